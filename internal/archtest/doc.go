@@ -1,0 +1,13 @@
+// Package archtest holds the architecture as a test: which package may import
+// which, and what the pure packages below package peer may not do. Each rule
+// carries its reason, which is what a person sees who breaks it.
+//
+// It reads the imports and the syntax of every file of the module, whatever its
+// build constraints, and compiles nothing. It checks direct imports only; what a
+// dependency links in turn is not its business, and neither is anything that
+// takes types to find out, such as a clock reached through a variable.
+//
+// The rules are in rules_test.go. A new folder needs one there as soon as it
+// imports another package of the module. DESIGN and docs/ARCHITECTURE.md say what
+// the arrows are for.
+package archtest
