@@ -1,0 +1,20 @@
+// Package kernel holds the loops that the arithmetic of this module spends its
+// time in, over plain []float32 and []byte.
+//
+// The comment of each function is the scalar loop that it equals. Elementwise
+// functions give the same bits on every CPU: every product is rounded to
+// float32 before it is added (the language lets a compiler fuse x*y+z, and
+// some targets do; an explicit conversion forbids it). Reductions are summed
+// in float64 by several accumulators, so they may differ from the plain loop,
+// and between CPUs, by a relative 1e-12 of the sum of the terms' magnitudes.
+//
+// Every function has a plain Go twin (files ending in _go.go) that is compiled
+// on every platform; a variant for one architecture stands beside its twin, is
+// left out by the build tag purego, and must pass the twin's tests.
+//
+// Slices that are named together must have equal lengths and must either be the
+// same slice or not overlap at all, unless a comment asks for more. Nothing
+// here is checked beyond what keeps memory safe: package tensor, which is the
+// public face of these loops, checks lengths. Functions do not allocate, hold
+// no state, and may be called from several goroutines on different slices.
+package kernel

@@ -1,0 +1,41 @@
+package kernel
+
+import "math"
+
+func momentumStepGo(delta, velocity, grad, x []float32, c Momentum) {
+	n := len(delta)
+	velocity, grad, x = velocity[:n], grad[:n], x[:n]
+	for i := range delta {
+		g := grad[i] + float32(c.Decay*x[i])
+		v := float32(c.Momentum*velocity[i]) + g
+		velocity[i] = v
+		delta[i] = -c.Rate * v
+	}
+}
+
+func nesterovStepGo(delta, velocity, grad, x []float32, c Momentum) {
+	n := len(delta)
+	velocity, grad, x = velocity[:n], grad[:n], x[:n]
+	for i := range delta {
+		g := grad[i] + float32(c.Decay*x[i])
+		v := float32(c.Momentum*velocity[i]) + g
+		velocity[i] = v
+		delta[i] = -c.Rate * (g + float32(c.Momentum*v))
+	}
+}
+
+func adamWStepGo(delta, mean, square, grad, x []float32, c AdamW) {
+	n := len(delta)
+	mean, square, grad, x = mean[:n], square[:n], grad[:n], x[:n]
+	for i := range delta {
+		g := grad[i]
+		m := float32(c.Beta1*mean[i]) + float32(c.OneMinus1*g)
+		s := float32(c.Beta2*square[i]) + float32(c.OneMinus2*float32(g*g))
+		mean[i], square[i] = m, s
+		// The square root of a float32 in float64, rounded back, is the
+		// correctly rounded float32 root.
+		root := float32(math.Sqrt(float64(float32(s*c.Correction2)))) + c.Epsilon
+		u := float32(m*c.Correction1) / root
+		delta[i] = -c.Rate * (u + float32(c.Decay*x[i]))
+	}
+}

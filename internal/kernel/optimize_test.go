@@ -1,0 +1,103 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestMomentumEqualsTheLoop(t *testing.T) {
+	forAll(t, func(t *testing.T, v variant, n int, random *rand.Rand) {
+		velocity0, grad0, x0 := values(random, n), values(random, n), values(random, n)
+		c := Momentum{Rate: 0.1, Momentum: 0.9, Decay: 5e-4}
+		pulled := func(i int) float64 {
+			return round(float64(grad0[i]) + round(float64(c.Decay)*float64(x0[i])))
+		}
+		wantVelocity := func(i int) float64 {
+			return round(round(float64(c.Momentum)*float64(velocity0[i])) + pulled(i))
+		}
+		for _, kind := range []struct {
+			name string
+			step func(delta, velocity, grad, x []float32, c Momentum)
+			move func(i int) float64
+		}{
+			{"MomentumStep", v.momentum, wantVelocity},
+			{"NesterovStep", v.nesterov, func(i int) float64 {
+				return round(pulled(i) + round(float64(c.Momentum)*wantVelocity(i)))
+			}},
+		} {
+			velocity, checkVelocity := guarded(t, velocity0)
+			grad, checkGrad := guarded(t, grad0) // also delta, which may be grad
+			x, checkX := guarded(t, x0)
+			kind.step(grad, velocity, grad, x, c)
+			sameBits(t, kind.name+" velocity", velocity, wantVelocity)
+			sameBits(t, kind.name+" delta", grad, func(i int) float64 { return -float64(c.Rate) * kind.move(i) })
+			checkVelocity()
+			checkGrad()
+			checkX()
+
+			delta, again := make([]float32, n), slices.Clone(velocity0)
+			kind.step(delta, again, grad0, x, c)
+			sameBits(t, kind.name+" apart from grad", delta, func(i int) float64 { return float64(grad[i]) })
+		}
+	})
+}
+
+func TestAdamWEqualsTheLoop(t *testing.T) {
+	forAll(t, func(t *testing.T, v variant, n int, random *rand.Rand) {
+		mean0, square0 := values(random, n), values(random, n)
+		grad0, x0 := values(random, n), values(random, n)
+		for i := range square0 {
+			square0[i] = float32(math.Abs(float64(square0[i])))
+		}
+		c := AdamW{
+			Rate: 1e-3, Beta1: 0.9, Beta2: 0.999, OneMinus1: 0.1, OneMinus2: 0.001,
+			Correction1: 1.25, Correction2: 7.5, Epsilon: 1e-8, Decay: 0.01,
+		}
+		f := func(x float32) float64 { return float64(x) }
+		wantMean := func(i int) float64 {
+			return round(round(f(c.Beta1)*f(mean0[i])) + round(f(c.OneMinus1)*f(grad0[i])))
+		}
+		wantSquare := func(i int) float64 {
+			g2 := round(f(grad0[i]) * f(grad0[i]))
+			return round(round(f(c.Beta2)*f(square0[i])) + round(f(c.OneMinus2)*g2))
+		}
+		wantDelta := func(i int) float64 {
+			root := round(round(math.Sqrt(round(wantSquare(i)*f(c.Correction2)))) + f(c.Epsilon))
+			u := round(round(wantMean(i)*f(c.Correction1)) / root)
+			return -f(c.Rate) * round(u+round(f(c.Decay)*f(x0[i])))
+		}
+		mean, checkMean := guarded(t, mean0)
+		square, checkSquare := guarded(t, square0)
+		grad, checkGrad := guarded(t, grad0)
+		x, checkX := guarded(t, x0)
+		v.adamW(grad, mean, square, grad, x, c)
+		sameBits(t, "mean", mean, wantMean)
+		sameBits(t, "square", square, wantSquare)
+		sameBits(t, "delta", grad, wantDelta)
+		checkMean()
+		checkSquare()
+		checkGrad()
+		checkX()
+
+		delta := make([]float32, n)
+		v.adamW(delta, slices.Clone(mean0), slices.Clone(square0), grad0, x0, c)
+		sameBits(t, "delta apart from grad", delta, wantDelta)
+	})
+}
+
+func BenchmarkMomentumStep(b *testing.B) {
+	delta := make([]float32, 1<<20)
+	c := Momentum{Rate: 0.1, Momentum: 0.9, Decay: 5e-4}
+	benchmark(b, 4, func(x, y, z []float32) { MomentumStep(delta[:len(x)], x, y, z, c) })
+}
+
+func BenchmarkAdamWStep(b *testing.B) {
+	delta, square := make([]float32, 1<<20), make([]float32, 1<<20)
+	c := AdamW{
+		Rate: 1e-3, Beta1: 0.9, Beta2: 0.999, OneMinus1: 0.1, OneMinus2: 0.001,
+		Correction1: 1, Correction2: 1, Epsilon: 1e-8,
+	}
+	benchmark(b, 4, func(x, y, z []float32) { AdamWStep(delta[:len(x)], x, square[:len(x)], y, z, c) })
+}
