@@ -1,0 +1,49 @@
+package tensor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// MaxHeader is how many bytes the header of a safetensors file may have, in the
+// format's own implementation as here.
+const MaxHeader = 100_000_000
+
+// Errors of reading safetensors files, beside *FormatError.
+var (
+	// ErrDtype: a tensor's element type is none that float32 can hold; wrapped
+	// in a *FormatError that names tensor and type.
+	ErrDtype = errors.New("element type is none of F32, F16, BF16")
+	// ErrMismatch: a sound file has other names or shapes than the layout it is
+	// loaded into.
+	ErrMismatch = errors.New("file does not fit the layout")
+)
+
+// FormatError says what is wrong with a safetensors file.
+type FormatError struct {
+	Tensor string // name of the tensor concerned; empty if none is
+	Reason string
+	Err    error // ErrDtype, io.ErrUnexpectedEOF if the file was cut short, or nil
+}
+
+func (e *FormatError) Error() string {
+	// Names come from the file, so they are quoted and cut.
+	var b strings.Builder
+	b.WriteString("tensor: bad safetensors file: ")
+	if e.Tensor != "" {
+		fmt.Fprintf(&b, "tensor %.64q: ", e.Tensor)
+	}
+	b.WriteString(e.Reason)
+	if e.Err != nil {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	return b.String()
+}
+
+// Unwrap returns Err.
+func (e *FormatError) Unwrap() error { return e.Err }
+
+func badFile(tensor, format string, args ...any) error {
+	return &FormatError{Tensor: tensor, Reason: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,79 @@
+package tensor
+
+import "fmt"
+
+// Sharing says what happens to a range while a run trains.
+type Sharing uint8
+
+const (
+	// Shared ranges are trained and averaged with neighbours.
+	Shared Sharing = iota
+	// Frozen ranges never change and are never sent.
+	Frozen
+	// Local ranges are trained and never exchanged: the statistics of batch
+	// normalization, or an adapter that is this peer's own.
+	Local
+)
+
+// String returns the name of the sharing in lower case.
+func (s Sharing) String() string {
+	switch s {
+	case Shared:
+		return "shared"
+	case Frozen:
+		return "frozen"
+	case Local:
+		return "local"
+	default:
+		return fmt.Sprintf("sharing(%d)", uint8(s))
+	}
+}
+
+// Kind says what a range's values do in the model. Consecutive ranges of a kind
+// are coded alike (biases and norms, which are few, keep more bits).
+type Kind uint8
+
+const (
+	// Dense is the matrix of a fully connected layer, and whatever fits no other
+	// kind.
+	Dense Kind = iota
+	// Conv is the kernel of a convolution.
+	Conv
+	// Norm is the scale, shift or statistics of a normalization.
+	Norm
+	// Bias is what a layer adds.
+	Bias
+	// Embedding is a table of vectors of which a batch touches few.
+	Embedding
+)
+
+// String returns the name of the kind in lower case.
+func (k Kind) String() string {
+	switch k {
+	case Dense:
+		return "dense"
+	case Conv:
+		return "conv"
+	case Norm:
+		return "norm"
+	case Bias:
+		return "bias"
+	case Embedding:
+		return "embedding"
+	default:
+		return fmt.Sprintf("kind(%d)", uint8(k))
+	}
+}
+
+// Spec describes one range of a Layout.
+type Spec struct {
+	// Name is unique in its layout: 1 to MaxNameLen bytes of UTF-8, and not
+	// "__metadata__", which safetensors files keep for themselves.
+	Name string
+	// Shape is the range's dimensions, slowest first (row-major), each at least
+	// 1. No dimensions mean one value.
+	Shape []int
+	// Kind and Sharing may stay zero: Dense and Shared.
+	Kind    Kind
+	Sharing Sharing
+}

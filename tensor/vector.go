@@ -1,0 +1,84 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/seed-97356399/murmuration/internal/kernel"
+)
+
+// Vector is a run of values: a whole model, a gradient, or a slice of one.
+// Slicing it shares the values, as with any Go slice.
+//
+// The functions on vectors that take several need them of equal length, and
+// either identical or not overlapping. Unequal lengths are an error of the
+// program and panic, like an index out of range.
+type Vector []float32
+
+// Add adds x to dst: dst += x.
+func Add(dst, x Vector) {
+	sameLength("Add", len(dst), len(x))
+	kernel.Add(dst, x)
+}
+
+// Sub subtracts x from dst: dst -= x.
+func Sub(dst, x Vector) {
+	sameLength("Sub", len(dst), len(x))
+	kernel.Sub(dst, x)
+}
+
+// Axpy adds a times x to dst: dst += a*x. The product is rounded before it is
+// added, on every CPU.
+func Axpy(dst Vector, a float32, x Vector) {
+	sameLength("Axpy", len(dst), len(x))
+	kernel.Axpy(dst, a, x)
+}
+
+// Scale multiplies dst by a.
+func Scale(dst Vector, a float32) { kernel.Scale(dst, a) }
+
+// ScaledDifference sets dst to w*(x-y). dst may be x or y.
+func ScaledDifference(dst Vector, w float32, x, y Vector) {
+	sameLength("ScaledDifference", len(dst), len(x))
+	sameLength("ScaledDifference", len(dst), len(y))
+	kernel.ScaledDifference(dst, w, x, y)
+}
+
+// Dot returns the inner product of x and y, summed in float64. Like every sum
+// here, it may differ between CPUs by a relative 1e-12 of the sum of the terms'
+// magnitudes.
+func Dot(x, y Vector) float64 {
+	sameLength("Dot", len(x), len(y))
+	return kernel.Dot(x, y)
+}
+
+// SumSquares returns the square of the Euclidean norm of x.
+func SumSquares(x Vector) float64 { return kernel.SumSquares(x) }
+
+// Norm2 returns the Euclidean norm of x.
+func Norm2(x Vector) float64 { return math.Sqrt(kernel.SumSquares(x)) }
+
+// SquaredDistance returns the square of the Euclidean distance of x and y.
+func SquaredDistance(x, y Vector) float64 {
+	sameLength("SquaredDistance", len(x), len(y))
+	return kernel.SquaredDistance(x, y)
+}
+
+// MaxAbs returns the largest magnitude in x: 0 if x is empty, NaN if x holds a
+// NaN.
+func MaxAbs(x Vector) float32 { return kernel.MaxAbs(x) }
+
+// Finite tells whether x holds neither NaN nor infinity.
+func Finite(x Vector) bool { return kernel.Finite(x) }
+
+// sameLength panics if the lengths differ. It is small so that callers inline
+// it.
+func sameLength(op string, a, b int) {
+	if a != b {
+		lengthPanic(op, a, b)
+	}
+}
+
+func lengthPanic(op string, a, b int) {
+	panic(fmt.Sprintf("tensor: %s of vectors of %d and %d values", op, a, b))
+}
