@@ -1,0 +1,54 @@
+package topology
+
+import "strconv"
+
+// PeerID identifies a peer. Two peers are the same exactly if their ids are
+// equal; the empty id names nobody.
+type PeerID string
+
+// Role is a peer's class in the overlay. Its numbers are part of the member
+// record that peers sign and publish: they never change.
+type Role uint8
+
+const (
+	// Undecided is the role of a newcomer: the view that it enters decides.
+	Undecided Role = 0
+	// Active peers start exchanges.
+	Active Role = 1
+	// Passive peers answer them.
+	Passive Role = 2
+)
+
+// Valid tells whether r is one of the roles above. A record from the network may
+// carry any number, and NewView takes valid ones only.
+func (r Role) Valid() bool { return r <= Passive }
+
+func (r Role) String() string {
+	switch r {
+	case Undecided:
+		return "undecided"
+	case Active:
+		return "active"
+	case Passive:
+		return "passive"
+	}
+	return "role " + strconv.Itoa(int(r))
+}
+
+// Member is what a view knows of one peer.
+type Member struct {
+	ID PeerID
+	// Role is the present role: what the member published, or what a view decided.
+	Role Role
+	// Unreachable: nobody can open a stream to the member (it is behind a NAT or a
+	// firewall), so it can only be active.
+	Unreachable bool
+}
+
+// opposite is the other class of a decided role.
+func (r Role) opposite() Role {
+	if r == Active {
+		return Passive
+	}
+	return Active
+}

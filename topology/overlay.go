@@ -1,0 +1,190 @@
+package topology
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// Overlay is the set of links between the members of a view. It is immutable and
+// small: links follow from a rule and are computed when they are asked for.
+//
+// The rule: take the larger class L and the smaller class S, both in the view's
+// order (the actives are L if the classes are equal). Member i of L is joined to
+// member (⌊i·|S|/|L|⌋ + o) mod |S| of S, for each offset o of 0, +1, -1, +2, -2,
+// +4, -4, ... below |S|. Hence
+//
+//   - every link joins an active and a passive, and nobody is without a link;
+//   - the graph is connected: offsets 0 and 1 already make a ring of it;
+//   - a member of L has at most 2⌈log2|S|⌉+1 links, one of S at most ⌈|L|/|S|⌉
+//     times as many.
+type Overlay struct {
+	view *View
+	// rank is each member's place in its class, by its place in the view.
+	rank []int
+	// large and small are the classes, as places in the view.
+	large, small []int
+	largeRole    Role
+	offsets      []int
+}
+
+// Edge is one link: who starts exchanges on it, and who answers.
+type Edge struct {
+	Active, Passive PeerID
+}
+
+// NewOverlay makes the links of a view. A view of one member or none has none.
+// If two or more members are all unreachable, the error is ErrNoPassive.
+func NewOverlay(v *View) (*Overlay, error) {
+	if v.Len() >= 2 && v.Passives() == 0 {
+		return nil, fmt.Errorf("topology: new overlay of %d peers: %w", v.Len(), ErrNoPassive)
+	}
+	o := &Overlay{view: v, rank: make([]int, v.Len())}
+	var class [Passive + 1][]int
+	class[Active] = make([]int, 0, v.Actives())
+	class[Passive] = make([]int, 0, v.Passives())
+	for i, m := range v.members {
+		o.rank[i] = len(class[m.Role])
+		class[m.Role] = append(class[m.Role], i)
+	}
+	o.largeRole = Active
+	if v.Passives() > v.Actives() {
+		o.largeRole = Passive
+	}
+	o.large, o.small = class[o.largeRole], class[o.largeRole.opposite()]
+	o.offsets = offsets(len(o.small))
+	return o, nil
+}
+
+// offsets are 0, +1, -1, +2, -2, +4, ... below n, as residues modulo n, each
+// residue once.
+func offsets(n int) []int {
+	if n == 0 {
+		return nil
+	}
+	list := []int{0}
+	for step := 1; step < n; step *= 2 {
+		for _, o := range []int{step, n - step} {
+			if !slices.Contains(list, o) {
+				list = append(list, o)
+			}
+		}
+	}
+	return list
+}
+
+// View is the view that the links belong to.
+func (o *Overlay) View() *View { return o.view }
+
+// Neighbours returns the peers that id is joined to, in the order of the offsets:
+// nearest first, then alternately forward and back; for a member of the smaller
+// class in several laps of that order. Taking them in cyclic order is what mixes
+// well. The slice is the caller's; it is nil if id is no member or has no link.
+func (o *Overlay) Neighbours(id PeerID) []PeerID {
+	i, ok := o.view.position(id)
+	if !ok {
+		return nil
+	}
+	degree := o.degreeAt(i)
+	if degree == 0 {
+		return nil
+	}
+	list := make([]PeerID, 0, degree)
+	for j := range o.neighbours(i) {
+		list = append(list, o.view.members[j].ID)
+	}
+	return list
+}
+
+// Degree is the number of neighbours of id.
+func (o *Overlay) Degree(id PeerID) int {
+	i, ok := o.view.position(id)
+	if !ok {
+		return 0
+	}
+	return o.degreeAt(i)
+}
+
+// MaxDegree is the largest number of neighbours that a member has.
+func (o *Overlay) MaxDegree() int {
+	most := 0
+	for i := range o.rank {
+		most = max(most, o.degreeAt(i))
+	}
+	return most
+}
+
+// Edges yields every link once: by active in the view's order, and for each in
+// the order of its neighbours.
+func (o *Overlay) Edges() iter.Seq[Edge] {
+	return func(yield func(Edge) bool) {
+		for i, m := range o.view.members {
+			if m.Role != Active {
+				continue
+			}
+			for j := range o.neighbours(i) {
+				if !yield(Edge{Active: m.ID, Passive: o.view.members[j].ID}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// neighbours yields the neighbours of the member at place i, as places.
+func (o *Overlay) neighbours(i int) iter.Seq[int] {
+	if o.view.members[i].Role == o.largeRole {
+		return o.fromLarge(o.rank[i])
+	}
+	return o.fromSmall(o.rank[i])
+}
+
+// fromLarge yields the neighbours of member rank of L.
+func (o *Overlay) fromLarge(rank int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		l, s := len(o.large), len(o.small)
+		for _, offset := range o.offsets {
+			if !yield(o.small[(rank*s/l+offset)%s]) {
+				return
+			}
+		}
+	}
+}
+
+// fromSmall yields the neighbours of member rank of S. The offsets are closed
+// under negation, so these are the members of L that fall on rank + offset. Where
+// several fall on one place, each lap round the offsets takes another of them,
+// and next to each other not the same one: taking all of one place in a row
+// mixes three times slower at 10 actives to 90 passives.
+func (o *Overlay) fromSmall(rank int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		l, s := len(o.large), len(o.small)
+		for lap := range (l + s - 1) / s {
+			for k, offset := range o.offsets {
+				first, end := o.span((rank + offset) % s)
+				if width := end - first; lap < width && !yield(o.large[first+(lap+k)%width]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// span is the range of members of L that fall on member k of S at offset 0:
+// those i with ⌊i·|S|/|L|⌋ = k.
+func (o *Overlay) span(k int) (first, end int) {
+	l, s := len(o.large), len(o.small)
+	return (k*l + s - 1) / s, ((k+1)*l + s - 1) / s
+}
+
+func (o *Overlay) degreeAt(i int) int {
+	if len(o.small) == 0 || o.view.members[i].Role == o.largeRole {
+		return len(o.offsets)
+	}
+	degree := 0
+	for _, offset := range o.offsets {
+		first, end := o.span((o.rank[i] + offset) % len(o.small))
+		degree += end - first
+	}
+	return degree
+}
