@@ -1,0 +1,223 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+)
+
+// Version is the wire version of every frame that this package writes, and the
+// number at the end of the protocol ids.
+const Version = 1
+
+// Sizes of a frame, in bytes.
+const (
+	// HeaderSize is the size of every frame's header.
+	HeaderSize = 32
+	// MaxSliceLen is the most values a slice may hold: 256 KiB as float32.
+	MaxSliceLen = 64 << 10
+	// MaxPayload is the most bytes that may follow a header, and so the most
+	// memory a stranger can claim per stream. It allows a codec eight bytes for
+	// each value of the largest slice: four for the value sent whole, and as much
+	// again for scales, checksums of blocks and the sub-header.
+	MaxPayload = 8 * MaxSliceLen
+	// MaxHandshake bounds the payload of every frame other than CODE, DIFF and
+	// state slices: the limit for a reader of streams not yet accepted.
+	MaxHandshake = 256
+)
+
+// Offsets of the header's fields; docs/WIRE.md has the table.
+const (
+	atVersion  = 2
+	atType     = 3
+	atFlags    = 4
+	atExchange = 8
+	atSlice    = 16
+	atAck      = 20
+	atLength   = 24
+	atChecksum = 28
+)
+
+const (
+	magic0, magic1 = 'M', 'u'
+	// mustUnderstand are the flags whose meaning a receiver has to know to read
+	// the frame at all; the others may be ignored. Version 1 knows none.
+	mustUnderstand = 0x0000ffff
+)
+
+// Type is what a frame carries.
+type Type uint8
+
+// The frame types. 9 and 10 are reserved for STATUS and its reply, by which two
+// peers will settle slices that a cut stream left in doubt; they are refused
+// until a release decodes them.
+const (
+	TypeHello   Type = 1
+	TypeWelcome Type = 2
+	TypeRefuse  Type = 3
+	TypePropose Type = 4
+	TypeAccept  Type = 5
+	TypeCode    Type = 6
+	TypeDiff    Type = 7
+	TypeAck     Type = 8
+
+	TypeStateRequest Type = 16
+	TypeManifest     Type = 17
+	TypeStateSlice   Type = 18
+)
+
+// String returns the name that docs/WIRE.md uses.
+func (t Type) String() string {
+	switch t {
+	case TypeHello:
+		return "HELLO"
+	case TypeWelcome:
+		return "WELCOME"
+	case TypeRefuse:
+		return "REFUSE"
+	case TypePropose:
+		return "PROPOSE"
+	case TypeAccept:
+		return "ACCEPT"
+	case TypeCode:
+		return "CODE"
+	case TypeDiff:
+		return "DIFF"
+	case TypeAck:
+		return "ACK"
+	case TypeStateRequest:
+		return "STATE-REQUEST"
+	case TypeManifest:
+		return "MANIFEST"
+	case TypeStateSlice:
+		return "STATE-SLICE"
+	}
+	return fmt.Sprintf("type %d", uint8(t))
+}
+
+// limit returns the most payload bytes a frame of this type may carry, and false
+// for a type that is unknown.
+func (t Type) limit() (int, bool) {
+	switch t {
+	case TypeHello:
+		return maxHello, true
+	case TypeWelcome:
+		return welcomeSize, true
+	case TypeRefuse:
+		return maxRefuse, true
+	case TypePropose:
+		return maxPropose, true
+	case TypeAccept:
+		return acceptSize, true
+	case TypeCode, TypeDiff:
+		return MaxPayload, true
+	case TypeAck:
+		return 0, true
+	case TypeStateRequest:
+		return maxStateRequest, true
+	case TypeManifest:
+		return manifestSize, true
+	case TypeStateSlice:
+		return 4 * MaxSliceLen, true
+	}
+	return 0, false
+}
+
+// Header is what a frame says before its payload. A field that means nothing to
+// a type is zero when sent and ignored when received.
+type Header struct {
+	// Type says what the payload is.
+	Type Type
+	// Exchange is the number that the active peer gave to an exchange; it is the
+	// same on every frame of it.
+	Exchange uint64
+	// Slice is the index of the slice that a CODE, DIFF or STATE-SLICE carries.
+	Slice uint32
+	// Ack, on CODE and ACK, is cumulative: the slices of the first Ack CODE frames
+	// of this exchange have been applied.
+	Ack uint32
+}
+
+// Reserve starts a frame in buf, whose contents are dropped: it returns a slice
+// of HeaderSize bytes to append the payload to. It allocates only if buf has no
+// room for a header.
+func Reserve(buf []byte) []byte {
+	return append(buf[:0], make([]byte, HeaderSize)...)
+}
+
+// Seal makes frame, which Reserve began and the caller has appended a payload to,
+// ready to be sent: it fills in the header, length and checksum included. It
+// fails, leaving frame as it was, with ErrType for a type that is unknown, with
+// ErrTooLong for a payload that no receiver would take, and with ErrMessage if
+// frame has no room for a header.
+func Seal(frame []byte, h Header) error {
+	if len(frame) < HeaderSize {
+		return fmt.Errorf("wire: seal %v of %d bytes, which Reserve did not begin: %w", h.Type, len(frame), ErrMessage)
+	}
+	length := len(frame) - HeaderSize
+	if err := checkLength(h.Type, uint64(length), MaxPayload); err != nil {
+		return fmt.Errorf("wire: seal %v: %w", h.Type, err)
+	}
+	frame[0], frame[1] = magic0, magic1
+	frame[atVersion] = Version
+	frame[atType] = uint8(h.Type)
+	binary.LittleEndian.PutUint32(frame[atFlags:], 0)
+	binary.LittleEndian.PutUint64(frame[atExchange:], h.Exchange)
+	binary.LittleEndian.PutUint32(frame[atSlice:], h.Slice)
+	binary.LittleEndian.PutUint32(frame[atAck:], h.Ack)
+	binary.LittleEndian.PutUint32(frame[atLength:], uint32(length))
+	binary.LittleEndian.PutUint32(frame[atChecksum:], checksum(frame[:HeaderSize], frame[HeaderSize:]))
+	return nil
+}
+
+// parse reads a header of HeaderSize bytes and checks all of it but the checksum,
+// which needs the payload. It returns the payload's length, which is within the
+// type's limit and the given one.
+//
+// Magic comes first, then the version: what another version means by the rest is
+// unknown here. REFUSE alone means the same in every version, so that peers of
+// different versions can tell each other why they do not talk.
+func parse(header []byte, limit int) (Header, int, error) {
+	if header[0] != magic0 || header[1] != magic1 {
+		return Header{}, 0, fmt.Errorf("%w: it begins with %#02x %#02x", ErrMagic, header[0], header[1])
+	}
+	h := Header{
+		Type:     Type(header[atType]),
+		Exchange: binary.LittleEndian.Uint64(header[atExchange:]),
+		Slice:    binary.LittleEndian.Uint32(header[atSlice:]),
+		Ack:      binary.LittleEndian.Uint32(header[atAck:]),
+	}
+	if seen := header[atVersion]; seen != Version && h.Type != TypeRefuse {
+		return Header{}, 0, &VersionError{Seen: seen}
+	}
+	if flags := binary.LittleEndian.Uint32(header[atFlags:]); flags&mustUnderstand != 0 {
+		return Header{}, 0, fmt.Errorf("%v with flags %#08x: %w", h.Type, flags, ErrFlags)
+	}
+	length := binary.LittleEndian.Uint32(header[atLength:])
+	if err := checkLength(h.Type, uint64(length), limit); err != nil {
+		return Header{}, 0, err
+	}
+	return h, int(length), nil
+}
+
+// checkLength refuses unknown types, and payloads longer than the type or limit
+// allows. The length is unsigned because an int of 32 bits cannot hold all that a
+// header may claim.
+func checkLength(t Type, length uint64, limit int) error {
+	most, known := t.limit()
+	if !known {
+		return fmt.Errorf("%v: %w", t, ErrType)
+	}
+	if most = min(most, limit); length > uint64(most) {
+		return fmt.Errorf("%v of %d bytes, at most %d: %w", t, length, most, ErrTooLong)
+	}
+	return nil
+}
+
+// checksum is the CRC32C over the header up to its checksum field, and the
+// payload. The table is the one that hash/crc32 keeps, so the processor's own
+// instruction is used where there is one.
+func checksum(header, payload []byte) uint32 {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	return crc32.Update(crc32.Update(0, table, header[:atChecksum]), table, payload)
+}

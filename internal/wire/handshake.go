@@ -1,0 +1,228 @@
+package wire
+
+import "encoding/binary"
+
+// Limits of the messages that open a conversation.
+const (
+	// MaxDetail is the most bytes in the detail of a refusal.
+	MaxDetail = 200
+	// MaxCodecs is the most codecs a peer may offer.
+	MaxCodecs = 16
+)
+
+// Sizes of payloads, in bytes; texts and lists have a byte of length each.
+const (
+	maxHello    = 32 + 8 + 8 + 1 + MaxRunName
+	welcomeSize = 4 * 8
+	maxRefuse   = 1 + 1 + MaxDetail
+	maxPropose  = 32 + 8 + 8 + 8 + 4 + 1 + MaxRunName + 1 + MaxCodecs
+	acceptSize  = 1 + 2 + 8 + 8
+)
+
+// Hello is the first thing a peer says to another that it joins.
+type Hello struct {
+	// Run is the name of the run, as CheckRun wants it.
+	Run string
+	// Layout is the hash of the model's layout.
+	Layout [32]byte
+	// Incarnation counts the lives of the sender.
+	Incarnation uint64
+	// Steps is the number of gradient steps that the sender has taken.
+	Steps uint64
+}
+
+// Type is TypeHello.
+func (Hello) Type() Type { return TypeHello }
+
+// Append appends the encoded message to dst.
+func (m Hello) Append(dst []byte) []byte {
+	dst = append(dst, m.Layout[:]...)
+	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
+	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
+	return appendText(dst, m.Run)
+}
+
+// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
+func (m *Hello) Decode(payload []byte) error {
+	c := cursor{what: TypeHello, rest: payload}
+	m.Layout = c.hash()
+	m.Incarnation = c.uint64()
+	m.Steps = c.uint64()
+	m.Run = c.run()
+	return c.finish()
+}
+
+// Welcome answers a Hello.
+type Welcome struct {
+	// Incarnation counts the lives of the sender.
+	Incarnation uint64
+	// Steps is the number of gradient steps that the sender has taken.
+	Steps uint64
+	// FlockSteps is the sender's estimate of all members' steps together.
+	FlockSteps uint64
+	// KnownIncarnation is the newest incarnation of the receiver that the sender
+	// knows of, zero if none: a peer that restarts takes the highest it is told,
+	// plus one.
+	KnownIncarnation uint64
+}
+
+// Type is TypeWelcome.
+func (Welcome) Type() Type { return TypeWelcome }
+
+// Append appends the encoded message to dst.
+func (m Welcome) Append(dst []byte) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
+	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
+	dst = binary.LittleEndian.AppendUint64(dst, m.FlockSteps)
+	return binary.LittleEndian.AppendUint64(dst, m.KnownIncarnation)
+}
+
+// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
+func (m *Welcome) Decode(payload []byte) error {
+	c := cursor{what: TypeWelcome, rest: payload}
+	m.Incarnation = c.uint64()
+	m.Steps = c.uint64()
+	m.FlockSteps = c.uint64()
+	m.KnownIncarnation = c.uint64()
+	return c.finish()
+}
+
+// Refuse ends a conversation and says why. It is the one frame that means the
+// same in every wire version.
+type Refuse struct {
+	// Reason is not zero, and may be one that this release does not know.
+	Reason Reason
+	// Detail is what the reason cannot say, such as the layout expected; for the
+	// log, never to be parsed. Append drops what is beyond MaxDetail bytes and
+	// replaces what a log should not be given by a question mark.
+	Detail string
+}
+
+// Type is TypeRefuse.
+func (Refuse) Type() Type { return TypeRefuse }
+
+// Append appends the encoded message to dst.
+func (m Refuse) Append(dst []byte) []byte {
+	dst = append(dst, uint8(m.Reason), 0)
+	length := len(dst) - 1
+	for _, r := range m.Detail {
+		if !cleanRune(r) {
+			r = '?'
+		}
+		longer := append(dst, string(r)...)
+		if len(longer)-length-1 > MaxDetail {
+			break
+		}
+		dst = longer
+	}
+	dst[length] = uint8(len(dst) - length - 1)
+	return dst
+}
+
+// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
+func (m *Refuse) Decode(payload []byte) error {
+	c := cursor{what: TypeRefuse, rest: payload}
+	if m.Reason = Reason(c.uint8()); m.Reason == 0 {
+		c.fault("no reason")
+	}
+	if m.Detail = string(c.list(MaxDetail)); !clean(m.Detail) {
+		c.fault("detail %q is not printable UTF-8", m.Detail)
+	}
+	return c.finish()
+}
+
+// Propose opens an exchange: an active peer asks a passive one.
+type Propose struct {
+	// Run is the name of the run, as CheckRun wants it.
+	Run string
+	// Layout is the hash of the model's layout.
+	Layout [32]byte
+	// View is a digest of the membership that the sender sees.
+	View uint64
+	// Incarnation counts the lives of the sender.
+	Incarnation uint64
+	// Steps is the number of gradient steps that the sender has taken.
+	Steps uint64
+	// SliceLen is the number of values in a slice, the last ones of a range aside:
+	// 1 to MaxSliceLen.
+	SliceLen uint32
+	// Codecs are the codecs that the sender offers, 1 to MaxCodecs of them, the
+	// preferred one first. A receiver ignores those it does not know.
+	Codecs []uint8
+}
+
+// Type is TypePropose.
+func (Propose) Type() Type { return TypePropose }
+
+// Append appends the encoded message to dst.
+func (m Propose) Append(dst []byte) []byte {
+	dst = append(dst, m.Layout[:]...)
+	dst = binary.LittleEndian.AppendUint64(dst, m.View)
+	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
+	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
+	dst = binary.LittleEndian.AppendUint32(dst, m.SliceLen)
+	dst = appendText(dst, m.Run)
+	dst = append(dst, uint8(min(len(m.Codecs), 255)))
+	return append(dst, m.Codecs...)
+}
+
+// Decode reads a payload into m; Codecs is a copy. If it fails, with ErrMessage,
+// m is meaningless.
+func (m *Propose) Decode(payload []byte) error {
+	c := cursor{what: TypePropose, rest: payload}
+	m.Layout = c.hash()
+	m.View = c.uint64()
+	m.Incarnation = c.uint64()
+	m.Steps = c.uint64()
+	m.SliceLen = c.sliceLen()
+	m.Run = c.run()
+	if m.Codecs = c.list(MaxCodecs); len(m.Codecs) == 0 {
+		c.fault("no codec offered")
+	}
+	return c.finish()
+}
+
+// sliceLen reads a number of values per slice.
+func (c *cursor) sliceLen() uint32 {
+	n := c.uint32()
+	if n == 0 || n > MaxSliceLen {
+		c.fault("%d values per slice, not within 1 and %d", n, MaxSliceLen)
+	}
+	return n
+}
+
+// Accept answers a Propose; the exchange begins.
+type Accept struct {
+	// Codec is the one of the offered codecs that is used, in both directions.
+	Codec uint8
+	// Window is the number of CODE frames that may be under way without their DIFF
+	// applied and acknowledged, at least 1.
+	Window uint16
+	// Steps is the number of gradient steps that the sender has taken.
+	Steps uint64
+	// Incarnation counts the lives of the sender.
+	Incarnation uint64
+}
+
+// Type is TypeAccept.
+func (Accept) Type() Type { return TypeAccept }
+
+// Append appends the encoded message to dst.
+func (m Accept) Append(dst []byte) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
+	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
+	dst = binary.LittleEndian.AppendUint16(dst, m.Window)
+	return append(dst, m.Codec)
+}
+
+// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
+func (m *Accept) Decode(payload []byte) error {
+	c := cursor{what: TypeAccept, rest: payload}
+	m.Steps = c.uint64()
+	m.Incarnation = c.uint64()
+	if m.Window = c.uint16(); m.Window == 0 {
+		c.fault("window of no frame")
+	}
+	m.Codec = c.uint8()
+	return c.finish()
+}

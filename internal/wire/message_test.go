@@ -1,0 +1,273 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func drawHash(t *rapid.T) [32]byte {
+	return [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "hash"))
+}
+
+// drawText draws text that may be shown, of at most so many bytes.
+func drawText(t *rapid.T, least, most int) string {
+	runes := rapid.RuneFrom([]rune("azAZ09-_. ~é世🙂"))
+	return rapid.StringOfN(runes, least, most, most).Draw(t, "text")
+}
+
+// drawMessage draws a message of any type, with every field anywhere in its range.
+func drawMessage(t *rapid.T) Message {
+	number := func(label string) uint64 { return rapid.Uint64().Draw(t, label) }
+	sliceLen := rapid.Uint32Range(1, MaxSliceLen)
+	return rapid.SampledFrom([]func() Message{
+		func() Message {
+			return Hello{Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), Incarnation: number("incarnation"), Steps: number("steps")}
+		},
+		func() Message {
+			return Welcome{Incarnation: number("incarnation"), Steps: number("steps"), FlockSteps: number("flock"), KnownIncarnation: number("known")}
+		},
+		func() Message {
+			return Refuse{Reason: Reason(rapid.Uint8Range(1, 255).Draw(t, "reason")), Detail: drawText(t, 0, MaxDetail)}
+		},
+		func() Message {
+			return Propose{
+				Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), View: number("view"),
+				Incarnation: number("incarnation"), Steps: number("steps"), SliceLen: sliceLen.Draw(t, "slice length"),
+				Codecs: rapid.SliceOfN(rapid.Uint8(), 1, MaxCodecs).Draw(t, "codecs"),
+			}
+		},
+		func() Message {
+			return Accept{
+				Codec: rapid.Uint8().Draw(t, "codec"), Window: rapid.Uint16Range(1, math.MaxUint16).Draw(t, "window"),
+				Steps: number("steps"), Incarnation: number("incarnation"),
+			}
+		},
+		func() Message { return StateRequest{Run: drawText(t, 1, MaxRunName), Layout: drawHash(t)} },
+		func() Message {
+			length := sliceLen.Draw(t, "slice length")
+			return Manifest{
+				Steps: number("steps"), FlockSteps: number("flock"), SliceLen: length, SHA256: drawHash(t),
+				Values: rapid.Uint64Range(1, uint64(length)*math.MaxUint32).Draw(t, "values"),
+			}
+		},
+	}).Draw(t, "kind")()
+}
+
+// A message survives its encoding, behind whatever stood in the buffer before, and
+// fits a frame; cut anywhere, or with a byte too many, it is refused.
+func TestMessageRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawMessage(t)
+		decode := messageDecoders()[m.Type()]
+		before := []byte("before")
+		payload, found := bytes.CutPrefix(m.Append(before), before)
+		if !found {
+			t.Fatal("Append has changed what it appended to")
+		}
+		if got, err := decode(payload); err != nil || !reflect.DeepEqual(got, m) {
+			t.Fatalf("decoded %+v (%v), want %+v", got, err, m)
+		}
+		if frame, err := Pack(nil, 0, m); err != nil || len(frame) != HeaderSize+len(payload) {
+			t.Fatalf("a frame of %d bytes for a payload of %d, %v", len(frame), len(payload), err)
+		}
+		for cut := range len(payload) {
+			if got, err := decode(payload[:cut]); !errors.Is(err, ErrMessage) {
+				t.Fatalf("cut to %d of %d bytes: %+v, %v", cut, len(payload), got, err)
+			}
+		}
+		if got, err := decode(append(payload, 0)); !errors.Is(err, ErrMessage) {
+			t.Fatalf("with a byte too many: %+v, %v", got, err)
+		}
+	})
+}
+
+// The largest message of each type is exactly as large as its type allows.
+func TestLargestMessages(t *testing.T) {
+	run := strings.Repeat("r", MaxRunName)
+	for _, m := range []Message{
+		Hello{Run: run},
+		Welcome{},
+		Refuse{Reason: 1, Detail: strings.Repeat("d", MaxDetail)},
+		Propose{Run: run, SliceLen: MaxSliceLen, Codecs: make([]uint8, MaxCodecs)},
+		Accept{Window: 1},
+		StateRequest{Run: run},
+		Manifest{Values: MaxSliceLen * math.MaxUint32, SliceLen: MaxSliceLen},
+	} {
+		payload := m.Append(nil)
+		if most, _ := m.Type().limit(); len(payload) != most {
+			t.Errorf("%v: the largest has %d bytes, the limit is %d", m.Type(), len(payload), most)
+		}
+		if _, err := messageDecoders()[m.Type()](payload); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What a field may not hold is refused when decoded; nothing out of bounds turns
+// into another message on its way.
+func TestFieldsOutOfBounds(t *testing.T) {
+	long := strings.Repeat("r", MaxRunName+1)
+	endless := strings.Repeat("r", 300)
+	good := Propose{Run: "digits", SliceLen: 1, Codecs: []uint8{0}}
+	propose := func(edit func(*Propose)) Propose {
+		m := good
+		edit(&m)
+		return m
+	}
+	for name, m := range map[string]Message{
+		"hello, no run":              Hello{},
+		"hello, long run":            Hello{Run: long},
+		"hello, endless run":         Hello{Run: endless},
+		"hello, run with a newline":  Hello{Run: "a\nb"},
+		"hello, run with an escape":  Hello{Run: "a\x1b[2Jb"},
+		"hello, run with a C1":       Hello{Run: "a\u009bb"},
+		"hello, run not UTF-8":       Hello{Run: "a\xff"},
+		"state request, no run":      StateRequest{},
+		"refuse, no reason":          Refuse{},
+		"propose, long run":          propose(func(m *Propose) { m.Run = long }),
+		"propose, empty slices":      propose(func(m *Propose) { m.SliceLen = 0 }),
+		"propose, large slices":      propose(func(m *Propose) { m.SliceLen = MaxSliceLen + 1 }),
+		"propose, no codec":          propose(func(m *Propose) { m.Codecs = nil }),
+		"propose, many codecs":       propose(func(m *Propose) { m.Codecs = make([]uint8, MaxCodecs+1) }),
+		"propose, endless codecs":    propose(func(m *Propose) { m.Codecs = make([]uint8, 256+1) }),
+		"accept, no window":          Accept{},
+		"manifest, no values":        Manifest{SliceLen: 1},
+		"manifest, empty slices":     Manifest{Values: 1},
+		"manifest, large slices":     Manifest{Values: 1, SliceLen: MaxSliceLen + 1},
+		"manifest, too many slices":  Manifest{Values: 1 << 32, SliceLen: 1},
+		"manifest, numbers overflow": Manifest{Values: math.MaxUint64, SliceLen: MaxSliceLen},
+	} {
+		if got, err := messageDecoders()[m.Type()](m.Append(nil)); !errors.Is(err, ErrMessage) {
+			t.Errorf("%s: decoded %+v, %v", name, got, err)
+		}
+	}
+	if got, err := decodeAs[Refuse]([]byte("\x01\x02a\n")); !errors.Is(err, ErrMessage) {
+		t.Errorf("refuse, detail with a newline: decoded %+v, %v", got, err)
+	}
+}
+
+// A refusal is always sent, whatever its detail.
+func TestRefusalDetail(t *testing.T) {
+	cases := []struct{ detail, want string }{
+		{"the layout differs", "the layout differs"},
+		{"two\nlines\x00\x7f", "two?lines??"},
+		{"not \xff UTF-8", "not ? UTF-8"},
+		{strings.Repeat("d", MaxDetail+1), strings.Repeat("d", MaxDetail)},
+		{strings.Repeat("d", MaxDetail-1) + "é", strings.Repeat("d", MaxDetail-1)},
+	}
+	for _, c := range cases {
+		got, err := decodeAs[Refuse](Refuse{Reason: ReasonLayout, Detail: c.detail}.Append(nil))
+		if err != nil || got != (Refuse{Reason: ReasonLayout, Detail: c.want}) {
+			t.Errorf("detail %q arrives as %+v, %v", c.detail, got, err)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		detail := string(rapid.SliceOf(rapid.Byte()).Draw(t, "detail"))
+		got, err := decodeAs[Refuse](Refuse{Reason: ReasonBusy, Detail: detail}.Append(nil))
+		if err != nil || !utf8.ValidString(got.(Refuse).Detail) {
+			t.Fatalf("detail %q arrives as %+v, %v", detail, got, err)
+		}
+	})
+}
+
+// What Decode returns does not change when the reader's buffer is used again.
+func TestDecodedMessagesOwnTheirMemory(t *testing.T) {
+	want := Propose{Run: "digits", SliceLen: 1, Codecs: []uint8{1, 2}}
+	payload := want.Append(nil)
+	got, err := decodeAs[Propose](payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(payload)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("after its buffer was cleared the message is %+v", got)
+	}
+}
+
+func TestCodeInfo(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for _, bound := range []float32{math.SmallestNonzeroFloat32, 1, math.MaxFloat32, inf} {
+		payload := append(AppendCodeInfo(nil, CodeInfo{Bound: bound}), "code"...)
+		if info, code, err := SplitCode(payload); err != nil || info.Bound != bound || string(code) != "code" {
+			t.Errorf("bound %g: %+v, %q, %v", bound, info, code, err)
+		}
+	}
+	for _, bound := range []float32{0, float32(math.Copysign(0, -1)), -1, -inf, nan} {
+		if info, _, err := SplitCode(AppendCodeInfo(nil, CodeInfo{Bound: bound})); !errors.Is(err, ErrMessage) {
+			t.Errorf("bound %g: %+v, %v", bound, info, err)
+		}
+	}
+	good := AppendCodeInfo(nil, CodeInfo{Bound: 1})
+	for cut := range len(good) {
+		if _, _, err := SplitCode(good[:cut]); !errors.Is(err, ErrMessage) {
+			t.Errorf("cut to %d bytes: %v", cut, err)
+		}
+	}
+	binary.LittleEndian.PutUint32(good[4:], 1)
+	if _, _, err := SplitCode(good); !errors.Is(err, ErrMessage) {
+		t.Errorf("reserved bytes in use: %v", err)
+	}
+}
+
+func TestDiffInfo(t *testing.T) {
+	for _, squared := range []float64{0, math.SmallestNonzeroFloat64, 1, math.MaxFloat64} {
+		payload := append(AppendDiffInfo(nil, DiffInfo{SquaredDistance: squared}), "code"...)
+		if info, code, err := SplitDiff(payload); err != nil || info.SquaredDistance != squared || string(code) != "code" {
+			t.Errorf("squared distance %g: %+v, %q, %v", squared, info, code, err)
+		}
+	}
+	for _, squared := range []float64{-math.SmallestNonzeroFloat64, -1, math.Inf(1), math.Inf(-1), math.NaN()} {
+		if info, _, err := SplitDiff(AppendDiffInfo(nil, DiffInfo{SquaredDistance: squared})); !errors.Is(err, ErrMessage) {
+			t.Errorf("squared distance %g: %+v, %v", squared, info, err)
+		}
+	}
+	good := AppendDiffInfo(nil, DiffInfo{SquaredDistance: 1})
+	for cut := range len(good) {
+		if _, _, err := SplitDiff(good[:cut]); !errors.Is(err, ErrMessage) {
+			t.Errorf("cut to %d bytes: %v", cut, err)
+		}
+	}
+}
+
+func TestManifestSlices(t *testing.T) {
+	for _, c := range []struct {
+		values uint64
+		length uint32
+		want   uint64
+	}{{0, 10, 0}, {10, 0, 0}, {1, 10, 1}, {10, 10, 1}, {11, 10, 2}, {20, 10, 2}, {math.MaxUint64, 1, math.MaxUint64}} {
+		if got := (Manifest{Values: c.values, SliceLen: c.length}).Slices(); got != c.want {
+			t.Errorf("%d values in slices of %d: %d slices, want %d", c.values, c.length, got, c.want)
+		}
+	}
+}
+
+func TestReasons(t *testing.T) {
+	permanent := []Reason{ReasonLayout, ReasonRun, ReasonVersion, ReasonCodec}
+	seen := map[string]bool{}
+	for n := range 256 {
+		r := Reason(n)
+		if name := r.String(); name == "" || seen[name] {
+			t.Errorf("reason %d: the name %q is empty or taken", n, name)
+		}
+		seen[r.String()] = true
+		if remedy := r.Remedy(); strings.Count(remedy, ".") != 1 || !strings.HasSuffix(remedy, ".") {
+			t.Errorf("%v: the remedy %q is not one sentence", r, remedy)
+		}
+		if r.Permanent() != slices.Contains(permanent, r) {
+			t.Errorf("%v: permanent is %v", r, r.Permanent())
+		}
+		known := r >= ReasonBusy && r <= ReasonProtocol
+		if isNamed := !strings.HasPrefix(r.String(), "reason "); isNamed != known {
+			t.Errorf("reason %d: the name is %q", n, r)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// InfoSize is the size of the sub-header with which the payloads of CODE and DIFF
+// begin, in bytes. Eight keeps the codec's bytes aligned in the payload.
+const InfoSize = 8
+
+// CodeInfo is the sub-header of a CODE payload.
+type CodeInfo struct {
+	// Bound is the sender's clipping bound τ of this slice, as a Euclidean
+	// distance: greater than zero, +Inf if there is none.
+	Bound float32
+}
+
+// AppendCodeInfo appends the sub-header of a CODE payload; the codec's bytes are
+// to follow.
+func AppendCodeInfo(dst []byte, info CodeInfo) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(info.Bound))
+	return append(dst, 0, 0, 0, 0)
+}
+
+// SplitCode splits a CODE payload in sub-header and codec's bytes, which alias the
+// payload. It fails with ErrMessage.
+func SplitCode(payload []byte) (CodeInfo, []byte, error) {
+	if len(payload) < InfoSize {
+		return CodeInfo{}, nil, fmt.Errorf("wire: %v: %d bytes, at least %d: %w", TypeCode, len(payload), InfoSize, ErrMessage)
+	}
+	bound := math.Float32frombits(binary.LittleEndian.Uint32(payload))
+	if !(bound > 0) { // false for NaN
+		return CodeInfo{}, nil, fmt.Errorf("wire: %v: clipping bound %g: %w", TypeCode, bound, ErrMessage)
+	}
+	if reserved := binary.LittleEndian.Uint32(payload[4:]); reserved != 0 {
+		return CodeInfo{}, nil, fmt.Errorf("wire: %v: reserved bytes hold %#08x: %w", TypeCode, reserved, ErrMessage)
+	}
+	return CodeInfo{Bound: bound}, payload[InfoSize:], nil
+}
+
+// DiffInfo is the sub-header of a DIFF payload.
+type DiffInfo struct {
+	// SquaredDistance is ‖x̂_A − x_P‖² over the slice, as the sender measured it
+	// before weighting and clipping: finite, not negative.
+	SquaredDistance float64
+}
+
+// AppendDiffInfo appends the sub-header of a DIFF payload; the codec's bytes are
+// to follow.
+func AppendDiffInfo(dst []byte, info DiffInfo) []byte {
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(info.SquaredDistance))
+}
+
+// SplitDiff splits a DIFF payload in sub-header and codec's bytes, which alias the
+// payload. It fails with ErrMessage.
+func SplitDiff(payload []byte) (DiffInfo, []byte, error) {
+	if len(payload) < InfoSize {
+		return DiffInfo{}, nil, fmt.Errorf("wire: %v: %d bytes, at least %d: %w", TypeDiff, len(payload), InfoSize, ErrMessage)
+	}
+	squared := math.Float64frombits(binary.LittleEndian.Uint64(payload))
+	if !(squared >= 0 && squared <= math.MaxFloat64) { // false for NaN
+		return DiffInfo{}, nil, fmt.Errorf("wire: %v: squared distance %g: %w", TypeDiff, squared, ErrMessage)
+	}
+	return DiffInfo{SquaredDistance: squared}, payload[InfoSize:], nil
+}

@@ -1,0 +1,328 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden vectors and the fuzz corpora from the code")
+
+const vectorFolder = "../../testdata/wire"
+
+// part describes some bytes of a payload for the reader of a vector.
+type part struct {
+	size int
+	note string
+}
+
+// vector is one golden frame. Its payload is the message's, or payload itself for
+// the types that carry values.
+type vector struct {
+	name    string
+	about   string
+	header  Header
+	message Message
+	payload []byte
+	parts   []part
+}
+
+func layoutHash() (hash [32]byte) {
+	for i := range hash {
+		hash[i] = 0x20 + byte(i)
+	}
+	return hash
+}
+
+// vectors are one frame of every type, with the refusals' and the infinite
+// bound's variants. They use values whose bytes can be told apart.
+func vectors() []vector {
+	values := []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0, 0x3f}
+	run := []part{{1, "length of the run's name"}, {6, "run: \"digits\""}}
+	layout := part{32, "layout hash"}
+	clipped := append(AppendCodeInfo(nil, CodeInfo{Bound: 1.5}), values...)
+	unclipped := append(AppendCodeInfo(nil, CodeInfo{Bound: float32(math.Inf(1))}), values...)
+	return []vector{
+		{
+			name: "hello", about: "a peer in its second life joins",
+			message: Hello{Run: "digits", Layout: layoutHash(), Incarnation: 2, Steps: 1000},
+			parts:   append([]part{layout, {8, "incarnation: 2"}, {8, "steps: 1000"}}, run...),
+		},
+		{
+			name: "welcome", about: "its answer",
+			message: Welcome{Incarnation: 1, Steps: 1016, FlockSteps: 4064, KnownIncarnation: 1},
+			parts: []part{
+				{8, "incarnation: 1"}, {8, "steps: 1016"}, {8, "flock's steps: 4064"},
+				{8, "newest incarnation known of the peer that joins: 1"},
+			},
+		},
+		{
+			name: "refuse", about: "exchange 7 is refused: the layouts differ",
+			header: Header{Exchange: 7}, message: Refuse{Reason: ReasonLayout, Detail: "naïve"},
+			parts: []part{{1, "reason: 3, layout"}, {1, "length of the detail"}, {6, "detail: \"naïve\" (UTF-8)"}},
+		},
+		{
+			name: "propose", about: "an active peer opens exchange 7",
+			header: Header{Exchange: 7},
+			message: Propose{
+				Run: "digits", Layout: layoutHash(), View: 0x1122334455667788,
+				Incarnation: 2, Steps: 1024, SliceLen: 16384, Codecs: []uint8{2, 1},
+			},
+			parts: append(append([]part{
+				layout, {8, "view digest: 0x1122334455667788"}, {8, "incarnation: 2"}, {8, "steps: 1024"},
+				{4, "values per slice: 16384"},
+			}, run...), part{1, "number of codecs offered"}, part{2, "codecs, the preferred first: 2, 1"}),
+		},
+		{
+			name: "accept", about: "the passive peer accepts exchange 7",
+			header: Header{Exchange: 7}, message: Accept{Codec: 2, Window: 4, Steps: 1040, Incarnation: 1},
+			parts: []part{{8, "steps: 1040"}, {8, "incarnation: 1"}, {2, "window: 4"}, {1, "codec: 2"}},
+		},
+		{
+			name: "code", about: "slice 5 of exchange 7; three slices have been applied",
+			header: Header{Type: TypeCode, Exchange: 7, Slice: 5, Ack: 3}, payload: clipped,
+			parts: []part{
+				{4, "clipping bound: 1.5"}, {4, "reserved: 0"},
+				{12, "the codec's bytes (here float32: 1, -2, 0.5)"},
+			},
+		},
+		{
+			name: "code-unclipped", about: "a slice that its sender does not clip",
+			header: Header{Type: TypeCode, Exchange: 7}, payload: unclipped,
+			parts: []part{{4, "clipping bound: +Inf, none"}, {4, "reserved: 0"}, {12, "the codec's bytes"}},
+		},
+		{
+			name: "diff", about: "the answer for slice 5 of exchange 7",
+			header:  Header{Type: TypeDiff, Exchange: 7, Slice: 5},
+			payload: append(AppendDiffInfo(nil, DiffInfo{SquaredDistance: 0.25}), values...),
+			parts:   []part{{8, "squared distance: 0.25"}, {12, "the codec's bytes (here float32: 1, -2, 0.5)"}},
+		},
+		{
+			name: "ack", about: "six slices of exchange 7 have been applied",
+			header: Header{Type: TypeAck, Exchange: 7, Ack: 6}, payload: []byte{},
+		},
+		{
+			name: "state-request", about: "a late joiner asks for the parameters",
+			message: StateRequest{Run: "digits", Layout: layoutHash()},
+			parts:   append([]part{layout}, run...),
+		},
+		{
+			name: "manifest", about: "its answer: 203,530 values in 13 slices",
+			message: Manifest{Steps: 1040, FlockSteps: 4160, Values: 203530, SliceLen: 16384, SHA256: layoutHash()},
+			parts: []part{
+				{32, "SHA-256 of the state (here the layout hash)"}, {8, "steps: 1040"}, {8, "flock's steps: 4160"},
+				{8, "values: 203530"}, {4, "values per slice: 16384"},
+			},
+		},
+		{
+			name: "state-slice", about: "the last slice of a state",
+			header: Header{Type: TypeStateSlice, Slice: 12}, payload: values,
+			parts: []part{{12, "float32: 1, -2, 0.5"}},
+		},
+	}
+}
+
+// headerParts describes every frame's header.
+func headerParts(frame []byte, h Header) []part {
+	return []part{
+		{2, "magic: \"Mu\""}, {1, fmt.Sprintf("version: %d", frame[atVersion])},
+		{1, fmt.Sprintf("type: %d, %v", frame[atType], h.Type)}, {4, "flags"},
+		{8, fmt.Sprintf("exchange: %d", h.Exchange)}, {4, fmt.Sprintf("slice: %d", h.Slice)},
+		{4, fmt.Sprintf("ack: %d", h.Ack)}, {4, "payload's length"},
+		{4, "CRC32C of the 28 bytes before and the payload"},
+	}
+}
+
+// build seals the vector's frame.
+func (v vector) build(t testing.TB) ([]byte, Header) {
+	t.Helper()
+	h := v.header
+	if v.message != nil {
+		h.Type = v.message.Type()
+		frame, err := Pack(nil, h.Exchange, v.message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return frame, h
+	}
+	frame := append(Reserve(nil), v.payload...)
+	if err := Seal(frame, h); err != nil {
+		t.Fatal(err)
+	}
+	return frame, h
+}
+
+// annotate writes bytes as hex, a part after the other, each with its note.
+func annotate(title string, data []byte, parts []part) string {
+	const perLine = 16
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n", title)
+	for _, p := range parts {
+		note := p.note
+		for size := p.size; size > 0; {
+			n := min(size, perLine)
+			line := fmt.Sprintf("% x", data[:n])
+			if note != "" {
+				line = fmt.Sprintf("%-*s # %s", 3*perLine-1, line, note)
+			}
+			fmt.Fprintln(&b, line)
+			data, size, note = data[n:], size-n, ""
+		}
+	}
+	if len(data) > 0 {
+		fmt.Fprintf(&b, "% x # NOT DESCRIBED\n", data)
+	}
+	return b.String()
+}
+
+// load reads the bytes of a vector, comments aside.
+func load(t testing.TB, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(vectorFolder, name+".hex"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var digits strings.Builder
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		digits.WriteString(strings.Join(strings.Fields(line), ""))
+	}
+	data, err := hex.DecodeString(digits.String())
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return data
+}
+
+func store(t testing.TB, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(vectorFolder, name+".hex"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The stored bytes are what the code writes, and reading them gives the values
+// that the code wrote.
+func TestVectors(t *testing.T) {
+	for _, v := range vectors() {
+		t.Run(v.name, func(t *testing.T) {
+			frame, header := v.build(t)
+			if *update {
+				store(t, v.name, annotate(v.about, frame, append(headerParts(frame, header), v.parts...)))
+			}
+			stored := load(t, v.name)
+			if !bytes.Equal(stored, frame) {
+				t.Fatalf("the code writes\n% x\nbut the vector is\n% x", frame, stored)
+			}
+			got, payload, err := NewReader(bytes.NewReader(stored), 0).Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != header {
+				t.Errorf("header is %+v, want %+v", got, header)
+			}
+			if v.message == nil {
+				if !bytes.Equal(payload, v.payload) {
+					t.Errorf("payload is % x, want % x", payload, v.payload)
+				}
+				return
+			}
+			if m, err := messageDecoders()[header.Type](payload); err != nil || !reflect.DeepEqual(m, v.message) {
+				t.Errorf("message is %+v (%v), want %+v", m, err, v.message)
+			}
+		})
+	}
+}
+
+// refusedVector is a frame that every reader must refuse.
+type refusedVector struct {
+	name, about string
+	edit        func(frame []byte) []byte
+	err         error
+}
+
+// resealed edits a frame and then corrects its checksum, so that the edit itself
+// is what is refused.
+func resealed(edit func(frame []byte)) func([]byte) []byte {
+	return func(frame []byte) []byte {
+		edit(frame)
+		fixChecksum(frame)
+		return frame
+	}
+}
+
+func refusedVectors() []refusedVector {
+	set := func(at int, value byte) func([]byte) { return func(f []byte) { f[at] = value } }
+	return []refusedVector{
+		{"refused-magic", "other magic", resealed(set(0, 'm')), ErrMagic},
+		{"refused-version", "wire version 2", resealed(set(atVersion, 2)), ErrVersion},
+		{"refused-flags", "a flag that must be understood", resealed(set(atFlags, 1)), ErrFlags},
+		{"refused-type", "a type that is reserved", resealed(set(atType, 9)), ErrType},
+		{"refused-length", "an ACK with a payload", func(f []byte) []byte {
+			f = append(f, 0)
+			f[atLength] = 1
+			fixChecksum(f)
+			return f
+		}, ErrTooLong},
+		{"refused-checksum", "a bit has flipped in the field ack", func(f []byte) []byte {
+			f[atAck] ^= 1
+			return f
+		}, ErrChecksum},
+		{"refused-truncated", "the stream ends before the last byte", func(f []byte) []byte {
+			return f[:len(f)-1]
+		}, ErrTruncated},
+	}
+}
+
+// build spoils an ACK.
+func (v refusedVector) build(t testing.TB) []byte {
+	t.Helper()
+	return v.edit(seal(t, Header{Type: TypeAck, Exchange: 7, Ack: 6}, nil))
+}
+
+func TestRefusedVectors(t *testing.T) {
+	for _, v := range refusedVectors() {
+		t.Run(v.name, func(t *testing.T) {
+			frame := v.build(t)
+			if *update {
+				title := fmt.Sprintf("refused (%v): %s", v.err, v.about)
+				store(t, v.name, annotate(title, frame, []part{{len(frame), ""}}))
+			}
+			stored := load(t, v.name)
+			if !bytes.Equal(stored, frame) {
+				t.Fatalf("the code makes\n% x\nbut the vector is\n% x", frame, stored)
+			}
+			if _, _, err := NewReader(bytes.NewReader(stored), 0).Next(); !errors.Is(err, v.err) {
+				t.Errorf("error is %v, want %v", err, v.err)
+			}
+		})
+	}
+}
+
+// A stored vector that no test reads would rot.
+func TestEveryVectorIsTested(t *testing.T) {
+	known := map[string]bool{}
+	for _, v := range vectors() {
+		known[v.name+".hex"] = true
+	}
+	for _, v := range refusedVectors() {
+		known[v.name+".hex"] = true
+	}
+	files, err := os.ReadDir(vectorFolder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !known[f.Name()] {
+			t.Errorf("%s is in %s, but no test reads it", f.Name(), vectorFolder)
+		}
+	}
+}
