@@ -1,0 +1,155 @@
+package averaging
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// EventKind says what an Event reports.
+type EventKind uint8
+
+const (
+	// StepDone: the trainer has applied a gradient step and asks to go on.
+	StepDone EventKind = iota + 1
+	// ViewChanged: Overlay holds the links of a new view. It is reported only
+	// when members or roles differ.
+	ViewChanged
+	// Proposed: Peer proposes the inbound exchange Exchange.
+	Proposed
+	// Accepted: Peer has accepted the outbound exchange Exchange.
+	Accepted
+	// Refused: Peer has refused the outbound exchange Exchange for Reason.
+	Refused
+	// Finished: the exchange is complete at this side. Cost is the processor
+	// time that it took here.
+	Finished
+	// Failed: the exchange broke off; slices applied by then stay applied.
+	Failed
+	// TimerFired: the timer Timer, set for Exchange, has run out.
+	TimerFired
+	// PeerLost: the connection to Peer is gone, whatever membership says.
+	PeerLost
+	// RunOver: the flock has done its work; no StepDone follows.
+	RunOver
+)
+
+// Event is what has happened to a peer. Only the fields that its kind names
+// have a meaning. It is a plain value so that handling one allocates nothing.
+type Event struct {
+	Kind     EventKind
+	Peer     topology.PeerID
+	Exchange ExchangeID
+	// Inbound tells which side of the exchange the local peer is on: it accepted
+	// it (true) or initiated it.
+	Inbound bool
+	Reason  Reason
+	Timer   TimerKind
+	Overlay *topology.Overlay
+	Cost    time.Duration
+}
+
+// String prints the event as transcripts show it.
+func (e Event) String() string {
+	switch e.Kind {
+	case StepDone:
+		return "step done"
+	case ViewChanged:
+		return "view changed"
+	case Proposed:
+		return fmt.Sprintf("proposed by %s, exchange %d", e.Peer, e.Exchange)
+	case Accepted:
+		return fmt.Sprintf("accepted by %s, exchange %d", e.Peer, e.Exchange)
+	case Refused:
+		return fmt.Sprintf("refused by %s, exchange %d: %s", e.Peer, e.Exchange, e.Reason)
+	case Finished:
+		return fmt.Sprintf("finished %s", e.side())
+	case Failed:
+		return fmt.Sprintf("failed %s", e.side())
+	case TimerFired:
+		return fmt.Sprintf("timer %s, exchange %d", e.Timer, e.Exchange)
+	case PeerLost:
+		return fmt.Sprintf("lost %s", e.Peer)
+	case RunOver:
+		return "run over"
+	}
+	return "unknown event"
+}
+
+func (e Event) side() string {
+	if e.Inbound {
+		return fmt.Sprintf("inbound exchange %d of %s", e.Exchange, e.Peer)
+	}
+	return fmt.Sprintf("outbound exchange %d with %s", e.Exchange, e.Peer)
+}
+
+// ActionKind says what an Action asks for.
+type ActionKind uint8
+
+const (
+	// Proceed: the trainer may take its next step.
+	Proceed ActionKind = iota + 1
+	// Propose: open exchange Exchange with Peer on buffer Buffer and, if it
+	// accepts, carry it through. Answered by Accepted, Refused or Failed, and
+	// after Accepted by Finished or Failed.
+	Propose
+	// Accept: take part in the inbound exchange. Answered by Finished or Failed.
+	Accept
+	// Refuse: decline the inbound exchange for Reason. Not answered.
+	Refuse
+	// Abort: break the exchange off. Answered by nothing; a later Finished or
+	// Failed of it is stale and ignored.
+	Abort
+	// SetTimer: report TimerFired for Timer and Exchange after After.
+	SetTimer
+	// Settled: the run is over and this peer will initiate nothing more. It goes
+	// on serving exchanges.
+	Settled
+)
+
+// Buffer names the vector that an exchange works on.
+type Buffer uint8
+
+const (
+	// Parameters is the model itself.
+	Parameters Buffer = iota
+)
+
+// Action is what a machine wants done. Only the fields that its kind names
+// have a meaning.
+type Action struct {
+	Kind     ActionKind
+	Peer     topology.PeerID
+	Exchange ExchangeID
+	Inbound  bool
+	Buffer   Buffer
+	Reason   Reason
+	Timer    TimerKind
+	After    time.Duration
+}
+
+// String prints the action as transcripts show it.
+func (a Action) String() string {
+	switch a.Kind {
+	case Proceed:
+		return "proceed"
+	case Propose:
+		return fmt.Sprintf("propose exchange %d to %s", a.Exchange, a.Peer)
+	case Accept:
+		return fmt.Sprintf("accept exchange %d of %s", a.Exchange, a.Peer)
+	case Refuse:
+		return fmt.Sprintf("refuse exchange %d of %s: %s", a.Exchange, a.Peer, a.Reason)
+	case Abort:
+		side := "outbound"
+		if a.Inbound {
+			side = "inbound"
+		}
+		return fmt.Sprintf("abort %s exchange %d with %s", side, a.Exchange, a.Peer)
+	case SetTimer:
+		return fmt.Sprintf("set timer %s for exchange %d after %s", a.Timer, a.Exchange, a.After)
+	case Settled:
+		return "settled"
+	}
+	return "unknown action"
+}

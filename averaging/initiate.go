@@ -1,0 +1,88 @@
+package averaging
+
+import (
+	"time"
+
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// initiate proposes the next exchange if one is due, or says that none will
+// follow. It runs after every event, so that a partner's refusal is followed by
+// a proposal to the next at once.
+func (m *ADPSGD) initiate(now time.Duration, actions []Action) []Action {
+	if m.out.running {
+		return actions
+	}
+	for m.due() {
+		next := m.take()
+		if next.barredUntil <= now {
+			return m.propose(now, next.id, actions)
+		}
+	}
+	return m.settle(actions)
+}
+
+// due tells whether this peer should have an exchange in flight: it is active,
+// has somebody left to ask, and its H steps are done or it is parting.
+func (m *ADPSGD) due() bool {
+	if m.role != topology.Active || len(m.partners) == 0 {
+		return false
+	}
+	if m.over {
+		return m.parting > 0
+	}
+	if !m.owed && m.steps < m.Every() {
+		return false
+	}
+	if m.tries == len(m.partners) {
+		m.rest()
+		return false
+	}
+	return true
+}
+
+// take moves on to the next partner of the cycle.
+func (m *ADPSGD) take() partner {
+	next := m.partners[m.cursor]
+	m.cursor = (m.cursor + 1) % len(m.partners)
+	m.tries++
+	if m.over {
+		m.parting--
+	}
+	return next
+}
+
+func (m *ADPSGD) propose(now time.Duration, to topology.PeerID, actions []Action) []Action {
+	m.lastID++
+	m.out = exchange{id: m.lastID, peer: to, began: now, running: true}
+	m.owed, m.steps = true, 0
+	return append(actions,
+		Action{Kind: Propose, Peer: to, Exchange: m.lastID, Buffer: Parameters},
+		Action{Kind: SetTimer, Timer: OutboundDeadline, Exchange: m.lastID, Peer: to, After: m.config.Deadline})
+}
+
+// rest ends a round in which nobody could be had; the next begins with the next
+// step.
+func (m *ADPSGD) rest() {
+	m.owed, m.tries = false, 0
+	m.steps = m.Every() - 1
+}
+
+// depart begins the parting pass: one more exchange over each link, since the
+// last steps of all should be shared too.
+func (m *ADPSGD) depart() {
+	if m.over {
+		return
+	}
+	m.over = true
+	m.parting = len(m.partners)
+}
+
+// settle says, once, that nothing more will be initiated.
+func (m *ADPSGD) settle(actions []Action) []Action {
+	if !m.over || m.settled {
+		return actions
+	}
+	m.settled = true
+	return append(actions, Action{Kind: Settled})
+}

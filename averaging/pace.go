@@ -1,0 +1,72 @@
+package averaging
+
+import (
+	"math"
+	"time"
+)
+
+// Limits of the automatic pace.
+const (
+	// DefaultMaxEvery is the ceiling of H: a peer on however slow a link asks for
+	// an exchange at least this often, in local steps.
+	DefaultMaxEvery = 256
+	// DefaultCostShare is the share of the trainer's time that exchanges may cost
+	// in processor time. It is half of the tenth that a user is promised, since a
+	// passive in an unequal flock serves up to two actives.
+	DefaultCostShare = 0.05
+	// smoothing is the weight of a new sample in the running means.
+	smoothing = 0.2
+)
+
+// pace measures how long steps and exchanges take and derives H, the number of
+// local steps between two exchanges that a peer initiates.
+type pace struct {
+	step     mean // time from one step to the next
+	exchange mean // time from proposal to the end of an exchange
+	cost     mean // processor time of an exchange at this peer
+	lastStep time.Duration
+}
+
+// stepped records a step that ended at now.
+func (p *pace) stepped(now time.Duration) {
+	if p.lastStep > 0 && now > p.lastStep {
+		p.step.add(float64(now - p.lastStep))
+	}
+	p.lastStep = now
+}
+
+// exchanged records an outbound exchange.
+func (p *pace) exchanged(took, cost time.Duration) {
+	p.exchange.add(float64(took))
+	p.cost.add(float64(cost))
+}
+
+// every is the H at which communication stays hidden behind computation and
+// costs no more than share of it: max(⌈exchange/step⌉, ⌈cost/(share·step)⌉),
+// within [low, high]. Before anything is measured it is low.
+func (p *pace) every(share float64, low, high int) int {
+	if !p.step.known || !p.exchange.known || p.step.value <= 0 {
+		return low
+	}
+	hidden := math.Ceil(p.exchange.value / p.step.value)
+	cheap := math.Ceil(p.cost.value / (share * p.step.value))
+	return int(min(max(hidden, cheap, float64(low)), float64(high)))
+}
+
+// mean is an exponentially weighted running mean that starts at its first
+// sample and takes no sample beyond ten times its value at more than that, so
+// that one stall of the machine does not set the pace for the next twenty.
+type mean struct {
+	value float64
+	known bool
+}
+
+const outlier = 10
+
+func (m *mean) add(sample float64) {
+	if !m.known {
+		m.value, m.known = sample, true
+		return
+	}
+	m.value += smoothing * (min(sample, outlier*m.value) - m.value)
+}
