@@ -1,0 +1,73 @@
+package seam
+
+import "context"
+
+// Record is what a member says of itself, signed with its key. Adapters carry
+// and verify it; its numbers mean something to package peer only.
+type Record struct {
+	// Peer is the member; the signature must be its own.
+	Peer PeerID
+	// Run is the run the member takes part in; at most MaxRunName bytes.
+	Run string
+	// Incarnation counts the lives of a member. A restart is a new one.
+	Incarnation uint64
+	// Sequence grows with each record of one incarnation; a record that does not
+	// exceed (Incarnation, Sequence) of the one known is ignored.
+	Sequence uint64
+	// Role is the member's place in the overlay, as package topology numbers it.
+	Role uint8
+	// Flags are bits as package peer defines them.
+	Flags uint8
+	// Steps is the number of gradient steps taken in this incarnation.
+	Steps uint64
+	// Head is the number of gradient steps that lay behind the member's model when
+	// it took its first: 0 for a founder, its donor's count for a latecomer.
+	Head uint64
+	// Addresses are where the member can be reached; at most MaxAddresses.
+	Addresses []string
+}
+
+// Newer tells whether r supersedes old.
+func (r Record) Newer(old Record) bool {
+	if r.Incarnation != old.Incarnation {
+		return r.Incarnation > old.Incarnation
+	}
+	return r.Sequence > old.Sequence
+}
+
+// Bounds of a record. With Ed25519 signatures a record within them fits the 512
+// bytes that memberlist allows.
+const (
+	MaxRunName     = 64
+	MaxAddresses   = 4
+	MaxAddressSize = 64
+)
+
+// Roster is the current membership as this process sees it. Safe for
+// concurrent use.
+type Roster interface {
+	// Members returns the newest verified record of each member that is believed
+	// alive, the local one included once announced, in no particular order. The
+	// slice is the caller's.
+	Members() []Record
+	// Changed signals, at most once between two receives, that Members may answer
+	// otherwise than before.
+	Changed() <-chan struct{}
+}
+
+// Membership finds the members of one run and tells them of the local one. Safe
+// for concurrent use.
+type Membership interface {
+	Roster
+	// Join contacts members and merges what they know. It fails only if none of
+	// them answered. Once a peer has been joined, the membership keeps returning
+	// to it and to others it has met, so that a partition heals.
+	Join(ctx context.Context, peers ...PeerID) error
+	// Announce signs and spreads the local member's record. Peer and Run must be
+	// the transport's and the membership's own; Sequence is set by the adapter. An
+	// *OldIncarnationError tells which incarnation to take instead.
+	Announce(record Record) error
+	// Close leaves the membership gracefully, within a bounded time, and waits
+	// for every goroutine. It is idempotent. It does not close the transport.
+	Close() error
+}

@@ -1,0 +1,89 @@
+package seam
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Identity is one key pair: the peer itself. Safe for concurrent use.
+type Identity interface {
+	// Self is the id of the local peer.
+	Self() PeerID
+	// Sign signs a message with the local key.
+	Sign(message []byte) ([]byte, error)
+	// Verify tells whether signature is peer's signature of message. The public
+	// key follows from the id alone; a malformed id verifies nothing.
+	Verify(peer PeerID, message, signature []byte) bool
+}
+
+// Stream is a reliable, ordered, flow-controlled byte stream to one
+// authenticated peer. One goroutine may read while another writes.
+//
+// A read or write past its deadline fails with an error that satisfies
+// net.Error and reports Timeout; the stream may be used again with a later
+// deadline. Test with errors.As, not with os.ErrDeadlineExceeded.
+type Stream interface {
+	io.ReadWriteCloser
+	// Remote is the authenticated id of the other end.
+	Remote() PeerID
+	// CloseWrite ends the local side's writing; the other end reads io.EOF after
+	// what was written, and may still answer. Close closes both directions
+	// without waiting for the other end to have read anything.
+	CloseWrite() error
+	// Reset aborts both directions at once: reads and writes at both ends fail.
+	// It may be called from any goroutine, any number of times.
+	Reset()
+	Deadlines
+}
+
+// Deadlines bounds the time of reads and writes. The zero time is no bound.
+type Deadlines interface {
+	SetReadDeadline(t time.Time) error
+	SetWriteDeadline(t time.Time) error
+}
+
+// Dialer opens connections and streams. Safe for concurrent use.
+type Dialer interface {
+	// Connect reaches a process at a join address (a transport's own address
+	// form with the peer's id, or host:port) and returns the identity that it
+	// proved. That a connection exists says nothing of whether the process wants
+	// to speak to us: that is what the hello protocol is for.
+	Connect(ctx context.Context, address string) (PeerID, error)
+	// Learn remembers addresses at which a peer may be reached by Open, replacing
+	// those learned before.
+	Learn(peer PeerID, addresses []string)
+	// Open opens a stream for one protocol of one run. The context covers the
+	// opening only. Refusals by the other end may surface at the first Read.
+	Open(ctx context.Context, peer PeerID, protocol Protocol, run string) (Stream, error)
+}
+
+// Handler serves one inbound stream on a goroutine of its own. It owns the
+// stream and must Close or Reset it.
+type Handler func(Stream)
+
+// Listener takes inbound streams. Safe for concurrent use.
+type Listener interface {
+	// Addresses are the addresses at which the local process can be joined, each
+	// in a form that Connect takes. It is empty if nothing listens.
+	Addresses() []string
+	// Handle routes inbound streams of one protocol and run to handler, until
+	// stop is called. Stop returns once no handler of this registration is still
+	// running, so a handler must not call it; streams that are open are the
+	// handlers' to end. A second handler for the same protocol and run is an
+	// error.
+	Handle(protocol Protocol, run string, handler Handler) (stop func(), err error)
+}
+
+// Transport moves bytes between peers under one identity. Several peers of
+// different runs may share one. Safe for concurrent use.
+type Transport interface {
+	Identity
+	Dialer
+	Listener
+	// Connections is the number of open connections to other processes.
+	Connections() int
+	// Close closes every connection and waits for the transport's goroutines. It
+	// is idempotent.
+	Close() error
+}
