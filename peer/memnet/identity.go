@@ -1,0 +1,48 @@
+package memnet
+
+import (
+	"crypto/ed25519"
+	"encoding/base32"
+	"strings"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// idPrefix begins every peer id; the public key in base 32 follows.
+const idPrefix = "mem"
+
+var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// identity implements seam.Identity with an Ed25519 key.
+type identity struct {
+	key ed25519.PrivateKey
+	id  seam.PeerID
+}
+
+// newIdentity derives a key from a seed of 32 bytes.
+func newIdentity(seed []byte) identity {
+	key := ed25519.NewKeyFromSeed(seed)
+	public := key.Public().(ed25519.PublicKey)
+	return identity{key: key, id: seam.PeerID(idPrefix + idEncoding.EncodeToString(public))}
+}
+
+// Self implements seam.Identity.
+func (i identity) Self() seam.PeerID { return i.id }
+
+// Sign implements seam.Identity. It cannot fail.
+func (i identity) Sign(message []byte) ([]byte, error) {
+	return ed25519.Sign(i.key, message), nil
+}
+
+// Verify implements seam.Identity.
+func (i identity) Verify(peer seam.PeerID, message, signature []byte) bool {
+	text, ok := strings.CutPrefix(string(peer), idPrefix)
+	if !ok {
+		return false
+	}
+	public, err := idEncoding.DecodeString(text)
+	if err != nil || len(public) != ed25519.PublicKeySize || idEncoding.EncodeToString(public) != text {
+		return false
+	}
+	return ed25519.Verify(public, message, signature)
+}

@@ -1,0 +1,269 @@
+package memnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// registry is what a run's members know together: news of it reaches everybody
+// who can be reached at once.
+type registry struct {
+	mu      sync.Mutex
+	members map[seam.PeerID]*Membership
+	highest map[seam.PeerID]uint64 // incarnation, of those who left as well
+}
+
+// Membership implements seam.Membership on a table that the members of a run
+// share: a member sees those it has joined, directly or through others, that are
+// on the network and not across a cut link. Changes show at once, without the
+// delay of a failure detector; package swim on this network has that.
+type Membership struct {
+	transport *Transport
+	run       string
+	registry  *registry
+	changed   chan struct{}
+
+	// The registry's lock guards the rest.
+	record    seam.Record
+	announced bool
+	joined    map[seam.PeerID]struct{} // by either side
+	closed    bool
+}
+
+var _ seam.Membership = (*Membership)(nil)
+
+// Membership adds a peer to a run. A peer takes part in a run once at a time.
+func (n *Network) Membership(t *Transport, run string) (*Membership, error) {
+	if len(run) > seam.MaxRunName {
+		return nil, fmt.Errorf("memnet: the run's name has %d bytes, at most %d are allowed", len(run), seam.MaxRunName)
+	}
+	if n.lookup(t.Self()) != t {
+		return nil, fmt.Errorf("memnet: membership of run %q: %w", run, seam.ErrClosed)
+	}
+	r := n.registry(run)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if old := r.members[t.Self()]; old != nil && old.transport == t {
+		return nil, fmt.Errorf("memnet: %s takes part in run %q already", t.name, run)
+	}
+	m := &Membership{
+		transport: t,
+		run:       run,
+		registry:  r,
+		changed:   make(chan struct{}, 1),
+		joined:    make(map[seam.PeerID]struct{}),
+	}
+	r.members[t.Self()] = m
+	return m, nil
+}
+
+func (n *Network) registry(run string) *registry {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r := n.runs[run]
+	if r == nil {
+		r = &registry{members: make(map[seam.PeerID]*Membership), highest: make(map[seam.PeerID]uint64)}
+		n.runs[run] = r
+	}
+	return r
+}
+
+// changed tells every member of every run to look again.
+func (n *Network) changed() {
+	n.mu.Lock()
+	runs := make([]*registry, 0, len(n.runs))
+	for _, r := range n.runs {
+		runs = append(runs, r)
+	}
+	n.mu.Unlock()
+	for _, r := range runs {
+		r.mu.Lock()
+		r.signal()
+		r.mu.Unlock()
+	}
+}
+
+// signal tells every member to look again. The lock is held.
+func (r *registry) signal() {
+	for _, m := range r.members {
+		select {
+		case m.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Members implements seam.Roster.
+func (m *Membership) Members() []seam.Record {
+	m.registry.mu.Lock()
+	defer m.registry.mu.Unlock()
+	var records []seam.Record
+	for _, other := range m.registry.members {
+		if other.announced && m.sees(other) {
+			record := other.record
+			record.Addresses = append([]string(nil), record.Addresses...)
+			records = append(records, record)
+		}
+	}
+	return records
+}
+
+// sees tells whether another member, or m itself, is joined with m, running and
+// not across a cut link. The registry's lock is held.
+func (m *Membership) sees(other *Membership) bool {
+	if m.closed || m.transport.isStopped() || other.transport.isStopped() {
+		return false
+	}
+	if other == m {
+		return true
+	}
+	self, peer := m.transport.Self(), other.transport.Self()
+	_, forth := m.joined[peer]
+	_, back := other.joined[self]
+	return forth && back && !m.transport.net.cable(self, peer).isCut()
+}
+
+// Changed implements seam.Roster.
+func (m *Membership) Changed() <-chan struct{} { return m.changed }
+
+// HighestIncarnation returns the highest incarnation that a peer has announced
+// in this run, in this life or an earlier one.
+func (m *Membership) HighestIncarnation(peer seam.PeerID) (uint64, bool) {
+	m.registry.mu.Lock()
+	defer m.registry.mu.Unlock()
+	highest, ok := m.registry.highest[peer]
+	return highest, ok
+}
+
+// Join implements seam.Membership. Each peer is asked for a connection, which
+// takes a round trip; across a cut link it fails when the context ends.
+func (m *Membership) Join(ctx context.Context, peers ...seam.PeerID) error {
+	var faults []error
+	answered := false
+	for _, peer := range peers {
+		if err := m.join(ctx, peer); err != nil {
+			faults = append(faults, fmt.Errorf("memnet: join %s: %w", peer.Short(), err))
+			continue
+		}
+		answered = true
+	}
+	if answered || len(peers) == 0 {
+		return nil
+	}
+	return errors.Join(faults...)
+}
+
+func (m *Membership) join(ctx context.Context, peer seam.PeerID) error {
+	remote := m.transport.net.lookup(peer)
+	if remote == nil {
+		return seam.ErrUnreachable
+	}
+	if _, err := m.transport.Connect(ctx, addressPrefix+remote.name); err != nil {
+		return err
+	}
+	r := m.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	other := r.members[peer]
+	switch {
+	case m.closed:
+		return seam.ErrClosed
+	case other == nil || other.transport != remote:
+		return seam.ErrUnknownRun
+	}
+	r.unite(m.circle(), other.circle())
+	r.signal()
+	return nil
+}
+
+// circle is the member and all it has joined. The registry's lock is held.
+func (m *Membership) circle() []*Membership {
+	circle := []*Membership{m}
+	for peer := range m.joined {
+		other := m.registry.members[peer]
+		if other == nil {
+			continue
+		}
+		if _, both := other.joined[m.transport.Self()]; both {
+			circle = append(circle, other)
+		}
+	}
+	return circle
+}
+
+// unite joins everybody in one circle with everybody in another, as gossip
+// would. The lock is held.
+func (r *registry) unite(some, others []*Membership) {
+	for _, a := range some {
+		for _, b := range others {
+			if a != b {
+				a.joined[b.transport.Self()] = struct{}{}
+				b.joined[a.transport.Self()] = struct{}{}
+			}
+		}
+	}
+}
+
+// Announce implements seam.Membership. A record of an earlier incarnation than
+// the run has seen of this peer is refused.
+func (m *Membership) Announce(record seam.Record) error {
+	r := m.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m.closed {
+		return fmt.Errorf("memnet: announce: %w", seam.ErrClosed)
+	}
+	record.Sequence = m.record.Sequence + 1
+	if err := m.check(record); err != nil {
+		return fmt.Errorf("memnet: announce: %w", err)
+	}
+	record.Addresses = append([]string(nil), record.Addresses...)
+	m.record, m.announced = record, true
+	r.highest[record.Peer] = record.Incarnation
+	r.signal()
+	return nil
+}
+
+// check is what every other member would do with the record, but for the
+// signature: a record that never leaves the process carries none.
+func (m *Membership) check(record seam.Record) error {
+	if record.Peer != m.transport.Self() || record.Run != m.run {
+		return fmt.Errorf("the record is of peer %s in run %q, not of the local one in run %q", record.Peer.Short(), record.Run, m.run)
+	}
+	if len(record.Addresses) > seam.MaxAddresses {
+		return fmt.Errorf("%d addresses, at most %d are allowed", len(record.Addresses), seam.MaxAddresses)
+	}
+	for _, address := range record.Addresses {
+		if len(address) > seam.MaxAddressSize {
+			return fmt.Errorf("an address of %d bytes, at most %d are allowed", len(address), seam.MaxAddressSize)
+		}
+	}
+	if highest := m.registry.highest[record.Peer]; record.Incarnation < highest {
+		return fmt.Errorf("incarnation %d is over, the run has seen %d: announce a higher one", record.Incarnation, highest)
+	}
+	return nil
+}
+
+// Close implements seam.Membership.
+func (m *Membership) Close() error {
+	r := m.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m.closed {
+		return nil
+	}
+	m.closed = true
+	self := m.transport.Self()
+	if r.members[self] == m {
+		delete(r.members, self)
+		for _, other := range r.members {
+			delete(other.joined, self)
+		}
+	}
+	r.signal()
+	return nil
+}

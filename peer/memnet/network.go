@@ -1,0 +1,220 @@
+// Package memnet is a network in memory: it implements seam.Transport and
+// seam.Membership between peers of one process, with delay, bandwidth, loss,
+// cut links and crashes. It works in real time and, because everything that
+// waits waits on channels and timers, inside a testing/synctest bubble in
+// virtual time, where its figures are exact.
+//
+// The model is one ordered connection per pair of peers, like yamux on TCP: the
+// streams of a pair share its bandwidth first come first served, and what is
+// lost is sent again and holds up what follows it. Headers cost nothing, and
+// window updates travel in no time. Every peer can reach every other one by its
+// id; learned addresses are not needed and ignored.
+//
+// Start with New, make peers with Network.Transport, bend the links with
+// SetLink, Cut, Partition and Crash. Package peertest wraps this for tests of
+// whole peers; package p2pnet is the transport for real networks.
+package memnet
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// DefaultWindow is the number of bytes a stream holds in flight and unread, per
+// direction, before its writer blocks.
+const DefaultWindow = 256 << 10
+
+// Config describes a network. The zero value is a network without delay, limit
+// or loss.
+type Config struct {
+	// Seed makes the identities and the losses.
+	Seed uint64
+	// Link is the link between any two peers, until SetLink changes it.
+	Link Link
+	// Window bounds the bytes of a stream's direction in flight and unread. It
+	// caps a stream's throughput at Window per Link.Delay. 0 is DefaultWindow.
+	Window int
+}
+
+// Network joins transports in memory. Safe for concurrent use.
+type Network struct {
+	seed   uint64
+	link   Link
+	window int
+	epoch  time.Time
+
+	mu     sync.Mutex
+	names  map[string]*Transport // open transports
+	peers  map[seam.PeerID]*Transport
+	cables map[pair]*cable
+	runs   map[string]*registry
+}
+
+// pair is an unordered pair of peers: low < high.
+type pair struct{ low, high seam.PeerID }
+
+func pairOf(a, b seam.PeerID) pair {
+	if b < a {
+		a, b = b, a
+	}
+	return pair{low: a, high: b}
+}
+
+// New returns an empty network. Its links count time from now on, so in a
+// synctest bubble it must be made inside the bubble.
+func New(cfg Config) *Network {
+	if cfg.Window <= 0 {
+		cfg.Window = DefaultWindow
+	}
+	return &Network{
+		seed:   cfg.Seed,
+		link:   cfg.Link,
+		window: cfg.Window,
+		epoch:  time.Now(),
+		names:  make(map[string]*Transport),
+		peers:  make(map[seam.PeerID]*Transport),
+		cables: make(map[pair]*cable),
+		runs:   make(map[string]*registry),
+	}
+}
+
+// Transport adds a peer that listens at the address "mem:NAME". Its key follows
+// from the network's seed and the name, so a peer that crashed or closed comes
+// back under its old identity by asking for the same name again. A name that is
+// in use is an error.
+func (n *Network) Transport(name string) (*Transport, error) {
+	if name == "" || strings.ContainsAny(name, " /:") {
+		return nil, fmt.Errorf("memnet: %q is no name: use letters, digits and dashes", name)
+	}
+	t := newTransport(n, name)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, taken := n.names[name]; taken {
+		return nil, fmt.Errorf("memnet: a peer named %q is already on the network", name)
+	}
+	n.names[name] = t
+	n.peers[t.Self()] = t
+	return t, nil
+}
+
+// SetLink replaces the link between two peers. Bytes already written keep the
+// arrival times they were given.
+func (n *Network) SetLink(a, b seam.PeerID, l Link) { n.cable(a, b).setLink(l) }
+
+// Cut stops every byte between two peers, silently, as a pulled cable does:
+// reads block until their deadline, writes until the window is full, opens until
+// their context ends. Bytes that were under way are held back.
+func (n *Network) Cut(a, b seam.PeerID) {
+	n.cable(a, b).setCut(true)
+	n.changed()
+}
+
+// Heal undoes Cut. What was held back is sent again from now on.
+func (n *Network) Heal(a, b seam.PeerID) {
+	n.cable(a, b).setCut(false)
+	n.changed()
+}
+
+// Partition cuts every link between peers of different groups. Links inside a
+// group, and of peers that are in no group, stay as they are.
+func (n *Network) Partition(groups ...[]seam.PeerID) {
+	for i, group := range groups {
+		for _, other := range groups[i+1:] {
+			for _, a := range group {
+				for _, b := range other {
+					n.cable(a, b).setCut(true)
+				}
+			}
+		}
+	}
+	n.changed()
+}
+
+// HealAll heals every cut link.
+func (n *Network) HealAll() {
+	n.mu.Lock()
+	cables := make([]*cable, 0, len(n.cables))
+	for _, c := range n.cables {
+		cables = append(cables, c)
+	}
+	n.mu.Unlock()
+	for _, c := range cables {
+		c.setCut(false)
+	}
+	n.changed()
+}
+
+// Crash removes a peer as kill -9 does: its streams are reset, opens to it fail
+// at once, and its name and identity are free for a next life. It does not wait
+// for the peer's handlers; the crashed Transport should still be closed.
+func (n *Network) Crash(peer seam.PeerID) {
+	n.mu.Lock()
+	t := n.peers[peer]
+	n.mu.Unlock()
+	if t != nil {
+		t.stop()
+	}
+}
+
+// remove takes a stopped transport off the network.
+func (n *Network) remove(t *Transport) {
+	n.mu.Lock()
+	if n.peers[t.Self()] == t {
+		delete(n.peers, t.Self())
+		delete(n.names, t.name)
+	}
+	n.mu.Unlock()
+	n.changed()
+}
+
+// lookup returns the open transport of a peer, or nil.
+func (n *Network) lookup(peer seam.PeerID) *Transport {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.peers[peer]
+}
+
+func (n *Network) lookupName(name string) *Transport {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.names[name]
+}
+
+// cable returns the connection between two peers, which outlives both.
+func (n *Network) cable(a, b seam.PeerID) *cable {
+	key := pairOf(a, b)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.cables[key]
+	if c == nil {
+		c = newCable(n, key)
+		n.cables[key] = c
+	}
+	return c
+}
+
+// now is the time since the network was made; streams keep time in it.
+func (n *Network) now() time.Duration { return time.Since(n.epoch) }
+
+// random returns the generator of the losses from one peer to another: its
+// draws do not depend on what other pairs do.
+func (n *Network) random(from, to seam.PeerID) *rand.Rand {
+	sum := n.hash("loss", string(from), string(to))
+	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])))
+}
+
+// hash derives 32 bytes from the seed for one use.
+func (n *Network) hash(use string, parts ...string) [sha256.Size]byte {
+	data := binary.LittleEndian.AppendUint64([]byte("murmuration memnet "+use+"\x00"), n.seed)
+	for _, part := range parts {
+		data = append(append(data, part...), 0)
+	}
+	return sha256.Sum256(data)
+}

@@ -1,0 +1,304 @@
+package memnet
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// ErrReset is the error of reads and writes on a stream that either end, a
+// crash or the closing of a transport has aborted.
+var ErrReset = errors.New("memnet: stream reset")
+
+var errStreamClosed = errors.New("memnet: stream closed by this end")
+
+// timeoutError satisfies net.Error, and deliberately is not
+// os.ErrDeadlineExceeded: see seam.Stream.
+type timeoutError struct{}
+
+func (timeoutError) Error() string   { return "memnet: deadline exceeded" }
+func (timeoutError) Timeout() bool   { return true }
+func (timeoutError) Temporary() bool { return true }
+
+// stream is a pair of ends; end i belongs to the peer that sends on lane i.
+type stream struct {
+	cable *cable
+	ends  [2]end
+}
+
+// end implements seam.Stream. The cable's lock guards all fields that change.
+type end struct {
+	stream *stream
+	cable  *cable
+	side   int
+	local  *Transport
+	remote seam.PeerID
+
+	in               inbox // what the other end wrote
+	reading, writing waiter
+	readBy, writeBy  time.Duration // deadlines; never if unset
+	wroteEnd         bool          // CloseWrite or Close was called
+	closed           bool          // Close was called
+	reset            bool          // Reset was called here
+	resetAt          time.Duration // when the other end's reset arrives
+}
+
+// newStream returns the two ends of a stream, not yet known to their transports.
+func newStream(c *cable, from, to *Transport) (local, remote *end) {
+	s := &stream{cable: c}
+	side := c.side(from.Self())
+	for i := range s.ends {
+		s.ends[i] = end{
+			stream: s, cable: c, side: i,
+			in:      inbox{window: c.net.window},
+			reading: newWaiter(c.net.epoch), writing: newWaiter(c.net.epoch),
+			readBy: never, writeBy: never, resetAt: never,
+		}
+	}
+	local, remote = &s.ends[side], &s.ends[1-side]
+	local.local, local.remote = from, to.Self()
+	remote.local, remote.remote = to, from.Self()
+	c.mu.Lock()
+	c.streams = append(c.streams, s)
+	c.mu.Unlock()
+	return local, remote
+}
+
+func (e *end) other() *end { return &e.stream.ends[1-e.side] }
+
+// Remote implements seam.Stream.
+func (e *end) Remote() seam.PeerID { return e.remote }
+
+// Read implements seam.Stream. Only one goroutine may read at a time.
+func (e *end) Read(p []byte) (int, error) {
+	for {
+		n, until, err := e.tryRead(p)
+		if n > 0 || err != nil || len(p) == 0 {
+			return n, err
+		}
+		e.reading.wait(until)
+	}
+}
+
+// tryRead reads what has arrived, or says when to look again.
+func (e *end) tryRead(p []byte) (n int, until time.Duration, err error) {
+	c := e.cable
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.net.now()
+	if err := e.fault(now, e.readBy, e.closed); err != nil {
+		return 0, 0, err
+	}
+	if n = e.in.take(p, now); n > 0 {
+		e.other().writing.signal()
+		return n, 0, nil
+	}
+	if e.in.atEnd(now) {
+		return 0, 0, io.EOF
+	}
+	return 0, min(e.in.next(), e.readBy, e.resetAt), nil
+}
+
+// Write implements seam.Stream: it returns once all of p is within the window.
+// Only one goroutine may write at a time.
+func (e *end) Write(p []byte) (int, error) {
+	written := 0
+	for {
+		n, until, err := e.tryWrite(p[written:])
+		written += n
+		if err != nil || written == len(p) {
+			return written, err
+		}
+		e.writing.wait(until)
+	}
+}
+
+// tryWrite writes what the window takes, or says when to look again.
+func (e *end) tryWrite(p []byte) (n int, until time.Duration, err error) {
+	c := e.cable
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.net.now()
+	if err := e.fault(now, e.writeBy, e.wroteEnd); err != nil {
+		return 0, 0, err
+	}
+	other := e.other()
+	if other.closed || other.reset {
+		return len(p), 0, nil // nobody will read it
+	}
+	for n < len(p) && other.in.space() > 0 {
+		size := min(len(p)-n, other.in.space(), SegmentSize)
+		at, ok := c.send(e.side, now, size)
+		if !ok {
+			e.abort(now)
+			return n, 0, ErrReset
+		}
+		other.in.put(p[n:n+size], at, now)
+		n += size
+	}
+	if n > 0 {
+		other.reading.signal()
+	}
+	return n, min(e.writeBy, e.resetAt), nil
+}
+
+// fault is what forbids a read or write now.
+func (e *end) fault(now, deadline time.Duration, closed bool) error {
+	switch {
+	case e.reset || e.resetAt <= now:
+		return ErrReset
+	case closed:
+		return errStreamClosed
+	case deadline <= now:
+		return timeoutError{}
+	}
+	return nil
+}
+
+// CloseWrite implements seam.Stream.
+func (e *end) CloseWrite() error {
+	c := e.cable
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.net.now()
+	if e.reset || e.resetAt <= now {
+		return ErrReset
+	}
+	e.endWriting(now)
+	return nil
+}
+
+func (e *end) endWriting(now time.Duration) {
+	if e.wroteEnd {
+		return
+	}
+	e.wroteEnd = true
+	in := &e.other().in
+	in.ended = true
+	in.endAt, _ = e.cable.send(e.side, now, 0)
+	e.other().reading.signal()
+	e.writing.signal()
+}
+
+// Close implements seam.Stream. What the other end still writes is discarded
+// without its noticing.
+func (e *end) Close() error {
+	e.cable.mu.Lock()
+	if !e.closed && !e.reset {
+		e.endWriting(e.cable.net.now())
+		e.closed = true
+		e.in.drop()
+		e.wake()
+		e.retire()
+	}
+	e.cable.mu.Unlock()
+	e.local.forget(e)
+	return nil
+}
+
+// Reset implements seam.Stream. The other end hears of it after the link's
+// delay, ahead of data that is still queued.
+func (e *end) Reset() {
+	e.cable.mu.Lock()
+	if !e.reset {
+		e.reset = true
+		e.in.drop()
+		other := e.other()
+		other.resetAt = e.resetArrival(e.cable.net.now())
+		e.wake()
+		e.retire()
+	}
+	e.cable.mu.Unlock()
+	e.local.forget(e)
+}
+
+func (e *end) resetArrival(now time.Duration) time.Duration {
+	if e.cable.cut {
+		return never
+	}
+	return now + max(e.cable.link.Delay, 0)
+}
+
+// abort breaks the stream at both ends; their owners still have to close them.
+func (e *end) abort(now time.Duration) {
+	e.resetAt, e.other().resetAt = now, now
+	e.wake()
+}
+
+// wake makes everybody who waits on the stream look again.
+func (e *end) wake() {
+	for i := range e.stream.ends {
+		e.stream.ends[i].reading.signal()
+		e.stream.ends[i].writing.signal()
+	}
+}
+
+// retire takes the stream off the cable once neither end is open.
+func (e *end) retire() {
+	for i := range e.stream.ends {
+		if end := &e.stream.ends[i]; !end.closed && !end.reset {
+			return
+		}
+	}
+	streams := e.cable.streams
+	for i, s := range streams {
+		if s == e.stream {
+			copy(streams[i:], streams[i+1:])
+			streams[len(streams)-1] = nil
+			e.cable.streams = streams[:len(streams)-1]
+			return
+		}
+	}
+}
+
+// SetReadDeadline implements seam.Deadlines.
+func (e *end) SetReadDeadline(t time.Time) error {
+	e.setDeadline(&e.readBy, t)
+	e.reading.signal()
+	return nil
+}
+
+// SetWriteDeadline implements seam.Deadlines.
+func (e *end) SetWriteDeadline(t time.Time) error {
+	e.setDeadline(&e.writeBy, t)
+	e.writing.signal()
+	return nil
+}
+
+func (e *end) setDeadline(deadline *time.Duration, t time.Time) {
+	e.cable.mu.Lock()
+	defer e.cable.mu.Unlock()
+	*deadline = never
+	if !t.IsZero() {
+		*deadline = t.Sub(e.cable.net.epoch)
+	}
+}
+
+// hold and release carry a cut and its healing out on one stream.
+func (s *stream) hold(now time.Duration) {
+	for i := range s.ends {
+		e := &s.ends[i]
+		e.in.hold(now)
+		if e.resetAt > now {
+			e.resetAt = never
+		}
+	}
+}
+
+func (s *stream) release(now time.Duration) {
+	for i := range s.ends {
+		e := &s.ends[i]
+		if other := e.other(); other.reset && e.resetAt == never {
+			e.resetAt = other.resetArrival(now)
+		}
+		sent := e.in.release(func(size int) (time.Duration, bool) {
+			return s.cable.send(1-i, now, size)
+		})
+		if !sent {
+			e.abort(now)
+		}
+	}
+	s.ends[0].wake()
+}

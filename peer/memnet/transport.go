@@ -1,0 +1,307 @@
+package memnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	// addressPrefix begins the address of a peer; its name follows.
+	addressPrefix = "mem:"
+	// OpenTimeout bounds the opening of a stream across a cut link if its context
+	// does not.
+	OpenTimeout = 15 * time.Second
+	// MaxStreams is the number of open streams that a peer accepts in total.
+	MaxStreams = 4096
+)
+
+// route is what an inbound stream is for.
+type route struct {
+	protocol seam.Protocol
+	run      string
+}
+
+// registration is one handler and the streams it is busy with.
+type registration struct {
+	handler seam.Handler
+	running sync.WaitGroup
+}
+
+// Transport implements seam.Transport for one peer of a Network.
+type Transport struct {
+	identity
+	net  *Network
+	name string
+	done chan struct{} // closed when it stops
+
+	mu       sync.Mutex
+	stopped  bool
+	routes   map[route]*registration
+	streams  map[*end]struct{}
+	handlers sync.WaitGroup
+}
+
+var _ seam.Transport = (*Transport)(nil)
+
+func newTransport(n *Network, name string) *Transport {
+	seed := n.hash("key", name)
+	return &Transport{
+		identity: newIdentity(seed[:]),
+		net:      n,
+		name:     name,
+		done:     make(chan struct{}),
+		routes:   make(map[route]*registration),
+		streams:  make(map[*end]struct{}),
+	}
+}
+
+// Addresses implements seam.Listener.
+func (t *Transport) Addresses() []string { return []string{addressPrefix + t.name} }
+
+// Learn implements seam.Dialer. Peers are found by their id, so it does nothing.
+func (t *Transport) Learn(seam.PeerID, []string) {}
+
+// Connect implements seam.Dialer. It takes a round trip. A name that nobody has
+// fails at once with seam.ErrUnreachable; one's own address is answered too.
+func (t *Transport) Connect(ctx context.Context, address string) (seam.PeerID, error) {
+	name, ok := strings.CutPrefix(address, addressPrefix)
+	if !ok {
+		return "", fmt.Errorf("memnet: connect to %q: not of the form %sNAME", address, addressPrefix)
+	}
+	remote := t.net.lookupName(name)
+	if remote == nil {
+		return "", fmt.Errorf("memnet: connect to %q: %w", address, seam.ErrUnreachable)
+	}
+	if remote == t {
+		return t.Self(), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
+	defer cancel()
+	c := t.net.cable(t.Self(), remote.Self())
+	for range 2 {
+		if err := t.travel(ctx, c); err != nil {
+			return "", fmt.Errorf("memnet: connect to %q: %w", address, err)
+		}
+	}
+	return remote.Self(), nil
+}
+
+// Open implements seam.Dialer. It takes a round trip, after which a refusal is
+// known, so none surfaces later. A peer that is not on the network fails at once
+// with seam.ErrUnreachable, one across a cut link when the context ends or
+// OpenTimeout has passed.
+func (t *Transport) Open(ctx context.Context, peer seam.PeerID, protocol seam.Protocol, run string) (seam.Stream, error) {
+	s, err := t.open(ctx, peer, route{protocol: protocol, run: run})
+	if err != nil {
+		return nil, fmt.Errorf("memnet: open %s for run %q to %s: %w", protocol, run, peer.Short(), err)
+	}
+	return s, nil
+}
+
+func (t *Transport) open(ctx context.Context, peer seam.PeerID, to route) (*end, error) {
+	remote := t.net.lookup(peer)
+	switch {
+	case t.isStopped():
+		return nil, seam.ErrClosed
+	case peer == t.Self():
+		return nil, errors.New("that is the local peer itself")
+	case remote == nil:
+		return nil, seam.ErrUnreachable
+	}
+	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
+	defer cancel()
+	c := t.net.cable(t.Self(), peer)
+	if err := t.travel(ctx, c); err != nil {
+		return nil, err
+	}
+	near, far := newStream(c, t, remote)
+	if err := t.adopt(near); err != nil {
+		far.Reset()
+		near.Reset()
+		return nil, err
+	}
+	err := remote.accept(far, to)
+	if err != nil {
+		far.Reset()
+	}
+	if lost := t.travel(ctx, c); lost != nil {
+		err = lost
+	}
+	if err != nil {
+		near.Reset()
+		return nil, err
+	}
+	return near, nil
+}
+
+// travel waits until a byte sent now would have reached the other side.
+func (t *Transport) travel(ctx context.Context, c *cable) error {
+	for {
+		c.mu.Lock()
+		cut, healed, delay := c.cut, c.healed, c.link.Delay
+		c.mu.Unlock()
+		if cut {
+			if err := t.await(ctx, healed, never); err != nil {
+				return err
+			}
+			continue
+		}
+		if delay > 0 {
+			if err := t.await(ctx, nil, delay); err != nil {
+				return err
+			}
+		}
+		if !c.isCut() {
+			return nil
+		}
+	}
+}
+
+// await waits for an event or for a time to pass, whichever is first.
+func (t *Transport) await(ctx context.Context, event <-chan struct{}, wait time.Duration) error {
+	var passed <-chan time.Time
+	if wait != never {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		passed = timer.C
+	}
+	select {
+	case <-event:
+		return nil
+	case <-passed:
+		return nil
+	case <-t.done:
+		return seam.ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", seam.ErrUnreachable, ctx.Err())
+	}
+}
+
+// adopt counts a stream as open.
+func (t *Transport) adopt(e *end) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped {
+		return seam.ErrClosed
+	}
+	t.streams[e] = struct{}{}
+	return nil
+}
+
+// accept starts the handler of an inbound stream.
+func (t *Transport) accept(e *end, to route) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped {
+		return seam.ErrUnreachable
+	}
+	r := t.routes[to]
+	if r == nil {
+		return t.refusal(to)
+	}
+	if len(t.streams) >= MaxStreams {
+		return fmt.Errorf("the other process has %d streams open, the most it takes", MaxStreams)
+	}
+	t.streams[e] = struct{}{}
+	r.running.Add(1)
+	t.handlers.Add(1)
+	go func() {
+		defer t.handlers.Done()
+		defer r.running.Done()
+		r.handler(e)
+	}()
+	return nil
+}
+
+// refusal tells a run that is unknown from a protocol that this run does not
+// speak.
+func (t *Transport) refusal(to route) error {
+	for known := range t.routes {
+		if known.run == to.run {
+			return seam.ErrUnknownProtocol
+		}
+	}
+	return seam.ErrUnknownRun
+}
+
+// Handle implements seam.Listener.
+func (t *Transport) Handle(protocol seam.Protocol, run string, handler seam.Handler) (func(), error) {
+	at := route{protocol: protocol, run: run}
+	r := &registration{handler: handler}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped {
+		return nil, fmt.Errorf("memnet: handle %s for run %q: %w", protocol, run, seam.ErrClosed)
+	}
+	if t.routes[at] != nil {
+		return nil, fmt.Errorf("memnet: %s for run %q has a handler already", protocol, run)
+	}
+	t.routes[at] = r
+	return func() {
+		t.mu.Lock()
+		if t.routes[at] == r {
+			delete(t.routes, at)
+		}
+		t.mu.Unlock()
+		r.running.Wait()
+	}, nil
+}
+
+// Connections implements seam.Transport: the number of peers with which at least
+// one stream is open at this end.
+func (t *Transport) Connections() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	peers := make(map[seam.PeerID]struct{})
+	for e := range t.streams {
+		peers[e.remote] = struct{}{}
+	}
+	return len(peers)
+}
+
+// forget counts a stream as closed.
+func (t *Transport) forget(e *end) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.streams, e)
+}
+
+func (t *Transport) isStopped() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stopped
+}
+
+// stop leaves the network and resets every stream, without waiting.
+func (t *Transport) stop() {
+	t.mu.Lock()
+	if t.stopped {
+		t.mu.Unlock()
+		return
+	}
+	t.stopped = true
+	close(t.done)
+	open := make([]*end, 0, len(t.streams))
+	for e := range t.streams {
+		open = append(open, e)
+	}
+	t.mu.Unlock()
+	t.net.remove(t)
+	for _, e := range open {
+		e.Reset()
+	}
+}
+
+// Close implements seam.Transport: it resets every stream, waits for the
+// handlers and frees the name. A handler must not call it.
+func (t *Transport) Close() error {
+	t.stop()
+	t.handlers.Wait()
+	return nil
+}
