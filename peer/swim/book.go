@@ -1,0 +1,332 @@
+package swim
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	// maxMembers bounds the book of peers, departed ones included. When it is
+	// full, whoever departed first is forgotten for a newcomer; if nobody has
+	// departed, the newcomer is refused.
+	maxMembers = 4096
+	// maxSeeds bounds the peers given to Join that are returned to for ever.
+	maxSeeds = 64
+	// rejoinFor is how long a departed peer that is no seed is returned to.
+	rejoinFor = time.Hour
+)
+
+// entry is what is known of another peer.
+type entry struct {
+	// meta is the newest verified metadata that announces a record, and last what
+	// it says; meta is nil if none was heard.
+	meta []byte
+	last statement
+	// onlooker is verified metadata without a record, to know it again.
+	onlooker []byte
+	// waiting: a new life of the peer looks on and has announced nothing yet, so
+	// last speaks of an earlier one.
+	waiting bool
+	// alive is memberlist's belief.
+	alive bool
+	// departed is when alive became false.
+	departed time.Time
+	// attempts counts how often the peer was contacted since it departed.
+	attempts int
+	// seed: the peer was given to Join.
+	seed bool
+}
+
+// book keeps the newest verified record of every peer that was heard of, those
+// that departed included, and believes memberlist about who is alive. It is
+// called under memberlist's node lock, so it never calls memberlist, and takes
+// no lock but its own.
+type book struct {
+	identity seam.Identity
+	run      string
+	life     uint64
+	// changed is called, with the lock held, whenever members or former may
+	// answer otherwise than before. It must not block.
+	changed func()
+
+	mu      sync.Mutex
+	entries map[seam.PeerID]*entry
+	seeds   int
+	learned map[seam.PeerID][]string // addresses to hand to the transport
+	own     seam.Record
+	ownMeta []byte
+	spoken  bool // own was announced
+	former  uint64
+	lived   bool // former was heard of
+	closed  bool
+}
+
+func newBook(identity seam.Identity, run string, life uint64, changed func()) *book {
+	return &book{
+		identity: identity,
+		run:      run,
+		life:     life,
+		changed:  changed,
+		entries:  make(map[seam.PeerID]*entry),
+		learned:  make(map[seam.PeerID][]string),
+	}
+}
+
+// admit judges the metadata of a node that is said to be alive, and remembers
+// it. Metadata of an earlier life of the local peer is good: memberlist must see
+// it to refute it.
+func (b *book) admit(peer seam.PeerID, meta []byte) error {
+	if !validPeer(peer) {
+		return errBadName
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if peer == b.identity.Self() && bytes.Equal(meta, b.ownMeta) {
+		return nil
+	}
+	e := b.entries[peer]
+	if e != nil && (e.meta != nil && bytes.Equal(meta, e.meta) || e.onlooker != nil && bytes.Equal(meta, e.onlooker)) {
+		return nil // verified before
+	}
+	s, err := b.read(peer, meta)
+	if err != nil {
+		return err
+	}
+	if peer == b.identity.Self() {
+		b.hearSelf(s)
+		return nil
+	}
+	if e == nil {
+		if e = b.add(peer); e == nil {
+			return errBookFull
+		}
+	}
+	if !s.announced {
+		e.onlooker = bytes.Clone(meta)
+		if e.meta != nil && s.life != e.last.life {
+			e.waiting = true
+		}
+	} else {
+		e.meta, e.last, e.waiting = bytes.Clone(meta), s, false
+	}
+	if len(s.Addresses) > 0 {
+		b.learned[peer] = s.Addresses
+	}
+	b.changed()
+	return nil
+}
+
+// read decodes and verifies metadata; the cheap tests come first.
+func (b *book) read(peer seam.PeerID, meta []byte) (statement, error) {
+	body, signature, err := split(meta)
+	if err != nil {
+		return statement{}, err
+	}
+	s, err := decode(peer, body)
+	switch e := b.entries[peer]; {
+	case err != nil:
+		return statement{}, err
+	case s.Run != b.run:
+		return statement{}, errOtherRun
+	case s.announced && e != nil && e.meta != nil && e.last.Newer(s.Record):
+		return statement{}, errOldRecord
+	case !b.identity.Verify(peer, signedMessage(peer, body), signature):
+		return statement{}, errSignature
+	}
+	return s, nil
+}
+
+// hearSelf takes note of what an earlier life of the local peer has said.
+func (b *book) hearSelf(s statement) {
+	if !s.announced || s.life == b.life || (b.lived && s.Incarnation <= b.former) {
+		return
+	}
+	b.former, b.lived = s.Incarnation, true
+	b.changed()
+}
+
+// recall takes metadata that another peer remembers of the local one.
+func (b *book) recall(meta []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, err := b.read(b.identity.Self(), meta)
+	if err == nil {
+		b.hearSelf(s)
+	}
+	return err
+}
+
+// remembered returns the newest announcing metadata of a peer, or nil.
+func (b *book) remembered(peer seam.PeerID) []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.entries[peer]; e != nil {
+		return e.meta
+	}
+	return nil
+}
+
+// add makes an entry, or returns nil if the book is full of the living.
+func (b *book) add(peer seam.PeerID) *entry {
+	if len(b.entries) >= maxMembers {
+		var oldest seam.PeerID
+		for id, e := range b.entries {
+			if e.alive || e.seed {
+				continue
+			}
+			if oldest == "" || e.departed.Before(b.entries[oldest].departed) {
+				oldest = id
+			}
+		}
+		if oldest == "" {
+			return nil
+		}
+		delete(b.entries, oldest)
+		delete(b.learned, oldest)
+	}
+	e := &entry{departed: time.Now()}
+	b.entries[peer] = e
+	return e
+}
+
+// setAlive records memberlist's belief about an admitted peer.
+func (b *book) setAlive(peer seam.PeerID, alive bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entries[peer]
+	if e == nil || e.alive == alive {
+		return
+	}
+	e.alive, e.attempts = alive, 0
+	if !alive {
+		e.departed = time.Now()
+	}
+	b.changed()
+}
+
+// setOwn records what the local peer says of itself.
+func (b *book) setOwn(s statement, meta []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.own, b.ownMeta, b.spoken = s.Record, meta, s.announced
+	b.changed()
+}
+
+// nodeMeta is the metadata that memberlist spreads for the local peer.
+func (b *book) nodeMeta() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ownMeta
+}
+
+// members returns copies of the records of those alive.
+func (b *book) members() []seam.Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil
+	}
+	records := make([]seam.Record, 0, len(b.entries)+1)
+	if b.spoken {
+		records = append(records, cloneRecord(b.own))
+	}
+	for _, e := range b.entries {
+		if e.alive && e.meta != nil && !e.waiting {
+			records = append(records, cloneRecord(e.last.Record))
+		}
+	}
+	return records
+}
+
+func cloneRecord(r seam.Record) seam.Record {
+	r.Addresses = slices.Clone(r.Addresses)
+	return r
+}
+
+// highest is the highest incarnation heard of a peer; of the local one, of its
+// earlier lives only.
+func (b *book) highest(peer seam.PeerID) (uint64, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if peer == b.identity.Self() {
+		return b.former, b.lived
+	}
+	if e := b.entries[peer]; e != nil && e.meta != nil {
+		return e.last.Incarnation, true
+	}
+	return 0, false
+}
+
+// takeLearned returns the addresses that the transport has not been told yet.
+func (b *book) takeLearned() map[seam.PeerID][]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.learned) == 0 {
+		return nil
+	}
+	learned := b.learned
+	b.learned = make(map[seam.PeerID][]string)
+	return learned
+}
+
+// addresses returns where a peer says it can be reached.
+func (b *book) addresses(peer seam.PeerID) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if learned := b.learned[peer]; learned != nil {
+		return learned
+	}
+	if e := b.entries[peer]; e != nil {
+		return e.last.Addresses
+	}
+	return nil
+}
+
+// addSeed makes a peer one that is returned to for ever, while there is room.
+func (b *book) addSeed(peer seam.PeerID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entries[peer]
+	if e == nil {
+		e = b.add(peer)
+	}
+	if e != nil && !e.seed && b.seeds < maxSeeds {
+		e.seed = true
+		b.seeds++
+	}
+}
+
+// lost picks whom to contact next among those not alive: the one that was tried
+// least since it departed.
+func (b *book) lost(now time.Time) (seam.PeerID, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var next seam.PeerID
+	for peer, e := range b.entries {
+		if e.alive || (!e.seed && now.Sub(e.departed) > rejoinFor) {
+			continue
+		}
+		if next == "" || e.attempts < b.entries[next].attempts ||
+			(e.attempts == b.entries[next].attempts && strings.Compare(string(peer), string(next)) < 0) {
+			next = peer
+		}
+	}
+	if next == "" {
+		return "", false
+	}
+	b.entries[next].attempts++
+	return next, true
+}
+
+// close empties the roster.
+func (b *book) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.changed()
+}

@@ -1,0 +1,111 @@
+package swim
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// trusting verifies everything, to fill a book quickly.
+type trusting struct{ seam.Identity }
+
+func (trusting) Self() seam.PeerID                       { return "self" }
+func (trusting) Verify(seam.PeerID, []byte, []byte) bool { return true }
+func (trusting) Sign([]byte) ([]byte, error)             { return make([]byte, signatureSize), nil }
+
+func admitted(t *testing.T, b *book, peer seam.PeerID) error {
+	t.Helper()
+	s := sampleStatement(peer)
+	meta, err := seal(trusting{}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.admit(peer, meta)
+}
+
+func TestTheBookIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(trusting{}, testRun, 1, func() {})
+		name := func(i int) seam.PeerID { return seam.PeerID(fmt.Sprint("peer", i)) }
+		for i := range maxMembers {
+			if err := admitted(t, b, name(i)); err != nil {
+				t.Fatal(err)
+			}
+			b.setAlive(name(i), true)
+		}
+		if err := admitted(t, b, "newcomer"); !errors.Is(err, errBookFull) {
+			t.Errorf("one too many: %v", err)
+		}
+		b.setAlive(name(7), false)
+		time.Sleep(time.Second)
+		b.setAlive(name(3), false)
+		if err := admitted(t, b, "newcomer"); err != nil {
+			t.Errorf("in place of a departed one: %v", err)
+		}
+		if _, ok := b.highest(name(7)); ok {
+			t.Error("the one who departed first is still known")
+		}
+		if _, ok := b.highest(name(3)); !ok {
+			t.Error("the one who departed last was forgotten")
+		}
+	})
+}
+
+func TestLostMembersAreTriedInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(trusting{}, testRun, 1, func() {})
+		b.addSeed("seed")
+		for _, peer := range []seam.PeerID{"a", "b", "c"} {
+			if err := admitted(t, b, peer); err != nil {
+				t.Fatal(err)
+			}
+			b.setAlive(peer, true)
+		}
+		turns := func(n int) (order string) {
+			for range n {
+				peer, ok := b.lost(time.Now())
+				if !ok {
+					peer = "-"
+				}
+				order += string(peer) + " "
+			}
+			return order
+		}
+		expect := func(when, want string, n int) {
+			t.Helper()
+			if got := turns(n); got != want {
+				t.Errorf("%s: %q, want %q", when, got, want)
+			}
+		}
+		expect("the seed was not met yet", "seed seed ", 2)
+		if err := admitted(t, b, "seed"); err != nil {
+			t.Fatal(err)
+		}
+		b.setAlive("seed", true)
+		expect("all are there", "- ", 1)
+		b.setAlive("a", false)
+		b.setAlive("c", false)
+		b.setAlive("seed", false)
+		expect("three are gone", "a c seed a c ", 5)
+		b.setAlive("b", false)
+		expect("who left last is tried first", "b b seed a b c seed ", 7)
+		time.Sleep(rejoinFor + time.Second)
+		expect("only the seed is returned to for ever", "seed seed ", 2)
+	})
+}
+
+func TestRecordsAreCopies(t *testing.T) {
+	b := newBook(trusting{}, testRun, 1, func() {})
+	if err := admitted(t, b, "a"); err != nil {
+		t.Fatal(err)
+	}
+	b.setAlive("a", true)
+	b.members()[0].Addresses[0] = "spoiled"
+	if got := b.members()[0].Addresses[0]; got == "spoiled" {
+		t.Error("the caller of Members can change the book")
+	}
+}

@@ -1,0 +1,89 @@
+package swim
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// delegate is the Membership as memberlist calls it, mostly under its node lock:
+// nothing here blocks or calls memberlist.
+type delegate Membership
+
+var (
+	_ memberlist.Delegate      = (*delegate)(nil)
+	_ memberlist.AliveDelegate = (*delegate)(nil)
+	_ memberlist.EventDelegate = (*delegate)(nil)
+)
+
+// NotifyAlive implements memberlist.AliveDelegate: an error vetoes the news.
+func (d *delegate) NotifyAlive(node *memberlist.Node) error {
+	peer := seam.PeerID(node.Name)
+	err := error(errWrongPlace)
+	if node.Addr.Equal(advertiseIP(peer)) && node.Port == advertisePort {
+		err = d.book.admit(peer, node.Meta)
+	}
+	// Old news keeps arriving for a while after newer: that is no fault.
+	if err != nil && err != errOldRecord {
+		d.refusals.log(d.log, peer, err)
+	}
+	return err
+}
+
+// NotifyJoin implements memberlist.EventDelegate.
+func (d *delegate) NotifyJoin(node *memberlist.Node) {
+	d.book.setAlive(seam.PeerID(node.Name), true)
+}
+
+// NotifyLeave implements memberlist.EventDelegate, for those who left and for
+// those who crashed.
+func (d *delegate) NotifyLeave(node *memberlist.Node) {
+	d.book.setAlive(seam.PeerID(node.Name), false)
+	d.carrier.forsake(seam.PeerID(node.Name))
+}
+
+// NotifyUpdate implements memberlist.EventDelegate; NotifyAlive saw the record.
+func (d *delegate) NotifyUpdate(*memberlist.Node) {}
+
+// NodeMeta implements memberlist.Delegate.
+func (d *delegate) NodeMeta(int) []byte { return d.book.nodeMeta() }
+
+// NotifyMsg implements memberlist.Delegate; user messages are not used.
+func (d *delegate) NotifyMsg([]byte) {}
+
+// GetBroadcasts implements memberlist.Delegate.
+func (d *delegate) GetBroadcasts(int, int) [][]byte { return nil }
+
+// LocalState implements memberlist.Delegate.
+func (d *delegate) LocalState(bool) []byte { return nil }
+
+// MergeRemoteState implements memberlist.Delegate.
+func (d *delegate) MergeRemoteState([]byte, bool) {}
+
+// refusalInterval is the least time between two log lines about refused news:
+// gossip repeats itself, and who sends bad records may send many.
+const refusalInterval = time.Second
+
+// refusals logs vetoes at a bounded rate.
+type refusals struct {
+	mu     sync.Mutex
+	next   time.Time
+	silent int // not logged since the last one
+}
+
+func (r *refusals) log(log *zap.Logger, peer seam.PeerID, reason error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if now.Before(r.next) {
+		r.silent++
+		return
+	}
+	log.Warn("refused news of a member: its record "+reason.Error(),
+		zap.String("peer", string(peer)), zap.Int("more_refused_before", r.silent))
+	r.next, r.silent = now.Add(refusalInterval), 0
+}

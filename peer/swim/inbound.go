@@ -1,0 +1,135 @@
+package swim
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// handle serves an inbound stream until it ends.
+func (t *transport) handle(s seam.Stream) {
+	if !t.track(s) || t.isClosed() {
+		t.drop(s)
+		return
+	}
+	s.SetReadDeadline(time.Now().Add(kindTimeout))
+	var kind [1]byte
+	if _, err := io.ReadFull(s, kind[:]); err != nil {
+		t.drop(s)
+		return
+	}
+	switch kind[0] {
+	case kindPackets:
+		t.receive(s)
+	case kindSync:
+		t.converse(s)
+	default:
+		t.drop(s)
+	}
+}
+
+func (t *transport) isClosed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closed
+}
+
+// receive hands the packets of a stream to memberlist. A peer has one such
+// stream: a second takes the place of the first.
+func (t *transport) receive(s seam.Stream) {
+	peer := s.Remote()
+	t.mu.Lock()
+	old := t.inbound[peer]
+	t.inbound[peer] = s
+	t.mu.Unlock()
+	if old != nil {
+		old.Reset()
+	}
+	defer func() {
+		t.mu.Lock()
+		if t.inbound[peer] == s {
+			delete(t.inbound, peer)
+		}
+		t.mu.Unlock()
+		t.drop(s)
+	}()
+	r := bufio.NewReader(s)
+	for {
+		s.SetReadDeadline(time.Now().Add(idleTimeout * 3 / 2))
+		packet, err := readPacket(r)
+		if err != nil {
+			return
+		}
+		now := time.Now()
+		t.busy.received(packet, now)
+		select {
+		case t.packets <- &memberlist.Packet{Buf: packet, From: peerAddr(peer), Timestamp: now}:
+		case <-t.closing:
+			return
+		}
+	}
+}
+
+// readPacket reads one packet of 1 to maxPacket bytes. It belongs to the caller.
+func readPacket(r io.Reader) ([]byte, error) {
+	var header [2]byte
+	if _, err := io.ReadFull(r, header[:]); err != nil {
+		return nil, err
+	}
+	size := int(binary.BigEndian.Uint16(header[:]))
+	if size == 0 || size > maxPacket {
+		return nil, errMalformed
+	}
+	packet := make([]byte, size)
+	if _, err := io.ReadFull(r, packet); err != nil {
+		return nil, err
+	}
+	return packet, nil
+}
+
+// converse hands a stream to memberlist and waits until it is done with it.
+func (t *transport) converse(s seam.Stream) {
+	peer := s.Remote()
+	if !t.admitSync(peer) {
+		t.drop(s)
+		return
+	}
+	defer t.endSync(peer)
+	meta := t.book.remembered(peer)
+	s.SetWriteDeadline(time.Now().Add(kindTimeout))
+	greeting := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(meta)), uint16(len(meta)))
+	if _, err := s.Write(append(greeting, meta...)); err != nil {
+		t.drop(s)
+		return
+	}
+	c := newConn(t, s, false)
+	select {
+	case t.conns <- c:
+		<-c.done
+	case <-t.closing:
+		t.drop(s)
+	}
+}
+
+func (t *transport) admitSync(peer seam.PeerID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.syncs[peer] >= maxSyncs {
+		return false
+	}
+	t.syncs[peer]++
+	return true
+}
+
+func (t *transport) endSync(peer seam.PeerID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.syncs[peer]--; t.syncs[peer] == 0 {
+		delete(t.syncs, peer)
+	}
+}

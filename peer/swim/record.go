@@ -1,0 +1,222 @@
+package swim
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// The metadata of a node is its record, signed. All numbers are little-endian:
+//
+//	version u8 = 1 | bits u8 (1: announced) | run length u8, run | life u64 |
+//	incarnation u64 | sequence u64 | role u8 | flags u8 | steps u64 |
+//	addresses u8, each: length u8, text | Ed25519 signature, 64 bytes
+//
+// The peer's id is not in it but is what memberlist calls the node's name; the
+// signature covers both, so a record is worth nothing under another name.
+const (
+	recordVersion  = 1
+	bitAnnounced   = 1
+	signatureSize  = 64
+	maxPeerID      = 128
+	signatureLabel = "murmuration member record 1\x00"
+)
+
+// statement is what the metadata says.
+type statement struct {
+	seam.Record
+	// life is drawn at random by each Membership, so that a peer recognizes what
+	// an earlier life of its own has said.
+	life uint64
+	// announced is false of a member that looks on and has no record yet. Of its
+	// record only the run and the addresses count.
+	announced bool
+}
+
+// encode returns the unsigned metadata, or an error that says what to shorten.
+func (s statement) encode() ([]byte, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	var bits byte
+	if s.announced {
+		bits |= bitAnnounced
+	}
+	b := append(make([]byte, 0, memberlist.MetaMaxSize), recordVersion, bits)
+	b = appendText(b, s.Run)
+	b = binary.LittleEndian.AppendUint64(b, s.life)
+	b = binary.LittleEndian.AppendUint64(b, s.Incarnation)
+	b = binary.LittleEndian.AppendUint64(b, s.Sequence)
+	b = append(b, s.Role, s.Flags)
+	b = binary.LittleEndian.AppendUint64(b, s.Steps)
+	b = binary.LittleEndian.AppendUint64(b, s.Head)
+	b = append(b, byte(len(s.Addresses)))
+	for _, address := range s.Addresses {
+		b = appendText(b, address)
+	}
+	return b, nil
+}
+
+// check returns everything that is wrong with the bounds. A statement within
+// them fits memberlist.MetaMaxSize with its signature.
+func (s statement) check() error {
+	var faults []error
+	if len(s.Run) > seam.MaxRunName {
+		faults = append(faults, fmt.Errorf("the run's name has %d bytes: shorten it to %d", len(s.Run), seam.MaxRunName))
+	}
+	if len(s.Addresses) > seam.MaxAddresses {
+		faults = append(faults, fmt.Errorf("%d addresses: keep the best %d", len(s.Addresses), seam.MaxAddresses))
+	}
+	for _, address := range s.Addresses {
+		if len(address) > seam.MaxAddressSize {
+			faults = append(faults, fmt.Errorf("the address %q has %d bytes: shorten it to %d", address, len(address), seam.MaxAddressSize))
+		}
+		if !utf8.ValidString(address) {
+			faults = append(faults, fmt.Errorf("the address %q is not UTF-8", address))
+		}
+	}
+	if !utf8.ValidString(s.Run) {
+		faults = append(faults, fmt.Errorf("the run's name %q is not UTF-8", s.Run))
+	}
+	return errors.Join(faults...)
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(append(b, byte(len(text))), text...)
+}
+
+// seal encodes a statement and signs it as the local peer's.
+func seal(identity seam.Identity, s statement) ([]byte, error) {
+	body, err := s.encode()
+	if err != nil {
+		return nil, err
+	}
+	signature, err := identity.Sign(signedMessage(identity.Self(), body))
+	if err != nil {
+		return nil, fmt.Errorf("sign the record: %w", err)
+	}
+	if len(signature) != signatureSize {
+		return nil, fmt.Errorf("a signature of %d bytes: only Ed25519 keys, with %d, are supported", len(signature), signatureSize)
+	}
+	return append(body, signature...), nil
+}
+
+func signedMessage(peer seam.PeerID, body []byte) []byte {
+	message := make([]byte, 0, len(signatureLabel)+len(peer)+1+len(body))
+	message = append(message, signatureLabel...)
+	message = append(message, peer...)
+	message = append(message, 0)
+	return append(message, body...)
+}
+
+// Reasons to refuse metadata.
+var (
+	errOversize   = fmt.Errorf("more than %d bytes", memberlist.MetaMaxSize)
+	errTruncated  = errors.New("ends early")
+	errTrailing   = errors.New("has bytes left over")
+	errVersion    = errors.New("is of another version of this library")
+	errMalformed  = errors.New("is malformed")
+	errSignature  = errors.New("is not signed by the peer whose name it bears")
+	errOtherRun   = errors.New("belongs to another run")
+	errOldRecord  = errors.New("is older than the one known")
+	errWrongPlace = errors.New("comes with an address that is not the peer's")
+	errBadName    = errors.New("bears a name that is no peer id")
+	errBookFull   = fmt.Errorf("would be the member number %d, one more than are kept", maxMembers+1)
+)
+
+// split separates metadata into what was signed and the signature.
+func split(meta []byte) (body, signature []byte, err error) {
+	switch {
+	case len(meta) > memberlist.MetaMaxSize:
+		return nil, nil, errOversize
+	case len(meta) < signatureSize:
+		return nil, nil, errTruncated
+	}
+	at := len(meta) - signatureSize
+	return meta[:at], meta[at:], nil
+}
+
+// decode reads what encode wrote. Every body has exactly one reading, and every
+// statement one body. Nothing in the result refers to the input.
+func decode(peer seam.PeerID, body []byte) (statement, error) {
+	r := reader{left: body}
+	if version := r.byte(); version != recordVersion && !r.short {
+		return statement{}, errVersion
+	}
+	bits := r.byte()
+	s := statement{announced: bits&bitAnnounced != 0}
+	s.Peer = peer
+	s.Run = r.text(seam.MaxRunName)
+	s.life = r.uint64()
+	s.Incarnation = r.uint64()
+	s.Sequence = r.uint64()
+	s.Role = r.byte()
+	s.Flags = r.byte()
+	s.Steps = r.uint64()
+	s.Head = r.uint64()
+	addresses := int(r.byte())
+	if addresses > seam.MaxAddresses || bits&^bitAnnounced != 0 {
+		return statement{}, errMalformed
+	}
+	for range addresses {
+		s.Addresses = append(s.Addresses, r.text(seam.MaxAddressSize))
+	}
+	switch {
+	case r.short:
+		return statement{}, errTruncated
+	case r.bad:
+		return statement{}, errMalformed
+	case len(r.left) > 0:
+		return statement{}, errTrailing
+	}
+	return s, nil
+}
+
+// reader takes fields from the front of a body, and remembers if one was
+// missing or out of bounds; the fields are zero from then on.
+type reader struct {
+	left       []byte
+	short, bad bool
+}
+
+func (r *reader) take(n int) []byte {
+	if r.short || len(r.left) < n {
+		r.short = true
+		return nil
+	}
+	field := r.left[:n]
+	r.left = r.left[n:]
+	return field
+}
+
+func (r *reader) byte() byte {
+	if field := r.take(1); field != nil {
+		return field[0]
+	}
+	return 0
+}
+
+func (r *reader) uint64() uint64 {
+	if field := r.take(8); field != nil {
+		return binary.LittleEndian.Uint64(field)
+	}
+	return 0
+}
+
+func (r *reader) text(limit int) string {
+	size := int(r.byte())
+	if size > limit {
+		r.bad = true
+		return ""
+	}
+	field := r.take(size)
+	if !utf8.Valid(field) {
+		r.bad = true
+	}
+	return string(field)
+}

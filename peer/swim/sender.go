@@ -1,0 +1,127 @@
+package swim
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// sender writes the packets for one peer to a stream that it opens at need. It
+// ends when nothing was sent for a while.
+type sender struct {
+	transport *transport
+	peer      seam.PeerID
+	queue     chan []byte
+	forsaken  chan struct{} // capacity 1: the peer is believed gone
+
+	stream seam.Stream // nil if none is open
+	opened time.Time   // when one was last tried
+	frame  []byte
+}
+
+func newSender(t *transport, peer seam.PeerID) *sender {
+	return &sender{
+		transport: t,
+		peer:      peer,
+		queue:     make(chan []byte, packetQueue),
+		forsaken:  make(chan struct{}, 1),
+	}
+}
+
+func (s *sender) run() {
+	defer s.transport.wg.Done()
+	idle := time.NewTimer(idleTimeout)
+	defer idle.Stop()
+	for {
+		select {
+		case packet := <-s.queue:
+			s.send(packet)
+			idle.Reset(idleTimeout)
+		case <-s.forsaken:
+			// Closed, not reset: it may be a departure that waits for an ack.
+			s.close()
+			s.opened = time.Time{}
+		case <-idle.C:
+			if s.transport.retire(s) {
+				s.close()
+				return
+			}
+			idle.Reset(idleTimeout)
+		case <-s.transport.closing:
+			s.flush()
+			return
+		}
+	}
+}
+
+// retire takes an idle sender out of the table, unless a packet came meanwhile.
+func (t *transport) retire(s *sender) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(s.queue) > 0 {
+		return false
+	}
+	delete(t.senders, s.peer)
+	return true
+}
+
+// flush sends what is queued and closes.
+func (s *sender) flush() {
+	for {
+		select {
+		case packet := <-s.queue:
+			s.send(packet)
+		default:
+			s.close()
+			return
+		}
+	}
+}
+
+// send writes one packet. A stream that broke is opened once more for it, so
+// that a peer which restarted hears it; beyond that the packet is lost.
+func (s *sender) send(packet []byte) {
+	for range 2 {
+		if s.stream == nil && !s.open() {
+			return
+		}
+		s.frame = binary.BigEndian.AppendUint16(s.frame[:0], uint16(len(packet)))
+		s.frame = append(s.frame, packet...)
+		s.stream.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := s.stream.Write(s.frame); err == nil {
+			return
+		}
+		s.abandon()
+	}
+}
+
+func (s *sender) open() bool {
+	if !s.opened.IsZero() && time.Since(s.opened) < reopenAfter {
+		return false
+	}
+	s.opened = time.Now()
+	stream, err := s.transport.open(s.peer, kindPackets, openTimeout)
+	if err != nil {
+		return false
+	}
+	s.stream = stream
+	return true
+}
+
+// abandon resets the stream.
+func (s *sender) abandon() {
+	if s.stream != nil {
+		s.transport.drop(s.stream)
+		s.stream = nil
+	}
+}
+
+// close ends the stream so that what was written arrives.
+func (s *sender) close() {
+	if s.stream != nil {
+		s.stream.Close()
+		s.transport.untrack(s.stream)
+		s.stream = nil
+	}
+}

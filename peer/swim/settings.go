@@ -1,0 +1,64 @@
+package swim
+
+import (
+	"log"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// The timing, after memberlist's own for a LAN, which also holds where round
+// trips stay below half a second. With eight members a new record reaches
+// everybody within half a second and a crash is known to all after five to six.
+const (
+	probeInterval  = time.Second
+	probeTimeout   = 500 * time.Millisecond
+	gossipInterval = 200 * time.Millisecond
+	gossipNodes    = 3
+	// gossipMult makes up to nine members pass news on in two rounds of gossip
+	// each, so that one in several hundred news misses somebody, until the next
+	// push/pull. memberlist's default of 4 makes that one in twenty.
+	gossipMult       = 6
+	pushPullInterval = 15 * time.Second
+	// syncTimeout bounds each step of a push/pull.
+	syncTimeout = 5 * time.Second
+	// maxPatience is how many times longer than probeInterval a probe may take on
+	// a machine that finds itself too slow to keep up.
+	maxPatience = 3
+	// farewellTimeout bounds the spreading of the last record before a departure.
+	farewellTimeout = time.Second
+	// leaveTimeout bounds the spreading of a departure: two rounds of gossip.
+	leaveTimeout = 500 * time.Millisecond
+	// settleTimeout bounds the wait for a last ack before a shutdown.
+	settleTimeout = 200 * time.Millisecond
+	// gossipSize is the most gossip that goes into one packet. Streams carry any
+	// size, so it is larger than a datagram.
+	gossipSize = 8 << 10
+)
+
+// settings are memberlist's for one membership.
+func settings(m *Membership) *memberlist.Config {
+	c := memberlist.DefaultLANConfig()
+	c.Name = string(m.transport.Self())
+	c.RequireNodeNames = true
+	c.Transport = m.carrier
+	c.BindPort, c.AdvertisePort = advertisePort, advertisePort
+
+	c.ProbeInterval, c.ProbeTimeout = probeInterval, probeTimeout
+	c.AwarenessMaxMultiplier = maxPatience
+	// Packets and conversations share a connection, so probing by a conversation
+	// as well would tell nothing new.
+	c.DisableTcpPings = true
+	c.TCPTimeout = syncTimeout
+	c.PushPullInterval = pushPullInterval
+	c.GossipInterval, c.GossipNodes, c.RetransmitMult = gossipInterval, gossipNodes, gossipMult
+	c.UDPBufferSize = gossipSize
+	c.EnableCompression = false // signatures do not compress
+
+	c.Delegate = (*delegate)(m)
+	c.Alive = (*delegate)(m)
+	c.Events = (*delegate)(m)
+	c.Ping = m.carrier.busy
+	c.Logger = log.New(newLogWriter(m.log, m.stopping), "", 0)
+	return c
+}

@@ -1,0 +1,179 @@
+// Package swim finds the members of a run with hashicorp/memberlist: it
+// implements seam.Membership with the SWIM protocol, carried over the streams of
+// any seam.Transport, so a peer needs one port and one identity, and every packet
+// travels between authenticated peers.
+//
+// A member is known by its peer id. What it says of itself is a record signed by
+// its key, which rides in memberlist's metadata and is verified before the
+// member is believed. What others say of it, that it is dead, is not signed, so
+// take a missing member for a hint: probe a neighbour before giving it up.
+//
+// Every member ends up connected to every other, which suits runs of up to about
+// 150 members; the book holds a few thousand. memberlist forgets a member that is
+// gone for half a minute; this package goes on returning to it, so that
+// partitions heal.
+//
+// Start with New. Package memnet has a Membership without timing for tests; the
+// layout of a record is in record.go.
+package swim
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// DefaultRejoinEvery is the default of Config.RejoinEvery.
+const DefaultRejoinEvery = 10 * time.Second
+
+// Config describes a Membership.
+type Config struct {
+	// Transport carries the protocol. It must have an Ed25519 identity, and stays
+	// the caller's to close, after the Membership.
+	Transport seam.Transport
+	// Run is the run's name, 1 to seam.MaxRunName bytes.
+	Run string
+	// RejoinEvery is the time between two attempts to reach a member that was lost
+	// or a peer given to Join that does not answer. 0 is DefaultRejoinEvery.
+	RejoinEvery time.Duration
+	// Log gets refused records and what memberlist has to say; nil is silent.
+	Log *zap.Logger
+}
+
+func (c Config) validate() error {
+	var faults []error
+	if c.Transport == nil {
+		faults = append(faults, errors.New("Transport is missing"))
+	} else if !validPeer(c.Transport.Self()) {
+		faults = append(faults, fmt.Errorf("the transport's id %q is longer than %d bytes, empty, or has a slash or space", c.Transport.Self(), maxPeerID))
+	}
+	if c.Run == "" || len(c.Run) > seam.MaxRunName {
+		faults = append(faults, fmt.Errorf("Run has %d bytes, 1 to %d are allowed", len(c.Run), seam.MaxRunName))
+	}
+	if c.RejoinEvery < 0 {
+		faults = append(faults, fmt.Errorf("RejoinEvery is %v, it cannot be negative", c.RejoinEvery))
+	}
+	return errors.Join(faults...)
+}
+
+// Membership implements seam.Membership. Until the first Announce the local peer
+// looks on: it takes part in the protocol and sees the others, but is not among
+// anybody's Members. So it may Join first, learn its HighestIncarnation, and
+// announce the next one. Safe for concurrent use.
+type Membership struct {
+	transport   seam.Transport
+	run         string
+	life        uint64
+	rejoinEvery time.Duration
+	log         *zap.Logger
+
+	book     *book
+	carrier  *transport
+	list     *memberlist.Memberlist
+	refusals refusals
+	unhandle func()
+
+	dirty    chan struct{} // capacity 1: the book has changed
+	changed  chan struct{} // capacity 1: what the caller hears of it
+	stopping chan struct{} // closed when Close begins
+	stopped  chan struct{} // closed when Close is done
+	wg       sync.WaitGroup
+
+	// announcing holds a token while nobody announces. A channel and not a mutex:
+	// the holder waits for a timer, which synctest must be able to tell. Close
+	// keeps the token.
+	announcing chan struct{}
+	last       seam.Record // the newest announced record; guarded by the token
+
+	mu      sync.Mutex
+	closing bool
+}
+
+var _ seam.Membership = (*Membership)(nil)
+
+// New starts a membership that has joined nobody yet, as an onlooker.
+func New(cfg Config) (*Membership, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("swim: %w", err)
+	}
+	m := newMembership(cfg)
+	if err := m.lookOn(); err != nil {
+		return nil, fmt.Errorf("swim: %w", err)
+	}
+	list, err := memberlist.Create(settings(m))
+	if err != nil {
+		return nil, fmt.Errorf("swim: start memberlist: %w", err)
+	}
+	m.list = list
+	m.wg.Add(2)
+	go m.notify()
+	go m.rejoin()
+	unhandle, err := cfg.Transport.Handle(seam.ProtocolSwim, cfg.Run, m.carrier.handle)
+	if err != nil {
+		m.Close()
+		return nil, fmt.Errorf("swim: take streams for run %q: %w", cfg.Run, err)
+	}
+	m.unhandle = unhandle
+	return m, nil
+}
+
+func newMembership(cfg Config) *Membership {
+	m := &Membership{
+		transport:   cfg.Transport,
+		run:         cfg.Run,
+		rejoinEvery: cfg.RejoinEvery,
+		log:         cfg.Log,
+		unhandle:    func() {},
+		dirty:       make(chan struct{}, 1),
+		changed:     make(chan struct{}, 1),
+		stopping:    make(chan struct{}),
+		stopped:     make(chan struct{}),
+		announcing:  make(chan struct{}, 1),
+	}
+	if m.rejoinEvery == 0 {
+		m.rejoinEvery = DefaultRejoinEvery
+	}
+	if m.log == nil {
+		m.log = zap.NewNop()
+	}
+	var life [8]byte
+	rand.Read(life[:]) // never fails
+	m.life = binary.LittleEndian.Uint64(life[:])
+	m.announcing <- struct{}{}
+	m.book = newBook(cfg.Transport, cfg.Run, m.life, func() { signal(m.dirty) })
+	m.carrier = newTransport(cfg.Transport, cfg.Run, m.book, newStragglers())
+	return m
+}
+
+// lookOn prepares what memberlist spreads until the first Announce.
+func (m *Membership) lookOn() error {
+	s := statement{life: m.life}
+	s.Peer, s.Run = m.transport.Self(), m.run
+	for _, address := range m.transport.Addresses() {
+		if len(address) <= seam.MaxAddressSize && len(s.Addresses) < seam.MaxAddresses {
+			s.Addresses = append(s.Addresses, address)
+		}
+	}
+	meta, err := seal(m.transport, s)
+	if err != nil {
+		return err
+	}
+	m.book.setOwn(s, meta)
+	return nil
+}
+
+// signal makes a channel of capacity 1 ready.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,284 @@
+package swim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// The first byte of a stream tells what it carries.
+const (
+	// kindPackets: packets one way, each with its length in two bytes, big-endian.
+	kindPackets byte = 1
+	// kindSync: a conversation of memberlist's, for a push/pull. The end that
+	// accepts first sends the metadata that it remembers of the other, with its
+	// length in two bytes, zero if it remembers none.
+	kindSync byte = 2
+)
+
+const (
+	// packetQueue is the number of packets that wait for one peer; more are
+	// dropped, as a network would.
+	packetQueue = 32
+	// maxPacket is the largest packet that is taken.
+	maxPacket = 16 << 10
+	// inboundPackets is the number of packets that wait for memberlist.
+	inboundPackets = 256
+	// maxSenders bounds the peers that packets are sent to at a time.
+	maxSenders = maxMembers
+	// maxSyncs bounds the inbound conversations of one peer at a time.
+	maxSyncs = 4
+	// openTimeout bounds the opening of a packet stream.
+	openTimeout = 3 * time.Second
+	// reopenAfter is the least time between two attempts to open one.
+	reopenAfter = time.Second
+	// writeTimeout bounds the writing of a packet.
+	writeTimeout = 2 * time.Second
+	// idleTimeout is how long a packet stream is kept without a packet. An inbound
+	// one is given half as long again.
+	idleTimeout = time.Minute
+	// kindTimeout bounds the wait for the first byte of a stream, and the sending
+	// of what is remembered.
+	kindTimeout = 5 * time.Second
+	// drainTimeout bounds the sending of what is queued at a shutdown.
+	drainTimeout = 500 * time.Millisecond
+)
+
+// transport implements memberlist.NodeAwareTransport on streams of a
+// seam.Transport: one long-lived stream to each peer for packets, and one for
+// each push/pull.
+type transport struct {
+	seam seam.Transport
+	run  string
+	book *book
+	busy *stragglers
+
+	packets chan *memberlist.Packet
+	conns   chan net.Conn
+	closing chan struct{} // closed first at a shutdown
+	ctx     context.Context
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup // the senders
+
+	mu      sync.Mutex
+	closed  bool
+	senders map[seam.PeerID]*sender
+	inbound map[seam.PeerID]seam.Stream // packet streams
+	syncs   map[seam.PeerID]int
+	streams map[seam.Stream]struct{}
+	faults  map[seam.PeerID]error // of the peers that are being contacted
+}
+
+var _ memberlist.NodeAwareTransport = (*transport)(nil)
+
+func newTransport(over seam.Transport, run string, b *book, busy *stragglers) *transport {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &transport{
+		seam:    over,
+		run:     run,
+		book:    b,
+		busy:    busy,
+		packets: make(chan *memberlist.Packet, inboundPackets),
+		conns:   make(chan net.Conn),
+		closing: make(chan struct{}),
+		ctx:     ctx,
+		cancel:  cancel,
+		senders: make(map[seam.PeerID]*sender),
+		inbound: make(map[seam.PeerID]seam.Stream),
+		syncs:   make(map[seam.PeerID]int),
+		streams: make(map[seam.Stream]struct{}),
+		faults:  make(map[seam.PeerID]error),
+	}
+}
+
+var errNoName = errors.New("swim: memberlist gave an address without the node's name")
+
+// FinalAdvertiseAddr implements memberlist.Transport.
+func (t *transport) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
+	return advertiseIP(t.seam.Self()), advertisePort, nil
+}
+
+// PacketCh implements memberlist.Transport.
+func (t *transport) PacketCh() <-chan *memberlist.Packet { return t.packets }
+
+// StreamCh implements memberlist.Transport.
+func (t *transport) StreamCh() <-chan net.Conn { return t.conns }
+
+// WriteTo implements memberlist.Transport; a peer cannot be reached without its
+// name.
+func (t *transport) WriteTo([]byte, string) (time.Time, error) { return time.Time{}, errNoName }
+
+// DialTimeout implements memberlist.Transport, as WriteTo does.
+func (t *transport) DialTimeout(string, time.Duration) (net.Conn, error) { return nil, errNoName }
+
+// WriteToAddress implements memberlist.NodeAwareTransport. It queues the packet
+// and never blocks. What cannot be sent is dropped without an error, but for a
+// transport that was shut down: that error ends a probe at once.
+func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, error) {
+	now := time.Now()
+	peer := seam.PeerID(to.Name)
+	if !validPeer(peer) || peer == t.seam.Self() || len(b) > maxPacket {
+		return now, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return now, seam.ErrClosed
+	}
+	t.busy.sent(b, peer, now)
+	s := t.senders[peer]
+	if s == nil {
+		if len(t.senders) >= maxSenders {
+			return now, nil
+		}
+		s = newSender(t, peer)
+		t.senders[peer] = s
+		t.wg.Add(1)
+		go s.run()
+	}
+	select {
+	case s.queue <- append([]byte(nil), b...):
+	default:
+	}
+	return now, nil
+}
+
+// DialAddressTimeout implements memberlist.NodeAwareTransport.
+func (t *transport) DialAddressTimeout(to memberlist.Address, timeout time.Duration) (net.Conn, error) {
+	peer := seam.PeerID(to.Name)
+	if !validPeer(peer) {
+		return nil, errNoName
+	}
+	s, err := t.open(peer, kindSync, timeout)
+	if err != nil {
+		t.note(peer, err)
+		return nil, err
+	}
+	return newConn(t, s, true), nil
+}
+
+// open opens a stream of one kind.
+func (t *transport) open(peer seam.PeerID, kind byte, timeout time.Duration) (seam.Stream, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, timeout)
+	defer cancel()
+	if addresses := t.book.addresses(peer); len(addresses) > 0 {
+		t.seam.Learn(peer, addresses)
+	}
+	s, err := t.seam.Open(ctx, peer, seam.ProtocolSwim, t.run)
+	if err != nil {
+		return nil, err
+	}
+	if !t.track(s) {
+		s.Reset()
+		return nil, seam.ErrClosed
+	}
+	s.SetWriteDeadline(time.Now().Add(timeout))
+	if _, err := s.Write([]byte{kind}); err != nil {
+		t.drop(s)
+		return nil, fmt.Errorf("begin a stream: %w", err)
+	}
+	return s, nil
+}
+
+// track remembers a stream for the shutdown, and tells whether it came in time.
+func (t *transport) track(s seam.Stream) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed && t.ctx.Err() != nil {
+		return false
+	}
+	t.streams[s] = struct{}{}
+	return true
+}
+
+func (t *transport) untrack(s seam.Stream) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.streams, s)
+}
+
+// drop resets a stream and forgets it.
+func (t *transport) drop(s seam.Stream) {
+	s.Reset()
+	t.untrack(s)
+}
+
+// forsake closes the packet stream to a peer that is believed gone, for a
+// connection may take minutes to notice. The next packet opens another. It does
+// not block.
+func (t *transport) forsake(peer seam.PeerID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.senders[peer]; s != nil {
+		select {
+		case s.forsaken <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// watch begins to remember why conversations with a peer fail, fault ends it:
+// memberlist passes on only the text of an error.
+func (t *transport) watch(peer seam.PeerID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.faults[peer] = nil
+}
+
+func (t *transport) fault(peer seam.PeerID) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := t.faults[peer]
+	delete(t.faults, peer)
+	return err
+}
+
+func (t *transport) note(peer seam.PeerID, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, watched := t.faults[peer]; watched {
+		t.faults[peer] = err
+	}
+}
+
+// Shutdown implements memberlist.Transport: it sends what is queued, for a
+// bounded time, then resets every stream and waits for the senders. From its
+// start nothing new is sent. It is called once.
+func (t *transport) Shutdown() error {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	close(t.closing)
+
+	drained := make(chan struct{})
+	go func() {
+		t.wg.Wait()
+		close(drained)
+	}()
+	timer := time.NewTimer(drainTimeout)
+	defer timer.Stop()
+	select {
+	case <-drained:
+	case <-timer.C:
+	}
+
+	t.mu.Lock()
+	t.cancel()
+	streams := make([]seam.Stream, 0, len(t.streams))
+	for s := range t.streams {
+		streams = append(streams, s)
+	}
+	t.mu.Unlock()
+	for _, s := range streams {
+		t.drop(s)
+	}
+	<-drained
+	return nil
+}
