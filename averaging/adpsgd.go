@@ -95,6 +95,7 @@ type ADPSGD struct {
 	steps    int       // local steps since the last round began
 	lastID   ExchangeID
 	out, in  exchange
+	met      topology.PeerID // the partner of the last outbound exchange completed
 	pace     pace
 	over     bool
 	parting  int // partners still to be asked after the run is over
@@ -231,7 +232,7 @@ func (m *ADPSGD) finished(now time.Duration, event Event) {
 	}
 	if m.out.is(event) {
 		m.pace.exchanged(now-m.out.began, event.Cost)
-		m.out, m.owed, m.tries = exchange{}, false, 0
+		m.out, m.owed, m.tries, m.met = exchange{}, false, 0, event.Peer
 	}
 }
 

@@ -15,7 +15,7 @@ func (m *ADPSGD) initiate(now time.Duration, actions []Action) []Action {
 	}
 	for m.due() {
 		next := m.take()
-		if next.barredUntil <= now {
+		if next.barredUntil <= now && !m.stale(next, now) {
 			return m.propose(now, next.id, actions)
 		}
 	}
@@ -50,6 +50,21 @@ func (m *ADPSGD) take() partner {
 		m.parting--
 	}
 	return next
+}
+
+// stale tells whether a partner is the one met last while there are others to
+// meet: the two models hardly differ. Falling back on it whenever the next is busy
+// would let flocks that move in step fall into pairs that never meet.
+func (m *ADPSGD) stale(p partner, now time.Duration) bool {
+	if m.over || p.id != m.met {
+		return false
+	}
+	for _, other := range m.partners {
+		if other.id != p.id && other.barredUntil <= now {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *ADPSGD) propose(now time.Duration, to topology.PeerID, actions []Action) []Action {
