@@ -1,0 +1,225 @@
+package p2pnet
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	// maxAddressText bounds an address that a person types or a record carries.
+	maxAddressText = 512
+	// maxHostName is the longest name that DNS allows.
+	maxHostName = 253
+	// maxRecords is how many records of one DNS name are tried.
+	maxRecords = 16
+)
+
+// families of addresses that a host stands for, as net.Resolver names them.
+const (
+	anyFamily = "ip"
+	onlyIPv4  = "ip4"
+	onlyIPv6  = "ip6"
+)
+
+// address is a place where a peer may be reached: a host and a TCP port, and the
+// peer's id if it was given. Comparable.
+type address struct {
+	// host is an IP address in canonical form or a DNS name in lower case.
+	host string
+	port uint16
+	// family is anyFamily unless a multiaddr restricted a DNS name.
+	family string
+	// id is empty if it has yet to be learned.
+	id peer.ID
+}
+
+// key is how the Known file names the address.
+func (a address) key() string {
+	return net.JoinHostPort(a.host, strconv.Itoa(int(a.port)))
+}
+
+// String is the address in a form that parseAddress takes.
+func (a address) String() string {
+	if a.id == "" && a.family == anyFamily {
+		return a.key()
+	}
+	protocol := map[string]string{anyFamily: "dns", onlyIPv4: "dns4", onlyIPv6: "dns6"}[a.family]
+	if ip, err := netip.ParseAddr(a.host); err == nil {
+		protocol = ipProtocol(ip)
+	}
+	text := fmt.Sprintf("/%s/%s/tcp/%d", protocol, a.host, a.port)
+	if a.id != "" {
+		text += "/p2p/" + a.id.String()
+	}
+	return text
+}
+
+// parseAddress reads an address to join: a multiaddr or host:port.
+func parseAddress(text string) (address, error) {
+	var (
+		a   address
+		err error
+	)
+	switch {
+	case len(text) > maxAddressText:
+		return address{}, badAddress(text[:32]+"...", fmt.Errorf("it has %d bytes", len(text)))
+	case strings.HasPrefix(text, "/"):
+		a, err = parseMultiaddr(text)
+	default:
+		a, err = parseHostPort(text)
+	}
+	if err == nil && a.port == 0 {
+		err = fmt.Errorf("port 0 cannot be dialled")
+	}
+	if ip, notIP := netip.ParseAddr(a.host); err == nil && notIP == nil && (ip.IsUnspecified() || ip.IsMulticast()) {
+		err = fmt.Errorf("%s names no machine", ip)
+	}
+	if err != nil {
+		return address{}, badAddress(text, err)
+	}
+	return a, nil
+}
+
+func badAddress(text string, reason error) error {
+	return fmt.Errorf("%w %q: %w; give host:port (192.0.2.7:4001, [2001:db8::7]:4001, seed.example.org:4001) or a multiaddr (/ip4/192.0.2.7/tcp/4001/p2p/12D3KooW...)",
+		ErrAddress, text, reason)
+}
+
+func parseHostPort(text string) (address, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return address{}, fmt.Errorf("it is not host:port")
+	}
+	return newAddress(host, port, anyFamily)
+}
+
+func parseMultiaddr(text string) (address, error) {
+	parsed, err := ma.NewMultiaddr(text)
+	if err != nil {
+		return address{}, err
+	}
+	if len(parsed) < 2 || len(parsed) > 3 || parsed[1].Code() != ma.P_TCP {
+		return address{}, fmt.Errorf("only a host, /tcp/PORT and perhaps /p2p/ID are understood")
+	}
+	family := anyFamily
+	switch parsed[0].Code() {
+	case ma.P_IP4, ma.P_IP6, ma.P_DNS:
+	case ma.P_DNS4:
+		family = onlyIPv4
+	case ma.P_DNS6:
+		family = onlyIPv6
+	default:
+		return address{}, fmt.Errorf("/%s is not understood, use /ip4, /ip6 or /dns", parsed[0].Protocol().Name)
+	}
+	a, err := newAddress(parsed[0].Value(), parsed[1].Value(), family)
+	if err != nil || len(parsed) == 2 {
+		return a, err
+	}
+	if parsed[2].Code() != ma.P_P2P {
+		return address{}, fmt.Errorf("/%s is not understood", parsed[2].Protocol().Name)
+	}
+	a.id, err = parsePeer(seam.PeerID(parsed[2].Value()))
+	return a, err
+}
+
+// newAddress checks and canonicalizes a host and a port.
+func newAddress(host, port, family string) (address, error) {
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return address{}, fmt.Errorf("port %q is not a number from 1 to 65535", port)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		if ip.Zone() != "" {
+			return address{}, fmt.Errorf("link-local addresses with a zone cannot be dialled")
+		}
+		return address{host: ip.Unmap().String(), port: uint16(number), family: anyFamily}, nil
+	}
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	if !isHostName(name) {
+		return address{}, fmt.Errorf("%q is neither an IP address nor a host name", host)
+	}
+	return address{host: name, port: uint16(number), family: family}, nil
+}
+
+func isHostName(name string) bool {
+	if name == "" || len(name) > maxHostName {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || strings.HasPrefix(label, "-") {
+			return false
+		}
+	}
+	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
+}
+
+// parseListen reads an address to listen on: IP address and port, where port 0
+// asks for a free one and a missing host for every IPv4 interface.
+func parseListen(text string) (ma.Multiaddr, error) {
+	parse := parseHostPort
+	full := text
+	switch {
+	case strings.HasPrefix(text, "/"):
+		parse = parseMultiaddr
+	case strings.HasPrefix(text, ":"):
+		full = "0.0.0.0" + text
+	}
+	a, err := parse(full)
+	if err == nil && a.id != "" {
+		err = fmt.Errorf("the id is that of the key, not of the address")
+	}
+	var ip netip.Addr
+	if err == nil {
+		ip, err = netip.ParseAddr(a.host)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w to listen on %q: %w; give an IP address and a port, as in 0.0.0.0:4001, [::]:4001 or /ip4/127.0.0.1/tcp/0",
+			ErrAddress, text, err)
+	}
+	return multiaddr(ip, a.port)
+}
+
+// resolve returns the addresses that a stands for, at most maxRecords.
+func (a address) resolve(ctx context.Context) ([]ma.Multiaddr, error) {
+	ips := []netip.Addr{}
+	if ip, err := netip.ParseAddr(a.host); err == nil {
+		ips = append(ips, ip)
+	} else if ips, err = net.DefaultResolver.LookupNetIP(ctx, a.family, a.host); err != nil {
+		return nil, fmt.Errorf("%w: %w", seam.ErrUnreachable, err)
+	}
+	var found []ma.Multiaddr
+	for _, ip := range ips {
+		if len(found) == maxRecords {
+			break
+		}
+		one, err := multiaddr(ip.Unmap().WithZone(""), a.port)
+		if err == nil && !slices.ContainsFunc(found, one.Equal) {
+			found = append(found, one)
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%w: %s has no address", seam.ErrUnreachable, a.host)
+	}
+	return found, nil
+}
+
+func multiaddr(ip netip.Addr, port uint16) (ma.Multiaddr, error) {
+	return ma.NewMultiaddr(fmt.Sprintf("/%s/%s/tcp/%d", ipProtocol(ip), ip, port))
+}
+
+func ipProtocol(ip netip.Addr) string {
+	if ip.Is4() {
+		return "ip4"
+	}
+	return "ip6"
+}

@@ -1,0 +1,107 @@
+package p2pnet
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Defaults of Config.
+const (
+	DefaultIOTimeout        = 30 * time.Second
+	DefaultHandshakeTimeout = 10 * time.Second
+	// DefaultMemory is what all streams together may buffer, enough for a thousand
+	// of them at their initial window.
+	DefaultMemory = 1 << 30
+)
+
+// minMemory is the least Config.Memory that lets a handful of streams exist.
+const minMemory = 64 << 20
+
+// defaultListen is every IPv4 interface at a port the system picks.
+const defaultListen = "/ip4/0.0.0.0/tcp/0"
+
+// Config says who a Transport is and where it listens. The zero value is an
+// ephemeral identity that listens on every IPv4 interface at a free port.
+type Config struct {
+	// Key is the peer. Nil makes a new one, which is lost with the process.
+	Key ed25519.PrivateKey
+	// Listen holds an IP address and port each, as host:port ("0.0.0.0:4001",
+	// "[::]:4001", ":4001") or as a multiaddr. Nil is /ip4/0.0.0.0/tcp/0; an empty
+	// slice that is not nil listens nowhere, for a peer that only dials.
+	Listen []string
+	// Known is the file that remembers which identity answered at a host:port:
+	// a line "host:port PEERID" each, lines with # are comments. It is created
+	// when the first identity is learned. Empty remembers in memory only.
+	Known string
+	// IOTimeout bounds a read or write for which the caller has set no deadline.
+	// Such a call ends between one and one and a half times IOTimeout. Zero is
+	// DefaultIOTimeout.
+	IOTimeout time.Duration
+	// HandshakeTimeout bounds the dial of one address, and the time that the
+	// opener of a stream has to name the run. Zero is DefaultHandshakeTimeout.
+	HandshakeTimeout time.Duration
+	// Memory is how many bytes all streams together may buffer; one peer gets at
+	// most a quarter. It is reserved as windows are granted (1 MiB for a stream to
+	// begin with), and used only when somebody sends faster than the handler reads.
+	// Zero is DefaultMemory.
+	Memory int64
+	// Log takes what an operator should know: identities learned, streams
+	// refused. Nil is none.
+	Log *zap.Logger
+}
+
+// withDefaults returns c with its zero fields filled in.
+func (c Config) withDefaults() Config {
+	if c.Listen == nil {
+		c.Listen = []string{defaultListen}
+	}
+	if c.IOTimeout == 0 {
+		c.IOTimeout = DefaultIOTimeout
+	}
+	if c.HandshakeTimeout == 0 {
+		c.HandshakeTimeout = DefaultHandshakeTimeout
+	}
+	if c.Memory == 0 {
+		c.Memory = DefaultMemory
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	return c
+}
+
+// validate returns every fault of a configuration with its defaults filled in.
+func (c Config) validate() error {
+	var faults []error
+	if c.Key != nil && !wellFormed(c.Key) {
+		faults = append(faults, errors.New("Key is not an Ed25519 private key made of its own seed"))
+	}
+	if len(c.Listen) > maxListen {
+		faults = append(faults, fmt.Errorf("Listen has %d addresses, at most %d are served", len(c.Listen), maxListen))
+	}
+	for _, text := range c.Listen {
+		if _, err := parseListen(text); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if c.IOTimeout < 0 {
+		faults = append(faults, fmt.Errorf("IOTimeout %v is negative", c.IOTimeout))
+	}
+	if c.HandshakeTimeout < 0 {
+		faults = append(faults, fmt.Errorf("HandshakeTimeout %v is negative", c.HandshakeTimeout))
+	}
+	if c.Memory < minMemory {
+		faults = append(faults, fmt.Errorf("Memory %d bytes is less than %d", c.Memory, int64(minMemory)))
+	}
+	return errors.Join(faults...)
+}
+
+// wellFormed tells whether key has the right length and a public half that
+// belongs to its seed; signing with any other would betray the key.
+func wellFormed(key ed25519.PrivateKey) bool {
+	return len(key) == ed25519.PrivateKeySize && ed25519.NewKeyFromSeed(key.Seed()).Equal(key)
+}

@@ -1,0 +1,30 @@
+// Package p2pnet is the default seam.Transport: authenticated, encrypted,
+// multiplexed streams between processes, on go-libp2p. It speaks TCP with TLS
+// 1.3 and yamux, and nothing else: no QUIC, no WebSocket, no relay, no address
+// discovery, no metrics registry. Every option of libp2p that matters here is
+// chosen in host.go and limits.go, with its reason.
+//
+// A peer is one Ed25519 key; other kinds of key are refused at the handshake.
+// Streams carry the protocol by libp2p's own negotiation and the run's name in
+// a few bytes before the first byte of the application, so that one Transport
+// serves several peers of several runs.
+//
+// # Joining
+//
+// Connect takes a multiaddr (/ip4/192.0.2.7/tcp/4001, with or without a final
+// /p2p/ID) or plain host:port, where the host may be a DNS name with several
+// records. Without an id the identity is learned in a first handshake, logged,
+// and trusted from then on: Config.Known names the file that remembers it. Who
+// wants more than trust on first use gives the id.
+//
+// # Limits
+//
+// Memory that streams may buffer is bounded by Config.Memory, and so is every
+// other resource a stranger can ask for: see limits.go. There is no traversal
+// of NATs: a peer that cannot be dialled can still dial. A stream that timed out
+// in the middle of bulk data should be reset rather than used again: yamux may
+// have lost a window update, and the stream then runs slower or stalls.
+//
+// Package seam holds the interfaces, package peer the node that uses them,
+// package memnet the same seam in memory for tests.
+package p2pnet

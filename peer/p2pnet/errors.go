@@ -1,0 +1,111 @@
+package p2pnet
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/libp2p/go-libp2p/core/sec"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Errors of this package, beside those of package seam.
+var (
+	// ErrAddress: the text is no address that can be joined or listened on. The
+	// message says what is wrong and shows the right forms.
+	ErrAddress = errors.New("bad address")
+	// ErrSelf: the address or id is the local peer's own.
+	ErrSelf = errors.New("that is this peer itself")
+	// ErrTooManyStreams: the other process already serves as many streams of this
+	// peer and protocol as it is willing to, or is short of memory for streams.
+	ErrTooManyStreams = errors.New("the other process serves no more streams of this peer")
+	// ErrRunName: the name of a run is longer than seam.MaxRunName.
+	ErrRunName = fmt.Errorf("a run's name has at most %d bytes", seam.MaxRunName)
+)
+
+// IdentityChangedError says that a host:port proved another identity than the
+// one remembered for it. Either somebody stands in between, or the process there
+// was given a new key.
+type IdentityChangedError struct {
+	Address    string
+	Remembered []seam.PeerID
+	Proved     seam.PeerID
+	// File is Config.Known, empty if identities are remembered in memory only.
+	File string
+}
+
+func (e *IdentityChangedError) Error() string {
+	names := make([]string, len(e.Remembered))
+	for i, id := range e.Remembered {
+		names[i] = string(id)
+	}
+	remedy := "restart this process to forget the old identity"
+	if e.File != "" {
+		remedy = fmt.Sprintf("remove the lines of %s from %s", e.Address, e.File)
+	}
+	return fmt.Sprintf("%s answers as %s but was known as %s: somebody may be in between; if the peer there was given a new key, %s",
+		e.Address, e.Proved, strings.Join(names, ", "), remedy)
+}
+
+// WrongIdentityError says that an address given with an id proved another one.
+// It is a seam.ErrUnreachable: the peer that was asked for did not answer.
+type WrongIdentityError struct {
+	Wanted, Proved seam.PeerID
+}
+
+func (e *WrongIdentityError) Error() string {
+	return fmt.Sprintf("the process there is %s, not %s: correct the id after /p2p/ or the address before it", e.Proved, e.Wanted)
+}
+
+// Unwrap makes the error a seam.ErrUnreachable.
+func (e *WrongIdentityError) Unwrap() error { return seam.ErrUnreachable }
+
+// brief is an error of the dialler with its many lines put into one. The text is
+// for people; errors.Is and errors.As see the whole.
+type brief struct{ error }
+
+func (e brief) Unwrap() error { return e.error }
+
+func (e brief) Error() string {
+	var dial *swarm.DialError
+	if !errors.As(e.error, &dial) {
+		return e.error.Error()
+	}
+	causes := make([]string, 0, len(dial.DialErrors))
+	for _, one := range dial.DialErrors {
+		causes = append(causes, one.Cause.Error())
+	}
+	if len(causes) == 0 && dial.Cause != nil {
+		causes = append(causes, dial.Cause.Error())
+	}
+	return strings.Join(causes, "; ")
+}
+
+// several is more than one failure on one line.
+type several []error
+
+func (e several) Unwrap() []error { return e }
+
+func (e several) Error() string {
+	texts := make([]string, len(e))
+	for i, one := range e {
+		texts[i] = one.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// unreachable wraps the failure of a dial, so that it is a seam.ErrUnreachable.
+func unreachable(err error) error {
+	if errors.Is(err, seam.ErrUnreachable) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", seam.ErrUnreachable, brief{err})
+}
+
+// proved returns the identity that a failed dial met instead of the one that it
+// wanted, if it got that far.
+func proved(err error) (sec.ErrPeerIDMismatch, bool) {
+	return errors.AsType[sec.ErrPeerIDMismatch](err)
+}

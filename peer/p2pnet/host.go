@@ -1,0 +1,119 @@
+package p2pnet
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/control"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
+	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
+	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	ma "github.com/multiformats/go-multiaddr"
+)
+
+// userAgent is what libp2p's identify protocol says of this process.
+const userAgent = "murmuration"
+
+// connectionGrace is the age before which a connection is never trimmed.
+const connectionGrace = time.Minute
+
+// newHost assembles a libp2p host that does what this package needs and nothing
+// else, and listens at every address of config.
+func newHost(config Config, key ed25519.PrivateKey) (host.Host, error) {
+	private, err := crypto.UnmarshalEd25519PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("using the key: %w", err)
+	}
+	resources, err := newResourceManager(config.Memory)
+	if err != nil {
+		return nil, fmt.Errorf("setting resource limits: %w", err)
+	}
+	connections, err := connmgr.NewConnManager(connectionsLow, connectionsHigh, connmgr.WithGracePeriod(connectionGrace))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("setting connection limits: %w", err), resources.Close())
+	}
+	h, err := libp2p.New(
+		libp2p.Identity(private),
+		// Listening is done below: given to libp2p.New, an address that fails is
+		// only logged if another one succeeds.
+		libp2p.NoListenAddrs,
+		// Sharing the listening port with outgoing connections would let a second
+		// process take the same port unnoticed; its use, hole punching, is off.
+		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+		libp2p.Security(libp2ptls.ID, libp2ptls.New),
+		libp2p.Muxer(yamux.ID, newMuxer()),
+		libp2p.ResourceManager(resources),
+		libp2p.ConnectionManager(connections),
+		libp2p.ConnectionGater(gater{}),
+		libp2p.WithDialTimeout(config.HandshakeTimeout),
+		// After 100 failures the detectors refuse to dial IPv6 or UDP at all. Who
+		// keeps trying an IPv6 seed that is down wants it dialled.
+		libp2p.IPv6BlackHoleSuccessCounter(nil),
+		libp2p.UDPBlackHoleSuccessCounter(nil),
+		libp2p.DisableRelay(),
+		libp2p.DisableMetrics(),
+		libp2p.DisableIdentifyAddressDiscovery(),
+		libp2p.Ping(false),
+		libp2p.UserAgent(userAgent),
+	)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("starting libp2p: %w", err), connections.Close(), resources.Close())
+	}
+	for _, text := range config.Listen {
+		if err := listen(h, text); err != nil {
+			return nil, errors.Join(err, h.Close())
+		}
+	}
+	return h, nil
+}
+
+func listen(h host.Host, text string) error {
+	address, err := parseListen(text)
+	if err != nil {
+		return err
+	}
+	if err := h.Network().Listen(address); err != nil {
+		return fmt.Errorf("listening on %s: %w", text, err)
+	}
+	return nil
+}
+
+// muxer is yamux with the windows of limits.go, accounted for in full.
+type muxer struct{ yamux.Transport }
+
+func newMuxer() *muxer {
+	m := &muxer{*yamux.DefaultTransport}
+	m.InitialStreamWindowSize = initialWindow
+	m.MaxStreamWindowSize = maxWindow
+	return m
+}
+
+func (m *muxer) NewConn(conn net.Conn, isServer bool, scope network.PeerScope) (network.MuxedConn, error) {
+	if scope != nil {
+		scope = accounted{scope}
+	}
+	return m.Transport.NewConn(conn, isServer, scope)
+}
+
+// gater refuses identities of which this package cannot check a signature.
+type gater struct{}
+
+func (gater) InterceptPeerDial(id peer.ID) bool            { return isEd25519(id) }
+func (gater) InterceptAddrDial(peer.ID, ma.Multiaddr) bool { return true }
+func (gater) InterceptAccept(network.ConnMultiaddrs) bool  { return true }
+func (gater) InterceptUpgraded(network.Conn) (bool, control.DisconnectReason) {
+	return true, 0
+}
+
+func (gater) InterceptSecured(_ network.Direction, id peer.ID, _ network.ConnMultiaddrs) bool {
+	return isEd25519(id)
+}

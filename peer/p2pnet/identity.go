@@ -1,0 +1,93 @@
+package p2pnet
+
+import (
+	"crypto/ed25519"
+	"fmt"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// signatureDomain is put before every message that is signed, so that no
+// signature made here can be shown as one of another protocol that uses the same
+// key (libp2p's TLS handshake signs with it too), nor the other way round.
+const signatureDomain = "murmuration-record:"
+
+// Self is the id of the local peer: the text of its libp2p peer id.
+func (t *Transport) Self() seam.PeerID { return t.self }
+
+// Sign signs a message with the peer's key.
+func (t *Transport) Sign(message []byte) ([]byte, error) {
+	return ed25519.Sign(t.key, inDomain(message)), nil
+}
+
+// Verify tells whether signature is peer's signature of message.
+func (t *Transport) Verify(peer seam.PeerID, message, signature []byte) bool {
+	id, err := parsePeer(peer)
+	if err != nil || len(signature) != ed25519.SignatureSize {
+		return false
+	}
+	public, err := publicKey(id)
+	if err != nil {
+		return false
+	}
+	return ed25519.Verify(public, inDomain(message), signature)
+}
+
+func inDomain(message []byte) []byte {
+	return append([]byte(signatureDomain), message...)
+}
+
+// parsePeer returns the libp2p id that a seam.PeerID is the text of. Only the
+// canonical text of an Ed25519 id is taken: two texts of one peer would be two
+// peers everywhere else.
+func parsePeer(text seam.PeerID) (peer.ID, error) {
+	id, err := peer.Decode(string(text))
+	if err != nil {
+		return "", fmt.Errorf("%q is no peer id: %w", text, err)
+	}
+	if id.String() != string(text) {
+		return "", fmt.Errorf("%q is not the usual form of the peer id %s", text, id)
+	}
+	if !isEd25519(id) {
+		return "", fmt.Errorf("peer id %q does not hold an Ed25519 key", text)
+	}
+	return id, nil
+}
+
+// publicKey returns the key that an id consists of.
+func publicKey(id peer.ID) (ed25519.PublicKey, error) {
+	key, err := id.ExtractPublicKey()
+	if err != nil {
+		return nil, fmt.Errorf("reading the key in peer id %s: %w", id, err)
+	}
+	if _, ok := key.(*crypto.Ed25519PublicKey); !ok {
+		return nil, fmt.Errorf("peer id %s does not hold an Ed25519 key", id)
+	}
+	raw, err := key.Raw()
+	if err != nil || len(raw) != ed25519.PublicKeySize {
+		return nil, fmt.Errorf("peer id %s holds a malformed key", id)
+	}
+	return raw, nil
+}
+
+func isEd25519(id peer.ID) bool {
+	_, err := publicKey(id)
+	return err == nil
+}
+
+// throwaway returns the id of a key that nobody holds: dialling it makes the
+// other end prove who it is, in the error.
+func throwaway() (peer.ID, error) {
+	public, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return "", fmt.Errorf("making a throwaway key: %w", err)
+	}
+	key, err := crypto.UnmarshalEd25519PublicKey(public)
+	if err != nil {
+		return "", fmt.Errorf("making a throwaway key: %w", err)
+	}
+	return peer.IDFromPublicKey(key)
+}

@@ -1,0 +1,174 @@
+package p2pnet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	// maxKnownFile bounds the file of known identities, in bytes.
+	maxKnownFile = 1 << 20
+	// knownMode lets only the owner see whom a peer has met.
+	knownMode = 0o600
+)
+
+// known maps the key of an address to the identities that may answer there. A
+// DNS name with several records has several.
+type known map[string][]seam.PeerID
+
+// knownFile remembers identities learned from join addresses. The file is read
+// again for each question, so that a person can correct it while a peer runs;
+// joining is rare.
+type knownFile struct {
+	path string // empty: in memory only
+
+	mu     sync.Mutex
+	memory []byte // the file's contents if there is no file
+}
+
+// openKnown checks that the file, if it exists, can be read.
+func openKnown(path string) (*knownFile, error) {
+	k := &knownFile{path: path}
+	_, err := k.load()
+	return k, err
+}
+
+// lookup returns the identities remembered for an address.
+func (k *knownFile) lookup(address string) ([]seam.PeerID, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	content, err := k.load()
+	if err != nil {
+		return nil, err
+	}
+	remembered, err := parseKnown(content)
+	if err != nil {
+		return nil, k.fault(err)
+	}
+	return remembered[address], nil
+}
+
+// remember adds identities of an address. What the file says already, comments
+// included, stays.
+func (k *knownFile) remember(address string, ids []seam.PeerID) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	content, err := k.load()
+	if err != nil {
+		return err
+	}
+	remembered, err := parseKnown(content)
+	if err != nil {
+		return k.fault(err)
+	}
+	extended := slices.Clone(content)
+	if n := len(extended); n > 0 && extended[n-1] != '\n' {
+		extended = append(extended, '\n')
+	}
+	for _, id := range ids {
+		if !slices.Contains(remembered[address], id) {
+			extended = fmt.Appendf(extended, "%s %s\n", address, id)
+		}
+	}
+	if len(extended) > maxKnownFile {
+		return k.fault(fmt.Errorf("it would exceed %d bytes; remove lines that are not needed", maxKnownFile))
+	}
+	if k.path == "" {
+		k.memory = extended
+		return nil
+	}
+	if err := replaceFile(k.path, extended); err != nil {
+		return k.fault(err)
+	}
+	return nil
+}
+
+// load returns the contents of the file, checked; none if it does not exist.
+func (k *knownFile) load() ([]byte, error) {
+	if k.path == "" {
+		return k.memory, nil
+	}
+	file, err := os.Open(k.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, k.fault(err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxKnownFile+1))
+	if err != nil {
+		return nil, k.fault(err)
+	}
+	if len(content) > maxKnownFile {
+		return nil, k.fault(fmt.Errorf("it has more than %d bytes", maxKnownFile))
+	}
+	if _, err := parseKnown(content); err != nil {
+		return nil, k.fault(err)
+	}
+	return content, nil
+}
+
+func (k *knownFile) fault(err error) error {
+	return fmt.Errorf("known identities in %q: %w", k.path, err)
+}
+
+// parseKnown reads lines of an address and a peer id. Empty lines and lines that
+// begin with # are skipped; anything else is an error that names the line.
+func parseKnown(content []byte) (known, error) {
+	remembered := make(known)
+	number := 0
+	for line := range bytes.Lines(content) {
+		number++
+		text := strings.TrimSpace(string(line))
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		fields := strings.Fields(text)
+		if len(fields) != 2 {
+			return nil, fmt.Errorf("line %d is not \"host:port PEERID\"", number)
+		}
+		a, err := parseAddress(fields[0])
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		if _, err := parsePeer(seam.PeerID(fields[1])); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		id := seam.PeerID(fields[1])
+		if !slices.Contains(remembered[a.key()], id) {
+			remembered[a.key()] = append(remembered[a.key()], id)
+		}
+	}
+	return remembered, nil
+}
+
+// replaceFile writes a file so that a crash leaves the old or the new contents,
+// never a part.
+func replaceFile(path string, content []byte) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	_, err = file.Write(content)
+	err = errors.Join(err, file.Chmod(knownMode), file.Sync(), file.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}

@@ -1,0 +1,134 @@
+package p2pnet
+
+import (
+	"math"
+	"net/netip"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	"github.com/libp2p/go-libp2p/x/rate"
+)
+
+// What strangers may ask of a process. The defaults of libp2p are made for a
+// public network of unrelated nodes: 8 connections from one IP address, one more
+// every 5 s, 16 MiB for one peer's streams of one protocol. A flock often sits
+// behind one address (a laboratory's NAT, a rack of containers) and moves models.
+const (
+	// maxInboundStreams is how many streams of one protocol one peer may have open
+	// here. An exchange needs one and a few lanes, membership a few short ones.
+	maxInboundStreams = 64
+	// protocolsPerPeer is how many protocols with full use of maxInboundStreams
+	// one peer can be expected to speak.
+	protocolsPerPeer = 4
+
+	// maxConnections bounds open connections; above connectionsHigh the idle ones
+	// are trimmed down to connectionsLow, never one younger than connectionGrace.
+	maxConnections  = 2048
+	connectionsHigh = 1024
+	connectionsLow  = 768
+	// maxHandshakes is how many connections may be in their handshake at once: a
+	// large flock that starts together should not be refused.
+	maxHandshakes = 256
+	// connectionsPerAddress bounds the peers behind one IPv4 address or one IPv6
+	// /56; dialsPerSecond and dialBurst bound how fast they come, the dials of a
+	// name's first handshake included.
+	connectionsPerAddress = 1024
+	dialsPerSecond        = 64
+	dialBurst             = 2 * connectionsPerAddress
+
+	// initialWindow is what a sender may have in flight on a new stream: a few
+	// slices, so that the first exchange on a slow link does not wait for updates.
+	// It is granted to every stream of every stranger, which is why it is no
+	// larger. yamux doubles a window that is used up within four round trips, up to
+	// maxWindow, which fills 335 Mbit/s at 100 ms; a faster and longer link takes
+	// several streams. libp2p's 16 MiB would fill more, but on a busy machine
+	// round trips are long for want of a processor, so windows grow there too, to
+	// no use: BenchmarkBothWays moved 450 MB/s each way with a largest window of
+	// 1 MiB, 380 with 4 and 300 with 16 (probably the caches).
+	initialWindow = 1 << 20
+	maxWindow     = 4 << 20
+	// yamuxWindow is what yamux itself reserves for a new stream, whatever window
+	// it is configured to grant.
+	yamuxWindow = 256 << 10
+
+	// peerShare is the part of Config.Memory that one peer's streams get at most: by
+	// default a quarter of 1 GiB, which is 16 streams at maxWindow and 192 others.
+	peerShare = 4
+
+	// maxListen bounds Config.Listen.
+	maxListen = 16
+	// maxRemarks bounds the set of peers and runs of which a refusal was logged.
+	maxRemarks = 1024
+)
+
+// newResourceManager returns the limits of one host. Loopback addresses are
+// exempt from the limits per address.
+func newResourceManager(memory int64) (network.ResourceManager, error) {
+	streams := rcmgr.LimitVal(maxInboundStreams)
+	buffered := rcmgr.LimitVal64(memory)
+	limits := rcmgr.PartialLimitConfig{
+		System: rcmgr.ResourceLimits{
+			Memory: buffered,
+			Conns:  maxConnections, ConnsInbound: maxConnections, ConnsOutbound: maxConnections,
+			Streams: maxConnections * 8, StreamsInbound: maxConnections * 8, StreamsOutbound: maxConnections * 8,
+		},
+		Transient: rcmgr.ResourceLimits{
+			Memory: buffered / 4,
+			Conns:  maxHandshakes, ConnsInbound: maxHandshakes, ConnsOutbound: maxHandshakes, FD: maxHandshakes,
+			Streams: maxConnections, StreamsInbound: maxConnections, StreamsOutbound: maxConnections,
+		},
+		// Twice maxInboundStreams: a stream counts here a moment longer than in
+		// slots, which refuses with a reason that the opener can read.
+		ProtocolPeerDefault: rcmgr.ResourceLimits{
+			Memory: buffered / peerShare, Streams: 4 * streams, StreamsInbound: 2 * streams, StreamsOutbound: 2 * streams,
+		},
+		ProtocolDefault: rcmgr.ResourceLimits{
+			Memory: buffered, Streams: maxConnections * 8, StreamsInbound: maxConnections * 8, StreamsOutbound: maxConnections * 8,
+		},
+		PeerDefault: rcmgr.ResourceLimits{
+			Memory:  buffered / peerShare,
+			Streams: 4 * protocolsPerPeer * streams, StreamsInbound: 2 * protocolsPerPeer * streams, StreamsOutbound: 2 * protocolsPerPeer * streams,
+		},
+	}
+	subnet4 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: connectionsPerAddress}}
+	subnet6 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: connectionsPerAddress}}
+	return rcmgr.NewResourceManager(
+		rcmgr.NewFixedLimiter(limits.Build(rcmgr.DefaultLimits.AutoScale())),
+		rcmgr.WithMetricsDisabled(),
+		rcmgr.WithLimitPerSubnet(subnet4, subnet6),
+		rcmgr.WithConnRateLimiters(newRateLimiter()),
+	)
+}
+
+// newRateLimiter bounds how fast connections to and from one address begin.
+func newRateLimiter() *rate.Limiter {
+	limit := rate.Limit{RPS: dialsPerSecond, Burst: dialBurst}
+	return &rate.Limiter{
+		NetworkPrefixLimits: []rate.PrefixLimit{
+			{Prefix: netip.MustParsePrefix("127.0.0.0/8")},
+			{Prefix: netip.MustParsePrefix("::1/128")},
+		},
+		SubnetRateLimiter: rate.SubnetLimiter{
+			IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: 32, Limit: limit}},
+			IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: 56, Limit: limit}},
+		},
+	}
+}
+
+// accounted is a peer's scope that also reserves the part of a stream's initial
+// window which yamux grants without asking. Without it a peer could make this
+// process buffer initialWindow/yamuxWindow times what the resource manager
+// believes. If the reservation fails yamux closes the connection.
+type accounted struct{ network.PeerScope }
+
+func (a accounted) BeginSpan() (network.ResourceScopeSpan, error) {
+	span, err := a.PeerScope.BeginSpan()
+	if err != nil {
+		return nil, err
+	}
+	if err := span.ReserveMemory(initialWindow-yamuxWindow, math.MaxUint8); err != nil {
+		span.Done()
+		return nil, err
+	}
+	return span, nil
+}

@@ -1,0 +1,103 @@
+package p2pnet
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	ma "github.com/multiformats/go-multiaddr"
+)
+
+// TestManyPeersBehindOneAddress opens what libp2p's defaults would refuse: the
+// ninth connection of one address, and the seventeenth within seconds.
+func TestManyPeersBehindOneAddress(t *testing.T) {
+	m, err := newResourceManager(DefaultMemory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, text := range []string{"/ip4/203.0.113.7/tcp/1", "/ip6/2600::1/tcp/1"} {
+		from, err := ma.NewMultiaddr(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var open []network.ConnManagementScope
+		for range maxHandshakes {
+			scope, err := m.OpenConnection(network.DirInbound, false, from)
+			if err != nil {
+				t.Fatalf("connection %d from %s: %v", len(open)+1, text, err)
+			}
+			open = append(open, scope)
+		}
+		if _, err := m.OpenConnection(network.DirInbound, false, from); err == nil {
+			t.Error("handshakes are not bounded")
+		}
+		for _, scope := range open {
+			scope.Done()
+		}
+	}
+}
+
+func TestConnectionsAreRateLimited(t *testing.T) {
+	limiter := newRateLimiter()
+	for name, ip := range map[string]string{"IPv4": "203.0.113.7", "IPv6": "2600::1"} {
+		allowed := 0
+		for range 2 * dialBurst {
+			if limiter.Allow(netip.MustParseAddr(ip)) {
+				allowed++
+			}
+		}
+		if allowed < dialBurst || allowed == 2*dialBurst {
+			t.Errorf("%d connections from one %s address at once, want about %d", allowed, name, dialBurst)
+		}
+	}
+	for range 2 * dialBurst {
+		if !limiter.Allow(netip.MustParseAddr("127.0.0.1")) {
+			t.Fatal("loopback is limited")
+		}
+	}
+}
+
+// TestWindowsAreAccounted checks the bound on buffered memory: streams of one
+// peer reserve their whole initial windows, until the peer's share of
+// Config.Memory is gone.
+func TestWindowsAreAccounted(t *testing.T) {
+	const memory = minMemory
+	m, err := newResourceManager(memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	var reserved int64
+	err = m.ViewPeer(idOf(t, 1), func(scope network.PeerScope) error {
+		scope = accounted{scope}
+		for range memory / initialWindow {
+			span, err := scope.BeginSpan()
+			if err != nil {
+				return err
+			}
+			if err := span.ReserveMemory(yamuxWindow, 255); err != nil { // as yamux does
+				return err
+			}
+			defer span.Done()
+			reserved += initialWindow
+			if got := scope.Stat().Memory; got != reserved {
+				t.Errorf("%d bytes are accounted for, %d granted", got, reserved)
+			}
+		}
+		return nil
+	})
+	if !errors.Is(err, network.ErrResourceLimitExceeded) || reserved > memory/peerShare || reserved < memory/peerShare/2 {
+		t.Errorf("%d bytes of %d were granted to one peer, error %v", reserved, memory, err)
+	}
+}
+
+// TestMuxerLeavesTheDefaultAlone: yamux.DefaultTransport is a global of libp2p.
+func TestMuxerLeavesTheDefaultAlone(t *testing.T) {
+	before := newMuxer()
+	before.MaxStreamWindowSize = 1
+	if after := newMuxer(); after.MaxStreamWindowSize != maxWindow || after.InitialStreamWindowSize != initialWindow {
+		t.Errorf("windows of %d and %d", after.InitialStreamWindowSize, after.MaxStreamWindowSize)
+	}
+}

@@ -1,0 +1,147 @@
+package p2pnet
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what must happen. Nothing waits this
+// long unless it fails.
+const patience = 20 * time.Second
+
+const (
+	speak = seam.ProtocolExchange
+	run   = "digits"
+)
+
+// loopback is a configuration that listens on 127.0.0.1 only.
+func loopback() Config { return Config{Listen: []string{"127.0.0.1:0"}} }
+
+// start runs a transport until the end of the test.
+func start(t testing.TB, config Config) *Transport {
+	t.Helper()
+	transport, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := transport.Close(); err != nil {
+			t.Errorf("closing: %v", err)
+		}
+	})
+	return transport
+}
+
+// pair runs two transports, of which the first knows where the second is.
+func pair(t testing.TB) (*Transport, *Transport) {
+	t.Helper()
+	a, b := start(t, Config{Listen: []string{}}), start(t, loopback())
+	a.Learn(b.Self(), b.Addresses())
+	return a, b
+}
+
+// logged returns a configuration's logger and what it takes.
+func logged() (*zap.Logger, *observer.ObservedLogs) {
+	core, logs := observer.New(zapcore.DebugLevel)
+	return zap.New(core), logs
+}
+
+func handle(t testing.TB, at *Transport, protocol seam.Protocol, run string, handler seam.Handler) (stop func()) {
+	t.Helper()
+	stop, err := at.Handle(protocol, run, handler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stop
+}
+
+func open(t testing.TB, from, to *Transport, protocol seam.Protocol, run string) seam.Stream {
+	t.Helper()
+	s, err := from.Open(t.Context(), to.Self(), protocol, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Reset)
+	return s
+}
+
+// echo sends back what it gets until the other end has nothing more to say.
+func echo(s seam.Stream) {
+	defer s.Close()
+	if _, err := io.Copy(s, s); err != nil {
+		s.Reset()
+	}
+}
+
+// ask writes a message, ends the writing, and returns all of the answer.
+func ask(t testing.TB, s seam.Stream, message string) string {
+	t.Helper()
+	if _, err := io.WriteString(s, message); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+// eventually waits until something is true.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not so after %v: %s", patience, what)
+		}
+	}
+}
+
+// receive takes one value from a channel.
+func receive[T any](t testing.TB, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("not within %v: %s", patience, what)
+		panic("unreachable")
+	}
+}
+
+// hostPort is the first address of a transport as host:port.
+func hostPort(t testing.TB, at *Transport) string {
+	t.Helper()
+	a, err := parseAddress(at.Addresses()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.key()
+}
+
+// port is the port of a transport's first address, with its colon.
+func port(t testing.TB, at *Transport) string {
+	t.Helper()
+	text := hostPort(t, at)
+	return text[strings.LastIndex(text, ":"):]
+}
+
+func within(t testing.TB, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,180 @@
+package p2pnet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Why this package resets a stream, told to the other end. libp2p keeps 0x1001
+// to 0x1009 for itself.
+const (
+	codeUnknownRun network.StreamErrorCode = 0x4d550001 + iota
+	codeTooManyStreams
+	codeBadPreamble
+)
+
+// stream implements seam.Stream.
+type stream struct {
+	raw      network.Stream
+	remote   seam.PeerID
+	protocol seam.Protocol
+	run      string
+
+	reads, writes deadline
+	// answer is nil once the negotiation is over, and on the acceptor's side.
+	// Only the reading goroutine touches it.
+	answer *answer
+}
+
+var _ seam.Stream = (*stream)(nil)
+
+// newStream wraps a stream; limit bounds reads and writes without a deadline.
+func newStream(raw network.Stream, remote seam.PeerID, protocol seam.Protocol, run string, limit time.Duration) *stream {
+	s := &stream{raw: raw, remote: remote, protocol: protocol, run: run}
+	s.reads = deadline{limit: limit, set: raw.SetReadDeadline}
+	s.writes = deadline{limit: limit, set: raw.SetWriteDeadline}
+	return s
+}
+
+func (s *stream) Remote() seam.PeerID { return s.remote }
+
+func (s *stream) Read(p []byte) (int, error) {
+	if err := s.reads.before(); err != nil {
+		return 0, err
+	}
+	if s.answer != nil {
+		if err := s.answer.read(s.raw); err != nil {
+			return 0, s.explain("reading from", err)
+		}
+		s.answer = nil
+	}
+	n, err := s.raw.Read(p)
+	if err == nil || err == io.EOF {
+		return n, err
+	}
+	if n > 0 && isTimeout(err) {
+		// The deadline passed while yamux told the sender to go on. The bytes are
+		// good; the next read will say that time is up.
+		return n, nil
+	}
+	return n, s.explain("reading from", err)
+}
+
+func (s *stream) Write(p []byte) (int, error) {
+	if err := s.writes.before(); err != nil {
+		return 0, err
+	}
+	n, err := s.raw.Write(p)
+	if err != nil {
+		err = s.explain("writing to", err)
+	}
+	return n, err
+}
+
+func (s *stream) CloseWrite() error                  { return s.raw.CloseWrite() }
+func (s *stream) Close() error                       { return s.raw.Close() }
+func (s *stream) SetReadDeadline(t time.Time) error  { return s.reads.assign(t) }
+func (s *stream) SetWriteDeadline(t time.Time) error { return s.writes.assign(t) }
+
+// Reset cannot fail in a way that anybody could act upon.
+func (s *stream) Reset() { _ = s.raw.Reset() }
+
+// explain turns the reason of a reset into the error of package seam that it
+// stands for. Timeouts are passed on untouched, for callers that look for a
+// net.Error without unwrapping.
+func (s *stream) explain(doing string, err error) error {
+	if isTimeout(err) {
+		return err
+	}
+	if reason := refused(err); reason != nil {
+		err = fmt.Errorf("%w: %w", reason, err)
+	}
+	return fmt.Errorf("p2pnet: %s peer %s (%s, run %q): %w", doing, s.remote, s.protocol, s.run, err)
+}
+
+// refused is the error of package seam, or of this one, that a remote reset
+// stands for; nil if it stands for none.
+func refused(err error) error {
+	reset, ok := errors.AsType[*network.StreamError](err)
+	if !ok || !reset.Remote {
+		return nil
+	}
+	switch reset.ErrorCode {
+	case codeUnknownRun:
+		return seam.ErrUnknownRun
+	case network.StreamProtocolNegotiationFailed:
+		return seam.ErrUnknownProtocol
+	case codeTooManyStreams, network.StreamResourceLimitExceeded, network.StreamRateLimited:
+		return ErrTooManyStreams
+	}
+	return nil
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
+}
+
+// timeoutError is a deadline that had passed before a call began.
+type timeoutError struct{}
+
+func (timeoutError) Error() string   { return "p2pnet: the deadline has passed" }
+func (timeoutError) Timeout() bool   { return true }
+func (timeoutError) Temporary() bool { return true }
+
+// deadline sees to it that one direction of a stream always has a deadline: the
+// caller's, or else one that moves ahead of the calls. It is moved only when less
+// than limit is left, and then by one and a half, because each move makes yamux
+// start a timer: the steady state is one look at the clock.
+type deadline struct {
+	limit time.Duration
+	set   func(time.Time) error
+
+	mu      sync.Mutex
+	callers bool // until was set by the caller
+	until   time.Time
+}
+
+// before is called ahead of each read or write.
+func (d *deadline) before() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	left := time.Until(d.until)
+	if !d.callers {
+		if left < d.limit {
+			return d.move()
+		}
+		return nil
+	}
+	if left <= 0 {
+		// Not left to yamux: past its deadline it would still hand out what it has
+		// buffered, and lose the window update that goes with it.
+		return timeoutError{}
+	}
+	return nil
+}
+
+// assign takes the caller's deadline, or if it is zero goes back to moving.
+func (d *deadline) assign(t time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.callers = !t.IsZero()
+	if !d.callers {
+		return d.move()
+	}
+	d.until = t
+	return d.set(t)
+}
+
+func (d *deadline) move() error {
+	d.until = time.Now().Add(d.limit + d.limit/2)
+	return d.set(d.until)
+}

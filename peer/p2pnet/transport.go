@@ -1,0 +1,205 @@
+package p2pnet
+
+import (
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Transport implements seam.Transport on a libp2p host of its own. Safe for
+// concurrent use.
+type Transport struct {
+	config Config
+	key    ed25519.PrivateKey
+	id     peer.ID
+	self   seam.PeerID
+	log    *zap.Logger
+
+	host  host.Host
+	swarm *swarm.Swarm
+	known *knownFile
+	book  *book
+
+	routes   routes
+	slots    slots
+	remarks  remarks
+	counters counters
+
+	// ending is cancelled by Close, to cut short what is under way.
+	ending context.Context
+	end    context.CancelFunc
+	gate   gate
+	finish func() error
+}
+
+var _ seam.Transport = (*Transport)(nil)
+
+// Stats counts what was refused to other peers since New.
+type Stats struct {
+	// UnknownRuns are streams for a run that has no handler here.
+	UnknownRuns uint64
+	// TooManyStreams are streams beyond what one peer may have open.
+	TooManyStreams uint64
+	// BadPreambles are streams that did not name a run, or not in time.
+	BadPreambles uint64
+}
+
+type counters struct {
+	unknownRuns, tooManyStreams, badPreambles atomic.Uint64
+}
+
+// New starts a transport. It listens when it returns; an address of
+// Config.Listen that cannot be had is an error.
+func New(config Config) (*Transport, error) {
+	config = config.withDefaults()
+	if err := config.validate(); err != nil {
+		return nil, fmt.Errorf("p2pnet: configuration: %w", err)
+	}
+	key := slices.Clone(config.Key)
+	if key == nil {
+		var err error
+		if _, key, err = ed25519.GenerateKey(nil); err != nil {
+			return nil, fmt.Errorf("p2pnet: making a key: %w", err)
+		}
+	}
+	config.Key = nil
+	known, err := openKnown(config.Known)
+	if err != nil {
+		return nil, fmt.Errorf("p2pnet: %w", err)
+	}
+	h, err := newHost(config, key)
+	if err != nil {
+		return nil, fmt.Errorf("p2pnet: %w", err)
+	}
+	network, ok := h.Network().(*swarm.Swarm)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("p2pnet: libp2p made a %T where a swarm was expected", h.Network()), h.Close())
+	}
+	ending, end := context.WithCancel(context.Background())
+	t := &Transport{
+		config: config, key: key, id: h.ID(), self: seam.PeerID(h.ID().String()), log: config.Log,
+		host: h, swarm: network, known: known, book: newBook(),
+		ending: ending, end: end,
+	}
+	t.finish = sync.OnceValue(t.close)
+	return t, nil
+}
+
+// Close refuses new streams, closes every connection, which ends the reads and
+// writes of handlers, and returns when no handler runs any more. It must not be
+// called by a handler. It is idempotent.
+func (t *Transport) Close() error { return t.finish() }
+
+func (t *Transport) close() error {
+	t.gate.shut()
+	t.end()
+	err := t.host.Close()
+	t.gate.wait()
+	return err
+}
+
+// Connections is the number of open connections.
+func (t *Transport) Connections() int { return len(t.swarm.Conns()) }
+
+// Stats returns what has been refused so far.
+func (t *Transport) Stats() Stats {
+	return Stats{
+		UnknownRuns:    t.counters.unknownRuns.Load(),
+		TooManyStreams: t.counters.tooManyStreams.Load(),
+		BadPreambles:   t.counters.badPreambles.Load(),
+	}
+}
+
+// Addresses are multiaddrs without the peer's id, short enough for a
+// seam.Record: at most seam.MaxAddresses, public ones first and loopback last.
+func (t *Transport) Addresses() []string {
+	listening, err := t.swarm.InterfaceListenAddresses()
+	if err != nil {
+		t.log.Warn("cannot list the addresses of this machine", zap.Error(err))
+		return nil
+	}
+	listening = slices.DeleteFunc(slices.Clone(listening), func(a ma.Multiaddr) bool {
+		// libp2p does not dial link-local IPv6: the zone is another one elsewhere.
+		return manet.IsIP6LinkLocal(a) || len(a.String()) > seam.MaxAddressSize
+	})
+	slices.SortStableFunc(listening, func(a, b ma.Multiaddr) int { return cmp.Compare(reach(a), reach(b)) })
+	var texts []string
+	for _, a := range listening {
+		if text := a.String(); len(texts) < seam.MaxAddresses && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// JoinAddresses are Addresses with the peer's id, for people to copy: who joins
+// by one of them trusts nothing but the key.
+func (t *Transport) JoinAddresses() []string {
+	texts := t.Addresses()
+	for i, text := range texts {
+		texts[i] = text + "/p2p/" + string(t.self)
+	}
+	return texts
+}
+
+// reach orders addresses by how far away they can be dialled, IPv4 first.
+func reach(a ma.Multiaddr) int {
+	rank := 2
+	switch {
+	case manet.IsPublicAddr(a):
+		rank = 0
+	case manet.IsIPLoopback(a):
+		rank = 6
+	}
+	if ip, err := manet.ToIP(a); err == nil {
+		if ip.IsLinkLocalUnicast() {
+			rank = 4
+		}
+		if ip.To4() == nil {
+			rank++
+		}
+	}
+	return rank
+}
+
+// gate counts what runs inside a transport, so that Close can wait for it.
+type gate struct {
+	mu     sync.Mutex
+	closed bool
+	inside sync.WaitGroup
+}
+
+// enter counts the caller in until leave, unless the gate is shut.
+func (g *gate) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.inside.Add(1)
+	return true
+}
+
+func (g *gate) leave() { g.inside.Done() }
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+}
+
+func (g *gate) wait() { g.inside.Wait() }
