@@ -1,0 +1,202 @@
+package peer
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Config sets up a peer. Run and Params are required; the zero values of the
+// others are useful. All peers of a run must have the same run name, the same
+// layout and the same initial values.
+type Config struct {
+	// Run names what is trained together: 1 to 64 bytes of text.
+	Run string
+	// Params is the model with its initial values. The peer takes the vector
+	// over: read it with Snapshot from now on.
+	Params *tensor.Params
+	// Join lists addresses of members: full multiaddrs with a peer id, or
+	// host:port. Empty for the first peer of a run. The peer keeps trying those
+	// that do not answer.
+	Join []string
+	// Network says how other peers are reached.
+	Network Network
+	// Optimizer turns gradients into steps. Default: SGD with momentum 0.9.
+	Optimizer Optimizer
+	// Schedule is the learning rate over the progress of the whole flock.
+	Schedule Schedule
+	// Exchange says how often and how models are averaged.
+	Exchange Exchange
+	// Work says when the run is over. Default: never.
+	Work Work
+	// Hooks are called when something of interest has happened.
+	Hooks Hooks
+	// Log receives what an operator should know. Default: nothing is logged.
+	Log *zap.Logger
+}
+
+// Network says how a peer is reached and reaches others.
+type Network struct {
+	// Key is the peer's identity. Default: one that lasts as long as the process.
+	Key ed25519.PrivateKey
+	// Listen are the multiaddrs or host:port pairs to listen on. Default: a free
+	// TCP port on every interface.
+	Listen []string
+	// KnownPeers is the file in which identities learned from host:port joins are
+	// remembered. Default: they are remembered in memory.
+	KnownPeers string
+	// Unreachable says that others cannot dial this peer (it is behind a NAT); it
+	// will only ever initiate.
+	Unreachable bool
+	// Transport replaces the default one, on libp2p. The peer does not close it;
+	// several peers of different runs may share one. Key, Listen and KnownPeers
+	// are then unused.
+	Transport seam.Transport
+	// Membership replaces the default one, on memberlist over Transport. The peer
+	// closes it.
+	Membership seam.Membership
+}
+
+// Exchange says how often and how models are averaged.
+type Exchange struct {
+	// Every is H, the number of local steps between two exchanges that this peer
+	// initiates. Default: the measured link and step times decide, so that
+	// communication stays hidden behind computation.
+	Every int
+	// Codec is the name of the codec, as package quant knows it. Default: raw.
+	Codec string
+	// SliceLen is the number of values in a slice, the same for all peers of a
+	// run. Default: 32,768 (128 KiB).
+	SliceLen int
+	// Window bounds the slices in flight, 1 to 16, and with it the memory of an
+	// exchange. Default: 4.
+	Window int
+	// Deadline bounds an exchange. Default: 30 s.
+	Deadline time.Duration
+	// Stall bounds the wait for the next frame of a partner in an exchange, and
+	// for the answer to a proposal. Default: 5 s.
+	Stall time.Duration
+	// Machine makes the algorithm that decides who talks to whom. Default:
+	// averaging.NewADPSGD.
+	Machine func(averaging.Config) (averaging.Machine, error)
+	// Seed makes the peer's random choices repeatable.
+	Seed uint64
+}
+
+// Work says how much the flock has to do. If both numbers are given, the run is
+// over when either is reached.
+type Work struct {
+	// Steps is the number of gradient steps of all peers together.
+	Steps uint64
+	// StepsPerPeer is the number of gradient steps times the number of peers that
+	// have taken part, however unequal their shares.
+	StepsPerPeer uint64
+	// Grace bounds how long Close goes on serving exchanges once the run is over
+	// here, until it is over everywhere. Default: 10 s.
+	Grace time.Duration
+}
+
+// Hooks are called on goroutines of the peer, one call at a time for each hook.
+// They should return soon: exchanges wait for them.
+type Hooks struct {
+	// Exchanged is called after each completed exchange.
+	Exchanged func(Exchanged)
+	// Failed is called after each exchange that broke off.
+	Failed func(seam.PeerID, error)
+}
+
+// Exchanged describes a completed exchange.
+type Exchanged struct {
+	// Partner is the other peer; Inbound tells that it was the one to initiate.
+	Partner seam.PeerID
+	Inbound bool
+	// Distance is the distance between the two models before the exchange.
+	Distance float64
+	// Bytes is what was sent and received, headers included.
+	Bytes uint64
+	// Took is the time from the proposal to the last acknowledgement.
+	Took time.Duration
+}
+
+// Defaults of Config and its parts.
+const (
+	DefaultCodec  = "raw"
+	DefaultWindow = 4
+	DefaultStall  = 5 * time.Second
+	DefaultGrace  = 10 * time.Second
+)
+
+// validate reports all faults at once.
+func (c Config) validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if err := wire.CheckRun(c.Run); err != nil {
+		fault("Run: %w", err)
+	}
+	if c.Params == nil {
+		fault("Params is nil: give the model with its initial values")
+	} else if !tensor.Finite(c.Params.Vector()) {
+		fault("Params holds NaN or infinite values")
+	}
+	if key := c.Network.Key; key != nil && len(key) != ed25519.PrivateKeySize {
+		fault("Network.Key has %d bytes: want an Ed25519 private key of %d", len(key), ed25519.PrivateKeySize)
+	}
+	if _, err := quant.ByName(c.Exchange.Codec); err != nil && c.Exchange.Codec != "" {
+		fault("Exchange.Codec: %w", err)
+	}
+	if n := c.Exchange.SliceLen; n < 0 || n > replica.MaxSliceLen {
+		fault("Exchange.SliceLen is %d: want 1 to %d values, or 0 for the default", n, replica.MaxSliceLen)
+	}
+	if n := c.Exchange.Window; n < 0 || n > replica.MaxWindow {
+		fault("Exchange.Window is %d: want 1 to %d slices, or 0 for the default", n, replica.MaxWindow)
+	}
+	if c.Exchange.Every < 0 {
+		fault("Exchange.Every is %d: want at least 1 step, or 0 to let the link decide", c.Exchange.Every)
+	}
+	if c.Exchange.Deadline < 0 || c.Exchange.Stall < 0 || c.Work.Grace < 0 {
+		fault("Exchange.Deadline %s, Exchange.Stall %s and Work.Grace %s: none may be negative", c.Exchange.Deadline, c.Exchange.Stall, c.Work.Grace)
+	}
+	if err := c.Schedule.validate(); err != nil {
+		fault("Schedule: %w", err)
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Optimizer == nil {
+		c.Optimizer = &SGD{Momentum: DefaultMomentum}
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	if c.Exchange.Codec == "" {
+		c.Exchange.Codec = DefaultCodec
+	}
+	if c.Exchange.Window == 0 {
+		c.Exchange.Window = DefaultWindow
+	}
+	if c.Exchange.Deadline == 0 {
+		c.Exchange.Deadline = averaging.DefaultDeadline
+	}
+	if c.Exchange.Stall == 0 {
+		c.Exchange.Stall = DefaultStall
+	}
+	if c.Exchange.Machine == nil {
+		c.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) { return averaging.NewADPSGD(config) }
+	}
+	if c.Work.Grace == 0 {
+		c.Work.Grace = DefaultGrace
+	}
+	c.Schedule = c.Schedule.withDefaults()
+	return c
+}

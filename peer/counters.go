@@ -1,0 +1,128 @@
+package peer
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// Weights of a new sample in the running means.
+const (
+	lossSmoothing     = 0.02
+	exchangeSmoothing = 0.1
+)
+
+// counters are what a peer counts; every goroutine of it may add.
+type counters struct {
+	steps, head   atomic.Uint64
+	role          atomic.Uint32
+	view          atomic.Uint64
+	every         atomic.Int64
+	over          atomic.Bool
+	refused       atomic.Uint64
+	declined      atomic.Uint64
+	failed        atomic.Uint64
+	inDoubt       atomic.Uint64
+	sent          atomic.Uint64
+	received      atomic.Uint64
+	longestHold   atomic.Int64
+	mu            sync.Mutex // guards what follows
+	rate          float64
+	loss          smoothed
+	squared       smoothed // squared distance of two models before an exchange
+	took, cost    smoothed // in seconds
+	initiated     uint64
+	served        uint64
+	exchangeBytes uint64 // both directions, of completed exchanges
+}
+
+// smoothed is an exponentially weighted running mean that starts at its first
+// sample.
+type smoothed struct {
+	value float64
+	known bool
+}
+
+func (s *smoothed) add(sample, weight float64) {
+	if !s.known {
+		s.value, s.known = sample, true
+		return
+	}
+	s.value += weight * (sample - s.value)
+}
+
+// learned counts a step's result.
+func (c *counters) learned(result Result, rate float64) {
+	c.mu.Lock()
+	c.loss.add(result.Loss, lossSmoothing)
+	c.rate = rate
+	c.mu.Unlock()
+}
+
+// exchanged counts a completed exchange.
+func (c *counters) exchanged(x Exchanged, cost time.Duration) {
+	c.mu.Lock()
+	if x.Inbound {
+		c.served++
+	} else {
+		c.initiated++
+	}
+	c.exchangeBytes += x.Bytes
+	c.squared.add(x.Distance*x.Distance, exchangeSmoothing)
+	c.took.add(x.Took.Seconds(), exchangeSmoothing)
+	c.cost.add(cost.Seconds(), exchangeSmoothing)
+	c.mu.Unlock()
+}
+
+func (c *counters) hold(d time.Duration) {
+	for {
+		longest := c.longestHold.Load()
+		if int64(d) <= longest || c.longestHold.CompareAndSwap(longest, int64(d)) {
+			return
+		}
+	}
+}
+
+// Stats tells what the peer knows of itself and the run now.
+func (p *Peer) Stats() Stats {
+	members, lost := p.flock.members()
+	steps := p.counters.steps.Load()
+	s := Stats{
+		Self: p.Self(), Role: topology.Role(p.counters.role.Load()).String(), Incarnation: p.incarnation.Load(),
+		Steps: steps, FlockSteps: p.flock.total(steps), Target: p.target(), Progress: p.progress(),
+		Over: p.counters.over.Load(), Members: members, Lost: lost, Joined: p.arrival.has(),
+		Connections: p.transport.Connections(), Loss: math.NaN(),
+	}
+	p.watchConnections()
+	s.ConnectionsMax = int(p.connectionsPeak.Load())
+	p.counters.report(&s, p.replica.SharedLen())
+	s.Exchanges.Every = int(p.counters.every.Load())
+	return s
+}
+
+// report fills in what is counted.
+func (c *counters) report(s *Stats, shared int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.loss.known {
+		s.Loss = c.loss.value
+	}
+	s.Rate = c.rate
+	x := &s.Exchanges
+	*x = ExchangeStats{
+		Initiated: c.initiated, Served: c.served,
+		Refused: c.refused.Load(), Declined: c.declined.Load(), Failed: c.failed.Load(), InDoubt: c.inDoubt.Load(),
+		BytesSent: c.sent.Load(), BytesReceived: c.received.Load(),
+		ConsensusDistance: math.Sqrt(c.squared.value / 2),
+		Took:              seconds(c.took.value), Cost: seconds(c.cost.value),
+		LongestHold: time.Duration(c.longestHold.Load()),
+	}
+	if done := x.Completed(); done > 0 && shared > 0 {
+		x.BitsPerParameter = float64(c.exchangeBytes) * 8 / (2 * float64(done) * float64(shared))
+	}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,127 @@
+package peer
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// record is a member's word on its steps.
+func record(name string, steps uint64) seam.Record {
+	return seam.Record{Peer: seam.PeerID(name), Incarnation: 1, Steps: steps}
+}
+
+func TestFlockCountsEverybody(t *testing.T) {
+	f := newFlock()
+	f.observe([]seam.Record{record("me", 100), record("b", 90), record("c", 110)}, "me")
+	if got := f.total(100); got != 300 {
+		t.Errorf("%d steps, want 300", got)
+	}
+}
+
+func TestFlockKeepsWhatTheDepartedDid(t *testing.T) {
+	f := newFlock()
+	all := []seam.Record{record("me", 100), record("b", 90), record("c", 110)}
+	f.observe(all, "me")
+	lost := f.observe(all[:2], "me")
+	if len(lost) != 1 || lost[0] != "c" {
+		t.Errorf("lost %v, want c", lost)
+	}
+	if got := f.total(100); got != 300 {
+		t.Errorf("%d steps without c, want 300", got)
+	}
+	f.observe(all, "me")
+	if got := f.total(100); got != 300 {
+		t.Errorf("%d steps with c back, want 300: it was counted twice", got)
+	}
+	again := record("c", 5)
+	again.Incarnation = 2
+	f.observe([]seam.Record{all[0], all[1], again}, "me")
+	if got := f.total(100); got != 305 {
+		t.Errorf("%d steps with c reborn, want 305", got)
+	}
+	if present, lost := f.members(); present != 3 || lost != 2 {
+		t.Errorf("%d present, %d lost", present, lost)
+	}
+}
+
+func TestFlockDoesNotCallALeaverLost(t *testing.T) {
+	f := newFlock()
+	leaver := record("b", 90)
+	leaver.Flags = flagLeaving
+	f.observe([]seam.Record{record("me", 100), leaver}, "me")
+	if lost := f.observe([]seam.Record{record("me", 100)}, "me"); len(lost) != 0 {
+		t.Errorf("lost %v", lost)
+	}
+}
+
+func TestALiarAddsOneShareAtMost(t *testing.T) {
+	f := newFlock()
+	members := []seam.Record{record("liar", 1<<60)}
+	for i := range 15 {
+		members = append(members, record(fmt.Sprintf("honest-%d", i), 100))
+	}
+	f.observe(members, "honest-0")
+	if got := f.total(100); got != 1700 {
+		t.Errorf("%d steps with a liar among 16 of 100 each, want 1700", got)
+	}
+}
+
+func TestLatecomersNeitherAddNorTake(t *testing.T) {
+	f := newFlock()
+	members := []seam.Record{record("me", 1000)}
+	for i := range 4 {
+		late := record(fmt.Sprintf("late-%d", i), 10)
+		late.Head = 1000
+		members = append(members, late)
+	}
+	f.observe(members, "me")
+	if got := f.total(1000); got != 1040 {
+		t.Errorf("%d steps, want 1040", got)
+	}
+}
+
+func TestALatecomerInheritsWhatItCannotSee(t *testing.T) {
+	f := newFlock()
+	present := []seam.Record{record("b", 400), record("c", 300)}
+	f.inherit(1000, present) // 300 steps are of a member that has departed
+	if got := f.total(0); got != 1000 {
+		t.Errorf("%d steps at once, want 1000", got)
+	}
+	present[0].Steps, present[1].Steps = 450, 350
+	me := record("me", 60)
+	me.Head = 400
+	f.observe(append(present, me), "me")
+	if got := f.total(60); got != 1160 {
+		t.Errorf("%d steps later, want 1160", got)
+	}
+}
+
+func TestFlockNeverGoesBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := newFlock()
+		var last uint64
+		steps := map[string]uint64{}
+		for range rapid.IntRange(1, 30).Draw(t, "rounds") {
+			members := []seam.Record{record("me", 0)}
+			for _, name := range []string{"b", "c", "d", "e"} {
+				steps[name] += uint64(rapid.IntRange(0, 50).Draw(t, "steps"))
+				if rapid.Bool().Draw(t, "here") {
+					members = append(members, record(name, steps[name]))
+				}
+			}
+			f.observe(members, "me")
+			if now := f.total(0); now < last {
+				t.Fatalf("from %d back to %d steps", last, now)
+			} else {
+				last = now
+			}
+			if n := f.participants.Load(); n < 1 || n > 5 {
+				t.Fatalf("%d participants", n)
+			}
+		}
+	})
+}

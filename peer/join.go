@@ -1,0 +1,183 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// JoinPatience is how long the first Step waits for a member to answer before the
+// peer trains alone.
+const JoinPatience = 3 * time.Second
+
+// Bounds of the attempts to join.
+const (
+	joinTimeout   = 10 * time.Second // for one address
+	firstJoinWait = 100 * time.Millisecond
+	maxJoinWait   = 5 * time.Second
+	// joinReminder is how many fruitless rounds pass between two warnings.
+	joinReminder = 6
+)
+
+// The phases of an arrival.
+const (
+	seeking uint32 = iota // no member has answered yet
+	copying               // a neighbour's model is on its way
+	here                  // the trainer may train and others may exchange
+)
+
+// arrival is how far a peer has come into its run.
+type arrival struct {
+	phase   atomic.Uint32
+	reached atomic.Bool   // a member has let this peer in, or none was asked
+	done    chan struct{} // closed when the phase becomes here
+	barred  chan struct{} // closed when every address has refused for good
+	fault   error         // why; set before barred is closed
+}
+
+func newArrival() arrival {
+	return arrival{done: make(chan struct{}), barred: make(chan struct{})}
+}
+
+func (a *arrival) open() bool { return a.phase.Load() == here }
+
+func (a *arrival) has() bool { return a.reached.Load() }
+
+// advance goes from one phase to the next, unless another goroutine has gone
+// elsewhere from there.
+func (a *arrival) advance(from, to uint32) bool {
+	if !a.phase.CompareAndSwap(from, to) {
+		return false
+	}
+	if to == here {
+		close(a.done)
+	}
+	return true
+}
+
+// arrive waits for joining, at most JoinPatience if no member answers.
+func (p *Peer) arrive(ctx context.Context) error {
+	patience := time.NewTimer(JoinPatience)
+	defer patience.Stop()
+	for {
+		select {
+		case <-p.arrival.done:
+			return nil
+		case <-p.arrival.barred:
+			return p.arrival.fault
+		case <-p.closing:
+			return ErrClosed
+		case <-ctx.Done():
+			return fmt.Errorf("joining run %q: %w", p.config.Run, ctx.Err())
+		case <-patience.C:
+			if p.arrival.advance(seeking, here) {
+				p.log.Warn("no member answers: training alone, and trying further", zap.Strings("join", p.config.Join))
+			}
+		}
+	}
+}
+
+// join reaches the addresses to join, again and again until each has answered.
+func (p *Peer) join() {
+	if len(p.config.Join) == 0 {
+		p.arrival.reached.Store(true)
+		p.arrival.advance(seeking, here)
+		return
+	}
+	pending := append([]string(nil), p.config.Join...)
+	wait := firstJoinWait
+	for round := 0; ; round++ {
+		var refused error
+		pending, refused = p.tryEach(pending, round)
+		if len(pending) == 0 {
+			if !p.arrival.has() && refused != nil {
+				p.bar(refused)
+			}
+			return
+		}
+		select {
+		case <-p.running.Done():
+			return
+		case <-p.closing:
+			return
+		case <-time.After(wait):
+			wait = min(2*wait, maxJoinWait)
+		}
+	}
+}
+
+// bar ends an arrival that nobody will have.
+func (p *Peer) bar(refused error) {
+	p.arrival.fault = fmt.Errorf("joining run %q: %w", p.config.Run, refused)
+	close(p.arrival.barred)
+}
+
+// tryEach asks each address and returns those to be asked again, with the last
+// refusal that will not change.
+func (p *Peer) tryEach(addresses []string, round int) (again []string, refused error) {
+	for _, address := range addresses {
+		err := p.contact(address)
+		var final *RefusedError
+		switch {
+		case err == nil:
+		case errors.As(err, &final):
+			refused = err
+			p.log.Error("refused by the peer to join", zap.String("address", address), zap.Error(err))
+		default:
+			again = append(again, address)
+			if round%joinReminder == 0 && !p.arrival.has() && p.running.Err() == nil {
+				p.log.Warn("cannot join yet; trying further. Check that a peer of this run listens there",
+					zap.String("address", address), zap.Error(err))
+			}
+		}
+	}
+	return again, refused
+}
+
+// contact joins by one address.
+func (p *Peer) contact(address string) error {
+	ctx, cancel := context.WithTimeout(p.running, joinTimeout)
+	defer cancel()
+	id, err := p.transport.Connect(ctx, address)
+	if err != nil {
+		return err
+	}
+	if id == p.Self() {
+		return nil // all peers may be given one list of addresses
+	}
+	welcome, err := p.hello(ctx, id)
+	if err != nil {
+		return err
+	}
+	if welcome.KnownIncarnation >= p.incarnation.Load() {
+		p.incarnation.Store(welcome.KnownIncarnation + 1)
+	}
+	if err := p.membership.Join(ctx, id); err != nil {
+		return fmt.Errorf("joining the membership through %s: %w", id, err)
+	}
+	p.arrival.reached.Store(true)
+	p.log.Info("joined", zap.String("through", string(id)), zap.Uint64("flock_steps", welcome.FlockSteps))
+	p.catchUp(id, welcome)
+	return nil
+}
+
+// catchUp brings a newcomer up to a flock that has trained already, and opens the
+// way to training.
+func (p *Peer) catchUp(donor seam.PeerID, welcome wire.Welcome) {
+	if welcome.FlockSteps == 0 {
+		p.arrival.advance(seeking, here)
+		return
+	}
+	if !p.arrival.advance(seeking, copying) {
+		return // training has begun: this peer's steps count as the others' do
+	}
+	p.copyModel(donor)
+	p.arrival.advance(copying, here)
+}

@@ -1,0 +1,223 @@
+package peer
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// maxNotices bounds the events that wait for the loop; whoever reports one more
+// waits for room.
+const maxNotices = 64
+
+// notice is an event for the machine, with what the loop needs to carry out the
+// answer.
+type notice struct {
+	event averaging.Event
+	// breakOff and verdict come with Proposed: how to end the exchange, and where
+	// its handler waits to hear Accept or Refuse.
+	breakOff context.CancelFunc
+	verdict  chan<- averaging.Action
+}
+
+// exchangeKey names an exchange among all that a peer takes part in.
+type exchangeKey struct {
+	peer    topology.PeerID
+	id      averaging.ExchangeID
+	inbound bool
+}
+
+func keyOf(e averaging.Event) exchangeKey { return exchangeKey{e.Peer, e.Exchange, e.Inbound} }
+
+// loop owns the machine and everything that belongs to its decisions. It is the
+// only goroutine that touches them: events come in through the peer's notices,
+// timers and membership, actions go out to the trainer and to exchanges.
+type loop struct {
+	peer    *Peer
+	machine averaging.Machine
+	log     *zap.Logger
+
+	record  seam.Record // as last announced
+	digest  uint64      // of the view that the machine knows
+	role    topology.Role
+	settled bool
+	flown   bool
+
+	running map[exchangeKey]context.CancelFunc
+	timers  [averaging.TimerKinds]setTimer
+	wake    *time.Timer
+	tick    *time.Ticker
+	events  []notice           // waiting to be handled, the oldest first
+	actions []averaging.Action // scratch
+}
+
+// setTimer is a machine's timer; at is zero if it is not set.
+type setTimer struct {
+	at     time.Time
+	action averaging.Action
+}
+
+func newLoop(p *Peer, machine averaging.Machine) *loop {
+	l := &loop{
+		peer: p, machine: machine, log: p.log,
+		running: make(map[exchangeKey]context.CancelFunc),
+		wake:    time.NewTimer(time.Hour),
+		tick:    time.NewTicker(p.announceEvery),
+	}
+	l.record = seam.Record{Peer: p.Self(), Run: p.config.Run, Addresses: p.advertised()}
+	return l
+}
+
+// run handles events until the peer stops.
+func (l *loop) run() {
+	defer l.tick.Stop()
+	defer l.wake.Stop()
+	l.refresh()
+	for {
+		l.handleAll()
+		l.arm()
+		select {
+		case <-l.peer.running.Done():
+			l.leave()
+			return
+		case n := <-l.peer.notices:
+			l.events = append(l.events, n)
+		case <-l.wake.C:
+			l.fire(time.Now())
+		case <-l.peer.membership.Changed():
+			l.refresh()
+		case <-l.tick.C:
+			l.progress()
+		}
+	}
+}
+
+// handleAll gives the waiting events to the machine and carries its actions out;
+// an action may bring up further events.
+func (l *loop) handleAll() {
+	for len(l.events) > 0 {
+		n := l.events[0]
+		l.events = l.events[:copy(l.events, l.events[1:])]
+		l.begin(n)
+		l.actions = l.machine.Handle(time.Since(l.peer.started), n.event, l.actions[:0])
+		for _, action := range l.actions {
+			l.carryOut(action, n)
+		}
+	}
+}
+
+// begin keeps account of the exchanges in flight.
+func (l *loop) begin(n notice) {
+	switch n.event.Kind {
+	case averaging.Proposed:
+		l.running[keyOf(n.event)] = n.breakOff
+	case averaging.Refused, averaging.Finished, averaging.Failed:
+		delete(l.running, keyOf(n.event))
+	}
+}
+
+func (l *loop) carryOut(action averaging.Action, cause notice) {
+	key := exchangeKey{action.Peer, action.Exchange, action.Inbound}
+	switch action.Kind {
+	case averaging.Proceed:
+		select {
+		case l.peer.proceed <- struct{}{}:
+		default: // a machine that says it twice for one step
+		}
+	case averaging.Propose:
+		l.propose(action, key)
+	case averaging.Accept, averaging.Refuse:
+		if action.Kind == averaging.Refuse {
+			delete(l.running, key)
+		}
+		select {
+		case cause.verdict <- action:
+		default: // a machine that answers what was not asked
+		}
+	case averaging.Abort:
+		if breakOff, ok := l.running[key]; ok {
+			breakOff()
+			delete(l.running, key)
+		}
+	case averaging.SetTimer:
+		l.timers[action.Timer] = setTimer{at: time.Now().Add(action.After), action: action}
+	case averaging.Settled:
+		l.settled = true
+		close(l.peer.settled)
+		l.refresh()
+	}
+}
+
+// propose starts an outbound exchange, unless the peer is closing.
+func (l *loop) propose(action averaging.Action, key exchangeKey) {
+	select {
+	case <-l.peer.closing:
+		l.events = append(l.events, notice{event: averaging.Event{
+			Kind: averaging.Refused, Peer: action.Peer, Exchange: action.Exchange, Reason: averaging.Unfit,
+		}})
+		return
+	default:
+	}
+	ctx, breakOff := context.WithCancel(l.peer.exchanges)
+	l.running[key] = breakOff
+	l.peer.transfers.Go(func() {
+		defer breakOff()
+		l.peer.initiate(ctx, seam.PeerID(action.Peer), action.Exchange)
+	})
+}
+
+// arm sets the wake-up to the earliest timer.
+func (l *loop) arm() {
+	var next time.Time
+	for _, timer := range l.timers {
+		if !timer.at.IsZero() && (next.IsZero() || timer.at.Before(next)) {
+			next = timer.at
+		}
+	}
+	if next.IsZero() {
+		l.wake.Stop()
+		return
+	}
+	l.wake.Reset(time.Until(next))
+}
+
+// fire reports the timers that have run out.
+func (l *loop) fire(now time.Time) {
+	for kind := range l.timers {
+		timer := &l.timers[kind]
+		if timer.at.IsZero() || timer.at.After(now) {
+			continue
+		}
+		l.events = append(l.events, notice{event: averaging.Event{
+			Kind: averaging.TimerFired, Timer: timer.action.Timer, Peer: timer.action.Peer, Exchange: timer.action.Exchange,
+		}})
+		timer.at = time.Time{}
+	}
+}
+
+// leave breaks off what is left and says goodbye.
+func (l *loop) leave() {
+	for _, breakOff := range l.running {
+		breakOff()
+	}
+	l.record.Flags |= flagLeaving
+	if err := l.announce(); err != nil {
+		l.log.Debug("announcing that this peer leaves", zap.Error(err))
+	}
+}
+
+// notify reports an event to the loop, waiting for room if need be. It reports
+// false if the peer has stopped.
+func (p *Peer) notify(n notice) bool {
+	select {
+	case p.notices <- n:
+		return true
+	case <-p.running.Done():
+		return false
+	}
+}

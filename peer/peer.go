@@ -1,0 +1,271 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/swim"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// Peer is one member of a run. Step and Apply belong to one trainer goroutine;
+// every other method is safe for concurrent use.
+type Peer struct {
+	config Config
+	log    *zap.Logger
+	codec  quant.Codec
+	layout [32]byte
+
+	transport     seam.Transport
+	ownsTransport bool
+	membership    seam.Membership
+
+	replica  *replica.Replica
+	flock    *flock
+	trainer  trainer
+	counters counters
+	talks    talks
+	hooks    hookCalls
+	donating atomic.Bool // a newcomer is being given a copy
+
+	incarnation atomic.Uint64
+	arrival     arrival
+	notices     chan notice
+	proceed     chan struct{} // one token: the trainer may take its next step
+
+	settled chan struct{} // closed when this peer initiates nothing more
+	flown   chan struct{} // closed when the run is over for every member
+
+	running         context.Context // ends when Close has nothing left to wait for
+	stop            context.CancelFunc
+	exchanges       context.Context // ends when exchanges in flight are broken off
+	breakExchanges  context.CancelFunc
+	closing         chan struct{} // closed when Close begins
+	closeOnce       sync.Once
+	closeErr        error
+	transfers       sync.WaitGroup // outbound exchanges
+	background      sync.WaitGroup // the loop and the joiner
+	handlers        []func()       // stop the protocols' handlers
+	announceEvery   time.Duration
+	started         time.Time
+	connectionsPeak atomic.Int64
+}
+
+// defaultAnnounceEvery is how often a member's progress is announced while it
+// changes: what others know of it lags by about as much.
+const defaultAnnounceEvery = 300 * time.Millisecond
+
+// Start makes a peer, listens, and begins to join in the background; it waits
+// for nobody. The context covers starting only. It reports all faults of the
+// configuration at once.
+func Start(ctx context.Context, config Config) (*Peer, error) {
+	if err := config.validate(); err != nil {
+		return nil, fmt.Errorf("peer configuration: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("starting a peer: %w", err)
+	}
+	p, err := assemble(config.withDefaults())
+	if err != nil {
+		return nil, fmt.Errorf("starting a peer of run %q: %w", config.Run, err)
+	}
+	return p, nil
+}
+
+// assemble builds a peer from a valid configuration and sets it going.
+func assemble(config Config) (_ *Peer, err error) {
+	p := &Peer{
+		config: config, log: config.Log, layout: config.Params.Layout().Hash(), flock: newFlock(),
+		notices: make(chan notice, maxNotices), proceed: make(chan struct{}, 1),
+		settled: make(chan struct{}), flown: make(chan struct{}), closing: make(chan struct{}),
+		announceEvery: defaultAnnounceEvery, started: time.Now(),
+		talks: newTalks(), arrival: newArrival(), hooks: hookCalls{hooks: config.Hooks},
+	}
+	p.incarnation.Store(1)
+	p.running, p.stop = context.WithCancel(context.Background())
+	p.exchanges, p.breakExchanges = context.WithCancel(p.running)
+	defer func() {
+		if err != nil {
+			p.dismantle()
+		}
+	}()
+	if p.codec, err = quant.ByName(config.Exchange.Codec); err != nil {
+		return nil, err
+	}
+	if p.replica, err = replica.New(config.Params, config.Exchange.SliceLen); err != nil {
+		return nil, err
+	}
+	p.trainer.prepare(p.replica.Len())
+	if err = p.connect(); err != nil {
+		return nil, err
+	}
+	machine, err := p.machine()
+	if err != nil {
+		return nil, err
+	}
+	loop := newLoop(p, machine)
+	if err = loop.announce(); err != nil {
+		return nil, err
+	}
+	if err = p.serve(); err != nil {
+		return nil, err
+	}
+	p.background.Go(loop.run)
+	p.background.Go(p.join)
+	return p, nil
+}
+
+// connect brings up the transport and the membership.
+func (p *Peer) connect() (err error) {
+	network := p.config.Network
+	p.transport = network.Transport
+	if p.transport == nil {
+		p.transport, err = p2pnet.New(p2pnet.Config{
+			Key: network.Key, Listen: network.Listen, Known: network.KnownPeers, Log: p.log,
+		})
+		if err != nil {
+			return err
+		}
+		p.ownsTransport = true
+	}
+	p.log = p.log.With(zap.String("self", p.transport.Self().Short()))
+	p.membership = network.Membership
+	if p.membership == nil {
+		p.membership, err = swim.New(swim.Config{Transport: p.transport, Run: p.config.Run, Log: p.log})
+	}
+	return err
+}
+
+// machine makes the algorithm. Its random choices follow from the seed and the
+// peer's identity, so that two peers of one seed do not move in step.
+func (p *Peer) machine() (averaging.Machine, error) {
+	exchange := p.config.Exchange
+	return exchange.Machine(averaging.Config{
+		Self: topology.PeerID(p.Self()), Every: exchange.Every, Deadline: exchange.Deadline,
+		Rand: rand.New(rand.NewPCG(exchange.Seed, fingerprint(p.Self()))),
+	})
+}
+
+// serve registers the protocols that others may speak to this peer.
+func (p *Peer) serve() error {
+	for _, service := range []struct {
+		protocol seam.Protocol
+		handler  seam.Handler
+	}{
+		{seam.ProtocolHello, p.serveHello},
+		{seam.ProtocolExchange, p.serveExchange},
+		{seam.ProtocolState, p.serveState},
+	} {
+		stop, err := p.transport.Handle(service.protocol, p.config.Run, service.handler)
+		if err != nil {
+			return fmt.Errorf("serving %s: %w", service.protocol, err)
+		}
+		p.handlers = append(p.handlers, stop)
+	}
+	return nil
+}
+
+// Self is the peer's identity.
+func (p *Peer) Self() seam.PeerID { return p.transport.Self() }
+
+// JoinAddresses are addresses, with the peer's identity, that another peer may
+// give in Config.Join.
+func (p *Peer) JoinAddresses() []string {
+	if full, ok := p.transport.(interface{ JoinAddresses() []string }); ok {
+		return full.JoinAddresses()
+	}
+	return p.transport.Addresses()
+}
+
+// Snapshot copies the parameters into dst, which must have as many values as the
+// layout, as they are at one moment between two steps. It never stops the
+// trainer.
+func (p *Peer) Snapshot(dst tensor.Vector) { p.replica.Consistent(dst) }
+
+// WaitMembers waits until the run has at least n members, this one included.
+func (p *Peer) WaitMembers(ctx context.Context, n int) error {
+	const look = 10 * time.Millisecond
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	for {
+		present, _ := p.flock.members()
+		if present >= n {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %d members, %d are here: %w", n, present, ctx.Err())
+		case <-p.closing:
+			return ErrClosed
+		case <-ticker.C:
+		}
+	}
+}
+
+// Close leaves the run: if the run is over here, it first serves the others until
+// it is over for all, within Config.Work.Grace; then it lets the exchanges in
+// flight finish, within Config.Exchange.Stall, tells the others, and waits for
+// every goroutine of the peer. It is idempotent.
+func (p *Peer) Close() error {
+	p.closeOnce.Do(func() {
+		if p.counters.over.Load() {
+			p.linger()
+		}
+		close(p.closing)
+		p.closeErr = p.dismantle()
+	})
+	return p.closeErr
+}
+
+// linger serves the others until the run is over for all.
+func (p *Peer) linger() {
+	grace := time.NewTimer(p.config.Work.Grace)
+	defer grace.Stop()
+	select {
+	case <-p.flown:
+	case <-grace.C:
+		p.log.Info("leaving although some members are still at work", zap.Duration("grace", p.config.Work.Grace))
+	}
+}
+
+// dismantle ends everything that assemble has begun, as far as it came.
+func (p *Peer) dismantle() error {
+	timer := time.AfterFunc(p.config.Exchange.Stall, p.breakExchanges)
+	defer timer.Stop()
+	for _, stop := range p.handlers {
+		stop()
+	}
+	p.transfers.Wait()
+	p.stop()
+	p.background.Wait()
+	var faults []error
+	if p.membership != nil {
+		faults = append(faults, p.membership.Close())
+	}
+	if p.ownsTransport {
+		faults = append(faults, p.transport.Close())
+	}
+	return errors.Join(faults...)
+}
+
+// fingerprint spreads an identity over 64 bits (FNV-1a).
+func fingerprint(id seam.PeerID) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(id) {
+		h = (h ^ uint64(id[i])) * 1099511628211
+	}
+	return h
+}

@@ -1,0 +1,226 @@
+// Package peertest runs a flock of real peers inside one test: over an in-memory
+// network with delay, bandwidth, loss and partitions, or over TCP on loopback.
+// The peers are those of package peer, with their machines, replicas, frames and
+// streams; only what carries the bytes differs.
+//
+//	flock := peertest.Start(t, peertest.Config{Peers: 4, Params: newModel})
+//	flock.Train(t.Context(), gradient)
+//
+// In memory, a flock also runs in virtual time: call Start inside synctest.Test
+// (package testing/synctest), and a minute of silence costs nothing. Real sockets
+// cannot be in such a bubble.
+//
+// The package is for tests: it fails the test where a program would handle an
+// error. Network gives hold of the in-memory network, to cut and mend it.
+package peertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Run is the name of the run in which a flock's peers take part.
+const Run = "peertest"
+
+// JoinTime bounds how long Start waits until all peers see each other.
+const JoinTime = 30 * time.Second
+
+// Config sets up a flock. Params is required.
+type Config struct {
+	// Peers is the number of peers. Default: 4.
+	Peers int
+	// Params makes the model with its initial values, anew for each peer.
+	Params func() *tensor.Params
+	// Loopback uses TCP on loopback and memberlist, as a program would, in place of
+	// memory.
+	Loopback bool
+	// Link is what joins the peers in memory. The zero Link is instant and
+	// unlimited.
+	Link memnet.Link
+	// Configure may change the configuration of peer i before it starts.
+	Configure func(i int, config *peer.Config)
+	// Seed makes identities and random choices repeatable.
+	Seed uint64
+}
+
+// Flock is a number of peers under test.
+type Flock struct {
+	// Peers are the members; Start has made them all see each other.
+	Peers []*peer.Peer
+	// Network joins them in memory; nil on loopback.
+	Network *memnet.Network
+
+	t      testing.TB
+	config Config
+}
+
+// Start starts a flock, waits until every peer sees every other, and closes it
+// when the test ends.
+func Start(t testing.TB, config Config) *Flock {
+	t.Helper()
+	if config.Peers == 0 {
+		config.Peers = 4
+	}
+	f := &Flock{t: t, config: config}
+	if !config.Loopback {
+		f.Network = memnet.New(memnet.Config{Seed: config.Seed, Link: config.Link})
+	}
+	for range config.Peers {
+		f.Add()
+	}
+	f.WaitJoined(config.Peers)
+	return f
+}
+
+// Add starts one more peer, which joins through the first, and returns it. It does
+// not wait.
+func (f *Flock) Add() *peer.Peer {
+	f.t.Helper()
+	i := len(f.Peers)
+	config := peer.Config{Run: Run, Params: f.config.Params(), Exchange: peer.Exchange{Seed: f.config.Seed}}
+	if i > 0 {
+		config.Join = f.Peers[0].JoinAddresses()[:1]
+	}
+	closeNetwork := func() {}
+	if f.config.Loopback {
+		config.Network.Listen = []string{"127.0.0.1:0"}
+	} else {
+		config.Network, closeNetwork = f.inMemory(fmt.Sprintf("peer-%d", i))
+	}
+	if f.config.Configure != nil {
+		f.config.Configure(i, &config)
+	}
+	p, err := peer.Start(f.t.Context(), config)
+	if err != nil {
+		f.t.Fatalf("peertest: %v", err)
+	}
+	f.t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			f.t.Errorf("peertest: closing peer %d: %v", i, err)
+		}
+		closeNetwork()
+	})
+	f.Peers = append(f.Peers, p)
+	return p
+}
+
+func (f *Flock) inMemory(name string) (peer.Network, func()) {
+	f.t.Helper()
+	transport, err := f.Network.Transport(name)
+	if err != nil {
+		f.t.Fatalf("peertest: %v", err)
+	}
+	membership, err := f.Network.Membership(transport, Run)
+	if err != nil {
+		f.t.Fatalf("peertest: %v", err)
+	}
+	return peer.Network{Transport: transport, Membership: membership}, func() { transport.Close() }
+}
+
+// WaitJoined waits until every peer sees n members, itself included.
+func (f *Flock) WaitJoined(n int) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), JoinTime)
+	defer cancel()
+	for i, p := range f.Peers {
+		if err := p.WaitMembers(ctx, n); err != nil {
+			f.t.Fatalf("peertest: peer %d: %v", i, err)
+		}
+	}
+}
+
+// Gradient computes peer i's gradient at x into grad, as peer.Peer.Step wants it.
+type Gradient func(i int, x, grad tensor.Vector) (peer.Result, error)
+
+// Train lets every peer take steps on a goroutine of its own until its run is over
+// or ctx ends, and returns when all have. The test fails if a step does.
+func (f *Flock) Train(ctx context.Context, gradient Gradient) {
+	f.t.Helper()
+	f.each(func(i int, p *peer.Peer) error { return f.train(ctx, i, p, math.MaxInt, gradient) })
+}
+
+// TrainSteps is as Train, with a bound on the steps of each peer.
+func (f *Flock) TrainSteps(ctx context.Context, steps int, gradient Gradient) {
+	f.t.Helper()
+	f.each(func(i int, p *peer.Peer) error { return f.train(ctx, i, p, steps, gradient) })
+}
+
+func (f *Flock) train(ctx context.Context, i int, p *peer.Peer, steps int, gradient Gradient) error {
+	for range steps {
+		err := p.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { return gradient(i, x, grad) })
+		switch {
+		case errors.Is(err, peer.ErrRunOver), errors.Is(err, peer.ErrClosed), err != nil && ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Flock) each(do func(i int, p *peer.Peer) error) {
+	f.t.Helper()
+	faults := make([]error, len(f.Peers))
+	var trainers sync.WaitGroup
+	for i, p := range f.Peers {
+		trainers.Go(func() { faults[i] = do(i, p) })
+	}
+	trainers.Wait()
+	if err := errors.Join(faults...); err != nil {
+		f.t.Fatalf("peertest: %v", err)
+	}
+}
+
+// Models returns a copy of every peer's parameters.
+func (f *Flock) Models() []tensor.Vector {
+	models := make([]tensor.Vector, len(f.Peers))
+	for i, p := range f.Peers {
+		models[i] = make(tensor.Vector, f.config.Params().Layout().Len())
+		p.Snapshot(models[i])
+	}
+	return models
+}
+
+// Spread is the root mean square distance of the peers' models from their mean:
+// the consensus distance.
+func (f *Flock) Spread() float64 {
+	models := f.Models()
+	mean := Mean(models)
+	var squared float64
+	for _, model := range models {
+		for i, v := range model {
+			squared += (float64(v) - mean[i]) * (float64(v) - mean[i])
+		}
+	}
+	return math.Sqrt(squared / float64(len(models)))
+}
+
+// Mean is the mean of models, in float64.
+func Mean(models []tensor.Vector) []float64 {
+	mean := make([]float64, len(models[0]))
+	for _, model := range models {
+		for i, v := range model {
+			mean[i] += float64(v) / float64(len(models))
+		}
+	}
+	return mean
+}
+
+// IDs are the peers' identities, for the network's cuts and partitions.
+func (f *Flock) IDs() []seam.PeerID {
+	ids := make([]seam.PeerID, len(f.Peers))
+	for i, p := range f.Peers {
+		ids[i] = p.Self()
+	}
+	return ids
+}

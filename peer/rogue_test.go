@@ -1,0 +1,199 @@
+package peer_test
+
+import (
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// rogue speaks to a peer frame by frame, as no peer would.
+type rogue struct {
+	t         *testing.T
+	transport *memnet.Transport
+	host      *peer.Peer
+	logged    *observer.ObservedLogs
+}
+
+// newRogue starts a passive host and a rogue beside it. It must be called in a
+// bubble.
+func newRogue(t *testing.T) *rogue {
+	t.Helper()
+	network := memnet.New(memnet.Config{})
+	core, logged := observer.New(zap.InfoLevel)
+	host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"), Log: zap.New(core)})
+	transport, err := network.Transport("rogue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { transport.Close() })
+	if err := step(t, host, idle); err != nil { // it has arrived
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	if host.Stats().Role != "passive" {
+		t.Fatalf("the host is %s", host.Stats().Role)
+	}
+	return &rogue{t, transport, host, logged}
+}
+
+func (r *rogue) open() (seam.Stream, *wire.Reader) {
+	r.t.Helper()
+	if _, err := r.transport.Connect(r.t.Context(), "mem:host"); err != nil {
+		r.t.Fatal(err)
+	}
+	stream, err := r.transport.Open(r.t.Context(), r.host.Self(), seam.ProtocolExchange, "digits")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return stream, wire.NewReader(stream, 0)
+}
+
+func (r *rogue) propose(change func(*wire.Propose)) []byte {
+	r.t.Helper()
+	proposal := wire.Propose{Run: "digits", Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: 32 << 10, Codecs: []uint8{1}}
+	if change != nil {
+		change(&proposal)
+	}
+	frame, err := wire.Pack(nil, 1, proposal)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return frame
+}
+
+// code is the frame of the only slice, all of one value.
+func (r *rogue) code(value float32) []byte {
+	r.t.Helper()
+	values := make(tensor.Vector, 2050)
+	for i := range values {
+		values[i] = value
+	}
+	frame := wire.AppendCodeInfo(wire.Reserve(nil), wire.CodeInfo{Bound: float32(math.Inf(1))})
+	frame = tensor.AppendBytes(frame, values)
+	if err := wire.Seal(frame, wire.Header{Type: wire.TypeCode, Exchange: 1}); err != nil {
+		r.t.Fatal(err)
+	}
+	return frame
+}
+
+func TestHostRefusesWhatIsNoProposal(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		bytes func(r *rogue) []byte
+		want  wire.Reason
+	}{
+		{"noise", func(*rogue) []byte { return make([]byte, 100) }, wire.ReasonProtocol},
+		{"a newer version", func(r *rogue) []byte { f := r.propose(nil); f[2]++; return f }, wire.ReasonVersion},
+		{"a flipped bit", func(r *rogue) []byte { f := r.propose(nil); f[40] ^= 1; return f }, wire.ReasonProtocol},
+		{"a slice with no proposal", func(r *rogue) []byte { return r.code(1) }, wire.ReasonProtocol},
+		{"another layout", func(r *rogue) []byte { return r.propose(func(p *wire.Propose) { p.Layout[0]++ }) }, wire.ReasonLayout},
+		{"other slices", func(r *rogue) []byte { return r.propose(func(p *wire.Propose) { p.SliceLen = 64 }) }, wire.ReasonLayout},
+		{"another run", func(r *rogue) []byte { return r.propose(func(p *wire.Propose) { p.Run = "letters" }) }, wire.ReasonRun},
+		{"unknown codecs", func(r *rogue) []byte { return r.propose(func(p *wire.Propose) { p.Codecs = []uint8{250, 251} }) }, wire.ReasonCodec},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRogue(t)
+				stream, frames := r.open()
+				if _, err := stream.Write(c.bytes(r)); err != nil {
+					t.Fatal(err)
+				}
+				header, payload, err := frames.Next()
+				var refuse wire.Refuse
+				if err != nil || header.Type != wire.TypeRefuse || refuse.Decode(payload) != nil || refuse.Reason != c.want {
+					t.Errorf("the host answers %v %v (%v), want %v", header.Type, refuse, err, c.want)
+				}
+				stream.Close()
+				synctest.Wait()
+				warned := r.logged.FilterField(zap.String("peer", string(r.transport.Self())))
+				if warned.Len() == 0 || r.host.Stats().Exchanges.Declined != 1 {
+					t.Errorf("logged %v, declined %d", r.logged.All(), r.host.Stats().Exchanges.Declined)
+				}
+			})
+		})
+	}
+}
+
+func TestHostSurvivesAPartnerThatBreaksTheRules(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		bytes func(r *rogue) []byte
+		stays bool // the rogue says nothing more and keeps the stream
+	}{
+		{"a slice of NaN", func(r *rogue) []byte { return r.code(float32(math.NaN())) }, false},
+		{"a slice of infinities", func(r *rogue) []byte { return r.code(float32(math.Inf(-1))) }, false},
+		{"a proposal once more", func(r *rogue) []byte { return r.propose(nil) }, false},
+		{"half a frame, then silence", func(r *rogue) []byte { return r.code(1)[:1000] }, true},
+		{"silence", func(*rogue) []byte { return nil }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRogue(t)
+				before, after := make(tensor.Vector, 2050), make(tensor.Vector, 2050)
+				r.host.Snapshot(before)
+				stream, frames := r.open()
+				if _, err := stream.Write(r.propose(nil)); err != nil {
+					t.Fatal(err)
+				}
+				if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeAccept {
+					t.Fatalf("the host answers %v, %v", header.Type, err)
+				}
+				if _, err := stream.Write(c.bytes(r)); err != nil {
+					t.Fatal(err)
+				}
+				if c.stays {
+					time.Sleep(peer.DefaultStall + time.Second)
+				} else {
+					frames.Next()
+				}
+				synctest.Wait()
+				if failed := r.host.Stats().Exchanges.Failed; failed != 1 {
+					t.Errorf("%d exchanges failed, want 1", failed)
+				}
+				r.host.Snapshot(after)
+				for i := range after {
+					if after[i] != before[i] {
+						t.Fatalf("value %d changed from %g to %g", i, before[i], after[i])
+					}
+				}
+				again, frames := r.open()
+				again.Write(r.propose(nil))
+				if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeAccept {
+					t.Errorf("the host does not serve the next: %v, %v", header.Type, err)
+				}
+				again.Reset()
+				stream.Reset()
+			})
+		})
+	}
+}
+
+// TestAnUnacknowledgedSliceIsInDoubt: the partner takes the difference and goes;
+// the host has not moved, and says how many slices it cannot know about.
+func TestAnUnacknowledgedSliceIsInDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRogue(t)
+		stream, frames := r.open()
+		stream.Write(r.propose(nil))
+		frames.Next()
+		stream.Write(r.code(1))
+		if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeDiff {
+			t.Fatalf("the host answers %v, %v", header.Type, err)
+		}
+		stream.Reset()
+		synctest.Wait()
+		if s := r.host.Stats().Exchanges; s.InDoubt != 1 || s.Failed != 1 {
+			t.Errorf("%d slices in doubt, %d failed; want 1 and 1", s.InDoubt, s.Failed)
+		}
+	})
+}

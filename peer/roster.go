@@ -1,0 +1,199 @@
+package peer
+
+import (
+	"errors"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// refresh takes the membership as it is now: the flock's progress, the view, this
+// peer's role in it, and whether everybody has finished.
+func (l *loop) refresh() {
+	members := l.peer.membership.Members()
+	for _, id := range l.peer.flock.observe(l.withSelf(members), l.record.Peer) {
+		l.log.Warn("a member is gone without leaving; its neighbours go on with the others", zap.String("peer", string(id)))
+		l.events = append(l.events, notice{event: averaging.Event{Kind: averaging.PeerLost, Peer: topology.PeerID(id)}})
+	}
+	l.adopt(members)
+	l.progress()
+	if l.settled && !l.flown && l.peer.flock.over() {
+		l.flown = true
+		close(l.peer.flown)
+	}
+}
+
+// withSelf replaces this peer's record, which lags behind, by what it knows.
+func (l *loop) withSelf(members []seam.Record) []seam.Record {
+	self := l.record
+	self.Steps = l.peer.counters.steps.Load()
+	for i := range members {
+		if members[i].Peer == self.Peer {
+			members[i] = self
+			return members
+		}
+	}
+	return append(members, self)
+}
+
+// adopt makes a view of the members, takes the role it gives this peer, and tells
+// the machine if links may differ.
+func (l *loop) adopt(members []seam.Record) {
+	view, err := topology.NewView(l.membersOf(members))
+	if err != nil {
+		l.log.Warn("ignoring a membership view", zap.Error(err))
+		return
+	}
+	self, _ := view.Lookup(topology.PeerID(l.record.Peer))
+	if self.Role != l.role {
+		l.role = self.Role
+		l.peer.counters.role.Store(uint32(self.Role))
+		l.log.Info("role", zap.Stringer("role", self.Role), zap.Int("members", view.Len()))
+		l.publish()
+	}
+	if view.Digest() == l.digest {
+		return
+	}
+	l.digest = view.Digest()
+	l.peer.counters.view.Store(view.Digest())
+	overlay, err := topology.NewOverlay(view)
+	if err != nil {
+		l.log.Warn("no links between the members: this peer trains alone until that changes", zap.Error(err))
+		if overlay, err = solitude(self); err != nil {
+			return
+		}
+	}
+	l.events = append(l.events, notice{event: averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay}})
+}
+
+// solitude is the overlay of a peer that has nobody to talk to.
+func solitude(self topology.Member) (*topology.Overlay, error) {
+	view, err := topology.NewView([]topology.Member{self})
+	if err != nil {
+		return nil, err
+	}
+	return topology.NewOverlay(view)
+}
+
+func (l *loop) membersOf(records []seam.Record) []topology.Member {
+	here := false
+	members := make([]topology.Member, 0, len(records)+1)
+	for _, r := range records {
+		role := topology.Role(r.Role)
+		if r.Peer == l.record.Peer {
+			here, role = true, l.role
+		}
+		if !role.Valid() {
+			role = topology.Undecided
+		}
+		members = append(members, topology.Member{ID: topology.PeerID(r.Peer), Role: role, Unreachable: r.Flags&flagUnreachable != 0})
+	}
+	if !here {
+		members = append(members, topology.Member{ID: topology.PeerID(l.record.Peer), Role: l.role, Unreachable: l.peer.config.Network.Unreachable})
+	}
+	return members
+}
+
+// progress announces what has changed since the last announcement, and tells the
+// machine when the flock has done its work.
+func (l *loop) progress() {
+	p := l.peer
+	p.watchConnections()
+	if paced, ok := l.machine.(interface{ Every() int }); ok {
+		p.counters.every.Store(int64(paced.Every()))
+	}
+	if p.finished() && p.conclude() {
+		l.events = append(l.events, notice{event: averaging.Event{Kind: averaging.RunOver}})
+	}
+	l.publish()
+}
+
+// publish announces the record if it says anything new.
+func (l *loop) publish() {
+	p := l.peer
+	was := l.record
+	l.record.Incarnation = p.incarnation.Load()
+	l.record.Steps = p.counters.steps.Load()
+	l.record.Head = p.counters.head.Load()
+	l.record.Role = uint8(l.role)
+	l.record.Flags = 0
+	if p.config.Network.Unreachable {
+		l.record.Flags |= flagUnreachable
+	}
+	if l.settled {
+		l.record.Flags |= flagOver
+	}
+	if was.Incarnation == l.record.Incarnation && was.Steps == l.record.Steps && was.Head == l.record.Head &&
+		was.Role == l.record.Role && was.Flags == l.record.Flags {
+		return
+	}
+	if err := l.announce(); err != nil {
+		l.log.Debug("announcing this peer's progress; the next announcement replaces it", zap.Error(err))
+	}
+}
+
+// announce signs and spreads the record as it is, as a new incarnation if the
+// network knows this one from an earlier life.
+func (l *loop) announce() error {
+	l.record.Incarnation = l.peer.incarnation.Load()
+	err := l.peer.membership.Announce(l.record)
+	var old *seam.OldIncarnationError
+	if !errors.As(err, &old) {
+		return err
+	}
+	l.log.Info("taking a new incarnation", zap.Uint64("after", old.Highest))
+	l.record.Incarnation = old.Highest + 1
+	l.peer.incarnation.Store(l.record.Incarnation)
+	return l.peer.membership.Announce(l.record)
+}
+
+// advertised are the addresses for this peer's record.
+func (p *Peer) advertised() []string {
+	addresses := p.transport.Addresses()
+	return addresses[:min(len(addresses), seam.MaxAddresses)]
+}
+
+// finished tells whether the flock has done its work.
+func (p *Peer) finished() bool {
+	target := p.target()
+	return target > 0 && p.flock.total(p.counters.steps.Load()) >= target
+}
+
+// conclude notes that the run is over. It reports true to the first to find that,
+// who must tell the machine.
+func (p *Peer) conclude() bool {
+	if !p.counters.over.CompareAndSwap(false, true) {
+		return false
+	}
+	steps := p.counters.steps.Load()
+	p.log.Info("the run is over: the flock has done its work",
+		zap.Uint64("own_steps", steps), zap.Uint64("flock_steps", p.flock.total(steps)))
+	return true
+}
+
+// target is the number of steps that the flock is to take, 0 if there is no end.
+func (p *Peer) target() uint64 {
+	work := p.config.Work
+	each := work.StepsPerPeer * uint64(p.flock.participants.Load())
+	switch {
+	case work.Steps == 0:
+		return each
+	case each == 0:
+		return work.Steps
+	}
+	return min(work.Steps, each)
+}
+
+// watchConnections keeps the most connections seen.
+func (p *Peer) watchConnections() {
+	now := int64(p.transport.Connections())
+	for {
+		most := p.connectionsPeak.Load()
+		if now <= most || p.connectionsPeak.CompareAndSwap(most, now) {
+			return
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package peer
+
+import (
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Stats is what a peer knows of itself and the run at one moment.
+type Stats struct {
+	// Self is the peer, Role its place in the overlay: "active" initiates
+	// exchanges, "passive" serves them, "undecided" does neither yet.
+	Self seam.PeerID
+	Role string
+	// Incarnation counts the lives of this peer that the network knows of.
+	Incarnation uint64
+
+	// Steps is the number of gradient steps of this peer, FlockSteps the estimate
+	// of those of all peers together, and Target what the flock has to do; 0 if
+	// the run has no end. Progress is their quotient, 0 to 1.
+	Steps, FlockSteps, Target uint64
+	Progress                  float64
+	// Over tells that the flock has done its work.
+	Over bool
+	// Loss is a running mean over about the last hundred steps; NaN before the
+	// first.
+	Loss float64
+	// Rate is the learning rate of the last step.
+	Rate float64
+
+	// Members is the number of peers in the run, this one included; Lost is how
+	// many have gone without leaving.
+	Members, Lost int
+	// Joined tells that another member was reached, or none was asked for.
+	Joined bool
+	// Connections is the number of open connections, ConnectionsMax the most seen.
+	Connections, ConnectionsMax int
+
+	Exchanges ExchangeStats
+}
+
+// ExchangeStats counts a peer's exchanges since its start.
+type ExchangeStats struct {
+	// Initiated and Served are those completed, by side.
+	Initiated, Served uint64
+	// Refused counts proposals that partners declined, Declined those that this
+	// peer did, Failed exchanges that broke off, at either side.
+	Refused, Declined, Failed uint64
+	// InDoubt counts slices that one side may have applied and the other not.
+	InDoubt uint64
+	// BytesSent and BytesReceived count what exchanges moved, headers and
+	// proposals included, those that failed too.
+	BytesSent, BytesReceived uint64
+	// BitsPerParameter is the mean of the two directions over completed exchanges,
+	// headers included.
+	BitsPerParameter float64
+	// ConsensusDistance estimates the root mean square distance of a peer's model
+	// from the flock's mean, from the distances that exchanges measure: half of
+	// their mean square is that of the consensus distance (Kong et al., 2021).
+	ConsensusDistance float64
+	// Every is the present H: local steps between two exchanges initiated.
+	Every int
+	// Took is the mean time of an exchange, Cost the mean processor time that one
+	// takes here, both over about the last ten.
+	Took, Cost time.Duration
+	// LongestHold is the longest time for which Step kept the trainer outside its
+	// gradient function, joining aside.
+	LongestHold time.Duration
+}
+
+// Completed is the number of exchanges completed at either side.
+func (s ExchangeStats) Completed() uint64 { return s.Initiated + s.Served }

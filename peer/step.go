@@ -1,0 +1,171 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Result is what a gradient function says of its work.
+type Result struct {
+	// Loss is the mean loss over the samples, for Stats.
+	Loss float64
+	// Samples is how many samples the gradient is the mean of, for Stats.
+	Samples int
+}
+
+// trainer is the state of the one goroutine that steps.
+type trainer struct {
+	stepping atomic.Bool
+	admitted bool // joining is behind us
+	owed     bool // a step was reported and the machine has not said Proceed
+	x, grad  tensor.Vector
+	ended    time.Time // when the last gradient function returned
+}
+
+func (t *trainer) prepare(n int) {
+	t.x, t.grad = make(tensor.Vector, n), make(tensor.Vector, n)
+}
+
+// Step takes one gradient step. It calls gradient with a snapshot x of the
+// parameters and a zeroed grad to write the mean gradient into; both are valid
+// until gradient returns and must not be kept. The snapshot may mix slices from
+// before and after an exchange. No lock is held while the gradient is computed.
+// Then it applies the optimizer's step and lets the machine decide whether to
+// talk; exchanges go on in the background and Step does not wait for them.
+//
+// The first call waits for joining: until a member has answered, or for
+// JoinPatience if none does, after which the peer trains alone and keeps trying.
+// A peer that comes to a flock that has already trained copies a neighbour's
+// parameters first.
+//
+// It returns ErrRunOver when the flock has done its work, ErrClosed after Close,
+// a *RefusedError if the members asked to join will not have this peer,
+// ErrNotFinite if the gradient or the step is not finite (nothing is applied; the
+// caller may go on), or the error of gradient or ctx, wrapped (nothing is applied).
+// Calls from two goroutines at once are an error.
+func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
+	t := &p.trainer
+	if !t.stepping.CompareAndSwap(false, true) {
+		return errTwoTrainers
+	}
+	defer t.stepping.Store(false)
+	began := time.Now()
+	if err := p.admit(ctx); err != nil {
+		return err
+	}
+	p.replica.Snapshot(t.x)
+	clear(t.grad)
+	p.held(began)
+	result, err := gradient(t.x, t.grad)
+	t.ended = time.Now()
+	if err != nil {
+		return fmt.Errorf("step %d: computing the gradient: %w", p.counters.steps.Load()+1, err)
+	}
+	if !tensor.Finite(t.grad) || math.IsNaN(result.Loss) {
+		return fmt.Errorf("step %d: the gradient or the loss: %w: lower the learning rate, or check the data; the step was not applied", p.counters.steps.Load()+1, ErrNotFinite)
+	}
+	rate := p.config.Schedule.RateAt(p.progress())
+	p.config.Optimizer.Delta(t.grad, t.x, rate)
+	if err := p.commit(t.grad); err != nil {
+		return err
+	}
+	p.counters.learned(result, rate)
+	p.held(t.ended)
+	return nil
+}
+
+var errTwoTrainers = errors.New("Step or Apply was called while another call runs: a peer has one trainer")
+
+// Apply adds delta, a step that the caller's own optimizer made, and counts it
+// as one gradient step. delta must have as many values as the layout. It waits
+// and fails as Step does.
+func (p *Peer) Apply(ctx context.Context, delta tensor.Vector) error {
+	t := &p.trainer
+	if !t.stepping.CompareAndSwap(false, true) {
+		return errTwoTrainers
+	}
+	defer t.stepping.Store(false)
+	if len(delta) != p.replica.Len() {
+		return fmt.Errorf("applying a step of %d values to %d parameters", len(delta), p.replica.Len())
+	}
+	if err := p.admit(ctx); err != nil {
+		return err
+	}
+	return p.commit(delta)
+}
+
+// commit adds a step to the parameters and reports it to the machine.
+func (p *Peer) commit(delta tensor.Vector) error {
+	if !tensor.Finite(delta) {
+		return fmt.Errorf("step %d: %w: lower the learning rate; the step was not applied", p.counters.steps.Load()+1, ErrNotFinite)
+	}
+	p.replica.Add(delta)
+	p.counters.steps.Add(1)
+	p.trainer.owed = p.notify(notice{event: averaging.Event{Kind: averaging.StepDone}})
+	return nil
+}
+
+// admit waits until the trainer may take a step, or says why it may not.
+func (p *Peer) admit(ctx context.Context) error {
+	t := &p.trainer
+	if !t.admitted {
+		if err := p.arrive(ctx); err != nil {
+			return err
+		}
+		t.admitted = true
+	}
+	select {
+	case <-p.closing:
+		return ErrClosed
+	case <-p.arrival.barred:
+		return p.arrival.fault
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("before a step: %w", err)
+	}
+	if p.counters.over.Load() {
+		return ErrRunOver
+	}
+	if p.finished() {
+		if p.conclude() {
+			p.notify(notice{event: averaging.Event{Kind: averaging.RunOver}})
+		}
+		return ErrRunOver
+	}
+	if !t.owed {
+		return nil
+	}
+	select {
+	case <-p.proceed:
+		t.owed = false
+		return nil
+	case <-p.closing:
+		return ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for leave to go on: %w", ctx.Err())
+	}
+}
+
+// progress is the share of the flock's work that is done, 0 if there is no end.
+func (p *Peer) progress() float64 {
+	target := p.target()
+	if target == 0 {
+		return 0
+	}
+	return min(float64(p.flock.total(p.counters.steps.Load()))/float64(target), 1)
+}
+
+// held notes for how long the trainer was kept from its work since a moment.
+func (p *Peer) held(since time.Time) {
+	if p.counters.steps.Load() > 0 {
+		p.counters.hold(time.Since(since))
+	}
+}

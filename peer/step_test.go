@@ -1,0 +1,233 @@
+package peer_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+func alone(config *peer.Config) {
+	config.Exchange.Machine = func(averaging.Config) (averaging.Machine, error) { return baseline.Alone{}, nil }
+}
+
+func startAlone(t *testing.T, change func(*peer.Config)) *peer.Peer {
+	t.Helper()
+	config := peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, memnet.New(memnet.Config{}), "only", "digits")}
+	alone(&config)
+	if change != nil {
+		change(&config)
+	}
+	return start(t, config)
+}
+
+func TestStepRefusesWhatIsNotFinite(t *testing.T) {
+	p := startAlone(t, nil)
+	before := make(tensor.Vector, 2050)
+	p.Snapshot(before)
+	for name, gradient := range map[string]peertest.Gradient{
+		"NaN in the gradient": func(_ int, _, grad tensor.Vector) (peer.Result, error) {
+			grad[7] = float32(math.NaN())
+			return peer.Result{}, nil
+		},
+		"infinity in the gradient": func(_ int, _, grad tensor.Vector) (peer.Result, error) {
+			grad[7] = float32(math.Inf(1))
+			return peer.Result{}, nil
+		},
+		"NaN as the loss": func(_ int, _, grad tensor.Vector) (peer.Result, error) { return peer.Result{Loss: math.NaN()}, nil },
+	} {
+		if err := step(t, p, gradient); !errors.Is(err, peer.ErrNotFinite) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	after := make(tensor.Vector, 2050)
+	p.Snapshot(after)
+	for i := range after {
+		if after[i] != before[i] {
+			t.Fatalf("value %d changed", i)
+		}
+	}
+	if err := step(t, p, towards); err != nil || p.Stats().Steps != 1 {
+		t.Errorf("training does not go on: %v, %d steps", err, p.Stats().Steps)
+	}
+}
+
+func TestStepReturnsTheGradientsError(t *testing.T) {
+	p := startAlone(t, nil)
+	broken := errors.New("no more data")
+	err := step(t, p, func(int, tensor.Vector, tensor.Vector) (peer.Result, error) { return peer.Result{}, broken })
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "step 1") {
+		t.Errorf("error %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Step(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("with an ended context: %v", err)
+	}
+}
+
+func TestOnlyOneTrainer(t *testing.T) {
+	p := startAlone(t, nil)
+	err := step(t, p, func(_ int, x, _ tensor.Vector) (peer.Result, error) {
+		if err := p.Apply(t.Context(), x); err == nil {
+			t.Error("a second trainer was let in")
+		}
+		return peer.Result{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestApplyAddsTheCallersStep(t *testing.T) {
+	p := startAlone(t, nil)
+	before, after := make(tensor.Vector, 2050), make(tensor.Vector, 2050)
+	p.Snapshot(before)
+	delta := make(tensor.Vector, 2050)
+	delta[3] = 0.5
+	if err := p.Apply(t.Context(), delta); err != nil {
+		t.Fatal(err)
+	}
+	p.Snapshot(after)
+	if after[3] != before[3]+0.5 || after[4] != before[4] || p.Stats().Steps != 1 {
+		t.Errorf("%g from %g after %d steps", after[3], before[3], p.Stats().Steps)
+	}
+	if err := p.Apply(t.Context(), delta[:7]); err == nil {
+		t.Error("a short step was applied")
+	}
+}
+
+func TestRunEndsWhenTheWorkIsDone(t *testing.T) {
+	p := startAlone(t, func(c *peer.Config) { c.Work = peer.Work{StepsPerPeer: 5} })
+	for i := range 5 {
+		if err := step(t, p, towards); err != nil {
+			t.Fatalf("step %d: %v", i+1, err)
+		}
+	}
+	if err := step(t, p, towards); !errors.Is(err, peer.ErrRunOver) {
+		t.Errorf("the sixth step: %v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := step(t, p, towards); !errors.Is(err, peer.ErrClosed) {
+		t.Errorf("a step after Close: %v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Errorf("the second Close: %v", err)
+	}
+}
+
+func TestStepAllocatesNothing(t *testing.T) {
+	p := startAlone(t, nil)
+	gradient := func(x, grad tensor.Vector) (peer.Result, error) { return towards(0, x, grad) }
+	ctx := t.Context()
+	one := func() {
+		if err := p.Step(ctx, gradient); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one()
+	if n := testing.AllocsPerRun(200, one); n > 0.5 { // the announcing loop allocates now and then
+		t.Errorf("%v allocations for a step", n)
+	}
+}
+
+func BenchmarkStep(b *testing.B) {
+	network := memnet.New(memnet.Config{})
+	transport, err := network.Transport("only")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer transport.Close()
+	membership, err := network.Membership(transport, "digits")
+	if err != nil {
+		b.Fatal(err)
+	}
+	config := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Transport: transport, Membership: membership}}
+	alone(&config)
+	p, err := peer.Start(b.Context(), config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	gradient := func(x, grad tensor.Vector) (peer.Result, error) { return towards(0, x, grad) }
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := p.Step(b.Context(), gradient); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
+	_, err := peer.Start(t.Context(), peer.Config{
+		Exchange: peer.Exchange{Codec: "zip", SliceLen: -1, Window: 99, Every: -2},
+		Schedule: peer.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}},
+		Network:  peer.Network{Key: make([]byte, 3)},
+	})
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, fault := range []string{"Run", "Params", "zip", "SliceLen", "Window", "Every", "Rate", "Warmup", "At", "Key"} {
+		if !strings.Contains(err.Error(), fault) {
+			t.Errorf("the error says nothing of %s:\n%v", fault, err)
+		}
+	}
+}
+
+func TestACrashStopsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flock := peertest.Start(t, peertest.Config{Peers: 5, Params: newModel, Link: memnet.Link{Delay: 5 * time.Millisecond}, Configure: func(i int, c *peer.Config) {
+			shortRun(i, c)
+			c.Work = peer.Work{Steps: 2000, Grace: time.Second}
+		}})
+		go func() {
+			time.Sleep(1500 * time.Millisecond)
+			flock.Network.Crash(flock.Peers[4].Self())
+		}()
+		flock.Train(t.Context(), atPace(10*time.Millisecond, towards))
+		for i, p := range flock.Peers[:4] {
+			s := p.Stats()
+			if !s.Over || s.Lost != 1 || s.Exchanges.LongestHold > 2*time.Second {
+				t.Errorf("peer %d: over %v, lost %d, held for %s", i, s.Over, s.Lost, s.Exchanges.LongestHold)
+			}
+			if s.FlockSteps < 2000 || s.FlockSteps > 2200 {
+				t.Errorf("peer %d ends at %d steps of the flock, want about 2000", i, s.FlockSteps)
+			}
+		}
+	})
+}
+
+func TestAStalledPartnerCostsNoSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flock := peertest.Start(t, peertest.Config{Peers: 4, Params: newModel, Link: memnet.Link{Delay: time.Millisecond}, Configure: shortRun})
+		ids := flock.IDs()
+		go func() {
+			time.Sleep(time.Second)
+			flock.Network.Cut(ids[0], ids[1])
+			flock.Network.Cut(ids[0], ids[2])
+			flock.Network.Cut(ids[0], ids[3])
+		}()
+		began := time.Now()
+		flock.Train(t.Context(), atPace(10*time.Millisecond, towards))
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("the run took %s", took)
+		}
+		for i, p := range flock.Peers {
+			if s := p.Stats(); s.Exchanges.LongestHold > time.Millisecond {
+				t.Errorf("peer %d's trainer was held for %s", i, s.Exchanges.LongestHold)
+			}
+		}
+	})
+}

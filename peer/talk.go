@@ -1,0 +1,160 @@
+package peer
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// talk is a conversation in frames on one stream, with a bound on every wait,
+// and the buffers that it needs. Talks are reused.
+type talk struct {
+	stream         seam.Stream
+	stall          time.Duration
+	reader         *wire.Reader
+	frame          []byte // scratch for what is sent
+	sent, received uint64
+	waited         time.Duration // spent in calls of the stream
+
+	initiator *replica.Initiator
+	responder *replica.Responder
+}
+
+// maxIdleTalks bounds the talks kept for reuse: one for each side, and one each
+// that is about to replace it.
+const maxIdleTalks = 4
+
+// talks keeps idle talks.
+type talks struct{ idle chan *talk }
+
+func newTalks() talks { return talks{idle: make(chan *talk, maxIdleTalks)} }
+
+// on starts a talk on a stream.
+func (p *Peer) talk(stream seam.Stream) *talk {
+	var t *talk
+	select {
+	case t = <-p.talks.idle:
+	default:
+		t = &talk{initiator: replica.NewInitiator(p.replica), responder: replica.NewResponder(p.replica)}
+		t.reader = wire.NewReader(t, wire.MaxPayload)
+	}
+	t.stream, t.stall = stream, p.config.Exchange.Stall
+	t.sent, t.received, t.waited = 0, 0, 0
+	t.reader.Reset(t)
+	return t
+}
+
+// end gives a talk back; its stream is closed or reset by then.
+func (p *Peer) end(t *talk) {
+	p.counters.sent.Add(t.sent)
+	p.counters.received.Add(t.received)
+	t.stream = nil
+	select {
+	case p.talks.idle <- t:
+	default:
+	}
+}
+
+// Read implements io.Reader for the frame reader: it bounds and counts.
+func (t *talk) Read(b []byte) (int, error) {
+	if err := t.stream.SetReadDeadline(time.Now().Add(t.stall)); err != nil {
+		return 0, err
+	}
+	n, err := t.stream.Read(b)
+	t.received += uint64(n)
+	return n, err
+}
+
+// write sends a whole frame.
+func (t *talk) write(frame []byte) error {
+	if err := t.stream.SetWriteDeadline(time.Now().Add(t.stall)); err != nil {
+		return err
+	}
+	n, err := t.stream.Write(frame)
+	t.sent += uint64(n)
+	return err
+}
+
+// say sends a message.
+func (t *talk) say(exchange uint64, m wire.Message) error {
+	frame, err := wire.Pack(t.frame, exchange, m)
+	if err == nil {
+		t.frame = frame
+		err = t.write(frame)
+	}
+	if err != nil {
+		return fmt.Errorf("sending %v: %w", m.Type(), err)
+	}
+	return nil
+}
+
+// hear reads a message of the type that m has, or the refusal that came in its
+// stead, as an error of type *refusal.
+func (t *talk) hear(m decoder) (wire.Header, error) {
+	header, payload, err := t.reader.Next()
+	if err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return header, fmt.Errorf("waiting for %v: %w", m.Type(), err)
+	}
+	switch header.Type {
+	case m.Type():
+		return header, m.Decode(payload)
+	case wire.TypeRefuse:
+		var r refusal
+		if err := r.Decode(payload); err != nil {
+			return header, err
+		}
+		return header, &r
+	}
+	return header, fmt.Errorf("waiting for %v: got %v: %w", m.Type(), header.Type, wire.ErrType)
+}
+
+// decoder is a message that can be read.
+type decoder interface {
+	wire.Message
+	Decode(payload []byte) error
+}
+
+// refusal is a partner's REFUSE, as an error.
+type refusal struct{ wire.Refuse }
+
+func (r *refusal) Error() string {
+	if r.Detail == "" {
+		return fmt.Sprintf("refused: %s. %s", r.Reason, r.Reason.Remedy())
+	}
+	return fmt.Sprintf("refused: %s (%s). %s", r.Reason, r.Detail, r.Reason.Remedy())
+}
+
+// refuse declines what the partner asked for and waits, within the stall bound,
+// until it has read that: closing at once could overtake the frame.
+func (t *talk) refuse(exchange uint64, reason wire.Reason, detail string) {
+	if t.say(exchange, wire.Refuse{Reason: reason, Detail: detail}) != nil {
+		t.stream.Reset()
+		return
+	}
+	t.finish()
+}
+
+// maxUnread bounds what a partner may still send after our last word.
+const maxUnread = replica.MaxWindow * wire.MaxPayload
+
+// finish ends a talk whose last word was ours: it closes the writing side and
+// waits for the partner to close, so that the last frame is not cut off. What the
+// partner has still sent is not read as frames: it may be what made us end.
+func (t *talk) finish() {
+	if t.stream.CloseWrite() != nil {
+		t.stream.Reset()
+		return
+	}
+	if _, err := io.CopyN(io.Discard, t, maxUnread); err != io.EOF {
+		t.stream.Reset()
+		return
+	}
+	t.stream.Close()
+}
