@@ -148,6 +148,9 @@ func (x *tracked) readDiffs(applied chan<- struct{}) error {
 		if err != nil {
 			return fmt.Errorf("waiting for the difference of slice %d: %w", x.talk.initiator.Applied(), err)
 		}
+		if header.Type == wire.TypeRefuse {
+			return refused(payload)
+		}
 		if header.Type != wire.TypeDiff {
 			return fmt.Errorf("waiting for the difference of slice %d: got %v: %w", x.talk.initiator.Applied(), header.Type, wire.ErrType)
 		}
@@ -210,7 +213,7 @@ func (p *Peer) failed(x *tracked, err error) {
 		return // broken off by ourselves
 	default:
 	}
-	if reason, ours := wire.ReasonFor(err); ours {
+	if reason, theirs := blame(err); theirs {
 		p.log.Warn("a partner broke the rules of the exchange", zap.String("peer", string(x.event.Peer)),
 			zap.Uint64("exchange", uint64(x.event.Exchange)), zap.Error(err), zap.String("remedy", reason.Remedy()))
 	} else {

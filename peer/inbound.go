@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/quant"
@@ -46,9 +47,13 @@ func (p *Peer) serveExchange(stream seam.Stream) {
 		return
 	}
 	if err := p.respond(x, codec); err != nil {
-		stream.Reset()
 		p.doubt(x)
 		p.failed(x, err)
+		if reason, theirs := blame(err); theirs {
+			t.refuse(header.Exchange, reason, err.Error())
+		} else {
+			stream.Reset()
+		}
 		return
 	}
 	stream.Close()
@@ -151,6 +156,17 @@ func (p *Peer) respond(x *tracked, codec quant.Codec) error {
 		}
 	}
 	return nil
+}
+
+// blame gives the reason with which to refuse a partner whose frames failed with
+// err. It reports false if the partner broke no rule: the stream ended or broke.
+func blame(err error) (wire.Reason, bool) {
+	for _, fault := range []error{replica.ErrOrder, replica.ErrWindow, replica.ErrAbsurd, quant.ErrSize, quant.ErrNotFinite} {
+		if errors.Is(err, fault) {
+			return wire.ReasonProtocol, true
+		}
+	}
+	return wire.ReasonFor(err)
 }
 
 // doubt counts the slices that the partner may have applied and this side has

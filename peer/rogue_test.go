@@ -153,9 +153,10 @@ func TestHostSurvivesAPartnerThatBreaksTheRules(t *testing.T) {
 				}
 				if c.stays {
 					time.Sleep(peer.DefaultStall + time.Second)
-				} else {
-					frames.Next()
+				} else if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeRefuse {
+					t.Errorf("the host answers %v, %v; want a refusal", header.Type, err)
 				}
+				stream.CloseWrite()
 				synctest.Wait()
 				if failed := r.host.Stats().Exchanges.Failed; failed != 1 {
 					t.Errorf("%d exchanges failed, want 1", failed)

@@ -106,11 +106,7 @@ func (t *talk) hear(m decoder) (wire.Header, error) {
 	case m.Type():
 		return header, m.Decode(payload)
 	case wire.TypeRefuse:
-		var r refusal
-		if err := r.Decode(payload); err != nil {
-			return header, err
-		}
-		return header, &r
+		return header, refused(payload)
 	}
 	return header, fmt.Errorf("waiting for %v: got %v: %w", m.Type(), header.Type, wire.ErrType)
 }
@@ -123,6 +119,15 @@ type decoder interface {
 
 // refusal is a partner's REFUSE, as an error.
 type refusal struct{ wire.Refuse }
+
+// refused is the error that a REFUSE frame stands for.
+func refused(payload []byte) error {
+	var r refusal
+	if err := r.Decode(payload); err != nil {
+		return err
+	}
+	return &r
+}
 
 func (r *refusal) Error() string {
 	if r.Detail == "" {
