@@ -1,0 +1,91 @@
+package zoo
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// family is a data set in the four files that MNIST made usual.
+type family struct {
+	name string
+	// norm comes from the whole training set: for mnist its root mean square, for
+	// fashion-mnist, where half of the pixels are inked and skipping the others
+	// gains little, its mean and standard deviation.
+	norm Normalization
+	// source is where the files can be had.
+	source string
+}
+
+var families = []family{
+	{name: "mnist", norm: Normalization{Scale: 0.33467}, source: "https://ossci-datasets.s3.amazonaws.com/mnist/"},
+	{name: "fashion-mnist", norm: Normalization{Mean: 0.28604, Scale: 0.35302}, source: "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"},
+}
+
+// Names of the files, each also looked for without ".gz".
+const (
+	trainImages = "train-images-idx3-ubyte.gz"
+	trainLabels = "train-labels-idx1-ubyte.gz"
+	testImages  = "t10k-images-idx3-ubyte.gz"
+	testLabels  = "t10k-labels-idx1-ubyte.gz"
+)
+
+// load reads the training and the held-out set from a folder.
+func (f family) load(dir string) (train, test *Set, err error) {
+	if dir == "" {
+		return nil, nil, fmt.Errorf("%w: data set %s needs the folder of its files: %s", ErrConfig, f.name, f.remedy())
+	}
+	if train, err = f.read(dir, trainImages, trainLabels); err != nil {
+		return nil, nil, err
+	}
+	if test, err = f.read(dir, testImages, testLabels); err != nil {
+		return nil, nil, err
+	}
+	return train, test, nil
+}
+
+func (f family) remedy() string {
+	return fmt.Sprintf("put %s, %s, %s and %s there, from %s", trainImages, trainLabels, testImages, testLabels, f.source)
+}
+
+func (f family) read(dir, images, labels string) (*Set, error) {
+	imagePath, err := f.find(dir, images)
+	if err != nil {
+		return nil, err
+	}
+	labelPath, err := f.find(dir, labels)
+	if err != nil {
+		return nil, err
+	}
+	y, err := readIDX(labelPath)
+	if err != nil {
+		return nil, err
+	}
+	for i, label := range y {
+		if label >= Classes {
+			return nil, &DataError{Path: labelPath, Err: fmt.Errorf("%w: label %d of item %d, want less than %d; is it of another data set?", ErrNotIDX, label, i, Classes)}
+		}
+	}
+	x, err := readIDX(imagePath, Side, Side)
+	if err != nil {
+		return nil, err
+	}
+	if len(x) != len(y)*Inputs {
+		return nil, &DataError{Path: imagePath, Err: fmt.Errorf("%w %s: %d pictures, %d labels; fetch both again", ErrMismatch, labelPath, len(x)/Inputs, len(y))}
+	}
+	return NewSet(x, y, Inputs, Classes, f.norm)
+}
+
+// find is the path of a file, packed or not.
+func (f family) find(dir, name string) (string, error) {
+	packed := filepath.Join(dir, name)
+	for _, path := range []string{packed, packed[:len(packed)-len(".gz")]} {
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return "", &DataError{Path: path, Err: err}
+		}
+	}
+	return "", &DataError{Path: packed, Err: fmt.Errorf("%w, neither packed nor without .gz: %s", ErrMissing, f.remedy())}
+}

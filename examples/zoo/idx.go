@@ -1,0 +1,158 @@
+package zoo
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// What can be wrong with a data file; a DataError wraps one of them.
+var (
+	// ErrMissing: the file is not there.
+	ErrMissing = errors.New("not found")
+	// ErrNotIDX: the file is no IDX file of the kind wanted, packed or not.
+	ErrNotIDX = errors.New("not the IDX file it should be")
+	// ErrTruncated: the file ends early.
+	ErrTruncated = errors.New("truncated")
+	// ErrCorrupt: the gzip stream is damaged.
+	ErrCorrupt = errors.New("damaged")
+	// ErrTrailing: there is more in the file than its header says.
+	ErrTrailing = errors.New("longer than its header says")
+	// ErrMismatch: the file does not go with its companion.
+	ErrMismatch = errors.New("does not match its companion")
+)
+
+// DataError says which file could not be used and what to do about it.
+type DataError struct {
+	Path string
+	Err  error
+}
+
+func (e *DataError) Error() string { return fmt.Sprintf("zoo: data file %s: %v", e.Path, e.Err) }
+func (e *DataError) Unwrap() error { return e.Err }
+
+// MaxItems bounds the number of pictures or labels of an IDX file.
+const MaxItems = 1 << 20
+
+// Values of an IDX header.
+const (
+	idxUint8   = 8
+	readAtOnce = 1 << 20
+)
+
+// readIDX reads an IDX file of bytes, gzipped or plain, whose items have the
+// given dimensions: none for labels, rows and columns for pictures. It returns
+// the items one after the other. The error is a *DataError.
+func readIDX(path string, item ...int) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, &DataError{Path: path, Err: err}
+	}
+	defer file.Close()
+	data, err := decodePacked(file, item...)
+	if err != nil {
+		return nil, &DataError{Path: path, Err: err}
+	}
+	return data, nil
+}
+
+// decodePacked tells gzip from plain IDX by the first bytes, not by the name:
+// browsers unpack downloads and keep the name.
+func decodePacked(r io.Reader, item ...int) ([]byte, error) {
+	buffered := bufio.NewReaderSize(r, 1<<16)
+	if head, _ := buffered.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		return decodeIDX(buffered, item...)
+	}
+	unpacked, err := gzip.NewReader(buffered)
+	if err != nil {
+		return nil, explain(err)
+	}
+	return decodeIDX(unpacked, item...)
+}
+
+// decodeIDX decodes a plain IDX stream, to its end. Memory grows with what the
+// stream holds, not with what its header claims.
+func decodeIDX(r io.Reader, item ...int) ([]byte, error) {
+	head := make([]byte, 4*(2+len(item)))
+	if n, err := io.ReadFull(r, head); err != nil {
+		if n >= 4 {
+			if err := checkMagic(head, item); err != nil {
+				return nil, err
+			}
+		}
+		return nil, explain(err)
+	}
+	if err := checkMagic(head, item); err != nil {
+		return nil, err
+	}
+	count := binary.BigEndian.Uint32(head[4:])
+	if count < 1 || count > MaxItems {
+		return nil, fmt.Errorf("%w: its header claims %d items, want 1 to %d; fetch it again", ErrNotIDX, count, MaxItems)
+	}
+	size := int(count)
+	for i, want := range item {
+		if got := binary.BigEndian.Uint32(head[8+4*i:]); got != uint32(want) {
+			return nil, fmt.Errorf("%w: dimension %d of an item is %d, want %d; is it of another data set?", ErrNotIDX, i+1, got, want)
+		}
+		size *= want
+	}
+	data, err := readExactly(r, size)
+	if err != nil {
+		return nil, explain(err)
+	}
+	switch n, err := io.ReadFull(r, head[:1]); {
+	case n > 0:
+		return nil, fmt.Errorf("%w, which is %d bytes of data; fetch it again", ErrTrailing, size)
+	case err != io.EOF:
+		return nil, explain(err)
+	}
+	return data, nil
+}
+
+// checkMagic checks the first four bytes: two zeros, the type, the dimensions.
+func checkMagic(head []byte, item []int) error {
+	want := []byte{0, 0, idxUint8, byte(1 + len(item))}
+	if bytes.Equal(head[:4], want) {
+		return nil
+	}
+	what := "labels"
+	if len(item) > 0 {
+		what = "pictures"
+	}
+	return fmt.Errorf("%w: it starts with % x, a file of %s with % x (or 1f 8b, gzipped); fetch it again", ErrNotIDX, head[:4], what, want)
+}
+
+// readExactly reads n bytes, in pieces so that a short stream costs little.
+func readExactly(r io.Reader, n int) ([]byte, error) {
+	var buf bytes.Buffer
+	for buf.Len() < n {
+		piece := min(n-buf.Len(), max(readAtOnce, buf.Len()))
+		buf.Grow(piece)
+		got, err := io.CopyN(&buf, r, int64(piece))
+		if err == io.EOF && got < int64(piece) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return buf.Bytes(), nil
+}
+
+// explain turns an error of reading into one that says what to do.
+func explain(err error) error {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%w: was a download cut off? Fetch it again", ErrTruncated)
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.As(err, &corrupt):
+		return fmt.Errorf("%w (%w): fetch it again", ErrCorrupt, err)
+	}
+	return err
+}

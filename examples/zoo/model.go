@@ -1,0 +1,57 @@
+package zoo
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Model computes losses and gradients over a flat vector of parameters. It
+// keeps no parameters of its own, only room to compute in, so one value serves
+// any number of vectors but one goroutine at a time.
+//
+// Vectors have the length of the Layout and batches the number of inputs and
+// the classes that the model was made for; anything else is a mistake of the
+// program and panics.
+type Model interface {
+	// Layout names the parameters.
+	Layout() *tensor.Layout
+	// Init fills params with the start of training. The same seed gives the same
+	// bytes on every platform, so that all peers of a run start from one model.
+	Init(seed uint64, params tensor.Vector)
+	// Gradient overwrites grad with the gradient of the loss, which it returns:
+	// the mean cross entropy over the batch, in nats. It allocates only when the
+	// batch is larger than any before.
+	Gradient(params tensor.Vector, batch *Batch, grad tensor.Vector) (loss float64)
+	// Evaluate is the share of the set that the model classifies rightly, and its
+	// mean loss over it.
+	Evaluate(params tensor.Vector, set *Set) (accuracy, loss float64)
+}
+
+// Models lists the names that ModelByName knows.
+func Models() []string { return []string{"mlp", "softmax"} }
+
+// ErrModel is the sentinel for a model that cannot be made.
+var ErrModel = errors.New("zoo: no such model")
+
+// hiddenUnits is the width of the hidden layer of "mlp".
+const hiddenUnits = 256
+
+// ModelByName makes a model: "softmax" is linear, inputs-classes; "mlp" has one
+// hidden layer, inputs-256-classes.
+func ModelByName(name string, inputs, classes int) (Model, error) {
+	sizes := map[string][]int{
+		"mlp":     {inputs, hiddenUnits, classes},
+		"softmax": {inputs, classes},
+	}[name]
+	if sizes == nil {
+		return nil, fmt.Errorf("%w: %q: want one of %s", ErrModel, name, strings.Join(Models(), ", "))
+	}
+	model, err := NewMLP(sizes...)
+	if err != nil {
+		return nil, err
+	}
+	return model, nil
+}

@@ -1,0 +1,60 @@
+package zoo
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// BatchError says that a batch was asked for that the data cannot fill.
+type BatchError struct {
+	// Batch is the size asked for, Have the number of pictures there are.
+	Batch, Have int
+}
+
+func (e *BatchError) Error() string {
+	if e.Batch < 1 {
+		return fmt.Sprintf("zoo: a batch of %d pictures: want at least 1", e.Batch)
+	}
+	return fmt.Sprintf("zoo: a batch of %d pictures is larger than the data, which has %d: use a smaller batch, fewer parts or more data", e.Batch, e.Have)
+}
+
+// Sampler hands out an endless sequence of batches. It goes through the set in
+// one random order after another; each pass shows every picture exactly once,
+// so a batch may hold the end of one pass and the start of the next. Not safe
+// for concurrent use.
+type Sampler struct {
+	set   *Set
+	batch int
+	order []int32
+	next  int
+	rng   *rand.Rand
+}
+
+// NewSampler samples batches of the given size. The order depends on the seed
+// and the length of the set alone. The error is a *BatchError.
+func NewSampler(set *Set, batch int, seed uint64) (*Sampler, error) {
+	if batch < 1 || batch > set.Len() {
+		return nil, &BatchError{Batch: batch, Have: set.Len()}
+	}
+	rng := newRand(seed, domainOrder, 0)
+	s := &Sampler{set: set, batch: batch, order: identity(set.Len()), rng: rng}
+	s.shuffle()
+	return s, nil
+}
+
+// Next fills the batch. It allocates only when the batch has to grow.
+func (s *Sampler) Next(b *Batch) {
+	b.resize(s.batch, s.set.inputs)
+	for row := range s.batch {
+		if s.next == len(s.order) {
+			s.shuffle()
+		}
+		s.set.put(b, row, int(s.order[s.next]))
+		s.next++
+	}
+}
+
+func (s *Sampler) shuffle() {
+	shuffle(s.rng, s.order)
+	s.next = 0
+}

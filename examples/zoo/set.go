@@ -1,0 +1,126 @@
+package zoo
+
+import (
+	"fmt"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Normalization maps a grey level g of 0 to 255 to the number a model sees,
+// (g/255 - Mean) / Scale. All peers of a run must use the same one, so the data
+// sets of this package take theirs from constants and not from a peer's shard.
+//
+// Glyphs and mnist have Mean 0 and as Scale the root mean square of the training
+// set: their empty background, four fifths of a picture, stays exactly 0, which
+// matrix products skip, and the biases learn what a mean would have taken off.
+type Normalization struct {
+	Mean, Scale float32
+}
+
+// Set is a labelled set of pictures, one byte a pixel. It does not change once
+// made and is safe for concurrent use.
+type Set struct {
+	pixels  []uint8
+	labels  []uint8
+	inputs  int
+	classes int
+	levels  [256]float32
+}
+
+// NewSet makes a set of len(labels) pictures of inputs pixels each, one after
+// the other in pixels; labels are below classes. The set keeps both slices,
+// which must not change any more.
+func NewSet(pixels, labels []uint8, inputs, classes int, norm Normalization) (*Set, error) {
+	if inputs < 1 || classes < 1 || classes > 256 {
+		return nil, fmt.Errorf("zoo: a set of %d pixels a picture and %d classes: want at least 1 pixel and 1 to 256 classes", inputs, classes)
+	}
+	if len(pixels) != len(labels)*inputs {
+		return nil, fmt.Errorf("zoo: %d labels of %d pixels each need %d bytes, got %d", len(labels), inputs, len(labels)*inputs, len(pixels))
+	}
+	if !(norm.Scale > 0) {
+		return nil, fmt.Errorf("zoo: normalization scale %v is not positive", norm.Scale)
+	}
+	for i, label := range labels {
+		if int(label) >= classes {
+			return nil, fmt.Errorf("zoo: label %d of picture %d: there are %d classes", label, i, classes)
+		}
+	}
+	s := &Set{pixels: pixels, labels: labels, inputs: inputs, classes: classes}
+	for g := range s.levels {
+		s.levels[g] = (float32(g)/255 - norm.Mean) / norm.Scale
+	}
+	return s, nil
+}
+
+// Len is the number of pictures.
+func (s *Set) Len() int { return len(s.labels) }
+
+// Inputs is the number of pixels of a picture.
+func (s *Set) Inputs() int { return s.inputs }
+
+// Classes is the number of classes.
+func (s *Set) Classes() int { return s.classes }
+
+// Label is the class of picture i.
+func (s *Set) Label(i int) int { return int(s.labels[i]) }
+
+// Image is picture i as grey levels, row by row. The slice belongs to the set
+// and is not to be changed.
+func (s *Set) Image(i int) []uint8 {
+	return s.pixels[i*s.inputs : (i+1)*s.inputs : (i+1)*s.inputs]
+}
+
+// Subset is the set of the pictures named, in that order, as a copy.
+func (s *Set) Subset(indices []int32) *Set {
+	sub := &Set{
+		pixels:  make([]uint8, 0, len(indices)*s.inputs),
+		labels:  make([]uint8, 0, len(indices)),
+		inputs:  s.inputs,
+		classes: s.classes,
+		levels:  s.levels,
+	}
+	for _, i := range indices {
+		sub.pixels = append(sub.pixels, s.Image(int(i))...)
+		sub.labels = append(sub.labels, s.labels[i])
+	}
+	return sub
+}
+
+// Batch is a number of normalized pictures with their labels, as models take
+// them. Its slices grow to the largest batch seen and are then reused: what a
+// batch held is gone once it is filled again.
+type Batch struct {
+	// X holds Len pictures, one row after the other.
+	X tensor.Vector
+	// Labels holds the class of each.
+	Labels []uint8
+}
+
+// Len is the number of pictures in the batch.
+func (b *Batch) Len() int { return len(b.Labels) }
+
+// resize makes room for n pictures.
+func (b *Batch) resize(n, inputs int) {
+	if cap(b.Labels) < n || cap(b.X) < n*inputs {
+		b.Labels = make([]uint8, n)
+		b.X = make(tensor.Vector, n*inputs)
+	}
+	b.Labels, b.X = b.Labels[:n], b.X[:n*inputs]
+}
+
+// put writes picture i of the set into row of the batch.
+func (s *Set) put(b *Batch, row, i int) {
+	b.Labels[row] = s.labels[i]
+	out := b.X[row*s.inputs : (row+1)*s.inputs]
+	for j, g := range s.Image(i) {
+		out[j] = s.levels[g]
+	}
+}
+
+// fill puts pictures from..to-1 of the set into the batch.
+func (s *Set) fill(b *Batch, from, to int) {
+	b.resize(to-from, s.inputs)
+	for i := from; i < to; i++ {
+		s.put(b, i-from, i)
+	}
+}
