@@ -1,0 +1,113 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWrongUse shows that what is wrong with a command line is said, with what
+// to do about it, with exit code 2 and nothing on standard output.
+func TestWrongUse(t *testing.T) {
+	small := pictures(t, 40, 20)
+	for _, c := range []struct{ line, want string }{
+		{"bogus", `unknown command "bogus": want one of`},
+		{"lokal", "did you mean local?"},
+		{"run --bogus", "unknown flag: --bogus"},
+		{"run word", `run takes flags only, not "word"`},
+		{"run --steps many", `invalid argument "many"`},
+		{"run --dataset bogus", `--dataset "bogus": want glyphs, mnist or fashion-mnist`},
+		{"run --model bogus", `--model "bogus": want mlp or softmax`},
+		{"run --codec bogus", `--codec "bogus": want raw or bf16`},
+		{"run --strategy bogus", `--strategy "bogus": want adpsgd or alone`},
+		{"run --optimizer bogus", `--optimizer "bogus": want sgd, momentum or adamw`},
+		{"run --schedule bogus", `--schedule "bogus": want cosine, constant or step`},
+		{"run --log-level bogus", `--log-level "bogus": want debug, info, warn or error`},
+		{"run --dataset mnist", "--dataset mnist needs --data"},
+		{"run --steps 5 --epochs 1", "--steps and --epochs both"},
+		{"run --steps 0", "--steps 0: want a positive number"},
+		{"run --epochs -1", "--epochs -1: want a positive number"},
+		{"run --epochs NaN", "--epochs NaN: want a positive number"},
+		{"run --lr 0", "--lr 0: want a positive number"},
+		{"run --warmup 2", "--warmup 2: want a share"},
+		{"run --batch 0", "--batch 0: want at least 1"},
+		{"run --dataset mnist --data " + small + " --batch 41", "use a smaller batch"},
+		{"run --dataset mnist --data " + small + " --part 0/41", "leave some empty"},
+		{"run --part 4/4", `--part "4/4": want I/N`},
+		{"run --part -1/4", `--part "-1/4": want I/N`},
+		{"run --part 1", `--part "1": want I/N`},
+		{"run --shard bogus", `--shard "bogus": want iid`},
+		{"run --shard dirichlet=0 --part 0/4", `--shard "dirichlet=0": want iid`},
+		{"run --shard dirichlet=0.1", "say with --part I/N"},
+		{"run --every 0", `--every "0": want auto`},
+		{"run --every often", `--every "often": want auto`},
+		{"run --run= ", "--run has 0 bytes"},
+		{"run --min-peers 0", "--min-peers 0: want 1"},
+		{"run --join nowhere", `--join "nowhere": want host:port`},
+		{"run --listen nowhere", `--listen "nowhere": want host:port`},
+		{"run --config nowhere.yaml", "nowhere.yaml: no such file"},
+		{"local --peers 0", "--peers 0: want 1 to 1000"},
+		{"local --part 0/4", "--part is for run"},
+		{"local --key node.key", "--key is for run"},
+		{"local --metrics 127.0.0.1:65534", "for the last peer too"},
+		{"keygen", "keygen needs --out"},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			code, out, err := try(strings.Fields(c.line)...)
+			if code != exitUsage || out != "" || !strings.Contains(err, c.want) || !strings.Contains(err, "--help") {
+				t.Errorf("exit code %d, standard output %q, standard error:\n%s\nwant code %d and %q", code, out, err, exitUsage, c.want)
+			}
+		})
+	}
+}
+
+// TestFaults shows that what is wrong with the world is said too, with exit
+// code 1, and that no checkpoint folder is left behind.
+func TestFaults(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	truncated, other := pictures(t, 100, 20), pictures(t, 100, 20)
+	images := filepath.Join(truncated, "train-images-idx3-ubyte.gz")
+	if err := os.Truncate(images, 500); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(other, "train-labels-idx1-ubyte.gz"), []byte("not IDX at all"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := writeFile(t, "text", "no key, no model")
+	for _, c := range []struct{ line, want string }{
+		{"--dataset mnist --data " + missing, "not found"},
+		{"--dataset mnist --data " + truncated, "truncated"},
+		{"--dataset mnist --data " + other, "not the IDX file"},
+		{"--key " + missing, "gossipnode keygen --out " + missing},
+		{"--key " + text, `no PEM block "PRIVATE KEY"`},
+		{"--key " + filepath.Dir(text), "is a directory"},
+		{"--dataset mnist --data " + pictures(t, 100, 20) + " --init " + text, "reading initial values"},
+		{"--dataset mnist --data " + pictures(t, 100, 20) + " --metrics 192.0.2.1:9", "give another address with --metrics"},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			folder := filepath.Join(t.TempDir(), "checkpoint")
+			args := append([]string{"run"}, strings.Fields(c.line)...)
+			if !strings.Contains(c.line, "metrics") {
+				args = append(args, "--checkpoint", folder)
+			}
+			code, out, err := try(args...)
+			if code != exitFailed || out != "" || !strings.Contains(err, c.want) {
+				t.Errorf("exit code %d, standard output %q, standard error:\n%s\nwant code %d and %q", code, out, err, exitFailed, c.want)
+			}
+			if _, err := os.Stat(folder); err == nil {
+				t.Error("the checkpoint folder has been made although there is nothing to train")
+			}
+		})
+	}
+}
+
+// TestHelp shows that every command has help with an example.
+func TestHelp(t *testing.T) {
+	for _, command := range []string{"", "run", "local", "keygen"} {
+		code, out, err := try(append(strings.Fields(command), "--help")...)
+		if code != exitDone || err != "" || !strings.Contains(out, "Examples:\n  gossipnode "+command) {
+			t.Errorf("%q --help: exit code %d, standard error %q, standard output:\n%s", command, code, err, out)
+		}
+	}
+}

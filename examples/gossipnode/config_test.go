@@ -1,0 +1,146 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"pgregory.net/rapid"
+)
+
+// parse resolves flags against an environment and a file, without validation.
+func parse(t *testing.T, file string, environment map[string]string, args ...string) (settings, error) {
+	t.Helper()
+	var s settings
+	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	s.register(flags)
+	flags.String(configFlag, "", "")
+	if file != "" {
+		args = append(args, "--config", writeFile(t, "config.yaml", file))
+	}
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	sources, err := resolve(flags, func(name string) (string, bool) { text, ok := environment[name]; return text, ok })
+	if err != nil {
+		return s, err
+	}
+	return s, s.settle(sources)
+}
+
+// TestPrecedence shows that a flag hides the environment, that hides the file,
+// and that the default.
+func TestPrecedence(t *testing.T) {
+	file := "batch: 10\nlr: 1e-3\ncodec: bf16\nmin-peers: 3\njoin: [a:1, b:2]\njson: true\n"
+	environment := map[string]string{"GOSSIPNODE_BATCH": "20", "GOSSIPNODE_LR": "0.5", "GOSSIPNODE_LISTEN": "c:3,d:4"}
+	s, err := parse(t, file, environment, "--batch", "30")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Batch != 30 || s.LR != 0.5 || s.Codec != "bf16" || s.MinPeers != 3 || !s.JSON || s.Model != "mlp" {
+		t.Errorf("batch %d, lr %v, codec %s, min-peers %d, json %v, model %s", s.Batch, s.LR, s.Codec, s.MinPeers, s.JSON, s.Model)
+	}
+	if !slices.Equal(s.Join, []string{"a:1", "b:2"}) || !slices.Equal(s.Listen, []string{"c:3", "d:4"}) {
+		t.Errorf("join %q, listen %q", s.Join, s.Listen)
+	}
+}
+
+// TestStepsHideEpochs shows that of the two settings which exclude each other
+// the one that comes first wins, and that two of one source are refused.
+func TestStepsHideEpochs(t *testing.T) {
+	s, err := parse(t, "epochs: 3\n", nil, "--steps", "7")
+	if err != nil || s.Steps != 7 || s.Epochs != 0 {
+		t.Errorf("--steps over the file's epochs: steps %d, epochs %v, error %v", s.Steps, s.Epochs, err)
+	}
+	s, err = parse(t, "steps: 7\n", map[string]string{"GOSSIPNODE_EPOCHS": "3"})
+	if err != nil || s.Steps != 0 || s.Epochs != 3 {
+		t.Errorf("GOSSIPNODE_EPOCHS over the file's steps: steps %d, epochs %v, error %v", s.Steps, s.Epochs, err)
+	}
+	s, err = parse(t, "steps: 7\nepochs: 3\n", nil)
+	if err == nil {
+		err = s.validate()
+	}
+	if err == nil || exitCode(err) != exitUsage {
+		t.Errorf("both in the file: error %v", err)
+	}
+}
+
+// TestBadConfig shows that every fault of a file is named with its line.
+func TestBadConfig(t *testing.T) {
+	for _, c := range []struct{ file, want string }{
+		{"model: mlp\nbacth: 5\n", `:2: unknown key "bacth": did you mean "batch"?`},
+		{"min_peers: 5\n", `did you mean "min-peers"?`},
+		{"config: other\n", `unknown key "config"`},
+		{"report: true\n", `unknown key "report"`},
+		{"batch: 5\nbatch: 6\n", `key "batch" is there twice`},
+		{"batch: [5, 6]\n", `key "batch" takes one value, not a list`},
+		{"batch: five\n", `:1: invalid argument "five"`},
+		{"batch: {a: 1}\n", `key "batch": want a plain value`},
+		{"batch:\n", `key "batch": want a plain value`},
+		{"- batch\n", "want a mapping"},
+		{"batch: 5\n---\nbatch: 6\n", "want one YAML document"},
+		{"batch: \"5\n", "config.yaml: yaml:"},
+	} {
+		_, err := parse(t, c.file, nil)
+		if err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: error %v, want a usage error with %q", c.file, err, c.want)
+		}
+	}
+	if _, err := parse(t, "", map[string]string{"GOSSIPNODE_BATCH": "five"}); err == nil || !strings.Contains(err.Error(), "GOSSIPNODE_BATCH") {
+		t.Errorf("a bad variable: error %v", err)
+	}
+}
+
+// TestArguments shows that a child is started with exactly its parent's settings.
+func TestArguments(t *testing.T) {
+	given := []string{"--steps=7", "--join=a:1", "--join=b,c:2", "--shard=dirichlet=0.1", "--json=true", "--lr=0.001", "--min-peers-wait=1m0s"}
+	s, err := parse(t, "", nil, given...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := s.arguments()
+	slices.Sort(args)
+	slices.Sort(given)
+	if !slices.Equal(args, given) {
+		t.Errorf("arguments %q, want %q", args, given)
+	}
+}
+
+// TestEditDistance compares the distance with its recursive definition.
+func TestEditDistance(t *testing.T) {
+	var plain func(a, b string) int
+	plain = func(a, b string) int {
+		if a == "" || b == "" {
+			return len(a) + len(b)
+		}
+		change := plain(a[1:], b[1:])
+		if a[0] != b[0] {
+			change++
+		}
+		return min(change, plain(a[1:], b)+1, plain(a, b[1:])+1)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.StringMatching("[abc]{0,6}")
+		a, b := word.Draw(t, "a"), word.Draw(t, "b")
+		if got, want := editDistance(a, b), plain(a, b); got != want {
+			t.Fatalf("distance %d, want %d", got, want)
+		}
+	})
+}
+
+// FuzzParseConfig shows that no text makes the parser panic, and that what it
+// lets through is keys with plain values.
+func FuzzParseConfig(f *testing.F) {
+	f.Add([]byte("batch: 5\njoin: [a:1, b:2]\n"))
+	f.Add([]byte("a: &x [1]\nb: *x\n"))
+	f.Add([]byte("# nothing\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		entries, err := parseConfig(text)
+		for _, e := range entries {
+			if err != nil || !e.list && len(e.values) != 1 {
+				t.Fatalf("entry %+v beside error %v", e, err)
+			}
+		}
+	})
+}

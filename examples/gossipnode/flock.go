@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// leaveBound is how long peers that were asked to leave may take before they
+	// are killed: an exchange in flight, a checkpoint, the goodbye.
+	leaveBound = 15 * time.Second
+	// displayEvery is the time between two looks at the peers.
+	displayEvery = 200 * time.Millisecond
+	// maxEvents is how many events may wait for the flock's loop.
+	maxEvents = 64
+)
+
+// flock is the peers of a local run, as seen from the outside. One goroutine,
+// that of run, owns it.
+type flock struct {
+	settings settings
+	launcher launcher
+	display  display
+	events   chan event
+	peers    []*peerState
+
+	alive   int
+	leaving bool
+	// grace ends when peers that were asked to leave are killed.
+	grace <-chan time.Time
+	fault error // the first of a peer's own
+}
+
+// peerState is what the flock knows of one peer.
+type peerState struct {
+	handle member
+	id     string
+	phase  phase
+	status status
+	share  *share
+}
+
+// phase is how far a peer has come.
+type phase uint8
+
+const (
+	phaseWaiting  phase = iota // not started yet
+	phaseStarting              // loading its data
+	phaseJoining               // waiting for the others
+	phaseTraining
+	phaseDone
+	phaseLeft   // when asked to
+	phaseLost   // it was killed, or asked by somebody else to leave
+	phaseFailed // by its own fault
+)
+
+func (p phase) String() string {
+	return [...]string{"waiting", "starting", "joining", "training", "done", "left", "lost", "failed"}[p]
+}
+
+func newFlock(s settings, peers int, start launcher, show display) *flock {
+	f := &flock{settings: s, launcher: start, display: show, events: make(chan event, maxEvents)}
+	for range peers {
+		f.peers = append(f.peers, &peerState{})
+	}
+	return f
+}
+
+// run starts the peers and watches them until the last has ended. When ctx ends
+// they are asked to leave; when kill is closed they are killed. The result is
+// that of the peers which finished, if any did; an error may come beside it.
+func (f *flock) run(ctx context.Context, kill <-chan struct{}) (result, error) {
+	f.start()
+	ticker := time.NewTicker(displayEvery)
+	defer ticker.Stop()
+	defer f.display.close()
+	interrupted := ctx.Done()
+	for f.alive > 0 {
+		select {
+		case e := <-f.events:
+			f.handle(e)
+		case <-ticker.C:
+			f.display.update(f.peers)
+		case <-interrupted:
+			interrupted = nil
+			f.leave()
+		case <-f.grace:
+			f.kill()
+		case <-kill:
+			kill = nil
+			f.kill()
+		}
+	}
+	f.display.update(f.peers)
+	return f.verdict(ctx)
+}
+
+// start launches the first peer; the others follow when it can be joined. Peers
+// that train alone need not wait for that.
+func (f *flock) start() {
+	f.launch(0, f.settings.Join)
+	if f.settings.Strategy == strategyAlone {
+		f.startOthers(nil)
+	}
+}
+
+func (f *flock) startOthers(join []string) {
+	for number := 1; number < len(f.peers); number++ {
+		f.launch(number, join)
+	}
+}
+
+func (f *flock) launch(number int, join []string) {
+	if f.leaving {
+		return
+	}
+	handle, err := f.launcher.launch(number, f.settings.forMember(number, len(f.peers), join), f.events)
+	if err != nil {
+		f.fail(number, err.Error(), exitFailed)
+		f.leave()
+		return
+	}
+	f.alive++
+	f.peers[number].handle, f.peers[number].phase = handle, phaseStarting
+}
+
+// leave asks all peers to leave, and starts no more.
+func (f *flock) leave() {
+	if f.leaving {
+		return
+	}
+	f.leaving = true
+	f.grace = time.After(leaveBound)
+	for _, p := range f.peers {
+		if p.handle != nil {
+			p.handle.leave()
+		}
+	}
+}
+
+func (f *flock) kill() {
+	f.leaving = true
+	for _, p := range f.peers {
+		if p.handle != nil {
+			p.handle.kill()
+		}
+	}
+}
+
+// handle takes in one event.
+func (f *flock) handle(e event) {
+	switch {
+	case e.report != nil:
+		f.heard(e.number, e.report)
+	case e.end != nil:
+		f.ended(e.number, e.end)
+	default:
+		f.display.line(fmt.Sprintf("peer %d: %s", e.number, e.line))
+	}
+}
+
+// heard takes in a peer's report.
+func (f *flock) heard(number int, r *report) {
+	p := f.peers[number]
+	switch r.Kind {
+	case reportStarted:
+		p.id, p.phase = r.Peer, phaseJoining
+		if number == 0 && f.settings.Strategy != strategyAlone {
+			for _, address := range r.Addresses {
+				f.display.line("another peer can come with gossipnode run --join " + address)
+			}
+			f.startOthers(append(r.Addresses, f.settings.Join...))
+		}
+	case reportJoined:
+		p.phase = phaseTraining
+	case reportProgress:
+		if r.Status != nil {
+			p.status = *r.Status
+		}
+	case reportResult:
+		p.share, p.phase = r.Share, phaseDone
+	case reportFailed:
+		switch {
+		case !r.Interrupted:
+			f.fail(number, r.Failure, r.Code)
+		case f.leaving:
+			p.phase = phaseLeft
+		default:
+			p.phase = phaseLost
+		}
+	}
+}
+
+// ended takes in the end of a peer. One that was killed is lost to the others,
+// who go on; so is one that somebody else asked to leave.
+func (f *flock) ended(number int, e *end) {
+	f.alive--
+	p := f.peers[number]
+	p.handle = nil
+	switch {
+	case p.phase == phaseDone || p.phase == phaseLeft || p.phase == phaseFailed:
+	case p.phase == phaseLost || e.killed:
+		p.phase = phaseLost
+		if !f.leaving {
+			f.display.line(fmt.Sprintf("peer %d is lost; the others go on", number))
+		}
+	default:
+		f.fail(number, fmt.Sprintf("ended without a result: %v", e.err), exitFailed)
+	}
+}
+
+// fail notes a fault of a peer's own. Before the training, when the others wait
+// for it, it ends the run; later the others go on.
+func (f *flock) fail(number int, failure string, code int) {
+	p := f.peers[number]
+	fault := &memberError{number: number, failure: failure, code: max(code, exitFailed)}
+	if f.fault == nil {
+		f.fault = fault
+	}
+	if p.phase < phaseTraining {
+		f.leave()
+	} else {
+		f.display.line(fault.Error() + "; the others go on")
+	}
+	p.phase = phaseFailed
+}
+
+// verdict is the result of the run.
+func (f *flock) verdict(ctx context.Context) (result, error) {
+	var shares []share
+	lost, lostSteps := 0, uint64(0)
+	for _, p := range f.peers {
+		if p.share != nil {
+			shares = append(shares, *p.share)
+			continue
+		}
+		lostSteps += p.status.Step // what it learned lives on in the others
+		if p.phase == phaseLost {
+			lost++
+		}
+	}
+	if ctx.Err() != nil {
+		return result{}, f.settings.interruption(errInterrupted)
+	}
+	if len(shares) == 0 {
+		if f.fault != nil {
+			return result{}, f.fault
+		}
+		return result{}, errors.New("no peer has finished: all were killed")
+	}
+	total := combine(shares, len(f.peers), lost)
+	total.Steps += lostSteps
+	return total, f.fault
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fakes starts peers that only a script knows.
+type fakes struct {
+	// script is what a peer does, as goroutine of the test; its end is the peer's.
+	script  func(f *fake) *end
+	started []settings
+	refuse  int // the number of the peer that cannot be started; 0 is none
+}
+
+// fake is such a peer.
+type fake struct {
+	number     int
+	events     chan<- event
+	left, dead chan struct{}
+}
+
+func (f *fake) leave() { close(f.left) }
+func (f *fake) kill()  { close(f.dead) }
+
+func (f *fake) tell(r report) { f.events <- event{number: f.number, report: &r} }
+
+// begin tells what a peer says before it trains.
+func (f *fake) begin() {
+	f.tell(report{Kind: reportStarted, Peer: fmt.Sprint(f.number), Addresses: []string{"address-of-" + fmt.Sprint(f.number)}})
+	f.tell(report{Kind: reportJoined})
+	f.tell(report{Kind: reportProgress, Status: &status{Step: 1, Elapsed: 1}})
+}
+
+// finish tells that a peer is done.
+func (f *fake) finish() *end {
+	f.tell(report{Kind: reportResult, Share: &share{Result: result{Steps: 10}}})
+	return &end{}
+}
+
+func (l *fakes) launch(number int, s settings, events chan<- event) (member, error) {
+	if l.refuse > 0 && number == l.refuse {
+		return nil, errors.New("no such program")
+	}
+	f := &fake{number: number, events: events, left: make(chan struct{}), dead: make(chan struct{})}
+	l.started = append(l.started, s)
+	go func() { events <- event{number: number, end: l.script(f)} }()
+	return f, nil
+}
+
+// quiet is a display that keeps its lines.
+type quiet struct{ lines []string }
+
+func (q *quiet) update([]*peerState) {}
+func (q *quiet) line(text string)    { q.lines = append(q.lines, text) }
+func (q *quiet) close()              {}
+
+// fly runs three fake peers.
+func fly(ctx context.Context, l *fakes, kill <-chan struct{}) (result, *quiet, error) {
+	show := &quiet{}
+	s := settings{networkSettings: networkSettings{Join: []string{"outside"}, Listen: []string{loopback}}}
+	r, err := newFlock(s, 3, l, show).run(ctx, kill)
+	return r, show, err
+}
+
+func TestFlockFinishes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{script: func(f *fake) *end { f.begin(); return f.finish() }}
+		r, _, err := fly(t.Context(), l, nil)
+		if err != nil || r.Peers != 3 || r.PeersLost != 0 || r.Steps != 30 {
+			t.Errorf("result %+v, error %v", r, err)
+		}
+		for number, want := range [][]string{{"outside"}, {"address-of-0", "outside"}, {"address-of-0", "outside"}} {
+			if s := l.started[number]; !slices.Equal(s.Join, want) || s.Part != fmt.Sprintf("%d/3", number) {
+				t.Errorf("peer %d was to join %q with part %s, want %q", number, s.Join, s.Part, want)
+			}
+		}
+	})
+}
+
+// TestFlockLosesPeers shows that a killed peer is counted and that the others
+// go on, whenever it dies.
+func TestFlockLosesPeers(t *testing.T) {
+	for name, early := range map[string]bool{"before training": true, "in training": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &fakes{script: func(f *fake) *end {
+					if !early || f.number != 1 {
+						f.begin()
+					}
+					if f.number == 1 {
+						return &end{killed: true, err: errors.New("signal: killed")}
+					}
+					return f.finish()
+				}}
+				r, show, err := fly(t.Context(), l, nil)
+				steps := uint64(20)
+				if !early {
+					steps++ // the one that it took, which lives on in the others
+				}
+				if err != nil || r.Peers != 3 || r.PeersLost != 1 || r.Steps != steps {
+					t.Errorf("result %+v, error %v", r, err)
+				}
+				if !slices.Contains(show.lines, "peer 1 is lost; the others go on") {
+					t.Errorf("lines %q", show.lines)
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{script: func(f *fake) *end { f.begin(); return &end{killed: true} }}
+		if r, _, err := fly(t.Context(), l, nil); err == nil || r.Peers != 0 || !strings.Contains(err.Error(), "all were killed") {
+			t.Errorf("all killed: result %+v, error %v", r, err)
+		}
+	})
+}
+
+// TestFlockFault shows what a fault of a peer's own does: before the training it
+// ends the run, later the others go on, and both times it is named, with the
+// peer's exit code.
+func TestFlockFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{script: func(f *fake) *end {
+			f.tell(report{Kind: reportStarted})
+			if f.number == 1 {
+				f.tell(report{Kind: reportFailed, Failure: "batch too large", Code: exitUsage})
+				return &end{err: errors.New("exit status 2")}
+			}
+			<-f.left
+			f.tell(report{Kind: reportFailed, Failure: "interrupted", Interrupted: true})
+			return &end{err: errors.New("exit status 1")}
+		}}
+		r, _, err := fly(t.Context(), l, nil)
+		if r.Peers != 0 || err == nil || err.Error() != "peer 1: batch too large" || exitCode(err) != exitUsage {
+			t.Errorf("early: result %+v, error %v", r, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{script: func(f *fake) *end {
+			f.begin()
+			if f.number == 1 {
+				return &end{err: errors.New("exit status 2")} // a crash says nothing
+			}
+			time.Sleep(time.Hour)
+			return f.finish()
+		}}
+		r, show, err := fly(t.Context(), l, nil)
+		if r.Steps != 21 || err == nil || exitCode(err) != exitFailed || !strings.Contains(err.Error(), "peer 1: ended without a result") {
+			t.Errorf("late: result %+v, error %v, lines %q", r, err, show.lines)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{refuse: 2, script: func(f *fake) *end { f.begin(); <-f.left; return &end{} }}
+		if _, _, err := fly(t.Context(), l, nil); err == nil || !strings.Contains(err.Error(), "no such program") {
+			t.Errorf("a peer that cannot be started: error %v", err)
+		}
+	})
+}
+
+// TestFlockInterrupted shows that an interrupt asks the peers to leave, and that
+// one that does not is killed: after leaveBound, or at once when asked again.
+func TestFlockInterrupted(t *testing.T) {
+	for name, again := range map[string]bool{"once": false, "twice": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &fakes{script: func(f *fake) *end {
+					f.begin()
+					<-f.left
+					if f.number == 1 {
+						<-f.dead // it hangs
+						return &end{killed: true}
+					}
+					f.tell(report{Kind: reportFailed, Interrupted: true})
+					return &end{}
+				}}
+				ctx, cancel := context.WithCancel(t.Context())
+				kill := make(chan struct{})
+				go func() {
+					time.Sleep(time.Minute)
+					cancel()
+					if time.Sleep(time.Second); again {
+						close(kill)
+					}
+				}()
+				began := time.Now()
+				_, _, err := fly(ctx, l, kill)
+				if !errors.Is(err, errInterrupted) || exitCode(err) != exitFailed {
+					t.Errorf("error %v", err)
+				}
+				want := time.Minute + leaveBound
+				if again {
+					want = time.Minute + time.Second
+				}
+				if took := time.Since(began); took != want {
+					t.Errorf("it took %s, want %s", took, want)
+				}
+				time.Sleep(time.Minute) // until the goroutine above is done
+			})
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// newKeygen makes the command that makes an identity.
+func newKeygen(std streams) *cobra.Command {
+	var (
+		out         string
+		force, text bool
+	)
+	cmd := &cobra.Command{
+		Use:   "keygen",
+		Short: "Make an identity for a peer",
+		Long: `Keygen makes an Ed25519 key, writes it to a file that only its owner can read
+(PEM, PKCS #8), and prints the peer id that belongs to it.`,
+		Example: `  gossipnode keygen --out node.key
+  gossipnode run --key node.key`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := resolve(cmd.Flags(), os.LookupEnv); err != nil {
+				return err
+			}
+			if out == "" {
+				return usagef("keygen needs --out, the file to write the key to")
+			}
+			id, err := generate(out, force)
+			if err != nil {
+				return err
+			}
+			if text {
+				return json.NewEncoder(std.out).Encode(map[string]string{"peer": id, "key": out})
+			}
+			fmt.Fprintln(std.out, id)
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&out, "out", "", "file to write the key to")
+	flags.BoolVar(&force, "force", false, "overwrite a file that is there: its identity is lost")
+	flags.BoolVar(&text, "json", false, "print one JSON object")
+	flags.String(configFlag, "", "YAML file with the same keys as the flags")
+	return cmd
+}
+
+// generate writes a new key and returns its peer id.
+func generate(path string, force bool) (string, error) {
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return "", fmt.Errorf("making a key: %w", err)
+	}
+	id, err := peerID(key)
+	if err != nil {
+		return "", fmt.Errorf("making a key: %w", err)
+	}
+	text, err := encodeKey(key)
+	if err != nil {
+		return "", err
+	}
+	if err := writeKey(path, text, force); err != nil {
+		return "", err
+	}
+	return string(id), nil
+}
+
+// writeKey puts the key beside its place first, so that a fault half-way loses
+// no key that was there.
+func writeKey(path string, text []byte, force bool) error {
+	if _, err := os.Lstat(path); err == nil && !force {
+		return fmt.Errorf("writing the key: %s is there already: choose another file, or overwrite it with --force", path)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("writing the key: %w", err)
+	}
+	partial := path + ".partial"
+	if err := remove(partial); err != nil {
+		return fmt.Errorf("writing the key: %w", err)
+	}
+	// O_EXCL and the mode together: nobody else can have opened it before.
+	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_EXCL, keyMode)
+	if err != nil {
+		return fmt.Errorf("writing the key: %w", err)
+	}
+	_, err = file.Write(text)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(partial, path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the key: %w", errors.Join(err, remove(partial)))
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	defaultPeers = 4
+	loopback     = "127.0.0.1:0"
+	// localLogLevel: what peers say in ordinary times is for who watches one.
+	localLogLevel = "warn"
+)
+
+// newLocal makes the command that is several peers on this machine.
+func newLocal(std streams) *cobra.Command {
+	var (
+		s         settings
+		peers     int
+		inProcess bool
+	)
+	cmd := &cobra.Command{
+		Use:   "local",
+		Short: "Train as several peers on this machine",
+		Long: `Local starts several peers on this machine, each with its own part of the data,
+shows how they get on, and ends when they have done the work. They are separate
+processes that share nothing: kill one, and the others go on.
+
+It takes the flags of run, but --key and --part: each peer gets a new identity
+and its own part, port and subfolder of --checkpoint. A port in --listen or
+--metrics is that of the first peer; the others take those that follow.
+
+Ctrl-C asks all of them to leave in good order; a second one kills them.`,
+		Example: `  gossipnode local
+  gossipnode local --peers 8 --dataset mnist --data DIR --epochs 3 --json
+  gossipnode local --strategy alone --model softmax
+  gossipnode local --config FILE`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			sources, err := s.load(cmd.Flags())
+			if err != nil {
+				return err
+			}
+			if err := s.adaptToLocal(peers, sources); err != nil {
+				return err
+			}
+			return runLocal(s, peers, inProcess, std)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&peers, "peers", defaultPeers, "number of peers")
+	flags.BoolVar(&inProcess, "in-process", false, "peers are goroutines of this process instead of processes")
+	s.register(flags)
+	for name, value := range map[string]string{"listen": loopback, "min-peers": "all of them", "log-level": localLogLevel} {
+		flags.Lookup(name).DefValue = value // for --help; adaptToLocal sees to it
+	}
+	flags.String(configFlag, "", "YAML file with the same keys as the flags")
+	return cmd
+}
+
+// adaptToLocal checks the settings of a local run, and makes them those of its
+// first peer where the defaults of local are others than run's.
+func (s *settings) adaptToLocal(peers int, sources map[string]source) error {
+	if peers < 1 || peers > maxPeers {
+		return usagef("--peers %d: want 1 to %d", peers, maxPeers)
+	}
+	for _, name := range []string{"key", "part"} {
+		if sources[name] != fromDefault {
+			return usagef("--%s is for run: local gives each peer its own", name)
+		}
+	}
+	if sources["listen"] == fromDefault {
+		s.Listen = []string{loopback}
+	}
+	if sources["min-peers"] == fromDefault {
+		s.MinPeers = peers
+	}
+	if sources["log-level"] == fromDefault {
+		s.LogLevel = localLogLevel
+	}
+	s.Part = fmt.Sprintf("0/%d", peers)
+	if err := s.validate(); err != nil {
+		return err
+	}
+	_, err := nextPorts(append(s.Listen, s.Metrics), peers-1)
+	return err
+}
+
+// forMember is the settings of one peer of several.
+func (s settings) forMember(number, peers int, join []string) settings {
+	s.Part = fmt.Sprintf("%d/%d", number, peers)
+	s.Join = join
+	s.JSON = false
+	s.Listen, _ = nextPorts(s.Listen, number) // adaptToLocal has seen to it
+	if s.Metrics != "" {
+		next, _ := nextPorts([]string{s.Metrics}, number)
+		s.Metrics = next[0]
+	}
+	if s.Checkpoint != "" {
+		s.Checkpoint = filepath.Join(s.Checkpoint, fmt.Sprintf("peer-%d", number))
+	}
+	return s
+}
+
+// nextPorts are addresses whose ports are by so many higher; port 0, which lets
+// the system choose, stays, as does an address that is empty.
+func nextPorts(addresses []string, by int) ([]string, error) {
+	next := make([]string, len(addresses))
+	for i, address := range addresses {
+		if address == "" {
+			continue
+		}
+		host, text, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, usagef("%q: want host:port, from which local can count up", address)
+		}
+		port, err := strconv.ParseUint(text, 10, 16)
+		if err != nil || port > 0 && int(port)+by > 1<<16-1 {
+			return nil, usagef("%q: want a port from 0 to 65535, for the last peer too", address)
+		}
+		if port > 0 {
+			port += uint64(by)
+		}
+		next[i] = net.JoinHostPort(host, strconv.FormatUint(port, 10))
+	}
+	return next, nil
+}
+
+// runLocal runs the peers and prints their common result.
+func runLocal(s settings, peers int, asGoroutines bool, std streams) error {
+	var start launcher = inProcess{}
+	kill := make(chan struct{})
+	killed := func() { os.Exit(exitFailed) }
+	if !asGoroutines {
+		children, err := newProcesses(peers)
+		if err != nil {
+			return err
+		}
+		start, killed = children, func() { close(kill) }
+	}
+	ctx, release := untilSignal(context.Background(), killed)
+	defer release()
+	title := fmt.Sprintf("%s: %d peers learn %s with %s, %s, %s", s.Run, peers, s.Dataset, s.Model, s.Strategy, s.Codec)
+	total, err := newFlock(s, peers, start, newDisplay(std.err, title)).run(ctx, kill)
+	if total.Peers > 0 {
+		if printed := printResult(total, s.JSON, std); printed != nil {
+			return printed
+		}
+	}
+	return err
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// command prepares gossipnode as a process of its own, which dies with the test.
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	const bound = time.Minute
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	return cmd
+}
+
+// localArgs are those of a small local run.
+func localArgs(data string, more ...string) []string {
+	args := []string{"local", "--dataset", "mnist", "--data", data, "--model", "softmax", "--batch", "10", "--lr", "0.01", "--json"}
+	return append(args, more...)
+}
+
+// checkLearned tests that the pictures, which are easy, have been learned.
+func checkLearned(t *testing.T, r result) {
+	t.Helper()
+	if r.TestAccuracy.Min < 0.95 || r.TestAccuracy.Max-r.TestAccuracy.Min > 0.02 {
+		t.Errorf("accuracy %+v, want at least 0.95 everywhere", r.TestAccuracy)
+	}
+}
+
+// TestLocal shows that peers that are processes and peers that are goroutines
+// learn together, and tell so.
+func TestLocal(t *testing.T) {
+	data := pictures(t, 400, 200)
+	for _, c := range []struct {
+		name  string
+		peers int
+		args  []string
+	}{
+		{"processes", 4, nil},
+		{"goroutines", 2, []string{"--in-process"}},
+		{"skewed", 2, []string{"--in-process", "--shard", "dirichlet=1", "--codec", "bf16", "--optimizer", "adamw", "--schedule", "step"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out, logged bytes.Buffer
+			cmd := command(t, localArgs(data, append(c.args, "--peers", strconv.Itoa(c.peers), "--steps", "200", "--every", "5")...)...)
+			cmd.Stdout, cmd.Stderr = &out, &logged
+			if err := cmd.Run(); err != nil {
+				t.Fatalf("%v\n%s", err, &logged)
+			}
+			r := lastLine(t, out.String())
+			checkLearned(t, r)
+			if r.Peers != c.peers || r.PeersLost != 0 || r.Steps < uint64(c.peers)*190 || r.Exchanges == 0 || r.BitsPerParameter == 0 {
+				t.Errorf("%+v", r)
+			}
+			if strings.Count(out.String(), "\n") != 1 {
+				t.Errorf("standard output has more than the result:\n%s", &out)
+			}
+			if !strings.Contains(logged.String(), "Held-out accuracy on mnist") {
+				t.Errorf("no summary on standard error:\n%s", &logged)
+			}
+		})
+	}
+}
+
+// TestLocalAlone shows that alone means alone: no exchange, no connection, and
+// only the peer's own part of the data.
+func TestLocalAlone(t *testing.T) {
+	code, out, logged := try(localArgs(pictures(t, 400, 200), "--in-process", "--peers", "2", "--strategy", "alone", "--epochs", "3")...)
+	if code != exitDone {
+		t.Fatalf("exit code %d\n%s", code, logged)
+	}
+	r := lastLine(t, out)
+	if want := uint64(2 * 3 * 200 / 10); r.Steps != want || r.Exchanges != 0 || r.ConnectionsMax != 0 || r.BytesSent != 0 {
+		t.Errorf("%d steps, want %d; %+v", r.Steps, want, r)
+	}
+}
+
+// longRun starts a local run of three processes that takes its time, and waits
+// until all of them train. It gives the processes' ids.
+func longRun(t *testing.T, args ...string) (cmd *exec.Cmd, children []int, out *bytes.Buffer) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc to find the children")
+	}
+	out = new(bytes.Buffer)
+	cmd = command(t, localArgs(pictures(t, 400, 200), append(args, "--peers", "3", "--every", "20")...)...)
+	cmd.Stdout = out
+	logged, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := scanLines(t, logged)
+	for line := range lines {
+		if strings.Contains(line, "peers 3") {
+			break
+		}
+	}
+	go func() {
+		for range lines { // the pipe must not fill up
+		}
+	}()
+	if children = childrenOf(t, cmd.Process.Pid); len(children) != 3 {
+		t.Fatalf("%d children, want 3", len(children))
+	}
+	return cmd, children, out
+}
+
+// childrenOf finds the processes that a process has started.
+func childrenOf(t *testing.T, parent int) []int {
+	t.Helper()
+	var children []int
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		// The name, which may hold anything, ends with the last parenthesis; the
+		// state and the parent follow.
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		if fields[1] == strconv.Itoa(parent) {
+			id, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			children = append(children, id)
+		}
+	}
+	return children
+}
+
+func running(id int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/stat")
+	return err == nil && !bytes.Contains(text, []byte(") Z ")) // a zombie has ended
+}
+
+// checkGone tests that no child outlives its parent.
+func checkGone(t *testing.T, children []int) {
+	t.Helper()
+	eventually(t, "the children end", func() bool {
+		for _, id := range children {
+			if running(id) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// TestKilledPeer shows that the others do the work of a peer that is killed.
+func TestKilledPeer(t *testing.T) {
+	cmd, children, out := longRun(t, "--steps", "6000")
+	victim, err := os.FindProcess(children[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	r := lastLine(t, out.String())
+	checkLearned(t, r)
+	if r.Peers != 3 || r.PeersLost != 1 {
+		t.Errorf("%d peers, %d lost, want 3 and 1", r.Peers, r.PeersLost)
+	}
+}
+
+// TestInterrupted shows that an interrupt ends everything in good order: exit
+// code 1, no result, no orphan, and the checkpoints are there to go on from.
+func TestInterrupted(t *testing.T) {
+	folder := t.TempDir()
+	cmd, children, out := longRun(t, "--epochs", "1000000", "--checkpoint", folder)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != exitFailed || out.Len() > 0 {
+		t.Errorf("ended with %v, standard output %q", err, out)
+	}
+	checkGone(t, children)
+	for number := range 3 {
+		if _, err := os.Stat(filepath.Join(folder, "peer-"+strconv.Itoa(number), checkpointFile)); err != nil {
+			t.Error(err)
+		}
+	}
+	code, text, logged := try(localArgs(pictures(t, 400, 200), "--in-process", "--peers", "2", "--steps", "3", "--checkpoint", folder)...)
+	if code != exitDone {
+		t.Fatalf("taking up the checkpoint: exit code %d\n%s", code, logged)
+	}
+	if r := lastLine(t, text); r.ResumedStep == 0 {
+		t.Error("resumed_step is 0")
+	}
+}
+
+// TestParentKilled shows that children do not outlive a parent that had no
+// chance to stop them.
+func TestParentKilled(t *testing.T) {
+	cmd, children, _ := longRun(t, "--epochs", "1000000")
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	checkGone(t, children)
+}
+
+// TestRunJoins shows two peers of run find each other, and what a parent is told.
+func TestRunJoins(t *testing.T) {
+	args := []string{
+		"run", "--report", "--listen", "127.0.0.1:0", "--dataset", "mnist", "--data", pictures(t, 400, 200), "--model", "softmax",
+		"--batch", "10", "--lr", "0.01", "--min-peers", "2", "--steps", "300", "--every", "5",
+	}
+	start := func(more ...string) <-chan string {
+		cmd := command(t, append(args, more...)...)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		life, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = life.Close(); _ = cmd.Wait() })
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return scanLines(t, out)
+	}
+	next := func(lines <-chan string) (r report) {
+		line, ok := <-lines
+		if err := json.Unmarshal([]byte(line), &r); !ok || err != nil {
+			t.Fatalf("report %q: %v", line, err)
+		}
+		return r
+	}
+	first := start("--part", "0/2")
+	started := next(first)
+	if started.Kind != reportStarted || len(started.Addresses) == 0 {
+		t.Fatalf("first report %+v", started)
+	}
+	second := start("--part", "1/2", "--join", started.Addresses[0])
+	for _, lines := range []<-chan string{first, second} {
+		var r report
+		for r.Kind != reportResult {
+			if r = next(lines); r.Kind == reportFailed {
+				t.Fatalf("failed: %s", r.Failure)
+			}
+		}
+		got := r.Share.Result
+		checkLearned(t, got)
+		if got.Peers != 2 || got.Exchanges == 0 || got.JoinSeconds == 0 || got.Peer == "" {
+			t.Errorf("%+v", got)
+		}
+	}
+}

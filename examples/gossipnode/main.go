@@ -1,0 +1,28 @@
+// Gossipnode trains a model on pictures together with other processes like it,
+// with no server: it is the sample program of the library and a small tool in
+// its own right.
+//
+//	gossipnode local                             four peers on this machine
+//	gossipnode run                               one peer
+//	gossipnode run --join HOST:PORT              another one, anywhere
+//	gossipnode keygen --out node.key             an identity that lasts
+//
+// Every flag can also be a key of a YAML file given with --config, or an
+// environment variable such as GOSSIPNODE_BATCH; a flag comes before the
+// environment, and that before the file. Logs and progress go to standard error.
+// With --json the last line of standard output is one JSON object. The exit code
+// is 0 when the work is done, 1 when it failed, 2 when the command line is wrong.
+//
+// Limits: two models and three data sets, those of package zoo. A service that
+// trains its own model embeds package peer instead; examples/embed shows how
+// little that takes.
+//
+// To read the program, begin with run.go (a command), train.go (one peer from
+// its data to its result) and flock.go (how local watches several of them).
+package main
+
+import "os"
+
+func main() {
+	os.Exit(execute(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+}

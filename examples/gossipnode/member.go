@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.uber.org/zap"
+)
+
+// member is a peer that local has started: another process, or goroutines of
+// this one.
+type member interface {
+	// leave asks the peer to end in good order. It returns at once.
+	leave()
+	// kill ends the peer at once, if that is possible. It may follow leave.
+	kill()
+}
+
+// launcher starts peers. The events of a peer, the last of which is its end, are
+// sent to events; whoever launches must receive them until then.
+type launcher interface {
+	launch(number int, s settings, events chan<- event) (member, error)
+}
+
+// event is something that happened to one peer: one of the fields is set.
+type event struct {
+	number int
+	report *report
+	line   string // what it logged
+	end    *end
+}
+
+// end is how a peer ended. What a peer that ended in good order has to say, it
+// has reported before.
+type end struct {
+	// killed: the system or somebody ended it, without any fault of its own.
+	killed bool
+	err    error
+}
+
+// memberError is the fault of one peer of a local run.
+type memberError struct {
+	number  int
+	failure string
+	code    int
+}
+
+func (e *memberError) Error() string { return fmt.Sprintf("peer %d: %s", e.number, e.failure) }
+
+// inProcess starts peers as goroutines of this process.
+type inProcess struct{}
+
+// goroutine is a peer that inProcess started. It cannot be killed.
+type goroutine struct{ cancel context.CancelCauseFunc }
+
+func (g goroutine) leave() { g.cancel(errInterrupted) }
+func (g goroutine) kill()  {}
+
+func (inProcess) launch(number int, s settings, events chan<- event) (member, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		defer cancel(nil)
+		tell := func(r report) { events <- event{number: number, report: &r} }
+		log := s.newLog(&lineWriter{take: func(line string) { events <- event{number: number, line: line} }})
+		done, err := train(ctx, s, log.With(zap.Int("peer", number)), tell)
+		if err != nil {
+			tell(failure(err))
+		} else {
+			tell(report{Kind: reportResult, Share: &done})
+		}
+		events <- event{number: number, end: &end{err: err}}
+	}()
+	return goroutine{cancel}, nil
+}
+
+// maxLine bounds a line of a peer's output; longer ones are cut.
+const maxLine = 64 << 10
+
+// lineWriter hands over what is written to it line by line.
+type lineWriter struct {
+	take func(string)
+	rest bytes.Buffer
+}
+
+// Write implements io.Writer and never fails.
+func (w *lineWriter) Write(text []byte) (int, error) {
+	for part := range bytes.Lines(text) {
+		w.rest.Write(part[:min(len(part), max(0, maxLine-w.rest.Len()))])
+		if part[len(part)-1] == '\n' {
+			w.flush()
+		}
+	}
+	return len(text), nil
+}
+
+// flush hands over a last line that has no end.
+func (w *lineWriter) flush() {
+	if line := strings.TrimRight(w.rest.String(), "\r\n"); line != "" {
+		w.take(line)
+	}
+	w.rest.Reset()
+}
+
+var _ io.Writer = (*lineWriter)(nil)

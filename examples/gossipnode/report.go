@@ -1,0 +1,122 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// The kinds of report.
+const (
+	reportStarted  = "started"  // it listens, and waits for others
+	reportJoined   = "joined"   // as many others as asked for are here
+	reportProgress = "progress" // it trains
+	reportResult   = "result"   // it is done; nothing follows
+	reportFailed   = "failed"   // it has given up; nothing follows
+)
+
+// report is what a peer tells whoever watches it: this process's terminal, or
+// the process of local that started it, as a line of JSON.
+type report struct {
+	Kind      string   `json:"kind"`
+	Peer      string   `json:"peer,omitempty"`
+	Addresses []string `json:"addresses,omitempty"`
+	Status    *status  `json:"status,omitempty"`
+	Share     *share   `json:"share,omitempty"`
+	// Failure and Code are what a peer that has given up says, and would exit
+	// with; Interrupted tells that it was asked to.
+	Failure     string `json:"failure,omitempty"`
+	Code        int    `json:"code,omitempty"`
+	Interrupted bool   `json:"interrupted,omitempty"`
+}
+
+// status is a peer's progress at one moment.
+type status struct {
+	Role      string  `json:"role"`
+	Step      uint64  `json:"step"`
+	Progress  float64 `json:"progress"`
+	Loss      number  `json:"loss"`
+	Exchanges uint64  `json:"exchanges"`
+	Distance  number  `json:"distance"`
+	Members   int     `json:"members"`
+	// Elapsed is the time since this peer's first step, and Begun the progress of
+	// the flock at that time.
+	Elapsed time.Duration `json:"elapsed"`
+	Begun   float64       `json:"begun"`
+}
+
+func statusOf(s peer.Stats, elapsed time.Duration) status {
+	distance := s.Exchanges.ConsensusDistance
+	if s.Exchanges.Completed() == 0 {
+		distance = math.NaN()
+	}
+	return status{
+		Role: s.Role, Step: s.Steps, Progress: s.Progress, Loss: number(s.Loss), Exchanges: s.Exchanges.Completed(),
+		Distance: number(distance), Members: s.Members, Elapsed: elapsed,
+	}
+}
+
+// left estimates the time to go from the pace so far; false while it is unknown.
+func (s status) left() (time.Duration, bool) {
+	const known = 0.01
+	seen := s.Progress - s.Begun
+	if seen < known || s.Elapsed <= 0 {
+		return 0, false
+	}
+	return time.Duration(float64(s.Elapsed) * (1 - s.Progress) / seen), true
+}
+
+// String is the line that run prints every few seconds.
+func (s status) String() string {
+	text := fmt.Sprintf("%3.0f %%  step %d  loss %s  exchanges %d  distance %s  %s  members %d",
+		100*s.Progress, s.Step, figure(s.Loss), s.Exchanges, figure(s.Distance), s.Role, s.Members)
+	if left, ok := s.left(); ok {
+		text += "  " + duration(left) + " left"
+	}
+	return text
+}
+
+// figure writes a number in few characters.
+func figure(n number) string {
+	if math.IsNaN(float64(n)) {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", float64(n))
+}
+
+// reporter takes the reports of one peer, one at a time.
+type reporter func(report)
+
+// lineReporter writes reports as lines of JSON. A reader that has gone is
+// noticed elsewhere: standard input ends with it.
+func lineReporter(out io.Writer) reporter {
+	encoder := json.NewEncoder(out)
+	return func(r report) { _ = encoder.Encode(r) }
+}
+
+// textReporter writes reports for a person, a line of progress every interval.
+func textReporter(out io.Writer, interval time.Duration) reporter {
+	var last time.Time
+	return func(r report) {
+		switch r.Kind {
+		case reportStarted:
+			fmt.Fprintf(out, "peer %s, to be joined at\n", r.Peer)
+			for _, address := range r.Addresses {
+				fmt.Fprintf(out, "  --join %s\n", address)
+			}
+		case reportProgress:
+			if time.Since(last) >= interval {
+				last = time.Now()
+				fmt.Fprintln(out, r.Status)
+			}
+		}
+	}
+}
+
+// short is a peer's id as tables show it.
+func short(id string) string { return seam.PeerID(id).Short() }

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// result is what --json prints: of one peer, or of all peers of a local run. The
+// contract for the names is in the design.
+type result struct {
+	Peers    int    `json:"peers"`
+	Strategy string `json:"strategy"`
+	Codec    string `json:"codec"`
+	Dataset  string `json:"dataset"`
+	Model    string `json:"model"`
+	// Steps is the number of gradient steps; of all peers together in local.
+	Steps uint64 `json:"steps"`
+	// Seconds is the time from the first step until the run's work was done.
+	Seconds      float64  `json:"seconds"`
+	TestAccuracy accuracy `json:"test_accuracy"`
+	// TestLoss is that on the held-out data, Loss a running mean of the last steps
+	// on the training data.
+	TestLoss          number  `json:"test_loss"`
+	Loss              number  `json:"loss"`
+	ConsensusDistance number  `json:"consensus_distance"`
+	Exchanges         uint64  `json:"exchanges"`
+	Refused           uint64  `json:"refused"`
+	Failed            uint64  `json:"failed"`
+	InDoubt           uint64  `json:"in_doubt"`
+	PeersLost         int     `json:"peers_lost"`
+	JoinSeconds       float64 `json:"join_seconds"`
+	ConnectionsMax    int     `json:"connections_max"`
+	BytesSent         uint64  `json:"bytes_sent"`
+	BitsPerParameter  number  `json:"bits_per_parameter"`
+	// ResumedStep is the number of steps behind the checkpoint that was taken up,
+	// 0 without one.
+	ResumedStep uint64 `json:"resumed_step"`
+
+	// SamplesPerSecond is the number of pictures learned from, by Seconds; Every
+	// the last number of steps between two exchanges; FirstExchangeSeconds the
+	// time from the peer's start to the end of its first exchange; LongestHold the
+	// longest time in seconds for which the trainer was kept from its work.
+	SamplesPerSecond     float64 `json:"samples_per_second"`
+	Every                int     `json:"every"`
+	FirstExchangeSeconds float64 `json:"first_exchange_seconds"`
+	LongestHold          float64 `json:"longest_hold"`
+	// Peer and Role are there for one peer only.
+	Peer string `json:"peer,omitempty"`
+	Role string `json:"role,omitempty"`
+}
+
+// accuracy is the share of held-out pictures classified rightly, over the peers.
+type accuracy struct {
+	Mean number `json:"mean"`
+	Min  number `json:"min"`
+	Max  number `json:"max"`
+}
+
+// number is a float that may be unknown: NaN in the program, null in JSON.
+type number float64
+
+// MarshalJSON writes null for what JSON has no number for.
+func (n number) MarshalJSON() ([]byte, error) {
+	if f := float64(n); math.IsNaN(f) || math.IsInf(f, 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+// UnmarshalJSON reads null as NaN.
+func (n *number) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*n = number(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(text, (*float64)(n))
+}
+
+// share is what one peer contributes to the result of a local run.
+type share struct {
+	Result result `json:"result"`
+	// Initiated counts the exchanges that this peer began, so that those of all
+	// peers can be added without counting any twice.
+	Initiated uint64 `json:"initiated"`
+}
+
+// combine makes the result of a local run from those of the peers that finished,
+// at least one.
+func combine(shares []share, peers, lost int) result {
+	total := shares[0].Result
+	total.Peers, total.PeersLost, total.Peer, total.Role = peers, lost, "", ""
+	total.Steps, total.Exchanges, total.Refused, total.Failed, total.InDoubt, total.BytesSent = 0, 0, 0, 0, 0, 0
+	total.SamplesPerSecond = 0
+	for _, s := range shares {
+		r := s.Result
+		total.Steps += r.Steps
+		total.Exchanges += s.Initiated
+		total.Refused += r.Refused
+		total.Failed += r.Failed
+		total.InDoubt += r.InDoubt
+		total.BytesSent += r.BytesSent
+		total.SamplesPerSecond += r.SamplesPerSecond
+		total.Seconds = max(total.Seconds, r.Seconds)
+		total.JoinSeconds = max(total.JoinSeconds, r.JoinSeconds)
+		total.ConnectionsMax = max(total.ConnectionsMax, r.ConnectionsMax)
+		total.ResumedStep = max(total.ResumedStep, r.ResumedStep)
+		total.Every = max(total.Every, r.Every)
+		total.FirstExchangeSeconds = max(total.FirstExchangeSeconds, r.FirstExchangeSeconds)
+		total.LongestHold = max(total.LongestHold, r.LongestHold)
+	}
+	total.Loss = meanOf(shares, func(r result) number { return r.Loss })
+	total.TestLoss = meanOf(shares, func(r result) number { return r.TestLoss })
+	total.ConsensusDistance = meanOf(shares, func(r result) number { return r.ConsensusDistance })
+	total.BitsPerParameter = meanOf(shares, func(r result) number { return r.BitsPerParameter })
+	total.TestAccuracy = accuracy{
+		Mean: meanOf(shares, func(r result) number { return r.TestAccuracy.Mean }),
+		Min:  slices.MinFunc(shares, byAccuracy).Result.TestAccuracy.Min,
+		Max:  slices.MaxFunc(shares, byAccuracy).Result.TestAccuracy.Max,
+	}
+	return total
+}
+
+func byAccuracy(a, b share) int {
+	switch x, y := a.Result.TestAccuracy.Mean, b.Result.TestAccuracy.Mean; {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+// meanOf is the mean over the peers for which the number is known; NaN if it is
+// for none.
+func meanOf(shares []share, of func(result) number) number {
+	sum, known := 0.0, 0
+	for _, s := range shares {
+		if v := float64(of(s.Result)); !math.IsNaN(v) {
+			sum += v
+			known++
+		}
+	}
+	return number(sum / float64(known))
+}
+
+// summary tells a result in words.
+func (r result) summary() string {
+	a := r.TestAccuracy
+	text := fmt.Sprintf("%s with %s", percent(a.Mean), r.Model)
+	if r.Peers > 1 && a.Min != a.Max {
+		text += fmt.Sprintf(" (%s to %s)", percent(a.Min), percent(a.Max))
+	}
+	text = fmt.Sprintf("Held-out accuracy on %s: %s, after %d steps in %.1f s of training.\n", r.Dataset, text, r.Steps, r.Seconds)
+	text += fmt.Sprintf("%s, %s: %d exchanges (%d refused, %d failed), %s sent as %s", peerCount(r.Peers), r.Strategy, r.Exchanges, r.Refused, r.Failed, size(r.BytesSent), r.Codec)
+	if d := float64(r.ConsensusDistance); r.Exchanges > 0 && !math.IsNaN(d) {
+		text += fmt.Sprintf(", models %.3g apart", d)
+	}
+	text += ".\n"
+	if r.PeersLost > 0 {
+		text += fmt.Sprintf("%d lost on the way.\n", r.PeersLost)
+	}
+	return text
+}
+
+func peerCount(n int) string {
+	if n == 1 {
+		return "1 peer"
+	}
+	return fmt.Sprintf("%d peers", n)
+}
+
+func percent(n number) string {
+	if math.IsNaN(float64(n)) {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.2f %%", 100*float64(n))
+}
+
+// size writes a number of bytes as people do.
+func size(bytes uint64) string {
+	const step = 1000
+	value, units := float64(bytes), []string{"B", "kB", "MB", "GB", "TB"}
+	for len(units) > 1 && value >= step {
+		value, units = value/step, units[1:]
+	}
+	return fmt.Sprintf("%.3g %s", value, units[0])
+}
+
+// duration writes a time to go as people do.
+func duration(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%d s", int(d.Seconds()+0.5))
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// printEvery is the time between two lines of progress.
+const printEvery = 2 * time.Second
+
+// newRun makes the command that is one peer.
+func newRun(std streams) *cobra.Command {
+	var s settings
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Train as one peer",
+		Long: `Run trains as one peer until all peers together have done the work, and then
+evaluates the model on held-out data. With --join it takes part in the run of
+another peer; without, it begins one, and prints how to join it. It never waits
+for others: who cannot reach anybody trains alone and keeps trying.
+
+SIGINT or SIGTERM make it leave in good order, with exit code 1; a second one
+ends it at once.`,
+		Example: `  gossipnode run --listen 0.0.0.0:4001
+  gossipnode run --join 192.0.2.7:4001 --dataset mnist --data DIR --part 1/4
+  gossipnode run --join 192.0.2.7:4001 --checkpoint DIR --key node.key --json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := s.load(cmd.Flags()); err != nil {
+				return err
+			}
+			if err := s.validate(); err != nil {
+				return err
+			}
+			if s.Report {
+				return runReporting(s, std)
+			}
+			return runAlone(s, std)
+		},
+	}
+	s.register(cmd.Flags())
+	cmd.Flags().String(configFlag, "", "YAML file with the same keys as the flags")
+	return cmd
+}
+
+// runAlone runs a peer that a person watches.
+func runAlone(s settings, std streams) error {
+	ctx, release := untilSignal(context.Background(), func() { os.Exit(exitFailed) })
+	defer release()
+	done, err := train(ctx, s, s.newLog(std.err), textReporter(std.err, printEvery))
+	if err != nil {
+		return s.interruption(err)
+	}
+	return printResult(done.Result, s.JSON, std)
+}
+
+// runReporting runs a peer that a parent process watches.
+func runReporting(s settings, std streams) error {
+	ctx, release := untilSignal(untilParentGone(context.Background(), std.in), func() { os.Exit(exitFailed) })
+	defer release()
+	tell := lineReporter(std.out)
+	done, err := train(ctx, s, s.newLog(std.err), tell)
+	if err != nil {
+		tell(failure(err))
+		return reported{err}
+	}
+	tell(report{Kind: reportResult, Share: &done})
+	return nil
+}
+
+// failure reports that a peer has given up.
+func failure(err error) report {
+	return report{Kind: reportFailed, Failure: err.Error(), Code: exitCode(err), Interrupted: errors.Is(err, errInterrupted)}
+}
+
+// reported is an error that the parent has been told of.
+type reported struct{ error }
+
+func (r reported) Unwrap() error { return r.error }
+
+// printResult prints a result in words, and as JSON if asked to: then that is
+// all there is on standard output.
+func printResult(r result, asJSON bool, std streams) error {
+	var words io.Writer = std.out
+	if asJSON {
+		words = std.err
+	}
+	if _, err := fmt.Fprint(words, r.summary()); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	if !asJSON {
+		return nil
+	}
+	if err := json.NewEncoder(std.out).Encode(r); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// errInterrupted: somebody asked for an end before the work was done.
+var errInterrupted = errors.New("interrupted")
+
+// untilSignal returns a context that ends at the first SIGINT or SIGTERM, or
+// with parent. A second signal calls again, which should end things at once.
+// Release gives the signals back.
+func untilSignal(parent context.Context, again func()) (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	released, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		for ask := range 2 {
+			select {
+			case <-signals:
+			case <-released:
+				return
+			}
+			if ask > 0 {
+				again()
+				return
+			}
+			cancel(errInterrupted)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(released)
+		<-gone
+		cancel(nil)
+	}
+}
+
+// untilParentGone returns a context that also ends when in does: a parent holds
+// the other end of it as long as it wants the peer to go on, and no system lets
+// go of it later than the parent dies. The interrupt of a terminal reaches parent
+// and child; only the parent heeds it. The goroutine that reads lasts as long as
+// the process.
+func untilParentGone(parent context.Context, in io.Reader) context.Context {
+	ctx, cancel := context.WithCancelCause(parent)
+	signal.Ignore(os.Interrupt)
+	// Heeded, so that a report to a parent that has gone fails instead of killing
+	// the process before it has left the run.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		cancel(errInterrupted)
+	}()
+	return ctx
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/examples/zoo"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// reportEvery is the time between two reports of progress.
+const reportEvery = 200 * time.Millisecond
+
+// training is one peer at work. It belongs to one goroutine.
+type training struct {
+	settings
+	*workload
+	log  *zap.Logger
+	tell reporter
+	peer *peer.Peer
+
+	batch   zoo.Batch
+	started time.Time // when the peer was
+	first   time.Time // when the first step began
+	begun   float64   // how far the flock was then
+	told    time.Time // when progress was last reported
+	joined  time.Duration
+	members int // the most seen
+
+	firstExchange atomic.Int64 // when the first one ended, as a time since started
+}
+
+// train trains one peer, from its data to its result. When ctx ends early it
+// keeps what was learned, leaves the run, and returns errInterrupted.
+func train(ctx context.Context, s settings, log *zap.Logger, tell reporter) (_ share, err error) {
+	key, err := s.identity(log)
+	if err != nil {
+		return share{}, err
+	}
+	work, err := s.prepare(key.Public().(ed25519.PublicKey))
+	if err != nil {
+		return share{}, err
+	}
+	if s.Checkpoint != "" {
+		if err := s.checkpoint().create(); err != nil {
+			return share{}, err
+		}
+	}
+	var metrics *metricsServer
+	if s.Metrics != "" {
+		if metrics, err = listenMetrics(s.Metrics); err != nil {
+			return share{}, err
+		}
+		defer func() { err = errors.Join(err, metrics.Close()) }()
+	}
+	if ctx.Err() != nil {
+		return share{}, errInterrupted
+	}
+	t := &training{settings: s, workload: work, log: log, tell: tell, started: time.Now()}
+	if t.peer, err = peer.Start(ctx, t.config(key)); err != nil {
+		return share{}, err
+	}
+	defer t.leave()
+	if metrics != nil {
+		metrics.serve(t.peer.Stats)
+	}
+	return t.run(ctx)
+}
+
+// config is that of the peer.
+func (t *training) config(key ed25519.PrivateKey) peer.Config {
+	every, _ := parseEvery(t.Every) // validate has seen to it
+	config := peer.Config{
+		Run: t.Run, Params: t.params, Join: t.Join, Work: t.target, Log: t.log,
+		Network:  peer.Network{Key: key, Listen: t.Listen, KnownPeers: t.knownPeers()},
+		Schedule: peer.Schedule{Rate: t.rate(), Warmup: t.Warmup},
+		Exchange: peer.Exchange{Every: every, Codec: t.Codec, Seed: t.Seed},
+	}
+	config.Hooks.Exchanged = func(peer.Exchanged) {
+		if t.firstExchange.Load() == 0 {
+			t.firstExchange.Store(int64(time.Since(t.started)))
+		}
+	}
+	switch t.Optimizer {
+	case optimizerSGD:
+		config.Optimizer = &peer.SGD{}
+	case optimizerMomentum:
+		config.Optimizer = &peer.SGD{Momentum: peer.DefaultMomentum}
+	case optimizerAdamW:
+		config.Optimizer = &peer.AdamW{}
+	}
+	switch t.Schedule {
+	case scheduleConstant:
+		config.Schedule.Shape = peer.Constant
+	case scheduleStep:
+		config.Schedule.Shape, config.Schedule.At = peer.Stepped, []float64{0.5, 0.75}
+	}
+	if t.Strategy == strategyAlone {
+		config.Join, config.Network.Listen = nil, []string{loopback}
+		config.Exchange.Machine = func(averaging.Config) (averaging.Machine, error) { return baseline.Alone{}, nil }
+	}
+	return config
+}
+
+// run takes the peer through its life.
+func (t *training) run(ctx context.Context) (share, error) {
+	if t.resumed > 0 {
+		t.log.Info("taking up the checkpoint", zap.String("file", t.checkpoint().path()), zap.Uint64("steps", t.resumed))
+	}
+	if t.Strategy == strategyAlone && len(t.Join) > 0 {
+		t.log.Warn("training alone: --join is not heeded")
+	}
+	t.tell(report{Kind: reportStarted, Peer: string(t.peer.Self()), Addresses: t.peer.JoinAddresses()})
+	if err := t.gather(ctx); err != nil {
+		return share{}, err
+	}
+	t.tell(report{Kind: reportJoined})
+	seconds, err := t.learn(ctx)
+	if err != nil && !errors.Is(err, errInterrupted) {
+		return share{}, err
+	}
+	t.progress(true)
+	// The peer serves the others until all have finished, and its model comes
+	// closer to theirs meanwhile: what counts is the model after that.
+	before := t.peer.Stats()
+	t.leave()
+	stats := t.peer.Stats()
+	stats.Role, stats.Lost = before.Role, before.Lost
+	t.peer.Snapshot(t.params.Vector())
+	if t.Checkpoint != "" && stats.Steps > 0 {
+		err = errors.Join(err, t.checkpoint().save(t.params, t.resumed+stats.Steps))
+	}
+	if err != nil {
+		return share{}, err
+	}
+	return share{Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated}, nil
+}
+
+// leave leaves the run. That something went wrong in leaving takes nothing from
+// what was learned.
+func (t *training) leave() {
+	if err := t.peer.Close(); err != nil {
+		t.log.Debug("leaving the run", zap.Error(err))
+	}
+}
+
+// gather waits for the members that --min-peers asks for.
+func (t *training) gather(ctx context.Context) error {
+	if t.MinPeers <= 1 || t.Strategy == strategyAlone {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, t.MinPeersWait)
+	defer cancel()
+	err := t.peer.WaitMembers(bounded, t.MinPeers)
+	switch {
+	case err == nil:
+		t.joined = time.Since(t.started)
+	case ctx.Err() != nil:
+		return errInterrupted
+	case errors.Is(err, context.DeadlineExceeded):
+		t.log.Warn("not all peers have come: training with those that have", zap.Error(err))
+	default:
+		return err
+	}
+	return nil
+}
+
+// learn steps until the flock has done its work, and tells for how long.
+func (t *training) learn(ctx context.Context) (time.Duration, error) {
+	for {
+		err := t.peer.Step(ctx, t.gradient)
+		switch {
+		case err == nil:
+			t.progress(false)
+		case errors.Is(err, peer.ErrRunOver):
+			return t.elapsed(), nil
+		case ctx.Err() != nil:
+			return t.elapsed(), errInterrupted
+		default:
+			return t.elapsed(), err
+		}
+	}
+}
+
+// gradient computes the gradient of the next batch.
+func (t *training) gradient(x, grad tensor.Vector) (peer.Result, error) {
+	if t.first.IsZero() {
+		t.first, t.begun = time.Now(), t.peer.Stats().Progress
+	}
+	t.sampler.Next(&t.batch)
+	return peer.Result{Loss: t.model.Gradient(x, &t.batch, grad), Samples: t.batch.Len()}, nil
+}
+
+func (t *training) elapsed() time.Duration {
+	if t.first.IsZero() {
+		return 0
+	}
+	return time.Since(t.first)
+}
+
+// progress reports, at once or if it is time.
+func (t *training) progress(now bool) {
+	if !now && time.Since(t.told) < reportEvery {
+		return
+	}
+	t.told = time.Now()
+	stats := t.peer.Stats()
+	t.members = max(t.members, stats.Members)
+	if t.joined == 0 && stats.Joined && stats.Members > 1 {
+		t.joined = time.Since(t.started)
+	}
+	current := statusOf(stats, t.elapsed())
+	current.Begun = t.begun
+	t.tell(report{Kind: reportProgress, Status: &current})
+}
+
+// result evaluates the model and gathers this peer's numbers.
+func (t *training) result(stats peer.Stats, took time.Duration) result {
+	right, loss := t.model.Evaluate(t.params.Vector(), t.data.HeldOut)
+	status, seconds := statusOf(stats, took), took.Seconds()
+	r := result{
+		Peers: max(t.members, 1), Strategy: t.Strategy, Codec: t.Codec, Dataset: t.Dataset, Model: t.Model,
+		Steps: stats.Steps, Seconds: seconds,
+		TestAccuracy: accuracy{Mean: number(right), Min: number(right), Max: number(right)},
+		TestLoss:     number(loss), Loss: status.Loss, ConsensusDistance: status.Distance,
+		Exchanges: status.Exchanges, Refused: stats.Exchanges.Refused, Failed: stats.Exchanges.Failed,
+		InDoubt: stats.Exchanges.InDoubt, PeersLost: stats.Lost, JoinSeconds: t.joined.Seconds(),
+		ConnectionsMax: stats.ConnectionsMax, BytesSent: stats.Exchanges.BytesSent,
+		BitsPerParameter: number(stats.Exchanges.BitsPerParameter), ResumedStep: t.resumed,
+		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
+		FirstExchangeSeconds: time.Duration(t.firstExchange.Load()).Seconds(),
+		Peer:                 string(stats.Self), Role: stats.Role,
+	}
+	if seconds > 0 {
+		r.SamplesPerSecond = float64(stats.Steps) * float64(t.Batch) / seconds
+	}
+	return r
+}
+
+// interruption tells an end that was asked for, and what has become of the work.
+func (s settings) interruption(err error) error {
+	if !errors.Is(err, errInterrupted) {
+		return err
+	}
+	if s.Checkpoint == "" {
+		return fmt.Errorf("%w before the work was done; with --checkpoint DIR the model would have been kept", err)
+	}
+	return fmt.Errorf("%w before the work was done; what was learned is kept in %s", err, s.Checkpoint)
+}

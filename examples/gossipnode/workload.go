@@ -1,0 +1,103 @@
+package main
+
+import (
+	"crypto/ed25519"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/seed-97356399/murmuration/examples/zoo"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// workload is what a peer learns: its data, the model, and where it begins.
+type workload struct {
+	data    *zoo.Data
+	model   zoo.Model
+	params  *tensor.Params
+	sampler *zoo.Sampler
+	target  peer.Work
+	// resumed is the number of steps behind the initial values.
+	resumed uint64
+}
+
+// prepare loads the data and makes the model with its initial values. Nothing
+// is written and nobody is spoken to before it has succeeded.
+func (s settings) prepare(identity ed25519.PublicKey) (*workload, error) {
+	data, order, err := s.loadData(identity)
+	if err != nil {
+		return nil, err
+	}
+	w := &workload{data: data, target: s.work(data)}
+	if w.sampler, err = zoo.NewSampler(data.Train, s.Batch, order); err != nil {
+		return nil, usageError{err}
+	}
+	if w.model, err = zoo.ModelByName(s.Model, data.Train.Inputs(), data.Train.Classes()); err != nil {
+		return nil, err
+	}
+	w.params = tensor.NewParams(w.model.Layout())
+	w.model.Init(s.Seed, w.params.Vector())
+	if s.Init != "" {
+		if err := loadValues(s.Init, w.params); err != nil {
+			return nil, err
+		}
+	}
+	if s.Checkpoint != "" {
+		w.resumed, err = s.checkpoint().load(w.params)
+	}
+	return w, err
+}
+
+// loadData loads this peer's part, and a seed for the order in which it is seen.
+// A peer without a part takes both from its identity.
+func (s settings) loadData(identity ed25519.PublicKey) (data *zoo.Data, order uint64, err error) {
+	config := zoo.Config{Name: s.Dataset, Dir: s.Data, Seed: s.Seed, PeerSeed: binary.LittleEndian.Uint64(identity)}
+	if config.Part, config.Parts, err = parsePart(s.Part); err != nil {
+		return nil, 0, usageError{err}
+	}
+	if config.Shard, err = zoo.ParseShard(s.Shard); err != nil {
+		return nil, 0, usageError{err}
+	}
+	data, err = zoo.Load(config)
+	if errors.Is(err, zoo.ErrConfig) || errors.Is(err, zoo.ErrShard) {
+		return nil, 0, usageError{err}
+	}
+	order = s.Seed ^ config.PeerSeed
+	if config.Parts > 0 {
+		order = s.Seed*maxPeers + uint64(config.Part)
+	}
+	return data, order, err
+}
+
+// work is how much the flock has to do; a peer that trains alone is a flock of
+// one that has its own part only.
+func (s settings) work(data *zoo.Data) peer.Work {
+	if s.Steps > 0 {
+		return peer.Work{StepsPerPeer: s.Steps}
+	}
+	pictures := data.Total
+	if s.Strategy == strategyAlone {
+		pictures = data.Train.Len()
+	}
+	steps := math.Ceil(s.epochs() * float64(pictures) / float64(s.Batch))
+	return peer.Work{Steps: uint64(max(steps, 1))}
+}
+
+// loadValues reads initial values from a safetensors file.
+func loadValues(path string, into *tensor.Params) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("reading initial values: %w", err)
+	}
+	defer file.Close()
+	if _, err := tensor.LoadSafetensors(file, into); err != nil {
+		return fmt.Errorf("reading initial values from %s: %w", path, err)
+	}
+	if !tensor.Finite(into.Vector()) {
+		return fmt.Errorf("reading initial values from %s: %w", path, peer.ErrNotFinite)
+	}
+	return nil
+}
