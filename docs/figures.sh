@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Prints the figures that README.md quotes, each with the command that gives it.
+#
+#   bash docs/figures.sh [FIGURE…]      # from the root of a checkout; default: all
+#
+# Figures: glyphs mnist fashion killed latecomer throughput share. Those on MNIST
+# and Fashion-MNIST look for them in $MURMURATION_DATA (default ../shared/data) and
+# are skipped where it is absent. Needs python3 besides Go. Absolute times depend on the machine; the ratios
+# are taken within one run of this script.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+data=${MURMURATION_DATA:-../shared/data}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+go build -o "$work/gossipnode" ./examples/gossipnode
+
+# node ARGUMENT…: runs gossipnode quietly and leaves its JSON object in $json and
+# the processor seconds that it and its children took in $cpu.
+node() {
+	printf '\n$ gossipnode %s\n' "$*"
+	read -r cpu <<<"$(python3 - "$work" "$@" <<'PY'
+import resource, subprocess, sys
+work, arguments = sys.argv[1], sys.argv[2:]
+with open(work + "/out", "w") as out, open(work + "/log", "w") as log:
+    code = subprocess.call([work + "/gossipnode", *arguments, "--json"], stdout=out, stderr=log)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime if code == 0 else "failed")
+PY
+	)"
+	if [ "$cpu" = failed ]; then cat "$work/log"; exit 1; fi
+	json=$(tail -n 1 "$work/out")
+}
+# field NAME [JSON]: a number of the object, nested ones by a dot.
+field() {
+	python3 -c 'import json,sys
+v=json.loads(sys.argv[2])
+for k in sys.argv[1].split("."): v=v[k]
+print(v)' "$1" "${2:-$json}"
+}
+show() {
+	for name in "$@"; do printf '  %-24s %s\n' "$name" "$(field "$name")"; done
+}
+wanted() { [ ${#figures[@]} -eq 0 ] || [[ " ${figures[*]} " == *" $1 "* ]]; }
+have() { [ -d "$data/$1" ] || { echo "skipped: no $data/$1"; return 1; }; }
+figures=("$@")
+accuracy=(test_accuracy.mean test_accuracy.min test_accuracy.max)
+
+if wanted glyphs; then
+	node local; show "${accuracy[@]}" seconds join_seconds exchanges
+	node local --model softmax; show "${accuracy[@]}" seconds
+fi
+if wanted mnist && have mnist; then
+	node local --dataset mnist --data "$data/mnist" --model mlp --epochs 3
+	show "${accuracy[@]}" seconds exchanges consensus_distance bits_per_parameter
+	node local --dataset mnist --data "$data/mnist" --model mlp --epochs 3 --strategy alone
+	show "${accuracy[@]}"
+fi
+if wanted fashion && have fashion-mnist; then
+	node local --dataset fashion-mnist --data "$data/fashion-mnist" --epochs 5; show "${accuracy[@]}" seconds
+fi
+
+# in_the_middle ARGUMENT…: starts a run of four on MNIST in the background and
+# returns when it is about a third through.
+in_the_middle() {
+	printf '\n$ gossipnode local --dataset mnist --data %s --epochs 6 --json &\n' "$data/mnist"
+	"$work/gossipnode" local --dataset mnist --data "$data/mnist" --epochs 6 --json >"$work/flock.out" 2>"$work/flock.log" &
+	flock=$!
+	until grep -qE '^ *(3[0-9]|[4-9][0-9]) %' "$work/flock.log"; do
+		kill -0 "$flock" || { cat "$work/flock.log"; exit 1; }
+		sleep 0.2
+	done
+}
+if wanted killed && have mnist; then
+	node local --dataset mnist --data "$data/mnist" --epochs 6; show "${accuracy[@]}" seconds longest_hold
+	in_the_middle
+	victim=$(pgrep -P "$flock" | tail -n 1)
+	echo "$ kill -9 $victim   # one of the four"
+	kill -9 "$victim"
+	wait "$flock" && echo "  exit code                0"
+	json=$(tail -n 1 "$work/flock.out"); show peers_lost steps "${accuracy[@]}" seconds longest_hold
+fi
+if wanted latecomer && have mnist; then
+	in_the_middle
+	address=$(grep -oE '/ip4/127.0.0.1/tcp/[0-9]+/p2p/[A-Za-z0-9]+' "$work/flock.log" | head -n 1)
+	node run --join "$address" --listen 127.0.0.1:0 --dataset mnist --data "$data/mnist" --epochs 6
+	echo "  the fifth:"; show test_accuracy.mean steps exchanges first_exchange_seconds
+	wait "$flock"
+	json=$(tail -n 1 "$work/flock.out"); echo "  the four:"; show "${accuracy[@]}" steps
+fi
+
+if wanted throughput; then
+	export GOMAXPROCS=1
+	node local --peers 1 --strategy alone --steps 20000; one=$(field samples_per_second); show samples_per_second
+	node local --peers 2 --strategy adpsgd --every 16 --steps 20000; two=$(field samples_per_second); show samples_per_second
+	python3 -c "print('  ratio                    %.2f' % ($two/$one))"
+	unset GOMAXPROCS
+fi
+# The share of exchanges is what the processors did more than for the same steps
+# without any, drawing and evaluation included in both.
+if wanted share; then
+	export GOMAXPROCS=1
+	node local --peers 2 --strategy alone --steps 20000; without=$cpu; per=$(field steps); echo "  processor seconds        $cpu"
+	node local --peers 2 --strategy adpsgd --every auto --steps 20000; with=$cpu; echo "  processor seconds        $cpu"; show steps every exchanges
+	python3 -c "a, b = $without/$per, $with/$(field steps); print('  share of exchanges       %.3f' % ((b-a)/b))"
+	unset GOMAXPROCS
+fi
