@@ -1,6 +1,7 @@
 package peer_test
 
 import (
+	"errors"
 	"math"
 	"testing"
 	"testing/synctest"
@@ -197,4 +198,54 @@ func TestAnUnacknowledgedSliceIsInDoubt(t *testing.T) {
 			t.Errorf("%d slices in doubt, %d failed; want 1 and 1", s.InDoubt, s.Failed)
 		}
 	})
+}
+
+func TestBoundsOfRunNamesAgree(t *testing.T) {
+	if seam.MaxRunName != wire.MaxRunName {
+		t.Errorf("a run's name may have %d bytes in records and %d in frames", seam.MaxRunName, wire.MaxRunName)
+	}
+}
+
+// TestAJoinerToldOfAnotherVersionSaysSo: whichever side notices that the versions
+// differ, the joiner's Step names it.
+func TestAJoinerToldOfAnotherVersionSaysSo(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer wire.Message
+		newer  bool
+	}{
+		{"the host refuses", wire.Refuse{Reason: wire.ReasonVersion}, false},
+		{"the host answers in a newer version", wire.Welcome{Incarnation: 1}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				network := memnet.New(memnet.Config{})
+				host, err := network.Transport("host")
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { host.Close() })
+				stop, err := host.Handle(seam.ProtocolHello, "digits", func(stream seam.Stream) {
+					defer stream.Close()
+					wire.NewReader(stream, 0).Next()
+					frame, err := wire.Pack(nil, 0, c.answer)
+					if err != nil {
+						t.Error(err)
+					}
+					if c.newer {
+						frame[2]++
+					}
+					stream.Write(frame)
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(stop)
+				guest := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:host"}, Network: inMemory(t, network, "guest", "digits")})
+				if err := step(t, guest, idle); !errors.Is(err, peer.ErrVersion) {
+					t.Errorf("the guest's step: %v, want %v", err, peer.ErrVersion)
+				}
+			})
+		})
+	}
 }

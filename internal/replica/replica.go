@@ -19,13 +19,14 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // Bounds of a slice's length, in values. A slice never exceeds one frame.
 const (
 	DefaultSliceLen = 32 << 10
-	MaxSliceLen     = 64 << 10
+	MaxSliceLen     = wire.MaxSliceLen
 )
 
 // Replica is one peer's copy of the model. It is safe for concurrent use: a
