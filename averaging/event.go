@@ -29,9 +29,10 @@ const (
 	Failed
 	// TimerFired: the timer Timer, set for Exchange, has run out.
 	TimerFired
-	// PeerLost: the connection to Peer is gone, whatever membership says.
+	// PeerLost: Peer cannot be reached.
 	PeerLost
-	// RunOver: the flock has done its work; no StepDone follows.
+	// RunOver: the flock has done its work. The step in the making may still be
+	// reported after it; no other follows.
 	RunOver
 )
 

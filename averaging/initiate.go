@@ -10,7 +10,7 @@ import (
 // follow. It runs after every event, so that a partner's refusal is followed by
 // a proposal to the next at once.
 func (m *ADPSGD) initiate(now time.Duration, actions []Action) []Action {
-	if m.out.running {
+	if m.out.running || m.settled {
 		return actions
 	}
 	for m.due() {
@@ -83,8 +83,8 @@ func (m *ADPSGD) rest() {
 	m.steps = m.Every() - 1
 }
 
-// depart begins the parting pass: one more exchange over each link, since the
-// last steps of all should be shared too.
+// depart begins the parting pass: each partner is asked once more, since the last
+// steps of all should be shared too. One that is busy is busy with that.
 func (m *ADPSGD) depart() {
 	if m.over {
 		return
@@ -95,7 +95,7 @@ func (m *ADPSGD) depart() {
 
 // settle says, once, that nothing more will be initiated.
 func (m *ADPSGD) settle(actions []Action) []Action {
-	if !m.over || m.settled {
+	if !m.over {
 		return actions
 	}
 	m.settled = true

@@ -68,5 +68,8 @@ func (m *mean) add(sample float64) {
 		m.value, m.known = sample, true
 		return
 	}
-	m.value += smoothing * (min(sample, outlier*m.value) - m.value)
+	if m.value > 0 {
+		sample = min(sample, outlier*m.value)
+	}
+	m.value += smoothing * (sample - m.value)
 }

@@ -107,7 +107,8 @@ type Work struct {
 }
 
 // Hooks are called on goroutines of the peer, one call at a time for each hook.
-// They should return soon: exchanges wait for them.
+// They should return soon: the next exchange waits for them. They must not call
+// Close, which waits for them too.
 type Hooks struct {
 	// Exchanged is called after each completed exchange.
 	Exchanged func(Exchanged)
@@ -148,6 +149,9 @@ func (c Config) validate() error {
 	} else if !tensor.Finite(c.Params.Vector()) {
 		fault("Params holds NaN or infinite values")
 	}
+	if c.Params != nil && !sharesAnything(c.Params.Layout()) {
+		fault("Params: no range of the layout is shared, so there is nothing to exchange")
+	}
 	if key := c.Network.Key; key != nil && len(key) != ed25519.PrivateKeySize {
 		fault("Network.Key has %d bytes: want an Ed25519 private key of %d", len(key), ed25519.PrivateKeySize)
 	}
@@ -170,6 +174,15 @@ func (c Config) validate() error {
 		fault("Schedule: %w", err)
 	}
 	return errors.Join(faults...)
+}
+
+func sharesAnything(layout *tensor.Layout) bool {
+	for i := range layout.Count() {
+		if layout.At(i).Sharing == tensor.Shared {
+			return true
+		}
+	}
+	return false
 }
 
 func (c Config) withDefaults() Config {

@@ -57,7 +57,9 @@ func (s *smoothed) add(sample, weight float64) {
 // learned counts a step's result.
 func (c *counters) learned(result Result, rate float64) {
 	c.mu.Lock()
-	c.loss.add(result.Loss, lossSmoothing)
+	if !math.IsInf(result.Loss, 0) { // −log 0 happens, and would stay in a mean for ever
+		c.loss.add(result.Loss, lossSmoothing)
+	}
 	c.rate = rate
 	c.mu.Unlock()
 }

@@ -34,6 +34,9 @@ type RefusedError struct {
 	// Detail is what it said beyond the reason.
 	Detail string
 	reason wire.Reason
+	// perhaps: the process has no handler for the run or the protocol, which may
+	// be because its peer is only starting, or leaving.
+	perhaps bool
 }
 
 // Error names the peer, the reason and what to do about it.

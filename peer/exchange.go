@@ -57,7 +57,8 @@ func (p *Peer) initiate(ctx context.Context, partner seam.PeerID, id averaging.E
 	}
 	x.event.Kind = averaging.Accepted
 	p.notify(notice{event: x.event})
-	x.talk.initiator.Begin(uint64(id), codec, int(accept.Window))
+	x.talk.bulk(p.replica)
+	x.talk.initiator.Begin(uint64(id), codec, min(int(accept.Window), p.config.Exchange.Window))
 	if err := p.transfer(x); err != nil {
 		stream.Reset()
 		p.failed(x, err)
@@ -144,7 +145,7 @@ func (x *tracked) writeCodes(applied <-chan struct{}) error {
 // readDiffs applies differences until there is one for every slice.
 func (x *tracked) readDiffs(applied chan<- struct{}) error {
 	for !x.talk.initiator.Done() {
-		header, payload, err := x.talk.reader.Next()
+		header, payload, err := x.talk.next()
 		if err != nil {
 			return fmt.Errorf("waiting for the difference of slice %d: %w", x.talk.initiator.Applied(), err)
 		}
@@ -177,9 +178,9 @@ func (p *Peer) completed(x *tracked, distance float64) {
 	}
 	cost := x.reading + x.writing + time.Duration(transportCost*float64(bytes))
 	p.counters.exchanged(done, cost)
+	p.hooks.exchanged(done)
 	x.event.Kind, x.event.Cost = averaging.Finished, cost
 	p.notify(notice{event: x.event})
-	p.hooks.exchanged(done)
 }
 
 // declined reports a proposal that the partner turned down, or that failed.
@@ -205,14 +206,14 @@ func (p *Peer) declined(x *tracked, err error) {
 
 // failed counts an exchange that broke off and reports it.
 func (p *Peer) failed(x *tracked, err error) {
-	p.counters.failed.Add(1)
 	x.event.Kind = averaging.Failed
-	p.notify(notice{event: x.event})
+	defer p.notify(notice{event: x.event})
 	select {
 	case <-p.closing:
 		return // broken off by ourselves
 	default:
 	}
+	p.counters.failed.Add(1)
 	if reason, theirs := blame(err); theirs {
 		p.log.Warn("a partner broke the rules of the exchange", zap.String("peer", string(x.event.Peer)),
 			zap.Uint64("exchange", uint64(x.event.Exchange)), zap.Error(err), zap.String("remedy", reason.Remedy()))

@@ -157,16 +157,16 @@ func (f *flock) members() (present, lost int) {
 	return 1 + len(f.present), f.lost
 }
 
-// over tells whether every other member present says that the run is over.
-func (f *flock) over() bool {
+// working are the other members present for which the run is not over.
+func (f *flock) working() (members []seam.PeerID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, m := range f.present {
+	for id, m := range f.present {
 		if m.Flags&flagOver == 0 {
-			return false
+			members = append(members, id)
 		}
 	}
-	return true
+	return members
 }
 
 // median is the median of values, which it sorts; the mean of the middle two if

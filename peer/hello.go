@@ -46,18 +46,18 @@ func asRefusal(from seam.PeerID, err error) error {
 	switch {
 	case errors.As(err, &r) && r.Reason.Permanent():
 		return &RefusedError{Peer: from, Detail: r.Detail, reason: r.Reason}
-	case errors.Is(err, seam.ErrUnknownRun):
-		return &RefusedError{Peer: from, reason: wire.ReasonRun}
-	case errors.Is(err, seam.ErrUnknownProtocol), errors.Is(err, wire.ErrVersion):
+	case errors.Is(err, wire.ErrVersion):
 		return &RefusedError{Peer: from, reason: wire.ReasonVersion}
+	case errors.Is(err, seam.ErrUnknownRun):
+		return &RefusedError{Peer: from, reason: wire.ReasonRun, perhaps: true}
+	case errors.Is(err, seam.ErrUnknownProtocol):
+		return &RefusedError{Peer: from, reason: wire.ReasonVersion, perhaps: true}
 	}
 	return err
 }
 
 // serveHello answers a peer that asks to be let in.
 func (p *Peer) serveHello(stream seam.Stream) {
-	stopWatch := context.AfterFunc(p.exchanges, stream.Reset)
-	defer stopWatch()
 	t := p.talk(stream)
 	defer p.end(t)
 	var hello wire.Hello
@@ -72,6 +72,12 @@ func (p *Peer) serveHello(stream seam.Stream) {
 			zap.Stringer("reason", reason), zap.String("detail", detail), zap.String("remedy", reason.Remedy()))
 		t.refuse(0, reason, detail)
 		return
+	}
+	select {
+	case <-p.closing:
+		t.refuse(0, wire.ReasonClosing, "")
+		return
+	default:
 	}
 	steps := p.counters.steps.Load()
 	welcome := wire.Welcome{

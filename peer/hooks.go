@@ -1,24 +1,23 @@
 package peer
 
-import (
-	"sync"
-
-	"github.com/seed-97356399/murmuration/peer/seam"
-)
+import "github.com/seed-97356399/murmuration/peer/seam"
 
 // hookCalls calls a user's hooks, one call at a time for each.
 type hookCalls struct {
-	hooks         Hooks
-	exchangedOnce sync.Mutex
-	failedOnce    sync.Mutex
+	hooks             Hooks
+	exchanging, fails chan struct{} // each holds a token for the call that runs
+}
+
+func newHookCalls(hooks Hooks) hookCalls {
+	return hookCalls{hooks: hooks, exchanging: make(chan struct{}, 1), fails: make(chan struct{}, 1)}
 }
 
 func (h *hookCalls) exchanged(x Exchanged) {
 	if h.hooks.Exchanged == nil {
 		return
 	}
-	h.exchangedOnce.Lock()
-	defer h.exchangedOnce.Unlock()
+	h.exchanging <- struct{}{}
+	defer func() { <-h.exchanging }()
 	h.hooks.Exchanged(x)
 }
 
@@ -26,7 +25,7 @@ func (h *hookCalls) failed(partner seam.PeerID, err error) {
 	if h.hooks.Failed == nil {
 		return
 	}
-	h.failedOnce.Lock()
-	defer h.failedOnce.Unlock()
+	h.fails <- struct{}{}
+	defer func() { <-h.fails }()
 	h.hooks.Failed(partner, err)
 }

@@ -125,6 +125,7 @@ func (p *Peer) decline(x *tracked, reason wire.Reason, detail string) {
 // respond accepts and serves the slices until all are applied at both sides.
 func (p *Peer) respond(x *tracked, codec quant.Codec) error {
 	id, t := uint64(x.event.Exchange), x.talk
+	t.bulk(p.replica)
 	t.responder.Begin(id, codec, p.config.Exchange.Window)
 	accept := wire.Accept{
 		Codec: uint8(codec.ID), Window: uint16(p.config.Exchange.Window),
@@ -134,7 +135,7 @@ func (p *Peer) respond(x *tracked, codec quant.Codec) error {
 		return err
 	}
 	for !t.responder.Done() {
-		header, payload, err := t.reader.Next()
+		header, payload, err := t.next()
 		if err != nil {
 			return fmt.Errorf("waiting for a slice: %w", err)
 		}
@@ -179,18 +180,18 @@ func (p *Peer) doubt(x *tracked) {
 	}
 }
 
-// malformed ends a stream on which no proposal could be read.
+// malformed ends a stream on which no request could be read.
 func (p *Peer) malformed(t *talk, stream seam.Stream, err error) {
-	reason, ours := wire.ReasonFor(err)
-	if !ours {
+	reason, theirs := wire.ReasonFor(err)
+	if !theirs {
 		stream.Reset() // nobody is there to be told, or the peer is closing
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
-			p.log.Debug("a stream without a proposal", zap.String("peer", string(stream.Remote())), zap.Error(err))
+			p.log.Debug("a stream without a request", zap.String("peer", string(stream.Remote())), zap.Error(err))
 		}
 		return
 	}
 	p.counters.declined.Add(1)
-	p.log.Warn("refused a stream that is no exchange", zap.String("peer", string(stream.Remote())),
+	p.log.Warn("refused a stream that speaks otherwise", zap.String("peer", string(stream.Remote())),
 		zap.Error(err), zap.String("remedy", reason.Remedy()))
 	t.refuse(0, reason, err.Error())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,10 @@ const (
 	joinTimeout   = 10 * time.Second // for one address
 	firstJoinWait = 100 * time.Millisecond
 	maxJoinWait   = 5 * time.Second
+	// A refusal by a process whose peer may be only starting is asked again every
+	// perhapsWait, and believed after perhapsPatience.
+	perhapsWait     = 250 * time.Millisecond
+	perhapsPatience = 2 * time.Second
 	// joinReminder is how many fruitless rounds pass between two warnings.
 	joinReminder = 6
 )
@@ -39,6 +44,7 @@ type arrival struct {
 	reached atomic.Bool   // a member has let this peer in, or none was asked
 	done    chan struct{} // closed when the phase becomes here
 	barred  chan struct{} // closed when every address has refused for good
+	once    sync.Once     // closes barred
 	fault   error         // why; set before barred is closed
 }
 
@@ -92,15 +98,16 @@ func (p *Peer) join() {
 		return
 	}
 	pending := append([]string(nil), p.config.Join...)
-	wait := firstJoinWait
+	wait, began := firstJoinWait, time.Now()
 	for round := 0; ; round++ {
 		var refused error
-		pending, refused = p.tryEach(pending, round)
+		pending, refused = p.tryEach(pending, round, time.Since(began) >= perhapsPatience)
 		if len(pending) == 0 {
-			if !p.arrival.has() && refused != nil {
-				p.bar(refused)
-			}
+			p.concludeJoin(refused)
 			return
+		}
+		if refused != nil {
+			wait = min(wait, perhapsWait)
 		}
 		select {
 		case <-p.running.Done():
@@ -113,30 +120,55 @@ func (p *Peer) join() {
 	}
 }
 
-// bar ends an arrival that nobody will have.
-func (p *Peer) bar(refused error) {
-	p.arrival.fault = fmt.Errorf("joining run %q: %w", p.config.Run, refused)
-	close(p.arrival.barred)
+// concludeJoin ends joining when no address is left to ask: barred if all that
+// answered have refused; alone, for now, if all were this peer's own.
+func (p *Peer) concludeJoin(refused error) {
+	if p.arrival.has() {
+		return
+	}
+	if refused != nil {
+		p.bar(refused)
+		return
+	}
+	p.arrival.reached.Store(true)
+	p.arrival.advance(seeking, here)
 }
 
-// tryEach asks each address and returns those to be asked again, with the last
-// refusal that will not change.
-func (p *Peer) tryEach(addresses []string, round int) (again []string, refused error) {
-	for _, address := range addresses {
-		err := p.contact(address)
+// bar ends an arrival that nobody will have.
+func (p *Peer) bar(refused error) {
+	p.arrival.once.Do(func() {
+		p.arrival.fault = fmt.Errorf("joining run %q: %w", p.config.Run, refused)
+		close(p.arrival.barred)
+	})
+}
+
+// tryEach asks all addresses at once, so that one that is silent delays no other.
+// It returns those to be asked again, with a refusal if there was one. A refusal
+// that may pass is final only if believe says so.
+func (p *Peer) tryEach(addresses []string, round int, believe bool) (again []string, refused error) {
+	faults := make([]error, len(addresses))
+	var asked sync.WaitGroup
+	for i, address := range addresses {
+		asked.Go(func() { faults[i] = p.contact(address) })
+	}
+	asked.Wait()
+	for i, address := range addresses {
+		err := faults[i]
 		var final *RefusedError
 		switch {
 		case err == nil:
+			continue
 		case errors.As(err, &final):
 			refused = err
-			p.log.Error("refused by the peer to join", zap.String("address", address), zap.Error(err))
-		default:
-			again = append(again, address)
-			if round%joinReminder == 0 && !p.arrival.has() && p.running.Err() == nil {
-				p.log.Warn("cannot join yet; trying further. Check that a peer of this run listens there",
-					zap.String("address", address), zap.Error(err))
+			if believe || !final.perhaps {
+				p.log.Error("refused by the peer to join", zap.String("address", address), zap.Error(err))
+				continue
 			}
+		case round%joinReminder == 0 && !p.arrival.has() && p.running.Err() == nil:
+			p.log.Warn("cannot join yet; trying further. Check that a peer of this run listens there",
+				zap.String("address", address), zap.Error(err))
 		}
+		again = append(again, address)
 	}
 	return again, refused
 }
@@ -156,13 +188,11 @@ func (p *Peer) contact(address string) error {
 	if err != nil {
 		return err
 	}
-	if welcome.KnownIncarnation >= p.incarnation.Load() {
-		p.incarnation.Store(welcome.KnownIncarnation + 1)
-	}
 	if err := p.membership.Join(ctx, id); err != nil {
 		return fmt.Errorf("joining the membership through %s: %w", id, err)
 	}
 	p.arrival.reached.Store(true)
+	p.notify(notice{joined: true})
 	p.log.Info("joined", zap.String("through", string(id)), zap.Uint64("flock_steps", welcome.FlockSteps))
 	p.catchUp(id, welcome)
 	return nil
@@ -178,6 +208,9 @@ func (p *Peer) catchUp(donor seam.PeerID, welcome wire.Welcome) {
 	if !p.arrival.advance(seeking, copying) {
 		return // training has begun: this peer's steps count as the others' do
 	}
-	p.copyModel(donor)
+	if err := p.copyModel(donor); err != nil {
+		p.bar(err)
+		return
+	}
 	p.arrival.advance(copying, here)
 }

@@ -23,6 +23,9 @@ type notice struct {
 	// its handler waits to hear Accept or Refuse.
 	breakOff context.CancelFunc
 	verdict  chan<- averaging.Action
+	// joined comes without an event: a member has let this peer in, and may know
+	// of an earlier life of it.
+	joined bool
 }
 
 // exchangeKey names an exchange among all that a peer takes part in.
@@ -70,6 +73,9 @@ func newLoop(p *Peer, machine averaging.Machine) *loop {
 		tick:    time.NewTicker(p.announceEvery),
 	}
 	l.record = seam.Record{Peer: p.Self(), Run: p.config.Run, Addresses: p.advertised()}
+	if p.config.Network.Unreachable {
+		l.record.Flags = flagUnreachable
+	}
 	return l
 }
 
@@ -103,7 +109,9 @@ func (l *loop) handleAll() {
 	for len(l.events) > 0 {
 		n := l.events[0]
 		l.events = l.events[:copy(l.events, l.events[1:])]
-		l.begin(n)
+		if !l.begin(n) {
+			continue
+		}
 		l.actions = l.machine.Handle(time.Since(l.peer.started), n.event, l.actions[:0])
 		for _, action := range l.actions {
 			l.carryOut(action, n)
@@ -111,14 +119,27 @@ func (l *loop) handleAll() {
 	}
 }
 
-// begin keeps account of the exchanges in flight.
-func (l *loop) begin(n notice) {
+// begin keeps account of the exchanges in flight. It reports false if there is
+// nothing in a notice for the machine.
+func (l *loop) begin(n notice) bool {
+	if n.joined {
+		if err := l.announce(); err != nil {
+			l.log.Debug("announcing this peer to those it has joined", zap.Error(err))
+		}
+		return false
+	}
 	switch n.event.Kind {
 	case averaging.Proposed:
-		l.running[keyOf(n.event)] = n.breakOff
+		key := keyOf(n.event)
+		if _, twice := l.running[key]; twice {
+			n.verdict <- averaging.Action{Kind: averaging.Refuse, Reason: averaging.Busy} // has room
+			return false
+		}
+		l.running[key] = n.breakOff
 	case averaging.Refused, averaging.Finished, averaging.Failed:
 		delete(l.running, keyOf(n.event))
 	}
+	return true
 }
 
 func (l *loop) carryOut(action averaging.Action, cause notice) {
@@ -148,27 +169,26 @@ func (l *loop) carryOut(action averaging.Action, cause notice) {
 		l.timers[action.Timer] = setTimer{at: time.Now().Add(action.After), action: action}
 	case averaging.Settled:
 		l.settled = true
-		close(l.peer.settled)
 		l.refresh()
 	}
 }
 
-// propose starts an outbound exchange, unless the peer is closing.
+// propose starts an outbound exchange, unless the peer is closing or has no model
+// to share yet.
 func (l *loop) propose(action averaging.Action, key exchangeKey) {
-	select {
-	case <-l.peer.closing:
-		l.events = append(l.events, notice{event: averaging.Event{
-			Kind: averaging.Refused, Peer: action.Peer, Exchange: action.Exchange, Reason: averaging.Unfit,
-		}})
-		return
-	default:
-	}
 	ctx, breakOff := context.WithCancel(l.peer.exchanges)
-	l.running[key] = breakOff
-	l.peer.transfers.Go(func() {
+	started := l.peer.arrival.open() && l.peer.transfers.spawn(func() {
 		defer breakOff()
 		l.peer.initiate(ctx, seam.PeerID(action.Peer), action.Exchange)
 	})
+	if started {
+		l.running[key] = breakOff
+		return
+	}
+	breakOff()
+	l.events = append(l.events, notice{event: averaging.Event{
+		Kind: averaging.Refused, Peer: action.Peer, Exchange: action.Exchange, Reason: averaging.Closing,
+	}})
 }
 
 // arm sets the wake-up to the earliest timer.

@@ -37,6 +37,9 @@ func (o *SGD) Delta(grad, x tensor.Vector, rate float64) {
 	})
 }
 
+// Reset forgets the velocity. A peer calls it when a step was not finite.
+func (o *SGD) Reset() { clear(o.velocity) }
+
 // Defaults of AdamW.
 const (
 	DefaultBeta1   = 0.9
@@ -69,6 +72,13 @@ func (o *AdamW) Delta(grad, x tensor.Vector, rate float64) {
 		Rate: rate, Beta1: orDefault(o.Beta1, DefaultBeta1), Beta2: orDefault(o.Beta2, DefaultBeta2),
 		Epsilon: orDefault(o.Epsilon, DefaultEpsilon), Decay: o.WeightDecay, Step: o.steps,
 	})
+}
+
+// Reset forgets the moments. A peer calls it when a step was not finite.
+func (o *AdamW) Reset() {
+	clear(o.first)
+	clear(o.second)
+	o.steps = 0
 }
 
 // orDefault is value, or otherwise if value is zero.

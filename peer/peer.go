@@ -46,8 +46,7 @@ type Peer struct {
 	notices     chan notice
 	proceed     chan struct{} // one token: the trainer may take its next step
 
-	settled chan struct{} // closed when this peer initiates nothing more
-	flown   chan struct{} // closed when the run is over for every member
+	flown chan struct{} // closed when the run is over for every member
 
 	running         context.Context // ends when Close has nothing left to wait for
 	stop            context.CancelFunc
@@ -56,7 +55,7 @@ type Peer struct {
 	closing         chan struct{} // closed when Close begins
 	closeOnce       sync.Once
 	closeErr        error
-	transfers       sync.WaitGroup // outbound exchanges
+	transfers       tasks          // outbound exchanges and probes
 	background      sync.WaitGroup // the loop and the joiner
 	handlers        []func()       // stop the protocols' handlers
 	announceEvery   time.Duration
@@ -90,9 +89,9 @@ func assemble(config Config) (_ *Peer, err error) {
 	p := &Peer{
 		config: config, log: config.Log, layout: config.Params.Layout().Hash(), flock: newFlock(),
 		notices: make(chan notice, maxNotices), proceed: make(chan struct{}, 1),
-		settled: make(chan struct{}), flown: make(chan struct{}), closing: make(chan struct{}),
+		flown: make(chan struct{}), closing: make(chan struct{}),
 		announceEvery: defaultAnnounceEvery, started: time.Now(),
-		talks: newTalks(), arrival: newArrival(), hooks: hookCalls{hooks: config.Hooks},
+		membership: config.Network.Membership, talks: newTalks(), arrival: newArrival(), hooks: newHookCalls(config.Hooks),
 	}
 	p.incarnation.Store(1)
 	p.running, p.stop = context.WithCancel(context.Background())
@@ -142,9 +141,12 @@ func (p *Peer) connect() (err error) {
 		p.ownsTransport = true
 	}
 	p.log = p.log.With(zap.String("self", p.transport.Self().Short()))
-	p.membership = network.Membership
-	if p.membership == nil {
-		p.membership, err = swim.New(swim.Config{Transport: p.transport, Run: p.config.Run, Log: p.log})
+	if p.membership != nil {
+		return nil
+	}
+	membership, err := swim.New(swim.Config{Transport: p.transport, Run: p.config.Run, Log: p.log})
+	if err == nil {
+		p.membership = membership
 	}
 	return err
 }
@@ -165,7 +167,7 @@ func (p *Peer) serve() error {
 		protocol seam.Protocol
 		handler  seam.Handler
 	}{
-		{seam.ProtocolHello, p.serveHello},
+		{seam.ProtocolHello, p.serveHello}, // first to begin and last to end: it says why not
 		{seam.ProtocolExchange, p.serveExchange},
 		{seam.ProtocolState, p.serveState},
 	} {
@@ -232,12 +234,23 @@ func (p *Peer) Close() error {
 
 // linger serves the others until the run is over for all.
 func (p *Peer) linger() {
+	const look = time.Second // between two looks for members that have died at work
 	grace := time.NewTimer(p.config.Work.Grace)
 	defer grace.Stop()
-	select {
-	case <-p.flown:
-	case <-grace.C:
-		p.log.Info("leaving although some members are still at work", zap.Duration("grace", p.config.Work.Grace))
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.flown:
+			return
+		case <-ticker.C:
+			if working := p.flock.working(); len(working) > 0 && p.allGone(working) {
+				return
+			}
+		case <-grace.C:
+			p.log.Info("leaving although some members are still at work", zap.Duration("grace", p.config.Work.Grace))
+			return
+		}
 	}
 }
 
@@ -245,15 +258,20 @@ func (p *Peer) linger() {
 func (p *Peer) dismantle() error {
 	timer := time.AfterFunc(p.config.Exchange.Stall, p.breakExchanges)
 	defer timer.Stop()
-	for _, stop := range p.handlers {
-		stop()
+	for len(p.handlers) > 1 {
+		last := len(p.handlers) - 1
+		p.handlers[last]()
+		p.handlers = p.handlers[:last]
 	}
-	p.transfers.Wait()
+	p.transfers.end()
 	p.stop()
 	p.background.Wait()
 	var faults []error
 	if p.membership != nil {
 		faults = append(faults, p.membership.Close())
+	}
+	for _, stop := range p.handlers {
+		stop()
 	}
 	if p.ownsTransport {
 		faults = append(faults, p.transport.Close())

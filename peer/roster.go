@@ -16,11 +16,11 @@ func (l *loop) refresh() {
 	members := l.peer.membership.Members()
 	for _, id := range l.peer.flock.observe(l.withSelf(members), l.record.Peer) {
 		l.log.Warn("a member is gone without leaving; its neighbours go on with the others", zap.String("peer", string(id)))
-		l.events = append(l.events, notice{event: averaging.Event{Kind: averaging.PeerLost, Peer: topology.PeerID(id)}})
+		l.peer.transfers.spawn(func() { l.peer.confirm(id) })
 	}
 	l.adopt(members)
 	l.progress()
-	if l.settled && !l.flown && l.peer.flock.over() {
+	if l.settled && !l.flown && len(l.peer.flock.working()) == 0 {
 		l.flown = true
 		close(l.peer.flown)
 	}
@@ -105,7 +105,7 @@ func (l *loop) progress() {
 	if paced, ok := l.machine.(interface{ Every() int }); ok {
 		p.counters.every.Store(int64(paced.Every()))
 	}
-	if p.finished() && p.conclude() {
+	if p.arrival.open() && p.finished() && p.conclude() {
 		l.events = append(l.events, notice{event: averaging.Event{Kind: averaging.RunOver}})
 	}
 	l.publish()
@@ -132,6 +132,7 @@ func (l *loop) publish() {
 	}
 	if err := l.announce(); err != nil {
 		l.log.Debug("announcing this peer's progress; the next announcement replaces it", zap.Error(err))
+		l.record = was // so that the next has something new to say
 	}
 }
 

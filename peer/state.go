@@ -14,54 +14,53 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Bounds of copying a model.
+// Bounds of copying a model. There is none on the whole time of a copy: on a slow
+// link that is long, and each frame has its own.
 const (
 	// copyRetry is the wait between two rounds of asking donors.
 	copyRetry = 500 * time.Millisecond
-	// copyRounds bounds the rounds; after them the peer trains from its initial
-	// values, which is better than never.
+	// copyRounds bounds the rounds.
 	copyRounds = 20
 )
 
 // copyModel fetches the parameters of one neighbour: of the donor if it can be,
-// else of another member.
-func (p *Peer) copyModel(donor seam.PeerID) {
+// else of another member. A peer that finds none stays out: its initial values
+// would set the others back.
+func (p *Peer) copyModel(donor seam.PeerID) (err error) {
 	for range copyRounds {
-		err := p.fetch(donor)
-		if err == nil {
-			return
+		if err = p.fetch(donor); err == nil {
+			return nil
 		}
 		for _, member := range p.membership.Members() {
-			if err == nil || p.running.Err() != nil {
-				return
+			if member.Peer == donor || member.Peer == p.Self() || member.Steps == 0 {
+				continue
 			}
-			if member.Peer != donor && member.Peer != p.Self() && member.Steps > 0 {
-				err = p.fetch(member.Peer)
+			if err = p.fetch(member.Peer); err == nil {
+				return nil
 			}
-		}
-		if err == nil {
-			return
 		}
 		p.log.Warn("could not copy a neighbour's model; trying again", zap.Error(err))
 		select {
 		case <-time.After(copyRetry):
 		case <-p.running.Done():
-			return
+			return ErrClosed
+		case <-p.closing:
+			return ErrClosed
 		}
 	}
-	p.log.Error("no neighbour's model could be copied: training from the initial values", zap.Int("rounds", copyRounds))
+	return fmt.Errorf("no neighbour's model could be copied in %d rounds; join again later, or by another address: %w", copyRounds, err)
 }
 
 // fetch copies a donor's shared parameters into the replica. Nothing is changed
 // unless all has arrived and its hash is right.
 func (p *Peer) fetch(donor seam.PeerID) error {
-	ctx, cancel := context.WithTimeout(p.running, p.config.Exchange.Deadline)
-	defer cancel()
-	stream, err := p.transport.Open(ctx, donor, seam.ProtocolState, p.config.Run)
+	open, cancel := context.WithTimeout(p.exchanges, p.config.Exchange.Stall)
+	stream, err := p.transport.Open(open, donor, seam.ProtocolState, p.config.Run)
+	cancel()
 	if err != nil {
 		return fmt.Errorf("copying the model of %s: %w", donor, err)
 	}
-	stopWatch := context.AfterFunc(ctx, stream.Reset)
+	stopWatch := context.AfterFunc(p.exchanges, stream.Reset)
 	defer stopWatch()
 	t := p.talk(stream)
 	defer p.end(t)
@@ -92,10 +91,11 @@ func (p *Peer) receiveState(t *talk) (wire.Manifest, tensor.Vector, error) {
 	if manifest.Values != uint64(p.replica.SharedLen()) {
 		return manifest, nil, fmt.Errorf("%d values offered where %d are shared: %w", manifest.Values, p.replica.SharedLen(), wire.ErrMessage)
 	}
+	t.bulk(p.replica)
 	values := make(tensor.Vector, p.replica.SharedLen())
 	hash := sha256.New()
 	for at, index := 0, uint32(0); at < len(values); index++ {
-		header, payload, err := t.reader.Next()
+		header, payload, err := t.next()
 		if err != nil {
 			return manifest, nil, fmt.Errorf("waiting for slice %d: %w", index, err)
 		}
@@ -136,8 +136,9 @@ func (p *Peer) serveState(stream seam.Stream) {
 		t.refuse(0, reason, detail)
 		return
 	}
-	defer p.donating.Store(false)
-	if err := p.sendState(t); err != nil {
+	err := p.sendState(t)
+	p.donating.Store(false)
+	if err != nil {
 		stream.Reset()
 		p.log.Info("a newcomer's copy broke off", zap.String("peer", string(stream.Remote())), zap.Error(err))
 		return

@@ -16,7 +16,7 @@ import (
 type Result struct {
 	// Loss is the mean loss over the samples, for Stats.
 	Loss float64
-	// Samples is how many samples the gradient is the mean of, for Stats.
+	// Samples is how many samples the gradient is the mean of.
 	Samples int
 }
 
@@ -47,8 +47,8 @@ func (t *trainer) prepare(n int) {
 //
 // It returns ErrRunOver when the flock has done its work, ErrClosed after Close,
 // a *RefusedError if the members asked to join will not have this peer,
-// ErrNotFinite if the gradient or the step is not finite (nothing is applied; the
-// caller may go on), or the error of gradient or ctx, wrapped (nothing is applied).
+// ErrNotFinite if the gradient or the step is not finite, or the gradient's norm is
+// beyond 1e18 (nothing is applied; the caller may go on), or the error of gradient or ctx, wrapped (nothing is applied).
 // Calls from two goroutines at once are an error.
 func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
 	t := &p.trainer
@@ -68,18 +68,25 @@ func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (R
 	if err != nil {
 		return fmt.Errorf("step %d: computing the gradient: %w", p.counters.steps.Load()+1, err)
 	}
-	if !tensor.Finite(t.grad) || math.IsNaN(result.Loss) {
+	if !(tensor.SumSquares(t.grad) <= maxSquaredNorm) || math.IsNaN(result.Loss) { // false for NaN
 		return fmt.Errorf("step %d: the gradient or the loss: %w: lower the learning rate, or check the data; the step was not applied", p.counters.steps.Load()+1, ErrNotFinite)
 	}
 	rate := p.config.Schedule.RateAt(p.progress())
 	p.config.Optimizer.Delta(t.grad, t.x, rate)
 	if err := p.commit(t.grad); err != nil {
+		if resettable, ok := p.config.Optimizer.(interface{ Reset() }); ok {
+			resettable.Reset() // its state holds what made the step not finite
+		}
 		return err
 	}
 	p.counters.learned(result, rate)
 	p.held(t.ended)
 	return nil
 }
+
+// maxSquaredNorm bounds the squared norm of a gradient: beyond, the squares that an
+// optimizer keeps would be infinite as float32.
+const maxSquaredNorm = 1e36
 
 var errTwoTrainers = errors.New("Step or Apply was called while another call runs: a peer has one trainer")
 

@@ -15,10 +15,10 @@ import (
 type talk struct {
 	stream         seam.Stream
 	stall          time.Duration
-	reader         *wire.Reader
-	frame          []byte // scratch for what is sent
+	reader         *wire.Reader // the one of the two below that is in use
+	short, long    *wire.Reader // for requests and answers; for slices
+	frame          []byte       // scratch for what is sent
 	sent, received uint64
-	waited         time.Duration // spent in calls of the stream
 
 	initiator *replica.Initiator
 	responder *replica.Responder
@@ -33,19 +33,31 @@ type talks struct{ idle chan *talk }
 
 func newTalks() talks { return talks{idle: make(chan *talk, maxIdleTalks)} }
 
-// on starts a talk on a stream.
+// talk starts a talk on a stream.
 func (p *Peer) talk(stream seam.Stream) *talk {
 	var t *talk
 	select {
 	case t = <-p.talks.idle:
 	default:
-		t = &talk{initiator: replica.NewInitiator(p.replica), responder: replica.NewResponder(p.replica)}
-		t.reader = wire.NewReader(t, wire.MaxPayload)
+		t = &talk{}
+		t.short = wire.NewReader(t, wire.MaxHandshake)
 	}
 	t.stream, t.stall = stream, p.config.Exchange.Stall
-	t.sent, t.received, t.waited = 0, 0, 0
-	t.reader.Reset(t)
+	t.sent, t.received = 0, 0
+	t.short.Reset(t)
+	t.reader = t.short
 	return t
+}
+
+// bulk makes a talk ready for slices. Until a partner has been accepted, it is not
+// worth their memory.
+func (t *talk) bulk(r *replica.Replica) {
+	if t.long == nil {
+		t.long = wire.NewReader(t, wire.MaxPayload)
+		t.initiator, t.responder = replica.NewInitiator(r), replica.NewResponder(r)
+	}
+	t.long.Reset(t)
+	t.reader = t.long
 }
 
 // end gives a talk back; its stream is closed or reset by then.
@@ -59,14 +71,19 @@ func (p *Peer) end(t *talk) {
 	}
 }
 
-// Read implements io.Reader for the frame reader: it bounds and counts.
+// Read implements io.Reader for the frame readers: it counts.
 func (t *talk) Read(b []byte) (int, error) {
-	if err := t.stream.SetReadDeadline(time.Now().Add(t.stall)); err != nil {
-		return 0, err
-	}
 	n, err := t.stream.Read(b)
 	t.received += uint64(n)
 	return n, err
+}
+
+// next reads a frame, which must have come as a whole within the stall bound.
+func (t *talk) next() (wire.Header, []byte, error) {
+	if err := t.stream.SetReadDeadline(time.Now().Add(t.stall)); err != nil {
+		return wire.Header{}, nil, err
+	}
+	return t.reader.Next()
 }
 
 // write sends a whole frame.
@@ -95,7 +112,7 @@ func (t *talk) say(exchange uint64, m wire.Message) error {
 // hear reads a message of the type that m has, or the refusal that came in its
 // stead, as an error of type *refusal.
 func (t *talk) hear(m decoder) (wire.Header, error) {
-	header, payload, err := t.reader.Next()
+	header, payload, err := t.next()
 	if err != nil {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
@@ -153,7 +170,7 @@ const maxUnread = replica.MaxWindow * wire.MaxPayload
 // waits for the partner to close, so that the last frame is not cut off. What the
 // partner has still sent is not read as frames: it may be what made us end.
 func (t *talk) finish() {
-	if t.stream.CloseWrite() != nil {
+	if t.stream.CloseWrite() != nil || t.stream.SetReadDeadline(time.Now().Add(t.stall)) != nil {
 		t.stream.Reset()
 		return
 	}

@@ -241,7 +241,7 @@ func TestExchangeMeets(t *testing.T) {
 		}
 	}
 	want := math.Sqrt(squared)
-	if math.Abs(x.active.Distance()-want) > 1e-5 || x.active.Distance() != x.passive.Distance() {
+	if math.Abs(x.active.Distance()-want) > 1e-5 || math.Abs(x.active.Distance()-x.passive.Distance()) > 1e-5 {
 		t.Errorf("distances %g and %g, want %g", x.active.Distance(), x.passive.Distance(), want)
 	}
 }

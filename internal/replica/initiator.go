@@ -80,7 +80,7 @@ func (a *Initiator) Diff(header wire.Header, payload []byte) error {
 		return fmt.Errorf("difference of slice %d of exchange %d where slice %d of %d was due: %w", header.Slice, header.Exchange, index, a.exchange, ErrOrder)
 	}
 	s := &a.replica.slices[a.replica.shared[index]]
-	info, code, err := wire.SplitDiff(payload)
+	_, code, err := wire.SplitDiff(payload)
 	if err != nil {
 		return fmt.Errorf("difference of slice %d: %w", index, err)
 	}
@@ -89,7 +89,7 @@ func (a *Initiator) Diff(header wire.Header, payload []byte) error {
 		return fmt.Errorf("difference of slice %d: %w", index, err)
 	}
 	a.replica.subSlice(s, diff)
-	a.squared += info.SquaredDistance
+	a.squared += tensor.SumSquares(diff) / (Weight * Weight) // not the partner's word for it
 	a.applied.Add(1)
 	return nil
 }

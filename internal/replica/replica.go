@@ -122,12 +122,22 @@ func (r *Replica) SharedLen() int {
 // meant for a gradient: slices may be of different moments, before and after a
 // commit.
 func (r *Replica) Snapshot(dst tensor.Vector) {
+	r.mustFit(dst)
 	r.copyFrozen(dst)
 	for i := range r.slices {
 		s := &r.slices[i]
 		s.Lock()
 		copy(dst[s.offset:s.offset+s.length], r.values[s.offset:])
 		s.Unlock()
+	}
+}
+
+// mustFit panics, before anything is locked, if a caller's vector has not as many
+// values as the parameters: like an index out of range, that is a mistake of the
+// program.
+func (r *Replica) mustFit(v tensor.Vector) {
+	if len(v) != len(r.values) {
+		panic(fmt.Sprintf("replica: a vector of %d values for %d parameters", len(v), len(r.values)))
 	}
 }
 
@@ -142,6 +152,7 @@ func (r *Replica) copyFrozen(dst tensor.Vector) {
 
 // Add adds a step to the parameters. Frozen ranges stay as they are.
 func (r *Replica) Add(delta tensor.Vector) {
+	r.mustFit(delta)
 	r.steps.Lock()
 	defer r.steps.Unlock()
 	for i := range r.slices {
@@ -190,6 +201,7 @@ func (r *Replica) preserve(s *slice) {
 // save what they are about to change. Slices of an exchange under way may be of
 // either side of it, each whole.
 func (r *Replica) Consistent(dst tensor.Vector) {
+	r.mustFit(dst)
 	r.copies.Lock()
 	defer r.copies.Unlock()
 	r.copyFrozen(dst)

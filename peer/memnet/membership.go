@@ -242,8 +242,9 @@ func (m *Membership) check(record seam.Record) error {
 			return fmt.Errorf("an address of %d bytes, at most %d are allowed", len(address), seam.MaxAddressSize)
 		}
 	}
-	if highest := m.registry.highest[record.Peer]; record.Incarnation < highest {
-		return fmt.Errorf("incarnation %d is over, the run has seen %d: announce a higher one", record.Incarnation, highest)
+	highest, known := m.registry.highest[record.Peer]
+	if record.Incarnation < highest || known && !m.announced && record.Incarnation == highest {
+		return &seam.OldIncarnationError{Announced: record.Incarnation, Highest: highest}
 	}
 	return nil
 }

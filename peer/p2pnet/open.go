@@ -19,7 +19,7 @@ const openHandshakes = 2
 
 // Open opens a stream as seam.Dialer says, without waiting for the other end: it
 // costs no round trip if there is a connection, and refusals surface at the
-// first Read or at a later Write.
+// first Read; a later Write fails without saying why.
 func (t *Transport) Open(ctx context.Context, to seam.PeerID, speak seam.Protocol, run string) (seam.Stream, error) {
 	s, err := t.open(ctx, to, speak, run)
 	if err != nil {

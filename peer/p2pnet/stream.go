@@ -52,7 +52,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 	if s.answer != nil {
 		if err := s.answer.read(s.raw); err != nil {
-			return 0, s.explain("reading from", err)
+			return 0, s.explain("reading from", unspoken(err))
 		}
 		s.answer = nil
 	}
@@ -110,12 +110,21 @@ func refused(err error) error {
 	switch reset.ErrorCode {
 	case codeUnknownRun:
 		return seam.ErrUnknownRun
-	case network.StreamProtocolNegotiationFailed:
-		return seam.ErrUnknownProtocol
 	case codeTooManyStreams, network.StreamResourceLimitExceeded, network.StreamRateLimited:
 		return ErrTooManyStreams
 	}
 	return nil
+}
+
+// unspoken is what an error of the negotiation stands for: there, libp2p resets a
+// stream whose protocol it does not know. Later the same code is anybody's who
+// closes in a hurry.
+func unspoken(err error) error {
+	reset, ok := errors.AsType[*network.StreamError](err)
+	if ok && reset.Remote && reset.ErrorCode == network.StreamProtocolNegotiationFailed {
+		return fmt.Errorf("%w: %w", seam.ErrUnknownProtocol, err)
+	}
+	return err
 }
 
 func isTimeout(err error) bool {

@@ -9,7 +9,7 @@ import (
 
 // The timing, after memberlist's own for a LAN, which also holds where round
 // trips stay below half a second. With eight members a new record reaches
-// everybody within half a second and a crash is known to all after five to six.
+// everybody within half a second and a crash is known to all after four to six.
 const (
 	probeInterval  = time.Second
 	probeTimeout   = 500 * time.Millisecond
@@ -22,6 +22,12 @@ const (
 	pushPullInterval = 15 * time.Second
 	// syncTimeout bounds each step of a push/pull.
 	syncTimeout = 5 * time.Second
+	// suspicion and maxSuspicion: a member that answers no probe has three seconds
+	// to speak up, six if nobody else finds it silent. memberlist's four and
+	// twenty-four are for larger flocks: where half of four members die at once,
+	// nobody is left to confirm it.
+	suspicion    = 3
+	maxSuspicion = 2
 	// maxPatience is how many times longer than probeInterval a probe may take on
 	// a machine that finds itself too slow to keep up.
 	maxPatience = 3
@@ -46,6 +52,7 @@ func settings(m *Membership) *memberlist.Config {
 
 	c.ProbeInterval, c.ProbeTimeout = probeInterval, probeTimeout
 	c.AwarenessMaxMultiplier = maxPatience
+	c.SuspicionMult, c.SuspicionMaxTimeoutMult = suspicion, maxSuspicion
 	// Packets and conversations share a connection, so probing by a conversation
 	// as well would tell nothing new.
 	c.DisableTcpPings = true
