@@ -160,8 +160,12 @@ func (t *Transport) remember(to address, seen []sighting) {
 	for _, s := range seen {
 		if id := seam.PeerID(s.id.String()); !slices.Contains(ids, id) {
 			ids = append(ids, id)
+			file := zap.Skip()
+			if t.known.path != "" {
+				file = zap.String("file", t.known.path)
+			}
 			t.log.Info("learned the identity behind an address, and trust it from now on",
-				zap.String("address", to.key()), zap.String("peer", string(id)), zap.String("file", t.known.path))
+				zap.String("address", to.key()), zap.String("peer", string(id)), file)
 		}
 	}
 	if err := t.known.remember(to.key(), ids); err != nil {
