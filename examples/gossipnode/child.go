@@ -52,10 +52,14 @@ func childEnvironment(environment []string, peers, cores int) []string {
 // process is a peer that processes started.
 type process struct {
 	command *exec.Cmd
-	// life is the child's standard input: it leaves when that is closed, by this
-	// process or by its death.
-	life io.Closer
+	// life is the child's standard input: it begins to train at the first line, and
+	// leaves when that is closed, by this process or by its death.
+	life io.WriteCloser
 }
+
+// begin cannot block: a pipe takes more than the one byte. A child that has gone
+// will say so by its end.
+func (p process) begin() { _, _ = io.WriteString(p.life, "\n") }
 
 func (p process) leave() { _ = p.life.Close() }
 func (p process) kill()  { _ = p.command.Process.Kill() }

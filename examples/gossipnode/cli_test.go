@@ -16,7 +16,19 @@ func TestWrongUse(t *testing.T) {
 		{"lokal", "did you mean local?"},
 		{"run --bogus", "unknown flag: --bogus"},
 		{"run word", `run takes flags only, not "word"`},
-		{"run --steps many", `invalid argument "many"`},
+		{"run --steps many", `--steps "many": want a whole number that is not negative`},
+		{"run --steps -5", `--steps "-5": want a whole number that is not negative`},
+		{"run --steps 99999999999999999999", "too large a number"},
+		{"local --peers abc", `--peers "abc": want a whole number`},
+		{"run --min-peers-wait 5", `--min-peers-wait "5": want a time`},
+		{"run --peers 4", "unknown flag: --peers: it belongs to gossipnode local"},
+		{"run --bacth 4", `did you mean "--batch"?`},
+		{"help frob", `unknown command "frob": want one of`},
+		{"help run frob", `not "frob"`},
+		{"run --metrics foo", `--metrics "foo": want host:port`},
+		{"run --join /ip4/1.2.3.4", `--join "/ip4/1.2.3.4": want host:port`},
+		{"run --join /ip4/127.0.0.1/tcp/9/p2p/xyz", "/tcp/4001/p2p/12D3KooW"},
+		{"run --listen /ip4/127.0.0.1", "or a multiaddr, as in /ip4/0.0.0.0/tcp/4001"},
 		{"run --dataset bogus", `--dataset "bogus": want glyphs, mnist or fashion-mnist`},
 		{"run --model bogus", `--model "bogus": want mlp or softmax`},
 		{"run --codec bogus", `--codec "bogus": want raw or bf16`},
@@ -77,6 +89,7 @@ func TestFaults(t *testing.T) {
 	text := writeFile(t, "text", "no key, no model")
 	for _, c := range []struct{ line, want string }{
 		{"--dataset mnist --data " + missing, "not found"},
+		{"--dataset mnist --data " + text, "is a file: give the folder"},
 		{"--dataset mnist --data " + truncated, "truncated"},
 		{"--dataset mnist --data " + other, "not the IDX file"},
 		{"--key " + missing, "gossipnode keygen --out " + missing},
@@ -99,6 +112,35 @@ func TestFaults(t *testing.T) {
 				t.Error("the checkpoint folder has been made although there is nothing to train")
 			}
 		})
+	}
+}
+
+// TestCheckpointFile shows that a file in place of the checkpoint's folder is
+// named before anything begins, with what to do.
+func TestCheckpointFile(t *testing.T) {
+	file := writeFile(t, "model.safetensors", "")
+	for _, command := range []string{"run", "local"} {
+		if code, out, err := try(command, "--checkpoint", file); code != exitFailed || out != "" || !strings.Contains(err, "--checkpoint "+file+" is a file: give a folder") {
+			t.Errorf("%s: exit code %d, standard error:\n%s", command, code, err)
+		}
+	}
+}
+
+// TestMultiaddr shows which multiaddrs are well-formed.
+func TestMultiaddr(t *testing.T) {
+	const id = "/p2p/12D3KooWGRUVh3XwaZuvSNhg4vd3a1T9aYXTBnKNgUY4gKLqVNn5"
+	for _, good := range []string{"/ip4/1.2.3.4/tcp/9", "/ip4/1.2.3.4/tcp/9" + id, "/ip6/::1/tcp/0" + id, "/dns/a.example/tcp/65535", "/dns4/a/tcp/1" + id, "/dns6/a/tcp/1"} {
+		if !isMultiaddr(good) {
+			t.Errorf("%s refused", good)
+		}
+	}
+	for _, bad := range []string{
+		"", "/", "/ip4/1.2.3.4", "/ip4/1.2.3/tcp/9", "/ip4/::1/tcp/9", "/ip6/1.2.3.4/tcp/9", "/ip4/1.2.3.4/udp/9", "/ip4/1.2.3.4/tcp/65536",
+		"/ip4/1.2.3.4/tcp/9/", "/ip4/1.2.3.4/tcp/9/p2p/", "/ip4/1.2.3.4/tcp/9/p2p/xyz", "/dns//tcp/9", "/tcp/9/ip4/1.2.3.4", "x/ip4/1.2.3.4/tcp/9", id,
+	} {
+		if isMultiaddr(bad) {
+			t.Errorf("%s let through", bad)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 )
@@ -21,22 +22,12 @@ const (
 	configFlag    = "config"
 )
 
-// source says where a setting comes from. A higher one hides a lower one.
-type source uint8
-
-const (
-	fromDefault source = iota
-	fromFile
-	fromEnvironment
-	fromFlag
-)
-
 // resolve fills in the flags that the command line left out, from the
 // environment and the configuration file, and returns where each comes from.
-// Faults are usageErrors.
-func resolve(flags *pflag.FlagSet, environment func(string) (string, bool)) (map[string]source, error) {
-	sources := make(map[string]source)
-	flags.Visit(func(f *pflag.Flag) { sources[f.Name] = fromFlag })
+// Faults are usageErrors. Elsewhere maps the keys of other commands to those.
+func resolve(flags *pflag.FlagSet, elsewhere map[string]string, environment func(string) (string, bool)) (origins, error) {
+	sources := make(origins)
+	flags.Visit(func(f *pflag.Flag) { sources[f.Name] = origin{source: fromFlag} })
 	if err := fromVariables(flags, environment, sources); err != nil {
 		return nil, err
 	}
@@ -48,7 +39,7 @@ func resolve(flags *pflag.FlagSet, environment func(string) (string, bool)) (map
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if err := fromEntries(flags, path, entries, sources); err != nil {
+	if err := fromEntries(flags, elsewhere, path, entries, sources); err != nil {
 		return nil, err
 	}
 	return sources, nil
@@ -56,8 +47,8 @@ func resolve(flags *pflag.FlagSet, environment func(string) (string, bool)) (map
 
 // load resolves the flags of a command that takes settings. What they add up to
 // is yet to be checked with validate.
-func (s *settings) load(flags *pflag.FlagSet) (map[string]source, error) {
-	sources, err := resolve(flags, os.LookupEnv)
+func (s *settings) load(cmd *cobra.Command) (origins, error) {
+	sources, err := resolve(cmd.Flags(), elsewhere(cmd), os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
@@ -67,16 +58,16 @@ func (s *settings) load(flags *pflag.FlagSet) (map[string]source, error) {
 // settle lets --steps and --epochs, of which only one can hold, hide each other
 // as a flag hides a line of the file, and refuses zeros that somebody wrote: for
 // these flags zero stands for a default.
-func (s *settings) settle(sources map[string]source) error {
-	switch steps, epochs := sources["steps"], sources["epochs"]; {
+func (s *settings) settle(sources origins) error {
+	switch steps, epochs := sources.source("steps"), sources.source("epochs"); {
 	case steps > epochs:
-		s.Epochs, sources["epochs"] = 0, fromDefault
+		s.Epochs, sources["epochs"] = 0, origin{}
 	case epochs > steps:
-		s.Steps, sources["steps"] = 0, fromDefault
+		s.Steps, sources["steps"] = 0, origin{}
 	}
 	for name, zero := range map[string]bool{"steps": s.Steps == 0, "epochs": s.Epochs == 0, "lr": s.LR == 0} {
-		if zero && sources[name] != fromDefault {
-			return usagef("--%s 0: want a positive number", name)
+		if zero && sources.source(name) != fromDefault {
+			return sources.usage(faultf(name, "0: want a positive number"))
 		}
 	}
 	return nil
@@ -88,10 +79,10 @@ func variableName(flag string) string {
 }
 
 // fromVariables sets flags from the environment; lists are separated by commas.
-func fromVariables(flags *pflag.FlagSet, environment func(string) (string, bool), sources map[string]source) error {
+func fromVariables(flags *pflag.FlagSet, environment func(string) (string, bool), sources origins) error {
 	var faults []error
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || sources[f.Name] != fromDefault {
+		if f.Hidden || sources.source(f.Name) != fromDefault {
 			return
 		}
 		name := variableName(f.Name)
@@ -103,51 +94,46 @@ func fromVariables(flags *pflag.FlagSet, environment func(string) (string, bool)
 		if _, several := f.Value.(pflag.SliceValue); several {
 			values = strings.Split(text, ",")
 		}
-		if err := assign(flags, f.Name, values); err != nil {
-			faults = append(faults, fmt.Errorf("environment variable %s: %w", name, err))
+		sources[f.Name] = origin{fromEnvironment, "environment variable " + name}
+		if err := assign(flags, f, values); err != nil {
+			faults = append(faults, err)
 		}
-		sources[f.Name] = fromEnvironment
 	})
-	if len(faults) > 0 {
-		return usageError{errors.Join(faults...)}
-	}
-	return nil
+	return sources.usage(faults...)
 }
 
 // fromEntries sets flags from the entries of a configuration file.
-func fromEntries(flags *pflag.FlagSet, path string, entries []entry, sources map[string]source) error {
+func fromEntries(flags *pflag.FlagSet, elsewhere map[string]string, path string, entries []entry, sources origins) error {
 	var faults []error
 	seen := make(map[string]bool)
 	for _, e := range entries {
 		f := flags.Lookup(e.key)
 		var err error
+		where := fmt.Sprintf("%s:%d: ", path, e.line)
 		switch {
 		case f == nil || f.Hidden || e.key == configFlag || e.key == "help":
-			err = fmt.Errorf("unknown key %q: did you mean %q?", e.key, nearest(e.key, keysOf(flags)))
+			err = fmt.Errorf("%sunknown key %q%s", where, e.key, hint(e.key, "", flags, elsewhere))
 		case seen[e.key]:
-			err = fmt.Errorf("key %q is there twice", e.key)
+			err = fmt.Errorf("%skey %q is there twice", where, e.key)
 		case e.list && !isList(f):
-			err = fmt.Errorf("key %q takes one value, not a list", e.key)
-		case sources[e.key] == fromDefault:
-			err = assign(flags, e.key, e.values)
-			sources[e.key] = fromFile
+			err = fmt.Errorf("%skey %q takes one value, not a list", where, e.key)
+		case sources.source(e.key) == fromDefault:
+			sources[e.key] = origin{fromFile, where + e.key}
+			err = assign(flags, f, e.values)
 		}
 		seen[e.key] = true
 		if err != nil {
-			faults = append(faults, fmt.Errorf("%s:%d: %w", path, e.line, err))
+			faults = append(faults, err)
 		}
 	}
-	if len(faults) > 0 {
-		return usageError{errors.Join(faults...)}
-	}
-	return nil
+	return sources.usage(faults...)
 }
 
 // assign sets a flag. Setting a list for the first time replaces its default.
-func assign(flags *pflag.FlagSet, name string, values []string) error {
+func assign(flags *pflag.FlagSet, f *pflag.Flag, values []string) error {
 	for _, value := range values {
-		if err := flags.Set(name, value); err != nil {
-			return err
+		if err := flags.Set(f.Name, value); err != nil {
+			return faultf(f.Name, "%s", badValue(f, value, err))
 		}
 	}
 	return nil
@@ -247,11 +233,15 @@ func scalars(node *yaml.Node) ([]string, error) {
 	return nil, errors.New("want a plain value or a list of them")
 }
 
-// nearest is the candidate that takes the fewest edits to become word.
-func nearest(word string, candidates []string) string {
-	const looked = 64 // no key is longer
-	word = word[:min(len(word), looked)]
-	return slices.MinFunc(candidates, func(a, b string) int { return editDistance(word, a) - editDistance(word, b) })
+// nearest is the candidate that takes the fewest edits to become word, if those
+// are few: at most three, and of short words less than half.
+func nearest(word string, candidates []string) (alike string, ok bool) {
+	const looked, most = 64, 3 // no key is longer
+	if len(word) > looked || len(candidates) == 0 {
+		return "", false
+	}
+	alike = slices.MinFunc(candidates, func(a, b string) int { return editDistance(word, a) - editDistance(word, b) })
+	return alike, editDistance(word, alike) <= min(most, (min(len(word), len(alike))-1)/2)
 }
 
 // editDistance counts the insertions, deletions and replacements of bytes that

@@ -22,7 +22,7 @@ func parse(t *testing.T, file string, environment map[string]string, args ...str
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	sources, err := resolve(flags, func(name string) (string, bool) { text, ok := environment[name]; return text, ok })
+	sources, err := resolve(flags, map[string]string{"peers": "local"}, func(name string) (string, bool) { text, ok := environment[name]; return text, ok })
 	if err != nil {
 		return s, err
 	}
@@ -59,7 +59,7 @@ func TestStepsHideEpochs(t *testing.T) {
 	}
 	s, err = parse(t, "steps: 7\nepochs: 3\n", nil)
 	if err == nil {
-		err = s.validate()
+		err = s.validate(nil)
 	}
 	if err == nil || exitCode(err) != exitUsage {
 		t.Errorf("both in the file: error %v", err)
@@ -71,11 +71,13 @@ func TestBadConfig(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"model: mlp\nbacth: 5\n", `:2: unknown key "bacth": did you mean "batch"?`},
 		{"min_peers: 5\n", `did you mean "min-peers"?`},
+		{"peers: 5\n", `:1: unknown key "peers": it belongs to gossipnode local`},
 		{"config: other\n", `unknown key "config"`},
 		{"report: true\n", `unknown key "report"`},
 		{"batch: 5\nbatch: 6\n", `key "batch" is there twice`},
 		{"batch: [5, 6]\n", `key "batch" takes one value, not a list`},
-		{"batch: five\n", `:1: invalid argument "five"`},
+		{"batch: five\n", `config.yaml:1: batch "five": want a whole number`},
+		{"lr: 0\n", "config.yaml:1: lr 0: want a positive number"},
 		{"batch: {a: 1}\n", `key "batch": want a plain value`},
 		{"batch:\n", `key "batch": want a plain value`},
 		{"- batch\n", "want a mapping"},
@@ -87,8 +89,30 @@ func TestBadConfig(t *testing.T) {
 			t.Errorf("%q: error %v, want a usage error with %q", c.file, err, c.want)
 		}
 	}
-	if _, err := parse(t, "", map[string]string{"GOSSIPNODE_BATCH": "five"}); err == nil || !strings.Contains(err.Error(), "GOSSIPNODE_BATCH") {
+	if _, err := parse(t, "", map[string]string{"GOSSIPNODE_BATCH": "five"}); err == nil || !strings.Contains(err.Error(), `variable GOSSIPNODE_BATCH "five": want a whole number`) {
 		t.Errorf("a bad variable: error %v", err)
+	}
+}
+
+// TestFaultNamesSource shows that a value which cannot be is laid to where it
+// comes from.
+func TestFaultNamesSource(t *testing.T) {
+	t.Setenv("GOSSIPNODE_CODEC", "bogus")
+	code, _, text := try("run", "--every", "0", "--config", writeFile(t, "config.yaml", "seed: 1\nbatch: -3\n"))
+	for _, want := range []string{"config.yaml:2: batch -3: want", `environment variable GOSSIPNODE_CODEC "bogus": want`, `--every "0": want`} {
+		if code != exitUsage || !strings.Contains(text, want) {
+			t.Errorf("exit code %d, no %q in\n%s", code, want, text)
+		}
+	}
+}
+
+// TestNearest shows that only what is alike is suggested.
+func TestNearest(t *testing.T) {
+	keys := []string{"lr", "batch", "min-peers", "min-peers-wait"}
+	for word, want := range map[string]string{"bacth": "batch", "min_peers": "min-peers", "minpeer": "min-peers", "learning-rate": "", "x": "", "": "", "lrr": ""} {
+		if got, ok := nearest(word, keys); ok != (want != "") || ok && got != want {
+			t.Errorf("%q: %q (%v), want %q", word, got, ok, want)
+		}
 	}
 }
 

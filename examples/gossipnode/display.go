@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/term"
@@ -24,14 +25,14 @@ type display interface {
 // newDisplay makes a live table on a terminal, and plain lines elsewhere.
 func newDisplay(out io.Writer, title string) display {
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
-		width := func() int {
-			columns, _, err := term.GetSize(int(file.Fd()))
-			if err != nil {
-				return defaultWidth
+		size := func() (width, height int) {
+			width, height, err := term.GetSize(int(file.Fd()))
+			if err != nil || width < 1 || height < 1 {
+				return defaultWidth, defaultRows
 			}
-			return columns
+			return width, height
 		}
-		return &liveTable{out: out, title: title, width: width, color: os.Getenv("NO_COLOR") == ""}
+		return &liveTable{out: out, title: title, size: size, color: os.Getenv("NO_COLOR") == ""}
 	}
 	fmt.Fprintln(out, title)
 	return &plainLines{out: out, every: printEvery}
@@ -44,56 +45,77 @@ type plainLines struct {
 	every    time.Duration
 	last     time.Time
 	training int
+	over     bool // the work was done at the last line
 }
 
 func (d *plainLines) update(peers []*peerState) {
-	_, training := overview(peers)
-	if now := time.Now(); training != d.training || now.Sub(d.last) >= d.every {
-		d.last, d.training = now, training
-		fmt.Fprintln(d.out, outlook(peers))
+	whole, training := overview(peers)
+	text, over := outlook(peers), whole.Progress >= 1
+	if text == "" || over && d.over {
+		return
+	}
+	if now := time.Now(); over || training != d.training || now.Sub(d.last) >= d.every {
+		d.last, d.training, d.over = now, training, over
+		fmt.Fprintln(d.out, text)
 	}
 }
 
 func (d *plainLines) line(text string) { fmt.Fprintln(d.out, text) }
 func (d *plainLines) close()           {}
 
-// outlook tells in a line how the peers as a whole get on.
+// outlook tells in a line how the peers as a whole get on; nothing if they have
+// all ended without having trained.
 func outlook(peers []*peerState) string {
 	whole, training := overview(peers)
 	if training == 0 {
-		ready := 0
+		ready, under := 0, false
 		for _, p := range peers {
-			if p.phase >= phaseJoining && p.phase <= phaseDone {
+			under = under || p.phase < phaseDone
+			if p.phase >= phaseReady && p.phase <= phaseDone {
 				ready++
 			}
 		}
-		return fmt.Sprintf("%d of %d peers are ready", ready, len(peers))
+		if !under {
+			return ""
+		}
+		return fmt.Sprintf("%d of %s ready", ready, plural(uint64(len(peers)), "peer"))
 	}
 	text := fmt.Sprintf("%3.0f %%  step %d  loss %s  exchanges %d  distance %s  peers %d",
 		100*whole.Progress, whole.Step, figure(whole.Loss), whole.Exchanges, figure(whole.Distance), training)
-	if left, ok := whole.left(); ok && whole.Progress < 1 {
-		text += "  " + duration(left) + " left"
-	}
-	return text
+	return text + whole.outcome(peers)
 }
 
-// overview adds up the peers that train or have: steps and exchanges are sums,
-// loss and distance means, progress that of the peer which has come farthest.
+// outcome tells what is to come: for how long the peers will train, or that some
+// still do.
+func (s status) outcome(peers []*peerState) string {
+	left, ok := s.left()
+	underWay := func(p *peerState) bool { return p.phase < phaseDone }
+	switch {
+	case s.Progress < 1 && ok:
+		return "  " + duration(left) + " left"
+	case s.Progress >= 1 && slices.ContainsFunc(peers, underWay):
+		return "  " + othersAtWork
+	}
+	return ""
+}
+
+// overview adds up the peers that train or have: steps are sums, exchanges those
+// of all that ever trained, loss and distance means, progress that of the peer which has come farthest.
 func overview(peers []*peerState) (whole status, training int) {
 	var loss, distance mean
 	for _, p := range peers {
+		whole.Initiated += p.status.Initiated // by the dead too, with the living
 		if p.status.Elapsed == 0 || p.phase == phaseLost || p.phase == phaseFailed {
 			continue
 		}
 		training++
 		whole.Step += p.status.Step
-		whole.Exchanges += p.status.Exchanges
 		whole.Progress = max(whole.Progress, p.status.Progress)
 		whole.Elapsed = max(whole.Elapsed, p.status.Elapsed)
 		loss.add(p.status.Loss)
 		distance.add(p.status.Distance)
 	}
-	whole.Exchanges = (whole.Exchanges + 1) / 2 // both sides have counted it
+	whole.Exchanges = whole.Initiated
 	whole.Loss, whole.Distance = loss.value(), distance.value()
 	return whole, training
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,9 +17,9 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func somePeers() []*peerState {
 	unknown := number(math.NaN())
 	return []*peerState{
-		{id: "12D3KooWAAAAAAAA", phase: phaseTraining, status: status{Role: "active", Step: 1200, Progress: 0.4, Loss: 0.25, Exchanges: 10, Distance: 0.5, Elapsed: 20 * time.Second}},
+		{id: "12D3KooWAAAAAAAA", phase: phaseTraining, status: status{Role: "active", Step: 1200, Progress: 0.4, Loss: 0.25, Exchanges: 10, Distance: 0.5, Elapsed: 20 * time.Second, counts: counts{Initiated: 6}}},
 		{id: "12D3KooWBBBBBBBB", phase: phaseTraining, status: status{Role: "passive", Step: 1300, Progress: 0.5, Loss: 0.75, Exchanges: 9, Distance: unknown, Elapsed: 21 * time.Second}},
-		{id: "12D3KooWCCCCCCCC", phase: phaseLost, status: status{Step: 90, Progress: 0.1, Loss: 2, Exchanges: 1, Distance: 1, Elapsed: 2 * time.Second}},
+		{id: "12D3KooWCCCCCCCC", phase: phaseLost, status: status{Step: 90, Progress: 0.1, Loss: 2, Exchanges: 1, Distance: 1, Elapsed: 2 * time.Second, counts: counts{Initiated: 4}}},
 		{phase: phaseStarting},
 	}
 }
@@ -27,8 +28,8 @@ func somePeers() []*peerState {
 func TestTable(t *testing.T) {
 	const golden = "testdata/table.txt"
 	var text strings.Builder
-	for _, width := range []int{80, 50} {
-		for _, line := range tableLines("run: 4 peers", somePeers(), width, false) {
+	for _, width := range []int{80, 64, 50, 30} {
+		for _, line := range tableLines("run: 4 peers", somePeers(), width, 24) {
 			if n := len([]rune(line)); n > width {
 				t.Errorf("a line of %d characters on a terminal of %d: %q", n, width, line)
 			}
@@ -54,7 +55,12 @@ func TestTable(t *testing.T) {
 // above it, and that they cannot steer the terminal.
 func TestRedraw(t *testing.T) {
 	var out bytes.Buffer
-	table := &liveTable{out: &out, title: "title", width: func() int { return 80 }}
+	table := &liveTable{out: &out, title: "title", size: func() (int, int) { return 80, 24 }}
+	table.line("a line before there are peers")
+	if text := out.String(); text != "a line before there are peers\n" {
+		t.Errorf("without a table: %q", text)
+	}
+	out.Reset()
 	table.update(somePeers())
 	if text := out.String(); strings.Contains(text, "\x1b") {
 		t.Errorf("the first table has control sequences though color is off: %q", text)
@@ -65,8 +71,44 @@ func TestRedraw(t *testing.T) {
 	if text, want := out.String(), "\x1b[7A\r\x1b[Jpeer 1: [2Jhello\ntitle\n"; height != 7 || !strings.HasPrefix(text, want) {
 		t.Errorf("a line above a table of %d lines: %q, want %q first", height, text, want)
 	}
-	if colored := tableLines("title", somePeers(), 80, true); !strings.Contains(colored[1], bold) {
-		t.Errorf("no color in %q", colored[1])
+	table.color = true
+	out.Reset()
+	table.update(somePeers())
+	if text := out.String(); !strings.Contains(text, bold+"peer") || !strings.Contains(text, green+"###") {
+		t.Errorf("no color in %q", text)
+	}
+}
+
+// TestResized shows that a table is drawn over whole on a terminal that has become
+// narrower and has wrapped it, and that it leaves out what does not fit.
+func TestResized(t *testing.T) {
+	var out bytes.Buffer
+	width, height := 80, 24
+	table := &liveTable{out: &out, title: strings.Repeat("t", 100), size: func() (int, int) { return width, height }}
+	table.update(somePeers())
+	width = 50
+	out.Reset()
+	table.update(somePeers())
+	// The title, the head, two peers that train, one that is lost, and the bar took
+	// two rows each, the peer without figures one.
+	if text := out.String(); !strings.HasPrefix(text, "\x1b[13A\r\x1b[J") {
+		t.Errorf("after narrowing: %q", text[:min(len(text), 20)])
+	}
+	many := make([]*peerState, 100)
+	for i := range many {
+		many[i] = &peerState{}
+	}
+	for _, height := range []int{3, 6, 10, 24, 103, 104} {
+		lines := tableLines("title", many, width, height)
+		if len(lines) >= height {
+			t.Errorf("%d lines on a terminal of %d rows", len(lines), height)
+		}
+		if said := slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "and ") }); said != (height > 4 && height < 104) {
+			t.Errorf("%d rows: %q", height, lines)
+		}
+	}
+	if lines := tableLines("title", many, width, 10); lines[len(lines)-2] != "and 95 more" {
+		t.Errorf("10 rows: %q", lines)
 	}
 }
 
@@ -75,7 +117,7 @@ func TestOutlook(t *testing.T) {
 	if got, want := outlook(somePeers()), " 50 %  step 2500  loss 0.5000  exchanges 10  distance 0.5000  peers 2  21 s left"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := outlook([]*peerState{{phase: phaseJoining}, {}}), "1 of 2 peers are ready"; got != want {
+	if got, want := outlook([]*peerState{{phase: phaseReady}, {phase: phaseJoining}}), "1 of 2 peers ready"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

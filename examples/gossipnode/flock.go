@@ -4,13 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/seed-97356399/murmuration/peer"
 )
 
 const (
 	// leaveBound is how long peers that were asked to leave may take before they
 	// are killed: an exchange in flight, a checkpoint, the goodbye.
 	leaveBound = 15 * time.Second
+	// holdBound is how long peers that are ready wait for those that are not. For
+	// the others to come they have waited before, in gather; this is about what the
+	// first step waits for, at most peer.JoinPatience and a copy of a model.
+	holdBound = 3 * peer.JoinPatience
 	// displayEvery is the time between two looks at the peers.
 	displayEvery = 200 * time.Millisecond
 	// maxEvents is how many events may wait for the flock's loop.
@@ -26,7 +33,11 @@ type flock struct {
 	events   chan event
 	peers    []*peerState
 
-	alive   int
+	alive int
+	// begun: the peers may train. They begin together, or those that come first
+	// would do the work of those that come last; hold ends the waiting.
+	begun   bool
+	hold    <-chan time.Time
 	leaving bool
 	// grace ends when peers that were asked to leave are killed.
 	grace <-chan time.Time
@@ -49,6 +60,7 @@ const (
 	phaseWaiting  phase = iota // not started yet
 	phaseStarting              // loading its data
 	phaseJoining               // waiting for the others
+	phaseReady                 // waiting for leave to begin
 	phaseTraining
 	phaseDone
 	phaseLeft   // when asked to
@@ -57,7 +69,7 @@ const (
 )
 
 func (p phase) String() string {
-	return [...]string{"waiting", "starting", "joining", "training", "done", "left", "lost", "failed"}[p]
+	return [...]string{"waiting", "starting", "joining", "ready", "training", "done", "left", "lost", "failed"}[p]
 }
 
 func newFlock(s settings, peers int, start launcher, show display) *flock {
@@ -85,7 +97,10 @@ func (f *flock) run(ctx context.Context, kill <-chan struct{}) (result, error) {
 			f.display.update(f.peers)
 		case <-interrupted:
 			interrupted = nil
+			f.display.line("stopping: the peers leave in good order; interrupt again to kill them")
 			f.leave()
+		case <-f.hold:
+			f.begin()
 		case <-f.grace:
 			f.kill()
 		case <-kill:
@@ -124,6 +139,25 @@ func (f *flock) launch(number int, join []string) {
 	}
 	f.alive++
 	f.peers[number].handle, f.peers[number].phase = handle, phaseStarting
+}
+
+// beginIfReady lets the peers train if none is on its way, or if they do already.
+func (f *flock) beginIfReady() {
+	onTheWay := func(p *peerState) bool { return p.phase < phaseReady }
+	if f.begun || !slices.ContainsFunc(f.peers, onTheWay) {
+		f.begin()
+	}
+}
+
+// begin lets those peers train that are ready; the others need not wait then.
+func (f *flock) begin() {
+	f.begun, f.hold = true, nil
+	for _, p := range f.peers {
+		if p.phase == phaseReady && p.handle != nil {
+			p.handle.begin()
+			p.phase = phaseTraining
+		}
+	}
 }
 
 // leave asks all peers to leave, and starts no more.
@@ -173,8 +207,12 @@ func (f *flock) heard(number int, r *report) {
 			}
 			f.startOthers(append(r.Addresses, f.settings.Join...))
 		}
-	case reportJoined:
-		p.phase = phaseTraining
+	case reportReady:
+		p.phase = phaseReady
+		if f.hold == nil && !f.begun {
+			f.hold = time.After(holdBound)
+		}
+		f.beginIfReady()
 	case reportProgress:
 		if r.Status != nil {
 			p.status = *r.Status
@@ -209,6 +247,7 @@ func (f *flock) ended(number int, e *end) {
 	default:
 		f.fail(number, fmt.Sprintf("ended without a result: %v", e.err), exitFailed)
 	}
+	f.beginIfReady()
 }
 
 // fail notes a fault of a peer's own. Before the training, when the others wait
@@ -219,7 +258,7 @@ func (f *flock) fail(number int, failure string, code int) {
 	if f.fault == nil {
 		f.fault = fault
 	}
-	if p.phase < phaseTraining {
+	if !f.begun {
 		f.leave()
 	} else {
 		f.display.line(fault.Error() + "; the others go on")
@@ -229,14 +268,21 @@ func (f *flock) fail(number int, failure string, code int) {
 
 // verdict is the result of the run.
 func (f *flock) verdict(ctx context.Context) (result, error) {
-	var shares []share
-	lost, lostSteps := 0, uint64(0)
-	for _, p := range f.peers {
+	var (
+		shares []share
+		gone   []status
+		idle   []int
+		lost   int
+	)
+	for number, p := range f.peers {
 		if p.share != nil {
 			shares = append(shares, *p.share)
+			if p.share.Result.Steps == 0 {
+				idle = append(idle, number)
+			}
 			continue
 		}
-		lostSteps += p.status.Step // what it learned lives on in the others
+		gone = append(gone, p.status)
 		if p.phase == phaseLost {
 			lost++
 		}
@@ -250,7 +296,7 @@ func (f *flock) verdict(ctx context.Context) (result, error) {
 		}
 		return result{}, errors.New("no peer has finished: all were killed")
 	}
-	total := combine(shares, len(f.peers), lost)
-	total.Steps += lostSteps
+	total := combine(shares, gone, len(f.peers), lost)
+	total.idle = idle
 	return total, f.fault
 }

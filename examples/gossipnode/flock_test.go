@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,23 +25,33 @@ type fake struct {
 	number     int
 	events     chan<- event
 	left, dead chan struct{}
+	may        chan struct{} // closed when it may train
+	start      func()
 }
+
+func (f *fake) begin() { f.start() }
 
 func (f *fake) leave() { close(f.left) }
 func (f *fake) kill()  { close(f.dead) }
 
 func (f *fake) tell(r report) { f.events <- event{number: f.number, report: &r} }
 
-// begin tells what a peer says before it trains.
-func (f *fake) begin() {
+// train tells what a peer says until it trains.
+func (f *fake) train() {
+	f.ready()
+	<-f.may
+	f.tell(report{Kind: reportProgress, Status: &status{Step: 1, Elapsed: 1, counts: counts{Initiated: 2, Failed: 1}}})
+}
+
+// ready tells what it says until it could.
+func (f *fake) ready() {
 	f.tell(report{Kind: reportStarted, Peer: fmt.Sprint(f.number), Addresses: []string{"address-of-" + fmt.Sprint(f.number)}})
-	f.tell(report{Kind: reportJoined})
-	f.tell(report{Kind: reportProgress, Status: &status{Step: 1, Elapsed: 1}})
+	f.tell(report{Kind: reportReady})
 }
 
 // finish tells that a peer is done.
 func (f *fake) finish() *end {
-	f.tell(report{Kind: reportResult, Share: &share{Result: result{Steps: 10}}})
+	f.tell(report{Kind: reportResult, Share: &share{Result: result{Steps: 10, Failed: 3}, Initiated: 5}})
 	return &end{}
 }
 
@@ -48,7 +59,8 @@ func (l *fakes) launch(number int, s settings, events chan<- event) (member, err
 	if l.refuse > 0 && number == l.refuse {
 		return nil, errors.New("no such program")
 	}
-	f := &fake{number: number, events: events, left: make(chan struct{}), dead: make(chan struct{})}
+	f := &fake{number: number, events: events, left: make(chan struct{}), dead: make(chan struct{}), may: make(chan struct{})}
+	f.start = sync.OnceFunc(func() { close(f.may) })
 	l.started = append(l.started, s)
 	go func() { events <- event{number: number, end: l.script(f)} }()
 	return f, nil
@@ -71,7 +83,7 @@ func fly(ctx context.Context, l *fakes, kill <-chan struct{}) (result, *quiet, e
 
 func TestFlockFinishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *end { f.begin(); return f.finish() }}
+		l := &fakes{script: func(f *fake) *end { f.train(); return f.finish() }}
 		r, _, err := fly(t.Context(), l, nil)
 		if err != nil || r.Peers != 3 || r.PeersLost != 0 || r.Steps != 30 {
 			t.Errorf("result %+v, error %v", r, err)
@@ -92,7 +104,7 @@ func TestFlockLosesPeers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &fakes{script: func(f *fake) *end {
 					if !early || f.number != 1 {
-						f.begin()
+						f.train()
 					}
 					if f.number == 1 {
 						return &end{killed: true, err: errors.New("signal: killed")}
@@ -100,11 +112,11 @@ func TestFlockLosesPeers(t *testing.T) {
 					return f.finish()
 				}}
 				r, show, err := fly(t.Context(), l, nil)
-				steps := uint64(20)
-				if !early {
-					steps++ // the one that it took, which lives on in the others
+				steps, exchanges, failed := uint64(20), uint64(10), uint64(6)
+				if !early { // what it did lives on in the others
+					steps, exchanges, failed = steps+1, exchanges+2, failed+1
 				}
-				if err != nil || r.Peers != 3 || r.PeersLost != 1 || r.Steps != steps {
+				if err != nil || r.Peers != 3 || r.PeersLost != 1 || r.Steps != steps || r.Exchanges != exchanges || r.Failed != failed {
 					t.Errorf("result %+v, error %v", r, err)
 				}
 				if !slices.Contains(show.lines, "peer 1 is lost; the others go on") {
@@ -114,7 +126,7 @@ func TestFlockLosesPeers(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *end { f.begin(); return &end{killed: true} }}
+		l := &fakes{script: func(f *fake) *end { f.train(); return &end{killed: true} }}
 		if r, _, err := fly(t.Context(), l, nil); err == nil || r.Peers != 0 || !strings.Contains(err.Error(), "all were killed") {
 			t.Errorf("all killed: result %+v, error %v", r, err)
 		}
@@ -143,7 +155,7 @@ func TestFlockFault(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		l := &fakes{script: func(f *fake) *end {
-			f.begin()
+			f.train()
 			if f.number == 1 {
 				return &end{err: errors.New("exit status 2")} // a crash says nothing
 			}
@@ -156,7 +168,7 @@ func TestFlockFault(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{refuse: 2, script: func(f *fake) *end { f.begin(); <-f.left; return &end{} }}
+		l := &fakes{refuse: 2, script: func(f *fake) *end { f.train(); <-f.left; return &end{} }}
 		if _, _, err := fly(t.Context(), l, nil); err == nil || !strings.Contains(err.Error(), "no such program") {
 			t.Errorf("a peer that cannot be started: error %v", err)
 		}
@@ -170,7 +182,7 @@ func TestFlockInterrupted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &fakes{script: func(f *fake) *end {
-					f.begin()
+					f.train()
 					<-f.left
 					if f.number == 1 {
 						<-f.dead // it hangs

@@ -26,7 +26,7 @@ func newKeygen(std streams) *cobra.Command {
   gossipnode run --key node.key`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := resolve(cmd.Flags(), os.LookupEnv); err != nil {
+			if _, err := resolve(cmd.Flags(), elsewhere(cmd), os.LookupEnv); err != nil {
 				return err
 			}
 			if out == "" {

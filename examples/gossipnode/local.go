@@ -36,6 +36,10 @@ It takes the flags of run, but --key and --part: each peer gets a new identity
 and its own part, port and subfolder of --checkpoint. A port in --listen or
 --metrics is that of the first peer; the others take those that follow.
 
+They begin to train together. The result counts each exchange once, with what
+peers that were lost had done when last heard of; consensus_distance is the mean
+of what the peers that finished estimate, as measured by their last exchanges.
+
 Ctrl-C asks all of them to leave in good order; a second one kills them.`,
 		Example: `  gossipnode local
   gossipnode local --peers 8 --dataset mnist --data DIR --epochs 3 --json
@@ -43,11 +47,14 @@ Ctrl-C asks all of them to leave in good order; a second one kills them.`,
   gossipnode local --config FILE`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			sources, err := s.load(cmd.Flags())
+			sources, err := s.load(cmd)
 			if err != nil {
 				return err
 			}
 			if err := s.adaptToLocal(peers, sources); err != nil {
+				return err
+			}
+			if err := s.checkFolders(); err != nil {
 				return err
 			}
 			return runLocal(s, peers, inProcess, std)
@@ -66,26 +73,26 @@ Ctrl-C asks all of them to leave in good order; a second one kills them.`,
 
 // adaptToLocal checks the settings of a local run, and makes them those of its
 // first peer where the defaults of local are others than run's.
-func (s *settings) adaptToLocal(peers int, sources map[string]source) error {
+func (s *settings) adaptToLocal(peers int, sources origins) error {
 	if peers < 1 || peers > maxPeers {
-		return usagef("--peers %d: want 1 to %d", peers, maxPeers)
+		return sources.usage(faultf("peers", "%d: want 1 to %d", peers, maxPeers))
 	}
 	for _, name := range []string{"key", "part"} {
-		if sources[name] != fromDefault {
-			return usagef("--%s is for run: local gives each peer its own", name)
+		if sources.source(name) != fromDefault {
+			return sources.usage(faultf(name, "is for run: local gives each peer its own"))
 		}
 	}
-	if sources["listen"] == fromDefault {
+	if sources.source("listen") == fromDefault {
 		s.Listen = []string{loopback}
 	}
-	if sources["min-peers"] == fromDefault {
+	if sources.source("min-peers") == fromDefault {
 		s.MinPeers = peers
 	}
-	if sources["log-level"] == fromDefault {
+	if sources.source("log-level") == fromDefault {
 		s.LogLevel = localLogLevel
 	}
 	s.Part = fmt.Sprintf("0/%d", peers)
-	if err := s.validate(); err != nil {
+	if err := s.validate(sources); err != nil {
 		return err
 	}
 	_, err := nextPorts(append(s.Listen, s.Metrics), peers-1)
@@ -146,7 +153,11 @@ func runLocal(s settings, peers int, asGoroutines bool, std streams) error {
 	}
 	ctx, release := untilSignal(context.Background(), killed)
 	defer release()
-	title := fmt.Sprintf("%s: %d peers learn %s with %s, %s, %s", s.Run, peers, s.Dataset, s.Model, s.Strategy, s.Codec)
+	learn := "learn"
+	if peers == 1 {
+		learn = "learns"
+	}
+	title := fmt.Sprintf("%s: %s %s %s with %s, %s, %s", s.Run, plural(uint64(peers), "peer"), learn, s.Dataset, s.Model, s.Strategy, s.Codec)
 	total, err := newFlock(s, peers, start, newDisplay(std.err, title)).run(ctx, kill)
 	if total.Peers > 0 {
 		if printed := printResult(total, s.JSON, std); printed != nil {

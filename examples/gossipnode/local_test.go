@@ -161,6 +161,7 @@ func checkGone(t *testing.T, children []int) {
 
 // TestKilledPeer shows that the others do the work of a peer that is killed.
 func TestKilledPeer(t *testing.T) {
+	t.Parallel()
 	cmd, children, out := longRun(t, "--steps", "6000")
 	victim, err := os.FindProcess(children[1])
 	if err != nil {
@@ -208,6 +209,7 @@ func TestInterrupted(t *testing.T) {
 // TestParentKilled shows that children do not outlive a parent that had no
 // chance to stop them.
 func TestParentKilled(t *testing.T) {
+	t.Parallel()
 	cmd, children, _ := longRun(t, "--epochs", "1000000")
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -218,6 +220,7 @@ func TestParentKilled(t *testing.T) {
 
 // TestRunJoins shows two peers of run find each other, and what a parent is told.
 func TestRunJoins(t *testing.T) {
+	t.Parallel()
 	args := []string{
 		"run", "--report", "--listen", "127.0.0.1:0", "--dataset", "mnist", "--data", pictures(t, 400, 200), "--model", "softmax",
 		"--batch", "10", "--lr", "0.01", "--min-peers", "2", "--steps", "300", "--every", "5",
@@ -234,6 +237,9 @@ func TestRunJoins(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = life.Close(); _ = cmd.Wait() })
 		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := life.Write([]byte("\n")); err != nil { // it may train
 			t.Fatal(err)
 		}
 		return scanLines(t, out)

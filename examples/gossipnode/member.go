@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"go.uber.org/zap"
 )
@@ -13,6 +14,9 @@ import (
 // member is a peer that local has started: another process, or goroutines of
 // this one.
 type member interface {
+	// begin lets the peer take its first step. It returns at once, and may be
+	// called again.
+	begin()
 	// leave asks the peer to end in good order. It returns at once.
 	leave()
 	// kill ends the peer at once, if that is possible. It may follow leave.
@@ -54,18 +58,23 @@ func (e *memberError) Error() string { return fmt.Sprintf("peer %d: %s", e.numbe
 type inProcess struct{}
 
 // goroutine is a peer that inProcess started. It cannot be killed.
-type goroutine struct{ cancel context.CancelCauseFunc }
+type goroutine struct {
+	start  func()
+	cancel context.CancelCauseFunc
+}
 
+func (g goroutine) begin() { g.start() }
 func (g goroutine) leave() { g.cancel(errInterrupted) }
 func (g goroutine) kill()  {}
 
 func (inProcess) launch(number int, s settings, events chan<- event) (member, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
+	begin := make(chan struct{})
 	go func() {
 		defer cancel(nil)
 		tell := func(r report) { events <- event{number: number, report: &r} }
 		log := s.newLog(&lineWriter{take: func(line string) { events <- event{number: number, line: line} }})
-		done, err := train(ctx, s, log.With(zap.Int("peer", number)), tell)
+		done, err := train(ctx, s, log.With(zap.Int("peer", number)), tell, begin)
 		if err != nil {
 			tell(failure(err))
 		} else {
@@ -73,7 +82,7 @@ func (inProcess) launch(number int, s settings, events chan<- event) (member, er
 		}
 		events <- event{number: number, end: &end{err: err}}
 	}()
-	return goroutine{cancel}, nil
+	return goroutine{start: sync.OnceFunc(func() { close(begin) }), cancel: cancel}, nil
 }
 
 // maxLine bounds a line of a peer's output; longer ones are cut.

@@ -14,7 +14,7 @@ import (
 // The kinds of report.
 const (
 	reportStarted  = "started"  // it listens, and waits for others
-	reportJoined   = "joined"   // as many others as asked for are here
+	reportReady    = "ready"    // it has joined, and would train if it may
 	reportProgress = "progress" // it trains
 	reportResult   = "result"   // it is done; nothing follows
 	reportFailed   = "failed"   // it has given up; nothing follows
@@ -44,10 +44,21 @@ type status struct {
 	Exchanges uint64  `json:"exchanges"`
 	Distance  number  `json:"distance"`
 	Members   int     `json:"members"`
+	counts
 	// Elapsed is the time since this peer's first step, and Begun the progress of
 	// the flock at that time.
 	Elapsed time.Duration `json:"elapsed"`
 	Begun   float64       `json:"begun"`
+}
+
+// counts are what adds up over the peers. Exchanges are counted by those that
+// initiated them, so that no exchange counts twice.
+type counts struct {
+	Initiated uint64 `json:"initiated"`
+	Refused   uint64 `json:"refused"`
+	Failed    uint64 `json:"failed"`
+	InDoubt   uint64 `json:"in_doubt"`
+	BytesSent uint64 `json:"bytes_sent"`
 }
 
 func statusOf(s peer.Stats, elapsed time.Duration) status {
@@ -58,6 +69,10 @@ func statusOf(s peer.Stats, elapsed time.Duration) status {
 	return status{
 		Role: s.Role, Step: s.Steps, Progress: s.Progress, Loss: number(s.Loss), Exchanges: s.Exchanges.Completed(),
 		Distance: number(distance), Members: s.Members, Elapsed: elapsed,
+		counts: counts{
+			Initiated: s.Exchanges.Initiated, Refused: s.Exchanges.Refused, Failed: s.Exchanges.Failed,
+			InDoubt: s.Exchanges.InDoubt, BytesSent: s.Exchanges.BytesSent,
+		},
 	}
 }
 
@@ -75,11 +90,17 @@ func (s status) left() (time.Duration, bool) {
 func (s status) String() string {
 	text := fmt.Sprintf("%3.0f %%  step %d  loss %s  exchanges %d  distance %s  %s  members %d",
 		100*s.Progress, s.Step, figure(s.Loss), s.Exchanges, figure(s.Distance), s.Role, s.Members)
+	if s.Progress >= 1 {
+		return text + "  " + othersAtWork
+	}
 	if left, ok := s.left(); ok {
 		text += "  " + duration(left) + " left"
 	}
 	return text
 }
+
+// othersAtWork is said when the work is done but the run has not ended.
+const othersAtWork = "waiting for the others to finish"
 
 // figure writes a number in few characters.
 func figure(n number) string {
@@ -101,7 +122,10 @@ func lineReporter(out io.Writer) reporter {
 
 // textReporter writes reports for a person, a line of progress every interval.
 func textReporter(out io.Writer, interval time.Duration) reporter {
-	var last time.Time
+	var (
+		last time.Time
+		over bool
+	)
 	return func(r report) {
 		switch r.Kind {
 		case reportStarted:
@@ -110,8 +134,12 @@ func textReporter(out io.Writer, interval time.Duration) reporter {
 				fmt.Fprintf(out, "  --join %s\n", address)
 			}
 		case reportProgress:
-			if time.Since(last) >= interval {
-				last = time.Now()
+			done := r.Status.Progress >= 1
+			if done && over {
+				return
+			}
+			if done || time.Since(last) >= interval {
+				last, over = time.Now(), done
 				fmt.Fprintln(out, r.Status)
 			}
 		}

@@ -23,8 +23,9 @@ type result struct {
 	TestAccuracy accuracy `json:"test_accuracy"`
 	// TestLoss is that on the held-out data, Loss a running mean of the last steps
 	// on the training data.
-	TestLoss          number  `json:"test_loss"`
-	Loss              number  `json:"loss"`
+	TestLoss number `json:"test_loss"`
+	Loss     number `json:"loss"`
+	// ConsensusDistance is as measured by the last exchanges; a mean in local.
 	ConsensusDistance number  `json:"consensus_distance"`
 	Exchanges         uint64  `json:"exchanges"`
 	Refused           uint64  `json:"refused"`
@@ -50,6 +51,8 @@ type result struct {
 	// Peer and Role are there for one peer only.
 	Peer string `json:"peer,omitempty"`
 	Role string `json:"role,omitempty"`
+	// idle are the peers of a local run that finished without a step of their own.
+	idle []int
 }
 
 // accuracy is the share of held-out pictures classified rightly, over the peers.
@@ -88,8 +91,9 @@ type share struct {
 }
 
 // combine makes the result of a local run from those of the peers that finished,
-// at least one.
-func combine(shares []share, peers, lost int) result {
+// at least one, and what the others had done when they were last heard: it lives
+// on in the models of those that finished.
+func combine(shares []share, gone []status, peers, lost int) result {
 	total := shares[0].Result
 	total.Peers, total.PeersLost, total.Peer, total.Role = peers, lost, "", ""
 	total.Steps, total.Exchanges, total.Refused, total.Failed, total.InDoubt, total.BytesSent = 0, 0, 0, 0, 0, 0
@@ -110,6 +114,14 @@ func combine(shares []share, peers, lost int) result {
 		total.Every = max(total.Every, r.Every)
 		total.FirstExchangeSeconds = max(total.FirstExchangeSeconds, r.FirstExchangeSeconds)
 		total.LongestHold = max(total.LongestHold, r.LongestHold)
+	}
+	for _, s := range gone {
+		total.Steps += s.Step
+		total.Exchanges += s.Initiated
+		total.Refused += s.Refused
+		total.Failed += s.Failed
+		total.InDoubt += s.InDoubt
+		total.BytesSent += s.BytesSent
 	}
 	total.Loss = meanOf(shares, func(r result) number { return r.Loss })
 	total.TestLoss = meanOf(shares, func(r result) number { return r.TestLoss })
@@ -153,8 +165,8 @@ func (r result) summary() string {
 	if r.Peers > 1 && a.Min != a.Max {
 		text += fmt.Sprintf(" (%s to %s)", percent(a.Min), percent(a.Max))
 	}
-	text = fmt.Sprintf("Held-out accuracy on %s: %s, after %d steps in %.1f s of training.\n", r.Dataset, text, r.Steps, r.Seconds)
-	text += fmt.Sprintf("%s, %s: %d exchanges (%d refused, %d failed), %s sent as %s", peerCount(r.Peers), r.Strategy, r.Exchanges, r.Refused, r.Failed, size(r.BytesSent), r.Codec)
+	text = fmt.Sprintf("Held-out accuracy on %s: %s, after %s in %.1f s of training.\n", r.Dataset, text, plural(r.Steps, "step"), r.Seconds)
+	text += fmt.Sprintf("%s, %s: %s (%d refused, %d failed), %s sent as %s", plural(uint64(r.Peers), "peer"), r.Strategy, plural(r.Exchanges, "exchange"), r.Refused, r.Failed, size(r.BytesSent), r.Codec)
 	if d := float64(r.ConsensusDistance); r.Exchanges > 0 && !math.IsNaN(d) {
 		text += fmt.Sprintf(", models %.3g apart", d)
 	}
@@ -162,14 +174,18 @@ func (r result) summary() string {
 	if r.PeersLost > 0 {
 		text += fmt.Sprintf("%d lost on the way.\n", r.PeersLost)
 	}
+	for _, number := range r.idle {
+		text += fmt.Sprintf("Peer %d took no step: the others had done the work before it began.\n", number)
+	}
 	return text
 }
 
-func peerCount(n int) string {
+// plural counts things as people do.
+func plural(n uint64, thing string) string {
 	if n == 1 {
-		return "1 peer"
+		return "1 " + thing
 	}
-	return fmt.Sprintf("%d peers", n)
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func percent(n number) string {

@@ -21,7 +21,7 @@ func TestCombine(t *testing.T) {
 		Refused: 10, Failed: 20, InDoubt: 30, JoinSeconds: 0.25, ConnectionsMax: 3, BytesSent: 100, BitsPerParameter: 16,
 		ResumedStep: 9,
 	}}
-	r := combine([]share{one, two}, 3, 1)
+	r := combine([]share{one, two}, nil, 3, 1)
 	if r.Peers != 3 || r.PeersLost != 1 || r.Steps != 150 || r.Exchanges != 8 || r.Refused != 11 || r.Failed != 22 || r.InDoubt != 33 || r.BytesSent != 110 {
 		t.Errorf("sums: %+v", r)
 	}

@@ -84,12 +84,32 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(flagFault)
+	root.SetHelpCommand(newHelp())
 	root.SetIn(std.in)
 	root.SetOut(std.out)
 	root.SetErr(std.err)
 	root.AddCommand(newRun(std), newLocal(std), newKeygen(std))
 	return root
+}
+
+// newHelp makes the command that is help: cobra's own takes an unknown command
+// for a good one.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			switch {
+			case err != nil || about == cmd.Root() && len(rest) > 0:
+				return unknownCommand(cmd.Root(), args)
+			case len(rest) > 0:
+				return noArguments(about, rest)
+			}
+			return about.Help()
+		},
+	}
 }
 
 // unknownCommand refuses what is no command, with those that are alike.

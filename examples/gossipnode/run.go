@@ -26,6 +26,9 @@ evaluates the model on held-out data. With --join it takes part in the run of
 another peer; without, it begins one, and prints how to join it. It never waits
 for others: who cannot reach anybody trains alone and keeps trying.
 
+In the result, consensus_distance is the distance of a model from the mean of
+all, as measured by the last exchanges.
+
 SIGINT or SIGTERM make it leave in good order, with exit code 1; a second one
 ends it at once.`,
 		Example: `  gossipnode run --listen 0.0.0.0:4001
@@ -33,10 +36,14 @@ ends it at once.`,
   gossipnode run --join 192.0.2.7:4001 --checkpoint DIR --key node.key --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := s.load(cmd.Flags()); err != nil {
+			sources, err := s.load(cmd)
+			if err != nil {
 				return err
 			}
-			if err := s.validate(); err != nil {
+			if err := s.validate(sources); err != nil {
+				return err
+			}
+			if err := s.checkFolders(); err != nil {
 				return err
 			}
 			if s.Report {
@@ -54,7 +61,7 @@ ends it at once.`,
 func runAlone(s settings, std streams) error {
 	ctx, release := untilSignal(context.Background(), func() { os.Exit(exitFailed) })
 	defer release()
-	done, err := train(ctx, s, s.newLog(std.err), textReporter(std.err, printEvery))
+	done, err := train(ctx, s, s.newLog(std.err), textReporter(std.err, printEvery), nil)
 	if err != nil {
 		return s.interruption(err)
 	}
@@ -63,10 +70,11 @@ func runAlone(s settings, std streams) error {
 
 // runReporting runs a peer that a parent process watches.
 func runReporting(s settings, std streams) error {
-	ctx, release := untilSignal(untilParentGone(context.Background(), std.in), func() { os.Exit(exitFailed) })
+	parent, begin := untilParentGone(context.Background(), std.in)
+	ctx, release := untilSignal(parent, func() { os.Exit(exitFailed) })
 	defer release()
 	tell := lineReporter(std.out)
-	done, err := train(ctx, s, s.newLog(std.err), tell)
+	done, err := train(ctx, s, s.newLog(std.err), tell, begin)
 	if err != nil {
 		tell(failure(err))
 		return reported{err}

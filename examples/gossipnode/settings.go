@@ -62,7 +62,8 @@ type outputSettings struct {
 	Verbose    bool
 	LogLevel   string
 	// Report makes a peer tell a parent process what it does: JSON lines on
-	// standard output, and an end when standard input ends.
+	// standard output, a first step when a line comes on standard input, and an end
+	// when that ends.
 	Report bool
 }
 
@@ -143,7 +144,7 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 }
 
 func (s *outputSettings) register(flags *pflag.FlagSet) {
-	flags.StringVar(&s.Checkpoint, "checkpoint", "", "folder in which the model is kept; one that is there is taken up again")
+	flags.StringVar(&s.Checkpoint, "checkpoint", "", "folder in which the model is kept, written at the end and when interrupted; a run that finds one starts from its values and does the whole work again")
 	flags.StringVar(&s.Metrics, "metrics", "", "host:port to serve Prometheus metrics on (default: none)")
 	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object, the last line of standard output")
 	flags.BoolVarP(&s.Verbose, "verbose", "v", false, "log everything, as --log-level debug")

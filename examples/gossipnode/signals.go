@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -45,18 +46,24 @@ func untilSignal(parent context.Context, again func()) (ctx context.Context, rel
 
 // untilParentGone returns a context that also ends when in does: a parent holds
 // the other end of it as long as it wants the peer to go on, and no system lets
-// go of it later than the parent dies. The interrupt of a terminal reaches parent
+// go of it later than the parent dies. Begin is closed at the first line, with
+// which the parent lets the peer train. The interrupt of a terminal reaches parent
 // and child; only the parent heeds it. The goroutine that reads lasts as long as
 // the process.
-func untilParentGone(parent context.Context, in io.Reader) context.Context {
+func untilParentGone(parent context.Context, in io.Reader) (ctx context.Context, begin <-chan struct{}) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signal.Ignore(os.Interrupt)
 	// Heeded, so that a report to a parent that has gone fails instead of killing
 	// the process before it has left the run.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	first := make(chan struct{})
 	go func() {
-		_, _ = io.Copy(io.Discard, in)
+		lines := bufio.NewReader(in)
+		if _, err := lines.ReadString('\n'); err == nil {
+			close(first)
+		}
+		_, _ = io.Copy(io.Discard, lines)
 		cancel(errInterrupted)
 	}()
-	return ctx
+	return ctx, first
 }

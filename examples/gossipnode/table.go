@@ -3,13 +3,17 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
 const (
 	defaultWidth = 80
+	defaultRows  = 24
 	barWidth     = 40
+	barDone      = "#"
 
 	// Control sequences (ECMA-48).
 	clearBelow = "\x1b[J"
@@ -23,11 +27,11 @@ const (
 type liveTable struct {
 	out   io.Writer
 	title string
-	width func() int
+	size  func() (width, height int)
 	color bool
 
-	peers  []*peerState
-	height int // lines on the screen, to be drawn over
+	peers []*peerState
+	shown []int // the widths of the lines on the screen, to be drawn over
 }
 
 func (t *liveTable) update(peers []*peerState) {
@@ -35,7 +39,7 @@ func (t *liveTable) update(peers []*peerState) {
 	t.draw("")
 }
 
-// line puts a line above the table.
+// line puts a line above the table. It may wrap: nothing is drawn over it.
 func (t *liveTable) line(text string) { t.draw(printable(text) + "\n") }
 
 func (t *liveTable) close() {}
@@ -44,61 +48,137 @@ func (t *liveTable) close() {}
 // of it is one write, so that the screen does not flicker.
 func (t *liveTable) draw(above string) {
 	var text strings.Builder
-	if t.height > 0 {
-		fmt.Fprintf(&text, cursorUp, t.height)
+	width, height := t.size()
+	if up := rowsOf(t.shown, width); up > 0 {
+		fmt.Fprintf(&text, cursorUp, min(up, max(height-1, 1)))
 		text.WriteString("\r" + clearBelow)
 	}
 	text.WriteString(above)
-	lines := tableLines(t.title, t.peers, t.width(), t.color)
-	for _, line := range lines {
-		text.WriteString(line + "\n")
+	t.shown = t.shown[:0]
+	if t.peers != nil {
+		for i, line := range tableLines(t.title, t.peers, width, height) {
+			t.shown = append(t.shown, utf8.RuneCountInString(line))
+			text.WriteString(t.paint(i, line) + "\n")
+		}
 	}
-	t.height = len(lines)
 	_, _ = io.WriteString(t.out, text.String())
 }
 
-// tableLines is the table, no line wider than width.
-func tableLines(title string, peers []*peerState, width int, color bool) []string {
-	head := fmt.Sprintf("%4s  %-8s  %-9s  %8s  %8s  %9s  %8s", "peer", "id", "role", "step", "loss", "exchanges", "distance")
-	lines := []string{cut(title, width), paint(cut(head, width), bold, color)}
-	for number, p := range peers {
-		lines = append(lines, cut(tableRow(number, p), width))
+// rowsOf counts the rows that lines take on a terminal which may have become
+// narrower since they were written, and wraps them then.
+func rowsOf(widths []int, width int) int {
+	rows := 0
+	for _, w := range widths {
+		rows += max(1, (w+width-1)/width)
 	}
-	whole, training := overview(peers)
-	if training == 0 {
-		return append(lines, cut(outlook(peers), width))
-	}
-	filled := int(whole.Progress*barWidth + 0.5)
-	bar := paint(strings.Repeat("#", filled), green, color) + strings.Repeat(".", barWidth-filled)
-	foot := fmt.Sprintf(" %3.0f %%", 100*whole.Progress)
-	if left, ok := whole.left(); ok && whole.Progress < 1 {
-		foot += "  " + duration(left) + " left"
-	}
-	if barWidth+len(foot) > width {
-		return append(lines, cut(strings.TrimSpace(foot), width))
-	}
-	return append(lines, bar+foot)
+	return rows
 }
 
-// tableRow is the line of one peer. Its role gives way to what is more
-// important: that it does not train.
-func tableRow(number int, p *peerState) string {
+// columns are the widths of the columns of a table: all but that of the role,
+// which is the same everywhere.
+type columns struct {
+	gap                                       string
+	peer, id, step, loss, exchanges, distance int
+	exchangesHead, distanceHead               string
+	digits                                    int
+}
+
+// columnsFor are the widest that a terminal has room for: first the id is cut
+// short, then everything is.
+func columnsFor(width int) columns {
+	switch {
+	case width >= 66:
+		return columns{"  ", 4, 8, 8, 8, 9, 8, "exchanges", "distance", 4}
+	case width >= 62:
+		return columns{"  ", 4, 4, 8, 8, 9, 8, "exchanges", "distance", 4}
+	}
+	return columns{" ", 4, 4, 7, 6, 6, 6, "exch", "dist", 3}
+}
+
+// line puts texts into the columns.
+func (c columns) line(peer, id, role, step, loss, exchanges, distance string) string {
+	return strings.TrimRight(strings.Join([]string{
+		fmt.Sprintf("%*s", c.peer, peer), fmt.Sprintf("%-*s", c.id, cut(id, c.id)), fmt.Sprintf("%-9s", role),
+		fmt.Sprintf("%*s", c.step, step), fmt.Sprintf("%*s", c.loss, loss),
+		fmt.Sprintf("%*s", c.exchanges, exchanges), fmt.Sprintf("%*s", c.distance, distance),
+	}, c.gap), " ")
+}
+
+// row is the line of one peer. Its role gives way to what is more important: that
+// it does not train.
+func (c columns) row(number int, p *peerState) string {
 	role := p.phase.String()
 	if p.phase == phaseTraining {
 		role = p.status.Role
 	}
-	if p.status.Elapsed == 0 {
-		return fmt.Sprintf("%4d  %-8s  %-9s", number, short(p.id), role)
+	s, peer := p.status, strconv.Itoa(number)
+	if s.Elapsed == 0 {
+		return c.line(peer, short(p.id), role, "", "", "", "")
 	}
-	return fmt.Sprintf("%4d  %-8s  %-9s  %8d  %8s  %9d  %8s", number, short(p.id), role,
-		p.status.Step, figure(p.status.Loss), p.status.Exchanges, figure(p.status.Distance))
+	return c.line(peer, short(p.id), role, strconv.FormatUint(s.Step, 10), c.figure(s.Loss), strconv.FormatUint(s.Exchanges, 10), c.figure(s.Distance))
 }
 
-func paint(text, with string, color bool) string {
-	if !color {
-		return text
+// figure is a number with as many digits as there is room for.
+func (c columns) figure(n number) string {
+	if math.IsNaN(float64(n)) {
+		return "-"
 	}
-	return with + text + plain
+	return strconv.FormatFloat(float64(n), 'f', c.digits, 64)
+}
+
+// headLine is the line of the table that names the columns.
+const headLine = 1
+
+// tableLines is the table: no line wider than width, and one row less than height,
+// for the cursor. Peers that there is no room for are counted.
+func tableLines(title string, peers []*peerState, width, height int) []string {
+	const others = 4 // the title, the head, the foot and the cursor's row
+	c, shown := columnsFor(width), len(peers)
+	if room := max(height-others, 2); shown > room {
+		shown = room - 1
+	}
+	lines := []string{printable(title), c.line("peer", "id", "role", "step", "loss", c.exchangesHead, c.distanceHead)}
+	for number, p := range peers[:shown] {
+		lines = append(lines, c.row(number, p))
+	}
+	if more := len(peers) - shown; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	lines = append(lines, foot(peers, width))
+	for i := range lines {
+		lines[i] = cut(lines[i], width)
+	}
+	return lines[:min(len(lines), max(height-1, 1))]
+}
+
+// foot is the last line: a bar of the progress, if there is room, and what is to
+// come.
+func foot(peers []*peerState, width int) string {
+	whole, training := overview(peers)
+	if training == 0 {
+		return outlook(peers)
+	}
+	text := fmt.Sprintf(" %3.0f %%", 100*whole.Progress) + whole.outcome(peers)
+	if barWidth+len(text) > width {
+		return strings.TrimSpace(text)
+	}
+	filled := int(whole.Progress*barWidth + 0.5)
+	return strings.Repeat(barDone, filled) + strings.Repeat(".", barWidth-filled) + text
+}
+
+// paint colors the line of the table with this index. What it adds takes no room
+// on the screen.
+func (t *liveTable) paint(index int, line string) string {
+	switch {
+	case !t.color:
+		return line
+	case index == headLine:
+		return bold + line + plain
+	case strings.HasPrefix(line, barDone):
+		rest := strings.TrimLeft(line, barDone)
+		return green + line[:len(line)-len(rest)] + plain + rest
+	}
+	return line
 }
 
 // cut shortens a line to a width: one that wraps would spoil the redrawing.

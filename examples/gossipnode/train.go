@@ -27,6 +27,8 @@ type training struct {
 	log  *zap.Logger
 	tell reporter
 	peer *peer.Peer
+	// begin is closed when the first step may be taken; nil is at once.
+	begin <-chan struct{}
 
 	batch   zoo.Batch
 	started time.Time // when the peer was
@@ -40,8 +42,9 @@ type training struct {
 }
 
 // train trains one peer, from its data to its result. When ctx ends early it
-// keeps what was learned, leaves the run, and returns errInterrupted.
-func train(ctx context.Context, s settings, log *zap.Logger, tell reporter) (_ share, err error) {
+// keeps what was learned, leaves the run, and returns errInterrupted. The first
+// step waits until begin is closed, if it is not nil.
+func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begin <-chan struct{}) (_ share, err error) {
 	key, err := s.identity(log)
 	if err != nil {
 		return share{}, err
@@ -65,7 +68,7 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter) (_ s
 	if ctx.Err() != nil {
 		return share{}, errInterrupted
 	}
-	t := &training{settings: s, workload: work, log: log, tell: tell, started: time.Now()}
+	t := &training{settings: s, workload: work, log: log, tell: tell, begin: begin, started: time.Now()}
 	if t.peer, err = peer.Start(ctx, t.config(key)); err != nil {
 		return share{}, err
 	}
@@ -73,8 +76,15 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter) (_ s
 	if metrics != nil {
 		metrics.serve(t.peer.Stats)
 	}
-	return t.run(ctx)
+	done, err := t.run(ctx)
+	if errors.As(err, new(*peer.RefusedError)) {
+		err = errRefused
+	}
+	return done, err
 }
+
+// errRefused: package peer has logged who refuses, why, and what to do about it.
+var errRefused = errors.New("no peer to join will have this one, as logged above")
 
 // config is that of the peer.
 func (t *training) config(key ed25519.PrivateKey) peer.Config {
@@ -114,7 +124,7 @@ func (t *training) config(key ed25519.PrivateKey) peer.Config {
 // run takes the peer through its life.
 func (t *training) run(ctx context.Context) (share, error) {
 	if t.resumed > 0 {
-		t.log.Info("taking up the checkpoint", zap.String("file", t.checkpoint().path()), zap.Uint64("steps", t.resumed))
+		t.log.Info("starting from the values of the checkpoint; the whole work is done again", zap.String("file", t.checkpoint().path()), zap.Uint64("steps", t.resumed))
 	}
 	if t.Strategy == strategyAlone && len(t.Join) > 0 {
 		t.log.Warn("training alone: --join is not heeded")
@@ -123,7 +133,6 @@ func (t *training) run(ctx context.Context) (share, error) {
 	if err := t.gather(ctx); err != nil {
 		return share{}, err
 	}
-	t.tell(report{Kind: reportJoined})
 	seconds, err := t.learn(ctx)
 	if err != nil && !errors.Is(err, errInterrupted) {
 		return share{}, err
@@ -176,10 +185,12 @@ func (t *training) gather(ctx context.Context) error {
 
 // learn steps until the flock has done its work, and tells for how long.
 func (t *training) learn(ctx context.Context) (time.Duration, error) {
+	step := t.firstGradient(ctx)
 	for {
-		err := t.peer.Step(ctx, t.gradient)
+		err := t.peer.Step(ctx, step)
 		switch {
 		case err == nil:
+			step = t.gradient
 			t.progress(false)
 		case errors.Is(err, peer.ErrRunOver):
 			return t.elapsed(), nil
@@ -191,11 +202,26 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 	}
 }
 
+// firstGradient is gradient for the first step, which begins when it may. Step
+// calls it once the peer has joined, or has given up waiting for that: whoever
+// sees all peers ready knows that none will be kept from its training any more.
+func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector) (peer.Result, error) {
+	return func(x, grad tensor.Vector) (peer.Result, error) {
+		t.tell(report{Kind: reportReady})
+		if t.begin != nil {
+			select {
+			case <-t.begin:
+			case <-ctx.Done():
+				return peer.Result{}, errInterrupted
+			}
+		}
+		t.first, t.begun = time.Now(), t.peer.Stats().Progress
+		return t.gradient(x, grad)
+	}
+}
+
 // gradient computes the gradient of the next batch.
 func (t *training) gradient(x, grad tensor.Vector) (peer.Result, error) {
-	if t.first.IsZero() {
-		t.first, t.begun = time.Now(), t.peer.Stats().Progress
-	}
 	t.sampler.Next(&t.batch)
 	return peer.Result{Loss: t.model.Gradient(x, &t.batch, grad), Samples: t.batch.Len()}, nil
 }

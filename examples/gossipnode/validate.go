@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"math"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,51 +15,35 @@ import (
 // maxPeers bounds --peers, --min-peers and the parts of --part.
 const maxPeers = 1000
 
-// validate reports all faults at once, as a usageError.
-func (s settings) validate() error {
+// validate reports all faults at once, as a usageError that names where each
+// setting comes from.
+func (s settings) validate(from origins) error {
 	faults := slices.Concat(s.networkSettings.faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.outputSettings.faults())
-	if len(faults) == 0 {
-		return nil
-	}
-	return usageError{errors.Join(faults...)}
+	return from.usage(faults...)
 }
 
 func (s networkSettings) faults() []error {
 	var faults []error
 	if len(s.Run) == 0 || len(s.Run) > seam.MaxRunName {
-		faults = append(faults, fmt.Errorf("--run has %d bytes: want 1 to %d", len(s.Run), seam.MaxRunName))
+		faults = append(faults, faultf("run", "has %d bytes: want 1 to %d", len(s.Run), seam.MaxRunName))
 	}
 	if s.MinPeers < 1 || s.MinPeers > maxPeers {
-		faults = append(faults, fmt.Errorf("--min-peers %d: want 1 to %d", s.MinPeers, maxPeers))
+		faults = append(faults, faultf("min-peers", "%d: want 1 to %d", s.MinPeers, maxPeers))
 	}
 	if s.MinPeersWait < 0 {
-		faults = append(faults, fmt.Errorf("--min-peers-wait %s: want a time that is not negative", s.MinPeersWait))
+		faults = append(faults, faultf("min-peers-wait", "%s: want a time that is not negative", s.MinPeersWait))
 	}
 	for _, address := range s.Listen {
-		if !isAddress(address) {
-			faults = append(faults, fmt.Errorf("--listen %q: want host:port, as in %s, or a multiaddr", address, defaultListen))
+		if !isHostPort(address) && !isMultiaddr(address) {
+			faults = append(faults, faultf("listen", "%q: want host:port, as in %s, or a multiaddr, as in /ip4/0.0.0.0/tcp/4001", address, defaultListen))
 		}
 	}
 	for _, address := range s.Join {
-		if !isAddress(address) {
-			faults = append(faults, fmt.Errorf("--join %q: want host:port, as in 192.0.2.7:4001, or a multiaddr with a peer id", address))
+		if !isHostPort(address) && !isMultiaddr(address) {
+			faults = append(faults, faultf("join", "%q: want host:port, as in 192.0.2.7:4001, or a multiaddr, as in /ip4/192.0.2.7/tcp/4001/p2p/%s...", address, peerIDPrefix))
 		}
 	}
 	return faults
-}
-
-// isAddress tells whether text could be an address. Whether one that looks like
-// a multiaddr is one, package peer knows.
-func isAddress(text string) bool {
-	if strings.HasPrefix(text, "/") {
-		return true
-	}
-	_, port, err := net.SplitHostPort(text)
-	if err != nil {
-		return false
-	}
-	_, err = strconv.ParseUint(port, 10, 16)
-	return err == nil
 }
 
 func (s dataSettings) faults() []error {
@@ -70,17 +52,17 @@ func (s dataSettings) faults() []error {
 		oneOf("model", s.Model, zoo.Models()),
 	}
 	if s.Data == "" && s.Dataset != zoo.Datasets()[0] && slices.Contains(zoo.Datasets(), s.Dataset) {
-		faults = append(faults, fmt.Errorf("--dataset %s needs --data, the folder of its files", s.Dataset))
+		faults = append(faults, faultf("dataset", "%s needs --data, the folder of its files", s.Dataset))
 	}
 	shard, err := zoo.ParseShard(s.Shard)
 	if err != nil {
-		faults = append(faults, fmt.Errorf("--shard %q: want iid, or dirichlet=ALPHA with ALPHA from %v to %v", s.Shard, zoo.MinAlpha, zoo.MaxAlpha))
+		faults = append(faults, faultf("shard", "%q: want iid, or dirichlet=ALPHA with ALPHA from %v to %v", s.Shard, zoo.MinAlpha, zoo.MaxAlpha))
 	}
 	if _, _, err := parsePart(s.Part); err != nil {
 		faults = append(faults, err)
 	}
 	if s.Part == "" && shard != (zoo.Shard{}) {
-		faults = append(faults, fmt.Errorf("--shard %s cuts the data into parts: say with --part I/N which is this peer's", s.Shard))
+		faults = append(faults, faultf("shard", "%s cuts the data into parts: say with --part I/N which is this peer's", s.Shard))
 	}
 	return present(faults)
 }
@@ -96,25 +78,29 @@ func (s trainSettings) faults() []error {
 		faults = append(faults, err)
 	}
 	if !(s.Epochs >= 0) || math.IsInf(s.Epochs, 0) {
-		faults = append(faults, fmt.Errorf("--epochs %v: want a positive number", s.Epochs))
+		faults = append(faults, faultf("epochs", "%v: want a positive number", s.Epochs))
 	}
 	if s.Steps > 0 && s.Epochs != 0 {
 		faults = append(faults, errors.New("--steps and --epochs both say how much work there is: give one of them"))
 	}
 	if s.Batch < 1 {
-		faults = append(faults, fmt.Errorf("--batch %d: want at least 1", s.Batch))
+		faults = append(faults, faultf("batch", "%d: want at least 1", s.Batch))
 	}
 	if !(s.LR >= 0) || math.IsInf(s.LR, 0) {
-		faults = append(faults, fmt.Errorf("--lr %v: want a positive number", s.LR))
+		faults = append(faults, faultf("lr", "%v: want a positive number", s.LR))
 	}
 	if !(s.Warmup >= 0 && s.Warmup <= 1) {
-		faults = append(faults, fmt.Errorf("--warmup %v: want a share of the work, 0 to 1", s.Warmup))
+		faults = append(faults, faultf("warmup", "%v: want a share of the work, 0 to 1", s.Warmup))
 	}
 	return present(faults)
 }
 
 func (s outputSettings) faults() []error {
-	return present([]error{oneOf("log-level", s.LogLevel, logLevels())})
+	faults := []error{oneOf("log-level", s.LogLevel, logLevels())}
+	if s.Metrics != "" && !isHostPort(s.Metrics) {
+		faults = append(faults, faultf("metrics", "%q: want host:port, as in 127.0.0.1:9090", s.Metrics))
+	}
+	return present(faults)
 }
 
 // oneOf is a fault if value is none of those known.
@@ -122,7 +108,7 @@ func oneOf(flag, value string, known []string) error {
 	if slices.Contains(known, value) {
 		return nil
 	}
-	return fmt.Errorf("--%s %q: want %s", flag, value, list(known))
+	return faultf(flag, "%q: want %s", value, list(known))
 }
 
 // present drops what is no fault.
@@ -151,7 +137,7 @@ func parsePart(text string) (part, parts int, err error) {
 		}
 	}
 	if !ok || err != nil || parts < 1 || parts > maxPeers || part < 0 || part >= parts {
-		return 0, 0, fmt.Errorf("--part %q: want I/N, as in 0/4, with N from 1 to %d and I from 0 to N-1", text, maxPeers)
+		return 0, 0, faultf("part", "%q: want I/N, as in 0/4, with N from 1 to %d and I from 0 to N-1", text, maxPeers)
 	}
 	return part, parts, nil
 }
@@ -163,7 +149,7 @@ func parseEvery(text string) (int, error) {
 	}
 	every, err := strconv.Atoi(text)
 	if err != nil || every < 1 {
-		return 0, fmt.Errorf("--every %q: want auto or a number of steps, at least 1", text)
+		return 0, faultf("every", "%q: want auto or a number of steps, at least 1", text)
 	}
 	return every, nil
 }

@@ -51,6 +51,21 @@ func (s settings) prepare(identity ed25519.PublicKey) (*workload, error) {
 	return w, err
 }
 
+// checkFolders refuses files where folders are wanted. What is not there is seen
+// later: a checkpoint's folder is made.
+func (s settings) checkFolders() error {
+	var faults []error
+	for _, f := range []struct{ flag, path, remedy string }{
+		{"data", s.Data, "give the folder that it is in"},
+		{"checkpoint", s.Checkpoint, "give a folder; to begin with the values of a file, give it with --init"},
+	} {
+		if info, err := os.Stat(f.path); f.path != "" && err == nil && !info.IsDir() {
+			faults = append(faults, faultf(f.flag, "%s is a file: %s", f.path, f.remedy))
+		}
+	}
+	return errors.Join(faults...)
+}
+
 // loadData loads this peer's part, and a seed for the order in which it is seen.
 // A peer without a part takes both from its identity.
 func (s settings) loadData(identity ed25519.PublicKey) (data *zoo.Data, order uint64, err error) {

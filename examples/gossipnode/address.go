@@ -1,0 +1,43 @@
+package main
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// peerIDPrefix is what the ids of Ed25519 keys begin with.
+const peerIDPrefix = "12D3KooW"
+
+func isHostPort(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	return err == nil && isPort(port)
+}
+
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
+}
+
+// isMultiaddr tells whether text is PROTOCOL/HOST/tcp/PORT with or without
+// /p2p/ID, all after a slash. Whether the id is whole, package peer knows.
+func isMultiaddr(text string) bool {
+	parts := strings.Split(text, "/")
+	if len(parts) != 5 && len(parts) != 7 || parts[0] != "" || parts[3] != "tcp" || !isPort(parts[4]) {
+		return false
+	}
+	if len(parts) == 7 && (parts[5] != "p2p" || !strings.HasPrefix(parts[6], peerIDPrefix)) {
+		return false
+	}
+	host := parts[2]
+	ip, err := netip.ParseAddr(host)
+	switch parts[1] {
+	case "ip4":
+		return err == nil && ip.Is4()
+	case "ip6":
+		return err == nil && ip.Is6()
+	}
+	return host != "" && slices.Contains([]string{"dns", "dns4", "dns6"}, parts[1])
+}
