@@ -116,6 +116,9 @@ func TestRefusalsNameTheReasonOnBothSides(t *testing.T) {
 				core, logged := observer.New(zap.WarnLevel)
 				host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"), Log: zap.New(core)})
 				guest := start(t, peer.Config{Run: c.run, Params: c.params, Join: host.JoinAddresses(), Network: inMemory(t, network, "guest", c.run)})
+				if err := guest.WaitMembers(t.Context(), 2); !errors.Is(err, c.want) {
+					t.Errorf("waiting for members: %v, want %v", err, c.want)
+				}
 				err := step(t, guest, idle)
 				var refused *peer.RefusedError
 				if !errors.Is(err, c.want) || !errors.As(err, &refused) || refused.Peer != host.Self() {

@@ -197,7 +197,8 @@ func (p *Peer) JoinAddresses() []string {
 // trainer.
 func (p *Peer) Snapshot(dst tensor.Vector) { p.replica.Consistent(dst) }
 
-// WaitMembers waits until the run has at least n members, this one included.
+// WaitMembers waits until the run has at least n members, this one included. It
+// fails as Step does if the members asked to join will not have this peer.
 func (p *Peer) WaitMembers(ctx context.Context, n int) error {
 	const look = 10 * time.Millisecond
 	ticker := time.NewTicker(look)
@@ -212,6 +213,8 @@ func (p *Peer) WaitMembers(ctx context.Context, n int) error {
 			return fmt.Errorf("waiting for %d members, %d are here: %w", n, present, ctx.Err())
 		case <-p.closing:
 			return ErrClosed
+		case <-p.arrival.barred:
+			return p.arrival.fault
 		case <-ticker.C:
 		}
 	}
