@@ -17,8 +17,7 @@ import (
 
 // transportCost is the processor time that moving a byte over an encrypted
 // stream is taken to cost one peer, for the pace of exchanges only. It is an
-// assumption on the careful side (TLS over loopback was measured at 0.6 to 0.8
-// nanoseconds for each end): a transport's own work cannot be told from its
+// assumption on the careful side: a transport's own work cannot be told from its
 // waiting. The work on the slices is measured.
 const transportCost = 1.0 // nanoseconds
 

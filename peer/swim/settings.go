@@ -8,16 +8,15 @@ import (
 )
 
 // The timing, after memberlist's own for a LAN, which also holds where round
-// trips stay below half a second. With eight members a new record reaches
-// everybody within half a second and a crash is known to all after four to six.
+// trips stay below half a second. A crash is known after a probe and a suspicion.
 const (
 	probeInterval  = time.Second
 	probeTimeout   = 500 * time.Millisecond
 	gossipInterval = 200 * time.Millisecond
 	gossipNodes    = 3
 	// gossipMult makes up to nine members pass news on in two rounds of gossip
-	// each, so that one in several hundred news misses somebody, until the next
-	// push/pull. memberlist's default of 4 makes that one in twenty.
+	// each. With memberlist's default of 4 it is one, and news misses somebody now
+	// and then, until the next push/pull.
 	gossipMult       = 6
 	pushPullInterval = 15 * time.Second
 	// syncTimeout bounds each step of a push/pull.
