@@ -1,115 +1,45 @@
 package averaging
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Defaults of Config.
-const (
-	DefaultDeadline   = 30 * time.Second
-	DefaultRetryAfter = 5 * time.Second
-)
-
-// Config sets up an ADPSGD machine. Self and Rand are required; the zero values
-// of the others are useful.
-type Config struct {
-	// Self is the local peer.
-	Self topology.PeerID
-	// Every is H, the number of local steps between two exchanges that the peer
-	// initiates. 0 lets the measured link and step times decide.
-	Every int
-	// MinEvery and MaxEvery bound H when it is chosen automatically. Default: 1
-	// and DefaultMaxEvery.
-	MinEvery, MaxEvery int
-	// CostShare bounds the processor time of exchanges, as a share of the
-	// trainer's time, when H is chosen automatically. Default: DefaultCostShare.
-	CostShare float64
-	// Deadline bounds an exchange from proposal to end. Default: DefaultDeadline.
-	Deadline time.Duration
-	// RetryAfter is how long a partner that failed is passed over, unless the
-	// view changes. Default: DefaultRetryAfter.
-	RetryAfter time.Duration
-	// Rand is where the random start of the partner cycle comes from. The machine
-	// owns it.
-	Rand *rand.Rand
-}
-
-func (c Config) validate() error {
-	var faults []error
-	if c.Self == "" {
-		faults = append(faults, errors.New("Self is empty"))
-	}
-	if c.Rand == nil {
-		faults = append(faults, errors.New("Rand is nil: give a seeded source"))
-	}
-	if c.Every < 0 || c.MinEvery < 0 || c.MaxEvery < 0 {
-		faults = append(faults, fmt.Errorf("Every, MinEvery and MaxEvery are %d, %d and %d: none may be negative", c.Every, c.MinEvery, c.MaxEvery))
-	}
-	if c.MaxEvery > 0 && c.MinEvery > c.MaxEvery {
-		faults = append(faults, fmt.Errorf("MinEvery %d exceeds MaxEvery %d", c.MinEvery, c.MaxEvery))
-	}
-	if !(c.CostShare >= 0 && c.CostShare <= 1) {
-		faults = append(faults, fmt.Errorf("CostShare is %v: want a share from 0 to 1", c.CostShare))
-	}
-	if c.Deadline < 0 || c.RetryAfter < 0 {
-		faults = append(faults, fmt.Errorf("Deadline %s and RetryAfter %s: neither may be negative", c.Deadline, c.RetryAfter))
-	}
-	return errors.Join(faults...)
-}
-
-func (c Config) withDefaults() Config {
-	c.MinEvery = max(c.MinEvery, 1)
-	if c.MaxEvery == 0 {
-		c.MaxEvery = max(DefaultMaxEvery, c.MinEvery)
-	}
-	if c.CostShare == 0 {
-		c.CostShare = DefaultCostShare
-	}
-	if c.Deadline == 0 {
-		c.Deadline = DefaultDeadline
-	}
-	if c.RetryAfter == 0 {
-		c.RetryAfter = DefaultRetryAfter
-	}
-	return c
-}
-
 // ADPSGD is asynchronous decentralized parallel SGD (Lian et al., 2018) with
 // additive commits: the trainer is never stopped; an active peer initiates one
 // exchange at a time, every H local steps, taking its links in cyclic order; a
-// passive peer serves one at a time and refuses others at once. Only actives
-// wait, and none holds a reservation while it does, so no cycle of waiting
+// passive peer serves Config.MaxInbound at a time and refuses others at once. Only
+// actives wait, and none holds a reservation while it does, so no cycle of waiting
 // peers can form.
 type ADPSGD struct {
-	config   Config
-	role     topology.Role
-	partners []partner // in link order
-	cursor   int       // index of the partner to ask next
-	tries    int       // partners asked in this round
-	owed     bool      // a round has begun in which nobody has accepted yet
-	steps    int       // local steps since the last round began
-	lastID   ExchangeID
-	out, in  exchange
-	met      topology.PeerID // the partner of the last outbound exchange completed
-	pace     pace
-	over     bool
-	parting  int // partners still to be asked after the run is over
-	settled  bool
+	config     Config
+	role       topology.Role
+	partners   []partner // in link order
+	cursor     int       // index of the partner to ask next
+	tries      int       // partners asked in this round
+	owed       bool      // a round has begun in which nobody has accepted yet
+	steps      int       // local steps since the last round began
+	lastID     ExchangeID
+	out        exchange
+	in         inbound
+	unresolved int             // exchanges in doubt
+	quarantine bans            // peers that this one keeps away from
+	shunned    bans            // peers that keep away from this one
+	met        topology.PeerID // the partner of the last outbound exchange completed
+	pace       pace
+	over       bool
+	parting    int // partners still to be asked after the run is over
+	settled    bool
 }
 
-// partner is a neighbour and the moment until which it is passed over.
+// partner is a neighbour and the moment until which it is passed over, unless the
+// view changes.
 type partner struct {
 	id          topology.PeerID
 	barredUntil time.Duration
 }
-
-// forever bars a partner until the view changes.
-const forever = time.Duration(1<<63 - 1)
 
 // exchange is one in flight; the zero value is none.
 type exchange struct {
@@ -117,6 +47,7 @@ type exchange struct {
 	peer    topology.PeerID
 	began   time.Duration
 	running bool
+	carried bool // accepted by the partner; of outbound ones
 }
 
 func (x exchange) is(e Event) bool {
@@ -154,6 +85,7 @@ func (m *ADPSGD) Handle(now time.Duration, event Event, actions []Action) []Acti
 		actions = m.answer(now, event, actions)
 	case Accepted:
 		if m.out.is(event) {
+			m.out.carried = true
 			m.owed, m.tries = false, 0
 		}
 	case Refused:
@@ -168,7 +100,13 @@ func (m *ADPSGD) Handle(now time.Duration, event Event, actions []Action) []Acti
 		actions = m.lost(now, event.Peer, actions)
 	case RunOver:
 		m.depart()
+	case Quarantined:
+		m.quarantine.hold(event.Peer, later(now, event.After))
+		actions = m.breakOff(now, event.Peer, actions)
+	case Doubt:
+		m.unresolved = max(event.Unresolved, 0)
 	}
+	actions = m.in.arm(now, m.config.Deadline, actions)
 	return m.initiate(now, actions)
 }
 
@@ -192,24 +130,6 @@ func (m *ADPSGD) adopt(overlay *topology.Overlay) {
 	}
 }
 
-// answer accepts or refuses an inbound exchange, at once. A proposer outside
-// the view is served: its record may be still on its way here.
-func (m *ADPSGD) answer(now time.Duration, event Event, actions []Action) []Action {
-	reply := Action{Kind: Refuse, Peer: event.Peer, Exchange: event.Exchange, Inbound: true}
-	switch {
-	case m.role != topology.Passive:
-		reply.Reason = WrongRole
-	case m.in.running:
-		reply.Reason = Busy
-	default:
-		reply.Kind = Accept
-		m.in = exchange{id: event.Exchange, peer: event.Peer, began: now, running: true}
-		deadline := Action{Kind: SetTimer, Timer: InboundDeadline, Exchange: event.Exchange, Peer: event.Peer, After: m.config.Deadline}
-		return append(actions, reply, deadline)
-	}
-	return append(actions, reply)
-}
-
 func (m *ADPSGD) refused(now time.Duration, event Event) {
 	if !m.out.is(event) {
 		return
@@ -219,33 +139,34 @@ func (m *ADPSGD) refused(now time.Duration, event Event) {
 	case Unfit:
 		m.bar(event.Peer, forever)
 	case Closing:
-		m.bar(event.Peer, now+m.config.RetryAfter)
+		m.bar(event.Peer, later(now, m.config.RetryAfter))
+	case Quarantine:
+		m.shunned.hold(event.Peer, later(now, grown(m.config.RetryAfter, m.shunned.times(event.Peer))))
 	}
 }
 
 func (m *ADPSGD) finished(now time.Duration, event Event) {
-	if event.Inbound {
-		if m.in.is(event) {
-			m.in = exchange{}
+	switch {
+	case event.Inbound:
+		if !m.in.end(event) {
+			return
 		}
-		return
-	}
-	if m.out.is(event) {
+	case m.out.is(event):
 		m.pace.exchanged(now-m.out.began, event.Cost)
 		m.out, m.owed, m.tries, m.met = exchange{}, false, 0, event.Peer
+	default:
+		return
 	}
+	m.shunned.lift(event.Peer)
 }
 
 func (m *ADPSGD) failed(now time.Duration, event Event) {
-	if event.Inbound {
-		if m.in.is(event) {
-			m.in = exchange{}
-		}
-		return
-	}
-	if m.out.is(event) {
-		m.out = exchange{}
-		m.bar(event.Peer, now+m.config.RetryAfter)
+	switch {
+	case event.Inbound:
+		m.in.end(event)
+	case m.out.is(event):
+		m.drop(now)
+		m.bar(event.Peer, later(now, m.config.RetryAfter))
 	}
 }
 
@@ -256,26 +177,34 @@ func (m *ADPSGD) expired(now time.Duration, event Event, actions []Action) []Act
 			return m.lost(now, m.out.peer, actions)
 		}
 	case InboundDeadline:
-		if m.in.running && m.in.id == event.Exchange && m.in.peer == event.Peer {
-			actions = append(actions, Action{Kind: Abort, Peer: m.in.peer, Exchange: m.in.id, Inbound: true})
-			m.in = exchange{}
-		}
+		return m.in.expire(now, m.config.Deadline, event, actions)
 	}
 	return actions
 }
 
 // lost breaks off whatever runs with a peer and passes it over for a while.
 func (m *ADPSGD) lost(now time.Duration, peer topology.PeerID, actions []Action) []Action {
+	actions = m.breakOff(now, peer, actions)
+	m.bar(peer, later(now, m.config.RetryAfter))
+	return actions
+}
+
+// breakOff breaks off whatever runs with a peer.
+func (m *ADPSGD) breakOff(now time.Duration, peer topology.PeerID, actions []Action) []Action {
 	if m.out.running && m.out.peer == peer {
 		actions = append(actions, Action{Kind: Abort, Peer: peer, Exchange: m.out.id})
-		m.out = exchange{}
+		m.drop(now)
 	}
-	if m.in.running && m.in.peer == peer {
-		actions = append(actions, Action{Kind: Abort, Peer: peer, Exchange: m.in.id, Inbound: true})
-		m.in = exchange{}
+	return m.in.breakOff(peer, actions)
+}
+
+// drop gives the outbound exchange up. One that the partner never accepted says
+// nothing of how long an exchange takes.
+func (m *ADPSGD) drop(now time.Duration) {
+	if m.out.carried {
+		m.pace.brokeOff(now - m.out.began)
 	}
-	m.bar(peer, now+m.config.RetryAfter)
-	return actions
+	m.out = exchange{}
 }
 
 func (m *ADPSGD) bar(peer topology.PeerID, until time.Duration) {

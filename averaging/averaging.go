@@ -1,16 +1,3 @@
-// Package averaging decides who exchanges with whom and when the trainer may
-// go on. It never sees a model: its machines are pure, deterministic state
-// machines that take events and give actions, with the time and the source of
-// randomness as arguments. Package peer carries the actions out over a real
-// network; a test or a simulation does so in virtual time, with the same code.
-//
-// The machine of this package is ADPSGD, asynchronous decentralized parallel
-// SGD (Lian et al., 2018): every so many local steps an active peer averages
-// its model with one passive neighbour, and no trainer ever waits. Rival
-// algorithms are machines too; they live in package baseline.
-//
-// What an exchange does to the parameters is not decided here: see
-// internal/replica. Who neighbours whom is package topology.
 package averaging
 
 import "time"
@@ -50,6 +37,10 @@ const (
 	// Unfit: the two peers cannot exchange at all (another layout, run, version
 	// or codec). Not asked again while the view stays as it is.
 	Unfit
+	// Quarantine: the asked peer has been sent what should not have been sent, and
+	// keeps away from the asking one for a while. Asked again after a time that
+	// doubles with each such refusal.
+	Quarantine
 )
 
 // String names the reason as transcripts and logs show it.
@@ -63,6 +54,8 @@ func (r Reason) String() string {
 		return "closing"
 	case Unfit:
 		return "unfit"
+	case Quarantine:
+		return "quarantine"
 	}
 	return "unknown reason"
 }
@@ -74,7 +67,8 @@ type TimerKind uint8
 const (
 	// OutboundDeadline bounds the exchange that the peer initiated.
 	OutboundDeadline TimerKind = iota
-	// InboundDeadline bounds the exchange that the peer accepted.
+	// InboundDeadline bounds the exchanges that the peer accepted: it is set for
+	// the one that must end first.
 	InboundDeadline
 	// TimerKinds is the number of kinds.
 	TimerKinds

@@ -25,7 +25,8 @@ const (
 	// Finished: the exchange is complete at this side. Cost is the processor
 	// time that it took here.
 	Finished
-	// Failed: the exchange broke off; slices applied by then stay applied.
+	// Failed: the exchange broke off; slices applied by then stay applied. What it
+	// leaves in doubt is reported before it, so that it never counts nowhere.
 	Failed
 	// TimerFired: the timer Timer, set for Exchange, has run out.
 	TimerFired
@@ -34,6 +35,12 @@ const (
 	// RunOver: the flock has done its work. The step in the making may still be
 	// reported after it; no other follows.
 	RunOver
+	// Quarantined: Peer has sent what it should not have, and is to be kept away
+	// from for After, from now on.
+	Quarantined
+	// Doubt: there are now Unresolved inbound exchanges of which this side does not
+	// know whether the partner has applied the last slices.
+	Doubt
 )
 
 // Event is what has happened to a peer. Only the fields that its kind names
@@ -49,6 +56,9 @@ type Event struct {
 	Timer   TimerKind
 	Overlay *topology.Overlay
 	Cost    time.Duration
+	After   time.Duration
+	// Unresolved is a number of exchanges, not of slices.
+	Unresolved int
 }
 
 // String prints the event as transcripts show it.
@@ -69,11 +79,15 @@ func (e Event) String() string {
 	case Failed:
 		return fmt.Sprintf("failed %s", e.side())
 	case TimerFired:
-		return fmt.Sprintf("timer %s, exchange %d", e.Timer, e.Exchange)
+		return fmt.Sprintf("timer %s, exchange %d with %s", e.Timer, e.Exchange, e.Peer)
 	case PeerLost:
 		return fmt.Sprintf("lost %s", e.Peer)
 	case RunOver:
 		return "run over"
+	case Quarantined:
+		return fmt.Sprintf("quarantined %s for %s", e.Peer, e.After)
+	case Doubt:
+		return fmt.Sprintf("%d exchanges in doubt", e.Unresolved)
 	}
 	return "unknown event"
 }
@@ -93,14 +107,18 @@ const (
 	Proceed ActionKind = iota + 1
 	// Propose: open exchange Exchange with Peer on buffer Buffer and, if it
 	// accepts, carry it through. Answered by Accepted, Refused or Failed, and
-	// after Accepted by Finished or Failed.
+	// after Accepted by Finished or Failed. Overlap is this side's part of what
+	// gives the exchange its weight.
 	Propose
 	// Accept: take part in the inbound exchange. Answered by Finished or Failed.
+	// Overlap is this side's part of what gives the exchange its weight.
 	Accept
 	// Refuse: decline the inbound exchange for Reason. Not answered.
 	Refuse
-	// Abort: break the exchange off. Answered by nothing; a later Finished or
-	// Failed of it is stale and ignored.
+	// Abort: break the exchange off. Of an outbound one nothing more need be
+	// reported, and what is reported is ignored. An inbound one is over when its
+	// Finished or Failed comes, as ever; until then it counts in Overlap and its
+	// partner cannot use its id again.
 	Abort
 	// SetTimer: report TimerFired for Timer and Exchange after After.
 	SetTimer
@@ -128,6 +146,10 @@ type Action struct {
 	Reason   Reason
 	Timer    TimerKind
 	After    time.Duration
+	// Overlap is the number of exchanges that may still change this peer's model,
+	// the one in question included. The weight of an exchange is 1/(1+c), with c
+	// the larger Overlap of its two sides.
+	Overlap int
 }
 
 // String prints the action as transcripts show it.
@@ -136,9 +158,9 @@ func (a Action) String() string {
 	case Proceed:
 		return "proceed"
 	case Propose:
-		return fmt.Sprintf("propose exchange %d to %s", a.Exchange, a.Peer)
+		return fmt.Sprintf("propose exchange %d to %s%s", a.Exchange, a.Peer, a.overlap())
 	case Accept:
-		return fmt.Sprintf("accept exchange %d of %s", a.Exchange, a.Peer)
+		return fmt.Sprintf("accept exchange %d of %s%s", a.Exchange, a.Peer, a.overlap())
 	case Refuse:
 		return fmt.Sprintf("refuse exchange %d of %s: %s", a.Exchange, a.Peer, a.Reason)
 	case Abort:
@@ -148,9 +170,17 @@ func (a Action) String() string {
 		}
 		return fmt.Sprintf("abort %s exchange %d with %s", side, a.Exchange, a.Peer)
 	case SetTimer:
-		return fmt.Sprintf("set timer %s for exchange %d after %s", a.Timer, a.Exchange, a.After)
+		return fmt.Sprintf("set timer %s for exchange %d with %s after %s", a.Timer, a.Exchange, a.Peer, a.After)
 	case Settled:
 		return "settled"
 	}
 	return "unknown action"
+}
+
+// overlap tells of the other exchanges, if there are any.
+func (a Action) overlap() string {
+	if a.Overlap <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(", one of %d", a.Overlap)
 }

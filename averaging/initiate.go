@@ -15,7 +15,7 @@ func (m *ADPSGD) initiate(now time.Duration, actions []Action) []Action {
 	}
 	for m.due() {
 		next := m.take()
-		if next.barredUntil <= now && !m.stale(next, now) {
+		if !m.passedOver(next, now) && !m.stale(next, now) {
 			return m.propose(now, next.id, actions)
 		}
 	}
@@ -52,6 +52,11 @@ func (m *ADPSGD) take() partner {
 	return next
 }
 
+// passedOver tells whether a partner is not to be asked at this moment.
+func (m *ADPSGD) passedOver(p partner, now time.Duration) bool {
+	return now < p.barredUntil || m.quarantine.holds(p.id, now) || m.shunned.holds(p.id, now)
+}
+
 // stale tells whether a partner is the one met last while there are others to
 // meet: the two models hardly differ. Falling back on it whenever the next is busy
 // would let flocks that move in step fall into pairs that never meet.
@@ -60,7 +65,7 @@ func (m *ADPSGD) stale(p partner, now time.Duration) bool {
 		return false
 	}
 	for _, other := range m.partners {
-		if other.id != p.id && other.barredUntil <= now {
+		if other.id != p.id && !m.passedOver(other, now) {
 			return true
 		}
 	}
@@ -72,7 +77,7 @@ func (m *ADPSGD) propose(now time.Duration, to topology.PeerID, actions []Action
 	m.out = exchange{id: m.lastID, peer: to, began: now, running: true}
 	m.owed, m.steps = true, 0
 	return append(actions,
-		Action{Kind: Propose, Peer: to, Exchange: m.lastID, Buffer: Parameters},
+		Action{Kind: Propose, Peer: to, Exchange: m.lastID, Buffer: Parameters, Overlap: m.overlap()},
 		Action{Kind: SetTimer, Timer: OutboundDeadline, Exchange: m.lastID, Peer: to, After: m.config.Deadline})
 }
 

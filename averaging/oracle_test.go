@@ -1,13 +1,7 @@
 package averaging_test
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"slices"
-	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/topology"
@@ -16,16 +10,24 @@ import (
 // oracle knows the rules of AD-PSGD and nothing of how the machine keeps them: it
 // answers every question by reading the whole history again.
 type oracle struct {
-	self    topology.PeerID
-	every   int
-	retry   time.Duration
-	history []entry
+	self            topology.PeerID
+	every           int
+	maxInbound      int
+	retry, deadline time.Duration
+	history         []entry
 }
 
 type entry struct {
 	now     time.Duration
 	event   averaging.Event
 	actions []averaging.Action
+}
+
+// at is the oracle as it was before the entry i.
+func (o *oracle) at(i int) *oracle {
+	before := *o
+	before.history = o.history[:i:i]
+	return &before
 }
 
 // neighbours are the links and role of the newest view.
@@ -40,19 +42,18 @@ func (o *oracle) neighbours() (ids []topology.PeerID, role topology.Role) {
 	return ids, role
 }
 
-// open is the exchange in flight on one side, if any.
-func (o *oracle) open(inbound bool) (id averaging.ExchangeID, peer topology.PeerID, open bool) {
+// outbound is the exchange that this peer has in flight, if any.
+func (o *oracle) outbound() (id averaging.ExchangeID, peer topology.PeerID, open bool) {
 	for _, e := range o.history {
 		ended := e.event.Kind == averaging.Refused || e.event.Kind == averaging.Finished || e.event.Kind == averaging.Failed
-		if open && ended && e.event.Inbound == inbound && e.event.Exchange == id && e.event.Peer == peer {
+		if ended && !e.event.Inbound && e.event.Exchange == id && e.event.Peer == peer {
 			open = false
 		}
 		for _, a := range e.actions {
-			begins := a.Kind == averaging.Propose && !inbound || a.Kind == averaging.Accept && inbound
 			switch {
-			case begins:
+			case a.Kind == averaging.Propose:
 				id, peer, open = a.Exchange, a.Peer, true
-			case a.Kind == averaging.Abort && a.Inbound == inbound:
+			case a.Kind == averaging.Abort && !a.Inbound:
 				open = false
 			}
 		}
@@ -60,28 +61,128 @@ func (o *oracle) open(inbound bool) (id averaging.ExchangeID, peer topology.Peer
 	return id, peer, open
 }
 
-// barred tells whether a partner is to be passed over now.
+// mine tells whether the entry i is about the exchange then in flight.
+func (o *oracle) mine(i int) bool {
+	id, peer, open := o.at(i).outbound()
+	e := o.history[i].event
+	return open && !e.Inbound && e.Exchange == id && e.Peer == peer
+}
+
+// served is an inbound exchange that is not over.
+type served struct {
+	peer    topology.PeerID
+	id      averaging.ExchangeID
+	due     time.Duration
+	running bool
+}
+
+// inbound are the exchanges accepted and not yet reported over, the oldest first.
+func (o *oracle) inbound() (all []served) {
+	for _, e := range o.history {
+		if e.event.Inbound && (e.event.Kind == averaging.Finished || e.event.Kind == averaging.Failed) {
+			var left []served
+			for _, s := range all {
+				if s.peer != e.event.Peer || s.id != e.event.Exchange {
+					left = append(left, s)
+				}
+			}
+			all = left
+		}
+		for _, a := range e.actions {
+			if a.Kind == averaging.Accept {
+				all = append(all, served{a.Peer, a.Exchange, e.now + o.deadline, true})
+			}
+			for i := range all {
+				if a.Kind == averaging.Abort && a.Inbound && all[i].peer == a.Peer && all[i].id == a.Exchange {
+					all[i].running = false
+				}
+			}
+		}
+	}
+	return all
+}
+
+// overlap counts the exchanges that may still change the model.
+func (o *oracle) overlap() int {
+	_, _, open := o.outbound()
+	return len(o.inbound()) + b2i(open) + o.unresolved()
+}
+
+func (o *oracle) unresolved() (n int) {
+	for _, e := range o.history {
+		if e.event.Kind == averaging.Doubt {
+			n = e.event.Unresolved
+		}
+	}
+	return n
+}
+
+// passedOver tells whether a partner is not to be asked now.
+func (o *oracle) passedOver(peer topology.PeerID, now time.Duration) bool {
+	return o.barred(peer, now) || o.quarantined(peer, now) || o.shunned(peer, now)
+}
+
+// barred tells whether a partner has failed of late in the present view.
 func (o *oracle) barred(peer topology.PeerID, now time.Duration) bool {
 	barred := false
 	for i, e := range o.history {
-		before := &oracle{self: o.self, history: o.history[:i]}
-		id, partner, running := before.open(false)
-		mine := running && partner == peer && e.event.Exchange == id && !e.event.Inbound
 		recent := now < e.now+o.retry
+		about := e.event.Peer == peer
 		switch e.event.Kind {
 		case averaging.ViewChanged:
 			barred = false
 		case averaging.Failed:
-			barred = barred || mine && e.event.Peer == peer && recent
+			barred = barred || about && recent && o.mine(i)
 		case averaging.PeerLost:
-			barred = barred || e.event.Peer == peer && recent
+			barred = barred || about && recent
 		case averaging.TimerFired:
-			barred = barred || mine && e.event.Timer == averaging.OutboundDeadline && recent
+			barred = barred || about && recent && e.event.Timer == averaging.OutboundDeadline && o.mine(i)
 		case averaging.Refused:
-			barred = barred || mine && e.event.Peer == peer && (e.event.Reason == averaging.Unfit || e.event.Reason == averaging.Closing && recent)
+			passing := e.event.Reason == averaging.Closing && recent
+			barred = barred || about && (e.event.Reason == averaging.Unfit || passing) && o.mine(i)
 		}
 	}
 	return barred
+}
+
+// quarantined tells whether a peer is in this one's quarantine.
+func (o *oracle) quarantined(peer topology.PeerID, now time.Duration) bool {
+	for _, e := range o.history {
+		if e.event.Kind == averaging.Quarantined && e.event.Peer == peer && now < e.now+e.event.After {
+			return true
+		}
+	}
+	return false
+}
+
+// shunned tells whether a peer that holds this one in quarantine is left alone.
+func (o *oracle) shunned(peer topology.PeerID, now time.Duration) bool {
+	var until time.Duration
+	pause := o.retry
+	for i, e := range o.history {
+		if e.event.Peer != peer {
+			continue
+		}
+		switch {
+		case e.event.Kind == averaging.Refused && e.event.Reason == averaging.Quarantine && o.mine(i):
+			until = e.now + pause
+			pause = min(2*pause, 64*o.retry)
+		case e.event.Kind == averaging.Finished && (o.mine(i) || e.event.Inbound && o.serves(i)):
+			until, pause = 0, o.retry
+		}
+	}
+	return now < until
+}
+
+// serves tells whether the entry i is about an inbound exchange that was not over.
+func (o *oracle) serves(i int) bool {
+	e := o.history[i].event
+	for _, s := range o.at(i).inbound() {
+		if s.peer == e.Peer && s.id == e.Exchange {
+			return true
+		}
+	}
+	return false
 }
 
 // stepsSinceProposal counts the steps after the newest proposal.
@@ -100,70 +201,20 @@ func (o *oracle) stepsSinceProposal() int {
 	return steps
 }
 
-// judge says what is wrong with the answer to the next event.
-func (o *oracle) judge(next entry) error {
-	kinds := map[averaging.ActionKind][]averaging.Action{}
-	for _, a := range next.actions {
-		kinds[a.Kind] = append(kinds[a.Kind], a)
-	}
-	if want := b2i(next.event.Kind == averaging.StepDone); len(kinds[averaging.Proceed]) != want {
-		return fmt.Errorf("%d times proceed, want %d", len(kinds[averaging.Proceed]), want)
-	}
-	if err := o.judgeAnswer(next, kinds); err != nil {
-		return err
-	}
-	return o.judgeProposal(next, kinds[averaging.Propose])
-}
-
-func (o *oracle) judgeAnswer(next entry, kinds map[averaging.ActionKind][]averaging.Action) error {
-	answers := append(kinds[averaging.Accept], kinds[averaging.Refuse]...)
-	if want := b2i(next.event.Kind == averaging.Proposed); len(answers) != want {
-		return fmt.Errorf("%d answers, want %d", len(answers), want)
-	}
-	if len(answers) == 0 {
-		return nil
-	}
-	_, role := o.neighbours()
-	_, _, serving := o.open(true)
-	if accept := role == topology.Passive && !serving; accept != (answers[0].Kind == averaging.Accept) {
-		return fmt.Errorf("%v by a %v that serves another: %v", answers[0], role, serving)
-	}
-	if answers[0].Peer != next.event.Peer || answers[0].Exchange != next.event.Exchange {
-		return fmt.Errorf("%v answers %v", answers[0], next.event)
-	}
-	return nil
-}
-
-func (o *oracle) judgeProposal(next entry, proposals []averaging.Action) error {
-	after := &oracle{self: o.self, every: o.every, retry: o.retry, history: append(slices.Clone(o.history), entry{now: next.now, event: next.event})}
-	for _, a := range next.actions {
-		if a.Kind == averaging.Abort {
-			last := &after.history[len(after.history)-1]
-			last.actions = append(last.actions, a)
+// inboundTimer is what the slot of the timer for inbound exchanges holds.
+func (o *oracle) inboundTimer() (timer averaging.Action, at time.Duration, set bool) {
+	for _, e := range o.history {
+		fired := e.event.Kind == averaging.TimerFired && e.event.Timer == averaging.InboundDeadline
+		if fired && e.event.Peer == timer.Peer && e.event.Exchange == timer.Exchange {
+			set = false
+		}
+		for _, a := range e.actions {
+			if a.Kind == averaging.SetTimer && a.Timer == averaging.InboundDeadline {
+				timer, at, set = a, e.now+a.After, true
+			}
 		}
 	}
-	neighbours, role := after.neighbours()
-	_, _, busy := after.open(false)
-	willing := slices.ContainsFunc(neighbours, func(id topology.PeerID) bool { return !after.barred(id, next.now) })
-	allowed := role == topology.Active && !busy && willing
-	if len(proposals) == 0 {
-		if allowed && next.event.Kind == averaging.StepDone && after.stepsSinceProposal() >= o.every {
-			return fmt.Errorf("no proposal after %d steps", after.stepsSinceProposal())
-		}
-		return nil
-	}
-	to := proposals[0].Peer
-	switch {
-	case len(proposals) > 1:
-		return fmt.Errorf("%d proposals at once", len(proposals))
-	case !allowed:
-		return fmt.Errorf("proposal by a %v, one in flight %v, somebody to ask %v", role, busy, willing)
-	case !slices.Contains(neighbours, to):
-		return fmt.Errorf("proposal to %s, no neighbour", to)
-	case after.barred(to, next.now):
-		return fmt.Errorf("proposal to %s, which is passed over", to)
-	}
-	return nil
+	return timer, at, set
 }
 
 func b2i(b bool) int {
@@ -171,86 +222,4 @@ func b2i(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-func TestMachineKeepsTheRules(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		o := &oracle{self: "a0", every: rapid.IntRange(1, 3).Draw(t, "every"), retry: 5 * time.Second}
-		machine, err := averaging.NewADPSGD(averaging.Config{
-			Self: o.self, Every: o.every, RetryAfter: o.retry,
-			Rand: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var now time.Duration
-		for range rapid.IntRange(1, 40).Draw(t, "events") {
-			now += time.Duration(rapid.IntRange(0, 2000).Draw(t, "ms")) * time.Millisecond
-			next := entry{now: now, event: drawEvent(t, o)}
-			next.actions = machine.Handle(now, next.event, nil)
-			if err := o.judge(next); err != nil {
-				t.Fatalf("at %s, %v → %v: %v", now, next.event, next.actions, err)
-			}
-			o.history = append(o.history, next)
-		}
-	})
-}
-
-// drawEvent draws an event that a runtime could report, stale ones included.
-func drawEvent(t *rapid.T, o *oracle) averaging.Event {
-	id, partner, proposing := o.open(false)
-	inID, inPeer, serving := o.open(true)
-	kind := rapid.SampledFrom([]averaging.EventKind{
-		averaging.StepDone, averaging.StepDone, averaging.StepDone, averaging.ViewChanged, averaging.Proposed, averaging.Proposed,
-		averaging.Accepted, averaging.Refused, averaging.Finished, averaging.Failed, averaging.TimerFired, averaging.PeerLost,
-	}).Draw(t, "kind")
-	event := averaging.Event{Kind: kind}
-	inbound := rapid.Bool().Draw(t, "inbound")
-	switch kind {
-	case averaging.ViewChanged:
-		event.Overlay = drawOverlay(t, o.self)
-	case averaging.Proposed:
-		event.Inbound = true
-		event.Peer = topology.PeerID(fmt.Sprintf("a%d", rapid.IntRange(1, 3).Draw(t, "proposer")))
-		event.Exchange = averaging.ExchangeID(len(o.history) + 1)
-	case averaging.PeerLost:
-		event.Peer = topology.PeerID(fmt.Sprintf("p%d", rapid.IntRange(0, 3).Draw(t, "lost")))
-	case averaging.Accepted, averaging.Refused, averaging.Finished, averaging.Failed, averaging.TimerFired:
-		event.Peer, event.Exchange = partner, id
-		if kind == averaging.Refused {
-			event.Reason = rapid.SampledFrom([]averaging.Reason{averaging.Busy, averaging.WrongRole, averaging.Closing, averaging.Unfit}).Draw(t, "reason")
-		}
-		if inbound && kind != averaging.Accepted && kind != averaging.Refused {
-			event.Peer, event.Exchange, event.Timer = inPeer, inID, averaging.InboundDeadline
-			event.Inbound = kind != averaging.TimerFired
-		}
-		if known := proposing && !event.Inbound || serving && event.Inbound; !known && event.Peer == "" {
-			return averaging.Event{Kind: averaging.StepDone}
-		}
-	}
-	return event
-}
-
-func drawOverlay(t *rapid.T, self topology.PeerID) *topology.Overlay {
-	members := []topology.Member{{ID: self, Role: topology.Active}}
-	other := topology.Passive
-	if rapid.IntRange(0, 3).Draw(t, "turned") == 0 {
-		members[0].Role, other = topology.Passive, topology.Active
-	}
-	n := rapid.IntRange(1, 4).Draw(t, "partners")
-	for i := range n {
-		members = append(members, topology.Member{ID: topology.PeerID(fmt.Sprintf("p%d", i)), Role: other})
-	}
-	for i := 1; i < n; i++ {
-		members = append(members, topology.Member{ID: topology.PeerID(fmt.Sprintf("a%d", i)), Role: members[0].Role})
-	}
-	view, err := topology.NewView(members)
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay, err := topology.NewOverlay(view)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return overlay
 }

@@ -21,9 +21,10 @@ const (
 // pace measures how long steps and exchanges take and derives H, the number of
 // local steps between two exchanges that a peer initiates.
 type pace struct {
-	step     mean // time from one step to the next
-	exchange mean // time from proposal to the end of an exchange
-	cost     mean // processor time of an exchange at this peer
+	step     mean          // time from one step to the next
+	exchange mean          // time from proposal to the end of an exchange
+	cost     mean          // processor time of an exchange at this peer
+	atLeast  time.Duration // what the longest broken off lasted, since one was completed
 	lastStep time.Duration
 }
 
@@ -39,16 +40,25 @@ func (p *pace) stepped(now time.Duration) {
 func (p *pace) exchanged(took, cost time.Duration) {
 	p.exchange.add(float64(took))
 	p.cost.add(float64(cost))
+	p.atLeast = 0
+}
+
+// brokeOff records an outbound exchange that lasted for some time and would have
+// taken longer. It is no sample for the mean, since a partner that stalls may be
+// the cause: it holds until an exchange shows how long they take. Without it a
+// link on which none ever ends in time would pass for an unmeasured one.
+func (p *pace) brokeOff(lasted time.Duration) {
+	p.atLeast = max(p.atLeast, lasted)
 }
 
 // every is the H at which communication stays hidden behind computation and
 // costs no more than share of it: max(⌈exchange/step⌉, ⌈cost/(share·step)⌉),
 // within [low, high]. Before anything is measured it is low.
 func (p *pace) every(share float64, low, high int) int {
-	if !p.step.known || !p.exchange.known || p.step.value <= 0 {
+	if !p.step.known || p.step.value <= 0 {
 		return low
 	}
-	hidden := math.Ceil(p.exchange.value / p.step.value)
+	hidden := math.Ceil(max(p.exchange.value, float64(p.atLeast)) / p.step.value)
 	cheap := math.Ceil(p.cost.value / (share * p.step.value))
 	return int(min(max(hidden, cheap, float64(low)), float64(high)))
 }

@@ -61,11 +61,7 @@ func replay(t *testing.T, transcript string) string {
 		case strings.HasPrefix(line, "> "):
 			words := strings.Fields(line[2:])
 			if step, ok := strings.CutPrefix(words[0], "+"); ok {
-				d, err := time.ParseDuration(step)
-				if err != nil {
-					t.Fatalf("%q: %v", line, err)
-				}
-				now += d
+				now += duration(t, step)
 				words = words[1:]
 			}
 			fmt.Fprintln(&out, line)
@@ -89,6 +85,8 @@ func configured(t *testing.T, line string) *averaging.ADPSGD {
 			config.Self = topology.PeerID(value)
 		case "every":
 			config.Every = atoi(t, value)
+		case "inbound":
+			config.MaxInbound = atoi(t, value)
 		default:
 			t.Fatalf("unknown setting %q", word)
 		}
@@ -121,6 +119,10 @@ func parseEvent(t *testing.T, words []string) averaging.Event {
 		return averaging.Event{Kind: averaging.ViewChanged, Overlay: overlayOf(t, words[1:])}
 	case "lost":
 		event.Kind = averaging.PeerLost
+	case "quarantined":
+		event.Kind, event.After = averaging.Quarantined, duration(t, arg(2))
+	case "doubt":
+		return averaging.Event{Kind: averaging.Doubt, Unresolved: atoi(t, arg(1))}
 	case "proposed":
 		event.Kind, event.Inbound = averaging.Proposed, true
 	case "accepted":
@@ -129,6 +131,7 @@ func parseEvent(t *testing.T, words []string) averaging.Event {
 		event.Kind = averaging.Refused
 		event.Reason = map[string]averaging.Reason{
 			"busy": averaging.Busy, "role": averaging.WrongRole, "closing": averaging.Closing, "unfit": averaging.Unfit,
+			"quarantine": averaging.Quarantine,
 		}[arg(3)]
 	case "finished", "failed":
 		event.Kind = averaging.Finished
@@ -183,4 +186,13 @@ func atoi(t *testing.T, s string) int {
 		t.Fatal(err)
 	}
 	return n
+}
+
+func duration(t *testing.T, s string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }

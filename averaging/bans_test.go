@@ -1,0 +1,78 @@
+package averaging_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+func TestLongestQuarantinesAreKept(t *testing.T) {
+	m := newPassive(t, averaging.Config{})
+	name := func(i int) topology.PeerID { return topology.PeerID(fmt.Sprint("x", i)) }
+	// The third is the shortest; the one too many is longer, the next is shorter
+	// than all that are left.
+	const shortest = 3
+	for i := range averaging.MaxBans {
+		after := time.Duration(100+i) * time.Second
+		if i == shortest {
+			after = 50 * time.Second
+		}
+		m.Handle(0, averaging.Event{Kind: averaging.Quarantined, Peer: name(i), After: after}, nil)
+	}
+	m.Handle(0, averaging.Event{Kind: averaging.Quarantined, Peer: "longer", After: time.Hour}, nil)
+	m.Handle(0, averaging.Event{Kind: averaging.Quarantined, Peer: "brief", After: time.Second}, nil)
+	for _, c := range []struct {
+		peer topology.PeerID
+		held bool
+	}{{name(shortest), false}, {"brief", false}, {"longer", true}, {name(0), true}, {name(averaging.MaxBans - 1), true}} {
+		answer := proposeTo(m, 0, c.peer, 1)
+		if held := answer.Reason == averaging.Quarantine; held != c.held {
+			t.Errorf("%s: %v, want held %v", c.peer, answer, c.held)
+		}
+	}
+}
+
+func TestQuarantineOfAnyLengthHolds(t *testing.T) {
+	m := newPassive(t, averaging.Config{})
+	m.Handle(time.Hour, averaging.Event{Kind: averaging.Quarantined, Peer: "b", After: math.MaxInt64}, nil)
+	m.Handle(time.Hour, averaging.Event{Kind: averaging.Quarantined, Peer: "c", After: -math.MaxInt64}, nil)
+	if answer := proposeTo(m, 1e6*time.Hour, "b", 1); answer.Reason != averaging.Quarantine {
+		t.Errorf("%v, want a refusal for quarantine", answer)
+	}
+	if answer := proposeTo(m, 1e6*time.Hour, "c", 1); answer.Kind != averaging.Accept {
+		t.Errorf("%v by one whose quarantine is over", answer)
+	}
+}
+
+// TestPauseAfterPartnersQuarantineIsBounded refuses for quarantine again and again
+// and measures how long the machine leaves the partner alone.
+func TestPauseAfterPartnersQuarantineIsBounded(t *testing.T) {
+	m := newMachine(t, averaging.Config{Every: 1, RetryAfter: time.Second})
+	now, refused := time.Second, time.Duration(0)
+	var pauses []time.Duration
+	for len(pauses) < 10 && now < time.Hour {
+		for _, a := range m.Handle(now, averaging.Event{Kind: averaging.StepDone}, nil) {
+			if a.Kind != averaging.Propose {
+				continue
+			}
+			if refused > 0 {
+				pauses = append(pauses, now-refused)
+			}
+			refused = now
+			m.Handle(now, averaging.Event{Kind: averaging.Refused, Peer: a.Peer, Exchange: a.Exchange, Reason: averaging.Quarantine}, nil)
+		}
+		now += time.Second
+	}
+	if len(pauses) < 10 {
+		t.Fatalf("asked again after %v, and no more", pauses)
+	}
+	for i, pause := range pauses {
+		if want := time.Second << min(i, 6); pause != want {
+			t.Errorf("pause %d: %s, want %s", i, pause, want)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+// Package averaging decides who exchanges with whom and when the trainer may
+// go on. It never sees a model: its machines are pure, deterministic state
+// machines that take events and give actions, with the time and the source of
+// randomness as arguments. Package peer carries the actions out over a real
+// network; a test or a simulation does so in virtual time, with the same code.
+//
+// The machine of this package is ADPSGD, asynchronous decentralized parallel
+// SGD (Lian et al., 2018): every so many local steps an active peer averages
+// its model with one passive neighbour, and no trainer ever waits. Rival
+// algorithms are machines too; they live in package baseline.
+//
+// # Exchanges that overlap
+//
+// A peer initiates one exchange at a time and serves Config.MaxInbound. All that
+// it takes part in are computed from a model that the others are about to change,
+// so each moves the models less the more there are: its weight is w = 1/(1+c),
+// where c is Action.Overlap of the side that has more. Half each, whatever runs
+// besides, diverges from four at once. What counts in c is what may still change
+// the model: exchanges in flight, inbound ones that are broken off but not yet
+// over, and those whose last slices are in doubt (the Doubt event).
+//
+// # Who is passed over
+//
+// A partner that failed is passed over for Config.RetryAfter, one that is unfit
+// until the view changes. A peer in quarantine (the Quarantined event) is passed
+// over and refused until that is over, and one that holds this peer in quarantine
+// for a time that doubles; neither ends with the view. A busy partner is asked
+// again in the next round, and the next one at once.
+//
+// # Limits
+//
+// A machine holds at most MaxOverlap inbound exchanges, MaxBans quarantines, as
+// many partners that hold this peer in one, and the links of one view. It trusts
+// the runtime that reports events, and assumes nothing of the peers.
+//
+// What an exchange does to the parameters is not decided here: see
+// internal/replica. Who neighbours whom is package topology. What a machine does,
+// event by event, is best read in testdata/transcripts/adpsgd.
+package averaging

@@ -1,0 +1,141 @@
+package averaging
+
+import (
+	"slices"
+	"time"
+
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+const (
+	// MaxOverlap bounds the exchanges that may change a peer's model at once; a
+	// passive refuses the next. Those that begin while the others run weigh 1/2,
+	// 1/3, 1/4 and so on. Even if all are computed from the same models, six bring
+	// these nearer to each other; seven may drive them apart.
+	MaxOverlap = 6
+	// MaxUnresolved bounds the exchanges in doubt with which a passive still serves
+	// further ones.
+	MaxUnresolved = 2
+)
+
+// inbound holds the exchanges that others have initiated, the oldest first. One
+// that is broken off stays, no longer running, until it is reported over: its
+// slices may be on their way to where they count as in doubt, and an initiator
+// that has restarted counts its exchanges from 1 again, so the word of its end
+// would be taken for that of a new exchange with the same id.
+type inbound struct {
+	held  []exchange // at most MaxOverlap, of different peers or ids
+	armed exchange   // the one that the timer was last set for, if it has not fired
+}
+
+// begin takes an exchange up.
+func (in *inbound) begin(now time.Duration, e Event) {
+	in.held = append(in.held, exchange{id: e.Exchange, peer: e.Peer, began: now, running: true})
+}
+
+// end forgets an exchange that is over. It reports false if there is none such.
+func (in *inbound) end(e Event) bool {
+	for i, x := range in.held {
+		if x.id == e.Exchange && x.peer == e.Peer {
+			in.held = slices.Delete(in.held, i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+// running counts the exchanges that are not broken off.
+func (in *inbound) running() (n int) {
+	for _, x := range in.held {
+		if x.running {
+			n++
+		}
+	}
+	return n
+}
+
+// clashes tells whether a proposal names an exchange that is not over, or comes
+// from a peer that is being served: an initiator has one in flight, so the end of
+// that one is on its way.
+func (in *inbound) clashes(e Event) bool {
+	return slices.ContainsFunc(in.held, func(x exchange) bool {
+		return x.peer == e.Peer && (x.running || x.id == e.Exchange)
+	})
+}
+
+// breakOff breaks off the running exchanges of a peer.
+func (in *inbound) breakOff(peer topology.PeerID, actions []Action) []Action {
+	for i := range in.held {
+		if x := &in.held[i]; x.running && x.peer == peer {
+			x.running = false
+			actions = append(actions, Action{Kind: Abort, Peer: x.peer, Exchange: x.id, Inbound: true})
+		}
+	}
+	return actions
+}
+
+// expire breaks off the exchanges that have lasted for the deadline, after the
+// timer set for the event's exchange has fired.
+func (in *inbound) expire(now, deadline time.Duration, e Event, actions []Action) []Action {
+	if in.armed.is(e) {
+		in.armed = exchange{}
+	}
+	for _, x := range in.held {
+		if x.running && now >= later(x.began, deadline) {
+			actions = in.breakOff(x.peer, actions)
+		}
+	}
+	return actions
+}
+
+// arm sets the timer for the exchange that must end first, unless that is what it
+// is set for. With nothing running it is left to fire in vain.
+func (in *inbound) arm(now, deadline time.Duration, actions []Action) []Action {
+	for _, x := range in.held {
+		if !x.running {
+			continue
+		}
+		if x == in.armed {
+			return actions
+		}
+		in.armed = x
+		return append(actions, Action{
+			Kind: SetTimer, Timer: InboundDeadline, Exchange: x.id, Peer: x.peer, After: max(later(x.began, deadline)-now, 0),
+		})
+	}
+	return actions
+}
+
+// answer accepts or refuses an inbound exchange, at once. A proposer outside
+// the view is served: its record may be still on its way here.
+func (m *ADPSGD) answer(now time.Duration, event Event, actions []Action) []Action {
+	reply := Action{Kind: Refuse, Peer: event.Peer, Exchange: event.Exchange, Inbound: true}
+	if reply.Reason = m.objection(now, event); reply.Reason == 0 {
+		m.in.begin(now, event)
+		reply.Kind, reply.Overlap = Accept, m.overlap()
+	}
+	return append(actions, reply)
+}
+
+// objection is the reason against a proposal, 0 if there is none.
+func (m *ADPSGD) objection(now time.Duration, event Event) Reason {
+	switch {
+	case m.quarantine.holds(event.Peer, now):
+		return Quarantine
+	case m.role != topology.Passive:
+		return WrongRole
+	case m.in.running() >= m.config.MaxInbound, m.in.clashes(event),
+		m.unresolved > MaxUnresolved, m.overlap() >= MaxOverlap:
+		return Busy
+	}
+	return 0
+}
+
+// overlap counts the exchanges that may still change this peer's model.
+func (m *ADPSGD) overlap() int {
+	n := len(m.in.held) + m.unresolved
+	if m.out.running {
+		n++
+	}
+	return n
+}
