@@ -47,3 +47,14 @@ func sizeError(name string, got, want, n int) error {
 func notFiniteError(name string, n int) error {
 	return fmt.Errorf("quant: decode %s: slice of %d values: %w", name, n, ErrNotFinite)
 }
+
+// Viewer is a Coder whose codes are the values as they lie in memory, so that
+// they need not be copied to be computed on.
+type Viewer interface {
+	Coder
+	// View returns a code as the vector it is, over the same memory. It reports
+	// false where that is impossible (see tensor.View): use Encode and Decode then.
+	// Nothing is checked: the size and that the values are finite are the caller's
+	// business.
+	View(code []byte) (tensor.Vector, bool)
+}

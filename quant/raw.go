@@ -25,3 +25,6 @@ func (c rawCoder) Decode(dst tensor.Vector, code []byte, _ tensor.Vector) error 
 	tensor.FromBytes(dst, code)
 	return nil
 }
+
+// View implements Viewer.
+func (rawCoder) View(code []byte) (tensor.Vector, bool) { return tensor.View(code) }

@@ -9,3 +9,12 @@ import "unsafe"
 func byteView(v Vector) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), ValueSize*len(v))
 }
+
+// vectorView returns b as the vector that it is the code of, if it is aligned.
+func vectorView(b []byte) (Vector, bool) {
+	at := unsafe.Pointer(unsafe.SliceData(b))
+	if uintptr(at)%unsafe.Alignof(float32(0)) != 0 {
+		return nil, false
+	}
+	return unsafe.Slice((*float32)(at), len(b)/ValueSize), true
+}

@@ -36,6 +36,25 @@ func Example() {
 	// [0 0 0 0 0 0 0 0.5] 100 <nil>
 }
 
+// Two peers meet: each adds or subtracts the same difference, so that their sum
+// stays what it was.
+func ExampleScaledDifference() {
+	a, b := tensor.Vector{1, 2, 3}, tensor.Vector{3, 2, 7}
+	d := make(tensor.Vector, len(a))
+	tensor.ScaledDifference(d, 0.5, a, b)
+	tensor.Sub(a, d)
+	tensor.Add(b, d)
+	fmt.Println(a, b)
+	// Output: [2 2 5] [2 2 5]
+}
+
+func ExampleBlend() {
+	average := tensor.Vector{1, 2, 3}
+	tensor.Blend(average, 0.5, tensor.Vector{3, 2, 7})
+	fmt.Println(average)
+	// Output: [2 2 5]
+}
+
 func ExampleMomentumStep() {
 	x := tensor.Vector{4}                   // minimize x²/2, whose gradient is x
 	velocity := make(tensor.Vector, len(x)) // the optimizer's state

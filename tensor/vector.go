@@ -44,6 +44,23 @@ func ScaledDifference(dst Vector, w float32, x, y Vector) {
 	kernel.ScaledDifference(dst, w, x, y)
 }
 
+// ScaledDistance sets dst to w*(x-y), as ScaledDifference does, and returns the sum
+// of the squared differences x-y in the same pass. dst may be x or y. The differences
+// are rounded to float32 first: where one has none, the sum is infinite or NaN.
+func ScaledDistance(dst Vector, w float32, x, y Vector) float64 {
+	sameLength("ScaledDistance", len(dst), len(x))
+	sameLength("ScaledDistance", len(dst), len(y))
+	return kernel.ScaledDistance(dst, w, x, y)
+}
+
+// Blend moves dst towards x by the share w: dst += w*(x-dst). With w = 1/2 it is
+// their average, in place. The product is rounded before it is added, on every
+// CPU.
+func Blend(dst Vector, w float32, x Vector) {
+	sameLength("Blend", len(dst), len(x))
+	kernel.Blend(dst, w, x)
+}
+
 // Dot returns the inner product of x and y, summed in float64. Like every sum
 // here, it may differ between CPUs by a relative 1e-12 of the sum of the terms'
 // magnitudes.
@@ -70,6 +87,12 @@ func MaxAbs(x Vector) float32 { return kernel.MaxAbs(x) }
 
 // Finite tells whether x holds neither NaN nor infinity.
 func Finite(x Vector) bool { return kernel.Finite(x) }
+
+// Instructions names the vector instructions that the functions of this package
+// and of package quant use on this CPU: "avx512", "avx2", or "go" for what the
+// compiler makes of plain loops. Results do not depend on it, but for the last
+// digits of sums.
+func Instructions() string { return kernel.Instructions() }
 
 // sameLength panics if the lengths differ. It is small so that callers inline
 // it.

@@ -36,6 +36,8 @@ func TestArithmetic(t *testing.T) {
 			{"Scale", func(dst Vector) { Scale(dst, a) }, func(i int) float32 { return d[i] * a }},
 			{"ScaledDifference", func(dst Vector) { ScaledDifference(dst, a, x, y) },
 				func(i int) float32 { return a * (x[i] - y[i]) }},
+			{"Blend", func(dst Vector) { Blend(dst, a, x) },
+				func(i int) float32 { return d[i] + float32(a*(x[i]-d[i])) }},
 		} {
 			dst := clone(d)
 			c.run(dst)
@@ -102,6 +104,7 @@ func TestUnequalLengthsPanic(t *testing.T) {
 		"Sub":              func() { Sub(a, b) },
 		"Axpy":             func() { Axpy(a, 1, b) },
 		"ScaledDifference": func() { ScaledDifference(a, 1, a, b) },
+		"Blend":            func() { Blend(b, 1, a) },
 		"Dot":              func() { Dot(a, b) },
 		"SquaredDistance":  func() { SquaredDistance(b, a) },
 		"MomentumStep":     func() { MomentumStep(a, a, a, b, MomentumRates{}) },
@@ -127,6 +130,7 @@ func TestVectorsDoNotAllocate(t *testing.T) {
 		Add(x, y)
 		Axpy(x, 2, y)
 		ScaledDifference(z, 0.5, x, y)
+		Blend(z, 0.5, x)
 		_ = Dot(x, y) + SquaredDistance(x, z)
 		MomentumStep(z, y, z, x, MomentumRates{Rate: 0.1, Momentum: 0.9})
 		AdamWStep(z, y, x, z, x, AdamWRates{Rate: 0.1, Beta1: 0.9, Beta2: 0.999, Step: 3})

@@ -3,22 +3,22 @@ package kernel
 // Add equals
 //
 //	for i := range dst { dst[i] += x[i] }
-func Add(dst, x []float32) { addGo(dst, x) }
+func Add(dst, x []float32) { add(dst, x[:len(dst)]) }
 
 // Sub equals
 //
 //	for i := range dst { dst[i] -= x[i] }
-func Sub(dst, x []float32) { subGo(dst, x) }
+func Sub(dst, x []float32) { sub(dst, x[:len(dst)]) }
 
 // Axpy equals
 //
 //	for i := range dst { dst[i] += float32(a * x[i]) }
-func Axpy(dst []float32, a float32, x []float32) { axpyGo(dst, a, x) }
+func Axpy(dst []float32, a float32, x []float32) { axpy(dst, a, x[:len(dst)]) }
 
 // Scale equals
 //
 //	for i := range dst { dst[i] *= a }
-func Scale(dst []float32, a float32) { scaleGo(dst, a) }
+func Scale(dst []float32, a float32) { scale(dst, a) }
 
 // ScaledDifference equals
 //
@@ -26,5 +26,12 @@ func Scale(dst []float32, a float32) { scaleGo(dst, a) }
 //
 // dst may be x or y.
 func ScaledDifference(dst []float32, w float32, x, y []float32) {
-	scaledDifferenceGo(dst, w, x, y)
+	scaledDifference(dst, w, x[:len(dst)], y[:len(dst)])
 }
+
+// Blend equals
+//
+//	for i := range dst { dst[i] += float32(w * (x[i] - dst[i])) }
+//
+// With w = 1/2 it is the average of dst and x, in place.
+func Blend(dst []float32, w float32, x []float32) { blend(dst, w, x[:len(dst)]) }

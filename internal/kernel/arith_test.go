@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -26,6 +27,8 @@ func TestElementwiseEqualsTheLoop(t *testing.T) {
 				func(i int) float64 { return f(d, i) * float64(a) }},
 			{"ScaledDifference", func(dst, x, y []float32) { v.scaledDifference(dst, a, x, y) },
 				func(i int) float64 { return float64(a) * round(f(x, i)-f(y, i)) }},
+			{"Blend", func(dst, x, _ []float32) { v.blend(dst, a, x) },
+				func(i int) float64 { return f(d, i) + round(float64(a)*round(f(x, i)-f(d, i))) }},
 		} {
 			dst, check := guarded(t, d)
 			xs, checkX := guarded(t, x)
@@ -46,13 +49,16 @@ func TestElementwiseEqualsTheLoop(t *testing.T) {
 // answer, which a fused multiply-add would return instead of zero. Only builds
 // that can fuse (arm64, GOAMD64=v3) are able to fail it.
 func TestNoFusedMultiplyAdd(t *testing.T) {
-	for _, v := range variants() {
+	onAll(t, func(t *testing.T, v variant) {
 		const a, x = 1 + 0x1p-12, 1 + 0x1p-12
 		rounded := round(float64(a) * float64(x))
 		dst := slices.Repeat([]float32{float32(-rounded)}, 33)
 		v.axpy(dst, a, slices.Repeat([]float32{x}, 33))
-		sameBits(t, v.name, dst, func(int) float64 { return 0 })
-	}
+		sameBits(t, "Axpy", dst, func(int) float64 { return 0 })
+		dst = slices.Repeat([]float32{float32(-rounded)}, 33)
+		v.blend(dst, a, slices.Repeat([]float32{float32(x - rounded)}, 33)) // x from dst
+		sameBits(t, "Blend", dst, func(int) float64 { return 0 })
+	})
 }
 
 func TestElementwiseAliasing(t *testing.T) {
@@ -66,6 +72,9 @@ func TestElementwiseAliasing(t *testing.T) {
 		dst = slices.Clone(x)
 		v.sub(dst, dst)
 		sameBits(t, "Sub from itself", dst, func(i int) float64 { return f(x, i) - f(x, i) })
+		dst = slices.Clone(x)
+		v.blend(dst, 0.5, dst)
+		sameBits(t, "Blend with itself", dst, func(i int) float64 { return f(x, i) + (f(x, i) - f(x, i)) })
 		difference := func(i int) float64 { return 0.5 * round(f(x, i)-f(y, i)) }
 		dst = slices.Clone(x)
 		v.scaledDifference(dst, 0.5, dst, y)
@@ -73,17 +82,18 @@ func TestElementwiseAliasing(t *testing.T) {
 		dst = slices.Clone(y)
 		v.scaledDifference(dst, 0.5, x, dst)
 		sameBits(t, "ScaledDifference into y", dst, difference)
+		dst = slices.Clone(x)
+		distance := v.scaledDistance(dst, 0.5, dst, y)
+		sameBits(t, "ScaledDistance into x", dst, difference)
+		var want float64
+		for i := range x {
+			d := round(f(x, i) - f(y, i))
+			want += d * d
+		}
+		if !math.IsInf(want, 1) { // a difference of large values has no float32
+			near(t, "ScaledDistance", distance, want, want)
+		} else if distance != want {
+			t.Errorf("ScaledDistance is %v, want %v", distance, want)
+		}
 	})
-}
-
-func BenchmarkAdd(b *testing.B) {
-	benchmark(b, 4, func(x, y, _ []float32) { Add(x, y) })
-}
-
-func BenchmarkAxpy(b *testing.B) {
-	benchmark(b, 4, func(x, y, _ []float32) { Axpy(x, 1e-9, y) })
-}
-
-func BenchmarkScaledDifference(b *testing.B) {
-	benchmark(b, 4, func(x, y, z []float32) { ScaledDifference(x, 0.5, y, z) })
 }

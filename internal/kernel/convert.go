@@ -10,14 +10,29 @@ package kernel
 // becomes infinite, as IEEE 754 rounds; infinity stays infinite, and NaN stays
 // NaN, with its upper payload bits and made quiet. dst holds 2*len(x) bytes and
 // must not overlap x.
-func BF16Encode(dst []byte, x []float32) { bf16EncodeGo(dst, x) }
+func BF16Encode(dst []byte, x []float32) { bf16Encode(dst[:2*len(x)], x) }
 
 // BF16Decode is the exact inverse of BF16Encode on its codes:
 //
 //	for i := range dst { dst[i] = float32frombits(uint32(get16(code[2*i:])) << 16) }
 //
 // code holds 2*len(dst) bytes and must not overlap dst.
-func BF16Decode(dst []float32, code []byte) { bf16DecodeGo(dst, code) }
+func BF16Decode(dst []float32, code []byte) { bf16Decode(dst, code[:2*len(dst)]) }
+
+// BF16Add adds the values of a bfloat16 code:
+//
+//	for i := range dst { dst[i] += fromBF16(get16(code[2*i:])) }
+//
+// code is as for BF16Decode.
+func BF16Add(dst []float32, code []byte) { bf16Add(dst, code[:2*len(dst)]) }
+
+// BF16Sub subtracts the values of a bfloat16 code:
+//
+//	for i := range dst { dst[i] -= fromBF16(get16(code[2*i:])) }
+//
+// What one peer adds by BF16Add and another subtracts by BF16Sub is the same
+// float32. code is as for BF16Decode.
+func BF16Sub(dst []float32, code []byte) { bf16Sub(dst, code[:2*len(dst)]) }
 
 // BF16Finite equals
 //
@@ -25,16 +40,16 @@ func BF16Decode(dst []float32, code []byte) { bf16DecodeGo(dst, code) }
 //	return true
 //
 // that is, no bfloat16 of code is NaN or infinite. len(code) must be even.
-func BF16Finite(code []byte) bool { return bf16FiniteGo(code) }
+func BF16Finite(code []byte) bool { return bf16Finite(code) }
 
 // FP16Decode writes the float32 that equals each IEEE 754 half-precision value
 // of code (little-endian):
 //
 //	for i := range dst { dst[i] = fromHalf(get16(code[2*i:])) }
 //
-// Every half is exactly a float32; NaN stays NaN with its payload. code holds
-// 2*len(dst) bytes and must not overlap dst.
-func FP16Decode(dst []float32, code []byte) { fp16DecodeGo(dst, code) }
+// Every half is exactly a float32; NaN stays NaN, with its payload, and may come
+// back quiet. code holds 2*len(dst) bytes and must not overlap dst.
+func FP16Decode(dst []float32, code []byte) { fp16Decode(dst, code[:2*len(dst)]) }
 
 // Float32Finite equals
 //
@@ -44,4 +59,4 @@ func FP16Decode(dst []float32, code []byte) { fp16DecodeGo(dst, code) }
 // that is, no little-endian float32 of code is NaN or infinite. It looks at
 // received bytes before they are trusted as values. len(code) must be a multiple
 // of 4.
-func Float32Finite(code []byte) bool { return float32FiniteGo(code) }
+func Float32Finite(code []byte) bool { return float32Finite(code) }

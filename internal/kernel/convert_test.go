@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -76,16 +77,16 @@ func TestBF16Edges(t *testing.T) {
 		{"NaN with its payload in the lost half", 0x7f800001, 0x7fc0},
 		{"NaN that a carry would turn to zero", 0xffffffff, 0xffff},
 	} {
-		for _, v := range variants() {
-			x := []float32{math.Float32frombits(c.bits), 0, 0, 0, math.Float32frombits(c.bits)}
-			code := make([]byte, 10)
+		onAll(t, func(t *testing.T, v variant) {
+			x := slices.Repeat([]float32{math.Float32frombits(c.bits)}, 37) // every place of a vector, and a remainder
+			code := make([]byte, 2*len(x))
 			v.bf16Encode(code, x)
-			for _, at := range []int{0, 8} { // unrolled part and remainder
-				if got := binary.LittleEndian.Uint16(code[at:]); got != c.code {
-					t.Errorf("%s, %s: %#x becomes %#x, want %#x", v.name, c.name, c.bits, got, c.code)
+			for at := range x {
+				if got := binary.LittleEndian.Uint16(code[2*at:]); got != c.code {
+					t.Errorf("%s: %#x at %d becomes %#x, want %#x", c.name, c.bits, at, got, c.code)
 				}
 			}
-		}
+		})
 	}
 }
 
@@ -96,24 +97,24 @@ func TestBF16AllCodes(t *testing.T) {
 	for i := range 1 << 16 {
 		binary.LittleEndian.PutUint16(code[2*i:], uint16(i))
 	}
-	for _, v := range variants() {
+	onAll(t, func(t *testing.T, v variant) {
 		x := make([]float32, 1<<16)
 		v.bf16Decode(x, code)
 		back := make([]byte, len(code))
 		v.bf16Encode(back, x)
 		for i, value := range x {
 			if math.Float32bits(value) != uint32(i)<<16 {
-				t.Fatalf("%s: %#x decodes to %#x", v.name, i, math.Float32bits(value))
+				t.Fatalf("%#x decodes to %#x", i, math.Float32bits(value))
 			}
 			want := uint16(i)
 			if math.IsNaN(float64(value)) {
 				want |= 0x40
 			}
 			if got := binary.LittleEndian.Uint16(back[2*i:]); got != want {
-				t.Fatalf("%s: %#x comes back as %#x", v.name, i, got)
+				t.Fatalf("%#x comes back as %#x", i, got)
 			}
 		}
-	}
+	})
 }
 
 func TestBF16Monotonic(t *testing.T) {
@@ -176,10 +177,10 @@ func TestFP16AllCodes(t *testing.T) {
 	for i := range 1 << 16 {
 		binary.LittleEndian.PutUint16(code[2*i:], uint16(i))
 	}
-	for _, v := range variants() {
+	onAll(t, func(t *testing.T, v variant) {
 		v.fp16Decode(x, code)
-		sameBits(t, v.name, x, func(i int) float64 { return naiveHalf(uint16(i)) })
-	}
+		sameBits(t, "FP16Decode", x, func(i int) float64 { return naiveHalf(uint16(i)) })
+	})
 }
 
 // TestCodesNotFinite compares the checks on bytes with the values that the
@@ -209,25 +210,6 @@ func TestCodesNotFinite(t *testing.T) {
 				binary.LittleEndian.PutUint16(wide[4*i+2:], kept[0])
 				binary.LittleEndian.PutUint16(narrow[2*i:], kept[1])
 			}
-		}
-	})
-}
-
-func BenchmarkBF16Encode(b *testing.B) {
-	code := make([]byte, 2<<20)
-	benchmark(b, 4, func(x, _, _ []float32) { BF16Encode(code[:2*len(x)], x) })
-}
-
-func BenchmarkBF16Decode(b *testing.B) {
-	code := make([]byte, 2<<20)
-	benchmark(b, 4, func(x, _, _ []float32) { BF16Decode(x, code[:2*len(x)]) })
-}
-
-func BenchmarkBF16Finite(b *testing.B) {
-	code := make([]byte, 2<<20)
-	benchmark(b, 4, func(x, _, _ []float32) {
-		if !BF16Finite(code[:2*len(x)]) {
-			b.Fatal("zeros are not finite")
 		}
 	})
 }

@@ -8,9 +8,16 @@
 // in float64 by several accumulators, so they may differ from the plain loop,
 // and between CPUs, by a relative 1e-12 of the sum of the terms' magnitudes.
 //
+// Which NaN comes out of an operation on NaNs is not promised; that one does, is.
+//
 // Every function has a plain Go twin (files ending in _go.go) that is compiled
-// on every platform; a variant for one architecture stands beside its twin, is
-// left out by the build tag purego, and must pass the twin's tests.
+// on every platform, and is all there is elsewhere than on amd64 and under the
+// build tag purego. On amd64 there are variants in assembly for AVX2 and for
+// AVX-512, of which the best that the CPU has is chosen once (level_amd64.go);
+// they must pass the twin's tests. The command in folder gen, a module of its
+// own, writes the files ending in _gen.go and .s: to change a kernel, change its
+// body there. Add a kernel with its twin, its line in the table of gen and its
+// lines in variant_test.go and runs_test.go.
 //
 // Slices that are named together must have equal lengths and must either be the
 // same slice or not overlap at all, unless a comment asks for more. Nothing

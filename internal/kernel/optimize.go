@@ -18,7 +18,8 @@ type Momentum struct {
 //
 // delta may be grad.
 func MomentumStep(delta, velocity, grad, x []float32, c Momentum) {
-	momentumStepGo(delta, velocity, grad, x, c)
+	n := len(delta)
+	momentumStep(delta, velocity[:n], grad[:n], x[:n], c)
 }
 
 // NesterovStep is MomentumStep with the gradient's look-ahead in the form of
@@ -32,7 +33,8 @@ func MomentumStep(delta, velocity, grad, x []float32, c Momentum) {
 //
 // delta may be grad.
 func NesterovStep(delta, velocity, grad, x []float32, c Momentum) {
-	nesterovStepGo(delta, velocity, grad, x, c)
+	n := len(delta)
+	nesterovStep(delta, velocity[:n], grad[:n], x[:n], c)
 }
 
 // AdamW holds the coefficients of AdamWStep for one step. The caller derives
@@ -61,5 +63,6 @@ type AdamW struct {
 //
 // delta may be grad.
 func AdamWStep(delta, mean, square, grad, x []float32, c AdamW) {
-	adamWStepGo(delta, mean, square, grad, x, c)
+	n := len(delta)
+	adamWStep(delta, mean[:n], square[:n], grad[:n], x[:n], c)
 }

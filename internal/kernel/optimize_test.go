@@ -86,18 +86,3 @@ func TestAdamWEqualsTheLoop(t *testing.T) {
 		sameBits(t, "delta apart from grad", delta, wantDelta)
 	})
 }
-
-func BenchmarkMomentumStep(b *testing.B) {
-	delta := make([]float32, 1<<20)
-	c := Momentum{Rate: 0.1, Momentum: 0.9, Decay: 5e-4}
-	benchmark(b, 4, func(x, y, z []float32) { MomentumStep(delta[:len(x)], x, y, z, c) })
-}
-
-func BenchmarkAdamWStep(b *testing.B) {
-	delta, square := make([]float32, 1<<20), make([]float32, 1<<20)
-	c := AdamW{
-		Rate: 1e-3, Beta1: 0.9, Beta2: 0.999, OneMinus1: 0.1, OneMinus2: 0.001,
-		Correction1: 1, Correction2: 1, Epsilon: 1e-8,
-	}
-	benchmark(b, 4, func(x, y, z []float32) { AdamWStep(delta[:len(x)], x, square[:len(x)], y, z, c) })
-}

@@ -27,6 +27,8 @@ func dotGo(x, y []float32) float64 {
 	return (s0 + s1) + (s2 + s3)
 }
 
+func sumSquaresGo(x []float32) float64 { return dotGo(x, x) }
+
 func squaredDistanceGo(x, y []float32) float64 {
 	y = y[:len(x)]
 	var s0, s1, s2, s3 float64
@@ -45,6 +47,27 @@ func squaredDistanceGo(x, y []float32) float64 {
 	for i, v := range x {
 		d := float64(v) - float64(y[i])
 		s0 += float64(d * d)
+	}
+	return (s0 + s1) + (s2 + s3)
+}
+
+func scaledDistanceGo(dst []float32, w float32, x, y []float32) float64 {
+	x, y = x[:len(dst)], y[:len(dst)]
+	var s0, s1, s2, s3 float64
+	for len(dst) >= 4 {
+		to, a, b := (*[4]float32)(dst), (*[4]float32)(x), (*[4]float32)(y)
+		d0, d1, d2, d3 := a[0]-b[0], a[1]-b[1], a[2]-b[2], a[3]-b[3]
+		s0 += float64(float64(d0) * float64(d0))
+		s1 += float64(float64(d1) * float64(d1))
+		s2 += float64(float64(d2) * float64(d2))
+		s3 += float64(float64(d3) * float64(d3))
+		to[0], to[1], to[2], to[3] = w*d0, w*d1, w*d2, w*d3
+		dst, x, y = dst[4:], x[4:], y[4:]
+	}
+	for i, v := range x {
+		d := v - y[i]
+		s0 += float64(float64(d) * float64(d))
+		dst[i] = w * d
 	}
 	return (s0 + s1) + (s2 + s3)
 }

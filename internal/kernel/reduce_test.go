@@ -20,7 +20,7 @@ func TestReductionsEqualTheLoop(t *testing.T) {
 			largest = max(largest, math.Abs(a))
 		}
 		near(t, "Dot", v.dot(x, y), dot, dotSize)
-		near(t, "SumSquares", v.dot(x, x), squares, squares)
+		near(t, "SumSquares", v.squares(x), squares, squares)
 		near(t, "SquaredDistance", v.distance(x, y), distance, distance)
 		if got := v.maxAbs(x); float64(got) != largest {
 			t.Errorf("MaxAbs is %v, want %v", got, largest)
@@ -66,27 +66,4 @@ func TestSumsDoNotOverflow(t *testing.T) {
 	x := []float32{math.MaxFloat32, -math.MaxFloat32, math.MaxFloat32}
 	want := 3 * math.Pow(math.MaxFloat32, 2)
 	near(t, "SumSquares", SumSquares(x), want, want)
-}
-
-func BenchmarkSquaredDistance(b *testing.B) {
-	var sink float64
-	benchmark(b, 4, func(x, y, _ []float32) { sink += SquaredDistance(x, y) })
-}
-
-func BenchmarkDot(b *testing.B) {
-	var sink float64
-	benchmark(b, 4, func(x, y, _ []float32) { sink += Dot(x, y) })
-}
-
-func BenchmarkMaxAbs(b *testing.B) {
-	var sink float32
-	benchmark(b, 4, func(x, _, _ []float32) { sink += MaxAbs(x) })
-}
-
-func BenchmarkFinite(b *testing.B) {
-	benchmark(b, 4, func(x, _, _ []float32) {
-		if !Finite(x) {
-			b.Fatal("benchmark's values are not finite")
-		}
-	})
 }

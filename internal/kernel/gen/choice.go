@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"strings"
+	"text/template"
+)
+
+// merge is how a kernel's result for a slice comes from those for its pieces:
+// statements of Go before the loop, for one piece (%s is the call), and after
+// it, and the value in the end.
+type merge struct{ Before, Take, After, Give string }
+
+var (
+	mergeNothing = merge{Take: "%s"}
+	mergeSum     = merge{Before: "total := 0.0", Take: "total += %s", Give: "total"}
+	mergeMax     = merge{Before: "most := float32(0)", Take: "most = max(most, %s)", Give: "most"}
+	mergeAll     = merge{Before: "ok := true", Take: "ok = %s", After: "if !ok { return false }", Give: "true"}
+	mergeExtent  = merge{
+		Before: "low, high = float32(math.Inf(1)), float32(math.Inf(-1)); var l, h float32",
+		Take:   "l, h = %s",
+		After:  "low, high = min(low, l), max(high, h)",
+		Give:   "low, high",
+	}
+)
+
+// addChoice adds the files that define the kernels without a suffix: by level
+// on amd64, and as their twins elsewhere.
+func addChoice(files map[string][]byte, list []kernel) error {
+	for name, text := range map[string]string{
+		"choice_amd64_gen.go": choiceText,
+		"choice_plain_gen.go": plainText,
+	} {
+		t, err := template.New(name).Parse(text)
+		if err != nil {
+			return err
+		}
+		var b bytes.Buffer
+		data := map[string]any{"Warning": printing().GeneratedWarning(), "Kernels": list, "Levels": wideFirst(), "Piece": piece}
+		if err := t.Execute(&b, data); err != nil {
+			return err
+		}
+		if files[name], err = format.Source(b.Bytes()); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// wideFirst is the names of the levels, the best one first.
+func wideFirst() []string {
+	var names []string
+	for _, l := range levels() {
+		names = append([]string{l.name}, names...)
+	}
+	return names
+}
+
+// The methods below are what the templates ask of a kernel.
+
+func (k kernel) Name() string   { return k.name }
+func (k kernel) List() string   { return k.list() }
+func (k kernel) Result() string { return k.result }
+func (k kernel) Merge() merge   { return k.merge }
+
+// Length is the number of values, as an expression.
+func (k kernel) Length() string {
+	p := k.params[k.counts]
+	if per := p.elements(); per > 1 {
+		return fmt.Sprintf("len(%s)/%d", p.name, per)
+	}
+	return fmt.Sprintf("len(%s)", p.name)
+}
+
+// Overwrites is whether there are routines that write past the cache.
+func (k kernel) Overwrites() bool { return k.overwrites }
+
+// Take is the statement that works on the next n values at a level.
+func (k kernel) Take(level string) string {
+	return fmt.Sprintf(k.merge.Take, k.Call(level, true))
+}
+
+// TakePast is Take past the cache.
+func (k kernel) TakePast(level string) string { return k.Take(pastSuffix + level) }
+
+// Call is a call at a level, on the whole slices or on their next n values.
+func (k kernel) Call(level string, piece bool) string {
+	var args []string
+	for _, p := range k.params {
+		if piece && p.bytes > 0 {
+			args = append(args, fmt.Sprintf("%s[:%s]", p.name, scaled(p)))
+		} else {
+			args = append(args, p.name)
+		}
+	}
+	return fmt.Sprintf("%s%s(%s)", k.name, level, strings.Join(args, ", "))
+}
+
+// Advance drops the n values that are done.
+func (k kernel) Advance() string {
+	var names, rest []string
+	for _, p := range k.params {
+		if p.bytes > 0 {
+			names = append(names, p.name)
+			rest = append(rest, fmt.Sprintf("%s[%s:]", p.name, scaled(p)))
+		}
+	}
+	return strings.Join(names, ", ") + " = " + strings.Join(rest, ", ")
+}
+
+// scaled is the number of a slice's elements in n values.
+func scaled(p param) string {
+	if per := p.elements(); per > 1 {
+		return fmt.Sprintf("%d*n", per)
+	}
+	return "n"
+}
+
+const choiceText = `// {{.Warning}}
+
+//go:build amd64 && !purego
+
+package kernel
+
+import "math"
+
+// piece is how many values one call of assembly works on: the scheduler cannot
+// interrupt it, and the garbage collector has all goroutines wait for the last
+// one. A few slices of 250 KB keep that near a tenth of a millisecond.
+const piece = {{.Piece}}
+
+// pastCache is the number of values from which those that are written are more
+// than caches keep, so that writing them past the cache takes nothing from it.
+const pastCache = 1 << 22
+{{range $k := .Kernels}}
+func {{.Name}}({{.List}}) {{.Result}} {
+	{{.Merge.Before}}{{if .Overwrites}}past := {{.Length}} >= pastCache{{end}}
+	for {
+		n := min({{.Length}}, piece)
+		switch level {
+		{{range $.Levels}}case level{{.}}:
+			{{if $k.Overwrites}}if past {
+				{{$k.TakePast .}}
+			} else {
+				{{$k.Take .}}
+			}{{else}}{{$k.Take .}}{{end}}
+		{{end}}default:
+			{{.Take "Go"}}
+		}
+		{{.Merge.After}}
+		if n == {{.Length}} {
+			return {{.Merge.Give}}
+		}
+		{{.Advance}}
+	}
+}
+{{end}}`
+
+const plainText = `// {{.Warning}}
+
+//go:build !amd64 || purego
+
+package kernel
+{{range .Kernels}}
+func {{.Name}}({{.List}}) {{.Result}} {
+	{{if .Result}}return {{end}}{{.Call "Go" false}}
+}
+{{end}}`

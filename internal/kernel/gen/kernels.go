@@ -1,0 +1,121 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"github.com/mmcloughlin/avo/gotypes"
+)
+
+// kernel is one function to generate, in assembly and for the choice.
+type kernel struct {
+	name   string // of the function that chooses; its twin is nameGo
+	params []param
+	counts int    // index of the slice whose length counts the values
+	result string // the result types; empty if there are none
+	merge  merge  // how results of pieces combine
+	body   func(r *routine)
+	// overwrites is for a kernel that writes its first slice without reading it:
+	// large ones are written past the cache, which spares reading them.
+	overwrites bool
+}
+
+// param is one parameter. Slices have bytes per value; other parameters have 0.
+type param struct {
+	name, kind string
+	bytes      int
+}
+
+const (
+	floatsKind = "[]float32"
+	bytesKind  = "[]byte"
+)
+
+// elements is how many of the slice's elements make a value.
+func (p param) elements() int {
+	if p.kind == bytesKind {
+		return p.bytes
+	}
+	return 1
+}
+
+func floats(name string) param           { return param{name, floatsKind, floatSize} }
+func codes(name string, bytes int) param { return param{name, bytesKind, bytes} }
+func other(name, kind string) param      { return param{name, kind, 0} }
+
+func kernels() []kernel {
+	dst, x, y := floats("dst"), floats("x"), floats("y")
+	grad, delta := floats("grad"), floats("delta")
+	a, w := other("a", "float32"), other("w", "float32")
+	half := codes("code", halfSize)
+	momentum := []param{delta, floats("velocity"), grad, x, other("c", "Momentum")}
+	adam := []param{delta, floats("mean"), floats("square"), grad, x, other("c", "AdamW")}
+	return []kernel{
+		{name: "add", params: []param{dst, x}, merge: mergeNothing, body: add},
+		{name: "sub", params: []param{dst, x}, merge: mergeNothing, body: sub},
+		{name: "axpy", params: []param{dst, a, x}, merge: mergeNothing, body: axpy},
+		{name: "scale", params: []param{dst, a}, merge: mergeNothing, body: scale},
+		{name: "scaledDifference", params: []param{dst, w, x, y}, merge: mergeNothing, body: scaledDifference, overwrites: true},
+		{name: "blend", params: []param{dst, w, x}, merge: mergeNothing, body: blend},
+
+		{name: "dot", params: []param{x, y}, result: "float64", merge: mergeSum, body: dot},
+		{name: "sumSquares", params: []param{x}, result: "float64", merge: mergeSum, body: sumSquares},
+		{name: "squaredDistance", params: []param{x, y}, result: "float64", merge: mergeSum, body: squaredDistance},
+		{name: "scaledDistance", params: []param{dst, w, x, y}, result: "float64", merge: mergeSum, body: scaledDistance},
+		{name: "maxAbs", params: []param{x}, result: "float32", merge: mergeMax, body: maxAbs},
+		{name: "extent", params: []param{x}, result: "(low, high float32)", merge: mergeExtent, body: extent},
+		{name: "finite", params: []param{x}, result: "bool", merge: mergeAll, body: finite},
+
+		{name: "bf16Encode", params: []param{codes("dst", halfSize), x}, counts: 1, merge: mergeNothing, body: bf16Encode, overwrites: true},
+		{name: "bf16Decode", params: []param{dst, half}, merge: mergeNothing, body: bf16Decode, overwrites: true},
+		{name: "bf16Add", params: []param{dst, half}, merge: mergeNothing, body: bf16Add},
+		{name: "bf16Sub", params: []param{dst, half}, merge: mergeNothing, body: bf16Sub},
+		{name: "fp16Decode", params: []param{dst, half}, merge: mergeNothing, body: fp16Decode, overwrites: true},
+		{name: "bf16Finite", params: []param{half}, result: "bool", merge: mergeAll, body: bf16Finite},
+		{name: "float32Finite", params: []param{codes("code", floatSize)}, result: "bool", merge: mergeAll, body: float32Finite},
+
+		{name: "momentumStep", params: momentum, merge: mergeNothing, body: momentumStep},
+		{name: "nesterovStep", params: momentum, merge: mergeNothing, body: nesterovStep},
+		{name: "adamWStep", params: adam, merge: mergeNothing, body: adamWStep},
+	}
+}
+
+// coefficients repeats the types of package kernel that kernels take; go vet
+// compares the layout that follows from it with the real one.
+const coefficients = `package kernel
+type Momentum struct{ Rate, Momentum, Decay float32 }
+type AdamW struct {
+	Rate, Beta1, Beta2, OneMinus1, OneMinus2, Correction1, Correction2, Epsilon, Decay float32
+}`
+
+// list is the parameters as Go writes them.
+func (k kernel) list() string {
+	var b strings.Builder
+	for i, p := range k.params {
+		b.WriteString(p.name)
+		if last := i == len(k.params)-1; last || p.kind != k.params[i+1].kind {
+			b.WriteString(" " + p.kind)
+			if last {
+				break
+			}
+		}
+		b.WriteString(", ")
+	}
+	return b.String()
+}
+
+func (k kernel) signature() (*gotypes.Signature, error) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, "coefficients.go", coefficients, 0)
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := new(types.Config).Check("kernel", files, []*ast.File{file}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return gotypes.ParseSignatureInPackage(pkg, "func("+k.list()+") "+k.result)
+}

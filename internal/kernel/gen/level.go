@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+// level is a set of vector instructions to generate for.
+type level struct {
+	name  string // ends the names of its functions
+	file  string // begins the names of its files
+	width int    // bytes of its widest register
+}
+
+// The widths of registers, in bytes.
+const (
+	widthX = 16
+	widthY = 32
+	widthZ = 64
+)
+
+func levels() []level {
+	return []level{
+		{name: "AVX2", file: "avx2", width: widthY},
+		{name: "AVX512", file: "avx512", width: widthZ},
+	}
+}
+
+// pastSuffix names routines that write past the cache.
+const pastSuffix = "Past"
+
+// constraint keeps generated files out of other builds.
+const constraint = "amd64,!purego"
+
+// printing names the generator in the generated files.
+func printing() printer.Config {
+	return printer.Config{Name: "internal/kernel/gen", Pkg: "kernel"}
+}
+
+// compile returns the assembly of all kernels for l, and its Go declarations.
+func (l level) compile(list []kernel) (assembly, stubs []byte, err error) {
+	context := build.NewContext()
+	context.ConstraintExpr(constraint)
+	for _, k := range list {
+		if err := l.emit(context, k, false); err != nil {
+			return nil, nil, fmt.Errorf("kernel %s: %w", k.name, err)
+		}
+		if !k.overwrites {
+			continue
+		}
+		if err := l.emit(context, k, true); err != nil {
+			return nil, nil, fmt.Errorf("kernel %s past the cache: %w", k.name, err)
+		}
+	}
+	file, err := context.Result()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return nil, nil, err
+	}
+	if assembly, err = printer.NewGoAsm(printing()).Print(file); err != nil {
+		return nil, nil, err
+	}
+	stubs, err = printer.NewStubs(printing()).Print(file)
+	return assembly, stubs, err
+}
+
+// emit adds the routine of a kernel, or the one that writes past the cache.
+func (l level) emit(context *build.Context, k kernel, past bool) error {
+	signature, err := k.signature()
+	if err != nil {
+		return err
+	}
+	name, how := k.name+l.name, "."
+	if past {
+		name, how = k.name+pastSuffix+l.name, ", and writes past the cache."
+	}
+	context.Function(name)
+	context.Attributes(attr.NOSPLIT)
+	context.Pragma("noescape")
+	context.Doc(fmt.Sprintf("%s is %sGo in %s instructions%s", name, k.name, l.name, how))
+	context.Signature(signature)
+	r := &routine{Context: context, level: l, past: past}
+	r.open(k)
+	k.body(r)
+	return errors.Join(r.faults...)
+}

@@ -1,0 +1,57 @@
+// Command gen writes the parts of package kernel that are for amd64: one
+// assembly file for each set of vector instructions, the Go declarations of its
+// functions, and the functions that choose among them. The files go to the
+// folder -out:
+//
+//	cd internal/kernel/gen && go run . -out ..
+//
+// Each kernel is one body, written once for a lane of any width (lane.go), and
+// emitted for every level (level.go) in a wide loop and for single values; so
+// the tests of a level that this machine has carry weight for one it lacks. The
+// table of kernels is in kernels.go.
+//
+// It is a module of its own, so that nobody who imports Murmuration asks for the
+// assembler library.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	flags := flag.NewFlagSet("gen", flag.ExitOnError) // the assembler library has its own -out
+	out := flags.String("out", "", "`folder` to write to")
+	_ = flags.Parse(os.Args[1:]) // exits on error
+	if *out == "" || flags.NArg() > 0 {
+		flags.Usage()
+		os.Exit(2)
+	}
+	if err := run(*out); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out string) error {
+	files := map[string][]byte{}
+	for _, l := range levels() {
+		assembly, stubs, err := l.compile(kernels())
+		if err != nil {
+			return fmt.Errorf("generate %s: %w", l.name, err)
+		}
+		files[l.file+"_amd64.s"] = assembly
+		files[l.file+"_amd64_gen.go"] = stubs
+	}
+	if err := addChoice(files, kernels()); err != nil {
+		return fmt.Errorf("generate the choice of kernels: %w", err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(out, name), text, 0o644); err != nil {
+			return fmt.Errorf("write generated code: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package kernel
+
+import "testing"
+
+// variant is one implementation of every kernel. Each test runs on all of them.
+type variant struct {
+	name             string
+	missing          bool // this CPU cannot run it
+	add, sub         func(dst, x []float32)
+	axpy             func(dst []float32, a float32, x []float32)
+	scale            func(dst []float32, a float32)
+	scaledDifference func(dst []float32, w float32, x, y []float32)
+	blend            func(dst []float32, w float32, x []float32)
+	dot, distance    func(x, y []float32) float64
+	squares          func(x []float32) float64
+	scaledDistance   func(dst []float32, w float32, x, y []float32) float64
+	maxAbs           func(x []float32) float32
+	extent           func(x []float32) (low, high float32)
+	finite           func(x []float32) bool
+	bf16Encode       func(dst []byte, x []float32)
+	bf16Decode       func(dst []float32, code []byte)
+	bf16Add, bf16Sub func(dst []float32, code []byte)
+	fp16Decode       func(dst []float32, code []byte)
+	bf16Finite       func(code []byte) bool
+	float32Finite    func(code []byte) bool
+	momentum         func(delta, velocity, grad, x []float32, c Momentum)
+	nesterov         func(delta, velocity, grad, x []float32, c Momentum)
+	adamW            func(delta, mean, square, grad, x []float32, c AdamW)
+}
+
+func plainGo() variant {
+	return variant{
+		"plain Go", false, addGo, subGo, axpyGo, scaleGo, scaledDifferenceGo, blendGo,
+		dotGo, squaredDistanceGo, sumSquaresGo, scaledDistanceGo, maxAbsGo, extentGo, finiteGo,
+		bf16EncodeGo, bf16DecodeGo, bf16AddGo, bf16SubGo, fp16DecodeGo, bf16FiniteGo, float32FiniteGo,
+		momentumStepGo, nesterovStepGo, adamWStepGo,
+	}
+}
+
+func exported() variant {
+	extent := func(x []float32) (low, high float32) {
+		var l, h [1]float32
+		BlockRange(l[:], h[:], x, max(1, len(x)))
+		return l[0], h[0]
+	}
+	return variant{
+		"exported", false, Add, Sub, Axpy, Scale, ScaledDifference, Blend,
+		Dot, SquaredDistance, SumSquares, ScaledDistance, MaxAbs, extent, Finite,
+		BF16Encode, BF16Decode, BF16Add, BF16Sub, FP16Decode, BF16Finite, Float32Finite,
+		MomentumStep, NesterovStep, AdamWStep,
+	}
+}
+
+func variants() []variant {
+	return append([]variant{plainGo(), exported()}, assembled()...)
+}
+
+// onAll runs test for every variant that the CPU has, and says which it lacks.
+func onAll(t *testing.T, test func(t *testing.T, v variant)) {
+	t.Helper()
+	for _, v := range variants() {
+		t.Run(v.name, func(t *testing.T) {
+			if v.missing {
+				t.Skip("this CPU lacks the instructions")
+			}
+			test(t, v)
+		})
+	}
+}
