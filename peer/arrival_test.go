@@ -82,7 +82,7 @@ func TestASilentAddressDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"), Schedule: peer.Schedule{Rate: 1, Shape: peer.Constant}, Optimizer: &peer.SGD{}})
-		if err := step(t, host, towards); err != nil { // to all zeros, at once
+		if err := step(t, host, towards); err != nil { // to all the same, at once
 			t.Fatal(err)
 		}
 		hole := inMemory(t, network, "hole", "digits")
@@ -91,8 +91,8 @@ func TestASilentAddressDelaysNoOther(t *testing.T) {
 		late := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:hole", "mem:host"}, Network: guest})
 		err := step(t, late, func(_ int, x, _ tensor.Vector) (peer.Result, error) {
 			for i, v := range x {
-				if v != 0 {
-					t.Fatalf("value %d of the first snapshot is %g, the host's is 0", i, v)
+				if math.Abs(float64(v)-common) > 1e-4 {
+					t.Fatalf("value %d of the first snapshot is %g, the host's is %d", i, v, common)
 				}
 			}
 			return peer.Result{}, nil

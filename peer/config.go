@@ -78,9 +78,19 @@ type Exchange struct {
 	// SliceLen is the number of values in a slice, the same for all peers of a
 	// run. Default: 32,768 (128 KiB).
 	SliceLen int
-	// Window bounds the slices in flight, 1 to 16, and with it the memory of an
-	// exchange. Default: 4.
+	// Window bounds the slices in flight on each lane, 1 to 16, and with it the
+	// memory of an exchange. Default: 4.
 	Window int
+	// Lanes is the number of connections that an exchange may use at once, 1 to 8,
+	// over several addresses of the partner where it has them; of two peers that
+	// differ, the smaller number counts. Default: 1, which is best where two busy
+	// cores are the limit. On links that limit each connection, k lanes are up to k
+	// times as fast.
+	Lanes int
+	// Inbound bounds the exchanges that this peer serves at once; a further one is
+	// refused, and its initiator asks the next. With c exchanges at once each moves
+	// the models by 1/(1+c) of their difference. Default: 1.
+	Inbound int
 	// Deadline bounds an exchange. Default: 30 s.
 	Deadline time.Duration
 	// Stall bounds the wait for the next frame of a partner in an exchange, and
@@ -107,13 +117,17 @@ type Work struct {
 }
 
 // Hooks are called on goroutines of the peer, one call at a time for each hook.
-// They should return soon: the next exchange waits for them. They must not call
+// They should return soon: the next call waits for them. They must not call
 // Close, which waits for them too.
 type Hooks struct {
 	// Exchanged is called after each completed exchange.
 	Exchanged func(Exchanged)
 	// Failed is called after each exchange that broke off.
 	Failed func(seam.PeerID, error)
+	// Quarantined is called when a partner has sent what no honest one sends (NaN,
+	// values no model of the run can have, frames out of order) and is kept away
+	// for a while. Nothing of it was applied.
+	Quarantined func(partner seam.PeerID, term time.Duration, offence error)
 }
 
 // Exchanged describes a completed exchange.
@@ -133,6 +147,7 @@ type Exchanged struct {
 const (
 	DefaultCodec  = "raw"
 	DefaultWindow = 4
+	DefaultLanes  = 1
 	DefaultStall  = 5 * time.Second
 	DefaultGrace  = 10 * time.Second
 )
@@ -164,6 +179,12 @@ func (c Config) validate() error {
 	if n := c.Exchange.Window; n < 0 || n > replica.MaxWindow {
 		fault("Exchange.Window is %d: want 1 to %d slices, or 0 for the default", n, replica.MaxWindow)
 	}
+	if n := c.Exchange.Lanes; n < 0 || n > replica.MaxLanes {
+		fault("Exchange.Lanes is %d: want 1 to %d connections, or 0 for the default", n, replica.MaxLanes)
+	}
+	if n := c.Exchange.Inbound; n < 0 || n > averaging.MaxOverlap {
+		fault("Exchange.Inbound is %d: want 1 to %d exchanges, or 0 for the default", n, averaging.MaxOverlap)
+	}
 	if c.Exchange.Every < 0 {
 		fault("Exchange.Every is %d: want at least 1 step, or 0 to let the link decide", c.Exchange.Every)
 	}
@@ -194,6 +215,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Exchange.Codec == "" {
 		c.Exchange.Codec = DefaultCodec
+	}
+	if c.Exchange.Lanes == 0 {
+		c.Exchange.Lanes = DefaultLanes
 	}
 	if c.Exchange.Window == 0 {
 		c.Exchange.Window = DefaultWindow

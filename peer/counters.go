@@ -25,7 +25,10 @@ type counters struct {
 	refused       atomic.Uint64
 	declined      atomic.Uint64
 	failed        atomic.Uint64
-	inDoubt       atomic.Uint64
+	doubted       atomic.Uint64 // slices ever in doubt
+	settled       atomic.Uint64 // of these, settled with the partner
+	quarantines   atomic.Uint64
+	blocked       blocked
 	sent          atomic.Uint64
 	received      atomic.Uint64
 	longestHold   atomic.Int64
@@ -102,6 +105,10 @@ func (p *Peer) Stats() Stats {
 	s.ConnectionsMax = int(p.connectionsPeak.Load())
 	p.counters.report(&s, p.replica.SharedLen())
 	s.Exchanges.Every = int(p.counters.every.Load())
+	s.Quarantined = p.quarantine.count(time.Now())
+	waiting, _ := p.sides.ledger.InDoubt()
+	gone := p.sides.ledger.Lost()
+	s.Exchanges.InDoubt, s.Exchanges.Lost, s.Exchanges.LostBound = uint64(waiting), gone.Slices, gone.Bound
 	return s
 }
 
@@ -116,7 +123,8 @@ func (c *counters) report(s *Stats, shared int) {
 	x := &s.Exchanges
 	*x = ExchangeStats{
 		Initiated: c.initiated, Served: c.served,
-		Refused: c.refused.Load(), Declined: c.declined.Load(), Failed: c.failed.Load(), InDoubt: c.inDoubt.Load(),
+		Refused: c.refused.Load(), Declined: c.declined.Load(), Failed: c.failed.Load(),
+		Settled: c.settled.Load(), Quarantines: c.quarantines.Load(), Blocked: c.blocked.report(),
 		BytesSent: c.sent.Load(), BytesReceived: c.received.Load(),
 		ConsensusDistance: math.Sqrt(c.squared.value / 2),
 		Took:              seconds(c.took.value), Cost: seconds(c.cost.value),

@@ -4,51 +4,98 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
-	"github.com/seed-97356399/murmuration/quant"
-	"github.com/seed-97356399/murmuration/topology"
 )
 
-// transportCost is the processor time that moving a byte over an encrypted
-// stream is taken to cost one peer, for the pace of exchanges only. It is an
-// assumption on the careful side: a transport's own work cannot be told from its
-// waiting. The work on the slices is measured.
-const transportCost = 1.0 // nanoseconds
-
-// tracked is an exchange under way at this peer.
+// tracked is an exchange under way at this peer, on either side.
 type tracked struct {
-	event   averaging.Event // Peer, Exchange and Inbound; Kind and the rest vary
-	talk    *talk
-	began   time.Time
-	reading time.Duration // work on slices in the reading goroutine
-	writing time.Duration // and in the writing one
+	event averaging.Event // Peer, Exchange and Inbound; Kind and the rest vary
+	began time.Time
+	work  atomic.Int64 // nanoseconds spent on slices, by all goroutines together
+	bytes atomic.Uint64
+
+	mu     sync.Mutex
+	lanes  []openLane
+	broken error // why the exchange was broken off, if it was
 }
+
+// openLane is what it takes to end a lane: its stream, and where its writing
+// goroutine waits.
+type openLane struct {
+	stream seam.Stream
+	opened chan<- struct{}
+}
+
+// errAborted: the machine has given the exchange up, or the peer is closing.
+var errAborted = errors.New("the exchange was given up at this side: its deadline, or its partner is lost")
+
+// add takes a lane up. It reports false if the exchange is broken off.
+func (x *tracked) add(t *talk) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.broken != nil {
+		return false
+	}
+	x.lanes = append(x.lanes, openLane{t.stream, t.opened})
+	return true
+}
+
+// breakOff ends every lane of the exchange. The first cause is the one reported.
+func (x *tracked) breakOff(cause error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.broken != nil {
+		return
+	}
+	x.broken = cause
+	for _, lane := range x.lanes {
+		lane.stream.Reset()
+		wake(lane.opened)
+	}
+}
+
+// wake leaves a token for whoever waits for one.
+func wake(waiting chan<- struct{}) {
+	select {
+	case waiting <- struct{}{}:
+	default: // a token waits already
+	}
+}
+
+// cause is why the exchange was broken off, nil if it was not.
+func (x *tracked) cause() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.broken
+}
+
+// worked adds the time since a moment to the work on slices.
+func (x *tracked) worked(since time.Time) { x.work.Add(int64(time.Since(since))) }
 
 // initiate carries out an outbound exchange, from the proposal on, and reports
 // its course to the loop. Ending ctx breaks it off.
-func (p *Peer) initiate(ctx context.Context, partner seam.PeerID, id averaging.ExchangeID) {
-	x := &tracked{
-		event: averaging.Event{Peer: topology.PeerID(partner), Exchange: id},
-		began: time.Now(),
-	}
+func (p *Peer) initiate(ctx context.Context, action averaging.Action) {
+	x := &tracked{event: averaging.Event{Peer: action.Peer, Exchange: action.Exchange}, began: time.Now()}
 	open, cancel := context.WithTimeout(ctx, p.config.Exchange.Stall)
-	stream, err := p.transport.Open(open, partner, seam.ProtocolExchange, p.config.Run)
+	stream, err := p.transport.Open(open, seam.PeerID(action.Peer), seam.ProtocolExchange, p.config.Run)
 	cancel()
 	if err != nil {
 		p.failed(x, fmt.Errorf("opening a stream: %w", err))
 		return
 	}
-	stopWatch := context.AfterFunc(ctx, stream.Reset)
+	t := p.talk(stream)
+	defer p.end(t)
+	x.add(t)
+	stopWatch := context.AfterFunc(ctx, func() { x.breakOff(errAborted) })
 	defer stopWatch()
-	x.talk = p.talk(stream)
-	defer p.end(x.talk)
-	accept, codec, err := p.propose(x)
+	terms, err := p.propose(t, action)
 	if err != nil {
 		stream.Close()
 		p.declined(x, err)
@@ -56,169 +103,120 @@ func (p *Peer) initiate(ctx context.Context, partner seam.PeerID, id averaging.E
 	}
 	x.event.Kind = averaging.Accepted
 	p.notify(notice{event: x.event})
-	x.talk.bulk(p.replica)
-	x.talk.initiator.Begin(uint64(id), codec, min(int(accept.Window), p.config.Exchange.Window))
-	if err := p.transfer(x); err != nil {
-		stream.Reset()
-		p.failed(x, err)
+	a := p.sides.initiator(p)
+	a.Begin(terms)
+	clean := p.transfer(ctx, x, a, t)
+	done, distance := a.Done(), a.Distance()
+	a.End(clean)
+	p.sides.keepInitiator(a)
+	if !done {
+		p.failed(x, x.cause())
 		return
 	}
-	p.completed(x, x.talk.initiator.Distance())
+	p.completed(x, distance, t.stream)
 }
 
-// propose asks the partner and reads its answer.
-func (p *Peer) propose(x *tracked) (accept wire.Accept, codec quant.Codec, err error) {
-	err = x.talk.say(uint64(x.event.Exchange), wire.Propose{
-		Run: p.config.Run, Layout: p.layout, View: p.counters.view.Load(), Incarnation: p.incarnation.Load(),
-		Steps: p.counters.steps.Load(), SliceLen: uint32(p.replica.SliceLen()), Codecs: []uint8{uint8(p.codec.ID)},
-	})
-	if err != nil {
-		return accept, codec, err
+// propose asks the partner, answers what it may ask in its turn, and reads whether
+// it accepts.
+func (p *Peer) propose(t *talk, action averaging.Action) (terms replica.Terms, err error) {
+	incarnation, overlap := p.incarnation.Load(), uint8(min(max(action.Overlap, 1), maxOverlap))
+	offer := wire.Propose{
+		Run: p.config.Run, Layout: p.layout, View: p.counters.view.Load(), Incarnation: incarnation,
+		Steps: p.counters.steps.Load(), SliceLen: uint32(p.replica.SliceLen()),
+		Overlap: overlap, Lanes: uint8(p.config.Exchange.Lanes), Codecs: []uint8{uint8(p.codec.ID)},
 	}
-	if _, err = x.talk.hear(&accept); err != nil {
-		return accept, codec, err
+	if err = t.say(uint64(action.Exchange), offer); err != nil {
+		return terms, err
 	}
-	if accept.Codec != uint8(p.codec.ID) {
-		return accept, codec, fmt.Errorf("the partner accepts with codec %d, which was not offered: %w", accept.Codec, wire.ErrMessage)
+	var accept wire.Accept
+	if err = p.hearAnswer(t, seam.PeerID(action.Peer), &accept); err != nil {
+		return terms, err
 	}
-	return accept, p.codec, nil
-}
-
-// transfer sends the slices and applies the answers: one goroutine writes, this
-// one reads, so that both directions of the stream are in use.
-func (p *Peer) transfer(x *tracked) error {
-	applied := make(chan struct{}, 1) // signals that the window may have opened
-	written := make(chan error, 1)
-	go func() {
-		err := x.writeCodes(applied)
-		if err != nil {
-			x.talk.stream.Reset() // ends a reader that waits for answers
-		}
-		written <- err
-	}()
-	err := x.readDiffs(applied)
-	close(applied)
-	if err != nil {
-		x.talk.stream.Reset() // ends a writer that waits for the stream
-	}
-	if writeErr := <-written; err == nil {
-		err = writeErr
-	}
-	if err == nil {
-		x.talk.finish()
-	}
-	return err
-}
-
-// writeCodes sends slices as the window allows, and at last the acknowledgement
-// of them all.
-func (x *tracked) writeCodes(applied <-chan struct{}) error {
-	for {
-		began := time.Now()
-		frame, ok, err := x.talk.initiator.Code(x.talk.frame)
-		x.talk.frame = frame
-		x.writing += time.Since(began)
-		if err != nil {
-			return err
-		}
-		if ok {
-			if err := x.talk.write(frame); err != nil {
-				return fmt.Errorf("sending a slice: %w", err)
-			}
-			continue
-		}
-		if _, more := <-applied; !more && !x.talk.initiator.Done() {
-			return nil // the reader knows why
-		}
-		if x.talk.initiator.Done() {
-			frame, err := x.talk.initiator.Ack(x.talk.frame)
-			if err != nil {
-				return err
-			}
-			x.talk.frame = frame
-			return x.talk.write(frame)
-		}
-	}
-}
-
-// readDiffs applies differences until there is one for every slice.
-func (x *tracked) readDiffs(applied chan<- struct{}) error {
-	for !x.talk.initiator.Done() {
-		header, payload, err := x.talk.next()
-		if err != nil {
-			return fmt.Errorf("waiting for the difference of slice %d: %w", x.talk.initiator.Applied(), err)
-		}
-		if header.Type == wire.TypeRefuse {
-			return refused(payload)
-		}
-		if header.Type != wire.TypeDiff {
-			return fmt.Errorf("waiting for the difference of slice %d: got %v: %w", x.talk.initiator.Applied(), header.Type, wire.ErrType)
-		}
-		began := time.Now()
-		err = x.talk.initiator.Diff(header, payload)
-		x.reading += time.Since(began)
-		if err != nil {
-			return err
-		}
-		select {
-		case applied <- struct{}{}:
-		default: // a signal waits already
-		}
-	}
-	return nil
-}
-
-// completed counts an exchange and reports it.
-func (p *Peer) completed(x *tracked, distance float64) {
-	bytes := x.talk.sent + x.talk.received
-	done := Exchanged{
-		Partner: seam.PeerID(x.event.Peer), Inbound: x.event.Inbound,
-		Distance: distance, Bytes: bytes, Took: time.Since(x.began),
-	}
-	cost := x.reading + x.writing + time.Duration(transportCost*float64(bytes))
-	p.counters.exchanged(done, cost)
-	p.hooks.exchanged(done)
-	x.event.Kind, x.event.Cost = averaging.Finished, cost
-	p.notify(notice{event: x.event})
-}
-
-// declined reports a proposal that the partner turned down, or that failed.
-func (p *Peer) declined(x *tracked, err error) {
-	var r *refusal
-	if !errors.As(err, &r) {
-		p.failed(x, err)
-		return
-	}
-	p.counters.refused.Add(1)
-	x.event.Kind, x.event.Reason = averaging.Refused, averaging.Busy
 	switch {
-	case r.Reason.Permanent():
-		x.event.Reason = averaging.Unfit
-		p.log.Warn("a member refuses to exchange", zap.String("peer", string(x.event.Peer)), zap.Error(err))
-	case r.Reason == wire.ReasonClosing, r.Reason == wire.ReasonQuarantine, r.Reason == wire.ReasonProtocol:
-		x.event.Reason = averaging.Closing
-	case r.Reason == wire.ReasonRole:
-		x.event.Reason = averaging.WrongRole
+	case accept.Codec != uint8(p.codec.ID):
+		return terms, fmt.Errorf("the partner accepts with codec %d, which was not offered: %w", accept.Codec, wire.ErrMessage)
+	case accept.Overlap < offer.Overlap || accept.Lanes > offer.Lanes:
+		return terms, fmt.Errorf("the partner accepts %d lanes and an overlap of %d where %d and %d were proposed: %w",
+			accept.Lanes, accept.Overlap, offer.Lanes, offer.Overlap, wire.ErrMessage)
 	}
-	p.notify(notice{event: x.event})
+	return replica.Terms{
+		Partner: string(action.Peer), Incarnation: incarnation, Exchange: uint64(action.Exchange), Codec: p.codec,
+		Window: min(int(accept.Window), p.config.Exchange.Window), Lanes: int(accept.Lanes), Overlap: int(accept.Overlap),
+	}, nil
 }
 
-// failed counts an exchange that broke off and reports it.
-func (p *Peer) failed(x *tracked, err error) {
-	x.event.Kind = averaging.Failed
-	defer p.notify(notice{event: x.event})
+// maxOverlap bounds the number of exchanges at once that a message can tell.
+const maxOverlap = 255
+
+// hearAnswer reads the answer to a proposal. Before it, a partner may ask about
+// exchanges that broke off.
+func (p *Peer) hearAnswer(t *talk, partner seam.PeerID, accept *wire.Accept) error {
+	for range maxQuestions + 1 {
+		header, payload, err := t.await(accept.Type())
+		switch {
+		case err != nil:
+			return err
+		case header.Type == wire.TypeAccept:
+			return accept.Decode(payload)
+		case header.Type == wire.TypeRefuse:
+			return refused(payload)
+		case header.Type != wire.TypeStatus:
+			return fmt.Errorf("waiting for %v: got %v: %w", accept.Type(), header.Type, wire.ErrType)
+		}
+		if err := p.answerStatus(t, partner, header, payload); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%d questions in answer to a proposal: %w", maxQuestions, wire.ErrMessage)
+}
+
+// sides keeps the two sides of exchanges, with their buffers, for the next.
+type sides struct {
+	ledger     *replica.Ledger
+	initiators chan *replica.Initiator
+	responders chan *replica.Responder
+}
+
+// maxIdleSides bounds what is kept: one that is in use and one that is about to
+// replace it.
+const maxIdleSides = 2
+
+func newSides(r *replica.Replica) sides {
+	return sides{
+		ledger:     replica.NewLedger(r, replica.LedgerOptions{}),
+		initiators: make(chan *replica.Initiator, maxIdleSides),
+		responders: make(chan *replica.Responder, maxIdleSides),
+	}
+}
+
+func (s *sides) initiator(p *Peer) *replica.Initiator {
 	select {
-	case <-p.closing:
-		return // broken off by ourselves
+	case a := <-s.initiators:
+		return a
+	default:
+		return replica.NewInitiator(p.replica, s.ledger)
+	}
+}
+
+func (s *sides) responder(p *Peer) *replica.Responder {
+	select {
+	case r := <-s.responders:
+		return r
+	default:
+		return replica.NewResponder(p.replica, s.ledger)
+	}
+}
+
+func (s *sides) keepInitiator(a *replica.Initiator) {
+	select {
+	case s.initiators <- a:
 	default:
 	}
-	p.counters.failed.Add(1)
-	if reason, theirs := blame(err); theirs {
-		p.log.Warn("a partner broke the rules of the exchange", zap.String("peer", string(x.event.Peer)),
-			zap.Uint64("exchange", uint64(x.event.Exchange)), zap.Error(err), zap.String("remedy", reason.Remedy()))
-	} else {
-		p.log.Info("an exchange broke off; the slices done stay done and the next partner is asked",
-			zap.String("peer", string(x.event.Peer)), zap.Bool("inbound", x.event.Inbound), zap.Error(err))
+}
+
+func (s *sides) keepResponder(r *replica.Responder) {
+	select {
+	case s.responders <- r:
+	default:
 	}
-	p.hooks.failed(seam.PeerID(x.event.Peer), err)
 }

@@ -183,3 +183,11 @@ func median(values []uint64) uint64 {
 	low, high := values[middle-1], values[middle]
 	return low + (high-low)/2
 }
+
+// here tells whether a member is present, as far as gossip knows.
+func (f *flock) here(id seam.PeerID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, ok := f.present[id]
+	return ok
+}

@@ -30,12 +30,17 @@ func newModel() *tensor.Params {
 	return params
 }
 
+// common is where peer 0 wants all coordinates to be. What each peer wants of its
+// own is small beside it, as with models: a peer that is far from all others is
+// taken for a liar, and clipped.
+const common = 20
+
 // towards is the gradient of half the squared distance to a point of peer i's own:
-// all coordinates i. The flock's optimum is the mean of the points.
+// all coordinates common+i. The flock's optimum is the mean of the points.
 func towards(i int, x, grad tensor.Vector) (peer.Result, error) {
 	var loss float64
 	for k, v := range x {
-		grad[k] = v - float32(i)
+		grad[k] = v - float32(common+i)
 		loss += float64(grad[k]) * float64(grad[k]) / 2
 	}
 	return peer.Result{Loss: loss / float64(len(x)), Samples: 1}, nil
@@ -59,14 +64,14 @@ func shortRun(_ int, c *peer.Config) {
 func checkLearned(t *testing.T, flock *peertest.Flock) {
 	t.Helper()
 	n := len(flock.Peers)
-	want := float64(n-1) / 2
+	want := common + float64(n-1)/2
 	for i, v := range peertest.Mean(flock.Models()) {
 		if math.Abs(v-want) > 0.3 {
 			t.Fatalf("value %d of the mean is %g, want %g", i, v, want)
 		}
 	}
 	apart := math.Sqrt(float64(len(flock.Models()[0])) * float64(n*n-1) / 12) // if nobody exchanged
-	if spread := flock.Spread(); spread > apart/20 {
+	if spread := flock.Spread(); spread > apart/10 {
 		t.Errorf("the models are %g apart, alone they would be %g", spread, apart)
 	}
 	for i, p := range flock.Peers {

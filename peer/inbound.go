@@ -17,54 +17,81 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// serveExchange answers one inbound exchange.
+// serveExchange answers what comes on a stream of the exchange protocol: a
+// proposal, a further lane of an exchange under way, or a question about one that
+// broke off.
 func (p *Peer) serveExchange(stream seam.Stream) {
-	ctx, breakOff := context.WithCancel(p.exchanges)
-	defer breakOff()
-	stopWatch := context.AfterFunc(ctx, stream.Reset)
-	defer stopWatch()
 	t := p.talk(stream)
 	defer p.end(t)
-	var proposal wire.Propose
-	header, err := t.hear(&proposal)
+	header, payload, err := t.next()
+	switch {
+	case err != nil:
+	case header.Type == wire.TypePropose:
+		var proposal wire.Propose
+		if err = proposal.Decode(payload); err == nil {
+			p.serveProposal(t, header, proposal)
+		}
+	case header.Type == wire.TypeLane:
+		var lane wire.Lane
+		if err = lane.Decode(payload); err == nil {
+			p.serveLane(t, header, lane)
+		}
+	case header.Type == wire.TypeStatus:
+		err = p.serveStatus(t, header, payload)
+	default:
+		err = fmt.Errorf("waiting for a proposal: got %v: %w", header.Type, wire.ErrType)
+	}
 	if err != nil {
 		p.malformed(t, stream, err)
-		return
 	}
+}
+
+// serveProposal answers a proposal and serves the exchange, if it comes to one.
+func (p *Peer) serveProposal(t *talk, header wire.Header, proposal wire.Propose) {
+	ctx, breakOff := context.WithCancel(p.exchanges)
+	defer breakOff()
 	x := &tracked{
 		event: averaging.Event{
-			Kind: averaging.Proposed, Peer: topology.PeerID(stream.Remote()),
+			Kind: averaging.Proposed, Peer: topology.PeerID(t.stream.Remote()),
 			Exchange: averaging.ExchangeID(header.Exchange), Inbound: true,
 		},
-		talk: t, began: time.Now(),
+		began: time.Now(),
 	}
-	codec, reason, detail := p.examine(proposal)
+	x.add(t)
+	stopWatch := context.AfterFunc(ctx, func() { x.breakOff(errAborted) })
+	defer stopWatch()
+	codec, reason, detail := p.examine(t.stream.Remote(), proposal)
 	if reason == 0 {
-		reason = p.ask(x, breakOff)
+		p.sides.ledger.Reborn(string(t.stream.Remote()), proposal.Incarnation)
+		if err := p.settleOn(t); err != nil {
+			p.log.Debug("a partner did not answer about a broken exchange", zap.String("peer", string(x.event.Peer)), zap.Error(err))
+			t.stream.Reset()
+			return
+		}
+	}
+	var overlap int
+	if reason == 0 {
+		overlap, reason = p.ask(x, breakOff)
 	}
 	if reason != 0 {
-		p.decline(x, reason, detail)
+		p.decline(x, t, reason, detail)
 		return
 	}
-	if err := p.respond(x, codec); err != nil {
-		p.doubt(x)
-		p.failed(x, err)
-		if reason, theirs := blame(err); theirs {
-			t.refuse(header.Exchange, reason, err.Error())
-		} else {
-			stream.Reset()
-		}
-		return
-	}
-	stream.Close()
-	p.completed(x, t.responder.Distance())
+	p.respond(x, t, replica.Terms{
+		Partner: string(t.stream.Remote()), Incarnation: proposal.Incarnation, Exchange: header.Exchange, Codec: codec,
+		Window: p.config.Exchange.Window, Lanes: min(int(proposal.Lanes), p.config.Exchange.Lanes),
+		Overlap: min(max(overlap, int(proposal.Overlap)), maxOverlap),
+	})
 }
 
 // examine finds what makes an exchange impossible, whatever the machine thinks of
 // it. The reason is 0 if nothing does.
-func (p *Peer) examine(m wire.Propose) (codec quant.Codec, reason wire.Reason, detail string) {
+func (p *Peer) examine(from seam.PeerID, m wire.Propose) (codec quant.Codec, reason wire.Reason, detail string) {
 	if reason, detail = p.admissible(m.Run, m.Layout); reason != 0 {
 		return codec, reason, detail
+	}
+	if left := p.quarantine.left(from, time.Now()); left > 0 {
+		return codec, wire.ReasonQuarantine, fmt.Sprintf("for another %s", left.Round(time.Second))
 	}
 	switch {
 	case int(m.SliceLen) != p.replica.SliceLen():
@@ -80,25 +107,26 @@ func (p *Peer) examine(m wire.Propose) (codec quant.Codec, reason wire.Reason, d
 	return codec, wire.ReasonCodec, fmt.Sprintf("known here: %v", quant.Names())
 }
 
-// ask puts a proposal to the machine. The reason is 0 if it accepts.
-func (p *Peer) ask(x *tracked, breakOff context.CancelFunc) wire.Reason {
+// ask puts a proposal to the machine. The reason is 0 if it accepts; overlap then
+// counts the exchanges that this peer takes part in.
+func (p *Peer) ask(x *tracked, breakOff context.CancelFunc) (overlap int, reason wire.Reason) {
 	select {
 	case <-p.closing:
-		return wire.ReasonClosing
+		return 0, wire.ReasonClosing
 	default:
 	}
 	verdict := make(chan averaging.Action, 1)
 	if !p.notify(notice{event: x.event, breakOff: breakOff, verdict: verdict}) {
-		return wire.ReasonClosing
+		return 0, wire.ReasonClosing
 	}
 	select {
 	case action := <-verdict:
 		if action.Kind == averaging.Accept {
-			return 0
+			return max(action.Overlap, 1), 0
 		}
-		return reasonOf(action.Reason)
+		return 0, reasonOf(action.Reason)
 	case <-p.running.Done():
-		return wire.ReasonClosing
+		return 0, wire.ReasonClosing
 	}
 }
 
@@ -108,76 +136,20 @@ func reasonOf(r averaging.Reason) wire.Reason {
 		return wire.ReasonRole
 	case averaging.Closing:
 		return wire.ReasonClosing
+	case averaging.Quarantine:
+		return wire.ReasonQuarantine
 	}
 	return wire.ReasonBusy
 }
 
 // decline refuses a proposal and says so where an operator should know.
-func (p *Peer) decline(x *tracked, reason wire.Reason, detail string) {
+func (p *Peer) decline(x *tracked, t *talk, reason wire.Reason, detail string) {
 	p.counters.declined.Add(1)
 	if reason.Permanent() {
 		p.log.Warn("refused a peer's proposal", zap.String("peer", string(x.event.Peer)),
 			zap.Stringer("reason", reason), zap.String("detail", detail), zap.String("remedy", reason.Remedy()))
 	}
-	x.talk.refuse(uint64(x.event.Exchange), reason, detail)
-}
-
-// respond accepts and serves the slices until all are applied at both sides.
-func (p *Peer) respond(x *tracked, codec quant.Codec) error {
-	id, t := uint64(x.event.Exchange), x.talk
-	t.bulk(p.replica)
-	t.responder.Begin(id, codec, p.config.Exchange.Window)
-	accept := wire.Accept{
-		Codec: uint8(codec.ID), Window: uint16(p.config.Exchange.Window),
-		Steps: p.counters.steps.Load(), Incarnation: p.incarnation.Load(),
-	}
-	if err := t.say(id, accept); err != nil {
-		return err
-	}
-	for !t.responder.Done() {
-		header, payload, err := t.next()
-		if err != nil {
-			return fmt.Errorf("waiting for a slice: %w", err)
-		}
-		began := time.Now()
-		switch header.Type {
-		case wire.TypeCode:
-			t.frame, err = t.responder.Code(header, payload, t.frame)
-		case wire.TypeAck:
-			err = t.responder.Ack(header)
-		default:
-			err = fmt.Errorf("waiting for a slice: got %v: %w", header.Type, wire.ErrType)
-		}
-		x.reading += time.Since(began)
-		if err == nil && header.Type == wire.TypeCode {
-			err = t.write(t.frame)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// blame gives the reason with which to refuse a partner whose frames failed with
-// err. It reports false if the partner broke no rule: the stream ended or broke.
-func blame(err error) (wire.Reason, bool) {
-	for _, fault := range []error{replica.ErrOrder, replica.ErrWindow, replica.ErrAbsurd, quant.ErrSize, quant.ErrNotFinite} {
-		if errors.Is(err, fault) {
-			return wire.ReasonProtocol, true
-		}
-	}
-	return wire.ReasonFor(err)
-}
-
-// doubt counts the slices that the partner may have applied and this side has
-// not.
-func (p *Peer) doubt(x *tracked) {
-	if n := x.talk.responder.InDoubt(); n > 0 {
-		p.counters.inDoubt.Add(uint64(n))
-		p.log.Info("slices left in doubt by an exchange that broke off are dropped",
-			zap.String("peer", string(x.event.Peer)), zap.Int("slices", n))
-	}
+	t.refuse(uint64(x.event.Exchange), reason, detail)
 }
 
 // malformed ends a stream on which no request could be read.

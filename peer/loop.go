@@ -26,6 +26,8 @@ type notice struct {
 	// joined comes without an event: a member has let this peer in, and may know
 	// of an earlier life of it.
 	joined bool
+	// doubts comes without an event: there are more or fewer exchanges in doubt.
+	doubts bool
 }
 
 // exchangeKey names an exchange among all that a peer takes part in.
@@ -50,6 +52,8 @@ type loop struct {
 	role    topology.Role
 	settled bool
 	flown   bool
+
+	unresolved int // exchanges in doubt, as the machine was last told
 
 	running map[exchangeKey]context.CancelFunc
 	timers  [averaging.TimerKinds]setTimer
@@ -98,6 +102,7 @@ func (l *loop) run() {
 		case <-l.peer.membership.Changed():
 			l.refresh()
 		case <-l.tick.C:
+			l.repair(time.Now())
 			l.progress()
 		}
 	}
@@ -126,6 +131,10 @@ func (l *loop) begin(n notice) bool {
 		if err := l.announce(); err != nil {
 			l.log.Debug("announcing this peer to those it has joined", zap.Error(err))
 		}
+		return false
+	}
+	if n.doubts {
+		l.doubts()
 		return false
 	}
 	switch n.event.Kind {
@@ -179,7 +188,7 @@ func (l *loop) propose(action averaging.Action, key exchangeKey) {
 	ctx, breakOff := context.WithCancel(l.peer.exchanges)
 	started := l.peer.arrival.open() && l.peer.transfers.spawn(func() {
 		defer breakOff()
-		l.peer.initiate(ctx, seam.PeerID(action.Peer), action.Exchange)
+		l.peer.initiate(ctx, action)
 	})
 	if started {
 		l.running[key] = breakOff

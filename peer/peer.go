@@ -41,6 +41,11 @@ type Peer struct {
 	hooks    hookCalls
 	donating atomic.Bool // a newcomer is being given a copy
 
+	sides      sides
+	sessions   sessions
+	repairs    repairs
+	quarantine quarantine
+
 	incarnation atomic.Uint64
 	arrival     arrival
 	notices     chan notice
@@ -104,9 +109,11 @@ func assemble(config Config) (_ *Peer, err error) {
 	if p.codec, err = quant.ByName(config.Exchange.Codec); err != nil {
 		return nil, err
 	}
-	if p.replica, err = replica.New(config.Params, config.Exchange.SliceLen); err != nil {
+	options := replica.Options{SliceLen: config.Exchange.SliceLen, Clock: p.now}
+	if p.replica, err = replica.New(config.Params, options); err != nil {
 		return nil, err
 	}
+	p.sides = newSides(p.replica)
 	p.trainer.prepare(p.replica.Len())
 	if err = p.connect(); err != nil {
 		return nil, err
@@ -157,7 +164,8 @@ func (p *Peer) machine() (averaging.Machine, error) {
 	exchange := p.config.Exchange
 	return exchange.Machine(averaging.Config{
 		Self: topology.PeerID(p.Self()), Every: exchange.Every, Deadline: exchange.Deadline,
-		Rand: rand.New(rand.NewPCG(exchange.Seed, fingerprint(p.Self()))),
+		MaxInbound: exchange.Inbound,
+		Rand:       rand.New(rand.NewPCG(exchange.Seed, fingerprint(p.Self()))),
 	})
 }
 

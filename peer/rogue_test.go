@@ -61,7 +61,7 @@ func (r *rogue) open() (seam.Stream, *wire.Reader) {
 
 func (r *rogue) propose(change func(*wire.Propose)) []byte {
 	r.t.Helper()
-	proposal := wire.Propose{Run: "digits", Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: 32 << 10, Codecs: []uint8{1}}
+	proposal := wire.Propose{Run: "digits", Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: 32 << 10, Overlap: 1, Lanes: 1, Codecs: []uint8{1}}
 	if change != nil {
 		change(&proposal)
 	}
@@ -133,6 +133,7 @@ func TestHostSurvivesAPartnerThatBreaksTheRules(t *testing.T) {
 	}{
 		{"a slice of NaN", func(r *rogue) []byte { return r.code(float32(math.NaN())) }, false},
 		{"a slice of infinities", func(r *rogue) []byte { return r.code(float32(math.Inf(-1))) }, false},
+		{"a slice farther away than any model", func(r *rogue) []byte { return r.code(1e12) }, false},
 		{"a proposal once more", func(r *rogue) []byte { return r.propose(nil) }, false},
 		{"half a frame, then silence", func(r *rogue) []byte { return r.code(1)[:1000] }, true},
 		{"silence", func(*rogue) []byte { return nil }, true},
@@ -168,36 +169,23 @@ func TestHostSurvivesAPartnerThatBreaksTheRules(t *testing.T) {
 						t.Fatalf("value %d changed from %g to %g", i, before[i], after[i])
 					}
 				}
+				want := wire.TypeAccept
+				if !c.stays { // it is kept away
+					want = wire.TypeRefuse
+					if s := r.host.Stats(); s.Quarantined != 1 || s.Exchanges.Quarantines != 1 {
+						t.Errorf("%d peers in quarantine, %d times", s.Quarantined, s.Exchanges.Quarantines)
+					}
+				}
 				again, frames := r.open()
 				again.Write(r.propose(nil))
-				if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeAccept {
-					t.Errorf("the host does not serve the next: %v, %v", header.Type, err)
+				if header, _, err := frames.Next(); err != nil || header.Type != want {
+					t.Errorf("the host answers the next proposal with %v, %v; want %v", header.Type, err, want)
 				}
 				again.Reset()
 				stream.Reset()
 			})
 		})
 	}
-}
-
-// TestAnUnacknowledgedSliceIsInDoubt: the partner takes the difference and goes;
-// the host has not moved, and says how many slices it cannot know about.
-func TestAnUnacknowledgedSliceIsInDoubt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRogue(t)
-		stream, frames := r.open()
-		stream.Write(r.propose(nil))
-		frames.Next()
-		stream.Write(r.code(1))
-		if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeDiff {
-			t.Fatalf("the host answers %v, %v", header.Type, err)
-		}
-		stream.Reset()
-		synctest.Wait()
-		if s := r.host.Stats().Exchanges; s.InDoubt != 1 || s.Failed != 1 {
-			t.Errorf("%d slices in doubt, %d failed; want 1 and 1", s.InDoubt, s.Failed)
-		}
-	})
 }
 
 func TestBoundsOfRunNamesAgree(t *testing.T) {

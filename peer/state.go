@@ -91,7 +91,7 @@ func (p *Peer) receiveState(t *talk) (wire.Manifest, tensor.Vector, error) {
 	if manifest.Values != uint64(p.replica.SharedLen()) {
 		return manifest, nil, fmt.Errorf("%d values offered where %d are shared: %w", manifest.Values, p.replica.SharedLen(), wire.ErrMessage)
 	}
-	t.bulk(p.replica)
+	t.bulk()
 	values := make(tensor.Vector, p.replica.SharedLen())
 	hash := sha256.New()
 	for at, index := 0, uint32(0); at < len(values); index++ {

@@ -35,6 +35,8 @@ type Stats struct {
 	Joined bool
 	// Connections is the number of open connections, ConnectionsMax the most seen.
 	Connections, ConnectionsMax int
+	// Quarantined is the number of peers that this one keeps away from now.
+	Quarantined int
 
 	Exchanges ExchangeStats
 }
@@ -46,8 +48,16 @@ type ExchangeStats struct {
 	// Refused counts proposals that partners declined, Declined those that this
 	// peer did, Failed exchanges that broke off, at either side.
 	Refused, Declined, Failed uint64
-	// InDoubt counts slices that one side may have applied and the other not.
-	InDoubt uint64
+	// InDoubt is the number of slices that a partner may have applied and this side
+	// has not: an exchange broke off, and the partner has not yet said. Settled
+	// counts those that were cleared up since, and Lost those that were given up
+	// because the partner did not come back in time or in the same life. LostBound
+	// is the sum of the norms of what was lost: at most so far has the sum of all
+	// models been moved, and their mean by that over the number of peers.
+	InDoubt, Settled, Lost uint64
+	LostBound              float64
+	// Quarantines counts how often a partner was found to break the rules.
+	Quarantines uint64
 	// BytesSent and BytesReceived count what exchanges moved, headers and
 	// proposals included, those that failed too.
 	BytesSent, BytesReceived uint64
@@ -67,6 +77,9 @@ type ExchangeStats struct {
 	// LongestHold is the longest time for which Step kept the trainer outside its
 	// gradient function, joining aside.
 	LongestHold time.Duration
+	// Blocked tells, step by step, for how long exchanges kept the trainer waiting
+	// for a slice.
+	Blocked Histogram
 }
 
 // Completed is the number of exchanges completed at either side.

@@ -26,7 +26,8 @@ type trainer struct {
 	admitted bool // joining is behind us
 	owed     bool // a step was reported and the machine has not said Proceed
 	x, grad  tensor.Vector
-	ended    time.Time // when the last gradient function returned
+	waited   time.Duration // for slices, since the last step was added
+	ended    time.Time     // when the last gradient function returned
 }
 
 func (t *trainer) prepare(n int) {
@@ -60,7 +61,7 @@ func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (R
 	if err := p.admit(ctx); err != nil {
 		return err
 	}
-	p.replica.Snapshot(t.x)
+	t.waited += p.replica.Snapshot(t.x)
 	clear(t.grad)
 	p.held(began)
 	result, err := gradient(t.x, t.grad)
@@ -113,7 +114,8 @@ func (p *Peer) commit(delta tensor.Vector) error {
 	if !tensor.Finite(delta) {
 		return fmt.Errorf("step %d: %w: lower the learning rate; the step was not applied", p.counters.steps.Load()+1, ErrNotFinite)
 	}
-	p.replica.Add(delta)
+	p.counters.blocked.add(p.trainer.waited + p.replica.Add(delta))
+	p.trainer.waited = 0
 	p.counters.steps.Add(1)
 	p.trainer.owed = p.notify(notice{event: averaging.Event{Kind: averaging.StepDone}})
 	return nil

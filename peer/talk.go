@@ -20,13 +20,13 @@ type talk struct {
 	frame          []byte       // scratch for what is sent
 	sent, received uint64
 
-	initiator *replica.Initiator
-	responder *replica.Responder
+	opened  chan struct{} // holds a token if the window may have opened
+	written chan struct{} // holds a token once the writing goroutine has ended
 }
 
-// maxIdleTalks bounds the talks kept for reuse: one for each side, and one each
-// that is about to replace it.
-const maxIdleTalks = 4
+// maxIdleTalks bounds the talks kept for reuse: one for each lane of an exchange,
+// and one each that is about to replace it.
+const maxIdleTalks = 2 * replica.MaxLanes
 
 // talks keeps idle talks.
 type talks struct{ idle chan *talk }
@@ -39,7 +39,7 @@ func (p *Peer) talk(stream seam.Stream) *talk {
 	select {
 	case t = <-p.talks.idle:
 	default:
-		t = &talk{}
+		t = &talk{opened: make(chan struct{}, 1), written: make(chan struct{}, 1)}
 		t.short = wire.NewReader(t, wire.MaxHandshake)
 	}
 	t.stream, t.stall = stream, p.config.Exchange.Stall
@@ -51,10 +51,9 @@ func (p *Peer) talk(stream seam.Stream) *talk {
 
 // bulk makes a talk ready for slices. Until a partner has been accepted, it is not
 // worth their memory.
-func (t *talk) bulk(r *replica.Replica) {
+func (t *talk) bulk() {
 	if t.long == nil {
 		t.long = wire.NewReader(t, wire.MaxPayload)
-		t.initiator, t.responder = replica.NewInitiator(r), replica.NewResponder(r)
 	}
 	t.long.Reset(t)
 	t.reader = t.long
@@ -112,12 +111,9 @@ func (t *talk) say(exchange uint64, m wire.Message) error {
 // hear reads a message of the type that m has, or the refusal that came in its
 // stead, as an error of type *refusal.
 func (t *talk) hear(m decoder) (wire.Header, error) {
-	header, payload, err := t.next()
+	header, payload, err := t.await(m.Type())
 	if err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return header, fmt.Errorf("waiting for %v: %w", m.Type(), err)
+		return header, err
 	}
 	switch header.Type {
 	case m.Type():
@@ -126,6 +122,24 @@ func (t *talk) hear(m decoder) (wire.Header, error) {
 		return header, refused(payload)
 	}
 	return header, fmt.Errorf("waiting for %v: got %v: %w", m.Type(), header.Type, wire.ErrType)
+}
+
+// await reads a frame where one of a type is due; an end of the stream is an error.
+func (t *talk) await(due wire.Type) (wire.Header, []byte, error) {
+	header, payload, err := t.next()
+	if err != nil {
+		return header, nil, fmt.Errorf("waiting for %v: %w", due, eofIsUnexpected(err))
+	}
+	return header, payload, nil
+}
+
+// eofIsUnexpected makes an end of the stream where more was due an error of its
+// own.
+func eofIsUnexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // decoder is a message that can be read.
@@ -167,16 +181,28 @@ func (t *talk) refuse(exchange uint64, reason wire.Reason, detail string) {
 const maxUnread = replica.MaxWindow * wire.MaxPayload
 
 // finish ends a talk whose last word was ours: it closes the writing side and
-// waits for the partner to close, so that the last frame is not cut off. What the
-// partner has still sent is not read as frames: it may be what made us end.
+// waits for the partner to close, so that the last frame is not cut off.
 func (t *talk) finish() {
-	if t.stream.CloseWrite() != nil || t.stream.SetReadDeadline(time.Now().Add(t.stall)) != nil {
+	if t.stream.CloseWrite() != nil {
 		t.stream.Reset()
 		return
+	}
+	t.drain()
+}
+
+// drain waits, within the stall bound, for the partner to close a stream whose
+// writing side is closed. What the partner has still sent is not read as frames: it
+// may be what made us end. It reports whether the partner has closed in good order,
+// which it does only once it has dealt with all that it was sent.
+func (t *talk) drain() (inOrder bool) {
+	if t.stream.SetReadDeadline(time.Now().Add(t.stall)) != nil {
+		t.stream.Reset()
+		return false
 	}
 	if _, err := io.CopyN(io.Discard, t, maxUnread); err != io.EOF {
 		t.stream.Reset()
-		return
+		return false
 	}
 	t.stream.Close()
+	return true
 }

@@ -88,7 +88,10 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	} {
 		put("exchanges_total", "Exchanges by how they ended.", prometheus.CounterValue, float64(count), "outcome", outcome)
 	}
-	put("slices_in_doubt_total", "Slices that one side may have applied and the other not.", prometheus.CounterValue, float64(s.Exchanges.InDoubt))
+	put("slices_in_doubt", "Slices of broken exchanges whose outcome the partner has not told yet.", prometheus.GaugeValue, float64(s.Exchanges.InDoubt))
+	put("slices_settled_total", "Slices of broken exchanges that were cleared up with the partner.", prometheus.CounterValue, float64(s.Exchanges.Settled))
+	put("slices_lost_total", "Slices of broken exchanges that were given up.", prometheus.CounterValue, float64(s.Exchanges.Lost))
+	put("quarantined_peers", "Peers that are kept away because they broke the rules.", prometheus.GaugeValue, float64(s.Quarantined))
 	put("bytes_total", "Bytes that exchanges moved.", prometheus.CounterValue, float64(s.Exchanges.BytesSent), "direction", "sent")
 	put("bytes_total", "Bytes that exchanges moved.", prometheus.CounterValue, float64(s.Exchanges.BytesReceived), "direction", "received")
 }

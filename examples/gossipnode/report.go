@@ -71,7 +71,7 @@ func statusOf(s peer.Stats, elapsed time.Duration) status {
 		Distance: number(distance), Members: s.Members, Elapsed: elapsed,
 		counts: counts{
 			Initiated: s.Exchanges.Initiated, Refused: s.Exchanges.Refused, Failed: s.Exchanges.Failed,
-			InDoubt: s.Exchanges.InDoubt, BytesSent: s.Exchanges.BytesSent,
+			InDoubt: s.Exchanges.InDoubt + s.Exchanges.Lost, BytesSent: s.Exchanges.BytesSent,
 		},
 	}
 }

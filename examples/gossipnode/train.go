@@ -259,7 +259,7 @@ func (t *training) result(stats peer.Stats, took time.Duration) result {
 		TestAccuracy: accuracy{Mean: number(right), Min: number(right), Max: number(right)},
 		TestLoss:     number(loss), Loss: status.Loss, ConsensusDistance: status.Distance,
 		Exchanges: status.Exchanges, Refused: stats.Exchanges.Refused, Failed: stats.Exchanges.Failed,
-		InDoubt: stats.Exchanges.InDoubt, PeersLost: stats.Lost, JoinSeconds: t.joined.Seconds(),
+		InDoubt: stats.Exchanges.InDoubt + stats.Exchanges.Lost, PeersLost: stats.Lost, JoinSeconds: t.joined.Seconds(),
 		ConnectionsMax: stats.ConnectionsMax, BytesSent: stats.Exchanges.BytesSent,
 		BitsPerParameter: number(stats.Exchanges.BitsPerParameter), ResumedStep: t.resumed,
 		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),

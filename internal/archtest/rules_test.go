@@ -34,8 +34,8 @@ var rooms = []room{
 		"a rival is a machine like any other"},
 	{"internal/replica", []string{"averaging", "quant", "tensor", "internal/wire"},
 		"the replica carries out actions; it must run the same in a network and in simulation"},
-	{"internal/sim", []string{"averaging", "internal/replica", "topology"},
-		"the simulated world drives machines and replicas and reaches no deeper"},
+	{"internal/sim", []string{"averaging", "internal/replica", "internal/wire", "topology"},
+		"the simulated world drives machines and replicas, which speak in real frames (docs/design/009)"},
 
 	{"peer/p2pnet", []string{"peer/seam"},
 		"an adapter knows the seam and its one library"},

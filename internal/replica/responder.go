@@ -3,123 +3,212 @@ package replica
 import (
 	"fmt"
 	"math"
+	"sync/atomic"
+	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// MaxWindow bounds the slices in flight of one exchange, and with it the
-// memory that a responder keeps pending.
-const MaxWindow = 16
-
-// Weight is the share of the difference by which each side moves when neither
-// takes part in another exchange: both end at the mean.
-const Weight = 0.5
-
-// Responder is the passive side of an exchange: it answers each slice's code
-// with the difference, and adds that difference to its own slice only once the
-// partner has acknowledged applying it. It is reused from one exchange to the
-// next and used by one goroutine at a time.
+// Responder is the passive side of an exchange: its lanes answer each slice's
+// code with the difference, and add that difference to their own slice only once
+// the partner has acknowledged applying it. It is reused from one exchange to the
+// next. Lanes may be driven at the same time, each by one goroutine.
 type Responder struct {
-	replica  *Replica
-	exchange uint64
-	codec    quant.Codec
-	window   int
-	next     int // the slice whose code is due
-	applied  int // slices applied at both sides
-
-	own, decoded tensor.Vector   // scratch
-	pending      []tensor.Vector // a ring: slice i waits at i mod window
-	squared      float64
+	replica *Replica
+	ledger  *Ledger
+	terms   Terms
+	weight  float64
+	taken   bitmap       // slices whose code has come, on whatever lane
+	applied atomic.Int32 // slices applied at both sides
+	lanes   []*ResponderLane
 }
 
-// NewResponder makes a responder for exchanges of a replica.
-func NewResponder(r *Replica) *Responder {
-	return &Responder{replica: r, own: make(tensor.Vector, r.sliceLen), decoded: make(tensor.Vector, r.sliceLen)}
+// NewResponder makes a responder for exchanges of a replica, which leaves in the
+// ledger what is in doubt when an exchange breaks off.
+func NewResponder(r *Replica, l *Ledger) *Responder { return &Responder{replica: r, ledger: l} }
+
+// Begin starts an exchange. The one before must have ended.
+func (p *Responder) Begin(terms Terms) {
+	p.terms = terms.within()
+	p.weight = p.terms.weight()
+	p.taken = p.taken.sized(len(p.replica.shared))
+	p.applied.Store(0)
+	for len(p.lanes) < p.terms.Lanes {
+		p.lanes = append(p.lanes, &ResponderLane{of: p, scratch: make(tensor.Vector, p.replica.sliceLen)})
+	}
+	for _, lane := range p.lanes {
+		lane.answered, lane.applied, lane.squared = 0, 0, 0
+	}
 }
 
-// Begin starts an exchange with at most window slices in flight, up to
-// MaxWindow. The one before must be over.
-func (p *Responder) Begin(exchange uint64, codec quant.Codec, window int) {
-	p.exchange, p.codec, p.window = exchange, codec, min(max(window, 1), MaxWindow)
-	for len(p.pending) < p.window {
-		p.pending = append(p.pending, make(tensor.Vector, p.replica.sliceLen))
+// Lane is the i-th lane, below the number of lanes agreed.
+func (p *Responder) Lane(i int) *ResponderLane { return p.lanes[i] }
+
+// Lanes and Window are the numbers agreed: what was asked for, within bounds.
+func (p *Responder) Lanes() int  { return p.terms.Lanes }
+func (p *Responder) Window() int { return p.terms.Window }
+
+// Done tells whether every slice has been applied at both sides.
+func (p *Responder) Done() bool { return int(p.applied.Load()) == len(p.replica.shared) }
+
+// End is the end of the exchange at this side. What the partner may have applied
+// and this side has not goes to the ledger; End returns the number of such slices.
+// No lane may be in use.
+func (p *Responder) End(now time.Duration) (inDoubt int) {
+	for _, lane := range p.lanes[:min(p.terms.Lanes, len(p.lanes))] {
+		inDoubt += lane.answered - lane.applied
 	}
-	p.next, p.applied, p.squared = 0, 0, 0
+	if inDoubt > 0 {
+		p.ledger.doubt(p, now)
+	}
+	for _, lane := range p.lanes {
+		lane.answered, lane.applied = 0, 0
+	}
+	return inDoubt
 }
 
-// Code answers the code of the next slice: it writes the DIFF frame into reply,
-// whose memory it reuses. First it applies what the header acknowledges.
-func (p *Responder) Code(header wire.Header, payload, reply []byte) ([]byte, error) {
-	if err := p.Ack(header); err != nil {
-		return reply, err
+// Distance is the distance between the two models that the slices showed. It is
+// complete once Done.
+func (p *Responder) Distance() float64 {
+	squared := 0.0
+	for _, lane := range p.lanes[:p.terms.Lanes] {
+		squared += lane.squared
 	}
-	if int(header.Slice) != p.next || p.next == len(p.replica.shared) {
-		return reply, fmt.Errorf("code of slice %d where slice %d of %d was due: %w", header.Slice, p.next, len(p.replica.shared), ErrOrder)
+	return math.Sqrt(squared)
+}
+
+// take notes that a slice's code has come. It reports false if one had before.
+func (p *Responder) take(slice int) bool {
+	bit := uint64(1) << (slice % 64)
+	return atomic.OrUint64(&p.taken[slice/64], bit)&bit == 0
+}
+
+// ResponderLane is one stream's part of an exchange at the passive side.
+type ResponderLane struct {
+	of       *Responder
+	answered int // frames answered
+	applied  int // of these, how many have been applied at both sides
+	pending  [MaxWindow]pending
+	scratch  tensor.Vector
+	squared  float64
+}
+
+// pending is a difference that has been sent and awaits its acknowledgement: the
+// frame as it was sent, which is what the partner decodes too.
+type pending struct {
+	slice int
+	frame []byte
+	norm  float64 // of the difference as the frame codes it; the ledger measures it
+}
+
+// code is the codec's part of the frame.
+func (w *pending) code() []byte { return w.frame[wire.HeaderSize+wire.InfoSize:] }
+
+// Code answers the code of a slice with the DIFF frame, which is valid, and must
+// not be changed, until the lane's next call. First it applies what the header
+// acknowledges.
+func (l *ResponderLane) Code(header wire.Header, payload []byte) ([]byte, error) {
+	if err := l.Ack(header); err != nil {
+		return nil, err
 	}
-	if p.next-p.applied >= p.window {
-		return reply, fmt.Errorf("code of slice %d with %d unacknowledged: %w", p.next, p.next-p.applied, ErrWindow)
+	n, index := len(l.of.replica.shared), int(header.Slice)
+	if l.answered-l.applied >= l.of.terms.Window {
+		return nil, fmt.Errorf("code of slice %d with %d unacknowledged: %w", header.Slice, l.answered-l.applied, ErrWindow)
 	}
-	_, code, err := wire.SplitCode(payload)
+	if uint64(header.Slice) >= uint64(n) || !l.of.take(index) {
+		return nil, fmt.Errorf("code of slice %d of %d, or for the second time: %w", header.Slice, n, ErrOrder)
+	}
+	info, code, err := wire.SplitCode(payload)
 	if err != nil {
-		return reply, fmt.Errorf("code of slice %d: %w", p.next, err)
+		return nil, fmt.Errorf("code of slice %d: %w", index, err)
 	}
-	own := p.replica.readSlice(&p.replica.slices[p.replica.shared[p.next]], p.own)
-	theirs := p.decoded[:len(own)]
-	if err := p.codec.Code.Decode(theirs, code, own); err != nil {
-		return reply, fmt.Errorf("code of slice %d: %w", p.next, err)
+	w := &l.pending[l.answered%MaxWindow]
+	w.slice = index
+	if err := l.difference(w, code, float64(info.Bound)); err != nil {
+		return nil, fmt.Errorf("code of slice %d: %w", index, err)
 	}
-	squared := tensor.SquaredDistance(theirs, own)
-	if math.IsNaN(squared) || math.IsInf(squared, 0) {
-		return reply, fmt.Errorf("code of slice %d: %w", p.next, ErrAbsurd)
+	reply := wire.Header{Type: wire.TypeDiff, Exchange: l.of.terms.Exchange, Slice: header.Slice}
+	if err := wire.Seal(w.frame, reply); err != nil {
+		return nil, fmt.Errorf("difference of slice %d: %w", index, err)
 	}
-	tensor.ScaledDifference(theirs, Weight, theirs, own)
-	return p.answer(theirs, squared, reply)
+	l.answered++
+	return w.frame, nil
 }
 
-// answer encodes a difference and keeps pending what the partner will decode.
-func (p *Responder) answer(diff tensor.Vector, squared float64, reply []byte) ([]byte, error) {
-	reply = wire.AppendDiffInfo(wire.Reserve(reply), wire.DiffInfo{SquaredDistance: squared})
-	start := len(reply)
-	reply = appendEncoded(reply, p.codec.Diff, diff)
-	pending := p.pending[p.next%p.window][:len(diff)]
-	if err := p.codec.Diff.Decode(pending, reply[start:], nil); err != nil {
-		return reply, fmt.Errorf("difference of slice %d: %w", p.next, err)
+// difference makes the frame of w: how far, weighted and clipped, the partner's
+// slice is from this side's.
+func (l *ResponderLane) difference(w *pending, code []byte, theirLimit float64) error {
+	r, coder := l.of.replica, l.of.terms.Codec.Diff
+	s := &r.slices[r.shared[w.slice]]
+	w.frame = extend(wire.Reserve(w.frame), wire.InfoSize+coder.Size(s.length))
+	diff, inPlace := drawn(coder, w.code(), l.scratch[:s.length])
+	s.Lock()
+	distance, err := l.weigh(s, diff, code, theirLimit)
+	s.Unlock()
+	if err != nil {
+		return err
 	}
-	header := wire.Header{Type: wire.TypeDiff, Exchange: p.exchange, Slice: uint32(p.next)}
-	if err := wire.Seal(reply, header); err != nil {
-		return reply, fmt.Errorf("difference of slice %d: %w", p.next, err)
+	if !inPlace {
+		coder.Encode(w.code(), diff)
 	}
-	p.squared += squared
-	p.next++
-	return reply, nil
+	wire.AppendDiffInfo(w.frame[:wire.HeaderSize], wire.DiffInfo{SquaredDistance: distance * distance})
+	return nil
+}
+
+// weigh fills diff with the share that both sides move by of the difference between
+// the partner's code and the own slice. It returns their distance. The caller holds
+// the slice's lock.
+func (l *ResponderLane) weigh(s *slice, diff tensor.Vector, code []byte, theirLimit float64) (distance float64, err error) {
+	r := l.of.replica
+	own := r.of(s)
+	theirs, err := decoded(l.of.terms.Codec.Code, code, l.scratch[:s.length], own)
+	if err != nil {
+		return 0, err
+	}
+	distance = math.Sqrt(tensor.ScaledDistance(diff, roundedDown(l.of.weight), theirs, own))
+	if absurd(distance, own) {
+		if !tensor.Finite(own) {
+			return 0, ErrDiverged
+		}
+		return 0, fmt.Errorf("distance %g: %w", distance, ErrAbsurd)
+	}
+	limit := min(r.limit(s), theirLimit)
+	if distance > limit {
+		tensor.Scale(diff, roundedDown(limit/distance))
+	}
+	believed := r.remember(s, distance, limit)
+	l.squared += believed * believed
+	return distance, nil
+}
+
+// roundedDown is a share as float32, rounded so that what is left of a difference is
+// not longer than allowed.
+func roundedDown(share float64) float32 {
+	rounded := float32(share)
+	if float64(rounded) > share {
+		rounded = math.Nextafter32(rounded, 0)
+	}
+	return rounded
 }
 
 // Ack applies the pending differences that the partner has acknowledged.
-func (p *Responder) Ack(header wire.Header) error {
-	if header.Exchange != p.exchange {
-		return fmt.Errorf("frame of exchange %d in exchange %d: %w", header.Exchange, p.exchange, ErrOrder)
+func (l *ResponderLane) Ack(header wire.Header) error {
+	if header.Exchange != l.of.terms.Exchange {
+		return fmt.Errorf("frame of exchange %d in exchange %d: %w", header.Exchange, l.of.terms.Exchange, ErrOrder)
 	}
-	acknowledged := int(header.Ack)
-	if acknowledged < p.applied || acknowledged > p.next {
-		return fmt.Errorf("acknowledgement of %d slices after %d of %d: %w", acknowledged, p.applied, p.next, ErrOrder)
+	if uint64(header.Ack) > uint64(l.answered) || int(header.Ack) < l.applied {
+		return fmt.Errorf("acknowledgement of %d slices after %d of %d: %w", header.Ack, l.applied, l.answered, ErrOrder)
 	}
-	for ; p.applied < acknowledged; p.applied++ {
-		s := &p.replica.slices[p.replica.shared[p.applied]]
-		p.replica.addSlice(s, p.pending[p.applied%p.window])
+	for ; l.applied < int(header.Ack); l.applied++ {
+		w := &l.pending[l.applied%MaxWindow]
+		if err := l.of.replica.commit(l.of.terms.Codec.Diff, w.slice, w.code(), l.scratch); err != nil {
+			return fmt.Errorf("applying the difference of slice %d: %w", w.slice, err)
+		}
+		l.of.applied.Add(1)
 	}
 	return nil
 }
 
-// Done tells whether every slice has been applied at both sides.
-func (p *Responder) Done() bool { return p.applied == len(p.replica.shared) }
-
-// InDoubt is the number of slices that the partner may have applied and this
-// side has not. When an exchange breaks off they are dropped: the mean of the
-// flock then moves by at most their distance over twice the number of peers.
-func (p *Responder) InDoubt() int { return p.next - p.applied }
-
-// Distance is the distance between the two models that the slices showed. It is
-// complete once Done.
-func (p *Responder) Distance() float64 { return math.Sqrt(p.squared) }
+// Idle tells whether the lane has no difference that awaits its acknowledgement.
+func (l *ResponderLane) Idle() bool { return l.applied == l.answered }

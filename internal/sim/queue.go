@@ -1,10 +1,3 @@
-// Package sim is the world in virtual time: what happens next is taken from a
-// queue, and the clock jumps to it. Machines and replicas that run in it are the
-// ones that ship, so a test drives them through hours in seconds, and the same
-// seed gives the same course of events.
-//
-// Queue is its core. It knows nothing of peers or links: those who build a world
-// on it put what shall happen into closures.
 package sim
 
 import (

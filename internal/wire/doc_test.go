@@ -21,6 +21,10 @@ func TestDocumentStatesTheNumbers(t *testing.T) {
 		fmt.Sprintf("1 to %d bytes of UTF-8", MaxRunName),
 		fmt.Sprintf("0 to %d bytes of UTF-8", MaxDetail),
 		fmt.Sprintf("1 to %d codec numbers", MaxCodecs),
+		fmt.Sprintf("streams wanted, 1 to %d", MaxLanes),
+		fmt.Sprintf("1 to %d, below the *lanes* of ACCEPT", MaxLanes-1),
+		fmt.Sprintf("times *lanes* is 1 to %d", MaxInDoubt),
+		fmt.Sprintf("1 to %d slice indices", MaxInDoubt),
 	}
 	for _, typ := range knownTypes() {
 		most, _ := typ.limit()

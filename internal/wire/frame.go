@@ -23,7 +23,7 @@ const (
 	MaxPayload = 8 * MaxSliceLen
 	// MaxHandshake bounds the payload of every frame other than CODE, DIFF and
 	// state slices: the limit for a reader of streams not yet accepted.
-	MaxHandshake = 256
+	MaxHandshake = 320
 )
 
 // Offsets of the header's fields; docs/WIRE.md has the table.
@@ -48,9 +48,7 @@ const (
 // Type is what a frame carries.
 type Type uint8
 
-// The frame types. 9 and 10 are reserved for STATUS and its reply, by which two
-// peers will settle slices that a cut stream left in doubt; they are refused
-// until a release decodes them.
+// The frame types.
 const (
 	TypeHello   Type = 1
 	TypeWelcome Type = 2
@@ -60,6 +58,9 @@ const (
 	TypeCode    Type = 6
 	TypeDiff    Type = 7
 	TypeAck     Type = 8
+	TypeStatus  Type = 9
+	TypeSettled Type = 10
+	TypeLane    Type = 11
 
 	TypeStateRequest Type = 16
 	TypeManifest     Type = 17
@@ -85,6 +86,12 @@ func (t Type) String() string {
 		return "DIFF"
 	case TypeAck:
 		return "ACK"
+	case TypeStatus:
+		return "STATUS"
+	case TypeSettled:
+		return "SETTLED"
+	case TypeLane:
+		return "LANE"
 	case TypeStateRequest:
 		return "STATE-REQUEST"
 	case TypeManifest:
@@ -113,6 +120,12 @@ func (t Type) limit() (int, bool) {
 		return MaxPayload, true
 	case TypeAck:
 		return 0, true
+	case TypeStatus:
+		return maxStatus, true
+	case TypeSettled:
+		return settledSize, true
+	case TypeLane:
+		return laneSize, true
 	case TypeStateRequest:
 		return maxStateRequest, true
 	case TypeManifest:
@@ -128,13 +141,14 @@ func (t Type) limit() (int, bool) {
 type Header struct {
 	// Type says what the payload is.
 	Type Type
-	// Exchange is the number that the active peer gave to an exchange; it is the
-	// same on every frame of it.
+	// Exchange is the number that the active peer gave to an exchange, once in an
+	// incarnation; it is the same on every frame of it, and on those that ask about
+	// it later.
 	Exchange uint64
 	// Slice is the index of the slice that a CODE, DIFF or STATE-SLICE carries.
 	Slice uint32
 	// Ack, on CODE and ACK, is cumulative: the slices of the first Ack CODE frames
-	// of this exchange have been applied.
+	// of this stream have been applied.
 	Ack uint32
 }
 

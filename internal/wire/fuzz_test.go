@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/iotest"
 )
@@ -102,6 +103,25 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
+// FuzzStatus decodes any bytes into a message that has been used before. What it
+// held then, or how a decoder failed then, leaves no trace.
+func FuzzStatus(f *testing.F) {
+	f.Fuzz(func(t *testing.T, before, payload []byte) {
+		var used, fresh Status
+		_ = used.Decode(before)
+		err, want := used.Decode(payload), fresh.Decode(payload)
+		if fmt.Sprint(err) != fmt.Sprint(want) {
+			t.Fatalf("used, the message gives %v, new %v", err, want)
+		}
+		if cap(used.Slices) > 2*MaxInDoubt {
+			t.Fatalf("the message holds %d slices, at most %d can be in doubt", cap(used.Slices), MaxInDoubt)
+		}
+		if err == nil && (used.Incarnation != fresh.Incarnation || !slices.Equal(used.Slices, fresh.Slices)) {
+			t.Fatalf("used, the message is %+v, new %+v", used, fresh)
+		}
+	})
+}
+
 // The stored corpora, which go test runs when it does not fuzz, are the vectors,
 // those that must be refused included.
 func TestFuzzCorpora(t *testing.T) {
@@ -129,6 +149,11 @@ func TestFuzzCorpora(t *testing.T) {
 		stream = append(stream, frame...)
 	}
 	write("FuzzReader", "every-frame", fmt.Sprintf("[]byte(%q)\n", stream))
+	full := Status{Incarnation: 2, Slices: make([]uint32, MaxInDoubt)}.Append(nil)
+	short := Status{Incarnation: 1, Slices: []uint32{5, 6, 11}}.Append(nil)
+	for name, payload := range map[string][]byte{"longer-then-shorter": short, "cut": short[:len(short)-1], "none": short[:8]} {
+		write("FuzzStatus", name, fmt.Sprintf("[]byte(%q)\n[]byte(%q)\n", full, payload))
+	}
 	for _, v := range refusedVectors() {
 		write("FuzzReader", v.name, fmt.Sprintf("[]byte(%q)\n", v.build(t)))
 	}

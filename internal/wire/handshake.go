@@ -8,6 +8,8 @@ const (
 	MaxDetail = 200
 	// MaxCodecs is the most codecs a peer may offer.
 	MaxCodecs = 16
+	// MaxLanes is the most streams that one exchange may use at once.
+	MaxLanes = 8
 )
 
 // Sizes of payloads, in bytes; texts and lists have a byte of length each.
@@ -15,8 +17,9 @@ const (
 	maxHello    = 32 + 8 + 8 + 1 + MaxRunName
 	welcomeSize = 4 * 8
 	maxRefuse   = 1 + 1 + MaxDetail
-	maxPropose  = 32 + 8 + 8 + 8 + 4 + 1 + MaxRunName + 1 + MaxCodecs
-	acceptSize  = 1 + 2 + 8 + 8
+	maxPropose  = 32 + 8 + 8 + 8 + 4 + 1 + 1 + 1 + MaxRunName + 1 + MaxCodecs
+	acceptSize  = 1 + 2 + 8 + 8 + 1 + 1
+	laneSize    = 1
 )
 
 // Hello is the first thing a peer says to another that it joins.
@@ -146,6 +149,11 @@ type Propose struct {
 	// SliceLen is the number of values in a slice, the last ones of a range aside:
 	// 1 to MaxSliceLen.
 	SliceLen uint32
+	// Overlap counts the exchanges that the sender takes part in, this one
+	// included: at least 1.
+	Overlap uint8
+	// Lanes is the number of streams that the sender would use: 1 to MaxLanes.
+	Lanes uint8
 	// Codecs are the codecs that the sender offers, 1 to MaxCodecs of them, the
 	// preferred one first. A receiver ignores those it does not know.
 	Codecs []uint8
@@ -161,6 +169,7 @@ func (m Propose) Append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
 	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
 	dst = binary.LittleEndian.AppendUint32(dst, m.SliceLen)
+	dst = append(dst, m.Overlap, m.Lanes)
 	dst = appendText(dst, m.Run)
 	dst = append(dst, uint8(min(len(m.Codecs), 255)))
 	return append(dst, m.Codecs...)
@@ -175,8 +184,9 @@ func (m *Propose) Decode(payload []byte) error {
 	m.Incarnation = c.uint64()
 	m.Steps = c.uint64()
 	m.SliceLen = c.sliceLen()
+	m.Overlap, m.Lanes = c.overlap(), c.lanes()
 	m.Run = c.run()
-	if m.Codecs = c.list(MaxCodecs); len(m.Codecs) == 0 {
+	if m.Codecs = append([]uint8(nil), c.list(MaxCodecs)...); len(m.Codecs) == 0 {
 		c.fault("no codec offered")
 	}
 	return c.finish()
@@ -191,13 +201,38 @@ func (c *cursor) sliceLen() uint32 {
 	return n
 }
 
+// overlap reads a number of exchanges that run at once.
+func (c *cursor) overlap() uint8 {
+	n := c.uint8()
+	if n == 0 {
+		c.fault("not even this exchange is counted")
+	}
+	return n
+}
+
+// lanes reads a number of streams of one exchange.
+func (c *cursor) lanes() uint8 {
+	n := c.uint8()
+	if n == 0 || n > MaxLanes {
+		c.fault("%d lanes, not within 1 and %d", n, MaxLanes)
+	}
+	return n
+}
+
 // Accept answers a Propose; the exchange begins.
 type Accept struct {
 	// Codec is the one of the offered codecs that is used, in both directions.
 	Codec uint8
-	// Window is the number of CODE frames that may be under way without their DIFF
-	// applied and acknowledged, at least 1.
+	// Window is the number of CODE frames of one lane that may be under way without
+	// their DIFF applied and acknowledged: at least 1, and at most MaxInDoubt over
+	// all Lanes.
 	Window uint16
+	// Overlap counts the exchanges that the busier of the two takes part in, this
+	// one included: the weight of the exchange is 1/(1+Overlap). It is at least
+	// what was proposed.
+	Overlap uint8
+	// Lanes is the number of streams that may be used, at most what was proposed.
+	Lanes uint8
 	// Steps is the number of gradient steps that the sender has taken.
 	Steps uint64
 	// Incarnation counts the lives of the sender.
@@ -212,7 +247,7 @@ func (m Accept) Append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
 	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
 	dst = binary.LittleEndian.AppendUint16(dst, m.Window)
-	return append(dst, m.Codec)
+	return append(dst, m.Codec, m.Overlap, m.Lanes)
 }
 
 // Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
@@ -220,9 +255,33 @@ func (m *Accept) Decode(payload []byte) error {
 	c := cursor{what: TypeAccept, rest: payload}
 	m.Steps = c.uint64()
 	m.Incarnation = c.uint64()
-	if m.Window = c.uint16(); m.Window == 0 {
-		c.fault("window of no frame")
-	}
+	m.Window = c.uint16()
 	m.Codec = c.uint8()
+	m.Overlap, m.Lanes = c.overlap(), c.lanes()
+	if n := int(m.Window) * int(m.Lanes); n == 0 || n > MaxInDoubt {
+		c.fault("%d lanes with a window of %d frames, not within 1 and %d together", m.Lanes, m.Window, MaxInDoubt)
+	}
+	return c.finish()
+}
+
+// Lane opens a further stream of an exchange under way: the header names the
+// exchange, whose CODE frames follow as on its first stream.
+type Lane struct {
+	// Lane numbers the further streams from 1, below the number accepted.
+	Lane uint8
+}
+
+// Type is TypeLane.
+func (Lane) Type() Type { return TypeLane }
+
+// Append appends the encoded message to dst.
+func (m Lane) Append(dst []byte) []byte { return append(dst, m.Lane) }
+
+// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
+func (m *Lane) Decode(payload []byte) error {
+	c := cursor{what: TypeLane, rest: payload}
+	if m.Lane = c.uint8(); m.Lane == 0 || m.Lane >= MaxLanes {
+		c.fault("lane %d, not within 1 and %d", m.Lane, MaxLanes-1)
+	}
 	return c.finish()
 }

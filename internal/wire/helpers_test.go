@@ -14,6 +14,9 @@ func messageDecoders() map[Type]func([]byte) (Message, error) {
 		TypeRefuse:       decodeAs[Refuse],
 		TypePropose:      decodeAs[Propose],
 		TypeAccept:       decodeAs[Accept],
+		TypeStatus:       decodeAs[Status],
+		TypeSettled:      decodeAs[Settled],
+		TypeLane:         decodeAs[Lane],
 		TypeStateRequest: decodeAs[StateRequest],
 		TypeManifest:     decodeAs[Manifest],
 	}

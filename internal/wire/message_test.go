@@ -28,6 +28,7 @@ func drawText(t *rapid.T, least, most int) string {
 func drawMessage(t *rapid.T) Message {
 	number := func(label string) uint64 { return rapid.Uint64().Draw(t, label) }
 	sliceLen := rapid.Uint32Range(1, MaxSliceLen)
+	overlap, lanes := rapid.Uint8Range(1, math.MaxUint8), rapid.Uint8Range(1, MaxLanes)
 	return rapid.SampledFrom([]func() Message{
 		func() Message {
 			return Hello{Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), Incarnation: number("incarnation"), Steps: number("steps")}
@@ -42,14 +43,27 @@ func drawMessage(t *rapid.T) Message {
 			return Propose{
 				Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), View: number("view"),
 				Incarnation: number("incarnation"), Steps: number("steps"), SliceLen: sliceLen.Draw(t, "slice length"),
+				Overlap: overlap.Draw(t, "overlap"), Lanes: lanes.Draw(t, "lanes"),
 				Codecs: rapid.SliceOfN(rapid.Uint8(), 1, MaxCodecs).Draw(t, "codecs"),
 			}
 		},
 		func() Message {
+			n := lanes.Draw(t, "lanes")
 			return Accept{
-				Codec: rapid.Uint8().Draw(t, "codec"), Window: rapid.Uint16Range(1, math.MaxUint16).Draw(t, "window"),
+				Codec: rapid.Uint8().Draw(t, "codec"), Window: rapid.Uint16Range(1, MaxInDoubt/uint16(n)).Draw(t, "window"),
+				Overlap: overlap.Draw(t, "overlap"), Lanes: n,
 				Steps: number("steps"), Incarnation: number("incarnation"),
 			}
+		},
+		func() Message { return Lane{Lane: rapid.Uint8Range(1, MaxLanes-1).Draw(t, "lane")} },
+		func() Message {
+			return Status{Incarnation: number("incarnation"), Slices: rapid.SliceOfN(rapid.Uint32(), 1, MaxInDoubt).Draw(t, "slices")}
+		},
+		func() Message {
+			if !rapid.Bool().Draw(t, "known") {
+				return Settled{}
+			}
+			return Settled{Known: true, Applied: number("applied")}
 		},
 		func() Message { return StateRequest{Run: drawText(t, 1, MaxRunName), Layout: drawHash(t)} },
 		func() Message {
@@ -97,8 +111,11 @@ func TestLargestMessages(t *testing.T) {
 		Hello{Run: run},
 		Welcome{},
 		Refuse{Reason: 1, Detail: strings.Repeat("d", MaxDetail)},
-		Propose{Run: run, SliceLen: MaxSliceLen, Codecs: make([]uint8, MaxCodecs)},
-		Accept{Window: 1},
+		Propose{Run: run, SliceLen: MaxSliceLen, Overlap: 1, Lanes: MaxLanes, Codecs: make([]uint8, MaxCodecs)},
+		Accept{Window: MaxInDoubt / MaxLanes, Overlap: 1, Lanes: MaxLanes},
+		Status{Slices: make([]uint32, MaxInDoubt)},
+		Settled{Known: true, Applied: math.MaxUint64},
+		Lane{Lane: MaxLanes - 1},
 		StateRequest{Run: run},
 		Manifest{Values: MaxSliceLen * math.MaxUint32, SliceLen: MaxSliceLen},
 	} {
@@ -117,9 +134,8 @@ func TestLargestMessages(t *testing.T) {
 func TestFieldsOutOfBounds(t *testing.T) {
 	long := strings.Repeat("r", MaxRunName+1)
 	endless := strings.Repeat("r", 300)
-	good := Propose{Run: "digits", SliceLen: 1, Codecs: []uint8{0}}
 	propose := func(edit func(*Propose)) Propose {
-		m := good
+		m := Propose{Run: "digits", SliceLen: 1, Overlap: 1, Lanes: 1, Codecs: []uint8{0}}
 		edit(&m)
 		return m
 	}
@@ -139,7 +155,22 @@ func TestFieldsOutOfBounds(t *testing.T) {
 		"propose, no codec":          propose(func(m *Propose) { m.Codecs = nil }),
 		"propose, many codecs":       propose(func(m *Propose) { m.Codecs = make([]uint8, MaxCodecs+1) }),
 		"propose, endless codecs":    propose(func(m *Propose) { m.Codecs = make([]uint8, 256+1) }),
-		"accept, no window":          Accept{},
+		"propose, not even itself":   propose(func(m *Propose) { m.Overlap = 0 }),
+		"propose, no lane":           propose(func(m *Propose) { m.Lanes = 0 }),
+		"propose, many lanes":        propose(func(m *Propose) { m.Lanes = MaxLanes + 1 }),
+		"accept, no window":          Accept{Overlap: 1, Lanes: 1},
+		"accept, large window":       Accept{Window: MaxInDoubt + 1, Overlap: 1, Lanes: 1},
+		"accept, larger in all":      Accept{Window: MaxInDoubt/2 + 1, Overlap: 1, Lanes: 2},
+		"accept, overflowing window": Accept{Window: (1<<16)/3 + 1, Overlap: 1, Lanes: 3},
+		"accept, not even itself":    Accept{Window: 1, Lanes: 1},
+		"accept, no lane":            Accept{Window: 1, Overlap: 1},
+		"accept, many lanes":         Accept{Window: 1, Overlap: 1, Lanes: MaxLanes + 1},
+		"lane, the first":            Lane{},
+		"lane, beyond the last":      Lane{Lane: MaxLanes},
+		"status, no slice":           Status{Incarnation: 1},
+		"status, many slices":        Status{Slices: make([]uint32, MaxInDoubt+1)},
+		"status, endless slices":     Status{Slices: make([]uint32, 256+1)},
+		"settled, unknown applied":   Settled{Applied: 1},
 		"manifest, no values":        Manifest{SliceLen: 1},
 		"manifest, empty slices":     Manifest{Values: 1},
 		"manifest, large slices":     Manifest{Values: 1, SliceLen: MaxSliceLen + 1},
@@ -181,15 +212,22 @@ func TestRefusalDetail(t *testing.T) {
 
 // What Decode returns does not change when the reader's buffer is used again.
 func TestDecodedMessagesOwnTheirMemory(t *testing.T) {
-	want := Propose{Run: "digits", SliceLen: 1, Codecs: []uint8{1, 2}}
-	payload := want.Append(nil)
-	got, err := decodeAs[Propose](payload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	clear(payload)
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("after its buffer was cleared the message is %+v", got)
+	for _, want := range []Message{
+		Hello{Run: "digits"},
+		Refuse{Reason: ReasonBusy, Detail: "later"},
+		Propose{Run: "digits", SliceLen: 1, Overlap: 1, Lanes: 1, Codecs: []uint8{1, 2}},
+		Status{Slices: []uint32{1, 2}},
+		StateRequest{Run: "digits"},
+	} {
+		payload := want.Append(nil)
+		got, err := messageDecoders()[want.Type()](payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(payload)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("after its buffer was cleared the message is %+v, want %+v", got, want)
+		}
 	}
 }
 

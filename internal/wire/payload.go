@@ -17,8 +17,9 @@ type Message interface {
 
 // Pack builds in buf, whose contents are dropped, the whole frame of a message,
 // ready to be sent. The exchange is zero for messages outside of one. It fails as
-// Seal does.
-func Pack(buf []byte, exchange uint64, m Message) ([]byte, error) {
+// Seal does. It allocates only if buf is too small; a caller that holds the
+// message as a Message has allocated it before.
+func Pack[M Message](buf []byte, exchange uint64, m M) ([]byte, error) {
 	frame := m.Append(Reserve(buf))
 	if err := Seal(frame, Header{Type: m.Type(), Exchange: exchange}); err != nil {
 		return nil, err
@@ -128,13 +129,14 @@ func (c *cursor) hash() (hash [32]byte) {
 	return hash
 }
 
-// list returns a copy of the bytes that follow their count, or nil.
+// list returns the bytes that follow their count, or nil. They are the payload's,
+// for the decoder to copy.
 func (c *cursor) list(most int) []byte {
 	n := int(c.uint8())
 	if n > most {
 		c.fault("list of %d bytes, at most %d", n, most)
 	}
-	return append([]byte(nil), c.take(n)...)
+	return c.take(n)
 }
 
 // run reads the name of a run.

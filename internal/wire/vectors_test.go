@@ -42,8 +42,8 @@ func layoutHash() (hash [32]byte) {
 	return hash
 }
 
-// vectors are one frame of every type, with the refusals' and the infinite
-// bound's variants. They use values whose bytes can be told apart.
+// vectors are one frame of every type, with the variants of an infinite bound and
+// of an exchange that is unknown. They use values whose bytes can be told apart.
 func vectors() []vector {
 	values := []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0, 0x3f}
 	run := []part{{1, "length of the run's name"}, {6, "run: \"digits\""}}
@@ -74,20 +74,28 @@ func vectors() []vector {
 			header: Header{Exchange: 7},
 			message: Propose{
 				Run: "digits", Layout: layoutHash(), View: 0x1122334455667788,
-				Incarnation: 2, Steps: 1024, SliceLen: 16384, Codecs: []uint8{2, 1},
+				Incarnation: 2, Steps: 1024, SliceLen: 16384, Overlap: 1, Lanes: 3, Codecs: []uint8{2, 1},
 			},
 			parts: append(append([]part{
 				layout, {8, "view digest: 0x1122334455667788"}, {8, "incarnation: 2"}, {8, "steps: 1024"},
-				{4, "values per slice: 16384"},
+				{4, "values per slice: 16384"}, {1, "exchanges under way, this one included: 1"}, {1, "lanes wanted: 3"},
 			}, run...), part{1, "number of codecs offered"}, part{2, "codecs, the preferred first: 2, 1"}),
 		},
 		{
-			name: "accept", about: "the passive peer accepts exchange 7",
-			header: Header{Exchange: 7}, message: Accept{Codec: 2, Window: 4, Steps: 1040, Incarnation: 1},
-			parts: []part{{8, "steps: 1040"}, {8, "incarnation: 1"}, {2, "window: 4"}, {1, "codec: 2"}},
+			name: "accept", about: "the passive peer accepts exchange 7, with weight 1/3",
+			header:  Header{Exchange: 7},
+			message: Accept{Codec: 1, Window: 4, Overlap: 2, Lanes: 3, Steps: 1040, Incarnation: 1},
+			parts: []part{
+				{8, "steps: 1040"}, {8, "incarnation: 1"}, {2, "window: 4"}, {1, "codec: 1"},
+				{1, "exchanges under way at the busier peer: 2"}, {1, "lanes: 3"},
+			},
 		},
 		{
-			name: "code", about: "slice 5 of exchange 7; three slices have been applied",
+			name: "lane", about: "the active peer opens the last lane of exchange 7",
+			header: Header{Exchange: 7}, message: Lane{Lane: 2}, parts: []part{{1, "lane: 2"}},
+		},
+		{
+			name: "code", about: "slice 5 of exchange 7; the first three slices of this lane have been applied",
 			header: Header{Type: TypeCode, Exchange: 7, Slice: 5, Ack: 3}, payload: clipped,
 			parts: []part{
 				{4, "clipping bound: 1.5"}, {4, "reserved: 0"},
@@ -106,8 +114,26 @@ func vectors() []vector {
 			parts:   []part{{8, "squared distance: 0.25"}, {12, "the codec's bytes (here float32: 1, -2, 0.5)"}},
 		},
 		{
-			name: "ack", about: "six slices of exchange 7 have been applied",
+			name: "ack", about: "the first six slices of a lane of exchange 7 have been applied",
 			header: Header{Type: TypeAck, Exchange: 7, Ack: 6}, payload: []byte{},
+		},
+		{
+			name: "status", about: "the passive peer asks what became of three slices of exchange 7",
+			header: Header{Exchange: 7}, message: Status{Incarnation: 2, Slices: []uint32{5, 6, 11}},
+			parts: []part{
+				{8, "incarnation of the peer that is asked: 2"}, {1, "number of slices"},
+				{4, "slice: 5"}, {4, "slice: 6"}, {4, "slice: 11"},
+			},
+		},
+		{
+			name: "settled", about: "slices 5 and 11 have been applied, slice 6 has not and never will be",
+			header: Header{Exchange: 7}, message: Settled{Known: true, Applied: 0b101},
+			parts: []part{{1, "known: 1, yes"}, {8, "applied: bits 0 and 2"}},
+		},
+		{
+			name: "settled-unknown", about: "nobody can tell any more what has been applied",
+			header: Header{Exchange: 7}, message: Settled{},
+			parts: []part{{1, "known: 0, no"}, {8, "applied: 0"}},
 		},
 		{
 			name: "state-request", about: "a late joiner asks for the parameters",
@@ -265,7 +291,7 @@ func refusedVectors() []refusedVector {
 		{"refused-magic", "other magic", resealed(set(0, 'm')), ErrMagic},
 		{"refused-version", "wire version 2", resealed(set(atVersion, 2)), ErrVersion},
 		{"refused-flags", "a flag that must be understood", resealed(set(atFlags, 1)), ErrFlags},
-		{"refused-type", "a type that is reserved", resealed(set(atType, 9)), ErrType},
+		{"refused-type", "a type that is not assigned", resealed(set(atType, 12)), ErrType},
 		{"refused-length", "an ACK with a payload", func(f []byte) []byte {
 			f = append(f, 0)
 			f[atLength] = 1

@@ -22,6 +22,7 @@ type inbox struct {
 
 	ended bool          // the writer has ended its side
 	endAt time.Duration // when that arrives
+	torn  bool          // the end is no EOF: the stream broke there
 }
 
 // space is the number of bytes that may be written.

@@ -9,7 +9,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-// Link describes the way between two peers, the same in both directions.
+// Link describes each path between two peers, the same in both directions: the
+// path of Open, and that of every lane, has Delay, Bandwidth and Loss to itself.
 // Negative values count as zero.
 type Link struct {
 	// Delay is the time a byte is under way, one way.
@@ -19,7 +20,7 @@ type Link struct {
 	// Loss is the probability that a segment of at most SegmentSize bytes is lost.
 	// A stream is reliable, so a loss shows as time: the segment is sent again a
 	// round trip and RetransmitWait later, pays its bandwidth again, and all that
-	// follows it between the two peers waits for it. A segment that is lost
+	// follows it on its path waits for it. A segment that is lost
 	// MaxRetransmits times over breaks its stream, as TCP gives up.
 	Loss float64
 }
@@ -37,8 +38,8 @@ const (
 // never is the arrival time of what is held back by a cut link.
 const never = time.Duration(math.MaxInt64)
 
-// cable is the connection between two peers. Its lock guards both directions
-// and everything in the streams on it; nobody waits while holding it.
+// cable is all that joins two peers. Its lock guards every path and everything in
+// the streams on them; nobody waits while holding it.
 type cable struct {
 	net  *Network
 	ends pair
@@ -47,18 +48,32 @@ type cable struct {
 	link    Link
 	cut     bool
 	healed  chan struct{} // closed when a cut link heals
-	lanes   [2]lane       // [0] from the low peer to the high one
-	streams []*stream     // open ones in the order of opening
+	paths   [1 + seam.MaxLane]*path
+	faults  [2]faults // by the side that sends
+	streams []*stream // open ones in the order of opening
+	opened  int       // streams so far
 }
+
+// path is one connection between two peers: [0] carries from the low peer to the
+// high one, [1] back.
+type path [2]flow
 
 func newCable(n *Network, ends pair) *cable {
-	c := &cable{net: n, ends: ends, link: n.link, healed: make(chan struct{})}
-	c.lanes[0].random = n.random(ends.low, ends.high)
-	c.lanes[1].random = n.random(ends.high, ends.low)
-	return c
+	return &cable{net: n, ends: ends, link: n.link, healed: make(chan struct{})}
 }
 
-// side is the index of the lane on which a peer sends.
+// path returns the connection that a lane is; 0 is that of Open.
+func (c *cable) path(lane int) *path {
+	if c.paths[lane] == nil {
+		c.paths[lane] = &path{
+			{random: c.net.random(c.ends.low, c.ends.high, lane)},
+			{random: c.net.random(c.ends.high, c.ends.low, lane)},
+		}
+	}
+	return c.paths[lane]
+}
+
+// side is the index of the flow on which a peer sends.
 func (c *cable) side(from seam.PeerID) int {
 	if from == c.ends.low {
 		return 0
@@ -71,8 +86,11 @@ func (c *cable) setLink(l Link) {
 	defer c.mu.Unlock()
 	c.link = l
 	now := c.net.now()
-	for i := range c.lanes {
-		c.lanes[i].settle(now)
+	for _, p := range c.paths {
+		if p != nil {
+			p[0].settle(now)
+			p[1].settle(now)
+		}
 	}
 }
 
@@ -94,11 +112,14 @@ func (c *cable) setCut(cut bool) {
 	}
 	close(c.healed)
 	c.healed = make(chan struct{})
-	for i := range c.lanes {
-		c.lanes[i] = lane{random: c.lanes[i].random}
+	for _, p := range c.paths {
+		if p != nil {
+			p[0], p[1] = flow{random: p[0].random}, flow{random: p[1].random}
+		}
 	}
 	for _, s := range c.streams {
-		s.release(now)
+		s.ends[0].release(now)
+		s.ends[1].release(now)
 	}
 }
 
@@ -109,18 +130,9 @@ func (c *cable) isCut() bool {
 	return c.cut
 }
 
-// send gives size bytes of one side their arrival time. It reports false if they
-// were lost too often.
-func (c *cable) send(side int, now time.Duration, size int) (time.Duration, bool) {
-	if c.cut {
-		return never, true
-	}
-	return c.lanes[side].send(c.link, now, size)
-}
-
-// lane is the traffic of one direction. The bytes of a busy period are counted
-// from its start, so that rounding never adds up.
-type lane struct {
+// flow is the traffic of one direction of a path. The bytes of a busy period are
+// counted from its start, so that rounding never adds up.
+type flow struct {
 	random *rand.Rand
 	start  time.Duration // when the busy period began
 	bytes  int64         // sent in it
@@ -128,33 +140,33 @@ type lane struct {
 	last   time.Duration // latest arrival so far: the connection keeps order
 }
 
-func (l *lane) send(link Link, now time.Duration, size int) (time.Duration, bool) {
+func (f *flow) send(link Link, now time.Duration, size int) (time.Duration, bool) {
 	delay := max(link.Delay, 0)
-	at := l.transmit(link.Bandwidth, now, size) + delay
-	for lost := 0; size > 0 && link.Loss > 0 && l.random.Float64() < link.Loss; lost++ {
+	at := f.transmit(link.Bandwidth, now, size) + delay
+	for lost := 0; size > 0 && link.Loss > 0 && f.random.Float64() < link.Loss; lost++ {
 		if lost == MaxRetransmits {
 			return 0, false
 		}
-		at = l.transmit(link.Bandwidth, at+delay+RetransmitWait, size) + delay
+		at = f.transmit(link.Bandwidth, at+delay+RetransmitWait, size) + delay
 	}
-	l.last = max(l.last, at)
-	return l.last, true
+	f.last = max(f.last, at)
+	return f.last, true
 }
 
 // transmit returns when size bytes that are ready at a time have left.
-func (l *lane) transmit(bandwidth float64, ready time.Duration, size int) time.Duration {
-	if ready >= l.free {
-		l.start, l.bytes, l.free = ready, 0, ready
+func (f *flow) transmit(bandwidth float64, ready time.Duration, size int) time.Duration {
+	if ready >= f.free {
+		f.start, f.bytes, f.free = ready, 0, ready
 	}
 	if bandwidth > 0 {
-		l.bytes += int64(size)
-		l.free = l.start + time.Duration(math.Round(float64(l.bytes)/bandwidth*float64(time.Second)))
+		f.bytes += int64(size)
+		f.free = f.start + time.Duration(math.Round(float64(f.bytes)/bandwidth*float64(time.Second)))
 	}
-	return l.free
+	return f.free
 }
 
 // settle starts a new busy period where the old one ends, for another bandwidth.
-func (l *lane) settle(now time.Duration) {
-	l.start, l.bytes = max(now, l.free), 0
-	l.free = l.start
+func (f *flow) settle(now time.Duration) {
+	f.start, f.bytes = max(now, f.free), 0
+	f.free = f.start
 }

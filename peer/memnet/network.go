@@ -4,14 +4,16 @@
 // waits waits on channels and timers, inside a testing/synctest bubble in
 // virtual time, where its figures are exact.
 //
-// The model is one ordered connection per pair of peers, like yamux on TCP: the
-// streams of a pair share its bandwidth first come first served, and what is
-// lost is sent again and holds up what follows it. Headers cost nothing, and
+// The model is one ordered connection per pair of peers and lane, like yamux on
+// TCP: the streams on it share its bandwidth first come first served, and what is
+// lost is sent again and holds up what follows it. Lanes are paths of their own:
+// none takes bandwidth from another. Headers cost nothing, and
 // window updates travel in no time. Every peer can reach every other one by its
 // id; learned addresses are not needed and ignored.
 //
 // Start with New, make peers with Network.Transport, bend the links with
-// SetLink, Cut, Partition and Crash. Package peertest wraps this for tests of
+// SetLink, Cut, Partition and Crash, and break streams at an exact byte with
+// CutAfter, StallAfter and SetTap. Package peertest wraps this for tests of
 // whole peers; package p2pnet is the transport for real networks.
 package memnet
 
@@ -20,6 +22,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -104,7 +107,7 @@ func (n *Network) Transport(name string) (*Transport, error) {
 	return t, nil
 }
 
-// SetLink replaces the link between two peers. Bytes already written keep the
+// SetLink replaces the link between two peers, on every path. Bytes already written keep the
 // arrival times they were given.
 func (n *Network) SetLink(a, b seam.PeerID, l Link) { n.cable(a, b).setLink(l) }
 
@@ -203,10 +206,14 @@ func (n *Network) cable(a, b seam.PeerID) *cable {
 // now is the time since the network was made; streams keep time in it.
 func (n *Network) now() time.Duration { return time.Since(n.epoch) }
 
-// random returns the generator of the losses from one peer to another: its
-// draws do not depend on what other pairs do.
-func (n *Network) random(from, to seam.PeerID) *rand.Rand {
-	sum := n.hash("loss", string(from), string(to))
+// random returns the generator of the losses from one peer to another on one
+// lane: its draws do not depend on what others do.
+func (n *Network) random(from, to seam.PeerID, lane int) *rand.Rand {
+	parts := []string{string(from), string(to)}
+	if lane > 0 {
+		parts = append(parts, strconv.Itoa(lane))
+	}
+	sum := n.hash("loss", parts...)
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])))
 }
 

@@ -22,10 +22,13 @@ func (timeoutError) Error() string   { return "memnet: deadline exceeded" }
 func (timeoutError) Timeout() bool   { return true }
 func (timeoutError) Temporary() bool { return true }
 
-// stream is a pair of ends; end i belongs to the peer that sends on lane i.
+// stream is a pair of ends; end i belongs to the peer that sends on flow i.
 type stream struct {
-	cable *cable
-	ends  [2]end
+	cable  *cable
+	route  route
+	lane   int
+	number int
+	ends   [2]end
 }
 
 // end implements seam.Stream. The cable's lock guards all fields that change.
@@ -37,6 +40,8 @@ type end struct {
 	remote seam.PeerID
 
 	in               inbox // what the other end wrote
+	written          int64 // by this end; only its writer touches it
+	stalled          bool  // what this end writes is held back
 	reading, writing waiter
 	readBy, writeBy  time.Duration // deadlines; never if unset
 	wroteEnd         bool          // CloseWrite or Close was called
@@ -46,8 +51,8 @@ type end struct {
 }
 
 // newStream returns the two ends of a stream, not yet known to their transports.
-func newStream(c *cable, from, to *Transport) (local, remote *end) {
-	s := &stream{cable: c}
+func newStream(c *cable, from, to *Transport, on route, lane int) (local, remote *end) {
+	s := &stream{cable: c, route: on, lane: lane}
 	side := c.side(from.Self())
 	for i := range s.ends {
 		s.ends[i] = end{
@@ -61,6 +66,8 @@ func newStream(c *cable, from, to *Transport) (local, remote *end) {
 	local.local, local.remote = from, to.Self()
 	remote.local, remote.remote = to, from.Self()
 	c.mu.Lock()
+	c.opened++
+	s.number = c.opened
 	c.streams = append(c.streams, s)
 	c.mu.Unlock()
 	return local, remote
@@ -96,6 +103,9 @@ func (e *end) tryRead(p []byte) (n int, until time.Duration, err error) {
 		return n, 0, nil
 	}
 	if e.in.atEnd(now) {
+		if e.in.torn {
+			return 0, 0, ErrReset
+		}
 		return 0, 0, io.EOF
 	}
 	return 0, min(e.in.next(), e.readBy, e.resetAt), nil
@@ -104,19 +114,26 @@ func (e *end) tryRead(p []byte) (n int, until time.Duration, err error) {
 // Write implements seam.Stream: it returns once all of p is within the window.
 // Only one goroutine may write at a time.
 func (e *end) Write(p []byte) (int, error) {
-	written := 0
+	out, then := e.tapped(p)
+	sent := 0
 	for {
-		n, until, err := e.tryWrite(p[written:])
-		written += n
-		if err != nil || written == len(p) {
-			return written, err
+		n, until, err := e.tryWrite(out[sent:], then)
+		sent += n
+		if err == nil && sent < len(out) {
+			e.writing.wait(until)
+			continue
 		}
-		e.writing.wait(until)
+		n = len(p)
+		if err != nil {
+			n = min(sent, n)
+		}
+		e.written += int64(n)
+		return n, err
 	}
 }
 
 // tryWrite writes what the window takes, or says when to look again.
-func (e *end) tryWrite(p []byte) (n int, until time.Duration, err error) {
+func (e *end) tryWrite(p []byte, then Fate) (n int, until time.Duration, err error) {
 	c := e.cable
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,24 +141,49 @@ func (e *end) tryWrite(p []byte) (n int, until time.Duration, err error) {
 	if err := e.fault(now, e.writeBy, e.wroteEnd); err != nil {
 		return 0, 0, err
 	}
+	if e.brokenAt() <= now {
+		return 0, 0, ErrReset
+	}
 	other := e.other()
 	if other.closed || other.reset {
-		return len(p), 0, nil // nobody will read it
+		n = len(p) // nobody will read it
 	}
-	for n < len(p) && other.in.space() > 0 {
-		size := min(len(p)-n, other.in.space(), SegmentSize)
-		at, ok := c.send(e.side, now, size)
+	for n < len(p) && other.in.space() > 0 && e.resetAt > now {
+		size := min(len(p)-n, other.in.space(), SegmentSize, c.faults[e.side].room())
+		at, ok := e.send(now, size)
 		if !ok {
 			e.abort(now)
 			return n, 0, ErrReset
 		}
 		other.in.put(p[n:n+size], at, now)
 		n += size
+		c.sent(e.side, size, now)
+	}
+	if n == len(p) {
+		e.meet(then, now)
 	}
 	if n > 0 {
 		other.reading.signal()
 	}
-	return n, min(e.writeBy, e.resetAt), nil
+	return n, min(e.writeBy, e.resetAt, e.brokenAt()), nil
+}
+
+// send gives bytes that this end sends their arrival time. It reports false if
+// they were lost too often.
+func (e *end) send(now time.Duration, size int) (time.Duration, bool) {
+	if e.held() {
+		return never, true
+	}
+	return e.cable.path(e.stream.lane)[e.side].send(e.cable.link, now, size)
+}
+
+// brokenAt is when this end learns that the other has broken the stream behind
+// its last byte. What arrives before it can still be read.
+func (e *end) brokenAt() time.Duration {
+	if !e.in.torn {
+		return never
+	}
+	return e.in.endAt
 }
 
 // fault is what forbids a read or write now.
@@ -177,7 +219,7 @@ func (e *end) endWriting(now time.Duration) {
 	e.wroteEnd = true
 	in := &e.other().in
 	in.ended = true
-	in.endAt, _ = e.cable.send(e.side, now, 0)
+	in.endAt, _ = e.send(now, 0)
 	e.other().reading.signal()
 	e.writing.signal()
 }
@@ -203,10 +245,12 @@ func (e *end) Close() error {
 func (e *end) Reset() {
 	e.cable.mu.Lock()
 	if !e.reset {
+		now := e.cable.net.now()
 		e.reset = true
 		e.in.drop()
-		other := e.other()
-		other.resetAt = e.resetArrival(e.cable.net.now())
+		if other := e.other(); e.resetAt > now {
+			other.resetAt = min(other.resetAt, e.resetArrival(now))
+		}
 		e.wake()
 		e.retire()
 	}
@@ -214,8 +258,9 @@ func (e *end) Reset() {
 	e.local.forget(e)
 }
 
+// resetArrival is when the other end hears of a reset now.
 func (e *end) resetArrival(now time.Duration) time.Duration {
-	if e.cable.cut {
+	if e.held() {
 		return never
 	}
 	return now + max(e.cable.link.Delay, 0)
@@ -276,7 +321,7 @@ func (e *end) setDeadline(deadline *time.Duration, t time.Time) {
 	}
 }
 
-// hold and release carry a cut and its healing out on one stream.
+// hold keeps back what is under way on the stream.
 func (s *stream) hold(now time.Duration) {
 	for i := range s.ends {
 		e := &s.ends[i]
@@ -287,18 +332,18 @@ func (s *stream) hold(now time.Duration) {
 	}
 }
 
-func (s *stream) release(now time.Duration) {
-	for i := range s.ends {
-		e := &s.ends[i]
-		if other := e.other(); other.reset && e.resetAt == never {
-			e.resetAt = other.resetArrival(now)
-		}
-		sent := e.in.release(func(size int) (time.Duration, bool) {
-			return s.cable.send(1-i, now, size)
-		})
-		if !sent {
-			e.abort(now)
-		}
+// release sends what was held back of this end's, unless something still holds it.
+func (e *end) release(now time.Duration) {
+	if e.held() {
+		return
 	}
-	s.ends[0].wake()
+	other := e.other()
+	if e.reset && other.resetAt == never {
+		other.resetAt = e.resetArrival(now)
+	}
+	sent := other.in.release(func(size int) (time.Duration, bool) { return e.send(now, size) })
+	if !sent {
+		e.abort(now)
+	}
+	e.wake()
 }

@@ -47,7 +47,10 @@ type Transport struct {
 	handlers sync.WaitGroup
 }
 
-var _ seam.Transport = (*Transport)(nil)
+var (
+	_ seam.Transport  = (*Transport)(nil)
+	_ seam.LaneDialer = (*Transport)(nil)
+)
 
 func newTransport(n *Network, name string) *Transport {
 	seed := n.hash("key", name)
@@ -97,14 +100,29 @@ func (t *Transport) Connect(ctx context.Context, address string) (seam.PeerID, e
 // with seam.ErrUnreachable, one across a cut link when the context ends or
 // OpenTimeout has passed.
 func (t *Transport) Open(ctx context.Context, peer seam.PeerID, protocol seam.Protocol, run string) (seam.Stream, error) {
-	s, err := t.open(ctx, peer, route{protocol: protocol, run: run})
+	s, err := t.open(ctx, peer, route{protocol: protocol, run: run}, 0)
 	if err != nil {
 		return nil, fmt.Errorf("memnet: open %s for run %q to %s: %w", protocol, run, peer.Short(), err)
 	}
 	return s, nil
 }
 
-func (t *Transport) open(ctx context.Context, peer seam.PeerID, to route) (*end, error) {
+// OpenLane implements seam.LaneDialer, with the times and errors of Open. A lane
+// is a path of its own, with the link's whole bandwidth; both peers' streams of
+// one number share it. There is no connection to make or to close: a path without
+// streams is none.
+func (t *Transport) OpenLane(ctx context.Context, peer seam.PeerID, protocol seam.Protocol, run string, lane int) (seam.Stream, error) {
+	if lane < 1 || lane > seam.MaxLane {
+		return nil, fmt.Errorf("memnet: open lane %d to %s: %w", lane, peer.Short(), seam.ErrLane)
+	}
+	s, err := t.open(ctx, peer, route{protocol: protocol, run: run}, lane)
+	if err != nil {
+		return nil, fmt.Errorf("memnet: open lane %d for %s of run %q to %s: %w", lane, protocol, run, peer.Short(), err)
+	}
+	return s, nil
+}
+
+func (t *Transport) open(ctx context.Context, peer seam.PeerID, to route, lane int) (*end, error) {
 	remote := t.net.lookup(peer)
 	switch {
 	case t.isStopped():
@@ -120,7 +138,7 @@ func (t *Transport) open(ctx context.Context, peer seam.PeerID, to route) (*end,
 	if err := t.travel(ctx, c); err != nil {
 		return nil, err
 	}
-	near, far := newStream(c, t, remote)
+	near, far := newStream(c, t, remote, to, lane)
 	if err := t.adopt(near); err != nil {
 		far.Reset()
 		near.Reset()
@@ -253,16 +271,20 @@ func (t *Transport) Handle(protocol seam.Protocol, run string, handler seam.Hand
 	}, nil
 }
 
-// Connections implements seam.Transport: the number of peers with which at least
-// one stream is open at this end.
+// Connections implements seam.Transport: the number of paths, lanes counted one by
+// one, on which at least one stream is open at this end.
 func (t *Transport) Connections() int {
+	type connection struct {
+		peer seam.PeerID
+		lane int
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	peers := make(map[seam.PeerID]struct{})
+	open := make(map[connection]struct{})
 	for e := range t.streams {
-		peers[e.remote] = struct{}{}
+		open[connection{e.remote, e.stream.lane}] = struct{}{}
 	}
-	return len(peers)
+	return len(open)
 }
 
 // forget counts a stream as closed.

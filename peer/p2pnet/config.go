@@ -38,8 +38,9 @@ type Config struct {
 	// when the first identity is learned. Empty remembers in memory only.
 	Known string
 	// IOTimeout bounds a read or write for which the caller has set no deadline.
-	// Such a call ends between one and one and a half times IOTimeout. Zero is
-	// DefaultIOTimeout.
+	// Such a call ends between one and one and a half times IOTimeout. One with a
+	// deadline ends within an eighth of the time ahead that it was set, and within a
+	// second, of it. Zero is DefaultIOTimeout.
 	IOTimeout time.Duration
 	// HandshakeTimeout bounds the dial of one address, and the time that the
 	// opener of a stream has to name the run. Zero is DefaultHandshakeTimeout.

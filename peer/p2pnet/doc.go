@@ -17,6 +17,19 @@
 // and trusted from then on: Config.Known names the file that remembers it. Who
 // wants more than trust on first use gives the id.
 //
+// # Lanes
+//
+// OpenLane opens streams over further connections to a peer, over its addresses in
+// turn: an exchange that is split over several gets the rate of several paths where
+// each has a limit. Where the processor is the limit, one connection is near it.
+//
+// # Speed
+//
+// TLS costs processor time per byte, and that bounds the rate of a stream. The
+// sizes in limits.go and the gathered writes of cork.go lower it; BenchmarkTuned
+// shows by how much, against go-libp2p as it comes. Write whole frames: what is
+// given to one Write goes out as one piece of up to 256 KiB.
+//
 // # Limits
 //
 // Memory that streams may buffer is bounded by Config.Memory, and so is every

@@ -49,7 +49,7 @@ func newHost(config Config, key ed25519.PrivateKey) (host.Host, error) {
 		// Sharing the listening port with outgoing connections would let a second
 		// process take the same port unnoticed; its use, hole punching, is off.
 		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
-		libp2p.Security(libp2ptls.ID, libp2ptls.New),
+		libp2p.Security(libp2ptls.ID, newSecurity),
 		libp2p.Muxer(yamux.ID, newMuxer()),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),
@@ -87,13 +87,14 @@ func listen(h host.Host, text string) error {
 	return nil
 }
 
-// muxer is yamux with the windows of limits.go, accounted for in full.
+// muxer is yamux with the sizes of limits.go, its windows accounted for in full.
 type muxer struct{ yamux.Transport }
 
 func newMuxer() *muxer {
 	m := &muxer{*yamux.DefaultTransport}
 	m.InitialStreamWindowSize = initialWindow
 	m.MaxStreamWindowSize = maxWindow
+	m.MaxMessageSize = maxMessage
 	return m
 }
 

@@ -7,6 +7,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/x/rate"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 // What strangers may ask of a process. The defaults of libp2p are made for a
@@ -26,6 +28,9 @@ const (
 	maxConnections  = 2048
 	connectionsHigh = 1024
 	connectionsLow  = 768
+	// connectionsPerPeer bounds those of one peer: a connection and its lanes from
+	// either end.
+	connectionsPerPeer = 2 * (1 + seam.MaxLane)
 	// maxHandshakes is how many connections may be in their handshake at once: a
 	// large flock that starts together should not be refused.
 	maxHandshakes = 256
@@ -41,15 +46,21 @@ const (
 	// It is granted to every stream of every stranger, which is why it is no
 	// larger. yamux doubles a window that is used up within four round trips, up to
 	// maxWindow, which fills 335 Mbit/s at 100 ms; a faster and longer link takes
-	// several streams. libp2p's 16 MiB would fill more, but on a busy machine
-	// round trips are long for want of a processor, so windows grow there too, to
-	// no use: BenchmarkBothWays moved 450 MB/s each way with a largest window of
-	// 1 MiB, 380 with 4 and 300 with 16 (probably the caches).
+	// several streams or lanes. libp2p's 16 MiB would fill more; where the processor
+	// is the limit it gains nothing over these (BenchmarkTuned), and what a reader
+	// lags behind by is memory: up to maxWindow each way in each process, which
+	// yamux keeps in buffers of up to twice their contents.
 	initialWindow = 1 << 20
 	maxWindow     = 4 << 20
 	// yamuxWindow is what yamux itself reserves for a new stream, whatever window
 	// it is configured to grant.
 	yamuxWindow = 256 << 10
+	// maxMessage is the largest piece, its header of 12 bytes included, in which
+	// yamux sends a stream's bytes: a frame with a slice should be one piece, and
+	// each costs a handover between goroutines and a write. yamux's 64 KiB cost 8 %
+	// more processor time than this. What another stream of the connection waits
+	// for is bounded by the windows, not by this.
+	maxMessage = 256 << 10
 
 	// peerShare is the part of Config.Memory that one peer's streams get at most: by
 	// default a quarter of 1 GiB, which is 16 streams at maxWindow and 192 others.
@@ -86,7 +97,8 @@ func newResourceManager(memory int64) (network.ResourceManager, error) {
 			Memory: buffered, Streams: maxConnections * 8, StreamsInbound: maxConnections * 8, StreamsOutbound: maxConnections * 8,
 		},
 		PeerDefault: rcmgr.ResourceLimits{
-			Memory:  buffered / peerShare,
+			Memory: buffered / peerShare,
+			Conns:  connectionsPerPeer, ConnsInbound: connectionsPerPeer, ConnsOutbound: connectionsPerPeer, FD: connectionsPerPeer,
 			Streams: 4 * protocolsPerPeer * streams, StreamsInbound: 2 * protocolsPerPeer * streams, StreamsOutbound: 2 * protocolsPerPeer * streams,
 		},
 	}

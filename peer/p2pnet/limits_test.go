@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	ma "github.com/multiformats/go-multiaddr"
 )
 
@@ -97,7 +98,11 @@ func TestWindowsAreAccounted(t *testing.T) {
 func TestMuxerLeavesTheDefaultAlone(t *testing.T) {
 	before := newMuxer()
 	before.MaxStreamWindowSize = 1
-	if after := newMuxer(); after.MaxStreamWindowSize != maxWindow || after.InitialStreamWindowSize != initialWindow {
-		t.Errorf("windows of %d and %d", after.InitialStreamWindowSize, after.MaxStreamWindowSize)
+	after := newMuxer()
+	if after.MaxStreamWindowSize != maxWindow || after.InitialStreamWindowSize != initialWindow || after.MaxMessageSize != maxMessage {
+		t.Errorf("windows of %d and %d, messages of %d", after.InitialStreamWindowSize, after.MaxStreamWindowSize, after.MaxMessageSize)
+	}
+	if yamux.DefaultTransport.MaxMessageSize == maxMessage {
+		t.Error("the default has our message size")
 	}
 }

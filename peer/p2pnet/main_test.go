@@ -15,7 +15,10 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	beFarEnd()
+	goleak.VerifyTestMain(m)
+}
 
 // patience is how long a test waits for what must happen. Nothing waits this
 // long unless it fails.

@@ -21,14 +21,15 @@ const openHandshakes = 2
 // costs no round trip if there is a connection, and refusals surface at the
 // first Read; a later Write fails without saying why.
 func (t *Transport) Open(ctx context.Context, to seam.PeerID, speak seam.Protocol, run string) (seam.Stream, error) {
-	s, err := t.open(ctx, to, speak, run)
+	s, err := t.open(ctx, to, speak, run, 0)
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: opening %s of run %q to peer %s: %w", speak, run, to, err)
 	}
 	return s, nil
 }
 
-func (t *Transport) open(ctx context.Context, to seam.PeerID, speak seam.Protocol, run string) (*stream, error) {
+// open opens a stream on a lane; 0 is the connection that Connect makes too.
+func (t *Transport) open(ctx context.Context, to seam.PeerID, speak seam.Protocol, run string, lane int) (*stream, error) {
 	if err := checkNames(speak, run); err != nil {
 		return nil, err
 	}
@@ -44,12 +45,13 @@ func (t *Transport) open(ctx context.Context, to seam.PeerID, speak seam.Protoco
 		return nil, err
 	}
 	defer leave()
-	if err := t.approach(ctx, id); err != nil {
-		return nil, t.whyNot(ctx, err)
+	openRaw := t.openLane
+	if lane == 0 {
+		openRaw = t.openFirst
 	}
-	raw, err := t.swarm.NewStream(network.WithNoDial(ctx, "connected a moment ago"), id)
+	raw, err := openRaw(ctx, laneKey{id, lane})
 	if err != nil {
-		return nil, t.whyNot(ctx, notOpened(err))
+		return nil, t.whyNot(ctx, err)
 	}
 	s := newStream(raw, to, speak, run, t.config.IOTimeout)
 	s.answer = newAnswer(speak)
@@ -60,12 +62,39 @@ func (t *Transport) open(ctx context.Context, to seam.PeerID, speak seam.Protoco
 	return s, nil
 }
 
-// approach makes sure of a connection.
-func (t *Transport) approach(ctx context.Context, id peer.ID) error {
-	if t.swarm.Connectedness(id) == network.Connected {
-		return nil
+// openFirst opens a raw stream on the connection that is no lane of this process,
+// which is made if need be.
+func (t *Transport) openFirst(ctx context.Context, to laneKey) (network.Stream, error) {
+	if t.connected(to.peer) == nil {
+		if err := t.dial(ctx, to.peer, t.whereabouts(ctx, to.peer)); err != nil {
+			return nil, err
+		}
 	}
-	return t.dial(ctx, id, t.whereabouts(ctx, id))
+	for {
+		conn := t.connected(to.peer)
+		if conn == nil {
+			return nil, notOpened(network.ErrNoConn)
+		}
+		raw, err := conn.NewStream(ctx)
+		if err == nil {
+			return raw, nil
+		}
+		if !conn.IsClosed() {
+			return nil, notOpened(err)
+		}
+	}
+}
+
+// connected returns the oldest connection to a peer that was not dialled as a
+// lane here. The other end may have dialled it as a lane, but then it is the
+// younger one as a rule, and not closed under our streams.
+func (t *Transport) connected(id peer.ID) network.Conn {
+	for _, c := range t.swarm.ConnsToPeer(id) {
+		if !c.IsClosed() {
+			return c
+		}
+	}
+	return nil
 }
 
 // notOpened sorts the reasons for which a connection gives no stream: limits of

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -130,60 +129,4 @@ func unspoken(err error) error {
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err)
 	return ok && timeout.Timeout()
-}
-
-// timeoutError is a deadline that had passed before a call began.
-type timeoutError struct{}
-
-func (timeoutError) Error() string   { return "p2pnet: the deadline has passed" }
-func (timeoutError) Timeout() bool   { return true }
-func (timeoutError) Temporary() bool { return true }
-
-// deadline sees to it that one direction of a stream always has a deadline: the
-// caller's, or else one that moves ahead of the calls. It is moved only when less
-// than limit is left, and then by one and a half, because each move makes yamux
-// start a timer: the steady state is one look at the clock.
-type deadline struct {
-	limit time.Duration
-	set   func(time.Time) error
-
-	mu      sync.Mutex
-	callers bool // until was set by the caller
-	until   time.Time
-}
-
-// before is called ahead of each read or write.
-func (d *deadline) before() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	left := time.Until(d.until)
-	if !d.callers {
-		if left < d.limit {
-			return d.move()
-		}
-		return nil
-	}
-	if left <= 0 {
-		// Not left to yamux: past its deadline it would still hand out what it has
-		// buffered, and lose the window update that goes with it.
-		return timeoutError{}
-	}
-	return nil
-}
-
-// assign takes the caller's deadline, or if it is zero goes back to moving.
-func (d *deadline) assign(t time.Time) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.callers = !t.IsZero()
-	if !d.callers {
-		return d.move()
-	}
-	d.until = t
-	return d.set(t)
-}
-
-func (d *deadline) move() error {
-	d.until = time.Now().Add(d.limit + d.limit/2)
-	return d.set(d.until)
 }

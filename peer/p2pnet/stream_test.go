@@ -234,31 +234,3 @@ func TestBulk(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// TestMovingDeadline checks the arithmetic of the default deadline: never nearer
-// than the limit when a call begins, and rarely moved.
-func TestMovingDeadline(t *testing.T) {
-	var moves int
-	d := deadline{limit: time.Hour, set: func(at time.Time) error {
-		moves++
-		if left := time.Until(at); left < time.Hour || left > 90*time.Minute {
-			t.Errorf("moved to %v from now", left)
-		}
-		return nil
-	}}
-	for range 1000 {
-		if err := d.before(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if moves != 1 {
-		t.Errorf("a thousand calls moved the deadline %d times, want once", moves)
-	}
-	d.until = time.Now().Add(time.Minute)
-	if d.before(); moves != 2 {
-		t.Error("a deadline nearer than the limit was not moved")
-	}
-	if allocs := testing.AllocsPerRun(100, func() { d.before() }); allocs != 0 {
-		t.Errorf("%v allocations per call", allocs)
-	}
-}

@@ -33,6 +33,7 @@ type Transport struct {
 	swarm *swarm.Swarm
 	known *knownFile
 	book  *book
+	lanes lanes
 
 	routes   routes
 	slots    slots
@@ -93,6 +94,7 @@ func New(config Config) (*Transport, error) {
 	t := &Transport{
 		config: config, key: key, id: h.ID(), self: seam.PeerID(h.ID().String()), log: config.Log,
 		host: h, swarm: network, known: known, book: newBook(),
+		lanes:  lanes{idle: laneIdle},
 		ending: ending, end: end,
 	}
 	t.finish = sync.OnceValue(t.close)
@@ -107,13 +109,13 @@ func (t *Transport) Close() error { return t.finish() }
 func (t *Transport) close() error {
 	t.gate.shut()
 	t.end()
-	err := t.host.Close()
+	err := errors.Join(t.lanes.close(), t.host.Close())
 	t.gate.wait()
 	return err
 }
 
-// Connections is the number of open connections.
-func (t *Transport) Connections() int { return len(t.swarm.Conns()) }
+// Connections is the number of open connections, lanes included.
+func (t *Transport) Connections() int { return len(t.swarm.Conns()) + t.lanes.connections() }
 
 // Stats returns what has been refused so far.
 func (t *Transport) Stats() Stats {

@@ -1,0 +1,183 @@
+package replica
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// ofNorm is a slice of that norm.
+func ofNorm(norm float32) tensor.Vector { return tensor.Vector{0, norm, 0} }
+
+// meets is an exchange of one slice at both sides: the bounds of the moment, then the
+// distance as it is believed.
+func meets(a, p *bound, own tensor.Vector, distance float64) (limit float64) {
+	limit = min(a.limit(own), p.limit(own))
+	a.add(distance, limit)
+	p.add(distance, limit)
+	return limit
+}
+
+func TestBoundIsTheMedianOfWhatWasSeen(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var b bound
+	var last []float64
+	for n := range 40 {
+		distance := 1 + rng.Float64() // never twice the median
+		b.add(distance, math.Inf(1))
+		last = append(last, float64(float32(distance)))
+		last = last[max(0, len(last)-boundWindow):]
+		sorted := slices.Sorted(slices.Values(last))
+		if got, want := b.limit(ofNorm(1)), sorted[len(sorted)/2]; got != want {
+			t.Fatalf("after %d distances the bound is %g, want %g", n+1, got, want)
+		}
+	}
+}
+
+func TestDistanceEntersAsAtMostTwiceTheBound(t *testing.T) {
+	var b bound
+	for _, c := range []struct{ distance, limit, want float64 }{
+		{1, 1, 1},
+		{2, 1, 2},
+		{2.5, 1, 2},
+		{1e300, 1, 2},
+		{1e300, math.Inf(1), math.MaxFloat32},
+		{math.Inf(1), 3, 6},
+		{0, 0, 0},
+		{5, 0, 0},
+	} {
+		if got := b.add(c.distance, c.limit); got != c.want {
+			t.Errorf("a distance of %g within %g enters as %g, want %g", c.distance, c.limit, got, c.want)
+		}
+		if got := float64(b.distances[(b.oldest+boundWindow-1)%boundWindow]); got != c.want {
+			t.Errorf("a distance of %g within %g is kept as %g, want %g", c.distance, c.limit, got, c.want)
+		}
+	}
+}
+
+// TestBoundLetsEqualModelsPart: models that were equal for as long as the window
+// remembers can become different; a slice that has always been zero too.
+func TestBoundLetsEqualModelsPart(t *testing.T) {
+	for _, norm := range []float32{0, 1e-40, 1e-12, 1, 1e12} {
+		var a, p bound
+		own := ofNorm(norm)
+		for range 50 {
+			meets(&a, &p, own, 0)
+		}
+		far := 10 * max(1, float64(norm))
+		n := 0
+		for ; meets(&a, &p, own, far) < far*(1-1e-6); n++ {
+			if n == 1000 {
+				t.Fatalf("norm %g: after %d distances of %g the bound is %g", norm, n, far, a.limit(own))
+			}
+		}
+		if most := 5*int(math.Ceil(math.Log2(far/max(boundFloor*float64(norm), 1e-30)))) + boundWindow; n > most {
+			t.Errorf("norm %g: it takes %d exchanges to follow, at most %d", norm, n, most)
+		}
+	}
+}
+
+// TestBoundFollowsHowModelsGrow: the norm that the floor is a share of is taken anew
+// often enough.
+func TestBoundFollowsHowModelsGrow(t *testing.T) {
+	var a, p bound
+	for range 20 {
+		meets(&a, &p, ofNorm(1), 0)
+	}
+	own := ofNorm(1000)
+	for range normEvery {
+		meets(&a, &p, own, 0)
+	}
+	if got, want := a.limit(own), boundFloor*1000; math.Abs(got-want) > 1e-9 {
+		t.Errorf("the bound is %g, want %g", got, want)
+	}
+}
+
+// TestMinorityOfLiarsCannotMoveTheBound: as long as fewer than half of a slice's last
+// exchanges were with liars, the bound stays within what honest partners showed,
+// whatever the liars claim and whichever bounds they announce.
+func TestMinorityOfLiarsCannotMoveTheBound(t *testing.T) {
+	const least, most = 1.0, 1.5
+	rapid.Check(t, func(t *rapid.T) {
+		own := ofNorm(1)
+		var b bound
+		for range boundWindow {
+			b.add(rapid.Float64Range(least, most).Draw(t, "before"), math.Inf(1))
+		}
+		var lied [boundWindow]bool
+		for n := range 60 {
+			liars := 0
+			for i, lie := range lied {
+				if lie && i != n%boundWindow {
+					liars++
+				}
+			}
+			limit := b.limit(own)
+			lie := liars < boundWindow/2 && rapid.Bool().Draw(t, "lies")
+			if lied[n%boundWindow] = lie; lie {
+				b.add(rapid.Float64Range(0, 1e300).Draw(t, "claimed"), min(limit, rapid.Float64Range(0, 10).Draw(t, "announced")))
+			} else {
+				b.add(rapid.Float64Range(least, most).Draw(t, "shown"), limit)
+			}
+			if got := b.limit(own); !(got >= float64(float32(least)) && got <= float64(float32(most))) {
+				t.Fatalf("after %d exchanges the bound is %g", n, got)
+			}
+		}
+	})
+}
+
+func TestAbsurd(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		distance float64
+		norm     float32
+		want     bool
+	}{
+		{0, 0, false},
+		{absurdRatio, 0, false},
+		{1.001 * absurdRatio, 0, true},
+		{1.001 * absurdRatio, 1, false},
+		{2.001 * absurdRatio, 1, true},
+		{2 * math.MaxFloat32, math.MaxFloat32, true},
+		{inf, 1, true},
+		{math.NaN(), 1, true},
+		{1, float32(math.NaN()), false}, // cannot be: the distance would be NaN
+	} {
+		if got := absurd(c.distance, ofNorm(c.norm)); got != c.want {
+			t.Errorf("distance %g from norm %g: absurd is %v", c.distance, c.norm, got)
+		}
+	}
+}
+
+// TestShareIsNeverMoreThanAllowed: rounding to a float32 does not lengthen what is
+// left of a difference.
+func TestShareIsNeverMoreThanAllowed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		weight := 1 / float64(1+rapid.IntRange(1, 255).Draw(t, "overlap"))
+		limit := math.Exp2(rapid.Float64Range(-100, 130).Draw(t, "limit"))
+		distance := math.Exp2(rapid.Float64Range(-140, 128).Draw(t, "distance"))
+		want := weight * min(1, limit/distance)
+		got := float64(roundedDown(want))
+		if got > want || got < want*(1-1e-6)-1e-44 {
+			t.Fatalf("weight %g, limit %g, distance %g: a share of %g, want %g", weight, limit, distance, got, want)
+		}
+	})
+	if got := roundedDown(0.5); got != 0.5 {
+		t.Errorf("half became %g", got)
+	}
+}
+
+// TestAnnouncedBoundIsNoLess: what travels allows the partner what this side allows.
+func TestAnnouncedBoundIsNoLess(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := math.Exp2(rapid.Float64Range(-149, 200).Draw(t, "limit"))
+		if got := float64(announced(limit)); got < limit || got == 0 {
+			t.Fatalf("a bound of %g travels as %g", limit, got)
+		}
+	})
+}

@@ -1,0 +1,38 @@
+package replica
+
+import (
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// extend makes dst longer by n bytes, whose contents are whatever.
+func extend(dst []byte, n int) []byte {
+	if cap(dst)-len(dst) < n {
+		grown := make([]byte, len(dst), len(dst)+n)
+		copy(grown, dst)
+		dst = grown
+	}
+	return dst[:len(dst)+n]
+}
+
+// decoded returns the values of a code: the code's own memory if the coder allows
+// it, whose values may then be NaN or infinite, and else scratch.
+func decoded(coder quant.Coder, code []byte, scratch, reference tensor.Vector) (tensor.Vector, error) {
+	if viewer, ok := coder.(quant.Viewer); ok && len(code) == coder.Size(len(scratch)) {
+		if view, ok := viewer.View(code); ok {
+			return view, nil
+		}
+	}
+	return scratch, coder.Decode(scratch, code, reference)
+}
+
+// drawn returns where to write values that are to be coded in code: right there
+// if the coder allows it, and else in scratch, from which they must be encoded.
+func drawn(coder quant.Coder, code []byte, scratch tensor.Vector) (values tensor.Vector, inPlace bool) {
+	if viewer, ok := coder.(quant.Viewer); ok {
+		if view, ok := viewer.View(code); ok {
+			return view, true
+		}
+	}
+	return scratch, false
+}

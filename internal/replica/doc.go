@@ -1,0 +1,20 @@
+// Package replica owns a peer's parameters and carries out the slices of an
+// exchange on them: read a slice, encode it, decode the partner's, add the
+// difference. It does no I/O: frames come and go as byte slices, so that the
+// same code runs under a real network and in simulation.
+//
+// The vector is cut into slices, each with a lock that is held for one slice's
+// arithmetic and never across I/O. Every change is an addition, so gradient
+// steps and exchanges may overlap freely and none is lost: the two ends of an
+// exchange add the same numbers with opposite signs, and their sum stays what
+// it was, whatever the codec's error or the delay.
+//
+// Initiator and Responder are the two sides of an exchange, each with a lane for
+// every stream that the exchange uses. A Ledger keeps, at each side, what it takes
+// to settle the slices that a cut stream left in doubt. Each slice knows how far
+// partners' models used to be from this one (see bound.go) and so how much of a
+// difference to believe.
+//
+// Who exchanges with whom is decided in package averaging; the streams, the
+// deadlines and the asking are package peer's.
+package replica

@@ -1,0 +1,25 @@
+package replica
+
+import "errors"
+
+// Errors of an exchange, to be tested with errors.Is. The exchange ends; of the
+// frame nothing has been applied, other than what it acknowledges, and slices that
+// both sides have applied stay applied. After all but the last two, the partner has
+// broken a rule.
+var (
+	// ErrOrder: a frame names a slice or a count that does not follow.
+	ErrOrder = errors.New("frame out of order")
+	// ErrWindow: the partner sends beyond the agreed window.
+	ErrWindow = errors.New("more slices in flight than agreed")
+	// ErrAbsurd: the partner's values are no model's: NaN, infinite, or farther away
+	// than any model of the run could be.
+	ErrAbsurd = errors.New("absurd values")
+	// ErrBound: the partner's difference is longer than the bound that this side
+	// has announced.
+	ErrBound = errors.New("difference beyond the announced bound")
+	// ErrSettled: the partner has asked for the outcome of this exchange already
+	// and been told: nothing more may be applied.
+	ErrSettled = errors.New("the exchange has been settled")
+	// ErrDiverged: this side's own values are not finite: its training has diverged.
+	ErrDiverged = errors.New("own parameters are not finite")
+)

@@ -1,0 +1,68 @@
+package replica
+
+import (
+	"math"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// BenchmarkLockHeld is for how long a slice's lock is held by what an exchange does
+// with a slice of the default length: at most so long a trainer can wait for it.
+func BenchmarkLockHeld(b *testing.B) {
+	for _, name := range []string{"raw", "bf16"} {
+		codec, err := quant.ByName(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r, s := oneBigSlice(b)
+		code := make([]byte, codec.Code.Size(s.length))
+		diff, theirs := make(tensor.Vector, s.length), make(tensor.Vector, s.length)
+		codec.Code.Encode(code, theirs)
+		lane := &ResponderLane{of: &Responder{replica: r, terms: Terms{Codec: codec}, weight: 0.5}, scratch: make(tensor.Vector, s.length)}
+		active := &InitiatorLane{of: &Initiator{replica: r}}
+		for range boundWindow { // from then on the norm is not taken each time
+			r.remember(s, 0, 1)
+		}
+		held(b, name+"/code", func() { _ = r.limit(s); codec.Code.Encode(code, r.of(s)) })
+		held(b, name+"/difference", func() {
+			if _, err := lane.weigh(s, diff, code, math.Inf(1)); err != nil {
+				b.Fatal(err)
+			}
+		})
+		clear(diff)
+		held(b, name+"/subtract", func() { active.subtract(s, diff, 0, 1) })
+		held(b, name+"/commit", func() {
+			r.preserve(s)
+			tensor.Add(r.of(s), diff)
+			s.drift.mark(r.of(s))
+		})
+	}
+}
+
+func held(b *testing.B, name string, work func()) {
+	b.Run(name, func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			work()
+		}
+	})
+}
+
+func oneBigSlice(b *testing.B) (*Replica, *slice) {
+	b.Helper()
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{DefaultSliceLen}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	params := tensor.NewParams(layout)
+	for i := range params.Vector() {
+		params.Vector()[i] = 1
+	}
+	r, err := New(params, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r, &r.slices[0]
+}

@@ -1,0 +1,290 @@
+package replica
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Bounds of a ledger.
+const (
+	// DefaultKeep is how long slices in doubt wait for an answer.
+	DefaultKeep = 10 * time.Minute
+	// keepRecords is how many times longer than that an initiator can answer.
+	keepRecords = 2
+	// maxDoubts bounds the exchanges in doubt, and so their memory: each holds at
+	// most wire.MaxInDoubt frames.
+	maxDoubts = 8
+	// maxRecords bounds the exchanges that an initiator can answer for.
+	maxRecords = 256
+	// maxIdle bounds the records kept for reuse: a peer initiates one exchange at a
+	// time.
+	maxIdle = 2
+)
+
+// LedgerOptions set up a ledger. The zero value is useful.
+type LedgerOptions struct {
+	// Keep is how long slices in doubt wait for an answer. Default: DefaultKeep.
+	Keep time.Duration
+	// Off drops what is in doubt at once, to measure what a ledger is worth.
+	Off bool
+}
+
+// Ledger is what one peer keeps about exchanges that did not end well, so that
+// none stays applied at one side only. As the passive side it keeps the
+// differences that the partner may have applied, and asks (Ask, Settle); as the
+// active side it keeps which slices it has applied, and answers (Answer). Safe for
+// concurrent use.
+//
+// What is never answered expires: it is dropped and counted with its norm, which
+// bounds by how far the sum of the two models has moved.
+type Ledger struct {
+	replica *Replica
+	options LedgerOptions
+
+	mu      sync.Mutex
+	doubts  []*doubt
+	records []*record
+	idle    []*record // at most maxIdle, to be used again
+	lost    Lost
+}
+
+// Lost counts what was given up.
+type Lost struct {
+	// Slices is the number of slices that may have been applied at one side only.
+	Slices uint64
+	// Bound is the sum of their differences' norms: at most so far has the sum of
+	// all models moved, and their mean by that over the number of peers.
+	Bound float64
+}
+
+// doubt is an exchange, served by this side, with slices that the partner may have
+// applied and this side has not.
+type doubt struct {
+	partner               string
+	incarnation, exchange uint64
+	codec                 quant.Codec
+	since                 time.Duration
+	pending               []pending
+	norm                  float64 // of the differences together
+}
+
+// weigh measures the differences as they are coded, for it is so that the partner
+// may have applied them. scratch has room for a slice.
+func (d *doubt) weigh(r *Replica, scratch tensor.Vector) {
+	squared := 0.0
+	for i := range d.pending {
+		w := &d.pending[i]
+		length := r.slices[r.shared[w.slice]].length
+		diff, err := decoded(d.codec.Diff, w.code(), scratch[:length], nil)
+		if err != nil {
+			continue // nobody can have applied it
+		}
+		w.norm = tensor.Norm2(diff)
+		squared += w.norm * w.norm
+	}
+	d.norm = math.Sqrt(squared)
+}
+
+// NewLedger makes the ledger of a replica.
+func NewLedger(r *Replica, options LedgerOptions) *Ledger {
+	if options.Keep <= 0 {
+		options.Keep = DefaultKeep
+	}
+	return &Ledger{replica: r, options: options}
+}
+
+// doubt takes over the unacknowledged differences of a responder.
+func (l *Ledger) doubt(p *Responder, now time.Duration) {
+	d := &doubt{
+		partner: p.terms.Partner, incarnation: p.terms.Incarnation, exchange: p.terms.Exchange,
+		codec: p.terms.Codec, since: now,
+	}
+	for _, lane := range p.lanes[:p.terms.Lanes] {
+		for i := lane.applied; i < lane.answered; i++ {
+			w := &lane.pending[i%MaxWindow]
+			d.pending = append(d.pending, *w)
+			w.frame = nil // it is the ledger's now
+		}
+	}
+	d.weigh(l.replica, make(tensor.Vector, l.replica.sliceLen))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.options.Off {
+		l.loseLocked(d.pending)
+		return
+	}
+	if len(l.doubts) == maxDoubts {
+		l.loseLocked(l.doubts[0].pending)
+		l.doubts = slices.Delete(l.doubts, 0, 1)
+	}
+	l.doubts = append(l.doubts, d)
+}
+
+// lose counts what is dropped.
+func (l *Ledger) lose(dropped ...pending) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loseLocked(dropped)
+}
+
+func (l *Ledger) loseLocked(dropped []pending) {
+	l.lost.Slices += uint64(len(dropped))
+	for i := range dropped {
+		l.lost.Bound += dropped[i].norm
+	}
+}
+
+// Ask returns the question to put to a partner about the oldest exchange with it
+// that is in doubt, and false if there is none.
+func (l *Ledger) Ask(partner string) (exchange uint64, question wire.Status, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.doubts, func(d *doubt) bool { return d.partner == partner })
+	if i < 0 {
+		return 0, wire.Status{}, false
+	}
+	d := l.doubts[i]
+	question.Incarnation = d.incarnation
+	for i := range d.pending {
+		question.Slices = append(question.Slices, uint32(d.pending[i].slice))
+	}
+	return d.exchange, question, true
+}
+
+// Settle applies what the partner says that it has applied of an exchange, and
+// drops the rest; if the partner does not know the exchange any more, all of it is
+// lost. It returns the number of slices of each kind. A second answer changes
+// nothing.
+//
+// The question is the one that Ask gave with the exchange.
+func (l *Ledger) Settle(partner string, exchange uint64, question wire.Status, answer wire.Settled) (applied, dropped, lost int) {
+	d := l.remove(partner, question.Incarnation, exchange)
+	switch {
+	case d == nil:
+		return 0, 0, 0
+	case !answer.Known:
+		l.lose(d.pending...)
+		return 0, 0, len(d.pending)
+	}
+	scratch := make([]float32, l.replica.sliceLen)
+	for i := range d.pending {
+		w := &d.pending[i]
+		if answer.Applied>>i&1 == 0 {
+			dropped++
+			continue
+		}
+		if err := l.replica.commit(d.codec.Diff, w.slice, w.code(), scratch); err != nil {
+			l.lose(*w) // a code of this side's own making that does not decode
+			lost++
+			continue
+		}
+		applied++
+	}
+	return applied, dropped, lost
+}
+
+// remove takes an exchange out of the doubts. It returns nil if it is none.
+func (l *Ledger) remove(partner string, incarnation, exchange uint64) *doubt {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.doubts, func(d *doubt) bool {
+		return d.partner == partner && d.incarnation == incarnation && d.exchange == exchange
+	})
+	if i < 0 {
+		return nil
+	}
+	d := l.doubts[i]
+	l.doubts = slices.Delete(l.doubts, i, i+1)
+	return d
+}
+
+// Partners are those with whom something is in doubt, each once, in the order of
+// their oldest doubts.
+func (l *Ledger) Partners() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var partners []string
+	for _, d := range l.doubts {
+		if !slices.Contains(partners, d.partner) {
+			partners = append(partners, d.partner)
+		}
+	}
+	return partners
+}
+
+// Unresolved is the number of exchanges in doubt with partners that are present.
+func (l *Ledger) Unresolved(present func(partner string) bool) int {
+	var partners [maxDoubts]string // present is asked with nothing locked
+	l.mu.Lock()
+	total := len(l.doubts)
+	for i, d := range l.doubts {
+		partners[i] = d.partner
+	}
+	l.mu.Unlock()
+	n := 0
+	for _, partner := range partners[:total] {
+		if present(partner) {
+			n++
+		}
+	}
+	return n
+}
+
+// Reborn gives up what is in doubt with earlier lives of a partner: one that comes
+// back with an older model than the one that exchanged has nothing to reconcile.
+func (l *Ledger) Reborn(partner string, incarnation uint64) {
+	l.giveUp(func(d *doubt) bool { return d.partner == partner && d.incarnation < incarnation })
+}
+
+// Expire gives up what has been in doubt for too long, and forgets records that
+// nobody can ask for any more.
+func (l *Ledger) Expire(now time.Duration) {
+	l.giveUp(func(d *doubt) bool { return now-d.since >= l.options.Keep })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.records {
+		if r.ended && r.since == unset {
+			r.since = now
+		}
+	}
+	l.records = slices.DeleteFunc(l.records, func(r *record) bool {
+		return r.ended && now-r.since >= keepRecords*l.options.Keep
+	})
+}
+
+func (l *Ledger) giveUp(which func(*doubt) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.doubts = slices.DeleteFunc(l.doubts, func(d *doubt) bool {
+		if which(d) {
+			l.loseLocked(d.pending)
+			return true
+		}
+		return false
+	})
+}
+
+// Lost is what has been given up so far.
+func (l *Ledger) Lost() Lost {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost
+}
+
+// InDoubt is the number of slices that wait for an answer now, and a bound of how far
+// their differences together may have moved the sum of the models.
+func (l *Ledger) InDoubt() (n int, norm float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, d := range l.doubts {
+		n += len(d.pending)
+		norm += d.norm
+	}
+	return n, norm
+}

@@ -1,0 +1,73 @@
+package replica
+
+import (
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/quant"
+)
+
+// MaxWindow bounds the slices in flight of one lane, and MaxLanes the lanes of an
+// exchange; both together are bounded by wire.MaxInDoubt, and with them the memory
+// that a responder keeps pending.
+const (
+	MaxWindow = 16
+	MaxLanes  = wire.MaxLanes
+)
+
+// Terms are what the two sides of an exchange have agreed.
+type Terms struct {
+	// Partner is the other side.
+	Partner string
+	// Incarnation is the initiator's life, and Exchange the number that it gave to
+	// the exchange.
+	Incarnation, Exchange uint64
+	// Codec codes the slices.
+	Codec quant.Codec
+	// Window is the number of slices in flight per lane, 1 to MaxWindow; Lanes is
+	// the number of streams, 1 to MaxLanes. Values beyond are brought within.
+	Window, Lanes int
+	// Overlap counts the exchanges under way at the busier side, this one included.
+	Overlap int
+}
+
+// within returns the terms with every number inside its bounds.
+func (t Terms) within() Terms {
+	t.Lanes = min(max(t.Lanes, 1), MaxLanes)
+	t.Window = min(max(t.Window, 1), MaxWindow, wire.MaxInDoubt/t.Lanes)
+	t.Overlap = max(t.Overlap, 1)
+	return t
+}
+
+// weight is the share of the difference by which each side moves: half of it if
+// neither takes part in another exchange, so that both end at the mean. With c
+// exchanges at once, 1/(1+c) keeps the flock stable, which a half does not from
+// c = 4 on.
+func (t Terms) weight() float64 { return 1 / float64(1+t.Overlap) }
+
+// first is the slice with which an exchange begins, of n. It differs from one
+// exchange to the next, so that exchanges which a slow link never lets finish do
+// not average the front of the model only.
+func first(exchange uint64, n int) int {
+	exchange ^= exchange >> 30 // the finalizer of SplitMix64
+	exchange *= 0xbf58476d1ce4e5b9
+	exchange ^= exchange >> 27
+	exchange *= 0x94d049bb133111eb
+	exchange ^= exchange >> 31
+	return int(exchange % uint64(n))
+}
+
+// bitmap is a set of slices.
+type bitmap []uint64
+
+// sized returns an empty set with room for n slices, in b's memory if that
+// suffices.
+func (b bitmap) sized(n int) bitmap {
+	words := (n + 63) / 64
+	if cap(b) < words {
+		return make(bitmap, words)
+	}
+	b = b[:words]
+	clear(b)
+	return b
+}
+
+func (b bitmap) has(i int) bool { return b[i/64]>>(i%64)&1 == 1 }

@@ -1,0 +1,31 @@
+package sim
+
+// Bounds of the buffers kept for reuse.
+const (
+	// maxSpare is their number.
+	maxSpare = 64
+	// minSpare is the least size in bytes that is worth it; mixed with smaller ones
+	// they would be grown again and again.
+	minSpare = 2 << 10
+)
+
+// buffers are those of large frames that have arrived, to be used again.
+type buffers struct{ spare [][]byte }
+
+// take returns an empty buffer for n bytes, which may have to grow.
+func (b *buffers) take(n int) []byte {
+	last := len(b.spare) - 1
+	if n < minSpare || last < 0 {
+		return nil
+	}
+	buffer := b.spare[last]
+	b.spare = b.spare[:last]
+	return buffer[:0]
+}
+
+// give takes a buffer that nobody refers to any more.
+func (b *buffers) give(buffer []byte) {
+	if cap(buffer) >= minSpare && len(b.spare) < maxSpare {
+		b.spare = append(b.spare, buffer)
+	}
+}

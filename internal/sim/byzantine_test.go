@@ -1,0 +1,124 @@
+package sim_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/sim"
+	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// attack is a way to lie.
+type attack struct {
+	name string
+	// show fills x with what a liar shows as its model, given the mean of the honest
+	// ones.
+	show func(rng *rand.Rand, x, mean tensor.Vector)
+	// mild attacks do not ruin plain averaging either.
+	mild bool
+}
+
+var attacks = []attack{
+	{name: "gaussian noise", show: func(rng *rand.Rand, x, _ tensor.Vector) {
+		for i := range x {
+			x[i] = float32(rng.NormFloat64() * 3)
+		}
+	}},
+	{name: "sign flip x10", show: func(_ *rand.Rand, x, mean tensor.Vector) {
+		for i := range x {
+			x[i] = -10 * mean[i]
+		}
+	}},
+	{name: "constant push", show: func(_ *rand.Rand, x, mean tensor.Vector) {
+		for i := range x {
+			x[i] = mean[i] - 3
+		}
+	}},
+	{name: "push in a direction of its own", mild: true, show: func(_ *rand.Rand, x, mean tensor.Vector) {
+		direction := rand.New(rand.NewPCG(5, 5))
+		for i := range x {
+			x[i] = mean[i] + float32(direction.NormFloat64()*5)
+		}
+	}},
+}
+
+// lied is the accuracy in percent of the mean of the honest peers of 16 that have
+// learned a task among liars. A liar runs the same code as everybody, on a model
+// that is replaced whenever an exchange begins.
+func lied(t *testing.T, with attack, liars []int, unclipped bool) float64 {
+	t.Helper()
+	const peers = 16
+	honest := func(peer int) bool { return !slices.Contains(liars, peer) }
+	task := newClusters(rand.New(rand.NewPCG(61, 0)))
+	rng := rand.New(rand.NewPCG(62, 0))
+	shown := make(tensor.Vector, weights)
+	var f *flock
+	lie := func(peer int) {
+		if honest(peer) {
+			return
+		}
+		with.show(rng, shown, f.mean(honest))
+		if err := f.replicas[peer].RestoreShared(shown); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f = newFlock(t, plan{
+		seed: 63, peers: peers, values: weights, sliceLen: 100, unclipped: unclipped,
+		initial: initialise,
+		config: sim.Config{
+			Trainer: newLearners(task, 64, peers, honest), Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e7},
+			Terms: replica.Terms{Window: 4},
+			Hooks: sim.Hooks{Opened: func(s *sim.Stream) {
+				lie(s.From())
+				lie(s.To())
+			}},
+		},
+	})
+	f.world.Run(3 * time.Second)
+	return task.accuracy(f.mean(honest))
+}
+
+// mean is the mean of the chosen peers' parameters.
+func (f *flock) mean(of func(peer int) bool) tensor.Vector {
+	mean, n := make(tensor.Vector, len(f.scratch)), float32(0)
+	for i, r := range f.replicas {
+		if of(i) {
+			r.Snapshot(f.scratch)
+			tensor.Add(mean, f.scratch)
+			n++
+		}
+	}
+	tensor.Scale(mean, 1/n)
+	return mean
+}
+
+// TestOneLiarOfSixteenDoesNoHarm lets an active and a passive peer lie in turn, and
+// shows what the same lies do to plain averaging. What three of 16 do is reported:
+// nothing is promised of it.
+func TestOneLiarOfSixteenDoesNoHarm(t *testing.T) {
+	const most, least = 1, 10 // points of accuracy, lost with clipping and without
+	active, passive := slices.Index(roles(t, 16), topology.Active), slices.Index(roles(t, 16), topology.Passive)
+	clean := lied(t, attack{}, nil, false)
+	t.Logf("nobody lies: %.2f %%", clean)
+	if clean < 90 {
+		t.Fatalf("the flock has only learned to %.2f %%", clean)
+	}
+	for _, with := range attacks {
+		t.Run(with.name, func(t *testing.T) {
+			byActive, byPassive := lied(t, with, []int{active}, false), lied(t, with, []int{passive}, false)
+			plain := lied(t, with, []int{active}, true)
+			three := lied(t, with, []int{2, 7, 12}, false)
+			t.Logf("by an active: %.2f %%; by a passive: %.2f %%; plain averaging: %.2f %%; by three: %.2f %%", byActive, byPassive, plain, three)
+			if lost := clean - min(byActive, byPassive); lost > most {
+				t.Errorf("one of 16 costs %.2f points of %.2f %%, at most %d", lost, clean, most)
+			}
+			if lost := clean - plain; lost < least && !with.mild {
+				t.Errorf("plain averaging loses only %.2f points: the attack proves nothing", lost)
+			}
+		})
+	}
+}

@@ -1,0 +1,16 @@
+package sim
+
+// Counts are what has happened at a peer.
+type Counts struct {
+	// Steps are those of its trainer.
+	Steps int
+	// Initiated and Served are the exchanges completed at this side, Failed those
+	// that broke off, Refused the proposals that others turned down and Declined
+	// those that it turned down itself.
+	Initiated, Served, Failed, Refused, Declined int
+	// InDoubt are the slices left in doubt; of those, Applied and Dropped were
+	// settled since.
+	InDoubt, Applied, Dropped int
+	// Sent are the bytes written.
+	Sent int64
+}

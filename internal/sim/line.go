@@ -1,0 +1,70 @@
+package sim
+
+import "time"
+
+// line is a link in the world, between the peers of one pair.
+type line struct {
+	queue  *Queue
+	spare  *buffers
+	chance func() float64
+	link   Link
+	// free is when the last byte handed over, each way, will have left.
+	free    [2]time.Duration
+	streams []*Stream // not yet over, the oldest first
+	cut     bool
+	frozen  bool
+	held    []func() // what would have arrived while frozen; as much as the streams' windows let through
+}
+
+// carry hands n bytes to one way of the line and tells when the last of them
+// arrives.
+func (l *line) carry(way, n int) time.Duration {
+	segments, worst := l.link.resent(n, l.chance)
+	began := max(l.free[way], l.queue.Now())
+	l.free[way] = began + l.link.transmission(n+segments*segment)
+	return l.free[way] + l.link.Delay + time.Duration(worst)*(2*l.link.Delay+resendPause)
+}
+
+// arrive lets something reach the far end at a moment, or when the line is thawed.
+func (l *line) arrive(at time.Duration, do func()) {
+	l.queue.After(at-l.queue.Now(), func() {
+		if l.frozen || len(l.held) > 0 {
+			l.held = append(l.held, do)
+			return
+		}
+		do()
+	})
+}
+
+// thaw ends a freeze: what was held arrives now, in the order in which it came.
+func (l *line) thaw() {
+	if !l.frozen {
+		return
+	}
+	l.frozen = false
+	l.queue.After(0, func() {
+		for len(l.held) > 0 && !l.frozen {
+			next := l.held[0]
+			l.held = l.held[1:]
+			next()
+		}
+	})
+}
+
+// sever cuts the line: every stream on it breaks.
+func (l *line) sever() {
+	l.cut = true
+	for len(l.streams) > 0 {
+		l.streams[0].sever()
+	}
+}
+
+// forget drops a stream that is over.
+func (l *line) forget(s *Stream) {
+	for i := range l.streams {
+		if l.streams[i] == s {
+			l.streams = append(l.streams[:i], l.streams[i+1:]...)
+			return
+		}
+	}
+}

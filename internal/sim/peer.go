@@ -1,0 +1,156 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// peer carries out what its machine decides.
+type peer struct {
+	world   *World
+	index   int
+	id      topology.PeerID
+	machine averaging.Machine
+	replica *replica.Replica
+	ledger  *replica.Ledger
+	counts  Counts
+
+	events   []averaging.Event // waiting for the machine while it handles another
+	handling bool
+	actions  []averaging.Action // scratch
+	timers   [averaging.TimerKinds]uint64
+	running  map[key]exchange
+
+	talks    []*talk // not over, the oldest first
+	watching bool
+	settling bool
+
+	// What is used again; as much as the machine lets run at once.
+	idleReaders    []*wire.Reader
+	idleInitiators []*replica.Initiator
+	idleResponders []*replica.Responder
+
+	stepping        bool
+	snapshot, delta []float32
+}
+
+// key names an exchange among all that a peer takes part in.
+type key struct {
+	partner topology.PeerID
+	id      averaging.ExchangeID
+	inbound bool
+}
+
+// exchange is one that the machine knows of, and may break off.
+type exchange interface{ abort() }
+
+func newPeer(w *World, index int, m Member) *peer {
+	return &peer{
+		world: w, index: index, id: m.ID,
+		machine: m.Machine, replica: m.Replica, ledger: m.Ledger,
+		running:  make(map[key]exchange),
+		snapshot: make([]float32, m.Replica.Len()), delta: make([]float32, m.Replica.Len()),
+	}
+}
+
+// incarnation is that of every peer: none restarts.
+const incarnation = 1
+
+// begin shows the peer its flock and lets it train.
+func (p *peer) begin(overlay *topology.Overlay) {
+	p.tell(averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay})
+	p.step()
+}
+
+// tell gives an event to the machine and carries out its answer. Events that come
+// up meanwhile are handled in their turn.
+func (p *peer) tell(event averaging.Event) {
+	p.events = append(p.events, event)
+	if p.handling {
+		return
+	}
+	p.handling = true
+	for len(p.events) > 0 {
+		next := p.events[0]
+		p.events = p.events[:copy(p.events, p.events[1:])]
+		p.actions = p.machine.Handle(p.world.queue.Now(), next, p.actions[:0])
+		for _, action := range p.actions {
+			p.carryOut(action)
+		}
+	}
+	p.handling = false
+}
+
+func (p *peer) carryOut(a averaging.Action) {
+	switch a.Kind {
+	case averaging.Proceed:
+		p.step()
+	case averaging.Propose:
+		p.propose(a)
+	case averaging.Accept, averaging.Refuse:
+		if x, ok := p.running[key{a.Peer, a.Exchange, true}].(*inbound); ok {
+			x.answer(a)
+		}
+	case averaging.Abort:
+		if x := p.running[key{a.Peer, a.Exchange, a.Inbound}]; x != nil {
+			x.abort()
+		}
+	case averaging.SetTimer:
+		p.setTimer(a)
+	}
+}
+
+// setTimer replaces the timer of the same kind.
+func (p *peer) setTimer(a averaging.Action) {
+	p.timers[a.Timer]++
+	serial := p.timers[a.Timer]
+	p.world.queue.After(a.After, func() {
+		if p.timers[a.Timer] == serial {
+			p.tell(averaging.Event{Kind: averaging.TimerFired, Timer: a.Timer, Peer: a.Peer, Exchange: a.Exchange})
+		}
+	})
+}
+
+// open opens a stream to another peer. It reports false if the link is cut.
+func (p *peer) open(partner int) (*talk, bool) {
+	w := p.world
+	l := w.line(p.index, partner)
+	if l.cut {
+		return nil, false
+	}
+	s := newStream(l, p.index, partner)
+	t := p.newTalk(&s.ends[0])
+	s.ends[1].ready = func() { w.peers[partner].listen(&s.ends[1]) }
+	if opened := w.config.Hooks.Opened; opened != nil {
+		opened(s)
+	}
+	return t, true
+}
+
+// broke lets the caller know what went wrong with a partner.
+func (p *peer) broke(partner int, err error) {
+	if hook := p.world.config.Hooks.Broke; hook != nil {
+		hook(p.index, partner, err)
+	}
+}
+
+// completed counts an exchange that is complete at this side.
+func (p *peer) completed(partner int, id averaging.ExchangeID, inbound bool) {
+	if inbound {
+		p.counts.Served++
+	} else {
+		p.counts.Initiated++
+	}
+	if hook := p.world.config.Hooks.Finished; hook != nil {
+		hook(p.index, partner, inbound)
+	}
+	p.tell(averaging.Event{
+		Kind: averaging.Finished, Peer: p.world.peers[partner].id, Exchange: id, Inbound: inbound,
+	})
+}
+
+func (p *peer) now() time.Duration { return p.world.queue.Now() }

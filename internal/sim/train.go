@@ -1,0 +1,38 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+)
+
+// Trainer is what the peers of a world compute.
+type Trainer interface {
+	// Duration is how long a step of a peer takes. Steps are numbered from 0; one
+	// takes at least a microsecond.
+	Duration(peer, step int) time.Duration
+	// Step fills delta with what a step changes of the parameters. x is a snapshot
+	// from the beginning of the step: exchanges may have changed the parameters
+	// since. Neither slice may be kept.
+	Step(peer, step int, x, delta []float32)
+}
+
+// minStep keeps a world from standing still: whatever a trainer says, time passes.
+const minStep = time.Microsecond
+
+// step begins the peer's next step, unless the training is over.
+func (p *peer) step() {
+	w := p.world
+	if w.over || p.stepping {
+		return
+	}
+	p.stepping = true
+	p.replica.Snapshot(p.snapshot)
+	w.queue.After(max(w.config.Trainer.Duration(p.index, p.counts.Steps), minStep), func() {
+		w.config.Trainer.Step(p.index, p.counts.Steps, p.snapshot, p.delta)
+		p.replica.Add(p.delta)
+		p.stepping = false
+		p.counts.Steps++
+		p.tell(averaging.Event{Kind: averaging.StepDone})
+	})
+}

@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// World is a flock in virtual time.
+type World struct {
+	config Config
+	queue  Queue
+	peers  []*peer
+	index  map[topology.PeerID]int
+	lines  map[pair]*line
+	spare  buffers
+	over   bool
+}
+
+// pair is two peers, the lower index first.
+type pair [2]int
+
+func pairOf(a, b int) pair { return pair{min(a, b), max(a, b)} }
+
+// New makes a world in which, once it runs, every peer knows every other and
+// begins to train. It reports all faults of the configuration at once.
+func New(config Config) (*World, error) {
+	if err := config.validate(); err != nil {
+		return nil, fmt.Errorf("simulated world: %w", err)
+	}
+	w := &World{config: config.withDefaults(), index: make(map[topology.PeerID]int), lines: make(map[pair]*line)}
+	members := make([]topology.Member, len(config.Members))
+	for i, m := range config.Members {
+		members[i].ID = m.ID
+		w.index[m.ID] = i
+		w.peers = append(w.peers, newPeer(w, i, m))
+	}
+	view, err := topology.NewView(members)
+	if err != nil {
+		return nil, fmt.Errorf("simulated world: %w", err)
+	}
+	overlay, err := topology.NewOverlay(view)
+	if err != nil {
+		return nil, fmt.Errorf("simulated world: %w", err)
+	}
+	for _, p := range w.peers {
+		w.queue.After(0, func() { p.begin(overlay) })
+	}
+	return w, nil
+}
+
+// Now is the time since the beginning of the world.
+func (w *World) Now() time.Duration { return w.queue.Now() }
+
+// After lets something happen when d has passed.
+func (w *World) After(d time.Duration, do func()) { w.queue.After(d, do) }
+
+// Run lets happen all that is due up to and at the given time, and returns how
+// much that was.
+func (w *World) Run(until time.Duration) (events int) { return w.queue.Run(until) }
+
+// Pending is how much is due later. A world that is finished comes to rest: in the
+// end there is nothing.
+func (w *World) Pending() int { return w.queue.Len() }
+
+// Finish ends the training: no peer begins another step, and each asks its
+// neighbours for a last exchange.
+func (w *World) Finish() {
+	w.over = true
+	for _, p := range w.peers {
+		p.tell(averaging.Event{Kind: averaging.RunOver})
+	}
+}
+
+// line is what joins two peers; it is made when it is first asked for.
+func (w *World) line(a, b int) *line {
+	key := pairOf(a, b)
+	l := w.lines[key]
+	if l == nil {
+		l = &line{queue: &w.queue, spare: &w.spare, chance: w.config.Rand.Float64, link: w.config.Link}
+		w.lines[key] = l
+	}
+	return l
+}
+
+// SetLink changes the link between two peers for what is sent from now on.
+func (w *World) SetLink(a, b int, link Link) error {
+	if err := link.validate(); err != nil {
+		return fmt.Errorf("link between peers %d and %d: %w", a, b, err)
+	}
+	w.line(a, b).link = link
+	return nil
+}
+
+// Cut breaks all streams between two peers, and none can be opened until Heal.
+func (w *World) Cut(a, b int) { w.line(a, b).sever() }
+
+// Heal ends a cut.
+func (w *World) Heal(a, b int) { w.line(a, b).cut = false }
+
+// Freeze holds back all that travels between two peers, without telling them,
+// until Thaw.
+func (w *World) Freeze(a, b int) { w.line(a, b).frozen = true }
+
+// Thaw ends a freeze: what was held back arrives.
+func (w *World) Thaw(a, b int) { w.line(a, b).thaw() }
+
+// Counts are what has happened at a peer so far.
+func (w *World) Counts(peer int) Counts { return w.peers[peer].counts }
+
+// Digest is a hash of all peers' parameters: two worlds that took the same course
+// have the same.
+func (w *World) Digest() (digest [sha256.Size]byte) {
+	hash := sha256.New()
+	for _, p := range w.peers {
+		p.replica.Snapshot(p.snapshot)
+		for _, x := range p.snapshot {
+			var b [4]byte
+			binary.LittleEndian.PutUint32(b[:], math.Float32bits(x))
+			hash.Write(b[:])
+		}
+	}
+	hash.Sum(digest[:0])
+	return digest
+}

@@ -1,0 +1,104 @@
+package peer
+
+import (
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/quant"
+)
+
+// transportCost is the processor time that moving a byte over an encrypted
+// stream is taken to cost one peer, for the pace of exchanges only. It is an
+// assumption on the careful side: a transport's own work cannot be told from its
+// waiting. The work on the slices is measured.
+const transportCost = 1.0 // nanoseconds
+
+// completed counts an exchange and reports it. Its first stream is closed last: the
+// partner may then propose the next, and finds this peer's machine free for it.
+func (p *Peer) completed(x *tracked, distance float64, first seam.Stream) {
+	bytes := x.bytes.Load()
+	done := Exchanged{
+		Partner: seam.PeerID(x.event.Peer), Inbound: x.event.Inbound,
+		Distance: distance, Bytes: bytes, Took: time.Since(x.began),
+	}
+	cost := time.Duration(x.work.Load()) + time.Duration(transportCost*float64(bytes))
+	p.counters.exchanged(done, cost)
+	x.event.Kind, x.event.Cost = averaging.Finished, cost
+	p.notify(notice{event: x.event})
+	first.Close()
+	p.hooks.exchanged(done)
+}
+
+// declined reports a proposal that the partner turned down, or that failed.
+func (p *Peer) declined(x *tracked, err error) {
+	var r *refusal
+	if !errors.As(err, &r) {
+		p.failed(x, err)
+		return
+	}
+	p.counters.refused.Add(1)
+	x.event.Kind, x.event.Reason = averaging.Refused, averaging.Busy
+	switch {
+	case r.Reason.Permanent():
+		x.event.Reason = averaging.Unfit
+		p.log.Warn("a member refuses to exchange", zap.String("peer", string(x.event.Peer)), zap.Error(err))
+	case r.Reason == wire.ReasonQuarantine:
+		x.event.Reason = averaging.Quarantine
+		p.log.Warn("a member keeps this peer in quarantine", zap.String("peer", string(x.event.Peer)), zap.Error(err))
+	case r.Reason == wire.ReasonClosing, r.Reason == wire.ReasonProtocol:
+		x.event.Reason = averaging.Closing
+	case r.Reason == wire.ReasonRole:
+		x.event.Reason = averaging.WrongRole
+	}
+	p.notify(notice{event: x.event})
+}
+
+// failed counts an exchange that broke off and reports it.
+func (p *Peer) failed(x *tracked, err error) {
+	x.event.Kind = averaging.Failed
+	defer p.notify(notice{event: x.event})
+	select {
+	case <-p.closing:
+		return // broken off by ourselves
+	default:
+	}
+	partner := seam.PeerID(x.event.Peer)
+	p.counters.failed.Add(1)
+	if _, theirs := blame(err); theirs {
+		p.condemn(partner, err)
+	} else {
+		p.log.Info("an exchange broke off; the slices done stay done and the next partner is asked",
+			zap.String("peer", string(x.event.Peer)), zap.Bool("inbound", x.event.Inbound), zap.Error(err))
+	}
+	p.hooks.failed(partner, err)
+}
+
+// doubt counts the slices that the partner may have applied and this side has not.
+func (p *Peer) doubt(x *tracked, slices int) {
+	if slices == 0 {
+		return
+	}
+	p.counters.doubted.Add(uint64(slices))
+	p.tellDoubts()
+	p.log.Info("slices are in doubt after an exchange that broke off; the partner will be asked about them",
+		zap.String("peer", string(x.event.Peer)), zap.Int("slices", slices))
+}
+
+// blame gives the reason with which to refuse a partner whose frames failed with
+// err. It reports false if the partner broke no rule: the stream ended or broke.
+func blame(err error) (wire.Reason, bool) {
+	for _, fault := range []error{
+		replica.ErrOrder, replica.ErrWindow, replica.ErrAbsurd, replica.ErrBound, quant.ErrSize, quant.ErrNotFinite,
+	} {
+		if errors.Is(err, fault) {
+			return wire.ReasonProtocol, true
+		}
+	}
+	return wire.ReasonFor(err)
+}

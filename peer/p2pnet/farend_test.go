@@ -1,0 +1,137 @@
+//go:build unix
+
+package p2pnet
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
+	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// farEndVariable makes the test binary the other process of BenchmarkTuned.
+const farEndVariable = "P2PNET_FAR_END"
+
+// plainProtocol is what the default streams of the benchmark are opened for.
+const plainProtocol = "/bench/1"
+
+// newPlainHost is go-libp2p as it comes, on the transport, security and muxer that
+// this package uses too.
+func newPlainHost() (host.Host, error) {
+	return libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.Transport(tcp.NewTCPTransport),
+		libp2p.Security(libp2ptls.ID, libp2ptls.New), libp2p.Muxer(yamux.ID, yamux.DefaultTransport),
+		libp2p.DisableRelay(), libp2p.DisableMetrics(), libp2p.DisableIdentifyAddressDiscovery())
+}
+
+func plainHost(t testing.TB) host.Host {
+	t.Helper()
+	h, err := newPlainHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	return h
+}
+
+// plainStream opens a stream to a host of which the full address is given.
+func plainStream(t testing.TB, from host.Host, to string) network.Stream {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	there, err := peer.AddrInfoFromString(to)
+	if err == nil {
+		err = from.Connect(ctx, *there)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := from.NewStream(ctx, there.ID, plainProtocol)
+	if err == nil {
+		_, err = s.Write([]byte{0})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// serveFarEnd is the other process: it prints two addresses, then swaps bytes on
+// the streams of a rival for each line it reads, "RIVAL BYTES", and answers with the
+// nanoseconds of processor time that this took.
+func serveFarEnd(in io.Reader, out io.Writer) error {
+	type opened struct {
+		lane   byte
+		stream io.ReadWriter
+	}
+	accept := func(into chan opened, s io.ReadWriter) {
+		var lane [1]byte
+		if _, err := io.ReadFull(s, lane[:]); err == nil {
+			into <- opened{lane[0], s}
+		}
+	}
+	plain, err := newPlainHost()
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	plains := make(chan opened, 1)
+	plain.SetStreamHandler(plainProtocol, func(s network.Stream) { accept(plains, s) })
+	mine, err := New(loopback())
+	if err != nil {
+		return err
+	}
+	defer mine.Close()
+	ours := make(chan opened, 4)
+	if _, err := mine.Handle(speak, run, func(s seam.Stream) { accept(ours, s) }); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s/p2p/%s\n%s\n", plain.Addrs()[0], plain.ID(), mine.JoinAddresses()[0])
+
+	streams := map[string][]io.ReadWriter{defaults: {(<-plains).stream}}
+	lanes := make([]io.ReadWriter, 4)
+	for range lanes {
+		o := <-ours
+		lanes[o.lane] = o.stream
+	}
+	streams[tuned], streams[twoLanes], streams[fourLanes] = lanes[:1], lanes[:2], lanes
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		var rival string
+		var bytes int
+		if _, err := fmt.Sscan(lines.Text(), &rival, &bytes); err != nil {
+			return err
+		}
+		before := processorTime()
+		if err := swap(streams[rival], bytes); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, int64(processorTime()-before))
+	}
+	return nil
+}
+
+// beFarEnd ends the process if it is the other one.
+func beFarEnd() {
+	if os.Getenv(farEndVariable) == "" {
+		return
+	}
+	time.AfterFunc(10*time.Minute, func() { os.Exit(2) }) // whatever became of the first
+	if err := serveFarEnd(os.Stdin, os.Stdout); err != nil && !strings.Contains(err.Error(), "closed") {
+		fmt.Fprintln(os.Stderr, "the far end:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}

@@ -1,0 +1,172 @@
+package peer_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// leaveInDoubt has a rogue take the difference of the host's only slice and go
+// without a word.
+func (r *rogue) leaveInDoubt() {
+	r.t.Helper()
+	stream, frames := r.open()
+	stream.Write(r.propose(nil))
+	frames.Next()
+	stream.Write(r.code(1))
+	if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeDiff {
+		r.t.Fatalf("the host answers %v, %v", header.Type, err)
+	}
+	stream.Reset()
+	synctest.Wait()
+	if s := r.host.Stats().Exchanges; s.InDoubt != 1 || s.Failed != 1 || s.Lost != 0 {
+		r.t.Fatalf("%d slices in doubt, %d lost, %d failed; want 1, 0 and 1", s.InDoubt, s.Lost, s.Failed)
+	}
+}
+
+// hearQuestion reads the host's question about exchange 1.
+func (r *rogue) hearQuestion(frames *wire.Reader) {
+	r.t.Helper()
+	header, payload, err := frames.Next()
+	var question wire.Status
+	if err != nil || header.Type != wire.TypeStatus || header.Exchange != 1 || question.Decode(payload) != nil {
+		r.t.Fatalf("the host says %v about exchange %d, %v; want %v", header.Type, header.Exchange, err, wire.TypeStatus)
+	}
+	if question.Incarnation != 1 || len(question.Slices) != 1 || question.Slices[0] != 0 {
+		r.t.Fatalf("the host asks %+v", question)
+	}
+}
+
+func (r *rogue) answer(stream seam.Stream, answer wire.Settled) {
+	r.t.Helper()
+	frame, err := wire.Pack(nil, 1, answer)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	stream.Write(frame)
+}
+
+// TestSlicesInDoubtAreSettledAtTheNextMeeting: the host asks before it answers the
+// next proposal, and moves exactly if the partner did.
+func TestSlicesInDoubtAreSettledAtTheNextMeeting(t *testing.T) {
+	for _, c := range []struct {
+		name                 string
+		answer               wire.Settled
+		moves, settled, lost uint64
+	}{
+		{"applied", wire.Settled{Known: true, Applied: 1}, 1, 1, 0},
+		{"not applied", wire.Settled{Known: true}, 0, 1, 0},
+		{"forgotten", wire.Settled{}, 0, 0, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRogue(t)
+				before, after := make(tensor.Vector, 2050), make(tensor.Vector, 2050)
+				r.host.Snapshot(before)
+				r.leaveInDoubt()
+				stream, frames := r.open()
+				stream.Write(r.propose(nil))
+				r.hearQuestion(frames)
+				r.answer(stream, c.answer)
+				if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeAccept {
+					t.Fatalf("after the answer the host says %v, %v", header.Type, err)
+				}
+				stream.Reset()
+				synctest.Wait()
+				r.host.Snapshot(after)
+				if moved := before[0] != after[0]; moved != (c.moves == 1) {
+					t.Errorf("value 0 went from %g to %g", before[0], after[0])
+				}
+				s := r.host.Stats().Exchanges
+				if s.InDoubt != 0 || s.Settled != c.settled || s.Lost != c.lost || (s.LostBound > 0) != (c.lost > 0) {
+					t.Errorf("%d in doubt, %d settled, %d lost with bound %g", s.InDoubt, s.Settled, s.Lost, s.LostBound)
+				}
+			})
+		})
+	}
+}
+
+// TestTheHostAsksOfItsOwnAccord: it need not wait for a proposal, and goes on
+// asking a partner that cannot be reached.
+func TestTheHostAsksOfItsOwnAccord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRogue(t)
+		r.leaveInDoubt()
+		time.Sleep(20 * time.Second) // nobody listens there
+		asked := make(chan struct{})
+		stop, err := r.transport.Handle(seam.ProtocolExchange, "digits", func(stream seam.Stream) {
+			defer stream.Close()
+			r.hearQuestion(wire.NewReader(stream, 0))
+			r.answer(stream, wire.Settled{Known: true, Applied: 1})
+			close(asked)
+			stream.Read(make([]byte, 1)) // the host closes
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stop)
+		select {
+		case <-asked:
+		case <-time.After(time.Minute):
+			t.Fatal("the host has not asked within a minute")
+		}
+		time.Sleep(time.Second)
+		if s := r.host.Stats().Exchanges; s.InDoubt != 0 || s.Settled != 1 {
+			t.Errorf("%d in doubt, %d settled", s.InDoubt, s.Settled)
+		}
+	})
+}
+
+// TestDoubtsExpire: a partner that never comes back is given up, and what that can
+// have cost is told.
+func TestDoubtsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRogue(t)
+		r.leaveInDoubt()
+		time.Sleep(11 * time.Minute)
+		if s := r.host.Stats().Exchanges; s.InDoubt != 0 || s.Lost != 1 || !(s.LostBound > 0) {
+			t.Errorf("%d in doubt, %d lost with bound %g", s.InDoubt, s.Lost, s.LostBound)
+		}
+	})
+}
+
+// TestQuarantineGrows: who offends again as soon as it may is kept away for twice
+// as long.
+func TestQuarantineGrows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRogue(t)
+		offend := func() (accepted bool) {
+			stream, frames := r.open()
+			defer stream.Reset()
+			stream.Write(r.propose(nil))
+			if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeAccept {
+				return false
+			}
+			stream.Write(r.code(1e12))
+			frames.Next()
+			stream.CloseWrite()
+			synctest.Wait()
+			return true
+		}
+		if !offend() {
+			t.Fatal("the first proposal was refused")
+		}
+		for _, wait := range []time.Duration{31 * time.Second, 61 * time.Second, 121 * time.Second} {
+			time.Sleep(wait - 2*time.Second)
+			if offend() {
+				t.Fatalf("accepted again within %s", wait-2*time.Second)
+			}
+			time.Sleep(2 * time.Second)
+			if !offend() {
+				t.Fatalf("still refused after %s", wait)
+			}
+		}
+		if s := r.host.Stats(); s.Exchanges.Quarantines != 4 || s.Quarantined != 1 {
+			t.Errorf("%d offences, %d in quarantine; want 4 and 1", s.Exchanges.Quarantines, s.Quarantined)
+		}
+	})
+}

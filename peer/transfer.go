@@ -1,0 +1,140 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// transfer sends the slices and applies the answers, over the stream of the
+// proposal and as many further lanes as were agreed. It reports whether the
+// partner is known to have applied all; what went wrong is the exchange's cause.
+func (p *Peer) transfer(ctx context.Context, x *tracked, a *replica.Initiator, t *talk) (clean bool) {
+	var further sync.WaitGroup
+	cleanly := make([]bool, a.Lanes())
+	for i := 1; i < a.Lanes(); i++ {
+		further.Go(func() { cleanly[i] = p.further(ctx, x, a, i) })
+	}
+	t.bulk()
+	x.drive(a.Lane(0), t)
+	further.Wait()
+	cleanly[0] = x.cause() == nil && t.drain() // the partner closes it last
+	x.bytes.Add(t.sent + t.received)
+	clean = a.Done()
+	for _, lane := range cleanly {
+		clean = clean && lane
+	}
+	return clean
+}
+
+// further opens one more lane and drives it. One that cannot be had leaves its
+// share to the others.
+func (p *Peer) further(ctx context.Context, x *tracked, a *replica.Initiator, lane int) (clean bool) {
+	dialer, ok := p.transport.(seam.LaneDialer)
+	if !ok {
+		return true
+	}
+	open, cancel := context.WithTimeout(ctx, p.config.Exchange.Stall)
+	stream, err := dialer.OpenLane(open, seam.PeerID(x.event.Peer), seam.ProtocolExchange, p.config.Run, lane)
+	cancel()
+	if err != nil {
+		p.log.Debug("a lane could not be opened; the others do its work",
+			zap.String("peer", string(x.event.Peer)), zap.Int("lane", lane), zap.Error(err))
+		return true
+	}
+	t := p.talk(stream)
+	defer p.end(t)
+	defer func() { x.bytes.Add(t.sent + t.received) }()
+	if !x.add(t) {
+		stream.Reset()
+		return false
+	}
+	t.bulk()
+	if err := t.say(uint64(x.event.Exchange), wire.Lane{Lane: uint8(lane)}); err != nil {
+		x.breakOff(err)
+		return false
+	}
+	x.drive(a.Lane(lane), t)
+	return x.cause() == nil && t.drain()
+}
+
+// drive carries one lane through: one goroutine writes, this one reads, so that
+// both directions of the stream are in use. Afterwards the partner need only close
+// its end, which it does once it has applied all that went over this lane.
+func (x *tracked) drive(lane *replica.InitiatorLane, t *talk) {
+	for len(t.opened) > 0 {
+		<-t.opened // left over from an exchange before
+	}
+	go x.send(lane, t)
+	if err := x.receive(lane, t); err != nil {
+		x.breakOff(err)
+	}
+	wake(t.opened)
+	<-t.written
+}
+
+// send sends slices as the window allows, and at last the acknowledgement of them
+// all.
+func (x *tracked) send(lane *replica.InitiatorLane, t *talk) {
+	defer func() { t.written <- struct{}{} }()
+	for {
+		began := time.Now()
+		frame, ok, err := lane.Code(t.frame)
+		t.frame = frame
+		x.worked(began)
+		switch {
+		case err != nil:
+		case ok:
+			err = t.write(frame)
+		case lane.Over():
+			if frame, err = lane.Ack(t.frame); err == nil {
+				t.frame = frame
+				err = t.write(frame)
+			}
+			if err == nil && t.stream.CloseWrite() == nil { // the partner need not wait for what other lanes do
+				return
+			}
+		default:
+			if <-t.opened; x.cause() != nil {
+				return
+			}
+		}
+		if err != nil {
+			x.breakOff(fmt.Errorf("sending a slice: %w", err))
+			return
+		}
+	}
+}
+
+// receive applies differences until the lane has nothing left to wait for.
+func (x *tracked) receive(lane *replica.InitiatorLane, t *talk) error {
+	for !lane.Over() {
+		header, payload, err := t.next()
+		switch {
+		case err == io.EOF && lane.Over():
+			return nil // other lanes took what was left
+		case err != nil:
+			return fmt.Errorf("waiting for a difference: %w", eofIsUnexpected(err))
+		case header.Type == wire.TypeRefuse:
+			return refused(payload)
+		case header.Type != wire.TypeDiff:
+			return fmt.Errorf("waiting for a difference: got %v: %w", header.Type, wire.ErrType)
+		}
+		began := time.Now()
+		err = lane.Diff(header, payload)
+		x.worked(began)
+		if err != nil {
+			return err
+		}
+		wake(t.opened)
+	}
+	return nil
+}
