@@ -3,7 +3,8 @@
 #
 #   bash docs/figures.sh [FIGURE…]      # from the root of a checkout; default: all
 #
-# Figures: glyphs mnist fashion killed latecomer throughput share. Those on MNIST
+# Figures: glyphs mnist fashion killed latecomer throughput share exchange tuned kernel
+# lanes exact liars. Those on MNIST
 # and Fashion-MNIST look for them in $MURMURATION_DATA (default ../shared/data) and
 # are skipped where it is absent. Needs python3 besides Go. Absolute times depend on the machine; the ratios
 # are taken within one run of this script.
@@ -114,4 +115,36 @@ if wanted share; then
 	done
 	python3 -c 'import statistics, sys; r = sorted(map(float, sys.argv[1:]))
 print("  share of exchanges: median %.3f, from %.3f to %.3f" % (statistics.median(r), r[0], r[-1]))' "${shares[@]}"
+fi
+
+if wanted exchange; then
+	printf '\n$ gossipnode bench exchange --parameters 25000000\n'
+	"$work/gossipnode" bench exchange --parameters 25000000
+	printf '\n$ gossipnode bench exchange --parameters 1000000\n'
+	"$work/gossipnode" bench exchange --parameters 1000000 --rounds 25
+	printf '\n$ gossipnode bench exchange --parameters 100000\n'
+	"$work/gossipnode" bench exchange --parameters 100000 --rounds 25
+fi
+
+# benchmark PACKAGE ARGUMENT…: runs go test on it and prints the command.
+benchmark() {
+	printf '\n$ go test %s\n' "$*"
+	go test "$@"
+}
+if wanted tuned; then
+	benchmark ./peer/p2pnet -run xxx -bench Tuned -benchtime 1x
+fi
+if wanted kernel; then
+	printf '\n$ gossipnode bench kernel\n'
+	"$work/gossipnode" bench kernel
+fi
+if wanted lanes; then
+	benchmark ./peer -count 1 -run TestLanesAddUp -v
+fi
+if wanted exact; then
+	benchmark ./internal/sim -count 1 -run 'Conserved|Thousand' -v
+	benchmark ./peer -count 1 -run TestCutsAnywhere -v
+fi
+if wanted liars; then
+	benchmark ./internal/sim -count 1 -run TestOneLiar -v
 fi
