@@ -79,7 +79,7 @@ type Exchange struct {
 	// run. Default: 32,768 (128 KiB).
 	SliceLen int
 	// Window bounds the slices in flight on each lane, 1 to 16, and with it the
-	// memory of an exchange. Default: 4.
+	// memory of an exchange. Default: 8.
 	Window int
 	// Lanes is the number of connections that an exchange may use at once, 1 to 8,
 	// over several addresses of the partner where it has them; of two peers that
@@ -146,7 +146,7 @@ type Exchanged struct {
 // Defaults of Config and its parts.
 const (
 	DefaultCodec  = "raw"
-	DefaultWindow = 4
+	DefaultWindow = 8
 	DefaultLanes  = 1
 	DefaultStall  = 5 * time.Second
 	DefaultGrace  = 10 * time.Second

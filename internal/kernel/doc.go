@@ -17,7 +17,8 @@
 // they must pass the twin's tests. The command in folder gen, a module of its
 // own, writes the files ending in _gen.go and .s: to change a kernel, change its
 // body there. Add a kernel with its twin, its line in the table of gen and its
-// lines in variant_test.go and runs_test.go.
+// lines in variant_test.go and runs_test.go. Slices of 16 MB or more that these
+// variants write without reading go past the cache.
 //
 // Slices that are named together must have equal lengths and must either be the
 // same slice or not overlap at all, unless a comment asks for more. Nothing

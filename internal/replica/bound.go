@@ -36,8 +36,8 @@ const (
 	// Its norm says nothing about the models of the run, so the bound is absolute; at
 	// first it doubles with each exchange that needs it.
 	boundUnknown = 1
-	// codecSlack is by how much a coded difference may be longer than the exact
-	// one.
+	// codecSlack is by how much a coded difference may be longer than the exact one.
+	// Raw and bf16 need less; a coarser codec would need more.
 	codecSlack = 1.01
 	// absurdRatio is how many times farther than its own norm, or than one, a
 	// slice's counterpart may be: beyond, it is no model of this run.

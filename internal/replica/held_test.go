@@ -19,19 +19,27 @@ func BenchmarkLockHeld(b *testing.B) {
 		r, s := oneBigSlice(b)
 		code := make([]byte, codec.Code.Size(s.length))
 		diff, theirs := make(tensor.Vector, s.length), make(tensor.Vector, s.length)
-		codec.Code.Encode(code, theirs)
+		near := make([]byte, len(code))
+		for i := range theirs {
+			theirs[i] = 1 + boundFloor/2
+		}
+		codec.Code.Encode(near, theirs)
 		lane := &ResponderLane{of: &Responder{replica: r, terms: Terms{Codec: codec}, weight: 0.5}, scratch: make(tensor.Vector, s.length)}
 		active := &InitiatorLane{of: &Initiator{replica: r}}
 		for range boundWindow { // from then on the norm is not taken each time
 			r.remember(s, 0, 1)
 		}
 		held(b, name+"/code", func() { _ = r.limit(s); codec.Code.Encode(code, r.of(s)) })
-		held(b, name+"/difference", func() {
-			if _, err := lane.weigh(s, diff, code, math.Inf(1)); err != nil {
-				b.Fatal(err)
+		weigh := func(theirLimit float64) func() {
+			return func() {
+				if _, err := lane.weigh(s, diff, near, theirLimit); err != nil {
+					b.Fatal(err)
+				}
 			}
-		})
-		clear(diff)
+		}
+		held(b, name+"/difference", weigh(math.Inf(1)))
+		held(b, name+"/clipped", weigh(1))
+		clear(diff) // so that the slice stays as it is
 		held(b, name+"/subtract", func() { active.subtract(s, diff, 0, 1) })
 		held(b, name+"/commit", func() {
 			r.preserve(s)

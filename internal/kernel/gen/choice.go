@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/format"
 	"strings"
@@ -14,11 +15,10 @@ import (
 type merge struct{ Before, Take, After, Give string }
 
 var (
-	mergeNothing = merge{Take: "%s"}
-	mergeSum     = merge{Before: "total := 0.0", Take: "total += %s", Give: "total"}
-	mergeMax     = merge{Before: "most := float32(0)", Take: "most = max(most, %s)", Give: "most"}
-	mergeAll     = merge{Before: "ok := true", Take: "ok = %s", After: "if !ok { return false }", Give: "true"}
-	mergeExtent  = merge{
+	mergeSum    = merge{Before: "total := 0.0", Take: "total += %s", Give: "total"}
+	mergeMax    = merge{Before: "most := float32(0)", Take: "most = max(most, %s)", Give: "most"}
+	mergeAll    = merge{Before: "ok := true", Take: "ok = %s", After: "if !ok { return false }", Give: "true"}
+	mergeExtent = merge{
 		Before: "low, high = float32(math.Inf(1)), float32(math.Inf(-1)); var l, h float32",
 		Take:   "l, h = %s",
 		After:  "low, high = min(low, l), max(high, h)",
@@ -79,7 +79,7 @@ func (k kernel) Overwrites() bool { return k.overwrites }
 
 // Take is the statement that works on the next n values at a level.
 func (k kernel) Take(level string) string {
-	return fmt.Sprintf(k.merge.Take, k.Call(level, true))
+	return fmt.Sprintf(cmp.Or(k.merge.Take, "%s"), k.Call(level, true))
 }
 
 // TakePast is Take past the cache.

@@ -16,7 +16,7 @@ type kernel struct {
 	params []param
 	counts int    // index of the slice whose length counts the values
 	result string // the result types; empty if there are none
-	merge  merge  // how results of pieces combine
+	merge  merge  // how results of pieces combine, if there are any
 	body   func(r *routine)
 	// overwrites is for a kernel that writes its first slice without reading it:
 	// large ones are written past the cache, which spares reading them.
@@ -54,12 +54,12 @@ func kernels() []kernel {
 	momentum := []param{delta, floats("velocity"), grad, x, other("c", "Momentum")}
 	adam := []param{delta, floats("mean"), floats("square"), grad, x, other("c", "AdamW")}
 	return []kernel{
-		{name: "add", params: []param{dst, x}, merge: mergeNothing, body: add},
-		{name: "sub", params: []param{dst, x}, merge: mergeNothing, body: sub},
-		{name: "axpy", params: []param{dst, a, x}, merge: mergeNothing, body: axpy},
-		{name: "scale", params: []param{dst, a}, merge: mergeNothing, body: scale},
-		{name: "scaledDifference", params: []param{dst, w, x, y}, merge: mergeNothing, body: scaledDifference, overwrites: true},
-		{name: "blend", params: []param{dst, w, x}, merge: mergeNothing, body: blend},
+		{name: "add", params: []param{dst, x}, body: add},
+		{name: "sub", params: []param{dst, x}, body: sub},
+		{name: "axpy", params: []param{dst, a, x}, body: axpy},
+		{name: "scale", params: []param{dst, a}, body: scale},
+		{name: "scaledDifference", params: []param{dst, w, x, y}, body: scaledDifference, overwrites: true},
+		{name: "blend", params: []param{dst, w, x}, body: blend},
 
 		{name: "dot", params: []param{x, y}, result: "float64", merge: mergeSum, body: dot},
 		{name: "sumSquares", params: []param{x}, result: "float64", merge: mergeSum, body: sumSquares},
@@ -69,17 +69,17 @@ func kernels() []kernel {
 		{name: "extent", params: []param{x}, result: "(low, high float32)", merge: mergeExtent, body: extent},
 		{name: "finite", params: []param{x}, result: "bool", merge: mergeAll, body: finite},
 
-		{name: "bf16Encode", params: []param{codes("dst", halfSize), x}, counts: 1, merge: mergeNothing, body: bf16Encode, overwrites: true},
-		{name: "bf16Decode", params: []param{dst, half}, merge: mergeNothing, body: bf16Decode, overwrites: true},
-		{name: "bf16Add", params: []param{dst, half}, merge: mergeNothing, body: bf16Add},
-		{name: "bf16Sub", params: []param{dst, half}, merge: mergeNothing, body: bf16Sub},
-		{name: "fp16Decode", params: []param{dst, half}, merge: mergeNothing, body: fp16Decode, overwrites: true},
+		{name: "bf16Encode", params: []param{codes("dst", halfSize), x}, counts: 1, body: bf16Encode, overwrites: true},
+		{name: "bf16Decode", params: []param{dst, half}, body: bf16Decode, overwrites: true},
+		{name: "bf16Add", params: []param{dst, half}, body: bf16Add},
+		{name: "bf16Sub", params: []param{dst, half}, body: bf16Sub},
+		{name: "fp16Decode", params: []param{dst, half}, body: fp16Decode, overwrites: true},
 		{name: "bf16Finite", params: []param{half}, result: "bool", merge: mergeAll, body: bf16Finite},
 		{name: "float32Finite", params: []param{codes("code", floatSize)}, result: "bool", merge: mergeAll, body: float32Finite},
 
-		{name: "momentumStep", params: momentum, merge: mergeNothing, body: momentumStep},
-		{name: "nesterovStep", params: momentum, merge: mergeNothing, body: nesterovStep},
-		{name: "adamWStep", params: adam, merge: mergeNothing, body: adamWStep},
+		{name: "momentumStep", params: momentum, body: momentumStep},
+		{name: "nesterovStep", params: momentum, body: nesterovStep},
+		{name: "adamWStep", params: adam, body: adamWStep},
 	}
 }
 

@@ -99,7 +99,7 @@ func (l lane) loadHalf(from operand.Mem, v reg.Register) {
 }
 
 // and emits b = a & b on all bits: with 512 bits, AVX-512 has other names for it.
-func (l lane) and(a operand.Op, b reg.VecVirtual) {
+func (l lane) and(a operand.Op, b reg.Register) {
 	if b.Size() == widthZ {
 		l.VPANDD(a, b, b)
 	} else {
@@ -108,7 +108,7 @@ func (l lane) and(a operand.Op, b reg.VecVirtual) {
 }
 
 // xor emits b = a ^ b, as and does.
-func (l lane) xor(a operand.Op, b reg.VecVirtual) {
+func (l lane) xor(a operand.Op, b reg.Register) {
 	if b.Size() == widthZ {
 		l.VPXORD(a, b, b)
 	} else {

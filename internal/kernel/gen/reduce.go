@@ -215,9 +215,5 @@ func (l lane) orderKey(v reg.VecVirtual) {
 	low := l.see(v, floatSize)
 	l.VPSRAD(operand.U8(signBit), low, flip)
 	l.VPSRLD(operand.U8(1), flip, flip)
-	if flip.Size() == widthZ {
-		l.VPXORD(flip, low, low)
-	} else {
-		l.VPXOR(flip, low, low)
-	}
+	l.xor(flip, low)
 }
