@@ -7,17 +7,40 @@ import (
 	"time"
 )
 
-// histogramBuckets is the number of buckets of a Histogram: the last begins at
-// about nine minutes.
-const histogramBuckets = 40
+// A Histogram has perOctave buckets for each doubling of time, from the shortest that
+// can be told apart up to about 18 minutes.
+const (
+	perOctave        = 4
+	histogramOctaves = 40
+	histogramBuckets = perOctave * (histogramOctaves - 1)
+)
 
-// Histogram counts durations in buckets whose bounds double: Counts[0] are those
-// of no time at all, and Counts[i] those from 2^(i-1) up to 2^i nanoseconds; the
-// last has no upper bound.
+// Histogram counts durations, for quantiles that are right to within a quarter.
 type Histogram struct {
+	// Counts are the numbers of durations per bucket: Counts[i] are those below
+	// Bound(i) that no earlier bucket holds; the last holds all that are longer too.
 	Counts [histogramBuckets]uint64
 	// Longest is the longest duration, exactly.
 	Longest time.Duration
+}
+
+// Bound is the upper bound of a bucket: its durations are shorter.
+func (Histogram) Bound(bucket int) time.Duration {
+	if bucket < perOctave {
+		return time.Duration(bucket + 1) // a nanosecond each
+	}
+	octave, part := bucket/perOctave, bucket%perOctave
+	return time.Duration(perOctave+part+1) << (octave - 1)
+}
+
+// bucketOf is the bucket of a duration.
+func bucketOf(d time.Duration) int {
+	n := uint64(max(d, 0))
+	if n < perOctave {
+		return int(n)
+	}
+	octave := bits.Len64(n) - 2 // 1 for 4 to 7 ns
+	return min(perOctave*octave+int(n>>(octave-1))-perOctave, histogramBuckets-1)
 }
 
 // Count is the number of durations.
@@ -36,10 +59,7 @@ func (h Histogram) Quantile(q float64) time.Duration {
 	var seen uint64
 	for i, c := range h.Counts {
 		if seen += c; seen >= rank {
-			if i == 0 {
-				return 0
-			}
-			return min(time.Duration(1)<<i, h.Longest)
+			return min(h.Bound(i), h.Longest)
 		}
 	}
 	return h.Longest
@@ -52,8 +72,7 @@ type blocked struct {
 }
 
 func (b *blocked) add(d time.Duration) {
-	bucket := min(bits.Len64(uint64(max(d, 0))), histogramBuckets-1)
-	b.counts[bucket].Add(1)
+	b.counts[bucketOf(d)].Add(1)
 	for {
 		longest := b.longest.Load()
 		if int64(d) <= longest || b.longest.CompareAndSwap(longest, int64(d)) {

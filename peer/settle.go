@@ -20,7 +20,7 @@ import (
 // Bounds of asking.
 const (
 	// maxQuestions bounds the questions on one stream.
-	maxQuestions = 16
+	maxQuestions = 8
 	// The first question of its own accord comes repairFirst after the exchange
 	// broke off, each further one after twice the time, up to repairMost.
 	repairFirst = 500 * time.Millisecond

@@ -191,7 +191,7 @@ func (x *inbound) release() {
 // blame gives the reason with which to refuse a partner. It reports false if the
 // partner broke no rule.
 func blame(err error) (wire.Reason, bool) {
-	for _, innocent := range []error{ErrReset, ErrStalled, ErrAborted, replica.ErrSettled, io.EOF, io.ErrUnexpectedEOF} {
+	for _, innocent := range []error{ErrReset, ErrStalled, ErrAborted, replica.ErrSettled, replica.ErrDiverged, io.EOF, io.ErrUnexpectedEOF} {
 		if errors.Is(err, innocent) {
 			return 0, false
 		}
