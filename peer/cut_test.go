@@ -2,6 +2,7 @@ package peer_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -34,15 +35,29 @@ func (c *cutter) Open(ctx context.Context, to seam.PeerID, protocol seam.Protoco
 	if err != nil || protocol != seam.ProtocolExchange {
 		return stream, err
 	}
+	return c.cut(stream), nil
+}
+
+// OpenLane cuts lanes as Open does first streams.
+func (c *cutter) OpenLane(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string, lane int) (seam.Stream, error) {
+	stream, err := c.Transport.(seam.LaneDialer).OpenLane(ctx, to, protocol, run, lane)
+	if err != nil {
+		return nil, err
+	}
+	return c.cut(stream), nil
+}
+
+// cut makes a stream one that is cut, if a cut is left.
+func (c *cutter) cut(stream seam.Stream) seam.Stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.left == 0 {
-		return stream, nil
+		return stream
 	}
 	c.left--
 	cut := &cutStream{Stream: stream, made: &c.made}
 	cut.budget.Store(int64(c.random.IntN(c.most)))
-	return cut, nil
+	return cut
 }
 
 // cutStream is reset once its budget of bytes is used up: of a frame that is being
@@ -93,7 +108,7 @@ type cutPair struct {
 
 const cutSliceLen = 64
 
-func startCutPair(t *testing.T, codec string, cuts int, networks [2]peer.Network, join func(i int) []string) *cutPair {
+func startCutPair(t *testing.T, codec string, lanes, cuts int, networks [2]peer.Network, join func(i int) []string) *cutPair {
 	pair := &cutPair{t: t}
 	for i := range pair.peers {
 		pair.cutters[i] = &cutter{Transport: networks[i].Transport, random: rand.New(rand.NewPCG(7, uint64(i))), most: 18000, left: cuts}
@@ -107,7 +122,7 @@ func startCutPair(t *testing.T, codec string, cuts int, networks [2]peer.Network
 		}
 		pair.peers[i] = start(t, peer.Config{
 			Run: "digits", Params: params, Join: join(i), Network: networks[i],
-			Exchange: peer.Exchange{Every: 1, Codec: codec, SliceLen: cutSliceLen, Machine: restless},
+			Exchange: peer.Exchange{Every: 1, Codec: codec, SliceLen: cutSliceLen, Lanes: lanes, Machine: restless},
 		})
 	}
 	for _, p := range pair.peers { // before the first step, so that neither copies the other's model
@@ -163,10 +178,9 @@ func (c *cutPair) run(pace func(), rest func() bool) {
 		both.Go(func() { steps[i] = c.train(i, pace) })
 	}
 	both.Wait()
-	var doubted uint64
+	var doubted, waiting uint64
 	for rest() {
-		doubted = 0
-		waiting := uint64(0)
+		doubted, waiting = 0, 0
 		for _, p := range c.peers {
 			s := p.Stats().Exchanges
 			waiting += s.InDoubt
@@ -178,6 +192,9 @@ func (c *cutPair) run(pace func(), rest func() bool) {
 		if waiting == 0 {
 			break
 		}
+	}
+	if waiting > 0 {
+		c.t.Fatalf("%d slices are still in doubt", waiting)
 	}
 	if made := c.cutters[0].made.Load() + c.cutters[1].made.Load(); made == 0 || doubted == 0 {
 		c.t.Fatalf("%d cuts left %d slices in doubt: the test tests nothing", made, doubted)
@@ -219,7 +236,7 @@ func TestCutsAnywhereLoseNothingOverLoopback(t *testing.T) {
 				t.Cleanup(func() { transport.Close() })
 				networks[i].Transport = transport
 			}
-			pair := startCutPair(t, codec, 500, networks, func(i int) []string {
+			pair := startCutPair(t, codec, 1, 500, networks, func(i int) []string {
 				if i == 0 {
 					return nil
 				}
@@ -234,14 +251,18 @@ func TestCutsAnywhereLoseNothingOverLoopback(t *testing.T) {
 	}
 }
 
-// TestCutsAnywhereLoseNothingInVirtualTime is the same over a network in memory.
+// TestCutsAnywhereLoseNothingInVirtualTime is the same over a network in memory, and
+// with several lanes.
 func TestCutsAnywhereLoseNothingInVirtualTime(t *testing.T) {
-	for _, codec := range []string{"raw", "bf16"} {
-		t.Run(codec, func(t *testing.T) {
+	for _, c := range []struct {
+		codec string
+		lanes int
+	}{{"raw", 1}, {"bf16", 1}, {"raw", 3}, {"bf16", 3}} {
+		t.Run(fmt.Sprint(c.codec, c.lanes), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				network := memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}})
 				networks := [2]peer.Network{inMemory(t, network, "0", "digits"), inMemory(t, network, "1", "digits")}
-				pair := startCutPair(t, codec, 1000, networks, func(i int) []string { return []string{"mem:0"}[:i] })
+				pair := startCutPair(t, c.codec, c.lanes, 1000, networks, func(i int) []string { return []string{"mem:0"}[:i] })
 				rests := 0
 				pair.run(func() { time.Sleep(10 * time.Millisecond) }, func() bool {
 					time.Sleep(time.Second)

@@ -47,18 +47,20 @@ func (x *tracked) add(t *talk) bool {
 	return true
 }
 
-// breakOff ends every lane of the exchange. The first cause is the one reported.
-func (x *tracked) breakOff(cause error) {
+// breakOff ends every lane of the exchange. The first cause is the one reported; it
+// tells whether this is it.
+func (x *tracked) breakOff(cause error) (first bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.broken != nil {
-		return
+		return false
 	}
 	x.broken = cause
 	for _, lane := range x.lanes {
 		lane.stream.Reset()
 		wake(lane.opened)
 	}
+	return true
 }
 
 // wake leaves a token for whoever waits for one.
@@ -97,7 +99,11 @@ func (p *Peer) initiate(ctx context.Context, action averaging.Action) {
 	defer stopWatch()
 	terms, err := p.propose(t, action)
 	if err != nil {
-		stream.Close()
+		if r := (*refusal)(nil); errors.As(err, &r) {
+			stream.Close()
+		} else {
+			stream.Reset()
+		}
 		p.declined(x, err)
 		return
 	}
@@ -123,7 +129,7 @@ func (p *Peer) propose(t *talk, action averaging.Action) (terms replica.Terms, e
 	offer := wire.Propose{
 		Run: p.config.Run, Layout: p.layout, View: p.counters.view.Load(), Incarnation: incarnation,
 		Steps: p.counters.steps.Load(), SliceLen: uint32(p.replica.SliceLen()),
-		Overlap: overlap, Lanes: uint8(p.config.Exchange.Lanes), Codecs: []uint8{uint8(p.codec.ID)},
+		Overlap: overlap, Lanes: uint8(p.lanesTo(seam.PeerID(action.Peer))), Codecs: []uint8{uint8(p.codec.ID)},
 	}
 	if err = t.say(uint64(action.Exchange), offer); err != nil {
 		return terms, err

@@ -62,12 +62,13 @@ func (p *Peer) serveProposal(t *talk, header wire.Header, proposal wire.Propose)
 	defer stopWatch()
 	codec, reason, detail := p.examine(t.stream.Remote(), proposal)
 	if reason == 0 {
-		p.sides.ledger.Reborn(string(t.stream.Remote()), proposal.Incarnation)
-		if err := p.settleOn(t); err != nil {
+		err := p.settleOn(t) // a peer can take a new incarnation and still know what it did
+		if err != nil {
 			p.log.Debug("a partner did not answer about a broken exchange", zap.String("peer", string(x.event.Peer)), zap.Error(err))
 			t.stream.Reset()
 			return
 		}
+		p.sides.ledger.Reborn(string(t.stream.Remote()), proposal.Incarnation)
 	}
 	var overlap int
 	if reason == 0 {

@@ -44,6 +44,7 @@ type Peer struct {
 	sides      sides
 	sessions   sessions
 	repairs    repairs
+	lame       lame
 	quarantine quarantine
 
 	incarnation atomic.Uint64

@@ -142,6 +142,9 @@ func (s *session) idle() bool {
 	if s.serving > 0 {
 		return false
 	}
+	if !slices.Contains(s.used[:s.responder.Lanes()], false) && !s.responder.Done() {
+		s.breakOff(errLaneMissing) // no further one can come
+	}
 	s.over = s.over || s.responder.Done() || s.cause() != nil
 	return true
 }
@@ -181,6 +184,8 @@ func (s *session) serve(lane int, t *talk) {
 	case err == nil && lane == 0: // closed once the exchange is over and reported
 	case err == nil:
 		t.stream.Close()
+	case !theirs && lane > 0 && s.responder.Lane(lane).Idle():
+		t.stream.Reset() // nothing was lost with it, and others can do its work
 	case theirs && s.cause() == nil:
 		s.breakOffBut(t.stream, err)
 		t.refuse(uint64(s.event.Exchange), reason, err.Error())

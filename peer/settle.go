@@ -25,6 +25,8 @@ const (
 	// broke off, each further one after twice the time, up to repairMost.
 	repairFirst = 500 * time.Millisecond
 	repairMost  = 30 * time.Second
+	// maxUnanswered is after how many questions a partner is silent.
+	maxUnanswered = 4
 )
 
 // settleOn asks the partner on a stream about everything that is in doubt with it.
@@ -93,7 +95,16 @@ type repairs struct {
 type repair struct {
 	at    time.Time     // when to ask next
 	after time.Duration // the wait before that
+	asked int           // questions without an answer
 	busy  bool
+}
+
+// silent tells whether a partner has left so many questions unanswered that it no
+// longer counts: or a few that never answer could stop everybody's exchanges.
+func (r *repairs) silent(partner seam.PeerID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.waiting[partner].asked >= maxUnanswered
 }
 
 // due returns the partners, of those given, that should be asked now, and notes
@@ -123,6 +134,7 @@ func (r *repairs) asked(partner seam.PeerID, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if turn, ok := r.waiting[partner]; ok {
+		turn.asked++
 		turn.busy, turn.after = false, min(2*turn.after, repairMost)
 		turn.at = now.Add(turn.after)
 		r.waiting[partner] = turn
@@ -176,7 +188,9 @@ func (p *Peer) inquire(partner seam.PeerID) error {
 // unresolved is the number of exchanges in doubt with members that are here: those
 // with others cannot disturb an exchange.
 func (p *Peer) unresolved() int {
-	return p.sides.ledger.Unresolved(func(partner string) bool { return p.flock.here(seam.PeerID(partner)) })
+	return p.sides.ledger.Unresolved(func(partner string) bool {
+		return p.flock.here(seam.PeerID(partner)) && !p.repairs.silent(seam.PeerID(partner))
+	})
 }
 
 // tellDoubts has the loop look at the doubts soon.

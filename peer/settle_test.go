@@ -170,3 +170,38 @@ func TestQuarantineGrows(t *testing.T) {
 		}
 	})
 }
+
+// TestNewIncarnationOfOneLifeIsAsked: a peer can take a new incarnation while it runs,
+// and still knows what it has applied.
+func TestNewIncarnationOfOneLifeIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRogue(t)
+		r.leaveInDoubt()
+		stream, frames := r.open()
+		stream.Write(r.propose(func(p *wire.Propose) { p.Incarnation = 2 }))
+		r.hearQuestion(frames)
+		if s := r.host.Stats().Exchanges; s.Lost != 0 {
+			t.Errorf("%d slices given up without an answer", s.Lost)
+		}
+		stream.Reset()
+	})
+}
+
+// TestTheHostWaitsForNobody: once the only stream of an exchange has ended, nothing of
+// it can follow, and the next proposal finds the host free.
+func TestTheHostWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRogue(t)
+		stream, frames := r.open()
+		stream.Write(r.propose(nil))
+		frames.Next()
+		stream.Close()
+		time.Sleep(time.Second)
+		again, frames := r.open()
+		again.Write(r.propose(nil))
+		if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeAccept {
+			t.Errorf("a second after the stream has ended the host answers %v, %v", header.Type, err)
+		}
+		again.Reset()
+	})
+}

@@ -21,7 +21,7 @@ type talk struct {
 	sent, received uint64
 
 	opened  chan struct{} // holds a token if the window may have opened
-	written chan struct{} // holds a token once the writing goroutine has ended
+	written chan bool     // what the writing goroutine says when it has ended
 }
 
 // maxIdleTalks bounds the talks kept for reuse: one for each lane of an exchange,
@@ -39,7 +39,7 @@ func (p *Peer) talk(stream seam.Stream) *talk {
 	select {
 	case t = <-p.talks.idle:
 	default:
-		t = &talk{opened: make(chan struct{}, 1), written: make(chan struct{}, 1)}
+		t = &talk{opened: make(chan struct{}, 1), written: make(chan bool, 1)}
 		t.short = wire.NewReader(t, wire.MaxHandshake)
 	}
 	t.stream, t.stall = stream, p.config.Exchange.Stall

@@ -20,11 +20,14 @@ import (
 func (p *Peer) transfer(ctx context.Context, x *tracked, a *replica.Initiator, t *talk) (clean bool) {
 	var further sync.WaitGroup
 	cleanly := make([]bool, a.Lanes())
+	opening, enough := context.WithCancel(ctx)
+	defer enough()
 	for i := 1; i < a.Lanes(); i++ {
-		further.Go(func() { cleanly[i] = p.further(ctx, x, a, i) })
+		further.Go(func() { cleanly[i] = p.further(opening, x, a, i) })
 	}
 	t.bulk()
 	x.drive(a.Lane(0), t)
+	enough() // nothing is left for a lane that is not open yet
 	further.Wait()
 	cleanly[0] = x.cause() == nil && t.drain() // the partner closes it last
 	x.bytes.Add(t.sent + t.received)
@@ -53,38 +56,45 @@ func (p *Peer) further(ctx context.Context, x *tracked, a *replica.Initiator, la
 	t := p.talk(stream)
 	defer p.end(t)
 	defer func() { x.bytes.Add(t.sent + t.received) }()
+	if ctx.Err() != nil {
+		stream.Reset() // it has come too late to be of use
+		return x.cause() == nil
+	}
 	if !x.add(t) {
 		stream.Reset()
 		return false
 	}
 	t.bulk()
 	if err := t.say(uint64(x.event.Exchange), wire.Lane{Lane: uint8(lane)}); err != nil {
-		x.breakOff(err)
-		return false
+		stream.Reset() // it has carried no slice yet
+		return x.cause() == nil
 	}
-	x.drive(a.Lane(lane), t)
+	if !x.drive(a.Lane(lane), t) {
+		p.lame.note(seam.PeerID(x.event.Peer), time.Now())
+	}
 	return x.cause() == nil && t.drain()
 }
 
 // drive carries one lane through: one goroutine writes, this one reads, so that
 // both directions of the stream are in use. Afterwards the partner need only close
-// its end, which it does once it has applied all that went over this lane.
-func (x *tracked) drive(lane *replica.InitiatorLane, t *talk) {
+// its end, which it does once it has applied all that went over this lane. It
+// reports false if waiting on this lane is what the exchange failed of.
+func (x *tracked) drive(lane *replica.InitiatorLane, t *talk) (sound bool) {
 	for len(t.opened) > 0 {
 		<-t.opened // left over from an exchange before
 	}
-	go x.send(lane, t)
+	go func() { t.written <- x.send(lane, t) }()
+	sound = true
 	if err := x.receive(lane, t); err != nil {
-		x.breakOff(err)
+		sound = !x.breakOff(err)
 	}
 	wake(t.opened)
-	<-t.written
+	return <-t.written && sound
 }
 
 // send sends slices as the window allows, and at last the acknowledgement of them
-// all.
-func (x *tracked) send(lane *replica.InitiatorLane, t *talk) {
-	defer func() { t.written <- struct{}{} }()
+// all. It reports as drive does.
+func (x *tracked) send(lane *replica.InitiatorLane, t *talk) (sound bool) {
 	for {
 		began := time.Now()
 		frame, ok, err := lane.Code(t.frame)
@@ -99,17 +109,19 @@ func (x *tracked) send(lane *replica.InitiatorLane, t *talk) {
 				t.frame = frame
 				err = t.write(frame)
 			}
-			if err == nil && t.stream.CloseWrite() == nil { // the partner need not wait for what other lanes do
-				return
+			if err == nil {
+				err = t.stream.CloseWrite() // the partner need not wait for what other lanes do
+			}
+			if err == nil {
+				return true
 			}
 		default:
 			if <-t.opened; x.cause() != nil {
-				return
+				return true
 			}
 		}
 		if err != nil {
-			x.breakOff(fmt.Errorf("sending a slice: %w", err))
-			return
+			return !x.breakOff(fmt.Errorf("sending a slice: %w", err))
 		}
 	}
 }

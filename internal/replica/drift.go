@@ -31,8 +31,8 @@ func newDrift(own tensor.Vector) drift {
 // equal parts, each time a little farther on, or all might be of one column of a
 // matrix.
 func (d drift) at(i int, own tensor.Vector) int {
-	stride := len(own) / len(d)
-	return i*stride + i%stride
+	from, to := i*len(own)/len(d), (i+1)*len(own)/len(d)
+	return from + i%(to-from)
 }
 
 // mark makes the slice as it is the one from which it moves.

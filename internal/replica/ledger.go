@@ -164,7 +164,7 @@ func (l *Ledger) Ask(partner string) (exchange uint64, question wire.Status, ok 
 //
 // The question is the one that Ask gave with the exchange.
 func (l *Ledger) Settle(partner string, exchange uint64, question wire.Status, answer wire.Settled) (applied, dropped, lost int) {
-	d := l.remove(partner, question.Incarnation, exchange)
+	d := l.remove(partner, exchange, question)
 	switch {
 	case d == nil:
 		return 0, 0, 0
@@ -189,12 +189,13 @@ func (l *Ledger) Settle(partner string, exchange uint64, question wire.Status, a
 	return applied, dropped, lost
 }
 
-// remove takes an exchange out of the doubts. It returns nil if it is none.
-func (l *Ledger) remove(partner string, incarnation, exchange uint64) *doubt {
+// remove takes the exchange that a question is about out of the doubts. It returns
+// nil if it is none.
+func (l *Ledger) remove(partner string, exchange uint64, question wire.Status) *doubt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.IndexFunc(l.doubts, func(d *doubt) bool {
-		return d.partner == partner && d.incarnation == incarnation && d.exchange == exchange
+		return d.partner == partner && d.incarnation == question.Incarnation && d.exchange == exchange && d.asked(question.Slices)
 	})
 	if i < 0 {
 		return nil
@@ -202,6 +203,12 @@ func (l *Ledger) remove(partner string, incarnation, exchange uint64) *doubt {
 	d := l.doubts[i]
 	l.doubts = slices.Delete(l.doubts, i, i+1)
 	return d
+}
+
+// asked tells whether these are the slices in doubt: an answer that comes late must
+// not be taken for one about another exchange of the same number.
+func (d *doubt) asked(about []uint32) bool {
+	return slices.EqualFunc(d.pending, about, func(w pending, slice uint32) bool { return w.slice == int(slice) })
 }
 
 // Partners are those with whom something is in doubt, each once, in the order of

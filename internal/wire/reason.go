@@ -21,8 +21,8 @@ const (
 	ReasonVersion Reason = 5
 	// ReasonCodec: none of the offered codecs is acceptable.
 	ReasonCodec Reason = 6
-	// ReasonQuarantine: the asking peer has sent what it should not have, or has
-	// left too much in doubt, and is kept out for a while.
+	// ReasonQuarantine: the asking peer has sent what it should not have, and is kept
+	// out for a while.
 	ReasonQuarantine Reason = 7
 	// ReasonNotMember: the peer knows no valid record of the asking one.
 	ReasonNotMember Reason = 8

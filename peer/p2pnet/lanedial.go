@@ -34,6 +34,7 @@ func (t *Transport) dialLane(ctx context.Context, to laneKey) (network.Conn, err
 	}
 	var failures []error
 	for _, at := range addresses {
+		began := time.Now()
 		s.Backoff().Clear(to.peer)
 		s.Peerstore().ClearAddrs(to.peer)
 		s.Peerstore().AddAddrs(to.peer, []ma.Multiaddr{at}, peerstore.TempAddrTTL)
@@ -45,10 +46,13 @@ func (t *Transport) dialLane(ctx context.Context, to laneKey) (network.Conn, err
 			err = &WrongIdentityError{Wanted: seam.PeerID(to.peer.String()), Proved: seam.PeerID(mismatch.Actual.String())}
 		}
 		failures = append(failures, unreachable(err))
-		if ctx.Err() != nil {
+		ended := ctx.Err() != nil
+		if !ended || time.Since(began) >= min(silentAfter, t.config.HandshakeTimeout/4) {
+			t.lanes.silent.note(to.peer, at, time.Now())
+		}
+		if ended {
 			break
 		}
-		t.lanes.silent.note(to.peer, at, time.Now())
 	}
 	return nil, several(failures)
 }
@@ -164,6 +168,9 @@ type silentKey struct {
 }
 
 const (
+	// silentAfter is for how long an address has said nothing when a caller who gives
+	// up first still counts it as silent.
+	silentAfter = time.Second
 	// silentFor is how long an address comes last.
 	silentFor = 10 * time.Minute
 	// maxSilent bounds the memory; once it is full it begins anew.
