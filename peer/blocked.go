@@ -18,7 +18,8 @@ const (
 // Histogram counts durations, for quantiles that are right to within a quarter.
 type Histogram struct {
 	// Counts are the numbers of durations per bucket: Counts[i] are those below
-	// Bound(i) that no earlier bucket holds; the last holds all that are longer too.
+	// Bound(i) that no earlier bucket holds, so Counts[0] those of no time at all; the
+	// last holds all that are longer too.
 	Counts [histogramBuckets]uint64
 	// Longest is the longest duration, exactly.
 	Longest time.Duration
@@ -59,6 +60,9 @@ func (h Histogram) Quantile(q float64) time.Duration {
 	var seen uint64
 	for i, c := range h.Counts {
 		if seen += c; seen >= rank {
+			if i == 0 {
+				return 0
+			}
 			return min(h.Bound(i), h.Longest)
 		}
 	}

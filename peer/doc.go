@@ -11,9 +11,9 @@
 // for an exchange. One that cannot reach anyone trains alone, says so in its
 // log, and keeps trying.
 //
-// Limits of this version: one model per peer, in memory, as float32; members
-// are trusted not to poison the model; members of a run see each other's
-// parameters. Step belongs to one goroutine; everything else is safe for
+// Limits of this version: one model per peer, in memory, as float32; a few
+// members that poison the model are bounded, not stopped; members of a run see
+// each other's parameters. Step belongs to one goroutine; everything else is safe for
 // concurrent use.
 //
 // Where to go next: package tensor for parameters and their layout, package

@@ -14,11 +14,12 @@ import (
 // stirrer trains with random steps and keeps account of them.
 type stirrer struct {
 	rng   *rand.Rand
+	scale float64
 	added []float64
 }
 
 func newStirrer(seed uint64, values int) *stirrer {
-	return &stirrer{rng: rand.New(rand.NewPCG(seed, 0)), added: make([]float64, values)}
+	return &stirrer{rng: rand.New(rand.NewPCG(seed, 0)), scale: 0.02, added: make([]float64, values)}
 }
 
 func (s *stirrer) Duration(peer, _ int) time.Duration {
@@ -27,7 +28,7 @@ func (s *stirrer) Duration(peer, _ int) time.Duration {
 
 func (s *stirrer) Step(_, _ int, _, delta []float32) {
 	for i := range delta {
-		delta[i] = float32(s.rng.NormFloat64() * 0.02)
+		delta[i] = float32(s.rng.NormFloat64() * s.scale)
 		s.added[i] += float64(delta[i])
 	}
 }
