@@ -11,8 +11,14 @@ func TestViewIsTheSameMemory(t *testing.T) {
 	want := Vector{1, -2, 0x1p-126}
 	code := AppendBytes(nil, want)
 	view, ok := View(code)
+	if byteView(want) == nil {
+		if ok {
+			t.Fatal("a view in a build that has none")
+		}
+		t.Skip("a purego build, or a big-endian machine: values are copied, which other tests cover")
+	}
 	if !ok {
-		t.Skip("no views in this build or on this machine")
+		t.Fatal("no view of aligned bytes")
 	}
 	if !slices.Equal(view, want) {
 		t.Fatalf("view is %v, want %v", view, want)
