@@ -18,7 +18,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/examples/zoo"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -35,21 +36,21 @@ func main() {
 // run trains from images of this process's own until every peer has taken steps
 // gradient steps on average, and reports the accuracy.
 func run(ctx context.Context, seeds []string, steps uint64) error {
-	data, err := zoo.Load(zoo.Config{Name: "glyphs", PeerSeed: rand.Uint64()})
+	data, err := dataset.Load(dataset.Config{Name: "glyphs", PeerSeed: rand.Uint64()})
 	if err != nil {
 		return err
 	}
-	model, err := zoo.ModelByName("mlp", data.Train.Inputs(), data.Train.Classes())
+	model, err := nets.ByName("mlp", data.Train.Shape(), data.Train.Classes())
 	if err != nil {
 		return err
 	}
-	batches, err := zoo.NewSampler(data.Train, 32, rand.Uint64())
+	batches, err := dataset.NewSampler(data.Train, 32, rand.Uint64())
 	if err != nil {
 		return err
 	}
 	params := tensor.NewParams(model.Layout())
 	model.Init(1, params.Vector()) // the same initial values at every peer
-	var batch zoo.Batch
+	var batch dataset.Batch
 	gradient := func(x, grad tensor.Vector) (peer.Result, error) {
 		batches.Next(&batch)
 		return peer.Result{Loss: model.Gradient(x, &batch, grad), Samples: batch.Len()}, nil

@@ -13,7 +13,7 @@
 // With --json the last line of standard output is one JSON object. The exit code
 // is 0 when the work is done, 1 when it failed, 2 when the command line is wrong.
 //
-// Limits: two models and three data sets, those of package zoo. A service that
+// Limits: two models and three data sets, those of package dataset. A service that
 // trains its own model embeds package peer instead; examples/embed shows how
 // little that takes.
 //

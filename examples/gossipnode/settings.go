@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/seed-97356399/murmuration/examples/zoo"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -121,11 +122,11 @@ func (s *networkSettings) register(flags *pflag.FlagSet) {
 }
 
 func (s *dataSettings) register(flags *pflag.FlagSet) {
-	flags.StringVar(&s.Dataset, "dataset", zoo.Datasets()[0], "data set: "+list(zoo.Datasets()))
+	flags.StringVar(&s.Dataset, "dataset", dataset.Datasets()[0], "data set: "+list(dataset.Datasets()))
 	flags.StringVar(&s.Data, "data", "", "folder of the data set's files; glyphs needs none")
 	flags.StringVar(&s.Shard, "shard", "iid", "how the data is cut into parts: iid, or dirichlet=ALPHA for skewed labels")
 	flags.StringVar(&s.Part, "part", "", "I/N, this peer's part of the data, from 0 (default: all; of glyphs a quarter)")
-	flags.StringVar(&s.Model, "model", zoo.Models()[0], "model: "+list(zoo.Models()))
+	flags.StringVar(&s.Model, "model", nets.Names()[0], "model: "+list(nets.Names()))
 	flags.StringVar(&s.Init, "init", "", "safetensors file of the initial values, the same for all peers (default: made from --seed)")
 	flags.Uint64Var(&s.Seed, "seed", 1, "seed of the initial values, the parts and the drawn pictures, the same for all peers")
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
-	"github.com/seed-97356399/murmuration/examples/zoo"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -30,7 +30,7 @@ type training struct {
 	// begin is closed when the first step may be taken; nil is at once.
 	begin <-chan struct{}
 
-	batch   zoo.Batch
+	batch   dataset.Batch
 	started time.Time // when the peer was
 	first   time.Time // when the first step began
 	begun   float64   // how far the flock was then

@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-97356399/murmuration/examples/zoo"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/quant"
 )
@@ -48,20 +49,20 @@ func (s networkSettings) faults() []error {
 
 func (s dataSettings) faults() []error {
 	faults := []error{
-		oneOf("dataset", s.Dataset, zoo.Datasets()),
-		oneOf("model", s.Model, zoo.Models()),
+		oneOf("dataset", s.Dataset, dataset.Datasets()),
+		oneOf("model", s.Model, nets.Names()),
 	}
-	if s.Data == "" && s.Dataset != zoo.Datasets()[0] && slices.Contains(zoo.Datasets(), s.Dataset) {
+	if s.Data == "" && s.Dataset != dataset.Datasets()[0] && slices.Contains(dataset.Datasets(), s.Dataset) {
 		faults = append(faults, faultf("dataset", "%s needs --data, the folder of its files", s.Dataset))
 	}
-	shard, err := zoo.ParseShard(s.Shard)
+	shard, err := dataset.ParseShard(s.Shard)
 	if err != nil {
-		faults = append(faults, faultf("shard", "%q: want iid, or dirichlet=ALPHA with ALPHA from %v to %v", s.Shard, zoo.MinAlpha, zoo.MaxAlpha))
+		faults = append(faults, faultf("shard", "%q: want iid, or dirichlet=ALPHA with ALPHA from %v to %v", s.Shard, dataset.MinAlpha, dataset.MaxAlpha))
 	}
 	if _, _, err := parsePart(s.Part); err != nil {
 		faults = append(faults, err)
 	}
-	if s.Part == "" && shard != (zoo.Shard{}) {
+	if s.Part == "" && shard != (dataset.Shard{}) {
 		faults = append(faults, faultf("shard", "%s cuts the data into parts: say with --part I/N which is this peer's", s.Shard))
 	}
 	return present(faults)

@@ -8,17 +8,18 @@ import (
 	"math"
 	"os"
 
-	"github.com/seed-97356399/murmuration/examples/zoo"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // workload is what a peer learns: its data, the model, and where it begins.
 type workload struct {
-	data    *zoo.Data
-	model   zoo.Model
+	data    *dataset.Data
+	model   nets.Model
 	params  *tensor.Params
-	sampler *zoo.Sampler
+	sampler *dataset.Sampler
 	target  peer.Work
 	// resumed is the number of steps behind the initial values.
 	resumed uint64
@@ -32,10 +33,10 @@ func (s settings) prepare(identity ed25519.PublicKey) (*workload, error) {
 		return nil, err
 	}
 	w := &workload{data: data, target: s.work(data)}
-	if w.sampler, err = zoo.NewSampler(data.Train, s.Batch, order); err != nil {
+	if w.sampler, err = dataset.NewSampler(data.Train, s.Batch, order); err != nil {
 		return nil, usageError{err}
 	}
-	if w.model, err = zoo.ModelByName(s.Model, data.Train.Inputs(), data.Train.Classes()); err != nil {
+	if w.model, err = nets.ByName(s.Model, data.Train.Shape(), data.Train.Classes()); err != nil {
 		return nil, err
 	}
 	w.params = tensor.NewParams(w.model.Layout())
@@ -68,16 +69,16 @@ func (s settings) checkFolders() error {
 
 // loadData loads this peer's part, and a seed for the order in which it is seen.
 // A peer without a part takes both from its identity.
-func (s settings) loadData(identity ed25519.PublicKey) (data *zoo.Data, order uint64, err error) {
-	config := zoo.Config{Name: s.Dataset, Dir: s.Data, Seed: s.Seed, PeerSeed: binary.LittleEndian.Uint64(identity)}
+func (s settings) loadData(identity ed25519.PublicKey) (data *dataset.Data, order uint64, err error) {
+	config := dataset.Config{Name: s.Dataset, Dir: s.Data, Seed: s.Seed, PeerSeed: binary.LittleEndian.Uint64(identity)}
 	if config.Part, config.Parts, err = parsePart(s.Part); err != nil {
 		return nil, 0, usageError{err}
 	}
-	if config.Shard, err = zoo.ParseShard(s.Shard); err != nil {
+	if config.Shard, err = dataset.ParseShard(s.Shard); err != nil {
 		return nil, 0, usageError{err}
 	}
-	data, err = zoo.Load(config)
-	if errors.Is(err, zoo.ErrConfig) || errors.Is(err, zoo.ErrShard) {
+	data, err = dataset.Load(config)
+	if errors.Is(err, dataset.ErrConfig) || errors.Is(err, dataset.ErrShard) {
 		return nil, 0, usageError{err}
 	}
 	order = s.Seed ^ config.PeerSeed
@@ -89,7 +90,7 @@ func (s settings) loadData(identity ed25519.PublicKey) (data *zoo.Data, order ui
 
 // work is how much the flock has to do; a peer that trains alone is a flock of
 // one that has its own part only.
-func (s settings) work(data *zoo.Data) peer.Work {
+func (s settings) work(data *dataset.Data) peer.Work {
 	if s.Steps > 0 {
 		return peer.Work{StepsPerPeer: s.Steps}
 	}

@@ -1,4 +1,4 @@
-package zoo
+package dataset
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/ztest"
 )
 
 func TestLoadGlyphsInParts(t *testing.T) {
@@ -98,7 +100,7 @@ func TestLoadRefuses(t *testing.T) {
 func TestFilesOnThisMachine(t *testing.T) {
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
-			dir := dataDir(t, f.name)
+			dir := ztest.DataDir(t, f.name)
 			data, err := Load(Config{Name: f.name, Dir: dir, Part: 1, Parts: 3})
 			if err != nil {
 				t.Fatal(err)

@@ -1,4 +1,4 @@
-package zoo
+package dataset
 
 import (
 	"bytes"
@@ -14,13 +14,16 @@ import (
 	"golang.org/x/image/font/gofont/gomono"
 	"golang.org/x/image/font/gofont/goregular"
 	"pgregory.net/rapid"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/ztest"
 )
 
 var sheet = flag.String("sheet", "", "draw a contact sheet of glyphs to FILE-train.png and FILE-heldout.png")
 
 // A peer that draws a few pictures gets those that it would among all.
 func TestGlyphsDependOnSeedAndNumberAlone(t *testing.T) {
-	all, err := Glyphs(5, identity(300))
+	all, err := Glyphs(5, seeded.Identity(300))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +40,7 @@ func TestGlyphsDependOnSeedAndNumberAlone(t *testing.T) {
 			}
 		}
 	})
-	other, err := Glyphs(6, identity(300))
+	other, err := Glyphs(6, seeded.Identity(300))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,24 +65,24 @@ func TestGlyphsAreGolden(t *testing.T) {
 		name string
 		set  func() (*Set, error)
 	}{
-		{"train, seed 1", func() (*Set, error) { return Glyphs(1, identity(500)) }},
-		{"train, seed 2", func() (*Set, error) { return Glyphs(2, identity(500)) }},
+		{"train, seed 1", func() (*Set, error) { return Glyphs(1, seeded.Identity(500)) }},
+		{"train, seed 2", func() (*Set, error) { return Glyphs(2, seeded.Identity(500)) }},
 		{"held out", func() (*Set, error) { return HeldOutGlyphs(500) }},
 	} {
 		set, err := c.set()
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&out, "%s: 500 pictures %s, labels %s, first %v\n", c.name, sum32(set.pixels), sum32(set.labels), set.labels[:10])
+		fmt.Fprintf(&out, "%s: 500 pictures %s, labels %s, first %v\n", c.name, ztest.Sum32(set.pixels), ztest.Sum32(set.labels), set.labels[:10])
 	}
-	golden(t, "glyphs.txt", out.String())
+	ztest.Golden(t, "glyphs.txt", out.String())
 }
 
 // Digits come equally often, no picture is empty, and the constant by which
 // grey levels are scaled is that of the pictures.
 func TestGlyphsStatistics(t *testing.T) {
 	const n = 10000
-	set, err := Glyphs(1, identity(n))
+	set, err := Glyphs(1, seeded.Identity(n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +147,7 @@ func TestTurnStaysWithin20Degrees(t *testing.T) {
 	}
 	largest := 0.0
 	for k := range uint64(20000) {
-		p.pcg.Seed(1, mix(k))
+		p.pcg.Seed(1, seeded.Mix(k))
 		at := p.placement()
 		largest = max(largest, math.Abs(math.Atan2(float64(at.yx), float64(at.xx))))
 	}
@@ -158,7 +161,7 @@ func TestSheet(t *testing.T) {
 	if *sheet == "" {
 		t.Skip("give -sheet FILE to draw one")
 	}
-	train, err := Glyphs(1, identity(360))
+	train, err := Glyphs(1, seeded.Identity(360))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,11 @@
-package zoo
+package nets
 
 import (
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -24,30 +25,31 @@ type Model interface {
 	// Gradient overwrites grad with the gradient of the loss, which it returns:
 	// the mean cross entropy over the batch, in nats. It allocates only when the
 	// batch is larger than any before.
-	Gradient(params tensor.Vector, batch *Batch, grad tensor.Vector) (loss float64)
+	Gradient(params tensor.Vector, batch *dataset.Batch, grad tensor.Vector) (loss float64)
 	// Evaluate is the share of the set that the model classifies rightly, and its
 	// mean loss over it.
-	Evaluate(params tensor.Vector, set *Set) (accuracy, loss float64)
+	Evaluate(params tensor.Vector, set *dataset.Set) (accuracy, loss float64)
 }
 
-// Models lists the names that ModelByName knows.
-func Models() []string { return []string{"mlp", "softmax"} }
+// Names lists the names that ByName knows.
+func Names() []string { return []string{"mlp", "softmax"} }
 
 // ErrModel is the sentinel for a model that cannot be made.
-var ErrModel = errors.New("zoo: no such model")
+var ErrModel = errors.New("nets: no such model")
 
 // hiddenUnits is the width of the hidden layer of "mlp".
 const hiddenUnits = 256
 
-// ModelByName makes a model: "softmax" is linear, inputs-classes; "mlp" has one
-// hidden layer, inputs-256-classes.
-func ModelByName(name string, inputs, classes int) (Model, error) {
+// ByName makes a model: "softmax" is linear, inputs-classes; "mlp" has one
+// hidden layer, inputs-256-classes, where the inputs are all values of a picture.
+func ByName(name string, shape dataset.Shape, classes int) (Model, error) {
+	inputs := shape.Values()
 	sizes := map[string][]int{
 		"mlp":     {inputs, hiddenUnits, classes},
 		"softmax": {inputs, classes},
 	}[name]
 	if sizes == nil {
-		return nil, fmt.Errorf("%w: %q: want one of %s", ErrModel, name, strings.Join(Models(), ", "))
+		return nil, fmt.Errorf("%w: %q: want one of %s", ErrModel, name, strings.Join(Names(), ", "))
 	}
 	model, err := NewMLP(sizes...)
 	if err != nil {

@@ -1,4 +1,4 @@
-package zoo
+package dataset
 
 import (
 	"errors"
@@ -74,7 +74,7 @@ func (f family) read(dir, images, labels string) (*Set, error) {
 	if len(x) != len(y)*Inputs {
 		return nil, &DataError{Path: imagePath, Err: fmt.Errorf("%w %s: %d pictures, %d labels; fetch both again", ErrMismatch, labelPath, len(x)/Inputs, len(y))}
 	}
-	return NewSet(x, y, Inputs, Classes, f.norm)
+	return NewSet(x, y, greyShape, Classes, f.norm)
 }
 
 // find is the path of a file, packed or not.

@@ -1,4 +1,4 @@
-package zoo
+package dataset
 
 import (
 	"errors"
@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/ztest"
 )
 
 func drawShard(t *rapid.T) Shard {
@@ -67,9 +70,9 @@ func TestSkewIsDirichlet(t *testing.T) {
 		shard := Shard{Alpha: alpha}
 		sum := 0.0
 		for seed := range uint64(seeds) {
-			rng := newRand(seed, domainShard, parts)
-			order := identity(len(labels))
-			shuffle(rng, order)
+			rng := seeded.Rand(seed, seeded.Shard, parts)
+			order := seeded.Identity(len(labels))
+			seeded.Shuffle(rng, order)
 			var count [10][parts]float64
 			for i, p := range shard.deal(rng, labels, order, parts) {
 				count[labels[i]][p]++
@@ -104,10 +107,10 @@ func TestPartsAreGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(&out, "%s part %d: %d pictures, first %v, %s\n", rule, part, len(mine), mine[:3], sum32(fmt.Append(nil, mine)))
+			fmt.Fprintf(&out, "%s part %d: %d pictures, first %v, %s\n", rule, part, len(mine), mine[:3], ztest.Sum32(fmt.Append(nil, mine)))
 		}
 	}
-	golden(t, "parts.txt", out.String())
+	ztest.Golden(t, "parts.txt", out.String())
 }
 
 func TestParseShard(t *testing.T) {

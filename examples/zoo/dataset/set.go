@@ -1,4 +1,4 @@
-package zoo
+package dataset
 
 import (
 	"fmt"
@@ -17,35 +17,45 @@ type Normalization struct {
 	Mean, Scale float32
 }
 
-// Set is a labelled set of pictures, one byte a pixel. It does not change once
+// Shape is that of a picture: rows of pixels, each of one value for every channel.
+type Shape struct {
+	Height, Width, Channels int
+}
+
+// Values is the number of values of a picture.
+func (s Shape) Values() int { return s.Height * s.Width * s.Channels }
+
+// Set is a labelled set of pictures, one byte a value. It does not change once
 // made and is safe for concurrent use.
 type Set struct {
 	pixels  []uint8
 	labels  []uint8
+	shape   Shape
 	inputs  int
 	classes int
 	levels  [256]float32
 }
 
-// NewSet makes a set of len(labels) pictures of inputs pixels each, one after
-// the other in pixels; labels are below classes. The set keeps both slices,
-// which must not change any more.
-func NewSet(pixels, labels []uint8, inputs, classes int, norm Normalization) (*Set, error) {
+// NewSet makes a set of len(labels) pictures of one shape, one after the other in
+// pixels; labels are below classes. The set keeps both slices, which must not change
+// any more.
+func NewSet(pixels, labels []uint8, shape Shape, classes int, norm Normalization) (*Set, error) {
+	inputs := shape.Values()
 	if inputs < 1 || classes < 1 || classes > 256 {
-		return nil, fmt.Errorf("zoo: a set of %d pixels a picture and %d classes: want at least 1 pixel and 1 to 256 classes", inputs, classes)
+		return nil, fmt.Errorf("dataset: a set of %d pixels a picture and %d classes: want at least 1 pixel and 1 to 256 classes", inputs, classes)
 	}
 	if len(pixels) != len(labels)*inputs {
-		return nil, fmt.Errorf("zoo: %d labels of %d pixels each need %d bytes, got %d", len(labels), inputs, len(labels)*inputs, len(pixels))
+		return nil, fmt.Errorf("dataset: %d labels of %d pixels each need %d bytes, got %d", len(labels), inputs, len(labels)*inputs, len(pixels))
 	}
 	if !(norm.Scale > 0) {
-		return nil, fmt.Errorf("zoo: normalization scale %v is not positive", norm.Scale)
+		return nil, fmt.Errorf("dataset: normalization scale %v is not positive", norm.Scale)
 	}
 	for i, label := range labels {
 		if int(label) >= classes {
-			return nil, fmt.Errorf("zoo: label %d of picture %d: there are %d classes", label, i, classes)
+			return nil, fmt.Errorf("dataset: label %d of picture %d: there are %d classes", label, i, classes)
 		}
 	}
-	s := &Set{pixels: pixels, labels: labels, inputs: inputs, classes: classes}
+	s := &Set{pixels: pixels, labels: labels, shape: shape, inputs: inputs, classes: classes}
 	for g := range s.levels {
 		s.levels[g] = (float32(g)/255 - norm.Mean) / norm.Scale
 	}
@@ -55,7 +65,10 @@ func NewSet(pixels, labels []uint8, inputs, classes int, norm Normalization) (*S
 // Len is the number of pictures.
 func (s *Set) Len() int { return len(s.labels) }
 
-// Inputs is the number of pixels of a picture.
+// Shape is that of each picture.
+func (s *Set) Shape() Shape { return s.shape }
+
+// Inputs is the number of values of a picture.
 func (s *Set) Inputs() int { return s.inputs }
 
 // Classes is the number of classes.
@@ -75,6 +88,7 @@ func (s *Set) Subset(indices []int32) *Set {
 	sub := &Set{
 		pixels:  make([]uint8, 0, len(indices)*s.inputs),
 		labels:  make([]uint8, 0, len(indices)),
+		shape:   s.shape,
 		inputs:  s.inputs,
 		classes: s.classes,
 		levels:  s.levels,
@@ -99,8 +113,8 @@ type Batch struct {
 // Len is the number of pictures in the batch.
 func (b *Batch) Len() int { return len(b.Labels) }
 
-// resize makes room for n pictures.
-func (b *Batch) resize(n, inputs int) {
+// Resize makes room for n pictures.
+func (b *Batch) Resize(n, inputs int) {
 	if cap(b.Labels) < n || cap(b.X) < n*inputs {
 		b.Labels = make([]uint8, n)
 		b.X = make(tensor.Vector, n*inputs)
@@ -117,9 +131,9 @@ func (s *Set) put(b *Batch, row, i int) {
 	}
 }
 
-// fill puts pictures from..to-1 of the set into the batch.
-func (s *Set) fill(b *Batch, from, to int) {
-	b.resize(to-from, s.inputs)
+// Fill puts pictures from..to-1 of the set into the batch.
+func (s *Set) Fill(b *Batch, from, to int) {
+	b.Resize(to-from, s.inputs)
 	for i := from; i < to; i++ {
 		s.put(b, i-from, i)
 	}

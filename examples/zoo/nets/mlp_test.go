@@ -1,4 +1,4 @@
-package zoo
+package nets
 
 import (
 	"errors"
@@ -8,15 +8,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/tensor"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"pgregory.net/rapid"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/ztest"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // oracleLoss is the mean cross entropy of a network, computed one number at a
 // time in float64.
-func oracleLoss(sizes []int, params []float64, batch *Batch) float64 {
+func oracleLoss(sizes []int, params []float64, batch *dataset.Batch) float64 {
 	sum := 0.0
 	for i, label := range batch.Labels {
 		x := make([]float64, sizes[0])
@@ -47,9 +51,9 @@ func oracleLoss(sizes []int, params []float64, batch *Batch) float64 {
 	return sum / float64(batch.Len())
 }
 
-func randomBatch(rng *rand.Rand, n, inputs, classes int) *Batch {
-	b := &Batch{}
-	b.resize(n, inputs)
+func randomBatch(rng *rand.Rand, n, inputs, classes int) *dataset.Batch {
+	b := &dataset.Batch{}
+	b.Resize(n, inputs)
 	for i := range b.X {
 		b.X[i] = float32(rng.NormFloat64())
 	}
@@ -65,7 +69,7 @@ func TestGradientAgainstDifferences(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(1, 6), 2, 4).Draw(t, "sizes")
 		n := rapid.IntRange(1, 7).Draw(t, "batch")
-		rng := newRand(rapid.Uint64().Draw(t, "seed"), domainOrder, 0)
+		rng := seeded.Rand(rapid.Uint64().Draw(t, "seed"), seeded.Order, 0)
 		model, err := NewMLP(sizes...)
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +112,7 @@ func TestMultiply(t *testing.T) {
 		k := rapid.IntRange(1, 9).Draw(t, "inner")
 		transA := rapid.SampledFrom([]blas.Transpose{blas.NoTrans, blas.Trans}).Draw(t, "transpose a")
 		transB := rapid.SampledFrom([]blas.Transpose{blas.NoTrans, blas.Trans}).Draw(t, "transpose b")
-		rng := newRand(1, domainOrder, uint64(m*n*k))
+		rng := seeded.Rand(1, seeded.Order, uint64(m*n*k))
 		random := func(rows, cols int, trans blas.Transpose) (blas32.General, func(i, j int) float64) {
 			if trans == blas.Trans {
 				rows, cols = cols, rows
@@ -162,7 +166,7 @@ func TestLossOfHugeLogits(t *testing.T) {
 // All peers of a run start from these bytes, whatever their processor.
 func TestInitIsGolden(t *testing.T) {
 	var out strings.Builder
-	for _, name := range Models() {
+	for _, name := range Names() {
 		model := mustModel(t, name)
 		x := make(tensor.Vector, model.Layout().Len())
 		for seed := range uint64(2) {
@@ -170,10 +174,10 @@ func TestInitIsGolden(t *testing.T) {
 				x[i] = 77 // must be overwritten
 			}
 			model.Init(seed, x)
-			fmt.Fprintf(&out, "%s, seed %d: %d parameters %s, first %v\n", name, seed, len(x), sum32(bytesOf(x)), x[:2])
+			fmt.Fprintf(&out, "%s, seed %d: %d parameters %s, first %v\n", name, seed, len(x), ztest.Sum32(ztest.BytesOf(x)), x[:2])
 		}
 	}
-	golden(t, "init.txt", out.String())
+	ztest.Golden(t, "init.txt", out.String())
 }
 
 // Weights fill their range evenly: the variance is that of He et al.
@@ -201,8 +205,8 @@ func TestGradientAllocatesNothing(t *testing.T) {
 	x := make(tensor.Vector, model.Layout().Len())
 	grad := make(tensor.Vector, len(x))
 	model.Init(1, x)
-	rng := newRand(1, domainOrder, 0)
-	large, small := randomBatch(rng, 100, Inputs, Classes), randomBatch(rng, 64, Inputs, Classes)
+	rng := seeded.Rand(1, seeded.Order, 0)
+	large, small := randomBatch(rng, 100, dataset.Inputs, dataset.Classes), randomBatch(rng, 64, dataset.Inputs, dataset.Classes)
 	model.Gradient(x, large, grad)
 	if n := testing.AllocsPerRun(3, func() {
 		model.Gradient(x, small, grad)
@@ -214,22 +218,22 @@ func TestGradientAllocatesNothing(t *testing.T) {
 
 // Evaluate sees every picture once, the last incomplete batch too.
 func TestEvaluate(t *testing.T) {
-	set, err := HeldOutGlyphs(2*evaluationBatch + 3)
+	set, err := dataset.HeldOutGlyphs(2*evaluationBatch + 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	model := mustModel(t, "softmax")
 	x := make(tensor.Vector, model.Layout().Len())
 	model.Init(3, x)
-	var all Batch
-	set.fill(&all, 0, set.Len())
+	var all dataset.Batch
+	set.Fill(&all, 0, set.Len())
 	correct := 0
 	for i, label := range all.Labels {
-		var scores [Classes]float64
+		var scores [dataset.Classes]float64
 		best := 0
 		for c := range scores {
-			for j, v := range all.X[i*Inputs : (i+1)*Inputs] {
-				scores[c] += float64(v) * float64(x[j*Classes+c])
+			for j, v := range all.X[i*dataset.Inputs : (i+1)*dataset.Inputs] {
+				scores[c] += float64(v) * float64(x[j*dataset.Classes+c])
 			}
 			if scores[c] > scores[best] {
 				best = c
@@ -251,7 +255,7 @@ func TestEvaluate(t *testing.T) {
 }
 
 func TestModelsRefuse(t *testing.T) {
-	if _, err := ModelByName("resnet", Inputs, Classes); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), "mlp, softmax") {
+	if _, err := ByName("resnet", digits, dataset.Classes); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), "mlp, softmax") {
 		t.Errorf("unknown name: %v", err)
 	}
 	for _, sizes := range [][]int{nil, {3}, {3, 0}, {-1, 2}, {3, 257}, {1 << 21, 2}} {
@@ -262,11 +266,11 @@ func TestModelsRefuse(t *testing.T) {
 }
 
 func BenchmarkGradient(b *testing.B) {
-	set, err := Glyphs(1, identity(2000))
+	set, err := dataset.Glyphs(1, seeded.Identity(2000))
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, name := range Models() {
+	for _, name := range Names() {
 		b.Run(name, func(b *testing.B) {
 			l := newLearner(b, mustModel(b, name), set, recipe{batch: 64}, 1)
 			l.sampler.Next(&l.batch)
@@ -282,7 +286,7 @@ func BenchmarkGradient(b *testing.B) {
 }
 
 func BenchmarkEvaluate(b *testing.B) {
-	set, err := HeldOutGlyphs(glyphHeldOut)
+	set, err := dataset.HeldOutGlyphs(10_000)
 	if err != nil {
 		b.Fatal(err)
 	}

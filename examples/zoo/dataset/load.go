@@ -1,14 +1,16 @@
-package zoo
+package dataset
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 )
 
 // ErrConfig is the sentinel for a Config that makes no sense.
-var ErrConfig = errors.New("zoo: bad configuration")
+var ErrConfig = errors.New("dataset: bad configuration")
 
 // Sizes of the glyphs set, those of MNIST.
 const (
@@ -112,7 +114,7 @@ func (c Config) loadFiles(f family) (*Data, error) {
 func (c Config) loadGlyphs() (*Data, error) {
 	cut, part, parts := c.Seed, c.Part, c.Parts
 	if parts == 0 {
-		cut, parts = seedFor(c.PeerSeed, domainQuarter), loneParts
+		cut, parts = seeded.For(c.PeerSeed, seeded.Quarter), loneParts
 	}
 	mine, err := c.Shard.Part(GlyphLabels(c.Seed, glyphTrain), cut, part, parts)
 	if err != nil {

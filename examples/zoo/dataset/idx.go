@@ -1,4 +1,4 @@
-package zoo
+package dataset
 
 import (
 	"bufio"
@@ -34,7 +34,7 @@ type DataError struct {
 	Err  error
 }
 
-func (e *DataError) Error() string { return fmt.Sprintf("zoo: data file %s: %v", e.Path, e.Err) }
+func (e *DataError) Error() string { return fmt.Sprintf("dataset: data file %s: %v", e.Path, e.Err) }
 func (e *DataError) Unwrap() error { return e.Err }
 
 // MaxItems bounds the number of pictures or labels of an IDX file.

@@ -1,8 +1,10 @@
-package zoo
+package dataset
 
 import (
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 )
 
 // BatchError says that a batch was asked for that the data cannot fill.
@@ -13,9 +15,9 @@ type BatchError struct {
 
 func (e *BatchError) Error() string {
 	if e.Batch < 1 {
-		return fmt.Sprintf("zoo: a batch of %d pictures: want at least 1", e.Batch)
+		return fmt.Sprintf("dataset: a batch of %d pictures: want at least 1", e.Batch)
 	}
-	return fmt.Sprintf("zoo: a batch of %d pictures is larger than the data, which has %d: use a smaller batch, fewer parts or more data", e.Batch, e.Have)
+	return fmt.Sprintf("dataset: a batch of %d pictures is larger than the data, which has %d: use a smaller batch, fewer parts or more data", e.Batch, e.Have)
 }
 
 // Sampler hands out an endless sequence of batches. It goes through the set in
@@ -36,15 +38,15 @@ func NewSampler(set *Set, batch int, seed uint64) (*Sampler, error) {
 	if batch < 1 || batch > set.Len() {
 		return nil, &BatchError{Batch: batch, Have: set.Len()}
 	}
-	rng := newRand(seed, domainOrder, 0)
-	s := &Sampler{set: set, batch: batch, order: identity(set.Len()), rng: rng}
+	rng := seeded.Rand(seed, seeded.Order, 0)
+	s := &Sampler{set: set, batch: batch, order: seeded.Identity(set.Len()), rng: rng}
 	s.shuffle()
 	return s, nil
 }
 
 // Next fills the batch. It allocates only when the batch has to grow.
 func (s *Sampler) Next(b *Batch) {
-	b.resize(s.batch, s.set.inputs)
+	b.Resize(s.batch, s.set.inputs)
 	for row := range s.batch {
 		if s.next == len(s.order) {
 			s.shuffle()
@@ -55,6 +57,6 @@ func (s *Sampler) Next(b *Batch) {
 }
 
 func (s *Sampler) shuffle() {
-	shuffle(s.rng, s.order)
+	seeded.Shuffle(s.rng, s.order)
 	s.next = 0
 }

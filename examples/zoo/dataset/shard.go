@@ -1,4 +1,4 @@
-package zoo
+package dataset
 
 import (
 	"errors"
@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 )
 
 // ErrShard is the sentinel for a shard rule or part that makes no sense.
-var ErrShard = errors.New("zoo: bad shard")
+var ErrShard = errors.New("dataset: bad shard")
 
 // Bounds of a shard rule.
 const (
@@ -64,9 +66,9 @@ func (s Shard) Part(labels []uint8, seed uint64, part, parts int) ([]int32, erro
 	if err := s.validate(len(labels), part, parts); err != nil {
 		return nil, err
 	}
-	rng := newRand(seed, domainShard, uint64(parts))
-	order := identity(len(labels))
-	shuffle(rng, order)
+	rng := seeded.Rand(seed, seeded.Shard, uint64(parts))
+	order := seeded.Identity(len(labels))
+	seeded.Shuffle(rng, order)
 	var mine []int32
 	if s.Alpha == 0 {
 		from, to := part*len(order)/parts, (part+1)*len(order)/parts

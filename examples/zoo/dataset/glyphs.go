@@ -1,4 +1,4 @@
-package zoo
+package dataset
 
 import (
 	"fmt"
@@ -13,6 +13,8 @@ import (
 	"golang.org/x/image/font/gofont/gomonobolditalic"
 	"golang.org/x/image/font/gofont/gomonoitalic"
 	"golang.org/x/image/font/gofont/goregular"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 )
 
 // A picture of the glyphs, mnist and fashion-mnist sets.
@@ -25,6 +27,9 @@ const (
 	Classes = 10
 )
 
+// greyShape is the shape of these pictures.
+var greyShape = Shape{Height: Side, Width: Side, Channels: 1}
+
 // glyphScale is the root mean square of the training pictures, grey levels
 // counted from 0 to 1.
 const glyphScale = 0.286
@@ -34,7 +39,7 @@ const glyphScale = 0.286
 // Picture k of a seed is the same whichever others are drawn, so peers that
 // agree on a seed can each draw a shard of their own.
 func Glyphs(seed uint64, indices []int32) (*Set, error) {
-	return drawSet(seed, indices, domainGlyph,
+	return drawSet(seed, indices, seeded.Glyph,
 		goregular.TTF, goitalic.TTF, gomedium.TTF, gomediumitalic.TTF, gobold.TTF, gobolditalic.TTF)
 }
 
@@ -42,7 +47,7 @@ func Glyphs(seed uint64, indices []int32) (*Set, error) {
 // sees: the four faces of Go Mono. The same n are drawn for everybody, so the
 // accuracies of any two runs compare.
 func HeldOutGlyphs(n int) (*Set, error) {
-	return drawSet(0, identity(n), domainHeldOut,
+	return drawSet(0, seeded.Identity(n), seeded.HeldOut,
 		gomono.TTF, gomonoitalic.TTF, gomonobold.TTF, gomonobolditalic.TTF)
 }
 
@@ -50,7 +55,7 @@ func HeldOutGlyphs(n int) (*Set, error) {
 // without drawing any.
 func GlyphLabels(seed uint64, n int) []uint8 {
 	labels := make([]uint8, n)
-	base := seedFor(seed, domainGlyph)
+	base := seeded.For(seed, seeded.Glyph)
 	for k := range labels {
 		labels[k] = glyphLabel(base, uint64(k))
 	}
@@ -58,23 +63,23 @@ func GlyphLabels(seed uint64, n int) []uint8 {
 }
 
 func glyphLabel(base, k uint64) uint8 {
-	return uint8(mix(mix(base)+k) % Classes)
+	return uint8(seeded.Mix(seeded.Mix(base)+k) % Classes)
 }
 
-func drawSet(seed uint64, indices []int32, d domain, faces ...[]byte) (*Set, error) {
+func drawSet(seed uint64, indices []int32, d seeded.Domain, faces ...[]byte) (*Set, error) {
 	pen, err := newPen(glyphDistortion, faces)
 	if err != nil {
 		return nil, err
 	}
-	base := seedFor(seed, d)
+	base := seeded.For(seed, d)
 	pixels := make([]uint8, len(indices)*Inputs)
 	labels := make([]uint8, len(indices))
 	for i, k := range indices {
 		if k < 0 {
-			return nil, fmt.Errorf("zoo: drawing picture %d: pictures count from 0", k)
+			return nil, fmt.Errorf("dataset: drawing picture %d: pictures count from 0", k)
 		}
 		labels[i] = glyphLabel(base, uint64(k))
 		pen.draw(pixels[i*Inputs:(i+1)*Inputs], base, uint64(k), labels[i])
 	}
-	return NewSet(pixels, labels, Inputs, Classes, Normalization{Scale: glyphScale})
+	return NewSet(pixels, labels, greyShape, Classes, Normalization{Scale: glyphScale})
 }

@@ -1,4 +1,4 @@
-package zoo
+package nets
 
 import (
 	"gonum.org/v1/gonum/blas"

@@ -1,4 +1,4 @@
-package zoo
+package dataset
 
 import (
 	"fmt"
@@ -29,17 +29,17 @@ func outlinesOf(ttf []byte) ([Classes]outline, error) {
 	var digits [Classes]outline
 	font, err := sfnt.Parse(ttf)
 	if err != nil {
-		return digits, fmt.Errorf("zoo: parsing an embedded font: %w", err)
+		return digits, fmt.Errorf("dataset: parsing an embedded font: %w", err)
 	}
 	var buf sfnt.Buffer
 	for d := range digits {
 		glyph, err := font.GlyphIndex(&buf, rune('0'+d))
 		if err != nil {
-			return digits, fmt.Errorf("zoo: finding digit %d in an embedded font: %w", d, err)
+			return digits, fmt.Errorf("dataset: finding digit %d in an embedded font: %w", d, err)
 		}
 		segments, err := font.LoadGlyph(&buf, glyph, fixed.I(int(font.UnitsPerEm())), nil)
 		if err != nil {
-			return digits, fmt.Errorf("zoo: loading digit %d of an embedded font: %w", d, err)
+			return digits, fmt.Errorf("dataset: loading digit %d of an embedded font: %w", d, err)
 		}
 		digits[d] = newOutline(polygons(segments))
 	}

@@ -1,4 +1,4 @@
-package zoo
+package dataset
 
 import (
 	"image"
@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 
 	"golang.org/x/image/vector"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 )
 
 // distortion is how far a digit may stray from the shape in its font. Each
@@ -70,7 +72,7 @@ func newPen(d distortion, fonts [][]byte) (*pen, error) {
 
 // draw draws picture k of a seed over pixels, which has Side rows of Side.
 func (p *pen) draw(pixels []uint8, seed, k uint64, digit uint8) {
-	p.pcg.Seed(seed, mix(k))
+	p.pcg.Seed(seed, seeded.Mix(k))
 	shape := p.faces[p.rng.IntN(len(p.faces))][digit]
 	p.trace(pixels, shape, p.placement())
 	p.soil(pixels)

@@ -1,13 +1,16 @@
-package zoo
+package nets
 
 import (
 	"errors"
 	"fmt"
 	"math"
 
-	"github.com/seed-97356399/murmuration/tensor"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // Bounds of a network.
@@ -26,7 +29,7 @@ type MLP struct {
 	layout *tensor.Layout
 	layers []layer
 	room   room
-	batch  Batch // for Evaluate
+	batch  dataset.Batch // for Evaluate
 }
 
 // layer is where a fully connected layer keeps its parameters: the weights as a
@@ -63,7 +66,7 @@ func NewMLP(sizes ...int) (*MLP, error) {
 	}
 	layout, err := tensor.NewLayout(specs...)
 	if err != nil {
-		return nil, fmt.Errorf("zoo: laying out a network of sizes %v: %w", sizes, err)
+		return nil, fmt.Errorf("nets: laying out a network of sizes %v: %w", sizes, err)
 	}
 	m.layout = layout
 	for l := range m.layers {
@@ -101,7 +104,7 @@ func (m *MLP) Layout() *tensor.Layout { return m.layout }
 func (m *MLP) Init(seed uint64, params tensor.Vector) {
 	m.check(params)
 	clear(params)
-	rng := newRand(seed, domainInit, 0)
+	rng := seeded.Rand(seed, seeded.Init, 0)
 	for l, layer := range m.layers {
 		variance := 6.0
 		if l == len(m.layers)-1 {
@@ -117,7 +120,7 @@ func (m *MLP) Init(seed uint64, params tensor.Vector) {
 }
 
 // Gradient implements Model.
-func (m *MLP) Gradient(params tensor.Vector, batch *Batch, grad tensor.Vector) float64 {
+func (m *MLP) Gradient(params tensor.Vector, batch *dataset.Batch, grad tensor.Vector) float64 {
 	m.check(params)
 	m.check(grad)
 	n := batch.Len()
@@ -132,14 +135,14 @@ func (m *MLP) Gradient(params tensor.Vector, batch *Batch, grad tensor.Vector) f
 }
 
 // Evaluate implements Model.
-func (m *MLP) Evaluate(params tensor.Vector, set *Set) (accuracy, loss float64) {
+func (m *MLP) Evaluate(params tensor.Vector, set *dataset.Set) (accuracy, loss float64) {
 	m.check(params)
 	if set.Len() == 0 {
 		return 0, 0
 	}
 	correct, sum := 0, 0.0
 	for from := 0; from < set.Len(); from += evaluationBatch {
-		set.fill(&m.batch, from, min(from+evaluationBatch, set.Len()))
+		set.Fill(&m.batch, from, min(from+evaluationBatch, set.Len()))
 		logits := m.forward(params, &m.batch)
 		for i, label := range m.batch.Labels {
 			row := logits.Data[i*logits.Stride:][:logits.Cols]
@@ -155,12 +158,12 @@ func (m *MLP) Evaluate(params tensor.Vector, set *Set) (accuracy, loss float64) 
 
 func (m *MLP) check(v tensor.Vector) {
 	if len(v) != m.layout.Len() {
-		panic(fmt.Sprintf("zoo: a vector of %d numbers for a model of %d parameters", len(v), m.layout.Len()))
+		panic(fmt.Sprintf("nets: a vector of %d numbers for a model of %d parameters", len(v), m.layout.Len()))
 	}
 }
 
 // forward computes the logits of the batch, one row a picture.
-func (m *MLP) forward(params tensor.Vector, batch *Batch) blas32.General {
+func (m *MLP) forward(params tensor.Vector, batch *dataset.Batch) blas32.General {
 	n := batch.Len()
 	m.grow(n)
 	x := matrix(n, m.layers[0].in, batch.X)
@@ -183,7 +186,7 @@ func (m *MLP) forward(params tensor.Vector, batch *Batch) blas32.General {
 
 // backward turns the errors of the logits, which softmaxErrors left in their
 // place, into the gradient.
-func (m *MLP) backward(params tensor.Vector, batch *Batch, grad tensor.Vector) {
+func (m *MLP) backward(params tensor.Vector, batch *dataset.Batch, grad tensor.Vector) {
 	n := batch.Len()
 	last := len(m.layers) - 1
 	e := matrix(n, m.layers[last].out, m.room.outputs[last][:n*m.layers[last].out])

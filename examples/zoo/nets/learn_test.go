@@ -1,10 +1,13 @@
-package zoo
+package nets
 
 import (
 	"flag"
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/ztest"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -13,11 +16,11 @@ var figures = flag.Bool("figures", false, "train to the end and log accuracies; 
 // Glyphs are not trivial: what a linear model learns in a short training stays
 // far below what a hidden layer makes of the same pictures.
 func TestHiddenLayerBeatsLinear(t *testing.T) {
-	train, err := Glyphs(1, identity(8000))
+	train, err := dataset.Glyphs(1, seeded.Identity(8000))
 	if err != nil {
 		t.Fatal(err)
 	}
-	heldOut, err := HeldOutGlyphs(2000)
+	heldOut, err := dataset.HeldOutGlyphs(2000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,13 +37,13 @@ func TestFigures(t *testing.T) {
 	if !*figures {
 		t.Skip("give -figures to train to the end")
 	}
-	glyphs := func(t *testing.T) Config { return Config{Name: "glyphs"} }
-	onDisk := func(name string) func(*testing.T) Config {
-		return func(t *testing.T) Config { return Config{Name: name, Dir: dataDir(t, name)} }
+	glyphs := func(t *testing.T) dataset.Config { return dataset.Config{Name: "glyphs"} }
+	onDisk := func(name string) func(*testing.T) dataset.Config {
+		return func(t *testing.T) dataset.Config { return dataset.Config{Name: name, Dir: ztest.DataDir(t, name)} }
 	}
 	for _, c := range []struct {
 		name, model string
-		config      func(*testing.T) Config
+		config      func(*testing.T) dataset.Config
 		recipe      recipe
 		parts       int
 		every       int
@@ -65,13 +68,13 @@ func TestFigures(t *testing.T) {
 // flock trains one model on each of several parts, in turn on one core. Every
 // so many steps each averages its parameters with the next of them at a growing
 // distance, as the peers of a run would. With every 0 a single one trains alone.
-func flock(t *testing.T, model string, config Config, r recipe, parts, every int) {
+func flock(t *testing.T, model string, config dataset.Config, r recipe, parts, every int) {
 	var learners []*learner
-	var data *Data
+	var data *dataset.Data
 	for part := range parts {
 		config.Part, config.Parts = part, parts
 		var err error
-		if data, err = Load(config); err != nil {
+		if data, err = dataset.Load(config); err != nil {
 			t.Fatal(err)
 		}
 		learners = append(learners, newLearner(t, mustModel(t, model), data.Train, r, uint64(part)))

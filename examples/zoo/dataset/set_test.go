@@ -1,4 +1,4 @@
-package zoo
+package dataset
 
 import (
 	"errors"
@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/tensor"
 	"pgregory.net/rapid"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // tinySet has n pictures of one pixel, whose level is their number.
@@ -17,7 +19,7 @@ func tinySet(t testing.TB, n int) *Set {
 	for i := range n {
 		pixels[i], labels[i] = uint8(i), uint8(i%3)
 	}
-	set, err := NewSet(pixels, labels, 1, 3, Normalization{Scale: 1.0 / 255})
+	set, err := NewSet(pixels, labels, Shape{1, 1, 1}, 3, Normalization{Scale: 1.0 / 255})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +40,7 @@ func TestNewSetRefusesWhatDoesNotFit(t *testing.T) {
 		"classes": {nil, nil, 1, 257, fine, "1 to 256 classes"},
 		"scale":   {nil, nil, 1, 2, Normalization{}, "not positive"},
 	} {
-		_, err := NewSet(c.pixels, c.labels, c.inputs, c.classes, c.norm)
+		_, err := NewSet(c.pixels, c.labels, Shape{1, c.inputs, 1}, c.classes, c.norm)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
@@ -46,12 +48,12 @@ func TestNewSetRefusesWhatDoesNotFit(t *testing.T) {
 }
 
 func TestBatchIsNormalized(t *testing.T) {
-	set, err := NewSet([]uint8{0, 51, 255, 102}, []uint8{1, 0}, 2, 2, Normalization{Mean: 0.2, Scale: 0.5})
+	set, err := NewSet([]uint8{0, 51, 255, 102}, []uint8{1, 0}, Shape{1, 2, 1}, 2, Normalization{Mean: 0.2, Scale: 0.5})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b Batch
-	set.fill(&b, 0, 2)
+	set.Fill(&b, 0, 2)
 	want := tensor.Vector{-0.4, 0, 1.6, 0.4}
 	for i := range want {
 		if d := b.X[i] - want[i]; d > 1e-6 || d < -1e-6 {
@@ -80,7 +82,7 @@ func TestSamplerPasses(t *testing.T) {
 		for i := range pixels {
 			pixels[i] = uint8(i)
 		}
-		set, err := NewSet(pixels, make([]uint8, n), 1, 1, Normalization{Scale: 1.0 / 255})
+		set, err := NewSet(pixels, make([]uint8, n), Shape{1, 1, 1}, 1, Normalization{Scale: 1.0 / 255})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +159,7 @@ func TestSamplerAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkSampler(b *testing.B) {
-	set, err := Glyphs(1, identity(2000))
+	set, err := Glyphs(1, seeded.Identity(2000))
 	if err != nil {
 		b.Fatal(err)
 	}

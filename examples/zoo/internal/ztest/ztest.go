@@ -1,0 +1,77 @@
+// Package ztest holds what the tests of the zoo share. Only tests import it.
+package ztest
+
+import (
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+// Golden compares text with a file in testdata, or rewrites the file.
+func Golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: got\n%swant\n%s", path, got, want)
+	}
+}
+
+// DataDir finds ../shared/data/NAME beside the project, or skips the test: a
+// user's machine does not have it.
+func DataDir(t testing.TB, name string) string {
+	t.Helper()
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			break
+		}
+		if filepath.Dir(root) == root {
+			t.Skip("no go.mod above this folder")
+		}
+		root = filepath.Dir(root)
+	}
+	dir := filepath.Join(root, "..", "shared", "data", name)
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("the data set is not on this machine: %v", err)
+	}
+	return dir
+}
+
+// Sum32 is a short fingerprint of bytes.
+func Sum32(data []byte) string {
+	return fmt.Sprintf("%08x", crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// BytesOf are the bits of a vector.
+func BytesOf(v tensor.Vector) []byte {
+	var out []byte
+	for _, x := range v {
+		b := math.Float32bits(x)
+		out = append(out, byte(b), byte(b>>8), byte(b>>16), byte(b>>24))
+	}
+	return out
+}
