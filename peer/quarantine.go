@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -27,6 +28,9 @@ const (
 type quarantine struct {
 	mu      sync.Mutex
 	inmates map[seam.PeerID]inmate
+	// first and most stand in for quarantineFirst and quarantineMost, unless zero:
+	// tests over real sockets cannot wait for those.
+	first, most time.Duration
 }
 
 type inmate struct {
@@ -41,9 +45,9 @@ func (q *quarantine) lock(id seam.PeerID, now time.Time) time.Duration {
 	if q.inmates == nil {
 		q.inmates = make(map[seam.PeerID]inmate)
 	}
-	term := quarantineFirst
+	term := cmp.Or(q.first, quarantineFirst)
 	if old, ok := q.inmates[id]; ok && now.Sub(old.until) < old.term {
-		term = min(2*old.term, quarantineMost)
+		term = min(2*old.term, cmp.Or(q.most, quarantineMost))
 	}
 	q.makeRoom(id)
 	q.inmates[id] = inmate{until: now.Add(term), term: term}

@@ -1,0 +1,145 @@
+package peer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// tamperer is a transport that tampers with frames which leave on its streams of the
+// exchange protocol, whichever side opened them: with one at a random place in every
+// other stream, until it has done so often enough.
+type tamperer struct {
+	seam.Transport
+	t      *testing.T
+	kind   tampering
+	wanted int64 // frames to tamper with
+	made   atomic.Int64
+
+	mu     sync.Mutex
+	random *rand.Rand
+}
+
+func (m *tamperer) Open(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string) (seam.Stream, error) {
+	stream, err := m.Transport.Open(ctx, to, protocol, run)
+	if err != nil {
+		return nil, err
+	}
+	return m.over(stream, protocol), nil
+}
+
+func (m *tamperer) OpenLane(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string, lane int) (seam.Stream, error) {
+	stream, err := m.Transport.(seam.LaneDialer).OpenLane(ctx, to, protocol, run, lane)
+	if err != nil {
+		return nil, err
+	}
+	return m.over(stream, protocol), nil
+}
+
+func (m *tamperer) Handle(protocol seam.Protocol, run string, handler seam.Handler) (stop func(), err error) {
+	return m.Transport.Handle(protocol, run, func(stream seam.Stream) { handler(m.over(stream, protocol)) })
+}
+
+// Where in a stream a frame is tampered with.
+const (
+	// slicesAndMore is about the number of frames that one side of an exchange sends.
+	slicesAndMore = 36
+	// openers are the frames that come before slices: PROPOSE, STATUS, their answers.
+	// A third of what is tampered with is among them, or they would hardly be met.
+	openers = 3
+)
+
+func (m *tamperer) over(stream seam.Stream, protocol seam.Protocol) seam.Stream {
+	if protocol != seam.ProtocolExchange {
+		return stream
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	place := -1
+	switch m.random.IntN(6) {
+	case 0:
+		place = m.random.IntN(openers)
+	case 1, 2:
+		place = m.random.IntN(slicesAndMore)
+	}
+	return &tamperedStream{Stream: stream, by: m, place: place, random: rand.New(rand.NewPCG(m.random.Uint64(), 0))}
+}
+
+// spent tells whether it has tampered often enough.
+func (m *tamperer) spent() bool { return m.made.Load() >= m.wanted }
+
+// tamperedStream passes what is written on frame by frame. Like any stream it has one
+// writer at a time.
+type tamperedStream struct {
+	seam.Stream
+	by     *tamperer
+	random *rand.Rand
+	place  int // frames that pass before the one to tamper with; negative: none
+
+	unread []byte // what was written and is not yet a whole frame
+	kept   []byte // a frame that is to go out behind the next
+	silent bool   // nothing more goes out, and nobody is told
+}
+
+func (s *tamperedStream) Write(b []byte) (int, error) {
+	s.unread = append(s.unread, b...)
+	for {
+		header, payload, err := wire.NewReader(bytes.NewReader(s.unread), wire.MaxPayload).Next()
+		if err != nil {
+			if len(s.unread) > 0 && !errors.Is(err, wire.ErrTruncated) {
+				s.by.t.Errorf("a peer writes what is no frame: %v", err)
+			}
+			return len(b), nil
+		}
+		frame := slices.Clone(s.unread[:wire.HeaderSize+len(payload)])
+		s.unread = s.unread[:copy(s.unread, s.unread[len(frame):])]
+		for _, frame := range s.pass(header, frame) {
+			if _, err := s.Stream.Write(frame); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
+// pass returns what goes out in a frame's stead.
+func (s *tamperedStream) pass(header wire.Header, frame []byte) [][]byte {
+	switch {
+	case s.silent:
+		return nil
+	case s.kept != nil:
+		late := s.kept
+		s.kept = nil
+		return [][]byte{frame, late}
+	case s.place < 0 || s.by.spent() || (s.by.kind.slices && header.Type != wire.TypeCode && header.Type != wire.TypeDiff):
+		return [][]byte{frame}
+	}
+	s.place--
+	if s.place >= 0 {
+		return [][]byte{frame}
+	}
+	s.by.made.Add(1)
+	return s.by.kind.alter(s, header, frame)
+}
+
+// CloseWrite lets a frame that was kept back go first.
+func (s *tamperedStream) CloseWrite() error {
+	if s.silent {
+		return nil
+	}
+	if s.kept != nil {
+		late := s.kept
+		s.kept = nil
+		if _, err := s.Stream.Write(late); err != nil {
+			return err
+		}
+	}
+	return s.Stream.CloseWrite()
+}

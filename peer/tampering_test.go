@@ -1,0 +1,101 @@
+package peer_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/quant"
+)
+
+// tampering is one thing that may happen to a frame on its way.
+type tampering struct {
+	name string
+	// alter returns what goes out in a frame's stead; it may keep and change the frame.
+	alter func(s *tamperedStream, header wire.Header, frame []byte) [][]byte
+	// slices: it only happens to CODE and DIFF.
+	slices bool
+	// passive and active are the faults of which the side that serves slices, or that
+	// asks for them, finds at least one when the other's frames are tampered with.
+	passive, active []error
+	// slow: each costs the wait for a partner that says nothing.
+	slow bool
+}
+
+// errTimeout stands for a partner that says nothing: a net.Error, which is no value.
+var errTimeout = errors.New("timeout")
+
+// is is errors.Is, for errTimeout too.
+func is(err, kind error) bool {
+	if timeout, ok := errors.AsType[net.Error](err); ok && kind == errTimeout {
+		return timeout.Timeout()
+	}
+	return errors.Is(err, kind)
+}
+
+var tamperings = []tampering{
+	{name: "bit flipped", alter: flip, passive: []error{wire.ErrChecksum}, active: []error{wire.ErrChecksum}},
+	{name: "truncated", alter: truncate, passive: []error{wire.ErrChecksum}, active: []error{wire.ErrChecksum}},
+	{name: "oversized", alter: oversize, passive: []error{wire.ErrTooLong}, active: []error{wire.ErrTooLong}},
+	{name: "longer than its slice", alter: lengthen, slices: true, passive: []error{quant.ErrSize}, active: []error{quant.ErrSize}},
+	{name: "repeated", alter: repeat, passive: []error{replica.ErrOrder}, active: []error{replica.ErrOrder}},
+	// Slices may come in any order: that codes have changed places, or that one is
+	// missing, the side that sent them sees by the answers.
+	{name: "reordered", alter: keepBack, active: []error{replica.ErrOrder}},
+	{name: "dropped", alter: drop, active: []error{replica.ErrOrder}},
+	{name: "stalled in the middle", alter: stall, passive: []error{errTimeout}, active: []error{errTimeout}, slow: true},
+	{name: "NaN in it", alter: forge, slices: true, passive: []error{replica.ErrAbsurd, quant.ErrNotFinite}, active: []error{replica.ErrAbsurd, quant.ErrNotFinite}},
+}
+
+func flip(s *tamperedStream, _ wire.Header, frame []byte) [][]byte {
+	bit := s.random.IntN(8 * len(frame))
+	frame[bit/8] ^= 1 << (bit % 8)
+	return [][]byte{frame}
+}
+
+func truncate(s *tamperedStream, _ wire.Header, frame []byte) [][]byte {
+	return [][]byte{frame[:s.random.IntN(len(frame))]}
+}
+
+// oversize claims a payload longer than any may be.
+func oversize(s *tamperedStream, _ wire.Header, frame []byte) [][]byte {
+	const atLength = 24
+	binary.LittleEndian.PutUint32(frame[atLength:], wire.MaxPayload+1+s.random.Uint32N(1<<31))
+	return [][]byte{frame}
+}
+
+func repeat(_ *tamperedStream, _ wire.Header, frame []byte) [][]byte { return [][]byte{frame, frame} }
+
+func keepBack(s *tamperedStream, _ wire.Header, frame []byte) [][]byte {
+	s.kept = frame
+	return nil
+}
+
+func drop(*tamperedStream, wire.Header, []byte) [][]byte { return nil }
+
+// stall lets a part of the frame through, and then nothing more.
+func stall(s *tamperedStream, _ wire.Header, frame []byte) [][]byte {
+	s.silent = true
+	return [][]byte{frame[:1+s.random.IntN(len(frame)-1)]}
+}
+
+// lengthen adds a value to a slice, and seals the frame as its sender would.
+func lengthen(s *tamperedStream, header wire.Header, frame []byte) [][]byte {
+	return sealed(s, header, append(frame, 0, 0, 0, 0))
+}
+
+// forge makes the first value of a slice NaN, and seals the frame as its sender would.
+func forge(s *tamperedStream, header wire.Header, frame []byte) [][]byte {
+	const nan = 0x7fc07fc0 // as a float32, and in each half as a bfloat16
+	binary.LittleEndian.PutUint32(frame[wire.HeaderSize+wire.InfoSize:], nan)
+	return sealed(s, header, frame)
+}
+
+func sealed(s *tamperedStream, header wire.Header, frame []byte) [][]byte {
+	if err := wire.Seal(frame, header); err != nil {
+		s.by.t.Error(err)
+	}
+	return [][]byte{frame}
+}
