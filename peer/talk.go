@@ -193,16 +193,18 @@ func (t *talk) finish() {
 // drain waits, within the stall bound, for the partner to close a stream whose
 // writing side is closed. What the partner has still sent is not read as frames: it
 // may be what made us end. It reports whether the partner has closed in good order,
-// which it does only once it has dealt with all that it was sent.
+// which it does only once it has dealt with all that it was sent, and without a word:
+// it could be a refusal of what was sent last.
 func (t *talk) drain() (inOrder bool) {
 	if t.stream.SetReadDeadline(time.Now().Add(t.stall)) != nil {
 		t.stream.Reset()
 		return false
 	}
-	if _, err := io.CopyN(io.Discard, t, maxUnread); err != io.EOF {
+	said, err := io.CopyN(io.Discard, t, maxUnread)
+	if err != io.EOF {
 		t.stream.Reset()
 		return false
 	}
 	t.stream.Close()
-	return true
+	return said == 0
 }

@@ -1,8 +1,10 @@
 package peer_test
 
 import (
+	"fmt"
 	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -11,6 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -22,101 +25,104 @@ var offences = []error{
 
 // talkFaults are all faults that an exchange may fail of.
 var talkFaults = append([]error{
-	wire.ErrTruncated, replica.ErrSettled, errTimeout, io.ErrUnexpectedEOF, network.ErrReset,
+	wire.ErrTruncated, replica.ErrSettled, errTimeout, io.ErrUnexpectedEOF, network.ErrReset, memnet.ErrReset,
 }, offences...)
 
 // TestFramesTamperedWithOverLoopback: over real sockets, and with both ends training,
-// what happens to frames is found, told and costs nothing but time.
+// what happens to frames is found, told and costs nothing but time. All pairs run at
+// once, for most of it is waiting.
 func TestFramesTamperedWithOverLoopback(t *testing.T) {
-	for _, how := range []struct {
-		name string
-		pairing
-	}{
-		{"learning rate 0", pairing{codec: "raw", lanes: 1, apart: 3}},
-		{"learning", pairing{codec: "bf16", lanes: 2, rate: 1. / 64}},
-	} {
-		t.Run(how.name, func(t *testing.T) {
-			for _, kind := range tamperings {
-				t.Run(kind.name, func(t *testing.T) {
-					t.Parallel()
-					wanted := int64(20)
-					if kind.slow {
-						wanted = 5
+	var pairs []*tamperedPair
+	for _, kind := range tamperings {
+		for _, how := range pairings {
+			networks, join := onLoopback(t)
+			pair := startTampered(t, kind, how, networks, join)
+			pair.often = func(string) int64 { return 8 }
+			if kind.harmless {
+				pair.often = func(string) int64 { return 4 } // each takes the whole stall bound
+			}
+			pairs = append(pairs, pair)
+		}
+	}
+	survive(t, pairs)
+	closeAll(pairs)
+	for _, pair := range pairs {
+		t.Run(fmt.Sprintf("%s/%s", pair.kind.name, pair.how.name), pair.check)
+	}
+}
+
+// TestEveryFrameOfAnExchangeTamperedWith does so to each frame of an exchange in turn,
+// in virtual time.
+func TestEveryFrameOfAnExchangeTamperedWith(t *testing.T) {
+	const slices = 11
+	for _, kind := range tamperings {
+		t.Run(kind.name, func(t *testing.T) {
+			for _, how := range pairings {
+				synctest.Test(t, func(t *testing.T) {
+					network := memnet.New(memnet.Config{Link: memnet.Link{Delay: 100 * time.Microsecond}})
+					networks := [2]peer.Network{inMemory(t, network, "0", "digits"), inMemory(t, network, "1", "digits")}
+					how.lanes = 1 // or nobody knows how many frames a stream has
+					pair := startTampered(t, kind, how, networks, "mem:0")
+					for _, tamperer := range pair.tamperers {
+						tamperer.inTurn = true
 					}
-					began := time.Now()
-					pair := startTampered(t, kind, how.pairing, wanted)
-					t1 := time.Since(began)
-					pair.trained(pair.ordeal)
-					t2 := time.Since(began)
-					pair.check(how.pairing)
-					t.Log("TIMES", t1, t2, time.Since(began))
+					pair.often = func(role string) int64 {
+						switch {
+						case kind.slices:
+							return slices
+						case role == "active":
+							return slices + 2 // PROPOSE and ACK
+						}
+						return slices + 1 // ACCEPT
+					}
+					survive(t, []*tamperedPair{pair})
+					closeAll([]*tamperedPair{pair})
+					pair.check(t)
 				})
 			}
 		})
 	}
 }
 
-// ordeal waits until both ends have tampered as often as they should, and then until
-// the two have recovered from it.
-func (c *tamperedPair) ordeal() {
-	var before, after [2]peer.Stats
-	for i, p := range c.peers {
-		before[i] = p.Stats()
+// check holds what the two report against what has happened, and their models against
+// what these should be. Both are closed.
+func (c *tamperedPair) check(t *testing.T) {
+	t.Helper()
+	off, apart := c.drift()
+	if !(off <= maxDrift) {
+		t.Errorf("the sum of the models is off by %.3g of itself", off)
 	}
-	c.await("tampering", func() bool { return c.tamperers[0].spent() && c.tamperers[1].spent() })
-	t0 := time.Now()
-	defer func() { c.t.Log("RECOVERY", time.Since(t0)) }()
-	for i, p := range c.peers {
-		after[i] = p.Stats()
-		const few = 20 // each took a millisecond, and what was tampered with longer
-		if n := after[i].Steps - before[i].Steps; n < few {
-			c.t.Errorf("peer %d took %d steps meanwhile", i, n)
+	if !(apart <= together) {
+		t.Errorf("the values are %.3g apart: the two hardly exchanged", apart)
+	}
+	t.Logf("%s, %s: the sum is off by %.3g", c.kind.name, c.how.name, off)
+	for i, s := range c.stats() {
+		const few = 10 // what was tampered with took longer than as many steps
+		if n := c.after[i].Steps - c.before[i].Steps; n < few {
+			t.Errorf("the %s peer took %d steps while frames were tampered with", s.Role, n)
 		}
+		c.checkReports(t, c.witnesses[i], s)
 	}
-	c.await("recovery", func() bool {
-		return c.each(func(i int, s peer.Stats) bool {
-			const more = 20
-			return s.Quarantined == 0 && s.Exchanges.InDoubt == 0 &&
-				s.Steps >= after[i].Steps+more && s.Exchanges.Completed() >= after[i].Exchanges.Completed()+more
-		})
-	})
 }
 
-// check holds what the two report against what has happened, and their models against
-// what these should be.
-func (c *tamperedPair) check(how pairing) {
-	c.t.Helper()
-	kind := c.tamperers[0].kind
-	off, apart := c.drift()
-	if !(off <= 1e-6) {
-		c.t.Errorf("the sum of the models is off by %.3g of itself", off)
+// checkReports holds what one peer reports against what it has met.
+func (c *tamperedPair) checkReports(t *testing.T, w *witness, s peer.Stats) {
+	t.Helper()
+	kind, x := c.kind, s.Exchanges
+	if expected := kind.expected(s.Role); !w.saw(expected) {
+		t.Errorf("the %s peer saw %v, never %v", s.Role, w.seen, expected)
 	}
-	if !(apart <= 1) { // that is what the two would have of their own
-		c.t.Errorf("the values are %.3g apart: the two hardly exchanged", apart)
+	if int(x.Failed) != w.failed || int(x.Quarantines) != w.quarantined || x.Lost > 0 {
+		t.Errorf("the %s peer counts %d failures, %d quarantines and %d slices lost; it told of %d and %d",
+			s.Role, x.Failed, x.Quarantines, x.Lost, w.failed, w.quarantined)
 	}
-	for i, p := range c.peers {
-		s, w := p.Stats(), c.witnesses[i]
-		expected := kind.active
-		if s.Role == "passive" {
-			expected = kind.passive
-		}
-		if !w.saw(expected) {
-			c.t.Errorf("the %s peer saw %v, never %v", s.Role, w.seen, expected)
-		}
-		x := s.Exchanges
-		if int(x.Failed) != w.failed || int(x.Quarantines) != w.quarantined || x.Lost > 0 {
-			c.t.Errorf("the %s peer counts %d failures, %d quarantines and %d slices lost; it reported %d and %d",
-				s.Role, x.Failed, x.Quarantines, x.Lost, w.failed, w.quarantined)
-		}
-		if kind.slow && w.quarantined > 0 {
-			c.t.Errorf("the %s peer takes silence for an offence", s.Role)
-		}
-		warned := w.logged.FilterField(zap.String("peer", string(w.partner))).FilterFieldKey("remedy").Len()
-		if warned < w.quarantined {
-			c.t.Errorf("the %s peer logged %d warnings with a remedy, and kept its partner away %d times", s.Role, warned, w.quarantined)
-		}
-		c.t.Logf("%s: %d steps, %d exchanges, saw %v; %d failed, %d declined, %d refused, %d quarantines, %d settled",
-			s.Role, s.Steps, x.Completed(), w.seen, x.Failed, x.Declined, x.Refused, x.Quarantines, x.Settled)
+	if kind.harmless && w.quarantined > 0 {
+		t.Errorf("the %s peer takes what breaks no rule for an offence", s.Role)
 	}
-	c.t.Logf("the sum is off by %.3g; the values are %.3g apart", off, apart)
+	warned := w.logged.FilterField(zap.String("peer", string(w.partner))).FilterFieldKey("remedy").Len()
+	if warned < w.quarantined {
+		t.Errorf("the %s peer logged %d warnings that name partner and remedy, want %d", s.Role, warned, w.quarantined)
+	}
+	t.Logf("%s: %d steps, %d exchanges, saw %v; %d failed, %d declined, %d quarantines, %d slices settled",
+		s.Role, s.Steps, x.Completed(), w.seen, x.Failed, x.Declined, x.Quarantines, x.Settled)
 }

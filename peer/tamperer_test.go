@@ -15,17 +15,19 @@ import (
 )
 
 // tamperer is a transport that tampers with frames which leave on its streams of the
-// exchange protocol, whichever side opened them: with one at a random place in every
-// other stream, until it has done so often enough.
+// exchange protocol, whichever side opened them: with one in every third stream.
 type tamperer struct {
 	seam.Transport
 	t      *testing.T
 	kind   tampering
-	wanted int64 // frames to tamper with
+	turn   int         // which of three streams: two tamperers on one stream could undo each other's work
+	inTurn bool        // not at random places: at the first frame, then the second, ...
+	busy   atomic.Bool // whether it tampers at present
 	made   atomic.Int64
 
-	mu     sync.Mutex
-	random *rand.Rand
+	mu      sync.Mutex
+	random  *rand.Rand
+	streams int
 }
 
 func (m *tamperer) Open(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string) (seam.Stream, error) {
@@ -51,7 +53,7 @@ func (m *tamperer) Handle(protocol seam.Protocol, run string, handler seam.Handl
 // Where in a stream a frame is tampered with.
 const (
 	// slicesAndMore is about the number of frames that one side of an exchange sends.
-	slicesAndMore = 36
+	slicesAndMore = 13
 	// openers are the frames that come before slices: PROPOSE, STATUS, their answers.
 	// A third of what is tampered with is among them, or they would hardly be met.
 	openers = 3
@@ -63,18 +65,35 @@ func (m *tamperer) over(stream seam.Stream, protocol seam.Protocol) seam.Stream 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	place := -1
-	switch m.random.IntN(6) {
-	case 0:
-		place = m.random.IntN(openers)
-	case 1, 2:
-		place = m.random.IntN(slicesAndMore)
-	}
-	return &tamperedStream{Stream: stream, by: m, place: place, random: rand.New(rand.NewPCG(m.random.Uint64(), 0))}
+	m.streams++
+	return &tamperedStream{Stream: stream, by: m, place: m.place(), random: rand.New(rand.NewPCG(m.random.Uint64(), 0))}
 }
 
-// spent tells whether it has tampered often enough.
-func (m *tamperer) spent() bool { return m.made.Load() >= m.wanted }
+// place is the number of frames that pass on the next stream before one is tampered
+// with; none is if it is negative.
+func (m *tamperer) place() int {
+	switch {
+	case m.streams%3 != m.turn:
+		return -1
+	case m.inTurn:
+		return int(m.made.Load())
+	case m.random.IntN(3) == 0:
+		return m.random.IntN(openers)
+	}
+	return m.random.IntN(slicesAndMore)
+}
+
+// touches tells whether a frame counts as one that may be tampered with. In turn, only
+// those do that every exchange has.
+func (m *tamperer) touches(frame wire.Type) bool {
+	switch frame {
+	case wire.TypeCode, wire.TypeDiff:
+		return true
+	case wire.TypePropose, wire.TypeAccept, wire.TypeAck:
+		return !m.kind.slices
+	}
+	return !m.kind.slices && !m.inTurn
+}
 
 // tamperedStream passes what is written on frame by frame. Like any stream it has one
 // writer at a time.
@@ -82,7 +101,7 @@ type tamperedStream struct {
 	seam.Stream
 	by     *tamperer
 	random *rand.Rand
-	place  int // frames that pass before the one to tamper with; negative: none
+	place  int // as tamperer.place gives it
 
 	unread []byte // what was written and is not yet a whole frame
 	kept   []byte // a frame that is to go out behind the next
@@ -118,7 +137,7 @@ func (s *tamperedStream) pass(header wire.Header, frame []byte) [][]byte {
 		late := s.kept
 		s.kept = nil
 		return [][]byte{frame, late}
-	case s.place < 0 || s.by.spent() || (s.by.kind.slices && header.Type != wire.TypeCode && header.Type != wire.TypeDiff):
+	case s.place < 0 || !s.by.busy.Load() || !s.by.touches(header.Type):
 		return [][]byte{frame}
 	}
 	s.place--

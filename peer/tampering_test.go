@@ -20,8 +20,16 @@ type tampering struct {
 	// passive and active are the faults of which the side that serves slices, or that
 	// asks for them, finds at least one when the other's frames are tampered with.
 	passive, active []error
-	// slow: each costs the wait for a partner that says nothing.
-	slow bool
+	// harmless: it breaks no rule, so nobody is kept away for it.
+	harmless bool
+}
+
+// expected is of what faults the peer of a role finds one at least.
+func (k tampering) expected(role string) []error {
+	if role == "passive" {
+		return k.passive
+	}
+	return k.active
 }
 
 // errTimeout stands for a partner that says nothing: a net.Error, which is no value.
@@ -45,12 +53,24 @@ var tamperings = []tampering{
 	// missing, the side that sent them sees by the answers.
 	{name: "reordered", alter: keepBack, active: []error{replica.ErrOrder}},
 	{name: "dropped", alter: drop, active: []error{replica.ErrOrder}},
-	{name: "stalled in the middle", alter: stall, passive: []error{errTimeout}, active: []error{errTimeout}, slow: true},
+	{name: "stalled in the middle", alter: stall, passive: []error{errTimeout}, active: []error{errTimeout}, harmless: true},
 	{name: "NaN in it", alter: forge, slices: true, passive: []error{replica.ErrAbsurd, quant.ErrNotFinite}, active: []error{replica.ErrAbsurd, quant.ErrNotFinite}},
 }
 
-func flip(s *tamperedStream, _ wire.Header, frame []byte) [][]byte {
+// Offsets in a frame's header (docs/WIRE.md).
+const (
+	atVersion = 2
+	atFlags   = 4
+	atLength  = 24
+)
+
+// flip flips a bit. In a PROPOSE it spares those that would make it a newer release's:
+// a partner that speaks otherwise is not asked again until the view changes.
+func flip(s *tamperedStream, header wire.Header, frame []byte) [][]byte {
 	bit := s.random.IntN(8 * len(frame))
+	if of := bit / 8; header.Type == wire.TypePropose && (of == atVersion || of == atFlags || of == atFlags+1) {
+		bit += 8 * (atLength - atVersion)
+	}
 	frame[bit/8] ^= 1 << (bit % 8)
 	return [][]byte{frame}
 }
@@ -61,7 +81,6 @@ func truncate(s *tamperedStream, _ wire.Header, frame []byte) [][]byte {
 
 // oversize claims a payload longer than any may be.
 func oversize(s *tamperedStream, _ wire.Header, frame []byte) [][]byte {
-	const atLength = 24
 	binary.LittleEndian.PutUint32(frame[atLength:], wire.MaxPayload+1+s.random.Uint32N(1<<31))
 	return [][]byte{frame}
 }

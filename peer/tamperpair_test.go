@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -19,8 +20,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// tamperedPair is two peers on loopback that train and exchange, and whose frames are
-// tampered with above the encryption.
+// tamperedPair is two peers that train and exchange, and whose frames are tampered
+// with before they are encrypted.
 type tamperedPair struct {
 	t         *testing.T
 	peers     [2]*peer.Peer
@@ -28,23 +29,39 @@ type tamperedPair struct {
 	paths     [2]*path
 	witnesses [2]*witness
 	start     [2]tensor.Vector
+	kind      tampering
+	how       pairing
+
+	stop          func() // ends training
+	phase         phase
+	often         func(role string) int64 // frames that an end of such a role tampers with, at least
+	before, after [2]peer.Stats           // of the time in which frames are tampered with
 }
 
 // pairing is how the two of a pair exchange and train.
 type pairing struct {
+	name  string
 	codec string
 	lanes int
 	rate  float64 // learning rate
 	apart float32 // how far the values of one begin from those of the other
 }
 
+// pairings are a pair that does not learn, but begins so far apart that it takes many
+// exchanges to meet, and one that is pulled apart by what it learns.
+var pairings = []pairing{
+	{name: "learning rate 0", codec: "raw", lanes: 1, apart: 3},
+	{name: "learning", codec: "bf16", lanes: 2, rate: 1. / 64},
+}
+
 // Bounds of waiting: what a partner may take for a frame, for how long one that breaks
 // the rules is kept away, and when a test gives up.
 const (
+	tamperedSliceLen = 200 // ten slices of the weights, and one of the bias
 	tamperedStall    = 200 * time.Millisecond
 	firstTerm        = 2 * time.Millisecond
 	mostTerm         = 8 * time.Millisecond
-	tamperedPatience = time.Minute
+	tamperedPatience = 2 * time.Minute
 )
 
 // path is an optimizer that adds up its steps: plain gradient descent, whose steps are
@@ -122,10 +139,8 @@ func (w *witness) saw(kinds []error) bool {
 	return len(kinds) == 0
 }
 
-// startTampered starts the two peers and waits until they see each other.
-func startTampered(t *testing.T, kind tampering, how pairing, wanted int64) *tamperedPair {
-	pair := &tamperedPair{t: t}
-	var networks [2]*p2pnet.Transport
+// onLoopback makes the two ends of a network on real sockets.
+func onLoopback(t *testing.T) (networks [2]peer.Network, join string) {
 	for i := range networks {
 		key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i + 1)}, ed25519.SeedSize))
 		transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{"127.0.0.1:0"}})
@@ -133,27 +148,32 @@ func startTampered(t *testing.T, kind tampering, how pairing, wanted int64) *tam
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { transport.Close() })
-		networks[i] = transport
+		networks[i].Transport = transport
 	}
+	return networks, networks[0].Transport.(*p2pnet.Transport).JoinAddresses()[0]
+}
+
+// startTampered starts two peers and waits until they see each other. Nothing is
+// tampered with yet.
+func startTampered(t *testing.T, kind tampering, how pairing, networks [2]peer.Network, join string) *tamperedPair {
+	t.Helper()
+	pair := &tamperedPair{t: t, kind: kind, how: how}
 	for i := range pair.peers {
 		params := newModel()
 		for k := range params.Vector() {
 			params.Vector()[k] += float32(i) * how.apart
 		}
 		pair.start[i] = append(pair.start[i], params.Vector()...)
-		core, logged := observer.New(zap.WarnLevel)
 		pair.paths[i] = &path{rate: how.rate, total: make([]float64, len(params.Vector()))}
-		pair.witnesses[i] = &witness{t: t, partner: networks[1-i].Self(), seen: make(map[error]int), logged: logged}
-		pair.tamperers[i] = &tamperer{Transport: networks[i], t: t, kind: kind, wanted: wanted, random: rand.New(rand.NewPCG(17, uint64(i)))}
-		var join []string
-		if i > 0 {
-			join = networks[0].JoinAddresses()
-		}
+		core, logged := observer.New(zap.WarnLevel)
+		pair.witnesses[i] = &witness{t: t, partner: networks[1-i].Transport.Self(), seen: make(map[error]int), logged: logged}
+		pair.tamperers[i] = &tamperer{Transport: networks[i].Transport, t: t, kind: kind, turn: i, random: rand.New(rand.NewPCG(17, uint64(i)))}
 		pair.peers[i] = start(t, peer.Config{
-			Run: "digits", Params: params, Join: join, Network: peer.Network{Transport: pair.tamperers[i]},
+			Run: "digits", Params: params, Join: []string{join}[:i],
+			Network:   peer.Network{Transport: pair.tamperers[i], Membership: networks[i].Membership},
 			Optimizer: pair.paths[i], Hooks: pair.witnesses[i].hooks(), Log: zap.New(core),
 			Exchange: peer.Exchange{
-				Every: 1, Codec: how.codec, Lanes: how.lanes, SliceLen: cutSliceLen, Stall: tamperedStall, Machine: restless,
+				Every: 1, Codec: how.codec, Lanes: how.lanes, SliceLen: tamperedSliceLen, Stall: tamperedStall, Machine: restless,
 			},
 		})
 		pair.peers[i].ShortenQuarantine(firstTerm, mostTerm)
@@ -166,13 +186,38 @@ func startTampered(t *testing.T, kind tampering, how pairing, wanted int64) *tam
 	return pair
 }
 
-// trained runs do while both peers train.
-func (c *tamperedPair) trained(do func()) {
-	c.t.Helper()
-	ctx, stop := context.WithCancel(c.t.Context())
+// survive has pairs train while each end tampers with so many frames at least, until
+// they have recovered from it, and then until nothing is under way any more.
+func survive(t *testing.T, pairs []*tamperedPair) {
+	t.Helper()
+	for _, pair := range pairs {
+		pair.phase = settling
+		pair.train()
+		defer pair.stop()
+	}
+	patience := time.NewTimer(tamperedPatience)
+	defer patience.Stop()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	left := slices.Clone(pairs)
+	for {
+		if left = slices.DeleteFunc(left, (*tamperedPair).past); len(left) == 0 {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-patience.C:
+			t.Fatalf("%s, %s: still %s after %s: %+v", left[0].kind.name, left[0].how.name, left[0].phase, tamperedPatience, left[0].stats())
+		}
+	}
+}
+
+// train has both peers train until stop is called, which waits until they have ended.
+func (c *tamperedPair) train() {
+	ctx, cancel := context.WithCancel(c.t.Context())
 	var both sync.WaitGroup
 	for i, p := range c.peers {
-		gradient := atPace(time.Millisecond, towards)
+		gradient := atPace(8*time.Millisecond, towards)
 		both.Go(func() {
 			for ctx.Err() == nil {
 				if err := p.Step(c.t.Context(), func(x, grad tensor.Vector) (peer.Result, error) { return gradient(i, x, grad) }); err != nil {
@@ -182,46 +227,110 @@ func (c *tamperedPair) trained(do func()) {
 			}
 		})
 	}
-	defer both.Wait()
-	defer stop()
-	do()
-}
-
-// await polls until a condition holds, and fails the test if it never does.
-func (c *tamperedPair) await(what string, holds func() bool) {
-	c.t.Helper()
-	patience := time.NewTimer(tamperedPatience)
-	defer patience.Stop()
-	look := time.NewTicker(2 * time.Millisecond)
-	defer look.Stop()
-	for !holds() {
-		select {
-		case <-look.C:
-		case <-patience.C:
-			c.t.Fatalf("%s: not after %s; %+v %+v", what, tamperedPatience, c.peers[0].Stats(), c.peers[1].Stats())
-		}
+	c.stop = func() {
+		cancel()
+		both.Wait()
 	}
 }
 
-// each tells whether a condition holds for both.
-func (c *tamperedPair) each(holds func(i int, s peer.Stats) bool) bool {
-	for i, p := range c.peers {
-		if !holds(i, p.Stats()) {
+// phase is how far a pair has come.
+type phase string
+
+const (
+	settling   phase = "taking roles"
+	suffering  phase = "tampered with"
+	recovering phase = "recovering"
+	resting    phase = "coming to rest"
+)
+
+// past moves a pair on to the next phase when it is through with one. It tells whether
+// it is through with all.
+func (c *tamperedPair) past() bool {
+	s := c.stats()
+	switch {
+	case c.phase == settling && s[0].Role != "undecided" && s[1].Role != "undecided":
+		c.before, c.phase = s, suffering
+		c.tamper(true)
+	case c.phase == suffering && c.ample():
+		c.after, c.phase = s, recovering
+		c.tamper(false)
+	case c.phase == recovering && c.recovered(s):
+		c.phase = resting
+		c.stop()
+	case c.phase == resting && s[0].Exchanges.InDoubt+s[1].Exchanges.InDoubt == 0:
+		off, _ := c.drift() // comes right, if it ever does, once the last exchange has ended
+		return off <= maxDrift
+	}
+	return false
+}
+
+func (c *tamperedPair) tamper(busy bool) {
+	for _, tamperer := range c.tamperers {
+		tamperer.busy.Store(busy)
+	}
+}
+
+// ample tells whether both ends have tampered so often that the test has seen enough:
+// as often as was asked for, and until each has noticed what the other does, or never
+// will.
+func (c *tamperedPair) ample() bool {
+	const never = 10
+	for i, tamperer := range c.tamperers {
+		made, often := tamperer.made.Load(), c.often(c.before[i].Role)
+		if made < often || made < never*often && !c.witnesses[1-i].saw(c.kind.expected(c.before[1-i].Role)) {
 			return false
 		}
 	}
 	return true
 }
 
-// drift closes both peers and tells by how much of itself the sum of their models
-// differs from what they began with and have learned, and how far apart they are, per
-// value.
+// recovered tells whether both have long gone on as if nothing had happened, and have
+// come together.
+func (c *tamperedPair) recovered(now [2]peer.Stats) bool {
+	const more = 10 // steps and exchanges since
+	for i, s := range now {
+		was := c.after[i]
+		if s.Quarantined > 0 || s.Exchanges.InDoubt > 0 ||
+			s.Steps < was.Steps+more || s.Exchanges.Completed() < was.Exchanges.Completed()+more {
+			return false
+		}
+	}
+	_, apart := c.drift()
+	return apart <= together
+}
+
+func (c *tamperedPair) stats() [2]peer.Stats {
+	return [2]peer.Stats{c.peers[0].Stats(), c.peers[1].Stats()}
+}
+
+const (
+	// maxDrift is what rounding may make of thousands of float32 additions.
+	maxDrift = 1e-6
+	// together is how far apart the values of two that learn would be if they never
+	// exchanged.
+	together = 1
+)
+
+// closeAll closes all peers.
+func closeAll(pairs []*tamperedPair) {
+	var all sync.WaitGroup
+	for _, pair := range pairs {
+		for _, p := range pair.peers {
+			all.Go(func() {
+				if err := p.Close(); err != nil {
+					pair.t.Error(err)
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+// drift tells by how much of itself the sum of the two models differs from what they
+// began with and have learned, and how far apart they are, per value.
 func (c *tamperedPair) drift() (relative, apart float64) {
 	var models [2]tensor.Vector
-	for i, p := range c.peers { // lets the exchange in flight end
-		if err := p.Close(); err != nil {
-			c.t.Error(err)
-		}
+	for i, p := range c.peers {
 		models[i] = make(tensor.Vector, len(c.start[i]))
 		p.Snapshot(models[i])
 	}

@@ -1,0 +1,42 @@
+package peer_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+)
+
+// TestTamperedFramesLeaveNothingBehind: the hundredth broken exchange costs no more
+// memory, and leaves no more goroutines, than the first ones.
+func TestTamperedFramesLeaveNothingBehind(t *testing.T) {
+	anything := tampering{name: "anything", slices: true, alter: func(s *tamperedStream, header wire.Header, frame []byte) [][]byte {
+		return tamperings[s.random.IntN(len(tamperings))].alter(s, header, frame)
+	}}
+	networks, join := onLoopback(t)
+	pair := startTampered(t, anything, pairings[1], networks, join)
+	pairs := []*tamperedPair{pair}
+	const few, more = 10, 30
+	pair.often = func(string) int64 { return few }
+	survive(t, pairs)
+	memory, goroutines := held()
+	pair.often = func(string) int64 { return few + more }
+	survive(t, pairs)
+	const noise = 2 << 20 // what libp2p's buffers come and go by
+	if now, running := held(); now > memory+noise || running > goroutines+20 {
+		t.Errorf("%d bytes and %d goroutines after %d broken exchanges, %d and %d after %d more",
+			memory, goroutines, 2*few, now, running, 2*more)
+	} else {
+		t.Logf("%d bytes and %d goroutines, then %d and %d", memory, goroutines, now, running)
+	}
+	closeAll(pairs)
+}
+
+// held is the memory that is in use, and the number of goroutines.
+func held() (bytes uint64, goroutines int) {
+	runtime.GC()
+	runtime.GC() // frees what pools held at the first
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc, runtime.NumGoroutine()
+}
