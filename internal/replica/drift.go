@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"iter"
 	"math"
 
 	"github.com/seed-97356399/murmuration/tensor"
@@ -27,18 +28,31 @@ func newDrift(own tensor.Vector) drift {
 	return d
 }
 
-// at is where in a slice the i-th of the values kept is: somewhere in the i-th of
-// equal parts, each time a little farther on, or all might be of one column of a
-// matrix.
-func (d drift) at(i int, own tensor.Vector) int {
-	from, to := i*len(own)/len(d), (i+1)*len(own)/len(d)
-	return from + i%(to-from)
+// places goes through where in a slice of n values those kept are: somewhere in each
+// of as many equal parts, each time a little farther on, or all might be of one column
+// of a matrix. It divides but once.
+func (d drift) places(n int) iter.Seq2[int, int] {
+	return func(yield func(i, at int) bool) {
+		part, extra := n/len(d), n%len(d)
+		from, owed, on := 0, 0, 0
+		for i := range d {
+			if !yield(i, from+on) {
+				return
+			}
+			if from, owed = from+part, owed+extra; owed >= len(d) {
+				from, owed = from+1, owed-len(d)
+			}
+			if on++; on == part {
+				on = 0
+			}
+		}
+	}
 }
 
 // mark makes the slice as it is the one from which it moves.
 func (d drift) mark(own tensor.Vector) {
-	for i := range d {
-		d[i] = own[d.at(i, own)]
+	for i, at := range d.places(len(own)) {
+		d[i] = own[at]
 	}
 }
 
@@ -46,8 +60,8 @@ func (d drift) mark(own tensor.Vector) {
 // slices of up to driftSample values.
 func (d drift) moved(own tensor.Vector) float64 {
 	sum := 0.0
-	for i, was := range d {
-		way := float64(own[d.at(i, own)]) - float64(was)
+	for i, at := range d.places(len(own)) {
+		way := float64(own[at]) - float64(d[i])
 		sum += way * way
 	}
 	return math.Sqrt(sum * float64(len(own)) / float64(len(d)))

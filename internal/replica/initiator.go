@@ -150,9 +150,8 @@ func (l *InitiatorLane) encode(index int, frame []byte) (_ []byte, limit float64
 	s := &r.slices[r.shared[index]]
 	frame = extend(wire.Reserve(frame), wire.InfoSize+coder.Size(s.length))
 	s.Lock()
-	own := r.of(s)
-	limit = r.limit(s)
-	coder.Encode(frame[wire.HeaderSize+wire.InfoSize:], own)
+	coder.Encode(frame[wire.HeaderSize+wire.InfoSize:], r.of(s))
+	limit = r.limit(s) // after the code, which has brought the slice into the cache
 	s.Unlock()
 	wire.AppendCodeInfo(frame[:wire.HeaderSize], wire.CodeInfo{Bound: announced(limit)})
 	return frame, limit

@@ -107,7 +107,7 @@ func (l *Ledger) doubt(p *Responder, now time.Duration) {
 	}
 	for _, lane := range p.lanes[:p.terms.Lanes] {
 		for i := lane.applied; i < lane.answered; i++ {
-			w := &lane.pending[i%MaxWindow]
+			w := lane.pending(i)
 			d.pending = append(d.pending, *w)
 			w.frame = nil // it is the ledger's now
 		}

@@ -87,12 +87,16 @@ func (p *Responder) take(slice int) bool {
 // ResponderLane is one stream's part of an exchange at the passive side.
 type ResponderLane struct {
 	of       *Responder
-	answered int // frames answered
-	applied  int // of these, how many have been applied at both sides
-	pending  [MaxWindow]pending
+	answered int                // frames answered
+	applied  int                // of these, how many have been applied at both sides
+	ring     [MaxWindow]pending // of which as many are in use as the window has
 	scratch  tensor.Vector
 	squared  float64
 }
+
+// pending is the difference in the i-th frame of the lane, which is kept until it has
+// been applied.
+func (l *ResponderLane) pending(i int) *pending { return &l.ring[i%l.of.terms.Window] }
 
 // pending is a difference that has been sent and awaits its acknowledgement: the
 // frame as it was sent, which is what the partner decodes too.
@@ -123,7 +127,7 @@ func (l *ResponderLane) Code(header wire.Header, payload []byte) ([]byte, error)
 	if err != nil {
 		return nil, fmt.Errorf("code of slice %d: %w", index, err)
 	}
-	w := &l.pending[l.answered%MaxWindow]
+	w := l.pending(l.answered)
 	w.slice = index
 	if err := l.difference(w, code, float64(info.Bound)); err != nil {
 		return nil, fmt.Errorf("code of slice %d: %w", index, err)
@@ -201,7 +205,7 @@ func (l *ResponderLane) Ack(header wire.Header) error {
 		return fmt.Errorf("acknowledgement of %d slices after %d of %d: %w", header.Ack, l.applied, l.answered, ErrOrder)
 	}
 	for ; l.applied < int(header.Ack); l.applied++ {
-		w := &l.pending[l.applied%MaxWindow]
+		w := l.pending(l.applied)
 		if err := l.of.replica.commit(l.of.terms.Codec.Diff, w.slice, w.code(), l.scratch); err != nil {
 			return fmt.Errorf("applying the difference of slice %d: %w", w.slice, err)
 		}

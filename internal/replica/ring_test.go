@@ -1,0 +1,46 @@
+package replica
+
+import (
+	"testing"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// TestWindowBoundsMemory: a lane of the passive side keeps as many frames as the window
+// has, however many slices pass.
+func TestWindowBoundsMemory(t *testing.T) {
+	const slices, window = 3 * MaxWindow, 3
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{slices}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(tensor.NewParams(layout), Options{SliceLen: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	codec, err := quant.ByName("raw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewResponder(r, NewLedger(r, LedgerOptions{}))
+	p.Begin(Terms{Codec: codec, Window: window})
+	lane, code := p.Lane(0), append(wire.AppendCodeInfo(nil, wire.CodeInfo{Bound: 1}), 0, 0, 0, 0)
+	for i := range slices {
+		acknowledged := max(i-window+1, 0) // so that the window is always full
+		header := wire.Header{Type: wire.TypeCode, Slice: uint32(i), Ack: uint32(acknowledged)}
+		if _, err := lane.Code(header, code); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := 0
+	for i := range lane.ring {
+		if lane.ring[i].frame != nil {
+			kept++
+		}
+	}
+	if kept != window {
+		t.Errorf("%d frames kept, the window has %d", kept, window)
+	}
+}
