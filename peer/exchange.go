@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/quant"
 )
 
 // tracked is an exchange under way at this peer, on either side.
@@ -21,9 +22,19 @@ type tracked struct {
 	work  atomic.Int64 // nanoseconds spent on slices, by all goroutines together
 	bytes atomic.Uint64
 
-	mu     sync.Mutex
-	lanes  []openLane
-	broken error // why the exchange was broken off, if it was
+	mu      sync.Mutex
+	lanes   []openLane
+	first   [1]openLane        // room for the lane that every exchange has
+	opening context.CancelFunc // ends the opening of streams, if any have been opened
+	broken  error              // why the exchange was broken off, if it was
+}
+
+// newTracked is an exchange that begins. It is never used again: who breaks one off
+// late must not hit the next.
+func newTracked(event averaging.Event) *tracked {
+	x := &tracked{event: event, began: time.Now()}
+	x.lanes = x.first[:0]
+	return x
 }
 
 // openLane is what it takes to end a lane: its stream, and where its writing
@@ -47,6 +58,16 @@ func (x *tracked) add(t *talk) bool {
 	return true
 }
 
+// opens has the end of the exchange end the opening of a stream too.
+func (x *tracked) opens(cancel context.CancelFunc) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.opening = cancel
+	if x.broken != nil {
+		cancel()
+	}
+}
+
 // breakOff ends every lane of the exchange. The first cause is the one reported; it
 // tells whether this is it.
 func (x *tracked) breakOff(cause error) (first bool) {
@@ -56,6 +77,9 @@ func (x *tracked) breakOff(cause error) (first bool) {
 		return false
 	}
 	x.broken = cause
+	if x.opening != nil {
+		x.opening()
+	}
 	for _, lane := range x.lanes {
 		lane.stream.Reset()
 		wake(lane.opened)
@@ -82,21 +106,25 @@ func (x *tracked) cause() error {
 func (x *tracked) worked(since time.Time) { x.work.Add(int64(time.Since(since))) }
 
 // initiate carries out an outbound exchange, from the proposal on, and reports
-// its course to the loop. Ending ctx breaks it off.
-func (p *Peer) initiate(ctx context.Context, action averaging.Action) {
-	x := &tracked{event: averaging.Event{Peer: action.Peer, Exchange: action.Exchange}, began: time.Now()}
-	open, cancel := context.WithTimeout(ctx, p.config.Exchange.Stall)
-	stream, err := p.transport.Open(open, seam.PeerID(action.Peer), seam.ProtocolExchange, p.config.Run)
-	cancel()
+// its course to the loop.
+func (p *Peer) initiate(x *tracked, action averaging.Action) {
+	if !p.underway.enter(x) {
+		p.failed(x, errAborted)
+		return
+	}
+	defer p.underway.leave(x)
+	stream, err := p.open(x)
 	if err != nil {
 		p.failed(x, fmt.Errorf("opening a stream: %w", err))
 		return
 	}
 	t := p.talk(stream)
 	defer p.end(t)
-	x.add(t)
-	stopWatch := context.AfterFunc(ctx, func() { x.breakOff(errAborted) })
-	defer stopWatch()
+	if !x.add(t) {
+		stream.Reset()
+		p.failed(x, x.cause())
+		return
+	}
 	terms, err := p.propose(t, action)
 	if err != nil {
 		if r := (*refusal)(nil); errors.As(err, &r) {
@@ -111,7 +139,7 @@ func (p *Peer) initiate(ctx context.Context, action averaging.Action) {
 	p.notify(notice{event: x.event})
 	a := p.sides.initiator(p)
 	a.Begin(terms)
-	clean := p.transfer(ctx, x, a, t)
+	clean := p.transfer(x, a, t)
 	done, distance := a.Done(), a.Distance()
 	a.End(clean)
 	p.sides.keepInitiator(a)
@@ -122,6 +150,14 @@ func (p *Peer) initiate(ctx context.Context, action averaging.Action) {
 	p.completed(x, distance, t.stream)
 }
 
+// open opens the first stream of an exchange.
+func (p *Peer) open(x *tracked) (seam.Stream, error) {
+	ctx, cancel := context.WithTimeout(p.exchanges, p.config.Exchange.Stall)
+	defer cancel()
+	x.opens(cancel)
+	return p.transport.Open(ctx, seam.PeerID(x.event.Peer), seam.ProtocolExchange, p.config.Run)
+}
+
 // propose asks the partner, answers what it may ask in its turn, and reads whether
 // it accepts.
 func (p *Peer) propose(t *talk, action averaging.Action) (terms replica.Terms, err error) {
@@ -129,9 +165,9 @@ func (p *Peer) propose(t *talk, action averaging.Action) (terms replica.Terms, e
 	offer := wire.Propose{
 		Run: p.config.Run, Layout: p.layout, View: p.counters.view.Load(), Incarnation: incarnation,
 		Steps: p.counters.steps.Load(), SliceLen: uint32(p.replica.SliceLen()),
-		Overlap: overlap, Lanes: uint8(p.lanesTo(seam.PeerID(action.Peer))), Codecs: []uint8{uint8(p.codec.ID)},
+		Overlap: overlap, Lanes: uint8(p.lanesTo(seam.PeerID(action.Peer))), Codecs: p.sides.offered,
 	}
-	if err = t.say(uint64(action.Exchange), offer); err != nil {
+	if err = say(t, uint64(action.Exchange), offer); err != nil {
 		return terms, err
 	}
 	var accept wire.Accept
@@ -179,19 +215,21 @@ func (p *Peer) hearAnswer(t *talk, partner seam.PeerID, accept *wire.Accept) err
 // sides keeps the two sides of exchanges, with their buffers, for the next.
 type sides struct {
 	ledger     *replica.Ledger
+	offered    []uint8 // the codecs that proposals offer
 	initiators chan *replica.Initiator
-	responders chan *replica.Responder
+	sessions   chan *session
 }
 
 // maxIdleSides bounds what is kept: one that is in use and one that is about to
 // replace it.
 const maxIdleSides = 2
 
-func newSides(r *replica.Replica) sides {
+func newSides(r *replica.Replica, codec quant.Codec) sides {
 	return sides{
 		ledger:     replica.NewLedger(r, replica.LedgerOptions{}),
+		offered:    []uint8{uint8(codec.ID)},
 		initiators: make(chan *replica.Initiator, maxIdleSides),
-		responders: make(chan *replica.Responder, maxIdleSides),
+		sessions:   make(chan *session, maxIdleSides),
 	}
 }
 
@@ -204,12 +242,12 @@ func (s *sides) initiator(p *Peer) *replica.Initiator {
 	}
 }
 
-func (s *sides) responder(p *Peer) *replica.Responder {
+func (s *sides) session(p *Peer) *session {
 	select {
-	case r := <-s.responders:
-		return r
+	case served := <-s.sessions:
+		return served
 	default:
-		return replica.NewResponder(p.replica, s.ledger)
+		return newSession(replica.NewResponder(p.replica, s.ledger))
 	}
 }
 
@@ -220,9 +258,9 @@ func (s *sides) keepInitiator(a *replica.Initiator) {
 	}
 }
 
-func (s *sides) keepResponder(r *replica.Responder) {
+func (s *sides) keepSession(served *session) {
 	select {
-	case s.responders <- r:
+	case s.sessions <- served:
 	default:
 	}
 }

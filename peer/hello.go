@@ -26,7 +26,7 @@ func (p *Peer) hello(ctx context.Context, to seam.PeerID) (wire.Welcome, error) 
 	defer stopWatch()
 	t := p.talk(stream)
 	defer p.end(t)
-	err = t.say(0, wire.Hello{
+	err = say(t, 0, wire.Hello{
 		Run: p.config.Run, Layout: p.layout, Incarnation: p.incarnation.Load(), Steps: p.counters.steps.Load(),
 	})
 	if err == nil {
@@ -84,7 +84,7 @@ func (p *Peer) serveHello(stream seam.Stream) {
 		Incarnation: p.incarnation.Load(), Steps: steps + p.counters.head.Load(), FlockSteps: p.flock.total(steps),
 		KnownIncarnation: p.flock.incarnation(stream.Remote()),
 	}
-	if t.say(0, welcome) != nil {
+	if say(t, 0, welcome) != nil {
 		stream.Reset()
 		return
 	}
@@ -98,7 +98,8 @@ func (p *Peer) admissible(run string, layout [32]byte) (reason wire.Reason, deta
 	case run != p.config.Run:
 		return wire.ReasonRun, fmt.Sprintf("this is run %q", p.config.Run)
 	case layout != p.layout:
-		return wire.ReasonLayout, fmt.Sprintf("the layout here is %x, yours is %x", p.layout[:4], layout[:4])
+		theirs := [4]byte(layout[:]) // not a part of layout, which would be allocated in each call
+		return wire.ReasonLayout, fmt.Sprintf("the layout here is %x, yours is %x", p.layout[:4], theirs)
 	}
 	return 0, ""
 }

@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -48,18 +47,16 @@ func (p *Peer) serveExchange(stream seam.Stream) {
 
 // serveProposal answers a proposal and serves the exchange, if it comes to one.
 func (p *Peer) serveProposal(t *talk, header wire.Header, proposal wire.Propose) {
-	ctx, breakOff := context.WithCancel(p.exchanges)
-	defer breakOff()
-	x := &tracked{
-		event: averaging.Event{
-			Kind: averaging.Proposed, Peer: topology.PeerID(t.stream.Remote()),
-			Exchange: averaging.ExchangeID(header.Exchange), Inbound: true,
-		},
-		began: time.Now(),
-	}
+	x := newTracked(averaging.Event{
+		Kind: averaging.Proposed, Peer: topology.PeerID(t.stream.Remote()),
+		Exchange: averaging.ExchangeID(header.Exchange), Inbound: true,
+	})
 	x.add(t)
-	stopWatch := context.AfterFunc(ctx, func() { x.breakOff(errAborted) })
-	defer stopWatch()
+	if !p.underway.enter(x) {
+		t.stream.Reset()
+		return
+	}
+	defer p.underway.leave(x)
 	codec, reason, detail := p.examine(t.stream.Remote(), proposal)
 	if reason == 0 {
 		err := p.settleOn(t) // a peer can take a new incarnation and still know what it did
@@ -72,7 +69,7 @@ func (p *Peer) serveProposal(t *talk, header wire.Header, proposal wire.Propose)
 	}
 	var overlap int
 	if reason == 0 {
-		overlap, reason = p.ask(x, breakOff)
+		overlap, reason = p.ask(x, t)
 	}
 	if reason != 0 {
 		p.decline(x, t, reason, detail)
@@ -110,18 +107,17 @@ func (p *Peer) examine(from seam.PeerID, m wire.Propose) (codec quant.Codec, rea
 
 // ask puts a proposal to the machine. The reason is 0 if it accepts; overlap then
 // counts the exchanges that this peer takes part in.
-func (p *Peer) ask(x *tracked, breakOff context.CancelFunc) (overlap int, reason wire.Reason) {
+func (p *Peer) ask(x *tracked, t *talk) (overlap int, reason wire.Reason) {
 	select {
 	case <-p.closing:
 		return 0, wire.ReasonClosing
 	default:
 	}
-	verdict := make(chan averaging.Action, 1)
-	if !p.notify(notice{event: x.event, breakOff: breakOff, verdict: verdict}) {
+	if !p.notify(notice{event: x.event, proposed: x, verdict: t.verdict}) {
 		return 0, wire.ReasonClosing
 	}
 	select {
-	case action := <-verdict:
+	case action := <-t.verdict:
 		if action.Kind == averaging.Accept {
 			return max(action.Overlap, 1), 0
 		}

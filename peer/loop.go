@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"context"
 	"time"
 
 	"go.uber.org/zap"
@@ -19,9 +18,9 @@ const maxNotices = 64
 // answer.
 type notice struct {
 	event averaging.Event
-	// breakOff and verdict come with Proposed: how to end the exchange, and where
-	// its handler waits to hear Accept or Refuse.
-	breakOff context.CancelFunc
+	// proposed and verdict come with Proposed: the exchange, and where its handler
+	// waits to hear Accept or Refuse.
+	proposed *tracked
 	verdict  chan<- averaging.Action
 	// joined comes without an event: a member has let this peer in, and may know
 	// of an earlier life of it.
@@ -55,7 +54,7 @@ type loop struct {
 
 	unresolved int // exchanges in doubt, as the machine was last told
 
-	running map[exchangeKey]context.CancelFunc
+	running map[exchangeKey]*tracked
 	timers  [averaging.TimerKinds]setTimer
 	wake    *time.Timer
 	tick    *time.Ticker
@@ -72,7 +71,7 @@ type setTimer struct {
 func newLoop(p *Peer, machine averaging.Machine) *loop {
 	l := &loop{
 		peer: p, machine: machine, log: p.log,
-		running: make(map[exchangeKey]context.CancelFunc),
+		running: make(map[exchangeKey]*tracked),
 		wake:    time.NewTimer(time.Hour),
 		tick:    time.NewTicker(p.announceEvery),
 	}
@@ -119,7 +118,7 @@ func (l *loop) handleAll() {
 		}
 		l.actions = l.machine.Handle(time.Since(l.peer.started), n.event, l.actions[:0])
 		for _, action := range l.actions {
-			l.carryOut(action, n)
+			l.carryOut(action, &n)
 		}
 	}
 }
@@ -144,14 +143,14 @@ func (l *loop) begin(n notice) bool {
 			n.verdict <- averaging.Action{Kind: averaging.Refuse, Reason: averaging.Busy} // has room
 			return false
 		}
-		l.running[key] = n.breakOff
+		l.running[key] = n.proposed
 	case averaging.Refused, averaging.Finished, averaging.Failed:
 		delete(l.running, keyOf(n.event))
 	}
 	return true
 }
 
-func (l *loop) carryOut(action averaging.Action, cause notice) {
+func (l *loop) carryOut(action averaging.Action, cause *notice) {
 	key := exchangeKey{action.Peer, action.Exchange, action.Inbound}
 	switch action.Kind {
 	case averaging.Proceed:
@@ -165,13 +164,13 @@ func (l *loop) carryOut(action averaging.Action, cause notice) {
 		if action.Kind == averaging.Refuse {
 			delete(l.running, key)
 		}
-		select {
-		case cause.verdict <- action:
-		default: // a machine that answers what was not asked
+		if cause.verdict != nil { // else the machine answers what was not asked, or twice
+			cause.verdict <- action // has room
+			cause.verdict = nil
 		}
 	case averaging.Abort:
-		if breakOff, ok := l.running[key]; ok {
-			breakOff()
+		if x, ok := l.running[key]; ok {
+			l.abort(x)
 			delete(l.running, key)
 		}
 	case averaging.SetTimer:
@@ -182,19 +181,22 @@ func (l *loop) carryOut(action averaging.Action, cause notice) {
 	}
 }
 
+// abort breaks an exchange off without waiting for it: resetting a stream can take as
+// long as its connection hangs.
+func (l *loop) abort(x *tracked) {
+	if !l.peer.transfers.spawn(func() { x.breakOff(errAborted) }) {
+		x.breakOff(errAborted) // the peer is closing, and this is what it waits for
+	}
+}
+
 // propose starts an outbound exchange, unless the peer is closing or has no model
 // to share yet.
 func (l *loop) propose(action averaging.Action, key exchangeKey) {
-	ctx, breakOff := context.WithCancel(l.peer.exchanges)
-	started := l.peer.arrival.open() && l.peer.transfers.spawn(func() {
-		defer breakOff()
-		l.peer.initiate(ctx, action)
-	})
-	if started {
-		l.running[key] = breakOff
+	x := newTracked(averaging.Event{Peer: action.Peer, Exchange: action.Exchange})
+	if l.peer.arrival.open() && l.peer.transfers.spawn(func() { l.peer.initiate(x, action) }) {
+		l.running[key] = x
 		return
 	}
-	breakOff()
 	l.events = append(l.events, notice{event: averaging.Event{
 		Kind: averaging.Refused, Peer: action.Peer, Exchange: action.Exchange, Reason: averaging.Closing,
 	}})
@@ -231,8 +233,8 @@ func (l *loop) fire(now time.Time) {
 
 // leave breaks off what is left and says goodbye.
 func (l *loop) leave() {
-	for _, breakOff := range l.running {
-		breakOff()
+	for _, x := range l.running {
+		x.breakOff(errAborted)
 	}
 	l.record.Flags |= flagLeaving
 	if err := l.announce(); err != nil {

@@ -42,6 +42,7 @@ type Peer struct {
 	donating atomic.Bool // a newcomer is being given a copy
 
 	sides      sides
+	underway   underway
 	sessions   sessions
 	repairs    repairs
 	lame       lame
@@ -114,7 +115,7 @@ func assemble(config Config) (_ *Peer, err error) {
 	if p.replica, err = replica.New(config.Params, options); err != nil {
 		return nil, err
 	}
-	p.sides = newSides(p.replica)
+	p.sides = newSides(p.replica, p.codec)
 	p.trainer.prepare(p.replica.Len())
 	if err = p.connect(); err != nil {
 		return nil, err
@@ -268,7 +269,10 @@ func (p *Peer) linger() {
 
 // dismantle ends everything that assemble has begun, as far as it came.
 func (p *Peer) dismantle() error {
-	timer := time.AfterFunc(p.config.Exchange.Stall, p.breakExchanges)
+	timer := time.AfterFunc(p.config.Exchange.Stall, func() {
+		p.breakExchanges()
+		p.underway.breakOff()
+	})
 	defer timer.Stop()
 	for len(p.handlers) > 1 {
 		last := len(p.handlers) - 1

@@ -15,16 +15,32 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// session is an exchange that this peer serves, with its lanes.
+// session is an exchange that this peer serves, with its lanes. Sessions are reused.
 type session struct {
 	*tracked
 	responder *replica.Responder
+	patience  *time.Timer   // set while lanes are waited for
+	changed   chan struct{} // holds a token if a lane has come or gone
 
 	mu      sync.Mutex
 	over    bool
 	used    [replica.MaxLanes]bool // lanes that have been opened
 	serving int                    // lanes that are being served
-	changed chan struct{}          // holds a token if a lane has come or gone
+}
+
+func newSession(r *replica.Responder) *session {
+	s := &session{responder: r, patience: time.NewTimer(time.Hour), changed: make(chan struct{}, 1)}
+	s.patience.Stop()
+	return s
+}
+
+// begin takes an exchange up, with its first lane. No lane of the one before is left.
+func (s *session) begin(x *tracked, terms replica.Terms) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tracked, s.over = x, false
+	s.used, s.serving = [replica.MaxLanes]bool{true}, 1
+	s.responder.Begin(terms)
 }
 
 // errLaneMissing: every lane that was opened has ended before all slices came.
@@ -52,24 +68,27 @@ func (s *sessions) remove(key exchangeKey) {
 	delete(s.open, key)
 }
 
-func (s *sessions) find(key exchangeKey) *session {
+// enter takes up a lane of the exchange of a key. It returns nil if there is none of
+// that number to take.
+func (s *sessions) enter(key exchangeKey, lane int) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open[key]
+	if x := s.open[key]; x != nil && x.enter(lane) {
+		return x
+	}
+	return nil
 }
 
 // respond accepts and serves the slices until all are applied at both sides.
 func (p *Peer) respond(x *tracked, t *talk, terms replica.Terms) {
-	s := &session{tracked: x, responder: p.sides.responder(p), changed: make(chan struct{}, 1)}
-	s.responder.Begin(terms)
-	key := keyOf(x.event)
-	s.enter(0)
+	s, key := p.sides.session(p), keyOf(x.event)
+	s.begin(x, terms)
 	p.sessions.add(key, s)
 	accept := wire.Accept{
 		Codec: uint8(terms.Codec.ID), Window: uint16(s.responder.Window()), Overlap: uint8(terms.Overlap),
 		Lanes: uint8(s.responder.Lanes()), Steps: p.counters.steps.Load(), Incarnation: p.incarnation.Load(),
 	}
-	if err := t.say(terms.Exchange, accept); err != nil {
+	if err := say(t, terms.Exchange, accept); err != nil {
 		x.breakOff(err)
 	}
 	t.bulk()
@@ -79,7 +98,7 @@ func (p *Peer) respond(x *tracked, t *talk, terms replica.Terms) {
 	x.bytes.Add(t.sent + t.received)
 	done, distance := s.responder.Done(), s.responder.Distance()
 	inDoubt := s.responder.End(p.now())
-	p.sides.keepResponder(s.responder)
+	p.sides.keepSession(s)
 	if done {
 		p.completed(x, distance, t.stream)
 		return
@@ -92,8 +111,8 @@ func (p *Peer) respond(x *tracked, t *talk, terms replica.Terms) {
 // serveLane serves a further lane of an exchange under way.
 func (p *Peer) serveLane(t *talk, header wire.Header, lane wire.Lane) {
 	key := exchangeKey{peer: topology.PeerID(t.stream.Remote()), id: averaging.ExchangeID(header.Exchange), inbound: true}
-	s := p.sessions.find(key)
-	if s == nil || !s.enter(int(lane.Lane)) {
+	s := p.sessions.enter(key, int(lane.Lane))
+	if s == nil {
 		t.refuse(header.Exchange, wire.ReasonBusy, "no such exchange is under way, or it has that lane")
 		return
 	}
@@ -152,21 +171,20 @@ func (s *session) idle() bool {
 // settle waits until every lane has ended. One that was agreed may still be on its
 // way when the first has ended: it is waited for within the stall bound.
 func (s *session) settle(stall time.Duration) {
-	patience := time.NewTimer(stall)
-	defer patience.Stop()
+	s.patience.Reset(stall)
+	defer s.patience.Stop()
 	for {
 		if s.idle() && s.finished() {
 			return
 		}
 		select {
 		case <-s.changed:
-			patience.Reset(stall)
-		case <-patience.C:
+		case <-s.patience.C:
 			if s.idle() {
 				s.breakOff(errLaneMissing)
 			}
-			patience.Reset(stall)
 		}
+		s.patience.Reset(stall)
 	}
 }
 

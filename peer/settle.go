@@ -38,7 +38,7 @@ func (p *Peer) settleOn(t *talk) error {
 			return nil
 		}
 		var answer wire.Settled
-		if err := t.say(exchange, question); err != nil {
+		if err := say(t, exchange, question); err != nil {
 			return err
 		}
 		header, err := t.hear(&answer)
@@ -63,7 +63,7 @@ func (p *Peer) answerStatus(t *talk, partner seam.PeerID, header wire.Header, pa
 	if err := question.Decode(payload); err != nil {
 		return err
 	}
-	return t.say(header.Exchange, p.sides.ledger.Answer(string(partner), header.Exchange, question))
+	return say(t, header.Exchange, p.sides.ledger.Answer(string(partner), header.Exchange, question))
 }
 
 // serveStatus answers a stream of questions, of which the first has come.

@@ -82,7 +82,7 @@ func (p *Peer) fetch(donor seam.PeerID) error {
 
 func (p *Peer) receiveState(t *talk) (wire.Manifest, tensor.Vector, error) {
 	var manifest wire.Manifest
-	if err := t.say(0, wire.StateRequest{Run: p.config.Run, Layout: p.layout}); err != nil {
+	if err := say(t, 0, wire.StateRequest{Run: p.config.Run, Layout: p.layout}); err != nil {
 		return manifest, nil, err
 	}
 	if _, err := t.hear(&manifest); err != nil {
@@ -155,7 +155,7 @@ func (p *Peer) sendState(t *talk) error {
 		Steps: steps + p.counters.head.Load(), FlockSteps: p.flock.total(steps),
 		Values: uint64(len(values)), SliceLen: uint32(p.replica.SliceLen()), SHA256: hashOf(values, p.replica.SliceLen()),
 	}
-	if err := t.say(0, manifest); err != nil {
+	if err := say(t, 0, manifest); err != nil {
 		return err
 	}
 	for at, index := 0, uint32(0); at < len(values); index++ {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -20,8 +21,10 @@ type talk struct {
 	frame          []byte       // scratch for what is sent
 	sent, received uint64
 
-	opened  chan struct{} // holds a token if the window may have opened
-	written chan bool     // what the writing goroutine says when it has ended
+	opened  chan struct{}         // holds a token if the window may have opened
+	written chan bool             // what the writing goroutine says when it has ended
+	verdict chan averaging.Action // what the machine says to a proposal
+	unread  io.LimitedReader      // what the partner still sends
 }
 
 // maxIdleTalks bounds the talks kept for reuse: one for each lane of an exchange,
@@ -39,7 +42,7 @@ func (p *Peer) talk(stream seam.Stream) *talk {
 	select {
 	case t = <-p.talks.idle:
 	default:
-		t = &talk{opened: make(chan struct{}, 1), written: make(chan bool, 1)}
+		t = &talk{opened: make(chan struct{}, 1), written: make(chan bool, 1), verdict: make(chan averaging.Action, 1)}
 		t.short = wire.NewReader(t, wire.MaxHandshake)
 	}
 	t.stream, t.stall = stream, p.config.Exchange.Stall
@@ -95,8 +98,9 @@ func (t *talk) write(frame []byte) error {
 	return err
 }
 
-// say sends a message.
-func (t *talk) say(exchange uint64, m wire.Message) error {
+// say sends a message. It is no method because those have no type parameters: a
+// message passed as an interface would be allocated.
+func say[M wire.Message](t *talk, exchange uint64, m M) error {
 	frame, err := wire.Pack(t.frame, exchange, m)
 	if err == nil {
 		t.frame = frame
@@ -170,7 +174,7 @@ func (r *refusal) Error() string {
 // refuse declines what the partner asked for and waits, within the stall bound,
 // until it has read that: closing at once could overtake the frame.
 func (t *talk) refuse(exchange uint64, reason wire.Reason, detail string) {
-	if t.say(exchange, wire.Refuse{Reason: reason, Detail: detail}) != nil {
+	if say(t, exchange, wire.Refuse{Reason: reason, Detail: detail}) != nil {
 		t.stream.Reset()
 		return
 	}
@@ -200,8 +204,9 @@ func (t *talk) drain() (inOrder bool) {
 		t.stream.Reset()
 		return false
 	}
-	said, err := io.CopyN(io.Discard, t, maxUnread)
-	if err != io.EOF {
+	t.unread = io.LimitedReader{R: t, N: maxUnread}
+	said, err := io.Copy(io.Discard, &t.unread)
+	if err != nil || t.unread.N == 0 {
 		t.stream.Reset()
 		return false
 	}

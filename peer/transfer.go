@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,25 +18,40 @@ import (
 // transfer sends the slices and applies the answers, over the stream of the
 // proposal and as many further lanes as were agreed. It reports whether the
 // partner is known to have applied all; what went wrong is the exchange's cause.
-func (p *Peer) transfer(ctx context.Context, x *tracked, a *replica.Initiator, t *talk) (clean bool) {
-	var further sync.WaitGroup
-	cleanly := make([]bool, a.Lanes())
-	opening, enough := context.WithCancel(ctx)
-	defer enough()
-	for i := 1; i < a.Lanes(); i++ {
-		further.Go(func() { cleanly[i] = p.further(opening, x, a, i) })
+func (p *Peer) transfer(x *tracked, a *replica.Initiator, t *talk) (clean bool) {
+	join := func() bool { return true }
+	if a.Lanes() > 1 {
+		join = p.spread(x, a)
 	}
 	t.bulk()
 	x.drive(a.Lane(0), t)
-	enough() // nothing is left for a lane that is not open yet
-	further.Wait()
-	cleanly[0] = x.cause() == nil && t.drain() // the partner closes it last
-	x.bytes.Add(t.sent + t.received)
-	clean = a.Done()
-	for _, lane := range cleanly {
-		clean = clean && lane
+	clean = join()
+	if x.cause() != nil || !t.drain() { // the partner closes it last
+		clean = false
 	}
-	return clean
+	x.bytes.Add(t.sent + t.received)
+	return clean && a.Done()
+}
+
+// spread drives the further lanes. What it returns waits until they have ended, and
+// reports whether the partner is known to have applied all that went over them.
+func (p *Peer) spread(x *tracked, a *replica.Initiator) (join func() (clean bool)) {
+	opening, enough := context.WithCancel(p.exchanges)
+	x.opens(enough)
+	var lanes sync.WaitGroup
+	var unclean atomic.Bool
+	for i := 1; i < a.Lanes(); i++ {
+		lanes.Go(func() {
+			if !p.further(opening, x, a, i) {
+				unclean.Store(true)
+			}
+		})
+	}
+	return func() bool {
+		enough() // nothing is left for a lane that is not open yet
+		lanes.Wait()
+		return !unclean.Load()
+	}
 }
 
 // further opens one more lane and drives it. One that cannot be had leaves its
@@ -65,7 +81,7 @@ func (p *Peer) further(ctx context.Context, x *tracked, a *replica.Initiator, la
 		return false
 	}
 	t.bulk()
-	if err := t.say(uint64(x.event.Exchange), wire.Lane{Lane: uint8(lane)}); err != nil {
+	if err := say(t, uint64(x.event.Exchange), wire.Lane{Lane: uint8(lane)}); err != nil {
 		stream.Reset() // it has carried no slice yet
 		return x.cause() == nil
 	}
