@@ -19,8 +19,12 @@ const (
 	// system call of its own.
 	recordSize  = 16 << 10
 	recordExtra = 22
-	// corkSize holds as many records as are gathered; more bring nothing more.
-	corkSize = 4 * (recordSize + recordExtra)
+	// corkSize holds as many records as are gathered, since more bring nothing more,
+	// and a short one: a slice of 2^n values is a little longer than whole records,
+	// and its end should not cost a system call.
+	corkSize = 4*(recordSize+recordExtra) + recordShort
+	// recordShort is room for the headers of a frame and of yamux.
+	recordShort = 512
 )
 
 // security is libp2p's TLS with the records of one write gathered, so that several
