@@ -55,7 +55,7 @@ const (
 	// slicesAndMore is about the number of frames that one side of an exchange sends.
 	slicesAndMore = 13
 	// openers are the frames that come before slices: PROPOSE, STATUS, their answers.
-	// A third of what is tampered with is among them, or they would hardly be met.
+	// A sixth of what is tampered with is among them, or they would hardly be met.
 	openers = 3
 )
 
@@ -77,7 +77,7 @@ func (m *tamperer) place() int {
 		return -1
 	case m.inTurn:
 		return int(m.made.Load())
-	case m.random.IntN(3) == 0:
+	case m.random.IntN(6) == 0:
 		return m.random.IntN(openers)
 	}
 	return m.random.IntN(slicesAndMore)

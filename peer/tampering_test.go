@@ -43,19 +43,24 @@ func is(err, kind error) bool {
 	return errors.Is(err, kind)
 }
 
+// tamperings begin with those after which a peer often waits in vain.
 var tamperings = []tampering{
-	{name: "bit flipped", alter: flip, passive: []error{wire.ErrChecksum}, active: []error{wire.ErrChecksum}},
-	{name: "truncated", alter: truncate, passive: []error{wire.ErrChecksum}, active: []error{wire.ErrChecksum}},
-	{name: "oversized", alter: oversize, passive: []error{wire.ErrTooLong}, active: []error{wire.ErrTooLong}},
-	{name: "longer than its slice", alter: lengthen, slices: true, passive: []error{quant.ErrSize}, active: []error{quant.ErrSize}},
-	{name: "repeated", alter: repeat, passive: []error{replica.ErrOrder}, active: []error{replica.ErrOrder}},
+	{name: "stalled in the middle", alter: stall, passive: []error{errTimeout}, active: []error{errTimeout}, harmless: true},
+	{name: "truncated", alter: truncate, passive: broken, active: broken},
 	// Slices may come in any order: that codes have changed places, or that one is
 	// missing, the side that sent them sees by the answers.
-	{name: "reordered", alter: keepBack, active: []error{replica.ErrOrder}},
 	{name: "dropped", alter: drop, active: []error{replica.ErrOrder}},
-	{name: "stalled in the middle", alter: stall, passive: []error{errTimeout}, active: []error{errTimeout}, harmless: true},
+	{name: "reordered", alter: keepBack, active: []error{replica.ErrOrder}},
+	{name: "repeated", alter: repeat, passive: []error{replica.ErrOrder}, active: []error{replica.ErrOrder}},
+	{name: "bit flipped", alter: flip, passive: []error{wire.ErrChecksum}, active: []error{wire.ErrChecksum}},
+	{name: "oversized", alter: oversize, passive: []error{wire.ErrTooLong}, active: []error{wire.ErrTooLong}},
+	{name: "longer than its slice", alter: lengthen, slices: true, passive: []error{quant.ErrSize}, active: []error{quant.ErrSize}},
 	{name: "NaN in it", alter: forge, slices: true, passive: []error{replica.ErrAbsurd, quant.ErrNotFinite}, active: []error{replica.ErrAbsurd, quant.ErrNotFinite}},
 }
+
+// broken is what a frame looks like of which a part is missing: the next one's bytes
+// are taken for it, and where they stand in the header's stead they can say anything.
+var broken = []error{wire.ErrChecksum, wire.ErrTruncated, wire.ErrTooLong, wire.ErrMagic, wire.ErrVersion, wire.ErrFlags, wire.ErrType}
 
 // Offsets in a frame's header (docs/WIRE.md).
 const (

@@ -10,8 +10,9 @@ import (
 // TestTamperedFramesLeaveNothingBehind: the hundredth broken exchange costs no more
 // memory, and leaves no more goroutines, than the first ones.
 func TestTamperedFramesLeaveNothingBehind(t *testing.T) {
+	quick := tamperings[4:] // those after which nobody waits
 	anything := tampering{name: "anything", slices: true, alter: func(s *tamperedStream, header wire.Header, frame []byte) [][]byte {
-		return tamperings[s.random.IntN(len(tamperings))].alter(s, header, frame)
+		return quick[s.random.IntN(len(quick))].alter(s, header, frame)
 	}}
 	networks, join := onLoopback(t)
 	pair := startTampered(t, anything, pairings[1], networks, join)

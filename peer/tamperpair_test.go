@@ -34,6 +34,7 @@ type tamperedPair struct {
 
 	stop          func() // ends training
 	phase         phase
+	resting       time.Time               // when that phase began
 	often         func(role string) int64 // frames that an end of such a role tampers with, at least
 	before, after [2]peer.Stats           // of the time in which frames are tampered with
 }
@@ -57,11 +58,12 @@ var pairings = []pairing{
 // Bounds of waiting: what a partner may take for a frame, for how long one that breaks
 // the rules is kept away, and when a test gives up.
 const (
-	tamperedSliceLen = 200 // ten slices of the weights, and one of the bias
-	tamperedStall    = 200 * time.Millisecond
+	tamperedSliceLen = 30
+	tamperedStall    = 500 * time.Millisecond
 	firstTerm        = 2 * time.Millisecond
 	mostTerm         = 8 * time.Millisecond
 	tamperedPatience = 2 * time.Minute
+	restPatience     = 10 * time.Second
 )
 
 // path is an optimizer that adds up its steps: plain gradient descent, whose steps are
@@ -139,6 +141,23 @@ func (w *witness) saw(kinds []error) bool {
 	return len(kinds) == 0
 }
 
+// smallModel has eleven slices of tamperedSliceLen values.
+func smallModel() *tensor.Params {
+	layout, err := tensor.NewLayout(
+		tensor.Spec{Name: "weights", Shape: []int{10, tamperedSliceLen}},
+		tensor.Spec{Name: "bias", Shape: []int{tamperedSliceLen}, Kind: tensor.Bias},
+	)
+	if err != nil {
+		panic(err) // the specs are constants
+	}
+	params := tensor.NewParams(layout)
+	random := rand.New(rand.NewPCG(3, 4))
+	for k := range params.Vector() {
+		params.Vector()[k] = random.Float32() - 0.5
+	}
+	return params
+}
+
 // onLoopback makes the two ends of a network on real sockets.
 func onLoopback(t *testing.T) (networks [2]peer.Network, join string) {
 	for i := range networks {
@@ -159,7 +178,7 @@ func startTampered(t *testing.T, kind tampering, how pairing, networks [2]peer.N
 	t.Helper()
 	pair := &tamperedPair{t: t, kind: kind, how: how}
 	for i := range pair.peers {
-		params := newModel()
+		params := smallModel()
 		for k := range params.Vector() {
 			params.Vector()[k] += float32(i) * how.apart
 		}
@@ -255,11 +274,12 @@ func (c *tamperedPair) past() bool {
 		c.after, c.phase = s, recovering
 		c.tamper(false)
 	case c.phase == recovering && c.recovered(s):
-		c.phase = resting
+		c.phase, c.resting = resting, time.Now()
 		c.stop()
 	case c.phase == resting && s[0].Exchanges.InDoubt+s[1].Exchanges.InDoubt == 0:
-		off, _ := c.drift() // comes right, if it ever does, once the last exchange has ended
-		return off <= maxDrift
+		// What is still under way ends soon; a sum that has not come right by then never
+		// will, and check says so.
+		return c.drift() <= maxDrift || time.Since(c.resting) > restPatience
 	}
 	return false
 }
@@ -295,8 +315,7 @@ func (c *tamperedPair) recovered(now [2]peer.Stats) bool {
 			return false
 		}
 	}
-	_, apart := c.drift()
-	return apart <= together
+	return c.apart() <= together
 }
 
 func (c *tamperedPair) stats() [2]peer.Stats {
@@ -326,14 +345,24 @@ func closeAll(pairs []*tamperedPair) {
 	all.Wait()
 }
 
-// drift tells by how much of itself the sum of the two models differs from what they
-// began with and have learned, and how far apart they are, per value.
-func (c *tamperedPair) drift() (relative, apart float64) {
-	var models [2]tensor.Vector
+func (c *tamperedPair) models() (models [2]tensor.Vector) {
 	for i, p := range c.peers {
 		models[i] = make(tensor.Vector, len(c.start[i]))
 		p.Snapshot(models[i])
 	}
+	return models
+}
+
+// apart is the distance of the two models per value.
+func (c *tamperedPair) apart() float64 {
+	models := c.models()
+	return math.Sqrt(tensor.SquaredDistance(models[0], models[1]) / float64(len(models[0])))
+}
+
+// drift tells by how much of itself the sum of the two models differs from what they
+// began with and have learned: NaN if a model holds one. Neither may be training.
+func (c *tamperedPair) drift() float64 {
+	models := c.models()
 	var off, all float64
 	for k := range models[0] {
 		want := float64(c.start[0][k]) + float64(c.start[1][k]) + c.paths[0].total[k] + c.paths[1].total[k]
@@ -341,6 +370,5 @@ func (c *tamperedPair) drift() (relative, apart float64) {
 		off += (got - want) * (got - want)
 		all += want * want
 	}
-	apart = math.Sqrt(tensor.SquaredDistance(models[0], models[1]) / float64(len(models[0])))
-	return math.Sqrt(off / all), apart // NaN if a model holds one
+	return math.Sqrt(off / all)
 }
