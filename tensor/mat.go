@@ -69,3 +69,16 @@ func (m Matrix) check(name string, read bool) {
 	panic(fmt.Sprintf("tensor: MatMul with %s of %d by %d, stride %d, over %d values",
 		name, m.Rows, m.Cols, m.Stride, len(m.Data)))
 }
+
+// scale multiplies the elements by factor; 0 overwrites them.
+func (m Matrix) scale(factor float32) {
+	count, length := m.lines()
+	for i := range count {
+		line := m.Data[i*m.Stride : i*m.Stride+length]
+		if factor == 0 {
+			clear(line)
+		} else {
+			Scale(line, factor)
+		}
+	}
+}

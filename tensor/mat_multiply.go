@@ -42,5 +42,9 @@ func (m *Multiplier) MatMul(c Matrix, alpha float32, a, b Matrix, beta float32) 
 	if c.transposed {
 		c, a, b = c.T(), b.T(), a.T()
 	}
+	if alpha == 0 || a.Cols == 0 {
+		c.scale(beta)
+		return
+	}
 	m.plain.multiply(c, alpha, a, b, beta)
 }
