@@ -1,6 +1,10 @@
 package tensor
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/seed-97356399/murmuration/internal/kernel"
+)
 
 // Multiplier holds the room that products of matrices need, so that one which is
 // kept allocates nothing after its first products. The zero value is ready; at
@@ -12,6 +16,7 @@ type Multiplier struct {
 	Threads int
 
 	plain plainRoom
+	tiles tileRoom
 }
 
 // MatMul sets c = alpha·a·b + beta·c with room of its own. Keep a Multiplier for
@@ -42,9 +47,13 @@ func (m *Multiplier) MatMul(c Matrix, alpha float32, a, b Matrix, beta float32) 
 	if c.transposed {
 		c, a, b = c.T(), b.T(), a.T()
 	}
-	if alpha == 0 || a.Cols == 0 {
+	if alpha == 0 || a.Cols == 0 || c.Rows == 0 || c.Cols == 0 {
 		c.scale(beta)
 		return
 	}
-	m.plain.multiply(c, alpha, a, b, beta)
+	if tiler := kernel.BestTiler(); tiler != 0 {
+		m.tiles.multiply(tiler, c, alpha, a, b, beta)
+	} else {
+		m.plain.multiply(c, alpha, a, b, beta)
+	}
 }

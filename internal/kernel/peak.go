@@ -5,5 +5,5 @@ package kernel
 // registers, and returns how many floating-point operations that were: the rate
 // that no matrix product of this CPU and level exceeds.
 func MultiplyAddPeak(iterations int) (operations float64) {
-	return multiplyAddPeakGo(max(iterations, 1))
+	return multiplyAddPeak(max(iterations, 1))
 }

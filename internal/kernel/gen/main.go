@@ -48,6 +48,9 @@ func run(out string) error {
 	if err := addChoice(files, kernels()); err != nil {
 		return fmt.Errorf("generate the choice of kernels: %w", err)
 	}
+	if err := addGemm(files); err != nil {
+		return fmt.Errorf("generate %w", err)
+	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(out, name), text, 0o644); err != nil {
 			return fmt.Errorf("write generated code: %w", err)

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"go/types"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/gotypes"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+// panelText declares the argument of the products' microkernels. It is written
+// to package kernel as it is here, and the offsets in the assembly follow from it.
+const panelText = `package kernel
+
+// GemmPanel is a product for as many columns as one call of a microkernel takes:
+// C = Alpha·A·B + Beta·C, where C has Rows rows, A is Rows by Depth, and B is
+// Depth by the number of columns. Steps are in bytes.
+type GemmPanel struct {
+	A         *float32
+	RowStep   int // from a row of A to the next
+	DepthStep int // from a column of A to the next
+	B         *float32
+	BStep     int      // from a row of B to the next
+	Room      *float32 // of B packed: a row has the microkernel's width
+	Pack      int      // 1 if B is not yet in Room: it is put there, and Pack set to 0
+	C         *float32
+	CStep     int // from a row of C to the next
+	Rows      int // at least 1
+	Depth     int // at least 1
+	Alpha     float32
+	Beta      float32   // with 0, C is not read
+	Masked    int       // 1 if the last vector of a row is not full
+	Mask      *[8]int32 // of the last vector, in AVX2: -1 for each value
+	Bits      uint32    // of the last vector, in AVX-512: one for each value
+}
+`
+
+// gemmKernel is a microkernel: rows by so many vectors of C are in registers.
+type gemmKernel struct {
+	name    string
+	vectors int
+	rows    int
+	unroll  int // how many steps of the depth the main loop takes at a time
+}
+
+// gemmKernels have accumulators for all registers that are left beside a row of B
+// and two values of A. The narrow one is for few columns, and has fewer loads of B
+// and more of A for its multiplications.
+func gemmKernels(l level) []gemmKernel {
+	if l.width == widthZ {
+		return []gemmKernel{{"gemmWide", 2, 12, 4}, {"gemmNarrow", 1, 12, 4}}
+	}
+	return []gemmKernel{{"gemmWide", 2, 6, 4}, {"gemmNarrow", 1, 12, 4}}
+}
+
+// addGemm adds the microkernels of products: files of their own for each level,
+// and the type of their argument.
+func addGemm(files map[string][]byte) error {
+	text, err := format.Source([]byte("// " + printing().GeneratedWarning() + "\n\n" + panelText))
+	if err != nil {
+		return err
+	}
+	files["gemm_panel_gen.go"] = text
+	for _, l := range levels() {
+		assembly, stubs, err := l.compileGemm()
+		if err != nil {
+			return fmt.Errorf("products in %s: %w", l.name, err)
+		}
+		files["gemm_"+l.file+"_amd64.s"] = assembly
+		files["gemm_"+l.file+"_amd64_gen.go"] = stubs
+	}
+	return nil
+}
+
+func (l level) compileGemm() (assembly, stubs []byte, err error) {
+	context := build.NewContext()
+	context.ConstraintExpr(constraint)
+	for _, k := range gemmKernels(l) {
+		r, err := l.gemmRoutine(context, k.name, "(p *GemmPanel)",
+			fmt.Sprintf("multiplies a panel of at most %d columns.", k.vectors*l.width/floatSize))
+		if err != nil {
+			return nil, nil, err
+		}
+		newTile(r, k).panel()
+		if err := errors.Join(r.faults...); err != nil {
+			return nil, nil, err
+		}
+	}
+	r, err := l.gemmRoutine(context, "multiplyAddPeak", "(iterations int)", "multiplies and adds in registers only.")
+	if err != nil {
+		return nil, nil, err
+	}
+	multiplyAddPeak(r)
+	if l.width == widthY {
+		r, err = l.gemmRoutine(context, "gemmTranspose", "(dst *float32, dstStep int, src *float32, srcStep int, rows, depth int)",
+			"writes rows of src, at most 8, as columns of dst, and fills 8 columns.")
+		if err != nil {
+			return nil, nil, err
+		}
+		transpose(r)
+	}
+	file, err := context.Result()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return nil, nil, err
+	}
+	if assembly, err = printer.NewGoAsm(printing()).Print(file); err != nil {
+		return nil, nil, err
+	}
+	stubs, err = printer.NewStubs(printing()).Print(file)
+	return assembly, stubs, err
+}
+
+// gemmRoutine begins a routine with the parameters of list.
+func (l level) gemmRoutine(context *build.Context, name, list, doc string) (*routine, error) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, "gemm_panel_gen.go", panelText, 0)
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := new(types.Config).Check("kernel", files, []*ast.File{file}, nil)
+	if err != nil {
+		return nil, err
+	}
+	signature, err := gotypes.ParseSignatureInPackage(pkg, "func"+list)
+	if err != nil {
+		return nil, err
+	}
+	context.Function(name + l.name)
+	context.Attributes(attr.NOSPLIT)
+	context.Signature(signature)
+	context.Doc(name + l.name + " " + doc)
+	context.Pragma("noescape")
+	return &routine{Context: context, level: l}, nil
+}
