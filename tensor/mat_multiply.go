@@ -7,53 +7,72 @@ import (
 )
 
 // Multiplier holds the room that products of matrices need, so that one which is
-// kept allocates nothing after its first products. The zero value is ready; at
-// most a few hundred KiB for each of Threads become its own. It is not for
-// concurrent use.
+// kept allocates nothing after its first products. The zero value is ready. Its
+// room stays below 2 MiB for each of Threads. It is not for concurrent use.
 type Multiplier struct {
 	// Threads is how many goroutines share a large product, at most; with 0 or 1
-	// all work is done by the caller's. The result does not depend on it.
+	// it stays on the caller's. The result does not depend on it.
 	Threads int
 
-	plain plainRoom
-	tiles tileRoom
+	rooms []room
 }
 
-// MatMul sets c = alpha·a·b + beta·c with room of its own. Keep a Multiplier for
-// more than a few products.
+// room is what one goroutine needs.
+type room struct {
+	tiles tileRoom
+	plain plainRoom
+}
+
+// MatMul sets c = alpha·a·b + beta·c as Multiplier.MatMul does, with room of its
+// own. Keep a Multiplier for more than a few products.
 func MatMul(c Matrix, alpha float32, a, b Matrix, beta float32) {
 	var m Multiplier
 	m.MatMul(c, alpha, a, b, beta)
 }
 
 // MatMul sets c = alpha·a·b + beta·c. With beta = 0 it overwrites c, whatever was
-// there; with alpha = 0 it does not read a and b. c must not overlap them. Any of
-// the three may be transposed or empty.
+// there; with alpha = 0 it does not read a and b. All three may be transposed, or
+// empty; c must not overlap the others.
 //
-// Each element is a sum in the order of the inner dimension, with one rounding
-// for a product and its addition where the CPU has that; so results agree
-// between CPUs within the rounding of float32, and on one CPU depend on the
-// shape alone. A zero of a may hide a NaN or an infinity of b that it meets.
-// Sizes that do not fit each other or their data are an error of the program and
+// Each element is a sum in the order of the inner dimension, in float32. It
+// depends on nothing but the sizes: not on Threads, strides or alignment. Where
+// the CPU has AVX2 or AVX-512 a product is not rounded before it is added, with
+// the same result for both; elsewhere (and under the purego build tag) it is, so
+// that the last digits differ, and a zero of a hides a NaN or an infinity of b.
+//
+// Sizes that do not fit each other or the data are an error of the program and
 // panic.
 func (m *Multiplier) MatMul(c Matrix, alpha float32, a, b Matrix, beta float32) {
+	m.multiply(kernel.BestTiler(), c, alpha, a, b, beta)
+}
+
+// multiply is MatMul with the microkernels of a tiler, or with gonum's product.
+func (m *Multiplier) multiply(tiler kernel.Tiler, c Matrix, alpha float32, a, b Matrix, beta float32) {
 	if a.Rows != c.Rows || b.Cols != c.Cols || a.Cols != b.Rows {
-		panic(fmt.Sprintf("tensor: MatMul of %d by %d with %d by %d into %d by %d",
+		panic(fmt.Sprintf("tensor: MatMul of %d by %d and %d by %d into %d by %d",
 			a.Rows, a.Cols, b.Rows, b.Cols, c.Rows, c.Cols))
 	}
-	c.check("c", false)
-	a.check("a", true)
-	b.check("b", true)
-	if c.transposed {
-		c, a, b = c.T(), b.T(), a.T()
-	}
-	if alpha == 0 || a.Cols == 0 || c.Rows == 0 || c.Cols == 0 {
+	c.check("c", true)
+	a.check("a", false)
+	b.check("b", false)
+	switch {
+	case c.Rows == 0 || c.Cols == 0:
+	case alpha == 0 || a.Cols == 0:
 		c.scale(beta)
-		return
+	case c.transposed:
+		m.share(tiler, c.T(), alpha, b.T(), a.T(), beta)
+	case c.Cols == 1 && c.Stride == 1: // a row as well, which makes use of whole vectors
+		row := Matrix{Data: c.Data, Rows: 1, Cols: c.Rows, Stride: c.Rows}
+		m.share(tiler, row, alpha, b.T(), a.T(), beta)
+	default:
+		m.share(tiler, c, alpha, a, b, beta)
 	}
-	if tiler := kernel.BestTiler(); tiler != 0 {
-		m.tiles.multiply(tiler, c, alpha, a, b, beta)
+}
+
+func (r *room) multiply(tiler kernel.Tiler, c Matrix, alpha float32, a, b Matrix, beta float32) {
+	if tiler == 0 {
+		r.plain.multiply(c, alpha, a, b, beta)
 	} else {
-		m.plain.multiply(c, alpha, a, b, beta)
+		r.tiles.multiply(tiler, c, alpha, a, b, beta)
 	}
 }

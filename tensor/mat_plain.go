@@ -14,56 +14,74 @@ const (
 	plainDepth = 256
 )
 
-// plainRoom is the room for blocks of matrices whose rows overlap, which gonum
-// refuses: they are copied.
+// plainRoom is the room for copies of blocks.
 type plainRoom struct{ a, b Vector }
 
-// multiply is MatMul as gonum computes it, where there is no assembly. c is not
-// transposed.
+// multiply is MatMul where there are no microkernels. No matrix is empty, and c is
+// not transposed.
 func (r *plainRoom) multiply(c Matrix, alpha float32, a, b Matrix, beta float32) {
-	for i := 0; i < c.Rows; i += plainRows {
-		rows := min(plainRows, c.Rows-i)
+	for k := 0; k < a.Cols; k += plainDepth {
+		depth := min(plainDepth, a.Cols-k)
 		for j := 0; j < c.Cols; j += plainCols {
 			cols := min(plainCols, c.Cols-j)
-			r.block(c.part(i, j, rows, cols), alpha, a.part(i, 0, rows, a.Cols), b.part(0, j, b.Rows, cols), beta)
+			partB := r.right(b.part(k, j, depth, cols))
+			for i := 0; i < c.Rows; i += plainRows {
+				rows := min(plainRows, c.Rows-i)
+				gonumProduct(c.part(i, j, rows, cols), alpha, r.left(a.part(i, k, rows, depth)), partB, beta)
+			}
 		}
-	}
-}
-
-func (r *plainRoom) block(c Matrix, alpha float32, a, b Matrix, beta float32) {
-	for k := 0; k == 0 || k < a.Cols; k += plainDepth {
-		depth := min(plainDepth, a.Cols-k)
-		partA := separate(&r.a, a.part(0, k, a.Rows, depth))
-		partB := separate(&r.b, b.part(k, 0, depth, b.Cols))
-		gonum.Implementation{}.Sgemm(transposition(a), transposition(b), c.Rows, c.Cols, depth,
-			alpha, partA.Data, partA.Stride, partB.Data, partB.Stride, beta, c.Data, max(c.Stride, c.Cols))
 		beta = 1
 	}
 }
 
-func transposition(m Matrix) blas.Transpose {
-	if m.transposed {
-		return blas.Trans
+// gonumProduct is MatMul as gonum computes it. It does not go by blas32, whose
+// implementation may be ours.
+func gonumProduct(c Matrix, alpha float32, a, b Matrix, beta float32) {
+	trans := blas.NoTrans
+	if a.transposed {
+		trans = blas.Trans
 	}
-	return blas.NoTrans
+	gonum.Implementation{}.Sgemm(trans, blas.NoTrans, c.Rows, c.Cols, a.Cols,
+		alpha, a.Data, stride(a), b.Data, stride(b), beta, c.Data, stride(c))
 }
 
-// separate returns m with rows that do not overlap: m itself, or a copy in room.
-func separate(room *Vector, m Matrix) Matrix {
-	count, length := m.lines()
-	if count <= 1 {
-		m.Stride = max(m.Stride, length, 1)
+// stride is the matrix' stride as gonum wants it even of a single row.
+func stride(m Matrix) int {
+	_, length := m.lines()
+	return max(m.Stride, length)
+}
+
+// left returns a block of A that gonum takes: it refuses rows that overlap.
+func (r *plainRoom) left(a Matrix) Matrix {
+	count, length := a.lines()
+	if count == 1 || a.Stride >= length {
+		return a
 	}
-	if m.Stride >= max(length, 1) {
-		return m
-	}
-	if len(*room) < count*length {
-		*room = make(Vector, count*length)
-	}
-	from := m
-	m.Data, m.Stride = (*room)[:count*length], max(length, 1)
+	dense := a
+	dense.Data, dense.Stride = atLeast(&r.a, count*length), length
 	for i := range count {
-		copy(m.Data[i*length:(i+1)*length], from.Data[i*from.Stride:])
+		copy(dense.Data[i*length:][:length], a.Data[i*a.Stride:])
 	}
-	return m
+	return dense
+}
+
+// right returns a block of B that gonum takes, and not transposed: gonum's inner
+// product, which it would use then, adds in an order that depends on alignment.
+func (r *plainRoom) right(b Matrix) Matrix {
+	count, length := b.lines()
+	if !b.transposed && (count == 1 || b.Stride >= length) {
+		return b
+	}
+	dense := Matrix{Data: atLeast(&r.b, b.Rows*b.Cols), Rows: b.Rows, Cols: b.Cols, Stride: b.Cols}
+	step, next := b.Stride, 1
+	if b.transposed {
+		step, next = next, step
+	}
+	for i := range b.Rows {
+		row := dense.Data[i*b.Cols:][:b.Cols]
+		for j := range row {
+			row[j] = b.Data[i*step+j*next]
+		}
+	}
+	return dense
 }

@@ -6,81 +6,86 @@ import (
 	"github.com/seed-97356399/murmuration/internal/kernel"
 )
 
-// Blocking: a panel of B, so deep, stays in the first cache, and a block of A, as
-// deep, in the second.
+// Blocking. A panel of B stays in the first cache while a block of A passes it; a
+// block of A stays in the second while all panels pass.
 const (
-	tileDepth = 320       // at most; the depth is shared evenly among blocks
-	blockSize = 256 * 320 // values of A that all panels of B meet before the next
+	tileDepth   = 320  // of a block, at most; the depth is shared evenly among blocks
+	tileRows    = 256  // of a block of A that is so deep
+	tileMost    = 1024 // rows of a shallower one
+	tileColumns = 1024 // of panels that are kept for the next block of A
 )
 
-// tileRoom is what a goroutine needs for the products of microkernels.
+// tileRoom is the room for products of microkernels.
 type tileRoom struct {
-	panel Vector // of B, packed; aligned to a line of the cache
+	panels Vector // of B, packed
+	block  Vector // of A, copied
 }
 
-// panelValues is the size of a packed panel.
-const panelValues = tileDepth * 32
+// cacheLine is the alignment of the room, in values.
+const cacheLine = 64 / ValueSize
 
-func (r *tileRoom) prepare() {
-	const line = 64
-	if r.panel == nil {
-		room := make(Vector, panelValues+line/ValueSize)
-		skip := -uintptr(unsafe.Pointer(&room[0])) % line / ValueSize
-		r.panel = room[skip:][:panelValues]
+// atLeast returns size values that begin a line of the cache: those of v, if they
+// are enough, or else others in their place.
+func atLeast(v *Vector, size int) Vector {
+	if len(*v) < size {
+		all := make(Vector, size+cacheLine)
+		skip := -uintptr(unsafe.Pointer(&all[0])) / ValueSize % cacheLine
+		*v = all[skip:][:size]
 	}
-}
-
-// depthOf returns how deep the blocks are, which depends on the depth alone.
-func depthOf(depth int) int {
-	const whole = 4 // the microkernels' main loops take so many at a time
-	blocks := (depth + tileDepth - 1) / tileDepth
-	return ((depth+blocks-1)/blocks + whole - 1) / whole * whole
+	return (*v)[:size]
 }
 
 // multiply is MatMul on microkernels. No matrix is empty, and c is not transposed.
+// How the depth is cut into sums follows from the depth alone.
 func (r *tileRoom) multiply(tiler kernel.Tiler, c Matrix, alpha float32, a, b Matrix, beta float32) {
-	r.prepare()
-	deep := depthOf(a.Cols)
-	rows := max(blockSize/deep, 1)
-	for i := 0; i < c.Rows; i += rows {
-		m := min(rows, c.Rows-i)
-		partC, lines := c.part(i, 0, m, c.Cols), a.part(i, 0, m, a.Cols)
+	const unroll, tile = 4, 12 // what microkernels take at a time
+	deep := evenly(a.Cols, tileDepth, unroll)
+	rows := evenly(c.Rows, min(tileRows*tileDepth/deep, tileMost), tile)
+	for j := 0; j < c.Cols; j += tileColumns {
+		n := min(tileColumns, c.Cols-j)
 		factor := beta
 		for k := 0; k < a.Cols; k += deep {
 			depth := min(deep, a.Cols-k)
-			r.block(tiler, partC, alpha, lines.part(0, k, m, depth), b.part(k, 0, depth, b.Cols), factor)
+			panels := r.panelsOf(tiler, b.part(k, j, depth, n), rows < c.Rows)
+			for i := 0; i < c.Rows; i += rows {
+				m := min(rows, c.Rows-i)
+				block := a.part(i, k, m, depth)
+				if worthCopying(a, n) {
+					block = r.copied(tiler, block)
+				}
+				panels.multiply(c.part(i, j, m, n), alpha, block, factor)
+				panels.packed = panels.kept
+			}
 			factor = 1
 		}
 	}
 }
 
-// block is the product with a block of a.
-func (r *tileRoom) block(tiler kernel.Tiler, c Matrix, alpha float32, a, b Matrix, beta float32) {
-	p := kernel.GemmPanel{
-		A: &a.Data[0], Room: &r.panel[0], CStep: ValueSize * c.Stride, BStep: ValueSize * b.Stride,
-		Rows: c.Rows, Depth: a.Cols, Alpha: alpha, Beta: beta,
-	}
+// worthCopying tells whether so many columns of B make up for copying a block of A.
+// It spares them misses: a long stride needs many pages, and many lines of few
+// sets of the cache; all the more if it is taken at every step of the depth.
+func worthCopying(a Matrix, columns int) bool {
 	if a.transposed {
-		p.RowStep, p.DepthStep = ValueSize, ValueSize*a.Stride
-	} else {
-		p.RowStep, p.DepthStep = ValueSize*a.Stride, ValueSize
+		return columns > 128
 	}
-	wide, narrow := tiler.Columns()
-	for j := 0; j < c.Cols; j += wide {
-		columns := min(wide, c.Cols-j)
-		p.C = &c.Data[j]
-		if b.transposed {
-			width := wide
-			if columns <= narrow {
-				width = narrow
-			}
-			const eight = 8
-			for g := 0; g < columns; g += eight {
-				tiler.Transpose(&r.panel[g], width*ValueSize, &b.Data[(j+g)*b.Stride], ValueSize*b.Stride, min(eight, columns-g), b.Rows)
-			}
-		} else {
-			p.B, p.Pack = &b.Data[j], 1
+	return columns >= 256 && a.Rows >= 128
+}
+
+// copied returns a copy of a block of A whose rows are whole lines of the cache,
+// an odd number of them, so that they spread over its sets.
+func (r *tileRoom) copied(tiler kernel.Tiler, a Matrix) Matrix {
+	lines := (a.Cols+cacheLine-1)/cacheLine | 1
+	c := Matrix{Rows: a.Rows, Cols: a.Cols, Stride: lines * cacheLine}
+	c.Data = atLeast(&r.block, a.Rows*c.Stride)
+	if a.transposed {
+		const most = 8
+		for k := 0; k < a.Cols; k += most {
+			tiler.Transpose(&c.Data[k], ValueSize*c.Stride, &a.Data[k*a.Stride], ValueSize*a.Stride, min(most, a.Cols-k), a.Rows)
 		}
-		tiler.Multiply(&p, columns)
+		return c
 	}
+	for i := range a.Rows {
+		copy(c.Data[i*c.Stride:][:a.Cols], a.Data[i*a.Stride:])
+	}
+	return c
 }

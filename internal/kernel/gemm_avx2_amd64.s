@@ -5,19 +5,25 @@
 #include "textflag.h"
 
 // func gemmWideAVX2(p *GemmPanel)
-// Requires: AVX, FMA3, MMX+
-TEXT ·gemmWideAVX2(SB), NOSPLIT, $24-8
-	MOVQ p+0(FP), AX
-	MOVQ (AX), CX
-	MOVQ CX, (SP)
-	MOVQ 56(AX), CX
-	MOVQ CX, 8(SP)
-	MOVQ 72(AX), CX
-	MOVQ CX, 16(SP)
-	MOVQ 8(AX), CX
-	MOVQ 16(AX), DX
-	LEAQ (CX)(CX*2), BX
-	LEAQ (CX)(CX*4), SI
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmWideAVX2(SB), NOSPLIT, $40-8
+	MOVQ  p+0(FP), AX
+	MOVQ  40(AX), CX
+	MOVQ  96(AX), DX
+	IMULQ 48(AX), DX
+	ADDQ  CX, DX
+	MOVQ  CX, 24(SP)
+	MOVQ  DX, 32(SP)
+	MOVQ  (AX), CX
+	MOVQ  CX, (SP)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 8(SP)
+	MOVQ  88(AX), CX
+	MOVQ  CX, 16(SP)
+	MOVQ  8(AX), CX
+	MOVQ  16(AX), DX
+	LEAQ  (CX)(CX*2), BX
+	LEAQ  (CX)(CX*4), SI
 
 next:
 	MOVQ 16(SP), DI
@@ -29,30 +35,34 @@ next:
 	SHRQ $0x01, DI
 
 choose:
-	CMPQ    DI, $0x00000006
-	JE      tile6
-	CMPQ    DI, $0x00000005
-	JE      tile5
-	CMPQ    DI, $0x00000004
-	JE      tile4
-	CMPQ    DI, $0x00000003
-	JE      tile3
-	CMPQ    DI, $0x00000002
-	JE      tile2
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    (SP), DI
-	MOVQ    80(AX), R8
-	CMPQ    48(AX), $0x00
-	JE      packed1
-	MOVQ    24(AX), R9
-	MOVQ    32(AX), R10
-	MOVQ    40(AX), R11
-	MOVQ    104(AX), R12
-	VMOVUPS (R12), Y4
+	CMPQ       DI, $0x00000006
+	JE         tile6
+	CMPQ       DI, $0x00000005
+	JE         tile5
+	CMPQ       DI, $0x00000004
+	JE         tile4
+	CMPQ       DI, $0x00000003
+	JE         tile3
+	CMPQ       DI, $0x00000002
+	JE         tile2
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R8
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed1
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	MOVQ       120(AX), R12
+	VMOVUPS    (R12), Y4
 
 packing1:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   60(R9)(R10*8)
 	VMOVUPS      (R9), Y2
 	VMOVUPS      Y2, (R11)
 	VMASKMOVPS   32(R9), Y4, Y3
@@ -65,11 +75,11 @@ packing1:
 	ADDQ         $0x00000040, R11
 	DECQ         R8
 	JNZ          packing1
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish1
 
 packed1:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest1
 
@@ -118,17 +128,17 @@ single1:
 	JNZ          single1
 
 finish1:
-	VBROADCASTSS 88(AX), Y2
+	VBROADCASTSS 104(AX), Y2
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite1
-	VBROADCASTSS 92(AX), Y3
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y3
+	CMPQ         112(AX), $0x00
 	JE           add_full1
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y4
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Y5
 	VMULPS       Y3, Y5, Y5
 	VFMADD231PS  Y2, Y0, Y5
@@ -141,7 +151,7 @@ finish1:
 	JMP          advance1
 
 add_full1:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y4
 	VMULPS      Y3, Y4, Y4
 	VFMADD231PS Y2, Y0, Y4
@@ -154,11 +164,11 @@ add_full1:
 	JMP         advance1
 
 overwrite1:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full1
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y3
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y2, Y0, Y0
 	VMOVUPS    Y0, (DI)
 	VMULPS     Y2, Y1, Y1
@@ -167,7 +177,7 @@ overwrite1:
 	JMP        advance1
 
 set_full1:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y2, Y0, Y0
 	VMOVUPS Y0, (DI)
 	VMULPS  Y2, Y1, Y1
@@ -183,22 +193,28 @@ advance1:
 	JMP    next
 
 tile2:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    (SP), DI
-	MOVQ    80(AX), R8
-	CMPQ    48(AX), $0x00
-	JE      packed2
-	MOVQ    24(AX), R9
-	MOVQ    32(AX), R10
-	MOVQ    40(AX), R11
-	MOVQ    104(AX), R12
-	VMOVUPS (R12), Y6
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed2
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	MOVQ       120(AX), R12
+	VMOVUPS    (R12), Y6
 
 packing2:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   60(R9)(R10*8)
 	VMOVUPS      (R9), Y4
 	VMOVUPS      Y4, (R11)
 	VMASKMOVPS   32(R9), Y6, Y5
@@ -214,11 +230,11 @@ packing2:
 	ADDQ         $0x00000040, R11
 	DECQ         R8
 	JNZ          packing2
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish2
 
 packed2:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest2
 
@@ -282,17 +298,17 @@ single2:
 	JNZ          single2
 
 finish2:
-	VBROADCASTSS 88(AX), Y4
+	VBROADCASTSS 104(AX), Y4
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite2
-	VBROADCASTSS 92(AX), Y5
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y5
+	CMPQ         112(AX), $0x00
 	JE           add_full2
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y6
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Y7
 	VMULPS       Y5, Y7, Y7
 	VFMADD231PS  Y4, Y0, Y7
@@ -314,7 +330,7 @@ finish2:
 	JMP          advance2
 
 add_full2:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y6
 	VMULPS      Y5, Y6, Y6
 	VFMADD231PS Y4, Y0, Y6
@@ -336,11 +352,11 @@ add_full2:
 	JMP         advance2
 
 overwrite2:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full2
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y5
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y4, Y0, Y0
 	VMOVUPS    Y0, (DI)
 	VMULPS     Y4, Y1, Y1
@@ -354,7 +370,7 @@ overwrite2:
 	JMP        advance2
 
 set_full2:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y4, Y0, Y0
 	VMOVUPS Y0, (DI)
 	VMULPS  Y4, Y1, Y1
@@ -375,24 +391,32 @@ advance2:
 	JMP    next
 
 tile3:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	MOVQ    (SP), DI
-	MOVQ    80(AX), R8
-	CMPQ    48(AX), $0x00
-	JE      packed3
-	MOVQ    24(AX), R9
-	MOVQ    32(AX), R10
-	MOVQ    40(AX), R11
-	MOVQ    104(AX), R12
-	VMOVUPS (R12), Y8
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed3
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	MOVQ       120(AX), R12
+	VMOVUPS    (R12), Y8
 
 packing3:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   60(R9)(R10*8)
 	VMOVUPS      (R9), Y6
 	VMOVUPS      Y6, (R11)
 	VMASKMOVPS   32(R9), Y8, Y7
@@ -411,11 +435,11 @@ packing3:
 	ADDQ         $0x00000040, R11
 	DECQ         R8
 	JNZ          packing3
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish3
 
 packed3:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest3
 
@@ -494,17 +518,17 @@ single3:
 	JNZ          single3
 
 finish3:
-	VBROADCASTSS 88(AX), Y6
+	VBROADCASTSS 104(AX), Y6
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite3
-	VBROADCASTSS 92(AX), Y7
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y7
+	CMPQ         112(AX), $0x00
 	JE           add_full3
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y8
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Y9
 	VMULPS       Y7, Y9, Y9
 	VFMADD231PS  Y6, Y0, Y9
@@ -535,7 +559,7 @@ finish3:
 	JMP          advance3
 
 add_full3:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y8
 	VMULPS      Y7, Y8, Y8
 	VFMADD231PS Y6, Y0, Y8
@@ -566,11 +590,11 @@ add_full3:
 	JMP         advance3
 
 overwrite3:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full3
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y7
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y6, Y0, Y0
 	VMOVUPS    Y0, (DI)
 	VMULPS     Y6, Y1, Y1
@@ -589,7 +613,7 @@ overwrite3:
 	JMP        advance3
 
 set_full3:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y6, Y0, Y0
 	VMOVUPS Y0, (DI)
 	VMULPS  Y6, Y1, Y1
@@ -615,26 +639,36 @@ advance3:
 	JMP    next
 
 tile4:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	MOVQ    (SP), DI
-	MOVQ    80(AX), R8
-	CMPQ    48(AX), $0x00
-	JE      packed4
-	MOVQ    24(AX), R9
-	MOVQ    32(AX), R10
-	MOVQ    40(AX), R11
-	MOVQ    104(AX), R12
-	VMOVUPS (R12), Y10
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed4
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	MOVQ       120(AX), R12
+	VMOVUPS    (R12), Y10
 
 packing4:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   60(R9)(R10*8)
 	VMOVUPS      (R9), Y8
 	VMOVUPS      Y8, (R11)
 	VMASKMOVPS   32(R9), Y10, Y9
@@ -656,11 +690,11 @@ packing4:
 	ADDQ         $0x00000040, R11
 	DECQ         R8
 	JNZ          packing4
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish4
 
 packed4:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest4
 
@@ -754,17 +788,17 @@ single4:
 	JNZ          single4
 
 finish4:
-	VBROADCASTSS 88(AX), Y8
+	VBROADCASTSS 104(AX), Y8
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite4
-	VBROADCASTSS 92(AX), Y9
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y9
+	CMPQ         112(AX), $0x00
 	JE           add_full4
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y10
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Y11
 	VMULPS       Y9, Y11, Y11
 	VFMADD231PS  Y8, Y0, Y11
@@ -804,7 +838,7 @@ finish4:
 	JMP          advance4
 
 add_full4:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y10
 	VMULPS      Y9, Y10, Y10
 	VFMADD231PS Y8, Y0, Y10
@@ -844,11 +878,11 @@ add_full4:
 	JMP         advance4
 
 overwrite4:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full4
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y9
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y8, Y0, Y0
 	VMOVUPS    Y0, (DI)
 	VMULPS     Y8, Y1, Y1
@@ -872,7 +906,7 @@ overwrite4:
 	JMP        advance4
 
 set_full4:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y8, Y0, Y0
 	VMOVUPS Y0, (DI)
 	VMULPS  Y8, Y1, Y1
@@ -903,28 +937,40 @@ advance4:
 	JMP    next
 
 tile5:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	MOVQ    (SP), DI
-	MOVQ    80(AX), R8
-	CMPQ    48(AX), $0x00
-	JE      packed5
-	MOVQ    24(AX), R9
-	MOVQ    32(AX), R10
-	MOVQ    40(AX), R11
-	MOVQ    104(AX), R12
-	VMOVUPS (R12), Y12
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed5
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	MOVQ       120(AX), R12
+	VMOVUPS    (R12), Y12
 
 packing5:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   60(R9)(R10*8)
 	VMOVUPS      (R9), Y10
 	VMOVUPS      Y10, (R11)
 	VMASKMOVPS   32(R9), Y12, Y11
@@ -949,11 +995,11 @@ packing5:
 	ADDQ         $0x00000040, R11
 	DECQ         R8
 	JNZ          packing5
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish5
 
 packed5:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest5
 
@@ -1062,17 +1108,17 @@ single5:
 	JNZ          single5
 
 finish5:
-	VBROADCASTSS 88(AX), Y10
+	VBROADCASTSS 104(AX), Y10
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite5
-	VBROADCASTSS 92(AX), Y11
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y11
+	CMPQ         112(AX), $0x00
 	JE           add_full5
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y12
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Y13
 	VMULPS       Y11, Y13, Y13
 	VFMADD231PS  Y10, Y0, Y13
@@ -1121,7 +1167,7 @@ finish5:
 	JMP          advance5
 
 add_full5:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y12
 	VMULPS      Y11, Y12, Y12
 	VFMADD231PS Y10, Y0, Y12
@@ -1170,11 +1216,11 @@ add_full5:
 	JMP         advance5
 
 overwrite5:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full5
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y11
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y10, Y0, Y0
 	VMOVUPS    Y0, (DI)
 	VMULPS     Y10, Y1, Y1
@@ -1203,7 +1249,7 @@ overwrite5:
 	JMP        advance5
 
 set_full5:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y10, Y0, Y0
 	VMOVUPS Y0, (DI)
 	VMULPS  Y10, Y1, Y1
@@ -1239,30 +1285,44 @@ advance5:
 	JMP    next
 
 tile6:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	MOVQ    (SP), DI
-	MOVQ    80(AX), R8
-	CMPQ    48(AX), $0x00
-	JE      packed6
-	MOVQ    24(AX), R9
-	MOVQ    32(AX), R10
-	MOVQ    40(AX), R11
-	MOVQ    104(AX), R12
-	VMOVUPS (R12), Y14
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed6
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	MOVQ       120(AX), R12
+	VMOVUPS    (R12), Y14
 
 packing6:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   60(R9)(R10*8)
 	VMOVUPS      (R9), Y12
 	VMOVUPS      Y12, (R11)
 	VMASKMOVPS   32(R9), Y14, Y13
@@ -1290,15 +1350,23 @@ packing6:
 	ADDQ         $0x00000040, R11
 	DECQ         R8
 	JNZ          packing6
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish6
 
 packed6:
-	MOVQ 40(AX), R9
-	SUBQ $0x00000004, R8
-	JB   rest6
+	MOVQ    56(AX), R9
+	MOVQ    48(AX), R11
+	XORQ    R12, R12
+	MOVQ    24(SP), R10
+	CMPQ    R10, 32(SP)
+	CMOVQCC R12, R11
+	SUBQ    $0x00000004, R8
+	JB      rest6
 
 main6:
+	PREFETCHT1   (R10)
+	PREFETCHT1   60(R10)
+	ADDQ         R11, R10
 	VMOVUPS      (R9), Y12
 	VMOVUPS      32(R9), Y13
 	VBROADCASTSS (DI), Y14
@@ -1386,6 +1454,7 @@ main6:
 	ADDQ         $0x00000100, R9
 	SUBQ         $0x00000004, R8
 	JAE          main6
+	MOVQ         R10, 24(SP)
 
 rest6:
 	ADDQ $0x00000004, R8
@@ -1418,17 +1487,17 @@ single6:
 	JNZ          single6
 
 finish6:
-	VBROADCASTSS 88(AX), Y12
+	VBROADCASTSS 104(AX), Y12
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite6
-	VBROADCASTSS 92(AX), Y13
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y13
+	CMPQ         112(AX), $0x00
 	JE           add_full6
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y14
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Y15
 	VMULPS       Y13, Y15, Y15
 	VFMADD231PS  Y12, Y0, Y15
@@ -1486,7 +1555,7 @@ finish6:
 	JMP          advance6
 
 add_full6:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y14
 	VMULPS      Y13, Y14, Y14
 	VFMADD231PS Y12, Y0, Y14
@@ -1544,11 +1613,11 @@ add_full6:
 	JMP         advance6
 
 overwrite6:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full6
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y13
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y12, Y0, Y0
 	VMOVUPS    Y0, (DI)
 	VMULPS     Y12, Y1, Y1
@@ -1582,7 +1651,7 @@ overwrite6:
 	JMP        advance6
 
 set_full6:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y12, Y0, Y0
 	VMOVUPS Y0, (DI)
 	VMULPS  Y12, Y1, Y1
@@ -1628,18 +1697,24 @@ done:
 
 // func gemmNarrowAVX2(p *GemmPanel)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gemmNarrowAVX2(SB), NOSPLIT, $24-8
-	MOVQ p+0(FP), AX
-	MOVQ (AX), CX
-	MOVQ CX, (SP)
-	MOVQ 56(AX), CX
-	MOVQ CX, 8(SP)
-	MOVQ 72(AX), CX
-	MOVQ CX, 16(SP)
-	MOVQ 8(AX), CX
-	MOVQ 16(AX), DX
-	LEAQ (CX)(CX*2), BX
-	LEAQ (CX)(CX*4), SI
+TEXT ·gemmNarrowAVX2(SB), NOSPLIT, $40-8
+	MOVQ  p+0(FP), AX
+	MOVQ  40(AX), CX
+	MOVQ  96(AX), DX
+	IMULQ 48(AX), DX
+	ADDQ  CX, DX
+	MOVQ  CX, 24(SP)
+	MOVQ  DX, 32(SP)
+	MOVQ  (AX), CX
+	MOVQ  CX, (SP)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 8(SP)
+	MOVQ  88(AX), CX
+	MOVQ  CX, 16(SP)
+	MOVQ  8(AX), CX
+	MOVQ  16(AX), DX
+	LEAQ  (CX)(CX*2), BX
+	LEAQ  (CX)(CX*4), SI
 
 next:
 	MOVQ 16(SP), DI
@@ -1651,41 +1726,45 @@ next:
 	SHRQ $0x01, DI
 
 choose:
-	CMPQ    DI, $0x0000000c
-	JE      tile12
-	CMPQ    DI, $0x0000000b
-	JE      tile11
-	CMPQ    DI, $0x0000000a
-	JE      tile10
-	CMPQ    DI, $0x00000009
-	JE      tile9
-	CMPQ    DI, $0x00000008
-	JE      tile8
-	CMPQ    DI, $0x00000007
-	JE      tile7
-	CMPQ    DI, $0x00000006
-	JE      tile6
-	CMPQ    DI, $0x00000005
-	JE      tile5
-	CMPQ    DI, $0x00000004
-	JE      tile4
-	CMPQ    DI, $0x00000003
-	JE      tile3
-	CMPQ    DI, $0x00000002
-	JE      tile2
-	VXORPS  Y0, Y0, Y0
-	MOVQ    (SP), DI
-	MOVQ    80(AX), R8
-	CMPQ    48(AX), $0x00
-	JE      packed1
-	MOVQ    24(AX), R9
-	MOVQ    32(AX), R10
-	MOVQ    40(AX), R11
-	MOVQ    104(AX), R12
-	VMOVUPS (R12), Y2
+	CMPQ       DI, $0x0000000c
+	JE         tile12
+	CMPQ       DI, $0x0000000b
+	JE         tile11
+	CMPQ       DI, $0x0000000a
+	JE         tile10
+	CMPQ       DI, $0x00000009
+	JE         tile9
+	CMPQ       DI, $0x00000008
+	JE         tile8
+	CMPQ       DI, $0x00000007
+	JE         tile7
+	CMPQ       DI, $0x00000006
+	JE         tile6
+	CMPQ       DI, $0x00000005
+	JE         tile5
+	CMPQ       DI, $0x00000004
+	JE         tile4
+	CMPQ       DI, $0x00000003
+	JE         tile3
+	CMPQ       DI, $0x00000002
+	JE         tile2
+	VXORPS     Y0, Y0, Y0
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R8
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed1
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	MOVQ       120(AX), R12
+	VMOVUPS    (R12), Y2
 
 packing1:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   28(R9)(R10*8)
 	VMASKMOVPS   (R9), Y2, Y1
 	VMOVUPS      Y1, (R11)
 	VBROADCASTSS (DI), Y3
@@ -1695,11 +1774,11 @@ packing1:
 	ADDQ         $0x00000020, R11
 	DECQ         R8
 	JNZ          packing1
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish1
 
 packed1:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest1
 
@@ -1738,17 +1817,17 @@ single1:
 	JNZ          single1
 
 finish1:
-	VBROADCASTSS 88(AX), Y1
+	VBROADCASTSS 104(AX), Y1
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite1
-	VBROADCASTSS 92(AX), Y2
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y2
+	CMPQ         112(AX), $0x00
 	JE           add_full1
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y3
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMASKMOVPS   (DI), Y3, Y4
 	VMULPS       Y2, Y4, Y4
 	VFMADD231PS  Y1, Y0, Y4
@@ -1757,7 +1836,7 @@ finish1:
 	JMP          advance1
 
 add_full1:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y3
 	VMULPS      Y2, Y3, Y3
 	VFMADD231PS Y1, Y0, Y3
@@ -1766,18 +1845,18 @@ add_full1:
 	JMP         advance1
 
 overwrite1:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full1
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y2
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y1, Y0, Y0
 	VMASKMOVPS Y0, Y2, (DI)
 	ADDQ       R8, DI
 	JMP        advance1
 
 set_full1:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ    R8, DI
@@ -1791,20 +1870,26 @@ advance1:
 	JMP    next
 
 tile2:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    (SP), DI
-	MOVQ    80(AX), R8
-	CMPQ    48(AX), $0x00
-	JE      packed2
-	MOVQ    24(AX), R9
-	MOVQ    32(AX), R10
-	MOVQ    40(AX), R11
-	MOVQ    104(AX), R12
-	VMOVUPS (R12), Y3
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed2
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	MOVQ       120(AX), R12
+	VMOVUPS    (R12), Y3
 
 packing2:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   28(R9)(R10*8)
 	VMASKMOVPS   (R9), Y3, Y2
 	VMOVUPS      Y2, (R11)
 	VBROADCASTSS (DI), Y4
@@ -1816,11 +1901,11 @@ packing2:
 	ADDQ         $0x00000020, R11
 	DECQ         R8
 	JNZ          packing2
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish2
 
 packed2:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest2
 
@@ -1869,17 +1954,17 @@ single2:
 	JNZ          single2
 
 finish2:
-	VBROADCASTSS 88(AX), Y2
+	VBROADCASTSS 104(AX), Y2
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite2
-	VBROADCASTSS 92(AX), Y3
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y3
+	CMPQ         112(AX), $0x00
 	JE           add_full2
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y4
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMASKMOVPS   (DI), Y4, Y5
 	VMULPS       Y3, Y5, Y5
 	VFMADD231PS  Y2, Y0, Y5
@@ -1893,7 +1978,7 @@ finish2:
 	JMP          advance2
 
 add_full2:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y4
 	VMULPS      Y3, Y4, Y4
 	VFMADD231PS Y2, Y0, Y4
@@ -1907,11 +1992,11 @@ add_full2:
 	JMP         advance2
 
 overwrite2:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full2
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y3
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y3, (DI)
 	ADDQ       R8, DI
@@ -1921,7 +2006,7 @@ overwrite2:
 	JMP        advance2
 
 set_full2:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y2, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ    R8, DI
@@ -1938,21 +2023,29 @@ advance2:
 	JMP    next
 
 tile3:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	MOVQ    (SP), DI
-	MOVQ    80(AX), R8
-	CMPQ    48(AX), $0x00
-	JE      packed3
-	MOVQ    24(AX), R9
-	MOVQ    32(AX), R10
-	MOVQ    40(AX), R11
-	MOVQ    104(AX), R12
-	VMOVUPS (R12), Y4
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed3
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	MOVQ       120(AX), R12
+	VMOVUPS    (R12), Y4
 
 packing3:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   28(R9)(R10*8)
 	VMASKMOVPS   (R9), Y4, Y3
 	VMOVUPS      Y3, (R11)
 	VBROADCASTSS (DI), Y5
@@ -1966,11 +2059,11 @@ packing3:
 	ADDQ         $0x00000020, R11
 	DECQ         R8
 	JNZ          packing3
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish3
 
 packed3:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest3
 
@@ -2029,17 +2122,17 @@ single3:
 	JNZ          single3
 
 finish3:
-	VBROADCASTSS 88(AX), Y3
+	VBROADCASTSS 104(AX), Y3
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite3
-	VBROADCASTSS 92(AX), Y4
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y4
+	CMPQ         112(AX), $0x00
 	JE           add_full3
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y5
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMASKMOVPS   (DI), Y5, Y6
 	VMULPS       Y4, Y6, Y6
 	VFMADD231PS  Y3, Y0, Y6
@@ -2058,7 +2151,7 @@ finish3:
 	JMP          advance3
 
 add_full3:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y5
 	VMULPS      Y4, Y5, Y5
 	VFMADD231PS Y3, Y0, Y5
@@ -2077,11 +2170,11 @@ add_full3:
 	JMP         advance3
 
 overwrite3:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full3
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y4
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y3, Y0, Y0
 	VMASKMOVPS Y0, Y4, (DI)
 	ADDQ       R8, DI
@@ -2094,7 +2187,7 @@ overwrite3:
 	JMP        advance3
 
 set_full3:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y3, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ    R8, DI
@@ -2114,22 +2207,32 @@ advance3:
 	JMP    next
 
 tile4:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    (SP), DI
-	MOVQ    80(AX), R8
-	CMPQ    48(AX), $0x00
-	JE      packed4
-	MOVQ    24(AX), R9
-	MOVQ    32(AX), R10
-	MOVQ    40(AX), R11
-	MOVQ    104(AX), R12
-	VMOVUPS (R12), Y5
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed4
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	MOVQ       120(AX), R12
+	VMOVUPS    (R12), Y5
 
 packing4:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   28(R9)(R10*8)
 	VMASKMOVPS   (R9), Y5, Y4
 	VMOVUPS      Y4, (R11)
 	VBROADCASTSS (DI), Y6
@@ -2145,11 +2248,11 @@ packing4:
 	ADDQ         $0x00000020, R11
 	DECQ         R8
 	JNZ          packing4
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish4
 
 packed4:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest4
 
@@ -2218,17 +2321,17 @@ single4:
 	JNZ          single4
 
 finish4:
-	VBROADCASTSS 88(AX), Y4
+	VBROADCASTSS 104(AX), Y4
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite4
-	VBROADCASTSS 92(AX), Y5
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y5
+	CMPQ         112(AX), $0x00
 	JE           add_full4
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y6
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMASKMOVPS   (DI), Y6, Y7
 	VMULPS       Y5, Y7, Y7
 	VFMADD231PS  Y4, Y0, Y7
@@ -2252,7 +2355,7 @@ finish4:
 	JMP          advance4
 
 add_full4:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y6
 	VMULPS      Y5, Y6, Y6
 	VFMADD231PS Y4, Y0, Y6
@@ -2276,11 +2379,11 @@ add_full4:
 	JMP         advance4
 
 overwrite4:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full4
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y5
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y4, Y0, Y0
 	VMASKMOVPS Y0, Y5, (DI)
 	ADDQ       R8, DI
@@ -2296,7 +2399,7 @@ overwrite4:
 	JMP        advance4
 
 set_full4:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y4, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ    R8, DI
@@ -2319,23 +2422,35 @@ advance4:
 	JMP    next
 
 tile5:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	MOVQ    (SP), DI
-	MOVQ    80(AX), R8
-	CMPQ    48(AX), $0x00
-	JE      packed5
-	MOVQ    24(AX), R9
-	MOVQ    32(AX), R10
-	MOVQ    40(AX), R11
-	MOVQ    104(AX), R12
-	VMOVUPS (R12), Y6
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed5
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	MOVQ       120(AX), R12
+	VMOVUPS    (R12), Y6
 
 packing5:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   28(R9)(R10*8)
 	VMASKMOVPS   (R9), Y6, Y5
 	VMOVUPS      Y5, (R11)
 	VBROADCASTSS (DI), Y7
@@ -2353,11 +2468,11 @@ packing5:
 	ADDQ         $0x00000020, R11
 	DECQ         R8
 	JNZ          packing5
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish5
 
 packed5:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest5
 
@@ -2436,17 +2551,17 @@ single5:
 	JNZ          single5
 
 finish5:
-	VBROADCASTSS 88(AX), Y5
+	VBROADCASTSS 104(AX), Y5
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite5
-	VBROADCASTSS 92(AX), Y6
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y6
+	CMPQ         112(AX), $0x00
 	JE           add_full5
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y7
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMASKMOVPS   (DI), Y7, Y8
 	VMULPS       Y6, Y8, Y8
 	VFMADD231PS  Y5, Y0, Y8
@@ -2475,7 +2590,7 @@ finish5:
 	JMP          advance5
 
 add_full5:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y7
 	VMULPS      Y6, Y7, Y7
 	VFMADD231PS Y5, Y0, Y7
@@ -2504,11 +2619,11 @@ add_full5:
 	JMP         advance5
 
 overwrite5:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full5
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y6
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y5, Y0, Y0
 	VMASKMOVPS Y0, Y6, (DI)
 	ADDQ       R8, DI
@@ -2527,7 +2642,7 @@ overwrite5:
 	JMP        advance5
 
 set_full5:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y5, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ    R8, DI
@@ -2553,24 +2668,38 @@ advance5:
 	JMP    next
 
 tile6:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	MOVQ    (SP), DI
-	MOVQ    80(AX), R8
-	CMPQ    48(AX), $0x00
-	JE      packed6
-	MOVQ    24(AX), R9
-	MOVQ    32(AX), R10
-	MOVQ    40(AX), R11
-	MOVQ    104(AX), R12
-	VMOVUPS (R12), Y7
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed6
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	MOVQ       120(AX), R12
+	VMOVUPS    (R12), Y7
 
 packing6:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   28(R9)(R10*8)
 	VMASKMOVPS   (R9), Y7, Y6
 	VMOVUPS      Y6, (R11)
 	VBROADCASTSS (DI), Y8
@@ -2590,11 +2719,11 @@ packing6:
 	ADDQ         $0x00000020, R11
 	DECQ         R8
 	JNZ          packing6
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish6
 
 packed6:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest6
 
@@ -2683,17 +2812,17 @@ single6:
 	JNZ          single6
 
 finish6:
-	VBROADCASTSS 88(AX), Y6
+	VBROADCASTSS 104(AX), Y6
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite6
-	VBROADCASTSS 92(AX), Y7
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y7
+	CMPQ         112(AX), $0x00
 	JE           add_full6
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y8
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMASKMOVPS   (DI), Y8, Y9
 	VMULPS       Y7, Y9, Y9
 	VFMADD231PS  Y6, Y0, Y9
@@ -2727,7 +2856,7 @@ finish6:
 	JMP          advance6
 
 add_full6:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y8
 	VMULPS      Y7, Y8, Y8
 	VFMADD231PS Y6, Y0, Y8
@@ -2761,11 +2890,11 @@ add_full6:
 	JMP         advance6
 
 overwrite6:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full6
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y7
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y6, Y0, Y0
 	VMASKMOVPS Y0, Y7, (DI)
 	ADDQ       R8, DI
@@ -2787,7 +2916,7 @@ overwrite6:
 	JMP        advance6
 
 set_full6:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y6, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ    R8, DI
@@ -2816,26 +2945,42 @@ advance6:
 	JMP    next
 
 tile7:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	MOVQ    (SP), DI
-	LEAQ    (DI)(BX*2), R8
-	MOVQ    80(AX), R9
-	CMPQ    48(AX), $0x00
-	JE      packed7
-	MOVQ    24(AX), R10
-	MOVQ    32(AX), R11
-	MOVQ    40(AX), R12
-	MOVQ    104(AX), R13
-	VMOVUPS (R13), Y8
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed7
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	MOVQ       120(AX), R13
+	VMOVUPS    (R13), Y8
 
 packing7:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   28(R10)(R11*8)
 	VMASKMOVPS   (R10), Y8, Y7
 	VMOVUPS      Y7, (R12)
 	VBROADCASTSS (DI), Y9
@@ -2858,11 +3003,11 @@ packing7:
 	ADDQ         $0x00000020, R12
 	DECQ         R9
 	JNZ          packing7
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish7
 
 packed7:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest7
 
@@ -2966,17 +3111,17 @@ single7:
 	JNZ          single7
 
 finish7:
-	VBROADCASTSS 88(AX), Y7
+	VBROADCASTSS 104(AX), Y7
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite7
-	VBROADCASTSS 92(AX), Y8
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y8
+	CMPQ         112(AX), $0x00
 	JE           add_full7
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y9
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMASKMOVPS   (DI), Y9, Y10
 	VMULPS       Y8, Y10, Y10
 	VFMADD231PS  Y7, Y0, Y10
@@ -3015,7 +3160,7 @@ finish7:
 	JMP          advance7
 
 add_full7:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y9
 	VMULPS      Y8, Y9, Y9
 	VFMADD231PS Y7, Y0, Y9
@@ -3054,11 +3199,11 @@ add_full7:
 	JMP         advance7
 
 overwrite7:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full7
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y8
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y7, Y0, Y0
 	VMASKMOVPS Y0, Y8, (DI)
 	ADDQ       R8, DI
@@ -3083,7 +3228,7 @@ overwrite7:
 	JMP        advance7
 
 set_full7:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y7, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ    R8, DI
@@ -3115,27 +3260,45 @@ advance7:
 	JMP    next
 
 tile8:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	MOVQ    (SP), DI
-	LEAQ    (DI)(BX*2), R8
-	MOVQ    80(AX), R9
-	CMPQ    48(AX), $0x00
-	JE      packed8
-	MOVQ    24(AX), R10
-	MOVQ    32(AX), R11
-	MOVQ    40(AX), R12
-	MOVQ    104(AX), R13
-	VMOVUPS (R13), Y9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed8
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	MOVQ       120(AX), R13
+	VMOVUPS    (R13), Y9
 
 packing8:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   28(R10)(R11*8)
 	VMASKMOVPS   (R10), Y9, Y8
 	VMOVUPS      Y8, (R12)
 	VBROADCASTSS (DI), Y10
@@ -3160,11 +3323,11 @@ packing8:
 	ADDQ         $0x00000020, R12
 	DECQ         R9
 	JNZ          packing8
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish8
 
 packed8:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest8
 
@@ -3278,17 +3441,17 @@ single8:
 	JNZ          single8
 
 finish8:
-	VBROADCASTSS 88(AX), Y8
+	VBROADCASTSS 104(AX), Y8
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite8
-	VBROADCASTSS 92(AX), Y9
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y9
+	CMPQ         112(AX), $0x00
 	JE           add_full8
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y10
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMASKMOVPS   (DI), Y10, Y11
 	VMULPS       Y9, Y11, Y11
 	VFMADD231PS  Y8, Y0, Y11
@@ -3332,7 +3495,7 @@ finish8:
 	JMP          advance8
 
 add_full8:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y10
 	VMULPS      Y9, Y10, Y10
 	VFMADD231PS Y8, Y0, Y10
@@ -3376,11 +3539,11 @@ add_full8:
 	JMP         advance8
 
 overwrite8:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full8
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y9
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y8, Y0, Y0
 	VMASKMOVPS Y0, Y9, (DI)
 	ADDQ       R8, DI
@@ -3408,7 +3571,7 @@ overwrite8:
 	JMP        advance8
 
 set_full8:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y8, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ    R8, DI
@@ -3443,28 +3606,48 @@ advance8:
 	JMP    next
 
 tile9:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	MOVQ    (SP), DI
-	LEAQ    (DI)(BX*2), R8
-	MOVQ    80(AX), R9
-	CMPQ    48(AX), $0x00
-	JE      packed9
-	MOVQ    24(AX), R10
-	MOVQ    32(AX), R11
-	MOVQ    40(AX), R12
-	MOVQ    104(AX), R13
-	VMOVUPS (R13), Y10
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed9
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	MOVQ       120(AX), R13
+	VMOVUPS    (R13), Y10
 
 packing9:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   28(R10)(R11*8)
 	VMASKMOVPS   (R10), Y10, Y9
 	VMOVUPS      Y9, (R12)
 	VBROADCASTSS (DI), Y11
@@ -3491,11 +3674,11 @@ packing9:
 	ADDQ         $0x00000020, R12
 	DECQ         R9
 	JNZ          packing9
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish9
 
 packed9:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest9
 
@@ -3619,17 +3802,17 @@ single9:
 	JNZ          single9
 
 finish9:
-	VBROADCASTSS 88(AX), Y9
+	VBROADCASTSS 104(AX), Y9
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite9
-	VBROADCASTSS 92(AX), Y10
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y10
+	CMPQ         112(AX), $0x00
 	JE           add_full9
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y11
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMASKMOVPS   (DI), Y11, Y12
 	VMULPS       Y10, Y12, Y12
 	VFMADD231PS  Y9, Y0, Y12
@@ -3678,7 +3861,7 @@ finish9:
 	JMP          advance9
 
 add_full9:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y11
 	VMULPS      Y10, Y11, Y11
 	VFMADD231PS Y9, Y0, Y11
@@ -3727,11 +3910,11 @@ add_full9:
 	JMP         advance9
 
 overwrite9:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full9
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y10
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y9, Y0, Y0
 	VMASKMOVPS Y0, Y10, (DI)
 	ADDQ       R8, DI
@@ -3762,7 +3945,7 @@ overwrite9:
 	JMP        advance9
 
 set_full9:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y9, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ    R8, DI
@@ -3800,29 +3983,51 @@ advance9:
 	JMP    next
 
 tile10:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	MOVQ    (SP), DI
-	LEAQ    (DI)(BX*2), R8
-	MOVQ    80(AX), R9
-	CMPQ    48(AX), $0x00
-	JE      packed10
-	MOVQ    24(AX), R10
-	MOVQ    32(AX), R11
-	MOVQ    40(AX), R12
-	MOVQ    104(AX), R13
-	VMOVUPS (R13), Y11
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed10
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	MOVQ       120(AX), R13
+	VMOVUPS    (R13), Y11
 
 packing10:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   28(R10)(R11*8)
 	VMASKMOVPS   (R10), Y11, Y10
 	VMOVUPS      Y10, (R12)
 	VBROADCASTSS (DI), Y12
@@ -3851,11 +4056,11 @@ packing10:
 	ADDQ         $0x00000020, R12
 	DECQ         R9
 	JNZ          packing10
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish10
 
 packed10:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest10
 
@@ -3989,17 +4194,17 @@ single10:
 	JNZ          single10
 
 finish10:
-	VBROADCASTSS 88(AX), Y10
+	VBROADCASTSS 104(AX), Y10
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite10
-	VBROADCASTSS 92(AX), Y11
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y11
+	CMPQ         112(AX), $0x00
 	JE           add_full10
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y12
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMASKMOVPS   (DI), Y12, Y13
 	VMULPS       Y11, Y13, Y13
 	VFMADD231PS  Y10, Y0, Y13
@@ -4053,7 +4258,7 @@ finish10:
 	JMP          advance10
 
 add_full10:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y12
 	VMULPS      Y11, Y12, Y12
 	VFMADD231PS Y10, Y0, Y12
@@ -4107,11 +4312,11 @@ add_full10:
 	JMP         advance10
 
 overwrite10:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full10
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y11
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y10, Y0, Y0
 	VMASKMOVPS Y0, Y11, (DI)
 	ADDQ       R8, DI
@@ -4145,7 +4350,7 @@ overwrite10:
 	JMP        advance10
 
 set_full10:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y10, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ    R8, DI
@@ -4186,30 +4391,54 @@ advance10:
 	JMP    next
 
 tile11:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	MOVQ    (SP), DI
-	LEAQ    (DI)(BX*2), R8
-	MOVQ    80(AX), R9
-	CMPQ    48(AX), $0x00
-	JE      packed11
-	MOVQ    24(AX), R10
-	MOVQ    32(AX), R11
-	MOVQ    40(AX), R12
-	MOVQ    104(AX), R13
-	VMOVUPS (R13), Y12
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed11
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	MOVQ       120(AX), R13
+	VMOVUPS    (R13), Y12
 
 packing11:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   28(R10)(R11*8)
 	VMASKMOVPS   (R10), Y12, Y11
 	VMOVUPS      Y11, (R12)
 	VBROADCASTSS (DI), Y13
@@ -4240,11 +4469,11 @@ packing11:
 	ADDQ         $0x00000020, R12
 	DECQ         R9
 	JNZ          packing11
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish11
 
 packed11:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest11
 
@@ -4388,17 +4617,17 @@ single11:
 	JNZ          single11
 
 finish11:
-	VBROADCASTSS 88(AX), Y11
+	VBROADCASTSS 104(AX), Y11
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite11
-	VBROADCASTSS 92(AX), Y12
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y12
+	CMPQ         112(AX), $0x00
 	JE           add_full11
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y13
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMASKMOVPS   (DI), Y13, Y14
 	VMULPS       Y12, Y14, Y14
 	VFMADD231PS  Y11, Y0, Y14
@@ -4457,7 +4686,7 @@ finish11:
 	JMP          advance11
 
 add_full11:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y13
 	VMULPS      Y12, Y13, Y13
 	VFMADD231PS Y11, Y0, Y13
@@ -4516,11 +4745,11 @@ add_full11:
 	JMP         advance11
 
 overwrite11:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full11
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y12
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y11, Y0, Y0
 	VMASKMOVPS Y0, Y12, (DI)
 	ADDQ       R8, DI
@@ -4557,7 +4786,7 @@ overwrite11:
 	JMP        advance11
 
 set_full11:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y11, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ    R8, DI
@@ -4601,31 +4830,57 @@ advance11:
 	JMP    next
 
 tile12:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	MOVQ    (SP), DI
-	LEAQ    (DI)(BX*2), R8
-	MOVQ    80(AX), R9
-	CMPQ    48(AX), $0x00
-	JE      packed12
-	MOVQ    24(AX), R10
-	MOVQ    32(AX), R11
-	MOVQ    40(AX), R12
-	MOVQ    104(AX), R13
-	VMOVUPS (R13), Y13
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed12
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	MOVQ       120(AX), R13
+	VMOVUPS    (R13), Y13
 
 packing12:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   28(R10)(R11*8)
 	VMASKMOVPS   (R10), Y13, Y12
 	VMOVUPS      Y12, (R12)
 	VBROADCASTSS (DI), Y14
@@ -4658,11 +4913,11 @@ packing12:
 	ADDQ         $0x00000020, R12
 	DECQ         R9
 	JNZ          packing12
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish12
 
 packed12:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest12
 
@@ -4816,17 +5071,17 @@ single12:
 	JNZ          single12
 
 finish12:
-	VBROADCASTSS 88(AX), Y12
+	VBROADCASTSS 104(AX), Y12
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite12
-	VBROADCASTSS 92(AX), Y13
-	CMPQ         96(AX), $0x00
+	VBROADCASTSS 108(AX), Y13
+	CMPQ         112(AX), $0x00
 	JE           add_full12
-	MOVQ         104(AX), R8
+	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y14
-	MOVQ         64(AX), R8
+	MOVQ         80(AX), R8
 	VMASKMOVPS   (DI), Y14, Y15
 	VMULPS       Y13, Y15, Y15
 	VFMADD231PS  Y12, Y0, Y15
@@ -4890,7 +5145,7 @@ finish12:
 	JMP          advance12
 
 add_full12:
-	MOVQ        64(AX), R8
+	MOVQ        80(AX), R8
 	VMOVUPS     (DI), Y14
 	VMULPS      Y13, Y14, Y14
 	VFMADD231PS Y12, Y0, Y14
@@ -4954,11 +5209,11 @@ add_full12:
 	JMP         advance12
 
 overwrite12:
-	CMPQ       96(AX), $0x00
+	CMPQ       112(AX), $0x00
 	JE         set_full12
-	MOVQ       104(AX), R8
+	MOVQ       120(AX), R8
 	VMOVUPS    (R8), Y13
-	MOVQ       64(AX), R8
+	MOVQ       80(AX), R8
 	VMULPS     Y12, Y0, Y0
 	VMASKMOVPS Y0, Y13, (DI)
 	ADDQ       R8, DI
@@ -4998,7 +5253,7 @@ overwrite12:
 	JMP        advance12
 
 set_full12:
-	MOVQ    64(AX), R8
+	MOVQ    80(AX), R8
 	VMULPS  Y12, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ    R8, DI

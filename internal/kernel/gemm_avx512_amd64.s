@@ -5,19 +5,25 @@
 #include "textflag.h"
 
 // func gemmWideAVX512(p *GemmPanel)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·gemmWideAVX512(SB), NOSPLIT, $24-8
-	MOVQ p+0(FP), AX
-	MOVQ (AX), CX
-	MOVQ CX, (SP)
-	MOVQ 56(AX), CX
-	MOVQ CX, 8(SP)
-	MOVQ 72(AX), CX
-	MOVQ CX, 16(SP)
-	MOVQ 8(AX), CX
-	MOVQ 16(AX), DX
-	LEAQ (CX)(CX*2), BX
-	LEAQ (CX)(CX*4), SI
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·gemmWideAVX512(SB), NOSPLIT, $40-8
+	MOVQ  p+0(FP), AX
+	MOVQ  40(AX), CX
+	MOVQ  96(AX), DX
+	IMULQ 48(AX), DX
+	ADDQ  CX, DX
+	MOVQ  CX, 24(SP)
+	MOVQ  DX, 32(SP)
+	MOVQ  (AX), CX
+	MOVQ  CX, (SP)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 8(SP)
+	MOVQ  88(AX), CX
+	MOVQ  CX, 16(SP)
+	MOVQ  8(AX), CX
+	MOVQ  16(AX), DX
+	LEAQ  (CX)(CX*2), BX
+	LEAQ  (CX)(CX*4), SI
 
 next:
 	MOVQ 16(SP), DI
@@ -29,41 +35,46 @@ next:
 	SHRQ $0x01, DI
 
 choose:
-	CMPQ   DI, $0x0000000c
-	JE     tile12
-	CMPQ   DI, $0x0000000b
-	JE     tile11
-	CMPQ   DI, $0x0000000a
-	JE     tile10
-	CMPQ   DI, $0x00000009
-	JE     tile9
-	CMPQ   DI, $0x00000008
-	JE     tile8
-	CMPQ   DI, $0x00000007
-	JE     tile7
-	CMPQ   DI, $0x00000006
-	JE     tile6
-	CMPQ   DI, $0x00000005
-	JE     tile5
-	CMPQ   DI, $0x00000004
-	JE     tile4
-	CMPQ   DI, $0x00000003
-	JE     tile3
-	CMPQ   DI, $0x00000002
-	JE     tile2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   (SP), DI
-	MOVQ   80(AX), R8
-	CMPQ   48(AX), $0x00
-	JE     packed1
-	MOVQ   24(AX), R9
-	MOVQ   32(AX), R10
-	MOVQ   40(AX), R11
-	KMOVW  112(AX), K1
+	CMPQ       DI, $0x0000000c
+	JE         tile12
+	CMPQ       DI, $0x0000000b
+	JE         tile11
+	CMPQ       DI, $0x0000000a
+	JE         tile10
+	CMPQ       DI, $0x00000009
+	JE         tile9
+	CMPQ       DI, $0x00000008
+	JE         tile8
+	CMPQ       DI, $0x00000007
+	JE         tile7
+	CMPQ       DI, $0x00000006
+	JE         tile6
+	CMPQ       DI, $0x00000005
+	JE         tile5
+	CMPQ       DI, $0x00000004
+	JE         tile4
+	CMPQ       DI, $0x00000003
+	JE         tile3
+	CMPQ       DI, $0x00000002
+	JE         tile2
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R8
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed1
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	KMOVW      128(AX), K1
 
 packing1:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	PREFETCHT0   124(R9)(R10*8)
 	VMOVUPS      (R9), Z2
 	VMOVUPS      Z2, (R11)
 	VMOVUPS.Z    64(R9), K1, Z3
@@ -76,11 +87,11 @@ packing1:
 	ADDQ         $0x00000080, R11
 	DECQ         R8
 	JNZ          packing1
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish1
 
 packed1:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest1
 
@@ -129,14 +140,14 @@ single1:
 	JNZ          single1
 
 finish1:
-	VBROADCASTSS 88(AX), Z2
+	VBROADCASTSS 104(AX), Z2
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite1
-	VBROADCASTSS 92(AX), Z3
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z3
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Z4
 	VMULPS       Z3, Z4, Z4
 	VFMADD231PS  Z2, Z0, Z4
@@ -149,8 +160,8 @@ finish1:
 	JMP          advance1
 
 overwrite1:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z2, Z0, Z0
 	VMOVUPS Z0, (DI)
 	VMULPS  Z2, Z1, Z1
@@ -166,21 +177,28 @@ advance1:
 	JMP    next
 
 tile2:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   (SP), DI
-	MOVQ   80(AX), R8
-	CMPQ   48(AX), $0x00
-	JE     packed2
-	MOVQ   24(AX), R9
-	MOVQ   32(AX), R10
-	MOVQ   40(AX), R11
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed2
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	KMOVW      128(AX), K1
 
 packing2:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	PREFETCHT0   124(R9)(R10*8)
 	VMOVUPS      (R9), Z4
 	VMOVUPS      Z4, (R11)
 	VMOVUPS.Z    64(R9), K1, Z5
@@ -196,11 +214,11 @@ packing2:
 	ADDQ         $0x00000080, R11
 	DECQ         R8
 	JNZ          packing2
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish2
 
 packed2:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest2
 
@@ -264,14 +282,14 @@ single2:
 	JNZ          single2
 
 finish2:
-	VBROADCASTSS 88(AX), Z4
+	VBROADCASTSS 104(AX), Z4
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite2
-	VBROADCASTSS 92(AX), Z5
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z5
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Z6
 	VMULPS       Z5, Z6, Z6
 	VFMADD231PS  Z4, Z0, Z6
@@ -293,8 +311,8 @@ finish2:
 	JMP          advance2
 
 overwrite2:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z4, Z0, Z0
 	VMOVUPS Z0, (DI)
 	VMULPS  Z4, Z1, Z1
@@ -315,23 +333,32 @@ advance2:
 	JMP    next
 
 tile3:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   (SP), DI
-	MOVQ   80(AX), R8
-	CMPQ   48(AX), $0x00
-	JE     packed3
-	MOVQ   24(AX), R9
-	MOVQ   32(AX), R10
-	MOVQ   40(AX), R11
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed3
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	KMOVW      128(AX), K1
 
 packing3:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	PREFETCHT0   124(R9)(R10*8)
 	VMOVUPS      (R9), Z6
 	VMOVUPS      Z6, (R11)
 	VMOVUPS.Z    64(R9), K1, Z7
@@ -350,11 +377,11 @@ packing3:
 	ADDQ         $0x00000080, R11
 	DECQ         R8
 	JNZ          packing3
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish3
 
 packed3:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest3
 
@@ -433,14 +460,14 @@ single3:
 	JNZ          single3
 
 finish3:
-	VBROADCASTSS 88(AX), Z6
+	VBROADCASTSS 104(AX), Z6
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite3
-	VBROADCASTSS 92(AX), Z7
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z7
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Z8
 	VMULPS       Z7, Z8, Z8
 	VFMADD231PS  Z6, Z0, Z8
@@ -471,8 +498,8 @@ finish3:
 	JMP          advance3
 
 overwrite3:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z6, Z0, Z0
 	VMOVUPS Z0, (DI)
 	VMULPS  Z6, Z1, Z1
@@ -498,25 +525,36 @@ advance3:
 	JMP    next
 
 tile4:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   (SP), DI
-	MOVQ   80(AX), R8
-	CMPQ   48(AX), $0x00
-	JE     packed4
-	MOVQ   24(AX), R9
-	MOVQ   32(AX), R10
-	MOVQ   40(AX), R11
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed4
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	KMOVW      128(AX), K1
 
 packing4:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	PREFETCHT0   124(R9)(R10*8)
 	VMOVUPS      (R9), Z8
 	VMOVUPS      Z8, (R11)
 	VMOVUPS.Z    64(R9), K1, Z9
@@ -538,11 +576,11 @@ packing4:
 	ADDQ         $0x00000080, R11
 	DECQ         R8
 	JNZ          packing4
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish4
 
 packed4:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest4
 
@@ -636,14 +674,14 @@ single4:
 	JNZ          single4
 
 finish4:
-	VBROADCASTSS 88(AX), Z8
+	VBROADCASTSS 104(AX), Z8
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite4
-	VBROADCASTSS 92(AX), Z9
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z9
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Z10
 	VMULPS       Z9, Z10, Z10
 	VFMADD231PS  Z8, Z0, Z10
@@ -683,8 +721,8 @@ finish4:
 	JMP          advance4
 
 overwrite4:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z8, Z0, Z0
 	VMOVUPS Z0, (DI)
 	VMULPS  Z8, Z1, Z1
@@ -715,27 +753,40 @@ advance4:
 	JMP    next
 
 tile5:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	MOVQ   (SP), DI
-	MOVQ   80(AX), R8
-	CMPQ   48(AX), $0x00
-	JE     packed5
-	MOVQ   24(AX), R9
-	MOVQ   32(AX), R10
-	MOVQ   40(AX), R11
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed5
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	KMOVW      128(AX), K1
 
 packing5:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	PREFETCHT0   124(R9)(R10*8)
 	VMOVUPS      (R9), Z10
 	VMOVUPS      Z10, (R11)
 	VMOVUPS.Z    64(R9), K1, Z11
@@ -760,11 +811,11 @@ packing5:
 	ADDQ         $0x00000080, R11
 	DECQ         R8
 	JNZ          packing5
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish5
 
 packed5:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest5
 
@@ -873,14 +924,14 @@ single5:
 	JNZ          single5
 
 finish5:
-	VBROADCASTSS 88(AX), Z10
+	VBROADCASTSS 104(AX), Z10
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite5
-	VBROADCASTSS 92(AX), Z11
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z11
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Z12
 	VMULPS       Z11, Z12, Z12
 	VFMADD231PS  Z10, Z0, Z12
@@ -929,8 +980,8 @@ finish5:
 	JMP          advance5
 
 overwrite5:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z10, Z0, Z0
 	VMOVUPS Z0, (DI)
 	VMULPS  Z10, Z1, Z1
@@ -966,29 +1017,44 @@ advance5:
 	JMP    next
 
 tile6:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	MOVQ   (SP), DI
-	MOVQ   80(AX), R8
-	CMPQ   48(AX), $0x00
-	JE     packed6
-	MOVQ   24(AX), R9
-	MOVQ   32(AX), R10
-	MOVQ   40(AX), R11
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed6
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	KMOVW      128(AX), K1
 
 packing6:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	PREFETCHT0   124(R9)(R10*8)
 	VMOVUPS      (R9), Z12
 	VMOVUPS      Z12, (R11)
 	VMOVUPS.Z    64(R9), K1, Z13
@@ -1016,11 +1082,11 @@ packing6:
 	ADDQ         $0x00000080, R11
 	DECQ         R8
 	JNZ          packing6
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish6
 
 packed6:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest6
 
@@ -1144,14 +1210,14 @@ single6:
 	JNZ          single6
 
 finish6:
-	VBROADCASTSS 88(AX), Z12
+	VBROADCASTSS 104(AX), Z12
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite6
-	VBROADCASTSS 92(AX), Z13
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z13
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Z14
 	VMULPS       Z13, Z14, Z14
 	VFMADD231PS  Z12, Z0, Z14
@@ -1209,8 +1275,8 @@ finish6:
 	JMP          advance6
 
 overwrite6:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z12, Z0, Z0
 	VMOVUPS Z0, (DI)
 	VMULPS  Z12, Z1, Z1
@@ -1251,32 +1317,49 @@ advance6:
 	JMP    next
 
 tile7:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	MOVQ   (SP), DI
-	LEAQ   (DI)(BX*2), R8
-	MOVQ   80(AX), R9
-	CMPQ   48(AX), $0x00
-	JE     packed7
-	MOVQ   24(AX), R10
-	MOVQ   32(AX), R11
-	MOVQ   40(AX), R12
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed7
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	KMOVW      128(AX), K1
 
 packing7:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   64(R10)(R11*8)
+	PREFETCHT0   124(R10)(R11*8)
 	VMOVUPS      (R10), Z14
 	VMOVUPS      Z14, (R12)
 	VMOVUPS.Z    64(R10), K1, Z15
@@ -1308,11 +1391,11 @@ packing7:
 	ADDQ         $0x00000080, R12
 	DECQ         R9
 	JNZ          packing7
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish7
 
 packed7:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest7
 
@@ -1456,14 +1539,14 @@ single7:
 	JNZ          single7
 
 finish7:
-	VBROADCASTSS 88(AX), Z14
+	VBROADCASTSS 104(AX), Z14
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite7
-	VBROADCASTSS 92(AX), Z15
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z15
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Z16
 	VMULPS       Z15, Z16, Z16
 	VFMADD231PS  Z14, Z0, Z16
@@ -1530,8 +1613,8 @@ finish7:
 	JMP          advance7
 
 overwrite7:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z14, Z0, Z0
 	VMOVUPS Z0, (DI)
 	VMULPS  Z14, Z1, Z1
@@ -1577,34 +1660,53 @@ advance7:
 	JMP    next
 
 tile8:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   (SP), DI
-	LEAQ   (DI)(BX*2), R8
-	MOVQ   80(AX), R9
-	CMPQ   48(AX), $0x00
-	JE     packed8
-	MOVQ   24(AX), R10
-	MOVQ   32(AX), R11
-	MOVQ   40(AX), R12
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed8
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	KMOVW      128(AX), K1
 
 packing8:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   64(R10)(R11*8)
+	PREFETCHT0   124(R10)(R11*8)
 	VMOVUPS      (R10), Z16
 	VMOVUPS      Z16, (R12)
 	VMOVUPS.Z    64(R10), K1, Z17
@@ -1639,11 +1741,11 @@ packing8:
 	ADDQ         $0x00000080, R12
 	DECQ         R9
 	JNZ          packing8
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish8
 
 packed8:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest8
 
@@ -1802,14 +1904,14 @@ single8:
 	JNZ          single8
 
 finish8:
-	VBROADCASTSS 88(AX), Z16
+	VBROADCASTSS 104(AX), Z16
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite8
-	VBROADCASTSS 92(AX), Z17
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z17
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Z18
 	VMULPS       Z17, Z18, Z18
 	VFMADD231PS  Z16, Z0, Z18
@@ -1885,8 +1987,8 @@ finish8:
 	JMP          advance8
 
 overwrite8:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z16, Z0, Z0
 	VMOVUPS Z0, (DI)
 	VMULPS  Z16, Z1, Z1
@@ -1937,36 +2039,57 @@ advance8:
 	JMP    next
 
 tile9:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	MOVQ   (SP), DI
-	LEAQ   (DI)(BX*2), R8
-	MOVQ   80(AX), R9
-	CMPQ   48(AX), $0x00
-	JE     packed9
-	MOVQ   24(AX), R10
-	MOVQ   32(AX), R11
-	MOVQ   40(AX), R12
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	VXORPS     Z16, Z16, Z16
+	VXORPS     Z17, Z17, Z17
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed9
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	KMOVW      128(AX), K1
 
 packing9:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   64(R10)(R11*8)
+	PREFETCHT0   124(R10)(R11*8)
 	VMOVUPS      (R10), Z18
 	VMOVUPS      Z18, (R12)
 	VMOVUPS.Z    64(R10), K1, Z19
@@ -2004,11 +2127,11 @@ packing9:
 	ADDQ         $0x00000080, R12
 	DECQ         R9
 	JNZ          packing9
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish9
 
 packed9:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest9
 
@@ -2182,14 +2305,14 @@ single9:
 	JNZ          single9
 
 finish9:
-	VBROADCASTSS 88(AX), Z18
+	VBROADCASTSS 104(AX), Z18
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite9
-	VBROADCASTSS 92(AX), Z19
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z19
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Z20
 	VMULPS       Z19, Z20, Z20
 	VFMADD231PS  Z18, Z0, Z20
@@ -2274,8 +2397,8 @@ finish9:
 	JMP          advance9
 
 overwrite9:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z18, Z0, Z0
 	VMOVUPS Z0, (DI)
 	VMULPS  Z18, Z1, Z1
@@ -2331,38 +2454,61 @@ advance9:
 	JMP    next
 
 tile10:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	MOVQ   (SP), DI
-	LEAQ   (DI)(BX*2), R8
-	MOVQ   80(AX), R9
-	CMPQ   48(AX), $0x00
-	JE     packed10
-	MOVQ   24(AX), R10
-	MOVQ   32(AX), R11
-	MOVQ   40(AX), R12
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	VXORPS     Z16, Z16, Z16
+	VXORPS     Z17, Z17, Z17
+	VXORPS     Z18, Z18, Z18
+	VXORPS     Z19, Z19, Z19
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed10
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	KMOVW      128(AX), K1
 
 packing10:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   64(R10)(R11*8)
+	PREFETCHT0   124(R10)(R11*8)
 	VMOVUPS      (R10), Z20
 	VMOVUPS      Z20, (R12)
 	VMOVUPS.Z    64(R10), K1, Z21
@@ -2403,11 +2549,11 @@ packing10:
 	ADDQ         $0x00000080, R12
 	DECQ         R9
 	JNZ          packing10
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish10
 
 packed10:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest10
 
@@ -2596,14 +2742,14 @@ single10:
 	JNZ          single10
 
 finish10:
-	VBROADCASTSS 88(AX), Z20
+	VBROADCASTSS 104(AX), Z20
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite10
-	VBROADCASTSS 92(AX), Z21
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z21
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Z22
 	VMULPS       Z21, Z22, Z22
 	VFMADD231PS  Z20, Z0, Z22
@@ -2697,8 +2843,8 @@ finish10:
 	JMP          advance10
 
 overwrite10:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z20, Z0, Z0
 	VMOVUPS Z0, (DI)
 	VMULPS  Z20, Z1, Z1
@@ -2759,40 +2905,65 @@ advance10:
 	JMP    next
 
 tile11:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	MOVQ   (SP), DI
-	LEAQ   (DI)(BX*2), R8
-	MOVQ   80(AX), R9
-	CMPQ   48(AX), $0x00
-	JE     packed11
-	MOVQ   24(AX), R10
-	MOVQ   32(AX), R11
-	MOVQ   40(AX), R12
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	VXORPS     Z16, Z16, Z16
+	VXORPS     Z17, Z17, Z17
+	VXORPS     Z18, Z18, Z18
+	VXORPS     Z19, Z19, Z19
+	VXORPS     Z20, Z20, Z20
+	VXORPS     Z21, Z21, Z21
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed11
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	KMOVW      128(AX), K1
 
 packing11:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   64(R10)(R11*8)
+	PREFETCHT0   124(R10)(R11*8)
 	VMOVUPS      (R10), Z22
 	VMOVUPS      Z22, (R12)
 	VMOVUPS.Z    64(R10), K1, Z23
@@ -2836,11 +3007,11 @@ packing11:
 	ADDQ         $0x00000080, R12
 	DECQ         R9
 	JNZ          packing11
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish11
 
 packed11:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest11
 
@@ -3044,14 +3215,14 @@ single11:
 	JNZ          single11
 
 finish11:
-	VBROADCASTSS 88(AX), Z22
+	VBROADCASTSS 104(AX), Z22
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite11
-	VBROADCASTSS 92(AX), Z23
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z23
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Z24
 	VMULPS       Z23, Z24, Z24
 	VFMADD231PS  Z22, Z0, Z24
@@ -3154,8 +3325,8 @@ finish11:
 	JMP          advance11
 
 overwrite11:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z22, Z0, Z0
 	VMOVUPS Z0, (DI)
 	VMULPS  Z22, Z1, Z1
@@ -3221,42 +3392,69 @@ advance11:
 	JMP    next
 
 tile12:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	MOVQ   (SP), DI
-	LEAQ   (DI)(BX*2), R8
-	MOVQ   80(AX), R9
-	CMPQ   48(AX), $0x00
-	JE     packed12
-	MOVQ   24(AX), R10
-	MOVQ   32(AX), R11
-	MOVQ   40(AX), R12
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	VXORPS     Z16, Z16, Z16
+	VXORPS     Z17, Z17, Z17
+	VXORPS     Z18, Z18, Z18
+	VXORPS     Z19, Z19, Z19
+	VXORPS     Z20, Z20, Z20
+	VXORPS     Z21, Z21, Z21
+	VXORPS     Z22, Z22, Z22
+	VXORPS     Z23, Z23, Z23
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed12
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	KMOVW      128(AX), K1
 
 packing12:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   64(R10)(R11*8)
+	PREFETCHT0   124(R10)(R11*8)
 	VMOVUPS      (R10), Z24
 	VMOVUPS      Z24, (R12)
 	VMOVUPS.Z    64(R10), K1, Z25
@@ -3303,15 +3501,24 @@ packing12:
 	ADDQ         $0x00000080, R12
 	DECQ         R9
 	JNZ          packing12
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish12
 
 packed12:
-	MOVQ 40(AX), R10
-	SUBQ $0x00000004, R9
-	JB   rest12
+	MOVQ    56(AX), R10
+	MOVQ    48(AX), R12
+	XORQ    R13, R13
+	MOVQ    24(SP), R11
+	CMPQ    R11, 32(SP)
+	CMOVQCC R13, R12
+	SUBQ    $0x00000004, R9
+	JB      rest12
 
 main12:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   124(R11)
+	ADDQ         R12, R11
 	VMOVUPS      (R10), Z24
 	VMOVUPS      64(R10), Z25
 	VBROADCASTSS (DI), Z26
@@ -3475,6 +3682,7 @@ main12:
 	ADDQ         $0x00000200, R10
 	SUBQ         $0x00000004, R9
 	JAE          main12
+	MOVQ         R11, 24(SP)
 
 rest12:
 	ADDQ $0x00000004, R9
@@ -3526,14 +3734,14 @@ single12:
 	JNZ          single12
 
 finish12:
-	VBROADCASTSS 88(AX), Z24
+	VBROADCASTSS 104(AX), Z24
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite12
-	VBROADCASTSS 92(AX), Z25
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z25
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS      (DI), Z26
 	VMULPS       Z25, Z26, Z26
 	VFMADD231PS  Z24, Z0, Z26
@@ -3645,8 +3853,8 @@ finish12:
 	JMP          advance12
 
 overwrite12:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z24, Z0, Z0
 	VMOVUPS Z0, (DI)
 	VMULPS  Z24, Z1, Z1
@@ -3722,18 +3930,24 @@ done:
 
 // func gemmNarrowAVX512(p *GemmPanel)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·gemmNarrowAVX512(SB), NOSPLIT, $24-8
-	MOVQ p+0(FP), AX
-	MOVQ (AX), CX
-	MOVQ CX, (SP)
-	MOVQ 56(AX), CX
-	MOVQ CX, 8(SP)
-	MOVQ 72(AX), CX
-	MOVQ CX, 16(SP)
-	MOVQ 8(AX), CX
-	MOVQ 16(AX), DX
-	LEAQ (CX)(CX*2), BX
-	LEAQ (CX)(CX*4), SI
+TEXT ·gemmNarrowAVX512(SB), NOSPLIT, $40-8
+	MOVQ  p+0(FP), AX
+	MOVQ  40(AX), CX
+	MOVQ  96(AX), DX
+	IMULQ 48(AX), DX
+	ADDQ  CX, DX
+	MOVQ  CX, 24(SP)
+	MOVQ  DX, 32(SP)
+	MOVQ  (AX), CX
+	MOVQ  CX, (SP)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 8(SP)
+	MOVQ  88(AX), CX
+	MOVQ  CX, 16(SP)
+	MOVQ  8(AX), CX
+	MOVQ  16(AX), DX
+	LEAQ  (CX)(CX*2), BX
+	LEAQ  (CX)(CX*4), SI
 
 next:
 	MOVQ 16(SP), DI
@@ -3745,40 +3959,44 @@ next:
 	SHRQ $0x01, DI
 
 choose:
-	CMPQ   DI, $0x0000000c
-	JE     tile12
-	CMPQ   DI, $0x0000000b
-	JE     tile11
-	CMPQ   DI, $0x0000000a
-	JE     tile10
-	CMPQ   DI, $0x00000009
-	JE     tile9
-	CMPQ   DI, $0x00000008
-	JE     tile8
-	CMPQ   DI, $0x00000007
-	JE     tile7
-	CMPQ   DI, $0x00000006
-	JE     tile6
-	CMPQ   DI, $0x00000005
-	JE     tile5
-	CMPQ   DI, $0x00000004
-	JE     tile4
-	CMPQ   DI, $0x00000003
-	JE     tile3
-	CMPQ   DI, $0x00000002
-	JE     tile2
-	VXORPS Z0, Z0, Z0
-	MOVQ   (SP), DI
-	MOVQ   80(AX), R8
-	CMPQ   48(AX), $0x00
-	JE     packed1
-	MOVQ   24(AX), R9
-	MOVQ   32(AX), R10
-	MOVQ   40(AX), R11
-	KMOVW  112(AX), K1
+	CMPQ       DI, $0x0000000c
+	JE         tile12
+	CMPQ       DI, $0x0000000b
+	JE         tile11
+	CMPQ       DI, $0x0000000a
+	JE         tile10
+	CMPQ       DI, $0x00000009
+	JE         tile9
+	CMPQ       DI, $0x00000008
+	JE         tile8
+	CMPQ       DI, $0x00000007
+	JE         tile7
+	CMPQ       DI, $0x00000006
+	JE         tile6
+	CMPQ       DI, $0x00000005
+	JE         tile5
+	CMPQ       DI, $0x00000004
+	JE         tile4
+	CMPQ       DI, $0x00000003
+	JE         tile3
+	CMPQ       DI, $0x00000002
+	JE         tile2
+	VXORPS     Z0, Z0, Z0
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R8
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed1
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	KMOVW      128(AX), K1
 
 packing1:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   60(R9)(R10*8)
 	VMOVUPS.Z    (R9), K1, Z1
 	VMOVUPS      Z1, (R11)
 	VBROADCASTSS (DI), Z2
@@ -3788,11 +4006,11 @@ packing1:
 	ADDQ         $0x00000040, R11
 	DECQ         R8
 	JNZ          packing1
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish1
 
 packed1:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest1
 
@@ -3831,14 +4049,14 @@ single1:
 	JNZ          single1
 
 finish1:
-	VBROADCASTSS 88(AX), Z1
+	VBROADCASTSS 104(AX), Z1
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite1
-	VBROADCASTSS 92(AX), Z2
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z2
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS.Z    (DI), K1, Z3
 	VMULPS       Z2, Z3, Z3
 	VFMADD231PS  Z1, Z0, Z3
@@ -3847,8 +4065,8 @@ finish1:
 	JMP          advance1
 
 overwrite1:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 	ADDQ    R8, DI
@@ -3862,19 +4080,25 @@ advance1:
 	JMP    next
 
 tile2:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   (SP), DI
-	MOVQ   80(AX), R8
-	CMPQ   48(AX), $0x00
-	JE     packed2
-	MOVQ   24(AX), R9
-	MOVQ   32(AX), R10
-	MOVQ   40(AX), R11
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed2
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	KMOVW      128(AX), K1
 
 packing2:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   60(R9)(R10*8)
 	VMOVUPS.Z    (R9), K1, Z2
 	VMOVUPS      Z2, (R11)
 	VBROADCASTSS (DI), Z3
@@ -3886,11 +4110,11 @@ packing2:
 	ADDQ         $0x00000040, R11
 	DECQ         R8
 	JNZ          packing2
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish2
 
 packed2:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest2
 
@@ -3939,14 +4163,14 @@ single2:
 	JNZ          single2
 
 finish2:
-	VBROADCASTSS 88(AX), Z2
+	VBROADCASTSS 104(AX), Z2
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite2
-	VBROADCASTSS 92(AX), Z3
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z3
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS.Z    (DI), K1, Z4
 	VMULPS       Z3, Z4, Z4
 	VFMADD231PS  Z2, Z0, Z4
@@ -3960,8 +4184,8 @@ finish2:
 	JMP          advance2
 
 overwrite2:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z2, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 	ADDQ    R8, DI
@@ -3978,20 +4202,28 @@ advance2:
 	JMP    next
 
 tile3:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	MOVQ   (SP), DI
-	MOVQ   80(AX), R8
-	CMPQ   48(AX), $0x00
-	JE     packed3
-	MOVQ   24(AX), R9
-	MOVQ   32(AX), R10
-	MOVQ   40(AX), R11
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed3
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	KMOVW      128(AX), K1
 
 packing3:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   60(R9)(R10*8)
 	VMOVUPS.Z    (R9), K1, Z3
 	VMOVUPS      Z3, (R11)
 	VBROADCASTSS (DI), Z4
@@ -4005,11 +4237,11 @@ packing3:
 	ADDQ         $0x00000040, R11
 	DECQ         R8
 	JNZ          packing3
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish3
 
 packed3:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest3
 
@@ -4068,14 +4300,14 @@ single3:
 	JNZ          single3
 
 finish3:
-	VBROADCASTSS 88(AX), Z3
+	VBROADCASTSS 104(AX), Z3
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite3
-	VBROADCASTSS 92(AX), Z4
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z4
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS.Z    (DI), K1, Z5
 	VMULPS       Z4, Z5, Z5
 	VFMADD231PS  Z3, Z0, Z5
@@ -4094,8 +4326,8 @@ finish3:
 	JMP          advance3
 
 overwrite3:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z3, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 	ADDQ    R8, DI
@@ -4115,21 +4347,31 @@ advance3:
 	JMP    next
 
 tile4:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   (SP), DI
-	MOVQ   80(AX), R8
-	CMPQ   48(AX), $0x00
-	JE     packed4
-	MOVQ   24(AX), R9
-	MOVQ   32(AX), R10
-	MOVQ   40(AX), R11
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed4
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	KMOVW      128(AX), K1
 
 packing4:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   60(R9)(R10*8)
 	VMOVUPS.Z    (R9), K1, Z4
 	VMOVUPS      Z4, (R11)
 	VBROADCASTSS (DI), Z5
@@ -4145,11 +4387,11 @@ packing4:
 	ADDQ         $0x00000040, R11
 	DECQ         R8
 	JNZ          packing4
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish4
 
 packed4:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest4
 
@@ -4218,14 +4460,14 @@ single4:
 	JNZ          single4
 
 finish4:
-	VBROADCASTSS 88(AX), Z4
+	VBROADCASTSS 104(AX), Z4
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite4
-	VBROADCASTSS 92(AX), Z5
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z5
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS.Z    (DI), K1, Z6
 	VMULPS       Z5, Z6, Z6
 	VFMADD231PS  Z4, Z0, Z6
@@ -4249,8 +4491,8 @@ finish4:
 	JMP          advance4
 
 overwrite4:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z4, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 	ADDQ    R8, DI
@@ -4273,22 +4515,34 @@ advance4:
 	JMP    next
 
 tile5:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	MOVQ   (SP), DI
-	MOVQ   80(AX), R8
-	CMPQ   48(AX), $0x00
-	JE     packed5
-	MOVQ   24(AX), R9
-	MOVQ   32(AX), R10
-	MOVQ   40(AX), R11
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed5
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	KMOVW      128(AX), K1
 
 packing5:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   60(R9)(R10*8)
 	VMOVUPS.Z    (R9), K1, Z5
 	VMOVUPS      Z5, (R11)
 	VBROADCASTSS (DI), Z6
@@ -4306,11 +4560,11 @@ packing5:
 	ADDQ         $0x00000040, R11
 	DECQ         R8
 	JNZ          packing5
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish5
 
 packed5:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest5
 
@@ -4389,14 +4643,14 @@ single5:
 	JNZ          single5
 
 finish5:
-	VBROADCASTSS 88(AX), Z5
+	VBROADCASTSS 104(AX), Z5
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite5
-	VBROADCASTSS 92(AX), Z6
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z6
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS.Z    (DI), K1, Z7
 	VMULPS       Z6, Z7, Z7
 	VFMADD231PS  Z5, Z0, Z7
@@ -4425,8 +4679,8 @@ finish5:
 	JMP          advance5
 
 overwrite5:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z5, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 	ADDQ    R8, DI
@@ -4452,23 +4706,37 @@ advance5:
 	JMP    next
 
 tile6:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   (SP), DI
-	MOVQ   80(AX), R8
-	CMPQ   48(AX), $0x00
-	JE     packed6
-	MOVQ   24(AX), R9
-	MOVQ   32(AX), R10
-	MOVQ   40(AX), R11
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	MOVQ       (SP), DI
+	MOVQ       80(AX), R9
+	MOVQ       8(SP), R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       96(AX), R8
+	CMPQ       64(AX), $0x00
+	JE         packed6
+	MOVQ       24(AX), R9
+	MOVQ       32(AX), R10
+	MOVQ       56(AX), R11
+	KMOVW      128(AX), K1
 
 packing6:
 	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   60(R9)(R10*8)
 	VMOVUPS.Z    (R9), K1, Z6
 	VMOVUPS      Z6, (R11)
 	VBROADCASTSS (DI), Z7
@@ -4488,11 +4756,11 @@ packing6:
 	ADDQ         $0x00000040, R11
 	DECQ         R8
 	JNZ          packing6
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish6
 
 packed6:
-	MOVQ 40(AX), R9
+	MOVQ 56(AX), R9
 	SUBQ $0x00000004, R8
 	JB   rest6
 
@@ -4581,14 +4849,14 @@ single6:
 	JNZ          single6
 
 finish6:
-	VBROADCASTSS 88(AX), Z6
+	VBROADCASTSS 104(AX), Z6
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite6
-	VBROADCASTSS 92(AX), Z7
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z7
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS.Z    (DI), K1, Z8
 	VMULPS       Z7, Z8, Z8
 	VFMADD231PS  Z6, Z0, Z8
@@ -4622,8 +4890,8 @@ finish6:
 	JMP          advance6
 
 overwrite6:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z6, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 	ADDQ    R8, DI
@@ -4652,25 +4920,41 @@ advance6:
 	JMP    next
 
 tile7:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	MOVQ   (SP), DI
-	LEAQ   (DI)(BX*2), R8
-	MOVQ   80(AX), R9
-	CMPQ   48(AX), $0x00
-	JE     packed7
-	MOVQ   24(AX), R10
-	MOVQ   32(AX), R11
-	MOVQ   40(AX), R12
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed7
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	KMOVW      128(AX), K1
 
 packing7:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   60(R10)(R11*8)
 	VMOVUPS.Z    (R10), K1, Z7
 	VMOVUPS      Z7, (R12)
 	VBROADCASTSS (DI), Z8
@@ -4693,11 +4977,11 @@ packing7:
 	ADDQ         $0x00000040, R12
 	DECQ         R9
 	JNZ          packing7
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish7
 
 packed7:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest7
 
@@ -4801,14 +5085,14 @@ single7:
 	JNZ          single7
 
 finish7:
-	VBROADCASTSS 88(AX), Z7
+	VBROADCASTSS 104(AX), Z7
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite7
-	VBROADCASTSS 92(AX), Z8
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z8
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS.Z    (DI), K1, Z9
 	VMULPS       Z8, Z9, Z9
 	VFMADD231PS  Z7, Z0, Z9
@@ -4847,8 +5131,8 @@ finish7:
 	JMP          advance7
 
 overwrite7:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z7, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 	ADDQ    R8, DI
@@ -4880,26 +5164,44 @@ advance7:
 	JMP    next
 
 tile8:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   (SP), DI
-	LEAQ   (DI)(BX*2), R8
-	MOVQ   80(AX), R9
-	CMPQ   48(AX), $0x00
-	JE     packed8
-	MOVQ   24(AX), R10
-	MOVQ   32(AX), R11
-	MOVQ   40(AX), R12
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed8
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	KMOVW      128(AX), K1
 
 packing8:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   60(R10)(R11*8)
 	VMOVUPS.Z    (R10), K1, Z8
 	VMOVUPS      Z8, (R12)
 	VBROADCASTSS (DI), Z9
@@ -4924,11 +5226,11 @@ packing8:
 	ADDQ         $0x00000040, R12
 	DECQ         R9
 	JNZ          packing8
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish8
 
 packed8:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest8
 
@@ -5042,14 +5344,14 @@ single8:
 	JNZ          single8
 
 finish8:
-	VBROADCASTSS 88(AX), Z8
+	VBROADCASTSS 104(AX), Z8
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite8
-	VBROADCASTSS 92(AX), Z9
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z9
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS.Z    (DI), K1, Z10
 	VMULPS       Z9, Z10, Z10
 	VFMADD231PS  Z8, Z0, Z10
@@ -5093,8 +5395,8 @@ finish8:
 	JMP          advance8
 
 overwrite8:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z8, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 	ADDQ    R8, DI
@@ -5129,27 +5431,47 @@ advance8:
 	JMP    next
 
 tile9:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	MOVQ   (SP), DI
-	LEAQ   (DI)(BX*2), R8
-	MOVQ   80(AX), R9
-	CMPQ   48(AX), $0x00
-	JE     packed9
-	MOVQ   24(AX), R10
-	MOVQ   32(AX), R11
-	MOVQ   40(AX), R12
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed9
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	KMOVW      128(AX), K1
 
 packing9:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   60(R10)(R11*8)
 	VMOVUPS.Z    (R10), K1, Z9
 	VMOVUPS      Z9, (R12)
 	VBROADCASTSS (DI), Z10
@@ -5176,11 +5498,11 @@ packing9:
 	ADDQ         $0x00000040, R12
 	DECQ         R9
 	JNZ          packing9
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish9
 
 packed9:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest9
 
@@ -5304,14 +5626,14 @@ single9:
 	JNZ          single9
 
 finish9:
-	VBROADCASTSS 88(AX), Z9
+	VBROADCASTSS 104(AX), Z9
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite9
-	VBROADCASTSS 92(AX), Z10
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z10
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS.Z    (DI), K1, Z11
 	VMULPS       Z10, Z11, Z11
 	VFMADD231PS  Z9, Z0, Z11
@@ -5360,8 +5682,8 @@ finish9:
 	JMP          advance9
 
 overwrite9:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z9, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 	ADDQ    R8, DI
@@ -5399,28 +5721,50 @@ advance9:
 	JMP    next
 
 tile10:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	MOVQ   (SP), DI
-	LEAQ   (DI)(BX*2), R8
-	MOVQ   80(AX), R9
-	CMPQ   48(AX), $0x00
-	JE     packed10
-	MOVQ   24(AX), R10
-	MOVQ   32(AX), R11
-	MOVQ   40(AX), R12
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed10
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	KMOVW      128(AX), K1
 
 packing10:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   60(R10)(R11*8)
 	VMOVUPS.Z    (R10), K1, Z10
 	VMOVUPS      Z10, (R12)
 	VBROADCASTSS (DI), Z11
@@ -5449,11 +5793,11 @@ packing10:
 	ADDQ         $0x00000040, R12
 	DECQ         R9
 	JNZ          packing10
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish10
 
 packed10:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest10
 
@@ -5587,14 +5931,14 @@ single10:
 	JNZ          single10
 
 finish10:
-	VBROADCASTSS 88(AX), Z10
+	VBROADCASTSS 104(AX), Z10
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite10
-	VBROADCASTSS 92(AX), Z11
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z11
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS.Z    (DI), K1, Z12
 	VMULPS       Z11, Z12, Z12
 	VFMADD231PS  Z10, Z0, Z12
@@ -5648,8 +5992,8 @@ finish10:
 	JMP          advance10
 
 overwrite10:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z10, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 	ADDQ    R8, DI
@@ -5690,29 +6034,53 @@ advance10:
 	JMP    next
 
 tile11:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	MOVQ   (SP), DI
-	LEAQ   (DI)(BX*2), R8
-	MOVQ   80(AX), R9
-	CMPQ   48(AX), $0x00
-	JE     packed11
-	MOVQ   24(AX), R10
-	MOVQ   32(AX), R11
-	MOVQ   40(AX), R12
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed11
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	KMOVW      128(AX), K1
 
 packing11:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   60(R10)(R11*8)
 	VMOVUPS.Z    (R10), K1, Z11
 	VMOVUPS      Z11, (R12)
 	VBROADCASTSS (DI), Z12
@@ -5743,11 +6111,11 @@ packing11:
 	ADDQ         $0x00000040, R12
 	DECQ         R9
 	JNZ          packing11
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish11
 
 packed11:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest11
 
@@ -5891,14 +6259,14 @@ single11:
 	JNZ          single11
 
 finish11:
-	VBROADCASTSS 88(AX), Z11
+	VBROADCASTSS 104(AX), Z11
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite11
-	VBROADCASTSS 92(AX), Z12
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z12
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS.Z    (DI), K1, Z13
 	VMULPS       Z12, Z13, Z13
 	VFMADD231PS  Z11, Z0, Z13
@@ -5957,8 +6325,8 @@ finish11:
 	JMP          advance11
 
 overwrite11:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z11, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 	ADDQ    R8, DI
@@ -6002,30 +6370,56 @@ advance11:
 	JMP    next
 
 tile12:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	MOVQ   (SP), DI
-	LEAQ   (DI)(BX*2), R8
-	MOVQ   80(AX), R9
-	CMPQ   48(AX), $0x00
-	JE     packed12
-	MOVQ   24(AX), R10
-	MOVQ   32(AX), R11
-	MOVQ   40(AX), R12
-	KMOVW  112(AX), K1
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	MOVQ       (SP), DI
+	LEAQ       (DI)(BX*2), R8
+	MOVQ       80(AX), R10
+	MOVQ       8(SP), R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	MOVQ       96(AX), R9
+	CMPQ       64(AX), $0x00
+	JE         packed12
+	MOVQ       24(AX), R10
+	MOVQ       32(AX), R11
+	MOVQ       56(AX), R12
+	KMOVW      128(AX), K1
 
 packing12:
 	PREFETCHT0   (R10)(R11*8)
+	PREFETCHT0   60(R10)(R11*8)
 	VMOVUPS.Z    (R10), K1, Z12
 	VMOVUPS      Z12, (R12)
 	VBROADCASTSS (DI), Z13
@@ -6058,11 +6452,11 @@ packing12:
 	ADDQ         $0x00000040, R12
 	DECQ         R9
 	JNZ          packing12
-	MOVQ         $0x00000000, 48(AX)
+	MOVQ         $0x00000000, 64(AX)
 	JMP          finish12
 
 packed12:
-	MOVQ 40(AX), R10
+	MOVQ 56(AX), R10
 	SUBQ $0x00000004, R9
 	JB   rest12
 
@@ -6216,14 +6610,14 @@ single12:
 	JNZ          single12
 
 finish12:
-	VBROADCASTSS 88(AX), Z12
+	VBROADCASTSS 104(AX), Z12
 	MOVQ         8(SP), DI
-	MOVL         92(AX), R8
+	MOVL         108(AX), R8
 	ADDL         R8, R8
 	JZ           overwrite12
-	VBROADCASTSS 92(AX), Z13
-	KMOVW        112(AX), K1
-	MOVQ         64(AX), R8
+	VBROADCASTSS 108(AX), Z13
+	KMOVW        128(AX), K1
+	MOVQ         80(AX), R8
 	VMOVUPS.Z    (DI), K1, Z14
 	VMULPS       Z13, Z14, Z14
 	VFMADD231PS  Z12, Z0, Z14
@@ -6287,8 +6681,8 @@ finish12:
 	JMP          advance12
 
 overwrite12:
-	KMOVW   112(AX), K1
-	MOVQ    64(AX), R8
+	KMOVW   128(AX), K1
+	MOVQ    80(AX), R8
 	VMULPS  Z12, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 	ADDQ    R8, DI

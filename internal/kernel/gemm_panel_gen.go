@@ -11,6 +11,8 @@ type GemmPanel struct {
 	DepthStep int // from a column of A to the next
 	B         *float32
 	BStep     int      // from a row of B to the next
+	Next      *float32 // the panel after this one, whose rows are asked for in time
+	NextStep  int      // from a row of it to the next; 0 if there is nothing to ask for
 	Room      *float32 // of B packed: a row has the microkernel's width
 	Pack      int      // 1 if B is not yet in Room: it is put there, and Pack set to 0
 	C         *float32

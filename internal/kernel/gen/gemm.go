@@ -29,6 +29,8 @@ type GemmPanel struct {
 	DepthStep int // from a column of A to the next
 	B         *float32
 	BStep     int      // from a row of B to the next
+	Next      *float32 // the panel after this one, whose rows are asked for in time
+	NextStep  int      // from a row of it to the next; 0 if there is nothing to ask for
 	Room      *float32 // of B packed: a row has the microkernel's width
 	Pack      int      // 1 if B is not yet in Room: it is put there, and Pack set to 0
 	C         *float32
@@ -48,17 +50,17 @@ type gemmKernel struct {
 	name    string
 	vectors int
 	rows    int
-	unroll  int // how many steps of the depth the main loop takes at a time
 }
 
 // gemmKernels have accumulators for all registers that are left beside a row of B
 // and two values of A. The narrow one is for few columns, and has fewer loads of B
 // and more of A for its multiplications.
 func gemmKernels(l level) []gemmKernel {
+	narrow := gemmKernel{name: "gemmNarrow", vectors: 1, rows: 12}
 	if l.width == widthZ {
-		return []gemmKernel{{"gemmWide", 2, 12, 4}, {"gemmNarrow", 1, 12, 4}}
+		return []gemmKernel{{name: "gemmWide", vectors: 2, rows: 12}, narrow}
 	}
-	return []gemmKernel{{"gemmWide", 2, 6, 4}, {"gemmNarrow", 1, 12, 4}}
+	return []gemmKernel{{name: "gemmWide", vectors: 2, rows: 6}, narrow}
 }
 
 // addGemm adds the microkernels of products: files of their own for each level,

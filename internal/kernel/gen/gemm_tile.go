@@ -15,6 +15,9 @@ const basedRows = 6
 // long as it takes to fetch them from the last cache.
 const ahead = 8
 
+// depthUnroll is how many steps of the depth the main loop takes at a time.
+const depthUnroll = 4
+
 const wordSize = 8 // bytes of an address
 
 // tile writes a microkernel. It walks down a panel in tiles of k.rows rows, and
@@ -27,6 +30,7 @@ type tile struct {
 
 	p                           panelArgument
 	a, c, left                  operand.Mem // where the tile begins, and the rows from there on
+	next, end                   operand.Mem // which rows of the next panel are to be asked for
 	rowStep, rowStep3, rowStep5 reg.GPVirtual
 	depthStep                   reg.GPVirtual
 }
@@ -56,8 +60,14 @@ func (p panelArgument) load(field string) reg.GPVirtual {
 func newTile(r *routine, k gemmKernel) *tile {
 	t := &tile{routine: r, k: k}
 	t.p = panelArgument{r, r.Load(r.Param("p"), r.GP64())}
-	locals := r.AllocLocal(3 * wordSize)
+	locals := r.AllocLocal(5 * wordSize)
 	t.a, t.c, t.left = locals, locals.Offset(wordSize), locals.Offset(2*wordSize)
+	t.next, t.end = locals.Offset(3*wordSize), locals.Offset(4*wordSize)
+	next, end := t.p.load("Next"), t.p.load("Depth")
+	r.IMULQ(t.p.at("NextStep"), end)
+	r.ADDQ(next, end)
+	r.MOVQ(next, t.next)
+	r.MOVQ(end, t.end)
 	r.MOVQ(t.p.load("A"), t.a)
 	r.MOVQ(t.p.load("C"), t.c)
 	r.MOVQ(t.p.load("Rows"), t.left)
@@ -108,6 +118,7 @@ func (t *tile) tile(rows int) {
 		bases = append(bases, t.GP64())
 		t.LEAQ(operand.Mem{Base: bases[0], Index: t.rowStep3, Scale: 2}, bases[1])
 	}
+	t.prefetch(rows)
 	depth := t.p.load("Depth")
 	t.CMPQ(t.p.at("Pack"), operand.U8(0))
 	t.JE(operand.LabelRef(label("packed", rows)))
@@ -120,13 +131,27 @@ func (t *tile) tile(rows int) {
 	t.JMP(operand.LabelRef("next"))
 }
 
+// prefetch asks for the tile's rows of C, which it takes long to come to.
+func (t *tile) prefetch(rows int) {
+	c, step := t.GP64(), t.p.load("CStep")
+	t.MOVQ(t.c, c)
+	for i := range rows {
+		t.PREFETCHT0(operand.Mem{Base: c})
+		if i < rows-1 {
+			t.ADDQ(step, c)
+		}
+	}
+}
+
 // packing writes the loop that reads B where it is.
 func (t *tile) packing(rows int, acc []reg.VecVirtual, bases []reg.GPVirtual, depth reg.GPVirtual) {
 	b, step, room := t.p.load("B"), t.p.load("BStep"), t.p.load("Room")
 	line := t.line()
 	mask := t.mask()
 	t.Label(label("packing", rows))
-	t.PREFETCHT0(operand.Mem{Base: b, Index: step, Scale: ahead})
+	for _, disp := range t.lines() {
+		t.PREFETCHT0(operand.Mem{Base: b, Index: step, Scale: ahead, Disp: disp})
+	}
 	for i, v := range line {
 		from := operand.Mem{Base: b, Disp: i * t.width}
 		if i == len(line)-1 {
@@ -144,6 +169,16 @@ func (t *tile) packing(rows int, acc []reg.VecVirtual, bases []reg.GPVirtual, de
 	t.MOVQ(operand.U32(0), t.p.at("Pack"))
 }
 
+// lines are offsets in a row of B that are in all lines of the cache which it may
+// touch.
+func (t *tile) lines() []int {
+	var list []int
+	for at := 0; at < t.k.vectors*t.width; at += lineSize {
+		list = append(list, at)
+	}
+	return append(list, t.k.vectors*t.width-floatSize)
+}
+
 // packed writes the loops that read B from the room.
 func (t *tile) packed(rows int, acc []reg.VecVirtual, bases []reg.GPVirtual, depth reg.GPVirtual) {
 	room, size := t.p.load("Room"), t.k.vectors*t.width
@@ -154,17 +189,36 @@ func (t *tile) packed(rows int, acc []reg.VecVirtual, bases []reg.GPVirtual, dep
 		}
 		t.step(rows, acc, bases, line)
 	}
-	t.SUBQ(operand.U32(t.k.unroll), depth)
+	var next, step reg.GPVirtual
+	ask := rows == t.k.rows && t.k.vectors > 1
+	if ask {
+		next, step = t.GP64(), t.p.load("NextStep")
+		none := t.GP64()
+		t.XORQ(none, none)
+		t.MOVQ(t.next, next)
+		t.CMPQ(next, t.end)
+		t.CMOVQCC(none, step)
+	}
+	t.SUBQ(operand.U32(depthUnroll), depth)
 	t.JB(operand.LabelRef(label("rest", rows)))
 	t.Label(label("main", rows))
-	for i := range t.k.unroll {
+	if ask {
+		for _, disp := range t.lines() {
+			t.PREFETCHT1(operand.Mem{Base: next, Disp: disp})
+		}
+		t.ADDQ(step, next)
+	}
+	for i := range depthUnroll {
 		one(i)
 	}
-	t.ADDQ(operand.U32(t.k.unroll*size), room)
-	t.SUBQ(operand.U32(t.k.unroll), depth)
+	t.ADDQ(operand.U32(depthUnroll*size), room)
+	t.SUBQ(operand.U32(depthUnroll), depth)
 	t.JAE(operand.LabelRef(label("main", rows)))
+	if ask {
+		t.MOVQ(next, t.next)
+	}
 	t.Label(label("rest", rows))
-	t.ADDQ(operand.U32(t.k.unroll), depth)
+	t.ADDQ(operand.U32(depthUnroll), depth)
 	t.JZ(operand.LabelRef(label("finish", rows)))
 	t.Label(label("single", rows))
 	one(0)
