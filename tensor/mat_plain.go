@@ -14,8 +14,8 @@ const (
 	plainDepth = 256
 )
 
-// plainRoom is the room for copies of blocks.
-type plainRoom struct{ a, b Vector }
+// plainRoom is the room for copies of blocks of A and B, and for a block's product.
+type plainRoom struct{ a, b, c Vector }
 
 // multiply is MatMul where there are no microkernels. No matrix is empty, and c is
 // not transposed.
@@ -27,22 +27,35 @@ func (r *plainRoom) multiply(c Matrix, alpha float32, a, b Matrix, beta float32)
 			partB := r.right(b.part(k, j, depth, cols))
 			for i := 0; i < c.Rows; i += plainRows {
 				rows := min(plainRows, c.Rows-i)
-				gonumProduct(c.part(i, j, rows, cols), alpha, r.left(a.part(i, k, rows, depth)), partB, beta)
+				r.block(c.part(i, j, rows, cols), alpha, r.left(a.part(i, k, rows, depth)), partB, beta)
 			}
 		}
 		beta = 1
 	}
 }
 
-// gonumProduct is MatMul as gonum computes it. It does not go by blas32, whose
-// implementation may be ours.
-func gonumProduct(c Matrix, alpha float32, a, b Matrix, beta float32) {
+// block is MatMul on blocks that gonum takes. The factors are applied to its
+// result, since it would apply alpha to a: a transposed product would then differ
+// in the last digits.
+func (r *plainRoom) block(c Matrix, alpha float32, a, b Matrix, beta float32) {
 	trans := blas.NoTrans
 	if a.transposed {
 		trans = blas.Trans
 	}
+	product := atLeast(&r.c, c.Rows*c.Cols)
+	// Not by way of blas32, whose implementation may be ours.
 	gonum.Implementation{}.Sgemm(trans, blas.NoTrans, c.Rows, c.Cols, a.Cols,
-		alpha, a.Data, stride(a), b.Data, stride(b), beta, c.Data, stride(c))
+		1, a.Data, stride(a), b.Data, stride(b), 0, product, c.Cols)
+	for i := range c.Rows {
+		from, to := product[i*c.Cols:][:c.Cols], c.Data[i*c.Stride:][:c.Cols]
+		if beta == 0 {
+			copy(to, from)
+			Scale(to, alpha)
+		} else {
+			Scale(to, beta)
+			Axpy(to, alpha, from)
+		}
+	}
 }
 
 // stride is the matrix' stride as gonum wants it even of a single row.
