@@ -9,9 +9,11 @@
 //   - Layout names the ranges of a vector and gives them shapes; it never
 //     changes. Peers that train together have layouts with equal hashes.
 //   - Params is a vector with its layout: a model.
+//   - Matrix is a view of a vector by rows and columns; MatMul multiplies two, as
+//     fast as the processor can. NewBLAS gives the same to gonum.
 //
-// It is not a tensor library: there is no broadcasting, no gradient, no matrix
-// product, and no element type but float32. A service brings its own model code
+// It is not a tensor library: there is no broadcasting, no gradient, and no element
+// type but float32. A service brings its own model code
 // and shares its values through Params.Vector.
 //
 // Nothing here locks. A Layout may be used from any number of goroutines; a

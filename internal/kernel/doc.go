@@ -20,6 +20,10 @@
 // lines in variant_test.go and runs_test.go. Slices of 16 MB or more that these
 // variants write without reading go past the cache.
 //
+// Products of matrices are the exception (gemm.go): the microkernels are reached by
+// their Tiler, one panel at a time, and have no twin here, since package tensor,
+// which cuts products into panels, has gonum's product to fall back on.
+//
 // Slices that are named together must have equal lengths and must either be the
 // same slice or not overlap at all, unless a comment asks for more. Nothing
 // here is checked beyond what keeps memory safe: package tensor, which is the
