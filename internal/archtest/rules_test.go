@@ -26,6 +26,8 @@ var rooms = []room{
 
 	{"tensor", []string{"internal/kernel"},
 		"vectors know arithmetic, not what they are used for"},
+	{"tensor/nn", []string{"tensor", "internal/kernel"},
+		"operations of networks are arithmetic on vectors; models and data are the service's"},
 	{"quant", []string{"tensor", "internal/kernel"},
 		"a codec turns slices into bytes; who sends them, and when, is not its business"},
 	{"averaging", []string{"topology"},
@@ -49,7 +51,7 @@ var rooms = []room{
 		"the harness may use all that it puts together"},
 
 	{"examples/...", []string{
-		"tensor", "quant", "topology", "averaging", "averaging/baseline",
+		"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline",
 		"peer", "peer/seam", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
 		"examples/...",
 	}, "examples show what a user can write, so they import public packages only"},
@@ -58,7 +60,7 @@ var rooms = []room{
 // below are the packages below peer.
 var below = []string{
 	"internal/kernel", "internal/wire", "internal/replica", "internal/sim",
-	"tensor", "quant", "topology", "averaging", "averaging/baseline",
+	"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline",
 }
 
 // keeper is a rule for one outside library: the only rooms that import it.
