@@ -3593,6 +3593,245 @@ single_done:
 	VZEROUPPER
 	RET
 
+// func rectifyAVX2(dst []float32)
+// Requires: AVX
+TEXT ·rectifyAVX2(SB), NOSPLIT, $0-24
+	MOVQ  dst_base+0(FP), AX
+	MOVQ  dst_len+8(FP), CX
+	VPXOR X0, X0, X0
+	CMPQ  CX, $0x00000400
+	JB    aligned
+	MOVQ  AX, DX
+	NEGQ  DX
+	ANDQ  $0x0000001f, DX
+	SHRQ  $0x02, DX
+	JZ    aligned
+	SUBQ  DX, CX
+
+align:
+	VMOVSS (AX), X1
+	VMAXPS X1, X0, X1
+	VMOVSS X1, (AX)
+	ADDQ   $0x00000004, AX
+	DECQ   DX
+	JNZ    align
+
+aligned:
+	CMPQ CX, $0x0000f400
+	JB   strands_done
+	SUBQ $0x0000f400, CX
+	MOVQ $0x000003d0, DX
+
+strands:
+	VMOVUPS (AX), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(AX), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 62464(AX), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, 62464(AX)
+	VMOVUPS 62496(AX), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, 62496(AX)
+	VMOVUPS 124928(AX), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, 124928(AX)
+	VMOVUPS 124960(AX), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, 124960(AX)
+	VMOVUPS 187392(AX), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, 187392(AX)
+	VMOVUPS 187424(AX), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, 187424(AX)
+	ADDQ    $0x00000040, AX
+	DECQ    DX
+	JNZ     strands
+	ADDQ    $0x0002dc00, AX
+
+strands_done:
+	CMPQ CX, $0x00000020
+	JB   wide_done
+
+wide:
+	VMOVUPS (AX), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(AX), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(AX), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(AX), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	CMPQ    CX, $0x00000020
+	JAE     wide
+
+wide_done:
+	CMPQ CX, $0x00000008
+	JB   one_done
+
+one:
+	VMOVUPS (AX), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	CMPQ    CX, $0x00000008
+	JAE     one
+
+one_done:
+	CMPQ CX, $0x00000001
+	JB   single_done
+
+single:
+	VMOVSS (AX), X1
+	VMAXPS X1, X0, X1
+	VMOVSS X1, (AX)
+	ADDQ   $0x00000004, AX
+	SUBQ   $0x00000001, CX
+	CMPQ   CX, $0x00000001
+	JAE    single
+
+single_done:
+	VZEROUPPER
+	RET
+
+// func rectifyGradientAVX2(grad []float32, x []float32)
+// Requires: AVX, AVX2
+TEXT ·rectifyGradientAVX2(SB), NOSPLIT, $0-48
+	MOVQ  grad_base+0(FP), AX
+	MOVQ  grad_len+8(FP), CX
+	MOVQ  x_base+24(FP), DX
+	VPXOR X0, X0, X0
+	CMPQ  CX, $0x00000400
+	JB    aligned
+	MOVQ  AX, BX
+	NEGQ  BX
+	ANDQ  $0x0000001f, BX
+	SHRQ  $0x02, BX
+	JZ    aligned
+	SUBQ  BX, CX
+
+align:
+	VMOVSS (AX), X1
+	VMOVSS (DX), X2
+	VCMPPS $0x16, X0, X2, X2
+	VPAND  X2, X1, X1
+	VMOVSS X1, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	DECQ   BX
+	JNZ    align
+
+aligned:
+	CMPQ CX, $0x0000f400
+	JB   strands_done
+	SUBQ $0x0000f400, CX
+	MOVQ $0x000007a0, BX
+
+strands:
+	VMOVUPS (AX), Y1
+	VMOVUPS (DX), Y2
+	VCMPPS  $0x16, Y0, Y2, Y2
+	VPAND   Y2, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 32(DX), Y2
+	VCMPPS  $0x16, Y0, Y2, Y2
+	VPAND   Y2, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 124928(AX), Y1
+	VMOVUPS 124928(DX), Y2
+	VCMPPS  $0x16, Y0, Y2, Y2
+	VPAND   Y2, Y1, Y1
+	VMOVUPS Y1, 124928(AX)
+	VMOVUPS 124960(AX), Y1
+	VMOVUPS 124960(DX), Y2
+	VCMPPS  $0x16, Y0, Y2, Y2
+	VPAND   Y2, Y1, Y1
+	VMOVUPS Y1, 124960(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DX
+	DECQ    BX
+	JNZ     strands
+	ADDQ    $0x0001e800, AX
+	ADDQ    $0x0001e800, DX
+
+strands_done:
+	CMPQ CX, $0x00000020
+	JB   wide_done
+
+wide:
+	VMOVUPS (AX), Y1
+	VMOVUPS (DX), Y2
+	VCMPPS  $0x16, Y0, Y2, Y2
+	VPAND   Y2, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 32(DX), Y2
+	VCMPPS  $0x16, Y0, Y2, Y2
+	VPAND   Y2, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(AX), Y1
+	VMOVUPS 64(DX), Y2
+	VCMPPS  $0x16, Y0, Y2, Y2
+	VPAND   Y2, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(AX), Y1
+	VMOVUPS 96(DX), Y2
+	VCMPPS  $0x16, Y0, Y2, Y2
+	VPAND   Y2, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, CX
+	CMPQ    CX, $0x00000020
+	JAE     wide
+
+wide_done:
+	CMPQ CX, $0x00000008
+	JB   one_done
+
+one:
+	VMOVUPS (AX), Y1
+	VMOVUPS (DX), Y2
+	VCMPPS  $0x16, Y0, Y2, Y2
+	VPAND   Y2, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x00000008, CX
+	CMPQ    CX, $0x00000008
+	JAE     one
+
+one_done:
+	CMPQ CX, $0x00000001
+	JB   single_done
+
+single:
+	VMOVSS (AX), X1
+	VMOVSS (DX), X2
+	VCMPPS $0x16, X0, X2, X2
+	VPAND  X2, X1, X1
+	VMOVSS X1, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	SUBQ   $0x00000001, CX
+	CMPQ   CX, $0x00000001
+	JAE    single
+
+single_done:
+	VZEROUPPER
+	RET
+
 // func momentumStepAVX2(delta []float32, velocity []float32, grad []float32, x []float32, c Momentum)
 // Requires: AVX, AVX2
 TEXT ·momentumStepAVX2(SB), NOSPLIT, $0-108

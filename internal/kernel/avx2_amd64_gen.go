@@ -124,6 +124,16 @@ func bf16FiniteAVX2(code []byte) bool
 //go:noescape
 func float32FiniteAVX2(code []byte) bool
 
+// rectifyAVX2 is rectifyGo in AVX2 instructions.
+//
+//go:noescape
+func rectifyAVX2(dst []float32)
+
+// rectifyGradientAVX2 is rectifyGradientGo in AVX2 instructions.
+//
+//go:noescape
+func rectifyGradientAVX2(grad []float32, x []float32)
+
 // momentumStepAVX2 is momentumStepGo in AVX2 instructions.
 //
 //go:noescape

@@ -3205,6 +3205,223 @@ single_done:
 	VZEROUPPER
 	RET
 
+// func rectifyAVX512(dst []float32)
+// Requires: AVX, AVX512F
+TEXT ·rectifyAVX512(SB), NOSPLIT, $0-24
+	MOVQ  dst_base+0(FP), AX
+	MOVQ  dst_len+8(FP), CX
+	VPXOR X0, X0, X0
+	CMPQ  CX, $0x00000400
+	JB    aligned
+	MOVQ  AX, DX
+	NEGQ  DX
+	ANDQ  $0x0000003f, DX
+	SHRQ  $0x02, DX
+	JZ    aligned
+	SUBQ  DX, CX
+
+align:
+	VMOVSS (AX), X1
+	VMAXPS X1, X0, X1
+	VMOVSS X1, (AX)
+	ADDQ   $0x00000004, AX
+	DECQ   DX
+	JNZ    align
+
+aligned:
+	CMPQ CX, $0x0000f400
+	JB   strands_done
+	SUBQ $0x0000f400, CX
+	MOVQ $0x000003d0, DX
+
+strands:
+	VMOVUPS (AX), Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)
+	VMOVUPS 62464(AX), Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, 62464(AX)
+	VMOVUPS 124928(AX), Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, 124928(AX)
+	VMOVUPS 187392(AX), Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, 187392(AX)
+	ADDQ    $0x00000040, AX
+	DECQ    DX
+	JNZ     strands
+	ADDQ    $0x0002dc00, AX
+
+strands_done:
+	CMPQ CX, $0x00000040
+	JB   wide_done
+
+wide:
+	VMOVUPS (AX), Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)
+	VMOVUPS 64(AX), Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS 128(AX), Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, 128(AX)
+	VMOVUPS 192(AX), Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, 192(AX)
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x00000040, CX
+	CMPQ    CX, $0x00000040
+	JAE     wide
+
+wide_done:
+	CMPQ CX, $0x00000010
+	JB   one_done
+
+one:
+	VMOVUPS (AX), Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	CMPQ    CX, $0x00000010
+	JAE     one
+
+one_done:
+	CMPQ CX, $0x00000001
+	JB   single_done
+
+single:
+	VMOVSS (AX), X1
+	VMAXPS X1, X0, X1
+	VMOVSS X1, (AX)
+	ADDQ   $0x00000004, AX
+	SUBQ   $0x00000001, CX
+	CMPQ   CX, $0x00000001
+	JAE    single
+
+single_done:
+	VZEROUPPER
+	RET
+
+// func rectifyGradientAVX512(grad []float32, x []float32)
+// Requires: AVX, AVX512F
+TEXT ·rectifyGradientAVX512(SB), NOSPLIT, $0-48
+	MOVQ  grad_base+0(FP), AX
+	MOVQ  grad_len+8(FP), CX
+	MOVQ  x_base+24(FP), DX
+	VPXOR X0, X0, X0
+	CMPQ  CX, $0x00000400
+	JB    aligned
+	MOVQ  AX, BX
+	NEGQ  BX
+	ANDQ  $0x0000003f, BX
+	SHRQ  $0x02, BX
+	JZ    aligned
+	SUBQ  BX, CX
+
+align:
+	VMOVSS (AX), X1
+	VMOVSS (DX), X2
+	VCMPPS $0x16, X0, X2, X2
+	VPAND  X2, X1, X1
+	VMOVSS X1, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	DECQ   BX
+	JNZ    align
+
+aligned:
+	CMPQ CX, $0x0000f400
+	JB   strands_done
+	SUBQ $0x0000f400, CX
+	MOVQ $0x000007a0, BX
+
+strands:
+	VMOVUPS   (AX), Z1
+	VMOVUPS   (DX), Z2
+	VCMPPS    $0x16, Z0, Z2, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VMOVUPS   Z1, (AX)
+	VMOVUPS   124928(AX), Z1
+	VMOVUPS   124928(DX), Z2
+	VCMPPS    $0x16, Z0, Z2, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VMOVUPS   Z1, 124928(AX)
+	ADDQ      $0x00000040, AX
+	ADDQ      $0x00000040, DX
+	DECQ      BX
+	JNZ       strands
+	ADDQ      $0x0001e800, AX
+	ADDQ      $0x0001e800, DX
+
+strands_done:
+	CMPQ CX, $0x00000040
+	JB   wide_done
+
+wide:
+	VMOVUPS   (AX), Z1
+	VMOVUPS   (DX), Z2
+	VCMPPS    $0x16, Z0, Z2, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VMOVUPS   Z1, (AX)
+	VMOVUPS   64(AX), Z1
+	VMOVUPS   64(DX), Z2
+	VCMPPS    $0x16, Z0, Z2, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VMOVUPS   Z1, 64(AX)
+	VMOVUPS   128(AX), Z1
+	VMOVUPS   128(DX), Z2
+	VCMPPS    $0x16, Z0, Z2, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VMOVUPS   Z1, 128(AX)
+	VMOVUPS   192(AX), Z1
+	VMOVUPS   192(DX), Z2
+	VCMPPS    $0x16, Z0, Z2, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VMOVUPS   Z1, 192(AX)
+	ADDQ      $0x00000100, AX
+	ADDQ      $0x00000100, DX
+	SUBQ      $0x00000040, CX
+	CMPQ      CX, $0x00000040
+	JAE       wide
+
+wide_done:
+	CMPQ CX, $0x00000010
+	JB   one_done
+
+one:
+	VMOVUPS   (AX), Z1
+	VMOVUPS   (DX), Z2
+	VCMPPS    $0x16, Z0, Z2, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VMOVUPS   Z1, (AX)
+	ADDQ      $0x00000040, AX
+	ADDQ      $0x00000040, DX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       one
+
+one_done:
+	CMPQ CX, $0x00000001
+	JB   single_done
+
+single:
+	VMOVSS (AX), X1
+	VMOVSS (DX), X2
+	VCMPPS $0x16, X0, X2, X2
+	VPAND  X2, X1, X1
+	VMOVSS X1, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	SUBQ   $0x00000001, CX
+	CMPQ   CX, $0x00000001
+	JAE    single
+
+single_done:
+	VZEROUPPER
+	RET
+
 // func momentumStepAVX512(delta []float32, velocity []float32, grad []float32, x []float32, c Momentum)
 // Requires: AVX, AVX512F
 TEXT ·momentumStepAVX512(SB), NOSPLIT, $0-108

@@ -124,6 +124,16 @@ func bf16FiniteAVX512(code []byte) bool
 //go:noescape
 func float32FiniteAVX512(code []byte) bool
 
+// rectifyAVX512 is rectifyGo in AVX512 instructions.
+//
+//go:noescape
+func rectifyAVX512(dst []float32)
+
+// rectifyGradientAVX512 is rectifyGradientGo in AVX512 instructions.
+//
+//go:noescape
+func rectifyGradientAVX512(grad []float32, x []float32)
+
 // momentumStepAVX512 is momentumStepGo in AVX512 instructions.
 //
 //go:noescape

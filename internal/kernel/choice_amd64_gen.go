@@ -454,6 +454,46 @@ func float32Finite(code []byte) bool {
 	}
 }
 
+func rectify(dst []float32) {
+
+	for {
+		n := min(len(dst), piece)
+		switch level {
+		case levelAVX512:
+			rectifyAVX512(dst[:n])
+		case levelAVX2:
+			rectifyAVX2(dst[:n])
+		default:
+			rectifyGo(dst[:n])
+		}
+
+		if n == len(dst) {
+			return
+		}
+		dst = dst[n:]
+	}
+}
+
+func rectifyGradient(grad, x []float32) {
+
+	for {
+		n := min(len(grad), piece)
+		switch level {
+		case levelAVX512:
+			rectifyGradientAVX512(grad[:n], x[:n])
+		case levelAVX2:
+			rectifyGradientAVX2(grad[:n], x[:n])
+		default:
+			rectifyGradientGo(grad[:n], x[:n])
+		}
+
+		if n == len(grad) {
+			return
+		}
+		grad, x = grad[n:], x[n:]
+	}
+}
+
 func momentumStep(delta, velocity, grad, x []float32, c Momentum) {
 
 	for {

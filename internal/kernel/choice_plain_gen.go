@@ -84,6 +84,14 @@ func float32Finite(code []byte) bool {
 	return float32FiniteGo(code)
 }
 
+func rectify(dst []float32) {
+	rectifyGo(dst)
+}
+
+func rectifyGradient(grad, x []float32) {
+	rectifyGradientGo(grad, x)
+}
+
 func momentumStep(delta, velocity, grad, x []float32, c Momentum) {
 	momentumStepGo(delta, velocity, grad, x, c)
 }

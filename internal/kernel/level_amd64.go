@@ -40,3 +40,12 @@ func Instructions() string {
 		return "go"
 	}
 }
+
+// convolveRun is how many pixels or taps a kernel for so many channels works on at
+// once.
+func convolveRun(channels int) int {
+	if level == levelAVX512 || channels == 8 {
+		return longestRun
+	}
+	return longestRun / 2
+}

@@ -1,14 +1,9 @@
 package nn
 
 import (
-	"fmt"
-
+	"github.com/seed-97356399/murmuration/internal/kernel"
 	"github.com/seed-97356399/murmuration/tensor"
 )
-
-// side is the height and width of a convolution's kernel; pictures have a border
-// of one pixel of zeros.
-const side = 3
 
 // Convolution is a convolution by 3×3 pixels over all channels, with a border of
 // zeros: at stride 1 pictures keep their height and width, at stride 2 they are
@@ -16,59 +11,123 @@ const side = 3
 type Convolution struct {
 	in, out Shape
 	stride  int
-	weights tensor.Vector
+	input   bordered
+	errors  bordered      // spread to the input's size
+	forward tensor.Vector // weights in blocks of channels out
+	turned  tensor.Vector // weights in blocks of channels in, for InputGradient
+	isTurn  bool          // turned belongs to forward
+	sums    tensor.Vector // the gradient over the weights, in blocks
+	room    tensor.Vector // one block of a picture
 }
 
-// NewConvolution makes the convolution of pictures of shape in to so many
-// channels, with stride 1 or 2.
+// NewConvolution makes the convolution of pictures of shape in to so many channels,
+// with stride 1 or 2.
 func NewConvolution(in Shape, channels, stride int) *Convolution {
-	in.mustBeSound("NewConvolution")
-	c := &Convolution{in: in, out: strided(in, channels, stride), stride: stride}
-	c.out.mustBeSound("NewConvolution")
-	return c
-}
-
-// strided is the shape of a convolution's output.
-func strided(in Shape, channels, stride int) Shape {
-	if stride != 1 && stride != 2 {
-		panic(fmt.Sprintf("nn: a convolution of stride %d: want 1 or 2", stride))
+	const op = "nn: NewConvolution"
+	mustBeStride(op, stride)
+	out := strided(in, channels, stride)
+	in.mustBeSound(op)
+	out.mustBeSound(op)
+	const taps = side * side
+	return &Convolution{
+		in: in, out: out, stride: stride,
+		input:   newBordered(in),
+		errors:  newBordered(Shape{in.Height, in.Width, channels}),
+		forward: make(tensor.Vector, blockedLen(taps*in.Channels, channels)),
+		turned:  make(tensor.Vector, blockedLen(taps*channels, in.Channels)),
+		sums:    make(tensor.Vector, blockedLen(taps*in.Channels, channels)),
+		room:    make(tensor.Vector, in.Pixels()*wideBlock),
 	}
-	return Shape{Height: (in.Height-1)/stride + 1, Width: (in.Width-1)/stride + 1, Channels: channels}
 }
 
 // Out is the shape of the pictures that Forward makes.
 func (c *Convolution) Out() Shape { return c.out }
 
 // WeightLen is the number of weights.
-func (c *Convolution) WeightLen() int { return side * side * c.in.Channels * c.out.Channels }
+func (c *Convolution) WeightLen() int { return c.rows() * c.out.Channels }
+
+// rows is the number of weights of one channel out.
+func (c *Convolution) rows() int { return side * side * c.in.Channels }
 
 // Load takes the weights that Forward and InputGradient use until the next Load.
 func (c *Convolution) Load(weights tensor.Vector) {
 	wantLen("Convolution.Load", len(weights), c.WeightLen())
-	c.weights = append(c.weights[:0], weights...)
+	for b := (block{}).next(c.out.Channels); b.count > 0; b = b.next(c.out.Channels) {
+		b.gather(b.of(c.forward, c.rows()), weights, c.out.Channels)
+	}
+	c.isTurn = false
 }
 
 // Forward sets out to the convolution of in.
 func (c *Convolution) Forward(out, in tensor.Vector) {
 	n := pictures("Convolution.Forward", len(in), c.in.Len())
 	wantLen("Convolution.Forward", len(out), n*c.out.Len())
-	clear(out)
 	for i := range n {
-		c.walk(func(x, w, y int) {
-			out[i*c.out.Len()+y] += in[i*c.in.Len()+x] * c.weights[w]
-		})
+		c.input.set(part(in, i, c.in.Len()))
+		c.convolve(part(out, i, c.out.Len()), c.out, &c.input, c.stride, c.forward)
 	}
 }
 
 // InputGradient sets below, the gradient over the input, from that over the output.
+// It is the convolution, of stride 1, of the output's errors, spread to the input's
+// size, with the weights turned around.
 func (c *Convolution) InputGradient(below, errors tensor.Vector) {
 	n := pictures("Convolution.InputGradient", len(below), c.in.Len())
 	wantLen("Convolution.InputGradient", len(errors), n*c.out.Len())
-	clear(below)
+	c.turn()
 	for i := range n {
-		c.walk(func(x, w, y int) {
-			below[i*c.in.Len()+x] += errors[i*c.out.Len()+y] * c.weights[w]
-		})
+		c.errors.spread(part(errors, i, c.out.Len()), c.out, c.stride)
+		c.convolve(part(below, i, c.in.Len()), c.in, &c.errors, 1, c.turned)
+	}
+}
+
+// convolve sets y, a picture of shape s, to the sums of x's windows times weights.
+func (c *Convolution) convolve(y tensor.Vector, s Shape, x *bordered, stride int, weights tensor.Vector) {
+	rows := side * side * x.shape.Channels
+	for b := (block{}).next(s.Channels); b.count > 0; b = b.next(s.Channels) {
+		to, windows := y[b.from:], c.windows(s, x, stride, s.Channels)
+		if b.count < b.width {
+			to, windows = c.room, c.windows(s, x, stride, b.width)
+		}
+		b.convolve(to, x.values, b.of(weights, rows), windows)
+		if b.count < b.width {
+			b.scatter(y, c.room, s.Channels)
+		}
+	}
+}
+
+// windows are those of x that belong to the pixels, of so many values each, of a
+// picture of shape s.
+func (c *Convolution) windows(s Shape, x *bordered, stride, pixel int) kernel.Windows {
+	return kernel.Windows{
+		Rows: s.Height, Cols: s.Width, Taps: side * x.shape.Channels, Line: x.line(),
+		XPixel: stride * x.shape.Channels, XRow: stride * x.line(),
+		YPixel: pixel, YRow: s.Width * pixel,
+	}
+}
+
+// turn makes turned of forward: the last tap comes first, and what is weighted is the
+// channels out.
+func (c *Convolution) turn() {
+	if c.isTurn {
+		return
+	}
+	c.isTurn = true
+	const taps = side * side
+	for to := (block{}).next(c.in.Channels); to.count > 0; to = to.next(c.in.Channels) {
+		turned := to.of(c.turned, taps*c.out.Channels)
+		for from := (block{}).next(c.out.Channels); from.count > 0; from = from.next(c.out.Channels) {
+			weights := from.of(c.forward, c.rows())
+			for tap := range taps {
+				for i := range to.count {
+					row := weights[((taps-1-tap)*c.in.Channels+to.from+i)*from.width:][:from.count]
+					at := (tap*c.out.Channels+from.from)*to.width + i
+					for o, w := range row {
+						turned[at+o*to.width] = w
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -78,35 +137,20 @@ func (c *Convolution) AddWeightGradient(grad, in, errors tensor.Vector) {
 	n := pictures("Convolution.AddWeightGradient", len(in), c.in.Len())
 	wantLen("Convolution.AddWeightGradient", len(errors), n*c.out.Len())
 	wantLen("Convolution.AddWeightGradient", len(grad), c.WeightLen())
+	clear(c.sums)
 	for i := range n {
-		c.walk(func(x, w, y int) {
-			grad[w] += in[i*c.in.Len()+x] * errors[i*c.out.Len()+y]
-		})
+		c.input.set(part(in, i, c.in.Len()))
+		picture := part(errors, i, c.out.Len())
+		for b := (block{}).next(c.out.Channels); b.count > 0; b = b.next(c.out.Channels) {
+			from, pixel := picture[b.from:], c.out.Channels
+			if b.count < b.width {
+				b.gather(c.room, picture, c.out.Channels)
+				from, pixel = c.room, b.width
+			}
+			b.convolveGradient(b.of(c.sums, c.rows()), c.input.values, from, c.windows(c.out, &c.input, c.stride, pixel))
+		}
 	}
-}
-
-// walk visits all products of a picture: the places of the input value, the weight
-// and the output value.
-func (c *Convolution) walk(visit func(x, w, y int)) {
-	taps(c.in, c.out, c.stride, func(from, tap, to int) {
-		for i := range c.in.Channels {
-			for o := range c.out.Channels {
-				visit(from*c.in.Channels+i, (tap*c.in.Channels+i)*c.out.Channels+o, to*c.out.Channels+o)
-			}
-		}
-	})
-}
-
-// taps visits all pairs of pixels that a kernel of 3×3 joins.
-func taps(in, out Shape, stride int, visit func(from, tap, to int)) {
-	for y := range out.Height {
-		for x := range out.Width {
-			for tap := range side * side {
-				fromY, fromX := y*stride+tap/side-1, x*stride+tap%side-1
-				if fromY >= 0 && fromY < in.Height && fromX >= 0 && fromX < in.Width {
-					visit(fromY*in.Width+fromX, tap, y*out.Width+x)
-				}
-			}
-		}
+	for b := (block{}).next(c.out.Channels); b.count > 0; b = b.next(c.out.Channels) {
+		b.add(grad, b.of(c.sums, c.rows()), c.out.Channels)
 	}
 }

@@ -1,18 +1,29 @@
 package nn
 
-import "github.com/seed-97356399/murmuration/tensor"
+import (
+	"github.com/seed-97356399/murmuration/internal/kernel"
+	"github.com/seed-97356399/murmuration/tensor"
+)
 
 // Depthwise is a convolution by 3×3 pixels of each channel by itself, with a border
 // of zeros, as Convolution has it. Its weights have the shape [3, 3, channels].
 type Depthwise struct {
 	in, out Shape
 	stride  int
+	input   bordered
+	errors  bordered      // spread to the input's size
+	turned  tensor.Vector // the weights, last tap first
 }
 
 // NewDepthwise makes the convolution of pictures of shape in, with stride 1 or 2.
 func NewDepthwise(in Shape, stride int) *Depthwise {
-	in.mustBeSound("NewDepthwise")
-	return &Depthwise{in: in, out: strided(in, in.Channels, stride), stride: stride}
+	const op = "nn: NewDepthwise"
+	mustBeStride(op, stride)
+	in.mustBeSound(op)
+	d := &Depthwise{in: in, out: strided(in, in.Channels, stride), stride: stride}
+	d.input, d.errors = newBordered(in), newBordered(in)
+	d.turned = make(tensor.Vector, d.WeightLen())
+	return d
 }
 
 // Out is the shape of the pictures that Forward makes.
@@ -26,11 +37,9 @@ func (d *Depthwise) Forward(out, in, weights tensor.Vector) {
 	n := pictures("Depthwise.Forward", len(in), d.in.Len())
 	wantLen("Depthwise.Forward", len(out), n*d.out.Len())
 	wantLen("Depthwise.Forward", len(weights), d.WeightLen())
-	clear(out)
 	for i := range n {
-		d.walk(func(x, w, y int) {
-			out[i*d.out.Len()+y] += in[i*d.in.Len()+x] * weights[w]
-		})
+		d.input.set(part(in, i, d.in.Len()))
+		kernel.Depthwise(part(out, i, d.out.Len()), d.input.values, weights, d.grid(d.out, d.stride))
 	}
 }
 
@@ -39,11 +48,12 @@ func (d *Depthwise) InputGradient(below, errors, weights tensor.Vector) {
 	n := pictures("Depthwise.InputGradient", len(below), d.in.Len())
 	wantLen("Depthwise.InputGradient", len(errors), n*d.out.Len())
 	wantLen("Depthwise.InputGradient", len(weights), d.WeightLen())
-	clear(below)
+	for tap := range side * side {
+		copy(part(d.turned, side*side-1-tap, d.in.Channels), part(weights, tap, d.in.Channels))
+	}
 	for i := range n {
-		d.walk(func(x, w, y int) {
-			below[i*d.in.Len()+x] += errors[i*d.out.Len()+y] * weights[w]
-		})
+		d.errors.spread(part(errors, i, d.out.Len()), d.out, d.stride)
+		kernel.Depthwise(part(below, i, d.in.Len()), d.errors.values, d.turned, d.grid(d.in, 1))
 	}
 }
 
@@ -54,16 +64,12 @@ func (d *Depthwise) AddWeightGradient(grad, in, errors tensor.Vector) {
 	wantLen("Depthwise.AddWeightGradient", len(errors), n*d.out.Len())
 	wantLen("Depthwise.AddWeightGradient", len(grad), d.WeightLen())
 	for i := range n {
-		d.walk(func(x, w, y int) {
-			grad[w] += in[i*d.in.Len()+x] * errors[i*d.out.Len()+y]
-		})
+		d.input.set(part(in, i, d.in.Len()))
+		kernel.DepthwiseGradient(grad, d.input.values, part(errors, i, d.out.Len()), d.grid(d.out, d.stride))
 	}
 }
 
-func (d *Depthwise) walk(visit func(x, w, y int)) {
-	taps(d.in, d.out, d.stride, func(from, tap, to int) {
-		for c := range d.in.Channels {
-			visit(from*d.in.Channels+c, tap*d.in.Channels+c, to*d.in.Channels+c)
-		}
-	})
+// grid is how the pixels of a picture of shape s lie in a bordered one.
+func (d *Depthwise) grid(s Shape, stride int) kernel.Grid {
+	return kernel.Grid{Rows: s.Height, Cols: s.Width, Channels: s.Channels, Line: d.input.line(), Stride: stride}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/seed-97356399/murmuration/internal/kernel"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -17,16 +18,27 @@ const normEpsilon = 1e-5
 type GroupNorm struct {
 	shape  Shape
 	groups int
+	// Room for one value a channel. Sums are in float64, so that the variance, a
+	// difference of means, keeps its digits.
+	sum, product     []float64
+	toScale, toShift []float64
+	a, b, shift      tensor.Vector
 }
 
 // NewGroupNorm makes the normalization of pictures of a shape, whose channels fall
 // into so many groups of equal size.
 func NewGroupNorm(s Shape, groups int) *GroupNorm {
-	s.mustBeSound("NewGroupNorm")
+	s.mustBeSound("nn: NewGroupNorm")
 	if groups < 1 || s.Channels%groups != 0 {
 		panic(fmt.Sprintf("nn: NewGroupNorm of %d channels in %d groups", s.Channels, groups))
 	}
-	return &GroupNorm{shape: s, groups: groups}
+	n := s.Channels
+	return &GroupNorm{
+		shape: s, groups: groups,
+		sum: make([]float64, n), product: make([]float64, n),
+		toScale: make([]float64, n), toShift: make([]float64, n),
+		a: make(tensor.Vector, n), b: make(tensor.Vector, n), shift: make(tensor.Vector, n),
+	}
 }
 
 // StatsLen is the number of values that keep a picture's statistics.
@@ -35,71 +47,102 @@ func (g *GroupNorm) StatsLen() int { return 2 * g.groups }
 // Forward sets out, which may be in, to the normalized pictures, and stats, StatsLen
 // values a picture, to the mean and the inverse deviation of each group.
 func (g *GroupNorm) Forward(out, stats, in, scale, shift tensor.Vector) {
-	n := pictures("GroupNorm.Forward", len(in), g.shape.Len())
-	wantLen("GroupNorm.Forward", len(out), len(in))
-	wantLen("GroupNorm.Forward", len(stats), n*g.StatsLen())
-	wantLen("GroupNorm.Forward", len(scale), g.shape.Channels)
-	wantLen("GroupNorm.Forward", len(shift), g.shape.Channels)
+	const op = "GroupNorm.Forward"
+	n := pictures(op, len(in), g.shape.Len())
+	wantLen(op, len(out), len(in))
+	wantLen(op, len(stats), n*g.StatsLen())
+	wantLen(op, len(scale), g.shape.Channels)
+	wantLen(op, len(shift), g.shape.Channels)
 	for i := range n {
-		for group := range g.groups {
-			sum, squares := 0.0, 0.0
-			g.walk(i, group, func(at, c int) {
-				sum += float64(in[at])
-				squares += float64(in[at]) * float64(in[at])
-			})
-			mean := sum / g.count()
-			inverse := 1 / math.Sqrt(max(squares/g.count()-mean*mean, 0)+normEpsilon)
-			stats[i*g.StatsLen()+2*group] = float32(mean)
-			stats[i*g.StatsLen()+2*group+1] = float32(inverse)
-			g.walk(i, group, func(at, c int) {
-				out[at] = float32((float64(in[at])-mean)*inverse)*scale[c] + shift[c]
-			})
+		x := part(in, i, g.shape.Len())
+		g.sums(x, x)
+		g.normalize(part(stats, i, g.StatsLen()), scale, shift)
+		kernel.ScaleRows(part(out, i, g.shape.Len()), x, g.a, g.shift)
+	}
+}
+
+// sums sets sum to each channel's sum of x, and product to that of x times y.
+func (g *GroupNorm) sums(x, y tensor.Vector) {
+	clear(g.sum)
+	clear(g.product)
+	kernel.SumProductRows(g.sum, g.product, x, y)
+}
+
+// normalize turns the sums of a picture and of its squares into its statistics, and
+// these into what each channel is multiplied by and shifted by.
+func (g *GroupNorm) normalize(stats, scale, shift tensor.Vector) {
+	size, count := g.sizes()
+	for group := range g.groups {
+		sum, squares := 0.0, 0.0
+		for c := group * size; c < (group+1)*size; c++ {
+			sum += g.sum[c]
+			squares += g.product[c]
+		}
+		mean := sum / count
+		inverse := 1 / math.Sqrt(max(squares/count-float64(mean*mean), 0)+normEpsilon)
+		stats[2*group], stats[2*group+1] = float32(mean), float32(inverse)
+		for c := group * size; c < (group+1)*size; c++ {
+			a := float64(inverse * float64(scale[c]))
+			g.a[c], g.shift[c] = float32(a), float32(float64(shift[c])-float64(mean*a))
 		}
 	}
+}
+
+// sizes are the number of channels of a group, and of its values in a picture.
+func (g *GroupNorm) sizes() (channels int, values float64) {
+	return g.shape.Channels / g.groups, float64(g.shape.Len() / g.groups)
 }
 
 // Gradient sets below, the gradient over the input, and adds the gradients over
 // scale and shift, from the input, its statistics and the gradient over the output.
 // below may be errors.
 func (g *GroupNorm) Gradient(below, addScale, addShift, stats, in, errors, scale tensor.Vector) {
-	n := pictures("GroupNorm.Gradient", len(in), g.shape.Len())
-	wantLen("GroupNorm.Gradient", len(below), len(in))
-	wantLen("GroupNorm.Gradient", len(errors), len(in))
-	wantLen("GroupNorm.Gradient", len(stats), n*g.StatsLen())
-	wantLen("GroupNorm.Gradient", len(scale), g.shape.Channels)
-	wantLen("GroupNorm.Gradient", len(addScale), g.shape.Channels)
-	wantLen("GroupNorm.Gradient", len(addShift), g.shape.Channels)
+	const op = "GroupNorm.Gradient"
+	n := pictures(op, len(in), g.shape.Len())
+	wantLen(op, len(below), len(in))
+	wantLen(op, len(errors), len(in))
+	wantLen(op, len(stats), n*g.StatsLen())
+	wantLen(op, len(scale), g.shape.Channels)
+	wantLen(op, len(addScale), g.shape.Channels)
+	wantLen(op, len(addShift), g.shape.Channels)
+	clear(g.toScale)
+	clear(g.toShift)
 	for i := range n {
-		for group := range g.groups {
-			mean := float64(stats[i*g.StatsLen()+2*group])
-			inverse := float64(stats[i*g.StatsLen()+2*group+1])
-			pull, turn := 0.0, 0.0
-			g.walk(i, group, func(at, c int) {
-				normal := (float64(in[at]) - mean) * inverse
-				e := float64(errors[at])
-				addScale[c] += float32(e * normal)
-				addShift[c] += float32(e)
-				pull += e * float64(scale[c])
-				turn += e * float64(scale[c]) * normal
-			})
-			pull, turn = pull/g.count(), turn/g.count()
-			g.walk(i, group, func(at, c int) {
-				normal := (float64(in[at]) - mean) * inverse
-				below[at] = float32(inverse * (float64(errors[at])*float64(scale[c]) - pull - normal*turn))
-			})
-		}
+		x, e := part(in, i, g.shape.Len()), part(errors, i, g.shape.Len())
+		g.sums(e, x)
+		g.differentiate(part(stats, i, g.StatsLen()), scale)
+		kernel.CombineRows(part(below, i, g.shape.Len()), e, x, g.a, g.b, g.shift)
+	}
+	for c := range addScale {
+		addScale[c] += float32(g.toScale[c])
+		addShift[c] += float32(g.toShift[c])
 	}
 }
 
-// count is the number of values in a group of a picture.
-func (g *GroupNorm) count() float64 { return float64(g.shape.Len() / g.groups) }
-
-// walk visits the values of one group of a picture, with their channels.
-func (g *GroupNorm) walk(picture, group int, visit func(at, c int)) {
-	size := g.shape.Channels / g.groups
-	for p := range g.shape.Pixels() {
+// differentiate adds to the gradients over scale and shift what a picture has of
+// them, and finds the factors of errors and input in the gradient over the input:
+//
+//	normal = (input - mean) * inverse
+//	below = inverse * (scale*error - mean(scale*error) - normal*mean(scale*error*normal))
+//
+// where the means are over a group.
+func (g *GroupNorm) differentiate(stats, scale tensor.Vector) {
+	size, count := g.sizes()
+	for group := range g.groups {
+		mean, inverse := float64(stats[2*group]), float64(stats[2*group+1])
+		push, turn := 0.0, 0.0
 		for c := group * size; c < (group+1)*size; c++ {
-			visit(picture*g.shape.Len()+p*g.shape.Channels+c, c)
+			normal := float64((g.product[c] - float64(mean*g.sum[c])) * inverse)
+			g.toScale[c] += normal
+			g.toShift[c] += g.sum[c]
+			push += float64(float64(scale[c]) * g.sum[c])
+			turn += float64(float64(scale[c]) * normal)
+		}
+		b := -inverse * inverse * turn / count
+		for c := group * size; c < (group+1)*size; c++ {
+			g.a[c] = float32(inverse * float64(scale[c]))
+			g.b[c] = float32(b)
+			g.shift[c] = float32(float64(-inverse*push/count) - float64(mean*b))
 		}
 	}
 }

@@ -1,48 +1,46 @@
 package nn
 
-import "github.com/seed-97356399/murmuration/tensor"
+import (
+	"github.com/seed-97356399/murmuration/internal/kernel"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// poolSide is the height and width of what MaxPool makes one pixel of.
+const poolSide = 2
 
 // MaxPool takes the largest of each 2×2 pixels, channel by channel. An odd row or
 // column at the end of a picture is left out.
-type MaxPool struct{ in Shape }
+type MaxPool struct{ in, out Shape }
 
 // NewMaxPool makes the pooling of pictures of shape in, which are at least 2×2.
 func NewMaxPool(in Shape) *MaxPool {
-	in.mustBeSound("NewMaxPool")
-	m := &MaxPool{in: in}
-	m.Out().mustBeSound("NewMaxPool")
-	return m
+	out := Shape{Height: in.Height / poolSide, Width: in.Width / poolSide, Channels: in.Channels}
+	in.mustBeSound("nn: NewMaxPool")
+	out.mustBeSound("nn: NewMaxPool")
+	return &MaxPool{in: in, out: out}
 }
 
 // Out is the shape of the pictures that Forward makes.
-func (m *MaxPool) Out() Shape {
-	return Shape{Height: m.in.Height / 2, Width: m.in.Width / 2, Channels: m.in.Channels}
-}
+func (m *MaxPool) Out() Shape { return m.out }
 
 // PlacesLen is the number of bytes that keep the places of a picture's maxima.
-func (m *MaxPool) PlacesLen() int { return m.Out().Len() }
+func (m *MaxPool) PlacesLen() int { return m.out.Len() }
 
 // Forward sets out to the largest of each four values, the first in reading order
 // where several are, and places, PlacesLen bytes a picture, to where they were. (A
 // NaN counts as largest in the first place, and nowhere else.) places may be nil.
 func (m *MaxPool) Forward(out tensor.Vector, places []byte, in tensor.Vector) {
 	n := pictures("MaxPool.Forward", len(in), m.in.Len())
-	wantLen("MaxPool.Forward", len(out), n*m.Out().Len())
+	wantLen("MaxPool.Forward", len(out), n*m.out.Len())
 	if places != nil {
 		wantLen("MaxPool.Forward", len(places), n*m.PlacesLen())
 	}
-	for i := range out {
-		at := m.quad(i)
-		best, place := in[at[0]], byte(0)
-		for p, from := range at[1:] {
-			if v := in[from]; v > best {
-				best, place = v, byte(p+1)
-			}
-		}
-		out[i] = best
+	for i := range n {
+		var at []byte
 		if places != nil {
-			places[i] = place
+			at = places[i*m.PlacesLen():][:m.PlacesLen()]
 		}
+		kernel.MaxPool(part(out, i, m.out.Len()), at, part(in, i, m.in.Len()), m.grid())
 	}
 }
 
@@ -50,21 +48,26 @@ func (m *MaxPool) Forward(out tensor.Vector, places []byte, in tensor.Vector) {
 // error goes to the place of its maximum.
 func (m *MaxPool) Gradient(below tensor.Vector, places []byte, errors tensor.Vector) {
 	n := pictures("MaxPool.Gradient", len(below), m.in.Len())
-	wantLen("MaxPool.Gradient", len(errors), n*m.Out().Len())
+	wantLen("MaxPool.Gradient", len(errors), n*m.out.Len())
 	wantLen("MaxPool.Gradient", len(places), n*m.PlacesLen())
-	clear(below)
-	for i, e := range errors {
-		below[m.quad(i)[places[i]]] = e
+	for i := range n {
+		to, at := part(below, i, m.in.Len()), places[i*m.PlacesLen():][:m.PlacesLen()]
+		kernel.MaxPoolGradient(to, at, part(errors, i, m.out.Len()), m.grid())
+		m.clearRest(to)
 	}
 }
 
-// quad is where the four values are whose maximum is value i of the output.
-func (m *MaxPool) quad(i int) [4]int {
-	out := m.Out()
-	c, i := i%out.Channels, i/out.Channels
-	x, i := i%out.Width, i/out.Width
-	y, picture := i%out.Height, i/out.Height
-	row := m.in.Width * m.in.Channels
-	at := picture*m.in.Len() + 2*y*row + 2*x*m.in.Channels + c
-	return [4]int{at, at + m.in.Channels, at + row, at + row + m.in.Channels}
+// clearRest sets to 0 the odd row and column that no maximum is taken of.
+func (m *MaxPool) clearRest(picture tensor.Vector) {
+	line, used := m.in.Width*m.in.Channels, poolSide*m.out.Width*m.in.Channels
+	if used < line {
+		for y := range m.in.Height {
+			clear(picture[y*line+used : (y+1)*line])
+		}
+	}
+	clear(picture[poolSide*m.out.Height*line:])
+}
+
+func (m *MaxPool) grid() kernel.Grid {
+	return kernel.Grid{Rows: m.out.Height, Cols: m.out.Width, Channels: m.in.Channels, Line: m.in.Width * m.in.Channels, Stride: poolSide}
 }

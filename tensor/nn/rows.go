@@ -1,49 +1,35 @@
 package nn
 
-import "github.com/seed-97356399/murmuration/tensor"
+import (
+	"github.com/seed-97356399/murmuration/internal/kernel"
+	"github.com/seed-97356399/murmuration/tensor"
+)
 
 // AddRows adds row to each row of x: the biases of a layer to its outputs.
 func AddRows(x, row tensor.Vector) {
-	for i := range pictures("AddRows", len(x), len(row)) {
-		tensor.Add(x[i*len(row):][:len(row)], row)
-	}
+	pictures("AddRows", len(x), len(row))
+	kernel.AddRows(x, row)
 }
 
 // AddRowsRectify adds row to each row of x and sets to 0 what is then negative.
 func AddRowsRectify(x, row tensor.Vector) {
-	AddRows(x, row)
-	Rectify(x)
+	pictures("AddRowsRectify", len(x), len(row))
+	kernel.AddRowsRectify(x, row)
 }
 
-// AddSumRows adds the sum of the rows of x to sum: the gradient over biases. The
-// rows are added up in float64, in their order.
+// AddSumRows adds the sum of the rows of x to sum: the gradient over biases. Runs of
+// a few thousand values are added up in float64, in their order.
 func AddSumRows(sum, x tensor.Vector) {
-	n := pictures("AddSumRows", len(x), len(sum))
-	for c := range sum {
-		total := 0.0
-		for i := range n {
-			total += float64(x[i*len(sum)+c])
-		}
-		sum[c] += float32(total)
-	}
+	pictures("AddSumRows", len(x), len(sum))
+	kernel.SumRows(sum, x)
 }
 
-// Rectify sets to 0 what is not positive. (NaN too.)
-func Rectify(x tensor.Vector) {
-	for i, v := range x {
-		if !(v > 0) {
-			x[i] = 0
-		}
-	}
-}
+// Rectify sets the negative values of x to 0. NaN stays.
+func Rectify(x tensor.Vector) { kernel.Rectify(x) }
 
-// RectifyGradient sets grad to 0 where out, which Rectify or AddRowsRectify gave,
-// is not positive.
+// RectifyGradient sets grad to 0 where out, which Rectify or AddRowsRectify gave, is
+// not positive.
 func RectifyGradient(grad, out tensor.Vector) {
 	wantLen("RectifyGradient", len(grad), len(out))
-	for i, v := range out {
-		if !(v > 0) {
-			grad[i] = 0
-		}
-	}
+	kernel.RectifyGradient(grad, out)
 }

@@ -1,6 +1,10 @@
 package nn
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
 
 // Shape is the size of a picture.
 type Shape struct{ Height, Width, Channels int }
@@ -21,7 +25,7 @@ const (
 // mustBeSound panics if a picture of this shape cannot be.
 func (s Shape) mustBeSound(what string) {
 	if s.Height < 1 || s.Height > MaxSide || s.Width < 1 || s.Width > MaxSide || s.Channels < 1 || s.Channels > MaxChannels {
-		panic(fmt.Sprintf("nn: %s of pictures of %v", what, s))
+		panic(fmt.Sprintf("%s of pictures of %v", what, s))
 	}
 }
 
@@ -44,3 +48,6 @@ func wantLen(op string, got, want int) {
 func lengthPanic(op string, got, want int) {
 	panic(fmt.Sprintf("nn: %s of %d values where the others ask for %d", op, got, want))
 }
+
+// part is the i-th of the parts of v of so many values.
+func part(v tensor.Vector, i, size int) tensor.Vector { return v[i*size : (i+1)*size : (i+1)*size] }

@@ -29,10 +29,22 @@ var (
 // addChoice adds the files that define the kernels without a suffix: by level
 // on amd64, and as their twins elsewhere.
 func addChoice(files map[string][]byte, list []kernel) error {
-	for name, text := range map[string]string{
+	return addTemplates(files, list, map[string]string{
 		"choice_amd64_gen.go": choiceText,
 		"choice_plain_gen.go": plainText,
-	} {
+	})
+}
+
+// addPictureChoice does the same for kernels whose work is one call's.
+func addPictureChoice(files map[string][]byte, list []kernel) error {
+	return addTemplates(files, list, map[string]string{
+		"picture_choice_amd64_gen.go": pictureText,
+		"picture_choice_plain_gen.go": plainText,
+	})
+}
+
+func addTemplates(files map[string][]byte, list []kernel, texts map[string]string) error {
+	for name, text := range texts {
 		t, err := template.New(name).Parse(text)
 		if err != nil {
 			return err
@@ -154,6 +166,22 @@ func {{.Name}}({{.List}}) {{.Result}} {
 			return {{.Merge.Give}}
 		}
 		{{.Advance}}
+	}
+}
+{{end}}`
+
+const pictureText = `// {{.Warning}}
+
+//go:build amd64 && !purego
+
+package kernel
+{{range $k := .Kernels}}
+func {{.Name}}({{.List}}) {{.Result}} {
+	switch level {
+	{{range $.Levels}}case level{{.}}:
+		{{$k.Call . false}}
+	{{end}}default:
+		{{.Call "Go" false}}
 	}
 }
 {{end}}`

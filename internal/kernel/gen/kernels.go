@@ -14,7 +14,7 @@ import (
 type kernel struct {
 	name   string // of the function that chooses; its twin is nameGo
 	params []param
-	counts int    // index of the slice whose length counts the values
+	counts int    // index of the slice whose length counts the values; none if negative
 	result string // the result types; empty if there are none
 	merge  merge  // how results of pieces combine, if there are any
 	body   func(r *routine)
@@ -43,6 +43,7 @@ func (p param) elements() int {
 }
 
 func floats(name string) param           { return param{name, floatsKind, floatSize} }
+func float64s(name string) param         { return param{name, "[]float64", doubleSize} }
 func codes(name string, bytes int) param { return param{name, bytesKind, bytes} }
 func other(name, kind string) param      { return param{name, kind, 0} }
 
@@ -77,10 +78,44 @@ func kernels() []kernel {
 		{name: "bf16Finite", params: []param{half}, result: "bool", merge: mergeAll, body: bf16Finite},
 		{name: "float32Finite", params: []param{codes("code", floatSize)}, result: "bool", merge: mergeAll, body: float32Finite},
 
+		{name: "rectify", params: []param{dst}, body: rectify},
+		{name: "rectifyGradient", params: []param{grad, x}, body: rectifyGradient},
+
 		{name: "momentumStep", params: momentum, body: momentumStep},
 		{name: "nesterovStep", params: momentum, body: nesterovStep},
 		{name: "adamWStep", params: adam, body: adamWStep},
 	}
+}
+
+// pictureKernels are the kernels of package tensor/nn that walk through pictures
+// in loops of their own.
+func pictureKernels() []kernel {
+	w, x, y := floats("w"), floats("x"), floats("y")
+	c, grid, rows := other("c", "windows"), other("c", "grid"), other("rows", "int")
+	dst, row, places := floats("dst"), floats("row"), codes("places", 1)
+	sum, product := float64s("sum"), float64s("product")
+	list := []kernel{
+		{name: "convolve16", params: []param{y, x, w, c}, body: convolve(16)},
+		{name: "convolve8", params: []param{y, x, w, c}, body: convolve(8)},
+		{name: "convolveGradient16", params: []param{w, x, y, c}, body: convolveGradient(16)},
+		{name: "convolveGradient8", params: []param{w, x, y, c}, body: convolveGradient(8)},
+		{name: "depthwise", params: []param{y, x, w, grid}, body: depthwise},
+		{name: "depthwiseGradient", params: []param{w, x, y, grid}, body: depthwiseGradient},
+		{name: "maxPool", params: []param{dst, x, grid}, body: maxPool(false)},
+		{name: "maxPoolPlaces", params: []param{dst, places, x, grid}, body: maxPool(true)},
+		{name: "maxPoolGradient", params: []param{dst, places, x, grid}, body: maxPoolGradient},
+
+		{name: "addRows", params: []param{x, row, rows}, body: addRows},
+		{name: "addRowsRectify", params: []param{x, row, rows}, body: addRowsRectify},
+		{name: "scaleRows", params: []param{dst, x, floats("scale"), floats("shift"), rows}, body: scaleRows},
+		{name: "combineRows", params: []param{dst, x, y, floats("a"), floats("b"), floats("shift"), rows}, body: combineRows},
+		{name: "sumRows", params: []param{floats("sum"), x, rows}, body: sumRows},
+		{name: "sumProductRows", params: []param{sum, product, x, y, rows}, body: sumProductRows},
+	}
+	for i := range list {
+		list[i].counts = -1
+	}
+	return list
 }
 
 // coefficients repeats the types of package kernel that kernels take; go vet
@@ -89,7 +124,12 @@ const coefficients = `package kernel
 type Momentum struct{ Rate, Momentum, Decay float32 }
 type AdamW struct {
 	Rate, Beta1, Beta2, OneMinus1, OneMinus2, Correction1, Correction2, Epsilon, Decay float32
-}`
+}
+type windows struct {
+	rows, cols, taps, lineNext, xPixel, xNext, yPixel, yNext int
+	runs [13]int
+}
+type grid struct { rows, cols, channels, line, xPixel, xNext, yNext int }`
 
 // list is the parameters as Go writes them.
 func (k kernel) list() string {

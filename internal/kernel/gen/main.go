@@ -37,19 +37,24 @@ func main() {
 
 func run(out string) error {
 	files := map[string][]byte{}
-	for _, l := range levels() {
-		assembly, stubs, err := l.compile(kernels())
-		if err != nil {
-			return fmt.Errorf("generate %s: %w", l.name, err)
+	for prefix, list := range map[string][]kernel{"": kernels(), "picture_": pictureKernels()} {
+		for _, l := range levels() {
+			assembly, stubs, err := l.compile(list)
+			if err != nil {
+				return fmt.Errorf("generate %s: %w", l.name, err)
+			}
+			files[prefix+l.file+"_amd64.s"] = assembly
+			files[prefix+l.file+"_amd64_gen.go"] = stubs
 		}
-		files[l.file+"_amd64.s"] = assembly
-		files[l.file+"_amd64_gen.go"] = stubs
 	}
 	if err := addChoice(files, kernels()); err != nil {
 		return fmt.Errorf("generate the choice of kernels: %w", err)
 	}
 	if err := addGemm(files); err != nil {
 		return fmt.Errorf("generate %w", err)
+	}
+	if err := addPictureChoice(files, pictureKernels()); err != nil {
+		return fmt.Errorf("generate the choice of kernels for pictures: %w", err)
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(out, name), text, 0o644); err != nil {

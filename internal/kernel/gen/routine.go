@@ -38,7 +38,10 @@ type routine struct {
 	streams []*stream
 	past    bool          // the strands write past the cache
 	left    reg.GPVirtual // values not yet done
-	faults  []error
+	// rowBytes is what all channels of a pixel take, in the kernels for pictures
+	// that need it.
+	rowBytes reg.GPVirtual
+	faults   []error
 }
 
 // stream is one slice that a routine walks through.
@@ -58,7 +61,7 @@ func (r *routine) open(k kernel) {
 		s := &stream{name: p.name, next: r.GP64(), size: p.bytes}
 		r.Load(r.Param(p.name).Base(), s.next)
 		r.streams = append(r.streams, s)
-		if i == k.counts {
+		if i == k.counts { // none, where a kernel counts for itself
 			r.left = r.GP64()
 			r.Load(r.Param(p.name).Len(), r.left)
 			if per := p.elements(); per > 1 {
