@@ -18,7 +18,7 @@ package kernel
 // Assembly rounds as Convolve16 does.
 func Depthwise(y, x, w []float32, g Grid) {
 	g.check(len(y), len(x), windowLines)
-	w = w[:depthTaps*g.Channels]
+	_ = w[depthTaps*g.Channels-1]
 	g.parts(g.deep(), func(to, from int, part grid) { depthwise(y[to:], x[from:], w, part) })
 }
 
@@ -38,7 +38,7 @@ func Depthwise(y, x, w []float32, g Grid) {
 //	}
 func DepthwiseGradient(w, x, y []float32, g Grid) {
 	g.check(len(y), len(x), windowLines)
-	w = w[:depthTaps*g.Channels]
+	_ = w[depthTaps*g.Channels-1]
 	g.parts(g.deep(), func(to, from int, part grid) { depthwiseGradient(w, x[from:], y[to:], part) })
 }
 

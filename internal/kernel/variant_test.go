@@ -23,6 +23,8 @@ type variant struct {
 	fp16Decode       func(dst []float32, code []byte)
 	bf16Finite       func(code []byte) bool
 	float32Finite    func(code []byte) bool
+	rectify          func(dst []float32)
+	rectifyGradient  func(grad, out []float32)
 	momentum         func(delta, velocity, grad, x []float32, c Momentum)
 	nesterov         func(delta, velocity, grad, x []float32, c Momentum)
 	adamW            func(delta, mean, square, grad, x []float32, c AdamW)
@@ -33,7 +35,7 @@ func plainGo() variant {
 		"plain Go", false, addGo, subGo, axpyGo, scaleGo, scaledDifferenceGo, blendGo,
 		dotGo, squaredDistanceGo, sumSquaresGo, scaledDistanceGo, maxAbsGo, extentGo, finiteGo,
 		bf16EncodeGo, bf16DecodeGo, bf16AddGo, bf16SubGo, fp16DecodeGo, bf16FiniteGo, float32FiniteGo,
-		momentumStepGo, nesterovStepGo, adamWStepGo,
+		rectifyGo, rectifyGradientGo, momentumStepGo, nesterovStepGo, adamWStepGo,
 	}
 }
 
@@ -47,7 +49,7 @@ func exported() variant {
 		"exported", false, Add, Sub, Axpy, Scale, ScaledDifference, Blend,
 		Dot, SquaredDistance, SumSquares, ScaledDistance, MaxAbs, extent, Finite,
 		BF16Encode, BF16Decode, BF16Add, BF16Sub, FP16Decode, BF16Finite, Float32Finite,
-		MomentumStep, NesterovStep, AdamWStep,
+		Rectify, RectifyGradient, MomentumStep, NesterovStep, AdamWStep,
 	}
 }
 
