@@ -3511,6 +3511,97 @@ single_done:
 	VZEROUPPER
 	RET
 
+// func scaleRowsRectifyAVX2(dst []float32, x []float32, scale []float32, shift []float32, rows int)
+// Requires: AVX
+TEXT ·scaleRowsRectifyAVX2(SB), NOSPLIT, $0-104
+	MOVQ  dst_base+0(FP), AX
+	MOVQ  x_base+24(FP), CX
+	MOVQ  scale_base+48(FP), DX
+	MOVQ  shift_base+72(FP), BX
+	VPXOR X0, X0, X0
+	MOVQ  rows+96(FP), SI
+	MOVQ  scale_len+56(FP), DI
+
+row:
+	MOVQ DI, R8
+	CMPQ R8, $0x00000010
+	JB   wide_done
+
+wide:
+	VMOVUPS (CX), Y1
+	VMOVUPS (DX), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS (BX), Y2
+	VADDPS  Y2, Y1, Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(CX), Y1
+	VMOVUPS 32(DX), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS 32(BX), Y2
+	VADDPS  Y2, Y1, Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000010, R8
+	CMPQ    R8, $0x00000010
+	JAE     wide
+
+wide_done:
+	CMPQ R8, $0x00000008
+	JB   one_done
+
+one:
+	VMOVUPS (CX), Y1
+	VMOVUPS (DX), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS (BX), Y2
+	VADDPS  Y2, Y1, Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	SUBQ    $0x00000008, R8
+	CMPQ    R8, $0x00000008
+	JAE     one
+
+one_done:
+	CMPQ R8, $0x00000001
+	JB   single_done
+
+single:
+	VMOVSS (CX), X1
+	VMOVSS (DX), X2
+	VMULPS X2, X1, X1
+	VMOVSS (BX), X2
+	VADDPS X2, X1, X1
+	VMAXPS X1, X0, X1
+	VMOVSS X1, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, CX
+	ADDQ   $0x00000004, DX
+	ADDQ   $0x00000004, BX
+	SUBQ   $0x00000001, R8
+	CMPQ   R8, $0x00000001
+	JAE    single
+
+single_done:
+	LEAQ (DI)(DI*1), R8
+	SHLQ $0x01, R8
+	SUBQ R8, DX
+	LEAQ (DI)(DI*1), R8
+	SHLQ $0x01, R8
+	SUBQ R8, BX
+	DECQ SI
+	JNZ  row
+	VZEROUPPER
+	RET
+
 // func combineRowsAVX2(dst []float32, x []float32, y []float32, a []float32, b []float32, shift []float32, rows int)
 // Requires: AVX
 TEXT ·combineRowsAVX2(SB), NOSPLIT, $0-152
@@ -3730,6 +3821,121 @@ columns1_rows:
 	SUBQ       $0x00000001, SI
 	CMPQ       SI, $0x00000001
 	JAE        columns1
+
+columns1_done:
+	VZEROUPPER
+	RET
+
+// func sumSquareRowsAVX2(sum []float64, product []float64, x []float32, rows int)
+// Requires: AVX, FMA3
+TEXT ·sumSquareRowsAVX2(SB), NOSPLIT, $0-80
+	MOVQ sum_base+0(FP), AX
+	MOVQ product_base+24(FP), CX
+	MOVQ x_base+48(FP), DX
+	MOVQ sum_len+8(FP), DI
+	LEAQ (DI)(DI*1), SI
+	SHLQ $0x01, SI
+	CMPQ DI, $0x00000010
+	JB   columns16_done
+
+columns16:
+	VMOVUPD (AX), Y0
+	VMOVUPD (CX), Y1
+	VMOVUPD 32(AX), Y2
+	VMOVUPD 32(CX), Y3
+	VMOVUPD 64(AX), Y4
+	VMOVUPD 64(CX), Y5
+	VMOVUPD 96(AX), Y6
+	VMOVUPD 96(CX), Y7
+	MOVQ    DX, R8
+	MOVQ    rows+72(FP), BX
+
+columns16_rows:
+	VCVTPS2PD   (DX), Y8
+	VADDPD      Y8, Y0, Y0
+	VFMADD231PD Y8, Y8, Y1
+	VCVTPS2PD   16(DX), Y8
+	VADDPD      Y8, Y2, Y2
+	VFMADD231PD Y8, Y8, Y3
+	VCVTPS2PD   32(DX), Y8
+	VADDPD      Y8, Y4, Y4
+	VFMADD231PD Y8, Y8, Y5
+	VCVTPS2PD   48(DX), Y8
+	VADDPD      Y8, Y6, Y6
+	VFMADD231PD Y8, Y8, Y7
+	ADDQ        SI, DX
+	DECQ        BX
+	JNZ         columns16_rows
+	MOVQ        R8, DX
+	VMOVUPD     Y0, (AX)
+	VMOVUPD     Y1, (CX)
+	VMOVUPD     Y2, 32(AX)
+	VMOVUPD     Y3, 32(CX)
+	VMOVUPD     Y4, 64(AX)
+	VMOVUPD     Y5, 64(CX)
+	VMOVUPD     Y6, 96(AX)
+	VMOVUPD     Y7, 96(CX)
+	ADDQ        $0x00000080, AX
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000040, DX
+	SUBQ        $0x00000010, DI
+	CMPQ        DI, $0x00000010
+	JAE         columns16
+
+columns16_done:
+	CMPQ DI, $0x00000004
+	JB   columns4_done
+
+columns4:
+	VMOVUPD (AX), Y0
+	VMOVUPD (CX), Y1
+	MOVQ    DX, R8
+	MOVQ    rows+72(FP), BX
+
+columns4_rows:
+	VCVTPS2PD   (DX), Y2
+	VADDPD      Y2, Y0, Y0
+	VFMADD231PD Y2, Y2, Y1
+	ADDQ        SI, DX
+	DECQ        BX
+	JNZ         columns4_rows
+	MOVQ        R8, DX
+	VMOVUPD     Y0, (AX)
+	VMOVUPD     Y1, (CX)
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000010, DX
+	SUBQ        $0x00000004, DI
+	CMPQ        DI, $0x00000004
+	JAE         columns4
+
+columns4_done:
+	CMPQ DI, $0x00000001
+	JB   columns1_done
+
+columns1:
+	VMOVSD (AX), X0
+	VMOVSD (CX), X1
+	MOVQ   DX, R8
+	MOVQ   rows+72(FP), BX
+
+columns1_rows:
+	VMOVSS      (DX), X2
+	VCVTPS2PD   X2, X2
+	VADDPD      X2, X0, X0
+	VFMADD231PD X2, X2, X1
+	ADDQ        SI, DX
+	DECQ        BX
+	JNZ         columns1_rows
+	MOVQ        R8, DX
+	VMOVSD      X0, (AX)
+	VMOVSD      X1, (CX)
+	ADDQ        $0x00000008, AX
+	ADDQ        $0x00000008, CX
+	ADDQ        $0x00000004, DX
+	SUBQ        $0x00000001, DI
+	CMPQ        DI, $0x00000001
+	JAE         columns1
 
 columns1_done:
 	VZEROUPPER

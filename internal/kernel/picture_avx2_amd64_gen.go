@@ -64,6 +64,11 @@ func addRowsRectifyAVX2(x []float32, row []float32, rows int)
 //go:noescape
 func scaleRowsAVX2(dst []float32, x []float32, scale []float32, shift []float32, rows int)
 
+// scaleRowsRectifyAVX2 is scaleRowsRectifyGo in AVX2 instructions.
+//
+//go:noescape
+func scaleRowsRectifyAVX2(dst []float32, x []float32, scale []float32, shift []float32, rows int)
+
 // combineRowsAVX2 is combineRowsGo in AVX2 instructions.
 //
 //go:noescape
@@ -73,6 +78,11 @@ func combineRowsAVX2(dst []float32, x []float32, y []float32, a []float32, b []f
 //
 //go:noescape
 func sumRowsAVX2(sum []float32, x []float32, rows int)
+
+// sumSquareRowsAVX2 is sumSquareRowsGo in AVX2 instructions.
+//
+//go:noescape
+func sumSquareRowsAVX2(sum []float64, product []float64, x []float32, rows int)
 
 // sumProductRowsAVX2 is sumProductRowsGo in AVX2 instructions.
 //

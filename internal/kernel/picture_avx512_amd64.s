@@ -4419,6 +4419,117 @@ single_done:
 	VZEROUPPER
 	RET
 
+// func scaleRowsRectifyAVX512(dst []float32, x []float32, scale []float32, shift []float32, rows int)
+// Requires: AVX, AVX512F
+TEXT ·scaleRowsRectifyAVX512(SB), NOSPLIT, $0-104
+	MOVQ  dst_base+0(FP), AX
+	MOVQ  x_base+24(FP), CX
+	MOVQ  scale_base+48(FP), DX
+	MOVQ  shift_base+72(FP), BX
+	VPXOR X0, X0, X0
+	MOVQ  rows+96(FP), SI
+	MOVQ  scale_len+56(FP), DI
+
+row:
+	MOVQ DI, R8
+	CMPQ R8, $0x00000020
+	JB   wide_done
+
+wide:
+	VMOVUPS (CX), Z1
+	VMOVUPS (DX), Z2
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS (BX), Z2
+	VADDPS  Z2, Z1, Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)
+	VMOVUPS 64(CX), Z1
+	VMOVUPS 64(DX), Z2
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS 64(BX), Z2
+	VADDPS  Z2, Z1, Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x00000020, R8
+	CMPQ    R8, $0x00000020
+	JAE     wide
+
+wide_done:
+	CMPQ R8, $0x00000010
+	JB   one_done
+
+one:
+	VMOVUPS (CX), Z1
+	VMOVUPS (DX), Z2
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS (BX), Z2
+	VADDPS  Z2, Z1, Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000010, R8
+	CMPQ    R8, $0x00000010
+	JAE     one
+
+one_done:
+	CMPQ R8, $0x00000008
+	JB   half_done
+
+half:
+	VMOVUPS (CX), Y1
+	VMOVUPS (DX), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS (BX), Y2
+	VADDPS  Y2, Y1, Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	SUBQ    $0x00000008, R8
+	CMPQ    R8, $0x00000008
+	JAE     half
+
+half_done:
+	CMPQ R8, $0x00000001
+	JB   single_done
+
+single:
+	VMOVSS (CX), X1
+	VMOVSS (DX), X2
+	VMULPS X2, X1, X1
+	VMOVSS (BX), X2
+	VADDPS X2, X1, X1
+	VMAXPS X1, X0, X1
+	VMOVSS X1, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, CX
+	ADDQ   $0x00000004, DX
+	ADDQ   $0x00000004, BX
+	SUBQ   $0x00000001, R8
+	CMPQ   R8, $0x00000001
+	JAE    single
+
+single_done:
+	LEAQ (DI)(DI*1), R8
+	SHLQ $0x01, R8
+	SUBQ R8, DX
+	LEAQ (DI)(DI*1), R8
+	SHLQ $0x01, R8
+	SUBQ R8, BX
+	DECQ SI
+	JNZ  row
+	VZEROUPPER
+	RET
+
 // func combineRowsAVX512(dst []float32, x []float32, y []float32, a []float32, b []float32, shift []float32, rows int)
 // Requires: AVX, AVX512F
 TEXT ·combineRowsAVX512(SB), NOSPLIT, $0-152
@@ -4689,6 +4800,148 @@ columns1_rows:
 	SUBQ       $0x00000001, SI
 	CMPQ       SI, $0x00000001
 	JAE        columns1
+
+columns1_done:
+	VZEROUPPER
+	RET
+
+// func sumSquareRowsAVX512(sum []float64, product []float64, x []float32, rows int)
+// Requires: AVX, AVX512F, FMA3
+TEXT ·sumSquareRowsAVX512(SB), NOSPLIT, $0-80
+	MOVQ sum_base+0(FP), AX
+	MOVQ product_base+24(FP), CX
+	MOVQ x_base+48(FP), DX
+	MOVQ sum_len+8(FP), DI
+	LEAQ (DI)(DI*1), SI
+	SHLQ $0x01, SI
+	CMPQ DI, $0x00000020
+	JB   columns32_done
+
+columns32:
+	VMOVUPD (AX), Z0
+	VMOVUPD (CX), Z1
+	VMOVUPD 64(AX), Z2
+	VMOVUPD 64(CX), Z3
+	VMOVUPD 128(AX), Z4
+	VMOVUPD 128(CX), Z5
+	VMOVUPD 192(AX), Z6
+	VMOVUPD 192(CX), Z7
+	MOVQ    DX, R8
+	MOVQ    rows+72(FP), BX
+
+columns32_rows:
+	VCVTPS2PD   (DX), Z8
+	VADDPD      Z8, Z0, Z0
+	VFMADD231PD Z8, Z8, Z1
+	VCVTPS2PD   32(DX), Z8
+	VADDPD      Z8, Z2, Z2
+	VFMADD231PD Z8, Z8, Z3
+	VCVTPS2PD   64(DX), Z8
+	VADDPD      Z8, Z4, Z4
+	VFMADD231PD Z8, Z8, Z5
+	VCVTPS2PD   96(DX), Z8
+	VADDPD      Z8, Z6, Z6
+	VFMADD231PD Z8, Z8, Z7
+	ADDQ        SI, DX
+	DECQ        BX
+	JNZ         columns32_rows
+	MOVQ        R8, DX
+	VMOVUPD     Z0, (AX)
+	VMOVUPD     Z1, (CX)
+	VMOVUPD     Z2, 64(AX)
+	VMOVUPD     Z3, 64(CX)
+	VMOVUPD     Z4, 128(AX)
+	VMOVUPD     Z5, 128(CX)
+	VMOVUPD     Z6, 192(AX)
+	VMOVUPD     Z7, 192(CX)
+	ADDQ        $0x00000100, AX
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000080, DX
+	SUBQ        $0x00000020, DI
+	CMPQ        DI, $0x00000020
+	JAE         columns32
+
+columns32_done:
+	CMPQ DI, $0x00000008
+	JB   columns8_done
+
+columns8:
+	VMOVUPD (AX), Z0
+	VMOVUPD (CX), Z1
+	MOVQ    DX, R8
+	MOVQ    rows+72(FP), BX
+
+columns8_rows:
+	VCVTPS2PD   (DX), Z2
+	VADDPD      Z2, Z0, Z0
+	VFMADD231PD Z2, Z2, Z1
+	ADDQ        SI, DX
+	DECQ        BX
+	JNZ         columns8_rows
+	MOVQ        R8, DX
+	VMOVUPD     Z0, (AX)
+	VMOVUPD     Z1, (CX)
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000020, DX
+	SUBQ        $0x00000008, DI
+	CMPQ        DI, $0x00000008
+	JAE         columns8
+
+columns8_done:
+	CMPQ DI, $0x00000004
+	JB   columns4_done
+
+columns4:
+	VMOVUPD (AX), Y0
+	VMOVUPD (CX), Y1
+	MOVQ    DX, R8
+	MOVQ    rows+72(FP), BX
+
+columns4_rows:
+	VCVTPS2PD   (DX), Y2
+	VADDPD      Y2, Y0, Y0
+	VFMADD231PD Y2, Y2, Y1
+	ADDQ        SI, DX
+	DECQ        BX
+	JNZ         columns4_rows
+	MOVQ        R8, DX
+	VMOVUPD     Y0, (AX)
+	VMOVUPD     Y1, (CX)
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000010, DX
+	SUBQ        $0x00000004, DI
+	CMPQ        DI, $0x00000004
+	JAE         columns4
+
+columns4_done:
+	CMPQ DI, $0x00000001
+	JB   columns1_done
+
+columns1:
+	VMOVSD (AX), X0
+	VMOVSD (CX), X1
+	MOVQ   DX, R8
+	MOVQ   rows+72(FP), BX
+
+columns1_rows:
+	VMOVSS      (DX), X2
+	VCVTPS2PD   X2, X2
+	VADDPD      X2, X0, X0
+	VFMADD231PD X2, X2, X1
+	ADDQ        SI, DX
+	DECQ        BX
+	JNZ         columns1_rows
+	MOVQ        R8, DX
+	VMOVSD      X0, (AX)
+	VMOVSD      X1, (CX)
+	ADDQ        $0x00000008, AX
+	ADDQ        $0x00000008, CX
+	ADDQ        $0x00000004, DX
+	SUBQ        $0x00000001, DI
+	CMPQ        DI, $0x00000001
+	JAE         columns1
 
 columns1_done:
 	VZEROUPPER

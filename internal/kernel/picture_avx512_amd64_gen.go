@@ -64,6 +64,11 @@ func addRowsRectifyAVX512(x []float32, row []float32, rows int)
 //go:noescape
 func scaleRowsAVX512(dst []float32, x []float32, scale []float32, shift []float32, rows int)
 
+// scaleRowsRectifyAVX512 is scaleRowsRectifyGo in AVX512 instructions.
+//
+//go:noescape
+func scaleRowsRectifyAVX512(dst []float32, x []float32, scale []float32, shift []float32, rows int)
+
 // combineRowsAVX512 is combineRowsGo in AVX512 instructions.
 //
 //go:noescape
@@ -73,6 +78,11 @@ func combineRowsAVX512(dst []float32, x []float32, y []float32, a []float32, b [
 //
 //go:noescape
 func sumRowsAVX512(sum []float32, x []float32, rows int)
+
+// sumSquareRowsAVX512 is sumSquareRowsGo in AVX512 instructions.
+//
+//go:noescape
+func sumSquareRowsAVX512(sum []float64, product []float64, x []float32, rows int)
 
 // sumProductRowsAVX512 is sumProductRowsGo in AVX512 instructions.
 //

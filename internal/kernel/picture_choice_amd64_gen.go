@@ -136,6 +136,17 @@ func scaleRows(dst, x, scale, shift []float32, rows int) {
 	}
 }
 
+func scaleRowsRectify(dst, x, scale, shift []float32, rows int) {
+	switch level {
+	case levelAVX512:
+		scaleRowsRectifyAVX512(dst, x, scale, shift, rows)
+	case levelAVX2:
+		scaleRowsRectifyAVX2(dst, x, scale, shift, rows)
+	default:
+		scaleRowsRectifyGo(dst, x, scale, shift, rows)
+	}
+}
+
 func combineRows(dst, x, y, a, b, shift []float32, rows int) {
 	switch level {
 	case levelAVX512:
@@ -155,6 +166,17 @@ func sumRows(sum, x []float32, rows int) {
 		sumRowsAVX2(sum, x, rows)
 	default:
 		sumRowsGo(sum, x, rows)
+	}
+}
+
+func sumSquareRows(sum, product []float64, x []float32, rows int) {
+	switch level {
+	case levelAVX512:
+		sumSquareRowsAVX512(sum, product, x, rows)
+	case levelAVX2:
+		sumSquareRowsAVX2(sum, product, x, rows)
+	default:
+		sumSquareRowsGo(sum, product, x, rows)
 	}
 }
 

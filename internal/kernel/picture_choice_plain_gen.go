@@ -52,12 +52,20 @@ func scaleRows(dst, x, scale, shift []float32, rows int) {
 	scaleRowsGo(dst, x, scale, shift, rows)
 }
 
+func scaleRowsRectify(dst, x, scale, shift []float32, rows int) {
+	scaleRowsRectifyGo(dst, x, scale, shift, rows)
+}
+
 func combineRows(dst, x, y, a, b, shift []float32, rows int) {
 	combineRowsGo(dst, x, y, a, b, shift, rows)
 }
 
 func sumRows(sum, x []float32, rows int) {
 	sumRowsGo(sum, x, rows)
+}
+
+func sumSquareRows(sum, product []float64, x []float32, rows int) {
+	sumSquareRowsGo(sum, product, x, rows)
 }
 
 func sumProductRows(sum, product []float64, x, y []float32, rows int) {

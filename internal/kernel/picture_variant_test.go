@@ -8,17 +8,18 @@ type pictureVariant struct {
 	missing bool // this CPU cannot run it
 	run16   int  // pixels or taps that convolutions to 16 channels work on at once
 
-	convolve16, convolve8    func(y, x, w []float32, c windows)
-	gradient16, gradient8    func(w, x, y []float32, c windows)
-	depthwise, depthGradient func(a, x, b []float32, g grid)
-	maxPool                  func(dst, x []float32, g grid)
-	maxPoolPlaces            func(dst []float32, places []byte, x []float32, g grid)
-	maxPoolGradient          func(dst []float32, places []byte, x []float32, g grid)
-	addRows, addRowsRectify  func(x, row []float32, rows int)
-	scaleRows                func(dst, x, scale, shift []float32, rows int)
-	combineRows              func(dst, x, y, a, b, shift []float32, rows int)
-	sumRows                  func(sum, x []float32, rows int)
-	sumProductRows           func(sum, product []float64, x, y []float32, rows int)
+	convolve16, convolve8       func(y, x, w []float32, c windows)
+	gradient16, gradient8       func(w, x, y []float32, c windows)
+	depthwise, depthGradient    func(a, x, b []float32, g grid)
+	maxPool                     func(dst, x []float32, g grid)
+	maxPoolPlaces               func(dst []float32, places []byte, x []float32, g grid)
+	maxPoolGradient             func(dst []float32, places []byte, x []float32, g grid)
+	addRows, addRowsRectify     func(x, row []float32, rows int)
+	scaleRows, scaleRowsRectify func(dst, x, scale, shift []float32, rows int)
+	combineRows                 func(dst, x, y, a, b, shift []float32, rows int)
+	sumRows                     func(sum, x []float32, rows int)
+	sumSquareRows               func(sum, product []float64, x []float32, rows int)
+	sumProductRows              func(sum, product []float64, x, y []float32, rows int)
 }
 
 func plainPictures() pictureVariant {
@@ -26,7 +27,8 @@ func plainPictures() pictureVariant {
 		"plain Go", false, longestRun,
 		convolve16Go, convolve8Go, convolveGradient16Go, convolveGradient8Go,
 		depthwiseGo, depthwiseGradientGo, maxPoolGo, maxPoolPlacesGo, maxPoolGradientGo,
-		addRowsGo, addRowsRectifyGo, scaleRowsGo, combineRowsGo, sumRowsGo, sumProductRowsGo,
+		addRowsGo, addRowsRectifyGo, scaleRowsGo, scaleRowsRectifyGo,
+		combineRowsGo, sumRowsGo, sumSquareRowsGo, sumProductRowsGo,
 	}
 }
 
@@ -36,7 +38,8 @@ func chosenPictures() pictureVariant {
 		"chosen", false, convolveRun(16),
 		convolve16, convolve8, convolveGradient16, convolveGradient8,
 		depthwise, depthwiseGradient, maxPool, maxPoolPlaces, maxPoolGradient,
-		addRows, addRowsRectify, scaleRows, combineRows, sumRows, sumProductRows,
+		addRows, addRowsRectify, scaleRows, scaleRowsRectify,
+		combineRows, sumRows, sumSquareRows, sumProductRows,
 	}
 }
 

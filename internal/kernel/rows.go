@@ -30,6 +30,14 @@ func ScaleRows(dst, x, scale, shift []float32) {
 	}
 }
 
+// ScaleRowsRectify equals ScaleRows and Rectify.
+func ScaleRowsRectify(dst, x, scale, shift []float32) {
+	x, shift = x[:len(dst)], shift[:len(scale)]
+	for from, to := range pieces(len(dst), len(scale)) {
+		scaleRowsRectify(dst[from:to], x[from:to], scale, shift, (to-from)/len(scale))
+	}
+}
+
 // CombineRows equals
 //
 //	for i := range dst { c := i%len(shift); dst[i] = float32(x[i]*a[c]) + float32(y[i]*b[c]) + shift[c] }
@@ -59,12 +67,19 @@ func SumRows(sum, x []float32) {
 //		product[i%len(sum)] += float64(x[i]) * float64(y[i])
 //	}
 //
-// in this order: the products are exact, so every CPU gives the same bits. x may be
-// y.
+// in this order: the products are exact, so every CPU gives the same bits.
 func SumProductRows(sum, product []float64, x, y []float32) {
 	y, product = y[:len(x)], product[:len(sum)]
 	for from, to := range pieces(len(x), len(sum)) {
 		sumProductRows(sum, product, x[from:to], y[from:to], (to-from)/len(sum))
+	}
+}
+
+// SumSquareRows equals SumProductRows(sum, square, x, x).
+func SumSquareRows(sum, square []float64, x []float32) {
+	square = square[:len(sum)]
+	for from, to := range pieces(len(x), len(sum)) {
+		sumSquareRows(sum, square, x[from:to], (to-from)/len(sum))
 	}
 }
 

@@ -23,6 +23,11 @@ func scaleRowsGo(dst, x, scale, shift []float32, rows int) {
 	}
 }
 
+func scaleRowsRectifyGo(dst, x, scale, shift []float32, rows int) {
+	scaleRowsGo(dst, x, scale, shift, rows)
+	rectifyGo(dst[:rows*len(scale)])
+}
+
 func combineRowsGo(dst, x, y, a, b, shift []float32, rows int) {
 	n := len(shift)
 	a, b = a[:n], b[:n]
@@ -54,6 +59,10 @@ func sumRowsGo(sum, x []float32, rows int) {
 		}
 		sum[c] += float32(s)
 	}
+}
+
+func sumSquareRowsGo(sum, product []float64, x []float32, rows int) {
+	sumProductRowsGo(sum, product, x, x, rows)
 }
 
 func sumProductRowsGo(sum, product []float64, x, y []float32, rows int) {

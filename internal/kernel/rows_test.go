@@ -70,6 +70,8 @@ func TestRowsEqualTheLoops(t *testing.T) {
 				func(i int) float64 { return max(0, round(f(x0, i)+f(a0, i))) }},
 			{"ScaleRows", func(x, _, a, b, _ []float32) { v.scaleRows(x, x, a, b, rows) },
 				func(i int) float64 { return round(f(x0, i)*f(a0, i)) + f(b0, i) }},
+			{"ScaleRowsRectify", func(x, _, a, b, _ []float32) { v.scaleRowsRectify(x, x, a, b, rows) },
+				func(i int) float64 { return max(0, round(f(x0, i)*f(a0, i))+f(b0, i)) }},
 			{"CombineRows", func(x, y, a, b, c []float32) { v.combineRows(x, x, y, a, b, c, rows) },
 				func(i int) float64 {
 					return round(round(f(x0, i)*f(a0, i))+round(f(y0, i)*f(b0, i))) + f(c0, i)
@@ -119,6 +121,13 @@ func TestSumsOfRowsEqualTheLoops(t *testing.T) {
 		}
 		v.sumRows(sum32, x, rows)
 		v.sumProductRows(sum[:n], product[:n], x, y, rows)
+		squareSum, square := slices.Clone(sum), slices.Clone(product)
+		wantSquareSum, wantSquare := slices.Clone(sum), slices.Clone(product)
+		v.sumSquareRows(squareSum[:n], square[:n], x, rows)
+		sumProductRowsGo(wantSquareSum[:n], wantSquare[:n], x, x, rows)
+		if !slices.Equal(squareSum, wantSquareSum) || !slices.Equal(square, wantSquare) {
+			t.Errorf("SumSquareRows: %v and %v, want %v and %v", squareSum, square, wantSquareSum, wantSquare)
+		}
 		sameBits(t, "SumRows", sum32, func(i int) float64 { return float64(float32(total[i]) + 0.5) })
 		if !slices.Equal(sum, wantSum) || !slices.Equal(product, wantProduct) {
 			t.Errorf("SumProductRows: %v and %v, want %v and %v", sum, product, wantSum, wantProduct)

@@ -75,7 +75,7 @@ func checkConvolution(t *rapid.T) {
 	layer.Load(w)
 	layer.Forward(again, x)
 	sameBits(t, "the second output", again, y)
-	near(t, "the second gradient", twice, wide(grad), magnitudes(wide(grad)), 1e-6)
+	near(t, "the second gradient", twice, wide(grad), magnitudes(wide(grad)), tolerance)
 	layer.InputGradient(x, e)
 	sameBits(t, "the second gradient over the input", x, below)
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"testing"
 
 	"pgregory.net/rapid"
 
@@ -143,13 +142,4 @@ func drawShape(t *rapid.T, most int) nn.Shape {
 
 func drawSource(t *rapid.T) *rand.Rand {
 	return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-}
-
-// allocates fails if do, which has been run before, allocates.
-func allocates(t *testing.T, what string, do func()) {
-	t.Helper()
-	do()
-	if n := testing.AllocsPerRun(5, do); n != 0 {
-		t.Errorf("%s: %v allocations", what, n)
-	}
 }

@@ -87,9 +87,29 @@ func TestGroupNormEqualsTheOracle(t *testing.T) {
 		slopes(t, random, "gradient over the shift", toShift, loss, shift64, 1e-4)
 		r.check(t)
 
+		checkRectified(t, layer, x, e, scale, shift)
 		layer.Forward(x, stats, x, scale, shift)
 		sameBits(t, "output in place", x, y)
 	})
+}
+
+// checkRectified compares the forms with a rectifier with the two operations.
+func checkRectified(t *rapid.T, layer *nn.GroupNorm, x, e, scale, shift tensor.Vector) {
+	var r room
+	n, c := len(x), len(scale)
+	y, z, below, together := r.vector(n), r.vector(n), slices.Clone(e), slices.Clone(e)
+	sums, sumsTogether := make(tensor.Vector, 2*c), make(tensor.Vector, 2*c)
+	stats := make(tensor.Vector, n/layer.Shape().Len()*layer.StatsLen())
+	layer.Forward(y, stats, x, scale, shift)
+	nn.Rectify(y)
+	nn.RectifyGradient(below, y)
+	layer.Gradient(below, sums[:c], sums[c:], stats, x, below, scale)
+	layer.ForwardRectify(z, stats, x, scale, shift)
+	layer.GradientRectify(together, sumsTogether[:c], sumsTogether[c:], stats, x, z, together, scale)
+	sameBits(t, "rectified output", z, y)
+	sameBits(t, "gradient with a rectifier", together, below)
+	sameBits(t, "gradients over scale and shift with a rectifier", sumsTogether, sums)
+	r.check(t)
 }
 
 func divisors(n int) (list []int) {

@@ -41,13 +41,24 @@ func NewGroupNorm(s Shape, groups int) *GroupNorm {
 	}
 }
 
+// Shape is that of the pictures.
+func (g *GroupNorm) Shape() Shape { return g.shape }
+
 // StatsLen is the number of values that keep a picture's statistics.
 func (g *GroupNorm) StatsLen() int { return 2 * g.groups }
 
 // Forward sets out, which may be in, to the normalized pictures, and stats, StatsLen
 // values a picture, to the mean and the inverse deviation of each group.
 func (g *GroupNorm) Forward(out, stats, in, scale, shift tensor.Vector) {
-	const op = "GroupNorm.Forward"
+	g.forward("GroupNorm.Forward", out, stats, in, scale, shift, kernel.ScaleRows)
+}
+
+// ForwardRectify is Forward followed by Rectify, while each picture is in the cache.
+func (g *GroupNorm) ForwardRectify(out, stats, in, scale, shift tensor.Vector) {
+	g.forward("GroupNorm.ForwardRectify", out, stats, in, scale, shift, kernel.ScaleRowsRectify)
+}
+
+func (g *GroupNorm) forward(op string, out, stats, in, scale, shift tensor.Vector, last func(dst, x, scale, shift []float32)) {
 	n := pictures(op, len(in), g.shape.Len())
 	wantLen(op, len(out), len(in))
 	wantLen(op, len(stats), n*g.StatsLen())
@@ -55,17 +66,12 @@ func (g *GroupNorm) Forward(out, stats, in, scale, shift tensor.Vector) {
 	wantLen(op, len(shift), g.shape.Channels)
 	for i := range n {
 		x := part(in, i, g.shape.Len())
-		g.sums(x, x)
+		clear(g.sum)
+		clear(g.product)
+		kernel.SumSquareRows(g.sum, g.product, x)
 		g.normalize(part(stats, i, g.StatsLen()), scale, shift)
-		kernel.ScaleRows(part(out, i, g.shape.Len()), x, g.a, g.shift)
+		last(part(out, i, g.shape.Len()), x, g.a, g.shift)
 	}
-}
-
-// sums sets sum to each channel's sum of x, and product to that of x times y.
-func (g *GroupNorm) sums(x, y tensor.Vector) {
-	clear(g.sum)
-	clear(g.product)
-	kernel.SumProductRows(g.sum, g.product, x, y)
 }
 
 // normalize turns the sums of a picture and of its squares into its statistics, and
@@ -97,7 +103,19 @@ func (g *GroupNorm) sizes() (channels int, values float64) {
 // scale and shift, from the input, its statistics and the gradient over the output.
 // below may be errors.
 func (g *GroupNorm) Gradient(below, addScale, addShift, stats, in, errors, scale tensor.Vector) {
-	const op = "GroupNorm.Gradient"
+	g.gradient("GroupNorm.Gradient", below, addScale, addShift, stats, in, nil, errors, scale)
+}
+
+// GradientRectify is the gradient of ForwardRectify: RectifyGradient of errors by
+// out, then Gradient, while each picture is in the cache. below may be errors, which
+// change in any case.
+func (g *GroupNorm) GradientRectify(below, addScale, addShift, stats, in, out, errors, scale tensor.Vector) {
+	const op = "GroupNorm.GradientRectify"
+	wantLen(op, len(out), len(in))
+	g.gradient(op, below, addScale, addShift, stats, in, out, errors, scale)
+}
+
+func (g *GroupNorm) gradient(op string, below, addScale, addShift, stats, in, out, errors, scale tensor.Vector) {
 	n := pictures(op, len(in), g.shape.Len())
 	wantLen(op, len(below), len(in))
 	wantLen(op, len(errors), len(in))
@@ -109,7 +127,12 @@ func (g *GroupNorm) Gradient(below, addScale, addShift, stats, in, errors, scale
 	clear(g.toShift)
 	for i := range n {
 		x, e := part(in, i, g.shape.Len()), part(errors, i, g.shape.Len())
-		g.sums(e, x)
+		if out != nil {
+			kernel.RectifyGradient(e, part(out, i, g.shape.Len()))
+		}
+		clear(g.sum)
+		clear(g.product)
+		kernel.SumProductRows(g.sum, g.product, e, x)
 		g.differentiate(part(stats, i, g.StatsLen()), scale)
 		kernel.CombineRows(part(below, i, g.shape.Len()), e, x, g.a, g.b, g.shift)
 	}

@@ -107,9 +107,11 @@ func pictureKernels() []kernel {
 
 		{name: "addRows", params: []param{x, row, rows}, body: addRows},
 		{name: "addRowsRectify", params: []param{x, row, rows}, body: addRowsRectify},
-		{name: "scaleRows", params: []param{dst, x, floats("scale"), floats("shift"), rows}, body: scaleRows},
+		{name: "scaleRows", params: []param{dst, x, floats("scale"), floats("shift"), rows}, body: scaleRows(false)},
+		{name: "scaleRowsRectify", params: []param{dst, x, floats("scale"), floats("shift"), rows}, body: scaleRows(true)},
 		{name: "combineRows", params: []param{dst, x, y, floats("a"), floats("b"), floats("shift"), rows}, body: combineRows},
 		{name: "sumRows", params: []param{floats("sum"), x, rows}, body: sumRows},
+		{name: "sumSquareRows", params: []param{sum, product, x, rows}, body: sumSquareRows},
 		{name: "sumProductRows", params: []param{sum, product, x, y, rows}, body: sumProductRows},
 	}
 	for i := range list {

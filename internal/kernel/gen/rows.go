@@ -96,13 +96,22 @@ func addRowsRectify(r *routine) {
 	}, "row")
 }
 
-func scaleRows(r *routine) {
-	r.eachRow(func(l lane) {
-		x := l.load("x")
-		l.VMULPS(l.load("scale"), x, x)
-		l.VADDPS(l.load("shift"), x, x)
-		l.store(x, "dst")
-	}, "scale", "shift")
+func scaleRows(rectify bool) func(*routine) {
+	return func(r *routine) {
+		var zero reg.VecVirtual
+		if rectify {
+			zero = r.zero()
+		}
+		r.eachRow(func(l lane) {
+			x := l.load("x")
+			l.VMULPS(l.load("scale"), x, x)
+			l.VADDPS(l.load("shift"), x, x)
+			if rectify {
+				l.rectified(x, zero)
+			}
+			l.store(x, "dst")
+		}, "scale", "shift")
+	}
 }
 
 func combineRows(r *routine) {
@@ -228,6 +237,21 @@ func sumRows(r *routine) {
 		l.VADDPS(l.load("sum"), sum, sum)
 		l.store(sum, "sum")
 	}, "sum", 1)
+}
+
+// sumSquareRows is sumProductRows of x with itself, which is converted once.
+func sumSquareRows(r *routine) {
+	r.eachColumn(func(l lane, acc []reg.Register) {
+		l.loadDoubles("sum", acc[0])
+		l.loadDoubles("product", acc[1])
+	}, func(l lane, acc []reg.Register) {
+		x := l.doubles("x")
+		l.VADDPD(x, acc[0], acc[0])
+		l.VFMADD231PD(x, x, acc[1])
+	}, func(l lane, acc []reg.Register) {
+		l.storeDoubles(acc[0], "sum")
+		l.storeDoubles(acc[1], "product")
+	}, "sum", 2)
 }
 
 // The products are exact, so that a fused multiply-add rounds as two operations.
