@@ -55,6 +55,8 @@ func checkConvolution(t *rapid.T) {
 	below, grad := r.vector(len(x)), r.vector(len(w))
 	clear(grad)
 
+	layer.Load(r.normal(random, len(w))) // which the next ones replace
+	layer.InputGradient(below, e)
 	layer.Load(w)
 	layer.Forward(y, x)
 	layer.InputGradient(below, e)

@@ -93,6 +93,29 @@ func TestGroupNormEqualsTheOracle(t *testing.T) {
 	})
 }
 
+// TestGroupNormOfFlatPictures: where there is hardly a difference between the values,
+// the addition to the variance keeps them from growing without bounds.
+func TestGroupNormOfFlatPictures(t *testing.T) {
+	s := nn.Shape{Height: 4, Width: 4, Channels: 8}
+	layer, random := nn.NewGroupNorm(s, 2), seeded(2)
+	var r room
+	scale, shift, e := r.normal(random, s.Channels), r.normal(random, s.Channels), r.normal(random, s.Len())
+	y, stats, below := r.vector(s.Len()), r.vector(layer.StatsLen()), r.vector(s.Len())
+	sums := make(tensor.Vector, 2*s.Channels)
+	for _, spread := range []float32{0, 1e-3, 3e-3} {
+		x := r.normal(random, s.Len())
+		for i := range x {
+			x[i] *= spread
+		}
+		layer.Forward(y, stats, x, scale, shift)
+		layer.Gradient(below, sums[:s.Channels], sums[s.Channels:], stats, x, e, scale)
+		x64 := wide(x)
+		forward := func() []float64 { return normalize(x64, wide(scale), wide(shift), s, 2) }
+		near(t, "output", y, forward(), ones(len(y)), 1e-5)
+		slopes(t, random, "gradient", below, func() float64 { return dot(forward(), e) }, x64, 1e-3)
+	}
+}
+
 // checkRectified compares the forms with a rectifier with the two operations.
 func checkRectified(t *rapid.T, layer *nn.GroupNorm, x, e, scale, shift tensor.Vector) {
 	var r room
