@@ -14,6 +14,12 @@ type step struct {
 	do   func()
 }
 
+// layer is the type or function of the step.
+func (s step) layer() string {
+	name, _, _ := strings.Cut(s.name, ".")
+	return name
+}
+
 // steps are all operations, on n pictures of shape s.
 func steps(n int, s nn.Shape, outs int) []step {
 	random := seeded(7)
