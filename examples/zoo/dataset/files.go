@@ -13,14 +13,14 @@ type family struct {
 	// norm comes from the whole training set: for mnist its root mean square, for
 	// fashion-mnist, where half of the pixels are inked and skipping the others
 	// gains little, its mean and standard deviation.
-	norm Normalization
+	norm []Normalization
 	// source is where the files can be had.
 	source string
 }
 
 var families = []family{
-	{name: "mnist", norm: Normalization{Scale: 0.33467}, source: "https://ossci-datasets.s3.amazonaws.com/mnist/"},
-	{name: "fashion-mnist", norm: Normalization{Mean: 0.28604, Scale: 0.35302}, source: "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"},
+	{name: "mnist", norm: []Normalization{{Scale: 0.33467}}, source: "https://ossci-datasets.s3.amazonaws.com/mnist/"},
+	{name: "fashion-mnist", norm: []Normalization{{Mean: 0.28604, Scale: 0.35302}}, source: "https://github.com/zalandoresearch/fashion-mnist"},
 }
 
 // Names of the files, each also looked for without ".gz".
@@ -46,7 +46,7 @@ func (f family) load(dir string) (train, test *Set, err error) {
 }
 
 func (f family) remedy() string {
-	return fmt.Sprintf("put %s, %s, %s and %s there, from %s", trainImages, trainLabels, testImages, testLabels, f.source)
+	return fmt.Sprintf("gossipnode data fetch %s gets them, or put %s, %s, %s and %s there, from %s", f.name, trainImages, trainLabels, testImages, testLabels, f.source)
 }
 
 func (f family) read(dir, images, labels string) (*Set, error) {
@@ -74,7 +74,7 @@ func (f family) read(dir, images, labels string) (*Set, error) {
 	if len(x) != len(y)*Inputs {
 		return nil, &DataError{Path: imagePath, Err: fmt.Errorf("%w %s: %d pictures, %d labels; fetch both again", ErrMismatch, labelPath, len(x)/Inputs, len(y))}
 	}
-	return NewSet(x, y, greyShape, Classes, f.norm)
+	return NewSet(x, y, greyShape, Classes, f.norm...)
 }
 
 // find is the path of a file, packed or not.

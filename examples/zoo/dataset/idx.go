@@ -26,6 +26,14 @@ var (
 	ErrTrailing = errors.New("longer than its header says")
 	// ErrMismatch: the file does not go with its companion.
 	ErrMismatch = errors.New("does not match its companion")
+	// ErrEmpty: there is no picture to be had from it.
+	ErrEmpty = errors.New("holds no pictures")
+	// ErrTooLarge: it is beyond what this package takes.
+	ErrTooLarge = errors.New("too large")
+	// ErrChanged: the file has other records than when it was first read.
+	ErrChanged = errors.New("has changed")
+	// ErrUnclear: the folder holds data in two formats.
+	ErrUnclear = errors.New("holds data in two formats")
 )
 
 // DataError says which file could not be used and what to do about it.

@@ -22,6 +22,9 @@ const (
 // does not know its part.
 const loneParts = 4
 
+// DefaultMemory is the Config.Memory of the zero value: 256 MiB.
+const DefaultMemory = 256 << 20
+
 // Config says what data a peer trains on. The zero value is the quarter
 // of glyphs that seed 0 chooses.
 type Config struct {
@@ -33,24 +36,20 @@ type Config struct {
 	// is drawn. It must be the same for all peers.
 	Seed uint64
 	// Parts is the number of peers and Part, from 0, the one of this peer. With
-	// Parts 0 the peers know nothing of each other's data: everybody takes all of
-	// mnist and fashion-mnist, and of glyphs a quarter that PeerSeed chooses.
+	// Parts 0 the peers know nothing of each other's data: everybody takes all
+	// there is in the folder, and of glyphs a quarter that PeerSeed chooses.
 	Part, Parts int
 	// Shard is how parts are cut.
 	Shard Shard
 	// PeerSeed belongs to this peer. It matters with Parts 0 only.
 	PeerSeed uint64
-}
-
-// Data is what Load returns.
-type Data struct {
-	// Train is this peer's part.
-	Train *Set
-	// HeldOut is for evaluation, the same for all peers.
-	HeldOut *Set
-	// Total is the number of training pictures of all peers together: an epoch of
-	// the flock.
-	Total int
+	// Memory bounds the bytes of decoded training pictures that a Stream keeps from
+	// one pass to the next: a part that does not fit is decoded again in each. 0
+	// is DefaultMemory. The held-out set is in memory whatever it says.
+	Memory int64
+	// Norm is the normalization of data from files, for peers with different ones in
+	// their folders; empty is that of the data set, or measured.
+	Norm []Normalization
 }
 
 // Datasets lists the names that Load knows.
@@ -59,12 +58,17 @@ func Datasets() []string {
 	for _, f := range families {
 		names = append(names, f.name)
 	}
+	for _, p := range photographs {
+		names = append(names, p.name)
+	}
 	return names
 }
 
-// Load draws or reads a data set and cuts this peer's part. A configuration
-// that makes no sense is an ErrConfig or ErrShard, a file that cannot be used a
-// *DataError.
+// Load draws or reads a data set and cuts this peer's part. Glyphs, mnist and
+// fashion-mnist are in memory when it returns; of the others the labels are read and
+// the held-out pictures decoded, while those to train on are left to a Stream. A
+// configuration that makes no sense is an ErrConfig or ErrShard, a file that cannot
+// be used a *DataError.
 func Load(c Config) (*Data, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -72,6 +76,11 @@ func Load(c Config) (*Data, error) {
 	for _, f := range families {
 		if f.name == c.Name {
 			return c.loadFiles(f)
+		}
+	}
+	for _, p := range photographs {
+		if p.name == c.Name {
+			return c.loadPhotographs(p)
 		}
 	}
 	return c.loadGlyphs()
@@ -91,10 +100,19 @@ func (c Config) validate() error {
 	if c.Parts == 0 && c.Shard != (Shard{}) {
 		errs = append(errs, fmt.Errorf("%w: shard %v of an unknown number of parts: give the number of parts", ErrConfig, c.Shard))
 	}
+	if (c.Name == "" || c.Name == Datasets()[0]) && len(c.Norm) > 0 {
+		errs = append(errs, fmt.Errorf("%w: a normalization for glyphs, which have their own", ErrConfig))
+	}
+	if c.Memory < 0 {
+		errs = append(errs, fmt.Errorf("%w: memory of %d bytes: want a positive number, or 0 for %d", ErrConfig, c.Memory, DefaultMemory))
+	}
 	return errors.Join(errs...)
 }
 
 func (c Config) loadFiles(f family) (*Data, error) {
+	if len(c.Norm) > 0 {
+		f.norm = c.Norm
+	}
 	train, heldOut, err := f.load(c.Dir)
 	if err != nil {
 		return nil, err

@@ -110,7 +110,7 @@ func TestFilesOnThisMachine(t *testing.T) {
 			}
 			squares := 0.0
 			for _, g := range data.Train.pixels {
-				x := float64(data.Train.levels[g])
+				x := float64(data.Train.levels[0][g])
 				squares += x * x
 			}
 			if rms := math.Sqrt(squares / float64(len(data.Train.pixels))); math.Abs(rms-1) > 0.01 {

@@ -25,36 +25,48 @@ func (e *BatchError) Error() string {
 // so a batch may hold the end of one pass and the start of the next. Not safe
 // for concurrent use.
 type Sampler struct {
-	set   *Set
-	batch int
-	order []int32
-	next  int
-	rng   *rand.Rand
+	set     *Set
+	batch   int
+	order   []int32
+	next    int
+	rng     *rand.Rand
+	augment *augmenter
 }
 
-// NewSampler samples batches of the given size. The order depends on the seed
-// and the length of the set alone. The error is a *BatchError.
+// NewSampler samples batches of the given size, of pictures as they are. The order
+// depends on the seed and the length of the set alone. The error is a *BatchError.
 func NewSampler(set *Set, batch int, seed uint64) (*Sampler, error) {
+	return newSampler(set, batch, seed, Augment{})
+}
+
+func newSampler(set *Set, batch int, seed uint64, a Augment) (*Sampler, error) {
 	if batch < 1 || batch > set.Len() {
 		return nil, &BatchError{Batch: batch, Have: set.Len()}
 	}
 	rng := seeded.Rand(seed, seeded.Order, 0)
-	s := &Sampler{set: set, batch: batch, order: seeded.Identity(set.Len()), rng: rng}
+	s := &Sampler{set: set, batch: batch, order: seeded.Identity(set.Len()), rng: rng, augment: newAugmenter(a, set.shape, seed)}
 	s.shuffle()
 	return s, nil
 }
 
-// Next fills the batch. It allocates only when the batch has to grow.
-func (s *Sampler) Next(b *Batch) {
+// Next fills the batch. It allocates only when the batch has to grow, and fails
+// never.
+func (s *Sampler) Next(b *Batch) error {
 	b.Resize(s.batch, s.set.inputs)
 	for row := range s.batch {
 		if s.next == len(s.order) {
 			s.shuffle()
 		}
-		s.set.put(b, row, int(s.order[s.next]))
+		i := int(s.order[s.next])
 		s.next++
+		b.Labels[row] = s.set.labels[i]
+		s.set.levels.apply(b.row(row, s.set.inputs), s.augment.vary(s.set.Image(i)))
 	}
+	return nil
 }
+
+// Close does nothing: there is nothing to end.
+func (s *Sampler) Close() error { return nil }
 
 func (s *Sampler) shuffle() {
 	seeded.Shuffle(s.rng, s.order)

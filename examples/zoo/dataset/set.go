@@ -6,17 +6,6 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Normalization maps a grey level g of 0 to 255 to the number a model sees,
-// (g/255 - Mean) / Scale. All peers of a run must use the same one, so the data
-// sets of this package take theirs from constants and not from a peer's shard.
-//
-// Glyphs and mnist have Mean 0 and as Scale the root mean square of the training
-// set: their empty background, four fifths of a picture, stays exactly 0, which
-// matrix products skip, and the biases learn what a mean would have taken off.
-type Normalization struct {
-	Mean, Scale float32
-}
-
 // Shape is that of a picture: rows of pixels, each of one value for every channel.
 type Shape struct {
 	Height, Width, Channels int
@@ -24,6 +13,9 @@ type Shape struct {
 
 // Values is the number of values of a picture.
 func (s Shape) Values() int { return s.Height * s.Width * s.Channels }
+
+// maxClasses is how many classes a label of one byte can tell apart.
+const maxClasses = 256
 
 // Set is a labelled set of pictures, one byte a value. It does not change once
 // made and is safe for concurrent use.
@@ -33,33 +25,30 @@ type Set struct {
 	shape   Shape
 	inputs  int
 	classes int
-	levels  [256]float32
+	levels  levels
 }
 
 // NewSet makes a set of len(labels) pictures of one shape, one after the other in
 // pixels; labels are below classes. The set keeps both slices, which must not change
-// any more.
-func NewSet(pixels, labels []uint8, shape Shape, classes int, norm Normalization) (*Set, error) {
+// any more. Norm is one normalization, or one for each channel.
+func NewSet(pixels, labels []uint8, shape Shape, classes int, norm ...Normalization) (*Set, error) {
 	inputs := shape.Values()
-	if inputs < 1 || classes < 1 || classes > 256 {
+	if inputs < 1 || shape.Height < 1 || shape.Channels < 1 || classes < 1 || classes > maxClasses {
 		return nil, fmt.Errorf("dataset: a set of %d pixels a picture and %d classes: want at least 1 pixel and 1 to 256 classes", inputs, classes)
 	}
 	if len(pixels) != len(labels)*inputs {
 		return nil, fmt.Errorf("dataset: %d labels of %d pixels each need %d bytes, got %d", len(labels), inputs, len(labels)*inputs, len(pixels))
 	}
-	if !(norm.Scale > 0) {
-		return nil, fmt.Errorf("dataset: normalization scale %v is not positive", norm.Scale)
+	tables, err := newLevels(shape.Channels, norm)
+	if err != nil {
+		return nil, err
 	}
 	for i, label := range labels {
 		if int(label) >= classes {
 			return nil, fmt.Errorf("dataset: label %d of picture %d: there are %d classes", label, i, classes)
 		}
 	}
-	s := &Set{pixels: pixels, labels: labels, shape: shape, inputs: inputs, classes: classes}
-	for g := range s.levels {
-		s.levels[g] = (float32(g)/255 - norm.Mean) / norm.Scale
-	}
-	return s, nil
+	return &Set{pixels: pixels, labels: labels, shape: shape, inputs: inputs, classes: classes, levels: tables}, nil
 }
 
 // Len is the number of pictures.
@@ -77,7 +66,7 @@ func (s *Set) Classes() int { return s.classes }
 // Label is the class of picture i.
 func (s *Set) Label(i int) int { return int(s.labels[i]) }
 
-// Image is picture i as grey levels, row by row. The slice belongs to the set
+// Image is picture i as levels, row by row, a pixel's channels side by side. The slice belongs to the set
 // and is not to be changed.
 func (s *Set) Image(i int) []uint8 {
 	return s.pixels[i*s.inputs : (i+1)*s.inputs : (i+1)*s.inputs]
@@ -122,19 +111,14 @@ func (b *Batch) Resize(n, inputs int) {
 	b.Labels, b.X = b.Labels[:n], b.X[:n*inputs]
 }
 
-// put writes picture i of the set into row of the batch.
-func (s *Set) put(b *Batch, row, i int) {
-	b.Labels[row] = s.labels[i]
-	out := b.X[row*s.inputs : (row+1)*s.inputs]
-	for j, g := range s.Image(i) {
-		out[j] = s.levels[g]
-	}
-}
+// row is the place of one picture.
+func (b *Batch) row(i, inputs int) tensor.Vector { return b.X[i*inputs : (i+1)*inputs] }
 
 // Fill puts pictures from..to-1 of the set into the batch.
 func (s *Set) Fill(b *Batch, from, to int) {
 	b.Resize(to-from, s.inputs)
 	for i := from; i < to; i++ {
-		s.put(b, i-from, i)
+		b.Labels[i-from] = s.labels[i]
+		s.levels.apply(b.row(i-from, s.inputs), s.Image(i))
 	}
 }

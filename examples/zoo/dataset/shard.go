@@ -29,19 +29,24 @@ const (
 // "iid": parts of equal size and alike. With Alpha > 0 labels are skewed: the
 // proportions in which a class is spread over the parts are drawn from a
 // Dirichlet distribution with concentration Alpha (Yurochkin et al., 2019); at
-// 0.1 most of a part is of two or three classes.
+// 0.1 most of a part is of two or three classes. With Files a part is whole files,
+// as many as the others have or one more: whoever streams reads its own files only.
 type Shard struct {
 	Alpha float64
+	Files bool
 }
 
-// ParseShard reads "iid" or "dirichlet=ALPHA".
+// ParseShard reads "iid", "files" or "dirichlet=ALPHA".
 func ParseShard(text string) (Shard, error) {
-	if text == "iid" {
+	switch text {
+	case "iid":
 		return Shard{}, nil
+	case "files":
+		return Shard{Files: true}, nil
 	}
 	value, ok := strings.CutPrefix(text, "dirichlet=")
 	if !ok {
-		return Shard{}, fmt.Errorf("%w: %q: want iid or dirichlet=ALPHA, as in dirichlet=0.1", ErrShard, text)
+		return Shard{}, fmt.Errorf("%w: %q: want iid, files or dirichlet=ALPHA, as in dirichlet=0.1", ErrShard, text)
 	}
 	alpha, err := strconv.ParseFloat(value, 64)
 	if err != nil || !(alpha >= MinAlpha && alpha <= MaxAlpha) {
@@ -52,7 +57,10 @@ func ParseShard(text string) (Shard, error) {
 
 // String is the form that ParseShard reads.
 func (s Shard) String() string {
-	if s.Alpha == 0 {
+	switch {
+	case s.Files:
+		return "files"
+	case s.Alpha == 0:
 		return "iid"
 	}
 	return "dirichlet=" + strconv.FormatFloat(s.Alpha, 'g', -1, 64)
@@ -63,6 +71,9 @@ func (s Shard) String() string {
 // by at most one in size. Every peer computes the same cut: it is made of
 // integers, sums and quotients only, which no platform rounds differently.
 func (s Shard) Part(labels []uint8, seed uint64, part, parts int) ([]int32, error) {
+	if s.Files {
+		return nil, fmt.Errorf("%w: files: this data is not in files with many pictures: use iid or dirichlet=ALPHA", ErrShard)
+	}
 	if err := s.validate(len(labels), part, parts); err != nil {
 		return nil, err
 	}
@@ -85,10 +96,38 @@ func (s Shard) Part(labels []uint8, seed uint64, part, parts int) ([]int32, erro
 	return mine, nil
 }
 
+// partOf is Part for data in files.
+func (s Shard) partOf(x *index, seed uint64, part, parts int) ([]int32, error) {
+	_, folders := x.source.(*classFolders)
+	if !s.Files || folders {
+		return s.Part(x.labels, seed, part, parts)
+	}
+	files := x.source.files()
+	if err := s.validate(len(x.labels), part, parts); err != nil {
+		return nil, err
+	}
+	if files < parts {
+		return nil, fmt.Errorf("%w: files: %d parts of %d files would leave some empty: use iid or dirichlet=ALPHA", ErrShard, parts, files)
+	}
+	order := seeded.Identity(files)
+	seeded.Shuffle(seeded.Rand(seed, seeded.Shard, uint64(parts)), order)
+	var mine []int32
+	for _, f := range order[part*files/parts : (part+1)*files/parts] {
+		for i := x.starts[f]; i < x.starts[f+1]; i++ {
+			mine = append(mine, i)
+		}
+	}
+	slices.Sort(mine)
+	return mine, nil
+}
+
 func (s Shard) validate(n, part, parts int) error {
 	var errs []error
 	if s.Alpha != 0 && !(s.Alpha >= MinAlpha && s.Alpha <= MaxAlpha) {
 		errs = append(errs, fmt.Errorf("%w: alpha %v: want 0 (iid) or %v to %v", ErrShard, s.Alpha, MinAlpha, MaxAlpha))
+	}
+	if s.Alpha != 0 && s.Files {
+		errs = append(errs, fmt.Errorf("%w: both alpha and files: want one of them", ErrShard))
 	}
 	if parts < 1 || parts > MaxParts {
 		errs = append(errs, fmt.Errorf("%w: %d parts: want 1 to %d", ErrShard, parts, MaxParts))

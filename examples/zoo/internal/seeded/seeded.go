@@ -18,6 +18,9 @@ const (
 	Glyph
 	HeldOut
 	Quarter
+	Augment
+	Stream
+	Folder
 )
 
 // For is the seed of one purpose.

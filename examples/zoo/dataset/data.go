@@ -1,0 +1,54 @@
+package dataset
+
+// Data is what Load returns.
+type Data struct {
+	// Train is this peer's part if it is in memory, and nil if it is streamed from
+	// files. Batches serves both.
+	Train *Set
+	// HeldOut is for evaluation, the same for all peers.
+	HeldOut *Set
+	// Total is the number of training pictures of all peers together: an epoch of
+	// the flock. Those that turn out to be damaged once they are decoded count.
+	Total int
+
+	stream   streamConfig
+	measured []Normalization
+	skipped  skips
+}
+
+// Len is the number of training pictures of this peer.
+func (d *Data) Len() int {
+	if d.Train != nil {
+		return d.Train.Len()
+	}
+	return len(d.stream.part)
+}
+
+// Shape is that of each picture.
+func (d *Data) Shape() Shape { return d.HeldOut.Shape() }
+
+// Classes is the number of classes.
+func (d *Data) Classes() int { return d.HeldOut.Classes() }
+
+// Batches supplies batches of this peer's part, varied as augment says, in an order
+// that is a function of the seed. Its Close is to be called. The error is a
+// *BatchError.
+func (d *Data) Batches(batch int, seed uint64, augment Augment) (Batches, error) {
+	if d.Train != nil {
+		return newSampler(d.Train, batch, seed, augment)
+	}
+	if batch < 1 || batch > d.Len() {
+		return nil, &BatchError{Batch: batch, Have: d.Len()}
+	}
+	c := d.stream
+	c.batch, c.seed, c.augment = batch, seed, augment
+	return newStream(c), nil
+}
+
+// Measured is the normalization if it was taken from the files of the folder, and
+// nil if it was known: peers whose folders hold other files must be given it.
+func (d *Data) Measured() []Normalization { return d.measured }
+
+// Skipped is the number of damaged records that have been met so far, held-out ones
+// included, and the first of them by name, but for as many as the caller has seen.
+func (d *Data) Skipped(seen int) (total int, named []*RecordError) { return d.skipped.after(seen) }

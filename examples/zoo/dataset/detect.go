@@ -1,0 +1,151 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Names in a folder of pictures.
+const (
+	cifarFolder   = "cifar-10-batches-bin" // in which the batches come packed
+	trainFolder   = "train"
+	heldOutFolder = "test"
+)
+
+// contents is what a folder of pictures holds.
+type contents struct {
+	train, heldOut source
+	// classes is their number if the format tells, otherwise 0.
+	classes int
+}
+
+// detect finds out which format the files of a folder have. The error is a
+// *DataError, with the remedy where there is nothing.
+func detect(dir, remedy string) (contents, error) {
+	var found []contents
+	for _, look := range []func(string) (contents, error){findBatches, findShards, findFolders} {
+		c, err := look(dir)
+		if err != nil {
+			return contents{}, err
+		}
+		if c.train == nil && c.heldOut == nil {
+			continue
+		}
+		if c.train == nil || c.heldOut == nil {
+			return contents{}, &DataError{Path: dir, Err: fmt.Errorf("%w: files of both sets, training and test: %s; %s", ErrMissing, wanted, remedy)}
+		}
+		found = append(found, c)
+	}
+	switch len(found) {
+	case 0:
+		return contents{}, &DataError{Path: dir, Err: fmt.Errorf("%w: %s; %s", ErrMissing, wanted, remedy)}
+	case 1:
+		return found[0], nil
+	}
+	return contents{}, &DataError{Path: dir, Err: fmt.Errorf("%w: keep one of them there", ErrUnclear)}
+}
+
+const wanted = "want data_batch_*.bin and test_batch*.bin, or train*.tar[.gz] and test*.tar[.gz], or train/CLASS/*.jpg and test/CLASS/*.jpg (or .png)"
+
+// findBatches looks for the binary batches of CIFAR-10, also in the folder that
+// their archive unpacks to.
+func findBatches(dir string) (c contents, err error) {
+	for _, folder := range []string{dir, filepath.Join(dir, cifarFolder)} {
+		train, err := match(folder, "data_batch_", ".bin")
+		if err != nil {
+			return contents{}, err
+		}
+		heldOut, err := match(folder, "test_batch", ".bin")
+		if err != nil {
+			return contents{}, err
+		}
+		if len(train) > 0 {
+			c.train = cifarBatches{train}
+		}
+		if len(heldOut) > 0 {
+			c.heldOut = cifarBatches{heldOut}
+		}
+		if c.train != nil || c.heldOut != nil {
+			c.classes = Classes
+			return c, nil
+		}
+	}
+	return contents{}, nil
+}
+
+func findShards(dir string) (c contents, err error) {
+	train, err := match(dir, trainFolder, ".tar", ".tar.gz", ".tgz")
+	if err != nil {
+		return contents{}, err
+	}
+	heldOut, err := match(dir, heldOutFolder, ".tar", ".tar.gz", ".tgz")
+	if err != nil {
+		return contents{}, err
+	}
+	if len(train) > 0 {
+		c.train = shards{train}
+	}
+	if len(heldOut) > 0 {
+		c.heldOut = shards{heldOut}
+	}
+	return c, nil
+}
+
+func findFolders(dir string) (c contents, err error) {
+	train, heldOut := filepath.Join(dir, trainFolder), filepath.Join(dir, heldOutFolder)
+	if isFolder(heldOut) {
+		c.heldOut = &classFolders{root: heldOut}
+	}
+	if !isFolder(train) {
+		return c, nil
+	}
+	classes, err := classesOf(train)
+	if err != nil {
+		return contents{}, err
+	}
+	if c.train, err = newClassFolders(train, classes); err != nil {
+		return contents{}, err
+	}
+	c.classes = len(classes)
+	if c.heldOut != nil {
+		c.heldOut, err = newClassFolders(heldOut, classes)
+	}
+	return c, err
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// match lists the files of a folder whose names begin and end so, sorted; none of a
+// folder that is not there.
+func match(dir, prefix string, suffixes ...string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &DataError{Path: dir, Err: err}
+	}
+	var paths []string
+	for _, e := range entries {
+		if e.IsDir() || !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		for _, suffix := range suffixes {
+			if strings.HasSuffix(e.Name(), suffix) {
+				paths = append(paths, filepath.Join(dir, e.Name()))
+				break
+			}
+		}
+	}
+	if len(paths) > MaxFiles {
+		return nil, &DataError{Path: dir, Err: fmt.Errorf("%w: %d files, want at most %d", ErrTooLarge, len(paths), MaxFiles)}
+	}
+	return paths, nil
+}

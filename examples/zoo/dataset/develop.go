@@ -1,0 +1,128 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// developer decodes the pictures of a source, all of one shape.
+type developer struct {
+	decoder decoder
+	shape   Shape
+	// stop ends reading with ErrClosed when it is closed.
+	stop <-chan struct{}
+	// pixels is the last picture.
+	pixels []uint8
+}
+
+func newDeveloper(s source, shape Shape) *developer {
+	return &developer{decoder: s.newDecoder(), shape: shape, pixels: make([]uint8, shape.Values())}
+}
+
+func (d *developer) develop(rec *record) error {
+	if rec.fault != nil {
+		return rec.fault
+	}
+	return d.decoder.decode(d.pixels, d.shape, rec.packed)
+}
+
+// each decodes the records of a file that have the given numbers, which ascend, and
+// hands each to take, whose error ends it. Those that cannot be decoded are skipped.
+// The error is take's own, ErrClosed or a *DataError.
+func (x *index) each(f int, numbers []int32, d *developer, skipped *skips, take func(label uint8, pixels []uint8) error) error {
+	reader, err := x.source.open(f, false)
+	if err != nil {
+		return x.blame(f, err)
+	}
+	defer reader.Close()
+	var rec record
+	for at := x.starts[f]; len(numbers) > 0; {
+		select {
+		case <-d.stop:
+			return ErrClosed
+		default:
+		}
+		err := x.next(f, reader, &rec)
+		if damaged := (*RecordError)(nil); errors.As(err, &damaged) {
+			continue // the index has told of it
+		}
+		if err == io.EOF || err == nil && (at >= x.starts[f+1] || x.labels[at] != rec.label) {
+			err = fmt.Errorf("%w since it was first read: leave files alone while they are in use", ErrChanged)
+		}
+		if err != nil {
+			return x.blame(f, err)
+		}
+		number := at
+		at++
+		if number != numbers[0] {
+			continue
+		}
+		numbers = numbers[1:]
+		if err := d.develop(&rec); err != nil {
+			skipped.addNumbered(number, &RecordError{Path: x.source.path(f), Key: rec.key, Err: err})
+			continue
+		}
+		if err := take(rec.label, d.pixels); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxMeasured bounds the number of pictures from which a normalization is taken.
+const maxMeasured = 1 << 16
+
+// measure is the normalization of the pictures: of all, or of maxMeasured that are
+// evenly spread over all files.
+func (x *index) measure(shape Shape, skipped *skips) ([]Normalization, error) {
+	m, d := newMoments(shape.Channels), newDeveloper(x.source, shape)
+	apart := (len(x.labels) + maxMeasured - 1) / maxMeasured
+	var some []int32
+	for i := 0; i < len(x.labels); i += apart {
+		some = append(some, int32(i))
+	}
+	for f := range x.source.files() {
+		err := x.each(f, x.in(f, some), d, skipped, func(_ uint8, pixels []uint8) error {
+			m.add(pixels)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if m.pixels == 0 {
+		return nil, x.blameAll(fmt.Errorf("%w that can be decoded", ErrEmpty))
+	}
+	return m.norm(), nil
+}
+
+// maxHeldOut bounds the memory of a held-out set, in bytes.
+const maxHeldOut = 1 << 29
+
+// all decodes every record into memory.
+func (x *index) all(shape Shape, classes int, norm []Normalization, skipped *skips) (*Set, error) {
+	if len(x.labels) > maxHeldOut/shape.Values() {
+		return nil, x.blameAll(fmt.Errorf("%w: %d held-out pictures of %d bytes, want at most %d bytes together: put fewer there", ErrTooLarge, len(x.labels), shape.Values(), maxHeldOut))
+	}
+	d := newDeveloper(x.source, shape)
+	pixels, labels := make([]uint8, 0, len(x.labels)*shape.Values()), make([]uint8, 0, len(x.labels))
+	var numbers []int32
+	for f := range x.source.files() {
+		numbers = numbers[:0]
+		for i := x.starts[f]; i < x.starts[f+1]; i++ {
+			numbers = append(numbers, i)
+		}
+		err := x.each(f, numbers, d, skipped, func(label uint8, picture []uint8) error {
+			labels, pixels = append(labels, label), append(pixels, picture...)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(labels) == 0 {
+		return nil, x.blameAll(fmt.Errorf("%w that can be decoded", ErrEmpty))
+	}
+	return NewSet(pixels, labels, shape, classes, norm...)
+}

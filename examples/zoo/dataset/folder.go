@@ -1,0 +1,177 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
+)
+
+// folderVolume is the number of pictures of a volume of class folders.
+const folderVolume = 512
+
+// classFolders are folders of pictures, one for each class. To whoever reads them
+// they look like files with many records: the pictures, put into an order that is
+// random but the same for everybody, are cut into volumes, each with a mixture of
+// the classes. One after the other they would come class by class, which no buffer
+// of a bounded size can shuffle.
+type classFolders struct {
+	root     string
+	classes  []string
+	pictures []classPicture
+}
+
+// classPicture is a file in the folder of its class.
+type classPicture struct {
+	name  string
+	label uint8
+}
+
+// classesOf lists the folders of classes, sorted: their numbers are the labels. An
+// empty folder keeps the place of its class.
+func classesOf(root string) ([]string, error) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil, &DataError{Path: root, Err: err}
+	}
+	var classes []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		// Stat follows links, which a folder of a class may be.
+		if info, err := os.Stat(filepath.Join(root, e.Name())); err == nil && info.IsDir() {
+			classes = append(classes, e.Name())
+		}
+	}
+	if len(classes) == 0 {
+		return nil, &DataError{Path: root, Err: fmt.Errorf("%w: no folders of classes: put the pictures of each class into one, named for it", ErrEmpty)}
+	}
+	if len(classes) > maxClasses {
+		return nil, &DataError{Path: root, Err: fmt.Errorf("%w: %d folders of classes, want at most %d", ErrTooLarge, len(classes), maxClasses)}
+	}
+	return classes, nil
+}
+
+// newClassFolders lists the pictures below root, of the classes of the training
+// set.
+func newClassFolders(root string, classes []string) (*classFolders, error) {
+	own, err := classesOf(root)
+	if err != nil {
+		return nil, err
+	}
+	f := &classFolders{root: root, classes: classes}
+	for _, class := range own {
+		label := slices.Index(classes, class)
+		if label < 0 {
+			return nil, &DataError{Path: filepath.Join(root, class), Err: fmt.Errorf("%w: a class that the training set has no folder for: make one, or remove this", ErrMismatch)}
+		}
+		if err := f.list(class, uint8(label)); err != nil {
+			return nil, err
+		}
+	}
+	if len(f.pictures) == 0 {
+		return nil, &DataError{Path: root, Err: fmt.Errorf("%w: its folders hold no .jpg, .jpeg or .png", ErrEmpty)}
+	}
+	order := seeded.Identity(len(f.pictures))
+	seeded.Shuffle(seeded.Rand(0, seeded.Folder, uint64(len(order))), order)
+	mixed := make([]classPicture, len(order))
+	for i, k := range order {
+		mixed[i] = f.pictures[k]
+	}
+	f.pictures = mixed
+	return f, nil
+}
+
+func (f *classFolders) list(class string, label uint8) error {
+	folder := filepath.Join(f.root, class)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return &DataError{Path: folder, Err: err}
+	}
+	for _, e := range entries {
+		extension := strings.TrimPrefix(strings.ToLower(filepath.Ext(e.Name())), ".")
+		if e.IsDir() || strings.HasPrefix(e.Name(), ".") || !isPicture(extension) {
+			continue
+		}
+		if len(f.pictures) == MaxFiles {
+			return &DataError{Path: f.root, Err: fmt.Errorf("%w: more than %d pictures: pack them into WebDataset shards", ErrTooLarge, MaxFiles)}
+		}
+		f.pictures = append(f.pictures, classPicture{name: e.Name(), label: label})
+	}
+	return nil
+}
+
+func (f *classFolders) files() int        { return (len(f.pictures) + folderVolume - 1) / folderVolume }
+func (f *classFolders) path(int) string   { return f.root }
+func (*classFolders) newDecoder() decoder { return &pictureDecoder{} }
+
+func (f *classFolders) open(i int, labels bool) (recordReader, error) {
+	volume := f.pictures[i*folderVolume : min((i+1)*folderVolume, len(f.pictures))]
+	return &folderReader{folders: f, left: volume, labels: labels}, nil
+}
+
+// folderReader reads one volume.
+type folderReader struct {
+	folders *classFolders
+	left    []classPicture
+	labels  bool
+	packed  []byte
+}
+
+func (r *folderReader) Close() error { return nil }
+
+// next hands out pictures that cannot be read too, as faults: where only the labels
+// are read nothing is opened, and records must count alike.
+func (r *folderReader) next(rec *record) error {
+	if len(r.left) == 0 {
+		return io.EOF
+	}
+	picture := r.left[0]
+	r.left = r.left[1:]
+	*rec = record{key: filepath.Join(r.folders.classes[picture.label], picture.name), label: picture.label}
+	if r.labels {
+		return nil
+	}
+	file, err := os.Open(filepath.Join(r.folders.root, rec.key))
+	if errors.Is(err, fs.ErrPermission) {
+		rec.fault = fmt.Errorf("%w: %w", ErrPicture, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if r.packed, err = appendAll(r.packed[:0], file, MaxRecordBytes+1); err != nil {
+		rec.fault = fmt.Errorf("%w: %w", ErrPicture, err)
+	} else if len(r.packed) > MaxRecordBytes {
+		rec.fault = fmt.Errorf("%w: more than %d bytes", ErrPicture, MaxRecordBytes)
+	}
+	rec.packed = r.packed
+	return nil
+}
+
+// appendAll appends what can be read, but not more than so many bytes.
+func appendAll(buffer []byte, from io.Reader, most int) ([]byte, error) {
+	const first = 1 << 14
+	for len(buffer) < most {
+		if len(buffer) == cap(buffer) {
+			buffer = slices.Grow(buffer, max(len(buffer), first))
+		}
+		n, err := from.Read(buffer[len(buffer):min(cap(buffer), most)])
+		buffer = buffer[:len(buffer)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return buffer, err
+		}
+	}
+	return buffer, nil
+}

@@ -1,0 +1,157 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Normalization maps a level g of 0 to 255 to the number a model sees,
+// (g/255 - Mean) / Scale. All peers of a run must use the same one: two peers with
+// different ones teach their common model two meanings of one input. Known data
+// sets take theirs from constants; of others it is measured over the training files
+// of the folder, which agrees between peers whose folders hold the same files.
+// Peers with folders of their own agree on one and set Config.Norm.
+//
+// Glyphs and mnist have Mean 0 and as Scale the root mean square of the training
+// set: their empty background, four fifths of a picture, stays exactly 0, which
+// matrix products skip, and the biases learn what a mean would have taken off.
+type Normalization struct {
+	Mean, Scale float32
+}
+
+// String is the form that ParseNorm reads for one channel.
+func (n Normalization) String() string { return FormatNorm([]Normalization{n}) }
+
+// ParseNorm reads MEAN/SCALE, or the same for each channel with commas, as in
+// 0.49,0.48,0.45/0.25,0.24,0.26.
+func ParseNorm(text string) ([]Normalization, error) {
+	means, scales, ok := strings.Cut(text, "/")
+	mean, scale := strings.Split(means, ","), strings.Split(scales, ",")
+	wrong := fmt.Errorf("%w: normalization %q: want MEAN/SCALE, or one of each for every channel, as in 0.49,0.48,0.45/0.25,0.24,0.26", ErrConfig, text)
+	if !ok || len(mean) != len(scale) {
+		return nil, wrong
+	}
+	norm := make([]Normalization, len(mean))
+	for i := range norm {
+		m, err := strconv.ParseFloat(mean[i], 32)
+		if err != nil {
+			return nil, wrong
+		}
+		s, err := strconv.ParseFloat(scale[i], 32)
+		if err != nil {
+			return nil, wrong
+		}
+		norm[i] = Normalization{Mean: float32(m), Scale: float32(s)}
+		if !norm[i].usable() {
+			return nil, wrong
+		}
+	}
+	return norm, nil
+}
+
+// FormatNorm writes what ParseNorm reads.
+func FormatNorm(norm []Normalization) string {
+	means, scales := make([]string, len(norm)), make([]string, len(norm))
+	for i, n := range norm {
+		means[i] = strconv.FormatFloat(float64(n.Mean), 'g', -1, 32)
+		scales[i] = strconv.FormatFloat(float64(n.Scale), 'g', -1, 32)
+	}
+	return strings.Join(means, ",") + "/" + strings.Join(scales, ",")
+}
+
+func (n Normalization) usable() bool {
+	return n.Scale > 0 && !math.IsInf(float64(n.Scale), 0) && !math.IsNaN(float64(n.Mean)) && !math.IsInf(float64(n.Mean), 0)
+}
+
+// levels holds what a model sees of each level, a table for every channel.
+type levels [][256]float32
+
+// newLevels makes the tables from one normalization for every channel, or from one
+// for all of them.
+func newLevels(channels int, norm []Normalization) (levels, error) {
+	if len(norm) != 1 && len(norm) != channels {
+		return nil, fmt.Errorf("%w: normalizations of %d channels for pictures of %d: want one, or one for each", ErrConfig, len(norm), channels)
+	}
+	tables := make(levels, channels)
+	for c := range tables {
+		n := norm[min(c, len(norm)-1)]
+		if !n.usable() {
+			return nil, fmt.Errorf("%w: normalization %v: the scale is not positive and finite, or the mean not finite", ErrConfig, n)
+		}
+		for g := range tables[c] {
+			tables[c][g] = (float32(g)/255 - n.Mean) / n.Scale
+		}
+	}
+	return tables, nil
+}
+
+// apply writes what a model sees of a picture.
+func (l levels) apply(out tensor.Vector, pixels []uint8) {
+	out = out[:len(pixels)]
+	switch len(l) {
+	case 1:
+		table := &l[0]
+		for i, g := range pixels {
+			out[i] = table[g]
+		}
+	case 3:
+		r, g, b := &l[0], &l[1], &l[2]
+		for i := 0; i+2 < len(pixels); i += 3 {
+			out[i], out[i+1], out[i+2] = r[pixels[i]], g[pixels[i+1]], b[pixels[i+2]]
+		}
+	default:
+		for c := range l {
+			for i := c; i < len(pixels); i += len(l) {
+				out[i] = l[c][pixels[i]]
+			}
+		}
+	}
+}
+
+// moments adds up levels, exactly, so that the order does not matter.
+type moments struct {
+	pixels uint64
+	sum    []uint64
+	square []uint64
+}
+
+func newMoments(channels int) *moments {
+	return &moments{sum: make([]uint64, channels), square: make([]uint64, channels)}
+}
+
+func (m *moments) add(picture []uint8) {
+	channels := len(m.sum)
+	for c := range channels {
+		var sum, square uint64
+		for i := c; i < len(picture); i += channels {
+			g := uint64(picture[i])
+			sum += g
+			square += g * g
+		}
+		m.sum[c] += sum
+		m.square[c] += square
+	}
+	m.pixels += uint64(len(picture) / channels)
+}
+
+// norm is the mean and the standard deviation of each channel. A channel of one
+// level only is left as wide as it is.
+func (m *moments) norm() []Normalization {
+	norm := make([]Normalization, len(m.sum))
+	for c := range norm {
+		n := float64(m.pixels) * 255
+		mean := float64(m.sum[c]) / n
+		// The conversions keep products from being fused with the sum, which
+		// would differ between processors.
+		variance := float64(m.square[c])/(n*255) - float64(mean*mean)
+		norm[c] = Normalization{Mean: float32(mean), Scale: 1}
+		if variance > 1e-9 {
+			norm[c].Scale = float32(math.Sqrt(variance))
+		}
+	}
+	return norm
+}

@@ -1,0 +1,122 @@
+package dataset
+
+import "fmt"
+
+// photograph is a data set of pictures in files: CIFAR-10 batches, WebDataset
+// shards or class folders, as the folder has them.
+type photograph struct {
+	name string
+	// shape, classes and norm are zero for sets that tell them themselves.
+	shape   Shape
+	classes int
+	norm    []Normalization
+	augment Augment
+	remedy  string
+	// measured: norm was not known before.
+	measured bool
+}
+
+// photographs are the sets that are streamed. CIFAR-10's normalization is the mean
+// and standard deviation of the original training pictures.
+var photographs = []photograph{
+	{
+		name: "cifar10", shape: cifarShape, classes: Classes,
+		norm:    []Normalization{{0.4914, 0.2470}, {0.4822, 0.2435}, {0.4465, 0.2616}},
+		augment: Augment{Flip: true, Crop: true},
+		remedy:  "gossipnode data fetch cifar10 gets them, or see https://www.cs.toronto.edu/~kriz/cifar.html",
+	},
+	{name: "images", remedy: "put your own pictures there: train/CLASS/*.jpg and test/CLASS/*.jpg, or WebDataset shards"},
+}
+
+// DefaultAugment is what suits a data set: flips and crops for cifar10, nothing for
+// others, as pictures of digits or shoes do not bear being mirrored.
+func DefaultAugment(name string) Augment {
+	for _, p := range photographs {
+		if p.name == name {
+			return p.augment
+		}
+	}
+	return Augment{}
+}
+
+func (c Config) loadPhotographs(p photograph) (*Data, error) {
+	if c.Dir == "" {
+		return nil, fmt.Errorf("%w: data set %s needs the folder of its files: %s", ErrConfig, p.name, p.remedy)
+	}
+	found, err := detect(c.Dir, p.remedy)
+	if err != nil {
+		return nil, err
+	}
+	if p.classes > 0 && found.classes > p.classes {
+		return nil, &DataError{Path: c.Dir, Err: fmt.Errorf("%w: %d folders of classes, %s has %d: is it another data set? Then train with images", ErrMismatch, found.classes, p.name, p.classes)}
+	}
+	if p.classes == 0 {
+		p.classes = found.classes
+	}
+	d := &Data{}
+	train, err := readIndex(c.Dir, found.train, p.classes, &d.skipped)
+	if err != nil {
+		return nil, err
+	}
+	heldOut, err := readIndex(c.Dir, found.heldOut, p.classes, &d.skipped)
+	if err != nil {
+		return nil, err
+	}
+	if p, err = p.complete(c, train, heldOut, &d.skipped); err != nil {
+		return nil, err
+	}
+	d.Total = len(train.labels)
+	if d.stream, err = c.newStreamConfig(p, train, &d.skipped); err != nil {
+		return nil, err
+	}
+	if p.measured {
+		d.measured = p.norm
+	}
+	// Held-out records have numbers of their own.
+	var skipped skips
+	d.HeldOut, err = heldOut.all(p.shape, p.classes, p.norm, &skipped)
+	d.skipped.join(&skipped)
+	return d, err
+}
+
+// complete finds out what the set does not say by its name.
+func (p photograph) complete(c Config, train, heldOut *index, skipped *skips) (photograph, error) {
+	var err error
+	if p.shape == (Shape{}) {
+		if p.shape, err = train.firstShape(); err != nil {
+			return p, err
+		}
+	}
+	if p.classes == 0 {
+		for _, x := range []*index{train, heldOut} {
+			for _, label := range x.labels {
+				p.classes = max(p.classes, int(label)+1)
+			}
+		}
+	}
+	if len(c.Norm) > 0 {
+		p.norm = c.Norm
+	}
+	if len(p.norm) == 0 {
+		p.norm, err = train.measure(p.shape, skipped)
+		p.measured = true
+	}
+	return p, err
+}
+
+func (c Config) newStreamConfig(p photograph, x *index, skipped *skips) (streamConfig, error) {
+	tables, err := newLevels(p.shape.Channels, p.norm)
+	if err != nil {
+		return streamConfig{}, err
+	}
+	s := streamConfig{index: x, shape: p.shape, levels: tables, skipped: skipped, memory: c.Memory, shuffle: ShufflePictures}
+	if s.memory == 0 {
+		s.memory = DefaultMemory
+	}
+	shard, part, parts := c.Shard, c.Part, c.Parts
+	if parts == 0 {
+		part, parts = 0, 1
+	}
+	s.part, err = shard.partOf(x, c.Seed, part, parts)
+	return s, err
+}

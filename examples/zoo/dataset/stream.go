@@ -1,0 +1,264 @@
+package dataset
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
+)
+
+// Bounds of a stream's memory, beside Config.Memory.
+const (
+	// ShufflePictures and ShuffleBytes bound the buffer in which pictures are
+	// shuffled: whichever is reached first.
+	ShufflePictures = 4096
+	ShuffleBytes    = 1 << 25
+	// Ahead is the number of batches that are ready at most, not counting the one
+	// in the making and the caller's.
+	Ahead = 2
+)
+
+// Stream reads batches from files: in each pass the files in another order, their
+// pictures through a buffer from which one is drawn at random for each that comes
+// in. Each pass shows every picture of the part exactly once, but for damaged ones;
+// a batch may hold the end of one pass and the start of the next. What it shows is a
+// function of the files, the seed and the bounds of its memory.
+//
+// One goroutine reads, decodes and varies pictures ahead of Next; Close ends it.
+// Pictures of the first pass are kept, if all of them fit into Config.Memory: passes
+// from then on read nothing, and have an order that is random throughout.
+type Stream struct {
+	ready chan *Batch
+	free  chan *Batch
+	stop  chan struct{}
+	once  sync.Once
+	done  chan struct{}
+	err   error // why ready was closed
+}
+
+// streamConfig is what a stream is made of.
+type streamConfig struct {
+	index   *index
+	part    []int32 // ascending
+	shape   Shape
+	levels  levels
+	skipped *skips
+	batch   int
+	seed    uint64
+	augment Augment
+	// memory bounds the bytes of pictures kept, shuffle the number of those that
+	// are shuffled.
+	memory  int64
+	shuffle int
+}
+
+func newStream(c streamConfig) *Stream {
+	s := &Stream{
+		ready: make(chan *Batch, Ahead), free: make(chan *Batch, Ahead+2),
+		stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	for range Ahead + 1 {
+		s.free <- new(Batch)
+	}
+	p := newProducer(c, s)
+	go func() {
+		defer close(s.done)
+		s.err = p.run()
+		close(s.ready)
+	}()
+	return s
+}
+
+// Next hands over a batch that is ready. It allocates nothing. An error of reading
+// is a *DataError; it comes again with each call.
+func (s *Stream) Next(b *Batch) error {
+	select {
+	case <-s.stop:
+		return ErrClosed
+	default:
+	}
+	full, ok := <-s.ready
+	if !ok {
+		return s.err
+	}
+	*b, *full = *full, *b
+	s.free <- full // never waits: there are fewer batches than places
+	return nil
+}
+
+// Close ends the stream and waits for its goroutine.
+func (s *Stream) Close() error {
+	s.once.Do(func() { close(s.stop) })
+	<-s.done
+	return nil
+}
+
+// producer fills the batches of a stream. One goroutine owns it.
+type producer struct {
+	streamConfig
+	stream    *Stream
+	rng       *rand.Rand
+	developer *developer
+	augmenter *augmenter
+
+	current *Batch // nil between two
+	row     int
+
+	buffer *album // pictures that wait for their turn
+	most   int    // how many may wait
+	kept   *album // pictures of the first pass, nil if they do not fit
+	order  []int32
+	shown  int // pictures of this pass
+}
+
+func newProducer(c streamConfig, s *Stream) *producer {
+	size := c.shape.Values()
+	p := &producer{
+		streamConfig: c, stream: s, rng: seeded.Rand(c.seed, seeded.Stream, 0),
+		developer: newDeveloper(c.index.source, c.shape), augmenter: newAugmenter(c.augment, c.shape, c.seed),
+		most: min(max(1, min(c.shuffle, ShuffleBytes/size)), len(c.part)),
+	}
+	p.developer.stop = s.stop
+	p.buffer = newAlbum(size, p.most)
+	if int64(len(c.part))*int64(size) <= c.memory {
+		p.kept = newAlbum(size, len(c.part))
+	}
+	return p
+}
+
+// run makes one pass after another until the stream is closed or fails.
+func (p *producer) run() error {
+	if err := p.read(); err != nil {
+		return err
+	}
+	if p.kept == nil {
+		for {
+			if err := p.read(); err != nil {
+				return err
+			}
+		}
+	}
+	p.buffer, p.order = nil, seeded.Identity(p.kept.len())
+	for {
+		seeded.Shuffle(p.rng, p.order)
+		for _, i := range p.order {
+			if err := p.show(p.kept, int(i)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// read makes a pass over the files.
+func (p *producer) read() error {
+	p.shown = 0
+	for _, f := range p.files() {
+		err := p.index.each(f, p.index.in(f, p.part), p.developer, p.skipped, func(label uint8, pixels []uint8) error {
+			if p.kept != nil {
+				p.kept.add(label, pixels)
+			}
+			return p.take(label, pixels)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for p.buffer.len() > 0 {
+		i := p.rng.IntN(p.buffer.len())
+		if err := p.show(p.buffer, i); err != nil {
+			return err
+		}
+		p.buffer.remove(i)
+	}
+	if p.shown == 0 {
+		return p.index.blameAll(fmt.Errorf("%w that can be decoded in this part", ErrEmpty))
+	}
+	return nil
+}
+
+// files are those that the part has records in, in the order of this pass.
+func (p *producer) files() []int {
+	var files []int
+	for f := range p.index.source.files() {
+		if len(p.index.in(f, p.part)) > 0 {
+			files = append(files, f)
+		}
+	}
+	p.rng.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
+	return files
+}
+
+// take puts a picture among those that wait, and shows one of them if there is no
+// room.
+func (p *producer) take(label uint8, pixels []uint8) error {
+	if p.buffer.len() < p.most {
+		p.buffer.add(label, pixels)
+		return nil
+	}
+	i := p.rng.IntN(p.most)
+	if err := p.show(p.buffer, i); err != nil {
+		return err
+	}
+	p.buffer.put(i, label, pixels)
+	return nil
+}
+
+// show puts a picture into the batch, and hands the batch over when it is full. It
+// waits for room, or for the stream to be closed.
+func (p *producer) show(from *album, i int) error {
+	if p.current == nil {
+		select {
+		case p.current = <-p.stream.free:
+		case <-p.stream.stop:
+			return ErrClosed
+		}
+		p.current.Resize(p.batch, from.size)
+		p.row = 0
+	}
+	p.current.Labels[p.row] = from.labels[i]
+	p.levels.apply(p.current.row(p.row, from.size), p.augmenter.vary(from.picture(i)))
+	p.row++
+	p.shown++
+	if p.row < p.batch {
+		return nil
+	}
+	select {
+	case p.stream.ready <- p.current:
+		p.current = nil
+	case <-p.stream.stop:
+		return ErrClosed
+	}
+	return nil
+}
+
+// album is a number of pictures of one size with their labels, at most as many as
+// it was made for.
+type album struct {
+	size   int
+	pixels []uint8
+	labels []uint8
+}
+
+func newAlbum(size, most int) *album {
+	return &album{size: size, pixels: make([]uint8, 0, size*most), labels: make([]uint8, 0, most)}
+}
+
+func (a *album) len() int              { return len(a.labels) }
+func (a *album) picture(i int) []uint8 { return a.pixels[i*a.size : (i+1)*a.size] }
+
+func (a *album) add(label uint8, pixels []uint8) {
+	a.labels, a.pixels = append(a.labels, label), append(a.pixels, pixels...)
+}
+
+func (a *album) put(i int, label uint8, pixels []uint8) {
+	a.labels[i] = label
+	copy(a.picture(i), pixels)
+}
+
+// remove puts the last picture in the place of one.
+func (a *album) remove(i int) {
+	last := a.len() - 1
+	a.put(i, a.labels[last], a.picture(last))
+	a.labels, a.pixels = a.labels[:last], a.pixels[:last*a.size]
+}
