@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
 	"io"
 )
@@ -44,7 +43,7 @@ func (x *index) each(f int, numbers []int32, d *developer, skipped *skips, take 
 		default:
 		}
 		err := x.next(f, reader, &rec)
-		if damaged := (*RecordError)(nil); errors.As(err, &damaged) {
+		if _, damaged := isDamage(err); damaged {
 			continue // the index has told of it
 		}
 		if err == io.EOF || err == nil && (at >= x.starts[f+1] || x.labels[at] != rec.label) {
@@ -73,11 +72,11 @@ func (x *index) each(f int, numbers []int32, d *developer, skipped *skips, take 
 // maxMeasured bounds the number of pictures from which a normalization is taken.
 const maxMeasured = 1 << 16
 
-// measure is the normalization of the pictures: of all, or of maxMeasured that are
-// evenly spread over all files.
-func (x *index) measure(shape Shape, skipped *skips) ([]Normalization, error) {
+// measure is the normalization of the pictures: of all, or of so many that are evenly
+// spread over all files.
+func (x *index) measure(shape Shape, most int, skipped *skips) ([]Normalization, error) {
 	m, d := newMoments(shape.Channels), newDeveloper(x.source, shape)
-	apart := (len(x.labels) + maxMeasured - 1) / maxMeasured
+	apart := (len(x.labels) + most - 1) / most
 	var some []int32
 	for i := 0; i < len(x.labels); i += apart {
 		some = append(some, int32(i))

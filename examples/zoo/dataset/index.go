@@ -46,13 +46,14 @@ func (x *index) readLabels(f int, skipped *skips) error {
 	}
 	defer reader.Close()
 	var first *RecordError
+	var rec record
 	for {
-		var rec record
-		var damaged *RecordError
-		switch err := x.next(f, reader, &rec); {
+		err := x.next(f, reader, &rec)
+		damaged, is := isDamage(err)
+		switch {
 		case err == nil:
 			x.labels = append(x.labels, rec.label)
-		case errors.As(err, &damaged):
+		case is:
 			skipped.add(damaged)
 			if first == nil {
 				first = damaged
@@ -122,10 +123,10 @@ func (x *index) firstShape() (Shape, error) {
 }
 
 func shapeIn(reader recordReader, d decoder) (Shape, error) {
+	var rec record
 	for {
-		var rec record
 		err := reader.next(&rec)
-		if damaged := (*RecordError)(nil); errors.As(err, &damaged) {
+		if _, damaged := isDamage(err); damaged {
 			continue
 		}
 		if err != nil {

@@ -98,7 +98,7 @@ func (p photograph) complete(c Config, train, heldOut *index, skipped *skips) (p
 		p.norm = c.Norm
 	}
 	if len(p.norm) == 0 {
-		p.norm, err = train.measure(p.shape, skipped)
+		p.norm, err = train.measure(p.shape, maxMeasured, skipped)
 		p.measured = true
 	}
 	return p, err

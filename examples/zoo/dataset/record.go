@@ -43,6 +43,16 @@ func (e *RecordError) Error() string {
 }
 func (e *RecordError) Unwrap() error { return e.Err }
 
+// isDamage tells an error about one record from one about its file.
+func isDamage(err error) (*RecordError, bool) {
+	if err == nil {
+		return nil, false // the common case allocates nothing
+	}
+	var damaged *RecordError
+	is := errors.As(err, &damaged)
+	return damaged, is
+}
+
 // record is one labelled picture as it is in its file.
 type record struct {
 	key   string

@@ -1,0 +1,89 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestCIFARBatch(t *testing.T) {
+	records := newCIFARRecords(bytes.NewReader(cifarBatch(7, 3)))
+	for k := 7; k < 10; k++ {
+		label, planes, err := records.next()
+		if err != nil || int(label) != k {
+			t.Fatalf("record %d: label %d, %v", k, label, err)
+		}
+		pixels := make([]uint8, cifarShape.Values())
+		if err := (cifarDecoder{}).decode(pixels, cifarShape, planes); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(pixels, levelsOf(noise(uint64(k), 32, 32))) {
+			t.Errorf("record %d: other pixels", k)
+		}
+	}
+	if _, _, err := records.next(); err != io.EOF {
+		t.Errorf("at the end: %v", err)
+	}
+}
+
+func TestCIFARDecoderRefuses(t *testing.T) {
+	pixels := make([]uint8, 3*cifarPixels)
+	for name, err := range map[string]error{
+		"short":         (cifarDecoder{}).decode(pixels, cifarShape, make([]byte, 5)),
+		"another shape": (cifarDecoder{}).decode(pixels, Shape{16, 64, 3}, make([]byte, 3*cifarPixels)),
+	} {
+		if !errors.Is(err, ErrPicture) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A label of no class is a damaged record, the end of a file within a record a
+// damaged file.
+func TestCIFARDamage(t *testing.T) {
+	batch := cifarBatch(0, 5)
+	batch[2*cifarRecord] = 10
+	dir := write(t, map[string][]byte{"data_batch_1.bin": batch, "test_batch.bin": cifarBatch(5, 2)})
+	data, err := Load(Config{Name: "cifar10", Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	total, named := data.Skipped(0)
+	if data.Total != 4 || total != 1 || !errors.Is(named[0], ErrLabel) || named[0].Key != "2" || !strings.HasSuffix(named[0].Path, "data_batch_1.bin") {
+		t.Errorf("%d pictures, %d skipped: %v", data.Total, total, named)
+	}
+	dir = write(t, map[string][]byte{"data_batch_1.bin": batch[:len(batch)-1], "test_batch.bin": cifarBatch(5, 2)})
+	_, err = Load(Config{Name: "cifar10", Dir: dir})
+	var wrong *DataError
+	if !errors.As(err, &wrong) || !errors.Is(err, ErrTruncated) || !strings.HasSuffix(wrong.Path, "data_batch_1.bin") {
+		t.Errorf("cut off: %v", err)
+	}
+}
+
+// What is read is all there is, in order; an end within a record is told.
+func FuzzCIFARBatch(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(cifarBatch(0, 1))
+	f.Add(cifarBatch(0, 2)[:cifarRecord+1])
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		records := newCIFARRecords(bytes.NewReader(stream))
+		var again []byte
+		for {
+			label, planes, err := records.next()
+			if err != nil {
+				whole := len(stream)%cifarRecord == 0
+				if whole != (err == io.EOF) || !whole && !errors.Is(err, ErrTruncated) {
+					t.Fatalf("%d bytes end with %v", len(stream), err)
+				}
+				break
+			}
+			again = append(append(again, label), planes...)
+		}
+		if !bytes.Equal(again, stream[:len(stream)/cifarRecord*cifarRecord]) {
+			t.Fatal("other bytes")
+		}
+	})
+}

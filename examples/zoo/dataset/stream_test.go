@@ -1,0 +1,407 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// fakeSource has files of so many records each; a picture of two values is its
+// number. Bad ones cannot be decoded.
+type fakeSource struct {
+	sizes []int
+	bad   map[int]bool
+	// fail is what the file of this number ends with, if it is not nil.
+	fail   error
+	failAt int
+	failed *atomic.Bool // fail only when set
+}
+
+func (s *fakeSource) files() int          { return len(s.sizes) }
+func (s *fakeSource) path(i int) string   { return fmt.Sprint("file-", i) }
+func (s *fakeSource) newDecoder() decoder { return fakeDecoder{s} }
+
+func (s *fakeSource) open(i int, labels bool) (recordReader, error) {
+	first := 0
+	for _, n := range s.sizes[:i] {
+		first += n
+	}
+	return &fakeReader{source: s, file: i, at: first, end: first + s.sizes[i]}, nil
+}
+
+type fakeReader struct {
+	source        *fakeSource
+	file, at, end int
+}
+
+func (r *fakeReader) Close() error { return nil }
+
+func (r *fakeReader) next(rec *record) error {
+	if s := r.source; s.fail != nil && s.failAt == r.file && s.failed.Load() {
+		return s.fail
+	}
+	if r.at == r.end {
+		return io.EOF
+	}
+	*rec = record{key: fmt.Sprint(r.at), label: uint8(r.at % 7), packed: []byte{uint8(r.at), uint8(r.at >> 8)}}
+	r.at++
+	return nil
+}
+
+type fakeDecoder struct{ source *fakeSource }
+
+var fakeShape = Shape{1, 2, 1}
+
+func (fakeDecoder) shape([]byte) (Shape, error) { return fakeShape, nil }
+
+func (d fakeDecoder) decode(pixels []uint8, _ Shape, packed []byte) error {
+	if d.source.bad[int(packed[0])+256*int(packed[1])] {
+		return ErrPicture
+	}
+	copy(pixels, packed)
+	return nil
+}
+
+// streamOf streams a part; what a model sees are the levels themselves.
+func streamOf(t fataler, s source, part []int32, change func(*streamConfig)) *Stream {
+	t.Helper()
+	var skipped skips
+	x, err := readIndex("dir", s, 7, &skipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := newLevels(1, []Normalization{{Scale: 1.0 / 255}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := streamConfig{index: x, part: part, shape: fakeShape, levels: tables, skipped: &skipped, batch: 1, seed: 1, shuffle: ShufflePictures}
+	if change != nil {
+		change(&c)
+	}
+	return newStream(c)
+}
+
+type fataler interface {
+	Helper()
+	Fatal(...any)
+}
+
+// numbers takes n pictures from a stream and closes it.
+func numbers(t fataler, s *Stream, n int) []int {
+	t.Helper()
+	defer s.Close()
+	var b Batch
+	var all []int
+	for len(all) < n {
+		if err := s.Next(&b); err != nil {
+			t.Fatal(err)
+		}
+		for i, label := range b.Labels {
+			number := int(math.Round(float64(b.X[2*i]))) + 256*int(math.Round(float64(b.X[2*i+1])))
+			if int(label) != number%7 {
+				t.Fatal("picture", number, "has label", label)
+			}
+			all = append(all, number)
+		}
+	}
+	return all[:n]
+}
+
+// In each pass of all peers together every record comes exactly once, whatever the
+// files, the rule of the parts, the buffer, and whether pictures are kept.
+func TestStreamPasses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &fakeSource{sizes: rapid.SliceOfN(rapid.IntRange(1, 40), 1, 6).Draw(t, "sizes")}
+		total := 0
+		for _, n := range s.sizes {
+			total += n
+		}
+		s.bad = map[int]bool{rapid.IntRange(0, 2*total).Draw(t, "bad"): true}
+		shard := drawShard(t)
+		most := min(total, 4)
+		if rapid.Bool().Draw(t, "files") {
+			shard, most = Shard{Files: true}, min(len(s.sizes), 4)
+		}
+		parts := rapid.IntRange(1, most).Draw(t, "parts")
+		shuffle := rapid.IntRange(1, 50).Draw(t, "shuffle")
+		memory := rapid.SampledFrom([]int64{1, 1 << 20}).Draw(t, "memory")
+		x, err := readIndex("dir", s, 7, new(skips))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var passes [3][]int
+		for part := range parts {
+			mine, err := shard.partOf(x, 5, part, parts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			good := 0
+			for _, i := range mine {
+				if !s.bad[int(i)] {
+					good++
+				}
+			}
+			if good == 0 {
+				return
+			}
+			batch := rapid.IntRange(1, 8).Draw(t, "batch")
+			stream := streamOf(t, s, mine, func(c *streamConfig) { c.shuffle, c.memory, c.batch, c.seed = shuffle, memory, batch, uint64(part) })
+			seen := numbers(t, stream, len(passes)*good)
+			for p := range passes {
+				passes[p] = append(passes[p], seen[p*good:(p+1)*good]...)
+			}
+		}
+		var want []int
+		for i := range total {
+			if !s.bad[i] {
+				want = append(want, i)
+			}
+		}
+		for p, seen := range passes {
+			slices.Sort(seen)
+			if !slices.Equal(seen, want) {
+				t.Fatalf("pass %d shows %v, want %v", p, seen, want)
+			}
+		}
+	})
+}
+
+func TestStreamOrderIsItsSeed(t *testing.T) {
+	s := &fakeSource{sizes: []int{300, 200, 500}}
+	part := make([]int32, 1000)
+	for i := range part {
+		part[i] = int32(i)
+	}
+	for _, memory := range []int64{1, 1 << 20} {
+		draw := func(seed uint64) []int {
+			return numbers(t, streamOf(t, s, part, func(c *streamConfig) { c.seed, c.memory, c.shuffle, c.batch = seed, memory, 64, 10 }), 3000)
+		}
+		one, again, other := draw(1), draw(1), draw(2)
+		if !slices.Equal(one, again) {
+			t.Error("one seed gives two orders")
+		}
+		if slices.Equal(one, other) || slices.Equal(one[:1000], one[1000:2000]) {
+			t.Error("two seeds or two passes have one order")
+		}
+	}
+}
+
+// Within the reach of the buffer the order is random: neighbours in a file are not
+// neighbours in the stream.
+func TestStreamShuffles(t *testing.T) {
+	s := &fakeSource{sizes: []int{5000}}
+	part := make([]int32, 5000)
+	for i := range part {
+		part[i] = int32(i)
+	}
+	seen := numbers(t, streamOf(t, s, part, func(c *streamConfig) { c.memory, c.shuffle = 1, 1000 }), 5000)
+	near, moved := 0, 0.0
+	for i := 1; i < len(seen); i++ {
+		if abs(seen[i]-seen[i-1]) < 10 {
+			near++
+		}
+		moved += math.Abs(float64(seen[i] - i))
+	}
+	if near > 200 || moved/5000 < 400 {
+		t.Errorf("%d near neighbours, moved by %.0f", near, moved/5000)
+	}
+}
+
+// A stream that is closed while it has much to do ends at once, and for good.
+func TestStreamCloses(t *testing.T) {
+	s := &fakeSource{sizes: []int{20000, 20000}}
+	part := make([]int32, 40000)
+	for i := range part {
+		part[i] = int32(i)
+	}
+	for _, batches := range []int{0, 1, 5} {
+		stream := streamOf(t, s, part, func(c *streamConfig) { c.batch, c.shuffle = 16, 30000 })
+		var b Batch
+		for range batches {
+			if err := stream.Next(&b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if err := stream.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := stream.Next(&b); err != ErrClosed {
+			t.Errorf("after %d batches and Close: %v", batches, err)
+		}
+	}
+}
+
+// Next waits in one goroutine while another closes.
+func TestStreamClosesUnderNext(t *testing.T) {
+	s := &fakeSource{sizes: []int{100}}
+	stream := streamOf(t, s, []int32{1, 2, 3}, nil)
+	ended := make(chan error)
+	go func() {
+		var b Batch
+		for {
+			if err := stream.Next(&b); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	if err := stream.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err != ErrClosed {
+		t.Errorf("Next ended with %v", err)
+	}
+}
+
+// An error in the middle comes after the batches before it, and stays; nothing is
+// left running.
+func TestStreamFails(t *testing.T) {
+	var now atomic.Bool
+	s := &fakeSource{sizes: []int{10, 10, 10}, fail: errors.New("the disk is gone"), failAt: 1, failed: &now}
+	part := []int32{2, 5, 12, 14, 25}
+	stream := streamOf(t, s, part, func(c *streamConfig) { c.memory = 1 })
+	var b Batch
+	if err := stream.Next(&b); err != nil {
+		t.Fatal(err)
+	}
+	now.Store(true)
+	var err error
+	for range 100 {
+		if err = stream.Next(&b); err != nil {
+			break
+		}
+	}
+	var wrong *DataError
+	if !errors.As(err, &wrong) || !errors.Is(err, s.fail) || wrong.Path != "file-1" {
+		t.Errorf("failed with %v", err)
+	}
+	if again := stream.Next(&b); again != err {
+		t.Errorf("then with %v", again)
+	}
+	if err := stream.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Damaged pictures are counted once, however many passes meet them; a part of
+// nothing else is an error.
+func TestStreamSkips(t *testing.T) {
+	s := &fakeSource{sizes: []int{10}, bad: map[int]bool{3: true, 4: true}}
+	var skipped *skips
+	stream := streamOf(t, s, []int32{1, 3, 4, 8}, func(c *streamConfig) { c.memory, skipped = 1, c.skipped })
+	for _, number := range numbers(t, stream, 20) {
+		if number != 1 && number != 8 {
+			t.Fatalf("picture %d", number)
+		}
+	}
+	total, named := skipped.after(0)
+	if total != 2 || len(named) != 2 || named[0].Key != "3" || named[1].Key != "4" || !errors.Is(named[0], ErrPicture) {
+		t.Errorf("%d skipped: %v", total, named)
+	}
+	if _, named := skipped.after(1); len(named) != 1 {
+		t.Errorf("after the first: %v", named)
+	}
+	stream = streamOf(t, s, []int32{3, 4}, nil)
+	defer stream.Close()
+	if err := stream.Next(new(Batch)); !errors.Is(err, ErrEmpty) {
+		t.Errorf("nothing but damaged pictures: %v", err)
+	}
+}
+
+// Files that have other records than when they were indexed are not read on.
+func TestStreamNoticesChanges(t *testing.T) {
+	s := &fakeSource{sizes: []int{10, 10}}
+	for name, changed := range map[string]*fakeSource{
+		"fewer records": {sizes: []int{5, 15}},
+		"other labels":  {sizes: []int{11, 9}},
+	} {
+		stream := streamOf(t, s, []int32{9, 15}, func(c *streamConfig) { c.index.source = changed })
+		defer stream.Close()
+		var err error
+		for range 100 {
+			if err = stream.Next(new(Batch)); err != nil {
+				break
+			}
+		}
+		if !errors.Is(err, ErrChanged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Next and what stands behind it allocate nothing once files are open and batches
+// have their size, and a stream holds its buffers and no more: here of 60 MB of
+// pictures a twentieth.
+func TestStreamMemory(t *testing.T) {
+	const records, shuffle, batch = 10_000, 500, 64
+	dir := write(t, map[string][]byte{"data_batch_1.bin": make([]byte, records*cifarRecord), "data_batch_2.bin": make([]byte, records*cifarRecord), "test_batch.bin": cifarBatch(0, 1)})
+	data, err := Load(Config{Name: "cifar10", Dir: dir, Memory: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data.stream.shuffle = shuffle
+	var before, during, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	stream, err := data.Batches(batch, 1, Augment{Flip: true, Crop: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	var b Batch
+	next := func(n int) {
+		for range n {
+			if err := stream.Next(&b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	next(20)
+	runtime.GC()
+	runtime.ReadMemStats(&during)
+	next(2 * data.Len() / batch)
+	runtime.ReadMemStats(&after)
+	const bound = (shuffle + batch*4*(Ahead+2)) * 3072 * 5 / 4
+	if held := int(during.HeapAlloc) - int(before.HeapAlloc); held > bound || held < bound/4 {
+		t.Errorf("%d bytes held, want about %d", held, bound)
+	}
+	// Two passes open four files, with their buffers.
+	if made := after.TotalAlloc - during.TotalAlloc; made > 6*(1<<16+cifarRecord)+1<<16 {
+		t.Errorf("two passes allocate %d bytes", made)
+	}
+}
+
+// Kept pictures are shown without any allocation at all.
+func TestKeptPicturesAllocateNothing(t *testing.T) {
+	dir := write(t, map[string][]byte{"data_batch_1.bin": cifarBatch(0, 50), "test_batch.bin": cifarBatch(0, 1)})
+	data, err := Load(Config{Name: "cifar10", Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := data.Batches(25, 1, Augment{Flip: true, Crop: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	var b Batch
+	next := func() {
+		if err := stream.Next(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20 {
+		next()
+	}
+	if n := testing.AllocsPerRun(100, next); n != 0 {
+		t.Errorf("%v allocations a batch", n)
+	}
+}
