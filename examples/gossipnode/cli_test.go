@@ -29,7 +29,7 @@ func TestWrongUse(t *testing.T) {
 		{"run --join /ip4/1.2.3.4", `--join "/ip4/1.2.3.4": want host:port`},
 		{"run --join /ip4/127.0.0.1/tcp/9/p2p/xyz", "/tcp/4001/p2p/12D3KooW"},
 		{"run --listen /ip4/127.0.0.1", "or a multiaddr, as in /ip4/0.0.0.0/tcp/4001"},
-		{"run --dataset bogus", `--dataset "bogus": want glyphs, mnist or fashion-mnist`},
+		{"run --dataset bogus", `--dataset "bogus": want glyphs, mnist, fashion-mnist, cifar10 or images`},
 		{"run --model bogus", `--model "bogus": want mlp or softmax`},
 		{"run --codec bogus", `--codec "bogus": want raw or bf16`},
 		{"run --strategy bogus", `--strategy "bogus": want adpsgd or alone`},

@@ -32,13 +32,16 @@ type networkSettings struct {
 
 // dataSettings say what is learned from what.
 type dataSettings struct {
-	Dataset string
-	Data    string
-	Shard   string
-	Part    string
-	Model   string
-	Init    string
-	Seed    uint64
+	Dataset   string
+	Data      string
+	Shard     string
+	Part      string
+	Augment   string
+	Normalize string
+	Memory    int
+	Model     string
+	Init      string
+	Seed      uint64
 }
 
 // trainSettings say how it is learned.
@@ -81,7 +84,8 @@ const (
 	strategyADPSGD = "adpsgd"
 	strategyAlone  = "alone"
 
-	everyAuto = "auto"
+	everyAuto   = "auto"
+	augmentAuto = "auto"
 )
 
 func optimizers() []string { return []string{optimizerSGD, optimizerMomentum, optimizerAdamW} }
@@ -93,6 +97,7 @@ func logLevels() []string  { return []string{"debug", "info", "warn", "error"} }
 // glyphs end well above 97 %, and on fashion-mnist a higher rate is too high.
 const (
 	defaultRun          = "murmuration"
+	defaultMemory       = dataset.DefaultMemory >> 20
 	defaultListen       = "0.0.0.0:0"
 	defaultMinPeersWait = 30 * time.Second
 	defaultEpochs       = 4.0
@@ -123,9 +128,12 @@ func (s *networkSettings) register(flags *pflag.FlagSet) {
 
 func (s *dataSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Dataset, "dataset", dataset.Datasets()[0], "data set: "+list(dataset.Datasets()))
-	flags.StringVar(&s.Data, "data", "", "folder of the data set's files; glyphs needs none")
-	flags.StringVar(&s.Shard, "shard", "iid", "how the data is cut into parts: iid, or dirichlet=ALPHA for skewed labels")
+	flags.StringVar(&s.Data, "data", "", "folder of the data set's files, as data fetch makes it; glyphs needs none. images are your own: train/CLASS/*.jpg and test/CLASS/*.jpg (or .png), or WebDataset shards train*.tar and test*.tar (or .tar.gz)")
+	flags.StringVar(&s.Shard, "shard", "iid", "how the data is cut into parts: iid, dirichlet=ALPHA for skewed labels, or files, of which each peer reads its own only")
 	flags.StringVar(&s.Part, "part", "", "I/N, this peer's part of the data, from 0 (default: all; of glyphs a quarter)")
+	flags.StringVar(&s.Augment, "augment", augmentAuto, "how training pictures are varied: none, flip, crop, flip+crop (by up to 4 pixels), or auto: flip+crop for cifar10, none for others")
+	flags.StringVar(&s.Normalize, "normalize", "", "MEAN/SCALE of the pictures, or for each channel, as in 0.5,0.5,0.4/0.2,0.2,0.3; the same for all peers (default: the data set's own; of images as measured in the folder)")
+	flags.IntVar(&s.Memory, "memory", defaultMemory, "MiB of decoded training pictures to keep; a part of images or cifar10 that does not fit is read and decoded again in each pass")
 	flags.StringVar(&s.Model, "model", nets.Names()[0], "model: "+list(nets.Names()))
 	flags.StringVar(&s.Init, "init", "", "safetensors file of the initial values, the same for all peers (default: made from --seed)")
 	flags.Uint64Var(&s.Seed, "seed", 1, "seed of the initial values, the parts and the drawn pictures, the same for all peers")

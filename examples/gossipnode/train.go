@@ -37,6 +37,7 @@ type training struct {
 	told    time.Time // when progress was last reported
 	joined  time.Duration
 	members int // the most seen
+	skipped int // damaged records that have been named
 
 	firstExchange atomic.Int64 // when the first one ended, as a time since started
 }
@@ -53,6 +54,7 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	if err != nil {
 		return share{}, err
 	}
+	defer func() { err = errors.Join(err, work.batches.Close()) }()
 	if s.Checkpoint != "" {
 		if err := s.checkpoint().create(); err != nil {
 			return share{}, err
@@ -129,6 +131,7 @@ func (t *training) run(ctx context.Context) (share, error) {
 	if t.Strategy == strategyAlone && len(t.Join) > 0 {
 		t.log.Warn("training alone: --join is not heeded")
 	}
+	t.introduce()
 	t.tell(report{Kind: reportStarted, Peer: string(t.peer.Self()), Addresses: t.peer.JoinAddresses()})
 	if err := t.gather(ctx); err != nil {
 		return share{}, err
@@ -138,6 +141,9 @@ func (t *training) run(ctx context.Context) (share, error) {
 		return share{}, err
 	}
 	t.progress(true)
+	if total, _ := t.data.Skipped(t.skipped); total > t.skipped {
+		t.log.Warn("more damaged records were skipped", zap.Int("named", t.skipped), zap.Int("all", total))
+	}
 	// The peer serves the others until all have finished, and its model comes
 	// closer to theirs meanwhile: what counts is the model after that.
 	before := t.peer.Stats()
@@ -222,7 +228,9 @@ func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector
 
 // gradient computes the gradient of the next batch.
 func (t *training) gradient(x, grad tensor.Vector) (peer.Result, error) {
-	t.sampler.Next(&t.batch)
+	if err := t.batches.Next(&t.batch); err != nil {
+		return peer.Result{}, err
+	}
 	return peer.Result{Loss: t.model.Gradient(x, &t.batch, grad), Samples: t.batch.Len()}, nil
 }
 
@@ -239,6 +247,7 @@ func (t *training) progress(now bool) {
 		return
 	}
 	t.told = time.Now()
+	t.warnSkipped()
 	stats := t.peer.Stats()
 	t.members = max(t.members, stats.Members)
 	if t.joined == 0 && stats.Joined && stats.Members > 1 {

@@ -16,6 +16,9 @@ import (
 // maxPeers bounds --peers, --min-peers and the parts of --part.
 const maxPeers = 1000
 
+// maxMemory bounds --memory, in MiB.
+const maxMemory = 1 << 20
+
 // validate reports all faults at once, as a usageError that names where each
 // setting comes from.
 func (s settings) validate(from origins) error {
@@ -57,8 +60,15 @@ func (s dataSettings) faults() []error {
 	}
 	shard, err := dataset.ParseShard(s.Shard)
 	if err != nil {
-		faults = append(faults, faultf("shard", "%q: want iid, or dirichlet=ALPHA with ALPHA from %v to %v", s.Shard, dataset.MinAlpha, dataset.MaxAlpha))
+		faults = append(faults, faultf("shard", "%q: want iid, files, or dirichlet=ALPHA with ALPHA from %v to %v", s.Shard, dataset.MinAlpha, dataset.MaxAlpha))
 	}
+	if _, err := dataset.ParseAugment(s.Augment); err != nil && s.Augment != augmentAuto {
+		faults = append(faults, faultf("augment", "%q: want auto, none, flip, crop or flip+crop", s.Augment))
+	}
+	if _, err := dataset.ParseNorm(s.Normalize); err != nil && s.Normalize != "" {
+		faults = append(faults, faultf("normalize", "%q: want MEAN/SCALE, or one of each for every channel, as in 0.5,0.5,0.4/0.2,0.2,0.3", s.Normalize))
+	}
+	faults = append(faults, within("memory", s.Memory, 1, maxMemory))
 	if _, _, err := parsePart(s.Part); err != nil {
 		faults = append(faults, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 
+	"go.uber.org/zap"
+
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
@@ -19,24 +21,30 @@ type workload struct {
 	data    *dataset.Data
 	model   nets.Model
 	params  *tensor.Params
-	sampler *dataset.Sampler
+	batches dataset.Batches
 	target  peer.Work
 	// resumed is the number of steps behind the initial values.
 	resumed uint64
 }
 
 // prepare loads the data and makes the model with its initial values. Nothing
-// is written and nobody is spoken to before it has succeeded.
-func (s settings) prepare(identity ed25519.PublicKey) (*workload, error) {
+// is written and nobody is spoken to before it has succeeded. The batches of the
+// workload are to be closed.
+func (s settings) prepare(identity ed25519.PublicKey) (_ *workload, err error) {
 	data, order, err := s.loadData(identity)
 	if err != nil {
 		return nil, err
 	}
 	w := &workload{data: data, target: s.work(data)}
-	if w.sampler, err = dataset.NewSampler(data.Train, s.Batch, order); err != nil {
+	if w.batches, err = data.Batches(s.Batch, order, s.augmentation()); err != nil {
 		return nil, usageError{err}
 	}
-	if w.model, err = nets.ByName(s.Model, data.Train.Shape(), data.Train.Classes()); err != nil {
+	defer func() {
+		if err != nil {
+			_ = w.batches.Close() // what went wrong first is told
+		}
+	}()
+	if w.model, err = nets.ByName(s.Model, data.Shape(), data.Classes()); err != nil {
 		return nil, err
 	}
 	w.params = tensor.NewParams(w.model.Layout())
@@ -50,6 +58,26 @@ func (s settings) prepare(identity ed25519.PublicKey) (*workload, error) {
 		w.resumed, err = s.checkpoint().load(w.params)
 	}
 	return w, err
+}
+
+// maxNamedSkips bounds how many damaged records are named in the log.
+const maxNamedSkips = 10
+
+// introduce tells what is to be known of the data.
+func (t *training) introduce() {
+	if norm := t.data.Measured(); norm != nil {
+		t.log.Info("normalization measured in the folder: peers whose folders hold other files must be given it with --normalize", zap.String("normalize", dataset.FormatNorm(norm)))
+	}
+	t.warnSkipped()
+}
+
+// warnSkipped names damaged records that have been met since it last did.
+func (t *training) warnSkipped() {
+	_, named := t.data.Skipped(t.skipped)
+	for _, damaged := range named[:min(len(named), maxNamedSkips-t.skipped)] {
+		t.log.Warn("skipping a damaged record", zap.Error(damaged))
+		t.skipped++
+	}
 }
 
 // checkFolders refuses files where folders are wanted. What is not there is seen
@@ -70,12 +98,20 @@ func (s settings) checkFolders() error {
 // loadData loads this peer's part, and a seed for the order in which it is seen.
 // A peer without a part takes both from its identity.
 func (s settings) loadData(identity ed25519.PublicKey) (data *dataset.Data, order uint64, err error) {
-	config := dataset.Config{Name: s.Dataset, Dir: s.Data, Seed: s.Seed, PeerSeed: binary.LittleEndian.Uint64(identity)}
+	config := dataset.Config{
+		Name: s.Dataset, Dir: s.Data, Seed: s.Seed, PeerSeed: binary.LittleEndian.Uint64(identity),
+		Memory: int64(s.Memory) << 20,
+	}
 	if config.Part, config.Parts, err = parsePart(s.Part); err != nil {
 		return nil, 0, usageError{err}
 	}
 	if config.Shard, err = dataset.ParseShard(s.Shard); err != nil {
 		return nil, 0, usageError{err}
+	}
+	if s.Normalize != "" {
+		if config.Norm, err = dataset.ParseNorm(s.Normalize); err != nil {
+			return nil, 0, usageError{err}
+		}
 	}
 	data, err = dataset.Load(config)
 	if errors.Is(err, dataset.ErrConfig) || errors.Is(err, dataset.ErrShard) {
@@ -88,6 +124,15 @@ func (s settings) loadData(identity ed25519.PublicKey) (data *dataset.Data, orde
 	return data, order, err
 }
 
+// augmentation is that of --augment; validate has seen to it.
+func (s dataSettings) augmentation() dataset.Augment {
+	if s.Augment == augmentAuto {
+		return dataset.DefaultAugment(s.Dataset)
+	}
+	augment, _ := dataset.ParseAugment(s.Augment)
+	return augment
+}
+
 // work is how much the flock has to do; a peer that trains alone is a flock of
 // one that has its own part only.
 func (s settings) work(data *dataset.Data) peer.Work {
@@ -96,7 +141,7 @@ func (s settings) work(data *dataset.Data) peer.Work {
 	}
 	pictures := data.Total
 	if s.Strategy == strategyAlone {
-		pictures = data.Train.Len()
+		pictures = data.Len()
 	}
 	steps := math.Ceil(s.epochs() * float64(pictures) / float64(s.Batch))
 	return peer.Work{Steps: uint64(max(steps, 1))}
