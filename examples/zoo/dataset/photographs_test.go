@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,22 +13,22 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/ztest"
 )
 
-// cifarIn are the same 40 training and 20 held-out pictures in each format.
+// cifarIn are the same 20 training and 10 held-out pictures in each format.
 func cifarIn(t testing.TB) map[string]map[string][]byte {
 	folders := make(map[string][]byte)
-	for k := range 60 {
+	for k := range 30 {
 		set := "train"
-		if k >= 40 {
+		if k >= 20 {
 			set = "test"
 		}
 		folders[fmt.Sprintf("%s/class-%d/%d.png", set, k%10, k)] = asPNG(t, noise(uint64(k), 32, 32))
 	}
 	return map[string]map[string][]byte{
-		"batches":  {"data_batch_1.bin": cifarBatch(0, 15), "data_batch_2.bin": cifarBatch(15, 25), "test_batch.bin": cifarBatch(40, 20)},
-		"unpacked": {cifarFolder + "/data_batch_1.bin": cifarBatch(0, 40), cifarFolder + "/test_batch.bin": cifarBatch(40, 20), cifarFolder + "/readme.html": nil},
+		"batches":  {"data_batch_1.bin": cifarBatch(0, 8), "data_batch_2.bin": cifarBatch(8, 12), "test_batch.bin": cifarBatch(20, 10)},
+		"unpacked": {cifarFolder + "/data_batch_1.bin": cifarBatch(0, 20), cifarFolder + "/test_batch.bin": cifarBatch(20, 10), cifarFolder + "/readme.html": nil},
 		"shards": {
-			"train-0.tar": archive(t, samplesOf(t, 0, 15, 32, 32)...), "train-1.tar.gz": zipped(t, archive(t, samplesOf(t, 15, 25, 32, 32)...)),
-			"test-0.tgz": zipped(t, archive(t, samplesOf(t, 40, 20, 32, 32)...)),
+			"train-0.tar": archive(t, samplesOf(t, 0, 8, 32, 32)...), "train-1.tar.gz": zipped(t, archive(t, samplesOf(t, 8, 12, 32, 32)...)),
+			"test-0.tgz": zipped(t, archive(t, samplesOf(t, 20, 10, 32, 32)...)),
 		},
 		"folders": folders,
 	}
@@ -36,7 +37,7 @@ func cifarIn(t testing.TB) map[string]map[string][]byte {
 // Whatever the format, the pictures are the same, and so are labels and numbers.
 func TestFormatsAgree(t *testing.T) {
 	want := make(map[string]uint8)
-	for k := range 60 {
+	for k := range 30 {
 		want[string(levelsOf(noise(uint64(k), 32, 32)))] = uint8(k % 10)
 	}
 	for name, files := range cifarIn(t) {
@@ -45,7 +46,7 @@ func TestFormatsAgree(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if data.Total != 40 || data.Len() != 20 || data.HeldOut.Len() != 20 || data.Shape() != cifarShape || data.Classes() != 10 || data.Train != nil || data.Measured() != nil {
+		if data.Total != 20 || data.Len() != 10 || data.HeldOut.Len() != 10 || data.Shape() != cifarShape || data.Classes() != 10 || data.Train != nil || data.Measured() != nil {
 			t.Errorf("%s: %d of %d pictures, %d held out, %v, %d classes", name, data.Len(), data.Total, data.HeldOut.Len(), data.Shape(), data.Classes())
 		}
 		for i := range data.HeldOut.Len() {
@@ -53,7 +54,7 @@ func TestFormatsAgree(t *testing.T) {
 				t.Fatalf("%s: held-out picture %d is of class %d", name, i, data.HeldOut.Label(i))
 			}
 		}
-		batches, err := data.Batches(20, 1, Augment{})
+		batches, err := data.Batches(10, 1, Augment{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +155,7 @@ func TestMeasured(t *testing.T) {
 
 // Each error names the file or the folder, and says what to do.
 func TestLoadPhotographsRefuses(t *testing.T) {
-	shard := archive(t, samplesOf(t, 0, 4, 32, 32)...)
+	shard, files := archive(t, samplesOf(t, 0, 4, 32, 32)...), cifarIn(t)
 	for name, c := range map[string]struct {
 		files map[string][]byte
 		path  string
@@ -184,12 +185,12 @@ func TestLoadPhotographsRefuses(t *testing.T) {
 		want   error
 	}{
 		"no folder":          {Config{Name: "images"}, ErrConfig},
-		"channels":           {Config{Name: "cifar10", Dir: write(t, cifarIn(t)["batches"]), Norm: make([]Normalization, 2)}, ErrConfig},
+		"channels":           {Config{Name: "cifar10", Dir: write(t, files["batches"]), Norm: make([]Normalization, 2)}, ErrConfig},
 		"normalized glyphs":  {Config{Norm: []Normalization{{0, 1}}}, ErrConfig},
 		"memory":             {Config{Memory: -1}, ErrConfig},
-		"more parts":         {Config{Name: "cifar10", Dir: write(t, cifarIn(t)["batches"]), Parts: 3, Shard: Shard{Files: true}}, ErrShard},
-		"files of folders":   {Config{Name: "cifar10", Dir: write(t, cifarIn(t)["folders"]), Parts: 2, Shard: Shard{Files: true}}, ErrShard},
-		"files and skew":     {Config{Name: "cifar10", Dir: write(t, cifarIn(t)["batches"]), Parts: 2, Shard: Shard{Files: true, Alpha: 1}}, ErrShard},
+		"more parts":         {Config{Name: "cifar10", Dir: write(t, files["batches"]), Parts: 3, Shard: Shard{Files: true}}, ErrShard},
+		"files of folders":   {Config{Name: "cifar10", Dir: write(t, files["folders"]), Parts: 2, Shard: Shard{Files: true}}, ErrShard},
+		"files and skew":     {Config{Name: "cifar10", Dir: write(t, files["batches"]), Parts: 2, Shard: Shard{Files: true, Alpha: 1}}, ErrShard},
 		"one file of glyphs": {Config{Parts: 2, Shard: Shard{Files: true}}, ErrShard},
 	} {
 		if _, err := Load(c.config); !errors.Is(err, c.want) {
@@ -199,40 +200,43 @@ func TestLoadPhotographsRefuses(t *testing.T) {
 }
 
 func TestStreamBatchLargerThanData(t *testing.T) {
-	data, err := Load(Config{Name: "cifar10", Dir: write(t, cifarIn(t)["batches"])})
+	data, err := Load(Config{Name: "cifar10", Dir: write(t, map[string][]byte{"data_batch_1.bin": cifarBatch(0, 7), "test_batch.bin": cifarBatch(7, 1)})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, size := range []int{0, 41} {
+	for _, size := range []int{0, 8} {
 		var wrong *BatchError
-		if _, err := data.Batches(size, 1, Augment{}); !errors.As(err, &wrong) || wrong.Have != 40 {
-			t.Errorf("batch %d of 40: %v", size, err)
+		if _, err := data.Batches(size, 1, Augment{}); !errors.As(err, &wrong) || wrong.Have != 7 {
+			t.Errorf("batch %d of 7: %v", size, err)
 		}
 	}
 }
 
-// The constants of cifar10 are those of the pictures; these are JPEGs, which lose
-// some of the contrast.
+// The constants of cifar10 are those of the pictures, here of three of its shards.
 func TestCIFAROnThisMachine(t *testing.T) {
-	dir := ztest.DataDir(t, "cifar10")
+	source, dir := ztest.DataDir(t, "cifar10"), t.TempDir()
+	for _, name := range []string{"train-0003.tar.gz", "train-0008.tar.gz", "test-0001.tar.gz"} {
+		if err := os.Symlink(filepath.Join(source, name), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	data, err := Load(Config{Name: "cifar10", Dir: dir, Part: 1, Parts: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data.Total != 50000 || data.Len() != 16667 || data.HeldOut.Len() != 10000 {
+	if data.Total != 10000 || data.Len() != 3333 || data.HeldOut.Len() != 5000 {
 		t.Errorf("%d of %d training pictures, %d held out", data.Len(), data.Total, data.HeldOut.Len())
 	}
-	measured, err := data.stream.index.measure(cifarShape, 5000, new(skips))
+	measured, err := data.stream.index.measure(cifarShape, 3000, new(skips))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for c, n := range photographs[0].norm {
-		if math.Abs(float64(n.Mean-measured[c].Mean)) > 0.005 || math.Abs(float64(n.Scale-measured[c].Scale)) > 0.005 {
+		if math.Abs(float64(n.Mean-measured[c].Mean)) > 0.01 || math.Abs(float64(n.Scale-measured[c].Scale)) > 0.01 {
 			t.Errorf("channel %d: %v, measured %v", c, n, measured[c])
 		}
 	}
 	if n, named := data.Skipped(0); n != 0 {
 		t.Errorf("%d skipped: %v", n, named)
 	}
-	t.Logf("measured %s", FormatNorm(measured))
 }

@@ -2,117 +2,13 @@ package dataset
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"math"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
 )
-
-// fakeSource has files of so many records each; a picture of two values is its
-// number. Bad ones cannot be decoded.
-type fakeSource struct {
-	sizes []int
-	bad   map[int]bool
-	// fail is what the file of this number ends with, if it is not nil.
-	fail   error
-	failAt int
-	failed *atomic.Bool // fail only when set
-}
-
-func (s *fakeSource) files() int          { return len(s.sizes) }
-func (s *fakeSource) path(i int) string   { return fmt.Sprint("file-", i) }
-func (s *fakeSource) newDecoder() decoder { return fakeDecoder{s} }
-
-func (s *fakeSource) open(i int, labels bool) (recordReader, error) {
-	first := 0
-	for _, n := range s.sizes[:i] {
-		first += n
-	}
-	return &fakeReader{source: s, file: i, at: first, end: first + s.sizes[i]}, nil
-}
-
-type fakeReader struct {
-	source        *fakeSource
-	file, at, end int
-}
-
-func (r *fakeReader) Close() error { return nil }
-
-func (r *fakeReader) next(rec *record) error {
-	if s := r.source; s.fail != nil && s.failAt == r.file && s.failed.Load() {
-		return s.fail
-	}
-	if r.at == r.end {
-		return io.EOF
-	}
-	*rec = record{key: fmt.Sprint(r.at), label: uint8(r.at % 7), packed: []byte{uint8(r.at), uint8(r.at >> 8)}}
-	r.at++
-	return nil
-}
-
-type fakeDecoder struct{ source *fakeSource }
-
-var fakeShape = Shape{1, 2, 1}
-
-func (fakeDecoder) shape([]byte) (Shape, error) { return fakeShape, nil }
-
-func (d fakeDecoder) decode(pixels []uint8, _ Shape, packed []byte) error {
-	if d.source.bad[int(packed[0])+256*int(packed[1])] {
-		return ErrPicture
-	}
-	copy(pixels, packed)
-	return nil
-}
-
-// streamOf streams a part; what a model sees are the levels themselves.
-func streamOf(t fataler, s source, part []int32, change func(*streamConfig)) *Stream {
-	t.Helper()
-	var skipped skips
-	x, err := readIndex("dir", s, 7, &skipped)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables, err := newLevels(1, []Normalization{{Scale: 1.0 / 255}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := streamConfig{index: x, part: part, shape: fakeShape, levels: tables, skipped: &skipped, batch: 1, seed: 1, shuffle: ShufflePictures}
-	if change != nil {
-		change(&c)
-	}
-	return newStream(c)
-}
-
-type fataler interface {
-	Helper()
-	Fatal(...any)
-}
-
-// numbers takes n pictures from a stream and closes it.
-func numbers(t fataler, s *Stream, n int) []int {
-	t.Helper()
-	defer s.Close()
-	var b Batch
-	var all []int
-	for len(all) < n {
-		if err := s.Next(&b); err != nil {
-			t.Fatal(err)
-		}
-		for i, label := range b.Labels {
-			number := int(math.Round(float64(b.X[2*i]))) + 256*int(math.Round(float64(b.X[2*i+1])))
-			if int(label) != number%7 {
-				t.Fatal("picture", number, "has label", label)
-			}
-			all = append(all, number)
-		}
-	}
-	return all[:n]
-}
 
 // In each pass of all peers together every record comes exactly once, whatever the
 // files, the rule of the parts, the buffer, and whether pictures are kept.
@@ -335,73 +231,5 @@ func TestStreamNoticesChanges(t *testing.T) {
 		if !errors.Is(err, ErrChanged) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// Next and what stands behind it allocate nothing once files are open and batches
-// have their size, and a stream holds its buffers and no more: here of 60 MB of
-// pictures a twentieth.
-func TestStreamMemory(t *testing.T) {
-	const records, shuffle, batch = 10_000, 500, 64
-	dir := write(t, map[string][]byte{"data_batch_1.bin": make([]byte, records*cifarRecord), "data_batch_2.bin": make([]byte, records*cifarRecord), "test_batch.bin": cifarBatch(0, 1)})
-	data, err := Load(Config{Name: "cifar10", Dir: dir, Memory: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	data.stream.shuffle = shuffle
-	var before, during, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	stream, err := data.Batches(batch, 1, Augment{Flip: true, Crop: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	var b Batch
-	next := func(n int) {
-		for range n {
-			if err := stream.Next(&b); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	next(20)
-	runtime.GC()
-	runtime.ReadMemStats(&during)
-	next(2 * data.Len() / batch)
-	runtime.ReadMemStats(&after)
-	const bound = (shuffle + batch*4*(Ahead+2)) * 3072 * 5 / 4
-	if held := int(during.HeapAlloc) - int(before.HeapAlloc); held > bound || held < bound/4 {
-		t.Errorf("%d bytes held, want about %d", held, bound)
-	}
-	// Two passes open four files, with their buffers.
-	if made := after.TotalAlloc - during.TotalAlloc; made > 6*(1<<16+cifarRecord)+1<<16 {
-		t.Errorf("two passes allocate %d bytes", made)
-	}
-}
-
-// Kept pictures are shown without any allocation at all.
-func TestKeptPicturesAllocateNothing(t *testing.T) {
-	dir := write(t, map[string][]byte{"data_batch_1.bin": cifarBatch(0, 50), "test_batch.bin": cifarBatch(0, 1)})
-	data, err := Load(Config{Name: "cifar10", Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := data.Batches(25, 1, Augment{Flip: true, Crop: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	var b Batch
-	next := func() {
-		if err := stream.Next(&b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 20 {
-		next()
-	}
-	if n := testing.AllocsPerRun(100, next); n != 0 {
-		t.Errorf("%v allocations a batch", n)
 	}
 }
