@@ -6,6 +6,7 @@
 //	gossipnode run                               one peer
 //	gossipnode run --join HOST:PORT              another one, anywhere
 //	gossipnode keygen --out node.key             an identity that lasts
+//	gossipnode data fetch cifar10                pictures to learn from
 //
 // Every flag can also be a key of a YAML file given with --config, or an
 // environment variable such as GOSSIPNODE_BATCH; a flag comes before the
@@ -13,7 +14,7 @@
 // With --json the last line of standard output is one JSON object. The exit code
 // is 0 when the work is done, 1 when it failed, 2 when the command line is wrong.
 //
-// Limits: two models and three data sets, those of package dataset. A service that
+// Limits: the models of package nets and the data of package dataset. A service that
 // trains its own model embeds package peer instead; examples/embed shows how
 // little that takes.
 //

@@ -1,19 +1,35 @@
 // Package dataset holds the data that the examples learn from: pictures of digits
-// drawn on the spot (glyphs), MNIST and Fashion-MNIST from a folder.
+// drawn on the spot (glyphs), MNIST and Fashion-MNIST from their files, CIFAR-10 and
+// anybody's own pictures from whichever format a folder has.
 //
 // Load is the entrance:
 //
 //	data, err := dataset.Load(dataset.Config{Seed: 1, Part: 0, Parts: 4})
 //	if err != nil { ... }
-//	sampler, err := dataset.NewSampler(data.Train, 64, seed)
+//	batches, err := data.Batches(64, seed, dataset.Augment{})
 //	if err != nil { ... }
-//	sampler.Next(&batch)
+//	defer batches.Close()
+//	err = batches.Next(&batch)
+//
+// Sets that are small are in memory (47 MB for MNIST), and a Sampler draws batches
+// from them. Pictures in files are read by a Stream, on a goroutine of its own and
+// with bounded memory, so that a set may be larger than the machine: binary batches
+// of CIFAR-10, WebDataset shards (tar, gzipped or not, of KEY.jpg or .png and
+// KEY.cls), and folders of class folders. What the folder holds says which:
+//
+//	data_batch_*.bin            test_batch*.bin
+//	train*.tar, train*.tar.gz   test*.tar, test*.tar.gz
+//	train/CLASS/*.jpg, *.png    test/CLASS/*.jpg, *.png
+//
+// A damaged record is skipped and named (Data.Skipped); a damaged file is an error.
+// In a pass of all peers over their parts every record comes exactly once, and where
+// the peers have the same files they agree on the parts without speaking to each
+// other. They must agree on the normalization too: see Normalization.
 //
 // Everything is a function of its seeds: the same seed gives the same pictures,
-// shards and order of batches in every process, which is what lets the peers of a run
-// take disjoint shards without speaking to each other. No global random source is
-// used.
+// shards and order of batches in every process. No global random source is used.
 //
 // The package exists for examples and tests; models are in package nets. A picture is
-// bytes, a label one byte, and a data set lives in memory (47 MB for MNIST).
+// bytes, a pixel's channels side by side, and a label one byte; all pictures of a set
+// are of one size, at most MaxPixels. Nothing is scaled: pack pictures of one size.
 package dataset

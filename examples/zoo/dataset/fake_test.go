@@ -16,6 +16,10 @@ type fakeSource struct {
 	fail   error
 	failAt int
 	failed *atomic.Bool // fail only when set
+	// gate is waited for at record number gateAt; read is the last one that was read.
+	gate   chan struct{}
+	gateAt int
+	read   atomic.Int64
 }
 
 func (s *fakeSource) files() int          { return len(s.sizes) }
@@ -27,12 +31,13 @@ func (s *fakeSource) open(i int, labels bool) (recordReader, error) {
 	for _, n := range s.sizes[:i] {
 		first += n
 	}
-	return &fakeReader{source: s, file: i, at: first, end: first + s.sizes[i]}, nil
+	return &fakeReader{source: s, file: i, at: first, end: first + s.sizes[i], labels: labels}, nil
 }
 
 type fakeReader struct {
 	source        *fakeSource
 	file, at, end int
+	labels        bool
 }
 
 func (r *fakeReader) Close() error { return nil }
@@ -43,6 +48,12 @@ func (r *fakeReader) next(rec *record) error {
 	}
 	if r.at == r.end {
 		return io.EOF
+	}
+	if !r.labels && r.source.gate != nil {
+		r.source.read.Store(int64(r.at))
+		if r.at == r.source.gateAt {
+			<-r.source.gate
+		}
 	}
 	*rec = record{key: fmt.Sprint(r.at), label: uint8(r.at % 7), packed: []byte{uint8(r.at), uint8(r.at >> 8)}}
 	r.at++

@@ -124,6 +124,31 @@ func TestDamagedPictures(t *testing.T) {
 	}
 }
 
+// A label that the set has no class for is damage, wherever it is read.
+func TestLabelsOfNoClass(t *testing.T) {
+	members := samplesOf(t, 0, 4, 32, 32)
+	members[3].data = []byte("10")
+	shard := archive(t, members...)
+	data, err := Load(Config{Name: "cifar10", Dir: write(t, map[string][]byte{"train.tar": shard, "test.tar": shard})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batches, err := data.Batches(3, 1, Augment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer batches.Close()
+	var b Batch
+	if err := batches.Next(&b); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(b.Labels)
+	total, named := data.Skipped(0)
+	if data.Total != 3 || data.HeldOut.Len() != 3 || !slices.Equal(b.Labels, []uint8{0, 2, 3}) || total != 2 || !errors.Is(named[0], ErrLabel) {
+		t.Errorf("%d pictures, labels %d, %d skipped: %v", data.Total, b.Labels, total, named)
+	}
+}
+
 // A normalization that no constant gives is that of the training pictures, the same
 // for all parts.
 func TestMeasured(t *testing.T) {

@@ -83,7 +83,7 @@ func TestStreamOrderIsItsSeed(t *testing.T) {
 		if !slices.Equal(one, again) {
 			t.Error("one seed gives two orders")
 		}
-		if slices.Equal(one, other) || slices.Equal(one[:1000], one[1000:2000]) {
+		if slices.Equal(one, other) || slices.Equal(one[:1000], one[1000:2000]) || slices.Equal(one[1000:2000], one[2000:]) {
 			t.Error("two seeds or two passes have one order")
 		}
 	}
@@ -130,9 +130,34 @@ func TestStreamCloses(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		select {
+		case <-stream.done:
+		default:
+			t.Error("Close has not waited")
+		}
 		if err := stream.Next(&b); err != ErrClosed {
 			t.Errorf("after %d batches and Close: %v", batches, err)
 		}
+	}
+}
+
+// Closing does not wait for a buffer to fill, or for the end of a file.
+func TestStreamClosesWhileReading(t *testing.T) {
+	s := &fakeSource{sizes: []int{20000}, gate: make(chan struct{}), gateAt: 100}
+	part := make([]int32, 20000)
+	for i := range part {
+		part[i] = int32(i)
+	}
+	stream := streamOf(t, s, part, func(c *streamConfig) { c.shuffle = 20000 })
+	closed := make(chan error)
+	go func() { closed <- stream.Close() }()
+	<-stream.stop
+	close(s.gate)
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if read := s.read.Load(); read > 101 {
+		t.Errorf("read on to record %d", read)
 	}
 }
 
