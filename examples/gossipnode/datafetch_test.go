@@ -108,7 +108,7 @@ func TestFetch(t *testing.T) {
 func TestFetchResumes(t *testing.T) {
 	data := content(1, 500_000)
 	file := publicFileOf("one", data)
-	cut := func(w http.ResponseWriter, r *http.Request) { // after 200,000 bytes, whatever was asked for
+	cut := func(w http.ResponseWriter, r *http.Request) { // after 40,000 bytes, whatever was asked for
 		var from int
 		if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); err == nil {
 			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(data)-1, len(data)))
@@ -117,7 +117,7 @@ func TestFetchResumes(t *testing.T) {
 		} else {
 			w.Header().Set("Content-Length", fmt.Sprint(len(data)))
 		}
-		_, _ = w.Write(data[from:min(from+200_000, len(data))])
+		_, _ = w.Write(data[from:min(from+40_000, len(data))])
 	}
 	for name, c := range map[string]struct {
 		handle http.HandlerFunc
@@ -273,6 +273,19 @@ func TestFetchStalls(t *testing.T) {
 	}
 }
 
+// TestHeartbeat shows that whatever comes puts off the end of patience.
+func TestHeartbeat(t *testing.T) {
+	timer := time.AfterFunc(time.Hour, func() {})
+	timer.Stop()
+	h := &heartbeat{strings.NewReader("x"), timer, time.Hour}
+	if _, err := h.Read(make([]byte, 1)); err != nil || !timer.Stop() {
+		t.Errorf("something came, %v: the timer does not run", err)
+	}
+	if _, err := h.Read(make([]byte, 1)); err == nil || timer.Stop() {
+		t.Errorf("nothing came, %v: the timer runs", err)
+	}
+}
+
 // TestFetchInterrupted shows that Ctrl-C keeps what has come.
 func TestFetchInterrupted(t *testing.T) {
 	data := content(1, 500_000)
@@ -337,12 +350,12 @@ func TestFetchOntoBadDisks(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("no /dev/full to stand for a disk that is full")
 	}
-	f, _ = testFetcher(t, t.TempDir())
+	f, said := testFetcher(t, t.TempDir())
 	if err := os.Symlink("/dev/full", filepath.Join(f.dir, "one"+partSuffix)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.fetch(t.Context(), set); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "one"+partSuffix) {
-		t.Errorf("a full disk: %v", err)
+	if _, err := f.fetch(t.Context(), set); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "one"+partSuffix) || strings.Contains(said.String(), "trying again") {
+		t.Errorf("a full disk: %v; said:\n%s", err, said)
 	}
 }
 

@@ -9,8 +9,11 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 )
 
 // shard writes n samples of three classes into a WebDataset shard, each class a
@@ -78,6 +81,24 @@ func TestImages(t *testing.T) {
 	}
 	if r := lastLine(t, out); r.Peers != 3 || r.TestAccuracy.Min < 0.9 {
 		t.Errorf("%d peers, accuracy %v", r.Peers, r.TestAccuracy)
+	}
+}
+
+// TestDataConfig shows that the flags mean what they say.
+func TestDataConfig(t *testing.T) {
+	s := dataSettings{Dataset: "images", Data: "dir", Shard: "files", Part: "1/3", Normalize: "0.5/0.25", Memory: 3, Seed: 7}
+	got, err := s.dataConfig(9)
+	want := dataset.Config{
+		Name: "images", Dir: "dir", Seed: 7, Part: 1, Parts: 3, Shard: dataset.Shard{Files: true}, PeerSeed: 9, Memory: 3 << 20,
+		Norm: []dataset.Normalization{{Mean: 0.5, Scale: 0.25}},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	for name, want := range map[string]dataset.Augment{"auto": {Flip: true, Crop: true}, "none": {}, "crop": {Crop: true}} {
+		if got := (dataSettings{Dataset: "cifar10", Augment: name}).augmentation(); got != want {
+			t.Errorf("--augment %s of cifar10 is %v", name, got)
+		}
 	}
 }
 

@@ -98,20 +98,9 @@ func (s settings) checkFolders() error {
 // loadData loads this peer's part, and a seed for the order in which it is seen.
 // A peer without a part takes both from its identity.
 func (s settings) loadData(identity ed25519.PublicKey) (data *dataset.Data, order uint64, err error) {
-	config := dataset.Config{
-		Name: s.Dataset, Dir: s.Data, Seed: s.Seed, PeerSeed: binary.LittleEndian.Uint64(identity),
-		Memory: int64(s.Memory) << 20,
-	}
-	if config.Part, config.Parts, err = parsePart(s.Part); err != nil {
+	config, err := s.dataConfig(binary.LittleEndian.Uint64(identity))
+	if err != nil {
 		return nil, 0, usageError{err}
-	}
-	if config.Shard, err = dataset.ParseShard(s.Shard); err != nil {
-		return nil, 0, usageError{err}
-	}
-	if s.Normalize != "" {
-		if config.Norm, err = dataset.ParseNorm(s.Normalize); err != nil {
-			return nil, 0, usageError{err}
-		}
 	}
 	data, err = dataset.Load(config)
 	if errors.Is(err, dataset.ErrConfig) || errors.Is(err, dataset.ErrShard) {
@@ -122,6 +111,21 @@ func (s settings) loadData(identity ed25519.PublicKey) (data *dataset.Data, orde
 		order = s.Seed*maxPeers + uint64(config.Part)
 	}
 	return data, order, err
+}
+
+// dataConfig is what the settings say of the data.
+func (s dataSettings) dataConfig(peerSeed uint64) (c dataset.Config, err error) {
+	c = dataset.Config{Name: s.Dataset, Dir: s.Data, Seed: s.Seed, PeerSeed: peerSeed, Memory: int64(s.Memory) << 20}
+	if c.Part, c.Parts, err = parsePart(s.Part); err != nil {
+		return c, err
+	}
+	if c.Shard, err = dataset.ParseShard(s.Shard); err != nil {
+		return c, err
+	}
+	if s.Normalize != "" {
+		c.Norm, err = dataset.ParseNorm(s.Normalize)
+	}
+	return c, err
 }
 
 // augmentation is that of --augment; validate has seen to it.
