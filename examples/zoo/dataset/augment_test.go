@@ -81,6 +81,42 @@ func TestVariantsAreEven(t *testing.T) {
 	}
 }
 
+// A sampler varies what it shows, in the order of one that does not, and allocates
+// nothing.
+func TestSamplerVaries(t *testing.T) {
+	set, err := Glyphs(1, []int32{0, 1, 2, 3, 4, 5, 6, 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := &Data{Train: set}
+	still, err := data.Batches(8, 5, Augment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	moving, err := data.Batches(8, 5, Augment{Crop: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a, b Batch
+	for range 5 {
+		if err := errors.Join(still.Next(&a), moving.Next(&b)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(a.Labels, b.Labels) {
+			t.Fatalf("labels %d, varied %d", a.Labels, b.Labels)
+		}
+		if slices.Equal(a.X, b.X) {
+			t.Error("nothing varies")
+		}
+	}
+	if n := testing.AllocsPerRun(50, func() { _ = moving.Next(&b) }); n != 0 {
+		t.Errorf("%v allocations a batch", n)
+	}
+	if err := errors.Join(still.Close(), moving.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestParseAugment(t *testing.T) {
 	for _, text := range []string{"none", "flip", "crop", "flip+crop"} {
 		if a, err := ParseAugment(text); err != nil || a.String() != text {
