@@ -91,7 +91,7 @@ func flock(t *testing.T, model string, config dataset.Config, r recipe, parts, e
 		if every > 0 && learners[0].step%every == 0 {
 			for i, l := range learners {
 				if i%(2*hop) < hop {
-					average(l.x, learners[(i+hop)%parts].x)
+					merge(l.x, learners[(i+hop)%parts].x)
 				}
 			}
 			if hop *= 2; hop >= parts {
@@ -109,8 +109,8 @@ func flock(t *testing.T, model string, config dataset.Config, r recipe, parts, e
 		model, len(learners), parts, every, r, sum/float64(len(learners)), low, high, seconds, float64(steps*r.batch)/seconds)
 }
 
-// average gives both vectors their mean.
-func average(a, b tensor.Vector) {
+// merge gives both vectors their mean.
+func merge(a, b tensor.Vector) {
 	tensor.Add(a, b)
 	tensor.Scale(a, 0.5)
 	copy(b, a)

@@ -31,29 +31,27 @@ type Model interface {
 	Evaluate(params tensor.Vector, set *dataset.Set) (accuracy, loss float64)
 }
 
-// Names lists the names that ByName knows.
-func Names() []string { return []string{"mlp", "softmax"} }
-
 // ErrModel is the sentinel for a model that cannot be made.
 var ErrModel = errors.New("nets: no such model")
+
+// Names lists the names that ByName knows, the default first.
+func Names() []string { return []string{"mlp", "softmax", "cnn", "mobilenet-small"} }
 
 // hiddenUnits is the width of the hidden layer of "mlp".
 const hiddenUnits = 256
 
-// ByName makes a model: "softmax" is linear, inputs-classes; "mlp" has one
-// hidden layer, inputs-256-classes, where the inputs are all values of a picture.
+// ByName makes a model for pictures of a shape: "softmax" is linear; "mlp" has one
+// hidden layer of 256 units; "cnn" is NewCNN and "mobilenet-small" NewMobileNet.
 func ByName(name string, shape dataset.Shape, classes int) (Model, error) {
-	inputs := shape.Values()
-	sizes := map[string][]int{
-		"mlp":     {inputs, hiddenUnits, classes},
-		"softmax": {inputs, classes},
-	}[name]
-	if sizes == nil {
-		return nil, fmt.Errorf("%w: %q: want one of %s", ErrModel, name, strings.Join(Names(), ", "))
+	switch name {
+	case "softmax":
+		return NewMLP(shape.Values(), classes)
+	case "mlp":
+		return NewMLP(shape.Values(), hiddenUnits, classes)
+	case "cnn":
+		return NewCNN(shape, classes)
+	case "mobilenet-small":
+		return NewMobileNet(shape, classes)
 	}
-	model, err := NewMLP(sizes...)
-	if err != nil {
-		return nil, err
-	}
-	return model, nil
+	return nil, fmt.Errorf("%w: %q: want one of %s", ErrModel, name, strings.Join(Names(), ", "))
 }

@@ -1,0 +1,46 @@
+package nets
+
+import (
+	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
+)
+
+// convolution is one by 3×3 pixels, without biases.
+type convolution struct {
+	name   string
+	in     nn.Shape
+	conv   *nn.Convolution
+	lowest bool // nobody needs the gradient over the inputs
+	x      tensor.Vector
+	y      tensor.Vector
+	below  tensor.Vector
+}
+
+func newConvolution(name string, in nn.Shape, channels int) *convolution {
+	return &convolution{name: name, in: in, conv: nn.NewConvolution(in, channels, 1)}
+}
+
+func (c *convolution) params() []param {
+	in, out := c.in.Channels, c.conv.Out().Channels
+	return []param{{tensor.Spec{Name: c.name + ".weight", Shape: []int{3, 3, in, out}, Kind: tensor.Conv}, even(rectified, 9*in)}}
+}
+
+func (c *convolution) forward(w, x tensor.Vector, p pass) tensor.Vector {
+	if p.first {
+		c.conv.Load(w)
+	}
+	c.x, c.y = x, room(c.y, p.pictures*c.conv.Out().Len())
+	c.conv.Forward(c.y, x)
+	return c.y
+}
+
+func (c *convolution) backward(_, g, e tensor.Vector, p pass) tensor.Vector {
+	p.begin(g)
+	c.conv.AddWeightGradient(g, c.x, e)
+	if c.lowest {
+		return nil
+	}
+	c.below = room(c.below, len(c.x))
+	c.conv.InputGradient(c.below, e)
+	return c.below
+}

@@ -1,0 +1,120 @@
+package nets
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/ztest"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// All peers of a run start from these bytes, whatever their processor.
+func TestInitIsGolden(t *testing.T) {
+	var out strings.Builder
+	for _, name := range Names() {
+		model := mustModel(t, name)
+		x := make(tensor.Vector, model.Layout().Len())
+		for seed := range uint64(2) {
+			for i := range x {
+				x[i] = 77 // must be overwritten
+			}
+			model.Init(seed, x)
+			fmt.Fprintf(&out, "%s, seed %d: %d parameters %s, first %v\n", name, seed, len(x), ztest.Sum32(ztest.BytesOf(x)), x[:2])
+		}
+	}
+	ztest.Golden(t, "init.txt", out.String())
+}
+
+// Weights fill their range evenly: the variance is that of He et al.
+func TestInitVariance(t *testing.T) {
+	model, err := NewMLP(400, 300, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := tensor.NewParams(model.Layout())
+	model.Init(1, params.Vector())
+	for name, want := range map[string]float64{"layer0.weight": 2.0 / 400, "layer0.bias": 0, "layer1.weight": 1.0 / 300, "layer1.bias": 0} {
+		w, ok := params.Tensor(name)
+		if !ok {
+			t.Fatalf("no %s", name)
+		}
+		got := tensor.SumSquares(w) / float64(len(w))
+		if math.Abs(got-want) > 0.05*want {
+			t.Errorf("%s has variance %v, want %v", name, got, want)
+		}
+	}
+}
+
+// A step allocates nothing once its room is made, whether a batch is one pass or
+// several.
+func TestGradientAllocatesNothing(t *testing.T) {
+	for _, name := range Names() {
+		model := mustModel(t, name)
+		x := make(tensor.Vector, model.Layout().Len())
+		grad := make(tensor.Vector, len(x))
+		model.Init(1, x)
+		rng := seeded.Rand(1, seeded.Order, 0)
+		large, small := randomBatch(rng, 19, dataset.Inputs, dataset.Classes), randomBatch(rng, 5, dataset.Inputs, dataset.Classes)
+		model.Gradient(x, large, grad)
+		if n := testing.AllocsPerRun(2, func() {
+			model.Gradient(x, small, grad)
+			model.Gradient(x, large, grad)
+		}); n != 0 {
+			t.Errorf("%s: %v allocations a step", name, n)
+		}
+	}
+}
+
+// Evaluate sees every picture once, the last incomplete batch too.
+func TestEvaluate(t *testing.T) {
+	set, err := dataset.HeldOutGlyphs(2*perceptronPass + 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := mustModel(t, "softmax")
+	x := make(tensor.Vector, model.Layout().Len())
+	model.Init(3, x)
+	var all dataset.Batch
+	set.Fill(&all, 0, set.Len())
+	correct := 0
+	for i, label := range all.Labels {
+		var scores [dataset.Classes]float64
+		best := 0
+		for c := range scores {
+			for j, v := range all.X[i*dataset.Inputs : (i+1)*dataset.Inputs] {
+				scores[c] += float64(v) * float64(x[j*dataset.Classes+c])
+			}
+			if scores[c] > scores[best] {
+				best = c
+			}
+		}
+		if best == int(label) {
+			correct++
+		}
+	}
+	wantLoss := model.Gradient(x, &all, make(tensor.Vector, len(x)))
+	accuracy, loss := model.Evaluate(x, set)
+	if want := float64(correct) / float64(set.Len()); accuracy != want || math.Abs(loss-wantLoss) > 1e-6 {
+		t.Errorf("accuracy %v and loss %v, want %v and %v", accuracy, loss, want, wantLoss)
+	}
+	none := set.Subset(nil)
+	if a, l := model.Evaluate(x, none); a != 0 || l != 0 {
+		t.Errorf("of nothing: %v, %v", a, l)
+	}
+}
+
+func TestModelsRefuse(t *testing.T) {
+	if _, err := ByName("resnet", digits, dataset.Classes); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), "mlp, softmax") {
+		t.Errorf("unknown name: %v", err)
+	}
+	for _, sizes := range [][]int{nil, {3}, {3, 0}, {-1, 2}, {3, 257}, {1 << 21, 2}} {
+		if _, err := NewMLP(sizes...); !errors.Is(err, ErrModel) {
+			t.Errorf("sizes %v: %v", sizes, err)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package nets
+
+import (
+	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
+)
+
+// groupSize is the number of channels that are normalized together.
+const groupSize = 8
+
+// norm normalizes groups of channels of each picture, scales and shifts the
+// channels, and cuts off what is below zero.
+type norm struct {
+	name     string
+	channels int
+	norm     *nn.GroupNorm
+	x        tensor.Vector
+	y        tensor.Vector
+	stats    tensor.Vector
+}
+
+func newNorm(name string, s nn.Shape) *norm {
+	return &norm{name: name, channels: s.Channels, norm: nn.NewGroupNorm(s, s.Channels/groupSize)}
+}
+
+func (l *norm) params() []param {
+	return []param{
+		{tensor.Spec{Name: l.name + ".scale", Shape: []int{l.channels}, Kind: tensor.Norm}, constant(1)},
+		{tensor.Spec{Name: l.name + ".shift", Shape: []int{l.channels}, Kind: tensor.Norm}, constant(0)},
+	}
+}
+
+func (l *norm) forward(w, x tensor.Vector, p pass) tensor.Vector {
+	l.x, l.y, l.stats = x, room(l.y, len(x)), room(l.stats, p.pictures*l.norm.StatsLen())
+	l.norm.Forward(l.y, l.stats, x, w[:l.channels], w[l.channels:])
+	nn.Rectify(l.y)
+	return l.y
+}
+
+func (l *norm) backward(w, g, e tensor.Vector, p pass) tensor.Vector {
+	p.begin(g)
+	nn.RectifyGradient(e, l.y)
+	l.norm.Gradient(e, g[:l.channels], g[l.channels:], l.stats, l.x, e, w[:l.channels])
+	return e
+}
