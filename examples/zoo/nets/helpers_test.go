@@ -49,17 +49,19 @@ func newLearner(t testing.TB, model Model, set *dataset.Set, r recipe, seed uint
 
 func (l *learner) done() bool { return l.step >= l.lastStep }
 
-func (l *learner) learn() {
+// learn takes one step and returns the loss before it.
+func (l *learner) learn() float64 {
 	warm := max(1, l.lastStep/20)
 	rate := l.recipe.rate * 0.5 * (1 + math.Cos(math.Pi*float64(l.step)/float64(l.lastStep)))
 	if l.step < warm {
 		rate = l.recipe.rate * float64(l.step+1) / float64(warm)
 	}
 	l.sampler.Next(&l.batch)
-	l.model.Gradient(l.x, &l.batch, l.g)
+	loss := l.model.Gradient(l.x, &l.batch, l.g)
 	tensor.MomentumStep(l.g, l.v, l.g, l.x, tensor.MomentumRates{Rate: rate, Momentum: l.recipe.momentum})
 	tensor.Add(l.x, l.g)
 	l.step++
+	return loss
 }
 
 // accuracy trains to the end and evaluates.
