@@ -11,6 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/ztest"
 	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // All peers of a run start from these bytes, whatever their processor.
@@ -112,9 +113,35 @@ func TestModelsRefuse(t *testing.T) {
 	if _, err := ByName("resnet", digits, dataset.Classes); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), "mlp, softmax") {
 		t.Errorf("unknown name: %v", err)
 	}
-	for _, sizes := range [][]int{nil, {3}, {3, 0}, {-1, 2}, {3, 257}, {1 << 21, 2}} {
+	for _, sizes := range [][]int{nil, {3}, {3, 0}, {-1, 2}, {3, 257}, {1 << 21, 2}, {3, 0, 2}} {
 		if _, err := NewMLP(sizes...); !errors.Is(err, ErrModel) {
 			t.Errorf("sizes %v: %v", sizes, err)
 		}
 	}
+	for _, name := range Names() {
+		if _, err := ByName(name, digits, maxClasses+1); !errors.Is(err, ErrModel) {
+			t.Errorf("%s with too many classes: %v", name, err)
+		}
+	}
+	for _, name := range []string{"cnn", "mobilenet-small"} {
+		for _, s := range []dataset.Shape{
+			{Height: minSide - 1, Width: 9, Channels: 1}, {Height: 9, Width: minSide - 1, Channels: 1},
+			{Height: 9, Width: 9}, {Height: -9, Width: 9, Channels: -1}, {Height: 1 << 10, Width: 1 << 10, Channels: 2},
+			{Height: nn.MaxSide + 1, Width: 9, Channels: 1}, {Height: 4, Width: 4, Channels: nn.MaxChannels},
+		} {
+			if _, err := ByName(name, s, 10); (err == nil) != (s.Channels == nn.MaxChannels) || err != nil && !errors.Is(err, ErrModel) {
+				t.Errorf("%s of %v: %v", name, s, err)
+			}
+		}
+	}
+}
+
+// Names, shapes and kinds are what checkpoints and codecs go by. The ranges of a
+// kind stand together, but for the biases of perceptrons.
+func TestLayoutsAreGolden(t *testing.T) {
+	var out strings.Builder
+	for _, name := range Names() {
+		fmt.Fprintf(&out, "%s: %v", name, mustModel(t, name).Layout())
+	}
+	ztest.Golden(t, "layouts.txt", out.String())
 }

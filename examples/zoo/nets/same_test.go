@@ -72,7 +72,11 @@ func TestFixedProblem(t *testing.T) {
 	var got []ztest.Series
 	for _, name := range Names() {
 		set := smallProblem(t, name)
-		l := newLearner(t, modelFor(t, name, set), set, recipe{batch: 2 * cnnPass, rate: 0.01, momentum: 0.9, passes: 4}, 3)
+		rate := 0.01
+		if name == "mobilenet-small" { // whose normalizations make the first steps long ones
+			rate = 0.003
+		}
+		l := newLearner(t, modelFor(t, name, set), set, recipe{batch: 2 * cnnPass, rate: rate, momentum: 0.9, passes: 4}, 3)
 		start := slices.Clone(l.x)
 		losses := ztest.Series{Name: name + " losses"}
 		for range steps {
