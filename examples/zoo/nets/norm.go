@@ -32,14 +32,12 @@ func (l *norm) params() []param {
 
 func (l *norm) forward(w, x tensor.Vector, p pass) tensor.Vector {
 	l.x, l.y, l.stats = x, room(l.y, len(x)), room(l.stats, p.pictures*l.norm.StatsLen())
-	l.norm.Forward(l.y, l.stats, x, w[:l.channels], w[l.channels:])
-	nn.Rectify(l.y)
+	l.norm.ForwardRectify(l.y, l.stats, x, w[:l.channels], w[l.channels:])
 	return l.y
 }
 
 func (l *norm) backward(w, g, e tensor.Vector, p pass) tensor.Vector {
 	p.begin(g)
-	nn.RectifyGradient(e, l.y)
-	l.norm.Gradient(e, g[:l.channels], g[l.channels:], l.stats, l.x, e, w[:l.channels])
+	l.norm.GradientRectify(e, g[:l.channels], g[l.channels:], l.stats, l.x, l.y, e, w[:l.channels])
 	return e
 }
