@@ -16,11 +16,11 @@ func BenchmarkGradient(b *testing.B) {
 	for _, name := range Names() {
 		b.Run(name, func(b *testing.B) {
 			l := newLearner(b, mustModel(b, name), set, recipe{batch: 64}, 1)
-			l.sampler.Next(&l.batch)
+			l.batches.Next(&l.batch)
 			l.model.Gradient(l.x, &l.batch, l.g)
 			b.ReportAllocs()
 			for b.Loop() {
-				l.sampler.Next(&l.batch)
+				l.batches.Next(&l.batch)
 				l.model.Gradient(l.x, &l.batch, l.g)
 			}
 			b.ReportMetric(float64(b.N)*64/b.Elapsed().Seconds(), "pictures/s")

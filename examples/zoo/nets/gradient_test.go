@@ -152,7 +152,7 @@ func picturesModels() []picturesModel {
 // that of central differences too.
 func TestPicturesGradient(t *testing.T) {
 	for _, m := range picturesModels() {
-		for _, shape := range []dataset.Shape{{Height: 4, Width: 4, Channels: 1}, {Height: 5, Width: 7, Channels: 3}, {Height: 9, Width: 8, Channels: 2}} {
+		for _, shape := range []dataset.Shape{{Height: 4, Width: 4, Channels: 1}, {Height: 5, Width: 7, Channels: 3}, {Height: 8, Width: 9, Channels: 2}} {
 			t.Run(fmt.Sprintf("%s %v", m.name, shape), func(t *testing.T) {
 				model, err := ByName(m.name, shape, 5)
 				if err != nil {
@@ -160,9 +160,9 @@ func TestPicturesGradient(t *testing.T) {
 				}
 				rng := seeded.Rand(uint64(shape.Values()), seeded.Order, 0)
 				batch := randomBatch(rng, 1, shape.Values(), 5)
-				againstDifferences(t, model, m.oracle, shape, batch, rng, some(rng, 12))
+				againstDifferences(t, model, m.oracle, shape, batch, rng, some(rng, 5))
 				batch = randomBatch(rng, cnnPass+2, shape.Values(), 5)
-				againstDifferences(t, model, m.oracle, shape, batch, rng, some(rng, 1))
+				againstDifferences(t, model, m.oracle, shape, batch, rng, some(rng, 0))
 			})
 		}
 	}

@@ -11,8 +11,8 @@ import (
 // digits is the shape of the pictures of glyphs and mnist.
 var digits = dataset.Shape{Height: dataset.Side, Width: dataset.Side, Channels: 1}
 
-// recipe is how the tests train: momentum SGD, a warm-up over the first twentieth
-// of the steps, then a cosine to zero.
+// recipe is how the tests train: momentum SGD, or Adam if there is no momentum, with
+// a warm-up over the first twentieth of the steps, then a cosine to zero.
 type recipe struct {
 	batch    int
 	rate     float64
@@ -20,15 +20,15 @@ type recipe struct {
 	passes   float64
 }
 
-// learner trains one model on one set.
+// learner trains one model on one supply of batches.
 type learner struct {
-	recipe   recipe
-	model    Model
-	sampler  *dataset.Sampler
-	batch    dataset.Batch
-	x, v, g  tensor.Vector
-	step     int
-	lastStep int
+	recipe     recipe
+	model      Model
+	batches    dataset.Batches
+	batch      dataset.Batch
+	x, g, v, s tensor.Vector // s for Adam only
+	step       int
+	lastStep   int
 }
 
 func newLearner(t testing.TB, model Model, set *dataset.Set, r recipe, seed uint64) *learner {
@@ -37,11 +37,16 @@ func newLearner(t testing.TB, model Model, set *dataset.Set, r recipe, seed uint
 	if err != nil {
 		t.Fatal(err)
 	}
+	return learnerOf(model, sampler, set.Len(), r)
+}
+
+// learnerOf learns from batches of so many pictures.
+func learnerOf(model Model, batches dataset.Batches, pictures int, r recipe) *learner {
 	n := model.Layout().Len()
 	l := &learner{
-		recipe: r, model: model, sampler: sampler,
-		x: make(tensor.Vector, n), v: make(tensor.Vector, n), g: make(tensor.Vector, n),
-		lastStep: int(r.passes * float64(set.Len()) / float64(r.batch)),
+		recipe: r, model: model, batches: batches,
+		x: make(tensor.Vector, n), g: make(tensor.Vector, n), v: make(tensor.Vector, n), s: make(tensor.Vector, n),
+		lastStep: int(r.passes * float64(pictures) / float64(r.batch)),
 	}
 	model.Init(1, l.x)
 	return l
@@ -50,18 +55,28 @@ func newLearner(t testing.TB, model Model, set *dataset.Set, r recipe, seed uint
 func (l *learner) done() bool { return l.step >= l.lastStep }
 
 // learn takes one step and returns the loss before it.
-func (l *learner) learn() float64 {
-	warm := max(1, l.lastStep/20)
-	rate := l.recipe.rate * 0.5 * (1 + math.Cos(math.Pi*float64(l.step)/float64(l.lastStep)))
-	if l.step < warm {
-		rate = l.recipe.rate * float64(l.step+1) / float64(warm)
+func (l *learner) learn(t testing.TB) float64 {
+	t.Helper()
+	if err := l.batches.Next(&l.batch); err != nil {
+		t.Fatal(err)
 	}
-	l.sampler.Next(&l.batch)
 	loss := l.model.Gradient(l.x, &l.batch, l.g)
-	tensor.MomentumStep(l.g, l.v, l.g, l.x, tensor.MomentumRates{Rate: rate, Momentum: l.recipe.momentum})
+	if l.recipe.momentum > 0 {
+		tensor.MomentumStep(l.g, l.v, l.g, l.x, tensor.MomentumRates{Rate: l.rate(), Momentum: l.recipe.momentum})
+	} else {
+		tensor.AdamWStep(l.g, l.v, l.s, l.g, l.x, tensor.AdamWRates{Rate: l.rate(), Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: uint64(l.step + 1)})
+	}
 	tensor.Add(l.x, l.g)
 	l.step++
 	return loss
+}
+
+// rate is that of the next step.
+func (l *learner) rate() float64 {
+	if warm := max(1, l.lastStep/20); l.step < warm {
+		return l.recipe.rate * float64(l.step+1) / float64(warm)
+	}
+	return l.recipe.rate * 0.5 * (1 + math.Cos(math.Pi*float64(l.step)/float64(l.lastStep)))
 }
 
 // accuracy trains to the end and evaluates.
@@ -69,7 +84,7 @@ func accuracy(t testing.TB, model Model, train, heldOut *dataset.Set, r recipe) 
 	t.Helper()
 	l := newLearner(t, model, train, r, 2)
 	for !l.done() {
-		l.learn()
+		l.learn(t)
 	}
 	a, _ := model.Evaluate(l.x, heldOut)
 	return a

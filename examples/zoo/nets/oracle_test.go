@@ -91,14 +91,14 @@ func (o oracle) depthwise(p plane, name string, stride int) plane {
 // pointwise is a convolution over single pixels.
 func (o oracle) pointwise(p plane, name string) plane {
 	w := o[name]
-	out := len(w) / p.c
-	return each(p.h, p.w, out, func(y, x, k int) float64 {
-		sum := 0.0
-		for c := range p.c {
-			sum += p.at(y, x, c) * w[c*out+k]
+	to := newPlane(p.h, p.w, len(w)/p.c)
+	for i, v := range p.v {
+		pixel, c := i/p.c, i%p.c
+		for k := range to.c {
+			to.v[pixel*to.c+k] += v * w[c*to.c+k]
 		}
-		return sum
-	})
+	}
+	return to
 }
 
 func (o oracle) bias(p plane, name string) plane {

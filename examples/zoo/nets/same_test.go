@@ -51,7 +51,7 @@ func TestSameStepsSameBytes(t *testing.T) {
 				l := newLearner(t, model, set, recipe{batch: cnnPass + 2, rate: 0.02, momentum: 0.9, passes: 4}, 2)
 				start := slices.Clone(l.x)
 				for range 100 {
-					l.learn()
+					l.learn(t)
 				}
 				if tensor.SquaredDistance(start, l.x) == 0 || !tensor.Finite(l.x) {
 					t.Fatal("nothing was learnt")
@@ -80,7 +80,7 @@ func TestFixedProblem(t *testing.T) {
 		start := slices.Clone(l.x)
 		losses := ztest.Series{Name: name + " losses"}
 		for range steps {
-			losses.Values = append(losses.Values, l.learn())
+			losses.Values = append(losses.Values, l.learn(t))
 		}
 		values := ztest.Series{Name: name + " parameters"}
 		moved := 0.0
