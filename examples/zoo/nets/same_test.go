@@ -14,7 +14,7 @@ import (
 // smallProblem is a set that every model learns something of in little time.
 func smallProblem(t testing.TB, model string) *dataset.Set {
 	t.Helper()
-	if model == "mobilenet-small" {
+	if model == "cnn" || model == "mobilenet-small" {
 		return stripes(t, 1, 256, 12)
 	}
 	set, err := dataset.Glyphs(1, seeded.Identity(256))
