@@ -109,6 +109,25 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
+// Evaluate takes the parameters that it is given, not those of the step before, and
+// has the loss of a batch of the whole set.
+func TestEvaluateAfterStep(t *testing.T) {
+	for _, name := range Names() {
+		set := smallProblem(t, name).Subset(seeded.Identity(2*cnnPass + 3))
+		var all dataset.Batch
+		set.Fill(&all, 0, set.Len())
+		model := modelFor(t, name, set)
+		x, y, g := make(tensor.Vector, model.Layout().Len()), make(tensor.Vector, model.Layout().Len()), make(tensor.Vector, model.Layout().Len())
+		model.Init(1, x)
+		model.Init(2, y)
+		want := model.Gradient(x, &all, g)
+		other := model.Gradient(y, &all, g)
+		if _, loss := model.Evaluate(x, set); math.Abs(loss-want) > 1e-6*want {
+			t.Errorf("%s: loss %v, want %v; that of other parameters is %v", name, loss, want, other)
+		}
+	}
+}
+
 func TestModelsRefuse(t *testing.T) {
 	if _, err := ByName("resnet", digits, dataset.Classes); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), "mlp, softmax") {
 		t.Errorf("unknown name: %v", err)
