@@ -178,7 +178,7 @@ func startBench(t *testing.T, word string) (cmd *exec.Cmd, children []int, rest 
 // TestBenchWrongUse shows that what is wrong with the command line is said.
 func TestBenchWrongUse(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
-		{"bench bogus", `unknown command "bogus": want one of exchange, kernel, step`},
+		{"bench bogus", `unknown command "bogus": want one of exchange, kernel, matmul, step`},
 		{"bench exchagne", "did you mean exchange?"},
 		{"bench exchange word", `exchange takes flags only, not "word"`},
 		{"bench exchange --parameters 0", "--parameters 0: want 1 to "},
@@ -194,6 +194,11 @@ func TestBenchWrongUse(t *testing.T) {
 		{"bench step --batch 0", "--batch 0: want 1 to "},
 		{"bench step --rounds 2", "--rounds 2: want 3 to "},
 		{"bench step mlp", `step takes flags only, not "mlp"`},
+		{"bench matmul --rounds 2", "--rounds 2: want 3 to "},
+		{"bench matmul --shape 3x4", `--shape "3x4": want MxNxK`},
+		{"bench matmul --shape 3x4x0", `--shape "3x4x0": want MxNxK`},
+		{"bench matmul --shape 3x4x5000/tn", "with sides from 1 to 4096"},
+		{"bench matmul --shape 3x4x5/tt", `--shape "3x4x5/tt": want`},
 		{"bench kernel --rounds 8", "--rounds 8: want 9 to "},
 		{"bench kernel --bytes 100", "--bytes 100: want 4096 to "},
 		{"bench kernel --bytes 4096,4096,4096,4096,4096,4096,4096,4096,4096", "--bytes has 9 sizes: want 1 to 8"},
@@ -232,7 +237,7 @@ func TestBenchBounds(t *testing.T) {
 
 // TestBenchHelp shows that every command has help with an example.
 func TestBenchHelp(t *testing.T) {
-	for _, command := range []string{"bench", "bench exchange", "bench kernel", "bench step"} {
+	for _, command := range []string{"bench", "bench exchange", "bench kernel", "bench matmul", "bench step"} {
 		code, out, err := try(append(strings.Fields(command), "--help")...)
 		if code != exitDone || err != "" || !strings.Contains(out, "Examples:\n  gossipnode "+command) || strings.Contains(out, "--partner") {
 			t.Errorf("%q --help: exit code %d, standard error %q, standard output:\n%s", command, code, err, out)
