@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -56,6 +57,9 @@ func checkStep(t *testing.T, r stepResult, model string) {
 		if !(value > 0 && value < 1e12) {
 			t.Errorf("%s is %v", name, value)
 		}
+	}
+	if runtime.GOOS == "linux" && !(r.StepCPUSeconds > 0) {
+		t.Errorf("%v processor seconds a step", r.StepCPUSeconds)
 	}
 	if r.AllocsPerStep != 0 {
 		t.Errorf("%v allocations a step", r.AllocsPerStep)

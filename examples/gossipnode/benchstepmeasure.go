@@ -93,6 +93,7 @@ type contender struct {
 	reset   func()
 	passes  int       // of a sample
 	seconds []float64 // of a pass, a sample each
+	cpu     []float64 // processor seconds of a pass, if the system tells
 }
 
 // newContender finds how many passes a sample needs. That also brings in pages and
@@ -110,7 +111,9 @@ func newContender(pass, reset func()) *contender {
 
 func (c *contender) sample() {
 	c.reset()
+	began := processorSeconds()
 	c.seconds = append(c.seconds, c.loop.timed(c.passes))
+	c.cpu = append(c.cpu, (processorSeconds()-began)/float64(c.passes))
 }
 
 // rates are so many a pass for each second of each sample.

@@ -18,6 +18,7 @@ type stepResult struct {
 	Input            string  `json:"input"`
 	SamplesPerSecond float64 `json:"samples_per_second"`
 	StepSeconds      float64 `json:"step_seconds"`
+	StepCPUSeconds   float64 `json:"step_cpu_seconds,omitempty"` // below StepSeconds if others kept the core busy too
 	Operations       float64 `json:"operations_per_step"`
 	GFLOPS           float64 `json:"gflops"`
 	PeakGFLOPS       float64 `json:"peak_gflops"`
@@ -40,7 +41,7 @@ func (b *stepBench) result() stepResult {
 	r := stepResult{
 		Model: b.settings.model, Batch: b.settings.batch, Parameters: b.layout.Len(),
 		Input:            fmt.Sprintf("dense random %d×%d×%d", shape.Height, shape.Width, shape.Channels),
-		SamplesPerSecond: median(b.ours.rates(pictures)), StepSeconds: median(b.ours.seconds), Operations: b.operations,
+		SamplesPerSecond: median(b.ours.rates(pictures)), StepSeconds: median(b.ours.seconds), StepCPUSeconds: median(b.ours.cpu), Operations: b.operations,
 		GFLOPS: median(ours), PeakGFLOPS: median(peak), ShareOfPeak: median(quotients(ours, peak)),
 		// A whole number, as testing.AllocsPerRun gives: what happens once in a sample
 		// of many steps is not the step's.
@@ -67,9 +68,9 @@ func (r stepResult) String() string {
 	row("step", r.SamplesPerSecond, r.GFLOPS, r.ShareOfPeak)
 	if r.GonumSamples > 0 {
 		row("step on gonum", r.GonumSamples, r.Operations*r.GonumSamples/float64(r.Batch)/1e9, r.ShareOfPeak/r.RatioToGonum)
-		fmt.Fprintf(&text, "\nThe step takes %.3f ms, is %.2f times as fast as gonum's, and allocates %.0f times.\n", 1000*r.StepSeconds, r.RatioToGonum, r.AllocsPerStep)
+		fmt.Fprintf(&text, "\nThe step takes %.3f ms (%.3f of the processor), is %.2f times as fast as gonum's, and allocates %.0f times.\n", 1000*r.StepSeconds, 1000*r.StepCPUSeconds, r.RatioToGonum, r.AllocsPerStep)
 	} else {
-		fmt.Fprintf(&text, "\nThe step takes %.3f ms and allocates %.0f times; there is none on gonum to hold it against.\n", 1000*r.StepSeconds, r.AllocsPerStep)
+		fmt.Fprintf(&text, "\nThe step takes %.3f ms (%.3f of the processor) and allocates %.0f times; there is none on gonum to hold it against.\n", 1000*r.StepSeconds, 1000*r.StepCPUSeconds, r.AllocsPerStep)
 	}
 	fmt.Fprintf(&text, "Medians of %s. One core of %s, GOMAXPROCS %d, instructions: %s.\n", plural(uint64(r.Rounds), "round"), r.CPU, r.GOMAXPROCS, r.Instructions)
 	return text.String()

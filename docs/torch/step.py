@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Times training steps of torch and of gossipnode in turn, one thread each.
+
+    python3 -m venv /tmp/torch && /tmp/torch/bin/pip install torch
+    /tmp/torch/bin/python docs/torch/step.py [--model mlp|cnn] [--rounds 15]
+
+Nothing in the repository needs this script or torch. A step is the gradient of a batch
+of 64 and SGD with momentum, in float32:
+
+    mlp    784-256-10, rectifier between
+    cnn    28x28: convolution 3x3 1-16, rectifier, pool 2x2, convolution 3x3 16-32,
+           rectifier, pool 2x2, dense 1568-10
+
+Both sides go through sixteen batches of dense random values that lie ready in memory,
+in [-1, 1): real pictures are largely empty, and what a library makes of zeros is not
+the question. Both begin each sample from the same parameters again, so that neither
+gets to vanishing, slow numbers. torch is given its best setting: several are tried
+first, and the fastest is the one that counts.
+
+A round is three samples of torch's step and then three of gossipnode's (`gossipnode
+bench step --rounds 3`, a process of its own), 40 ms or more each. The ratio of a round
+is the quotient of the two medians; printed is the median of the rounds, with the least
+and the greatest, by the clock and by processor time, which depends less on what else
+the machine does.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"  # before torch is loaded
+
+try:
+    import torch
+    from torch import nn
+except ImportError as missing:
+    sys.exit(f"step.py needs torch: {missing}\n\n{__doc__}")
+
+BATCH, BATCHES, CLASSES = 64, 16, 10
+RATE, MOMENTUM = 1e-4, 0.9  # as examples/gossipnode/benchstepwork.go has them
+SAMPLES, SAMPLE_SECONDS = 3, 0.04
+CONTEST_ROUNDS = 7
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(784, 256), nn.ReLU(inplace=True), nn.Linear(256, CLASSES))
+
+
+def cnn():
+    def block(channels, out):
+        return nn.Conv2d(channels, out, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2)
+
+    return nn.Sequential(*block(1, 16), *block(16, 32), nn.Flatten(), nn.Linear(1568, CLASSES))
+
+
+MODELS = {"mlp": (mlp, (784,)), "cnn": (cnn, (1, 28, 28))}
+
+
+class Trainer:
+    """A model in one of torch's settings."""
+
+    def __init__(self, model, channels_last, optimizer, compiled):
+        make, shape = MODELS[model]
+        self.name = ", ".join(filter(None, [channels_last and "channels_last", optimizer + " optimizer", compiled and "compiled"]))
+        torch.manual_seed(1)
+        layout = {"memory_format": torch.channels_last} if channels_last else {}
+        self.net = make().to(**layout) if layout else make()
+        self.start = [p.detach().clone() for p in self.net.parameters()]
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=RATE, momentum=MOMENTUM,
+                                         fused=optimizer == "fused", foreach=optimizer == "foreach")
+        self.batches = [((2 * torch.rand(BATCH, *shape) - 1).contiguous(**layout), torch.randint(CLASSES, (BATCH,)))
+                        for _ in range(BATCHES)]
+        self.loss = torch.compile(self.forward) if compiled else self.forward
+        self.steps = 1
+        while self.sample()[0] * self.steps < SAMPLE_SECONDS:
+            self.steps *= 2
+
+    def forward(self, x, y):
+        return nn.functional.cross_entropy(self.net(x), y)
+
+    def parameters(self):
+        return sum(p.numel() for p in self.net.parameters())
+
+    def train(self, steps):
+        for x, y in itertools.islice(itertools.cycle(self.batches), steps):
+            self.optimizer.zero_grad(set_to_none=True)
+            self.loss(x, y).backward()
+            self.optimizer.step()
+
+    def sample(self):
+        """The seconds of a step, by the clock and of the processor."""
+        with torch.no_grad():
+            for p, start in zip(self.net.parameters(), self.start):
+                p.copy_(start)
+        self.optimizer.state.clear()
+        self.train(2)  # makes the optimizer's state again
+        began, cpu = time.perf_counter(), time.process_time()
+        self.train(self.steps)
+        return (time.perf_counter() - began) / self.steps, (time.process_time() - cpu) / self.steps
+
+
+def fastest(model, compiled):
+    """The fastest of torch's settings by processor time, tried in turn."""
+    layouts = (False, True) if model == "cnn" else (False,)
+    trainers = [Trainer(model, layout, optimizer, c)
+                for layout in layouts for optimizer in ("fused", "foreach", "plain") for c in ((False, True) if compiled else (False,))]
+    seconds = [[] for _ in trainers]
+    for _ in range(CONTEST_ROUNDS):
+        for trainer, samples in zip(trainers, seconds):
+            samples.append(trainer.sample()[1])
+    medians = [statistics.median(samples) for samples in seconds]
+    for trainer, median in zip(trainers, medians):
+        print(f"  torch, {trainer.name:36s} {1000 * median:8.3f} ms")
+    return trainers[medians.index(min(medians))]
+
+
+def compare(model, rounds, gossipnode, compiled):
+    print(f"\n{model}, batch of {BATCH}")
+    trainer = fastest(model, compiled)
+    theirs, ours = [], []  # of each round, by the clock and of the processor
+    for _ in range(rounds):
+        trainer.train(2)
+        samples = [trainer.sample() for _ in range(SAMPLES)]
+        theirs.append([statistics.median(column) for column in zip(*samples)])
+        figures = bench(gossipnode, model)
+        if figures["parameters"] != trainer.parameters():
+            sys.exit(f"step.py: {model} has {figures['parameters']} parameters in gossipnode, {trainer.parameters()} in torch")
+        ours.append([figures["step_seconds"], figures.get("step_cpu_seconds", math.nan)])
+    print(f"\n  medians of {rounds} rounds in turn{'':16s} {'ms':>8s} {'samples/s':>10s} {'cpu ms':>8s}")
+    for who, seconds in ((f"torch, {trainer.name}", theirs), (f"gossipnode, {figures['instructions']}", ours)):
+        clock, cpu = (statistics.median(column) for column in zip(*seconds))
+        print(f"  {who:43s} {1000 * clock:8.3f} {BATCH / clock:10,.0f} {1000 * cpu:8.3f}")
+    for what, column in (("by the clock", 0), ("by processor time", 1)):
+        ratios = [t[column] / o[column] for t, o in zip(theirs, ours)]
+        print(f"  gossipnode is {statistics.median(ratios):.2f} times as fast {what} ({min(ratios):.2f} to {max(ratios):.2f})")
+
+
+def bench(gossipnode, model):
+    command = [gossipnode, "bench", "step", "--model", model, "--batch", str(BATCH), "--rounds", str(SAMPLES), "--json"]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", action="append", choices=MODELS, help="default: all")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--gossipnode", help="the program (default: built from this checkout)")
+    parser.add_argument("--compile", action="store_true", help="try torch.compile too; needs a C++ compiler")
+    options = parser.parse_args()
+    if options.rounds < 1:
+        parser.error("--rounds: want at least 1")
+    torch.set_num_threads(1)
+    torch.set_num_interop_threads(1)
+    torch.set_flush_denormal(True)
+    libraries = [line.strip("- \n") for line in torch.__config__.show().splitlines() if any(w in line for w in ("Math Kernel", "DNN v", "BLAS_INFO", "CPU capability"))]
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} thread; load {os.getloadavg()[0]:.2f}")
+    print("\n".join("  " + line.split(", BUILD_TYPE")[0] for line in libraries))
+    with tempfile.TemporaryDirectory() as work:
+        gossipnode = options.gossipnode
+        if not gossipnode:
+            gossipnode = work + "/gossipnode"
+            root = pathlib.Path(__file__).resolve().parents[2]
+            subprocess.run(["go", "build", "-o", gossipnode, "./examples/gossipnode"], cwd=root, check=True)
+        for model in options.model or MODELS:
+            compare(model, options.rounds, gossipnode, options.compile)
+    print(f"\nload at the end {os.getloadavg()[0]:.2f}")
+
+
+if __name__ == "__main__":
+    main()
