@@ -25,7 +25,8 @@ func (g *gonumNet) addConvolution(at place, in dataset.Shape, channels, batch in
 }
 
 // gonumConvolution multiplies a matrix that has a row for each pixel, the 3 by 3
-// pixels around it (im2col), with the weights.
+// pixels around it (im2col), with the weights. Those outside the picture are zero from
+// the start: no tap writes them.
 type gonumConvolution struct {
 	place
 	in              dataset.Shape
@@ -35,7 +36,6 @@ type gonumConvolution struct {
 }
 
 func (c *gonumConvolution) forward(params, x []float32) []float32 {
-	clear(c.columns)
 	c.eachTap(func(pixel, column int) {
 		copy(c.columns[column:column+c.in.Channels], x[pixel:])
 	})
