@@ -127,6 +127,18 @@ func nearOnGonum(t *testing.T, layout *tensor.Layout, what string, got, want ten
 	}
 }
 
+// TestHalvings shows that the layers that are said to halve a picture are there.
+func TestHalvings(t *testing.T) {
+	for _, model := range nets.Names() {
+		layout := mustStepModel(t, model).Layout()
+		for _, name := range halvedBy(model) {
+			if _, ok := layout.Lookup(name); !ok {
+				t.Errorf("%s has no %s", model, name)
+			}
+		}
+	}
+}
+
 // TestPictureOperations holds the count against one by hand.
 func TestPictureOperations(t *testing.T) {
 	layout := func(specs ...tensor.Spec) *tensor.Layout {
@@ -137,8 +149,8 @@ func TestPictureOperations(t *testing.T) {
 		return l
 	}
 	dense := func(name string, in, out int) tensor.Spec { return tensor.Spec{Name: name, Shape: []int{in, out}} }
-	conv := func(name string, in, out int) tensor.Spec {
-		return tensor.Spec{Name: name, Shape: []int{3, 3, in, out}, Kind: tensor.Conv}
+	conv := func(name string, sizes ...int) tensor.Spec {
+		return tensor.Spec{Name: name, Shape: sizes, Kind: tensor.Conv}
 	}
 	bias := func(name string, n int) tensor.Spec {
 		return tensor.Spec{Name: name, Shape: []int{n}, Kind: tensor.Bias}
@@ -150,10 +162,12 @@ func TestPictureOperations(t *testing.T) {
 	}{
 		{"softmax", layout(dense("w", 784, 10), bias("b", 10)), 4 * 7840},
 		{"mlp", layout(dense("w", 784, 256), bias("b", 256), dense("v", 256, 10), bias("c", 10)), 4*784*256 + 6*2560},
-		{"cnn", layout(conv("w", 1, 16), bias("b", 16), conv("v", 16, 32), bias("c", 32), dense("u", 7*7*32, 10), bias("d", 10)),
+		{"cnn", layout(conv("conv1.weight", 3, 3, 1, 16), bias("b", 16), conv("conv2.weight", 3, 3, 16, 32), bias("c", 32), dense("u", 7*7*32, 10), bias("d", 10)),
 			4*28*28*9*16 + 6*14*14*9*16*32 + 6*7*7*32*10},
+		{"mobilenet-small", layout(conv("stem", 3, 3, 1, 16), conv("block2.depthwise.weight", 3, 3, 16), conv("block2.pointwise.weight", 1, 1, 16, 32), dense("u", 32, 10)),
+			4*28*28*9*16 + 6*14*14*9*16 + 6*14*14*16*32 + 6*32*10},
 	} {
-		if got := pictureOperations(c.layout, dataset.Shape{Height: 28, Width: 28, Channels: 1}); got != c.want {
+		if got := pictureOperations(c.name, c.layout, dataset.Shape{Height: 28, Width: 28, Channels: 1}); got != c.want {
 			t.Errorf("%s: %v operations, want %v", c.name, got, c.want)
 		}
 	}
@@ -164,9 +178,9 @@ func TestPictureOperations(t *testing.T) {
 func TestGonumConvolution(t *testing.T) {
 	shape := dataset.Shape{Height: 7, Width: 6, Channels: 2}
 	layout, err := tensor.NewLayout(
-		tensor.Spec{Name: "a", Shape: []int{3, 3, 2, 3}, Kind: tensor.Conv}, tensor.Spec{Name: "b", Shape: []int{3}, Kind: tensor.Bias},
-		tensor.Spec{Name: "c", Shape: []int{3, 3, 3, 4}, Kind: tensor.Conv}, tensor.Spec{Name: "d", Shape: []int{4}, Kind: tensor.Bias},
-		tensor.Spec{Name: "e", Shape: []int{4, 5}}, tensor.Spec{Name: "f", Shape: []int{5}, Kind: tensor.Bias})
+		tensor.Spec{Name: "a.weight", Shape: []int{3, 3, 2, 3}, Kind: tensor.Conv}, tensor.Spec{Name: "a.bias", Shape: []int{3}, Kind: tensor.Bias},
+		tensor.Spec{Name: "c.weight", Shape: []int{3, 3, 3, 4}, Kind: tensor.Conv}, tensor.Spec{Name: "c.bias", Shape: []int{4}, Kind: tensor.Bias},
+		tensor.Spec{Name: "e.weight", Shape: []int{4, 5}}, tensor.Spec{Name: "e.bias", Shape: []int{5}, Kind: tensor.Bias})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,9 +214,10 @@ func TestGonumConvolution(t *testing.T) {
 // wrong one.
 func TestNoGonumNet(t *testing.T) {
 	for _, specs := range [][]tensor.Spec{
-		{{Name: "scale", Shape: []int{4}, Kind: tensor.Norm}, {Name: "shift", Shape: []int{4}, Kind: tensor.Bias}},
-		{{Name: "w", Shape: []int{784, 10}}},
-		{{Name: "depthwise", Shape: []int{3, 3, 4}, Kind: tensor.Conv}, {Name: "b", Shape: []int{4}, Kind: tensor.Bias}},
+		{{Name: "n.weight", Shape: []int{4}, Kind: tensor.Norm}, {Name: "n.bias", Shape: []int{4}, Kind: tensor.Bias}},
+		{{Name: "w.weight", Shape: []int{784, 10}}},
+		{{Name: "p.weight", Shape: []int{1, 1, 1, 4}, Kind: tensor.Conv}, {Name: "p.bias", Shape: []int{4}, Kind: tensor.Bias}},
+		{{Name: "d.weight", Shape: []int{3, 3, 4}, Kind: tensor.Conv}, {Name: "d.bias", Shape: []int{4}, Kind: tensor.Bias}},
 	} {
 		layout, err := tensor.NewLayout(specs...)
 		if err != nil {

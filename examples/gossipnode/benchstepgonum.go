@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -33,19 +34,19 @@ type gonumLayer interface {
 
 // newGonumNet makes the network that a layout describes: a rectifier and a pool
 // after each convolution, a rectifier after each dense layer but the last. It is nil
-// where a layout has more than these layers.
+// where a layout has other layers too.
 func newGonumNet(layout *tensor.Layout, shape dataset.Shape, batch int) *gonumNet {
 	net := &gonumNet{}
-	for i := 0; i < layout.Count(); i += 2 {
-		weight := layout.At(i)
-		if i+1 == layout.Count() || layout.At(i+1).Kind != tensor.Bias {
-			return nil
-		}
-		at := place{weight.Offset, layout.At(i + 1).Offset}
+	for _, weight := range layout.Ranges() {
+		bias, ok := layout.Lookup(strings.TrimSuffix(weight.Name, "weight") + "bias")
+		at := place{weight.Offset, bias.Offset}
 		switch {
+		case weight.Kind == tensor.Bias:
+		case !ok:
+			return nil
 		case weight.Kind == tensor.Dense && len(weight.Shape) == 2:
-			net.addDense(at, weight.Shape, batch, i+2 == layout.Count())
-		case weight.Kind == tensor.Conv && len(weight.Shape) == 4 && weight.Shape[2] == shape.Channels:
+			net.addDense(at, weight.Shape, batch)
+		case weight.Kind == tensor.Conv && len(weight.Shape) == 4 && weight.Shape[0] == 3 && weight.Shape[2] == shape.Channels:
 			shape = net.addConvolution(at, shape, weight.Shape[3], batch)
 		default:
 			return nil
@@ -57,14 +58,15 @@ func newGonumNet(layout *tensor.Layout, shape dataset.Shape, batch int) *gonumNe
 // place is where a layer's weights and biases begin among the parameters.
 type place struct{ weight, bias int }
 
-func (g *gonumNet) addDense(at place, sizes []int, batch int, last bool) {
+// addDense adds a layer, and a rectifier before it if it follows another such.
+func (g *gonumNet) addDense(at place, sizes []int, batch int) {
+	if g.classes > 0 {
+		g.layers = append(g.layers, &gonumRectifier{})
+	}
 	g.classes = sizes[1]
 	d := &gonumDense{place: at, rows: batch, in: sizes[0], out: sizes[1]}
 	d.y, d.below = make([]float32, batch*d.out), make([]float32, batch*d.in)
 	g.layers = append(g.layers, d)
-	if !last {
-		g.layers = append(g.layers, &gonumRectifier{})
-	}
 }
 
 // step takes one step of momentum SGD.

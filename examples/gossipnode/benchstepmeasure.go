@@ -50,16 +50,15 @@ type stepBench struct {
 	layout     *tensor.Layout
 	operations float64 // of a step
 
-	peak, ours  *contender
-	gonum       *contender // nil if there is none
-	work        *stepWork  // of ours
-	peakRate    float64    // operations of a pass
-	allocations []float64
+	peak, ours *contender
+	gonum      *contender // nil if there is none
+	work       *stepWork  // of ours
+	peakRate   float64    // operations of a pass
 }
 
 func newStepBench(s stepSettings, model nets.Model) *stepBench {
 	b := &stepBench{settings: s, layout: model.Layout(), work: newStepWork(s, model)}
-	b.operations = float64(s.batch) * pictureOperations(model.Layout(), stepShape(s.model))
+	b.operations = float64(s.batch) * pictureOperations(s.model, model.Layout(), stepShape(s.model))
 	b.peak = newContender(func() { b.peakRate = tensor.MultiplyAddPeak(peakIterations) }, func() {})
 	b.ours = newContender(func() { b.work.train(model) }, b.work.reset)
 	if net := newGonumNet(model.Layout(), stepShape(s.model), s.batch); net != nil {
@@ -72,28 +71,21 @@ func newStepBench(s stepSettings, model nets.Model) *stepBench {
 // round takes a sample of each.
 func (b *stepBench) round() {
 	b.peak.sample()
-	before := mallocs()
 	b.ours.sample()
-	b.allocations = append(b.allocations, float64(mallocs()-before)/float64(b.ours.passes))
 	if b.gonum != nil {
 		b.gonum.sample()
 	}
 }
 
-// mallocs counts the allocations of this process.
-func mallocs() uint64 {
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	return memory.Mallocs
-}
-
 // contender is what is timed in turn with others.
 type contender struct {
-	loop    kernel
-	reset   func()
-	passes  int       // of a sample
-	seconds []float64 // of a pass, a sample each
-	cpu     []float64 // processor seconds of a pass, if the system tells
+	loop   kernel
+	reset  func()
+	passes int // of a sample
+
+	// Of a pass, a sample each: time, processor time if the system tells it, and
+	// allocations.
+	seconds, cpu, mallocs []float64
 }
 
 // newContender finds how many passes a sample needs. That also brings in pages and
@@ -110,10 +102,16 @@ func newContender(pass, reset func()) *contender {
 }
 
 func (c *contender) sample() {
+	var before, after runtime.MemStats
 	c.reset()
-	began := processorSeconds()
-	c.seconds = append(c.seconds, c.loop.timed(c.passes))
-	c.cpu = append(c.cpu, (processorSeconds()-began)/float64(c.passes))
+	runtime.ReadMemStats(&before)
+	cpu := processorSeconds()
+	seconds := c.loop.timed(c.passes)
+	cpu = processorSeconds() - cpu
+	runtime.ReadMemStats(&after)
+	passes := float64(c.passes)
+	c.seconds, c.cpu = append(c.seconds, seconds), append(c.cpu, cpu/passes)
+	c.mallocs = append(c.mallocs, float64(after.Mallocs-before.Mallocs)/passes)
 }
 
 // rates are so many a pass for each second of each sample.

@@ -45,7 +45,7 @@ func (b *stepBench) result() stepResult {
 		GFLOPS: median(ours), PeakGFLOPS: median(peak), ShareOfPeak: median(quotients(ours, peak)),
 		// A whole number, as testing.AllocsPerRun gives: what happens once in a sample
 		// of many steps is not the step's.
-		AllocsPerStep: math.Floor(median(b.allocations)),
+		AllocsPerStep: math.Floor(median(b.ours.mallocs)),
 		Instructions:  tensor.Instructions(), Rounds: b.settings.rounds, GOMAXPROCS: runtime.GOMAXPROCS(0), CPU: processorName(),
 	}
 	if b.gonum != nil {
