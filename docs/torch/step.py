@@ -36,8 +36,12 @@ import sys
 import tempfile
 import time
 
-for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"  # before torch is loaded
+# One thread; and memory that is freed stays with the process, which spares torch
+# asking the system for the same pages in each step.
+SETTINGS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+            "MALLOC_TRIM_THRESHOLD_": "1000000000", "MALLOC_MMAP_THRESHOLD_": "1000000000"}
+if any(os.environ.get(name) != value for name, value in SETTINGS.items()):
+    os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | SETTINGS)  # read when a process starts
 
 try:
     import torch
@@ -51,13 +55,16 @@ SAMPLES, SAMPLE_SECONDS = 3, 0.04
 CONTEST_ROUNDS = 7
 
 
-def mlp():
+def mlp(_):
     return nn.Sequential(nn.Linear(784, 256), nn.ReLU(inplace=True), nn.Linear(256, CLASSES))
 
 
-def cnn():
+def cnn(pool_first):
+    """Rectifier and pool may change places: the result is the same."""
+
     def block(channels, out):
-        return nn.Conv2d(channels, out, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2)
+        after = [nn.ReLU(inplace=True), nn.MaxPool2d(2)]
+        return nn.Conv2d(channels, out, 3, padding=1), *(reversed(after) if pool_first else after)
 
     return nn.Sequential(*block(1, 16), *block(16, 32), nn.Flatten(), nn.Linear(1568, CLASSES))
 
@@ -68,12 +75,15 @@ MODELS = {"mlp": (mlp, (784,)), "cnn": (cnn, (1, 28, 28))}
 class Trainer:
     """A model in one of torch's settings."""
 
-    def __init__(self, model, channels_last, optimizer, compiled):
+    def __init__(self, model, optimizer, channels_last=False, pool_first=False, compiled=False):
         make, shape = MODELS[model]
-        self.name = ", ".join(filter(None, [channels_last and "channels_last", optimizer + " optimizer", compiled and "compiled"]))
+        options = {"channels last": channels_last, "pool first": pool_first, "compiled": compiled}
+        self.name = ", ".join([optimizer + " optimizer", *(name for name, on in options.items() if on)])
         torch.manual_seed(1)
         layout = {"memory_format": torch.channels_last} if channels_last else {}
-        self.net = make().to(**layout) if layout else make()
+        self.net = make(pool_first)
+        if channels_last:
+            self.net = self.net.to(**layout)
         self.start = [p.detach().clone() for p in self.net.parameters()]
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=RATE, momentum=MOMENTUM,
                                          fused=optimizer == "fused", foreach=optimizer == "foreach")
@@ -110,16 +120,17 @@ class Trainer:
 
 def fastest(model, compiled):
     """The fastest of torch's settings by processor time, tried in turn."""
-    layouts = (False, True) if model == "cnn" else (False,)
-    trainers = [Trainer(model, layout, optimizer, c)
-                for layout in layouts for optimizer in ("fused", "foreach", "plain") for c in ((False, True) if compiled else (False,))]
+    either = (False, True)
+    pictures = either if model == "cnn" else (False,)
+    trainers = [Trainer(model, *setting) for setting in
+                itertools.product(("fused", "foreach"), pictures, pictures, either if compiled else (False,))]
     seconds = [[] for _ in trainers]
     for _ in range(CONTEST_ROUNDS):
         for trainer, samples in zip(trainers, seconds):
             samples.append(trainer.sample()[1])
     medians = [statistics.median(samples) for samples in seconds]
     for trainer, median in zip(trainers, medians):
-        print(f"  torch, {trainer.name:36s} {1000 * median:8.3f} ms")
+        print(f"  torch, {trainer.name:44s} {1000 * median:8.3f} cpu ms")
     return trainers[medians.index(min(medians))]
 
 
@@ -133,20 +144,24 @@ def compare(model, rounds, gossipnode, compiled):
         theirs.append([statistics.median(column) for column in zip(*samples)])
         figures = bench(gossipnode, model)
         if figures["parameters"] != trainer.parameters():
-            sys.exit(f"step.py: {model} has {figures['parameters']} parameters in gossipnode, {trainer.parameters()} in torch")
+            sys.exit(f"step.py: {model} has {figures['parameters']} parameters in gossipnode,"
+                     f" {trainer.parameters()} in torch")
         ours.append([figures["step_seconds"], figures.get("step_cpu_seconds", math.nan)])
-    print(f"\n  medians of {rounds} rounds in turn{'':16s} {'ms':>8s} {'samples/s':>10s} {'cpu ms':>8s}")
+    print(f"\n  medians of {rounds} rounds in turn{'':23s} {'ms':>8s} {'samples/s':>10s} {'cpu ms':>8s}")
     for who, seconds in ((f"torch, {trainer.name}", theirs), (f"gossipnode, {figures['instructions']}", ours)):
         clock, cpu = (statistics.median(column) for column in zip(*seconds))
-        print(f"  {who:43s} {1000 * clock:8.3f} {BATCH / clock:10,.0f} {1000 * cpu:8.3f}")
+        print(f"  {who:50s} {1000 * clock:8.3f} {BATCH / clock:10,.0f} {1000 * cpu:8.3f}")
     for what, column in (("by the clock", 0), ("by processor time", 1)):
         ratios = [t[column] / o[column] for t, o in zip(theirs, ours)]
-        print(f"  gossipnode is {statistics.median(ratios):.2f} times as fast {what} ({min(ratios):.2f} to {max(ratios):.2f})")
+        least, middle, most = min(ratios), statistics.median(ratios), max(ratios)
+        print(f"  gossipnode is {middle:.2f} times as fast {what} ({least:.2f} to {most:.2f})")
 
 
 def bench(gossipnode, model):
-    command = [gossipnode, "bench", "step", "--model", model, "--batch", str(BATCH), "--rounds", str(SAMPLES), "--json"]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+    """The figures of gossipnode's step."""
+    command = [gossipnode, "bench", "step", "--json", "--model", model, "--batch", str(BATCH), "--rounds", str(SAMPLES)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return json.loads(done.stdout)
 
 
 def main():
@@ -161,7 +176,8 @@ def main():
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
     torch.set_flush_denormal(True)
-    libraries = [line.strip("- \n") for line in torch.__config__.show().splitlines() if any(w in line for w in ("Math Kernel", "DNN v", "BLAS_INFO", "CPU capability"))]
+    told = ("Math Kernel", "DNN v", "BLAS_INFO", "CPU capability")
+    libraries = [line.strip("- ") for line in torch.__config__.show().splitlines() if any(word in line for word in told)]
     print(f"torch {torch.__version__}, {torch.get_num_threads()} thread; load {os.getloadavg()[0]:.2f}")
     print("\n".join("  " + line.split(", BUILD_TYPE")[0] for line in libraries))
     with tempfile.TemporaryDirectory() as work:
