@@ -11,7 +11,7 @@ import (
 const (
 	// stepBatch is the batch that the papers of this field compare at.
 	stepBatch    = 64
-	maxStepBatch = 4096
+	maxStepBatch = 1024
 
 	defaultStepRounds = 15
 	minStepRounds     = 3

@@ -62,7 +62,7 @@ func newStepBench(s stepSettings, model nets.Model) *stepBench {
 	b.peak = newContender(func() { b.peakRate = tensor.MultiplyAddPeak(peakIterations) }, func() {})
 	b.ours = newContender(func() { b.work.train(model) }, b.work.reset)
 	if net := newGonumNet(model.Layout(), stepShape(s.model), s.batch); net != nil {
-		work := newStepWork(s, model)
+		work := b.work.again()
 		b.gonum = newContender(func() { net.step(work) }, work.reset)
 	}
 	return b

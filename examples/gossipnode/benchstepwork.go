@@ -41,12 +41,7 @@ type stepWork struct {
 
 // newStepWork draws batches of dense random pictures with random labels.
 func newStepWork(s stepSettings, model nets.Model) *stepWork {
-	n := model.Layout().Len()
-	w := &stepWork{
-		batches: make([]dataset.Batch, stepBatches),
-		start:   make(tensor.Vector, n), params: make(tensor.Vector, n),
-		velocity: make(tensor.Vector, n), grad: make(tensor.Vector, n),
-	}
+	w := &stepWork{batches: make([]dataset.Batch, stepBatches), start: make(tensor.Vector, model.Layout().Len())}
 	source := rand.New(rand.NewPCG(s.seed, 0))
 	for i := range w.batches {
 		b := &w.batches[i]
@@ -59,8 +54,18 @@ func newStepWork(s stepSettings, model nets.Model) *stepWork {
 		}
 	}
 	model.Init(s.seed, w.start)
-	w.reset()
-	return w
+	return w.again()
+}
+
+// again is the same work, to be done by another: it shares what nobody changes.
+func (w *stepWork) again() *stepWork {
+	n := len(w.start)
+	other := &stepWork{
+		batches: w.batches, start: w.start,
+		params: make(tensor.Vector, n), velocity: make(tensor.Vector, n), grad: make(tensor.Vector, n),
+	}
+	other.reset()
+	return other
 }
 
 // reset goes back to the initial parameters, so that all samples do the same work.
