@@ -12,8 +12,8 @@ const taps = 9
 
 // addConvolution adds a convolution of 3 by 3 with padding, a rectifier, and a pool
 // of 2 by 2. It returns the shape that comes out.
-func (g *gonumNet) addConvolution(at place, in dataset.Shape, channels, batch int) dataset.Shape {
-	c := &gonumConvolution{place: at, in: in, out: channels, rows: batch * in.Height * in.Width}
+func (g *gonumNet) addConvolution(at offsets, in dataset.Shape, channels, batch int) dataset.Shape {
+	c := &gonumConvolution{offsets: at, in: in, out: channels, rows: batch * in.Height * in.Width}
 	c.columns, c.below = make([]float32, c.rows*taps*in.Channels), make([]float32, c.rows*in.Channels)
 	c.errors, c.y = make([]float32, len(c.columns)), make([]float32, c.rows*channels)
 	p := &gonumPool{in: dataset.Shape{Height: in.Height, Width: in.Width, Channels: channels}}
@@ -28,7 +28,7 @@ func (g *gonumNet) addConvolution(at place, in dataset.Shape, channels, batch in
 // pixels around it (im2col), with the weights. Those outside the picture are zero from
 // the start: no tap writes them.
 type gonumConvolution struct {
-	place
+	offsets
 	in              dataset.Shape
 	out, rows       int
 	columns, errors []float32
@@ -70,7 +70,7 @@ func (c *gonumConvolution) weights(v []float32) blas32.General {
 	return blasMatrix(n, c.out, v[c.weight:c.weight+n*c.out])
 }
 
-// eachTap calls do with the place of each pixel among the inputs and that of its
+// eachTap calls do with the offsets of each pixel among the inputs and that of its
 // copy among the columns, for each tap of each pixel that lies in the picture.
 func (c *gonumConvolution) eachTap(do func(pixel, column int)) {
 	height, width, channels := c.in.Height, c.in.Width, c.in.Channels
@@ -111,7 +111,7 @@ func (p *gonumPool) forward(_, x []float32) []float32 {
 	return p.y
 }
 
-// largest is the place of the largest of four values: at the corner, to the right of
+// largest is the offsets of the largest of four values: at the corner, to the right of
 // it, below, and below to the right.
 func largest(x []float32, corner, right, below int) int {
 	best := corner

@@ -39,7 +39,7 @@ func newGonumNet(layout *tensor.Layout, shape dataset.Shape, batch int) *gonumNe
 	net := &gonumNet{}
 	for _, weight := range layout.Ranges() {
 		bias, ok := layout.Lookup(strings.TrimSuffix(weight.Name, "weight") + "bias")
-		at := place{weight.Offset, bias.Offset}
+		at := offsets{weight.Offset, bias.Offset}
 		switch {
 		case weight.Kind == tensor.Bias:
 		case !ok:
@@ -55,16 +55,16 @@ func newGonumNet(layout *tensor.Layout, shape dataset.Shape, batch int) *gonumNe
 	return net
 }
 
-// place is where a layer's weights and biases begin among the parameters.
-type place struct{ weight, bias int }
+// offsets is where a layer's weights and biases begin among the parameters.
+type offsets struct{ weight, bias int }
 
 // addDense adds a layer, and a rectifier before it if it follows another such.
-func (g *gonumNet) addDense(at place, sizes []int, batch int) {
+func (g *gonumNet) addDense(at offsets, sizes []int, batch int) {
 	if g.classes > 0 {
 		g.layers = append(g.layers, &gonumRectifier{})
 	}
 	g.classes = sizes[1]
-	d := &gonumDense{place: at, rows: batch, in: sizes[0], out: sizes[1]}
+	d := &gonumDense{offsets: at, rows: batch, in: sizes[0], out: sizes[1]}
 	d.y, d.below = make([]float32, batch*d.out), make([]float32, batch*d.in)
 	g.layers = append(g.layers, d)
 }
@@ -117,7 +117,7 @@ func gonumErrors(logits []float32, labels []uint8, classes int) (loss float64) {
 
 // gonumDense is a fully connected layer.
 type gonumDense struct {
-	place
+	offsets
 	rows, in, out int
 	x, y, below   []float32
 }
@@ -144,7 +144,7 @@ func (d *gonumDense) weights(v []float32) blas32.General {
 	return blasMatrix(d.in, d.out, v[d.weight:d.weight+d.in*d.out])
 }
 
-// gonumRectifier works in place: its outputs are the inputs of the next layer, which
+// gonumRectifier works in offsets: its outputs are the inputs of the next layer, which
 // needs no others.
 type gonumRectifier struct{ y []float32 }
 
