@@ -38,13 +38,20 @@ func (c *Windows) over(rows, count, longest int) windows {
 		xPixel: floatBytes * c.XPixel, xNext: floatBytes * (c.XRow - c.Cols*c.XPixel),
 		yPixel: floatBytes * c.YPixel, yNext: floatBytes * (c.YRow - c.Cols*c.YPixel),
 	}
-	runs := (count + longest - 1) / longest
-	long := count % runs
-	w.runs[count/runs] += runs - long
-	if long > 0 {
-		w.runs[count/runs+1] += long
-	}
+	divide(count, longest, w.runs[:])
 	return w
+}
+
+// divide cuts count into runs of at most longest, as equal as possible, and says how
+// many there are of each length.
+func divide(count, longest int, runs []int) {
+	if count > 0 {
+		n := (count + longest - 1) / longest
+		runs[count/n] = n - count%n
+		if long := count % n; long > 0 {
+			runs[count/n+1] = long
+		}
+	}
 }
 
 // check panics unless all that a call reads and writes is there. lines is how many

@@ -13,9 +13,16 @@ type Grid struct {
 // times as long as one that is only moved.
 const gridPiece = 1 << 13
 
+// depthRun is how many pixels Depthwise works on at once.
+const depthRun = longestRun / 2
+
 // grid is what the kernels want to know of a Grid. Distances are in bytes; xNext
-// and yNext lead from where a kernel ends a row to the next.
-type grid struct{ rows, cols, channels, line, xPixel, xNext, yNext int }
+// and yNext lead from where a kernel ends a row to the next, lineNext from a window's
+// last pixel of a line to its first of the next.
+type grid struct {
+	rows, cols, channels, line, lineNext, xPixel, xNext, yNext int
+	runs                                                       [depthRun + 1]int // of pixels, how many of each length
+}
 
 // parts calls work for as many rows of y as one call may have, with the places of
 // the first in y and x.
@@ -51,9 +58,12 @@ func (g Grid) pooled() grid {
 
 // deep is for kernels that leave x and y behind the first pixel of a row.
 func (g Grid) deep() grid {
-	return grid{
-		xPixel: floatBytes * g.Stride * g.Channels,
-		xNext:  floatBytes * (g.Stride*g.Line - g.Channels),
-		yNext:  floatBytes * (g.Cols - 1) * g.Channels,
+	part := grid{
+		lineNext: floatBytes * (g.Line - (windowLines-1)*g.Channels),
+		xPixel:   floatBytes * g.Stride * g.Channels,
+		xNext:    floatBytes * (g.Stride*g.Line - g.Channels),
+		yNext:    floatBytes * (g.Cols - 1) * g.Channels,
 	}
+	divide(g.Cols, depthRun, part.runs[:])
+	return part
 }

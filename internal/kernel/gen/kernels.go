@@ -131,7 +131,10 @@ type windows struct {
 	rows, cols, taps, lineNext, xPixel, xNext, yPixel, yNext int
 	runs [13]int
 }
-type grid struct { rows, cols, channels, line, xPixel, xNext, yNext int }`
+type grid struct {
+	rows, cols, channels, line, lineNext, xPixel, xNext, yNext int
+	runs [7]int
+}`
 
 // list is the parameters as Go writes them.
 func (k kernel) list() string {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -66,7 +64,7 @@ func maxPool(withPlaces bool) func(*routine) {
 				var place reg.VecVirtual
 				if withPlaces {
 					place = l.vector(floatSize)
-					l.xorSelf(place)
+					l.clear(place)
 				}
 				for i := 1; i < len(at); i++ {
 					v := l.move(at[i])
@@ -94,15 +92,9 @@ func (r *routine) numbers(wanted bool) (n [4]reg.VecVirtual) {
 	return n
 }
 
-// xorSelf clears a register. The older instruction knows only half of those that
-// AVX-512 has.
-func (l lane) xorSelf(v reg.VecVirtual) {
-	if l.width == widthZ {
-		l.VPXORD(v, v, v)
-	} else {
-		l.VPXOR(v, v, v)
-	}
-}
+// clear sets a register to zero. Of the instructions that do, this one knows all
+// registers of AVX-512.
+func (l lane) clear(v reg.VecVirtual) { l.VXORPS(v, v, v) }
 
 // replaceWhereGreater sets place to number where v is greater than best.
 func (l lane) replaceWhereGreater(v, best, number, place reg.VecVirtual) {
@@ -176,117 +168,4 @@ func maxPoolGradient(r *routine) {
 			}
 		})
 	}, func() { r.ADDQ(q.pixel, q.base) }, func() { r.ADDQ(r.field("xNext"), q.base) })
-}
-
-// depthTaps is the number of weights of a channel.
-const depthTaps = windowLines * windowLines
-
-// eachDepth emits, for each row and then for the channels of a lane, what first and
-// last do before and after its pixels, and pixel for each of them with the memory
-// of the taps.
-func (r *routine) eachDepth(first, last func(lane), pixel func(lane, []operand.Mem)) {
-	x, y, w := r.stream("x"), r.stream("y"), r.stream("w")
-	channel, line, xPixel, cols := r.GP64(), r.GP64(), r.GP64(), r.GP64()
-	r.rowBytes = channel
-	lines := []reg.GPVirtual{r.GP64(), r.GP64(), r.GP64()}
-	yRow := r.GP64()
-	r.left = r.GP64()
-	r.MOVQ(r.field("channels"), channel)
-	r.SHLQ(operand.U8(2), channel)
-	r.MOVQ(r.field("line"), line)
-	r.MOVQ(r.field("xPixel"), xPixel)
-	r.Label("row")
-	r.MOVQ(r.field("channels"), r.left)
-	r.columns(1, func(l lane) {
-		label := fmt.Sprintf("pixel%d", l.values)
-		r.MOVQ(x.next, lines[0])
-		r.LEAQ(operand.Mem{Base: x.next, Index: line, Scale: 1}, lines[1])
-		r.LEAQ(operand.Mem{Base: x.next, Index: line, Scale: 2}, lines[2])
-		r.MOVQ(y.next, yRow)
-		first(l)
-		r.MOVQ(r.field("cols"), cols)
-		r.Label(label)
-		var taps []operand.Mem
-		for _, at := range lines {
-			taps = append(taps, operand.Mem{Base: at},
-				operand.Mem{Base: at, Index: channel, Scale: 1}, operand.Mem{Base: at, Index: channel, Scale: 2})
-		}
-		pixel(l, taps)
-		for _, at := range lines {
-			r.ADDQ(xPixel, at)
-		}
-		r.ADDQ(channel, y.next)
-		r.DECQ(cols)
-		r.JNZ(operand.LabelRef(label))
-		r.MOVQ(yRow, y.next)
-		last(l)
-	})
-	r.SUBQ(channel, w.next)
-	r.ADDQ(r.field("xNext"), x.next)
-	r.ADDQ(r.field("yNext"), y.next)
-	r.DECQ(r.field("rows"))
-	r.JNZ(operand.LabelRef("row"))
-	r.close()
-}
-
-// depthwise emits the sums of a channel's nine taps times its weights.
-func depthwise(r *routine) {
-	var weights []reg.VecVirtual
-	row := r.GP64()
-	r.eachDepth(func(l lane) {
-		weights = nil
-		r.MOVQ(r.stream("w").next, row)
-		for range depthTaps {
-			weights = append(weights, l.move(operand.Mem{Base: row}))
-			r.ADDQ(r.rowBytes, row)
-		}
-	}, func(lane) {}, func(l lane, taps []operand.Mem) {
-		sum := l.vector(floatSize)
-		l.xorSelf(sum)
-		for i, at := range taps {
-			l.multiplyAdd(at, weights[i], sum)
-		}
-		l.store(sum, "y")
-	})
-}
-
-// depthwiseGradient emits, for each tap, the sum over pixels of its values times
-// those of y.
-func depthwiseGradient(r *routine) {
-	var sums []reg.VecVirtual
-	row := r.GP64()
-	r.eachDepth(func(l lane) {
-		sums = nil
-		for range depthTaps {
-			v := l.vector(floatSize)
-			l.xorSelf(v)
-			sums = append(sums, v)
-		}
-	}, func(l lane) {
-		r.MOVQ(r.stream("w").next, row)
-		for _, v := range sums {
-			to := operand.Mem{Base: row}
-			l.VADDPS(l.move(to), v, v)
-			if l.single() {
-				l.VMOVSS(v, to)
-			} else {
-				l.VMOVUPS(v, to)
-			}
-			r.ADDQ(r.rowBytes, row)
-		}
-	}, func(l lane, taps []operand.Mem) {
-		y := l.load("y")
-		for i, at := range taps {
-			l.multiplyAdd(at, y, sums[i])
-		}
-	})
-}
-
-// multiplyAdd adds the lane's values at an address times v to sum.
-func (l lane) multiplyAdd(at operand.Mem, v, sum reg.VecVirtual) {
-	if l.single() {
-		l.VFMADD231SS(at, v, sum)
-	} else {
-		l.VFMADD231PS(at, v, sum)
-	}
 }

@@ -38,10 +38,7 @@ type routine struct {
 	streams []*stream
 	past    bool          // the strands write past the cache
 	left    reg.GPVirtual // values not yet done
-	// rowBytes is what all channels of a pixel take, in the kernels for pictures
-	// that need it.
-	rowBytes reg.GPVirtual
-	faults   []error
+	faults  []error
 }
 
 // stream is one slice that a routine walks through.
