@@ -27,11 +27,14 @@ type rogue struct {
 
 // newRogue starts a passive host and a rogue beside it. It must be called in a
 // bubble.
-func newRogue(t *testing.T) *rogue {
+func newRogue(t *testing.T) *rogue { return newRogueWith(t, peer.Exchange{}) }
+
+// newRogueWith is newRogue with a host that exchanges in a certain way.
+func newRogueWith(t *testing.T, exchange peer.Exchange) *rogue {
 	t.Helper()
 	network := memnet.New(memnet.Config{})
 	core, logged := observer.New(zap.InfoLevel)
-	host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"), Log: zap.New(core)})
+	host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"), Exchange: exchange, Log: zap.New(core)})
 	transport, err := network.Transport("rogue")
 	if err != nil {
 		t.Fatal(err)
