@@ -13,8 +13,8 @@
 //     fast as the processor can. NewBLAS gives the same to gonum.
 //
 // It is not a tensor library: there is no broadcasting, no gradient, and no element
-// type but float32. A service brings its own model code
-// and shares its values through Params.Vector.
+// type but float32. A service brings its own model code and shares its values
+// through Params.Vector.
 //
 // Nothing here locks. A Layout may be used from any number of goroutines; a
 // Vector or Params is the caller's to guard.

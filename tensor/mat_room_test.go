@@ -14,7 +14,7 @@ var roomShapes = []struct {
 	{64, 256, 784, false, false}, {784, 256, 64, true, false}, {64, 784, 256, false, true},
 	{64, 10, 256, false, false}, {800, 32, 48, false, false}, {48, 32, 800, true, false},
 	{600, 1500, 700, true, true}, {5000, 200, 4, true, false}, {5000, 40, 16, false, false},
-	{1100, 300, 80, false, false}, {1, 1000, 1000, false, true},
+	{1100, 1024, 400, false, false}, {1100, 300, 84, false, false}, {1, 1000, 1000, false, true},
 }
 
 func zeros(rows, cols int, transposed bool) Matrix {
@@ -38,7 +38,7 @@ func TestMultiplierAllocatesNothing(t *testing.T) {
 			}
 		}
 		r := &multiplier.rooms[0]
-		bytes := ValueSize * (cap(r.tiles.panels) + cap(r.tiles.block) + cap(r.plain.a) + cap(r.plain.b))
+		bytes := ValueSize * (cap(r.tiles.panels) + cap(r.tiles.block) + cap(r.plain.a) + cap(r.plain.b) + cap(r.plain.c))
 		if len(multiplier.rooms) != 1 || bytes >= 2<<20 {
 			t.Errorf("%d rooms, the first of %d bytes", len(multiplier.rooms), bytes)
 		}

@@ -9,8 +9,8 @@ import (
 // Blocking. A panel of B stays in the first cache while a block of A passes it; a
 // block of A stays in the second while all panels pass.
 const (
-	tileDepth   = 320  // of a block, at most; the depth is shared evenly among blocks
-	tileRows    = 256  // of a block of A that is so deep
+	tileDepth   = 400  // of a block, at most; the depth is shared evenly among blocks
+	tileRows    = 200  // of a block of A that is so deep
 	tileMost    = 1024 // rows of a shallower one
 	tileColumns = 1024 // of panels that are kept for the next block of A
 )
