@@ -139,8 +139,7 @@ finish1:
 	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y4
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Y5
-	VMULPS       Y3, Y5, Y5
+	VMULPS       (DI), Y3, Y5
 	VFMADD231PS  Y2, Y0, Y5
 	VMOVUPS      Y5, (DI)
 	VMASKMOVPS   32(DI), Y4, Y0
@@ -152,12 +151,10 @@ finish1:
 
 add_full1:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y4
-	VMULPS      Y3, Y4, Y4
+	VMULPS      (DI), Y3, Y4
 	VFMADD231PS Y2, Y0, Y4
 	VMOVUPS     Y4, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y3, Y0, Y0
+	VMULPS      32(DI), Y3, Y0
 	VFMADD231PS Y2, Y1, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
@@ -309,8 +306,7 @@ finish2:
 	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y6
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Y7
-	VMULPS       Y5, Y7, Y7
+	VMULPS       (DI), Y5, Y7
 	VFMADD231PS  Y4, Y0, Y7
 	VMOVUPS      Y7, (DI)
 	VMASKMOVPS   32(DI), Y6, Y0
@@ -318,8 +314,7 @@ finish2:
 	VFMADD231PS  Y4, Y1, Y0
 	VMASKMOVPS   Y0, Y6, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y5, Y0, Y0
+	VMULPS       (DI), Y5, Y0
 	VFMADD231PS  Y4, Y2, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y6, Y0
@@ -331,21 +326,17 @@ finish2:
 
 add_full2:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y6
-	VMULPS      Y5, Y6, Y6
+	VMULPS      (DI), Y5, Y6
 	VFMADD231PS Y4, Y0, Y6
 	VMOVUPS     Y6, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y5, Y0, Y0
+	VMULPS      32(DI), Y5, Y0
 	VFMADD231PS Y4, Y1, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y5, Y0, Y0
+	VMULPS      (DI), Y5, Y0
 	VFMADD231PS Y4, Y2, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y5, Y0, Y0
+	VMULPS      32(DI), Y5, Y0
 	VFMADD231PS Y4, Y3, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
@@ -529,8 +520,7 @@ finish3:
 	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y8
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Y9
-	VMULPS       Y7, Y9, Y9
+	VMULPS       (DI), Y7, Y9
 	VFMADD231PS  Y6, Y0, Y9
 	VMOVUPS      Y9, (DI)
 	VMASKMOVPS   32(DI), Y8, Y0
@@ -538,8 +528,7 @@ finish3:
 	VFMADD231PS  Y6, Y1, Y0
 	VMASKMOVPS   Y0, Y8, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y7, Y0, Y0
+	VMULPS       (DI), Y7, Y0
 	VFMADD231PS  Y6, Y2, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y8, Y0
@@ -547,8 +536,7 @@ finish3:
 	VFMADD231PS  Y6, Y3, Y0
 	VMASKMOVPS   Y0, Y8, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y7, Y0, Y0
+	VMULPS       (DI), Y7, Y0
 	VFMADD231PS  Y6, Y4, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y8, Y0
@@ -560,30 +548,24 @@ finish3:
 
 add_full3:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y8
-	VMULPS      Y7, Y8, Y8
+	VMULPS      (DI), Y7, Y8
 	VFMADD231PS Y6, Y0, Y8
 	VMOVUPS     Y8, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y7, Y0, Y0
+	VMULPS      32(DI), Y7, Y0
 	VFMADD231PS Y6, Y1, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y7, Y0, Y0
+	VMULPS      (DI), Y7, Y0
 	VFMADD231PS Y6, Y2, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y7, Y0, Y0
+	VMULPS      32(DI), Y7, Y0
 	VFMADD231PS Y6, Y3, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y7, Y0, Y0
+	VMULPS      (DI), Y7, Y0
 	VFMADD231PS Y6, Y4, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y7, Y0, Y0
+	VMULPS      32(DI), Y7, Y0
 	VFMADD231PS Y6, Y5, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
@@ -799,8 +781,7 @@ finish4:
 	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y10
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Y11
-	VMULPS       Y9, Y11, Y11
+	VMULPS       (DI), Y9, Y11
 	VFMADD231PS  Y8, Y0, Y11
 	VMOVUPS      Y11, (DI)
 	VMASKMOVPS   32(DI), Y10, Y0
@@ -808,8 +789,7 @@ finish4:
 	VFMADD231PS  Y8, Y1, Y0
 	VMASKMOVPS   Y0, Y10, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y9, Y0, Y0
+	VMULPS       (DI), Y9, Y0
 	VFMADD231PS  Y8, Y2, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y10, Y0
@@ -817,8 +797,7 @@ finish4:
 	VFMADD231PS  Y8, Y3, Y0
 	VMASKMOVPS   Y0, Y10, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y9, Y0, Y0
+	VMULPS       (DI), Y9, Y0
 	VFMADD231PS  Y8, Y4, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y10, Y0
@@ -826,8 +805,7 @@ finish4:
 	VFMADD231PS  Y8, Y5, Y0
 	VMASKMOVPS   Y0, Y10, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y9, Y0, Y0
+	VMULPS       (DI), Y9, Y0
 	VFMADD231PS  Y8, Y6, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y10, Y0
@@ -839,39 +817,31 @@ finish4:
 
 add_full4:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y10
-	VMULPS      Y9, Y10, Y10
+	VMULPS      (DI), Y9, Y10
 	VFMADD231PS Y8, Y0, Y10
 	VMOVUPS     Y10, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y9, Y0, Y0
+	VMULPS      32(DI), Y9, Y0
 	VFMADD231PS Y8, Y1, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y9, Y0, Y0
+	VMULPS      (DI), Y9, Y0
 	VFMADD231PS Y8, Y2, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y9, Y0, Y0
+	VMULPS      32(DI), Y9, Y0
 	VFMADD231PS Y8, Y3, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y9, Y0, Y0
+	VMULPS      (DI), Y9, Y0
 	VFMADD231PS Y8, Y4, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y9, Y0, Y0
+	VMULPS      32(DI), Y9, Y0
 	VFMADD231PS Y8, Y5, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y9, Y0, Y0
+	VMULPS      (DI), Y9, Y0
 	VFMADD231PS Y8, Y6, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y9, Y0, Y0
+	VMULPS      32(DI), Y9, Y0
 	VFMADD231PS Y8, Y7, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
@@ -1119,8 +1089,7 @@ finish5:
 	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y12
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Y13
-	VMULPS       Y11, Y13, Y13
+	VMULPS       (DI), Y11, Y13
 	VFMADD231PS  Y10, Y0, Y13
 	VMOVUPS      Y13, (DI)
 	VMASKMOVPS   32(DI), Y12, Y0
@@ -1128,8 +1097,7 @@ finish5:
 	VFMADD231PS  Y10, Y1, Y0
 	VMASKMOVPS   Y0, Y12, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y11, Y0, Y0
+	VMULPS       (DI), Y11, Y0
 	VFMADD231PS  Y10, Y2, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y12, Y0
@@ -1137,8 +1105,7 @@ finish5:
 	VFMADD231PS  Y10, Y3, Y0
 	VMASKMOVPS   Y0, Y12, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y11, Y0, Y0
+	VMULPS       (DI), Y11, Y0
 	VFMADD231PS  Y10, Y4, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y12, Y0
@@ -1146,8 +1113,7 @@ finish5:
 	VFMADD231PS  Y10, Y5, Y0
 	VMASKMOVPS   Y0, Y12, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y11, Y0, Y0
+	VMULPS       (DI), Y11, Y0
 	VFMADD231PS  Y10, Y6, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y12, Y0
@@ -1155,8 +1121,7 @@ finish5:
 	VFMADD231PS  Y10, Y7, Y0
 	VMASKMOVPS   Y0, Y12, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y11, Y0, Y0
+	VMULPS       (DI), Y11, Y0
 	VFMADD231PS  Y10, Y8, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y12, Y0
@@ -1168,48 +1133,38 @@ finish5:
 
 add_full5:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y12
-	VMULPS      Y11, Y12, Y12
+	VMULPS      (DI), Y11, Y12
 	VFMADD231PS Y10, Y0, Y12
 	VMOVUPS     Y12, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      32(DI), Y11, Y0
 	VFMADD231PS Y10, Y1, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      (DI), Y11, Y0
 	VFMADD231PS Y10, Y2, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      32(DI), Y11, Y0
 	VFMADD231PS Y10, Y3, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      (DI), Y11, Y0
 	VFMADD231PS Y10, Y4, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      32(DI), Y11, Y0
 	VFMADD231PS Y10, Y5, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      (DI), Y11, Y0
 	VFMADD231PS Y10, Y6, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      32(DI), Y11, Y0
 	VFMADD231PS Y10, Y7, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      (DI), Y11, Y0
 	VFMADD231PS Y10, Y8, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      32(DI), Y11, Y0
 	VFMADD231PS Y10, Y9, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
@@ -1498,8 +1453,7 @@ finish6:
 	MOVQ         120(AX), R8
 	VMOVUPS      (R8), Y14
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Y15
-	VMULPS       Y13, Y15, Y15
+	VMULPS       (DI), Y13, Y15
 	VFMADD231PS  Y12, Y0, Y15
 	VMOVUPS      Y15, (DI)
 	VMASKMOVPS   32(DI), Y14, Y0
@@ -1507,8 +1461,7 @@ finish6:
 	VFMADD231PS  Y12, Y1, Y0
 	VMASKMOVPS   Y0, Y14, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y13, Y0, Y0
+	VMULPS       (DI), Y13, Y0
 	VFMADD231PS  Y12, Y2, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y14, Y0
@@ -1516,8 +1469,7 @@ finish6:
 	VFMADD231PS  Y12, Y3, Y0
 	VMASKMOVPS   Y0, Y14, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y13, Y0, Y0
+	VMULPS       (DI), Y13, Y0
 	VFMADD231PS  Y12, Y4, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y14, Y0
@@ -1525,8 +1477,7 @@ finish6:
 	VFMADD231PS  Y12, Y5, Y0
 	VMASKMOVPS   Y0, Y14, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y13, Y0, Y0
+	VMULPS       (DI), Y13, Y0
 	VFMADD231PS  Y12, Y6, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y14, Y0
@@ -1534,8 +1485,7 @@ finish6:
 	VFMADD231PS  Y12, Y7, Y0
 	VMASKMOVPS   Y0, Y14, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y13, Y0, Y0
+	VMULPS       (DI), Y13, Y0
 	VFMADD231PS  Y12, Y8, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y14, Y0
@@ -1543,8 +1493,7 @@ finish6:
 	VFMADD231PS  Y12, Y9, Y0
 	VMASKMOVPS   Y0, Y14, 32(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y0
-	VMULPS       Y13, Y0, Y0
+	VMULPS       (DI), Y13, Y0
 	VFMADD231PS  Y12, Y10, Y0
 	VMOVUPS      Y0, (DI)
 	VMASKMOVPS   32(DI), Y14, Y0
@@ -1556,57 +1505,45 @@ finish6:
 
 add_full6:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y14
-	VMULPS      Y13, Y14, Y14
+	VMULPS      (DI), Y13, Y14
 	VFMADD231PS Y12, Y0, Y14
 	VMOVUPS     Y14, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      32(DI), Y13, Y0
 	VFMADD231PS Y12, Y1, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y2, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      32(DI), Y13, Y0
 	VFMADD231PS Y12, Y3, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y4, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      32(DI), Y13, Y0
 	VFMADD231PS Y12, Y5, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y6, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      32(DI), Y13, Y0
 	VFMADD231PS Y12, Y7, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y8, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      32(DI), Y13, Y0
 	VFMADD231PS Y12, Y9, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y10, Y0
 	VMOVUPS     Y0, (DI)
-	VMOVUPS     32(DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      32(DI), Y13, Y0
 	VFMADD231PS Y12, Y11, Y0
 	VMOVUPS     Y0, 32(DI)
 	ADDQ        R8, DI
@@ -1837,10 +1774,9 @@ finish1:
 
 add_full1:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y3
-	VMULPS      Y2, Y3, Y3
-	VFMADD231PS Y1, Y0, Y3
-	VMOVUPS     Y3, (DI)
+	VMULPS      (DI), Y2, Y2
+	VFMADD231PS Y1, Y0, Y2
+	VMOVUPS     Y2, (DI)
 	ADDQ        R8, DI
 	JMP         advance1
 
@@ -1979,13 +1915,11 @@ finish2:
 
 add_full2:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y4
-	VMULPS      Y3, Y4, Y4
+	VMULPS      (DI), Y3, Y4
 	VFMADD231PS Y2, Y0, Y4
 	VMOVUPS     Y4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y3, Y0, Y0
+	VMULPS      (DI), Y3, Y0
 	VFMADD231PS Y2, Y1, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
@@ -2152,18 +2086,15 @@ finish3:
 
 add_full3:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y5
-	VMULPS      Y4, Y5, Y5
+	VMULPS      (DI), Y4, Y5
 	VFMADD231PS Y3, Y0, Y5
 	VMOVUPS     Y5, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y4, Y0, Y0
+	VMULPS      (DI), Y4, Y0
 	VFMADD231PS Y3, Y1, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y4, Y0, Y0
+	VMULPS      (DI), Y4, Y0
 	VFMADD231PS Y3, Y2, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
@@ -2356,23 +2287,19 @@ finish4:
 
 add_full4:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y6
-	VMULPS      Y5, Y6, Y6
+	VMULPS      (DI), Y5, Y6
 	VFMADD231PS Y4, Y0, Y6
 	VMOVUPS     Y6, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y5, Y0, Y0
+	VMULPS      (DI), Y5, Y0
 	VFMADD231PS Y4, Y1, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y5, Y0, Y0
+	VMULPS      (DI), Y5, Y0
 	VFMADD231PS Y4, Y2, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y5, Y0, Y0
+	VMULPS      (DI), Y5, Y0
 	VFMADD231PS Y4, Y3, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
@@ -2591,28 +2518,23 @@ finish5:
 
 add_full5:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y7
-	VMULPS      Y6, Y7, Y7
+	VMULPS      (DI), Y6, Y7
 	VFMADD231PS Y5, Y0, Y7
 	VMOVUPS     Y7, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y6, Y0, Y0
+	VMULPS      (DI), Y6, Y0
 	VFMADD231PS Y5, Y1, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y6, Y0, Y0
+	VMULPS      (DI), Y6, Y0
 	VFMADD231PS Y5, Y2, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y6, Y0, Y0
+	VMULPS      (DI), Y6, Y0
 	VFMADD231PS Y5, Y3, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y6, Y0, Y0
+	VMULPS      (DI), Y6, Y0
 	VFMADD231PS Y5, Y4, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
@@ -2857,33 +2779,27 @@ finish6:
 
 add_full6:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y8
-	VMULPS      Y7, Y8, Y8
+	VMULPS      (DI), Y7, Y8
 	VFMADD231PS Y6, Y0, Y8
 	VMOVUPS     Y8, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y7, Y0, Y0
+	VMULPS      (DI), Y7, Y0
 	VFMADD231PS Y6, Y1, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y7, Y0, Y0
+	VMULPS      (DI), Y7, Y0
 	VFMADD231PS Y6, Y2, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y7, Y0, Y0
+	VMULPS      (DI), Y7, Y0
 	VFMADD231PS Y6, Y3, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y7, Y0, Y0
+	VMULPS      (DI), Y7, Y0
 	VFMADD231PS Y6, Y4, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y7, Y0, Y0
+	VMULPS      (DI), Y7, Y0
 	VFMADD231PS Y6, Y5, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
@@ -3161,38 +3077,31 @@ finish7:
 
 add_full7:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y9
-	VMULPS      Y8, Y9, Y9
+	VMULPS      (DI), Y8, Y9
 	VFMADD231PS Y7, Y0, Y9
 	VMOVUPS     Y9, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y8, Y0, Y0
+	VMULPS      (DI), Y8, Y0
 	VFMADD231PS Y7, Y1, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y8, Y0, Y0
+	VMULPS      (DI), Y8, Y0
 	VFMADD231PS Y7, Y2, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y8, Y0, Y0
+	VMULPS      (DI), Y8, Y0
 	VFMADD231PS Y7, Y3, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y8, Y0, Y0
+	VMULPS      (DI), Y8, Y0
 	VFMADD231PS Y7, Y4, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y8, Y0, Y0
+	VMULPS      (DI), Y8, Y0
 	VFMADD231PS Y7, Y5, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y8, Y0, Y0
+	VMULPS      (DI), Y8, Y0
 	VFMADD231PS Y7, Y6, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
@@ -3496,43 +3405,35 @@ finish8:
 
 add_full8:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y10
-	VMULPS      Y9, Y10, Y10
+	VMULPS      (DI), Y9, Y10
 	VFMADD231PS Y8, Y0, Y10
 	VMOVUPS     Y10, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y9, Y0, Y0
+	VMULPS      (DI), Y9, Y0
 	VFMADD231PS Y8, Y1, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y9, Y0, Y0
+	VMULPS      (DI), Y9, Y0
 	VFMADD231PS Y8, Y2, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y9, Y0, Y0
+	VMULPS      (DI), Y9, Y0
 	VFMADD231PS Y8, Y3, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y9, Y0, Y0
+	VMULPS      (DI), Y9, Y0
 	VFMADD231PS Y8, Y4, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y9, Y0, Y0
+	VMULPS      (DI), Y9, Y0
 	VFMADD231PS Y8, Y5, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y9, Y0, Y0
+	VMULPS      (DI), Y9, Y0
 	VFMADD231PS Y8, Y6, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y9, Y0, Y0
+	VMULPS      (DI), Y9, Y0
 	VFMADD231PS Y8, Y7, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
@@ -3862,48 +3763,39 @@ finish9:
 
 add_full9:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y11
-	VMULPS      Y10, Y11, Y11
+	VMULPS      (DI), Y10, Y11
 	VFMADD231PS Y9, Y0, Y11
 	VMOVUPS     Y11, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y10, Y0, Y0
+	VMULPS      (DI), Y10, Y0
 	VFMADD231PS Y9, Y1, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y10, Y0, Y0
+	VMULPS      (DI), Y10, Y0
 	VFMADD231PS Y9, Y2, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y10, Y0, Y0
+	VMULPS      (DI), Y10, Y0
 	VFMADD231PS Y9, Y3, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y10, Y0, Y0
+	VMULPS      (DI), Y10, Y0
 	VFMADD231PS Y9, Y4, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y10, Y0, Y0
+	VMULPS      (DI), Y10, Y0
 	VFMADD231PS Y9, Y5, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y10, Y0, Y0
+	VMULPS      (DI), Y10, Y0
 	VFMADD231PS Y9, Y6, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y10, Y0, Y0
+	VMULPS      (DI), Y10, Y0
 	VFMADD231PS Y9, Y7, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y10, Y0, Y0
+	VMULPS      (DI), Y10, Y0
 	VFMADD231PS Y9, Y8, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
@@ -4259,53 +4151,43 @@ finish10:
 
 add_full10:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y12
-	VMULPS      Y11, Y12, Y12
+	VMULPS      (DI), Y11, Y12
 	VFMADD231PS Y10, Y0, Y12
 	VMOVUPS     Y12, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      (DI), Y11, Y0
 	VFMADD231PS Y10, Y1, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      (DI), Y11, Y0
 	VFMADD231PS Y10, Y2, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      (DI), Y11, Y0
 	VFMADD231PS Y10, Y3, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      (DI), Y11, Y0
 	VFMADD231PS Y10, Y4, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      (DI), Y11, Y0
 	VFMADD231PS Y10, Y5, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      (DI), Y11, Y0
 	VFMADD231PS Y10, Y6, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      (DI), Y11, Y0
 	VFMADD231PS Y10, Y7, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      (DI), Y11, Y0
 	VFMADD231PS Y10, Y8, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y11, Y0, Y0
+	VMULPS      (DI), Y11, Y0
 	VFMADD231PS Y10, Y9, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
@@ -4687,58 +4569,47 @@ finish11:
 
 add_full11:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y13
-	VMULPS      Y12, Y13, Y13
+	VMULPS      (DI), Y12, Y13
 	VFMADD231PS Y11, Y0, Y13
 	VMOVUPS     Y13, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y12, Y0, Y0
+	VMULPS      (DI), Y12, Y0
 	VFMADD231PS Y11, Y1, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y12, Y0, Y0
+	VMULPS      (DI), Y12, Y0
 	VFMADD231PS Y11, Y2, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y12, Y0, Y0
+	VMULPS      (DI), Y12, Y0
 	VFMADD231PS Y11, Y3, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y12, Y0, Y0
+	VMULPS      (DI), Y12, Y0
 	VFMADD231PS Y11, Y4, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y12, Y0, Y0
+	VMULPS      (DI), Y12, Y0
 	VFMADD231PS Y11, Y5, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y12, Y0, Y0
+	VMULPS      (DI), Y12, Y0
 	VFMADD231PS Y11, Y6, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y12, Y0, Y0
+	VMULPS      (DI), Y12, Y0
 	VFMADD231PS Y11, Y7, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y12, Y0, Y0
+	VMULPS      (DI), Y12, Y0
 	VFMADD231PS Y11, Y8, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y12, Y0, Y0
+	VMULPS      (DI), Y12, Y0
 	VFMADD231PS Y11, Y9, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y12, Y0, Y0
+	VMULPS      (DI), Y12, Y0
 	VFMADD231PS Y11, Y10, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
@@ -5146,63 +5017,51 @@ finish12:
 
 add_full12:
 	MOVQ        80(AX), R8
-	VMOVUPS     (DI), Y14
-	VMULPS      Y13, Y14, Y14
+	VMULPS      (DI), Y13, Y14
 	VFMADD231PS Y12, Y0, Y14
 	VMOVUPS     Y14, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y1, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y2, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y3, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y4, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y5, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y6, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y7, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y8, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y9, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y10, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y0
-	VMULPS      Y13, Y0, Y0
+	VMULPS      (DI), Y13, Y0
 	VFMADD231PS Y12, Y11, Y0
 	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI

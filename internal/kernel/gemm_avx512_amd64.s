@@ -148,8 +148,7 @@ finish1:
 	VBROADCASTSS 108(AX), Z3
 	KMOVW        128(AX), K1
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Z4
-	VMULPS       Z3, Z4, Z4
+	VMULPS       (DI), Z3, Z4
 	VFMADD231PS  Z2, Z0, Z4
 	VMOVUPS      Z4, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -290,8 +289,7 @@ finish2:
 	VBROADCASTSS 108(AX), Z5
 	KMOVW        128(AX), K1
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Z6
-	VMULPS       Z5, Z6, Z6
+	VMULPS       (DI), Z5, Z6
 	VFMADD231PS  Z4, Z0, Z6
 	VMOVUPS      Z6, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -299,8 +297,7 @@ finish2:
 	VFMADD231PS  Z4, Z1, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z5, Z0, Z0
+	VMULPS       (DI), Z5, Z0
 	VFMADD231PS  Z4, Z2, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -468,8 +465,7 @@ finish3:
 	VBROADCASTSS 108(AX), Z7
 	KMOVW        128(AX), K1
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Z8
-	VMULPS       Z7, Z8, Z8
+	VMULPS       (DI), Z7, Z8
 	VFMADD231PS  Z6, Z0, Z8
 	VMOVUPS      Z8, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -477,8 +473,7 @@ finish3:
 	VFMADD231PS  Z6, Z1, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z7, Z0, Z0
+	VMULPS       (DI), Z7, Z0
 	VFMADD231PS  Z6, Z2, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -486,8 +481,7 @@ finish3:
 	VFMADD231PS  Z6, Z3, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z7, Z0, Z0
+	VMULPS       (DI), Z7, Z0
 	VFMADD231PS  Z6, Z4, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -682,8 +676,7 @@ finish4:
 	VBROADCASTSS 108(AX), Z9
 	KMOVW        128(AX), K1
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Z10
-	VMULPS       Z9, Z10, Z10
+	VMULPS       (DI), Z9, Z10
 	VFMADD231PS  Z8, Z0, Z10
 	VMOVUPS      Z10, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -691,8 +684,7 @@ finish4:
 	VFMADD231PS  Z8, Z1, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z9, Z0, Z0
+	VMULPS       (DI), Z9, Z0
 	VFMADD231PS  Z8, Z2, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -700,8 +692,7 @@ finish4:
 	VFMADD231PS  Z8, Z3, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z9, Z0, Z0
+	VMULPS       (DI), Z9, Z0
 	VFMADD231PS  Z8, Z4, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -709,8 +700,7 @@ finish4:
 	VFMADD231PS  Z8, Z5, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z9, Z0, Z0
+	VMULPS       (DI), Z9, Z0
 	VFMADD231PS  Z8, Z6, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -932,8 +922,7 @@ finish5:
 	VBROADCASTSS 108(AX), Z11
 	KMOVW        128(AX), K1
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Z12
-	VMULPS       Z11, Z12, Z12
+	VMULPS       (DI), Z11, Z12
 	VFMADD231PS  Z10, Z0, Z12
 	VMOVUPS      Z12, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -941,8 +930,7 @@ finish5:
 	VFMADD231PS  Z10, Z1, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z11, Z0, Z0
+	VMULPS       (DI), Z11, Z0
 	VFMADD231PS  Z10, Z2, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -950,8 +938,7 @@ finish5:
 	VFMADD231PS  Z10, Z3, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z11, Z0, Z0
+	VMULPS       (DI), Z11, Z0
 	VFMADD231PS  Z10, Z4, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -959,8 +946,7 @@ finish5:
 	VFMADD231PS  Z10, Z5, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z11, Z0, Z0
+	VMULPS       (DI), Z11, Z0
 	VFMADD231PS  Z10, Z6, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -968,8 +954,7 @@ finish5:
 	VFMADD231PS  Z10, Z7, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z11, Z0, Z0
+	VMULPS       (DI), Z11, Z0
 	VFMADD231PS  Z10, Z8, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1218,8 +1203,7 @@ finish6:
 	VBROADCASTSS 108(AX), Z13
 	KMOVW        128(AX), K1
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Z14
-	VMULPS       Z13, Z14, Z14
+	VMULPS       (DI), Z13, Z14
 	VFMADD231PS  Z12, Z0, Z14
 	VMOVUPS      Z14, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1227,8 +1211,7 @@ finish6:
 	VFMADD231PS  Z12, Z1, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z13, Z0, Z0
+	VMULPS       (DI), Z13, Z0
 	VFMADD231PS  Z12, Z2, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1236,8 +1219,7 @@ finish6:
 	VFMADD231PS  Z12, Z3, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z13, Z0, Z0
+	VMULPS       (DI), Z13, Z0
 	VFMADD231PS  Z12, Z4, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1245,8 +1227,7 @@ finish6:
 	VFMADD231PS  Z12, Z5, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z13, Z0, Z0
+	VMULPS       (DI), Z13, Z0
 	VFMADD231PS  Z12, Z6, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1254,8 +1235,7 @@ finish6:
 	VFMADD231PS  Z12, Z7, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z13, Z0, Z0
+	VMULPS       (DI), Z13, Z0
 	VFMADD231PS  Z12, Z8, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1263,8 +1243,7 @@ finish6:
 	VFMADD231PS  Z12, Z9, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z13, Z0, Z0
+	VMULPS       (DI), Z13, Z0
 	VFMADD231PS  Z12, Z10, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1547,8 +1526,7 @@ finish7:
 	VBROADCASTSS 108(AX), Z15
 	KMOVW        128(AX), K1
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Z16
-	VMULPS       Z15, Z16, Z16
+	VMULPS       (DI), Z15, Z16
 	VFMADD231PS  Z14, Z0, Z16
 	VMOVUPS      Z16, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1556,8 +1534,7 @@ finish7:
 	VFMADD231PS  Z14, Z1, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z15, Z0, Z0
+	VMULPS       (DI), Z15, Z0
 	VFMADD231PS  Z14, Z2, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1565,8 +1542,7 @@ finish7:
 	VFMADD231PS  Z14, Z3, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z15, Z0, Z0
+	VMULPS       (DI), Z15, Z0
 	VFMADD231PS  Z14, Z4, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1574,8 +1550,7 @@ finish7:
 	VFMADD231PS  Z14, Z5, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z15, Z0, Z0
+	VMULPS       (DI), Z15, Z0
 	VFMADD231PS  Z14, Z6, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1583,8 +1558,7 @@ finish7:
 	VFMADD231PS  Z14, Z7, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z15, Z0, Z0
+	VMULPS       (DI), Z15, Z0
 	VFMADD231PS  Z14, Z8, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1592,8 +1566,7 @@ finish7:
 	VFMADD231PS  Z14, Z9, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z15, Z0, Z0
+	VMULPS       (DI), Z15, Z0
 	VFMADD231PS  Z14, Z10, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1601,8 +1574,7 @@ finish7:
 	VFMADD231PS  Z14, Z11, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z15, Z0, Z0
+	VMULPS       (DI), Z15, Z0
 	VFMADD231PS  Z14, Z12, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1912,8 +1884,7 @@ finish8:
 	VBROADCASTSS 108(AX), Z17
 	KMOVW        128(AX), K1
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Z18
-	VMULPS       Z17, Z18, Z18
+	VMULPS       (DI), Z17, Z18
 	VFMADD231PS  Z16, Z0, Z18
 	VMOVUPS      Z18, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1921,8 +1892,7 @@ finish8:
 	VFMADD231PS  Z16, Z1, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z17, Z0, Z0
+	VMULPS       (DI), Z17, Z0
 	VFMADD231PS  Z16, Z2, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1930,8 +1900,7 @@ finish8:
 	VFMADD231PS  Z16, Z3, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z17, Z0, Z0
+	VMULPS       (DI), Z17, Z0
 	VFMADD231PS  Z16, Z4, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1939,8 +1908,7 @@ finish8:
 	VFMADD231PS  Z16, Z5, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z17, Z0, Z0
+	VMULPS       (DI), Z17, Z0
 	VFMADD231PS  Z16, Z6, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1948,8 +1916,7 @@ finish8:
 	VFMADD231PS  Z16, Z7, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z17, Z0, Z0
+	VMULPS       (DI), Z17, Z0
 	VFMADD231PS  Z16, Z8, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1957,8 +1924,7 @@ finish8:
 	VFMADD231PS  Z16, Z9, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z17, Z0, Z0
+	VMULPS       (DI), Z17, Z0
 	VFMADD231PS  Z16, Z10, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1966,8 +1932,7 @@ finish8:
 	VFMADD231PS  Z16, Z11, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z17, Z0, Z0
+	VMULPS       (DI), Z17, Z0
 	VFMADD231PS  Z16, Z12, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -1975,8 +1940,7 @@ finish8:
 	VFMADD231PS  Z16, Z13, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z17, Z0, Z0
+	VMULPS       (DI), Z17, Z0
 	VFMADD231PS  Z16, Z14, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2313,8 +2277,7 @@ finish9:
 	VBROADCASTSS 108(AX), Z19
 	KMOVW        128(AX), K1
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Z20
-	VMULPS       Z19, Z20, Z20
+	VMULPS       (DI), Z19, Z20
 	VFMADD231PS  Z18, Z0, Z20
 	VMOVUPS      Z20, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2322,8 +2285,7 @@ finish9:
 	VFMADD231PS  Z18, Z1, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z19, Z0, Z0
+	VMULPS       (DI), Z19, Z0
 	VFMADD231PS  Z18, Z2, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2331,8 +2293,7 @@ finish9:
 	VFMADD231PS  Z18, Z3, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z19, Z0, Z0
+	VMULPS       (DI), Z19, Z0
 	VFMADD231PS  Z18, Z4, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2340,8 +2301,7 @@ finish9:
 	VFMADD231PS  Z18, Z5, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z19, Z0, Z0
+	VMULPS       (DI), Z19, Z0
 	VFMADD231PS  Z18, Z6, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2349,8 +2309,7 @@ finish9:
 	VFMADD231PS  Z18, Z7, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z19, Z0, Z0
+	VMULPS       (DI), Z19, Z0
 	VFMADD231PS  Z18, Z8, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2358,8 +2317,7 @@ finish9:
 	VFMADD231PS  Z18, Z9, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z19, Z0, Z0
+	VMULPS       (DI), Z19, Z0
 	VFMADD231PS  Z18, Z10, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2367,8 +2325,7 @@ finish9:
 	VFMADD231PS  Z18, Z11, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z19, Z0, Z0
+	VMULPS       (DI), Z19, Z0
 	VFMADD231PS  Z18, Z12, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2376,8 +2333,7 @@ finish9:
 	VFMADD231PS  Z18, Z13, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z19, Z0, Z0
+	VMULPS       (DI), Z19, Z0
 	VFMADD231PS  Z18, Z14, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2385,8 +2341,7 @@ finish9:
 	VFMADD231PS  Z18, Z15, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z19, Z0, Z0
+	VMULPS       (DI), Z19, Z0
 	VFMADD231PS  Z18, Z16, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2750,8 +2705,7 @@ finish10:
 	VBROADCASTSS 108(AX), Z21
 	KMOVW        128(AX), K1
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Z22
-	VMULPS       Z21, Z22, Z22
+	VMULPS       (DI), Z21, Z22
 	VFMADD231PS  Z20, Z0, Z22
 	VMOVUPS      Z22, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2759,8 +2713,7 @@ finish10:
 	VFMADD231PS  Z20, Z1, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z21, Z0, Z0
+	VMULPS       (DI), Z21, Z0
 	VFMADD231PS  Z20, Z2, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2768,8 +2721,7 @@ finish10:
 	VFMADD231PS  Z20, Z3, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z21, Z0, Z0
+	VMULPS       (DI), Z21, Z0
 	VFMADD231PS  Z20, Z4, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2777,8 +2729,7 @@ finish10:
 	VFMADD231PS  Z20, Z5, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z21, Z0, Z0
+	VMULPS       (DI), Z21, Z0
 	VFMADD231PS  Z20, Z6, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2786,8 +2737,7 @@ finish10:
 	VFMADD231PS  Z20, Z7, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z21, Z0, Z0
+	VMULPS       (DI), Z21, Z0
 	VFMADD231PS  Z20, Z8, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2795,8 +2745,7 @@ finish10:
 	VFMADD231PS  Z20, Z9, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z21, Z0, Z0
+	VMULPS       (DI), Z21, Z0
 	VFMADD231PS  Z20, Z10, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2804,8 +2753,7 @@ finish10:
 	VFMADD231PS  Z20, Z11, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z21, Z0, Z0
+	VMULPS       (DI), Z21, Z0
 	VFMADD231PS  Z20, Z12, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2813,8 +2761,7 @@ finish10:
 	VFMADD231PS  Z20, Z13, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z21, Z0, Z0
+	VMULPS       (DI), Z21, Z0
 	VFMADD231PS  Z20, Z14, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2822,8 +2769,7 @@ finish10:
 	VFMADD231PS  Z20, Z15, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z21, Z0, Z0
+	VMULPS       (DI), Z21, Z0
 	VFMADD231PS  Z20, Z16, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -2831,8 +2777,7 @@ finish10:
 	VFMADD231PS  Z20, Z17, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z21, Z0, Z0
+	VMULPS       (DI), Z21, Z0
 	VFMADD231PS  Z20, Z18, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3223,8 +3168,7 @@ finish11:
 	VBROADCASTSS 108(AX), Z23
 	KMOVW        128(AX), K1
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Z24
-	VMULPS       Z23, Z24, Z24
+	VMULPS       (DI), Z23, Z24
 	VFMADD231PS  Z22, Z0, Z24
 	VMOVUPS      Z24, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3232,8 +3176,7 @@ finish11:
 	VFMADD231PS  Z22, Z1, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z23, Z0, Z0
+	VMULPS       (DI), Z23, Z0
 	VFMADD231PS  Z22, Z2, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3241,8 +3184,7 @@ finish11:
 	VFMADD231PS  Z22, Z3, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z23, Z0, Z0
+	VMULPS       (DI), Z23, Z0
 	VFMADD231PS  Z22, Z4, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3250,8 +3192,7 @@ finish11:
 	VFMADD231PS  Z22, Z5, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z23, Z0, Z0
+	VMULPS       (DI), Z23, Z0
 	VFMADD231PS  Z22, Z6, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3259,8 +3200,7 @@ finish11:
 	VFMADD231PS  Z22, Z7, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z23, Z0, Z0
+	VMULPS       (DI), Z23, Z0
 	VFMADD231PS  Z22, Z8, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3268,8 +3208,7 @@ finish11:
 	VFMADD231PS  Z22, Z9, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z23, Z0, Z0
+	VMULPS       (DI), Z23, Z0
 	VFMADD231PS  Z22, Z10, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3277,8 +3216,7 @@ finish11:
 	VFMADD231PS  Z22, Z11, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z23, Z0, Z0
+	VMULPS       (DI), Z23, Z0
 	VFMADD231PS  Z22, Z12, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3286,8 +3224,7 @@ finish11:
 	VFMADD231PS  Z22, Z13, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z23, Z0, Z0
+	VMULPS       (DI), Z23, Z0
 	VFMADD231PS  Z22, Z14, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3295,8 +3232,7 @@ finish11:
 	VFMADD231PS  Z22, Z15, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z23, Z0, Z0
+	VMULPS       (DI), Z23, Z0
 	VFMADD231PS  Z22, Z16, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3304,8 +3240,7 @@ finish11:
 	VFMADD231PS  Z22, Z17, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z23, Z0, Z0
+	VMULPS       (DI), Z23, Z0
 	VFMADD231PS  Z22, Z18, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3313,8 +3248,7 @@ finish11:
 	VFMADD231PS  Z22, Z19, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z23, Z0, Z0
+	VMULPS       (DI), Z23, Z0
 	VFMADD231PS  Z22, Z20, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3742,8 +3676,7 @@ finish12:
 	VBROADCASTSS 108(AX), Z25
 	KMOVW        128(AX), K1
 	MOVQ         80(AX), R8
-	VMOVUPS      (DI), Z26
-	VMULPS       Z25, Z26, Z26
+	VMULPS       (DI), Z25, Z26
 	VFMADD231PS  Z24, Z0, Z26
 	VMOVUPS      Z26, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3751,8 +3684,7 @@ finish12:
 	VFMADD231PS  Z24, Z1, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z25, Z0, Z0
+	VMULPS       (DI), Z25, Z0
 	VFMADD231PS  Z24, Z2, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3760,8 +3692,7 @@ finish12:
 	VFMADD231PS  Z24, Z3, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z25, Z0, Z0
+	VMULPS       (DI), Z25, Z0
 	VFMADD231PS  Z24, Z4, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3769,8 +3700,7 @@ finish12:
 	VFMADD231PS  Z24, Z5, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z25, Z0, Z0
+	VMULPS       (DI), Z25, Z0
 	VFMADD231PS  Z24, Z6, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3778,8 +3708,7 @@ finish12:
 	VFMADD231PS  Z24, Z7, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z25, Z0, Z0
+	VMULPS       (DI), Z25, Z0
 	VFMADD231PS  Z24, Z8, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3787,8 +3716,7 @@ finish12:
 	VFMADD231PS  Z24, Z9, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z25, Z0, Z0
+	VMULPS       (DI), Z25, Z0
 	VFMADD231PS  Z24, Z10, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3796,8 +3724,7 @@ finish12:
 	VFMADD231PS  Z24, Z11, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z25, Z0, Z0
+	VMULPS       (DI), Z25, Z0
 	VFMADD231PS  Z24, Z12, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3805,8 +3732,7 @@ finish12:
 	VFMADD231PS  Z24, Z13, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z25, Z0, Z0
+	VMULPS       (DI), Z25, Z0
 	VFMADD231PS  Z24, Z14, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3814,8 +3740,7 @@ finish12:
 	VFMADD231PS  Z24, Z15, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z25, Z0, Z0
+	VMULPS       (DI), Z25, Z0
 	VFMADD231PS  Z24, Z16, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3823,8 +3748,7 @@ finish12:
 	VFMADD231PS  Z24, Z17, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z25, Z0, Z0
+	VMULPS       (DI), Z25, Z0
 	VFMADD231PS  Z24, Z18, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3832,8 +3756,7 @@ finish12:
 	VFMADD231PS  Z24, Z19, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z25, Z0, Z0
+	VMULPS       (DI), Z25, Z0
 	VFMADD231PS  Z24, Z20, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0
@@ -3841,8 +3764,7 @@ finish12:
 	VFMADD231PS  Z24, Z21, Z0
 	VMOVUPS      Z0, K1, 64(DI)
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z0
-	VMULPS       Z25, Z0, Z0
+	VMULPS       (DI), Z25, Z0
 	VFMADD231PS  Z24, Z22, Z0
 	VMOVUPS      Z0, (DI)
 	VMOVUPS.Z    64(DI), K1, Z0

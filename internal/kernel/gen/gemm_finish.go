@@ -33,70 +33,82 @@ func (t *tile) maskedStore(v, mask reg.Register, to operand.Mem) {
 	}
 }
 
+// output is how a tile's sums get into C.
+type output struct {
+	c           reg.GPVirtual  // the next row
+	alpha, beta reg.VecVirtual // no beta: what is there is overwritten
+}
+
 // finish writes the sums of a tile to C, and advances to the next tile.
 func (t *tile) finish(rows int, acc []reg.VecVirtual) {
-	alpha, c := t.register(t.width), t.GP64()
-	t.VBROADCASTSS(t.p.at("Alpha"), alpha)
-	t.MOVQ(t.c, c)
+	out := output{c: t.GP64(), alpha: t.register(t.width)}
+	t.VBROADCASTSS(t.p.at("Alpha"), out.alpha)
+	t.MOVQ(t.c, out.c)
 	word := t.GP32()
 	t.MOVL(t.p.at("Beta"), word)
 	t.ADDL(word, word) // zero of either sign becomes zero
 	t.JZ(operand.LabelRef(label("overwrite", rows)))
-	beta := t.register(t.width)
-	t.VBROADCASTSS(t.p.at("Beta"), beta)
-	t.maskedOrNot(c, rows, "add", acc, func(i int, load func(v reg.Register)) reg.VecVirtual {
-		v := t.register(t.width)
-		load(v)
-		t.VMULPS(beta, v, v)
-		t.VFMADD231PS(alpha, acc[i], v)
-		return v
-	})
+	out.beta = t.register(t.width)
+	t.VBROADCASTSS(t.p.at("Beta"), out.beta)
+	t.maskedOrNot(rows, "add", acc, out)
 	t.Label(label("overwrite", rows))
-	t.maskedOrNot(c, rows, "set", acc, func(i int, _ func(v reg.Register)) reg.VecVirtual {
-		t.VMULPS(alpha, acc[i], acc[i])
-		return acc[i]
-	})
+	out.beta = nil
+	t.maskedOrNot(rows, "set", acc, out)
 	t.Label(label("advance", rows))
 	offset := t.GP64()
 	t.IMUL3Q(operand.U8(rows), t.rowStep, offset)
 	t.ADDQ(offset, t.a)
-	t.MOVQ(c, t.c)
+	t.MOVQ(out.c, t.c)
 	t.SUBQ(operand.U32(rows), t.left)
 	t.JZ(operand.LabelRef("done"))
 }
 
-// maskedOrNot writes all vectors of C that result gives, which may load what is
-// there, and jumps to what follows. In AVX2 a masked store is slow, so that there
-// is a way without.
-func (t *tile) maskedOrNot(c reg.GPVirtual, rows int, name string, acc []reg.VecVirtual, result func(i int, load func(v reg.Register)) reg.VecVirtual) {
+// maskedOrNot writes a tile and jumps to what follows. In AVX2 a masked store is
+// slow, so that there is a way without.
+func (t *tile) maskedOrNot(rows int, name string, acc []reg.VecVirtual, out output) {
 	if t.width == widthZ {
-		mask := t.mask()
-		t.write(c, acc, mask, result)
+		t.write(acc, t.mask(), out)
 		t.JMP(operand.LabelRef(label("advance", rows)))
 		return
 	}
 	full := label(name+"_full", rows)
 	t.CMPQ(t.p.at("Masked"), operand.U8(0))
 	t.JE(operand.LabelRef(full))
-	t.write(c, acc, t.mask(), result)
+	t.write(acc, t.mask(), out)
 	t.JMP(operand.LabelRef(label("advance", rows)))
 	t.Label(full)
-	t.write(c, acc, nil, result)
+	t.write(acc, nil, out)
 	t.JMP(operand.LabelRef(label("advance", rows)))
 }
 
-func (t *tile) write(c reg.GPVirtual, acc []reg.VecVirtual, mask reg.Register, result func(i int, load func(v reg.Register)) reg.VecVirtual) {
+// write writes the rows of a tile, the last vector of each under the mask, if
+// there is one.
+func (t *tile) write(acc []reg.VecVirtual, mask reg.Register, out output) {
 	step := t.p.load("CStep")
-	for i := range acc {
+	for i, v := range acc {
 		j := i % t.k.vectors
-		at := operand.Mem{Base: c, Disp: j * t.width}
-		if masked := mask != nil && j == t.k.vectors-1; masked {
-			t.maskedStore(result(i, func(v reg.Register) { t.maskedLoad(at, mask, v) }), mask, at)
-		} else {
-			t.VMOVUPS(result(i, func(v reg.Register) { t.VMOVUPS(at, v) }), at)
+		at, last := operand.Mem{Base: out.c, Disp: j * t.width}, j == t.k.vectors-1
+		masked := last && mask != nil
+		switch {
+		case out.beta == nil:
+			t.VMULPS(out.alpha, v, v)
+		case masked:
+			v = t.register(t.width)
+			t.maskedLoad(at, mask, v)
+			t.VMULPS(out.beta, v, v)
+			t.VFMADD231PS(out.alpha, acc[i], v)
+		default:
+			v = t.register(t.width)
+			t.VMULPS(at, out.beta, v)
+			t.VFMADD231PS(out.alpha, acc[i], v)
 		}
-		if j == t.k.vectors-1 {
-			t.ADDQ(step, c)
+		if masked {
+			t.maskedStore(v, mask, at)
+		} else {
+			t.VMOVUPS(v, at)
+		}
+		if last {
+			t.ADDQ(step, out.c)
 		}
 	}
 }
