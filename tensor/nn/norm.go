@@ -162,10 +162,9 @@ func (g *GroupNorm) differentiate(stats, scale tensor.Vector) {
 			turn += float64(float64(scale[c]) * normal)
 		}
 		b := -inverse * inverse * turn / count
+		lift := float32(float64(-inverse*push/count) - float64(mean*b))
 		for c := group * size; c < (group+1)*size; c++ {
-			g.a[c] = float32(inverse * float64(scale[c]))
-			g.b[c] = float32(b)
-			g.shift[c] = float32(float64(-inverse*push/count) - float64(mean*b))
+			g.a[c], g.b[c], g.shift[c] = float32(inverse*float64(scale[c])), float32(b), lift
 		}
 	}
 }
