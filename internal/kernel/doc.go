@@ -7,6 +7,7 @@
 // some targets do; an explicit conversion forbids it). Reductions are summed
 // in float64 by several accumulators, so they may differ from the plain loop,
 // and between CPUs, by a relative 1e-12 of the sum of the terms' magnitudes.
+// Convolutions are summed in float32, as their comments say.
 //
 // Which NaN comes out of an operation on NaNs is not promised; that one does, is.
 //
@@ -17,7 +18,9 @@
 // they must pass the twin's tests. The command in folder gen, a module of its
 // own, writes the files ending in _gen.go and .s: to change a kernel, change its
 // body there. Add a kernel with its twin, its line in the table of gen and its
-// lines in variant_test.go and runs_test.go. Slices of 16 MB or more that these
+// lines in variant_test.go and runs_test.go. (Those for pictures and rows, which walk
+// in loops of their own, are in files that begin with picture_, and in
+// picture_variant_test.go.) Slices of 16 MB or more that these
 // variants write without reading go past the cache.
 //
 // Products of matrices are the exception (gemm.go): the microkernels are reached by

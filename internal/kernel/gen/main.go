@@ -8,7 +8,8 @@
 // Each kernel is one body, written once for a lane of any width (lane.go), and
 // emitted for every level (level.go) in a wide loop and for single values; so
 // the tests of a level that this machine has carry weight for one it lacks. The
-// table of kernels is in kernels.go.
+// tables of kernels are in kernels.go: one of those that walk along slices, and one of
+// those for pictures, whose files begin with picture_.
 //
 // It is a module of its own, so that nobody who imports Murmuration asks for the
 // assembler library.
