@@ -4,8 +4,8 @@
 #   bash docs/figures.sh [FIGURE…]      # from the root of a checkout; default: all
 #
 # Figures: glyphs mnist fashion killed latecomer throughput share exchange tuned kernel
-# lanes exact liars. Those on MNIST
-# and Fashion-MNIST look for them in $MURMURATION_DATA (default ../shared/data) and
+# lanes exact liars matmul step pictures colour. Those on MNIST,
+# Fashion-MNIST and CIFAR-10 look for them in $MURMURATION_DATA (default ../shared/data) and
 # are skipped where it is absent. Needs python3 besides Go. Absolute times depend on the machine; the ratios
 # are taken within one run of this script.
 set -euo pipefail
@@ -147,4 +147,29 @@ if wanted exact; then
 fi
 if wanted liars; then
 	benchmark ./internal/sim -count 1 -run TestOneLiar -v
+fi
+
+if wanted matmul; then
+	printf '\n$ gossipnode bench matmul\n'
+	"$work/gossipnode" bench matmul
+fi
+if wanted step; then
+	for model in softmax mlp cnn mobilenet-small; do
+		printf '\n$ gossipnode bench step --model %s\n' "$model"
+		"$work/gossipnode" bench step --model "$model"
+	done
+fi
+if wanted pictures && [ -d "$data/fashion-mnist" ]; then
+	fashion=(--dataset fashion-mnist --data "$data/fashion-mnist" --model cnn --epochs 12)
+	node local --peers 4 --codec raw "${fashion[@]}"
+	show test_accuracy.min test_accuracy.max seconds
+	node run --strategy alone "${fashion[@]}"
+	show test_accuracy.mean seconds
+fi
+if wanted colour && [ -d "$data/cifar10" ]; then
+	cifar=(--dataset cifar10 --data "$data/cifar10" --model cnn --epochs 10 --optimizer adamw)
+	node local --peers 4 "${cifar[@]}" --lr 0.008
+	show test_accuracy.min test_accuracy.max seconds
+	node run --strategy alone "${cifar[@]}" --lr 0.003
+	show test_accuracy.mean seconds
 fi
