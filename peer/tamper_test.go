@@ -2,32 +2,14 @@ package peer_test
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/network"
-	"go.uber.org/zap"
-
-	"github.com/seed-97356399/murmuration/internal/replica"
-	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/quant"
 )
-
-// offences are the faults for which a partner is kept away.
-var offences = []error{
-	wire.ErrMagic, wire.ErrVersion, wire.ErrFlags, wire.ErrType, wire.ErrTooLong, wire.ErrChecksum, wire.ErrMessage,
-	replica.ErrOrder, replica.ErrWindow, replica.ErrAbsurd, replica.ErrBound, quant.ErrSize, quant.ErrNotFinite,
-}
-
-// talkFaults are all faults that an exchange may fail of.
-var talkFaults = append([]error{
-	wire.ErrTruncated, replica.ErrSettled, errTimeout, io.ErrUnexpectedEOF, network.ErrReset, memnet.ErrReset,
-}, offences...)
 
 // TestFramesTamperedWithOverLoopback: over real sockets, and with both ends training,
 // what happens to frames is found, told and costs nothing but time. Pairs wait more than
@@ -60,7 +42,6 @@ func TestFramesTamperedWithOverLoopback(t *testing.T) {
 // TestEveryFrameOfAnExchangeTamperedWith does so to each frame of an exchange in turn,
 // in virtual time.
 func TestEveryFrameOfAnExchangeTamperedWith(t *testing.T) {
-	const slices = 11
 	for _, kind := range tamperings {
 		t.Run(kind.name, func(t *testing.T) {
 			for _, how := range pairings {
@@ -75,11 +56,11 @@ func TestEveryFrameOfAnExchangeTamperedWith(t *testing.T) {
 					pair.often = func(role string) int64 {
 						switch {
 						case kind.slices:
-							return slices
+							return tamperedSlices
 						case role == "active":
-							return slices + 2 // PROPOSE and ACK
+							return tamperedSlices + 2 // PROPOSE and ACK
 						}
-						return slices + 1 // ACCEPT
+						return tamperedSlices + 1 // ACCEPT
 					}
 					survive(t, []*tamperedPair{pair})
 					closeAll([]*tamperedPair{pair})
@@ -107,28 +88,6 @@ func (c *tamperedPair) check(t *testing.T) {
 		if n := c.after[i].Steps - c.before[i].Steps; n < few {
 			t.Errorf("the %s peer took %d steps while frames were tampered with", s.Role, n)
 		}
-		c.checkReports(t, c.witnesses[i], s)
+		c.witnesses[i].check(t, c.kind, s)
 	}
-}
-
-// checkReports holds what one peer reports against what it has met.
-func (c *tamperedPair) checkReports(t *testing.T, w *witness, s peer.Stats) {
-	t.Helper()
-	kind, x := c.kind, s.Exchanges
-	if expected := kind.expected(s.Role); !w.saw(expected) {
-		t.Errorf("the %s peer saw %v, never %v", s.Role, w.seen, expected)
-	}
-	if int(x.Failed) != w.failed || int(x.Quarantines) != w.quarantined || x.Lost > 0 {
-		t.Errorf("the %s peer counts %d failures, %d quarantines and %d slices lost; it told of %d and %d",
-			s.Role, x.Failed, x.Quarantines, x.Lost, w.failed, w.quarantined)
-	}
-	if kind.harmless && w.quarantined > 0 {
-		t.Errorf("the %s peer takes what breaks no rule for an offence", s.Role)
-	}
-	warned := w.logged.FilterField(zap.String("peer", string(w.partner))).FilterFieldKey("remedy").Len()
-	if warned < w.quarantined {
-		t.Errorf("the %s peer logged %d warnings that name partner and remedy, want %d", s.Role, warned, w.quarantined)
-	}
-	t.Logf("%s: %d steps, %d exchanges, saw %v; %d failed, %d declined, %d quarantines, %d slices settled",
-		s.Role, s.Steps, x.Completed(), w.seen, x.Failed, x.Declined, x.Quarantines, x.Settled)
 }

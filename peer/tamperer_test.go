@@ -52,8 +52,8 @@ func (m *tamperer) Handle(protocol seam.Protocol, run string, handler seam.Handl
 
 // Where in a stream a frame is tampered with.
 const (
-	// slicesAndMore is about the number of frames that one side of an exchange sends.
-	slicesAndMore = 13
+	// slicesAndMore is the number of frames that the active side of an exchange sends.
+	slicesAndMore = tamperedSlices + 2
 	// openers are the frames that come before slices: PROPOSE, STATUS, their answers.
 	// A sixth of what is tampered with is among them, or they would hardly be met.
 	openers = 3

@@ -16,7 +16,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -58,7 +57,6 @@ var pairings = []pairing{
 // Bounds of waiting: what a partner may take for a frame, for how long one that breaks
 // the rules is kept away, and when a test gives up.
 const (
-	tamperedSliceLen = 30
 	tamperedStall    = 500 * time.Millisecond
 	firstTerm        = 2 * time.Millisecond
 	mostTerm         = 8 * time.Millisecond
@@ -82,69 +80,12 @@ func (p *path) Delta(grad, _ tensor.Vector, _ float64) {
 	}
 }
 
-// witness hears what a peer reports.
-type witness struct {
-	t                   *testing.T
-	partner             seam.PeerID
-	mu                  sync.Mutex
-	failed, quarantined int
-	seen                map[error]int // faults, by kind
-	logged              *observer.ObservedLogs
-}
+// tamperedSlices are the slices of a smallModel, each of tamperedSliceLen values.
+const tamperedSlices, tamperedSliceLen = 11, 30
 
-func (w *witness) hooks() peer.Hooks {
-	return peer.Hooks{
-		Failed: func(partner seam.PeerID, err error) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.failed++
-			w.note(partner, err, talkFaults)
-		},
-		Quarantined: func(partner seam.PeerID, term time.Duration, offence error) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.quarantined++
-			w.note(partner, offence, offences)
-			if term < firstTerm || term > mostTerm {
-				w.t.Errorf("kept away for %s", term)
-			}
-		},
-	}
-}
-
-// note counts a fault, which must be of a kind known.
-func (w *witness) note(partner seam.PeerID, err error, kinds []error) {
-	if partner != w.partner {
-		w.t.Errorf("%s is blamed: %v", partner, err)
-	}
-	known := peer.IsRefusal(err) || peer.IsAbort(err)
-	for _, kind := range kinds {
-		if is(err, kind) {
-			w.seen[kind]++
-			known = true
-		}
-	}
-	if !known {
-		w.t.Errorf("a fault of no type: %v", err)
-	}
-}
-
-// saw tells whether one of these faults was found.
-func (w *witness) saw(kinds []error) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, kind := range kinds {
-		if w.seen[kind] > 0 {
-			return true
-		}
-	}
-	return len(kinds) == 0
-}
-
-// smallModel has eleven slices of tamperedSliceLen values.
 func smallModel() *tensor.Params {
 	layout, err := tensor.NewLayout(
-		tensor.Spec{Name: "weights", Shape: []int{10, tamperedSliceLen}},
+		tensor.Spec{Name: "weights", Shape: []int{tamperedSlices - 1, tamperedSliceLen}},
 		tensor.Spec{Name: "bias", Shape: []int{tamperedSliceLen}, Kind: tensor.Bias},
 	)
 	if err != nil {
