@@ -18,12 +18,37 @@ func (c bf16Coder) Encode(dst []byte, x tensor.Vector) {
 }
 
 func (c bf16Coder) Decode(dst tensor.Vector, code []byte, _ tensor.Vector) error {
-	if len(code) != c.Size(len(dst)) {
-		return sizeError(bf16Name, len(code), c.Size(len(dst)), len(dst))
-	}
-	if !kernel.BF16Finite(code) {
-		return notFiniteError(bf16Name, len(dst))
+	if err := c.check(len(dst), code); err != nil {
+		return err
 	}
 	kernel.BF16Decode(dst, code)
+	return nil
+}
+
+func (c bf16Coder) check(n int, code []byte) error {
+	if len(code) != c.Size(n) {
+		return sizeError(bf16Name, len(code), c.Size(n), n)
+	}
+	if !kernel.BF16Finite(code) {
+		return notFiniteError(bf16Name, n)
+	}
+	return nil
+}
+
+// Add implements Adder.
+func (c bf16Coder) Add(dst tensor.Vector, code []byte) error {
+	if err := c.check(len(dst), code); err != nil {
+		return err
+	}
+	kernel.BF16Add(dst, code)
+	return nil
+}
+
+// Sub implements Adder.
+func (c bf16Coder) Sub(dst tensor.Vector, code []byte) error {
+	if err := c.check(len(dst), code); err != nil {
+		return err
+	}
+	kernel.BF16Sub(dst, code)
 	return nil
 }

@@ -7,12 +7,22 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Errors that Decode wraps with what was attempted.
+// Errors that decoders wrap with what was attempted.
 var (
 	// ErrSize: a code has not the number of bytes that its values need.
 	ErrSize = errors.New("code has the wrong size")
-	// ErrNotFinite: a code holds a NaN or an infinity.
+	// ErrNotFinite: a code holds a NaN or an infinity, or a scale so large that
+	// its values could be infinite.
 	ErrNotFinite = errors.New("code holds a value that is not finite")
+	// ErrScale: the scale of a block is negative, or too small to be a scale.
+	ErrScale = errors.New("code holds a scale that no block has")
+	// ErrPadding: bits of a code that stand for no value are not zero.
+	ErrPadding = errors.New("code has bits that stand for nothing")
+	// ErrSpacing: the spacing of a block of a lattice code is out of bounds.
+	ErrSpacing = errors.New("code holds a spacing out of bounds")
+	// ErrHalf: a block of a lattice code comes as halves, which the receiver has
+	// not allowed.
+	ErrHalf = errors.New("block comes as halves where none may")
 )
 
 // Coder turns values into bytes and back. It has no state, allocates nothing,
@@ -26,11 +36,31 @@ type Coder interface {
 	// refuses.
 	Encode(dst []byte, x tensor.Vector)
 	// Decode writes the values of code to dst. Code comes from another machine:
-	// it is checked as a whole, and on an error, which wraps ErrSize or
-	// ErrNotFinite, dst is as it was. Reference is the receiver's own slice of
-	// dst's length, for coders that decode against it; others ignore it and
-	// take nil. Dst may be reference, but must not overlap code.
+	// it is checked as a whole, and on an error, which wraps one of this package,
+	// dst is as it was. Reference is the receiver's own slice of dst's length, for
+	// coders that decode against it; others ignore it and take nil. Dst may be
+	// reference, but must not overlap code.
 	Decode(dst tensor.Vector, code []byte, reference tensor.Vector) error
+}
+
+// Adder is a Coder whose values can be added right from their code; all coders of
+// this package are. What Add adds and what Sub subtracts are the same float32, the
+// ones that Decode gives. Both check the code as Decode does.
+type Adder interface {
+	Coder
+	Add(dst tensor.Vector, code []byte) error
+	Sub(dst tensor.Vector, code []byte) error
+}
+
+// Viewer is a Coder whose codes are the values as they lie in memory, so that
+// they need not be copied to be computed on.
+type Viewer interface {
+	Coder
+	// View returns a code as the vector it is, over the same memory. It reports
+	// false where that is impossible (see tensor.View): use Encode and Decode then.
+	// Nothing is checked: the size and that the values are finite are the caller's
+	// business.
+	View(code []byte) (tensor.Vector, bool)
 }
 
 // checkEncode panics if dst is not exactly as long as the code of n values.
@@ -48,13 +78,7 @@ func notFiniteError(name string, n int) error {
 	return fmt.Errorf("quant: decode %s: slice of %d values: %w", name, n, ErrNotFinite)
 }
 
-// Viewer is a Coder whose codes are the values as they lie in memory, so that
-// they need not be copied to be computed on.
-type Viewer interface {
-	Coder
-	// View returns a code as the vector it is, over the same memory. It reports
-	// false where that is impossible (see tensor.View): use Encode and Decode then.
-	// Nothing is checked: the size and that the values are finite are the caller's
-	// business.
-	View(code []byte) (tensor.Vector, bool)
+// blockError is a fault of one block.
+func blockError(name string, block int, fault error) error {
+	return fmt.Errorf("quant: decode %s: block %d: %w", name, block, fault)
 }

@@ -16,13 +16,46 @@ func (c rawCoder) Encode(dst []byte, x tensor.Vector) {
 }
 
 func (c rawCoder) Decode(dst tensor.Vector, code []byte, _ tensor.Vector) error {
-	if len(code) != c.Size(len(dst)) {
-		return sizeError(rawName, len(code), c.Size(len(dst)), len(dst))
-	}
-	if !kernel.Float32Finite(code) {
-		return notFiniteError(rawName, len(dst))
+	if err := c.check(len(dst), code); err != nil {
+		return err
 	}
 	tensor.FromBytes(dst, code)
+	return nil
+}
+
+func (c rawCoder) check(n int, code []byte) error {
+	if len(code) != c.Size(n) {
+		return sizeError(rawName, len(code), c.Size(n), n)
+	}
+	if !kernel.Float32Finite(code) {
+		return notFiniteError(rawName, n)
+	}
+	return nil
+}
+
+// Add implements Adder.
+func (c rawCoder) Add(dst tensor.Vector, code []byte) error { return c.apply(dst, code, kernel.Add) }
+
+// Sub implements Adder.
+func (c rawCoder) Sub(dst tensor.Vector, code []byte) error { return c.apply(dst, code, kernel.Sub) }
+
+// apply works on the code where it lies, or on copies of its pieces where it lies
+// badly.
+func (c rawCoder) apply(dst tensor.Vector, code []byte, op func(dst, x []float32)) error {
+	if err := c.check(len(dst), code); err != nil {
+		return err
+	}
+	if view, ok := tensor.View(code); ok {
+		op(dst, view)
+		return nil
+	}
+	var room [BlockLen]float32
+	for len(dst) > 0 {
+		n := min(len(room), len(dst))
+		tensor.FromBytes(room[:n], code[:c.Size(n)])
+		op(dst[:n], room[:n])
+		dst, code = dst[n:], code[c.Size(n):]
+	}
 	return nil
 }
 

@@ -1,0 +1,55 @@
+package quant
+
+import (
+	"github.com/seed-97356399/murmuration/internal/kernel"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+const fp16Size = 2
+
+// fp16Coder codes values as IEEE 754 half precision, rounded to nearest, ties to
+// even. Values of 65520 and more become infinite, which Decode refuses.
+type fp16Coder struct{}
+
+func (fp16Coder) Size(n int) int { return fp16Size * n }
+
+func (c fp16Coder) Encode(dst []byte, x tensor.Vector) {
+	checkEncode(fp16Name, dst, c.Size(len(x)), len(x))
+	kernel.FP16Encode(dst, x)
+}
+
+func (c fp16Coder) Decode(dst tensor.Vector, code []byte, _ tensor.Vector) error {
+	if err := c.check(len(dst), code); err != nil {
+		return err
+	}
+	kernel.FP16Decode(dst, code)
+	return nil
+}
+
+func (c fp16Coder) check(n int, code []byte) error {
+	if len(code) != c.Size(n) {
+		return sizeError(fp16Name, len(code), c.Size(n), n)
+	}
+	if !kernel.FP16Finite(code) {
+		return notFiniteError(fp16Name, n)
+	}
+	return nil
+}
+
+// Add implements Adder.
+func (c fp16Coder) Add(dst tensor.Vector, code []byte) error {
+	if err := c.check(len(dst), code); err != nil {
+		return err
+	}
+	kernel.FP16Add(dst, code)
+	return nil
+}
+
+// Sub implements Adder.
+func (c fp16Coder) Sub(dst tensor.Vector, code []byte) error {
+	if err := c.check(len(dst), code); err != nil {
+		return err
+	}
+	kernel.FP16Sub(dst, code)
+	return nil
+}

@@ -1,0 +1,205 @@
+package quant
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/seed-97356399/murmuration/internal/kernel"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Steps codes each value as a whole number of steps, nearest, of its block's own
+// size: with B bits, -L to L steps for L = 2^(B-1)-1, of which L reach the block's
+// largest magnitude. With one bit it is the sign, and the step the mean magnitude.
+// Its error is relative to what it codes: small differences have small errors. It
+// is int8 with 8 bits, and the coder of a lattice codec's differences.
+//
+// The zero Steps codes nothing; take one from a Codec.
+type Steps struct{ bits uint8 }
+
+const (
+	scaleSize = 4
+	// Steps between these bounds keep every value finite and no product denormal.
+	minStep = 0x1p-126
+	maxStep = 0x1p120
+)
+
+// Bits is the number of bits of a value.
+func (c Steps) Bits() int { return int(c.bits) }
+
+// most is the largest number of steps.
+func (c Steps) most() float32 { return float32(max(1, int(1)<<c.bits/2-1)) }
+
+// Size implements Coder.
+func (c Steps) Size(n int) int {
+	whole, rest := n/BlockLen, n%BlockLen
+	size := whole * c.blockSize(BlockLen)
+	if rest > 0 {
+		size += c.blockSize(rest)
+	}
+	return size
+}
+
+func (c Steps) blockSize(n int) int { return scaleSize + planesSize(n, int(c.bits)) }
+
+// name of the coder in errors.
+func (c Steps) name() string {
+	switch c.bits {
+	case 1:
+		return "steps of 1 bit"
+	case 3:
+		return "steps of 3 bits"
+	case 4:
+		return "steps of 4 bits"
+	default:
+		return int8Name
+	}
+}
+
+// Encode implements Coder. A block whose step would be below 2^-126 becomes zeros.
+func (c Steps) Encode(dst []byte, x tensor.Vector) {
+	checkEncode(c.name(), dst, c.Size(len(x)), len(x))
+	var w workspace
+	for len(x) > 0 {
+		n := min(BlockLen, len(x))
+		size := c.blockSize(n)
+		peak := float32(0)
+		if c.bits > 1 {
+			peak = kernel.MaxAbs(x[:n])
+		}
+		c.encodeBlock(dst[:size], x[:n], peak, &w)
+		x, dst = x[n:], dst[size:]
+	}
+}
+
+// encodeBlock writes a block's code and returns the squared norm of what it codes.
+// Peak is the largest magnitude of x; a single bit has no use for it.
+func (c Steps) encodeBlock(dst []byte, x tensor.Vector, peak float32, w *workspace) float64 {
+	scale, planes := dst[:scaleSize], dst[scaleSize:]
+	step := peak / c.most()
+	if c.bits == 1 {
+		step = float32(kernel.SumAbs(x) / float64(len(x)))
+	}
+	if !(step >= minStep) || step > math.MaxFloat32 { // zeros, or not finite
+		if step < minStep {
+			step = 0
+		}
+		putFloat(scale, step)
+		clear(planes)
+		return 0
+	}
+	putFloat(scale, step)
+	squares := uint32(len(x))
+	if c.bits == 1 {
+		kernel.Signs(w.low[:], x)
+	} else if inverse := c.most() / peak; c.bits == widestPlane {
+		squares = kernel.Steps(planes, x, inverse)
+		return squared(step, squares)
+	} else {
+		squares = kernel.Steps(w.low[:], x, inverse)
+	}
+	w.pack(planes, len(x), int(c.bits))
+	return squared(step, squares)
+}
+
+// squared is the squared norm of a block, given the sum of its squared numbers.
+func squared(step float32, squares uint32) float64 {
+	return float64(step) * float64(step) * float64(squares)
+}
+
+// Decode implements Coder.
+func (c Steps) Decode(dst tensor.Vector, code []byte, _ tensor.Vector) error {
+	if err := c.check(len(dst), code); err != nil {
+		return err
+	}
+	var w workspace
+	for len(dst) > 0 {
+		n := min(BlockLen, len(dst))
+		size := c.blockSize(n)
+		kernel.StepsDecode(dst[:n], c.steps(code[:size], n, &w), float(code))
+		dst, code = dst[n:], code[size:]
+	}
+	return nil
+}
+
+// Add implements Adder.
+func (c Steps) Add(dst tensor.Vector, code []byte) error { return c.apply(dst, code, 1) }
+
+// Sub implements Adder.
+func (c Steps) Sub(dst tensor.Vector, code []byte) error { return c.apply(dst, code, -1) }
+
+func (c Steps) apply(dst tensor.Vector, code []byte, sign float32) error {
+	if err := c.check(len(dst), code); err != nil {
+		return err
+	}
+	var w workspace
+	for len(dst) > 0 {
+		n := min(BlockLen, len(dst))
+		size := c.blockSize(n)
+		kernel.StepsAdd(dst[:n], c.steps(code[:size], n, &w), sign*float(code))
+		dst, code = dst[n:], code[size:]
+	}
+	return nil
+}
+
+// steps returns the numbers of steps of a block's code.
+func (c Steps) steps(code []byte, n int, w *workspace) []byte {
+	planes := code[scaleSize:]
+	if c.bits == widestPlane {
+		return planes
+	}
+	sign := byte(1) << (c.bits - 1)
+	how := signs{flip: sign, minus: sign}
+	if c.bits == 1 {
+		how = signs{at: 1, flip: 0xff, minus: 0xfe} // 0 and 2 become 1 and -1
+	}
+	w.unpackInto(w.low[:n], planes, int(c.bits), how)
+	return w.low[:n]
+}
+
+// check looks at all of a code that its values depend on.
+func (c Steps) check(n int, code []byte) error {
+	if len(code) != c.Size(n) {
+		return sizeError(c.name(), len(code), c.Size(n), n)
+	}
+	for i := range Blocks(n) {
+		values := blockLen(i, n)
+		block := code[:c.blockSize(values)]
+		code = code[len(block):]
+		if err := c.checkBlock(block, values); err != nil {
+			return blockError(c.name(), i, err)
+		}
+	}
+	return nil
+}
+
+func (c Steps) checkBlock(block []byte, n int) error {
+	step, planes := float(block), block[scaleSize:]
+	switch {
+	case step >= minStep && step <= maxStep:
+	case !(step <= maxStep):
+		return ErrNotFinite
+	case math.Float32bits(step) != 0:
+		return ErrScale
+	case !zero(planes):
+		return ErrScale // one encoding of a block of zeros
+	}
+	if n < BlockLen && padded(planes, n, int(c.bits)) {
+		return ErrPadding
+	}
+	return nil
+}
+
+func zero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func putFloat(b []byte, x float32) { binary.LittleEndian.PutUint32(b, math.Float32bits(x)) }
+
+// float is the float32 at the start of b.
+func float(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
