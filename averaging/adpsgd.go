@@ -2,6 +2,7 @@ package averaging
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/seed-97356399/murmuration/topology"
@@ -66,10 +67,29 @@ func NewADPSGD(config Config) (*ADPSGD, error) {
 
 // Every is the present H.
 func (m *ADPSGD) Every() int {
-	if m.config.Every > 0 {
-		return m.config.Every
+	c := m.config.Pace
+	every := c.Every
+	switch {
+	case c.Drift > 0:
+		every = c.MaxEvery
+	case every == 0:
+		every = m.pace.every(c.CostShare, c.MinEvery, c.MaxEvery)
 	}
-	return m.pace.every(m.config.CostShare, m.config.MinEvery, m.config.MaxEvery)
+	if c.Consensus && c.Drift == 0 {
+		every = m.controlled(every)
+	}
+	return max(every, m.pace.affordable(c.BytesPerHour))
+}
+
+// controlled is H as the consensus controller would have it: no more often than the
+// link allows, if the link decides.
+func (m *ADPSGD) controlled(every int) int {
+	c := m.config.Pace
+	least := c.MinEvery
+	if c.Every == 0 {
+		least = every
+	}
+	return min(max(int(math.Round(float64(every)*m.pace.control.scale())), least), max(c.MaxEvery, every))
 }
 
 // Handle implements Machine.
@@ -78,6 +98,8 @@ func (m *ADPSGD) Handle(now time.Duration, event Event, actions []Action) []Acti
 	case StepDone:
 		m.steps++
 		m.pace.stepped(now)
+		m.pace.moved = event.Moved
+		m.pace.control.stepped(event.Stride, event.Progress)
 		actions = append(actions, Action{Kind: Proceed})
 	case ViewChanged:
 		m.adopt(event.Overlay)
@@ -152,7 +174,8 @@ func (m *ADPSGD) finished(now time.Duration, event Event) {
 			return
 		}
 	case m.out.is(event):
-		m.pace.exchanged(now-m.out.began, event.Cost)
+		m.pace.control.exchanged(event.Distance, m.Every())
+		m.pace.exchanged(now-m.out.began, event.Cost, event.Bytes)
 		m.out, m.owed, m.tries, m.met = exchange{}, false, 0, event.Peer
 	default:
 		return

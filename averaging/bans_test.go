@@ -51,7 +51,7 @@ func TestQuarantineOfAnyLengthHolds(t *testing.T) {
 // TestPauseAfterPartnersQuarantineIsBounded refuses for quarantine again and again
 // and measures how long the machine leaves the partner alone.
 func TestPauseAfterPartnersQuarantineIsBounded(t *testing.T) {
-	m := newMachine(t, averaging.Config{Every: 1, RetryAfter: time.Second})
+	m := newMachine(t, averaging.Config{Pace: averaging.Pace{Every: 1}, RetryAfter: time.Second})
 	now, refused := time.Second, time.Duration(0)
 	var pauses []time.Duration
 	for len(pauses) < 10 && now < time.Hour {

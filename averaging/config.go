@@ -3,6 +3,7 @@ package averaging
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -20,15 +21,8 @@ const (
 type Config struct {
 	// Self is the local peer.
 	Self topology.PeerID
-	// Every is H, the number of local steps between two exchanges that the peer
-	// initiates. 0 lets the measured link and step times decide.
-	Every int
-	// MinEvery and MaxEvery bound H when it is chosen automatically. Default: 1
-	// and DefaultMaxEvery.
-	MinEvery, MaxEvery int
-	// CostShare bounds the processor time of exchanges, as a share of the
-	// trainer's time, when H is chosen automatically. Default: DefaultCostShare.
-	CostShare float64
+	// Pace says when the peer initiates exchanges.
+	Pace Pace
 	// MaxInbound is how many exchanges the peer serves at once, up to MaxOverlap;
 	// more weigh less each. Default: 1.
 	MaxInbound int
@@ -42,6 +36,33 @@ type Config struct {
 	Rand *rand.Rand
 }
 
+// Pace says when a peer initiates exchanges. The zero value lets the measured link and
+// step times decide.
+type Pace struct {
+	// Every is H, the number of local steps between two exchanges. 0 is as many as
+	// keep communication hidden behind computation.
+	Every int
+	// MinEvery and MaxEvery bound H unless Every fixes it. Default: 1 and
+	// DefaultMaxEvery.
+	MinEvery, MaxEvery int
+	// CostShare bounds the processor time of exchanges, as a share of the trainer's
+	// time, unless Every fixes H. Default: DefaultCostShare.
+	CostShare float64
+	// Drift, if above 0, has the peer initiate an exchange once its model has moved
+	// farther since the last one than so many times the length of a step (adaptive
+	// communication, Ho et al., 2018), within MinEvery and MaxEvery. Every is then
+	// not heeded.
+	Drift float64
+	// BytesPerHour, if above 0, bounds what the exchanges that the peer initiates
+	// move, both directions together: H is raised as far as that needs, beyond
+	// MaxEvery and Every too.
+	BytesPerHour float64
+	// Consensus has H follow the distance between the models, which is kept small
+	// early and late in the run (Kong et al., 2021). It needs events that tell of
+	// Stride, Progress and Distance.
+	Consensus bool
+}
+
 func (c Config) validate() error {
 	var faults []error
 	if c.Self == "" {
@@ -50,15 +71,7 @@ func (c Config) validate() error {
 	if c.Rand == nil {
 		faults = append(faults, errors.New("Rand is nil: give a seeded source"))
 	}
-	if c.Every < 0 || c.MinEvery < 0 || c.MaxEvery < 0 {
-		faults = append(faults, fmt.Errorf("Every, MinEvery and MaxEvery are %d, %d and %d: none may be negative", c.Every, c.MinEvery, c.MaxEvery))
-	}
-	if c.MaxEvery > 0 && c.MinEvery > c.MaxEvery {
-		faults = append(faults, fmt.Errorf("MinEvery %d exceeds MaxEvery %d", c.MinEvery, c.MaxEvery))
-	}
-	if !(c.CostShare >= 0 && c.CostShare <= 1) {
-		faults = append(faults, fmt.Errorf("CostShare is %v: want a share from 0 to 1", c.CostShare))
-	}
+	faults = append(faults, c.Pace.faults()...)
 	if c.MaxInbound < 0 || c.MaxInbound > MaxOverlap {
 		faults = append(faults, fmt.Errorf("MaxInbound is %d: want 0 (one) to %d, beyond which exchanges at once diverge", c.MaxInbound, MaxOverlap))
 	}
@@ -69,13 +82,7 @@ func (c Config) validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	c.MinEvery = max(c.MinEvery, 1)
-	if c.MaxEvery == 0 {
-		c.MaxEvery = max(DefaultMaxEvery, c.MinEvery)
-	}
-	if c.CostShare == 0 {
-		c.CostShare = DefaultCostShare
-	}
+	c.Pace = c.Pace.withDefaults()
 	c.MaxInbound = max(c.MaxInbound, 1)
 	if c.Deadline == 0 {
 		c.Deadline = DefaultDeadline
@@ -84,4 +91,36 @@ func (c Config) withDefaults() Config {
 		c.RetryAfter = DefaultRetryAfter
 	}
 	return c
+}
+
+// Validate reports all that is wrong with the pace.
+func (p Pace) Validate() error { return errors.Join(p.faults()...) }
+
+func (p Pace) faults() (faults []error) {
+	if p.Every < 0 || p.MinEvery < 0 || p.MaxEvery < 0 {
+		faults = append(faults, fmt.Errorf("Every, MinEvery and MaxEvery are %d, %d and %d: none may be negative", p.Every, p.MinEvery, p.MaxEvery))
+	}
+	if p.MaxEvery > 0 && p.MinEvery > p.MaxEvery {
+		faults = append(faults, fmt.Errorf("MinEvery %d exceeds MaxEvery %d", p.MinEvery, p.MaxEvery))
+	}
+	if !(p.CostShare >= 0 && p.CostShare <= 1) {
+		faults = append(faults, fmt.Errorf("CostShare is %v: want a share from 0 to 1", p.CostShare))
+	}
+	for name, value := range map[string]float64{"Drift": p.Drift, "BytesPerHour": p.BytesPerHour} {
+		if !(value >= 0 && value <= math.MaxFloat64) {
+			faults = append(faults, fmt.Errorf("%s is %v: want 0, which is none, or more", name, value))
+		}
+	}
+	return faults
+}
+
+func (p Pace) withDefaults() Pace {
+	p.MinEvery = max(p.MinEvery, 1)
+	if p.MaxEvery == 0 {
+		p.MaxEvery = max(DefaultMaxEvery, p.MinEvery)
+	}
+	if p.CostShare == 0 {
+		p.CostShare = DefaultCostShare
+	}
+	return p
 }

@@ -57,6 +57,17 @@ type Event struct {
 	Overlay *topology.Overlay
 	Cost    time.Duration
 	After   time.Duration
+	// Moved, with StepDone, is how far the model has moved since its last exchange,
+	// in lengths of a step: learning rate times norm of the gradient. It is needed
+	// for Pace.Drift.
+	Moved float64
+	// Stride, with StepDone, is the length of a step, and Progress how much of the
+	// run is done, 0 to 1. They are needed for Pace.Consensus.
+	Stride, Progress float64
+	// Distance, with Finished, is that of the two models before the exchange, and
+	// Bytes what it moved in both directions.
+	Distance float64
+	Bytes    uint64
 	// Unresolved is a number of exchanges, not of slices.
 	Unresolved int
 }

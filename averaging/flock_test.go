@@ -116,7 +116,7 @@ func newWorld(t *testing.T, n, maxInbound int, seed uint64) *world {
 	}
 	for i, m := range members {
 		machine, err := averaging.NewADPSGD(averaging.Config{
-			Self: m.ID, Every: 1, MaxInbound: maxInbound, Rand: rand.New(rand.NewPCG(seed, uint64(i))),
+			Self: m.ID, Pace: averaging.Pace{Every: 1}, MaxInbound: maxInbound, Rand: rand.New(rand.NewPCG(seed, uint64(i))),
 		})
 		if err != nil {
 			t.Fatal(err)

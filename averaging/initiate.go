@@ -31,7 +31,7 @@ func (m *ADPSGD) due() bool {
 	if m.over {
 		return m.parting > 0
 	}
-	if !m.owed && m.steps < m.Every() {
+	if !m.owed && m.steps < m.Every() && !m.drifted() {
 		return false
 	}
 	if m.tries == len(m.partners) {
@@ -39,6 +39,13 @@ func (m *ADPSGD) due() bool {
 		return false
 	}
 	return true
+}
+
+// drifted tells whether the model has moved so far that an exchange pays before H
+// steps are done.
+func (m *ADPSGD) drifted() bool {
+	c := m.config.Pace
+	return c.Drift > 0 && m.pace.moved > c.Drift && m.steps >= max(c.MinEvery, m.pace.affordable(c.BytesPerHour))
 }
 
 // take moves on to the next partner of the cycle.

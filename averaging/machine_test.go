@@ -1,6 +1,7 @@
 package averaging_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -10,11 +11,11 @@ import (
 )
 
 func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
-	_, err := averaging.NewADPSGD(averaging.Config{Every: -1, MinEvery: 9, MaxEvery: 3, CostShare: 2, MaxInbound: 7, Deadline: -1})
+	_, err := averaging.NewADPSGD(averaging.Config{Pace: averaging.Pace{Every: -1, MinEvery: 9, MaxEvery: 3, CostShare: 2, Drift: -1, BytesPerHour: math.NaN()}, MaxInbound: 7, Deadline: -1})
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, fault := range []string{"Self", "Rand", "Every", "MinEvery 9 exceeds", "CostShare", "MaxInbound is 7", "Deadline"} {
+	for _, fault := range []string{"Self", "Rand", "Every", "MinEvery 9 exceeds", "CostShare", "Drift", "BytesPerHour", "MaxInbound is 7", "Deadline"} {
 		if !strings.Contains(err.Error(), fault) {
 			t.Errorf("%q says nothing of %s", err, fault)
 		}
@@ -65,9 +66,9 @@ func TestAutoHidesCommunicationAndBoundsItsCost(t *testing.T) {
 		{"slow link hides behind twenty steps", 10 * ms, 195 * ms, ms, averaging.Config{}, 20},
 		{"fast link costs a twentieth", 7 * ms, 3 * ms, 2 * ms, averaging.Config{}, 6},
 		{"cheap and fast: every step", 10 * ms, ms, ms / 10, averaging.Config{}, 1},
-		{"the ceiling holds", ms, 400 * ms, ms, averaging.Config{MaxEvery: 64}, 64},
-		{"the floor holds", 10 * ms, ms, ms / 10, averaging.Config{MinEvery: 4}, 4},
-		{"a fixed H is fixed", ms, 100 * ms, 50 * ms, averaging.Config{Every: 3}, 3},
+		{"the ceiling holds", ms, 400 * ms, ms, averaging.Config{Pace: averaging.Pace{MaxEvery: 64}}, 64},
+		{"the floor holds", 10 * ms, ms, ms / 10, averaging.Config{Pace: averaging.Pace{MinEvery: 4}}, 4},
+		{"a fixed H is fixed", ms, 100 * ms, 50 * ms, averaging.Config{Pace: averaging.Pace{Every: 3}}, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := drive(newMachine(t, c.config), c.step, c.exchange, c.cost); got != c.want {
@@ -142,7 +143,7 @@ func TestAutoLearnsFromWhatBreaksOff(t *testing.T) {
 }
 
 func BenchmarkHandleStep(b *testing.B) {
-	m := newMachine(b, averaging.Config{Every: 4})
+	m := newMachine(b, averaging.Config{Pace: averaging.Pace{Every: 4}})
 	var actions []averaging.Action
 	b.ReportAllocs()
 	var now time.Duration
@@ -158,7 +159,7 @@ func BenchmarkHandleStep(b *testing.B) {
 }
 
 func TestInitiatingAllocatesNothing(t *testing.T) {
-	m := newMachine(t, averaging.Config{Every: 1, RetryAfter: 1})
+	m := newMachine(t, averaging.Config{Pace: averaging.Pace{Every: 1}, RetryAfter: 1})
 	actions := make([]averaging.Action, 0, 8)
 	ends := []averaging.EventKind{averaging.Finished, averaging.Failed, averaging.TimerFired, averaging.Refused}
 	now, proposed := time.Second, 0
@@ -182,7 +183,7 @@ func TestInitiatingAllocatesNothing(t *testing.T) {
 }
 
 func TestHandlingAStepAllocatesNothing(t *testing.T) {
-	m := newMachine(t, averaging.Config{Every: 1 << 30})
+	m := newMachine(t, averaging.Config{Pace: averaging.Pace{Every: 1 << 30}})
 	actions := make([]averaging.Action, 0, 8)
 	if n := testing.AllocsPerRun(100, func() {
 		actions = m.Handle(time.Second, averaging.Event{Kind: averaging.StepDone}, actions[:0])

@@ -24,8 +24,11 @@ type pace struct {
 	step     mean          // time from one step to the next
 	exchange mean          // time from proposal to the end of an exchange
 	cost     mean          // processor time of an exchange at this peer
+	bytes    mean          // that an exchange moves
 	atLeast  time.Duration // what the longest broken off lasted, since one was completed
 	lastStep time.Duration
+	moved    float64 // since the last exchange, in lengths of a step
+	control  controller
 }
 
 // stepped records a step that ended at now.
@@ -37,9 +40,10 @@ func (p *pace) stepped(now time.Duration) {
 }
 
 // exchanged records an outbound exchange.
-func (p *pace) exchanged(took, cost time.Duration) {
+func (p *pace) exchanged(took, cost time.Duration, bytes uint64) {
 	p.exchange.add(float64(took))
 	p.cost.add(float64(cost))
+	p.bytes.add(float64(bytes))
 	p.atLeast = 0
 }
 
@@ -49,6 +53,16 @@ func (p *pace) exchanged(took, cost time.Duration) {
 // link on which none ever ends in time would pass for an unmeasured one.
 func (p *pace) brokeOff(lasted time.Duration) {
 	p.atLeast = max(p.atLeast, lasted)
+}
+
+// affordable is the H at which exchanges move no more than so many bytes an hour; 0 is
+// no bound.
+func (p *pace) affordable(bytesPerHour float64) int {
+	if bytesPerHour <= 0 || p.step.value <= 0 {
+		return 0
+	}
+	steps := math.Ceil(p.bytes.value / bytesPerHour * float64(time.Hour) / p.step.value)
+	return int(min(steps, math.MaxInt32))
 }
 
 // every is the H at which communication stays hidden behind computation and

@@ -19,7 +19,7 @@ func TestMachineKeepsTheRules(t *testing.T) {
 			retry: 5 * time.Second, deadline: 3 * time.Second,
 		}
 		machine, err := averaging.NewADPSGD(averaging.Config{
-			Self: o.self, Every: o.every, MaxInbound: o.maxInbound, RetryAfter: o.retry, Deadline: o.deadline,
+			Self: o.self, Pace: averaging.Pace{Every: o.every}, MaxInbound: o.maxInbound, RetryAfter: o.retry, Deadline: o.deadline,
 			Rand: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)),
 		})
 		if err != nil {

@@ -84,7 +84,7 @@ func configured(t *testing.T, line string) *averaging.ADPSGD {
 		case "self":
 			config.Self = topology.PeerID(value)
 		case "every":
-			config.Every = atoi(t, value)
+			config.Pace.Every = atoi(t, value)
 		case "inbound":
 			config.MaxInbound = atoi(t, value)
 		default:

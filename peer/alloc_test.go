@@ -90,7 +90,7 @@ func startEager(t *testing.T) (active *peer.Peer, machine *eager) {
 		machine = &eager{done: make(chan struct{}, 1)}
 		config := peer.Config{
 			Run: "digits", Params: newModel(), Network: inMemory(t, network, name, "digits"),
-			Exchange: peer.Exchange{Every: 1, SliceLen: 64, Machine: machine.build},
+			Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, SliceLen: 64, Machine: machine.build},
 		}
 		if i > 0 {
 			config.Join, config.Network.Unreachable = []string{"mem:0"}, true

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
@@ -100,7 +101,7 @@ func TestAnOpeningEndsAtTheDeadline(t *testing.T) {
 		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: networks[0]})
 		p := start(t, peer.Config{
 			Run: "digits", Params: newModel(), Network: networks[1], Join: []string{"mem:0"},
-			Exchange: peer.Exchange{Every: 1, Deadline: 2 * time.Second, Stall: time.Minute},
+			Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Deadline: 2 * time.Second, Stall: time.Minute},
 		})
 		if err := p.WaitMembers(t.Context(), 2); err != nil {
 			t.Fatal(err)

@@ -69,12 +69,11 @@ type Network struct {
 
 // Exchange says how often and how models are averaged.
 type Exchange struct {
-	// Every is H, the number of local steps between two exchanges that this peer
-	// initiates. Default: the measured link and step times decide, so that
-	// communication stays hidden behind computation.
-	Every int
-	// Codec is the name of the codec, as package quant knows it. Default: raw.
-	Codec string
+	// Pace says when this peer initiates exchanges. Default: the measured link and
+	// step times decide, so that communication stays hidden behind computation.
+	Pace averaging.Pace
+	// Codec says how slices are coded. Default: raw.
+	Codec quant.Policy
 	// SliceLen is the number of values in a slice, the same for all peers of a
 	// run. Default: 32,768 (128 KiB).
 	SliceLen int
@@ -145,7 +144,6 @@ type Exchanged struct {
 
 // Defaults of Config and its parts.
 const (
-	DefaultCodec  = "raw"
 	DefaultWindow = 8
 	DefaultLanes  = 1
 	DefaultStall  = 5 * time.Second
@@ -170,7 +168,7 @@ func (c Config) validate() error {
 	if key := c.Network.Key; key != nil && len(key) != ed25519.PrivateKeySize {
 		fault("Network.Key has %d bytes: want an Ed25519 private key of %d", len(key), ed25519.PrivateKeySize)
 	}
-	if _, err := quant.ByName(c.Exchange.Codec); err != nil && c.Exchange.Codec != "" {
+	if err := c.Exchange.Codec.Validate(layoutOf(c.Params)); err != nil {
 		fault("Exchange.Codec: %w", err)
 	}
 	if n := c.Exchange.SliceLen; n < 0 || n > replica.MaxSliceLen {
@@ -185,8 +183,8 @@ func (c Config) validate() error {
 	if n := c.Exchange.Inbound; n < 0 || n > averaging.MaxOverlap {
 		fault("Exchange.Inbound is %d: want 1 to %d exchanges, or 0 for the default", n, averaging.MaxOverlap)
 	}
-	if c.Exchange.Every < 0 {
-		fault("Exchange.Every is %d: want at least 1 step, or 0 to let the link decide", c.Exchange.Every)
+	if err := c.Exchange.Pace.Validate(); err != nil {
+		fault("Exchange.Pace: %w", err)
 	}
 	if c.Exchange.Deadline < 0 || c.Exchange.Stall < 0 || c.Work.Grace < 0 {
 		fault("Exchange.Deadline %s, Exchange.Stall %s and Work.Grace %s: none may be negative", c.Exchange.Deadline, c.Exchange.Stall, c.Work.Grace)
@@ -195,6 +193,13 @@ func (c Config) validate() error {
 		fault("Schedule: %w", err)
 	}
 	return errors.Join(faults...)
+}
+
+func layoutOf(params *tensor.Params) *tensor.Layout {
+	if params == nil {
+		return nil
+	}
+	return params.Layout()
 }
 
 func sharesAnything(layout *tensor.Layout) bool {
@@ -212,9 +217,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()
-	}
-	if c.Exchange.Codec == "" {
-		c.Exchange.Codec = DefaultCodec
 	}
 	if c.Exchange.Lanes == 0 {
 		c.Exchange.Lanes = DefaultLanes

@@ -28,6 +28,7 @@ type counters struct {
 	doubted       atomic.Uint64 // slices ever in doubt
 	settled       atomic.Uint64 // of these, settled with the partner
 	quarantines   atomic.Uint64
+	again         atomic.Uint64 // blocks that failed
 	blocked       blocked
 	sent          atomic.Uint64
 	received      atomic.Uint64
@@ -105,6 +106,7 @@ func (p *Peer) Stats() Stats {
 	s.ConnectionsMax = int(p.connectionsPeak.Load())
 	p.counters.report(&s, p.replica.SharedLen())
 	s.Exchanges.Every = int(p.counters.every.Load())
+	s.Exchanges.Codecs = p.plans.links.chosen()
 	s.Quarantined = p.quarantine.count(time.Now())
 	waiting, _ := p.sides.ledger.InDoubt()
 	gone := p.sides.ledger.Lost()
@@ -125,6 +127,7 @@ func (c *counters) report(s *Stats, shared int) {
 		Initiated: c.initiated, Served: c.served,
 		Refused: c.refused.Load(), Declined: c.declined.Load(), Failed: c.failed.Load(),
 		Settled: c.settled.Load(), Quarantines: c.quarantines.Load(), Blocked: c.blocked.report(),
+		Again:     c.again.Load(),
 		BytesSent: c.sent.Load(), BytesReceived: c.received.Load(),
 		ConsensusDistance: math.Sqrt(c.squared.value / 2),
 		Took:              seconds(c.took.value), Cost: seconds(c.cost.value),

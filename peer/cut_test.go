@@ -16,6 +16,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -125,7 +126,7 @@ func startCutPair(t *testing.T, codec string, lanes, cuts int, networks [2]peer.
 		}
 		pair.peers[i] = start(t, peer.Config{
 			Run: "digits", Params: params, Join: join(i), Network: networks[i],
-			Exchange: peer.Exchange{Every: 1, Codec: codec, SliceLen: cutSliceLen, Lanes: lanes, Machine: restless},
+			Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, SliceLen: cutSliceLen, Lanes: lanes, Machine: restless},
 		})
 	}
 	for _, p := range pair.peers { // before the first step, so that neither copies the other's model

@@ -12,15 +12,16 @@ import (
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
-	"github.com/seed-97356399/murmuration/quant"
 )
 
 // tracked is an exchange under way at this peer, on either side.
 type tracked struct {
 	event averaging.Event // Peer, Exchange and Inbound; Kind and the rest vary
 	began time.Time
-	work  atomic.Int64 // nanoseconds spent on slices, by all goroutines together
+	round time.Duration // from the proposal to its answer, of an exchange initiated here
+	work  atomic.Int64  // nanoseconds spent on slices, by all goroutines together
 	bytes atomic.Uint64
+	coded atomic.Uint64 // of these, those that the initiator sent
 
 	mu      sync.Mutex
 	lanes   []openLane
@@ -125,7 +126,7 @@ func (p *Peer) initiate(x *tracked, action averaging.Action) {
 		p.failed(x, x.cause())
 		return
 	}
-	terms, err := p.propose(t, action)
+	terms, err := p.propose(x, t, action)
 	if err != nil {
 		if r := (*refusal)(nil); errors.As(err, &r) {
 			stream.Close()
@@ -141,6 +142,7 @@ func (p *Peer) initiate(x *tracked, action averaging.Action) {
 	a.Begin(terms)
 	clean := p.transfer(x, a, t)
 	done, distance := a.Done(), a.Distance()
+	p.measure(x, a.Again(), done)
 	a.End(clean)
 	p.sides.keepInitiator(a)
 	if !done {
@@ -160,29 +162,33 @@ func (p *Peer) open(x *tracked) (seam.Stream, error) {
 
 // propose asks the partner, answers what it may ask in its turn, and reads whether
 // it accepts.
-func (p *Peer) propose(t *talk, action averaging.Action) (terms replica.Terms, err error) {
+func (p *Peer) propose(x *tracked, t *talk, action averaging.Action) (terms replica.Terms, err error) {
 	incarnation, overlap := p.incarnation.Load(), uint8(min(max(action.Overlap, 1), maxOverlap))
+	made := p.plans.to(seam.PeerID(action.Peer), p.trainer.stepTime(), p.log)
 	offer := wire.Propose{
 		Run: p.config.Run, Layout: p.layout, View: p.counters.view.Load(), Incarnation: incarnation,
-		Steps: p.counters.steps.Load(), SliceLen: uint32(p.replica.SliceLen()),
-		Overlap: overlap, Lanes: uint8(p.lanesTo(seam.PeerID(action.Peer))), Codecs: p.sides.offered,
+		Steps: p.counters.steps.Load(), SliceLen: uint32(p.replica.SliceLen()), Cut: p.cut,
+		Overlap: overlap, Lanes: uint8(p.lanesTo(seam.PeerID(action.Peer))), Codecs: made.codecs,
 	}
 	if err = say(t, uint64(action.Exchange), offer); err != nil {
 		return terms, err
 	}
+	asked := time.Now()
 	var accept wire.Accept
 	if err = p.hearAnswer(t, seam.PeerID(action.Peer), &accept); err != nil {
 		return terms, err
 	}
+	x.round = time.Since(asked)
+	agreed, offered := made.within(accept.Codecs)
 	switch {
-	case accept.Codec != uint8(p.codec.ID):
-		return terms, fmt.Errorf("the partner accepts with codec %d, which was not offered: %w", accept.Codec, wire.ErrMessage)
+	case !offered:
+		return terms, fmt.Errorf("the partner accepts codecs %v where %v were offered: %w", accept.Codecs, made.codecs, wire.ErrMessage)
 	case accept.Overlap < offer.Overlap || accept.Lanes > offer.Lanes:
 		return terms, fmt.Errorf("the partner accepts %d lanes and an overlap of %d where %d and %d were proposed: %w",
 			accept.Lanes, accept.Overlap, offer.Lanes, offer.Overlap, wire.ErrMessage)
 	}
 	return replica.Terms{
-		Partner: string(action.Peer), Incarnation: incarnation, Exchange: uint64(action.Exchange), Codec: p.codec,
+		Partner: string(action.Peer), Incarnation: incarnation, Exchange: uint64(action.Exchange), Plan: agreed.plan, Codecs: agreed.ids,
 		Window: min(int(accept.Window), p.config.Exchange.Window), Lanes: int(accept.Lanes), Overlap: int(accept.Overlap),
 	}, nil
 }
@@ -215,7 +221,6 @@ func (p *Peer) hearAnswer(t *talk, partner seam.PeerID, accept *wire.Accept) err
 // sides keeps the two sides of exchanges, with their buffers, for the next.
 type sides struct {
 	ledger     *replica.Ledger
-	offered    []uint8 // the codecs that proposals offer
 	initiators chan *replica.Initiator
 	sessions   chan *session
 }
@@ -224,10 +229,9 @@ type sides struct {
 // replace it.
 const maxIdleSides = 2
 
-func newSides(r *replica.Replica, codec quant.Codec) sides {
+func newSides(r *replica.Replica) sides {
 	return sides{
 		ledger:     replica.NewLedger(r, replica.LedgerOptions{}),
-		offered:    []uint8{uint8(codec.ID)},
 		initiators: make(chan *replica.Initiator, maxIdleSides),
 		sessions:   make(chan *session, maxIdleSides),
 	}

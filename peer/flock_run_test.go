@@ -16,8 +16,8 @@ import (
 // newModel is a model of two layers with fixed initial values.
 func newModel() *tensor.Params {
 	layout, err := tensor.NewLayout(
-		tensor.Spec{Name: "weights", Shape: []int{40, 50}},
-		tensor.Spec{Name: "bias", Shape: []int{50}, Kind: tensor.Bias},
+		tensor.Spec{Name: "first", Shape: []int{20, 50}},
+		tensor.Spec{Name: "second", Shape: []int{21, 50}},
 	)
 	if err != nil {
 		panic(err) // the specs are constants
@@ -56,7 +56,7 @@ func atPace(pace time.Duration, gradient peertest.Gradient) peertest.Gradient {
 
 func shortRun(_ int, c *peer.Config) {
 	c.Work = peer.Work{StepsPerPeer: 400}
-	c.Exchange.Every = 1
+	c.Exchange.Pace.Every = 1
 	c.Schedule = peer.Schedule{Rate: 0.1}
 	c.Optimizer = &peer.SGD{}
 }

@@ -57,7 +57,7 @@ func (p *Peer) serveProposal(t *talk, header wire.Header, proposal wire.Propose)
 		return
 	}
 	defer p.underway.leave(x)
-	codec, reason, detail := p.examine(t.stream.Remote(), proposal)
+	codecs, reason, detail := p.examine(t, proposal)
 	if reason == 0 {
 		err := p.settleOn(t) // a peer can take a new incarnation and still know what it did
 		if err != nil {
@@ -76,7 +76,7 @@ func (p *Peer) serveProposal(t *talk, header wire.Header, proposal wire.Propose)
 		return
 	}
 	p.respond(x, t, replica.Terms{
-		Partner: string(t.stream.Remote()), Incarnation: proposal.Incarnation, Exchange: header.Exchange, Codec: codec,
+		Partner: string(t.stream.Remote()), Incarnation: proposal.Incarnation, Exchange: header.Exchange, Codecs: codecs,
 		Window: p.config.Exchange.Window, Lanes: min(int(proposal.Lanes), p.config.Exchange.Lanes),
 		Overlap: min(max(overlap, int(proposal.Overlap)), maxOverlap),
 	})
@@ -84,25 +84,25 @@ func (p *Peer) serveProposal(t *talk, header wire.Header, proposal wire.Propose)
 
 // examine finds what makes an exchange impossible, whatever the machine thinks of
 // it. The reason is 0 if nothing does.
-func (p *Peer) examine(from seam.PeerID, m wire.Propose) (codec quant.Codec, reason wire.Reason, detail string) {
+func (p *Peer) examine(t *talk, m wire.Propose) (codecs []quant.ID, reason wire.Reason, detail string) {
 	if reason, detail = p.admissible(m.Run, m.Layout); reason != 0 {
-		return codec, reason, detail
+		return nil, reason, detail
 	}
-	if left := p.quarantine.left(from, time.Now()); left > 0 {
-		return codec, wire.ReasonQuarantine, fmt.Sprintf("for another %s", left.Round(time.Second))
+	if left := p.quarantine.left(t.stream.Remote(), time.Now()); left > 0 {
+		return nil, wire.ReasonQuarantine, fmt.Sprintf("for another %s", left.Round(time.Second))
 	}
 	switch {
 	case int(m.SliceLen) != p.replica.SliceLen():
-		return codec, wire.ReasonLayout, fmt.Sprintf("slices here have %d values, yours %d: set Exchange.SliceLen alike", p.replica.SliceLen(), m.SliceLen)
+		return nil, wire.ReasonLayout, fmt.Sprintf("slices here have %d values, yours %d: set Exchange.SliceLen alike", p.replica.SliceLen(), m.SliceLen)
+	case m.Cut != p.cut:
+		return nil, wire.ReasonLayout, "slices here begin elsewhere: the releases differ in how they cut a model"
 	case !p.arrival.open():
-		return codec, wire.ReasonBusy, "still copying the model"
+		return nil, wire.ReasonBusy, "still copying the model"
 	}
-	for _, id := range m.Codecs {
-		if codec, ok := quant.ByID(quant.ID(id)); ok {
-			return codec, 0, ""
-		}
+	if t.codecs = known(t.codecs, m.Codecs); len(t.codecs) > 0 {
+		return t.codecs, 0, ""
 	}
-	return codec, wire.ReasonCodec, fmt.Sprintf("known here: %v", quant.Names())
+	return nil, wire.ReasonCodec, fmt.Sprintf("known here: %v", quant.Names())
 }
 
 // ask puts a proposal to the machine. The reason is 0 if it accepts; overlap then

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -61,7 +62,7 @@ func TestBadLanesDoNotStopExchanges(t *testing.T) {
 					n.Transport = faultyLanes{n.Transport, c.open}
 					peers[i] = start(t, peer.Config{
 						Run: "digits", Params: wideModel(), Network: n, Join: []string{"mem:0"}[:i],
-						Exchange: peer.Exchange{Every: 1, Lanes: 2},
+						Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Lanes: 2},
 					})
 				}
 				for _, p := range peers {

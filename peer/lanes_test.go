@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
@@ -32,7 +33,7 @@ func exchangeOnce(t *testing.T, lanes int, networks [2]peer.Network, join func()
 	var peers [2]*peer.Peer
 	for i := range peers {
 		config := peer.Config{
-			Run: "digits", Params: wideModel(), Network: networks[i], Exchange: peer.Exchange{Every: 1, Lanes: lanes},
+			Run: "digits", Params: wideModel(), Network: networks[i], Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Lanes: lanes},
 			Hooks: peer.Hooks{Exchanged: func(x peer.Exchanged) {
 				if !x.Inbound {
 					took <- x.Took

@@ -30,9 +30,22 @@ func (p *Peer) completed(x *tracked, distance float64, first seam.Stream) {
 	cost := time.Duration(x.work.Load()) + time.Duration(transportCost*float64(bytes))
 	p.counters.exchanged(done, cost)
 	x.event.Kind, x.event.Cost = averaging.Finished, cost
+	x.event.Distance, x.event.Bytes = distance, bytes
 	p.notify(notice{event: x.event})
 	first.Close()
 	p.hooks.exchanged(done)
+}
+
+// measure takes what an exchange that this peer initiated shows of the link.
+func (p *Peer) measure(x *tracked, again int, done bool) {
+	p.counters.again.Add(uint64(again))
+	if !done {
+		return
+	}
+	p.plans.links.saw(seam.PeerID(x.event.Peer), sample{
+		bytes: x.coded.Load(), took: time.Since(x.began), round: x.round,
+		failed: float64(again) / float64(max(p.replica.SharedBlocks(), 1)),
+	}, time.Now())
 }
 
 // declined reports a proposal that the partner turned down, or that failed.
@@ -94,7 +107,8 @@ func (p *Peer) doubt(x *tracked, slices int) {
 // err. It reports false if the partner broke no rule: the stream ended or broke.
 func blame(err error) (wire.Reason, bool) {
 	for _, fault := range []error{
-		replica.ErrOrder, replica.ErrWindow, replica.ErrAbsurd, replica.ErrBound, quant.ErrSize, quant.ErrNotFinite,
+		replica.ErrOrder, replica.ErrWindow, replica.ErrAbsurd, replica.ErrBound, replica.ErrCodec, replica.ErrBlocks,
+		quant.ErrSize, quant.ErrNotFinite, quant.ErrScale, quant.ErrPadding, quant.ErrSpacing, quant.ErrHalf,
 	} {
 		if errors.Is(err, fault) {
 			return wire.ReasonProtocol, true

@@ -16,7 +16,6 @@ import (
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -26,7 +25,8 @@ import (
 type Peer struct {
 	config Config
 	log    *zap.Logger
-	codec  quant.Codec
+	cut    uint64 // digest of the slices
+	plans  *plans
 	layout [32]byte
 
 	transport     seam.Transport
@@ -108,14 +108,13 @@ func assemble(config Config) (_ *Peer, err error) {
 			p.dismantle()
 		}
 	}()
-	if p.codec, err = quant.ByName(config.Exchange.Codec); err != nil {
-		return nil, err
-	}
 	options := replica.Options{SliceLen: config.Exchange.SliceLen, Clock: p.now}
 	if p.replica, err = replica.New(config.Params, options); err != nil {
 		return nil, err
 	}
-	p.sides = newSides(p.replica, p.codec)
+	p.cut, p.sides = p.replica.Cut(), newSides(p.replica)
+	budget := config.Exchange.Pace.BytesPerHour / time.Hour.Seconds()
+	p.plans = newPlans(config.Exchange.Codec, p.replica.JointLayers(), budget)
 	p.trainer.prepare(p.replica.Len())
 	if err = p.connect(); err != nil {
 		return nil, err
@@ -165,7 +164,7 @@ func (p *Peer) connect() (err error) {
 func (p *Peer) machine() (averaging.Machine, error) {
 	exchange := p.config.Exchange
 	return exchange.Machine(averaging.Config{
-		Self: topology.PeerID(p.Self()), Every: exchange.Every, Deadline: exchange.Deadline,
+		Self: topology.PeerID(p.Self()), Pace: exchange.Pace, Deadline: exchange.Deadline,
 		MaxInbound: exchange.Inbound,
 		Rand:       rand.New(rand.NewPCG(exchange.Seed, fingerprint(p.Self()))),
 	})

@@ -84,19 +84,24 @@ func (p *Peer) respond(x *tracked, t *talk, terms replica.Terms) {
 	s, key := p.sides.session(p), keyOf(x.event)
 	s.begin(x, terms)
 	p.sessions.add(key, s)
+	t.numbers = numbers(t.numbers, terms.Codecs)
 	accept := wire.Accept{
-		Codec: uint8(terms.Codec.ID), Window: uint16(s.responder.Window()), Overlap: uint8(terms.Overlap),
+		Codecs: t.numbers, Window: uint16(s.responder.Window()), Overlap: uint8(terms.Overlap),
 		Lanes: uint8(s.responder.Lanes()), Steps: p.counters.steps.Load(), Incarnation: p.incarnation.Load(),
 	}
 	if err := say(t, terms.Exchange, accept); err != nil {
 		x.breakOff(err)
 	}
 	t.bulk()
+	if err := tellRanges(s.responder, t); err != nil {
+		x.breakOff(err)
+	}
 	s.serve(0, t)
 	s.settle(p.config.Exchange.Stall)
 	p.sessions.remove(key)
 	x.bytes.Add(t.sent + t.received)
 	done, distance := s.responder.Done(), s.responder.Distance()
+	p.counters.again.Add(uint64(s.responder.Again()))
 	inDoubt := s.responder.End(p.now())
 	p.sides.keepSession(s)
 	if done {
@@ -106,6 +111,24 @@ func (p *Peer) respond(x *tracked, t *talk, terms replica.Terms) {
 	t.stream.Reset()
 	p.doubt(x, inDoubt)
 	p.failed(x, x.cause())
+}
+
+// tellRanges sends what the partner has to know of this side's model before it can
+// code slices, if anything.
+func tellRanges(r *replica.Responder, t *talk) error {
+	for {
+		frame, ok, err := r.Ranges(t.frame)
+		t.frame = frame
+		if err == nil && ok {
+			err = t.write(frame)
+		}
+		if err != nil {
+			return fmt.Errorf("telling ranges: %w", err)
+		}
+		if !ok {
+			return nil
+		}
+	}
 }
 
 // serveLane serves a further lane of an exchange under way.

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
@@ -68,6 +69,7 @@ func (r *rogue) propose(change func(*wire.Propose)) []byte {
 	if change != nil {
 		change(&proposal)
 	}
+	proposal.Cut = cutOf(r.t, int(proposal.SliceLen))
 	frame, err := wire.Pack(nil, 1, proposal)
 	if err != nil {
 		r.t.Fatal(err)
@@ -82,7 +84,7 @@ func (r *rogue) code(value float32) []byte {
 	for i := range values {
 		values[i] = value
 	}
-	frame := wire.AppendCodeInfo(wire.Reserve(nil), wire.CodeInfo{Bound: float32(math.Inf(1))})
+	frame := wire.AppendCodeInfo(wire.Reserve(nil), wire.CodeInfo{Bound: float32(math.Inf(1)), Codec: 1})
 	frame = tensor.AppendBytes(frame, values)
 	if err := wire.Seal(frame, wire.Header{Type: wire.TypeCode, Exchange: 1}); err != nil {
 		r.t.Fatal(err)
@@ -239,4 +241,14 @@ func TestAJoinerToldOfAnotherVersionSaysSo(t *testing.T) {
 			})
 		})
 	}
+}
+
+// cutOf is the digest of how a peer cuts the model.
+func cutOf(t testing.TB, sliceLen int) uint64 {
+	t.Helper()
+	r, err := replica.New(newModel(), replica.Options{SliceLen: min(sliceLen, replica.MaxSliceLen)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Cut()
 }

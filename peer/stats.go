@@ -56,6 +56,12 @@ type ExchangeStats struct {
 	// models been moved, and their mean by that over the number of peers.
 	InDoubt, Settled, Lost uint64
 	LostBound              float64
+	// Again counts the blocks of lattice codes that failed and had to be sent again,
+	// at either side: the models were farther apart there than both took them to be.
+	Again uint64
+	// Codecs tells, where the link decides, for how many partners it decides on each
+	// codec.
+	Codecs map[string]int
 	// Quarantines counts how often a partner was found to break the rules.
 	Quarantines uint64
 	// BytesSent and BytesReceived count what exchanges moved, headers and

@@ -28,7 +28,30 @@ type trainer struct {
 	x, grad  tensor.Vector
 	waited   time.Duration // for slices, since the last step was added
 	ended    time.Time     // when the last gradient function returned
+	stride   smoothed      // length of a step
+	last     time.Time     // when the last step was added
+	took     smoothed      // seconds from one step to the next
+	step     atomic.Int64  // of these, in nanoseconds, for other goroutines
 }
+
+const (
+	// strideSmoothing and stepSmoothing are the weights of a new sample.
+	strideSmoothing = 0.1
+	stepSmoothing   = 0.1
+)
+
+// ticked notes that a step was added.
+func (t *trainer) ticked(now time.Time) {
+	if !t.last.IsZero() {
+		t.took.add(now.Sub(t.last).Seconds(), stepSmoothing)
+		t.step.Store(int64(seconds(t.took.value)))
+	}
+	t.last = now
+}
+
+// stepTime is about the time from one step to the next, 0 before two were taken. Safe
+// for concurrent use.
+func (t *trainer) stepTime() time.Duration { return time.Duration(t.step.Load()) }
 
 func (t *trainer) prepare(n int) {
 	t.x, t.grad = make(tensor.Vector, n), make(tensor.Vector, n)
@@ -117,8 +140,24 @@ func (p *Peer) commit(delta tensor.Vector) error {
 	p.counters.blocked.add(p.trainer.waited + p.replica.Add(delta))
 	p.trainer.waited = 0
 	p.counters.steps.Add(1)
-	p.trainer.owed = p.notify(notice{event: averaging.Event{Kind: averaging.StepDone}})
+	p.trainer.owed = p.notify(notice{event: p.stepped(delta)})
 	return nil
+}
+
+// stepped is the event of a step, with what the pace asks to know of it.
+func (p *Peer) stepped(delta tensor.Vector) averaging.Event {
+	event, pace := averaging.Event{Kind: averaging.StepDone}, p.config.Exchange.Pace
+	p.trainer.ticked(time.Now())
+	if pace.Drift == 0 && !pace.Consensus {
+		return event
+	}
+	t := &p.trainer
+	t.stride.add(tensor.Norm2(delta), strideSmoothing)
+	event.Stride, event.Progress = t.stride.value, p.progress()
+	if pace.Drift > 0 && t.stride.value > 0 {
+		event.Moved = p.replica.Moved() / t.stride.value
+	}
+	return event
 }
 
 // admit waits until the trainer may take a step, or says why it may not.

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -172,7 +173,7 @@ func BenchmarkStep(b *testing.B) {
 
 func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
 	_, err := peer.Start(t.Context(), peer.Config{
-		Exchange: peer.Exchange{Codec: "zip", SliceLen: -1, Window: 99, Every: -2},
+		Exchange: peer.Exchange{Codec: quant.Policy{Codec: "zip"}, SliceLen: -1, Window: 99, Pace: averaging.Pace{Every: -2}},
 		Schedule: peer.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}},
 		Network:  peer.Network{Key: make([]byte, 3)},
 	})

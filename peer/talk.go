@@ -9,6 +9,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/quant"
 )
 
 // talk is a conversation in frames on one stream, with a bound on every wait,
@@ -19,6 +20,8 @@ type talk struct {
 	reader         *wire.Reader // the one of the two below that is in use
 	short, long    *wire.Reader // for requests and answers; for slices
 	frame          []byte       // scratch for what is sent
+	codecs         []quant.ID   // scratch for those of a proposal
+	numbers        []uint8      // scratch for those of an answer
 	sent, received uint64
 
 	opened  chan struct{}         // holds a token if the window may have opened

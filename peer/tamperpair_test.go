@@ -14,8 +14,10 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -133,7 +135,7 @@ func startTampered(t *testing.T, kind tampering, how pairing, networks [2]peer.N
 			Network:   peer.Network{Transport: pair.tamperers[i], Membership: networks[i].Membership},
 			Optimizer: pair.paths[i], Hooks: pair.witnesses[i].hooks(), Log: zap.New(core),
 			Exchange: peer.Exchange{
-				Every: 1, Codec: how.codec, Lanes: how.lanes, SliceLen: tamperedSliceLen, Stall: tamperedStall, Machine: restless,
+				Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: how.codec}, Lanes: how.lanes, SliceLen: tamperedSliceLen, Stall: tamperedStall, Machine: restless,
 			},
 		})
 		pair.peers[i].ShortenQuarantine(firstTerm, mostTerm)

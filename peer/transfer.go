@@ -19,18 +19,46 @@ import (
 // proposal and as many further lanes as were agreed. It reports whether the
 // partner is known to have applied all; what went wrong is the exchange's cause.
 func (p *Peer) transfer(x *tracked, a *replica.Initiator, t *talk) (clean bool) {
+	t.bulk()
 	join := func() bool { return true }
-	if a.Lanes() > 1 {
+	if err := hearRanges(a, t); err != nil {
+		x.breakOff(err)
+	} else if a.Lanes() > 1 {
 		join = p.spread(x, a)
 	}
-	t.bulk()
 	x.drive(a.Lane(0), t)
 	clean = join()
 	if x.cause() != nil || !t.drain() { // the partner closes it last
 		clean = false
 	}
-	x.bytes.Add(t.sent + t.received)
+	x.moved(t)
 	return clean && a.Done()
+}
+
+// hearRanges reads what the partner has to tell of its model before slices can be
+// coded, if it has.
+func hearRanges(a *replica.Initiator, t *talk) error {
+	for !a.Ranged() {
+		header, payload, err := t.await(wire.TypeRanges)
+		switch {
+		case err != nil:
+			return err
+		case header.Type == wire.TypeRefuse:
+			return refused(payload)
+		case header.Type != wire.TypeRanges:
+			return fmt.Errorf("waiting for %v: got %v: %w", wire.TypeRanges, header.Type, wire.ErrType)
+		}
+		if err := a.Ranges(header, payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moved counts what went over a lane of an exchange that this side initiated.
+func (x *tracked) moved(t *talk) {
+	x.bytes.Add(t.sent + t.received)
+	x.coded.Add(t.sent)
 }
 
 // spread drives the further lanes. What it returns waits until they have ended, and
@@ -71,7 +99,7 @@ func (p *Peer) further(ctx context.Context, x *tracked, a *replica.Initiator, la
 	}
 	t := p.talk(stream)
 	defer p.end(t)
-	defer func() { x.bytes.Add(t.sent + t.received) }()
+	defer x.moved(t)
 	if ctx.Err() != nil {
 		stream.Reset() // it has come too late to be of use
 		return x.cause() == nil
@@ -96,6 +124,9 @@ func (p *Peer) further(ctx context.Context, x *tracked, a *replica.Initiator, la
 // its end, which it does once it has applied all that went over this lane. It
 // reports false if waiting on this lane is what the exchange failed of.
 func (x *tracked) drive(lane *replica.InitiatorLane, t *talk) (sound bool) {
+	if x.cause() != nil {
+		return true
+	}
 	for len(t.opened) > 0 {
 		<-t.opened // left over from an exchange before
 	}

@@ -85,7 +85,7 @@ Only Linux tells processor time, peak memory and congestion control.`,
 func (s *exchangeSettings) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.IntVar(&s.parameters, "parameters", defaultParameters, "values of the model")
-	flags.StringVar(&s.codec, "codec", peer.DefaultCodec, "codec of the exchange: "+list(quant.Names()))
+	flags.StringVar(&s.codec, "codec", quant.DefaultName, "codec of the exchange: "+list(quant.Names()))
 	flags.IntVar(&s.lanes, "lanes", 1, "connections that the exchange uses at once; the references use one")
 	flags.IntVar(&s.rounds, "rounds", defaultExchangeRounds, "rounds, after one to warm up")
 	flags.IntVar(&s.slice, "slice", defaultSlice, "values in a slice")

@@ -8,8 +8,10 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -58,7 +60,7 @@ func startBenchPeer(ctx context.Context, transport seam.Transport, s exchangeSet
 		Optimizer: &peer.SGD{Momentum: peer.DefaultMomentum},
 		Schedule:  peer.Schedule{Rate: benchRate, Shape: peer.Constant},
 		Exchange: peer.Exchange{
-			Every: 1, Codec: codec, SliceLen: s.slice, Window: s.window, Lanes: s.lanes,
+			Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, SliceLen: s.slice, Window: s.window, Lanes: s.lanes,
 			Machine: b.machine.build, Seed: s.seed,
 		},
 		Hooks: peer.Hooks{Exchanged: b.exchanged, Failed: b.failed},

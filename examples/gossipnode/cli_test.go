@@ -31,7 +31,7 @@ func TestWrongUse(t *testing.T) {
 		{"run --listen /ip4/127.0.0.1", "or a multiaddr, as in /ip4/0.0.0.0/tcp/4001"},
 		{"run --dataset bogus", `--dataset "bogus": want glyphs, mnist, fashion-mnist, cifar10 or images`},
 		{"run --model bogus", `--model "bogus": want mlp, softmax, cnn or mobilenet-small`},
-		{"run --codec bogus", `--codec "bogus": want raw or bf16`},
+		{"run --codec bogus", `--codec "bogus": want raw, bf16, fp16, int8, `},
 		{"run --strategy bogus", `--strategy "bogus": want adpsgd or alone`},
 		{"run --optimizer bogus", `--optimizer "bogus": want sgd, momentum or adamw`},
 		{"run --schedule bogus", `--schedule "bogus": want cosine, constant or step`},

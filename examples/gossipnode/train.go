@@ -90,12 +90,12 @@ var errRefused = errors.New("no peer to join will have this one, as logged above
 
 // config is that of the peer.
 func (t *training) config(key ed25519.PrivateKey) peer.Config {
-	every, _ := parseEvery(t.Every) // validate has seen to it
+	pace, _ := t.pace() // validate has seen to it
 	config := peer.Config{
 		Run: t.Run, Params: t.params, Join: t.Join, Work: t.target, Log: t.log,
 		Network:  peer.Network{Key: key, Listen: t.Listen, KnownPeers: t.knownPeers()},
 		Schedule: peer.Schedule{Rate: t.rate(), Warmup: t.Warmup},
-		Exchange: peer.Exchange{Every: every, Codec: t.Codec, Seed: t.Seed},
+		Exchange: peer.Exchange{Pace: pace, Codec: t.policy(), Seed: t.Seed},
 	}
 	config.Hooks.Exchanged = func(peer.Exchanged) {
 		if t.firstExchange.Load() == 0 {

@@ -82,11 +82,14 @@ func (s trainSettings) faults() []error {
 	faults := []error{
 		oneOf("optimizer", s.Optimizer, optimizers()),
 		oneOf("schedule", s.Schedule, schedules()),
-		oneOf("codec", s.Codec, quant.Names()),
+		oneOf("codec", s.Codec, append(quant.Names(), quant.Auto)),
 		oneOf("strategy", s.Strategy, strategies()),
 	}
-	if _, err := parseEvery(s.Every); err != nil {
+	if _, err := s.pace(); err != nil {
 		faults = append(faults, err)
+	}
+	if n, err := strconv.Atoi(s.Quantized); err != nil || n < 0 || n > 100 {
+		faults = append(faults, faultf("quantized", "%q: want 0 to 100 percent", s.Quantized))
 	}
 	if !(s.Epochs >= 0) || math.IsInf(s.Epochs, 0) {
 		faults = append(faults, faultf("epochs", "%v: want a positive number", s.Epochs))
@@ -151,16 +154,4 @@ func parsePart(text string) (part, parts int, err error) {
 		return 0, 0, faultf("part", "%q: want I/N, as in 0/4, with N from 1 to %d and I from 0 to N-1", text, maxPeers)
 	}
 	return part, parts, nil
-}
-
-// parseEvery reads a number of steps, or auto as 0.
-func parseEvery(text string) (int, error) {
-	if text == everyAuto {
-		return 0, nil
-	}
-	every, err := strconv.Atoi(text)
-	if err != nil || every < 1 {
-		return 0, faultf("every", "%q: want auto or a number of steps, at least 1", text)
-	}
-	return every, nil
 }

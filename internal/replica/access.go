@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -102,17 +101,16 @@ func (r *Replica) Add(delta tensor.Vector) (waited time.Duration) {
 // slice's lock.
 func (r *Replica) of(s *slice) tensor.Vector { return r.values[s.offset : s.offset+s.length] }
 
-// commit adds a coded difference to the index-th slice of an exchange. scratch has
-// room for a slice.
-func (r *Replica) commit(coder quant.Coder, index int, code []byte, scratch tensor.Vector) error {
-	s := &r.slices[r.shared[index]]
-	diff, err := decoded(coder, code, scratch[:s.length], nil)
+// commit adds a pending difference to its slice. scratch has room for a slice.
+func (r *Replica) commit(w *pending, scratch tensor.Vector) error {
+	s := &r.slices[r.shared[w.slice]]
+	diff, err := decoded(w.codec.Diff, w.code(), scratch[:w.values(s.length)], nil)
 	if err != nil {
 		return err
 	}
 	s.Lock()
 	r.preserve(s)
-	tensor.Add(r.of(s), diff)
+	w.add(r.of(s), diff)
 	s.drift.mark(r.of(s))
 	s.Unlock()
 	return nil

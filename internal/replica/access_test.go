@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -57,7 +58,7 @@ func TestConsistentCopyHoldsWholeSlices(t *testing.T) {
 			copies[i] = append(copies[i], x)
 		}
 	}
-	x := begin(t, a, p, replica.Terms{Codec: codec(t, "raw"), Window: 2, Exchange: number})
+	x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2, Exchange: number})
 	for l := x.lanes[0]; !p.responder.Done(); {
 		for _, action := range []func() bool{l.send, l.answer, l.apply} {
 			action()
@@ -95,7 +96,7 @@ func TestSharedValuesTravelCompact(t *testing.T) {
 	a, p := randomSides(t, 3)
 	wasA, wasP := contents(a.Replica), contents(p.Replica)
 	shared := a.CompactShared(contents(a.Replica))
-	if len(shared) != a.SharedLen() || len(shared) != sharedSlices*sliceLen-8 || a.SharedSlices() != sharedSlices {
+	if len(shared) != a.SharedLen() || len(shared) != sharedSlices*sliceLen-16 || a.SharedSlices() != sharedSlices {
 		t.Fatalf("%d shared values in %d slices", len(shared), a.SharedSlices())
 	}
 	bad := append(tensor.Vector(nil), shared...)
@@ -146,5 +147,5 @@ func TestNothingShared(t *testing.T) {
 	}
 	a := newSide(t, tensor.NewParams(layout), replica.Options{})
 	p := newSide(t, tensor.NewParams(layout), replica.Options{})
-	begin(t, a, p, replica.Terms{Codec: codec(t, "raw"), Window: 2, Lanes: 3}).finish()
+	begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2, Lanes: 3}).finish()
 }

@@ -2,10 +2,12 @@ package replica_test
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -29,7 +31,8 @@ type mover struct {
 
 func newMover(t tester, a, p *side, codecName string, lanes int) *mover {
 	t.Helper()
-	return &mover{t: t, a: a, p: p, terms: replica.Terms{Codec: codec(t, codecName), Window: 4, Lanes: lanes}}
+	plan := quant.Uniform(codec(t, codecName))
+	return &mover{t: t, a: a, p: p, terms: replica.Terms{Plan: plan, Codecs: plan.Codecs(), Window: 4, Lanes: lanes}}
 }
 
 // headerIn is a frame's header.
@@ -46,6 +49,7 @@ func (m *mover) exchange() {
 	m.terms.Exchange++
 	m.a.initiator.Begin(m.terms)
 	m.p.responder.Begin(m.terms)
+	m.ranges()
 	for !m.p.responder.Done() {
 		for i := range m.a.initiator.Lanes() {
 			m.lane(m.a.initiator.Lane(i), m.p.responder.Lane(i))
@@ -53,6 +57,19 @@ func (m *mover) exchange() {
 	}
 	m.a.initiator.End(true)
 	m.p.responder.End(0)
+}
+
+// ranges lets P tell its ranges.
+func (m *mover) ranges() {
+	for {
+		frame, ok, err := m.p.responder.Ranges(m.ack)
+		m.must(err)
+		m.ack = frame
+		if !ok {
+			return
+		}
+		m.must(m.a.initiator.Ranges(headerIn(frame), frame[wire.HeaderSize:]))
+	}
 }
 
 // lane fills a lane's window once, and acknowledges it.
@@ -86,7 +103,7 @@ func (m *mover) must(err error) {
 // TestExchangeAllocatesNothing: neither a slice nor a whole exchange does, at either
 // side, once a first one has made room.
 func TestExchangeAllocatesNothing(t *testing.T) {
-	for _, name := range codecs {
+	for _, name := range slices.Concat(codecs, latticed) {
 		for _, lanes := range []int{1, 3} {
 			a, p := bigPair(t, 5*replica.DefaultSliceLen+100)
 			m := newMover(t, a, p, name, lanes)

@@ -41,7 +41,7 @@ func perSlice(b *testing.B, work func()) {
 
 // activeOnly is A's work on a slice, with an answer that changes nothing.
 func (m *mover) activeOnly(b *testing.B) func() {
-	answer := diffOf(b, m.terms.Codec.Name, 0, make(tensor.Vector, replica.DefaultSliceLen))
+	answer := diffOf(b, m.terms.Plan.Codec(0, 0).Name, 0, make(tensor.Vector, replica.DefaultSliceLen))
 	var frame []byte
 	return func() {
 		m.terms.Exchange++
@@ -57,7 +57,7 @@ func (m *mover) activeOnly(b *testing.B) func() {
 
 // passiveOnly is P's, with a code of the model as it was when the benchmark began.
 func (m *mover) passiveOnly(b *testing.B) func() {
-	code := codeOf(b, m.terms.Codec.Name, infinity, contents(m.a.Replica))
+	code := codeOf(b, m.terms.Plan.Codec(0, 0).Name, infinity, contents(m.a.Replica))
 	return func() {
 		m.terms.Exchange++
 		m.p.responder.Begin(m.terms)

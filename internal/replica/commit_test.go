@@ -36,8 +36,8 @@ func oneExchange(t *testing.T, a, p *Replica) {
 		t.Fatal(err)
 	}
 	active, passive := NewInitiator(a, NewLedger(a, LedgerOptions{})), NewResponder(p, NewLedger(p, LedgerOptions{}))
-	active.Begin(Terms{Codec: codec, Window: 1})
-	passive.Begin(Terms{Codec: codec, Window: 1})
+	active.Begin(Terms{Plan: quant.Uniform(codec), Window: 1})
+	passive.Begin(Terms{Plan: quant.Uniform(codec), Window: 1})
 	header := func(frame []byte, ack uint32) wire.Header {
 		return wire.Header{Slice: binary.LittleEndian.Uint32(frame[16:]), Ack: ack}
 	}

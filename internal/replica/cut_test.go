@@ -3,10 +3,12 @@ package replica_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/quant"
 )
 
 // TestCutAtEveryByte cuts an exchange after every single byte of either direction of
@@ -14,7 +16,7 @@ import (
 // applied by P alone, as many as are applied by A alone are in doubt or fewer, and
 // once P has asked, both have applied the same slices.
 func TestCutAtEveryByte(t *testing.T) {
-	for _, name := range codecs {
+	for _, name := range slices.Concat(codecs, latticed) {
 		for lanes := 1; lanes <= 2; lanes++ {
 			t.Run(fmt.Sprintf("%s over %d", name, lanes), func(t *testing.T) {
 				toP, toA := cutAll(t, name, lanes, replica.LedgerOptions{}, nil)
@@ -75,7 +77,7 @@ func newCutExchange(t *testing.T, name string, lanes int, options replica.Ledger
 	p = withLedger(p.Replica, options)
 	const all = 1 << 20
 	c := &cutExchange{t: t, limitP: all, limitA: all, before: sum(contents(a.Replica), contents(p.Replica))}
-	c.exchange = begin(t, a, p, replica.Terms{Codec: codec(t, name), Window: 3, Lanes: lanes, Exchange: number})
+	c.exchange = begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, name)), Window: 3, Lanes: lanes, Exchange: number})
 	return c
 }
 

@@ -66,3 +66,17 @@ func (d drift) moved(own tensor.Vector) float64 {
 	}
 	return math.Sqrt(sum * float64(len(own)) / float64(len(d)))
 }
+
+// Moved estimates how far the values that are exchanged have moved by themselves, each
+// slice since its last exchange.
+func (r *Replica) Moved() float64 {
+	sum := 0.0
+	for _, i := range r.shared {
+		s := &r.slices[i]
+		s.Lock()
+		moved := s.drift.moved(r.of(s))
+		s.Unlock()
+		sum += moved * moved
+	}
+	return math.Sqrt(sum)
+}

@@ -17,6 +17,11 @@ var (
 	// ErrBound: the partner's difference is longer than the bound that this side
 	// has announced.
 	ErrBound = errors.New("difference beyond the announced bound")
+	// ErrCodec: a slice is coded with what was not agreed.
+	ErrCodec = errors.New("codec that was not agreed")
+	// ErrBlocks: a set of blocks names some that make no sense: that do not exist, were
+	// not asked for or not sent.
+	ErrBlocks = errors.New("blocks that make no sense")
 	// ErrSettled: the partner has asked for the outcome of this exchange already
 	// and been told: nothing more may be applied.
 	ErrSettled = errors.New("the exchange has been settled")

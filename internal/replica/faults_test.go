@@ -23,7 +23,7 @@ func coded(t tester, codecName string, info []byte, values tensor.Vector) []byte
 
 func codeOf(t tester, codecName string, bound float32, values tensor.Vector) []byte {
 	t.Helper()
-	return coded(t, codecName, wire.AppendCodeInfo(nil, wire.CodeInfo{Bound: bound}), values)
+	return coded(t, codecName, wire.AppendCodeInfo(nil, wire.CodeInfo{Bound: bound, Codec: uint8(codec(t, codecName).ID)}), values)
 }
 
 func diffOf(t tester, codecName string, squared float64, values tensor.Vector) []byte {
@@ -99,7 +99,7 @@ func TestResponderRefusesBeforeAnythingChanges(t *testing.T) {
 			t.Run(name+"/"+f.name, func(t *testing.T) {
 				a, p := randomSides(t, 5)
 				before := contents(p.Replica)
-				x := begin(t, a, p, replica.Terms{Codec: codec(t, name), Window: 2, Exchange: number})
+				x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, name)), Window: 2, Exchange: number})
 				header := wire.Header{Type: wire.TypeCode, Exchange: f.exchange, Slice: f.slice, Ack: f.ack}
 				reply, err := x.lanes[0].p.Code(header, f.payload)
 				if reply != nil || !isAny(err, f.want) {
@@ -161,7 +161,7 @@ func TestInitiatorRefusesBeforeAnythingChanges(t *testing.T) {
 					a := newSide(t, smallModel(t, rng, nil), replica.Options{Unclipped: unclipped})
 					p := newSide(t, smallModel(t, rng, nil), replica.Options{})
 					before := contents(a.Replica)
-					x := begin(t, a, p, replica.Terms{Codec: codec(t, name), Window: 2, Exchange: number})
+					x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, name)), Window: 2, Exchange: number})
 					header := wire.Header{Type: wire.TypeDiff, Exchange: f.exchange, Slice: codedSlice(t, x.lanes[0]) + f.slice}
 					if err := x.lanes[0].a.Diff(header, f.payload); !isAny(err, f.want) {
 						t.Errorf("error %v, want one of %v", err, f.want)
@@ -183,7 +183,7 @@ func codedSlice(t tester, l *lane) uint32 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(payload) == wire.InfoSize+l.of.terms.Codec.Code.Size(sliceLen) {
+		if len(payload) == wire.InfoSize+l.of.terms.Plan.Codec(0, 0).Code.Size(sliceLen) {
 			return header.Slice
 		}
 		t.Fatal("the exchange begins at a short slice: choose another number for it")
@@ -202,7 +202,7 @@ func TestFramesOutOfOrder(t *testing.T) {
 	serve := func(t *testing.T, lanes int, steps ...func(*exchange) error) {
 		t.Helper()
 		a, p := randomSides(t, 5)
-		x := begin(t, a, p, replica.Terms{Codec: raw, Window: 2, Lanes: lanes, Exchange: number})
+		x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(raw), Window: 2, Lanes: lanes, Exchange: number})
 		for i, step := range steps[:len(steps)-1] {
 			if err := step(x); err != nil {
 				t.Fatalf("step %d: %v", i, err)
@@ -263,12 +263,12 @@ func TestHonestPartnerIsNotBlamed(t *testing.T) {
 		broken := make(tensor.Vector, p.Len())
 		broken[3], broken[46] = infinity, infinity
 		p.Add(broken)
-		x := begin(t, a, p, replica.Terms{Codec: codec(t, "raw"), Window: 2})
+		x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2})
 		header := wire.Header{Type: wire.TypeCode}
 		if _, err := x.lanes[0].p.Code(header, codeOf(t, "raw", infinity, good)); !errors.Is(err, replica.ErrDiverged) {
 			t.Errorf("error %v from the side that answers", err)
 		}
-		x = begin(t, p, a, replica.Terms{Codec: codec(t, "raw"), Window: 16})
+		x = begin(t, p, a, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 16})
 		var err error
 		for ok := true; ok && err == nil; {
 			_, ok, err = x.lanes[0].a.Code(nil)
@@ -290,7 +290,7 @@ func TestHonestPartnerIsNotBlamed(t *testing.T) {
 					sides[1] = newSide(t, smallModel(t, rng, func(int) float32 { return 0 }), replica.Options{})
 				}
 				for n := range 24 {
-					begin(t, sides[n%2], sides[1-n%2], replica.Terms{Codec: codec(t, name), Window: 3, Overlap: 1 + n%3*100}).finish()
+					begin(t, sides[n%2], sides[1-n%2], replica.Terms{Plan: quant.Uniform(codec(t, name)), Window: 3, Overlap: 1 + n%3*100}).finish()
 				}
 			}
 		}

@@ -24,7 +24,7 @@ func BenchmarkLockHeld(b *testing.B) {
 			theirs[i] = 1 + boundFloor/2
 		}
 		codec.Code.Encode(near, theirs)
-		lane := &ResponderLane{of: &Responder{replica: r, terms: Terms{Codec: codec}, weight: 0.5}, scratch: make(tensor.Vector, s.length)}
+		lane := &ResponderLane{of: &Responder{replica: r, weight: 0.5}, scratch: make(tensor.Vector, s.length)}
 		active := &InitiatorLane{of: &Initiator{replica: r}}
 		for range boundWindow { // from then on the norm is not taken each time
 			r.remember(s, 0, 1)
@@ -32,7 +32,7 @@ func BenchmarkLockHeld(b *testing.B) {
 		held(b, name+"/code", func() { codec.Code.Encode(code, r.of(s)); _ = r.limit(s) })
 		weigh := func(theirLimit float64) func() {
 			return func() {
-				if _, err := lane.weigh(s, diff, near, theirLimit); err != nil {
+				if _, _, err := lane.weigh(s, codec.Code, diff, near, theirLimit); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -40,7 +40,7 @@ func BenchmarkLockHeld(b *testing.B) {
 		held(b, name+"/difference", weigh(math.Inf(1)))
 		held(b, name+"/clipped", weigh(1))
 		clear(diff) // so that the slice stays as it is
-		held(b, name+"/subtract", func() { active.subtract(s, diff, 0, 1) })
+		held(b, name+"/subtract", func() { active.subtract(s, &inFlight{}, diff, sighting{limit: 1}) })
 		held(b, name+"/commit", func() {
 			r.preserve(s)
 			tensor.Add(r.of(s), diff)

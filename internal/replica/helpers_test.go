@@ -19,18 +19,22 @@ type tester interface {
 	Fatalf(string, ...any)
 }
 
-// The small model has seven shared slices, of which two are short, and values that
+// The small model has eight shared slices, of which three are short, and values that
 // are frozen or local.
 const (
 	sliceLen     = 8
-	sharedSlices = 7
+	sharedSlices = 8
 	frozenFrom   = 35
 	localFrom    = 38
 	sharedFrom   = 42
 )
 
-// codecs are those that every property has to hold for.
-var codecs = []string{"raw", "bf16"}
+// codecs are those that every property has to hold for, and latticed those with blocks
+// that can fail.
+var (
+	codecs   = []string{"raw", "bf16", "int8"}
+	latticed = []string{"lattice6+4", "lattice4+1"}
+)
 
 func codec(t tester, name string) quant.Codec {
 	t.Helper()
@@ -165,12 +169,37 @@ func begin(t tester, a, p *side, terms replica.Terms) *exchange {
 	a.initiator.Begin(terms)
 	terms.Partner = nameOfA
 	p.responder.Begin(terms)
+	tellRanges(t, a.initiator, p.responder)
 	for i := range a.initiator.Lanes() {
 		l := &lane{of: x, a: a.initiator.Lane(i), p: p.responder.Lane(i)}
 		l.atP, l.atA = wire.NewReader(&l.toP, 0), wire.NewReader(&l.toA, 0)
 		x.lanes = append(x.lanes, l)
 	}
 	return x
+}
+
+// tellRanges lets P tell what A needs to know before it codes.
+func tellRanges(t tester, a *replica.Initiator, p *replica.Responder) {
+	t.Helper()
+	for {
+		frame, ok, err := p.Ranges(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		header, payload, err := wire.NewReader(bytes.NewReader(frame), 0).Next()
+		if err == nil {
+			err = a.Ranges(header, payload)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !a.Ranged() {
+		t.Fatal("ranges are missing")
+	}
 }
 
 // send lets A send a slice, or its last acknowledgement. It reports false if there

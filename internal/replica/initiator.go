@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -19,9 +20,16 @@ type Initiator struct {
 	terms   Terms
 	weight  float64
 	record  *record
+	order   order
+
+	failed  atomic.Int32 // blocks that failed
+	ranging bool         // the partner has ranges to tell
+	heard   int          // slices whose ranges have been told
+	theirs  []byte       // the partner's ranges, as codes, by block
 
 	claimed atomic.Int32 // slices that a lane has taken up
-	applied atomic.Int32 // slices whose difference has been applied
+	due     atomic.Int32 // parts that the exchange has: its slices, and what has to be sent again
+	applied atomic.Int32 // of these, those whose difference has been applied
 	lanes   []*InitiatorLane
 }
 
@@ -35,8 +43,12 @@ func NewInitiator(r *Replica, l *Ledger) *Initiator {
 func (a *Initiator) Begin(terms Terms) {
 	a.terms = terms.within()
 	a.weight = a.terms.weight()
-	a.record = a.ledger.open(a.terms, len(a.replica.shared))
+	a.record = a.ledger.open(a.terms, attempts*len(a.replica.shared))
+	a.order.set(a.replica, a.terms)
+	a.ranging, a.heard, a.theirs = latticed(a.terms.Codecs), 0, a.theirs[:0]
+	a.failed.Store(0)
 	a.claimed.Store(0)
+	a.due.Store(int32(len(a.replica.shared)))
 	a.applied.Store(0)
 	for len(a.lanes) < a.terms.Lanes {
 		a.lanes = append(a.lanes, &InitiatorLane{of: a, scratch: make(tensor.Vector, a.replica.sliceLen)})
@@ -52,10 +64,15 @@ func (a *Initiator) Lane(i int) *InitiatorLane { return a.lanes[i] }
 // Lanes is the number of lanes agreed.
 func (a *Initiator) Lanes() int { return a.terms.Lanes }
 
-// Done tells whether every slice has been applied at this side.
-func (a *Initiator) Done() bool { return int(a.applied.Load()) == len(a.replica.shared) }
+// Done tells whether every slice has been applied at this side, and what had to be
+// sent again too.
+func (a *Initiator) Done() bool { return a.applied.Load() == a.due.Load() }
 
-// Applied is the number of slices applied at this side.
+// Again is the number of blocks that failed and had to be sent again.
+func (a *Initiator) Again() int { return int(a.failed.Load()) }
+
+// Applied is the number of slices applied at this side; one that was sent again counts
+// again.
 func (a *Initiator) Applied() int { return int(a.applied.Load()) }
 
 // End is the end of the exchange at this side. Clean says that the partner is
@@ -79,16 +96,17 @@ func (a *Initiator) Distance() float64 {
 	return math.Sqrt(squared)
 }
 
-// claim takes up the next slice for a lane. It reports false if none is left.
-func (a *Initiator) claim() (slice int, ok bool) {
+// claim takes up the next slice for a lane, and its turn. It reports false if none is
+// left.
+func (a *Initiator) claim() (slice, turn int, ok bool) {
 	n := len(a.replica.shared)
 	for {
 		taken := a.claimed.Load()
 		if int(taken) == n {
-			return 0, false
+			return 0, 0, false
 		}
 		if a.claimed.CompareAndSwap(taken, taken+1) {
-			return (first(a.terms.Exchange, n) + int(taken)) % n, true
+			return a.order.at(int(taken)), int(taken), true
 		}
 	}
 }
@@ -98,15 +116,19 @@ type InitiatorLane struct {
 	of      *Initiator
 	coded   atomic.Int32 // frames sent
 	applied atomic.Int32 // frames whose difference has been applied
-	drained atomic.Bool  // no slice is left to send
+	drained atomic.Bool  // no slice is left that no lane has taken up
 	flight  [MaxWindow]inFlight
+	again   retries
 	scratch tensor.Vector
-	squared float64 // sum of the slices' squared distances
+	ranges  [maxBlocks]float32 // for Code
+	peaks   [maxBlocks]float32 // for Diff
+	squared float64            // sum of the slices' squared distances
 }
 
-// inFlight is a slice whose code has been sent, and the bound sent with it.
+// inFlight is a part whose code has been sent, with what, and the bound sent with it.
 type inFlight struct {
-	slice int
+	part
+	codec quant.Codec
 	limit float64
 }
 
@@ -114,6 +136,7 @@ func (l *InitiatorLane) begin() {
 	l.coded.Store(0)
 	l.applied.Store(0)
 	l.drained.Store(false)
+	l.again.clear()
 	l.squared = 0
 }
 
@@ -125,36 +148,77 @@ func (l *InitiatorLane) Code(frame []byte) (_ []byte, ok bool, err error) {
 	if int(coded-applied) >= l.of.terms.Window {
 		return frame, false, nil
 	}
-	index, ok := l.of.claim()
-	if !ok {
+	flight := &l.flight[coded%MaxWindow]
+	repeated := l.again.peek(flight)
+	if !repeated && !l.take(flight) {
 		l.drained.Store(true)
 		return frame, false, nil
 	}
-	frame, limit := l.encode(index, frame)
-	if math.IsNaN(limit) {
-		return frame, false, fmt.Errorf("coding slice %d: %w", index, ErrDiverged)
+	frame = l.encode(flight, frame)
+	if math.IsNaN(flight.limit) {
+		return frame, false, fmt.Errorf("coding slice %d: %w", flight.slice, ErrDiverged)
 	}
-	header := wire.Header{Type: wire.TypeCode, Exchange: l.of.terms.Exchange, Slice: uint32(index), Ack: uint32(applied)}
+	header := wire.Header{Type: wire.TypeCode, Exchange: l.of.terms.Exchange, Slice: l.of.unit(&flight.part), Ack: uint32(applied)}
 	if err := wire.Seal(frame, header); err != nil {
-		return frame, false, fmt.Errorf("coding slice %d: %w", index, err)
+		return frame, false, fmt.Errorf("coding slice %d: %w", flight.slice, err)
 	}
-	l.flight[coded%MaxWindow] = inFlight{index, limit}
 	l.coded.Store(coded + 1)
+	if repeated { // only now, so that Over never misses it
+		l.again.pop()
+	}
 	return frame, true, nil
 }
 
-// encode codes a slice as it is now, and gives the bound that goes with it: NaN if
+// take fills in the next slice that no lane has taken up. It reports false if none is
+// left.
+func (l *InitiatorLane) take(flight *inFlight) bool {
+	index, turn, ok := l.of.claim()
+	if ok {
+		*flight = inFlight{part: part{slice: index}, codec: l.of.replica.codec(l.of.terms.Plan, index, turn)}
+	}
+	return ok
+}
+
+// unit is the number of a part on the wire.
+func (a *Initiator) unit(p *part) uint32 { return uint32(p.unit(len(a.replica.shared))) }
+
+// encode codes a part as it is now and fills in the bound that goes with it: NaN if
 // the slice turns out not to be finite.
-func (l *InitiatorLane) encode(index int, frame []byte) (_ []byte, limit float64) {
-	r, coder := l.of.replica, l.of.terms.Codec.Code
-	s := &r.slices[r.shared[index]]
-	frame = extend(wire.Reserve(frame), wire.InfoSize+coder.Size(s.length))
+func (l *InitiatorLane) encode(flight *inFlight, frame []byte) []byte {
+	r, lattice := l.of.replica, flight.codec.Lattice
+	s := &r.slices[r.shared[flight.slice]]
+	frame = extend(wire.Reserve(frame), wire.InfoSize)
+	frame = append(frame, flight.which()...)
+	head := len(frame)
+	if lattice == (quant.Lattice{}) {
+		frame = extend(frame, flight.codec.Code.Size(s.length))
+	} else {
+		frame = extend(frame, lattice.MaxSize(s.length))
+	}
 	s.Lock()
-	coder.Encode(frame[wire.HeaderSize+wire.InfoSize:], r.of(s))
-	limit = r.limit(s) // after the code, which has brought the slice into the cache
+	own := r.of(s)
+	if lattice == (quant.Lattice{}) {
+		flight.codec.Code.Encode(frame[head:], own)
+	} else {
+		size := lattice.Encode(frame[head:], own, l.expected(s), flight.which(), widthOf(flight.attempt))
+		frame = frame[:head+size]
+	}
+	flight.limit = r.limit(s) // after the code, which has brought the slice into the cache
 	s.Unlock()
-	wire.AppendCodeInfo(frame[:wire.HeaderSize], wire.CodeInfo{Bound: announced(limit)})
-	return frame, limit
+	info := wire.CodeInfo{Bound: announced(flight.limit), Codec: uint8(flight.codec.ID)}
+	wire.AppendCodeInfo(frame[:wire.HeaderSize], info)
+	return frame
+}
+
+// expected are the ranges of a slice's blocks: the larger of the two sides'. The caller
+// holds the slice's lock.
+func (l *InitiatorLane) expected(s *slice) []float32 {
+	ranges := l.ranges[:len(s.ranges)]
+	codes := l.of.theirs[s.firstBlock:][:len(ranges)]
+	if quant.Ranges(ranges, codes) == nil {
+		quant.Widest(ranges, ranges, s.ranges)
+	}
+	return ranges
 }
 
 // announced is a bound as it travels: never less than it is.
@@ -173,30 +237,52 @@ func (l *InitiatorLane) Diff(header wire.Header, payload []byte) error {
 	if applied < coded { // else Code may be writing there
 		flight = l.flight[applied%MaxWindow]
 	}
-	if applied == coded || int(header.Slice) != flight.slice || header.Exchange != l.of.terms.Exchange {
+	if applied == coded || header.Slice != l.of.unit(&flight.part) || header.Exchange != l.of.terms.Exchange {
 		return fmt.Errorf("difference of slice %d of exchange %d after %d answers to %d codes of exchange %d: %w",
 			header.Slice, header.Exchange, applied, coded, l.of.terms.Exchange, ErrOrder)
 	}
+	if err := l.difference(&flight, payload); err != nil {
+		return fmt.Errorf("difference of slice %d: %w", header.Slice, err)
+	}
+	l.applied.Store(applied + 1)
+	l.of.applied.Add(1)
+	return nil
+}
+
+// difference checks a difference, applies it, and sees to what has to be sent again.
+func (l *InitiatorLane) difference(flight *inFlight, payload []byte) error {
 	r := l.of.replica
 	s := &r.slices[r.shared[flight.slice]]
 	info, code, err := wire.SplitDiff(payload)
 	if err != nil {
-		return fmt.Errorf("difference of slice %d: %w", flight.slice, err)
+		return err
 	}
-	diff, err := decoded(l.of.terms.Codec.Diff, code, l.scratch[:s.length], nil)
+	failed, code, err := splitFailed(flight.codec, &flight.part, s.length, code)
 	if err != nil {
-		return fmt.Errorf("difference of slice %d: %w", flight.slice, err)
+		return err
+	}
+	diff, err := decoded(flight.codec.Diff, code, l.scratch[:flight.values(s.length)], nil)
+	if err != nil {
+		return err
 	}
 	shown, err := l.shown(s, diff, flight.limit)
 	if err != nil {
-		return fmt.Errorf("difference of slice %d: %w", flight.slice, err)
+		return err
 	}
-	distance := max(math.Sqrt(info.SquaredDistance), shown)
-	if !l.of.record.apply(flight.slice, func() { l.subtract(s, diff, distance, min(shown, flight.limit)) }) {
-		return fmt.Errorf("difference of slice %d: %w", flight.slice, ErrSettled)
+	seen := sighting{distance: max(math.Sqrt(info.SquaredDistance), shown), limit: min(shown, flight.limit), failed: failed}
+	if lattice := flight.codec.Lattice; lattice != (quant.Lattice{}) {
+		seen.peaks = l.peaks[:quant.Blocks(len(diff))]
+		lattice.Diff().Peaks(seen.peaks, code, len(diff))
+		seen.unweigh(l.of.weight, shown)
 	}
-	l.applied.Store(applied + 1)
-	l.of.applied.Add(1)
+	if !l.of.record.apply(int(l.of.unit(&flight.part)), func() { l.subtract(s, flight, diff, seen) }) {
+		return ErrSettled
+	}
+	if failed.Count() > 0 {
+		l.of.failed.Add(int32(failed.Count()))
+		l.again.push(inFlight{part: flight.rest(failed), codec: flight.codec})
+		l.of.due.Add(1)
+	}
 	return nil
 }
 
@@ -222,15 +308,20 @@ func (l *InitiatorLane) shown(s *slice, diff tensor.Vector, limit float64) (floa
 	return distance, nil
 }
 
-// subtract applies a difference and remembers the distance that the partner claims,
-// as far as the bound lets it into the window.
-func (l *InitiatorLane) subtract(s *slice, diff tensor.Vector, distance, limit float64) {
+// subtract applies a difference and remembers how far the partner's blocks are, and
+// its slice if all of it has come: what the partner claims, as far as the bound lets it
+// into the window.
+func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff tensor.Vector, seen sighting) {
 	r := l.of.replica
 	s.Lock()
 	r.preserve(s)
-	tensor.Sub(r.of(s), diff)
+	flight.sub(r.of(s), diff)
 	s.drift.mark(r.of(s))
-	distance = r.remember(s, distance, limit)
+	distance := min(seen.distance, boundGrowth*seen.limit)
+	if flight.size == 0 && seen.failed.Count() == 0 {
+		distance = r.remember(s, seen.distance, seen.limit)
+	}
+	s.track(&flight.part, seen.failed, seen.peaks, boundGrowth*seen.limit)
 	s.Unlock()
 	l.squared += distance * distance
 }
@@ -244,7 +335,8 @@ func (l *InitiatorLane) Ack(frame []byte) ([]byte, error) {
 }
 
 // Over tells whether the lane has nothing left to send or to wait for but a last
-// Ack: Code has found that no slice is left, and all that it sent has been applied.
+// Ack: Code has found that no slice is left, nothing has to be sent again, and all that
+// was sent has been applied.
 func (l *InitiatorLane) Over() bool {
-	return l.drained.Load() && l.coded.Load() == l.applied.Load()
+	return l.drained.Load() && l.again.empty() && l.coded.Load() == l.applied.Load()
 }

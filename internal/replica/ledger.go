@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -68,7 +67,6 @@ type Lost struct {
 type doubt struct {
 	partner               string
 	incarnation, exchange uint64
-	codec                 quant.Codec
 	since                 time.Duration
 	pending               []pending
 	norm                  float64 // of the differences together
@@ -81,7 +79,7 @@ func (d *doubt) weigh(r *Replica, scratch tensor.Vector) {
 	for i := range d.pending {
 		w := &d.pending[i]
 		length := r.slices[r.shared[w.slice]].length
-		diff, err := decoded(d.codec.Diff, w.code(), scratch[:length], nil)
+		diff, err := decoded(w.codec.Diff, w.code(), scratch[:w.values(length)], nil)
 		if err != nil {
 			continue // nobody can have applied it
 		}
@@ -103,7 +101,7 @@ func NewLedger(r *Replica, options LedgerOptions) *Ledger {
 func (l *Ledger) doubt(p *Responder, now time.Duration) {
 	d := &doubt{
 		partner: p.terms.Partner, incarnation: p.terms.Incarnation, exchange: p.terms.Exchange,
-		codec: p.terms.Codec, since: now,
+		since: now,
 	}
 	for _, lane := range p.lanes[:p.terms.Lanes] {
 		for i := lane.applied; i < lane.answered; i++ {
@@ -152,7 +150,7 @@ func (l *Ledger) Ask(partner string) (exchange uint64, question wire.Status, ok 
 	d := l.doubts[i]
 	question.Incarnation = d.incarnation
 	for i := range d.pending {
-		question.Slices = append(question.Slices, uint32(d.pending[i].slice))
+		question.Slices = append(question.Slices, uint32(d.pending[i].unit))
 	}
 	return d.exchange, question, true
 }
@@ -179,7 +177,7 @@ func (l *Ledger) Settle(partner string, exchange uint64, question wire.Status, a
 			dropped++
 			continue
 		}
-		if err := l.replica.commit(d.codec.Diff, w.slice, w.code(), scratch); err != nil {
+		if err := l.replica.commit(w, scratch); err != nil {
 			l.lose(*w) // a code of this side's own making that does not decode
 			lost++
 			continue
@@ -208,7 +206,7 @@ func (l *Ledger) remove(partner string, exchange uint64, question wire.Status) *
 // asked tells whether these are the slices in doubt: an answer that comes late must
 // not be taken for one about another exchange of the same number.
 func (d *doubt) asked(about []uint32) bool {
-	return slices.EqualFunc(d.pending, about, func(w pending, slice uint32) bool { return w.slice == int(slice) })
+	return slices.EqualFunc(d.pending, about, func(w pending, slice uint32) bool { return w.unit == int(slice) })
 }
 
 // Partners are those with whom something is in doubt, each once, in the order of

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -17,8 +18,8 @@ import (
 // other answers on their way.
 func breakOff(t tester, a, p *side, terms replica.Terms, n int, now time.Duration) *lane {
 	t.Helper()
-	if terms.Codec.Name == "" {
-		terms.Codec = codec(t, "raw")
+	if len(terms.Plan.Codecs()) == 0 {
+		terms.Plan = quant.Uniform(codec(t, "raw"))
 	}
 	terms.Window = n
 	l := begin(t, a, p, terms).lanes[0]
@@ -151,7 +152,7 @@ func lossBound(t *testing.T, codecName string, slicesLost uint64, lose func(a, p
 	t.Helper()
 	a, p := randomSides(t, 1)
 	before := sum(contents(a.Replica), contents(p.Replica))
-	l := breakOff(t, a, p, replica.Terms{Exchange: number, Incarnation: 2, Codec: codec(t, codecName)}, 3, time.Minute)
+	l := breakOff(t, a, p, replica.Terms{Exchange: number, Incarnation: 2, Plan: quant.Uniform(codec(t, codecName))}, 3, time.Minute)
 	l.apply()
 	l.apply() // A has all three
 	a.initiator.End(false)
@@ -256,7 +257,7 @@ func smallStepUp(n int) tensor.Vector {
 // then it forgets. An exchange that ended well is forgotten at once.
 func TestRecordsOutliveDoubts(t *testing.T) {
 	a, p := randomSides(t, 1)
-	begin(t, a, p, replica.Terms{Exchange: 1, Codec: codec(t, "raw"), Window: 2}).finish()
+	begin(t, a, p, replica.Terms{Exchange: 1, Plan: quant.Uniform(codec(t, "raw")), Window: 2}).finish()
 	breakOff(t, a, p, replica.Terms{Exchange: 2}, 2, 0)
 	known := func(exchange uint64) bool {
 		return a.ledger.Answer(nameOfP, exchange, wire.Status{Slices: []uint32{0}}).Known

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -20,7 +21,7 @@ import (
 // reads off the wire, and for each exchange the set of slices applied at either side.
 
 // sharedRanges are where the slices of the small model are.
-var sharedRanges = [sharedSlices][2]int{{0, 8}, {8, 16}, {16, 24}, {24, 32}, {32, 35}, {42, 50}, {50, 55}}
+var sharedRanges = [sharedSlices][2]int{{0, 8}, {8, 16}, {16, 24}, {24, 32}, {32, 35}, {42, 50}, {50, 53}, {53, 55}}
 
 // told is what the oracle knows of one exchange.
 type told struct {
@@ -128,7 +129,7 @@ func (m *model) begin(t *rapid.T) {
 	}
 	m.number++
 	m.x = begin(t, m.a, m.p, replica.Terms{
-		Codec: codec(t, m.codecName), Exchange: m.number, Incarnation: m.life,
+		Plan: quant.Uniform(codec(t, m.codecName)), Exchange: m.number, Incarnation: m.life,
 		Window:  rapid.IntRange(1, 4).Draw(t, "window"),
 		Lanes:   rapid.IntRange(1, 3).Draw(t, "lanes"),
 		Overlap: rapid.IntRange(1, 3).Draw(t, "overlap"),

@@ -1,13 +1,17 @@
 package replica
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -25,6 +29,8 @@ type Replica struct {
 	sliceLen int
 	slices   []slice
 	shared   []int // indices of the slices that are exchanged, in order
+	blocks   int   // of these
+	layers   []quant.JointLayer
 	options  Options
 
 	steps      sync.Mutex // held while a step is added, so that a copy holds whole steps
@@ -37,6 +43,9 @@ type Replica struct {
 type slice struct {
 	sync.Mutex
 	offset, length int
+	layer          int // the joint layer, or notShared
+	firstBlock     int // blocks of the shared slices before it
+	ranges         []float32
 	captured       uint64 // the generation of the last capture that holds it
 	bound          bound
 	drift          drift
@@ -81,25 +90,67 @@ func New(params *tensor.Params, options Options) (*Replica, error) {
 	return r, nil
 }
 
-// cut divides each run of ranges that are shared alike into slices.
+// cut divides the vector into slices, in order: the joint layers, and what is local.
+// What is frozen needs no lock.
 func (r *Replica) cut() {
-	for i := 0; i < r.layout.Count(); {
-		first := r.layout.At(i)
-		end := first.Offset + first.Len
-		for i++; i < r.layout.Count() && r.layout.At(i).Sharing == first.Sharing; i++ {
-			end += r.layout.At(i).Len
+	type region struct {
+		quant.Segment
+		layer int
+	}
+	var regions []region
+	r.layers = quant.JointLayers(r.layout)
+	for layer, l := range r.layers {
+		for _, s := range l.Segments {
+			regions = append(regions, region{s, layer})
 		}
-		for offset := first.Offset; offset < end; offset += r.sliceLen {
-			if first.Sharing == tensor.Shared {
+	}
+	for _, at := range r.layout.Ranges() {
+		if at.Sharing == tensor.Local {
+			regions = append(regions, region{quant.Segment{Offset: at.Offset, Len: at.Len}, notShared})
+		}
+	}
+	sort.Slice(regions, func(i, j int) bool { return regions[i].Offset < regions[j].Offset })
+	for _, p := range regions {
+		for offset, end := p.Offset, p.Offset+p.Len; offset < end; offset += r.sliceLen {
+			if p.layer != notShared {
 				r.shared = append(r.shared, len(r.slices))
 			}
-			if first.Sharing != tensor.Frozen {
-				length := min(r.sliceLen, end-offset)
-				own := r.values[offset : offset+length]
-				r.slices = append(r.slices, slice{offset: offset, length: length, drift: newDrift(own)})
+			length := min(r.sliceLen, end-offset)
+			r.slices = append(r.slices, slice{
+				offset: offset, length: length, layer: p.layer, drift: newDrift(r.values[offset : offset+length]),
+			})
+			if s := &r.slices[len(r.slices)-1]; p.layer != notShared {
+				s.firstBlock, s.ranges = r.blocks, make([]float32, quant.Blocks(length))
+				r.blocks += len(s.ranges)
 			}
 		}
 	}
+}
+
+// notShared stands for a joint layer where there is none.
+const notShared = -1
+
+// Cut is a digest of where the slices of an exchange begin and how long they are:
+// two peers that cut their models otherwise would mistake one slice for another. It
+// is the first eight bytes of the SHA-256 over the offset and the length of each, 8
+// bytes in little-endian order.
+func (r *Replica) Cut() uint64 {
+	hash := sha256.New()
+	var pair [16]byte
+	for _, i := range r.shared {
+		binary.LittleEndian.PutUint64(pair[:8], uint64(r.slices[i].offset))
+		binary.LittleEndian.PutUint64(pair[8:], uint64(r.slices[i].length))
+		hash.Write(pair[:])
+	}
+	return binary.LittleEndian.Uint64(hash.Sum(nil))
+}
+
+// JointLayers are the groups of slices that are coded alike, as a plan numbers them.
+func (r *Replica) JointLayers() []quant.JointLayer { return r.layers }
+
+// codec is what a plan has for a slice whose turn it is.
+func (r *Replica) codec(plan quant.Plan, slice, turn int) quant.Codec {
+	return plan.Codec(r.slices[r.shared[slice]].layer, turn)
 }
 
 // Layout is the layout of the parameters.
@@ -113,6 +164,9 @@ func (r *Replica) SliceLen() int { return r.sliceLen }
 
 // SharedSlices is the number of slices in an exchange.
 func (r *Replica) SharedSlices() int { return len(r.shared) }
+
+// SharedBlocks is the number of blocks that a lattice codec would cut an exchange into.
+func (r *Replica) SharedBlocks() int { return r.blocks }
 
 // SharedLen is the number of values in an exchange.
 func (r *Replica) SharedLen() int {

@@ -3,10 +3,12 @@ package replica
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -19,8 +21,16 @@ type Responder struct {
 	ledger  *Ledger
 	terms   Terms
 	weight  float64
-	taken   bitmap       // slices whose code has come, on whatever lane
-	applied atomic.Int32 // slices applied at both sides
+	taken   bitmap       // parts whose code has come, on whatever lane
+	due     atomic.Int32 // parts that the exchange has: its slices, and what has to come again
+	applied atomic.Int32 // of these, those applied at both sides
+
+	ranging bool         // this side has ranges to tell
+	told    int          // slices whose ranges have been told
+	unknown blockSets    // blocks whose range is told as unknown
+	asked   blockSets    // blocks that are to come again; guarded by their slice's lock
+	failed  atomic.Int32 // blocks that failed
+	halved  atomic.Int32 // blocks asked for as halves
 	lanes   []*ResponderLane
 }
 
@@ -32,8 +42,10 @@ func NewResponder(r *Replica, l *Ledger) *Responder { return &Responder{replica:
 func (p *Responder) Begin(terms Terms) {
 	p.terms = terms.within()
 	p.weight = p.terms.weight()
-	p.taken = p.taken.sized(len(p.replica.shared))
+	p.taken = p.taken.sized(attempts * len(p.replica.shared))
+	p.due.Store(int32(len(p.replica.shared)))
 	p.applied.Store(0)
+	p.beginRanges()
 	for len(p.lanes) < p.terms.Lanes {
 		p.lanes = append(p.lanes, &ResponderLane{of: p, scratch: make(tensor.Vector, p.replica.sliceLen)})
 	}
@@ -49,8 +61,9 @@ func (p *Responder) Lane(i int) *ResponderLane { return p.lanes[i] }
 func (p *Responder) Lanes() int  { return p.terms.Lanes }
 func (p *Responder) Window() int { return p.terms.Window }
 
-// Done tells whether every slice has been applied at both sides.
-func (p *Responder) Done() bool { return int(p.applied.Load()) == len(p.replica.shared) }
+// Done tells whether every slice has been applied at both sides, and what had to come
+// again too.
+func (p *Responder) Done() bool { return p.applied.Load() == p.due.Load() }
 
 // End is the end of the exchange at this side. What the partner may have applied
 // and this side has not goes to the ledger; End returns the number of such slices.
@@ -68,6 +81,9 @@ func (p *Responder) End(now time.Duration) (inDoubt int) {
 	return inDoubt
 }
 
+// Again is the number of blocks that failed and had to come again.
+func (p *Responder) Again() int { return int(p.failed.Load()) }
+
 // Distance is the distance between the two models that the slices showed. It is
 // complete once Done.
 func (p *Responder) Distance() float64 {
@@ -78,10 +94,24 @@ func (p *Responder) Distance() float64 {
 	return math.Sqrt(squared)
 }
 
-// take notes that a slice's code has come. It reports false if one had before.
-func (p *Responder) take(slice int) bool {
-	bit := uint64(1) << (slice % 64)
-	return atomic.OrUint64(&p.taken[slice/64], bit)&bit == 0
+// codec is the codec of a number, if it was accepted.
+func (p *Responder) codec(number uint8) (quant.Codec, error) {
+	codec, known := quant.ByID(quant.ID(number))
+	if !known || !slices.Contains(p.terms.Codecs, codec.ID) {
+		return quant.Codec{}, fmt.Errorf("codec %d: %w", number, ErrCodec)
+	}
+	return codec, nil
+}
+
+// take notes that a part's code has come. It reports false if it had before.
+func (p *Responder) take(unit int) bool {
+	bit := uint64(1) << (unit % 64)
+	return atomic.OrUint64(&p.taken[unit/64], bit)&bit == 0
+}
+
+// came tells whether a part's code has come.
+func (p *Responder) came(unit int) bool {
+	return atomic.LoadUint64(&p.taken[unit/64])>>(unit%64)&1 == 1
 }
 
 // ResponderLane is one stream's part of an exchange at the passive side.
@@ -91,6 +121,8 @@ type ResponderLane struct {
 	applied  int                // of these, how many have been applied at both sides
 	ring     [MaxWindow]pending // of which as many are in use as the window has
 	scratch  tensor.Vector
+	seen     [maxBlocks]float32 // of the blocks of a slice
+	limits   [maxBlocks]float32
 	squared  float64
 }
 
@@ -101,13 +133,16 @@ func (l *ResponderLane) pending(i int) *pending { return &l.ring[i%l.of.terms.Wi
 // pending is a difference that has been sent and awaits its acknowledgement: the
 // frame as it was sent, which is what the partner decodes too.
 type pending struct {
-	slice int
+	part
+	unit  int
+	codec quant.Codec
 	frame []byte
+	head  int     // where the code begins in the frame
 	norm  float64 // of the difference as the frame codes it; the ledger measures it
 }
 
 // code is the codec's part of the frame.
-func (w *pending) code() []byte { return w.frame[wire.HeaderSize+wire.InfoSize:] }
+func (w *pending) code() []byte { return w.frame[w.head:] }
 
 // Code answers the code of a slice with the DIFF frame, which is valid, and must
 // not be changed, until the lane's next call. First it applies what the header
@@ -116,74 +151,111 @@ func (l *ResponderLane) Code(header wire.Header, payload []byte) ([]byte, error)
 	if err := l.Ack(header); err != nil {
 		return nil, err
 	}
-	n, index := len(l.of.replica.shared), int(header.Slice)
+	n, unit := len(l.of.replica.shared), int(header.Slice)
 	if l.answered-l.applied >= l.of.terms.Window {
 		return nil, fmt.Errorf("code of slice %d with %d unacknowledged: %w", header.Slice, l.answered-l.applied, ErrWindow)
 	}
-	if uint64(header.Slice) >= uint64(n) || !l.of.take(index) {
-		return nil, fmt.Errorf("code of slice %d of %d, or for the second time: %w", header.Slice, n, ErrOrder)
-	}
-	info, code, err := wire.SplitCode(payload)
-	if err != nil {
-		return nil, fmt.Errorf("code of slice %d: %w", index, err)
+	if uint64(header.Slice) >= uint64(attempts*n) || unit >= n && !l.of.came(unit-n) || !l.of.take(unit) {
+		return nil, fmt.Errorf("code of slice %d of %d, out of turn or for the second time: %w", header.Slice, n, ErrOrder)
 	}
 	w := l.pending(l.answered)
-	w.slice = index
-	if err := l.difference(w, code, float64(info.Bound)); err != nil {
-		return nil, fmt.Errorf("code of slice %d: %w", index, err)
+	w.unit, w.part = unit, part{slice: unit % n, attempt: unit / n}
+	if err := l.answer(w, payload); err != nil {
+		return nil, fmt.Errorf("code of slice %d: %w", unit, err)
 	}
 	reply := wire.Header{Type: wire.TypeDiff, Exchange: l.of.terms.Exchange, Slice: header.Slice}
 	if err := wire.Seal(w.frame, reply); err != nil {
-		return nil, fmt.Errorf("difference of slice %d: %w", index, err)
+		return nil, fmt.Errorf("difference of slice %d: %w", unit, err)
 	}
 	l.answered++
 	return w.frame, nil
 }
 
-// difference makes the frame of w: how far, weighted and clipped, the partner's
-// slice is from this side's.
+// answer makes the frame of w: how far, weighted and clipped, the partner's part is
+// from this side's.
+func (l *ResponderLane) answer(w *pending, payload []byte) error {
+	info, code, err := wire.SplitCode(payload)
+	if err != nil {
+		return err
+	}
+	if w.codec, err = l.of.codec(info.Codec); err != nil {
+		return err
+	}
+	if w.codec.Lattice != (quant.Lattice{}) {
+		return l.answerBlocks(w, code, float64(info.Bound))
+	}
+	if w.attempt > 0 {
+		return fmt.Errorf("%s has no blocks to send again: %w", w.codec.Name, ErrBlocks)
+	}
+	return l.difference(w, code, float64(info.Bound))
+}
+
+// difference answers a code that has no blocks.
 func (l *ResponderLane) difference(w *pending, code []byte, theirLimit float64) error {
-	r, coder := l.of.replica, l.of.terms.Codec.Diff
+	r, coder := l.of.replica, w.codec.Diff
 	s := &r.slices[r.shared[w.slice]]
+	w.head = wire.HeaderSize + wire.InfoSize
 	w.frame = extend(wire.Reserve(w.frame), wire.InfoSize+coder.Size(s.length))
 	diff, inPlace := drawn(coder, w.code(), l.scratch[:s.length])
 	s.Lock()
-	distance, err := l.weigh(s, diff, code, theirLimit)
+	distance, limit, err := l.weigh(s, w.codec.Code, diff, code, theirLimit)
 	s.Unlock()
 	if err != nil {
 		return err
 	}
 	if !inPlace {
 		coder.Encode(w.code(), diff)
+		bounded(coder, w.code(), s.length, distance, limit, l.of.weight)
 	}
 	wire.AppendDiffInfo(w.frame[:wire.HeaderSize], wire.DiffInfo{SquaredDistance: distance * distance})
 	return nil
 }
 
+// bounded shrinks the code of a difference if rounding has made it longer than the
+// share of the limit that both sides move by.
+func bounded(coder quant.Coder, code []byte, n int, distance, limit, weight float64) {
+	steps, coarse := coder.(quant.Steps)
+	if !coarse || distance*steps.Stretch() <= limit {
+		return
+	}
+	if norm := math.Sqrt(steps.SquaredNorm(code, n)); norm > weight*limit {
+		steps.Shrink(code, n, weight*limit/norm)
+	}
+}
+
 // weigh fills diff with the share that both sides move by of the difference between
-// the partner's code and the own slice. It returns their distance. The caller holds
-// the slice's lock.
-func (l *ResponderLane) weigh(s *slice, diff tensor.Vector, code []byte, theirLimit float64) (distance float64, err error) {
+// the partner's code and the own slice. It returns their distance, and how far of it
+// they may move. The caller holds the slice's lock.
+func (l *ResponderLane) weigh(s *slice, coder quant.Coder, diff tensor.Vector, code []byte, theirLimit float64) (distance, limit float64, err error) {
 	r := l.of.replica
 	own := r.of(s)
-	theirs, err := decoded(l.of.terms.Codec.Code, code, l.scratch[:s.length], own)
+	theirs, err := decoded(coder, code, l.scratch[:s.length], own)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	distance = math.Sqrt(tensor.ScaledDistance(diff, roundedDown(l.of.weight), theirs, own))
-	if absurd(distance, own) {
-		if !tensor.Finite(own) {
-			return 0, ErrDiverged
-		}
-		return 0, fmt.Errorf("distance %g: %w", distance, ErrAbsurd)
+	if err := sane(distance, own); err != nil {
+		return 0, 0, err
 	}
-	limit := min(r.limit(s), theirLimit)
+	limit = min(r.limit(s), theirLimit)
 	if distance > limit {
 		tensor.Scale(diff, roundedDown(limit/distance))
 	}
 	believed := r.remember(s, distance, limit)
 	l.squared += believed * believed
-	return distance, nil
+	return distance, limit, nil
+}
+
+// sane is ErrAbsurd if a distance from the slice own cannot be that of a model, and
+// ErrDiverged if that is because the slice is none.
+func sane(distance float64, own tensor.Vector) error {
+	switch {
+	case !absurd(distance, own):
+		return nil
+	case !tensor.Finite(own):
+		return ErrDiverged
+	}
+	return fmt.Errorf("distance %g: %w", distance, ErrAbsurd)
 }
 
 // roundedDown is a share as float32, rounded so that what is left of a difference is
@@ -206,8 +278,8 @@ func (l *ResponderLane) Ack(header wire.Header) error {
 	}
 	for ; l.applied < int(header.Ack); l.applied++ {
 		w := l.pending(l.applied)
-		if err := l.of.replica.commit(l.of.terms.Codec.Diff, w.slice, w.code(), l.scratch); err != nil {
-			return fmt.Errorf("applying the difference of slice %d: %w", w.slice, err)
+		if err := l.of.replica.commit(w, l.scratch); err != nil {
+			return fmt.Errorf("applying the difference of slice %d: %w", w.unit, err)
 		}
 		l.of.applied.Add(1)
 	}

@@ -25,8 +25,8 @@ func TestWindowBoundsMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := NewResponder(r, NewLedger(r, LedgerOptions{}))
-	p.Begin(Terms{Codec: codec, Window: window})
-	lane, code := p.Lane(0), append(wire.AppendCodeInfo(nil, wire.CodeInfo{Bound: 1}), 0, 0, 0, 0)
+	p.Begin(Terms{Plan: quant.Uniform(codec), Window: window})
+	lane, code := p.Lane(0), append(wire.AppendCodeInfo(nil, wire.CodeInfo{Bound: 1, Codec: uint8(codec.ID)}), 0, 0, 0, 0)
 	for i := range slices {
 		acknowledged := max(i-window+1, 0) // so that the window is always full
 		header := wire.Header{Type: wire.TypeCode, Slice: uint32(i), Ack: uint32(acknowledged)}

@@ -20,8 +20,10 @@ type Terms struct {
 	// Incarnation is the initiator's life, and Exchange the number that it gave to
 	// the exchange.
 	Incarnation, Exchange uint64
-	// Codec codes the slices.
-	Codec quant.Codec
+	// Plan says what the initiator codes each slice with.
+	Plan quant.Plan
+	// Codecs are those that the responder takes. Default: those of Plan.
+	Codecs []quant.ID
 	// Window is the number of slices in flight per lane, 1 to MaxWindow; Lanes is
 	// the number of streams, 1 to MaxLanes. Values beyond are brought within.
 	Window, Lanes int
@@ -34,6 +36,9 @@ func (t Terms) within() Terms {
 	t.Lanes = min(max(t.Lanes, 1), MaxLanes)
 	t.Window = min(max(t.Window, 1), MaxWindow, wire.MaxInDoubt/t.Lanes)
 	t.Overlap = max(t.Overlap, 1)
+	if t.Codecs == nil {
+		t.Codecs = t.Plan.Codecs()
+	}
 	return t
 }
 
@@ -42,18 +47,6 @@ func (t Terms) within() Terms {
 // exchanges at once, 1/(1+c) keeps the flock stable, which a half does not from
 // c = 4 on.
 func (t Terms) weight() float64 { return 1 / float64(1+t.Overlap) }
-
-// first is the slice with which an exchange begins, of n. It differs from one
-// exchange to the next, so that exchanges which a slow link never lets finish do
-// not average the front of the model only.
-func first(exchange uint64, n int) int {
-	exchange ^= exchange >> 30 // the finalizer of SplitMix64
-	exchange *= 0xbf58476d1ce4e5b9
-	exchange ^= exchange >> 27
-	exchange *= 0x94d049bb133111eb
-	exchange ^= exchange >> 31
-	return int(exchange % uint64(n))
-}
 
 // bitmap is a set of slices.
 type bitmap []uint64

@@ -17,7 +17,7 @@ const (
 	DefaultSettleAfter = time.Second
 )
 
-// Config makes a world. Members, Trainer, Terms.Codec and Rand are required.
+// Config makes a world. Members, Trainer, Terms.Plan and Rand are required.
 type Config struct {
 	// Members are the peers. Elsewhere a peer is its index here.
 	Members []Member
@@ -25,7 +25,7 @@ type Config struct {
 	Trainer Trainer
 	// Link joins every pair of peers, until World.SetLink says otherwise.
 	Link Link
-	// Terms are those of every exchange: the codec and the window. The other fields
+	// Terms are those of every exchange: the plan and the window. The other fields
 	// are filled in for each.
 	Terms replica.Terms
 	// Stall is how long a peer waits for a partner's next frame. Default:
@@ -74,8 +74,8 @@ func (c Config) validate() error {
 	if c.Trainer == nil {
 		faults = append(faults, errors.New("Trainer is nil"))
 	}
-	if c.Terms.Codec.Code == nil || c.Terms.Codec.Diff == nil {
-		faults = append(faults, errors.New("Terms.Codec is none"))
+	if len(c.Terms.Plan.Codecs()) == 0 {
+		faults = append(faults, errors.New("Terms.Plan has no codec"))
 	}
 	if c.Stall < 0 || c.SettleAfter < 0 {
 		faults = append(faults, fmt.Errorf("Stall %s and SettleAfter %s: neither may be negative", c.Stall, c.SettleAfter))

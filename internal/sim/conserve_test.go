@@ -79,7 +79,7 @@ func (f *flock) lost() (slices uint64) {
 // ledger, to show that it sees what it should.
 func TestSumIsConservedOverTenThousandExchangesThatAreCut(t *testing.T) {
 	const exchanges = 10_000
-	for _, codec := range []string{"raw", "bf16"} {
+	for _, codec := range []string{"raw", "bf16", "fp16", "int8", "lattice8+4", "lattice6+4", "lattice4+1"} {
 		t.Run(codec, func(t *testing.T) {
 			f, moved := slashedFlock(t, codec, exchanges, false)
 			all := f.total()

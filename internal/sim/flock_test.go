@@ -64,9 +64,11 @@ func newFlock(t testing.TB, p plan) *flock {
 	for i := range p.peers {
 		config.Members = append(config.Members, f.member(p, i))
 	}
-	if config.Terms.Codec, err = quant.ByName(cmpOr(p.codec, "raw")); err != nil {
+	codec, err := quant.ByName(cmpOr(p.codec, "raw"))
+	if err != nil {
 		t.Fatal(err)
 	}
+	config.Terms.Plan = quant.Uniform(codec)
 	config.Rand = rand.New(rand.NewPCG(p.seed, 2))
 	if f.world, err = sim.New(config); err != nil {
 		t.Fatal(err)
@@ -108,7 +110,7 @@ func roles(t testing.TB, peers int) []topology.Role {
 func (f *flock) member(p plan, i int) sim.Member {
 	id := nameOf(i)
 	config := averaging.Config{
-		Self: id, Every: max(p.every, 1), RetryAfter: 50 * time.Millisecond, MaxInbound: p.inbound,
+		Self: id, Pace: averaging.Pace{Every: max(p.every, 1)}, RetryAfter: 50 * time.Millisecond, MaxInbound: p.inbound,
 		Rand: rand.New(rand.NewPCG(p.seed, uint64(100+i))),
 	}
 	if p.deadline != nil {

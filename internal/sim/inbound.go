@@ -67,9 +67,9 @@ func (x *inbound) consider(h wire.Header, payload []byte) error {
 	x.proposed = true
 	x.name = key{p.world.peers[x.partner].id, averaging.ExchangeID(h.Exchange), true}
 	switch m := x.proposal; {
-	case m.Layout != p.replica.Layout().Hash() || int(m.SliceLen) != p.replica.SliceLen():
+	case m.Layout != p.replica.Layout().Hash() || int(m.SliceLen) != p.replica.SliceLen() || m.Cut != p.replica.Cut():
 		x.refuse(wire.ReasonLayout, "another layout or slice length")
-	case !slices.Contains(m.Codecs, uint8(p.world.config.Terms.Codec.ID)):
+	case !slices.Equal(m.Codecs, p.world.codecs):
 		x.refuse(wire.ReasonCodec, "another codec")
 	case p.running[x.name] != nil:
 		x.refuse(wire.ReasonBusy, "the exchange is not over yet")
@@ -115,11 +115,20 @@ func (x *inbound) answer(a averaging.Action) {
 	x.responder = p.newResponder()
 	x.responder.Begin(terms)
 	accept := wire.Accept{
-		Codec: uint8(terms.Codec.ID), Window: uint16(x.responder.Window()), Overlap: uint8(terms.Overlap), Lanes: 1,
+		Codecs: p.world.codecs, Window: uint16(x.responder.Window()), Overlap: uint8(terms.Overlap), Lanes: 1,
 		Steps: uint64(p.counts.Steps), Incarnation: incarnation,
 	}
 	x.bulk()
-	if err := x.say(uint64(x.name.id), accept); err != nil {
+	err := x.say(uint64(x.name.id), accept)
+	for told := false; err == nil && !told; {
+		var frame []byte
+		var more bool
+		if frame, more, err = x.responder.Ranges(x.frame); more && err == nil {
+			x.frame, err = frame, x.write(frame)
+		}
+		told = !more
+	}
+	if err != nil {
 		x.breakOff(err)
 	}
 }

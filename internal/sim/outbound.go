@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/replica"
@@ -43,8 +44,8 @@ func (p *peer) propose(a averaging.Action) {
 	x := &outbound{talk: t, name: key{a.Peer, a.Exchange, false}}
 	x.proposed = wire.Propose{
 		Run: run, Layout: p.replica.Layout().Hash(), Incarnation: incarnation, Steps: uint64(p.counts.Steps),
-		SliceLen: uint32(p.replica.SliceLen()), Overlap: uint8(max(a.Overlap, 1)), Lanes: 1,
-		Codecs: []uint8{uint8(p.world.config.Terms.Codec.ID)},
+		SliceLen: uint32(p.replica.SliceLen()), Cut: p.replica.Cut(), Overlap: uint8(max(a.Overlap, 1)), Lanes: 1,
+		Codecs: p.world.codecs,
 	}
 	t.part, p.running[x.name] = x, x
 	if err := t.say(uint64(a.Exchange), x.proposed); err != nil {
@@ -65,6 +66,11 @@ func (x *outbound) hear(h wire.Header, payload []byte) error {
 		return x.peer.reply(x.talk, h, payload)
 	case x.initiator == nil && h.Type == wire.TypeAccept:
 		return x.accepted(payload)
+	case x.initiator != nil && !x.initiator.Ranged() && h.Type == wire.TypeRanges:
+		if err := x.initiator.Ranges(h, payload); err != nil || !x.initiator.Ranged() {
+			return err
+		}
+		return x.send()
 	case x.initiator != nil && !x.done && h.Type == wire.TypeDiff:
 		return x.apply(h, payload)
 	}
@@ -77,7 +83,7 @@ func (x *outbound) accepted(payload []byte) error {
 	if err := accept.Decode(payload); err != nil {
 		return err
 	}
-	if accept.Codec != x.proposed.Codecs[0] || accept.Overlap < x.proposed.Overlap || accept.Lanes != 1 {
+	if !slices.Equal(accept.Codecs, x.proposed.Codecs) || accept.Overlap < x.proposed.Overlap || accept.Lanes != 1 {
 		return fmt.Errorf("accepted on terms that were not proposed: %w", wire.ErrMessage)
 	}
 	p := x.peer
@@ -88,6 +94,9 @@ func (x *outbound) accepted(payload []byte) error {
 	x.initiator.Begin(terms)
 	x.bulk()
 	p.tell(averaging.Event{Kind: averaging.Accepted, Peer: x.name.partner, Exchange: x.name.id})
+	if !x.initiator.Ranged() {
+		return nil
+	}
 	return x.send()
 }
 

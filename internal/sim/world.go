@@ -18,6 +18,7 @@ type World struct {
 	peers  []*peer
 	index  map[topology.PeerID]int
 	lines  map[pair]*line
+	codecs []uint8 // those of the plan
 	spare  buffers
 	over   bool
 }
@@ -34,6 +35,9 @@ func New(config Config) (*World, error) {
 		return nil, fmt.Errorf("simulated world: %w", err)
 	}
 	w := &World{config: config.withDefaults(), index: make(map[topology.PeerID]int), lines: make(map[pair]*line)}
+	for _, id := range w.config.Terms.Plan.Codecs() {
+		w.codecs = append(w.codecs, uint8(id))
+	}
 	members := make([]topology.Member, len(config.Members))
 	for i, m := range config.Members {
 		members[i].ID = m.ID

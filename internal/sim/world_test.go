@@ -120,7 +120,7 @@ func TestConfigurationFaultsAreToldAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("an empty world was made")
 	}
-	for _, want := range []string{"Members", "Trainer", "Codec", "Rand", "Delay", "Bandwidth", "Loss", "Stall"} {
+	for _, want := range []string{"Members", "Trainer", "Plan", "Rand", "Delay", "Bandwidth", "Loss", "Stall"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing is said of %s: %v", want, err)
 		}

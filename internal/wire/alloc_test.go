@@ -15,7 +15,7 @@ func packs(t testing.TB) map[Type]func() {
 		TypePropose: func() {
 			packInto(t, buf, Propose{Run: text, Steps: number, SliceLen: 1, Overlap: 1, Lanes: 1, Codecs: codecs})
 		},
-		TypeAccept:       func() { packInto(t, buf, Accept{Window: 1, Steps: number, Overlap: 1, Lanes: 1}) },
+		TypeAccept:       func() { packInto(t, buf, Accept{Window: 1, Steps: number, Overlap: 1, Lanes: 1, Codecs: codecs}) },
 		TypeStatus:       func() { packInto(t, buf, Status{Incarnation: number, Slices: indices}) },
 		TypeSettled:      func() { packInto(t, buf, Settled{Known: true, Applied: number}) },
 		TypeLane:         func() { packInto(t, buf, Lane{Lane: 1}) },
@@ -35,7 +35,7 @@ func packInto[M Message](t testing.TB, buf []byte, m M) {
 func unpacks(t testing.TB) map[Type]func() {
 	return map[Type]func(){
 		TypeWelcome:  unpack[Welcome](t, Welcome{Steps: 5}),
-		TypeAccept:   unpack[Accept](t, Accept{Window: 4, Overlap: 1, Lanes: 2}),
+		TypeAccept:   unpack[Accept](t, Accept{Window: 4, Overlap: 1, Lanes: 2, Codecs: []uint8{1, 2}}),
 		TypeStatus:   unpack[Status](t, Status{Slices: make([]uint32, MaxInDoubt)}),
 		TypeSettled:  unpack[Settled](t, Settled{Known: true, Applied: 5}),
 		TypeLane:     unpack[Lane](t, Lane{Lane: 1}),

@@ -21,8 +21,8 @@ const (
 	// each value of the largest slice: four for the value sent whole, and as much
 	// again for scales, checksums of blocks and the sub-header.
 	MaxPayload = 8 * MaxSliceLen
-	// MaxHandshake bounds the payload of every frame other than CODE, DIFF and
-	// state slices: the limit for a reader of streams not yet accepted.
+	// MaxHandshake bounds the payload of every frame other than CODE, DIFF,
+	// RANGES and state slices: the limit for a reader of streams not yet accepted.
 	MaxHandshake = 320
 )
 
@@ -61,6 +61,7 @@ const (
 	TypeStatus  Type = 9
 	TypeSettled Type = 10
 	TypeLane    Type = 11
+	TypeRanges  Type = 12
 
 	TypeStateRequest Type = 16
 	TypeManifest     Type = 17
@@ -92,6 +93,8 @@ func (t Type) String() string {
 		return "SETTLED"
 	case TypeLane:
 		return "LANE"
+	case TypeRanges:
+		return "RANGES"
 	case TypeStateRequest:
 		return "STATE-REQUEST"
 	case TypeManifest:
@@ -115,8 +118,8 @@ func (t Type) limit() (int, bool) {
 	case TypePropose:
 		return maxPropose, true
 	case TypeAccept:
-		return acceptSize, true
-	case TypeCode, TypeDiff:
+		return maxAccept, true
+	case TypeCode, TypeDiff, TypeRanges:
 		return MaxPayload, true
 	case TypeAck:
 		return 0, true
@@ -145,7 +148,9 @@ type Header struct {
 	// incarnation; it is the same on every frame of it, and on those that ask about
 	// it later.
 	Exchange uint64
-	// Slice is the index of the slice that a CODE, DIFF or STATE-SLICE carries.
+	// Slice is the index of the slice that a CODE, DIFF or STATE-SLICE carries, or
+	// with which a RANGES begins. A CODE for blocks that failed, and its DIFF, have
+	// the number of slices added to it once for each attempt before.
 	Slice uint32
 	// Ack, on CODE and ACK, is cumulative: the slices of the first Ack CODE frames
 	// of this stream have been applied.

@@ -17,8 +17,8 @@ const (
 	maxHello    = 32 + 8 + 8 + 1 + MaxRunName
 	welcomeSize = 4 * 8
 	maxRefuse   = 1 + 1 + MaxDetail
-	maxPropose  = 32 + 8 + 8 + 8 + 4 + 1 + 1 + 1 + MaxRunName + 1 + MaxCodecs
-	acceptSize  = 1 + 2 + 8 + 8 + 1 + 1
+	maxPropose  = 32 + 8 + 8 + 8 + 4 + 8 + 1 + 1 + 1 + MaxRunName + 1 + MaxCodecs
+	maxAccept   = 8 + 8 + 2 + 1 + 1 + 1 + MaxCodecs
 	laneSize    = 1
 )
 
@@ -149,13 +149,16 @@ type Propose struct {
 	// SliceLen is the number of values in a slice, the last ones of a range aside:
 	// 1 to MaxSliceLen.
 	SliceLen uint32
+	// Cut is a digest of how the sender cuts its model into slices: two peers that
+	// cut otherwise would take one part of the model for another.
+	Cut uint64
 	// Overlap counts the exchanges that the sender takes part in, this one
 	// included: at least 1.
 	Overlap uint8
 	// Lanes is the number of streams that the sender would use: 1 to MaxLanes.
 	Lanes uint8
-	// Codecs are the codecs that the sender offers, 1 to MaxCodecs of them, the
-	// preferred one first. A receiver ignores those it does not know.
+	// Codecs are the codecs that the sender may use, 1 to MaxCodecs of them, the one
+	// it prefers first. A receiver ignores those it does not know.
 	Codecs []uint8
 }
 
@@ -169,13 +172,19 @@ func (m Propose) Append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
 	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
 	dst = binary.LittleEndian.AppendUint32(dst, m.SliceLen)
+	dst = binary.LittleEndian.AppendUint64(dst, m.Cut)
 	dst = append(dst, m.Overlap, m.Lanes)
 	dst = appendText(dst, m.Run)
-	dst = append(dst, uint8(min(len(m.Codecs), 255)))
-	return append(dst, m.Codecs...)
+	return appendCodecs(dst, m.Codecs)
 }
 
-// Decode reads a payload into m; Codecs is a copy. If it fails, with ErrMessage,
+func appendCodecs(dst, codecs []uint8) []byte {
+	dst = append(dst, uint8(min(len(codecs), 255)))
+	return append(dst, codecs...)
+}
+
+// Decode reads a payload into m; Codecs is a copy, in the memory of the one
+// before. If it fails, with ErrMessage,
 // m is meaningless.
 func (m *Propose) Decode(payload []byte) error {
 	c := cursor{what: TypePropose, rest: payload}
@@ -183,13 +192,20 @@ func (m *Propose) Decode(payload []byte) error {
 	m.View = c.uint64()
 	m.Incarnation = c.uint64()
 	m.Steps = c.uint64()
-	m.SliceLen = c.sliceLen()
+	m.SliceLen, m.Cut = c.sliceLen(), c.uint64()
 	m.Overlap, m.Lanes = c.overlap(), c.lanes()
 	m.Run = c.run()
-	if m.Codecs = append([]uint8(nil), c.list(MaxCodecs)...); len(m.Codecs) == 0 {
-		c.fault("no codec offered")
-	}
+	m.Codecs = c.codecs(m.Codecs)
 	return c.finish()
+}
+
+// codecs reads a list of codecs, which is not empty, into the memory of another.
+func (c *cursor) codecs(into []uint8) []uint8 {
+	list := append(into[:0], c.list(MaxCodecs)...)
+	if len(list) == 0 {
+		c.fault("no codec is named")
+	}
+	return list
 }
 
 // sliceLen reads a number of values per slice.
@@ -221,8 +237,9 @@ func (c *cursor) lanes() uint8 {
 
 // Accept answers a Propose; the exchange begins.
 type Accept struct {
-	// Codec is the one of the offered codecs that is used, in both directions.
-	Codec uint8
+	// Codecs are those of the codecs offered that may be used, at least one: each
+	// CODE names its own.
+	Codecs []uint8
 	// Window is the number of CODE frames of one lane that may be under way without
 	// their DIFF applied and acknowledged: at least 1, and at most MaxInDoubt over
 	// all Lanes.
@@ -247,17 +264,20 @@ func (m Accept) Append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
 	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
 	dst = binary.LittleEndian.AppendUint16(dst, m.Window)
-	return append(dst, m.Codec, m.Overlap, m.Lanes)
+	dst = append(dst, m.Overlap, m.Lanes)
+	return appendCodecs(dst, m.Codecs)
 }
 
-// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
+// Decode reads a payload into m; Codecs is a copy, in the memory of the one
+// before. If it fails, with ErrMessage, m is
+// meaningless.
 func (m *Accept) Decode(payload []byte) error {
 	c := cursor{what: TypeAccept, rest: payload}
 	m.Steps = c.uint64()
 	m.Incarnation = c.uint64()
 	m.Window = c.uint16()
-	m.Codec = c.uint8()
 	m.Overlap, m.Lanes = c.overlap(), c.lanes()
+	m.Codecs = c.codecs(m.Codecs)
 	if n := int(m.Window) * int(m.Lanes); n == 0 || n > MaxInDoubt {
 		c.fault("%d lanes with a window of %d frames, not within 1 and %d together", m.Lanes, m.Window, MaxInDoubt)
 	}

@@ -53,7 +53,7 @@ func recode(t Type, payload []byte) ([]byte, error) {
 			return nil, err
 		}
 		return append(AppendDiffInfo(nil, info), code...), nil
-	case TypeAck, TypeStateSlice:
+	case TypeAck, TypeRanges, TypeStateSlice:
 		return payload, nil
 	}
 	return nil, fmt.Errorf("%v: %w", t, ErrType)

@@ -42,7 +42,7 @@ func drawMessage(t *rapid.T) Message {
 		func() Message {
 			return Propose{
 				Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), View: number("view"),
-				Incarnation: number("incarnation"), Steps: number("steps"), SliceLen: sliceLen.Draw(t, "slice length"),
+				Incarnation: number("incarnation"), Steps: number("steps"), SliceLen: sliceLen.Draw(t, "slice length"), Cut: number("cut"),
 				Overlap: overlap.Draw(t, "overlap"), Lanes: lanes.Draw(t, "lanes"),
 				Codecs: rapid.SliceOfN(rapid.Uint8(), 1, MaxCodecs).Draw(t, "codecs"),
 			}
@@ -50,7 +50,7 @@ func drawMessage(t *rapid.T) Message {
 		func() Message {
 			n := lanes.Draw(t, "lanes")
 			return Accept{
-				Codec: rapid.Uint8().Draw(t, "codec"), Window: rapid.Uint16Range(1, MaxInDoubt/uint16(n)).Draw(t, "window"),
+				Codecs: rapid.SliceOfN(rapid.Uint8(), 1, MaxCodecs).Draw(t, "codecs"), Window: rapid.Uint16Range(1, MaxInDoubt/uint16(n)).Draw(t, "window"),
 				Overlap: overlap.Draw(t, "overlap"), Lanes: n,
 				Steps: number("steps"), Incarnation: number("incarnation"),
 			}
@@ -112,7 +112,7 @@ func TestLargestMessages(t *testing.T) {
 		Welcome{},
 		Refuse{Reason: 1, Detail: strings.Repeat("d", MaxDetail)},
 		Propose{Run: run, SliceLen: MaxSliceLen, Overlap: 1, Lanes: MaxLanes, Codecs: make([]uint8, MaxCodecs)},
-		Accept{Window: MaxInDoubt / MaxLanes, Overlap: 1, Lanes: MaxLanes},
+		Accept{Window: MaxInDoubt / MaxLanes, Overlap: 1, Lanes: MaxLanes, Codecs: make([]uint8, MaxCodecs)},
 		Status{Slices: make([]uint32, MaxInDoubt)},
 		Settled{Known: true, Applied: math.MaxUint64},
 		Lane{Lane: MaxLanes - 1},
@@ -156,15 +156,16 @@ func TestFieldsOutOfBounds(t *testing.T) {
 		"propose, many codecs":       propose(func(m *Propose) { m.Codecs = make([]uint8, MaxCodecs+1) }),
 		"propose, endless codecs":    propose(func(m *Propose) { m.Codecs = make([]uint8, 256+1) }),
 		"propose, not even itself":   propose(func(m *Propose) { m.Overlap = 0 }),
+		"accept, no codec":           Accept{Window: 1, Overlap: 1, Lanes: 1},
 		"propose, no lane":           propose(func(m *Propose) { m.Lanes = 0 }),
 		"propose, many lanes":        propose(func(m *Propose) { m.Lanes = MaxLanes + 1 }),
-		"accept, no window":          Accept{Overlap: 1, Lanes: 1},
-		"accept, large window":       Accept{Window: MaxInDoubt + 1, Overlap: 1, Lanes: 1},
-		"accept, larger in all":      Accept{Window: MaxInDoubt/2 + 1, Overlap: 1, Lanes: 2},
-		"accept, overflowing window": Accept{Window: (1<<16)/3 + 1, Overlap: 1, Lanes: 3},
-		"accept, not even itself":    Accept{Window: 1, Lanes: 1},
-		"accept, no lane":            Accept{Window: 1, Overlap: 1},
-		"accept, many lanes":         Accept{Window: 1, Overlap: 1, Lanes: MaxLanes + 1},
+		"accept, no window":          Accept{Overlap: 1, Lanes: 1, Codecs: []uint8{1}},
+		"accept, large window":       Accept{Window: MaxInDoubt + 1, Overlap: 1, Lanes: 1, Codecs: []uint8{1}},
+		"accept, larger in all":      Accept{Window: MaxInDoubt/2 + 1, Overlap: 1, Lanes: 2, Codecs: []uint8{1}},
+		"accept, overflowing window": Accept{Window: (1<<16)/3 + 1, Overlap: 1, Lanes: 3, Codecs: []uint8{1}},
+		"accept, not even itself":    Accept{Window: 1, Lanes: 1, Codecs: []uint8{1}},
+		"accept, no lane":            Accept{Window: 1, Overlap: 1, Codecs: []uint8{1}},
+		"accept, many lanes":         Accept{Window: 1, Overlap: 1, Lanes: MaxLanes + 1, Codecs: []uint8{1}},
 		"lane, the first":            Lane{},
 		"lane, beyond the last":      Lane{Lane: MaxLanes},
 		"status, no slice":           Status{Incarnation: 1},
@@ -250,7 +251,7 @@ func TestCodeInfo(t *testing.T) {
 			t.Errorf("cut to %d bytes: %v", cut, err)
 		}
 	}
-	binary.LittleEndian.PutUint32(good[4:], 1)
+	binary.LittleEndian.PutUint32(good[4:], 1<<8)
 	if _, _, err := SplitCode(good); !errors.Is(err, ErrMessage) {
 		t.Errorf("reserved bytes in use: %v", err)
 	}

@@ -108,7 +108,7 @@ func TestOversizeIsRefusedUnread(t *testing.T) {
 
 // The reader takes nothing beyond a frame, so a second reader can go on.
 func TestReadersFollowEachOther(t *testing.T) {
-	stream := append(pack(t, Accept{Codec: 1, Window: 2}), seal(t, Header{Type: TypeStateSlice}, make([]byte, 5000))...)
+	stream := append(pack(t, Accept{Codecs: []uint8{1}, Window: 2}), seal(t, Header{Type: TypeStateSlice}, make([]byte, 5000))...)
 	source := bytes.NewReader(stream)
 	if h, _, err := NewReader(source, MaxHandshake).Next(); err != nil || h.Type != TypeAccept {
 		t.Fatalf("first reader: %+v, %v", h, err)

@@ -15,13 +15,15 @@ type CodeInfo struct {
 	// Bound is the sender's clipping bound τ of this slice, as a Euclidean
 	// distance: greater than zero, +Inf if there is none.
 	Bound float32
+	// Codec is what the slice and its answer are coded with, one of those accepted.
+	Codec uint8
 }
 
 // AppendCodeInfo appends the sub-header of a CODE payload; the codec's bytes are
 // to follow.
 func AppendCodeInfo(dst []byte, info CodeInfo) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(info.Bound))
-	return append(dst, 0, 0, 0, 0)
+	return append(dst, info.Codec, 0, 0, 0)
 }
 
 // SplitCode splits a CODE payload in sub-header and codec's bytes, which alias the
@@ -34,10 +36,10 @@ func SplitCode(payload []byte) (CodeInfo, []byte, error) {
 	if !(bound > 0) { // false for NaN
 		return CodeInfo{}, nil, fmt.Errorf("wire: %v: clipping bound %g: %w", TypeCode, bound, ErrMessage)
 	}
-	if reserved := binary.LittleEndian.Uint32(payload[4:]); reserved != 0 {
-		return CodeInfo{}, nil, fmt.Errorf("wire: %v: reserved bytes hold %#08x: %w", TypeCode, reserved, ErrMessage)
+	if reserved := binary.LittleEndian.Uint32(payload[4:]) >> 8; reserved != 0 {
+		return CodeInfo{}, nil, fmt.Errorf("wire: %v: reserved bytes hold %#06x: %w", TypeCode, reserved, ErrMessage)
 	}
-	return CodeInfo{Bound: bound}, payload[InfoSize:], nil
+	return CodeInfo{Bound: bound, Codec: payload[4]}, payload[InfoSize:], nil
 }
 
 // DiffInfo is the sub-header of a DIFF payload.

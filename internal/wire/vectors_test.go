@@ -48,8 +48,8 @@ func vectors() []vector {
 	values := []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0, 0x3f}
 	run := []part{{1, "length of the run's name"}, {6, "run: \"digits\""}}
 	layout := part{32, "layout hash"}
-	clipped := append(AppendCodeInfo(nil, CodeInfo{Bound: 1.5}), values...)
-	unclipped := append(AppendCodeInfo(nil, CodeInfo{Bound: float32(math.Inf(1))}), values...)
+	clipped := append(AppendCodeInfo(nil, CodeInfo{Bound: 1.5, Codec: 1}), values...)
+	unclipped := append(AppendCodeInfo(nil, CodeInfo{Bound: float32(math.Inf(1)), Codec: 1}), values...)
 	return []vector{
 		{
 			name: "hello", about: "a peer in its second life joins",
@@ -74,20 +74,23 @@ func vectors() []vector {
 			header: Header{Exchange: 7},
 			message: Propose{
 				Run: "digits", Layout: layoutHash(), View: 0x1122334455667788,
-				Incarnation: 2, Steps: 1024, SliceLen: 16384, Overlap: 1, Lanes: 3, Codecs: []uint8{2, 1},
+				Incarnation: 2, Steps: 1024, SliceLen: 16384, Cut: 0x99aabbccddeeff00,
+				Overlap: 1, Lanes: 3, Codecs: []uint8{2, 1},
 			},
 			parts: append(append([]part{
 				layout, {8, "view digest: 0x1122334455667788"}, {8, "incarnation: 2"}, {8, "steps: 1024"},
-				{4, "values per slice: 16384"}, {1, "exchanges under way, this one included: 1"}, {1, "lanes wanted: 3"},
+				{4, "values per slice: 16384"},
+				{8, "digest of the cut: 0x99aabbccddeeff00"}, {1, "exchanges under way, this one included: 1"}, {1, "lanes wanted: 3"},
 			}, run...), part{1, "number of codecs offered"}, part{2, "codecs, the preferred first: 2, 1"}),
 		},
 		{
 			name: "accept", about: "the passive peer accepts exchange 7, with weight 1/3",
 			header:  Header{Exchange: 7},
-			message: Accept{Codec: 1, Window: 4, Overlap: 2, Lanes: 3, Steps: 1040, Incarnation: 1},
+			message: Accept{Codecs: []uint8{2, 1}, Window: 4, Overlap: 2, Lanes: 3, Steps: 1040, Incarnation: 1},
 			parts: []part{
-				{8, "steps: 1040"}, {8, "incarnation: 1"}, {2, "window: 4"}, {1, "codec: 1"},
+				{8, "steps: 1040"}, {8, "incarnation: 1"}, {2, "window: 4"},
 				{1, "exchanges under way at the busier peer: 2"}, {1, "lanes: 3"},
+				{1, "number of codecs"}, {2, "codecs that may be used: 2, 1"},
 			},
 		},
 		{
@@ -98,14 +101,19 @@ func vectors() []vector {
 			name: "code", about: "slice 5 of exchange 7; the first three slices of this lane have been applied",
 			header: Header{Type: TypeCode, Exchange: 7, Slice: 5, Ack: 3}, payload: clipped,
 			parts: []part{
-				{4, "clipping bound: 1.5"}, {4, "reserved: 0"},
+				{4, "clipping bound: 1.5"}, {1, "codec: 1"}, {3, "reserved: 0"},
 				{12, "the codec's bytes (here float32: 1, -2, 0.5)"},
 			},
 		},
 		{
 			name: "code-unclipped", about: "a slice that its sender does not clip",
 			header: Header{Type: TypeCode, Exchange: 7}, payload: unclipped,
-			parts: []part{{4, "clipping bound: +Inf, none"}, {4, "reserved: 0"}, {12, "the codec's bytes"}},
+			parts: []part{{4, "clipping bound: +Inf, none"}, {1, "codec: 1"}, {3, "reserved: 0"}, {12, "the codec's bytes"}},
+		},
+		{
+			name: "ranges", about: "how far apart the passive peer expects the blocks of slices 4 and 5 of exchange 7 to be",
+			header: Header{Type: TypeRanges, Exchange: 7, Slice: 4}, payload: []byte{96, 97, 0},
+			parts: []part{{2, "slice 4: ranges of its two blocks"}, {1, "slice 5: range of its one block, unknown"}},
 		},
 		{
 			name: "diff", about: "the answer for slice 5 of exchange 7",
@@ -291,7 +299,7 @@ func refusedVectors() []refusedVector {
 		{"refused-magic", "other magic", resealed(set(0, 'm')), ErrMagic},
 		{"refused-version", "wire version 2", resealed(set(atVersion, 2)), ErrVersion},
 		{"refused-flags", "a flag that must be understood", resealed(set(atFlags, 1)), ErrFlags},
-		{"refused-type", "a type that is not assigned", resealed(set(atType, 12)), ErrType},
+		{"refused-type", "a type that is not assigned", resealed(set(atType, 13)), ErrType},
 		{"refused-length", "an ACK with a payload", func(f []byte) []byte {
 			f = append(f, 0)
 			f[atLength] = 1

@@ -36,7 +36,7 @@ func pull(i int, x, grad tensor.Vector) (peer.Result, error) {
 }
 
 func slowLearner(_ int, c *peer.Config) {
-	c.Exchange.Every = 1
+	c.Exchange.Pace.Every = 1
 	c.Schedule = peer.Schedule{Rate: 0.02}
 	c.Optimizer = &peer.SGD{}
 }

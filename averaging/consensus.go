@@ -1,0 +1,77 @@
+package averaging
+
+import "math"
+
+// Settings of the consensus controller.
+const (
+	// controlEvery is the number of outbound exchanges between two decisions.
+	controlEvery = 20
+	// calibrated is the progress of the run up to which the controller learns what
+	// distance is usual, and does nothing.
+	calibrated = 0.05
+	// earlyUntil and lateFrom bound the two phases in which models are to be closer.
+	earlyUntil, lateFrom = 0.2, 0.8
+	// tighter is the share of the usual distance that is aimed at in those.
+	tighter = 0.25
+	// controlRange bounds how far the controller changes H, either way.
+	controlRange = 16
+)
+
+// controller keeps the models of a flock as close as the phase of the run needs: close
+// early, where distance costs accuracy for good (Kong et al., 2021), and late, where
+// all that is to be had comes from agreeing, and farther in between. It compares the
+// consensus distance, which exchanges measure, with how far models part between two
+// exchanges: the length of a step times the root of H.
+type controller struct {
+	squared   mean // squared distances between partners
+	stride    mean // length of a step
+	usual     mean // ratio of the two at the beginning
+	progress  float64
+	exchanges int     // since the last decision
+	factor    float64 // by which H is multiplied; 0 is 1
+}
+
+// stepped records a step of that length.
+func (c *controller) stepped(stride, progress float64) {
+	if stride > 0 && stride <= math.MaxFloat64 {
+		c.stride.add(stride)
+	}
+	c.progress = progress
+}
+
+// exchanged records an outbound exchange between models that far apart, made every so
+// many steps.
+func (c *controller) exchanged(distance float64, every int) {
+	if !(distance >= 0 && distance <= math.MaxFloat64) || c.stride.value <= 0 {
+		return
+	}
+	c.squared.add(distance * distance)
+	// Half of the mean square is that of the distance from the flock's mean.
+	ratio := math.Sqrt(c.squared.value/2) / (c.stride.value * math.Sqrt(float64(every)))
+	if c.progress < calibrated || !c.usual.known {
+		c.usual.add(ratio)
+		return
+	}
+	if c.exchanges++; c.exchanges < controlEvery {
+		return
+	}
+	c.exchanges = 0
+	aim := c.usual.value
+	if c.progress < earlyUntil || c.progress >= lateFrom {
+		aim *= tighter
+	}
+	switch {
+	case ratio > aim:
+		c.factor = max(c.scale()/2, 1.0/controlRange)
+	case ratio < aim/2:
+		c.factor = min(c.scale()*2, controlRange)
+	}
+}
+
+// scale is what H is to be multiplied by.
+func (c *controller) scale() float64 {
+	if c.factor == 0 {
+		return 1
+	}
+	return c.factor
+}

@@ -1,0 +1,126 @@
+package averaging_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+)
+
+// walk lets a machine take steps of 10 ms, each told of as the case says, with
+// exchanges that end at once. It returns the number of exchanges initiated.
+func walk(m *averaging.ADPSGD, steps int, step func(sinceExchange int) averaging.Event, exchange averaging.Event) (exchanges int) {
+	var now time.Duration
+	since := 0
+	for range steps {
+		now += 10 * time.Millisecond
+		since++
+		event := step(since)
+		event.Kind = averaging.StepDone
+		for _, a := range m.Handle(now, event, nil) {
+			if a.Kind == averaging.Propose {
+				exchanges++
+				since = 0
+				finished := exchange
+				finished.Kind, finished.Peer, finished.Exchange = averaging.Finished, a.Peer, a.Exchange
+				m.Handle(now, finished, nil)
+			}
+		}
+	}
+	return exchanges
+}
+
+func TestTalkWhenTheModelHasMoved(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		pace averaging.Pace
+		far  float64 // a step moves the model by so many lengths of a step
+		want int     // exchanges in 1,000 steps
+	}{
+		{"more than four lengths", averaging.Pace{Drift: 4}, 1, 200},
+		{"half as fast, half as often", averaging.Pace{Drift: 4}, 0.5, 111},
+		{"one that hardly moves talks all the same", averaging.Pace{Drift: 4, MaxEvery: 100}, 1e-6, 10},
+		{"not more often than allowed", averaging.Pace{Drift: 4, MinEvery: 20}, 100, 50},
+		{"a fixed H is not heeded", averaging.Pace{Drift: 4, Every: 500}, 1, 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMachine(t, averaging.Config{Pace: c.pace})
+			got := walk(m, 1000, func(since int) averaging.Event { return averaging.Event{Moved: c.far * float64(since)} }, averaging.Event{})
+			if got != c.want {
+				t.Errorf("%d exchanges, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// A budget stretches whatever H would be.
+func TestBudget(t *testing.T) {
+	const exchange = 1 << 20
+	for _, pace := range []averaging.Pace{{}, {Every: 1}, {Drift: 1}, {Every: 2, MaxEvery: 4}} {
+		pace.BytesPerHour = 60 * exchange // one exchange a minute, 6,000 steps
+		m := newMachine(t, averaging.Config{Pace: pace})
+		n := walk(m, 60_000, func(since int) averaging.Event { return averaging.Event{Moved: float64(since)} }, averaging.Event{Bytes: exchange})
+		if n < 10 || n > 12 {
+			t.Errorf("%+v: %d exchanges in ten minutes of a budget of one a minute", pace, n)
+		}
+	}
+}
+
+// flockOf tells a machine of a flock whose distance is k times what H steps of length
+// 1 explain, and returns H at the end of each tenth of the run.
+func flockOf(t *testing.T, pace averaging.Pace, k func(progress float64) float64) (every []int) {
+	m := newMachine(t, averaging.Config{Pace: pace})
+	const steps = 40_000
+	var now time.Duration
+	for i := range steps {
+		now += 10 * time.Millisecond
+		progress := float64(i) / steps
+		for _, a := range m.Handle(now, averaging.Event{Kind: averaging.StepDone, Stride: 1, Progress: progress}, nil) {
+			if a.Kind != averaging.Propose {
+				continue
+			}
+			apart := k(progress) * math.Sqrt(2*float64(m.Every()))
+			m.Handle(now, averaging.Event{Kind: averaging.Finished, Peer: a.Peer, Exchange: a.Exchange, Distance: apart}, nil)
+		}
+		if (i+1)%(steps/10) == 0 {
+			every = append(every, m.Every())
+		}
+	}
+	return every
+}
+
+func TestConsensusController(t *testing.T) {
+	usual := func(float64) float64 { return 1 }
+	every := flockOf(t, averaging.Pace{Every: 16, Consensus: true}, usual)
+	if every[1] > 4 {
+		t.Errorf("early, H is %d: models are to be closer", every[1])
+	}
+	if last := every[len(every)-1]; last > 4 {
+		t.Errorf("late, H is %d: models are to be closer", last)
+	}
+	loose := flockOf(t, averaging.Pace{Every: 16, Consensus: true}, func(p float64) float64 {
+		if p < 0.2 {
+			return 1
+		}
+		return 0.2
+	})
+	if loose[6] <= 16 {
+		t.Errorf("in between, with models close together, H is %d", loose[6])
+	}
+	if off := flockOf(t, averaging.Pace{Every: 16}, usual); off[1] != 16 || off[9] != 16 {
+		t.Errorf("off, it changes H to %v", off)
+	}
+	// Where the link decides, it does not talk more often than the link allows.
+	for _, h := range flockOf(t, averaging.Pace{MinEvery: 8, Consensus: true}, usual) {
+		if h < 8 {
+			t.Errorf("H is %d, at least 8", h)
+		}
+	}
+	// What makes no sense changes nothing.
+	for _, bad := range []float64{math.NaN(), math.Inf(1), -1} {
+		if h := flockOf(t, averaging.Pace{Every: 16, Consensus: true}, func(float64) float64 { return bad }); h[9] != 16 {
+			t.Errorf("distance %v: H is %d", bad, h[9])
+		}
+	}
+}

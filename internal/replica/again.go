@@ -1,0 +1,79 @@
+package replica
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/seed-97356399/murmuration/quant"
+)
+
+// retries are the parts that a lane has to send again. One goroutine pushes, another
+// peeks and pops. There is room for as many as a window has: each stands for a frame
+// that has been answered, and is sent before any other.
+type retries struct {
+	parts          [MaxWindow]inFlight
+	pushed, popped atomic.Int32
+}
+
+func (q *retries) clear() {
+	q.pushed.Store(0)
+	q.popped.Store(0)
+}
+
+func (q *retries) empty() bool { return q.pushed.Load() == q.popped.Load() }
+
+func (q *retries) push(p inFlight) {
+	n := q.pushed.Load()
+	q.parts[n%MaxWindow] = p
+	q.pushed.Store(n + 1)
+}
+
+// peek copies the next part. It reports false if there is none.
+func (q *retries) peek(into *inFlight) bool {
+	if q.empty() {
+		return false
+	}
+	*into = q.parts[q.popped.Load()%MaxWindow]
+	return true
+}
+
+func (q *retries) pop() { q.popped.Add(1) }
+
+// widthOf is the width of an attempt.
+func widthOf(attempt int) quant.Width {
+	return [attempts]quant.Width{quant.Normal, quant.Wide, quant.Halves}[attempt]
+}
+
+// splitFailed takes the set of blocks that failed off the code of a difference, if the
+// codec has blocks. They are some of those that the part has, and none after the last
+// attempt.
+func splitFailed(codec quant.Codec, p *part, length int, code []byte) (failed quant.Set, rest []byte, err error) {
+	if codec.Lattice == (quant.Lattice{}) {
+		return nil, code, nil
+	}
+	failed, rest, err = splitSet(length, code)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range failed {
+		if p.size > 0 && failed[i]&^p.blocks[i] != 0 {
+			return nil, nil, fmt.Errorf("blocks failed that were not sent: %w", ErrBlocks)
+		}
+	}
+	if p.attempt == attempts-1 && failed.Count() > 0 {
+		return nil, nil, fmt.Errorf("%d blocks failed that came as they are: %w", failed.Count(), ErrBlocks)
+	}
+	return failed, rest, nil
+}
+
+// splitSet takes a set of the blocks of a slice off a payload.
+func splitSet(length int, payload []byte) (set quant.Set, rest []byte, err error) {
+	size := quant.SetSize(length)
+	if len(payload) < size {
+		return nil, nil, fmt.Errorf("%d bytes for a set of %d: %w", len(payload), size, quant.ErrSize)
+	}
+	if set = payload[:size:size]; !set.Fits(length) {
+		return nil, nil, fmt.Errorf("blocks beyond the slice: %w", ErrBlocks)
+	}
+	return set, payload[size:], nil
+}

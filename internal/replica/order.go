@@ -1,0 +1,56 @@
+package replica
+
+import "slices"
+
+// order is the sequence in which an exchange sends its slices: by the priority of
+// their joint layers, and among those of one priority in a circle from a start that
+// differs from one exchange to the next, so that exchanges which a slow link never
+// lets finish do not average the front of the model only.
+type order struct {
+	exchange uint64
+	sorted   []int32 // slices by priority
+	runs     []run
+}
+
+// run is a part of the order that has one priority.
+type run struct{ from, length int }
+
+// set makes the order of an exchange of the slices of a replica.
+func (o *order) set(r *Replica, terms Terms) {
+	priority := func(i int32) int { return terms.Plan.Priority(r.slices[r.shared[i]].layer) }
+	o.exchange = terms.Exchange
+	o.sorted, o.runs = o.sorted[:0], o.runs[:0]
+	for i := range r.shared {
+		o.sorted = append(o.sorted, int32(i))
+	}
+	descending := func(i, j int32) int { return priority(j) - priority(i) }
+	if !slices.IsSortedFunc(o.sorted, descending) {
+		slices.SortStableFunc(o.sorted, descending)
+	}
+	for i := range o.sorted {
+		if i == 0 || priority(o.sorted[i]) != priority(o.sorted[i-1]) {
+			o.runs = append(o.runs, run{from: i})
+		}
+		o.runs[len(o.runs)-1].length++
+	}
+}
+
+// at is the slice whose turn it is.
+func (o *order) at(turn int) int {
+	for _, r := range o.runs {
+		if turn < r.from+r.length {
+			return int(o.sorted[r.from+(first(o.exchange, r.length)+turn-r.from)%r.length])
+		}
+	}
+	panic("replica: a turn beyond the last slice")
+}
+
+// first is where a run of n slices begins.
+func first(exchange uint64, n int) int {
+	exchange ^= exchange >> 30 // the finalizer of SplitMix64
+	exchange *= 0xbf58476d1ce4e5b9
+	exchange ^= exchange >> 27
+	exchange *= 0x94d049bb133111eb
+	exchange ^= exchange >> 31
+	return int(exchange % uint64(n))
+}

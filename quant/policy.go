@@ -1,0 +1,197 @@
+package quant
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Policy says how the joint layers of a model are coded. It is what people write: the
+// fields have YAML names. The zero value codes everything raw.
+type Policy struct {
+	// Codec is the name of a codec, or Auto: each partner's link decides. Default: raw.
+	Codec string `yaml:"codec"`
+	// Exact is the codec, of 16 bits or more, of what is not to be quantized: norms
+	// and biases, and what Quantized leaves. Default: raw if Codec is, and else fp16.
+	Exact string `yaml:"exact"`
+	// Quantized is the share of the slices, in percent, that may be coded with fewer
+	// than 16 bits: "0" to "100". Default: 100.
+	Quantized string `yaml:"quantized"`
+	// Rules are exceptions; for each joint layer the first that fits counts.
+	Rules []Rule `yaml:"rules"`
+}
+
+// Auto is the name, in the place of a codec's, for the choice by link.
+const Auto = "auto"
+
+// Rule is an exception of a Policy for some joint layers.
+type Rule struct {
+	// Class is dense, conv, embedding or norm+bias; empty fits any.
+	Class string `yaml:"class"`
+	// Range is the name of a range that the joint layer holds; empty fits any.
+	Range string `yaml:"range"`
+	// Codec and Quantized are as in Policy; empty leaves the policy's.
+	Codec     string `yaml:"codec"`
+	Quantized string `yaml:"quantized"`
+	// Priority orders the joint layers in an exchange: the highest first. An exchange
+	// that a slow link cuts short has then averaged these at least. Default: 0.
+	Priority int `yaml:"priority"`
+}
+
+// Bounds of a policy.
+const (
+	// MaxRules is how many rules a policy may have.
+	MaxRules = 64
+	// MaxPriority is the largest priority, and its negative the smallest.
+	MaxPriority = 1000
+)
+
+// ErrPolicy: a policy that makes no sense.
+var ErrPolicy = errors.New("bad codec policy")
+
+// Validate reports all that is wrong with the policy for a layout, wrapping ErrPolicy.
+func (p Policy) Validate(layout *tensor.Layout) error {
+	var faults []error
+	fault := func(where, format string, args ...any) {
+		faults = append(faults, fmt.Errorf("quant: %w: %s: %s", ErrPolicy, where, fmt.Sprintf(format, args...)))
+	}
+	checkCodec := func(where, name string) {
+		if _, err := ByName(name); err != nil && name != "" && name != Auto {
+			fault(where, "%q is no codec: want %s or %s", name, Auto, strings.Join(Names(), ", "))
+		}
+	}
+	checkPercent := func(where, text string) {
+		if _, err := percent(text); err != nil {
+			fault(where, "%q: want 0 to 100 percent", text)
+		}
+	}
+	checkCodec("codec", p.Codec)
+	checkPercent("quantized", p.Quantized)
+	if exact, err := ByName(p.Exact); p.Exact != "" && (err != nil || !exact.Whole()) {
+		fault("exact", "%q: want raw, bf16 or fp16", p.Exact)
+	}
+	if len(p.Rules) > MaxRules {
+		fault("rules", "%d, at most %d", len(p.Rules), MaxRules)
+	}
+	for i, r := range p.Rules {
+		where := func(field string) string { return fmt.Sprintf("rule %d, %s", i+1, field) }
+		checkCodec(where("codec"), r.Codec)
+		checkPercent(where("quantized"), r.Quantized)
+		if !knownClass(r.Class) {
+			fault(where("class"), "%q: want dense, conv, embedding or norm+bias", r.Class)
+		}
+		if r.Priority > MaxPriority || r.Priority < -MaxPriority {
+			fault(where("priority"), "%d: want %d to %d", r.Priority, -MaxPriority, MaxPriority)
+		}
+		if r.Range != "" && layout != nil {
+			if _, found := layout.Lookup(r.Range); !found {
+				fault(where("range"), "the model has no range %q", r.Range)
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func knownClass(name string) bool {
+	for c := Weights; c <= Scales; c++ {
+		if name == "" || name == c.String() {
+			return true
+		}
+	}
+	return false
+}
+
+// percent reads a share; an empty text is all.
+func percent(text string) (int, error) {
+	if text == "" {
+		return 100, nil
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(text), "%"))
+	if err != nil || n < 0 || n > 100 {
+		return 0, fmt.Errorf("%w: %q percent", ErrPolicy, text)
+	}
+	return n, nil
+}
+
+// Choosing tells whether some joint layer's codec is left to the link.
+func (p Policy) Choosing() bool {
+	if p.Codec == Auto {
+		return true
+	}
+	for _, r := range p.Rules {
+		if r.Codec == Auto {
+			return true
+		}
+	}
+	return false
+}
+
+// Plan makes the plan of an exchange for joint layers. Chosen is the codec where the
+// link decides. A policy that Validate refuses plans raw where it makes no sense.
+func (p Policy) Plan(layers []JointLayer, chosen Codec) Plan {
+	plan := Plan{layers: make([]planned, len(layers))}
+	for i, layer := range layers {
+		plan.layers[i] = p.forLayer(layer, chosen)
+	}
+	if len(layers) == 0 {
+		return Uniform(resolve(DefaultName, chosen))
+	}
+	return plan
+}
+
+// DefaultName is the codec of a policy that names none.
+const DefaultName = rawName
+
+func (p Policy) forLayer(layer JointLayer, chosen Codec) planned {
+	name, quantized, priority := p.Codec, p.Quantized, 0
+	for _, r := range p.Rules {
+		if r.fits(layer) {
+			if r.Codec != "" {
+				name = r.Codec
+			}
+			if r.Quantized != "" {
+				quantized = r.Quantized
+			}
+			priority = r.Priority
+			break
+		}
+	}
+	l := planned{codec: resolve(name, chosen), priority: priority}
+	l.proportion, _ = percent(quantized) // Validate has seen to it
+	switch exact, err := ByName(p.Exact); {
+	case l.codec.Whole():
+		l.exact, l.proportion = l.codec, 100
+	case err == nil:
+		l.exact = exact
+	default:
+		l.exact, _ = ByID(FP16)
+	}
+	if layer.Class == Scales && !l.codec.Whole() {
+		l.codec, l.proportion = l.exact, 100
+	}
+	return l
+}
+
+// fits tells whether a rule is about a joint layer.
+func (r Rule) fits(layer JointLayer) bool {
+	return (r.Class == "" || r.Class == layer.Class.String()) && (r.Range == "" || slices.Contains(layer.Ranges, r.Range))
+}
+
+// Whole tells whether the codec keeps 16 bits or more of each value.
+func (c Codec) Whole() bool { return c.ID == Raw || c.ID == BF16 || c.ID == FP16 }
+
+// resolve is the codec of a name in a policy.
+func resolve(name string, chosen Codec) Codec {
+	if name == Auto {
+		return chosen
+	}
+	codec, err := ByName(name)
+	if err != nil {
+		codec, _ = ByID(Raw)
+	}
+	return codec
+}
