@@ -14,7 +14,8 @@ const (
 )
 
 // level is the best that this CPU and its operating system have.
-var level = bestLevel(cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C,
+var level = bestLevel(cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C &&
+	cpu.X86.HasSSE42 && cpu.X86.HasPCLMULQDQ,
 	cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL)
 
 // bestLevel takes whether all features that a level's kernels use are there.

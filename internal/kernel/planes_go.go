@@ -17,7 +17,7 @@ func unpackGo(values, code []byte, width, at int, flip, minus byte) {
 	for k := 0; len(values) > 0; k += width {
 		n := min(len(code), len(values))
 		for j, v := range code[:n] {
-			values[j] = (values[j]|v>>k&mask<<at)^flip - minus
+			values[j] = (values[j] | v>>k&mask<<at) ^ flip - minus
 		}
 		values = values[n:]
 	}

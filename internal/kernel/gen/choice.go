@@ -146,7 +146,9 @@ const piece = {{.Piece}}
 // pastCache is the number of values from which those that are written are more
 // than caches keep, so that writing them past the cache takes nothing from it.
 const pastCache = 1 << 22
-{{range $k := .Kernels}}
+` + choiceLoops
+
+const choiceLoops = `{{range $k := .Kernels}}
 func {{.Name}}({{.List}}) {{.Result}} {
 	{{.Merge.Before}}{{if .Overwrites}}past := {{.Length}} >= pastCache{{end}}
 	for {

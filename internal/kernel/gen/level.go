@@ -57,6 +57,11 @@ func (l level) compile(list []kernel) (assembly, stubs []byte, err error) {
 			return nil, nil, fmt.Errorf("kernel %s past the cache: %w", k.name, err)
 		}
 	}
+	return printed(context)
+}
+
+// printed is the assembly and the Go declarations of what a context holds.
+func printed(context *build.Context) (assembly, stubs []byte, err error) {
 	file, err := context.Result()
 	if err != nil {
 		return nil, nil, err

@@ -57,6 +57,9 @@ func run(out string) error {
 	if err := addPictureChoice(files, pictureKernels()); err != nil {
 		return fmt.Errorf("generate the choice of kernels for pictures: %w", err)
 	}
+	if err := addCodecs(files); err != nil {
+		return fmt.Errorf("generate the kernels of codecs: %w", err)
+	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(out, name), text, 0o644); err != nil {
 			return fmt.Errorf("write generated code: %w", err)

@@ -149,7 +149,11 @@ func maxAbs(r *routine) {
 func finite(r *routine)        { below(r, largest(r, "x"), infinityBits) }
 func float32Finite(r *routine) { below(r, largest(r, "code"), infinityBits) }
 
-func bf16Finite(r *routine) {
+func bf16Finite(r *routine) { halvesBelow(r, halfInfinity) }
+
+// halvesBelow returns from the routine whether the magnitudes of all 16-bit values
+// are below limit.
+func halvesBelow(r *routine, limit uint32) {
 	mask := r.bits(halfMagnitude)
 	d := r.reduce(func(a, b, c operand.Op) { r.VPMAXUW(a, b, c) }, halfSize, maxima)
 	r.gather("code", r.width/halfSize, 2*maxima, []*reduction{d}, func(l lane) {
@@ -165,7 +169,7 @@ func bf16Finite(r *routine) {
 	low := d.finish()
 	word := r.GP32()
 	r.VPEXTRW(operand.U8(0), low, word)
-	belowWord(r, word, halfInfinity)
+	belowWord(r, word, limit)
 }
 
 // below returns from the routine whether the lowest 32 bits of v are less than

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+const (
+	nearestEven = 0 // the rounding of a conversion to half precision
+
+	halfPrecisionInfinity = 0x7c00
+)
+
+func fp16Encode(r *routine) {
+	r.each("dst", r.floats(), unroll, func(l lane) {
+		x, to := l.load("x"), l.at(l.stream("dst"))
+		code := l.vector(halfSize)
+		l.VCVTPS2PH(operand.U8(nearestEven), x, code)
+		if l.single() {
+			l.VPEXTRW(operand.U8(0), code, to)
+		} else {
+			l.put(code, to)
+		}
+	})
+}
+
+// fp16Values returns the lane's half-precision values as float32.
+func (l lane) fp16Values() reg.VecVirtual {
+	v := l.vector(floatSize)
+	if from := l.at(l.stream("code")); l.single() {
+		l.loadHalf(from, v)
+		l.VCVTPH2PS(v, v)
+	} else {
+		l.VCVTPH2PS(from, v)
+	}
+	return v
+}
+
+func fp16Add(r *routine) {
+	r.each("dst", r.floats(), unroll, func(l lane) {
+		x, dst := l.fp16Values(), l.load("dst")
+		l.VADDPS(x, dst, dst)
+		l.store(dst, "dst")
+	})
+}
+
+func fp16Sub(r *routine) {
+	r.each("dst", r.floats(), unroll, func(l lane) {
+		x, dst := l.fp16Values(), l.load("dst")
+		l.VSUBPS(x, dst, dst)
+		l.store(dst, "dst")
+	})
+}
+
+func fp16Finite(r *routine) { halvesBelow(r, halfPrecisionInfinity) }
+
+// stepValues returns the lane's whole steps as float32 of that many steps.
+func (l lane) stepValues(step reg.VecVirtual) reg.VecVirtual {
+	v, from := l.vector(floatSize), l.at(l.stream("steps"))
+	if l.single() {
+		word := l.GP32()
+		l.MOVBLSX(from, word)
+		l.VMOVD(word, v)
+	} else {
+		l.VPMOVSXBD(from, v)
+	}
+	l.VCVTDQ2PS(v, v)
+	l.VMULPS(l.see(step, floatSize), v, v)
+	return v
+}
+
+func stepsDecode(r *routine) {
+	step := r.argument("step")
+	r.each("dst", r.floats(), unroll, func(l lane) { l.store(l.stepValues(step), "dst") })
+}
+
+func stepsAdd(r *routine) {
+	step := r.argument("step")
+	r.each("dst", r.floats(), unroll, func(l lane) {
+		x, dst := l.stepValues(step), l.load("dst")
+		l.VADDPS(x, dst, dst)
+		l.store(dst, "dst")
+	})
+}
