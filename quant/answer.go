@@ -8,7 +8,7 @@ import (
 // Answer is what the passive side learns while it answers a code.
 type Answer struct {
 	// SquaredDistance is that between the two slices, over the blocks decoded, to
-	// a relative 1e-5.
+	// a relative 1e-5 if differences are between 1e-18 and 1e18.
 	SquaredDistance float64
 	// SquaredNorm is that of the difference as its code has it.
 	SquaredNorm float64
@@ -21,8 +21,8 @@ type Answer struct {
 // of the blocks in p.Which only, one after the other; those of blocks that fail are
 // zero. Diff has Diff().Size bytes for them.
 //
-// The whole code is checked first. On an error, which wraps one of this package,
-// what diff holds is undefined.
+// On an error, which wraps one of this package, what diff, p.Failed and p.Seen hold
+// is undefined.
 func (l Lattice) Answer(diff, code []byte, reference tensor.Vector, p Pass) (Answer, error) {
 	n, values := len(reference), len(reference)
 	if p.Which != nil {
@@ -30,9 +30,6 @@ func (l Lattice) Answer(diff, code []byte, reference tensor.Vector, p Pass) (Ans
 	}
 	steps := l.Diff()
 	l.fits(n, len(diff), steps.Size(values), &p)
-	if err := l.check(n, code, &p); err != nil {
-		return Answer{}, err
-	}
 	var w workspace
 	var answer Answer
 	clear(p.Failed)
@@ -41,8 +38,12 @@ func (l Lattice) Answer(diff, code []byte, reference tensor.Vector, p Pass) (Ans
 			continue
 		}
 		own := reference[i*BlockLen:][:blockLen(i, n)]
-		var block []byte
-		block, code = l.next(code, len(own), p.Width)
+		size, err := l.checkBlock(code, i, len(own), &p)
+		if err != nil {
+			return Answer{}, blockError(l.name(), i, err)
+		}
+		block := code[:size]
+		code = code[size:]
 		to := diff[:steps.blockSize(len(own))]
 		diff = diff[len(to):]
 		d := w.values[:len(own)]
@@ -57,6 +58,9 @@ func (l Lattice) Answer(diff, code []byte, reference tensor.Vector, p Pass) (Ans
 		}
 		answer.SquaredDistance += squared
 		answer.SquaredNorm += steps.encodeBlock(to, d, peak, &w)
+	}
+	if len(code) > 0 {
+		return Answer{}, l.longError(n, len(code))
 	}
 	return answer, nil
 }
@@ -75,9 +79,9 @@ func (l Lattice) difference(dst tensor.Vector, code []byte, reference tensor.Vec
 		return 0, 0, false
 	}
 	low, high := w.unpack(code[headSize:], len(dst), bits)
-	sum, most, peak, squares := kernel.LatticeDifference(dst, low, high, reference, spacing, 1/spacing, bits)
-	if most > maxIndex || sum != word(code[spacingSize:]) {
+	sum, peak, squares := kernel.LatticeDifference(dst, low, high, reference, spacing, 1/spacing, bits)
+	if sum != word(code[spacingSize:]) {
 		return 0, 0, false
 	}
-	return peak, float64(spacing) * float64(spacing) * float64(squares), true
+	return peak, float64(squares), true
 }

@@ -40,13 +40,12 @@ const (
 )
 
 const (
-	// MinSpacing and MaxSpacing bound the spacing of a block.
+	// MinSpacing and MaxSpacing bound the spacing of a block: its inverse is not
+	// denormal, and multiplied by any index it is finite.
 	MinSpacing float32 = 0x1p-126
-	MaxSpacing float32 = 0x1p105
-	// maxIndex bounds indices: float32 has all of them, and multiplied by the
-	// largest spacing they are finite.
-	maxIndex = 1<<22 + 1
-	// finest is the smallest spacing in units of a block's largest magnitude.
+	MaxSpacing float32 = 0x1p96
+	// finest is the smallest spacing in units of a block's largest magnitude: float32
+	// has all indices then, and their neighbours.
 	finest = 0x1p-22
 	// margin is how far beyond a block's range its code reaches.
 	margin = 2
@@ -85,7 +84,9 @@ func (l Lattice) MaxSize(n int) int {
 
 func (l Lattice) maxBlock(n int) int { return max(halvesSize(n), l.blockSize(n, Wide)) }
 
-func (l Lattice) blockSize(n int, width Width) int { return headSize + planesSize(n, l.bits(width)) }
+func (l Lattice) blockSize(n int, width Width) int {
+	return headSize + planesSize(n, l.bits(width))
+}
 
 func halvesSize(n int) int { return spacingSize + fp16Size*n }
 
@@ -130,7 +131,7 @@ func (l Lattice) encodeBlock(dst []byte, x tensor.Vector, spacing float32, bits 
 		spacing = least
 		sum, _ = kernel.LatticeIndices(low, x, 1/spacing)
 	}
-	if bits > widestPlane {
+	if bits > bytePlane {
 		kernel.LatticeHigh(w.high[:len(x)], x, 1/spacing)
 	}
 	size := headSize + planesSize(len(x), bits)

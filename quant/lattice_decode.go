@@ -72,8 +72,7 @@ func (l Lattice) decodeBlock(dst tensor.Vector, code []byte, reference tensor.Ve
 		return false
 	}
 	low, high := w.unpack(code[headSize:], len(dst), bits)
-	sum, most := kernel.LatticeValues(dst, low, high, reference, spacing, 1/spacing, bits)
-	return most <= maxIndex && sum == word(code[spacingSize:])
+	return kernel.LatticeValues(dst, low, high, reference, spacing, 1/spacing, bits) == word(code[spacingSize:])
 }
 
 // peakDistance is the largest difference between two vectors.

@@ -50,9 +50,14 @@ func (l Lattice) check(n int, code []byte, p *Pass) error {
 		rest = rest[size:]
 	}
 	if len(rest) > 0 {
-		return fmt.Errorf("quant: decode %s: %d of %d bytes are left over: %w", l.name(), len(rest), len(code), ErrSize)
+		return l.longError(n, len(rest))
 	}
 	return nil
+}
+
+// longError is for so many bytes too many.
+func (l Lattice) longError(n, extra int) error {
+	return fmt.Errorf("quant: decode %s: %d bytes too many for %d values: %w", l.name(), extra, n, ErrSize)
 }
 
 // checkBlock returns the size of the block at the start of code.

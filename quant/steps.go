@@ -89,17 +89,24 @@ func (c Steps) encodeBlock(dst []byte, x tensor.Vector, peak float32, w *workspa
 		return 0
 	}
 	putFloat(scale, step)
-	squares := uint32(len(x))
-	if c.bits == 1 {
+	return squared(step, c.encodeNumbers(planes, x, peak, w))
+}
+
+// encodeNumbers writes the numbers of steps and returns the sum of their squares.
+func (c Steps) encodeNumbers(planes []byte, x tensor.Vector, peak float32, w *workspace) (squares uint32) {
+	switch inverse := c.most() / peak; c.bits {
+	case 8:
+		return kernel.Steps(planes, x, inverse)
+	case 4:
+		return kernel.Steps4(planes, x, inverse)
+	case 1:
 		kernel.Signs(w.low[:], x)
-	} else if inverse := c.most() / peak; c.bits == widestPlane {
-		squares = kernel.Steps(planes, x, inverse)
-		return squared(step, squares)
-	} else {
+		squares = uint32(len(x))
+	default:
 		squares = kernel.Steps(w.low[:], x, inverse)
 	}
-	w.pack(planes, len(x), int(c.bits))
-	return squared(step, squares)
+	kernel.PackBits(planes, w.low[:len(x)], int(c.bits))
+	return squares
 }
 
 // squared is the squared norm of a block, given the sum of its squared numbers.
@@ -145,15 +152,10 @@ func (c Steps) apply(dst tensor.Vector, code []byte, sign float32) error {
 // steps returns the numbers of steps of a block's code.
 func (c Steps) steps(code []byte, n int, w *workspace) []byte {
 	planes := code[scaleSize:]
-	if c.bits == widestPlane {
+	if c.bits == bytePlane {
 		return planes
 	}
-	sign := byte(1) << (c.bits - 1)
-	how := signs{flip: sign, minus: sign}
-	if c.bits == 1 {
-		how = signs{at: 1, flip: 0xff, minus: 0xfe} // 0 and 2 become 1 and -1
-	}
-	w.unpackInto(w.low[:n], planes, int(c.bits), how)
+	kernel.UnpackSteps(w.low[:n], planes, int(c.bits))
 	return w.low[:n]
 }
 

@@ -187,7 +187,7 @@ func TestStepsRefuses(t *testing.T) {
 			{"NaN", func(b []byte) { binary.LittleEndian.PutUint32(b, bitsOf(float32(math.NaN()))) }, ErrNotFinite},
 			{"padding", func(b []byte) { b[len(b)-1] |= 0x80 }, ErrPadding},
 		} {
-			if f.want == ErrPadding && c.bits == widestPlane {
+			if f.want == ErrPadding && c.bits == bytePlane {
 				continue
 			}
 			spoilt := slices.Clone(good)

@@ -660,1090 +660,1684 @@ single_done:
 	VZEROUPPER
 	RET
 
-// func stepsDecodeAVX2(dst []float32, steps []byte, step float32)
-// Requires: AVX, AVX2
-TEXT ·stepsDecodeAVX2(SB), NOSPLIT, $0-52
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         dst_len+8(FP), CX
-	MOVQ         steps_base+24(FP), DX
-	VBROADCASTSS step+48(FP), Y0
-	CMPQ         CX, $0x00000400
-	JB           aligned
-	MOVQ         AX, BX
-	NEGQ         BX
-	ANDQ         $0x0000001f, BX
-	SHRQ         $0x02, BX
-	JZ           aligned
-	SUBQ         BX, CX
-
-align:
-	MOVBLSX   (DX), SI
-	VMOVD     SI, X1
-	VCVTDQ2PS X1, X1
-	VMULPS    X0, X1, X1
-	VMOVSS    X1, (AX)
-	ADDQ      $0x00000004, AX
-	ADDQ      $0x00000001, DX
-	DECQ      BX
-	JNZ       align
-
-aligned:
-	CMPQ CX, $0x0000f400
-	JB   strands_done
-	SUBQ $0x0000f400, CX
-	MOVQ $0x000003d0, BX
-
-strands:
-	VPMOVSXBD (DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, (AX)
-	VPMOVSXBD 8(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, 32(AX)
-	VPMOVSXBD 15616(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, 62464(AX)
-	VPMOVSXBD 15624(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, 62496(AX)
-	VPMOVSXBD 31232(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, 124928(AX)
-	VPMOVSXBD 31240(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, 124960(AX)
-	VPMOVSXBD 46848(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, 187392(AX)
-	VPMOVSXBD 46856(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, 187424(AX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000010, DX
-	DECQ      BX
-	JNZ       strands
-	ADDQ      $0x0002dc00, AX
-	ADDQ      $0x0000b700, DX
-
-strands_done:
-	CMPQ CX, $0x00000020
-	JB   wide_done
-
-wide:
-	VPMOVSXBD (DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, (AX)
-	VPMOVSXBD 8(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, 32(AX)
-	VPMOVSXBD 16(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, 64(AX)
-	VPMOVSXBD 24(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, 96(AX)
-	ADDQ      $0x00000080, AX
-	ADDQ      $0x00000020, DX
-	SUBQ      $0x00000020, CX
-	CMPQ      CX, $0x00000020
-	JAE       wide
-
-wide_done:
-	CMPQ CX, $0x00000008
-	JB   one_done
-
-one:
-	VPMOVSXBD (DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, (AX)
-	ADDQ      $0x00000020, AX
-	ADDQ      $0x00000008, DX
-	SUBQ      $0x00000008, CX
-	CMPQ      CX, $0x00000008
-	JAE       one
-
-one_done:
-	CMPQ CX, $0x00000001
-	JB   single_done
-
-single:
-	MOVBLSX   (DX), BX
-	VMOVD     BX, X1
-	VCVTDQ2PS X1, X1
-	VMULPS    X0, X1, X1
-	VMOVSS    X1, (AX)
-	ADDQ      $0x00000004, AX
-	ADDQ      $0x00000001, DX
-	SUBQ      $0x00000001, CX
-	CMPQ      CX, $0x00000001
-	JAE       single
-
-single_done:
-	VZEROUPPER
-	RET
-
-// func stepsDecodePastAVX2(dst []float32, steps []byte, step float32)
+// func packBitsAVX2(code []byte, values []byte, bits int)
 // Requires: AVX, AVX2, MMX+
-TEXT ·stepsDecodePastAVX2(SB), NOSPLIT, $0-52
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         dst_len+8(FP), CX
-	MOVQ         steps_base+24(FP), DX
-	VBROADCASTSS step+48(FP), Y0
-	CMPQ         CX, $0x00000400
-	JB           aligned
-	MOVQ         AX, BX
-	NEGQ         BX
-	ANDQ         $0x0000001f, BX
-	SHRQ         $0x02, BX
-	JZ           aligned
-	SUBQ         BX, CX
-
-align:
-	MOVBLSX   (DX), SI
-	VMOVD     SI, X1
-	VCVTDQ2PS X1, X1
-	VMULPS    X0, X1, X1
-	VMOVSS    X1, (AX)
-	ADDQ      $0x00000004, AX
-	ADDQ      $0x00000001, DX
-	DECQ      BX
-	JNZ       align
-
-aligned:
-	CMPQ  CX, $0x0000f400
-	JB    strands_done
-	TESTQ $0x0000001f, AX
-	JNZ   strands_done
-	SUBQ  $0x0000f400, CX
-	MOVQ  $0x000003d0, BX
-
-strands:
-	VPMOVSXBD (DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVNTPS  Y1, (AX)
-	VPMOVSXBD 8(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVNTPS  Y1, 32(AX)
-	VPMOVSXBD 15616(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVNTPS  Y1, 62464(AX)
-	VPMOVSXBD 15624(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVNTPS  Y1, 62496(AX)
-	VPMOVSXBD 31232(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVNTPS  Y1, 124928(AX)
-	VPMOVSXBD 31240(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVNTPS  Y1, 124960(AX)
-	VPMOVSXBD 46848(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVNTPS  Y1, 187392(AX)
-	VPMOVSXBD 46856(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVNTPS  Y1, 187424(AX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000010, DX
-	DECQ      BX
-	JNZ       strands
-	ADDQ      $0x0002dc00, AX
-	ADDQ      $0x0000b700, DX
-	SFENCE
-
-strands_done:
-	CMPQ CX, $0x00000020
-	JB   wide_done
-
-wide:
-	VPMOVSXBD (DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, (AX)
-	VPMOVSXBD 8(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, 32(AX)
-	VPMOVSXBD 16(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, 64(AX)
-	VPMOVSXBD 24(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, 96(AX)
-	ADDQ      $0x00000080, AX
-	ADDQ      $0x00000020, DX
-	SUBQ      $0x00000020, CX
-	CMPQ      CX, $0x00000020
-	JAE       wide
-
-wide_done:
-	CMPQ CX, $0x00000008
-	JB   one_done
-
-one:
-	VPMOVSXBD (DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, (AX)
-	ADDQ      $0x00000020, AX
-	ADDQ      $0x00000008, DX
-	SUBQ      $0x00000008, CX
-	CMPQ      CX, $0x00000008
-	JAE       one
-
-one_done:
-	CMPQ CX, $0x00000001
-	JB   single_done
-
-single:
-	MOVBLSX   (DX), BX
-	VMOVD     BX, X1
-	VCVTDQ2PS X1, X1
-	VMULPS    X0, X1, X1
-	VMOVSS    X1, (AX)
-	ADDQ      $0x00000004, AX
-	ADDQ      $0x00000001, DX
-	SUBQ      $0x00000001, CX
-	CMPQ      CX, $0x00000001
-	JAE       single
-
-single_done:
-	VZEROUPPER
-	RET
-
-// func stepsAddAVX2(dst []float32, steps []byte, step float32)
-// Requires: AVX, AVX2
-TEXT ·stepsAddAVX2(SB), NOSPLIT, $0-52
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         dst_len+8(FP), CX
-	MOVQ         steps_base+24(FP), DX
-	VBROADCASTSS step+48(FP), Y0
-	CMPQ         CX, $0x00000400
-	JB           aligned
-	MOVQ         AX, BX
-	NEGQ         BX
-	ANDQ         $0x0000001f, BX
-	SHRQ         $0x02, BX
-	JZ           aligned
-	SUBQ         BX, CX
-
-align:
-	MOVBLSX   (DX), SI
-	VMOVD     SI, X1
-	VCVTDQ2PS X1, X1
-	VMULPS    X0, X1, X1
-	VMOVSS    (AX), X2
-	VADDPS    X1, X2, X2
-	VMOVSS    X2, (AX)
-	ADDQ      $0x00000004, AX
-	ADDQ      $0x00000001, DX
-	DECQ      BX
-	JNZ       align
-
-aligned:
-	CMPQ CX, $0x0000f400
-	JB   strands_done
-	SUBQ $0x0000f400, CX
-	MOVQ $0x000003d0, BX
-
-strands:
-	VPMOVSXBD (DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   (AX), Y2
-	VADDPS    Y1, Y2, Y2
-	VMOVUPS   Y2, (AX)
-	VPMOVSXBD 8(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   32(AX), Y2
-	VADDPS    Y1, Y2, Y2
-	VMOVUPS   Y2, 32(AX)
-	VPMOVSXBD 15616(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   62464(AX), Y2
-	VADDPS    Y1, Y2, Y2
-	VMOVUPS   Y2, 62464(AX)
-	VPMOVSXBD 15624(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   62496(AX), Y2
-	VADDPS    Y1, Y2, Y2
-	VMOVUPS   Y2, 62496(AX)
-	VPMOVSXBD 31232(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   124928(AX), Y2
-	VADDPS    Y1, Y2, Y2
-	VMOVUPS   Y2, 124928(AX)
-	VPMOVSXBD 31240(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   124960(AX), Y2
-	VADDPS    Y1, Y2, Y2
-	VMOVUPS   Y2, 124960(AX)
-	VPMOVSXBD 46848(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   187392(AX), Y2
-	VADDPS    Y1, Y2, Y2
-	VMOVUPS   Y2, 187392(AX)
-	VPMOVSXBD 46856(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   187424(AX), Y2
-	VADDPS    Y1, Y2, Y2
-	VMOVUPS   Y2, 187424(AX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000010, DX
-	DECQ      BX
-	JNZ       strands
-	ADDQ      $0x0002dc00, AX
-	ADDQ      $0x0000b700, DX
-
-strands_done:
-	CMPQ CX, $0x00000020
-	JB   wide_done
-
-wide:
-	VPMOVSXBD (DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   (AX), Y2
-	VADDPS    Y1, Y2, Y2
-	VMOVUPS   Y2, (AX)
-	VPMOVSXBD 8(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   32(AX), Y2
-	VADDPS    Y1, Y2, Y2
-	VMOVUPS   Y2, 32(AX)
-	VPMOVSXBD 16(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   64(AX), Y2
-	VADDPS    Y1, Y2, Y2
-	VMOVUPS   Y2, 64(AX)
-	VPMOVSXBD 24(DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   96(AX), Y2
-	VADDPS    Y1, Y2, Y2
-	VMOVUPS   Y2, 96(AX)
-	ADDQ      $0x00000080, AX
-	ADDQ      $0x00000020, DX
-	SUBQ      $0x00000020, CX
-	CMPQ      CX, $0x00000020
-	JAE       wide
-
-wide_done:
-	CMPQ CX, $0x00000008
-	JB   one_done
-
-one:
-	VPMOVSXBD (DX), Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   (AX), Y2
-	VADDPS    Y1, Y2, Y2
-	VMOVUPS   Y2, (AX)
-	ADDQ      $0x00000020, AX
-	ADDQ      $0x00000008, DX
-	SUBQ      $0x00000008, CX
-	CMPQ      CX, $0x00000008
-	JAE       one
-
-one_done:
-	CMPQ CX, $0x00000001
-	JB   single_done
-
-single:
-	MOVBLSX   (DX), BX
-	VMOVD     BX, X1
-	VCVTDQ2PS X1, X1
-	VMULPS    X0, X1, X1
-	VMOVSS    (AX), X2
-	VADDPS    X1, X2, X2
-	VMOVSS    X2, (AX)
-	ADDQ      $0x00000004, AX
-	ADDQ      $0x00000001, DX
-	SUBQ      $0x00000001, CX
-	CMPQ      CX, $0x00000001
-	JAE       single
-
-single_done:
-	VZEROUPPER
-	RET
-
-// func packAVX2(code []byte, values []byte, width int, at int)
-// Requires: AVX, AVX2
-TEXT ·packAVX2(SB), NOSPLIT, $0-64
+TEXT ·packBitsAVX2(SB), NOSPLIT, $0-56
 	MOVQ         code_base+0(FP), AX
 	MOVQ         values_base+24(FP), CX
-	MOVQ         at+56(FP), DX
-	VMOVQ        DX, X0
-	MOVQ         width+48(FP), DX
+	MOVQ         bits+48(FP), DX
+	CMPQ         DX, $0x06
+	JEQ          bits6
+	CMPQ         DX, $0x04
+	JEQ          bits4
+	CMPQ         DX, $0x05
+	JEQ          bits5
+	CMPQ         DX, $0x03
+	JEQ          bits3
 	CMPQ         DX, $0x02
-	JEQ          plane2
-	JA           plane4
+	JEQ          bits2
+	PREFETCHT0   1024(AX)
 	MOVL         $0x01010101, DX
-	VMOVD        DX, X1
-	VPBROADCASTD X1, Y1
-	VMOVUPS      (CX), Y2
-	VPSRLW       X0, Y2, Y2
-	VPAND        Y1, Y2, Y2
-	VMOVUPS      64(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x01, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      128(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x02, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      192(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x03, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      256(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x04, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      320(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x05, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      384(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x06, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      448(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x07, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      32(CX), Y2
-	VPSRLW       X0, Y2, Y2
-	VPAND        Y1, Y2, Y2
-	VMOVUPS      96(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x01, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      160(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x02, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      224(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x03, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      288(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x04, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      352(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x05, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      416(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x06, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      480(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x07, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      64(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      128(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      192(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x03, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      256(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      320(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x05, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      384(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      96(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      160(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      224(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x03, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      288(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      352(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x05, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
 	VZEROUPPER
 	RET
 
-plane2:
+bits2:
+	PREFETCHT0   1024(AX)
+	PREFETCHT0   1088(AX)
 	MOVL         $0x03030303, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      128(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      256(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      384(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      160(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      288(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      192(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      320(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      224(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      352(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	VZEROUPPER
+	RET
+
+bits3:
+	PREFETCHT0   1024(AX)
+	PREFETCHT0   1088(AX)
+	PREFETCHT0   1152(AX)
+	MOVL         $0x03030303, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      128(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      256(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      384(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      160(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      288(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      192(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      320(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      224(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      352(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	MOVL         $0x01010101, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      128(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      192(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x03, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      256(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      320(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x05, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      384(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      160(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      224(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x03, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      288(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      352(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x05, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VZEROUPPER
+	RET
+
+bits5:
+	PREFETCHT0   1024(AX)
+	PREFETCHT0   1088(AX)
+	PREFETCHT0   1152(AX)
+	PREFETCHT0   1216(AX)
+	PREFETCHT0   1280(AX)
+	MOVL         $0x0f0f0f0f, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      256(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      288(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      320(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      352(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	VMOVUPS      128(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      384(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      160(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      192(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 192(AX)
+	VMOVUPS      224(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	MOVL         $0x01010101, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      128(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      192(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x03, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      256(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      320(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x05, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      384(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 256(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      160(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      224(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x03, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      288(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      352(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x05, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 288(AX)
+	VZEROUPPER
+	RET
+
+bits4:
+	PREFETCHT0   1024(AX)
+	PREFETCHT0   1088(AX)
+	PREFETCHT0   1152(AX)
+	PREFETCHT0   1216(AX)
+	MOVL         $0x0f0f0f0f, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      256(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      288(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      320(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      352(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	VMOVUPS      128(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      384(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      160(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      192(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 192(AX)
+	VMOVUPS      224(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	VZEROUPPER
+	RET
+
+bits6:
+	PREFETCHT0   1024(AX)
+	PREFETCHT0   1088(AX)
+	PREFETCHT0   1152(AX)
+	PREFETCHT0   1216(AX)
+	PREFETCHT0   1280(AX)
+	PREFETCHT0   1344(AX)
+	MOVL         $0x0f0f0f0f, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      256(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      288(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      320(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      352(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	VMOVUPS      128(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      384(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      160(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      192(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 192(AX)
+	VMOVUPS      224(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	MOVL         $0x03030303, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      128(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      256(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      384(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 256(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      160(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      288(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 288(AX)
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      192(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      320(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 320(AX)
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      224(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      352(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 352(AX)
+	VZEROUPPER
+	RET
+
+// func unpackBitsAVX2(values []byte, code []byte, bits int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·unpackBitsAVX2(SB), NOSPLIT, $0-56
+	MOVQ         values_base+0(FP), AX
+	MOVQ         code_base+24(FP), CX
+	MOVQ         bits+48(FP), DX
+	CMPQ         DX, $0x06
+	JEQ          bits6
+	CMPQ         DX, $0x04
+	JEQ          bits4
+	CMPQ         DX, $0x05
+	JEQ          bits5
+	CMPQ         DX, $0x03
+	JEQ          bits3
+	CMPQ         DX, $0x02
+	JEQ          bits2
+	PREFETCHT0   1024(CX)
+	MOVL         $0x01010101, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x01, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x01, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x03, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 192(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x03, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 256(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 288(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x05, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 320(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x05, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 352(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 384(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 416(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x07, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 448(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x07, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 480(AX)
+	VZEROUPPER
+	RET
+
+bits2:
+	PREFETCHT0   1024(CX)
+	PREFETCHT0   1088(CX)
+	MOVL         $0x03030303, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 192(AX)
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 256(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 288(AX)
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 320(AX)
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 352(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 384(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 416(AX)
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 448(AX)
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 480(AX)
+	VZEROUPPER
+	RET
+
+bits3:
+	PREFETCHT0   1024(CX)
+	PREFETCHT0   1088(CX)
+	PREFETCHT0   1152(CX)
+	MOVL         $0x03030303, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x04040404, DX
 	VMOVD        DX, X1
 	VPBROADCASTD X1, Y1
 	VMOVUPS      (CX), Y2
-	VPSRLW       X0, Y2, Y2
-	VPAND        Y1, Y2, Y2
+	VPAND        Y0, Y2, Y2
 	VMOVUPS      128(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
 	VPSLLW       $0x02, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      256(CX), Y3
-	VPSRLW       X0, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x04, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      384(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x06, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      32(CX), Y2
-	VPSRLW       X0, Y2, Y2
-	VPAND        Y1, Y2, Y2
+	VPAND        Y0, Y2, Y2
 	VMOVUPS      160(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
 	VPSLLW       $0x02, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      288(CX), Y3
-	VPSRLW       X0, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x04, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      416(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x06, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 32(AX)
 	VMOVUPS      64(CX), Y2
-	VPSRLW       X0, Y2, Y2
-	VPAND        Y1, Y2, Y2
-	VMOVUPS      192(CX), Y3
-	VPSRLW       X0, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      128(CX), Y3
+	VPSLLW       $0x01, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x02, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      320(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x04, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      448(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x06, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 64(AX)
 	VMOVUPS      96(CX), Y2
-	VPSRLW       X0, Y2, Y2
-	VPAND        Y1, Y2, Y2
-	VMOVUPS      224(CX), Y3
-	VPSRLW       X0, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(CX), Y3
+	VPSLLW       $0x01, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x02, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      352(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x04, Y3, Y3
-	VPOR         Y3, Y2, Y2
-	VMOVUPS      480(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x06, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 96(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      128(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 128(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 160(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      128(CX), Y3
+	VPSRLW       $0x01, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 192(AX)
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(CX), Y3
+	VPSRLW       $0x01, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 224(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      128(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 288(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      128(CX), Y3
+	VPSRLW       $0x03, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 320(AX)
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(CX), Y3
+	VPSRLW       $0x03, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 352(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      128(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 384(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 416(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      128(CX), Y3
+	VPSRLW       $0x05, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 448(AX)
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      160(CX), Y0
+	VPSRLW       $0x05, Y0, Y0
+	VPAND        Y1, Y0, Y0
+	VPOR         Y0, Y2, Y2
+	VMOVUPS      Y2, 480(AX)
 	VZEROUPPER
 	RET
 
-plane4:
+bits5:
+	PREFETCHT0   1024(CX)
+	PREFETCHT0   1088(CX)
+	PREFETCHT0   1152(CX)
+	PREFETCHT0   1216(CX)
+	PREFETCHT0   1280(CX)
 	MOVL         $0x0f0f0f0f, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x10101010, DX
 	VMOVD        DX, X1
 	VPBROADCASTD X1, Y1
 	VMOVUPS      (CX), Y2
-	VPSRLW       X0, Y2, Y2
-	VPAND        Y1, Y2, Y2
+	VPAND        Y0, Y2, Y2
 	VMOVUPS      256(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
 	VPSLLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      32(CX), Y2
-	VPSRLW       X0, Y2, Y2
-	VPAND        Y1, Y2, Y2
+	VPAND        Y0, Y2, Y2
 	VMOVUPS      288(CX), Y3
-	VPSRLW       X0, Y3, Y3
-	VPAND        Y1, Y3, Y3
 	VPSLLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 32(AX)
 	VMOVUPS      64(CX), Y2
-	VPSRLW       X0, Y2, Y2
-	VPAND        Y1, Y2, Y2
-	VMOVUPS      320(CX), Y3
-	VPSRLW       X0, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPSLLW       $0x03, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x04, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 64(AX)
 	VMOVUPS      96(CX), Y2
-	VPSRLW       X0, Y2, Y2
-	VPAND        Y1, Y2, Y2
-	VMOVUPS      352(CX), Y3
-	VPSRLW       X0, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y3
+	VPSLLW       $0x03, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x04, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 96(AX)
 	VMOVUPS      128(CX), Y2
-	VPSRLW       X0, Y2, Y2
-	VPAND        Y1, Y2, Y2
-	VMOVUPS      384(CX), Y3
-	VPSRLW       X0, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x04, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 128(AX)
 	VMOVUPS      160(CX), Y2
-	VPSRLW       X0, Y2, Y2
-	VPAND        Y1, Y2, Y2
-	VMOVUPS      416(CX), Y3
-	VPSRLW       X0, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x04, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 160(AX)
 	VMOVUPS      192(CX), Y2
-	VPSRLW       X0, Y2, Y2
-	VPAND        Y1, Y2, Y2
-	VMOVUPS      448(CX), Y3
-	VPSRLW       X0, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPSLLW       $0x01, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x04, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 192(AX)
 	VMOVUPS      224(CX), Y2
-	VPSRLW       X0, Y2, Y2
-	VPAND        Y1, Y2, Y2
-	VMOVUPS      480(CX), Y3
-	VPSRLW       X0, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y3
+	VPSLLW       $0x01, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VPSLLW       $0x04, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 224(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 288(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPSRLW       $0x01, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 320(AX)
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y3
+	VPSRLW       $0x01, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 352(AX)
+	VMOVUPS      128(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 384(AX)
+	VMOVUPS      160(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 416(AX)
+	VMOVUPS      192(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPSRLW       $0x03, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 448(AX)
+	VMOVUPS      224(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y0
+	VPSRLW       $0x03, Y0, Y0
+	VPAND        Y1, Y0, Y0
+	VPOR         Y0, Y2, Y2
+	VMOVUPS      Y2, 480(AX)
 	VZEROUPPER
 	RET
 
-// func unpackAVX2(values []byte, code []byte, width int, at int, flip byte, minus byte)
-// Requires: AVX, AVX2
-TEXT ·unpackAVX2(SB), NOSPLIT, $0-66
+bits4:
+	PREFETCHT0   1024(CX)
+	PREFETCHT0   1088(CX)
+	PREFETCHT0   1152(CX)
+	PREFETCHT0   1216(CX)
+	MOVL         $0x0f0f0f0f, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	VMOVUPS      128(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      160(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      192(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 192(AX)
+	VMOVUPS      224(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 256(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 288(AX)
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 320(AX)
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 352(AX)
+	VMOVUPS      128(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 384(AX)
+	VMOVUPS      160(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 416(AX)
+	VMOVUPS      192(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 448(AX)
+	VMOVUPS      224(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 480(AX)
+	VZEROUPPER
+	RET
+
+bits6:
+	PREFETCHT0   1024(CX)
+	PREFETCHT0   1088(CX)
+	PREFETCHT0   1152(CX)
+	PREFETCHT0   1216(CX)
+	PREFETCHT0   1280(CX)
+	PREFETCHT0   1344(CX)
+	MOVL         $0x0f0f0f0f, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x30303030, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      (CX), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPSLLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      32(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y3
+	VPSLLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      64(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      320(CX), Y3
+	VPSLLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      96(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      352(CX), Y3
+	VPSLLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 96(AX)
+	VMOVUPS      128(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 128(AX)
+	VMOVUPS      160(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 160(AX)
+	VMOVUPS      192(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      320(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 192(AX)
+	VMOVUPS      224(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      352(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 224(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 288(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      320(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 320(AX)
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      352(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 352(AX)
+	VMOVUPS      128(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 384(AX)
+	VMOVUPS      160(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 416(AX)
+	VMOVUPS      192(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      320(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 448(AX)
+	VMOVUPS      224(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      352(CX), Y0
+	VPSRLW       $0x02, Y0, Y0
+	VPAND        Y1, Y0, Y0
+	VPOR         Y0, Y2, Y2
+	VMOVUPS      Y2, 480(AX)
+	VZEROUPPER
+	RET
+
+// func unpackStepsAVX2(values []byte, code []byte, bits int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·unpackStepsAVX2(SB), NOSPLIT, $0-56
 	MOVQ         values_base+0(FP), AX
 	MOVQ         code_base+24(FP), CX
-	MOVQ         at+56(FP), DX
-	VMOVQ        DX, X0
-	MOVBLZX      flip+64(FP), DX
-	VMOVD        DX, X1
-	VPBROADCASTB X1, Y1
-	MOVBLZX      minus+65(FP), DX
-	VMOVD        DX, X2
-	VPBROADCASTB X2, Y2
-	MOVQ         width+48(FP), DX
-	CMPQ         DX, $0x02
-	JEQ          plane2
-	JA           plane4
+	MOVQ         bits+48(FP), DX
+	CMPQ         DX, $0x04
+	JEQ          bits4
+	CMPQ         DX, $0x03
+	JEQ          bits3
 	MOVL         $0x01010101, DX
-	VMOVD        DX, X3
-	VPBROADCASTD X3, Y3
-	VMOVUPS      (CX), Y4
-	VMOVUPS      Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         (AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, (AX)
-	VPSRLW       $0x01, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         64(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 64(AX)
-	VPSRLW       $0x02, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         128(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 128(AX)
-	VPSRLW       $0x03, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         192(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 192(AX)
-	VPSRLW       $0x04, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         256(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 256(AX)
-	VPSRLW       $0x05, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         320(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 320(AX)
-	VPSRLW       $0x06, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         384(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 384(AX)
-	VPSRLW       $0x07, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VPSLLW       X0, Y4, Y4
-	VPOR         448(AX), Y4, Y4
-	VPXOR        Y1, Y4, Y4
-	VPSUBB       Y2, Y4, Y4
-	VMOVUPS      Y4, 448(AX)
-	VMOVUPS      32(CX), Y4
-	VMOVUPS      Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         32(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 32(AX)
-	VPSRLW       $0x01, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         96(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 96(AX)
-	VPSRLW       $0x02, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         160(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 160(AX)
-	VPSRLW       $0x03, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         224(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 224(AX)
-	VPSRLW       $0x04, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         288(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 288(AX)
-	VPSRLW       $0x05, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         352(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 352(AX)
-	VPSRLW       $0x06, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         416(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 416(AX)
-	VPSRLW       $0x07, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VPSLLW       X0, Y4, Y4
-	VPOR         480(AX), Y4, Y4
-	VPXOR        Y1, Y4, Y4
-	VPSUBB       Y2, Y4, Y4
-	VMOVUPS      Y4, 480(AX)
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	PREFETCHT0   1024(CX)
+	MOVL         $0x01010101, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      (CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      32(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x01, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x01, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 96(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 128(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 160(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x03, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 192(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x03, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 224(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 288(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x05, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 320(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x05, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 352(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 384(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 416(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x07, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 448(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x07, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 480(AX)
 	VZEROUPPER
 	RET
 
-plane2:
+bits3:
+	MOVL         $0x04040404, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	PREFETCHT0   1024(CX)
+	PREFETCHT0   1088(CX)
+	PREFETCHT0   1152(CX)
 	MOVL         $0x03030303, DX
-	VMOVD        DX, X3
-	VPBROADCASTD X3, Y3
-	VMOVUPS      (CX), Y4
-	VMOVUPS      Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         (AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, (AX)
-	VPSRLW       $0x02, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         128(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 128(AX)
-	VPSRLW       $0x04, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         256(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 256(AX)
-	VPSRLW       $0x06, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VPSLLW       X0, Y4, Y4
-	VPOR         384(AX), Y4, Y4
-	VPXOR        Y1, Y4, Y4
-	VPSUBB       Y2, Y4, Y4
-	VMOVUPS      Y4, 384(AX)
-	VMOVUPS      32(CX), Y4
-	VMOVUPS      Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         32(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 32(AX)
-	VPSRLW       $0x02, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         160(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 160(AX)
-	VPSRLW       $0x04, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         288(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 288(AX)
-	VPSRLW       $0x06, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VPSLLW       X0, Y4, Y4
-	VPOR         416(AX), Y4, Y4
-	VPXOR        Y1, Y4, Y4
-	VPSUBB       Y2, Y4, Y4
-	VMOVUPS      Y4, 416(AX)
-	VMOVUPS      64(CX), Y4
-	VMOVUPS      Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         64(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 64(AX)
-	VPSRLW       $0x02, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         192(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 192(AX)
-	VPSRLW       $0x04, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         320(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 320(AX)
-	VPSRLW       $0x06, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VPSLLW       X0, Y4, Y4
-	VPOR         448(AX), Y4, Y4
-	VPXOR        Y1, Y4, Y4
-	VPSUBB       Y2, Y4, Y4
-	VMOVUPS      Y4, 448(AX)
-	VMOVUPS      96(CX), Y4
-	VMOVUPS      Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         96(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 96(AX)
-	VPSRLW       $0x02, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         224(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 224(AX)
-	VPSRLW       $0x04, Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         352(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 352(AX)
-	VPSRLW       $0x06, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VPSLLW       X0, Y4, Y4
-	VPOR         480(AX), Y4, Y4
-	VPXOR        Y1, Y4, Y4
-	VPSUBB       Y2, Y4, Y4
-	VMOVUPS      Y4, 480(AX)
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x04040404, DX
+	VMOVD        DX, X2
+	VPBROADCASTD X2, Y2
+	VMOVUPS      (CX), Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      128(CX), Y4
+	VPSLLW       $0x02, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      32(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      160(CX), Y4
+	VPSLLW       $0x02, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      64(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      128(CX), Y4
+	VPSLLW       $0x01, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      96(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      160(CX), Y4
+	VPSLLW       $0x01, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      (CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      128(CX), Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 128(AX)
+	VMOVUPS      32(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      160(CX), Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 160(AX)
+	VMOVUPS      64(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      128(CX), Y4
+	VPSRLW       $0x01, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 192(AX)
+	VMOVUPS      96(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      160(CX), Y4
+	VPSRLW       $0x01, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 224(AX)
+	VMOVUPS      (CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      128(CX), Y4
+	VPSRLW       $0x02, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 256(AX)
+	VMOVUPS      32(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      160(CX), Y4
+	VPSRLW       $0x02, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 288(AX)
+	VMOVUPS      64(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      128(CX), Y4
+	VPSRLW       $0x03, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 320(AX)
+	VMOVUPS      96(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      160(CX), Y4
+	VPSRLW       $0x03, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 352(AX)
+	VMOVUPS      (CX), Y3
+	VPSRLW       $0x06, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      128(CX), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 384(AX)
+	VMOVUPS      32(CX), Y3
+	VPSRLW       $0x06, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      160(CX), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 416(AX)
+	VMOVUPS      64(CX), Y3
+	VPSRLW       $0x06, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      128(CX), Y4
+	VPSRLW       $0x05, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 448(AX)
+	VMOVUPS      96(CX), Y3
+	VPSRLW       $0x06, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      160(CX), Y1
+	VPSRLW       $0x05, Y1, Y1
+	VPAND        Y2, Y1, Y1
+	VPOR         Y1, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 480(AX)
 	VZEROUPPER
 	RET
 
-plane4:
+bits4:
+	MOVL         $0x08080808, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	PREFETCHT0   1024(CX)
+	PREFETCHT0   1088(CX)
+	PREFETCHT0   1152(CX)
+	PREFETCHT0   1216(CX)
 	MOVL         $0x0f0f0f0f, DX
-	VMOVD        DX, X3
-	VPBROADCASTD X3, Y3
-	VMOVUPS      (CX), Y4
-	VMOVUPS      Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         (AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, (AX)
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VPSLLW       X0, Y4, Y4
-	VPOR         256(AX), Y4, Y4
-	VPXOR        Y1, Y4, Y4
-	VPSUBB       Y2, Y4, Y4
-	VMOVUPS      Y4, 256(AX)
-	VMOVUPS      32(CX), Y4
-	VMOVUPS      Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         32(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 32(AX)
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VPSLLW       X0, Y4, Y4
-	VPOR         288(AX), Y4, Y4
-	VPXOR        Y1, Y4, Y4
-	VPSUBB       Y2, Y4, Y4
-	VMOVUPS      Y4, 288(AX)
-	VMOVUPS      64(CX), Y4
-	VMOVUPS      Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         64(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 64(AX)
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VPSLLW       X0, Y4, Y4
-	VPOR         320(AX), Y4, Y4
-	VPXOR        Y1, Y4, Y4
-	VPSUBB       Y2, Y4, Y4
-	VMOVUPS      Y4, 320(AX)
-	VMOVUPS      96(CX), Y4
-	VMOVUPS      Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         96(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 96(AX)
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VPSLLW       X0, Y4, Y4
-	VPOR         352(AX), Y4, Y4
-	VPXOR        Y1, Y4, Y4
-	VPSUBB       Y2, Y4, Y4
-	VMOVUPS      Y4, 352(AX)
-	VMOVUPS      128(CX), Y4
-	VMOVUPS      Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         128(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 128(AX)
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VPSLLW       X0, Y4, Y4
-	VPOR         384(AX), Y4, Y4
-	VPXOR        Y1, Y4, Y4
-	VPSUBB       Y2, Y4, Y4
-	VMOVUPS      Y4, 384(AX)
-	VMOVUPS      160(CX), Y4
-	VMOVUPS      Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         160(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 160(AX)
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VPSLLW       X0, Y4, Y4
-	VPOR         416(AX), Y4, Y4
-	VPXOR        Y1, Y4, Y4
-	VPSUBB       Y2, Y4, Y4
-	VMOVUPS      Y4, 416(AX)
-	VMOVUPS      192(CX), Y4
-	VMOVUPS      Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         192(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 192(AX)
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VPSLLW       X0, Y4, Y4
-	VPOR         448(AX), Y4, Y4
-	VPXOR        Y1, Y4, Y4
-	VPSUBB       Y2, Y4, Y4
-	VMOVUPS      Y4, 448(AX)
-	VMOVUPS      224(CX), Y4
-	VMOVUPS      Y4, Y5
-	VPAND        Y3, Y5, Y5
-	VPSLLW       X0, Y5, Y5
-	VPOR         224(AX), Y5, Y5
-	VPXOR        Y1, Y5, Y5
-	VPSUBB       Y2, Y5, Y5
-	VMOVUPS      Y5, 224(AX)
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VPSLLW       X0, Y4, Y4
-	VPOR         480(AX), Y4, Y4
-	VPXOR        Y1, Y4, Y4
-	VPSUBB       Y2, Y4, Y4
-	VMOVUPS      Y4, 480(AX)
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      (CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      32(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      64(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      96(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 96(AX)
+	VMOVUPS      128(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 128(AX)
+	VMOVUPS      160(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 160(AX)
+	VMOVUPS      192(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 192(AX)
+	VMOVUPS      224(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 224(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 288(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 320(AX)
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 352(AX)
+	VMOVUPS      128(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 384(AX)
+	VMOVUPS      160(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 416(AX)
+	VMOVUPS      192(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 448(AX)
+	VMOVUPS      224(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 480(AX)
 	VZEROUPPER
 	RET
 
 // func latticeIndicesAVX2(low []byte, x []float32, inverse float32) (sum uint32, most float32)
-// Requires: AVX, AVX2, PCLMULQDQ, SSE, SSE4.2
+// Requires: AVX, AVX2, MMX+, PCLMULQDQ, SSE, SSE4.2
 TEXT ·latticeIndicesAVX2(SB), NOSPLIT, $512-64
 	MOVQ         low_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
@@ -1763,9 +2357,16 @@ TEXT ·latticeIndicesAVX2(SB), NOSPLIT, $512-64
 	MOVQ         $0x0703060205010400, R8
 	VMOVQ        R8, X5
 	VPMOVZXBD    X5, Y5
-	MOVQ         $0x0000000000000004, R8
-
-turn:
+	MOVQ         CX, R8
+	PREFETCHT0   4096(R8)
+	PREFETCHT0   4160(R8)
+	PREFETCHT0   4224(R8)
+	PREFETCHT0   4288(R8)
+	PREFETCHT0   4352(R8)
+	PREFETCHT0   4416(R8)
+	PREFETCHT0   4480(R8)
+	PREFETCHT0   4544(R8)
+	ADDQ         $0x00000200, R8
 	VMOVUPS      (CX), Y6
 	VMULPS       Y0, Y6, Y7
 	VCVTPS2DQ    Y7, Y7
@@ -1778,126 +2379,340 @@ turn:
 	VMOVUPS      Y8, 32(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y3, Y3
-	VMOVUPS      64(CX), Y6
-	VMULPS       Y0, Y6, Y9
-	VCVTPS2DQ    Y9, Y9
-	VMOVUPS      Y9, 64(SP)
-	VPAND        Y1, Y6, Y6
-	VPMAXUD      Y6, Y2, Y2
-	VMOVUPS      96(CX), Y6
-	VMULPS       Y0, Y6, Y10
-	VCVTPS2DQ    Y10, Y10
-	VMOVUPS      Y10, 96(SP)
-	VPAND        Y1, Y6, Y6
-	VPMAXUD      Y6, Y3, Y3
 	VPAND        Y4, Y7, Y7
 	VPAND        Y4, Y8, Y8
-	VPAND        Y4, Y9, Y9
-	VPAND        Y4, Y10, Y10
 	VPACKUSDW    Y8, Y7, Y7
-	VPACKUSDW    Y10, Y9, Y9
-	VPACKUSWB    Y9, Y7, Y7
-	VPERMD       Y7, Y5, Y7
-	VMOVUPS      Y7, (AX)
 	VMOVUPS      512(CX), Y6
-	VMULPS       Y0, Y6, Y7
-	VCVTPS2DQ    Y7, Y7
-	VMOVUPS      Y7, 128(SP)
+	VMULPS       Y0, Y6, Y8
+	VCVTPS2DQ    Y8, Y8
+	VMOVUPS      Y8, 128(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y2, Y2
 	VMOVUPS      544(CX), Y6
-	VMULPS       Y0, Y6, Y8
-	VCVTPS2DQ    Y8, Y8
-	VMOVUPS      Y8, 160(SP)
-	VPAND        Y1, Y6, Y6
-	VPMAXUD      Y6, Y3, Y3
-	VMOVUPS      576(CX), Y6
 	VMULPS       Y0, Y6, Y9
 	VCVTPS2DQ    Y9, Y9
-	VMOVUPS      Y9, 192(SP)
-	VPAND        Y1, Y6, Y6
-	VPMAXUD      Y6, Y2, Y2
-	VMOVUPS      608(CX), Y6
-	VMULPS       Y0, Y6, Y10
-	VCVTPS2DQ    Y10, Y10
-	VMOVUPS      Y10, 224(SP)
+	VMOVUPS      Y9, 160(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y3, Y3
-	VPAND        Y4, Y7, Y7
 	VPAND        Y4, Y8, Y8
 	VPAND        Y4, Y9, Y9
-	VPAND        Y4, Y10, Y10
-	VPACKUSDW    Y8, Y7, Y7
-	VPACKUSDW    Y10, Y9, Y9
-	VPACKUSWB    Y9, Y7, Y7
-	VPERMD       Y7, Y5, Y7
-	VMOVUPS      Y7, 128(AX)
+	VPACKUSDW    Y9, Y8, Y8
 	VMOVUPS      1024(CX), Y6
-	VMULPS       Y0, Y6, Y7
-	VCVTPS2DQ    Y7, Y7
-	VMOVUPS      Y7, 256(SP)
+	VMULPS       Y0, Y6, Y9
+	VCVTPS2DQ    Y9, Y9
+	VMOVUPS      Y9, 256(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y2, Y2
 	VMOVUPS      1056(CX), Y6
-	VMULPS       Y0, Y6, Y8
-	VCVTPS2DQ    Y8, Y8
-	VMOVUPS      Y8, 288(SP)
-	VPAND        Y1, Y6, Y6
-	VPMAXUD      Y6, Y3, Y3
-	VMOVUPS      1088(CX), Y6
-	VMULPS       Y0, Y6, Y9
-	VCVTPS2DQ    Y9, Y9
-	VMOVUPS      Y9, 320(SP)
-	VPAND        Y1, Y6, Y6
-	VPMAXUD      Y6, Y2, Y2
-	VMOVUPS      1120(CX), Y6
 	VMULPS       Y0, Y6, Y10
 	VCVTPS2DQ    Y10, Y10
-	VMOVUPS      Y10, 352(SP)
+	VMOVUPS      Y10, 288(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y3, Y3
-	VPAND        Y4, Y7, Y7
-	VPAND        Y4, Y8, Y8
 	VPAND        Y4, Y9, Y9
 	VPAND        Y4, Y10, Y10
-	VPACKUSDW    Y8, Y7, Y7
 	VPACKUSDW    Y10, Y9, Y9
-	VPACKUSWB    Y9, Y7, Y7
-	VPERMD       Y7, Y5, Y7
-	VMOVUPS      Y7, 256(AX)
 	VMOVUPS      1536(CX), Y6
-	VMULPS       Y0, Y6, Y7
-	VCVTPS2DQ    Y7, Y7
-	VMOVUPS      Y7, 384(SP)
+	VMULPS       Y0, Y6, Y10
+	VCVTPS2DQ    Y10, Y10
+	VMOVUPS      Y10, 384(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y2, Y2
 	VMOVUPS      1568(CX), Y6
-	VMULPS       Y0, Y6, Y8
-	VCVTPS2DQ    Y8, Y8
-	VMOVUPS      Y8, 416(SP)
+	VMULPS       Y0, Y6, Y11
+	VCVTPS2DQ    Y11, Y11
+	VMOVUPS      Y11, 416(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y3, Y3
-	VMOVUPS      1600(CX), Y6
-	VMULPS       Y0, Y6, Y9
-	VCVTPS2DQ    Y9, Y9
-	VMOVUPS      Y9, 448(SP)
+	VPAND        Y4, Y10, Y10
+	VPAND        Y4, Y11, Y11
+	VPACKUSDW    Y11, Y10, Y10
+	VMOVUPS      64(CX), Y6
+	VMULPS       Y0, Y6, Y11
+	VCVTPS2DQ    Y11, Y11
+	VMOVUPS      Y11, 64(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y2, Y2
-	VMOVUPS      1632(CX), Y6
-	VMULPS       Y0, Y6, Y10
-	VCVTPS2DQ    Y10, Y10
-	VMOVUPS      Y10, 480(SP)
+	VMOVUPS      96(CX), Y6
+	VMULPS       Y0, Y6, Y12
+	VCVTPS2DQ    Y12, Y12
+	VMOVUPS      Y12, 96(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y3, Y3
+	VPAND        Y4, Y11, Y11
+	VPAND        Y4, Y12, Y12
+	VPACKUSDW    Y12, Y11, Y11
+	VPACKUSWB    Y11, Y7, Y11
+	VPERMD       Y11, Y5, Y11
+	VMOVUPS      Y11, (AX)
+	VMOVUPS      576(CX), Y6
+	VMULPS       Y0, Y6, Y7
+	VCVTPS2DQ    Y7, Y7
+	VMOVUPS      Y7, 192(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y2, Y2
+	VMOVUPS      608(CX), Y6
+	VMULPS       Y0, Y6, Y11
+	VCVTPS2DQ    Y11, Y11
+	VMOVUPS      Y11, 224(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y3, Y3
+	VPAND        Y4, Y7, Y7
+	VPAND        Y4, Y11, Y11
+	VPACKUSDW    Y11, Y7, Y7
+	VPACKUSWB    Y7, Y8, Y7
+	VPERMD       Y7, Y5, Y7
+	VMOVUPS      Y7, 128(AX)
+	VMOVUPS      1088(CX), Y6
+	VMULPS       Y0, Y6, Y7
+	VCVTPS2DQ    Y7, Y7
+	VMOVUPS      Y7, 320(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y2, Y2
+	VMOVUPS      1120(CX), Y6
+	VMULPS       Y0, Y6, Y8
+	VCVTPS2DQ    Y8, Y8
+	VMOVUPS      Y8, 352(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y3, Y3
 	VPAND        Y4, Y7, Y7
 	VPAND        Y4, Y8, Y8
-	VPAND        Y4, Y9, Y9
-	VPAND        Y4, Y10, Y10
 	VPACKUSDW    Y8, Y7, Y7
-	VPACKUSDW    Y10, Y9, Y9
-	VPACKUSWB    Y9, Y7, Y7
+	VPACKUSWB    Y7, Y9, Y7
+	VPERMD       Y7, Y5, Y7
+	VMOVUPS      Y7, 256(AX)
+	VMOVUPS      1600(CX), Y6
+	VMULPS       Y0, Y6, Y7
+	VCVTPS2DQ    Y7, Y7
+	VMOVUPS      Y7, 448(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y2, Y2
+	VMOVUPS      1632(CX), Y6
+	VMULPS       Y0, Y6, Y8
+	VCVTPS2DQ    Y8, Y8
+	VMOVUPS      Y8, 480(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y3, Y3
+	VPAND        Y4, Y7, Y7
+	VPAND        Y4, Y8, Y8
+	VPACKUSDW    Y8, Y7, Y7
+	VPACKUSWB    Y7, Y10, Y7
 	VPERMD       Y7, Y5, Y7
 	VMOVUPS      Y7, 384(AX)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000020, AX
+	MOVQ         $0x0000000000000003, R9
+
+turn:
+	PREFETCHT0   4096(R8)
+	PREFETCHT0   4160(R8)
+	PREFETCHT0   4224(R8)
+	PREFETCHT0   4288(R8)
+	PREFETCHT0   4352(R8)
+	PREFETCHT0   4416(R8)
+	PREFETCHT0   4480(R8)
+	PREFETCHT0   4544(R8)
+	ADDQ         $0x00000200, R8
+	CRC32Q       (SP), DX
+	CRC32Q       8(SP), DX
+	CRC32Q       16(SP), DX
+	CRC32Q       24(SP), DX
+	VMOVUPS      (CX), Y6
+	VMULPS       Y0, Y6, Y7
+	VCVTPS2DQ    Y7, Y7
+	VMOVUPS      Y7, (SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y2, Y2
+	CRC32Q       32(SP), DX
+	CRC32Q       40(SP), DX
+	CRC32Q       48(SP), DX
+	CRC32Q       56(SP), DX
+	VMOVUPS      32(CX), Y6
+	VMULPS       Y0, Y6, Y8
+	VCVTPS2DQ    Y8, Y8
+	VMOVUPS      Y8, 32(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y3, Y3
+	VPAND        Y4, Y7, Y7
+	VPAND        Y4, Y8, Y8
+	VPACKUSDW    Y8, Y7, Y7
+	CRC32Q       128(SP), BX
+	CRC32Q       136(SP), BX
+	CRC32Q       144(SP), BX
+	CRC32Q       152(SP), BX
+	VMOVUPS      512(CX), Y6
+	VMULPS       Y0, Y6, Y8
+	VCVTPS2DQ    Y8, Y8
+	VMOVUPS      Y8, 128(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y2, Y2
+	CRC32Q       160(SP), BX
+	CRC32Q       168(SP), BX
+	CRC32Q       176(SP), BX
+	CRC32Q       184(SP), BX
+	VMOVUPS      544(CX), Y6
+	VMULPS       Y0, Y6, Y9
+	VCVTPS2DQ    Y9, Y9
+	VMOVUPS      Y9, 160(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y3, Y3
+	VPAND        Y4, Y8, Y8
+	VPAND        Y4, Y9, Y9
+	VPACKUSDW    Y9, Y8, Y8
+	CRC32Q       256(SP), SI
+	CRC32Q       264(SP), SI
+	CRC32Q       272(SP), SI
+	CRC32Q       280(SP), SI
+	VMOVUPS      1024(CX), Y6
+	VMULPS       Y0, Y6, Y9
+	VCVTPS2DQ    Y9, Y9
+	VMOVUPS      Y9, 256(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y2, Y2
+	CRC32Q       288(SP), SI
+	CRC32Q       296(SP), SI
+	CRC32Q       304(SP), SI
+	CRC32Q       312(SP), SI
+	VMOVUPS      1056(CX), Y6
+	VMULPS       Y0, Y6, Y10
+	VCVTPS2DQ    Y10, Y10
+	VMOVUPS      Y10, 288(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y3, Y3
+	VPAND        Y4, Y9, Y9
+	VPAND        Y4, Y10, Y10
+	VPACKUSDW    Y10, Y9, Y9
+	CRC32Q       384(SP), DI
+	CRC32Q       392(SP), DI
+	CRC32Q       400(SP), DI
+	CRC32Q       408(SP), DI
+	VMOVUPS      1536(CX), Y6
+	VMULPS       Y0, Y6, Y10
+	VCVTPS2DQ    Y10, Y10
+	VMOVUPS      Y10, 384(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y2, Y2
+	CRC32Q       416(SP), DI
+	CRC32Q       424(SP), DI
+	CRC32Q       432(SP), DI
+	CRC32Q       440(SP), DI
+	VMOVUPS      1568(CX), Y6
+	VMULPS       Y0, Y6, Y11
+	VCVTPS2DQ    Y11, Y11
+	VMOVUPS      Y11, 416(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y3, Y3
+	VPAND        Y4, Y10, Y10
+	VPAND        Y4, Y11, Y11
+	VPACKUSDW    Y11, Y10, Y10
+	CRC32Q       64(SP), DX
+	CRC32Q       72(SP), DX
+	CRC32Q       80(SP), DX
+	CRC32Q       88(SP), DX
+	VMOVUPS      64(CX), Y6
+	VMULPS       Y0, Y6, Y11
+	VCVTPS2DQ    Y11, Y11
+	VMOVUPS      Y11, 64(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y2, Y2
+	CRC32Q       96(SP), DX
+	CRC32Q       104(SP), DX
+	CRC32Q       112(SP), DX
+	CRC32Q       120(SP), DX
+	VMOVUPS      96(CX), Y6
+	VMULPS       Y0, Y6, Y12
+	VCVTPS2DQ    Y12, Y12
+	VMOVUPS      Y12, 96(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y3, Y3
+	VPAND        Y4, Y11, Y11
+	VPAND        Y4, Y12, Y12
+	VPACKUSDW    Y12, Y11, Y11
+	VPACKUSWB    Y11, Y7, Y11
+	VPERMD       Y11, Y5, Y11
+	VMOVUPS      Y11, (AX)
+	CRC32Q       192(SP), BX
+	CRC32Q       200(SP), BX
+	CRC32Q       208(SP), BX
+	CRC32Q       216(SP), BX
+	VMOVUPS      576(CX), Y6
+	VMULPS       Y0, Y6, Y7
+	VCVTPS2DQ    Y7, Y7
+	VMOVUPS      Y7, 192(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y2, Y2
+	CRC32Q       224(SP), BX
+	CRC32Q       232(SP), BX
+	CRC32Q       240(SP), BX
+	CRC32Q       248(SP), BX
+	VMOVUPS      608(CX), Y6
+	VMULPS       Y0, Y6, Y11
+	VCVTPS2DQ    Y11, Y11
+	VMOVUPS      Y11, 224(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y3, Y3
+	VPAND        Y4, Y7, Y7
+	VPAND        Y4, Y11, Y11
+	VPACKUSDW    Y11, Y7, Y7
+	VPACKUSWB    Y7, Y8, Y7
+	VPERMD       Y7, Y5, Y7
+	VMOVUPS      Y7, 128(AX)
+	CRC32Q       320(SP), SI
+	CRC32Q       328(SP), SI
+	CRC32Q       336(SP), SI
+	CRC32Q       344(SP), SI
+	VMOVUPS      1088(CX), Y6
+	VMULPS       Y0, Y6, Y7
+	VCVTPS2DQ    Y7, Y7
+	VMOVUPS      Y7, 320(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y2, Y2
+	CRC32Q       352(SP), SI
+	CRC32Q       360(SP), SI
+	CRC32Q       368(SP), SI
+	CRC32Q       376(SP), SI
+	VMOVUPS      1120(CX), Y6
+	VMULPS       Y0, Y6, Y8
+	VCVTPS2DQ    Y8, Y8
+	VMOVUPS      Y8, 352(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y3, Y3
+	VPAND        Y4, Y7, Y7
+	VPAND        Y4, Y8, Y8
+	VPACKUSDW    Y8, Y7, Y7
+	VPACKUSWB    Y7, Y9, Y7
+	VPERMD       Y7, Y5, Y7
+	VMOVUPS      Y7, 256(AX)
+	CRC32Q       448(SP), DI
+	CRC32Q       456(SP), DI
+	CRC32Q       464(SP), DI
+	CRC32Q       472(SP), DI
+	VMOVUPS      1600(CX), Y6
+	VMULPS       Y0, Y6, Y7
+	VCVTPS2DQ    Y7, Y7
+	VMOVUPS      Y7, 448(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y2, Y2
+	CRC32Q       480(SP), DI
+	CRC32Q       488(SP), DI
+	CRC32Q       496(SP), DI
+	CRC32Q       504(SP), DI
+	VMOVUPS      1632(CX), Y6
+	VMULPS       Y0, Y6, Y8
+	VCVTPS2DQ    Y8, Y8
+	VMOVUPS      Y8, 480(SP)
+	VPAND        Y1, Y6, Y6
+	VPMAXUD      Y6, Y3, Y3
+	VPAND        Y4, Y7, Y7
+	VPAND        Y4, Y8, Y8
+	VPACKUSDW    Y8, Y7, Y7
+	VPACKUSWB    Y7, Y10, Y7
+	VPERMD       Y7, Y5, Y7
+	VMOVUPS      Y7, 384(AX)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000020, AX
+	DECQ         R9
+	JNZ          turn
 	CRC32Q       (SP), DX
 	CRC32Q       128(SP), BX
 	CRC32Q       256(SP), SI
@@ -1962,10 +2777,6 @@ turn:
 	CRC32Q       248(SP), BX
 	CRC32Q       376(SP), SI
 	CRC32Q       504(SP), DI
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000020, AX
-	DECQ         R8
-	JNZ          turn
 	VPMAXUD      Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X0
 	VPMAXUD      X0, X2, X2
@@ -2009,7 +2820,7 @@ TEXT ·latticeHighAVX2(SB), NOSPLIT, $0-52
 	MOVQ         $0x0703060205010400, DX
 	VMOVQ        DX, X2
 	VPMOVZXBD    X2, Y2
-	MOVQ         $0x0000000000000004, DX
+	MOVQ         $0x0000000000000010, DX
 
 turn:
 	VMOVUPS   (CX), Y3
@@ -2020,98 +2831,23 @@ turn:
 	VMULPS    Y0, Y4, Y4
 	VCVTPS2DQ Y4, Y4
 	VPSRLD    $0x08, Y4, Y4
-	VMOVUPS   64(CX), Y5
-	VMULPS    Y0, Y5, Y5
-	VCVTPS2DQ Y5, Y5
-	VPSRLD    $0x08, Y5, Y5
-	VMOVUPS   96(CX), Y6
-	VMULPS    Y0, Y6, Y6
-	VCVTPS2DQ Y6, Y6
-	VPSRLD    $0x08, Y6, Y6
 	VPAND     Y1, Y3, Y3
 	VPAND     Y1, Y4, Y4
-	VPAND     Y1, Y5, Y5
-	VPAND     Y1, Y6, Y6
 	VPACKUSDW Y4, Y3, Y3
-	VPACKUSDW Y6, Y5, Y5
-	VPACKUSWB Y5, Y3, Y3
-	VPERMD    Y3, Y2, Y3
-	VMOVUPS   Y3, (AX)
-	VMOVUPS   512(CX), Y3
-	VMULPS    Y0, Y3, Y3
-	VCVTPS2DQ Y3, Y3
-	VPSRLD    $0x08, Y3, Y3
-	VMOVUPS   544(CX), Y4
+	VMOVUPS   64(CX), Y4
 	VMULPS    Y0, Y4, Y4
 	VCVTPS2DQ Y4, Y4
 	VPSRLD    $0x08, Y4, Y4
-	VMOVUPS   576(CX), Y5
+	VMOVUPS   96(CX), Y5
 	VMULPS    Y0, Y5, Y5
 	VCVTPS2DQ Y5, Y5
 	VPSRLD    $0x08, Y5, Y5
-	VMOVUPS   608(CX), Y6
-	VMULPS    Y0, Y6, Y6
-	VCVTPS2DQ Y6, Y6
-	VPSRLD    $0x08, Y6, Y6
-	VPAND     Y1, Y3, Y3
 	VPAND     Y1, Y4, Y4
 	VPAND     Y1, Y5, Y5
-	VPAND     Y1, Y6, Y6
-	VPACKUSDW Y4, Y3, Y3
-	VPACKUSDW Y6, Y5, Y5
-	VPACKUSWB Y5, Y3, Y3
-	VPERMD    Y3, Y2, Y3
-	VMOVUPS   Y3, 128(AX)
-	VMOVUPS   1024(CX), Y3
-	VMULPS    Y0, Y3, Y3
-	VCVTPS2DQ Y3, Y3
-	VPSRLD    $0x08, Y3, Y3
-	VMOVUPS   1056(CX), Y4
-	VMULPS    Y0, Y4, Y4
-	VCVTPS2DQ Y4, Y4
-	VPSRLD    $0x08, Y4, Y4
-	VMOVUPS   1088(CX), Y5
-	VMULPS    Y0, Y5, Y5
-	VCVTPS2DQ Y5, Y5
-	VPSRLD    $0x08, Y5, Y5
-	VMOVUPS   1120(CX), Y6
-	VMULPS    Y0, Y6, Y6
-	VCVTPS2DQ Y6, Y6
-	VPSRLD    $0x08, Y6, Y6
-	VPAND     Y1, Y3, Y3
-	VPAND     Y1, Y4, Y4
-	VPAND     Y1, Y5, Y5
-	VPAND     Y1, Y6, Y6
-	VPACKUSDW Y4, Y3, Y3
-	VPACKUSDW Y6, Y5, Y5
-	VPACKUSWB Y5, Y3, Y3
-	VPERMD    Y3, Y2, Y3
-	VMOVUPS   Y3, 256(AX)
-	VMOVUPS   1536(CX), Y3
-	VMULPS    Y0, Y3, Y3
-	VCVTPS2DQ Y3, Y3
-	VPSRLD    $0x08, Y3, Y3
-	VMOVUPS   1568(CX), Y4
-	VMULPS    Y0, Y4, Y4
-	VCVTPS2DQ Y4, Y4
-	VPSRLD    $0x08, Y4, Y4
-	VMOVUPS   1600(CX), Y5
-	VMULPS    Y0, Y5, Y5
-	VCVTPS2DQ Y5, Y5
-	VPSRLD    $0x08, Y5, Y5
-	VMOVUPS   1632(CX), Y6
-	VMULPS    Y0, Y6, Y6
-	VCVTPS2DQ Y6, Y6
-	VPSRLD    $0x08, Y6, Y6
-	VPAND     Y1, Y3, Y3
-	VPAND     Y1, Y4, Y4
-	VPAND     Y1, Y5, Y5
-	VPAND     Y1, Y6, Y6
-	VPACKUSDW Y4, Y3, Y3
-	VPACKUSDW Y6, Y5, Y5
-	VPACKUSWB Y5, Y3, Y3
-	VPERMD    Y3, Y2, Y3
-	VMOVUPS   Y3, 384(AX)
+	VPACKUSDW Y5, Y4, Y4
+	VPACKUSWB Y4, Y3, Y4
+	VPERMD    Y4, Y2, Y4
+	VMOVUPS   Y4, (AX)
 	ADDQ      $0x00000080, CX
 	ADDQ      $0x00000020, AX
 	DECQ      DX
@@ -2119,442 +2855,677 @@ turn:
 	VZEROUPPER
 	RET
 
-// func latticeValuesAVX2(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32)
-// Requires: AVX, AVX2, PCLMULQDQ, SSE4.2
-TEXT ·latticeValuesAVX2(SB), NOSPLIT, $256-96
+// func latticeValuesAVX2(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32)
+// Requires: AVX, AVX2, MMX+, PCLMULQDQ, SSE4.2
+TEXT ·latticeValuesAVX2(SB), NOSPLIT, $256-92
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         low_base+24(FP), CX
 	MOVQ         reference_base+48(FP), DX
 	VBROADCASTSS spacing+72(FP), Y0
 	VBROADCASTSS inverse+76(FP), Y1
-	MOVL         shift+80(FP), BX
+	MOVL         half+80(FP), BX
 	VMOVD        BX, X2
 	VPBROADCASTD X2, Y2
-	VPXOR        X3, X3, X3
+	MOVL         mask+84(FP), BX
+	VMOVD        BX, X3
+	VPBROADCASTD X3, Y3
 	MOVL         $0xffffffff, BX
 	XORL         SI, SI
 	XORL         DI, DI
 	XORL         R8, R8
-	MOVQ         $0x0000000000000008, R9
-
-turn:
+	MOVQ         DX, R9
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	PREFETCHT0   4288(R9)
+	ADDQ         $0x00000100, R9
 	VPMOVZXBD    (CX), Y5
-	VMOVUPS      (DX), Y4
-	VMULPS       Y1, Y4, Y4
+	VPMOVZXBD    128(CX), Y7
+	VPMOVZXBD    256(CX), Y9
+	VPMOVZXBD    384(CX), Y11
+	VMULPS       (DX), Y1, Y4
+	VMULPS       512(DX), Y1, Y6
+	VMULPS       1024(DX), Y1, Y8
+	VMULPS       1536(DX), Y1, Y10
 	VCVTPS2DQ    Y4, Y4
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y10, Y10
+	VPSUBD       Y2, Y4, Y4
+	VPSUBD       Y2, Y6, Y6
+	VPSUBD       Y2, Y8, Y8
+	VPSUBD       Y2, Y10, Y10
 	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
+	VPSUBD       Y6, Y7, Y7
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPAND        Y3, Y5, Y5
+	VPAND        Y3, Y7, Y7
+	VPAND        Y3, Y9, Y9
+	VPAND        Y3, Y11, Y11
 	VPADDD       Y5, Y4, Y4
+	VPADDD       Y7, Y6, Y6
+	VPADDD       Y9, Y8, Y8
+	VPADDD       Y11, Y10, Y10
 	VMOVUPS      Y4, (SP)
+	VMOVUPS      Y6, 64(SP)
+	VMOVUPS      Y8, 128(SP)
+	VMOVUPS      Y10, 192(SP)
 	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
+	VCVTDQ2PS    Y6, Y7
+	VCVTDQ2PS    Y8, Y9
+	VCVTDQ2PS    Y10, Y11
 	VMULPS       Y0, Y5, Y5
+	VMULPS       Y0, Y7, Y7
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y11
 	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y7, 512(AX)
+	VMOVUPS      Y9, 1024(AX)
+	VMOVUPS      Y11, 1536(AX)
 	VPMOVZXBD    8(CX), Y5
-	VMOVUPS      32(DX), Y4
-	VMULPS       Y1, Y4, Y4
+	VPMOVZXBD    136(CX), Y7
+	VPMOVZXBD    264(CX), Y9
+	VPMOVZXBD    392(CX), Y11
+	VMULPS       32(DX), Y1, Y4
+	VMULPS       544(DX), Y1, Y6
+	VMULPS       1056(DX), Y1, Y8
+	VMULPS       1568(DX), Y1, Y10
 	VCVTPS2DQ    Y4, Y4
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y10, Y10
+	VPSUBD       Y2, Y4, Y4
+	VPSUBD       Y2, Y6, Y6
+	VPSUBD       Y2, Y8, Y8
+	VPSUBD       Y2, Y10, Y10
 	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
+	VPSUBD       Y6, Y7, Y7
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPAND        Y3, Y5, Y5
+	VPAND        Y3, Y7, Y7
+	VPAND        Y3, Y9, Y9
+	VPAND        Y3, Y11, Y11
 	VPADDD       Y5, Y4, Y4
+	VPADDD       Y7, Y6, Y6
+	VPADDD       Y9, Y8, Y8
+	VPADDD       Y11, Y10, Y10
 	VMOVUPS      Y4, 32(SP)
+	VMOVUPS      Y6, 96(SP)
+	VMOVUPS      Y8, 160(SP)
+	VMOVUPS      Y10, 224(SP)
 	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
+	VCVTDQ2PS    Y6, Y7
+	VCVTDQ2PS    Y8, Y9
+	VCVTDQ2PS    Y10, Y11
 	VMULPS       Y0, Y5, Y5
+	VMULPS       Y0, Y7, Y7
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y11
 	VMOVUPS      Y5, 32(AX)
-	VPMOVZXBD    128(CX), Y5
-	VMOVUPS      512(DX), Y4
-	VMULPS       Y1, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVUPS      Y4, 64(SP)
-	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
-	VMULPS       Y0, Y5, Y5
-	VMOVUPS      Y5, 512(AX)
-	VPMOVZXBD    136(CX), Y5
-	VMOVUPS      544(DX), Y4
-	VMULPS       Y1, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVUPS      Y4, 96(SP)
-	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
-	VMULPS       Y0, Y5, Y5
-	VMOVUPS      Y5, 544(AX)
-	VPMOVZXBD    256(CX), Y5
-	VMOVUPS      1024(DX), Y4
-	VMULPS       Y1, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVUPS      Y4, 128(SP)
-	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
-	VMULPS       Y0, Y5, Y5
-	VMOVUPS      Y5, 1024(AX)
-	VPMOVZXBD    264(CX), Y5
-	VMOVUPS      1056(DX), Y4
-	VMULPS       Y1, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVUPS      Y4, 160(SP)
-	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
-	VMULPS       Y0, Y5, Y5
-	VMOVUPS      Y5, 1056(AX)
-	VPMOVZXBD    384(CX), Y5
-	VMOVUPS      1536(DX), Y4
-	VMULPS       Y1, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVUPS      Y4, 192(SP)
-	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
-	VMULPS       Y0, Y5, Y5
-	VMOVUPS      Y5, 1536(AX)
-	VPMOVZXBD    392(CX), Y5
-	VMOVUPS      1568(DX), Y4
-	VMULPS       Y1, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVUPS      Y4, 224(SP)
-	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
-	VMULPS       Y0, Y5, Y5
-	VMOVUPS      Y5, 1568(AX)
-	CRC32Q       (SP), BX
-	CRC32Q       64(SP), SI
-	CRC32Q       128(SP), DI
-	CRC32Q       192(SP), R8
-	CRC32Q       8(SP), BX
-	CRC32Q       72(SP), SI
-	CRC32Q       136(SP), DI
-	CRC32Q       200(SP), R8
-	CRC32Q       16(SP), BX
-	CRC32Q       80(SP), SI
-	CRC32Q       144(SP), DI
-	CRC32Q       208(SP), R8
-	CRC32Q       24(SP), BX
-	CRC32Q       88(SP), SI
-	CRC32Q       152(SP), DI
-	CRC32Q       216(SP), R8
-	CRC32Q       32(SP), BX
-	CRC32Q       96(SP), SI
-	CRC32Q       160(SP), DI
-	CRC32Q       224(SP), R8
-	CRC32Q       40(SP), BX
-	CRC32Q       104(SP), SI
-	CRC32Q       168(SP), DI
-	CRC32Q       232(SP), R8
-	CRC32Q       48(SP), BX
-	CRC32Q       112(SP), SI
-	CRC32Q       176(SP), DI
-	CRC32Q       240(SP), R8
-	CRC32Q       56(SP), BX
-	CRC32Q       120(SP), SI
-	CRC32Q       184(SP), DI
-	CRC32Q       248(SP), R8
+	VMOVUPS      Y7, 544(AX)
+	VMOVUPS      Y9, 1056(AX)
+	VMOVUPS      Y11, 1568(AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000040, DX
-	DECQ         R9
-	JNZ          turn
-	MOVL         $0x9ef68d35, AX
-	VMOVD        AX, X1
-	VMOVQ        BX, X0
-	VPCLMULQDQ   $0x00, X1, X0, X0
-	MOVL         $0x170076fa, AX
-	VMOVD        AX, X2
-	VMOVQ        SI, X1
-	VPCLMULQDQ   $0x00, X2, X1, X1
-	VPXOR        X1, X0, X0
-	MOVL         $0xdd7e3b0c, AX
-	VMOVD        AX, X2
-	VMOVQ        DI, X1
-	VPCLMULQDQ   $0x00, X2, X1, X1
-	VPXOR        X1, X0, X0
-	VMOVQ        X0, AX
-	XORL         CX, CX
-	CRC32Q       AX, CX
-	XORQ         R8, CX
-	NOTL         CX
-	MOVL         CX, sum+88(FP)
-	VEXTRACTF128 $0x01, Y3, X0
-	VPMAXUD      X0, X3, X3
-	VPSRLDQ      $0x08, X3, X0
-	VPMAXUD      X0, X3, X3
-	VPSRLDQ      $0x04, X3, X0
-	VPMAXUD      X0, X3, X3
-	VMOVD        X3, AX
-	MOVL         AX, most+92(FP)
+	MOVQ         $0x0000000000000007, R10
+
+turn:
+	PREFETCHT0 4096(R9)
+	PREFETCHT0 4160(R9)
+	PREFETCHT0 4224(R9)
+	PREFETCHT0 4288(R9)
+	ADDQ       $0x00000100, R9
+	CRC32Q     (SP), BX
+	CRC32Q     64(SP), SI
+	CRC32Q     128(SP), DI
+	CRC32Q     192(SP), R8
+	VPMOVZXBD  (CX), Y5
+	VPMOVZXBD  128(CX), Y7
+	VPMOVZXBD  256(CX), Y9
+	VPMOVZXBD  384(CX), Y11
+	CRC32Q     8(SP), BX
+	CRC32Q     72(SP), SI
+	CRC32Q     136(SP), DI
+	CRC32Q     200(SP), R8
+	VMULPS     (DX), Y1, Y4
+	VMULPS     512(DX), Y1, Y6
+	VMULPS     1024(DX), Y1, Y8
+	VMULPS     1536(DX), Y1, Y10
+	CRC32Q     16(SP), BX
+	CRC32Q     80(SP), SI
+	CRC32Q     144(SP), DI
+	CRC32Q     208(SP), R8
+	VCVTPS2DQ  Y4, Y4
+	VCVTPS2DQ  Y6, Y6
+	VCVTPS2DQ  Y8, Y8
+	VCVTPS2DQ  Y10, Y10
+	CRC32Q     24(SP), BX
+	CRC32Q     88(SP), SI
+	CRC32Q     152(SP), DI
+	CRC32Q     216(SP), R8
+	VPSUBD     Y2, Y4, Y4
+	VPSUBD     Y2, Y6, Y6
+	VPSUBD     Y2, Y8, Y8
+	VPSUBD     Y2, Y10, Y10
+	VPSUBD     Y4, Y5, Y5
+	VPSUBD     Y6, Y7, Y7
+	VPSUBD     Y8, Y9, Y9
+	VPSUBD     Y10, Y11, Y11
+	VPAND      Y3, Y5, Y5
+	VPAND      Y3, Y7, Y7
+	VPAND      Y3, Y9, Y9
+	VPAND      Y3, Y11, Y11
+	VPADDD     Y5, Y4, Y4
+	VPADDD     Y7, Y6, Y6
+	VPADDD     Y9, Y8, Y8
+	VPADDD     Y11, Y10, Y10
+	VMOVUPS    Y4, (SP)
+	VMOVUPS    Y6, 64(SP)
+	VMOVUPS    Y8, 128(SP)
+	VMOVUPS    Y10, 192(SP)
+	VCVTDQ2PS  Y4, Y5
+	VCVTDQ2PS  Y6, Y7
+	VCVTDQ2PS  Y8, Y9
+	VCVTDQ2PS  Y10, Y11
+	VMULPS     Y0, Y5, Y5
+	VMULPS     Y0, Y7, Y7
+	VMULPS     Y0, Y9, Y9
+	VMULPS     Y0, Y11, Y11
+	VMOVUPS    Y5, (AX)
+	VMOVUPS    Y7, 512(AX)
+	VMOVUPS    Y9, 1024(AX)
+	VMOVUPS    Y11, 1536(AX)
+	CRC32Q     32(SP), BX
+	CRC32Q     96(SP), SI
+	CRC32Q     160(SP), DI
+	CRC32Q     224(SP), R8
+	VPMOVZXBD  8(CX), Y5
+	VPMOVZXBD  136(CX), Y7
+	VPMOVZXBD  264(CX), Y9
+	VPMOVZXBD  392(CX), Y11
+	CRC32Q     40(SP), BX
+	CRC32Q     104(SP), SI
+	CRC32Q     168(SP), DI
+	CRC32Q     232(SP), R8
+	VMULPS     32(DX), Y1, Y4
+	VMULPS     544(DX), Y1, Y6
+	VMULPS     1056(DX), Y1, Y8
+	VMULPS     1568(DX), Y1, Y10
+	CRC32Q     48(SP), BX
+	CRC32Q     112(SP), SI
+	CRC32Q     176(SP), DI
+	CRC32Q     240(SP), R8
+	VCVTPS2DQ  Y4, Y4
+	VCVTPS2DQ  Y6, Y6
+	VCVTPS2DQ  Y8, Y8
+	VCVTPS2DQ  Y10, Y10
+	CRC32Q     56(SP), BX
+	CRC32Q     120(SP), SI
+	CRC32Q     184(SP), DI
+	CRC32Q     248(SP), R8
+	VPSUBD     Y2, Y4, Y4
+	VPSUBD     Y2, Y6, Y6
+	VPSUBD     Y2, Y8, Y8
+	VPSUBD     Y2, Y10, Y10
+	VPSUBD     Y4, Y5, Y5
+	VPSUBD     Y6, Y7, Y7
+	VPSUBD     Y8, Y9, Y9
+	VPSUBD     Y10, Y11, Y11
+	VPAND      Y3, Y5, Y5
+	VPAND      Y3, Y7, Y7
+	VPAND      Y3, Y9, Y9
+	VPAND      Y3, Y11, Y11
+	VPADDD     Y5, Y4, Y4
+	VPADDD     Y7, Y6, Y6
+	VPADDD     Y9, Y8, Y8
+	VPADDD     Y11, Y10, Y10
+	VMOVUPS    Y4, 32(SP)
+	VMOVUPS    Y6, 96(SP)
+	VMOVUPS    Y8, 160(SP)
+	VMOVUPS    Y10, 224(SP)
+	VCVTDQ2PS  Y4, Y5
+	VCVTDQ2PS  Y6, Y7
+	VCVTDQ2PS  Y8, Y9
+	VCVTDQ2PS  Y10, Y11
+	VMULPS     Y0, Y5, Y5
+	VMULPS     Y0, Y7, Y7
+	VMULPS     Y0, Y9, Y9
+	VMULPS     Y0, Y11, Y11
+	VMOVUPS    Y5, 32(AX)
+	VMOVUPS    Y7, 544(AX)
+	VMOVUPS    Y9, 1056(AX)
+	VMOVUPS    Y11, 1568(AX)
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000010, CX
+	ADDQ       $0x00000040, DX
+	DECQ       R10
+	JNZ        turn
+	CRC32Q     (SP), BX
+	CRC32Q     64(SP), SI
+	CRC32Q     128(SP), DI
+	CRC32Q     192(SP), R8
+	CRC32Q     8(SP), BX
+	CRC32Q     72(SP), SI
+	CRC32Q     136(SP), DI
+	CRC32Q     200(SP), R8
+	CRC32Q     16(SP), BX
+	CRC32Q     80(SP), SI
+	CRC32Q     144(SP), DI
+	CRC32Q     208(SP), R8
+	CRC32Q     24(SP), BX
+	CRC32Q     88(SP), SI
+	CRC32Q     152(SP), DI
+	CRC32Q     216(SP), R8
+	CRC32Q     32(SP), BX
+	CRC32Q     96(SP), SI
+	CRC32Q     160(SP), DI
+	CRC32Q     224(SP), R8
+	CRC32Q     40(SP), BX
+	CRC32Q     104(SP), SI
+	CRC32Q     168(SP), DI
+	CRC32Q     232(SP), R8
+	CRC32Q     48(SP), BX
+	CRC32Q     112(SP), SI
+	CRC32Q     176(SP), DI
+	CRC32Q     240(SP), R8
+	CRC32Q     56(SP), BX
+	CRC32Q     120(SP), SI
+	CRC32Q     184(SP), DI
+	CRC32Q     248(SP), R8
+	MOVL       $0x9ef68d35, AX
+	VMOVD      AX, X1
+	VMOVQ      BX, X0
+	VPCLMULQDQ $0x00, X1, X0, X0
+	MOVL       $0x170076fa, AX
+	VMOVD      AX, X2
+	VMOVQ      SI, X1
+	VPCLMULQDQ $0x00, X2, X1, X1
+	VPXOR      X1, X0, X0
+	MOVL       $0xdd7e3b0c, AX
+	VMOVD      AX, X2
+	VMOVQ      DI, X1
+	VPCLMULQDQ $0x00, X2, X1, X1
+	VPXOR      X1, X0, X0
+	VMOVQ      X0, AX
+	XORL       CX, CX
+	CRC32Q     AX, CX
+	XORQ       R8, CX
+	NOTL       CX
+	MOVL       CX, sum+88(FP)
 	VZEROUPPER
 	RET
 
-// func latticeValuesWideAVX2(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32)
-// Requires: AVX, AVX2, PCLMULQDQ, SSE4.2
-TEXT ·latticeValuesWideAVX2(SB), NOSPLIT, $256-120
+// func latticeValuesWideAVX2(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32)
+// Requires: AVX, AVX2, MMX+, PCLMULQDQ, SSE4.2
+TEXT ·latticeValuesWideAVX2(SB), NOSPLIT, $256-116
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         low_base+24(FP), CX
 	MOVQ         high_base+48(FP), DX
 	MOVQ         reference_base+72(FP), BX
 	VBROADCASTSS spacing+96(FP), Y0
 	VBROADCASTSS inverse+100(FP), Y1
-	MOVL         shift+104(FP), SI
+	MOVL         half+104(FP), SI
 	VMOVD        SI, X2
 	VPBROADCASTD X2, Y2
-	VPXOR        X3, X3, X3
+	MOVL         mask+108(FP), SI
+	VMOVD        SI, X3
+	VPBROADCASTD X3, Y3
 	MOVL         $0xffffffff, SI
 	XORL         DI, DI
 	XORL         R8, R8
 	XORL         R9, R9
-	MOVQ         $0x0000000000000008, R10
-
-turn:
+	MOVQ         BX, R10
+	PREFETCHT0   4096(R10)
+	PREFETCHT0   4160(R10)
+	PREFETCHT0   4224(R10)
+	PREFETCHT0   4288(R10)
+	ADDQ         $0x00000100, R10
 	VPMOVZXBD    (CX), Y5
 	VPMOVZXBD    (DX), Y4
 	VPSLLD       $0x08, Y4, Y4
 	VPOR         Y4, Y5, Y5
-	VMOVUPS      (BX), Y4
-	VMULPS       Y1, Y4, Y4
+	VPMOVZXBD    128(CX), Y7
+	VPMOVZXBD    128(DX), Y6
+	VPSLLD       $0x08, Y6, Y6
+	VPOR         Y6, Y7, Y7
+	VPMOVZXBD    256(CX), Y9
+	VPMOVZXBD    256(DX), Y8
+	VPSLLD       $0x08, Y8, Y8
+	VPOR         Y8, Y9, Y9
+	VPMOVZXBD    384(CX), Y11
+	VPMOVZXBD    384(DX), Y10
+	VPSLLD       $0x08, Y10, Y10
+	VPOR         Y10, Y11, Y11
+	VMULPS       (BX), Y1, Y4
+	VMULPS       512(BX), Y1, Y6
+	VMULPS       1024(BX), Y1, Y8
+	VMULPS       1536(BX), Y1, Y10
 	VCVTPS2DQ    Y4, Y4
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y10, Y10
+	VPSUBD       Y2, Y4, Y4
+	VPSUBD       Y2, Y6, Y6
+	VPSUBD       Y2, Y8, Y8
+	VPSUBD       Y2, Y10, Y10
 	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
+	VPSUBD       Y6, Y7, Y7
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPAND        Y3, Y5, Y5
+	VPAND        Y3, Y7, Y7
+	VPAND        Y3, Y9, Y9
+	VPAND        Y3, Y11, Y11
 	VPADDD       Y5, Y4, Y4
+	VPADDD       Y7, Y6, Y6
+	VPADDD       Y9, Y8, Y8
+	VPADDD       Y11, Y10, Y10
 	VMOVUPS      Y4, (SP)
+	VMOVUPS      Y6, 64(SP)
+	VMOVUPS      Y8, 128(SP)
+	VMOVUPS      Y10, 192(SP)
 	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
+	VCVTDQ2PS    Y6, Y7
+	VCVTDQ2PS    Y8, Y9
+	VCVTDQ2PS    Y10, Y11
 	VMULPS       Y0, Y5, Y5
+	VMULPS       Y0, Y7, Y7
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y11
 	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y7, 512(AX)
+	VMOVUPS      Y9, 1024(AX)
+	VMOVUPS      Y11, 1536(AX)
 	VPMOVZXBD    8(CX), Y5
 	VPMOVZXBD    8(DX), Y4
 	VPSLLD       $0x08, Y4, Y4
 	VPOR         Y4, Y5, Y5
-	VMOVUPS      32(BX), Y4
-	VMULPS       Y1, Y4, Y4
+	VPMOVZXBD    136(CX), Y7
+	VPMOVZXBD    136(DX), Y6
+	VPSLLD       $0x08, Y6, Y6
+	VPOR         Y6, Y7, Y7
+	VPMOVZXBD    264(CX), Y9
+	VPMOVZXBD    264(DX), Y8
+	VPSLLD       $0x08, Y8, Y8
+	VPOR         Y8, Y9, Y9
+	VPMOVZXBD    392(CX), Y11
+	VPMOVZXBD    392(DX), Y10
+	VPSLLD       $0x08, Y10, Y10
+	VPOR         Y10, Y11, Y11
+	VMULPS       32(BX), Y1, Y4
+	VMULPS       544(BX), Y1, Y6
+	VMULPS       1056(BX), Y1, Y8
+	VMULPS       1568(BX), Y1, Y10
 	VCVTPS2DQ    Y4, Y4
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y10, Y10
+	VPSUBD       Y2, Y4, Y4
+	VPSUBD       Y2, Y6, Y6
+	VPSUBD       Y2, Y8, Y8
+	VPSUBD       Y2, Y10, Y10
 	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
+	VPSUBD       Y6, Y7, Y7
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPAND        Y3, Y5, Y5
+	VPAND        Y3, Y7, Y7
+	VPAND        Y3, Y9, Y9
+	VPAND        Y3, Y11, Y11
 	VPADDD       Y5, Y4, Y4
+	VPADDD       Y7, Y6, Y6
+	VPADDD       Y9, Y8, Y8
+	VPADDD       Y11, Y10, Y10
 	VMOVUPS      Y4, 32(SP)
+	VMOVUPS      Y6, 96(SP)
+	VMOVUPS      Y8, 160(SP)
+	VMOVUPS      Y10, 224(SP)
 	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
+	VCVTDQ2PS    Y6, Y7
+	VCVTDQ2PS    Y8, Y9
+	VCVTDQ2PS    Y10, Y11
 	VMULPS       Y0, Y5, Y5
+	VMULPS       Y0, Y7, Y7
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y11
 	VMOVUPS      Y5, 32(AX)
-	VPMOVZXBD    128(CX), Y5
-	VPMOVZXBD    128(DX), Y4
-	VPSLLD       $0x08, Y4, Y4
-	VPOR         Y4, Y5, Y5
-	VMOVUPS      512(BX), Y4
-	VMULPS       Y1, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVUPS      Y4, 64(SP)
-	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
-	VMULPS       Y0, Y5, Y5
-	VMOVUPS      Y5, 512(AX)
-	VPMOVZXBD    136(CX), Y5
-	VPMOVZXBD    136(DX), Y4
-	VPSLLD       $0x08, Y4, Y4
-	VPOR         Y4, Y5, Y5
-	VMOVUPS      544(BX), Y4
-	VMULPS       Y1, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVUPS      Y4, 96(SP)
-	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
-	VMULPS       Y0, Y5, Y5
-	VMOVUPS      Y5, 544(AX)
-	VPMOVZXBD    256(CX), Y5
-	VPMOVZXBD    256(DX), Y4
-	VPSLLD       $0x08, Y4, Y4
-	VPOR         Y4, Y5, Y5
-	VMOVUPS      1024(BX), Y4
-	VMULPS       Y1, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVUPS      Y4, 128(SP)
-	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
-	VMULPS       Y0, Y5, Y5
-	VMOVUPS      Y5, 1024(AX)
-	VPMOVZXBD    264(CX), Y5
-	VPMOVZXBD    264(DX), Y4
-	VPSLLD       $0x08, Y4, Y4
-	VPOR         Y4, Y5, Y5
-	VMOVUPS      1056(BX), Y4
-	VMULPS       Y1, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVUPS      Y4, 160(SP)
-	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
-	VMULPS       Y0, Y5, Y5
-	VMOVUPS      Y5, 1056(AX)
-	VPMOVZXBD    384(CX), Y5
-	VPMOVZXBD    384(DX), Y4
-	VPSLLD       $0x08, Y4, Y4
-	VPOR         Y4, Y5, Y5
-	VMOVUPS      1536(BX), Y4
-	VMULPS       Y1, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVUPS      Y4, 192(SP)
-	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
-	VMULPS       Y0, Y5, Y5
-	VMOVUPS      Y5, 1536(AX)
-	VPMOVZXBD    392(CX), Y5
-	VPMOVZXBD    392(DX), Y4
-	VPSLLD       $0x08, Y4, Y4
-	VPOR         Y4, Y5, Y5
-	VMOVUPS      1568(BX), Y4
-	VMULPS       Y1, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPSLLVD      Y2, Y5, Y5
-	VPSRAVD      Y2, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVUPS      Y4, 224(SP)
-	VCVTDQ2PS    Y4, Y5
-	VPABSD       Y4, Y4
-	VPMAXUD      Y4, Y3, Y3
-	VMULPS       Y0, Y5, Y5
-	VMOVUPS      Y5, 1568(AX)
-	CRC32Q       (SP), SI
-	CRC32Q       64(SP), DI
-	CRC32Q       128(SP), R8
-	CRC32Q       192(SP), R9
-	CRC32Q       8(SP), SI
-	CRC32Q       72(SP), DI
-	CRC32Q       136(SP), R8
-	CRC32Q       200(SP), R9
-	CRC32Q       16(SP), SI
-	CRC32Q       80(SP), DI
-	CRC32Q       144(SP), R8
-	CRC32Q       208(SP), R9
-	CRC32Q       24(SP), SI
-	CRC32Q       88(SP), DI
-	CRC32Q       152(SP), R8
-	CRC32Q       216(SP), R9
-	CRC32Q       32(SP), SI
-	CRC32Q       96(SP), DI
-	CRC32Q       160(SP), R8
-	CRC32Q       224(SP), R9
-	CRC32Q       40(SP), SI
-	CRC32Q       104(SP), DI
-	CRC32Q       168(SP), R8
-	CRC32Q       232(SP), R9
-	CRC32Q       48(SP), SI
-	CRC32Q       112(SP), DI
-	CRC32Q       176(SP), R8
-	CRC32Q       240(SP), R9
-	CRC32Q       56(SP), SI
-	CRC32Q       120(SP), DI
-	CRC32Q       184(SP), R8
-	CRC32Q       248(SP), R9
+	VMOVUPS      Y7, 544(AX)
+	VMOVUPS      Y9, 1056(AX)
+	VMOVUPS      Y11, 1568(AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000010, DX
 	ADDQ         $0x00000040, BX
-	DECQ         R10
-	JNZ          turn
-	MOVL         $0x9ef68d35, AX
-	VMOVD        AX, X1
-	VMOVQ        SI, X0
-	VPCLMULQDQ   $0x00, X1, X0, X0
-	MOVL         $0x170076fa, AX
-	VMOVD        AX, X2
-	VMOVQ        DI, X1
-	VPCLMULQDQ   $0x00, X2, X1, X1
-	VPXOR        X1, X0, X0
-	MOVL         $0xdd7e3b0c, AX
-	VMOVD        AX, X2
-	VMOVQ        R8, X1
-	VPCLMULQDQ   $0x00, X2, X1, X1
-	VPXOR        X1, X0, X0
-	VMOVQ        X0, AX
-	XORL         CX, CX
-	CRC32Q       AX, CX
-	XORQ         R9, CX
-	NOTL         CX
-	MOVL         CX, sum+112(FP)
-	VEXTRACTF128 $0x01, Y3, X0
-	VPMAXUD      X0, X3, X3
-	VPSRLDQ      $0x08, X3, X0
-	VPMAXUD      X0, X3, X3
-	VPSRLDQ      $0x04, X3, X0
-	VPMAXUD      X0, X3, X3
-	VMOVD        X3, AX
-	MOVL         AX, most+116(FP)
+	MOVQ         $0x0000000000000007, R11
+
+turn:
+	PREFETCHT0 4096(R10)
+	PREFETCHT0 4160(R10)
+	PREFETCHT0 4224(R10)
+	PREFETCHT0 4288(R10)
+	ADDQ       $0x00000100, R10
+	CRC32Q     (SP), SI
+	CRC32Q     64(SP), DI
+	CRC32Q     128(SP), R8
+	CRC32Q     192(SP), R9
+	VPMOVZXBD  (CX), Y5
+	VPMOVZXBD  (DX), Y4
+	VPSLLD     $0x08, Y4, Y4
+	VPOR       Y4, Y5, Y5
+	VPMOVZXBD  128(CX), Y7
+	VPMOVZXBD  128(DX), Y6
+	VPSLLD     $0x08, Y6, Y6
+	VPOR       Y6, Y7, Y7
+	VPMOVZXBD  256(CX), Y9
+	VPMOVZXBD  256(DX), Y8
+	VPSLLD     $0x08, Y8, Y8
+	VPOR       Y8, Y9, Y9
+	VPMOVZXBD  384(CX), Y11
+	VPMOVZXBD  384(DX), Y10
+	VPSLLD     $0x08, Y10, Y10
+	VPOR       Y10, Y11, Y11
+	CRC32Q     8(SP), SI
+	CRC32Q     72(SP), DI
+	CRC32Q     136(SP), R8
+	CRC32Q     200(SP), R9
+	VMULPS     (BX), Y1, Y4
+	VMULPS     512(BX), Y1, Y6
+	VMULPS     1024(BX), Y1, Y8
+	VMULPS     1536(BX), Y1, Y10
+	CRC32Q     16(SP), SI
+	CRC32Q     80(SP), DI
+	CRC32Q     144(SP), R8
+	CRC32Q     208(SP), R9
+	VCVTPS2DQ  Y4, Y4
+	VCVTPS2DQ  Y6, Y6
+	VCVTPS2DQ  Y8, Y8
+	VCVTPS2DQ  Y10, Y10
+	CRC32Q     24(SP), SI
+	CRC32Q     88(SP), DI
+	CRC32Q     152(SP), R8
+	CRC32Q     216(SP), R9
+	VPSUBD     Y2, Y4, Y4
+	VPSUBD     Y2, Y6, Y6
+	VPSUBD     Y2, Y8, Y8
+	VPSUBD     Y2, Y10, Y10
+	VPSUBD     Y4, Y5, Y5
+	VPSUBD     Y6, Y7, Y7
+	VPSUBD     Y8, Y9, Y9
+	VPSUBD     Y10, Y11, Y11
+	VPAND      Y3, Y5, Y5
+	VPAND      Y3, Y7, Y7
+	VPAND      Y3, Y9, Y9
+	VPAND      Y3, Y11, Y11
+	VPADDD     Y5, Y4, Y4
+	VPADDD     Y7, Y6, Y6
+	VPADDD     Y9, Y8, Y8
+	VPADDD     Y11, Y10, Y10
+	VMOVUPS    Y4, (SP)
+	VMOVUPS    Y6, 64(SP)
+	VMOVUPS    Y8, 128(SP)
+	VMOVUPS    Y10, 192(SP)
+	VCVTDQ2PS  Y4, Y5
+	VCVTDQ2PS  Y6, Y7
+	VCVTDQ2PS  Y8, Y9
+	VCVTDQ2PS  Y10, Y11
+	VMULPS     Y0, Y5, Y5
+	VMULPS     Y0, Y7, Y7
+	VMULPS     Y0, Y9, Y9
+	VMULPS     Y0, Y11, Y11
+	VMOVUPS    Y5, (AX)
+	VMOVUPS    Y7, 512(AX)
+	VMOVUPS    Y9, 1024(AX)
+	VMOVUPS    Y11, 1536(AX)
+	CRC32Q     32(SP), SI
+	CRC32Q     96(SP), DI
+	CRC32Q     160(SP), R8
+	CRC32Q     224(SP), R9
+	VPMOVZXBD  8(CX), Y5
+	VPMOVZXBD  8(DX), Y4
+	VPSLLD     $0x08, Y4, Y4
+	VPOR       Y4, Y5, Y5
+	VPMOVZXBD  136(CX), Y7
+	VPMOVZXBD  136(DX), Y6
+	VPSLLD     $0x08, Y6, Y6
+	VPOR       Y6, Y7, Y7
+	VPMOVZXBD  264(CX), Y9
+	VPMOVZXBD  264(DX), Y8
+	VPSLLD     $0x08, Y8, Y8
+	VPOR       Y8, Y9, Y9
+	VPMOVZXBD  392(CX), Y11
+	VPMOVZXBD  392(DX), Y10
+	VPSLLD     $0x08, Y10, Y10
+	VPOR       Y10, Y11, Y11
+	CRC32Q     40(SP), SI
+	CRC32Q     104(SP), DI
+	CRC32Q     168(SP), R8
+	CRC32Q     232(SP), R9
+	VMULPS     32(BX), Y1, Y4
+	VMULPS     544(BX), Y1, Y6
+	VMULPS     1056(BX), Y1, Y8
+	VMULPS     1568(BX), Y1, Y10
+	CRC32Q     48(SP), SI
+	CRC32Q     112(SP), DI
+	CRC32Q     176(SP), R8
+	CRC32Q     240(SP), R9
+	VCVTPS2DQ  Y4, Y4
+	VCVTPS2DQ  Y6, Y6
+	VCVTPS2DQ  Y8, Y8
+	VCVTPS2DQ  Y10, Y10
+	CRC32Q     56(SP), SI
+	CRC32Q     120(SP), DI
+	CRC32Q     184(SP), R8
+	CRC32Q     248(SP), R9
+	VPSUBD     Y2, Y4, Y4
+	VPSUBD     Y2, Y6, Y6
+	VPSUBD     Y2, Y8, Y8
+	VPSUBD     Y2, Y10, Y10
+	VPSUBD     Y4, Y5, Y5
+	VPSUBD     Y6, Y7, Y7
+	VPSUBD     Y8, Y9, Y9
+	VPSUBD     Y10, Y11, Y11
+	VPAND      Y3, Y5, Y5
+	VPAND      Y3, Y7, Y7
+	VPAND      Y3, Y9, Y9
+	VPAND      Y3, Y11, Y11
+	VPADDD     Y5, Y4, Y4
+	VPADDD     Y7, Y6, Y6
+	VPADDD     Y9, Y8, Y8
+	VPADDD     Y11, Y10, Y10
+	VMOVUPS    Y4, 32(SP)
+	VMOVUPS    Y6, 96(SP)
+	VMOVUPS    Y8, 160(SP)
+	VMOVUPS    Y10, 224(SP)
+	VCVTDQ2PS  Y4, Y5
+	VCVTDQ2PS  Y6, Y7
+	VCVTDQ2PS  Y8, Y9
+	VCVTDQ2PS  Y10, Y11
+	VMULPS     Y0, Y5, Y5
+	VMULPS     Y0, Y7, Y7
+	VMULPS     Y0, Y9, Y9
+	VMULPS     Y0, Y11, Y11
+	VMOVUPS    Y5, 32(AX)
+	VMOVUPS    Y7, 544(AX)
+	VMOVUPS    Y9, 1056(AX)
+	VMOVUPS    Y11, 1568(AX)
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000010, CX
+	ADDQ       $0x00000010, DX
+	ADDQ       $0x00000040, BX
+	DECQ       R11
+	JNZ        turn
+	CRC32Q     (SP), SI
+	CRC32Q     64(SP), DI
+	CRC32Q     128(SP), R8
+	CRC32Q     192(SP), R9
+	CRC32Q     8(SP), SI
+	CRC32Q     72(SP), DI
+	CRC32Q     136(SP), R8
+	CRC32Q     200(SP), R9
+	CRC32Q     16(SP), SI
+	CRC32Q     80(SP), DI
+	CRC32Q     144(SP), R8
+	CRC32Q     208(SP), R9
+	CRC32Q     24(SP), SI
+	CRC32Q     88(SP), DI
+	CRC32Q     152(SP), R8
+	CRC32Q     216(SP), R9
+	CRC32Q     32(SP), SI
+	CRC32Q     96(SP), DI
+	CRC32Q     160(SP), R8
+	CRC32Q     224(SP), R9
+	CRC32Q     40(SP), SI
+	CRC32Q     104(SP), DI
+	CRC32Q     168(SP), R8
+	CRC32Q     232(SP), R9
+	CRC32Q     48(SP), SI
+	CRC32Q     112(SP), DI
+	CRC32Q     176(SP), R8
+	CRC32Q     240(SP), R9
+	CRC32Q     56(SP), SI
+	CRC32Q     120(SP), DI
+	CRC32Q     184(SP), R8
+	CRC32Q     248(SP), R9
+	MOVL       $0x9ef68d35, AX
+	VMOVD      AX, X1
+	VMOVQ      SI, X0
+	VPCLMULQDQ $0x00, X1, X0, X0
+	MOVL       $0x170076fa, AX
+	VMOVD      AX, X2
+	VMOVQ      DI, X1
+	VPCLMULQDQ $0x00, X2, X1, X1
+	VPXOR      X1, X0, X0
+	MOVL       $0xdd7e3b0c, AX
+	VMOVD      AX, X2
+	VMOVQ      R8, X1
+	VPCLMULQDQ $0x00, X2, X1, X1
+	VPXOR      X1, X0, X0
+	VMOVQ      X0, AX
+	XORL       CX, CX
+	CRC32Q     AX, CX
+	XORQ       R9, CX
+	NOTL       CX
+	MOVL       CX, sum+112(FP)
 	VZEROUPPER
 	RET
 
-// func latticeDifferenceAVX2(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32, peak float32, squares float32)
-// Requires: AVX, AVX2, PCLMULQDQ, SSE, SSE4.2
-TEXT ·latticeDifferenceAVX2(SB), NOSPLIT, $256-104
+// func latticeDifferenceAVX2(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32, peak float32, squares float32)
+// Requires: AVX, AVX2, MMX+, PCLMULQDQ, SSE, SSE4.2
+TEXT ·latticeDifferenceAVX2(SB), NOSPLIT, $256-100
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         low_base+24(FP), CX
 	MOVQ         reference_base+48(FP), DX
 	VBROADCASTSS spacing+72(FP), Y0
 	VBROADCASTSS inverse+76(FP), Y1
-	MOVL         shift+80(FP), BX
+	MOVL         half+80(FP), BX
 	VMOVD        BX, X2
 	VPBROADCASTD X2, Y2
-	VPXOR        X3, X3, X3
+	MOVL         mask+84(FP), BX
+	VMOVD        BX, X3
+	VPBROADCASTD X3, Y3
 	MOVL         $0x7fffffff, BX
 	VMOVD        BX, X4
 	VPBROADCASTD X4, Y4
@@ -2565,169 +3536,316 @@ TEXT ·latticeDifferenceAVX2(SB), NOSPLIT, $256-104
 	XORL         SI, SI
 	XORL         DI, DI
 	XORL         R8, R8
-	MOVQ         $0x0000000000000008, R9
+	MOVQ         DX, R9
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	PREFETCHT0   4288(R9)
+	ADDQ         $0x00000100, R9
+	VPMOVZXBD    (CX), Y9
+	VPMOVZXBD    128(CX), Y11
+	VPMOVZXBD    256(CX), Y13
+	VPMOVZXBD    384(CX), Y15
+	VMULPS       (DX), Y1, Y8
+	VMULPS       512(DX), Y1, Y10
+	VMULPS       1024(DX), Y1, Y12
+	VMULPS       1536(DX), Y1, Y14
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y12, Y12
+	VCVTPS2DQ    Y14, Y14
+	VPSUBD       Y2, Y8, Y8
+	VPSUBD       Y2, Y10, Y10
+	VPSUBD       Y2, Y12, Y12
+	VPSUBD       Y2, Y14, Y14
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPSUBD       Y12, Y13, Y13
+	VPSUBD       Y14, Y15, Y15
+	VPAND        Y3, Y9, Y9
+	VPAND        Y3, Y11, Y11
+	VPAND        Y3, Y13, Y13
+	VPAND        Y3, Y15, Y15
+	VPADDD       Y9, Y8, Y8
+	VPADDD       Y11, Y10, Y10
+	VPADDD       Y13, Y12, Y12
+	VPADDD       Y15, Y14, Y14
+	VMOVUPS      Y8, (SP)
+	VMOVUPS      Y10, 64(SP)
+	VMOVUPS      Y12, 128(SP)
+	VMOVUPS      Y14, 192(SP)
+	VCVTDQ2PS    Y8, Y9
+	VCVTDQ2PS    Y10, Y11
+	VCVTDQ2PS    Y12, Y13
+	VCVTDQ2PS    Y14, Y15
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y11
+	VMULPS       Y0, Y13, Y13
+	VMULPS       Y0, Y15, Y15
+	VSUBPS       (DX), Y9, Y9
+	VSUBPS       512(DX), Y11, Y11
+	VSUBPS       1024(DX), Y13, Y13
+	VSUBPS       1536(DX), Y15, Y15
+	VMOVUPS      Y9, (AX)
+	VMOVUPS      Y11, 512(AX)
+	VMOVUPS      Y13, 1024(AX)
+	VMOVUPS      Y15, 1536(AX)
+	VMULPS       Y9, Y9, Y8
+	VMULPS       Y11, Y11, Y10
+	VMULPS       Y13, Y13, Y12
+	VMULPS       Y15, Y15, Y14
+	VPAND        Y4, Y9, Y9
+	VPAND        Y4, Y11, Y11
+	VPAND        Y4, Y13, Y13
+	VPAND        Y4, Y15, Y15
+	VPMAXUD      Y9, Y5, Y5
+	VPMAXUD      Y11, Y5, Y5
+	VPMAXUD      Y13, Y5, Y5
+	VPMAXUD      Y15, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y10, Y6, Y6
+	VADDPS       Y12, Y6, Y6
+	VADDPS       Y14, Y6, Y6
+	VPMOVZXBD    8(CX), Y9
+	VPMOVZXBD    136(CX), Y11
+	VPMOVZXBD    264(CX), Y13
+	VPMOVZXBD    392(CX), Y15
+	VMULPS       32(DX), Y1, Y8
+	VMULPS       544(DX), Y1, Y10
+	VMULPS       1056(DX), Y1, Y12
+	VMULPS       1568(DX), Y1, Y14
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y12, Y12
+	VCVTPS2DQ    Y14, Y14
+	VPSUBD       Y2, Y8, Y8
+	VPSUBD       Y2, Y10, Y10
+	VPSUBD       Y2, Y12, Y12
+	VPSUBD       Y2, Y14, Y14
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPSUBD       Y12, Y13, Y13
+	VPSUBD       Y14, Y15, Y15
+	VPAND        Y3, Y9, Y9
+	VPAND        Y3, Y11, Y11
+	VPAND        Y3, Y13, Y13
+	VPAND        Y3, Y15, Y15
+	VPADDD       Y9, Y8, Y8
+	VPADDD       Y11, Y10, Y10
+	VPADDD       Y13, Y12, Y12
+	VPADDD       Y15, Y14, Y14
+	VMOVUPS      Y8, 32(SP)
+	VMOVUPS      Y10, 96(SP)
+	VMOVUPS      Y12, 160(SP)
+	VMOVUPS      Y14, 224(SP)
+	VCVTDQ2PS    Y8, Y9
+	VCVTDQ2PS    Y10, Y11
+	VCVTDQ2PS    Y12, Y13
+	VCVTDQ2PS    Y14, Y15
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y11
+	VMULPS       Y0, Y13, Y13
+	VMULPS       Y0, Y15, Y15
+	VSUBPS       32(DX), Y9, Y9
+	VSUBPS       544(DX), Y11, Y11
+	VSUBPS       1056(DX), Y13, Y13
+	VSUBPS       1568(DX), Y15, Y15
+	VMOVUPS      Y9, 32(AX)
+	VMOVUPS      Y11, 544(AX)
+	VMOVUPS      Y13, 1056(AX)
+	VMOVUPS      Y15, 1568(AX)
+	VMULPS       Y9, Y9, Y8
+	VMULPS       Y11, Y11, Y10
+	VMULPS       Y13, Y13, Y12
+	VMULPS       Y15, Y15, Y14
+	VPAND        Y4, Y9, Y9
+	VPAND        Y4, Y11, Y11
+	VPAND        Y4, Y13, Y13
+	VPAND        Y4, Y15, Y15
+	VPMAXUD      Y9, Y5, Y5
+	VPMAXUD      Y11, Y5, Y5
+	VPMAXUD      Y13, Y5, Y5
+	VPMAXUD      Y15, Y5, Y5
+	VADDPS       Y8, Y7, Y7
+	VADDPS       Y10, Y7, Y7
+	VADDPS       Y12, Y7, Y7
+	VADDPS       Y14, Y7, Y7
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000040, DX
+	MOVQ         $0x0000000000000007, R10
 
 turn:
-	VPMOVZXBD    (CX), Y10
-	VMOVUPS      (DX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, (SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, (AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	PREFETCHT0   4288(R9)
+	ADDQ         $0x00000100, R9
+	CRC32Q       (SP), BX
+	CRC32Q       64(SP), SI
+	CRC32Q       128(SP), DI
+	CRC32Q       192(SP), R8
+	VPMOVZXBD    (CX), Y9
+	VPMOVZXBD    128(CX), Y11
+	VPMOVZXBD    256(CX), Y13
+	VPMOVZXBD    384(CX), Y15
+	CRC32Q       8(SP), BX
+	CRC32Q       72(SP), SI
+	CRC32Q       136(SP), DI
+	CRC32Q       200(SP), R8
+	VMULPS       (DX), Y1, Y8
+	VMULPS       512(DX), Y1, Y10
+	VMULPS       1024(DX), Y1, Y12
+	VMULPS       1536(DX), Y1, Y14
+	CRC32Q       16(SP), BX
+	CRC32Q       80(SP), SI
+	CRC32Q       144(SP), DI
+	CRC32Q       208(SP), R8
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y12, Y12
+	VCVTPS2DQ    Y14, Y14
+	CRC32Q       24(SP), BX
+	CRC32Q       88(SP), SI
+	CRC32Q       152(SP), DI
+	CRC32Q       216(SP), R8
+	VPSUBD       Y2, Y8, Y8
+	VPSUBD       Y2, Y10, Y10
+	VPSUBD       Y2, Y12, Y12
+	VPSUBD       Y2, Y14, Y14
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPSUBD       Y12, Y13, Y13
+	VPSUBD       Y14, Y15, Y15
+	VPAND        Y3, Y9, Y9
+	VPAND        Y3, Y11, Y11
+	VPAND        Y3, Y13, Y13
+	VPAND        Y3, Y15, Y15
+	VPADDD       Y9, Y8, Y8
+	VPADDD       Y11, Y10, Y10
+	VPADDD       Y13, Y12, Y12
+	VPADDD       Y15, Y14, Y14
+	VMOVUPS      Y8, (SP)
+	VMOVUPS      Y10, 64(SP)
+	VMOVUPS      Y12, 128(SP)
+	VMOVUPS      Y14, 192(SP)
+	VCVTDQ2PS    Y8, Y9
+	VCVTDQ2PS    Y10, Y11
+	VCVTDQ2PS    Y12, Y13
+	VCVTDQ2PS    Y14, Y15
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y11
+	VMULPS       Y0, Y13, Y13
+	VMULPS       Y0, Y15, Y15
+	VSUBPS       (DX), Y9, Y9
+	VSUBPS       512(DX), Y11, Y11
+	VSUBPS       1024(DX), Y13, Y13
+	VSUBPS       1536(DX), Y15, Y15
+	VMOVUPS      Y9, (AX)
+	VMOVUPS      Y11, 512(AX)
+	VMOVUPS      Y13, 1024(AX)
+	VMOVUPS      Y15, 1536(AX)
+	VMULPS       Y9, Y9, Y8
+	VMULPS       Y11, Y11, Y10
+	VMULPS       Y13, Y13, Y12
+	VMULPS       Y15, Y15, Y14
+	VPAND        Y4, Y9, Y9
+	VPAND        Y4, Y11, Y11
+	VPAND        Y4, Y13, Y13
+	VPAND        Y4, Y15, Y15
+	VPMAXUD      Y9, Y5, Y5
+	VPMAXUD      Y11, Y5, Y5
+	VPMAXUD      Y13, Y5, Y5
+	VPMAXUD      Y15, Y5, Y5
 	VADDPS       Y8, Y6, Y6
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
-	VPMOVZXBD    8(CX), Y10
-	VMOVUPS      32(DX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, 32(SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, 32(AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
+	VADDPS       Y10, Y6, Y6
+	VADDPS       Y12, Y6, Y6
+	VADDPS       Y14, Y6, Y6
+	CRC32Q       32(SP), BX
+	CRC32Q       96(SP), SI
+	CRC32Q       160(SP), DI
+	CRC32Q       224(SP), R8
+	VPMOVZXBD    8(CX), Y9
+	VPMOVZXBD    136(CX), Y11
+	VPMOVZXBD    264(CX), Y13
+	VPMOVZXBD    392(CX), Y15
+	CRC32Q       40(SP), BX
+	CRC32Q       104(SP), SI
+	CRC32Q       168(SP), DI
+	CRC32Q       232(SP), R8
+	VMULPS       32(DX), Y1, Y8
+	VMULPS       544(DX), Y1, Y10
+	VMULPS       1056(DX), Y1, Y12
+	VMULPS       1568(DX), Y1, Y14
+	CRC32Q       48(SP), BX
+	CRC32Q       112(SP), SI
+	CRC32Q       176(SP), DI
+	CRC32Q       240(SP), R8
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y12, Y12
+	VCVTPS2DQ    Y14, Y14
+	CRC32Q       56(SP), BX
+	CRC32Q       120(SP), SI
+	CRC32Q       184(SP), DI
+	CRC32Q       248(SP), R8
+	VPSUBD       Y2, Y8, Y8
+	VPSUBD       Y2, Y10, Y10
+	VPSUBD       Y2, Y12, Y12
+	VPSUBD       Y2, Y14, Y14
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPSUBD       Y12, Y13, Y13
+	VPSUBD       Y14, Y15, Y15
+	VPAND        Y3, Y9, Y9
+	VPAND        Y3, Y11, Y11
+	VPAND        Y3, Y13, Y13
+	VPAND        Y3, Y15, Y15
+	VPADDD       Y9, Y8, Y8
+	VPADDD       Y11, Y10, Y10
+	VPADDD       Y13, Y12, Y12
+	VPADDD       Y15, Y14, Y14
+	VMOVUPS      Y8, 32(SP)
+	VMOVUPS      Y10, 96(SP)
+	VMOVUPS      Y12, 160(SP)
+	VMOVUPS      Y14, 224(SP)
+	VCVTDQ2PS    Y8, Y9
+	VCVTDQ2PS    Y10, Y11
+	VCVTDQ2PS    Y12, Y13
+	VCVTDQ2PS    Y14, Y15
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y11
+	VMULPS       Y0, Y13, Y13
+	VMULPS       Y0, Y15, Y15
+	VSUBPS       32(DX), Y9, Y9
+	VSUBPS       544(DX), Y11, Y11
+	VSUBPS       1056(DX), Y13, Y13
+	VSUBPS       1568(DX), Y15, Y15
+	VMOVUPS      Y9, 32(AX)
+	VMOVUPS      Y11, 544(AX)
+	VMOVUPS      Y13, 1056(AX)
+	VMOVUPS      Y15, 1568(AX)
+	VMULPS       Y9, Y9, Y8
+	VMULPS       Y11, Y11, Y10
+	VMULPS       Y13, Y13, Y12
+	VMULPS       Y15, Y15, Y14
+	VPAND        Y4, Y9, Y9
+	VPAND        Y4, Y11, Y11
+	VPAND        Y4, Y13, Y13
+	VPAND        Y4, Y15, Y15
+	VPMAXUD      Y9, Y5, Y5
+	VPMAXUD      Y11, Y5, Y5
+	VPMAXUD      Y13, Y5, Y5
+	VPMAXUD      Y15, Y5, Y5
 	VADDPS       Y8, Y7, Y7
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
-	VPMOVZXBD    128(CX), Y10
-	VMOVUPS      512(DX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, 64(SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, 512(AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
-	VPMOVZXBD    136(CX), Y10
-	VMOVUPS      544(DX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, 96(SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, 544(AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
-	VADDPS       Y8, Y7, Y7
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
-	VPMOVZXBD    256(CX), Y10
-	VMOVUPS      1024(DX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, 128(SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, 1024(AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
-	VPMOVZXBD    264(CX), Y10
-	VMOVUPS      1056(DX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, 160(SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, 1056(AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
-	VADDPS       Y8, Y7, Y7
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
-	VPMOVZXBD    384(CX), Y10
-	VMOVUPS      1536(DX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, 192(SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, 1536(AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
-	VPMOVZXBD    392(CX), Y10
-	VMOVUPS      1568(DX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, 224(SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, 1568(AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
-	VADDPS       Y8, Y7, Y7
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
+	VADDPS       Y10, Y7, Y7
+	VADDPS       Y12, Y7, Y7
+	VADDPS       Y14, Y7, Y7
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R10
+	JNZ          turn
 	CRC32Q       (SP), BX
 	CRC32Q       64(SP), SI
 	CRC32Q       128(SP), DI
@@ -2760,11 +3878,6 @@ turn:
 	CRC32Q       120(SP), SI
 	CRC32Q       184(SP), DI
 	CRC32Q       248(SP), R8
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000010, CX
-	ADDQ         $0x00000040, DX
-	DECQ         R9
-	JNZ          turn
 	MOVL         $0x9ef68d35, AX
 	VMOVD        AX, X1
 	VMOVQ        BX, X0
@@ -2785,21 +3898,13 @@ turn:
 	XORQ         R8, CX
 	NOTL         CX
 	MOVL         CX, sum+88(FP)
-	VEXTRACTF128 $0x01, Y3, X0
-	VPMAXUD      X0, X3, X3
-	VPSRLDQ      $0x08, X3, X0
-	VPMAXUD      X0, X3, X3
-	VPSRLDQ      $0x04, X3, X0
-	VPMAXUD      X0, X3, X3
-	VMOVD        X3, AX
-	MOVL         AX, most+92(FP)
 	VEXTRACTF128 $0x01, Y5, X0
 	VPMAXUD      X0, X5, X5
 	VPSRLDQ      $0x08, X5, X0
 	VPMAXUD      X0, X5, X5
 	VPSRLDQ      $0x04, X5, X0
 	VPMAXUD      X0, X5, X5
-	MOVSS        X5, peak+96(FP)
+	MOVSS        X5, peak+92(FP)
 	VADDPS       Y7, Y6, Y6
 	VEXTRACTF128 $0x01, Y6, X0
 	VADDPS       X0, X6, X6
@@ -2807,23 +3912,25 @@ turn:
 	VADDPS       X0, X6, X6
 	VPSRLDQ      $0x04, X6, X0
 	VADDPS       X0, X6, X6
-	MOVSS        X6, squares+100(FP)
+	MOVSS        X6, squares+96(FP)
 	VZEROUPPER
 	RET
 
-// func latticeDifferenceWideAVX2(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32, peak float32, squares float32)
-// Requires: AVX, AVX2, PCLMULQDQ, SSE, SSE4.2
-TEXT ·latticeDifferenceWideAVX2(SB), NOSPLIT, $256-128
+// func latticeDifferenceWideAVX2(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32, peak float32, squares float32)
+// Requires: AVX, AVX2, MMX+, PCLMULQDQ, SSE, SSE4.2
+TEXT ·latticeDifferenceWideAVX2(SB), NOSPLIT, $256-124
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         low_base+24(FP), CX
 	MOVQ         high_base+48(FP), DX
 	MOVQ         reference_base+72(FP), BX
 	VBROADCASTSS spacing+96(FP), Y0
 	VBROADCASTSS inverse+100(FP), Y1
-	MOVL         shift+104(FP), SI
+	MOVL         half+104(FP), SI
 	VMOVD        SI, X2
 	VPBROADCASTD X2, Y2
-	VPXOR        X3, X3, X3
+	MOVL         mask+108(FP), SI
+	VMOVD        SI, X3
+	VPBROADCASTD X3, Y3
 	MOVL         $0x7fffffff, SI
 	VMOVD        SI, X4
 	VPBROADCASTD X4, Y4
@@ -2834,193 +3941,366 @@ TEXT ·latticeDifferenceWideAVX2(SB), NOSPLIT, $256-128
 	XORL         DI, DI
 	XORL         R8, R8
 	XORL         R9, R9
-	MOVQ         $0x0000000000000008, R10
-
-turn:
-	VPMOVZXBD    (CX), Y10
+	MOVQ         BX, R10
+	PREFETCHT0   4096(R10)
+	PREFETCHT0   4160(R10)
+	PREFETCHT0   4224(R10)
+	PREFETCHT0   4288(R10)
+	ADDQ         $0x00000100, R10
+	VPMOVZXBD    (CX), Y9
 	VPMOVZXBD    (DX), Y8
 	VPSLLD       $0x08, Y8, Y8
-	VPOR         Y8, Y10, Y10
-	VMOVUPS      (BX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, (SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, (AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
+	VPOR         Y8, Y9, Y9
+	VPMOVZXBD    128(CX), Y11
+	VPMOVZXBD    128(DX), Y10
+	VPSLLD       $0x08, Y10, Y10
+	VPOR         Y10, Y11, Y11
+	VPMOVZXBD    256(CX), Y13
+	VPMOVZXBD    256(DX), Y12
+	VPSLLD       $0x08, Y12, Y12
+	VPOR         Y12, Y13, Y13
+	VPMOVZXBD    384(CX), Y15
+	VPMOVZXBD    384(DX), Y14
+	VPSLLD       $0x08, Y14, Y14
+	VPOR         Y14, Y15, Y15
+	VMULPS       (BX), Y1, Y8
+	VMULPS       512(BX), Y1, Y10
+	VMULPS       1024(BX), Y1, Y12
+	VMULPS       1536(BX), Y1, Y14
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y12, Y12
+	VCVTPS2DQ    Y14, Y14
+	VPSUBD       Y2, Y8, Y8
+	VPSUBD       Y2, Y10, Y10
+	VPSUBD       Y2, Y12, Y12
+	VPSUBD       Y2, Y14, Y14
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPSUBD       Y12, Y13, Y13
+	VPSUBD       Y14, Y15, Y15
+	VPAND        Y3, Y9, Y9
+	VPAND        Y3, Y11, Y11
+	VPAND        Y3, Y13, Y13
+	VPAND        Y3, Y15, Y15
+	VPADDD       Y9, Y8, Y8
+	VPADDD       Y11, Y10, Y10
+	VPADDD       Y13, Y12, Y12
+	VPADDD       Y15, Y14, Y14
+	VMOVUPS      Y8, (SP)
+	VMOVUPS      Y10, 64(SP)
+	VMOVUPS      Y12, 128(SP)
+	VMOVUPS      Y14, 192(SP)
+	VCVTDQ2PS    Y8, Y9
+	VCVTDQ2PS    Y10, Y11
+	VCVTDQ2PS    Y12, Y13
+	VCVTDQ2PS    Y14, Y15
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y11
+	VMULPS       Y0, Y13, Y13
+	VMULPS       Y0, Y15, Y15
+	VSUBPS       (BX), Y9, Y9
+	VSUBPS       512(BX), Y11, Y11
+	VSUBPS       1024(BX), Y13, Y13
+	VSUBPS       1536(BX), Y15, Y15
+	VMOVUPS      Y9, (AX)
+	VMOVUPS      Y11, 512(AX)
+	VMOVUPS      Y13, 1024(AX)
+	VMOVUPS      Y15, 1536(AX)
+	VMULPS       Y9, Y9, Y8
+	VMULPS       Y11, Y11, Y10
+	VMULPS       Y13, Y13, Y12
+	VMULPS       Y15, Y15, Y14
+	VPAND        Y4, Y9, Y9
+	VPAND        Y4, Y11, Y11
+	VPAND        Y4, Y13, Y13
+	VPAND        Y4, Y15, Y15
+	VPMAXUD      Y9, Y5, Y5
+	VPMAXUD      Y11, Y5, Y5
+	VPMAXUD      Y13, Y5, Y5
+	VPMAXUD      Y15, Y5, Y5
 	VADDPS       Y8, Y6, Y6
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
-	VPMOVZXBD    8(CX), Y10
+	VADDPS       Y10, Y6, Y6
+	VADDPS       Y12, Y6, Y6
+	VADDPS       Y14, Y6, Y6
+	VPMOVZXBD    8(CX), Y9
 	VPMOVZXBD    8(DX), Y8
 	VPSLLD       $0x08, Y8, Y8
-	VPOR         Y8, Y10, Y10
-	VMOVUPS      32(BX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, 32(SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, 32(AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
+	VPOR         Y8, Y9, Y9
+	VPMOVZXBD    136(CX), Y11
+	VPMOVZXBD    136(DX), Y10
+	VPSLLD       $0x08, Y10, Y10
+	VPOR         Y10, Y11, Y11
+	VPMOVZXBD    264(CX), Y13
+	VPMOVZXBD    264(DX), Y12
+	VPSLLD       $0x08, Y12, Y12
+	VPOR         Y12, Y13, Y13
+	VPMOVZXBD    392(CX), Y15
+	VPMOVZXBD    392(DX), Y14
+	VPSLLD       $0x08, Y14, Y14
+	VPOR         Y14, Y15, Y15
+	VMULPS       32(BX), Y1, Y8
+	VMULPS       544(BX), Y1, Y10
+	VMULPS       1056(BX), Y1, Y12
+	VMULPS       1568(BX), Y1, Y14
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y12, Y12
+	VCVTPS2DQ    Y14, Y14
+	VPSUBD       Y2, Y8, Y8
+	VPSUBD       Y2, Y10, Y10
+	VPSUBD       Y2, Y12, Y12
+	VPSUBD       Y2, Y14, Y14
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPSUBD       Y12, Y13, Y13
+	VPSUBD       Y14, Y15, Y15
+	VPAND        Y3, Y9, Y9
+	VPAND        Y3, Y11, Y11
+	VPAND        Y3, Y13, Y13
+	VPAND        Y3, Y15, Y15
+	VPADDD       Y9, Y8, Y8
+	VPADDD       Y11, Y10, Y10
+	VPADDD       Y13, Y12, Y12
+	VPADDD       Y15, Y14, Y14
+	VMOVUPS      Y8, 32(SP)
+	VMOVUPS      Y10, 96(SP)
+	VMOVUPS      Y12, 160(SP)
+	VMOVUPS      Y14, 224(SP)
+	VCVTDQ2PS    Y8, Y9
+	VCVTDQ2PS    Y10, Y11
+	VCVTDQ2PS    Y12, Y13
+	VCVTDQ2PS    Y14, Y15
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y11
+	VMULPS       Y0, Y13, Y13
+	VMULPS       Y0, Y15, Y15
+	VSUBPS       32(BX), Y9, Y9
+	VSUBPS       544(BX), Y11, Y11
+	VSUBPS       1056(BX), Y13, Y13
+	VSUBPS       1568(BX), Y15, Y15
+	VMOVUPS      Y9, 32(AX)
+	VMOVUPS      Y11, 544(AX)
+	VMOVUPS      Y13, 1056(AX)
+	VMOVUPS      Y15, 1568(AX)
+	VMULPS       Y9, Y9, Y8
+	VMULPS       Y11, Y11, Y10
+	VMULPS       Y13, Y13, Y12
+	VMULPS       Y15, Y15, Y14
+	VPAND        Y4, Y9, Y9
+	VPAND        Y4, Y11, Y11
+	VPAND        Y4, Y13, Y13
+	VPAND        Y4, Y15, Y15
+	VPMAXUD      Y9, Y5, Y5
+	VPMAXUD      Y11, Y5, Y5
+	VPMAXUD      Y13, Y5, Y5
+	VPMAXUD      Y15, Y5, Y5
 	VADDPS       Y8, Y7, Y7
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
-	VPMOVZXBD    128(CX), Y10
-	VPMOVZXBD    128(DX), Y8
+	VADDPS       Y10, Y7, Y7
+	VADDPS       Y12, Y7, Y7
+	VADDPS       Y14, Y7, Y7
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000040, BX
+	MOVQ         $0x0000000000000007, R11
+
+turn:
+	PREFETCHT0   4096(R10)
+	PREFETCHT0   4160(R10)
+	PREFETCHT0   4224(R10)
+	PREFETCHT0   4288(R10)
+	ADDQ         $0x00000100, R10
+	CRC32Q       (SP), SI
+	CRC32Q       64(SP), DI
+	CRC32Q       128(SP), R8
+	CRC32Q       192(SP), R9
+	VPMOVZXBD    (CX), Y9
+	VPMOVZXBD    (DX), Y8
 	VPSLLD       $0x08, Y8, Y8
-	VPOR         Y8, Y10, Y10
-	VMOVUPS      512(BX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, 64(SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, 512(AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
+	VPOR         Y8, Y9, Y9
+	VPMOVZXBD    128(CX), Y11
+	VPMOVZXBD    128(DX), Y10
+	VPSLLD       $0x08, Y10, Y10
+	VPOR         Y10, Y11, Y11
+	VPMOVZXBD    256(CX), Y13
+	VPMOVZXBD    256(DX), Y12
+	VPSLLD       $0x08, Y12, Y12
+	VPOR         Y12, Y13, Y13
+	VPMOVZXBD    384(CX), Y15
+	VPMOVZXBD    384(DX), Y14
+	VPSLLD       $0x08, Y14, Y14
+	VPOR         Y14, Y15, Y15
+	CRC32Q       8(SP), SI
+	CRC32Q       72(SP), DI
+	CRC32Q       136(SP), R8
+	CRC32Q       200(SP), R9
+	VMULPS       (BX), Y1, Y8
+	VMULPS       512(BX), Y1, Y10
+	VMULPS       1024(BX), Y1, Y12
+	VMULPS       1536(BX), Y1, Y14
+	CRC32Q       16(SP), SI
+	CRC32Q       80(SP), DI
+	CRC32Q       144(SP), R8
+	CRC32Q       208(SP), R9
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y12, Y12
+	VCVTPS2DQ    Y14, Y14
+	CRC32Q       24(SP), SI
+	CRC32Q       88(SP), DI
+	CRC32Q       152(SP), R8
+	CRC32Q       216(SP), R9
+	VPSUBD       Y2, Y8, Y8
+	VPSUBD       Y2, Y10, Y10
+	VPSUBD       Y2, Y12, Y12
+	VPSUBD       Y2, Y14, Y14
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPSUBD       Y12, Y13, Y13
+	VPSUBD       Y14, Y15, Y15
+	VPAND        Y3, Y9, Y9
+	VPAND        Y3, Y11, Y11
+	VPAND        Y3, Y13, Y13
+	VPAND        Y3, Y15, Y15
+	VPADDD       Y9, Y8, Y8
+	VPADDD       Y11, Y10, Y10
+	VPADDD       Y13, Y12, Y12
+	VPADDD       Y15, Y14, Y14
+	VMOVUPS      Y8, (SP)
+	VMOVUPS      Y10, 64(SP)
+	VMOVUPS      Y12, 128(SP)
+	VMOVUPS      Y14, 192(SP)
+	VCVTDQ2PS    Y8, Y9
+	VCVTDQ2PS    Y10, Y11
+	VCVTDQ2PS    Y12, Y13
+	VCVTDQ2PS    Y14, Y15
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y11
+	VMULPS       Y0, Y13, Y13
+	VMULPS       Y0, Y15, Y15
+	VSUBPS       (BX), Y9, Y9
+	VSUBPS       512(BX), Y11, Y11
+	VSUBPS       1024(BX), Y13, Y13
+	VSUBPS       1536(BX), Y15, Y15
+	VMOVUPS      Y9, (AX)
+	VMOVUPS      Y11, 512(AX)
+	VMOVUPS      Y13, 1024(AX)
+	VMOVUPS      Y15, 1536(AX)
+	VMULPS       Y9, Y9, Y8
+	VMULPS       Y11, Y11, Y10
+	VMULPS       Y13, Y13, Y12
+	VMULPS       Y15, Y15, Y14
+	VPAND        Y4, Y9, Y9
+	VPAND        Y4, Y11, Y11
+	VPAND        Y4, Y13, Y13
+	VPAND        Y4, Y15, Y15
+	VPMAXUD      Y9, Y5, Y5
+	VPMAXUD      Y11, Y5, Y5
+	VPMAXUD      Y13, Y5, Y5
+	VPMAXUD      Y15, Y5, Y5
 	VADDPS       Y8, Y6, Y6
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
-	VPMOVZXBD    136(CX), Y10
-	VPMOVZXBD    136(DX), Y8
+	VADDPS       Y10, Y6, Y6
+	VADDPS       Y12, Y6, Y6
+	VADDPS       Y14, Y6, Y6
+	CRC32Q       32(SP), SI
+	CRC32Q       96(SP), DI
+	CRC32Q       160(SP), R8
+	CRC32Q       224(SP), R9
+	VPMOVZXBD    8(CX), Y9
+	VPMOVZXBD    8(DX), Y8
 	VPSLLD       $0x08, Y8, Y8
-	VPOR         Y8, Y10, Y10
-	VMOVUPS      544(BX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, 96(SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, 544(AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
+	VPOR         Y8, Y9, Y9
+	VPMOVZXBD    136(CX), Y11
+	VPMOVZXBD    136(DX), Y10
+	VPSLLD       $0x08, Y10, Y10
+	VPOR         Y10, Y11, Y11
+	VPMOVZXBD    264(CX), Y13
+	VPMOVZXBD    264(DX), Y12
+	VPSLLD       $0x08, Y12, Y12
+	VPOR         Y12, Y13, Y13
+	VPMOVZXBD    392(CX), Y15
+	VPMOVZXBD    392(DX), Y14
+	VPSLLD       $0x08, Y14, Y14
+	VPOR         Y14, Y15, Y15
+	CRC32Q       40(SP), SI
+	CRC32Q       104(SP), DI
+	CRC32Q       168(SP), R8
+	CRC32Q       232(SP), R9
+	VMULPS       32(BX), Y1, Y8
+	VMULPS       544(BX), Y1, Y10
+	VMULPS       1056(BX), Y1, Y12
+	VMULPS       1568(BX), Y1, Y14
+	CRC32Q       48(SP), SI
+	CRC32Q       112(SP), DI
+	CRC32Q       176(SP), R8
+	CRC32Q       240(SP), R9
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y12, Y12
+	VCVTPS2DQ    Y14, Y14
+	CRC32Q       56(SP), SI
+	CRC32Q       120(SP), DI
+	CRC32Q       184(SP), R8
+	CRC32Q       248(SP), R9
+	VPSUBD       Y2, Y8, Y8
+	VPSUBD       Y2, Y10, Y10
+	VPSUBD       Y2, Y12, Y12
+	VPSUBD       Y2, Y14, Y14
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPSUBD       Y12, Y13, Y13
+	VPSUBD       Y14, Y15, Y15
+	VPAND        Y3, Y9, Y9
+	VPAND        Y3, Y11, Y11
+	VPAND        Y3, Y13, Y13
+	VPAND        Y3, Y15, Y15
+	VPADDD       Y9, Y8, Y8
+	VPADDD       Y11, Y10, Y10
+	VPADDD       Y13, Y12, Y12
+	VPADDD       Y15, Y14, Y14
+	VMOVUPS      Y8, 32(SP)
+	VMOVUPS      Y10, 96(SP)
+	VMOVUPS      Y12, 160(SP)
+	VMOVUPS      Y14, 224(SP)
+	VCVTDQ2PS    Y8, Y9
+	VCVTDQ2PS    Y10, Y11
+	VCVTDQ2PS    Y12, Y13
+	VCVTDQ2PS    Y14, Y15
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y11
+	VMULPS       Y0, Y13, Y13
+	VMULPS       Y0, Y15, Y15
+	VSUBPS       32(BX), Y9, Y9
+	VSUBPS       544(BX), Y11, Y11
+	VSUBPS       1056(BX), Y13, Y13
+	VSUBPS       1568(BX), Y15, Y15
+	VMOVUPS      Y9, 32(AX)
+	VMOVUPS      Y11, 544(AX)
+	VMOVUPS      Y13, 1056(AX)
+	VMOVUPS      Y15, 1568(AX)
+	VMULPS       Y9, Y9, Y8
+	VMULPS       Y11, Y11, Y10
+	VMULPS       Y13, Y13, Y12
+	VMULPS       Y15, Y15, Y14
+	VPAND        Y4, Y9, Y9
+	VPAND        Y4, Y11, Y11
+	VPAND        Y4, Y13, Y13
+	VPAND        Y4, Y15, Y15
+	VPMAXUD      Y9, Y5, Y5
+	VPMAXUD      Y11, Y5, Y5
+	VPMAXUD      Y13, Y5, Y5
+	VPMAXUD      Y15, Y5, Y5
 	VADDPS       Y8, Y7, Y7
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
-	VPMOVZXBD    256(CX), Y10
-	VPMOVZXBD    256(DX), Y8
-	VPSLLD       $0x08, Y8, Y8
-	VPOR         Y8, Y10, Y10
-	VMOVUPS      1024(BX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, 128(SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, 1024(AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
-	VPMOVZXBD    264(CX), Y10
-	VPMOVZXBD    264(DX), Y8
-	VPSLLD       $0x08, Y8, Y8
-	VPOR         Y8, Y10, Y10
-	VMOVUPS      1056(BX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, 160(SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, 1056(AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
-	VADDPS       Y8, Y7, Y7
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
-	VPMOVZXBD    384(CX), Y10
-	VPMOVZXBD    384(DX), Y8
-	VPSLLD       $0x08, Y8, Y8
-	VPOR         Y8, Y10, Y10
-	VMOVUPS      1536(BX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, 192(SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, 1536(AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
-	VPMOVZXBD    392(CX), Y10
-	VPMOVZXBD    392(DX), Y8
-	VPSLLD       $0x08, Y8, Y8
-	VPOR         Y8, Y10, Y10
-	VMOVUPS      1568(BX), Y8
-	VMULPS       Y1, Y8, Y9
-	VCVTPS2DQ    Y9, Y9
-	VPSUBD       Y9, Y10, Y10
-	VPSLLVD      Y2, Y10, Y10
-	VPSRAVD      Y2, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VMOVUPS      Y9, 224(SP)
-	VCVTDQ2PS    Y9, Y10
-	VPABSD       Y9, Y9
-	VPMAXUD      Y9, Y3, Y3
-	VMULPS       Y0, Y10, Y10
-	VSUBPS       Y8, Y10, Y10
-	VMOVUPS      Y10, 1568(AX)
-	VMULPS       Y1, Y10, Y8
-	VMULPS       Y8, Y8, Y8
-	VADDPS       Y8, Y7, Y7
-	VPAND        Y4, Y10, Y10
-	VPMAXUD      Y10, Y5, Y5
+	VADDPS       Y10, Y7, Y7
+	VADDPS       Y12, Y7, Y7
+	VADDPS       Y14, Y7, Y7
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000040, BX
+	DECQ         R11
+	JNZ          turn
 	CRC32Q       (SP), SI
 	CRC32Q       64(SP), DI
 	CRC32Q       128(SP), R8
@@ -3053,12 +4333,6 @@ turn:
 	CRC32Q       120(SP), DI
 	CRC32Q       184(SP), R8
 	CRC32Q       248(SP), R9
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000010, CX
-	ADDQ         $0x00000010, DX
-	ADDQ         $0x00000040, BX
-	DECQ         R10
-	JNZ          turn
 	MOVL         $0x9ef68d35, AX
 	VMOVD        AX, X1
 	VMOVQ        SI, X0
@@ -3079,21 +4353,13 @@ turn:
 	XORQ         R9, CX
 	NOTL         CX
 	MOVL         CX, sum+112(FP)
-	VEXTRACTF128 $0x01, Y3, X0
-	VPMAXUD      X0, X3, X3
-	VPSRLDQ      $0x08, X3, X0
-	VPMAXUD      X0, X3, X3
-	VPSRLDQ      $0x04, X3, X0
-	VPMAXUD      X0, X3, X3
-	VMOVD        X3, AX
-	MOVL         AX, most+116(FP)
 	VEXTRACTF128 $0x01, Y5, X0
 	VPMAXUD      X0, X5, X5
 	VPSRLDQ      $0x08, X5, X0
 	VPMAXUD      X0, X5, X5
 	VPSRLDQ      $0x04, X5, X0
 	VPMAXUD      X0, X5, X5
-	MOVSS        X5, peak+120(FP)
+	MOVSS        X5, peak+116(FP)
 	VADDPS       Y7, Y6, Y6
 	VEXTRACTF128 $0x01, Y6, X0
 	VADDPS       X0, X6, X6
@@ -3101,12 +4367,12 @@ turn:
 	VADDPS       X0, X6, X6
 	VPSRLDQ      $0x04, X6, X0
 	VADDPS       X0, X6, X6
-	MOVSS        X6, squares+124(FP)
+	MOVSS        X6, squares+120(FP)
 	VZEROUPPER
 	RET
 
 // func quantizeStepsAVX2(steps []byte, x []float32, inverse float32) (squares uint32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·quantizeStepsAVX2(SB), NOSPLIT, $0-60
 	MOVQ         steps_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
@@ -3119,6 +4385,9 @@ TEXT ·quantizeStepsAVX2(SB), NOSPLIT, $0-60
 	MOVQ         $0x0000000000000010, DX
 
 turn:
+	PREFETCHT0   4096(CX)
+	PREFETCHT0   4160(CX)
+	PREFETCHT0   1024(AX)
 	VMULPS       (CX), Y0, Y4
 	VCVTPS2DQ    Y4, Y4
 	VMULPS       32(CX), Y0, Y5
@@ -3136,6 +4405,80 @@ turn:
 	VPACKSSWB    Y6, Y4, Y4
 	VPERMD       Y4, Y3, Y4
 	VMOVUPS      Y4, (AX)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000020, AX
+	DECQ         DX
+	JNZ          turn
+	VPADDD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VPADDD       X0, X1, X1
+	VPSRLDQ      $0x08, X1, X0
+	VPADDD       X0, X1, X1
+	VPSRLDQ      $0x04, X1, X0
+	VPADDD       X0, X1, X1
+	VMOVD        X1, AX
+	MOVL         AX, squares+56(FP)
+	VZEROUPPER
+	RET
+
+// func quantizeSteps4AVX2(code []byte, x []float32, inverse float32) (squares uint32)
+// Requires: AVX, AVX2, MMX+
+TEXT ·quantizeSteps4AVX2(SB), NOSPLIT, $0-60
+	MOVQ         code_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	VBROADCASTSS inverse+48(FP), Y0
+	VPXOR        X1, X1, X1
+	VPXOR        X2, X2, X2
+	MOVQ         $0x0703060205010400, DX
+	VMOVQ        DX, X3
+	VPMOVZXBD    X3, Y3
+	MOVL         $0x0f0f0f0f, DX
+	VMOVD        DX, X4
+	VPBROADCASTD X4, Y4
+	MOVL         $0xf0f0f0f0, DX
+	VMOVD        DX, X5
+	VPBROADCASTD X5, Y5
+	MOVQ         $0x0000000000000008, DX
+
+turn:
+	PREFETCHT0   1024(AX)
+	VMULPS       (CX), Y0, Y6
+	VCVTPS2DQ    Y6, Y6
+	VMULPS       32(CX), Y0, Y7
+	VCVTPS2DQ    Y7, Y7
+	VMULPS       64(CX), Y0, Y8
+	VCVTPS2DQ    Y8, Y8
+	VMULPS       96(CX), Y0, Y9
+	VCVTPS2DQ    Y9, Y9
+	VPACKSSDW    Y7, Y6, Y6
+	VPACKSSDW    Y9, Y8, Y8
+	VPMADDWD     Y6, Y6, Y7
+	VPMADDWD     Y8, Y8, Y9
+	VPADDD       Y7, Y1, Y1
+	VPADDD       Y9, Y2, Y2
+	VPACKSSWB    Y8, Y6, Y6
+	VPERMD       Y6, Y3, Y6
+	VMULPS       1024(CX), Y0, Y7
+	VCVTPS2DQ    Y7, Y7
+	VMULPS       1056(CX), Y0, Y8
+	VCVTPS2DQ    Y8, Y8
+	VMULPS       1088(CX), Y0, Y9
+	VCVTPS2DQ    Y9, Y9
+	VMULPS       1120(CX), Y0, Y10
+	VCVTPS2DQ    Y10, Y10
+	VPACKSSDW    Y8, Y7, Y7
+	VPACKSSDW    Y10, Y9, Y9
+	VPMADDWD     Y7, Y7, Y8
+	VPMADDWD     Y9, Y9, Y10
+	VPADDD       Y8, Y1, Y1
+	VPADDD       Y10, Y2, Y2
+	VPACKSSWB    Y9, Y7, Y7
+	VPERMD       Y7, Y3, Y7
+	VPAND        Y4, Y6, Y6
+	VPSLLW       $0x04, Y7, Y7
+	VPAND        Y5, Y7, Y7
+	VPOR         Y6, Y7, Y7
+	VMOVUPS      Y7, (AX)
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000020, AX
 	DECQ         DX
@@ -3170,19 +4513,19 @@ turn:
 	VPSRLD    $0x1f, Y2, Y2
 	VMOVUPS   32(CX), Y3
 	VPSRLD    $0x1f, Y3, Y3
-	VMOVUPS   64(CX), Y4
-	VPSRLD    $0x1f, Y4, Y4
-	VMOVUPS   96(CX), Y5
-	VPSRLD    $0x1f, Y5, Y5
 	VPAND     Y0, Y2, Y2
 	VPAND     Y0, Y3, Y3
-	VPAND     Y0, Y4, Y4
-	VPAND     Y0, Y5, Y5
 	VPACKUSDW Y3, Y2, Y2
-	VPACKUSDW Y5, Y4, Y4
-	VPACKUSWB Y4, Y2, Y2
-	VPERMD    Y2, Y1, Y2
-	VMOVUPS   Y2, (AX)
+	VMOVUPS   64(CX), Y3
+	VPSRLD    $0x1f, Y3, Y3
+	VMOVUPS   96(CX), Y4
+	VPSRLD    $0x1f, Y4, Y4
+	VPAND     Y0, Y3, Y3
+	VPAND     Y0, Y4, Y4
+	VPACKUSDW Y4, Y3, Y3
+	VPACKUSWB Y3, Y2, Y3
+	VPERMD    Y3, Y1, Y3
+	VMOVUPS   Y3, (AX)
 	ADDQ      $0x00000080, CX
 	ADDQ      $0x00000020, AX
 	DECQ      DX
@@ -3227,6 +4570,80 @@ turn:
 	VPSRLDQ      $0x08, X0, X1
 	VADDPD       X1, X0, X0
 	MOVSD        X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func stepsDecodeAVX2(dst []float32, steps []byte, step float32)
+// Requires: AVX, AVX2, MMX+
+TEXT ·stepsDecodeAVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         steps_base+24(FP), CX
+	VBROADCASTSS step+48(FP), Y0
+	MOVQ         $0x0000000000000010, DX
+
+turn:
+	PREFETCHT0 4096(AX)
+	PREFETCHT0 4160(AX)
+	PREFETCHT0 1024(CX)
+	VPMOVSXBD  (CX), Y1
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, (AX)
+	VPMOVSXBD  8(CX), Y1
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 32(AX)
+	VPMOVSXBD  16(CX), Y1
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 64(AX)
+	VPMOVSXBD  24(CX), Y1
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 96(AX)
+	ADDQ       $0x00000080, AX
+	ADDQ       $0x00000020, CX
+	DECQ       DX
+	JNZ        turn
+	VZEROUPPER
+	RET
+
+// func stepsAddAVX2(dst []float32, steps []byte, step float32)
+// Requires: AVX, AVX2, MMX+
+TEXT ·stepsAddAVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         steps_base+24(FP), CX
+	VBROADCASTSS step+48(FP), Y0
+	MOVQ         $0x0000000000000010, DX
+
+turn:
+	PREFETCHT0 4096(AX)
+	PREFETCHT0 4160(AX)
+	PREFETCHT0 1024(CX)
+	VPMOVSXBD  (CX), Y1
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VADDPS     (AX), Y1, Y1
+	VMOVUPS    Y1, (AX)
+	VPMOVSXBD  8(CX), Y1
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VADDPS     32(AX), Y1, Y1
+	VMOVUPS    Y1, 32(AX)
+	VPMOVSXBD  16(CX), Y1
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VADDPS     64(AX), Y1, Y1
+	VMOVUPS    Y1, 64(AX)
+	VPMOVSXBD  24(CX), Y1
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VADDPS     96(AX), Y1, Y1
+	VMOVUPS    Y1, 96(AX)
+	ADDQ       $0x00000080, AX
+	ADDQ       $0x00000020, CX
+	DECQ       DX
+	JNZ        turn
 	VZEROUPPER
 	RET
 

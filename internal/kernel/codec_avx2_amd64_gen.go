@@ -29,30 +29,20 @@ func fp16SubAVX2(dst []float32, code []byte)
 //go:noescape
 func fp16FiniteAVX2(code []byte) bool
 
-// stepsDecodeAVX2 is stepsDecodeGo in AVX2 instructions.
+// packBitsAVX2 is packBitsGo of a whole block in AVX2 instructions.
 //
 //go:noescape
-func stepsDecodeAVX2(dst []float32, steps []byte, step float32)
+func packBitsAVX2(code []byte, values []byte, bits int)
 
-// stepsDecodePastAVX2 is stepsDecodeGo in AVX2 instructions, and writes past the cache.
+// unpackBitsAVX2 is unpackBitsGo of a whole block in AVX2 instructions.
 //
 //go:noescape
-func stepsDecodePastAVX2(dst []float32, steps []byte, step float32)
+func unpackBitsAVX2(values []byte, code []byte, bits int)
 
-// stepsAddAVX2 is stepsAddGo in AVX2 instructions.
+// unpackStepsAVX2 is unpackStepsGo of a whole block in AVX2 instructions.
 //
 //go:noescape
-func stepsAddAVX2(dst []float32, steps []byte, step float32)
-
-// packAVX2 is packGo of a whole block in AVX2 instructions.
-//
-//go:noescape
-func packAVX2(code []byte, values []byte, width int, at int)
-
-// unpackAVX2 is unpackGo of a whole block in AVX2 instructions.
-//
-//go:noescape
-func unpackAVX2(values []byte, code []byte, width int, at int, flip byte, minus byte)
+func unpackStepsAVX2(values []byte, code []byte, bits int)
 
 // latticeIndicesAVX2 is latticeIndicesGo of a whole block in AVX2 instructions.
 //
@@ -67,27 +57,32 @@ func latticeHighAVX2(high []byte, x []float32, inverse float32)
 // latticeValuesAVX2 is latticeValuesGo of a whole block in AVX2 instructions.
 //
 //go:noescape
-func latticeValuesAVX2(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32)
+func latticeValuesAVX2(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32)
 
 // latticeValuesWideAVX2 is latticeValuesWideGo of a whole block in AVX2 instructions.
 //
 //go:noescape
-func latticeValuesWideAVX2(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32)
+func latticeValuesWideAVX2(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32)
 
 // latticeDifferenceAVX2 is latticeDifferenceGo of a whole block in AVX2 instructions.
 //
 //go:noescape
-func latticeDifferenceAVX2(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32, peak float32, squares float32)
+func latticeDifferenceAVX2(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32, peak float32, squares float32)
 
 // latticeDifferenceWideAVX2 is latticeDifferenceWideGo of a whole block in AVX2 instructions.
 //
 //go:noescape
-func latticeDifferenceWideAVX2(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32, peak float32, squares float32)
+func latticeDifferenceWideAVX2(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32, peak float32, squares float32)
 
 // quantizeStepsAVX2 is quantizeStepsGo of a whole block in AVX2 instructions.
 //
 //go:noescape
 func quantizeStepsAVX2(steps []byte, x []float32, inverse float32) (squares uint32)
+
+// quantizeSteps4AVX2 is quantizeSteps4Go of a whole block in AVX2 instructions.
+//
+//go:noescape
+func quantizeSteps4AVX2(code []byte, x []float32, inverse float32) (squares uint32)
 
 // signsOfAVX2 is signsOfGo of a whole block in AVX2 instructions.
 //
@@ -98,6 +93,16 @@ func signsOfAVX2(signs []byte, x []float32)
 //
 //go:noescape
 func sumAbsAVX2(x []float32) float64
+
+// stepsDecodeAVX2 is stepsDecodeGo of a whole block in AVX2 instructions.
+//
+//go:noescape
+func stepsDecodeAVX2(dst []float32, steps []byte, step float32)
+
+// stepsAddAVX2 is stepsAddGo of a whole block in AVX2 instructions.
+//
+//go:noescape
+func stepsAddAVX2(dst []float32, steps []byte, step float32)
 
 // stepSquaresAVX2 is stepSquaresGo of a whole block in AVX2 instructions.
 //

@@ -594,746 +594,958 @@ single_done:
 	VZEROUPPER
 	RET
 
-// func stepsDecodeAVX512(dst []float32, steps []byte, step float32)
-// Requires: AVX, AVX512F
-TEXT ·stepsDecodeAVX512(SB), NOSPLIT, $0-52
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         dst_len+8(FP), CX
-	MOVQ         steps_base+24(FP), DX
-	VBROADCASTSS step+48(FP), Z0
-	CMPQ         CX, $0x00000400
-	JB           aligned
-	MOVQ         AX, BX
-	NEGQ         BX
-	ANDQ         $0x0000003f, BX
-	SHRQ         $0x02, BX
-	JZ           aligned
-	SUBQ         BX, CX
-
-align:
-	MOVBLSX   (DX), SI
-	VMOVD     SI, X1
-	VCVTDQ2PS X1, X1
-	VMULPS    X0, X1, X1
-	VMOVSS    X1, (AX)
-	ADDQ      $0x00000004, AX
-	ADDQ      $0x00000001, DX
-	DECQ      BX
-	JNZ       align
-
-aligned:
-	CMPQ CX, $0x0000f400
-	JB   strands_done
-	SUBQ $0x0000f400, CX
-	MOVQ $0x000003d0, BX
-
-strands:
-	VPMOVSXBD (DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, (AX)
-	VPMOVSXBD 15616(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, 62464(AX)
-	VPMOVSXBD 31232(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, 124928(AX)
-	VPMOVSXBD 46848(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, 187392(AX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000010, DX
-	DECQ      BX
-	JNZ       strands
-	ADDQ      $0x0002dc00, AX
-	ADDQ      $0x0000b700, DX
-
-strands_done:
-	CMPQ CX, $0x00000040
-	JB   wide_done
-
-wide:
-	VPMOVSXBD (DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, (AX)
-	VPMOVSXBD 16(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, 64(AX)
-	VPMOVSXBD 32(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, 128(AX)
-	VPMOVSXBD 48(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, 192(AX)
-	ADDQ      $0x00000100, AX
-	ADDQ      $0x00000040, DX
-	SUBQ      $0x00000040, CX
-	CMPQ      CX, $0x00000040
-	JAE       wide
-
-wide_done:
-	CMPQ CX, $0x00000010
-	JB   one_done
-
-one:
-	VPMOVSXBD (DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, (AX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000010, DX
-	SUBQ      $0x00000010, CX
-	CMPQ      CX, $0x00000010
-	JAE       one
-
-one_done:
-	CMPQ CX, $0x00000001
-	JB   single_done
-
-single:
-	MOVBLSX   (DX), BX
-	VMOVD     BX, X1
-	VCVTDQ2PS X1, X1
-	VMULPS    X0, X1, X1
-	VMOVSS    X1, (AX)
-	ADDQ      $0x00000004, AX
-	ADDQ      $0x00000001, DX
-	SUBQ      $0x00000001, CX
-	CMPQ      CX, $0x00000001
-	JAE       single
-
-single_done:
-	VZEROUPPER
-	RET
-
-// func stepsDecodePastAVX512(dst []float32, steps []byte, step float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·stepsDecodePastAVX512(SB), NOSPLIT, $0-52
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         dst_len+8(FP), CX
-	MOVQ         steps_base+24(FP), DX
-	VBROADCASTSS step+48(FP), Z0
-	CMPQ         CX, $0x00000400
-	JB           aligned
-	MOVQ         AX, BX
-	NEGQ         BX
-	ANDQ         $0x0000003f, BX
-	SHRQ         $0x02, BX
-	JZ           aligned
-	SUBQ         BX, CX
-
-align:
-	MOVBLSX   (DX), SI
-	VMOVD     SI, X1
-	VCVTDQ2PS X1, X1
-	VMULPS    X0, X1, X1
-	VMOVSS    X1, (AX)
-	ADDQ      $0x00000004, AX
-	ADDQ      $0x00000001, DX
-	DECQ      BX
-	JNZ       align
-
-aligned:
-	CMPQ  CX, $0x0000f400
-	JB    strands_done
-	TESTQ $0x0000003f, AX
-	JNZ   strands_done
-	SUBQ  $0x0000f400, CX
-	MOVQ  $0x000003d0, BX
-
-strands:
-	VPMOVSXBD (DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVNTPS  Z1, (AX)
-	VPMOVSXBD 15616(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVNTPS  Z1, 62464(AX)
-	VPMOVSXBD 31232(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVNTPS  Z1, 124928(AX)
-	VPMOVSXBD 46848(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVNTPS  Z1, 187392(AX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000010, DX
-	DECQ      BX
-	JNZ       strands
-	ADDQ      $0x0002dc00, AX
-	ADDQ      $0x0000b700, DX
-	SFENCE
-
-strands_done:
-	CMPQ CX, $0x00000040
-	JB   wide_done
-
-wide:
-	VPMOVSXBD (DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, (AX)
-	VPMOVSXBD 16(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, 64(AX)
-	VPMOVSXBD 32(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, 128(AX)
-	VPMOVSXBD 48(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, 192(AX)
-	ADDQ      $0x00000100, AX
-	ADDQ      $0x00000040, DX
-	SUBQ      $0x00000040, CX
-	CMPQ      CX, $0x00000040
-	JAE       wide
-
-wide_done:
-	CMPQ CX, $0x00000010
-	JB   one_done
-
-one:
-	VPMOVSXBD (DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, (AX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000010, DX
-	SUBQ      $0x00000010, CX
-	CMPQ      CX, $0x00000010
-	JAE       one
-
-one_done:
-	CMPQ CX, $0x00000001
-	JB   single_done
-
-single:
-	MOVBLSX   (DX), BX
-	VMOVD     BX, X1
-	VCVTDQ2PS X1, X1
-	VMULPS    X0, X1, X1
-	VMOVSS    X1, (AX)
-	ADDQ      $0x00000004, AX
-	ADDQ      $0x00000001, DX
-	SUBQ      $0x00000001, CX
-	CMPQ      CX, $0x00000001
-	JAE       single
-
-single_done:
-	VZEROUPPER
-	RET
-
-// func stepsAddAVX512(dst []float32, steps []byte, step float32)
-// Requires: AVX, AVX512F
-TEXT ·stepsAddAVX512(SB), NOSPLIT, $0-52
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         dst_len+8(FP), CX
-	MOVQ         steps_base+24(FP), DX
-	VBROADCASTSS step+48(FP), Z0
-	CMPQ         CX, $0x00000400
-	JB           aligned
-	MOVQ         AX, BX
-	NEGQ         BX
-	ANDQ         $0x0000003f, BX
-	SHRQ         $0x02, BX
-	JZ           aligned
-	SUBQ         BX, CX
-
-align:
-	MOVBLSX   (DX), SI
-	VMOVD     SI, X1
-	VCVTDQ2PS X1, X1
-	VMULPS    X0, X1, X1
-	VMOVSS    (AX), X2
-	VADDPS    X1, X2, X2
-	VMOVSS    X2, (AX)
-	ADDQ      $0x00000004, AX
-	ADDQ      $0x00000001, DX
-	DECQ      BX
-	JNZ       align
-
-aligned:
-	CMPQ CX, $0x0000f400
-	JB   strands_done
-	SUBQ $0x0000f400, CX
-	MOVQ $0x000003d0, BX
-
-strands:
-	VPMOVSXBD (DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   (AX), Z2
-	VADDPS    Z1, Z2, Z2
-	VMOVUPS   Z2, (AX)
-	VPMOVSXBD 15616(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   62464(AX), Z2
-	VADDPS    Z1, Z2, Z2
-	VMOVUPS   Z2, 62464(AX)
-	VPMOVSXBD 31232(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   124928(AX), Z2
-	VADDPS    Z1, Z2, Z2
-	VMOVUPS   Z2, 124928(AX)
-	VPMOVSXBD 46848(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   187392(AX), Z2
-	VADDPS    Z1, Z2, Z2
-	VMOVUPS   Z2, 187392(AX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000010, DX
-	DECQ      BX
-	JNZ       strands
-	ADDQ      $0x0002dc00, AX
-	ADDQ      $0x0000b700, DX
-
-strands_done:
-	CMPQ CX, $0x00000040
-	JB   wide_done
-
-wide:
-	VPMOVSXBD (DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   (AX), Z2
-	VADDPS    Z1, Z2, Z2
-	VMOVUPS   Z2, (AX)
-	VPMOVSXBD 16(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   64(AX), Z2
-	VADDPS    Z1, Z2, Z2
-	VMOVUPS   Z2, 64(AX)
-	VPMOVSXBD 32(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   128(AX), Z2
-	VADDPS    Z1, Z2, Z2
-	VMOVUPS   Z2, 128(AX)
-	VPMOVSXBD 48(DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   192(AX), Z2
-	VADDPS    Z1, Z2, Z2
-	VMOVUPS   Z2, 192(AX)
-	ADDQ      $0x00000100, AX
-	ADDQ      $0x00000040, DX
-	SUBQ      $0x00000040, CX
-	CMPQ      CX, $0x00000040
-	JAE       wide
-
-wide_done:
-	CMPQ CX, $0x00000010
-	JB   one_done
-
-one:
-	VPMOVSXBD (DX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   (AX), Z2
-	VADDPS    Z1, Z2, Z2
-	VMOVUPS   Z2, (AX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000010, DX
-	SUBQ      $0x00000010, CX
-	CMPQ      CX, $0x00000010
-	JAE       one
-
-one_done:
-	CMPQ CX, $0x00000001
-	JB   single_done
-
-single:
-	MOVBLSX   (DX), BX
-	VMOVD     BX, X1
-	VCVTDQ2PS X1, X1
-	VMULPS    X0, X1, X1
-	VMOVSS    (AX), X2
-	VADDPS    X1, X2, X2
-	VMOVSS    X2, (AX)
-	ADDQ      $0x00000004, AX
-	ADDQ      $0x00000001, DX
-	SUBQ      $0x00000001, CX
-	CMPQ      CX, $0x00000001
-	JAE       single
-
-single_done:
-	VZEROUPPER
-	RET
-
-// func packAVX512(code []byte, values []byte, width int, at int)
-// Requires: AVX, AVX512BW, AVX512F
-TEXT ·packAVX512(SB), NOSPLIT, $0-64
+// func packBitsAVX512(code []byte, values []byte, bits int)
+// Requires: AVX, AVX512BW, AVX512F, MMX+
+TEXT ·packBitsAVX512(SB), NOSPLIT, $0-56
 	MOVQ         code_base+0(FP), AX
 	MOVQ         values_base+24(FP), CX
-	MOVQ         at+56(FP), DX
-	VMOVQ        DX, X0
-	MOVQ         width+48(FP), DX
+	MOVQ         bits+48(FP), DX
+	CMPQ         DX, $0x06
+	JEQ          bits6
+	CMPQ         DX, $0x04
+	JEQ          bits4
+	CMPQ         DX, $0x05
+	JEQ          bits5
+	CMPQ         DX, $0x03
+	JEQ          bits3
 	CMPQ         DX, $0x02
-	JEQ          plane2
-	JA           plane4
+	JEQ          bits2
+	PREFETCHT0   1024(AX)
 	MOVL         $0x01010101, DX
-	VMOVD        DX, X1
-	VPBROADCASTD X1, Z1
-	VMOVUPS      (CX), Z2
-	VPSRLW       X0, Z2, Z2
-	VPANDD       Z1, Z2, Z2
-	VMOVUPS      64(CX), Z3
-	VPSRLW       X0, Z3, Z3
-	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x01, Z3, Z3
-	VPORD        Z3, Z2, Z2
-	VMOVUPS      128(CX), Z3
-	VPSRLW       X0, Z3, Z3
-	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x02, Z3, Z3
-	VPORD        Z3, Z2, Z2
-	VMOVUPS      192(CX), Z3
-	VPSRLW       X0, Z3, Z3
-	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x03, Z3, Z3
-	VPORD        Z3, Z2, Z2
-	VMOVUPS      256(CX), Z3
-	VPSRLW       X0, Z3, Z3
-	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x04, Z3, Z3
-	VPORD        Z3, Z2, Z2
-	VMOVUPS      320(CX), Z3
-	VPSRLW       X0, Z3, Z3
-	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x05, Z3, Z3
-	VPORD        Z3, Z2, Z2
-	VMOVUPS      384(CX), Z3
-	VPSRLW       X0, Z3, Z3
-	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x06, Z3, Z3
-	VPORD        Z3, Z2, Z2
-	VMOVUPS      448(CX), Z3
-	VPSRLW       X0, Z3, Z3
-	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x07, Z3, Z3
-	VPORD        Z3, Z2, Z2
-	VMOVUPS      Z2, (AX)
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      64(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x01, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      128(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      192(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x03, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      256(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      320(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x05, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      384(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x07, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, (AX)
 	VZEROUPPER
 	RET
 
-plane2:
+bits2:
+	PREFETCHT0   1024(AX)
+	PREFETCHT0   1088(AX)
 	MOVL         $0x03030303, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      128(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      256(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      384(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      64(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      192(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      320(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VZEROUPPER
+	RET
+
+bits3:
+	PREFETCHT0   1024(AX)
+	PREFETCHT0   1088(AX)
+	PREFETCHT0   1152(AX)
+	MOVL         $0x03030303, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      128(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      256(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      384(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      64(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      192(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      320(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	MOVL         $0x01010101, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x02, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x01, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      128(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      192(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x03, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      256(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      320(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x05, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      384(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x07, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 128(AX)
+	VZEROUPPER
+	RET
+
+bits5:
+	PREFETCHT0   1024(AX)
+	PREFETCHT0   1088(AX)
+	PREFETCHT0   1152(AX)
+	PREFETCHT0   1216(AX)
+	PREFETCHT0   1280(AX)
+	MOVL         $0x0f0f0f0f, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      256(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      64(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      320(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      128(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      384(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 128(AX)
+	VMOVUPS      192(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 192(AX)
+	MOVL         $0x01010101, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x01, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      128(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      192(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x03, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      256(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      320(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x05, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      384(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x07, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 256(AX)
+	VZEROUPPER
+	RET
+
+bits4:
+	PREFETCHT0   1024(AX)
+	PREFETCHT0   1088(AX)
+	PREFETCHT0   1152(AX)
+	PREFETCHT0   1216(AX)
+	MOVL         $0x0f0f0f0f, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      256(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      64(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      320(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      128(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      384(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 128(AX)
+	VMOVUPS      192(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 192(AX)
+	VZEROUPPER
+	RET
+
+bits6:
+	PREFETCHT0   1024(AX)
+	PREFETCHT0   1088(AX)
+	PREFETCHT0   1152(AX)
+	PREFETCHT0   1216(AX)
+	PREFETCHT0   1280(AX)
+	PREFETCHT0   1344(AX)
+	MOVL         $0x0f0f0f0f, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      256(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      64(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      320(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      128(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      384(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 128(AX)
+	VMOVUPS      192(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 192(AX)
+	MOVL         $0x03030303, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      128(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      256(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      384(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 256(AX)
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      192(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      320(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 320(AX)
+	VZEROUPPER
+	RET
+
+// func unpackBitsAVX512(values []byte, code []byte, bits int)
+// Requires: AVX, AVX512BW, AVX512F, MMX+
+TEXT ·unpackBitsAVX512(SB), NOSPLIT, $0-56
+	MOVQ         values_base+0(FP), AX
+	MOVQ         code_base+24(FP), CX
+	MOVQ         bits+48(FP), DX
+	CMPQ         DX, $0x06
+	JEQ          bits6
+	CMPQ         DX, $0x04
+	JEQ          bits4
+	CMPQ         DX, $0x05
+	JEQ          bits5
+	CMPQ         DX, $0x03
+	JEQ          bits3
+	CMPQ         DX, $0x02
+	JEQ          bits2
+	PREFETCHT0   1024(CX)
+	MOVL         $0x01010101, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x01, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x02, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 128(AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x03, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 192(AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 256(AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x05, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 320(AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x06, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 384(AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x07, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 448(AX)
+	VZEROUPPER
+	RET
+
+bits2:
+	PREFETCHT0   1024(CX)
+	PREFETCHT0   1088(CX)
+	MOVL         $0x03030303, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      64(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x02, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 128(AX)
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x02, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 192(AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 256(AX)
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 320(AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x06, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 384(AX)
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x06, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 448(AX)
+	VZEROUPPER
+	RET
+
+bits3:
+	PREFETCHT0   1024(CX)
+	PREFETCHT0   1088(CX)
+	PREFETCHT0   1152(CX)
+	MOVL         $0x03030303, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x04040404, DX
 	VMOVD        DX, X1
 	VPBROADCASTD X1, Z1
 	VMOVUPS      (CX), Z2
-	VPSRLW       X0, Z2, Z2
-	VPANDD       Z1, Z2, Z2
+	VPANDD       Z0, Z2, Z2
 	VMOVUPS      128(CX), Z3
-	VPSRLW       X0, Z3, Z3
-	VPANDD       Z1, Z3, Z3
 	VPSLLW       $0x02, Z3, Z3
-	VPORD        Z3, Z2, Z2
-	VMOVUPS      256(CX), Z3
-	VPSRLW       X0, Z3, Z3
 	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x04, Z3, Z3
-	VPORD        Z3, Z2, Z2
-	VMOVUPS      384(CX), Z3
-	VPSRLW       X0, Z3, Z3
-	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x06, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, (AX)
 	VMOVUPS      64(CX), Z2
-	VPSRLW       X0, Z2, Z2
-	VPANDD       Z1, Z2, Z2
-	VMOVUPS      192(CX), Z3
-	VPSRLW       X0, Z3, Z3
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      128(CX), Z3
+	VPSLLW       $0x01, Z3, Z3
 	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x02, Z3, Z3
-	VPORD        Z3, Z2, Z2
-	VMOVUPS      320(CX), Z3
-	VPSRLW       X0, Z3, Z3
-	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x04, Z3, Z3
-	VPORD        Z3, Z2, Z2
-	VMOVUPS      448(CX), Z3
-	VPSRLW       X0, Z3, Z3
-	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x06, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 64(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      128(CX), Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      128(CX), Z3
+	VPSRLW       $0x01, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 192(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      128(CX), Z3
+	VPSRLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 256(AX)
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      128(CX), Z3
+	VPSRLW       $0x03, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 320(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x06, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      128(CX), Z3
+	VPSRLW       $0x04, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 384(AX)
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x06, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      128(CX), Z0
+	VPSRLW       $0x05, Z0, Z0
+	VPANDD       Z1, Z0, Z0
+	VPORD        Z0, Z2, Z2
+	VMOVUPS      Z2, 448(AX)
 	VZEROUPPER
 	RET
 
-plane4:
+bits5:
+	PREFETCHT0   1024(CX)
+	PREFETCHT0   1088(CX)
+	PREFETCHT0   1152(CX)
+	PREFETCHT0   1216(CX)
+	PREFETCHT0   1280(CX)
 	MOVL         $0x0f0f0f0f, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x10101010, DX
 	VMOVD        DX, X1
 	VPBROADCASTD X1, Z1
 	VMOVUPS      (CX), Z2
-	VPSRLW       X0, Z2, Z2
-	VPANDD       Z1, Z2, Z2
+	VPANDD       Z0, Z2, Z2
 	VMOVUPS      256(CX), Z3
-	VPSRLW       X0, Z3, Z3
-	VPANDD       Z1, Z3, Z3
 	VPSLLW       $0x04, Z3, Z3
+	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, (AX)
 	VMOVUPS      64(CX), Z2
-	VPSRLW       X0, Z2, Z2
-	VPANDD       Z1, Z2, Z2
-	VMOVUPS      320(CX), Z3
-	VPSRLW       X0, Z3, Z3
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z3
+	VPSLLW       $0x03, Z3, Z3
 	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x04, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 64(AX)
 	VMOVUPS      128(CX), Z2
-	VPSRLW       X0, Z2, Z2
-	VPANDD       Z1, Z2, Z2
-	VMOVUPS      384(CX), Z3
-	VPSRLW       X0, Z3, Z3
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z3
+	VPSLLW       $0x02, Z3, Z3
 	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x04, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 128(AX)
 	VMOVUPS      192(CX), Z2
-	VPSRLW       X0, Z2, Z2
-	VPANDD       Z1, Z2, Z2
-	VMOVUPS      448(CX), Z3
-	VPSRLW       X0, Z3, Z3
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z3
+	VPSLLW       $0x01, Z3, Z3
 	VPANDD       Z1, Z3, Z3
-	VPSLLW       $0x04, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 192(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 256(AX)
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z3
+	VPSRLW       $0x01, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 320(AX)
+	VMOVUPS      128(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z3
+	VPSRLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 384(AX)
+	VMOVUPS      192(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z0
+	VPSRLW       $0x03, Z0, Z0
+	VPANDD       Z1, Z0, Z0
+	VPORD        Z0, Z2, Z2
+	VMOVUPS      Z2, 448(AX)
 	VZEROUPPER
 	RET
 
-// func unpackAVX512(values []byte, code []byte, width int, at int, flip byte, minus byte)
-// Requires: AVX, AVX512BW, AVX512F
-TEXT ·unpackAVX512(SB), NOSPLIT, $0-66
+bits4:
+	PREFETCHT0   1024(CX)
+	PREFETCHT0   1088(CX)
+	PREFETCHT0   1152(CX)
+	PREFETCHT0   1216(CX)
+	MOVL         $0x0f0f0f0f, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      64(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      128(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 128(AX)
+	VMOVUPS      192(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 192(AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 256(AX)
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 320(AX)
+	VMOVUPS      128(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 384(AX)
+	VMOVUPS      192(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 448(AX)
+	VZEROUPPER
+	RET
+
+bits6:
+	PREFETCHT0   1024(CX)
+	PREFETCHT0   1088(CX)
+	PREFETCHT0   1152(CX)
+	PREFETCHT0   1216(CX)
+	PREFETCHT0   1280(CX)
+	PREFETCHT0   1344(CX)
+	MOVL         $0x0f0f0f0f, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x30303030, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Z1
+	VMOVUPS      (CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z3
+	VPSLLW       $0x04, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      64(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      320(CX), Z3
+	VPSLLW       $0x04, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 64(AX)
+	VMOVUPS      128(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z3
+	VPSLLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      192(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      320(CX), Z3
+	VPSLLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 192(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 256(AX)
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      320(CX), Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 320(AX)
+	VMOVUPS      128(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z3
+	VPSRLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 384(AX)
+	VMOVUPS      192(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      320(CX), Z0
+	VPSRLW       $0x02, Z0, Z0
+	VPANDD       Z1, Z0, Z0
+	VPORD        Z0, Z2, Z2
+	VMOVUPS      Z2, 448(AX)
+	VZEROUPPER
+	RET
+
+// func unpackStepsAVX512(values []byte, code []byte, bits int)
+// Requires: AVX, AVX512BW, AVX512F, MMX+
+TEXT ·unpackStepsAVX512(SB), NOSPLIT, $0-56
 	MOVQ         values_base+0(FP), AX
 	MOVQ         code_base+24(FP), CX
-	MOVQ         at+56(FP), DX
-	VMOVQ        DX, X0
-	MOVBLZX      flip+64(FP), DX
-	VMOVD        DX, X1
-	VPBROADCASTB X1, Z1
-	MOVBLZX      minus+65(FP), DX
-	VMOVD        DX, X2
-	VPBROADCASTB X2, Z2
-	MOVQ         width+48(FP), DX
-	CMPQ         DX, $0x02
-	JEQ          plane2
-	JA           plane4
+	MOVQ         bits+48(FP), DX
+	CMPQ         DX, $0x04
+	JEQ          bits4
+	CMPQ         DX, $0x03
+	JEQ          bits3
 	MOVL         $0x01010101, DX
-	VMOVD        DX, X3
-	VPBROADCASTD X3, Z3
-	VMOVUPS      (CX), Z4
-	VMOVUPS      Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        (AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, (AX)
-	VPSRLW       $0x01, Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        64(AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, 64(AX)
-	VPSRLW       $0x02, Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        128(AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, 128(AX)
-	VPSRLW       $0x03, Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        192(AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, 192(AX)
-	VPSRLW       $0x04, Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        256(AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, 256(AX)
-	VPSRLW       $0x05, Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        320(AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, 320(AX)
-	VPSRLW       $0x06, Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        384(AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, 384(AX)
-	VPSRLW       $0x07, Z4, Z4
-	VPANDD       Z3, Z4, Z4
-	VPSLLW       X0, Z4, Z4
-	VPORD        448(AX), Z4, Z4
-	VPXORD       Z1, Z4, Z4
-	VPSUBB       Z2, Z4, Z4
-	VMOVUPS      Z4, 448(AX)
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	PREFETCHT0   1024(CX)
+	MOVL         $0x01010101, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Z1
+	VMOVUPS      (CX), Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x01, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 64(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x03, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 192(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 256(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x05, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 320(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x06, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 384(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x07, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 448(AX)
 	VZEROUPPER
 	RET
 
-plane2:
+bits3:
+	MOVL         $0x04040404, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	PREFETCHT0   1024(CX)
+	PREFETCHT0   1088(CX)
+	PREFETCHT0   1152(CX)
 	MOVL         $0x03030303, DX
-	VMOVD        DX, X3
-	VPBROADCASTD X3, Z3
-	VMOVUPS      (CX), Z4
-	VMOVUPS      Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        (AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, (AX)
-	VPSRLW       $0x02, Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        128(AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, 128(AX)
-	VPSRLW       $0x04, Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        256(AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, 256(AX)
-	VPSRLW       $0x06, Z4, Z4
-	VPANDD       Z3, Z4, Z4
-	VPSLLW       X0, Z4, Z4
-	VPORD        384(AX), Z4, Z4
-	VPXORD       Z1, Z4, Z4
-	VPSUBB       Z2, Z4, Z4
-	VMOVUPS      Z4, 384(AX)
-	VMOVUPS      64(CX), Z4
-	VMOVUPS      Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        64(AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, 64(AX)
-	VPSRLW       $0x02, Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        192(AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, 192(AX)
-	VPSRLW       $0x04, Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        320(AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, 320(AX)
-	VPSRLW       $0x06, Z4, Z4
-	VPANDD       Z3, Z4, Z4
-	VPSLLW       X0, Z4, Z4
-	VPORD        448(AX), Z4, Z4
-	VPXORD       Z1, Z4, Z4
-	VPSUBB       Z2, Z4, Z4
-	VMOVUPS      Z4, 448(AX)
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Z1
+	MOVL         $0x04040404, DX
+	VMOVD        DX, X2
+	VPBROADCASTD X2, Z2
+	VMOVUPS      (CX), Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      128(CX), Z4
+	VPSLLW       $0x02, Z4, Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, (AX)
+	VMOVUPS      64(CX), Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      128(CX), Z4
+	VPSLLW       $0x01, Z4, Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 64(AX)
+	VMOVUPS      (CX), Z3
+	VPSRLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      128(CX), Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 128(AX)
+	VMOVUPS      64(CX), Z3
+	VPSRLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      128(CX), Z4
+	VPSRLW       $0x01, Z4, Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      (CX), Z3
+	VPSRLW       $0x04, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      128(CX), Z4
+	VPSRLW       $0x02, Z4, Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 256(AX)
+	VMOVUPS      64(CX), Z3
+	VPSRLW       $0x04, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      128(CX), Z4
+	VPSRLW       $0x03, Z4, Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 320(AX)
+	VMOVUPS      (CX), Z3
+	VPSRLW       $0x06, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      128(CX), Z4
+	VPSRLW       $0x04, Z4, Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 384(AX)
+	VMOVUPS      64(CX), Z3
+	VPSRLW       $0x06, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      128(CX), Z1
+	VPSRLW       $0x05, Z1, Z1
+	VPANDD       Z2, Z1, Z1
+	VPORD        Z1, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 448(AX)
 	VZEROUPPER
 	RET
 
-plane4:
+bits4:
+	MOVL         $0x08080808, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	PREFETCHT0   1024(CX)
+	PREFETCHT0   1088(CX)
+	PREFETCHT0   1152(CX)
+	PREFETCHT0   1216(CX)
 	MOVL         $0x0f0f0f0f, DX
-	VMOVD        DX, X3
-	VPBROADCASTD X3, Z3
-	VMOVUPS      (CX), Z4
-	VMOVUPS      Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        (AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, (AX)
-	VPSRLW       $0x04, Z4, Z4
-	VPANDD       Z3, Z4, Z4
-	VPSLLW       X0, Z4, Z4
-	VPORD        256(AX), Z4, Z4
-	VPXORD       Z1, Z4, Z4
-	VPSUBB       Z2, Z4, Z4
-	VMOVUPS      Z4, 256(AX)
-	VMOVUPS      64(CX), Z4
-	VMOVUPS      Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        64(AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, 64(AX)
-	VPSRLW       $0x04, Z4, Z4
-	VPANDD       Z3, Z4, Z4
-	VPSLLW       X0, Z4, Z4
-	VPORD        320(AX), Z4, Z4
-	VPXORD       Z1, Z4, Z4
-	VPSUBB       Z2, Z4, Z4
-	VMOVUPS      Z4, 320(AX)
-	VMOVUPS      128(CX), Z4
-	VMOVUPS      Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        128(AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, 128(AX)
-	VPSRLW       $0x04, Z4, Z4
-	VPANDD       Z3, Z4, Z4
-	VPSLLW       X0, Z4, Z4
-	VPORD        384(AX), Z4, Z4
-	VPXORD       Z1, Z4, Z4
-	VPSUBB       Z2, Z4, Z4
-	VMOVUPS      Z4, 384(AX)
-	VMOVUPS      192(CX), Z4
-	VMOVUPS      Z4, Z5
-	VPANDD       Z3, Z5, Z5
-	VPSLLW       X0, Z5, Z5
-	VPORD        192(AX), Z5, Z5
-	VPXORD       Z1, Z5, Z5
-	VPSUBB       Z2, Z5, Z5
-	VMOVUPS      Z5, 192(AX)
-	VPSRLW       $0x04, Z4, Z4
-	VPANDD       Z3, Z4, Z4
-	VPSLLW       X0, Z4, Z4
-	VPORD        448(AX), Z4, Z4
-	VPXORD       Z1, Z4, Z4
-	VPSUBB       Z2, Z4, Z4
-	VMOVUPS      Z4, 448(AX)
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Z1
+	VMOVUPS      (CX), Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      64(CX), Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 64(AX)
+	VMOVUPS      128(CX), Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      192(CX), Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 192(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 256(AX)
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 320(AX)
+	VMOVUPS      128(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 384(AX)
+	VMOVUPS      192(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 448(AX)
 	VZEROUPPER
 	RET
 
 // func latticeIndicesAVX512(low []byte, x []float32, inverse float32) (sum uint32, most float32)
-// Requires: AVX, AVX2, AVX512F, PCLMULQDQ, SSE, SSE4.2
+// Requires: AVX, AVX2, AVX512F, MMX+, PCLMULQDQ, SSE, SSE4.2
 TEXT ·latticeIndicesAVX512(SB), NOSPLIT, $512-64
 	MOVQ         low_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
@@ -1350,15 +1562,114 @@ TEXT ·latticeIndicesAVX512(SB), NOSPLIT, $512-64
 	MOVL         $0x000000ff, R8
 	VMOVD        R8, X4
 	VPBROADCASTD X4, Z4
-	MOVQ         $0x0000000000000004, R8
+	MOVQ         $0x0d0905010c080400, R8
+	VMOVQ        R8, X4
+	MOVQ         $0x0f0b07030e0a0602, R8
+	VMOVQ        R8, X5
+	VPUNPCKLQDQ  X5, X4, X4
+	VPMOVZXBD    X4, Z4
+	MOVQ         CX, R8
+	PREFETCHT0   4096(R8)
+	PREFETCHT0   4160(R8)
+	PREFETCHT0   4224(R8)
+	PREFETCHT0   4288(R8)
+	PREFETCHT0   4352(R8)
+	PREFETCHT0   4416(R8)
+	PREFETCHT0   4480(R8)
+	PREFETCHT0   4544(R8)
+	ADDQ         $0x00000200, R8
+	VMOVUPS      (CX), Z4
+	VMULPS       Z0, Z4, Z5
+	VCVTPS2DQ    Z5, Z5
+	VMOVUPS      Z5, (SP)
+	VPANDD       Z1, Z4, Z4
+	VPMAXUD      Z4, Z2, Z2
+	VMOVUPS      64(CX), Z4
+	VMULPS       Z0, Z4, Z6
+	VCVTPS2DQ    Z6, Z6
+	VMOVUPS      Z6, 64(SP)
+	VPANDD       Z1, Z4, Z4
+	VPMAXUD      Z4, Z3, Z3
+	VPMOVDB      Z5, (AX)
+	VPMOVDB      Z6, 16(AX)
+	VMOVUPS      512(CX), Z4
+	VMULPS       Z0, Z4, Z5
+	VCVTPS2DQ    Z5, Z5
+	VMOVUPS      Z5, 128(SP)
+	VPANDD       Z1, Z4, Z4
+	VPMAXUD      Z4, Z2, Z2
+	VMOVUPS      576(CX), Z4
+	VMULPS       Z0, Z4, Z6
+	VCVTPS2DQ    Z6, Z6
+	VMOVUPS      Z6, 192(SP)
+	VPANDD       Z1, Z4, Z4
+	VPMAXUD      Z4, Z3, Z3
+	VPMOVDB      Z5, 128(AX)
+	VPMOVDB      Z6, 144(AX)
+	VMOVUPS      1024(CX), Z4
+	VMULPS       Z0, Z4, Z5
+	VCVTPS2DQ    Z5, Z5
+	VMOVUPS      Z5, 256(SP)
+	VPANDD       Z1, Z4, Z4
+	VPMAXUD      Z4, Z2, Z2
+	VMOVUPS      1088(CX), Z4
+	VMULPS       Z0, Z4, Z6
+	VCVTPS2DQ    Z6, Z6
+	VMOVUPS      Z6, 320(SP)
+	VPANDD       Z1, Z4, Z4
+	VPMAXUD      Z4, Z3, Z3
+	VPMOVDB      Z5, 256(AX)
+	VPMOVDB      Z6, 272(AX)
+	VMOVUPS      1536(CX), Z4
+	VMULPS       Z0, Z4, Z5
+	VCVTPS2DQ    Z5, Z5
+	VMOVUPS      Z5, 384(SP)
+	VPANDD       Z1, Z4, Z4
+	VPMAXUD      Z4, Z2, Z2
+	VMOVUPS      1600(CX), Z4
+	VMULPS       Z0, Z4, Z6
+	VCVTPS2DQ    Z6, Z6
+	VMOVUPS      Z6, 448(SP)
+	VPANDD       Z1, Z4, Z4
+	VPMAXUD      Z4, Z3, Z3
+	VPMOVDB      Z5, 384(AX)
+	VPMOVDB      Z6, 400(AX)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000020, AX
+	MOVQ         $0x0000000000000003, R9
 
 turn:
+	PREFETCHT0    4096(R8)
+	PREFETCHT0    4160(R8)
+	PREFETCHT0    4224(R8)
+	PREFETCHT0    4288(R8)
+	PREFETCHT0    4352(R8)
+	PREFETCHT0    4416(R8)
+	PREFETCHT0    4480(R8)
+	PREFETCHT0    4544(R8)
+	ADDQ          $0x00000200, R8
+	CRC32Q        (SP), DX
+	CRC32Q        8(SP), DX
+	CRC32Q        16(SP), DX
+	CRC32Q        24(SP), DX
+	CRC32Q        32(SP), DX
+	CRC32Q        40(SP), DX
+	CRC32Q        48(SP), DX
+	CRC32Q        56(SP), DX
 	VMOVUPS       (CX), Z4
 	VMULPS        Z0, Z4, Z5
 	VCVTPS2DQ     Z5, Z5
 	VMOVUPS       Z5, (SP)
 	VPANDD        Z1, Z4, Z4
 	VPMAXUD       Z4, Z2, Z2
+	CRC32Q        64(SP), DX
+	CRC32Q        72(SP), DX
+	CRC32Q        80(SP), DX
+	CRC32Q        88(SP), DX
+	CRC32Q        96(SP), DX
+	CRC32Q        104(SP), DX
+	CRC32Q        112(SP), DX
+	CRC32Q        120(SP), DX
 	VMOVUPS       64(CX), Z4
 	VMULPS        Z0, Z4, Z6
 	VCVTPS2DQ     Z6, Z6
@@ -1367,12 +1678,28 @@ turn:
 	VPMAXUD       Z4, Z3, Z3
 	VPMOVDB       Z5, (AX)
 	VPMOVDB       Z6, 16(AX)
+	CRC32Q        128(SP), BX
+	CRC32Q        136(SP), BX
+	CRC32Q        144(SP), BX
+	CRC32Q        152(SP), BX
+	CRC32Q        160(SP), BX
+	CRC32Q        168(SP), BX
+	CRC32Q        176(SP), BX
+	CRC32Q        184(SP), BX
 	VMOVUPS       512(CX), Z4
 	VMULPS        Z0, Z4, Z5
 	VCVTPS2DQ     Z5, Z5
 	VMOVUPS       Z5, 128(SP)
 	VPANDD        Z1, Z4, Z4
 	VPMAXUD       Z4, Z2, Z2
+	CRC32Q        192(SP), BX
+	CRC32Q        200(SP), BX
+	CRC32Q        208(SP), BX
+	CRC32Q        216(SP), BX
+	CRC32Q        224(SP), BX
+	CRC32Q        232(SP), BX
+	CRC32Q        240(SP), BX
+	CRC32Q        248(SP), BX
 	VMOVUPS       576(CX), Z4
 	VMULPS        Z0, Z4, Z6
 	VCVTPS2DQ     Z6, Z6
@@ -1381,12 +1708,28 @@ turn:
 	VPMAXUD       Z4, Z3, Z3
 	VPMOVDB       Z5, 128(AX)
 	VPMOVDB       Z6, 144(AX)
+	CRC32Q        256(SP), SI
+	CRC32Q        264(SP), SI
+	CRC32Q        272(SP), SI
+	CRC32Q        280(SP), SI
+	CRC32Q        288(SP), SI
+	CRC32Q        296(SP), SI
+	CRC32Q        304(SP), SI
+	CRC32Q        312(SP), SI
 	VMOVUPS       1024(CX), Z4
 	VMULPS        Z0, Z4, Z5
 	VCVTPS2DQ     Z5, Z5
 	VMOVUPS       Z5, 256(SP)
 	VPANDD        Z1, Z4, Z4
 	VPMAXUD       Z4, Z2, Z2
+	CRC32Q        320(SP), SI
+	CRC32Q        328(SP), SI
+	CRC32Q        336(SP), SI
+	CRC32Q        344(SP), SI
+	CRC32Q        352(SP), SI
+	CRC32Q        360(SP), SI
+	CRC32Q        368(SP), SI
+	CRC32Q        376(SP), SI
 	VMOVUPS       1088(CX), Z4
 	VMULPS        Z0, Z4, Z6
 	VCVTPS2DQ     Z6, Z6
@@ -1395,12 +1738,28 @@ turn:
 	VPMAXUD       Z4, Z3, Z3
 	VPMOVDB       Z5, 256(AX)
 	VPMOVDB       Z6, 272(AX)
+	CRC32Q        384(SP), DI
+	CRC32Q        392(SP), DI
+	CRC32Q        400(SP), DI
+	CRC32Q        408(SP), DI
+	CRC32Q        416(SP), DI
+	CRC32Q        424(SP), DI
+	CRC32Q        432(SP), DI
+	CRC32Q        440(SP), DI
 	VMOVUPS       1536(CX), Z4
 	VMULPS        Z0, Z4, Z5
 	VCVTPS2DQ     Z5, Z5
 	VMOVUPS       Z5, 384(SP)
 	VPANDD        Z1, Z4, Z4
 	VPMAXUD       Z4, Z2, Z2
+	CRC32Q        448(SP), DI
+	CRC32Q        456(SP), DI
+	CRC32Q        464(SP), DI
+	CRC32Q        472(SP), DI
+	CRC32Q        480(SP), DI
+	CRC32Q        488(SP), DI
+	CRC32Q        496(SP), DI
+	CRC32Q        504(SP), DI
 	VMOVUPS       1600(CX), Z4
 	VMULPS        Z0, Z4, Z6
 	VCVTPS2DQ     Z6, Z6
@@ -1409,6 +1768,10 @@ turn:
 	VPMAXUD       Z4, Z3, Z3
 	VPMOVDB       Z5, 384(AX)
 	VPMOVDB       Z6, 400(AX)
+	ADDQ          $0x00000080, CX
+	ADDQ          $0x00000020, AX
+	DECQ          R9
+	JNZ           turn
 	CRC32Q        (SP), DX
 	CRC32Q        128(SP), BX
 	CRC32Q        256(SP), SI
@@ -1473,10 +1836,6 @@ turn:
 	CRC32Q        248(SP), BX
 	CRC32Q        376(SP), SI
 	CRC32Q        504(SP), DI
-	ADDQ          $0x00000080, CX
-	ADDQ          $0x00000020, AX
-	DECQ          R8
-	JNZ           turn
 	VPMAXUD       Z3, Z2, Z2
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VPMAXUD       Y0, Y2, Y2
@@ -1519,7 +1878,13 @@ TEXT ·latticeHighAVX512(SB), NOSPLIT, $0-52
 	MOVL         $0x000000ff, DX
 	VMOVD        DX, X1
 	VPBROADCASTD X1, Z1
-	MOVQ         $0x0000000000000004, DX
+	MOVQ         $0x0d0905010c080400, DX
+	VMOVQ        DX, X1
+	MOVQ         $0x0f0b07030e0a0602, DX
+	VMOVQ        DX, X2
+	VPUNPCKLQDQ  X2, X1, X1
+	VPMOVZXBD    X1, Z1
+	MOVQ         $0x0000000000000010, DX
 
 turn:
 	VMOVUPS   (CX), Z1
@@ -1532,36 +1897,6 @@ turn:
 	VPSRLD    $0x08, Z2, Z2
 	VPMOVDB   Z1, (AX)
 	VPMOVDB   Z2, 16(AX)
-	VMOVUPS   512(CX), Z1
-	VMULPS    Z0, Z1, Z1
-	VCVTPS2DQ Z1, Z1
-	VPSRLD    $0x08, Z1, Z1
-	VMOVUPS   576(CX), Z2
-	VMULPS    Z0, Z2, Z2
-	VCVTPS2DQ Z2, Z2
-	VPSRLD    $0x08, Z2, Z2
-	VPMOVDB   Z1, 128(AX)
-	VPMOVDB   Z2, 144(AX)
-	VMOVUPS   1024(CX), Z1
-	VMULPS    Z0, Z1, Z1
-	VCVTPS2DQ Z1, Z1
-	VPSRLD    $0x08, Z1, Z1
-	VMOVUPS   1088(CX), Z2
-	VMULPS    Z0, Z2, Z2
-	VCVTPS2DQ Z2, Z2
-	VPSRLD    $0x08, Z2, Z2
-	VPMOVDB   Z1, 256(AX)
-	VPMOVDB   Z2, 272(AX)
-	VMOVUPS   1536(CX), Z1
-	VMULPS    Z0, Z1, Z1
-	VCVTPS2DQ Z1, Z1
-	VPSRLD    $0x08, Z1, Z1
-	VMOVUPS   1600(CX), Z2
-	VMULPS    Z0, Z2, Z2
-	VCVTPS2DQ Z2, Z2
-	VPSRLD    $0x08, Z2, Z2
-	VPMOVDB   Z1, 384(AX)
-	VPMOVDB   Z2, 400(AX)
 	ADDQ      $0x00000080, CX
 	ADDQ      $0x00000020, AX
 	DECQ      DX
@@ -1569,322 +1904,477 @@ turn:
 	VZEROUPPER
 	RET
 
-// func latticeValuesAVX512(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32)
-// Requires: AVX, AVX2, AVX512F, PCLMULQDQ, SSE4.2
-TEXT ·latticeValuesAVX512(SB), NOSPLIT, $256-96
+// func latticeValuesAVX512(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32)
+// Requires: AVX, AVX512F, MMX+, PCLMULQDQ, SSE4.2
+TEXT ·latticeValuesAVX512(SB), NOSPLIT, $256-92
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         low_base+24(FP), CX
 	MOVQ         reference_base+48(FP), DX
 	VBROADCASTSS spacing+72(FP), Z0
 	VBROADCASTSS inverse+76(FP), Z1
-	MOVL         shift+80(FP), BX
+	MOVL         half+80(FP), BX
 	VMOVD        BX, X2
 	VPBROADCASTD X2, Z2
-	VPXOR        X3, X3, X3
+	MOVL         mask+84(FP), BX
+	VMOVD        BX, X3
+	VPBROADCASTD X3, Z3
 	MOVL         $0xffffffff, BX
 	XORL         SI, SI
 	XORL         DI, DI
 	XORL         R8, R8
-	MOVQ         $0x0000000000000008, R9
+	MOVQ         DX, R9
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	PREFETCHT0   4288(R9)
+	ADDQ         $0x00000100, R9
+	VPMOVZXBD    (CX), Z5
+	VPMOVZXBD    128(CX), Z7
+	VPMOVZXBD    256(CX), Z9
+	VPMOVZXBD    384(CX), Z11
+	VMULPS       (DX), Z1, Z4
+	VMULPS       512(DX), Z1, Z6
+	VMULPS       1024(DX), Z1, Z8
+	VMULPS       1536(DX), Z1, Z10
+	VCVTPS2DQ    Z4, Z4
+	VCVTPS2DQ    Z6, Z6
+	VCVTPS2DQ    Z8, Z8
+	VCVTPS2DQ    Z10, Z10
+	VPSUBD       Z2, Z4, Z4
+	VPSUBD       Z2, Z6, Z6
+	VPSUBD       Z2, Z8, Z8
+	VPSUBD       Z2, Z10, Z10
+	VPSUBD       Z4, Z5, Z5
+	VPSUBD       Z6, Z7, Z7
+	VPSUBD       Z8, Z9, Z9
+	VPSUBD       Z10, Z11, Z11
+	VPANDD       Z3, Z5, Z5
+	VPANDD       Z3, Z7, Z7
+	VPANDD       Z3, Z9, Z9
+	VPANDD       Z3, Z11, Z11
+	VPADDD       Z5, Z4, Z4
+	VPADDD       Z7, Z6, Z6
+	VPADDD       Z9, Z8, Z8
+	VPADDD       Z11, Z10, Z10
+	VMOVUPS      Z4, (SP)
+	VMOVUPS      Z6, 64(SP)
+	VMOVUPS      Z8, 128(SP)
+	VMOVUPS      Z10, 192(SP)
+	VCVTDQ2PS    Z4, Z5
+	VCVTDQ2PS    Z6, Z7
+	VCVTDQ2PS    Z8, Z9
+	VCVTDQ2PS    Z10, Z11
+	VMULPS       Z0, Z5, Z5
+	VMULPS       Z0, Z7, Z7
+	VMULPS       Z0, Z9, Z9
+	VMULPS       Z0, Z11, Z11
+	VMOVUPS      Z5, (AX)
+	VMOVUPS      Z7, 512(AX)
+	VMOVUPS      Z9, 1024(AX)
+	VMOVUPS      Z11, 1536(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000040, DX
+	MOVQ         $0x0000000000000007, R10
 
 turn:
-	VPMOVZXBD     (CX), Z5
-	VMOVUPS       (DX), Z4
-	VMULPS        Z1, Z4, Z4
-	VCVTPS2DQ     Z4, Z4
-	VPSUBD        Z4, Z5, Z5
-	VPSLLVD       Z2, Z5, Z5
-	VPSRAVD       Z2, Z5, Z5
-	VPADDD        Z5, Z4, Z4
-	VMOVUPS       Z4, (SP)
-	VCVTDQ2PS     Z4, Z5
-	VPABSD        Z4, Z4
-	VPMAXUD       Z4, Z3, Z3
-	VMULPS        Z0, Z5, Z5
-	VMOVUPS       Z5, (AX)
-	VPMOVZXBD     128(CX), Z5
-	VMOVUPS       512(DX), Z4
-	VMULPS        Z1, Z4, Z4
-	VCVTPS2DQ     Z4, Z4
-	VPSUBD        Z4, Z5, Z5
-	VPSLLVD       Z2, Z5, Z5
-	VPSRAVD       Z2, Z5, Z5
-	VPADDD        Z5, Z4, Z4
-	VMOVUPS       Z4, 64(SP)
-	VCVTDQ2PS     Z4, Z5
-	VPABSD        Z4, Z4
-	VPMAXUD       Z4, Z3, Z3
-	VMULPS        Z0, Z5, Z5
-	VMOVUPS       Z5, 512(AX)
-	VPMOVZXBD     256(CX), Z5
-	VMOVUPS       1024(DX), Z4
-	VMULPS        Z1, Z4, Z4
-	VCVTPS2DQ     Z4, Z4
-	VPSUBD        Z4, Z5, Z5
-	VPSLLVD       Z2, Z5, Z5
-	VPSRAVD       Z2, Z5, Z5
-	VPADDD        Z5, Z4, Z4
-	VMOVUPS       Z4, 128(SP)
-	VCVTDQ2PS     Z4, Z5
-	VPABSD        Z4, Z4
-	VPMAXUD       Z4, Z3, Z3
-	VMULPS        Z0, Z5, Z5
-	VMOVUPS       Z5, 1024(AX)
-	VPMOVZXBD     384(CX), Z5
-	VMOVUPS       1536(DX), Z4
-	VMULPS        Z1, Z4, Z4
-	VCVTPS2DQ     Z4, Z4
-	VPSUBD        Z4, Z5, Z5
-	VPSLLVD       Z2, Z5, Z5
-	VPSRAVD       Z2, Z5, Z5
-	VPADDD        Z5, Z4, Z4
-	VMOVUPS       Z4, 192(SP)
-	VCVTDQ2PS     Z4, Z5
-	VPABSD        Z4, Z4
-	VPMAXUD       Z4, Z3, Z3
-	VMULPS        Z0, Z5, Z5
-	VMOVUPS       Z5, 1536(AX)
-	CRC32Q        (SP), BX
-	CRC32Q        64(SP), SI
-	CRC32Q        128(SP), DI
-	CRC32Q        192(SP), R8
-	CRC32Q        8(SP), BX
-	CRC32Q        72(SP), SI
-	CRC32Q        136(SP), DI
-	CRC32Q        200(SP), R8
-	CRC32Q        16(SP), BX
-	CRC32Q        80(SP), SI
-	CRC32Q        144(SP), DI
-	CRC32Q        208(SP), R8
-	CRC32Q        24(SP), BX
-	CRC32Q        88(SP), SI
-	CRC32Q        152(SP), DI
-	CRC32Q        216(SP), R8
-	CRC32Q        32(SP), BX
-	CRC32Q        96(SP), SI
-	CRC32Q        160(SP), DI
-	CRC32Q        224(SP), R8
-	CRC32Q        40(SP), BX
-	CRC32Q        104(SP), SI
-	CRC32Q        168(SP), DI
-	CRC32Q        232(SP), R8
-	CRC32Q        48(SP), BX
-	CRC32Q        112(SP), SI
-	CRC32Q        176(SP), DI
-	CRC32Q        240(SP), R8
-	CRC32Q        56(SP), BX
-	CRC32Q        120(SP), SI
-	CRC32Q        184(SP), DI
-	CRC32Q        248(SP), R8
-	ADDQ          $0x00000040, AX
-	ADDQ          $0x00000010, CX
-	ADDQ          $0x00000040, DX
-	DECQ          R9
-	JNZ           turn
-	MOVL          $0x9ef68d35, AX
-	VMOVD         AX, X1
-	VMOVQ         BX, X0
-	VPCLMULQDQ    $0x00, X1, X0, X0
-	MOVL          $0x170076fa, AX
-	VMOVD         AX, X2
-	VMOVQ         SI, X1
-	VPCLMULQDQ    $0x00, X2, X1, X1
-	VPXOR         X1, X0, X0
-	MOVL          $0xdd7e3b0c, AX
-	VMOVD         AX, X2
-	VMOVQ         DI, X1
-	VPCLMULQDQ    $0x00, X2, X1, X1
-	VPXOR         X1, X0, X0
-	VMOVQ         X0, AX
-	XORL          CX, CX
-	CRC32Q        AX, CX
-	XORQ          R8, CX
-	NOTL          CX
-	MOVL          CX, sum+88(FP)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VPMAXUD       Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VPMAXUD       X0, X3, X3
-	VPSRLDQ       $0x08, X3, X0
-	VPMAXUD       X0, X3, X3
-	VPSRLDQ       $0x04, X3, X0
-	VPMAXUD       X0, X3, X3
-	VMOVD         X3, AX
-	MOVL          AX, most+92(FP)
+	PREFETCHT0 4096(R9)
+	PREFETCHT0 4160(R9)
+	PREFETCHT0 4224(R9)
+	PREFETCHT0 4288(R9)
+	ADDQ       $0x00000100, R9
+	CRC32Q     (SP), BX
+	CRC32Q     64(SP), SI
+	CRC32Q     128(SP), DI
+	CRC32Q     192(SP), R8
+	VPMOVZXBD  (CX), Z5
+	VPMOVZXBD  128(CX), Z7
+	VPMOVZXBD  256(CX), Z9
+	VPMOVZXBD  384(CX), Z11
+	CRC32Q     8(SP), BX
+	CRC32Q     72(SP), SI
+	CRC32Q     136(SP), DI
+	CRC32Q     200(SP), R8
+	VMULPS     (DX), Z1, Z4
+	VMULPS     512(DX), Z1, Z6
+	VMULPS     1024(DX), Z1, Z8
+	VMULPS     1536(DX), Z1, Z10
+	CRC32Q     16(SP), BX
+	CRC32Q     80(SP), SI
+	CRC32Q     144(SP), DI
+	CRC32Q     208(SP), R8
+	VCVTPS2DQ  Z4, Z4
+	VCVTPS2DQ  Z6, Z6
+	VCVTPS2DQ  Z8, Z8
+	VCVTPS2DQ  Z10, Z10
+	CRC32Q     24(SP), BX
+	CRC32Q     88(SP), SI
+	CRC32Q     152(SP), DI
+	CRC32Q     216(SP), R8
+	VPSUBD     Z2, Z4, Z4
+	VPSUBD     Z2, Z6, Z6
+	VPSUBD     Z2, Z8, Z8
+	VPSUBD     Z2, Z10, Z10
+	CRC32Q     32(SP), BX
+	CRC32Q     96(SP), SI
+	CRC32Q     160(SP), DI
+	CRC32Q     224(SP), R8
+	VPSUBD     Z4, Z5, Z5
+	VPSUBD     Z6, Z7, Z7
+	VPSUBD     Z8, Z9, Z9
+	VPSUBD     Z10, Z11, Z11
+	CRC32Q     40(SP), BX
+	CRC32Q     104(SP), SI
+	CRC32Q     168(SP), DI
+	CRC32Q     232(SP), R8
+	VPANDD     Z3, Z5, Z5
+	VPANDD     Z3, Z7, Z7
+	VPANDD     Z3, Z9, Z9
+	VPANDD     Z3, Z11, Z11
+	CRC32Q     48(SP), BX
+	CRC32Q     112(SP), SI
+	CRC32Q     176(SP), DI
+	CRC32Q     240(SP), R8
+	VPADDD     Z5, Z4, Z4
+	VPADDD     Z7, Z6, Z6
+	VPADDD     Z9, Z8, Z8
+	VPADDD     Z11, Z10, Z10
+	CRC32Q     56(SP), BX
+	CRC32Q     120(SP), SI
+	CRC32Q     184(SP), DI
+	CRC32Q     248(SP), R8
+	VMOVUPS    Z4, (SP)
+	VMOVUPS    Z6, 64(SP)
+	VMOVUPS    Z8, 128(SP)
+	VMOVUPS    Z10, 192(SP)
+	VCVTDQ2PS  Z4, Z5
+	VCVTDQ2PS  Z6, Z7
+	VCVTDQ2PS  Z8, Z9
+	VCVTDQ2PS  Z10, Z11
+	VMULPS     Z0, Z5, Z5
+	VMULPS     Z0, Z7, Z7
+	VMULPS     Z0, Z9, Z9
+	VMULPS     Z0, Z11, Z11
+	VMOVUPS    Z5, (AX)
+	VMOVUPS    Z7, 512(AX)
+	VMOVUPS    Z9, 1024(AX)
+	VMOVUPS    Z11, 1536(AX)
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000010, CX
+	ADDQ       $0x00000040, DX
+	DECQ       R10
+	JNZ        turn
+	CRC32Q     (SP), BX
+	CRC32Q     64(SP), SI
+	CRC32Q     128(SP), DI
+	CRC32Q     192(SP), R8
+	CRC32Q     8(SP), BX
+	CRC32Q     72(SP), SI
+	CRC32Q     136(SP), DI
+	CRC32Q     200(SP), R8
+	CRC32Q     16(SP), BX
+	CRC32Q     80(SP), SI
+	CRC32Q     144(SP), DI
+	CRC32Q     208(SP), R8
+	CRC32Q     24(SP), BX
+	CRC32Q     88(SP), SI
+	CRC32Q     152(SP), DI
+	CRC32Q     216(SP), R8
+	CRC32Q     32(SP), BX
+	CRC32Q     96(SP), SI
+	CRC32Q     160(SP), DI
+	CRC32Q     224(SP), R8
+	CRC32Q     40(SP), BX
+	CRC32Q     104(SP), SI
+	CRC32Q     168(SP), DI
+	CRC32Q     232(SP), R8
+	CRC32Q     48(SP), BX
+	CRC32Q     112(SP), SI
+	CRC32Q     176(SP), DI
+	CRC32Q     240(SP), R8
+	CRC32Q     56(SP), BX
+	CRC32Q     120(SP), SI
+	CRC32Q     184(SP), DI
+	CRC32Q     248(SP), R8
+	MOVL       $0x9ef68d35, AX
+	VMOVD      AX, X1
+	VMOVQ      BX, X0
+	VPCLMULQDQ $0x00, X1, X0, X0
+	MOVL       $0x170076fa, AX
+	VMOVD      AX, X2
+	VMOVQ      SI, X1
+	VPCLMULQDQ $0x00, X2, X1, X1
+	VPXOR      X1, X0, X0
+	MOVL       $0xdd7e3b0c, AX
+	VMOVD      AX, X2
+	VMOVQ      DI, X1
+	VPCLMULQDQ $0x00, X2, X1, X1
+	VPXOR      X1, X0, X0
+	VMOVQ      X0, AX
+	XORL       CX, CX
+	CRC32Q     AX, CX
+	XORQ       R8, CX
+	NOTL       CX
+	MOVL       CX, sum+88(FP)
 	VZEROUPPER
 	RET
 
-// func latticeValuesWideAVX512(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32)
-// Requires: AVX, AVX2, AVX512F, PCLMULQDQ, SSE4.2
-TEXT ·latticeValuesWideAVX512(SB), NOSPLIT, $256-120
+// func latticeValuesWideAVX512(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32)
+// Requires: AVX, AVX512F, MMX+, PCLMULQDQ, SSE4.2
+TEXT ·latticeValuesWideAVX512(SB), NOSPLIT, $256-116
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         low_base+24(FP), CX
 	MOVQ         high_base+48(FP), DX
 	MOVQ         reference_base+72(FP), BX
 	VBROADCASTSS spacing+96(FP), Z0
 	VBROADCASTSS inverse+100(FP), Z1
-	MOVL         shift+104(FP), SI
+	MOVL         half+104(FP), SI
 	VMOVD        SI, X2
 	VPBROADCASTD X2, Z2
-	VPXOR        X3, X3, X3
+	MOVL         mask+108(FP), SI
+	VMOVD        SI, X3
+	VPBROADCASTD X3, Z3
 	MOVL         $0xffffffff, SI
 	XORL         DI, DI
 	XORL         R8, R8
 	XORL         R9, R9
-	MOVQ         $0x0000000000000008, R10
+	MOVQ         BX, R10
+	PREFETCHT0   4096(R10)
+	PREFETCHT0   4160(R10)
+	PREFETCHT0   4224(R10)
+	PREFETCHT0   4288(R10)
+	ADDQ         $0x00000100, R10
+	VPMOVZXBD    (CX), Z5
+	VPMOVZXBD    (DX), Z4
+	VPSLLD       $0x08, Z4, Z4
+	VPORD        Z4, Z5, Z5
+	VPMOVZXBD    128(CX), Z7
+	VPMOVZXBD    128(DX), Z6
+	VPSLLD       $0x08, Z6, Z6
+	VPORD        Z6, Z7, Z7
+	VPMOVZXBD    256(CX), Z9
+	VPMOVZXBD    256(DX), Z8
+	VPSLLD       $0x08, Z8, Z8
+	VPORD        Z8, Z9, Z9
+	VPMOVZXBD    384(CX), Z11
+	VPMOVZXBD    384(DX), Z10
+	VPSLLD       $0x08, Z10, Z10
+	VPORD        Z10, Z11, Z11
+	VMULPS       (BX), Z1, Z4
+	VMULPS       512(BX), Z1, Z6
+	VMULPS       1024(BX), Z1, Z8
+	VMULPS       1536(BX), Z1, Z10
+	VCVTPS2DQ    Z4, Z4
+	VCVTPS2DQ    Z6, Z6
+	VCVTPS2DQ    Z8, Z8
+	VCVTPS2DQ    Z10, Z10
+	VPSUBD       Z2, Z4, Z4
+	VPSUBD       Z2, Z6, Z6
+	VPSUBD       Z2, Z8, Z8
+	VPSUBD       Z2, Z10, Z10
+	VPSUBD       Z4, Z5, Z5
+	VPSUBD       Z6, Z7, Z7
+	VPSUBD       Z8, Z9, Z9
+	VPSUBD       Z10, Z11, Z11
+	VPANDD       Z3, Z5, Z5
+	VPANDD       Z3, Z7, Z7
+	VPANDD       Z3, Z9, Z9
+	VPANDD       Z3, Z11, Z11
+	VPADDD       Z5, Z4, Z4
+	VPADDD       Z7, Z6, Z6
+	VPADDD       Z9, Z8, Z8
+	VPADDD       Z11, Z10, Z10
+	VMOVUPS      Z4, (SP)
+	VMOVUPS      Z6, 64(SP)
+	VMOVUPS      Z8, 128(SP)
+	VMOVUPS      Z10, 192(SP)
+	VCVTDQ2PS    Z4, Z5
+	VCVTDQ2PS    Z6, Z7
+	VCVTDQ2PS    Z8, Z9
+	VCVTDQ2PS    Z10, Z11
+	VMULPS       Z0, Z5, Z5
+	VMULPS       Z0, Z7, Z7
+	VMULPS       Z0, Z9, Z9
+	VMULPS       Z0, Z11, Z11
+	VMOVUPS      Z5, (AX)
+	VMOVUPS      Z7, 512(AX)
+	VMOVUPS      Z9, 1024(AX)
+	VMOVUPS      Z11, 1536(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000040, BX
+	MOVQ         $0x0000000000000007, R11
 
 turn:
-	VPMOVZXBD     (CX), Z5
-	VPMOVZXBD     (DX), Z4
-	VPSLLD        $0x08, Z4, Z4
-	VPORD         Z4, Z5, Z5
-	VMOVUPS       (BX), Z4
-	VMULPS        Z1, Z4, Z4
-	VCVTPS2DQ     Z4, Z4
-	VPSUBD        Z4, Z5, Z5
-	VPSLLVD       Z2, Z5, Z5
-	VPSRAVD       Z2, Z5, Z5
-	VPADDD        Z5, Z4, Z4
-	VMOVUPS       Z4, (SP)
-	VCVTDQ2PS     Z4, Z5
-	VPABSD        Z4, Z4
-	VPMAXUD       Z4, Z3, Z3
-	VMULPS        Z0, Z5, Z5
-	VMOVUPS       Z5, (AX)
-	VPMOVZXBD     128(CX), Z5
-	VPMOVZXBD     128(DX), Z4
-	VPSLLD        $0x08, Z4, Z4
-	VPORD         Z4, Z5, Z5
-	VMOVUPS       512(BX), Z4
-	VMULPS        Z1, Z4, Z4
-	VCVTPS2DQ     Z4, Z4
-	VPSUBD        Z4, Z5, Z5
-	VPSLLVD       Z2, Z5, Z5
-	VPSRAVD       Z2, Z5, Z5
-	VPADDD        Z5, Z4, Z4
-	VMOVUPS       Z4, 64(SP)
-	VCVTDQ2PS     Z4, Z5
-	VPABSD        Z4, Z4
-	VPMAXUD       Z4, Z3, Z3
-	VMULPS        Z0, Z5, Z5
-	VMOVUPS       Z5, 512(AX)
-	VPMOVZXBD     256(CX), Z5
-	VPMOVZXBD     256(DX), Z4
-	VPSLLD        $0x08, Z4, Z4
-	VPORD         Z4, Z5, Z5
-	VMOVUPS       1024(BX), Z4
-	VMULPS        Z1, Z4, Z4
-	VCVTPS2DQ     Z4, Z4
-	VPSUBD        Z4, Z5, Z5
-	VPSLLVD       Z2, Z5, Z5
-	VPSRAVD       Z2, Z5, Z5
-	VPADDD        Z5, Z4, Z4
-	VMOVUPS       Z4, 128(SP)
-	VCVTDQ2PS     Z4, Z5
-	VPABSD        Z4, Z4
-	VPMAXUD       Z4, Z3, Z3
-	VMULPS        Z0, Z5, Z5
-	VMOVUPS       Z5, 1024(AX)
-	VPMOVZXBD     384(CX), Z5
-	VPMOVZXBD     384(DX), Z4
-	VPSLLD        $0x08, Z4, Z4
-	VPORD         Z4, Z5, Z5
-	VMOVUPS       1536(BX), Z4
-	VMULPS        Z1, Z4, Z4
-	VCVTPS2DQ     Z4, Z4
-	VPSUBD        Z4, Z5, Z5
-	VPSLLVD       Z2, Z5, Z5
-	VPSRAVD       Z2, Z5, Z5
-	VPADDD        Z5, Z4, Z4
-	VMOVUPS       Z4, 192(SP)
-	VCVTDQ2PS     Z4, Z5
-	VPABSD        Z4, Z4
-	VPMAXUD       Z4, Z3, Z3
-	VMULPS        Z0, Z5, Z5
-	VMOVUPS       Z5, 1536(AX)
-	CRC32Q        (SP), SI
-	CRC32Q        64(SP), DI
-	CRC32Q        128(SP), R8
-	CRC32Q        192(SP), R9
-	CRC32Q        8(SP), SI
-	CRC32Q        72(SP), DI
-	CRC32Q        136(SP), R8
-	CRC32Q        200(SP), R9
-	CRC32Q        16(SP), SI
-	CRC32Q        80(SP), DI
-	CRC32Q        144(SP), R8
-	CRC32Q        208(SP), R9
-	CRC32Q        24(SP), SI
-	CRC32Q        88(SP), DI
-	CRC32Q        152(SP), R8
-	CRC32Q        216(SP), R9
-	CRC32Q        32(SP), SI
-	CRC32Q        96(SP), DI
-	CRC32Q        160(SP), R8
-	CRC32Q        224(SP), R9
-	CRC32Q        40(SP), SI
-	CRC32Q        104(SP), DI
-	CRC32Q        168(SP), R8
-	CRC32Q        232(SP), R9
-	CRC32Q        48(SP), SI
-	CRC32Q        112(SP), DI
-	CRC32Q        176(SP), R8
-	CRC32Q        240(SP), R9
-	CRC32Q        56(SP), SI
-	CRC32Q        120(SP), DI
-	CRC32Q        184(SP), R8
-	CRC32Q        248(SP), R9
-	ADDQ          $0x00000040, AX
-	ADDQ          $0x00000010, CX
-	ADDQ          $0x00000010, DX
-	ADDQ          $0x00000040, BX
-	DECQ          R10
-	JNZ           turn
-	MOVL          $0x9ef68d35, AX
-	VMOVD         AX, X1
-	VMOVQ         SI, X0
-	VPCLMULQDQ    $0x00, X1, X0, X0
-	MOVL          $0x170076fa, AX
-	VMOVD         AX, X2
-	VMOVQ         DI, X1
-	VPCLMULQDQ    $0x00, X2, X1, X1
-	VPXOR         X1, X0, X0
-	MOVL          $0xdd7e3b0c, AX
-	VMOVD         AX, X2
-	VMOVQ         R8, X1
-	VPCLMULQDQ    $0x00, X2, X1, X1
-	VPXOR         X1, X0, X0
-	VMOVQ         X0, AX
-	XORL          CX, CX
-	CRC32Q        AX, CX
-	XORQ          R9, CX
-	NOTL          CX
-	MOVL          CX, sum+112(FP)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VPMAXUD       Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VPMAXUD       X0, X3, X3
-	VPSRLDQ       $0x08, X3, X0
-	VPMAXUD       X0, X3, X3
-	VPSRLDQ       $0x04, X3, X0
-	VPMAXUD       X0, X3, X3
-	VMOVD         X3, AX
-	MOVL          AX, most+116(FP)
+	PREFETCHT0 4096(R10)
+	PREFETCHT0 4160(R10)
+	PREFETCHT0 4224(R10)
+	PREFETCHT0 4288(R10)
+	ADDQ       $0x00000100, R10
+	CRC32Q     (SP), SI
+	CRC32Q     64(SP), DI
+	CRC32Q     128(SP), R8
+	CRC32Q     192(SP), R9
+	VPMOVZXBD  (CX), Z5
+	VPMOVZXBD  (DX), Z4
+	VPSLLD     $0x08, Z4, Z4
+	VPORD      Z4, Z5, Z5
+	VPMOVZXBD  128(CX), Z7
+	VPMOVZXBD  128(DX), Z6
+	VPSLLD     $0x08, Z6, Z6
+	VPORD      Z6, Z7, Z7
+	VPMOVZXBD  256(CX), Z9
+	VPMOVZXBD  256(DX), Z8
+	VPSLLD     $0x08, Z8, Z8
+	VPORD      Z8, Z9, Z9
+	VPMOVZXBD  384(CX), Z11
+	VPMOVZXBD  384(DX), Z10
+	VPSLLD     $0x08, Z10, Z10
+	VPORD      Z10, Z11, Z11
+	CRC32Q     8(SP), SI
+	CRC32Q     72(SP), DI
+	CRC32Q     136(SP), R8
+	CRC32Q     200(SP), R9
+	VMULPS     (BX), Z1, Z4
+	VMULPS     512(BX), Z1, Z6
+	VMULPS     1024(BX), Z1, Z8
+	VMULPS     1536(BX), Z1, Z10
+	CRC32Q     16(SP), SI
+	CRC32Q     80(SP), DI
+	CRC32Q     144(SP), R8
+	CRC32Q     208(SP), R9
+	VCVTPS2DQ  Z4, Z4
+	VCVTPS2DQ  Z6, Z6
+	VCVTPS2DQ  Z8, Z8
+	VCVTPS2DQ  Z10, Z10
+	CRC32Q     24(SP), SI
+	CRC32Q     88(SP), DI
+	CRC32Q     152(SP), R8
+	CRC32Q     216(SP), R9
+	VPSUBD     Z2, Z4, Z4
+	VPSUBD     Z2, Z6, Z6
+	VPSUBD     Z2, Z8, Z8
+	VPSUBD     Z2, Z10, Z10
+	CRC32Q     32(SP), SI
+	CRC32Q     96(SP), DI
+	CRC32Q     160(SP), R8
+	CRC32Q     224(SP), R9
+	VPSUBD     Z4, Z5, Z5
+	VPSUBD     Z6, Z7, Z7
+	VPSUBD     Z8, Z9, Z9
+	VPSUBD     Z10, Z11, Z11
+	CRC32Q     40(SP), SI
+	CRC32Q     104(SP), DI
+	CRC32Q     168(SP), R8
+	CRC32Q     232(SP), R9
+	VPANDD     Z3, Z5, Z5
+	VPANDD     Z3, Z7, Z7
+	VPANDD     Z3, Z9, Z9
+	VPANDD     Z3, Z11, Z11
+	CRC32Q     48(SP), SI
+	CRC32Q     112(SP), DI
+	CRC32Q     176(SP), R8
+	CRC32Q     240(SP), R9
+	VPADDD     Z5, Z4, Z4
+	VPADDD     Z7, Z6, Z6
+	VPADDD     Z9, Z8, Z8
+	VPADDD     Z11, Z10, Z10
+	CRC32Q     56(SP), SI
+	CRC32Q     120(SP), DI
+	CRC32Q     184(SP), R8
+	CRC32Q     248(SP), R9
+	VMOVUPS    Z4, (SP)
+	VMOVUPS    Z6, 64(SP)
+	VMOVUPS    Z8, 128(SP)
+	VMOVUPS    Z10, 192(SP)
+	VCVTDQ2PS  Z4, Z5
+	VCVTDQ2PS  Z6, Z7
+	VCVTDQ2PS  Z8, Z9
+	VCVTDQ2PS  Z10, Z11
+	VMULPS     Z0, Z5, Z5
+	VMULPS     Z0, Z7, Z7
+	VMULPS     Z0, Z9, Z9
+	VMULPS     Z0, Z11, Z11
+	VMOVUPS    Z5, (AX)
+	VMOVUPS    Z7, 512(AX)
+	VMOVUPS    Z9, 1024(AX)
+	VMOVUPS    Z11, 1536(AX)
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000010, CX
+	ADDQ       $0x00000010, DX
+	ADDQ       $0x00000040, BX
+	DECQ       R11
+	JNZ        turn
+	CRC32Q     (SP), SI
+	CRC32Q     64(SP), DI
+	CRC32Q     128(SP), R8
+	CRC32Q     192(SP), R9
+	CRC32Q     8(SP), SI
+	CRC32Q     72(SP), DI
+	CRC32Q     136(SP), R8
+	CRC32Q     200(SP), R9
+	CRC32Q     16(SP), SI
+	CRC32Q     80(SP), DI
+	CRC32Q     144(SP), R8
+	CRC32Q     208(SP), R9
+	CRC32Q     24(SP), SI
+	CRC32Q     88(SP), DI
+	CRC32Q     152(SP), R8
+	CRC32Q     216(SP), R9
+	CRC32Q     32(SP), SI
+	CRC32Q     96(SP), DI
+	CRC32Q     160(SP), R8
+	CRC32Q     224(SP), R9
+	CRC32Q     40(SP), SI
+	CRC32Q     104(SP), DI
+	CRC32Q     168(SP), R8
+	CRC32Q     232(SP), R9
+	CRC32Q     48(SP), SI
+	CRC32Q     112(SP), DI
+	CRC32Q     176(SP), R8
+	CRC32Q     240(SP), R9
+	CRC32Q     56(SP), SI
+	CRC32Q     120(SP), DI
+	CRC32Q     184(SP), R8
+	CRC32Q     248(SP), R9
+	MOVL       $0x9ef68d35, AX
+	VMOVD      AX, X1
+	VMOVQ      SI, X0
+	VPCLMULQDQ $0x00, X1, X0, X0
+	MOVL       $0x170076fa, AX
+	VMOVD      AX, X2
+	VMOVQ      DI, X1
+	VPCLMULQDQ $0x00, X2, X1, X1
+	VPXOR      X1, X0, X0
+	MOVL       $0xdd7e3b0c, AX
+	VMOVD      AX, X2
+	VMOVQ      R8, X1
+	VPCLMULQDQ $0x00, X2, X1, X1
+	VPXOR      X1, X0, X0
+	VMOVQ      X0, AX
+	XORL       CX, CX
+	CRC32Q     AX, CX
+	XORQ       R9, CX
+	NOTL       CX
+	MOVL       CX, sum+112(FP)
 	VZEROUPPER
 	RET
 
-// func latticeDifferenceAVX512(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32, peak float32, squares float32)
-// Requires: AVX, AVX2, AVX512F, PCLMULQDQ, SSE, SSE4.2
-TEXT ·latticeDifferenceAVX512(SB), NOSPLIT, $256-104
+// func latticeDifferenceAVX512(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32, peak float32, squares float32)
+// Requires: AVX, AVX2, AVX512F, MMX+, PCLMULQDQ, SSE, SSE4.2
+TEXT ·latticeDifferenceAVX512(SB), NOSPLIT, $256-100
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         low_base+24(FP), CX
 	MOVQ         reference_base+48(FP), DX
 	VBROADCASTSS spacing+72(FP), Z0
 	VBROADCASTSS inverse+76(FP), Z1
-	MOVL         shift+80(FP), BX
+	MOVL         half+80(FP), BX
 	VMOVD        BX, X2
 	VPBROADCASTD X2, Z2
-	VPXOR        X3, X3, X3
+	MOVL         mask+84(FP), BX
+	VMOVD        BX, X3
+	VPBROADCASTD X3, Z3
 	MOVL         $0x7fffffff, BX
 	VMOVD        BX, X4
 	VPBROADCASTD X4, Z4
@@ -1894,89 +2384,188 @@ TEXT ·latticeDifferenceAVX512(SB), NOSPLIT, $256-104
 	XORL         SI, SI
 	XORL         DI, DI
 	XORL         R8, R8
-	MOVQ         $0x0000000000000008, R9
+	MOVQ         DX, R9
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	PREFETCHT0   4288(R9)
+	ADDQ         $0x00000100, R9
+	VPMOVZXBD    (CX), Z8
+	VPMOVZXBD    128(CX), Z10
+	VPMOVZXBD    256(CX), Z12
+	VPMOVZXBD    384(CX), Z14
+	VMULPS       (DX), Z1, Z7
+	VMULPS       512(DX), Z1, Z9
+	VMULPS       1024(DX), Z1, Z11
+	VMULPS       1536(DX), Z1, Z13
+	VCVTPS2DQ    Z7, Z7
+	VCVTPS2DQ    Z9, Z9
+	VCVTPS2DQ    Z11, Z11
+	VCVTPS2DQ    Z13, Z13
+	VPSUBD       Z2, Z7, Z7
+	VPSUBD       Z2, Z9, Z9
+	VPSUBD       Z2, Z11, Z11
+	VPSUBD       Z2, Z13, Z13
+	VPSUBD       Z7, Z8, Z8
+	VPSUBD       Z9, Z10, Z10
+	VPSUBD       Z11, Z12, Z12
+	VPSUBD       Z13, Z14, Z14
+	VPANDD       Z3, Z8, Z8
+	VPANDD       Z3, Z10, Z10
+	VPANDD       Z3, Z12, Z12
+	VPANDD       Z3, Z14, Z14
+	VPADDD       Z8, Z7, Z7
+	VPADDD       Z10, Z9, Z9
+	VPADDD       Z12, Z11, Z11
+	VPADDD       Z14, Z13, Z13
+	VMOVUPS      Z7, (SP)
+	VMOVUPS      Z9, 64(SP)
+	VMOVUPS      Z11, 128(SP)
+	VMOVUPS      Z13, 192(SP)
+	VCVTDQ2PS    Z7, Z8
+	VCVTDQ2PS    Z9, Z10
+	VCVTDQ2PS    Z11, Z12
+	VCVTDQ2PS    Z13, Z14
+	VMULPS       Z0, Z8, Z8
+	VMULPS       Z0, Z10, Z10
+	VMULPS       Z0, Z12, Z12
+	VMULPS       Z0, Z14, Z14
+	VSUBPS       (DX), Z8, Z8
+	VSUBPS       512(DX), Z10, Z10
+	VSUBPS       1024(DX), Z12, Z12
+	VSUBPS       1536(DX), Z14, Z14
+	VMOVUPS      Z8, (AX)
+	VMOVUPS      Z10, 512(AX)
+	VMOVUPS      Z12, 1024(AX)
+	VMOVUPS      Z14, 1536(AX)
+	VMULPS       Z8, Z8, Z7
+	VMULPS       Z10, Z10, Z9
+	VMULPS       Z12, Z12, Z11
+	VMULPS       Z14, Z14, Z13
+	VPANDD       Z4, Z8, Z8
+	VPANDD       Z4, Z10, Z10
+	VPANDD       Z4, Z12, Z12
+	VPANDD       Z4, Z14, Z14
+	VPMAXUD      Z8, Z5, Z5
+	VPMAXUD      Z10, Z5, Z5
+	VPMAXUD      Z12, Z5, Z5
+	VPMAXUD      Z14, Z5, Z5
+	VADDPS       Z7, Z6, Z6
+	VADDPS       Z9, Z6, Z6
+	VADDPS       Z11, Z6, Z6
+	VADDPS       Z13, Z6, Z6
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000040, DX
+	MOVQ         $0x0000000000000007, R10
 
 turn:
-	VPMOVZXBD     (CX), Z9
-	VMOVUPS       (DX), Z7
-	VMULPS        Z1, Z7, Z8
-	VCVTPS2DQ     Z8, Z8
-	VPSUBD        Z8, Z9, Z9
-	VPSLLVD       Z2, Z9, Z9
-	VPSRAVD       Z2, Z9, Z9
-	VPADDD        Z9, Z8, Z8
-	VMOVUPS       Z8, (SP)
-	VCVTDQ2PS     Z8, Z9
-	VPABSD        Z8, Z8
-	VPMAXUD       Z8, Z3, Z3
-	VMULPS        Z0, Z9, Z9
-	VSUBPS        Z7, Z9, Z9
-	VMOVUPS       Z9, (AX)
-	VMULPS        Z1, Z9, Z7
-	VMULPS        Z7, Z7, Z7
+	PREFETCHT0    4096(R9)
+	PREFETCHT0    4160(R9)
+	PREFETCHT0    4224(R9)
+	PREFETCHT0    4288(R9)
+	ADDQ          $0x00000100, R9
+	CRC32Q        (SP), BX
+	CRC32Q        64(SP), SI
+	CRC32Q        128(SP), DI
+	CRC32Q        192(SP), R8
+	VPMOVZXBD     (CX), Z8
+	VPMOVZXBD     128(CX), Z10
+	VPMOVZXBD     256(CX), Z12
+	VPMOVZXBD     384(CX), Z14
+	CRC32Q        8(SP), BX
+	CRC32Q        72(SP), SI
+	CRC32Q        136(SP), DI
+	CRC32Q        200(SP), R8
+	VMULPS        (DX), Z1, Z7
+	VMULPS        512(DX), Z1, Z9
+	VMULPS        1024(DX), Z1, Z11
+	VMULPS        1536(DX), Z1, Z13
+	CRC32Q        16(SP), BX
+	CRC32Q        80(SP), SI
+	CRC32Q        144(SP), DI
+	CRC32Q        208(SP), R8
+	VCVTPS2DQ     Z7, Z7
+	VCVTPS2DQ     Z9, Z9
+	VCVTPS2DQ     Z11, Z11
+	VCVTPS2DQ     Z13, Z13
+	CRC32Q        24(SP), BX
+	CRC32Q        88(SP), SI
+	CRC32Q        152(SP), DI
+	CRC32Q        216(SP), R8
+	VPSUBD        Z2, Z7, Z7
+	VPSUBD        Z2, Z9, Z9
+	VPSUBD        Z2, Z11, Z11
+	VPSUBD        Z2, Z13, Z13
+	CRC32Q        32(SP), BX
+	CRC32Q        96(SP), SI
+	CRC32Q        160(SP), DI
+	CRC32Q        224(SP), R8
+	VPSUBD        Z7, Z8, Z8
+	VPSUBD        Z9, Z10, Z10
+	VPSUBD        Z11, Z12, Z12
+	VPSUBD        Z13, Z14, Z14
+	CRC32Q        40(SP), BX
+	CRC32Q        104(SP), SI
+	CRC32Q        168(SP), DI
+	CRC32Q        232(SP), R8
+	VPANDD        Z3, Z8, Z8
+	VPANDD        Z3, Z10, Z10
+	VPANDD        Z3, Z12, Z12
+	VPANDD        Z3, Z14, Z14
+	CRC32Q        48(SP), BX
+	CRC32Q        112(SP), SI
+	CRC32Q        176(SP), DI
+	CRC32Q        240(SP), R8
+	VPADDD        Z8, Z7, Z7
+	VPADDD        Z10, Z9, Z9
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z14, Z13, Z13
+	CRC32Q        56(SP), BX
+	CRC32Q        120(SP), SI
+	CRC32Q        184(SP), DI
+	CRC32Q        248(SP), R8
+	VMOVUPS       Z7, (SP)
+	VMOVUPS       Z9, 64(SP)
+	VMOVUPS       Z11, 128(SP)
+	VMOVUPS       Z13, 192(SP)
+	VCVTDQ2PS     Z7, Z8
+	VCVTDQ2PS     Z9, Z10
+	VCVTDQ2PS     Z11, Z12
+	VCVTDQ2PS     Z13, Z14
+	VMULPS        Z0, Z8, Z8
+	VMULPS        Z0, Z10, Z10
+	VMULPS        Z0, Z12, Z12
+	VMULPS        Z0, Z14, Z14
+	VSUBPS        (DX), Z8, Z8
+	VSUBPS        512(DX), Z10, Z10
+	VSUBPS        1024(DX), Z12, Z12
+	VSUBPS        1536(DX), Z14, Z14
+	VMOVUPS       Z8, (AX)
+	VMOVUPS       Z10, 512(AX)
+	VMOVUPS       Z12, 1024(AX)
+	VMOVUPS       Z14, 1536(AX)
+	VMULPS        Z8, Z8, Z7
+	VMULPS        Z10, Z10, Z9
+	VMULPS        Z12, Z12, Z11
+	VMULPS        Z14, Z14, Z13
+	VPANDD        Z4, Z8, Z8
+	VPANDD        Z4, Z10, Z10
+	VPANDD        Z4, Z12, Z12
+	VPANDD        Z4, Z14, Z14
+	VPMAXUD       Z8, Z5, Z5
+	VPMAXUD       Z10, Z5, Z5
+	VPMAXUD       Z12, Z5, Z5
+	VPMAXUD       Z14, Z5, Z5
 	VADDPS        Z7, Z6, Z6
-	VPANDD        Z4, Z9, Z9
-	VPMAXUD       Z9, Z5, Z5
-	VPMOVZXBD     128(CX), Z9
-	VMOVUPS       512(DX), Z7
-	VMULPS        Z1, Z7, Z8
-	VCVTPS2DQ     Z8, Z8
-	VPSUBD        Z8, Z9, Z9
-	VPSLLVD       Z2, Z9, Z9
-	VPSRAVD       Z2, Z9, Z9
-	VPADDD        Z9, Z8, Z8
-	VMOVUPS       Z8, 64(SP)
-	VCVTDQ2PS     Z8, Z9
-	VPABSD        Z8, Z8
-	VPMAXUD       Z8, Z3, Z3
-	VMULPS        Z0, Z9, Z9
-	VSUBPS        Z7, Z9, Z9
-	VMOVUPS       Z9, 512(AX)
-	VMULPS        Z1, Z9, Z7
-	VMULPS        Z7, Z7, Z7
-	VADDPS        Z7, Z6, Z6
-	VPANDD        Z4, Z9, Z9
-	VPMAXUD       Z9, Z5, Z5
-	VPMOVZXBD     256(CX), Z9
-	VMOVUPS       1024(DX), Z7
-	VMULPS        Z1, Z7, Z8
-	VCVTPS2DQ     Z8, Z8
-	VPSUBD        Z8, Z9, Z9
-	VPSLLVD       Z2, Z9, Z9
-	VPSRAVD       Z2, Z9, Z9
-	VPADDD        Z9, Z8, Z8
-	VMOVUPS       Z8, 128(SP)
-	VCVTDQ2PS     Z8, Z9
-	VPABSD        Z8, Z8
-	VPMAXUD       Z8, Z3, Z3
-	VMULPS        Z0, Z9, Z9
-	VSUBPS        Z7, Z9, Z9
-	VMOVUPS       Z9, 1024(AX)
-	VMULPS        Z1, Z9, Z7
-	VMULPS        Z7, Z7, Z7
-	VADDPS        Z7, Z6, Z6
-	VPANDD        Z4, Z9, Z9
-	VPMAXUD       Z9, Z5, Z5
-	VPMOVZXBD     384(CX), Z9
-	VMOVUPS       1536(DX), Z7
-	VMULPS        Z1, Z7, Z8
-	VCVTPS2DQ     Z8, Z8
-	VPSUBD        Z8, Z9, Z9
-	VPSLLVD       Z2, Z9, Z9
-	VPSRAVD       Z2, Z9, Z9
-	VPADDD        Z9, Z8, Z8
-	VMOVUPS       Z8, 192(SP)
-	VCVTDQ2PS     Z8, Z9
-	VPABSD        Z8, Z8
-	VPMAXUD       Z8, Z3, Z3
-	VMULPS        Z0, Z9, Z9
-	VSUBPS        Z7, Z9, Z9
-	VMOVUPS       Z9, 1536(AX)
-	VMULPS        Z1, Z9, Z7
-	VMULPS        Z7, Z7, Z7
-	VADDPS        Z7, Z6, Z6
-	VPANDD        Z4, Z9, Z9
-	VPMAXUD       Z9, Z5, Z5
+	VADDPS        Z9, Z6, Z6
+	VADDPS        Z11, Z6, Z6
+	VADDPS        Z13, Z6, Z6
+	ADDQ          $0x00000040, AX
+	ADDQ          $0x00000010, CX
+	ADDQ          $0x00000040, DX
+	DECQ          R10
+	JNZ           turn
 	CRC32Q        (SP), BX
 	CRC32Q        64(SP), SI
 	CRC32Q        128(SP), DI
@@ -2009,11 +2598,6 @@ turn:
 	CRC32Q        120(SP), SI
 	CRC32Q        184(SP), DI
 	CRC32Q        248(SP), R8
-	ADDQ          $0x00000040, AX
-	ADDQ          $0x00000010, CX
-	ADDQ          $0x00000040, DX
-	DECQ          R9
-	JNZ           turn
 	MOVL          $0x9ef68d35, AX
 	VMOVD         AX, X1
 	VMOVQ         BX, X0
@@ -2034,16 +2618,6 @@ turn:
 	XORQ          R8, CX
 	NOTL          CX
 	MOVL          CX, sum+88(FP)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VPMAXUD       Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VPMAXUD       X0, X3, X3
-	VPSRLDQ       $0x08, X3, X0
-	VPMAXUD       X0, X3, X3
-	VPSRLDQ       $0x04, X3, X0
-	VPMAXUD       X0, X3, X3
-	VMOVD         X3, AX
-	MOVL          AX, most+92(FP)
 	VEXTRACTF64X4 $0x01, Z5, Y0
 	VPMAXUD       Y0, Y5, Y5
 	VEXTRACTF128  $0x01, Y5, X0
@@ -2052,7 +2626,7 @@ turn:
 	VPMAXUD       X0, X5, X5
 	VPSRLDQ       $0x04, X5, X0
 	VPMAXUD       X0, X5, X5
-	MOVSS         X5, peak+96(FP)
+	MOVSS         X5, peak+92(FP)
 	VEXTRACTF64X4 $0x01, Z6, Y0
 	VADDPS        Y0, Y6, Y6
 	VEXTRACTF128  $0x01, Y6, X0
@@ -2061,23 +2635,25 @@ turn:
 	VADDPS        X0, X6, X6
 	VPSRLDQ       $0x04, X6, X0
 	VADDPS        X0, X6, X6
-	MOVSS         X6, squares+100(FP)
+	MOVSS         X6, squares+96(FP)
 	VZEROUPPER
 	RET
 
-// func latticeDifferenceWideAVX512(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32, peak float32, squares float32)
-// Requires: AVX, AVX2, AVX512F, PCLMULQDQ, SSE, SSE4.2
-TEXT ·latticeDifferenceWideAVX512(SB), NOSPLIT, $256-128
+// func latticeDifferenceWideAVX512(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32, peak float32, squares float32)
+// Requires: AVX, AVX2, AVX512F, MMX+, PCLMULQDQ, SSE, SSE4.2
+TEXT ·latticeDifferenceWideAVX512(SB), NOSPLIT, $256-124
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         low_base+24(FP), CX
 	MOVQ         high_base+48(FP), DX
 	MOVQ         reference_base+72(FP), BX
 	VBROADCASTSS spacing+96(FP), Z0
 	VBROADCASTSS inverse+100(FP), Z1
-	MOVL         shift+104(FP), SI
+	MOVL         half+104(FP), SI
 	VMOVD        SI, X2
 	VPBROADCASTD X2, Z2
-	VPXOR        X3, X3, X3
+	MOVL         mask+108(FP), SI
+	VMOVD        SI, X3
+	VPBROADCASTD X3, Z3
 	MOVL         $0x7fffffff, SI
 	VMOVD        SI, X4
 	VPBROADCASTD X4, Z4
@@ -2087,101 +2663,214 @@ TEXT ·latticeDifferenceWideAVX512(SB), NOSPLIT, $256-128
 	XORL         DI, DI
 	XORL         R8, R8
 	XORL         R9, R9
-	MOVQ         $0x0000000000000008, R10
+	MOVQ         BX, R10
+	PREFETCHT0   4096(R10)
+	PREFETCHT0   4160(R10)
+	PREFETCHT0   4224(R10)
+	PREFETCHT0   4288(R10)
+	ADDQ         $0x00000100, R10
+	VPMOVZXBD    (CX), Z8
+	VPMOVZXBD    (DX), Z7
+	VPSLLD       $0x08, Z7, Z7
+	VPORD        Z7, Z8, Z8
+	VPMOVZXBD    128(CX), Z10
+	VPMOVZXBD    128(DX), Z9
+	VPSLLD       $0x08, Z9, Z9
+	VPORD        Z9, Z10, Z10
+	VPMOVZXBD    256(CX), Z12
+	VPMOVZXBD    256(DX), Z11
+	VPSLLD       $0x08, Z11, Z11
+	VPORD        Z11, Z12, Z12
+	VPMOVZXBD    384(CX), Z14
+	VPMOVZXBD    384(DX), Z13
+	VPSLLD       $0x08, Z13, Z13
+	VPORD        Z13, Z14, Z14
+	VMULPS       (BX), Z1, Z7
+	VMULPS       512(BX), Z1, Z9
+	VMULPS       1024(BX), Z1, Z11
+	VMULPS       1536(BX), Z1, Z13
+	VCVTPS2DQ    Z7, Z7
+	VCVTPS2DQ    Z9, Z9
+	VCVTPS2DQ    Z11, Z11
+	VCVTPS2DQ    Z13, Z13
+	VPSUBD       Z2, Z7, Z7
+	VPSUBD       Z2, Z9, Z9
+	VPSUBD       Z2, Z11, Z11
+	VPSUBD       Z2, Z13, Z13
+	VPSUBD       Z7, Z8, Z8
+	VPSUBD       Z9, Z10, Z10
+	VPSUBD       Z11, Z12, Z12
+	VPSUBD       Z13, Z14, Z14
+	VPANDD       Z3, Z8, Z8
+	VPANDD       Z3, Z10, Z10
+	VPANDD       Z3, Z12, Z12
+	VPANDD       Z3, Z14, Z14
+	VPADDD       Z8, Z7, Z7
+	VPADDD       Z10, Z9, Z9
+	VPADDD       Z12, Z11, Z11
+	VPADDD       Z14, Z13, Z13
+	VMOVUPS      Z7, (SP)
+	VMOVUPS      Z9, 64(SP)
+	VMOVUPS      Z11, 128(SP)
+	VMOVUPS      Z13, 192(SP)
+	VCVTDQ2PS    Z7, Z8
+	VCVTDQ2PS    Z9, Z10
+	VCVTDQ2PS    Z11, Z12
+	VCVTDQ2PS    Z13, Z14
+	VMULPS       Z0, Z8, Z8
+	VMULPS       Z0, Z10, Z10
+	VMULPS       Z0, Z12, Z12
+	VMULPS       Z0, Z14, Z14
+	VSUBPS       (BX), Z8, Z8
+	VSUBPS       512(BX), Z10, Z10
+	VSUBPS       1024(BX), Z12, Z12
+	VSUBPS       1536(BX), Z14, Z14
+	VMOVUPS      Z8, (AX)
+	VMOVUPS      Z10, 512(AX)
+	VMOVUPS      Z12, 1024(AX)
+	VMOVUPS      Z14, 1536(AX)
+	VMULPS       Z8, Z8, Z7
+	VMULPS       Z10, Z10, Z9
+	VMULPS       Z12, Z12, Z11
+	VMULPS       Z14, Z14, Z13
+	VPANDD       Z4, Z8, Z8
+	VPANDD       Z4, Z10, Z10
+	VPANDD       Z4, Z12, Z12
+	VPANDD       Z4, Z14, Z14
+	VPMAXUD      Z8, Z5, Z5
+	VPMAXUD      Z10, Z5, Z5
+	VPMAXUD      Z12, Z5, Z5
+	VPMAXUD      Z14, Z5, Z5
+	VADDPS       Z7, Z6, Z6
+	VADDPS       Z9, Z6, Z6
+	VADDPS       Z11, Z6, Z6
+	VADDPS       Z13, Z6, Z6
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000040, BX
+	MOVQ         $0x0000000000000007, R11
 
 turn:
-	VPMOVZXBD     (CX), Z9
+	PREFETCHT0    4096(R10)
+	PREFETCHT0    4160(R10)
+	PREFETCHT0    4224(R10)
+	PREFETCHT0    4288(R10)
+	ADDQ          $0x00000100, R10
+	CRC32Q        (SP), SI
+	CRC32Q        64(SP), DI
+	CRC32Q        128(SP), R8
+	CRC32Q        192(SP), R9
+	VPMOVZXBD     (CX), Z8
 	VPMOVZXBD     (DX), Z7
 	VPSLLD        $0x08, Z7, Z7
-	VPORD         Z7, Z9, Z9
-	VMOVUPS       (BX), Z7
-	VMULPS        Z1, Z7, Z8
-	VCVTPS2DQ     Z8, Z8
-	VPSUBD        Z8, Z9, Z9
-	VPSLLVD       Z2, Z9, Z9
-	VPSRAVD       Z2, Z9, Z9
-	VPADDD        Z9, Z8, Z8
-	VMOVUPS       Z8, (SP)
-	VCVTDQ2PS     Z8, Z9
-	VPABSD        Z8, Z8
-	VPMAXUD       Z8, Z3, Z3
-	VMULPS        Z0, Z9, Z9
-	VSUBPS        Z7, Z9, Z9
-	VMOVUPS       Z9, (AX)
-	VMULPS        Z1, Z9, Z7
-	VMULPS        Z7, Z7, Z7
+	VPORD         Z7, Z8, Z8
+	VPMOVZXBD     128(CX), Z10
+	VPMOVZXBD     128(DX), Z9
+	VPSLLD        $0x08, Z9, Z9
+	VPORD         Z9, Z10, Z10
+	VPMOVZXBD     256(CX), Z12
+	VPMOVZXBD     256(DX), Z11
+	VPSLLD        $0x08, Z11, Z11
+	VPORD         Z11, Z12, Z12
+	VPMOVZXBD     384(CX), Z14
+	VPMOVZXBD     384(DX), Z13
+	VPSLLD        $0x08, Z13, Z13
+	VPORD         Z13, Z14, Z14
+	CRC32Q        8(SP), SI
+	CRC32Q        72(SP), DI
+	CRC32Q        136(SP), R8
+	CRC32Q        200(SP), R9
+	VMULPS        (BX), Z1, Z7
+	VMULPS        512(BX), Z1, Z9
+	VMULPS        1024(BX), Z1, Z11
+	VMULPS        1536(BX), Z1, Z13
+	CRC32Q        16(SP), SI
+	CRC32Q        80(SP), DI
+	CRC32Q        144(SP), R8
+	CRC32Q        208(SP), R9
+	VCVTPS2DQ     Z7, Z7
+	VCVTPS2DQ     Z9, Z9
+	VCVTPS2DQ     Z11, Z11
+	VCVTPS2DQ     Z13, Z13
+	CRC32Q        24(SP), SI
+	CRC32Q        88(SP), DI
+	CRC32Q        152(SP), R8
+	CRC32Q        216(SP), R9
+	VPSUBD        Z2, Z7, Z7
+	VPSUBD        Z2, Z9, Z9
+	VPSUBD        Z2, Z11, Z11
+	VPSUBD        Z2, Z13, Z13
+	CRC32Q        32(SP), SI
+	CRC32Q        96(SP), DI
+	CRC32Q        160(SP), R8
+	CRC32Q        224(SP), R9
+	VPSUBD        Z7, Z8, Z8
+	VPSUBD        Z9, Z10, Z10
+	VPSUBD        Z11, Z12, Z12
+	VPSUBD        Z13, Z14, Z14
+	CRC32Q        40(SP), SI
+	CRC32Q        104(SP), DI
+	CRC32Q        168(SP), R8
+	CRC32Q        232(SP), R9
+	VPANDD        Z3, Z8, Z8
+	VPANDD        Z3, Z10, Z10
+	VPANDD        Z3, Z12, Z12
+	VPANDD        Z3, Z14, Z14
+	CRC32Q        48(SP), SI
+	CRC32Q        112(SP), DI
+	CRC32Q        176(SP), R8
+	CRC32Q        240(SP), R9
+	VPADDD        Z8, Z7, Z7
+	VPADDD        Z10, Z9, Z9
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z14, Z13, Z13
+	CRC32Q        56(SP), SI
+	CRC32Q        120(SP), DI
+	CRC32Q        184(SP), R8
+	CRC32Q        248(SP), R9
+	VMOVUPS       Z7, (SP)
+	VMOVUPS       Z9, 64(SP)
+	VMOVUPS       Z11, 128(SP)
+	VMOVUPS       Z13, 192(SP)
+	VCVTDQ2PS     Z7, Z8
+	VCVTDQ2PS     Z9, Z10
+	VCVTDQ2PS     Z11, Z12
+	VCVTDQ2PS     Z13, Z14
+	VMULPS        Z0, Z8, Z8
+	VMULPS        Z0, Z10, Z10
+	VMULPS        Z0, Z12, Z12
+	VMULPS        Z0, Z14, Z14
+	VSUBPS        (BX), Z8, Z8
+	VSUBPS        512(BX), Z10, Z10
+	VSUBPS        1024(BX), Z12, Z12
+	VSUBPS        1536(BX), Z14, Z14
+	VMOVUPS       Z8, (AX)
+	VMOVUPS       Z10, 512(AX)
+	VMOVUPS       Z12, 1024(AX)
+	VMOVUPS       Z14, 1536(AX)
+	VMULPS        Z8, Z8, Z7
+	VMULPS        Z10, Z10, Z9
+	VMULPS        Z12, Z12, Z11
+	VMULPS        Z14, Z14, Z13
+	VPANDD        Z4, Z8, Z8
+	VPANDD        Z4, Z10, Z10
+	VPANDD        Z4, Z12, Z12
+	VPANDD        Z4, Z14, Z14
+	VPMAXUD       Z8, Z5, Z5
+	VPMAXUD       Z10, Z5, Z5
+	VPMAXUD       Z12, Z5, Z5
+	VPMAXUD       Z14, Z5, Z5
 	VADDPS        Z7, Z6, Z6
-	VPANDD        Z4, Z9, Z9
-	VPMAXUD       Z9, Z5, Z5
-	VPMOVZXBD     128(CX), Z9
-	VPMOVZXBD     128(DX), Z7
-	VPSLLD        $0x08, Z7, Z7
-	VPORD         Z7, Z9, Z9
-	VMOVUPS       512(BX), Z7
-	VMULPS        Z1, Z7, Z8
-	VCVTPS2DQ     Z8, Z8
-	VPSUBD        Z8, Z9, Z9
-	VPSLLVD       Z2, Z9, Z9
-	VPSRAVD       Z2, Z9, Z9
-	VPADDD        Z9, Z8, Z8
-	VMOVUPS       Z8, 64(SP)
-	VCVTDQ2PS     Z8, Z9
-	VPABSD        Z8, Z8
-	VPMAXUD       Z8, Z3, Z3
-	VMULPS        Z0, Z9, Z9
-	VSUBPS        Z7, Z9, Z9
-	VMOVUPS       Z9, 512(AX)
-	VMULPS        Z1, Z9, Z7
-	VMULPS        Z7, Z7, Z7
-	VADDPS        Z7, Z6, Z6
-	VPANDD        Z4, Z9, Z9
-	VPMAXUD       Z9, Z5, Z5
-	VPMOVZXBD     256(CX), Z9
-	VPMOVZXBD     256(DX), Z7
-	VPSLLD        $0x08, Z7, Z7
-	VPORD         Z7, Z9, Z9
-	VMOVUPS       1024(BX), Z7
-	VMULPS        Z1, Z7, Z8
-	VCVTPS2DQ     Z8, Z8
-	VPSUBD        Z8, Z9, Z9
-	VPSLLVD       Z2, Z9, Z9
-	VPSRAVD       Z2, Z9, Z9
-	VPADDD        Z9, Z8, Z8
-	VMOVUPS       Z8, 128(SP)
-	VCVTDQ2PS     Z8, Z9
-	VPABSD        Z8, Z8
-	VPMAXUD       Z8, Z3, Z3
-	VMULPS        Z0, Z9, Z9
-	VSUBPS        Z7, Z9, Z9
-	VMOVUPS       Z9, 1024(AX)
-	VMULPS        Z1, Z9, Z7
-	VMULPS        Z7, Z7, Z7
-	VADDPS        Z7, Z6, Z6
-	VPANDD        Z4, Z9, Z9
-	VPMAXUD       Z9, Z5, Z5
-	VPMOVZXBD     384(CX), Z9
-	VPMOVZXBD     384(DX), Z7
-	VPSLLD        $0x08, Z7, Z7
-	VPORD         Z7, Z9, Z9
-	VMOVUPS       1536(BX), Z7
-	VMULPS        Z1, Z7, Z8
-	VCVTPS2DQ     Z8, Z8
-	VPSUBD        Z8, Z9, Z9
-	VPSLLVD       Z2, Z9, Z9
-	VPSRAVD       Z2, Z9, Z9
-	VPADDD        Z9, Z8, Z8
-	VMOVUPS       Z8, 192(SP)
-	VCVTDQ2PS     Z8, Z9
-	VPABSD        Z8, Z8
-	VPMAXUD       Z8, Z3, Z3
-	VMULPS        Z0, Z9, Z9
-	VSUBPS        Z7, Z9, Z9
-	VMOVUPS       Z9, 1536(AX)
-	VMULPS        Z1, Z9, Z7
-	VMULPS        Z7, Z7, Z7
-	VADDPS        Z7, Z6, Z6
-	VPANDD        Z4, Z9, Z9
-	VPMAXUD       Z9, Z5, Z5
+	VADDPS        Z9, Z6, Z6
+	VADDPS        Z11, Z6, Z6
+	VADDPS        Z13, Z6, Z6
+	ADDQ          $0x00000040, AX
+	ADDQ          $0x00000010, CX
+	ADDQ          $0x00000010, DX
+	ADDQ          $0x00000040, BX
+	DECQ          R11
+	JNZ           turn
 	CRC32Q        (SP), SI
 	CRC32Q        64(SP), DI
 	CRC32Q        128(SP), R8
@@ -2214,12 +2903,6 @@ turn:
 	CRC32Q        120(SP), DI
 	CRC32Q        184(SP), R8
 	CRC32Q        248(SP), R9
-	ADDQ          $0x00000040, AX
-	ADDQ          $0x00000010, CX
-	ADDQ          $0x00000010, DX
-	ADDQ          $0x00000040, BX
-	DECQ          R10
-	JNZ           turn
 	MOVL          $0x9ef68d35, AX
 	VMOVD         AX, X1
 	VMOVQ         SI, X0
@@ -2240,16 +2923,6 @@ turn:
 	XORQ          R9, CX
 	NOTL          CX
 	MOVL          CX, sum+112(FP)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VPMAXUD       Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VPMAXUD       X0, X3, X3
-	VPSRLDQ       $0x08, X3, X0
-	VPMAXUD       X0, X3, X3
-	VPSRLDQ       $0x04, X3, X0
-	VPMAXUD       X0, X3, X3
-	VMOVD         X3, AX
-	MOVL          AX, most+116(FP)
 	VEXTRACTF64X4 $0x01, Z5, Y0
 	VPMAXUD       Y0, Y5, Y5
 	VEXTRACTF128  $0x01, Y5, X0
@@ -2258,7 +2931,7 @@ turn:
 	VPMAXUD       X0, X5, X5
 	VPSRLDQ       $0x04, X5, X0
 	VPMAXUD       X0, X5, X5
-	MOVSS         X5, peak+120(FP)
+	MOVSS         X5, peak+116(FP)
 	VEXTRACTF64X4 $0x01, Z6, Y0
 	VADDPS        Y0, Y6, Y6
 	VEXTRACTF128  $0x01, Y6, X0
@@ -2267,12 +2940,12 @@ turn:
 	VADDPS        X0, X6, X6
 	VPSRLDQ       $0x04, X6, X0
 	VADDPS        X0, X6, X6
-	MOVSS         X6, squares+124(FP)
+	MOVSS         X6, squares+120(FP)
 	VZEROUPPER
 	RET
 
 // func quantizeStepsAVX512(steps []byte, x []float32, inverse float32) (squares uint32)
-// Requires: AVX, AVX2, AVX512BW, AVX512F
+// Requires: AVX, AVX2, AVX512BW, AVX512F, MMX+
 TEXT ·quantizeStepsAVX512(SB), NOSPLIT, $0-60
 	MOVQ         steps_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
@@ -2280,14 +2953,19 @@ TEXT ·quantizeStepsAVX512(SB), NOSPLIT, $0-60
 	VPXOR        X1, X1, X1
 	VPXOR        X2, X2, X2
 	MOVQ         $0x0d0905010c080400, DX
-	MOVQ         $0x0f0b07030e0a0602, BX
 	VMOVQ        DX, X3
-	VMOVQ        BX, X4
+	MOVQ         $0x0f0b07030e0a0602, DX
+	VMOVQ        DX, X4
 	VPUNPCKLQDQ  X4, X3, X3
 	VPMOVZXBD    X3, Z3
 	MOVQ         $0x0000000000000008, DX
 
 turn:
+	PREFETCHT0    4096(CX)
+	PREFETCHT0    4160(CX)
+	PREFETCHT0    4224(CX)
+	PREFETCHT0    4288(CX)
+	PREFETCHT0    1024(AX)
 	VMULPS        (CX), Z0, Z4
 	VCVTPS2DQ     Z4, Z4
 	VMULPS        64(CX), Z0, Z5
@@ -2323,6 +3001,85 @@ turn:
 	VZEROUPPER
 	RET
 
+// func quantizeSteps4AVX512(code []byte, x []float32, inverse float32) (squares uint32)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, MMX+
+TEXT ·quantizeSteps4AVX512(SB), NOSPLIT, $0-60
+	MOVQ         code_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	VBROADCASTSS inverse+48(FP), Z0
+	VPXOR        X1, X1, X1
+	VPXOR        X2, X2, X2
+	MOVQ         $0x0d0905010c080400, DX
+	VMOVQ        DX, X3
+	MOVQ         $0x0f0b07030e0a0602, DX
+	VMOVQ        DX, X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VPMOVZXBD    X3, Z3
+	MOVL         $0x0f0f0f0f, DX
+	VMOVD        DX, X4
+	VPBROADCASTD X4, Z4
+	MOVL         $0xf0f0f0f0, DX
+	VMOVD        DX, X5
+	VPBROADCASTD X5, Z5
+	MOVQ         $0x0000000000000004, DX
+
+turn:
+	PREFETCHT0    1024(AX)
+	VMULPS        (CX), Z0, Z6
+	VCVTPS2DQ     Z6, Z6
+	VMULPS        64(CX), Z0, Z7
+	VCVTPS2DQ     Z7, Z7
+	VMULPS        128(CX), Z0, Z8
+	VCVTPS2DQ     Z8, Z8
+	VMULPS        192(CX), Z0, Z9
+	VCVTPS2DQ     Z9, Z9
+	VPACKSSDW     Z7, Z6, Z6
+	VPACKSSDW     Z9, Z8, Z8
+	VPMADDWD      Z6, Z6, Z7
+	VPMADDWD      Z8, Z8, Z9
+	VPADDD        Z7, Z1, Z1
+	VPADDD        Z9, Z2, Z2
+	VPACKSSWB     Z8, Z6, Z6
+	VPERMD        Z6, Z3, Z6
+	VMULPS        1024(CX), Z0, Z7
+	VCVTPS2DQ     Z7, Z7
+	VMULPS        1088(CX), Z0, Z8
+	VCVTPS2DQ     Z8, Z8
+	VMULPS        1152(CX), Z0, Z9
+	VCVTPS2DQ     Z9, Z9
+	VMULPS        1216(CX), Z0, Z10
+	VCVTPS2DQ     Z10, Z10
+	VPACKSSDW     Z8, Z7, Z7
+	VPACKSSDW     Z10, Z9, Z9
+	VPMADDWD      Z7, Z7, Z8
+	VPMADDWD      Z9, Z9, Z10
+	VPADDD        Z8, Z1, Z1
+	VPADDD        Z10, Z2, Z2
+	VPACKSSWB     Z9, Z7, Z7
+	VPERMD        Z7, Z3, Z7
+	VPANDD        Z4, Z6, Z6
+	VPSLLW        $0x04, Z7, Z7
+	VPANDD        Z5, Z7, Z7
+	VPORD         Z6, Z7, Z7
+	VMOVUPS       Z7, (AX)
+	ADDQ          $0x00000100, CX
+	ADDQ          $0x00000040, AX
+	DECQ          DX
+	JNZ           turn
+	VPADDD        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VPADDD        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VPADDD        X0, X1, X1
+	VPSRLDQ       $0x08, X1, X0
+	VPADDD        X0, X1, X1
+	VPSRLDQ       $0x04, X1, X0
+	VPADDD        X0, X1, X1
+	VMOVD         X1, AX
+	MOVL          AX, squares+56(FP)
+	VZEROUPPER
+	RET
+
 // func signsOfAVX512(signs []byte, x []float32)
 // Requires: AVX, AVX512F
 TEXT ·signsOfAVX512(SB), NOSPLIT, $0-48
@@ -2331,6 +3088,12 @@ TEXT ·signsOfAVX512(SB), NOSPLIT, $0-48
 	MOVL         $0x000000ff, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
+	MOVQ         $0x0d0905010c080400, DX
+	VMOVQ        DX, X0
+	MOVQ         $0x0f0b07030e0a0602, DX
+	VMOVQ        DX, X1
+	VPUNPCKLQDQ  X1, X0, X0
+	VPMOVZXBD    X0, Z0
 	MOVQ         $0x0000000000000010, DX
 
 turn:
@@ -2376,6 +3139,84 @@ turn:
 	VPSRLDQ       $0x08, X0, X1
 	VADDPD        X1, X0, X0
 	MOVSD         X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func stepsDecodeAVX512(dst []float32, steps []byte, step float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·stepsDecodeAVX512(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         steps_base+24(FP), CX
+	VBROADCASTSS step+48(FP), Z0
+	MOVQ         $0x0000000000000008, DX
+
+turn:
+	PREFETCHT0 4096(AX)
+	PREFETCHT0 4160(AX)
+	PREFETCHT0 4224(AX)
+	PREFETCHT0 4288(AX)
+	PREFETCHT0 1024(CX)
+	VPMOVSXBD  (CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VMOVUPS    Z1, (AX)
+	VPMOVSXBD  16(CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VMOVUPS    Z1, 64(AX)
+	VPMOVSXBD  32(CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VMOVUPS    Z1, 128(AX)
+	VPMOVSXBD  48(CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VMOVUPS    Z1, 192(AX)
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000040, CX
+	DECQ       DX
+	JNZ        turn
+	VZEROUPPER
+	RET
+
+// func stepsAddAVX512(dst []float32, steps []byte, step float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·stepsAddAVX512(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         steps_base+24(FP), CX
+	VBROADCASTSS step+48(FP), Z0
+	MOVQ         $0x0000000000000008, DX
+
+turn:
+	PREFETCHT0 4096(AX)
+	PREFETCHT0 4160(AX)
+	PREFETCHT0 4224(AX)
+	PREFETCHT0 4288(AX)
+	PREFETCHT0 1024(CX)
+	VPMOVSXBD  (CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VADDPS     (AX), Z1, Z1
+	VMOVUPS    Z1, (AX)
+	VPMOVSXBD  16(CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VADDPS     64(AX), Z1, Z1
+	VMOVUPS    Z1, 64(AX)
+	VPMOVSXBD  32(CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VADDPS     128(AX), Z1, Z1
+	VMOVUPS    Z1, 128(AX)
+	VPMOVSXBD  48(CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VADDPS     192(AX), Z1, Z1
+	VMOVUPS    Z1, 192(AX)
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000040, CX
+	DECQ       DX
+	JNZ        turn
 	VZEROUPPER
 	RET
 

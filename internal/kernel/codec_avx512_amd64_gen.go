@@ -29,30 +29,20 @@ func fp16SubAVX512(dst []float32, code []byte)
 //go:noescape
 func fp16FiniteAVX512(code []byte) bool
 
-// stepsDecodeAVX512 is stepsDecodeGo in AVX512 instructions.
+// packBitsAVX512 is packBitsGo of a whole block in AVX512 instructions.
 //
 //go:noescape
-func stepsDecodeAVX512(dst []float32, steps []byte, step float32)
+func packBitsAVX512(code []byte, values []byte, bits int)
 
-// stepsDecodePastAVX512 is stepsDecodeGo in AVX512 instructions, and writes past the cache.
+// unpackBitsAVX512 is unpackBitsGo of a whole block in AVX512 instructions.
 //
 //go:noescape
-func stepsDecodePastAVX512(dst []float32, steps []byte, step float32)
+func unpackBitsAVX512(values []byte, code []byte, bits int)
 
-// stepsAddAVX512 is stepsAddGo in AVX512 instructions.
+// unpackStepsAVX512 is unpackStepsGo of a whole block in AVX512 instructions.
 //
 //go:noescape
-func stepsAddAVX512(dst []float32, steps []byte, step float32)
-
-// packAVX512 is packGo of a whole block in AVX512 instructions.
-//
-//go:noescape
-func packAVX512(code []byte, values []byte, width int, at int)
-
-// unpackAVX512 is unpackGo of a whole block in AVX512 instructions.
-//
-//go:noescape
-func unpackAVX512(values []byte, code []byte, width int, at int, flip byte, minus byte)
+func unpackStepsAVX512(values []byte, code []byte, bits int)
 
 // latticeIndicesAVX512 is latticeIndicesGo of a whole block in AVX512 instructions.
 //
@@ -67,27 +57,32 @@ func latticeHighAVX512(high []byte, x []float32, inverse float32)
 // latticeValuesAVX512 is latticeValuesGo of a whole block in AVX512 instructions.
 //
 //go:noescape
-func latticeValuesAVX512(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32)
+func latticeValuesAVX512(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32)
 
 // latticeValuesWideAVX512 is latticeValuesWideGo of a whole block in AVX512 instructions.
 //
 //go:noescape
-func latticeValuesWideAVX512(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32)
+func latticeValuesWideAVX512(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32)
 
 // latticeDifferenceAVX512 is latticeDifferenceGo of a whole block in AVX512 instructions.
 //
 //go:noescape
-func latticeDifferenceAVX512(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32, peak float32, squares float32)
+func latticeDifferenceAVX512(dst []float32, low []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32, peak float32, squares float32)
 
 // latticeDifferenceWideAVX512 is latticeDifferenceWideGo of a whole block in AVX512 instructions.
 //
 //go:noescape
-func latticeDifferenceWideAVX512(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, shift uint32) (sum uint32, most uint32, peak float32, squares float32)
+func latticeDifferenceWideAVX512(dst []float32, low []byte, high []byte, reference []float32, spacing float32, inverse float32, half uint32, mask uint32) (sum uint32, peak float32, squares float32)
 
 // quantizeStepsAVX512 is quantizeStepsGo of a whole block in AVX512 instructions.
 //
 //go:noescape
 func quantizeStepsAVX512(steps []byte, x []float32, inverse float32) (squares uint32)
+
+// quantizeSteps4AVX512 is quantizeSteps4Go of a whole block in AVX512 instructions.
+//
+//go:noescape
+func quantizeSteps4AVX512(code []byte, x []float32, inverse float32) (squares uint32)
 
 // signsOfAVX512 is signsOfGo of a whole block in AVX512 instructions.
 //
@@ -98,6 +93,16 @@ func signsOfAVX512(signs []byte, x []float32)
 //
 //go:noescape
 func sumAbsAVX512(x []float32) float64
+
+// stepsDecodeAVX512 is stepsDecodeGo of a whole block in AVX512 instructions.
+//
+//go:noescape
+func stepsDecodeAVX512(dst []float32, steps []byte, step float32)
+
+// stepsAddAVX512 is stepsAddGo of a whole block in AVX512 instructions.
+//
+//go:noescape
+func stepsAddAVX512(dst []float32, steps []byte, step float32)
 
 // stepSquaresAVX512 is stepSquaresGo of a whole block in AVX512 instructions.
 //

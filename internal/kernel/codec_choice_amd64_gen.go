@@ -94,80 +94,46 @@ func fp16Finite(code []byte) bool {
 	}
 }
 
-func stepsDecode(dst []float32, steps []byte, step float32) {
-	past := len(dst) >= pastCache
-	for {
-		n := min(len(dst), piece)
-		switch level {
-		case levelAVX512:
-			if past {
-				stepsDecodePastAVX512(dst[:n], steps[:n], step)
-			} else {
-				stepsDecodeAVX512(dst[:n], steps[:n], step)
-			}
-		case levelAVX2:
-			if past {
-				stepsDecodePastAVX2(dst[:n], steps[:n], step)
-			} else {
-				stepsDecodeAVX2(dst[:n], steps[:n], step)
-			}
-		default:
-			stepsDecodeGo(dst[:n], steps[:n], step)
-		}
-
-		if n == len(dst) {
-			return
-		}
-		dst, steps = dst[n:], steps[n:]
-	}
-}
-
-func stepsAdd(dst []float32, steps []byte, step float32) {
-
-	for {
-		n := min(len(dst), piece)
-		switch level {
-		case levelAVX512:
-			stepsAddAVX512(dst[:n], steps[:n], step)
-		case levelAVX2:
-			stepsAddAVX2(dst[:n], steps[:n], step)
-		default:
-			stepsAddGo(dst[:n], steps[:n], step)
-		}
-
-		if n == len(dst) {
-			return
-		}
-		dst, steps = dst[n:], steps[n:]
-	}
-}
-
-func pack(code, values []byte, width, at int) {
+func packBits(code, values []byte, bits int) {
 	if len(values) == Block {
 		switch level {
 		case levelAVX512:
-			packAVX512(code, values, width, at)
+			packBitsAVX512(code, values, bits)
 			return
 		case levelAVX2:
-			packAVX2(code, values, width, at)
+			packBitsAVX2(code, values, bits)
 			return
 		}
 	}
-	packGo(code, values, width, at)
+	packBitsGo(code, values, bits)
 }
 
-func unpack(values, code []byte, width, at int, flip, minus byte) {
+func unpackBits(values, code []byte, bits int) {
 	if len(values) == Block {
 		switch level {
 		case levelAVX512:
-			unpackAVX512(values, code, width, at, flip, minus)
+			unpackBitsAVX512(values, code, bits)
 			return
 		case levelAVX2:
-			unpackAVX2(values, code, width, at, flip, minus)
+			unpackBitsAVX2(values, code, bits)
 			return
 		}
 	}
-	unpackGo(values, code, width, at, flip, minus)
+	unpackBitsGo(values, code, bits)
+}
+
+func unpackSteps(values, code []byte, bits int) {
+	if len(values) == Block {
+		switch level {
+		case levelAVX512:
+			unpackStepsAVX512(values, code, bits)
+			return
+		case levelAVX2:
+			unpackStepsAVX2(values, code, bits)
+			return
+		}
+	}
+	unpackStepsGo(values, code, bits)
 }
 
 func latticeIndices(low []byte, x []float32, inverse float32) (sum uint32, most float32) {
@@ -196,52 +162,52 @@ func latticeHigh(high []byte, x []float32, inverse float32) {
 	latticeHighGo(high, x, inverse)
 }
 
-func latticeValues(dst []float32, low []byte, reference []float32, spacing, inverse float32, shift uint32) (sum, most uint32) {
+func latticeValues(dst []float32, low []byte, reference []float32, spacing, inverse float32, half, mask uint32) (sum uint32) {
 	if len(dst) == Block {
 		switch level {
 		case levelAVX512:
-			return latticeValuesAVX512(dst, low, reference, spacing, inverse, shift)
+			return latticeValuesAVX512(dst, low, reference, spacing, inverse, half, mask)
 		case levelAVX2:
-			return latticeValuesAVX2(dst, low, reference, spacing, inverse, shift)
+			return latticeValuesAVX2(dst, low, reference, spacing, inverse, half, mask)
 		}
 	}
-	return latticeValuesGo(dst, low, reference, spacing, inverse, shift)
+	return latticeValuesGo(dst, low, reference, spacing, inverse, half, mask)
 }
 
-func latticeValuesWide(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, shift uint32) (sum, most uint32) {
+func latticeValuesWide(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, half, mask uint32) (sum uint32) {
 	if len(dst) == Block {
 		switch level {
 		case levelAVX512:
-			return latticeValuesWideAVX512(dst, low, high, reference, spacing, inverse, shift)
+			return latticeValuesWideAVX512(dst, low, high, reference, spacing, inverse, half, mask)
 		case levelAVX2:
-			return latticeValuesWideAVX2(dst, low, high, reference, spacing, inverse, shift)
+			return latticeValuesWideAVX2(dst, low, high, reference, spacing, inverse, half, mask)
 		}
 	}
-	return latticeValuesWideGo(dst, low, high, reference, spacing, inverse, shift)
+	return latticeValuesWideGo(dst, low, high, reference, spacing, inverse, half, mask)
 }
 
-func latticeDifference(dst []float32, low []byte, reference []float32, spacing, inverse float32, shift uint32) (sum, most uint32, peak, squares float32) {
+func latticeDifference(dst []float32, low []byte, reference []float32, spacing, inverse float32, half, mask uint32) (sum uint32, peak, squares float32) {
 	if len(dst) == Block {
 		switch level {
 		case levelAVX512:
-			return latticeDifferenceAVX512(dst, low, reference, spacing, inverse, shift)
+			return latticeDifferenceAVX512(dst, low, reference, spacing, inverse, half, mask)
 		case levelAVX2:
-			return latticeDifferenceAVX2(dst, low, reference, spacing, inverse, shift)
+			return latticeDifferenceAVX2(dst, low, reference, spacing, inverse, half, mask)
 		}
 	}
-	return latticeDifferenceGo(dst, low, reference, spacing, inverse, shift)
+	return latticeDifferenceGo(dst, low, reference, spacing, inverse, half, mask)
 }
 
-func latticeDifferenceWide(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, shift uint32) (sum, most uint32, peak, squares float32) {
+func latticeDifferenceWide(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, half, mask uint32) (sum uint32, peak, squares float32) {
 	if len(dst) == Block {
 		switch level {
 		case levelAVX512:
-			return latticeDifferenceWideAVX512(dst, low, high, reference, spacing, inverse, shift)
+			return latticeDifferenceWideAVX512(dst, low, high, reference, spacing, inverse, half, mask)
 		case levelAVX2:
-			return latticeDifferenceWideAVX2(dst, low, high, reference, spacing, inverse, shift)
+			return latticeDifferenceWideAVX2(dst, low, high, reference, spacing, inverse, half, mask)
 		}
 	}
-	return latticeDifferenceWideGo(dst, low, high, reference, spacing, inverse, shift)
+	return latticeDifferenceWideGo(dst, low, high, reference, spacing, inverse, half, mask)
 }
 
 func quantizeSteps(steps []byte, x []float32, inverse float32) (squares uint32) {
@@ -254,6 +220,18 @@ func quantizeSteps(steps []byte, x []float32, inverse float32) (squares uint32) 
 		}
 	}
 	return quantizeStepsGo(steps, x, inverse)
+}
+
+func quantizeSteps4(code []byte, x []float32, inverse float32) (squares uint32) {
+	if len(x) == Block {
+		switch level {
+		case levelAVX512:
+			return quantizeSteps4AVX512(code, x, inverse)
+		case levelAVX2:
+			return quantizeSteps4AVX2(code, x, inverse)
+		}
+	}
+	return quantizeSteps4Go(code, x, inverse)
 }
 
 func signsOf(signs []byte, x []float32) {
@@ -280,6 +258,34 @@ func sumAbs(x []float32) float64 {
 		}
 	}
 	return sumAbsGo(x)
+}
+
+func stepsDecode(dst []float32, steps []byte, step float32) {
+	if len(dst) == Block {
+		switch level {
+		case levelAVX512:
+			stepsDecodeAVX512(dst, steps, step)
+			return
+		case levelAVX2:
+			stepsDecodeAVX2(dst, steps, step)
+			return
+		}
+	}
+	stepsDecodeGo(dst, steps, step)
+}
+
+func stepsAdd(dst []float32, steps []byte, step float32) {
+	if len(dst) == Block {
+		switch level {
+		case levelAVX512:
+			stepsAddAVX512(dst, steps, step)
+			return
+		case levelAVX2:
+			stepsAddAVX2(dst, steps, step)
+			return
+		}
+	}
+	stepsAddGo(dst, steps, step)
 }
 
 func stepSquares(steps []byte) (squares uint32) {

@@ -20,20 +20,16 @@ func fp16Finite(code []byte) bool {
 	return fp16FiniteGo(code)
 }
 
-func stepsDecode(dst []float32, steps []byte, step float32) {
-	stepsDecodeGo(dst, steps, step)
+func packBits(code, values []byte, bits int) {
+	packBitsGo(code, values, bits)
 }
 
-func stepsAdd(dst []float32, steps []byte, step float32) {
-	stepsAddGo(dst, steps, step)
+func unpackBits(values, code []byte, bits int) {
+	unpackBitsGo(values, code, bits)
 }
 
-func pack(code, values []byte, width, at int) {
-	packGo(code, values, width, at)
-}
-
-func unpack(values, code []byte, width, at int, flip, minus byte) {
-	unpackGo(values, code, width, at, flip, minus)
+func unpackSteps(values, code []byte, bits int) {
+	unpackStepsGo(values, code, bits)
 }
 
 func latticeIndices(low []byte, x []float32, inverse float32) (sum uint32, most float32) {
@@ -44,24 +40,28 @@ func latticeHigh(high []byte, x []float32, inverse float32) {
 	latticeHighGo(high, x, inverse)
 }
 
-func latticeValues(dst []float32, low []byte, reference []float32, spacing, inverse float32, shift uint32) (sum, most uint32) {
-	return latticeValuesGo(dst, low, reference, spacing, inverse, shift)
+func latticeValues(dst []float32, low []byte, reference []float32, spacing, inverse float32, half, mask uint32) (sum uint32) {
+	return latticeValuesGo(dst, low, reference, spacing, inverse, half, mask)
 }
 
-func latticeValuesWide(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, shift uint32) (sum, most uint32) {
-	return latticeValuesWideGo(dst, low, high, reference, spacing, inverse, shift)
+func latticeValuesWide(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, half, mask uint32) (sum uint32) {
+	return latticeValuesWideGo(dst, low, high, reference, spacing, inverse, half, mask)
 }
 
-func latticeDifference(dst []float32, low []byte, reference []float32, spacing, inverse float32, shift uint32) (sum, most uint32, peak, squares float32) {
-	return latticeDifferenceGo(dst, low, reference, spacing, inverse, shift)
+func latticeDifference(dst []float32, low []byte, reference []float32, spacing, inverse float32, half, mask uint32) (sum uint32, peak, squares float32) {
+	return latticeDifferenceGo(dst, low, reference, spacing, inverse, half, mask)
 }
 
-func latticeDifferenceWide(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, shift uint32) (sum, most uint32, peak, squares float32) {
-	return latticeDifferenceWideGo(dst, low, high, reference, spacing, inverse, shift)
+func latticeDifferenceWide(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, half, mask uint32) (sum uint32, peak, squares float32) {
+	return latticeDifferenceWideGo(dst, low, high, reference, spacing, inverse, half, mask)
 }
 
 func quantizeSteps(steps []byte, x []float32, inverse float32) (squares uint32) {
 	return quantizeStepsGo(steps, x, inverse)
+}
+
+func quantizeSteps4(code []byte, x []float32, inverse float32) (squares uint32) {
+	return quantizeSteps4Go(code, x, inverse)
 }
 
 func signsOf(signs []byte, x []float32) {
@@ -70,6 +70,14 @@ func signsOf(signs []byte, x []float32) {
 
 func sumAbs(x []float32) float64 {
 	return sumAbsGo(x)
+}
+
+func stepsDecode(dst []float32, steps []byte, step float32) {
+	stepsDecodeGo(dst, steps, step)
+}
+
+func stepsAdd(dst []float32, steps []byte, step float32) {
+	stepsAddGo(dst, steps, step)
 }
 
 func stepSquares(steps []byte) (squares uint32) {

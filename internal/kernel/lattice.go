@@ -28,42 +28,40 @@ func LatticeHigh(high []byte, x []float32, inverse float32) {
 
 // LatticeValues finds the indices whose lowest bits are given and that are nearest
 // to those of a reference, of two that are equally near the lower one, and writes
-// the values that they stand for. It returns their sum and the largest magnitude
-// of an index.
+// the values that they stand for. It returns the sum of the indices.
 //
 //	for i := range dst {
 //		r := nearest(reference[i] * inverse)
 //		code := int32(low[i]) + int32(high[i])<<8
-//		z := r + (code-r)<<(32-bits)>>(32-bits)
+//		least := r - 1<<(bits-1)
+//		z := least + (code-least)&(1<<bits-1)
 //		dst[i] = spacing * float32(z)
-//		most = max(most, abs(z))
 //	}
 //
-// Bits of the code above the lowest bits are ignored. bits is 1 to 16; high may be
+// where int32 wrap around. Bits of the code above the lowest are ignored. bits is 1 to 16; high may be
 // nil if it is at most 8. dst may be reference.
-func LatticeValues(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, bits int) (sum, most uint32) {
+func LatticeValues(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, bits int) (sum uint32) {
 	low, reference = low[:len(dst)], reference[:len(dst)]
+	half, mask := uint32(1)<<bits/2, uint32(1)<<bits-1
 	if bits <= 8 {
-		return latticeValues(dst, low, reference, spacing, inverse, uint32(32-bits))
+		return latticeValues(dst, low, reference, spacing, inverse, half, mask)
 	}
-	return latticeValuesWide(dst, low, high[:len(dst)], reference, spacing, inverse, uint32(32-bits))
+	return latticeValuesWide(dst, low, high[:len(dst)], reference, spacing, inverse, half, mask)
 }
 
 // LatticeDifference is LatticeValues for those who want only the difference from
-// the reference. It writes
+// the reference, which is not dst. It writes
 //
 //	dst[i] = spacing*float32(z) - reference[i]
 //
-// where dst is not reference, and returns the largest magnitude of these, and the sum of their squares in
-// units of the spacing,
-//
-//	for i := range dst { u := dst[i] * inverse; squares += u * u }
-//
-// all in float32 and in an order that is the same on all CPUs.
-func LatticeDifference(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, bits int) (sum, most uint32, peak, squares float32) {
+// and returns the largest magnitude of these too, and the sum of their squares, in
+// float32 and in an order that is the same on all CPUs. Squares of what is not
+// between 1e-22 and 1e18 may be lost or infinite.
+func LatticeDifference(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, bits int) (sum uint32, peak, squares float32) {
 	low, reference = low[:len(dst)], reference[:len(dst)]
+	half, mask := uint32(1)<<bits/2, uint32(1)<<bits-1
 	if bits <= 8 {
-		return latticeDifference(dst, low, reference, spacing, inverse, uint32(32-bits))
+		return latticeDifference(dst, low, reference, spacing, inverse, half, mask)
 	}
-	return latticeDifferenceWide(dst, low, high[:len(dst)], reference, spacing, inverse, uint32(32-bits))
+	return latticeDifferenceWide(dst, low, high[:len(dst)], reference, spacing, inverse, half, mask)
 }

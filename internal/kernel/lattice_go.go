@@ -50,39 +50,35 @@ func latticeHighGo(high []byte, x []float32, inverse float32) {
 	}
 }
 
-// sizeOf is the magnitude of an index; that of -2^31 is 2^31.
-func sizeOf(z int32) uint32 {
-	sign := z >> 31
-	return uint32(z ^ sign - sign)
+// decodeIndex returns the index with the bits of code nearest to r. Half is the
+// highest of these bits, and mask all of them.
+func decodeIndex(code, r int32, half, mask uint32) int32 {
+	least := r - int32(half)
+	return least + (code-least)&int32(mask)
 }
 
-// decodeIndex returns the index with the bits of code nearest to r. shift is what
-// is left of 32 bits.
-func decodeIndex(code, r int32, shift uint32) int32 { return r + (code-r)<<shift>>shift }
-
-func latticeValuesGo(dst []float32, low []byte, reference []float32, spacing, inverse float32, shift uint32) (sum, most uint32) {
+func latticeValuesGo(dst []float32, low []byte, reference []float32, spacing, inverse float32, half, mask uint32) (sum uint32) {
 	var none [Block]byte
-	return latticeValuesWideGo(dst, low, none[:], reference, spacing, inverse, shift)
+	return latticeValuesWideGo(dst, low, none[:], reference, spacing, inverse, half, mask)
 }
 
-func latticeValuesWideGo(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, shift uint32) (sum, most uint32) {
+func latticeValuesWideGo(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, half, mask uint32) (sum uint32) {
 	all := newChecksum()
 	for i, v := range reference[:len(dst)] {
-		z := decodeIndex(int32(low[i])+int32(high[i])<<8, nearest(v*inverse), shift)
+		z := decodeIndex(int32(low[i])+int32(high[i])<<8, nearest(v*inverse), half, mask)
 		all.add(z)
-		most = max(most, sizeOf(z))
 		dst[i] = spacing * float32(z)
 	}
-	return all.sum(), most
+	return all.sum()
 }
 
-func latticeDifferenceGo(dst []float32, low []byte, reference []float32, spacing, inverse float32, shift uint32) (sum, most uint32, peak, squares float32) {
+func latticeDifferenceGo(dst []float32, low []byte, reference []float32, spacing, inverse float32, half, mask uint32) (sum uint32, peak, squares float32) {
 	var none [Block]byte
-	return latticeDifferenceWideGo(dst, low, none[:], reference, spacing, inverse, shift)
+	return latticeDifferenceWideGo(dst, low, none[:], reference, spacing, inverse, half, mask)
 }
 
-func latticeDifferenceWideGo(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, shift uint32) (sum, most uint32, peak, squares float32) {
-	sum, most = latticeValuesWideGo(dst, low, high, reference, spacing, inverse, shift)
+func latticeDifferenceWideGo(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, half, mask uint32) (sum uint32, peak, squares float32) {
+	sum = latticeValuesWideGo(dst, low, high, reference, spacing, inverse, half, mask)
 	var sums [lanes]float32
 	largest := uint32(0)
 	// Vectors take the four quarters of a block in turn, whatever their width, so
@@ -97,12 +93,11 @@ func latticeDifferenceWideGo(dst []float32, low, high []byte, reference []float3
 				e := dst[i] - reference[i]
 				dst[i] = e
 				largest = max(largest, math.Float32bits(e)&magnitudeBits)
-				u := float32(e * inverse)
-				sums[lane] += float32(u * u)
+				sums[lane] += float32(e * e)
 			}
 		}
 	}
-	return sum, most, math.Float32frombits(largest), total(&sums)
+	return sum, math.Float32frombits(largest), total(&sums)
 }
 
 // The order of the sums of floats over a block.

@@ -1,24 +1,55 @@
 package kernel
 
-func packGo(code, values []byte, width, at int) {
-	mask := byte(1)<<width - 1
-	clear(code)
-	for k := 0; len(values) > 0; k += width {
-		n := min(len(code), len(values))
-		for j, v := range values[:n] {
-			code[j] |= v >> at & mask << k
+func packBitsGo(code, values []byte, bits int) {
+	at := 0
+	for width := 4; width > 0; width /= 2 {
+		if bits&width == 0 {
+			continue
 		}
-		values = values[n:]
+		plane := code[:PackedSize(len(values), width)]
+		clear(plane)
+		rest := values
+		for k := 0; len(rest) > 0; k += width {
+			n := min(len(plane), len(rest))
+			for j, v := range rest[:n] {
+				plane[j] |= v >> at & (1<<width - 1) << k
+			}
+			rest = rest[n:]
+		}
+		code, at = code[len(plane):], at+width
 	}
 }
 
-func unpackGo(values, code []byte, width, at int, flip, minus byte) {
-	mask := byte(1)<<width - 1
-	for k := 0; len(values) > 0; k += width {
-		n := min(len(code), len(values))
-		for j, v := range code[:n] {
-			values[j] = (values[j] | v>>k&mask<<at) ^ flip - minus
+func unpackBitsGo(values, code []byte, bits int) {
+	clear(values)
+	at := 0
+	for width := 4; width > 0; width /= 2 {
+		if bits&width == 0 {
+			continue
 		}
-		values = values[n:]
+		plane := code[:PackedSize(len(values), width)]
+		rest := values
+		for k := 0; len(rest) > 0; k += width {
+			n := min(len(plane), len(rest))
+			for j, v := range plane[:n] {
+				rest[j] |= v >> k & (1<<width - 1) << at
+			}
+			rest = rest[n:]
+		}
+		code, at = code[len(plane):], at+width
+	}
+}
+
+func unpackStepsGo(values, code []byte, bits int) {
+	unpackBitsGo(values, code, bits)
+	if bits == 1 {
+		for i, v := range values {
+			values[i] = 1 - 2*v
+		}
+		return
+	}
+	sign := byte(1) << (bits - 1)
+	for i, v := range values {
+		values[i] = v ^ sign - sign
 	}
 }

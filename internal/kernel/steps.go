@@ -16,6 +16,12 @@ func Steps(steps []byte, x []float32, inverse float32) (squares uint32) {
 	return quantizeSteps(steps[:len(x)], x, inverse)
 }
 
+// Steps4 is Steps and then PackBits of 4 bits: no number may exceed 7 in magnitude.
+// Code has PackedSize bytes.
+func Steps4(code []byte, x []float32, inverse float32) (squares uint32) {
+	return quantizeSteps4(code, x, inverse)
+}
+
 // Signs writes 1 for negative values, -0 and NaN with a sign included, and 0 for
 // others:
 //
@@ -38,6 +44,8 @@ func StepSquares(steps []byte) uint32 { return stepSquares(steps) }
 // StepsDecode equals
 //
 //	for i := range dst { dst[i] = step * float32(int8(steps[i])) }
+//
+// len(dst) is at most Block.
 func StepsDecode(dst []float32, steps []byte, step float32) {
 	stepsDecode(dst, steps[:len(dst)], step)
 }
@@ -46,7 +54,7 @@ func StepsDecode(dst []float32, steps []byte, step float32) {
 //
 //	for i := range dst { dst[i] += float32(step * float32(int8(steps[i]))) }
 //
-// With -step it subtracts the same numbers.
+// With -step it subtracts the same numbers. len(dst) is at most Block.
 func StepsAdd(dst []float32, steps []byte, step float32) {
 	stepsAdd(dst, steps[:len(dst)], step)
 }

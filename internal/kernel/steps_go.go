@@ -11,6 +11,13 @@ func quantizeStepsGo(steps []byte, x []float32, inverse float32) (squares uint32
 	return squares
 }
 
+func quantizeSteps4Go(code []byte, x []float32, inverse float32) (squares uint32) {
+	var steps [Block]byte
+	squares = quantizeStepsGo(steps[:len(x)], x, inverse)
+	packBitsGo(code, steps[:len(x)], 4)
+	return squares
+}
+
 func signsOfGo(signs []byte, x []float32) {
 	for i, v := range x {
 		signs[i] = byte(math.Float32bits(v) >> 31)

@@ -18,6 +18,34 @@ func (r *routine) offset(name string, bytes int) operand.Mem {
 	return operand.Mem{Base: r.stream(name).next, Disp: bytes}
 }
 
+// ahead is how many bytes beyond what a kernel works on it asks memory for.
+const ahead = 2 * blockLen * floatSize
+
+// fetch asks for the lines of so many bytes of a stream that will be needed soon.
+func (r *routine) fetch(name string, at, bytes int) { r.fetchAt(name, at+ahead, bytes) }
+
+func (r *routine) fetchAt(name string, at, bytes int) {
+	for ; bytes > 0; at, bytes = at+lineSize, bytes-lineSize {
+		r.PREFETCHT0(r.offset(name, at))
+	}
+}
+
+// fetchFrom returns what emits a fetch of the next bytes, one line after the other
+// whatever the order in which quarters are worked on: memory is faster that way.
+func (r *routine) fetchFrom(name string) func(bytes int) {
+	soon := &stream{name: name, next: r.GP64(), size: floatSize}
+	r.MOVQ(r.stream(name).next, soon.next)
+	return func(bytes int) {
+		for at := 0; at < bytes; at += lineSize {
+			r.PREFETCHT0(operand.Mem{Base: soon.next, Disp: ahead + at})
+		}
+		r.ADDQ(operand.U32(bytes), soon.next)
+	}
+}
+
+// codeAhead is ahead for streams of codes.
+const codeAhead = 2 * blockLen
+
 // count emits body so many times in a loop; body advances the streams.
 func (r *routine) count(label string, times int, body func()) {
 	left := r.GP64()
@@ -28,25 +56,14 @@ func (r *routine) count(label string, times int, body func()) {
 	r.JNZ(operand.LabelRef(label))
 }
 
-// bytes fills a register of the level's width with a byte argument.
-func (r *routine) byteArgument(name string) reg.VecVirtual {
+// wordArgument fills a register of the level's width with a uint32 argument.
+func (r *routine) wordArgument(name string) reg.VecVirtual {
 	word, v := r.GP32(), r.register(r.width)
 	r.Load(r.Param(name), word)
 	r.VMOVD(word, v.AsX())
-	r.VPBROADCASTB(v.AsX(), v)
+	r.VPBROADCASTD(v.AsX(), v)
 	return v
 }
-
-// countArgument is an int argument as the count of a shift.
-func (r *routine) countArgument(name string) reg.VecVirtual {
-	word, v := r.GP64(), r.XMM()
-	r.Load(r.Param(name), word)
-	r.VMOVQ(word, v)
-	return v
-}
-
-// perByte repeats a byte in a 32-bit word.
-func perByte(b uint32) uint32 { return b * 0x01010101 }
 
 // or emits b = a | b, as and does.
 func (r *routine) or(a operand.Op, b reg.Register) {
@@ -57,78 +74,13 @@ func (r *routine) or(a operand.Op, b reg.Register) {
 	}
 }
 
-// planes emits body for each width of a plane, of which the argument picks one.
-func (r *routine) planes(body func(width int)) {
-	width := r.GP64()
-	r.Load(r.Param("width"), width)
-	r.CMPQ(width, operand.U8(2))
-	r.JEQ(operand.LabelRef("plane2"))
-	r.JA(operand.LabelRef("plane4"))
-	body(1)
-	r.close()
-	r.Label("plane2")
-	body(2)
-	r.close()
-	r.Label("plane4")
-	body(4)
-	r.close()
-}
-
-func pack(r *routine) {
-	at := r.countArgument("at")
-	r.planes(func(width int) {
-		size, mask := blockLen*width/8, r.bits(perByte(1<<width-1))
-		for j := 0; j < size; j += r.width {
-			all := r.register(r.width)
-			for k := range 8 / width {
-				v := all
-				if k > 0 {
-					v = r.register(r.width)
-				}
-				r.VMOVUPS(r.offset("values", j+k*size), v)
-				r.VPSRLW(at, v, v)
-				lane{routine: r}.and(mask, v)
-				if k > 0 {
-					r.VPSLLW(operand.U8(k*width), v, v)
-					r.or(v, all)
-				}
-			}
-			r.VMOVUPS(all, r.offset("code", j))
-		}
-	})
-}
-
-func unpack(r *routine) {
-	at, flip, minus := r.countArgument("at"), r.byteArgument("flip"), r.byteArgument("minus")
-	r.planes(func(width int) {
-		size, mask := blockLen*width/8, r.bits(perByte(1<<width-1))
-		for j := 0; j < size; j += r.width {
-			all := r.register(r.width)
-			r.VMOVUPS(r.offset("code", j), all)
-			for k := range 8 / width {
-				v, to := r.register(r.width), r.offset("values", j+k*size)
-				if k == 0 {
-					r.VMOVUPS(all, v)
-				} else {
-					r.VPSRLW(operand.U8(k*width), all, v)
-				}
-				lane{routine: r}.and(mask, v)
-				r.VPSLLW(at, v, v)
-				r.or(to, v)
-				lane{routine: r}.xor(flip, v)
-				r.VPSUBB(minus, v, v)
-				r.VMOVUPS(v, to)
-			}
-		}
-	})
-}
-
-// lowBytes writes the lowest bytes of four vectors of 32-bit values, which it
-// changes, or of two vectors of 512 bits, to a stream.
-func (r *routine) lowBytes(v []reg.VecVirtual, mask, order reg.VecVirtual, to func(vector int) operand.Mem) {
+// lowBytes writes the lowest bytes of the 32-bit values of two vectors, which it
+// changes: with 512 bits at once, and else every second time those of four vectors,
+// of which it keeps the first two in packed.
+func (r *routine) lowBytes(v [2]reg.VecVirtual, packed *reg.VecVirtual, mask, order reg.VecVirtual, to func(bytes int) operand.Mem) {
 	if r.width == widthZ {
 		for i := range v {
-			r.VPMOVDB(v[i], to(i))
+			r.VPMOVDB(v[i], to(i*r.floats()))
 		}
 		return
 	}
@@ -136,21 +88,38 @@ func (r *routine) lowBytes(v []reg.VecVirtual, mask, order reg.VecVirtual, to fu
 		r.VPAND(mask, v[i], v[i])
 	}
 	r.VPACKUSDW(v[1], v[0], v[0])
-	r.VPACKUSDW(v[3], v[2], v[2])
-	r.VPACKUSWB(v[2], v[0], v[0])
+	if *packed == nil {
+		*packed = v[0]
+		return
+	}
+	r.VPACKUSWB(v[0], *packed, v[0])
 	r.VPERMD(v[0], order, v[0])
 	r.VMOVUPS(v[0], to(0))
+	*packed = nil
 }
 
-// group is how many values lowBytes takes.
+// group is how many values lowBytes takes in one or two times.
 const group = 32
 
-// order is what puts the quarters back that packing four registers to bytes leaves in
-// disorder, since it works on each 128 bits for itself.
+// order is what puts 32-bit words back in order that packing four registers to bytes
+// leaves in disorder, since it works on each 128 bits for itself.
 func (r *routine) order() reg.VecVirtual {
-	word, v := r.GP64(), r.YMM()
-	r.MOVQ(operand.U64(0x07_03_06_02_05_01_04_00), word)
-	r.VMOVQ(word, v.AsX())
+	v := r.register(r.width)
+	if r.width == widthY {
+		r.words(0x07_03_06_02_05_01_04_00, v.AsX())
+	} else {
+		upper := r.XMM()
+		r.words(0x0d_09_05_01_0c_08_04_00, v.AsX())
+		r.words(0x0f_0b_07_03_0e_0a_06_02, upper)
+		r.VPUNPCKLQDQ(upper, v.AsX(), v.AsX())
+	}
 	r.VPMOVZXBD(v.AsX(), v)
 	return v
+}
+
+// words fills the low half of v.
+func (r *routine) words(bytes uint64, v reg.Register) {
+	general := r.GP64()
+	r.MOVQ(operand.U64(bytes), general)
+	r.VMOVQ(general, v)
 }

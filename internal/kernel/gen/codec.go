@@ -16,14 +16,12 @@ import (
 // to their twins.
 
 func codecKernels() []kernel {
-	dst, x, half, steps, step := floats("dst"), floats("x"), codes("code", halfSize), codes("steps", 1), other("step", "float32")
+	dst, x, half := floats("dst"), floats("x"), codes("code", halfSize)
 	return []kernel{
 		{name: "fp16Encode", params: []param{codes("dst", halfSize), x}, counts: 1, body: fp16Encode, overwrites: true},
 		{name: "fp16Add", params: []param{dst, half}, body: fp16Add},
 		{name: "fp16Sub", params: []param{dst, half}, body: fp16Sub},
 		{name: "fp16Finite", params: []param{half}, result: "bool", merge: mergeAll, body: fp16Finite},
-		{name: "stepsDecode", params: []param{dst, steps, step}, body: stepsDecode, overwrites: true},
-		{name: "stepsAdd", params: []param{dst, steps, step}, body: stepsAdd},
 	}
 }
 
@@ -33,14 +31,15 @@ func blockKernels() []kernel {
 	x, inverse := floats("x"), other("inverse", "float32")
 	decoding := func(high ...param) []param {
 		list := append([]param{floats("dst"), bytesOf("low")}, high...)
-		return append(list, floats("reference"), other("spacing", "float32"), inverse, other("shift", "uint32"))
+		return append(list, floats("reference"), other("spacing", "float32"), inverse, other("half", "uint32"), other("mask", "uint32"))
 	}
-	const sums, differences = "(sum, most uint32)", "(sum, most uint32, peak, squares float32)"
-	packing := []param{bytesOf("code"), bytesOf("values"), other("width", "int"), other("at", "int")}
-	unpacking := []param{bytesOf("values"), bytesOf("code"), other("width", "int"), other("at", "int"), other("flip", "byte"), other("minus", "byte")}
+	const sums, differences = "(sum uint32)", "(sum uint32, peak, squares float32)"
+	bits := other("bits", "int")
+	stepping := []param{floats("dst"), bytesOf("steps"), other("step", "float32")}
 	return []kernel{
-		{name: "pack", params: packing, counts: 1, body: pack},
-		{name: "unpack", params: unpacking, body: unpack},
+		{name: "packBits", params: []param{bytesOf("code"), bytesOf("values"), bits}, counts: 1, body: packBits},
+		{name: "unpackBits", params: []param{bytesOf("values"), bytesOf("code"), bits}, body: unpackBits},
+		{name: "unpackSteps", params: []param{bytesOf("values"), bytesOf("code"), bits}, body: unpackSteps},
 		{name: "latticeIndices", params: []param{bytesOf("low"), x, inverse}, counts: 1, result: "(sum uint32, most float32)", body: latticeIndices},
 		{name: "latticeHigh", params: []param{bytesOf("high"), x, inverse}, counts: 1, body: latticeHigh},
 		{name: "latticeValues", params: decoding(), result: sums, body: latticeDecoder{}.emit},
@@ -48,8 +47,11 @@ func blockKernels() []kernel {
 		{name: "latticeDifference", params: decoding(), result: differences, body: latticeDecoder{difference: true}.emit},
 		{name: "latticeDifferenceWide", params: decoding(bytesOf("high")), result: differences, body: latticeDecoder{wide: true, difference: true}.emit},
 		{name: "quantizeSteps", params: []param{bytesOf("steps"), x, inverse}, counts: 1, result: "(squares uint32)", body: quantizeSteps},
+		{name: "quantizeSteps4", params: []param{bytesOf("code"), x, inverse}, counts: 1, result: "(squares uint32)", body: quantizeSteps4},
 		{name: "signsOf", params: []param{bytesOf("signs"), x}, counts: 1, body: signsOf},
 		{name: "sumAbs", params: []param{x}, result: "float64", body: sumAbs},
+		{name: "stepsDecode", params: stepping, body: stepsDecode},
+		{name: "stepsAdd", params: stepping, body: stepsAdd},
 		{name: "stepSquares", params: []param{bytesOf("steps")}, result: "(squares uint32)", body: stepSquares},
 	}
 }

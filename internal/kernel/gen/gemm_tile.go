@@ -11,9 +11,9 @@ import (
 // step, four and multiples of the step by 1, 3 and 5.
 const basedRows = 6
 
-// ahead is how many rows of B before their use the first tile asks for them: as
+// panelAhead is how many rows of B before their use the first tile asks for them: as
 // long as it takes to fetch them from the last cache.
-const ahead = 8
+const panelAhead = 8
 
 // depthUnroll is how many steps of the depth the main loop takes at a time.
 const depthUnroll = 4
@@ -150,7 +150,7 @@ func (t *tile) packing(rows int, acc []reg.VecVirtual, bases []reg.GPVirtual, de
 	mask := t.mask()
 	t.Label(label("packing", rows))
 	for _, disp := range t.lines() {
-		t.PREFETCHT0(operand.Mem{Base: b, Index: step, Scale: ahead, Disp: disp})
+		t.PREFETCHT0(operand.Mem{Base: b, Index: step, Scale: panelAhead, Disp: disp})
 	}
 	for i, v := range line {
 		from := operand.Mem{Base: b, Disp: i * t.width}

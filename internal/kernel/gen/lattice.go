@@ -35,11 +35,23 @@ func (c *checksums) index(quarter, bytes int) operand.Mem {
 	return c.room.Offset(quarter*c.turn + bytes)
 }
 
-// take adds what a turn has put.
-func (c *checksums) take() {
+// take adds so many bytes of what a turn has put. The processor has one place for
+// this step: only if other work stands between few of them do both go on at once.
+func (c *checksums) take(quarter, at, bytes int) {
+	for ; bytes > 0; at, bytes = at+8, bytes-8 {
+		c.CRC32Q(c.index(quarter, at), c.quarters[quarter])
+	}
+}
+
+// turns emits work for each turn, which takes what the turn before put, each part
+// just before it puts its own in the same place.
+func (c *checksums) turns(values int, work func(take func(quarter, at, bytes int))) {
+	count := quarter / values
+	work(func(_, _, _ int) {})
+	c.count("turn", count-1, func() { work(c.take) })
 	for at := 0; at < c.turn; at += 8 {
-		for i, sum := range c.quarters {
-			c.CRC32Q(c.index(i, at), sum)
+		for i := range c.quarters {
+			c.take(i, at, 8)
 		}
 	}
 }
@@ -89,21 +101,26 @@ func latticeIndices(r *routine) {
 	inverse, mask := r.argument("inverse"), r.bits(magnitudeBits)
 	most := r.reduce(func(a, b, c operand.Op) { r.VPMAXUD(a, b, c) }, floatSize, 2)
 	sums := r.newChecksums(group)
-	bytes := r.bits(0xff)
-	var order reg.VecVirtual
-	if r.width == widthY {
-		order = r.order()
-	}
-	r.count("turn", quarter/group, func() {
-		for q := range quarters {
-			r.indices(q, inverse, func(i int, v, z reg.VecVirtual) {
-				r.VMOVUPS(z, sums.index(q, i*r.width))
-				lane{routine: r}.and(mask, v)
-				acc := most.acc[i%len(most.acc)]
-				r.VPMAXUD(v, acc, acc)
-			}, "low", bytes, order)
+	bytes, order := r.bits(0xff), r.order()
+	soon := r.fetchFrom("x")
+	sums.turns(group, func(take func(quarter, at, bytes int)) {
+		soon(quarters * group * floatSize)
+		var packed [quarters]reg.VecVirtual
+		for i := 0; i < group/r.floats(); i += 2 {
+			for q := range quarters {
+				var z [2]reg.VecVirtual
+				for j := range z {
+					at := (i + j) * r.width
+					take(q, at, r.width)
+					var v reg.VecVirtual
+					v, z[j] = r.index(q*quarter*floatSize+at, inverse)
+					r.VMOVUPS(z[j], sums.index(q, at))
+					lane{routine: r}.and(mask, v)
+					r.VPMAXUD(v, most.acc[j], most.acc[j])
+				}
+				r.lowBytes(z, &packed[q], bytes, order, func(bytes int) operand.Mem { return r.offset("low", q*quarter+bytes) })
+			}
 		}
-		sums.take()
 		r.ADDQ(operand.U32(group*floatSize), r.stream("x").next)
 		r.ADDQ(operand.U32(group), r.stream("low").next)
 	})
@@ -114,34 +131,37 @@ func latticeIndices(r *routine) {
 	r.close()
 }
 
-// indices writes the lowest bytes of the indices of a group of a quarter. See is
-// given each vector of values, to keep, and that of its indices, to leave as it is.
-func (r *routine) indices(q int, inverse reg.VecVirtual, see func(i int, v, z reg.VecVirtual), to string, bytes, order reg.VecVirtual) {
-	var all []reg.VecVirtual
-	for i := range group / r.floats() {
-		v, z := r.register(r.width), r.register(r.width)
-		r.VMOVUPS(r.offset("x", q*quarter*floatSize+i*r.width), v)
-		r.VMULPS(inverse, v, z)
-		r.VCVTPS2DQ(z, z)
-		see(i, v, z)
-		all = append(all, z)
-	}
-	r.lowBytes(all, bytes, order, func(i int) operand.Mem { return r.offset(to, q*quarter+i*r.floats()) })
+// index returns the vector of x at so many bytes, and that of its indices.
+func (r *routine) index(bytes int, inverse reg.VecVirtual) (v, z reg.VecVirtual) {
+	v, z = r.register(r.width), r.register(r.width)
+	r.VMOVUPS(r.offset("x", bytes), v)
+	r.VMULPS(inverse, v, z)
+	r.VCVTPS2DQ(z, z)
+	return v, z
 }
 
 func latticeHigh(r *routine) {
 	const byteBits = 8
-	inverse, bytes := r.argument("inverse"), r.bits(0xff)
-	var order reg.VecVirtual
-	if r.width == widthY {
-		order = r.order()
-	}
-	r.count("turn", quarter/group, func() {
-		for q := range quarters {
-			r.indices(q, inverse, func(_ int, _, z reg.VecVirtual) { r.VPSRLD(operand.U8(byteBits), z, z) }, "high", bytes, order)
+	inverse := r.argument("inverse")
+	r.bytesOf("high", func(bytes int) reg.VecVirtual {
+		_, z := r.index(bytes, inverse)
+		r.VPSRLD(operand.U8(byteBits), z, z)
+		return z
+	})
+}
+
+// bytesOf emits a kernel that writes the lowest byte of each 32-bit value that word
+// gives.
+func (r *routine) bytesOf(to string, word func(bytes int) reg.VecVirtual) {
+	bytes, order := r.bits(0xff), r.order()
+	r.count("turn", blockLen/group, func() {
+		var packed reg.VecVirtual
+		for i := 0; i < group/r.floats(); i += 2 {
+			z := [2]reg.VecVirtual{word(i * r.width), word((i + 1) * r.width)}
+			r.lowBytes(z, &packed, bytes, order, func(bytes int) operand.Mem { return r.offset(to, bytes) })
 		}
 		r.ADDQ(operand.U32(group*floatSize), r.stream("x").next)
-		r.ADDQ(operand.U32(group), r.stream("high").next)
+		r.ADDQ(operand.U32(group), r.stream(to).next)
 	})
 	r.close()
 }
@@ -156,9 +176,10 @@ type latticeDecoder struct {
 type decoding struct {
 	*routine
 	latticeDecoder
-	spacing, inverse, shift, mask reg.VecVirtual
-	most, peak, squares           *reduction
-	sums                          *checksums
+	spacing, inverse, half, low reg.VecVirtual
+	magnitudes                  reg.VecVirtual
+	peak, squares               *reduction
+	sums                        *checksums
 }
 
 // turnLen is how many values of each quarter a decoder takes in a turn, and how many
@@ -168,83 +189,91 @@ const turnLen = 16
 func (how latticeDecoder) emit(r *routine) {
 	largest := func(a, b, c operand.Op) { r.VPMAXUD(a, b, c) }
 	d := decoding{routine: r, latticeDecoder: how, spacing: r.argument("spacing"), inverse: r.argument("inverse")}
-	word := r.GP32()
-	r.Load(r.Param("shift"), word)
-	d.shift = r.register(r.width)
-	r.VMOVD(word, d.shift.AsX())
-	r.VPBROADCASTD(d.shift.AsX(), d.shift)
-	d.most = r.reduce(largest, floatSize, 1)
+	d.half, d.low = r.wordArgument("half"), r.wordArgument("mask")
 	if how.difference {
-		d.mask = r.bits(magnitudeBits)
+		d.magnitudes = r.bits(magnitudeBits)
 		d.peak = r.reduce(largest, floatSize, 1)
 		d.squares = r.reduce(func(a, b, c operand.Op) { r.VADDPS(a, b, c) }, floatSize, turnLen/r.floats())
 	}
 	d.sums = r.newChecksums(turnLen)
-	r.count("turn", quarter/turnLen, func() {
-		for q := range quarters {
-			for i := range turnLen / r.floats() {
-				d.vector(q, i)
-			}
+	soon := r.fetchFrom("reference")
+	d.sums.turns(turnLen, func(take func(quarter, at, bytes int)) {
+		soon(quarters * turnLen * floatSize)
+		for i := range turnLen / r.floats() {
+			d.vectors(i, take)
 		}
-		d.sums.take()
 		for _, s := range r.streams {
 			r.ADDQ(operand.U32(turnLen*s.size), s.next)
 		}
 	})
 	r.Store(d.sums.finish().As32(), r.ReturnIndex(0))
-	results := []*reduction{d.most, d.peak, d.squares}
-	for i, result := range results {
-		if result == nil {
-			break
-		}
-		result.fold()
-		low := result.finish()
-		if i == 0 {
-			word := r.GP32()
-			r.VMOVD(low, word)
-			r.Store(word, r.ReturnIndex(1))
-		} else {
-			r.Store(low, r.ReturnIndex(i+1))
+	if how.difference {
+		for i, result := range []*reduction{d.peak, d.squares} {
+			result.fold()
+			r.Store(result.finish(), r.ReturnIndex(i+1))
 		}
 	}
 	r.close()
 }
 
-// vector decodes the i-th vector of a quarter's turn.
-func (d *decoding) vector(q, i int) {
-	at := q*quarter + i*d.floats()
-	own, z, code := d.register(d.width), d.register(d.width), d.register(d.width)
-	d.VPMOVZXBD(d.offset("low", at), code)
+// vectors decodes the i-th vector of each quarter's turn, all step by step: one after
+// the other, each would wait for its own steps longer than the processor looks ahead.
+func (d *decoding) vectors(i int, take func(quarter, at, bytes int)) {
+	var z, v [quarters]reg.VecVirtual
+	for q := range quarters {
+		z[q], v[q] = d.register(d.width), d.register(d.width)
+	}
+	at := i * d.width
+	for n, step := range d.steps(i) {
+		if sum := 8 * n; sum < d.width {
+			for q := range quarters {
+				take(q, at+sum, 8)
+			}
+		}
+		for q := range quarters {
+			step(q, z[q], v[q])
+		}
+	}
+}
+
+// steps decode the i-th vector of quarter q with two registers.
+func (d *decoding) steps(i int) []func(q int, z, v reg.VecVirtual) {
+	at := func(q int) int { return q*quarter + i*d.floats() }
+	own := func(q int) operand.Mem { return d.offset("reference", at(q)*floatSize) }
+	steps := []func(q int, z, v reg.VecVirtual){
+		func(q int, z, v reg.VecVirtual) { d.code(at(q), v, z) },
+		func(q int, z, v reg.VecVirtual) { d.VMULPS(own(q), d.inverse, z) },
+		func(q int, z, v reg.VecVirtual) { d.VCVTPS2DQ(z, z) },
+		func(q int, z, v reg.VecVirtual) { d.VPSUBD(d.half, z, z) },
+		func(q int, z, v reg.VecVirtual) { d.VPSUBD(z, v, v) },
+		func(q int, z, v reg.VecVirtual) { lane{routine: d.routine}.and(d.low, v) },
+		func(q int, z, v reg.VecVirtual) { d.VPADDD(v, z, z) },
+		// By this time the sum has taken what is overwritten here.
+		func(q int, z, v reg.VecVirtual) { d.VMOVUPS(z, d.sums.index(q, i*d.width)) },
+		func(q int, z, v reg.VecVirtual) { d.VCVTDQ2PS(z, v) },
+		func(q int, z, v reg.VecVirtual) { d.VMULPS(d.spacing, v, v) },
+	}
+	store := func(q int, z, v reg.VecVirtual) { d.VMOVUPS(v, d.offset("dst", at(q)*floatSize)) }
+	if !d.difference {
+		return append(steps, store)
+	}
+	return append(steps,
+		func(q int, z, v reg.VecVirtual) { d.VSUBPS(own(q), v, v) },
+		store,
+		func(q int, z, v reg.VecVirtual) { d.VMULPS(v, v, z) },
+		func(q int, z, v reg.VecVirtual) { lane{routine: d.routine}.and(d.magnitudes, v) },
+		func(q int, z, v reg.VecVirtual) { d.VPMAXUD(v, d.peak.acc[0], d.peak.acc[0]) },
+		func(q int, z, v reg.VecVirtual) { d.VADDPS(z, d.squares.acc[i], d.squares.acc[i]) },
+	)
+}
+
+// code loads the codes of a vector, with the help of another register.
+func (d *decoding) code(at int, v, high reg.VecVirtual) {
+	d.VPMOVZXBD(d.offset("low", at), v)
 	if d.wide {
 		const byteBits = 8
-		high := d.register(d.width)
 		d.VPMOVZXBD(d.offset("high", at), high)
 		d.VPSLLD(operand.U8(byteBits), high, high)
-		d.or(high, code)
+		d.or(high, v)
 	}
-	d.VMOVUPS(d.offset("reference", at*floatSize), own)
-	d.VMULPS(d.inverse, own, z)
-	d.VCVTPS2DQ(z, z)
-	d.VPSUBD(z, code, code)
-	d.VPSLLVD(d.shift, code, code)
-	d.VPSRAVD(d.shift, code, code)
-	d.VPADDD(code, z, z)
-	d.VMOVUPS(z, d.sums.index(q, i*d.width))
-	v := d.register(d.width)
-	d.VCVTDQ2PS(z, v)
-	d.VPABSD(z, z)
-	d.VPMAXUD(z, d.most.acc[0], d.most.acc[0])
-	d.VMULPS(d.spacing, v, v)
-	if d.difference {
-		d.VSUBPS(own, v, v)
-	}
-	d.VMOVUPS(v, d.offset("dst", at*floatSize))
-	if !d.difference {
-		return
-	}
-	d.VMULPS(d.inverse, v, own)
-	d.VMULPS(own, own, own)
-	d.VADDPS(own, d.squares.acc[i], d.squares.acc[i])
-	lane{routine: d.routine}.and(d.mask, v)
-	d.VPMAXUD(v, d.peak.acc[0], d.peak.acc[0])
 }

@@ -18,66 +18,68 @@ func (d *reduction) storeWord() {
 	d.close()
 }
 
+// stepsPer is how many values a register of steps has.
+func (r *routine) stepsPer() int { return r.width }
+
+// quantized returns as many whole steps, from so many bytes of x on, and adds their
+// squares.
+func (r *routine) quantized(bytes int, inverse, order reg.VecVirtual, squares *reduction) reg.VecVirtual {
+	var v [4]reg.VecVirtual
+	for i := range v {
+		v[i] = r.register(r.width)
+		r.VMULPS(r.offset("x", bytes+i*r.width), inverse, v[i])
+		r.VCVTPS2DQ(v[i], v[i])
+	}
+	r.VPACKSSDW(v[1], v[0], v[0])
+	r.VPACKSSDW(v[3], v[2], v[2])
+	r.VPMADDWD(v[0], v[0], v[1])
+	r.VPMADDWD(v[2], v[2], v[3])
+	r.VPADDD(v[1], squares.acc[0], squares.acc[0])
+	r.VPADDD(v[3], squares.acc[1], squares.acc[1])
+	r.VPACKSSWB(v[2], v[0], v[0])
+	r.VPERMD(v[0], order, v[0])
+	return v[0]
+}
+
 func quantizeSteps(r *routine) {
-	inverse, squares := r.argument("inverse"), r.reduce(r.addWords(), floatSize, 2)
-	order := r.packOrder()
-	per := 4 * r.floats()
-	r.count("turn", blockLen/per, func() {
-		var v [4]reg.VecVirtual
-		for i := range v {
-			v[i] = r.register(r.width)
-			r.VMULPS(r.offset("x", i*r.width), inverse, v[i])
-			r.VCVTPS2DQ(v[i], v[i])
-		}
-		r.VPACKSSDW(v[1], v[0], v[0])
-		r.VPACKSSDW(v[3], v[2], v[2])
-		r.VPMADDWD(v[0], v[0], v[1])
-		r.VPMADDWD(v[2], v[2], v[3])
-		r.VPADDD(v[1], squares.acc[0], squares.acc[0])
-		r.VPADDD(v[3], squares.acc[1], squares.acc[1])
-		r.VPACKSSWB(v[2], v[0], v[0])
-		r.VPERMD(v[0], order, v[0])
-		r.VMOVUPS(v[0], r.offset("steps", 0))
-		r.ADDQ(operand.U32(per*floatSize), r.stream("x").next)
-		r.ADDQ(operand.U32(per), r.stream("steps").next)
+	inverse, squares, order := r.argument("inverse"), r.reduce(r.addWords(), floatSize, 2), r.order()
+	r.count("turn", blockLen/r.stepsPer(), func() {
+		r.fetch("x", 0, r.stepsPer()*floatSize)
+		r.fetchAt("steps", codeAhead, r.stepsPer())
+		r.VMOVUPS(r.quantized(0, inverse, order, squares), r.offset("steps", 0))
+		r.ADDQ(operand.U32(r.stepsPer()*floatSize), r.stream("x").next)
+		r.ADDQ(operand.U32(r.stepsPer()), r.stream("steps").next)
 	})
 	squares.storeWord()
 }
 
-// packOrder is order at the level's width.
-func (r *routine) packOrder() reg.VecVirtual {
-	if r.width == widthY {
-		return r.order()
-	}
-	low, high, v, upper := r.GP64(), r.GP64(), r.ZMM(), r.XMM()
-	r.MOVQ(operand.U64(0x0d_09_05_01_0c_08_04_00), low)
-	r.MOVQ(operand.U64(0x0f_0b_07_03_0e_0a_06_02), high)
-	r.VMOVQ(low, v.AsX())
-	r.VMOVQ(high, upper)
-	r.VPUNPCKLQDQ(upper, v.AsX(), v.AsX())
-	r.VPMOVZXBD(v.AsX(), v)
-	return v
+// quantizeSteps4 packs the steps of both halves of a block right away.
+func quantizeSteps4(r *routine) {
+	const half = blockLen / 2
+	inverse, squares, order := r.argument("inverse"), r.reduce(r.addWords(), floatSize, 2), r.order()
+	low, high := r.perByte(0x0f), r.perByte(0xf0)
+	r.count("turn", half/r.stepsPer(), func() {
+		r.fetchAt("code", codeAhead, r.stepsPer())
+		a := r.quantized(0, inverse, order, squares)
+		b := r.quantized(half*floatSize, inverse, order, squares)
+		lane{routine: r}.and(low, a)
+		r.VPSLLW(operand.U8(4), b, b)
+		lane{routine: r}.and(high, b)
+		r.or(a, b)
+		r.VMOVUPS(b, r.offset("code", 0))
+		r.ADDQ(operand.U32(r.stepsPer()*floatSize), r.stream("x").next)
+		r.ADDQ(operand.U32(r.stepsPer()), r.stream("code").next)
+	})
+	squares.storeWord()
 }
 
 func signsOf(r *routine) {
-	bytes := r.bits(0xff)
-	var order reg.VecVirtual
-	if r.width == widthY {
-		order = r.order()
-	}
-	r.count("turn", blockLen/group, func() {
-		var all []reg.VecVirtual
-		for i := range group / r.floats() {
-			v := r.register(r.width)
-			r.VMOVUPS(r.offset("x", i*r.width), v)
-			r.VPSRLD(operand.U8(signBit), v, v)
-			all = append(all, v)
-		}
-		r.lowBytes(all, bytes, order, func(i int) operand.Mem { return r.offset("signs", i*r.floats()) })
-		r.ADDQ(operand.U32(group*floatSize), r.stream("x").next)
-		r.ADDQ(operand.U32(group), r.stream("signs").next)
+	r.bytesOf("signs", func(bytes int) reg.VecVirtual {
+		v := r.register(r.width)
+		r.VMOVUPS(r.offset("x", bytes), v)
+		r.VPSRLD(operand.U8(signBit), v, v)
+		return v
 	})
-	r.close()
 }
 
 // sumAbs has a sum for each of 16 places, whatever the width of a register.
@@ -118,4 +120,35 @@ func stepSquares(r *routine) {
 		r.ADDQ(operand.U32(per*len(squares.acc)), r.stream("steps").next)
 	})
 	squares.storeWord()
+}
+
+// stepValues emits body for each vector of values of a block, which are whole steps.
+func (r *routine) stepValues(body func(v reg.VecVirtual, to operand.Mem)) {
+	step := r.argument("step")
+	per := unroll * r.floats()
+	r.count("turn", blockLen/per, func() {
+		r.fetch("dst", 0, per*floatSize)
+		r.fetchAt("steps", codeAhead, per)
+		for i := range unroll {
+			v := r.register(r.width)
+			r.VPMOVSXBD(r.offset("steps", i*r.floats()), v)
+			r.VCVTDQ2PS(v, v)
+			r.VMULPS(step, v, v)
+			body(v, r.offset("dst", i*r.width))
+		}
+		r.ADDQ(operand.U32(per*floatSize), r.stream("dst").next)
+		r.ADDQ(operand.U32(per), r.stream("steps").next)
+	})
+	r.close()
+}
+
+func stepsDecode(r *routine) {
+	r.stepValues(func(v reg.VecVirtual, to operand.Mem) { r.VMOVUPS(v, to) })
+}
+
+func stepsAdd(r *routine) {
+	r.stepValues(func(v reg.VecVirtual, to operand.Mem) {
+		r.VADDPS(to, v, v)
+		r.VMOVUPS(v, to)
+	})
 }

@@ -53,32 +53,3 @@ func fp16Sub(r *routine) {
 }
 
 func fp16Finite(r *routine) { halvesBelow(r, halfPrecisionInfinity) }
-
-// stepValues returns the lane's whole steps as float32 of that many steps.
-func (l lane) stepValues(step reg.VecVirtual) reg.VecVirtual {
-	v, from := l.vector(floatSize), l.at(l.stream("steps"))
-	if l.single() {
-		word := l.GP32()
-		l.MOVBLSX(from, word)
-		l.VMOVD(word, v)
-	} else {
-		l.VPMOVSXBD(from, v)
-	}
-	l.VCVTDQ2PS(v, v)
-	l.VMULPS(l.see(step, floatSize), v, v)
-	return v
-}
-
-func stepsDecode(r *routine) {
-	step := r.argument("step")
-	r.each("dst", r.floats(), unroll, func(l lane) { l.store(l.stepValues(step), "dst") })
-}
-
-func stepsAdd(r *routine) {
-	step := r.argument("step")
-	r.each("dst", r.floats(), unroll, func(l lane) {
-		x, dst := l.stepValues(step), l.load("dst")
-		l.VADDPS(x, dst, dst)
-		l.store(dst, "dst")
-	})
-}
