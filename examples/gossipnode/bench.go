@@ -20,13 +20,14 @@ reference that was measured in the same run, in turn with it, so that a machine
 that is busy or slow changes the times more than the ratios.`,
 		Example: `  gossipnode bench exchange --parameters 25000000
   gossipnode bench kernel
+  gossipnode bench codec
   gossipnode bench matmul
   gossipnode bench step --model mlp`,
 		Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(newBenchExchange(std), newBenchKernel(std), newBenchMatmul(std), newBenchStep(std))
+	cmd.AddCommand(newBenchExchange(std), newBenchKernel(std), newBenchCodec(std), newBenchMatmul(std), newBenchStep(std))
 	return cmd
 }
 

@@ -178,7 +178,7 @@ func startBench(t *testing.T, word string) (cmd *exec.Cmd, children []int, rest 
 // TestBenchWrongUse shows that what is wrong with the command line is said.
 func TestBenchWrongUse(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
-		{"bench bogus", `unknown command "bogus": want one of exchange, kernel, matmul, step`},
+		{"bench bogus", `unknown command "bogus": want one of codec, exchange, kernel, matmul, step`},
 		{"bench exchagne", "did you mean exchange?"},
 		{"bench exchange word", `exchange takes flags only, not "word"`},
 		{"bench exchange --parameters 0", "--parameters 0: want 1 to "},
@@ -237,7 +237,7 @@ func TestBenchBounds(t *testing.T) {
 
 // TestBenchHelp shows that every command has help with an example.
 func TestBenchHelp(t *testing.T) {
-	for _, command := range []string{"bench", "bench exchange", "bench kernel", "bench matmul", "bench step"} {
+	for _, command := range []string{"bench", "bench codec", "bench exchange", "bench kernel", "bench matmul", "bench step"} {
 		code, out, err := try(append(strings.Fields(command), "--help")...)
 		if code != exitDone || err != "" || !strings.Contains(out, "Examples:\n  gossipnode "+command) || strings.Contains(out, "--partner") {
 			t.Errorf("%q --help: exit code %d, standard error %q, standard output:\n%s", command, code, err, out)
