@@ -174,8 +174,9 @@ func (p *Peer) propose(x *tracked, t *talk, action averaging.Action) (terms repl
 		return terms, err
 	}
 	asked := time.Now()
-	var accept wire.Accept
-	if err = p.hearAnswer(t, seam.PeerID(action.Peer), &accept); err != nil {
+	accept := wire.Accept{Codecs: t.numbers}
+	err = p.hearAnswer(t, seam.PeerID(action.Peer), &accept)
+	if t.numbers = accept.Codecs; err != nil {
 		return terms, err
 	}
 	x.round = time.Since(asked)
