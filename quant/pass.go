@@ -60,8 +60,18 @@ func (l Lattice) longError(n, extra int) error {
 	return fmt.Errorf("quant: decode %s: %d bytes too many for %d values: %w", l.name(), extra, n, ErrSize)
 }
 
-// checkBlock returns the size of the block at the start of code.
+// checkBlock returns the size of the block at the start of code. Most blocks are
+// whole, and need no more than a look at their spacing.
 func (l Lattice) checkBlock(code []byte, block, n int, p *Pass) (size int, err error) {
+	if size = headSize + BlockLen/8*l.bits(p.Width); n == BlockLen && p.Width != Halves && len(code) >= size {
+		if s := float(code); s >= MinSpacing && s <= MaxSpacing {
+			return size, nil
+		}
+	}
+	return l.checkOther(code, block, n, p)
+}
+
+func (l Lattice) checkOther(code []byte, block, n int, p *Pass) (size int, err error) {
 	if len(code) < spacingSize {
 		return 0, ErrSize
 	}
