@@ -120,11 +120,9 @@ func (c Steps) Decode(dst tensor.Vector, code []byte, _ tensor.Vector) error {
 		return err
 	}
 	var w workspace
-	for len(dst) > 0 {
-		n := min(BlockLen, len(dst))
-		size := c.blockSize(n)
-		kernel.StepsDecode(dst[:n], c.steps(code[:size], n, &w), float(code))
-		dst, code = dst[n:], code[size:]
+	for i := range Blocks(len(dst)) {
+		to, block := c.twoWalks(i, dst, code)
+		kernel.StepsDecode(to, c.steps(block, len(to), &w), float(block))
 	}
 	return nil
 }
@@ -140,13 +138,19 @@ func (c Steps) apply(dst tensor.Vector, code []byte, sign float32) error {
 		return err
 	}
 	var w workspace
-	for len(dst) > 0 {
-		n := min(BlockLen, len(dst))
-		size := c.blockSize(n)
-		kernel.StepsAdd(dst[:n], c.steps(code[:size], n, &w), sign*float(code))
-		dst, code = dst[n:], code[size:]
+	for i := range Blocks(len(dst)) {
+		to, block := c.twoWalks(i, dst, code)
+		kernel.StepsAdd(to, c.steps(block, len(to), &w), sign*float(block))
 	}
 	return nil
+}
+
+// twoWalks is the i-th block in an order that walks through both halves of a slice in
+// turn: two walks get more out of memory than one.
+func (c Steps) twoWalks(i int, dst tensor.Vector, code []byte) (values tensor.Vector, block []byte) {
+	at := i/2 + i%2*((Blocks(len(dst))+1)/2)
+	n := blockLen(at, len(dst))
+	return dst[at*BlockLen:][:n], code[at*c.blockSize(BlockLen):][:c.blockSize(n)]
 }
 
 // steps returns the numbers of steps of a block's code.
