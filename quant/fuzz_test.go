@@ -69,7 +69,7 @@ func FuzzFP16Decode(f *testing.F) { fuzzDecode(f, fp16Coder{}) }
 // FuzzSteps: what is decoded is what is added, and what is measured; shrunk it is
 // shorter, and still a code.
 func FuzzSteps(f *testing.F) {
-	for _, n := range []int{0, 3, 515} {
+	for _, n := range []int{0, 3, BlockLen + 3} {
 		for _, c := range allSteps() {
 			f.Add(code(c, wave(n, 0)), uint16(n), c.bits)
 		}
@@ -102,7 +102,7 @@ func FuzzSteps(f *testing.F) {
 // FuzzLattice: a code is refused, and dst is as it was; or every block is either
 // finite or has failed and keeps the reference, and answering it finds the same.
 func FuzzLattice(f *testing.F) {
-	for _, n := range []int{0, 3, 515} {
+	for _, n := range []int{0, 3, BlockLen + 3} {
 		for width := range uint8(3) {
 			l := Lattice{6, 4}
 			f.Add(l.coded(wave(n, 0), same(n, 0.5), nil, Width(width)), uint16(n), width, []byte{0xff}, uint8(2))

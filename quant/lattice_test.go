@@ -43,7 +43,7 @@ func (l Lattice) coded(x tensor.Vector, ranges []float32, which Set, width Width
 func TestLatticeWithinRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		n := rapid.SampledFrom([]int{0, 1, 5, 511, 512, 513, 1500}).Draw(t, "n")
+		n := rapid.SampledFrom([]int{0, 1, 5, BlockLen - 1, BlockLen, BlockLen + 1, 3*BlockLen - 36}).Draw(t, "n")
 		size := float32(math.Exp2(rapid.Float64Range(-100, 60).Draw(t, "size")))
 		apart := float32(math.Exp2(rapid.Float64Range(-40, 15).Draw(t, "apart")))
 		x, reference := near(random, n, size, 2*apart*0.999)
@@ -137,7 +137,7 @@ func TestLatticeUnknownRange(t *testing.T) {
 	x, reference := near(random, n, 1, 0.01)
 	l := Lattice{6, 4}
 	coded := l.coded(x, []float32{0.01, 0, 0.01}, nil, Normal)
-	if want := 2*spacingSize + 2*sumSize + 448 - 64 + spacingSize + 2*BlockLen + planesSize(9, 6); len(coded) != want {
+	if want := 2*headSize + planesSize(BlockLen, 6) + spacingSize + 2*BlockLen + planesSize(9, 6); len(coded) != want {
 		t.Errorf("%d bytes, want %d", len(coded), want)
 	}
 	got := slices.Clone(reference)

@@ -68,7 +68,7 @@ func (c Steps) Stretch() float64 {
 
 // Peaks writes an estimate of the largest magnitude in each block of the n values of
 // a code, which is exact but for one bit: there it is four times the mean, about
-// what 512 values that are normally distributed have. Dst has Blocks(n) values.
+// what a block of normally distributed values has. Dst has Blocks(n) values.
 func (c Steps) Peaks(dst []float32, code []byte, n int) {
 	const overMean = 4
 	times := c.most()

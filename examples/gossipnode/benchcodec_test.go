@@ -29,8 +29,8 @@ func TestBenchCodec(t *testing.T) {
 		}
 	}
 	want := map[string][2]float64{
-		"raw": {32, 32}, "bf16": {16, 16}, "fp16": {16, 16}, "int8": {8.0625, 8.0625},
-		"lattice8+4": {8.125, 4.0625}, "lattice6+4": {6.125, 4.0625}, "lattice4+1": {4.125, 1.0625},
+		"raw": {32, 32}, "bf16": {16, 16}, "fp16": {16, 16}, "int8": {8.03125, 8.03125},
+		"lattice8+4": {8.0625, 4.03125}, "lattice6+4": {6.0625, 4.03125}, "lattice4+1": {4.0625, 1.03125},
 	}
 	errors := make(map[string]float64)
 	for _, c := range r.Codecs {

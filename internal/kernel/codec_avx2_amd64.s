@@ -676,656 +676,1259 @@ TEXT ·packBitsAVX2(SB), NOSPLIT, $0-56
 	JEQ          bits3
 	CMPQ         DX, $0x02
 	JEQ          bits2
-	PREFETCHT0   1024(AX)
+	PREFETCHT0   2048(AX)
+	PREFETCHT0   2112(AX)
 	MOVL         $0x01010101, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
 	VMOVUPS      (CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      64(CX), Y2
+	VMOVUPS      128(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x01, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      128(CX), Y2
+	VMOVUPS      256(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x02, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      192(CX), Y2
+	VMOVUPS      384(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x03, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      256(CX), Y2
+	VMOVUPS      512(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      320(CX), Y2
+	VMOVUPS      640(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x05, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      384(CX), Y2
+	VMOVUPS      768(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      448(CX), Y2
+	VMOVUPS      896(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x07, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      32(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      96(CX), Y2
+	VMOVUPS      160(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x01, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      160(CX), Y2
+	VMOVUPS      288(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x02, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      224(CX), Y2
+	VMOVUPS      416(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x03, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      288(CX), Y2
+	VMOVUPS      544(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      352(CX), Y2
+	VMOVUPS      672(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x05, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      416(CX), Y2
+	VMOVUPS      800(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      480(CX), Y2
+	VMOVUPS      928(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x07, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      192(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      320(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x03, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      576(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      704(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x05, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      832(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      960(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      224(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      352(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x03, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      608(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      736(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x05, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      864(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      992(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
 	VZEROUPPER
 	RET
 
 bits2:
-	PREFETCHT0   1024(AX)
-	PREFETCHT0   1088(AX)
+	PREFETCHT0   2048(AX)
+	PREFETCHT0   2112(AX)
+	PREFETCHT0   2176(AX)
+	PREFETCHT0   2240(AX)
 	MOVL         $0x03030303, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
 	VMOVUPS      (CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      128(CX), Y2
+	VMOVUPS      256(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x02, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      256(CX), Y2
+	VMOVUPS      512(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      384(CX), Y2
+	VMOVUPS      768(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      32(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      160(CX), Y2
+	VMOVUPS      288(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x02, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      288(CX), Y2
+	VMOVUPS      544(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      416(CX), Y2
+	VMOVUPS      800(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      64(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      192(CX), Y2
+	VMOVUPS      320(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x02, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      320(CX), Y2
+	VMOVUPS      576(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      448(CX), Y2
+	VMOVUPS      832(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 64(AX)
 	VMOVUPS      96(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      224(CX), Y2
+	VMOVUPS      352(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x02, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      352(CX), Y2
+	VMOVUPS      608(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      480(CX), Y2
+	VMOVUPS      864(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 96(AX)
+	VMOVUPS      128(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      384(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      640(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      896(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      160(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      672(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      928(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      192(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      704(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      960(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 192(AX)
+	VMOVUPS      224(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      736(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      992(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
 	VZEROUPPER
 	RET
 
 bits3:
-	PREFETCHT0   1024(AX)
-	PREFETCHT0   1088(AX)
-	PREFETCHT0   1152(AX)
+	PREFETCHT0   2048(AX)
+	PREFETCHT0   2112(AX)
+	PREFETCHT0   2176(AX)
+	PREFETCHT0   2240(AX)
+	PREFETCHT0   2304(AX)
+	PREFETCHT0   2368(AX)
 	MOVL         $0x03030303, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
 	VMOVUPS      (CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      128(CX), Y2
+	VMOVUPS      256(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x02, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      256(CX), Y2
+	VMOVUPS      512(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      384(CX), Y2
+	VMOVUPS      768(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      32(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      160(CX), Y2
+	VMOVUPS      288(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x02, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      288(CX), Y2
+	VMOVUPS      544(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      416(CX), Y2
+	VMOVUPS      800(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      64(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      192(CX), Y2
+	VMOVUPS      320(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x02, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      320(CX), Y2
+	VMOVUPS      576(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      448(CX), Y2
+	VMOVUPS      832(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 64(AX)
 	VMOVUPS      96(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      224(CX), Y2
+	VMOVUPS      352(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x02, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      352(CX), Y2
+	VMOVUPS      608(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      480(CX), Y2
+	VMOVUPS      864(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 96(AX)
+	VMOVUPS      128(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      384(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      640(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      896(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      160(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      672(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      928(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      192(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      704(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      960(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 192(AX)
+	VMOVUPS      224(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      736(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      992(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
 	MOVL         $0x01010101, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
 	VMOVUPS      (CX), Y1
 	VPSRLW       $0x02, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      64(CX), Y2
-	VPSRLW       $0x02, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x01, Y2, Y2
-	VPOR         Y2, Y1, Y1
 	VMOVUPS      128(CX), Y2
 	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x02, Y2, Y2
-	VPOR         Y2, Y1, Y1
-	VMOVUPS      192(CX), Y2
-	VPSRLW       $0x02, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x03, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      256(CX), Y2
 	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x04, Y2, Y2
-	VPOR         Y2, Y1, Y1
-	VMOVUPS      320(CX), Y2
-	VPSRLW       $0x02, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x05, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      384(CX), Y2
 	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x06, Y2, Y2
-	VPOR         Y2, Y1, Y1
-	VMOVUPS      448(CX), Y2
-	VPSRLW       $0x02, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x07, Y2, Y2
-	VPOR         Y2, Y1, Y1
-	VMOVUPS      Y1, 128(AX)
-	VMOVUPS      32(CX), Y1
-	VPSRLW       $0x02, Y1, Y1
-	VPAND        Y0, Y1, Y1
-	VMOVUPS      96(CX), Y2
-	VPSRLW       $0x02, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x01, Y2, Y2
-	VPOR         Y2, Y1, Y1
-	VMOVUPS      160(CX), Y2
-	VPSRLW       $0x02, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x02, Y2, Y2
-	VPOR         Y2, Y1, Y1
-	VMOVUPS      224(CX), Y2
-	VPSRLW       $0x02, Y2, Y2
-	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x03, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      288(CX), Y2
+	VMOVUPS      512(CX), Y2
 	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      352(CX), Y2
+	VMOVUPS      640(CX), Y2
 	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x05, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      416(CX), Y2
+	VMOVUPS      768(CX), Y2
 	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      480(CX), Y2
+	VMOVUPS      896(CX), Y2
 	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x07, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      Y1, 256(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      160(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      288(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x03, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      544(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      672(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x05, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      800(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      928(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 288(AX)
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      192(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      320(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x03, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      576(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      704(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x05, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      832(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      960(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 320(AX)
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      224(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      352(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x03, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      608(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      736(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x05, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      864(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      992(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 352(AX)
 	VZEROUPPER
 	RET
 
 bits5:
-	PREFETCHT0   1024(AX)
-	PREFETCHT0   1088(AX)
-	PREFETCHT0   1152(AX)
-	PREFETCHT0   1216(AX)
-	PREFETCHT0   1280(AX)
+	PREFETCHT0   2048(AX)
+	PREFETCHT0   2112(AX)
+	PREFETCHT0   2176(AX)
+	PREFETCHT0   2240(AX)
+	PREFETCHT0   2304(AX)
+	PREFETCHT0   2368(AX)
+	PREFETCHT0   2432(AX)
+	PREFETCHT0   2496(AX)
+	PREFETCHT0   2560(AX)
+	PREFETCHT0   2624(AX)
 	MOVL         $0x0f0f0f0f, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
 	VMOVUPS      (CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      256(CX), Y2
+	VMOVUPS      512(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      32(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      288(CX), Y2
+	VMOVUPS      544(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      64(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      320(CX), Y2
+	VMOVUPS      576(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 64(AX)
 	VMOVUPS      96(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      352(CX), Y2
+	VMOVUPS      608(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 96(AX)
 	VMOVUPS      128(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      384(CX), Y2
+	VMOVUPS      640(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 128(AX)
 	VMOVUPS      160(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      416(CX), Y2
+	VMOVUPS      672(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 160(AX)
 	VMOVUPS      192(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      448(CX), Y2
+	VMOVUPS      704(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 192(AX)
 	VMOVUPS      224(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      480(CX), Y2
+	VMOVUPS      736(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 224(AX)
+	VMOVUPS      256(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      768(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 256(AX)
+	VMOVUPS      288(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      800(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 288(AX)
+	VMOVUPS      320(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      832(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 320(AX)
+	VMOVUPS      352(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      864(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 352(AX)
+	VMOVUPS      384(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      896(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 384(AX)
+	VMOVUPS      416(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      928(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 416(AX)
+	VMOVUPS      448(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      960(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 448(AX)
+	VMOVUPS      480(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      992(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 480(AX)
 	MOVL         $0x01010101, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
 	VMOVUPS      (CX), Y1
 	VPSRLW       $0x04, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      64(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x01, Y2, Y2
-	VPOR         Y2, Y1, Y1
 	VMOVUPS      128(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x02, Y2, Y2
-	VPOR         Y2, Y1, Y1
-	VMOVUPS      192(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x03, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      256(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x04, Y2, Y2
-	VPOR         Y2, Y1, Y1
-	VMOVUPS      320(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x05, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      384(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x06, Y2, Y2
-	VPOR         Y2, Y1, Y1
-	VMOVUPS      448(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x07, Y2, Y2
-	VPOR         Y2, Y1, Y1
-	VMOVUPS      Y1, 256(AX)
-	VMOVUPS      32(CX), Y1
-	VPSRLW       $0x04, Y1, Y1
-	VPAND        Y0, Y1, Y1
-	VMOVUPS      96(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x01, Y2, Y2
-	VPOR         Y2, Y1, Y1
-	VMOVUPS      160(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x02, Y2, Y2
-	VPOR         Y2, Y1, Y1
-	VMOVUPS      224(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x03, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      288(CX), Y2
+	VMOVUPS      512(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      352(CX), Y2
+	VMOVUPS      640(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x05, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      416(CX), Y2
+	VMOVUPS      768(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      480(CX), Y2
+	VMOVUPS      896(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x07, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      Y1, 288(AX)
+	VMOVUPS      Y1, 512(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      160(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      288(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x03, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      544(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      672(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x05, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      800(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      928(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 544(AX)
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      192(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      320(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x03, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      576(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      704(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x05, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      832(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      960(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 576(AX)
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      224(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x01, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      352(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x03, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      608(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      736(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x05, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      864(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      992(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x07, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 608(AX)
 	VZEROUPPER
 	RET
 
 bits4:
-	PREFETCHT0   1024(AX)
-	PREFETCHT0   1088(AX)
-	PREFETCHT0   1152(AX)
-	PREFETCHT0   1216(AX)
+	PREFETCHT0   2048(AX)
+	PREFETCHT0   2112(AX)
+	PREFETCHT0   2176(AX)
+	PREFETCHT0   2240(AX)
+	PREFETCHT0   2304(AX)
+	PREFETCHT0   2368(AX)
+	PREFETCHT0   2432(AX)
+	PREFETCHT0   2496(AX)
 	MOVL         $0x0f0f0f0f, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
 	VMOVUPS      (CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      256(CX), Y2
+	VMOVUPS      512(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      32(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      288(CX), Y2
+	VMOVUPS      544(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      64(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      320(CX), Y2
+	VMOVUPS      576(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 64(AX)
 	VMOVUPS      96(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      352(CX), Y2
+	VMOVUPS      608(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 96(AX)
 	VMOVUPS      128(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      384(CX), Y2
+	VMOVUPS      640(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 128(AX)
 	VMOVUPS      160(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      416(CX), Y2
+	VMOVUPS      672(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 160(AX)
 	VMOVUPS      192(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      448(CX), Y2
+	VMOVUPS      704(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 192(AX)
 	VMOVUPS      224(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      480(CX), Y2
+	VMOVUPS      736(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 224(AX)
+	VMOVUPS      256(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      768(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 256(AX)
+	VMOVUPS      288(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      800(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 288(AX)
+	VMOVUPS      320(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      832(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 320(AX)
+	VMOVUPS      352(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      864(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 352(AX)
+	VMOVUPS      384(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      896(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 384(AX)
+	VMOVUPS      416(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      928(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 416(AX)
+	VMOVUPS      448(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      960(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 448(AX)
+	VMOVUPS      480(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      992(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 480(AX)
 	VZEROUPPER
 	RET
 
 bits6:
-	PREFETCHT0   1024(AX)
-	PREFETCHT0   1088(AX)
-	PREFETCHT0   1152(AX)
-	PREFETCHT0   1216(AX)
-	PREFETCHT0   1280(AX)
-	PREFETCHT0   1344(AX)
+	PREFETCHT0   2048(AX)
+	PREFETCHT0   2112(AX)
+	PREFETCHT0   2176(AX)
+	PREFETCHT0   2240(AX)
+	PREFETCHT0   2304(AX)
+	PREFETCHT0   2368(AX)
+	PREFETCHT0   2432(AX)
+	PREFETCHT0   2496(AX)
+	PREFETCHT0   2560(AX)
+	PREFETCHT0   2624(AX)
+	PREFETCHT0   2688(AX)
+	PREFETCHT0   2752(AX)
 	MOVL         $0x0f0f0f0f, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
 	VMOVUPS      (CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      256(CX), Y2
+	VMOVUPS      512(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      32(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      288(CX), Y2
+	VMOVUPS      544(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      64(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      320(CX), Y2
+	VMOVUPS      576(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 64(AX)
 	VMOVUPS      96(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      352(CX), Y2
+	VMOVUPS      608(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 96(AX)
 	VMOVUPS      128(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      384(CX), Y2
+	VMOVUPS      640(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 128(AX)
 	VMOVUPS      160(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      416(CX), Y2
+	VMOVUPS      672(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 160(AX)
 	VMOVUPS      192(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      448(CX), Y2
+	VMOVUPS      704(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 192(AX)
 	VMOVUPS      224(CX), Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      480(CX), Y2
+	VMOVUPS      736(CX), Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
 	VMOVUPS      Y1, 224(AX)
+	VMOVUPS      256(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      768(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 256(AX)
+	VMOVUPS      288(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      800(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 288(AX)
+	VMOVUPS      320(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      832(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 320(AX)
+	VMOVUPS      352(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      864(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 352(AX)
+	VMOVUPS      384(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      896(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 384(AX)
+	VMOVUPS      416(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      928(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 416(AX)
+	VMOVUPS      448(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      960(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 448(AX)
+	VMOVUPS      480(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      992(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 480(AX)
 	MOVL         $0x03030303, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
 	VMOVUPS      (CX), Y1
 	VPSRLW       $0x04, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      128(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x02, Y2, Y2
-	VPOR         Y2, Y1, Y1
 	VMOVUPS      256(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      512(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      384(CX), Y2
+	VMOVUPS      768(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      Y1, 256(AX)
+	VMOVUPS      Y1, 512(AX)
 	VMOVUPS      32(CX), Y1
 	VPSRLW       $0x04, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      160(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x02, Y2, Y2
-	VPOR         Y2, Y1, Y1
 	VMOVUPS      288(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      544(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      416(CX), Y2
+	VMOVUPS      800(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      Y1, 288(AX)
+	VMOVUPS      Y1, 544(AX)
 	VMOVUPS      64(CX), Y1
 	VPSRLW       $0x04, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      192(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VPSLLW       $0x02, Y2, Y2
-	VPOR         Y2, Y1, Y1
 	VMOVUPS      320(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      576(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      448(CX), Y2
+	VMOVUPS      832(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      Y1, 320(AX)
+	VMOVUPS      Y1, 576(AX)
 	VMOVUPS      96(CX), Y1
 	VPSRLW       $0x04, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      224(CX), Y2
+	VMOVUPS      352(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x02, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      352(CX), Y2
+	VMOVUPS      608(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x04, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      480(CX), Y2
+	VMOVUPS      864(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
 	VPSLLW       $0x06, Y2, Y2
 	VPOR         Y2, Y1, Y1
-	VMOVUPS      Y1, 352(AX)
+	VMOVUPS      Y1, 608(AX)
+	VMOVUPS      128(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      384(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      640(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      896(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 640(AX)
+	VMOVUPS      160(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      416(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      672(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      928(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 672(AX)
+	VMOVUPS      192(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      448(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      704(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      960(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 704(AX)
+	VMOVUPS      224(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      480(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x02, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      736(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x04, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      992(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPSLLW       $0x06, Y2, Y2
+	VPOR         Y2, Y1, Y1
+	VMOVUPS      Y1, 736(AX)
 	VZEROUPPER
 	RET
 
@@ -1345,7 +1948,8 @@ TEXT ·unpackBitsAVX2(SB), NOSPLIT, $0-56
 	JEQ          bits3
 	CMPQ         DX, $0x02
 	JEQ          bits2
-	PREFETCHT0   1024(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	MOVL         $0x01010101, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
@@ -1355,68 +1959,132 @@ TEXT ·unpackBitsAVX2(SB), NOSPLIT, $0-56
 	VMOVUPS      32(CX), Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      (CX), Y1
-	VPSRLW       $0x01, Y1, Y1
+	VMOVUPS      64(CX), Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 64(AX)
-	VMOVUPS      32(CX), Y1
-	VPSRLW       $0x01, Y1, Y1
+	VMOVUPS      96(CX), Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 96(AX)
 	VMOVUPS      (CX), Y1
-	VPSRLW       $0x02, Y1, Y1
+	VPSRLW       $0x01, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 128(AX)
 	VMOVUPS      32(CX), Y1
-	VPSRLW       $0x02, Y1, Y1
+	VPSRLW       $0x01, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 160(AX)
-	VMOVUPS      (CX), Y1
-	VPSRLW       $0x03, Y1, Y1
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x01, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 192(AX)
-	VMOVUPS      32(CX), Y1
-	VPSRLW       $0x03, Y1, Y1
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x01, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 224(AX)
 	VMOVUPS      (CX), Y1
-	VPSRLW       $0x04, Y1, Y1
+	VPSRLW       $0x02, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 256(AX)
 	VMOVUPS      32(CX), Y1
-	VPSRLW       $0x04, Y1, Y1
+	VPSRLW       $0x02, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 288(AX)
-	VMOVUPS      (CX), Y1
-	VPSRLW       $0x05, Y1, Y1
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 320(AX)
-	VMOVUPS      32(CX), Y1
-	VPSRLW       $0x05, Y1, Y1
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 352(AX)
 	VMOVUPS      (CX), Y1
-	VPSRLW       $0x06, Y1, Y1
+	VPSRLW       $0x03, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 384(AX)
 	VMOVUPS      32(CX), Y1
-	VPSRLW       $0x06, Y1, Y1
+	VPSRLW       $0x03, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 416(AX)
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x03, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 448(AX)
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x03, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 480(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 512(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 544(AX)
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 576(AX)
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 608(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x05, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 640(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x05, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 672(AX)
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x05, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 704(AX)
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x05, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 736(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 768(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 800(AX)
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 832(AX)
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 864(AX)
 	VMOVUPS      (CX), Y1
 	VPSRLW       $0x07, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      Y1, 448(AX)
+	VMOVUPS      Y1, 896(AX)
 	VMOVUPS      32(CX), Y1
 	VPSRLW       $0x07, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      Y1, 480(AX)
+	VMOVUPS      Y1, 928(AX)
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x07, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 960(AX)
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x07, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 992(AX)
 	VZEROUPPER
 	RET
 
 bits2:
-	PREFETCHT0   1024(CX)
-	PREFETCHT0   1088(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
+	PREFETCHT0   2176(CX)
+	PREFETCHT0   2240(CX)
 	MOVL         $0x03030303, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
@@ -1432,61 +2100,124 @@ bits2:
 	VMOVUPS      96(CX), Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 96(AX)
-	VMOVUPS      (CX), Y1
-	VPSRLW       $0x02, Y1, Y1
+	VMOVUPS      128(CX), Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 128(AX)
-	VMOVUPS      32(CX), Y1
-	VPSRLW       $0x02, Y1, Y1
+	VMOVUPS      160(CX), Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 160(AX)
-	VMOVUPS      64(CX), Y1
-	VPSRLW       $0x02, Y1, Y1
+	VMOVUPS      192(CX), Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 192(AX)
-	VMOVUPS      96(CX), Y1
-	VPSRLW       $0x02, Y1, Y1
+	VMOVUPS      224(CX), Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 224(AX)
 	VMOVUPS      (CX), Y1
-	VPSRLW       $0x04, Y1, Y1
+	VPSRLW       $0x02, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 256(AX)
 	VMOVUPS      32(CX), Y1
-	VPSRLW       $0x04, Y1, Y1
+	VPSRLW       $0x02, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 288(AX)
 	VMOVUPS      64(CX), Y1
-	VPSRLW       $0x04, Y1, Y1
+	VPSRLW       $0x02, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 320(AX)
 	VMOVUPS      96(CX), Y1
-	VPSRLW       $0x04, Y1, Y1
+	VPSRLW       $0x02, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 352(AX)
+	VMOVUPS      128(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 384(AX)
+	VMOVUPS      160(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 416(AX)
+	VMOVUPS      192(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 448(AX)
+	VMOVUPS      224(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 480(AX)
+	VMOVUPS      (CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 512(AX)
+	VMOVUPS      32(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 544(AX)
+	VMOVUPS      64(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 576(AX)
+	VMOVUPS      96(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 608(AX)
+	VMOVUPS      128(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 640(AX)
+	VMOVUPS      160(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 672(AX)
+	VMOVUPS      192(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 704(AX)
+	VMOVUPS      224(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 736(AX)
 	VMOVUPS      (CX), Y1
 	VPSRLW       $0x06, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      Y1, 384(AX)
+	VMOVUPS      Y1, 768(AX)
 	VMOVUPS      32(CX), Y1
 	VPSRLW       $0x06, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      Y1, 416(AX)
+	VMOVUPS      Y1, 800(AX)
 	VMOVUPS      64(CX), Y1
 	VPSRLW       $0x06, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      Y1, 448(AX)
+	VMOVUPS      Y1, 832(AX)
 	VMOVUPS      96(CX), Y1
 	VPSRLW       $0x06, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      Y1, 480(AX)
+	VMOVUPS      Y1, 864(AX)
+	VMOVUPS      128(CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 896(AX)
+	VMOVUPS      160(CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 928(AX)
+	VMOVUPS      192(CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 960(AX)
+	VMOVUPS      224(CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 992(AX)
 	VZEROUPPER
 	RET
 
 bits3:
-	PREFETCHT0   1024(CX)
-	PREFETCHT0   1088(CX)
-	PREFETCHT0   1152(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
+	PREFETCHT0   2176(CX)
+	PREFETCHT0   2240(CX)
+	PREFETCHT0   2304(CX)
+	PREFETCHT0   2368(CX)
 	MOVL         $0x03030303, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
@@ -1495,135 +2226,262 @@ bits3:
 	VPBROADCASTD X1, Y1
 	VMOVUPS      (CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      128(CX), Y3
+	VMOVUPS      256(CX), Y3
 	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      32(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      160(CX), Y3
+	VMOVUPS      288(CX), Y3
 	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 32(AX)
 	VMOVUPS      64(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      128(CX), Y3
-	VPSLLW       $0x01, Y3, Y3
+	VMOVUPS      320(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 64(AX)
 	VMOVUPS      96(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      160(CX), Y3
-	VPSLLW       $0x01, Y3, Y3
+	VMOVUPS      352(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 96(AX)
-	VMOVUPS      (CX), Y2
-	VPSRLW       $0x02, Y2, Y2
+	VMOVUPS      128(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      128(CX), Y3
+	VMOVUPS      256(CX), Y3
+	VPSLLW       $0x01, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 128(AX)
-	VMOVUPS      32(CX), Y2
-	VPSRLW       $0x02, Y2, Y2
+	VMOVUPS      160(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      160(CX), Y3
+	VMOVUPS      288(CX), Y3
+	VPSLLW       $0x01, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 160(AX)
-	VMOVUPS      64(CX), Y2
-	VPSRLW       $0x02, Y2, Y2
+	VMOVUPS      192(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      128(CX), Y3
-	VPSRLW       $0x01, Y3, Y3
+	VMOVUPS      320(CX), Y3
+	VPSLLW       $0x01, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 192(AX)
-	VMOVUPS      96(CX), Y2
-	VPSRLW       $0x02, Y2, Y2
+	VMOVUPS      224(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      160(CX), Y3
-	VPSRLW       $0x01, Y3, Y3
+	VMOVUPS      352(CX), Y3
+	VPSLLW       $0x01, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 224(AX)
 	VMOVUPS      (CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      128(CX), Y3
-	VPSRLW       $0x02, Y3, Y3
+	VMOVUPS      256(CX), Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 256(AX)
 	VMOVUPS      32(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      160(CX), Y3
-	VPSRLW       $0x02, Y3, Y3
+	VMOVUPS      288(CX), Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 288(AX)
 	VMOVUPS      64(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      128(CX), Y3
-	VPSRLW       $0x03, Y3, Y3
+	VMOVUPS      320(CX), Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 320(AX)
 	VMOVUPS      96(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      160(CX), Y3
-	VPSRLW       $0x03, Y3, Y3
+	VMOVUPS      352(CX), Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 352(AX)
-	VMOVUPS      (CX), Y2
-	VPSRLW       $0x06, Y2, Y2
+	VMOVUPS      128(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      128(CX), Y3
-	VPSRLW       $0x04, Y3, Y3
+	VMOVUPS      256(CX), Y3
+	VPSRLW       $0x01, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 384(AX)
-	VMOVUPS      32(CX), Y2
-	VPSRLW       $0x06, Y2, Y2
+	VMOVUPS      160(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      160(CX), Y3
-	VPSRLW       $0x04, Y3, Y3
+	VMOVUPS      288(CX), Y3
+	VPSRLW       $0x01, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 416(AX)
-	VMOVUPS      64(CX), Y2
-	VPSRLW       $0x06, Y2, Y2
+	VMOVUPS      192(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      128(CX), Y3
-	VPSRLW       $0x05, Y3, Y3
+	VMOVUPS      320(CX), Y3
+	VPSRLW       $0x01, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 448(AX)
+	VMOVUPS      224(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      352(CX), Y3
+	VPSRLW       $0x01, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 480(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 512(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 544(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      320(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 576(AX)
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      352(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 608(AX)
+	VMOVUPS      128(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPSRLW       $0x03, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 640(AX)
+	VMOVUPS      160(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y3
+	VPSRLW       $0x03, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 672(AX)
+	VMOVUPS      192(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      320(CX), Y3
+	VPSRLW       $0x03, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 704(AX)
+	VMOVUPS      224(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      352(CX), Y3
+	VPSRLW       $0x03, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 736(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 768(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 800(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      320(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 832(AX)
 	VMOVUPS      96(CX), Y2
 	VPSRLW       $0x06, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      160(CX), Y0
+	VMOVUPS      352(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 864(AX)
+	VMOVUPS      128(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      256(CX), Y3
+	VPSRLW       $0x05, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 896(AX)
+	VMOVUPS      160(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      288(CX), Y3
+	VPSRLW       $0x05, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 928(AX)
+	VMOVUPS      192(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      320(CX), Y3
+	VPSRLW       $0x05, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 960(AX)
+	VMOVUPS      224(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      352(CX), Y0
 	VPSRLW       $0x05, Y0, Y0
 	VPAND        Y1, Y0, Y0
 	VPOR         Y0, Y2, Y2
-	VMOVUPS      Y2, 480(AX)
+	VMOVUPS      Y2, 992(AX)
 	VZEROUPPER
 	RET
 
 bits5:
-	PREFETCHT0   1024(CX)
-	PREFETCHT0   1088(CX)
-	PREFETCHT0   1152(CX)
-	PREFETCHT0   1216(CX)
-	PREFETCHT0   1280(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
+	PREFETCHT0   2176(CX)
+	PREFETCHT0   2240(CX)
+	PREFETCHT0   2304(CX)
+	PREFETCHT0   2368(CX)
+	PREFETCHT0   2432(CX)
+	PREFETCHT0   2496(CX)
+	PREFETCHT0   2560(CX)
+	PREFETCHT0   2624(CX)
 	MOVL         $0x0f0f0f0f, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
@@ -1632,130 +2490,252 @@ bits5:
 	VPBROADCASTD X1, Y1
 	VMOVUPS      (CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      256(CX), Y3
+	VMOVUPS      512(CX), Y3
 	VPSLLW       $0x04, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      32(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      288(CX), Y3
+	VMOVUPS      544(CX), Y3
 	VPSLLW       $0x04, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 32(AX)
 	VMOVUPS      64(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      256(CX), Y3
-	VPSLLW       $0x03, Y3, Y3
+	VMOVUPS      576(CX), Y3
+	VPSLLW       $0x04, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 64(AX)
 	VMOVUPS      96(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      288(CX), Y3
-	VPSLLW       $0x03, Y3, Y3
+	VMOVUPS      608(CX), Y3
+	VPSLLW       $0x04, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 96(AX)
 	VMOVUPS      128(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      256(CX), Y3
-	VPSLLW       $0x02, Y3, Y3
+	VMOVUPS      512(CX), Y3
+	VPSLLW       $0x03, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 128(AX)
 	VMOVUPS      160(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      288(CX), Y3
-	VPSLLW       $0x02, Y3, Y3
+	VMOVUPS      544(CX), Y3
+	VPSLLW       $0x03, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 160(AX)
 	VMOVUPS      192(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      256(CX), Y3
-	VPSLLW       $0x01, Y3, Y3
+	VMOVUPS      576(CX), Y3
+	VPSLLW       $0x03, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 192(AX)
 	VMOVUPS      224(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      288(CX), Y3
-	VPSLLW       $0x01, Y3, Y3
+	VMOVUPS      608(CX), Y3
+	VPSLLW       $0x03, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 224(AX)
-	VMOVUPS      (CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VMOVUPS      256(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      256(CX), Y3
+	VMOVUPS      512(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 256(AX)
-	VMOVUPS      32(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VMOVUPS      288(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      288(CX), Y3
+	VMOVUPS      544(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 288(AX)
-	VMOVUPS      64(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VMOVUPS      320(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      256(CX), Y3
-	VPSRLW       $0x01, Y3, Y3
+	VMOVUPS      576(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 320(AX)
-	VMOVUPS      96(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VMOVUPS      352(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      288(CX), Y3
-	VPSRLW       $0x01, Y3, Y3
+	VMOVUPS      608(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 352(AX)
-	VMOVUPS      128(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VMOVUPS      384(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      256(CX), Y3
-	VPSRLW       $0x02, Y3, Y3
+	VMOVUPS      512(CX), Y3
+	VPSLLW       $0x01, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 384(AX)
-	VMOVUPS      160(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VMOVUPS      416(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      288(CX), Y3
-	VPSRLW       $0x02, Y3, Y3
+	VMOVUPS      544(CX), Y3
+	VPSLLW       $0x01, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 416(AX)
-	VMOVUPS      192(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VMOVUPS      448(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      256(CX), Y3
-	VPSRLW       $0x03, Y3, Y3
+	VMOVUPS      576(CX), Y3
+	VPSLLW       $0x01, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 448(AX)
+	VMOVUPS      480(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      608(CX), Y3
+	VPSLLW       $0x01, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 480(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      512(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 512(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      544(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 544(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      576(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 576(AX)
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      608(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 608(AX)
+	VMOVUPS      128(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      512(CX), Y3
+	VPSRLW       $0x01, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 640(AX)
+	VMOVUPS      160(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      544(CX), Y3
+	VPSRLW       $0x01, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 672(AX)
+	VMOVUPS      192(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      576(CX), Y3
+	VPSRLW       $0x01, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 704(AX)
 	VMOVUPS      224(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      288(CX), Y0
+	VMOVUPS      608(CX), Y3
+	VPSRLW       $0x01, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 736(AX)
+	VMOVUPS      256(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      512(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 768(AX)
+	VMOVUPS      288(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      544(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 800(AX)
+	VMOVUPS      320(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      576(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 832(AX)
+	VMOVUPS      352(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      608(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 864(AX)
+	VMOVUPS      384(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      512(CX), Y3
+	VPSRLW       $0x03, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 896(AX)
+	VMOVUPS      416(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      544(CX), Y3
+	VPSRLW       $0x03, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 928(AX)
+	VMOVUPS      448(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      576(CX), Y3
+	VPSRLW       $0x03, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 960(AX)
+	VMOVUPS      480(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      608(CX), Y0
 	VPSRLW       $0x03, Y0, Y0
 	VPAND        Y1, Y0, Y0
 	VPOR         Y0, Y2, Y2
-	VMOVUPS      Y2, 480(AX)
+	VMOVUPS      Y2, 992(AX)
 	VZEROUPPER
 	RET
 
 bits4:
-	PREFETCHT0   1024(CX)
-	PREFETCHT0   1088(CX)
-	PREFETCHT0   1152(CX)
-	PREFETCHT0   1216(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
+	PREFETCHT0   2176(CX)
+	PREFETCHT0   2240(CX)
+	PREFETCHT0   2304(CX)
+	PREFETCHT0   2368(CX)
+	PREFETCHT0   2432(CX)
+	PREFETCHT0   2496(CX)
 	MOVL         $0x0f0f0f0f, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
@@ -1783,48 +2763,110 @@ bits4:
 	VMOVUPS      224(CX), Y1
 	VPAND        Y0, Y1, Y1
 	VMOVUPS      Y1, 224(AX)
+	VMOVUPS      256(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 256(AX)
+	VMOVUPS      288(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 288(AX)
+	VMOVUPS      320(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 320(AX)
+	VMOVUPS      352(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 352(AX)
+	VMOVUPS      384(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 384(AX)
+	VMOVUPS      416(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 416(AX)
+	VMOVUPS      448(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 448(AX)
+	VMOVUPS      480(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 480(AX)
 	VMOVUPS      (CX), Y1
 	VPSRLW       $0x04, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      Y1, 256(AX)
+	VMOVUPS      Y1, 512(AX)
 	VMOVUPS      32(CX), Y1
 	VPSRLW       $0x04, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      Y1, 288(AX)
+	VMOVUPS      Y1, 544(AX)
 	VMOVUPS      64(CX), Y1
 	VPSRLW       $0x04, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      Y1, 320(AX)
+	VMOVUPS      Y1, 576(AX)
 	VMOVUPS      96(CX), Y1
 	VPSRLW       $0x04, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      Y1, 352(AX)
+	VMOVUPS      Y1, 608(AX)
 	VMOVUPS      128(CX), Y1
 	VPSRLW       $0x04, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      Y1, 384(AX)
+	VMOVUPS      Y1, 640(AX)
 	VMOVUPS      160(CX), Y1
 	VPSRLW       $0x04, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      Y1, 416(AX)
+	VMOVUPS      Y1, 672(AX)
 	VMOVUPS      192(CX), Y1
 	VPSRLW       $0x04, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      Y1, 448(AX)
+	VMOVUPS      Y1, 704(AX)
 	VMOVUPS      224(CX), Y1
 	VPSRLW       $0x04, Y1, Y1
 	VPAND        Y0, Y1, Y1
-	VMOVUPS      Y1, 480(AX)
+	VMOVUPS      Y1, 736(AX)
+	VMOVUPS      256(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 768(AX)
+	VMOVUPS      288(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 800(AX)
+	VMOVUPS      320(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 832(AX)
+	VMOVUPS      352(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 864(AX)
+	VMOVUPS      384(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 896(AX)
+	VMOVUPS      416(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 928(AX)
+	VMOVUPS      448(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 960(AX)
+	VMOVUPS      480(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      Y1, 992(AX)
 	VZEROUPPER
 	RET
 
 bits6:
-	PREFETCHT0   1024(CX)
-	PREFETCHT0   1088(CX)
-	PREFETCHT0   1152(CX)
-	PREFETCHT0   1216(CX)
-	PREFETCHT0   1280(CX)
-	PREFETCHT0   1344(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
+	PREFETCHT0   2176(CX)
+	PREFETCHT0   2240(CX)
+	PREFETCHT0   2304(CX)
+	PREFETCHT0   2368(CX)
+	PREFETCHT0   2432(CX)
+	PREFETCHT0   2496(CX)
+	PREFETCHT0   2560(CX)
+	PREFETCHT0   2624(CX)
+	PREFETCHT0   2688(CX)
+	PREFETCHT0   2752(CX)
 	MOVL         $0x0f0f0f0f, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
@@ -1833,120 +2875,236 @@ bits6:
 	VPBROADCASTD X1, Y1
 	VMOVUPS      (CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      256(CX), Y3
+	VMOVUPS      512(CX), Y3
 	VPSLLW       $0x04, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      32(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      288(CX), Y3
+	VMOVUPS      544(CX), Y3
 	VPSLLW       $0x04, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 32(AX)
 	VMOVUPS      64(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      320(CX), Y3
+	VMOVUPS      576(CX), Y3
 	VPSLLW       $0x04, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 64(AX)
 	VMOVUPS      96(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      352(CX), Y3
+	VMOVUPS      608(CX), Y3
 	VPSLLW       $0x04, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 96(AX)
 	VMOVUPS      128(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      256(CX), Y3
-	VPSLLW       $0x02, Y3, Y3
+	VMOVUPS      640(CX), Y3
+	VPSLLW       $0x04, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 128(AX)
 	VMOVUPS      160(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      288(CX), Y3
-	VPSLLW       $0x02, Y3, Y3
+	VMOVUPS      672(CX), Y3
+	VPSLLW       $0x04, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 160(AX)
 	VMOVUPS      192(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      320(CX), Y3
-	VPSLLW       $0x02, Y3, Y3
+	VMOVUPS      704(CX), Y3
+	VPSLLW       $0x04, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 192(AX)
 	VMOVUPS      224(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      352(CX), Y3
-	VPSLLW       $0x02, Y3, Y3
+	VMOVUPS      736(CX), Y3
+	VPSLLW       $0x04, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 224(AX)
-	VMOVUPS      (CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VMOVUPS      256(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      256(CX), Y3
+	VMOVUPS      512(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 256(AX)
-	VMOVUPS      32(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VMOVUPS      288(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      288(CX), Y3
+	VMOVUPS      544(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 288(AX)
-	VMOVUPS      64(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VMOVUPS      320(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      320(CX), Y3
+	VMOVUPS      576(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 320(AX)
-	VMOVUPS      96(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VMOVUPS      352(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      352(CX), Y3
+	VMOVUPS      608(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 352(AX)
-	VMOVUPS      128(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VMOVUPS      384(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      256(CX), Y3
-	VPSRLW       $0x02, Y3, Y3
+	VMOVUPS      640(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 384(AX)
-	VMOVUPS      160(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VMOVUPS      416(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      288(CX), Y3
-	VPSRLW       $0x02, Y3, Y3
+	VMOVUPS      672(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 416(AX)
-	VMOVUPS      192(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VMOVUPS      448(CX), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      320(CX), Y3
-	VPSRLW       $0x02, Y3, Y3
+	VMOVUPS      704(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
 	VMOVUPS      Y2, 448(AX)
+	VMOVUPS      480(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      736(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 480(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      512(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 512(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      544(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 544(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      576(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 576(AX)
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      608(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 608(AX)
+	VMOVUPS      128(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      640(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 640(AX)
+	VMOVUPS      160(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      672(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 672(AX)
+	VMOVUPS      192(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      704(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 704(AX)
 	VMOVUPS      224(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      352(CX), Y0
+	VMOVUPS      736(CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 736(AX)
+	VMOVUPS      256(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      512(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 768(AX)
+	VMOVUPS      288(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      544(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 800(AX)
+	VMOVUPS      320(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      576(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 832(AX)
+	VMOVUPS      352(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      608(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 864(AX)
+	VMOVUPS      384(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      640(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 896(AX)
+	VMOVUPS      416(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      672(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 928(AX)
+	VMOVUPS      448(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      704(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVUPS      Y2, 960(AX)
+	VMOVUPS      480(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVUPS      736(CX), Y0
 	VPSRLW       $0x02, Y0, Y0
 	VPAND        Y1, Y0, Y0
 	VPOR         Y0, Y2, Y2
-	VMOVUPS      Y2, 480(AX)
+	VMOVUPS      Y2, 992(AX)
 	VZEROUPPER
 	RET
 
@@ -1963,7 +3121,8 @@ TEXT ·unpackStepsAVX2(SB), NOSPLIT, $0-56
 	MOVL         $0x01010101, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
-	PREFETCHT0   1024(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	MOVL         $0x01010101, DX
 	VMOVD        DX, X1
 	VPBROADCASTD X1, Y1
@@ -1977,90 +3136,184 @@ TEXT ·unpackStepsAVX2(SB), NOSPLIT, $0-56
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
 	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      (CX), Y2
-	VPSRLW       $0x01, Y2, Y2
+	VMOVUPS      64(CX), Y2
 	VPAND        Y1, Y2, Y2
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
 	VMOVUPS      Y2, 64(AX)
-	VMOVUPS      32(CX), Y2
-	VPSRLW       $0x01, Y2, Y2
+	VMOVUPS      96(CX), Y2
 	VPAND        Y1, Y2, Y2
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
 	VMOVUPS      Y2, 96(AX)
 	VMOVUPS      (CX), Y2
-	VPSRLW       $0x02, Y2, Y2
+	VPSRLW       $0x01, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
 	VMOVUPS      Y2, 128(AX)
 	VMOVUPS      32(CX), Y2
-	VPSRLW       $0x02, Y2, Y2
+	VPSRLW       $0x01, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
 	VMOVUPS      Y2, 160(AX)
-	VMOVUPS      (CX), Y2
-	VPSRLW       $0x03, Y2, Y2
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x01, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
 	VMOVUPS      Y2, 192(AX)
-	VMOVUPS      32(CX), Y2
-	VPSRLW       $0x03, Y2, Y2
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x01, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
 	VMOVUPS      Y2, 224(AX)
 	VMOVUPS      (CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
 	VMOVUPS      Y2, 256(AX)
 	VMOVUPS      32(CX), Y2
-	VPSRLW       $0x04, Y2, Y2
+	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
 	VMOVUPS      Y2, 288(AX)
-	VMOVUPS      (CX), Y2
-	VPSRLW       $0x05, Y2, Y2
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
 	VMOVUPS      Y2, 320(AX)
-	VMOVUPS      32(CX), Y2
-	VPSRLW       $0x05, Y2, Y2
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
 	VMOVUPS      Y2, 352(AX)
 	VMOVUPS      (CX), Y2
-	VPSRLW       $0x06, Y2, Y2
+	VPSRLW       $0x03, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
 	VMOVUPS      Y2, 384(AX)
 	VMOVUPS      32(CX), Y2
-	VPSRLW       $0x06, Y2, Y2
+	VPSRLW       $0x03, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
 	VMOVUPS      Y2, 416(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x03, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 448(AX)
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x03, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 480(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 512(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 544(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 576(AX)
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 608(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x05, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 640(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x05, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 672(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x05, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 704(AX)
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x05, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 736(AX)
+	VMOVUPS      (CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 768(AX)
+	VMOVUPS      32(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 800(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 832(AX)
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 864(AX)
 	VMOVUPS      (CX), Y2
 	VPSRLW       $0x07, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
-	VMOVUPS      Y2, 448(AX)
+	VMOVUPS      Y2, 896(AX)
 	VMOVUPS      32(CX), Y2
 	VPSRLW       $0x07, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPADDB       Y2, Y2, Y2
 	VPSUBB       Y2, Y0, Y2
-	VMOVUPS      Y2, 480(AX)
+	VMOVUPS      Y2, 928(AX)
+	VMOVUPS      64(CX), Y2
+	VPSRLW       $0x07, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 960(AX)
+	VMOVUPS      96(CX), Y2
+	VPSRLW       $0x07, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPADDB       Y2, Y2, Y2
+	VPSUBB       Y2, Y0, Y2
+	VMOVUPS      Y2, 992(AX)
 	VZEROUPPER
 	RET
 
@@ -2068,9 +3321,12 @@ bits3:
 	MOVL         $0x04040404, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
-	PREFETCHT0   1024(CX)
-	PREFETCHT0   1088(CX)
-	PREFETCHT0   1152(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
+	PREFETCHT0   2176(CX)
+	PREFETCHT0   2240(CX)
+	PREFETCHT0   2304(CX)
+	PREFETCHT0   2368(CX)
 	MOVL         $0x03030303, DX
 	VMOVD        DX, X1
 	VPBROADCASTD X1, Y1
@@ -2079,7 +3335,7 @@ bits3:
 	VPBROADCASTD X2, Y2
 	VMOVUPS      (CX), Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      128(CX), Y4
+	VMOVUPS      256(CX), Y4
 	VPSLLW       $0x02, Y4, Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
@@ -2088,7 +3344,7 @@ bits3:
 	VMOVUPS      Y3, (AX)
 	VMOVUPS      32(CX), Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      160(CX), Y4
+	VMOVUPS      288(CX), Y4
 	VPSLLW       $0x02, Y4, Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
@@ -2097,8 +3353,8 @@ bits3:
 	VMOVUPS      Y3, 32(AX)
 	VMOVUPS      64(CX), Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      128(CX), Y4
-	VPSLLW       $0x01, Y4, Y4
+	VMOVUPS      320(CX), Y4
+	VPSLLW       $0x02, Y4, Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPXOR        Y0, Y3, Y3
@@ -2106,131 +3362,285 @@ bits3:
 	VMOVUPS      Y3, 64(AX)
 	VMOVUPS      96(CX), Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      160(CX), Y4
-	VPSLLW       $0x01, Y4, Y4
+	VMOVUPS      352(CX), Y4
+	VPSLLW       $0x02, Y4, Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPXOR        Y0, Y3, Y3
 	VPSUBB       Y0, Y3, Y3
 	VMOVUPS      Y3, 96(AX)
-	VMOVUPS      (CX), Y3
-	VPSRLW       $0x02, Y3, Y3
+	VMOVUPS      128(CX), Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      128(CX), Y4
+	VMOVUPS      256(CX), Y4
+	VPSLLW       $0x01, Y4, Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPXOR        Y0, Y3, Y3
 	VPSUBB       Y0, Y3, Y3
 	VMOVUPS      Y3, 128(AX)
-	VMOVUPS      32(CX), Y3
-	VPSRLW       $0x02, Y3, Y3
+	VMOVUPS      160(CX), Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      160(CX), Y4
+	VMOVUPS      288(CX), Y4
+	VPSLLW       $0x01, Y4, Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPXOR        Y0, Y3, Y3
 	VPSUBB       Y0, Y3, Y3
 	VMOVUPS      Y3, 160(AX)
-	VMOVUPS      64(CX), Y3
-	VPSRLW       $0x02, Y3, Y3
+	VMOVUPS      192(CX), Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      128(CX), Y4
-	VPSRLW       $0x01, Y4, Y4
+	VMOVUPS      320(CX), Y4
+	VPSLLW       $0x01, Y4, Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPXOR        Y0, Y3, Y3
 	VPSUBB       Y0, Y3, Y3
 	VMOVUPS      Y3, 192(AX)
-	VMOVUPS      96(CX), Y3
-	VPSRLW       $0x02, Y3, Y3
+	VMOVUPS      224(CX), Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      160(CX), Y4
-	VPSRLW       $0x01, Y4, Y4
+	VMOVUPS      352(CX), Y4
+	VPSLLW       $0x01, Y4, Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPXOR        Y0, Y3, Y3
 	VPSUBB       Y0, Y3, Y3
 	VMOVUPS      Y3, 224(AX)
 	VMOVUPS      (CX), Y3
-	VPSRLW       $0x04, Y3, Y3
+	VPSRLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      128(CX), Y4
-	VPSRLW       $0x02, Y4, Y4
+	VMOVUPS      256(CX), Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPXOR        Y0, Y3, Y3
 	VPSUBB       Y0, Y3, Y3
 	VMOVUPS      Y3, 256(AX)
 	VMOVUPS      32(CX), Y3
-	VPSRLW       $0x04, Y3, Y3
+	VPSRLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      160(CX), Y4
-	VPSRLW       $0x02, Y4, Y4
+	VMOVUPS      288(CX), Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPXOR        Y0, Y3, Y3
 	VPSUBB       Y0, Y3, Y3
 	VMOVUPS      Y3, 288(AX)
 	VMOVUPS      64(CX), Y3
-	VPSRLW       $0x04, Y3, Y3
+	VPSRLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      128(CX), Y4
-	VPSRLW       $0x03, Y4, Y4
+	VMOVUPS      320(CX), Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPXOR        Y0, Y3, Y3
 	VPSUBB       Y0, Y3, Y3
 	VMOVUPS      Y3, 320(AX)
 	VMOVUPS      96(CX), Y3
-	VPSRLW       $0x04, Y3, Y3
+	VPSRLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      160(CX), Y4
-	VPSRLW       $0x03, Y4, Y4
+	VMOVUPS      352(CX), Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPXOR        Y0, Y3, Y3
 	VPSUBB       Y0, Y3, Y3
 	VMOVUPS      Y3, 352(AX)
-	VMOVUPS      (CX), Y3
-	VPSRLW       $0x06, Y3, Y3
+	VMOVUPS      128(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      128(CX), Y4
-	VPSRLW       $0x04, Y4, Y4
+	VMOVUPS      256(CX), Y4
+	VPSRLW       $0x01, Y4, Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPXOR        Y0, Y3, Y3
 	VPSUBB       Y0, Y3, Y3
 	VMOVUPS      Y3, 384(AX)
-	VMOVUPS      32(CX), Y3
-	VPSRLW       $0x06, Y3, Y3
+	VMOVUPS      160(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      160(CX), Y4
-	VPSRLW       $0x04, Y4, Y4
+	VMOVUPS      288(CX), Y4
+	VPSRLW       $0x01, Y4, Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPXOR        Y0, Y3, Y3
 	VPSUBB       Y0, Y3, Y3
 	VMOVUPS      Y3, 416(AX)
-	VMOVUPS      64(CX), Y3
-	VPSRLW       $0x06, Y3, Y3
+	VMOVUPS      192(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      128(CX), Y4
-	VPSRLW       $0x05, Y4, Y4
+	VMOVUPS      320(CX), Y4
+	VPSRLW       $0x01, Y4, Y4
 	VPAND        Y2, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPXOR        Y0, Y3, Y3
 	VPSUBB       Y0, Y3, Y3
 	VMOVUPS      Y3, 448(AX)
+	VMOVUPS      224(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      352(CX), Y4
+	VPSRLW       $0x01, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 480(AX)
+	VMOVUPS      (CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      256(CX), Y4
+	VPSRLW       $0x02, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 512(AX)
+	VMOVUPS      32(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      288(CX), Y4
+	VPSRLW       $0x02, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 544(AX)
+	VMOVUPS      64(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      320(CX), Y4
+	VPSRLW       $0x02, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 576(AX)
+	VMOVUPS      96(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      352(CX), Y4
+	VPSRLW       $0x02, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 608(AX)
+	VMOVUPS      128(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      256(CX), Y4
+	VPSRLW       $0x03, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 640(AX)
+	VMOVUPS      160(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      288(CX), Y4
+	VPSRLW       $0x03, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 672(AX)
+	VMOVUPS      192(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      320(CX), Y4
+	VPSRLW       $0x03, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 704(AX)
+	VMOVUPS      224(CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      352(CX), Y4
+	VPSRLW       $0x03, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 736(AX)
+	VMOVUPS      (CX), Y3
+	VPSRLW       $0x06, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      256(CX), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 768(AX)
+	VMOVUPS      32(CX), Y3
+	VPSRLW       $0x06, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      288(CX), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 800(AX)
+	VMOVUPS      64(CX), Y3
+	VPSRLW       $0x06, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      320(CX), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 832(AX)
 	VMOVUPS      96(CX), Y3
 	VPSRLW       $0x06, Y3, Y3
 	VPAND        Y1, Y3, Y3
-	VMOVUPS      160(CX), Y1
+	VMOVUPS      352(CX), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 864(AX)
+	VMOVUPS      128(CX), Y3
+	VPSRLW       $0x06, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      256(CX), Y4
+	VPSRLW       $0x05, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 896(AX)
+	VMOVUPS      160(CX), Y3
+	VPSRLW       $0x06, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      288(CX), Y4
+	VPSRLW       $0x05, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 928(AX)
+	VMOVUPS      192(CX), Y3
+	VPSRLW       $0x06, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      320(CX), Y4
+	VPSRLW       $0x05, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPXOR        Y0, Y3, Y3
+	VPSUBB       Y0, Y3, Y3
+	VMOVUPS      Y3, 960(AX)
+	VMOVUPS      224(CX), Y3
+	VPSRLW       $0x06, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VMOVUPS      352(CX), Y1
 	VPSRLW       $0x05, Y1, Y1
 	VPAND        Y2, Y1, Y1
 	VPOR         Y1, Y3, Y3
 	VPXOR        Y0, Y3, Y3
 	VPSUBB       Y0, Y3, Y3
-	VMOVUPS      Y3, 480(AX)
+	VMOVUPS      Y3, 992(AX)
 	VZEROUPPER
 	RET
 
@@ -2238,10 +3648,14 @@ bits4:
 	MOVL         $0x08080808, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
-	PREFETCHT0   1024(CX)
-	PREFETCHT0   1088(CX)
-	PREFETCHT0   1152(CX)
-	PREFETCHT0   1216(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
+	PREFETCHT0   2176(CX)
+	PREFETCHT0   2240(CX)
+	PREFETCHT0   2304(CX)
+	PREFETCHT0   2368(CX)
+	PREFETCHT0   2432(CX)
+	PREFETCHT0   2496(CX)
 	MOVL         $0x0f0f0f0f, DX
 	VMOVD        DX, X1
 	VPBROADCASTD X1, Y1
@@ -2285,54 +3699,142 @@ bits4:
 	VPXOR        Y0, Y2, Y2
 	VPSUBB       Y0, Y2, Y2
 	VMOVUPS      Y2, 224(AX)
+	VMOVUPS      256(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      288(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 288(AX)
+	VMOVUPS      320(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 320(AX)
+	VMOVUPS      352(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 352(AX)
+	VMOVUPS      384(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 384(AX)
+	VMOVUPS      416(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 416(AX)
+	VMOVUPS      448(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 448(AX)
+	VMOVUPS      480(CX), Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 480(AX)
 	VMOVUPS      (CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPXOR        Y0, Y2, Y2
 	VPSUBB       Y0, Y2, Y2
-	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      Y2, 512(AX)
 	VMOVUPS      32(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPXOR        Y0, Y2, Y2
 	VPSUBB       Y0, Y2, Y2
-	VMOVUPS      Y2, 288(AX)
+	VMOVUPS      Y2, 544(AX)
 	VMOVUPS      64(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPXOR        Y0, Y2, Y2
 	VPSUBB       Y0, Y2, Y2
-	VMOVUPS      Y2, 320(AX)
+	VMOVUPS      Y2, 576(AX)
 	VMOVUPS      96(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPXOR        Y0, Y2, Y2
 	VPSUBB       Y0, Y2, Y2
-	VMOVUPS      Y2, 352(AX)
+	VMOVUPS      Y2, 608(AX)
 	VMOVUPS      128(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPXOR        Y0, Y2, Y2
 	VPSUBB       Y0, Y2, Y2
-	VMOVUPS      Y2, 384(AX)
+	VMOVUPS      Y2, 640(AX)
 	VMOVUPS      160(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPXOR        Y0, Y2, Y2
 	VPSUBB       Y0, Y2, Y2
-	VMOVUPS      Y2, 416(AX)
+	VMOVUPS      Y2, 672(AX)
 	VMOVUPS      192(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPXOR        Y0, Y2, Y2
 	VPSUBB       Y0, Y2, Y2
-	VMOVUPS      Y2, 448(AX)
+	VMOVUPS      Y2, 704(AX)
 	VMOVUPS      224(CX), Y2
 	VPSRLW       $0x04, Y2, Y2
 	VPAND        Y1, Y2, Y2
 	VPXOR        Y0, Y2, Y2
 	VPSUBB       Y0, Y2, Y2
-	VMOVUPS      Y2, 480(AX)
+	VMOVUPS      Y2, 736(AX)
+	VMOVUPS      256(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 768(AX)
+	VMOVUPS      288(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 800(AX)
+	VMOVUPS      320(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 832(AX)
+	VMOVUPS      352(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 864(AX)
+	VMOVUPS      384(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 896(AX)
+	VMOVUPS      416(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 928(AX)
+	VMOVUPS      448(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 960(AX)
+	VMOVUPS      480(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPXOR        Y0, Y2, Y2
+	VPSUBB       Y0, Y2, Y2
+	VMOVUPS      Y2, 992(AX)
 	VZEROUPPER
 	RET
 
@@ -2358,14 +3860,14 @@ TEXT ·latticeIndicesAVX2(SB), NOSPLIT, $512-64
 	VMOVQ        R8, X5
 	VPMOVZXBD    X5, Y5
 	MOVQ         CX, R8
-	PREFETCHT0   4096(R8)
-	PREFETCHT0   4160(R8)
-	PREFETCHT0   4224(R8)
-	PREFETCHT0   4288(R8)
-	PREFETCHT0   4352(R8)
-	PREFETCHT0   4416(R8)
-	PREFETCHT0   4480(R8)
-	PREFETCHT0   4544(R8)
+	PREFETCHT0   8192(R8)
+	PREFETCHT0   8256(R8)
+	PREFETCHT0   8320(R8)
+	PREFETCHT0   8384(R8)
+	PREFETCHT0   8448(R8)
+	PREFETCHT0   8512(R8)
+	PREFETCHT0   8576(R8)
+	PREFETCHT0   8640(R8)
 	ADDQ         $0x00000200, R8
 	VMOVUPS      (CX), Y6
 	VMULPS       Y0, Y6, Y7
@@ -2382,13 +3884,13 @@ TEXT ·latticeIndicesAVX2(SB), NOSPLIT, $512-64
 	VPAND        Y4, Y7, Y7
 	VPAND        Y4, Y8, Y8
 	VPACKUSDW    Y8, Y7, Y7
-	VMOVUPS      512(CX), Y6
+	VMOVUPS      1024(CX), Y6
 	VMULPS       Y0, Y6, Y8
 	VCVTPS2DQ    Y8, Y8
 	VMOVUPS      Y8, 128(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y2, Y2
-	VMOVUPS      544(CX), Y6
+	VMOVUPS      1056(CX), Y6
 	VMULPS       Y0, Y6, Y9
 	VCVTPS2DQ    Y9, Y9
 	VMOVUPS      Y9, 160(SP)
@@ -2397,13 +3899,13 @@ TEXT ·latticeIndicesAVX2(SB), NOSPLIT, $512-64
 	VPAND        Y4, Y8, Y8
 	VPAND        Y4, Y9, Y9
 	VPACKUSDW    Y9, Y8, Y8
-	VMOVUPS      1024(CX), Y6
+	VMOVUPS      2048(CX), Y6
 	VMULPS       Y0, Y6, Y9
 	VCVTPS2DQ    Y9, Y9
 	VMOVUPS      Y9, 256(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y2, Y2
-	VMOVUPS      1056(CX), Y6
+	VMOVUPS      2080(CX), Y6
 	VMULPS       Y0, Y6, Y10
 	VCVTPS2DQ    Y10, Y10
 	VMOVUPS      Y10, 288(SP)
@@ -2412,13 +3914,13 @@ TEXT ·latticeIndicesAVX2(SB), NOSPLIT, $512-64
 	VPAND        Y4, Y9, Y9
 	VPAND        Y4, Y10, Y10
 	VPACKUSDW    Y10, Y9, Y9
-	VMOVUPS      1536(CX), Y6
+	VMOVUPS      3072(CX), Y6
 	VMULPS       Y0, Y6, Y10
 	VCVTPS2DQ    Y10, Y10
 	VMOVUPS      Y10, 384(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y2, Y2
-	VMOVUPS      1568(CX), Y6
+	VMOVUPS      3104(CX), Y6
 	VMULPS       Y0, Y6, Y11
 	VCVTPS2DQ    Y11, Y11
 	VMOVUPS      Y11, 416(SP)
@@ -2445,13 +3947,13 @@ TEXT ·latticeIndicesAVX2(SB), NOSPLIT, $512-64
 	VPACKUSWB    Y11, Y7, Y11
 	VPERMD       Y11, Y5, Y11
 	VMOVUPS      Y11, (AX)
-	VMOVUPS      576(CX), Y6
+	VMOVUPS      1088(CX), Y6
 	VMULPS       Y0, Y6, Y7
 	VCVTPS2DQ    Y7, Y7
 	VMOVUPS      Y7, 192(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y2, Y2
-	VMOVUPS      608(CX), Y6
+	VMOVUPS      1120(CX), Y6
 	VMULPS       Y0, Y6, Y11
 	VCVTPS2DQ    Y11, Y11
 	VMOVUPS      Y11, 224(SP)
@@ -2462,14 +3964,14 @@ TEXT ·latticeIndicesAVX2(SB), NOSPLIT, $512-64
 	VPACKUSDW    Y11, Y7, Y7
 	VPACKUSWB    Y7, Y8, Y7
 	VPERMD       Y7, Y5, Y7
-	VMOVUPS      Y7, 128(AX)
-	VMOVUPS      1088(CX), Y6
+	VMOVUPS      Y7, 256(AX)
+	VMOVUPS      2112(CX), Y6
 	VMULPS       Y0, Y6, Y7
 	VCVTPS2DQ    Y7, Y7
 	VMOVUPS      Y7, 320(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y2, Y2
-	VMOVUPS      1120(CX), Y6
+	VMOVUPS      2144(CX), Y6
 	VMULPS       Y0, Y6, Y8
 	VCVTPS2DQ    Y8, Y8
 	VMOVUPS      Y8, 352(SP)
@@ -2480,14 +3982,14 @@ TEXT ·latticeIndicesAVX2(SB), NOSPLIT, $512-64
 	VPACKUSDW    Y8, Y7, Y7
 	VPACKUSWB    Y7, Y9, Y7
 	VPERMD       Y7, Y5, Y7
-	VMOVUPS      Y7, 256(AX)
-	VMOVUPS      1600(CX), Y6
+	VMOVUPS      Y7, 512(AX)
+	VMOVUPS      3136(CX), Y6
 	VMULPS       Y0, Y6, Y7
 	VCVTPS2DQ    Y7, Y7
 	VMOVUPS      Y7, 448(SP)
 	VPAND        Y1, Y6, Y6
 	VPMAXUD      Y6, Y2, Y2
-	VMOVUPS      1632(CX), Y6
+	VMOVUPS      3168(CX), Y6
 	VMULPS       Y0, Y6, Y8
 	VCVTPS2DQ    Y8, Y8
 	VMOVUPS      Y8, 480(SP)
@@ -2498,20 +4000,20 @@ TEXT ·latticeIndicesAVX2(SB), NOSPLIT, $512-64
 	VPACKUSDW    Y8, Y7, Y7
 	VPACKUSWB    Y7, Y10, Y7
 	VPERMD       Y7, Y5, Y7
-	VMOVUPS      Y7, 384(AX)
+	VMOVUPS      Y7, 768(AX)
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000020, AX
-	MOVQ         $0x0000000000000003, R9
+	MOVQ         $0x0000000000000007, R9
 
 turn:
-	PREFETCHT0   4096(R8)
-	PREFETCHT0   4160(R8)
-	PREFETCHT0   4224(R8)
-	PREFETCHT0   4288(R8)
-	PREFETCHT0   4352(R8)
-	PREFETCHT0   4416(R8)
-	PREFETCHT0   4480(R8)
-	PREFETCHT0   4544(R8)
+	PREFETCHT0   8192(R8)
+	PREFETCHT0   8256(R8)
+	PREFETCHT0   8320(R8)
+	PREFETCHT0   8384(R8)
+	PREFETCHT0   8448(R8)
+	PREFETCHT0   8512(R8)
+	PREFETCHT0   8576(R8)
+	PREFETCHT0   8640(R8)
 	ADDQ         $0x00000200, R8
 	CRC32Q       (SP), DX
 	CRC32Q       8(SP), DX
@@ -2540,7 +4042,7 @@ turn:
 	CRC32Q       136(SP), BX
 	CRC32Q       144(SP), BX
 	CRC32Q       152(SP), BX
-	VMOVUPS      512(CX), Y6
+	VMOVUPS      1024(CX), Y6
 	VMULPS       Y0, Y6, Y8
 	VCVTPS2DQ    Y8, Y8
 	VMOVUPS      Y8, 128(SP)
@@ -2550,7 +4052,7 @@ turn:
 	CRC32Q       168(SP), BX
 	CRC32Q       176(SP), BX
 	CRC32Q       184(SP), BX
-	VMOVUPS      544(CX), Y6
+	VMOVUPS      1056(CX), Y6
 	VMULPS       Y0, Y6, Y9
 	VCVTPS2DQ    Y9, Y9
 	VMOVUPS      Y9, 160(SP)
@@ -2563,7 +4065,7 @@ turn:
 	CRC32Q       264(SP), SI
 	CRC32Q       272(SP), SI
 	CRC32Q       280(SP), SI
-	VMOVUPS      1024(CX), Y6
+	VMOVUPS      2048(CX), Y6
 	VMULPS       Y0, Y6, Y9
 	VCVTPS2DQ    Y9, Y9
 	VMOVUPS      Y9, 256(SP)
@@ -2573,7 +4075,7 @@ turn:
 	CRC32Q       296(SP), SI
 	CRC32Q       304(SP), SI
 	CRC32Q       312(SP), SI
-	VMOVUPS      1056(CX), Y6
+	VMOVUPS      2080(CX), Y6
 	VMULPS       Y0, Y6, Y10
 	VCVTPS2DQ    Y10, Y10
 	VMOVUPS      Y10, 288(SP)
@@ -2586,7 +4088,7 @@ turn:
 	CRC32Q       392(SP), DI
 	CRC32Q       400(SP), DI
 	CRC32Q       408(SP), DI
-	VMOVUPS      1536(CX), Y6
+	VMOVUPS      3072(CX), Y6
 	VMULPS       Y0, Y6, Y10
 	VCVTPS2DQ    Y10, Y10
 	VMOVUPS      Y10, 384(SP)
@@ -2596,7 +4098,7 @@ turn:
 	CRC32Q       424(SP), DI
 	CRC32Q       432(SP), DI
 	CRC32Q       440(SP), DI
-	VMOVUPS      1568(CX), Y6
+	VMOVUPS      3104(CX), Y6
 	VMULPS       Y0, Y6, Y11
 	VCVTPS2DQ    Y11, Y11
 	VMOVUPS      Y11, 416(SP)
@@ -2635,7 +4137,7 @@ turn:
 	CRC32Q       200(SP), BX
 	CRC32Q       208(SP), BX
 	CRC32Q       216(SP), BX
-	VMOVUPS      576(CX), Y6
+	VMOVUPS      1088(CX), Y6
 	VMULPS       Y0, Y6, Y7
 	VCVTPS2DQ    Y7, Y7
 	VMOVUPS      Y7, 192(SP)
@@ -2645,7 +4147,7 @@ turn:
 	CRC32Q       232(SP), BX
 	CRC32Q       240(SP), BX
 	CRC32Q       248(SP), BX
-	VMOVUPS      608(CX), Y6
+	VMOVUPS      1120(CX), Y6
 	VMULPS       Y0, Y6, Y11
 	VCVTPS2DQ    Y11, Y11
 	VMOVUPS      Y11, 224(SP)
@@ -2656,12 +4158,12 @@ turn:
 	VPACKUSDW    Y11, Y7, Y7
 	VPACKUSWB    Y7, Y8, Y7
 	VPERMD       Y7, Y5, Y7
-	VMOVUPS      Y7, 128(AX)
+	VMOVUPS      Y7, 256(AX)
 	CRC32Q       320(SP), SI
 	CRC32Q       328(SP), SI
 	CRC32Q       336(SP), SI
 	CRC32Q       344(SP), SI
-	VMOVUPS      1088(CX), Y6
+	VMOVUPS      2112(CX), Y6
 	VMULPS       Y0, Y6, Y7
 	VCVTPS2DQ    Y7, Y7
 	VMOVUPS      Y7, 320(SP)
@@ -2671,7 +4173,7 @@ turn:
 	CRC32Q       360(SP), SI
 	CRC32Q       368(SP), SI
 	CRC32Q       376(SP), SI
-	VMOVUPS      1120(CX), Y6
+	VMOVUPS      2144(CX), Y6
 	VMULPS       Y0, Y6, Y8
 	VCVTPS2DQ    Y8, Y8
 	VMOVUPS      Y8, 352(SP)
@@ -2682,12 +4184,12 @@ turn:
 	VPACKUSDW    Y8, Y7, Y7
 	VPACKUSWB    Y7, Y9, Y7
 	VPERMD       Y7, Y5, Y7
-	VMOVUPS      Y7, 256(AX)
+	VMOVUPS      Y7, 512(AX)
 	CRC32Q       448(SP), DI
 	CRC32Q       456(SP), DI
 	CRC32Q       464(SP), DI
 	CRC32Q       472(SP), DI
-	VMOVUPS      1600(CX), Y6
+	VMOVUPS      3136(CX), Y6
 	VMULPS       Y0, Y6, Y7
 	VCVTPS2DQ    Y7, Y7
 	VMOVUPS      Y7, 448(SP)
@@ -2697,7 +4199,7 @@ turn:
 	CRC32Q       488(SP), DI
 	CRC32Q       496(SP), DI
 	CRC32Q       504(SP), DI
-	VMOVUPS      1632(CX), Y6
+	VMOVUPS      3168(CX), Y6
 	VMULPS       Y0, Y6, Y8
 	VCVTPS2DQ    Y8, Y8
 	VMOVUPS      Y8, 480(SP)
@@ -2708,7 +4210,7 @@ turn:
 	VPACKUSDW    Y8, Y7, Y7
 	VPACKUSWB    Y7, Y10, Y7
 	VPERMD       Y7, Y5, Y7
-	VMOVUPS      Y7, 384(AX)
+	VMOVUPS      Y7, 768(AX)
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000020, AX
 	DECQ         R9
@@ -2784,16 +4286,16 @@ turn:
 	VPMAXUD      X0, X2, X2
 	VPSRLDQ      $0x04, X2, X0
 	VPMAXUD      X0, X2, X2
-	MOVL         $0x9ef68d35, AX
+	MOVL         $0x359674f7, AX
 	VMOVD        AX, X1
 	VMOVQ        DX, X0
 	VPCLMULQDQ   $0x00, X1, X0, X0
-	MOVL         $0x170076fa, AX
+	MOVL         $0xa51b6135, AX
 	VMOVD        AX, X3
 	VMOVQ        BX, X1
 	VPCLMULQDQ   $0x00, X3, X1, X1
 	VPXOR        X1, X0, X0
-	MOVL         $0xdd7e3b0c, AX
+	MOVL         $0x170076fa, AX
 	VMOVD        AX, X3
 	VMOVQ        SI, X1
 	VPCLMULQDQ   $0x00, X3, X1, X1
@@ -2820,7 +4322,7 @@ TEXT ·latticeHighAVX2(SB), NOSPLIT, $0-52
 	MOVQ         $0x0703060205010400, DX
 	VMOVQ        DX, X2
 	VPMOVZXBD    X2, Y2
-	MOVQ         $0x0000000000000010, DX
+	MOVQ         $0x0000000000000020, DX
 
 turn:
 	VMOVUPS   (CX), Y3
@@ -2874,19 +4376,19 @@ TEXT ·latticeValuesAVX2(SB), NOSPLIT, $256-92
 	XORL         DI, DI
 	XORL         R8, R8
 	MOVQ         DX, R9
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
-	PREFETCHT0   4288(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
+	PREFETCHT0   8384(R9)
 	ADDQ         $0x00000100, R9
 	VPMOVZXBD    (CX), Y5
-	VPMOVZXBD    128(CX), Y7
-	VPMOVZXBD    256(CX), Y9
-	VPMOVZXBD    384(CX), Y11
+	VPMOVZXBD    256(CX), Y7
+	VPMOVZXBD    512(CX), Y9
+	VPMOVZXBD    768(CX), Y11
 	VMULPS       (DX), Y1, Y4
-	VMULPS       512(DX), Y1, Y6
-	VMULPS       1024(DX), Y1, Y8
-	VMULPS       1536(DX), Y1, Y10
+	VMULPS       1024(DX), Y1, Y6
+	VMULPS       2048(DX), Y1, Y8
+	VMULPS       3072(DX), Y1, Y10
 	VCVTPS2DQ    Y4, Y4
 	VCVTPS2DQ    Y6, Y6
 	VCVTPS2DQ    Y8, Y8
@@ -2920,17 +4422,17 @@ TEXT ·latticeValuesAVX2(SB), NOSPLIT, $256-92
 	VMULPS       Y0, Y9, Y9
 	VMULPS       Y0, Y11, Y11
 	VMOVUPS      Y5, (AX)
-	VMOVUPS      Y7, 512(AX)
-	VMOVUPS      Y9, 1024(AX)
-	VMOVUPS      Y11, 1536(AX)
+	VMOVUPS      Y7, 1024(AX)
+	VMOVUPS      Y9, 2048(AX)
+	VMOVUPS      Y11, 3072(AX)
 	VPMOVZXBD    8(CX), Y5
-	VPMOVZXBD    136(CX), Y7
-	VPMOVZXBD    264(CX), Y9
-	VPMOVZXBD    392(CX), Y11
+	VPMOVZXBD    264(CX), Y7
+	VPMOVZXBD    520(CX), Y9
+	VPMOVZXBD    776(CX), Y11
 	VMULPS       32(DX), Y1, Y4
-	VMULPS       544(DX), Y1, Y6
-	VMULPS       1056(DX), Y1, Y8
-	VMULPS       1568(DX), Y1, Y10
+	VMULPS       1056(DX), Y1, Y6
+	VMULPS       2080(DX), Y1, Y8
+	VMULPS       3104(DX), Y1, Y10
 	VCVTPS2DQ    Y4, Y4
 	VCVTPS2DQ    Y6, Y6
 	VCVTPS2DQ    Y8, Y8
@@ -2964,36 +4466,36 @@ TEXT ·latticeValuesAVX2(SB), NOSPLIT, $256-92
 	VMULPS       Y0, Y9, Y9
 	VMULPS       Y0, Y11, Y11
 	VMOVUPS      Y5, 32(AX)
-	VMOVUPS      Y7, 544(AX)
-	VMOVUPS      Y9, 1056(AX)
-	VMOVUPS      Y11, 1568(AX)
+	VMOVUPS      Y7, 1056(AX)
+	VMOVUPS      Y9, 2080(AX)
+	VMOVUPS      Y11, 3104(AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000040, DX
-	MOVQ         $0x0000000000000007, R10
+	MOVQ         $0x000000000000000f, R10
 
 turn:
-	PREFETCHT0 4096(R9)
-	PREFETCHT0 4160(R9)
-	PREFETCHT0 4224(R9)
-	PREFETCHT0 4288(R9)
+	PREFETCHT0 8192(R9)
+	PREFETCHT0 8256(R9)
+	PREFETCHT0 8320(R9)
+	PREFETCHT0 8384(R9)
 	ADDQ       $0x00000100, R9
 	CRC32Q     (SP), BX
 	CRC32Q     64(SP), SI
 	CRC32Q     128(SP), DI
 	CRC32Q     192(SP), R8
 	VPMOVZXBD  (CX), Y5
-	VPMOVZXBD  128(CX), Y7
-	VPMOVZXBD  256(CX), Y9
-	VPMOVZXBD  384(CX), Y11
+	VPMOVZXBD  256(CX), Y7
+	VPMOVZXBD  512(CX), Y9
+	VPMOVZXBD  768(CX), Y11
 	CRC32Q     8(SP), BX
 	CRC32Q     72(SP), SI
 	CRC32Q     136(SP), DI
 	CRC32Q     200(SP), R8
 	VMULPS     (DX), Y1, Y4
-	VMULPS     512(DX), Y1, Y6
-	VMULPS     1024(DX), Y1, Y8
-	VMULPS     1536(DX), Y1, Y10
+	VMULPS     1024(DX), Y1, Y6
+	VMULPS     2048(DX), Y1, Y8
+	VMULPS     3072(DX), Y1, Y10
 	CRC32Q     16(SP), BX
 	CRC32Q     80(SP), SI
 	CRC32Q     144(SP), DI
@@ -3035,25 +4537,25 @@ turn:
 	VMULPS     Y0, Y9, Y9
 	VMULPS     Y0, Y11, Y11
 	VMOVUPS    Y5, (AX)
-	VMOVUPS    Y7, 512(AX)
-	VMOVUPS    Y9, 1024(AX)
-	VMOVUPS    Y11, 1536(AX)
+	VMOVUPS    Y7, 1024(AX)
+	VMOVUPS    Y9, 2048(AX)
+	VMOVUPS    Y11, 3072(AX)
 	CRC32Q     32(SP), BX
 	CRC32Q     96(SP), SI
 	CRC32Q     160(SP), DI
 	CRC32Q     224(SP), R8
 	VPMOVZXBD  8(CX), Y5
-	VPMOVZXBD  136(CX), Y7
-	VPMOVZXBD  264(CX), Y9
-	VPMOVZXBD  392(CX), Y11
+	VPMOVZXBD  264(CX), Y7
+	VPMOVZXBD  520(CX), Y9
+	VPMOVZXBD  776(CX), Y11
 	CRC32Q     40(SP), BX
 	CRC32Q     104(SP), SI
 	CRC32Q     168(SP), DI
 	CRC32Q     232(SP), R8
 	VMULPS     32(DX), Y1, Y4
-	VMULPS     544(DX), Y1, Y6
-	VMULPS     1056(DX), Y1, Y8
-	VMULPS     1568(DX), Y1, Y10
+	VMULPS     1056(DX), Y1, Y6
+	VMULPS     2080(DX), Y1, Y8
+	VMULPS     3104(DX), Y1, Y10
 	CRC32Q     48(SP), BX
 	CRC32Q     112(SP), SI
 	CRC32Q     176(SP), DI
@@ -3095,9 +4597,9 @@ turn:
 	VMULPS     Y0, Y9, Y9
 	VMULPS     Y0, Y11, Y11
 	VMOVUPS    Y5, 32(AX)
-	VMOVUPS    Y7, 544(AX)
-	VMOVUPS    Y9, 1056(AX)
-	VMOVUPS    Y11, 1568(AX)
+	VMOVUPS    Y7, 1056(AX)
+	VMOVUPS    Y9, 2080(AX)
+	VMOVUPS    Y11, 3104(AX)
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000010, CX
 	ADDQ       $0x00000040, DX
@@ -3135,16 +4637,16 @@ turn:
 	CRC32Q     120(SP), SI
 	CRC32Q     184(SP), DI
 	CRC32Q     248(SP), R8
-	MOVL       $0x9ef68d35, AX
+	MOVL       $0x359674f7, AX
 	VMOVD      AX, X1
 	VMOVQ      BX, X0
 	VPCLMULQDQ $0x00, X1, X0, X0
-	MOVL       $0x170076fa, AX
+	MOVL       $0xa51b6135, AX
 	VMOVD      AX, X2
 	VMOVQ      SI, X1
 	VPCLMULQDQ $0x00, X2, X1, X1
 	VPXOR      X1, X0, X0
-	MOVL       $0xdd7e3b0c, AX
+	MOVL       $0x170076fa, AX
 	VMOVD      AX, X2
 	VMOVQ      DI, X1
 	VPCLMULQDQ $0x00, X2, X1, X1
@@ -3178,31 +4680,31 @@ TEXT ·latticeValuesWideAVX2(SB), NOSPLIT, $256-116
 	XORL         R8, R8
 	XORL         R9, R9
 	MOVQ         BX, R10
-	PREFETCHT0   4096(R10)
-	PREFETCHT0   4160(R10)
-	PREFETCHT0   4224(R10)
-	PREFETCHT0   4288(R10)
+	PREFETCHT0   8192(R10)
+	PREFETCHT0   8256(R10)
+	PREFETCHT0   8320(R10)
+	PREFETCHT0   8384(R10)
 	ADDQ         $0x00000100, R10
 	VPMOVZXBD    (CX), Y5
 	VPMOVZXBD    (DX), Y4
 	VPSLLD       $0x08, Y4, Y4
 	VPOR         Y4, Y5, Y5
-	VPMOVZXBD    128(CX), Y7
-	VPMOVZXBD    128(DX), Y6
+	VPMOVZXBD    256(CX), Y7
+	VPMOVZXBD    256(DX), Y6
 	VPSLLD       $0x08, Y6, Y6
 	VPOR         Y6, Y7, Y7
-	VPMOVZXBD    256(CX), Y9
-	VPMOVZXBD    256(DX), Y8
+	VPMOVZXBD    512(CX), Y9
+	VPMOVZXBD    512(DX), Y8
 	VPSLLD       $0x08, Y8, Y8
 	VPOR         Y8, Y9, Y9
-	VPMOVZXBD    384(CX), Y11
-	VPMOVZXBD    384(DX), Y10
+	VPMOVZXBD    768(CX), Y11
+	VPMOVZXBD    768(DX), Y10
 	VPSLLD       $0x08, Y10, Y10
 	VPOR         Y10, Y11, Y11
 	VMULPS       (BX), Y1, Y4
-	VMULPS       512(BX), Y1, Y6
-	VMULPS       1024(BX), Y1, Y8
-	VMULPS       1536(BX), Y1, Y10
+	VMULPS       1024(BX), Y1, Y6
+	VMULPS       2048(BX), Y1, Y8
+	VMULPS       3072(BX), Y1, Y10
 	VCVTPS2DQ    Y4, Y4
 	VCVTPS2DQ    Y6, Y6
 	VCVTPS2DQ    Y8, Y8
@@ -3236,29 +4738,29 @@ TEXT ·latticeValuesWideAVX2(SB), NOSPLIT, $256-116
 	VMULPS       Y0, Y9, Y9
 	VMULPS       Y0, Y11, Y11
 	VMOVUPS      Y5, (AX)
-	VMOVUPS      Y7, 512(AX)
-	VMOVUPS      Y9, 1024(AX)
-	VMOVUPS      Y11, 1536(AX)
+	VMOVUPS      Y7, 1024(AX)
+	VMOVUPS      Y9, 2048(AX)
+	VMOVUPS      Y11, 3072(AX)
 	VPMOVZXBD    8(CX), Y5
 	VPMOVZXBD    8(DX), Y4
 	VPSLLD       $0x08, Y4, Y4
 	VPOR         Y4, Y5, Y5
-	VPMOVZXBD    136(CX), Y7
-	VPMOVZXBD    136(DX), Y6
+	VPMOVZXBD    264(CX), Y7
+	VPMOVZXBD    264(DX), Y6
 	VPSLLD       $0x08, Y6, Y6
 	VPOR         Y6, Y7, Y7
-	VPMOVZXBD    264(CX), Y9
-	VPMOVZXBD    264(DX), Y8
+	VPMOVZXBD    520(CX), Y9
+	VPMOVZXBD    520(DX), Y8
 	VPSLLD       $0x08, Y8, Y8
 	VPOR         Y8, Y9, Y9
-	VPMOVZXBD    392(CX), Y11
-	VPMOVZXBD    392(DX), Y10
+	VPMOVZXBD    776(CX), Y11
+	VPMOVZXBD    776(DX), Y10
 	VPSLLD       $0x08, Y10, Y10
 	VPOR         Y10, Y11, Y11
 	VMULPS       32(BX), Y1, Y4
-	VMULPS       544(BX), Y1, Y6
-	VMULPS       1056(BX), Y1, Y8
-	VMULPS       1568(BX), Y1, Y10
+	VMULPS       1056(BX), Y1, Y6
+	VMULPS       2080(BX), Y1, Y8
+	VMULPS       3104(BX), Y1, Y10
 	VCVTPS2DQ    Y4, Y4
 	VCVTPS2DQ    Y6, Y6
 	VCVTPS2DQ    Y8, Y8
@@ -3292,20 +4794,20 @@ TEXT ·latticeValuesWideAVX2(SB), NOSPLIT, $256-116
 	VMULPS       Y0, Y9, Y9
 	VMULPS       Y0, Y11, Y11
 	VMOVUPS      Y5, 32(AX)
-	VMOVUPS      Y7, 544(AX)
-	VMOVUPS      Y9, 1056(AX)
-	VMOVUPS      Y11, 1568(AX)
+	VMOVUPS      Y7, 1056(AX)
+	VMOVUPS      Y9, 2080(AX)
+	VMOVUPS      Y11, 3104(AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000010, DX
 	ADDQ         $0x00000040, BX
-	MOVQ         $0x0000000000000007, R11
+	MOVQ         $0x000000000000000f, R11
 
 turn:
-	PREFETCHT0 4096(R10)
-	PREFETCHT0 4160(R10)
-	PREFETCHT0 4224(R10)
-	PREFETCHT0 4288(R10)
+	PREFETCHT0 8192(R10)
+	PREFETCHT0 8256(R10)
+	PREFETCHT0 8320(R10)
+	PREFETCHT0 8384(R10)
 	ADDQ       $0x00000100, R10
 	CRC32Q     (SP), SI
 	CRC32Q     64(SP), DI
@@ -3315,16 +4817,16 @@ turn:
 	VPMOVZXBD  (DX), Y4
 	VPSLLD     $0x08, Y4, Y4
 	VPOR       Y4, Y5, Y5
-	VPMOVZXBD  128(CX), Y7
-	VPMOVZXBD  128(DX), Y6
+	VPMOVZXBD  256(CX), Y7
+	VPMOVZXBD  256(DX), Y6
 	VPSLLD     $0x08, Y6, Y6
 	VPOR       Y6, Y7, Y7
-	VPMOVZXBD  256(CX), Y9
-	VPMOVZXBD  256(DX), Y8
+	VPMOVZXBD  512(CX), Y9
+	VPMOVZXBD  512(DX), Y8
 	VPSLLD     $0x08, Y8, Y8
 	VPOR       Y8, Y9, Y9
-	VPMOVZXBD  384(CX), Y11
-	VPMOVZXBD  384(DX), Y10
+	VPMOVZXBD  768(CX), Y11
+	VPMOVZXBD  768(DX), Y10
 	VPSLLD     $0x08, Y10, Y10
 	VPOR       Y10, Y11, Y11
 	CRC32Q     8(SP), SI
@@ -3332,9 +4834,9 @@ turn:
 	CRC32Q     136(SP), R8
 	CRC32Q     200(SP), R9
 	VMULPS     (BX), Y1, Y4
-	VMULPS     512(BX), Y1, Y6
-	VMULPS     1024(BX), Y1, Y8
-	VMULPS     1536(BX), Y1, Y10
+	VMULPS     1024(BX), Y1, Y6
+	VMULPS     2048(BX), Y1, Y8
+	VMULPS     3072(BX), Y1, Y10
 	CRC32Q     16(SP), SI
 	CRC32Q     80(SP), DI
 	CRC32Q     144(SP), R8
@@ -3376,9 +4878,9 @@ turn:
 	VMULPS     Y0, Y9, Y9
 	VMULPS     Y0, Y11, Y11
 	VMOVUPS    Y5, (AX)
-	VMOVUPS    Y7, 512(AX)
-	VMOVUPS    Y9, 1024(AX)
-	VMOVUPS    Y11, 1536(AX)
+	VMOVUPS    Y7, 1024(AX)
+	VMOVUPS    Y9, 2048(AX)
+	VMOVUPS    Y11, 3072(AX)
 	CRC32Q     32(SP), SI
 	CRC32Q     96(SP), DI
 	CRC32Q     160(SP), R8
@@ -3387,16 +4889,16 @@ turn:
 	VPMOVZXBD  8(DX), Y4
 	VPSLLD     $0x08, Y4, Y4
 	VPOR       Y4, Y5, Y5
-	VPMOVZXBD  136(CX), Y7
-	VPMOVZXBD  136(DX), Y6
+	VPMOVZXBD  264(CX), Y7
+	VPMOVZXBD  264(DX), Y6
 	VPSLLD     $0x08, Y6, Y6
 	VPOR       Y6, Y7, Y7
-	VPMOVZXBD  264(CX), Y9
-	VPMOVZXBD  264(DX), Y8
+	VPMOVZXBD  520(CX), Y9
+	VPMOVZXBD  520(DX), Y8
 	VPSLLD     $0x08, Y8, Y8
 	VPOR       Y8, Y9, Y9
-	VPMOVZXBD  392(CX), Y11
-	VPMOVZXBD  392(DX), Y10
+	VPMOVZXBD  776(CX), Y11
+	VPMOVZXBD  776(DX), Y10
 	VPSLLD     $0x08, Y10, Y10
 	VPOR       Y10, Y11, Y11
 	CRC32Q     40(SP), SI
@@ -3404,9 +4906,9 @@ turn:
 	CRC32Q     168(SP), R8
 	CRC32Q     232(SP), R9
 	VMULPS     32(BX), Y1, Y4
-	VMULPS     544(BX), Y1, Y6
-	VMULPS     1056(BX), Y1, Y8
-	VMULPS     1568(BX), Y1, Y10
+	VMULPS     1056(BX), Y1, Y6
+	VMULPS     2080(BX), Y1, Y8
+	VMULPS     3104(BX), Y1, Y10
 	CRC32Q     48(SP), SI
 	CRC32Q     112(SP), DI
 	CRC32Q     176(SP), R8
@@ -3448,9 +4950,9 @@ turn:
 	VMULPS     Y0, Y9, Y9
 	VMULPS     Y0, Y11, Y11
 	VMOVUPS    Y5, 32(AX)
-	VMOVUPS    Y7, 544(AX)
-	VMOVUPS    Y9, 1056(AX)
-	VMOVUPS    Y11, 1568(AX)
+	VMOVUPS    Y7, 1056(AX)
+	VMOVUPS    Y9, 2080(AX)
+	VMOVUPS    Y11, 3104(AX)
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000010, CX
 	ADDQ       $0x00000010, DX
@@ -3489,16 +4991,16 @@ turn:
 	CRC32Q     120(SP), DI
 	CRC32Q     184(SP), R8
 	CRC32Q     248(SP), R9
-	MOVL       $0x9ef68d35, AX
+	MOVL       $0x359674f7, AX
 	VMOVD      AX, X1
 	VMOVQ      SI, X0
 	VPCLMULQDQ $0x00, X1, X0, X0
-	MOVL       $0x170076fa, AX
+	MOVL       $0xa51b6135, AX
 	VMOVD      AX, X2
 	VMOVQ      DI, X1
 	VPCLMULQDQ $0x00, X2, X1, X1
 	VPXOR      X1, X0, X0
-	MOVL       $0xdd7e3b0c, AX
+	MOVL       $0x170076fa, AX
 	VMOVD      AX, X2
 	VMOVQ      R8, X1
 	VPCLMULQDQ $0x00, X2, X1, X1
@@ -3537,19 +5039,19 @@ TEXT ·latticeDifferenceAVX2(SB), NOSPLIT, $256-100
 	XORL         DI, DI
 	XORL         R8, R8
 	MOVQ         DX, R9
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
-	PREFETCHT0   4288(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
+	PREFETCHT0   8384(R9)
 	ADDQ         $0x00000100, R9
 	VPMOVZXBD    (CX), Y9
-	VPMOVZXBD    128(CX), Y11
-	VPMOVZXBD    256(CX), Y13
-	VPMOVZXBD    384(CX), Y15
+	VPMOVZXBD    256(CX), Y11
+	VPMOVZXBD    512(CX), Y13
+	VPMOVZXBD    768(CX), Y15
 	VMULPS       (DX), Y1, Y8
-	VMULPS       512(DX), Y1, Y10
-	VMULPS       1024(DX), Y1, Y12
-	VMULPS       1536(DX), Y1, Y14
+	VMULPS       1024(DX), Y1, Y10
+	VMULPS       2048(DX), Y1, Y12
+	VMULPS       3072(DX), Y1, Y14
 	VCVTPS2DQ    Y8, Y8
 	VCVTPS2DQ    Y10, Y10
 	VCVTPS2DQ    Y12, Y12
@@ -3583,13 +5085,13 @@ TEXT ·latticeDifferenceAVX2(SB), NOSPLIT, $256-100
 	VMULPS       Y0, Y13, Y13
 	VMULPS       Y0, Y15, Y15
 	VSUBPS       (DX), Y9, Y9
-	VSUBPS       512(DX), Y11, Y11
-	VSUBPS       1024(DX), Y13, Y13
-	VSUBPS       1536(DX), Y15, Y15
+	VSUBPS       1024(DX), Y11, Y11
+	VSUBPS       2048(DX), Y13, Y13
+	VSUBPS       3072(DX), Y15, Y15
 	VMOVUPS      Y9, (AX)
-	VMOVUPS      Y11, 512(AX)
-	VMOVUPS      Y13, 1024(AX)
-	VMOVUPS      Y15, 1536(AX)
+	VMOVUPS      Y11, 1024(AX)
+	VMOVUPS      Y13, 2048(AX)
+	VMOVUPS      Y15, 3072(AX)
 	VMULPS       Y9, Y9, Y8
 	VMULPS       Y11, Y11, Y10
 	VMULPS       Y13, Y13, Y12
@@ -3607,13 +5109,13 @@ TEXT ·latticeDifferenceAVX2(SB), NOSPLIT, $256-100
 	VADDPS       Y12, Y6, Y6
 	VADDPS       Y14, Y6, Y6
 	VPMOVZXBD    8(CX), Y9
-	VPMOVZXBD    136(CX), Y11
-	VPMOVZXBD    264(CX), Y13
-	VPMOVZXBD    392(CX), Y15
+	VPMOVZXBD    264(CX), Y11
+	VPMOVZXBD    520(CX), Y13
+	VPMOVZXBD    776(CX), Y15
 	VMULPS       32(DX), Y1, Y8
-	VMULPS       544(DX), Y1, Y10
-	VMULPS       1056(DX), Y1, Y12
-	VMULPS       1568(DX), Y1, Y14
+	VMULPS       1056(DX), Y1, Y10
+	VMULPS       2080(DX), Y1, Y12
+	VMULPS       3104(DX), Y1, Y14
 	VCVTPS2DQ    Y8, Y8
 	VCVTPS2DQ    Y10, Y10
 	VCVTPS2DQ    Y12, Y12
@@ -3647,13 +5149,13 @@ TEXT ·latticeDifferenceAVX2(SB), NOSPLIT, $256-100
 	VMULPS       Y0, Y13, Y13
 	VMULPS       Y0, Y15, Y15
 	VSUBPS       32(DX), Y9, Y9
-	VSUBPS       544(DX), Y11, Y11
-	VSUBPS       1056(DX), Y13, Y13
-	VSUBPS       1568(DX), Y15, Y15
+	VSUBPS       1056(DX), Y11, Y11
+	VSUBPS       2080(DX), Y13, Y13
+	VSUBPS       3104(DX), Y15, Y15
 	VMOVUPS      Y9, 32(AX)
-	VMOVUPS      Y11, 544(AX)
-	VMOVUPS      Y13, 1056(AX)
-	VMOVUPS      Y15, 1568(AX)
+	VMOVUPS      Y11, 1056(AX)
+	VMOVUPS      Y13, 2080(AX)
+	VMOVUPS      Y15, 3104(AX)
 	VMULPS       Y9, Y9, Y8
 	VMULPS       Y11, Y11, Y10
 	VMULPS       Y13, Y13, Y12
@@ -3673,30 +5175,30 @@ TEXT ·latticeDifferenceAVX2(SB), NOSPLIT, $256-100
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000040, DX
-	MOVQ         $0x0000000000000007, R10
+	MOVQ         $0x000000000000000f, R10
 
 turn:
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
-	PREFETCHT0   4288(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
+	PREFETCHT0   8384(R9)
 	ADDQ         $0x00000100, R9
 	CRC32Q       (SP), BX
 	CRC32Q       64(SP), SI
 	CRC32Q       128(SP), DI
 	CRC32Q       192(SP), R8
 	VPMOVZXBD    (CX), Y9
-	VPMOVZXBD    128(CX), Y11
-	VPMOVZXBD    256(CX), Y13
-	VPMOVZXBD    384(CX), Y15
+	VPMOVZXBD    256(CX), Y11
+	VPMOVZXBD    512(CX), Y13
+	VPMOVZXBD    768(CX), Y15
 	CRC32Q       8(SP), BX
 	CRC32Q       72(SP), SI
 	CRC32Q       136(SP), DI
 	CRC32Q       200(SP), R8
 	VMULPS       (DX), Y1, Y8
-	VMULPS       512(DX), Y1, Y10
-	VMULPS       1024(DX), Y1, Y12
-	VMULPS       1536(DX), Y1, Y14
+	VMULPS       1024(DX), Y1, Y10
+	VMULPS       2048(DX), Y1, Y12
+	VMULPS       3072(DX), Y1, Y14
 	CRC32Q       16(SP), BX
 	CRC32Q       80(SP), SI
 	CRC32Q       144(SP), DI
@@ -3738,13 +5240,13 @@ turn:
 	VMULPS       Y0, Y13, Y13
 	VMULPS       Y0, Y15, Y15
 	VSUBPS       (DX), Y9, Y9
-	VSUBPS       512(DX), Y11, Y11
-	VSUBPS       1024(DX), Y13, Y13
-	VSUBPS       1536(DX), Y15, Y15
+	VSUBPS       1024(DX), Y11, Y11
+	VSUBPS       2048(DX), Y13, Y13
+	VSUBPS       3072(DX), Y15, Y15
 	VMOVUPS      Y9, (AX)
-	VMOVUPS      Y11, 512(AX)
-	VMOVUPS      Y13, 1024(AX)
-	VMOVUPS      Y15, 1536(AX)
+	VMOVUPS      Y11, 1024(AX)
+	VMOVUPS      Y13, 2048(AX)
+	VMOVUPS      Y15, 3072(AX)
 	VMULPS       Y9, Y9, Y8
 	VMULPS       Y11, Y11, Y10
 	VMULPS       Y13, Y13, Y12
@@ -3766,17 +5268,17 @@ turn:
 	CRC32Q       160(SP), DI
 	CRC32Q       224(SP), R8
 	VPMOVZXBD    8(CX), Y9
-	VPMOVZXBD    136(CX), Y11
-	VPMOVZXBD    264(CX), Y13
-	VPMOVZXBD    392(CX), Y15
+	VPMOVZXBD    264(CX), Y11
+	VPMOVZXBD    520(CX), Y13
+	VPMOVZXBD    776(CX), Y15
 	CRC32Q       40(SP), BX
 	CRC32Q       104(SP), SI
 	CRC32Q       168(SP), DI
 	CRC32Q       232(SP), R8
 	VMULPS       32(DX), Y1, Y8
-	VMULPS       544(DX), Y1, Y10
-	VMULPS       1056(DX), Y1, Y12
-	VMULPS       1568(DX), Y1, Y14
+	VMULPS       1056(DX), Y1, Y10
+	VMULPS       2080(DX), Y1, Y12
+	VMULPS       3104(DX), Y1, Y14
 	CRC32Q       48(SP), BX
 	CRC32Q       112(SP), SI
 	CRC32Q       176(SP), DI
@@ -3818,13 +5320,13 @@ turn:
 	VMULPS       Y0, Y13, Y13
 	VMULPS       Y0, Y15, Y15
 	VSUBPS       32(DX), Y9, Y9
-	VSUBPS       544(DX), Y11, Y11
-	VSUBPS       1056(DX), Y13, Y13
-	VSUBPS       1568(DX), Y15, Y15
+	VSUBPS       1056(DX), Y11, Y11
+	VSUBPS       2080(DX), Y13, Y13
+	VSUBPS       3104(DX), Y15, Y15
 	VMOVUPS      Y9, 32(AX)
-	VMOVUPS      Y11, 544(AX)
-	VMOVUPS      Y13, 1056(AX)
-	VMOVUPS      Y15, 1568(AX)
+	VMOVUPS      Y11, 1056(AX)
+	VMOVUPS      Y13, 2080(AX)
+	VMOVUPS      Y15, 3104(AX)
 	VMULPS       Y9, Y9, Y8
 	VMULPS       Y11, Y11, Y10
 	VMULPS       Y13, Y13, Y12
@@ -3878,16 +5380,16 @@ turn:
 	CRC32Q       120(SP), SI
 	CRC32Q       184(SP), DI
 	CRC32Q       248(SP), R8
-	MOVL         $0x9ef68d35, AX
+	MOVL         $0x359674f7, AX
 	VMOVD        AX, X1
 	VMOVQ        BX, X0
 	VPCLMULQDQ   $0x00, X1, X0, X0
-	MOVL         $0x170076fa, AX
+	MOVL         $0xa51b6135, AX
 	VMOVD        AX, X2
 	VMOVQ        SI, X1
 	VPCLMULQDQ   $0x00, X2, X1, X1
 	VPXOR        X1, X0, X0
-	MOVL         $0xdd7e3b0c, AX
+	MOVL         $0x170076fa, AX
 	VMOVD        AX, X2
 	VMOVQ        DI, X1
 	VPCLMULQDQ   $0x00, X2, X1, X1
@@ -3942,31 +5444,31 @@ TEXT ·latticeDifferenceWideAVX2(SB), NOSPLIT, $256-124
 	XORL         R8, R8
 	XORL         R9, R9
 	MOVQ         BX, R10
-	PREFETCHT0   4096(R10)
-	PREFETCHT0   4160(R10)
-	PREFETCHT0   4224(R10)
-	PREFETCHT0   4288(R10)
+	PREFETCHT0   8192(R10)
+	PREFETCHT0   8256(R10)
+	PREFETCHT0   8320(R10)
+	PREFETCHT0   8384(R10)
 	ADDQ         $0x00000100, R10
 	VPMOVZXBD    (CX), Y9
 	VPMOVZXBD    (DX), Y8
 	VPSLLD       $0x08, Y8, Y8
 	VPOR         Y8, Y9, Y9
-	VPMOVZXBD    128(CX), Y11
-	VPMOVZXBD    128(DX), Y10
+	VPMOVZXBD    256(CX), Y11
+	VPMOVZXBD    256(DX), Y10
 	VPSLLD       $0x08, Y10, Y10
 	VPOR         Y10, Y11, Y11
-	VPMOVZXBD    256(CX), Y13
-	VPMOVZXBD    256(DX), Y12
+	VPMOVZXBD    512(CX), Y13
+	VPMOVZXBD    512(DX), Y12
 	VPSLLD       $0x08, Y12, Y12
 	VPOR         Y12, Y13, Y13
-	VPMOVZXBD    384(CX), Y15
-	VPMOVZXBD    384(DX), Y14
+	VPMOVZXBD    768(CX), Y15
+	VPMOVZXBD    768(DX), Y14
 	VPSLLD       $0x08, Y14, Y14
 	VPOR         Y14, Y15, Y15
 	VMULPS       (BX), Y1, Y8
-	VMULPS       512(BX), Y1, Y10
-	VMULPS       1024(BX), Y1, Y12
-	VMULPS       1536(BX), Y1, Y14
+	VMULPS       1024(BX), Y1, Y10
+	VMULPS       2048(BX), Y1, Y12
+	VMULPS       3072(BX), Y1, Y14
 	VCVTPS2DQ    Y8, Y8
 	VCVTPS2DQ    Y10, Y10
 	VCVTPS2DQ    Y12, Y12
@@ -4000,13 +5502,13 @@ TEXT ·latticeDifferenceWideAVX2(SB), NOSPLIT, $256-124
 	VMULPS       Y0, Y13, Y13
 	VMULPS       Y0, Y15, Y15
 	VSUBPS       (BX), Y9, Y9
-	VSUBPS       512(BX), Y11, Y11
-	VSUBPS       1024(BX), Y13, Y13
-	VSUBPS       1536(BX), Y15, Y15
+	VSUBPS       1024(BX), Y11, Y11
+	VSUBPS       2048(BX), Y13, Y13
+	VSUBPS       3072(BX), Y15, Y15
 	VMOVUPS      Y9, (AX)
-	VMOVUPS      Y11, 512(AX)
-	VMOVUPS      Y13, 1024(AX)
-	VMOVUPS      Y15, 1536(AX)
+	VMOVUPS      Y11, 1024(AX)
+	VMOVUPS      Y13, 2048(AX)
+	VMOVUPS      Y15, 3072(AX)
 	VMULPS       Y9, Y9, Y8
 	VMULPS       Y11, Y11, Y10
 	VMULPS       Y13, Y13, Y12
@@ -4027,22 +5529,22 @@ TEXT ·latticeDifferenceWideAVX2(SB), NOSPLIT, $256-124
 	VPMOVZXBD    8(DX), Y8
 	VPSLLD       $0x08, Y8, Y8
 	VPOR         Y8, Y9, Y9
-	VPMOVZXBD    136(CX), Y11
-	VPMOVZXBD    136(DX), Y10
+	VPMOVZXBD    264(CX), Y11
+	VPMOVZXBD    264(DX), Y10
 	VPSLLD       $0x08, Y10, Y10
 	VPOR         Y10, Y11, Y11
-	VPMOVZXBD    264(CX), Y13
-	VPMOVZXBD    264(DX), Y12
+	VPMOVZXBD    520(CX), Y13
+	VPMOVZXBD    520(DX), Y12
 	VPSLLD       $0x08, Y12, Y12
 	VPOR         Y12, Y13, Y13
-	VPMOVZXBD    392(CX), Y15
-	VPMOVZXBD    392(DX), Y14
+	VPMOVZXBD    776(CX), Y15
+	VPMOVZXBD    776(DX), Y14
 	VPSLLD       $0x08, Y14, Y14
 	VPOR         Y14, Y15, Y15
 	VMULPS       32(BX), Y1, Y8
-	VMULPS       544(BX), Y1, Y10
-	VMULPS       1056(BX), Y1, Y12
-	VMULPS       1568(BX), Y1, Y14
+	VMULPS       1056(BX), Y1, Y10
+	VMULPS       2080(BX), Y1, Y12
+	VMULPS       3104(BX), Y1, Y14
 	VCVTPS2DQ    Y8, Y8
 	VCVTPS2DQ    Y10, Y10
 	VCVTPS2DQ    Y12, Y12
@@ -4076,13 +5578,13 @@ TEXT ·latticeDifferenceWideAVX2(SB), NOSPLIT, $256-124
 	VMULPS       Y0, Y13, Y13
 	VMULPS       Y0, Y15, Y15
 	VSUBPS       32(BX), Y9, Y9
-	VSUBPS       544(BX), Y11, Y11
-	VSUBPS       1056(BX), Y13, Y13
-	VSUBPS       1568(BX), Y15, Y15
+	VSUBPS       1056(BX), Y11, Y11
+	VSUBPS       2080(BX), Y13, Y13
+	VSUBPS       3104(BX), Y15, Y15
 	VMOVUPS      Y9, 32(AX)
-	VMOVUPS      Y11, 544(AX)
-	VMOVUPS      Y13, 1056(AX)
-	VMOVUPS      Y15, 1568(AX)
+	VMOVUPS      Y11, 1056(AX)
+	VMOVUPS      Y13, 2080(AX)
+	VMOVUPS      Y15, 3104(AX)
 	VMULPS       Y9, Y9, Y8
 	VMULPS       Y11, Y11, Y10
 	VMULPS       Y13, Y13, Y12
@@ -4103,13 +5605,13 @@ TEXT ·latticeDifferenceWideAVX2(SB), NOSPLIT, $256-124
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000010, DX
 	ADDQ         $0x00000040, BX
-	MOVQ         $0x0000000000000007, R11
+	MOVQ         $0x000000000000000f, R11
 
 turn:
-	PREFETCHT0   4096(R10)
-	PREFETCHT0   4160(R10)
-	PREFETCHT0   4224(R10)
-	PREFETCHT0   4288(R10)
+	PREFETCHT0   8192(R10)
+	PREFETCHT0   8256(R10)
+	PREFETCHT0   8320(R10)
+	PREFETCHT0   8384(R10)
 	ADDQ         $0x00000100, R10
 	CRC32Q       (SP), SI
 	CRC32Q       64(SP), DI
@@ -4119,16 +5621,16 @@ turn:
 	VPMOVZXBD    (DX), Y8
 	VPSLLD       $0x08, Y8, Y8
 	VPOR         Y8, Y9, Y9
-	VPMOVZXBD    128(CX), Y11
-	VPMOVZXBD    128(DX), Y10
+	VPMOVZXBD    256(CX), Y11
+	VPMOVZXBD    256(DX), Y10
 	VPSLLD       $0x08, Y10, Y10
 	VPOR         Y10, Y11, Y11
-	VPMOVZXBD    256(CX), Y13
-	VPMOVZXBD    256(DX), Y12
+	VPMOVZXBD    512(CX), Y13
+	VPMOVZXBD    512(DX), Y12
 	VPSLLD       $0x08, Y12, Y12
 	VPOR         Y12, Y13, Y13
-	VPMOVZXBD    384(CX), Y15
-	VPMOVZXBD    384(DX), Y14
+	VPMOVZXBD    768(CX), Y15
+	VPMOVZXBD    768(DX), Y14
 	VPSLLD       $0x08, Y14, Y14
 	VPOR         Y14, Y15, Y15
 	CRC32Q       8(SP), SI
@@ -4136,9 +5638,9 @@ turn:
 	CRC32Q       136(SP), R8
 	CRC32Q       200(SP), R9
 	VMULPS       (BX), Y1, Y8
-	VMULPS       512(BX), Y1, Y10
-	VMULPS       1024(BX), Y1, Y12
-	VMULPS       1536(BX), Y1, Y14
+	VMULPS       1024(BX), Y1, Y10
+	VMULPS       2048(BX), Y1, Y12
+	VMULPS       3072(BX), Y1, Y14
 	CRC32Q       16(SP), SI
 	CRC32Q       80(SP), DI
 	CRC32Q       144(SP), R8
@@ -4180,13 +5682,13 @@ turn:
 	VMULPS       Y0, Y13, Y13
 	VMULPS       Y0, Y15, Y15
 	VSUBPS       (BX), Y9, Y9
-	VSUBPS       512(BX), Y11, Y11
-	VSUBPS       1024(BX), Y13, Y13
-	VSUBPS       1536(BX), Y15, Y15
+	VSUBPS       1024(BX), Y11, Y11
+	VSUBPS       2048(BX), Y13, Y13
+	VSUBPS       3072(BX), Y15, Y15
 	VMOVUPS      Y9, (AX)
-	VMOVUPS      Y11, 512(AX)
-	VMOVUPS      Y13, 1024(AX)
-	VMOVUPS      Y15, 1536(AX)
+	VMOVUPS      Y11, 1024(AX)
+	VMOVUPS      Y13, 2048(AX)
+	VMOVUPS      Y15, 3072(AX)
 	VMULPS       Y9, Y9, Y8
 	VMULPS       Y11, Y11, Y10
 	VMULPS       Y13, Y13, Y12
@@ -4211,16 +5713,16 @@ turn:
 	VPMOVZXBD    8(DX), Y8
 	VPSLLD       $0x08, Y8, Y8
 	VPOR         Y8, Y9, Y9
-	VPMOVZXBD    136(CX), Y11
-	VPMOVZXBD    136(DX), Y10
+	VPMOVZXBD    264(CX), Y11
+	VPMOVZXBD    264(DX), Y10
 	VPSLLD       $0x08, Y10, Y10
 	VPOR         Y10, Y11, Y11
-	VPMOVZXBD    264(CX), Y13
-	VPMOVZXBD    264(DX), Y12
+	VPMOVZXBD    520(CX), Y13
+	VPMOVZXBD    520(DX), Y12
 	VPSLLD       $0x08, Y12, Y12
 	VPOR         Y12, Y13, Y13
-	VPMOVZXBD    392(CX), Y15
-	VPMOVZXBD    392(DX), Y14
+	VPMOVZXBD    776(CX), Y15
+	VPMOVZXBD    776(DX), Y14
 	VPSLLD       $0x08, Y14, Y14
 	VPOR         Y14, Y15, Y15
 	CRC32Q       40(SP), SI
@@ -4228,9 +5730,9 @@ turn:
 	CRC32Q       168(SP), R8
 	CRC32Q       232(SP), R9
 	VMULPS       32(BX), Y1, Y8
-	VMULPS       544(BX), Y1, Y10
-	VMULPS       1056(BX), Y1, Y12
-	VMULPS       1568(BX), Y1, Y14
+	VMULPS       1056(BX), Y1, Y10
+	VMULPS       2080(BX), Y1, Y12
+	VMULPS       3104(BX), Y1, Y14
 	CRC32Q       48(SP), SI
 	CRC32Q       112(SP), DI
 	CRC32Q       176(SP), R8
@@ -4272,13 +5774,13 @@ turn:
 	VMULPS       Y0, Y13, Y13
 	VMULPS       Y0, Y15, Y15
 	VSUBPS       32(BX), Y9, Y9
-	VSUBPS       544(BX), Y11, Y11
-	VSUBPS       1056(BX), Y13, Y13
-	VSUBPS       1568(BX), Y15, Y15
+	VSUBPS       1056(BX), Y11, Y11
+	VSUBPS       2080(BX), Y13, Y13
+	VSUBPS       3104(BX), Y15, Y15
 	VMOVUPS      Y9, 32(AX)
-	VMOVUPS      Y11, 544(AX)
-	VMOVUPS      Y13, 1056(AX)
-	VMOVUPS      Y15, 1568(AX)
+	VMOVUPS      Y11, 1056(AX)
+	VMOVUPS      Y13, 2080(AX)
+	VMOVUPS      Y15, 3104(AX)
 	VMULPS       Y9, Y9, Y8
 	VMULPS       Y11, Y11, Y10
 	VMULPS       Y13, Y13, Y12
@@ -4333,16 +5835,16 @@ turn:
 	CRC32Q       120(SP), DI
 	CRC32Q       184(SP), R8
 	CRC32Q       248(SP), R9
-	MOVL         $0x9ef68d35, AX
+	MOVL         $0x359674f7, AX
 	VMOVD        AX, X1
 	VMOVQ        SI, X0
 	VPCLMULQDQ   $0x00, X1, X0, X0
-	MOVL         $0x170076fa, AX
+	MOVL         $0xa51b6135, AX
 	VMOVD        AX, X2
 	VMOVQ        DI, X1
 	VPCLMULQDQ   $0x00, X2, X1, X1
 	VPXOR        X1, X0, X0
-	MOVL         $0xdd7e3b0c, AX
+	MOVL         $0x170076fa, AX
 	VMOVD        AX, X2
 	VMOVQ        R8, X1
 	VPCLMULQDQ   $0x00, X2, X1, X1
@@ -4382,12 +5884,12 @@ TEXT ·quantizeStepsAVX2(SB), NOSPLIT, $0-60
 	MOVQ         $0x0703060205010400, DX
 	VMOVQ        DX, X3
 	VPMOVZXBD    X3, Y3
-	MOVQ         $0x0000000000000010, DX
+	MOVQ         $0x0000000000000020, DX
 
 turn:
-	PREFETCHT0   4096(CX)
-	PREFETCHT0   4160(CX)
-	PREFETCHT0   1024(AX)
+	PREFETCHT0   8192(CX)
+	PREFETCHT0   8256(CX)
+	PREFETCHT0   2048(AX)
 	VMULPS       (CX), Y0, Y4
 	VCVTPS2DQ    Y4, Y4
 	VMULPS       32(CX), Y0, Y5
@@ -4438,10 +5940,10 @@ TEXT ·quantizeSteps4AVX2(SB), NOSPLIT, $0-60
 	MOVL         $0xf0f0f0f0, DX
 	VMOVD        DX, X5
 	VPBROADCASTD X5, Y5
-	MOVQ         $0x0000000000000008, DX
+	MOVQ         $0x0000000000000010, DX
 
 turn:
-	PREFETCHT0   1024(AX)
+	PREFETCHT0   2048(AX)
 	VMULPS       (CX), Y0, Y6
 	VCVTPS2DQ    Y6, Y6
 	VMULPS       32(CX), Y0, Y7
@@ -4458,13 +5960,13 @@ turn:
 	VPADDD       Y9, Y2, Y2
 	VPACKSSWB    Y8, Y6, Y6
 	VPERMD       Y6, Y3, Y6
-	VMULPS       1024(CX), Y0, Y7
+	VMULPS       2048(CX), Y0, Y7
 	VCVTPS2DQ    Y7, Y7
-	VMULPS       1056(CX), Y0, Y8
+	VMULPS       2080(CX), Y0, Y8
 	VCVTPS2DQ    Y8, Y8
-	VMULPS       1088(CX), Y0, Y9
+	VMULPS       2112(CX), Y0, Y9
 	VCVTPS2DQ    Y9, Y9
-	VMULPS       1120(CX), Y0, Y10
+	VMULPS       2144(CX), Y0, Y10
 	VCVTPS2DQ    Y10, Y10
 	VPACKSSDW    Y8, Y7, Y7
 	VPACKSSDW    Y10, Y9, Y9
@@ -4506,7 +6008,7 @@ TEXT ·signsOfAVX2(SB), NOSPLIT, $0-48
 	MOVQ         $0x0703060205010400, DX
 	VMOVQ        DX, X1
 	VPMOVZXBD    X1, Y1
-	MOVQ         $0x0000000000000010, DX
+	MOVQ         $0x0000000000000020, DX
 
 turn:
 	VMOVUPS   (CX), Y2
@@ -4544,7 +6046,7 @@ TEXT ·sumAbsAVX2(SB), NOSPLIT, $0-32
 	MOVQ         $0x7fffffffffffffff, CX
 	VMOVQ        CX, X4
 	VPBROADCASTQ X4, Y4
-	MOVQ         $0x0000000000000020, CX
+	MOVQ         $0x0000000000000040, CX
 
 turn:
 	VCVTPS2PD    (AX), Y5
@@ -4579,12 +6081,12 @@ TEXT ·stepsDecodeAVX2(SB), NOSPLIT, $0-52
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         steps_base+24(FP), CX
 	VBROADCASTSS step+48(FP), Y0
-	MOVQ         $0x0000000000000010, DX
+	MOVQ         $0x0000000000000020, DX
 
 turn:
-	PREFETCHT0 4096(AX)
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 1024(CX)
+	PREFETCHT0 8192(AX)
+	PREFETCHT0 8256(AX)
+	PREFETCHT0 2048(CX)
 	VPMOVSXBD  (CX), Y1
 	VCVTDQ2PS  Y1, Y1
 	VMULPS     Y0, Y1, Y1
@@ -4614,12 +6116,12 @@ TEXT ·stepsAddAVX2(SB), NOSPLIT, $0-52
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         steps_base+24(FP), CX
 	VBROADCASTSS step+48(FP), Y0
-	MOVQ         $0x0000000000000010, DX
+	MOVQ         $0x0000000000000020, DX
 
 turn:
-	PREFETCHT0 4096(AX)
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 1024(CX)
+	PREFETCHT0 8192(AX)
+	PREFETCHT0 8256(AX)
+	PREFETCHT0 2048(CX)
 	VPMOVSXBD  (CX), Y1
 	VCVTDQ2PS  Y1, Y1
 	VMULPS     Y0, Y1, Y1
@@ -4653,7 +6155,7 @@ TEXT ·stepSquaresAVX2(SB), NOSPLIT, $0-28
 	MOVQ  steps_base+0(FP), AX
 	VPXOR X0, X0, X0
 	VPXOR X1, X1, X1
-	MOVQ  $0x0000000000000010, CX
+	MOVQ  $0x0000000000000020, CX
 
 turn:
 	VPMOVSXBW    (AX), Y2

@@ -610,365 +610,677 @@ TEXT ·packBitsAVX512(SB), NOSPLIT, $0-56
 	JEQ          bits3
 	CMPQ         DX, $0x02
 	JEQ          bits2
-	PREFETCHT0   1024(AX)
+	PREFETCHT0   2048(AX)
+	PREFETCHT0   2112(AX)
 	MOVL         $0x01010101, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      64(CX), Z2
+	VMOVUPS      128(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x01, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      128(CX), Z2
+	VMOVUPS      256(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x02, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      192(CX), Z2
+	VMOVUPS      384(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x03, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      256(CX), Z2
+	VMOVUPS      512(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      320(CX), Z2
+	VMOVUPS      640(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x05, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      384(CX), Z2
+	VMOVUPS      768(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x06, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      448(CX), Z2
+	VMOVUPS      896(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x07, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, (AX)
+	VMOVUPS      64(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      192(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x01, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      320(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x03, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      576(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      704(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x05, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      832(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      960(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x07, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 64(AX)
 	VZEROUPPER
 	RET
 
 bits2:
-	PREFETCHT0   1024(AX)
-	PREFETCHT0   1088(AX)
+	PREFETCHT0   2048(AX)
+	PREFETCHT0   2112(AX)
+	PREFETCHT0   2176(AX)
+	PREFETCHT0   2240(AX)
 	MOVL         $0x03030303, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      128(CX), Z2
+	VMOVUPS      256(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x02, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      256(CX), Z2
+	VMOVUPS      512(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      384(CX), Z2
+	VMOVUPS      768(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x06, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, (AX)
 	VMOVUPS      64(CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      192(CX), Z2
+	VMOVUPS      320(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x02, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      320(CX), Z2
+	VMOVUPS      576(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      448(CX), Z2
+	VMOVUPS      832(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x06, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      128(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      384(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      640(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      896(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 128(AX)
+	VMOVUPS      192(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      704(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      960(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 192(AX)
 	VZEROUPPER
 	RET
 
 bits3:
-	PREFETCHT0   1024(AX)
-	PREFETCHT0   1088(AX)
-	PREFETCHT0   1152(AX)
+	PREFETCHT0   2048(AX)
+	PREFETCHT0   2112(AX)
+	PREFETCHT0   2176(AX)
+	PREFETCHT0   2240(AX)
+	PREFETCHT0   2304(AX)
+	PREFETCHT0   2368(AX)
 	MOVL         $0x03030303, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      128(CX), Z2
+	VMOVUPS      256(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x02, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      256(CX), Z2
+	VMOVUPS      512(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      384(CX), Z2
+	VMOVUPS      768(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x06, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, (AX)
 	VMOVUPS      64(CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      192(CX), Z2
+	VMOVUPS      320(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x02, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      320(CX), Z2
+	VMOVUPS      576(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      448(CX), Z2
+	VMOVUPS      832(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x06, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      128(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      384(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      640(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      896(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 128(AX)
+	VMOVUPS      192(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      704(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      960(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 192(AX)
 	MOVL         $0x01010101, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (CX), Z1
 	VPSRLW       $0x02, Z1, Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      64(CX), Z2
+	VMOVUPS      128(CX), Z2
 	VPSRLW       $0x02, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x01, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      128(CX), Z2
+	VMOVUPS      256(CX), Z2
 	VPSRLW       $0x02, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x02, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      192(CX), Z2
+	VMOVUPS      384(CX), Z2
 	VPSRLW       $0x02, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x03, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      256(CX), Z2
+	VMOVUPS      512(CX), Z2
 	VPSRLW       $0x02, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      320(CX), Z2
+	VMOVUPS      640(CX), Z2
 	VPSRLW       $0x02, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x05, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      384(CX), Z2
+	VMOVUPS      768(CX), Z2
 	VPSRLW       $0x02, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x06, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      448(CX), Z2
+	VMOVUPS      896(CX), Z2
 	VPSRLW       $0x02, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x07, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      Z1, 128(AX)
+	VMOVUPS      Z1, 256(AX)
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x02, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      192(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x01, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      320(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x03, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      576(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      704(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x05, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      832(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      960(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x07, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 320(AX)
 	VZEROUPPER
 	RET
 
 bits5:
-	PREFETCHT0   1024(AX)
-	PREFETCHT0   1088(AX)
-	PREFETCHT0   1152(AX)
-	PREFETCHT0   1216(AX)
-	PREFETCHT0   1280(AX)
+	PREFETCHT0   2048(AX)
+	PREFETCHT0   2112(AX)
+	PREFETCHT0   2176(AX)
+	PREFETCHT0   2240(AX)
+	PREFETCHT0   2304(AX)
+	PREFETCHT0   2368(AX)
+	PREFETCHT0   2432(AX)
+	PREFETCHT0   2496(AX)
+	PREFETCHT0   2560(AX)
+	PREFETCHT0   2624(AX)
 	MOVL         $0x0f0f0f0f, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      256(CX), Z2
+	VMOVUPS      512(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, (AX)
 	VMOVUPS      64(CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      320(CX), Z2
+	VMOVUPS      576(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      128(CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      384(CX), Z2
+	VMOVUPS      640(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, 128(AX)
 	VMOVUPS      192(CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      448(CX), Z2
+	VMOVUPS      704(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, 192(AX)
+	VMOVUPS      256(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      768(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 256(AX)
+	VMOVUPS      320(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      832(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 320(AX)
+	VMOVUPS      384(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      896(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 384(AX)
+	VMOVUPS      448(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      960(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 448(AX)
 	MOVL         $0x01010101, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (CX), Z1
 	VPSRLW       $0x04, Z1, Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      64(CX), Z2
+	VMOVUPS      128(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x01, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      128(CX), Z2
+	VMOVUPS      256(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x02, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      192(CX), Z2
+	VMOVUPS      384(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x03, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      256(CX), Z2
+	VMOVUPS      512(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      320(CX), Z2
+	VMOVUPS      640(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x05, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      384(CX), Z2
+	VMOVUPS      768(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x06, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      448(CX), Z2
+	VMOVUPS      896(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x07, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      Z1, 256(AX)
+	VMOVUPS      Z1, 512(AX)
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      192(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x01, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      320(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x03, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      576(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      704(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x05, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      832(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      960(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x07, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 576(AX)
 	VZEROUPPER
 	RET
 
 bits4:
-	PREFETCHT0   1024(AX)
-	PREFETCHT0   1088(AX)
-	PREFETCHT0   1152(AX)
-	PREFETCHT0   1216(AX)
+	PREFETCHT0   2048(AX)
+	PREFETCHT0   2112(AX)
+	PREFETCHT0   2176(AX)
+	PREFETCHT0   2240(AX)
+	PREFETCHT0   2304(AX)
+	PREFETCHT0   2368(AX)
+	PREFETCHT0   2432(AX)
+	PREFETCHT0   2496(AX)
 	MOVL         $0x0f0f0f0f, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      256(CX), Z2
+	VMOVUPS      512(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, (AX)
 	VMOVUPS      64(CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      320(CX), Z2
+	VMOVUPS      576(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      128(CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      384(CX), Z2
+	VMOVUPS      640(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, 128(AX)
 	VMOVUPS      192(CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      448(CX), Z2
+	VMOVUPS      704(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, 192(AX)
+	VMOVUPS      256(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      768(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 256(AX)
+	VMOVUPS      320(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      832(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 320(AX)
+	VMOVUPS      384(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      896(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 384(AX)
+	VMOVUPS      448(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      960(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 448(AX)
 	VZEROUPPER
 	RET
 
 bits6:
-	PREFETCHT0   1024(AX)
-	PREFETCHT0   1088(AX)
-	PREFETCHT0   1152(AX)
-	PREFETCHT0   1216(AX)
-	PREFETCHT0   1280(AX)
-	PREFETCHT0   1344(AX)
+	PREFETCHT0   2048(AX)
+	PREFETCHT0   2112(AX)
+	PREFETCHT0   2176(AX)
+	PREFETCHT0   2240(AX)
+	PREFETCHT0   2304(AX)
+	PREFETCHT0   2368(AX)
+	PREFETCHT0   2432(AX)
+	PREFETCHT0   2496(AX)
+	PREFETCHT0   2560(AX)
+	PREFETCHT0   2624(AX)
+	PREFETCHT0   2688(AX)
+	PREFETCHT0   2752(AX)
 	MOVL         $0x0f0f0f0f, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      256(CX), Z2
+	VMOVUPS      512(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, (AX)
 	VMOVUPS      64(CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      320(CX), Z2
+	VMOVUPS      576(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      128(CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      384(CX), Z2
+	VMOVUPS      640(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, 128(AX)
 	VMOVUPS      192(CX), Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      448(CX), Z2
+	VMOVUPS      704(CX), Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
 	VMOVUPS      Z1, 192(AX)
+	VMOVUPS      256(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      768(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 256(AX)
+	VMOVUPS      320(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      832(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 320(AX)
+	VMOVUPS      384(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      896(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 384(AX)
+	VMOVUPS      448(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      960(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 448(AX)
 	MOVL         $0x03030303, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (CX), Z1
 	VPSRLW       $0x04, Z1, Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      128(CX), Z2
-	VPSRLW       $0x04, Z2, Z2
-	VPANDD       Z0, Z2, Z2
-	VPSLLW       $0x02, Z2, Z2
-	VPORD        Z2, Z1, Z1
 	VMOVUPS      256(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      512(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      384(CX), Z2
+	VMOVUPS      768(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x06, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      Z1, 256(AX)
+	VMOVUPS      Z1, 512(AX)
 	VMOVUPS      64(CX), Z1
 	VPSRLW       $0x04, Z1, Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      192(CX), Z2
+	VMOVUPS      320(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x02, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      320(CX), Z2
+	VMOVUPS      576(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x04, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      448(CX), Z2
+	VMOVUPS      832(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z0, Z2, Z2
 	VPSLLW       $0x06, Z2, Z2
 	VPORD        Z2, Z1, Z1
-	VMOVUPS      Z1, 320(AX)
+	VMOVUPS      Z1, 576(AX)
+	VMOVUPS      128(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      384(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      640(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      896(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 640(AX)
+	VMOVUPS      192(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      448(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x02, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      704(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x04, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      960(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VPSLLW       $0x06, Z2, Z2
+	VPORD        Z2, Z1, Z1
+	VMOVUPS      Z1, 704(AX)
 	VZEROUPPER
 	RET
 
@@ -988,47 +1300,81 @@ TEXT ·unpackBitsAVX512(SB), NOSPLIT, $0-56
 	JEQ          bits3
 	CMPQ         DX, $0x02
 	JEQ          bits2
-	PREFETCHT0   1024(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	MOVL         $0x01010101, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (CX), Z1
 	VPANDD       Z0, Z1, Z1
 	VMOVUPS      Z1, (AX)
-	VMOVUPS      (CX), Z1
-	VPSRLW       $0x01, Z1, Z1
+	VMOVUPS      64(CX), Z1
 	VPANDD       Z0, Z1, Z1
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      (CX), Z1
-	VPSRLW       $0x02, Z1, Z1
+	VPSRLW       $0x01, Z1, Z1
 	VPANDD       Z0, Z1, Z1
 	VMOVUPS      Z1, 128(AX)
-	VMOVUPS      (CX), Z1
-	VPSRLW       $0x03, Z1, Z1
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x01, Z1, Z1
 	VPANDD       Z0, Z1, Z1
 	VMOVUPS      Z1, 192(AX)
 	VMOVUPS      (CX), Z1
-	VPSRLW       $0x04, Z1, Z1
+	VPSRLW       $0x02, Z1, Z1
 	VPANDD       Z0, Z1, Z1
 	VMOVUPS      Z1, 256(AX)
-	VMOVUPS      (CX), Z1
-	VPSRLW       $0x05, Z1, Z1
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x02, Z1, Z1
 	VPANDD       Z0, Z1, Z1
 	VMOVUPS      Z1, 320(AX)
 	VMOVUPS      (CX), Z1
-	VPSRLW       $0x06, Z1, Z1
+	VPSRLW       $0x03, Z1, Z1
 	VPANDD       Z0, Z1, Z1
 	VMOVUPS      Z1, 384(AX)
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x03, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 448(AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 512(AX)
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 576(AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x05, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 640(AX)
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x05, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 704(AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x06, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 768(AX)
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x06, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 832(AX)
 	VMOVUPS      (CX), Z1
 	VPSRLW       $0x07, Z1, Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      Z1, 448(AX)
+	VMOVUPS      Z1, 896(AX)
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x07, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 960(AX)
 	VZEROUPPER
 	RET
 
 bits2:
-	PREFETCHT0   1024(CX)
-	PREFETCHT0   1088(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
+	PREFETCHT0   2176(CX)
+	PREFETCHT0   2240(CX)
 	MOVL         $0x03030303, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
@@ -1038,37 +1384,70 @@ bits2:
 	VMOVUPS      64(CX), Z1
 	VPANDD       Z0, Z1, Z1
 	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      (CX), Z1
-	VPSRLW       $0x02, Z1, Z1
+	VMOVUPS      128(CX), Z1
 	VPANDD       Z0, Z1, Z1
 	VMOVUPS      Z1, 128(AX)
-	VMOVUPS      64(CX), Z1
-	VPSRLW       $0x02, Z1, Z1
+	VMOVUPS      192(CX), Z1
 	VPANDD       Z0, Z1, Z1
 	VMOVUPS      Z1, 192(AX)
 	VMOVUPS      (CX), Z1
-	VPSRLW       $0x04, Z1, Z1
+	VPSRLW       $0x02, Z1, Z1
 	VPANDD       Z0, Z1, Z1
 	VMOVUPS      Z1, 256(AX)
 	VMOVUPS      64(CX), Z1
-	VPSRLW       $0x04, Z1, Z1
+	VPSRLW       $0x02, Z1, Z1
 	VPANDD       Z0, Z1, Z1
 	VMOVUPS      Z1, 320(AX)
+	VMOVUPS      128(CX), Z1
+	VPSRLW       $0x02, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 384(AX)
+	VMOVUPS      192(CX), Z1
+	VPSRLW       $0x02, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 448(AX)
+	VMOVUPS      (CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 512(AX)
+	VMOVUPS      64(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 576(AX)
+	VMOVUPS      128(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 640(AX)
+	VMOVUPS      192(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 704(AX)
 	VMOVUPS      (CX), Z1
 	VPSRLW       $0x06, Z1, Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      Z1, 384(AX)
+	VMOVUPS      Z1, 768(AX)
 	VMOVUPS      64(CX), Z1
 	VPSRLW       $0x06, Z1, Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      Z1, 448(AX)
+	VMOVUPS      Z1, 832(AX)
+	VMOVUPS      128(CX), Z1
+	VPSRLW       $0x06, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 896(AX)
+	VMOVUPS      192(CX), Z1
+	VPSRLW       $0x06, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 960(AX)
 	VZEROUPPER
 	RET
 
 bits3:
-	PREFETCHT0   1024(CX)
-	PREFETCHT0   1088(CX)
-	PREFETCHT0   1152(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
+	PREFETCHT0   2176(CX)
+	PREFETCHT0   2240(CX)
+	PREFETCHT0   2304(CX)
+	PREFETCHT0   2368(CX)
 	MOVL         $0x03030303, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
@@ -1077,74 +1456,140 @@ bits3:
 	VPBROADCASTD X1, Z1
 	VMOVUPS      (CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      128(CX), Z3
+	VMOVUPS      256(CX), Z3
 	VPSLLW       $0x02, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, (AX)
 	VMOVUPS      64(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      128(CX), Z3
-	VPSLLW       $0x01, Z3, Z3
+	VMOVUPS      320(CX), Z3
+	VPSLLW       $0x02, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 64(AX)
-	VMOVUPS      (CX), Z2
-	VPSRLW       $0x02, Z2, Z2
+	VMOVUPS      128(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      128(CX), Z3
+	VMOVUPS      256(CX), Z3
+	VPSLLW       $0x01, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 128(AX)
-	VMOVUPS      64(CX), Z2
-	VPSRLW       $0x02, Z2, Z2
+	VMOVUPS      192(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      128(CX), Z3
-	VPSRLW       $0x01, Z3, Z3
+	VMOVUPS      320(CX), Z3
+	VPSLLW       $0x01, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 192(AX)
 	VMOVUPS      (CX), Z2
-	VPSRLW       $0x04, Z2, Z2
+	VPSRLW       $0x02, Z2, Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      128(CX), Z3
-	VPSRLW       $0x02, Z3, Z3
+	VMOVUPS      256(CX), Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 256(AX)
 	VMOVUPS      64(CX), Z2
-	VPSRLW       $0x04, Z2, Z2
+	VPSRLW       $0x02, Z2, Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      128(CX), Z3
-	VPSRLW       $0x03, Z3, Z3
+	VMOVUPS      320(CX), Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 320(AX)
-	VMOVUPS      (CX), Z2
-	VPSRLW       $0x06, Z2, Z2
+	VMOVUPS      128(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      128(CX), Z3
-	VPSRLW       $0x04, Z3, Z3
+	VMOVUPS      256(CX), Z3
+	VPSRLW       $0x01, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 384(AX)
+	VMOVUPS      192(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      320(CX), Z3
+	VPSRLW       $0x01, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 448(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z3
+	VPSRLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 512(AX)
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      320(CX), Z3
+	VPSRLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 576(AX)
+	VMOVUPS      128(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z3
+	VPSRLW       $0x03, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 640(AX)
+	VMOVUPS      192(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      320(CX), Z3
+	VPSRLW       $0x03, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 704(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x06, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z3
+	VPSRLW       $0x04, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 768(AX)
 	VMOVUPS      64(CX), Z2
 	VPSRLW       $0x06, Z2, Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      128(CX), Z0
+	VMOVUPS      320(CX), Z3
+	VPSRLW       $0x04, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 832(AX)
+	VMOVUPS      128(CX), Z2
+	VPSRLW       $0x06, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      256(CX), Z3
+	VPSRLW       $0x05, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 896(AX)
+	VMOVUPS      192(CX), Z2
+	VPSRLW       $0x06, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      320(CX), Z0
 	VPSRLW       $0x05, Z0, Z0
 	VPANDD       Z1, Z0, Z0
 	VPORD        Z0, Z2, Z2
-	VMOVUPS      Z2, 448(AX)
+	VMOVUPS      Z2, 960(AX)
 	VZEROUPPER
 	RET
 
 bits5:
-	PREFETCHT0   1024(CX)
-	PREFETCHT0   1088(CX)
-	PREFETCHT0   1152(CX)
-	PREFETCHT0   1216(CX)
-	PREFETCHT0   1280(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
+	PREFETCHT0   2176(CX)
+	PREFETCHT0   2240(CX)
+	PREFETCHT0   2304(CX)
+	PREFETCHT0   2368(CX)
+	PREFETCHT0   2432(CX)
+	PREFETCHT0   2496(CX)
+	PREFETCHT0   2560(CX)
+	PREFETCHT0   2624(CX)
 	MOVL         $0x0f0f0f0f, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
@@ -1153,71 +1598,134 @@ bits5:
 	VPBROADCASTD X1, Z1
 	VMOVUPS      (CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      256(CX), Z3
+	VMOVUPS      512(CX), Z3
 	VPSLLW       $0x04, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, (AX)
 	VMOVUPS      64(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      256(CX), Z3
-	VPSLLW       $0x03, Z3, Z3
+	VMOVUPS      576(CX), Z3
+	VPSLLW       $0x04, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 64(AX)
 	VMOVUPS      128(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      256(CX), Z3
-	VPSLLW       $0x02, Z3, Z3
+	VMOVUPS      512(CX), Z3
+	VPSLLW       $0x03, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 128(AX)
 	VMOVUPS      192(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      256(CX), Z3
-	VPSLLW       $0x01, Z3, Z3
+	VMOVUPS      576(CX), Z3
+	VPSLLW       $0x03, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 192(AX)
-	VMOVUPS      (CX), Z2
-	VPSRLW       $0x04, Z2, Z2
+	VMOVUPS      256(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      256(CX), Z3
+	VMOVUPS      512(CX), Z3
+	VPSLLW       $0x02, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 256(AX)
-	VMOVUPS      64(CX), Z2
-	VPSRLW       $0x04, Z2, Z2
+	VMOVUPS      320(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      256(CX), Z3
-	VPSRLW       $0x01, Z3, Z3
+	VMOVUPS      576(CX), Z3
+	VPSLLW       $0x02, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 320(AX)
-	VMOVUPS      128(CX), Z2
-	VPSRLW       $0x04, Z2, Z2
+	VMOVUPS      384(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      256(CX), Z3
-	VPSRLW       $0x02, Z3, Z3
+	VMOVUPS      512(CX), Z3
+	VPSLLW       $0x01, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 384(AX)
+	VMOVUPS      448(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      576(CX), Z3
+	VPSLLW       $0x01, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 448(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      512(CX), Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 512(AX)
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      576(CX), Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 576(AX)
+	VMOVUPS      128(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      512(CX), Z3
+	VPSRLW       $0x01, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 640(AX)
 	VMOVUPS      192(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      256(CX), Z0
+	VMOVUPS      576(CX), Z3
+	VPSRLW       $0x01, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 704(AX)
+	VMOVUPS      256(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      512(CX), Z3
+	VPSRLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 768(AX)
+	VMOVUPS      320(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      576(CX), Z3
+	VPSRLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 832(AX)
+	VMOVUPS      384(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      512(CX), Z3
+	VPSRLW       $0x03, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 896(AX)
+	VMOVUPS      448(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      576(CX), Z0
 	VPSRLW       $0x03, Z0, Z0
 	VPANDD       Z1, Z0, Z0
 	VPORD        Z0, Z2, Z2
-	VMOVUPS      Z2, 448(AX)
+	VMOVUPS      Z2, 960(AX)
 	VZEROUPPER
 	RET
 
 bits4:
-	PREFETCHT0   1024(CX)
-	PREFETCHT0   1088(CX)
-	PREFETCHT0   1152(CX)
-	PREFETCHT0   1216(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
+	PREFETCHT0   2176(CX)
+	PREFETCHT0   2240(CX)
+	PREFETCHT0   2304(CX)
+	PREFETCHT0   2368(CX)
+	PREFETCHT0   2432(CX)
+	PREFETCHT0   2496(CX)
 	MOVL         $0x0f0f0f0f, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
@@ -1233,32 +1741,66 @@ bits4:
 	VMOVUPS      192(CX), Z1
 	VPANDD       Z0, Z1, Z1
 	VMOVUPS      Z1, 192(AX)
+	VMOVUPS      256(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 256(AX)
+	VMOVUPS      320(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 320(AX)
+	VMOVUPS      384(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 384(AX)
+	VMOVUPS      448(CX), Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 448(AX)
 	VMOVUPS      (CX), Z1
 	VPSRLW       $0x04, Z1, Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      Z1, 256(AX)
+	VMOVUPS      Z1, 512(AX)
 	VMOVUPS      64(CX), Z1
 	VPSRLW       $0x04, Z1, Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      Z1, 320(AX)
+	VMOVUPS      Z1, 576(AX)
 	VMOVUPS      128(CX), Z1
 	VPSRLW       $0x04, Z1, Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      Z1, 384(AX)
+	VMOVUPS      Z1, 640(AX)
 	VMOVUPS      192(CX), Z1
 	VPSRLW       $0x04, Z1, Z1
 	VPANDD       Z0, Z1, Z1
-	VMOVUPS      Z1, 448(AX)
+	VMOVUPS      Z1, 704(AX)
+	VMOVUPS      256(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 768(AX)
+	VMOVUPS      320(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 832(AX)
+	VMOVUPS      384(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 896(AX)
+	VMOVUPS      448(CX), Z1
+	VPSRLW       $0x04, Z1, Z1
+	VPANDD       Z0, Z1, Z1
+	VMOVUPS      Z1, 960(AX)
 	VZEROUPPER
 	RET
 
 bits6:
-	PREFETCHT0   1024(CX)
-	PREFETCHT0   1088(CX)
-	PREFETCHT0   1152(CX)
-	PREFETCHT0   1216(CX)
-	PREFETCHT0   1280(CX)
-	PREFETCHT0   1344(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
+	PREFETCHT0   2176(CX)
+	PREFETCHT0   2240(CX)
+	PREFETCHT0   2304(CX)
+	PREFETCHT0   2368(CX)
+	PREFETCHT0   2432(CX)
+	PREFETCHT0   2496(CX)
+	PREFETCHT0   2560(CX)
+	PREFETCHT0   2624(CX)
+	PREFETCHT0   2688(CX)
+	PREFETCHT0   2752(CX)
 	MOVL         $0x0f0f0f0f, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
@@ -1267,62 +1809,120 @@ bits6:
 	VPBROADCASTD X1, Z1
 	VMOVUPS      (CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      256(CX), Z3
+	VMOVUPS      512(CX), Z3
 	VPSLLW       $0x04, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, (AX)
 	VMOVUPS      64(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      320(CX), Z3
+	VMOVUPS      576(CX), Z3
 	VPSLLW       $0x04, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 64(AX)
 	VMOVUPS      128(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      256(CX), Z3
-	VPSLLW       $0x02, Z3, Z3
+	VMOVUPS      640(CX), Z3
+	VPSLLW       $0x04, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 128(AX)
 	VMOVUPS      192(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      320(CX), Z3
-	VPSLLW       $0x02, Z3, Z3
+	VMOVUPS      704(CX), Z3
+	VPSLLW       $0x04, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 192(AX)
-	VMOVUPS      (CX), Z2
-	VPSRLW       $0x04, Z2, Z2
+	VMOVUPS      256(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      256(CX), Z3
+	VMOVUPS      512(CX), Z3
+	VPSLLW       $0x02, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 256(AX)
-	VMOVUPS      64(CX), Z2
-	VPSRLW       $0x04, Z2, Z2
+	VMOVUPS      320(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      320(CX), Z3
+	VMOVUPS      576(CX), Z3
+	VPSLLW       $0x02, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 320(AX)
-	VMOVUPS      128(CX), Z2
-	VPSRLW       $0x04, Z2, Z2
+	VMOVUPS      384(CX), Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      256(CX), Z3
-	VPSRLW       $0x02, Z3, Z3
+	VMOVUPS      640(CX), Z3
+	VPSLLW       $0x02, Z3, Z3
 	VPANDD       Z1, Z3, Z3
 	VPORD        Z3, Z2, Z2
 	VMOVUPS      Z2, 384(AX)
+	VMOVUPS      448(CX), Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      704(CX), Z3
+	VPSLLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 448(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      512(CX), Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 512(AX)
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      576(CX), Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 576(AX)
+	VMOVUPS      128(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      640(CX), Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 640(AX)
 	VMOVUPS      192(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z0, Z2, Z2
-	VMOVUPS      320(CX), Z0
+	VMOVUPS      704(CX), Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 704(AX)
+	VMOVUPS      256(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      512(CX), Z3
+	VPSRLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 768(AX)
+	VMOVUPS      320(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      576(CX), Z3
+	VPSRLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 832(AX)
+	VMOVUPS      384(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      640(CX), Z3
+	VPSRLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VPORD        Z3, Z2, Z2
+	VMOVUPS      Z2, 896(AX)
+	VMOVUPS      448(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VMOVUPS      704(CX), Z0
 	VPSRLW       $0x02, Z0, Z0
 	VPANDD       Z1, Z0, Z0
 	VPORD        Z0, Z2, Z2
-	VMOVUPS      Z2, 448(AX)
+	VMOVUPS      Z2, 960(AX)
 	VZEROUPPER
 	RET
 
@@ -1339,7 +1939,8 @@ TEXT ·unpackStepsAVX512(SB), NOSPLIT, $0-56
 	MOVL         $0x01010101, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
-	PREFETCHT0   1024(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	MOVL         $0x01010101, DX
 	VMOVD        DX, X1
 	VPBROADCASTD X1, Z1
@@ -1348,48 +1949,95 @@ TEXT ·unpackStepsAVX512(SB), NOSPLIT, $0-56
 	VPADDB       Z2, Z2, Z2
 	VPSUBB       Z2, Z0, Z2
 	VMOVUPS      Z2, (AX)
-	VMOVUPS      (CX), Z2
-	VPSRLW       $0x01, Z2, Z2
+	VMOVUPS      64(CX), Z2
 	VPANDD       Z1, Z2, Z2
 	VPADDB       Z2, Z2, Z2
 	VPSUBB       Z2, Z0, Z2
 	VMOVUPS      Z2, 64(AX)
 	VMOVUPS      (CX), Z2
-	VPSRLW       $0x02, Z2, Z2
+	VPSRLW       $0x01, Z2, Z2
 	VPANDD       Z1, Z2, Z2
 	VPADDB       Z2, Z2, Z2
 	VPSUBB       Z2, Z0, Z2
 	VMOVUPS      Z2, 128(AX)
-	VMOVUPS      (CX), Z2
-	VPSRLW       $0x03, Z2, Z2
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x01, Z2, Z2
 	VPANDD       Z1, Z2, Z2
 	VPADDB       Z2, Z2, Z2
 	VPSUBB       Z2, Z0, Z2
 	VMOVUPS      Z2, 192(AX)
 	VMOVUPS      (CX), Z2
-	VPSRLW       $0x04, Z2, Z2
+	VPSRLW       $0x02, Z2, Z2
 	VPANDD       Z1, Z2, Z2
 	VPADDB       Z2, Z2, Z2
 	VPSUBB       Z2, Z0, Z2
 	VMOVUPS      Z2, 256(AX)
-	VMOVUPS      (CX), Z2
-	VPSRLW       $0x05, Z2, Z2
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x02, Z2, Z2
 	VPANDD       Z1, Z2, Z2
 	VPADDB       Z2, Z2, Z2
 	VPSUBB       Z2, Z0, Z2
 	VMOVUPS      Z2, 320(AX)
 	VMOVUPS      (CX), Z2
-	VPSRLW       $0x06, Z2, Z2
+	VPSRLW       $0x03, Z2, Z2
 	VPANDD       Z1, Z2, Z2
 	VPADDB       Z2, Z2, Z2
 	VPSUBB       Z2, Z0, Z2
 	VMOVUPS      Z2, 384(AX)
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x03, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 448(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 512(AX)
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 576(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x05, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 640(AX)
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x05, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 704(AX)
+	VMOVUPS      (CX), Z2
+	VPSRLW       $0x06, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 768(AX)
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x06, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 832(AX)
 	VMOVUPS      (CX), Z2
 	VPSRLW       $0x07, Z2, Z2
 	VPANDD       Z1, Z2, Z2
 	VPADDB       Z2, Z2, Z2
 	VPSUBB       Z2, Z0, Z2
-	VMOVUPS      Z2, 448(AX)
+	VMOVUPS      Z2, 896(AX)
+	VMOVUPS      64(CX), Z2
+	VPSRLW       $0x07, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPADDB       Z2, Z2, Z2
+	VPSUBB       Z2, Z0, Z2
+	VMOVUPS      Z2, 960(AX)
 	VZEROUPPER
 	RET
 
@@ -1397,9 +2045,12 @@ bits3:
 	MOVL         $0x04040404, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
-	PREFETCHT0   1024(CX)
-	PREFETCHT0   1088(CX)
-	PREFETCHT0   1152(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
+	PREFETCHT0   2176(CX)
+	PREFETCHT0   2240(CX)
+	PREFETCHT0   2304(CX)
+	PREFETCHT0   2368(CX)
 	MOVL         $0x03030303, DX
 	VMOVD        DX, X1
 	VPBROADCASTD X1, Z1
@@ -1408,7 +2059,7 @@ bits3:
 	VPBROADCASTD X2, Z2
 	VMOVUPS      (CX), Z3
 	VPANDD       Z1, Z3, Z3
-	VMOVUPS      128(CX), Z4
+	VMOVUPS      256(CX), Z4
 	VPSLLW       $0x02, Z4, Z4
 	VPANDD       Z2, Z4, Z4
 	VPORD        Z4, Z3, Z3
@@ -1417,72 +2068,149 @@ bits3:
 	VMOVUPS      Z3, (AX)
 	VMOVUPS      64(CX), Z3
 	VPANDD       Z1, Z3, Z3
-	VMOVUPS      128(CX), Z4
-	VPSLLW       $0x01, Z4, Z4
+	VMOVUPS      320(CX), Z4
+	VPSLLW       $0x02, Z4, Z4
 	VPANDD       Z2, Z4, Z4
 	VPORD        Z4, Z3, Z3
 	VPXORD       Z0, Z3, Z3
 	VPSUBB       Z0, Z3, Z3
 	VMOVUPS      Z3, 64(AX)
-	VMOVUPS      (CX), Z3
-	VPSRLW       $0x02, Z3, Z3
+	VMOVUPS      128(CX), Z3
 	VPANDD       Z1, Z3, Z3
-	VMOVUPS      128(CX), Z4
+	VMOVUPS      256(CX), Z4
+	VPSLLW       $0x01, Z4, Z4
 	VPANDD       Z2, Z4, Z4
 	VPORD        Z4, Z3, Z3
 	VPXORD       Z0, Z3, Z3
 	VPSUBB       Z0, Z3, Z3
 	VMOVUPS      Z3, 128(AX)
-	VMOVUPS      64(CX), Z3
-	VPSRLW       $0x02, Z3, Z3
+	VMOVUPS      192(CX), Z3
 	VPANDD       Z1, Z3, Z3
-	VMOVUPS      128(CX), Z4
-	VPSRLW       $0x01, Z4, Z4
+	VMOVUPS      320(CX), Z4
+	VPSLLW       $0x01, Z4, Z4
 	VPANDD       Z2, Z4, Z4
 	VPORD        Z4, Z3, Z3
 	VPXORD       Z0, Z3, Z3
 	VPSUBB       Z0, Z3, Z3
 	VMOVUPS      Z3, 192(AX)
 	VMOVUPS      (CX), Z3
-	VPSRLW       $0x04, Z3, Z3
+	VPSRLW       $0x02, Z3, Z3
 	VPANDD       Z1, Z3, Z3
-	VMOVUPS      128(CX), Z4
-	VPSRLW       $0x02, Z4, Z4
+	VMOVUPS      256(CX), Z4
 	VPANDD       Z2, Z4, Z4
 	VPORD        Z4, Z3, Z3
 	VPXORD       Z0, Z3, Z3
 	VPSUBB       Z0, Z3, Z3
 	VMOVUPS      Z3, 256(AX)
 	VMOVUPS      64(CX), Z3
-	VPSRLW       $0x04, Z3, Z3
+	VPSRLW       $0x02, Z3, Z3
 	VPANDD       Z1, Z3, Z3
-	VMOVUPS      128(CX), Z4
-	VPSRLW       $0x03, Z4, Z4
+	VMOVUPS      320(CX), Z4
 	VPANDD       Z2, Z4, Z4
 	VPORD        Z4, Z3, Z3
 	VPXORD       Z0, Z3, Z3
 	VPSUBB       Z0, Z3, Z3
 	VMOVUPS      Z3, 320(AX)
-	VMOVUPS      (CX), Z3
-	VPSRLW       $0x06, Z3, Z3
+	VMOVUPS      128(CX), Z3
+	VPSRLW       $0x02, Z3, Z3
 	VPANDD       Z1, Z3, Z3
-	VMOVUPS      128(CX), Z4
-	VPSRLW       $0x04, Z4, Z4
+	VMOVUPS      256(CX), Z4
+	VPSRLW       $0x01, Z4, Z4
 	VPANDD       Z2, Z4, Z4
 	VPORD        Z4, Z3, Z3
 	VPXORD       Z0, Z3, Z3
 	VPSUBB       Z0, Z3, Z3
 	VMOVUPS      Z3, 384(AX)
+	VMOVUPS      192(CX), Z3
+	VPSRLW       $0x02, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      320(CX), Z4
+	VPSRLW       $0x01, Z4, Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 448(AX)
+	VMOVUPS      (CX), Z3
+	VPSRLW       $0x04, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      256(CX), Z4
+	VPSRLW       $0x02, Z4, Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 512(AX)
+	VMOVUPS      64(CX), Z3
+	VPSRLW       $0x04, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      320(CX), Z4
+	VPSRLW       $0x02, Z4, Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 576(AX)
+	VMOVUPS      128(CX), Z3
+	VPSRLW       $0x04, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      256(CX), Z4
+	VPSRLW       $0x03, Z4, Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 640(AX)
+	VMOVUPS      192(CX), Z3
+	VPSRLW       $0x04, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      320(CX), Z4
+	VPSRLW       $0x03, Z4, Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 704(AX)
+	VMOVUPS      (CX), Z3
+	VPSRLW       $0x06, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      256(CX), Z4
+	VPSRLW       $0x04, Z4, Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 768(AX)
 	VMOVUPS      64(CX), Z3
 	VPSRLW       $0x06, Z3, Z3
 	VPANDD       Z1, Z3, Z3
-	VMOVUPS      128(CX), Z1
+	VMOVUPS      320(CX), Z4
+	VPSRLW       $0x04, Z4, Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 832(AX)
+	VMOVUPS      128(CX), Z3
+	VPSRLW       $0x06, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      256(CX), Z4
+	VPSRLW       $0x05, Z4, Z4
+	VPANDD       Z2, Z4, Z4
+	VPORD        Z4, Z3, Z3
+	VPXORD       Z0, Z3, Z3
+	VPSUBB       Z0, Z3, Z3
+	VMOVUPS      Z3, 896(AX)
+	VMOVUPS      192(CX), Z3
+	VPSRLW       $0x06, Z3, Z3
+	VPANDD       Z1, Z3, Z3
+	VMOVUPS      320(CX), Z1
 	VPSRLW       $0x05, Z1, Z1
 	VPANDD       Z2, Z1, Z1
 	VPORD        Z1, Z3, Z3
 	VPXORD       Z0, Z3, Z3
 	VPSUBB       Z0, Z3, Z3
-	VMOVUPS      Z3, 448(AX)
+	VMOVUPS      Z3, 960(AX)
 	VZEROUPPER
 	RET
 
@@ -1490,10 +2218,14 @@ bits4:
 	MOVL         $0x08080808, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
-	PREFETCHT0   1024(CX)
-	PREFETCHT0   1088(CX)
-	PREFETCHT0   1152(CX)
-	PREFETCHT0   1216(CX)
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
+	PREFETCHT0   2176(CX)
+	PREFETCHT0   2240(CX)
+	PREFETCHT0   2304(CX)
+	PREFETCHT0   2368(CX)
+	PREFETCHT0   2432(CX)
+	PREFETCHT0   2496(CX)
 	MOVL         $0x0f0f0f0f, DX
 	VMOVD        DX, X1
 	VPBROADCASTD X1, Z1
@@ -1517,30 +2249,74 @@ bits4:
 	VPXORD       Z0, Z2, Z2
 	VPSUBB       Z0, Z2, Z2
 	VMOVUPS      Z2, 192(AX)
+	VMOVUPS      256(CX), Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 256(AX)
+	VMOVUPS      320(CX), Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 320(AX)
+	VMOVUPS      384(CX), Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 384(AX)
+	VMOVUPS      448(CX), Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 448(AX)
 	VMOVUPS      (CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z1, Z2, Z2
 	VPXORD       Z0, Z2, Z2
 	VPSUBB       Z0, Z2, Z2
-	VMOVUPS      Z2, 256(AX)
+	VMOVUPS      Z2, 512(AX)
 	VMOVUPS      64(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z1, Z2, Z2
 	VPXORD       Z0, Z2, Z2
 	VPSUBB       Z0, Z2, Z2
-	VMOVUPS      Z2, 320(AX)
+	VMOVUPS      Z2, 576(AX)
 	VMOVUPS      128(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z1, Z2, Z2
 	VPXORD       Z0, Z2, Z2
 	VPSUBB       Z0, Z2, Z2
-	VMOVUPS      Z2, 384(AX)
+	VMOVUPS      Z2, 640(AX)
 	VMOVUPS      192(CX), Z2
 	VPSRLW       $0x04, Z2, Z2
 	VPANDD       Z1, Z2, Z2
 	VPXORD       Z0, Z2, Z2
 	VPSUBB       Z0, Z2, Z2
-	VMOVUPS      Z2, 448(AX)
+	VMOVUPS      Z2, 704(AX)
+	VMOVUPS      256(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 768(AX)
+	VMOVUPS      320(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 832(AX)
+	VMOVUPS      384(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 896(AX)
+	VMOVUPS      448(CX), Z2
+	VPSRLW       $0x04, Z2, Z2
+	VPANDD       Z1, Z2, Z2
+	VPXORD       Z0, Z2, Z2
+	VPSUBB       Z0, Z2, Z2
+	VMOVUPS      Z2, 960(AX)
 	VZEROUPPER
 	RET
 
@@ -1569,14 +2345,14 @@ TEXT ·latticeIndicesAVX512(SB), NOSPLIT, $512-64
 	VPUNPCKLQDQ  X5, X4, X4
 	VPMOVZXBD    X4, Z4
 	MOVQ         CX, R8
-	PREFETCHT0   4096(R8)
-	PREFETCHT0   4160(R8)
-	PREFETCHT0   4224(R8)
-	PREFETCHT0   4288(R8)
-	PREFETCHT0   4352(R8)
-	PREFETCHT0   4416(R8)
-	PREFETCHT0   4480(R8)
-	PREFETCHT0   4544(R8)
+	PREFETCHT0   8192(R8)
+	PREFETCHT0   8256(R8)
+	PREFETCHT0   8320(R8)
+	PREFETCHT0   8384(R8)
+	PREFETCHT0   8448(R8)
+	PREFETCHT0   8512(R8)
+	PREFETCHT0   8576(R8)
+	PREFETCHT0   8640(R8)
 	ADDQ         $0x00000200, R8
 	VMOVUPS      (CX), Z4
 	VMULPS       Z0, Z4, Z5
@@ -1592,61 +2368,61 @@ TEXT ·latticeIndicesAVX512(SB), NOSPLIT, $512-64
 	VPMAXUD      Z4, Z3, Z3
 	VPMOVDB      Z5, (AX)
 	VPMOVDB      Z6, 16(AX)
-	VMOVUPS      512(CX), Z4
+	VMOVUPS      1024(CX), Z4
 	VMULPS       Z0, Z4, Z5
 	VCVTPS2DQ    Z5, Z5
 	VMOVUPS      Z5, 128(SP)
 	VPANDD       Z1, Z4, Z4
 	VPMAXUD      Z4, Z2, Z2
-	VMOVUPS      576(CX), Z4
+	VMOVUPS      1088(CX), Z4
 	VMULPS       Z0, Z4, Z6
 	VCVTPS2DQ    Z6, Z6
 	VMOVUPS      Z6, 192(SP)
 	VPANDD       Z1, Z4, Z4
 	VPMAXUD      Z4, Z3, Z3
-	VPMOVDB      Z5, 128(AX)
-	VPMOVDB      Z6, 144(AX)
-	VMOVUPS      1024(CX), Z4
+	VPMOVDB      Z5, 256(AX)
+	VPMOVDB      Z6, 272(AX)
+	VMOVUPS      2048(CX), Z4
 	VMULPS       Z0, Z4, Z5
 	VCVTPS2DQ    Z5, Z5
 	VMOVUPS      Z5, 256(SP)
 	VPANDD       Z1, Z4, Z4
 	VPMAXUD      Z4, Z2, Z2
-	VMOVUPS      1088(CX), Z4
+	VMOVUPS      2112(CX), Z4
 	VMULPS       Z0, Z4, Z6
 	VCVTPS2DQ    Z6, Z6
 	VMOVUPS      Z6, 320(SP)
 	VPANDD       Z1, Z4, Z4
 	VPMAXUD      Z4, Z3, Z3
-	VPMOVDB      Z5, 256(AX)
-	VPMOVDB      Z6, 272(AX)
-	VMOVUPS      1536(CX), Z4
+	VPMOVDB      Z5, 512(AX)
+	VPMOVDB      Z6, 528(AX)
+	VMOVUPS      3072(CX), Z4
 	VMULPS       Z0, Z4, Z5
 	VCVTPS2DQ    Z5, Z5
 	VMOVUPS      Z5, 384(SP)
 	VPANDD       Z1, Z4, Z4
 	VPMAXUD      Z4, Z2, Z2
-	VMOVUPS      1600(CX), Z4
+	VMOVUPS      3136(CX), Z4
 	VMULPS       Z0, Z4, Z6
 	VCVTPS2DQ    Z6, Z6
 	VMOVUPS      Z6, 448(SP)
 	VPANDD       Z1, Z4, Z4
 	VPMAXUD      Z4, Z3, Z3
-	VPMOVDB      Z5, 384(AX)
-	VPMOVDB      Z6, 400(AX)
+	VPMOVDB      Z5, 768(AX)
+	VPMOVDB      Z6, 784(AX)
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000020, AX
-	MOVQ         $0x0000000000000003, R9
+	MOVQ         $0x0000000000000007, R9
 
 turn:
-	PREFETCHT0    4096(R8)
-	PREFETCHT0    4160(R8)
-	PREFETCHT0    4224(R8)
-	PREFETCHT0    4288(R8)
-	PREFETCHT0    4352(R8)
-	PREFETCHT0    4416(R8)
-	PREFETCHT0    4480(R8)
-	PREFETCHT0    4544(R8)
+	PREFETCHT0    8192(R8)
+	PREFETCHT0    8256(R8)
+	PREFETCHT0    8320(R8)
+	PREFETCHT0    8384(R8)
+	PREFETCHT0    8448(R8)
+	PREFETCHT0    8512(R8)
+	PREFETCHT0    8576(R8)
+	PREFETCHT0    8640(R8)
 	ADDQ          $0x00000200, R8
 	CRC32Q        (SP), DX
 	CRC32Q        8(SP), DX
@@ -1686,7 +2462,7 @@ turn:
 	CRC32Q        168(SP), BX
 	CRC32Q        176(SP), BX
 	CRC32Q        184(SP), BX
-	VMOVUPS       512(CX), Z4
+	VMOVUPS       1024(CX), Z4
 	VMULPS        Z0, Z4, Z5
 	VCVTPS2DQ     Z5, Z5
 	VMOVUPS       Z5, 128(SP)
@@ -1700,14 +2476,14 @@ turn:
 	CRC32Q        232(SP), BX
 	CRC32Q        240(SP), BX
 	CRC32Q        248(SP), BX
-	VMOVUPS       576(CX), Z4
+	VMOVUPS       1088(CX), Z4
 	VMULPS        Z0, Z4, Z6
 	VCVTPS2DQ     Z6, Z6
 	VMOVUPS       Z6, 192(SP)
 	VPANDD        Z1, Z4, Z4
 	VPMAXUD       Z4, Z3, Z3
-	VPMOVDB       Z5, 128(AX)
-	VPMOVDB       Z6, 144(AX)
+	VPMOVDB       Z5, 256(AX)
+	VPMOVDB       Z6, 272(AX)
 	CRC32Q        256(SP), SI
 	CRC32Q        264(SP), SI
 	CRC32Q        272(SP), SI
@@ -1716,7 +2492,7 @@ turn:
 	CRC32Q        296(SP), SI
 	CRC32Q        304(SP), SI
 	CRC32Q        312(SP), SI
-	VMOVUPS       1024(CX), Z4
+	VMOVUPS       2048(CX), Z4
 	VMULPS        Z0, Z4, Z5
 	VCVTPS2DQ     Z5, Z5
 	VMOVUPS       Z5, 256(SP)
@@ -1730,14 +2506,14 @@ turn:
 	CRC32Q        360(SP), SI
 	CRC32Q        368(SP), SI
 	CRC32Q        376(SP), SI
-	VMOVUPS       1088(CX), Z4
+	VMOVUPS       2112(CX), Z4
 	VMULPS        Z0, Z4, Z6
 	VCVTPS2DQ     Z6, Z6
 	VMOVUPS       Z6, 320(SP)
 	VPANDD        Z1, Z4, Z4
 	VPMAXUD       Z4, Z3, Z3
-	VPMOVDB       Z5, 256(AX)
-	VPMOVDB       Z6, 272(AX)
+	VPMOVDB       Z5, 512(AX)
+	VPMOVDB       Z6, 528(AX)
 	CRC32Q        384(SP), DI
 	CRC32Q        392(SP), DI
 	CRC32Q        400(SP), DI
@@ -1746,7 +2522,7 @@ turn:
 	CRC32Q        424(SP), DI
 	CRC32Q        432(SP), DI
 	CRC32Q        440(SP), DI
-	VMOVUPS       1536(CX), Z4
+	VMOVUPS       3072(CX), Z4
 	VMULPS        Z0, Z4, Z5
 	VCVTPS2DQ     Z5, Z5
 	VMOVUPS       Z5, 384(SP)
@@ -1760,14 +2536,14 @@ turn:
 	CRC32Q        488(SP), DI
 	CRC32Q        496(SP), DI
 	CRC32Q        504(SP), DI
-	VMOVUPS       1600(CX), Z4
+	VMOVUPS       3136(CX), Z4
 	VMULPS        Z0, Z4, Z6
 	VCVTPS2DQ     Z6, Z6
 	VMOVUPS       Z6, 448(SP)
 	VPANDD        Z1, Z4, Z4
 	VPMAXUD       Z4, Z3, Z3
-	VPMOVDB       Z5, 384(AX)
-	VPMOVDB       Z6, 400(AX)
+	VPMOVDB       Z5, 768(AX)
+	VPMOVDB       Z6, 784(AX)
 	ADDQ          $0x00000080, CX
 	ADDQ          $0x00000020, AX
 	DECQ          R9
@@ -1845,16 +2621,16 @@ turn:
 	VPMAXUD       X0, X2, X2
 	VPSRLDQ       $0x04, X2, X0
 	VPMAXUD       X0, X2, X2
-	MOVL          $0x9ef68d35, AX
+	MOVL          $0x359674f7, AX
 	VMOVD         AX, X1
 	VMOVQ         DX, X0
 	VPCLMULQDQ    $0x00, X1, X0, X0
-	MOVL          $0x170076fa, AX
+	MOVL          $0xa51b6135, AX
 	VMOVD         AX, X3
 	VMOVQ         BX, X1
 	VPCLMULQDQ    $0x00, X3, X1, X1
 	VPXOR         X1, X0, X0
-	MOVL          $0xdd7e3b0c, AX
+	MOVL          $0x170076fa, AX
 	VMOVD         AX, X3
 	VMOVQ         SI, X1
 	VPCLMULQDQ    $0x00, X3, X1, X1
@@ -1884,7 +2660,7 @@ TEXT ·latticeHighAVX512(SB), NOSPLIT, $0-52
 	VMOVQ        DX, X2
 	VPUNPCKLQDQ  X2, X1, X1
 	VPMOVZXBD    X1, Z1
-	MOVQ         $0x0000000000000010, DX
+	MOVQ         $0x0000000000000020, DX
 
 turn:
 	VMOVUPS   (CX), Z1
@@ -1923,19 +2699,19 @@ TEXT ·latticeValuesAVX512(SB), NOSPLIT, $256-92
 	XORL         DI, DI
 	XORL         R8, R8
 	MOVQ         DX, R9
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
-	PREFETCHT0   4288(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
+	PREFETCHT0   8384(R9)
 	ADDQ         $0x00000100, R9
 	VPMOVZXBD    (CX), Z5
-	VPMOVZXBD    128(CX), Z7
-	VPMOVZXBD    256(CX), Z9
-	VPMOVZXBD    384(CX), Z11
+	VPMOVZXBD    256(CX), Z7
+	VPMOVZXBD    512(CX), Z9
+	VPMOVZXBD    768(CX), Z11
 	VMULPS       (DX), Z1, Z4
-	VMULPS       512(DX), Z1, Z6
-	VMULPS       1024(DX), Z1, Z8
-	VMULPS       1536(DX), Z1, Z10
+	VMULPS       1024(DX), Z1, Z6
+	VMULPS       2048(DX), Z1, Z8
+	VMULPS       3072(DX), Z1, Z10
 	VCVTPS2DQ    Z4, Z4
 	VCVTPS2DQ    Z6, Z6
 	VCVTPS2DQ    Z8, Z8
@@ -1969,36 +2745,36 @@ TEXT ·latticeValuesAVX512(SB), NOSPLIT, $256-92
 	VMULPS       Z0, Z9, Z9
 	VMULPS       Z0, Z11, Z11
 	VMOVUPS      Z5, (AX)
-	VMOVUPS      Z7, 512(AX)
-	VMOVUPS      Z9, 1024(AX)
-	VMOVUPS      Z11, 1536(AX)
+	VMOVUPS      Z7, 1024(AX)
+	VMOVUPS      Z9, 2048(AX)
+	VMOVUPS      Z11, 3072(AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000040, DX
-	MOVQ         $0x0000000000000007, R10
+	MOVQ         $0x000000000000000f, R10
 
 turn:
-	PREFETCHT0 4096(R9)
-	PREFETCHT0 4160(R9)
-	PREFETCHT0 4224(R9)
-	PREFETCHT0 4288(R9)
+	PREFETCHT0 8192(R9)
+	PREFETCHT0 8256(R9)
+	PREFETCHT0 8320(R9)
+	PREFETCHT0 8384(R9)
 	ADDQ       $0x00000100, R9
 	CRC32Q     (SP), BX
 	CRC32Q     64(SP), SI
 	CRC32Q     128(SP), DI
 	CRC32Q     192(SP), R8
 	VPMOVZXBD  (CX), Z5
-	VPMOVZXBD  128(CX), Z7
-	VPMOVZXBD  256(CX), Z9
-	VPMOVZXBD  384(CX), Z11
+	VPMOVZXBD  256(CX), Z7
+	VPMOVZXBD  512(CX), Z9
+	VPMOVZXBD  768(CX), Z11
 	CRC32Q     8(SP), BX
 	CRC32Q     72(SP), SI
 	CRC32Q     136(SP), DI
 	CRC32Q     200(SP), R8
 	VMULPS     (DX), Z1, Z4
-	VMULPS     512(DX), Z1, Z6
-	VMULPS     1024(DX), Z1, Z8
-	VMULPS     1536(DX), Z1, Z10
+	VMULPS     1024(DX), Z1, Z6
+	VMULPS     2048(DX), Z1, Z8
+	VMULPS     3072(DX), Z1, Z10
 	CRC32Q     16(SP), BX
 	CRC32Q     80(SP), SI
 	CRC32Q     144(SP), DI
@@ -2056,9 +2832,9 @@ turn:
 	VMULPS     Z0, Z9, Z9
 	VMULPS     Z0, Z11, Z11
 	VMOVUPS    Z5, (AX)
-	VMOVUPS    Z7, 512(AX)
-	VMOVUPS    Z9, 1024(AX)
-	VMOVUPS    Z11, 1536(AX)
+	VMOVUPS    Z7, 1024(AX)
+	VMOVUPS    Z9, 2048(AX)
+	VMOVUPS    Z11, 3072(AX)
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000010, CX
 	ADDQ       $0x00000040, DX
@@ -2096,16 +2872,16 @@ turn:
 	CRC32Q     120(SP), SI
 	CRC32Q     184(SP), DI
 	CRC32Q     248(SP), R8
-	MOVL       $0x9ef68d35, AX
+	MOVL       $0x359674f7, AX
 	VMOVD      AX, X1
 	VMOVQ      BX, X0
 	VPCLMULQDQ $0x00, X1, X0, X0
-	MOVL       $0x170076fa, AX
+	MOVL       $0xa51b6135, AX
 	VMOVD      AX, X2
 	VMOVQ      SI, X1
 	VPCLMULQDQ $0x00, X2, X1, X1
 	VPXOR      X1, X0, X0
-	MOVL       $0xdd7e3b0c, AX
+	MOVL       $0x170076fa, AX
 	VMOVD      AX, X2
 	VMOVQ      DI, X1
 	VPCLMULQDQ $0x00, X2, X1, X1
@@ -2139,31 +2915,31 @@ TEXT ·latticeValuesWideAVX512(SB), NOSPLIT, $256-116
 	XORL         R8, R8
 	XORL         R9, R9
 	MOVQ         BX, R10
-	PREFETCHT0   4096(R10)
-	PREFETCHT0   4160(R10)
-	PREFETCHT0   4224(R10)
-	PREFETCHT0   4288(R10)
+	PREFETCHT0   8192(R10)
+	PREFETCHT0   8256(R10)
+	PREFETCHT0   8320(R10)
+	PREFETCHT0   8384(R10)
 	ADDQ         $0x00000100, R10
 	VPMOVZXBD    (CX), Z5
 	VPMOVZXBD    (DX), Z4
 	VPSLLD       $0x08, Z4, Z4
 	VPORD        Z4, Z5, Z5
-	VPMOVZXBD    128(CX), Z7
-	VPMOVZXBD    128(DX), Z6
+	VPMOVZXBD    256(CX), Z7
+	VPMOVZXBD    256(DX), Z6
 	VPSLLD       $0x08, Z6, Z6
 	VPORD        Z6, Z7, Z7
-	VPMOVZXBD    256(CX), Z9
-	VPMOVZXBD    256(DX), Z8
+	VPMOVZXBD    512(CX), Z9
+	VPMOVZXBD    512(DX), Z8
 	VPSLLD       $0x08, Z8, Z8
 	VPORD        Z8, Z9, Z9
-	VPMOVZXBD    384(CX), Z11
-	VPMOVZXBD    384(DX), Z10
+	VPMOVZXBD    768(CX), Z11
+	VPMOVZXBD    768(DX), Z10
 	VPSLLD       $0x08, Z10, Z10
 	VPORD        Z10, Z11, Z11
 	VMULPS       (BX), Z1, Z4
-	VMULPS       512(BX), Z1, Z6
-	VMULPS       1024(BX), Z1, Z8
-	VMULPS       1536(BX), Z1, Z10
+	VMULPS       1024(BX), Z1, Z6
+	VMULPS       2048(BX), Z1, Z8
+	VMULPS       3072(BX), Z1, Z10
 	VCVTPS2DQ    Z4, Z4
 	VCVTPS2DQ    Z6, Z6
 	VCVTPS2DQ    Z8, Z8
@@ -2197,20 +2973,20 @@ TEXT ·latticeValuesWideAVX512(SB), NOSPLIT, $256-116
 	VMULPS       Z0, Z9, Z9
 	VMULPS       Z0, Z11, Z11
 	VMOVUPS      Z5, (AX)
-	VMOVUPS      Z7, 512(AX)
-	VMOVUPS      Z9, 1024(AX)
-	VMOVUPS      Z11, 1536(AX)
+	VMOVUPS      Z7, 1024(AX)
+	VMOVUPS      Z9, 2048(AX)
+	VMOVUPS      Z11, 3072(AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000010, DX
 	ADDQ         $0x00000040, BX
-	MOVQ         $0x0000000000000007, R11
+	MOVQ         $0x000000000000000f, R11
 
 turn:
-	PREFETCHT0 4096(R10)
-	PREFETCHT0 4160(R10)
-	PREFETCHT0 4224(R10)
-	PREFETCHT0 4288(R10)
+	PREFETCHT0 8192(R10)
+	PREFETCHT0 8256(R10)
+	PREFETCHT0 8320(R10)
+	PREFETCHT0 8384(R10)
 	ADDQ       $0x00000100, R10
 	CRC32Q     (SP), SI
 	CRC32Q     64(SP), DI
@@ -2220,16 +2996,16 @@ turn:
 	VPMOVZXBD  (DX), Z4
 	VPSLLD     $0x08, Z4, Z4
 	VPORD      Z4, Z5, Z5
-	VPMOVZXBD  128(CX), Z7
-	VPMOVZXBD  128(DX), Z6
+	VPMOVZXBD  256(CX), Z7
+	VPMOVZXBD  256(DX), Z6
 	VPSLLD     $0x08, Z6, Z6
 	VPORD      Z6, Z7, Z7
-	VPMOVZXBD  256(CX), Z9
-	VPMOVZXBD  256(DX), Z8
+	VPMOVZXBD  512(CX), Z9
+	VPMOVZXBD  512(DX), Z8
 	VPSLLD     $0x08, Z8, Z8
 	VPORD      Z8, Z9, Z9
-	VPMOVZXBD  384(CX), Z11
-	VPMOVZXBD  384(DX), Z10
+	VPMOVZXBD  768(CX), Z11
+	VPMOVZXBD  768(DX), Z10
 	VPSLLD     $0x08, Z10, Z10
 	VPORD      Z10, Z11, Z11
 	CRC32Q     8(SP), SI
@@ -2237,9 +3013,9 @@ turn:
 	CRC32Q     136(SP), R8
 	CRC32Q     200(SP), R9
 	VMULPS     (BX), Z1, Z4
-	VMULPS     512(BX), Z1, Z6
-	VMULPS     1024(BX), Z1, Z8
-	VMULPS     1536(BX), Z1, Z10
+	VMULPS     1024(BX), Z1, Z6
+	VMULPS     2048(BX), Z1, Z8
+	VMULPS     3072(BX), Z1, Z10
 	CRC32Q     16(SP), SI
 	CRC32Q     80(SP), DI
 	CRC32Q     144(SP), R8
@@ -2297,9 +3073,9 @@ turn:
 	VMULPS     Z0, Z9, Z9
 	VMULPS     Z0, Z11, Z11
 	VMOVUPS    Z5, (AX)
-	VMOVUPS    Z7, 512(AX)
-	VMOVUPS    Z9, 1024(AX)
-	VMOVUPS    Z11, 1536(AX)
+	VMOVUPS    Z7, 1024(AX)
+	VMOVUPS    Z9, 2048(AX)
+	VMOVUPS    Z11, 3072(AX)
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000010, CX
 	ADDQ       $0x00000010, DX
@@ -2338,16 +3114,16 @@ turn:
 	CRC32Q     120(SP), DI
 	CRC32Q     184(SP), R8
 	CRC32Q     248(SP), R9
-	MOVL       $0x9ef68d35, AX
+	MOVL       $0x359674f7, AX
 	VMOVD      AX, X1
 	VMOVQ      SI, X0
 	VPCLMULQDQ $0x00, X1, X0, X0
-	MOVL       $0x170076fa, AX
+	MOVL       $0xa51b6135, AX
 	VMOVD      AX, X2
 	VMOVQ      DI, X1
 	VPCLMULQDQ $0x00, X2, X1, X1
 	VPXOR      X1, X0, X0
-	MOVL       $0xdd7e3b0c, AX
+	MOVL       $0x170076fa, AX
 	VMOVD      AX, X2
 	VMOVQ      R8, X1
 	VPCLMULQDQ $0x00, X2, X1, X1
@@ -2385,19 +3161,19 @@ TEXT ·latticeDifferenceAVX512(SB), NOSPLIT, $256-100
 	XORL         DI, DI
 	XORL         R8, R8
 	MOVQ         DX, R9
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
-	PREFETCHT0   4288(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
+	PREFETCHT0   8384(R9)
 	ADDQ         $0x00000100, R9
 	VPMOVZXBD    (CX), Z8
-	VPMOVZXBD    128(CX), Z10
-	VPMOVZXBD    256(CX), Z12
-	VPMOVZXBD    384(CX), Z14
+	VPMOVZXBD    256(CX), Z10
+	VPMOVZXBD    512(CX), Z12
+	VPMOVZXBD    768(CX), Z14
 	VMULPS       (DX), Z1, Z7
-	VMULPS       512(DX), Z1, Z9
-	VMULPS       1024(DX), Z1, Z11
-	VMULPS       1536(DX), Z1, Z13
+	VMULPS       1024(DX), Z1, Z9
+	VMULPS       2048(DX), Z1, Z11
+	VMULPS       3072(DX), Z1, Z13
 	VCVTPS2DQ    Z7, Z7
 	VCVTPS2DQ    Z9, Z9
 	VCVTPS2DQ    Z11, Z11
@@ -2431,13 +3207,13 @@ TEXT ·latticeDifferenceAVX512(SB), NOSPLIT, $256-100
 	VMULPS       Z0, Z12, Z12
 	VMULPS       Z0, Z14, Z14
 	VSUBPS       (DX), Z8, Z8
-	VSUBPS       512(DX), Z10, Z10
-	VSUBPS       1024(DX), Z12, Z12
-	VSUBPS       1536(DX), Z14, Z14
+	VSUBPS       1024(DX), Z10, Z10
+	VSUBPS       2048(DX), Z12, Z12
+	VSUBPS       3072(DX), Z14, Z14
 	VMOVUPS      Z8, (AX)
-	VMOVUPS      Z10, 512(AX)
-	VMOVUPS      Z12, 1024(AX)
-	VMOVUPS      Z14, 1536(AX)
+	VMOVUPS      Z10, 1024(AX)
+	VMOVUPS      Z12, 2048(AX)
+	VMOVUPS      Z14, 3072(AX)
 	VMULPS       Z8, Z8, Z7
 	VMULPS       Z10, Z10, Z9
 	VMULPS       Z12, Z12, Z11
@@ -2457,30 +3233,30 @@ TEXT ·latticeDifferenceAVX512(SB), NOSPLIT, $256-100
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000040, DX
-	MOVQ         $0x0000000000000007, R10
+	MOVQ         $0x000000000000000f, R10
 
 turn:
-	PREFETCHT0    4096(R9)
-	PREFETCHT0    4160(R9)
-	PREFETCHT0    4224(R9)
-	PREFETCHT0    4288(R9)
+	PREFETCHT0    8192(R9)
+	PREFETCHT0    8256(R9)
+	PREFETCHT0    8320(R9)
+	PREFETCHT0    8384(R9)
 	ADDQ          $0x00000100, R9
 	CRC32Q        (SP), BX
 	CRC32Q        64(SP), SI
 	CRC32Q        128(SP), DI
 	CRC32Q        192(SP), R8
 	VPMOVZXBD     (CX), Z8
-	VPMOVZXBD     128(CX), Z10
-	VPMOVZXBD     256(CX), Z12
-	VPMOVZXBD     384(CX), Z14
+	VPMOVZXBD     256(CX), Z10
+	VPMOVZXBD     512(CX), Z12
+	VPMOVZXBD     768(CX), Z14
 	CRC32Q        8(SP), BX
 	CRC32Q        72(SP), SI
 	CRC32Q        136(SP), DI
 	CRC32Q        200(SP), R8
 	VMULPS        (DX), Z1, Z7
-	VMULPS        512(DX), Z1, Z9
-	VMULPS        1024(DX), Z1, Z11
-	VMULPS        1536(DX), Z1, Z13
+	VMULPS        1024(DX), Z1, Z9
+	VMULPS        2048(DX), Z1, Z11
+	VMULPS        3072(DX), Z1, Z13
 	CRC32Q        16(SP), BX
 	CRC32Q        80(SP), SI
 	CRC32Q        144(SP), DI
@@ -2538,13 +3314,13 @@ turn:
 	VMULPS        Z0, Z12, Z12
 	VMULPS        Z0, Z14, Z14
 	VSUBPS        (DX), Z8, Z8
-	VSUBPS        512(DX), Z10, Z10
-	VSUBPS        1024(DX), Z12, Z12
-	VSUBPS        1536(DX), Z14, Z14
+	VSUBPS        1024(DX), Z10, Z10
+	VSUBPS        2048(DX), Z12, Z12
+	VSUBPS        3072(DX), Z14, Z14
 	VMOVUPS       Z8, (AX)
-	VMOVUPS       Z10, 512(AX)
-	VMOVUPS       Z12, 1024(AX)
-	VMOVUPS       Z14, 1536(AX)
+	VMOVUPS       Z10, 1024(AX)
+	VMOVUPS       Z12, 2048(AX)
+	VMOVUPS       Z14, 3072(AX)
 	VMULPS        Z8, Z8, Z7
 	VMULPS        Z10, Z10, Z9
 	VMULPS        Z12, Z12, Z11
@@ -2598,16 +3374,16 @@ turn:
 	CRC32Q        120(SP), SI
 	CRC32Q        184(SP), DI
 	CRC32Q        248(SP), R8
-	MOVL          $0x9ef68d35, AX
+	MOVL          $0x359674f7, AX
 	VMOVD         AX, X1
 	VMOVQ         BX, X0
 	VPCLMULQDQ    $0x00, X1, X0, X0
-	MOVL          $0x170076fa, AX
+	MOVL          $0xa51b6135, AX
 	VMOVD         AX, X2
 	VMOVQ         SI, X1
 	VPCLMULQDQ    $0x00, X2, X1, X1
 	VPXOR         X1, X0, X0
-	MOVL          $0xdd7e3b0c, AX
+	MOVL          $0x170076fa, AX
 	VMOVD         AX, X2
 	VMOVQ         DI, X1
 	VPCLMULQDQ    $0x00, X2, X1, X1
@@ -2664,31 +3440,31 @@ TEXT ·latticeDifferenceWideAVX512(SB), NOSPLIT, $256-124
 	XORL         R8, R8
 	XORL         R9, R9
 	MOVQ         BX, R10
-	PREFETCHT0   4096(R10)
-	PREFETCHT0   4160(R10)
-	PREFETCHT0   4224(R10)
-	PREFETCHT0   4288(R10)
+	PREFETCHT0   8192(R10)
+	PREFETCHT0   8256(R10)
+	PREFETCHT0   8320(R10)
+	PREFETCHT0   8384(R10)
 	ADDQ         $0x00000100, R10
 	VPMOVZXBD    (CX), Z8
 	VPMOVZXBD    (DX), Z7
 	VPSLLD       $0x08, Z7, Z7
 	VPORD        Z7, Z8, Z8
-	VPMOVZXBD    128(CX), Z10
-	VPMOVZXBD    128(DX), Z9
+	VPMOVZXBD    256(CX), Z10
+	VPMOVZXBD    256(DX), Z9
 	VPSLLD       $0x08, Z9, Z9
 	VPORD        Z9, Z10, Z10
-	VPMOVZXBD    256(CX), Z12
-	VPMOVZXBD    256(DX), Z11
+	VPMOVZXBD    512(CX), Z12
+	VPMOVZXBD    512(DX), Z11
 	VPSLLD       $0x08, Z11, Z11
 	VPORD        Z11, Z12, Z12
-	VPMOVZXBD    384(CX), Z14
-	VPMOVZXBD    384(DX), Z13
+	VPMOVZXBD    768(CX), Z14
+	VPMOVZXBD    768(DX), Z13
 	VPSLLD       $0x08, Z13, Z13
 	VPORD        Z13, Z14, Z14
 	VMULPS       (BX), Z1, Z7
-	VMULPS       512(BX), Z1, Z9
-	VMULPS       1024(BX), Z1, Z11
-	VMULPS       1536(BX), Z1, Z13
+	VMULPS       1024(BX), Z1, Z9
+	VMULPS       2048(BX), Z1, Z11
+	VMULPS       3072(BX), Z1, Z13
 	VCVTPS2DQ    Z7, Z7
 	VCVTPS2DQ    Z9, Z9
 	VCVTPS2DQ    Z11, Z11
@@ -2722,13 +3498,13 @@ TEXT ·latticeDifferenceWideAVX512(SB), NOSPLIT, $256-124
 	VMULPS       Z0, Z12, Z12
 	VMULPS       Z0, Z14, Z14
 	VSUBPS       (BX), Z8, Z8
-	VSUBPS       512(BX), Z10, Z10
-	VSUBPS       1024(BX), Z12, Z12
-	VSUBPS       1536(BX), Z14, Z14
+	VSUBPS       1024(BX), Z10, Z10
+	VSUBPS       2048(BX), Z12, Z12
+	VSUBPS       3072(BX), Z14, Z14
 	VMOVUPS      Z8, (AX)
-	VMOVUPS      Z10, 512(AX)
-	VMOVUPS      Z12, 1024(AX)
-	VMOVUPS      Z14, 1536(AX)
+	VMOVUPS      Z10, 1024(AX)
+	VMOVUPS      Z12, 2048(AX)
+	VMOVUPS      Z14, 3072(AX)
 	VMULPS       Z8, Z8, Z7
 	VMULPS       Z10, Z10, Z9
 	VMULPS       Z12, Z12, Z11
@@ -2749,13 +3525,13 @@ TEXT ·latticeDifferenceWideAVX512(SB), NOSPLIT, $256-124
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000010, DX
 	ADDQ         $0x00000040, BX
-	MOVQ         $0x0000000000000007, R11
+	MOVQ         $0x000000000000000f, R11
 
 turn:
-	PREFETCHT0    4096(R10)
-	PREFETCHT0    4160(R10)
-	PREFETCHT0    4224(R10)
-	PREFETCHT0    4288(R10)
+	PREFETCHT0    8192(R10)
+	PREFETCHT0    8256(R10)
+	PREFETCHT0    8320(R10)
+	PREFETCHT0    8384(R10)
 	ADDQ          $0x00000100, R10
 	CRC32Q        (SP), SI
 	CRC32Q        64(SP), DI
@@ -2765,16 +3541,16 @@ turn:
 	VPMOVZXBD     (DX), Z7
 	VPSLLD        $0x08, Z7, Z7
 	VPORD         Z7, Z8, Z8
-	VPMOVZXBD     128(CX), Z10
-	VPMOVZXBD     128(DX), Z9
+	VPMOVZXBD     256(CX), Z10
+	VPMOVZXBD     256(DX), Z9
 	VPSLLD        $0x08, Z9, Z9
 	VPORD         Z9, Z10, Z10
-	VPMOVZXBD     256(CX), Z12
-	VPMOVZXBD     256(DX), Z11
+	VPMOVZXBD     512(CX), Z12
+	VPMOVZXBD     512(DX), Z11
 	VPSLLD        $0x08, Z11, Z11
 	VPORD         Z11, Z12, Z12
-	VPMOVZXBD     384(CX), Z14
-	VPMOVZXBD     384(DX), Z13
+	VPMOVZXBD     768(CX), Z14
+	VPMOVZXBD     768(DX), Z13
 	VPSLLD        $0x08, Z13, Z13
 	VPORD         Z13, Z14, Z14
 	CRC32Q        8(SP), SI
@@ -2782,9 +3558,9 @@ turn:
 	CRC32Q        136(SP), R8
 	CRC32Q        200(SP), R9
 	VMULPS        (BX), Z1, Z7
-	VMULPS        512(BX), Z1, Z9
-	VMULPS        1024(BX), Z1, Z11
-	VMULPS        1536(BX), Z1, Z13
+	VMULPS        1024(BX), Z1, Z9
+	VMULPS        2048(BX), Z1, Z11
+	VMULPS        3072(BX), Z1, Z13
 	CRC32Q        16(SP), SI
 	CRC32Q        80(SP), DI
 	CRC32Q        144(SP), R8
@@ -2842,13 +3618,13 @@ turn:
 	VMULPS        Z0, Z12, Z12
 	VMULPS        Z0, Z14, Z14
 	VSUBPS        (BX), Z8, Z8
-	VSUBPS        512(BX), Z10, Z10
-	VSUBPS        1024(BX), Z12, Z12
-	VSUBPS        1536(BX), Z14, Z14
+	VSUBPS        1024(BX), Z10, Z10
+	VSUBPS        2048(BX), Z12, Z12
+	VSUBPS        3072(BX), Z14, Z14
 	VMOVUPS       Z8, (AX)
-	VMOVUPS       Z10, 512(AX)
-	VMOVUPS       Z12, 1024(AX)
-	VMOVUPS       Z14, 1536(AX)
+	VMOVUPS       Z10, 1024(AX)
+	VMOVUPS       Z12, 2048(AX)
+	VMOVUPS       Z14, 3072(AX)
 	VMULPS        Z8, Z8, Z7
 	VMULPS        Z10, Z10, Z9
 	VMULPS        Z12, Z12, Z11
@@ -2903,16 +3679,16 @@ turn:
 	CRC32Q        120(SP), DI
 	CRC32Q        184(SP), R8
 	CRC32Q        248(SP), R9
-	MOVL          $0x9ef68d35, AX
+	MOVL          $0x359674f7, AX
 	VMOVD         AX, X1
 	VMOVQ         SI, X0
 	VPCLMULQDQ    $0x00, X1, X0, X0
-	MOVL          $0x170076fa, AX
+	MOVL          $0xa51b6135, AX
 	VMOVD         AX, X2
 	VMOVQ         DI, X1
 	VPCLMULQDQ    $0x00, X2, X1, X1
 	VPXOR         X1, X0, X0
-	MOVL          $0xdd7e3b0c, AX
+	MOVL          $0x170076fa, AX
 	VMOVD         AX, X2
 	VMOVQ         R8, X1
 	VPCLMULQDQ    $0x00, X2, X1, X1
@@ -2958,14 +3734,14 @@ TEXT ·quantizeStepsAVX512(SB), NOSPLIT, $0-60
 	VMOVQ        DX, X4
 	VPUNPCKLQDQ  X4, X3, X3
 	VPMOVZXBD    X3, Z3
-	MOVQ         $0x0000000000000008, DX
+	MOVQ         $0x0000000000000010, DX
 
 turn:
-	PREFETCHT0    4096(CX)
-	PREFETCHT0    4160(CX)
-	PREFETCHT0    4224(CX)
-	PREFETCHT0    4288(CX)
-	PREFETCHT0    1024(AX)
+	PREFETCHT0    8192(CX)
+	PREFETCHT0    8256(CX)
+	PREFETCHT0    8320(CX)
+	PREFETCHT0    8384(CX)
+	PREFETCHT0    2048(AX)
 	VMULPS        (CX), Z0, Z4
 	VCVTPS2DQ     Z4, Z4
 	VMULPS        64(CX), Z0, Z5
@@ -3021,10 +3797,10 @@ TEXT ·quantizeSteps4AVX512(SB), NOSPLIT, $0-60
 	MOVL         $0xf0f0f0f0, DX
 	VMOVD        DX, X5
 	VPBROADCASTD X5, Z5
-	MOVQ         $0x0000000000000004, DX
+	MOVQ         $0x0000000000000008, DX
 
 turn:
-	PREFETCHT0    1024(AX)
+	PREFETCHT0    2048(AX)
 	VMULPS        (CX), Z0, Z6
 	VCVTPS2DQ     Z6, Z6
 	VMULPS        64(CX), Z0, Z7
@@ -3041,13 +3817,13 @@ turn:
 	VPADDD        Z9, Z2, Z2
 	VPACKSSWB     Z8, Z6, Z6
 	VPERMD        Z6, Z3, Z6
-	VMULPS        1024(CX), Z0, Z7
+	VMULPS        2048(CX), Z0, Z7
 	VCVTPS2DQ     Z7, Z7
-	VMULPS        1088(CX), Z0, Z8
+	VMULPS        2112(CX), Z0, Z8
 	VCVTPS2DQ     Z8, Z8
-	VMULPS        1152(CX), Z0, Z9
+	VMULPS        2176(CX), Z0, Z9
 	VCVTPS2DQ     Z9, Z9
-	VMULPS        1216(CX), Z0, Z10
+	VMULPS        2240(CX), Z0, Z10
 	VCVTPS2DQ     Z10, Z10
 	VPACKSSDW     Z8, Z7, Z7
 	VPACKSSDW     Z10, Z9, Z9
@@ -3094,7 +3870,7 @@ TEXT ·signsOfAVX512(SB), NOSPLIT, $0-48
 	VMOVQ        DX, X1
 	VPUNPCKLQDQ  X1, X0, X0
 	VPMOVZXBD    X0, Z0
-	MOVQ         $0x0000000000000010, DX
+	MOVQ         $0x0000000000000020, DX
 
 turn:
 	VMOVUPS (CX), Z0
@@ -3119,7 +3895,7 @@ TEXT ·sumAbsAVX512(SB), NOSPLIT, $0-32
 	MOVQ         $0x7fffffffffffffff, CX
 	VMOVQ        CX, X2
 	VPBROADCASTQ X2, Z2
-	MOVQ         $0x0000000000000020, CX
+	MOVQ         $0x0000000000000040, CX
 
 turn:
 	VCVTPS2PD     (AX), Z3
@@ -3148,14 +3924,14 @@ TEXT ·stepsDecodeAVX512(SB), NOSPLIT, $0-52
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         steps_base+24(FP), CX
 	VBROADCASTSS step+48(FP), Z0
-	MOVQ         $0x0000000000000008, DX
+	MOVQ         $0x0000000000000010, DX
 
 turn:
-	PREFETCHT0 4096(AX)
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 4224(AX)
-	PREFETCHT0 4288(AX)
-	PREFETCHT0 1024(CX)
+	PREFETCHT0 8192(AX)
+	PREFETCHT0 8256(AX)
+	PREFETCHT0 8320(AX)
+	PREFETCHT0 8384(AX)
+	PREFETCHT0 2048(CX)
 	VPMOVSXBD  (CX), Z1
 	VCVTDQ2PS  Z1, Z1
 	VMULPS     Z0, Z1, Z1
@@ -3185,14 +3961,14 @@ TEXT ·stepsAddAVX512(SB), NOSPLIT, $0-52
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         steps_base+24(FP), CX
 	VBROADCASTSS step+48(FP), Z0
-	MOVQ         $0x0000000000000008, DX
+	MOVQ         $0x0000000000000010, DX
 
 turn:
-	PREFETCHT0 4096(AX)
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 4224(AX)
-	PREFETCHT0 4288(AX)
-	PREFETCHT0 1024(CX)
+	PREFETCHT0 8192(AX)
+	PREFETCHT0 8256(AX)
+	PREFETCHT0 8320(AX)
+	PREFETCHT0 8384(AX)
+	PREFETCHT0 2048(CX)
 	VPMOVSXBD  (CX), Z1
 	VCVTDQ2PS  Z1, Z1
 	VMULPS     Z0, Z1, Z1
@@ -3226,7 +4002,7 @@ TEXT ·stepSquaresAVX512(SB), NOSPLIT, $0-28
 	MOVQ  steps_base+0(FP), AX
 	VPXOR X0, X0, X0
 	VPXOR X1, X1, X1
-	MOVQ  $0x0000000000000008, CX
+	MOVQ  $0x0000000000000010, CX
 
 turn:
 	VPMOVSXBW     (AX), Z2

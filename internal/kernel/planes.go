@@ -2,7 +2,7 @@ package kernel
 
 // Block is the number of values that the kernels of block codecs take at most at a
 // time. They are fastest on whole blocks.
-const Block = 512
+const Block = 1024
 
 // Numbers of up to 7 bits are cut into planes of 4, 2 and 1 bits: those whose widths
 // sum up to the number of bits, the widest, which has the lowest bits, first. Byte j

@@ -8,7 +8,7 @@ import (
 // blockLen is the number of values in a block. Kernels with checksums walk its
 // quarters in turn.
 const (
-	blockLen = 512
+	blockLen = 1024
 	quarters = 4
 	quarter  = blockLen / quarters
 )
