@@ -77,8 +77,10 @@ type Exchange struct {
 	// SliceLen is the number of values in a slice, the same for all peers of a
 	// run. Default: 32,768 (128 KiB).
 	SliceLen int
-	// Window bounds the slices in flight on each lane, 1 to 16, and with it the
-	// memory of an exchange. Default: 8.
+	// Window bounds the slices in flight on each lane, 1 to 64 over all lanes, and
+	// with it the memory of an exchange. Default: as many as take 1 MiB, which are
+	// eight slices of the default length as raw, and all 64 with coarse codecs.
+	// A lane carries no more than a window in a round trip.
 	Window int
 	// Lanes is the number of connections that an exchange may use at once, 1 to 8,
 	// over several addresses of the partner where it has them; of two peers that
@@ -144,10 +146,9 @@ type Exchanged struct {
 
 // Defaults of Config and its parts.
 const (
-	DefaultWindow = 8
-	DefaultLanes  = 1
-	DefaultStall  = 5 * time.Second
-	DefaultGrace  = 10 * time.Second
+	DefaultLanes = 1
+	DefaultStall = 5 * time.Second
+	DefaultGrace = 10 * time.Second
 )
 
 // validate reports all faults at once.
@@ -220,9 +221,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Exchange.Lanes == 0 {
 		c.Exchange.Lanes = DefaultLanes
-	}
-	if c.Exchange.Window == 0 {
-		c.Exchange.Window = DefaultWindow
 	}
 	if c.Exchange.Deadline == 0 {
 		c.Exchange.Deadline = averaging.DefaultDeadline

@@ -190,7 +190,7 @@ func (p *Peer) propose(x *tracked, t *talk, action averaging.Action) (terms repl
 	}
 	return replica.Terms{
 		Partner: string(action.Peer), Incarnation: incarnation, Exchange: uint64(action.Exchange), Plan: agreed.plan, Codecs: agreed.ids,
-		Window: min(int(accept.Window), p.config.Exchange.Window), Lanes: int(accept.Lanes), Overlap: int(accept.Overlap),
+		Window: min(int(accept.Window), p.window(agreed.plan)), Lanes: int(accept.Lanes), Overlap: int(accept.Overlap),
 	}, nil
 }
 

@@ -77,7 +77,7 @@ func (p *Peer) serveProposal(t *talk, header wire.Header, proposal wire.Propose)
 	}
 	p.respond(x, t, replica.Terms{
 		Partner: string(t.stream.Remote()), Incarnation: proposal.Incarnation, Exchange: header.Exchange, Codecs: codecs,
-		Window: p.config.Exchange.Window, Lanes: min(int(proposal.Lanes), p.config.Exchange.Lanes),
+		Window: p.granted(), Lanes: min(int(proposal.Lanes), p.config.Exchange.Lanes),
 		Overlap: min(max(overlap, int(proposal.Overlap)), maxOverlap),
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // talk is a conversation in frames on one stream, with a bound on every wait,
@@ -184,8 +185,8 @@ func (t *talk) refuse(exchange uint64, reason wire.Reason, detail string) {
 	t.finish()
 }
 
-// maxUnread bounds what a partner may still send after our last word.
-const maxUnread = replica.MaxWindow * wire.MaxPayload
+// maxUnread bounds what a partner may still send after our last word: a full window.
+const maxUnread = replica.MaxWindow * tensor.ValueSize * wire.MaxSliceLen
 
 // finish ends a talk whose last word was ours: it closes the writing side and
 // waits for the partner to close, so that the last frame is not cut off.

@@ -57,6 +57,16 @@ type Codec struct {
 	Lattice Lattice
 }
 
+// bits are those of a value in whichever direction takes more, headers of blocks
+// included.
+func (c Codec) bits() float64 {
+	code := c.Code.Size(BlockLen)
+	if c.Lattice != (Lattice{}) {
+		code = c.Lattice.blockSize(BlockLen, Normal)
+	}
+	return 8 * float64(max(code, c.Diff.Size(BlockLen))) / BlockLen
+}
+
 // ByName returns the codec of a name. The error wraps ErrUnknown and lists the
 // names that exist.
 func ByName(name string) (Codec, error) {

@@ -34,6 +34,14 @@ func (p Plan) Codec(layer, turn int) Codec {
 // Priority orders joint layers in an exchange, the highest first.
 func (p Plan) Priority(layer int) int { return p.at(layer).priority }
 
+// Bits are those that a value of a joint layer takes on average, in whichever direction
+// takes more, headers of blocks included.
+func (p Plan) Bits(layer int) float64 {
+	l := p.at(layer)
+	share := float64(l.proportion) / 100
+	return share*l.codec.bits() + (1-share)*l.exact.bits()
+}
+
 func (p Plan) at(layer int) planned {
 	if len(p.layers) == 1 {
 		return p.layers[0]

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/peer"
 )
 
 // smallExchange are the flags of a measurement that takes no time.
@@ -64,7 +63,7 @@ func checkExchange(t *testing.T, r exchangeResult, codec string) {
 	if (codec == rawCodec) != (r.RawSeconds == r.Seconds) {
 		t.Errorf("%s took %v s, raw %v s", codec, r.Seconds, r.RawSeconds)
 	}
-	if r.Parameters != 5000 || r.Codec != codec || r.Lanes != 1 || r.Rounds != 7 || r.Slices != 10 || r.SliceValues != 512 || r.Window != peer.DefaultWindow ||
+	if r.Parameters != 5000 || r.Codec != codec || r.Lanes != 1 || r.Rounds != 7 || r.Slices != 10 || r.SliceValues != 512 || r.Window != 0 ||
 		r.GOMAXPROCS < 1 || r.Security != "tls" || r.Muxer != "yamux" || r.CPU == "" || r.CongestionControl == "" || r.AllocsPerSlice < 0 {
 		t.Errorf("%+v", r)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -22,7 +21,7 @@ const (
 	// What package peer takes for a slice, a window and lanes.
 	defaultSlice = 32 << 10
 	maxSlice     = 64 << 10
-	maxWindow    = 16
+	maxWindow    = 64
 	maxLanes     = 8
 )
 
@@ -89,7 +88,7 @@ func (s *exchangeSettings) register(flags *pflag.FlagSet) {
 	flags.IntVar(&s.lanes, "lanes", 1, "connections that the exchange uses at once; the references use one")
 	flags.IntVar(&s.rounds, "rounds", defaultExchangeRounds, "rounds, after one to warm up")
 	flags.IntVar(&s.slice, "slice", defaultSlice, "values in a slice")
-	flags.IntVar(&s.window, "window", peer.DefaultWindow, "slices in flight")
+	flags.IntVar(&s.window, "window", 0, "slices in flight; 0 is as many as take 1 MiB")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the values")
 	flags.BoolVar(&s.json, "json", false, "print the figures as one JSON object, the last line of standard output")
 	flags.String(configFlag, "", "YAML file with the same keys as the flags")
@@ -104,7 +103,7 @@ func (s exchangeSettings) validate(sources origins) error {
 		within("lanes", s.lanes, 1, maxLanes),
 		within("rounds", s.rounds, minExchangeRounds, maxBenchRounds),
 		within("slice", s.slice, 1, maxSlice),
-		within("window", s.window, 1, maxWindow),
+		within("window", s.window, 0, maxWindow),
 	)
 }
 

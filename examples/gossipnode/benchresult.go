@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/seed-97356399/murmuration/tensor"
@@ -181,7 +182,15 @@ func (r exchangeResult) String() string {
 		who := []string{"Initiating", "Other"}[min(i, 1)]
 		fmt.Fprintf(&text, "%s process: peak memory %s of a budget of %s.\n", who, size(peak), size(r.PeakBudget))
 	}
-	fmt.Fprintf(&text, "\nCongestion control %s, security %s, muxer %s, window %d, slices of %s values, %s, GOMAXPROCS %d, %s.\n",
-		r.CongestionControl, r.Security, r.Muxer, r.Window, thousands(uint64(r.SliceValues)), plural(uint64(r.Lanes), "lane"), r.GOMAXPROCS, r.CPU)
+	fmt.Fprintf(&text, "\nCongestion control %s, security %s, muxer %s, window %s, slices of %s values, %s, GOMAXPROCS %d, %s.\n",
+		r.CongestionControl, r.Security, r.Muxer, windowName(r.Window), thousands(uint64(r.SliceValues)), plural(uint64(r.Lanes), "lane"), r.GOMAXPROCS, r.CPU)
 	return text.String()
+}
+
+// windowName is the number of slices in flight in words.
+func windowName(slices int) string {
+	if slices == 0 {
+		return "1 MiB"
+	}
+	return strconv.Itoa(slices)
 }

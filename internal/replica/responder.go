@@ -50,7 +50,7 @@ func (p *Responder) Begin(terms Terms) {
 		p.lanes = append(p.lanes, &ResponderLane{of: p, scratch: make(tensor.Vector, p.replica.sliceLen)})
 	}
 	for _, lane := range p.lanes {
-		lane.answered, lane.applied, lane.squared = 0, 0, 0
+		lane.begin()
 	}
 }
 
@@ -120,10 +120,35 @@ type ResponderLane struct {
 	answered int                // frames answered
 	applied  int                // of these, how many have been applied at both sides
 	ring     [MaxWindow]pending // of which as many are in use as the window has
+	spare    [][]byte           // frames of parts that have been applied, at most MaxWindow
 	scratch  tensor.Vector
 	seen     [maxBlocks]float32 // of the blocks of a slice
 	limits   [maxBlocks]float32
 	squared  float64
+}
+
+func (l *ResponderLane) begin() {
+	l.answered, l.applied, l.squared = 0, 0, 0
+	for i := range l.ring { // an exchange that broke off has left some
+		l.release(&l.ring[i])
+	}
+}
+
+// release keeps the frame of a part that needs it no more for another. So there are
+// as many frames as have been in flight at once, whatever the window allows.
+func (l *ResponderLane) release(w *pending) {
+	if w.frame != nil {
+		l.spare = append(l.spare, w.frame)
+		w.frame = nil
+	}
+}
+
+// spareFrame is memory for a frame, or nil if there is none.
+func (l *ResponderLane) spareFrame() (frame []byte) {
+	if last := len(l.spare) - 1; last >= 0 {
+		frame, l.spare = l.spare[last], l.spare[:last]
+	}
+	return frame
 }
 
 // pending is the difference in the i-th frame of the lane, which is kept until it has
@@ -159,6 +184,7 @@ func (l *ResponderLane) Code(header wire.Header, payload []byte) ([]byte, error)
 		return nil, fmt.Errorf("code of slice %d of %d, out of turn or for the second time: %w", header.Slice, n, ErrOrder)
 	}
 	w := l.pending(l.answered)
+	w.frame = l.spareFrame()
 	w.unit, w.part = unit, part{slice: unit % n, attempt: unit / n}
 	if err := l.answer(w, payload); err != nil {
 		return nil, fmt.Errorf("code of slice %d: %w", unit, err)
@@ -281,6 +307,7 @@ func (l *ResponderLane) Ack(header wire.Header) error {
 		if err := l.of.replica.commit(w, l.scratch); err != nil {
 			return fmt.Errorf("applying the difference of slice %d: %w", w.unit, err)
 		}
+		l.release(w)
 		l.of.applied.Add(1)
 	}
 	return nil

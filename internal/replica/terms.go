@@ -9,7 +9,7 @@ import (
 // exchange; both together are bounded by wire.MaxInDoubt, and with them the memory
 // that a responder keeps pending.
 const (
-	MaxWindow = 16
+	MaxWindow = wire.MaxInDoubt
 	MaxLanes  = wire.MaxLanes
 )
 
