@@ -10,6 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // faultyLanes is a transport whose further lanes are what open makes of them.
@@ -30,6 +31,21 @@ func (f faultyLanes) OpenLane(ctx context.Context, to seam.PeerID, protocol seam
 type swallowing struct{ seam.Stream }
 
 func (swallowing) Write(b []byte) (int, error) { return len(b), nil }
+
+// manySlices has as many slices as wideModel, each of manySlicesLen values.
+func manySlices() *tensor.Params {
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "weights", Shape: []int{92, manySlicesLen}})
+	if err != nil {
+		panic(err) // the specs are constants
+	}
+	params := tensor.NewParams(layout)
+	for i := range params.Vector() {
+		params.Vector()[i] = float32(i%7) - 3
+	}
+	return params
+}
+
+const manySlicesLen = 512
 
 // TestBadLanesDoNotStopExchanges: the first stream does what the others cannot, and
 // a partner to whom lanes do not work is soon spoken to over one.
@@ -55,14 +71,14 @@ func TestBadLanesDoNotStopExchanges(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				network := memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond, Bandwidth: 1e8}})
+				network := memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond, Bandwidth: 1e6}})
 				var peers [2]*peer.Peer
 				for i := range peers {
 					n := inMemory(t, network, string(rune('0'+i)), "digits")
 					n.Transport = faultyLanes{n.Transport, c.open}
 					peers[i] = start(t, peer.Config{
-						Run: "digits", Params: wideModel(), Network: n, Join: []string{"mem:0"}[:i],
-						Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Lanes: 2},
+						Run: "digits", Params: manySlices(), Network: n, Join: []string{"mem:0"}[:i],
+						Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Lanes: 2, SliceLen: manySlicesLen},
 					})
 				}
 				for _, p := range peers {

@@ -25,6 +25,10 @@ func wideModel() *tensor.Params {
 	return params
 }
 
+// betweenSteps is what two peers wait between looks at whether they have exchanged: a
+// step of so large a model takes long, and an exchange longer still.
+const betweenSteps = 100 * time.Millisecond
+
 // exchangeOnce has two peers step until one exchange is complete, and returns how
 // long that took.
 func exchangeOnce(t *testing.T, lanes int, networks [2]peer.Network, join func() []string) time.Duration {
@@ -62,7 +66,7 @@ func exchangeOnce(t *testing.T, lanes int, networks [2]peer.Network, join func()
 				t.Errorf("%d exchanges failed", a.Failed+b.Failed)
 			}
 			return d
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(betweenSteps):
 		}
 	}
 }
