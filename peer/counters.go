@@ -106,7 +106,7 @@ func (p *Peer) Stats() Stats {
 	s.ConnectionsMax = int(p.connectionsPeak.Load())
 	p.counters.report(&s, p.replica.SharedLen())
 	s.Exchanges.Every = int(p.counters.every.Load())
-	s.Exchanges.Codecs = p.plans.links.chosen()
+	p.plans.links.report(&s.Exchanges, p.config.Exchange.Codec.Choosing())
 	s.Quarantined = p.quarantine.count(time.Now())
 	waiting, _ := p.sides.ledger.InDoubt()
 	gone := p.sides.ledger.Lost()

@@ -16,12 +16,13 @@ import (
 
 // tracked is an exchange under way at this peer, on either side.
 type tracked struct {
-	event averaging.Event // Peer, Exchange and Inbound; Kind and the rest vary
-	began time.Time
-	round time.Duration // from the proposal to its answer, of an exchange initiated here
-	work  atomic.Int64  // nanoseconds spent on slices, by all goroutines together
-	bytes atomic.Uint64
-	coded atomic.Uint64 // of these, those that the initiator sent
+	event  averaging.Event // Peer, Exchange and Inbound; Kind and the rest vary
+	began  time.Time
+	agreed time.Duration // from the beginning to the answer, of an exchange initiated here
+	round  time.Duration // of this, from the proposal on
+	work   atomic.Int64  // nanoseconds spent on slices, by all goroutines together
+	bytes  atomic.Uint64
+	coded  atomic.Uint64 // of these, those that the initiator sent
 
 	mu      sync.Mutex
 	lanes   []openLane
@@ -179,7 +180,7 @@ func (p *Peer) propose(x *tracked, t *talk, action averaging.Action) (terms repl
 	if t.numbers = accept.Codecs; err != nil {
 		return terms, err
 	}
-	x.round = time.Since(asked)
+	x.agreed, x.round = time.Since(x.began), time.Since(asked)
 	agreed, offered := made.within(accept.Codecs)
 	switch {
 	case !offered:

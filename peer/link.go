@@ -16,9 +16,16 @@ import (
 const (
 	comfortSteps = 16
 	patientSteps = 128
+	// margin is how far beyond such a bound a link must be for its codec to change:
+	// one that is measured now on this and now on that side of it keeps what it has.
+	margin = 1.25
 	// failing is the share of blocks that had to be sent again from which on a finer
-	// code is worth its bytes.
+	// code is worth its bytes, and until it is below mended.
 	failing = 0.05
+	mended  = failing / 2
+	// rounds is how often an exchange waits for the other side once that has accepted it,
+	// whatever it moves: for the first difference, and for the partner to close.
+	rounds = 2
 	// maxLinks bounds the partners whose links are remembered.
 	maxLinks = 256
 	// linkSmoothing is the weight of a new sample.
@@ -41,26 +48,41 @@ type links struct {
 
 // link is what was measured of the way to one partner.
 type link struct {
-	rate   float64 // bytes a second, of the busier direction
-	round  time.Duration
-	failed float64 // share of blocks sent again
-	choice int     // index of choices
-	seen   time.Time
+	rate      float64 // bytes a second, of the busier direction
+	round     time.Duration
+	waits     time.Duration // of an exchange, whatever it moves
+	failed    float64       // share of blocks sent again
+	exchanges uint64  // measured
+	seen      time.Time
+
+	speed   int  // index of choices for the time that an exchange takes
+	finer   bool // blocks fail so often that the next finer one is worth it
+	choice  int  // of the two
+	decided bool // the choice is by what was measured
 }
 
 // sample is what one exchange over a link has shown.
 type sample struct {
 	bytes  uint64 // of the busier direction
 	took   time.Duration
+	agreed time.Duration // of this, until the partner had accepted
 	round  time.Duration // from a question to its answer
 	failed float64       // share of blocks that were sent again
 }
+
+// waits is for how long nothing moved. Where that is nearly all, the rest says little,
+// and a sixteenth of the time is taken for it: the rate is then a lower bound.
+func (s sample) waits() time.Duration { return min(s.agreed+rounds*s.round, s.took-s.took/16) }
+
+// rate is the bytes a second that the link carried while it did not wait.
+func (s sample) rate() float64 { return float64(s.bytes) / (s.took - s.waits()).Seconds() }
 
 // saw takes a sample of the link to a partner.
 func (l *links) saw(partner seam.PeerID, s sample, now time.Time) {
 	if s.took <= 0 || s.bytes == 0 {
 		return
 	}
+	s.round, s.agreed = max(s.round, time.Microsecond), max(s.agreed, time.Microsecond)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known == nil {
@@ -69,19 +91,21 @@ func (l *links) saw(partner seam.PeerID, s sample, now time.Time) {
 	k, ok := l.known[partner]
 	if !ok {
 		l.makeRoom()
-		k = &link{rate: math.NaN(), choice: unmeasured}
+		k = &link{rate: s.rate(), round: s.round, waits: s.waits(), failed: s.failed, speed: unmeasured, choice: unmeasured}
 		l.known[partner] = k
 	}
-	moving := max(s.took-s.round, s.took/8) // the first code waits for a round trip
-	rate := float64(s.bytes) / moving.Seconds()
-	if math.IsNaN(k.rate) {
-		k.rate, k.round, k.failed = rate, s.round, s.failed
-	}
-	k.rate += linkSmoothing * (rate - k.rate)
-	k.round += time.Duration(linkSmoothing * float64(s.round-k.round))
+	k.rate = drawn(k.rate, s.rate())
+	k.round = time.Duration(drawn(float64(k.round), float64(s.round)))
+	k.waits = time.Duration(drawn(float64(k.waits), float64(s.waits())))
 	k.failed += linkSmoothing * (s.failed - k.failed)
 	k.seen = now
+	k.exchanges++
 }
+
+// drawn is a mean of a positive quantity, drawn towards a sample. It counts in factors:
+// a link that has become a hundred times slower shows as soon as one that has become
+// a hundred times faster.
+func drawn(mean, sample float64) float64 { return mean * math.Pow(sample/mean, linkSmoothing) }
 
 // makeRoom forgets the link that was not used for the longest time, if there are too
 // many.
@@ -98,53 +122,66 @@ func (l *links) makeRoom() {
 	delete(l.known, oldest)
 }
 
-// choose returns the codec for the link to a partner, and whether it is another than
-// before, for a model of so many values and
-// a trainer whose step takes so long. An unmeasured link gets the middle one.
-func (l *links) choose(partner seam.PeerID, values int, step time.Duration, budget float64) (id quant.ID, changed bool) {
+// demand is what an exchange asks of a link.
+type demand struct {
+	values int
+	step   time.Duration // from one of the trainer's steps to the next
+	budget float64       // bytes a second, 0 if there is none
+}
+
+// decision is the codec for a link, and why.
+type decision struct {
+	codec, before quant.ID
+	changed       bool          // it is another than before, or the first that was measured
+	expected      time.Duration // what an exchange with the finest codec would take
+	link          link
+}
+
+// choose decides on the codec for the link to a partner. An unmeasured link gets the
+// middle one.
+func (l *links) choose(partner seam.PeerID, d demand) decision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k, ok := l.known[partner]
-	if !ok {
-		return choices()[unmeasured], false
+	if !ok || d.step <= 0 {
+		return decision{codec: choices()[unmeasured], before: choices()[unmeasured]}
 	}
 	before := k.choice
-	k.choice = k.suits(values, step, budget)
-	return choices()[k.choice], k.choice != before
+	expected := k.expected(d)
+	k.decide(float64(expected) / float64(d.step))
+	changed := k.choice != before || !k.decided
+	k.decided = true
+	return decision{codec: choices()[k.choice], before: choices()[before], changed: changed, expected: expected, link: *k}
 }
 
-// suits is the index of the choice for a link.
-func (k *link) suits(values int, step time.Duration, budget float64) int {
+// expected is what an exchange with the finest codec would take.
+func (k *link) expected(d demand) time.Duration {
 	rate := k.rate
-	if budget > 0 {
-		rate = min(rate, budget)
+	if d.budget > 0 {
+		rate = min(rate, d.budget)
 	}
 	finest, _ := quant.ByID(choices()[0])
-	bytes := float64(values) * float64(finest.Lattice.CodeBits()) / 8
-	took := k.round + time.Duration(min(bytes/rate, float64(math.MaxInt32))*float64(time.Second))
-	choice := 0
-	switch {
-	case step <= 0:
-		return unmeasured
-	case took > patientSteps*step:
-		choice = 2
-	case took > comfortSteps*step:
-		choice = 1
-	}
-	if choice > 0 && k.failed > failing {
-		choice--
-	}
-	return choice
+	bytes := float64(d.values) * float64(finest.Lattice.CodeBits()) / 8
+	const longest = float64(math.MaxInt32) // seconds
+	return k.waits + time.Duration(min(bytes/rate, longest)*float64(time.Second))
 }
 
-// chosen tells, for each codec, how many links it is the choice for now.
-func (l *links) chosen() map[string]int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	counts := make(map[string]int)
-	for _, k := range l.known {
-		codec, _ := quant.ByID(choices()[k.choice])
-		counts[codec.Name]++
+// decide makes the choice for exchanges that would take so many steps.
+func (k *link) decide(steps float64) {
+	bounds := [...]float64{comfortSteps, patientSteps}
+	for k.speed < len(bounds) && steps > bounds[k.speed]*margin {
+		k.speed++
 	}
-	return counts
+	for k.speed > 0 && steps < bounds[k.speed-1]/margin {
+		k.speed--
+	}
+	if k.finer {
+		k.finer = k.failed > mended
+	} else {
+		k.finer = k.failed > failing
+	}
+	k.choice = k.speed
+	if k.finer {
+		k.choice = max(k.speed-1, 0)
+	}
 }

@@ -35,16 +35,17 @@ func TestLinksChooseCodecs(t *testing.T) {
 		{"a local network on a budget", 100 * mega, 0, 0.1 * mega, quant.Lattice4to1},
 	} {
 		var l links
-		if id, _ := l.choose("p", values, step, c.budget); id != quant.Lattice6to4 {
-			t.Errorf("%s: unmeasured, codec %d", c.name, id)
+		d := demand{values: values, step: step, budget: c.budget}
+		if got := l.choose("p", d); got.codec != quant.Lattice6to4 || got.changed {
+			t.Errorf("%s: unmeasured, codec %d", c.name, got.codec)
 		}
 		for range 20 {
 			l.saw("p", exchangeOver(c.rate, c.failed), time.Now())
 		}
-		if id, _ := l.choose("p", values, step, c.budget); id != c.want {
-			t.Errorf("%s: codec %d, want %d", c.name, id, c.want)
+		if got := l.choose("p", d); got.codec != c.want || !got.changed {
+			t.Errorf("%s: codec %d, want %d and to be told", c.name, got.codec, c.want)
 		}
-		if _, changed := l.choose("p", values, step, c.budget); changed {
+		if l.choose("p", d).changed {
 			t.Errorf("%s: the choice changes though the link does not", c.name)
 		}
 	}
@@ -55,12 +56,12 @@ func TestLinksAreBounded(t *testing.T) {
 	var l links
 	at := time.Now()
 	for i := range 2 * maxLinks {
-		l.saw(seam.PeerID(rune('a'+i)), exchangeOver(1e6, 0), at.Add(time.Duration(i)))
+		l.saw(letter(i), exchangeOver(1e6, 0), at.Add(time.Duration(i)))
 	}
 	if len(l.known) != maxLinks {
 		t.Errorf("%d links are remembered, at most %d", len(l.known), maxLinks)
 	}
-	if _, ok := l.known[seam.PeerID(rune('a'))]; ok {
+	if _, ok := l.known[letter(0)]; ok {
 		t.Error("the oldest link was kept")
 	}
 	l.saw("nothing", sample{}, at)
@@ -68,3 +69,6 @@ func TestLinksAreBounded(t *testing.T) {
 		t.Error("an exchange of nothing is taken for a sample")
 	}
 }
+
+// letter is the i-th partner of a test.
+func letter(i int) seam.PeerID { return seam.PeerID(rune('a' + i)) }

@@ -36,14 +36,18 @@ func (p *Peer) completed(x *tracked, distance float64, first seam.Stream) {
 	p.hooks.exchanged(done)
 }
 
-// measure takes what an exchange that this peer initiated shows of the link.
+// measure takes what an exchange that this peer initiated shows of the link. One that
+// was given up at its deadline shows how slow the link is; of others that broke off
+// nobody knows for how long nothing moved.
 func (p *Peer) measure(x *tracked, again int, done bool) {
 	p.counters.again.Add(uint64(again))
-	if !done {
+	took := time.Since(x.began)
+	if !done && (took < p.config.Exchange.Deadline/2 || !errors.Is(x.cause(), errAborted)) {
 		return
 	}
+	there := x.coded.Load()
 	p.plans.links.saw(seam.PeerID(x.event.Peer), sample{
-		bytes: x.coded.Load(), took: time.Since(x.began), round: x.round,
+		bytes: max(there, x.bytes.Load()-there), took: took, agreed: x.agreed, round: x.round,
 		failed: float64(again) / float64(max(p.replica.SharedBlocks(), 1)),
 	}, time.Now())
 }

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -61,12 +62,20 @@ func (p *plans) to(partner seam.PeerID, step time.Duration, log *zap.Logger) off
 	if o, ok := p.ready[fixed]; ok {
 		return o
 	}
-	id, changed := p.links.choose(partner, p.values, step, p.budget)
-	if changed {
-		codec, _ := quant.ByID(id)
-		log.Info("the link to a partner decides on another codec", zap.String("peer", string(partner)), zap.String("codec", codec.Name))
+	d := p.links.choose(partner, demand{values: p.values, step: step, budget: p.budget})
+	if d.changed {
+		d.tell(partner, step, log)
 	}
-	return p.ready[id]
+	return p.ready[d.codec]
+}
+
+// tell logs a decision with the figures that led to it.
+func (d decision) tell(partner seam.PeerID, step time.Duration, log *zap.Logger) {
+	before, _ := quant.ByID(d.before)
+	log.Info("the link to a partner decides on its codec",
+		zap.String("peer", string(partner)), zap.String("codec", d.link.codec()), zap.String("before", before.Name),
+		zap.Float64("bytes_per_second", math.Round(d.link.rate)), zap.Duration("round_trip", d.link.round),
+		zap.Duration("expected", d.expected), zap.Duration("step", step), zap.Float64("again", d.link.failed))
 }
 
 // within is the offer as far as the partner has accepted it. It reports false if the

@@ -60,8 +60,10 @@ type ExchangeStats struct {
 	// at either side: the models were farther apart there than both took them to be.
 	Again uint64
 	// Codecs tells, where the link decides, for how many partners it decides on each
-	// codec.
+	// codec; Links are those used last, at most MaxLinkStats, ordered by partner, with
+	// what was measured. Only who initiates measures: a passive peer has none.
 	Codecs map[string]int
+	Links  []LinkStats
 	// Quarantines counts how often a partner was found to break the rules.
 	Quarantines uint64
 	// BytesSent and BytesReceived count what exchanges moved, headers and
