@@ -206,3 +206,41 @@ func (k *threeKinds) swap() {
 		}
 	}
 }
+
+// TestAutoLearnsFromExchangesThatTakeTooLong: where not even the first exchange can end
+// in time, how far it came tells that the link is slow; with the coarsest codec they end.
+func TestAutoLearnsFromExchangesThatTakeTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := memnet.New(memnet.Config{Link: mbit(0.3, 200*time.Millisecond)})
+		const deadline = 2400 * time.Millisecond // 6+4 takes 2.7 s here, and 4+1 2.2 s
+		var peers [2]*peer.Peer
+		for i := range peers {
+			peers[i] = start(t, peer.Config{
+				Run: "digits", Params: kindModel(), Network: inMemory(t, network, string(rune('0'+i)), "digits"), Join: []string{"mem:0"}[:i],
+				Exchange: peer.Exchange{Codec: quant.Policy{Codec: quant.Auto}, Deadline: deadline},
+			})
+		}
+		for _, p := range peers {
+			if err := p.WaitMembers(t.Context(), len(peers)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		still := make(tensor.Vector, kindValues)
+		const wanted, patience = 3, 5 * time.Minute
+		for end := time.Now().Add(patience); peers[0].Stats().Exchanges.Completed() < wanted; time.Sleep(kindStep) {
+			if time.Now().After(end) {
+				t.Fatalf("no exchange ends in time: %+v", [2]peer.ExchangeStats{peers[0].Stats().Exchanges, peers[1].Stats().Exchanges})
+			}
+			for _, p := range peers {
+				if err := p.Apply(t.Context(), still); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, p := range peers {
+			if x := p.Stats().Exchanges; x.Initiated > 0 && (len(x.Links) != 1 || x.Links[0].Codec != "lattice4+1" || x.Failed == 0) {
+				t.Errorf("%d exchanges broke off, links %+v", x.Failed, x.Links)
+			}
+		}
+	})
+}
