@@ -39,8 +39,11 @@ const (
 	kindValues = 100_000
 )
 
-func kindModel() *tensor.Params {
-	layout, err := tensor.NewLayout(tensor.Spec{Name: "weights", Shape: []int{100, kindValues / 100}})
+func kindModel() *tensor.Params { return rowsModel(kindValues / 100) }
+
+// rowsModel has so many rows of a hundred values.
+func rowsModel(rows int) *tensor.Params {
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "weights", Shape: []int{rows, 100}})
 	if err != nil {
 		panic(err) // the specs are constants
 	}

@@ -52,7 +52,7 @@ type link struct {
 	round     time.Duration
 	waits     time.Duration // of an exchange, whatever it moves
 	failed    float64       // share of blocks sent again
-	exchanges uint64  // measured
+	exchanges uint64        // measured
 	seen      time.Time
 
 	speed   int  // index of choices for the time that an exchange takes
