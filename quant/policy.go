@@ -14,15 +14,16 @@ import (
 // fields have YAML names. The zero value codes everything raw.
 type Policy struct {
 	// Codec is the name of a codec, or Auto: each partner's link decides. Default: raw.
-	Codec string `yaml:"codec"`
+	Codec string `yaml:"codec,omitempty"`
 	// Exact is the codec, of 16 bits or more, of what is not to be quantized: norms
-	// and biases, and what Quantized leaves. Default: raw if Codec is, and else fp16.
-	Exact string `yaml:"exact"`
+	// and biases, and what Quantized leaves. What has such a codec of its own keeps
+	// that. Default: fp16.
+	Exact string `yaml:"exact,omitempty"`
 	// Quantized is the share of the slices, in percent, that may be coded with fewer
 	// than 16 bits: "0" to "100". Default: 100.
-	Quantized string `yaml:"quantized"`
+	Quantized string `yaml:"quantized,omitempty"`
 	// Rules are exceptions; for each joint layer the first that fits counts.
-	Rules []Rule `yaml:"rules"`
+	Rules []Rule `yaml:"rules,omitempty"`
 }
 
 // Auto is the name, in the place of a codec's, for the choice by link.
@@ -31,15 +32,15 @@ const Auto = "auto"
 // Rule is an exception of a Policy for some joint layers.
 type Rule struct {
 	// Class is dense, conv, embedding or norm+bias; empty fits any.
-	Class string `yaml:"class"`
+	Class string `yaml:"class,omitempty"`
 	// Range is the name of a range that the joint layer holds; empty fits any.
-	Range string `yaml:"range"`
+	Range string `yaml:"range,omitempty"`
 	// Codec and Quantized are as in Policy; empty leaves the policy's.
-	Codec     string `yaml:"codec"`
-	Quantized string `yaml:"quantized"`
+	Codec     string `yaml:"codec,omitempty"`
+	Quantized string `yaml:"quantized,omitempty"`
 	// Priority orders the joint layers in an exchange: the highest first. An exchange
 	// that a slow link cuts short has then averaged these at least. Default: 0.
-	Priority int `yaml:"priority"`
+	Priority int `yaml:"priority,omitempty"`
 }
 
 // Bounds of a policy.
