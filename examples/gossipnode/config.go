@@ -59,6 +59,7 @@ func (s *settings) load(cmd *cobra.Command) (origins, error) {
 // as a flag hides a line of the file, and refuses zeros that somebody wrote: for
 // these flags zero stands for a default.
 func (s *settings) settle(sources origins) error {
+	s.settlePolicy(sources)
 	switch steps, epochs := sources.source("steps"), sources.source("epochs"); {
 	case steps > epochs:
 		s.Epochs, sources["epochs"] = 0, origin{}
@@ -166,26 +167,38 @@ type entry struct {
 // readConfig reads a YAML file that holds one mapping from keys to scalars or
 // lists of scalars.
 func readConfig(path string) ([]entry, error) {
-	file, err := os.Open(path)
+	const what = "reading the configuration"
+	text, err := readText(path, what)
 	if err != nil {
-		return nil, fmt.Errorf("reading the configuration: %w", err)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxConfigFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading the configuration: %w", err)
-	}
-	if len(text) > maxConfigFile {
-		return nil, fmt.Errorf("reading the configuration: %s has more than %d bytes", path, maxConfigFile)
+		return nil, err
 	}
 	entries, err := parseConfig(text)
 	if err != nil {
-		return nil, fmt.Errorf("reading the configuration: %s: %w", path, err)
+		return nil, fmt.Errorf("%s: %s: %w", what, path, err)
 	}
 	return entries, nil
 }
 
-func parseConfig(text []byte) ([]entry, error) {
+// readText reads a file of bounded size. What tells what for.
+func readText(path, what string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxConfigFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	if len(text) > maxConfigFile {
+		return nil, fmt.Errorf("%s: %s has more than %d bytes", what, path, maxConfigFile)
+	}
+	return text, nil
+}
+
+// parseMapping parses a YAML document that is one mapping, such as the example; nil
+// if there is nothing in it.
+func parseMapping(text []byte, example string) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document yaml.Node
 	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
@@ -201,7 +214,15 @@ func parseConfig(text []byte) ([]entry, error) {
 	}
 	root := document.Content[0]
 	if root.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("line %d: want a mapping from keys to values, as in \"batch: 64\"", root.Line)
+		return nil, fmt.Errorf("line %d: want a mapping from keys to values, as in %s", root.Line, example)
+	}
+	return root, nil
+}
+
+func parseConfig(text []byte) ([]entry, error) {
+	root, err := parseMapping(text, `"batch: 64"`)
+	if root == nil || err != nil {
+		return nil, err
 	}
 	var entries []entry
 	for i := 0; i+1 < len(root.Content); i += 2 {

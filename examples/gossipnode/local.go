@@ -157,7 +157,7 @@ func runLocal(s settings, peers int, asGoroutines bool, std streams) error {
 	if peers == 1 {
 		learn = "learns"
 	}
-	title := fmt.Sprintf("%s: %s %s %s with %s, %s, %s", s.Run, plural(uint64(peers), "peer"), learn, s.Dataset, s.Model, s.Strategy, s.Codec)
+	title := fmt.Sprintf("%s: %s %s %s with %s, %s, %s", s.Run, plural(uint64(peers), "peer"), learn, s.Dataset, s.Model, s.Strategy, s.codecName())
 	total, err := newFlock(s, peers, start, newDisplay(std.err, title)).run(ctx, kill)
 	if total.Peers > 0 {
 		if printed := printResult(total, s.JSON, std); printed != nil {

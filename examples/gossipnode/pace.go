@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/quant"
 )
 
 // everyDrift begins an --every that counts in how far the model has moved.
@@ -60,9 +59,4 @@ func parseBudget(text string) (bytesPerHour float64, err error) {
 		}
 	}
 	return 0, faultf("budget", "%q: want an amount an hour, such as 2GB/h or 500MB/h", text)
-}
-
-// policy is what --codec and --quantized ask for.
-func (s trainSettings) policy() quant.Policy {
-	return quant.Policy{Codec: s.Codec, Quantized: s.Quantized}
 }

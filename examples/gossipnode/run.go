@@ -17,7 +17,10 @@ const printEvery = 2 * time.Second
 
 // newRun makes the command that is one peer.
 func newRun(std streams) *cobra.Command {
-	var s settings
+	var (
+		s         settings
+		printOnly bool
+	)
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Train as one peer",
@@ -46,6 +49,9 @@ ends it at once.`,
 			if err := s.checkFolders(); err != nil {
 				return err
 			}
+			if printOnly {
+				return s.printEffectivePolicy(std.out)
+			}
 			if s.Report {
 				return runReporting(s, std)
 			}
@@ -53,6 +59,7 @@ ends it at once.`,
 		},
 	}
 	s.register(cmd.Flags())
+	cmd.Flags().BoolVar(&printOnly, printPolicyFlag, false, "print how the joint layers of the model are coded, as a file for --policy, and end")
 	cmd.Flags().String(configFlag, "", "YAML file with the same keys as the flags")
 	return cmd
 }

@@ -59,6 +59,7 @@ type trainSettings struct {
 	Budget    string
 	Consensus bool
 	Quantized string
+	Policy    string
 }
 
 // outputSettings say what is written where.
@@ -150,8 +151,9 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Optimizer, "optimizer", optimizerMomentum, "optimizer: "+list(optimizers()))
 	flags.StringVar(&s.Schedule, "schedule", scheduleCosine, "course of the learning rate: "+list(schedules()))
 	flags.Float64Var(&s.Warmup, "warmup", defaultWarmup, "share of the work over which the learning rate rises, 0 to 1")
-	flags.StringVar(&s.Codec, "codec", quant.Names()[0], "codec of what is exchanged: "+list(append(quant.Names(), quant.Auto))+" (by each link)")
-	flags.StringVar(&s.Quantized, "quantized", "100", "`percent` of what is exchanged that may take fewer than 16 bits a value, if the codec does")
+	flags.StringVar(&s.Codec, codecFlag, quant.DefaultName, "codec of what is exchanged: "+list(append(quant.Names(), quant.Auto))+" (by each link)")
+	flags.StringVar(&s.Quantized, quantizedFlag, defaultQuantized, "`percent` of what is exchanged that may take fewer than 16 bits a value, if the codec does")
+	flags.StringVar(&s.Policy, policyFlag, "", "YAML `file` that says how each joint layer of the model is coded, instead of --codec and --quantized (docs/TUNING.md)")
 	flags.StringVar(&s.Strategy, "strategy", strategyADPSGD, "how peers train together: "+list(strategies()))
 	flags.StringVar(&s.Every, "every", everyAuto, "steps between two exchanges, auto (as few as the link allows), or drift=C: when the model has moved by C steps' lengths")
 	flags.StringVar(&s.Budget, "budget", "", "most that the exchanges which this peer initiates may move, such as 2GB/h (default: no bound)")

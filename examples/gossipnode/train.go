@@ -14,6 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -24,9 +25,10 @@ const reportEvery = 200 * time.Millisecond
 type training struct {
 	settings
 	*workload
-	log  *zap.Logger
-	tell reporter
-	peer *peer.Peer
+	policy quant.Policy
+	log    *zap.Logger
+	tell   reporter
+	peer   *peer.Peer
 	// begin is closed when the first step may be taken; nil is at once.
 	begin <-chan struct{}
 
@@ -70,7 +72,11 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	if ctx.Err() != nil {
 		return share{}, errInterrupted
 	}
-	t := &training{settings: s, workload: work, log: log, tell: tell, begin: begin, started: time.Now()}
+	policy, err := s.codecs(work)
+	if err != nil {
+		return share{}, err
+	}
+	t := &training{settings: s, workload: work, policy: policy, log: log, tell: tell, begin: begin, started: time.Now()}
 	if t.peer, err = peer.Start(ctx, t.config(key)); err != nil {
 		return share{}, err
 	}
@@ -95,7 +101,7 @@ func (t *training) config(key ed25519.PrivateKey) peer.Config {
 		Run: t.Run, Params: t.params, Join: t.Join, Work: t.target, Log: t.log,
 		Network:  peer.Network{Key: key, Listen: t.Listen, KnownPeers: t.knownPeers()},
 		Schedule: peer.Schedule{Rate: t.rate(), Warmup: t.Warmup},
-		Exchange: peer.Exchange{Pace: pace, Codec: t.policy(), Seed: t.Seed},
+		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Seed: t.Seed},
 	}
 	config.Hooks.Exchanged = func(peer.Exchanged) {
 		if t.firstExchange.Load() == 0 {
@@ -263,7 +269,7 @@ func (t *training) result(stats peer.Stats, took time.Duration) result {
 	right, loss := t.model.Evaluate(t.params.Vector(), t.data.HeldOut)
 	status, seconds := statusOf(stats, took), took.Seconds()
 	r := result{
-		Peers: max(t.members, 1), Strategy: t.Strategy, Codec: t.Codec, Dataset: t.Dataset, Model: t.Model,
+		Peers: max(t.members, 1), Strategy: t.Strategy, Codec: t.codecName(), Dataset: t.Dataset, Model: t.Model,
 		Steps: stats.Steps, Seconds: seconds,
 		TestAccuracy: accuracy{Mean: number(right), Min: number(right), Max: number(right)},
 		TestLoss:     number(loss), Loss: status.Loss, ConsensusDistance: status.Distance,

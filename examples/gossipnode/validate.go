@@ -88,6 +88,9 @@ func (s trainSettings) faults() []error {
 	if _, err := s.pace(); err != nil {
 		faults = append(faults, err)
 	}
+	if _, err := s.policy(); err != nil {
+		faults = append(faults, err)
+	}
 	if n, err := strconv.Atoi(s.Quantized); err != nil || n < 0 || n > 100 {
 		faults = append(faults, faultf("quantized", "%q: want 0 to 100 percent", s.Quantized))
 	}

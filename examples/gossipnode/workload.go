@@ -63,8 +63,9 @@ func (s settings) prepare(identity ed25519.PublicKey) (_ *workload, err error) {
 // maxNamedSkips bounds how many damaged records are named in the log.
 const maxNamedSkips = 10
 
-// introduce tells what is to be known of the data.
+// introduce tells what is to be known of the data and of how models are coded.
 func (t *training) introduce() {
+	t.tellPolicy()
 	if norm := t.data.Measured(); norm != nil {
 		t.log.Info("normalization measured in the folder: peers whose folders hold other files must be given it with --normalize", zap.String("normalize", dataset.FormatNorm(norm)))
 	}

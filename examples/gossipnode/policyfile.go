@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/seed-97356399/murmuration/quant"
+)
+
+// readPolicy reads a codec policy from a YAML file, and reports all that is wrong
+// with it, with lines; what depends on the model is yet to be checked.
+func readPolicy(path string) (quant.Policy, error) {
+	const what = "reading the codec policy"
+	text, err := readText(path, what)
+	if err != nil {
+		return quant.Policy{}, err
+	}
+	policy, err := parsePolicy(text)
+	if err != nil {
+		return quant.Policy{}, fmt.Errorf("%s: %s: %w", what, path, err)
+	}
+	return policy, nil
+}
+
+// printPolicy is the YAML text of a policy.
+func printPolicy(policy quant.Policy) (string, error) {
+	const indent = 2
+	var text bytes.Buffer
+	encoder := yaml.NewEncoder(&text)
+	encoder.SetIndent(indent)
+	if err := errors.Join(encoder.Encode(policy), encoder.Close()); err != nil {
+		return "", fmt.Errorf("printing the codec policy: %w", err)
+	}
+	return text.String(), nil
+}
+
+func parsePolicy(text []byte) (quant.Policy, error) {
+	var policy quant.Policy
+	root, err := parseMapping(text, `"codec: lattice6+4"`)
+	if root == nil || err != nil {
+		return policy, err
+	}
+	var reader policyReader
+	reader.mapping(root, map[string]func(*yaml.Node) error{
+		"codec":     word(&policy.Codec),
+		"exact":     word(&policy.Exact),
+		"quantized": word(&policy.Quantized),
+		"rules":     func(node *yaml.Node) error { return reader.rules(node, &policy.Rules) },
+	})
+	if len(reader.faults) == 0 {
+		reader.faults = append(reader.faults, policy.Validate(nil))
+	}
+	return policy, errors.Join(reader.faults...)
+}
+
+// policyReader gathers what is wrong with a policy's text.
+type policyReader struct{ faults []error }
+
+func (r *policyReader) fault(node *yaml.Node, format string, args ...any) {
+	r.faults = append(r.faults, fmt.Errorf("line %d: %w", node.Line, fmt.Errorf(format, args...)))
+}
+
+// mapping hands the value of each key to its field.
+func (r *policyReader) mapping(node *yaml.Node, fields map[string]func(*yaml.Node) error) {
+	known := make([]string, 0, len(fields))
+	for key := range fields {
+		known = append(known, key)
+	}
+	slices.Sort(known)
+	seen := make(map[string]bool)
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		set, ok := fields[key.Value]
+		switch {
+		case !ok:
+			r.fault(key, "unknown key %q%s", key.Value, suggestion(key.Value, known))
+		case seen[key.Value]:
+			r.fault(key, "key %q is there twice", key.Value)
+		default:
+			if err := set(value); err != nil {
+				r.fault(value, "key %q: %w", key.Value, err)
+			}
+		}
+		seen[key.Value] = true
+	}
+}
+
+// suggestion is the known key that is nearest to an unknown one, or all of them if
+// none is near.
+func suggestion(key string, known []string) string {
+	if alike, ok := nearest(key, known); ok {
+		return fmt.Sprintf(": did you mean %q?", alike)
+	}
+	return ": want " + list(known)
+}
+
+// rules reads a list of rules.
+func (r *policyReader) rules(node *yaml.Node, into *[]quant.Rule) error {
+	if node.Kind != yaml.SequenceNode {
+		return errors.New(`want a list, as in "- {class: conv, codec: bf16}"`)
+	}
+	if len(node.Content) > quant.MaxRules {
+		return fmt.Errorf("%d rules, at most %d", len(node.Content), quant.MaxRules)
+	}
+	for _, item := range node.Content {
+		if item.Kind != yaml.MappingNode {
+			r.fault(item, `want a rule, as in "{class: conv, codec: bf16}"`)
+			continue
+		}
+		var rule quant.Rule
+		r.mapping(item, map[string]func(*yaml.Node) error{
+			"class":     word(&rule.Class),
+			"range":     word(&rule.Range),
+			"codec":     word(&rule.Codec),
+			"quantized": word(&rule.Quantized),
+			"priority":  whole(&rule.Priority),
+		})
+		*into = append(*into, rule)
+	}
+	return nil
+}
+
+// word is a field of plain text.
+func word(into *string) func(*yaml.Node) error {
+	return func(node *yaml.Node) error {
+		values, err := scalars(node)
+		if err != nil || node.Kind != yaml.ScalarNode {
+			return errors.New("want a plain value")
+		}
+		*into = values[0]
+		return nil
+	}
+}
+
+// whole is a field that is a whole number.
+func whole(into *int) func(*yaml.Node) error {
+	return func(node *yaml.Node) error {
+		n, err := strconv.Atoi(node.Value)
+		if err != nil || node.Kind != yaml.ScalarNode {
+			return fmt.Errorf("%q: want a whole number", node.Value)
+		}
+		*into = n
+		return nil
+	}
+}
