@@ -44,6 +44,7 @@ func choices() [3]quant.ID {
 type links struct {
 	mu    sync.Mutex
 	known map[seam.PeerID]*link
+	step  time.Duration // mean of the trainer's steps, one sample a proposal
 }
 
 // link is what was measured of the way to one partner.
@@ -134,6 +135,7 @@ type decision struct {
 	codec, before quant.ID
 	changed       bool          // it is another than before, or the first that was measured
 	expected      time.Duration // what an exchange with the finest codec would take
+	step          time.Duration // of the trainer
 	link          link
 }
 
@@ -142,16 +144,21 @@ type decision struct {
 func (l *links) choose(partner seam.PeerID, d demand) decision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.step == 0 {
+		l.step = max(d.step, 0)
+	} else if d.step > 0 {
+		l.step = time.Duration(drawn(float64(l.step), float64(d.step)))
+	}
 	k, ok := l.known[partner]
-	if !ok || d.step <= 0 {
+	if !ok || l.step <= 0 {
 		return decision{codec: choices()[unmeasured], before: choices()[unmeasured]}
 	}
 	before := k.choice
 	expected := k.expected(d)
-	k.decide(float64(expected) / float64(d.step))
+	k.decide(float64(expected) / float64(l.step))
 	changed := k.choice != before || !k.decided
 	k.decided = true
-	return decision{codec: choices()[k.choice], before: choices()[before], changed: changed, expected: expected, link: *k}
+	return decision{codec: choices()[k.choice], before: choices()[before], changed: changed, expected: expected, step: l.step, link: *k}
 }
 
 // expected is what an exchange with the finest codec would take.

@@ -64,18 +64,18 @@ func (p *plans) to(partner seam.PeerID, step time.Duration, log *zap.Logger) off
 	}
 	d := p.links.choose(partner, demand{values: p.values, step: step, budget: p.budget})
 	if d.changed {
-		d.tell(partner, step, log)
+		d.tell(partner, log)
 	}
 	return p.ready[d.codec]
 }
 
 // tell logs a decision with the figures that led to it.
-func (d decision) tell(partner seam.PeerID, step time.Duration, log *zap.Logger) {
+func (d decision) tell(partner seam.PeerID, log *zap.Logger) {
 	before, _ := quant.ByID(d.before)
 	log.Info("the link to a partner decides on its codec",
 		zap.String("peer", string(partner)), zap.String("codec", d.link.codec()), zap.String("before", before.Name),
 		zap.Float64("bytes_per_second", math.Round(d.link.rate)), zap.Duration("round_trip", d.link.round),
-		zap.Duration("expected", d.expected), zap.Duration("step", step), zap.Float64("again", d.link.failed))
+		zap.Duration("expected", d.expected), zap.Duration("step", d.step), zap.Float64("again", d.link.failed))
 }
 
 // within is the offer as far as the partner has accepted it. It reports false if the

@@ -94,4 +94,8 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	put("quarantined_peers", "Peers that are kept away because they broke the rules.", prometheus.GaugeValue, float64(s.Quarantined))
 	put("bytes_total", "Bytes that exchanges moved.", prometheus.CounterValue, float64(s.Exchanges.BytesSent), "direction", "sent")
 	put("bytes_total", "Bytes that exchanges moved.", prometheus.CounterValue, float64(s.Exchanges.BytesReceived), "direction", "received")
+	for _, l := range s.Exchanges.Links {
+		put("link_bytes_per_second", "What the link to a partner carries.", prometheus.GaugeValue, l.Rate, "partner", string(l.Partner), "codec", l.Codec)
+		put("link_round_trip_seconds", "Time from a question to a partner to its answer.", prometheus.GaugeValue, l.Round.Seconds(), "partner", string(l.Partner))
+	}
 }

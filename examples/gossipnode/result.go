@@ -48,6 +48,9 @@ type result struct {
 	Every                int     `json:"every"`
 	FirstExchangeSeconds float64 `json:"first_exchange_seconds"`
 	LongestHold          float64 `json:"longest_hold"`
+	// Links are those on whose measures a codec was chosen, with --codec auto, as seen
+	// by the peers that initiate.
+	Links []linkResult `json:"links,omitempty"`
 	// Peer and Role are there for one peer only.
 	Peer string `json:"peer,omitempty"`
 	Role string `json:"role,omitempty"`
@@ -97,7 +100,7 @@ func combine(shares []share, gone []status, peers, lost int) result {
 	total := shares[0].Result
 	total.Peers, total.PeersLost, total.Peer, total.Role = peers, lost, "", ""
 	total.Steps, total.Exchanges, total.Refused, total.Failed, total.InDoubt, total.BytesSent = 0, 0, 0, 0, 0, 0
-	total.SamplesPerSecond = 0
+	total.SamplesPerSecond, total.Links = 0, nil
 	for _, s := range shares {
 		r := s.Result
 		total.Steps += r.Steps
@@ -114,6 +117,7 @@ func combine(shares []share, gone []status, peers, lost int) result {
 		total.Every = max(total.Every, r.Every)
 		total.FirstExchangeSeconds = max(total.FirstExchangeSeconds, r.FirstExchangeSeconds)
 		total.LongestHold = max(total.LongestHold, r.LongestHold)
+		total.Links = append(total.Links, r.Links...)
 	}
 	for _, s := range gone {
 		total.Steps += s.Step
@@ -170,7 +174,7 @@ func (r result) summary() string {
 	if d := float64(r.ConsensusDistance); r.Exchanges > 0 && !math.IsNaN(d) {
 		text += fmt.Sprintf(", models %.3g apart", d)
 	}
-	text += ".\n"
+	text += ".\n" + linkSummary(r.Links)
 	if r.PeersLost > 0 {
 		text += fmt.Sprintf("%d lost on the way.\n", r.PeersLost)
 	}

@@ -279,7 +279,7 @@ func (t *training) result(stats peer.Stats, took time.Duration) result {
 		BitsPerParameter: number(stats.Exchanges.BitsPerParameter), ResumedStep: t.resumed,
 		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
 		FirstExchangeSeconds: time.Duration(t.firstExchange.Load()).Seconds(),
-		Peer:                 string(stats.Self), Role: stats.Role,
+		Links:                linksOf(stats), Peer: string(stats.Self), Role: stats.Role,
 	}
 	if seconds > 0 {
 		r.SamplesPerSecond = float64(stats.Steps) * float64(t.Batch) / seconds
