@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/quant"
+)
+
+// runProcesses runs two peers that are processes, with a model of several slices.
+func runProcesses(t *testing.T, args ...string) (r result, logged string) {
+	t.Helper()
+	var out, text bytes.Buffer
+	args = append([]string{"local", "--peers", "2", "--dataset", "mnist", "--data", pictures(t, 400, 200), "--batch", "10", "--json"}, args...)
+	cmd := command(t, args...)
+	cmd.Stdout, cmd.Stderr = &out, &text
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &text)
+	}
+	r = lastLine(t, out.String())
+	if r.TestAccuracy.Min < 0.95 || r.Exchanges == 0 || r.Failed > 0 || r.PeersLost > 0 {
+		t.Errorf("%+v\n%s", r, &text)
+	}
+	return r, text.String()
+}
+
+// TestLocalPolicies shows that processes code what they exchange as they are told:
+// by flags, and by a file.
+func TestLocalPolicies(t *testing.T) {
+	file := writeFile(t, "policy.yaml", "codec: bf16\nrules:\n- {range: layer0.weight, codec: lattice6+4, quantized: 50}\n")
+	for _, c := range []struct {
+		name        string
+		args        []string
+		codec       string
+		least, most float64 // bits a parameter
+	}{
+		// 6.125 and 4.0625 bits are a mean of 5.1; the first exchange is of halves.
+		{"lattice", []string{"--codec", "lattice6+4"}, "lattice6+4", 5.1, 7},
+		{"half of it", []string{"--codec", "lattice6+4", "--quantized", "50"}, "lattice6+4", 10, 12.5},
+		{"a file", []string{"--policy", file}, "bf16", 10, 12.5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, _ := runProcesses(t, append(c.args, "--steps", "200", "--every", "5")...)
+			t.Logf("%.2f bits a parameter in %d exchanges", r.BitsPerParameter, r.Exchanges)
+			if bits := float64(r.BitsPerParameter); bits < c.least || bits > c.most || r.Codec != c.codec || len(r.Links) > 0 {
+				t.Errorf("%.2f bits a parameter, want %g to %g; codec %s, links %+v", bits, c.least, c.most, r.Codec, r.Links)
+			}
+		})
+	}
+}
+
+// TestLocalAutoTellsCodecs shows that where links decide, the result and the log tell
+// on what.
+func TestLocalAutoTellsCodecs(t *testing.T) {
+	r, logged := runProcesses(t, "--codec", quant.Auto, "--steps", "200", "--every", "5", "--log-level", "info")
+	if r.Codec != quant.Auto || len(r.Links) != 1 {
+		t.Fatalf("codec %s, links %+v", r.Codec, r.Links)
+	}
+	l := r.Links[0]
+	if !strings.HasPrefix(l.Codec, "lattice") || l.Peer == l.Partner || l.BytesPerSecond <= 0 || l.RoundTripSeconds <= 0 || l.Exchanges == 0 {
+		t.Errorf("link %+v", l)
+	}
+	for _, want := range []string{
+		short(l.Peer) + " to " + short(l.Partner) + ": " + l.Codec, // in the summary
+		"the link to a partner decides on its codec", "bytes_per_second", "how exchanges are coded",
+	} {
+		if !strings.Contains(logged, want) {
+			t.Errorf("no %q in\n%s", want, logged)
+		}
+	}
+}
+
+// TestLinkSummaryIsBounded shows that a large flock does not fill the terminal.
+func TestLinkSummaryIsBounded(t *testing.T) {
+	text := linkSummary(make([]linkResult, 3*maxShownLinks))
+	if n := strings.Count(text, "\n"); n != maxShownLinks+1 || !strings.Contains(text, "and 64 more links") {
+		t.Errorf("%d lines:\n%s", n, text)
+	}
+	if linkSummary(nil) != "" {
+		t.Error("something is said of no links")
+	}
+}
