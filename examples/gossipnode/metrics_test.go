@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
 )
@@ -21,7 +22,9 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("an address in use: error %v", err)
 	}
 	server.serve(func() peer.Stats {
-		return peer.Stats{Steps: 12, Loss: 0.5, Members: 3, Exchanges: peer.ExchangeStats{Initiated: 4, Served: 5, BytesSent: 6}}
+		return peer.Stats{Steps: 12, Loss: 0.5, Members: 3, Exchanges: peer.ExchangeStats{
+			Initiated: 4, Served: 5, BytesSent: 6, Links: []peer.LinkStats{{Partner: "p", Codec: "lattice6+4", Rate: 7, Round: time.Second}},
+		}}
 	})
 	defer http.DefaultClient.CloseIdleConnections()
 	answer, err := http.Get("http://" + address + "/metrics")
@@ -35,6 +38,7 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{
 		"murmuration_steps_total 12\n", "murmuration_loss 0.5\n", "murmuration_members 3\n",
 		`murmuration_exchanges_total{outcome="served"} 5`, `murmuration_bytes_total{direction="sent"} 6`,
+		`murmuration_link_bytes_per_second{codec="lattice6+4",partner="p"} 7`, `murmuration_link_round_trip_seconds{partner="p"} 1`,
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, text)
