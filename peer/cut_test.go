@@ -200,8 +200,8 @@ func (c *cutPair) run(pace func(), rest func() bool) {
 		both.Go(func() { steps[i] = c.train(i, pace) })
 	}
 	both.Wait()
-	var doubted, waiting uint64
-	for rest() {
+	doubted, waiting := uint64(0), uint64(1) // until they are counted
+	for waiting > 0 && rest() {
 		doubted, waiting = 0, 0
 		for _, p := range c.peers {
 			s := p.Stats().Exchanges
@@ -210,9 +210,6 @@ func (c *cutPair) run(pace func(), rest func() bool) {
 			if s.Lost > 0 || s.Quarantines > 0 {
 				c.t.Fatalf("%d slices lost, %d quarantines", s.Lost, s.Quarantines)
 			}
-		}
-		if waiting == 0 {
-			break
 		}
 	}
 	if waiting > 0 {
@@ -265,8 +262,12 @@ func TestCutsAnywhereLoseNothingOverLoopback(t *testing.T) {
 				}
 				return networks[0].Transport.(*p2pnet.Transport).JoinAddresses()
 			})
-			deadline := time.Now().Add(30 * time.Second)
+			const patience = 30 * time.Second
+			var deadline time.Time // of the rest, which begins once the cuts are made
 			pair.run(func() { time.Sleep(time.Millisecond) }, func() bool {
+				if deadline.IsZero() {
+					deadline = time.Now().Add(patience)
+				}
 				time.Sleep(10 * time.Millisecond)
 				return time.Now().Before(deadline)
 			})
