@@ -35,8 +35,8 @@ func TestLocalPolicies(t *testing.T) {
 		codec       string
 		least, most float64 // bits a parameter
 	}{
-		// 6.125 and 4.0625 bits are a mean of 5.1; the first exchange is of halves.
-		{"lattice", []string{"--codec", "lattice6+4"}, "lattice6+4", 5.1, 7},
+		// 6 and 4 bits are a mean of 5, headers add to it, and the first exchange is of halves.
+		{"lattice", []string{"--codec", "lattice6+4"}, "lattice6+4", 5, 7},
 		{"half of it", []string{"--codec", "lattice6+4", "--quantized", "50"}, "lattice6+4", 10, 12.5},
 		{"a file", []string{"--policy", file}, "bf16", 10, 12.5},
 	} {
