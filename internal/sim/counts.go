@@ -11,6 +11,9 @@ type Counts struct {
 	// InDoubt are the slices left in doubt; of those, Applied and Dropped were
 	// settled since.
 	InDoubt, Applied, Dropped int
+	// Again are the blocks of lattices that failed and had to be sent again, in the
+	// exchanges that it initiated.
+	Again int
 	// Sent are the bytes written.
 	Sent int64
 }

@@ -196,6 +196,7 @@ func (x *outbound) broken(err error) {
 
 // complete ends an exchange of which every slice is applied here.
 func (x *outbound) complete(clean bool) {
+	x.peer.counts.Again += x.initiator.Again()
 	x.initiator.End(clean)
 	x.peer.idleInitiators = append(x.peer.idleInitiators, x.initiator)
 	delete(x.peer.running, x.name)
