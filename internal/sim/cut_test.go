@@ -3,6 +3,7 @@ package sim_test
 import (
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,12 +104,18 @@ func (c *cutter) tally() (n int, by map[wire.Type]int) {
 // TestThousandCutsLoseNothing cuts every stream somewhere, and often the link with
 // it for a while, with all peers training.
 func TestThousandCutsLoseNothing(t *testing.T) {
+	for _, codec := range allCodecs {
+		t.Run(codec, func(t *testing.T) { thousandCuts(t, codec) })
+	}
+}
+
+func thousandCuts(t *testing.T, codec string) {
 	const values = 60
 	cuts := &cutter{rng: rand.New(rand.NewPCG(21, 0))}
 	training := newStirrer(22, values)
 	var f *flock
 	f = newFlock(t, plan{
-		seed: 23, peers: 4, values: values, sliceLen: 8, every: 2,
+		seed: 23, peers: 4, values: values, sliceLen: 8, codec: codec, every: 2,
 		config: sim.Config{
 			Trainer: training, Link: sim.Link{Delay: 300 * time.Microsecond, Bandwidth: 2e6, Loss: 0.01},
 			Terms: replica.Terms{Window: 4}, SettleAfter: 30 * time.Millisecond,
@@ -140,9 +147,13 @@ func TestThousandCutsLoseNothing(t *testing.T) {
 	if lost := f.lost(); lost > 0 {
 		t.Errorf("%d slices were given up", lost)
 	}
-	for _, kind := range []wire.Type{
+	kinds := []wire.Type{
 		wire.TypePropose, wire.TypeAccept, wire.TypeRefuse, wire.TypeCode, wire.TypeDiff, wire.TypeAck, wire.TypeStatus, wire.TypeSettled,
-	} {
+	}
+	if strings.HasPrefix(codec, "lattice") {
+		kinds = append(kinds, wire.TypeRanges)
+	}
+	for _, kind := range kinds {
 		if by[kind] == 0 {
 			t.Errorf("no %v was cut", kind)
 		}

@@ -20,13 +20,19 @@ func within(d time.Duration) func(int) time.Duration {
 // any deadline, and what was kept back arrive when nobody wants it any more. Peers
 // serve two exchanges at once.
 func TestPeersThatStallMidFrameLoseNothing(t *testing.T) {
+	for _, codec := range allCodecs {
+		t.Run(codec, func(t *testing.T) { stalls(t, codec) })
+	}
+}
+
+func stalls(t *testing.T, codec string) {
 	const values = 60
 	rng := rand.New(rand.NewPCG(41, 0))
 	training := newStirrer(42, values)
-	stalls, aborted, settled := 0, 0, 0
+	begun, aborted, settled := 0, 0, 0
 	var f *flock
 	f = newFlock(t, plan{
-		seed: 43, peers: 6, values: values, sliceLen: 8, every: 2, inbound: 2,
+		seed: 43, peers: 6, values: values, sliceLen: 8, codec: codec, every: 2, inbound: 2,
 		deadline: func(peer int) time.Duration { return time.Duration(60+20*peer) * time.Millisecond },
 		config: sim.Config{
 			Trainer: training, Link: sim.Link{Delay: 300 * time.Microsecond, Bandwidth: 2e6},
@@ -36,7 +42,7 @@ func TestPeersThatStallMidFrameLoseNothing(t *testing.T) {
 					if rng.IntN(3) > 0 {
 						return
 					}
-					stalls++
+					begun++
 					writer := s.From()
 					if rng.IntN(2) == 0 {
 						writer = s.To()
@@ -62,7 +68,7 @@ func TestPeersThatStallMidFrameLoseNothing(t *testing.T) {
 		want[i] += training.added[i]
 	}
 	moved := drift(want, f.sum())
-	t.Logf("%d stalls, %d given up, %d too late; the sum is off by %.2g; %+v", stalls, aborted, settled, moved, f.total())
+	t.Logf("%d stalls, %d given up, %d too late; the sum is off by %.2g; %+v", begun, aborted, settled, moved, f.total())
 	if !(moved <= maxDrift) || f.lost() > 0 {
 		t.Errorf("the sum is off by %g of itself, at most %g, with %d slices given up", moved, maxDrift, f.lost())
 	}
