@@ -106,15 +106,19 @@ func (l *ResponderLane) shrink(w *pending, n int, answer quant.Answer, limit flo
 // learn takes what a code has shown into what the slice knows of its partners, and
 // notes what is to come again. The caller holds the slice's lock.
 func (l *ResponderLane) learn(w *pending, s *slice, failed quant.Set, distance, limit float64) {
+	believed := min(distance, boundGrowth*limit)
+	share := 1.0 // of what was seen that is believed: a liar is not to make lattices coarse
+	if believed < distance {
+		share = believed / distance
+	}
 	for i, seen := range l.seen[:len(s.ranges)] {
 		if (w.size == 0 || w.which().Has(i)) && !failed.Has(i) {
-			s.ranges[i] = quant.Track(s.ranges[i], seen)
+			s.ranges[i] = quant.Track(s.ranges[i], float32(share*float64(seen)))
 		}
 	}
 	if w.attempt == attempts-2 && failed.Count() > 0 && !l.of.affords(failed.Count()) {
 		clear(failed)
 	}
-	believed := min(distance, boundGrowth*limit)
 	if w.size == 0 && failed.Count() == 0 {
 		believed = l.of.replica.remember(s, distance, limit)
 	}

@@ -137,11 +137,12 @@ type sighting struct {
 }
 
 // unweigh turns the peaks of a weighted and clipped difference into those of the models:
-// the norm of the difference and the distance tell the share.
+// the norm of the difference and the distance tell the share. A distance that the partner
+// only claims makes them no more than boundGrowth times larger.
 func (s *sighting) unweigh(weight, shown float64) {
 	share := weight
 	if s.distance > 0 && shown > 0 {
-		share = weight * shown / s.distance
+		share = weight * max(shown/s.distance, 1.0/boundGrowth)
 	}
 	for i, peak := range s.peaks {
 		s.peaks[i] = float32(float64(peak) / share)

@@ -22,6 +22,16 @@ type attack struct {
 	mild bool
 }
 
+// trial is a flock among which some lie.
+type trial struct {
+	attack
+	liars     []int
+	codec     string // raw
+	unclipped bool
+	// tamper is done to what liars say and hear, if it is not nil.
+	tamper func(rng *rand.Rand) sim.Tamper
+}
+
 var attacks = []attack{
 	{name: "gaussian noise", show: func(rng *rand.Rand, x, _ tensor.Vector) {
 		for i := range x {
@@ -49,16 +59,16 @@ var attacks = []attack{
 // lied is the accuracy in percent of the mean of the honest peers of 16 that have
 // learned a task among liars. A liar runs the same code as everybody, on a model
 // that is replaced whenever an exchange begins.
-func lied(t *testing.T, with attack, liars []int, unclipped bool) float64 {
+func lied(t *testing.T, with trial) float64 {
 	t.Helper()
 	const peers = 16
-	honest := func(peer int) bool { return !slices.Contains(liars, peer) }
+	honest := func(peer int) bool { return !slices.Contains(with.liars, peer) }
 	task := newClusters(rand.New(rand.NewPCG(61, 0)))
 	rng := rand.New(rand.NewPCG(62, 0))
 	shown := make(tensor.Vector, weights)
 	var f *flock
 	lie := func(peer int) {
-		if honest(peer) {
+		if honest(peer) || with.show == nil {
 			return
 		}
 		with.show(rng, shown, f.mean(honest))
@@ -67,7 +77,7 @@ func lied(t *testing.T, with attack, liars []int, unclipped bool) float64 {
 		}
 	}
 	f = newFlock(t, plan{
-		seed: 63, peers: peers, values: weights, sliceLen: 100, unclipped: unclipped,
+		seed: 63, peers: peers, values: weights, sliceLen: 100, unclipped: with.unclipped, codec: with.codec,
 		initial: initialise,
 		config: sim.Config{
 			Trainer: newLearners(task, 64, peers, honest), Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e7},
@@ -75,6 +85,10 @@ func lied(t *testing.T, with attack, liars []int, unclipped bool) float64 {
 			Hooks: sim.Hooks{Opened: func(s *sim.Stream) {
 				lie(s.From())
 				lie(s.To())
+				if with.tamper != nil && !(honest(s.From()) && honest(s.To())) {
+					s.Tamper(s.From(), with.tamper(rng))
+					s.Tamper(s.To(), with.tamper(rng))
+				}
 			}},
 		},
 	})
@@ -102,22 +116,62 @@ func (f *flock) mean(of func(peer int) bool) tensor.Vector {
 func TestOneLiarOfSixteenDoesNoHarm(t *testing.T) {
 	const most, least = 1, 10 // points of accuracy, lost with clipping and without
 	active, passive := slices.Index(roles(t, 16), topology.Active), slices.Index(roles(t, 16), topology.Passive)
-	clean := lied(t, attack{}, nil, false)
-	t.Logf("nobody lies: %.2f %%", clean)
-	if clean < 90 {
-		t.Fatalf("the flock has only learned to %.2f %%", clean)
+	for _, codec := range []string{"raw", "lattice6+4"} {
+		clean := lied(t, trial{codec: codec})
+		t.Logf("%s, nobody lies: %.2f %%", codec, clean)
+		if clean < 90 {
+			t.Fatalf("the flock has only learned to %.2f %%", clean)
+		}
+		for _, with := range attacks {
+			t.Run(codec+"/"+with.name, func(t *testing.T) {
+				lies := func(liars ...int) trial { return trial{attack: with, liars: liars, codec: codec} }
+				byActive, byPassive := lied(t, lies(active)), lied(t, lies(passive))
+				t.Logf("by an active: %.2f %%; by a passive: %.2f %%", byActive, byPassive)
+				if lost := clean - min(byActive, byPassive); lost > most {
+					t.Errorf("one of 16 costs %.2f points of %.2f %%, at most %d", lost, clean, most)
+				}
+				if codec != "raw" {
+					return
+				}
+				unclipped := lies(active)
+				unclipped.unclipped = true
+				plain := lied(t, unclipped)
+				t.Logf("plain averaging: %.2f %%; by three: %.2f %%", plain, lied(t, lies(2, 7, 12)))
+				if lost := clean - plain; lost < least && !with.mild {
+					t.Errorf("plain averaging loses only %.2f points: the attack proves nothing", lost)
+				}
+			})
+		}
 	}
-	for _, with := range attacks {
-		t.Run(with.name, func(t *testing.T) {
-			byActive, byPassive := lied(t, with, []int{active}, false), lied(t, with, []int{passive}, false)
-			plain := lied(t, with, []int{active}, true)
-			three := lied(t, with, []int{2, 7, 12}, false)
-			t.Logf("by an active: %.2f %%; by a passive: %.2f %%; plain averaging: %.2f %%; by three: %.2f %%", byActive, byPassive, plain, three)
-			if lost := clean - min(byActive, byPassive); lost > most {
-				t.Errorf("one of 16 costs %.2f points of %.2f %%, at most %d", lost, clean, most)
-			}
-			if lost := clean - plain; lost < least && !with.mild {
-				t.Errorf("plain averaging loses only %.2f points: the attack proves nothing", lost)
+}
+
+// TestOneLiarAboutBlocksDoesNoHarm has a liar's blocks fail, its ranges be anything, and
+// its model too.
+func TestOneLiarAboutBlocksDoesNoHarm(t *testing.T) {
+	const most = 1 // points of accuracy
+	active, passive := slices.Index(roles(t, 16), topology.Active), slices.Index(roles(t, 16), topology.Passive)
+	clean := lied(t, trial{codec: "lattice6+4"})
+	for _, c := range []struct {
+		name   string
+		tamper func(*rand.Rand) sim.Tamper
+		attack attack
+	}{
+		{"blocks that fail", failing, attack{}},
+		{"huge ranges", ranged(always(255)), attack{}},
+		{"tiny ranges", ranged(always(1)), attack{}},
+		{"random ranges", ranged(anyRange), attack{}},
+		{"all blocks failed", setForged(func(*rand.Rand, byte) byte { return 1 }), attack{}},
+		{"huge ranges for a model of noise", ranged(always(255)), attacks[0]},
+		{"blocks that fail of a model reversed", failing, attacks[1]},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			lies := trial{attack: c.attack, codec: "lattice6+4", tamper: c.tamper}
+			for _, lies.liars = range [][]int{{active}, {passive}} {
+				got := lied(t, lies)
+				t.Logf("%.2f %% of %.2f %%", got, clean)
+				if clean-got > most {
+					t.Errorf("one of 16 costs %.2f points of %.2f %%, at most %d", clean-got, clean, most)
+				}
 			}
 		})
 	}

@@ -1,0 +1,61 @@
+package replica_test
+
+import (
+	"testing"
+
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// largest is the largest range that a side would tell a partner.
+func largest(t *testing.T, s *side, terms replica.Terms) (most float32) {
+	t.Helper()
+	s.responder.Begin(terms)
+	frame, ok, err := s.responder.Ranges(nil)
+	if !ok || err != nil {
+		t.Fatalf("no ranges: %v", err)
+	}
+	for _, code := range frame[wire.HeaderSize:] {
+		most = max(most, quant.RangeOf(code))
+	}
+	return most
+}
+
+// A liar whose model is far away is not believed: else honest partners would take it
+// that they are as far apart from each other, and code with lattices that tell nothing.
+func TestLiarDoesNotMakeLatticesCoarse(t *testing.T) {
+	const apart, far, most = 1e-3, 1000, 0.2 // the most is that of the bound, 2 % of the norm
+	for _, c := range []struct {
+		name string
+		lies func(a, p *side) (liar, honest *side)
+	}{
+		{"active", func(a, p *side) (*side, *side) { return a, p }},
+		{"passive", func(a, p *side) (*side, *side) { return p, a }},
+	} {
+		for _, name := range latticed {
+			t.Run(c.name+"/"+name, func(t *testing.T) {
+				unclipped, other := blocky(t, apart)
+				a := newSide(t, tensor.NewParams(unclipped.Layout()), replica.Options{SliceLen: unclipped.SliceLen()})
+				p := newSide(t, tensor.NewParams(unclipped.Layout()), replica.Options{SliceLen: unclipped.SliceLen()})
+				a.Add(contents(unclipped.Replica))
+				p.Add(contents(other.Replica))
+				for i := range 20 { // more than a bound remembers
+					carry(t, a, p, name, uint64(2*i+1))
+				}
+				liar, honest := c.lies(a, p)
+				lie := make(tensor.Vector, liar.Len())
+				for i := range lie {
+					lie[i] = far
+				}
+				liar.Add(lie)
+				carry(t, a, p, name, 41)
+				terms := replica.Terms{Plan: quant.Uniform(codec(t, name)), Exchange: 43}
+				if r := largest(t, honest, terms); r > most {
+					t.Errorf("after a lie of %d a block's range is %g, at most %g", far, r, most)
+				}
+			})
+		}
+	}
+}
