@@ -107,13 +107,13 @@ func (l *ResponderLane) shrink(w *pending, n int, answer quant.Answer, limit flo
 // notes what is to come again. The caller holds the slice's lock.
 func (l *ResponderLane) learn(w *pending, s *slice, failed quant.Set, distance, limit float64) {
 	believed := min(distance, boundGrowth*limit)
-	share := 1.0 // of what was seen that is believed: a liar is not to make lattices coarse
+	share := 1.0
 	if believed < distance {
 		share = believed / distance
 	}
 	for i, seen := range l.seen[:len(s.ranges)] {
 		if (w.size == 0 || w.which().Has(i)) && !failed.Has(i) {
-			s.ranges[i] = quant.Track(s.ranges[i], float32(share*float64(seen)))
+			s.trackBlock(i, float64(seen), share)
 		}
 	}
 	if w.attempt == attempts-2 && failed.Count() > 0 && !l.of.affords(failed.Count()) {

@@ -321,7 +321,7 @@ func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff tensor.Vector,
 	if flight.size == 0 && seen.failed.Count() == 0 {
 		distance = r.remember(s, seen.distance, seen.limit)
 	}
-	s.track(&flight.part, seen.failed, seen.peaks, boundGrowth*seen.limit)
+	s.track(&flight.part, seen, boundGrowth*seen.limit)
 	s.Unlock()
 	l.squared += distance * distance
 }

@@ -134,15 +134,18 @@ type sighting struct {
 	distance, limit float64
 	failed          quant.Set
 	peaks           []float32 // the largest difference in each block of the part
+	share           float64   // of the peaks that is believed
 }
 
 // unweigh turns the peaks of a weighted and clipped difference into those of the models:
-// the norm of the difference and the distance tell the share. A distance that the partner
-// only claims makes them no more than boundGrowth times larger.
+// the norm of the difference and the distance, which the partner may only claim, tell
+// the share.
 func (s *sighting) unweigh(weight, shown float64) {
 	share := weight
+	s.share = 1
 	if s.distance > 0 && shown > 0 {
-		share = weight * max(shown/s.distance, 1.0/boundGrowth)
+		share = weight * shown / s.distance
+		s.share = min(1, boundGrowth*shown/s.distance)
 	}
 	for i, peak := range s.peaks {
 		s.peaks[i] = float32(float64(peak) / share)
@@ -151,8 +154,8 @@ func (s *sighting) unweigh(weight, shown float64) {
 
 // track takes the largest differences seen in the blocks of a part, no more than most
 // each, into the ranges of the slice. The caller holds the slice's lock.
-func (s *slice) track(p *part, failed quant.Set, peaks []float32, most float64) {
-	if len(peaks) == 0 {
+func (s *slice) track(p *part, seen sighting, most float64) {
+	if len(seen.peaks) == 0 {
 		return
 	}
 	which, next := p.which(), 0
@@ -160,11 +163,24 @@ func (s *slice) track(p *part, failed quant.Set, peaks []float32, most float64) 
 		if which != nil && !which.Has(i) {
 			continue
 		}
-		if !failed.Has(i) {
-			s.ranges[i] = quant.Track(s.ranges[i], float32(min(float64(peaks[next]), most)))
+		if !seen.failed.Has(i) {
+			s.trackBlock(i, min(float64(seen.peaks[next]), most), seen.share)
 		}
 		next++
 	}
+}
+
+// rangeGrowth is how many times its range a block's may be after one exchange, in any
+// case.
+const rangeGrowth = 2
+
+// trackBlock takes the largest difference seen in a block into its range, of which a
+// share is believed: that by which the slice is clipped. A liar is not to make lattices
+// so coarse that honest partners tell each other nothing with them, and an honest partner
+// that is far away must not fail again and again: what exceeds the share comes in steps.
+func (s *slice) trackBlock(i int, seen, share float64) {
+	own := s.ranges[i]
+	s.ranges[i] = quant.Track(own, float32(min(seen, max(share*seen, rangeGrowth*float64(own)))))
 }
 
 // maxBlocks is the most blocks of a slice.
