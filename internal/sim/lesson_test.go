@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -20,13 +19,15 @@ type lesson struct {
 	epochs   int
 	pace     averaging.Pace
 	policy   quant.Policy
-	sliceLen int // the default
+	sliceLen int     // the default
+	aware    bool    // machines are told strides and distances
+	plain    bool    // steps have no momentum, and ten times the rate
+	outer    float32 // momentum of what happens between exchanges
 }
 
 // outcome is what a lesson has led to.
 type outcome struct {
 	accuracy  float64 // of the mean of the models, in percent
-	least     float64 // of the worst model
 	sent      float64 // bytes, of all peers together
 	exchanges int
 	blocks    int     // of lattices, in all exchanges
@@ -41,15 +42,11 @@ func (o outcome) perPeer() float64 { return o.sent / pupilPeers }
 // bits is how many bits an exchange has taken for each parameter, there and back.
 func (o outcome) bits(values int) float64 { return 8 * o.sent / float64(o.exchanges*values) }
 
-func (o outcome) String() string {
-	return fmt.Sprintf("accuracy %.2f (worst peer %.2f), %.3f MB a peer, %d exchanges, failed blocks %.4f %%, consensus distance %.4f halfway and %.5f at the end",
-		o.accuracy, o.least, o.perPeer()/1e6, o.exchanges, 100*float64(o.again)/float64(max(o.blocks, 1)), o.halfway, o.apart)
-}
-
 // take trains a flock.
 func (d *digits) take(t *testing.T, c lesson) outcome {
 	t.Helper()
 	training := d.pupils(t, c.seed, c.epochs)
+	training.plain = c.plain
 	f := d.flock(t, c, training)
 	var o outcome
 	for !training.over() {
@@ -67,17 +64,12 @@ func (d *digits) take(t *testing.T, c lesson) outcome {
 	o.sent, o.exchanges = float64(all.Sent), all.Initiated
 	o.again, o.blocks = all.Again, all.Initiated*f.replicas[0].SharedBlocks()
 	o.accuracy = d.accuracy(f.mean(func(int) bool { return true }))
-	o.least = 100
-	for _, r := range f.replicas {
-		r.Snapshot(f.scratch)
-		o.least = min(o.least, d.accuracy(f.scratch))
-	}
 	return o
 }
 
 // flock puts the peers of a lesson into a world with links that take a twentieth of a
 // step for an exchange.
-func (d *digits) flock(t *testing.T, c lesson, training sim.Trainer) *flock {
+func (d *digits) flock(t *testing.T, c lesson, training *pupils) *flock {
 	t.Helper()
 	layout := d.model.Layout()
 	f := &flock{t: t, scratch: make(tensor.Vector, layout.Len())}
@@ -93,7 +85,14 @@ func (d *digits) flock(t *testing.T, c lesson, training sim.Trainer) *flock {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config.Members = append(config.Members, sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i]})
+		member := sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i]}
+		if c.aware {
+			member.Machine = &aware{machine, i, training, f}
+		}
+		config.Members = append(config.Members, member)
+	}
+	if c.aware {
+		config.Hooks = f.hooks(c, training)
 	}
 	if err := c.policy.Validate(layout); err != nil {
 		t.Fatal(err)

@@ -83,6 +83,9 @@ type pupils struct {
 	pace       *rand.Rand
 	batch      dataset.Batch
 	made, due  int
+	plain      bool
+	strides    [pupilPeers]float64 // length of each peer's last step
+	distances  [pupilPeers]float64 // of each peer to its last partner
 }
 
 func (d *digits) pupils(t *testing.T, seed uint64, epochs int) *pupils {
@@ -112,7 +115,12 @@ func (p *pupils) Step(peer, _ int, x, delta []float32) {
 	}
 	_ = p.samplers[peer].Next(&p.batch) // fails never
 	p.model.Gradient(x, &p.batch, delta)
-	tensor.MomentumStep(delta, p.velocities[peer], delta, x, ratesAt(float64(p.made)/float64(p.due)))
+	rates := ratesAt(float64(p.made) / float64(p.due))
+	if p.plain {
+		rates = tensor.MomentumRates{Rate: rates.Rate / (1 - rates.Momentum)}
+	}
+	tensor.MomentumStep(delta, p.velocities[peer], delta, x, rates)
+	p.strides[peer] = tensor.Norm2(delta)
 	p.made++
 }
 

@@ -1,0 +1,131 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/sim"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// aware is a machine that is told, as package peer tells it, how long steps are, how far
+// the model has moved and how far away partners were.
+type aware struct {
+	averaging.Machine
+	peer     int
+	training *pupils
+	flock    *flock
+}
+
+func (a *aware) Handle(now time.Duration, e averaging.Event, actions []averaging.Action) []averaging.Action {
+	switch e.Kind {
+	case averaging.StepDone:
+		e.Stride, e.Progress = a.training.strides[a.peer], float64(a.training.made)/float64(a.training.due)
+		if e.Stride > 0 {
+			e.Moved = a.flock.replicas[a.peer].Moved() / e.Stride
+		}
+	case averaging.Finished:
+		e.Distance = a.training.distances[a.peer]
+	}
+	return a.Machine.Handle(now, e, actions)
+}
+
+// approach notes how far apart the two ends of a stream are when it is opened.
+func (f *flock) approach(p *pupils, s *sim.Stream) {
+	other := make(tensor.Vector, len(f.scratch))
+	f.replicas[s.From()].Snapshot(f.scratch)
+	f.replicas[s.To()].Snapshot(other)
+	p.distances[s.From()] = tensor.Norm2(differenceOf(other, f.scratch))
+}
+
+func differenceOf(a, b tensor.Vector) tensor.Vector {
+	tensor.Sub(a, b)
+	return a
+}
+
+// outer is momentum of what happens between exchanges, in the form of GASLoC: after an
+// exchange a share of the way from the model before the one before to the model before
+// this one is gone once more.
+type outer struct {
+	share         float32
+	before, model []tensor.Vector // of the exchange before, and of this one
+}
+
+func (o *outer) opened(f *flock, peer int) { f.replicas[peer].Snapshot(o.model[peer]) }
+
+func (o *outer) finished(f *flock, peer int) {
+	way := append(tensor.Vector(nil), o.model[peer]...)
+	tensor.Sub(way, o.before[peer])
+	tensor.Scale(way, o.share)
+	f.replicas[peer].Add(way)
+	copy(o.before[peer], o.model[peer])
+}
+
+// hooks are those that a lesson needs beyond exchanges themselves.
+func (f *flock) hooks(l lesson, p *pupils) sim.Hooks {
+	o := &outer{share: l.outer}
+	for _, r := range f.replicas {
+		x := make(tensor.Vector, r.Len())
+		r.Snapshot(x)
+		o.before = append(o.before, x)
+		o.model = append(o.model, append(tensor.Vector(nil), x...))
+	}
+	hooks := sim.Hooks{Opened: func(s *sim.Stream) {
+		f.approach(p, s)
+		o.opened(f, s.From())
+		o.opened(f, s.To())
+	}}
+	if l.outer > 0 {
+		hooks.Finished = func(peer, _ int, _ bool) {
+			if !p.over() {
+				o.finished(f, peer)
+			}
+		}
+	}
+	return hooks
+}
+
+// TestPacesCompared logs what paces that adapt are worth beside fixed ones. Nothing is
+// asserted but that all learn.
+func TestPacesCompared(t *testing.T) {
+	if !*tables {
+		t.Skip("give -tables to compare paces")
+	}
+	e, d := extentOf(t, 6), loadDigits(t)
+	t.Log(columns)
+	policy := quant.Policy{Codec: "lattice6+4"}
+	for _, pace := range []averaging.Pace{
+		{Every: 8}, {Every: 16}, {Every: 32}, {Drift: 4}, {Drift: 6}, {Drift: 8}, {Every: 16, Consensus: true}, {Every: 32, Consensus: true},
+	} {
+		name := fmt.Sprintf("every %d", pace.Every)
+		if pace.Drift > 0 {
+			name = fmt.Sprintf("drift %g", pace.Drift)
+		}
+		if pace.Consensus {
+			name += " with the controller"
+		}
+		r := d.lessons(t, name, e, lesson{pace: pace, policy: policy, aware: true})
+		t.Logf("%s: %.0f exchanges", name, r.mean(func(o outcome) float64 { return float64(o.exchanges) }))
+		if r.accuracy() < 90 {
+			t.Errorf("%s: only %.2f %%", name, r.accuracy())
+		}
+	}
+}
+
+// TestOuterMomentum logs what outer momentum is worth beside momentum that stays local.
+func TestOuterMomentum(t *testing.T) {
+	if !*tables {
+		t.Skip("give -tables to try outer momentum")
+	}
+	e, d := extentOf(t, 6), loadDigits(t)
+	t.Log(columns)
+	for _, l := range []lesson{
+		{}, {outer: 0.3}, {outer: 0.5}, {plain: true}, {plain: true, outer: 0.5}, {plain: true, outer: 0.7},
+	} {
+		l.pace, l.policy, l.aware = averaging.Pace{Every: 64}, quant.Policy{Codec: "lattice6+4"}, true
+		d.lessons(t, fmt.Sprintf("plain steps %v, outer momentum %g", l.plain, l.outer), e, l)
+	}
+}
