@@ -23,6 +23,23 @@ func largest(t *testing.T, s *side, terms replica.Terms) (most float32) {
 	return most
 }
 
+// acquainted are two peers of blocky that bound what they believe, and have met more
+// often than a bound remembers.
+func acquainted(t *testing.T, name string, apart float32) (a, p *side) {
+	t.Helper()
+	first, second := blocky(t, apart)
+	clipped := func(like *side) *side {
+		s := newSide(t, tensor.NewParams(like.Layout()), replica.Options{SliceLen: like.SliceLen()})
+		s.Add(contents(like.Replica))
+		return s
+	}
+	a, p = clipped(first), clipped(second)
+	for i := range 20 {
+		carry(t, a, p, name, uint64(2*i+1))
+	}
+	return a, p
+}
+
 // A liar whose model is far away is not believed: else honest partners would take it
 // that they are as far apart from each other, and code with lattices that tell nothing.
 func TestLiarDoesNotMakeLatticesCoarse(t *testing.T) {
@@ -36,14 +53,7 @@ func TestLiarDoesNotMakeLatticesCoarse(t *testing.T) {
 	} {
 		for _, name := range latticed {
 			t.Run(c.name+"/"+name, func(t *testing.T) {
-				unclipped, other := blocky(t, apart)
-				a := newSide(t, tensor.NewParams(unclipped.Layout()), replica.Options{SliceLen: unclipped.SliceLen()})
-				p := newSide(t, tensor.NewParams(unclipped.Layout()), replica.Options{SliceLen: unclipped.SliceLen()})
-				a.Add(contents(unclipped.Replica))
-				p.Add(contents(other.Replica))
-				for i := range 20 { // more than a bound remembers
-					carry(t, a, p, name, uint64(2*i+1))
-				}
+				a, p := acquainted(t, name, apart)
 				liar, honest := c.lies(a, p)
 				lie := make(tensor.Vector, liar.Len())
 				for i := range lie {
@@ -57,5 +67,26 @@ func TestLiarDoesNotMakeLatticesCoarse(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Honest models that have come to be far apart are found out about: their blocks fail a
+// few times, and then no more.
+func TestRangesFollowModelsThatPart(t *testing.T) {
+	const apart, far, most = 1e-3, 1, 8 // exchanges in which blocks fail
+	for _, name := range latticed {
+		t.Run(name, func(t *testing.T) {
+			a, p := acquainted(t, name, apart)
+			again(t, a, p, far)
+			failing := 0
+			for i := range 3 * most {
+				if units := carry(t, a, p, name, uint64(2*i+41)); len(units) > 3 {
+					failing = i + 1
+				}
+			}
+			if failing == 0 || failing > most {
+				t.Errorf("blocks failed up to exchange %d, want in the first ones, at most %d", failing, most)
+			}
+		})
 	}
 }

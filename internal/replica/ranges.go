@@ -9,8 +9,8 @@ import (
 
 // A lattice codes a block so that the partner, whose values are near, can tell what was
 // meant. How near is a range that each slice keeps for each of its blocks: the largest
-// difference that exchanges have shown there, up at once and down by a fifth. The
-// passive side tells its own before the first code.
+// difference that exchanges have shown there, as far as the partner is believed, up at
+// once and down by a fifth. The passive side tells its own before the first code.
 
 // maxRanges is the most bytes of ranges in a frame.
 const maxRanges = 64 << 10
