@@ -23,6 +23,7 @@ type lesson struct {
 	aware    bool    // machines are told strides and distances
 	plain    bool    // steps have no momentum, and ten times the rate
 	outer    float32 // momentum of what happens between exchanges
+	faster   float64 // the rate is so many times higher, if it is not 0
 }
 
 // outcome is what a lesson has led to.
@@ -46,7 +47,7 @@ func (o outcome) bits(values int) float64 { return 8 * o.sent / float64(o.exchan
 func (d *digits) take(t *testing.T, c lesson) outcome {
 	t.Helper()
 	training := d.pupils(t, c.seed, c.epochs)
-	training.plain = c.plain
+	training.plain, training.faster = c.plain, c.faster
 	f := d.flock(t, c, training)
 	var o outcome
 	for !training.over() {
