@@ -123,7 +123,7 @@ func TestOuterMomentum(t *testing.T) {
 	e, d := extentOf(t, 6), loadDigits(t)
 	t.Log(columns)
 	for _, l := range []lesson{
-		{}, {faster: 1.4}, {faster: 2}, {outer: 0.3}, {outer: 0.5}, {plain: true, outer: 0.5},
+		{}, {faster: 0.7}, {faster: 1.4}, {outer: 0.3}, {outer: 0.5}, {plain: true, outer: 0.5},
 	} {
 		l.pace, l.policy, l.aware = averaging.Pace{Every: 64}, quant.Policy{Codec: "lattice6+4"}, true
 		d.lessons(t, fmt.Sprintf("plain steps %v, rate x%g, outer momentum %g", l.plain, max(l.faster, 1), l.outer), e, l)
