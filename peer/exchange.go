@@ -176,7 +176,7 @@ func (p *Peer) propose(x *tracked, t *talk, action averaging.Action) (terms repl
 	}
 	asked := time.Now()
 	accept := wire.Accept{Codecs: t.numbers}
-	err = p.hearAnswer(t, seam.PeerID(action.Peer), &accept)
+	err = p.hearAnswer(x, t, &accept)
 	if t.numbers = accept.Codecs; err != nil {
 		return terms, err
 	}
@@ -199,9 +199,10 @@ func (p *Peer) propose(x *tracked, t *talk, action averaging.Action) (terms repl
 const maxOverlap = 255
 
 // hearAnswer reads the answer to a proposal. Before it, a partner may ask about
-// exchanges that broke off.
-func (p *Peer) hearAnswer(t *talk, partner seam.PeerID, accept *wire.Accept) error {
-	for range maxQuestions + 1 {
+// exchanges that broke off, or say what it is.
+func (p *Peer) hearAnswer(x *tracked, t *talk, accept *wire.Accept) error {
+	partner, told := seam.PeerID(x.event.Peer), false
+	for range maxQuestions + 2 {
 		header, payload, err := t.await(accept.Type())
 		switch {
 		case err != nil:
@@ -210,6 +211,12 @@ func (p *Peer) hearAnswer(t *talk, partner seam.PeerID, accept *wire.Accept) err
 			return accept.Decode(payload)
 		case header.Type == wire.TypeRefuse:
 			return refused(payload)
+		case header.Type == wire.TypeRecord && !told:
+			told = true
+			if err := p.hearRecord(partner, payload); err != nil {
+				return err
+			}
+			continue
 		case header.Type != wire.TypeStatus:
 			return fmt.Errorf("waiting for %v: got %v: %w", accept.Type(), header.Type, wire.ErrType)
 		}

@@ -146,6 +146,9 @@ func (p *Peer) decline(x *tracked, t *talk, reason wire.Reason, detail string) {
 		p.log.Warn("refused a peer's proposal", zap.String("peer", string(x.event.Peer)),
 			zap.Stringer("reason", reason), zap.String("detail", detail), zap.String("remedy", reason.Remedy()))
 	}
+	if reason == wire.ReasonRole {
+		p.tellRecord(t, uint64(x.event.Exchange))
+	}
 	t.refuse(uint64(x.event.Exchange), reason, detail)
 }
 

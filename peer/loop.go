@@ -27,6 +27,9 @@ type notice struct {
 	joined bool
 	// doubts comes without an event: there are more or fewer exchanges in doubt.
 	doubts bool
+	// corrected comes without an event: a member has handed out a record that says
+	// more than was known.
+	corrected bool
 }
 
 // exchangeKey names an exchange among all that a peer takes part in.
@@ -102,6 +105,9 @@ func (l *loop) run() {
 			l.refresh()
 		case <-l.tick.C:
 			l.repair(time.Now())
+			if l.role == topology.Undecided {
+				l.refresh() // it may be time to go without those who do not answer
+			}
 			l.progress()
 		}
 	}
@@ -130,6 +136,9 @@ func (l *loop) begin(n notice) bool {
 		if err := l.announce(); err != nil {
 			l.log.Debug("announcing this peer to those it has joined", zap.Error(err))
 		}
+	}
+	if n.joined || n.corrected {
+		l.refresh()
 		return false
 	}
 	if n.doubts {

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"errors"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -39,9 +40,20 @@ func (l *loop) withSelf(members []seam.Record) []seam.Record {
 	return append(members, self)
 }
 
+// placed tells whether this peer sees the flock that it is to take a role in. A
+// newcomer that took one before would be passive like every first peer, whatever
+// the flock is short of, and so would each that comes with it.
+func (l *loop) placed() bool {
+	p := l.peer
+	return len(p.config.Join) == 0 || p.arrival.has() || p.arrival.open() || time.Since(p.started) >= JoinPatience
+}
+
 // adopt makes a view of the members, takes the role it gives this peer, and tells
 // the machine if links may differ.
 func (l *loop) adopt(members []seam.Record) {
+	if l.role == topology.Undecided && !l.placed() {
+		return
+	}
 	view, err := topology.NewView(l.membersOf(members))
 	if err != nil {
 		l.log.Warn("ignoring a membership view", zap.Error(err))

@@ -19,6 +19,7 @@ func packs(t testing.TB) map[Type]func() {
 		TypeStatus:       func() { packInto(t, buf, Status{Incarnation: number, Slices: indices}) },
 		TypeSettled:      func() { packInto(t, buf, Settled{Known: true, Applied: number}) },
 		TypeLane:         func() { packInto(t, buf, Lane{Lane: 1}) },
+		TypeRecord:       func() { packInto(t, buf, Record{Signed: codecs}) },
 		TypeStateRequest: func() { packInto(t, buf, StateRequest{Run: text}) },
 		TypeManifest:     func() { packInto(t, buf, Manifest{Steps: number, Values: 1, SliceLen: 1}) },
 	}

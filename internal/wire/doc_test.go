@@ -25,6 +25,7 @@ func TestDocumentStatesTheNumbers(t *testing.T) {
 		fmt.Sprintf("1 to %d, below the *lanes* of ACCEPT", MaxLanes-1),
 		fmt.Sprintf("times *lanes* is 1 to %d", MaxInDoubt),
 		fmt.Sprintf("1 to %d slice indices", MaxInDoubt),
+		fmt.Sprintf("of the record, 1 to %d |", MaxSigned),
 	}
 	for _, typ := range knownTypes() {
 		most, _ := typ.limit()

@@ -23,7 +23,7 @@ const (
 	MaxPayload = 8 * MaxSliceLen
 	// MaxHandshake bounds the payload of every frame other than CODE, DIFF,
 	// RANGES and state slices: the limit for a reader of streams not yet accepted.
-	MaxHandshake = 320
+	MaxHandshake = maxRecord
 )
 
 // Offsets of the header's fields; docs/WIRE.md has the table.
@@ -62,6 +62,7 @@ const (
 	TypeSettled Type = 10
 	TypeLane    Type = 11
 	TypeRanges  Type = 12
+	TypeRecord  Type = 13
 
 	TypeStateRequest Type = 16
 	TypeManifest     Type = 17
@@ -95,6 +96,8 @@ func (t Type) String() string {
 		return "LANE"
 	case TypeRanges:
 		return "RANGES"
+	case TypeRecord:
+		return "RECORD"
 	case TypeStateRequest:
 		return "STATE-REQUEST"
 	case TypeManifest:
@@ -129,6 +132,8 @@ func (t Type) limit() (int, bool) {
 		return settledSize, true
 	case TypeLane:
 		return laneSize, true
+	case TypeRecord:
+		return maxRecord, true
 	case TypeStateRequest:
 		return maxStateRequest, true
 	case TypeManifest:

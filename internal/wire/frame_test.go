@@ -31,7 +31,7 @@ func TestSealRefuses(t *testing.T) {
 		{"largest state slice", TypeStateSlice, 4 * MaxSliceLen, nil},
 		{"larger state slice", TypeStateSlice, 4*MaxSliceLen + 1, ErrTooLong},
 		{"no type", 0, 0, ErrType},
-		{"unassigned type", 13, 0, ErrType},
+		{"unassigned type", 14, 0, ErrType},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestVersionPolicy(t *testing.T) {
 			frame[atType] = byte(n)
 			fixChecksum(frame)
 			var want error
-			if known := n >= 1 && n <= 12 || n >= 16 && n <= 18; !known {
+			if known := n >= 1 && n <= 13 || n >= 16 && n <= 18; !known {
 				want = ErrType
 			}
 			if _, _, err := read(frame); !errors.Is(err, want) {

@@ -17,6 +17,7 @@ func messageDecoders() map[Type]func([]byte) (Message, error) {
 		TypeStatus:       decodeAs[Status],
 		TypeSettled:      decodeAs[Settled],
 		TypeLane:         decodeAs[Lane],
+		TypeRecord:       decodeAs[Record],
 		TypeStateRequest: decodeAs[StateRequest],
 		TypeManifest:     decodeAs[Manifest],
 	}

@@ -55,6 +55,9 @@ func drawMessage(t *rapid.T) Message {
 				Steps: number("steps"), Incarnation: number("incarnation"),
 			}
 		},
+		func() Message {
+			return Record{View: number("view"), Signed: rapid.SliceOfN(rapid.Byte(), 1, MaxSigned).Draw(t, "signed")}
+		},
 		func() Message { return Lane{Lane: rapid.Uint8Range(1, MaxLanes-1).Draw(t, "lane")} },
 		func() Message {
 			return Status{Incarnation: number("incarnation"), Slices: rapid.SliceOfN(rapid.Uint32(), 1, MaxInDoubt).Draw(t, "slices")}
@@ -116,6 +119,7 @@ func TestLargestMessages(t *testing.T) {
 		Status{Slices: make([]uint32, MaxInDoubt)},
 		Settled{Known: true, Applied: math.MaxUint64},
 		Lane{Lane: MaxLanes - 1},
+		Record{Signed: make([]byte, MaxSigned)},
 		StateRequest{Run: run},
 		Manifest{Values: MaxSliceLen * math.MaxUint32, SliceLen: MaxSliceLen},
 	} {
@@ -166,6 +170,9 @@ func TestFieldsOutOfBounds(t *testing.T) {
 		"accept, not even itself":    Accept{Window: 1, Lanes: 1, Codecs: []uint8{1}},
 		"accept, no lane":            Accept{Window: 1, Overlap: 1, Codecs: []uint8{1}},
 		"accept, many lanes":         Accept{Window: 1, Overlap: 1, Lanes: MaxLanes + 1, Codecs: []uint8{1}},
+		"record, none":               Record{View: 1},
+		"record, too long":           Record{Signed: make([]byte, MaxSigned+1)},
+		"record, endless":            Record{Signed: make([]byte, 1<<16+1)},
 		"lane, the first":            Lane{},
 		"lane, beyond the last":      Lane{Lane: MaxLanes},
 		"status, no slice":           Status{Incarnation: 1},
@@ -218,6 +225,7 @@ func TestDecodedMessagesOwnTheirMemory(t *testing.T) {
 		Refuse{Reason: ReasonBusy, Detail: "later"},
 		Propose{Run: "digits", SliceLen: 1, Overlap: 1, Lanes: 1, Codecs: []uint8{1, 2}},
 		Status{Slices: []uint32{1, 2}},
+		Record{Signed: []byte{1, 2}},
 		StateRequest{Run: "digits"},
 	} {
 		payload := want.Append(nil)

@@ -98,6 +98,11 @@ func vectors() []vector {
 			header: Header{Exchange: 7}, message: Lane{Lane: 2}, parts: []part{{1, "lane: 2"}},
 		},
 		{
+			name: "record", about: "before it refuses exchange 7 for its role, the peer that was asked says what it is",
+			header: Header{Exchange: 7}, message: Record{View: 0x1122334455667788, Signed: []byte("record, signed")},
+			parts: []part{{8, "view digest: 0x1122334455667788"}, {2, "bytes of the record: 14"}, {14, "the member record, opaque here: \"record, signed\""}},
+		},
+		{
 			name: "code", about: "slice 5 of exchange 7; the first three slices of this lane have been applied",
 			header: Header{Type: TypeCode, Exchange: 7, Slice: 5, Ack: 3}, payload: clipped,
 			parts: []part{
@@ -299,7 +304,7 @@ func refusedVectors() []refusedVector {
 		{"refused-magic", "other magic", resealed(set(0, 'm')), ErrMagic},
 		{"refused-version", "wire version 2", resealed(set(atVersion, 2)), ErrVersion},
 		{"refused-flags", "a flag that must be understood", resealed(set(atFlags, 1)), ErrFlags},
-		{"refused-type", "a type that is not assigned", resealed(set(atType, 13)), ErrType},
+		{"refused-type", "a type that is not assigned", resealed(set(atType, 14)), ErrType},
 		{"refused-length", "an ACK with a payload", func(f []byte) []byte {
 			f = append(f, 0)
 			f[atLength] = 1
