@@ -1,0 +1,227 @@
+package peer_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// dim is a membership that lags for ever: it takes everybody else for passive until
+// it has heard from them by hand, and knows of a member that nobody but it can see
+// until others compare with it.
+type dim struct {
+	seam.Membership
+	mu       sync.Mutex
+	heard    map[seam.PeerID]bool
+	ghosts   []seam.Record
+	own      seam.Record
+	compared int
+	partner  *dim
+}
+
+func newDim(m seam.Membership, ghosts ...seam.Record) *dim {
+	return &dim{Membership: m, heard: map[seam.PeerID]bool{}, ghosts: ghosts}
+}
+
+func (d *dim) Announce(r seam.Record) error {
+	d.mu.Lock()
+	d.own = r
+	d.mu.Unlock()
+	return d.Membership.Announce(r)
+}
+
+func (d *dim) Members() []seam.Record {
+	records := d.Membership.Members()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, r := range records {
+		if r.Peer != d.own.Peer && !d.heard[r.Peer] {
+			records[i].Role = uint8(topology.Passive)
+		}
+	}
+	return append(records, d.ghosts...)
+}
+
+// courierDim is a dim one that can hand records over.
+type courierDim struct{ *dim }
+
+func (d courierDim) Signed() []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	text, _ := json.Marshal(d.own)
+	return text
+}
+
+func (d courierDim) Heard(from seam.PeerID, signed []byte) (bool, error) {
+	var r seam.Record
+	if err := json.Unmarshal(signed, &r); err != nil || r.Peer != from {
+		return false, fmt.Errorf("no record of %s: %v", from, err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	news := !d.heard[from]
+	d.heard[from] = true
+	return news, nil
+}
+
+func (d courierDim) Compare(context.Context, seam.PeerID) error {
+	d.partner.mu.Lock()
+	ghosts := d.partner.ghosts
+	d.partner.mu.Unlock()
+	d.mu.Lock()
+	d.ghosts = ghosts
+	d.compared++
+	own := d.own
+	d.mu.Unlock()
+	return d.Announce(own) // so that everybody looks again
+}
+
+// quarrel trains two peers that disagree on each other's role for a virtual minute:
+// the first is active, since it alone knows of a third, passive one; the second takes
+// it for passive and so is active too. It returns the refusals that the second got.
+func quarrel(t *testing.T, names [2]string, wrap func(*dim) seam.Membership) (asker peer.Stats, view *dim) {
+	network := memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}})
+	ghost, err := network.Transport("ghost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ghost.Close()
+	var peers [2]*peer.Peer
+	var views [2]*dim
+	for i, name := range names {
+		config := peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, name, "digits")}
+		shortRun(i, &config)
+		config.Work = peer.Work{}
+		views[i] = newDim(config.Network.Membership)
+		if i == 0 {
+			views[i].ghosts = []seam.Record{{Peer: ghost.Self(), Run: "digits", Incarnation: 1, Role: uint8(topology.Passive)}}
+		} else {
+			config.Join = peers[0].JoinAddresses()[:1]
+			views[i].partner = views[0]
+		}
+		config.Network.Membership = wrap(views[i])
+		peers[i] = start(t, config)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var training sync.WaitGroup
+	for i, p := range peers {
+		training.Go(func() {
+			for p.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) {
+				return atPace(20*time.Millisecond, towards)(i, x, grad)
+			}) == nil {
+			}
+		})
+	}
+	training.Wait()
+	s := peers[1].Stats()
+	t.Logf("%s and %s are %s and %s: %d refusals, %d exchanges", names[0], names[1], peers[0].Stats().Role, s.Role, s.Exchanges.Refused, s.Exchanges.Completed())
+	if s.Role == "passive" && s.Exchanges.Completed() == 0 {
+		t.Error("they never exchange although their roles would let them")
+	}
+	return s, views[1]
+}
+
+// One refusal settles a quarrel about roles. Where the record that comes with it
+// changes the view, that does it; where it tells nothing new, since the two know
+// other members, a comparison of what they know does.
+func TestOneRefusalSettlesAQuarrel(t *testing.T) {
+	byHand := func(d *dim) seam.Membership { return courierDim{d} }
+	byGossip := func(d *dim) seam.Membership { return d }
+	for _, c := range []struct {
+		names    [2]string
+		compared int
+	}{
+		{[2]string{"bob", "alice"}, 0},
+		{[2]string{"alice", "bob"}, 1}, // by both views it is the other that should change
+	} {
+		t.Run(c.names[0]+" is active", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, view := quarrel(t, c.names, byHand)
+				if s.Exchanges.Refused != uint64(1+c.compared) || view.compared != c.compared {
+					t.Errorf("%d refusals and %d comparisons in a minute, want one refusal, one more before a comparison, and %d of these",
+						s.Exchanges.Refused, view.compared, c.compared)
+				}
+			})
+			synctest.Test(t, func(t *testing.T) {
+				if s, _ := quarrel(t, c.names, byGossip); s.Exchanges.Refused < 100 {
+					t.Errorf("%d refusals with records that do not pass from hand to hand, want many: the quarrel is none", s.Exchanges.Refused)
+				}
+			})
+		})
+	}
+}
+
+// forger hands out a record that is not its own.
+type forger struct{ courierDim }
+
+func (f forger) Signed() []byte { return []byte(`{"Peer":"somebody else"}`) }
+
+// Who hands out another's record has broken the rules, and is kept away from.
+func TestAForgedRecordIsAnOffence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		forging := true // the first peer, which is the one that is asked
+		s, _ := quarrel(t, [2]string{"bob", "alice"}, func(d *dim) seam.Membership {
+			defer func() { forging = false }()
+			if forging {
+				return forger{courierDim{d}}
+			}
+			return courierDim{d}
+		})
+		if s.Exchanges.Quarantines == 0 || s.Exchanges.Refused > 0 {
+			t.Errorf("%d quarantines, %d refusals believed", s.Exchanges.Quarantines, s.Exchanges.Refused)
+		}
+	})
+}
+
+// A newcomer takes the role that the flock it joins is short of, not that of a
+// first peer: nobody changes roles while a flock gathers.
+func TestNewcomersJoinTheSmallerClass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const peers = 9
+		core, logged := observer.New(zap.InfoLevel)
+		flock := peertest.Start(t, peertest.Config{Peers: peers, Params: newModel, Link: memnet.Link{Delay: time.Millisecond},
+			Configure: func(_ int, c *peer.Config) { c.Log = zap.New(core) }})
+		time.Sleep(time.Second)
+		count := map[string]int{}
+		for _, p := range flock.Peers {
+			count[p.Stats().Role]++
+		}
+		if count["passive"] != peers/2+1 || count["active"] != peers/2 {
+			t.Errorf("roles %v of %d newcomers", count, peers)
+		}
+		if taken := logged.FilterMessage("role").Len(); taken != peers {
+			t.Errorf("%d roles were taken by %d peers: somebody has changed", taken, peers)
+		}
+	})
+}
+
+// A peer whose flock never answers takes a role all the same, for those that will
+// join through it.
+func TestAPeerThatJoinsNobodyTakesARole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:nobody"}, Network: inMemory(t, memnet.New(memnet.Config{}), "only", "digits")})
+		time.Sleep(peer.JoinPatience - time.Second)
+		if role := p.Stats().Role; role != "undecided" {
+			t.Errorf("%s before it has seen a flock", role)
+		}
+		time.Sleep(2 * time.Second)
+		if role := p.Stats().Role; role != "passive" {
+			t.Errorf("%s after waiting", role)
+		}
+	})
+}
