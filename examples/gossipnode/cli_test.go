@@ -64,6 +64,14 @@ func TestWrongUse(t *testing.T) {
 		{"local --key node.key", "--key is for run"},
 		{"local --metrics 127.0.0.1:65534", "for the last peer too"},
 		{"keygen", "keygen needs --out"},
+		{"topology --peers 1", "--peers 1: want 2 to 1000"},
+		{"topology --peers 1001", "--peers 1001: want 2 to 1000"},
+		{"topology --active 1.5", "--active 1.5: want a share between 0 and 1"},
+		{"topology --active 0", "--active 0: want a share between 0 and 1"},
+		{"topology --active NaN", "--active NaN: want a share between 0 and 1"},
+		{"topology --peers 10 --active 0.2", "--active 0.2: with fewer than a third active, passive peers change sides: want at least 0.40"},
+		{"topology --peers 4 --active 0.99", "leaves one class empty: want 2 to 3"},
+		{"topology ring", "topology takes flags only"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			code, out, err := try(strings.Fields(c.line)...)

@@ -108,14 +108,18 @@ func flagFault(cmd *cobra.Command, err error) error {
 
 // elsewhere maps the keys of the other commands to those commands.
 func elsewhere(cmd *cobra.Command) map[string]string {
-	others := make(map[string]string)
+	owners := make(map[string][]string)
 	for _, other := range cmd.Root().Commands() {
 		if other == cmd {
 			continue
 		}
 		for _, key := range keysOf(other.Flags()) {
-			others[key] = other.Name()
+			owners[key] = append(owners[key], other.Name())
 		}
+	}
+	others := make(map[string]string, len(owners))
+	for key, names := range owners {
+		others[key] = list(names)
 	}
 	return others
 }

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+const defaultTopologyPeers = 64
+
+// topologySettings are the flags of topology.
+type topologySettings struct {
+	peers  int
+	active float64
+	seed   uint64
+	svg    string
+	json   bool
+}
+
+// newTopology makes the command that shows who would talk to whom.
+func newTopology(std streams) *cobra.Command {
+	var s topologySettings
+	cmd := &cobra.Command{
+		Use:   "topology",
+		Short: "Show who talks to whom in a flock of a size, and how fast its models mix",
+		Long: `Topology makes the roles and links that so many peers would have, and measures them.
+
+  degree    the most links that one peer has
+  diameter  the most links between two peers
+  gap       the spectral gap of the expected mixing matrix: 1 minus the second largest
+            eigenvalue of the matrix that one exchange multiplies the models by in the
+            mean (a random active averages with one of its links at random), times half
+            the number of peers, which is how many exchanges give each peer one
+  rounds    exchanges per peer, each counted at both ends, until the variance of the
+            models is a millionth of what it was; the mean of 20 simulations in which
+            random actives take their links in turn, as peers do
+
+Roles are those of newcomers unless --active says how many are active. Where more than
+two thirds are, the active ones are taken to be unreachable, as behind a NAT: reachable
+ones would change sides. For the same reason no fewer than a third can be active.`,
+		Example: `  gossipnode topology --peers 64
+  gossipnode topology --peers 12 --svg ring.svg
+  gossipnode topology --peers 100 --active 0.9 --json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			sources, err := resolve(cmd.Flags(), elsewhere(cmd), os.LookupEnv)
+			if err != nil {
+				return err
+			}
+			if err := s.validate(sources); err != nil {
+				return err
+			}
+			return s.show(std)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.IntVar(&s.peers, "peers", defaultTopologyPeers, fmt.Sprintf("number of peers, 2 to %d", maxPeers))
+	flags.Float64Var(&s.active, "active", 0, "share of active peers, as in 0.5 (default: what newcomers decide)")
+	flags.Uint64Var(&s.seed, "seed", 1, "seed of the peers' identities and of the simulations")
+	flags.StringVar(&s.svg, "svg", "", "draw the links into this file")
+	flags.BoolVar(&s.json, "json", false, "print the figures as one JSON object, the last line of standard output")
+	flags.String(configFlag, "", "YAML file with the same keys as the flags")
+	return cmd
+}
+
+func (s topologySettings) validate(from origins) error {
+	faults := []error{within("peers", s.peers, 2, maxPeers)}
+	actives := s.actives()
+	switch given := from.source("active") != fromDefault; {
+	case !given || faults[0] != nil:
+	case !(s.active > 0 && s.active < 1):
+		faults = append(faults, faultf("active", "%v: want a share between 0 and 1, as in 0.5", s.active))
+	case actives == 0 || actives == s.peers:
+		faults = append(faults, faultf("active", "%v: of %d peers that leaves one class empty: want %d to %d of them active",
+			s.active, s.peers, leastActives(s.peers), s.peers-1))
+	case actives < leastActives(s.peers):
+		faults = append(faults, faultf("active", "%v: with fewer than a third active, passive peers change sides: want at least %.2f",
+			s.active, float64(leastActives(s.peers))/float64(s.peers)))
+	}
+	return from.usage(present(faults)...)
+}
+
+// actives is how many peers are to be active, 0 if that is left to them.
+func (s topologySettings) actives() int { return int(math.Round(s.active * float64(s.peers))) }
+
+// leastActives is the fewest actives that n peers keep.
+func leastActives(n int) int { return (n + 2) / 3 }
+
+func (s topologySettings) show(std streams) error {
+	overlay, err := s.overlay()
+	if err != nil {
+		return err
+	}
+	links := linksOf(overlay)
+	if s.svg != "" {
+		if err := os.WriteFile(s.svg, links.svg(), 0o644); err != nil {
+			return fmt.Errorf("drawing the links: %w", err)
+		}
+	}
+	figures, err := links.measure(s.seed)
+	if err != nil {
+		return err
+	}
+	return printBench(topologyReport{figures, links}, s.json, std)
+}
+
+// overlay is that of peers whose identities follow from the seed.
+func (s topologySettings) overlay() (*topology.Overlay, error) {
+	members := make([]topology.Member, s.peers)
+	actives := s.actives()
+	for i := range members {
+		m := &members[i]
+		m.ID = topology.PeerID(fmt.Sprintf("%d/%d", s.seed, i))
+		switch {
+		case actives == 0: // newcomers
+		case i < actives:
+			m.Role, m.Unreachable = topology.Active, 3*actives > 2*s.peers
+		default:
+			m.Role = topology.Passive
+		}
+	}
+	view, err := topology.NewView(members)
+	if err != nil {
+		return nil, fmt.Errorf("making the flock: %w", err)
+	}
+	return topology.NewOverlay(view)
+}

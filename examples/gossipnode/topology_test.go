@@ -1,0 +1,233 @@
+package main
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTopologyJSON holds what the command prints against what it has printed, for
+// sizes and shares that differ. Regenerate with: go test ./examples/gossipnode -run
+// TopologyJSON -update
+func TestTopologyJSON(t *testing.T) {
+	var all strings.Builder
+	for _, line := range []string{
+		"--peers 2", "--peers 3", "--peers 12", "--peers 64", "--peers 64 --seed 2", "--peers 101", "--peers 200",
+		"--peers 30 --active 0.5", "--peers 30 --active 0.34", "--peers 100 --active 0.9",
+	} {
+		code, out, stderr := try(append([]string{"topology", "--json"}, strings.Fields(line)...)...)
+		if code != exitDone {
+			t.Fatalf("%s: exit code %d: %s", line, code, stderr)
+		}
+		fmt.Fprintf(&all, "%s: %s", line, out)
+	}
+	path := filepath.Join("testdata", "topology.txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(all.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all.String() != string(want) {
+		t.Errorf("the figures differ from %s:\n%s", path, all.String())
+	}
+}
+
+// TestTopologyOf64 holds the figures of 64 peers against what DESIGN promises of them.
+func TestTopologyOf64(t *testing.T) {
+	code, out, stderr := try("topology", "--peers", "64", "--json")
+	var fields map[string]float64
+	if err := json.Unmarshal([]byte(out), &fields); code != exitDone || err != nil {
+		t.Fatalf("exit code %d, %v: %s", code, err, stderr)
+	}
+	for _, name := range []string{"peers", "active", "passive", "degree", "diameter", "gap", "rounds"} {
+		if _, ok := fields[name]; !ok {
+			t.Errorf("no field %q in %s", name, out)
+		}
+	}
+	if len(fields) != 7 {
+		t.Errorf("%d fields, want seven: %s", len(fields), out)
+	}
+	if fields["active"] != 32 || fields["passive"] != 32 || fields["rounds"] > 30 || fields["degree"] > 13 {
+		t.Errorf("%s, want equal classes, at most 30 rounds and degree 13", out)
+	}
+	if !strings.Contains(stderr, "Links are listed for up to") {
+		t.Errorf("no words on standard error: %s", stderr)
+	}
+}
+
+// TestTopologyAgainstBruteForce computes the figures of small flocks in the dullest
+// way: distances by relaxing all pairs, the gap by applying the mean of the matrices
+// of all exchanges again and again.
+func TestTopologyAgainstBruteForce(t *testing.T) {
+	for _, c := range []struct {
+		peers  int
+		active float64
+	}{{2, 0}, {3, 0}, {5, 0}, {8, 0}, {13, 0}, {24, 0}, {9, 0.34}, {10, 0.8}, {30, 0.9}} {
+		overlay, err := topologySettings{peers: c.peers, active: c.active, seed: 7}.overlay()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := linksOf(overlay)
+		if got, want := l.diameter(), bruteDiameter(l); got != want {
+			t.Errorf("%d peers, %v active: diameter %d, want %d", c.peers, c.active, got, want)
+		}
+		got, err := l.gap()
+		if want := bruteGap(l); err != nil || math.Abs(got-want) > 1e-4 {
+			t.Errorf("%d peers, %v active: gap %.6f (%v), want %.6f", c.peers, c.active, got, err, want)
+		}
+	}
+}
+
+func bruteDiameter(l links) (longest int) {
+	n := len(l.of)
+	d := make([][]int, n)
+	for i := range d {
+		d[i] = make([]int, n)
+		for j := range d[i] {
+			if d[i][j] = n; i == j {
+				d[i][j] = 0
+			}
+		}
+		for _, j := range l.of[i] {
+			d[i][j] = 1
+		}
+	}
+	for k := range n {
+		for i := range n {
+			for j := range n {
+				d[i][j] = min(d[i][j], d[i][k]+d[k][j])
+			}
+		}
+	}
+	for i := range n {
+		for j := range n {
+			longest = max(longest, d[i][j])
+		}
+	}
+	return longest
+}
+
+// bruteGap is how fast deviations from the mean shrink under the mean matrix of one
+// exchange, by power iteration, times half the peers.
+func bruteGap(l links) float64 {
+	n, actives := len(l.of), l.actives()
+	w := make([][]float64, n)
+	for i := range w {
+		w[i] = make([]float64, n)
+		w[i][i] = 1
+	}
+	for _, a := range actives {
+		for _, p := range l.of[a] {
+			chance := 1 / float64(len(actives)) / float64(len(l.of[a]))
+			w[a][a] -= chance / 2
+			w[p][p] -= chance / 2
+			w[a][p] += chance / 2
+			w[p][a] += chance / 2
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	x, y, ratio := make([]float64, n), make([]float64, n), 0.0
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	for range 20000 {
+		mean, before, after := 0.0, 0.0, 0.0
+		for _, v := range x {
+			mean += v / float64(n)
+		}
+		for i := range x {
+			x[i] -= mean
+			before += x[i] * x[i]
+		}
+		for i := range y {
+			y[i] = 0
+			for j := range x {
+				y[i] += w[i][j] * x[j]
+			}
+			after += y[i] * y[i]
+		}
+		ratio = math.Sqrt(after / before)
+		for i := range x {
+			x[i] = y[i] / math.Sqrt(after)
+		}
+	}
+	return (1 - ratio) * float64(n) / 2
+}
+
+// TestTopologyText shows that small flocks are listed link by link.
+func TestTopologyText(t *testing.T) {
+	code, out, stderr := try("topology", "--peers", "4")
+	if code != exitDone {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	for _, want := range []string{"4 peers: 2 active", "links of each active    2", "diameter               2", "a0   active   p0 p1", "p1   passive  a1 a0"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+// TestTopologyDrawing reads the drawing back: it is XML, with a mark for each peer
+// and for each entry of its legend, a line for each link, and a second shade for
+// every colour.
+func TestTopologyDrawing(t *testing.T) {
+	for _, peers := range []int{2, 12, 64, 300} {
+		path := filepath.Join(t.TempDir(), "ring.svg")
+		if code, _, stderr := try("topology", "--peers", fmt.Sprint(peers), "--svg", path); code != exitDone {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		overlay, _ := topologySettings{peers: peers, seed: 1}.overlay()
+		links := 0
+		for range overlay.Edges() {
+			links++
+		}
+		circles, lines := 0, 0
+		for decoder := xml.NewDecoder(strings.NewReader(string(text))); ; {
+			token, err := decoder.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%d peers: %v", peers, err)
+			}
+			element, ok := token.(xml.StartElement)
+			if !ok {
+				continue
+			}
+			for _, a := range element.Attr {
+				if element.Name.Local == "path" && a.Name.Local == "d" {
+					lines += strings.Count(a.Value, "L")
+				}
+				if a.Name.Local == "class" && !strings.Contains(string(text), "."+a.Value+"{") {
+					t.Errorf("%d peers: %q has no shade for dark paper", peers, a.Value)
+				}
+			}
+			if element.Name.Local == "circle" {
+				circles++
+			}
+		}
+		if circles != peers+2 || lines != links {
+			t.Errorf("%d peers: %d marks and %d lines, want %d and %d", peers, circles, lines, peers+2, links)
+		}
+	}
+	code, _, stderr := try("topology", "--svg", filepath.Join(t.TempDir(), "missing", "ring.svg"))
+	if code != exitFailed || !strings.Contains(stderr, "drawing the links") {
+		t.Errorf("a folder that is missing: exit code %d: %s", code, stderr)
+	}
+}

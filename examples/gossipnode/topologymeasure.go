@@ -1,0 +1,225 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+const (
+	// mixed is the variance, relative to the start, at which models count as mixed.
+	mixed = 1e-6
+	// mixingRuns are the simulations whose mean is told.
+	mixingRuns = 20
+	// maxListed is the most peers whose links are listed one by one.
+	maxListed = 32
+)
+
+// topologyFigures are the fields of topology --json.
+type topologyFigures struct {
+	Peers    int     `json:"peers"`
+	Active   int     `json:"active"`
+	Passive  int     `json:"passive"`
+	Degree   int     `json:"degree"`
+	Diameter int     `json:"diameter"`
+	Gap      float64 `json:"gap"`
+	Rounds   float64 `json:"rounds"`
+}
+
+// links are an overlay in numbers: peers have their places in the view, and ranks
+// among those of their role.
+type links struct {
+	active []bool
+	rank   []int
+	of     [][]int // the neighbours of each peer, in the order of the overlay
+}
+
+func linksOf(o *topology.Overlay) links {
+	v := o.View()
+	l := links{active: make([]bool, v.Len()), rank: make([]int, v.Len()), of: make([][]int, v.Len())}
+	place := make(map[topology.PeerID]int, v.Len())
+	var count [topology.Passive + 1]int
+	for i, m := range v.Members() {
+		place[m.ID] = i
+		l.active[i], l.rank[i] = m.Role == topology.Active, count[m.Role]
+		count[m.Role]++
+	}
+	for i, m := range v.Members() {
+		for _, id := range o.Neighbours(m.ID) {
+			l.of[i] = append(l.of[i], place[id])
+		}
+	}
+	return l
+}
+
+// actives are the places of the active peers.
+func (l links) actives() (places []int) {
+	for i, active := range l.active {
+		if active {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+func (l links) measure(seed uint64) (topologyFigures, error) {
+	f := topologyFigures{Peers: len(l.of), Active: len(l.actives()), Diameter: l.diameter()}
+	f.Passive = f.Peers - f.Active
+	for _, list := range l.of {
+		f.Degree = max(f.Degree, len(list))
+	}
+	gap, err := l.gap()
+	if err != nil {
+		return f, err
+	}
+	f.Gap = math.Round(gap*1e6) / 1e6
+	sum := 0.0
+	for run := range uint64(mixingRuns) {
+		sum += l.exchangesToMix(rand.New(rand.NewPCG(seed, run)))
+	}
+	f.Rounds = math.Round(sum/mixingRuns*100) / 100
+	return f, nil
+}
+
+// diameter is the most links on a shortest way between two peers.
+func (l links) diameter() (longest int) {
+	distance := make([]int, len(l.of))
+	for start := range l.of {
+		for i := range distance {
+			distance[i] = -1
+		}
+		distance[start] = 0
+		queue := []int{start}
+		for next := 0; next < len(queue); next++ {
+			for _, j := range l.of[queue[next]] {
+				if distance[j] < 0 {
+					distance[j] = distance[queue[next]] + 1
+					queue = append(queue, j)
+				}
+			}
+		}
+		longest = max(longest, distance[queue[len(queue)-1]])
+	}
+	return longest
+}
+
+// gap is the spectral gap that the help of the command describes. An exchange of
+// peers a and p multiplies the models by I - uuᵀ/2, with u 1 at a, -1 at p and 0
+// elsewhere; in the mean over exchanges this is I - E, and the gap of I - E is the
+// second smallest eigenvalue of E.
+func (l links) gap() (float64, error) {
+	n, actives := len(l.of), l.actives()
+	e := mat.NewSymDense(n, nil)
+	for _, a := range actives {
+		weight := float64(n) / 4 / float64(len(actives)) / float64(len(l.of[a]))
+		for _, p := range l.of[a] {
+			e.SetSym(a, a, e.At(a, a)+weight)
+			e.SetSym(p, p, e.At(p, p)+weight)
+			e.SetSym(a, p, e.At(a, p)-weight)
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(e, false) {
+		return 0, errors.New("computing the spectral gap: the eigenvalues did not converge")
+	}
+	return eigen.Values(nil)[1], nil // in ascending order, the first is 0
+}
+
+// exchangesToMix averages pairs of random numbers until they are mixed, and returns
+// the exchanges per peer.
+func (l links) exchangesToMix(rng *rand.Rand) float64 {
+	n, actives := len(l.of), l.actives()
+	x, turn := make([]float64, n), make([]int, n)
+	mean := 0.0
+	for i := range x {
+		x[i], turn[i] = rng.NormFloat64(), rng.IntN(len(l.of[i]))
+		mean += x[i] / float64(n)
+	}
+	spread := 0.0 // the sum of the squares of deviations, which an exchange lowers
+	for _, v := range x {
+		spread += (v - mean) * (v - mean)
+	}
+	target := spread * mixed
+	exchanges := 0
+	for ; spread > target; exchanges++ {
+		a := actives[rng.IntN(len(actives))]
+		p := l.of[a][turn[a]]
+		turn[a] = (turn[a] + 1) % len(l.of[a])
+		difference := x[a] - x[p]
+		spread -= difference * difference / 2
+		middle := (x[a] + x[p]) / 2
+		x[a], x[p] = middle, middle
+	}
+	return 2 * float64(exchanges) / float64(n)
+}
+
+// topologyReport is what the command prints: all of it for a person, only the
+// figures as JSON.
+type topologyReport struct {
+	topologyFigures
+	links links
+}
+
+// MarshalJSON gives the figures alone.
+func (r topologyReport) MarshalJSON() ([]byte, error) { return json.Marshal(r.topologyFigures) }
+
+func (r topologyReport) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d peers: %d active, which start exchanges, and %d passive, which answer them\n", r.Peers, r.Active, r.Passive)
+	for _, active := range []bool{true, false} {
+		least, most := r.links.degrees(active)
+		fmt.Fprintf(&b, "  links of each %-8s  %s\n", roleName(active), oneOrRange(least, most))
+	}
+	fmt.Fprintf(&b, "  diameter               %d\n", r.Diameter)
+	fmt.Fprintf(&b, "  spectral gap           %.4f of the expected mixing matrix, for one exchange per peer\n", r.Gap)
+	fmt.Fprintf(&b, "  exchanges per peer     %.1f until the variance is a millionth of its start\n", r.Rounds)
+	if r.Peers > maxListed {
+		fmt.Fprintf(&b, "Links are listed for up to %d peers, and drawn for all with --svg FILE.\n", maxListed)
+		return b.String()
+	}
+	b.WriteString("Links, in the order in which they are taken:\n")
+	for i, list := range r.links.of {
+		fmt.Fprintf(&b, "  %-4s %-8s", r.links.name(i), roleName(r.links.active[i]))
+		for _, j := range list {
+			b.WriteString(" " + r.links.name(j))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// degrees are the fewest and the most links of a peer of a role.
+func (l links) degrees(active bool) (least, most int) {
+	least = len(l.of)
+	for i, list := range l.of {
+		if l.active[i] == active {
+			least, most = min(least, len(list)), max(most, len(list))
+		}
+	}
+	return least, most
+}
+
+// name is a peer's letter and its rank in its class.
+func (l links) name(i int) string { return fmt.Sprintf("%c%d", roleName(l.active[i])[0], l.rank[i]) }
+
+func roleName(active bool) string {
+	if active {
+		return "active"
+	}
+	return "passive"
+}
+
+// oneOrRange is a range of numbers, or the one that it consists of.
+func oneOrRange(least, most int) string {
+	if least == most {
+		return fmt.Sprint(least)
+	}
+	return fmt.Sprintf("%d to %d", least, most)
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// The drawing's measures, in its own units.
+const (
+	svgWidth   = 1000.0
+	svgHeight  = 1110.0
+	svgCentre  = 500.0
+	ringOuter  = 430.0 // radius of the larger class
+	ringInner  = 365.0 // radius of the smaller class
+	ringNames  = 24.0  // how far outside of its peer a name stands
+	maxNames   = 64    // the most peers that are named
+	legendTop  = 1010.0
+	legendLine = 36.0
+)
+
+// shade is a colour as it is on light paper and on dark.
+type shade struct{ light, dark string }
+
+func paper() shade        { return shade{"#ffffff", "#11171d"} }
+func ink() shade          { return shade{"#1c2733", "#e6edf3"} }
+func activeShade() shade  { return shade{"#0b6bcb", "#6cb6ff"} }
+func passiveShade() shade { return shade{"#c25a00", "#ffab57"} }
+func reachShades() []shade { // of links, by how far they reach along the ring
+	return []shade{
+		{"#15202b", "#f0f6fc"}, {"#1769aa", "#79c0ff"}, {"#0a7d55", "#4ed6a0"}, {"#8a6d00", "#e6c84f"},
+		{"#b4530a", "#ffab57"}, {"#b3261e", "#ff8a80"}, {"#9c2a86", "#f29be0"}, {"#5b45c2", "#b3a4ff"},
+		{"#4a6572", "#9fb8c5"}, {"#7a4a2b", "#d9a987"}, {"#2f6f6f", "#7fd1d1"},
+	}
+}
+
+// drawing collects elements, and the rules by which they change on dark paper:
+// attributes hold the light colours, which every viewer knows.
+type drawing struct {
+	body bytes.Buffer
+	dark bytes.Buffer
+}
+
+// paint is an attribute in a shade, with the class that changes it on dark paper.
+func (d *drawing) paint(class, attribute string, s shade) string {
+	rule := fmt.Sprintf(".%s{%s:%s}", class, attribute, s.dark)
+	if !bytes.Contains(d.dark.Bytes(), []byte(rule)) {
+		d.dark.WriteString(rule)
+	}
+	return fmt.Sprintf(`class="%s" %s="%s"`, class, attribute, s.light)
+}
+
+// svg draws the ring: both classes at even distances, every link as a line whose
+// colour tells how far round the ring it reaches.
+func (l links) svg() []byte {
+	var d drawing
+	fmt.Fprintf(&d.body, `<rect width="%g" height="%g" %s/>`+"\n", svgWidth, svgHeight, d.paint("paper", "fill", paper()))
+	reaches := l.drawLinks(&d)
+	l.drawPeers(&d)
+	l.drawLegend(&d, reaches)
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="system-ui,sans-serif" role="img">`+"\n", svgWidth, svgHeight)
+	fmt.Fprintf(&out, "<title>%s</title>\n<style>@media(prefers-color-scheme:dark){%s}</style>\n", l.caption(), d.dark.String())
+	out.Write(d.body.Bytes())
+	out.WriteString("</svg>\n")
+	return out.Bytes()
+}
+
+func (l links) caption() string {
+	actives := len(l.actives())
+	return fmt.Sprintf("%d peers: %d active, %d passive", len(l.of), actives, len(l.of)-actives)
+}
+
+// larger tells whether the larger class is the active one, and the sizes of both.
+func (l links) larger() (active bool, large, small int) {
+	actives := len(l.actives())
+	passives := len(l.of) - actives
+	return actives >= passives, max(actives, passives), min(actives, passives)
+}
+
+// at is where a peer is drawn: the smaller class within the ring of the larger one,
+// each of its peers where those fall that are joined to it at offset 0.
+func (l links) at(i int, further float64) (x, y float64) {
+	active, large, small := l.larger()
+	turn, radius := (float64(l.rank[i])+0.5)/float64(small), ringInner-further
+	if l.active[i] == active {
+		turn, radius = (float64(l.rank[i])+0.25)/float64(large), ringOuter+further
+	}
+	sin, cos := math.Sincos(2 * math.Pi * turn)
+	return svgCentre + radius*sin, svgCentre - radius*cos
+}
+
+// reach is how far a link from a peer of the larger class goes along the ring of
+// the smaller one, either way.
+func (l links) reach(from, to int) int {
+	_, large, small := l.larger()
+	offset := ((l.rank[to]-l.rank[from]*small/large)%small + small) % small
+	return min(offset, small-offset)
+}
+
+// drawLinks draws the farthest links first, so that the near ones stay visible, and
+// returns the reaches that there are.
+func (l links) drawLinks(d *drawing) []int {
+	active, _, _ := l.larger()
+	paths := make(map[int]*bytes.Buffer)
+	for i, list := range l.of {
+		if l.active[i] != active {
+			continue
+		}
+		for _, j := range list {
+			reach := l.reach(i, j)
+			if paths[reach] == nil {
+				paths[reach] = new(bytes.Buffer)
+			}
+			x1, y1 := l.at(i, 0)
+			x2, y2 := l.at(j, 0)
+			fmt.Fprintf(paths[reach], "M%.1f %.1fL%.1f %.1f", x1, y1, x2, y2)
+		}
+	}
+	reaches := slices.Sorted(maps.Keys(paths))
+	for k := len(reaches) - 1; k >= 0; k-- {
+		width, opacity := l.stroke(k)
+		fmt.Fprintf(&d.body, `<path %s stroke-width="%.2f" stroke-opacity="%.2f" fill="none" d="%s"/>`+"\n",
+			d.paintReach(k), width, opacity, paths[reaches[k]])
+	}
+	return reaches
+}
+
+// stroke is how boldly the links of the k-th reach are drawn: thinner in large
+// flocks, which have many.
+func (l links) stroke(k int) (width, opacity float64) {
+	width = min(max(40/math.Sqrt(float64(len(l.of)))/3, 0.35), 2.4)
+	if k == 0 {
+		width *= 1.6
+	}
+	return width, min(max(8/math.Sqrt(float64(len(l.of))), 0.3), 0.85)
+}
+
+func (d *drawing) paintReach(k int) string {
+	shades := reachShades()
+	return d.paint(fmt.Sprintf("reach%d", k), "stroke", shades[k%len(shades)])
+}
+
+// drawPeers draws active peers as discs and passive ones as rings, so that the
+// classes are told apart without their colours.
+func (l links) drawPeers(d *drawing) {
+	size := min(max(90/math.Sqrt(float64(len(l.of))), 2), 13)
+	for i := range l.of {
+		x, y := l.at(i, 0)
+		d.drawPeer(x, y, size, l.active[i])
+	}
+	if len(l.of) > maxNames {
+		return
+	}
+	// A seam of the paper's colour keeps names apart from the links behind them.
+	fmt.Fprintf(&d.body, `<g %s stroke-width="4" paint-order="stroke" font-size="15" text-anchor="middle">`+"\n", d.paint("seam", "stroke", paper()))
+	for i := range l.of {
+		x, y := l.at(i, ringNames)
+		fmt.Fprintf(&d.body, `<text x="%.1f" y="%.1f" dy="5" %s>%s</text>`+"\n", x, y, d.paint("ink", "fill", ink()), l.name(i))
+	}
+	d.body.WriteString("</g>\n")
+}
+
+func (d *drawing) drawPeer(x, y, size float64, active bool) {
+	if active {
+		fmt.Fprintf(&d.body, `<circle cx="%.1f" cy="%.1f" r="%.1f" %s/>`+"\n", x, y, size, d.paint("active", "fill", activeShade()))
+		return
+	}
+	fmt.Fprintf(&d.body, `<g %s><circle cx="%.1f" cy="%.1f" r="%.1f" stroke-width="%.1f" %s/></g>`+"\n",
+		d.paint("paper", "fill", paper()), x, y, size-size/6, size/3, d.paint("passive", "stroke", passiveShade()))
+}
+
+// drawLegend says what the shapes and the colours mean.
+func (l links) drawLegend(d *drawing, reaches []int) {
+	say := func(x, y float64, text string) {
+		fmt.Fprintf(&d.body, `<text x="%.1f" y="%.1f" font-size="20" %s>%s</text>`+"\n", x, y, d.paint("ink", "fill", ink()), text)
+	}
+	const left, column, mark = 60.0, 82.0, 10.0
+	d.drawPeer(left, legendTop-7, mark, true)
+	say(left+20, legendTop, "active: starts exchanges")
+	d.drawPeer(left+300, legendTop-7, mark, false)
+	say(left+320, legendTop, "passive: answers them")
+	say(left+600, legendTop, l.caption())
+	say(left-10, legendTop+legendLine, "places along the ring that a link reaches:")
+	for k, reach := range reaches {
+		x, y := left+float64(k)*column, legendTop+2*legendLine
+		fmt.Fprintf(&d.body, `<path %s stroke-width="5" d="M%.1f %.1fh28"/>`+"\n", d.paintReach(k), x-10, y-7)
+		say(x+24, y, fmt.Sprint(reach))
+	}
+}
