@@ -18,6 +18,10 @@ const (
 	DefaultMemory = 1 << 30
 )
 
+// MaxWindow is the most bytes that a stream has in flight, one way: together with the
+// round trip it bounds what one connection carries.
+const MaxWindow = maxWindow
+
 // minMemory is the least Config.Memory that lets a handful of streams exist.
 const minMemory = 64 << 20
 
