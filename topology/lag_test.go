@@ -189,8 +189,8 @@ func (g *gossip) storm(t testing.TB) {
 }
 
 // Members that decide at the same moment from different views settle on one, and
-// nobody changes back and forth: once news of who is there has reached everybody,
-// each changes at most once more, and all is quiet within settleDelays.
+// nobody changes back and forth: in each of these storms every member changes at most
+// once, and all is quiet within settleDelays.
 func TestLaggingViewsSettle(t *testing.T) {
 	const (
 		seeds        = 40
@@ -209,20 +209,19 @@ func TestLaggingViewsSettle(t *testing.T) {
 			g.settle(t)
 			g.flips, g.flipped = 0, map[PeerID][]int{}
 			g.storm(t)
-			stopped := g.now
 			longest = max(longest, float64(g.settle(t))/float64(g.lag))
 			g.check(t)
 			storms, flips = storms+1, flips+g.flips
-			for id, at := range g.flipped {
+			for _, at := range g.flipped {
 				most = max(most, len(at))
-				if late := slices.DeleteFunc(at, func(tick int) bool { return tick <= stopped+g.lag }); len(late) > 1 {
-					t.Errorf("seed %d: %s changed its role at ticks %v after everybody knew who is there", seed, id, late)
-				}
 			}
 		}
 	}
 	t.Logf("%d storms: %.1f role changes each, at most %d of one member; quiet within %.1f times the longest delay of news",
 		storms, float64(flips)/float64(storms), most, longest)
+	if most > 1 {
+		t.Errorf("a member changed its role %d times in one storm: to and fro", most)
+	}
 	if longest > settleDelays {
 		t.Errorf("roles settle within %.1f times the longest delay of news, want %d", longest, settleDelays)
 	}

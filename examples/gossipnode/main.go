@@ -7,6 +7,8 @@
 //	gossipnode run --join HOST:PORT              another one, anywhere
 //	gossipnode keygen --out node.key             an identity that lasts
 //	gossipnode data fetch cifar10                pictures to learn from
+//	gossipnode doctor --join HOST:PORT           what would keep this peer from joining
+//	gossipnode topology --peers 64               who would talk to whom
 //
 // Every flag can also be a key of a YAML file given with --config, or an
 // environment variable such as GOSSIPNODE_BATCH; a flag comes before the

@@ -96,7 +96,7 @@ func (s topologySettings) show(std streams) error {
 	if err != nil {
 		return err
 	}
-	links := linksOf(overlay)
+	links := overlayLinks(overlay)
 	if s.svg != "" {
 		if err := os.WriteFile(s.svg, links.svg(), 0o644); err != nil {
 			return fmt.Errorf("drawing the links: %w", err)

@@ -79,7 +79,7 @@ func TestTopologyAgainstBruteForce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := linksOf(overlay)
+		l := overlayLinks(overlay)
 		if got, want := l.diameter(), bruteDiameter(l); got != want {
 			t.Errorf("%d peers, %v active: diameter %d, want %d", c.peers, c.active, got, want)
 		}

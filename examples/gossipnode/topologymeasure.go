@@ -41,7 +41,7 @@ type links struct {
 	of     [][]int // the neighbours of each peer, in the order of the overlay
 }
 
-func linksOf(o *topology.Overlay) links {
+func overlayLinks(o *topology.Overlay) links {
 	v := o.View()
 	l := links{active: make([]bool, v.Len()), rank: make([]int, v.Len()), of: make([][]int, v.Len())}
 	place := make(map[topology.PeerID]int, v.Len())
