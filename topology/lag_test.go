@@ -29,6 +29,7 @@ type lagging struct {
 	number int // of its announcements
 	view   *View
 	known  map[PeerID]news
+	news   bool // has heard something since it last decided
 }
 
 // news is an announcement: the newest number counts.
@@ -61,7 +62,7 @@ func (g *gossip) join(through *lagging, unreachable bool) {
 	g.next++
 	if through != nil {
 		maps.Copy(m.known, through.known)
-		through.known[m.self.ID] = news{member: m.self}
+		through.known[m.self.ID], through.news = news{member: m.self}, true
 		for at, letters := range g.mail {
 			for _, l := range letters {
 				if l.to == through {
@@ -84,6 +85,7 @@ func (g *gossip) leave(at int) {
 // announce sends what a member says of itself to everybody.
 func (g *gossip) announce(m *lagging, gone bool) {
 	m.number++
+	m.news = true
 	n := news{member: m.self, number: m.number, gone: gone}
 	m.known[m.self.ID] = n
 	for _, other := range g.alive {
@@ -99,17 +101,20 @@ func (g *gossip) tick(t testing.TB) {
 	g.now++
 	for _, l := range g.mail[g.now] {
 		if old := l.to.known[l.news.member.ID]; l.news.number > old.number {
-			l.to.known[l.news.member.ID] = l.news
+			l.to.known[l.news.member.ID], l.to.news = l.news, true
 		}
 	}
 	delete(g.mail, g.now)
-	for _, m := range slices.Clone(g.alive) {
-		g.decide(t, m)
+	for _, m := range g.alive {
+		if m.news {
+			g.decide(t, m)
+		}
 	}
 }
 
 func (g *gossip) decide(t testing.TB, m *lagging) {
 	t.Helper()
+	m.news = false
 	var members []Member
 	for _, n := range m.known {
 		if !n.gone {
