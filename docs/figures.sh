@@ -4,7 +4,7 @@
 #   bash docs/figures.sh [FIGURE…]      # from the root of a checkout; default: all
 #
 # Figures: glyphs mnist fashion killed latecomer throughput share exchange tuned kernel
-# lanes exact liars matmul step pictures colour. Those on MNIST,
+# lanes exact liars matmul step pictures colour codecs. Those on MNIST,
 # Fashion-MNIST and CIFAR-10 look for them in $MURMURATION_DATA (default ../shared/data) and
 # are skipped where it is absent. Needs python3 besides Go. Absolute times depend on the machine; the ratios
 # are taken within one run of this script.
@@ -172,4 +172,20 @@ if wanted colour && [ -d "$data/cifar10" ]; then
 	show test_accuracy.min test_accuracy.max seconds
 	node run --strategy alone "${cifar[@]}" --lr 0.003
 	show test_accuracy.mean seconds
+fi
+if wanted codecs; then
+	printf '\n$ gossipnode bench codec\n'
+	"$work/gossipnode" bench codec
+	for codec in lattice6+4 int8; do
+		printf '\n$ gossipnode bench exchange --codec %s\n' "$codec"
+		"$work/gossipnode" bench exchange --codec "$codec"
+	done
+	benchmark ./peer -count 1 -run 'TestLatticesOnASlowLink|TestAutoOnThreeKindsOfLink' -v
+	if [ -d "$data/fashion-mnist" ]; then
+		for codec in raw lattice6+4; do
+			node local --dataset fashion-mnist --data "$data/fashion-mnist" --epochs 5 --codec "$codec"
+			show "${accuracy[@]}" bits_per_parameter bytes_sent exchanges
+		done
+	fi
+	benchmark ./internal/sim -count 1 -timeout 60m -run 'Codecs|FourBits|LikeAllReduce|Proportion' -tables -v
 fi
