@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
 )
 
 // smallExchange are the flags of a measurement that takes no time.
