@@ -20,6 +20,8 @@ func packs(t testing.TB) map[Type]func() {
 		TypeSettled:      func() { packInto(t, buf, Settled{Known: true, Applied: number}) },
 		TypeLane:         func() { packInto(t, buf, Lane{Lane: 1}) },
 		TypeRecord:       func() { packInto(t, buf, Record{Signed: codecs}) },
+		TypeChallenge:    func() { packInto(t, buf, Challenge{}) },
+		TypeProof:        func() { packInto(t, buf, Proof{}) },
 		TypeStateRequest: func() { packInto(t, buf, StateRequest{Run: text}) },
 		TypeManifest:     func() { packInto(t, buf, Manifest{Steps: number, Values: 1, SliceLen: 1}) },
 	}
@@ -40,6 +42,7 @@ func unpacks(t testing.TB) map[Type]func() {
 		TypeStatus:   unpack[Status](t, Status{Slices: make([]uint32, MaxInDoubt)}),
 		TypeSettled:  unpack[Settled](t, Settled{Known: true, Applied: 5}),
 		TypeLane:     unpack[Lane](t, Lane{Lane: 1}),
+		TypeProof:    unpack[Proof](t, Proof{}),
 		TypeManifest: unpack[Manifest](t, Manifest{Values: 1, SliceLen: 1}),
 	}
 }

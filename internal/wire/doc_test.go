@@ -31,7 +31,7 @@ func TestDocumentStatesTheNumbers(t *testing.T) {
 		most, _ := typ.limit()
 		wants = append(wants, fmt.Sprintf("| %d | %v | %d |", typ, typ, most))
 	}
-	for r := ReasonBusy; r <= ReasonProtocol; r++ {
+	for r := ReasonBusy; r <= ReasonAdmission; r++ {
 		permanent := "no"
 		if r.Permanent() {
 			permanent = "yes"

@@ -67,6 +67,9 @@ const (
 	TypeStateRequest Type = 16
 	TypeManifest     Type = 17
 	TypeStateSlice   Type = 18
+
+	TypeChallenge Type = 24
+	TypeProof     Type = 25
 )
 
 // String returns the name that docs/WIRE.md uses.
@@ -98,6 +101,10 @@ func (t Type) String() string {
 		return "RANGES"
 	case TypeRecord:
 		return "RECORD"
+	case TypeChallenge:
+		return "CHALLENGE"
+	case TypeProof:
+		return "PROOF"
 	case TypeStateRequest:
 		return "STATE-REQUEST"
 	case TypeManifest:
@@ -134,6 +141,10 @@ func (t Type) limit() (int, bool) {
 		return laneSize, true
 	case TypeRecord:
 		return maxRecord, true
+	case TypeChallenge:
+		return challengeSize, true
+	case TypeProof:
+		return proofSize, true
 	case TypeStateRequest:
 		return maxStateRequest, true
 	case TypeManifest:

@@ -123,7 +123,7 @@ func TestVersionPolicy(t *testing.T) {
 			frame[atType] = byte(n)
 			fixChecksum(frame)
 			var want error
-			if known := n >= 1 && n <= 13 || n >= 16 && n <= 18; !known {
+			if known := n >= 1 && n <= 13 || n >= 16 && n <= 18 || n == 24 || n == 25; !known {
 				want = ErrType
 			}
 			if _, _, err := read(frame); !errors.Is(err, want) {

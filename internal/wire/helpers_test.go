@@ -18,6 +18,8 @@ func messageDecoders() map[Type]func([]byte) (Message, error) {
 		TypeSettled:      decodeAs[Settled],
 		TypeLane:         decodeAs[Lane],
 		TypeRecord:       decodeAs[Record],
+		TypeChallenge:    decodeAs[Challenge],
+		TypeProof:        decodeAs[Proof],
 		TypeStateRequest: decodeAs[StateRequest],
 		TypeManifest:     decodeAs[Manifest],
 	}

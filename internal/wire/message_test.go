@@ -298,7 +298,7 @@ func TestManifestSlices(t *testing.T) {
 }
 
 func TestReasons(t *testing.T) {
-	permanent := []Reason{ReasonLayout, ReasonRun, ReasonVersion, ReasonCodec}
+	permanent := []Reason{ReasonLayout, ReasonRun, ReasonVersion, ReasonCodec, ReasonAdmission}
 	seen := map[string]bool{}
 	for n := range 256 {
 		r := Reason(n)
@@ -312,7 +312,7 @@ func TestReasons(t *testing.T) {
 		if r.Permanent() != slices.Contains(permanent, r) {
 			t.Errorf("%v: permanent is %v", r, r.Permanent())
 		}
-		known := r >= ReasonBusy && r <= ReasonProtocol
+		known := r >= ReasonBusy && r <= ReasonAdmission
 		if isNamed := !strings.HasPrefix(r.String(), "reason "); isNamed != known {
 			t.Errorf("reason %d: the name is %q", n, r)
 		}

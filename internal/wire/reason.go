@@ -30,6 +30,9 @@ const (
 	ReasonClosing Reason = 9
 	// ReasonProtocol: what the asking peer sent is malformed or out of order.
 	ReasonProtocol Reason = 10
+	// ReasonAdmission: the asking peer is not on the other's list, or has not shown
+	// that it knows the run's key.
+	ReasonAdmission Reason = 11
 )
 
 // String returns the name that docs/WIRE.md uses.
@@ -55,6 +58,8 @@ func (r Reason) String() string {
 		return "closing"
 	case ReasonProtocol:
 		return "protocol"
+	case ReasonAdmission:
+		return "admission"
 	}
 	return fmt.Sprintf("reason %d", uint8(r))
 }
@@ -82,6 +87,8 @@ func (r Reason) Remedy() string {
 		return "Nothing to do if the run is over; otherwise join a peer that is still running."
 	case ReasonProtocol:
 		return "Report it with the logs of both peers: one of them has a defect, or something between them alters the bytes."
+	case ReasonAdmission:
+		return "Have this peer's id added to the allowlist of the other peers, or give all peers the same run key."
 	}
 	return "Install the newest release on both peers: this one does not know the reason that the other gives."
 }
@@ -90,7 +97,7 @@ func (r Reason) Remedy() string {
 // configuration or the release of one of the two peers.
 func (r Reason) Permanent() bool {
 	switch r {
-	case ReasonLayout, ReasonRun, ReasonVersion, ReasonCodec:
+	case ReasonLayout, ReasonRun, ReasonVersion, ReasonCodec, ReasonAdmission:
 		return true
 	}
 	return false

@@ -103,6 +103,14 @@ func vectors() []vector {
 			parts: []part{{8, "view digest: 0x1122334455667788"}, {2, "bytes of the record: 14"}, {14, "the member record, opaque here: \"record, signed\""}},
 		},
 		{
+			name: "challenge", about: "where the run has a key, this comes before the answer to a hello",
+			message: Challenge{Nonce: layoutHash()}, parts: []part{{32, "nonce"}},
+		},
+		{
+			name: "proof", about: "what the peer that said hello proves, and then the one that asked for it",
+			message: Proof{Nonce: layoutHash(), MAC: layoutHash()}, parts: []part{{32, "nonce of the sender"}, {32, "HMAC-SHA256 (here no true one)"}},
+		},
+		{
 			name: "code", about: "slice 5 of exchange 7; the first three slices of this lane have been applied",
 			header: Header{Type: TypeCode, Exchange: 7, Slice: 5, Ack: 3}, payload: clipped,
 			parts: []part{
