@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 // Defaults of Config.
@@ -54,6 +56,11 @@ type Config struct {
 	// begin with), and used only when somebody sends faster than the handler reads.
 	// Zero is DefaultMemory.
 	Memory int64
+	// Admit tells why a peer is not to be connected with; nil, or an answer of nil,
+	// takes everybody. It is asked for each connection, in either direction, once
+	// the identity is proven, and must answer at once. Whoever is refused is told
+	// so: its streams fail with seam.ErrNotAdmitted.
+	Admit func(seam.PeerID) error
 	// Log takes what an operator should know: identities learned, streams
 	// refused. Nil is none.
 	Log *zap.Logger
@@ -72,6 +79,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Memory == 0 {
 		c.Memory = DefaultMemory
+	}
+	if c.Admit == nil {
+		c.Admit = func(seam.PeerID) error { return nil }
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()

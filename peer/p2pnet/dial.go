@@ -29,7 +29,7 @@ const (
 // Connect reaches the process at an address, as seam.Dialer says. Of an address
 // without an id it learns the identity first; *IdentityChangedError says that it
 // is not the remembered one. Other errors: ErrAddress, ErrSelf,
-// *WrongIdentityError, seam.ErrUnreachable, seam.ErrClosed, and the context's.
+// *WrongIdentityError, seam.ErrUnreachable, seam.ErrNotAdmitted, seam.ErrClosed, and the context's.
 func (t *Transport) Connect(ctx context.Context, text string) (seam.PeerID, error) {
 	to, err := parseAddress(text)
 	if err != nil {
@@ -87,24 +87,28 @@ func (t *Transport) connect(ctx context.Context, to address) (peer.ID, error) {
 	if to.id == "" {
 		return t.meet(ctx, to, addresses)
 	}
-	return to.id, t.dial(ctx, to.id, addresses)
+	_, err = t.dial(ctx, to.id, addresses)
+	return to.id, err
 }
 
 // dial makes sure of a connection to a peer. libp2p refuses to dial again for 5 s
 // and more after a failure; how often to try is the caller's business.
-func (t *Transport) dial(ctx context.Context, id peer.ID, addresses []ma.Multiaddr) error {
+func (t *Transport) dial(ctx context.Context, id peer.ID, addresses []ma.Multiaddr) (network.Conn, error) {
+	if err := t.admitted(id); err != nil {
+		return nil, err
+	}
 	t.swarm.Backoff().Clear(id)
 	t.host.Peerstore().AddAddrs(id, addresses, peerstore.TempAddrTTL)
-	_, err := t.swarm.DialPeer(ctx, id)
+	conn, err := t.swarm.DialPeer(ctx, id)
 	if err == nil {
-		return nil
+		return conn, nil
 	}
 	// What has failed must not be dialled again with what the caller learns next.
 	t.host.Peerstore().SetAddrs(id, addresses, 0)
 	if mismatch, ok := proved(err); ok {
-		return &WrongIdentityError{Wanted: seam.PeerID(id.String()), Proved: seam.PeerID(mismatch.Actual.String())}
+		return nil, &WrongIdentityError{Wanted: seam.PeerID(id.String()), Proved: seam.PeerID(mismatch.Actual.String())}
 	}
-	return unreachable(err)
+	return nil, notConnected(err)
 }
 
 // sighting is an identity proved at an address, or why none was.
@@ -141,7 +145,7 @@ func (t *Transport) meet(ctx context.Context, to address, addresses []ma.Multiad
 	}
 	var failures []error
 	for _, s := range trusted {
-		if err := t.dial(ctx, s.id, []ma.Multiaddr{s.address}); err != nil {
+		if _, err := t.dial(ctx, s.id, []ma.Multiaddr{s.address}); err != nil {
 			failures = append(failures, err)
 			continue
 		}

@@ -8,16 +8,13 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p"
-	"github.com/libp2p/go-libp2p/core/control"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
-	ma "github.com/multiformats/go-multiaddr"
 )
 
 // userAgent is what libp2p's identify protocol says of this process.
@@ -53,7 +50,7 @@ func newHost(config Config, key ed25519.PrivateKey) (host.Host, error) {
 		libp2p.Muxer(yamux.ID, newMuxer()),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),
-		libp2p.ConnectionGater(gater{}),
+		libp2p.ConnectionGater(gater{config.Admit}),
 		libp2p.WithDialTimeout(config.HandshakeTimeout),
 		// After 100 failures the detectors refuse to dial IPv6 or UDP at all. Who
 		// keeps trying an IPv6 seed that is down wants it dialled.
@@ -103,18 +100,4 @@ func (m *muxer) NewConn(conn net.Conn, isServer bool, scope network.PeerScope) (
 		scope = accounted{scope}
 	}
 	return m.Transport.NewConn(conn, isServer, scope)
-}
-
-// gater refuses identities of which this package cannot check a signature.
-type gater struct{}
-
-func (gater) InterceptPeerDial(id peer.ID) bool            { return isEd25519(id) }
-func (gater) InterceptAddrDial(peer.ID, ma.Multiaddr) bool { return true }
-func (gater) InterceptAccept(network.ConnMultiaddrs) bool  { return true }
-func (gater) InterceptUpgraded(network.Conn) (bool, control.DisconnectReason) {
-	return true, 0
-}
-
-func (gater) InterceptSecured(_ network.Direction, id peer.ID, _ network.ConnMultiaddrs) bool {
-	return isEd25519(id)
 }

@@ -45,7 +45,7 @@ func (t *Transport) dialLane(ctx context.Context, to laneKey) (network.Conn, err
 		if mismatch, ok := proved(err); ok {
 			err = &WrongIdentityError{Wanted: seam.PeerID(to.peer.String()), Proved: seam.PeerID(mismatch.Actual.String())}
 		}
-		failures = append(failures, unreachable(err))
+		failures = append(failures, notConnected(err))
 		ended := ctx.Err() != nil
 		if !ended || time.Since(began) >= min(silentAfter, t.config.HandshakeTimeout/4) {
 			t.lanes.silent.note(to.peer, at, time.Now())
@@ -86,7 +86,7 @@ func (t *Transport) newLaneSwarm(at ma.Multiaddr) (*swarm.Swarm, error) {
 		return nil, err
 	}
 	s, err := swarm.NewSwarm(t.id, store, eventbus.NewBus(),
-		swarm.WithConnectionGater(gater{}),
+		swarm.WithConnectionGater(gater{t.config.Admit}),
 		swarm.WithResourceManager(t.swarm.ResourceManager()),
 		swarm.WithDialTimeout(t.config.HandshakeTimeout),
 		swarm.WithDialTimeoutLocal(t.config.HandshakeTimeout),

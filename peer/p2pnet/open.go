@@ -65,24 +65,25 @@ func (t *Transport) open(ctx context.Context, to seam.PeerID, speak seam.Protoco
 // openFirst opens a raw stream on the connection that is no lane of this process,
 // which is made if need be.
 func (t *Transport) openFirst(ctx context.Context, to laneKey) (network.Stream, error) {
-	if t.connected(to.peer) == nil {
-		if err := t.dial(ctx, to.peer, t.whereabouts(ctx, to.peer)); err != nil {
+	conn := t.connected(to.peer)
+	if conn == nil {
+		dialled, err := t.dial(ctx, to.peer, t.whereabouts(ctx, to.peer))
+		if err != nil {
 			return nil, err
 		}
+		conn = dialled
 	}
-	for {
-		conn := t.connected(to.peer)
-		if conn == nil {
-			return nil, notOpened(network.ErrNoConn)
-		}
+	for conn != nil {
 		raw, err := conn.NewStream(ctx)
 		if err == nil {
 			return raw, nil
 		}
-		if !conn.IsClosed() {
+		if !conn.IsClosed() || gated(err) {
 			return nil, notOpened(err)
 		}
+		conn = t.connected(to.peer)
 	}
+	return nil, notOpened(network.ErrNoConn)
 }
 
 // connected returns the oldest connection to a peer that was not dialled as a
@@ -103,7 +104,7 @@ func notOpened(err error) error {
 	if errors.Is(err, network.ErrResourceLimitExceeded) {
 		return fmt.Errorf("this process has too many streams open, or too much Config.Memory in use: %w", err)
 	}
-	return unreachable(err)
+	return notConnected(err)
 }
 
 // sayOpening names protocol and run to the other end.

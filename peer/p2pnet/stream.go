@@ -102,6 +102,9 @@ func (s *stream) explain(doing string, err error) error {
 // refused is the error of package seam, or of this one, that a remote reset
 // stands for; nil if it stands for none.
 func refused(err error) error {
+	if gated(err) {
+		return seam.ErrNotAdmitted
+	}
 	reset, ok := errors.AsType[*network.StreamError](err)
 	if !ok || !reset.Remote {
 		return nil

@@ -1,0 +1,90 @@
+package p2pnet
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/libp2p/go-libp2p/core/control"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+var _ seam.Disconnector = (*Transport)(nil)
+
+// gater refuses identities of which this package cannot check a signature, and those
+// that are not admitted. The latter are refused once the connection is complete: only
+// then can the other end be told why.
+type gater struct{ admit func(seam.PeerID) error }
+
+func (gater) InterceptPeerDial(id peer.ID) bool            { return isEd25519(id) }
+func (gater) InterceptAddrDial(peer.ID, ma.Multiaddr) bool { return true }
+func (gater) InterceptAccept(network.ConnMultiaddrs) bool  { return true }
+
+func (gater) InterceptSecured(_ network.Direction, id peer.ID, _ network.ConnMultiaddrs) bool {
+	return isEd25519(id)
+}
+
+func (g gater) InterceptUpgraded(conn network.Conn) (bool, control.DisconnectReason) {
+	return g.admit(seam.PeerID(conn.RemotePeer().String())) == nil, 0
+}
+
+// Disconnect closes the connections with a peer, lanes included, as
+// seam.Disconnector says.
+func (t *Transport) Disconnect(id seam.PeerID) {
+	remote, err := parsePeer(id)
+	if err != nil || !t.gate.enter() {
+		return
+	}
+	defer t.gate.leave()
+	t.lanes.mu.Lock()
+	swarms := t.lanes.swarms
+	t.lanes.mu.Unlock()
+	for _, conn := range t.swarm.ConnsToPeer(remote) {
+		err = errors.Join(err, conn.CloseWithError(network.ConnGated))
+	}
+	for _, lane := range swarms {
+		if lane == nil {
+			continue
+		}
+		for _, conn := range lane.ConnsToPeer(remote) {
+			err = errors.Join(err, conn.CloseWithError(network.ConnGated))
+		}
+	}
+	if err != nil {
+		t.log.Debug("disconnecting a peer", zap.String("peer", string(id)), zap.Error(err))
+	}
+}
+
+// CheckPeer tells what is wrong with a text that should be the id of a peer.
+func CheckPeer(id seam.PeerID) error {
+	_, err := parsePeer(id)
+	return err
+}
+
+// admitted is the reason for which a peer is not connected with, or nil.
+func (t *Transport) admitted(id peer.ID) error {
+	if err := t.config.Admit(seam.PeerID(id.String())); err != nil {
+		return fmt.Errorf("%w: %w", seam.ErrNotAdmitted, err)
+	}
+	return nil
+}
+
+// gated tells whether the other end has closed a connection because it does not
+// admit this peer.
+func gated(err error) bool {
+	end, ok := errors.AsType[*network.ConnError](err)
+	return ok && end.Remote && end.ErrorCode == network.ConnGated
+}
+
+// notConnected is what the failure of a connection stands for: a refusal, or else
+// that the peer cannot be reached.
+func notConnected(err error) error {
+	if gated(err) {
+		return fmt.Errorf("%w: %w", seam.ErrNotAdmitted, brief{err})
+	}
+	return unreachable(err)
+}

@@ -1,0 +1,56 @@
+package p2pnet
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+var errStranger = errors.New("no friend of ours")
+
+// Whoever is not admitted is refused at the connection, whichever end dials, and both
+// ends are told why.
+func TestGaterKeepsStrangersOut(t *testing.T) {
+	var closed atomic.Pointer[seam.PeerID]
+	config := loopback()
+	config.Admit = func(id seam.PeerID) error {
+		if out := closed.Load(); out != nil && *out == id {
+			return errStranger
+		}
+		return nil
+	}
+	host, guest := start(t, config), start(t, loopback())
+	handle(t, host, speak, run, echo)
+	handle(t, guest, speak, run, echo)
+	guest.Learn(host.Self(), host.Addresses())
+	host.Learn(guest.Self(), guest.Addresses())
+	if got := ask(t, open(t, guest, host, speak, run), "in"); got != "in" {
+		t.Fatalf("a peer that is admitted hears %q", got)
+	}
+	id := guest.Self()
+	closed.Store(&id)
+	host.Disconnect(id)
+	eventually(t, "disconnected", func() bool { return host.Connections() == 0 && guest.Connections() == 0 })
+
+	s, err := guest.Open(t.Context(), host.Self(), speak, run)
+	if err == nil {
+		_, err = s.Read(make([]byte, 1))
+		s.Reset()
+	}
+	if !errors.Is(err, seam.ErrNotAdmitted) {
+		t.Errorf("the guest is told %v, want %v", err, seam.ErrNotAdmitted)
+	}
+	_, err = host.Open(t.Context(), id, speak, run)
+	if !errors.Is(err, seam.ErrNotAdmitted) || !errors.Is(err, errStranger) {
+		t.Errorf("the host is told %v, want %v", err, errStranger)
+	}
+	if _, err := host.Connect(t.Context(), hostPort(t, guest)); !errors.Is(err, errStranger) {
+		t.Errorf("a join of a stranger: %v, want %v", err, errStranger)
+	}
+	closed.Store(nil)
+	if got := ask(t, open(t, guest, host, speak, run), "again"); got != "again" {
+		t.Errorf("admitted again, it hears %q", got)
+	}
+}
