@@ -58,6 +58,8 @@ type Network struct {
 	// Unreachable says that others cannot dial this peer (it is behind a NAT); it
 	// will only ever initiate.
 	Unreachable bool
+	// Admission says who may take part. Default: everybody.
+	Admission Admission
 	// Transport replaces the default one, on libp2p. The peer does not close it;
 	// several peers of different runs may share one. Key, Listen and KnownPeers
 	// are then unused.
@@ -168,6 +170,9 @@ func (c Config) validate() error {
 	}
 	if key := c.Network.Key; key != nil && len(key) != ed25519.PrivateKeySize {
 		fault("Network.Key has %d bytes: want an Ed25519 private key of %d", len(key), ed25519.PrivateKeySize)
+	}
+	if err := c.Network.Admission.validate(); err != nil {
+		faults = append(faults, err)
 	}
 	if err := c.Exchange.Codec.Validate(layoutOf(c.Params)); err != nil {
 		fault("Exchange.Codec: %w", err)

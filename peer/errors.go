@@ -27,15 +27,17 @@ var (
 )
 
 // RefusedError says that a peer, asked to be joined, refused, and that asking
-// again cannot help. It unwraps to ErrLayout, ErrRun, ErrVersion or ErrCodec.
+// again cannot help. It unwraps to ErrLayout, ErrRun, ErrVersion, ErrCodec or
+// ErrNotAdmitted.
 type RefusedError struct {
 	// Peer is the one that refused, or that was refused.
 	Peer seam.PeerID
 	// Detail is what it said beyond the reason.
 	Detail string
 	reason wire.Reason
-	// perhaps: the process has no handler for the run or the protocol, which may
-	// be because its peer is only starting, or leaving.
+	// perhaps: it may pass. The process has no handler for the run or the protocol,
+	// which may be because its peer is only starting, or leaving; or a list is about
+	// to change.
 	perhaps bool
 }
 
@@ -58,6 +60,8 @@ func (e *RefusedError) Unwrap() error {
 		return ErrVersion
 	case wire.ReasonCodec:
 		return ErrCodec
+	case wire.ReasonAdmission:
+		return ErrNotAdmitted
 	}
 	return nil
 }

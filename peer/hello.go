@@ -26,11 +26,11 @@ func (p *Peer) hello(ctx context.Context, to seam.PeerID) (wire.Welcome, error) 
 	defer stopWatch()
 	t := p.talk(stream)
 	defer p.end(t)
-	err = say(t, 0, wire.Hello{
+	hello := wire.Hello{
 		Run: p.config.Run, Layout: p.layout, Incarnation: p.incarnation.Load(), Steps: p.counters.steps.Load(),
-	})
-	if err == nil {
-		_, err = t.hear(&welcome)
+	}
+	if err = say(t, 0, hello); err == nil {
+		err = p.guard.welcomed(t, hello, &welcome)
 	}
 	if err != nil {
 		stream.Reset()
@@ -45,7 +45,9 @@ func asRefusal(from seam.PeerID, err error) error {
 	var r *refusal
 	switch {
 	case errors.As(err, &r) && r.Reason.Permanent():
-		return &RefusedError{Peer: from, Detail: r.Detail, reason: r.Reason}
+		return &RefusedError{Peer: from, Detail: r.Detail, reason: r.Reason, perhaps: r.Reason == wire.ReasonAdmission}
+	case errors.Is(err, seam.ErrNotAdmitted):
+		return &RefusedError{Peer: from, reason: wire.ReasonAdmission, perhaps: true}
 	case errors.Is(err, wire.ErrVersion):
 		return &RefusedError{Peer: from, reason: wire.ReasonVersion}
 	case errors.Is(err, seam.ErrUnknownRun):
@@ -65,7 +67,10 @@ func (p *Peer) serveHello(stream seam.Stream) {
 		p.malformed(t, stream, err)
 		return
 	}
-	reason, detail := p.admissible(hello.Run, hello.Layout)
+	reason, detail := p.guard.vet(t, hello)
+	if reason == 0 {
+		reason, detail = p.admissible(hello.Run, hello.Layout)
+	}
 	if reason != 0 {
 		p.counters.declined.Add(1)
 		p.log.Warn("refused a peer that asked to join", zap.String("peer", string(stream.Remote())),

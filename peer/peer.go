@@ -32,6 +32,7 @@ type Peer struct {
 	transport     seam.Transport
 	ownsTransport bool
 	membership    seam.Membership
+	guard         *guard // nil if everybody is admitted
 
 	replica  *replica.Replica
 	flock    *flock
@@ -133,6 +134,9 @@ func assemble(config Config) (_ *Peer, err error) {
 	}
 	p.background.Go(loop.run)
 	p.background.Go(p.join)
+	if p.config.Network.Admission.Allow != "" {
+		p.background.Go(p.watchList)
+	}
 	return p, nil
 }
 
@@ -140,20 +144,24 @@ func assemble(config Config) (_ *Peer, err error) {
 func (p *Peer) connect() (err error) {
 	network := p.config.Network
 	p.transport = network.Transport
+	if p.guard, err = newGuard(p.config); err != nil {
+		return err
+	}
 	if p.transport == nil {
 		p.transport, err = p2pnet.New(p2pnet.Config{
-			Key: network.Key, Listen: network.Listen, Known: network.KnownPeers, Log: p.log,
+			Key: network.Key, Listen: network.Listen, Known: network.KnownPeers, Admit: p.guard.admitID, Log: p.log,
 		})
 		if err != nil {
 			return err
 		}
 		p.ownsTransport = true
 	}
+	p.transport = p.guard.over(p.transport)
 	p.log = p.log.With(zap.String("self", p.transport.Self().Short()))
 	if p.membership != nil {
 		return nil
 	}
-	membership, err := swim.New(swim.Config{Transport: p.transport, Run: p.config.Run, Log: p.log})
+	membership, err := swim.New(swim.Config{Transport: p.transport, Run: p.config.Run, Admission: p.guard.forMembers(), Log: p.log})
 	if err == nil {
 		p.membership = membership
 	}
@@ -196,10 +204,14 @@ func (p *Peer) Self() seam.PeerID { return p.transport.Self() }
 // JoinAddresses are addresses, with the peer's identity, that another peer may
 // give in Config.Join.
 func (p *Peer) JoinAddresses() []string {
-	if full, ok := p.transport.(interface{ JoinAddresses() []string }); ok {
+	return joinAddresses(p.transport)
+}
+
+func joinAddresses(transport seam.Transport) []string {
+	if full, ok := transport.(interface{ JoinAddresses() []string }); ok {
 		return full.JoinAddresses()
 	}
-	return p.transport.Addresses()
+	return transport.Addresses()
 }
 
 // Snapshot copies the parameters into dst, which must have as many values as the

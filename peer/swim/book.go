@@ -29,6 +29,8 @@ type entry struct {
 	last statement
 	// onlooker is verified metadata without a record, to know it again.
 	onlooker []byte
+	// mark is what the newest of both shows to be admitted.
+	mark []byte
 	// waiting: a new life of the peer looks on and has announced nothing yet, so
 	// last speaks of an earlier one.
 	waiting bool
@@ -42,14 +44,18 @@ type entry struct {
 	seed bool
 }
 
+// heard tells whether the peer has said anything yet.
+func (e *entry) heard() bool { return e.meta != nil || e.onlooker != nil }
+
 // book keeps the newest verified record of every peer that was heard of, those
 // that departed included, and believes memberlist about who is alive. It is
 // called under memberlist's node lock, so it never calls memberlist, and takes
 // no lock but its own.
 type book struct {
-	identity seam.Identity
-	run      string
-	life     uint64
+	identity  seam.Identity
+	run       string
+	life      uint64
+	admission seam.Admission
 	// changed is called, with the lock held, whenever members or former may
 	// answer otherwise than before. It must not block.
 	changed func()
@@ -68,12 +74,13 @@ type book struct {
 
 func newBook(identity seam.Identity, run string, life uint64, changed func()) *book {
 	return &book{
-		identity: identity,
-		run:      run,
-		life:     life,
-		changed:  changed,
-		entries:  make(map[seam.PeerID]*entry),
-		learned:  make(map[seam.PeerID][]string),
+		identity:  identity,
+		run:       run,
+		life:      life,
+		admission: everybody{},
+		changed:   changed,
+		entries:   make(map[seam.PeerID]*entry),
+		learned:   make(map[seam.PeerID][]string),
 	}
 }
 
@@ -91,6 +98,9 @@ func (b *book) admit(peer seam.PeerID, meta []byte) error {
 	}
 	e := b.entries[peer]
 	if e != nil && (e.meta != nil && bytes.Equal(meta, e.meta) || e.onlooker != nil && bytes.Equal(meta, e.onlooker)) {
+		if !b.admits(peer, e.mark) {
+			return errStranger // it has been taken off a list
+		}
 		return nil // verified before
 	}
 	s, err := b.read(peer, meta)
@@ -106,6 +116,7 @@ func (b *book) admit(peer seam.PeerID, meta []byte) error {
 			return errBookFull
 		}
 	}
+	e.mark = s.mark
 	if !s.announced {
 		e.onlooker = bytes.Clone(meta)
 		if e.meta != nil && s.life != e.last.life {
@@ -133,6 +144,8 @@ func (b *book) read(peer seam.PeerID, meta []byte) (statement, error) {
 		return statement{}, err
 	case s.Run != b.run:
 		return statement{}, errOtherRun
+	case peer != b.identity.Self() && !b.admits(peer, s.mark):
+		return statement{}, errStranger
 	case s.announced && e != nil && e.meta != nil && e.last.Newer(s.Record):
 		return statement{}, errOldRecord
 	case !b.identity.Verify(peer, signedMessage(peer, body), signature):
@@ -308,7 +321,7 @@ func (b *book) lost(now time.Time) (seam.PeerID, bool) {
 	defer b.mu.Unlock()
 	var next seam.PeerID
 	for peer, e := range b.entries {
-		if e.alive || (!e.seed && now.Sub(e.departed) > rejoinFor) {
+		if e.alive || (!e.seed && now.Sub(e.departed) > rejoinFor) || e.heard() && !b.admits(peer, e.mark) {
 			continue
 		}
 		if next == "" || e.attempts < b.entries[next].attempts ||

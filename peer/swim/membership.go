@@ -40,7 +40,7 @@ func (m *Membership) Announce(record seam.Record) error {
 	}
 	record.Sequence = m.last.Sequence + 1
 	record.Addresses = slices.Clone(record.Addresses)
-	s := statement{Record: record, life: m.life, announced: true}
+	s := statement{Record: record, life: m.life, announced: true, mark: m.book.admission.Mark()}
 	meta, err := seal(m.transport, s)
 	if err != nil {
 		return fmt.Errorf("swim: announce: %w", err)

@@ -13,15 +13,17 @@ import (
 
 // The metadata of a node is its record, signed. All numbers are little-endian:
 //
-//	version u8 = 1 | bits u8 (1: announced) | run length u8, run | life u64 |
-//	incarnation u64 | sequence u64 | role u8 | flags u8 | steps u64 |
-//	addresses u8, each: length u8, text | Ed25519 signature, 64 bytes
+//	version u8 = 1 | bits u8 (1: announced, 2: marked) | run length u8, run | life u64 |
+//	incarnation u64 | sequence u64 | role u8 | flags u8 | steps u64 | head u64 |
+//	addresses u8, each: length u8, text | if marked: length u8, mark |
+//	Ed25519 signature, 64 bytes
 //
 // The peer's id is not in it but is what memberlist calls the node's name; the
 // signature covers both, so a record is worth nothing under another name.
 const (
 	recordVersion  = 1
 	bitAnnounced   = 1
+	bitMarked      = 2
 	signatureSize  = 64
 	maxPeerID      = 128
 	signatureLabel = "murmuration member record 1\x00"
@@ -36,6 +38,8 @@ type statement struct {
 	// announced is false of a member that looks on and has no record yet. Of its
 	// record only the run and the addresses count.
 	announced bool
+	// mark is what the member shows to be admitted; empty if nothing.
+	mark []byte
 }
 
 // encode returns the unsigned metadata, or an error that says what to shorten.
@@ -46,6 +50,9 @@ func (s statement) encode() ([]byte, error) {
 	var bits byte
 	if s.announced {
 		bits |= bitAnnounced
+	}
+	if len(s.mark) > 0 {
+		bits |= bitMarked
 	}
 	b := append(make([]byte, 0, memberlist.MetaMaxSize), recordVersion, bits)
 	b = appendText(b, s.Run)
@@ -58,6 +65,9 @@ func (s statement) encode() ([]byte, error) {
 	b = append(b, byte(len(s.Addresses)))
 	for _, address := range s.Addresses {
 		b = appendText(b, address)
+	}
+	if len(s.mark) > 0 {
+		b = append(append(b, byte(len(s.mark))), s.mark...)
 	}
 	return b, nil
 }
@@ -79,6 +89,9 @@ func (s statement) check() error {
 		if !utf8.ValidString(address) {
 			faults = append(faults, fmt.Errorf("the address %q is not UTF-8", address))
 		}
+	}
+	if len(s.mark) > seam.MaxMark {
+		faults = append(faults, fmt.Errorf("the mark has %d bytes: shorten it to %d", len(s.mark), seam.MaxMark))
 	}
 	if !utf8.ValidString(s.Run) {
 		faults = append(faults, fmt.Errorf("the run's name %q is not UTF-8", s.Run))
@@ -126,6 +139,7 @@ var (
 	errOldRecord  = errors.New("is older than the one known")
 	errWrongPlace = errors.New("comes with an address that is not the peer's")
 	errBadName    = errors.New("bears a name that is no peer id")
+	errStranger   = errors.New("is not of a peer that is admitted")
 	errBookFull   = fmt.Errorf("would be the member number %d, one more than are kept", maxMembers+1)
 )
 
@@ -160,11 +174,14 @@ func decode(peer seam.PeerID, body []byte) (statement, error) {
 	s.Steps = r.uint64()
 	s.Head = r.uint64()
 	addresses := int(r.byte())
-	if addresses > seam.MaxAddresses || bits&^bitAnnounced != 0 {
+	if addresses > seam.MaxAddresses || bits&^(bitAnnounced|bitMarked) != 0 {
 		return statement{}, errMalformed
 	}
 	for range addresses {
 		s.Addresses = append(s.Addresses, r.text(seam.MaxAddressSize))
+	}
+	if bits&bitMarked != 0 {
+		s.mark = r.mark()
 	}
 	switch {
 	case r.short:
@@ -219,4 +236,14 @@ func (r *reader) text(limit int) string {
 		r.bad = true
 	}
 	return string(field)
+}
+
+// mark takes a mark, which has at least one byte if there is any.
+func (r *reader) mark() []byte {
+	size := int(r.byte())
+	if size == 0 || size > seam.MaxMark {
+		r.bad = true
+		return nil
+	}
+	return append([]byte(nil), r.take(size)...)
 }

@@ -56,6 +56,9 @@ func anyStatement(t *rapid.T, peer seam.PeerID) statement {
 		life:      rapid.Uint64().Draw(t, "life"),
 		announced: rapid.Bool().Draw(t, "announced"),
 	}
+	if mark := rapid.SliceOfN(rapid.Byte(), 0, seam.MaxMark).Draw(t, "mark"); len(mark) > 0 {
+		s.mark = mark
+	}
 	for range rapid.IntRange(0, seam.MaxAddresses).Draw(t, "addresses") {
 		s.Addresses = append(s.Addresses, text("address", seam.MaxAddressSize))
 	}
@@ -88,7 +91,7 @@ func TestTheLargestRecordFits(t *testing.T) {
 	identity := newIdentity(t, "a")
 	s := sampleStatement(identity.Self())
 	s.Run = strings.Repeat("r", seam.MaxRunName)
-	s.Addresses = nil
+	s.Addresses, s.mark = nil, make([]byte, seam.MaxMark)
 	for range seam.MaxAddresses {
 		s.Addresses = append(s.Addresses, strings.Repeat("a", seam.MaxAddressSize))
 	}
@@ -159,7 +162,10 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 		want error
 	}{
 		"version":        {change(0, 2), errVersion},
-		"unknown bit":    {change(1, 3), errMalformed},
+		"unknown bit":    {change(1, 5), errMalformed},
+		"mark of none":   {append(change(1, 3), 0), errMalformed},
+		"long mark":      {append(change(1, 3), append([]byte{seam.MaxMark + 1}, make([]byte, seam.MaxMark+1)...)...), errMalformed},
+		"no mark":        {change(1, 3), errTruncated},
 		"long run":       {change(runAt, seam.MaxRunName+1), errMalformed},
 		"run not UTF-8":  {change(runAt+1, 0xff), errMalformed},
 		"many addresses": {change(addressesAt, seam.MaxAddresses+1), errMalformed},

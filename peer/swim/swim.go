@@ -44,6 +44,8 @@ type Config struct {
 	// RejoinEvery is the time between two attempts to reach a member that was lost
 	// or a peer given to Join that does not answer. 0 is DefaultRejoinEvery.
 	RejoinEvery time.Duration
+	// Admission decides who may be a member; nil takes everybody of the run.
+	Admission seam.Admission
 	// Log gets refused records and what memberlist has to say; nil is silent.
 	Log *zap.Logger
 }
@@ -149,13 +151,16 @@ func newMembership(cfg Config) *Membership {
 	m.life = binary.LittleEndian.Uint64(life[:])
 	m.announcing <- struct{}{}
 	m.book = newBook(cfg.Transport, cfg.Run, m.life, func() { signal(m.dirty) })
+	if cfg.Admission != nil {
+		m.book.admission = cfg.Admission
+	}
 	m.carrier = newTransport(cfg.Transport, cfg.Run, m.book, newStragglers())
 	return m
 }
 
 // lookOn prepares what memberlist spreads until the first Announce.
 func (m *Membership) lookOn() error {
-	s := statement{life: m.life}
+	s := statement{life: m.life, mark: m.book.admission.Mark()}
 	s.Peer, s.Run = m.transport.Self(), m.run
 	for _, address := range m.transport.Addresses() {
 		if len(address) <= seam.MaxAddressSize && len(s.Addresses) < seam.MaxAddresses {

@@ -1,0 +1,243 @@
+package peer_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/swim"
+)
+
+// writeList writes a list of peers; a change is one of the file's time too.
+func writeList(t *testing.T, path string, ids ...seam.PeerID) {
+	t.Helper()
+	text := "# those who train digits\n"
+	for i, id := range ids {
+		text += "  " + string(id) + " # peer " + strings.Repeat("i", i+1) + "\n\n"
+	}
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// place is a transport of a name on a network, to be given to a peer that uses the
+// membership for real networks.
+func place(t *testing.T, n *memnet.Network, name string) *memnet.Transport {
+	t.Helper()
+	transport, err := n.Transport(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { transport.Close() })
+	return transport
+}
+
+// guarded starts a peer that is choosy.
+func guarded(t *testing.T, at seam.Transport, a peer.Admission, log *zap.Logger, join ...string) *peer.Peer {
+	t.Helper()
+	return start(t, peer.Config{
+		Run: "digits", Params: newModel(), Join: join, Log: log,
+		Network: peer.Network{Transport: at, Admission: a},
+	})
+}
+
+func waitMembers(t *testing.T, p *peer.Peer, n int) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); p.Stats().Members != n; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d members, want %d", p.Stats().Members, n)
+		}
+	}
+}
+
+// Whoever is on the list joins; who is not is refused with a word on both sides; who
+// is added joins, and who is taken off is no member any more, within two looks.
+func TestAllowlistIsReadAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "allow")
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		host, friend, other := place(t, n, "host"), place(t, n, "friend"), place(t, n, "other")
+		writeList(t, path, host.Self(), friend.Self())
+		core, logs := observer.New(zap.WarnLevel)
+		list := peer.Admission{Allow: path}
+		h := guarded(t, host, list, zap.New(core))
+		f := guarded(t, friend, peer.Admission{}, nil, "mem:host")
+		waitMembers(t, h, 2)
+		waitMembers(t, f, 2)
+
+		o := guarded(t, other, peer.Admission{}, nil, "mem:host")
+		err := step(t, o, idle)
+		var refused *peer.RefusedError
+		if !errors.Is(err, peer.ErrNotAdmitted) || !errors.As(err, &refused) || refused.Peer != host.Self() {
+			t.Fatalf("the stranger's step: %v, want a refusal by the host", err)
+		}
+		if !strings.Contains(err.Error(), "added to the allowlist") {
+			t.Errorf("%q names no remedy", err)
+		}
+		if logs.FilterField(zap.String("peer", string(other.Self()))).Len() == 0 {
+			t.Errorf("the host has logged nothing of the stranger: %v", logs.All())
+		}
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+
+		writeList(t, path, host.Self(), friend.Self(), other.Self())
+		time.Sleep(2 * peer.DefaultLookEvery)
+		again := guarded(t, other, peer.Admission{}, nil, "mem:host")
+		waitMembers(t, h, 3)
+		waitMembers(t, again, 3)
+
+		writeList(t, path, host.Self(), other.Self())
+		time.Sleep(2 * peer.DefaultLookEvery)
+		if got := h.Stats().Members; got != 2 {
+			t.Errorf("%d members after one has been taken off the list, want 2", got)
+		}
+		if got := len(logs.FilterMessageSnippet("taken off the list").All()); got != 1 {
+			t.Errorf("%d lines about the peer that was taken off", got)
+		}
+		time.Sleep(time.Minute)
+		if got := h.Stats().Members; got != 2 {
+			t.Errorf("%d members a minute later, want 2: it has come back", got)
+		}
+
+		if err := os.WriteFile(path, []byte("two ids\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if got := len(logs.FilterMessageSnippet("cannot be read").All()); got != 1 {
+			t.Errorf("%d lines about a list that cannot be read, want 1", got)
+		}
+		if got := h.Stats().Members; got != 2 {
+			t.Errorf("%d members with a list that cannot be read, want the 2 of the one before", got)
+		}
+	})
+}
+
+// Those who know the run's key find each other; who knows none or another one is
+// refused, whichever end has it, and can read why.
+func TestRunKeyKeepsStrangersOut(t *testing.T) {
+	key, other := bytes.Repeat([]byte{7}, peer.MinRunKey), bytes.Repeat([]byte{8}, peer.MinRunKey)
+	for name, c := range map[string]struct {
+		host, guest []byte
+		want        string
+	}{
+		"none":                  {key, nil, "which this peer was not given"},
+		"another":               {key, other, "is false"},
+		"one where none is due": {nil, key, "asks for no proof"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := memnet.New(memnet.Config{})
+				core, logs := observer.New(zap.WarnLevel)
+				h := guarded(t, place(t, n, "host"), peer.Admission{Key: c.host}, zap.New(core))
+				friend := guarded(t, place(t, n, "friend"), peer.Admission{Key: c.host}, nil, "mem:host")
+				waitMembers(t, h, 2)
+				waitMembers(t, friend, 2)
+				guest := guarded(t, place(t, n, "guest"), peer.Admission{Key: c.guest}, nil, "mem:host")
+				err := step(t, guest, idle)
+				if !errors.Is(err, peer.ErrNotAdmitted) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "same run key") {
+					t.Errorf("the guest's step: %v, want one that says %q and what to do", err, c.want)
+				}
+				if c.host != nil && logs.FilterMessageSnippet("refused a peer that asked to join").Len() == 0 {
+					t.Errorf("the host has logged %v", logs.All())
+				}
+				time.Sleep(time.Minute)
+				if got := h.Stats().Members; got != 2 {
+					t.Errorf("%d members, want 2", got)
+				}
+			})
+		})
+	}
+}
+
+// A process that knows neither key nor list, and asks for no permission but speaks the
+// membership's protocol at once, sees nobody and is seen by nobody.
+func TestRunKeyGuardsTheMembership(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		key := bytes.Repeat([]byte{7}, 32)
+		h := guarded(t, place(t, n, "host"), peer.Admission{Key: key}, nil)
+		f := guarded(t, place(t, n, "friend"), peer.Admission{Key: key}, nil, "mem:host")
+		waitMembers(t, h, 2)
+		rude := place(t, n, "rude")
+		m, err := swim.New(swim.Config{Transport: rude, Run: "digits"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		if err := m.Announce(seam.Record{Peer: rude.Self(), Run: "digits", Incarnation: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Join(t.Context(), h.Self(), f.Self()); err == nil {
+			t.Error("a join without the key succeeded")
+		}
+		time.Sleep(time.Minute)
+		if got := len(m.Members()); got != 1 {
+			t.Errorf("it sees %d members, want itself only", got)
+		}
+		if got := h.Stats().Members; got != 2 {
+			t.Errorf("the host sees %d members, want 2", got)
+		}
+	})
+}
+
+func TestAdmissionIsChecked(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	wrong := filepath.Join(t.TempDir(), "wrong")
+	if err := os.WriteFile(wrong, []byte("# all\n12D3KooWnot-an-id\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, a := range map[string]peer.Admission{
+		"want 16 to 1024":    {Key: []byte("guess me")},
+		"cannot be negative": {Every: -1},
+		"make the file":      {Allow: missing},
+		"line 2":             {Allow: wrong},
+	} {
+		_, err := peer.Start(t.Context(), peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Listen: []string{"127.0.0.1:0"}, Admission: a}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+}
+
+// On real connections a stranger is refused at the handshake already, and the list
+// and the key hold for whoever is let in.
+func TestAdmissionOverLoopback(t *testing.T) {
+	key := bytes.Repeat([]byte{7}, 32)
+	path := filepath.Join(t.TempDir(), "allow")
+	begin := func(a peer.Admission, join ...string) *peer.Peer {
+		return start(t, peer.Config{
+			Run: "digits", Params: newModel(), Join: join,
+			Network: peer.Network{Listen: []string{"127.0.0.1:0"}, Admission: a},
+		})
+	}
+	friend := begin(peer.Admission{Key: key})
+	writeList(t, path, friend.Self())
+	host := begin(peer.Admission{Allow: path, Key: key, Every: 20 * time.Millisecond}, friend.JoinAddresses()...)
+	waitMembers(t, host, 2)
+	waitMembers(t, friend, 2)
+	stranger := begin(peer.Admission{Key: key}, host.JoinAddresses()...)
+	if err := step(t, stranger, idle); !errors.Is(err, peer.ErrNotAdmitted) {
+		t.Errorf("the stranger's step: %v", err)
+	}
+	writeList(t, path)
+	for end := time.Now().Add(20 * time.Second); host.Stats().Members != 1 || host.Stats().Connections != 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d members and %d connections once everybody is off the list", host.Stats().Members, host.Stats().Connections)
+		}
+	}
+}
