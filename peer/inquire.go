@@ -29,17 +29,28 @@ type Inquiry struct {
 // nothing, and nobody hears of it. A refusal is a *RefusedError; what was found out
 // by then is in the Inquiry all the same.
 func Inquire(ctx context.Context, transport seam.Transport, address, run string, layout [32]byte) (Inquiry, error) {
+	return Admission{}.Inquire(ctx, transport, address, run, layout)
+}
+
+// Inquire inquires as one that has this admission: it knows the run's key, if there is
+// one, and asks nobody who is not on its list.
+func (a Admission) Inquire(ctx context.Context, transport seam.Transport, address, run string, layout [32]byte) (Inquiry, error) {
 	var found Inquiry
 	if err := wire.CheckRun(run); err != nil {
 		return found, fmt.Errorf("inquiring at %s: %w", address, err)
 	}
-	id, err := transport.Connect(ctx, address)
+	asker := &Peer{layout: layout, talks: newTalks()}
+	asker.config = Config{Run: run, Network: Network{Admission: a, Transport: transport}}.withDefaults()
+	var err error
+	if asker.guard, err = newGuard(asker.config); err != nil {
+		return found, fmt.Errorf("inquiring at %s: %w", address, err)
+	}
+	asker.transport = asker.guard.over(transport)
+	id, err := asker.transport.Connect(ctx, address)
 	if err != nil {
 		return found, fmt.Errorf("inquiring at %s: %w", address, err)
 	}
 	found.Peer = id
-	asker := &Peer{transport: transport, layout: layout, talks: newTalks()}
-	asker.config = Config{Run: run}.withDefaults()
 	for range inquiries {
 		began := time.Now()
 		welcome, err := asker.hello(ctx, id)

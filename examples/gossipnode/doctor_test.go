@@ -17,14 +17,18 @@ import (
 )
 
 // patient is a real peer on loopback whose address the doctor is given.
-func patient(t *testing.T) (address string) {
+func patient(t *testing.T) (address string) { return patientThat(t, peer.Admission{}) }
+
+// patientThat is one that is choosy.
+func patientThat(t *testing.T, admits peer.Admission) (address string) {
 	t.Helper()
 	model, err := nets.ByName("mlp", dataset.Shape{Height: 28, Width: 28, Channels: 1}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, err := peer.Start(t.Context(), peer.Config{
-		Run: defaultRun, Params: tensor.NewParams(model.Layout()), Network: peer.Network{Listen: []string{"127.0.0.1:0"}},
+		Run: defaultRun, Params: tensor.NewParams(model.Layout()),
+		Network: peer.Network{Listen: []string{"127.0.0.1:0"}, Admission: admits},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -32,9 +32,10 @@ func (s settings) checkJoin(ctx context.Context, transport seam.Transport) (foun
 		return []diagnosis{healthy("join", "no address given: this peer would begin a run of its own"), checkWindow(usualRound, "", readSetting)}
 	}
 	layout, known := s.layout()
+	admission, found := s.checkAdmission()
 	for _, address := range s.Join {
 		within, cancel := context.WithTimeout(ctx, joinPatience)
-		answer, err := peer.Inquire(within, transport, address, s.Run, layout)
+		answer, err := admission.Inquire(within, transport, address, s.Run, layout)
 		cancel()
 		found = append(found, s.judge(address, answer, err, known)...)
 	}
@@ -67,6 +68,9 @@ func (s settings) judge(address string, answer peer.Inquiry, err error, known bo
 			run.Finding += ": " + refused.Detail
 		}
 		found = append(found, run.fail("give --run as it is given there; if it is, the peer there is only starting, or leaving"))
+	case errors.Is(err, peer.ErrNotAdmitted):
+		run.Finding = fmt.Sprintf("the peer at %s does not let this one take part: %v", address, err)
+		found = append(found, run.fail("give --run-key as it is given there, and have this peer's id added to the list there"))
 	case errors.Is(err, peer.ErrVersion):
 		run.Finding = fmt.Sprintf("%s speaks another version", address)
 		found = append(found, run.fail("install the same release on both machines"))
@@ -94,6 +98,8 @@ func (s settings) unanswered(address string, err error) diagnosis {
 		return healthy("join", "%s is this peer itself: run passes over it", address)
 	case errors.Is(err, p2pnet.ErrAddress):
 		return d.fail("correct --join")
+	case errors.Is(err, peer.ErrNotAdmitted):
+		return d.fail("have this peer's id added to the list there, and the one there to the list here")
 	case errors.Is(err, peer.ErrVersion):
 		return d.fail("install the same release on both machines")
 	}

@@ -16,14 +16,17 @@ func newKeygen(std streams) *cobra.Command {
 	var (
 		out         string
 		force, text bool
+		forRun      bool
 	)
 	cmd := &cobra.Command{
 		Use:   "keygen",
 		Short: "Make an identity for a peer",
 		Long: `Keygen makes an Ed25519 key, writes it to a file that only its owner can read
-(PEM, PKCS #8), and prints the peer id that belongs to it.`,
+(PEM, PKCS #8), and prints the peer id that belongs to it. With --run-key it makes
+a secret instead, that all peers of a run share to keep others out.`,
 		Example: `  gossipnode keygen --out node.key
-  gossipnode run --key node.key`,
+  gossipnode run --key node.key
+  gossipnode keygen --run-key --out run.key`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := resolve(cmd.Flags(), elsewhere(cmd), os.LookupEnv); err != nil {
@@ -31,6 +34,12 @@ func newKeygen(std streams) *cobra.Command {
 			}
 			if out == "" {
 				return usagef("keygen needs --out, the file to write the key to")
+			}
+			if forRun {
+				if err := writeKey(out, newRunKey(), force); err != nil || !text {
+					return err
+				}
+				return json.NewEncoder(std.out).Encode(map[string]string{"run_key": out})
 			}
 			id, err := generate(out, force)
 			if err != nil {
@@ -46,6 +55,7 @@ func newKeygen(std streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&out, "out", "", "file to write the key to")
 	flags.BoolVar(&force, "force", false, "overwrite a file that is there: its identity is lost")
+	flags.BoolVar(&forRun, "run-key", false, "make a key for a run instead of an identity")
 	flags.BoolVar(&text, "json", false, "print one JSON object")
 	flags.String(configFlag, "", "YAML file with the same keys as the flags")
 	return cmd

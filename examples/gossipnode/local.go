@@ -32,7 +32,7 @@ func newLocal(std streams) *cobra.Command {
 shows how they get on, and ends when they have done the work. They are separate
 processes that share nothing: kill one, and the others go on.
 
-It takes the flags of run, but --key and --part: each peer gets a new identity
+It takes the flags of run, but --key, --allow and --part: each peer gets a new identity
 and its own part, port and subfolder of --checkpoint. A port in --listen or
 --metrics is that of the first peer; the others take those that follow.
 
@@ -77,7 +77,7 @@ func (s *settings) adaptToLocal(peers int, sources origins) error {
 	if peers < 1 || peers > maxPeers {
 		return sources.usage(faultf("peers", "%d: want 1 to %d", peers, maxPeers))
 	}
-	for _, name := range []string{"key", "part"} {
+	for _, name := range []string{"key", "part", "allow"} {
 		if sources.source(name) != fromDefault {
 			return sources.usage(faultf(name, "is for run: local gives each peer its own"))
 		}

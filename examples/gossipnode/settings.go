@@ -25,6 +25,8 @@ type networkSettings struct {
 	Listen       []string
 	Join         []string
 	Key          string
+	Allow        string
+	RunKey       string
 	Run          string
 	MinPeers     int
 	MinPeersWait time.Duration
@@ -125,6 +127,8 @@ func (s *networkSettings) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&s.Listen, "listen", []string{defaultListen}, "host:port or multiaddr to listen on; repeatable")
 	flags.StringArrayVar(&s.Join, "join", nil, "host:port or multiaddr of a member to join; repeatable")
 	flags.StringVar(&s.Key, "key", "", "file of the identity, made by keygen (default: a new one each time)")
+	flags.StringVar(&s.Allow, "allow", "", "file of the ids of the peers that may take part, one a line, read again when it changes (default: all)")
+	flags.StringVar(&s.RunKey, "run-key", "", "file of a key that all peers of the run share, made by keygen --run-key: who does not know it is kept out")
 	flags.StringVar(&s.Run, "run", defaultRun, "name of what is trained together, the same for all peers")
 	flags.IntVar(&s.MinPeers, "min-peers", 1, "begin to train when so many members are here, this one included")
 	flags.DurationVar(&s.MinPeersWait, "min-peers-wait", defaultMinPeersWait, "begin to train after this time whoever is here")

@@ -52,6 +52,10 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	if err != nil {
 		return share{}, err
 	}
+	admission, err := s.admission(log)
+	if err != nil {
+		return share{}, err
+	}
 	work, err := s.prepare(key.Public().(ed25519.PublicKey))
 	if err != nil {
 		return share{}, err
@@ -77,7 +81,7 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 		return share{}, err
 	}
 	t := &training{settings: s, workload: work, policy: policy, log: log, tell: tell, begin: begin, started: time.Now()}
-	if t.peer, err = peer.Start(ctx, t.config(key)); err != nil {
+	if t.peer, err = peer.Start(ctx, t.config(key, admission)); err != nil {
 		return share{}, err
 	}
 	defer t.leave()
@@ -95,11 +99,11 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 var errRefused = errors.New("no peer to join will have this one, as logged above")
 
 // config is that of the peer.
-func (t *training) config(key ed25519.PrivateKey) peer.Config {
+func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer.Config {
 	pace, _ := t.pace() // validate has seen to it
 	config := peer.Config{
 		Run: t.Run, Params: t.params, Join: t.Join, Work: t.target, Log: t.log,
-		Network:  peer.Network{Key: key, Listen: t.Listen, KnownPeers: t.knownPeers()},
+		Network:  peer.Network{Key: key, Listen: t.Listen, KnownPeers: t.knownPeers(), Admission: admission},
 		Schedule: peer.Schedule{Rate: t.rate(), Warmup: t.Warmup},
 		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Seed: t.Seed},
 	}
