@@ -10,9 +10,9 @@ import (
 
 // What the flags of a member's record mean.
 const (
-	flagOver        = 1 << iota // the run is over for this member; it serves exchanges
-	flagLeaving                 // the member is leaving of its own accord
-	flagUnreachable             // others cannot dial the member
+	flagOver        = 1 << 0               // the run is over for this member; it serves exchanges
+	flagLeaving     = 1 << 1               // the member is leaving of its own accord
+	flagUnreachable = seam.FlagUnreachable // others cannot dial the member
 )
 
 // maxDeparted bounds the departed members whose steps are told apart; those of

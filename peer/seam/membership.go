@@ -16,7 +16,7 @@ type Record struct {
 	Sequence uint64
 	// Role is the member's place in the overlay, as package topology numbers it.
 	Role uint8
-	// Flags are bits as package peer defines them.
+	// Flags are bits as package peer defines them, FlagUnreachable aside.
 	Flags uint8
 	// Steps is the number of gradient steps taken in this incarnation.
 	Steps uint64
@@ -26,6 +26,10 @@ type Record struct {
 	// Addresses are where the member can be reached; at most MaxAddresses.
 	Addresses []string
 }
+
+// FlagUnreachable is the bit of Record.Flags that a member sets which others cannot
+// dial.
+const FlagUnreachable = 1 << 2
 
 // Newer tells whether r supersedes old.
 func (r Record) Newer(old Record) bool {

@@ -42,6 +42,7 @@ type entry struct {
 	attempts int
 	// seed: the peer was given to Join.
 	seed bool
+	acquaintance
 }
 
 // heard tells whether the peer has said anything yet.
@@ -70,6 +71,9 @@ type book struct {
 	former  uint64
 	lived   bool // former was heard of
 	closed  bool
+	full    bool // strangers have been turned away
+
+	strangers chan struct{} // capacity 1: there is one to be met
 }
 
 func newBook(identity seam.Identity, run string, life uint64, changed func()) *book {
@@ -81,6 +85,7 @@ func newBook(identity seam.Identity, run string, life uint64, changed func()) *b
 		changed:   changed,
 		entries:   make(map[seam.PeerID]*entry),
 		learned:   make(map[seam.PeerID][]string),
+		strangers: make(chan struct{}, 1),
 	}
 }
 
@@ -112,8 +117,14 @@ func (b *book) admit(peer seam.PeerID, meta []byte) error {
 		return nil
 	}
 	if e == nil {
-		if e = b.add(peer); e == nil {
+		if e = b.add(peer, false); e == nil {
 			return errBookFull
+		}
+	}
+	if !e.heard() {
+		e.since = time.Now()
+		if !e.met && peer < b.identity.Self() {
+			e.next = e.since.Add(strangerPatience)
 		}
 	}
 	e.mark = s.mark
@@ -129,6 +140,9 @@ func (b *book) admit(peer seam.PeerID, meta []byte) error {
 		b.learned[peer] = s.Addresses
 	}
 	b.changed()
+	if !e.met {
+		signal(b.strangers)
+	}
 	return nil
 }
 
@@ -142,6 +156,9 @@ func (b *book) read(peer seam.PeerID, meta []byte) (statement, error) {
 	switch e := b.entries[peer]; {
 	case err != nil:
 		return statement{}, err
+	case peer != b.identity.Self() && (e == nil || !e.heard() && !e.met) && b.crowded():
+		b.full = true
+		return statement{}, errCrowd
 	case s.Run != b.run:
 		return statement{}, errOtherRun
 	case peer != b.identity.Self() && !b.admits(peer, s.mark):
@@ -184,27 +201,39 @@ func (b *book) remembered(peer seam.PeerID) []byte {
 	return nil
 }
 
-// add makes an entry, or returns nil if the book is full of the living.
-func (b *book) add(peer seam.PeerID) *entry {
+// add makes an entry. If the book is full it takes the place of one that is not
+// alive, a stranger's before others, the longest departed first; one that has been
+// met takes that of any stranger. It returns nil if there is none.
+func (b *book) add(peer seam.PeerID, met bool) *entry {
 	if len(b.entries) >= maxMembers {
-		var oldest seam.PeerID
+		var out seam.PeerID
 		for id, e := range b.entries {
-			if e.alive || e.seed {
+			if e.seed || e.alive && (e.met || !met) {
 				continue
 			}
-			if oldest == "" || e.departed.Before(b.entries[oldest].departed) {
-				oldest = id
+			if out == "" || e.expendable(b.entries[out]) {
+				out = id
 			}
 		}
-		if oldest == "" {
+		if out == "" {
 			return nil
 		}
-		delete(b.entries, oldest)
-		delete(b.learned, oldest)
+		delete(b.entries, out)
+		delete(b.learned, out)
 	}
-	e := &entry{departed: time.Now()}
+	now := time.Now()
+	e := &entry{departed: now}
+	e.since = now
 	b.entries[peer] = e
 	return e
+}
+
+// expendable tells whether an entry is to be forgotten before another.
+func (e *entry) expendable(other *entry) bool {
+	if e.met != other.met {
+		return !e.met
+	}
+	return e.departed.Before(other.departed)
 }
 
 // setAlive records memberlist's belief about an admitted peer.
@@ -216,10 +245,12 @@ func (b *book) setAlive(peer seam.PeerID, alive bool) {
 		return
 	}
 	e.alive, e.attempts = alive, 0
+	b.changed()
 	if !alive {
 		e.departed = time.Now()
+	} else if !e.met {
+		signal(b.strangers)
 	}
-	b.changed()
 }
 
 // setOwn records what the local peer says of itself.
@@ -249,9 +280,12 @@ func (b *book) members() []seam.Record {
 		records = append(records, cloneRecord(b.own))
 	}
 	for _, e := range b.entries {
-		if e.alive && e.meta != nil && !e.waiting {
+		if e.present() && e.met {
 			records = append(records, cloneRecord(e.last.Record))
 		}
+	}
+	for _, peer := range b.believed(len(records)) {
+		records = append(records, cloneRecord(b.entries[peer].last.Record))
 	}
 	return records
 }
@@ -306,7 +340,7 @@ func (b *book) addSeed(peer seam.PeerID) {
 	defer b.mu.Unlock()
 	e := b.entries[peer]
 	if e == nil {
-		e = b.add(peer)
+		e = b.add(peer, true)
 	}
 	if e != nil && !e.seed && b.seeds < maxSeeds {
 		e.seed = true
@@ -321,7 +355,7 @@ func (b *book) lost(now time.Time) (seam.PeerID, bool) {
 	defer b.mu.Unlock()
 	var next seam.PeerID
 	for peer, e := range b.entries {
-		if e.alive || (!e.seed && now.Sub(e.departed) > rejoinFor) || e.heard() && !b.admits(peer, e.mark) {
+		if e.alive || !e.seed && (!e.heard() || !e.met || now.Sub(e.departed) > rejoinFor) || e.heard() && !b.admits(peer, e.mark) {
 			continue
 		}
 		if next == "" || e.attempts < b.entries[next].attempts ||

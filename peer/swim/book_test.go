@@ -32,6 +32,7 @@ func TestTheBookIsBounded(t *testing.T) {
 		b := newBook(trusting{}, testRun, 1, func() {})
 		name := func(i int) seam.PeerID { return seam.PeerID(fmt.Sprint("peer", i)) }
 		for i := range maxMembers {
+			b.meet(name(i))
 			if err := admitted(t, b, name(i)); err != nil {
 				t.Fatal(err)
 			}
@@ -60,6 +61,7 @@ func TestLostMembersAreTriedInTurn(t *testing.T) {
 		b := newBook(trusting{}, testRun, 1, func() {})
 		b.addSeed("seed")
 		for _, peer := range []seam.PeerID{"a", "b", "c"} {
+			b.meet(peer)
 			if err := admitted(t, b, peer); err != nil {
 				t.Fatal(err)
 			}

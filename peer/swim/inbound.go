@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -23,6 +24,7 @@ func (t *transport) handle(s seam.Stream) {
 		t.drop(s)
 		return
 	}
+	t.book.meet(s.Remote())
 	switch kind[0] {
 	case kindPackets:
 		t.receive(s)
@@ -46,6 +48,7 @@ func (t *transport) receive(s seam.Stream) {
 	t.mu.Lock()
 	old := t.inbound[peer]
 	t.inbound[peer] = s
+	rate := t.allowanceOf(peer)
 	t.mu.Unlock()
 	if old != nil {
 		old.Reset()
@@ -66,6 +69,9 @@ func (t *transport) receive(s seam.Stream) {
 			return
 		}
 		now := time.Now()
+		if !rate.take(now) {
+			continue
+		}
 		t.busy.received(packet, now)
 		select {
 		case t.packets <- &memberlist.Packet{Buf: packet, From: peerAddr(peer), Timestamp: now}:
@@ -73,6 +79,49 @@ func (t *transport) receive(s seam.Stream) {
 			return
 		}
 	}
+}
+
+const (
+	// packetsPerSecond and packetBurst bound the packets that are taken from one peer:
+	// many times what memberlist sends to one. What is beyond them is dropped, as a
+	// network would.
+	packetsPerSecond = 100
+	packetBurst      = 200
+)
+
+// allowance is what a peer may still send. Its zero value is a whole burst.
+type allowance struct {
+	mu   sync.Mutex
+	used float64 // of a burst
+	last time.Time
+}
+
+// allowanceOf returns the allowance of a peer, which outlives its stream. The caller
+// holds the lock.
+func (t *transport) allowanceOf(peer seam.PeerID) *allowance {
+	a := t.rates[peer]
+	if a == nil {
+		if len(t.rates) >= maxMembers {
+			clear(t.rates)
+		}
+		a = &allowance{}
+		t.rates[peer] = a
+	}
+	return a
+}
+
+func (a *allowance) take(now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.last.IsZero() {
+		a.used = max(0, a.used-now.Sub(a.last).Seconds()*packetsPerSecond)
+	}
+	a.last = now
+	if a.used+1 > packetBurst {
+		return false
+	}
+	a.used++
+	return true
 }
 
 // readPacket reads one packet of 1 to maxPacket bytes. It belongs to the caller.

@@ -140,6 +140,7 @@ var (
 	errWrongPlace = errors.New("comes with an address that is not the peer's")
 	errBadName    = errors.New("bears a name that is no peer id")
 	errStranger   = errors.New("is not of a peer that is admitted")
+	errCrowd      = errors.New("is of a stranger, of whom there are too many to be met")
 	errBookFull   = fmt.Errorf("would be the member number %d, one more than are kept", maxMembers+1)
 )
 

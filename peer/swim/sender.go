@@ -12,7 +12,7 @@ import (
 type sender struct {
 	transport *transport
 	peer      seam.PeerID
-	queue     chan []byte
+	queue     chan []byte   // nil: see that there is a stream
 	forsaken  chan struct{} // capacity 1: the peer is believed gone
 
 	stream seam.Stream // nil if none is open
@@ -36,7 +36,11 @@ func (s *sender) run() {
 	for {
 		select {
 		case packet := <-s.queue:
-			s.send(packet)
+			if packet == nil {
+				s.greet()
+			} else {
+				s.send(packet)
+			}
 			idle.Reset(idleTimeout)
 		case <-s.forsaken:
 			// Closed, not reset: it may be a departure that waits for an ack.
@@ -71,7 +75,9 @@ func (s *sender) flush() {
 	for {
 		select {
 		case packet := <-s.queue:
-			s.send(packet)
+			if packet != nil {
+				s.send(packet)
+			}
 		default:
 			s.close()
 			return

@@ -115,7 +115,8 @@ func New(cfg Config) (*Membership, error) {
 		return nil, fmt.Errorf("swim: start memberlist: %w", err)
 	}
 	m.list = list
-	m.wg.Add(2)
+	m.wg.Add(3)
+	go m.meetStrangers()
 	go m.notify()
 	go m.rejoin()
 	unhandle, err := cfg.Transport.Handle(seam.ProtocolSwim, cfg.Run, m.carrier.handle)

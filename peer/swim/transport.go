@@ -72,6 +72,7 @@ type transport struct {
 	senders map[seam.PeerID]*sender
 	inbound map[seam.PeerID]seam.Stream // packet streams
 	syncs   map[seam.PeerID]int
+	rates   map[seam.PeerID]*allowance
 	streams map[seam.Stream]struct{}
 	faults  map[seam.PeerID]error // of the peers that are being contacted
 }
@@ -93,6 +94,7 @@ func newTransport(over seam.Transport, run string, b *book, busy *stragglers) *t
 		senders: make(map[seam.PeerID]*sender),
 		inbound: make(map[seam.PeerID]seam.Stream),
 		syncs:   make(map[seam.PeerID]int),
+		rates:   make(map[seam.PeerID]*allowance),
 		streams: make(map[seam.Stream]struct{}),
 		faults:  make(map[seam.PeerID]error),
 	}
@@ -133,21 +135,28 @@ func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, 
 		return now, seam.ErrClosed
 	}
 	t.busy.sent(b, peer, now)
-	s := t.senders[peer]
+	s := t.senderTo(peer)
 	if s == nil {
-		if len(t.senders) >= maxSenders {
-			return now, nil
-		}
-		s = newSender(t, peer)
-		t.senders[peer] = s
-		t.wg.Add(1)
-		go s.run()
+		return now, nil
 	}
 	select {
 	case s.queue <- append([]byte(nil), b...):
 	default:
 	}
 	return now, nil
+}
+
+// senderTo returns the sender to a peer, nil if there are too many or the transport is
+// shut down. The caller holds the lock.
+func (t *transport) senderTo(peer seam.PeerID) *sender {
+	s := t.senders[peer]
+	if s == nil && !t.closed && len(t.senders) < maxSenders {
+		s = newSender(t, peer)
+		t.senders[peer] = s
+		t.wg.Add(1)
+		go s.run()
+	}
+	return s
 }
 
 // DialAddressTimeout implements memberlist.NodeAwareTransport.
@@ -184,6 +193,7 @@ func (t *transport) open(peer seam.PeerID, kind byte, timeout time.Duration) (se
 		t.drop(s)
 		return nil, fmt.Errorf("begin a stream: %w", err)
 	}
+	t.book.meet(peer)
 	return s, nil
 }
 
