@@ -53,7 +53,9 @@ type Network struct {
 	// TCP port on every interface.
 	Listen []string
 	// KnownPeers is the file in which identities learned from host:port joins are
-	// remembered. Default: they are remembered in memory.
+	// remembered, and beside it, with .partners appended, partners with whom exchanges
+	// went well: a peer that starts anew looks for these too. Default: they are
+	// remembered in memory.
 	KnownPeers string
 	// Unreachable says that others cannot dial this peer (it is behind a NAT); it
 	// will only ever initiate.
@@ -61,8 +63,7 @@ type Network struct {
 	// Admission says who may take part. Default: everybody.
 	Admission Admission
 	// Transport replaces the default one, on libp2p. The peer does not close it;
-	// several peers of different runs may share one. Key, Listen and KnownPeers
-	// are then unused.
+	// several peers of different runs may share one. Key and Listen are then unused.
 	Transport seam.Transport
 	// Membership replaces the default one, on memberlist over Transport. The peer
 	// closes it.

@@ -55,6 +55,9 @@ type loop struct {
 	settled bool
 	flown   bool
 
+	anchors anchors
+	memory  memory
+
 	unresolved int // exchanges in doubt, as the machine was last told
 
 	running map[exchangeKey]*tracked
@@ -81,6 +84,10 @@ func newLoop(p *Peer, machine averaging.Machine) *loop {
 	l.record = seam.Record{Peer: p.Self(), Run: p.config.Run, Addresses: p.advertised()}
 	if p.config.Network.Unreachable {
 		l.record.Flags = flagUnreachable
+	}
+	l.anchors, l.memory.past = newAnchors(p.transport), p.readPartners()
+	for _, old := range l.memory.past {
+		l.anchors.good = append(l.anchors.good, topology.PeerID(old.id))
 	}
 	return l
 }
@@ -154,6 +161,9 @@ func (l *loop) begin(n notice) bool {
 		}
 		l.running[key] = n.proposed
 	case averaging.Refused, averaging.Finished, averaging.Failed:
+		if n.event.Kind == averaging.Finished {
+			l.proved(n.event.Peer)
+		}
 		delete(l.running, keyOf(n.event))
 	}
 	return true

@@ -20,6 +20,7 @@ func (l *loop) refresh() {
 		l.peer.transfers.spawn(func() { l.peer.confirm(id) })
 	}
 	l.adopt(members)
+	l.remember(time.Now(), members)
 	l.progress()
 	if l.settled && !l.flown && len(l.peer.flock.working()) == 0 {
 		l.flown = true
@@ -78,6 +79,7 @@ func (l *loop) adopt(members []seam.Record) {
 			return
 		}
 	}
+	overlay = l.anchors.hold(overlay, self.ID)
 	l.events = append(l.events, notice{event: averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay}})
 }
 

@@ -26,6 +26,7 @@ type Overlay struct {
 	large, small []int
 	largeRole    Role
 	offsets      []int
+	anchors      anchors
 }
 
 // Edge is one link: who starts exchanges on it, and who answers.
@@ -93,7 +94,7 @@ func (o *Overlay) Neighbours(id PeerID) []PeerID {
 	for j := range o.neighbours(i) {
 		list = append(list, o.view.members[j].ID)
 	}
-	return list
+	return o.anchors.add(o, id, list)
 }
 
 // Degree is the number of neighbours of id.
