@@ -69,7 +69,7 @@ func (t *transport) receive(s seam.Stream) {
 			return
 		}
 		now := time.Now()
-		if !rate.take(now) {
+		if !rate.take(now) || !plain(packet) {
 			continue
 		}
 		t.busy.received(packet, now)

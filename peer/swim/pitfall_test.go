@@ -1,0 +1,313 @@
+package swim
+
+import (
+	"bytes"
+	"compress/lzw"
+	"encoding/binary"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// The tests of this file are about what memberlist does that one would not expect.
+// docs/design/016 lists them with those that have their test elsewhere.
+
+// packed is a map in MessagePack, as memberlist writes its messages; values are uint32,
+// string or []byte.
+func packed(kind byte, fields ...any) []byte {
+	b := []byte{kind, 0x80 | byte(len(fields)/2)}
+	bin := func(text string) {
+		b = append(b, 0xda)
+		b = binary.BigEndian.AppendUint16(b, uint16(len(text)))
+		b = append(b, text...)
+	}
+	for _, f := range fields {
+		switch v := f.(type) {
+		case uint32:
+			b = binary.BigEndian.AppendUint32(append(b, 0xce), v)
+		case string:
+			bin(v)
+		case []byte:
+			bin(string(v))
+		}
+	}
+	return b
+}
+
+// whisper sends raw packets to a member in the name of another.
+func whisper(t *testing.T, from seam.Transport, to seam.PeerID, packets ...[]byte) {
+	t.Helper()
+	s, err := from.Open(t.Context(), to, seam.ProtocolSwim, testRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	frame := []byte{kindPackets}
+	for _, p := range packets {
+		frame = append(binary.BigEndian.AppendUint16(frame, uint16(len(p))), p...)
+	}
+	if _, err := s.Write(frame); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// memberlist panics on metadata of 513 bytes: it is never given them.
+func TestPitfallMetadataOf513Bytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		m := start(t, n, "a")
+		record := m.record(1, 0)
+		record.Addresses = nil
+		for range seam.MaxAddresses {
+			record.Addresses = append(record.Addresses, strings.Repeat("a", seam.MaxAddressSize+1))
+		}
+		if err := m.Announce(record); err == nil {
+			t.Error("an oversize record was announced")
+		}
+		for i, address := range record.Addresses {
+			record.Addresses[i] = address[1:]
+		}
+		if err := m.Announce(record); err != nil {
+			t.Error(err)
+		}
+		if size := len((*delegate)(m.Membership).NodeMeta(0)); size == 0 || size > memberlist.MetaMaxSize {
+			t.Errorf("memberlist is given %d bytes", size)
+		}
+	})
+}
+
+// memberlist calls who has left and who has crashed alike: the last record tells.
+func TestPitfallLeavingLooksLikeACrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const leaving = 2
+		n := newNetwork()
+		members := cluster(t, n, 4)
+		within(t, gossipMissed, members, "joined", count(4))
+		record := members[3].record(1, 9)
+		record.Flags = leaving
+		if err := members[3].Announce(record); err != nil {
+			t.Fatal(err)
+		}
+		members[3].Close()
+		n.Crash(members[2].wire.Self())
+		within(t, 20*time.Second, members[:2], "two are gone", count(2))
+		for _, m := range members[:2] {
+			if e := m.book.entries[members[3].wire.Self()]; e.last.Flags != leaving {
+				t.Error("who has left is not known to have left")
+			}
+			if e := m.book.entries[members[2].wire.Self()]; e.last.Flags == leaving {
+				t.Error("who has crashed is taken for one that has left")
+			}
+		}
+	})
+}
+
+// memberlist calls its delegates under the lock that Members and UpdateNode take, and
+// waits for a channel of events that is full: here nobody needs to take the news, and
+// who takes it may ask and announce at once.
+func TestPitfallCallbacksUnderTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		host := start(t, n, "host")
+		host.announce(t, 1, 0)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := range uint64(20) {
+				<-host.Changed()
+				host.Members()
+				if host.Announce(host.record(1, i)) != nil {
+					return
+				}
+			}
+		}()
+		deaf := []*member{host}
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			m := start(t, n, name)
+			m.announce(t, 1, 0)
+			m.join(t, host)
+			deaf = append(deaf, m)
+		}
+		within(t, gossipMissed, deaf, "members who do not listen see each other", count(6))
+		<-done
+	})
+}
+
+// memberlist panics if it is left after its shutdown.
+func TestPitfallLeaveAfterShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := start(t, newNetwork(), "a")
+		for range 3 {
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// memberlist's shutdown leaves goroutines behind: a bubble ends at once after Close
+// only if there are none.
+func TestPitfallShutdownDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		members := cluster(t, n, 3)
+		time.Sleep(3300 * time.Millisecond)
+		n.Cut(members[0].wire.Self(), members[1].wire.Self())
+		time.Sleep(1700 * time.Millisecond) // with a probe under way
+		before := runtime.NumGoroutine()
+		members[0].Close()
+		synctest.Wait()
+		if after := runtime.NumGoroutine(); after >= before {
+			t.Errorf("%d goroutines before Close, %d after it", before, after)
+		}
+	})
+}
+
+// memberlist resolves two nodes of a name by the first that came, and tells the later
+// one nothing. A name comes with one address here, so there is nothing to resolve: who
+// claims another's is refused.
+func TestPitfallNameConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		members := cluster(t, n, 3)
+		within(t, gossipMissed, members, "joined", count(3))
+		victim := members[2]
+		mallory, err := n.Transport("mallory")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer mallory.Close()
+		claim := packed(4, "Incarnation", uint32(99), "Node", string(victim.wire.Self()), "Addr", []byte(advertiseIP(mallory.Self())),
+			"Port", uint32(advertisePort), "Meta", victim.book.nodeMeta(), "Vsn", []byte{1, 5, 5, 0, 0, 0})
+		whisper(t, mallory, members[0].wire.Self(), claim)
+		time.Sleep(time.Second)
+		for _, node := range members[0].list.Members() {
+			if node.Name == string(victim.wire.Self()) && !node.Addr.Equal(advertiseIP(victim.wire.Self())) {
+				t.Errorf("the victim's address is %v now", node.Addr)
+			}
+		}
+		within(t, 0, members, "still there", count(3))
+	})
+}
+
+// memberlist's Join succeeds where the other end vetoes the newcomer, which then sees a
+// member that does not see it: that is why a hello decides who has joined.
+func TestPitfallVetoedJoinSucceeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		host, guest := start(t, n, "host"), start(t, n, "guest")
+		host.book.admission = nobody{}
+		host.announce(t, 1, 0)
+		guest.announce(t, 1, 0)
+		if err := guest.Join(t.Context(), host.wire.Self()); err != nil {
+			t.Errorf("memberlist has changed, the join fails: %v", err)
+		}
+		time.Sleep(time.Second)
+		if got := len(guest.Members()); got != 2 {
+			t.Errorf("the guest sees %d members", got)
+		}
+		if got := len(host.Members()); got != 1 {
+			t.Errorf("the host sees %d members, want itself", got)
+		}
+	})
+}
+
+type nobody struct{ everybody }
+
+func (nobody) Admit(seam.PeerID, []byte) error { return seam.ErrNotAdmitted }
+
+// Whoever takes part may say that another is dead, or has left, in the other's own
+// name. memberlist asks nobody's leave to believe it; the victim denies it.
+func TestPitfallForgedDeath(t *testing.T) {
+	for name, from := range map[string]int{"death": 0, "departure": 2} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNetwork()
+				members := cluster(t, n, 4)
+				within(t, gossipMissed, members, "joined", count(4))
+				victim := members[2].wire.Self()
+				mallory, err := n.Transport("mallory")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer mallory.Close()
+				lie := packed(5, "Incarnation", uint32(50), "Node", string(victim), "From", string(members[from].wire.Self()))
+				whisper(t, mallory, members[0].wire.Self(), lie)
+				believed := false
+				for range 100 {
+					time.Sleep(10 * time.Millisecond)
+					believed = believed || len(members[0].Members()) == 3
+				}
+				if !believed {
+					t.Error("the lie was not even heard: this test shows nothing")
+				}
+				within(t, gossipMissed, members, "the victim is back", count(4))
+			})
+		})
+	}
+}
+
+// memberlist has panicked on an alive message with few versions (#368), and unpacked
+// whatever a compressed one held (#362; 40 MiB at most by now). The former is refused,
+// the latter dropped before it is unpacked.
+func TestPitfallMalformedPackets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		members := cluster(t, n, 2)
+		within(t, gossipMissed, members, "joined", count(2))
+		mallory, err := n.Transport("mallory")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer mallory.Close()
+		alive := func(vsn ...byte) []byte {
+			return packed(4, "Incarnation", uint32(1), "Node", string(mallory.Self()), "Addr", []byte(advertiseIP(mallory.Self())),
+				"Port", uint32(advertisePort), "Meta", make([]byte, memberlist.MetaMaxSize+1), "Vsn", vsn)
+		}
+		var bomb bytes.Buffer
+		w := lzw.NewWriter(&bomb, lzw.LSB, 8)
+		w.Write(make([]byte, 16<<20))
+		w.Close()
+		small := packed(messageCompress, "Algo", uint32(0), "Buf", bomb.Bytes()[:maxPacket-100])
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		whisper(t, mallory, members[0].wire.Self(), alive(), alive(1), alive(1, 5, 5), alive(1, 5, 5, 0, 0, 0), []byte{255}, []byte{messageCompound, 9},
+			small, small, append([]byte{messageCompound, 1, byte(len(small) >> 8), byte(len(small))}, small...))
+		time.Sleep(time.Second)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 {
+			t.Errorf("the packets have cost %d bytes", used)
+		}
+		time.Sleep(20 * time.Second)
+		within(t, 0, members, "unmoved", count(2))
+	})
+}
+
+func TestPlainPackets(t *testing.T) {
+	for name, c := range map[string]struct {
+		packet []byte
+		want   bool
+	}{
+		"nothing":                {nil, false},
+		"ping":                   {[]byte{messagePing, 1}, true},
+		"checksum":               {[]byte{messageCRC, 1, 2, 3, 4, messagePing}, true},
+		"checksum in a checksum": {[]byte{messageCRC, 1, 2, 3, 4, messageCRC, 1}, false},
+		"compound":               {[]byte{messageCompound, 2, 0, 1, 0, 1, messagePing, 4}, true},
+		"compound of compounds":  {[]byte{messageCompound, 1, 0, 1, messageCompound}, false},
+		"cut":                    {[]byte{messageCompound, 2, 0, 1, 0, 9, messagePing, 4}, false},
+		"compressed":             {[]byte{messageCompress, 1}, false},
+		"compressed within":      {[]byte{messageCRC, 1, 2, 3, 4, messageCompound, 1, 0, 1, messageCompress}, false},
+		"encrypted":              {[]byte{messageEncrypt, 1}, false},
+		"label":                  {[]byte{244, 1}, false},
+	} {
+		if got := plain(c.packet); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
