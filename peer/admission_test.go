@@ -106,6 +106,9 @@ func TestAllowlistIsReadAgain(t *testing.T) {
 		if got := h.Stats().Members; got != 2 {
 			t.Errorf("%d members after one has been taken off the list, want 2", got)
 		}
+		if got := host.Connections(); got != 1 {
+			t.Errorf("connections with %d peers after one has been taken off, want 1", got)
+		}
 		if got := len(logs.FilterMessageSnippet("taken off the list").All()); got != 1 {
 			t.Errorf("%d lines about the peer that was taken off", got)
 		}
