@@ -60,9 +60,12 @@ func (b *book) meet(peer seam.PeerID) {
 	if e == nil || e.met {
 		return
 	}
-	e.dialled = false
 	if e.met = true; e.heard() {
 		b.changed()
+	}
+	if e.dialled {
+		e.dialled = false
+		signal(b.strangers) // another can be dialled
 	}
 }
 
@@ -78,6 +81,7 @@ func (b *book) miss(peer seam.PeerID) {
 	e.missed++
 	e.next = time.Now().Add(time.Duration(e.missed) * missedWait)
 	b.changed()
+	signal(b.strangers) // another can be dialled
 }
 
 // crowded tells whether no stranger more is to be remembered. The caller holds the
