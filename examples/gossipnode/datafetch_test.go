@@ -96,7 +96,7 @@ func TestFetch(t *testing.T) {
 		t.Errorf("%d requests, want 2: what is there is not to be fetched", requests)
 	}
 	mustBeMissing(t, filepath.Join(dir, "one"+partSuffix))
-	for _, line := range []string{"one: 50 % of 300 kB", "two is there and verified", "one is there already"} {
+	for _, line := range []string{"one: 100 % of 300 kB", "two is there and verified", "one is there already"} {
 		if !strings.Contains(said.String(), line) {
 			t.Errorf("not said: %q in\n%s", line, said)
 		}
