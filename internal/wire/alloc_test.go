@@ -24,6 +24,7 @@ func packs(t testing.TB) map[Type]func() {
 		TypeProof:        func() { packInto(t, buf, Proof{}) },
 		TypeStateRequest: func() { packInto(t, buf, StateRequest{Run: text}) },
 		TypeManifest:     func() { packInto(t, buf, Manifest{Steps: number, Values: 1, SliceLen: 1}) },
+		TypeControl:      func() { packInto(t, buf, Control{Kind: ControlHold, Run: text, Author: text, Body: codecs}) },
 	}
 }
 

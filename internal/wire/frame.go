@@ -21,8 +21,8 @@ const (
 	// each value of the largest slice: four for the value sent whole, and as much
 	// again for scales, checksums of blocks and the sub-header.
 	MaxPayload = 8 * MaxSliceLen
-	// MaxHandshake bounds the payload of every frame other than CODE, DIFF,
-	// RANGES and state slices: the limit for a reader of streams not yet accepted.
+	// MaxHandshake bounds the payload of every frame other than CODE, DIFF, RANGES,
+	// state slices and CONTROL: the limit for a reader of streams not yet accepted.
 	MaxHandshake = maxRecord
 )
 
@@ -70,6 +70,8 @@ const (
 
 	TypeChallenge Type = 24
 	TypeProof     Type = 25
+
+	TypeControl Type = 32
 )
 
 // String returns the name that docs/WIRE.md uses.
@@ -111,6 +113,8 @@ func (t Type) String() string {
 		return "MANIFEST"
 	case TypeStateSlice:
 		return "STATE-SLICE"
+	case TypeControl:
+		return "CONTROL"
 	}
 	return fmt.Sprintf("type %d", uint8(t))
 }
@@ -151,6 +155,8 @@ func (t Type) limit() (int, bool) {
 		return manifestSize, true
 	case TypeStateSlice:
 		return 4 * MaxSliceLen, true
+	case TypeControl:
+		return MaxControl, true
 	}
 	return 0, false
 }

@@ -22,6 +22,7 @@ func messageDecoders() map[Type]func([]byte) (Message, error) {
 		TypeProof:        decodeAs[Proof],
 		TypeStateRequest: decodeAs[StateRequest],
 		TypeManifest:     decodeAs[Manifest],
+		TypeControl:      decodeAs[Control],
 	}
 }
 

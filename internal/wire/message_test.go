@@ -76,6 +76,7 @@ func drawMessage(t *rapid.T) Message {
 				Values: rapid.Uint64Range(1, uint64(length)*math.MaxUint32).Draw(t, "values"),
 			}
 		},
+		func() Message { return drawControl(t) },
 	}).Draw(t, "kind")()
 }
 
@@ -122,6 +123,7 @@ func TestLargestMessages(t *testing.T) {
 		Record{Signed: make([]byte, MaxSigned)},
 		StateRequest{Run: run},
 		Manifest{Values: MaxSliceLen * math.MaxUint32, SliceLen: MaxSliceLen},
+		Control{Kind: ControlWork, Run: run, Author: strings.Repeat("a", MaxAuthor), Body: make([]byte, MaxControlBody)},
 	} {
 		payload := m.Append(nil)
 		if most, _ := m.Type().limit(); len(payload) != most {
@@ -298,7 +300,7 @@ func TestManifestSlices(t *testing.T) {
 }
 
 func TestReasons(t *testing.T) {
-	permanent := []Reason{ReasonLayout, ReasonRun, ReasonVersion, ReasonCodec, ReasonAdmission}
+	permanent := []Reason{ReasonLayout, ReasonRun, ReasonVersion, ReasonCodec, ReasonAdmission, ReasonOperator}
 	seen := map[string]bool{}
 	for n := range 256 {
 		r := Reason(n)
@@ -312,7 +314,7 @@ func TestReasons(t *testing.T) {
 		if r.Permanent() != slices.Contains(permanent, r) {
 			t.Errorf("%v: permanent is %v", r, r.Permanent())
 		}
-		known := r >= ReasonBusy && r <= ReasonAdmission
+		known := r >= ReasonBusy && r <= ReasonAdmission || r == ReasonOperator
 		if isNamed := !strings.HasPrefix(r.String(), "reason "); isNamed != known {
 			t.Errorf("reason %d: the name is %q", n, r)
 		}

@@ -33,6 +33,9 @@ const (
 	// ReasonAdmission: the asking peer is not on the other's list, or has not shown
 	// that it knows the run's key.
 	ReasonAdmission Reason = 11
+	// ReasonOperator: the peer heeds another operator than the one whose message it
+	// was sent, or none.
+	ReasonOperator Reason = 13
 )
 
 // String returns the name that docs/WIRE.md uses.
@@ -60,6 +63,8 @@ func (r Reason) String() string {
 		return "protocol"
 	case ReasonAdmission:
 		return "admission"
+	case ReasonOperator:
+		return "operator"
 	}
 	return fmt.Sprintf("reason %d", uint8(r))
 }
@@ -89,6 +94,8 @@ func (r Reason) Remedy() string {
 		return "Report it with the logs of both peers: one of them has a defect, or something between them alters the bytes."
 	case ReasonAdmission:
 		return "Have this peer's id added to the allowlist of the other peers, or give all peers the same run key."
+	case ReasonOperator:
+		return "Start every peer of the run with the id of the same operator, and sign with the key that belongs to it."
 	}
 	return "Install the newest release on both peers: this one does not know the reason that the other gives."
 }
@@ -97,7 +104,7 @@ func (r Reason) Remedy() string {
 // configuration or the release of one of the two peers.
 func (r Reason) Permanent() bool {
 	switch r {
-	case ReasonLayout, ReasonRun, ReasonVersion, ReasonCodec, ReasonAdmission:
+	case ReasonLayout, ReasonRun, ReasonVersion, ReasonCodec, ReasonAdmission, ReasonOperator:
 		return true
 	}
 	return false

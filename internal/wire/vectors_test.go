@@ -157,6 +157,13 @@ func vectors() []vector {
 			parts: []part{{1, "known: 0, no"}, {8, "applied: 0"}},
 		},
 		{
+			name: "control", about: "an operator pauses a run",
+			message: controlSample(),
+			parts: append(append([]part{{1, "kind: 2, hold"}, {8, "sequence: 3"}, {8, "flock's step: 0"}}, run...),
+				part{1, "length of the author's id"}, part{8, "author: \"operator\""}, part{2, "length of the body: 7"},
+				part{1, "paused: 1, yes"}, part{1, "length of the reason"}, part{5, "reason: \"lunch\""}, part{64, "signature"}),
+		},
+		{
 			name: "state-request", about: "a late joiner asks for the parameters",
 			message: StateRequest{Run: "digits", Layout: layoutHash()},
 			parts:   append([]part{layout}, run...),

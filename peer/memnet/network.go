@@ -58,6 +58,8 @@ type Network struct {
 	peers  map[seam.PeerID]*Transport
 	cables map[pair]*cable
 	runs   map[string]*registry
+
+	topics topics
 }
 
 // pair is an unordered pair of peers: low < high.

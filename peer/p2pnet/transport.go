@@ -29,11 +29,12 @@ type Transport struct {
 	self   seam.PeerID
 	log    *zap.Logger
 
-	host  host.Host
-	swarm *swarm.Swarm
-	known *knownFile
-	book  *book
-	lanes lanes
+	host   host.Host
+	swarm  *swarm.Swarm
+	known  *knownFile
+	book   *book
+	lanes  lanes
+	gossip gossip
 
 	routes   routes
 	slots    slots

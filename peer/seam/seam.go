@@ -41,6 +41,7 @@ const (
 	ProtocolSwim     Protocol = "/murmuration/swim/1"
 	ProtocolExchange Protocol = "/murmuration/exchange/1"
 	ProtocolState    Protocol = "/murmuration/state/1"
+	ProtocolControl  Protocol = "/murmuration/control/1"
 )
 
 // Errors that a Transport or a Stream reports, to be tested with errors.Is.

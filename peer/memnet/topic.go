@@ -1,0 +1,240 @@
+package memnet
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	// MaxWaiting bounds the messages on their way to one member of a topic; more are
+	// lost.
+	MaxWaiting = 256
+	// maxSeen bounds the messages that a member recognizes when they come again.
+	maxSeen = 4096
+)
+
+// Topic implements seam.Topic: everybody who takes part and is not across a cut
+// link is a neighbour. A message takes the delay of the link; bandwidth and loss do
+// not touch it. Safe for concurrent use.
+type Topic struct {
+	transport *Transport
+	name      string
+	handler   seam.TopicHandler
+	inbox     chan letter
+	done      chan struct{}
+	finished  chan struct{} // closed when its goroutine has ended
+	leave     func()
+
+	mu   sync.Mutex
+	seen map[[sha256.Size]byte]struct{}
+	old  [][sha256.Size]byte // of seen, the oldest first
+}
+
+// letter is a message on its way.
+type letter struct {
+	from    seam.PeerID
+	message string
+	at      time.Duration // of the network's time, when it arrives
+}
+
+var (
+	_ seam.Topic       = (*Topic)(nil)
+	_ seam.Broadcaster = (*Transport)(nil)
+)
+
+// Topic implements seam.Broadcaster.
+func (t *Transport) Topic(name string, handler seam.TopicHandler) (seam.Topic, error) {
+	topic := &Topic{
+		transport: t, name: name, handler: handler,
+		inbox: make(chan letter, MaxWaiting), done: make(chan struct{}), finished: make(chan struct{}),
+		seen: make(map[[sha256.Size]byte]struct{}),
+	}
+	topic.leave = sync.OnceFunc(func() {
+		t.net.topics.remove(topic)
+		close(topic.done)
+	})
+	if t.isStopped() {
+		return nil, fmt.Errorf("memnet: topic %q: %w", name, seam.ErrClosed)
+	}
+	if name == "" || len(name) > seam.MaxTopicName {
+		return nil, fmt.Errorf("memnet: topic of %d bytes: want 1 to %d", len(name), seam.MaxTopicName)
+	}
+	if !t.net.topics.add(topic) {
+		return nil, fmt.Errorf("memnet: %s takes part in topic %q already", t.name, name)
+	}
+	go topic.run()
+	return topic, nil
+}
+
+// Publish implements seam.Topic.
+func (t *Topic) Publish(message []byte) error {
+	if len(message) > seam.MaxMessage {
+		return fmt.Errorf("memnet: publishing %d bytes: %w: at most %d", len(message), seam.ErrTooLarge, seam.MaxMessage)
+	}
+	select {
+	case <-t.done:
+		return fmt.Errorf("memnet: publishing on topic %q: %w", t.name, seam.ErrClosed)
+	default:
+	}
+	if text := string(message); t.first(text) {
+		t.pass(text, "")
+	}
+	return nil
+}
+
+// Neighbours implements seam.Topic.
+func (t *Topic) Neighbours() int { return len(t.others()) }
+
+// Close implements seam.Topic.
+func (t *Topic) Close() error {
+	t.leave()
+	<-t.finished
+	return nil
+}
+
+// run handles what arrives.
+func (t *Topic) run() {
+	defer close(t.finished)
+	for {
+		select {
+		case <-t.done:
+			return
+		case <-t.transport.done:
+			t.leave()
+			return
+		case l := <-t.inbox:
+			if !t.await(l.at) {
+				return
+			}
+			if t.transport.net.cable(t.transport.Self(), l.from).isCut() {
+				continue
+			}
+			if t.first(l.message) && t.handler(l.from, []byte(l.message)) == seam.Forward {
+				t.pass(l.message, l.from)
+			}
+		}
+	}
+}
+
+// await waits until a moment of the network's time. It reports false if the topic
+// ends before.
+func (t *Topic) await(at time.Duration) bool {
+	left := at - t.transport.net.now()
+	if left <= 0 {
+		return true
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-t.done:
+		return false
+	case <-t.transport.done:
+		return false
+	}
+}
+
+// pass sends a message to all neighbours that have not seen it.
+func (t *Topic) pass(message string, from seam.PeerID) {
+	self := t.transport.Self()
+	for _, other := range t.others() {
+		if other.transport.Self() == from || other.has(message) {
+			continue
+		}
+		c := t.transport.net.cable(self, other.transport.Self())
+		c.mu.Lock()
+		delay := max(c.link.Delay, 0)
+		c.mu.Unlock()
+		select {
+		case other.inbox <- letter{from: self, message: message, at: t.transport.net.now() + delay}:
+		default: // it is flooded
+		}
+	}
+}
+
+// others are the members that a message can reach.
+func (t *Topic) others() []*Topic {
+	var reached []*Topic
+	self := t.transport.Self()
+	for _, other := range t.transport.net.topics.members(t.name) {
+		if other != t && !other.transport.isStopped() && !t.transport.net.cable(self, other.transport.Self()).isCut() {
+			reached = append(reached, other)
+		}
+	}
+	return reached
+}
+
+// first notes a message. It reports false if it has come before.
+func (t *Topic) first(message string) bool {
+	key := sha256.Sum256([]byte(message))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, again := t.seen[key]; again {
+		return false
+	}
+	if len(t.old) == maxSeen {
+		delete(t.seen, t.old[0])
+		t.old = t.old[1:]
+	}
+	t.seen[key] = struct{}{}
+	t.old = append(t.old, key)
+	return true
+}
+
+func (t *Topic) has(message string) bool {
+	key := sha256.Sum256([]byte(message))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, seen := t.seen[key]
+	return seen
+}
+
+// topics are who takes part in what, on a network.
+type topics struct {
+	mu    sync.Mutex
+	table map[string]map[seam.PeerID]*Topic
+}
+
+func (s *topics) add(t *Topic) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.table == nil {
+		s.table = make(map[string]map[seam.PeerID]*Topic)
+	}
+	self := t.transport.Self()
+	if old := s.table[t.name][self]; old != nil && old.transport == t.transport {
+		return false
+	}
+	if s.table[t.name] == nil {
+		s.table[t.name] = make(map[seam.PeerID]*Topic)
+	}
+	s.table[t.name][self] = t
+	return true
+}
+
+func (s *topics) remove(t *Topic) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if self := t.transport.Self(); s.table[t.name][self] == t {
+		delete(s.table[t.name], self)
+	}
+	if len(s.table[t.name]) == 0 {
+		delete(s.table, t.name)
+	}
+}
+
+// members are those of a topic.
+func (s *topics) members(name string) []*Topic {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	members := make([]*Topic, 0, len(s.table[name]))
+	for _, t := range s.table[name] {
+		members = append(members, t)
+	}
+	return members
+}

@@ -1,0 +1,171 @@
+package p2pnet
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	pubsub "github.com/libp2p/go-libp2p-pubsub"
+	pb "github.com/libp2p/go-libp2p-pubsub/pb"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	// gossipProtocol is gossipsub under a name of its own: a network with limits of
+	// its own must not meet others that use gossipsub's default ones.
+	gossipProtocol protocol.ID = "/murmuration/gossip/1"
+	// topicPrefix begins the topics that are heard of at all.
+	topicPrefix = "murmuration/1/"
+
+	// gossipEnvelope is what gossipsub adds to a message: the topic's name and a few
+	// lengths. With it, the largest message fits an RPC.
+	gossipEnvelope = seam.MaxTopicName + 128
+	// maxGossipControl bounds gossipsub's own control messages (who has what), which
+	// are lists of message ids and never large here.
+	maxGossipControl = 16 << 10
+	// validateQueue bounds messages that wait to be judged, outboundQueue those that
+	// wait for a neighbour. What finds no room is dropped.
+	validateQueue = 256
+	outboundQueue = 64
+	// seenFor is how long a message is recognized when it comes again.
+	seenFor = 2 * time.Minute
+	// maxSubscriptions bounds the topics that a neighbour may name at once, and
+	// maxTopics those kept of one in all.
+	maxSubscriptions = 16
+	maxTopics        = 64
+	// maxAdmitted bounds the neighbours whose topics are counted.
+	maxAdmitted = 4 * maxConnections
+)
+
+// gossip is the gossipsub router of a transport. It begins with the first topic:
+// who asks for none speaks none.
+type gossip struct {
+	mu     sync.Mutex
+	router *pubsub.PubSub
+}
+
+// startGossip returns the router, which begins with the first call.
+func (t *Transport) startGossip() (*pubsub.PubSub, error) {
+	t.gossip.mu.Lock()
+	defer t.gossip.mu.Unlock()
+	if t.gossip.router != nil {
+		return t.gossip.router, nil
+	}
+	allowed := new(allowance)
+	filter := &subscriptions{topics: make(map[peer.ID]map[string]struct{})}
+	router, err := pubsub.NewGossipSub(t.ending, t.host,
+		pubsub.WithGossipSubProtocols([]protocol.ID{gossipProtocol}, gossipFeatures),
+		// Control messages are signed by their authors, whoever passes them on; a
+		// second signature would say nothing, and a sequence number of gossipsub's own
+		// would make a message that comes from two sides two messages.
+		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign),
+		pubsub.WithNoAuthor(),
+		pubsub.WithMessageIdFn(messageID),
+		// A mesh takes a heartbeat or more to form, and who is added to it is never
+		// offered what came before; what is published here goes to all neighbours.
+		pubsub.WithFloodPublish(true),
+		pubsub.WithSeenMessagesTTL(seenFor),
+		pubsub.WithMaxMessageSize(seam.MaxMessage+gossipEnvelope),
+		pubsub.WithMaxControlMessageSize(maxGossipControl),
+		pubsub.WithValidateQueueSize(validateQueue),
+		pubsub.WithPeerOutboundQueueSize(outboundQueue),
+		pubsub.WithSubscriptionFilter(filter),
+		pubsub.WithAppSpecificRpcInspector(allowed.inspect),
+		pubsub.WithLogger(slog.New(slog.DiscardHandler)),
+		pubsub.WithRPCLogger(slog.New(slog.DiscardHandler)),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("starting gossipsub: %w", err)
+	}
+	t.host.Network().Notify(&network.NotifyBundle{DisconnectedF: func(n network.Network, c network.Conn) {
+		if n.Connectedness(c.RemotePeer()) != network.Connected {
+			filter.forget(c.RemotePeer())
+			allowed.forget(c.RemotePeer())
+		}
+	}})
+	t.gossip.router = router
+	return router, nil
+}
+
+// gossipFeatures says that gossipProtocol is gossipsub 1.2. Peer exchange is part
+// of it and is not used: who is there is the membership's to say.
+func gossipFeatures(feature pubsub.GossipSubFeature, id protocol.ID) bool {
+	switch feature {
+	case pubsub.GossipSubFeatureMesh, pubsub.GossipSubFeaturePX, pubsub.GossipSubFeatureIdontwant:
+		return id == gossipProtocol
+	}
+	return false
+}
+
+// messageID names a message by what it says.
+func messageID(m *pb.Message) string {
+	hash := sha256.New()
+	_, _ = io.WriteString(hash, m.GetTopic()) // a hash takes everything
+	_, _ = hash.Write([]byte{0})
+	_, _ = hash.Write(m.GetData())
+	return string(hash.Sum(nil))
+}
+
+// subscriptions bounds what neighbours may say of the topics they take part in.
+// Topics that nobody here takes part in yet are remembered too: a neighbour names
+// them once, and they may be joined later.
+type subscriptions struct {
+	mu     sync.Mutex
+	topics map[peer.ID]map[string]struct{}
+}
+
+// CanSubscribe implements pubsub.SubscriptionFilter.
+func (*subscriptions) CanSubscribe(topic string) bool {
+	return strings.HasPrefix(topic, topicPrefix) && len(topic) <= seam.MaxTopicName
+}
+
+// FilterIncomingSubscriptions implements pubsub.SubscriptionFilter.
+func (s *subscriptions) FilterIncomingSubscriptions(from peer.ID, said []*pb.RPC_SubOpts) ([]*pb.RPC_SubOpts, error) {
+	if len(said) > maxSubscriptions {
+		return nil, pubsub.ErrTooManySubscriptions
+	}
+	said = pubsub.FilterSubscriptions(said, s.CanSubscribe)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(said, func(o *pb.RPC_SubOpts) bool { return !s.count(from, o) }), nil
+}
+
+// count keeps account of a neighbour's topics. It reports false for one too many.
+func (s *subscriptions) count(from peer.ID, o *pb.RPC_SubOpts) bool {
+	known, topic := s.topics[from], o.GetTopicid()
+	if !o.GetSubscribe() {
+		delete(known, topic)
+		if len(known) == 0 {
+			delete(s.topics, from)
+		}
+		return true
+	}
+	if _, again := known[topic]; again {
+		return true
+	}
+	if len(known) >= maxTopics || known == nil && len(s.topics) >= maxAdmitted {
+		return false
+	}
+	if known == nil {
+		known = make(map[string]struct{})
+		s.topics[from] = known
+	}
+	known[topic] = struct{}{}
+	return true
+}
+
+// forget drops the account of a neighbour that is gone.
+func (s *subscriptions) forget(from peer.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.topics, from)
+}
