@@ -39,6 +39,8 @@ type Config struct {
 	Exchange Exchange
 	// Work says when the run is over. Default: never.
 	Work Work
+	// Control says whom the peer obeys, and what it tells others of itself.
+	Control Control
 	// Hooks are called when something of interest has happened.
 	Hooks Hooks
 	// Log receives what an operator should know. Default: nothing is logged.
@@ -198,6 +200,9 @@ func (c Config) validate() error {
 	}
 	if err := c.Schedule.validate(); err != nil {
 		fault("Schedule: %w", err)
+	}
+	if err := c.Control.validate(); err != nil {
+		fault("Control: %w", err)
 	}
 	return errors.Join(faults...)
 }

@@ -24,6 +24,8 @@ var (
 	ErrRun     = errors.New("another run")
 	ErrVersion = errors.New("another wire version")
 	ErrCodec   = errors.New("no codec in common")
+	// ErrOperator: a member obeys another operator, or none.
+	ErrOperator = errors.New("another operator, or none")
 )
 
 // RefusedError says that a peer, asked to be joined, refused, and that asking
@@ -62,6 +64,8 @@ func (e *RefusedError) Unwrap() error {
 		return ErrCodec
 	case wire.ReasonAdmission:
 		return ErrNotAdmitted
+	case wire.ReasonOperator:
+		return ErrOperator
 	}
 	return nil
 }

@@ -192,6 +192,9 @@ func (p *Peer) contact(address string) error {
 	if err := p.membership.Join(ctx, id); err != nil {
 		return fmt.Errorf("joining the membership through %s: %w", id, err)
 	}
+	if err := p.control.ask(ctx, id); err != nil {
+		p.log.Warn("could not ask what the operator has said; trying others later", zap.String("peer", string(id)), zap.Error(err))
+	}
 	p.arrival.reached.Store(true)
 	p.notify(notice{joined: true})
 	p.log.Info("joined", zap.String("through", string(id)), zap.Uint64("flock_steps", welcome.FlockSteps))

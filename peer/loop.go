@@ -58,7 +58,8 @@ type loop struct {
 	anchors anchors
 	memory  memory
 
-	unresolved int // exchanges in doubt, as the machine was last told
+	unresolved int            // exchanges in doubt, as the machine was last told
+	pace       averaging.Pace // as the machine has it
 
 	running map[exchangeKey]*tracked
 	timers  [averaging.TimerKinds]setTimer
@@ -80,6 +81,7 @@ func newLoop(p *Peer, machine averaging.Machine) *loop {
 		running: make(map[exchangeKey]*tracked),
 		wake:    time.NewTimer(time.Hour),
 		tick:    time.NewTicker(p.announceEvery),
+		pace:    p.config.Exchange.Pace,
 	}
 	l.record = seam.Record{Peer: p.Self(), Run: p.config.Run, Addresses: p.advertised()}
 	if p.config.Network.Unreachable {

@@ -41,6 +41,7 @@ type Peer struct {
 	talks    talks
 	hooks    hookCalls
 	donating atomic.Bool // a newcomer is being given a copy
+	control  *control
 
 	sides      sides
 	underway   underway
@@ -121,6 +122,7 @@ func assemble(config Config) (_ *Peer, err error) {
 	if err = p.connect(); err != nil {
 		return nil, err
 	}
+	p.control = newControl(p, config)
 	machine, err := p.machine()
 	if err != nil {
 		return nil, err
@@ -129,6 +131,7 @@ func assemble(config Config) (_ *Peer, err error) {
 	if err = loop.announce(); err != nil {
 		return nil, err
 	}
+	p.control.start()
 	if err = p.serve(); err != nil {
 		return nil, err
 	}
@@ -189,6 +192,7 @@ func (p *Peer) serve() error {
 		{seam.ProtocolHello, p.serveHello}, // first to begin and last to end: it says why not
 		{seam.ProtocolExchange, p.serveExchange},
 		{seam.ProtocolState, p.serveState},
+		{seam.ProtocolControl, p.serveControl},
 	} {
 		stop, err := p.transport.Handle(service.protocol, p.config.Run, service.handler)
 		if err != nil {

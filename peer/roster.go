@@ -116,6 +116,7 @@ func (l *loop) membersOf(records []seam.Record) []topology.Member {
 func (l *loop) progress() {
 	p := l.peer
 	p.watchConnections()
+	l.changePace()
 	if paced, ok := l.machine.(interface{ Every() int }); ok {
 		p.counters.every.Store(int64(paced.Every()))
 	}
@@ -173,6 +174,9 @@ func (p *Peer) advertised() []string {
 
 // finished tells whether the flock has done its work.
 func (p *Peer) finished() bool {
+	if p.control.stopped() {
+		return true
+	}
 	target := p.target()
 	return target > 0 && p.flock.total(p.counters.steps.Load()) >= target
 }
@@ -183,15 +187,16 @@ func (p *Peer) conclude() bool {
 	if !p.counters.over.CompareAndSwap(false, true) {
 		return false
 	}
+	p.control.release()
 	steps := p.counters.steps.Load()
-	p.log.Info("the run is over: the flock has done its work",
+	p.log.Info("the run is over", zap.Bool("stopped_by_operator", p.control.stopped()),
 		zap.Uint64("own_steps", steps), zap.Uint64("flock_steps", p.flock.total(steps)))
 	return true
 }
 
 // target is the number of steps that the flock is to take, 0 if there is no end.
 func (p *Peer) target() uint64 {
-	work := p.config.Work
+	work := p.control.at(p.flock.total(p.counters.steps.Load())).work
 	each := work.StepsPerPeer * uint64(p.flock.participants.Load())
 	switch {
 	case work.Steps == 0:

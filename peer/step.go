@@ -32,6 +32,7 @@ type trainer struct {
 	last     time.Time     // when the last step was added
 	took     smoothed      // seconds from one step to the next
 	step     atomic.Int64  // of these, in nanoseconds, for other goroutines
+	resumed  time.Time     // when the operator last let it go on
 }
 
 const (
@@ -95,7 +96,7 @@ func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (R
 	if !(tensor.SumSquares(t.grad) <= maxSquaredNorm) || math.IsNaN(result.Loss) { // false for NaN
 		return fmt.Errorf("step %d: the gradient or the loss: %w: lower the learning rate, or check the data; the step was not applied", p.counters.steps.Load()+1, ErrNotFinite)
 	}
-	rate := p.config.Schedule.RateAt(p.progress())
+	rate := p.control.at(p.flock.total(p.counters.steps.Load())).schedule.RateAt(p.progress())
 	p.config.Optimizer.Delta(t.grad, t.x, rate)
 	if err := p.commit(t.grad); err != nil {
 		if resettable, ok := p.config.Optimizer.(interface{ Reset() }); ok {
@@ -104,6 +105,7 @@ func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (R
 		return err
 	}
 	p.counters.learned(result, rate)
+	p.control.samples.Add(uint64(max(result.Samples, 0)))
 	p.held(t.ended)
 	return nil
 }
@@ -179,14 +181,17 @@ func (p *Peer) admit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("before a step: %w", err)
 	}
+	if err := p.control.pass(ctx); err != nil {
+		return err
+	}
 	if p.counters.over.Load() {
-		return ErrRunOver
+		return p.control.runOver()
 	}
 	if p.finished() {
 		if p.conclude() {
 			p.notify(notice{event: averaging.Event{Kind: averaging.RunOver}})
 		}
-		return ErrRunOver
+		return p.control.runOver()
 	}
 	if !t.owed {
 		return nil
@@ -213,6 +218,9 @@ func (p *Peer) progress() float64 {
 
 // held notes for how long the trainer was kept from its work since a moment.
 func (p *Peer) held(since time.Time) {
+	if since.Before(p.trainer.resumed) {
+		since = p.trainer.resumed // a pause is none of the peer's doing
+	}
 	if p.counters.steps.Load() > 0 {
 		p.counters.hold(time.Since(since))
 	}

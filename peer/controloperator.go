@@ -1,0 +1,112 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Operator speaks to a run from outside: it trains nothing, is no member and has no
+// place in the overlay. Peers obey it if its id is their Control.Operator. Two
+// operators' words never mix: peers know one.
+//
+// What an operator has said is kept by the members, and only there. It is bound to
+// the run's name: use a new name, or a new key, for a run that begins afresh.
+type Operator struct {
+	// Transport has the operator's key, with which messages are signed. Who only asks
+	// may use any other.
+	Transport seam.Transport
+	// Run is the name of the run.
+	Run string
+	// ID is the operator that is asked about. Default: the transport's own id.
+	ID seam.PeerID
+}
+
+// Ask returns the operator's commands that count at a member, checked, so that who is
+// about to join can learn what the run is.
+func (o Operator) Ask(ctx context.Context, member seam.PeerID) ([]Command, error) {
+	answers, err := converse(ctx, o.Transport, o.Run, member, nil, DefaultStall)
+	if err != nil {
+		return nil, err
+	}
+	return o.read(answers)
+}
+
+// Send gives commands to a member, which passes them on to all others, and returns
+// once it has taken them: what counts there then is the result. The sequence numbers
+// continue those that the member knows. It fails with a *RefusedError that wraps
+// ErrOperator if the member obeys another operator or none.
+func (o Operator) Send(ctx context.Context, member seam.PeerID, commands ...Command) ([]Command, error) {
+	standing, err := o.Ask(ctx, member)
+	if err != nil {
+		return nil, err
+	}
+	var sequence uint64
+	for _, c := range standing {
+		sequence = max(sequence, c.Sequence)
+	}
+	messages := make([][]byte, len(commands))
+	for i, c := range commands {
+		sequence++
+		c.Sequence = sequence
+		if messages[i], err = o.sign(c); err != nil {
+			return nil, fmt.Errorf("telling run %q: %w", o.Run, err)
+		}
+	}
+	answers, err := converse(ctx, o.Transport, o.Run, member, messages, DefaultStall)
+	if err != nil {
+		return nil, err
+	}
+	for i, message := range messages {
+		if !contains(answers, message) {
+			return nil, fmt.Errorf("%s has not taken the command %v: another, given at the same time, has replaced it; ask again", member, commands[i].Kind)
+		}
+	}
+	return o.read(answers)
+}
+
+func (o Operator) sign(c Command) ([]byte, error) {
+	m, err := c.encode()
+	if err != nil {
+		return nil, err
+	}
+	m.Run, m.Author = o.Run, string(o.Transport.Self())
+	return seal(o.Transport, m)
+}
+
+// read checks and decodes what a member holds.
+func (o Operator) read(messages [][]byte) ([]Command, error) {
+	id := o.ID
+	if id == "" {
+		id = o.Transport.Self()
+	}
+	var commands []Command
+	for _, message := range messages {
+		var m wire.Control
+		if err := m.Decode(message); err != nil {
+			return nil, err
+		}
+		if m.Author != string(id) {
+			return nil, &RefusedError{Detail: "the operator there is " + m.Author, reason: wire.ReasonOperator}
+		}
+		if m.Run != o.Run || !o.Transport.Verify(id, m.Signed(), m.Signature[:]) {
+			return nil, errControlForged
+		}
+		if c, err := commandOf(m); err == nil {
+			commands = append(commands, c)
+		}
+	}
+	return commands, nil
+}
+
+func contains(messages [][]byte, message []byte) bool {
+	for _, m := range messages {
+		if bytes.Equal(m, message) {
+			return true
+		}
+	}
+	return false
+}
