@@ -36,45 +36,49 @@ func (o Operator) Ask(ctx context.Context, member seam.PeerID) ([]Command, error
 }
 
 // Send gives commands to a member, which passes them on to all others, and returns
-// once it has taken them: what counts there then is the result. The sequence numbers
+// once it has taken them, what counts there then is the
+// result. The sequence numbers
 // continue those that the member knows. It fails with a *RefusedError that wraps
 // ErrOperator if the member obeys another operator or none.
 func (o Operator) Send(ctx context.Context, member seam.PeerID, commands ...Command) ([]Command, error) {
-	standing, err := o.Ask(ctx, member)
+	known, err := o.Ask(ctx, member)
 	if err != nil {
 		return nil, err
 	}
 	var sequence uint64
-	for _, c := range standing {
+	for _, c := range known {
 		sequence = max(sequence, c.Sequence)
 	}
-	messages := make([][]byte, len(commands))
-	for i, c := range commands {
+	var said standing
+	for _, c := range commands {
 		sequence++
 		c.Sequence = sequence
-		if messages[i], err = o.sign(c); err != nil {
+		m, err := o.sign(c)
+		if err != nil {
 			return nil, fmt.Errorf("telling run %q: %w", o.Run, err)
 		}
+		said.take(m)
 	}
-	answers, err := converse(ctx, o.Transport, o.Run, member, messages, DefaultStall)
+	answers, err := converse(ctx, o.Transport, o.Run, member, said.all(), DefaultStall)
 	if err != nil {
 		return nil, err
 	}
-	for i, message := range messages {
+	for _, message := range said.all() {
 		if !contains(answers, message) {
-			return nil, fmt.Errorf("%s has not taken the command %v: another, given at the same time, has replaced it; ask again", member, commands[i].Kind)
+			return nil, fmt.Errorf("%s has not taken all commands: others, given at the same time, have replaced them; ask again", member)
 		}
 	}
 	return o.read(answers)
 }
 
-func (o Operator) sign(c Command) ([]byte, error) {
+func (o Operator) sign(c Command) (ordered, error) {
 	m, err := c.encode()
 	if err != nil {
-		return nil, err
+		return ordered{}, err
 	}
 	m.Run, m.Author = o.Run, string(o.Transport.Self())
-	return seal(o.Transport, m)
+	text, err := seal(o.Transport, m)
+	return ordered{Control: m, bytes: text}, err
 }
 
 // read checks and decodes what a member holds.

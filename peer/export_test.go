@@ -1,8 +1,11 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 // ShortenQuarantine has the peer keep offenders away for other times than those that
@@ -22,3 +25,8 @@ func IsRefusal(err error) bool {
 
 // IsAbort tells whether err says that this side gave the exchange up.
 func IsAbort(err error) bool { return errors.Is(err, errAborted) || errors.Is(err, errLaneMissing) }
+
+// Converse tells a member control messages as they are and returns what it answers.
+func Converse(ctx context.Context, from seam.Transport, run string, member seam.PeerID, messages [][]byte) ([][]byte, error) {
+	return converse(ctx, from, run, member, messages, DefaultStall)
+}

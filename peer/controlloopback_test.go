@@ -1,0 +1,116 @@
+package peer_test
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+)
+
+// controlPatience is how long what must happen over real sockets may take on a busy
+// machine.
+const controlPatience = 20 * time.Second
+
+func soon(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(controlPatience); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", controlPatience, what)
+		}
+	}
+}
+
+// newOperator is a transport with a key of its own.
+func newOperator(t *testing.T) *p2pnet.Transport {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { transport.Close() })
+	return transport
+}
+
+// Over libp2p and gossipsub: what an operator tells one peer reaches all, a latecomer
+// is paused before its first step, digests go round, and stop ends the run.
+func TestControlOverLoopback(t *testing.T) {
+	transport := newOperator(t)
+	flock := peertest.Start(t, peertest.Config{
+		Peers: 3, Params: newModel, Loopback: true,
+		Configure: func(_ int, c *peer.Config) {
+			c.Exchange.Pace.Every = 4
+			c.Control = peer.Control{Operator: transport.Self(), Digests: time.Second}
+		},
+	})
+	operator := peer.Operator{Transport: transport, Run: peertest.Run}
+	send := func(kind peer.CommandKind, why string) {
+		t.Helper()
+		id, err := transport.Connect(t.Context(), flock.Peers[0].JoinAddresses()[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := operator.Send(t.Context(), id, peer.Command{Kind: kind, Why: why}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var trainers sync.WaitGroup
+	ends := make([]error, 4)
+	train := func(i int) {
+		gradient := atPace(2*time.Millisecond, towards)
+		trainers.Go(func() {
+			for ends[i] == nil {
+				ends[i] = flock.Peers[i].Step(t.Context(), func(x, grad vector) (peer.Result, error) { return gradient(i, x, grad) })
+			}
+		})
+	}
+	paused := func() bool {
+		for _, p := range flock.Peers {
+			if !p.Control().Paused {
+				return false
+			}
+		}
+		return true
+	}
+	for i := range flock.Peers {
+		train(i)
+	}
+	soon(t, "everybody trains and knows of the others", func() bool {
+		for _, p := range flock.Peers {
+			if p.Stats().Steps == 0 || len(p.Digests()) < 3 || p.Control().Neighbours < 2 {
+				return false
+			}
+		}
+		return true
+	})
+	began := time.Now()
+	send(peer.Pause, "lunch")
+	soon(t, "everybody is paused", paused)
+	t.Logf("paused everywhere after %v", time.Since(began))
+	late := flock.Add()
+	train(3)
+	soon(t, "the latecomer has joined", func() bool { return late.Stats().Members == 4 && late.Control().Paused })
+	if s := late.Stats(); s.Steps != 0 {
+		t.Errorf("the latecomer has taken %d steps in a pause", s.Steps)
+	}
+	send(peer.Resume, "")
+	soon(t, "the latecomer trains", func() bool { return late.Stats().Steps > 0 })
+	began = time.Now()
+	send(peer.Stop, "enough")
+	trainers.Wait()
+	t.Logf("stopped everywhere after %v", time.Since(began))
+	for i, err := range ends {
+		if !errors.Is(err, peer.ErrRunOver) || !strings.Contains(err.Error(), "enough") {
+			t.Errorf("peer %d ends with %v", i, err)
+		}
+	}
+}
