@@ -20,12 +20,15 @@ func newKeygen(std streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "keygen",
-		Short: "Make an identity for a peer",
+		Short: "Make an identity for a peer or an operator",
 		Long: `Keygen makes an Ed25519 key, writes it to a file that only its owner can read
-(PEM, PKCS #8), and prints the peer id that belongs to it. With --run-key it makes
-a secret instead, that all peers of a run share to keep others out.`,
+(PEM, PKCS #8), and prints the peer id that belongs to it. An operator's key is
+such a key too: peers are given its id with run --operator, and control its file.
+With --run-key it makes a secret instead, that all peers of a run share to keep
+others out.`,
 		Example: `  gossipnode keygen --out node.key
   gossipnode run --key node.key
+  gossipnode run --operator $(gossipnode keygen --out operator.key)
   gossipnode keygen --run-key --out run.key`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

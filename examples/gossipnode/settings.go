@@ -27,6 +27,7 @@ type networkSettings struct {
 	Key          string
 	Allow        string
 	RunKey       string
+	Operator     string
 	Run          string
 	MinPeers     int
 	MinPeersWait time.Duration
@@ -129,6 +130,7 @@ func (s *networkSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Key, "key", "", "file of the identity, made by keygen (default: a new one each time)")
 	flags.StringVar(&s.Allow, "allow", "", "file of the ids of the peers that may take part, one a line, read again when it changes (default: all)")
 	flags.StringVar(&s.RunKey, "run-key", "", "file of a key that all peers of the run share, made by keygen --run-key: who does not know it is kept out")
+	flags.StringVar(&s.Operator, "operator", "", "peer id of who may pause, stop and change the run, the same for all peers; see control (default: nobody)")
 	flags.StringVar(&s.Run, "run", defaultRun, "name of what is trained together, the same for all peers")
 	flags.IntVar(&s.MinPeers, "min-peers", 1, "begin to train when so many members are here, this one included")
 	flags.DurationVar(&s.MinPeersWait, "min-peers-wait", defaultMinPeersWait, "begin to train after this time whoever is here")

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -107,6 +108,10 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 		Schedule: peer.Schedule{Rate: t.rate(), Warmup: t.Warmup},
 		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Seed: t.Seed},
 	}
+	config.Control = peer.Control{
+		Operator: seam.PeerID(t.Operator),
+		Settings: map[string]string{"dataset": t.Dataset, "model": t.Model},
+	}
 	config.Hooks.Exchanged = func(peer.Exchanged) {
 		if t.firstExchange.Load() == 0 {
 			t.firstExchange.Store(int64(time.Since(t.started)))
@@ -120,12 +125,7 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 	case optimizerAdamW:
 		config.Optimizer = &peer.AdamW{}
 	}
-	switch t.Schedule {
-	case scheduleConstant:
-		config.Schedule.Shape = peer.Constant
-	case scheduleStep:
-		config.Schedule.Shape, config.Schedule.At = peer.Stepped, []float64{0.5, 0.75}
-	}
+	config.Schedule.Shape, config.Schedule.At = shapeOf(t.Schedule)
 	if t.Strategy == strategyAlone {
 		config.Join, config.Network.Listen = nil, []string{loopback}
 		config.Exchange.Machine = func(averaging.Config) (averaging.Machine, error) { return baseline.Alone{}, nil }

@@ -37,6 +37,9 @@ func (s networkSettings) faults() []error {
 	if s.MinPeersWait < 0 {
 		faults = append(faults, faultf("min-peers-wait", "%s: want a time that is not negative", s.MinPeersWait))
 	}
+	if s.Operator != "" && !strings.HasPrefix(s.Operator, peerIDPrefix) {
+		faults = append(faults, faultf("operator", "%q: want a peer id, as keygen prints it: %s...", s.Operator, peerIDPrefix))
+	}
 	for _, address := range s.Listen {
 		if !isHostPort(address) && !isMultiaddr(address) {
 			faults = append(faults, faultf("listen", "%q: want host:port, as in %s, or a multiaddr, as in /ip4/0.0.0.0/tcp/4001", address, defaultListen))

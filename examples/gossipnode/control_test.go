@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// TestControlWrongUse shows that what is wrong with a command line is said, with
+// exit code 2.
+func TestControlWrongUse(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"control", "control takes one word"},
+		{"control frob", "control takes one word, pause, resume, stop, schedule, announce or show"},
+		{"control pause", "control needs --join"},
+		{"control pause --join 127.0.0.1:9", "control needs --operator-key"},
+		{"control pause --join nowhere", `--join "nowhere": want host:port`},
+		{"control pause --lr 1", "--lr is for control schedule, not pause"},
+		{"control announce --set model", `--set "model": want NAME=VALUE`},
+		{"control schedule", "changes nothing"},
+		{"control schedule --warmup 0.1", "needs a positive learning rate"},
+		{"control schedule --lr 1 --schedule bogus", `--schedule "bogus": want cosine`},
+		{"control schedule --every -1", "--every -1: want 0 or more"},
+		{"control stop --timeout 0s", "--timeout 0s: want a positive time"},
+		{"run --operator me", `--operator "me": want a peer id, as keygen prints it`},
+	} {
+		code, out, err := try(strings.Fields(c.line)...)
+		if code != exitUsage || out != "" || !strings.Contains(err, c.want) {
+			t.Errorf("%s: exit code %d, standard output %q, standard error:\n%s\nwant code %d and %q", c.line, code, out, err, exitUsage, c.want)
+		}
+	}
+	if code, out, err := try("control", "--help"); code != exitDone || err != "" || !strings.Contains(out, "Examples:\n  gossipnode ") {
+		t.Errorf("--help: exit code %d, %q, %q", code, out, err)
+	}
+}
+
+// keyFile makes a key, and returns its file and id.
+func keyFile(t *testing.T) (path, id string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "operator.key")
+	code, out, stderr := try("keygen", "--out", path)
+	if code != exitDone {
+		t.Fatal(stderr)
+	}
+	return path, strings.TrimSpace(out)
+}
+
+// TestControlOfARun shows that an operator pauses a run of two peers, changes it,
+// lets it go on and ends it, and that nobody else does.
+func TestControlOfARun(t *testing.T) {
+	key, id := keyFile(t)
+	data := pictures(t, 200, 40)
+	var (
+		peers  sync.WaitGroup
+		done   [2]share
+		failed [2]error
+		addr   = make(chan string, 2)
+		mu     sync.Mutex
+		steps  uint64
+	)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	launch := func(i int, join ...string) {
+		s, err := parse(t, "", nil, "--dataset=mnist", "--data="+data, "--model=softmax", "--epochs=100000", "--listen=127.0.0.1:0", "--operator="+id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Join = join
+		tell := func(r report) {
+			switch {
+			case r.Kind == reportStarted:
+				addr <- r.Addresses[0]
+			case r.Kind == reportProgress && i == 1:
+				mu.Lock()
+				steps = r.Status.Step
+				mu.Unlock()
+			}
+		}
+		peers.Go(func() { done[i], failed[i] = train(ctx, s, zap.NewNop(), tell, nil) })
+	}
+	taken := func() uint64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return steps
+	}
+	launch(0)
+	first := <-addr
+	launch(1, first)
+	<-addr
+	eventually(t, "the second peer trains", func() bool { return taken() > 10 })
+
+	tell := func(words ...string) controlResult {
+		t.Helper()
+		code, out, stderr := try(append([]string{"control", "--join", first, "--operator-key", key, "--json"}, words...)...)
+		if code != exitDone {
+			t.Fatalf("control %q: exit code %d: %s", words, code, stderr)
+		}
+		var r controlResult
+		if err := json.Unmarshal([]byte(out), &r); err != nil {
+			t.Fatalf("control %q prints %q: %v", words, out, err)
+		}
+		return r
+	}
+	r := tell("pause", "--reason", "lunch")
+	if len(r.Standing) != 1 || r.Standing[0].Command != "pause" || r.Standing[0].Reason != "lunch" || r.Peer == "" {
+		t.Errorf("pause: %+v", r)
+	}
+	var before uint64
+	eventually(t, "the second peer is paused", func() bool {
+		before = taken()
+		time.Sleep(3 * reportEvery)
+		return taken() == before
+	})
+	other, _ := keyFile(t)
+	code, _, stderr := try("control", "--join", first, "--operator-key", other, "resume")
+	if code != exitFailed || !strings.Contains(stderr, "operator") {
+		t.Errorf("another operator: exit code %d: %s", code, stderr)
+	}
+	if r = tell("schedule", "--lr", "0.02", "--every", "3", "--at", "7"); len(r.Standing) != 3 {
+		t.Errorf("schedule: %+v", r)
+	}
+	tell("resume")
+	eventually(t, "the second peer goes on", func() bool { return taken() > before })
+	if code, out, stderr := try("control", "--join", first, "--operator-key", key, "show"); code != exitDone || !strings.Contains(out, "--lr 0.02 from the flock's step 7") {
+		t.Errorf("show: exit code %d: %s%s", code, out, stderr)
+	}
+	tell("stop", "--reason", "enough")
+	peers.Wait()
+	for i := range failed {
+		if failed[i] != nil || done[i].Result.Steps == 0 {
+			t.Errorf("peer %d: %+v, %v", i, done[i], failed[i])
+		}
+	}
+	code, _, stderr = try("control", "--join", first, "--operator-key", key, "--timeout", "1s", "pause")
+	if code != exitFailed || !strings.Contains(stderr, "no member has taken pause") {
+		t.Errorf("nobody there: exit code %d: %s", code, stderr)
+	}
+}
