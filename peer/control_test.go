@@ -229,3 +229,26 @@ func TestPartitionedPeerHearsWhenItIsBack(t *testing.T) {
 		r.end()
 	})
 }
+
+// An operator who reaches a member that was cut off, and remembers his last number,
+// is heard by those who know more than that member.
+func TestOperatorRemembersWhatACutOffMemberDoesNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := startRuled(t, 3, nil)
+		ids := r.IDs()
+		r.Network.Partition(ids[:2], ids[2:])
+		r.send(0, peer.Command{Kind: peer.Pause})
+		time.Sleep(time.Second)
+		r.send(0, peer.Command{Kind: peer.Resume})
+		time.Sleep(time.Second)
+		r.operator.After = 2
+		r.send(2, peer.Command{Kind: peer.Pause})
+		r.Network.HealAll()
+		time.Sleep(time.Minute)
+		for i, p := range r.Peers {
+			if !p.Control().Paused {
+				t.Errorf("peer %d has not heard the last word", i)
+			}
+		}
+	})
+}

@@ -23,6 +23,9 @@ type Operator struct {
 	Run string
 	// ID is the operator that is asked about. Default: the transport's own id.
 	ID seam.PeerID
+	// After is a sequence number that was used before: those of Send are higher, even if
+	// the member does not know of it because it was cut off from the others.
+	After uint64
 }
 
 // Ask returns the operator's commands that count at a member, checked, so that who is
@@ -38,14 +41,14 @@ func (o Operator) Ask(ctx context.Context, member seam.PeerID) ([]Command, error
 // Send gives commands to a member, which passes them on to all others, and returns
 // once it has taken them, what counts there then is the
 // result. The sequence numbers
-// continue those that the member knows. It fails with a *RefusedError that wraps
-// ErrOperator if the member obeys another operator or none.
+// continue those that the member knows, and After. It fails with a *RefusedError that
+// wraps ErrOperator if the member obeys another operator or none.
 func (o Operator) Send(ctx context.Context, member seam.PeerID, commands ...Command) ([]Command, error) {
 	known, err := o.Ask(ctx, member)
 	if err != nil {
 		return nil, err
 	}
-	var sequence uint64
+	sequence := o.After
 	for _, c := range known {
 		sequence = max(sequence, c.Sequence)
 	}

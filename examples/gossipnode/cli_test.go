@@ -154,7 +154,7 @@ func TestMultiaddr(t *testing.T) {
 
 // TestHelp shows that every command has help with an example.
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"", "run", "local", "keygen"} {
+	for _, command := range []string{"", "run", "local", "keygen", "control"} {
 		code, out, err := try(append(strings.Fields(command), "--help")...)
 		if code != exitDone || err != "" || !strings.Contains(out, "Examples:\n  gossipnode "+command) {
 			t.Errorf("%q --help: exit code %d, standard error %q, standard output:\n%s", command, code, err, out)

@@ -64,7 +64,8 @@ func newControl(std streams) *cobra.Command {
 passes the message on to all others, and keeps it for those who come later; it
 trains nothing itself and is no member. It ends when the member has taken the
 message. The peers of the run obey the operator whose id they were given with
-run --operator, and nobody else.
+run --operator, and nobody else; keygen makes the key and prints its id. The number
+of the last message is kept beside the key.
 
   pause     hold every peer before its next step; exchanges go on
   resume    let them go on
@@ -75,9 +76,7 @@ run --operator, and nobody else.
   announce  tell what the run is (--set NAME=VALUE): peers that were started
             otherwise say so in their logs
   show      print what the operator has said and what still counts`,
-		Example: `  gossipnode keygen --out operator.key
-  gossipnode run --listen 0.0.0.0:4001 --operator 12D3KooW...
-  gossipnode control --join 192.0.2.7:4001 --operator-key operator.key pause
+		Example: `  gossipnode control --join 192.0.2.7:4001 --operator-key operator.key pause
   gossipnode control --join 192.0.2.7:4001 --operator-key operator.key schedule --lr 0.01 --at 20000`,
 		Args: oneAction,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -236,7 +235,7 @@ func (s *controlSettings) tell(action string, commands []peer.Command, std strea
 	defer func() { err = errors.Join(err, transport.Close()) }()
 	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
 	defer cancel()
-	operator := peer.Operator{Transport: transport, Run: s.Run}
+	operator := peer.Operator{Transport: transport, Run: s.Run, After: lastSequence(s.OperatorKey)}
 	var failed []error
 	for _, address := range s.Join {
 		member, err := transport.Connect(ctx, address)
@@ -249,6 +248,9 @@ func (s *controlSettings) tell(action string, commands []peer.Command, std strea
 			standing, err = operator.Ask(ctx, member)
 		} else {
 			standing, err = operator.Send(ctx, member, commands...)
+		}
+		if err == nil {
+			err = keepSequence(s.OperatorKey, operator.After, standing)
 		}
 		if err == nil {
 			return s.print(action, member, standing, std.out)

@@ -131,6 +131,9 @@ func TestControlOfARun(t *testing.T) {
 		t.Errorf("show: exit code %d: %s%s", code, out, stderr)
 	}
 	tell("stop", "--reason", "enough")
+	if n := lastSequence(key); n != 5 {
+		t.Errorf("the number kept beside the key is %d after five messages", n)
+	}
 	peers.Wait()
 	for i := range failed {
 		if failed[i] != nil || done[i].Result.Steps == 0 {
