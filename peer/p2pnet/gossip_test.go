@@ -1,0 +1,197 @@
+package p2pnet
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	pubsub "github.com/libp2p/go-libp2p-pubsub"
+	pb "github.com/libp2p/go-libp2p-pubsub/pb"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Pitfall: gossipsub has no Close, only the context it was begun with. A transport that
+// closes ends it, with topics open too (TestMain looks for goroutines), and what is
+// asked of a topic afterwards fails with a word.
+func TestTopicEndsWithItsTransport(t *testing.T) {
+	at, other := start(t, loopback()), start(t, loopback())
+	topic := takePart(t, at, new(ear))
+	takePart(t, other, new(ear))
+	connectTo(t, at, other)
+	if err := at.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := topic.Publish([]byte("late")); !errors.Is(err, seam.ErrClosed) {
+		t.Errorf("publishing after the end: %v", err)
+	}
+	if n := topic.Neighbours(); n != 0 {
+		t.Errorf("%d neighbours after the end", n)
+	}
+	if err := topic.Close(); err != nil {
+		t.Errorf("leaving after the end: %v", err)
+	}
+	if _, err := at.Topic(testTopic, new(ear).hear); !errors.Is(err, seam.ErrClosed) {
+		t.Errorf("taking part after the end: %v", err)
+	}
+}
+
+// A topic can be left and taken part in again, by one handler at a time; no handler
+// runs once Close has returned.
+func TestTopicIsLeftAndTakenUpAgain(t *testing.T) {
+	topics, ears, transports := line(t, 2)
+	if _, err := transports[0].Topic(testTopic, new(ear).hear); err == nil {
+		t.Error("two handlers for one topic")
+	}
+	if err := topics[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	heard := ears[1].total()
+	eventually(t, "the other has noticed", func() bool { return topics[0].Neighbours() == 0 })
+	publish(t, topics[0], "to nobody")
+	var again ear
+	topic := takePart(t, transports[1], &again)
+	eventually(t, "they are neighbours again", func() bool { return topics[0].Neighbours() == 1 && topic.Neighbours() == 1 })
+	publish(t, topics[0], "welcome back")
+	eventually(t, "the message arrives", func() bool { return again.count("welcome back") == 1 })
+	if ears[1].total() != heard {
+		t.Error("a handler was called after its topic was closed")
+	}
+}
+
+// Peers that are connected before either takes part find each other all the same.
+func TestTopicAfterTheConnection(t *testing.T) {
+	a, b := start(t, loopback()), start(t, loopback())
+	connectTo(t, a, b)
+	topicA := takePart(t, a, new(ear))
+	topicB := takePart(t, b, new(ear))
+	eventually(t, "they are neighbours", func() bool { return topicA.Neighbours() == 1 && topicB.Neighbours() == 1 })
+}
+
+func TestTopicNames(t *testing.T) {
+	at := start(t, loopback())
+	for _, name := range []string{"", run, "other/1/" + run, topicPrefix + strings.Repeat("x", seam.MaxTopicName)} {
+		if _, err := at.Topic(name, new(ear).hear); err == nil {
+			t.Errorf("topic %q is taken part in", name)
+		}
+	}
+}
+
+// foreign runs gossipsub of other settings in a transport that has no topic of ours.
+func foreign(t *testing.T, at *Transport, options ...pubsub.Option) *pubsub.Topic {
+	t.Helper()
+	router, err := pubsub.NewGossipSub(t.Context(), at.host, append(options, pubsub.WithFloodPublish(true))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	topic, err := router.Join(testTopic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := topic.Relay(); err != nil {
+		t.Fatal(err)
+	}
+	return topic
+}
+
+// Pitfall: limits differ between networks of gossipsub that share protocol ids. One
+// with the usual ids is none of ours.
+func TestUsualGossipsubIsNotMet(t *testing.T) {
+	at, other := start(t, loopback()), start(t, loopback())
+	topic := takePart(t, at, new(ear))
+	theirs := foreign(t, other)
+	connectTo(t, at, other)
+	time.Sleep(300 * time.Millisecond)
+	if n, m := topic.Neighbours(), len(theirs.ListPeers()); n != 0 || m != 0 {
+		t.Errorf("%d neighbours here, %d there", n, m)
+	}
+}
+
+// Pitfall: the signing policy is each peer's own. What a peer signs in gossipsub's name
+// is dropped before a handler sees it, since its number would make repetitions new.
+func TestMessageSignedByGossipsubIsDropped(t *testing.T) {
+	at, other := start(t, loopback()), start(t, loopback())
+	var heard ear
+	topic := takePart(t, at, &heard)
+	theirs := foreign(t, other, pubsub.WithGossipSubProtocols([]protocol.ID{gossipProtocol}, gossipFeatures))
+	connectTo(t, at, other)
+	eventually(t, "they are neighbours", func() bool { return topic.Neighbours() == 1 && len(theirs.ListPeers()) == 1 })
+	if err := theirs.Publish(t.Context(), []byte("signed")); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(300 * time.Millisecond)
+	if heard.total() != 0 {
+		t.Errorf("heard %q", heard.heard)
+	}
+}
+
+// Pitfall: what neighbours say of their topics was kept without bound. Here only names
+// of ours are, up to maxTopics of a neighbour, until it is gone.
+func TestForeignSubscriptionsAreBounded(t *testing.T) {
+	s := &subscriptions{topics: make(map[peer.ID]map[string]struct{})}
+	subscribe := func(from peer.ID, on bool, names ...string) (kept int, err error) {
+		var said []*pb.RPC_SubOpts
+		for _, name := range names {
+			said = append(said, &pb.RPC_SubOpts{Subscribe: &on, Topicid: &name})
+		}
+		left, err := s.FilterIncomingSubscriptions(from, said)
+		return len(left), err
+	}
+	if kept, err := subscribe("a", true, "foreign", topicPrefix+"x", topicPrefix+strings.Repeat("y", seam.MaxTopicName)); kept != 1 || err != nil {
+		t.Errorf("%d of one good topic kept, %v", kept, err)
+	}
+	total := 1
+	for i := range 10 * maxTopics {
+		kept, err := subscribe("a", true, topicPrefix+fmt.Sprint(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += kept
+	}
+	if total != maxTopics {
+		t.Errorf("%d topics of one neighbour are kept", total)
+	}
+	if kept, _ := subscribe("a", true, topicPrefix+"x"); kept != 1 {
+		t.Error("what is known is refused when it is said again")
+	}
+	if _, err := subscribe("a", false, topicPrefix+"x"); err != nil || len(s.topics["a"]) != maxTopics-1 {
+		t.Errorf("%d topics after one was left, %v", len(s.topics["a"]), err)
+	}
+	many := make([]string, maxSubscriptions+1)
+	for i := range many {
+		many[i] = topicPrefix + fmt.Sprint("many", i)
+	}
+	if _, err := subscribe("b", true, many...); err == nil {
+		t.Error("any number of topics at once")
+	}
+	s.forget("a")
+	if len(s.topics) != 0 {
+		t.Errorf("%d neighbours after all have gone", len(s.topics))
+	}
+}
+
+// A flood over a real connection: the neighbour is cut short, and memory with it.
+func TestFloodOverAConnectionIsBounded(t *testing.T) {
+	topics, ears, _ := line(t, 2)
+	const flood = 4 * messageBurst
+	for i := range flood {
+		publish(t, topics[0], fmt.Sprint("flood ", i))
+		if i%16 == 15 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	eventually(t, "some has arrived", func() bool { return ears[1].total() > 0 })
+	time.Sleep(300 * time.Millisecond)
+	if n := ears[1].total(); n > messageBurst+messagesPerSecond*10 {
+		t.Errorf("%d of %d messages were judged", n, flood)
+	}
+	eventually(t, "the neighbour is heard again", func() bool {
+		publish(t, topics[0], "sorry")
+		publish(t, topics[0], fmt.Sprint("sorry ", time.Now()))
+		return ears[1].countAll("sorry") > 0
+	})
+}
