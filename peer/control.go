@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +17,8 @@ import (
 )
 
 // Control says whom a peer obeys and what it tells the others of itself. The zero
-// value obeys nobody and tells.
+// value obeys nobody and tells nothing: it takes no part in the run's topic, which over
+// libp2p costs about 50 KiB and six goroutines for each connection, both ends together.
 type Control struct {
 	// Operator is the id of who may pause, resume and stop the run and change its
 	// schedule, the same for all peers; see Operator, the type. Empty is nobody:
@@ -31,12 +31,13 @@ type Control struct {
 	// call at a time. It should return soon, and must not call Close.
 	Heard func(Command)
 	// Digests is the least time between two digests that the peer publishes; in large
-	// flocks it is longer (DigestShare). Default: DefaultDigests. Negative: none.
+	// flocks it is longer (DigestShare). Default: DefaultDigests under an operator, else
+	// none. Negative: none.
 	Digests time.Duration
 }
 
 const (
-	// DefaultDigests is Control.Digests of a zero Control.
+	// DefaultDigests is Control.Digests of peers that have an operator.
 	DefaultDigests = 5 * time.Second
 	// DigestShare is the time between two digests for each member: all members
 	// together publish no more than one in this time, however many they are.
@@ -91,7 +92,12 @@ func newControl(p *Peer, config Config) *control {
 		peer: p, config: config.Control, log: p.log,
 		digests: make(map[seam.PeerID]Digest),
 	}
-	c.config.Digests = cmp.Or(c.config.Digests, DefaultDigests)
+	switch {
+	case c.config.Digests == 0 && c.config.Operator == "":
+		c.config.Digests = -1
+	case c.config.Digests == 0:
+		c.config.Digests = DefaultDigests
+	}
 	c.force.Store(&inForce{schedule: config.Schedule, work: config.Work, pace: config.Exchange.Pace, next: math.MaxUint64})
 	return c
 }
@@ -99,6 +105,9 @@ func newControl(p *Peer, config Config) *control {
 // start takes part in the run's topic. Where there is none, or it fails, members
 // that are asked tell what the operator has said.
 func (c *control) start() {
+	if c.config.Operator == "" && c.config.Digests < 0 {
+		return
+	}
 	if broadcaster, ok := c.peer.transport.(seam.Broadcaster); ok {
 		topic, err := broadcaster.Topic(topicPrefix+c.peer.config.Run, c.hear)
 		if err != nil {

@@ -252,3 +252,23 @@ func TestOperatorRemembersWhatACutOffMemberDoesNot(t *testing.T) {
 		}
 	})
 }
+
+// A peer that nobody rules and that tells nothing takes no part in a topic.
+func TestZeroControlTakesNoPartInATopic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Control = peer.Control{} })
+		r.trainAll()
+		ear := r.publisher(r.outsider("ear"))
+		time.Sleep(time.Minute)
+		if n := ear.Neighbours(); n != 0 || len(ear.heard) != 0 {
+			t.Errorf("%d neighbours, %d messages", n, len(ear.heard))
+		}
+		for i, p := range r.Peers {
+			if digests := p.Digests(); len(digests) != 1 || digests[0].Peer != p.Self() || digests[0].Steps == 0 {
+				t.Errorf("peer %d has digests %+v", i, digests)
+			}
+			p.Close()
+		}
+		r.trainers.Wait()
+	})
+}

@@ -66,10 +66,10 @@ func TestControlOverLoopback(t *testing.T) {
 	var trainers sync.WaitGroup
 	ends := make([]error, 4)
 	train := func(i int) {
-		gradient := atPace(2*time.Millisecond, towards)
+		p, gradient := flock.Peers[i], atPace(2*time.Millisecond, towards)
 		trainers.Go(func() {
 			for ends[i] == nil {
-				ends[i] = flock.Peers[i].Step(t.Context(), func(x, grad vector) (peer.Result, error) { return gradient(i, x, grad) })
+				ends[i] = p.Step(t.Context(), func(x, grad vector) (peer.Result, error) { return gradient(i, x, grad) })
 			}
 		})
 	}

@@ -60,6 +60,7 @@ func TestTopicReachesEverybodyOnce(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		for i, e := range ears {
 			want := 1
 			if i == 0 {
@@ -90,6 +91,7 @@ func TestTopicGoesRoundACut(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
+			synctest.Wait()
 			reached := len(ears[2].heard) == 1 && ears[2].from[0] == peers[1].Self()
 			if len(ears[1].heard) != 1 || reached != (verdict == seam.Forward) {
 				t.Errorf("verdict %d: heard %q in the middle, %q beyond", verdict, ears[1].heard, ears[2].heard)
@@ -117,6 +119,7 @@ func TestTopicBounds(t *testing.T) {
 		}
 		ears[1].mu.Unlock()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if got := ears[1].total(); got < MaxWaiting || got > MaxWaiting+1 {
 			t.Errorf("%d messages waited for a handler that hung, at most %d may", got, MaxWaiting)
 		}
