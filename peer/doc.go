@@ -11,6 +11,9 @@
 // for an exchange. One that cannot reach anyone trains alone, says so in its
 // log, and keeps trying.
 //
+// An operator may pause, resume, stop and reschedule a run whose peers were given its
+// id (Control, Operator); members tell each other how they fare (Digests).
+//
 // Limits of this version: one model per peer, in memory, as float32; a few
 // members that poison the model are bounded, not stopped; members of a run see
 // each other's parameters. Step belongs to one goroutine; everything else is safe for

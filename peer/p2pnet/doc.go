@@ -23,6 +23,12 @@
 // turn: an exchange that is split over several gets the rate of several paths where
 // each has a limit. Where the processor is the limit, one connection is near it.
 //
+// # Topics
+//
+// Topic spreads small messages by gossipsub, among peers that are connected anyway: it
+// dials nobody. gossip.go and flood.go have its bounds. Gossipsub begins with the first
+// topic; who asks for none has no stream of it.
+//
 // # Speed
 //
 // TLS costs processor time per byte, and that bounds the rate of a stream. The
