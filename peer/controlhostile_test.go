@@ -152,6 +152,27 @@ func TestReplayOnAStreamChangesNothing(t *testing.T) {
 	})
 }
 
+// Nobody can make a peer read more on a stream than an operator can have said.
+func TestStreamOfControlMessagesIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := startRuled(t, 2, nil)
+		mallory := r.outsider("mallory")
+		messages := make([][]byte, 25)
+		for i := range messages {
+			messages[i] = signedBy(t, r.operator.Transport, pauseOf(r.operator.Transport.Self(), uint64(i+1)))
+		}
+		if _, err := peer.Converse(t.Context(), mallory, peertest.Run, r.Peers[0].Self(), messages); err == nil {
+			t.Error("25 messages were read")
+		}
+		if s := r.Peers[0].Control(); s.Taken != 0 {
+			t.Errorf("some of too many were taken: %+v", s)
+		}
+		if _, err := peer.Converse(t.Context(), mallory, peertest.Run, r.Peers[0].Self(), messages[:24]); err != nil {
+			t.Errorf("24 messages: %v", err)
+		}
+	})
+}
+
 // A peer without an operator obeys nobody, says so to who asks it to, and stays in
 // the flock.
 func TestPeerWithoutOperatorObeysNobody(t *testing.T) {
