@@ -3,7 +3,8 @@
 // any seam.Transport, so a peer needs one port and one identity, and every packet
 // travels between authenticated peers.
 //
-// A member is known by its peer id. What it says of itself is a record signed by
+// A member is known by its peer id, and counts once the local peer has met it: once
+// there was an authenticated stream between the two. What it says of itself is a record signed by
 // its key, which rides in memberlist's metadata and is verified before the
 // member is believed. What others say of it, that it is dead, is not signed, so
 // take a missing member for a hint: probe a neighbour before giving it up.
