@@ -64,6 +64,8 @@ type Network struct {
 	Unreachable bool
 	// Admission says who may take part. Default: everybody.
 	Admission Admission
+	// State says how models are copied by newcomers.
+	State State
 	// Transport replaces the default one, on libp2p. The peer does not close it;
 	// several peers of different runs may share one. Key and Listen are then unused.
 	Transport seam.Transport
@@ -198,6 +200,9 @@ func (c Config) validate() error {
 	if c.Exchange.Deadline < 0 || c.Exchange.Stall < 0 || c.Work.Grace < 0 {
 		fault("Exchange.Deadline %s, Exchange.Stall %s and Work.Grace %s: none may be negative", c.Exchange.Deadline, c.Exchange.Stall, c.Work.Grace)
 	}
+	if err := c.Network.State.validate(); err != nil {
+		fault("Network.State: %w", err)
+	}
 	if err := c.Schedule.validate(); err != nil {
 		fault("Schedule: %w", err)
 	}
@@ -245,6 +250,7 @@ func (c Config) withDefaults() Config {
 	if c.Work.Grace == 0 {
 		c.Work.Grace = DefaultGrace
 	}
+	c.Network.State = c.Network.State.withDefaults()
 	c.Schedule = c.Schedule.withDefaults()
 	return c
 }

@@ -121,7 +121,7 @@ func (c *control) state(over bool) PeerState {
 		return StateOver
 	case phase == seeking:
 		return StateJoining
-	case phase == copying:
+	case phase == fetching:
 		return StateCopying
 	case c.paused.Load():
 		return StatePaused

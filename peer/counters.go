@@ -105,6 +105,7 @@ func (p *Peer) Stats() Stats {
 	p.watchConnections()
 	s.ConnectionsMax = int(p.connectionsPeak.Load())
 	p.counters.report(&s, p.replica.SharedLen())
+	s.State, s.Age = p.stateStats(), p.age()
 	s.Exchanges.Every = int(p.counters.every.Load())
 	p.plans.links.report(&s.Exchanges, p.config.Exchange.Codec.Choosing())
 	s.Quarantined = p.quarantine.count(time.Now())

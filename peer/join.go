@@ -33,9 +33,9 @@ const (
 
 // The phases of an arrival.
 const (
-	seeking uint32 = iota // no member has answered yet
-	copying               // a neighbour's model is on its way
-	here                  // the trainer may train and others may exchange
+	seeking  uint32 = iota // no member has answered yet
+	fetching               // the flock's model is on its way
+	here                   // the trainer may train and others may exchange
 )
 
 // arrival is how far a peer has come into its run.
@@ -216,16 +216,16 @@ func (p *Peer) outlive(known uint64) {
 // catchUp brings a newcomer up to a flock that has trained already, and opens the
 // way to training.
 func (p *Peer) catchUp(donor seam.PeerID, welcome wire.Welcome) {
-	if welcome.FlockSteps == 0 {
+	if !p.trained(welcome) {
 		p.arrival.advance(seeking, here)
 		return
 	}
-	if !p.arrival.advance(seeking, copying) {
+	if !p.arrival.advance(seeking, fetching) {
 		return // training has begun: this peer's steps count as the others' do
 	}
-	if err := p.copyModel(donor); err != nil {
+	if err := p.settleIn(donor, p.words(donor, welcome)); err != nil {
 		p.bar(err)
 		return
 	}
-	p.arrival.advance(copying, here)
+	p.arrival.advance(fetching, here)
 }

@@ -40,8 +40,9 @@ type Peer struct {
 	counters counters
 	talks    talks
 	hooks    hookCalls
-	donating atomic.Bool // a newcomer is being given a copy
 	control  *control
+	giving   giving                     // of copies of the model to newcomers
+	copied   atomic.Pointer[StateStats] // how this peer came by its own, nil while it has not
 
 	sides      sides
 	underway   underway
@@ -104,6 +105,7 @@ func assemble(config Config) (_ *Peer, err error) {
 		membership: config.Network.Membership, talks: newTalks(), arrival: newArrival(), hooks: newHookCalls(config.Hooks),
 	}
 	p.incarnation.Store(1)
+	p.giving.pacer.rate = config.Network.State.Rate
 	p.running, p.stop = context.WithCancel(context.Background())
 	p.exchanges, p.breakExchanges = context.WithCancel(p.running)
 	defer func() {

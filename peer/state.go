@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,107 +16,29 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Bounds of copying a model. There is none on the whole time of a copy: on a slow
-// link that is long, and each frame has its own.
-const (
-	// copyRetry is the wait between two rounds of asking donors.
-	copyRetry = 500 * time.Millisecond
-	// copyRounds bounds the rounds.
-	copyRounds = 20
-)
-
-// copyModel fetches the parameters of one neighbour: of the donor if it can be,
-// else of another member. A peer that finds none stays out: its initial values
-// would set the others back.
-func (p *Peer) copyModel(donor seam.PeerID) (err error) {
-	for range copyRounds {
-		if err = p.fetch(donor); err == nil {
-			return nil
-		}
-		for _, member := range p.membership.Members() {
-			if member.Peer == donor || member.Peer == p.Self() || member.Steps == 0 {
-				continue
-			}
-			if err = p.fetch(member.Peer); err == nil {
-				return nil
-			}
-		}
-		p.log.Warn("could not copy a neighbour's model; trying again", zap.Error(err))
-		select {
-		case <-time.After(copyRetry):
-		case <-p.running.Done():
-			return ErrClosed
-		case <-p.closing:
-			return ErrClosed
-		}
-	}
-	return fmt.Errorf("no neighbour's model could be copied in %d rounds; join again later, or by another address: %w", copyRounds, err)
+// giving is this peer as a donor.
+type giving struct {
+	freezer   freezer
+	pacer     pacer
+	newcomers atomic.Int64  // being served
+	slices    atomic.Uint64 // given so far
 }
 
-// fetch copies a donor's shared parameters into the replica. Nothing is changed
-// unless all has arrived and its hash is right.
-func (p *Peer) fetch(donor seam.PeerID) error {
-	open, cancel := context.WithTimeout(p.exchanges, p.config.Exchange.Stall)
-	stream, err := p.transport.Open(open, donor, seam.ProtocolState, p.config.Run)
-	cancel()
-	if err != nil {
-		return fmt.Errorf("copying the model of %s: %w", donor, err)
+// enter counts a newcomer in, if there are fewer than most.
+func (g *giving) enter(most int) bool {
+	if g.newcomers.Add(1) <= int64(most) {
+		return true
 	}
-	stopWatch := context.AfterFunc(p.exchanges, stream.Reset)
-	defer stopWatch()
-	t := p.talk(stream)
-	defer p.end(t)
-	manifest, values, err := p.receiveState(t)
-	if err != nil {
-		stream.Reset()
-		return fmt.Errorf("copying the model of %s: %w", donor, err)
-	}
-	stream.Close()
-	if err := p.replica.RestoreShared(values); err != nil {
-		return fmt.Errorf("copying the model of %s: %w", donor, err)
-	}
-	p.counters.head.Store(manifest.Steps)
-	p.flock.inherit(manifest.FlockSteps, p.membership.Members())
-	p.log.Info("copied a neighbour's model", zap.String("peer", string(donor)),
-		zap.Uint64("steps", manifest.Steps), zap.Int("values", len(values)))
-	return nil
+	g.newcomers.Add(-1)
+	return false
 }
 
-func (p *Peer) receiveState(t *talk) (wire.Manifest, tensor.Vector, error) {
-	var manifest wire.Manifest
-	if err := say(t, 0, wire.StateRequest{Run: p.config.Run, Layout: p.layout}); err != nil {
-		return manifest, nil, err
-	}
-	if _, err := t.hear(&manifest); err != nil {
-		return manifest, nil, err
-	}
-	if manifest.Values != uint64(p.replica.SharedLen()) {
-		return manifest, nil, fmt.Errorf("%d values offered where %d are shared: %w", manifest.Values, p.replica.SharedLen(), wire.ErrMessage)
-	}
-	t.bulk()
-	values := make(tensor.Vector, p.replica.SharedLen())
-	hash := sha256.New()
-	for at, index := 0, uint32(0); at < len(values); index++ {
-		header, payload, err := t.next()
-		if err != nil {
-			return manifest, nil, fmt.Errorf("waiting for slice %d: %w", index, err)
-		}
-		n := min(int(manifest.SliceLen), len(values)-at)
-		if header.Type != wire.TypeStateSlice || header.Slice != index || len(payload) != 4*n {
-			return manifest, nil, fmt.Errorf("slice %d: got %v %d of %d bytes: %w", index, header.Type, header.Slice, len(payload), wire.ErrMessage)
-		}
-		hash.Write(payload)
-		tensor.FromBytes(values[at:at+n], payload)
-		at += n
-	}
-	if [32]byte(hash.Sum(nil)) != manifest.SHA256 {
-		return manifest, nil, errors.New("the copy's hash is not the one announced")
-	}
-	return manifest, values, nil
-}
+// age is the number of gradient steps behind this peer's model, those of the donors
+// from whom it was copied included.
+func (p *Peer) age() uint64 { return p.counters.head.Load() + p.counters.steps.Load() }
 
-// serveState gives a newcomer a consistent copy of the shared parameters. One
-// newcomer at a time: the copy takes as much memory as the model.
+// serveState gives slices of the model to a newcomer. The trainer and exchanges go
+// on meanwhile: what is given is a frozen copy.
 func (p *Peer) serveState(stream seam.Stream) {
 	stopWatch := context.AfterFunc(p.exchanges, stream.Reset)
 	defer stopWatch()
@@ -125,60 +49,149 @@ func (p *Peer) serveState(stream seam.Stream) {
 		p.malformed(t, stream, err)
 		return
 	}
-	reason, detail := p.admissible(request.Run, request.Layout)
-	if reason == 0 && !p.arrival.open() {
-		reason, detail = wire.ReasonBusy, "still copying the model"
-	}
-	if reason == 0 && !p.donating.CompareAndSwap(false, true) {
-		reason, detail = wire.ReasonBusy, "giving a copy to another newcomer"
+	reason, detail := p.givable(stream.Remote(), request)
+	if reason == 0 && !p.giving.enter(p.config.Network.State.Newcomers) {
+		reason, detail = wire.ReasonBusy, "giving its model to as many newcomers as it takes"
 	}
 	if reason != 0 {
 		t.refuse(0, reason, detail)
 		return
 	}
-	err := p.sendState(t)
-	p.donating.Store(false)
-	if err != nil {
+	defer p.giving.newcomers.Add(-1)
+	switch err := p.give(t, request); {
+	case err == nil:
+		t.finish()
+	case errors.Is(err, errRetired):
+		t.refuse(0, wire.ReasonBusy, err.Error())
+	case errors.Is(err, ErrClosed):
+		t.refuse(0, wire.ReasonClosing, "")
+	default:
 		stream.Reset()
 		p.log.Info("a newcomer's copy broke off", zap.String("peer", string(stream.Remote())), zap.Error(err))
-		return
 	}
-	t.finish()
 }
 
-func (p *Peer) sendState(t *talk) error {
-	steps := p.counters.steps.Load()
-	full := make(tensor.Vector, p.replica.Len())
-	p.replica.Consistent(full)
-	values := p.replica.CompactShared(full)
-	manifest := wire.Manifest{
-		Steps: steps + p.counters.head.Load(), FlockSteps: p.flock.total(steps),
-		Values: uint64(len(values)), SliceLen: uint32(p.replica.SliceLen()), SHA256: hashOf(values, p.replica.SliceLen()),
+// givable finds what keeps this peer from giving its model to another. The reason is
+// 0 if nothing does.
+func (p *Peer) givable(to seam.PeerID, request wire.StateRequest) (wire.Reason, string) {
+	if reason, detail := p.admissible(request.Run, request.Layout); reason != 0 {
+		return reason, detail
+	}
+	if left := p.quarantine.left(to, time.Now()); left > 0 {
+		return wire.ReasonQuarantine, fmt.Sprintf("for another %s", left.Round(time.Second))
+	}
+	if !p.arrival.open() {
+		return wire.ReasonNewcomer, "still copying the model"
+	}
+	return 0, ""
+}
+
+// give sends the manifest, and then what the newcomer asks for until it closes.
+func (p *Peer) give(t *talk, request wire.StateRequest) error {
+	patience, cancel := context.WithTimeout(p.exchanges, p.config.Exchange.Stall)
+	s, err := p.giving.freezer.acquire(patience, min(request.Steps, p.age()), p.freeze)
+	cancel()
+	if err != nil {
+		return errRetired // those who read the old one are slow to go
+	}
+	defer p.giving.freezer.release(s)
+	manifest, err := p.manifest(s)
+	if err != nil {
+		return fmt.Errorf("signing the manifest: %w", err)
 	}
 	if err := say(t, 0, manifest); err != nil {
 		return err
 	}
-	for at, index := 0, uint32(0); at < len(values); index++ {
-		n := min(p.replica.SliceLen(), len(values)-at)
-		t.frame = tensor.AppendBytes(wire.Reserve(t.frame), values[at:at+n])
-		if err := wire.Seal(t.frame, wire.Header{Type: wire.TypeStateSlice, Slice: index}); err != nil {
+	d := donation{talk: t, snapshot: s, digest: sha256.Sum256(manifest.Append(nil))}
+	for {
+		var want wire.StateWant
+		header, payload, err := t.next()
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return fmt.Errorf("waiting for what is wanted: %w", err)
+		case header.Type != wire.TypeStateWant:
+			return fmt.Errorf("waiting for what is wanted: got %v: %w", header.Type, wire.ErrType)
+		}
+		if err := want.Decode(payload); err != nil {
 			return err
 		}
-		if err := t.write(t.frame); err != nil {
-			return fmt.Errorf("sending slice %d: %w", index, err)
+		if int64(want.First)+int64(want.Count) > int64(s.slices()) {
+			return fmt.Errorf("%d slices from %d on are wanted of %d: %w", want.Count, want.First, s.slices(), wire.ErrMessage)
 		}
-		at += n
+		if err := p.giveHashes(&d, want); err != nil {
+			return err
+		}
+		if err := p.giveSlices(&d, want); err != nil {
+			return err
+		}
+	}
+}
+
+// donation is what is given to one newcomer.
+type donation struct {
+	talk     *talk
+	snapshot *snapshot
+	digest   [wire.HashSize]byte // of the manifest
+	hashes   []byte              // scratch
+	values   []byte              // scratch
+}
+
+// giveHashes signs and sends the hashes of what was asked for.
+func (p *Peer) giveHashes(d *donation, want wire.StateWant) error {
+	d.hashes = d.hashes[:0]
+	for i := range int(want.Count) {
+		d.hashes = d.snapshot.appendHash(d.hashes, int(want.First)+i, &d.values)
+	}
+	m := wire.StateHashes{Hashes: d.hashes}
+	var err error
+	if m.Signature, err = p.transport.Sign(m.Statement(nil, d.digest, want.First)); err != nil {
+		return fmt.Errorf("signing hashes: %w", err)
+	}
+	d.talk.frame = m.Append(wire.Reserve(d.talk.frame))
+	return d.talk.seal(wire.TypeStateHashes, int(want.First))
+}
+
+// giveSlices sends what was asked for, at the pace that exchanges leave.
+func (p *Peer) giveSlices(d *donation, want wire.StateWant) error {
+	t, s := d.talk, d.snapshot
+	for i := int(want.First); i < int(want.First+want.Count); i++ {
+		select {
+		case <-s.retired:
+			return errRetired
+		case <-p.closing:
+			return ErrClosed
+		default:
+		}
+		began := time.Now()
+		t.frame = tensor.AppendBytes(wire.Reserve(t.frame), s.slice(i))
+		if err := t.seal(wire.TypeStateSlice, i); err != nil {
+			return err
+		}
+		p.giving.slices.Add(1)
+		now := time.Now()
+		pause := p.giving.pacer.pause(len(t.frame), now.Sub(began), p.underway.busy(), now)
+		if pause = min(pause, t.stall/2); pause <= 0 { // a newcomer waits no longer than stall
+			continue
+		}
+		select {
+		case <-time.After(pause):
+		case <-p.closing:
+			return ErrClosed
+		}
 	}
 	return nil
 }
 
-// hashOf is the SHA-256 of values as little-endian bytes, taken slice by slice.
-func hashOf(values tensor.Vector, sliceLen int) [32]byte {
-	hash := sha256.New()
-	var buf []byte
-	for at := 0; at < len(values); at += sliceLen {
-		buf = tensor.AppendBytes(buf[:0], values[at:min(at+sliceLen, len(values))])
-		hash.Write(buf)
+// seal sends the frame in scratch as one of a type, with the index of a slice.
+func (t *talk) seal(typ wire.Type, slice int) error {
+	err := wire.Seal(t.frame, wire.Header{Type: typ, Slice: uint32(slice)})
+	if err == nil {
+		err = t.write(t.frame)
 	}
-	return [32]byte(hash.Sum(nil))
+	if err != nil {
+		return fmt.Errorf("sending %v %d: %w", typ, slice, err)
+	}
+	return nil
 }

@@ -38,7 +38,12 @@ type Stats struct {
 	// Quarantined is the number of peers that this one keeps away from now.
 	Quarantined int
 
+	// Age is the number of gradient steps behind this peer's model: its own, and
+	// those behind the model that it copied, or came back with.
+	Age uint64
+
 	Exchanges ExchangeStats
+	State     StateStats
 }
 
 // ExchangeStats counts a peer's exchanges since its start.

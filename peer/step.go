@@ -67,8 +67,8 @@ func (t *trainer) prepare(n int) {
 //
 // The first call waits for joining: until a member has answered, or for
 // JoinPatience if none does, after which the peer trains alone and keeps trying.
-// A peer that comes to a flock that has already trained copies a neighbour's
-// parameters first.
+// A peer that comes to a flock that has already trained copies the flock's
+// parameters first, from several members at once; see State.
 //
 // It returns ErrRunOver when the flock has done its work, ErrClosed after Close,
 // a *RefusedError if the members asked to join will not have this peer,

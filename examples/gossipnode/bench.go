@@ -22,12 +22,13 @@ that is busy or slow changes the times more than the ratios.`,
   gossipnode bench kernel
   gossipnode bench codec
   gossipnode bench matmul
-  gossipnode bench step --model mlp`,
+  gossipnode bench step --model mlp
+  gossipnode bench state`,
 		Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(newBenchExchange(std), newBenchKernel(std), newBenchCodec(std), newBenchMatmul(std), newBenchStep(std))
+	cmd.AddCommand(newBenchExchange(std), newBenchKernel(std), newBenchCodec(std), newBenchMatmul(std), newBenchStep(std), newBenchState(std))
 	return cmd
 }
 

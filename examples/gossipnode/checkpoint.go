@@ -29,12 +29,18 @@ const (
 	keyDataset = "dataset"
 	keyModel   = "model"
 	keyLayout  = "layout"
+	// What lay behind the model, and behind the flock's: without them a peer that
+	// comes back to its flock copies the flock's model.
+	keyAge   = "age"
+	keyFlock = "flock_steps"
 )
 
 // checkpoint is a folder that keeps a model, and what the model must be of.
 type checkpoint struct {
 	dir                 string
 	run, dataset, model string
+	// behind is what lies behind the model: what load has found, and what save keeps.
+	behind peer.Checkpoint
 }
 
 func (s settings) checkpoint() checkpoint {
@@ -45,7 +51,7 @@ func (c checkpoint) path() string { return filepath.Join(c.dir, checkpointFile) 
 
 // load reads the model, if there is one, and returns the number of steps behind
 // it. A file that is damaged or of another run is an error and is left alone.
-func (c checkpoint) load(into *tensor.Params) (steps uint64, err error) {
+func (c *checkpoint) load(into *tensor.Params) (steps uint64, err error) {
 	file, err := os.Open(c.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -68,7 +74,7 @@ func (c checkpoint) load(into *tensor.Params) (steps uint64, err error) {
 }
 
 // check tells whether a file that fits the model is a checkpoint of this run.
-func (c checkpoint) check(metadata map[string]string, params *tensor.Params) (steps uint64, err error) {
+func (c *checkpoint) check(metadata map[string]string, params *tensor.Params) (steps uint64, err error) {
 	if metadata[keyFormat] != checkpointFormat {
 		return 0, fmt.Errorf("it is no checkpoint of this program (to begin with its values, give it with --init)")
 	}
@@ -83,7 +89,18 @@ func (c checkpoint) check(metadata map[string]string, params *tensor.Params) (st
 	if !tensor.Finite(params.Vector()) {
 		return 0, peer.ErrNotFinite
 	}
+	c.behind = behind(metadata)
 	return steps, nil
+}
+
+// behind reads what lies behind a model, as far as the file tells.
+func behind(metadata map[string]string) (found peer.Checkpoint) {
+	age, err := strconv.ParseUint(metadata[keyAge], 10, 64)
+	flock, err2 := strconv.ParseUint(metadata[keyFlock], 10, 64)
+	if err != nil || err2 != nil {
+		return found
+	}
+	return peer.Checkpoint{Steps: age, FlockSteps: flock}
 }
 
 func (c checkpoint) metadata(steps uint64, params *tensor.Params) map[string]string {
@@ -91,6 +108,7 @@ func (c checkpoint) metadata(steps uint64, params *tensor.Params) map[string]str
 	return map[string]string{
 		keyFormat: checkpointFormat, keySteps: strconv.FormatUint(steps, 10),
 		keyRun: c.run, keyDataset: c.dataset, keyModel: c.model, keyLayout: hex.EncodeToString(hash[:]),
+		keyAge: strconv.FormatUint(c.behind.Steps, 10), keyFlock: strconv.FormatUint(c.behind.FlockSteps, 10),
 	}
 }
 

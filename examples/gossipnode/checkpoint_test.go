@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -34,12 +35,18 @@ func TestCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, steps := range []uint64{7, 12} {
+		c.behind = peer.Checkpoint{Steps: steps + 1, FlockSteps: 4 * steps}
+		want := c.behind
 		params.Vector()[0] = float32(steps)
 		if err := c.save(params, steps); err != nil {
 			t.Fatal(err)
 		}
 		loaded := smallParams(t, 3, 4)
+		c.behind = peer.Checkpoint{}
 		got, err := c.load(loaded)
+		if c.behind != want {
+			t.Errorf("%+v lie behind it, want %+v", c.behind, want)
+		}
 		if err != nil || got != steps || tensor.SquaredDistance(loaded.Vector(), params.Vector()) != 0 {
 			t.Errorf("loaded %d steps, want %d, error %v, values %v, want %v", got, steps, err, loaded.Vector(), params.Vector())
 		}
@@ -63,8 +70,8 @@ func TestForeignCheckpoint(t *testing.T) {
 		name, want string
 		spoil      func(t *testing.T)
 	}{
-		{"run", `another run, "x" and not "r"`, func(t *testing.T) { write(t, checkpoint{mine.dir, "x", "d", "m"}, 3) }},
-		{"data set", `another dataset, "x" and not "d"`, func(t *testing.T) { write(t, checkpoint{mine.dir, "r", "x", "m"}, 3) }},
+		{"run", `another run, "x" and not "r"`, func(t *testing.T) { write(t, checkpoint{dir: mine.dir, run: "x", dataset: "d", model: "m"}, 3) }},
+		{"data set", `another dataset, "x" and not "d"`, func(t *testing.T) { write(t, checkpoint{dir: mine.dir, run: "r", dataset: "x", model: "m"}, 3) }},
 		{"model", "another model than m", func(t *testing.T) { write(t, mine, 4) }},
 		{"no checkpoint", "--init", func(t *testing.T) {
 			if err := writeSynced(mine.path(), smallParams(t, 3), nil); err != nil {

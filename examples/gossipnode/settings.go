@@ -167,7 +167,7 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 }
 
 func (s *outputSettings) register(flags *pflag.FlagSet) {
-	flags.StringVar(&s.Checkpoint, "checkpoint", "", "folder in which the model is kept, written at the end and when interrupted; a run that finds one starts from its values and does the whole work again")
+	flags.StringVar(&s.Checkpoint, "checkpoint", "", "folder in which the model is kept, written at the end and when interrupted; a run that finds one starts from its values and does the whole work again, and a peer that comes back to its flock trains on from them if they are near")
 	flags.StringVar(&s.Metrics, "metrics", "", "host:port to serve Prometheus metrics on (default: none)")
 	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object, the last line of standard output")
 	flags.BoolVarP(&s.Verbose, "verbose", "v", false, "log everything, as --log-level debug")

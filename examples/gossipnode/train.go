@@ -104,7 +104,9 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 	pace, _ := t.pace() // validate has seen to it
 	config := peer.Config{
 		Run: t.Run, Params: t.params, Join: t.Join, Work: t.target, Log: t.log,
-		Network:  peer.Network{Key: key, Listen: t.Listen, KnownPeers: t.knownPeers(), Admission: admission},
+		Network: peer.Network{
+			Key: key, Listen: t.Listen, KnownPeers: t.knownPeers(), Admission: admission, State: peer.State{Checkpoint: t.behind},
+		},
 		Schedule: peer.Schedule{Rate: t.rate(), Warmup: t.Warmup},
 		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Seed: t.Seed},
 	}
@@ -136,7 +138,7 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 // run takes the peer through its life.
 func (t *training) run(ctx context.Context) (share, error) {
 	if t.resumed > 0 {
-		t.log.Info("starting from the values of the checkpoint; the whole work is done again", zap.String("file", t.checkpoint().path()), zap.Uint64("steps", t.resumed))
+		t.log.Info("found a checkpoint: a flock that is near it is joined with its values, of one that has gone on far its values are copied; where none has trained, the whole work is done again from them", zap.String("file", t.checkpoint().path()), zap.Uint64("steps", t.resumed))
 	}
 	if t.Strategy == strategyAlone && len(t.Join) > 0 {
 		t.log.Warn("training alone: --join is not heeded")
@@ -162,7 +164,9 @@ func (t *training) run(ctx context.Context) (share, error) {
 	stats.Role, stats.Lost = before.Role, before.Lost
 	t.peer.Snapshot(t.params.Vector())
 	if t.Checkpoint != "" && stats.Steps > 0 {
-		err = errors.Join(err, t.checkpoint().save(t.params, t.resumed+stats.Steps))
+		kept := t.checkpoint()
+		kept.behind = peer.Checkpoint{Steps: stats.Age, FlockSteps: stats.FlockSteps}
+		err = errors.Join(err, kept.save(t.params, t.resumed+stats.Steps))
 	}
 	if err != nil {
 		return share{}, err

@@ -25,6 +25,8 @@ type workload struct {
 	target  peer.Work
 	// resumed is the number of steps behind the initial values.
 	resumed uint64
+	// behind is what lies behind them for the flock, if they are of a checkpoint.
+	behind peer.Checkpoint
 }
 
 // prepare loads the data and makes the model with its initial values. Nothing
@@ -55,7 +57,9 @@ func (s settings) prepare(identity ed25519.PublicKey) (_ *workload, err error) {
 		}
 	}
 	if s.Checkpoint != "" {
-		w.resumed, err = s.checkpoint().load(w.params)
+		kept := s.checkpoint()
+		w.resumed, err = kept.load(w.params)
+		w.behind = kept.behind
 	}
 	return w, err
 }

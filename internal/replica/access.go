@@ -155,7 +155,10 @@ func (r *Replica) CompactShared(full tensor.Vector) tensor.Vector {
 	n := 0
 	for _, i := range r.shared {
 		s := &r.slices[i]
-		n += copy(full[n:], full[s.offset:s.offset+s.length])
+		if n != s.offset { // where all is shared, everything is in its place
+			copy(full[n:], full[s.offset:s.offset+s.length])
+		}
+		n += s.length
 	}
 	return full[:n]
 }

@@ -8,6 +8,7 @@ func packs(t testing.TB) map[Type]func() {
 	buf := make([]byte, 0, HeaderSize+MaxHandshake)
 	// Not constants, which a compiler could put in place beforehand.
 	number, text, codecs, indices := uint64(len(t.Name())), t.Name(), []uint8{1, 2}, []uint32{1, 2, 3}
+	hashes := make([]byte, 2*HashSize)
 	return map[Type]func(){
 		TypeHello:   func() { packInto(t, buf, Hello{Run: text, Steps: number}) },
 		TypeWelcome: func() { packInto(t, buf, Welcome{Steps: number}) },
@@ -23,8 +24,12 @@ func packs(t testing.TB) map[Type]func() {
 		TypeChallenge:    func() { packInto(t, buf, Challenge{}) },
 		TypeProof:        func() { packInto(t, buf, Proof{}) },
 		TypeStateRequest: func() { packInto(t, buf, StateRequest{Run: text}) },
-		TypeManifest:     func() { packInto(t, buf, Manifest{Steps: number, Values: 1, SliceLen: 1}) },
-		TypeControl:      func() { packInto(t, buf, Control{Kind: ControlHold, Run: text, Author: text, Body: codecs}) },
+		TypeManifest: func() {
+			packInto(t, buf, Manifest{Run: text, Donor: text, Signature: codecs, Steps: number, Values: 1, SliceLen: 1})
+		},
+		TypeStateHashes: func() { packInto(t, buf, StateHashes{Signature: codecs, Hashes: hashes}) },
+		TypeStateWant:   func() { packInto(t, buf, StateWant{First: indices[0], Count: 1}) },
+		TypeControl:     func() { packInto(t, buf, Control{Kind: ControlHold, Run: text, Author: text, Body: codecs}) },
 	}
 }
 
@@ -38,13 +43,14 @@ func packInto[M Message](t testing.TB, buf []byte, m M) {
 // the same variable each time.
 func unpacks(t testing.TB) map[Type]func() {
 	return map[Type]func(){
-		TypeWelcome:  unpack[Welcome](t, Welcome{Steps: 5}),
-		TypeAccept:   unpack[Accept](t, Accept{Window: 4, Overlap: 1, Lanes: 2, Codecs: []uint8{1, 2}}),
-		TypeStatus:   unpack[Status](t, Status{Slices: make([]uint32, MaxInDoubt)}),
-		TypeSettled:  unpack[Settled](t, Settled{Known: true, Applied: 5}),
-		TypeLane:     unpack[Lane](t, Lane{Lane: 1}),
-		TypeProof:    unpack[Proof](t, Proof{}),
-		TypeManifest: unpack[Manifest](t, Manifest{Values: 1, SliceLen: 1}),
+		TypeWelcome:     unpack[Welcome](t, Welcome{Steps: 5}),
+		TypeAccept:      unpack[Accept](t, Accept{Window: 4, Overlap: 1, Lanes: 2, Codecs: []uint8{1, 2}}),
+		TypeStatus:      unpack[Status](t, Status{Slices: make([]uint32, MaxInDoubt)}),
+		TypeSettled:     unpack[Settled](t, Settled{Known: true, Applied: 5}),
+		TypeLane:        unpack[Lane](t, Lane{Lane: 1}),
+		TypeProof:       unpack[Proof](t, Proof{}),
+		TypeStateHashes: unpack[StateHashes](t, StateHashes{Signature: []byte{1}, Hashes: make([]byte, HashSize)}),
+		TypeStateWant:   unpack[StateWant](t, StateWant{First: 4, Count: 8}),
 	}
 }
 

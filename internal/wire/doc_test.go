@@ -26,15 +26,15 @@ func TestDocumentStatesTheNumbers(t *testing.T) {
 		fmt.Sprintf("times *lanes* is 1 to %d", MaxInDoubt),
 		fmt.Sprintf("1 to %d slice indices", MaxInDoubt),
 		fmt.Sprintf("of the record, 1 to %d |", MaxSigned),
+		fmt.Sprintf("1 to %d hashes", MaxWanted),
+		fmt.Sprintf("1 to %d slices", MaxWanted),
+		fmt.Sprintf("1 to %d bytes, the text of the sender's id", MaxPeerName),
 	}
 	for _, typ := range knownTypes() {
 		most, _ := typ.limit()
 		wants = append(wants, fmt.Sprintf("| %d | %v | %d |", typ, typ, most))
 	}
 	for r := ReasonBusy; r <= ReasonOperator; r++ {
-		if strings.HasPrefix(r.String(), "reason ") {
-			continue
-		}
 		permanent := "no"
 		if r.Permanent() {
 			permanent = "yes"

@@ -22,7 +22,8 @@ const (
 	// again for scales, checksums of blocks and the sub-header.
 	MaxPayload = 8 * MaxSliceLen
 	// MaxHandshake bounds the payload of every frame other than CODE, DIFF, RANGES,
-	// state slices and CONTROL: the limit for a reader of streams not yet accepted.
+	// STATE-SLICE, STATE-HASHES and CONTROL: the limit for a reader of streams not yet
+	// accepted.
 	MaxHandshake = maxRecord
 )
 
@@ -67,6 +68,8 @@ const (
 	TypeStateRequest Type = 16
 	TypeManifest     Type = 17
 	TypeStateSlice   Type = 18
+	TypeStateHashes  Type = 19
+	TypeStateWant    Type = 20
 
 	TypeChallenge Type = 24
 	TypeProof     Type = 25
@@ -113,6 +116,10 @@ func (t Type) String() string {
 		return "MANIFEST"
 	case TypeStateSlice:
 		return "STATE-SLICE"
+	case TypeStateHashes:
+		return "STATE-HASHES"
+	case TypeStateWant:
+		return "STATE-WANT"
 	case TypeControl:
 		return "CONTROL"
 	}
@@ -152,9 +159,13 @@ func (t Type) limit() (int, bool) {
 	case TypeStateRequest:
 		return maxStateRequest, true
 	case TypeManifest:
-		return manifestSize, true
+		return maxManifest, true
 	case TypeStateSlice:
 		return 4 * MaxSliceLen, true
+	case TypeStateHashes:
+		return maxStateHashes, true
+	case TypeStateWant:
+		return stateWantSize, true
 	case TypeControl:
 		return MaxControl, true
 	}
@@ -171,7 +182,7 @@ type Header struct {
 	// it later.
 	Exchange uint64
 	// Slice is the index of the slice that a CODE, DIFF or STATE-SLICE carries, or
-	// with which a RANGES begins. A CODE for blocks that failed, and its DIFF, have
+	// with which a RANGES or STATE-HASHES begins. A CODE for blocks that failed, and its DIFF, have
 	// the number of slices added to it once for each attempt before.
 	Slice uint32
 	// Ack, on CODE and ACK, is cumulative: the slices of the first Ack CODE frames

@@ -22,6 +22,8 @@ func messageDecoders() map[Type]func([]byte) (Message, error) {
 		TypeProof:        decodeAs[Proof],
 		TypeStateRequest: decodeAs[StateRequest],
 		TypeManifest:     decodeAs[Manifest],
+		TypeStateWant:    decodeAs[StateWant],
+		TypeStateHashes:  decodeAs[StateHashes],
 		TypeControl:      decodeAs[Control],
 	}
 }

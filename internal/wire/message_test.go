@@ -68,13 +68,26 @@ func drawMessage(t *rapid.T) Message {
 			}
 			return Settled{Known: true, Applied: number("applied")}
 		},
-		func() Message { return StateRequest{Run: drawText(t, 1, MaxRunName), Layout: drawHash(t)} },
+		func() Message {
+			return StateRequest{Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), Steps: number("steps")}
+		},
 		func() Message {
 			length := sliceLen.Draw(t, "slice length")
 			return Manifest{
-				Steps: number("steps"), FlockSteps: number("flock"), SliceLen: length, SHA256: drawHash(t),
-				Values: rapid.Uint64Range(1, uint64(length)*math.MaxUint32).Draw(t, "values"),
+				Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), Donor: drawText(t, 1, MaxPeerName), Incarnation: number("incarnation"),
+				Steps: number("steps"), FlockSteps: number("flock"), SliceLen: length,
+				Values:    rapid.Uint64Range(1, uint64(length)*math.MaxUint32).Draw(t, "values"),
+				Signature: rapid.SliceOfN(rapid.Byte(), 1, MaxSignature).Draw(t, "signature"),
 			}
+		},
+		func() Message {
+			return StateHashes{
+				Signature: rapid.SliceOfN(rapid.Byte(), 1, MaxSignature).Draw(t, "signature"),
+				Hashes:    slices.Repeat([]byte{7}, HashSize*rapid.IntRange(1, MaxWanted).Draw(t, "hashes")),
+			}
+		},
+		func() Message {
+			return StateWant{First: rapid.Uint32Range(0, math.MaxUint32-MaxWanted).Draw(t, "first"), Count: rapid.Uint32Range(1, MaxWanted).Draw(t, "count")}
 		},
 		func() Message { return drawControl(t) },
 	}).Draw(t, "kind")()
@@ -122,7 +135,12 @@ func TestLargestMessages(t *testing.T) {
 		Lane{Lane: MaxLanes - 1},
 		Record{Signed: make([]byte, MaxSigned)},
 		StateRequest{Run: run},
-		Manifest{Values: MaxSliceLen * math.MaxUint32, SliceLen: MaxSliceLen},
+		Manifest{
+			Run: run, Donor: strings.Repeat("p", MaxPeerName), Signature: make([]byte, MaxSignature),
+			Values: MaxSliceLen * math.MaxUint32, SliceLen: MaxSliceLen,
+		},
+		StateWant{First: math.MaxUint32 - MaxWanted, Count: MaxWanted},
+		StateHashes{Signature: make([]byte, MaxSignature), Hashes: make([]byte, MaxWanted*HashSize)},
 		Control{Kind: ControlWork, Run: run, Author: strings.Repeat("a", MaxAuthor), Body: make([]byte, MaxControlBody)},
 	} {
 		payload := m.Append(nil)
@@ -142,6 +160,11 @@ func TestFieldsOutOfBounds(t *testing.T) {
 	endless := strings.Repeat("r", 300)
 	propose := func(edit func(*Propose)) Propose {
 		m := Propose{Run: "digits", SliceLen: 1, Overlap: 1, Lanes: 1, Codecs: []uint8{0}}
+		edit(&m)
+		return m
+	}
+	manifest := func(edit func(*Manifest)) Manifest {
+		m := Manifest{Run: "digits", Donor: "donor", Signature: []byte{1}, Values: 1, SliceLen: 1}
 		edit(&m)
 		return m
 	}
@@ -181,11 +204,25 @@ func TestFieldsOutOfBounds(t *testing.T) {
 		"status, many slices":        Status{Slices: make([]uint32, MaxInDoubt+1)},
 		"status, endless slices":     Status{Slices: make([]uint32, 256+1)},
 		"settled, unknown applied":   Settled{Applied: 1},
-		"manifest, no values":        Manifest{SliceLen: 1},
-		"manifest, empty slices":     Manifest{Values: 1},
-		"manifest, large slices":     Manifest{Values: 1, SliceLen: MaxSliceLen + 1},
-		"manifest, too many slices":  Manifest{Values: 1 << 32, SliceLen: 1},
-		"manifest, numbers overflow": Manifest{Values: math.MaxUint64, SliceLen: MaxSliceLen},
+		"manifest, no values":        manifest(func(m *Manifest) { m.Values = 0 }),
+		"manifest, empty slices":     manifest(func(m *Manifest) { m.SliceLen = 0 }),
+		"manifest, large slices":     manifest(func(m *Manifest) { m.SliceLen = MaxSliceLen + 1 }),
+		"manifest, too many slices":  manifest(func(m *Manifest) { m.Values = 1 << 32 }),
+		"manifest, numbers overflow": manifest(func(m *Manifest) { m.Values, m.SliceLen = math.MaxUint64, MaxSliceLen }),
+		"manifest, no donor":         manifest(func(m *Manifest) { m.Donor = "" }),
+		"manifest, long donor":       manifest(func(m *Manifest) { m.Donor = strings.Repeat("p", MaxPeerName+1) }),
+		"manifest, donor with a tab": manifest(func(m *Manifest) { m.Donor = "a\tb" }),
+		"manifest, no run":           manifest(func(m *Manifest) { m.Run = "" }),
+		"manifest, no signature":     manifest(func(m *Manifest) { m.Signature = nil }),
+		"manifest, long signature":   manifest(func(m *Manifest) { m.Signature = make([]byte, MaxSignature+1) }),
+		"manifest, endless one":      manifest(func(m *Manifest) { m.Signature = make([]byte, 256+1) }),
+		"hashes, no signature":       StateHashes{Hashes: make([]byte, HashSize)},
+		"hashes, none":               StateHashes{Signature: []byte{1}},
+		"hashes, a part of one":      StateHashes{Signature: []byte{1}, Hashes: make([]byte, HashSize+1)},
+		"hashes, many":               StateHashes{Signature: []byte{1}, Hashes: make([]byte, (MaxWanted+1)*HashSize)},
+		"want, nothing":              StateWant{First: 1},
+		"want, much":                 StateWant{Count: MaxWanted + 1},
+		"want, beyond all numbers":   StateWant{First: math.MaxUint32, Count: 1},
 	} {
 		if got, err := messageDecoders()[m.Type()](m.Append(nil)); !errors.Is(err, ErrMessage) {
 			t.Errorf("%s: decoded %+v, %v", name, got, err)
@@ -229,6 +266,7 @@ func TestDecodedMessagesOwnTheirMemory(t *testing.T) {
 		Status{Slices: []uint32{1, 2}},
 		Record{Signed: []byte{1, 2}},
 		StateRequest{Run: "digits"},
+		Manifest{Run: "digits", Donor: "donor", Signature: []byte{1, 2}, Values: 1, SliceLen: 1},
 	} {
 		payload := want.Append(nil)
 		got, err := messageDecoders()[want.Type()](payload)
@@ -314,7 +352,7 @@ func TestReasons(t *testing.T) {
 		if r.Permanent() != slices.Contains(permanent, r) {
 			t.Errorf("%v: permanent is %v", r, r.Permanent())
 		}
-		known := r >= ReasonBusy && r <= ReasonAdmission || r == ReasonOperator
+		known := r >= ReasonBusy && r <= ReasonOperator
 		if isNamed := !strings.HasPrefix(r.String(), "reason "); isNamed != known {
 			t.Errorf("reason %d: the name is %q", n, r)
 		}

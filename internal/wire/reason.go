@@ -33,6 +33,8 @@ const (
 	// ReasonAdmission: the asking peer is not on the other's list, or has not shown
 	// that it knows the run's key.
 	ReasonAdmission Reason = 11
+	// ReasonNewcomer: the peer has no model to give yet: it is copying one itself.
+	ReasonNewcomer Reason = 12
 	// ReasonOperator: the peer heeds another operator than the one whose message it
 	// was sent, or none.
 	ReasonOperator Reason = 13
@@ -63,6 +65,8 @@ func (r Reason) String() string {
 		return "protocol"
 	case ReasonAdmission:
 		return "admission"
+	case ReasonNewcomer:
+		return "newcomer"
 	case ReasonOperator:
 		return "operator"
 	}
@@ -94,6 +98,8 @@ func (r Reason) Remedy() string {
 		return "Report it with the logs of both peers: one of them has a defect, or something between them alters the bytes."
 	case ReasonAdmission:
 		return "Have this peer's id added to the allowlist of the other peers, or give all peers the same run key."
+	case ReasonNewcomer:
+		return "Nothing to do: other members are asked, and this one again later."
 	case ReasonOperator:
 		return "Start every peer of the run with the id of the same operator, and sign with the key that belongs to it."
 	}

@@ -1,22 +1,41 @@
 package wire
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"math"
 )
 
-// Sizes of payloads, in bytes.
+// Bounds of what is said about a state.
 const (
-	maxStateRequest = 32 + 1 + MaxRunName
-	manifestSize    = 8 + 8 + 8 + 4 + 32
+	// HashSize is the size of a slice's hash, SHA-256.
+	HashSize = sha256.Size
+	// MaxWanted is the most slices that one STATE-WANT asks for, and so the most
+	// hashes in one STATE-HASHES frame.
+	MaxWanted = 256
+	// MaxPeerName is the most bytes in the text of a peer's id.
+	MaxPeerName = 64
+	// MaxSignature is the most bytes in a signature: those of Ed25519.
+	MaxSignature = 64
 )
 
-// StateRequest asks a neighbour for a copy of its parameters.
+// Sizes of payloads, in bytes.
+const (
+	maxStateRequest = 32 + 8 + 1 + MaxRunName
+	maxManifest     = 32 + 8 + 8 + 8 + 8 + 4 + 1 + MaxPeerName + 1 + MaxRunName + 1 + MaxSignature
+	maxStateHashes  = 1 + MaxSignature + 2 + MaxWanted*HashSize
+	stateWantSize   = 4 + 4
+)
+
+// StateRequest asks a member for a copy of its parameters.
 type StateRequest struct {
 	// Run is the name of the run, as CheckRun wants it.
 	Run string
 	// Layout is the hash of the model's layout.
 	Layout [32]byte
+	// Steps is how many gradient steps have to lie behind a frozen copy: of an older
+	// one the sender has no use.
+	Steps uint64
 }
 
 // Type is TypeStateRequest.
@@ -24,22 +43,30 @@ func (StateRequest) Type() Type { return TypeStateRequest }
 
 // Append appends the encoded message to dst.
 func (m StateRequest) Append(dst []byte) []byte {
-	return appendText(append(dst, m.Layout[:]...), m.Run)
+	dst = append(dst, m.Layout[:]...)
+	return appendText(binary.LittleEndian.AppendUint64(dst, m.Steps), m.Run)
 }
 
 // Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
 func (m *StateRequest) Decode(payload []byte) error {
 	c := cursor{what: TypeStateRequest, rest: payload}
 	m.Layout = c.hash()
+	m.Steps = c.uint64()
 	m.Run = c.run()
 	return c.finish()
 }
 
-// Manifest answers a StateRequest: it describes the state that follows in
-// STATE-SLICE frames, whose payloads are raw little-endian float32 values and
-// whose headers carry the slice's index.
+// Manifest answers a StateRequest: it describes the frozen copy of which the
+// sender gives slices, in STATE-SLICE frames whose payloads are raw little-endian
+// float32 values, with their hashes in STATE-HASHES frames.
 type Manifest struct {
-	// Steps is the number of gradient steps that the sender has taken.
+	// Run and Layout are those of the run, Donor is the id of the sender, and
+	// Incarnation its life.
+	Run         string
+	Layout      [32]byte
+	Donor       string
+	Incarnation uint64
+	// Steps is the number of gradient steps behind the frozen copy.
 	Steps uint64
 	// FlockSteps is the sender's estimate of all members' steps together.
 	FlockSteps uint64
@@ -49,12 +76,12 @@ type Manifest struct {
 	// SliceLen is the number of values in every slice but the last, which has the
 	// rest: 1 to MaxSliceLen.
 	SliceLen uint32
-	// SHA256 is the hash of the whole state as raw little-endian float32 values.
-	SHA256 [32]byte
+	// Signature is the donor's, of Statement; 1 to MaxSignature bytes.
+	Signature []byte
 }
 
-// Slices is the number of STATE-SLICE frames that make up the state. For a
-// Manifest that Decode accepted it fits a Header's Slice.
+// Slices is the number of slices that make up the state. For a Manifest that
+// Decode accepted it fits a Header's Slice.
 func (m Manifest) Slices() uint64 {
 	if m.Values == 0 || m.SliceLen == 0 {
 		return 0
@@ -65,20 +92,37 @@ func (m Manifest) Slices() uint64 {
 // Type is TypeManifest.
 func (Manifest) Type() Type { return TypeManifest }
 
-// Append appends the encoded message to dst.
-func (m Manifest) Append(dst []byte) []byte {
-	dst = append(dst, m.SHA256[:]...)
+// statement is what the text begins with that a donor signs, so that the
+// signature of one thing cannot be passed off as that of another.
+const statement = "murmuration state manifest 1\x00"
+
+// Statement appends what the donor signs to dst: a constant text and everything
+// that the message says but the signature.
+func (m Manifest) Statement(dst []byte) []byte { return m.fields(append(dst, statement...)) }
+
+func (m Manifest) fields(dst []byte) []byte {
+	dst = append(dst, m.Layout[:]...)
+	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
 	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
 	dst = binary.LittleEndian.AppendUint64(dst, m.FlockSteps)
 	dst = binary.LittleEndian.AppendUint64(dst, m.Values)
-	return binary.LittleEndian.AppendUint32(dst, m.SliceLen)
+	dst = binary.LittleEndian.AppendUint32(dst, m.SliceLen)
+	return appendText(appendText(dst, m.Donor), m.Run)
+}
+
+// Append appends the encoded message to dst.
+func (m Manifest) Append(dst []byte) []byte {
+	dst = append(m.fields(dst), uint8(min(len(m.Signature), 255)))
+	return append(dst, m.Signature...)
 }
 
 // Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
-// A caller must compare Values with its own layout before it makes room for them.
+// A caller must check the signature, and compare Values with its own layout before
+// it makes room for them.
 func (m *Manifest) Decode(payload []byte) error {
 	c := cursor{what: TypeManifest, rest: payload}
-	m.SHA256 = c.hash()
+	m.Layout = c.hash()
+	m.Incarnation = c.uint64()
 	m.Steps = c.uint64()
 	m.FlockSteps = c.uint64()
 	if m.Values = c.uint64(); m.Values == 0 {
@@ -88,5 +132,83 @@ func (m *Manifest) Decode(payload []byte) error {
 	if m.Slices() > math.MaxUint32 {
 		c.fault("%d values make more slices than can be numbered", m.Values)
 	}
+	if m.Donor = string(c.list(MaxPeerName)); m.Donor == "" || !clean(m.Donor) {
+		c.fault("donor %q is no peer's id", m.Donor)
+	}
+	m.Run = c.run()
+	if m.Signature = append([]byte(nil), c.list(MaxSignature)...); len(m.Signature) == 0 {
+		c.fault("no signature")
+	}
+	return c.finish()
+}
+
+// StateWant asks for consecutive slices of the state that a Manifest describes.
+type StateWant struct {
+	// First is the first slice wanted, Count how many: 1 to MaxWanted.
+	First, Count uint32
+}
+
+// Type is TypeStateWant.
+func (StateWant) Type() Type { return TypeStateWant }
+
+// Append appends the encoded message to dst.
+func (m StateWant) Append(dst []byte) []byte {
+	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(dst, m.First), m.Count)
+}
+
+// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
+func (m *StateWant) Decode(payload []byte) error {
+	c := cursor{what: TypeStateWant, rest: payload}
+	m.First, m.Count = c.uint32(), c.uint32()
+	if m.Count == 0 || m.Count > MaxWanted {
+		c.fault("%d slices: want 1 to %d", m.Count, MaxWanted)
+	}
+	if uint64(m.First)+uint64(m.Count) > math.MaxUint32 {
+		c.fault("slices from %d on: more than can be numbered", m.First)
+	}
+	return c.finish()
+}
+
+// StateHashes comes before the slices that a StateWant asks for, with their hashes.
+type StateHashes struct {
+	// Signature is the donor's, of Statement; 1 to MaxSignature bytes.
+	Signature []byte
+	// Hashes are the SHA-256 of consecutive slices, one after the other: 1 to
+	// MaxWanted. The frame's header has the index of the first.
+	Hashes []byte
+}
+
+// Type is TypeStateHashes.
+func (StateHashes) Type() Type { return TypeStateHashes }
+
+// hashesStatement is what the text begins with that a donor signs.
+const hashesStatement = "murmuration state hashes 1\x00"
+
+// Statement appends what the donor signs to dst: a constant text, the SHA-256 of the
+// manifest's payload, the index of the first slice, and the hashes.
+func (m StateHashes) Statement(dst []byte, manifest [HashSize]byte, first uint32) []byte {
+	dst = append(append(dst, hashesStatement...), manifest[:]...)
+	return append(binary.LittleEndian.AppendUint32(dst, first), m.Hashes...)
+}
+
+// Append appends the encoded message to dst.
+func (m StateHashes) Append(dst []byte) []byte {
+	dst = append(append(dst, uint8(min(len(m.Signature), 255))), m.Signature...)
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(min(len(m.Hashes)/HashSize, math.MaxUint16)))
+	return append(dst, m.Hashes...)
+}
+
+// Decode reads a payload into m, whose slices are the payload's from then on. If it
+// fails, with ErrMessage, m is meaningless.
+func (m *StateHashes) Decode(payload []byte) error {
+	c := cursor{what: TypeStateHashes, rest: payload}
+	if m.Signature = c.list(MaxSignature); len(m.Signature) == 0 {
+		c.fault("no signature")
+	}
+	n := int(c.uint16())
+	if n == 0 || n > MaxWanted {
+		c.fault("%d hashes: want 1 to %d", n, MaxWanted)
+	}
+	m.Hashes = c.take(n * HashSize)
 	return c.finish()
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -165,16 +166,32 @@ func vectors() []vector {
 		},
 		{
 			name: "state-request", about: "a late joiner asks for the parameters",
-			message: StateRequest{Run: "digits", Layout: layoutHash()},
-			parts:   append([]part{layout}, run...),
+			message: StateRequest{Run: "digits", Layout: layoutHash(), Steps: 910},
+			parts:   append([]part{layout, {8, "at least so many steps: 910"}}, run...),
 		},
 		{
 			name: "manifest", about: "its answer: 203,530 values in 13 slices",
-			message: Manifest{Steps: 1040, FlockSteps: 4160, Values: 203530, SliceLen: 16384, SHA256: layoutHash()},
-			parts: []part{
-				{32, "SHA-256 of the state (here the layout hash)"}, {8, "steps: 1040"}, {8, "flock's steps: 4160"},
-				{8, "values: 203530"}, {4, "values per slice: 16384"},
+			message: Manifest{
+				Run: "digits", Layout: layoutHash(), Donor: "12D3KooW", Incarnation: 2, Steps: 1040, FlockSteps: 4160,
+				Values: 203530, SliceLen: 16384, Signature: []byte{0xaa, 0xbb, 0xcc},
 			},
+			parts: append(append([]part{
+				layout, {8, "incarnation: 2"}, {8, "steps: 1040"}, {8, "flock's steps: 4160"},
+				{8, "values: 203530"}, {4, "values per slice: 16384"},
+				{1, "length of the donor's id"}, {8, "donor: \"12D3KooW\""},
+			}, run...), part{1, "length of the signature"}, part{3, "signature (here three bytes)"}),
+		},
+		{
+			name: "state-hashes", about: "the hashes of the two slices that are asked for, and come next",
+			message: StateHashes{Signature: []byte{0xaa, 0xbb, 0xcc}, Hashes: slices.Repeat([]byte{0x5a}, 2*HashSize)},
+			parts: []part{
+				{1, "length of the signature"}, {3, "signature (here three bytes)"}, {2, "hashes: 2"},
+				{32, "SHA-256 of the first slice"}, {32, "SHA-256 of the second"},
+			},
+		},
+		{
+			name: "state-want", about: "slices 4 to 11 are asked for",
+			message: StateWant{First: 4, Count: 8}, parts: []part{{4, "first slice: 4"}, {4, "slices: 8"}},
 		},
 		{
 			name: "state-slice", about: "the last slice of a state",

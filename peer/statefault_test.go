@@ -1,0 +1,316 @@
+package peer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// TestASlowDonorKeepsNobodyWaiting: its slices are asked of a faster one.
+func TestASlowDonorKeepsNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startStates(t, 3, memnet.Link{Delay: time.Millisecond}, func(f *flockOf) {
+			f.alter[1] = func(typ wire.Type, frame []byte) []byte {
+				if typ == wire.TypeStateSlice {
+					time.Sleep(time.Second)
+				}
+				return frame
+			}
+		})
+		late := f.addWith(t, func(*peer.Config) {})
+		began := time.Now()
+		checkTrained(t, firstSnapshot(t, late), 3)
+		s := late.Stats().State
+		if took := time.Since(began); took > 2*time.Second || s.Again == 0 {
+			t.Errorf("took %s: %+v", took, s)
+		}
+	})
+}
+
+// TestADonorThatStallsCostsOneWait: at most, of those for a frame.
+func TestADonorThatStallsCostsOneWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f *flockOf
+		var late atomic.Pointer[seam.PeerID]
+		var given atomic.Int64
+		f = startStates(t, 2, memnet.Link{Delay: time.Millisecond}, func(prepared *flockOf) {
+			prepared.alter[1] = func(typ wire.Type, frame []byte) []byte {
+				if id := late.Load(); typ == wire.TypeStateSlice && given.Add(1) == 3 && id != nil {
+					f.Network.StallAfter((*f.ids.Load())[1], *id, 0)
+				}
+				return frame
+			}
+		})
+		p := f.addWith(t, func(*peer.Config) {})
+		id := p.Self()
+		late.Store(&id)
+		began := time.Now()
+		checkTrained(t, firstSnapshot(t, p), 2)
+		if took := time.Since(began); took > peer.DefaultStall {
+			t.Errorf("took %s", took)
+		}
+		f.Network.Release(f.Peers[1].Self(), id)
+	})
+}
+
+// TestADonorThatLeavesSaysSo: it does not finish a copy before it goes, and the
+// newcomer has the rest of another.
+func TestADonorThatLeavesSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leave := make(chan struct{})
+		var given atomic.Int64
+		f := startStates(t, 2, memnet.Link{Delay: time.Millisecond}, func(f *flockOf) {
+			f.alter[1] = func(typ wire.Type, frame []byte) []byte {
+				if typ == wire.TypeStateSlice && given.Add(1) == 3 {
+					close(leave)
+				}
+				return frame
+			}
+		})
+		late := f.addWith(t, func(*peer.Config) {})
+		for _, p := range f.Peers {
+			f.Network.SetLink(p.Self(), late.Self(), memnet.Link{Delay: 20 * time.Millisecond, Bandwidth: 8 << 10})
+		}
+		go func() {
+			<-leave
+			f.Peers[1].Close()
+		}()
+		checkTrained(t, firstSnapshot(t, late), 2)
+		if got := given.Load(); got > stateSlices/2 {
+			t.Errorf("the donor that left gave %d slices", got)
+		}
+	})
+}
+
+// TestWithNoDonorANewcomerTrainsAloneAndSaysSo: the flock has trained, and dies
+// before it can give its model.
+func TestWithNoDonorANewcomerTrainsAloneAndSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f *flockOf
+		f = startStates(t, 2, memnet.Link{Delay: time.Millisecond}, func(prepared *flockOf) {
+			for i := range 2 {
+				prepared.alter[i] = func(typ wire.Type, frame []byte) []byte {
+					if typ == wire.TypeManifest {
+						f.crash(i)
+					}
+					return frame
+				}
+			}
+		})
+		late := f.Add()
+		began := time.Now()
+		first := firstSnapshot(t, late)
+		if took := time.Since(began); took < 5*time.Second || took > 20*time.Second {
+			t.Errorf("gave the model up after %s", took)
+		}
+		for i, v := range newModel().Vector() {
+			if first[i] != v {
+				t.Fatalf("value %d is %g, its own was %g", i, first[i], v)
+			}
+		}
+		if s := late.Stats().State; !s.Alone || s.Donors != 0 || f.logged.FilterMessageSnippet("training alone").Len() != 1 {
+			t.Errorf("%+v; logged %v", s, f.logged.All())
+		}
+	})
+}
+
+// TestEverybodyIsALatecomer: the only peer that has trained dies while it gives its
+// model to all the others. They begin with the values that all began with.
+func TestEverybodyIsALatecomer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f *flockOf
+		var given atomic.Int64
+		f = startStates(t, 1, memnet.Link{Delay: time.Millisecond}, func(prepared *flockOf) {
+			prepared.alter[0] = func(typ wire.Type, frame []byte) []byte {
+				if typ == wire.TypeStateSlice && given.Add(1) == 10 {
+					f.crash(0)
+				}
+				return frame
+			}
+		})
+		late := []*peer.Peer{f.Add(), f.Add(), f.Add()}
+		done := make(chan []float32, len(late))
+		for _, p := range late {
+			go func() { done <- firstSnapshot(t, p) }()
+		}
+		for range late {
+			first := <-done
+			for i, v := range newModel().Vector() {
+				if first[i] != v {
+					t.Fatalf("value %d is %g, all began with %g", i, first[i], v)
+				}
+			}
+		}
+		f.Peers = late
+		f.TrainSteps(t.Context(), 200, atPace(10*time.Millisecond, towards))
+		for i, p := range late {
+			if s := p.Stats(); s.Exchanges.Completed() == 0 {
+				t.Errorf("peer %d does not exchange: %+v", i, s)
+			}
+		}
+	})
+}
+
+// TestNoHonestDonorKeepsANewcomerOut: with members there that offer nothing usable,
+// values of its own would set the flock back.
+func TestNoHonestDonorKeepsANewcomerOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startStates(t, 1, memnet.Link{}, func(f *flockOf) {
+			f.alter[0] = func(typ wire.Type, frame []byte) []byte {
+				if typ == wire.TypeManifest {
+					return remanifest(frame, nil, func(m *wire.Manifest) { m.Steps++ })
+				}
+				return frame
+			}
+		})
+		late := f.Add()
+		err := step(t, late, idle)
+		if !errors.Is(err, peer.ErrForged) || !strings.Contains(err.Error(), "another address") {
+			t.Errorf("a newcomer among liars: %v", err)
+		}
+	})
+}
+
+// TestOneDonorServesAFewNewcomersAtOnce: the others are told to wait, and have their
+// turn.
+func TestOneDonorServesAFewNewcomersAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startStates(t, 1, memnet.Link{Delay: 5 * time.Millisecond, Bandwidth: 4 << 10}, func(f *flockOf) {
+			f.state[0] = peer.State{Newcomers: 2}
+		})
+		var late []*peer.Peer
+		for range 6 {
+			late = append(late, f.Add())
+		}
+		done := make(chan []float32, len(late))
+		for _, p := range late {
+			go func() { done <- firstSnapshot(t, p) }()
+		}
+		most := 0
+		for left := len(late); left > 0; {
+			select {
+			case first := <-done:
+				checkTrained(t, first, 1)
+				left--
+			case <-time.After(5 * time.Millisecond):
+				most = max(most, f.Peers[0].Stats().State.Newcomers)
+			}
+		}
+		if most != 2 {
+			t.Errorf("%d newcomers at once", most)
+		}
+	})
+}
+
+// TestADonorTrainsAndExchangesMeanwhile: a copy that takes long holds up neither its
+// trainer nor its partners.
+func TestADonorTrainsAndExchangesMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startStates(t, 4, memnet.Link{Delay: time.Millisecond}, func(f *flockOf) {
+			for i := range 4 {
+				f.state[i] = peer.State{Rate: 600}
+			}
+		})
+		late := f.addWith(t, func(*peer.Config) {})
+		arrived := make(chan []float32, 1)
+		go func() { arrived <- firstSnapshot(t, late) }()
+		time.Sleep(2 * time.Second) // the copy is under way
+		exchanges := func() (all uint64) {
+			for _, p := range f.Peers {
+				all += p.Stats().Exchanges.Completed()
+			}
+			return all
+		}
+		newcomers := func() (all int) {
+			for _, p := range f.Peers {
+				all += p.Stats().State.Newcomers
+			}
+			return all
+		}
+		before, began := exchanges(), time.Now()
+		if newcomers() != peer.DefaultDonors {
+			t.Fatalf("%d donors at work", newcomers())
+		}
+		f.TrainSteps(t.Context(), 200, atPace(10*time.Millisecond, towards))
+		if took, done := time.Since(began), exchanges()-before; took > 2100*time.Millisecond || done < 200 {
+			t.Errorf("200 steps of 10 ms took %s, with %d exchanges", took, done)
+		}
+		if newcomers() == 0 {
+			t.Error("the copy was over too soon to tell")
+		}
+		checkTrained(t, <-arrived, 4)
+	})
+}
+
+// TestARateKeepsLinksFree: no more goes to newcomers than was allowed.
+func TestARateKeepsLinksFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startStates(t, 1, memnet.Link{}, func(f *flockOf) { f.state[0] = peer.State{Rate: 2 << 10} })
+		began := time.Now()
+		checkTrained(t, f.mustArrive(t), 1)
+		if took := time.Since(began); took < 3*time.Second || took > 6*time.Second { // 8,200 bytes and headers
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
+func (f *flockOf) mustArrive(t *testing.T) []float32 {
+	t.Helper()
+	first, _ := f.arriveLate(t)
+	return first
+}
+
+// TestAPeerThatGivesToNobody: a newcomer goes to the others.
+func TestAPeerThatGivesToNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startStates(t, 2, memnet.Link{}, func(f *flockOf) { f.state[0] = peer.State{Newcomers: -1} })
+		checkTrained(t, f.mustArrive(t), 2)
+		if given := f.Peers[0].Stats().State.Given; given != 0 {
+			t.Errorf("gave %d slices", given)
+		}
+	})
+}
+
+// TestClosingEndsACopy: on either side, in time.
+func TestClosingEndsACopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startStates(t, 1, memnet.Link{Delay: time.Millisecond, Bandwidth: 100}, nil)
+		late := f.addWith(t, func(*peer.Config) {})
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		defer cancel()
+		if err := late.Step(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("a step before the model is here: %v", err)
+		}
+		began := time.Now()
+		if err := late.Close(); err != nil || time.Since(began) > peer.DefaultStall+time.Second {
+			t.Errorf("the newcomer: %v, after %s", err, time.Since(began))
+		}
+		began = time.Now()
+		if err := f.Peers[0].Close(); err != nil || time.Since(began) > peer.DefaultStall+time.Second {
+			t.Errorf("the donor: %v, after %s", err, time.Since(began))
+		}
+	})
+}
+
+// TestStateFaultsAreReportedAtOnce: with every other fault of a configuration.
+func TestStateFaultsAreReportedAtOnce(t *testing.T) {
+	_, err := peer.Start(t.Context(), peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{
+		State: peer.State{Donors: peer.MaxDonors + 1, Newcomers: peer.MaxNewcomers + 1, Rate: -1},
+	}, Log: zap.NewNop()})
+	for _, want := range []string{"Donors", "Newcomers", "Rate"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not name %s", err, want)
+		}
+	}
+}

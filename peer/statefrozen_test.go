@@ -1,0 +1,125 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// copies makes snapshots of a model that has taken so many steps, and counts them.
+type copies struct {
+	steps uint64
+	made  int
+}
+
+func (c *copies) freeze() *snapshot {
+	c.made++
+	return &snapshot{values: make(tensor.Vector, 10), sliceLen: 4, steps: c.steps, taken: time.Now(), retired: make(chan struct{})}
+}
+
+// TestOneFrozenCopyServesAllNewcomers: and is let go of with the last.
+func TestOneFrozenCopyServesAllNewcomers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f freezer
+		model := &copies{steps: 100}
+		first, err1 := f.acquire(t.Context(), 90, model.freeze)
+		second, err2 := f.acquire(t.Context(), 100, model.freeze)
+		if err := errors.Join(err1, err2); err != nil || first != second || model.made != 1 {
+			t.Fatalf("%v; the same copy: %v, made %d", err, first == second, model.made)
+		}
+		f.release(first)
+		f.release(second)
+		if f.current != nil {
+			t.Error("the copy is kept although nobody reads it")
+		}
+	})
+}
+
+// TestThereIsNeverMoreThanOneFrozenCopy: who wants a newer one waits until the
+// readers of the old one have gone, which are told to.
+func TestThereIsNeverMoreThanOneFrozenCopy(t *testing.T) {
+	for name, c := range map[string]struct {
+		wants uint64
+		after time.Duration
+	}{"older in steps": {200, 2 * time.Second}, "older in time": {0, frozenMost}, "only just frozen": {200, 0}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var f freezer
+				model := &copies{steps: 100}
+				old, err := f.acquire(t.Context(), 0, model.freeze)
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				time.Sleep(c.after)
+				model.steps = 300
+				got := make(chan *snapshot)
+				go func() {
+					s, _ := f.acquire(t.Context(), c.wants, model.freeze)
+					got <- s
+				}()
+				<-old.retired
+				if time.Since(began) < frozenLeast {
+					t.Errorf("replaced after %s", time.Since(began))
+				}
+				synctest.Wait()
+				if model.made != 1 {
+					t.Errorf("%d copies at once", model.made)
+				}
+				f.release(old)
+				if s := <-got; s == old || s.steps != 300 || model.made != 2 {
+					t.Errorf("got one of %d steps, %d made", s.steps, model.made)
+				}
+			})
+		})
+	}
+}
+
+// TestAReaderThatStaysCostsTheNextItsPatience: no more.
+func TestAReaderThatStaysCostsTheNextItsPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f freezer
+		model := &copies{steps: 100}
+		if _, err := f.acquire(t.Context(), 0, model.freeze); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if s, err := f.acquire(ctx, 200, model.freeze); s != nil || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, %v", s, err)
+		}
+	})
+}
+
+// TestPacerKeepsARate: over any second no more goes out than the rate and the burst.
+func TestPacerKeepsARate(t *testing.T) {
+	p := pacer{rate: 1 << 20}
+	now := time.Unix(100, 0)
+	var sent int
+	for end := now.Add(10 * time.Second); now.Before(end); {
+		sent += 128 << 10
+		now = now.Add(p.pause(128<<10, 0, false, now))
+	}
+	if want := 10 << 20; sent < want || sent > want+1<<19 {
+		t.Errorf("%d bytes in ten seconds, want about %d", sent, want)
+	}
+}
+
+// TestPacerLeavesHalfOfTheTimeToExchanges: and all of it to newcomers otherwise.
+func TestPacerLeavesHalfOfTheTimeToExchanges(t *testing.T) {
+	var p pacer
+	now := time.Unix(0, 0)
+	if got := p.pause(1, 3*time.Millisecond, true, now); got != 3*time.Millisecond {
+		t.Errorf("a pause of %s after 3 ms beside an exchange", got)
+	}
+	if got := p.pause(1, time.Hour, true, now); got != maxPause {
+		t.Errorf("a pause of %s after an hour", got)
+	}
+	if got := p.pause(1, time.Second, false, now); got != 0 {
+		t.Errorf("a pause of %s without an exchange", got)
+	}
+}
