@@ -28,6 +28,7 @@ type ADPSGD struct {
 	unresolved int             // exchanges in doubt
 	quarantine bans            // peers that this one keeps away from
 	shunned    bans            // peers that keep away from this one
+	failing    bans            // members with whom exchanges have failed
 	met        topology.PeerID // the partner of the last outbound exchange completed
 	pace       pace
 	over       bool
@@ -35,8 +36,8 @@ type ADPSGD struct {
 	settled    bool
 }
 
-// partner is a neighbour and the moment until which it is passed over, unless the
-// view changes.
+// partner is a neighbour and the moment until which it is passed over for what it
+// said, unless the view changes.
 type partner struct {
 	id          topology.PeerID
 	barredUntil time.Duration
@@ -144,6 +145,10 @@ func (m *ADPSGD) adopt(overlay *topology.Overlay) {
 	}
 	m.tries = 0
 	m.cursor = 0
+	m.failing.retain(func(id topology.PeerID) bool {
+		_, here := overlay.View().Lookup(id)
+		return here
+	})
 	if len(m.partners) > 0 {
 		m.cursor = m.config.Rand.IntN(len(m.partners))
 	}
@@ -181,6 +186,7 @@ func (m *ADPSGD) finished(now time.Duration, event Event) {
 		return
 	}
 	m.shunned.lift(event.Peer)
+	m.failing.lift(event.Peer)
 }
 
 func (m *ADPSGD) failed(now time.Duration, event Event) {
@@ -189,7 +195,7 @@ func (m *ADPSGD) failed(now time.Duration, event Event) {
 		m.in.end(event)
 	case m.out.is(event):
 		m.drop(now)
-		m.bar(event.Peer, later(now, m.config.RetryAfter))
+		m.passOver(now, event.Peer)
 	}
 }
 
@@ -208,8 +214,16 @@ func (m *ADPSGD) expired(now time.Duration, event Event, actions []Action) []Act
 // lost breaks off whatever runs with a peer and passes it over for a while.
 func (m *ADPSGD) lost(now time.Duration, peer topology.PeerID, actions []Action) []Action {
 	actions = m.breakOff(now, peer, actions)
-	m.bar(peer, later(now, m.config.RetryAfter))
+	m.passOver(now, peer)
 	return actions
+}
+
+// passOver keeps away from a peer that has failed, the longer the more often it has
+// since the last exchange that went well. A change of the view changes nothing in
+// that: in a large flock it changes all the time.
+func (m *ADPSGD) passOver(now time.Duration, peer topology.PeerID) {
+	before := min(m.failing.times(peer), maxRetryDoublings)
+	m.failing.hold(peer, later(now, grown(m.config.RetryAfter, before)))
 }
 
 // breakOff breaks off whatever runs with a peer.

@@ -8,13 +8,17 @@ import (
 )
 
 const (
-	// MaxBans bounds how many peers a machine keeps in quarantine, and how many it
-	// knows to hold this one in theirs. Beyond it the longest are kept: whoever can
+	// MaxBans bounds how many peers a machine keeps in quarantine, how many it knows
+	// to hold this one in theirs, and how many it knows to fail. Beyond it the longest are kept: whoever can
 	// make identities faster than they are refused is a matter of admission.
 	MaxBans = 64
 	// maxDoublings bounds the growth of the time for which a peer that holds this
 	// one in quarantine is passed over, to 64 times Config.RetryAfter.
 	maxDoublings = 6
+	// maxRetryDoublings bounds the growth of the time for which a partner that failed
+	// is passed over, to four times Config.RetryAfter: with the default, one that
+	// nobody knows to be dead, and that comes back, is met within 20 s.
+	maxRetryDoublings = 2
 	// forever is the last moment there is.
 	forever = time.Duration(1<<63 - 1)
 )
@@ -77,6 +81,11 @@ func (b *bans) lift(peer topology.PeerID) {
 	if i := b.index(peer); i >= 0 {
 		*b = slices.Delete(*b, i, i+1)
 	}
+}
+
+// retain forgets the peers that are not to be kept.
+func (b *bans) retain(keep func(topology.PeerID) bool) {
+	*b = slices.DeleteFunc(*b, func(x ban) bool { return !keep(x.peer) })
 }
 
 // grown is a time doubled as often as something has happened before, within

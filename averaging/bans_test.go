@@ -3,6 +3,7 @@ package averaging_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,5 +75,39 @@ func TestPauseAfterPartnersQuarantineIsBounded(t *testing.T) {
 		if want := time.Second << min(i, 6); pause != want {
 			t.Errorf("pause %d: %s, want %s", i, pause, want)
 		}
+	}
+}
+
+// TestAFailingPartnerIsTriedAgainEverMoreSeldom has every exchange with the one
+// partner fail, with a change of the view in between that has no part in it, and
+// measures for how long it is left alone. Once it leaves the view and comes back, it
+// begins anew.
+func TestAFailingPartnerIsTriedAgainEverMoreSeldom(t *testing.T) {
+	m := newMachine(t, averaging.Config{Pace: averaging.Pace{Every: 1}, RetryAfter: time.Second})
+	with, without := overlayOf(t, []string{"a=active", "p=passive"}), overlayOf(t, []string{"a=active", "q=passive"})
+	now, failed := time.Second, time.Duration(0)
+	var pauses []time.Duration
+	m.Handle(now, averaging.Event{Kind: averaging.ViewChanged, Overlay: with}, nil)
+	for len(pauses) < 6 && now < time.Hour {
+		for _, a := range m.Handle(now, averaging.Event{Kind: averaging.StepDone}, nil) {
+			if a.Kind != averaging.Propose {
+				continue
+			}
+			if failed > 0 {
+				pauses = append(pauses, now-failed)
+			}
+			failed = now
+			m.Handle(now, averaging.Event{Kind: averaging.Failed, Peer: a.Peer, Exchange: a.Exchange}, nil)
+			m.Handle(now, averaging.Event{Kind: averaging.ViewChanged, Overlay: with}, nil)
+			if len(pauses) == 4 {
+				m.Handle(now, averaging.Event{Kind: averaging.ViewChanged, Overlay: without}, nil)
+				m.Handle(now, averaging.Event{Kind: averaging.ViewChanged, Overlay: with}, nil)
+			}
+		}
+		now += time.Second
+	}
+	want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 4 * time.Second, time.Second, time.Second}
+	if !slices.Equal(pauses, want) {
+		t.Errorf("left alone for %v, want %v", pauses, want)
 	}
 }

@@ -28,8 +28,9 @@ type Config struct {
 	MaxInbound int
 	// Deadline bounds an exchange from proposal to end. Default: DefaultDeadline.
 	Deadline time.Duration
-	// RetryAfter is how long a partner that failed is passed over, unless the
-	// view changes. Default: DefaultRetryAfter.
+	// RetryAfter is how long a partner that failed is passed over. Each further
+	// failure doubles that, up to four times it, until an exchange goes well or the
+	// partner leaves the view. Default: DefaultRetryAfter.
 	RetryAfter time.Duration
 	// Rand is where the random start of the partner cycle comes from. The machine
 	// owns it.

@@ -61,7 +61,7 @@ func (m *ADPSGD) take() partner {
 
 // passedOver tells whether a partner is not to be asked at this moment.
 func (m *ADPSGD) passedOver(p partner, now time.Duration) bool {
-	return now < p.barredUntil || m.quarantine.holds(p.id, now) || m.shunned.holds(p.id, now)
+	return now < p.barredUntil || m.failing.holds(p.id, now) || m.quarantine.holds(p.id, now) || m.shunned.holds(p.id, now)
 }
 
 // stale tells whether a partner is the one met last while there are others to

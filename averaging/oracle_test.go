@@ -119,30 +119,47 @@ func (o *oracle) unresolved() (n int) {
 
 // passedOver tells whether a partner is not to be asked now.
 func (o *oracle) passedOver(peer topology.PeerID, now time.Duration) bool {
-	return o.barred(peer, now) || o.quarantined(peer, now) || o.shunned(peer, now)
+	return o.barred(peer, now) || o.failing(peer, now) || o.quarantined(peer, now) || o.shunned(peer, now)
 }
 
-// barred tells whether a partner has failed of late in the present view.
+// barred tells whether a partner has declined in the present view.
 func (o *oracle) barred(peer topology.PeerID, now time.Duration) bool {
 	barred := false
 	for i, e := range o.history {
-		recent := now < e.now+o.retry
-		about := e.event.Peer == peer
-		switch e.event.Kind {
-		case averaging.ViewChanged:
+		switch {
+		case e.event.Kind == averaging.ViewChanged:
 			barred = false
-		case averaging.Failed:
-			barred = barred || about && recent && o.mine(i)
-		case averaging.PeerLost:
-			barred = barred || about && recent
-		case averaging.TimerFired:
-			barred = barred || about && recent && e.event.Timer == averaging.OutboundDeadline && o.mine(i)
-		case averaging.Refused:
-			passing := e.event.Reason == averaging.Closing && recent
-			barred = barred || about && (e.event.Reason == averaging.Unfit || passing) && o.mine(i)
+		case e.event.Kind == averaging.Refused && e.event.Peer == peer && o.mine(i):
+			passing := e.event.Reason == averaging.Closing && now < e.now+o.retry
+			barred = barred || e.event.Reason == averaging.Unfit || passing
 		}
 	}
 	return barred
+}
+
+// failing tells whether a partner is left alone because it has failed.
+func (o *oracle) failing(peer topology.PeerID, now time.Duration) bool {
+	var until time.Duration
+	pause := o.retry
+	for i, e := range o.history {
+		lost := e.event.Kind == averaging.PeerLost ||
+			o.mine(i) && (e.event.Kind == averaging.Failed || e.event.Kind == averaging.TimerFired && e.event.Timer == averaging.OutboundDeadline)
+		well := e.event.Kind == averaging.Finished && (o.mine(i) || e.event.Inbound && o.serves(i))
+		if e.event.Kind == averaging.ViewChanged {
+			_, here := e.event.Overlay.View().Lookup(peer)
+			well = !here
+		} else if e.event.Peer != peer {
+			continue
+		}
+		switch {
+		case lost:
+			until = max(until, e.now+pause)
+			pause = min(2*pause, 4*o.retry)
+		case well:
+			until, pause = 0, o.retry
+		}
+	}
+	return now < until
 }
 
 // quarantined tells whether a peer is in this one's quarantine.

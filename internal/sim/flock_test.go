@@ -110,7 +110,7 @@ func roles(t testing.TB, peers int) []topology.Role {
 func (f *flock) member(p plan, i int) sim.Member {
 	id := nameOf(i)
 	config := averaging.Config{
-		Self: id, Pace: averaging.Pace{Every: max(p.every, 1)}, RetryAfter: 50 * time.Millisecond, MaxInbound: p.inbound,
+		Self: id, Pace: averaging.Pace{Every: max(p.every, 1)}, RetryAfter: 20 * time.Millisecond, MaxInbound: p.inbound,
 		Rand: rand.New(rand.NewPCG(p.seed, uint64(100+i))),
 	}
 	if p.deadline != nil {
