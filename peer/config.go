@@ -99,10 +99,13 @@ type Exchange struct {
 	// refused, and its initiator asks the next. With c exchanges at once each moves
 	// the models by 1/(1+c) of their difference. Default: 1.
 	Inbound int
-	// Deadline bounds an exchange. Default: 30 s.
+	// Deadline bounds an exchange. One with a partner that is known is given up sooner:
+	// once it takes several times longer than those before. Default: 30 s.
 	Deadline time.Duration
 	// Stall bounds the wait for the next frame of a partner in an exchange, and
-	// for the answer to a proposal. Default: 5 s.
+	// for the answer to a proposal. One that has answered quickly is waited for less
+	// long: for 2.5 s, unless its link or its machine is so slow that it needs more.
+	// Default: 5 s.
 	Stall time.Duration
 	// Machine makes the algorithm that decides who talks to whom. Default:
 	// averaging.NewADPSGD.

@@ -16,13 +16,14 @@ import (
 
 // tracked is an exchange under way at this peer, on either side.
 type tracked struct {
-	event  averaging.Event // Peer, Exchange and Inbound; Kind and the rest vary
-	began  time.Time
-	agreed time.Duration // from the beginning to the answer, of an exchange initiated here
-	round  time.Duration // of this, from the proposal on
-	work   atomic.Int64  // nanoseconds spent on slices, by all goroutines together
-	bytes  atomic.Uint64
-	coded  atomic.Uint64 // of these, those that the initiator sent
+	event   averaging.Event // Peer, Exchange and Inbound; Kind and the rest vary
+	began   time.Time
+	agreed  time.Duration // from the beginning to the answer, of an exchange initiated here
+	round   time.Duration // of this, from the proposal on
+	work    atomic.Int64  // nanoseconds spent on slices, by all goroutines together
+	bytes   atomic.Uint64
+	coded   atomic.Uint64 // of these, those that the initiator sent
+	longest atomic.Int64  // nanoseconds waited for a frame, at most
 
 	mu      sync.Mutex
 	lanes   []openLane
@@ -122,6 +123,7 @@ func (p *Peer) initiate(x *tracked, action averaging.Action) {
 	}
 	t := p.talk(stream)
 	defer p.end(t)
+	t.stall = p.patience(stream.Remote())
 	if !x.add(t) {
 		stream.Reset()
 		p.failed(x, x.cause())
@@ -139,6 +141,7 @@ func (p *Peer) initiate(x *tracked, action averaging.Action) {
 	}
 	x.event.Kind = averaging.Accepted
 	p.notify(notice{event: x.event})
+	p.limit(x, t)
 	a := p.sides.initiator(p)
 	a.Begin(terms)
 	clean := p.transfer(x, a, t)
@@ -155,7 +158,7 @@ func (p *Peer) initiate(x *tracked, action averaging.Action) {
 
 // open opens the first stream of an exchange.
 func (p *Peer) open(x *tracked) (seam.Stream, error) {
-	ctx, cancel := context.WithTimeout(p.exchanges, p.config.Exchange.Stall)
+	ctx, cancel := context.WithTimeout(p.exchanges, p.patience(seam.PeerID(x.event.Peer)))
 	defer cancel()
 	x.opens(cancel)
 	return p.transport.Open(ctx, seam.PeerID(x.event.Peer), seam.ProtocolExchange, p.config.Run)

@@ -22,6 +22,7 @@ import (
 func (p *Peer) serveExchange(stream seam.Stream) {
 	t := p.talk(stream)
 	defer p.end(t)
+	t.stall = p.patience(stream.Remote())
 	header, payload, err := t.next()
 	switch {
 	case err != nil:

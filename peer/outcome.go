@@ -29,6 +29,7 @@ func (p *Peer) completed(x *tracked, distance float64, first seam.Stream) {
 	}
 	cost := time.Duration(x.work.Load()) + time.Duration(transportCost*float64(bytes))
 	p.counters.exchanged(done, cost)
+	p.learn(x, nil)
 	x.event.Kind, x.event.Cost = averaging.Finished, cost
 	x.event.Distance, x.event.Bytes = distance, bytes
 	p.notify(notice{event: x.event})
@@ -42,7 +43,9 @@ func (p *Peer) completed(x *tracked, distance float64, first seam.Stream) {
 func (p *Peer) measure(x *tracked, again int, done bool) {
 	p.counters.again.Add(uint64(again))
 	took := time.Since(x.began)
-	if !done && (took < p.config.Exchange.Deadline/2 || !errors.Is(x.cause(), errAborted)) {
+	cause := x.cause()
+	late := errors.Is(cause, errLate) || errors.Is(cause, errAborted) && took >= p.config.Exchange.Deadline/2
+	if !done && !late {
 		return
 	}
 	there := x.coded.Load()
@@ -79,6 +82,7 @@ func (p *Peer) declined(x *tracked, err error) {
 // failed counts an exchange that broke off and reports it.
 func (p *Peer) failed(x *tracked, err error) {
 	x.event.Kind = averaging.Failed
+	p.learn(x, err)
 	defer p.notify(notice{event: x.event})
 	select {
 	case <-p.closing:

@@ -49,6 +49,7 @@ type Peer struct {
 	sessions   sessions
 	repairs    repairs
 	lame       lame
+	tempos     tempos
 	quarantine quarantine
 
 	incarnation atomic.Uint64

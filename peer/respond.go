@@ -92,14 +92,16 @@ func (p *Peer) respond(x *tracked, t *talk, terms replica.Terms) {
 	if err := say(t, terms.Exchange, accept); err != nil {
 		x.breakOff(err)
 	}
+	p.limit(x, t)
 	t.bulk()
 	if err := tellRanges(s.responder, t); err != nil {
 		x.breakOff(err)
 	}
 	s.serve(0, t)
-	s.settle(p.config.Exchange.Stall)
+	s.settle(t.stall)
 	p.sessions.remove(key)
 	x.bytes.Add(t.sent + t.received)
+	x.waited(t)
 	done, distance := s.responder.Done(), s.responder.Distance()
 	p.counters.again.Add(uint64(s.responder.Again()))
 	inDoubt := s.responder.End(p.now())
@@ -140,6 +142,7 @@ func (p *Peer) serveLane(t *talk, header wire.Header, lane wire.Lane) {
 		return
 	}
 	t.bulk()
+	p.limit(s.tracked, t)
 	if !s.add(t) {
 		t.stream.Reset()
 	}
@@ -162,6 +165,7 @@ func (s *session) enter(lane int) bool {
 func (s *session) leave(t *talk, lane int) {
 	if lane > 0 {
 		s.bytes.Add(t.sent + t.received)
+		s.waited(t)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,12 +18,14 @@ import (
 type talk struct {
 	stream         seam.Stream
 	stall          time.Duration
+	until          time.Time    // the end of the exchange at the latest; zero if there is none
 	reader         *wire.Reader // the one of the two below that is in use
 	short, long    *wire.Reader // for requests and answers; for slices
 	frame          []byte       // scratch for what is sent
 	codecs         []quant.ID   // scratch for those of a proposal
 	numbers        []uint8      // scratch for those of an answer
 	sent, received uint64
+	longest        time.Duration // waited for a frame, at most
 
 	opened  chan struct{}         // holds a token if the window may have opened
 	written chan bool             // what the writing goroutine says when it has ended
@@ -49,8 +51,8 @@ func (p *Peer) talk(stream seam.Stream) *talk {
 		t = &talk{opened: make(chan struct{}, 1), written: make(chan bool, 1), verdict: make(chan averaging.Action, 1)}
 		t.short = wire.NewReader(t, wire.MaxHandshake)
 	}
-	t.stream, t.stall = stream, p.config.Exchange.Stall
-	t.sent, t.received = 0, 0
+	t.stream, t.stall, t.until = stream, p.config.Exchange.Stall, time.Time{}
+	t.sent, t.received, t.longest = 0, 0, 0
 	t.short.Reset(t)
 	t.reader = t.short
 	return t
@@ -86,15 +88,26 @@ func (t *talk) Read(b []byte) (int, error) {
 
 // next reads a frame, which must have come as a whole within the stall bound.
 func (t *talk) next() (wire.Header, []byte, error) {
-	if err := t.stream.SetReadDeadline(time.Now().Add(t.stall)); err != nil {
+	began := time.Now()
+	deadline, err := t.wait(began)
+	if err == nil {
+		err = t.stream.SetReadDeadline(deadline)
+	}
+	if err != nil {
 		return wire.Header{}, nil, err
 	}
-	return t.reader.Next()
+	header, payload, err := t.reader.Next()
+	t.longest = max(t.longest, time.Since(began))
+	return header, payload, err
 }
 
 // write sends a whole frame.
 func (t *talk) write(frame []byte) error {
-	if err := t.stream.SetWriteDeadline(time.Now().Add(t.stall)); err != nil {
+	deadline, err := t.wait(time.Now())
+	if err == nil {
+		err = t.stream.SetWriteDeadline(deadline)
+	}
+	if err != nil {
 		return err
 	}
 	n, err := t.stream.Write(frame)

@@ -59,6 +59,7 @@ func hearRanges(a *replica.Initiator, t *talk) error {
 func (x *tracked) moved(t *talk) {
 	x.bytes.Add(t.sent + t.received)
 	x.coded.Add(t.sent)
+	x.waited(t)
 }
 
 // spread drives the further lanes. What it returns waits until they have ended, and
@@ -98,6 +99,8 @@ func (p *Peer) further(ctx context.Context, x *tracked, a *replica.Initiator, la
 		return true
 	}
 	t := p.talk(stream)
+	t.stall = p.patience(stream.Remote())
+	p.limit(x, t)
 	defer p.end(t)
 	defer x.moved(t)
 	if ctx.Err() != nil {
