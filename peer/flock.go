@@ -2,6 +2,7 @@ package peer
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -190,4 +191,30 @@ func (f *flock) here(id seam.PeerID) bool {
 	defer f.mu.Unlock()
 	_, ok := f.present[id]
 	return ok
+}
+
+// missing are the members that were present and are not among these.
+func (f *flock) missing(members []seam.Record) (gone []seam.Record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	here := make(map[seam.PeerID]struct{}, len(members))
+	for _, m := range members {
+		here[m.Peer] = struct{}{}
+	}
+	for id, m := range f.present {
+		if _, ok := here[id]; !ok {
+			gone = append(gone, m)
+		}
+	}
+	slices.SortFunc(gone, func(a, b seam.Record) int { return strings.Compare(string(a.Peer), string(b.Peer)) })
+	return gone
+}
+
+// hear takes a newer record of a member that is present, or was until a moment ago.
+func (f *flock) hear(r seam.Record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if old, ok := f.present[r.Peer]; ok && r.Newer(old) {
+		f.present[r.Peer] = r
+	}
 }

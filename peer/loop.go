@@ -27,6 +27,8 @@ type notice struct {
 	joined bool
 	// doubts comes without an event: there are more or fewer exchanges in doubt.
 	doubts bool
+	// found comes without an event: whether a member that gossip calls dead answers.
+	found *finding
 	// corrected comes without an event: a member has handed out a record that says
 	// more than was known.
 	corrected bool
@@ -57,6 +59,8 @@ type loop struct {
 
 	anchors anchors
 	memory  memory
+
+	suspects map[seam.PeerID]*suspect
 
 	unresolved int            // exchanges in doubt, as the machine was last told
 	pace       averaging.Pace // as the machine has it
@@ -114,7 +118,7 @@ func (l *loop) run() {
 			l.refresh()
 		case <-l.tick.C:
 			l.repair(time.Now())
-			if l.role == topology.Undecided {
+			if l.role == topology.Undecided || l.inQuestion(time.Now()) {
 				l.refresh() // it may be time to go without those who do not answer
 			}
 			l.progress()
@@ -148,6 +152,10 @@ func (l *loop) begin(n notice) bool {
 	}
 	if n.joined || n.corrected {
 		l.refresh()
+		return false
+	}
+	if n.found != nil {
+		l.found(*n.found)
 		return false
 	}
 	if n.doubts {

@@ -5,34 +5,29 @@ import (
 	"errors"
 	"time"
 
-	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
-	"github.com/seed-97356399/murmuration/topology"
 )
 
 // probeTimeout bounds a probe.
 const probeTimeout = 2 * time.Second
 
-// What gossip says of a member is a hint: a probe over the transport decides.
-
-// gone tells whether a member does not answer at any address.
+// gone tells whether a member does not answer a hello at any address, or its process
+// takes no part in the run any more. A stream that can be opened says nothing: a
+// frozen process accepts it.
 func (p *Peer) gone(member seam.PeerID) bool {
 	ctx, cancel := context.WithTimeout(p.exchanges, probeTimeout)
 	defer cancel()
-	stream, err := p.transport.Open(ctx, member, seam.ProtocolHello, p.config.Run)
-	if err != nil {
-		return errors.Is(err, seam.ErrUnreachable)
+	_, err := p.hello(ctx, member)
+	var answer *refusal
+	var refused *RefusedError
+	switch {
+	case err == nil, errors.As(err, &answer):
+		return false
+	case errors.As(err, &refused):
+		return refused.reason == wire.ReasonRun
 	}
-	stream.Reset()
-	return false
-}
-
-// confirm probes a member that gossip calls dead. If it is, an exchange with it is
-// broken off at once, before it stalls.
-func (p *Peer) confirm(member seam.PeerID) {
-	if p.gone(member) {
-		p.notify(notice{event: averaging.Event{Kind: averaging.PeerLost, Peer: topology.PeerID(member)}})
-	}
+	return true
 }
 
 // allGone tells whether none of the members that are still at work, as far as

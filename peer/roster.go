@@ -14,10 +14,9 @@ import (
 // refresh takes the membership as it is now: the flock's progress, the view, this
 // peer's role in it, and whether everybody has finished.
 func (l *loop) refresh() {
-	members := l.peer.guard.members(l.peer.membership.Members())
+	members := l.peer.guard.members(l.withSuspects(l.peer.membership.Members()))
 	for _, id := range l.peer.flock.observe(l.withSelf(members), l.record.Peer) {
 		l.log.Warn("a member is gone without leaving; its neighbours go on with the others", zap.String("peer", string(id)))
-		l.peer.transfers.spawn(func() { l.peer.confirm(id) })
 	}
 	l.adopt(members)
 	l.remember(time.Now(), members)

@@ -15,6 +15,7 @@ type registry struct {
 	mu      sync.Mutex
 	members map[seam.PeerID]*Membership
 	highest map[seam.PeerID]uint64 // incarnation, of those who left as well
+	last    map[seam.PeerID]seam.Record
 }
 
 // Membership implements seam.Membership on a table that the members of a run
@@ -66,7 +67,7 @@ func (n *Network) registry(run string) *registry {
 	defer n.mu.Unlock()
 	r := n.runs[run]
 	if r == nil {
-		r = &registry{members: make(map[seam.PeerID]*Membership), highest: make(map[seam.PeerID]uint64)}
+		r = &registry{members: make(map[seam.PeerID]*Membership), highest: make(map[seam.PeerID]uint64), last: make(map[seam.PeerID]seam.Record)}
 		n.runs[run] = r
 	}
 	return r
@@ -137,6 +138,15 @@ func (m *Membership) HighestIncarnation(peer seam.PeerID) (uint64, bool) {
 	defer m.registry.mu.Unlock()
 	highest, ok := m.registry.highest[peer]
 	return highest, ok
+}
+
+// Last implements seam.Archive: what anybody could have heard last of a peer.
+func (m *Membership) Last(peer seam.PeerID) (seam.Record, bool) {
+	m.registry.mu.Lock()
+	defer m.registry.mu.Unlock()
+	record, ok := m.registry.last[peer]
+	record.Addresses = append([]string(nil), record.Addresses...)
+	return record, ok
 }
 
 // Join implements seam.Membership. Each peer is asked for a connection, which
@@ -223,7 +233,7 @@ func (m *Membership) Announce(record seam.Record) error {
 	}
 	record.Addresses = append([]string(nil), record.Addresses...)
 	m.record, m.announced = record, true
-	r.highest[record.Peer] = record.Incarnation
+	r.highest[record.Peer], r.last[record.Peer] = record.Incarnation, record
 	r.signal()
 	return nil
 }

@@ -309,6 +309,16 @@ func (b *book) highest(peer seam.PeerID) (uint64, bool) {
 	return 0, false
 }
 
+// last is the newest record of a peer, alive or not.
+func (b *book) last(peer seam.PeerID) (seam.Record, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.entries[peer]; e != nil && e.meta != nil {
+		return cloneRecord(e.last.Record), true
+	}
+	return seam.Record{}, false
+}
+
 // takeLearned returns the addresses that the transport has not been told yet.
 func (b *book) takeLearned() map[seam.PeerID][]string {
 	b.mu.Lock()

@@ -25,6 +25,9 @@ func (m *Membership) HighestIncarnation(peer seam.PeerID) (uint64, bool) {
 	return m.book.highest(peer)
 }
 
+// Last implements seam.Archive.
+func (m *Membership) Last(peer seam.PeerID) (seam.Record, bool) { return m.book.last(peer) }
+
 // Announce implements seam.Membership. It returns once the record is queued for
 // gossip, without waiting for anybody to hear it, so it may be called several
 // times a second.
