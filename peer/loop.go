@@ -222,7 +222,7 @@ func (l *loop) abort(x *tracked) {
 // to share yet.
 func (l *loop) propose(action averaging.Action, key exchangeKey) {
 	x := newTracked(averaging.Event{Peer: action.Peer, Exchange: action.Exchange})
-	if l.peer.arrival.open() && l.peer.transfers.spawn(func() { l.peer.initiate(x, action) }) {
+	if l.peer.arrival.open() && !l.peer.isClosing() && l.peer.transfers.spawn(func() { l.peer.initiate(x, action) }) {
 		l.running[key] = x
 		return
 	}

@@ -252,8 +252,9 @@ func (p *Peer) WaitMembers(ctx context.Context, n int) error {
 
 // Close leaves the run: if the run is over here, it first serves the others until
 // it is over for all, within Config.Work.Grace; then it lets the exchanges in
-// flight finish, within Config.Exchange.Stall, tells the others, and waits for
-// every goroutine of the peer. It is idempotent.
+// flight finish, within Config.Exchange.Stall, settles what is in doubt of earlier
+// ones with partners that answer, within Config.Work.Grace, tells the others, and
+// waits for every goroutine of the peer. It is idempotent.
 func (p *Peer) Close() error {
 	p.closeOnce.Do(func() {
 		if p.counters.over.Load() {
@@ -293,6 +294,12 @@ func (p *Peer) dismantle() error {
 		p.breakExchanges()
 		p.underway.breakOff()
 	})
+	if len(p.handlers) > 0 { // else nobody could begin an exchange
+		p.underway.settled()
+		timer.Stop()
+		p.settleUp(p.config.Work.Grace)
+	}
+	timer.Reset(p.config.Exchange.Stall) // for what else is on its way
 	defer timer.Stop()
 	for len(p.handlers) > 1 {
 		last := len(p.handlers) - 1

@@ -22,7 +22,7 @@ func (p *Peer) gone(member seam.PeerID) bool {
 	var answer *refusal
 	var refused *RefusedError
 	switch {
-	case err == nil, errors.As(err, &answer):
+	case err == nil, errors.As(err, &answer), p.exchanges.Err() != nil:
 		return false
 	case errors.As(err, &refused):
 		return refused.reason == wire.ReasonRun

@@ -147,7 +147,7 @@ func (l *loop) repair(now time.Time) {
 	p.sides.ledger.Expire(p.now())
 	for _, partner := range p.repairs.due(p.sides.ledger.Partners(), now) {
 		p.transfers.spawn(func() {
-			if err := p.inquire(partner); err != nil {
+			if err := p.inquire(p.exchanges, partner); err != nil {
 				p.log.Debug("a partner did not answer about a broken exchange; it is asked again later",
 					zap.String("peer", string(partner)), zap.Error(err))
 			}
@@ -166,14 +166,14 @@ func (l *loop) doubts() {
 }
 
 // inquire asks a partner about everything that is in doubt with it.
-func (p *Peer) inquire(partner seam.PeerID) error {
-	open, cancel := context.WithTimeout(p.exchanges, p.config.Exchange.Stall)
+func (p *Peer) inquire(ctx context.Context, partner seam.PeerID) error {
+	open, cancel := context.WithTimeout(ctx, p.config.Exchange.Stall)
 	stream, err := p.transport.Open(open, partner, seam.ProtocolExchange, p.config.Run)
 	cancel()
 	if err != nil {
 		return err
 	}
-	stopWatch := context.AfterFunc(p.exchanges, stream.Reset)
+	stopWatch := context.AfterFunc(ctx, stream.Reset)
 	defer stopWatch()
 	t := p.talk(stream)
 	defer p.end(t)

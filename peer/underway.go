@@ -8,6 +8,7 @@ type underway struct {
 	mu     sync.Mutex
 	broken bool
 	all    map[*tracked]struct{}
+	left   chan struct{} // closed when the next one leaves, if anybody waits for that
 }
 
 // enter takes an exchange up until leave. It reports false if it is too late.
@@ -28,6 +29,10 @@ func (u *underway) leave(x *tracked) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.all, x)
+	if u.left != nil {
+		close(u.left)
+		u.left = nil
+	}
 }
 
 // breakOff breaks off every exchange, and lets no other begin.

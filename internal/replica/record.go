@@ -89,6 +89,21 @@ func (l *Ledger) close(r *record, clean bool) {
 	}
 }
 
+// Unasked is the number of exchanges of this side that did not end well, no longer
+// ago than that, and that the partner has not asked about. It may have nothing to ask.
+func (l *Ledger) Unasked(now, ago time.Duration) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.records {
+		r.changing.RLock()
+		if r.ended && !r.settled && (r.since == unset || now-r.since < ago) {
+			n++
+		}
+		r.changing.RUnlock()
+	}
+	return n
+}
+
 // Answer tells a partner which of the slices that it asks about have been applied
 // here, and ends the exchange: nothing more of it is applied from now on.
 func (l *Ledger) Answer(partner string, exchange uint64, question wire.Status) wire.Settled {
