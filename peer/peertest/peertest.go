@@ -17,7 +17,6 @@ package peertest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"sync"
 	"testing"
@@ -26,6 +25,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/swim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -44,6 +44,9 @@ type Config struct {
 	// Loopback uses TCP on loopback and memberlist, as a program would, in place of
 	// memory.
 	Loopback bool
+	// Swim uses memberlist over the network in memory, with its timing, in place of a
+	// membership that knows of every change at once.
+	Swim bool
 	// Link is what joins the peers in memory. The zero Link is instant and
 	// unlimited.
 	Link memnet.Link
@@ -60,8 +63,11 @@ type Flock struct {
 	// Network joins them in memory; nil on loopback.
 	Network *memnet.Network
 
-	t      testing.TB
-	config Config
+	t        testing.TB
+	config   Config
+	gone     map[int]bool   // have crashed or left
+	closers  []func()       // of the networks
+	clearing sync.WaitGroup // away of what has crashed
 }
 
 // Start starts a flock, waits until every peer sees every other, and closes it
@@ -71,7 +77,8 @@ func Start(t testing.TB, config Config) *Flock {
 	if config.Peers == 0 {
 		config.Peers = 4
 	}
-	f := &Flock{t: t, config: config}
+	f := &Flock{t: t, config: config, gone: map[int]bool{}}
+	t.Cleanup(f.clearing.Wait)
 	if !config.Loopback {
 		f.Network = memnet.New(memnet.Config{Seed: config.Seed, Link: config.Link})
 	}
@@ -82,20 +89,29 @@ func Start(t testing.TB, config Config) *Flock {
 	return f
 }
 
-// Add starts one more peer, which joins through the first, and returns it. It does
-// not wait.
+// Add starts one more peer, which joins through the first that lives, and returns it.
+// It does not wait.
 func (f *Flock) Add() *peer.Peer {
 	f.t.Helper()
-	i := len(f.Peers)
+	f.Peers, f.closers = append(f.Peers, nil), append(f.closers, nil)
+	return f.start(len(f.Peers) - 1)
+}
+
+// start starts peer i.
+func (f *Flock) start(i int) *peer.Peer {
+	f.t.Helper()
 	config := peer.Config{Run: Run, Params: f.config.Params(), Exchange: peer.Exchange{Seed: f.config.Seed}}
-	if i > 0 {
-		config.Join = f.Peers[0].JoinAddresses()[:1]
+	for _, other := range f.Living() {
+		if other != i {
+			config.Join = f.Peers[other].JoinAddresses()[:1]
+			break
+		}
 	}
 	closeNetwork := func() {}
 	if f.config.Loopback {
 		config.Network.Listen = []string{"127.0.0.1:0"}
 	} else {
-		config.Network, closeNetwork = f.inMemory(fmt.Sprintf("peer-%d", i))
+		config.Network, closeNetwork = f.inMemory(name(i))
 	}
 	if f.config.Configure != nil {
 		f.config.Configure(i, &config)
@@ -105,12 +121,12 @@ func (f *Flock) Add() *peer.Peer {
 		f.t.Fatalf("peertest: %v", err)
 	}
 	f.t.Cleanup(func() {
-		if err := p.Close(); err != nil {
+		if err := p.Close(); err != nil && f.Peers[i] == p && !f.gone[i] {
 			f.t.Errorf("peertest: closing peer %d: %v", i, err)
 		}
 		closeNetwork()
 	})
-	f.Peers = append(f.Peers, p)
+	f.Peers[i], f.closers[i] = p, closeNetwork
 	return p
 }
 
@@ -120,7 +136,12 @@ func (f *Flock) inMemory(name string) (peer.Network, func()) {
 	if err != nil {
 		f.t.Fatalf("peertest: %v", err)
 	}
-	membership, err := f.Network.Membership(transport, Run)
+	var membership seam.Membership
+	if f.config.Swim {
+		membership, err = swim.New(swim.Config{Transport: transport, Run: Run})
+	} else {
+		membership, err = f.Network.Membership(transport, Run)
+	}
 	if err != nil {
 		f.t.Fatalf("peertest: %v", err)
 	}
@@ -132,7 +153,8 @@ func (f *Flock) WaitJoined(n int) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), JoinTime)
 	defer cancel()
-	for i, p := range f.Peers {
+	for _, i := range f.Living() {
+		p := f.Peers[i]
 		if err := p.WaitMembers(ctx, n); err != nil {
 			f.t.Fatalf("peertest: peer %d: %v", i, err)
 		}

@@ -1,0 +1,78 @@
+package peer_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+)
+
+// TestWhoLeavesSettlesFirst: an exchange breaks off with slices in doubt, and one of
+// the two leaves at once, be it the one that has to ask or the one that has to answer.
+// Nothing is lost by that.
+func TestWhoLeavesSettlesFirst(t *testing.T) {
+	for _, leaver := range []string{"passive", "active"} {
+		t.Run(leaver, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				flock := peertest.Start(t, peertest.Config{
+					Peers: 2, Params: newModel, Link: memnet.Link{Delay: time.Millisecond},
+					Configure: func(i int, c *peer.Config) {
+						shortRun(i, c)
+						c.Work, c.Exchange.SliceLen = peer.Work{}, cutSliceLen
+					},
+				})
+				flock.TrainSteps(t.Context(), 10, atPace(50*time.Millisecond, towards))
+				active, passive := 0, 1
+				if flock.Peers[0].Stats().Role == "passive" {
+					active, passive = passive, active
+				}
+				doubts := flock.Peers[passive]
+				for bytes := int64(3000); doubts.Stats().Exchanges.InDoubt == 0; bytes += 100 {
+					if bytes > 6000 {
+						t.Fatal("no cut leaves anything in doubt: the test tests nothing")
+					}
+					flock.Network.CutAfter(flock.Peers[active].Self(), doubts.Self(), bytes)
+					flock.TrainSteps(t.Context(), 1, atPace(50*time.Millisecond, towards))
+				}
+				leaves := map[string]int{"passive": passive, "active": active}[leaver]
+				began := time.Now()
+				flock.Leave(leaves)
+				if took := time.Since(began); took > 3*time.Second {
+					t.Errorf("leaving took %s", took)
+				}
+				if s := doubts.Stats().Exchanges; s.InDoubt != 0 || s.Lost != 0 || s.Settled == 0 {
+					t.Errorf("%d slices in doubt, %d lost, %d settled", s.InDoubt, s.Lost, s.Settled)
+				}
+			})
+		})
+	}
+}
+
+// TestALeaverIsToldFromACrash: with memberlist, whose departures look alike.
+func TestALeaverIsToldFromACrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flock := peertest.Start(t, peertest.Config{
+			Peers: 5, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond},
+			Configure: func(i int, c *peer.Config) { shortRun(i, c); c.Work = peer.Work{} },
+		})
+		flock.TrainSteps(t.Context(), 20, atPace(50*time.Millisecond, towards))
+		flock.Leave(1)
+		flock.Leave(2)
+		time.Sleep(30 * time.Second)
+		for _, i := range flock.Living() {
+			if s := flock.Peers[i].Stats(); s.Lost != 0 || s.Members != 3 {
+				t.Errorf("peer %d counts %d lost and %d members after two have left, want 0 and 3", i, s.Lost, s.Members)
+			}
+		}
+		flock.Crash(3)
+		time.Sleep(30 * time.Second)
+		for _, i := range flock.Living() {
+			if s := flock.Peers[i].Stats(); s.Lost != 1 || s.Members != 2 {
+				t.Errorf("peer %d counts %d lost and %d members after a crash, want 1 and 2", i, s.Lost, s.Members)
+			}
+		}
+	})
+}
