@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -107,7 +108,12 @@ func (m *Membership) contact(peer seam.PeerID) error {
 	return fmt.Errorf("%s: %w", peer.Short(), err)
 }
 
-// rejoin returns to peers that are not believed alive, one each time: memberlist
+// rejoinAtOnce is the number of lost peers that are contacted each time. In a flock
+// that has lost many, most of them for good, those behind a partition would else have
+// their turn late.
+const rejoinAtOnce = 4
+
+// rejoin returns to peers that are not believed alive, a few each time: memberlist
 // itself forgets them, and a partition would last for ever.
 func (m *Membership) rejoin() {
 	defer m.wg.Done()
@@ -119,12 +125,14 @@ func (m *Membership) rejoin() {
 		case <-m.stopping:
 			return
 		}
-		peer, ok := m.book.lost(time.Now())
-		if !ok {
-			continue
+		var asked sync.WaitGroup
+		for _, peer := range m.book.lost(time.Now(), rejoinAtOnce) {
+			asked.Go(func() {
+				if err := m.contact(peer); err != nil {
+					m.log.Debug("a lost member does not answer", zap.String("peer", string(peer)), zap.Error(err))
+				}
+			})
 		}
-		if err := m.contact(peer); err != nil {
-			m.log.Debug("a lost member does not answer", zap.String("peer", string(peer)), zap.Error(err))
-		}
+		asked.Wait()
 	}
 }

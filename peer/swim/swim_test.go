@@ -78,6 +78,28 @@ func TestPartitionHeals(t *testing.T) {
 	})
 }
 
+// TestPartitionHealsBesideTheDead: both halves have lost many others for good at the
+// same time, and the first members, whom all have joined through, too.
+func TestPartitionHealsBesideTheDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		members := cluster(t, n, 24)
+		within(t, gossipMissed, members, "joined", count(24))
+		var halves [2][]seam.PeerID
+		for i, m := range members[16:] {
+			halves[i/4] = append(halves[i/4], m.wire.Self())
+		}
+		n.Partition(halves[0], halves[1])
+		for _, m := range members[:16] {
+			n.Crash(m.wire.Self())
+		}
+		within(t, time.Minute, members[16:], "the partition is seen", count(4))
+		time.Sleep(3 * time.Minute)
+		n.HealAll()
+		within(t, 30*time.Second, members[16:], "healed", count(8))
+	})
+}
+
 func TestASeedThatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
