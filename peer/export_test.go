@@ -30,3 +30,32 @@ func IsAbort(err error) bool { return errors.Is(err, errAborted) || errors.Is(er
 func Converse(ctx context.Context, from seam.Transport, run string, member seam.PeerID, messages [][]byte) ([][]byte, error) {
 	return converse(ctx, from, run, member, messages, DefaultStall)
 }
+
+// Kept counts what a peer remembers of others.
+func (p *Peer) Kept() map[string]int {
+	kept := map[string]int{}
+	p.flock.mu.Lock()
+	kept["present members"], kept["departed lives"], kept["incarnations"] = len(p.flock.present), len(p.flock.departed), len(p.flock.newest)
+	p.flock.mu.Unlock()
+	p.tempos.mu.Lock()
+	kept["tempos"] = len(p.tempos.known)
+	p.tempos.mu.Unlock()
+	p.plans.links.mu.Lock()
+	kept["links"] = len(p.plans.links.known)
+	p.plans.links.mu.Unlock()
+	p.sessions.mu.Lock()
+	kept["sessions"] = len(p.sessions.open)
+	p.sessions.mu.Unlock()
+	p.underway.mu.Lock()
+	kept["exchanges under way"] = len(p.underway.all)
+	p.underway.mu.Unlock()
+	p.repairs.mu.Lock()
+	kept["repairs"] = len(p.repairs.waiting)
+	p.repairs.mu.Unlock()
+	return kept
+}
+
+// KeptAtMost is the bound of what Kept counts.
+func KeptAtMost(what string) int {
+	return map[string]int{"departed lives": maxDeparted, "incarnations": maxDeparted, "tempos": maxTempos, "links": maxLinks}[what]
+}

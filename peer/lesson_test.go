@@ -56,8 +56,8 @@ func probabilities(x tensor.Vector, point []float32) (p [lessonClasses]float64) 
 }
 
 // lesson makes the gradient of the lesson, a step of which takes that long. half tells
-// which half of the flock a peer is in. The returned function is called by the peers'
-// trainers at once, each with its own i below peers.
+// which half of the flock a peer is in. Trainers call the returned function at once,
+// each with its own i below peers.
 func lesson(peers int, pace time.Duration, half func(i int) int) peertest.Gradient {
 	random := make([]*rand.Rand, peers)
 	for i := range random {

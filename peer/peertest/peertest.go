@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -56,7 +57,8 @@ type Config struct {
 	Seed uint64
 }
 
-// Flock is a number of peers under test.
+// Flock is a number of peers under test. One goroutine uses it at a time; Leave and
+// Crash may be called by others.
 type Flock struct {
 	// Peers are the members; Start has made them all see each other.
 	Peers []*peer.Peer
@@ -65,9 +67,11 @@ type Flock struct {
 
 	t        testing.TB
 	config   Config
+	mu       sync.Mutex     // guards the peers' coming and going
 	gone     map[int]bool   // have crashed or left
 	closers  []func()       // of the networks
 	clearing sync.WaitGroup // away of what has crashed
+	verified verified
 }
 
 // Start starts a flock, waits until every peer sees every other, and closes it
@@ -93,8 +97,16 @@ func Start(t testing.TB, config Config) *Flock {
 // It does not wait.
 func (f *Flock) Add() *peer.Peer {
 	f.t.Helper()
+	f.mu.Lock()
+	i := len(f.Peers)
 	f.Peers, f.closers = append(f.Peers, nil), append(f.closers, nil)
-	return f.start(len(f.Peers) - 1)
+	f.gone[i] = true // until it is there
+	f.mu.Unlock()
+	p := f.start(i)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.gone, i)
+	return p
 }
 
 // start starts peer i.
@@ -121,11 +133,13 @@ func (f *Flock) start(i int) *peer.Peer {
 		f.t.Fatalf("peertest: %v", err)
 	}
 	f.t.Cleanup(func() {
-		if err := p.Close(); err != nil && f.Peers[i] == p && !f.gone[i] {
+		if err := p.Close(); err != nil && f.Peers[i] == p && slices.Contains(f.Living(), i) {
 			f.t.Errorf("peertest: closing peer %d: %v", i, err)
 		}
 		closeNetwork()
 	})
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.Peers[i], f.closers[i] = p, closeNetwork
 	return p
 }
@@ -138,7 +152,7 @@ func (f *Flock) inMemory(name string) (peer.Network, func()) {
 	}
 	var membership seam.Membership
 	if f.config.Swim {
-		membership, err = swim.New(swim.Config{Transport: transport, Run: Run})
+		membership, err = swim.New(swim.Config{Transport: notary{transport, &f.verified}, Run: Run})
 	} else {
 		membership, err = f.Network.Membership(transport, Run)
 	}
