@@ -94,11 +94,17 @@ func TestLocalAlone(t *testing.T) {
 // until all of them train. It gives the processes' ids.
 func longRun(t *testing.T, args ...string) (cmd *exec.Cmd, children []int, out *bytes.Buffer) {
 	t.Helper()
+	return longRunOf(t, 3, args...)
+}
+
+// longRunOf is a longRun of so many processes.
+func longRunOf(t *testing.T, peers int, args ...string) (cmd *exec.Cmd, children []int, out *bytes.Buffer) {
+	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc to find the children")
 	}
 	out = new(bytes.Buffer)
-	cmd = command(t, localArgs(pictures(t, 400, 200), append(args, "--peers", "3", "--every", "20")...)...)
+	cmd = command(t, localArgs(pictures(t, 400, 200), append(args, "--peers", strconv.Itoa(peers), "--every", "20")...)...)
 	cmd.Stdout = out
 	logged, err := cmd.StderrPipe()
 	if err != nil {
@@ -109,7 +115,7 @@ func longRun(t *testing.T, args ...string) (cmd *exec.Cmd, children []int, out *
 	}
 	lines := scanLines(t, logged)
 	for line := range lines {
-		if strings.Contains(line, "peers 3") {
+		if strings.Contains(line, "peers "+strconv.Itoa(peers)) {
 			break
 		}
 	}
@@ -117,8 +123,8 @@ func longRun(t *testing.T, args ...string) (cmd *exec.Cmd, children []int, out *
 		for range lines { // the pipe must not fill up
 		}
 	}()
-	if children = childrenOf(t, cmd.Process.Pid); len(children) != 3 {
-		t.Fatalf("%d children, want 3", len(children))
+	if children = childrenOf(t, cmd.Process.Pid); len(children) != peers {
+		t.Fatalf("%d children, want %d", len(children), peers)
 	}
 	return cmd, children, out
 }

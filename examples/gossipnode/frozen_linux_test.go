@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// scraped are the metrics of a peer by name and labels, as they stand on its page.
+type scraped map[string]float64
+
+// scrape reads the metrics at an address; nil if nobody answers in time.
+func scrape(address string) scraped {
+	client := http.Client{Timeout: 2 * time.Second}
+	defer client.CloseIdleConnections()
+	page, err := client.Get("http://" + address + "/metrics")
+	if err != nil {
+		return nil
+	}
+	defer page.Body.Close()
+	text, err := io.ReadAll(page.Body)
+	if err != nil {
+		return nil
+	}
+	found := scraped{}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) == 2 {
+			if value, err := strconv.ParseFloat(fields[1], 64); err == nil {
+				found[strings.TrimPrefix(fields[0], "murmuration_")] = value
+			}
+		}
+	}
+	return found
+}
+
+func (s scraped) completed() float64 {
+	return s[`exchanges_total{outcome="initiated"}`] + s[`exchanges_total{outcome="served"}`]
+}
+
+func (s scraped) failed() float64 { return s[`exchanges_total{outcome="failed"}`] }
+
+// freePorts is an address of which the following so many ports are free too.
+func freePorts(t *testing.T, count int) string {
+	t.Helper()
+	for range 50 {
+		first, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port, free := first.Addr().(*net.TCPAddr).Port, true
+		first.Close()
+		for i := range count {
+			l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port+i))
+			if free = free && err == nil; err == nil {
+				l.Close()
+			}
+		}
+		if free {
+			return fmt.Sprint("127.0.0.1:", port)
+		}
+	}
+	t.Skip("no run of free ports on this machine")
+	return ""
+}
+
+// metricsOf is the address at which a process serves its metrics.
+func metricsOf(t *testing.T, process int) string {
+	t.Helper()
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", process))
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Split(string(bytes.TrimRight(line, "\x00")), "\x00")
+	for i, word := range words {
+		if value, ok := strings.CutPrefix(word, "--metrics="); ok {
+			return value
+		}
+		if word == "--metrics" && i+1 < len(words) {
+			return words[i+1]
+		}
+	}
+	t.Fatalf("no --metrics in %q", words)
+	return ""
+}
+
+// TestAFrozenProcess: one of four processes is stopped, and goes on some time later.
+// The others take steps and complete exchanges all the while, each loses at most a few
+// exchanges with it, and it comes back without harm.
+func TestAFrozenProcess(t *testing.T) {
+	t.Parallel()
+	const peers = 4
+	cmd, children, _ := longRunOf(t, peers, "--epochs", "1000000", "--metrics", freePorts(t, peers))
+	frozen, others := children[peers-1], children[:peers-1]
+	look := func(process int) scraped { return scrape(metricsOf(t, process)) }
+	eventually(t, "all exchange", func() bool {
+		for _, child := range children {
+			if s := look(child); s["members"] != peers || s.completed() == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	before := map[int]scraped{}
+	for _, child := range others {
+		before[child] = look(child)
+	}
+	if err := syscall.Kill(frozen, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(frozen, syscall.SIGCONT) })
+	eventually(t, "the others go on, and know that one is missing", func() bool {
+		return !slices.ContainsFunc(others, func(child int) bool {
+			s := look(child)
+			return s["members"] != peers-1 || s["steps_total"] < before[child]["steps_total"]+20 || s.completed() < before[child].completed()+2
+		})
+	})
+	for _, child := range others {
+		s := look(child)
+		// Gossip needs some seconds to call it dead. In that time, a partner that is
+		// passed over is tried again once or twice.
+		if lost := s.failed() - before[child].failed(); lost > 4 {
+			t.Errorf("a peer lost %v exchanges with a frozen partner", lost)
+		}
+		before[child] = s
+	}
+	before[frozen] = scraped{}
+	if err := syscall.Kill(frozen, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it answers", func() bool { before[frozen] = look(frozen); return before[frozen] != nil })
+	eventually(t, "all are together again", func() bool {
+		return !slices.ContainsFunc(children, func(child int) bool {
+			s := look(child)
+			return s["members"] != peers || s.completed() < before[child].completed()+2
+		})
+	})
+	for _, child := range children {
+		if s := look(child); s["slices_lost_total"] > 0 || s["quarantined_peers"] > 0 {
+			t.Errorf("%v slices lost, %v peers in quarantine", s["slices_lost_total"], s["quarantined_peers"])
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	checkGone(t, children)
+}
