@@ -174,7 +174,7 @@ const goroutinesEach = 6
 func TestAFifthChangesEveryMinute(t *testing.T) {
 	peers, lasts, pace := 24, 5*time.Minute, 3*time.Second
 	if *hour {
-		peers, lasts, pace = 200, 2*time.Minute, 15*time.Second
+		peers, lasts, pace = 200, time.Hour, 15*time.Second
 	}
 	reached := map[bool]float64{}
 	for _, changes := range []bool{false, true} {

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// cable is two network namespaces, each a host of its own as far as the network goes,
+// and a cable between them.
+type cable struct {
+	t     *testing.T
+	names [2]string
+}
+
+// address is that of one of the two hosts.
+func (c *cable) address(host int) string { return fmt.Sprint("10.213.77.", host+1) }
+
+// lay makes the namespaces, or skips the test where that is not permitted.
+func lay(t *testing.T) *cable {
+	t.Helper()
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("needs the program ip to make network namespaces")
+	}
+	c := &cable{t: t}
+	for host := range c.names {
+		c.names[host] = fmt.Sprintf("mm%d-%d", os.Getpid(), host)
+		if out, err := exec.Command("ip", "netns", "add", c.names[host]).CombinedOutput(); err != nil {
+			t.Skipf("needs leave to make network namespaces: %v: %s", err, out)
+		}
+		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", c.names[host]).Run() })
+	}
+	c.must("link", "add", "cable", "netns", c.names[0], "type", "veth", "peer", "name", "cable", "netns", c.names[1])
+	for host, name := range c.names {
+		c.must("-n", name, "address", "add", c.address(host)+"/24", "dev", "cable")
+		c.must("-n", name, "link", "set", "lo", "up")
+	}
+	c.set("up")
+	return c
+}
+
+func (c *cable) must(args ...string) {
+	c.t.Helper()
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+		c.t.Skipf("ip %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+}
+
+// set takes the cable up or down, at both ends.
+func (c *cable) set(state string) {
+	c.t.Helper()
+	for _, name := range c.names {
+		c.must("-n", name, "link", "set", "cable", state)
+	}
+}
+
+// run starts gossipnode on a host. It dies with the test.
+func (c *cable) run(host int, args ...string) *exec.Cmd {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	cmd := exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", c.names[host], os.Args[0], "run"}, args...)...)
+	cmd.Env = append(os.Environ(), mainVariable+"=1", "GOMAXPROCS=1")
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		cancel()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+// scrape reads the metrics that a peer serves within its host only.
+func (c *cable) scrape(host int) (found scraped) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread ends in the other namespace
+		at, err := os.Open("/run/netns/" + c.names[host])
+		if err != nil {
+			return
+		}
+		defer at.Close()
+		if unix.Setns(int(at.Fd()), unix.CLONE_NEWNET) == nil {
+			found = scrape(namespaceMetrics)
+		}
+	}()
+	<-done
+	return found
+}
+
+const namespaceMetrics = "127.0.0.1:9213"
+
+// TestHostsApart: two hosts join over a cable, train, go on when it is pulled for 20 s,
+// and meet again.
+func TestHostsApart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("lasts for a minute, nearly all of it waiting")
+	}
+	t.Parallel()
+	c := lay(t)
+	common := []string{
+		"--dataset", "mnist", "--data", pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01",
+		"--every", "20", "--epochs", "1000000", "--metrics", namespaceMetrics,
+	}
+	first := c.run(0, append(common, "--listen", c.address(0)+":4213")...)
+	second := c.run(1, append(common, "--listen", c.address(1)+":4213", "--join", c.address(0)+":4213")...)
+	both := func(what string, holds func(host int, s scraped) bool) {
+		t.Helper()
+		began := time.Now()
+		eventually(t, what, func() bool { return holds(0, c.scrape(0)) && holds(1, c.scrape(1)) })
+		t.Logf("%s: after %s", what, time.Since(began).Round(time.Millisecond))
+	}
+	both("they exchange", func(_ int, s scraped) bool { return s["members"] == 2 && s.completed() > 0 })
+	c.set("down")
+	time.Sleep(20 * time.Second)
+	var before [2]scraped
+	for host := range before {
+		if before[host] = c.scrape(host); before[host]["members"] != 1 {
+			t.Errorf("host %d sees %v members 20 s after the cable was pulled, want itself", host, before[host]["members"])
+		}
+	}
+	both("they go on alone", func(host int, s scraped) bool { return s["steps_total"] > before[host]["steps_total"]+20 })
+	c.set("up")
+	both("they meet again", func(host int, s scraped) bool {
+		return s["members"] == 2 && s.completed() > before[host].completed()+2
+	})
+	for host := range before {
+		if s := c.scrape(host); s["slices_lost_total"] > 0 || s["quarantined_peers"] > 0 {
+			t.Errorf("host %d: %v slices lost, %v peers in quarantine", host, s["slices_lost_total"], s["quarantined_peers"])
+		}
+	}
+	for _, cmd := range []*exec.Cmd{first, second} {
+		_ = cmd.Process.Signal(os.Interrupt)
+	}
+}
