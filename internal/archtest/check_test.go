@@ -46,6 +46,7 @@ func check(sources []*source) []string {
 		found = append(found, checkArrows(s)...)
 		found = append(found, checkKeepers(s)...)
 		found = append(found, checkInit(s)...)
+		found = append(found, checkWall(s)...)
 		if slices.Contains(below, s.folder) {
 			found = append(found, checkBannedImports(s)...)
 			found = append(found, checkBannedNames(s)...)
