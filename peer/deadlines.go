@@ -57,14 +57,14 @@ func (t *tempos) patience(partner seam.PeerID, most time.Duration) time.Duration
 
 // budget bounds an exchange with a partner; most is the bound of all, and what one
 // gets with which no exchange has been completed.
-func (t *tempos) budget(partner seam.PeerID, stall, most time.Duration) time.Duration {
+func (t *tempos) budget(partner seam.PeerID, most time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := t.of(partner)
 	if k.took == 0 {
 		return most
 	}
-	return min(k.patience(stall)+slack*k.took<<k.late, most)
+	return min((k.base()+slack*k.took)<<k.late, most)
 }
 
 func (t *tempos) of(partner seam.PeerID) tempo {
@@ -75,8 +75,11 @@ func (t *tempos) of(partner seam.PeerID) tempo {
 }
 
 func (k tempo) patience(most time.Duration) time.Duration {
-	return min(max(leastPatience, slack*k.wait)<<k.late, most)
+	return min(k.base()<<k.late, most)
 }
+
+// base bounds the wait for a frame where the last exchange did not run out of time.
+func (k tempo) base() time.Duration { return max(leastPatience, slack*k.wait) }
 
 // ended takes what an exchange that is over has shown of a partner.
 func (t *tempos) ended(partner seam.PeerID, longest, took time.Duration, err error, now time.Time) {
@@ -134,8 +137,7 @@ func (p *Peer) patience(partner seam.PeerID) time.Duration {
 // limit bounds what is left of an exchange by several times what others with its
 // partner took, on a lane.
 func (p *Peer) limit(x *tracked, t *talk) {
-	exchange := p.config.Exchange
-	t.until = x.began.Add(p.tempos.budget(seam.PeerID(x.event.Peer), exchange.Stall, exchange.Deadline))
+	t.until = x.began.Add(p.tempos.budget(seam.PeerID(x.event.Peer), p.config.Exchange.Deadline))
 }
 
 // wait is the deadline for the next frame, whose wait begins at a moment.
