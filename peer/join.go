@@ -90,7 +90,8 @@ func (p *Peer) arrive(ctx context.Context) error {
 	}
 }
 
-// join reaches the addresses to join, again and again until each has answered.
+// join reaches the addresses to join, again and again until each has answered, and
+// whenever this peer is alone after that.
 func (p *Peer) join() {
 	if len(p.config.Join) == 0 {
 		p.arrival.reached.Store(true)
@@ -104,6 +105,7 @@ func (p *Peer) join() {
 		pending, refused = p.tryEach(pending, round, time.Since(began) >= perhapsPatience)
 		if len(pending) == 0 {
 			p.concludeJoin(refused)
+			p.rejoin()
 			return
 		}
 		if refused != nil {
