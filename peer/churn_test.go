@@ -172,8 +172,11 @@ const goroutinesEach = 6
 // TestAFifthChangesEveryMinute: the flock learns what it would without, nobody is left
 // alone, and nothing of those who are gone stays.
 func TestAFifthChangesEveryMinute(t *testing.T) {
-	peers, lasts, pace := 24, 5*time.Minute, 3*time.Second
-	if *hour {
+	peers, lasts, pace := 24, 5*time.Minute, 4*time.Second
+	switch {
+	case underRace:
+		peers, lasts = 8, 2*time.Minute
+	case *hour:
 		peers, lasts, pace = 200, time.Hour, 15*time.Second
 	}
 	reached := map[bool]float64{}
