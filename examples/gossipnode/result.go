@@ -51,6 +51,11 @@ type result struct {
 	// Links are those on whose measures a codec was chosen, with --codec auto, as seen
 	// by the peers that initiate.
 	Links []linkResult `json:"links,omitempty"`
+	// PeakMemory is the most memory that a process had resident, in bytes, left out
+	// where the system does not tell; with --in-process it is that of all peers.
+	// Partners is the number of peers that a peer completed exchanges with.
+	PeakMemory *spread `json:"peak_memory,omitempty"`
+	Partners   spread  `json:"partners"`
 	// Peer and Role are there for one peer only.
 	Peer string `json:"peer,omitempty"`
 	Role string `json:"role,omitempty"`
@@ -119,6 +124,7 @@ func combine(shares []share, gone []status, peers, lost int) result {
 		total.LongestHold = max(total.LongestHold, r.LongestHold)
 		total.Links = append(total.Links, r.Links...)
 	}
+	total.PeakMemory, total.Partners = memoryOf(shares), *spreadOf(shares, func(r result) *spread { return &r.Partners })
 	for _, s := range gone {
 		total.Steps += s.Step
 		total.Exchanges += s.Initiated
@@ -174,7 +180,7 @@ func (r result) summary() string {
 	if d := float64(r.ConsensusDistance); r.Exchanges > 0 && !math.IsNaN(d) {
 		text += fmt.Sprintf(", models %.3g apart", d)
 	}
-	text += ".\n" + linkSummary(r.Links)
+	text += ".\n" + r.footprint() + linkSummary(r.Links)
 	if r.PeersLost > 0 {
 		text += fmt.Sprintf("%d lost on the way.\n", r.PeersLost)
 	}

@@ -14,12 +14,12 @@ func TestCombine(t *testing.T) {
 	one := share{Initiated: 5, Result: result{
 		Peers: 2, Steps: 100, Seconds: 2, TestAccuracy: accuracy{0.9, 0.9, 0.9}, Loss: 1, ConsensusDistance: 3, Exchanges: 8,
 		Refused: 1, Failed: 2, InDoubt: 3, PeersLost: 1, JoinSeconds: 0.5, ConnectionsMax: 2, BytesSent: 10, BitsPerParameter: 32,
-		Peer: "a", Role: "active",
+		Peer: "a", Role: "active", Partners: sole(1), PeakMemory: &spread{10, 10, 10},
 	}}
 	two := share{Initiated: 3, Result: result{
 		Peers: 2, Steps: 50, Seconds: 3, TestAccuracy: accuracy{0.8, 0.8, 0.8}, Loss: 2, ConsensusDistance: unknown, Exchanges: 8,
 		Refused: 10, Failed: 20, InDoubt: 30, JoinSeconds: 0.25, ConnectionsMax: 3, BytesSent: 100, BitsPerParameter: 16,
-		ResumedStep: 9,
+		ResumedStep: 9, Partners: sole(2), PeakMemory: &spread{20, 20, 20},
 	}}
 	r := combine([]share{one, two}, nil, 3, 1)
 	if r.Peers != 3 || r.PeersLost != 1 || r.Steps != 150 || r.Exchanges != 8 || r.Refused != 11 || r.Failed != 22 || r.InDoubt != 33 || r.BytesSent != 110 {
@@ -31,6 +31,9 @@ func TestCombine(t *testing.T) {
 	a := r.TestAccuracy
 	if !near(float64(a.Mean), 0.85) || a.Min != 0.8 || a.Max != 0.9 || r.Loss != 1.5 || r.ConsensusDistance != 3 || r.BitsPerParameter != 24 {
 		t.Errorf("means: %+v", r)
+	}
+	if r.Partners != (spread{1.5, 1, 2}) || r.PeakMemory == nil || *r.PeakMemory != (spread{15, 10, 20}) {
+		t.Errorf("footprint: %+v, %+v", r.Partners, r.PeakMemory)
 	}
 	if r.Peer != "" || r.Role != "" {
 		t.Errorf("all peers together have the id %q and the role %q", r.Peer, r.Role)

@@ -42,6 +42,7 @@ type training struct {
 	members int // the most seen
 	skipped int // damaged records that have been named
 
+	partners      partners
 	firstExchange atomic.Int64 // when the first one ended, as a time since started
 }
 
@@ -114,7 +115,8 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 		Operator: seam.PeerID(t.Operator),
 		Settings: map[string]string{"dataset": t.Dataset, "model": t.Model},
 	}
-	config.Hooks.Exchanged = func(peer.Exchanged) {
+	config.Hooks.Exchanged = func(e peer.Exchanged) {
+		t.partners.met(e.Partner)
 		if t.firstExchange.Load() == 0 {
 			t.firstExchange.Store(int64(time.Since(t.started)))
 		}
@@ -287,7 +289,8 @@ func (t *training) result(stats peer.Stats, took time.Duration) result {
 		BitsPerParameter: number(stats.Exchanges.BitsPerParameter), ResumedStep: t.resumed,
 		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
 		FirstExchangeSeconds: time.Duration(t.firstExchange.Load()).Seconds(),
-		Links:                linksOf(stats), Peer: string(stats.Self), Role: stats.Role,
+		PeakMemory:           ownMemory(), Partners: sole(float64(t.partners.count())),
+		Links: linksOf(stats), Peer: string(stats.Self), Role: stats.Role,
 	}
 	if seconds > 0 {
 		r.SamplesPerSecond = float64(stats.Steps) * float64(t.Batch) / seconds

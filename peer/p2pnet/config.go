@@ -15,17 +15,11 @@ import (
 const (
 	DefaultIOTimeout        = 30 * time.Second
 	DefaultHandshakeTimeout = 10 * time.Second
-	// DefaultMemory is what all streams together may buffer, enough for a thousand
-	// of them at their initial window.
-	DefaultMemory = 1 << 30
 )
 
 // MaxWindow is the most bytes that a stream has in flight, one way: together with the
 // round trip it bounds what one connection carries.
 const MaxWindow = maxWindow
-
-// minMemory is the least Config.Memory that lets a handful of streams exist.
-const minMemory = 64 << 20
 
 // defaultListen is every IPv4 interface at a port the system picks.
 const defaultListen = "/ip4/0.0.0.0/tcp/0"
@@ -51,16 +45,13 @@ type Config struct {
 	// HandshakeTimeout bounds the dial of one address, and the time that the
 	// opener of a stream has to name the run. Zero is DefaultHandshakeTimeout.
 	HandshakeTimeout time.Duration
-	// Memory is how many bytes all streams together may buffer; one peer gets at
-	// most a quarter. It is reserved as windows are granted (1 MiB for a stream to
-	// begin with), and used only when somebody sends faster than the handler reads.
-	// Zero is DefaultMemory.
-	Memory int64
 	// Admit tells why a peer is not to be connected with; nil, or an answer of nil,
 	// takes everybody. It is asked for each connection, in either direction, once
 	// the identity is proven, and must answer at once. Whoever is refused is told
 	// so: its streams fail with seam.ErrNotAdmitted.
 	Admit func(seam.PeerID) error
+	// Limits are what strangers, and members, may take of this process.
+	Limits Limits
 	// Log takes what an operator should know: identities learned, streams
 	// refused. Nil is none.
 	Log *zap.Logger
@@ -77,12 +68,10 @@ func (c Config) withDefaults() Config {
 	if c.HandshakeTimeout == 0 {
 		c.HandshakeTimeout = DefaultHandshakeTimeout
 	}
-	if c.Memory == 0 {
-		c.Memory = DefaultMemory
-	}
 	if c.Admit == nil {
 		c.Admit = func(seam.PeerID) error { return nil }
 	}
+	c.Limits = c.Limits.withDefaults()
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
@@ -109,10 +98,7 @@ func (c Config) validate() error {
 	if c.HandshakeTimeout < 0 {
 		faults = append(faults, fmt.Errorf("HandshakeTimeout %v is negative", c.HandshakeTimeout))
 	}
-	if c.Memory < minMemory {
-		faults = append(faults, fmt.Errorf("Memory %d bytes is less than %d", c.Memory, int64(minMemory)))
-	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, c.Limits.faults()...)...)
 }
 
 // wellFormed tells whether key has the right length and a public half that

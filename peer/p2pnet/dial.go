@@ -99,8 +99,13 @@ func (t *Transport) dial(ctx context.Context, id peer.ID, addresses []ma.Multiad
 	}
 	t.swarm.Backoff().Clear(id)
 	t.host.Peerstore().AddAddrs(id, addresses, peerstore.TempAddrTTL)
+	before := t.swarm.ConnsToPeer(id)
 	conn, err := t.swarm.DialPeer(ctx, id)
 	if err == nil {
+		if !slices.Contains(before, conn) && t.needless(conn) {
+			_ = conn.Close()
+			return t.connected(id), nil
+		}
 		return conn, nil
 	}
 	// What has failed must not be dialled again with what the caller learns next.

@@ -38,8 +38,10 @@
 //
 // # Limits
 //
-// Memory that streams may buffer is bounded by Config.Memory, and so is every
-// other resource a stranger can ask for: see limits.go. There is no traversal
+// Memory that streams may buffer, connections and streams are bounded by
+// Config.Limits, and so is every other resource a stranger can ask for: see
+// limits.go. One connection joins two peers, lanes aside, and one that is not used
+// is closed: see upkeep.go. There is no traversal
 // of NATs: a peer that cannot be dialled can still dial. A stream that timed out
 // in the middle of bulk data should be reset rather than used again: yamux may
 // have lost a window update, and the stream then runs slower or stalls.

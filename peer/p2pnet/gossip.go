@@ -43,7 +43,7 @@ const (
 	maxSubscriptions = 16
 	maxTopics        = 64
 	// maxAdmitted bounds the neighbours whose topics are counted.
-	maxAdmitted = 4 * maxConnections
+	maxAdmitted = 4 * DefaultConnections
 )
 
 // gossip is the gossipsub router of a transport. It begins with the first topic:

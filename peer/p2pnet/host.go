@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -20,9 +19,6 @@ import (
 // userAgent is what libp2p's identify protocol says of this process.
 const userAgent = "murmuration"
 
-// connectionGrace is the age before which a connection is never trimmed.
-const connectionGrace = time.Minute
-
 // newHost assembles a libp2p host that does what this package needs and nothing
 // else, and listens at every address of config.
 func newHost(config Config, key ed25519.PrivateKey) (host.Host, error) {
@@ -30,11 +26,11 @@ func newHost(config Config, key ed25519.PrivateKey) (host.Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("using the key: %w", err)
 	}
-	resources, err := newResourceManager(config.Memory)
+	resources, err := config.Limits.newResourceManager()
 	if err != nil {
 		return nil, fmt.Errorf("setting resource limits: %w", err)
 	}
-	connections, err := connmgr.NewConnManager(connectionsLow, connectionsHigh, connmgr.WithGracePeriod(connectionGrace))
+	connections, err := connmgr.NewConnManager(config.Limits.low(), config.Limits.high(), connmgr.WithGracePeriod(connectionGrace))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("setting connection limits: %w", err), resources.Close())
 	}

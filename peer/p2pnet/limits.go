@@ -16,30 +16,22 @@ import (
 // every 5 s, 16 MiB for one peer's streams of one protocol. A flock often sits
 // behind one address (a laboratory's NAT, a rack of containers) and moves models.
 const (
-	// maxInboundStreams is how many streams of one protocol one peer may have open
-	// here. An exchange needs one and a few lanes, membership a few short ones.
-	maxInboundStreams = 64
-	// protocolsPerPeer is how many protocols with full use of maxInboundStreams
-	// one peer can be expected to speak.
+	// protocolsPerPeer is how many protocols with full use of Limits.Streams one
+	// peer can be expected to speak.
 	protocolsPerPeer = 4
-
-	// maxConnections bounds open connections; above connectionsHigh the idle ones
-	// are trimmed down to connectionsLow, never one younger than connectionGrace.
-	maxConnections  = 2048
-	connectionsHigh = 1024
-	connectionsLow  = 768
+	// streamsPerConnection times Limits.Connections bounds the streams of a process.
+	streamsPerConnection = 8
 	// connectionsPerPeer bounds those of one peer: a connection and its lanes from
 	// either end.
 	connectionsPerPeer = 2 * (1 + seam.MaxLane)
 	// maxHandshakes is how many connections may be in their handshake at once: a
 	// large flock that starts together should not be refused.
 	maxHandshakes = 256
-	// connectionsPerAddress bounds the peers behind one IPv4 address or one IPv6
-	// /56; dialsPerSecond and dialBurst bound how fast they come, the dials of a
-	// name's first handshake included.
-	connectionsPerAddress = 1024
-	dialsPerSecond        = 64
-	dialBurst             = 2 * connectionsPerAddress
+	// dialsPerSecond bounds how fast connections from one address come, and so does
+	// dialBurst times Limits.PerAddress for those that come at once: the dials of a
+	// name's first handshake count too.
+	dialsPerSecond = 64
+	dialBurst      = 2
 
 	// initialWindow is what a sender may have in flight on a new stream: a few
 	// slices, so that the first exchange on a slow link does not wait for updates.
@@ -62,7 +54,7 @@ const (
 	// for is bounded by the windows, not by this.
 	maxMessage = 256 << 10
 
-	// peerShare is the part of Config.Memory that one peer's streams get at most: by
+	// peerShare is the part of Limits.Memory that one peer's streams get at most: by
 	// default a quarter of 1 GiB, which is 16 streams at maxWindow and 192 others.
 	peerShare = 4
 
@@ -72,29 +64,29 @@ const (
 	maxRemarks = 1024
 )
 
-// newResourceManager returns the limits of one host. Loopback addresses are
-// exempt from the limits per address.
-func newResourceManager(memory int64) (network.ResourceManager, error) {
-	streams := rcmgr.LimitVal(maxInboundStreams)
-	buffered := rcmgr.LimitVal64(memory)
+// newResourceManager makes the limits of one host. Loopback addresses are
+// exempt from those per address.
+func (l Limits) newResourceManager() (network.ResourceManager, error) {
+	streams, conns := rcmgr.LimitVal(l.Streams), rcmgr.LimitVal(l.Connections)
+	buffered, all := rcmgr.LimitVal64(l.Memory), streamsPerConnection*conns
 	limits := rcmgr.PartialLimitConfig{
 		System: rcmgr.ResourceLimits{
 			Memory: buffered,
-			Conns:  maxConnections, ConnsInbound: maxConnections, ConnsOutbound: maxConnections,
-			Streams: maxConnections * 8, StreamsInbound: maxConnections * 8, StreamsOutbound: maxConnections * 8,
+			Conns:  conns, ConnsInbound: conns, ConnsOutbound: conns, FD: conns,
+			Streams: all, StreamsInbound: all, StreamsOutbound: all,
 		},
 		Transient: rcmgr.ResourceLimits{
 			Memory: buffered / 4,
 			Conns:  maxHandshakes, ConnsInbound: maxHandshakes, ConnsOutbound: maxHandshakes, FD: maxHandshakes,
-			Streams: maxConnections, StreamsInbound: maxConnections, StreamsOutbound: maxConnections,
+			Streams: conns, StreamsInbound: conns, StreamsOutbound: conns,
 		},
-		// Twice maxInboundStreams: a stream counts here a moment longer than in
+		// Twice Limits.Streams: a stream counts here a moment longer than in
 		// slots, which refuses with a reason that the opener can read.
 		ProtocolPeerDefault: rcmgr.ResourceLimits{
 			Memory: buffered / peerShare, Streams: 4 * streams, StreamsInbound: 2 * streams, StreamsOutbound: 2 * streams,
 		},
 		ProtocolDefault: rcmgr.ResourceLimits{
-			Memory: buffered, Streams: maxConnections * 8, StreamsInbound: maxConnections * 8, StreamsOutbound: maxConnections * 8,
+			Memory: buffered, Streams: all, StreamsInbound: all, StreamsOutbound: all,
 		},
 		PeerDefault: rcmgr.ResourceLimits{
 			Memory: buffered / peerShare,
@@ -102,19 +94,19 @@ func newResourceManager(memory int64) (network.ResourceManager, error) {
 			Streams: 4 * protocolsPerPeer * streams, StreamsInbound: 2 * protocolsPerPeer * streams, StreamsOutbound: 2 * protocolsPerPeer * streams,
 		},
 	}
-	subnet4 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: connectionsPerAddress}}
-	subnet6 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: connectionsPerAddress}}
+	subnet4 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: l.PerAddress}}
+	subnet6 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: l.PerAddress}}
 	return rcmgr.NewResourceManager(
 		rcmgr.NewFixedLimiter(limits.Build(rcmgr.DefaultLimits.AutoScale())),
 		rcmgr.WithMetricsDisabled(),
 		rcmgr.WithLimitPerSubnet(subnet4, subnet6),
-		rcmgr.WithConnRateLimiters(newRateLimiter()),
+		rcmgr.WithConnRateLimiters(l.newRateLimiter()),
 	)
 }
 
 // newRateLimiter bounds how fast connections to and from one address begin.
-func newRateLimiter() *rate.Limiter {
-	limit := rate.Limit{RPS: dialsPerSecond, Burst: dialBurst}
+func (l Limits) newRateLimiter() *rate.Limiter {
+	limit := rate.Limit{RPS: dialsPerSecond, Burst: dialBurst * l.PerAddress}
 	return &rate.Limiter{
 		NetworkPrefixLimits: []rate.PrefixLimit{
 			{Prefix: netip.MustParsePrefix("127.0.0.0/8")},

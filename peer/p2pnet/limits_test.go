@@ -13,7 +13,7 @@ import (
 // TestManyPeersBehindOneAddress opens what libp2p's defaults would refuse: the
 // ninth connection of one address, and the seventeenth within seconds.
 func TestManyPeersBehindOneAddress(t *testing.T) {
-	m, err := newResourceManager(DefaultMemory)
+	m, err := Limits{}.withDefaults().newResourceManager()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,19 +41,20 @@ func TestManyPeersBehindOneAddress(t *testing.T) {
 }
 
 func TestConnectionsAreRateLimited(t *testing.T) {
-	limiter := newRateLimiter()
+	limiter := Limits{}.withDefaults().newRateLimiter()
+	const burst = dialBurst * DefaultPerAddress
 	for name, ip := range map[string]string{"IPv4": "203.0.113.7", "IPv6": "2600::1"} {
 		allowed := 0
-		for range 2 * dialBurst {
+		for range 2 * burst {
 			if limiter.Allow(netip.MustParseAddr(ip)) {
 				allowed++
 			}
 		}
-		if allowed < dialBurst || allowed == 2*dialBurst {
-			t.Errorf("%d connections from one %s address at once, want about %d", allowed, name, dialBurst)
+		if allowed < burst || allowed == 2*burst {
+			t.Errorf("%d connections from one %s address at once, want about %d", allowed, name, burst)
 		}
 	}
-	for range 2 * dialBurst {
+	for range 2 * burst {
 		if !limiter.Allow(netip.MustParseAddr("127.0.0.1")) {
 			t.Fatal("loopback is limited")
 		}
@@ -62,10 +63,10 @@ func TestConnectionsAreRateLimited(t *testing.T) {
 
 // TestWindowsAreAccounted checks the bound on buffered memory: streams of one
 // peer reserve their whole initial windows, until the peer's share of
-// Config.Memory is gone.
+// Limits.Memory is gone.
 func TestWindowsAreAccounted(t *testing.T) {
 	const memory = minMemory
-	m, err := newResourceManager(memory)
+	m, err := Limits{Memory: memory}.withDefaults().newResourceManager()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,6 +56,7 @@ func (t *Transport) accept(raw network.Stream) {
 		return
 	}
 	defer t.slots.give(from)
+	t.upkeep.carry(raw.Conn(), from.protocol)
 	s := newStream(raw, seam.PeerID(from.peer.String()), from.protocol, "", t.config.IOTimeout)
 	run, err := t.hearRun(s)
 	if err != nil {
@@ -159,8 +160,10 @@ type slot struct {
 	protocol seam.Protocol
 }
 
-// slots counts inbound streams, up to maxInboundStreams per slot.
+// slots counts inbound streams, up to limit per slot.
 type slots struct {
+	limit int
+
 	mu    sync.Mutex
 	taken map[slot]int
 }
@@ -171,7 +174,7 @@ func (s *slots) take(at slot) bool {
 	if s.taken == nil {
 		s.taken = make(map[slot]int)
 	}
-	if s.taken[at] >= maxInboundStreams {
+	if s.taken[at] >= s.limit {
 		return false
 	}
 	s.taken[at]++

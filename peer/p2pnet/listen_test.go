@@ -162,7 +162,7 @@ func TestTooManyStreams(t *testing.T) {
 		_, err := io.ReadFull(s, make([]byte, 1))
 		return err
 	}
-	streams := make([]seam.Stream, maxInboundStreams)
+	streams := make([]seam.Stream, DefaultStreams)
 	for i := range streams {
 		streams[i] = open(t, a, b, speak, run)
 		if err := greeted(streams[i]); err != nil {

@@ -17,6 +17,9 @@ import (
 // and dialling, then the stream.
 const openHandshakes = 2
 
+// openAttempts is how many connections that end at once Open bears with.
+const openAttempts = 4
+
 // Open opens a stream as seam.Dialer says, without waiting for the other end: it
 // costs no round trip if there is a connection, and refusals surface at the
 // first Read; a later Write fails without saying why.
@@ -65,15 +68,19 @@ func (t *Transport) open(ctx context.Context, to seam.PeerID, speak seam.Protoco
 // openFirst opens a raw stream on the connection that is no lane of this process,
 // which is made if need be.
 func (t *Transport) openFirst(ctx context.Context, to laneKey) (network.Stream, error) {
-	conn := t.connected(to.peer)
-	if conn == nil {
-		dialled, err := t.dial(ctx, to.peer, t.whereabouts(ctx, to.peer))
-		if err != nil {
-			return nil, err
+	for range openAttempts {
+		conn := t.connected(to.peer)
+		if conn == nil {
+			dialled, err := t.dial(ctx, to.peer, t.whereabouts(ctx, to.peer))
+			if err != nil {
+				return nil, err
+			}
+			conn = dialled
 		}
-		conn = dialled
-	}
-	for conn != nil {
+		if conn == nil {
+			continue // it has ended already
+		}
+		t.upkeep.use(conn)
 		raw, err := conn.NewStream(ctx)
 		if err == nil {
 			return raw, nil
@@ -81,17 +88,19 @@ func (t *Transport) openFirst(ctx context.Context, to laneKey) (network.Stream, 
 		if !conn.IsClosed() || gated(err) {
 			return nil, notOpened(err)
 		}
-		conn = t.connected(to.peer)
 	}
 	return nil, notOpened(network.ErrNoConn)
 }
 
 // connected returns the oldest connection to a peer that was not dialled as a
-// lane here. The other end may have dialled it as a lane, but then it is the
-// younger one as a rule, and not closed under our streams.
+// lane here, and that is not about to be closed as the second of two. The other end
+// may have dialled it as a lane, but then it is the younger one as a rule, and not
+// closed under our streams.
 func (t *Transport) connected(id peer.ID) network.Conn {
-	for _, c := range t.swarm.ConnsToPeer(id) {
-		if !c.IsClosed() {
+	conns := t.swarm.ConnsToPeer(id)
+	second := t.second(id, conns)
+	for _, c := range conns {
+		if !c.IsClosed() && c != second {
 			return c
 		}
 	}
@@ -102,7 +111,7 @@ func (t *Transport) connected(id peer.ID) network.Conn {
 // this process, or else a connection that has just ended.
 func notOpened(err error) error {
 	if errors.Is(err, network.ErrResourceLimitExceeded) {
-		return fmt.Errorf("this process has too many streams open, or too much Config.Memory in use: %w", err)
+		return fmt.Errorf("this process has too many streams open, or too much Config.Limits.Memory in use: %w", err)
 	}
 	return notConnected(err)
 }

@@ -36,6 +36,7 @@ type Transport struct {
 	lanes  lanes
 	gossip gossip
 
+	upkeep   upkeep
 	routes   routes
 	slots    slots
 	remarks  remarks
@@ -97,7 +98,10 @@ func New(config Config) (*Transport, error) {
 		host: h, swarm: network, known: known, book: newBook(),
 		lanes:  lanes{idle: laneIdle},
 		ending: ending, end: end,
+		slots: slots{limit: config.Limits.Streams}, upkeep: newUpkeep(),
 	}
+	network.Notify(&t.upkeep)
+	go t.tend()
 	t.finish = sync.OnceValue(t.close)
 	return t, nil
 }
@@ -110,13 +114,11 @@ func (t *Transport) Close() error { return t.finish() }
 func (t *Transport) close() error {
 	t.gate.shut()
 	t.end()
+	<-t.upkeep.ended
 	err := errors.Join(t.lanes.close(), t.host.Close())
 	t.gate.wait()
 	return err
 }
-
-// Connections is the number of open connections, lanes included.
-func (t *Transport) Connections() int { return len(t.swarm.Conns()) + t.lanes.connections() }
 
 // Stats returns what has been refused so far.
 func (t *Transport) Stats() Stats {

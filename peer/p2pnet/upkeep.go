@@ -1,0 +1,218 @@
+package p2pnet
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// A process keeps one connection with each peer that it has to do with, lanes
+// aside. libp2p would keep two where two peers dial each other at once, as members
+// do that hear of each other by the same news, and would keep for ever what is used
+// no more.
+
+// secondLooks is the time between two looks at a second connection that is still in
+// use.
+const secondLooks = 200 * time.Millisecond
+
+// youth is how long a connection counts as young.
+const youth = 2 * time.Second
+
+// upkeep knows when connections were last used, and which the other end takes for
+// the one that is no lane. libp2p tells it what has ended.
+type upkeep struct {
+	network.NoopNotifiee
+	two   chan struct{} // capacity 1: a peer may have two
+	ended chan struct{} // closed when tend has returned
+
+	mu    sync.Mutex
+	conns map[network.Conn]usage
+}
+
+type usage struct {
+	last time.Time
+	// first: the other end has dialled it, and not as a lane.
+	first bool
+}
+
+func newUpkeep() upkeep {
+	return upkeep{two: make(chan struct{}, 1), ended: make(chan struct{}), conns: make(map[network.Conn]usage)}
+}
+
+// use notes that a connection has just been of use.
+func (u *upkeep) use(c network.Conn) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	of := u.conns[c]
+	of.last = time.Now()
+	u.conns[c] = of
+}
+
+// carry notes that the other end has opened a stream on a connection. What is said
+// before an exchange, and beside it, is never said on a lane.
+func (u *upkeep) carry(c network.Conn, protocol seam.Protocol) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	of := u.conns[c]
+	of.last = time.Now()
+	if !of.first && c.Stat().Direction == network.DirInbound && (protocol == seam.ProtocolSwim || protocol == seam.ProtocolHello) {
+		of.first = true
+		select {
+		case u.two <- struct{}{}:
+		default:
+		}
+	}
+	u.conns[c] = of
+}
+
+func (u *upkeep) of(c network.Conn) usage {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.conns[c]
+}
+
+// Connected implements network.Notifiee.
+func (u *upkeep) Connected(_ network.Network, c network.Conn) { u.use(c) }
+
+// Disconnected implements network.Notifiee.
+func (u *upkeep) Disconnected(_ network.Network, c network.Conn) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.conns, c)
+}
+
+// tend closes second connections and idle ones until the transport ends.
+func (t *Transport) tend() {
+	defer close(t.upkeep.ended)
+	idle := time.NewTicker(t.config.Limits.Idle / 2)
+	defer idle.Stop()
+	seconds := time.NewTimer(0)
+	defer seconds.Stop()
+	for {
+		select {
+		case <-t.ending.Done():
+			return
+		case <-idle.C:
+			t.closeIdle(time.Now())
+		case <-t.upkeep.two:
+			seconds.Reset(secondLooks)
+		case <-seconds.C:
+			if t.closeSeconds() {
+				seconds.Reset(secondLooks)
+			}
+		}
+	}
+}
+
+// needless tells whether a connection that this process has just dialled comes after
+// one that the peer has dialled meanwhile, so that neither end has used it.
+func (t *Transport) needless(fresh network.Conn) bool {
+	for _, c := range t.swarm.ConnsToPeer(fresh.RemotePeer()) {
+		if c != fresh && !c.IsClosed() && c.Stat().Opened.Before(fresh.Stat().Opened) {
+			return true
+		}
+	}
+	return false
+}
+
+// second finds the connection to do without, if two peers have dialled each other
+// at once: both ends choose that of the peer with the greater id.
+func (t *Transport) second(id peer.ID, conns []network.Conn) network.Conn {
+	if len(conns) < 2 {
+		return nil
+	}
+	var in, out network.Conn
+	for _, c := range conns {
+		switch {
+		case c.IsClosed():
+		case c.Stat().Direction == network.DirOutbound && out == nil:
+			out = c
+		case c.Stat().Direction == network.DirInbound && in == nil && t.upkeep.of(c).first:
+			in = c
+		}
+	}
+	if in == nil || out == nil {
+		return nil
+	}
+	if t.id > id {
+		return out
+	}
+	return in
+}
+
+// closeSeconds closes those that this process dialled and that nothing but packets
+// of the membership pass on, which are sent again. It reports whether one is left.
+func (t *Transport) closeSeconds() (left bool) {
+	for _, id := range t.swarm.Peers() {
+		c := t.second(id, t.swarm.ConnsToPeer(id))
+		switch {
+		case c == nil || c.Stat().Direction == network.DirInbound:
+		case t.carries(c, func(p seam.Protocol) bool { return p != seam.ProtocolSwim }):
+			left = true
+		default:
+			_ = c.Close()
+		}
+	}
+	return left
+}
+
+// closeIdle closes what has not been used for as long as Limits.Idle.
+func (t *Transport) closeIdle(now time.Time) {
+	for _, c := range t.swarm.Conns() {
+		if t.carries(c, func(seam.Protocol) bool { return true }) {
+			t.upkeep.use(c)
+			continue
+		}
+		if last := t.upkeep.of(c).last; !last.IsZero() && now.Sub(last) >= t.config.Limits.Idle {
+			_ = c.Close()
+		}
+	}
+}
+
+// libraryProtocols begin the names of what libp2p's own services keep open for as
+// long as there is a connection.
+var libraryProtocols = [...]string{"/ipfs/", "/libp2p/", "/meshsub/", "/floodsub/"}
+
+// carries tells whether a connection has a stream of a protocol that counts.
+func (t *Transport) carries(c network.Conn, counts func(seam.Protocol) bool) bool {
+	for _, s := range c.GetStreams() {
+		own := true
+		for _, prefix := range libraryProtocols {
+			own = own && !strings.HasPrefix(string(s.Protocol()), prefix)
+		}
+		if own && counts(seam.Protocol(s.Protocol())) {
+			return true
+		}
+	}
+	return false
+}
+
+// Connections is the number of open connections, lanes included. One that is about
+// to be closed, because two peers have dialled each other at once, does not count,
+// nor does one that came beside another moments ago, which may be such a one.
+func (t *Transport) Connections() int {
+	n := t.lanes.connections()
+	for _, id := range t.swarm.Peers() {
+		conns := t.swarm.ConnsToPeer(id)
+		n += len(conns)
+		if t.second(id, conns) != nil || besideAnother(conns) {
+			n--
+		}
+	}
+	return n
+}
+
+// besideAnother tells whether one of several connections, dialled from either end,
+// is young.
+func besideAnother(conns []network.Conn) bool {
+	in := slices.ContainsFunc(conns, func(c network.Conn) bool { return c.Stat().Direction == network.DirInbound })
+	out := slices.ContainsFunc(conns, func(c network.Conn) bool { return c.Stat().Direction == network.DirOutbound })
+	young := slices.ContainsFunc(conns, func(c network.Conn) bool { return time.Since(c.Stat().Opened) < youth })
+	return in && out && young
+}

@@ -1,0 +1,105 @@
+package p2pnet
+
+import (
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// TestOneConnectionWhereTwoDialAtOnce: members hear of each other by the same news
+// and dial each other in the same moment; one connection stays, whichever won, and
+// what is said meanwhile arrives.
+func TestOneConnectionWhereTwoDialAtOnce(t *testing.T) {
+	for range 8 {
+		a, b := start(t, loopback()), start(t, loopback())
+		a.Learn(b.Self(), b.Addresses())
+		b.Learn(a.Self(), a.Addresses())
+		handle(t, a, seam.ProtocolHello, run, echo)
+		handle(t, b, seam.ProtocolHello, run, echo)
+		var both sync.WaitGroup
+		for _, ends := range [][2]*Transport{{a, b}, {b, a}} {
+			both.Go(func() {
+				s, err := ends[0].Open(t.Context(), ends[1].Self(), seam.ProtocolHello, run)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer s.Close()
+				if _, err := io.WriteString(s, "here"); err != nil {
+					t.Error(err)
+				}
+				var back [4]byte
+				if _, err := io.ReadFull(s, back[:]); err != nil || string(back[:]) != "here" {
+					t.Errorf("%q came back, error %v", back, err)
+				}
+			})
+		}
+		both.Wait()
+		eventually(t, "one connection joins them", func() bool {
+			return len(a.swarm.Conns()) == 1 && len(b.swarm.Conns()) == 1 && a.Connections() == 1 && b.Connections() == 1
+		})
+	}
+}
+
+// TestSecondConnectionStaysWhileUsed: one that carries an exchange is not closed
+// under it.
+func TestSecondConnectionStaysWhileUsed(t *testing.T) {
+	a, b := start(t, loopback()), start(t, loopback())
+	if a.id < b.id {
+		a, b = b, a // the connection that a dials is the one to go
+	}
+	a.Learn(b.Self(), b.Addresses())
+	b.Learn(a.Self(), a.Addresses())
+	handle(t, b, speak, run, echo)
+	handle(t, a, seam.ProtocolHello, run, echo)
+	exchange := open(t, a, b, speak, run)
+	if _, err := io.WriteString(exchange, "one"); err != nil {
+		t.Fatal(err)
+	}
+	// To a, a lane on which b says hello is a connection that b has dialled at once.
+	hello, err := b.OpenLane(t.Context(), a.Self(), seam.ProtocolHello, run, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hello.Reset()
+	if _, err := io.WriteString(hello, "x"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a knows of both", func() bool { return a.second(b.id, a.swarm.ConnsToPeer(b.id)) != nil })
+	if !a.closeSeconds() {
+		t.Error("the connection was given up under an exchange")
+	}
+	if got := ask(t, exchange, "two"); got != "onetwo" {
+		t.Errorf("%q came back over it", got)
+	}
+	eventually(t, "it is closed after that", func() bool { return len(a.swarm.Conns()) == 1 })
+}
+
+// TestIdleConnectionsAreClosed: connections would otherwise be held for ever, one for
+// each member that ever was a neighbour.
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	config := loopback()
+	config.Limits.Idle = 300 * time.Millisecond
+	a, b := start(t, config), start(t, loopback())
+	a.Learn(b.Self(), b.Addresses())
+	handle(t, b, speak, run, echo)
+	s := open(t, a, b, speak, run)
+	if _, err := io.WriteString(s, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(s, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * config.Limits.Idle) // against the real clock: sockets are real
+	if a.Connections() != 1 {
+		t.Fatal("a connection with a stream was closed")
+	}
+	s.Close()
+	eventually(t, "the idle connection is closed", func() bool { return a.Connections() == 0 && b.Connections() == 0 })
+	if got := ask(t, open(t, a, b, speak, run), "again"); got != "again" {
+		t.Errorf("the next stream brings %q back", got)
+	}
+}
