@@ -75,6 +75,7 @@ func TestSecondConnectionStaysWhileUsed(t *testing.T) {
 	if got := ask(t, exchange, "two"); got != "onetwo" {
 		t.Errorf("%q came back over it", got)
 	}
+	exchange.Close()
 	eventually(t, "it is closed after that", func() bool { return len(a.swarm.Conns()) == 1 })
 }
 
