@@ -28,6 +28,7 @@ type guarded struct {
 var (
 	_ seam.LaneDialer   = (*guarded)(nil)
 	_ seam.Disconnector = (*guarded)(nil)
+	_ seam.Broadcaster  = (*guarded)(nil)
 )
 
 // Connect implements seam.Dialer.
@@ -49,6 +50,22 @@ func (t *guarded) Open(ctx context.Context, to seam.PeerID, protocol seam.Protoc
 		return nil, err
 	}
 	return t.guard.opened(stream, protocol)
+}
+
+// Topic implements seam.Broadcaster, over a transport that does. What a peer passes on
+// that is not on the list goes no further; messages prove themselves who has signed
+// them.
+func (t *guarded) Topic(name string, handler seam.TopicHandler) (seam.Topic, error) {
+	broadcaster, ok := t.Transport.(seam.Broadcaster)
+	if !ok {
+		return nil, errors.New("this transport has no topics")
+	}
+	return broadcaster.Topic(name, func(from seam.PeerID, message []byte) seam.Verdict {
+		if t.guard.admitID(from) != nil {
+			return seam.Drop
+		}
+		return handler(from, message)
+	})
 }
 
 // OpenLane implements seam.LaneDialer, over a transport that does.

@@ -39,8 +39,6 @@ type Config struct {
 	Exchange Exchange
 	// Work says when the run is over. Default: never.
 	Work Work
-	// Control says whom the peer obeys, and what it tells others of itself.
-	Control Control
 	// Hooks are called when something of interest has happened.
 	Hooks Hooks
 	// Log receives what an operator should know. Default: nothing is logged.
@@ -66,6 +64,8 @@ type Network struct {
 	Admission Admission
 	// State says how models are copied by newcomers.
 	State State
+	// Control says whom the peer obeys, and what it tells others of itself.
+	Control Control
 	// Transport replaces the default one, on libp2p. The peer does not close it;
 	// several peers of different runs may share one. Key and Listen are then unused.
 	Transport seam.Transport
@@ -209,8 +209,8 @@ func (c Config) validate() error {
 	if err := c.Schedule.validate(); err != nil {
 		fault("Schedule: %w", err)
 	}
-	if err := c.Control.validate(); err != nil {
-		fault("Control: %w", err)
+	if err := c.Network.Control.validate(); err != nil {
+		fault("Network.Control: %w", err)
 	}
 	return errors.Join(faults...)
 }

@@ -89,7 +89,7 @@ type control struct {
 
 func newControl(p *Peer, config Config) *control {
 	c := &control{
-		peer: p, config: config.Control, log: p.log,
+		peer: p, config: config.Network.Control, log: p.log,
 		digests: make(map[seam.PeerID]Digest),
 	}
 	switch {

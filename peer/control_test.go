@@ -47,7 +47,7 @@ func startRuled(t *testing.T, peers int, more func(i int, c *peer.Config)) *rule
 		Peers: peers, Params: newModel, Link: memnet.Link{Delay: time.Millisecond},
 		Configure: func(i int, c *peer.Config) {
 			c.Exchange.Pace.Every = 4
-			c.Control.Operator = id
+			c.Network.Control.Operator = id
 			if more != nil {
 				more(i, c)
 			}
@@ -256,7 +256,7 @@ func TestOperatorRemembersWhatACutOffMemberDoesNot(t *testing.T) {
 // A peer that nobody rules and that tells nothing takes no part in a topic.
 func TestZeroControlTakesNoPartInATopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Control = peer.Control{} })
+		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Network.Control = peer.Control{} })
 		r.trainAll()
 		ear := r.publisher(r.outsider("ear"))
 		time.Sleep(time.Minute)

@@ -85,7 +85,7 @@ func TestDigestsOfALargeFlockAreBoundedInAll(t *testing.T) {
 // sooner than a member may send one.
 func TestFalseDigestsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 3, func(_ int, c *peer.Config) { c.Control.Digests = time.Minute })
+		r := startRuled(t, 3, func(_ int, c *peer.Config) { c.Network.Control.Digests = time.Minute })
 		mallory := r.outsider("mallory")
 		topic := r.publisher(mallory)
 		time.Sleep(70 * time.Second) // everybody has told of itself, and will not soon again

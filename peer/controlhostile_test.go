@@ -57,7 +57,7 @@ func (r *ruled) publisher(at seam.Transport) publisher {
 // ignored, counted, and not passed on, however it comes.
 func TestHostileControlMessagesAreIgnoredAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 8, func(_ int, c *peer.Config) { c.Control.Digests = -1 })
+		r := startRuled(t, 8, func(_ int, c *peer.Config) { c.Network.Control.Digests = -1 })
 		mallory := r.outsider("mallory")
 		topic := r.publisher(mallory)
 		ear := r.publisher(r.outsider("ear"))
@@ -179,7 +179,7 @@ func TestPeerWithoutOperatorObeysNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := startRuled(t, 3, func(i int, c *peer.Config) {
 			if i == 1 {
-				c.Control.Operator = ""
+				c.Network.Control.Operator = ""
 			}
 		})
 		if _, err := r.operator.Send(t.Context(), r.Peers[1].Self(), peer.Command{Kind: peer.Pause}); !errors.Is(err, peer.ErrOperator) {

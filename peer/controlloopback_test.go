@@ -49,7 +49,7 @@ func TestControlOverLoopback(t *testing.T) {
 		Peers: 3, Params: newModel, Loopback: true,
 		Configure: func(_ int, c *peer.Config) {
 			c.Exchange.Pace.Every = 4
-			c.Control = peer.Control{Operator: transport.Self(), Digests: time.Second}
+			c.Network.Control = peer.Control{Operator: transport.Self(), Digests: time.Second}
 		},
 	})
 	operator := peer.Operator{Transport: transport, Run: peertest.Run}

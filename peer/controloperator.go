@@ -10,7 +10,7 @@ import (
 )
 
 // Operator speaks to a run from outside: it trains nothing, is no member and has no
-// place in the overlay. Peers obey it if its id is their Control.Operator. Two
+// place in the overlay. Peers obey it if its id is their Network.Control.Operator. Two
 // operators' words never mix: peers know one.
 //
 // What an operator has said is kept by the members, and only there. It is bound to
@@ -26,12 +26,25 @@ type Operator struct {
 	// After is a sequence number that was used before: those of Send are higher, even if
 	// the member does not know of it because it was cut off from the others.
 	After uint64
+	// Admission is that of the run: an operator shows the run's key too, and where
+	// peers have a list its id must be on it.
+	Admission Admission
+}
+
+// converse tells a member messages, as one that may take part.
+func (o Operator) converse(ctx context.Context, member seam.PeerID, messages [][]byte) ([][]byte, error) {
+	config := Config{Run: o.Run, Network: Network{Admission: o.Admission, Transport: o.Transport}}
+	guard, err := newGuard(config.withDefaults())
+	if err != nil {
+		return nil, fmt.Errorf("speaking to run %q: %w", o.Run, err)
+	}
+	return converse(ctx, guard.over(o.Transport), o.Run, member, messages, DefaultStall)
 }
 
 // Ask returns the operator's commands that count at a member, checked, so that who is
 // about to join can learn what the run is.
 func (o Operator) Ask(ctx context.Context, member seam.PeerID) ([]Command, error) {
-	answers, err := converse(ctx, o.Transport, o.Run, member, nil, DefaultStall)
+	answers, err := o.converse(ctx, member, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +52,7 @@ func (o Operator) Ask(ctx context.Context, member seam.PeerID) ([]Command, error
 }
 
 // Send gives commands to a member, which passes them on to all others, and returns
-// once it has taken them, what counts there then is the
-// result. The sequence numbers
+// once it has taken them; what counts there then is the result. The sequence numbers
 // continue those that the member knows, and After. It fails with a *RefusedError that
 // wraps ErrOperator if the member obeys another operator or none.
 func (o Operator) Send(ctx context.Context, member seam.PeerID, commands ...Command) ([]Command, error) {
@@ -62,7 +74,7 @@ func (o Operator) Send(ctx context.Context, member seam.PeerID, commands ...Comm
 		}
 		said.take(m)
 	}
-	answers, err := converse(ctx, o.Transport, o.Run, member, said.all(), DefaultStall)
+	answers, err := o.converse(ctx, member, said.all())
 	if err != nil {
 		return nil, err
 	}

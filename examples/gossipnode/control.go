@@ -27,6 +27,7 @@ const controlTimeout = 15 * time.Second
 type controlSettings struct {
 	Join        []string
 	OperatorKey string
+	RunKey      string
 	Run         string
 	Reason      string
 	At          uint64
@@ -107,6 +108,7 @@ func (s *controlSettings) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringArrayVar(&s.Join, "join", nil, "host:port or multiaddr of a member; repeatable, the first that answers is told")
 	flags.StringVar(&s.OperatorKey, "operator-key", "", "file of the operator's key, made by keygen")
+	flags.StringVar(&s.RunKey, "run-key", "", "file of the key that all peers of the run share, if they do")
 	flags.StringVar(&s.Run, "run", defaultRun, "name of the run")
 	flags.StringVar(&s.Reason, "reason", "", "why, for those who read logs (pause, resume, stop)")
 	flags.Uint64Var(&s.At, "at", 0, "flock's step from which on a schedule holds (default: at once)")
@@ -224,7 +226,12 @@ func (s *controlSettings) settings() (settings map[string]string, faults []error
 // tell gives the commands to the first member that answers, and prints what counts
 // there then.
 func (s *controlSettings) tell(action string, commands []peer.Command, std streams) (err error) {
-	key, err := readKey(s.OperatorKey, outputSettings{LogLevel: "warn"}.newLog(std.err))
+	log := outputSettings{LogLevel: "warn"}.newLog(std.err)
+	key, err := readKey(s.OperatorKey, log)
+	if err != nil {
+		return err
+	}
+	admission, err := networkSettings{RunKey: s.RunKey}.admission(log)
 	if err != nil {
 		return err
 	}
@@ -235,7 +242,7 @@ func (s *controlSettings) tell(action string, commands []peer.Command, std strea
 	defer func() { err = errors.Join(err, transport.Close()) }()
 	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
 	defer cancel()
-	operator := peer.Operator{Transport: transport, Run: s.Run, After: lastSequence(s.OperatorKey)}
+	operator := peer.Operator{Transport: transport, Run: s.Run, After: lastSequence(s.OperatorKey), Admission: admission}
 	var failed []error
 	for _, address := range s.Join {
 		member, err := transport.Connect(ctx, address)

@@ -111,7 +111,7 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 		Schedule: peer.Schedule{Rate: t.rate(), Warmup: t.Warmup},
 		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Seed: t.Seed},
 	}
-	config.Control = peer.Control{
+	config.Network.Control = peer.Control{
 		Operator: seam.PeerID(t.Operator),
 		Settings: map[string]string{"dataset": t.Dataset, "model": t.Model},
 	}
