@@ -41,6 +41,9 @@ type address struct {
 	family string
 	// id is empty if it has yet to be learned.
 	id peer.ID
+	// relay is the peer that listens there and passes on, if it is not the one that
+	// is meant; without a host it is wherever the relay is known to listen.
+	relay peer.ID
 }
 
 // key is how the Known file names the address.
@@ -50,7 +53,10 @@ func (a address) key() string {
 
 // String is the address in a form that parseAddress takes.
 func (a address) String() string {
-	if a.id == "" && a.family == anyFamily {
+	if a.relay != "" && a.host == "" {
+		return relayPrefix + a.relay.String()
+	}
+	if a.id == "" && a.relay == "" && a.family == anyFamily {
 		return a.key()
 	}
 	protocol := map[string]string{anyFamily: "dns", onlyIPv4: "dns4", onlyIPv6: "dns6"}[a.family]
@@ -58,6 +64,9 @@ func (a address) String() string {
 		protocol = ipProtocol(ip)
 	}
 	text := fmt.Sprintf("/%s/%s/tcp/%d", protocol, a.host, a.port)
+	if a.relay != "" {
+		text += "/p2p/" + a.relay.String() + circuitSuffix
+	}
 	if a.id != "" {
 		text += "/p2p/" + a.id.String()
 	}
@@ -73,8 +82,12 @@ func parseAddress(text string) (address, error) {
 	switch {
 	case len(text) > maxAddressText:
 		return address{}, badAddress(text[:32]+"...", fmt.Errorf("it has %d bytes", len(text)))
+	case strings.HasPrefix(text, relayPrefix):
+		if a, err = parseRelay(strings.TrimPrefix(text, relayPrefix)); err == nil {
+			return a, nil
+		}
 	case strings.HasPrefix(text, "/"):
-		a, err = parseMultiaddr(text)
+		a, err = parseCircuit(text)
 	default:
 		a, err = parseHostPort(text)
 	}

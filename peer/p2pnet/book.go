@@ -93,7 +93,7 @@ func (t *Transport) Learn(peer seam.PeerID, addresses []string) {
 func (t *Transport) whereabouts(ctx context.Context, id peer.ID) []ma.Multiaddr {
 	var found []ma.Multiaddr
 	for _, a := range t.book.lookup(id) {
-		resolved, err := a.resolve(ctx)
+		resolved, err := t.resolve(ctx, a)
 		if err != nil {
 			t.log.Debug("cannot resolve an address", zap.Stringer("peer", id), zap.Stringer("address", a), zap.Error(err))
 			continue

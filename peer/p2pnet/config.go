@@ -52,6 +52,8 @@ type Config struct {
 	Admit func(seam.PeerID) error
 	// Limits are what strangers, and members, may take of this process.
 	Limits Limits
+	// Relay is for peers that cannot be dialled, and those that help them.
+	Relay Relay
 	// Log takes what an operator should know: identities learned, streams
 	// refused. Nil is none.
 	Log *zap.Logger
@@ -98,6 +100,7 @@ func (c Config) validate() error {
 	if c.HandshakeTimeout < 0 {
 		faults = append(faults, fmt.Errorf("HandshakeTimeout %v is negative", c.HandshakeTimeout))
 	}
+	faults = append(faults, c.Relay.faults()...)
 	return errors.Join(append(faults, c.Limits.faults()...)...)
 }
 

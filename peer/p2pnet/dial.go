@@ -80,9 +80,12 @@ func (t *Transport) connect(ctx context.Context, to address) (peer.ID, error) {
 	if to.id == t.id {
 		return "", ErrSelf
 	}
-	addresses, err := to.resolve(ctx)
+	addresses, err := t.resolve(ctx, to)
 	if err != nil {
 		return "", err
+	}
+	if to.id == "" && to.relay != "" {
+		return "", fmt.Errorf("%w %q: behind a relay only who is named by /p2p/ID can be found", ErrAddress, to)
 	}
 	if to.id == "" {
 		return t.meet(ctx, to, addresses)

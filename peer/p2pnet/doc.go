@@ -1,6 +1,6 @@
 // Package p2pnet is the default seam.Transport: authenticated, encrypted,
 // multiplexed streams between processes, on go-libp2p. It speaks TCP with TLS
-// 1.3 and yamux, and nothing else: no QUIC, no WebSocket, no relay, no address
+// 1.3 and yamux, and nothing else: no QUIC, no WebSocket, no address
 // discovery, no metrics registry. Every option of libp2p that matters here is
 // chosen in host.go and limits.go, with its reason.
 //
@@ -41,8 +41,8 @@
 // Memory that streams may buffer, connections and streams are bounded by
 // Config.Limits, and so is every other resource a stranger can ask for: see
 // limits.go. One connection joins two peers, lanes aside, and one that is not used
-// is closed: see upkeep.go. There is no traversal
-// of NATs: a peer that cannot be dialled can still dial. A stream that timed out
+// is closed: see upkeep.go. A peer that cannot
+// be dialled can still dial, and be reached through a relay: Config.Relay. A stream that timed out
 // in the middle of bulk data should be reset rather than used again: yamux may
 // have lost a window update, and the stream then runs slower or stalls.
 //

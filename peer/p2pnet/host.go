@@ -13,7 +13,6 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 )
 
 // userAgent is what libp2p's identify protocol says of this process.
@@ -34,14 +33,11 @@ func newHost(config Config, key ed25519.PrivateKey) (host.Host, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("setting connection limits: %w", err), resources.Close())
 	}
-	h, err := libp2p.New(
+	options := []libp2p.Option{
 		libp2p.Identity(private),
 		// Listening is done below: given to libp2p.New, an address that fails is
 		// only logged if another one succeeds.
 		libp2p.NoListenAddrs,
-		// Sharing the listening port with outgoing connections would let a second
-		// process take the same port unnoticed; its use, hole punching, is off.
-		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
 		libp2p.Security(libp2ptls.ID, newSecurity),
 		libp2p.Muxer(yamux.ID, newMuxer()),
 		libp2p.ResourceManager(resources),
@@ -52,12 +48,13 @@ func newHost(config Config, key ed25519.PrivateKey) (host.Host, error) {
 		// keeps trying an IPv6 seed that is down wants it dialled.
 		libp2p.IPv6BlackHoleSuccessCounter(nil),
 		libp2p.UDPBlackHoleSuccessCounter(nil),
-		libp2p.DisableRelay(),
+		// Members that cannot be dialled are reached through others: relay.go.
+		libp2p.EnableRelay(),
 		libp2p.DisableMetrics(),
-		libp2p.DisableIdentifyAddressDiscovery(),
 		libp2p.Ping(false),
 		libp2p.UserAgent(userAgent),
-	)
+	}
+	h, err := libp2p.New(append(options, config.Relay.options()...)...)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting libp2p: %w", err), connections.Close(), resources.Close())
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -37,6 +38,7 @@ type Transport struct {
 	gossip gossip
 
 	upkeep   upkeep
+	relaying relaying
 	routes   routes
 	slots    slots
 	remarks  remarks
@@ -102,6 +104,9 @@ func New(config Config) (*Transport, error) {
 	}
 	network.Notify(&t.upkeep)
 	go t.tend()
+	if err := t.startRelaying(); err != nil {
+		return nil, errors.Join(fmt.Errorf("p2pnet: %w", err), t.Close())
+	}
 	t.finish = sync.OnceValue(t.close)
 	return t, nil
 }
@@ -115,6 +120,7 @@ func (t *Transport) close() error {
 	t.gate.shut()
 	t.end()
 	<-t.upkeep.ended
+	t.relaying.wait()
 	err := errors.Join(t.lanes.close(), t.host.Close())
 	t.gate.wait()
 	return err
@@ -139,10 +145,10 @@ func (t *Transport) Addresses() []string {
 	}
 	listening = slices.DeleteFunc(slices.Clone(listening), func(a ma.Multiaddr) bool {
 		// libp2p does not dial link-local IPv6: the zone is another one elsewhere.
-		return manet.IsIP6LinkLocal(a) || len(a.String()) > seam.MaxAddressSize
+		return isCircuit(a) || manet.IsIP6LinkLocal(a) || len(a.String()) > seam.MaxAddressSize
 	})
 	slices.SortStableFunc(listening, func(a, b ma.Multiaddr) int { return cmp.Compare(reach(a), reach(b)) })
-	var texts []string
+	texts := t.relaying.addresses()
 	for _, a := range listening {
 		if text := a.String(); len(texts) < seam.MaxAddresses && !slices.Contains(texts, text) {
 			texts = append(texts, text)
@@ -154,11 +160,13 @@ func (t *Transport) Addresses() []string {
 // JoinAddresses are Addresses with the peer's id, for people to copy: who joins
 // by one of them trusts nothing but the key.
 func (t *Transport) JoinAddresses() []string {
-	texts := t.Addresses()
-	for i, text := range texts {
-		texts[i] = text + "/p2p/" + string(t.self)
+	var texts []string
+	for _, text := range t.Addresses() {
+		if !strings.HasPrefix(text, relayPrefix) {
+			texts = append(texts, text+"/p2p/"+string(t.self))
+		}
 	}
-	return texts
+	return append(texts, t.relaying.joinAddresses(t.self)...)
 }
 
 // reach orders addresses by how far away they can be dialled, IPv4 first.

@@ -113,6 +113,9 @@ func (t *Transport) tend() {
 // needless tells whether a connection that this process has just dialled comes after
 // one that the peer has dialled meanwhile, so that neither end has used it.
 func (t *Transport) needless(fresh network.Conn) bool {
+	if isCircuit(fresh.RemoteMultiaddr()) {
+		return false
+	}
 	for _, c := range t.swarm.ConnsToPeer(fresh.RemotePeer()) {
 		if c != fresh && !c.IsClosed() && c.Stat().Opened.Before(fresh.Stat().Opened) {
 			return true
@@ -130,7 +133,7 @@ func (t *Transport) second(id peer.ID, conns []network.Conn) network.Conn {
 	var in, out network.Conn
 	for _, c := range conns {
 		switch {
-		case c.IsClosed():
+		case c.IsClosed() || isCircuit(c.RemoteMultiaddr()):
 		case c.Stat().Direction == network.DirOutbound && out == nil:
 			out = c
 		case c.Stat().Direction == network.DirInbound && in == nil && t.upkeep.of(c).first:
@@ -165,7 +168,7 @@ func (t *Transport) closeSeconds() (left bool) {
 // closeIdle closes what has not been used for as long as Limits.Idle.
 func (t *Transport) closeIdle(now time.Time) {
 	for _, c := range t.swarm.Conns() {
-		if t.carries(c, func(seam.Protocol) bool { return true }) {
+		if t.carries(c, func(seam.Protocol) bool { return true }) || t.reserved(c.RemotePeer()) {
 			t.upkeep.use(c)
 			continue
 		}
@@ -177,7 +180,7 @@ func (t *Transport) closeIdle(now time.Time) {
 
 // libraryProtocols begin the names of what libp2p's own services keep open for as
 // long as there is a connection.
-var libraryProtocols = [...]string{"/ipfs/", "/libp2p/", "/meshsub/", "/floodsub/"}
+var libraryProtocols = [...]string{"/ipfs/", "/meshsub/", "/floodsub/"}
 
 // carries tells whether a connection has a stream of a protocol that counts.
 func (t *Transport) carries(c network.Conn, counts func(seam.Protocol) bool) bool {

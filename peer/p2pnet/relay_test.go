@@ -1,0 +1,101 @@
+package p2pnet
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// relayed runs a relay, a peer that listens nowhere but through it, and a third that
+// knows of the two what their records say.
+func relayed(t *testing.T) (relay, hidden, third *Transport) {
+	t.Helper()
+	config := loopback()
+	config.Relay.Serve = true
+	relay = start(t, config)
+	hidden = start(t, Config{Listen: []string{}, Relay: Relay{Via: relay.JoinAddresses()}})
+	third = start(t, Config{Listen: []string{}})
+	third.Learn(relay.Self(), relay.Addresses())
+	third.Learn(hidden.Self(), hidden.Addresses())
+	eventually(t, "the hidden peer has its place", func() bool { return relay.reserved(hidden.id) })
+	return relay, hidden, third
+}
+
+// TestReachedThroughARelay: a peer that cannot be dialled is, through another, and
+// proves to be itself; its address fits a record.
+func TestReachedThroughARelay(t *testing.T) {
+	relay, hidden, third := relayed(t)
+	addresses := hidden.Addresses()
+	if len(addresses) != 1 || len(addresses[0]) > seam.MaxAddressSize {
+		t.Fatalf("addresses %q", addresses)
+	}
+	handle(t, hidden, speak, run, echo)
+	s := open(t, third, hidden, speak, run)
+	if s.Remote() != hidden.Self() {
+		t.Errorf("the other end is %s", s.Remote())
+	}
+	// More than libp2p lets through a relay by default: models are.
+	text := strings.Repeat("murmuration", 100_000)
+	done := make(chan string)
+	go func() { done <- ask(t, s, text) }()
+	if got := receive(t, "an echo through the relay", done); got != text {
+		t.Errorf("%d bytes of %d came back", len(got), len(text))
+	}
+	for _, c := range third.swarm.ConnsToPeer(hidden.id) {
+		if !isCircuit(c.RemoteMultiaddr()) {
+			t.Errorf("a direct connection to %s", c.RemoteMultiaddr())
+		}
+	}
+	if relay.Connections() != 2 {
+		t.Errorf("the relay has %d connections", relay.Connections())
+	}
+}
+
+// TestJoinThroughARelay: who joins by a relayed address needs to know nothing else,
+// but the id behind the relay.
+func TestJoinThroughARelay(t *testing.T) {
+	_, hidden, _ := relayed(t)
+	join := hidden.JoinAddresses()
+	if len(join) != 1 {
+		t.Fatalf("join addresses %q", join)
+	}
+	stranger := start(t, Config{Listen: []string{}})
+	if id, err := stranger.Connect(t.Context(), join[0]); err != nil || id != hidden.Self() {
+		t.Errorf("met %s, error %v", id, err)
+	}
+	without, _, _ := strings.Cut(join[0], circuitSuffix)
+	if _, err := stranger.Connect(t.Context(), without+circuitSuffix); err == nil {
+		t.Error("connected to nobody in particular behind a relay")
+	}
+}
+
+// TestRelayPlaceIsKept: the place is taken again when the relay has lost it, and the
+// connection that it hangs on is not closed for idleness at either end.
+func TestRelayPlaceIsKept(t *testing.T) {
+	config := loopback()
+	config.Relay.Serve, config.Limits.Idle = true, 200*time.Millisecond
+	relay := start(t, config)
+	hidden := start(t, Config{Listen: []string{}, Relay: Relay{Via: relay.JoinAddresses()}, Limits: Limits{Idle: 200 * time.Millisecond}})
+	eventually(t, "the place", func() bool { return relay.reserved(hidden.id) })
+	time.Sleep(time.Second) // against the real clock: sockets are real
+	if relay.Connections() != 1 {
+		t.Fatal("the connection that a place hangs on was closed")
+	}
+	for _, c := range relay.swarm.Conns() {
+		_ = c.Close()
+	}
+	eventually(t, "the place is lost", func() bool { return relay.Connections() == 0 || relay.reserved(hidden.id) })
+	eventually(t, "the place is taken again", func() bool { return relay.Connections() == 1 && relay.reserved(hidden.id) })
+}
+
+// TestRelayConfig: faults are found before anything listens.
+func TestRelayConfig(t *testing.T) {
+	id := idOf(t, 1).String()
+	for _, via := range [][]string{{"192.0.2.7:1"}, {"nonsense"}, {"relay:" + id}, make([]string, MaxRelays+1)} {
+		if _, err := New(Config{Listen: []string{}, Relay: Relay{Via: via}}); err == nil {
+			t.Errorf("took %q", via)
+		}
+	}
+}
