@@ -104,6 +104,7 @@ func (c *copying) run() error {
 		}
 		select {
 		case <-ended:
+		case <-c.peer.arrival.news: // members that were not known may give too
 		case <-ticker.C:
 		case <-c.peer.running.Done():
 			return ErrClosed

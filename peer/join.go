@@ -46,10 +46,11 @@ type arrival struct {
 	barred  chan struct{} // closed when every address has refused for good
 	once    sync.Once     // closes barred
 	fault   error         // why; set before barred is closed
+	news    chan struct{} // capacity 1: the membership has changed
 }
 
 func newArrival() arrival {
-	return arrival{done: make(chan struct{}), barred: make(chan struct{})}
+	return arrival{done: make(chan struct{}), barred: make(chan struct{}), news: make(chan struct{}, 1)}
 }
 
 func (a *arrival) open() bool { return a.phase.Load() == here }

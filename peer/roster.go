@@ -19,6 +19,7 @@ func (l *loop) refresh() {
 		l.log.Warn("a member is gone without leaving; its neighbours go on with the others", zap.String("peer", string(id)))
 	}
 	l.adopt(members)
+	wake(l.peer.arrival.news)
 	l.remember(time.Now(), members)
 	l.progress()
 	if l.settled && !l.flown && len(l.peer.flock.working()) == 0 {

@@ -35,7 +35,7 @@ func TestADonorKilledMidwayOverLoopback(t *testing.T) {
 			transports[i] = transport
 			c.Network.Transport = &giver{Transport: transport, alter: func(typ wire.Type, frame []byte) []byte {
 				if typ == wire.TypeStateSlice && armed.Load() {
-					time.Sleep(time.Millisecond) // so that every donor has a part in it
+					time.Sleep(5 * time.Millisecond) // so that every donor has a part in it
 					if given[i].Add(1) == 3 && i == 1 {
 						go func() {
 							transport.Close()

@@ -122,7 +122,7 @@ func (b *book) admit(peer seam.PeerID, meta []byte) error {
 	}
 	if !e.heard() {
 		e.since = time.Now()
-		if !e.met && peer < b.identity.Self() {
+		if !e.met && b.waitsFor(peer, s) {
 			e.next = e.since.Add(strangerPatience)
 		}
 	}

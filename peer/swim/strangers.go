@@ -23,8 +23,8 @@ const (
 	crowdShare = 2
 	// meetAtOnce bounds the strangers that are dialled at a time.
 	meetAtOnce = 8
-	// strangerPatience is how long the one of two strangers with the higher id waits to
-	// be dialled by the other, so that they make one connection and not two.
+	// strangerPatience is how long one of two strangers waits to be dialled by the
+	// other, so that they make one connection and not two.
 	strangerPatience = 2 * time.Second
 	// missedWait is the time after a failed dial until the next, times their number,
 	// and maxMissed how many a stranger is given.
@@ -132,6 +132,17 @@ func (b *book) byAge(peers []seam.PeerID) {
 		}
 		return cmp.Compare(x, y)
 	})
+}
+
+// waitsFor tells whether it is for a stranger to dial: for one that has no model yet if
+// the local peer has, since it wants to copy one soon, and else for that with the lower
+// id. The caller holds the lock.
+func (b *book) waitsFor(peer seam.PeerID, says statement) bool {
+	own := b.own.Head+b.own.Steps > 0
+	if theirs := says.Head+says.Steps > 0; own != theirs {
+		return own
+	}
+	return peer < b.identity.Self()
 }
 
 // believed picks the strangers that are members although they have not been met: some
