@@ -176,7 +176,7 @@ func startBench(t *testing.T, word string) (cmd *exec.Cmd, children []int, rest 
 // TestBenchWrongUse shows that what is wrong with the command line is said.
 func TestBenchWrongUse(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
-		{"bench bogus", `unknown command "bogus": want one of codec, exchange, kernel, matmul, step`},
+		{"bench bogus", `unknown command "bogus": want one of codec, exchange, kernel, matmul, state, step`},
 		{"bench exchagne", "did you mean exchange?"},
 		{"bench exchange word", `exchange takes flags only, not "word"`},
 		{"bench exchange --parameters 0", "--parameters 0: want 1 to "},
