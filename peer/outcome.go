@@ -38,13 +38,13 @@ func (p *Peer) completed(x *tracked, distance float64, first seam.Stream) {
 }
 
 // measure takes what an exchange that this peer initiated shows of the link. One that
-// was given up at its deadline shows how slow the link is; of others that broke off
-// nobody knows for how long nothing moved.
+// ran out of most of its time, whichever end noticed first, shows how slow the link is;
+// of others that broke off nobody knows for how long nothing moved.
 func (p *Peer) measure(x *tracked, again int, done bool) {
 	p.counters.again.Add(uint64(again))
 	took := time.Since(x.began)
 	cause := x.cause()
-	late := errors.Is(cause, errLate) || errors.Is(cause, errAborted) && took >= p.config.Exchange.Deadline/2
+	late := errors.Is(cause, errLate) || (errors.Is(cause, errAborted) || ranOut(cause)) && took >= p.config.Exchange.Deadline/2
 	if !done && !late {
 		return
 	}

@@ -90,8 +90,8 @@ func apart(i int) peertest.Gradient {
 // TestLatticesOnASlowLink: where bandwidth is the limit, an exchange takes as much less
 // time as it has fewer bits, since the window grows as slices shrink.
 func TestLatticesOnASlowLink(t *testing.T) {
-	if testing.Short() {
-		t.Skip("exchanges of large models")
+	if testing.Short() || underRace {
+		t.Skip("exchanges of large models, one at a time")
 	}
 	raw := exchangeSlowly(t, "raw")
 	for codec, least := range map[string]float64{"lattice6+4": 4.5, "int8": 3.6} {
