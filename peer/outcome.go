@@ -43,9 +43,7 @@ func (p *Peer) completed(x *tracked, distance float64, first seam.Stream) {
 func (p *Peer) measure(x *tracked, again int, done bool) {
 	p.counters.again.Add(uint64(again))
 	took := time.Since(x.began)
-	cause := x.cause()
-	late := errors.Is(cause, errLate) || (errors.Is(cause, errAborted) || ranOut(cause)) && took >= p.config.Exchange.Deadline/2
-	if !done && !late {
+	if !done && !tellsOfLink(x.cause(), took >= p.config.Exchange.Deadline/2) {
 		return
 	}
 	there := x.coded.Load()
@@ -53,6 +51,12 @@ func (p *Peer) measure(x *tracked, again int, done bool) {
 		bytes: max(there, x.bytes.Load()-there), took: took, agreed: x.agreed, round: x.round,
 		failed: float64(again) / float64(max(p.replica.SharedBlocks(), 1)),
 	}, time.Now())
+}
+
+// tellsOfLink tells whether an exchange that broke off ran out of time, and not because
+// nothing moved.
+func tellsOfLink(cause error, long bool) bool {
+	return errors.Is(cause, errLate) || long && (errors.Is(cause, errAborted) || ranOut(cause))
 }
 
 // declined reports a proposal that the partner turned down, or that failed.
