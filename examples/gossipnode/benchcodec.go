@@ -38,8 +38,8 @@ slice by slice, each in turn with Go's copy of as many values:
           and half of that to a DIFF
   apply   that DIFF to values, which are added to the slice
 
-Slices, and the codes that a step reads, come from memory; what encode and answer write
-goes to one frame, which the next slice overwrites, as a lane of an exchange does.
+All that a step reads comes from memory. Encode writes to one frame, which the next slice
+overwrites, as a lane of an exchange does; DIFFs go to memory.
 
 GB/s are 10^9 bytes of float32 parameters a second. A ratio is the median of those
 of the rounds. Bits are those of a parameter in either direction, headers of blocks

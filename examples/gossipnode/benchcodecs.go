@@ -66,7 +66,7 @@ type sliceCodec interface {
 }
 
 // exchange prepares the steps of a codec, and does each once: so they have codes to
-// work on, which the measured ones do not keep, and an error shows.
+// work on, which a measured encode does not keep, and an error shows.
 func (p *modelPair) exchange(name string) (steps codecSteps, err error) {
 	codec, err := quant.ByName(name)
 	if err != nil {
@@ -92,15 +92,12 @@ func (p *modelPair) exchange(name string) (steps codecSteps, err error) {
 			rest = rest[sizes[i]:]
 		}
 	}
-	answer := func(keep bool) {
+	answer := func() {
 		code, diff := p.code, p.diff
 		for i, size := range sizes {
-			own, to := p.slice(p.passive, i), p.frame
+			own := p.slice(p.passive, i)
 			back := codec.Diff.Size(len(own))
-			if keep {
-				to = diff
-			}
-			if e := slicer.answer(to[:back], code[:size], i, own); e != nil && err == nil {
+			if e := slicer.answer(diff[:back], code[:size], i, own); e != nil && err == nil {
 				err = fmt.Errorf("measuring codec %s: slice %d: %w", name, i, e)
 			}
 			code, diff = code[size:], diff[back:]
@@ -119,9 +116,9 @@ func (p *modelPair) exchange(name string) (steps codecSteps, err error) {
 	}
 	copy(p.target, p.passive)
 	encode(true)
-	answer(true)
+	answer()
 	apply()
-	steps.kernels = []kernel{{"encode", func() { encode(false) }}, {"answer", func() { answer(false) }}, {"apply", apply}}
+	steps.kernels = []kernel{{"encode", func() { encode(false) }}, {"answer", answer}, {"apply", apply}}
 	steps.figure = p.figure(name, codec, sizes)
 	return steps, err
 }
