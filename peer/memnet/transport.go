@@ -44,6 +44,7 @@ type Transport struct {
 	stopped  bool
 	routes   map[route]*registration
 	streams  map[*end]struct{}
+	boxes    map[string]*postbox // by run
 	handlers sync.WaitGroup
 }
 

@@ -13,7 +13,7 @@ type sender struct {
 	transport *transport
 	peer      seam.PeerID
 	queue     chan []byte   // nil: see that there is a stream
-	forsaken  chan struct{} // capacity 1: the peer is believed gone
+	forsaken  chan struct{} // capacity 1: the stream is not needed, or the peer is believed gone
 
 	stream seam.Stream // nil if none is open
 	opened time.Time   // when one was last tried
@@ -56,6 +56,14 @@ func (s *sender) run() {
 			s.flush()
 			return
 		}
+	}
+}
+
+// forsake has the stream closed, if there is one.
+func (s *sender) forsake() {
+	select {
+	case s.forsaken <- struct{}{}:
+	default:
 	}
 }
 
