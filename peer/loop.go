@@ -88,7 +88,7 @@ func newLoop(p *Peer, machine averaging.Machine) *loop {
 		pace:    p.config.Exchange.Pace,
 	}
 	l.record = seam.Record{Peer: p.Self(), Run: p.config.Run, Addresses: p.advertised()}
-	if p.config.Network.Unreachable {
+	if p.config.Network.Reach.Unreachable {
 		l.record.Flags = flagUnreachable
 	}
 	l.anchors, l.memory.past = newAnchors(p.transport), p.readPartners()

@@ -106,7 +106,7 @@ func (l *loop) membersOf(records []seam.Record) []topology.Member {
 		members = append(members, topology.Member{ID: topology.PeerID(r.Peer), Role: role, Unreachable: r.Flags&flagUnreachable != 0})
 	}
 	if !here {
-		members = append(members, topology.Member{ID: topology.PeerID(l.record.Peer), Role: l.role, Unreachable: l.peer.config.Network.Unreachable})
+		members = append(members, topology.Member{ID: topology.PeerID(l.record.Peer), Role: l.role, Unreachable: l.peer.config.Network.Reach.Unreachable})
 	}
 	return members
 }
@@ -135,7 +135,7 @@ func (l *loop) publish() {
 	l.record.Head = p.counters.head.Load()
 	l.record.Role = uint8(l.role)
 	l.record.Flags = 0
-	if p.config.Network.Unreachable {
+	if p.config.Network.Reach.Unreachable {
 		l.record.Flags |= flagUnreachable
 	}
 	if l.settled {
