@@ -41,6 +41,10 @@ func (t *transport) isClosed() bool {
 	return t.closed
 }
 
+// packetBuffer is what is read at once of a packet stream. There is one for every
+// member, and most packets are smaller.
+const packetBuffer = 512
+
 // receive hands the packets of a stream to memberlist. A peer has one such
 // stream: a second takes the place of the first.
 func (t *transport) receive(s seam.Stream) {
@@ -61,7 +65,7 @@ func (t *transport) receive(s seam.Stream) {
 		t.mu.Unlock()
 		t.drop(s)
 	}()
-	r := bufio.NewReader(s)
+	r := bufio.NewReaderSize(s, packetBuffer)
 	for {
 		s.SetReadDeadline(time.Now().Add(idleTimeout * 3 / 2))
 		packet, err := readPacket(r)

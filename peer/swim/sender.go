@@ -7,6 +7,10 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
+// keptFrame is the most memory that a sender keeps for its next packet: there is a
+// sender for every member, and most packets are small.
+const keptFrame = 512
+
 // sender writes the packets for one peer to a stream that it opens at need. It
 // ends when nothing was sent for a while.
 type sender struct {
@@ -103,7 +107,11 @@ func (s *sender) send(packet []byte) {
 		s.frame = binary.BigEndian.AppendUint16(s.frame[:0], uint16(len(packet)))
 		s.frame = append(s.frame, packet...)
 		s.stream.SetWriteDeadline(time.Now().Add(writeTimeout))
-		if _, err := s.stream.Write(s.frame); err == nil {
+		_, err := s.stream.Write(s.frame)
+		if cap(s.frame) > keptFrame {
+			s.frame = nil
+		}
+		if err == nil {
 			return
 		}
 		s.abandon()
