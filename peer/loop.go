@@ -51,11 +51,12 @@ type loop struct {
 	machine averaging.Machine
 	log     *zap.Logger
 
-	record  seam.Record // as last announced
-	digest  uint64      // of the view that the machine knows
-	role    topology.Role
-	settled bool
-	flown   bool
+	record    seam.Record // as last announced
+	announced time.Time   // when that was
+	digest    uint64      // of the view that the machine knows
+	role      topology.Role
+	settled   bool
+	flown     bool
 
 	anchors anchors
 	memory  memory

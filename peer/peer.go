@@ -76,7 +76,8 @@ type Peer struct {
 }
 
 // defaultAnnounceEvery is how often a member's progress is announced while it
-// changes: what others know of it lags by about as much.
+// changes, in a flock of up to announceShare members: what others know of it lags by
+// about as much.
 const defaultAnnounceEvery = 300 * time.Millisecond
 
 // Start makes a peer, listens, and begins to join in the background; it waits
