@@ -57,6 +57,7 @@ type loop struct {
 	role      topology.Role
 	settled   bool
 	flown     bool
+	leaving   bool
 
 	anchors anchors
 	memory  memory
@@ -266,6 +267,8 @@ func (l *loop) leave() {
 	for _, x := range l.running {
 		x.breakOff(errAborted)
 	}
+	l.leaving = true
+	l.remember(time.Now(), l.peer.guard.members(l.peer.membership.Members()))
 	l.record.Flags |= flagLeaving
 	if err := l.announce(); err != nil {
 		l.log.Debug("announcing that this peer leaves", zap.Error(err))

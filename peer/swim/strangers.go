@@ -211,12 +211,15 @@ func (m *Membership) meetStrangers() {
 func (t *transport) introduce(peer seam.PeerID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := t.senderTo(peer); s != nil {
-		select {
-		case s.queue <- nil:
-			return
-		default: // it is at it
-		}
+	s := t.senderTo(peer)
+	if s == nil {
+		t.book.miss(peer)
+		return
+	}
+	select {
+	case s.queue <- nil:
+	default:
+		t.book.miss(peer) // it is trying to send other things, without success so far
 	}
 }
 
