@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,7 +51,8 @@ func TestPacketsAreAdmitted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer stop()
+		stopped := sync.OnceFunc(stop)
+		defer stopped()
 		full := string(bytes.Repeat([]byte{'x'}, seam.MaxPacket))
 		for name, from := range map[string]seam.Packeter{
 			"member": guarded("member", Admission{Key: key}), "foreigner": guarded("foreigner", Admission{Key: other}),
@@ -61,6 +63,7 @@ func TestPacketsAreAdmitted(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
+		stopped() // which waits for the handler
 		if len(heard) != 1 || heard[raw["member"].Self()] != full {
 			t.Errorf("%d have been heard, the member with %d bytes of %d", len(heard), len(heard[raw["member"].Self()]), len(full))
 		}

@@ -45,7 +45,11 @@ func (s *sender) run() {
 			} else {
 				s.send(packet)
 			}
-			idle.Reset(idleTimeout)
+			if s.stream == nil { // greeted by datagrams, or out of reach
+				idle.Reset(reopenAfter)
+			} else {
+				idle.Reset(idleTimeout)
+			}
 		case <-s.forsaken:
 			// Closed, not reset: it may be a departure that waits for an ack.
 			s.close()

@@ -112,6 +112,9 @@ var crowd = flag.Int("crowd", 80, "members of the wide flock")
 // crash is known to all, and the membership takes a few connections of each, which
 // leaves its share of 4·log₂ n + 8 to the overlay's links.
 func TestWideFlockKeepsFewConnections(t *testing.T) {
+	if underRace {
+		t.Skip("takes minutes with the race detector; smaller flocks go by datagrams too")
+	}
 	peers := *crowd
 	links := 2*bits.Len(uint(peers-1)) + 1
 	synctest.Test(t, func(t *testing.T) {
@@ -156,6 +159,9 @@ func TestWideFlockKeepsFewConnections(t *testing.T) {
 // TestFlockMovesWhileItRuns: a flock that grows past WideAbove goes over to datagrams
 // without losing anybody, and back when it shrinks.
 func TestFlockMovesWhileItRuns(t *testing.T) {
+	if underRace {
+		t.Skip("takes minutes with the race detector; smaller flocks go by datagrams too")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		network := newNetwork()
 		var members []*member
