@@ -13,8 +13,9 @@ import (
 // overlay. Neighbours follow from the order of all members' ids, and whoever makes up
 // enough of these can be all of them. Anchors follow from what the peer has lived
 // through and from a secret of its own: first those that it has, then those with whom
-// exchanges went well, the earliest first, then those that the secret picks.
-// docs/design/016 has what this gains.
+// exchanges went well, the earliest first, then those that the secret picks. It keeps
+// none before it has lived through something: a newcomer sees a few members first, the
+// same few as every other, who would be everybody's. docs/design/016 has what this gains.
 
 const (
 	// minAnchors is the number of partners of its own choice that an active peer keeps.
@@ -30,6 +31,7 @@ type anchors struct {
 	secret []byte
 	kept   []topology.PeerID
 	good   []topology.PeerID // the earliest first
+	lived  []topology.PeerID // the first minAnchors partners of this life
 }
 
 // newAnchors is for one identity. A signature is the same each time, so a peer that
@@ -44,6 +46,9 @@ func newAnchors(identity seam.Identity) anchors {
 
 // proved notes a partner with whom an exchange went well.
 func (a *anchors) proved(id topology.PeerID, present func(topology.PeerID) bool) {
+	if len(a.lived) < minAnchors && !slices.Contains(a.lived, id) {
+		a.lived = append(a.lived, id)
+	}
 	if slices.Contains(a.good, id) {
 		return
 	}
@@ -62,6 +67,9 @@ func (a *anchors) hold(overlay *topology.Overlay, self topology.PeerID) *topolog
 	view := overlay.View()
 	if m, ok := view.Lookup(self); !ok || m.Role != topology.Active {
 		return overlay
+	}
+	if len(a.lived) < minAnchors {
+		a.kept = nil
 	}
 	a.kept = a.pick(view)
 	return overlay.Anchored(self, a.kept)

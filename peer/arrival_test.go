@@ -23,7 +23,7 @@ func TestANewcomerDoesNotTouchAFinishedFlock(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Configure: func(i int, c *peer.Config) {
 			shortRun(i, c)
 			c.Work = peer.Work{Steps: 900, Grace: time.Second}
-			c.Network.Unreachable = i == 3 // active, so that it initiates
+			c.Network.Reach.Unreachable = i == 3 // active, so that it initiates
 		}})
 		flock.Train(t.Context(), atPace(10*time.Millisecond, towards))
 		before := peertest.Mean(flock.Models())

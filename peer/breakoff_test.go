@@ -97,7 +97,7 @@ func TestAnOpeningEndsAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		networks := [2]peer.Network{inMemory(t, network, "0", "digits"), inMemory(t, network, "1", "digits")}
-		networks[1].Transport, networks[1].Unreachable = deaf{networks[1].Transport}, true
+		networks[1].Transport, networks[1].Reach.Unreachable = deaf{networks[1].Transport}, true
 		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: networks[0]})
 		p := start(t, peer.Config{
 			Run: "digits", Params: newModel(), Network: networks[1], Join: []string{"mem:0"},

@@ -57,9 +57,10 @@ type Network struct {
 	// went well: a peer that starts anew looks for these too. Default: they are
 	// remembered in memory.
 	KnownPeers string
-	// Unreachable says that others cannot dial this peer (it is behind a NAT); it
-	// will only ever initiate.
-	Unreachable bool
+	// Reach says how others reach this peer. Default: they dial it.
+	Reach Reach
+	// Gossip says how the members of the run find each other.
+	Gossip Gossip
 	// Admission says who may take part. Default: everybody.
 	Admission Admission
 	// State says how models are copied by newcomers.
@@ -67,10 +68,11 @@ type Network struct {
 	// Control says whom the peer obeys, and what it tells others of itself.
 	Control Control
 	// Transport replaces the default one, on libp2p. The peer does not close it;
-	// several peers of different runs may share one. Key and Listen are then unused.
+	// several peers of different runs may share one. Key, Listen, Reach.Relay and
+	// Reach.Limits are then unused.
 	Transport seam.Transport
 	// Membership replaces the default one, on memberlist over Transport. The peer
-	// closes it.
+	// closes it. Gossip is then unused.
 	Membership seam.Membership
 }
 

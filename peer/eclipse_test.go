@@ -99,6 +99,9 @@ func (s *siege) honestAmong(ids []topology.PeerID) (n int) {
 	return n
 }
 
+// lived are the partners of a peer that has lived through exchanges.
+var lived = []topology.PeerID{"one", "two", "three"}
+
 // TestAttackEclipse: whoever makes up as many passives as there are honest ones has
 // nearly all neighbours of a member that he has picked, and none of the partners that
 // it has chosen before: of those at least minAnchors stay. One that comes under siege
@@ -108,7 +111,7 @@ func TestAttackEclipse(t *testing.T) {
 	var neighbours, before, after, lucky float64
 	for seed := range uint64(sieges) {
 		s := newSiege(seed, topology.Active)
-		settled := anchors{secret: []byte(s.name("secret"))}
+		settled := anchors{secret: []byte(s.name("secret")), lived: lived}
 		settled.hold(s.overlay(t, nil), s.victim)
 		crew := s.surround(t, 32, topology.Passive)
 		besieged := s.overlay(t, crew)
@@ -162,7 +165,7 @@ func TestAttackEclipseOfAPassive(t *testing.T) {
 		s := newSiege(seed, topology.Passive)
 		held := make(map[topology.PeerID]*anchors)
 		for _, m := range s.honest {
-			held[m.ID] = &anchors{secret: []byte(s.name("secret"))}
+			held[m.ID] = &anchors{secret: []byte(s.name("secret")), lived: lived}
 			held[m.ID].hold(s.overlay(t, nil), m.ID)
 		}
 		besieged := s.overlay(t, s.surround(t, 32, topology.Active))
@@ -179,10 +182,44 @@ func TestAttackEclipseOfAPassive(t *testing.T) {
 	t.Logf("32 made-up actives against 32 honest ones: %.0f %% of a passive's neighbours are hostile; %.1f honest members come to it all the same", 100*hostile, chosen)
 }
 
+// TestAnchorsOfNewcomersDiffer: whom a newcomer sees first is not its anchor for ever, or
+// the first members of a flock would be everybody's.
+func TestAnchorsOfNewcomersDiffer(t *testing.T) {
+	s := newSiege(1, topology.Active)
+	first := s.honest[:0:0]
+	for _, m := range s.honest {
+		if m.Role == topology.Passive && len(first) < minAnchors {
+			first = append(first, m)
+		}
+	}
+	early, err := topology.NewView(append(first, topology.Member{ID: s.victim, Role: topology.Active}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	few, err := topology.NewOverlay(early)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := 0
+	for i := range 20 {
+		a := anchors{secret: []byte{byte(i)}}
+		a.hold(few, s.victim)
+		a.hold(s.overlay(t, nil), s.victim)
+		for _, m := range first {
+			if slices.Contains(a.kept, m.ID) {
+				same++
+			}
+		}
+	}
+	if same > 20*minAnchors/3 {
+		t.Errorf("%d of %d anchors are those that were seen first", same, 20*minAnchors)
+	}
+}
+
 // TestAnchorsStay: anchors change only when they must.
 func TestAnchorsStay(t *testing.T) {
 	s := newSiege(1, topology.Active)
-	a := anchors{secret: []byte("secret")}
+	a := anchors{secret: []byte("secret"), lived: lived}
 	a.hold(s.overlay(t, nil), s.victim)
 	first := slices.Clone(a.kept)
 	if len(first) != minAnchors {

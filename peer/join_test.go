@@ -60,6 +60,7 @@ func TestLatecomerCopiesANeighbourFirst(t *testing.T) {
 			c.Work = peer.Work{Steps: 2000}
 		}})
 		flock.TrainSteps(t.Context(), 300, atPace(10*time.Millisecond, towards))
+		time.Sleep(time.Second) // until the last steps have been announced
 		late := flock.Add()
 		flock.WaitJoined(4)
 		var first tensor.Vector

@@ -51,11 +51,13 @@ type loop struct {
 	machine averaging.Machine
 	log     *zap.Logger
 
-	record  seam.Record // as last announced
-	digest  uint64      // of the view that the machine knows
-	role    topology.Role
-	settled bool
-	flown   bool
+	record    seam.Record // as last announced
+	announced time.Time   // when that was
+	digest    uint64      // of the view that the machine knows
+	role      topology.Role
+	settled   bool
+	flown     bool
+	leaving   bool
 
 	anchors anchors
 	memory  memory
@@ -88,7 +90,7 @@ func newLoop(p *Peer, machine averaging.Machine) *loop {
 		pace:    p.config.Exchange.Pace,
 	}
 	l.record = seam.Record{Peer: p.Self(), Run: p.config.Run, Addresses: p.advertised()}
-	if p.config.Network.Unreachable {
+	if p.config.Network.Reach.Unreachable {
 		l.record.Flags = flagUnreachable
 	}
 	l.anchors, l.memory.past = newAnchors(p.transport), p.readPartners()
@@ -265,6 +267,8 @@ func (l *loop) leave() {
 	for _, x := range l.running {
 		x.breakOff(errAborted)
 	}
+	l.leaving = true
+	l.remember(time.Now(), l.peer.guard.members(l.peer.membership.Members()))
 	l.record.Flags |= flagLeaving
 	if err := l.announce(); err != nil {
 		l.log.Debug("announcing that this peer leaves", zap.Error(err))

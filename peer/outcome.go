@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -69,6 +70,10 @@ func (p *Peer) declined(x *tracked, err error) {
 	p.counters.refused.Add(1)
 	x.event.Kind, x.event.Reason = averaging.Refused, averaging.Busy
 	switch {
+	case r.Reason == wire.ReasonVersion && !p.speaksOtherwise(seam.PeerID(x.event.Peer)):
+		x.event.Reason = averaging.Closing
+		p.log.Info("a member could not read a proposal, though it speaks as this peer does; it is asked again later",
+			zap.String("peer", string(x.event.Peer)), zap.Error(err))
 	case r.Reason.Permanent():
 		x.event.Reason = averaging.Unfit
 		p.log.Warn("a member refuses to exchange", zap.String("peer", string(x.event.Peer)), zap.Error(err))
@@ -81,6 +86,17 @@ func (p *Peer) declined(x *tracked, err error) {
 		x.event.Reason = averaging.WrongRole
 	}
 	p.notify(notice{event: x.event})
+}
+
+// speaksOtherwise asks a partner that finds another version in a proposal by a hello. The
+// version is read before the checksum: it may have been damaged on the way, and who is
+// taken for one of another version is asked no more until the view changes.
+func (p *Peer) speaksOtherwise(partner seam.PeerID) bool {
+	ctx, cancel := context.WithTimeout(p.exchanges, probeTimeout)
+	defer cancel()
+	_, err := p.hello(ctx, partner)
+	var refused *RefusedError
+	return errors.As(err, &refused)
 }
 
 // failed counts an exchange that broke off and reports it.

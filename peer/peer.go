@@ -76,7 +76,8 @@ type Peer struct {
 }
 
 // defaultAnnounceEvery is how often a member's progress is announced while it
-// changes: what others know of it lags by about as much.
+// changes, in a flock of up to announceShare members: what others know of it lags by
+// about as much.
 const defaultAnnounceEvery = 300 * time.Millisecond
 
 // Start makes a peer, listens, and begins to join in the background; it waits
@@ -156,7 +157,8 @@ func (p *Peer) connect() (err error) {
 	}
 	if p.transport == nil {
 		p.transport, err = p2pnet.New(p2pnet.Config{
-			Key: network.Key, Listen: network.Listen, Known: network.KnownPeers, Admit: p.guard.admitID, Log: p.log,
+			Key: network.Key, Listen: network.Listen, Known: network.KnownPeers, Admit: p.guard.admitID,
+			Limits: network.Reach.Limits, Relay: network.Reach.Relay, Log: p.log,
 		})
 		if err != nil {
 			return err
@@ -168,7 +170,10 @@ func (p *Peer) connect() (err error) {
 	if p.membership != nil {
 		return nil
 	}
-	membership, err := swim.New(swim.Config{Transport: p.transport, Run: p.config.Run, Admission: p.guard.forMembers(), Log: p.log})
+	membership, err := swim.New(swim.Config{
+		Transport: p.transport, Run: p.config.Run, Admission: p.guard.forMembers(),
+		Carrier: network.Gossip.Carrier, Keys: network.Gossip.Keys, Log: p.log,
+	})
 	if err == nil {
 		p.membership = membership
 	}

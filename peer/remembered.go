@@ -117,10 +117,10 @@ type memory struct {
 }
 
 // remember writes the partners down, those of this life that are members before those
-// of earlier ones, if there is news and it is time.
+// of earlier ones, if there is news and it is time, or the last time.
 func (l *loop) remember(now time.Time, members []seam.Record) {
 	path := l.peer.partnersFile()
-	if path == "" || !l.memory.changed || now.Sub(l.memory.written) < rememberEvery {
+	if path == "" || !l.memory.changed || !l.leaving && now.Sub(l.memory.written) < rememberEvery {
 		return
 	}
 	var partners []partner

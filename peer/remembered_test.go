@@ -49,3 +49,43 @@ func TestPartnersAreLookedFor(t *testing.T) {
 		waitMembers(t, again, 3)
 	})
 }
+
+// Who came just before a peer leaves is written down too.
+func TestPartnersAreWrittenDownAtTheEnd(t *testing.T) {
+	known := filepath.Join(t.TempDir(), "node.key.known")
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		begin := func(name, file string, join ...string) *peer.Peer {
+			network := inMemory(t, n, name, "digits")
+			network.KnownPeers, network.Reach.Unreachable = file, file != "" // active
+			config := peer.Config{Run: "digits", Params: newModel(), Join: join, Network: network}
+			config.Exchange.Pace.Every = 1
+			return start(t, config)
+		}
+		all := []*peer.Peer{begin("guest", known)}
+		for i, name := range []string{"first", "second"} {
+			all = append(all, begin(name, "", "mem:guest"))
+			for _, p := range all {
+				waitMembers(t, p, len(all))
+			}
+			for range 100 {
+				for _, p := range all {
+					if err := step(t, p, idle); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			if all[i+1].Stats().Exchanges.Completed() == 0 {
+				t.Fatalf("no exchange with the %s", name)
+			}
+		}
+		if err := all[0].Close(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(known + ".partners")
+		if err != nil || strings.Count(string(text), "\n") != 2 {
+			t.Errorf("remembered %q, %v, of two partners", text, err)
+		}
+	})
+}

@@ -106,7 +106,7 @@ func (l *loop) membersOf(records []seam.Record) []topology.Member {
 		members = append(members, topology.Member{ID: topology.PeerID(r.Peer), Role: role, Unreachable: r.Flags&flagUnreachable != 0})
 	}
 	if !here {
-		members = append(members, topology.Member{ID: topology.PeerID(l.record.Peer), Role: l.role, Unreachable: l.peer.config.Network.Unreachable})
+		members = append(members, topology.Member{ID: topology.PeerID(l.record.Peer), Role: l.role, Unreachable: l.peer.config.Network.Reach.Unreachable})
 	}
 	return members
 }
@@ -126,7 +126,7 @@ func (l *loop) progress() {
 	l.publish()
 }
 
-// publish announces the record if it says anything new.
+// publish announces the record if it says anything new, its steps now and then.
 func (l *loop) publish() {
 	p := l.peer
 	was := l.record
@@ -135,14 +135,16 @@ func (l *loop) publish() {
 	l.record.Head = p.counters.head.Load()
 	l.record.Role = uint8(l.role)
 	l.record.Flags = 0
-	if p.config.Network.Unreachable {
+	if p.config.Network.Reach.Unreachable {
 		l.record.Flags |= flagUnreachable
 	}
 	if l.settled {
 		l.record.Flags |= flagOver
 	}
-	if was.Incarnation == l.record.Incarnation && was.Steps == l.record.Steps && was.Head == l.record.Head &&
-		was.Role == l.record.Role && was.Flags == l.record.Flags {
+	urgent := was.Incarnation != l.record.Incarnation || was.Head != l.record.Head ||
+		was.Role != l.record.Role || was.Flags != l.record.Flags
+	if !urgent && (was.Steps == l.record.Steps || time.Since(l.announced) < p.announceGap()) {
+		l.record = was
 		return
 	}
 	if err := l.announce(); err != nil {
@@ -151,9 +153,22 @@ func (l *loop) publish() {
 	}
 }
 
+// announceShare is the number of members that announce their steps as often as
+// announceEvery says. More share as many announcements: each of them goes to all.
+const announceShare = 16
+
+// announceGap is the least time between two announcements of nothing but steps. News of
+// others, which come with their steps, are no reason for one of one's own: it would be
+// theirs, and so on.
+func (p *Peer) announceGap() time.Duration {
+	present, _ := p.flock.members()
+	return p.announceEvery * time.Duration(present) / announceShare
+}
+
 // announce signs and spreads the record as it is, as a new incarnation if the
 // network knows this one from an earlier life.
 func (l *loop) announce() error {
+	l.announced = time.Now()
 	l.record.Incarnation = l.peer.incarnation.Load()
 	err := l.peer.membership.Announce(l.record)
 	var old *seam.OldIncarnationError

@@ -53,6 +53,7 @@ var tamperings = []tampering{
 	{name: "reordered", alter: keepBack, active: []error{replica.ErrOrder}},
 	{name: "repeated", alter: repeat, passive: []error{replica.ErrOrder}, active: []error{replica.ErrOrder}},
 	{name: "bit flipped", alter: flip, passive: []error{wire.ErrChecksum}, active: []error{wire.ErrChecksum}},
+	{name: "of another version", alter: update, passive: []error{wire.ErrVersion}, active: []error{wire.ErrVersion}},
 	{name: "oversized", alter: oversize, passive: []error{wire.ErrTooLong}, active: []error{wire.ErrTooLong}},
 	{name: "longer than its slice", alter: lengthen, slices: true, passive: []error{quant.ErrSize}, active: []error{quant.ErrSize}},
 	{name: "NaN in it", alter: forge, slices: true, passive: []error{replica.ErrAbsurd, quant.ErrNotFinite}, active: []error{replica.ErrAbsurd, quant.ErrNotFinite}},
@@ -65,18 +66,19 @@ var broken = []error{wire.ErrChecksum, wire.ErrTruncated, wire.ErrTooLong, wire.
 // Offsets in a frame's header (docs/WIRE.md).
 const (
 	atVersion = 2
-	atFlags   = 4
 	atLength  = 24
 )
 
-// flip flips a bit. In a PROPOSE it spares those that would make it a newer release's:
-// a partner that speaks otherwise is not asked again until the view changes.
-func flip(s *tamperedStream, header wire.Header, frame []byte) [][]byte {
+// flip flips a bit.
+func flip(s *tamperedStream, _ wire.Header, frame []byte) [][]byte {
 	bit := s.random.IntN(8 * len(frame))
-	if of := bit / 8; header.Type == wire.TypePropose && (of == atVersion || of == atFlags || of == atFlags+1) {
-		bit += 8 * (atLength - atVersion)
-	}
 	frame[bit/8] ^= 1 << (bit % 8)
+	return [][]byte{frame}
+}
+
+// update makes a frame a newer release's: who sends it is not taken for one of that.
+func update(_ *tamperedStream, _ wire.Header, frame []byte) [][]byte {
+	frame[atVersion]++
 	return [][]byte{frame}
 }
 

@@ -71,7 +71,7 @@ func (p *Peer) compare(courier seam.Courier, partner seam.PeerID) {
 		return
 	}
 	p.transfers.spawn(func() {
-		ctx, cancel := context.WithTimeout(p.running, compareTimeout)
+		ctx, cancel := context.WithTimeout(p.exchanges, compareTimeout)
 		defer cancel()
 		if err := courier.Compare(ctx, partner); err != nil {
 			p.log.Debug("comparing memberships with a member that sees other roles", zap.String("peer", string(partner)), zap.Error(err))

@@ -92,8 +92,8 @@ func (d courierDim) Compare(context.Context, seam.PeerID) error {
 
 // quarrel trains two peers that disagree on each other's role for a virtual minute:
 // the first is active, since it alone knows of a third, passive one; the second takes
-// it for passive and so is active too. It returns the refusals that the second got.
-func quarrel(t *testing.T, names [2]string, wrap func(*dim) seam.Membership) (asker peer.Stats, view *dim) {
+// it for passive and so is active too. It returns the second, and its view.
+func quarrel(t *testing.T, names [2]string, wrap func(*dim) seam.Membership) (asker *peer.Peer, view *dim) {
 	network := memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}})
 	ghost, err := network.Transport("ghost")
 	if err != nil {
@@ -133,7 +133,30 @@ func quarrel(t *testing.T, names [2]string, wrap func(*dim) seam.Membership) (as
 	if s.Role == "passive" && s.Exchanges.Completed() == 0 {
 		t.Error("they never exchange although their roles would let them")
 	}
-	return s, views[1]
+	return peers[1], views[1]
+}
+
+// slowDim is one whose comparisons end only when they are given up.
+type slowDim struct{ courierDim }
+
+func (slowDim) Compare(ctx context.Context, _ seam.PeerID) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A comparison under way does not keep a peer from closing for longer than an exchange
+// that has stalled does.
+func TestAComparisonEndsWithThePeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asker, _ := quarrel(t, [2]string{"alice", "bob"}, func(d *dim) seam.Membership { return slowDim{courierDim{d}} })
+		began := time.Now()
+		if err := asker.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > peer.DefaultStall+time.Second {
+			t.Errorf("closing took %s", took)
+		}
+	})
 }
 
 // One refusal settles a quarrel about roles. Where the record that comes with it
@@ -151,14 +174,16 @@ func TestOneRefusalSettlesAQuarrel(t *testing.T) {
 	} {
 		t.Run(c.names[0]+" is active", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, view := quarrel(t, c.names, byHand)
+				asker, view := quarrel(t, c.names, byHand)
+				s := asker.Stats()
 				if s.Exchanges.Refused != uint64(1+c.compared) || view.compared != c.compared {
 					t.Errorf("%d refusals and %d comparisons in a minute, want one refusal, one more before a comparison, and %d of these",
 						s.Exchanges.Refused, view.compared, c.compared)
 				}
 			})
 			synctest.Test(t, func(t *testing.T) {
-				if s, _ := quarrel(t, c.names, byGossip); s.Exchanges.Refused < 100 {
+				asker, _ := quarrel(t, c.names, byGossip)
+				if s := asker.Stats(); s.Exchanges.Refused < 100 {
 					t.Errorf("%d refusals with records that do not pass from hand to hand, want many: the quarrel is none", s.Exchanges.Refused)
 				}
 			})
@@ -175,14 +200,14 @@ func (f forger) Signed() []byte { return []byte(`{"Peer":"somebody else"}`) }
 func TestAForgedRecordIsAnOffence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forging := true // the first peer, which is the one that is asked
-		s, _ := quarrel(t, [2]string{"bob", "alice"}, func(d *dim) seam.Membership {
+		asker, _ := quarrel(t, [2]string{"bob", "alice"}, func(d *dim) seam.Membership {
 			defer func() { forging = false }()
 			if forging {
 				return forger{courierDim{d}}
 			}
 			return courierDim{d}
 		})
-		if s.Exchanges.Quarantines == 0 || s.Exchanges.Refused > 0 {
+		if s := asker.Stats(); s.Exchanges.Quarantines == 0 || s.Exchanges.Refused > 0 {
 			t.Errorf("%d quarantines, %d refusals believed", s.Exchanges.Quarantines, s.Exchanges.Refused)
 		}
 	})

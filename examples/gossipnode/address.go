@@ -22,8 +22,13 @@ func isPort(text string) bool {
 }
 
 // isMultiaddr tells whether text is PROTOCOL/HOST/tcp/PORT with or without
-// /p2p/ID, all after a slash. Whether the id is whole, package peer knows.
+// /p2p/ID, all after a slash, and perhaps /p2p-circuit/p2p/ID behind a relay's. Whether the
+// id is whole, package peer knows.
 func isMultiaddr(text string) bool {
+	text, behind, through := strings.Cut(text, "/p2p-circuit/p2p/")
+	if through && (!strings.HasPrefix(behind, peerIDPrefix) || !strings.Contains(text, "/p2p/")) {
+		return false
+	}
 	parts := strings.Split(text, "/")
 	if len(parts) != 5 && len(parts) != 7 || parts[0] != "" || parts[3] != "tcp" || !isPort(parts[4]) {
 		return false

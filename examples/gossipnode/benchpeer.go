@@ -56,7 +56,7 @@ func startBenchPeer(ctx context.Context, transport seam.Transport, s exchangeSet
 	config := peer.Config{
 		Run: "bench-" + codec, Params: params, Join: join, Log: log,
 		// Unreachable decides who initiates.
-		Network:   peer.Network{Transport: transport, Unreachable: len(join) > 0},
+		Network:   peer.Network{Transport: transport, Reach: peer.Reach{Unreachable: len(join) > 0}},
 		Optimizer: &peer.SGD{Momentum: peer.DefaultMomentum},
 		Schedule:  peer.Schedule{Rate: benchRate, Shape: peer.Constant},
 		Exchange: peer.Exchange{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer/swim"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -31,6 +32,11 @@ type networkSettings struct {
 	Run          string
 	MinPeers     int
 	MinPeersWait time.Duration
+	Membership   string
+	GossipKey    string
+	Relay        []string
+	RelayService bool
+	HolePunch    bool
 }
 
 // dataSettings say what is learned from what.
@@ -133,6 +139,11 @@ func (s *networkSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Operator, "operator", "", "peer id of who may pause, stop and change the run, the same for all peers; see control (default: nobody)")
 	flags.StringVar(&s.Run, "run", defaultRun, "name of what is trained together, the same for all peers")
 	flags.IntVar(&s.MinPeers, "min-peers", 1, "begin to train when so many members are here, this one included")
+	flags.StringVar(&s.Membership, membershipFlag, carrierAuto, "what news of members travels by: "+list(carriers())+fmt.Sprintf(" (datagrams in a flock of more than %d)", swim.WideAbove))
+	flags.StringVar(&s.GossipKey, gossipKeyFlag, "", "`file` of the keys that encrypt news of members, one of 64 hexadecimal digits a line, the first to encrypt with; the same for all peers (default: none)")
+	flags.StringArrayVar(&s.Relay, relayFlag, nil, "multiaddr with /p2p/ID of a member that runs with --relay-service, through which others reach this peer if they cannot dial it (behind a NAT); repeatable")
+	flags.BoolVar(&s.RelayService, "relay-service", false, "pass on the connections of members that cannot be dialled; all that they exchange goes through this machine")
+	flags.BoolVar(&s.HolePunch, "hole-punch", false, "try to make connections through a relay direct; both ends need it")
 	flags.DurationVar(&s.MinPeersWait, "min-peers-wait", defaultMinPeersWait, "begin to train after this time whoever is here")
 }
 

@@ -107,6 +107,7 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 		Run: t.Run, Params: t.params, Join: t.Join, Work: t.target, Log: t.log,
 		Network: peer.Network{
 			Key: key, Listen: t.Listen, KnownPeers: t.knownPeers(), Admission: admission, State: peer.State{Checkpoint: t.behind},
+			Reach: t.reach(), Gossip: t.gossip(),
 		},
 		Schedule: peer.Schedule{Rate: t.rate(), Warmup: t.Warmup},
 		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Seed: t.Seed},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/quant"
 )
@@ -39,6 +40,20 @@ func (s networkSettings) faults() []error {
 	}
 	if s.Operator != "" && !strings.HasPrefix(s.Operator, peerIDPrefix) {
 		faults = append(faults, faultf("operator", "%q: want a peer id, as keygen prints it: %s...", s.Operator, peerIDPrefix))
+	}
+	if err := oneOf(membershipFlag, s.Membership, carriers()); err != nil {
+		faults = append(faults, err)
+	}
+	if _, err := s.gossipKeys(); err != nil {
+		faults = append(faults, err)
+	}
+	if len(s.Relay) > p2pnet.MaxRelays {
+		faults = append(faults, faultf(relayFlag, "given %d times: at most %d are used", len(s.Relay), p2pnet.MaxRelays))
+	}
+	for _, address := range s.Relay {
+		if !isMultiaddr(address) || !strings.Contains(address, "/p2p/") {
+			faults = append(faults, faultf(relayFlag, "%q: want a multiaddr with the relay's id, as it prints when it starts: /ip4/192.0.2.7/tcp/4001/p2p/%s...", address, peerIDPrefix))
+		}
 	}
 	for _, address := range s.Listen {
 		if !isHostPort(address) && !isMultiaddr(address) {

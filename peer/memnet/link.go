@@ -49,9 +49,10 @@ type cable struct {
 	cut     bool
 	healed  chan struct{} // closed when a cut link heals
 	paths   [1 + seam.MaxLane]*path
-	faults  [2]faults // by the side that sends
-	streams []*stream // open ones in the order of opening
-	opened  int       // streams so far
+	faults  [2]faults     // by the side that sends
+	dice    [2]*rand.Rand // of lost packets, by the side that sends
+	streams []*stream     // open ones in the order of opening
+	opened  int           // streams so far
 }
 
 // path is one connection between two peers: [0] carries from the low peer to the

@@ -44,6 +44,9 @@ type Config struct {
 	// Window bounds the bytes of a stream's direction in flight and unread. It
 	// caps a stream's throughput at Window per Link.Delay. 0 is DefaultWindow.
 	Window int
+	// Idle is how long a connection counts in Transport.Connections after its last
+	// stream has ended: a real transport keeps it a while. 0 is not at all.
+	Idle time.Duration
 }
 
 // Network joins transports in memory. Safe for concurrent use.
@@ -51,6 +54,7 @@ type Network struct {
 	seed   uint64
 	link   Link
 	window int
+	idle   time.Duration
 	epoch  time.Time
 
 	mu     sync.Mutex
@@ -82,6 +86,7 @@ func New(cfg Config) *Network {
 		seed:   cfg.Seed,
 		link:   cfg.Link,
 		window: cfg.Window,
+		idle:   cfg.Idle,
 		epoch:  time.Now(),
 		names:  make(map[string]*Transport),
 		peers:  make(map[seam.PeerID]*Transport),

@@ -27,6 +27,12 @@ type route struct {
 	run      string
 }
 
+// connection is a path to another peer.
+type connection struct {
+	peer seam.PeerID
+	lane int
+}
+
 // registration is one handler and the streams it is busy with.
 type registration struct {
 	handler seam.Handler
@@ -44,6 +50,8 @@ type Transport struct {
 	stopped  bool
 	routes   map[route]*registration
 	streams  map[*end]struct{}
+	kept     map[connection]time.Time // when its last stream ended, for so long as it counts
+	boxes    map[string]*postbox      // by run
 	handlers sync.WaitGroup
 }
 
@@ -61,6 +69,7 @@ func newTransport(n *Network, name string) *Transport {
 		done:     make(chan struct{}),
 		routes:   make(map[route]*registration),
 		streams:  make(map[*end]struct{}),
+		kept:     make(map[connection]time.Time),
 	}
 }
 
@@ -272,17 +281,20 @@ func (t *Transport) Handle(protocol seam.Protocol, run string, handler seam.Hand
 }
 
 // Connections implements seam.Transport: the number of paths, lanes counted one by
-// one, on which at least one stream is open at this end.
+// one, on which at least one stream is open at this end, or was within Config.Idle.
 func (t *Transport) Connections() int {
-	type connection struct {
-		peer seam.PeerID
-		lane int
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	open := make(map[connection]struct{})
 	for e := range t.streams {
 		open[connection{e.remote, e.stream.lane}] = struct{}{}
+	}
+	for c, since := range t.kept {
+		if time.Since(since) >= t.net.idle {
+			delete(t.kept, c)
+			continue
+		}
+		open[c] = struct{}{}
 	}
 	return len(open)
 }
@@ -292,6 +304,9 @@ func (t *Transport) forget(e *end) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.streams, e)
+	if t.net.idle > 0 && !t.stopped {
+		t.kept[connection{e.remote, e.stream.lane}] = time.Now()
+	}
 }
 
 func (t *Transport) isStopped() bool {

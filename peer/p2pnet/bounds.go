@@ -37,7 +37,7 @@ const (
 	DefaultConnections = 2048
 	DefaultPerAddress  = 1024
 	DefaultStreams     = 64
-	DefaultIdle        = 2 * time.Minute
+	DefaultIdle        = time.Minute
 )
 
 // minMemory is the least Limits.Memory that lets a handful of streams exist.

@@ -37,12 +37,13 @@ type Transport struct {
 	lanes  lanes
 	gossip gossip
 
-	upkeep   upkeep
-	relaying relaying
-	routes   routes
-	slots    slots
-	remarks  remarks
-	counters counters
+	upkeep    upkeep
+	relaying  relaying
+	datagrams datagrams
+	routes    routes
+	slots     slots
+	remarks   remarks
+	counters  counters
 
 	// ending is cancelled by Close, to cut short what is under way.
 	ending context.Context
@@ -61,10 +62,13 @@ type Stats struct {
 	TooManyStreams uint64
 	// BadPreambles are streams that did not name a run, or not in time.
 	BadPreambles uint64
+	// BadDatagrams are datagrams that were not signed, or not by a peer of which
+	// anything is known.
+	BadDatagrams uint64
 }
 
 type counters struct {
-	unknownRuns, tooManyStreams, badPreambles atomic.Uint64
+	unknownRuns, tooManyStreams, badPreambles, badDatagrams atomic.Uint64
 }
 
 // New starts a transport. It listens when it returns; an address of
@@ -121,7 +125,7 @@ func (t *Transport) close() error {
 	t.end()
 	<-t.upkeep.ended
 	t.relaying.wait()
-	err := errors.Join(t.lanes.close(), t.host.Close())
+	err := errors.Join(t.datagrams.close(), t.lanes.close(), t.host.Close())
 	t.gate.wait()
 	return err
 }
@@ -132,6 +136,7 @@ func (t *Transport) Stats() Stats {
 		UnknownRuns:    t.counters.unknownRuns.Load(),
 		TooManyStreams: t.counters.tooManyStreams.Load(),
 		BadPreambles:   t.counters.badPreambles.Load(),
+		BadDatagrams:   t.counters.badDatagrams.Load(),
 	}
 }
 

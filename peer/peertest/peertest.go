@@ -51,6 +51,8 @@ type Config struct {
 	// Link is what joins the peers in memory. The zero Link is instant and
 	// unlimited.
 	Link memnet.Link
+	// Idle is how long a connection in memory counts in Stats after its last stream.
+	Idle time.Duration
 	// Configure may change the configuration of peer i before it starts.
 	Configure func(i int, config *peer.Config)
 	// Seed makes identities and random choices repeatable.
@@ -84,7 +86,7 @@ func Start(t testing.TB, config Config) *Flock {
 	f := &Flock{t: t, config: config, gone: map[int]bool{}}
 	t.Cleanup(f.clearing.Wait)
 	if !config.Loopback {
-		f.Network = memnet.New(memnet.Config{Seed: config.Seed, Link: config.Link})
+		f.Network = memnet.New(memnet.Config{Seed: config.Seed, Link: config.Link, Idle: config.Idle})
 	}
 	for range config.Peers {
 		f.Add()

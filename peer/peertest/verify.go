@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"sync"
 
+	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -20,7 +21,7 @@ type verified struct {
 
 // notary is a transport that verifies each signature once for a whole flock.
 type notary struct {
-	seam.Transport
+	*memnet.Transport
 	verified *verified
 }
 

@@ -252,6 +252,20 @@ func (b *book) setAlive(peer seam.PeerID, alive bool) {
 	}
 }
 
+// living is the number of peers that memberlist believes alive, this one and strangers
+// included.
+func (b *book) living() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 1
+	for _, e := range b.entries {
+		if e.alive {
+			n++
+		}
+	}
+	return n
+}
+
 // setOwn records what the local peer says of itself.
 func (b *book) setOwn(s statement, meta []byte) {
 	b.mu.Lock()

@@ -41,6 +41,10 @@ func (t *transport) isClosed() bool {
 	return t.closed
 }
 
+// packetBuffer is what is read at once of a packet stream. There is one for every
+// member, and most packets are smaller.
+const packetBuffer = 512
+
 // receive hands the packets of a stream to memberlist. A peer has one such
 // stream: a second takes the place of the first.
 func (t *transport) receive(s seam.Stream) {
@@ -61,7 +65,7 @@ func (t *transport) receive(s seam.Stream) {
 		t.mu.Unlock()
 		t.drop(s)
 	}()
-	r := bufio.NewReader(s)
+	r := bufio.NewReaderSize(s, packetBuffer)
 	for {
 		s.SetReadDeadline(time.Now().Add(idleTimeout * 3 / 2))
 		packet, err := readPacket(r)
@@ -69,7 +73,7 @@ func (t *transport) receive(s seam.Stream) {
 			return
 		}
 		now := time.Now()
-		if !rate.take(now) || !plain(packet) {
+		if !rate.take(now) || !t.readable(packet) {
 			continue
 		}
 		t.busy.received(packet, now)
@@ -80,6 +84,22 @@ func (t *transport) receive(s seam.Stream) {
 		}
 	}
 }
+
+// arrived hands a datagram's packet to memberlist, unless it is too busy.
+func (t *transport) arrived(from seam.PeerID, packet []byte, now time.Time) {
+	if t.isClosed() || !t.readable(packet) {
+		return
+	}
+	t.busy.received(packet, now)
+	select {
+	case t.packets <- &memberlist.Packet{Buf: packet, From: peerAddr(from), Timestamp: now}:
+	default:
+	}
+}
+
+// readable tells whether memberlist may have a packet. What is encrypted nobody but
+// memberlist can look into: there it is the key that tells who may say what.
+func (t *transport) readable(packet []byte) bool { return t.busy.encrypted || plain(packet) }
 
 const (
 	// packetsPerSecond and packetBurst bound the packets that are taken from one peer:
@@ -108,6 +128,14 @@ func (t *transport) allowanceOf(peer seam.PeerID) *allowance {
 		t.rates[peer] = a
 	}
 	return a
+}
+
+// allows tells whether a peer may send a datagram more.
+func (t *transport) allows(peer seam.PeerID, now time.Time) bool {
+	t.mu.Lock()
+	rate := t.allowanceOf(peer)
+	t.mu.Unlock()
+	return rate.take(now)
 }
 
 func (a *allowance) take(now time.Time) bool {

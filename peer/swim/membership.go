@@ -84,6 +84,9 @@ func (m *Membership) notify() {
 		for peer, addresses := range m.book.takeLearned() {
 			m.transport.Learn(peer, addresses)
 		}
+		if err := m.carrier.wide.adapt(m.book.living()); err != nil {
+			m.log.Warn("the membership goes on by streams, with a connection to every member", zap.Error(err))
+		}
 		signal(m.changed)
 	}
 }

@@ -7,13 +7,17 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
+// keptFrame is the most memory that a sender keeps for its next packet: there is a
+// sender for every member, and most packets are small.
+const keptFrame = 512
+
 // sender writes the packets for one peer to a stream that it opens at need. It
 // ends when nothing was sent for a while.
 type sender struct {
 	transport *transport
 	peer      seam.PeerID
 	queue     chan []byte   // nil: see that there is a stream
-	forsaken  chan struct{} // capacity 1: the peer is believed gone
+	forsaken  chan struct{} // capacity 1: the stream is not needed, or the peer is believed gone
 
 	stream seam.Stream // nil if none is open
 	opened time.Time   // when one was last tried
@@ -41,7 +45,11 @@ func (s *sender) run() {
 			} else {
 				s.send(packet)
 			}
-			idle.Reset(idleTimeout)
+			if s.stream == nil { // greeted by datagrams, or out of reach
+				idle.Reset(reopenAfter)
+			} else {
+				idle.Reset(idleTimeout)
+			}
 		case <-s.forsaken:
 			// Closed, not reset: it may be a departure that waits for an ack.
 			s.close()
@@ -56,6 +64,14 @@ func (s *sender) run() {
 			s.flush()
 			return
 		}
+	}
+}
+
+// forsake has the stream closed, if there is one.
+func (s *sender) forsake() {
+	select {
+	case s.forsaken <- struct{}{}:
+	default:
 	}
 }
 
@@ -95,7 +111,11 @@ func (s *sender) send(packet []byte) {
 		s.frame = binary.BigEndian.AppendUint16(s.frame[:0], uint16(len(packet)))
 		s.frame = append(s.frame, packet...)
 		s.stream.SetWriteDeadline(time.Now().Add(writeTimeout))
-		if _, err := s.stream.Write(s.frame); err == nil {
+		_, err := s.stream.Write(s.frame)
+		if cap(s.frame) > keptFrame {
+			s.frame = nil
+		}
+		if err == nil {
 			return
 		}
 		s.abandon()

@@ -15,7 +15,11 @@ const (
 	messageIndirectPing = 1
 	messageCompound     = 7
 	messageCRC          = 12
+	messageEncrypted    = -2 // no type of memberlist's: nobody can tell
 )
+
+// crcSize is what a checksum puts before a packet, its type included.
+const crcSize = 5
 
 // stragglers works out when memberlist's goroutines have ended after its
 // Shutdown, which does not wait for them. Two kinds linger: a probe waits for its
@@ -25,6 +29,9 @@ const (
 //
 // It implements memberlist.PingDelegate to hear of probes that ended well.
 type stragglers struct {
+	// encrypted: the packets cannot be read here, and each may begin a probe.
+	encrypted bool
+
 	mu       sync.Mutex
 	probed   seam.PeerID // whom the running probe is about; empty if none runs
 	probedAt time.Time
@@ -39,7 +46,7 @@ var _ memberlist.PingDelegate = (*stragglers)(nil)
 
 // sent looks at a packet that memberlist sends.
 func (g *stragglers) sent(packet []byte, to seam.PeerID, now time.Time) {
-	if firstMessage(packet) != messagePing {
+	if g.kind(packet) != messagePing && g.kind(packet) != messageEncrypted {
 		return
 	}
 	g.mu.Lock()
@@ -49,7 +56,7 @@ func (g *stragglers) sent(packet []byte, to seam.PeerID, now time.Time) {
 
 // received looks at a packet for memberlist.
 func (g *stragglers) received(packet []byte, now time.Time) {
-	if firstMessage(packet) != messageIndirectPing {
+	if g.kind(packet) != messageIndirectPing && g.kind(packet) != messageEncrypted {
 		return
 	}
 	g.mu.Lock()
@@ -104,12 +111,19 @@ func (g *stragglers) gone(probe time.Duration) time.Time {
 	return end
 }
 
+func (g *stragglers) kind(packet []byte) int {
+	if g.encrypted {
+		return messageEncrypted
+	}
+	return firstMessage(packet)
+}
+
 // firstMessage is the type of the first message in a packet, within a checksum
 // and a compound if need be; -1 if there is none. What memberlist sends on its
 // own account comes first in a compound, gossip rides behind.
 func firstMessage(packet []byte) int {
-	if len(packet) > 5 && packet[0] == messageCRC {
-		packet = packet[5:]
+	if len(packet) > crcSize && packet[0] == messageCRC {
+		packet = packet[crcSize:]
 	}
 	if len(packet) > 1 && packet[0] == messageCompound {
 		packet = packet[min(2+2*int(packet[1]), len(packet)):]

@@ -8,11 +8,12 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-// A signature costs whoever makes up members a key each, which is next to nothing. A
-// connection costs a process that answers: so a member is one only once there has been
-// an authenticated stream between it and the local peer, from either end. Until then it
-// is a stranger, of whom only so many are remembered, and is dialled.
-// docs/design/016 has the reasons.
+// A signature costs whoever makes up members a key each, which is next to nothing. To
+// answer costs something that is there: so a member is one only once there has been an
+// authenticated stream between it and the local peer, from either end, or it has answered
+// a datagram with the nonce in it. Until then it is a stranger, of whom only so many are
+// remembered, and is greeted: by datagrams in a wide flock, else and if these stay without
+// an answer by a dial. docs/design/016 has the reasons.
 const (
 	// minStrangers is the number of strangers that are members all the same, if there
 	// are fewer that have been met: two peers that nobody can dial never meet.
@@ -23,7 +24,7 @@ const (
 	crowdShare = 2
 	// meetAtOnce bounds the strangers that are dialled at a time.
 	meetAtOnce = 8
-	// strangerPatience is how long one of two strangers waits to be dialled by the
+	// strangerPatience is how long one of two strangers waits to be greeted by the
 	// other, so that they make one connection and not two.
 	strangerPatience = 2 * time.Second
 	// missedWait is the time after a failed dial until the next, times their number,
@@ -49,7 +50,7 @@ type acquaintance struct {
 // stranger tells whether an entry is of a member that has not been met.
 func (e *entry) stranger() bool { return e.heard() && !e.met }
 
-// meet notes that there was an authenticated stream with a peer.
+// meet notes that there was an authenticated stream with a peer, or an answer of it.
 func (b *book) meet(peer seam.PeerID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,6 +68,13 @@ func (b *book) meet(peer seam.PeerID) {
 		e.dialled = false
 		signal(b.strangers) // another can be dialled
 	}
+}
+
+// knows tells whether a peer was heard of or met.
+func (b *book) knows(peer seam.PeerID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.entries[peer] != nil
 }
 
 // miss notes that a stranger could not be dialled.
@@ -199,21 +207,28 @@ func (m *Membership) meetStrangers() {
 	}
 }
 
-// introduce opens the packet stream to a peer, if there is none.
+// introduce has a peer greeted.
 func (t *transport) introduce(peer seam.PeerID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := t.senderTo(peer); s != nil {
-		select {
-		case s.queue <- nil:
-			return
-		default: // it is at it
-		}
+	s := t.senderTo(peer)
+	if s == nil {
+		t.book.miss(peer)
+		return
+	}
+	select {
+	case s.queue <- nil:
+	default:
+		t.book.miss(peer) // it is trying to send other things, without success so far
 	}
 }
 
-// greet opens the stream if need be, and notes whether the peer is there.
+// greet asks by datagrams, if the flock is wide, or else opens the stream if need be,
+// and notes whether the peer is there.
 func (s *sender) greet() {
+	if s.stream == nil && s.transport.wide.greet(s.peer, s.transport.closing) {
+		return
+	}
 	if s.stream == nil && !s.open() {
 		s.transport.book.miss(s.peer)
 		return

@@ -1,18 +1,20 @@
 // Package swim finds the members of a run with hashicorp/memberlist: it
-// implements seam.Membership with the SWIM protocol, carried over the streams of
-// any seam.Transport, so a peer needs one port and one identity, and every packet
-// travels between authenticated peers.
+// implements seam.Membership with the SWIM protocol, carried by any seam.Transport, so
+// a peer needs one port number and one identity, and every packet travels between
+// authenticated peers.
 //
 // A member is known by its peer id, and counts once the local peer has met it: once
-// there was an authenticated stream between the two. What it says of itself is a record signed by
-// its key, which rides in memberlist's metadata and is verified before the
-// member is believed. What others say of it, that it is dead, is not signed, so
-// take a missing member for a hint: probe a neighbour before giving it up.
+// there was an authenticated stream between the two, or it has answered a signed
+// datagram with another. What it says of itself is a record signed by its key, which
+// rides in memberlist's metadata and is verified before the member is believed. What
+// others say of it, that it is dead, is not signed, so take a missing member for a hint:
+// probe a neighbour before giving it up.
 //
-// Every member ends up connected to every other, which suits runs of up to about
-// 150 members; the book holds a few thousand. memberlist forgets a member that is
-// gone for half a minute; this package goes on returning to it, so that
-// partitions heal.
+// Up to WideAbove members packets travel by streams, and every member ends up connected
+// to every other. A wider flock moves to datagrams, where the transport has them, and
+// back when it shrinks: Config.Carrier. The book holds a few thousand. memberlist
+// forgets a member that is gone for half a minute; this package goes on returning to it,
+// so that partitions heal.
 //
 // Start with New. Package memnet has a Membership without timing for tests; the
 // layout of a record is in record.go.
@@ -35,6 +37,9 @@ import (
 // DefaultRejoinEvery is the default of Config.RejoinEvery.
 const DefaultRejoinEvery = 10 * time.Second
 
+// maxKeys bounds Config.Keys: each is tried on what the others do not decrypt.
+const maxKeys = 8
+
 // Config describes a Membership.
 type Config struct {
 	// Transport carries the protocol. It must have an Ed25519 identity, and stays
@@ -42,6 +47,15 @@ type Config struct {
 	Transport seam.Transport
 	// Run is the run's name, 1 to seam.MaxRunName bytes.
 	Run string
+	// Carrier says what the membership travels by. Zero is Auto: streams, which make a
+	// connection to every member, and datagrams in a flock of more than WideAbove, if
+	// the transport is a seam.Packeter.
+	Carrier Carrier
+	// Keys encrypt all that is said, with the first, and decrypt with any: 16, 24 or
+	// 32 bytes each (memberlist's keyring, AES-GCM), the same for all members. Nil is
+	// none: over streams nobody can listen, over datagrams whoever is on the way
+	// can read who the members are.
+	Keys [][]byte
 	// RejoinEvery is the time between two attempts to reach a member that was lost
 	// or a peer given to Join that does not answer. 0 is DefaultRejoinEvery.
 	RejoinEvery time.Duration
@@ -60,6 +74,20 @@ func (c Config) validate() error {
 	}
 	if c.Run == "" || len(c.Run) > seam.MaxRunName {
 		faults = append(faults, fmt.Errorf("Run has %d bytes, 1 to %d are allowed", len(c.Run), seam.MaxRunName))
+	}
+	for i, key := range c.Keys {
+		if err := memberlist.ValidateKey(key); err != nil {
+			faults = append(faults, fmt.Errorf("Keys[%d] has %d bytes, 16, 24 or 32 are allowed", i, len(key)))
+		}
+	}
+	if len(c.Keys) > maxKeys {
+		faults = append(faults, fmt.Errorf("Keys has %d, at most %d are tried", len(c.Keys), maxKeys))
+	}
+	if c.Carrier > Datagrams {
+		faults = append(faults, fmt.Errorf("Carrier %d is none of Auto, Streams and Datagrams", c.Carrier))
+	}
+	if _, ok := c.Transport.(seam.Packeter); c.Carrier == Datagrams && c.Transport != nil && !ok {
+		faults = append(faults, errors.New("Carrier is Datagrams, and the transport has none"))
 	}
 	if c.RejoinEvery < 0 {
 		faults = append(faults, fmt.Errorf("RejoinEvery is %v, it cannot be negative", c.RejoinEvery))
@@ -111,8 +139,18 @@ func New(cfg Config) (*Membership, error) {
 	if err := m.lookOn(); err != nil {
 		return nil, fmt.Errorf("swim: %w", err)
 	}
-	list, err := memberlist.Create(settings(m))
+	config, err := settings(m, cfg.Keys)
 	if err != nil {
+		return nil, fmt.Errorf("swim: %w", err)
+	}
+	if err := m.carrier.wide.adapt(0); err != nil && cfg.Carrier == Datagrams {
+		return nil, fmt.Errorf("swim: %w", err)
+	} else if err != nil {
+		m.log.Info("no datagrams can be taken: the membership stays with streams", zap.Error(err))
+	}
+	list, err := memberlist.Create(config)
+	if err != nil {
+		m.carrier.wide.end()
 		return nil, fmt.Errorf("swim: start memberlist: %w", err)
 	}
 	m.list = list
@@ -156,7 +194,9 @@ func newMembership(cfg Config) *Membership {
 	if cfg.Admission != nil {
 		m.book.admission = cfg.Admission
 	}
-	m.carrier = newTransport(cfg.Transport, cfg.Run, m.book, newStragglers())
+	busy := newStragglers()
+	busy.encrypted = len(cfg.Keys) > 0
+	m.carrier = newTransport(cfg.Transport, cfg.Run, m.book, busy, newPackets(cfg.Transport, cfg.Run, cfg.Carrier, m.log))
 	return m
 }
 

@@ -30,7 +30,7 @@ const (
 	// maxPacket is the largest packet that is taken.
 	maxPacket = 16 << 10
 	// inboundPackets is the number of packets that wait for memberlist.
-	inboundPackets = 256
+	inboundPackets = 1024
 	// maxSenders bounds the peers that packets are sent to at a time.
 	maxSenders = maxMembers
 	// maxSyncs bounds the inbound conversations of one peer at a time.
@@ -59,6 +59,7 @@ type transport struct {
 	run  string
 	book *book
 	busy *stragglers
+	wide *packets
 
 	packets chan *memberlist.Packet
 	conns   chan net.Conn
@@ -79,13 +80,14 @@ type transport struct {
 
 var _ memberlist.NodeAwareTransport = (*transport)(nil)
 
-func newTransport(over seam.Transport, run string, b *book, busy *stragglers) *transport {
+func newTransport(over seam.Transport, run string, b *book, busy *stragglers, wide *packets) *transport {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &transport{
+	t := &transport{
 		seam:    over,
 		run:     run,
 		book:    b,
 		busy:    busy,
+		wide:    wide,
 		packets: make(chan *memberlist.Packet, inboundPackets),
 		conns:   make(chan net.Conn),
 		closing: make(chan struct{}),
@@ -98,6 +100,8 @@ func newTransport(over seam.Transport, run string, b *book, busy *stragglers) *t
 		streams: make(map[seam.Stream]struct{}),
 		faults:  make(map[seam.PeerID]error),
 	}
+	wide.owner = t
+	return t
 }
 
 var errNoName = errors.New("swim: memberlist gave an address without the node's name")
@@ -120,8 +124,8 @@ func (t *transport) WriteTo([]byte, string) (time.Time, error) { return time.Tim
 // DialTimeout implements memberlist.Transport, as WriteTo does.
 func (t *transport) DialTimeout(string, time.Duration) (net.Conn, error) { return nil, errNoName }
 
-// WriteToAddress implements memberlist.NodeAwareTransport. It queues the packet
-// and never blocks. What cannot be sent is dropped without an error, but for a
+// WriteToAddress implements memberlist.NodeAwareTransport. It sends or queues the
+// packet and never blocks. What cannot be sent is dropped without an error, but for a
 // transport that was shut down: that error ends a probe at once.
 func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, error) {
 	now := time.Now()
@@ -129,14 +133,24 @@ func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, 
 	if !validPeer(peer) || peer == t.seam.Self() || len(b) > maxPacket {
 		return now, nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
+	if t.isClosed() {
 		return now, seam.ErrClosed
 	}
 	t.busy.sent(b, peer, now)
-	s := t.senderTo(peer)
-	if s == nil {
+	enough, tried := t.wide.send(b, peer, now)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.senders[peer]
+	switch {
+	case enough:
+		if s != nil {
+			s.forsake()
+		}
+		return now, nil
+	case tried && s == nil:
+		return now, nil // a stream that is there carries it too while datagrams are unproven
+	}
+	if s = t.senderTo(peer); s == nil {
 		return now, nil
 	}
 	select {
@@ -227,10 +241,7 @@ func (t *transport) forsake(peer seam.PeerID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.senders[peer]; s != nil {
-		select {
-		case s.forsaken <- struct{}{}:
-		default:
-		}
+		s.forsake()
 	}
 }
 
@@ -262,6 +273,7 @@ func (t *transport) note(peer seam.PeerID, err error) {
 // bounded time, then resets every stream and waits for the senders. From its
 // start nothing new is sent. It is called once.
 func (t *transport) Shutdown() error {
+	t.wide.end()
 	t.mu.Lock()
 	t.closed = true
 	t.mu.Unlock()

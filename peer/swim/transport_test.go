@@ -28,7 +28,7 @@ func carriers(t *testing.T, names ...string) (*memnet.Network, []*transport) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := newTransport(wire, testRun, newBook(wire, testRun, 1, func() {}), newStragglers())
+		c := newTransport(wire, testRun, newBook(wire, testRun, 1, func() {}), newStragglers(), newPackets(wire, testRun, Streams, nil))
 		stop, err := wire.Handle(seam.ProtocolSwim, testRun, c.handle)
 		if err != nil {
 			t.Fatal(err)

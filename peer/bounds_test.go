@@ -1,0 +1,183 @@
+package peer_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// crowd is the largest flock of TestFootprintGrowsOnlyByConnections: 64 take a while
+// on a small machine.
+var crowd = flag.Int("crowd", 16, "largest number of peers whose footprint is measured, 8 to 64")
+
+const (
+	// memberBytes is what another member takes by streams, both ends together: the
+	// connection, of which TestConnectionFootprint of package p2pnet has the bound, a
+	// stream with a sender and a reader each way, and what each end knows of the other.
+	memberBytes = 150 << 10
+	// memberGoroutines: libp2p takes four for a connection at each end; the
+	// membership's streams take one to send and one to receive at each.
+	memberGoroutines = 2*4 + 2*2
+)
+
+// footprint is what this process takes once it is quiet.
+type footprint struct{ goroutines, bytes int }
+
+func takeFootprint() footprint {
+	var m runtime.MemStats
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return footprint{runtime.NumGoroutine(), int(m.HeapAlloc + m.StackInuse)}
+}
+
+func (f footprint) minus(g footprint) footprint {
+	return footprint{f.goroutines - g.goroutines, f.bytes - g.bytes}
+}
+
+// crowded runs so many peers over loopback and tells what they take beyond what was
+// there before, and how many connections join them.
+func crowded(t *testing.T, peers int, joined bool) (took footprint, connections int) {
+	before := takeFootprint()
+	var all []*peer.Peer
+	var join []string
+	for i := range peers {
+		p, err := peer.Start(t.Context(), peer.Config{
+			Run: "digits", Params: newModel(), Join: join, Network: peer.Network{Listen: []string{"127.0.0.1:0"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all = append(all, p); joined && i == 0 {
+			join = p.JoinAddresses()[:1]
+		}
+	}
+	defer func() {
+		var closing sync.WaitGroup
+		for _, p := range all {
+			closing.Go(func() { p.Close() })
+		}
+		closing.Wait()
+	}()
+	if joined {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for _, p := range all {
+			if err := p.WaitMembers(ctx, peers); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// Quiet is when nothing has changed for a while: probes still connect those that
+	// gossip has not, and handshakes leave garbage. Sockets are real, and so is time.
+	const quiet = 2 * time.Second
+	for last, since := -1, time.Now(); time.Since(since) < quiet; time.Sleep(50 * time.Millisecond) {
+		connections = 0
+		for _, p := range all {
+			connections += p.Stats().Connections
+		}
+		if connections != last {
+			last, since = connections, time.Now()
+		}
+	}
+	return takeFootprint().minus(before), connections / 2
+}
+
+// TestFootprintGrowsOnlyByConnections: what a peer takes beside its connections is the
+// same in a flock of any size, and a connection takes the same too.
+func TestFootprintGrowsOnlyByConnections(t *testing.T) {
+	const alone = 8
+	lonely, none := crowded(t, alone, false)
+	if none != 0 {
+		t.Fatalf("%d connections of peers that have joined nobody", none)
+	}
+	own := footprint{lonely.goroutines / alone, lonely.bytes / alone}
+	t.Logf("a peer without connections: %d goroutines, %d KiB", own.goroutines, own.bytes>>10)
+	for peers := 8; peers <= *crowd; peers *= 2 {
+		took, connections := crowded(t, peers, true)
+		if connections == 0 || connections > peers*(peers-1)/2 {
+			t.Fatalf("%d connections between %d peers", connections, peers)
+		}
+		goroutines := float64(took.goroutines-peers*own.goroutines) / float64(connections)
+		bytes := (took.bytes - peers*own.bytes) / connections
+		t.Logf("%d peers, %d connections: %d goroutines and %d KiB a peer; %.1f goroutines and %d KiB a connection",
+			peers, connections, took.goroutines/peers, took.bytes/peers>>10, goroutines, bytes>>10)
+		if goroutines > memberGoroutines+1 {
+			t.Errorf("%d peers: %.1f goroutines for a connection, more than %d", peers, goroutines, memberGoroutines)
+		}
+		if bytes > memberBytes && !underRace { // the detector has memory of its own
+			t.Errorf("%d peers: %d KiB for a connection, more than %d", peers, bytes>>10, memberBytes>>10)
+		}
+	}
+}
+
+// TestExchangesThroughARelay: peers that nobody can dial say hello to each other,
+// become members and exchange models, all through the one that can be dialled.
+func TestExchangesThroughARelay(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	hidden := make(map[seam.PeerID]bool)
+	between := make(chan string, 1)
+	var relay []string
+	var all []*peer.Peer
+	for i := range 4 {
+		config := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Listen: []string{"127.0.0.1:0"}}}
+		config.Exchange.Pace.Every = 1
+		if i == 0 {
+			config.Network.Reach.Relay = p2pnet.Relay{Serve: true}
+		} else {
+			config.Network.Listen, config.Network.Reach.Relay, config.Join = []string{}, p2pnet.Relay{Via: relay}, relay
+		}
+		if i > 0 {
+			config.Hooks.Exchanged = func(e peer.Exchanged) {
+				if e.Partner != all[0].Self() {
+					select {
+					case between <- fmt.Sprintf("%s, %d bytes in %s", e.Partner.Short(), e.Bytes, e.Took):
+					default:
+					}
+				}
+			}
+		}
+		p := start(t, config)
+		if all = append(all, p); i == 0 {
+			relay = p.JoinAddresses()[:1]
+		}
+		hidden[p.Self()] = i > 0
+		if err := p.WaitMembers(ctx, i+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range all {
+		if err := p.WaitMembers(ctx, len(all)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var training sync.WaitGroup
+	defer training.Wait()
+	run, stop := context.WithCancel(ctx)
+	defer stop()
+	for i, p := range all {
+		training.Go(func() {
+			for run.Err() == nil {
+				_ = p.Step(run, func(x, grad tensor.Vector) (peer.Result, error) { return towards(i, x, grad) })
+				time.Sleep(5 * time.Millisecond) // a gradient takes its time
+			}
+		})
+	}
+	select {
+	case told := <-between:
+		t.Logf("two that nobody can dial have exchanged: %s", told)
+	case <-ctx.Done():
+		t.Error("no exchange between two that nobody can dial")
+	}
+}

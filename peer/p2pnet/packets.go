@@ -1,0 +1,296 @@
+package p2pnet
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+	manet "github.com/multiformats/go-multiaddr/net"
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Packets travel as UDP datagrams between the ports that carry the streams, which
+// have the same numbers; nothing else has to be told of a peer. Each is signed by its
+// sender, for its receiver; it is not encrypted.
+//
+//	"MUR" u8 version = 1 | sender's public key, 32 bytes | run length u8, run |
+//	packet, up to 1056 bytes, a mark included | Ed25519 signature, 64 bytes
+
+const (
+	datagramMagic   = "MUR\x01"
+	datagramLabel   = "packet to "
+	maxDatagramSize = len(datagramMagic) + ed25519.PublicKeySize + 1 + seam.MaxRunName + maxMarkedPacket + ed25519.SignatureSize
+	// maxMarkedPacket is the largest packet with the mark of its sender before it.
+	maxMarkedPacket = seam.MaxPacket + seam.MaxMark
+	// strangersPerSecond is how many datagrams a second are looked at whose sender
+	// nobody has spoken of; each costs a check of a signature.
+	strangersPerSecond = 128
+	// maxPaths bounds the peers of which the way that their packets came is known.
+	maxPaths = maxBookPeers
+)
+
+var errDatagram = errors.New("malformed datagram")
+
+var _ seam.Packeter = (*Transport)(nil)
+
+// datagrams are the sockets, which are opened when packets are first asked for.
+type datagrams struct {
+	reading sync.WaitGroup
+
+	mu        sync.RWMutex
+	second    time.Time // when strangers began to be counted
+	strangers int
+	closed    bool
+	sockets   []*net.UDPConn
+	handlers  map[string]*packetHandler
+	paths     map[peer.ID]netip.AddrPort // where a peer's packets last came from
+}
+
+type packetHandler struct {
+	mu   sync.Mutex // held while a packet is handled
+	take func(seam.PeerID, []byte)
+}
+
+// SendPacket implements seam.Packeter. Until a packet has come from the peer, a packet
+// goes to every address that was learned of it.
+func (t *Transport) SendPacket(to seam.PeerID, run string, packet []byte) error {
+	if len(packet) > maxMarkedPacket || len(run) > seam.MaxRunName {
+		return fmt.Errorf("p2pnet: a packet of %d bytes for run %q: %w", len(packet), run, seam.ErrNoPackets)
+	}
+	id, err := parsePeer(to)
+	if err != nil {
+		return fmt.Errorf("p2pnet: sending a packet: %w", err)
+	}
+	d := &t.datagrams
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	targets := t.packetTargets(id)
+	if len(d.sockets) == 0 || len(targets) == 0 {
+		return fmt.Errorf("p2pnet: sending a packet to %s: %w: no socket or no address", to.Short(), seam.ErrNoPackets)
+	}
+	datagram := appendDatagram(nil, t.key, to, run, packet)
+	sent := false
+	for _, target := range targets {
+		for _, socket := range d.sockets {
+			if sameFamily(socket, target) {
+				_, err := socket.WriteToUDPAddrPort(datagram, target)
+				sent = sent || err == nil
+				break
+			}
+		}
+	}
+	if !sent {
+		return fmt.Errorf("p2pnet: sending a packet to %s: %w", to.Short(), seam.ErrNoPackets)
+	}
+	return nil
+}
+
+// packetTargets are where a packet should go. The lock is held.
+func (t *Transport) packetTargets(id peer.ID) (targets []netip.AddrPort) {
+	if known, ok := t.datagrams.paths[id]; ok {
+		return []netip.AddrPort{known}
+	}
+	for _, a := range t.book.lookup(id) {
+		if ip, err := netip.ParseAddr(a.host); err == nil && a.relay == "" {
+			targets = append(targets, netip.AddrPortFrom(ip, a.port))
+		}
+	}
+	return targets
+}
+
+func sameFamily(socket *net.UDPConn, to netip.AddrPort) bool {
+	local := socket.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
+	return local.Is4() == to.Addr().Is4() && (local.IsLoopback() == to.Addr().IsLoopback() || local.IsUnspecified() || !to.Addr().IsLoopback())
+}
+
+// HandlePackets implements seam.Packeter.
+func (t *Transport) HandlePackets(run string, handler func(seam.PeerID, []byte)) (stop func(), err error) {
+	d := &t.datagrams
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.closed:
+		return nil, fmt.Errorf("p2pnet: taking packets: %w", seam.ErrClosed)
+	case d.handlers[run] != nil:
+		return nil, fmt.Errorf("p2pnet: packets of run %q have a handler already", run)
+	case len(d.sockets) == 0:
+		if err := t.openSockets(); err != nil {
+			return nil, fmt.Errorf("p2pnet: taking packets: %w", err)
+		}
+	}
+	if d.handlers == nil {
+		d.handlers, d.paths = make(map[string]*packetHandler), make(map[peer.ID]netip.AddrPort)
+	}
+	h := &packetHandler{take: handler}
+	d.handlers[run] = h
+	return func() {
+		d.mu.Lock()
+		if d.handlers[run] == h {
+			delete(d.handlers, run)
+		}
+		d.mu.Unlock()
+		h.mu.Lock()
+		h.take = nil
+		h.mu.Unlock()
+	}, nil
+}
+
+// openSockets opens a socket beside each listener. The lock is held.
+func (t *Transport) openSockets() error {
+	var faults []error
+	for _, a := range t.host.Network().ListenAddresses() {
+		where, err := manet.ToNetAddr(a)
+		at, ok := where.(*net.TCPAddr)
+		if err != nil || !ok {
+			continue
+		}
+		network := "udp6"
+		if at.IP.To4() != nil {
+			network = "udp4"
+		}
+		socket, err := net.ListenUDP(network, &net.UDPAddr{IP: at.IP, Port: at.Port, Zone: at.Zone})
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		t.datagrams.sockets = append(t.datagrams.sockets, socket)
+		t.datagrams.reading.Go(func() { t.readPackets(socket) })
+	}
+	if len(t.datagrams.sockets) == 0 {
+		return errors.Join(append(faults, fmt.Errorf("%w: this process listens nowhere for them", seam.ErrNoPackets))...)
+	}
+	return nil
+}
+
+// readPackets hands over what arrives at a socket until that is closed. One goroutine
+// for each bounds what forged packets can cost to one core; those of a sender that
+// nobody has spoken of cost next to nothing.
+func (t *Transport) readPackets(socket *net.UDPConn) {
+	buffer := make([]byte, maxDatagramSize+1)
+	for {
+		n, from, err := socket.ReadFromUDPAddrPort(buffer)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // an ICMP error for a packet sent earlier
+		}
+		if err := t.takeDatagram(buffer[:n], from); err != nil {
+			t.counters.badDatagrams.Add(1)
+			t.log.Debug("dropped a datagram", zap.Stringer("from", from), zap.Error(err))
+		}
+	}
+}
+
+// takeDatagram checks a datagram, cheap things first, and hands its packet over.
+func (t *Transport) takeDatagram(datagram []byte, from netip.AddrPort) error {
+	public, run, packet, err := splitDatagram(datagram)
+	if err != nil {
+		return err
+	}
+	id, err := idOfKey(public)
+	if err != nil {
+		return err
+	}
+	if err := t.admitted(id); err != nil {
+		return err
+	}
+	if len(t.book.lookup(id)) == 0 && !t.datagrams.hearStranger(time.Now()) {
+		return fmt.Errorf("nothing is known of peer %s", id)
+	}
+	d := &t.datagrams
+	d.mu.RLock()
+	h := d.handlers[run]
+	d.mu.RUnlock()
+	if h == nil {
+		return fmt.Errorf("run %q takes no packets here", run)
+	}
+	signed := len(datagram) - ed25519.SignatureSize
+	if !ed25519.Verify(public, toBeSigned(datagram[:signed], t.self), datagram[signed:]) {
+		return fmt.Errorf("%w: not signed by peer %s for this one", errDatagram, id)
+	}
+	d.mu.Lock()
+	if len(d.paths) >= maxPaths {
+		clear(d.paths)
+	}
+	d.paths[id] = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+	d.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.take != nil {
+		h.take(seam.PeerID(id.String()), packet)
+	}
+	return nil
+}
+
+// hearStranger tells whether a datagram of an unknown sender may be looked at: a
+// newcomer of which no news has come yet is one, and so is whoever forges them.
+func (d *datagrams) hearStranger(now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now.Sub(d.second) >= time.Second {
+		d.second, d.strangers = now, 0
+	}
+	d.strangers++
+	return d.strangers <= strangersPerSecond
+}
+
+// close closes the sockets and waits for their readers.
+func (d *datagrams) close() error {
+	d.mu.Lock()
+	d.closed = true
+	var faults []error
+	for _, socket := range d.sockets {
+		faults = append(faults, socket.Close())
+	}
+	d.sockets = nil
+	d.mu.Unlock()
+	d.reading.Wait()
+	return errors.Join(faults...)
+}
+
+// appendDatagram appends a packet as it travels.
+func appendDatagram(b []byte, key ed25519.PrivateKey, to seam.PeerID, run string, packet []byte) []byte {
+	b = append(b, datagramMagic...)
+	b = append(b, key.Public().(ed25519.PublicKey)...)
+	b = append(append(b, byte(len(run))), run...)
+	b = append(b, packet...)
+	return append(b, ed25519.Sign(key, toBeSigned(b, to))...)
+}
+
+// toBeSigned is what the signature of a datagram covers.
+func toBeSigned(datagram []byte, to seam.PeerID) []byte {
+	return inDomain(append([]byte(datagramLabel+string(to)+"\x00"), datagram...))
+}
+
+// splitDatagram reads what appendDatagram wrote, without looking at the signature.
+// The packet is a part of the datagram.
+func splitDatagram(datagram []byte) (public ed25519.PublicKey, run string, packet []byte, err error) {
+	const head = len(datagramMagic) + ed25519.PublicKeySize + 1
+	if len(datagram) < head+ed25519.SignatureSize || len(datagram) > maxDatagramSize || string(datagram[:len(datagramMagic)]) != datagramMagic {
+		return nil, "", nil, errDatagram
+	}
+	body := datagram[head : len(datagram)-ed25519.SignatureSize]
+	size := int(datagram[head-1])
+	if size > seam.MaxRunName || size > len(body) || len(body)-size > maxMarkedPacket {
+		return nil, "", nil, errDatagram
+	}
+	return ed25519.PublicKey(datagram[len(datagramMagic) : head-1]), string(body[:size]), body[size:], nil
+}
+
+// idOfKey is the id that a public key makes.
+func idOfKey(public ed25519.PublicKey) (peer.ID, error) {
+	key, err := crypto.UnmarshalEd25519PublicKey(public)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errDatagram, err)
+	}
+	return peer.IDFromPublicKey(key)
+}

@@ -1,0 +1,77 @@
+package p2pnet
+
+import (
+	"io"
+	"testing"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// TestModelStreamsGetTheirWindows: libp2p gives 16 MiB to one peer's streams of one
+// protocol, and yamux silently does not grow a window that is refused, which makes a
+// stream slow without an error. Here a peer has room for all lanes at full windows.
+func TestModelStreamsGetTheirWindows(t *testing.T) {
+	m, err := Limits{}.withDefaults().newResourceManager()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for range 1 + seam.MaxLane {
+		s, err := m.OpenStream(idOf(t, 1), network.DirInbound)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Done()
+		if err := s.SetProtocol(protocol.ID(speak)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.ReserveMemory(2*maxWindow, network.ReservationPriorityAlways); err != nil {
+			t.Fatalf("a lane's windows, both ways: %v", err)
+		}
+	}
+}
+
+// TestFourStreamsAreNotTheMost: with libp2p's PeerDefault the fifth inbound stream of a
+// peer is reset.
+func TestFourStreamsAreNotTheMost(t *testing.T) {
+	a, b := pair(t)
+	handle(t, b, speak, run, echo)
+	for i := range DefaultStreams {
+		s := open(t, a, b, speak, run)
+		if _, err := io.WriteString(s, "x"); err != nil {
+			t.Fatalf("stream %d: %v", i+1, err)
+		}
+		if _, err := io.ReadFull(s, make([]byte, 1)); err != nil {
+			t.Fatalf("stream %d: %v", i+1, err)
+		}
+	}
+}
+
+// TestConnectionLimit: Limits.Connections is kept to, in handshakes too.
+func TestConnectionLimit(t *testing.T) {
+	config := loopback()
+	config.Limits.Connections = 3
+	b := start(t, config)
+	var reached int
+	handle(t, b, speak, run, echo)
+	for range 6 {
+		a := start(t, Config{Listen: []string{}})
+		a.Learn(b.Self(), b.Addresses())
+		s, err := a.Open(t.Context(), b.Self(), speak, run)
+		if err != nil {
+			continue
+		}
+		if _, err := io.WriteString(s, "x"); err == nil {
+			if _, err := io.ReadFull(s, make([]byte, 1)); err == nil {
+				reached++
+			}
+		}
+		t.Cleanup(s.Reset)
+	}
+	if reached != 3 || b.Connections() > 3 {
+		t.Errorf("%d peers were served over %d connections, at most 3 are allowed", reached, b.Connections())
+	}
+}

@@ -1,0 +1,396 @@
+package swim
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Carrier says what the packets of the membership travel by. Whole states, which
+// are too large for packets, travel by streams in any case.
+type Carrier uint8
+
+const (
+	// Auto takes streams up to WideAbove members and datagrams beyond, back and
+	// forth as the flock grows and shrinks.
+	Auto Carrier = iota
+	// Streams is one stream to every member, and so a connection to every one.
+	Streams
+	// Datagrams is a datagram for each packet, without a connection.
+	Datagrams
+)
+
+const (
+	// WideAbove is the number of members beyond which a flock is wide.
+	WideAbove = 64
+	// narrowBelow is that below which it is no longer: the difference keeps a flock of
+	// about WideAbove from moving to and fro.
+	narrowBelow = 48
+
+	// A member that has not answered for askAgain is asked to.
+	// After unheard datagrams over at least unheardFor without an answer, streams are
+	// taken to that member for blockedFor: it listens to no datagrams yet, or a
+	// firewall drops them.
+	askAgain   = 20 * time.Second
+	unheard    = 3
+	unheardFor = time.Second
+	blockedFor = 30 * time.Second
+	// maxStrangePaths is the number of paths from which none is added for a peer that
+	// nobody has spoken of.
+	maxStrangePaths = maxMembers / 2
+	// forgetAfter is how long nothing has to be sent or heard until a path is forgotten.
+	forgetAfter = 5 * time.Minute
+)
+
+// The first byte of a datagram.
+const (
+	packetPlain byte = 1 // a packet of memberlist's
+	// packetAsks asks for an answer: a nonce, and perhaps a packet of memberlist's.
+	packetAsks byte = 2
+	// packetAnswer is that answer, the nonce. Only it shows that the other end is there
+	// and that datagrams arrive: one that comes from there may be an old one that
+	// somebody sends again, and a firewall may let them through in one direction.
+	packetAnswer byte = 3
+
+	nonceSize = 8
+)
+
+// maxPayload is the largest packet of memberlist's that fits a datagram.
+const maxPayload = seam.MaxPacket - 1 - nonceSize
+
+const (
+	// A stranger is asked greetings times, greetWait apart, and then dialled.
+	greetings = 3
+	greetWait = 500 * time.Millisecond
+)
+
+// packets sends and takes the membership's packets as datagrams.
+type packets struct {
+	over    seam.Packeter // nil if the transport has none
+	run     string
+	carrier Carrier
+	log     *zap.Logger
+	owner   *transport
+
+	mu    sync.Mutex
+	taken bool // packets are handled here
+	wide  bool
+	stop  func()
+	paths map[seam.PeerID]*path
+}
+
+// path is what is known of the way to a member.
+type path struct {
+	heard   time.Time // when an answer last came from there
+	asked   time.Time // when the first was sent that has had no answer
+	silent  int       // how many those are
+	nonce   [nonceSize]byte
+	blocked time.Time // until when streams are taken
+	sent    time.Time
+	// answered is closed by the next answer; nil if nobody waits for it.
+	answered chan struct{}
+}
+
+func newPackets(over seam.Transport, run string, carrier Carrier, log *zap.Logger) *packets {
+	packeter, _ := over.(seam.Packeter)
+	if carrier == Streams {
+		packeter = nil
+	}
+	return &packets{over: packeter, run: run, carrier: carrier, log: log, stop: func() {}, paths: make(map[seam.PeerID]*path)}
+}
+
+// adapt goes over to datagrams, or back, for a flock of so many members. It may
+// block, and is called from one goroutine only.
+func (p *packets) adapt(members int) error {
+	p.mu.Lock()
+	was, taken, over := p.wide, p.taken, p.over
+	p.wide = over != nil && (p.carrier == Datagrams || members > WideAbove || was && members >= narrowBelow)
+	wide := p.wide
+	p.mu.Unlock()
+	if was != wide {
+		p.log.Info("the membership changes what it travels by", zap.Bool("datagrams", wide), zap.Int("members", members))
+	}
+	// Whoever finds the flock wide first is heard by those that do not yet.
+	if over == nil || taken {
+		return nil
+	}
+	stop, err := over.HandlePackets(p.run, p.take)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.over, p.wide = nil, false // streams serve too
+		return fmt.Errorf("taking datagrams of run %q: %w", p.run, err)
+	}
+	p.taken, p.stop = true, stop
+	return nil
+}
+
+// end takes no datagrams any more and waits for what is being taken.
+func (p *packets) end() {
+	p.mu.Lock()
+	stop := p.stop
+	p.stop, p.wide, p.over = func() {}, false, nil
+	p.mu.Unlock()
+	stop()
+}
+
+// send sends a packet as datagrams, if that may be the way to a member. It reports
+// whether that is known to be enough, and whether it was tried at all.
+func (p *packets) send(packet []byte, to seam.PeerID, now time.Time) (enough, tried bool) {
+	p.mu.Lock()
+	over, wide := p.over, p.wide
+	if over == nil || !wide {
+		p.mu.Unlock()
+		return false, false
+	}
+	head, proven, open := p.way(to, now)
+	p.mu.Unlock()
+	if !open {
+		return false, false
+	}
+	parts, ok := partsOf(packet)
+	if !ok {
+		return false, false
+	}
+	for _, part := range parts {
+		if over.SendPacket(to, p.run, append(slices.Clip(head), part...)) != nil {
+			return false, false
+		}
+	}
+	return proven, true
+}
+
+// way tells how a datagram to a member begins, whether the member has lately answered
+// one, and whether it may be sent any. The lock is held.
+func (p *packets) way(to seam.PeerID, now time.Time) (head []byte, proven, open bool) {
+	w := p.path(to, now)
+	if w == nil || now.Before(w.blocked) {
+		return nil, false, false
+	}
+	w.sent = now
+	if w.fresh(now) {
+		return []byte{packetPlain}, true, true
+	}
+	if w.silent == 0 {
+		w.asked = now
+		rand.Read(w.nonce[:]) // never fails
+	}
+	w.silent++
+	if w.silent > unheard && now.Sub(w.asked) >= unheardFor {
+		w.blocked, w.silent, w.heard = now.Add(blockedFor), 0, time.Time{}
+		return nil, false, false
+	}
+	return append([]byte{packetAsks}, w.nonce[:]...), !w.heard.IsZero(), true
+}
+
+// fresh tells whether an answer has come lately.
+func (w *path) fresh(now time.Time) bool {
+	return !w.heard.IsZero() && now.Sub(w.heard) < askAgain
+}
+
+// path returns what is known of the way to a member, nil if there are too many.
+func (p *packets) path(to seam.PeerID, now time.Time) *path {
+	w := p.paths[to]
+	if w == nil {
+		if len(p.paths) >= maxMembers {
+			for peer, old := range p.paths {
+				if now.Sub(old.heard) > forgetAfter && now.Sub(old.sent) > forgetAfter {
+					delete(p.paths, peer)
+				}
+			}
+		}
+		if len(p.paths) >= maxMembers {
+			return nil
+		}
+		w = &path{}
+		p.paths[to] = w
+	}
+	return w
+}
+
+// greet asks a peer for an answer, some times, if datagrams may be the way to it, and
+// tells whether one came.
+func (p *packets) greet(to seam.PeerID, closing <-chan struct{}) bool {
+	for range greetings {
+		answered, asked := p.ask(to, time.Now())
+		if !asked {
+			return false
+		}
+		timer := time.NewTimer(greetWait)
+		select {
+		case <-answered:
+			timer.Stop()
+			return true
+		case <-closing:
+			timer.Stop()
+			return false
+		case <-timer.C:
+		}
+	}
+	return false
+}
+
+// ask asks a peer for an answer, if datagrams are the way of a flock of this size, and
+// may be that to the peer. The channel is closed when the answer is there.
+func (p *packets) ask(to seam.PeerID, now time.Time) (answered <-chan struct{}, asked bool) {
+	p.mu.Lock()
+	over, wide := p.over, p.wide
+	if over == nil || !wide {
+		p.mu.Unlock()
+		return nil, false
+	}
+	head, _, open := p.way(to, now)
+	if !open {
+		p.mu.Unlock()
+		return nil, false
+	}
+	w := p.paths[to]
+	if head[0] == packetPlain { // it has answered another question meanwhile, and been met
+		p.mu.Unlock()
+		p.owner.book.meet(to)
+		return closedChannel(), true
+	}
+	if w.answered == nil {
+		w.answered = make(chan struct{})
+	}
+	answered = w.answered
+	p.mu.Unlock()
+	return answered, over.SendPacket(to, p.run, head) == nil
+}
+
+func closedChannel() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+// take takes a datagram of a peer whose identity is proven.
+func (p *packets) take(from seam.PeerID, datagram []byte) {
+	now := time.Now()
+	kind, nonce, packet, ok := splitPacket(datagram)
+	if !ok || !p.owner.allows(from, now) {
+		return
+	}
+	switch kind {
+	case packetAnswer:
+		p.hear(from, nonce, now)
+		return
+	case packetAsks:
+		p.answer(from, nonce, now)
+	}
+	if len(packet) > 0 {
+		p.owner.arrived(from, bytes.Clone(packet), now)
+	}
+}
+
+// hear notes an answer, if it is one to the last question.
+func (p *packets) hear(from seam.PeerID, nonce [nonceSize]byte, now time.Time) {
+	p.mu.Lock()
+	w := p.paths[from]
+	if w == nil || w.silent == 0 || w.nonce != nonce {
+		p.mu.Unlock()
+		return
+	}
+	w.heard, w.silent, w.blocked = now, 0, time.Time{}
+	if w.answered != nil {
+		close(w.answered)
+		w.answered = nil
+	}
+	p.mu.Unlock()
+	p.owner.book.meet(from)
+}
+
+// answer answers a question, and asks back if this end knows nothing of the way: so
+// both know of each other by one round trip and a half.
+func (p *packets) answer(to seam.PeerID, nonce [nonceSize]byte, now time.Time) {
+	known := p.owner.book.knows(to)
+	p.mu.Lock()
+	over := p.over
+	var question []byte
+	w := p.paths[to]
+	if w == nil && (known || len(p.paths) < maxStrangePaths) || w != nil && !w.fresh(now) && w.silent == 0 {
+		question, _, _ = p.way(to, now)
+	}
+	p.mu.Unlock()
+	if over == nil {
+		return
+	}
+	// A datagram that is not sent is one that is lost.
+	_ = over.SendPacket(to, p.run, append([]byte{packetAnswer}, nonce[:]...))
+	if len(question) > 0 {
+		_ = over.SendPacket(to, p.run, question)
+	}
+}
+
+// splitPacket reads a datagram.
+func splitPacket(datagram []byte) (kind byte, nonce [nonceSize]byte, packet []byte, ok bool) {
+	if len(datagram) == 0 {
+		return 0, nonce, nil, false
+	}
+	kind, packet = datagram[0], datagram[1:]
+	switch kind {
+	case packetPlain:
+		return kind, nonce, packet, true
+	case packetAsks, packetAnswer:
+		if len(packet) < nonceSize || kind == packetAnswer && len(packet) > nonceSize {
+			return 0, nonce, nil, false
+		}
+		copy(nonce[:], packet)
+		return kind, nonce, packet[nonceSize:], true
+	}
+	return 0, nonce, nil, false
+}
+
+// partsOf makes packets that fit a datagram each of one of memberlist's: a compound is
+// taken apart, without the checksum around it, which a datagram needs no more. It
+// reports false if a part is too large.
+func partsOf(packet []byte) (parts [][]byte, ok bool) {
+	if len(packet) <= maxPayload {
+		return [][]byte{packet}, true
+	}
+	if len(packet) > crcSize && packet[0] == messageCRC {
+		packet = packet[crcSize:]
+	}
+	if len(packet) < 2 || packet[0] != messageCompound {
+		return nil, false
+	}
+	count, bodies := int(packet[1]), 2+2*int(packet[1])
+	if len(packet) < bodies {
+		return nil, false
+	}
+	lengths, rest := packet[2:bodies], packet[bodies:]
+	var group [][]byte
+	size := 2
+	for i := range count {
+		n := int(binary.BigEndian.Uint16(lengths[2*i:]))
+		if n > len(rest) || n+4 > maxPayload {
+			return nil, false
+		}
+		if size+2+n > maxPayload {
+			parts = append(parts, compound(group))
+			group, size = nil, 2
+		}
+		group, size, rest = append(group, rest[:n]), size+2+n, rest[n:]
+	}
+	return append(parts, compound(group)), true
+}
+
+// compound puts messages together as memberlist does.
+func compound(messages [][]byte) []byte {
+	packet := []byte{messageCompound, byte(len(messages))}
+	for _, m := range messages {
+		packet = binary.BigEndian.AppendUint16(packet, uint16(len(m)))
+	}
+	for _, m := range messages {
+		packet = append(packet, m...)
+	}
+	return packet
+}

@@ -1,0 +1,128 @@
+package swim
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// bare is a transport of the membership's without memberlist over it, in a wide flock.
+func bare(t *testing.T, n *memnet.Network, name string) *transport {
+	t.Helper()
+	wire, err := n.Transport(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBook(wire, testRun, 1, func() {})
+	tr := newTransport(wire, testRun, b, newStragglers(), newPackets(wire, testRun, Datagrams, zap.NewNop()))
+	if err := tr.wide.adapt(0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		tr.Shutdown()
+		wire.Close()
+	})
+	return tr
+}
+
+func (b *book) hasMet(peer seam.PeerID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.entries[peer] != nil && b.entries[peer].met
+}
+
+// What comes as a datagram is examined as what comes by a stream is: it may hold no
+// other messages unseen, unless there are keys, and comes at a bounded rate.
+func TestDatagramsAreExamined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := bare(t, newNetwork(), "host")
+		taken := func(datagram ...byte) bool {
+			before := len(tr.packets)
+			tr.wide.take("other", datagram)
+			return len(tr.packets) > before
+		}
+		nonce := make([]byte, nonceSize)
+		for name, c := range map[string]struct {
+			datagram []byte
+			want     bool
+		}{
+			"a ping":                   {[]byte{packetPlain, messagePing, 1}, true},
+			"a question with a ping":   {append(append([]byte{packetAsks}, nonce...), messagePing, 1), true},
+			"a question alone":         {append([]byte{packetAsks}, nonce...), false},
+			"an answer with a ping":    {append(append([]byte{packetAnswer}, nonce...), messagePing, 1), false},
+			"a question cut short":     {[]byte{packetAsks, 1, 2}, false},
+			"of no kind":               {[]byte{9, messagePing, 1}, false},
+			"empty":                    {nil, false},
+			"a compressed message":     {[]byte{packetPlain, messageCompress, 1}, false},
+			"an encrypted one":         {[]byte{packetPlain, messageEncrypt, 1}, false},
+			"one compressed among two": {append([]byte{packetPlain}, compound([][]byte{{messagePing, 1}, {messageCompress, 1}})...), false},
+		} {
+			if got := taken(c.datagram...); got != c.want {
+				t.Errorf("%s: taken %v", name, got)
+			}
+		}
+		tr.busy.encrypted = true
+		if !taken(packetPlain, messageEncrypt, 1) {
+			t.Error("with keys, what is encrypted is not taken")
+		}
+		for range 2 * packetBurst {
+			taken(packetPlain, messagePing, 1)
+		}
+		if n := len(tr.packets); n > packetBurst {
+			t.Errorf("%d packets were taken at once, at most %d are allowed", n, packetBurst)
+		}
+	})
+}
+
+// Only who has answered the last question has been met: not who says something, nor
+// who repeats an answer.
+func TestToAnswerIsToBeMet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		a, b := bare(t, n, "a"), bare(t, n, "b")
+		closing := make(chan struct{})
+		defer close(closing)
+		idB := b.seam.Self()
+		a.wide.take(idB, []byte{packetPlain, messagePing, 1})
+		a.wide.take(idB, append([]byte{packetAnswer}, make([]byte, nonceSize)...))
+		if a.book.hasMet(idB) {
+			t.Error("met by a word, or by an answer to no question")
+		}
+		a.wide.mu.Lock()
+		head, _, _ := a.wide.way(idB, time.Now())
+		a.wide.mu.Unlock()
+		wrong := bytes.Clone(head)
+		wrong[0], wrong[1] = packetAnswer, wrong[1]^1
+		a.wide.take(idB, wrong)
+		if a.book.hasMet(idB) {
+			t.Error("met by an answer to another question")
+		}
+		if !a.wide.greet(idB, closing) {
+			t.Fatal("no answer")
+		}
+		time.Sleep(time.Second)
+		if !a.book.hasMet(idB) || !b.book.hasMet(a.seam.Self()) {
+			t.Errorf("after a question, the asker has met the other: %v, and the other way: %v", a.book.hasMet(idB), b.book.hasMet(a.seam.Self()))
+		}
+		if a.seam.Connections() != 0 {
+			t.Error("that took a connection")
+		}
+		n.Crash(idB)
+		began := time.Now()
+		a.wide.mu.Lock()
+		a.wide.paths[idB].heard = time.Time{}
+		a.wide.mu.Unlock()
+		if a.wide.greet(idB, closing) {
+			t.Error("one that is gone has answered")
+		}
+		if took := time.Since(began); took > greetings*greetWait+time.Second {
+			t.Errorf("it took %s to give up", took)
+		}
+	})
+}

@@ -1,0 +1,355 @@
+package swim
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"math"
+	"math/bits"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// kept is for how long package p2pnet keeps a connection that carries nothing.
+const kept = 90 * time.Second
+
+// meter is a transport that knows which peers it was last joined with, and when.
+type meter struct {
+	*memnet.Transport
+	mu   sync.Mutex
+	last map[seam.PeerID]time.Time
+	open map[seam.PeerID]int
+}
+
+func newMeter(t *memnet.Transport) *meter {
+	return &meter{Transport: t, last: make(map[seam.PeerID]time.Time), open: make(map[seam.PeerID]int)}
+}
+
+func (m *meter) count(peer seam.PeerID, by int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last[peer] = time.Now()
+	m.open[peer] += by
+}
+
+// connections is the number of connections that would be open.
+func (m *meter) connections() (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for peer, last := range m.last {
+		if m.open[peer] > 0 || time.Since(last) < kept {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *meter) Open(ctx context.Context, peer seam.PeerID, protocol seam.Protocol, run string) (seam.Stream, error) {
+	s, err := m.Transport.Open(ctx, peer, protocol, run)
+	if err != nil {
+		return nil, err
+	}
+	return m.wrap(s), nil
+}
+
+func (m *meter) Handle(protocol seam.Protocol, run string, handler seam.Handler) (func(), error) {
+	return m.Transport.Handle(protocol, run, func(s seam.Stream) { handler(m.wrap(s)) })
+}
+
+func (m *meter) wrap(s seam.Stream) seam.Stream {
+	m.count(s.Remote(), 1)
+	return &metered{Stream: s, over: sync.OnceFunc(func() { m.count(s.Remote(), -1) })}
+}
+
+type metered struct {
+	seam.Stream
+	over func()
+}
+
+func (s *metered) Close() error { s.over(); return s.Stream.Close() }
+func (s *metered) Reset()       { s.over(); s.Stream.Reset() }
+
+// wideMember starts a member of a flock whose connections are counted.
+func wideMember(t *testing.T, n *memnet.Network, number int, config Config) (*member, *meter) {
+	t.Helper()
+	wire, err := n.Transport(fmt.Sprint("peer", number))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := newMeter(wire)
+	config.Transport, config.Run = counted, testRun
+	m, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := &member{Membership: m, wire: wire}
+	one.announce(t, 1, 0)
+	return one, counted
+}
+
+// closeAll leaves at once, or the virtual time of two hundred departures adds up.
+func closeAll(members []*member) {
+	var all sync.WaitGroup
+	for _, m := range members {
+		all.Go(func() { m.Close(); m.wire.Close() })
+	}
+	all.Wait()
+}
+
+// crowd is the size of the wide flock: with 200, and -timeout 5m, the test takes a minute.
+var crowd = flag.Int("crowd", 80, "members of the wide flock")
+
+// TestWideFlockKeepsFewConnections: many members find each other over a network, a
+// crash is known to all, and the membership takes a few connections of each, which
+// leaves its share of 4·log₂ n + 8 to the overlay's links.
+func TestWideFlockKeepsFewConnections(t *testing.T) {
+	if underRace {
+		t.Skip("takes minutes with the race detector; smaller flocks go by datagrams too")
+	}
+	peers := *crowd
+	links := 2*bits.Len(uint(peers-1)) + 1
+	synctest.Test(t, func(t *testing.T) {
+		network := newNetwork()
+		var members []*member
+		var meters []*meter
+		for i := range peers {
+			m, counted := wideMember(t, network, i, Config{})
+			if i > 0 {
+				m.join(t, members[0])
+			}
+			members, meters = append(members, m), append(meters, counted)
+		}
+		defer func() { closeAll(members) }()
+		within(t, 30*time.Second, members, "all see all", count(peers))
+		time.Sleep(idleTimeout + kept + 10*time.Second) // until what was held from before has gone
+		most := 0
+		for i, counted := range meters {
+			if i > 0 { // the first was asked by everybody to join, and is returned to
+				most = max(most, counted.connections())
+			}
+		}
+		bound := 4*math.Log2(float64(peers)) + 8
+		t.Logf("at most %d connections for the membership, with the overlay's %d links the bound is %.0f", most, links, bound)
+		if float64(most+links) > bound {
+			t.Errorf("%d connections, and %d links to neighbours, are more than %.0f", most, links, bound)
+		}
+		if n := meters[0].connections(); float64(n+links) > bound {
+			t.Errorf("the first member still has %d connections", n)
+		}
+		for _, m := range members {
+			if len(m.Members()) != peers {
+				t.Fatalf("a member sees %d of %d", len(m.Members()), peers)
+			}
+		}
+		network.Crash(members[7].wire.Self())
+		rest := append(append([]*member{}, members[:7]...), members[8:]...)
+		within(t, time.Minute, rest, "the crash is known to all", count(peers-1))
+	})
+}
+
+// TestFlockMovesWhileItRuns: a flock that grows past WideAbove goes over to datagrams
+// without losing anybody, and back when it shrinks.
+func TestFlockMovesWhileItRuns(t *testing.T) {
+	if underRace {
+		t.Skip("takes minutes with the race detector; smaller flocks go by datagrams too")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		network := newNetwork()
+		var members []*member
+		var meters []*meter
+		add := func(upTo int) {
+			for len(members) < upTo {
+				m, counted := wideMember(t, network, len(members), Config{})
+				if len(members) > 0 {
+					m.join(t, members[0])
+				}
+				members, meters = append(members, m), append(meters, counted)
+			}
+			within(t, 30*time.Second, members, "all see all", count(upTo))
+		}
+		defer func() { closeAll(members) }()
+		add(WideAbove)
+		time.Sleep(2 * time.Minute)
+		if n := meters[5].connections(); n < WideAbove/2 {
+			t.Fatalf("%d connections in a flock of %d by streams", n, WideAbove)
+		}
+		add(WideAbove + 8)
+		for range 36 {
+			time.Sleep(5 * time.Second)
+			for _, m := range members {
+				if got := len(m.Members()); got != len(members) {
+					t.Fatalf("a member sees %d of %d while the flock moves", got, len(members))
+				}
+			}
+		}
+		if n := meters[5].connections(); n > 16 {
+			t.Errorf("%d connections after the move", n)
+		}
+		closeAll(members[narrowBelow-8:])
+		members = members[:narrowBelow-8]
+		within(t, time.Minute, members, "those that left are gone", count(len(members)))
+		time.Sleep(2 * time.Minute)
+		if n := meters[5].connections(); n < len(members)/2 {
+			t.Errorf("%d connections after the move back", n)
+		}
+	})
+}
+
+// deaf is a transport whose datagrams a firewall drops.
+type deaf struct{ *meter }
+
+func (deaf) SendPacket(seam.PeerID, string, []byte) error { return nil }
+
+// TestDatagramsThatAreDropped: who gets no answer takes streams, and nobody is
+// believed dead.
+func TestDatagramsThatAreDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := newNetwork()
+		var members []*member
+		for i := range 6 {
+			wire, err := network.Transport(fmt.Sprint("peer", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var over seam.Transport = newMeter(wire)
+			if i%2 == 1 {
+				over = deaf{newMeter(wire)}
+			}
+			m, err := New(Config{Transport: over, Run: testRun, Carrier: Datagrams})
+			if err != nil {
+				t.Fatal(err)
+			}
+			one := &member{Membership: m, wire: wire}
+			one.announce(t, 1, 0)
+			if i > 0 {
+				one.join(t, members[0])
+			}
+			members = append(members, one)
+		}
+		defer func() { closeAll(members) }()
+		within(t, gossipMissed, members, "all see all", count(6))
+		for range 120 {
+			time.Sleep(time.Second)
+			for _, m := range members {
+				if got := len(m.Members()); got != 6 {
+					t.Fatalf("a member sees %d of 6", got)
+				}
+			}
+		}
+	})
+}
+
+// TestKeysKeepStrangersOut: members with a key in common find each other, by streams
+// and by datagrams and while the key is changed, and nobody without.
+func TestKeysKeepStrangersOut(t *testing.T) {
+	old, fresh := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
+	for _, carrier := range []Carrier{Streams, Datagrams} {
+		t.Run(fmt.Sprint(carrier), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				network := newNetwork()
+				var members []*member
+				for i, keys := range [][][]byte{{old}, {old, fresh}, {fresh, old}} {
+					m, _ := wideMember(t, network, i, Config{Carrier: carrier, Keys: keys})
+					if i > 0 {
+						m.join(t, members[i-1])
+					}
+					members = append(members, m)
+				}
+				defer func() { closeAll(members) }()
+				within(t, 10*time.Second, members, "the key in common", count(3))
+				for i, keys := range [][][]byte{nil, {bytes.Repeat([]byte{3}, 32)}} {
+					stranger, _ := wideMember(t, network, 10+i, Config{Carrier: carrier, Keys: keys})
+					if err := stranger.Join(t.Context(), members[0].wire.Self()); err == nil {
+						t.Errorf("a stranger with keys %v has joined", keys)
+					}
+					stranger.Close()
+					stranger.wire.Close()
+				}
+				time.Sleep(time.Minute)
+				within(t, time.Second, members, "only members", count(3))
+			})
+		})
+	}
+}
+
+func TestConfigOfKeysAndCarrier(t *testing.T) {
+	wire, err := newNetwork().Transport("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wire.Close()
+	plain := struct{ seam.Transport }{wire}
+	if _, err := New(Config{Transport: plain, Run: testRun, Carrier: Datagrams}); err == nil {
+		t.Error("datagrams over a transport that has none")
+	}
+	if _, err := New(Config{Transport: wire, Run: testRun, Carrier: 9}); err == nil {
+		t.Error("an unknown carrier")
+	}
+	if _, err := New(Config{Transport: wire, Run: testRun, Keys: [][]byte{make([]byte, 5)}}); err == nil {
+		t.Error("a key of five bytes")
+	}
+}
+
+// TestPartsOfCompounds: taken apart, a compound says the same, in parts that fit.
+func TestPartsOfCompounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		messages := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 1, 700), 1, 40).Draw(t, "messages")
+		packet := compound(messages)
+		if rapid.Bool().Draw(t, "checksum") {
+			packet = append([]byte{messageCRC, 0, 0, 0, 0}, packet...)
+		}
+		parts, ok := partsOf(packet)
+		if !ok {
+			t.Fatal("not taken apart")
+		}
+		var got [][]byte
+		for _, part := range parts {
+			if len(part) > maxPayload {
+				t.Fatalf("a part has %d bytes", len(part))
+			}
+			if len(parts) == 1 && part[0] == messageCRC {
+				part = part[crcSize:]
+			}
+			at := 2 + 2*int(part[1])
+			for i := range int(part[1]) {
+				n := int(binary.BigEndian.Uint16(part[2+2*i:]))
+				got, at = append(got, part[at:at+n]), at+n
+			}
+		}
+		if len(got) != len(messages) {
+			t.Fatalf("%d messages of %d", len(got), len(messages))
+		}
+		for i := range got {
+			if !bytes.Equal(got[i], messages[i]) {
+				t.Fatalf("message %d differs", i)
+			}
+		}
+	})
+}
+
+// FuzzParts: what is no compound of memberlist's is left alone.
+func FuzzParts(f *testing.F) {
+	f.Add(compound([][]byte{bytes.Repeat([]byte{1}, 900), bytes.Repeat([]byte{2}, 900)}))
+	f.Fuzz(func(t *testing.T, packet []byte) {
+		parts, ok := partsOf(packet)
+		total := 0
+		for _, part := range parts {
+			total += len(part)
+			if len(part) > maxPayload {
+				t.Errorf("a part of %d bytes", len(part))
+			}
+		}
+		if ok && total > 2*len(packet)+2 {
+			t.Errorf("%d bytes became %d", len(packet), total)
+		}
+	})
+}
