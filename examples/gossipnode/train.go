@@ -42,6 +42,10 @@ type training struct {
 	members int // the most seen
 	skipped int // damaged records that have been named
 
+	// checkpointAge tells for how long the last checkpoint has been written, and false
+	// while there is none; nil is never.
+	checkpointAge func() (time.Duration, bool)
+
 	partners      partners
 	firstExchange atomic.Int64 // when the first one ended, as a time since started
 }
@@ -88,7 +92,7 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	}
 	defer t.leave()
 	if metrics != nil {
-		metrics.serve(t.peer.Stats)
+		metrics.serve(t.peer, t.checkpointAge, s.Pprof)
 	}
 	done, err := t.run(ctx)
 	if errors.As(err, new(*peer.RefusedError)) {

@@ -120,6 +120,9 @@ func (s outputSettings) faults() []error {
 	if s.Metrics != "" && !isHostPort(s.Metrics) {
 		faults = append(faults, faultf("metrics", "%q: want host:port, as in 127.0.0.1:9090", s.Metrics))
 	}
+	if s.Pprof && s.Metrics == "" {
+		faults = append(faults, faultf("pprof", "needs --metrics, the address that profiles are served on"))
+	}
 	return present(faults)
 }
 
