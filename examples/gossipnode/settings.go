@@ -18,6 +18,7 @@ type settings struct {
 	dataSettings
 	trainSettings
 	outputSettings
+	watchSettings
 }
 
 // networkSettings say who the peer is and whom it trains with.
@@ -123,6 +124,7 @@ func (s *settings) register(flags *pflag.FlagSet) {
 	s.dataSettings.register(flags)
 	s.trainSettings.register(flags)
 	s.outputSettings.register(flags)
+	s.watchSettings.register(flags)
 }
 
 func (s *networkSettings) register(flags *pflag.FlagSet) {

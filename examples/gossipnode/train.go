@@ -46,6 +46,9 @@ type training struct {
 	// while there is none; nil is never.
 	checkpointAge func() (time.Duration, bool)
 
+	board     atomic.Pointer[board] // what the dashboard shows; nil without one
+	dashboard string                // where it is
+
 	partners      partners
 	firstExchange atomic.Int64 // when the first one ended, as a time since started
 }
@@ -54,6 +57,9 @@ type training struct {
 // keeps what was learned, leaves the run, and returns errInterrupted. The first
 // step waits until begin is closed, if it is not nil.
 func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begin <-chan struct{}) (_ share, err error) {
+	if err := s.knowOperator(log); err != nil {
+		return share{}, err
+	}
 	key, err := s.identity(log)
 	if err != nil {
 		return share{}, err
@@ -79,6 +85,11 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 		}
 		defer func() { err = errors.Join(err, metrics.Close()) }()
 	}
+	dashboard, err := s.openDashboard()
+	if err != nil {
+		return share{}, err
+	}
+	defer func() { err = errors.Join(err, dashboard.Close()) }()
 	if ctx.Err() != nil {
 		return share{}, errInterrupted
 	}
@@ -93,6 +104,9 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	defer t.leave()
 	if metrics != nil {
 		metrics.serve(t.peer, t.checkpointAge, s.Pprof)
+	}
+	if err := t.show(dashboard); err != nil {
+		return share{}, err
 	}
 	done, err := t.run(ctx)
 	if errors.As(err, new(*peer.RefusedError)) {
@@ -125,6 +139,8 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 			t.firstExchange.Store(int64(time.Since(t.started)))
 		}
 	}
+	config.Network.Control.Digests = t.digests()
+	t.watchHooks(&config.Hooks)
 	switch t.Optimizer {
 	case optimizerSGD:
 		config.Optimizer = &peer.SGD{}
@@ -150,7 +166,7 @@ func (t *training) run(ctx context.Context) (share, error) {
 		t.log.Warn("training alone: --join is not heeded")
 	}
 	t.introduce()
-	t.tell(report{Kind: reportStarted, Peer: string(t.peer.Self()), Addresses: t.peer.JoinAddresses()})
+	t.tell(report{Kind: reportStarted, Peer: string(t.peer.Self()), Addresses: t.peer.JoinAddresses(), Dashboard: t.dashboard})
 	if err := t.gather(ctx); err != nil {
 		return share{}, err
 	}
@@ -186,6 +202,7 @@ func (t *training) leave() {
 	if err := t.peer.Close(); err != nil {
 		t.log.Debug("leaving the run", zap.Error(err))
 	}
+	t.board.Load().rest()
 }
 
 // gather waits for the members that --min-peers asks for.
