@@ -265,6 +265,6 @@ func (b *browser) shoot(path string) {
 func (b *browser) press(key string) {
 	b.t.Helper()
 	for _, kind := range []string{"keyDown", "keyUp"} {
-		b.must("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": map[string]int{"Tab": 9, "Enter": 13, "ArrowDown": 40, "ArrowRight": 39}[key]}, nil)
+		b.must("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": map[string]int{"Tab": 9, "Enter": 13, "ArrowDown": 40, "ArrowRight": 39, "Home": 36}[key]}, nil)
 	}
 }

@@ -12,12 +12,12 @@ import (
 
 const (
 	// watchedPictures is how many held-out pictures the accuracy is measured on while
-	// the run goes on: enough to be right to within about two points.
-	watchedPictures = 500
+	// the run goes on: enough to be right to within about three points.
+	watchedPictures = 300
 	// accuracyEvery is the least time between two measurements; evaluationShare is how
 	// many times longer than a measurement it is, too.
 	accuracyEvery   = 2 * time.Second
-	evaluationShare = 50
+	evaluationShare = 30
 )
 
 // accuracyWatch measures the accuracy of a peer's model now and then, so seldom that

@@ -19,6 +19,8 @@ const (
 	maxPulses = 256
 	// maxHappenings bounds the events that are kept for who comes later.
 	maxHappenings = 40
+	// maxDetail bounds what is told of an error, in characters.
+	maxDetail = 300
 )
 
 // boardPeer is a peer as its dashboard sees it.
@@ -40,6 +42,7 @@ type board struct {
 	log      *zap.Logger
 	began    time.Time
 
+	look         chan struct{} // holds a token if something is new
 	stop, enough chan struct{} // enough ends measuring
 	resting      sync.Once
 	gone         sync.WaitGroup
@@ -52,6 +55,7 @@ type board struct {
 	past    history
 	happens []happening
 	known   map[seam.PeerID]peer.PeerState
+	paused  bool
 	left    outlookOf
 }
 
@@ -70,7 +74,7 @@ func newBoard(p boardPeer, about boardAbout, accuracy *accuracyWatch, rule ruler
 	about.Controls = rule != nil
 	return &board{
 		peer: p, about: about, accuracy: accuracy, rule: rule, ruling: make(chan struct{}, 1), log: log, began: time.Now(),
-		stop: make(chan struct{}), enough: make(chan struct{}), pulses: make(map[pair]pulse), met: make(map[pair]heard),
+		look: make(chan struct{}, 1), stop: make(chan struct{}), enough: make(chan struct{}), pulses: make(map[pair]pulse), met: make(map[pair]heard),
 	}
 }
 
@@ -121,6 +125,8 @@ func (b *board) run() {
 			b.mu.Unlock()
 		case <-sample.C:
 			b.tick()
+		case <-b.look:
+			b.tick()
 		}
 	}
 }
@@ -162,11 +168,16 @@ type happening struct {
 	Kind string `json:"kind"`
 	Peer string `json:"peer,omitempty"`
 	Text string `json:"text"`
+	// Detail is for who wants to know more.
+	Detail string `json:"detail,omitempty"`
 }
 
 // happened notes an event. The lock is held.
-func (b *board) happened(kind string, id seam.PeerID, text string) happening {
+func (b *board) happened(kind string, id seam.PeerID, text string, detail ...error) happening {
 	h := happening{At: time.Now().UnixMilli(), Kind: kind, Peer: string(id), Text: text}
+	for _, err := range detail {
+		h.Detail = cut(printable(err.Error()), maxDetail)
+	}
 	b.happens = append(b.happens[max(0, len(b.happens)+1-maxHappenings):], h)
 	return h
 }
@@ -181,11 +192,17 @@ func (b *board) notice(v *boardView) (changes []happening) {
 		case b.known == nil:
 		case !here:
 			changes = append(changes, b.happened("joined", m.ID, "joined"))
-		case was != m.State && m.State != peer.StateTraining:
+		case was != m.State && (m.State == peer.StateOver || m.State == peer.StateCopying):
 			changes = append(changes, b.happened(m.State.String(), m.ID, stateTold(m.State)))
-		case was == peer.StatePaused:
-			changes = append(changes, b.happened("resumed", m.ID, "trains again"))
 		}
+	}
+	if v.Paused != b.paused {
+		b.paused = v.Paused
+		kind, text := "paused", "the operator holds all peers"
+		if !v.Paused {
+			kind, text = "resumed", "the operator lets all peers go on"
+		}
+		changes = append(changes, b.happened(kind, "", text))
 	}
 	for id := range b.known {
 		if _, here := known[id]; !here {
@@ -197,13 +214,8 @@ func (b *board) notice(v *boardView) (changes []happening) {
 }
 
 func stateTold(s peer.PeerState) string {
-	switch s {
-	case peer.StatePaused:
-		return "is paused"
-	case peer.StateOver:
-		return "has seen the work done"
-	case peer.StateCopying:
+	if s == peer.StateCopying {
 		return "copies the model"
 	}
-	return "is " + s.String()
+	return "has seen the work done"
 }

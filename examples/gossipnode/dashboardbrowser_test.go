@@ -108,7 +108,7 @@ func pauseAndResume(t *testing.T, b *browser, folder string) {
 	eval[any](b, `document.getElementById('pause').click()`)
 	b.until("that it goes on", `document.getElementById('state').textContent === 'training' && `+steps+` !== '`+held+`'`)
 	b.until("that its curve goes on", curve+` !== '`+before+`'`)
-	if events := eval[string](b, `document.getElementById('events').innerText`); !strings.Contains(events, "paused") {
+	if events := eval[string](b, `document.getElementById('events').innerText`); !strings.Contains(events, "holds all peers") {
 		t.Errorf("the events say nothing of the pause: %s", events)
 	}
 }
@@ -133,6 +133,7 @@ func walk(t *testing.T, b *browser) {
 		t.Errorf("of a chosen peer is told %q", told)
 	}
 	eval[any](b, `document.querySelector('#table tbody tr[tabindex="0"]').focus()`)
+	b.press("Home")
 	b.press("ArrowDown")
 	b.press("Enter")
 	if row := eval[string](b, `document.querySelector('#table tr.chosen')?.dataset.id ?? ''`); row != eval[string](b, `document.querySelectorAll('#table tbody tr')[1].dataset.id`) {

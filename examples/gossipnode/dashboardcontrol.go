@@ -72,6 +72,9 @@ func (b *board) control(w http.ResponseWriter, r *http.Request) {
 		fail(http.StatusBadGateway, err)
 		return
 	}
-	b.tick()
+	select {
+	case b.look <- struct{}{}:
+	default: // somebody looks anyway
+	}
 	answerJSON(w, http.StatusOK, map[string]string{"done": o.Action})
 }

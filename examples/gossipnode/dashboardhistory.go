@@ -44,6 +44,10 @@ type history struct {
 }
 
 func (h *history) add(p point) {
+	if last := len(h.kept) - 1; last >= 0 && h.kept[last].Steps == p.Steps {
+		h.kept[last] = p // nobody has trained: a curve over steps stands still
+		return
+	}
 	h.every = max(h.every, 1)
 	h.seen++
 	if (h.seen-1)%h.every != 0 {

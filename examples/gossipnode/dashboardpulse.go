@@ -49,14 +49,14 @@ func (b *board) exchanged(x peer.Exchanged) {
 func (b *board) failed(partner seam.PeerID, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.hub.tell("events", []happening{b.happened("failed", partner, fmt.Sprintf("an exchange broke off: %v", err))})
+	b.hub.tell("events", []happening{b.happened("failed", partner, "an exchange broke off; others are asked", err)})
 }
 
 // quarantined takes that this peer keeps a partner away.
 func (b *board) quarantined(partner seam.PeerID, term time.Duration, offence error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.hub.tell("events", []happening{b.happened("quarantined", partner, fmt.Sprintf("is kept away for %s: %v", term.Round(time.Second), offence))})
+	b.hub.tell("events", []happening{b.happened("quarantined", partner, fmt.Sprintf("broke the rules, and is kept away for %s", term.Round(time.Second)), offence)})
 }
 
 // pulse notes exchanges of a pair. The lock is held.

@@ -98,7 +98,7 @@ function addEvents(list) {
   for (const e of list) {
     const li = html("li", { className: e.kind });
     html("time", { content: clock(e.at) }, li);
-    html("span", { className: e.kind, content: e.peer ? `${e.peer === about?.self ? "this peer" : short(e.peer)} ${e.text}` : e.text }, li);
+    html("span", { className: e.kind, title: e.detail, content: e.peer ? `${e.peer === about?.self ? "this peer" : short(e.peer)} ${e.text}` : e.text }, li);
     $("events").prepend(li);
   }
   while ($("events").children.length > maxEvents) $("events").lastChild.remove();

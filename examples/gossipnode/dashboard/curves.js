@@ -117,13 +117,14 @@ export class Curve {
 
 // ticks are two to five round values; on a logarithmic scale low and high are powers.
 function ticks(low, high, log) {
+  if (log && high - low < 1) return ticks(10 ** low, 10 ** high, false);
   if (log) {
     const all = [];
     for (let e = Math.floor(low); e <= high; e++) for (const m of high - low > 2 ? [1] : [1, 2, 5]) all.push(m * 10 ** e);
     const fit = all.filter((v) => Math.log10(v) >= low && Math.log10(v) <= high);
     return fit.length > 5 ? fit.filter((_, i) => i % Math.ceil(fit.length / 5) === 0) : fit;
   }
-  const rough = (high - low) / 3, unit = 10 ** Math.floor(Math.log10(rough));
+  const rough = (high - low) / 4, unit = 10 ** Math.floor(Math.log10(rough));
   const step = unit * ([1, 2, 5].find((m) => m * unit >= rough) ?? 10);
   const all = [];
   for (let v = Math.ceil(low / step) * step; v <= high + 1e-9 * step; v += step) all.push(Math.abs(v) < step / 1e6 ? 0 : v);

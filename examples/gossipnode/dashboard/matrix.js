@@ -32,7 +32,7 @@ function lay(table, state, from, to) {
   table.replaceChildren();
   table.classList.toggle("dense", to.length >= dense);
   const head = html("tr", {}, html("thead", {}, table));
-  html("td", {}, head);
+  html("th", { content: "from / to" }, head);
   const name = (i) => short(state.members[i].id).slice(-5);
   for (const b of to) html("th", { content: name(b), title: state.members[b].id }, head).scope = "col";
   const body = html("tbody", {}, table);

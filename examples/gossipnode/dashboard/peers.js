@@ -7,11 +7,11 @@ const columns = [
   { name: "State", of: (m) => m.state, text: true },
   { name: "Steps", of: (m) => m.steps, show: count },
   { name: "Loss", of: (m) => m.loss, show: figure },
-  { name: "Apart", of: (m) => m.distance, show: figure, title: "Estimated distance of its model from the mean of all" },
+  { name: "Apart", of: (m) => m.distance, show: figure, className: "wide", title: "Estimated distance of its model from the mean of all" },
   { name: "Samples/s", of: (m) => m.samples, show: count, className: "wide" },
   { name: "Exchanges", of: (m) => m.exchanges, show: count },
   { name: "Failed", of: (m) => m.failed, show: count, className: "wide" },
-  { name: "Round trip", of: (m) => m.roundTrip, show: span, className: "wide", title: "From this peer, where it has begun exchanges with the other" },
+  { name: "Round trip", of: (m) => m.roundTrip, show: span, className: "wide measured", title: "From this peer, where it has begun exchanges with the other" },
   { name: "Heard", of: (m) => m.heard, show: (s) => (s == null ? "–" : s < 1 ? "now" : span(s)), className: "wide", title: "Since it last told how it gets on" },
 ];
 
@@ -56,6 +56,8 @@ export class Peers {
 
   show(state) {
     this.state = state;
+    const measured = state.members.some((m) => m.roundTrip != null); // by who begins exchanges only
+    this.head.parentElement.classList.toggle("unmeasured", !measured);
     const ordered = this.order(state.members);
     const here = new Set(ordered.map((m) => m.id));
     for (const [id, row] of this.rows) {
@@ -102,7 +104,8 @@ export class Peers {
     this.chosen = id;
     for (const [other, row] of this.rows) {
       row.classList.toggle("chosen", other === id);
-      row.setAttribute("aria-selected", String(other === id));
+      if (other === id) row.setAttribute("aria-current", "true");
+      else row.removeAttribute("aria-current");
     }
   }
 

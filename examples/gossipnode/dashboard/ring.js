@@ -1,7 +1,7 @@
 // The flock: peers on a ring, the links between them, and exchanges as light on them.
 import { short, svg, text } from "./format.js";
 
-const outer = 236, inner = 196; // radii of the classes
+const outer = 238, inner = 206; // radii of the classes
 const maxBirds = 48; // lights on their way at once
 const glowTime = 1100, flight = 650; // milliseconds
 const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -34,17 +34,18 @@ export class Ring {
     for (const m of state.members) this.dress(m);
   }
 
-  // lay places the peers: each class at even distances on its circle.
+  // lay places the peers at even distances, those of each class spread over the ring.
   lay(state) {
-    const focused = document.activeElement?.dataset?.id;
+    const focused = this.nodes.contains(document.activeElement) ? document.activeElement.dataset.id : undefined;
     const classes = { active: [], passive: [], undecided: [] };
     for (const m of state.members) (classes[m.role] ?? classes.undecided).push(m);
     this.at.clear();
     this.nodes.replaceChildren();
     const radius = Math.max(5, Math.min(19, 420 / Math.max(state.members.length, 1)));
     const ringed = state.members.length <= 40;
-    const put = (m, i, n, far, shift) => {
-      const angle = (2 * Math.PI * (i + shift)) / n - Math.PI / 2;
+    const put = (m, i) => {
+      const angle = (2 * Math.PI * i) / state.members.length - Math.PI / 2;
+      const far = m.role === "active" ? outer : m.role === "passive" ? inner : inner * 0.6;
       const [x, y] = [far * Math.cos(angle), far * Math.sin(angle)];
       const g = svg("g", { class: "node" + (m.id === this.self ? " own" : ""), "data-id": m.id, "data-role": m.role, role: "button" }, this.nodes);
       svg("circle", { class: "halo", cx: x, cy: y, r: radius + 5 }, g);
@@ -58,11 +59,8 @@ export class Ring {
       g.addEventListener("click", () => this.pick(m.id));
       this.at.set(m.id, { x, y, angle, g, mark });
     };
-    const small = Math.min(classes.active.length, classes.passive.length) || 1;
-    const shift = classes.active.length === classes.passive.length ? 0.5 : 0.5 / small;
-    classes.active.forEach((m, i, all) => put(m, i, all.length, outer, 0));
-    classes.passive.forEach((m, i, all) => put(m, i, all.length, inner, shift));
-    classes.undecided.forEach((m, i, all) => put(m, i, all.length, inner / 2, 0));
+    const placed = Object.values(classes).flatMap((all, c) => all.map((m, i) => ({ m, at: (i + c / 2) / all.length })));
+    placed.sort((a, b) => a.at - b.at).forEach(({ m }, i) => put(m, i));
     this.draw(state);
     this.rove(focused ?? this.state.members[0]?.id, Boolean(focused));
     this.choose(this.chosen);
