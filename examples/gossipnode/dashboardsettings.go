@@ -16,6 +16,8 @@ type watchSettings struct {
 	DashboardToken string
 	OperatorKey    string
 	Digests        time.Duration
+	// everybody: the other members are shown at a terminal too.
+	everybody bool
 }
 
 // boardDigests is the time between digests of a peer that has a dashboard: who watches

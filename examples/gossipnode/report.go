@@ -29,6 +29,8 @@ type report struct {
 	Dashboard string   `json:"dashboard,omitempty"` // where to open it, token included
 	Status    *status  `json:"status,omitempty"`
 	Share     *share   `json:"share,omitempty"`
+	// others are the other members, for a table in this process.
+	others []*peerState
 	// Failure and Code are what a peer that has given up says, and would exit
 	// with; Interrupted tells that it was asked to.
 	Failure     string `json:"failure,omitempty"`

@@ -70,9 +70,9 @@ ends it at once.`,
 func runAlone(s settings, std streams) error {
 	ctx, release := untilSignal(context.Background(), func() { os.Exit(exitFailed) })
 	defer release()
-	log := s.newLog(std.err)
+	log, tell := s.watchRun(std.err)
 	defer p2pnet.BridgeLogs(log)()
-	done, err := train(ctx, s, log, textReporter(std.err, printEvery), nil)
+	done, err := train(ctx, s, log, tell, nil)
 	if err != nil {
 		return s.interruption(err)
 	}

@@ -292,7 +292,7 @@ func (t *training) progress(now bool) {
 	}
 	current := statusOf(stats, t.elapsed())
 	current.Begun = t.begun
-	t.tell(report{Kind: reportProgress, Status: &current})
+	t.tell(report{Kind: reportProgress, Status: &current, others: t.others()})
 }
 
 // result evaluates the model and gathers this peer's numbers.
