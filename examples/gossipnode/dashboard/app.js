@@ -24,7 +24,7 @@ const ring = new Ring($("ring"), (id) => choice.pick(id));
 const peers = new Peers($("table"), (id) => choice.pick(id));
 const controls = new Controls($("pause"), notice);
 const curves = [
-  new Curve($("curve-loss"), { name: "Training loss", key: "loss", low: "lossLow", high: "lossHigh", color: "loss", show: figure }),
+  new Curve($("curve-loss"), { name: "Training loss", key: "loss", low: "lossLow", high: "lossHigh", log: "wide", color: "loss", show: figure }),
   new Curve($("curve-accuracy"), { name: "Accuracy on held-out pictures, this peer", key: "accuracy", color: "accuracy", show: (v) => percent(v), top: 1 }),
   new Curve($("curve-distance"), { name: "Distance of models from their mean", key: "distance", color: "distance", show: figure, log: true }),
 ];
@@ -125,6 +125,7 @@ function listen() {
   on("events", addEvents);
   stream.onerror = () => {
     $("state").dataset.state = "lost";
+    $("pause").hidden = true;
     text($("state"), "no answer");
     notice("The peer does not answer: it has ended, or cannot be reached. What it said last is below; it is asked again every few seconds.");
     if (stream.readyState === EventSource.CLOSED) setTimeout(listen, 5000);

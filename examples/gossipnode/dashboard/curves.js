@@ -1,7 +1,8 @@
 // A curve over the steps of the flock, with the range between peers if it is known.
 import { count, html, svg, text } from "./format.js";
 
-const height = 148, foot = 18, side = 44; // in pixels: of the drawing, and of its axes
+const height = 168, foot = 18, side = 44; // in pixels: of the drawing, and of its axes
+const wide = 50; // times apart
 
 export class Curve {
   constructor(figure, options) {
@@ -24,18 +25,23 @@ export class Curve {
     figure.addEventListener("keydown", (e) => this.walk(e));
   }
 
+  // show draws points; the scale is logarithmic if it is to be, or "wide" and the values
+  // are far apart.
   show(points) {
-    this.points = points.filter((p) => p[this.o.key] != null && (!this.o.log || p[this.o.key] > 0));
+    const known = points.filter((p) => p[this.o.key] != null);
+    const values = known.map((p) => p[this.o.key]).filter((v) => v > 0);
+    this.log = this.o.log === true || (this.o.log === "wide" && Math.max(...values) > wide * Math.min(...values));
+    this.points = this.log ? known.filter((p) => p[this.o.key] > 0) : known;
     this.draw();
   }
 
   // scales maps steps and values to the drawing.
   scales(width) {
     const steps = this.points.map((p) => p.steps);
-    const values = this.points.flatMap((p) => [p[this.o.key], p[this.o.low], p[this.o.high]].filter((v) => v != null && (!this.o.log || v > 0)));
-    const of = this.o.log ? Math.log10 : (v) => v;
+    const values = this.points.flatMap((p) => [p[this.o.key], p[this.o.low], p[this.o.high]].filter((v) => v != null && (!this.log || v > 0)));
+    const of = this.log ? Math.log10 : (v) => v;
     let low = of(Math.min(...values)), high = of(Math.max(...values, this.o.top ?? -Infinity));
-    if (!this.o.log) low = Math.min(low, this.o.top ? 0 : low);
+    if (!this.log) low = Math.min(low, this.o.top ? 0 : low);
     if (high - low < 1e-9) [low, high] = [low - 0.5, high + 0.5];
     const pad = (high - low) * 0.06;
     [low, high] = [low - (this.o.top ? 0 : pad), high + (this.o.top ? 0 : pad)];
@@ -72,7 +78,7 @@ export class Curve {
   }
 
   axes(s, width) {
-    for (const v of ticks(s.low, s.high, this.o.log)) {
+    for (const v of ticks(s.low, s.high, this.log)) {
       const y = s.y(v);
       svg("line", { class: "grid", x1: side, x2: width - 6, y1: y, y2: y }, this.grid);
       svg("text", { x: side - 6, y: y + 4, "text-anchor": "end" }, this.grid).textContent = this.o.show(v);

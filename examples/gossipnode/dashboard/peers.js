@@ -9,7 +9,7 @@ const columns = [
   { name: "Loss", of: (m) => m.loss, show: figure },
   { name: "Apart", of: (m) => m.distance, show: figure, className: "wide", title: "Estimated distance of its model from the mean of all" },
   { name: "Samples/s", of: (m) => m.samples, show: count, className: "wide" },
-  { name: "Exchanges", of: (m) => m.exchanges, show: count },
+  { name: "Exchanges", of: (m) => m.exchanges, show: count, className: "wide" },
   { name: "Failed", of: (m) => m.failed, show: count, className: "wide" },
   { name: "Round trip", of: (m) => m.roundTrip, show: span, className: "wide measured", title: "From this peer, where it has begun exchanges with the other" },
   { name: "Heard", of: (m) => m.heard, show: (s) => (s == null ? "–" : s < 1 ? "now" : span(s)), className: "wide", title: "Since it last told how it gets on" },
