@@ -2,9 +2,11 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"flag"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,7 +19,11 @@ var screenshots = flag.String("screenshots", "", "folder for pictures of the das
 // startWatched starts a local run with a dashboard and returns where that is.
 func startWatched(t *testing.T, args ...string) (url string) {
 	t.Helper()
-	cmd := command(t, append([]string{"local", "--dashboard", "127.0.0.1:0"}, args...)...)
+	const bound = 5 * time.Minute // it is interrupted long before
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"local", "--dashboard", "127.0.0.1:0"}, args...)...)
+	cmd.Env = append(os.Environ(), mainVariable+"=1")
 	logged, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
