@@ -21,8 +21,8 @@ type Histogram struct {
 	// Bound(i) that no earlier bucket holds, so Counts[0] those of no time at all; the
 	// last holds all that are longer too.
 	Counts [histogramBuckets]uint64
-	// Longest is the longest duration, exactly.
-	Longest time.Duration
+	// Longest is the longest duration, exactly, and Sum that of all.
+	Longest, Sum time.Duration
 }
 
 // Bound is the upper bound of a bucket: its durations are shorter.
@@ -73,10 +73,12 @@ func (h Histogram) Quantile(q float64) time.Duration {
 type blocked struct {
 	counts  [histogramBuckets]atomic.Uint64
 	longest atomic.Int64
+	sum     atomic.Int64
 }
 
 func (b *blocked) add(d time.Duration) {
 	b.counts[bucketOf(d)].Add(1)
+	b.sum.Add(int64(d))
 	for {
 		longest := b.longest.Load()
 		if int64(d) <= longest || b.longest.CompareAndSwap(longest, int64(d)) {
@@ -89,6 +91,6 @@ func (b *blocked) report() (h Histogram) {
 	for i := range b.counts {
 		h.Counts[i] = b.counts[i].Load()
 	}
-	h.Longest = time.Duration(b.longest.Load())
+	h.Longest, h.Sum = time.Duration(b.longest.Load()), time.Duration(b.sum.Load())
 	return h
 }

@@ -53,6 +53,9 @@ type Digest struct {
 	// Samples is the number of samples that it learns from in a second.
 	Samples           float64
 	ConsensusDistance float64
+	// Partners are those that the member began exchanges with last, at most
+	// MaxLinkStats of them; those that are no members any more are left out.
+	Partners []Met
 	// Heard is when this peer heard it, by its own clock; nothing depends on it.
 	Heard time.Time
 }
@@ -70,6 +73,7 @@ func (p *Peer) Digests() []Digest {
 	}
 	rate, sequence := c.sent.rate, c.sent.sequence
 	c.mu.Unlock()
+	p.named(digests)
 	own := c.own()
 	own.Samples, own.Sequence = rate, sequence
 	digests = append(digests, own)
@@ -110,7 +114,7 @@ func (c *control) own() Digest {
 		Peer: stats.Self, Incarnation: stats.Incarnation, State: c.state(stats.Over),
 		Steps: stats.Steps, FlockSteps: stats.FlockSteps, Loss: stats.Loss,
 		Exchanges: stats.Exchanges.Completed(), Failed: stats.Exchanges.Failed,
-		ConsensusDistance: stats.Exchanges.ConsensusDistance, Heard: time.Now(),
+		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: metBy(stats.Exchanges.Links), Heard: time.Now(),
 	}
 }
 
@@ -160,6 +164,7 @@ func (c *control) sign(d Digest) ([]byte, error) {
 		Incarnation: d.Incarnation, Steps: d.Steps, FlockSteps: d.FlockSteps, Exchanges: d.Exchanges, Failed: d.Failed,
 		State: uint8(d.State), Samples: finite(d.Samples), Distance: finite(d.ConsensusDistance),
 	}
+	tellMet(&said, d.Partners)
 	if said.Loss = finite(d.Loss); said.Loss == d.Loss {
 		said.HasLoss = true
 	}
@@ -202,7 +207,7 @@ func (c *control) judgeDigest(m wire.Control) seam.Verdict {
 	d := Digest{
 		Peer: author, Incarnation: said.Incarnation, Sequence: m.Sequence, State: PeerState(said.State),
 		Steps: said.Steps, FlockSteps: said.FlockSteps, Exchanges: said.Exchanges, Failed: said.Failed,
-		Loss: said.Loss, Samples: said.Samples, ConsensusDistance: said.Distance, Heard: time.Now(),
+		Loss: said.Loss, Samples: said.Samples, ConsensusDistance: said.Distance, Partners: hearMet(&said), Heard: time.Now(),
 	}
 	if !said.HasLoss {
 		d.Loss = math.NaN()

@@ -23,7 +23,9 @@ func TestDigestsTellOfEverybody(t *testing.T) {
 			if len(digests) != 8 {
 				t.Fatalf("peer %d has %d digests", i, len(digests))
 			}
+			all, counted := uint64(0), uint64(0)
 			for k, d := range digests {
+				counted += d.Exchanges
 				if k > 0 && d.Peer <= digests[k-1].Peer {
 					t.Error("digests are out of order")
 				}
@@ -33,9 +35,23 @@ func TestDigestsTellOfEverybody(t *testing.T) {
 				if d.Samples < 80 || d.Samples > 120 { // one a step, a step each 10 ms
 					t.Errorf("peer %d: %s learns from %v samples a second", i, d.Peer.Short(), d.Samples)
 				}
+				var began uint64
+				for _, m := range d.Partners {
+					if m.Partner == "" || m.Partner == d.Peer {
+						t.Errorf("peer %d: %s has met %+v", i, d.Peer.Short(), m)
+					}
+					began += m.Exchanges
+				}
+				all += began
+				if began > d.Exchanges {
+					t.Errorf("peer %d: %s began %d exchanges of %d", i, d.Peer.Short(), began, d.Exchanges)
+				}
 				if age := time.Since(d.Heard); age > peer.DefaultDigests+time.Second {
 					t.Errorf("peer %d: the digest of %s is %v old", i, d.Peer.Short(), age)
 				}
+			}
+			if ratio := float64(all) / float64(counted); ratio < 0.45 || ratio > 0.55 { // both sides count an exchange, one begins it
+				t.Errorf("peer %d: %d exchanges with partners, %d counted", i, all, counted)
 			}
 		}
 		r.send(0, peer.Command{Kind: peer.Pause})

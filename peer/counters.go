@@ -30,6 +30,7 @@ type counters struct {
 	quarantines   atomic.Uint64
 	again         atomic.Uint64 // blocks that failed
 	blocked       blocked
+	tallies       tallies
 	sent          atomic.Uint64
 	received      atomic.Uint64
 	longestHold   atomic.Int64

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/quant"
 )
 
 // tracked is an exchange under way at this peer, on either side.
@@ -24,6 +25,8 @@ type tracked struct {
 	bytes   atomic.Uint64
 	coded   atomic.Uint64 // of these, those that the initiator sent
 	longest atomic.Int64  // nanoseconds waited for a frame, at most
+	steps   uint64        // of this peer when slices began to move
+	codec   quant.ID      // the coarsest in use; 0 until slices move
 
 	mu      sync.Mutex
 	lanes   []openLane
@@ -142,6 +145,7 @@ func (p *Peer) initiate(x *tracked, action averaging.Action) {
 	x.event.Kind = averaging.Accepted
 	p.notify(notice{event: x.event})
 	p.limit(x, t)
+	p.begins(x, t, terms.Codecs)
 	a := p.sides.initiator(p)
 	a.Begin(terms)
 	clean := p.transfer(x, a, t)
@@ -184,6 +188,7 @@ func (p *Peer) propose(x *tracked, t *talk, action averaging.Action) (terms repl
 		return terms, err
 	}
 	x.agreed, x.round = time.Since(x.began), time.Since(asked)
+	p.counters.tallies.rounds.add(x.round)
 	agreed, offered := made.within(accept.Codecs)
 	switch {
 	case !offered:

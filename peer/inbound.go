@@ -143,6 +143,7 @@ func reasonOf(r averaging.Reason) wire.Reason {
 // decline refuses a proposal and says so where an operator should know.
 func (p *Peer) decline(x *tracked, t *talk, reason wire.Reason, detail string) {
 	p.counters.declined.Add(1)
+	tally(&p.counters.tallies.declined, reason)
 	if reason.Permanent() {
 		p.log.Warn("refused a peer's proposal", zap.String("peer", string(x.event.Peer)),
 			zap.Stringer("reason", reason), zap.String("detail", detail), zap.String("remedy", reason.Remedy()))
@@ -164,6 +165,7 @@ func (p *Peer) malformed(t *talk, stream seam.Stream, err error) {
 		return
 	}
 	p.counters.declined.Add(1)
+	tally(&p.counters.tallies.declined, reason)
 	p.log.Warn("refused a stream that speaks otherwise", zap.String("peer", string(stream.Remote())),
 		zap.Error(err), zap.String("remedy", reason.Remedy()))
 	t.refuse(0, reason, err.Error())

@@ -30,6 +30,8 @@ func (p *Peer) completed(x *tracked, distance float64, first seam.Stream) {
 	}
 	cost := time.Duration(x.work.Load()) + time.Duration(transportCost*float64(bytes))
 	p.counters.exchanged(done, cost)
+	p.counters.tallies.durations.add(done.Took)
+	p.counters.tallies.grew(p.counters.steps.Load() - x.steps)
 	p.learn(x, nil)
 	x.event.Kind, x.event.Cost = averaging.Finished, cost
 	x.event.Distance, x.event.Bytes = distance, bytes
@@ -68,6 +70,7 @@ func (p *Peer) declined(x *tracked, err error) {
 		return
 	}
 	p.counters.refused.Add(1)
+	tally(&p.counters.tallies.refused, r.Reason)
 	x.event.Kind, x.event.Reason = averaging.Refused, averaging.Busy
 	switch {
 	case r.Reason == wire.ReasonVersion && !p.speaksOtherwise(seam.PeerID(x.event.Peer)):
@@ -111,6 +114,7 @@ func (p *Peer) failed(x *tracked, err error) {
 	}
 	partner := seam.PeerID(x.event.Peer)
 	p.counters.failed.Add(1)
+	p.counters.tallies.broke(err, x.event.Inbound)
 	if _, theirs := blame(err); theirs {
 		p.condemn(partner, err)
 	} else {

@@ -82,6 +82,7 @@ func (s *sessions) enter(key exchangeKey, lane int) *session {
 // respond accepts and serves the slices until all are applied at both sides.
 func (p *Peer) respond(x *tracked, t *talk, terms replica.Terms) {
 	s, key := p.sides.session(p), keyOf(x.event)
+	p.begins(x, t, terms.Codecs)
 	s.begin(x, terms)
 	p.sessions.add(key, s)
 	t.numbers = numbers(t.numbers, terms.Codecs)
@@ -142,6 +143,7 @@ func (p *Peer) serveLane(t *talk, header wire.Header, lane wire.Lane) {
 		return
 	}
 	t.bulk()
+	t.codec = s.codec
 	p.limit(s.tracked, t)
 	if !s.add(t) {
 		t.stream.Reset()

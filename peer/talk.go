@@ -26,6 +26,7 @@ type talk struct {
 	numbers        []uint8      // scratch for those of an answer
 	sent, received uint64
 	longest        time.Duration // waited for a frame, at most
+	codec          quant.ID      // of the exchange that it is part of, if any
 
 	opened  chan struct{}         // holds a token if the window may have opened
 	written chan bool             // what the writing goroutine says when it has ended
@@ -52,7 +53,7 @@ func (p *Peer) talk(stream seam.Stream) *talk {
 		t.short = wire.NewReader(t, wire.MaxHandshake)
 	}
 	t.stream, t.stall, t.until = stream, p.config.Exchange.Stall, time.Time{}
-	t.sent, t.received, t.longest = 0, 0, 0
+	t.sent, t.received, t.longest, t.codec = 0, 0, 0, 0
 	t.short.Reset(t)
 	t.reader = t.short
 	return t
@@ -72,6 +73,7 @@ func (t *talk) bulk() {
 func (p *Peer) end(t *talk) {
 	p.counters.sent.Add(t.sent)
 	p.counters.received.Add(t.received)
+	p.counters.tallies.moved(t.codec, t.sent, t.received)
 	t.stream = nil
 	select {
 	case p.talks.idle <- t:

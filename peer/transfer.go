@@ -99,7 +99,7 @@ func (p *Peer) further(ctx context.Context, x *tracked, a *replica.Initiator, la
 		return true
 	}
 	t := p.talk(stream)
-	t.stall = p.patience(stream.Remote())
+	t.stall, t.codec = p.patience(stream.Remote()), x.codec
 	p.limit(x, t)
 	defer p.end(t)
 	defer x.moved(t)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
@@ -225,33 +226,43 @@ func (s *controlSettings) settings() (settings map[string]string, faults []error
 
 // tell gives the commands to the first member that answers, and prints what counts
 // there then.
-func (s *controlSettings) tell(action string, commands []peer.Command, std streams) (err error) {
-	log := outputSettings{LogLevel: "warn"}.newLog(std.err)
+func (s *controlSettings) tell(action string, commands []peer.Command, std streams) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
+	defer cancel()
+	if action == actShow {
+		commands = nil
+	}
+	member, standing, err := s.deliver(ctx, commands, outputSettings{LogLevel: "warn"}.newLog(std.err))
+	if err != nil {
+		return fmt.Errorf("no member has taken %s: %w", action, err)
+	}
+	return s.print(action, member, standing, std.out)
+}
+
+// deliver gives commands, if there are any, to the first member that answers, and
+// tells what counts there then.
+func (s *controlSettings) deliver(ctx context.Context, commands []peer.Command, log *zap.Logger) (member seam.PeerID, standing []peer.Command, err error) {
 	key, err := readKey(s.OperatorKey, log)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
 	admission, err := networkSettings{RunKey: s.RunKey}.admission(log)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
 	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: s.OperatorKey + knownSuffix})
 	if err != nil {
-		return err
+		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, transport.Close()) }()
-	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
-	defer cancel()
 	operator := peer.Operator{Transport: transport, Run: s.Run, After: lastSequence(s.OperatorKey), Admission: admission}
 	var failed []error
 	for _, address := range s.Join {
-		member, err := transport.Connect(ctx, address)
-		if err != nil {
+		if member, err = transport.Connect(ctx, address); err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		var standing []peer.Command
-		if action == actShow {
+		if len(commands) == 0 {
 			standing, err = operator.Ask(ctx, member)
 		} else {
 			standing, err = operator.Send(ctx, member, commands...)
@@ -260,11 +271,11 @@ func (s *controlSettings) tell(action string, commands []peer.Command, std strea
 			err = keepSequence(s.OperatorKey, operator.After, standing)
 		}
 		if err == nil {
-			return s.print(action, member, standing, std.out)
+			return member, standing, nil
 		}
 		failed = append(failed, fmt.Errorf("%s: %w", address, err))
 	}
-	return fmt.Errorf("no member has taken %s: %w", action, errors.Join(failed...))
+	return "", nil, errors.Join(failed...)
 }
 
 // controlResult is what control prints with --json.

@@ -24,6 +24,15 @@ type display interface {
 
 // newDisplay makes a live table on a terminal, and plain lines elsewhere.
 func newDisplay(out io.Writer, title string) display {
+	if table := newLiveTable(out, title); table != nil {
+		return table
+	}
+	fmt.Fprintln(out, title)
+	return &plainLines{out: out, every: printEvery}
+}
+
+// newLiveTable makes a live table on a terminal that can redraw, and none elsewhere.
+func newLiveTable(out io.Writer, title string) *liveTable {
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
 		size := func() (width, height int) {
 			width, height, err := term.GetSize(int(file.Fd()))
@@ -34,8 +43,7 @@ func newDisplay(out io.Writer, title string) display {
 		}
 		return &liveTable{out: out, title: title, size: size, color: os.Getenv("NO_COLOR") == ""}
 	}
-	fmt.Fprintln(out, title)
-	return &plainLines{out: out, every: printEvery}
+	return nil
 }
 
 // plainLines writes a line now and then, and whenever the number of peers that
@@ -110,7 +118,9 @@ func overview(peers []*peerState) (whole status, training int) {
 		}
 		training++
 		whole.Step += p.status.Step
-		whole.Progress = max(whole.Progress, p.status.Progress)
+		if p.status.Progress > whole.Progress {
+			whole.Progress, whole.Begun = p.status.Progress, p.status.Begun
+		}
 		whole.Elapsed = max(whole.Elapsed, p.status.Elapsed)
 		loss.add(p.status.Loss)
 		distance.add(p.status.Distance)

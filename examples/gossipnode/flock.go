@@ -201,6 +201,9 @@ func (f *flock) heard(number int, r *report) {
 	switch r.Kind {
 	case reportStarted:
 		p.id, p.phase = r.Peer, phaseJoining
+		if r.Dashboard != "" {
+			f.display.line("dashboard at " + r.Dashboard)
+		}
 		if number == 0 && f.settings.Strategy != strategyAlone {
 			for _, address := range r.Addresses {
 				f.display.line("another peer can come with gossipnode run --join " + address)

@@ -109,6 +109,7 @@ func (s settings) forMember(number, peers int, join []string) settings {
 		next, _ := nextPorts([]string{s.Metrics}, number)
 		s.Metrics = next[0]
 	}
+	s.watchMember(number)
 	if s.Checkpoint != "" {
 		s.Checkpoint = filepath.Join(s.Checkpoint, fmt.Sprintf("peer-%d", number))
 	}
@@ -153,6 +154,11 @@ func runLocal(s settings, peers int, asGoroutines bool, std streams) error {
 	}
 	ctx, release := untilSignal(context.Background(), killed)
 	defer release()
+	forget, err := s.drawOperator()
+	if err != nil {
+		return err
+	}
+	defer forget()
 	learn := "learn"
 	if peers == 1 {
 		learn = "learns"

@@ -26,8 +26,11 @@ type report struct {
 	Kind      string   `json:"kind"`
 	Peer      string   `json:"peer,omitempty"`
 	Addresses []string `json:"addresses,omitempty"`
+	Dashboard string   `json:"dashboard,omitempty"` // where to open it, token included
 	Status    *status  `json:"status,omitempty"`
 	Share     *share   `json:"share,omitempty"`
+	// others are the other members, for a table in this process.
+	others []*peerState
 	// Failure and Code are what a peer that has given up says, and would exit
 	// with; Interrupted tells that it was asked to.
 	Failure     string `json:"failure,omitempty"`
@@ -132,6 +135,9 @@ func textReporter(out io.Writer, interval time.Duration) reporter {
 			fmt.Fprintf(out, "peer %s, to be joined at\n", r.Peer)
 			for _, address := range r.Addresses {
 				fmt.Fprintf(out, "  --join %s\n", address)
+			}
+			if r.Dashboard != "" {
+				fmt.Fprintf(out, "dashboard at %s\n", r.Dashboard)
 			}
 		case reportProgress:
 			done := r.Status.Progress >= 1

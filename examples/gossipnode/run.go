@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
 )
 
 // printEvery is the time between two lines of progress.
@@ -68,7 +70,9 @@ ends it at once.`,
 func runAlone(s settings, std streams) error {
 	ctx, release := untilSignal(context.Background(), func() { os.Exit(exitFailed) })
 	defer release()
-	done, err := train(ctx, s, s.newLog(std.err), textReporter(std.err, printEvery), nil)
+	log, tell := s.watchRun(std.err)
+	defer p2pnet.BridgeLogs(log)()
+	done, err := train(ctx, s, log, tell, nil)
 	if err != nil {
 		return s.interruption(err)
 	}
@@ -81,7 +85,9 @@ func runReporting(s settings, std streams) error {
 	ctx, release := untilSignal(parent, func() { os.Exit(exitFailed) })
 	defer release()
 	tell := lineReporter(std.out)
-	done, err := train(ctx, s, s.newLog(std.err), tell, begin)
+	log := s.newLog(std.err)
+	defer p2pnet.BridgeLogs(log)()
+	done, err := train(ctx, s, log, tell, begin)
 	if err != nil {
 		tell(failure(err))
 		return reported{err}

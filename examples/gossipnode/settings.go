@@ -19,6 +19,7 @@ type settings struct {
 	dataSettings
 	trainSettings
 	outputSettings
+	watchSettings
 }
 
 // networkSettings say who the peer is and whom it trains with.
@@ -75,6 +76,7 @@ type trainSettings struct {
 type outputSettings struct {
 	Checkpoint string
 	Metrics    string
+	Pprof      bool
 	JSON       bool
 	Verbose    bool
 	LogLevel   string
@@ -128,6 +130,7 @@ func (s *settings) register(flags *pflag.FlagSet) {
 	s.dataSettings.register(flags)
 	s.trainSettings.register(flags)
 	s.outputSettings.register(flags)
+	s.watchSettings.register(flags)
 }
 
 func (s *networkSettings) register(flags *pflag.FlagSet) {
@@ -179,7 +182,8 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 
 func (s *outputSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Checkpoint, "checkpoint", "", "folder in which the model is kept, written at the end and when interrupted; a run that finds one starts from its values and does the whole work again, and a peer that comes back to its flock trains on from them if they are near")
-	flags.StringVar(&s.Metrics, "metrics", "", "host:port to serve Prometheus metrics on (default: none)")
+	flags.StringVar(&s.Metrics, "metrics", "", "host:port to serve Prometheus metrics, /healthz and /readyz on (default: none)")
+	flags.BoolVar(&s.Pprof, "pprof", false, "serve profiles under /debug/pprof/ too, where --metrics is: who can reach it can slow this process down")
 	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object, the last line of standard output")
 	flags.BoolVarP(&s.Verbose, "verbose", "v", false, "log everything, as --log-level debug")
 	flags.StringVar(&s.LogLevel, "log-level", "info", "least level that is logged: "+list(logLevels()))

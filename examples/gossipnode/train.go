@@ -42,6 +42,13 @@ type training struct {
 	members int // the most seen
 	skipped int // damaged records that have been named
 
+	// checkpointAge tells for how long the last checkpoint has been written, and false
+	// while there is none; nil is never.
+	checkpointAge func() (time.Duration, bool)
+
+	board     atomic.Pointer[board] // what the dashboard shows; nil without one
+	dashboard string                // where it is
+
 	partners      partners
 	firstExchange atomic.Int64 // when the first one ended, as a time since started
 }
@@ -50,6 +57,9 @@ type training struct {
 // keeps what was learned, leaves the run, and returns errInterrupted. The first
 // step waits until begin is closed, if it is not nil.
 func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begin <-chan struct{}) (_ share, err error) {
+	if err := s.knowOperator(log); err != nil {
+		return share{}, err
+	}
 	key, err := s.identity(log)
 	if err != nil {
 		return share{}, err
@@ -75,6 +85,11 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 		}
 		defer func() { err = errors.Join(err, metrics.Close()) }()
 	}
+	dashboard, err := s.openDashboard()
+	if err != nil {
+		return share{}, err
+	}
+	defer func() { err = errors.Join(err, dashboard.Close()) }()
 	if ctx.Err() != nil {
 		return share{}, errInterrupted
 	}
@@ -88,7 +103,10 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	}
 	defer t.leave()
 	if metrics != nil {
-		metrics.serve(t.peer.Stats)
+		metrics.serve(t.peer, t.checkpointAge, s.Pprof)
+	}
+	if err := t.show(dashboard); err != nil {
+		return share{}, err
 	}
 	done, err := t.run(ctx)
 	if errors.As(err, new(*peer.RefusedError)) {
@@ -122,6 +140,8 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 			t.firstExchange.Store(int64(time.Since(t.started)))
 		}
 	}
+	config.Network.Control.Digests = t.digests()
+	t.watchHooks(&config.Hooks)
 	switch t.Optimizer {
 	case optimizerSGD:
 		config.Optimizer = &peer.SGD{}
@@ -147,7 +167,7 @@ func (t *training) run(ctx context.Context) (share, error) {
 		t.log.Warn("training alone: --join is not heeded")
 	}
 	t.introduce()
-	t.tell(report{Kind: reportStarted, Peer: string(t.peer.Self()), Addresses: t.peer.JoinAddresses()})
+	t.tell(report{Kind: reportStarted, Peer: string(t.peer.Self()), Addresses: t.peer.JoinAddresses(), Dashboard: t.dashboard})
 	if err := t.gather(ctx); err != nil {
 		return share{}, err
 	}
@@ -183,6 +203,7 @@ func (t *training) leave() {
 	if err := t.peer.Close(); err != nil {
 		t.log.Debug("leaving the run", zap.Error(err))
 	}
+	t.board.Load().rest()
 }
 
 // gather waits for the members that --min-peers asks for.
@@ -272,7 +293,7 @@ func (t *training) progress(now bool) {
 	}
 	current := statusOf(stats, t.elapsed())
 	current.Begun = t.begun
-	t.tell(report{Kind: reportProgress, Status: &current})
+	t.tell(report{Kind: reportProgress, Status: &current, others: t.others()})
 }
 
 // result evaluates the model and gathers this peer's numbers.

@@ -23,7 +23,7 @@ const maxMemory = 1 << 20
 // validate reports all faults at once, as a usageError that names where each
 // setting comes from.
 func (s settings) validate(from origins) error {
-	faults := slices.Concat(s.networkSettings.faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.outputSettings.faults())
+	faults := slices.Concat(s.networkSettings.faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.outputSettings.faults(), s.watchSettings.faults())
 	return from.usage(faults...)
 }
 
@@ -134,6 +134,9 @@ func (s outputSettings) faults() []error {
 	faults := []error{oneOf("log-level", s.LogLevel, logLevels())}
 	if s.Metrics != "" && !isHostPort(s.Metrics) {
 		faults = append(faults, faultf("metrics", "%q: want host:port, as in 127.0.0.1:9090", s.Metrics))
+	}
+	if s.Pprof && s.Metrics == "" {
+		faults = append(faults, faultf("pprof", "needs --metrics, the address that profiles are served on"))
 	}
 	return present(faults)
 }

@@ -96,7 +96,7 @@ func bodySamples() []body {
 		Hold{Why: "naïve"}, Stop{Why: "enough"},
 		Rate{Full: 0.1, Warmup: 0.05, Factor: 0.5, Shape: 2, Milestones: []float64{0.5, 0.75}},
 		Pace{Every: 7}, Work{Steps: 1, StepsPerPeer: 2},
-		Digest{Incarnation: 1, Steps: 2, FlockSteps: 3, Exchanges: 4, Failed: 5, State: 2, HasLoss: true, Loss: 0.5, Samples: 100, Distance: 0.25},
+		Digest{Incarnation: 1, Steps: 2, FlockSteps: 3, Exchanges: 4, Failed: 5, State: 2, HasLoss: true, Loss: 0.5, Samples: 100, Distance: 0.25, Met: 2, Partners: [MaxDigestPartners]DigestPartner{{7, 8}, {9, 10}}},
 	}
 }
 

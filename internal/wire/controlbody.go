@@ -171,6 +171,21 @@ type Digest struct {
 	HasLoss bool
 	// Loss, Samples a second and Distance are finite.
 	Loss, Samples, Distance float64
+	// Met is the number of Partners that are given.
+	Met      uint8
+	Partners [MaxDigestPartners]DigestPartner
+}
+
+// MaxDigestPartners bounds the partners that a digest tells of.
+const MaxDigestPartners = 16
+
+// DigestPartner tells of exchanges that the author of a digest began with one partner.
+type DigestPartner struct {
+	// Mark stands for the partner's id (FNV-1a, 64 bits): it is a hint for people who
+	// look at a run, and proves nothing.
+	Mark uint64
+	// Exchanges counts those that completed.
+	Exchanges uint32
 }
 
 // Append appends the encoded body to dst.
@@ -182,7 +197,13 @@ func (b Digest) Append(dst []byte) []byte {
 	if b.HasLoss {
 		hasLoss = 1
 	}
-	return appendFloats(append(dst, b.State, hasLoss), b.Loss, b.Samples, b.Distance)
+	dst = appendFloats(append(dst, b.State, hasLoss), b.Loss, b.Samples, b.Distance)
+	dst = append(dst, b.Met)
+	for _, p := range b.Partners[:b.Met] {
+		dst = binary.LittleEndian.AppendUint64(dst, p.Mark)
+		dst = binary.LittleEndian.AppendUint32(dst, p.Exchanges)
+	}
+	return dst
 }
 
 // Decode reads a body into b. If it fails, with ErrMessage, b is meaningless.
@@ -197,6 +218,14 @@ func (b *Digest) Decode(body []byte) error {
 	b.Loss, b.Samples, b.Distance = c.finite(), c.finite(), c.finite()
 	if hasLoss > 1 || !b.HasLoss && math.Float64bits(b.Loss) != 0 {
 		c.fault("a loss that is and is not")
+	}
+	if b.Met = c.uint8(); b.Met > MaxDigestPartners {
+		c.fault("%d partners, at most %d", b.Met, MaxDigestPartners)
+		b.Met = 0
+	}
+	b.Partners = [MaxDigestPartners]DigestPartner{}
+	for i := range b.Partners[:b.Met] {
+		b.Partners[i] = DigestPartner{Mark: c.uint64(), Exchanges: c.uint32()}
 	}
 	return c.finish()
 }

@@ -80,7 +80,7 @@ func (t *Transport) startGossip() (*pubsub.PubSub, error) {
 		pubsub.WithPeerOutboundQueueSize(outboundQueue),
 		pubsub.WithSubscriptionFilter(filter),
 		pubsub.WithAppSpecificRpcInspector(allowed.inspect),
-		pubsub.WithLogger(slog.New(slog.DiscardHandler)),
+		pubsub.WithLogger(slog.New(handlerOf(t.log.Named("gossipsub")))),
 		pubsub.WithRPCLogger(slog.New(slog.DiscardHandler)),
 	)
 	if err != nil {

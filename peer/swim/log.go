@@ -50,7 +50,11 @@ func (w logWriter) Write(line []byte) (int, error) {
 	default:
 	}
 	text = strings.TrimPrefix(text, "memberlist: ")
-	if !strings.HasPrefix(text, vetoed) {
+	switch {
+	case strings.HasPrefix(text, vetoed):
+	case level >= zapcore.WarnLevel:
+		w.log.Log(level, text, zap.String("remedy", remedyOf(text)))
+	default:
 		w.log.Log(level, text)
 	}
 	return len(line), nil

@@ -1,0 +1,135 @@
+// The page: what the stream tells goes to the parts that show it.
+import { clock, count, figure, html, percent, short, span, text } from "./format.js";
+import { Ring } from "./ring.js";
+import { Curve } from "./curves.js";
+import { Peers } from "./peers.js";
+import { showMatrix } from "./matrix.js";
+import { Controls } from "./controls.js";
+
+const $ = (id) => document.getElementById(id);
+const maxEvents = 40;
+
+if (location.search) history.replaceState(null, "", location.pathname); // the token is in the cookie now
+
+const choice = {
+  id: null,
+  pick(id) {
+    this.id = this.id === id ? null : id;
+    ring.choose(this.id);
+    peers.choose(this.id);
+    text($("chosen"), this.id ? ring.describe(this.id) : "A line lights up when two peers average their models.");
+  },
+};
+const ring = new Ring($("ring"), (id) => choice.pick(id));
+const peers = new Peers($("table"), (id) => choice.pick(id));
+const controls = new Controls($("pause"), notice);
+const curves = [
+  new Curve($("curve-loss"), { name: "Training loss", key: "loss", low: "lossLow", high: "lossHigh", log: "wide", color: "loss", show: figure }),
+  new Curve($("curve-accuracy"), { name: "Accuracy on held-out pictures, this peer", key: "accuracy", color: "accuracy", show: (v) => percent(v), top: 1 }),
+  new Curve($("curve-distance"), { name: "Distance of models from their mean", key: "distance", color: "distance", show: figure, log: true }),
+];
+let about = null;
+let points = [];
+
+function notice(message) {
+  text($("notice"), message);
+  $("notice").hidden = !message;
+}
+
+function showAbout(a) {
+  about = a;
+  document.title = `${a.run} · murmuration`;
+  text($("run"), a.run);
+  text($("about"), [a.dataset, a.model, a.strategy, a.codec].join(" · "));
+  text($("self"), a.self);
+  ring.self = peers.self = a.self;
+  controls.may(a.controls);
+}
+
+function word(s) {
+  if (s.stopped) return "stopped";
+  if (s.over) return "over";
+  return s.paused ? "paused" : s.state;
+}
+
+function showState(s) {
+  const state = word(s);
+  text($("state"), state);
+  $("state").dataset.state = state;
+  const done = Math.min(100, 100 * s.progress);
+  $("filled").style.width = done + "%";
+  $("bar").setAttribute("aria-valuenow", done.toFixed(1));
+  text($("percent"), done.toFixed(done < 10 ? 1 : 0) + " %");
+  text($("done"), s.target ? `${count(s.flockSteps)} of ${count(s.target)} steps of all peers` : `${count(s.flockSteps)} steps of all peers`);
+  text($("left"), s.over ? "the work is done" : s.paused ? "held by the operator" : s.left == null ? "" : `${span(s.left)} left`);
+  text($("tile-loss"), figure(s.loss));
+  text($("tile-accuracy"), percent(s.accuracy));
+  text($("tile-distance"), figure(s.distance));
+  text($("tile-samples"), count(s.samples));
+  text($("tile-peers"), s.lost ? `${s.total} (${s.lost} lost)` : String(s.total));
+  text($("tile-bits"), figure(s.exchanges.bits));
+  const silent = s.total - s.tell;
+  text($("tell"), silent > 0 ? `${s.tell} of ${s.total} tell how they get on; start the others with --digests 5s` : "as each tells it");
+  controls.show(s);
+  ring.show(s);
+  peers.show(s);
+  showMatrix($("matrix"), s);
+  if (choice.id) text($("chosen"), ring.describe(choice.id));
+}
+
+function showCurves() {
+  for (const c of curves) c.show(points);
+}
+
+// addPoint takes a point from a state, as the server does for those who come later.
+function addPoint(s) {
+  const losses = s.members.map((m) => m.loss).filter((v) => v != null);
+  const last = points.at(-1);
+  const p = {
+    steps: s.flockSteps, loss: s.loss, distance: s.distance, accuracy: s.accuracy,
+    lossLow: losses.length ? Math.min(...losses) : null, lossHigh: losses.length ? Math.max(...losses) : null,
+  };
+  if (last && last.steps === p.steps) points[points.length - 1] = p;
+  else points.push(p);
+  if (points.length > 2400) points = points.filter((_, i) => i % 2 === 0);
+}
+
+function addEvents(list) {
+  for (const e of list) {
+    const li = html("li", { className: e.kind });
+    html("time", { content: clock(e.at) }, li);
+    html("span", { className: e.kind, title: e.detail, content: e.peer ? `${e.peer === about?.self ? "this peer" : short(e.peer)} ${e.text}` : e.text }, li);
+    $("events").prepend(li);
+  }
+  while ($("events").children.length > maxEvents) $("events").lastChild.remove();
+}
+
+function listen() {
+  const stream = new EventSource("api/events");
+  const on = (name, take) => stream.addEventListener(name, (e) => take(JSON.parse(e.data)));
+  on("whole", (w) => {
+    notice("");
+    showAbout(w.about);
+    points = w.history ?? [];
+    $("events").replaceChildren();
+    addEvents(w.events ?? []);
+    showState(w.state);
+    showCurves();
+  });
+  on("state", (s) => {
+    showState(s);
+    addPoint(s);
+    showCurves();
+  });
+  on("exchanges", (list) => ring.light(list));
+  on("events", addEvents);
+  stream.onerror = () => {
+    $("state").dataset.state = "lost";
+    $("pause").hidden = true;
+    text($("state"), "no answer");
+    notice("The peer does not answer: it has ended, or cannot be reached. What it said last is below; it is asked again every few seconds.");
+    if (stream.readyState === EventSource.CLOSED) setTimeout(listen, 5000);
+  };
+}
+
+listen();

@@ -1,0 +1,56 @@
+// Numbers, times and names as people read them.
+
+export const short = (id) => (id.length <= 8 ? id : id.slice(-8));
+
+const known = (v) => typeof v === "number" && Number.isFinite(v);
+
+// figure is a number with about three digits that count.
+export function figure(v) {
+  if (!known(v)) return "–";
+  if (v !== 0 && Math.abs(v) < 0.001) return v.toExponential(1);
+  return v.toLocaleString("en", { maximumSignificantDigits: 3, useGrouping: true });
+}
+
+export function count(v) {
+  if (!known(v)) return "–";
+  if (v >= 1e6) return (v / 1e6).toFixed(v < 1e7 ? 2 : 1) + " M";
+  if (v >= 1e5) return Math.round(v / 1e3) + " k";
+  return Math.round(v).toLocaleString("en");
+}
+
+export const percent = (v, digits = 1) => (known(v) ? (100 * v).toFixed(digits) + " %" : "–");
+
+// span is a time in seconds.
+export function span(s) {
+  if (!known(s)) return "–";
+  if (s < 0.001) return Math.round(s * 1e6) + " µs";
+  if (s < 1) return (s * 1000).toPrecision(2) * 1 + " ms";
+  if (s < 90) return Math.round(s) + " s";
+  if (s < 5400) return Math.floor(s / 60) + " min " + String(Math.round(s % 60)).padStart(2, "0") + " s";
+  return Math.floor(s / 3600) + " h " + String(Math.round((s % 3600) / 60)).padStart(2, "0") + " min";
+}
+
+export const clock = (ms) => new Date(ms).toLocaleTimeString("en-GB");
+
+// text changes an element only if it has to: a screen reader would repeat it.
+export function text(element, value) {
+  if (element.textContent !== value) element.textContent = value;
+}
+
+const svgSpace = "http://www.w3.org/2000/svg";
+
+export function svg(name, attributes = {}, parent = null) {
+  const e = document.createElementNS(svgSpace, name);
+  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+  if (parent) parent.append(e);
+  return e;
+}
+
+export function html(name, { className, title, content } = {}, parent = null) {
+  const e = document.createElement(name);
+  if (className) e.className = className;
+  if (title) e.title = title;
+  if (content !== undefined) e.textContent = content;
+  if (parent) parent.append(e);
+  return e;
+}

@@ -1,0 +1,108 @@
+package p2pnet
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/libp2p/go-libp2p/gologshim"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// logRemedy is said with what libp2p complains of: it is about single connections, and
+// goes on by itself.
+const logRemedy = "nothing, if it happens once: libp2p tries again; if it repeats, see whether the peer's address and port can be reached (gossipnode doctor), and that both ends have the same release"
+
+// bridged is where libp2p's log goes. It belongs to the process because libp2p's does:
+// each of its parts asks for the handler once, and keeps it.
+var bridged atomic.Pointer[zap.Logger]
+
+// BridgeLogs has libp2p's own log written to log, for the whole process, instead of to
+// standard error: its errors as warnings, its warnings as information, what it finds
+// informative for debugging. It is for programs, to be called before the first
+// transport is made; a library leaves it to them. Release ends it: later lines are
+// dropped.
+func BridgeLogs(log *zap.Logger) (release func()) {
+	named := log.Named("libp2p")
+	bridged.Store(named)
+	gologshim.SetDefaultHandler(logHandler{to: bridged.Load})
+	return func() { bridged.CompareAndSwap(named, nil) }
+}
+
+// logHandler writes records of package slog to a zap logger. A nil logger drops them.
+type logHandler struct {
+	to     func() *zap.Logger
+	fields []zap.Field
+	group  string // before the names of what follows
+}
+
+// handlerOf is a handler for one logger.
+func handlerOf(log *zap.Logger) slog.Handler {
+	return logHandler{to: func() *zap.Logger { return log }}
+}
+
+// levelOf is the level at which a record is logged here, and false for those that are
+// too many to be of use.
+func levelOf(level slog.Level) (zapcore.Level, bool) {
+	switch {
+	case level >= slog.LevelError:
+		return zapcore.WarnLevel, true
+	case level >= slog.LevelWarn:
+		return zapcore.InfoLevel, true
+	}
+	return zapcore.DebugLevel, level >= slog.LevelInfo
+}
+
+// Enabled implements slog.Handler.
+func (h logHandler) Enabled(_ context.Context, level slog.Level) bool {
+	log := h.to()
+	at, useful := levelOf(level)
+	return log != nil && useful && log.Core().Enabled(at)
+}
+
+// Handle implements slog.Handler.
+func (h logHandler) Handle(_ context.Context, r slog.Record) error {
+	log := h.to()
+	if log == nil {
+		return nil
+	}
+	level, _ := levelOf(r.Level)
+	entry := log.Check(level, r.Message)
+	if entry == nil {
+		return nil
+	}
+	fields := append([]zap.Field(nil), h.fields...)
+	r.Attrs(func(a slog.Attr) bool {
+		fields = append(fields, h.field(a))
+		return true
+	})
+	if level >= zapcore.WarnLevel {
+		fields = append(fields, zap.String("remedy", logRemedy))
+	}
+	entry.Write(fields...)
+	return nil
+}
+
+// field is an attribute as a field. Values are written out: they are libp2p's own, and
+// seldom anything but text.
+func (h logHandler) field(a slog.Attr) zap.Field {
+	return zap.String(h.group+a.Key, a.Value.Resolve().String())
+}
+
+// WithAttrs implements slog.Handler.
+func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	h.fields = append([]zap.Field(nil), h.fields...)
+	for _, a := range attrs {
+		h.fields = append(h.fields, h.field(a))
+	}
+	return h
+}
+
+// WithGroup implements slog.Handler.
+func (h logHandler) WithGroup(name string) slog.Handler {
+	if name != "" {
+		h.group += name + "."
+	}
+	return h
+}
