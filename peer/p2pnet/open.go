@@ -80,7 +80,7 @@ func (t *Transport) openFirst(ctx context.Context, to laneKey) (network.Stream, 
 		if conn == nil {
 			continue // it has ended already
 		}
-		t.upkeep.use(conn)
+		t.upkeep.open(conn)
 		raw, err := conn.NewStream(ctx)
 		if err == nil {
 			return raw, nil

@@ -39,6 +39,8 @@ type usage struct {
 	last time.Time
 	// first: the other end has dialled it, and not as a lane.
 	first bool
+	// ours: this end has opened a stream on it.
+	ours bool
 }
 
 func newUpkeep() upkeep {
@@ -52,6 +54,13 @@ func (u *upkeep) use(c network.Conn) {
 	of := u.conns[c]
 	of.last = time.Now()
 	u.conns[c] = of
+}
+
+// open notes that this end opens a stream on a connection.
+func (u *upkeep) open(c network.Conn) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.conns[c] = usage{last: time.Now(), first: u.conns[c].first, ours: true}
 }
 
 // carry notes that the other end has opened a stream on a connection. What is said
@@ -140,13 +149,20 @@ func (t *Transport) second(id peer.ID, conns []network.Conn) network.Conn {
 			in = c
 		}
 	}
-	if in == nil || out == nil {
+	switch {
+	case in == nil || out == nil:
 		return nil
-	}
-	if t.id > id {
+	case t.id > id, t.unused(out) && time.Since(out.Stat().Opened) >= youth:
 		return out
 	}
 	return in
+}
+
+// unused tells whether this process has dialled a connection and opened no stream on it.
+// The other end cannot know that it is no lane, so it is for this end to close, once
+// whatever it was dialled for has found another way.
+func (t *Transport) unused(c network.Conn) bool {
+	return c.Stat().Direction == network.DirOutbound && !t.upkeep.of(c).ours
 }
 
 // closeSeconds closes those that this process dialled and that nothing but packets
@@ -155,7 +171,9 @@ func (t *Transport) closeSeconds() (left bool) {
 	for _, id := range t.swarm.Peers() {
 		c := t.second(id, t.swarm.ConnsToPeer(id))
 		switch {
-		case c == nil || c.Stat().Direction == network.DirInbound:
+		case c == nil:
+		case c.Stat().Direction == network.DirInbound:
+			left = left || slices.ContainsFunc(t.swarm.ConnsToPeer(id), t.unused)
 		case t.carries(c, func(p seam.Protocol) bool { return p != seam.ProtocolSwim }):
 			left = true
 		default:

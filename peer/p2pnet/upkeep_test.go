@@ -44,6 +44,25 @@ func TestOneConnectionWhereTwoDialAtOnce(t *testing.T) {
 	}
 }
 
+// TestUnusedSecondConnectionIsClosed: the end that has dialled it and never used it
+// closes it, since the other takes it for a lane.
+func TestUnusedSecondConnectionIsClosed(t *testing.T) {
+	for range 8 {
+		a, b := start(t, loopback()), start(t, loopback())
+		a.Learn(b.Self(), b.Addresses())
+		b.Learn(a.Self(), a.Addresses())
+		handle(t, b, seam.ProtocolHello, run, echo)
+		var both sync.WaitGroup
+		both.Go(func() { _, _ = a.Connect(t.Context(), b.Addresses()[0]) })
+		both.Go(func() { _, _ = b.Connect(t.Context(), a.Addresses()[0]) })
+		both.Wait()
+		if got := ask(t, open(t, a, b, seam.ProtocolHello, run), "one"); got != "one" {
+			t.Fatalf("%q came back", got)
+		}
+		eventually(t, "one connection joins them", func() bool { return len(a.swarm.Conns()) == 1 && len(b.swarm.Conns()) == 1 })
+	}
+}
+
 // TestSecondConnectionStaysWhileUsed: one that carries an exchange is not closed
 // under it.
 func TestSecondConnectionStaysWhileUsed(t *testing.T) {
