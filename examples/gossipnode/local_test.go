@@ -202,8 +202,9 @@ func TestInterrupted(t *testing.T) {
 	}
 	checkGone(t, children)
 	for number := range 3 {
-		if _, err := os.Stat(filepath.Join(folder, "peer-"+strconv.Itoa(number), checkpointFile)); err != nil {
-			t.Error(err)
+		kept := checkpoints{dir: filepath.Join(folder, "peer-"+strconv.Itoa(number))}
+		if names, err := kept.names(); len(names) == 0 || len(names) > defaultKeep {
+			t.Errorf("peer %d has kept %v, error %v", number, names, err)
 		}
 	}
 	code, text, logged := try(localArgs(pictures(t, 400, 200), "--in-process", "--peers", "2", "--steps", "3", "--checkpoint", folder)...)

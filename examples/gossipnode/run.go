@@ -68,11 +68,12 @@ ends it at once.`,
 func runAlone(s settings, std streams) error {
 	ctx, release := untilSignal(context.Background(), func() { os.Exit(exitFailed) })
 	defer release()
+	defer s.leaveInTime(ctx, std.err, func() { os.Exit(exitFailed) })()
 	done, err := train(ctx, s, s.newLog(std.err), textReporter(std.err, printEvery), nil)
 	if err != nil {
 		return s.interruption(err)
 	}
-	return printResult(done.Result, s.JSON, std)
+	return errors.Join(printResult(done.Result, s.JSON, std), done.unsaved)
 }
 
 // runReporting runs a peer that a parent process watches.
@@ -80,6 +81,7 @@ func runReporting(s settings, std streams) error {
 	parent, begin := untilParentGone(context.Background(), std.in)
 	ctx, release := untilSignal(parent, func() { os.Exit(exitFailed) })
 	defer release()
+	defer s.leaveInTime(ctx, std.err, func() { os.Exit(exitFailed) })()
 	tell := lineReporter(std.out)
 	done, err := train(ctx, s, s.newLog(std.err), tell, begin)
 	if err != nil {
@@ -87,7 +89,7 @@ func runReporting(s settings, std streams) error {
 		return reported{err}
 	}
 	tell(report{Kind: reportResult, Share: &done})
-	return nil
+	return asReported(done.unsaved)
 }
 
 // failure reports that a peer has given up.
