@@ -17,7 +17,12 @@ import (
 // command prepares gossipnode as a process of its own, which dies with the test.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	const bound = time.Minute
+	return commandWithin(t, time.Minute, args...)
+}
+
+// commandWithin is a command that may take so long.
+func commandWithin(t *testing.T, bound time.Duration, args ...string) *exec.Cmd {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
