@@ -122,6 +122,15 @@ func (f *flock) resume(self seam.PeerID, c Checkpoint) {
 	f.tally(0) // nobody is present
 }
 
+// atLeast raises the estimate of a peer that knows the members of its flock from a
+// checkpoint to what others say. It does not go to their account, as what inherit finds
+// does: they may count what members did after their checkpoints, and will do again.
+func (f *flock) atLeast(total, own uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.others.Store(max(total-min(total, own), f.others.Load()))
+}
+
 // sortLives orders lives by member, and those of one member as they were lived.
 func sortLives(lives []Past) {
 	slices.SortFunc(lives, func(a, b Past) int {

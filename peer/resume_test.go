@@ -106,6 +106,28 @@ func TestInheritingWithoutOnesOwn(t *testing.T) {
 	}
 }
 
+// TestRestartsDoNotAddUp: what was done after a checkpoint is lost and done again. However
+// often that happens, the estimate is right once it has been.
+func TestRestartsDoNotAddUp(t *testing.T) {
+	b, others := Checkpoint{Own: 100, Incarnation: 1}, uint64(0)
+	b.Past = []Past{{Peer: "a", Incarnation: 1, Steps: 100}}
+	for life := uint64(2); life < 12; life++ {
+		f := newFlock()
+		f.resume("b", b)
+		f.atLeast(2*b.Own+30, b.Own) // a knows of 30 steps that b has lost
+		for steps := b.Own; steps <= b.Own+50; steps += 10 {
+			a := resumedRecord("a", life, steps)
+			f.observe([]seam.Record{a, resumedRecord("b", life, steps)}, "b")
+			others = steps
+		}
+		if got := f.total(0); got != others {
+			t.Fatalf("in life %d the others have done %d steps, want %d", life, got, others)
+		}
+		b.Own, b.Incarnation = b.Own+50, life
+		b.Past, b.Inherited = f.past()
+	}
+}
+
 // TestWhatIsKeptOfTheOthersIsBounded: beyond MaxPast lives only their sum is kept.
 func TestWhatIsKeptOfTheOthersIsBounded(t *testing.T) {
 	f := newFlock()
