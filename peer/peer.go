@@ -128,6 +128,7 @@ func assemble(config Config) (_ *Peer, err error) {
 	}
 	p.resume()
 	p.control = newControl(p, config)
+	p.control.recall(config.Network.State.Checkpoint.Orders)
 	machine, err := p.machine()
 	if err != nil {
 		return nil, err

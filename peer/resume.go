@@ -57,6 +57,7 @@ func (p *Peer) checkpoint() Checkpoint {
 		Own: own, Incarnation: p.incarnation.Load(),
 	}
 	c.Past, c.Inherited = p.flock.past()
+	c.Orders = p.control.all()
 	return c
 }
 
@@ -71,6 +72,14 @@ func (p *Peer) resume() {
 	p.counters.head.Store(c.Steps - min(c.Own, c.Steps))
 	p.incarnation.Store(c.Incarnation + 1)
 	p.flock.resume(p.Self(), c)
+}
+
+// recall obeys what the operator had said when the checkpoint was saved. What is not
+// signed by the operator of this life is left out, as if a stranger had said it.
+func (c *control) recall(orders [][]byte) {
+	for _, message := range orders[:min(len(orders), maxStanding)] {
+		c.judge(message)
+	}
 }
 
 // resumedFlag is flagResumed for a peer whose steps are not of this life alone.

@@ -181,3 +181,37 @@ func TestSavingWhileTraining(t *testing.T) {
 	close(ended)
 	saving.Wait()
 }
+
+// TestOrdersOutliveTheFlock: what the operator has said holds for a flock whose members
+// have all been killed; what somebody else has written into a checkpoint does not.
+func TestOrdersOutliveTheFlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Work = peer.Work{Steps: 40_000} })
+		r.trainAll()
+		time.Sleep(time.Second)
+		r.send(0, peer.Command{Kind: peer.SetWork, Work: peer.Work{Steps: 8000}}, peer.Command{Kind: peer.Pause, Why: "lunch"})
+		time.Sleep(time.Second)
+		var s peer.Saved
+		r.Peers[0].Save(&s)
+		if len(s.Checkpoint.Orders) != 2 {
+			t.Fatalf("%d orders are kept, want 2", len(s.Checkpoint.Orders))
+		}
+		back := func(name string, orders [][]byte) *peer.Peer {
+			config := peer.Config{Run: peertest.Run, Params: newModel(), Network: inMemory(t, r.Network, name, peertest.Run)}
+			config.Work = peer.Work{Steps: 40_000}
+			config.Network.Control.Operator = operatorID(t)
+			config.Network.State.Checkpoint = s.Checkpoint
+			config.Network.State.Checkpoint.Orders = orders
+			return start(t, config)
+		}
+		if p := back("alone-1", s.Checkpoint.Orders); !p.Control().Paused || p.Stats().Target != 8000 {
+			t.Errorf("it comes back with %+v", p.Control())
+		}
+		forged := slices.Clone(s.Checkpoint.Orders[0])
+		forged[len(forged)-1]++
+		if p := back("alone-2", [][]byte{forged, nil, {1}}); p.Control().Paused || p.Stats().Target != 40_000 {
+			t.Errorf("it obeys a stranger: %+v", p.Control())
+		}
+		r.end()
+	})
+}

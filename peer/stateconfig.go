@@ -44,6 +44,9 @@ type Checkpoint struct {
 	// have done beside.
 	Past      []Past
 	Inherited uint64
+	// Orders are what the operator has said, as signed, that still counts: a flock that
+	// was paused comes back paused, and a schedule that was changed stays so.
+	Orders [][]byte
 }
 
 // Bounds and defaults of State.

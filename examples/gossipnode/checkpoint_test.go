@@ -60,7 +60,8 @@ func keep(t *testing.T, c checkpoints, steps uint64, shape []int, edit func(map[
 func behindOf(steps uint64) peer.Checkpoint {
 	return peer.Checkpoint{
 		Own: steps, Steps: steps + 5, FlockSteps: 4 * steps, Incarnation: 2, Inherited: 6,
-		Past: []peer.Past{{Peer: "a", Incarnation: 1, Steps: 9}, {Peer: "b", Incarnation: 3, Steps: 11, Resumed: true}},
+		Orders: [][]byte{{1, 2, 3}, {0xff}},
+		Past:   []peer.Past{{Peer: "a", Incarnation: 1, Steps: 9}, {Peer: "b", Incarnation: 3, Steps: 11, Resumed: true}},
 	}
 }
 

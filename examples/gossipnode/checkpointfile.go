@@ -56,6 +56,8 @@ const (
 type ledger struct {
 	Inherited uint64 `json:"inherited"`
 	Past      []past `json:"past"`
+	// Orders are what the operator has said, as signed.
+	Orders [][]byte `json:"orders,omitempty"`
 }
 
 // past is one life of one of them.
@@ -69,7 +71,7 @@ type past struct {
 // progressMetadata tells what was done, and adds it to metadata.
 func progressMetadata(metadata map[string]string, s *peer.Saved) error {
 	c, number := s.Checkpoint, func(n uint64) string { return strconv.FormatUint(n, 10) }
-	others := ledger{Inherited: c.Inherited, Past: []past{}}
+	others := ledger{Inherited: c.Inherited, Past: []past{}, Orders: c.Orders}
 	for _, l := range c.Past {
 		others.Past = append(others.Past, past(l))
 	}
@@ -113,7 +115,7 @@ func progressOf(metadata map[string]string) (c peer.Checkpoint, optimizerSteps u
 			faults = append(faults, fmt.Errorf("its ledger has %d lives, more than %d", len(others.Past), peer.MaxPast))
 			others.Past = nil
 		}
-		c.Inherited = others.Inherited
+		c.Inherited, c.Orders = others.Inherited, others.Orders
 		for _, l := range others.Past {
 			c.Past = append(c.Past, peer.Past(l))
 		}
