@@ -32,8 +32,9 @@ for others: who cannot reach anybody trains alone and keeps trying.
 In the result, consensus_distance is the distance of a model from the mean of
 all, as measured by the last exchanges.
 
-SIGINT or SIGTERM make it leave in good order, with exit code 1; a second one
-ends it at once.`,
+With --checkpoint it keeps its state in a folder, and goes on from there when it is
+started again. SIGINT or SIGTERM make it save that and leave in good order, within
+--leave-within, with exit code 1; a second one ends it at once.`,
 		Example: `  gossipnode run --listen 0.0.0.0:4001
   gossipnode run --join 192.0.2.7:4001 --dataset mnist --data DIR --part 1/4
   gossipnode run --join 192.0.2.7:4001 --checkpoint DIR --key node.key --json`,
