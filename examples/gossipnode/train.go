@@ -88,12 +88,12 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 		return share{}, err
 	}
 	defer t.leave()
+	t.keeper = t.newKeeper()
+	t.keeper.start()
+	defer t.keeper.end() // before the peer leaves
 	if metrics != nil {
 		metrics.serve(t.peer.Stats)
 	}
-	t.keeper = t.newKeeper()
-	t.keeper.start()
-	defer t.keeper.end()
 	done, err := t.run(ctx)
 	if errors.As(err, new(*peer.RefusedError)) {
 		err = errRefused
