@@ -292,12 +292,12 @@ func (c *copying) conclude() {
 	}
 	liars := c.liars
 	c.mu.Unlock()
-	p.counters.head.Store(lowerMedian(ages))
+	p.ageTo(lowerMedian(ages))
 	total := lowerMedian(c.words)
-	p.flock.inherit(total, p.membership.Members())
+	p.flock.inherit(total, p.counters.resumed, p.Self(), p.membership.Members())
 	took := time.Since(c.began)
 	p.copied.Store(&StateStats{Donors: len(given), Slices: c.slices(), Took: took, Again: c.pool.again, Liars: liars})
 	p.log.Info("copied the flock's model", zap.Int("donors", len(given)), zap.Int("values", len(c.values)),
 		zap.Int("slices", c.slices()), zap.Uint64("asked_again", c.pool.again), zap.Duration("took", took),
-		zap.Uint64("steps", p.counters.head.Load()), zap.Uint64("flock_steps", total))
+		zap.Uint64("steps", p.age()), zap.Uint64("flock_steps", total))
 }

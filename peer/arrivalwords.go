@@ -94,8 +94,12 @@ func (c Checkpoint) near(flockSteps uint64) bool {
 func (p *Peer) settleIn(seed seam.PeerID, words []uint64) error {
 	checkpoint := p.config.Network.State.Checkpoint
 	if total := lowerMedian(slices.Clone(words)); checkpoint.near(total) {
-		p.counters.head.Store(checkpoint.Steps)
-		p.flock.inherit(total, p.membership.Members())
+		p.ageTo(checkpoint.Steps)
+		if p.counters.resumed > 0 {
+			p.flock.atLeast(total, p.counters.resumed) // who has done it, the checkpoint knows
+		} else {
+			p.flock.inherit(total, 0, p.Self(), p.membership.Members())
+		}
 		p.copied.Store(&StateStats{Kept: true})
 		p.log.Info("training on from the checkpoint, which is near what the flock has done",
 			zap.Uint64("checkpoint", checkpoint.FlockSteps), zap.Uint64("flock_steps", total))

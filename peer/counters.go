@@ -18,6 +18,7 @@ const (
 // counters are what a peer counts; every goroutine of it may add.
 type counters struct {
 	steps, head   atomic.Uint64
+	resumed       uint64 // of the steps, those of earlier lives; set before anything runs
 	role          atomic.Uint32
 	view          atomic.Uint64
 	every         atomic.Int64
@@ -99,7 +100,7 @@ func (p *Peer) Stats() Stats {
 	steps := p.counters.steps.Load()
 	s := Stats{
 		Self: p.Self(), Role: topology.Role(p.counters.role.Load()).String(), Incarnation: p.incarnation.Load(),
-		Steps: steps, FlockSteps: p.flock.total(steps), Target: p.target(), Progress: p.progress(),
+		Steps: steps, Resumed: p.counters.resumed, FlockSteps: p.flock.total(steps), Target: p.target(), Progress: p.progress(),
 		Over: p.counters.over.Load(), Members: members, Lost: lost, Joined: p.arrival.has(),
 		Connections: p.transport.Connections(), Loss: math.NaN(),
 	}

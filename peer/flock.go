@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -36,14 +37,22 @@ const credit = 2
 type flock struct {
 	mu        sync.Mutex
 	present   map[seam.PeerID]seam.Record
-	departed  map[life]uint64
+	departed  map[life]deed
 	newest    map[seam.PeerID]uint64 // the newest incarnation seen of each member
 	inherited uint64                 // steps of members that departed before this peer came
 	lost      int
+	ceiling   uint64   // most that was last counted of a member's word
 	ages      []uint64 // scratch
 
 	others       atomic.Uint64 // steps of everybody but this peer
 	participants atomic.Int64  // peers that have taken part, this one included
+}
+
+// deed is what a life has done that is over; of one that was resumed, with what its
+// earlier ones had.
+type deed struct {
+	steps   uint64
+	resumed bool
 }
 
 // life is one incarnation of a member.
@@ -55,7 +64,7 @@ type life struct {
 func newFlock() *flock {
 	f := &flock{
 		present:  make(map[seam.PeerID]seam.Record),
-		departed: make(map[life]uint64),
+		departed: make(map[life]deed),
 		newest:   make(map[seam.PeerID]uint64),
 	}
 	f.participants.Store(1)
@@ -79,7 +88,8 @@ func (f *flock) observe(members []seam.Record, self seam.PeerID) (lost []seam.Pe
 		f.present[m.Peer] = m
 		delete(f.departed, life{m.Peer, m.Incarnation})
 	}
-	ceiling := credit * median(f.ages)
+	f.ceiling = credit * median(f.ages)
+	ceiling := f.ceiling
 	for id, old := range before {
 		now, here := f.present[id]
 		if here && now.Incarnation == old.Incarnation {
@@ -109,31 +119,61 @@ func (f *flock) depart(m seam.Record, ceiling uint64) {
 		f.inherited += steps
 		return
 	}
-	f.departed[life{m.Peer, m.Incarnation}] = steps
+	f.departed[life{m.Peer, m.Incarnation}] = deed{steps, m.Flags&flagResumed != 0}
 }
 
 // tally recomputes the sum of the others' steps.
 func (f *flock) tally(ceiling uint64) {
-	sum := f.inherited
-	for _, m := range f.present {
+	f.others.Store(max(f.inherited+f.done(f.present, ceiling), f.others.Load()))
+	f.participants.Store(max(f.participants.Load(), int64(len(f.newest))))
+}
+
+// done is what the members present, each up to ceiling, and the departed have done.
+func (f *flock) done(present map[seam.PeerID]seam.Record, ceiling uint64) (sum uint64) {
+	var resumed []Past // the lives of members that have one that was resumed
+	again := make(map[seam.PeerID]bool)
+	for id, m := range present {
+		if m.Flags&flagResumed != 0 {
+			again[id] = true
+			resumed = append(resumed, Past{id, m.Incarnation, min(m.Steps, ceiling), true})
+			continue
+		}
 		sum += min(m.Steps, ceiling)
 	}
-	for _, steps := range f.departed {
-		sum += steps
+	for l, d := range f.departed {
+		if d.resumed {
+			again[l.peer] = true
+		}
 	}
-	f.others.Store(max(sum, f.others.Load()))
-	f.participants.Store(max(f.participants.Load(), int64(len(f.newest))))
+	for l, d := range f.departed {
+		if now, here := present[l.peer]; here && now.Incarnation == l.incarnation {
+			continue // it was only away
+		}
+		if again[l.peer] {
+			resumed = append(resumed, Past{l.peer, l.incarnation, d.steps, d.resumed})
+			continue
+		}
+		sum += d.steps
+	}
+	sortLives(resumed)
+	return sum + done(resumed)
 }
 
 // inherit takes over a donor's estimate of the flock's steps: what it exceeds the
 // present members' own by was done by others that have departed.
-func (f *flock) inherit(total uint64, present []seam.Record) {
+//
+// Own are the steps of this peer that the estimate includes: those of earlier lives.
+func (f *flock) inherit(total, own uint64, self seam.PeerID, present []seam.Record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	known := f.inherited
+	total -= min(total, own)
+	others := make(map[seam.PeerID]seam.Record, len(present))
 	for _, m := range present {
-		known += m.Steps
+		if m.Peer != self {
+			others[m.Peer] = m
+		}
 	}
+	known := f.inherited + f.done(others, math.MaxUint64)
 	if total > known {
 		f.inherited += total - known
 	}

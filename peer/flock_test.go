@@ -87,7 +87,7 @@ func TestLatecomersNeitherAddNorTake(t *testing.T) {
 func TestALatecomerInheritsWhatItCannotSee(t *testing.T) {
 	f := newFlock()
 	present := []seam.Record{record("b", 400), record("c", 300)}
-	f.inherit(1000, present) // 300 steps are of a member that has departed
+	f.inherit(1000, 0, "me", present) // 300 steps are of a member that has departed
 	if got := f.total(0); got != 1000 {
 		t.Errorf("%d steps at once, want 1000", got)
 	}

@@ -89,9 +89,12 @@ func newLoop(p *Peer, machine averaging.Machine) *loop {
 		tick:    time.NewTicker(p.announceEvery),
 		pace:    p.config.Exchange.Pace,
 	}
-	l.record = seam.Record{Peer: p.Self(), Run: p.config.Run, Addresses: p.advertised()}
+	l.record = seam.Record{
+		Peer: p.Self(), Run: p.config.Run, Addresses: p.advertised(), Flags: p.resumedFlag(),
+		Steps: p.counters.steps.Load(), Head: p.counters.head.Load(),
+	}
 	if p.config.Network.Reach.Unreachable {
-		l.record.Flags = flagUnreachable
+		l.record.Flags |= flagUnreachable
 	}
 	l.anchors, l.memory.past = newAnchors(p.transport), p.readPartners()
 	for _, old := range l.memory.past {

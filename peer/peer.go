@@ -44,6 +44,7 @@ type Peer struct {
 	giving   giving                     // of copies of the model to newcomers
 	copied   atomic.Pointer[StateStats] // how this peer came by its own, nil while it has not
 
+	optimizing optimizing
 	sides      sides
 	underway   underway
 	sessions   sessions
@@ -126,7 +127,9 @@ func assemble(config Config) (_ *Peer, err error) {
 	if err = p.connect(); err != nil {
 		return nil, err
 	}
+	p.resume()
 	p.control = newControl(p, config)
+	p.control.recall(config.Network.State.Checkpoint.Orders)
 	machine, err := p.machine()
 	if err != nil {
 		return nil, err

@@ -134,7 +134,7 @@ func (l *loop) publish() {
 	l.record.Steps = p.counters.steps.Load()
 	l.record.Head = p.counters.head.Load()
 	l.record.Role = uint8(l.role)
-	l.record.Flags = 0
+	l.record.Flags = p.resumedFlag()
 	if p.config.Network.Reach.Unreachable {
 		l.record.Flags |= flagUnreachable
 	}

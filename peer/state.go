@@ -37,6 +37,13 @@ func (g *giving) enter(most int) bool {
 // from whom it was copied included.
 func (p *Peer) age() uint64 { return p.counters.head.Load() + p.counters.steps.Load() }
 
+// ageTo says before the first step how many steps lie behind the model: no fewer than
+// this peer's own.
+func (p *Peer) ageTo(steps uint64) {
+	own := p.counters.steps.Load()
+	p.counters.head.Store(max(steps, own) - own)
+}
+
 // serveState gives slices of the model to a newcomer. The trainer and exchanges go
 // on meanwhile: what is given is a frozen copy.
 func (p *Peer) serveState(stream seam.Stream) {

@@ -34,6 +34,19 @@ type Checkpoint struct {
 	Steps uint64
 	// FlockSteps are those of all peers together, Stats.FlockSteps.
 	FlockSteps uint64
+	// Own are this peer's own, Stats.Steps. If they are given, as Save does, the peer
+	// goes on from them, and the flock from what its members come back with: of the
+	// others, Past and Inherited tell it until they are heard of.
+	Own uint64
+	// Incarnation is the life that saved the checkpoint: this one is a later one.
+	Incarnation uint64
+	// Past are the lives of other members, at most MaxPast, and Inherited what others
+	// have done beside.
+	Past      []Past
+	Inherited uint64
+	// Orders are what the operator has said, as signed, that still counts: a flock that
+	// was paused comes back paused, and a schedule that was changed stays so.
+	Orders [][]byte
 }
 
 // Bounds and defaults of State.
@@ -51,6 +64,9 @@ func (s State) validate() error {
 	}
 	if s.Newcomers > MaxNewcomers {
 		faults = append(faults, fmt.Errorf("Newcomers is %d: want at most %d, or 0 for the default", s.Newcomers, MaxNewcomers))
+	}
+	if n := len(s.Checkpoint.Past); n > MaxPast {
+		faults = append(faults, fmt.Errorf("Checkpoint.Past has %d lives: want at most %d", n, MaxPast))
 	}
 	if !(s.Rate >= 0) || math.IsInf(s.Rate, 0) {
 		faults = append(faults, fmt.Errorf("Rate is %v: want bytes a second, or 0 for no bound", s.Rate))

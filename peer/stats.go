@@ -15,10 +15,12 @@ type Stats struct {
 	// Incarnation counts the lives of this peer that the network knows of.
 	Incarnation uint64
 
-	// Steps is the number of gradient steps of this peer, FlockSteps the estimate
-	// of those of all peers together, and Target what the flock has to do; 0 if
-	// the run has no end. Progress is their quotient, 0 to 1.
+	// Steps is the number of gradient steps of this peer, of which Resumed are those
+	// of earlier lives, behind the checkpoint that it came back with. FlockSteps is the
+	// estimate of those of all peers together, and Target what the flock has to do; 0
+	// if the run has no end. Progress is their quotient, 0 to 1.
 	Steps, FlockSteps, Target uint64
+	Resumed                   uint64
 	Progress                  float64
 	// Over tells that the flock has done its work.
 	Over bool

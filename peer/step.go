@@ -97,11 +97,9 @@ func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (R
 		return fmt.Errorf("step %d: the gradient or the loss: %w: lower the learning rate, or check the data; the step was not applied", p.counters.steps.Load()+1, ErrNotFinite)
 	}
 	rate := p.control.at(p.flock.total(p.counters.steps.Load())).schedule.RateAt(p.progress())
-	p.config.Optimizer.Delta(t.grad, t.x, rate)
+	p.optimize(t.grad, t.x, rate)
 	if err := p.commit(t.grad); err != nil {
-		if resettable, ok := p.config.Optimizer.(interface{ Reset() }); ok {
-			resettable.Reset() // its state holds what made the step not finite
-		}
+		p.resetOptimizer() // its state holds what made the step not finite
 		return err
 	}
 	p.counters.learned(result, rate)
@@ -221,7 +219,7 @@ func (p *Peer) held(since time.Time) {
 	if since.Before(p.trainer.resumed) {
 		since = p.trainer.resumed // a pause is none of the peer's doing
 	}
-	if p.counters.steps.Load() > 0 {
+	if p.counters.steps.Load() > p.counters.resumed {
 		p.counters.hold(time.Since(since))
 	}
 }

@@ -1,120 +1,123 @@
 package main
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 const (
-	checkpointFile = "model.safetensors"
+	// A folder's checkpoints are numbered in the order in which they were saved.
+	checkpointPrefix = "checkpoint-"
+	checkpointSuffix = ".safetensors"
 	// partialFile is a checkpoint that is being written. One that is found was
 	// left by a crash, and is overwritten.
-	partialFile      = ".model.safetensors.partial"
-	checkpointFormat = "murmuration-checkpoint-1"
+	partialFile = ".checkpoint.partial"
+	// oldFile is the one checkpoint that version 1 of the format kept.
+	oldFile = "model.safetensors"
 )
 
-// Keys of a checkpoint's metadata.
-const (
-	keyFormat  = "format"
-	keySteps   = "steps"
-	keyRun     = "run"
-	keyDataset = "dataset"
-	keyModel   = "model"
-	keyLayout  = "layout"
-	// What lay behind the model, and behind the flock's: without them a peer that
-	// comes back to its flock copies the flock's model.
-	keyAge   = "age"
-	keyFlock = "flock_steps"
-)
-
-// checkpoint is a folder that keeps a model, and what the model must be of.
-type checkpoint struct {
+// checkpoints is a folder that keeps the states of one peer, and what they must be of.
+type checkpoints struct {
 	dir                 string
 	run, dataset, model string
-	// behind is what lies behind the model: what load has found, and what save keeps.
-	behind peer.Checkpoint
+	// keep is how many are kept.
+	keep int
 }
 
-func (s settings) checkpoint() checkpoint {
-	return checkpoint{dir: s.Checkpoint, run: s.Run, dataset: s.Dataset, model: s.Model}
+func (s settings) checkpoints() checkpoints {
+	return checkpoints{dir: s.Checkpoint, run: s.Run, dataset: s.Dataset, model: s.Model, keep: s.Keep}
 }
 
-func (c checkpoint) path() string { return filepath.Join(c.dir, checkpointFile) }
+// found is a checkpoint that was taken up.
+type found struct {
+	peer.Saved
+	path     string
+	metadata map[string]string
+}
 
-// load reads the model, if there is one, and returns the number of steps behind
-// it. A file that is damaged or of another run is an error and is left alone.
-func (c *checkpoint) load(into *tensor.Params) (steps uint64, err error) {
-	file, err := os.Open(c.path())
+// load takes up the newest checkpoint that is sound and of this run, and puts its
+// values into params. Those that are not are left as they are, and named in refused; if
+// there are only such, that is an error. Without any, there is nothing to take up.
+func (c checkpoints) load(params *tensor.Params) (taken *found, refused []error, err error) {
+	names, err := c.names()
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the checkpoints: %w", err)
+	}
+	slices.Reverse(names)
+	for _, name := range names {
+		path := filepath.Join(c.dir, name)
+		taken, err := readCheckpoint(path, c, params)
+		if err == nil {
+			return taken, refused, nil
+		}
+		refused = append(refused, fmt.Errorf("the checkpoint %s is not used: %w", path, err))
+	}
+	if len(refused) > 0 {
+		return nil, refused, fmt.Errorf("no checkpoint in %s can be used: %w\nMove them away, or give another folder with --checkpoint", c.dir, errors.Join(refused...))
+	}
+	return nil, nil, nil
+}
+
+// names are those of the checkpoints in the folder, the oldest first.
+func (c checkpoints) names() ([]string, error) {
+	entries, err := os.ReadDir(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return nil, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading the checkpoint: %w", err)
+		return nil, err
 	}
-	defer file.Close()
-	metadata, err := tensor.LoadSafetensors(file, into)
-	switch {
-	case errors.Is(err, tensor.ErrMismatch):
-		err = fmt.Errorf("it holds another model than %s: %w", c.model, err)
-	case err == nil:
-		steps, err = c.check(metadata, into)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("reading the checkpoint %s: %w\nMove it away, or give another folder with --checkpoint", c.path(), err)
-	}
-	return steps, nil
-}
-
-// check tells whether a file that fits the model is a checkpoint of this run.
-func (c *checkpoint) check(metadata map[string]string, params *tensor.Params) (steps uint64, err error) {
-	if metadata[keyFormat] != checkpointFormat {
-		return 0, fmt.Errorf("it is no checkpoint of this program (to begin with its values, give it with --init)")
-	}
-	for _, k := range []string{keyRun, keyDataset, keyModel, keyLayout} {
-		if want := c.metadata(0, params)[k]; metadata[k] != want {
-			return 0, fmt.Errorf("it is of another %s, %.64q and not %q", k, metadata[k], want)
+	var names []string
+	for _, e := range entries {
+		if _, ok := sequenceOf(e.Name()); ok {
+			names = append(names, e.Name())
 		}
 	}
-	if steps, err = strconv.ParseUint(metadata[keySteps], 10, 64); err != nil {
-		return 0, fmt.Errorf("its number of steps: %w", err)
-	}
-	if !tensor.Finite(params.Vector()) {
-		return 0, peer.ErrNotFinite
-	}
-	c.behind = behind(metadata)
-	return steps, nil
+	slices.SortFunc(names, func(a, b string) int {
+		first, _ := sequenceOf(a)
+		second, _ := sequenceOf(b)
+		return cmp.Compare(first, second)
+	})
+	return names, nil
 }
 
-// behind reads what lies behind a model, as far as the file tells.
-func behind(metadata map[string]string) (found peer.Checkpoint) {
-	age, err := strconv.ParseUint(metadata[keyAge], 10, 64)
-	flock, err2 := strconv.ParseUint(metadata[keyFlock], 10, 64)
-	if err != nil || err2 != nil {
-		return found
+// sequenceOf is the number in a checkpoint's name; that of the old format comes before
+// all.
+func sequenceOf(name string) (sequence int64, ok bool) {
+	if name == oldFile {
+		return 0, true
 	}
-	return peer.Checkpoint{Steps: age, FlockSteps: flock}
+	text, ok := strings.CutPrefix(name, checkpointPrefix)
+	if !ok {
+		return 0, false
+	}
+	if text, ok = strings.CutSuffix(text, checkpointSuffix); !ok {
+		return 0, false
+	}
+	const digits = 12 // of which no process uses up the numbers
+	sequence, err := strconv.ParseInt(text, 10, 64)
+	return sequence, err == nil && sequence > 0 && len(text) <= digits
 }
 
-func (c checkpoint) metadata(steps uint64, params *tensor.Params) map[string]string {
-	hash := params.Layout().Hash()
-	return map[string]string{
-		keyFormat: checkpointFormat, keySteps: strconv.FormatUint(steps, 10),
-		keyRun: c.run, keyDataset: c.dataset, keyModel: c.model, keyLayout: hex.EncodeToString(hash[:]),
-		keyAge: strconv.FormatUint(c.behind.Steps, 10), keyFlock: strconv.FormatUint(c.behind.FlockSteps, 10),
-	}
+func nameOf(sequence int64) string {
+	return fmt.Sprintf("%s%06d%s", checkpointPrefix, sequence, checkpointSuffix)
 }
 
 // create makes the folder, so that one that cannot be written to is noticed
 // before hours of training.
-func (c checkpoint) create() error {
+func (c checkpoints) create() error {
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return fmt.Errorf("making the checkpoint folder: %w", err)
 	}
@@ -125,17 +128,78 @@ func (c checkpoint) create() error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// save replaces the checkpoint in one step: whatever happens, the folder holds
-// the old one or the new one, whole and on disk.
-func (c checkpoint) save(params *tensor.Params, steps uint64) error {
-	partial := filepath.Join(c.dir, partialFile)
-	if err := writeSynced(partial, params, c.metadata(steps, params)); err != nil {
-		return fmt.Errorf("writing the checkpoint: %w", errors.Join(err, remove(partial)))
+// save adds a checkpoint in one step, and then removes those of this run that are too
+// many: whatever happens, the folder holds the ones before it, or it too, whole and on
+// disk.
+func (c checkpoints) save(params *tensor.Params, metadata map[string]string) (path string, err error) {
+	names, err := c.names()
+	if err != nil {
+		return "", fmt.Errorf("writing a checkpoint: %w", err)
 	}
-	if err := os.Rename(partial, c.path()); err != nil {
-		return fmt.Errorf("writing the checkpoint: %w", errors.Join(err, remove(partial)))
+	var last int64
+	if len(names) > 0 {
+		last, _ = sequenceOf(names[len(names)-1])
 	}
-	syncFolder(c.dir)
+	name := nameOf(last + 1)
+	path = filepath.Join(c.dir, name)
+	if err := replaceFile(path, filepath.Join(c.dir, partialFile), params, metadata); err != nil {
+		return "", fmt.Errorf("writing a checkpoint: %w", err)
+	}
+	return path, c.rotate(append(names, name))
+}
+
+// rotate removes all but the newest of this run. What is of another, or cannot be read,
+// is not this program's to remove.
+func (c checkpoints) rotate(names []string) error {
+	var faults []error
+	kept := 0
+	for _, name := range slices.Backward(names) {
+		metadata, err := readMetadata(filepath.Join(c.dir, name))
+		if err != nil || c.belongs(metadata) != nil {
+			continue
+		}
+		if kept++; kept > c.keep {
+			faults = append(faults, remove(filepath.Join(c.dir, name)))
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return fmt.Errorf("removing old checkpoints: %w", err)
+	}
+	return nil
+}
+
+// belongs tells what keeps a file from being a checkpoint of this run.
+func (c checkpoints) belongs(metadata map[string]string) error {
+	if err := checkFormat(metadata[keyFormat]); err != nil {
+		return err
+	}
+	for key, want := range map[string]string{keyRun: c.run, keyDataset: c.dataset, keyModel: c.model} {
+		if metadata[key] != want {
+			return fmt.Errorf("it is of another %s, %.64q and not %q", key, metadata[key], want)
+		}
+	}
+	return nil
+}
+
+// describe is what a checkpoint's metadata tell of what it is of.
+func (c checkpoints) describe(layout *tensor.Layout, now time.Time) map[string]string {
+	hash := layout.Hash()
+	return map[string]string{
+		keyFormat: checkpointFormat, keyRun: c.run, keyDataset: c.dataset, keyModel: c.model,
+		keyLayout: hex.EncodeToString(hash[:]), keySaved: now.UTC().Format(time.RFC3339),
+	}
+}
+
+// replaceFile writes a file beside its place, and puts it there in one step when it is
+// whole and on disk.
+func replaceFile(path, partial string, params *tensor.Params, metadata map[string]string) error {
+	if err := writeSynced(partial, params, metadata); err != nil {
+		return errors.Join(err, remove(partial))
+	}
+	if err := os.Rename(partial, path); err != nil {
+		return errors.Join(err, remove(partial))
+	}
+	syncFolder(filepath.Dir(path))
 	return nil
 }
 

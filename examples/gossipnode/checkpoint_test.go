@@ -1,10 +1,14 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -23,109 +27,215 @@ func smallParams(t *testing.T, shape ...int) *tensor.Params {
 	return params
 }
 
-// TestCheckpoint shows that what is saved is loaded, bit for bit, and replaces
-// what was there.
+// keep saves a checkpoint of a model of that shape with a velocity; edit may change its
+// metadata.
+func keep(t *testing.T, c checkpoints, steps uint64, shape []int, edit func(map[string]string)) (path string) {
+	t.Helper()
+	params := smallParams(t, shape...)
+	params.Vector()[0] = float32(steps)
+	n := params.Layout().Len()
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "weight", Shape: shape}, tensor.Spec{Name: optimizerPrefix + "velocity", Shape: []int{n}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := tensor.NewParams(layout)
+	copy(all.Vector(), params.Vector())
+	all.Vector()[n] = 7
+	metadata := c.describe(params.Layout(), time.Now())
+	saved := peer.Saved{Checkpoint: behindOf(steps), Optimizer: peer.OptimizerState{Kind: "sgd"}}
+	if err := progressMetadata(metadata, &saved); err != nil {
+		t.Fatal(err)
+	}
+	metadata[keySum] = checksum(all.Vector())
+	if edit != nil {
+		edit(metadata)
+	}
+	if path, err = c.save(all, metadata); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// behindOf is what lies behind a checkpoint that keep saves.
+func behindOf(steps uint64) peer.Checkpoint {
+	return peer.Checkpoint{
+		Own: steps, Steps: steps + 5, FlockSteps: 4 * steps, Incarnation: 2, Inherited: 6,
+		Orders: [][]byte{{1, 2, 3}, {0xff}},
+		Past:   []peer.Past{{Peer: "a", Incarnation: 1, Steps: 9}, {Peer: "b", Incarnation: 3, Steps: 11, Resumed: true}},
+	}
+}
+
+func testFolder(t *testing.T) checkpoints {
+	return checkpoints{dir: filepath.Join(t.TempDir(), "deep", "folder"), run: "r", dataset: "d", model: "m", keep: 3}
+}
+
+// TestCheckpoint shows that what is saved is taken up, bit for bit, with the optimizer's
+// state and all that lies behind it, and that the newest come first and the oldest go.
 func TestCheckpoint(t *testing.T) {
-	c := checkpoint{dir: filepath.Join(t.TempDir(), "deep", "folder"), run: "r", dataset: "d", model: "m"}
-	params := smallParams(t, 3, 4)
-	if steps, err := c.load(params); err != nil || steps != 0 {
-		t.Fatalf("no checkpoint yet: %d steps, error %v", steps, err)
+	c, shape := testFolder(t), []int{3, 4}
+	params := smallParams(t, shape...)
+	if taken, refused, err := c.load(params); taken != nil || len(refused) > 0 || err != nil {
+		t.Fatalf("no checkpoint yet: %+v, %v, error %v", taken, refused, err)
 	}
 	if err := c.create(); err != nil {
 		t.Fatal(err)
 	}
-	for _, steps := range []uint64{7, 12} {
-		c.behind = peer.Checkpoint{Steps: steps + 1, FlockSteps: 4 * steps}
-		want := c.behind
-		params.Vector()[0] = float32(steps)
-		if err := c.save(params, steps); err != nil {
-			t.Fatal(err)
+	for steps := uint64(7); steps < 12; steps++ {
+		keep(t, c, steps, shape, nil)
+		taken, refused, err := c.load(params)
+		if err != nil || len(refused) > 0 {
+			t.Fatal(err, refused)
 		}
-		loaded := smallParams(t, 3, 4)
-		c.behind = peer.Checkpoint{}
-		got, err := c.load(loaded)
-		if c.behind != want {
-			t.Errorf("%+v lie behind it, want %+v", c.behind, want)
+		want := smallParams(t, shape...).Vector()
+		want[0] = float32(steps)
+		if !slices.Equal(params.Vector(), want) {
+			t.Errorf("values %v, want %v", params.Vector(), want)
 		}
-		if err != nil || got != steps || tensor.SquaredDistance(loaded.Vector(), params.Vector()) != 0 {
-			t.Errorf("loaded %d steps, want %d, error %v, values %v, want %v", got, steps, err, loaded.Vector(), params.Vector())
+		if !reflect.DeepEqual(taken.Checkpoint, behindOf(steps)) {
+			t.Errorf("%+v lie behind it, want %+v", taken.Checkpoint, behindOf(steps))
+		}
+		if o := taken.Optimizer; o.Kind != "sgd" || len(o.Vectors) != 1 || len(o.Vectors["velocity"]) != 12 || o.Vectors["velocity"][0] != 7 {
+			t.Errorf("the optimizer's state is %+v", o)
 		}
 	}
-	if files, _ := os.ReadDir(c.dir); len(files) != 1 {
-		t.Errorf("%d files in the folder, want 1", len(files))
+	if names, _ := c.names(); !slices.Equal(names, []string{nameOf(3), nameOf(4), nameOf(5)}) {
+		t.Errorf("the folder holds %v, want the last three", names)
+	}
+	if files, _ := os.ReadDir(c.dir); len(files) != 3 {
+		t.Errorf("%d files in the folder, want 3", len(files))
 	}
 }
 
-// TestForeignCheckpoint shows that a file that is not a checkpoint of this run
-// is refused, and left as it is.
-func TestForeignCheckpoint(t *testing.T) {
-	mine := checkpoint{dir: t.TempDir(), run: "r", dataset: "d", model: "m"}
-	write := func(t *testing.T, c checkpoint, shape ...int) {
-		t.Helper()
-		if err := c.save(smallParams(t, shape...), 5); err != nil {
-			t.Fatal(err)
-		}
+// TestRefusedCheckpoint shows that a file that cannot be used is named, with why, and
+// left as it is; that the one before it is used; and that a folder with nothing else is
+// an error. None of them is ever removed.
+func TestRefusedCheckpoint(t *testing.T) {
+	mine, shape := testFolder(t), []int{3}
+	other := func(change func(*checkpoints)) checkpoints {
+		c := mine
+		change(&c)
+		return c
 	}
 	for _, c := range []struct {
 		name, want string
-		spoil      func(t *testing.T)
+		write      func(t *testing.T) (path string)
 	}{
-		{"run", `another run, "x" and not "r"`, func(t *testing.T) { write(t, checkpoint{dir: mine.dir, run: "x", dataset: "d", model: "m"}, 3) }},
-		{"data set", `another dataset, "x" and not "d"`, func(t *testing.T) { write(t, checkpoint{dir: mine.dir, run: "r", dataset: "x", model: "m"}, 3) }},
-		{"model", "another model than m", func(t *testing.T) { write(t, mine, 4) }},
-		{"no checkpoint", "--init", func(t *testing.T) {
-			if err := writeSynced(mine.path(), smallParams(t, 3), nil); err != nil {
-				t.Fatal(err)
-			}
+		{"another run", `another run, "x" and not "r"`, func(t *testing.T) string {
+			return keep(t, other(func(c *checkpoints) { c.run = "x" }), 5, shape, nil)
 		}},
-		{"not finite", "NaN", func(t *testing.T) {
-			params, zero := smallParams(t, 3), float32(0)
-			params.Vector()[1] = zero / zero
-			if err := mine.save(params, 5); err != nil {
-				t.Fatal(err)
-			}
+		{"another data set", `another dataset, "x" and not "d"`, func(t *testing.T) string {
+			return keep(t, other(func(c *checkpoints) { c.dataset = "x" }), 5, shape, nil)
 		}},
-		{"cut short", "bad safetensors file", func(t *testing.T) {
-			write(t, mine, 3)
-			if err := os.Truncate(mine.path(), 50); err != nil {
+		{"another model", "another model than m", func(t *testing.T) string { return keep(t, mine, 5, []int{4}, nil) }},
+		{"newer", "it is of format 3, and this program knows formats up to 2", func(t *testing.T) string {
+			return keep(t, mine, 5, shape, func(m map[string]string) { m[keyFormat] = formatName + "3" })
+		}},
+		{"no checkpoint", "give it with --init", func(t *testing.T) string {
+			return keep(t, mine, 5, shape, func(m map[string]string) { clear(m) })
+		}},
+		{"damaged", "checksum", func(t *testing.T) string {
+			return keep(t, mine, 5, shape, func(m map[string]string) { m[keySum] = "00000000" })
+		}},
+		{"no number", "its steps", func(t *testing.T) string {
+			return keep(t, mine, 5, shape, func(m map[string]string) { m[keySteps] = "-1" })
+		}},
+		{"no ledger", "its ledger", func(t *testing.T) string {
+			return keep(t, mine, 5, shape, func(m map[string]string) { m[keyLedger] = "[]" })
+		}},
+		{"torn", "ends within the tensors' data", func(t *testing.T) string {
+			path := keep(t, mine, 5, shape, nil)
+			info, _ := os.Stat(path)
+			if err := os.Truncate(path, info.Size()-4); err != nil {
 				t.Fatal(err)
 			}
+			return path
+		}},
+		{"empty", "bad safetensors file", func(t *testing.T) string {
+			path := keep(t, mine, 5, shape, nil)
+			if err := os.Truncate(path, 0); err != nil {
+				t.Fatal(err)
+			}
+			return path
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.spoil(t)
-			before, _ := os.ReadFile(mine.path())
-			_, err := mine.load(smallParams(t, 3))
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "Move it away") {
-				t.Errorf("error %v, want %q", err, c.want)
+			mine.dir = t.TempDir()
+			bad := c.write(t)
+			before, _ := os.ReadFile(bad)
+			params := smallParams(t, shape...)
+			taken, _, err := mine.load(params)
+			if taken != nil || err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "Move them away") {
+				t.Errorf("alone: %+v, error %v, want %q", taken, err, c.want)
 			}
-			if after, _ := os.ReadFile(mine.path()); string(before) != string(after) {
-				t.Error("the file has been changed")
+			if !slices.Equal(params.Vector(), smallParams(t, shape...).Vector()) {
+				t.Error("the model was changed")
+			}
+			if err := os.Rename(bad, filepath.Join(mine.dir, nameOf(9))); err != nil {
+				t.Fatal(err)
+			}
+			good := keep(t, other(func(c *checkpoints) { c.dir = t.TempDir() }), 8, shape, nil)
+			if err := os.Rename(good, filepath.Join(mine.dir, nameOf(8))); err != nil {
+				t.Fatal(err)
+			}
+			taken, refused, err := mine.load(params)
+			if err != nil || taken == nil || taken.Checkpoint.Own != 8 || len(refused) != 1 || !strings.Contains(refused[0].Error(), c.want) || !strings.Contains(refused[0].Error(), nameOf(9)) {
+				t.Errorf("with one before it: %+v, refused %v, error %v", taken, refused, err)
+			}
+			once := mine
+			once.keep = 1
+			keep(t, once, 10, shape, nil)
+			names, _ := mine.names()
+			stays := !slices.Contains([]string{"another model", "damaged", "no number", "no ledger", "torn"}, c.name) // of this run, as far as a look tells
+			if after, _ := os.ReadFile(filepath.Join(mine.dir, nameOf(9))); stays && string(before) != string(after) {
+				t.Errorf("the file has been changed or removed: %v", names)
+			}
+			if slices.Contains(names, nameOf(8)) || !slices.Contains(names, nameOf(10)) {
+				t.Errorf("the folder holds %v: the new one has not taken the place of the old one", names)
 			}
 		})
+	}
+}
+
+// TestOldFormat shows that the one file of version 1 is taken up, and that newer ones
+// come before it.
+func TestOldFormat(t *testing.T) {
+	c := testFolder(t)
+	if err := c.create(); err != nil {
+		t.Fatal(err)
+	}
+	metadata := c.describe(smallParams(t, 3).Layout(), time.Now())
+	maps.DeleteFunc(metadata, func(key, _ string) bool { return key == keySaved })
+	maps.Copy(metadata, map[string]string{keyFormat: formatName + "1", keySteps: "12", keyAge: "13", keyFlock: "40"})
+	if err := writeSynced(filepath.Join(c.dir, oldFile), smallParams(t, 3), metadata); err != nil {
+		t.Fatal(err)
+	}
+	taken, _, err := c.load(smallParams(t, 3))
+	if err != nil || !reflect.DeepEqual(taken.Checkpoint, peer.Checkpoint{Own: 12, Steps: 13, FlockSteps: 40}) {
+		t.Fatalf("%+v, error %v", taken, err)
+	}
+	keep(t, c, 20, []int{3}, nil)
+	if taken, _, err = c.load(smallParams(t, 3)); err != nil || taken.Checkpoint.Own != 20 {
+		t.Errorf("%+v, error %v", taken, err)
 	}
 }
 
 // TestFailedSave shows that a checkpoint that cannot be written leaves the old
 // one, and nothing else.
 func TestFailedSave(t *testing.T) {
-	c := checkpoint{dir: t.TempDir(), run: "r", dataset: "d", model: "m"}
+	c := testFolder(t)
+	c.dir = t.TempDir()
+	keep(t, c, 5, []int{3}, nil)
 	params := smallParams(t, 3)
-	if err := c.save(params, 5); err != nil {
-		t.Fatal(err)
-	}
-	broken := c
-	broken.run = "\xff" // not UTF-8, which metadata has to be
-	if err := broken.save(params, 6); err == nil {
+	if path, err := c.save(params, map[string]string{"run": "\xff"}); err == nil || path != "" { // not UTF-8, which metadata has to be
 		t.Fatal("saved what cannot be saved")
 	}
-	if steps, err := c.load(params); err != nil || steps != 5 {
-		t.Errorf("%d steps, error %v", steps, err)
+	if taken, refused, err := c.load(params); err != nil || len(refused) > 0 || taken.Checkpoint.Own != 5 {
+		t.Errorf("%+v, error %v", taken, err)
 	}
 	if files, _ := os.ReadDir(c.dir); len(files) != 1 {
 		t.Errorf("%d files in the folder, want 1", len(files))
 	}
-	blocked := checkpoint{dir: writeFile(t, "file", ""), run: "r"}
+	blocked := checkpoints{dir: writeFile(t, "file", ""), run: "r"}
 	if err := blocked.create(); err == nil || !strings.Contains(err.Error(), "checkpoint folder") {
 		t.Errorf("a folder that is a file: error %v", err)
 	}

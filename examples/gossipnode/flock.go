@@ -166,7 +166,7 @@ func (f *flock) leave() {
 		return
 	}
 	f.leaving = true
-	f.grace = time.After(leaveBound)
+	f.grace = time.After(max(f.settings.LeaveWithin, leaveBound))
 	for _, p := range f.peers {
 		if p.handle != nil {
 			p.handle.leave()

@@ -32,8 +32,8 @@ func newLocal(std streams) *cobra.Command {
 shows how they get on, and ends when they have done the work. They are separate
 processes that share nothing: kill one, and the others go on.
 
-It takes the flags of run, but --key, --allow and --part: each peer gets a new identity
-and its own part, port and subfolder of --checkpoint. A port in --listen or
+It takes the flags of run, but --key, --allow and --part: each peer gets an identity
+of its own, and its own part, port and subfolder of --checkpoint. A port in --listen or
 --metrics is that of the first peer; the others take those that follow.
 
 They begin to train together. The result counts each exchange once, with what

@@ -17,7 +17,12 @@ import (
 // command prepares gossipnode as a process of its own, which dies with the test.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	const bound = time.Minute
+	return commandWithin(t, time.Minute, args...)
+}
+
+// commandWithin is a command that may take so long.
+func commandWithin(t *testing.T, bound time.Duration, args ...string) *exec.Cmd {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
@@ -202,8 +207,9 @@ func TestInterrupted(t *testing.T) {
 	}
 	checkGone(t, children)
 	for number := range 3 {
-		if _, err := os.Stat(filepath.Join(folder, "peer-"+strconv.Itoa(number), checkpointFile)); err != nil {
-			t.Error(err)
+		kept := checkpoints{dir: filepath.Join(folder, "peer-"+strconv.Itoa(number))}
+		if names, err := kept.names(); len(names) == 0 || len(names) > defaultKeep {
+			t.Errorf("peer %d has kept %v, error %v", number, names, err)
 		}
 	}
 	code, text, logged := try(localArgs(pictures(t, 400, 200), "--in-process", "--peers", "2", "--steps", "3", "--checkpoint", folder)...)

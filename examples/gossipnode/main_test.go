@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,9 +31,23 @@ func TestMain(m *testing.M) {
 
 // try executes a command line in this process.
 func try(args ...string) (code int, out, err string) {
-	var stdout, stderr bytes.Buffer
+	var stdout bytes.Buffer
+	var stderr sharedBuffer
 	code = execute(args, streams{in: strings.NewReader(""), out: &stdout, err: &stderr})
 	return code, stdout.String(), stderr.String()
+}
+
+// sharedBuffer is a buffer that several goroutines may write to, as they do to standard
+// error.
+type sharedBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *sharedBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(text)
 }
 
 // lastLine decodes the last line of standard output, as --json promises it.

@@ -41,7 +41,7 @@ func listenMetrics(address string) (*metricsServer, error) {
 	return &metricsServer{listener: listener}, nil
 }
 
-// serve answers for a peer until Close. The hook checkpointAge may be nil.
+// serve answers for a peer until Close.
 func (m *metricsServer) serve(p watched, checkpointAge func() (time.Duration, bool), profiles bool) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(

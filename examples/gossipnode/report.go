@@ -47,6 +47,7 @@ type status struct {
 	Exchanges uint64  `json:"exchanges"`
 	Distance  number  `json:"distance"`
 	Members   int     `json:"members"`
+	Resumed   uint64  `json:"resumed,omitempty"` // of Step, those of earlier lives
 	counts
 	// Elapsed is the time since this peer's first step, and Begun the progress of
 	// the flock at that time.
@@ -70,7 +71,7 @@ func statusOf(s peer.Stats, elapsed time.Duration) status {
 		distance = math.NaN()
 	}
 	return status{
-		Role: s.Role, Step: s.Steps, Progress: s.Progress, Loss: number(s.Loss), Exchanges: s.Exchanges.Completed(),
+		Role: s.Role, Step: s.Steps, Resumed: s.Resumed, Progress: s.Progress, Loss: number(s.Loss), Exchanges: s.Exchanges.Completed(),
 		Distance: number(distance), Members: s.Members, Elapsed: elapsed,
 		counts: counts{
 			Initiated: s.Exchanges.Initiated, Refused: s.Exchanges.Refused, Failed: s.Exchanges.Failed,

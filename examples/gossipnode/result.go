@@ -16,7 +16,8 @@ type result struct {
 	Codec    string `json:"codec"`
 	Dataset  string `json:"dataset"`
 	Model    string `json:"model"`
-	// Steps is the number of gradient steps; of all peers together in local.
+	// Steps is the number of gradient steps, those of earlier lives that a checkpoint
+	// has kept included; of all peers together in local.
 	Steps uint64 `json:"steps"`
 	// Seconds is the time from the first step until the run's work was done.
 	Seconds      float64  `json:"seconds"`
@@ -36,8 +37,8 @@ type result struct {
 	ConnectionsMax    int     `json:"connections_max"`
 	BytesSent         uint64  `json:"bytes_sent"`
 	BitsPerParameter  number  `json:"bits_per_parameter"`
-	// ResumedStep is the number of steps behind the checkpoint that was taken up,
-	// 0 without one.
+	// ResumedStep is how many of the steps are behind the checkpoint that was taken up,
+	// 0 without one; of all peers together in local.
 	ResumedStep uint64 `json:"resumed_step"`
 
 	// SamplesPerSecond is the number of pictures learned from, by Seconds; Every
@@ -96,6 +97,8 @@ type share struct {
 	// Initiated counts the exchanges that this peer began, so that those of all
 	// peers can be added without counting any twice.
 	Initiated uint64 `json:"initiated"`
+	// unsaved is why the last checkpoint could not be saved.
+	unsaved error
 }
 
 // combine makes the result of a local run from those of the peers that finished,
@@ -104,7 +107,7 @@ type share struct {
 func combine(shares []share, gone []status, peers, lost int) result {
 	total := shares[0].Result
 	total.Peers, total.PeersLost, total.Peer, total.Role = peers, lost, "", ""
-	total.Steps, total.Exchanges, total.Refused, total.Failed, total.InDoubt, total.BytesSent = 0, 0, 0, 0, 0, 0
+	total.Steps, total.Exchanges, total.Refused, total.Failed, total.InDoubt, total.BytesSent, total.ResumedStep = 0, 0, 0, 0, 0, 0, 0
 	total.SamplesPerSecond, total.Links = 0, nil
 	for _, s := range shares {
 		r := s.Result
@@ -118,7 +121,7 @@ func combine(shares []share, gone []status, peers, lost int) result {
 		total.Seconds = max(total.Seconds, r.Seconds)
 		total.JoinSeconds = max(total.JoinSeconds, r.JoinSeconds)
 		total.ConnectionsMax = max(total.ConnectionsMax, r.ConnectionsMax)
-		total.ResumedStep = max(total.ResumedStep, r.ResumedStep)
+		total.ResumedStep += r.ResumedStep
 		total.Every = max(total.Every, r.Every)
 		total.FirstExchangeSeconds = max(total.FirstExchangeSeconds, r.FirstExchangeSeconds)
 		total.LongestHold = max(total.LongestHold, r.LongestHold)
@@ -127,6 +130,7 @@ func combine(shares []share, gone []status, peers, lost int) result {
 	total.PeakMemory, total.Partners = memoryOf(shares), *spreadOf(shares, func(r result) *spread { return &r.Partners })
 	for _, s := range gone {
 		total.Steps += s.Step
+		total.ResumedStep += s.Resumed
 		total.Exchanges += s.Initiated
 		total.Refused += s.Refused
 		total.Failed += s.Failed

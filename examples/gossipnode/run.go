@@ -34,8 +34,9 @@ for others: who cannot reach anybody trains alone and keeps trying.
 In the result, consensus_distance is the distance of a model from the mean of
 all, as measured by the last exchanges.
 
-SIGINT or SIGTERM make it leave in good order, with exit code 1; a second one
-ends it at once.`,
+With --checkpoint it keeps its state in a folder, and goes on from there when it is
+started again. SIGINT or SIGTERM make it save that and leave in good order, within
+--leave-within, with exit code 1; a second one ends it at once.`,
 		Example: `  gossipnode run --listen 0.0.0.0:4001
   gossipnode run --join 192.0.2.7:4001 --dataset mnist --data DIR --part 1/4
   gossipnode run --join 192.0.2.7:4001 --checkpoint DIR --key node.key --json`,
@@ -70,13 +71,14 @@ ends it at once.`,
 func runAlone(s settings, std streams) error {
 	ctx, release := untilSignal(context.Background(), func() { os.Exit(exitFailed) })
 	defer release()
+	defer s.leaveInTime(ctx, std.err, func() { os.Exit(exitFailed) })()
 	log, tell := s.watchRun(std.err)
 	defer p2pnet.BridgeLogs(log)()
 	done, err := train(ctx, s, log, tell, nil)
 	if err != nil {
 		return s.interruption(err)
 	}
-	return printResult(done.Result, s.JSON, std)
+	return errors.Join(printResult(done.Result, s.JSON, std), done.unsaved)
 }
 
 // runReporting runs a peer that a parent process watches.
@@ -84,6 +86,7 @@ func runReporting(s settings, std streams) error {
 	parent, begin := untilParentGone(context.Background(), std.in)
 	ctx, release := untilSignal(parent, func() { os.Exit(exitFailed) })
 	defer release()
+	defer s.leaveInTime(ctx, std.err, func() { os.Exit(exitFailed) })()
 	tell := lineReporter(std.out)
 	log := s.newLog(std.err)
 	defer p2pnet.BridgeLogs(log)()
@@ -93,7 +96,7 @@ func runReporting(s settings, std streams) error {
 		return reported{err}
 	}
 	tell(report{Kind: reportResult, Share: &done})
-	return nil
+	return asReported(done.unsaved)
 }
 
 // failure reports that a peer has given up.

@@ -74,12 +74,12 @@ type trainSettings struct {
 
 // outputSettings say what is written where.
 type outputSettings struct {
-	Checkpoint string
-	Metrics    string
-	Pprof      bool
-	JSON       bool
-	Verbose    bool
-	LogLevel   string
+	checkpointSettings
+	Metrics  string
+	Pprof    bool
+	JSON     bool
+	Verbose  bool
+	LogLevel string
 	// Report makes a peer tell a parent process what it does: JSON lines on
 	// standard output, a first step when a line comes on standard input, and an end
 	// when that ends.
@@ -181,7 +181,7 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 }
 
 func (s *outputSettings) register(flags *pflag.FlagSet) {
-	flags.StringVar(&s.Checkpoint, "checkpoint", "", "folder in which the model is kept, written at the end and when interrupted; a run that finds one starts from its values and does the whole work again, and a peer that comes back to its flock trains on from them if they are near")
+	s.checkpointSettings.register(flags)
 	flags.StringVar(&s.Metrics, "metrics", "", "host:port to serve Prometheus metrics, /healthz and /readyz on (default: none)")
 	flags.BoolVar(&s.Pprof, "pprof", false, "serve profiles under /debug/pprof/ too, where --metrics is: who can reach it can slow this process down")
 	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object, the last line of standard output")

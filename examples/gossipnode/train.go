@@ -30,6 +30,7 @@ type training struct {
 	log    *zap.Logger
 	tell   reporter
 	peer   *peer.Peer
+	keeper *keeper
 	// begin is closed when the first step may be taken; nil is at once.
 	begin <-chan struct{}
 
@@ -41,10 +42,6 @@ type training struct {
 	joined  time.Duration
 	members int // the most seen
 	skipped int // damaged records that have been named
-
-	// checkpointAge tells for how long the last checkpoint has been written, and false
-	// while there is none; nil is never.
-	checkpointAge func() (time.Duration, bool)
 
 	board     atomic.Pointer[board] // what the dashboard shows; nil without one
 	dashboard string                // where it is
@@ -60,7 +57,7 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	if err := s.knowOperator(log); err != nil {
 		return share{}, err
 	}
-	key, err := s.identity(log)
+	key, err := s.lasting(log)
 	if err != nil {
 		return share{}, err
 	}
@@ -74,7 +71,7 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	}
 	defer func() { err = errors.Join(err, work.batches.Close()) }()
 	if s.Checkpoint != "" {
-		if err := s.checkpoint().create(); err != nil {
+		if err := s.occupy(key); err != nil {
 			return share{}, err
 		}
 	}
@@ -102,8 +99,11 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 		return share{}, err
 	}
 	defer t.leave()
+	t.keeper = t.newKeeper()
+	t.keeper.start()
+	defer t.keeper.end() // before the peer leaves
 	if metrics != nil {
-		metrics.serve(t.peer, t.checkpointAge, s.Pprof)
+		metrics.serve(t.peer, t.keeper.age, s.Pprof)
 	}
 	if err := t.show(dashboard); err != nil {
 		return share{}, err
@@ -124,10 +124,9 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 	config := peer.Config{
 		Run: t.Run, Params: t.params, Join: t.Join, Work: t.target, Log: t.log,
 		Network: peer.Network{
-			Key: key, Listen: t.Listen, KnownPeers: t.knownPeers(), Admission: admission, State: peer.State{Checkpoint: t.behind},
+			Key: key, Listen: t.Listen, KnownPeers: t.knownPeers(), Admission: admission, State: peer.State{Checkpoint: t.behind()},
 			Reach: t.reach(), Gossip: t.gossip(),
 		},
-		Schedule: peer.Schedule{Rate: t.rate(), Warmup: t.Warmup},
 		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Seed: t.Seed},
 	}
 	config.Network.Control = peer.Control{
@@ -150,7 +149,8 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 	case optimizerAdamW:
 		config.Optimizer = &peer.AdamW{}
 	}
-	config.Schedule.Shape, config.Schedule.At = shapeOf(t.Schedule)
+	config.Schedule = t.schedule()
+	t.restore(config.Optimizer)
 	if t.Strategy == strategyAlone {
 		config.Join, config.Network.Listen = nil, []string{loopback}
 		config.Exchange.Machine = func(averaging.Config) (averaging.Machine, error) { return baseline.Alone{}, nil }
@@ -160,9 +160,7 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 
 // run takes the peer through its life.
 func (t *training) run(ctx context.Context) (share, error) {
-	if t.resumed > 0 {
-		t.log.Info("found a checkpoint: a flock that is near it is joined with its values, of one that has gone on far its values are copied; where none has trained, the whole work is done again from them", zap.String("file", t.checkpoint().path()), zap.Uint64("steps", t.resumed))
-	}
+	t.tellResumed()
 	if t.Strategy == strategyAlone && len(t.Join) > 0 {
 		t.log.Warn("training alone: --join is not heeded")
 	}
@@ -176,6 +174,8 @@ func (t *training) run(ctx context.Context) (share, error) {
 		return share{}, err
 	}
 	t.progress(true)
+	t.keeper.end()
+	t.keeper.interrupted(ctx)
 	if total, _ := t.data.Skipped(t.skipped); total > t.skipped {
 		t.log.Warn("more damaged records were skipped", zap.Int("named", t.skipped), zap.Int("all", total))
 	}
@@ -186,15 +186,14 @@ func (t *training) run(ctx context.Context) (share, error) {
 	stats := t.peer.Stats()
 	stats.Role, stats.Lost = before.Role, before.Lost
 	t.peer.Snapshot(t.params.Vector())
-	if t.Checkpoint != "" && stats.Steps > 0 {
-		kept := t.checkpoint()
-		kept.behind = peer.Checkpoint{Steps: stats.Age, FlockSteps: stats.FlockSteps}
-		err = errors.Join(err, kept.save(t.params, t.resumed+stats.Steps))
+	unsaved := t.keeper.last(stats)
+	if unsaved != nil {
+		t.log.Error("the last checkpoint could not be saved; the ones before are kept", zap.Error(unsaved))
 	}
 	if err != nil {
-		return share{}, err
+		return share{}, errors.Join(err, unsaved)
 	}
-	return share{Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated}, nil
+	return share{Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated, unsaved: unsaved}, nil
 }
 
 // leave leaves the run. That something went wrong in leaving takes nothing from
@@ -308,14 +307,14 @@ func (t *training) result(stats peer.Stats, took time.Duration) result {
 		Exchanges: status.Exchanges, Refused: stats.Exchanges.Refused, Failed: stats.Exchanges.Failed,
 		InDoubt: stats.Exchanges.InDoubt + stats.Exchanges.Lost, PeersLost: stats.Lost, JoinSeconds: t.joined.Seconds(),
 		ConnectionsMax: stats.ConnectionsMax, BytesSent: stats.Exchanges.BytesSent,
-		BitsPerParameter: number(stats.Exchanges.BitsPerParameter), ResumedStep: t.resumed,
+		BitsPerParameter: number(stats.Exchanges.BitsPerParameter), ResumedStep: stats.Resumed,
 		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
 		FirstExchangeSeconds: time.Duration(t.firstExchange.Load()).Seconds(),
 		PeakMemory:           ownMemory(), Partners: sole(float64(t.partners.count())),
 		Links: linksOf(stats), Peer: string(stats.Self), Role: stats.Role,
 	}
 	if seconds > 0 {
-		r.SamplesPerSecond = float64(stats.Steps) * float64(t.Batch) / seconds
+		r.SamplesPerSecond = float64(stats.Steps-stats.Resumed) * float64(t.Batch) / seconds
 	}
 	return r
 }

@@ -131,7 +131,7 @@ func (s trainSettings) faults() []error {
 }
 
 func (s outputSettings) faults() []error {
-	faults := []error{oneOf("log-level", s.LogLevel, logLevels())}
+	faults := append(s.checkpointSettings.faults(), oneOf("log-level", s.LogLevel, logLevels()))
 	if s.Metrics != "" && !isHostPort(s.Metrics) {
 		faults = append(faults, faultf("metrics", "%q: want host:port, as in 127.0.0.1:9090", s.Metrics))
 	}

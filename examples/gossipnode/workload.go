@@ -23,10 +23,10 @@ type workload struct {
 	params  *tensor.Params
 	batches dataset.Batches
 	target  peer.Work
-	// resumed is the number of steps behind the initial values.
-	resumed uint64
-	// behind is what lies behind them for the flock, if they are of a checkpoint.
-	behind peer.Checkpoint
+	// resumed is the checkpoint that the initial values are of, nil without one, and
+	// refused those that were passed over.
+	resumed *found
+	refused []error
 }
 
 // prepare loads the data and makes the model with its initial values. Nothing
@@ -38,14 +38,6 @@ func (s settings) prepare(identity ed25519.PublicKey) (_ *workload, err error) {
 		return nil, err
 	}
 	w := &workload{data: data, target: s.work(data)}
-	if w.batches, err = data.Batches(s.Batch, order, s.augmentation()); err != nil {
-		return nil, usageError{err}
-	}
-	defer func() {
-		if err != nil {
-			_ = w.batches.Close() // what went wrong first is told
-		}
-	}()
 	if w.model, err = nets.ByName(s.Model, data.Shape(), data.Classes()); err != nil {
 		return nil, err
 	}
@@ -56,12 +48,13 @@ func (s settings) prepare(identity ed25519.PublicKey) (_ *workload, err error) {
 			return nil, err
 		}
 	}
-	if s.Checkpoint != "" {
-		kept := s.checkpoint()
-		w.resumed, err = kept.load(w.params)
-		w.behind = kept.behind
+	if err := w.resume(s); err != nil {
+		return nil, err
 	}
-	return w, err
+	if w.batches, err = data.Batches(s.Batch, order^w.behind().Own, s.augmentation()); err != nil {
+		return nil, usageError{err}
+	}
+	return w, nil
 }
 
 // maxNamedSkips bounds how many damaged records are named in the log.

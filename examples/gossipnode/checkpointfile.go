@@ -1,0 +1,260 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// A checkpoint is a safetensors file: the model's tensors, then the optimizer's
+// vectors, each in one piece. The rest is metadata.
+const (
+	formatName       = "murmuration-checkpoint-"
+	formatVersion    = 2
+	checkpointFormat = formatName + "2"
+	// optimizerPrefix begins the names of the optimizer's vectors.
+	optimizerPrefix = "optimizer/"
+)
+
+// Keys of a checkpoint's metadata.
+const (
+	keyFormat  = "format"
+	keyRun     = "run"
+	keyDataset = "dataset"
+	keyModel   = "model"
+	keyLayout  = "layout"
+	keySaved   = "saved"  // when, for people
+	keySum     = "crc32c" // of all values
+	keyPeer    = "peer"   // whose it is
+	keySteps   = "steps"  // the peer's own
+	keyAge     = "age"    // all that lie behind the model
+	keyFlock   = "flock_steps"
+	keyTarget  = "target" // of the flock's steps
+	keyLife    = "incarnation"
+	keyLedger  = "ledger" // what others have done, as JSON
+	// keySchedule is the course of the learning rate, as JSON.
+	keySchedule  = "schedule"
+	keyOptimizer = "optimizer"
+	// keyOptimizerSteps is what the optimizer counts.
+	keyOptimizerSteps = "optimizer_steps"
+)
+
+// ledger is what a peer has to remember of what others have done, so that a flock whose
+// members all come back knows how far it was.
+type ledger struct {
+	Inherited uint64 `json:"inherited"`
+	Past      []past `json:"past"`
+	// Orders are what the operator has said, as signed.
+	Orders [][]byte `json:"orders,omitempty"`
+}
+
+// past is one life of one of them.
+type past struct {
+	Peer        seam.PeerID `json:"peer"`
+	Incarnation uint64      `json:"incarnation"`
+	Steps       uint64      `json:"steps"`
+	Resumed     bool        `json:"resumed,omitempty"`
+}
+
+// progressMetadata tells what was done, and adds it to metadata.
+func progressMetadata(metadata map[string]string, s *peer.Saved) error {
+	c, number := s.Checkpoint, func(n uint64) string { return strconv.FormatUint(n, 10) }
+	others := ledger{Inherited: c.Inherited, Past: []past{}, Orders: c.Orders}
+	for _, l := range c.Past {
+		others.Past = append(others.Past, past(l))
+	}
+	text, err := json.Marshal(others)
+	if err != nil {
+		return fmt.Errorf("encoding the ledger: %w", err)
+	}
+	maps.Copy(metadata, map[string]string{
+		keySteps: number(c.Own), keyAge: number(c.Steps), keyFlock: number(c.FlockSteps), keyLife: number(c.Incarnation),
+		keyLedger: string(text), keyOptimizer: s.Optimizer.Kind, keyOptimizerSteps: number(s.Optimizer.Steps),
+	})
+	return nil
+}
+
+// progressOf reads back what progressMetadata has written. Of version 1 there is less.
+func progressOf(metadata map[string]string) (c peer.Checkpoint, optimizerSteps uint64, err error) {
+	var faults []error
+	number := func(key string, optional bool) (n uint64) {
+		text := metadata[key]
+		if text == "" && optional {
+			return 0
+		}
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("its %s: %w", key, err))
+		}
+		return n
+	}
+	old := metadata[keyFormat] == formatName+"1"
+	c = peer.Checkpoint{
+		Own: number(keySteps, false), Steps: number(keyAge, old), FlockSteps: number(keyFlock, old),
+		Incarnation: number(keyLife, old),
+	}
+	optimizerSteps = number(keyOptimizerSteps, old)
+	if text := metadata[keyLedger]; text != "" {
+		var others ledger
+		if err := json.Unmarshal([]byte(text), &others); err != nil {
+			faults = append(faults, fmt.Errorf("its ledger: %w", err))
+		}
+		if len(others.Past) > peer.MaxPast {
+			faults = append(faults, fmt.Errorf("its ledger has %d lives, more than %d", len(others.Past), peer.MaxPast))
+			others.Past = nil
+		}
+		c.Inherited, c.Orders = others.Inherited, others.Orders
+		for _, l := range others.Past {
+			c.Past = append(c.Past, peer.Past(l))
+		}
+	}
+	return c, optimizerSteps, errors.Join(faults...)
+}
+
+// checkFormat tells what keeps this program from reading a format.
+func checkFormat(format string) error {
+	text, ok := strings.CutPrefix(format, formatName)
+	version, err := strconv.ParseUint(text, 10, 32)
+	switch {
+	case !ok || err != nil || version == 0:
+		return errors.New("it is no checkpoint of this program (to begin with its values, give it with --init)")
+	case version > formatVersion:
+		return fmt.Errorf("it is of format %d, and this program knows formats up to %d: use the release that wrote it, or a later one", version, formatVersion)
+	}
+	return nil
+}
+
+// checksum is that of values, as the bytes of the file.
+func checksum(values tensor.Vector) string {
+	const piece = 1 << 14
+	table := crc32.MakeTable(crc32.Castagnoli)
+	var sum uint32
+	scratch := make([]byte, 0, piece*tensor.ValueSize)
+	for part := range slices.Chunk(values, piece) {
+		scratch = tensor.AppendBytes(scratch[:0], part)
+		sum = crc32.Update(sum, table, scratch)
+	}
+	return fmt.Sprintf("%08x", sum)
+}
+
+// readCheckpoint reads a checkpoint of a run, and puts its values into params if all of
+// it is sound.
+func readCheckpoint(path string, of checkpoints, params *tensor.Params) (*found, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	read, metadata, err := tensor.ReadSafetensors(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := of.belongs(metadata); err != nil {
+		return nil, err
+	}
+	if want := metadata[keySum]; want != "" && want != checksum(read.Vector()) {
+		return nil, errors.New("its values do not fit their checksum: the file is damaged")
+	}
+	if !tensor.Finite(read.Vector()) {
+		return nil, peer.ErrNotFinite
+	}
+	taken := &found{path: path, metadata: metadata}
+	c, optimizerSteps, err := progressOf(metadata)
+	if err != nil {
+		return nil, err
+	}
+	taken.Checkpoint = c
+	model, err := modelOf(read, params.Layout())
+	if err != nil {
+		return nil, fmt.Errorf("it holds another model than %s: %w", of.model, err)
+	}
+	if taken.Optimizer, err = optimizerOf(read, metadata, params.Layout().Len()); err != nil {
+		return nil, err
+	}
+	taken.Optimizer.Steps = optimizerSteps
+	copy(params.Vector(), model)
+	taken.Params = params.Vector()
+	return taken, nil
+}
+
+// modelOf are the values of a file's model in the order of a layout, which it must fit.
+func modelOf(read *tensor.Params, layout *tensor.Layout) (tensor.Vector, error) {
+	values, fits := make(tensor.Vector, layout.Len()), 0
+	for i := range layout.Count() {
+		want := layout.At(i)
+		at, ok := read.Layout().Lookup(want.Name)
+		if !ok {
+			return nil, fmt.Errorf("tensor %q is not in the file", want.Name)
+		}
+		if !slices.Equal(at.Shape, want.Shape) {
+			return nil, fmt.Errorf("tensor %q has shape %v in the file, %v in the model", want.Name, at.Shape, want.Shape)
+		}
+		copy(values[want.Offset:], read.Vector()[at.Offset:at.Offset+at.Len])
+		fits++
+	}
+	for i := range read.Layout().Count() {
+		if !strings.HasPrefix(read.Layout().At(i).Name, optimizerPrefix) {
+			fits--
+		}
+	}
+	if fits < 0 {
+		return nil, fmt.Errorf("the file has %d tensors more than the model", -fits)
+	}
+	return values, nil
+}
+
+// optimizerOf is the state of the optimizer in a file.
+func optimizerOf(read *tensor.Params, metadata map[string]string, n int) (peer.OptimizerState, error) {
+	state := peer.OptimizerState{Kind: metadata[keyOptimizer], Vectors: map[string]tensor.Vector{}}
+	for i := range read.Layout().Count() {
+		at := read.Layout().At(i)
+		name, ok := strings.CutPrefix(at.Name, optimizerPrefix)
+		if !ok {
+			continue
+		}
+		if at.Len != n {
+			return state, fmt.Errorf("the optimizer's %.64q has %d values, the model %d", name, at.Len, n)
+		}
+		// A copy, so that the file's other values need not stay in memory.
+		state.Vectors[name] = slices.Clone(read.Vector()[at.Offset : at.Offset+at.Len])
+	}
+	return state, nil
+}
+
+// readMetadata reads only the metadata of a safetensors file.
+func readMetadata(path string) (map[string]string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var length [8]byte
+	if _, err := io.ReadFull(file, length[:]); err != nil {
+		return nil, err
+	}
+	size := binary.LittleEndian.Uint64(length[:])
+	if size > tensor.MaxHeader {
+		return nil, fmt.Errorf("%s has a header of %d bytes: the limit is %d", path, size, tensor.MaxHeader)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, int64(size)))
+	if err != nil {
+		return nil, err
+	}
+	var header struct {
+		Metadata map[string]string `json:"__metadata__"`
+	}
+	err = json.Unmarshal(text, &header)
+	return header.Metadata, err
+}

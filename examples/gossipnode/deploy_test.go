@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// deployed is a file of examples/deploy.
+func deployed(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "deploy", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// leaveWithin is the time that a configuration file gives to leave, which config must
+// take.
+func leaveWithin(t *testing.T, text string) time.Duration {
+	t.Helper()
+	if code, _, logged := try("config", "--config", writeFile(t, "node.yaml", text)); code != exitDone {
+		t.Errorf("exit code %d\n%s", code, logged)
+	}
+	var settings struct {
+		Within time.Duration `yaml:"leave-within"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &settings); err != nil || settings.Within <= 0 {
+		t.Errorf("leave-within: %s, error %v", settings.Within, err)
+	}
+	return settings.Within
+}
+
+// TestSystemdUnit shows that the unit is one that systemd takes, and fits the exit codes
+// and the settings beside it.
+func TestSystemdUnit(t *testing.T) {
+	text := deployed(t, "gossipnode.service")
+	values := make(map[string]string)
+	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
+		if key, value, ok := strings.Cut(lines.Text(), "="); ok && !strings.HasPrefix(key, "#") {
+			values[key] = value
+		}
+	}
+	stop, err := time.ParseDuration(values["TimeoutStopSec"])
+	if within := leaveWithin(t, deployed(t, "node.yaml")); err != nil || stop <= within {
+		t.Errorf("systemd kills after %s, and the peer leaves within %s", stop, within)
+	}
+	if values["Restart"] != "on-failure" || values["RestartPreventExitStatus"] != "2" || values["KillSignal"] != "SIGTERM" {
+		t.Errorf("exit codes: %v", values)
+	}
+	if !strings.Contains(deployed(t, "node.yaml"), "checkpoint: /var/lib/"+values["StateDirectory"]) {
+		t.Error("the checkpoints are not in the folder of the state")
+	}
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("no systemd-analyze here to check the unit with")
+	}
+	// It also looks whether the program is there.
+	unit := filepath.Join(t.TempDir(), "gossipnode.service")
+	if err := os.WriteFile(unit, []byte(strings.ReplaceAll(text, "/usr/local/bin/gossipnode", os.Args[0])), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit).CombinedOutput()
+	if err != nil || strings.Contains(string(out), "gossipnode.service:") {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+}
+
+// probe asks a container how it is.
+type probe struct {
+	Get struct{ Path, Port string } `yaml:"httpGet"`
+}
+
+// object is a Kubernetes object, as far as the checks look.
+type object struct {
+	Kind     string
+	Metadata struct{ Name string }
+	Data     map[string]string
+	Spec     struct {
+		ClusterIP                string `yaml:"clusterIP"`
+		PublishNotReadyAddresses bool   `yaml:"publishNotReadyAddresses"`
+		ServiceName              string `yaml:"serviceName"`
+		PodManagementPolicy      string `yaml:"podManagementPolicy"`
+		Replicas                 int
+		Selector                 any
+		Template                 struct {
+			Spec struct {
+				TerminationGracePeriodSeconds int `yaml:"terminationGracePeriodSeconds"`
+				SecurityContext               struct {
+					RunAsNonRoot bool `yaml:"runAsNonRoot"`
+				} `yaml:"securityContext"`
+				Containers []struct {
+					Args  []string
+					Env   []struct{ Name, Value string }
+					Ports []struct {
+						Name          string
+						ContainerPort int `yaml:"containerPort"`
+					}
+					LivenessProbe  probe `yaml:"livenessProbe"`
+					ReadinessProbe probe `yaml:"readinessProbe"`
+					VolumeMounts   []struct {
+						Name      string
+						MountPath string `yaml:"mountPath"`
+					} `yaml:"volumeMounts"`
+					SecurityContext struct {
+						ReadOnlyRootFilesystem bool `yaml:"readOnlyRootFilesystem"`
+					} `yaml:"securityContext"`
+				}
+			}
+		}
+		VolumeClaimTemplates []struct {
+			Metadata struct{ Name string }
+		} `yaml:"volumeClaimTemplates"`
+	}
+}
+
+// objects are those of the manifest, by kind.
+func objects(t *testing.T) map[string]object {
+	t.Helper()
+	found := make(map[string]object)
+	for decoder := yaml.NewDecoder(strings.NewReader(deployed(t, "kubernetes.yaml"))); ; {
+		var o object
+		err := decoder.Decode(&o)
+		if errors.Is(err, io.EOF) {
+			return found
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[o.Kind] = o
+	}
+}
+
+// TestKubernetes shows that the parts of the manifest fit each other and the program.
+func TestKubernetes(t *testing.T) {
+	all := objects(t)
+	service, set, settings := all["Service"], all["StatefulSet"], all["ConfigMap"]
+	if service.Spec.ClusterIP != "None" || !service.Spec.PublishNotReadyAddresses {
+		t.Errorf("the service is not headless, or hides those who are to be joined: %+v", service.Spec)
+	}
+	if set.Spec.ServiceName != service.Metadata.Name || set.Spec.PodManagementPolicy != "Parallel" || set.Spec.Replicas < 2 {
+		t.Errorf("%+v", set.Spec)
+	}
+	pod := set.Spec.Template.Spec
+	text := settings.Data["node.yaml"]
+	if grace := time.Duration(pod.TerminationGracePeriodSeconds) * time.Second; grace <= leaveWithin(t, text) {
+		t.Errorf("a pod is killed after %s, before the peer has left", grace)
+	}
+	if len(pod.Containers) != 1 || !pod.SecurityContext.RunAsNonRoot || !pod.Containers[0].SecurityContext.ReadOnlyRootFilesystem {
+		t.Fatalf("%+v", pod)
+	}
+	c := pod.Containers[0]
+	if strings.Join(c.Args, " ") != "run --config /etc/gossipnode/node.yaml" || c.VolumeMounts[1].MountPath != "/etc/gossipnode" {
+		t.Errorf("arguments %v, volumes %v", c.Args, c.VolumeMounts)
+	}
+	if len(set.Spec.VolumeClaimTemplates) != 1 || set.Spec.VolumeClaimTemplates[0].Metadata.Name != c.VolumeMounts[0].Name ||
+		!strings.Contains(text, "checkpoint: "+c.VolumeMounts[0].MountPath+"/") {
+		t.Errorf("the checkpoints are on no volume of the peer's own: %+v", c.VolumeMounts)
+	}
+	if alive, ready := c.LivenessProbe.Get, c.ReadinessProbe.Get; alive.Path != "/healthz" || ready.Path != "/readyz" || alive.Port != "metrics" || ready.Port != "metrics" {
+		t.Errorf("probes %+v and %+v", alive, ready)
+	}
+	var config struct {
+		Join     []string
+		Listen   []string
+		MinPeers int `yaml:"min-peers"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range config.Join {
+		if !strings.HasPrefix(address, set.Metadata.Name+"-") || !strings.HasSuffix(address, "."+service.Metadata.Name+":4001") {
+			t.Errorf("%s is no name of a pod", address)
+		}
+	}
+	if config.MinPeers != set.Spec.Replicas || c.Ports[0].ContainerPort != 4001 || config.Listen[0] != "0.0.0.0:4001" {
+		t.Errorf("%+v, ports %+v, %d replicas", config, c.Ports, set.Spec.Replicas)
+	}
+	for _, variable := range c.Env {
+		if name, ok := strings.CutPrefix(variable.Name, environmentPrefix); ok {
+			t.Setenv(variable.Name, strings.ReplaceAll(variable.Value, "$(POD_INDEX)", "3"))
+			if code, out, logged := try("config"); code != exitDone || !strings.Contains(out, strings.ToLower(name)+": 3/4") {
+				t.Errorf("%+v: exit code %d\n%s", variable, code, logged)
+			}
+		}
+	}
+}

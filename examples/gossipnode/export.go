@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// newExport makes the command that writes a checkpoint's model for other programs.
+func newExport(std streams) *cobra.Command {
+	var (
+		out   string
+		force bool
+	)
+	cmd := &cobra.Command{
+		Use:   "export FILE",
+		Short: "Write the model of a checkpoint as a plain safetensors file",
+		Long: `Export reads a checkpoint, or the newest of a folder, and writes the model in it for
+other programs: the model's tensors as F32, without the optimizer's state and this
+program's metadata.`,
+		Example: `  gossipnode export DIR/checkpoint-000042.safetensors --out model.safetensors
+  python -c 'from safetensors.numpy import load_file; print(load_file("model.safetensors").keys())'`,
+		Args: oneFile,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if out == "" {
+				return usagef("export needs --out, the file to write")
+			}
+			file, model, err := export(args[0], out, force)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(std.out, "%s: %d tensors, %d values of %s\n", out, model.Layout().Count(), model.Layout().Len(), file)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "file to write")
+	cmd.Flags().BoolVar(&force, "force", false, "replace a file that is there")
+	return cmd
+}
+
+// export writes the model of a checkpoint to a file.
+func export(from, to string, force bool) (file string, model *tensor.Params, err error) {
+	file, read, metadata, err := readTensors(from)
+	if err != nil {
+		return "", nil, err
+	}
+	if strings.HasPrefix(metadata[keyFormat], formatName) {
+		if err := checkFormat(metadata[keyFormat]); err != nil {
+			return "", nil, fmt.Errorf("reading %s: %w", file, err)
+		}
+	}
+	if sum := metadata[keySum]; sum != "" && sum != checksum(read.Vector()) {
+		return "", nil, fmt.Errorf("reading %s: its values do not fit their checksum: the file is damaged", file)
+	}
+	if model, err = withoutOptimizer(read); err != nil {
+		return "", nil, fmt.Errorf("exporting %s: %w", file, err)
+	}
+	if _, err := os.Lstat(to); !force && !errors.Is(err, fs.ErrNotExist) {
+		return "", nil, usagef("%s is there already: give another file with --out, or --force to replace it", to)
+	}
+	// What other programs look for: the tensors are those of a PyTorch-like model.
+	plain := map[string]string{keyFormat: "pt"}
+	for _, key := range []string{keyRun, keyDataset, keyModel, keySteps, keyFlock} {
+		if metadata[key] != "" {
+			plain[key] = metadata[key]
+		}
+	}
+	partial := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+".partial")
+	if err := replaceFile(to, partial, model, plain); err != nil {
+		return "", nil, fmt.Errorf("exporting to %s: %w", to, err)
+	}
+	return file, model, nil
+}
+
+// withoutOptimizer is the model of a file.
+func withoutOptimizer(read *tensor.Params) (*tensor.Params, error) {
+	var (
+		specs  []tensor.Spec
+		values tensor.Vector
+	)
+	for i := range read.Layout().Count() {
+		at := read.Layout().At(i)
+		if !strings.HasPrefix(at.Name, optimizerPrefix) {
+			specs = append(specs, tensor.Spec{Name: at.Name, Shape: at.Shape})
+			values = append(values, read.Vector()[at.Offset:at.Offset+at.Len]...)
+		}
+	}
+	layout, err := tensor.NewLayout(specs...)
+	if err != nil {
+		return nil, err
+	}
+	return tensor.WrapParams(layout, values)
+}

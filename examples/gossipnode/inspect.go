@@ -1,0 +1,234 @@
+package main
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// inspection is what there is to say of a safetensors file.
+type inspection struct {
+	File string `json:"file"`
+	// Kind is checkpoint or model, Sound whether the checksum fits and all values are
+	// finite.
+	Kind     string            `json:"kind"`
+	Sound    bool              `json:"sound"`
+	Run      string            `json:"run,omitempty"`
+	Dataset  string            `json:"dataset,omitempty"`
+	Model    string            `json:"model,omitempty"`
+	Peer     string            `json:"peer,omitempty"`
+	Saved    string            `json:"saved,omitempty"`
+	Progress *inspectedStep    `json:"progress,omitempty"`
+	Layout   string            `json:"layout"`
+	Values   int               `json:"values"`
+	Norm     number            `json:"norm"`
+	Tensors  []inspectedTensor `json:"tensors"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+}
+
+// inspectedStep is how far the peer and its flock were.
+type inspectedStep struct {
+	Step        uint64          `json:"step"`
+	Age         uint64          `json:"age"`
+	FlockSteps  uint64          `json:"flock_steps"`
+	Incarnation uint64          `json:"incarnation"`
+	Others      int             `json:"others"` // lives of others that are remembered
+	Optimizer   string          `json:"optimizer,omitempty"`
+	Schedule    json.RawMessage `json:"schedule,omitempty"`
+}
+
+// inspectedTensor is one tensor and its values' size.
+type inspectedTensor struct {
+	Name     string `json:"name"`
+	Shape    []int  `json:"shape"`
+	Values   int    `json:"values"`
+	Norm     number `json:"norm"`
+	MaxAbs   number `json:"max_abs"`
+	Finite   bool   `json:"finite"`
+	Optimize bool   `json:"optimizer,omitempty"` // it is the optimizer's, and no part of the model
+}
+
+// newInspect makes the command that reads a checkpoint.
+func newInspect(std streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "inspect FILE",
+		Short: "Tell what is in a checkpoint or a model file",
+		Long: `Inspect reads a safetensors file and prints whose it is and how far that peer and its
+flock were, if it is a checkpoint of this program, and name, shape and norm of every
+tensor. Of a folder of checkpoints it reads the newest. It checks the file as run
+does; the exit code is 1 if it is damaged or holds values that are not finite.`,
+		Example: `  gossipnode inspect DIR/checkpoint-000042.safetensors
+  gossipnode inspect DIR --json`,
+		Args: oneFile,
+		RunE: func(_ *cobra.Command, args []string) error {
+			found, err := inspect(args[0])
+			if err != nil {
+				return err
+			}
+			if err := found.print(asJSON, std.out); err != nil {
+				return err
+			}
+			if !found.Sound {
+				return fmt.Errorf("%s is damaged: its checksum does not fit, or values are not finite", found.File)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// oneFile refuses anything but one argument.
+func oneFile(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usagef("%s takes one file or folder, and %d are given", cmd.Name(), len(args))
+	}
+	return nil
+}
+
+// newestIn is a file, or the newest checkpoint of a folder.
+func newestIn(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return path, err
+	}
+	names, err := checkpoints{dir: path}.names()
+	if err == nil && len(names) == 0 {
+		err = fmt.Errorf("no checkpoint in %s: of a local run each peer has a folder, such as %s", path, filepath.Join(path, "peer-0"))
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(path, names[len(names)-1]), nil
+}
+
+// readTensors reads a safetensors file, or the newest of a folder.
+func readTensors(path string) (file string, params *tensor.Params, metadata map[string]string, err error) {
+	if file, err = newestIn(path); err != nil {
+		return "", nil, nil, err
+	}
+	from, err := os.Open(file)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	defer from.Close()
+	if params, metadata, err = tensor.ReadSafetensors(from); err != nil {
+		return "", nil, nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return file, params, metadata, nil
+}
+
+func inspect(path string) (inspection, error) {
+	file, params, metadata, err := readTensors(path)
+	if err != nil {
+		return inspection{}, err
+	}
+	found := inspection{File: file, Kind: "model", Sound: true, Layout: metadata[keyLayout]}
+	sum := metadata[keySum]
+	if strings.HasPrefix(metadata[keyFormat], formatName) {
+		if err := checkFormat(metadata[keyFormat]); err != nil {
+			return found, fmt.Errorf("reading %s: %w", file, err)
+		}
+		found.Kind, found.Run, found.Dataset, found.Model = "checkpoint", metadata[keyRun], metadata[keyDataset], metadata[keyModel]
+		found.Peer, found.Saved = metadata[keyPeer], metadata[keySaved]
+		if found.Progress, err = progressIn(metadata); err != nil {
+			return found, fmt.Errorf("reading %s: %w", file, err)
+		}
+		found.Sound = sum == "" || sum == checksum(params.Vector())
+	} else {
+		hash := params.Layout().Hash()
+		found.Layout, found.Metadata = hex.EncodeToString(hash[:]), metadata
+	}
+	squares := 0.0
+	for i := range params.Layout().Count() {
+		at := params.Layout().At(i)
+		values := params.Vector()[at.Offset : at.Offset+at.Len]
+		t := inspectedTensor{
+			Name: at.Name, Shape: append([]int{}, at.Shape...), Values: at.Len, Finite: tensor.Finite(values),
+			Norm: number(tensor.Norm2(values)), MaxAbs: number(tensor.MaxAbs(values)),
+			Optimize: found.Kind == "checkpoint" && strings.HasPrefix(at.Name, optimizerPrefix),
+		}
+		found.Sound = found.Sound && t.Finite
+		found.Tensors = append(found.Tensors, t)
+		if !t.Optimize {
+			found.Values += at.Len
+			squares += tensor.SumSquares(values)
+		}
+	}
+	found.Norm = number(math.Sqrt(squares))
+	return found, nil
+}
+
+// progressIn is what a checkpoint's metadata tell of the progress.
+func progressIn(metadata map[string]string) (*inspectedStep, error) {
+	c, _, err := progressOf(metadata)
+	if err != nil {
+		return nil, err
+	}
+	found := &inspectedStep{
+		Step: c.Own, Age: c.Steps, FlockSteps: c.FlockSteps, Incarnation: c.Incarnation, Others: len(c.Past), Optimizer: metadata[keyOptimizer],
+	}
+	if text := metadata[keySchedule]; json.Valid([]byte(text)) {
+		found.Schedule = json.RawMessage(text)
+	}
+	return found, nil
+}
+
+func (i inspection) print(asJSON bool, out io.Writer) error {
+	if asJSON {
+		return json.NewEncoder(out).Encode(i)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%s\t%s\n", name, value)
+		}
+	}
+	line("file", i.File)
+	line("kind", i.Kind)
+	line("run", quoted(i.Run))
+	line("data set", quoted(i.Dataset))
+	line("model", quoted(i.Model))
+	line("peer", quoted(i.Peer))
+	line("saved", quoted(i.Saved))
+	if p := i.Progress; p != nil {
+		line("step", fmt.Sprintf("%d of this peer, %d of the flock, %d behind the model, in life %d", p.Step, p.FlockSteps, p.Age, p.Incarnation))
+		line("optimizer", quoted(p.Optimizer))
+		line("schedule", string(p.Schedule))
+	}
+	for _, key := range slices.Sorted(maps.Keys(i.Metadata)) {
+		line("metadata", fmt.Sprintf("%.64q: %.256q", key, i.Metadata[key]))
+	}
+	line("layout", quoted(i.Layout))
+	line("values", fmt.Sprintf("%d, norm %.6g", i.Values, float64(i.Norm)))
+	fmt.Fprintf(w, "\nTENSOR\tSHAPE\tVALUES\tNORM\tLARGEST\n")
+	for _, t := range i.Tensors {
+		note := ""
+		if !t.Finite {
+			note = "\tnot finite"
+		}
+		fmt.Fprintf(w, "%s\t%v\t%d\t%.6g\t%.6g%s\n", quoted(t.Name), t.Shape, t.Values, float64(t.Norm), float64(t.MaxAbs), note)
+	}
+	return w.Flush()
+}
+
+// quoted is text from a file as a terminal may be shown it: as it is, if that is plain.
+func quoted(text string) string {
+	if q := fmt.Sprintf("%.256q", text); strings.ContainsAny(q, `\`) {
+		return q
+	}
+	return text
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// keeperLook is the time between two looks whether a checkpoint is due.
+const keeperLook = 50 * time.Millisecond
+
+// keeper saves checkpoints of a peer beside its training. It keeps room for one copy of
+// the model and of the optimizer's state.
+type keeper struct {
+	into     checkpoints
+	peer     *peer.Peer
+	layout   *tensor.Layout
+	schedule peer.Schedule
+	every    cadence
+	epoch    float64 // steps of the flock
+	log      *zap.Logger
+
+	saved  peer.Saved
+	file   *tensor.Params // what saved is a part of
+	inFile []string       // the optimizer's vectors there
+
+	savedAt atomic.Int64 // when a checkpoint was last saved, in nanoseconds since 1970; 0 if never
+
+	ended   chan struct{}
+	running sync.WaitGroup
+	stop    sync.Once
+}
+
+// keeper makes the one of a training; nil without --checkpoint.
+func (t *training) newKeeper() *keeper {
+	if t.Checkpoint == "" {
+		return nil
+	}
+	every, _ := parseCadence(t.CheckpointEvery) // validate has seen to it
+	return &keeper{
+		into: t.checkpoints(), peer: t.peer, layout: t.params.Layout(), schedule: t.schedule(), every: every,
+		epoch: float64(t.data.Total) / float64(t.Batch), log: t.log, ended: make(chan struct{}),
+	}
+}
+
+// start saves whenever it is due, until end.
+func (k *keeper) start() {
+	if k == nil || k.every == (cadence{}) {
+		return
+	}
+	k.running.Go(func() {
+		ticker := time.NewTicker(keeperLook)
+		defer ticker.Stop()
+		last := k.now()
+		for {
+			select {
+			case <-k.ended:
+				return
+			case <-ticker.C:
+			}
+			now := k.now()
+			if now.steps == last.steps || !k.every.due(last, now, k.epoch) {
+				continue
+			}
+			last = now
+			k.attempt()
+		}
+	})
+}
+
+// end stops what start began, and waits for it.
+func (k *keeper) end() {
+	if k != nil {
+		k.stop.Do(func() { close(k.ended) })
+		k.running.Wait()
+	}
+}
+
+func (k *keeper) now() moment {
+	s := k.peer.Stats()
+	return moment{at: time.Now(), steps: s.Steps, flockSteps: s.FlockSteps}
+}
+
+// attempt saves, and says what kept it from that: the run goes on.
+func (k *keeper) attempt() {
+	if err := k.save(); err != nil {
+		k.log.Error("no checkpoint could be saved; the run goes on, the ones before are kept, and it is tried again when the next is due. Make room on the disk, or see who may write there",
+			zap.String("folder", k.into.dir), zap.Error(err))
+	}
+}
+
+// save writes a checkpoint. The caller sees to it that nobody else saves.
+func (k *keeper) save() error {
+	began := time.Now()
+	if err := k.copy(); err != nil {
+		return err
+	}
+	metadata := k.into.describe(k.layout, began)
+	if err := progressMetadata(metadata, &k.saved); err != nil {
+		return err
+	}
+	schedule, err := json.Marshal(k.schedule)
+	if err != nil {
+		return fmt.Errorf("encoding the schedule: %w", err)
+	}
+	metadata[keySchedule], metadata[keyPeer] = string(schedule), string(k.peer.Self())
+	metadata[keyTarget] = strconv.FormatUint(k.peer.Stats().Target, 10)
+	metadata[keySum] = checksum(k.file.Vector())
+	path, err := k.into.save(k.file, metadata)
+	if path == "" {
+		return err
+	}
+	if err != nil {
+		k.log.Warn("a checkpoint was saved, but older ones stay", zap.Error(err))
+	}
+	k.savedAt.Store(began.UnixNano())
+	k.log.Debug("saved a checkpoint", zap.String("file", path), zap.Uint64("steps", k.saved.Checkpoint.Own), zap.Duration("took", time.Since(began)))
+	return nil
+}
+
+// copy takes the peer's state into the vectors of the file to be.
+func (k *keeper) copy() error {
+	k.peer.Save(&k.saved)
+	names := slices.Sorted(maps.Keys(k.saved.Optimizer.Vectors))
+	if k.file != nil && slices.Equal(names, k.inFile) {
+		return nil
+	}
+	var specs []tensor.Spec
+	for i := range k.layout.Count() {
+		at := k.layout.At(i)
+		specs = append(specs, tensor.Spec{Name: at.Name, Shape: at.Shape})
+	}
+	for _, name := range names {
+		specs = append(specs, tensor.Spec{Name: optimizerPrefix + name, Shape: []int{k.layout.Len()}})
+	}
+	layout, err := tensor.NewLayout(specs...)
+	if err != nil {
+		return fmt.Errorf("laying out a checkpoint: %w", err)
+	}
+	k.file, k.inFile = tensor.NewParams(layout), names
+	all, n := k.file.Vector(), k.layout.Len()
+	k.saved.Params = all[:n:n]
+	for i, name := range names {
+		k.saved.Optimizer.Vectors[name] = all[(i+1)*n : (i+2)*n : (i+2)*n]
+	}
+	k.peer.Save(&k.saved)
+	return nil
+}
+
+// age is the time since a checkpoint was last saved; false if none was.
+func (k *keeper) age() (time.Duration, bool) {
+	if k == nil {
+		return 0, false
+	}
+	last := k.savedAt.Load()
+	return time.Since(time.Unix(0, last)), last > 0
+}
+
+// last saves when the peer has left, if it has done anything in this life.
+func (k *keeper) last(s peer.Stats) error {
+	if k == nil || s.Steps == s.Resumed && s.Exchanges.Completed() == 0 {
+		return nil
+	}
+	return k.save()
+}
+
+// interrupted saves when somebody asked for an end, before the peer leaves: that may
+// take longer than there is time.
+func (k *keeper) interrupted(ctx context.Context) {
+	if k != nil && ctx.Err() != nil {
+		k.attempt()
+	}
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer"
+)
+
+// checkpointSettings say how the state of a peer is kept, and how long it may take to
+// leave.
+type checkpointSettings struct {
+	Checkpoint      string
+	CheckpointEvery string
+	Keep            int
+	LeaveWithin     time.Duration
+}
+
+const (
+	defaultKeep        = 3
+	maxKeep            = 10_000
+	defaultLeaveWithin = 20 * time.Second
+	// identityFile is the key of a peer in its checkpoint folder, if --key names no other.
+	identityFile = "node.key"
+)
+
+func (s *checkpointSettings) register(flags *pflag.FlagSet) {
+	flags.StringVar(&s.Checkpoint, "checkpoint", "", "folder in which the peer's state is kept, and its identity unless --key gives one: a run that finds a checkpoint there goes on from it")
+	flags.StringVar(&s.CheckpointEvery, cadenceFlag, cadenceAuto, "how often a checkpoint is saved: auto (each epoch or minute, whichever comes first), a time such as 5m, epochs such as 2e, a number of steps, or end (at the end and on SIGTERM, as always)")
+	flags.IntVar(&s.Keep, "keep", defaultKeep, "number of checkpoints that are kept")
+	flags.DurationVar(&s.LeaveWithin, "leave-within", defaultLeaveWithin, "most time that leaving in good order may take after SIGINT or SIGTERM")
+}
+
+func (s checkpointSettings) faults() (faults []error) {
+	if _, err := parseCadence(s.CheckpointEvery); err != nil {
+		faults = append(faults, err)
+	}
+	if s.Keep < 1 || s.Keep > maxKeep {
+		faults = append(faults, faultf("keep", "%d: want 1 to %d", s.Keep, maxKeep))
+	}
+	if s.LeaveWithin <= 0 {
+		faults = append(faults, faultf("leave-within", "%s: want a positive time", s.LeaveWithin))
+	}
+	return faults
+}
+
+// resume takes up the newest checkpoint of the folder that can be used, if one is there.
+func (w *workload) resume(s settings) (err error) {
+	if s.Checkpoint != "" {
+		w.resumed, w.refused, err = s.checkpoints().load(w.params)
+	}
+	return err
+}
+
+// behind is what lies behind the initial values.
+func (w *workload) behind() peer.Checkpoint {
+	if w.resumed == nil {
+		return peer.Checkpoint{}
+	}
+	return w.resumed.Checkpoint
+}
+
+// tellResumed says where the run goes on, and what has been passed over.
+func (t *training) tellResumed() {
+	for _, err := range t.refused {
+		t.log.Warn("a checkpoint is refused; the one before it is used. Move it away if it is of no use", zap.Error(err))
+	}
+	if t.resumed == nil {
+		return
+	}
+	c, stats := t.behind(), t.peer.Stats()
+	t.log.Info("resuming from a checkpoint", zap.String("file", t.resumed.path), zap.Uint64("steps", c.Own),
+		zap.Uint64("flock_steps", c.FlockSteps), zap.Uint64("incarnation", stats.Incarnation))
+	if text, err := json.Marshal(t.schedule()); err == nil && t.resumed.metadata[keySchedule] != "" && t.resumed.metadata[keySchedule] != string(text) {
+		t.log.Warn("the learning rate takes another course than when the checkpoint was saved: that of the flags holds from here on",
+			zap.String("saved", t.resumed.metadata[keySchedule]), zap.ByteString("now", text))
+	}
+	if stats.Target > 0 && c.FlockSteps >= stats.Target {
+		t.log.Info("the run of this checkpoint has done its work: for more, give more --epochs or --steps, or another folder")
+	}
+}
+
+// schedule is the course of the learning rate.
+func (t *training) schedule() peer.Schedule {
+	s := peer.Schedule{Rate: t.rate(), Warmup: t.Warmup}
+	s.Shape, s.At = shapeOf(t.Schedule)
+	return s
+}
+
+// restore gives an optimizer the state of the checkpoint. One of another optimizer is
+// left: what an optimizer remembers is soon made anew.
+func (t *training) restore(optimizer peer.Optimizer) {
+	stateful, ok := optimizer.(peer.StatefulOptimizer)
+	if !ok || t.resumed == nil || t.resumed.Optimizer.Kind == "" {
+		return
+	}
+	if err := stateful.Restore(t.resumed.Optimizer); err != nil {
+		t.log.Warn("the optimizer begins without the state of the checkpoint", zap.Error(err))
+	}
+	t.resumed.Optimizer.Vectors = nil // the optimizer's own now, or of no use
+}
+
+// identityPath is where the identity lasts: the file of --key, or one beside the
+// checkpoints, whose peer it is.
+func (s settings) identityPath() string {
+	if s.Key == "" && s.Checkpoint != "" {
+		return filepath.Join(s.Checkpoint, identityFile)
+	}
+	return s.Key
+}
+
+// lasting is the key of a peer: that of --key, or the one beside the checkpoints, or a
+// new one, which occupy keeps.
+func (s settings) lasting(log *zap.Logger) (ed25519.PrivateKey, error) {
+	if path := s.identityPath(); path != s.Key {
+		key, err := readKey(path, log)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return key, err
+		}
+	}
+	return s.identity(log)
+}
+
+// occupy makes the folder of the checkpoints, and keeps the identity there if it is
+// given by no other file.
+func (s settings) occupy(key ed25519.PrivateKey) error {
+	if err := s.checkpoints().create(); err != nil {
+		return err
+	}
+	path := s.identityPath()
+	if path == s.Key {
+		return nil
+	}
+	text, err := encodeKey(key)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, keyMode)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // it is where the key comes from
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the identity beside the checkpoints: %w", err)
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("keeping the identity beside the checkpoints: %w", errors.Join(err, remove(path)))
+	}
+	syncFolder(s.Checkpoint)
+	return nil
+}
+
+// leaveInTime calls exit if, once ctx has ended, the time of --leave-within runs out
+// before done is called.
+func (s settings) leaveInTime(ctx context.Context, errs io.Writer, exit func()) (done func()) {
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(s.LeaveWithin)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			fmt.Fprintf(errs, "gossipnode: leaving has taken longer than --leave-within %s: ending at once\n", s.LeaveWithin)
+			exit()
+		case <-over:
+		}
+	})
+	return func() {
+		stop()
+		close(over)
+	}
+}
+
+// asReported is an error that has been logged or told, nil if there is none.
+func asReported(err error) error {
+	if err == nil {
+		return nil
+	}
+	return reported{err}
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// runArgs are those of a small run alone with a checkpoint folder.
+func runArgs(data, folder string, more ...string) []string {
+	return append([]string{"run", "--dataset", "mnist", "--data", data, "--model", "softmax", "--batch", "10", "--lr", "0.01",
+		"--listen", loopback, "--checkpoint", folder, "--json"}, more...)
+}
+
+// TestRunResumes shows that a run which is given more to do goes on from its last
+// checkpoint, as the same peer and in another life; that one with nothing left to do
+// ends at once and saves nothing; and that another optimizer begins anew.
+func TestRunResumes(t *testing.T) {
+	data, folder := pictures(t, 400, 200), filepath.Join(t.TempDir(), "kept")
+	var before result
+	for i, c := range []struct {
+		args        []string
+		steps, from uint64
+		files       int
+		says        string
+	}{
+		{[]string{"--steps", "100"}, 100, 0, 1, ""},
+		{[]string{"--steps", "300"}, 300, 100, 2, "resuming from a checkpoint"},
+		{[]string{"--steps", "300"}, 300, 300, 2, "has done its work"},
+		{[]string{"--steps", "350", "--optimizer", "adamw"}, 350, 300, 3, "begins without the state of the checkpoint"},
+		{[]string{"--steps", "360", "--optimizer", "adamw", "--warmup", "0.5"}, 360, 350, 3, "another course"},
+	} {
+		code, out, logged := try(runArgs(data, folder, append(c.args, "--"+cadenceFlag, "end")...)...)
+		if code != exitDone || !strings.Contains(logged, c.says) {
+			t.Fatalf("%v: exit code %d, no %q in\n%s", c.args, code, c.says, logged)
+		}
+		r := lastLine(t, out)
+		if r.Steps != c.steps || r.ResumedStep != c.from {
+			t.Errorf("%v: %d steps from %d on, want %d from %d", c.args, r.Steps, r.ResumedStep, c.steps, c.from)
+		}
+		if i > 0 && r.Peer != before.Peer {
+			t.Errorf("%v: peer %s, and it was %s", c.args, r.Peer, before.Peer)
+		}
+		kept := checkpoints{dir: folder}
+		if names, err := kept.names(); err != nil || len(names) != c.files {
+			t.Errorf("%v: checkpoints %v, error %v", c.args, names, err)
+		}
+		before = r
+	}
+	found, err := inspect(folder)
+	if err != nil || found.Progress.Incarnation != 4 || found.Progress.Optimizer != "adamw" || found.Peer != before.Peer {
+		t.Errorf("%+v, error %v", found.Progress, err)
+	}
+	if info, err := os.Stat(filepath.Join(folder, identityFile)); err != nil || info.Mode().Perm() != keyMode {
+		t.Errorf("the identity: %v, %v", info, err)
+	}
+}
+
+// TestRunPassesOverATornCheckpoint shows that a file that is cut short is refused with a
+// word, and the one before it gone on from.
+func TestRunPassesOverATornCheckpoint(t *testing.T) {
+	data, folder := pictures(t, 400, 200), t.TempDir()
+	for _, steps := range []string{"100", "150"} {
+		if code, _, logged := try(runArgs(data, folder, "--steps", steps, "--"+cadenceFlag, "end")...); code != exitDone {
+			t.Fatal(logged)
+		}
+	}
+	torn := filepath.Join(folder, nameOf(2))
+	if err := os.Truncate(torn, 5000); err != nil {
+		t.Fatal(err)
+	}
+	code, out, logged := try(runArgs(data, folder, "--steps", "200")...)
+	if code != exitDone || !strings.Contains(logged, "a checkpoint is refused; the one before it is used") || !strings.Contains(logged, torn) {
+		t.Fatalf("exit code %d\n%s", code, logged)
+	}
+	if r := lastLine(t, out); r.ResumedStep != 100 || r.Steps != 200 {
+		t.Errorf("%d steps from %d on", r.Steps, r.ResumedStep)
+	}
+}
+
+// TestTerminated shows that SIGTERM ends a peer in good order, within --leave-within,
+// with exit code 1 and a checkpoint of what was learned, from which it goes on.
+func TestTerminated(t *testing.T) {
+	t.Parallel()
+	data, folder := pictures(t, 400, 200), t.TempDir()
+	args := runArgs(data, folder, "--epochs", "1000000", "--"+cadenceFlag, "end")
+	var out, logged bytes.Buffer
+	cmd := command(t, args...)
+	cmd.Stdout, cmd.Stderr = &out, &logged
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it makes its folder", func() bool { _, err := os.Stat(filepath.Join(folder, identityFile)); return err == nil })
+	time.Sleep(500 * time.Millisecond) // it trains meanwhile; if not, the steps below say so
+	began := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailed || out.Len() > 0 || !strings.Contains(logged.String(), "what was learned is kept in "+folder) {
+		t.Errorf("ended with %v, standard output %q\n%s", err, &out, &logged)
+	}
+	if took := time.Since(began); took > defaultLeaveWithin {
+		t.Errorf("leaving took %s", took)
+	}
+	c := checkpoints{dir: folder, run: defaultRun, dataset: "mnist", model: "softmax"}
+	names, _ := c.names()
+	if len(names) == 0 {
+		t.Fatalf("no checkpoint\n%s", &logged)
+	}
+	file, read, _, err := readTensors(folder)
+	if err != nil || !tensor.Finite(read.Vector()) {
+		t.Fatal(err)
+	}
+	found, err := inspect(file)
+	if err != nil || found.Progress.Step == 0 {
+		t.Errorf("%+v, error %v", found.Progress, err)
+	}
+}
+
+// TestLeaveInTime shows that a peer which does not get away in time is ended, and that
+// one which does is not.
+func TestLeaveInTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		leaves time.Duration
+		ended  bool
+	}{"in time": {9 * time.Second, false}, "too late": {11 * time.Second, true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := settings{}
+				s.LeaveWithin = 10 * time.Second
+				ctx, cancel := context.WithCancel(t.Context())
+				var said bytes.Buffer
+				ended := false
+				done := s.leaveInTime(ctx, &said, func() { ended = true })
+				time.Sleep(time.Hour) // nobody has asked it to leave
+				cancel()
+				time.Sleep(c.leaves)
+				done()
+				synctest.Wait()
+				if ended != c.ended || ended != strings.Contains(said.String(), "--leave-within 10s") {
+					t.Errorf("ended %v, said %q", ended, said.String())
+				}
+			})
+		})
+	}
+}

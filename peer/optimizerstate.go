@@ -1,0 +1,173 @@
+package peer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// OptimizerState is what an optimizer remembers from step to step.
+type OptimizerState struct {
+	// Kind names the optimizer, Steps counts its steps where it does.
+	Kind  string
+	Steps uint64
+	// Vectors are by name, each with as many values as the layout; none before the
+	// first step.
+	Vectors map[string]tensor.Vector
+}
+
+// StatefulOptimizer is an Optimizer whose state a checkpoint can keep. Those of this
+// package are.
+type StatefulOptimizer interface {
+	Optimizer
+	// State lends the state: the vectors are the optimizer's own. A peer reads them
+	// while no other method of the optimizer runs.
+	State() OptimizerState
+	// Restore takes over a state, vectors included, before the first step. It refuses
+	// what is of another optimizer or was never such a state.
+	Restore(OptimizerState) error
+}
+
+// Kinds and vectors of the optimizers here.
+const (
+	kindSGD, velocity       = "sgd", "velocity"
+	kindAdamW, mean, square = "adamw", "mean", "square"
+)
+
+// State implements StatefulOptimizer.
+func (o *SGD) State() OptimizerState {
+	return OptimizerState{Kind: kindSGD, Vectors: vectors(o.velocity, velocity)}
+}
+
+// Restore implements StatefulOptimizer.
+func (o *SGD) Restore(s OptimizerState) error {
+	if err := s.check(kindSGD, velocity); err != nil {
+		return err
+	}
+	o.velocity = s.Vectors[velocity]
+	return nil
+}
+
+// State implements StatefulOptimizer.
+func (o *AdamW) State() OptimizerState {
+	s := OptimizerState{Kind: kindAdamW, Steps: o.steps, Vectors: vectors(o.first, mean)}
+	maps.Copy(s.Vectors, vectors(o.second, square))
+	return s
+}
+
+// Restore implements StatefulOptimizer.
+func (o *AdamW) Restore(s OptimizerState) error {
+	if err := s.check(kindAdamW, mean, square); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(s.Vectors[square], func(v float32) bool { return v < 0 }) {
+		return fmt.Errorf("restoring the state of %s: %s holds negative values", kindAdamW, square)
+	}
+	o.first, o.second, o.steps = s.Vectors[mean], s.Vectors[square], s.Steps
+	return nil
+}
+
+// vectors is a vector by its name, nothing if it is empty.
+func vectors(v tensor.Vector, name string) map[string]tensor.Vector {
+	if len(v) == 0 {
+		return map[string]tensor.Vector{}
+	}
+	return map[string]tensor.Vector{name: v}
+}
+
+// check tells what keeps a state from being one of a kind with these vectors: all of
+// them, or none.
+func (s OptimizerState) check(kind string, names ...string) error {
+	if s.Kind != kind {
+		return fmt.Errorf("restoring the state of %s: it is of %.64q: give the same optimizer, or begin with another folder", kind, s.Kind)
+	}
+	if len(s.Vectors) == 0 {
+		return nil
+	}
+	if len(s.Vectors) != len(names) {
+		return fmt.Errorf("restoring the state of %s: %d vectors, want %d", kind, len(s.Vectors), len(names))
+	}
+	for _, name := range names {
+		switch v, ok := s.Vectors[name]; {
+		case !ok:
+			return fmt.Errorf("restoring the state of %s: no %s: it has %.64q", kind, name, slices.Sorted(maps.Keys(s.Vectors)))
+		case len(v) != len(s.Vectors[names[0]]):
+			return fmt.Errorf("restoring the state of %s: %d values of %s, want %d", kind, len(v), name, len(s.Vectors[names[0]]))
+		case !tensor.Finite(v):
+			return fmt.Errorf("restoring the state of %s: %s: %w", kind, name, ErrNotFinite)
+		}
+	}
+	return nil
+}
+
+// optimizing keeps an optimizer and those who copy its state apart. The optimizer
+// comes first: whoever copies takes a part at a time, and lets it in between.
+type optimizing struct {
+	turn, work sync.Mutex
+}
+
+// enter is for the optimizer. It waits for no more than one part of a copy.
+func (o *optimizing) enter() {
+	o.turn.Lock()
+	o.work.Lock()
+	o.turn.Unlock()
+}
+
+// leave ends what enter has begun.
+func (o *optimizing) leave() { o.work.Unlock() }
+
+// look calls read while the optimizer is at rest.
+func (o *optimizing) look(read func()) {
+	o.turn.Lock() // passes only when the optimizer does not wait
+	o.turn.Unlock()
+	o.work.Lock()
+	read()
+	o.work.Unlock()
+}
+
+// optimize turns the gradient into a step.
+func (p *Peer) optimize(grad, x tensor.Vector, rate float64) {
+	p.optimizing.enter()
+	defer p.optimizing.leave()
+	p.config.Optimizer.Delta(grad, x, rate)
+}
+
+// resetOptimizer has the optimizer forget what made a step not finite.
+func (p *Peer) resetOptimizer() {
+	if resettable, ok := p.config.Optimizer.(interface{ Reset() }); ok {
+		p.optimizing.enter()
+		defer p.optimizing.leave()
+		resettable.Reset()
+	}
+}
+
+// saveOptimizer copies the optimizer's state, if it can be kept, a slice at a time.
+func (p *Peer) saveOptimizer(into *OptimizerState) {
+	stateful, ok := p.config.Optimizer.(StatefulOptimizer)
+	if !ok {
+		*into = OptimizerState{}
+		return
+	}
+	var lent OptimizerState
+	p.optimizing.look(func() { lent = stateful.State() })
+	into.Kind, into.Steps = lent.Kind, lent.Steps
+	if into.Vectors == nil {
+		into.Vectors = make(map[string]tensor.Vector, len(lent.Vectors))
+	}
+	maps.DeleteFunc(into.Vectors, func(name string, _ tensor.Vector) bool { return lent.Vectors[name] == nil })
+	for name, from := range lent.Vectors {
+		to := into.Vectors[name]
+		if len(to) != len(from) {
+			to = make(tensor.Vector, len(from))
+			into.Vectors[name] = to
+		}
+		for part := p.replica.SliceLen(); len(from) > 0; {
+			n := min(part, len(from))
+			p.optimizing.look(func() { copy(to, from[:n]) })
+			from, to = from[n:], to[n:]
+		}
+	}
+}

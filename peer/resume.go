@@ -1,0 +1,167 @@
+package peer
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// flagResumed: the steps of a member's record include those of its earlier lives, up to
+// the checkpoint that it came back with.
+const flagResumed = 1 << 3
+
+// MaxPast bounds the lives that a Checkpoint tells apart; what further ones have done
+// is in its Inherited.
+const MaxPast = 2 * maxDeparted
+
+// Past is what one life of a member has done.
+type Past struct {
+	Peer        seam.PeerID
+	Incarnation uint64
+	Steps       uint64
+	// Resumed tells that Steps include what earlier lives of the member had done.
+	Resumed bool
+}
+
+// Saved is what a peer needs, beside its configuration, to go on in another life
+// where it is now: Params as Config.Params, Optimizer for that of Config.Optimizer
+// (see StatefulOptimizer), Checkpoint as Config.Network.State.Checkpoint.
+type Saved struct {
+	Params     tensor.Vector
+	Optimizer  OptimizerState
+	Checkpoint Checkpoint
+}
+
+// Save copies all that a checkpoint keeps into s, whose vectors it uses again if they
+// have the right length. The parameters are those of one moment between two steps; the
+// optimizer's state may mix parts of before and after a step. Neither copy keeps the
+// trainer waiting for longer than one slice takes.
+func (p *Peer) Save(s *Saved) {
+	// What was done is read first: the parameters may be a step ahead of it, never
+	// behind.
+	s.Checkpoint = p.checkpoint()
+	if len(s.Params) != p.replica.Len() {
+		s.Params = make(tensor.Vector, p.replica.Len())
+	}
+	p.replica.Consistent(s.Params)
+	p.saveOptimizer(&s.Optimizer)
+}
+
+// checkpoint is what lies behind the parameters now.
+func (p *Peer) checkpoint() Checkpoint {
+	own := p.counters.steps.Load()
+	c := Checkpoint{
+		Steps: p.counters.head.Load() + own, FlockSteps: p.flock.total(own),
+		Own: own, Incarnation: p.incarnation.Load(),
+	}
+	c.Past, c.Inherited = p.flock.past()
+	c.Orders = p.control.all()
+	return c
+}
+
+// resume takes up what an earlier life has left, before anybody hears of this one.
+func (p *Peer) resume() {
+	c := p.config.Network.State.Checkpoint
+	if c.Own == 0 {
+		return // nothing was kept, or what lies behind the model but not who did it
+	}
+	p.counters.steps.Store(c.Own)
+	p.counters.resumed = c.Own
+	p.counters.head.Store(c.Steps - min(c.Own, c.Steps))
+	p.incarnation.Store(c.Incarnation + 1)
+	p.flock.resume(p.Self(), c)
+}
+
+// recall obeys what the operator had said when the checkpoint was saved. What is not
+// signed by the operator of this life is left out, as if a stranger had said it.
+func (c *control) recall(orders [][]byte) {
+	for _, message := range orders[:min(len(orders), maxStanding)] {
+		c.judge(message)
+	}
+}
+
+// resumedFlag is flagResumed for a peer whose steps are not of this life alone.
+func (p *Peer) resumedFlag() uint8 {
+	if p.counters.resumed > 0 {
+		return flagResumed
+	}
+	return 0
+}
+
+// past is what the others have done, each life by itself, and what is known only as a
+// sum.
+func (f *flock) past() (lives []Past, inherited uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id, m := range f.present {
+		lives = append(lives, Past{id, m.Incarnation, min(m.Steps, f.ceiling), m.Flags&flagResumed != 0})
+	}
+	for l, d := range f.departed {
+		lives = append(lives, Past{l.peer, l.incarnation, d.steps, d.resumed})
+	}
+	sortLives(lives)
+	inherited = f.inherited
+	if len(lives) > MaxPast {
+		inherited += done(lives[MaxPast:])
+		lives = lives[:MaxPast]
+	}
+	return lives, inherited
+}
+
+// resume takes over what a peer knew of the others when its checkpoint was saved: none
+// of them is here until it is heard of again.
+func (f *flock) resume(self seam.PeerID, c Checkpoint) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.inherited = c.Inherited
+	for _, l := range c.Past {
+		if l.Peer == self {
+			continue
+		}
+		if len(f.departed) >= maxDeparted {
+			f.inherited += l.Steps
+			continue
+		}
+		f.departed[life{l.Peer, l.Incarnation}] = deed{l.Steps, l.Resumed}
+		f.newest[l.Peer] = max(f.newest[l.Peer], l.Incarnation)
+	}
+	f.newest[self] = c.Incarnation
+	f.tally(0) // nobody is present
+}
+
+// atLeast raises the estimate of a peer that knows the members of its flock from a
+// checkpoint to what others say. It does not go to their account, as what inherit finds
+// does: they may count what members did after their checkpoints, and will do again.
+func (f *flock) atLeast(total, own uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.others.Store(max(total-min(total, own), f.others.Load()))
+}
+
+// sortLives orders lives by member, and those of one member as they were lived.
+func sortLives(lives []Past) {
+	slices.SortFunc(lives, func(a, b Past) int {
+		return cmp.Or(cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Incarnation, b.Incarnation))
+	})
+}
+
+// done is the sum of what lives, in order, have done. One that was resumed includes
+// those before it, up to its checkpoint: what they did after it is counted as long as
+// it is more.
+func done(lives []Past) (sum uint64) {
+	for len(lives) > 0 {
+		id, steps := lives[0].Peer, uint64(0)
+		for len(lives) > 0 && lives[0].Peer == id {
+			if l := lives[0]; l.Resumed {
+				steps = max(steps, l.Steps)
+			} else {
+				steps += l.Steps
+			}
+			lives = lives[1:]
+		}
+		sum += steps
+	}
+	return sum
+}

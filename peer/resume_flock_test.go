@@ -1,0 +1,217 @@
+package peer_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// resumable starts a flock of three with momentum, from what was saved, if anything was.
+func resumable(t *testing.T, saved []peer.Saved, perPeer uint64) *peertest.Flock {
+	t.Helper()
+	return peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Swim: true, Configure: func(i int, c *peer.Config) {
+		shortRun(i, c)
+		c.Work.StepsPerPeer = perPeer
+		optimizer := &peer.SGD{Momentum: 0.5}
+		c.Optimizer = optimizer
+		if saved == nil {
+			return
+		}
+		copy(c.Params.Vector(), saved[i].Params)
+		if err := optimizer.Restore(saved[i].Optimizer); err != nil {
+			t.Error(err)
+		}
+		c.Network.State.Checkpoint = saved[i].Checkpoint
+	}})
+}
+
+// TestAFlockThatDiesResumes: all peers are killed; each comes back with what it saved,
+// and the flock goes on where it was: its steps, its lives, its schedule, its end.
+func TestAFlockThatDiesResumes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const perPeer = 400
+		first := resumable(t, nil, perPeer)
+		first.TrainSteps(t.Context(), 100, atPace(5*time.Millisecond, towards))
+		time.Sleep(time.Second) // everybody's record tells
+		saved := make([]peer.Saved, 3)
+		for i, p := range first.Peers {
+			p.Save(&saved[i])
+			if c := saved[i].Checkpoint; c.Own != 100 || c.FlockSteps != 300 || c.Incarnation != 1 || len(c.Past) != 2 {
+				t.Errorf("peer %d saves %+v", i, c)
+			}
+			if !slices.Equal(saved[i].Params, first.Models()[i]) || len(saved[i].Optimizer.Vectors) != 1 {
+				t.Errorf("peer %d saves other parameters, or no velocity", i)
+			}
+		}
+		for _, p := range first.Peers {
+			first.Network.Crash(p.Self())
+			p.Close()
+		}
+		again := resumable(t, saved, perPeer)
+		for i, p := range again.Peers {
+			s := p.Stats()
+			if s.Self != first.Peers[i].Self() {
+				t.Fatal("another identity")
+			}
+			if s.Steps != 100 || s.Resumed != 100 || s.FlockSteps != 300 || s.Target != 3*perPeer || s.Incarnation != 2 || s.Age != 100 {
+				t.Errorf("peer %d comes back as %+v", i, s)
+			}
+		}
+		again.Train(t.Context(), atPace(20*time.Millisecond, towards))
+		var total uint64
+		for _, p := range again.Peers {
+			total += p.Stats().Steps
+		}
+		if total < 3*perPeer || total > 3*perPeer*11/10 {
+			t.Errorf("%d steps of all in both lives, want %d", total, 3*perPeer)
+		}
+		checkLearned(t, again)
+	})
+}
+
+// TestARunThatWasOverStaysOver: a flock that comes back with its work done does none.
+func TestARunThatWasOverStaysOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := resumable(t, nil, 50)
+		first.Train(t.Context(), atPace(5*time.Millisecond, towards))
+		time.Sleep(time.Second)
+		saved := make([]peer.Saved, 3)
+		for i, p := range first.Peers {
+			p.Save(&saved[i])
+		}
+		for _, p := range first.Peers {
+			p.Close()
+		}
+		again := resumable(t, saved, 50)
+		again.Train(t.Context(), towards)
+		for i, p := range again.Peers {
+			if s := p.Stats(); s.Steps != s.Resumed || !s.Over {
+				t.Errorf("peer %d: %+v", i, s)
+			}
+		}
+	})
+}
+
+// TestOptimizersComeBack: an optimizer that takes over another's state takes the same
+// steps from there on.
+func TestOptimizersComeBack(t *testing.T) {
+	for name, fresh := range map[string]func() peer.StatefulOptimizer{
+		"sgd":   func() peer.StatefulOptimizer { return &peer.SGD{Momentum: 0.9} },
+		"adamw": func() peer.StatefulOptimizer { return &peer.AdamW{} },
+	} {
+		step := func(o peer.Optimizer, g float32) float32 {
+			grad := tensor.Vector{g, -g}
+			o.Delta(grad, tensor.Vector{1, 2}, 0.1)
+			return grad[0]
+		}
+		old, kept := fresh(), fresh()
+		if err := kept.Restore(old.State()); err != nil {
+			t.Errorf("%s: a state before the first step: %v", name, err)
+		}
+		step(old, 1)
+		state := old.State()
+		for name, v := range state.Vectors {
+			state.Vectors[name] = slices.Clone(v)
+		}
+		if err := kept.Restore(state); err != nil {
+			t.Fatal(err)
+		}
+		if a, b, anew := step(old, 2), step(kept, 2), step(fresh(), 2); a != b || a == anew {
+			t.Errorf("%s: the next step is %g, %g after it was restored, %g of one that knows nothing", name, a, b, anew)
+		}
+	}
+}
+
+// TestForeignOptimizerState: what is no state of the optimizer is refused.
+func TestForeignOptimizerState(t *testing.T) {
+	nan := tensor.Vector{0}
+	nan[0] /= nan[0]
+	one := tensor.Vector{1}
+	for name, c := range map[string]struct {
+		optimizer peer.StatefulOptimizer
+		state     peer.OptimizerState
+		want      string
+	}{
+		"another optimizer's": {&peer.SGD{}, peer.OptimizerState{Kind: "adamw"}, `of "adamw"`},
+		"another name":        {&peer.SGD{}, peer.OptimizerState{Kind: "sgd", Vectors: map[string]tensor.Vector{"x": one}}, "no velocity"},
+		"not finite":          {&peer.SGD{}, peer.OptimizerState{Kind: "sgd", Vectors: map[string]tensor.Vector{"velocity": nan}}, "NaN"},
+		"half":                {&peer.AdamW{}, peer.OptimizerState{Kind: "adamw", Vectors: map[string]tensor.Vector{"mean": one}}, "1 vectors, want 2"},
+		"unequal":             {&peer.AdamW{}, peer.OptimizerState{Kind: "adamw", Vectors: map[string]tensor.Vector{"mean": one, "square": {1, 2}}}, "2 values of square, want 1"},
+		"negative":            {&peer.AdamW{}, peer.OptimizerState{Kind: "adamw", Vectors: map[string]tensor.Vector{"mean": one, "square": {-1}}}, "negative"},
+	} {
+		if err := c.optimizer.Restore(c.state); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestSavingWhileTraining: saving again and again keeps nobody from training, and what
+// is saved is of one moment each: steps never go back.
+func TestSavingWhileTraining(t *testing.T) {
+	f := peertest.Start(t, peertest.Config{Peers: 2, Params: newModel, Configure: func(i int, c *peer.Config) {
+		shortRun(i, c)
+		c.Optimizer = &peer.AdamW{}
+	}})
+	ended := make(chan struct{})
+	var saving sync.WaitGroup
+	saving.Go(func() {
+		var s peer.Saved
+		var last uint64
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+			}
+			f.Peers[0].Save(&s)
+			if s.Checkpoint.Own < last || !tensor.Finite(s.Params) {
+				t.Errorf("from step %d back to %d", last, s.Checkpoint.Own)
+			}
+			last = s.Checkpoint.Own
+		}
+	})
+	f.Train(t.Context(), towards)
+	close(ended)
+	saving.Wait()
+}
+
+// TestOrdersOutliveTheFlock: what the operator has said holds for a flock whose members
+// have all been killed; what somebody else has written into a checkpoint does not.
+func TestOrdersOutliveTheFlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Work = peer.Work{Steps: 40_000} })
+		r.trainAll()
+		time.Sleep(time.Second)
+		r.send(0, peer.Command{Kind: peer.SetWork, Work: peer.Work{Steps: 8000}}, peer.Command{Kind: peer.Pause, Why: "lunch"})
+		time.Sleep(time.Second)
+		var s peer.Saved
+		r.Peers[0].Save(&s)
+		if len(s.Checkpoint.Orders) != 2 {
+			t.Fatalf("%d orders are kept, want 2", len(s.Checkpoint.Orders))
+		}
+		back := func(name string, orders [][]byte) *peer.Peer {
+			config := peer.Config{Run: peertest.Run, Params: newModel(), Network: inMemory(t, r.Network, name, peertest.Run)}
+			config.Work = peer.Work{Steps: 40_000}
+			config.Network.Control.Operator = operatorID(t)
+			config.Network.State.Checkpoint = s.Checkpoint
+			config.Network.State.Checkpoint.Orders = orders
+			return start(t, config)
+		}
+		if p := back("alone-1", s.Checkpoint.Orders); !p.Control().Paused || p.Stats().Target != 8000 {
+			t.Errorf("it comes back with %+v", p.Control())
+		}
+		forged := slices.Clone(s.Checkpoint.Orders[0])
+		forged[len(forged)-1]++
+		if p := back("alone-2", [][]byte{forged, nil, {1}}); p.Control().Paused || p.Stats().Target != 40_000 {
+			t.Errorf("it obeys a stranger: %+v", p.Control())
+		}
+		r.end()
+	})
+}
