@@ -168,9 +168,9 @@ const (
 	Load
 	// Clear: Sum is empty, of no weight. Not answered.
 	Clear
-	// Update: take Sum, which is empty afterwards, divide each slice by its weight, or
+	// Update: take Sum, which is empty afterwards, divide each piece by its weight, or
 	// by Weight if that is above 0, and let the optimizer make a step of it for the
-	// parameters. A slice of no weight is a gradient of zeros. What is added to Sum
+	// parameters. A piece of no weight is a gradient of zeros. What is added to Sum
 	// meanwhile counts either in this update or in the next. Answered by Updated.
 	Update
 	// Tell: tell Peer Word. Not answered: it may be lost with its connection.

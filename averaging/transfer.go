@@ -12,9 +12,9 @@ const (
 	// weight is their number. It is there from GradientDone until the Proceed that
 	// answers it.
 	Gradient
-	// Sum holds weighted sums of gradients, slice by slice, and beside each slice the
-	// weight in it: what broke off midway leaves slices that are whole, each with its
-	// own weight.
+	// Sum holds weighted sums of gradients, piece by piece, and beside each piece of a
+	// slice the weight in it: what broke off midway leaves pieces that are whole, each
+	// with its own weight.
 	Sum
 	// Buffers is the number of buffers.
 	Buffers
@@ -37,15 +37,15 @@ func (b Buffer) String() string {
 // way, slice by slice. An exchange changes two models by the same differences; a
 // transfer is what the rivals need that gather gradients and hand out results.
 //
-// A slice of Gradient that is added to Sum counts with its weight. Other pairs of
+// Gradient is only sent into Sum, where it counts with its weight. Other pairs of
 // buffers must be alike.
 type Transfer struct {
 	From, Into Buffer
 	// Add adds to what the receiver holds; else it is replaced. Parameters are only
 	// ever replaced.
 	Add bool
-	// Part is the one of Parts runs of about equally many slices that is meant, from 0.
-	// Parts is at least 1; a part may be empty where a model has fewer slices.
+	// Part is the one of Parts runs of about equally many values that is meant, from 0.
+	// Parts is at least 1; a part may be empty where a model is very small.
 	Part, Parts int
 	// Round is the machine's own count: the receiving machine is shown it.
 	Round uint64
