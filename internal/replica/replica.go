@@ -30,6 +30,9 @@ type Replica struct {
 	slices   []slice
 	shared   []int // indices of the slices that are exchanged, in order
 	blocks   int   // of these
+	longest  int   // values of the longest slice
+	pieces   pieces
+	buffers  *buffers // nil unless gradients are averaged
 	layers   []quant.JointLayer
 	options  Options
 
@@ -87,6 +90,7 @@ func New(params *tensor.Params, options Options) (*Replica, error) {
 	}
 	r := &Replica{layout: params.Layout(), values: params.Vector(), sliceLen: options.SliceLen, options: options}
 	r.cut()
+	r.pieces = newPieces(r)
 	return r, nil
 }
 
@@ -116,6 +120,7 @@ func (r *Replica) cut() {
 				r.shared = append(r.shared, len(r.slices))
 			}
 			length := min(r.sliceLen, end-offset)
+			r.longest = max(r.longest, length)
 			r.slices = append(r.slices, slice{
 				offset: offset, length: length, layer: p.layer, drift: newDrift(r.values[offset : offset+length]),
 			})
