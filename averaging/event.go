@@ -72,8 +72,9 @@ type Event struct {
 	// in lengths of a step: learning rate times norm of the gradient. It is needed
 	// for Pace.Drift.
 	Moved float64
-	// Stride, with StepDone, is the length of a step, and Progress how much of the
-	// run is done, 0 to 1. They are needed for Pace.Consensus.
+	// Stride, with StepDone, is the length of a step, and Progress, with GradientDone
+	// too, how much of the run is done, 0 to 1. They are needed for Pace.Consensus, and
+	// for the Progress of an Update.
 	Stride, Progress float64
 	// Distance, with Finished, is that of the two models before the exchange, and
 	// Bytes what it moved in both directions.
@@ -171,7 +172,10 @@ const (
 	// Update: take Sum, which is empty afterwards, divide each piece by its weight, or
 	// by Weight if that is above 0, and let the optimizer make a step of it for the
 	// parameters. A piece of no weight is a gradient of zeros. What is added to Sum
-	// meanwhile counts either in this update or in the next. Answered by Updated.
+	// meanwhile counts either in this update or in the next. The learning rate is that
+	// at Progress, if it is above 0: who make the same update at several peers must
+	// agree on it, or their models drift apart. Else it is the peer's own. Answered by
+	// Updated.
 	Update
 	// Tell: tell Peer Word. Not answered: it may be lost with its connection.
 	Tell
@@ -196,10 +200,10 @@ type Action struct {
 	Overlap int
 	// Add is for Load.
 	Add bool
-	// Weight is for Update.
-	Weight   float64
-	Transfer Transfer
-	Word     Word
+	// Weight and Progress are for Update.
+	Weight, Progress float64
+	Transfer         Transfer
+	Word             Word
 }
 
 // String prints the action as transcripts show it.
@@ -233,7 +237,7 @@ func (a Action) String() string {
 	case Clear:
 		return "clear the sum"
 	case Update:
-		return fmt.Sprintf("update%s", a.divisor())
+		return fmt.Sprintf("update%s%s", a.divisor(), a.progress())
 	case Tell:
 		return fmt.Sprintf("tell %s: %s", a.Peer, a.Word)
 	case Halt:
@@ -246,6 +250,14 @@ func (a Action) String() string {
 func (a Action) divisor() string {
 	if a.Weight > 0 {
 		return fmt.Sprintf(", of weight %g", a.Weight)
+	}
+	return ""
+}
+
+// progress is that of an Update, if the machine knows it.
+func (a Action) progress() string {
+	if a.Progress > 0 {
+		return fmt.Sprintf(", at %.3f of the run", a.Progress)
 	}
 	return ""
 }
