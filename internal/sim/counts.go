@@ -14,6 +14,7 @@ type Counts struct {
 	// Again are the blocks of lattices that failed and had to be sent again, in the
 	// exchanges that it initiated.
 	Again int
-	// Sent are the bytes written.
-	Sent int64
+	// Sent are the bytes written, and Moved those that the exchanges which it initiated
+	// and completed took both ways.
+	Sent, Moved int64
 }

@@ -11,7 +11,7 @@
 // Trainer says what the peers compute and for how long.
 //
 // The world is one goroutine: neither it nor what it hands out is safe for
-// concurrent use. It knows nothing of joining and leaving: all its peers are there
-// from the beginning and see each other. An exchange uses one stream. A partner
-// that breaks the rules is told so and not quarantined.
+// concurrent use. Peers may come (copying a neighbour's model first), leave and crash;
+// all the others hear of it at the same moment, a while later. An exchange uses one
+// stream. A partner that breaks the rules is told so and not quarantined.
 package sim

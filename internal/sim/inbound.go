@@ -116,7 +116,7 @@ func (x *inbound) answer(a averaging.Action) {
 	x.responder.Begin(terms)
 	accept := wire.Accept{
 		Codecs: p.world.codecs, Window: uint16(x.responder.Window()), Overlap: uint8(terms.Overlap), Lanes: 1,
-		Steps: uint64(p.counts.Steps), Incarnation: incarnation,
+		Steps: uint64(p.counts.Steps), Incarnation: p.incarnation,
 	}
 	x.bulk()
 	err := x.say(uint64(x.name.id), accept)
@@ -160,10 +160,11 @@ func (x *inbound) acknowledged(h wire.Header) error {
 	if err := x.responder.Lane(0).Ack(h); err != nil || !x.responder.Done() {
 		return err
 	}
+	distance := x.responder.Distance()
 	x.finish()
 	x.release()
 	delete(x.peer.running, x.name)
-	x.peer.completed(x.partner, x.name.id, true)
+	x.peer.completed(x.talk, x.name, distance)
 	return nil
 }
 

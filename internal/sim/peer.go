@@ -19,6 +19,11 @@ type peer struct {
 	ledger  *replica.Ledger
 	counts  Counts
 
+	incarnation uint64
+	gone        bool // does nothing: it has left, crashed or never come
+	missed      bool // the others know that it has gone
+	seen        *topology.Overlay
+
 	events   []averaging.Event // waiting for the machine while it handles another
 	handling bool
 	actions  []averaging.Action // scratch
@@ -51,24 +56,24 @@ type exchange interface{ abort() }
 func newPeer(w *World, index int, m Member) *peer {
 	return &peer{
 		world: w, index: index, id: m.ID,
-		machine: m.Machine, replica: m.Replica, ledger: m.Ledger,
+		machine: m.Machine, replica: m.Replica, ledger: m.Ledger, incarnation: 1,
 		running:  make(map[key]exchange),
 		snapshot: make([]float32, m.Replica.Len()), delta: make([]float32, m.Replica.Len()),
 	}
 }
 
-// incarnation is that of every peer: none restarts.
-const incarnation = 1
-
 // begin shows the peer its flock and lets it train.
-func (p *peer) begin(overlay *topology.Overlay) {
-	p.tell(averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay})
+func (p *peer) begin() {
+	p.look()
 	p.step()
 }
 
 // tell gives an event to the machine and carries out its answer. Events that come
 // up meanwhile are handled in their turn.
 func (p *peer) tell(event averaging.Event) {
+	if p.gone {
+		return
+	}
 	p.events = append(p.events, event)
 	if p.handling {
 		return
@@ -124,7 +129,11 @@ func (p *peer) open(partner int) (*talk, bool) {
 	}
 	s := newStream(l, p.index, partner)
 	t := p.newTalk(&s.ends[0])
-	s.ends[1].ready = func() { w.peers[partner].listen(&s.ends[1]) }
+	s.ends[1].ready = func() {
+		if p := w.peers[partner]; !p.gone {
+			p.listen(&s.ends[1])
+		}
+	}
 	if opened := w.config.Hooks.Opened; opened != nil {
 		opened(s)
 	}
@@ -138,18 +147,22 @@ func (p *peer) broke(partner int, err error) {
 	}
 }
 
-// completed counts an exchange that is complete at this side.
-func (p *peer) completed(partner int, id averaging.ExchangeID, inbound bool) {
-	if inbound {
+// completed counts an exchange that is complete at this side, of two models that were
+// so far apart.
+func (p *peer) completed(t *talk, name key, distance float64) {
+	bytes := t.end.written + t.end.other.written
+	if name.inbound {
 		p.counts.Served++
 	} else {
 		p.counts.Initiated++
+		p.counts.Moved += bytes
 	}
 	if hook := p.world.config.Hooks.Finished; hook != nil {
-		hook(p.index, partner, inbound)
+		hook(p.index, t.partner, name.inbound)
 	}
 	p.tell(averaging.Event{
-		Kind: averaging.Finished, Peer: p.world.peers[partner].id, Exchange: id, Inbound: inbound,
+		Kind: averaging.Finished, Peer: name.partner, Exchange: name.id, Inbound: name.inbound,
+		Distance: distance, Bytes: uint64(bytes),
 	})
 }
 

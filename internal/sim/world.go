@@ -21,6 +21,9 @@ type World struct {
 	codecs []uint8 // those of the plan
 	spare  buffers
 	over   bool
+
+	ports   []port
+	overlay *topology.Overlay // of the members, as they are known
 }
 
 // pair is two peers, the lower index first.
@@ -38,22 +41,23 @@ func New(config Config) (*World, error) {
 	for _, id := range w.config.Terms.Plan.Codecs() {
 		w.codecs = append(w.codecs, uint8(id))
 	}
-	members := make([]topology.Member, len(config.Members))
+	w.ports = make([]port, len(config.Members))
+	var members []topology.Member
 	for i, m := range config.Members {
-		members[i].ID = m.ID
 		w.index[m.ID] = i
+		w.ports[i].bandwidth = config.Port
+		if m.Later {
+			w.peers = append(w.peers, absent(w, i, m.ID))
+			continue
+		}
+		members = append(members, topology.Member{ID: m.ID})
 		w.peers = append(w.peers, newPeer(w, i, m))
 	}
-	view, err := topology.NewView(members)
-	if err != nil {
-		return nil, fmt.Errorf("simulated world: %w", err)
-	}
-	overlay, err := topology.NewOverlay(view)
-	if err != nil {
-		return nil, fmt.Errorf("simulated world: %w", err)
+	if err := w.adopt(members); err != nil {
+		return nil, err
 	}
 	for _, p := range w.peers {
-		w.queue.After(0, func() { p.begin(overlay) })
+		w.queue.After(0, p.begin)
 	}
 	return w, nil
 }
@@ -87,6 +91,10 @@ func (w *World) line(a, b int) *line {
 	l := w.lines[key]
 	if l == nil {
 		l = &line{queue: &w.queue, spare: &w.spare, chance: w.config.Rand.Float64, link: w.config.Link}
+		l.ports = [2]*port{&w.ports[key[0]], &w.ports[key[1]]}
+		if lost := w.config.Hooks.Lost; lost != nil {
+			l.resent = func(segments int) { lost(key[0], key[1], segments) }
+		}
 		w.lines[key] = l
 	}
 	return l
@@ -122,6 +130,9 @@ func (w *World) Counts(peer int) Counts { return w.peers[peer].counts }
 func (w *World) Digest() (digest [sha256.Size]byte) {
 	hash := sha256.New()
 	for _, p := range w.peers {
+		if p.replica == nil {
+			continue // never came
+		}
 		p.replica.Snapshot(p.snapshot)
 		for _, x := range p.snapshot {
 			var b [4]byte
