@@ -52,6 +52,16 @@ func (p *pieces) span(slice, length, first, count int) (from, to int) {
 	return from, min(length, from+count*p.length)
 }
 
+// until is the number of values before a piece, which may be the one beyond the last.
+func (p *pieces) until(r *Replica, piece int) int {
+	if piece == p.count() {
+		return p.values
+	}
+	slice := p.slice(piece)
+	from, _ := p.span(slice, r.lengthOf(slice), piece, 1)
+	return p.before[slice] + from
+}
+
 // part is the range of pieces that make one of so many parts: those whose middle lies
 // in that part of the values.
 func (p *pieces) part(r *Replica, part, parts int) (from, to int) {

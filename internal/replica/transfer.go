@@ -119,6 +119,12 @@ func (p *passage) begin(terms TransferTerms) error {
 	return nil
 }
 
+// Values is the number of values that the transfer moves.
+func (p *passage) Values() int {
+	from, to := p.replica.pieces.part(p.replica, p.terms.Transfer.Part, p.terms.Transfer.Parts)
+	return p.replica.pieces.until(p.replica, to) - p.replica.pieces.until(p.replica, from)
+}
+
 // Done tells whether all pieces have been sent, or taken in.
 func (p *passage) Done() bool { return p.next == p.end }
 

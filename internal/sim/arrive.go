@@ -25,8 +25,11 @@ func (w *World) Arrive(peer int, m Member) error {
 	if err := m.validate(peer); err != nil {
 		return err
 	}
+	p, err := newPeer(w, peer, m)
+	if err != nil {
+		return err
+	}
 	w.lose(old) // who comes back is known to have been away
-	p := newPeer(w, peer, m)
 	p.counts, p.incarnation = old.counts, old.incarnation+1
 	w.peers[peer] = p
 	overlay := w.overlay

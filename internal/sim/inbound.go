@@ -44,6 +44,8 @@ func (x *inbound) hear(h wire.Header, payload []byte) error {
 		return nil
 	case !x.proposed && h.Type == wire.TypePropose:
 		return x.consider(h, payload)
+	case !x.proposed && h.Type == wire.TypeOffer:
+		return x.offered(h, payload)
 	case x.asking && h.Type == wire.TypeSettled && h.Exchange == x.asked.exchange:
 		return x.settled(payload)
 	case x.responder != nil && h.Type == wire.TypeCode:
@@ -141,6 +143,8 @@ func reasonTo(r averaging.Reason) wire.Reason {
 		return wire.ReasonClosing
 	case averaging.Quarantine:
 		return wire.ReasonQuarantine
+	case averaging.Round:
+		return wire.ReasonRound
 	}
 	return wire.ReasonBusy
 }
@@ -164,7 +168,7 @@ func (x *inbound) acknowledged(h wire.Header) error {
 	x.finish()
 	x.release()
 	delete(x.peer.running, x.name)
-	x.peer.completed(x.talk, x.name, distance)
+	x.peer.completed(x.talk, x.name, distance, 2*x.peer.values)
 	return nil
 }
 

@@ -169,6 +169,8 @@ func reasonFrom(r wire.Reason) averaging.Reason {
 		return averaging.Closing
 	case r == wire.ReasonRole:
 		return averaging.WrongRole
+	case r == wire.ReasonRound:
+		return averaging.Round
 	}
 	return averaging.Busy
 }
@@ -201,7 +203,7 @@ func (x *outbound) complete(clean bool) {
 	x.initiator.End(clean)
 	x.peer.idleInitiators = append(x.peer.idleInitiators, x.initiator)
 	delete(x.peer.running, x.name)
-	x.peer.completed(x.talk, x.name, distance)
+	x.peer.completed(x.talk, x.name, distance, 2*x.peer.values)
 }
 
 // newInitiator returns one that is not in use.

@@ -38,9 +38,17 @@ type peer struct {
 	idleReaders    []*wire.Reader
 	idleInitiators []*replica.Initiator
 	idleResponders []*replica.Responder
+	idleSenders    []*replica.Sender
+	idleReceivers  []*replica.Receiver
 
 	stepping        bool
-	snapshot, delta []float32
+	snapshot, delta []float32 // delta is the gradient, with a GradientTrainer
+	values          int       // that are exchanged
+	samples         int       // of the gradient
+	computed        bool      // the gradient of the step in the making is there
+	averages        bool      // the machine is a GradientMachine
+	waiting         bool      // a gradient awaits the machine's Proceed
+	halted          bool      // no further step is made
 }
 
 // key names an exchange among all that a peer takes part in.
@@ -53,13 +61,21 @@ type key struct {
 // exchange is one that the machine knows of, and may break off.
 type exchange interface{ abort() }
 
-func newPeer(w *World, index int, m Member) *peer {
+// answerer is one that awaits what the machine says to it.
+type answerer interface{ answer(averaging.Action) }
+
+func newPeer(w *World, index int, m Member) (*peer, error) {
+	averages, err := w.prepare(m)
+	if err != nil {
+		return nil, err
+	}
 	return &peer{
 		world: w, index: index, id: m.ID,
 		machine: m.Machine, replica: m.Replica, ledger: m.Ledger, incarnation: 1,
 		running:  make(map[key]exchange),
 		snapshot: make([]float32, m.Replica.Len()), delta: make([]float32, m.Replica.Len()),
-	}
+		values: m.Replica.SharedLen(), averages: averages,
+	}, nil
 }
 
 // begin shows the peer its flock and lets it train.
@@ -93,11 +109,11 @@ func (p *peer) tell(event averaging.Event) {
 func (p *peer) carryOut(a averaging.Action) {
 	switch a.Kind {
 	case averaging.Proceed:
-		p.step()
+		p.proceed()
 	case averaging.Propose:
 		p.propose(a)
 	case averaging.Accept, averaging.Refuse:
-		if x, ok := p.running[key{a.Peer, a.Exchange, true}].(*inbound); ok {
+		if x, ok := p.running[key{a.Peer, a.Exchange, true}].(answerer); ok {
 			x.answer(a)
 		}
 	case averaging.Abort:
@@ -106,6 +122,18 @@ func (p *peer) carryOut(a averaging.Action) {
 		}
 	case averaging.SetTimer:
 		p.setTimer(a)
+	case averaging.Send:
+		p.give(a)
+	case averaging.Load:
+		p.replica.Load(a.Add)
+	case averaging.Clear:
+		p.replica.Clear()
+	case averaging.Update:
+		p.update(a)
+	case averaging.Tell:
+		p.word(a)
+	case averaging.Halt:
+		p.halt(a)
 	}
 }
 
@@ -148,14 +176,15 @@ func (p *peer) broke(partner int, err error) {
 }
 
 // completed counts an exchange that is complete at this side, of two models that were
-// so far apart.
-func (p *peer) completed(t *talk, name key, distance float64) {
+// so far apart, or a transfer, in which so many values went one way or the other.
+func (p *peer) completed(t *talk, name key, distance float64, values int) {
 	bytes := t.end.written + t.end.other.written
 	if name.inbound {
 		p.counts.Served++
 	} else {
 		p.counts.Initiated++
 		p.counts.Moved += bytes
+		p.counts.Values += int64(values)
 	}
 	if hook := p.world.config.Hooks.Finished; hook != nil {
 		hook(p.index, t.partner, name.inbound)

@@ -57,8 +57,12 @@ func (t *talk) bulk() {
 	} else {
 		t.reader = wire.NewReader(t.end, wire.MaxPayload)
 	}
-	t.large, t.frame = true, p.world.spare.take(minSpare)
+	t.large = true
+	t.enlarge()
 }
+
+// enlarge lets large frames be sent without making room for each.
+func (t *talk) enlarge() { t.frame = t.peer.world.spare.take(minSpare) }
 
 // read takes all frames that have arrived whole.
 func (t *talk) read() {

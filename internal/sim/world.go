@@ -24,6 +24,11 @@ type World struct {
 
 	ports   []port
 	overlay *topology.Overlay // of the members, as they are known
+
+	gradients         GradientTrainer // or nil
+	workers           int
+	owed              []*peer   // whose steps have begun, and whose gradients are not yet computed
+	step, mean, point []float32 // scratch
 }
 
 // pair is two peers, the lower index first.
@@ -38,7 +43,9 @@ func New(config Config) (*World, error) {
 		return nil, fmt.Errorf("simulated world: %w", err)
 	}
 	w := &World{config: config.withDefaults(), index: make(map[topology.PeerID]int), lines: make(map[pair]*line)}
-	for _, id := range w.config.Terms.Plan.Codecs() {
+	w.config.Terms.Codecs = w.config.Terms.Plan.Codecs()
+	w.gradients, _ = config.Trainer.(GradientTrainer)
+	for _, id := range w.config.Terms.Codecs {
 		w.codecs = append(w.codecs, uint8(id))
 	}
 	w.ports = make([]port, len(config.Members))
@@ -51,7 +58,11 @@ func New(config Config) (*World, error) {
 			continue
 		}
 		members = append(members, topology.Member{ID: m.ID})
-		w.peers = append(w.peers, newPeer(w, i, m))
+		p, err := newPeer(w, i, m)
+		if err != nil {
+			return nil, fmt.Errorf("simulated world: %w", err)
+		}
+		w.peers = append(w.peers, p)
 	}
 	if err := w.adopt(members); err != nil {
 		return nil, err
