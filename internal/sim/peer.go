@@ -5,7 +5,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/replica"
-	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -35,7 +34,6 @@ type peer struct {
 	settling bool
 
 	// What is used again; as much as the machine lets run at once.
-	idleReaders    []*wire.Reader
 	idleInitiators []*replica.Initiator
 	idleResponders []*replica.Responder
 	idleSenders    []*replica.Sender

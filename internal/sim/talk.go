@@ -49,10 +49,10 @@ func (p *peer) newTalk(e *end) *talk {
 // bulk lets frames of any size come from now on, into a buffer that was used
 // before, if there is one.
 func (t *talk) bulk() {
-	p := t.peer
-	if n := len(p.idleReaders); n > 0 {
-		t.reader = p.idleReaders[n-1]
-		p.idleReaders = p.idleReaders[:n-1]
+	w := t.peer.world
+	if n := len(w.idle); n > 0 {
+		t.reader = w.idle[n-1]
+		w.idle = w.idle[:n-1]
 		t.reader.Reset(t.end)
 	} else {
 		t.reader = wire.NewReader(t.end, wire.MaxPayload)
@@ -124,7 +124,7 @@ func (t *talk) breakOff(err error) {
 func (t *talk) leave() {
 	t.over, t.end.deaf = true, true
 	if t.large {
-		t.peer.idleReaders = append(t.peer.idleReaders, t.reader)
+		t.peer.world.idle = append(t.peer.world.idle, t.reader)
 	}
 	t.peer.world.spare.give(t.frame)
 	t.frame = nil

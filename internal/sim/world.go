@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -20,6 +21,7 @@ type World struct {
 	lines  map[pair]*line
 	codecs []uint8 // those of the plan
 	spare  buffers
+	idle   []*wire.Reader // for frames of any size; as many as are in use at once
 	over   bool
 
 	ports   []port
@@ -48,7 +50,7 @@ func New(config Config) (*World, error) {
 	for _, id := range w.config.Terms.Codecs {
 		w.codecs = append(w.codecs, uint8(id))
 	}
-	w.ports = make([]port, len(config.Members))
+	w.ports, w.spare.most = make([]port, len(config.Members)), sparePerPeer*len(config.Members)
 	var members []topology.Member
 	for i, m := range config.Members {
 		w.index[m.ID] = i
