@@ -86,3 +86,10 @@ type GradientMachine interface {
 	// AveragesGradients marks the machine; it does nothing.
 	AveragesGradients()
 }
+
+// BatchSizer is a machine that divides the flock's work among its peers by their speed.
+type BatchSizer interface {
+	// Batch is how many samples the next gradient should be of; 0 is as many as the
+	// caller likes. It changes from round to round, and is to be called where Handle is.
+	Batch() int
+}
