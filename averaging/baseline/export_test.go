@@ -1,0 +1,9 @@
+package baseline
+
+import "fmt"
+
+// Version names the parameters of a peer: where they are the same, the models are.
+func (o *office) Version() string { return fmt.Sprintf("%x/%d", o.lineage, o.round) }
+
+// Round is how many updates the parameters are of.
+func (o *office) Round() uint64 { return o.round }
