@@ -26,6 +26,23 @@ type GradientTrainer interface {
 	Progress(peer int) float64
 }
 
+// Batcher is a GradientTrainer whose batches can be of any size.
+type Batcher interface {
+	// SetBatch is called before Duration with what the machine wants the peer's next
+	// batch to have, if that is not 0.
+	SetBatch(peer, batch int)
+}
+
+// sized lets the machine choose the size of the next batch.
+func (p *peer) sized() {
+	if p.sizer == nil || p.world.batcher == nil {
+		return
+	}
+	if n := p.sizer.Batch(); n > 0 {
+		p.world.batcher.SetBatch(p.index, n)
+	}
+}
+
 // MaxWorkers bounds the goroutines that compute gradients.
 const MaxWorkers = 64
 

@@ -40,13 +40,14 @@ type peer struct {
 	idleReceivers  []*replica.Receiver
 
 	stepping        bool
-	snapshot, delta []float32 // delta is the gradient, with a GradientTrainer
-	values          int       // that are exchanged
-	samples         int       // of the gradient
-	computed        bool      // the gradient of the step in the making is there
-	averages        bool      // the machine is a GradientMachine
-	waiting         bool      // a gradient awaits the machine's Proceed
-	halted          bool      // no further step is made
+	snapshot, delta []float32            // delta is the gradient, with a GradientTrainer
+	values          int                  // that are exchanged
+	samples         int                  // of the gradient
+	computed        bool                 // the gradient of the step in the making is there
+	sizer           averaging.BatchSizer // the machine, if it is one
+	averages        bool                 // the machine is a GradientMachine
+	waiting         bool                 // a gradient awaits the machine's Proceed
+	halted          bool                 // no further step is made
 }
 
 // key names an exchange among all that a peer takes part in.
@@ -67,12 +68,13 @@ func newPeer(w *World, index int, m Member) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
+	sizer, _ := m.Machine.(averaging.BatchSizer)
 	return &peer{
 		world: w, index: index, id: m.ID,
 		machine: m.Machine, replica: m.Replica, ledger: m.Ledger, incarnation: 1,
 		running:  make(map[key]exchange),
 		snapshot: make([]float32, m.Replica.Len()), delta: make([]float32, m.Replica.Len()),
-		values: m.Replica.SharedLen(), averages: averages,
+		values: m.Replica.SharedLen(), averages: averages, sizer: sizer,
 	}, nil
 }
 

@@ -33,7 +33,9 @@ func (r *racers) Delta(peer int, _ float64, x, grad, delta []float32) {
 }
 
 // Progress is how many of its rounds the peer has made.
-func (r *racers) Progress(peer int) float64 { return float64(pupilPeers*r.updates[peer]) / float64(r.due) }
+func (r *racers) Progress(peer int) float64 {
+	return float64(pupilPeers*r.updates[peer]) / float64(r.due)
+}
 
 // allReduce trains a flock by synchronous gradient descent around a ring. It returns the
 // accuracy of its model in percent, and the bytes that a peer has sent.

@@ -27,6 +27,7 @@ func (p *peer) step() {
 		return
 	}
 	p.stepping = true
+	p.sized()
 	p.replica.Snapshot(p.snapshot)
 	if w.gradients != nil {
 		w.owed = append(w.owed, p)

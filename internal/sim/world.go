@@ -28,6 +28,7 @@ type World struct {
 	overlay *topology.Overlay // of the members, as they are known
 
 	gradients         GradientTrainer // or nil
+	batcher           Batcher         // the same, or nil
 	workers           int
 	owed              []*peer   // whose steps have begun, and whose gradients are not yet computed
 	step, mean, point []float32 // scratch
@@ -47,6 +48,7 @@ func New(config Config) (*World, error) {
 	w := &World{config: config.withDefaults(), index: make(map[topology.PeerID]int), lines: make(map[pair]*line)}
 	w.config.Terms.Codecs = w.config.Terms.Plan.Codecs()
 	w.gradients, _ = config.Trainer.(GradientTrainer)
+	w.batcher, _ = config.Trainer.(Batcher)
 	for _, id := range w.config.Terms.Codecs {
 		w.codecs = append(w.codecs, uint8(id))
 	}
