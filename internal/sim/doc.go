@@ -10,7 +10,7 @@
 // the answers out on its replica, as package peer does over a real network. A
 // Trainer says what the peers compute and for how long.
 //
-// The world is one goroutine: neither it nor what it hands out is safe for
+// The world is one goroutine, but for gradients (see GradientTrainer): neither it nor what it hands out is safe for
 // concurrent use. Peers may come (copying a neighbour's model first), leave and crash;
 // all the others hear of it at the same moment, a while later. An exchange uses one
 // stream. A partner that breaks the rules is told so and not quarantined.
