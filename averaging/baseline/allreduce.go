@@ -35,6 +35,7 @@ type AllReduce struct {
 	held    []averaging.Transfer // refused by the next member since it was not
 	called  time.Duration        // when the next member said that it is, 0 before
 	floor   uint64               // of the attempts, the last that the leader has told of
+	endedAt float64              // the progress of that update
 	ended   uint64               // the attempt of the last update
 	members []attendant          // of the leader: who follows
 	forming time.Duration        // of the leader: since when somebody is ready
@@ -79,7 +80,7 @@ func (m *AllReduce) Handle(now time.Duration, event averaging.Event, actions []a
 	m.core.begin(now, actions)
 	switch event.Kind {
 	case averaging.GradientDone:
-		m.gradient(event.Samples)
+		m.gradient(event)
 	case averaging.StepDone: // a trainer of models: it is nothing that can be summed
 		m.do(averaging.Action{Kind: averaging.Proceed})
 	case averaging.ViewChanged:
@@ -112,16 +113,16 @@ func (m *AllReduce) Handle(now time.Duration, event averaging.Event, actions []a
 	}
 	m.part()
 	m.lead()
-	m.arm(m.waiting || m.leads() || len(m.out) > 0)
+	m.arm(m.waiting || m.leads() || len(m.out) > 0 || m.farewells > 0)
 	return m.end()
 }
 
-func (m *AllReduce) gradient(samples int) {
+func (m *AllReduce) gradient(e averaging.Event) {
 	if m.over {
 		m.do(averaging.Action{Kind: averaging.Proceed})
 		return
 	}
-	m.begun(samples)
+	m.begun(e)
 	m.phase = ready
 	switch {
 	case m.leader == "":
@@ -204,7 +205,7 @@ func (m *AllReduce) told(from topology.PeerID, w averaging.Word) {
 		m.regrouped(w.Round)
 	case w.Kind == wordCommit && m.phase == summed && w.Round == m.ring.attempt:
 		m.lineage = w.View
-		m.update()
+		m.update(w.Value)
 	}
 }
 
@@ -244,10 +245,10 @@ func (m *AllReduce) impatient() {
 	}
 }
 
-// update makes the step of the round.
-func (m *AllReduce) update() {
-	m.phase, m.ended = updating, m.ring.attempt
-	m.do(averaging.Action{Kind: averaging.Update})
+// update makes the step of the round, at the learning rate of the leader's progress.
+func (m *AllReduce) update(progress float64) {
+	m.phase, m.ended, m.endedAt = updating, m.ring.attempt, progress
+	m.do(averaging.Action{Kind: averaging.Update, Progress: progress})
 }
 
 func (m *AllReduce) updated() {
@@ -274,12 +275,7 @@ func (m *AllReduce) part() {
 	}
 	if m.leads() {
 		m.deposed()
-		for id := range m.others {
-			m.tell(id, word(wordParting, m.round, m.lineage, 0))
-		}
-	} else {
-		m.tell(m.leader, word(wordParting, m.round, m.lineage, 0))
 	}
-	m.leader, m.asking = "", false
+	m.farewell()
 	m.settle()
 }

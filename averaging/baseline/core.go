@@ -32,6 +32,7 @@ type flight struct {
 	peer     topology.PeerID
 	transfer averaging.Transfer
 	began    time.Duration
+	accepted bool // by the partner; of outbound ones
 	aborted  bool
 }
 
@@ -64,6 +65,15 @@ func (c *core) accept(e averaging.Event) {
 
 func (c *core) refuse(e averaging.Event, why averaging.Reason) {
 	c.do(averaging.Action{Kind: averaging.Refuse, Peer: e.Peer, Exchange: e.Exchange, Inbound: true, Reason: why})
+}
+
+// accepted notes that the partner takes part.
+func (c *core) accepted(e averaging.Event) {
+	for i := range c.out {
+		if f := &c.out[i]; f.id == e.Exchange && f.peer == e.Peer {
+			f.accepted = true
+		}
+	}
 }
 
 // landed takes the flight that an event ends out of its list. It reports false if there

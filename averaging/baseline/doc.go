@@ -6,6 +6,7 @@
 //   - ParamServer: one member serves the parameters; a Gate says when it updates and who
 //     may go on: BSP, ASP, SSP, DSSP.
 //   - DPSGD: neighbours in a ring average their models in lock-step.
+//   - Alone: the floor, a peer that shares nothing.
 //
 // Each type's comment says what it does when a peer dies, is slow, or comes late. None
 // ever waits for a peer longer than Config.Deadline without going on, and none needs a

@@ -26,12 +26,12 @@ type shop struct {
 	since   []time.Duration
 }
 
-func worker(i int) topology.PeerID { return topology.PeerID(fmt.Sprint("w", i)) }
+func hand(i int) topology.PeerID { return topology.PeerID(fmt.Sprint("w", i)) }
 
 func newShop(gate Gate, n int, compute func(int) time.Duration) *shop {
 	s := &shop{gate: gate, compute: compute, due: make([]time.Duration, n), since: make([]time.Duration, n)}
 	for i := range n {
-		s.board.Add(worker(i), 0)
+		s.board.Add(hand(i), 0)
 		s.due[i] = compute(i)
 	}
 	return s
@@ -51,12 +51,12 @@ func (s *shop) run(pushes int) {
 		}
 		s.now, s.due[next] = s.due[next], 0
 		s.since[next] = s.now
-		s.board.Pushed(worker(next), s.now)
-		if s.gate.Pushed(worker(next), &s.board) {
+		s.board.Pushed(hand(next), s.now)
+		if s.gate.Pushed(hand(next), &s.board) {
 			s.release(next)
 		}
 		for i, at := range s.due {
-			if at == 0 && s.gate.Waiting(worker(i), &s.board) {
+			if at == 0 && s.gate.Waiting(hand(i), &s.board) {
 				s.release(i)
 			}
 		}
@@ -64,7 +64,7 @@ func (s *shop) run(pushes int) {
 }
 
 func (s *shop) release(i int) {
-	s.most = max(s.most, s.board.Lead(worker(i)))
+	s.most = max(s.most, s.board.Lead(hand(i)))
 	s.waited += s.now - s.since[i]
 	s.done++
 	s.due[i] = s.now + s.compute(i)

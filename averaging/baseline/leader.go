@@ -29,7 +29,8 @@ type attendant struct {
 	state   attendance
 	heard   time.Duration
 	speed   float64
-	charges int // attempts of this round that failed since it could not be sent to
+	caught  uint64 // the round, plus 1, of the parameters that it got from this leader
+	charges int    // attempts of this round that failed since it could not be sent to
 }
 
 // attendance is where the leader knows an attendant to be.
@@ -111,11 +112,11 @@ func (m *AllReduce) status(from topology.PeerID, w averaging.Word) {
 	attempt, p := unpacked(w.Value, statusBits)
 	switch {
 	case phase(p) == summed && attempt == m.ended && m.ended != 0:
-		m.tell(from, word(wordCommit, attempt, m.lineage, 0))
+		m.tell(from, word(wordCommit, attempt, m.lineage, m.endedAt))
 	case attempt == m.ended && m.ended != 0 && phase(p) != ready: // it crossed the word of its sum
 	case m.ahead(w):
-		m.overtaken(from, attempt)
-	case !m.level(w) || m.phase == updating:
+		m.handOver(from)
+	case !m.level(a, w) || m.phase == updating:
 		m.left(a)
 		m.tell(from, word(wordHeard, m.round, m.lineage, 0))
 	case a.state == placed && attempt != m.ring.attempt:
@@ -145,27 +146,19 @@ func (m *AllReduce) barredNow(id topology.PeerID) bool {
 	return slices.ContainsFunc(m.barred, func(b bar) bool { return b.id == id && m.round < b.until })
 }
 
-// level tells whether a member has the leader's parameters.
-func (m *AllReduce) level(w averaging.Word) bool {
-	return w.Round == m.round && (w.View == m.lineage || w.View == m.parent && m.round == m.forked)
+// level tells whether a member has the leader's parameters. One that got them from it
+// knows no lineage until it has made an update.
+func (m *AllReduce) level(a *attendant, w averaging.Word) bool {
+	same := w.View == m.lineage || w.View == m.parent && w.View != 0 && m.round == m.forked ||
+		w.View == 0 && a.caught == m.round+1
+	return w.Round == m.round && same
 }
 
 // ahead tells whether a member has made the update that this leader, which was a member
-// then, was not told to make before the former leader died.
+// then, was not told to make before the former leader died. Then that one leads: it
+// knows at which learning rate the update was.
 func (m *AllReduce) ahead(w averaging.Word) bool {
-	return w.View == m.parent && m.round == m.forked && w.Round == m.round+1 && m.parent != 0
-}
-
-// overtaken makes that update, if the leader has the sum, or lets the other lead.
-func (m *AllReduce) overtaken(by topology.PeerID, attempt uint64) {
-	switch {
-	case m.phase == updating:
-	case m.phase == summed && attempt == m.ring.attempt:
-		m.forked++
-		m.update()
-	default:
-		m.handOver(by)
-	}
+	return w.View == m.parent && w.View != 0 && m.round == m.forked && w.Round == m.round+1
 }
 
 // handOver lets another lead.
@@ -205,12 +198,15 @@ func (m *AllReduce) catchUp() {
 	}
 }
 
-// excuse lets a member come back in its own time.
-func (m *AllReduce) excuse(id topology.PeerID) {
-	if m.leads() {
-		if a := m.attendant(id); a.state == catching {
-			a.state = expected
-		}
+// excuse lets a member come back in its own time, after a transfer of parameters.
+func (m *AllReduce) excuse(f flight, well bool) {
+	i := slices.IndexFunc(m.members, func(a attendant) bool { return a.id == f.peer })
+	if i < 0 || m.members[i].state != catching {
+		return
+	}
+	m.members[i].state = expected
+	if well {
+		m.members[i].caught = f.transfer.Round + 1
 	}
 }
 
@@ -300,10 +296,10 @@ func (m *AllReduce) commit() {
 	for i := range m.members {
 		if a := &m.members[i]; a.state == finished {
 			a.state, a.charges = expected, 0
-			m.tell(a.id, word(wordCommit, m.ring.attempt, m.lineage, 0))
+			m.tell(a.id, word(wordCommit, m.ring.attempt, m.lineage, m.progress))
 		}
 	}
-	m.update()
+	m.update(m.progress)
 }
 
 // divide gives the members their parts of the flock's batch.

@@ -13,16 +13,22 @@ import (
 type office struct {
 	core
 	seat
-	duties duties
-	round  uint64 // of the parameters, in their lineage
-	parent uint64 // the lineage that this leader's own continues
-	forked uint64 // the round at which it does
-	since  time.Duration
-	overAt time.Duration
-	claims uint64
-	offer  uint64 // the leader's lineage, as it said
-	batch  int
+	duties    duties
+	round     uint64 // of the parameters, in their lineage
+	parent    uint64 // the lineage that this leader's own continues
+	forked    uint64 // the round at which it does
+	since     time.Duration
+	overAt    time.Duration
+	claims    uint64
+	batch     int
+	progress  float64         // of the run, as the trainer said last
+	parting   topology.PeerID // the leader when the run was over
+	toAll     bool            // this peer was that
+	farewells int             // still to be said
 }
+
+// farewells is how often a peer says that the run is over for it.
+const farewells = 3
 
 // duties are what differs.
 type duties interface {
@@ -149,9 +155,6 @@ func (o *office) elected(from topology.PeerID, w averaging.Word) bool {
 			o.batch = int(w.Value)
 		}
 	case wordHeard:
-		if from == o.leader {
-			o.offer = w.View
-		}
 	default:
 		return false
 	}
@@ -183,9 +186,6 @@ func (o *office) claimed(from topology.PeerID, w averaging.Word) {
 	o.none = slices.DeleteFunc(o.none, func(x topology.PeerID) bool { return x == from })
 	if claim.leader == "" || o.named != "" && claim.leader != o.named {
 		return
-	}
-	if from == claim.leader {
-		o.offer = w.View
 	}
 	switch {
 	case claim.leader == o.self:
@@ -232,10 +232,32 @@ func (o *office) contested(from topology.PeerID, claim standing) {
 }
 
 // begun notes that the trainer waits from now on.
-func (o *office) begun(samples int) {
-	o.waiting, o.since = true, o.now
+func (o *office) begun(e averaging.Event) {
+	o.waiting, o.since, o.progress = true, o.now, e.Progress
 	o.heard = max(o.heard, o.now)
-	o.speed.done(o.now, samples)
+	o.speed.done(o.now, e.Samples)
+}
+
+// farewell tells the others that the run is over here, now and a few times more, lest
+// somebody waits for this peer.
+func (o *office) farewell() {
+	o.farewells, o.parting, o.toAll = farewells, o.leader, o.leads()
+	o.leader, o.asking = "", false
+	o.sayFarewell()
+}
+
+func (o *office) sayFarewell() {
+	if o.farewells == 0 {
+		return
+	}
+	o.farewells--
+	if !o.toAll {
+		o.tell(o.parting, word(wordParting, o.round, o.lineage, 0))
+		return
+	}
+	for id := range o.others {
+		o.tell(id, word(wordParting, o.round, o.lineage, 0))
+	}
 }
 
 // Batch is how many samples the next gradient should be of; 0 is as many as the trainer
@@ -245,6 +267,7 @@ func (o *office) Batch() int { return o.batch }
 // patience looks after a peer that waits: it speaks again, or goes on without those
 // that are silent. It reports false if there is nothing to say to a leader.
 func (o *office) patience() bool {
+	o.sayFarewell()
 	switch {
 	case o.over && o.waiting && o.now-o.overAt >= o.config.Deadline:
 		o.giveUp()

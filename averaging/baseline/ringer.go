@@ -60,6 +60,7 @@ func (m *AllReduce) offered(e averaging.Event) {
 	case m.over && !m.waiting:
 		m.refuse(e, averaging.Closing)
 	case catching && e.Peer == m.leader && (m.phase == ready || m.phase == summed) && len(m.in) == 0:
+		m.lineage = 0 // neither the old parameters nor yet the others
 		m.accept(e)
 	case !catching && m.phase == ringing && m.ring.take(t):
 		m.moved = m.now
@@ -118,7 +119,7 @@ func (m *AllReduce) refused(e averaging.Event) {
 	switch {
 	case !found:
 	case f.transfer.From == averaging.Parameters:
-		m.excuse(f.peer)
+		m.excuse(f, false)
 	case f.transfer.Round != m.ring.attempt:
 	case e.Reason == averaging.Round || e.Reason == averaging.Busy:
 		if f.began < m.called { // it crossed the word that asks for it
@@ -150,7 +151,7 @@ func (m *AllReduce) failed(e averaging.Event) {
 		m.start()
 	case f.transfer.From == averaging.Parameters:
 		if !e.Inbound {
-			m.excuse(f.peer)
+			m.excuse(f, false)
 		}
 	case f.transfer.Round == m.ring.attempt:
 		m.broken()
@@ -186,13 +187,13 @@ func (m *AllReduce) regrouped(attempt uint64) {
 // caught ends a transfer of parameters.
 func (m *AllReduce) caught(f flight, inbound bool) {
 	if !inbound {
-		m.excuse(f.peer)
+		m.excuse(f, true)
 		return
 	}
 	if m.phase != ready && m.phase != summed || f.peer != m.leader {
 		return
 	}
-	m.round, m.lineage = f.transfer.Round, m.offer
+	m.round = f.transfer.Round
 	m.phase = computing
 	m.proceed()
 }

@@ -57,6 +57,7 @@ type node struct {
 	updating       bool
 	period         func() time.Duration
 	done           int // exchanges
+	started        bool
 	viewed         int // the newest view
 }
 
@@ -142,7 +143,10 @@ func (w *world) view(most time.Duration) {
 }
 
 // start lets the trainer of a peer begin.
-func (n *node) start() { n.train() }
+func (n *node) start() {
+	n.started = true
+	n.train()
+}
 
 func (n *node) train() {
 	n.world.queue.After(n.period(), func() {
