@@ -29,7 +29,7 @@ func (r *racers) Gradient(_, peer, _ int, x, grad []float32) int {
 func (r *racers) Delta(peer int, _ float64, x, grad, delta []float32) {
 	tensor.MomentumStep(delta, r.velocities[peer], grad, x, ratesAt(r.Progress(peer)))
 	r.updates[peer]++
-	r.made++
+	r.made = max(r.made, pupilPeers*r.updates[peer])
 }
 
 // Progress is how many of its rounds the peer has made.
@@ -40,6 +40,13 @@ func (r *racers) Progress(peer int) float64 {
 // allReduce trains a flock by synchronous gradient descent around a ring. It returns the
 // accuracy of its model in percent, and the bytes that a peer has sent.
 func (d *digits) allReduce(t *testing.T, seed uint64, epochs int) (accuracy, perPeer float64) {
+	t.Helper()
+	f := d.synchronous(t, seed, epochs, allReduce(baseline.Config{}))
+	return d.accuracy(f.mean(func(int) bool { return true })), float64(f.total().Sent) / pupilPeers
+}
+
+// synchronous trains a flock by gradient descent on the mean of all gradients.
+func (d *digits) synchronous(t *testing.T, seed uint64, epochs int, make1 machines) *flock {
 	t.Helper()
 	layout := d.model.Layout()
 	training := &racers{pupils: d.pupils(t, seed, epochs)}
@@ -56,7 +63,7 @@ func (d *digits) allReduce(t *testing.T, seed uint64, epochs int) (accuracy, per
 		params := tensor.NewParams(layout)
 		d.model.Init(seed, params.Vector())
 		f.add(params, plan{}, i)
-		machine, err := baseline.NewAllReduce(baseline.Config{Self: nameOf(i)})
+		machine, err := make1(nameOf(i), i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,8 +79,23 @@ func (d *digits) allReduce(t *testing.T, seed uint64, epochs int) (accuracy, per
 	if all := f.total(); all.Failed > 0 {
 		t.Errorf("transfers broke off: %+v", all)
 	}
-	t.Logf("all peers together: %+v", f.total())
-	return d.accuracy(f.mean(func(int) bool { return true })), float64(f.total().Sent) / pupilPeers
+	return f
+}
+
+// TestServerIsAllReduce compares the model of a server that waits for all its workers
+// with gradient descent on the mean of all gradients.
+func TestServerIsAllReduce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for some seconds")
+	}
+	d := loadDigits(t)
+	want, _ := d.allReduceByFormula(t, 1, 1)
+	f := d.synchronous(t, 1, 1, served(func() (baseline.Gate, error) { return baseline.BSP{}, nil }))
+	got := d.accuracy(f.mean(func(int) bool { return true }))
+	t.Logf("formula %.2f %%, server %.2f %%; %.1f MB in all", want, got, float64(f.total().Sent)/1e6)
+	if got < want-0.2 || got > want+0.2 {
+		t.Errorf("the server reaches %.2f %%, the formula %.2f %%", got, want)
+	}
 }
 
 // TestRingIsAllReduce compares with gradient descent on the mean of all gradients, and
