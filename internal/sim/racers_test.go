@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -25,8 +26,13 @@ func (r *racers) Gradient(_, peer, _ int, x, grad []float32) int {
 	return pupilBatch
 }
 
-// Delta is a step with momentum, at the rate of the peer's own round.
+// Delta is a step with momentum, at the rate of the peer's own round, until the work is
+// done.
 func (r *racers) Delta(peer int, _ float64, x, grad, delta []float32) {
+	if r.Progress(peer) >= 1 {
+		clear(delta)
+		return
+	}
 	tensor.MomentumStep(delta, r.velocities[peer], grad, x, ratesAt(r.Progress(peer)))
 	r.updates[peer]++
 	r.made = max(r.made, pupilPeers*r.updates[peer])
@@ -93,13 +99,14 @@ func TestServerIsAllReduce(t *testing.T) {
 	f := d.synchronous(t, 1, 1, served(func() (baseline.Gate, error) { return baseline.BSP{}, nil }))
 	got := d.accuracy(f.mean(func(int) bool { return true }))
 	t.Logf("formula %.2f %%, server %.2f %%; %.1f MB in all", want, got, float64(f.total().Sent)/1e6)
-	if got < want-0.2 || got > want+0.2 {
+	if math.Abs(got-want) > 0.2 {
 		t.Errorf("the server reaches %.2f %%, the formula %.2f %%", got, want)
 	}
 }
 
 // TestRingIsAllReduce compares with gradient descent on the mean of all gradients, and
-// with the bytes that a ring needs.
+// with the bytes that a ring needs. It is not the same to the last digit: those who find
+// a leader take its parameters first, and lose a gradient.
 func TestRingIsAllReduce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains for some seconds")
@@ -108,7 +115,7 @@ func TestRingIsAllReduce(t *testing.T) {
 	want, least := d.allReduceByFormula(t, 1, 1)
 	got, sent := d.allReduce(t, 1, 1)
 	t.Logf("formula %.2f %%, %.2f MB a peer; ring %.2f %%, %.2f MB", want, least/1e6, got, sent/1e6)
-	if got < want-0.2 || got > want+0.2 {
+	if math.Abs(got-want) > 0.2 {
 		t.Errorf("the ring reaches %.2f %%, the formula %.2f %%", got, want)
 	}
 	if sent < least || sent > 1.03*least {
