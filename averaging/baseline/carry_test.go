@@ -236,6 +236,10 @@ func (x *transfer) end(well bool) {
 		kind = averaging.Finished
 	}
 	w := x.from.world
+	if well && x.exchange {
+		x.from.met++
+		x.to.met++
+	}
 	if x.from.outbound[x.id] == x {
 		delete(x.from.outbound, x.id)
 		w.queue.After(w.delay(), func() {
@@ -247,7 +251,6 @@ func (x *transfer) end(well bool) {
 	if x.to.inbound[x.key()] == x {
 		w.queue.After(w.delay()/2, func() {
 			delete(x.to.inbound, x.key())
-			x.to.done++
 			x.to.tell(averaging.Event{Kind: kind, Peer: x.from.id, Exchange: x.id, Inbound: true})
 		})
 	}

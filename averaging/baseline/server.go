@@ -13,6 +13,8 @@ import (
 // worker is a peer that the server works for.
 type worker struct {
 	id      topology.PeerID
+	clock   uint64 // its own count of pushes that were answered
+	strange bool   // that is not known yet
 	state   service
 	parts   int           // of its push, that have ended
 	active  time.Duration // when it last began something
@@ -38,12 +40,9 @@ func (m *ParamServer) followers() uint64 { return uint64(len(m.workers)) }
 // enthroned implements duties: this peer serves from the copy that it has.
 func (m *ParamServer) enthroned() {
 	m.retire()
-	m.board.Add(m.self, m.clock)
-	m.workers = append(m.workers, worker{id: m.self, active: m.now})
-	if m.parent == 0 {
-		for id := range m.others {
-			m.employ(id, m.clock)
-		}
+	m.employ(m.self)
+	for id := range m.others {
+		m.employ(id).strange = m.parent != 0
 	}
 	if m.waiting {
 		m.contribute(m.samples)
@@ -61,13 +60,13 @@ func (m *ParamServer) retire() {
 	m.grant, m.astray, m.updating = grant{}, false, nil
 }
 
-// employ takes a worker in that has pushed so often.
-func (m *ParamServer) employ(id topology.PeerID, pushes uint64) *worker {
+// employ takes a worker in, which counts as one of the slowest.
+func (m *ParamServer) employ(id topology.PeerID) *worker {
 	i := m.hired(id)
 	if i < 0 {
 		i = len(m.workers)
 		m.workers = append(m.workers, worker{id: id, active: m.now})
-		m.board.Add(id, pushes)
+		m.board.Add(id, m.board.Pushes(m.board.Slowest()))
 	}
 	return &m.workers[i]
 }
@@ -90,7 +89,7 @@ func (m *ParamServer) dismiss(id topology.PeerID) {
 
 // contribute adds the server's own gradient.
 func (m *ParamServer) contribute(samples int) {
-	w := m.employ(m.self, m.board.Pushes(m.board.Slowest()))
+	w := m.employ(m.self)
 	w.samples, w.speed = samples, m.speed.value
 	m.do(averaging.Action{Kind: averaging.Load, Add: true})
 	m.arrive(w)
@@ -103,7 +102,7 @@ func (m *ParamServer) offeredPush(e averaging.Event) {
 	case !m.leads():
 		m.refuse(e, averaging.WrongRole)
 		return
-	case i < 0 || e.Transfer.Round != m.board.Pushes(e.Peer)+1 || e.Transfer.Parts != m.config.Parts:
+	case i < 0 || m.workers[i].strange || e.Transfer.Round != m.workers[i].clock+1 || e.Transfer.Parts != m.config.Parts:
 		m.refuse(e, averaging.Round)
 		return
 	}
@@ -125,7 +124,7 @@ func (m *ParamServer) received(f flight) {
 		return
 	}
 	w := &m.workers[i]
-	if w.state != coming || f.transfer.Round != m.board.Pushes(f.peer)+1 {
+	if w.state != coming || f.transfer.Round != w.clock+1 {
 		return
 	}
 	w.parts++
@@ -137,6 +136,7 @@ func (m *ParamServer) received(f flight) {
 // arrive counts a push.
 func (m *ParamServer) arrive(w *worker) {
 	w.state, w.waits, w.active = arrived, m.now, m.now
+	w.clock++
 	m.board.Pushed(w.id, m.now)
 	m.due = append(m.due, w.id)
 }
@@ -217,7 +217,7 @@ func (m *ParamServer) release(w *worker) {
 	w.active = m.now
 	if w.id == m.self {
 		w.state = away
-		m.clock, m.stage = m.board.Pushes(m.self), training
+		m.clock, m.stage = m.clock+1, training
 		m.proceed()
 		return
 	}
@@ -225,7 +225,7 @@ func (m *ParamServer) release(w *worker) {
 	for part := range m.config.Parts {
 		m.send(w.id, averaging.Transfer{
 			From: averaging.Parameters, Into: averaging.Parameters,
-			Part: part, Parts: m.config.Parts, Round: m.board.Pushes(w.id),
+			Part: part, Parts: m.config.Parts, Round: w.clock,
 		})
 	}
 }
@@ -237,7 +237,7 @@ func (m *ParamServer) served(f flight, kind averaging.EventKind, why averaging.R
 		return
 	}
 	w := &m.workers[i]
-	if w.state != leaving || f.transfer.Round != m.board.Pushes(f.peer) {
+	if w.state != leaving || f.transfer.Round != w.clock {
 		return
 	}
 	if kind != averaging.Finished {

@@ -87,17 +87,16 @@ func (m *ParamServer) status(from topology.PeerID, w averaging.Word) {
 		return // until the view has it
 	}
 	m.tell(from, word(wordHeard, m.round, m.lineage, 0))
-	_, s := unpacked(w.Value, statusBits)
+	_, p := unpacked(w.Value, statusBits)
 	i := m.hired(from)
-	if i < 0 {
-		m.apply(from, w, stage(s))
+	if i < 0 || m.workers[i].strange {
+		m.apply(from, w, stage(p))
 		return
 	}
 	x := &m.workers[i]
-	pushes := m.board.Pushes(from)
 	switch {
-	case stage(s) != pulling:
-	case (x.state == away || x.state == coming) && w.Round == pushes+1:
+	case stage(p) != pulling:
+	case (x.state == away || x.state == coming) && w.Round == x.clock+1:
 		if !m.takingFrom(from) { // what has not come by now has been lost
 			m.arrive(x)
 		}
@@ -109,13 +108,14 @@ func (m *ParamServer) status(from topology.PeerID, w averaging.Word) {
 // apply is a worker that the server does not know: a newcomer, one that was left out, or
 // the former server's. The last may push what it has.
 func (m *ParamServer) apply(from topology.PeerID, w averaging.Word, s stage) {
+	x := m.employ(from)
+	x.clock, x.strange = w.Round, false
 	known := w.View != 0 && (w.View == m.lineage || w.View == m.parent)
-	if known && s == pushing {
-		m.employ(from, w.Round)
-		return
-	}
-	x := m.employ(from, m.board.Pushes(m.board.Slowest()))
-	if s == pulling {
+	switch {
+	case s == pulling:
+		m.release(x)
+	case !known:
+		x.clock++ // its push is answered without being taken
 		m.release(x)
 	}
 }

@@ -56,7 +56,7 @@ type node struct {
 	halted         averaging.Reason
 	updating       bool
 	period         func() time.Duration
-	done           int // exchanges
+	met            int // exchanges completed
 	started        bool
 	viewed         int // the newest view
 }
