@@ -76,6 +76,9 @@ type Event struct {
 	// too, how much of the run is done, 0 to 1. They are needed for Pace.Consensus, and
 	// for the Progress of an Update.
 	Stride, Progress float64
+	// Speed, with StepDone, is how many steps this peer takes in a time over how many
+	// the flock's peers do in the mean; 0 is not known. It is needed for Pace.BySpeed.
+	Speed float64
 	// Distance, with Finished, is that of the two models before the exchange, and
 	// Bytes what it moved in both directions.
 	Distance float64
