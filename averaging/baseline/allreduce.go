@@ -174,7 +174,7 @@ func (m *AllReduce) lost(id topology.PeerID) {
 	case id == m.leader:
 		m.orphaned()
 	case sending && !m.leads():
-		m.broken()
+		m.broken(id)
 	case m.asking:
 		m.seek()
 	}
@@ -231,14 +231,14 @@ func (m *AllReduce) impatient() {
 		if f.transfer.From == averaging.Parameters {
 			m.dismiss(f.peer)
 		} else {
-			m.broken()
+			m.broken(f.peer)
 		}
 	}
 	if m.phase == ringing && len(m.held) > 0 {
 		m.again(m.ring.next, m.ring.attempt)
 	}
 	if m.phase == ringing && m.now-m.moved >= m.config.Deadline {
-		m.broken()
+		m.broken("")
 	}
 	if m.leads() {
 		m.attend()

@@ -93,7 +93,7 @@ func TestRingSurvives(t *testing.T) {
 		}))
 		traced(w)
 		sameBytes(w)
-		w.patience = 12 * time.Second
+		w.patience = 8 * time.Second
 		hardships(r, w)
 	})
 }

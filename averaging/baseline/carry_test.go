@@ -1,6 +1,7 @@
 package baseline_test
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
@@ -14,9 +15,11 @@ func (n *node) tell(event averaging.Event) {
 	}
 	w := n.world
 	w.trace("%10s %s > %s", w.queue.Now(), n.id, event)
+	n.print(event, nil)
 	answers := 0
 	for _, a := range n.machine.Handle(w.queue.Now(), event, nil) {
 		w.trace("%10s %s     %s", w.queue.Now(), n.id, a)
+		n.print(event, &a)
 		if a.Kind == averaging.Accept || a.Kind == averaging.Refuse {
 			answers++
 			if a.Peer != event.Peer || a.Exchange != event.Exchange || !a.Inbound {
@@ -27,6 +30,26 @@ func (n *node) tell(event averaging.Event) {
 	}
 	if asks := event.Kind == averaging.Offered || event.Kind == averaging.Proposed; asks != (answers == 1) || answers > 1 {
 		w.t.Fatalf("%s answers %s %d times", n.id, event, answers)
+	}
+}
+
+// print shows what happens as transcripts do.
+func (n *node) print(event averaging.Event, a *averaging.Action) {
+	w := n.world
+	switch {
+	case w.show == nil:
+	case a != nil && a.Kind == averaging.Tell:
+		w.show(n, fmt.Sprintf("  tell %s: %s", a.Peer, w.describe(a.Word)))
+	case a != nil && a.Kind == averaging.SetTimer:
+		w.show(n, fmt.Sprintf("  set timer %s after %s", a.Timer, a.After))
+	case a != nil:
+		w.show(n, "  "+a.String())
+	case event.Kind == averaging.Told:
+		w.show(n, fmt.Sprintf("> %s told by %s: %s", w.queue.Now().Round(time.Millisecond), event.Peer, w.describe(event.Word)))
+	case event.Kind == averaging.TimerFired:
+		w.show(n, fmt.Sprintf("> %s timer %s", w.queue.Now().Round(time.Millisecond), event.Timer))
+	default:
+		w.show(n, fmt.Sprintf("> %s %s", w.queue.Now().Round(time.Millisecond), event))
 	}
 }
 

@@ -69,7 +69,7 @@ func TestNeighboursInLockStep(t *testing.T) {
 func TestNeighboursSurvive(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(r, rapid.Uint64().Draw(r, "seed"), dpsgd(r, baseline.Config{Deadline: 400 * time.Millisecond}))
-		w.patience = 12 * time.Second
+		w.patience = 8 * time.Second
 		traced(w)
 		hardships(r, w)
 	})

@@ -120,14 +120,13 @@ func (m *AllReduce) status(from topology.PeerID, w averaging.Word) {
 		m.left(a)
 		m.tell(from, word(wordHeard, m.round, m.lineage, 0))
 	case a.state == placed && attempt != m.ring.attempt:
-		m.seated(from)
+		m.seated(from, m.ring.attempt)
 	case a.state == placed && phase(p) == summed:
 		a.state = finished
-	case a.state == placed || a.state == finished || m.barredNow(from):
+	case a.state == placed || a.state == finished || a.state == present || m.barredNow(from):
 		m.tell(from, word(wordHeard, m.round, m.lineage, 0))
 	default:
 		a.state = present
-		m.tell(from, word(wordHeard, m.round, m.lineage, 0))
 	}
 }
 
@@ -147,10 +146,10 @@ func (m *AllReduce) barredNow(id topology.PeerID) bool {
 }
 
 // level tells whether a member has the leader's parameters. One that got them from it
-// knows no lineage until it has made an update.
+// knows no lineage until it has made an update; a run begins with equal ones.
 func (m *AllReduce) level(a *attendant, w averaging.Word) bool {
 	same := w.View == m.lineage || w.View == m.parent && w.View != 0 && m.round == m.forked ||
-		w.View == 0 && a.caught == m.round+1
+		w.View == 0 && (a.caught == m.round+1 || m.round == 0 && m.parent == 0)
 	return w.Round == m.round && same
 }
 
@@ -250,10 +249,10 @@ func (m *AllReduce) seatAll() {
 	}
 	line := m.line()
 	rank := slices.Index(line, m.self)
-	m.join(newRing(attempt, rank, len(line), m.config.Parts, line[(rank+1)%len(line)]))
 	for _, id := range line {
-		m.seated(id)
+		m.seated(id, attempt) // first, so that they are ready for what comes next
 	}
+	m.join(newRing(attempt, rank, len(line), m.config.Parts, line[(rank+1)%len(line)]))
 }
 
 // line is the ring, in the order of the view.
@@ -273,11 +272,11 @@ func (m *AllReduce) line() (line []topology.PeerID) {
 }
 
 // seated tells a member its place.
-func (m *AllReduce) seated(id topology.PeerID) {
+func (m *AllReduce) seated(id topology.PeerID, attempt uint64) {
 	line := m.line()
 	rank := slices.Index(line, id)
 	next := line[(rank+1)%len(line)]
-	m.tell(id, word(wordPlace, m.ring.attempt, mark(next), packed(uint64(rank), uint64(len(line)), placeBits)))
+	m.tell(id, word(wordPlace, attempt, mark(next), packed(uint64(rank), uint64(len(line)), placeBits)))
 }
 
 // commit lets all update, once all have the sum and nobody is being sent what the update

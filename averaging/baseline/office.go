@@ -141,8 +141,11 @@ func (o *office) pointed(to topology.PeerID) {
 func (o *office) elected(from topology.PeerID, w averaging.Word) bool {
 	switch w.Kind {
 	case wordWho:
-		o.pointed(from)
+		before := o.leader
 		o.without(from, w)
+		if o.leader == before {
+			o.pointed(from)
+		}
 	case wordNone:
 		if from == o.leader {
 			o.pointed(from) // it has forgotten, or said so before it knew

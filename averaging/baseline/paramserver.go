@@ -136,10 +136,6 @@ func (m *ParamServer) gradient(e averaging.Event) {
 	case m.leads():
 		m.contribute(e.Samples)
 	default:
-		m.tell(m.leader, word(wordSamples, m.clock+1, m.lineage, float64(e.Samples)))
-		if m.config.Batch > 0 {
-			m.tell(m.leader, word(wordSpeed, m.clock+1, m.lineage, m.speed.value))
-		}
 		m.introduce()
 	}
 }
@@ -157,6 +153,12 @@ func (m *ParamServer) introduce() {
 func (m *ParamServer) push() {
 	if m.stage != pushing || m.leads() || m.leader == "" {
 		return
+	}
+	if len(m.left) == m.config.Parts {
+		m.tell(m.leader, word(wordSamples, m.clock+1, m.lineage, float64(m.samples)))
+		if m.config.Batch > 0 {
+			m.tell(m.leader, word(wordSpeed, m.clock+1, m.lineage, m.speed.value))
+		}
 	}
 	for _, part := range m.left {
 		m.pushing++
@@ -220,7 +222,9 @@ func (m *ParamServer) pushed(f flight, e averaging.Event) {
 	}
 	if m.pushing == 0 && (m.astray || len(m.left) == 0) {
 		m.stage = pulling
-		m.report()
+		if m.astray || e.Kind == averaging.Failed {
+			m.report() // else the server knows
+		}
 	}
 }
 

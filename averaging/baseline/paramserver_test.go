@@ -79,10 +79,10 @@ func TestServerKeepsTheBound(t *testing.T) {
 				for _, id := range w.names {
 					w.peers[id].start()
 				}
-				w.queue.Run(10 * time.Second)
+				w.queue.Run(5 * time.Second)
 				for _, p := range w.peers {
-					if p.steps < 8 {
-						r.Fatalf("%s has made %d steps in ten seconds", p.id, p.steps)
+					if p.steps < 4 {
+						r.Fatalf("%s has made %d steps in five seconds", p.id, p.steps)
 					}
 				}
 			})
@@ -98,7 +98,7 @@ func TestServerSurvives(t *testing.T) {
 				w := newWorld(r, rapid.Uint64().Draw(r, "seed"), paramServer(r, baseline.Config{
 					Deadline: 400 * time.Millisecond, Parts: rapid.IntRange(1, 3).Draw(r, "parts"),
 				}, gates(r)[name]))
-				w.patience = 12 * time.Second
+				w.patience = 8 * time.Second
 				traced(w)
 				hardships(r, w)
 			})

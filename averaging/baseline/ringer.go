@@ -128,7 +128,7 @@ func (m *AllReduce) refused(e averaging.Event) {
 		}
 		m.held = append(m.held, f.transfer)
 	default:
-		m.broken()
+		m.broken(f.peer)
 	}
 }
 
@@ -153,22 +153,28 @@ func (m *AllReduce) failed(e averaging.Event) {
 		if !e.Inbound {
 			m.excuse(f, false)
 		}
+	case f.transfer.Round == m.ring.attempt && e.Inbound:
+		m.broken("")
 	case f.transfer.Round == m.ring.attempt:
-		m.broken()
+		m.broken(f.peer)
 	}
 }
 
-// broken tells the leader that the attempt cannot be completed.
-func (m *AllReduce) broken() {
+// broken tells the leader that the attempt cannot be completed, and with whom, if that is
+// known: who is sent to, not who sends, since that one knows better.
+func (m *AllReduce) broken(suspect topology.PeerID) {
 	if !m.ringing() {
 		return
 	}
-	suspect := m.ring.next
 	if m.leads() {
 		m.accuse(m.self, suspect)
 		return
 	}
-	m.tell(m.leader, word(wordBroken, m.ring.attempt, mark(suspect), 0))
+	blamed := uint64(0)
+	if suspect != "" {
+		blamed = mark(suspect)
+	}
+	m.tell(m.leader, word(wordBroken, m.ring.attempt, blamed, 0))
 	m.regrouped(m.ring.attempt)
 }
 

@@ -32,6 +32,8 @@ type world struct {
 	patience time.Duration // within which a trainer is answered
 	onStep   func(*node)   // a trainer was let go on
 	trace    func(format string, args ...any)
+	show     func(*node, string)
+	describe func(averaging.Word) string
 	progress int
 	views    int
 }
@@ -58,6 +60,7 @@ type node struct {
 	period         func() time.Duration
 	met            int // exchanges completed
 	started        bool
+	given          int // samples of a gradient, random if 0
 	viewed         int // the newest view
 }
 
@@ -155,6 +158,9 @@ func (n *node) train() {
 		}
 		n.waiting, n.asked = true, n.world.queue.Now()
 		n.samples = float64(1 + n.world.rng.IntN(4))
+		if n.given > 0 {
+			n.samples = float64(n.given)
+		}
 		if b, ok := n.machine.(averaging.BatchSizer); ok && b.Batch() > 0 {
 			n.samples = float64(b.Batch())
 		}
