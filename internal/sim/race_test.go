@@ -117,6 +117,10 @@ func allReduce(config baseline.Config) machines {
 	}
 }
 
+func dpsgd(self topology.PeerID, _ int) (averaging.Machine, error) {
+	return baseline.NewDPSGD(baseline.Config{Self: self})
+}
+
 // oneSlow has one peer that is slower than the others by a factor, which take 10 ms for
 // a step.
 func oneSlow(factor float64) race {
@@ -136,11 +140,12 @@ func TestSlowWorker(t *testing.T) {
 		}
 		return r.time(t, m).Seconds() / float64(r.steps)
 	}
-	ours, ring := took(1, adpsgd(1)), took(1, allReduce(baseline.Config{}))
-	t.Logf("no slow peer: adpsgd %.3f ms a step of the flock, allreduce %.3f ms", 1e3*ours, 1e3*ring)
+	ours, ring, neighbours := took(1, adpsgd(1)), took(1, allReduce(baseline.Config{})), took(1, dpsgd)
+	t.Logf("no slow peer: adpsgd %.3f ms a step of the flock, allreduce %.3f ms, dpsgd %.3f ms", 1e3*ours, 1e3*ring, 1e3*neighbours)
 	for _, factor := range []float64{2, 10, 100} {
 		a, b := took(factor, adpsgd(1))/ours, took(factor, allReduce(baseline.Config{}))/ring
-		t.Logf("one peer slower by %g: adpsgd takes %.2f times as long, allreduce %.1f times", factor, a, b)
+		c := took(factor, dpsgd) / neighbours
+		t.Logf("one peer slower by %g: adpsgd takes %.2f times as long, allreduce %.1f, dpsgd %.1f", factor, a, b, c)
 		if a > 1.10 || factor == 100 && b < 60 {
 			t.Errorf("slower by %g: adpsgd %.2f, at most 1.10; allreduce %.1f, at least 60", factor, a, b)
 		}

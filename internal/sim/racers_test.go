@@ -104,6 +104,22 @@ func TestServerIsAllReduce(t *testing.T) {
 	}
 }
 
+// TestNeighboursInLockStepLearn averages models with both neighbours after each step.
+func TestNeighboursInLockStepLearn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for some seconds")
+	}
+	d := loadDigits(t)
+	want, _ := d.allReduceByFormula(t, 1, 1)
+	f := d.synchronous(t, 1, 1, dpsgd)
+	apart := f.consensus()
+	got := d.accuracy(f.mean(func(int) bool { return true }))
+	t.Logf("formula %.2f %%, neighbours %.2f %%, models %.3f apart; %.1f MB a peer", want, got, apart, float64(f.total().Sent)/pupilPeers/1e6)
+	if got < want-1 {
+		t.Errorf("neighbours in lock-step reach %.2f %%, the formula %.2f %%", got, want)
+	}
+}
+
 // TestRingIsAllReduce compares with gradient descent on the mean of all gradients, and
 // with the bytes that a ring needs. It is not the same to the last digit: those who find
 // a leader take its parameters first, and lose a gradient.
