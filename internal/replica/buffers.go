@@ -33,8 +33,8 @@ func (r *Replica) UseGradients() {
 // leaves Gradient as it was.
 func (r *Replica) PutGradient(gradient tensor.Vector, samples float64) error {
 	r.mustFit(gradient)
-	if !(samples > 0 && samples <= wire.MaxWeight) {
-		return fmt.Errorf("replica: a gradient over %g samples: want more than 0, and at most %d", samples, uint64(wire.MaxWeight))
+	if !(samples >= 1 && samples <= wire.MaxWeight) {
+		return fmt.Errorf("replica: a gradient over %g samples: want 1 to %d", samples, uint64(wire.MaxWeight))
 	}
 	if r.buffers == nil {
 		return errNoBuffers

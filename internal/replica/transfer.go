@@ -77,7 +77,7 @@ func (t TransferTerms) scale(weight float64) float32 {
 	case averaging.Gradient:
 		return float32(weight)
 	case averaging.Sum:
-		_, exponent := math.Frexp(max(weight, 1))
+		_, exponent := math.Frexp(weight)
 		return float32(math.Ldexp(1, exponent-1))
 	}
 	return 1

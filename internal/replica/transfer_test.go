@@ -308,7 +308,7 @@ func TestDrainOfLocalValues(t *testing.T) {
 func TestGradientsThatAreNone(t *testing.T) {
 	a := smallAveragers(t, 1)[0]
 	gradient := make(tensor.Vector, a.Len())
-	for _, samples := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+	for _, samples := range []float64{0, 0.5, -1, math.NaN(), math.Inf(1)} {
 		if a.PutGradient(gradient, samples) == nil {
 			t.Errorf("a gradient over %g samples was taken", samples)
 		}

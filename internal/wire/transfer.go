@@ -156,8 +156,8 @@ const PartInfoSize = 16
 
 // PartInfo is the sub-header of a PART payload.
 type PartInfo struct {
-	// Weight is what the values of the run weigh: at least 0, at most MaxWeight. With
-	// a weight of 0 there are no codec's bytes: all values are 0.
+	// Weight is what the values of the run weigh: 0, or 1 to MaxWeight. With a weight
+	// of 0 there are no codec's bytes: all values are 0.
 	Weight float64
 	// Codec is what the values are coded with, one of those accepted.
 	Codec uint8
@@ -188,8 +188,8 @@ func SplitPart(payload []byte) (PartInfo, []byte, error) {
 	code := payload[PartInfoSize:]
 	reserved := binary.LittleEndian.Uint32(payload[12:]) >> 8
 	switch {
-	case !(info.Weight >= 0 && info.Weight <= MaxWeight) || math.Signbit(info.Weight): // false for NaN
-		return PartInfo{}, nil, partError("weight %g, not within 0 and %d", info.Weight, uint64(MaxWeight))
+	case !(info.Weight >= 1 && info.Weight <= MaxWeight) && math.Float64bits(info.Weight) != 0: // true for NaN and −0
+		return PartInfo{}, nil, partError("weight %g, neither 0 nor within 1 and %d", info.Weight, uint64(MaxWeight))
 	case info.Pieces == 0:
 		return PartInfo{}, nil, partError("no pieces")
 	case reserved != 0:

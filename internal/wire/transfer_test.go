@@ -101,13 +101,13 @@ func TestTransferFieldsOutOfBounds(t *testing.T) {
 }
 
 func TestPartInfo(t *testing.T) {
-	for _, weight := range []float64{math.SmallestNonzeroFloat64, 1, MaxWeight} {
+	for _, weight := range []float64{1, 1.5, MaxWeight} {
 		want := PartInfo{Weight: weight, Codec: 3, Pieces: math.MaxUint32}
 		if info, code, err := SplitPart(append(AppendPartInfo(nil, want), "code"...)); err != nil || info != want || string(code) != "code" {
 			t.Errorf("weight %g: %+v, %q, %v", weight, info, code, err)
 		}
 	}
-	for _, weight := range []float64{-1, math.Copysign(0, -1), 2 * MaxWeight, math.Inf(1), math.NaN()} {
+	for _, weight := range []float64{-1, 0.5, math.SmallestNonzeroFloat64, math.Copysign(0, -1), 2 * MaxWeight, math.Inf(1), math.NaN()} {
 		if info, _, err := SplitPart(AppendPartInfo(nil, PartInfo{Weight: weight, Pieces: 1})); !errors.Is(err, ErrMessage) {
 			t.Errorf("weight %g: %+v, %v", weight, info, err)
 		}
