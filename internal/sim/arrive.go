@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -75,7 +74,7 @@ func (n *newcomer) receive(donor *peer, line *line) {
 		w.queue.After(w.config.Stall, n.ask)
 		return
 	}
-	full := make(tensor.Vector, donor.replica.Len())
+	full := make([]float32, donor.replica.Len())
 	donor.replica.Consistent(full)
 	values := donor.replica.CompactShared(full)
 	way := wayOf(donor.index, n.index)
