@@ -94,6 +94,6 @@ func TestRingSurvives(t *testing.T) {
 		traced(w)
 		sameBytes(w)
 		w.patience = 8 * time.Second
-		hardships(r, w)
+		hardships(r, w, 0.004)
 	})
 }

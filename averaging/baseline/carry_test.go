@@ -181,7 +181,7 @@ func (n *node) send(a averaging.Action) {
 	n.outbound[x.id] = x
 	w.queue.After(w.delay(), func() {
 		switch {
-		case x.dead:
+		case x.dead, x.to.frozen:
 		case !x.to.alive || w.rng.Float64() < w.breaks/2:
 			x.end(false)
 		default:
@@ -222,6 +222,7 @@ func (x *transfer) carry(slice int) {
 	w := x.from.world
 	low, high := x.t.Part*width/max(x.t.Parts, 1), (x.t.Part+1)*width/max(x.t.Parts, 1)
 	switch {
+	case !x.dead && !x.stopped && (x.from.frozen || x.to.frozen):
 	case x.dead || x.stopped || !x.from.alive || !x.to.alive || w.rng.Float64() < w.breaks/float64(width):
 		x.end(false)
 	case x.exchange:

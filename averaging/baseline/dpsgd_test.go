@@ -71,6 +71,6 @@ func TestNeighboursSurvive(t *testing.T) {
 		w := newWorld(r, rapid.Uint64().Draw(r, "seed"), dpsgd(r, baseline.Config{Deadline: 400 * time.Millisecond}))
 		w.patience = 8 * time.Second
 		traced(w)
-		hardships(r, w)
+		hardships(r, w, 0.05)
 	})
 }

@@ -11,10 +11,12 @@ const enough = 3 * time.Second
 
 // hardships puts a flock through losses, deaths, newcomers and unequal speeds, and then
 // lets the run end at different moments at different peers.
-func hardships(r *rapid.T, w *world) {
+// breaks is how many of the transfers break off in the worst case: in a ring each breaks
+// the whole attempt off.
+func hardships(r *rapid.T, w *world, breaks float64) {
 	n := rapid.IntRange(1, 6).Draw(r, "peers")
 	w.loss = rapid.SampledFrom([]float64{0, 0, 0.05, 0.2}).Draw(r, "loss")
-	w.breaks = rapid.SampledFrom([]float64{0, 0, 0.01, 0.05}).Draw(r, "breaks")
+	w.breaks = rapid.SampledFrom([]float64{0, 0, breaks / 5, breaks}).Draw(r, "breaks")
 	all := names(n + 3)
 	period := func() func() time.Duration {
 		base := time.Duration(rapid.IntRange(5, 100).Draw(r, "period")) * time.Millisecond
@@ -42,6 +44,10 @@ func hardships(r *rapid.T, w *world) {
 			victim := w.peers[w.names[rapid.IntRange(0, len(w.names)-1).Draw(r, "victim")]]
 			if victim.alive {
 				living--
+				if rapid.IntRange(0, 3).Draw(r, "frozen") == 0 {
+					w.freeze(victim.id)
+					continue
+				}
 				w.die(victim.id, rapid.SampledFrom([]time.Duration{0, 50 * time.Millisecond, time.Second}).Draw(r, "notice"))
 			}
 		}

@@ -100,7 +100,7 @@ func TestServerSurvives(t *testing.T) {
 				}, gates(r)[name]))
 				w.patience = 8 * time.Second
 				traced(w)
-				hardships(r, w)
+				hardships(r, w, 0.05)
 			})
 		})
 	}

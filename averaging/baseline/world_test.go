@@ -44,6 +44,7 @@ type node struct {
 	id             topology.PeerID
 	machine        averaging.Machine
 	alive, over    bool
+	frozen         bool
 	waiting        bool
 	asked          time.Duration
 	x, gradient    vector
@@ -207,6 +208,12 @@ func (w *world) die(id topology.PeerID, notice time.Duration) {
 	if notice > 0 {
 		w.queue.After(notice, func() { w.view(notice) })
 	}
+}
+
+// freeze stops a peer in the middle of everything: nobody hears of it, nothing breaks off.
+func (w *world) freeze(id topology.PeerID) {
+	w.trace("%s freezes", id)
+	w.peers[id].alive, w.peers[id].frozen = false, true
 }
 
 // finish tells a peer that the run is over.
