@@ -182,6 +182,12 @@ const (
 	Update
 	// Tell: tell Peer Word. Not answered: it may be lost with its connection.
 	Tell
+	// Pool: Sum is the parameters, of weight 1. Not answered.
+	Pool
+	// Adopt: the parameters are Sum, which is empty afterwards, each piece divided by its
+	// weight: peers whose sums are the same have the same parameters then, byte for byte.
+	// A piece of no weight leaves the parameters as they are. Answered by Updated.
+	Adopt
 	// Halt: the algorithm cannot go on, for Reason: the trainer's step fails.
 	Halt
 )
@@ -241,6 +247,10 @@ func (a Action) String() string {
 		return "clear the sum"
 	case Update:
 		return fmt.Sprintf("update%s%s", a.divisor(), a.progress())
+	case Pool:
+		return "pool the parameters"
+	case Adopt:
+		return "adopt the mean"
 	case Tell:
 		return fmt.Sprintf("tell %s: %s", a.Peer, a.Word)
 	case Halt:
