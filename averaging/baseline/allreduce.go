@@ -30,6 +30,7 @@ import (
 type AllReduce struct {
 	office
 	phase   phase
+	merges  bool // it is of parameters, for Merge
 	ring    ring
 	early   []topology.PeerID    // refused since this peer was not ready for them
 	held    []averaging.Transfer // refused by the next member since it was not
@@ -248,6 +249,10 @@ func (m *AllReduce) impatient() {
 // update makes the step of the round, at the learning rate of the leader's progress.
 func (m *AllReduce) update(progress float64) {
 	m.phase, m.ended, m.endedAt = updating, m.ring.attempt, progress
+	if m.merges {
+		m.do(averaging.Action{Kind: averaging.Adopt})
+		return
+	}
 	m.do(averaging.Action{Kind: averaging.Update, Progress: progress})
 }
 

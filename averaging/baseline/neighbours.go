@@ -138,7 +138,7 @@ func (m *DPSGD) impatient() {
 
 func (m *DPSGD) farewell() {
 	for _, l := range m.links {
-		m.tell(l.peer, word(wordParting, m.round, 0, 0))
+		m.tell(l.peer, word(wordGone, m.round, 0, 0))
 	}
 }
 

@@ -39,7 +39,11 @@ func (m *AllReduce) start() {
 		return
 	}
 	m.phase = ringing
-	m.do(averaging.Action{Kind: averaging.Load})
+	if m.merges {
+		m.do(averaging.Action{Kind: averaging.Pool})
+	} else {
+		m.do(averaging.Action{Kind: averaging.Load})
+	}
 	for lane := range m.ring.lanes {
 		if m.ring.steps() > 0 {
 			m.send(m.ring.next, m.ring.transfer(0, lane))

@@ -45,6 +45,8 @@ const (
 	// wordAt tells a neighbour that the speaker waits at the barrier of Round; Value is 1
 	// if their exchange of that round is over.
 	wordAt
+	// wordGone tells a neighbour that the run is over for the speaker.
+	wordGone
 )
 
 // mark is a short name of a peer, for words.

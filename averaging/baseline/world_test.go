@@ -35,6 +35,7 @@ type world struct {
 	show     func(*node, string)
 	describe func(averaging.Word) string
 	progress int
+	deaths   int
 	views    int
 }
 
@@ -177,6 +178,11 @@ func (n *node) train() {
 		if _, ok := n.machine.(averaging.GradientMachine); ok {
 			n.tell(averaging.Event{Kind: averaging.GradientDone, Samples: int(n.samples)})
 		} else {
+			for i := range n.x {
+				if !n.over {
+					n.x[i] -= n.gradient[i]
+				}
+			}
 			n.tell(averaging.Event{Kind: averaging.StepDone})
 		}
 	})
@@ -186,6 +192,7 @@ func (n *node) train() {
 func (w *world) die(id topology.PeerID, notice time.Duration) {
 	n := w.peers[id]
 	n.alive = false
+	w.deaths++
 	w.trace("%s dies", id)
 	for _, other := range w.names {
 		p := w.peers[other]
@@ -212,6 +219,7 @@ func (w *world) die(id topology.PeerID, notice time.Duration) {
 
 // freeze stops a peer in the middle of everything: nobody hears of it, nothing breaks off.
 func (w *world) freeze(id topology.PeerID) {
+	w.deaths++
 	w.trace("%s freezes", id)
 	w.peers[id].alive, w.peers[id].frozen = false, true
 }
