@@ -23,6 +23,8 @@ import (
 //   - If two members live and cannot reach each other, the one that cannot be sent to is
 //     left out after three attempts of a round.
 //   - The leader's successor is the next in the view's order. Nothing is lost.
+//   - Who hears later than others that the run is over makes its last rounds with those
+//     who are left.
 //   - A newcomer, or who was left out, gets the parameters from the leader before the next
 //     update, loses its gradient, and is in the round after. It knows nothing of the
 //     past gradients that the others' momentum remembers, so its model is apart from

@@ -146,10 +146,12 @@ func (m *AllReduce) barredNow(id topology.PeerID) bool {
 }
 
 // level tells whether a member has the leader's parameters. One that got them from it
-// knows no lineage until it has made an update; a run begins with equal ones.
+// knows no lineage until it has made an update. All begin a run with equal ones, and a
+// merge with their own.
 func (m *AllReduce) level(a *attendant, w averaging.Word) bool {
+	begins := m.round == 0 && m.parent == 0 && (m.progress == 0 || m.merges)
 	same := w.View == m.lineage || w.View == m.parent && w.View != 0 && m.round == m.forked ||
-		w.View == 0 && (a.caught == m.round+1 || m.round == 0 && m.parent == 0)
+		w.View == 0 && (a.caught == m.round+1 || begins)
 	return w.Round == m.round && same
 }
 
@@ -252,7 +254,7 @@ func (m *AllReduce) seatAll() {
 	for _, id := range line {
 		m.seated(id, attempt) // first, so that they are ready for what comes next
 	}
-	m.join(newRing(attempt, rank, len(line), m.config.Parts, line[(rank+1)%len(line)]))
+	m.join(newRing(attempt, rank, len(line), m.config.Parts, line[(rank+1)%len(line)], m.ring))
 }
 
 // line is the ring, in the order of the view.

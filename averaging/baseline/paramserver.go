@@ -21,7 +21,8 @@ import (
 //     it comes again, it gets the parameters and loses its gradient.
 //   - If the server dies, the next in the view's order serves from the copy that it has.
 //     Lost are the updates since that copy, the gradients under way, and the server's
-//     momentum. If it was being sent parameters at that moment, its copy is partly those.
+//     momentum. It waits for the workers of the old one, for the deadline at most. If it
+//     was being sent parameters at that moment, its copy is partly those.
 //   - If the server was named, nobody takes its place: after the deadline the trainers
 //     fail with averaging.NoServer.
 //   - When the run is over for the server, it serves until it is for all workers.

@@ -1,6 +1,8 @@
 package baseline
 
 import (
+	"slices"
+
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -18,12 +20,13 @@ type ring struct {
 	offered    []bool // by step and lane: taken on or in
 	taken      int    // complete, inbound
 	sent       int    // complete, outbound
-	failures   int
 }
 
-func newRing(attempt uint64, rank, size, lanes int, next topology.PeerID) ring {
+// newRing is a place in the ring. The memory of a former one is used again.
+func newRing(attempt uint64, rank, size, lanes int, next topology.PeerID, former ring) ring {
 	r := ring{attempt: attempt, rank: rank, size: size, lanes: lanes, next: next}
-	r.offered = make([]bool, r.steps()*lanes)
+	r.offered = slices.Grow(former.offered[:0], r.total())[:r.total()]
+	clear(r.offered)
 	return r
 }
 

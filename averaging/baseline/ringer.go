@@ -22,7 +22,7 @@ func (m *AllReduce) placed(w averaging.Word) {
 	if next == "" { // in a view that is not here yet; it is told again
 		return
 	}
-	m.join(newRing(w.Round, int(rank), int(size), m.config.Parts, next))
+	m.join(newRing(w.Round, int(rank), int(size), m.config.Parts, next, m.ring))
 }
 
 // join begins an attempt, once whatever runs of another is over.

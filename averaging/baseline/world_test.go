@@ -176,7 +176,9 @@ func (n *node) train() {
 			}
 		})
 		if _, ok := n.machine.(averaging.GradientMachine); ok {
-			n.tell(averaging.Event{Kind: averaging.GradientDone, Samples: int(n.samples)})
+			n.tell(averaging.Event{
+				Kind: averaging.GradientDone, Samples: int(n.samples), Progress: float64(n.world.progress) / 1e3,
+			})
 		} else {
 			for i := range n.x {
 				if !n.over {
