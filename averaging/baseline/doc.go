@@ -7,6 +7,8 @@
 //     may go on: BSP, ASP, SSP, DSSP.
 //   - DPSGD: neighbours in a ring average their models in lock-step.
 //   - Alone: the floor, a peer that shares nothing.
+//   - Merge: AD-PSGD, or another machine whose models differ, with a merge at the end of
+//     the run that gives all the same bytes.
 //
 // Each type's comment says what it does when a peer dies, is slow, or comes late. None
 // ever waits for a peer longer than Config.Deadline without going on, and none needs a
