@@ -30,6 +30,7 @@ type attendant struct {
 	heard   time.Duration
 	speed   float64
 	caught  uint64 // the round, plus 1, of the parameters that it got from this leader
+	early   bool   // it is ready with the parameters that it is known to be getting
 	charges int    // attempts of this round that failed since it could not be sent to
 }
 
@@ -116,6 +117,11 @@ func (m *AllReduce) status(from topology.PeerID, w averaging.Word) {
 	case attempt == m.ended && m.ended != 0 && phase(p) != ready: // it crossed the word of its sum
 	case m.ahead(w):
 		m.handOver(from)
+	case m.phase == updating && phase(p) == ready && w.Round == m.round+1 && w.View == m.lineage && a.state == expected:
+		a.state = present // it has made the update sooner than this peer
+	case a.state == catching && phase(p) == ready && w.Round == m.round && w.View == 0:
+		a.early = true
+		m.tell(from, word(wordHeard, m.round, m.lineage, 0))
 	case !m.level(a, w) || m.phase == updating:
 		m.left(a)
 		m.tell(from, word(wordHeard, m.round, m.lineage, 0))
@@ -205,10 +211,15 @@ func (m *AllReduce) excuse(f flight, well bool) {
 	if i < 0 || m.members[i].state != catching {
 		return
 	}
-	m.members[i].state = expected
+	a := &m.members[i]
+	a.state = expected
 	if well {
-		m.members[i].caught = f.transfer.Round + 1
+		a.caught = f.transfer.Round + 1
 	}
+	if well && a.early {
+		a.state = present
+	}
+	a.early = false
 }
 
 // form places all that are ready, once these are all or the deadline has passed.
