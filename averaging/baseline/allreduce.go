@@ -116,7 +116,7 @@ func (m *AllReduce) Handle(now time.Duration, event averaging.Event, actions []a
 	}
 	m.part()
 	m.lead()
-	m.arm(m.waiting || m.leads() || len(m.out) > 0 || m.farewells > 0)
+	m.arm(m.waiting || m.leads() || len(m.out) > 0 || m.farewells > 0, m.interval())
 	return m.end()
 }
 

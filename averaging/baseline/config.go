@@ -14,10 +14,11 @@ const (
 	DefaultDeadline = 30 * time.Second
 	// MaxParts bounds Config.Parts.
 	MaxParts = 64
-	// perDeadline is how many times a waiting peer speaks before its deadline.
+	// perDeadline is how many times, at least, a waiting peer speaks before its deadline.
 	perDeadline = 8
-	// minSlice bounds how often a waiting peer speaks.
-	minSlice = time.Millisecond
+	// minSlice and maxSlice bound how often a waiting peer speaks, however long its
+	// deadline is: words that are lost should cost no more than that.
+	minSlice, maxSlice = time.Millisecond, time.Second
 )
 
 // Config sets up a rival. Self is required; the zero values of the others are useful.
@@ -66,4 +67,4 @@ func (c Config) withDefaults() Config {
 }
 
 // slice is how long a waiting peer waits before it speaks again.
-func (c Config) slice() time.Duration { return max(c.Deadline/perDeadline, minSlice) }
+func (c Config) slice() time.Duration { return min(max(c.Deadline/perDeadline, minSlice), maxSlice) }

@@ -138,13 +138,13 @@ func (c *core) stuck() (flight, bool) {
 }
 
 // arm sets the timer while there is something to wait for, if it is not set.
-func (c *core) arm(needed bool) {
+func (c *core) arm(needed bool, after time.Duration) {
 	if !needed || c.tick != 0 {
 		return
 	}
 	c.ticks++
 	c.tick = c.ticks
-	c.do(averaging.Action{Kind: averaging.SetTimer, Timer: averaging.RoundDeadline, Exchange: c.tick, After: c.config.slice()})
+	c.do(averaging.Action{Kind: averaging.SetTimer, Timer: averaging.RoundDeadline, Exchange: c.tick, After: after})
 }
 
 // ticked tells whether an event is the timer that was set.

@@ -80,7 +80,7 @@ func (m *DPSGD) Handle(now time.Duration, event averaging.Event, actions []avera
 	}
 	m.meet()
 	m.part()
-	m.arm(m.waiting || len(m.out) > 0 || len(m.in) > 0 || m.parting > 0)
+	m.arm(m.waiting || len(m.out) > 0 || len(m.in) > 0 || m.parting > 0, m.config.slice())
 	return m.end()
 }
 

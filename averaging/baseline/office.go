@@ -263,6 +263,15 @@ func (o *office) sayFarewell() {
 	}
 }
 
+// interval is how long a waiting peer waits before it speaks again: less while it looks
+// for a leader, as at the beginning of a run, when the first words may meet nobody.
+func (o *office) interval() time.Duration {
+	if o.leader == "" {
+		return max(o.config.slice()/4, minSlice)
+	}
+	return o.config.slice()
+}
+
 // Batch is how many samples the next gradient should be of; 0 is as many as the trainer
 // likes.
 func (o *office) Batch() int { return o.batch }

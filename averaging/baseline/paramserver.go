@@ -115,7 +115,7 @@ func (m *ParamServer) Handle(now time.Duration, event averaging.Event, actions [
 	}
 	m.part()
 	m.serve()
-	m.arm(m.waiting || m.leads() || len(m.out) > 0 || m.farewells > 0)
+	m.arm(m.waiting || m.leads() || len(m.out) > 0 || m.farewells > 0, m.interval())
 	return m.end()
 }
 
