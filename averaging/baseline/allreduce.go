@@ -255,7 +255,8 @@ func (m *AllReduce) update(progress float64) {
 		m.do(averaging.Action{Kind: averaging.Adopt})
 		return
 	}
-	m.do(averaging.Action{Kind: averaging.Update, Progress: progress})
+	const least = 1e-300 // at the very beginning too, all make the step at one rate
+	m.do(averaging.Action{Kind: averaging.Update, Progress: max(progress, least)})
 }
 
 func (m *AllReduce) updated() {
