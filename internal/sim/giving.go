@@ -34,10 +34,11 @@ func (p *peer) give(a averaging.Action) {
 		return
 	}
 	x := &giving{talk: t, name: name, sender: p.newSender()}
-	x.terms = replica.TransferTerms{Exchange: uint64(a.Exchange), Transfer: a.Transfer, Plan: p.world.config.Terms.Plan, Codecs: p.world.config.Terms.Codecs}
+	x.terms = p.world.transfers
+	x.terms.Exchange, x.terms.Transfer = uint64(a.Exchange), a.Transfer
 	offer := wire.Offer{
 		Run: run, Layout: p.replica.Layout().Hash(), Incarnation: p.incarnation, Steps: uint64(p.counts.Steps),
-		SliceLen: uint32(p.replica.SliceLen()), Cut: p.replica.Cut(), Codecs: p.world.codecs,
+		SliceLen: uint32(p.replica.SliceLen()), Cut: p.replica.Cut(), Codecs: p.world.transferred,
 	}
 	replica.PutTransfer(&offer, a.Transfer)
 	t.part, p.running[name] = x, x
@@ -113,7 +114,7 @@ func (x *giving) begin(payload []byte) error {
 	if err := accept.Decode(payload); err != nil {
 		return err
 	}
-	if !slices.Equal(accept.Codecs, x.peer.world.codecs) || accept.Lanes != 1 {
+	if !slices.Equal(accept.Codecs, x.peer.world.transferred) || accept.Lanes != 1 {
 		return fmt.Errorf("accepted on terms that were not offered: %w", wire.ErrMessage)
 	}
 	x.accepted = true

@@ -128,7 +128,7 @@ func (p *peer) halt(a averaging.Action) {
 }
 
 // prepare makes room for what a GradientTrainer needs, and for the gradients of a
-// machine that averages them. It fails if the trainer cannot serve the machine.
+// machine that averages them, whose transfers are coded as the plan says. It fails if the trainer cannot serve the machine.
 func (w *World) prepare(m Member) (averages bool, err error) {
 	if w.gradients != nil && w.step == nil {
 		n := m.Replica.Len()
@@ -141,5 +141,6 @@ func (w *World) prepare(m Member) (averages bool, err error) {
 		return true, fmt.Errorf("member %q averages gradients, and Trainer is no GradientTrainer", m.ID)
 	}
 	m.Replica.UseGradients()
+	w.transfers.Plan, w.transfers.Codecs, w.transferred = w.config.Terms.Plan, w.config.Terms.Codecs, w.codecs
 	return true, nil
 }

@@ -130,6 +130,13 @@ func (p *peer) carryOut(a averaging.Action) {
 		p.replica.Clear()
 	case averaging.Update:
 		p.update(a)
+	case averaging.Pool:
+		p.replica.UseGradients()
+		p.replica.Pool()
+	case averaging.Adopt:
+		p.replica.Adopt()
+		p.counts.Updates++
+		p.tell(averaging.Event{Kind: averaging.Updated})
 	case averaging.Tell:
 		p.word(a)
 	case averaging.Halt:

@@ -26,13 +26,14 @@ func (t *talk) offered(h wire.Header, payload []byte) error {
 	}
 	p := t.peer
 	x := &taking{talk: t, name: key{p.world.peers[t.partner].id, averaging.ExchangeID(h.Exchange), true}}
-	x.terms = replica.TransferTerms{Exchange: h.Exchange, Transfer: replica.TransferOf(&offer), Codecs: p.world.config.Terms.Codecs}
+	x.terms = p.world.transfers
+	x.terms.Exchange, x.terms.Transfer = h.Exchange, replica.TransferOf(&offer)
 	t.part = x
 	fault := x.terms.Check()
 	switch {
 	case offer.Layout != p.replica.Layout().Hash() || int(offer.SliceLen) != p.replica.SliceLen() || offer.Cut != p.replica.Cut():
 		x.refuse(wire.ReasonLayout, "another layout or slice length")
-	case !slices.Equal(offer.Codecs, p.world.codecs):
+	case !slices.Equal(offer.Codecs, p.world.transferred):
 		x.refuse(wire.ReasonCodec, "another codec")
 	case fault != nil:
 		x.refuse(wire.ReasonProtocol, fault.Error())
@@ -60,7 +61,7 @@ func (x *taking) answer(a averaging.Action) {
 	if err == nil {
 		x.bulk()
 		err = x.say(uint64(x.name.id), wire.Accept{
-			Codecs: p.world.codecs, Window: 1, Overlap: 1, Lanes: 1, Steps: uint64(p.counts.Steps), Incarnation: p.incarnation,
+			Codecs: p.world.transferred, Window: 1, Overlap: 1, Lanes: 1, Steps: uint64(p.counts.Steps), Incarnation: p.incarnation,
 		})
 	}
 	if err == nil {

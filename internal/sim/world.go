@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -19,13 +20,16 @@ type World struct {
 	peers  []*peer
 	index  map[topology.PeerID]int
 	lines  map[pair]*line
-	codecs []uint8 // those of the plan
+	codecs []uint8 // those of the plan, for exchanges
 	spare  buffers
 	idle   []*wire.Reader // for frames of any size; as many as are in use at once
 	over   bool
 
 	ports   []port
 	overlay *topology.Overlay // of the members, as they are known
+
+	transfers   replica.TransferTerms // of all, but for what is moved
+	transferred []uint8               // the codecs of these
 
 	gradients         GradientTrainer // or nil
 	batcher           Batcher         // the same, or nil
@@ -47,6 +51,10 @@ func New(config Config) (*World, error) {
 	}
 	w := &World{config: config.withDefaults(), index: make(map[topology.PeerID]int), lines: make(map[pair]*line)}
 	w.config.Terms.Codecs = w.config.Terms.Plan.Codecs()
+	w.transfers = replica.ExactTerms()
+	for _, id := range w.transfers.Codecs {
+		w.transferred = append(w.transferred, uint8(id))
+	}
 	w.gradients, _ = config.Trainer.(GradientTrainer)
 	w.batcher, _ = config.Trainer.(Batcher)
 	for _, id := range w.config.Terms.Codecs {
