@@ -75,6 +75,8 @@ func (m *ADPSGD) Every() int {
 		every = c.MaxEvery
 	case every == 0:
 		every = m.pace.every(c.CostShare, c.MinEvery, c.MaxEvery)
+	case c.BySpeed:
+		every = m.pace.scaled(every)
 	}
 	if c.Consensus && c.Drift == 0 {
 		every = m.controlled(every)
@@ -99,7 +101,7 @@ func (m *ADPSGD) Handle(now time.Duration, event Event, actions []Action) []Acti
 	case StepDone:
 		m.steps++
 		m.pace.stepped(now)
-		m.pace.moved = event.Moved
+		m.pace.moved, m.pace.speed = event.Moved, event.Speed
 		m.pace.control.stepped(event.Stride, event.Progress)
 		actions = append(actions, Action{Kind: Proceed})
 	case ViewChanged:

@@ -10,8 +10,9 @@ import "time"
 // so a caller that reuses the slice allocates nothing. A Machine is not safe
 // for concurrent use: one event loop owns it.
 //
-// Every StepDone is answered by a Proceed, at once or after later events; every
-// Proposed is answered at once by an Accept or a Refuse.
+// Every StepDone and every GradientDone is answered by a Proceed or a Halt, at once or
+// after later events; every Proposed and every Offered is answered at once by an Accept
+// or a Refuse.
 type Machine interface {
 	Handle(now time.Duration, event Event, actions []Action) []Action
 }
@@ -41,6 +42,12 @@ const (
 	// keeps away from the asking one for a while. Asked again after a time that
 	// doubles with each such refusal.
 	Quarantine
+	// Round: the two peers are not in the same round of an algorithm in lock-step.
+	Round
+	// NoServer: nobody can serve the parameters.
+	NoServer
+	// NoPartners: too few members are left for the algorithm to go on.
+	NoPartners
 )
 
 // String names the reason as transcripts and logs show it.
@@ -56,6 +63,12 @@ func (r Reason) String() string {
 		return "unfit"
 	case Quarantine:
 		return "quarantine"
+	case Round:
+		return "round"
+	case NoServer:
+		return "no server"
+	case NoPartners:
+		return "no partners"
 	}
 	return "unknown reason"
 }
@@ -70,6 +83,8 @@ const (
 	// InboundDeadline bounds the exchanges that the peer accepted: it is set for
 	// the one that must end first.
 	InboundDeadline
+	// RoundDeadline bounds the wait of an algorithm in lock-step for the others.
+	RoundDeadline
 	// TimerKinds is the number of kinds.
 	TimerKinds
 )
@@ -81,6 +96,8 @@ func (k TimerKind) String() string {
 		return "outbound-deadline"
 	case InboundDeadline:
 		return "inbound-deadline"
+	case RoundDeadline:
+		return "round-deadline"
 	}
 	return "unknown timer"
 }

@@ -62,6 +62,11 @@ type Pace struct {
 	// early and late in the run (Kong et al., 2021). It needs events that tell of
 	// Stride, Progress and Distance.
 	Consensus bool
+	// BySpeed has a peer take Every times its relative speed as H, between a quarter
+	// and four times Every (dynamic local updates), so that peers of unequal speed
+	// exchange equally often. It needs events that tell of Speed. Where Every does not
+	// fix H, it follows the speed by itself.
+	BySpeed bool
 }
 
 func (c Config) validate() error {

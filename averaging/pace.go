@@ -14,6 +14,8 @@ const (
 	// in processor time. It is half of the tenth that a user is promised, since a
 	// passive in an unequal flock serves up to two actives.
 	DefaultCostShare = 0.05
+	// speedRange bounds how far Pace.BySpeed changes H, either way.
+	speedRange = 4
 	// smoothing is the weight of a new sample in the running means.
 	smoothing = 0.2
 )
@@ -28,6 +30,7 @@ type pace struct {
 	atLeast  time.Duration // what the longest broken off lasted, since one was completed
 	lastStep time.Duration
 	moved    float64 // since the last exchange, in lengths of a step
+	speed    float64 // relative to the flock's mean, 0 if not known
 	control  controller
 }
 
@@ -75,6 +78,15 @@ func (p *pace) every(share float64, low, high int) int {
 	hidden := math.Ceil(max(p.exchange.value, float64(p.atLeast)) / p.step.value)
 	cheap := math.Ceil(p.cost.value / (share * p.step.value))
 	return int(min(max(hidden, cheap, float64(low)), float64(high)))
+}
+
+// scaled is H for a peer of this speed, where H is that of one of mean speed.
+func (p *pace) scaled(every int) int {
+	if !(p.speed > 0) {
+		return every
+	}
+	factor := min(max(p.speed, 1.0/speedRange), speedRange)
+	return int(min(max(math.Round(float64(every)*factor), 1), math.MaxInt32))
 }
 
 // mean is an exponentially weighted running mean that starts at its first

@@ -124,3 +124,34 @@ func TestConsensusController(t *testing.T) {
 		}
 	}
 }
+
+// Peers of unequal speed exchange equally often in time, within bounds.
+func TestPaceBySpeed(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		pace  averaging.Pace
+		speed float64
+		want  int
+	}{
+		{"the mean", averaging.Pace{Every: 8, BySpeed: true}, 1, 8},
+		{"half as fast", averaging.Pace{Every: 8, BySpeed: true}, 0.5, 4},
+		{"three times as fast", averaging.Pace{Every: 8, BySpeed: true}, 3, 24},
+		{"rounded", averaging.Pace{Every: 3, BySpeed: true}, 0.9, 3},
+		{"a hundred times slower", averaging.Pace{Every: 8, BySpeed: true}, 0.01, 2},
+		{"a hundred times faster", averaging.Pace{Every: 8, BySpeed: true}, 100, 32},
+		{"never below one", averaging.Pace{Every: 1, BySpeed: true}, 0.01, 1},
+		{"not known", averaging.Pace{Every: 8, BySpeed: true}, 0, 8},
+		{"no number", averaging.Pace{Every: 8, BySpeed: true}, math.NaN(), 8},
+		{"infinite", averaging.Pace{Every: 8, BySpeed: true}, math.Inf(1), 32},
+		{"off", averaging.Pace{Every: 8}, 3, 8},
+		{"where the link decides", averaging.Pace{MinEvery: 5, BySpeed: true}, 3, 5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMachine(t, averaging.Config{Pace: c.pace})
+			m.Handle(0, averaging.Event{Kind: averaging.StepDone, Speed: c.speed}, nil)
+			if got := m.Every(); got != c.want {
+				t.Errorf("H is %d, want %d", got, c.want)
+			}
+		})
+	}
+}

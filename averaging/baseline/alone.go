@@ -1,8 +1,3 @@
-// Package baseline holds what AD-PSGD is measured against, as machines behind
-// the same averaging.Machine, on the same replicas and transports.
-//
-// Alone is the floor: a peer that shares nothing. The rivals that share
-// (AllReduce, D-PSGD, parameter servers) belong here too.
 package baseline
 
 import (
@@ -11,7 +6,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 )
 
-// Alone is the machine of a peer that trains by itself: it initiates nothing,
+// Alone is the floor: the machine of a peer that trains by itself: it initiates nothing,
 // declines every proposal and never holds the trainer back. The zero value is
 // ready.
 type Alone struct{}

@@ -15,6 +15,10 @@
 // partners' models used to be from this one (see bound.go) and so how much of a
 // difference to believe.
 //
+// Sender and Receiver are the two sides of a transfer, which moves a part of a buffer
+// one way: parameters, the last gradient, or a sum of gradients, in which each piece of
+// a slice has a weight of its own (see pieces.go and docs/design/020).
+//
 // Who exchanges with whom is decided in package averaging; the streams, the
 // deadlines and the asking are package peer's.
 package replica

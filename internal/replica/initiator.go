@@ -51,7 +51,7 @@ func (a *Initiator) Begin(terms Terms) {
 	a.due.Store(int32(len(a.replica.shared)))
 	a.applied.Store(0)
 	for len(a.lanes) < a.terms.Lanes {
-		a.lanes = append(a.lanes, &InitiatorLane{of: a, scratch: make(tensor.Vector, a.replica.sliceLen)})
+		a.lanes = append(a.lanes, &InitiatorLane{of: a, scratch: make(tensor.Vector, a.replica.longest)})
 	}
 	for _, lane := range a.lanes {
 		lane.begin()

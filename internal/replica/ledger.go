@@ -110,7 +110,7 @@ func (l *Ledger) doubt(p *Responder, now time.Duration) {
 			w.frame = nil // it is the ledger's now
 		}
 	}
-	d.weigh(l.replica, make(tensor.Vector, l.replica.sliceLen))
+	d.weigh(l.replica, make(tensor.Vector, l.replica.longest))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.options.Off {
@@ -170,7 +170,7 @@ func (l *Ledger) Settle(partner string, exchange uint64, question wire.Status, a
 		l.lose(d.pending...)
 		return 0, 0, len(d.pending)
 	}
-	scratch := make([]float32, l.replica.sliceLen)
+	scratch := make([]float32, l.replica.longest)
 	for i := range d.pending {
 		w := &d.pending[i]
 		if answer.Applied>>i&1 == 0 {

@@ -28,8 +28,12 @@ type Replica struct {
 	values   tensor.Vector
 	sliceLen int
 	slices   []slice
-	shared   []int // indices of the slices that are exchanged, in order
-	blocks   int   // of these
+	shared   []int  // indices of the slices that are exchanged, in order
+	blocks   int    // of these
+	longest  int    // values of the longest slice
+	digest   uint64 // of the cut
+	pieces   pieces
+	buffers  *buffers // nil unless gradients are averaged
 	layers   []quant.JointLayer
 	options  Options
 
@@ -87,6 +91,8 @@ func New(params *tensor.Params, options Options) (*Replica, error) {
 	}
 	r := &Replica{layout: params.Layout(), values: params.Vector(), sliceLen: options.SliceLen, options: options}
 	r.cut()
+	r.digest = r.cutDigest()
+	r.pieces = newPieces(r)
 	return r, nil
 }
 
@@ -116,6 +122,7 @@ func (r *Replica) cut() {
 				r.shared = append(r.shared, len(r.slices))
 			}
 			length := min(r.sliceLen, end-offset)
+			r.longest = max(r.longest, length)
 			r.slices = append(r.slices, slice{
 				offset: offset, length: length, layer: p.layer, drift: newDrift(r.values[offset : offset+length]),
 			})
@@ -134,7 +141,9 @@ const notShared = -1
 // two peers that cut their models otherwise would mistake one slice for another. It
 // is the first eight bytes of the SHA-256 over the offset and the length of each, 8
 // bytes in little-endian order.
-func (r *Replica) Cut() uint64 {
+func (r *Replica) Cut() uint64 { return r.digest }
+
+func (r *Replica) cutDigest() uint64 {
 	hash := sha256.New()
 	var pair [16]byte
 	for _, i := range r.shared {

@@ -47,7 +47,7 @@ func (p *Responder) Begin(terms Terms) {
 	p.applied.Store(0)
 	p.beginRanges()
 	for len(p.lanes) < p.terms.Lanes {
-		p.lanes = append(p.lanes, &ResponderLane{of: p, scratch: make(tensor.Vector, p.replica.sliceLen)})
+		p.lanes = append(p.lanes, &ResponderLane{of: p, scratch: make(tensor.Vector, p.replica.longest)})
 	}
 	for _, lane := range p.lanes {
 		lane.begin()

@@ -2,15 +2,19 @@ package sim
 
 // Bounds of the buffers kept for reuse.
 const (
-	// maxSpare is their number.
-	maxSpare = 64
+	// sparePerPeer is their number for each peer of the world: about as many as are
+	// under way or being read at once.
+	sparePerPeer = 4
 	// minSpare is the least size in bytes that is worth it; mixed with smaller ones
 	// they would be grown again and again.
 	minSpare = 2 << 10
 )
 
 // buffers are those of large frames that have arrived, to be used again.
-type buffers struct{ spare [][]byte }
+type buffers struct {
+	spare [][]byte
+	most  int
+}
 
 // take returns an empty buffer for n bytes, which may have to grow.
 func (b *buffers) take(n int) []byte {
@@ -25,7 +29,7 @@ func (b *buffers) take(n int) []byte {
 
 // give takes a buffer that nobody refers to any more.
 func (b *buffers) give(buffer []byte) {
-	if cap(buffer) >= minSpare && len(b.spare) < maxSpare {
+	if cap(buffer) >= minSpare && len(b.spare) < b.most {
 		b.spare = append(b.spare, buffer)
 	}
 }

@@ -15,6 +15,8 @@ import (
 const (
 	DefaultStall       = 10 * time.Second
 	DefaultSettleAfter = time.Second
+	DefaultCrash       = 5 * time.Second
+	DefaultGossip      = 200 * time.Millisecond
 )
 
 // Config makes a world. Members, Trainer, Terms.Plan and Rand are required.
@@ -25,6 +27,9 @@ type Config struct {
 	Trainer Trainer
 	// Link joins every pair of peers, until World.SetLink says otherwise.
 	Link Link
+	// Port bounds the bytes a second that a peer sends, and those that it receives,
+	// over all its links together, until World.SetPort says otherwise. 0 is no bound.
+	Port float64
 	// Terms are those of every exchange: the plan and the window. The other fields
 	// are filled in for each.
 	Terms replica.Terms
@@ -35,18 +40,33 @@ type Config struct {
 	// of a broken exchange by itself, and the least time between two attempts.
 	// Default: DefaultSettleAfter.
 	SettleAfter time.Duration
+	// News says how soon the others hear of peers that come and go.
+	News News
 	// Hooks let the caller watch and interfere.
 	Hooks Hooks
 	// Rand is where the losses of links come from. The world owns it.
 	Rand *rand.Rand
 }
 
-// Member is one peer of a world, which takes over all that it consists of.
+// News says how long it takes the others to find out that a peer has crashed, and to
+// hear of one that comes or leaves. Default: DefaultCrash and DefaultGossip.
+type News struct{ Crash, Gossip time.Duration }
+
+// Member is one peer of a world, which takes over all that it consists of. One that
+// comes Later, with World.Arrive, has only an ID until then.
 type Member struct {
 	ID      topology.PeerID
 	Machine averaging.Machine
 	Replica *replica.Replica
 	Ledger  *replica.Ledger
+	Later   bool
+}
+
+func (m Member) validate(index int) error {
+	if m.Machine == nil || m.Replica == nil || m.Ledger == nil {
+		return fmt.Errorf("member %d (%q): Machine, Replica and Ledger are all needed", index, m.ID)
+	}
+	return nil
 }
 
 // Hooks are called as things happen; any may be nil. They may not block or touch
@@ -56,6 +76,8 @@ type Hooks struct {
 	Opened func(*Stream)
 	// Finished: a peer has completed an exchange; each side does so by itself.
 	Finished func(peer, partner int, inbound bool)
+	// Lost: so many segments had to be sent again on the link between two peers.
+	Lost func(a, b, segments int)
 	// Broke: an exchange broke off at a peer, or a question about one, or a proposal
 	// was refused for another reason than that the partner is busy.
 	Broke func(peer, partner int, err error)
@@ -67,8 +89,8 @@ func (c Config) validate() error {
 		faults = append(faults, errors.New("no Members"))
 	}
 	for i, m := range c.Members {
-		if m.Machine == nil || m.Replica == nil || m.Ledger == nil {
-			faults = append(faults, fmt.Errorf("member %d (%q): Machine, Replica and Ledger are all needed", i, m.ID))
+		if err := m.validate(i); err != nil && !m.Later {
+			faults = append(faults, err)
 		}
 	}
 	if c.Trainer == nil {
@@ -83,12 +105,24 @@ func (c Config) validate() error {
 	if c.Rand == nil {
 		faults = append(faults, errors.New("Rand is nil: give a seeded source"))
 	}
+	if c.News.Crash < 0 || c.News.Gossip < 0 {
+		faults = append(faults, fmt.Errorf("News.Crash %s and News.Gossip %s: neither may be negative", c.News.Crash, c.News.Gossip))
+	}
+	if err := (Link{Bandwidth: c.Port}).validate(); err != nil {
+		faults = append(faults, fmt.Errorf("Port: %w", err))
+	}
 	return errors.Join(append(faults, c.Link.validate())...)
 }
 
 func (c Config) withDefaults() Config {
 	if c.Stall == 0 {
 		c.Stall = DefaultStall
+	}
+	if c.News.Crash == 0 {
+		c.News.Crash = DefaultCrash
+	}
+	if c.News.Gossip == 0 {
+		c.News.Gossip = DefaultGossip
 	}
 	if c.SettleAfter == 0 {
 		c.SettleAfter = DefaultSettleAfter

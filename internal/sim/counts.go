@@ -4,7 +4,7 @@ package sim
 type Counts struct {
 	// Steps are those of its trainer.
 	Steps int
-	// Initiated and Served are the exchanges completed at this side, Failed those
+	// Initiated and Served are the exchanges and transfers completed at this side, Failed those
 	// that broke off, Refused the proposals that others turned down and Declined
 	// those that it turned down itself.
 	Initiated, Served, Failed, Refused, Declined int
@@ -14,6 +14,10 @@ type Counts struct {
 	// Again are the blocks of lattices that failed and had to be sent again, in the
 	// exchanges that it initiated.
 	Again int
-	// Sent are the bytes written.
-	Sent int64
+	// Sent are the bytes written, and Moved those that the exchanges which it initiated
+	// and completed took both ways, for Values, each counted once for each way.
+	Sent, Moved, Values int64
+	// Updates are those of a machine that averages gradients, Told the words that
+	// machines were told.
+	Updates, Told int
 }

@@ -35,6 +35,7 @@ type plan struct {
 	every     int    // 1
 	ledgerOff bool
 	unclipped bool
+	merge     bool // at the end
 	deadline  func(peer int) time.Duration
 	inbound   int                                             // exchanges that a peer serves at once, 1
 	initial   func(rng *rand.Rand, peer int, x tensor.Vector) // uniform in [-1, 1)
@@ -119,6 +120,9 @@ func (f *flock) member(p plan, i int) sim.Member {
 	machine, err := averaging.NewADPSGD(config)
 	if err != nil {
 		f.t.Fatal(err)
+	}
+	if p.merge {
+		return sim.Member{ID: id, Machine: merging(f.t, machine, i), Replica: f.replicas[i], Ledger: f.ledgers[i]}
 	}
 	return sim.Member{ID: id, Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i]}
 }

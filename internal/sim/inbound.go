@@ -44,6 +44,8 @@ func (x *inbound) hear(h wire.Header, payload []byte) error {
 		return nil
 	case !x.proposed && h.Type == wire.TypePropose:
 		return x.consider(h, payload)
+	case !x.proposed && h.Type == wire.TypeOffer:
+		return x.offered(h, payload)
 	case x.asking && h.Type == wire.TypeSettled && h.Exchange == x.asked.exchange:
 		return x.settled(payload)
 	case x.responder != nil && h.Type == wire.TypeCode:
@@ -116,7 +118,7 @@ func (x *inbound) answer(a averaging.Action) {
 	x.responder.Begin(terms)
 	accept := wire.Accept{
 		Codecs: p.world.codecs, Window: uint16(x.responder.Window()), Overlap: uint8(terms.Overlap), Lanes: 1,
-		Steps: uint64(p.counts.Steps), Incarnation: incarnation,
+		Steps: uint64(p.counts.Steps), Incarnation: p.incarnation,
 	}
 	x.bulk()
 	err := x.say(uint64(x.name.id), accept)
@@ -141,6 +143,8 @@ func reasonTo(r averaging.Reason) wire.Reason {
 		return wire.ReasonClosing
 	case averaging.Quarantine:
 		return wire.ReasonQuarantine
+	case averaging.Round:
+		return wire.ReasonRound
 	}
 	return wire.ReasonBusy
 }
@@ -160,10 +164,11 @@ func (x *inbound) acknowledged(h wire.Header) error {
 	if err := x.responder.Lane(0).Ack(h); err != nil || !x.responder.Done() {
 		return err
 	}
+	distance := x.responder.Distance()
 	x.finish()
 	x.release()
 	delete(x.peer.running, x.name)
-	x.peer.completed(x.partner, x.name.id, true)
+	x.peer.completed(x.talk, x.name, distance, 2*x.peer.values)
 	return nil
 }
 

@@ -8,6 +8,9 @@ type line struct {
 	spare  *buffers
 	chance func() float64
 	link   Link
+	resent func(segments int) // told of losses, or nil
+	// ports are those of the peers, the lower index first.
+	ports [2]*port
 	// free is when the last byte handed over, each way, will have left.
 	free    [2]time.Duration
 	streams []*Stream // not yet over, the oldest first
@@ -20,10 +23,17 @@ type line struct {
 // arrives.
 func (l *line) carry(way, n int) time.Duration {
 	segments, worst := l.link.resent(n, l.chance)
-	began := max(l.free[way], l.queue.Now())
-	l.free[way] = began + l.link.transmission(n+segments*segment)
-	return l.free[way] + l.link.Delay + time.Duration(worst)*(2*l.link.Delay+resendPause)
+	began, n := max(l.free[way], l.queue.Now()), n+segments*segment
+	l.free[way] = began + l.link.transmission(n)
+	arrived := max(l.free[way], l.ports[way].leave(began, n)) + l.link.Delay + time.Duration(worst)*(2*l.link.Delay+resendPause)
+	if segments > 0 && l.resent != nil {
+		l.resent(segments)
+	}
+	return l.ports[1-way].enter(arrived, n)
 }
+
+// left is when all that was handed to one way so far has left.
+func (l *line) left(way int) time.Duration { return max(l.free[way], l.ports[way].leave(0, 0)) }
 
 // arrive lets something reach the far end at a moment, or when the line is thawed.
 func (l *line) arrive(at time.Duration, do func()) {

@@ -43,7 +43,7 @@ func (p *peer) propose(a averaging.Action) {
 	p.ledger.Expire(p.now())
 	x := &outbound{talk: t, name: key{a.Peer, a.Exchange, false}}
 	x.proposed = wire.Propose{
-		Run: run, Layout: p.replica.Layout().Hash(), Incarnation: incarnation, Steps: uint64(p.counts.Steps),
+		Run: run, Layout: p.replica.Layout().Hash(), Incarnation: p.incarnation, Steps: uint64(p.counts.Steps),
 		SliceLen: uint32(p.replica.SliceLen()), Cut: p.replica.Cut(), Overlap: uint8(max(a.Overlap, 1)), Lanes: 1,
 		Codecs: p.world.codecs,
 	}
@@ -89,7 +89,7 @@ func (x *outbound) accepted(payload []byte) error {
 	p := x.peer
 	x.initiator = p.newInitiator()
 	terms := p.world.config.Terms
-	terms.Partner, terms.Incarnation, terms.Exchange = string(x.name.partner), incarnation, uint64(x.name.id)
+	terms.Partner, terms.Incarnation, terms.Exchange = string(x.name.partner), p.incarnation, uint64(x.name.id)
 	terms.Window, terms.Lanes, terms.Overlap = min(int(accept.Window), max(terms.Window, 1)), 1, int(accept.Overlap)
 	x.initiator.Begin(terms)
 	x.bulk()
@@ -169,6 +169,8 @@ func reasonFrom(r wire.Reason) averaging.Reason {
 		return averaging.Closing
 	case r == wire.ReasonRole:
 		return averaging.WrongRole
+	case r == wire.ReasonRound:
+		return averaging.Round
 	}
 	return averaging.Busy
 }
@@ -197,10 +199,11 @@ func (x *outbound) broken(err error) {
 // complete ends an exchange of which every slice is applied here.
 func (x *outbound) complete(clean bool) {
 	x.peer.counts.Again += x.initiator.Again()
+	distance := x.initiator.Distance()
 	x.initiator.End(clean)
 	x.peer.idleInitiators = append(x.peer.idleInitiators, x.initiator)
 	delete(x.peer.running, x.name)
-	x.peer.completed(x.partner, x.name.id, false)
+	x.peer.completed(x.talk, x.name, distance, 2*x.peer.values)
 }
 
 // newInitiator returns one that is not in use.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/replica"
-	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -19,6 +18,11 @@ type peer struct {
 	ledger  *replica.Ledger
 	counts  Counts
 
+	incarnation uint64
+	gone        bool // does nothing: it has left, crashed or never come
+	missed      bool // the others know that it has gone
+	seen        *topology.Overlay
+
 	events   []averaging.Event // waiting for the machine while it handles another
 	handling bool
 	actions  []averaging.Action // scratch
@@ -30,12 +34,20 @@ type peer struct {
 	settling bool
 
 	// What is used again; as much as the machine lets run at once.
-	idleReaders    []*wire.Reader
 	idleInitiators []*replica.Initiator
 	idleResponders []*replica.Responder
+	idleSenders    []*replica.Sender
+	idleReceivers  []*replica.Receiver
 
 	stepping        bool
-	snapshot, delta []float32
+	snapshot, delta []float32            // delta is the gradient, with a GradientTrainer
+	values          int                  // that are exchanged
+	samples         int                  // of the gradient
+	computed        bool                 // the gradient of the step in the making is there
+	sizer           averaging.BatchSizer // the machine, if it is one
+	averages        bool                 // the machine is a GradientMachine
+	waiting         bool                 // a gradient awaits the machine's Proceed
+	halted          bool                 // no further step is made
 }
 
 // key names an exchange among all that a peer takes part in.
@@ -48,27 +60,36 @@ type key struct {
 // exchange is one that the machine knows of, and may break off.
 type exchange interface{ abort() }
 
-func newPeer(w *World, index int, m Member) *peer {
+// answerer is one that awaits what the machine says to it.
+type answerer interface{ answer(averaging.Action) }
+
+func newPeer(w *World, index int, m Member) (*peer, error) {
+	averages, err := w.prepare(m)
+	if err != nil {
+		return nil, err
+	}
+	sizer, _ := m.Machine.(averaging.BatchSizer)
 	return &peer{
 		world: w, index: index, id: m.ID,
-		machine: m.Machine, replica: m.Replica, ledger: m.Ledger,
+		machine: m.Machine, replica: m.Replica, ledger: m.Ledger, incarnation: 1,
 		running:  make(map[key]exchange),
 		snapshot: make([]float32, m.Replica.Len()), delta: make([]float32, m.Replica.Len()),
-	}
+		values: m.Replica.SharedLen(), averages: averages, sizer: sizer,
+	}, nil
 }
 
-// incarnation is that of every peer: none restarts.
-const incarnation = 1
-
 // begin shows the peer its flock and lets it train.
-func (p *peer) begin(overlay *topology.Overlay) {
-	p.tell(averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay})
+func (p *peer) begin() {
+	p.look()
 	p.step()
 }
 
 // tell gives an event to the machine and carries out its answer. Events that come
 // up meanwhile are handled in their turn.
 func (p *peer) tell(event averaging.Event) {
+	if p.gone {
+		return
+	}
 	p.events = append(p.events, event)
 	if p.handling {
 		return
@@ -88,11 +109,11 @@ func (p *peer) tell(event averaging.Event) {
 func (p *peer) carryOut(a averaging.Action) {
 	switch a.Kind {
 	case averaging.Proceed:
-		p.step()
+		p.proceed()
 	case averaging.Propose:
 		p.propose(a)
 	case averaging.Accept, averaging.Refuse:
-		if x, ok := p.running[key{a.Peer, a.Exchange, true}].(*inbound); ok {
+		if x, ok := p.running[key{a.Peer, a.Exchange, true}].(answerer); ok {
 			x.answer(a)
 		}
 	case averaging.Abort:
@@ -101,6 +122,25 @@ func (p *peer) carryOut(a averaging.Action) {
 		}
 	case averaging.SetTimer:
 		p.setTimer(a)
+	case averaging.Send:
+		p.give(a)
+	case averaging.Load:
+		p.replica.Load(a.Add)
+	case averaging.Clear:
+		p.replica.Clear()
+	case averaging.Update:
+		p.update(a)
+	case averaging.Pool:
+		p.replica.UseGradients()
+		p.replica.Pool()
+	case averaging.Adopt:
+		p.replica.Adopt()
+		p.counts.Updates++
+		p.tell(averaging.Event{Kind: averaging.Updated})
+	case averaging.Tell:
+		p.word(a)
+	case averaging.Halt:
+		p.halt(a)
 	}
 }
 
@@ -124,7 +164,11 @@ func (p *peer) open(partner int) (*talk, bool) {
 	}
 	s := newStream(l, p.index, partner)
 	t := p.newTalk(&s.ends[0])
-	s.ends[1].ready = func() { w.peers[partner].listen(&s.ends[1]) }
+	s.ends[1].ready = func() {
+		if p := w.peers[partner]; !p.gone {
+			p.listen(&s.ends[1])
+		}
+	}
 	if opened := w.config.Hooks.Opened; opened != nil {
 		opened(s)
 	}
@@ -138,18 +182,23 @@ func (p *peer) broke(partner int, err error) {
 	}
 }
 
-// completed counts an exchange that is complete at this side.
-func (p *peer) completed(partner int, id averaging.ExchangeID, inbound bool) {
-	if inbound {
+// completed counts an exchange that is complete at this side, of two models that were
+// so far apart, or a transfer, in which so many values went one way or the other.
+func (p *peer) completed(t *talk, name key, distance float64, values int) {
+	bytes := t.end.written + t.end.other.written
+	if name.inbound {
 		p.counts.Served++
 	} else {
 		p.counts.Initiated++
+		p.counts.Moved += bytes
+		p.counts.Values += int64(values)
 	}
 	if hook := p.world.config.Hooks.Finished; hook != nil {
-		hook(p.index, partner, inbound)
+		hook(p.index, t.partner, name.inbound)
 	}
 	p.tell(averaging.Event{
-		Kind: averaging.Finished, Peer: p.world.peers[partner].id, Exchange: id, Inbound: inbound,
+		Kind: averaging.Finished, Peer: name.partner, Exchange: name.id, Inbound: name.inbound,
+		Distance: distance, Bytes: uint64(bytes),
 	})
 }
 

@@ -1,9 +1,6 @@
 package sim
 
-import (
-	"container/heap"
-	"time"
-)
+import "time"
 
 // Queue holds what is due in a world and the world's clock. The zero value is an
 // empty world at time zero. It is not safe for concurrent use: one goroutine is
@@ -22,14 +19,14 @@ func (q *Queue) Now() time.Duration { return q.now }
 // order in which it was added.
 func (q *Queue) After(d time.Duration, do func()) {
 	q.added++
-	heap.Push(&q.due, happening{at: q.now + max(d, 0), order: q.added, do: do})
+	q.due.push(happening{at: q.now + max(d, 0), order: q.added, do: do})
 }
 
 // Run lets happen all that is due up to and at the given time, what that brings
 // about included, and leaves the clock there. It returns how much happened.
 func (q *Queue) Run(until time.Duration) (happened int) {
 	for len(q.due) > 0 && q.due[0].at <= until {
-		next := heap.Pop(&q.due).(happening)
+		next := q.due.pop()
 		q.now = next.at
 		next.do()
 		happened++
@@ -48,26 +45,46 @@ type happening struct {
 	do    func()
 }
 
-// happenings is a heap, the earliest first.
+// happenings is a heap, the earliest first. That of the library would move each in an
+// interface, and so allocate it.
 type happenings []happening
 
-func (h happenings) Len() int { return len(h) }
-
-func (h happenings) Less(i, j int) bool {
+func (h happenings) before(i, j int) bool {
 	if h[i].at != h[j].at {
 		return h[i].at < h[j].at
 	}
 	return h[i].order < h[j].order
 }
 
-func (h happenings) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *happenings) push(x happening) {
+	*h = append(*h, x)
+	for all, i := *h, len(*h)-1; i > 0; {
+		above := (i - 1) / 2
+		if !all.before(i, above) {
+			return
+		}
+		all[i], all[above] = all[above], all[i]
+		i = above
+	}
+}
 
-func (h *happenings) Push(x any) { *h = append(*h, x.(happening)) }
-
-func (h *happenings) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	old[len(old)-1] = happening{} // let go of the closure
-	*h = old[:len(old)-1]
-	return last
+func (h *happenings) pop() happening {
+	all := *h
+	first, last := all[0], len(all)-1
+	all[0], all[last] = all[last], happening{} // let go of the closure
+	all = all[:last]
+	*h = all
+	for i := 0; ; {
+		least := i
+		for below := 2*i + 1; below <= 2*i+2 && below < last; below++ {
+			if all.before(below, least) {
+				least = below
+			}
+		}
+		if least == i {
+			return first
+		}
+		all[i], all[least] = all[least], all[i]
+		i = least
+	}
 }

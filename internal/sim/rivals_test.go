@@ -9,11 +9,11 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// allReduce trains one model by synchronous gradient descent with the mean gradient of
+// allReduceByFormula trains one model by synchronous gradient descent with the mean gradient of
 // all peers, which is what a ring AllReduce computes: the same batches, rates and
 // momentum as the flock's. It returns the accuracy in percent, and the bytes that a
 // peer would send: 2(n−1)/n values of 4 bytes for each parameter in each round.
-func (d *digits) allReduce(t *testing.T, seed uint64, epochs int) (accuracy, perPeer float64) {
+func (d *digits) allReduceByFormula(t *testing.T, seed uint64, epochs int) (accuracy, perPeer float64) {
 	t.Helper()
 	p := d.pupils(t, seed, epochs)
 	n := d.model.Layout().Len()

@@ -37,10 +37,15 @@ func (p *peer) settleLater() {
 	p.settling = true
 	p.world.queue.After(p.world.config.SettleAfter, func() {
 		p.settling = false
+		if p.gone {
+			return
+		}
 		p.ledger.Expire(p.now())
 		p.tellDoubt()
 		for _, partner := range p.ledger.Partners() {
-			p.inquire(p.world.index[topology.PeerID(partner)])
+			if _, member := p.world.overlay.View().Lookup(topology.PeerID(partner)); member {
+				p.inquire(p.world.index[topology.PeerID(partner)])
+			}
 		}
 		p.settleLater()
 	})

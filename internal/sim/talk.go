@@ -49,16 +49,20 @@ func (p *peer) newTalk(e *end) *talk {
 // bulk lets frames of any size come from now on, into a buffer that was used
 // before, if there is one.
 func (t *talk) bulk() {
-	p := t.peer
-	if n := len(p.idleReaders); n > 0 {
-		t.reader = p.idleReaders[n-1]
-		p.idleReaders = p.idleReaders[:n-1]
+	w := t.peer.world
+	if n := len(w.idle); n > 0 {
+		t.reader = w.idle[n-1]
+		w.idle = w.idle[:n-1]
 		t.reader.Reset(t.end)
 	} else {
 		t.reader = wire.NewReader(t.end, wire.MaxPayload)
 	}
-	t.large, t.frame = true, p.world.spare.take(minSpare)
+	t.large = true
+	t.enlarge()
 }
+
+// enlarge lets large frames be sent without making room for each.
+func (t *talk) enlarge() { t.frame = t.peer.world.spare.take(minSpare) }
 
 // read takes all frames that have arrived whole.
 func (t *talk) read() {
@@ -120,7 +124,7 @@ func (t *talk) breakOff(err error) {
 func (t *talk) leave() {
 	t.over, t.end.deaf = true, true
 	if t.large {
-		t.peer.idleReaders = append(t.peer.idleReaders, t.reader)
+		t.peer.world.idle = append(t.peer.world.idle, t.reader)
 	}
 	t.peer.world.spare.give(t.frame)
 	t.frame = nil

@@ -23,12 +23,23 @@ const minStep = time.Microsecond
 // step begins the peer's next step, unless the training is over.
 func (p *peer) step() {
 	w := p.world
-	if w.over || p.stepping {
+	if w.over || p.stepping || p.gone || p.halted {
 		return
 	}
 	p.stepping = true
+	p.sized()
 	p.replica.Snapshot(p.snapshot)
+	if w.gradients != nil {
+		w.owed = append(w.owed, p)
+	}
 	w.queue.After(max(w.config.Trainer.Duration(p.index, p.counts.Steps), minStep), func() {
+		if p.gone {
+			return
+		}
+		if w.gradients != nil {
+			p.ended()
+			return
+		}
 		w.config.Trainer.Step(p.index, p.counts.Steps, p.snapshot, p.delta)
 		p.replica.Add(p.delta)
 		p.stepping = false

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -18,9 +20,22 @@ type World struct {
 	peers  []*peer
 	index  map[topology.PeerID]int
 	lines  map[pair]*line
-	codecs []uint8 // those of the plan
+	codecs []uint8 // those of the plan, for exchanges
 	spare  buffers
+	idle   []*wire.Reader // for frames of any size; as many as are in use at once
 	over   bool
+
+	ports   []port
+	overlay *topology.Overlay // of the members, as they are known
+
+	transfers   replica.TransferTerms // of all, but for what is moved
+	transferred []uint8               // the codecs of these
+
+	gradients         GradientTrainer // or nil
+	batcher           Batcher         // the same, or nil
+	workers           int
+	owed              []*peer   // whose steps have begun, and whose gradients are not yet computed
+	step, mean, point []float32 // scratch
 }
 
 // pair is two peers, the lower index first.
@@ -35,25 +50,37 @@ func New(config Config) (*World, error) {
 		return nil, fmt.Errorf("simulated world: %w", err)
 	}
 	w := &World{config: config.withDefaults(), index: make(map[topology.PeerID]int), lines: make(map[pair]*line)}
-	for _, id := range w.config.Terms.Plan.Codecs() {
+	w.config.Terms.Codecs = w.config.Terms.Plan.Codecs()
+	w.transfers = replica.ExactTerms()
+	for _, id := range w.transfers.Codecs {
+		w.transferred = append(w.transferred, uint8(id))
+	}
+	w.gradients, _ = config.Trainer.(GradientTrainer)
+	w.batcher, _ = config.Trainer.(Batcher)
+	for _, id := range w.config.Terms.Codecs {
 		w.codecs = append(w.codecs, uint8(id))
 	}
-	members := make([]topology.Member, len(config.Members))
+	w.ports, w.spare.most = make([]port, len(config.Members)), sparePerPeer*len(config.Members)
+	var members []topology.Member
 	for i, m := range config.Members {
-		members[i].ID = m.ID
 		w.index[m.ID] = i
-		w.peers = append(w.peers, newPeer(w, i, m))
+		w.ports[i].bandwidth = config.Port
+		if m.Later {
+			w.peers = append(w.peers, absent(w, i, m.ID))
+			continue
+		}
+		members = append(members, topology.Member{ID: m.ID})
+		p, err := newPeer(w, i, m)
+		if err != nil {
+			return nil, fmt.Errorf("simulated world: %w", err)
+		}
+		w.peers = append(w.peers, p)
 	}
-	view, err := topology.NewView(members)
-	if err != nil {
-		return nil, fmt.Errorf("simulated world: %w", err)
-	}
-	overlay, err := topology.NewOverlay(view)
-	if err != nil {
-		return nil, fmt.Errorf("simulated world: %w", err)
+	if err := w.adopt(members); err != nil {
+		return nil, err
 	}
 	for _, p := range w.peers {
-		w.queue.After(0, func() { p.begin(overlay) })
+		w.queue.After(0, p.begin)
 	}
 	return w, nil
 }
@@ -87,6 +114,10 @@ func (w *World) line(a, b int) *line {
 	l := w.lines[key]
 	if l == nil {
 		l = &line{queue: &w.queue, spare: &w.spare, chance: w.config.Rand.Float64, link: w.config.Link}
+		l.ports = [2]*port{&w.ports[key[0]], &w.ports[key[1]]}
+		if lost := w.config.Hooks.Lost; lost != nil {
+			l.resent = func(segments int) { lost(key[0], key[1], segments) }
+		}
 		w.lines[key] = l
 	}
 	return l
@@ -122,6 +153,9 @@ func (w *World) Counts(peer int) Counts { return w.peers[peer].counts }
 func (w *World) Digest() (digest [sha256.Size]byte) {
 	hash := sha256.New()
 	for _, p := range w.peers {
+		if p.replica == nil {
+			continue // never came
+		}
 		p.replica.Snapshot(p.snapshot)
 		for _, x := range p.snapshot {
 			var b [4]byte

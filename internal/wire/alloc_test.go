@@ -30,6 +30,10 @@ func packs(t testing.TB) map[Type]func() {
 		TypeStateHashes: func() { packInto(t, buf, StateHashes{Signature: codecs, Hashes: hashes}) },
 		TypeStateWant:   func() { packInto(t, buf, StateWant{First: indices[0], Count: 1}) },
 		TypeControl:     func() { packInto(t, buf, Control{Kind: ControlHold, Run: text, Author: text, Body: codecs}) },
+		TypeTell:        func() { packInto(t, buf, Tell{Kind: 1, Round: number}) },
+		TypeOffer: func() {
+			packInto(t, buf, Offer{Run: text, Steps: number, SliceLen: 1, Parts: 1, Codecs: codecs})
+		},
 	}
 }
 
@@ -51,6 +55,7 @@ func unpacks(t testing.TB) map[Type]func() {
 		TypeProof:       unpack[Proof](t, Proof{}),
 		TypeStateHashes: unpack[StateHashes](t, StateHashes{Signature: []byte{1}, Hashes: make([]byte, HashSize)}),
 		TypeStateWant:   unpack[StateWant](t, StateWant{First: 4, Count: 8}),
+		TypeTell:        unpack[Tell](t, Tell{Kind: 1, Value: 2}),
 	}
 }
 

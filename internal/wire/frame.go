@@ -22,7 +22,7 @@ const (
 	// again for scales, checksums of blocks and the sub-header.
 	MaxPayload = 8 * MaxSliceLen
 	// MaxHandshake bounds the payload of every frame other than CODE, DIFF, RANGES,
-	// STATE-SLICE, STATE-HASHES and CONTROL: the limit for a reader of streams not yet
+	// STATE-SLICE, STATE-HASHES, CONTROL and PART: the limit for a reader of streams not yet
 	// accepted.
 	MaxHandshake = maxRecord
 )
@@ -75,6 +75,11 @@ const (
 	TypeProof     Type = 25
 
 	TypeControl Type = 32
+
+	TypeTell  Type = 40
+	TypeOffer Type = 41
+	TypePart  Type = 42
+	TypeTaken Type = 43
 )
 
 // String returns the name that docs/WIRE.md uses.
@@ -122,6 +127,14 @@ func (t Type) String() string {
 		return "STATE-WANT"
 	case TypeControl:
 		return "CONTROL"
+	case TypeTell:
+		return "TELL"
+	case TypeOffer:
+		return "OFFER"
+	case TypePart:
+		return "PART"
+	case TypeTaken:
+		return "TAKEN"
 	}
 	return fmt.Sprintf("type %d", uint8(t))
 }
@@ -140,9 +153,9 @@ func (t Type) limit() (int, bool) {
 		return maxPropose, true
 	case TypeAccept:
 		return maxAccept, true
-	case TypeCode, TypeDiff, TypeRanges:
+	case TypeCode, TypeDiff, TypeRanges, TypePart:
 		return MaxPayload, true
-	case TypeAck:
+	case TypeAck, TypeTaken:
 		return 0, true
 	case TypeStatus:
 		return maxStatus, true
@@ -168,6 +181,10 @@ func (t Type) limit() (int, bool) {
 		return stateWantSize, true
 	case TypeControl:
 		return MaxControl, true
+	case TypeTell:
+		return tellSize, true
+	case TypeOffer:
+		return maxOffer, true
 	}
 	return 0, false
 }
@@ -177,13 +194,14 @@ func (t Type) limit() (int, bool) {
 type Header struct {
 	// Type says what the payload is.
 	Type Type
-	// Exchange is the number that the active peer gave to an exchange, once in an
-	// incarnation; it is the same on every frame of it, and on those that ask about
+	// Exchange is the number that the active peer gave to an exchange, or the sender to
+	// a transfer, once in an incarnation; it is the same on every frame of it, and on those that ask about
 	// it later.
 	Exchange uint64
 	// Slice is the index of the slice that a CODE, DIFF or STATE-SLICE carries, or
 	// with which a RANGES or STATE-HASHES begins. A CODE for blocks that failed, and its DIFF, have
-	// the number of slices added to it once for each attempt before.
+	// the number of slices added to it once for each attempt before. On PART it is the
+	// index of the first piece.
 	Slice uint32
 	// Ack, on CODE and ACK, is cumulative: the slices of the first Ack CODE frames
 	// of this stream have been applied.

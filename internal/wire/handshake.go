@@ -235,7 +235,8 @@ func (c *cursor) lanes() uint8 {
 	return n
 }
 
-// Accept answers a Propose; the exchange begins.
+// Accept answers a Propose; the exchange begins. It answers an Offer too, with one
+// lane, a window of 1 and an overlap of 1, which mean nothing there.
 type Accept struct {
 	// Codecs are those of the codecs offered that may be used, at least one: each
 	// CODE names its own.

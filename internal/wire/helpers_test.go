@@ -25,6 +25,8 @@ func messageDecoders() map[Type]func([]byte) (Message, error) {
 		TypeStateWant:    decodeAs[StateWant],
 		TypeStateHashes:  decodeAs[StateHashes],
 		TypeControl:      decodeAs[Control],
+		TypeTell:         decodeAs[Tell],
+		TypeOffer:        decodeAs[Offer],
 	}
 }
 
@@ -59,7 +61,13 @@ func recode(t Type, payload []byte) ([]byte, error) {
 			return nil, err
 		}
 		return append(AppendDiffInfo(nil, info), code...), nil
-	case TypeAck, TypeRanges, TypeStateSlice:
+	case TypePart:
+		info, code, err := SplitPart(payload)
+		if err != nil {
+			return nil, err
+		}
+		return append(AppendPartInfo(nil, info), code...), nil
+	case TypeAck, TypeTaken, TypeRanges, TypeStateSlice:
 		return payload, nil
 	}
 	return nil, fmt.Errorf("%v: %w", t, ErrType)

@@ -90,6 +90,23 @@ func drawMessage(t *rapid.T) Message {
 			return StateWant{First: rapid.Uint32Range(0, math.MaxUint32-MaxWanted).Draw(t, "first"), Count: rapid.Uint32Range(1, MaxWanted).Draw(t, "count")}
 		},
 		func() Message { return drawControl(t) },
+		func() Message {
+			return Tell{
+				Kind: rapid.Uint8().Draw(t, "kind of word"), Round: number("round"), View: number("view"),
+				Value: rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64).Draw(t, "value"),
+			}
+		},
+		func() Message {
+			parts := rapid.Uint32Range(1, MaxParts).Draw(t, "parts")
+			buffer := rapid.Uint8Range(BufferParameters, BufferSum)
+			return Offer{
+				Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), View: number("view"),
+				Incarnation: number("incarnation"), Steps: number("steps"), SliceLen: sliceLen.Draw(t, "slice length"), Cut: number("cut"),
+				From: buffer.Draw(t, "from"), Into: buffer.Draw(t, "into"), Add: rapid.Bool().Draw(t, "add"),
+				Part: rapid.Uint32Range(0, parts-1).Draw(t, "part"), Parts: parts, Round: number("round"),
+				Codecs: rapid.SliceOfN(rapid.Uint8(), 1, MaxCodecs).Draw(t, "codecs"),
+			}
+		},
 	}).Draw(t, "kind")()
 }
 
@@ -352,7 +369,7 @@ func TestReasons(t *testing.T) {
 		if r.Permanent() != slices.Contains(permanent, r) {
 			t.Errorf("%v: permanent is %v", r, r.Permanent())
 		}
-		known := r >= ReasonBusy && r <= ReasonOperator
+		known := r >= ReasonBusy && r <= ReasonRound
 		if isNamed := !strings.HasPrefix(r.String(), "reason "); isNamed != known {
 			t.Errorf("reason %d: the name is %q", n, r)
 		}

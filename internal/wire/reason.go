@@ -38,6 +38,8 @@ const (
 	// ReasonOperator: the peer heeds another operator than the one whose message it
 	// was sent, or none.
 	ReasonOperator Reason = 13
+	// ReasonRound: the peers are not in the same round of an algorithm in lock-step.
+	ReasonRound Reason = 14
 )
 
 // String returns the name that docs/WIRE.md uses.
@@ -69,6 +71,8 @@ func (r Reason) String() string {
 		return "newcomer"
 	case ReasonOperator:
 		return "operator"
+	case ReasonRound:
+		return "round"
 	}
 	return fmt.Sprintf("reason %d", uint8(r))
 }
@@ -102,6 +106,8 @@ func (r Reason) Remedy() string {
 		return "Nothing to do: other members are asked, and this one again later."
 	case ReasonOperator:
 		return "Start every peer of the run with the id of the same operator, and sign with the key that belongs to it."
+	case ReasonRound:
+		return "Nothing to do: the peer that is behind catches up; if this persists, check that all peers run the same strategy and see the same members."
 	}
 	return "Install the newest release on both peers: this one does not know the reason that the other gives."
 }

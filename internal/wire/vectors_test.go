@@ -51,7 +51,7 @@ func vectors() []vector {
 	layout := part{32, "layout hash"}
 	clipped := append(AppendCodeInfo(nil, CodeInfo{Bound: 1.5, Codec: 1}), values...)
 	unclipped := append(AppendCodeInfo(nil, CodeInfo{Bound: float32(math.Inf(1)), Codec: 1}), values...)
-	return []vector{
+	return append([]vector{
 		{
 			name: "hello", about: "a peer in its second life joins",
 			message: Hello{Run: "digits", Layout: layoutHash(), Incarnation: 2, Steps: 1000},
@@ -198,7 +198,7 @@ func vectors() []vector {
 			header: Header{Type: TypeStateSlice, Slice: 12}, payload: values,
 			parts: []part{{12, "float32: 1, -2, 0.5"}},
 		},
-	}
+	}, transferVectors()...)
 }
 
 // headerParts describes every frame's header.

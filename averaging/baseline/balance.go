@@ -1,0 +1,116 @@
+package baseline
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	// MaxBatch bounds the samples that a peer is given for a step.
+	MaxBatch = 1 << 24
+	// smoothing is the weight of a new measurement of speed.
+	smoothing = 0.2
+)
+
+// Shares divides total samples among peers in proportion to their speeds, in samples a
+// second (LB-BSP): each step then takes all of them equally long, total over the sum of
+// the speeds. The shares add up to total exactly, by largest remainders, the earlier
+// peer first where they are equal, and each is at least 1; a total that is too small for
+// that is raised to one each. A speed that is not above 0 and finite is unknown, and
+// taken for the mean of the others.
+//
+// Nothing more is needed for the gradients to count b_i/B each: they are summed with
+// their numbers of samples for weights.
+func Shares(total int, speeds []float64) []int {
+	n := len(speeds)
+	if n == 0 {
+		return nil
+	}
+	total = max(total, n)
+	speeds = known(speeds)
+	var sum float64
+	for _, v := range speeds {
+		sum += v
+	}
+	shares := make([]int, n)
+	order := make([]int, n)
+	rest := make([]float64, n)
+	left := total - n
+	for i, v := range speeds {
+		// One each is given first, so what is divided is the exact share above that.
+		exact := max(float64(total)*v/sum-1, 0)
+		shares[i], rest[i], order[i] = 1+int(exact), exact-math.Floor(exact), i
+		left -= int(exact)
+	}
+	for ; left < 0; left++ { // those below one have been raised at the others' cost
+		shares[mostAbove(shares, speeds)]--
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rest[b], rest[a]) })
+	for i := 0; left > 0; i, left = (i+1)%n, left-1 {
+		shares[order[i]]++
+	}
+	return shares
+}
+
+// mostAbove is the peer whose share takes it longest, of those with more than one.
+func mostAbove(shares []int, speeds []float64) int {
+	most := -1
+	for i, share := range shares {
+		if share > 1 && (most < 0 || float64(share)*speeds[most] > float64(shares[most])*speeds[i]) {
+			most = i
+		}
+	}
+	return most
+}
+
+// known replaces the speeds that make no sense, scaled so that sums stay finite.
+func known(speeds []float64) []float64 {
+	var largest, sum float64
+	n := 0
+	for _, v := range speeds {
+		if v > 0 && !math.IsInf(v, 1) {
+			largest = max(largest, v)
+		}
+	}
+	scaled := make([]float64, len(speeds))
+	for i, v := range speeds {
+		if v > 0 && !math.IsInf(v, 1) {
+			scaled[i] = max(v/largest, 1e-9)
+			sum += scaled[i]
+			n++
+		}
+	}
+	for i := range scaled {
+		if scaled[i] == 0 {
+			scaled[i] = 1
+			if n > 0 {
+				scaled[i] = sum / float64(n)
+			}
+		}
+	}
+	return scaled
+}
+
+// speedometer measures how fast the trainer computes, waiting not counted.
+type speedometer struct {
+	since   time.Duration
+	running bool
+	value   float64 // samples a second, smoothed; 0 before anything is measured
+}
+
+func (s *speedometer) began(now time.Duration) { s.since, s.running = now, true }
+
+func (s *speedometer) done(now time.Duration, samples int) {
+	if s.running && samples > 0 && now > s.since {
+		v := float64(samples) / (now - s.since).Seconds()
+		if s.value == 0 {
+			s.value = v
+		}
+		// What is smoothed is the time of a sample: one long pause then weighs as much
+		// as it cost.
+		s.value = 1 / ((1-smoothing)/s.value + smoothing/v)
+	}
+	s.running = false
+}

@@ -1,0 +1,42 @@
+// Package baseline holds the rivals of AD-PSGD as machines behind the same
+// averaging.Machine: pure, deterministic, driven by events, carried out by the same
+// replica over the same transports.
+//
+//   - AllReduce: synchronous SGD, gradients summed around a ring.
+//   - ParamServer: one member serves the parameters; a Gate says when it updates and who
+//     may go on: BSP, ASP, SSP, DSSP.
+//   - DPSGD: neighbours in a ring average their models in lock-step.
+//   - Alone: the floor, a peer that shares nothing.
+//   - Merge: AD-PSGD, or another machine whose models differ, with a merge at the end of
+//     the run that gives all the same bytes.
+//
+// Each type's comment says what it does when a peer dies, is slow, or comes late. None
+// ever waits for a peer longer than Config.Deadline without going on, and none needs a
+// word to arrive: who waits speaks again.
+//
+// # Who leads
+//
+// The ring has a member that gives places, the parameter server one that serves. It is
+// Config.Server, or elected: the first in the view's order that can be dialled, which
+// stays as long as it lives. Two that lead apart, each thinking the other dead, are told
+// apart by the lineage of their models, and never mixed: when they meet, those with
+// fewer followers take the parameters of the others.
+//
+// # ParamHub
+//
+// The roles of that paper are played as follows. Its task scheduler deals the data out
+// round-robin: here each peer holds its own data, and what is dealt out in turn are the
+// parts of the model (Config.Parts), by which the transfers of all workers pass the server
+// side by side, and the batch, by speed (Shares). Resource monitoring is the server's
+// Board: who has pushed what, when, how fast. The server manager's merge is Sum, in which
+// the gradients are added as they arrive, weighted by their samples. The controller that
+// asks for more training is the Gate. Its update of the model is the Update action, and
+// the parameters that go back.
+//
+// # Limits
+//
+// A machine holds a few numbers for each member of the view. It trusts what members tell
+// it, as it does the runtime: a member that lies can stop the algorithm, which is one of
+// the reasons for AD-PSGD. What a machine does, event by event, is best read in
+// testdata/transcripts.
+package baseline

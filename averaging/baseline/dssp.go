@@ -1,0 +1,84 @@
+package baseline
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// DSSP is dynamic stale synchronous (Zhao et al., 2019): like SSP at its lower bound, but
+// the fastest worker may be granted further iterations, as many as let it end, by the
+// last intervals, when the slowest pushes.
+//
+// The paper prints a controller that forgets what it granted before: a worker that has
+// used its grant up asks again, and leads of 61 to 109 were seen with a bound of 15. Here a
+// grant is never more than what is left below the upper bound, which therefore holds. A
+// worker of which no interval is known yet is granted nothing.
+type DSSP struct {
+	lower, upper int
+	granted      map[topology.PeerID]int
+}
+
+// NewDSSP makes a gate whose leads are lower where nothing is granted, and never more than
+// upper.
+func NewDSSP(lower, upper int) (*DSSP, error) {
+	var faults []error
+	if lower < 0 || upper > MaxStaleness {
+		faults = append(faults, fmt.Errorf("bounds %d and %d: want 0 to %d", lower, upper, MaxStaleness))
+	}
+	if lower > upper {
+		faults = append(faults, fmt.Errorf("the lower bound %d exceeds the upper, %d", lower, upper))
+	}
+	if len(faults) > 0 {
+		return nil, fmt.Errorf("DSSP gate: %w", errors.Join(faults...))
+	}
+	return &DSSP{lower: lower, upper: upper, granted: map[topology.PeerID]int{}}, nil
+}
+
+func (g *DSSP) Together() bool { return false }
+
+func (g *DSSP) Pushed(worker topology.PeerID, board *Board) bool {
+	lead := board.Lead(worker)
+	if g.granted[worker] > 0 && lead <= g.upper {
+		g.granted[worker]--
+		return true
+	}
+	if lead <= g.lower {
+		return true
+	}
+	if !board.Fastest(worker) {
+		return false
+	}
+	grant := min(controller(worker, board, g.upper-g.lower), g.upper-lead)
+	// This iteration is let by the same answer, and is the first that is granted.
+	g.granted[worker] = max(grant, 0)
+	return grant > 0
+}
+
+func (g *DSSP) Waiting(worker topology.PeerID, board *Board) bool {
+	return board.Lead(worker) <= g.lower
+}
+
+// controller is how many of its next most iterations the worker should make, if it and
+// the slowest go on as in their last interval, to end as near as can be to a push of the
+// slowest.
+func controller(worker topology.PeerID, board *Board, most int) int {
+	last, length, known := board.Interval(worker)
+	slowLast, slowLength, slowKnown := board.Interval(board.Slowest())
+	if !known || !slowKnown {
+		return 0
+	}
+	best, nearest := 0, time.Duration(-1)
+	for r := range most + 1 {
+		own := last + time.Duration(r)*length
+		for k := range most + 1 {
+			apart := slowLast + time.Duration(k+1)*slowLength - own
+			if apart = max(apart, -apart); nearest < 0 || apart < nearest {
+				best, nearest = r, apart
+			}
+		}
+	}
+	return best
+}

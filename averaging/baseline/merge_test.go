@@ -1,0 +1,111 @@
+package baseline_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+func merge(t failer, config baseline.Config) func(topology.PeerID) averaging.Machine {
+	return func(id topology.PeerID) averaging.Machine {
+		inner, err := averaging.NewADPSGD(averaging.Config{
+			Self: id, Pace: averaging.Pace{Every: 2}, Deadline: config.Deadline, Rand: rand.New(rand.NewPCG(1, uint64(id[0]))),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Self = id
+		m, err := baseline.NewMerge(config, inner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+}
+
+// After the merge all have the same bytes, which are the mean of what they had.
+func TestMergeGivesAllTheSameBytes(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 5, 8, 13} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			w := newWorld(t, uint64(n), merge(t, baseline.Config{Deadline: 5 * time.Second}))
+			traced(w)
+			for i, id := range names(n) {
+				w.join(id, steady(time.Duration(10+i)*time.Millisecond)).start()
+			}
+			w.view(time.Millisecond)
+			w.queue.Run(time.Second)
+			before := map[vector]bool{}
+			var mean vector
+			for _, p := range w.peers {
+				before[p.x] = true
+				for i := range mean {
+					mean[i] += p.x[i] / float64(n)
+				}
+			}
+			if n > 2 && len(before) < 2 {
+				t.Fatal("the models are the same before the merge: the test shows nothing")
+			}
+			for _, p := range w.peers {
+				p.finish() // from here on there are no steps, and exchanges keep the mean
+			}
+			w.queue.Run(90 * time.Second)
+			for id, p := range w.peers {
+				if !p.settled {
+					t.Errorf("%s has not settled", id)
+				}
+				if p.x != w.peers["aa"].x {
+					t.Errorf("%s has %v, aa %v", id, p.x, w.peers["aa"].x)
+				}
+				for i := range mean {
+					if math.Abs(p.x[i]-mean[i]) > 1e-9 {
+						t.Errorf("%s has %v, the mean is %v", id, p.x, mean)
+					}
+				}
+			}
+			if left := w.queue.Len(); left > 0 {
+				t.Errorf("%d things are due long after the merge", left)
+			}
+		})
+	}
+}
+
+// Whatever happens, all settle; and without deaths in the merge, loss or not, all who
+// were done in time have the same model.
+func TestMergeSurvives(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(r, rapid.Uint64().Draw(r, "seed"), merge(r, baseline.Config{
+			Deadline: time.Second, Parts: rapid.IntRange(1, 3).Draw(r, "parts"),
+		}))
+		w.patience = 8 * time.Second
+		traced(w)
+		hardships(r, w, 0.004)
+		models := map[vector]int{}
+		for _, p := range w.peers {
+			if p.alive {
+				models[p.x]++
+			}
+		}
+		if len(models) > 1 && w.loss == 0 && w.breaks == 0 && w.deaths == 0 {
+			r.Fatalf("%d models after the merge: %v", len(models), models)
+		}
+	})
+}
+
+func TestMergeThatCannotBe(t *testing.T) {
+	_, err := baseline.NewMerge(baseline.Config{}, nil)
+	if err == nil || !strings.Contains(err.Error(), "Self") || !strings.Contains(err.Error(), "no machine") {
+		t.Errorf("not all faults are named: %v", err)
+	}
+	if _, err := baseline.NewMerge(baseline.Config{Self: "a"}, &baseline.AllReduce{}); err == nil {
+		t.Error("models that are the same need no merge")
+	}
+}

@@ -1,0 +1,58 @@
+package replica
+
+import (
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// ExactTerms are those of transfers that round nothing: for machines that exchange models
+// by whatever codec, and pool them in the end.
+func ExactTerms() TransferTerms {
+	raw, _ := quant.ByID(quant.Raw) // which every version has
+	plan := quant.Uniform(raw)
+	return TransferTerms{Plan: plan, Codecs: plan.Codecs()}
+}
+
+// Pool makes Sum the parameters, of weight 1. It does nothing without UseGradients.
+func (r *Replica) Pool() {
+	if r.buffers == nil {
+		return
+	}
+	for i, at := range r.shared {
+		s := &r.slices[at]
+		s.Lock()
+		copy(s.in(r.buffers.sum), r.of(s))
+		weights := r.weightsOf(i)
+		for j := range weights {
+			weights[j] = 1
+		}
+		s.Unlock()
+	}
+}
+
+// Adopt makes the parameters Sum, which is empty afterwards, each piece divided by its
+// weight: replicas with the same sums have the same parameters then. A piece of no
+// weight leaves the parameters as they are.
+func (r *Replica) Adopt() {
+	if r.buffers == nil {
+		return
+	}
+	r.steps.Lock()
+	defer r.steps.Unlock()
+	for i, at := range r.shared {
+		s := &r.slices[at]
+		s.Lock()
+		r.preserve(s)
+		own, sum, weights := r.of(s), s.in(r.buffers.sum), r.weightsOf(i)
+		for piece, weight := range weights {
+			if from, to := piece*r.pieces.length, min(len(own), (piece+1)*r.pieces.length); weight > 0 {
+				copy(own[from:to], sum[from:to])
+				tensor.Scale(own[from:to], float32(1/weight))
+			}
+		}
+		clear(sum)
+		clear(weights)
+		s.drift.mark(own)
+		s.Unlock()
+	}
+}

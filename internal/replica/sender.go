@@ -1,0 +1,118 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Sender is the side of a transfer that gives. It is for one goroutine, and is reused
+// from one transfer to the next; several may be at work on one replica.
+//
+// A Sender that passes a sum on leaves in the sum what its code decodes to, so that the
+// receivers, who pass it on in the same parts, all end with the same bytes.
+//
+// That takes codecs whose code of what they have decoded is the same again, as it is of
+// all that transfers take.
+type Sender struct{ passage }
+
+// NewSender makes a sender of a replica's buffers.
+func NewSender(r *Replica) *Sender { return &Sender{passage{replica: r}} }
+
+// Begin starts a transfer. It fails as TransferTerms.Check does, or if the replica has
+// no such buffer.
+func (s *Sender) Begin(terms TransferTerms) error { return s.begin(terms) }
+
+// Next writes the next PART into frame, whose memory it reuses. ok is false if there is
+// none left. It fails with ErrDiverged or ErrTooLarge if the values cannot be sent.
+func (s *Sender) Next(frame []byte) (_ []byte, ok bool, err error) {
+	if s.next == s.end {
+		return frame, false, nil
+	}
+	r := s.replica
+	shared := r.pieces.slice(s.next)
+	at := &r.slices[r.shared[shared]]
+	at.Lock()
+	count, weight := s.run(shared)
+	from, to := r.pieces.span(shared, at.length, s.next, count)
+	codec := r.codec(s.terms.Plan, shared, shared)
+	frame, err = s.encode(frame, at.in(r.vector(s.terms.Transfer.From))[from:to], r.of(at), codec, weight)
+	at.Unlock()
+	if err != nil {
+		return frame, false, fmt.Errorf("coding pieces %d to %d of %s: %w", s.next, s.next+count-1, s.terms.Transfer.From, err)
+	}
+	info := wire.PartInfo{Weight: weight, Codec: uint8(codec.ID), Pieces: uint32(count)}
+	wire.AppendPartInfo(frame[:wire.HeaderSize], info)
+	err = wire.Seal(frame, wire.Header{Type: wire.TypePart, Exchange: s.terms.Exchange, Slice: uint32(s.next)})
+	s.next += count
+	return frame, err == nil, err
+}
+
+// run is the number of pieces, from the next one on, that are of one slice and one
+// weight. The caller holds the slice's lock.
+func (s *Sender) run(shared int) (count int, weight float64) {
+	r := s.replica
+	count = min(s.end, r.pieces.first[shared+1]) - s.next
+	switch s.terms.Transfer.From {
+	case averaging.Gradient:
+		return count, r.buffers.samples[r.shared[shared]]
+	case averaging.Sum:
+		weights := r.buffers.weights[s.next : s.next+count]
+		return alike(weights), weights[0]
+	}
+	return count, 1
+}
+
+// encode begins a frame with the code of values. Own is the slice of the parameters
+// that they belong to. The caller holds the slice's lock.
+func (s *Sender) encode(frame []byte, values, own tensor.Vector, codec quant.Codec, weight float64) ([]byte, error) {
+	frame = extend(wire.Reserve(frame), wire.PartInfoSize)
+	switch {
+	case weight == 0 && s.terms.Transfer.From == averaging.Gradient:
+		return frame, fmt.Errorf("there is none: %w", ErrTransfer)
+	case weight == 0:
+		return frame, nil
+	}
+	head, scale := len(frame), s.terms.scale(weight)
+	if s.terms.Transfer.From != averaging.Sum {
+		scale = 1 // what is coded is the value itself
+	}
+	x := values
+	if scale != 1 {
+		x = s.scratch[:len(values)]
+		copy(x, values)
+		tensor.Scale(x, 1/scale)
+	}
+	if err := sendable(x, own, codec); err != nil {
+		return frame, err
+	}
+	frame = extend(frame, codec.Code.Size(len(x)))
+	codec.Code.Encode(frame[head:], x)
+	if !s.terms.passed() {
+		return frame, nil
+	}
+	if err := codec.Code.Decode(values, frame[head:], nil); err != nil {
+		return frame, err
+	}
+	if scale != 1 {
+		tensor.Scale(values, scale)
+	}
+	return frame, nil
+}
+
+// halfMost is the largest number that fp16 holds.
+const halfMost = 65504
+
+// sendable tells why values would be refused by an honest receiver.
+func sendable(x, own tensor.Vector, codec quant.Codec) error {
+	if norm := 2 * tensor.Norm2(x); absurd(norm, own) {
+		return fmt.Errorf("norm %g: %w", norm/2, ErrDiverged)
+	}
+	if codec.ID == quant.FP16 && tensor.MaxAbs(x) > halfMost {
+		return fmt.Errorf("%s holds up to %d: %w", codec.Name, halfMost, ErrTooLarge)
+	}
+	return nil
+}

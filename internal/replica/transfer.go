@@ -1,0 +1,153 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Errors of transfers, beside those of exchanges, to be tested with errors.Is.
+var (
+	// ErrTransfer: a transfer between buffers, or of a part, that cannot be.
+	ErrTransfer = errors.New("no such transfer")
+	// ErrLattice: a codec that decodes against a model near the sender's, which the
+	// receiver of a transfer need not have.
+	ErrLattice = errors.New("codec for exchanges only: transfers take raw, bf16, fp16 or int8")
+	// ErrTooLarge: values that the codec cannot hold.
+	ErrTooLarge = errors.New("values too large for the codec: use bf16 or raw")
+)
+
+// TransferTerms are what the two sides of a transfer have agreed.
+type TransferTerms struct {
+	// Exchange is the number that the sender gave to the transfer.
+	Exchange uint64
+	// Transfer is what is moved.
+	Transfer averaging.Transfer
+	// Plan says what the sender codes each slice with. A receiver needs none.
+	Plan quant.Plan
+	// Codecs are those that the receiver takes. Default: those of Plan.
+	Codecs []quant.ID
+}
+
+// Check tells what is wrong with the terms, whatever the model: it fails with
+// ErrTransfer, ErrLattice or ErrCodec.
+func (t TransferTerms) Check() error {
+	m := t.Transfer
+	known := m.From < averaging.Buffers && m.Into < averaging.Buffers
+	switch {
+	case !known, m.From != m.Into && !(m.From == averaging.Gradient && m.Into == averaging.Sum),
+		m.Into == averaging.Gradient, m.Into == averaging.Parameters && m.Add:
+		return fmt.Errorf("replica: %s: %w", m, ErrTransfer)
+	case m.Parts < 1 || m.Parts > wire.MaxParts || m.Part < 0 || m.Part >= m.Parts:
+		return fmt.Errorf("replica: %s: want 1 to %d parts: %w", m, wire.MaxParts, ErrTransfer)
+	}
+	for _, id := range t.codecs() {
+		codec, known := quant.ByID(id)
+		if !known {
+			return fmt.Errorf("replica: transfer with codec %d: %w", id, ErrCodec)
+		}
+		if codec.Lattice != (quant.Lattice{}) {
+			return fmt.Errorf("replica: transfer with %s: %w", codec.Name, ErrLattice)
+		}
+	}
+	return nil
+}
+
+// codecs are those that the receiver takes.
+func (t TransferTerms) codecs() []quant.ID {
+	if t.Codecs == nil {
+		return t.Plan.Codecs()
+	}
+	return t.Codecs
+}
+
+// passed tells whether the transfer hands a sum on that all are to have alike.
+func (t TransferTerms) passed() bool { return t.Transfer.From == averaging.Sum && !t.Transfer.Add }
+
+// scale is what coded values of a weight are to be multiplied by. It is that of
+// docs/WIRE.md: those of a sum are coded divided by a power of two, which costs no
+// bit, so that they are about as large as a gradient.
+func (t TransferTerms) scale(weight float64) float32 {
+	switch t.Transfer.From {
+	case averaging.Gradient:
+		return float32(weight)
+	case averaging.Sum:
+		_, exponent := math.Frexp(weight)
+		return float32(math.Ldexp(1, exponent-1))
+	}
+	return 1
+}
+
+// vector is the buffer of that name.
+func (r *Replica) vector(b averaging.Buffer) tensor.Vector {
+	switch b {
+	case averaging.Gradient:
+		return r.buffers.gradient
+	case averaging.Sum:
+		return r.buffers.sum
+	}
+	return r.values
+}
+
+// passage is how far one side of a transfer has come.
+type passage struct {
+	replica   *Replica
+	terms     TransferTerms
+	next, end int           // pieces
+	scratch   tensor.Vector // for the longest slice
+}
+
+// begin starts a transfer.
+func (p *passage) begin(terms TransferTerms) error {
+	if err := terms.Check(); err != nil {
+		return err
+	}
+	if p.replica.buffers == nil && terms.Transfer.Into != averaging.Parameters {
+		return errNoBuffers
+	}
+	terms.Codecs = terms.codecs()
+	p.terms = terms
+	p.next, p.end = p.replica.pieces.part(p.replica, terms.Transfer.Part, terms.Transfer.Parts)
+	if p.scratch == nil {
+		p.scratch = make(tensor.Vector, p.replica.longest)
+	}
+	return nil
+}
+
+// Values is the number of values that the transfer moves.
+func (p *passage) Values() int {
+	from, to := p.replica.pieces.part(p.replica, p.terms.Transfer.Part, p.terms.Transfer.Parts)
+	return p.replica.pieces.until(p.replica, to) - p.replica.pieces.until(p.replica, from)
+}
+
+// Done tells whether all pieces have been sent, or taken in.
+func (p *passage) Done() bool { return p.next == p.end }
+
+// TransferOf is what an OFFER offers.
+func TransferOf(m *wire.Offer) averaging.Transfer {
+	return averaging.Transfer{
+		From: averaging.Buffer(m.From), Into: averaging.Buffer(m.Into), Add: m.Add,
+		Part: int(m.Part), Parts: int(m.Parts), Round: m.Round,
+	}
+}
+
+// PutTransfer fills in what an OFFER offers.
+func PutTransfer(m *wire.Offer, t averaging.Transfer) {
+	m.From, m.Into, m.Add = uint8(t.From), uint8(t.Into), t.Add
+	m.Part, m.Parts, m.Round = uint32(t.Part), uint32(t.Parts), t.Round
+}
+
+// TellOf is the message that carries a word.
+func TellOf(w averaging.Word) wire.Tell {
+	return wire.Tell{Kind: w.Kind, Round: w.Round, View: w.View, Value: w.Value}
+}
+
+// WordOf is the word that a message carries.
+func WordOf(m wire.Tell) averaging.Word {
+	return averaging.Word{Kind: m.Kind, Round: m.Round, View: m.View, Value: m.Value}
+}

@@ -1,0 +1,72 @@
+package sim_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/internal/sim"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// TestMergeInTheEnd: a flock that exchanges by lattices, and merges when its run is over,
+// ends with the mean of its models, the same bytes at all.
+func TestMergeInTheEnd(t *testing.T) {
+	p := plan{
+		seed: 3, peers: 7, values: 5000, sliceLen: 2000, codec: "lattice8+4", every: 4,
+		config: sim.Config{Trainer: idle{}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e7}},
+		merge:  true,
+	}
+	f := newFlock(t, p)
+	before := f.sum()
+	f.world.Run(300 * time.Millisecond)
+	apart := f.spread()
+	f.world.Finish()
+	f.world.Run(10 * time.Minute)
+	if f.world.Pending() > 0 {
+		t.Errorf("%d things are still to come", f.world.Pending())
+	}
+	first, other := make(tensor.Vector, p.values), make(tensor.Vector, p.values)
+	f.replicas[0].Snapshot(first)
+	for i, r := range f.replicas {
+		r.Snapshot(other)
+		if tensor.SquaredDistance(first, other) != 0 {
+			t.Errorf("peer %d has another model than peer 0", i)
+		}
+	}
+	if d := drift(before, f.sum()); d > 1e-5 || apart < 1e-4 {
+		t.Errorf("the mean has moved by %g of itself; the models were %g apart", d, apart)
+	}
+}
+
+// merging lets a machine merge at the end of the run.
+func merging(t testing.TB, inner averaging.Machine, i int) averaging.Machine {
+	t.Helper()
+	m, err := baseline.NewMerge(baseline.Config{Self: nameOf(i), Deadline: time.Second}, inner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestPoolOfOne adopts what it has pooled, whatever was added meanwhile.
+func TestPoolOfOne(t *testing.T) {
+	f := newFlock(t, plan{seed: 1, peers: 1, values: 300, config: sim.Config{Trainer: idle{}}})
+	r, want := f.replicas[0], make(tensor.Vector, 300)
+	r.Snapshot(want)
+	r.UseGradients()
+	r.Adopt() // of no weight
+	r.Pool()
+	step := make(tensor.Vector, 300)
+	for i := range step {
+		step[i] = rand.New(rand.NewPCG(1, uint64(i))).Float32()
+	}
+	r.Add(step)
+	r.Adopt()
+	got := make(tensor.Vector, 300)
+	if r.Snapshot(got); tensor.SquaredDistance(want, got) != 0 {
+		t.Error("what was pooled alone is not what is adopted")
+	}
+}

@@ -1,0 +1,229 @@
+package sim_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/sim"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// ringer is a ring AllReduce without any care for failures: what it takes to see that
+// the world carries transfers, words and updates out.
+type ringer struct {
+	self, n      int
+	round, next  uint64 // this one, and that of which the next peer has its gradient
+	here, begun  bool   // the gradient is there; sending has begun
+	took, gave   int    // transfers of this round
+	exchange     averaging.ExchangeID
+	passing      []averaging.Transfer // to be sent, in this order
+	running      bool
+	halted, over bool
+}
+
+func (r *ringer) AveragesGradients() {}
+
+func (r *ringer) peer(offset int) topology.PeerID { return nameOf((r.self + r.n + offset) % r.n) }
+
+func (r *ringer) Handle(_ time.Duration, e averaging.Event, actions []averaging.Action) []averaging.Action {
+	switch e.Kind {
+	case averaging.GradientDone:
+		r.here = true
+		word := averaging.Word{Kind: 1, Round: r.round}
+		actions = append(actions, averaging.Action{Kind: averaging.Load}, averaging.Action{Kind: averaging.Tell, Peer: r.peer(-1), Word: word})
+	case averaging.Told:
+		r.next = e.Word.Round + 1
+	case averaging.Offered:
+		answer := averaging.Action{Kind: averaging.Accept, Peer: e.Peer, Exchange: e.Exchange, Inbound: true}
+		if !r.here || e.Transfer.Round != r.round {
+			answer.Kind, answer.Reason = averaging.Refuse, averaging.Round
+		}
+		return append(actions, answer)
+	case averaging.Finished:
+		if e.Inbound {
+			r.took++
+			if r.took < 2*(r.n-1) {
+				r.pass((r.self-r.took)%r.n, r.took < r.n-1)
+			}
+		} else {
+			r.gave++
+			r.running = false
+		}
+	case averaging.Updated:
+		r.round++
+		r.here, r.begun, r.took, r.gave = false, false, 0, 0
+		return append(actions, averaging.Action{Kind: averaging.Proceed})
+	case averaging.Failed, averaging.Refused, averaging.PeerLost:
+		r.halted = true
+		return append(actions, averaging.Action{Kind: averaging.Halt, Reason: averaging.NoPartners})
+	}
+	return r.goOn(actions)
+}
+
+// pass lets a part be sent after those before it.
+func (r *ringer) pass(part int, add bool) {
+	r.passing = append(r.passing, averaging.Transfer{
+		From: averaging.Sum, Into: averaging.Sum, Add: add, Part: (part + r.n) % r.n, Parts: r.n, Round: r.round,
+	})
+}
+
+// goOn sends what there is to send, or updates when all has been sent and taken.
+func (r *ringer) goOn(actions []averaging.Action) []averaging.Action {
+	if !r.here || r.next <= r.round || r.running {
+		return actions
+	}
+	if !r.begun {
+		r.begun = true
+		r.pass(r.self, true)
+	}
+	if len(r.passing) > 0 {
+		r.exchange++
+		r.running = true
+		send := averaging.Action{Kind: averaging.Send, Peer: r.peer(1), Exchange: r.exchange, Transfer: r.passing[0]}
+		r.passing = r.passing[1:]
+		return append(actions, send)
+	}
+	if r.took == 2*(r.n-1) && r.gave == r.took {
+		return append(actions, averaging.Action{Kind: averaging.Update})
+	}
+	return actions
+}
+
+// slope has a different gradient at each peer and step, of whole numbers.
+type slope struct {
+	velocity []tensor.Vector
+	steps    func(peer int) time.Duration
+}
+
+func newSlope(peers, values int) *slope {
+	s := &slope{steps: func(int) time.Duration { return 10 * time.Millisecond }}
+	for range peers {
+		s.velocity = append(s.velocity, make(tensor.Vector, values))
+	}
+	return s
+}
+
+func (s *slope) Duration(peer, _ int) time.Duration { return s.steps(peer) }
+
+func (s *slope) Step(int, int, []float32, []float32) { panic("a GradientTrainer has no steps") }
+
+func (s *slope) Gradient(_, peer, step int, _, grad []float32) int {
+	for i := range grad {
+		grad[i] = float32((peer+1)*(step+1)%7 + i%5)
+	}
+	return 4 * (peer + 1)
+}
+
+func (s *slope) Delta(peer int, _ float64, x, grad, delta []float32) {
+	tensor.MomentumStep(delta, s.velocity[peer], grad, x, tensor.MomentumRates{Rate: 0.001, Momentum: 0.9})
+}
+
+func (s *slope) Progress(int) float64 { return 0 }
+
+// ringWorld is one in which every peer is a ringer.
+func ringWorld(t testing.TB, peers, values int, codecName string, trainer sim.Trainer, link sim.Link) *flock {
+	t.Helper()
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{values}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	codec, err := quant.ByName(codecName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &flock{t: t, scratch: make(tensor.Vector, values)}
+	config := sim.Config{Trainer: trainer, Link: link, Terms: replica.Terms{Plan: quant.Uniform(codec)}, Rand: rand.New(rand.NewPCG(1, 1))}
+	config.Hooks.Broke = func(peer, partner int, err error) { t.Errorf("peer %d with %d: %v", peer, partner, err) }
+	for i := range peers {
+		f.add(tensor.NewParams(layout), plan{}, i)
+		config.Members = append(config.Members, sim.Member{
+			ID: nameOf(i), Machine: &ringer{self: i, n: peers}, Replica: f.replicas[i], Ledger: f.ledgers[i],
+		})
+	}
+	if f.world, err = sim.New(config); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// A ring of peers has the same bytes after each round, those of the weighted mean, at
+// about 2(n−1)/n times the model's, with any codec that transfers take.
+func TestRingOfGradients(t *testing.T) {
+	const values = 40_000
+	for _, name := range []string{"raw", "bf16", "int8"} {
+		for _, n := range []int{2, 5} {
+			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
+				trainer := newSlope(n, values)
+				f := ringWorld(t, n, values, name, trainer, sim.Link{Delay: time.Millisecond, Bandwidth: 1e8})
+				f.world.Run(200 * time.Millisecond)
+				f.world.Finish()
+				f.world.Run(time.Hour)
+				rounds := f.world.Counts(0).Steps
+				if rounds < 5 || f.world.Pending() > 0 {
+					t.Fatalf("%d rounds, and %d things are to come", rounds, f.world.Pending())
+				}
+				want := oracleOfSlope(trainer, n, values, rounds)
+				f.replicas[0].Snapshot(f.scratch)
+				limit := map[string]float64{"raw": 1e-6, "bf16": 1e-2, "int8": 2e-2}[name]
+				if d := tensor.SquaredDistance(want, f.scratch); math.Sqrt(d) > limit*tensor.Norm2(want) {
+					t.Errorf("the model is %g from the mean's, whose norm is %g", math.Sqrt(d), tensor.Norm2(want))
+				}
+				other := make(tensor.Vector, values)
+				for i, r := range f.replicas {
+					r.Snapshot(other)
+					if tensor.SquaredDistance(other, f.scratch) != 0 {
+						t.Errorf("peer %d has another model than peer 0", i)
+					}
+					c := f.world.Counts(i)
+					if c.Steps != rounds || c.Updates != rounds || c.Initiated != 2*(n-1)*rounds || c.Served != c.Initiated {
+						t.Errorf("peer %d counts %+v in %d rounds", i, c, rounds)
+					}
+					codec, _ := quant.ByName(name)
+					ideal := float64(2*(n-1)*rounds*codec.Code.Size(values)) / float64(n)
+					if over := float64(c.Sent)/ideal - 1; over < -0.001 || over > 0.04 {
+						t.Errorf("peer %d has sent %d bytes, %.1f %% more than need be", i, c.Sent, 100*over)
+					}
+				}
+			})
+		}
+	}
+}
+
+// oracleOfSlope is plain gradient descent on the weighted mean.
+func oracleOfSlope(s *slope, n, values, rounds int) tensor.Vector {
+	o := newSlope(1, values)
+	x, mean, grad := make(tensor.Vector, values), make(tensor.Vector, values), make(tensor.Vector, values)
+	for round := range rounds {
+		clear(mean)
+		total := 0
+		for i := range n {
+			samples := s.Gradient(0, i, round, x, grad)
+			tensor.Axpy(mean, float32(samples), grad)
+			total += samples
+		}
+		tensor.Scale(mean, 1/float32(total))
+		o.Delta(0, 0, x, mean, grad)
+		tensor.Add(x, grad)
+	}
+	return x
+}
+
+// The course of a world does not depend on how many goroutines compute its gradients.
+func TestForkedGradients(t *testing.T) {
+	course := func(workers int) [32]byte {
+		f := ringWorld(t, 5, 3000, "bf16", newSlope(5, 3000), sim.Link{Delay: time.Millisecond, Bandwidth: 1e6, Loss: 0.01})
+		f.world.Fork(workers)
+		f.world.Run(time.Second)
+		return f.world.Digest()
+	}
+	if one := course(1); one != course(4) || one == [32]byte{} {
+		t.Error("four workers take another course than one")
+	}
+}

@@ -1,0 +1,205 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Limits of a transfer.
+const (
+	// MaxParts is the most parts into which a buffer may be divided.
+	MaxParts = 1 << 20
+	// MaxWeight is the most that a run of values may weigh: samples, as many as a
+	// round of the largest flock could have.
+	MaxWeight = 1 << 40
+	// MaxEager is about how many bytes of PARTs are sent before ACCEPT: enough to make
+	// good use of the round trip, and not too much to lose if the answer is REFUSE.
+	MaxEager = 64 << 10
+)
+
+// Numbers of the buffers that a transfer names.
+const (
+	BufferParameters uint8 = 0
+	BufferGradient   uint8 = 1
+	BufferSum        uint8 = 2
+)
+
+// Sizes of payloads, in bytes.
+const (
+	tellSize = 1 + 8 + 8 + 8
+	maxOffer = 32 + 8 + 8 + 8 + 4 + 8 + 1 + 1 + 1 + 4 + 4 + 8 + 1 + MaxRunName + 1 + MaxCodecs
+)
+
+// Tell carries a word from one machine to another. Nobody answers it.
+type Tell struct {
+	// Kind and Value mean what the algorithm says that both ends run. Value is finite.
+	Kind uint8
+	// Round is the round that the word is about.
+	Round uint64
+	// View is the digest of the view that the sender has.
+	View  uint64
+	Value float64
+}
+
+// Type is TypeTell.
+func (Tell) Type() Type { return TypeTell }
+
+// Append appends the encoded message to dst.
+func (m Tell) Append(dst []byte) []byte {
+	dst = append(dst, m.Kind)
+	dst = binary.LittleEndian.AppendUint64(dst, m.Round)
+	dst = binary.LittleEndian.AppendUint64(dst, m.View)
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(m.Value))
+}
+
+// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
+func (m *Tell) Decode(payload []byte) error {
+	c := cursor{what: TypeTell, rest: payload}
+	m.Kind = c.uint8()
+	m.Round = c.uint64()
+	m.View = c.uint64()
+	m.Value = math.Float64frombits(c.uint64())
+	if !(math.Abs(m.Value) <= math.MaxFloat64) { // true for NaN
+		c.fault("value %g", m.Value)
+	}
+	return c.finish()
+}
+
+// Offer opens a transfer: its sender wants to move a part of one of its buffers into
+// one of the receiver's, one way.
+type Offer struct {
+	// Run is the name of the run, as CheckRun wants it.
+	Run string
+	// Layout is the hash of the model's layout.
+	Layout [32]byte
+	// View is a digest of the membership that the sender sees.
+	View uint64
+	// Incarnation counts the lives of the sender.
+	Incarnation uint64
+	// Steps is the number of gradient steps that the sender has taken.
+	Steps uint64
+	// SliceLen and Cut are as in Propose.
+	SliceLen uint32
+	Cut      uint64
+	// From is the sender's buffer and Into the receiver's, one of the Buffer numbers.
+	From, Into uint8
+	// Add tells whether what comes is added to what the receiver has, or replaces it.
+	Add bool
+	// Part is the one of Parts that is meant, from 0; Parts is 1 to MaxParts.
+	Part, Parts uint32
+	// Round is the round of the algorithm that both ends run.
+	Round uint64
+	// Codecs are those that the PARTs may be coded with, 1 to MaxCodecs.
+	Codecs []uint8
+}
+
+// Type is TypeOffer.
+func (Offer) Type() Type { return TypeOffer }
+
+// Append appends the encoded message to dst.
+func (m Offer) Append(dst []byte) []byte {
+	dst = append(dst, m.Layout[:]...)
+	dst = binary.LittleEndian.AppendUint64(dst, m.View)
+	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
+	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
+	dst = binary.LittleEndian.AppendUint32(dst, m.SliceLen)
+	dst = binary.LittleEndian.AppendUint64(dst, m.Cut)
+	add := uint8(0)
+	if m.Add {
+		add = 1
+	}
+	dst = append(dst, m.From, m.Into, add)
+	dst = binary.LittleEndian.AppendUint32(dst, m.Part)
+	dst = binary.LittleEndian.AppendUint32(dst, m.Parts)
+	dst = binary.LittleEndian.AppendUint64(dst, m.Round)
+	dst = appendText(dst, m.Run)
+	return appendCodecs(dst, m.Codecs)
+}
+
+// Decode reads a payload into m; Codecs is a copy, in the memory of the one before.
+// If it fails, with ErrMessage, m is meaningless.
+func (m *Offer) Decode(payload []byte) error {
+	c := cursor{what: TypeOffer, rest: payload}
+	m.Layout = c.hash()
+	m.View = c.uint64()
+	m.Incarnation = c.uint64()
+	m.Steps = c.uint64()
+	m.SliceLen, m.Cut = c.sliceLen(), c.uint64()
+	m.From, m.Into = c.buffer(), c.buffer()
+	add := c.uint8()
+	if m.Add = add == 1; add > 1 {
+		c.fault("added is %d", add)
+	}
+	m.Part, m.Parts = c.uint32(), c.uint32()
+	if m.Parts == 0 || m.Parts > MaxParts || m.Part >= m.Parts {
+		c.fault("part %d of %d, which are not within 1 and %d", m.Part, m.Parts, MaxParts)
+	}
+	m.Round = c.uint64()
+	m.Run = c.run()
+	m.Codecs = c.codecs(m.Codecs)
+	return c.finish()
+}
+
+// buffer reads the number of a buffer.
+func (c *cursor) buffer() uint8 {
+	n := c.uint8()
+	if n > BufferSum {
+		c.fault("buffer %d", n)
+	}
+	return n
+}
+
+// PartInfoSize is the size of the sub-header with which the payload of PART begins, in
+// bytes. It keeps the codec's bytes aligned in the payload.
+const PartInfoSize = 16
+
+// PartInfo is the sub-header of a PART payload.
+type PartInfo struct {
+	// Weight is what the values of the run weigh: 0, or 1 to MaxWeight. With a weight
+	// of 0 there are no codec's bytes: all values are 0.
+	Weight float64
+	// Codec is what the values are coded with, one of those accepted.
+	Codec uint8
+	// Pieces is the number of consecutive pieces that the run has, from the one in the
+	// header on: at least 1.
+	Pieces uint32
+}
+
+// AppendPartInfo appends the sub-header of a PART payload; the codec's bytes are to
+// follow.
+func AppendPartInfo(dst []byte, info PartInfo) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(info.Weight))
+	dst = binary.LittleEndian.AppendUint32(dst, info.Pieces)
+	return append(dst, info.Codec, 0, 0, 0)
+}
+
+// SplitPart splits a PART payload in sub-header and codec's bytes, which alias the
+// payload. It fails with ErrMessage.
+func SplitPart(payload []byte) (PartInfo, []byte, error) {
+	if len(payload) < PartInfoSize {
+		return PartInfo{}, nil, partError("%d bytes, at least %d", len(payload), PartInfoSize)
+	}
+	info := PartInfo{
+		Weight: math.Float64frombits(binary.LittleEndian.Uint64(payload)),
+		Pieces: binary.LittleEndian.Uint32(payload[8:]),
+		Codec:  payload[12],
+	}
+	code := payload[PartInfoSize:]
+	reserved := binary.LittleEndian.Uint32(payload[12:]) >> 8
+	switch {
+	case !(info.Weight >= 1 && info.Weight <= MaxWeight) && math.Float64bits(info.Weight) != 0: // true for NaN and −0
+		return PartInfo{}, nil, partError("weight %g, neither 0 nor within 1 and %d", info.Weight, uint64(MaxWeight))
+	case info.Pieces == 0:
+		return PartInfo{}, nil, partError("no pieces")
+	case reserved != 0:
+		return PartInfo{}, nil, partError("reserved bytes hold %#06x", reserved)
+	case info.Weight == 0 && len(code) > 0:
+		return PartInfo{}, nil, partError("%d bytes of code for values of no weight", len(code))
+	}
+	return info, code, nil
+}
+
+func partError(format string, args ...any) error {
+	return fmt.Errorf("wire: %v: %s: %w", TypePart, fmt.Sprintf(format, args...), ErrMessage)
+}
