@@ -229,8 +229,8 @@ func (l *loop) abort(x *tracked) {
 // propose starts an outbound exchange, unless the peer is closing or has no model
 // to share yet.
 func (l *loop) propose(action averaging.Action, key exchangeKey) {
-	x := newTracked(averaging.Event{Peer: action.Peer, Exchange: action.Exchange})
-	if l.peer.arrival.open() && !l.peer.isClosing() && l.peer.transfers.spawn(func() { l.peer.initiate(x, action) }) {
+	x, overlap := newTracked(averaging.Event{Peer: action.Peer, Exchange: action.Exchange}), action.Overlap
+	if l.peer.arrival.open() && !l.peer.isClosing() && l.peer.transfers.spawn(func() { l.peer.initiate(x, overlap) }) {
 		l.running[key] = x
 		return
 	}
