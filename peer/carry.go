@@ -10,11 +10,20 @@ import (
 // for. docs/design/020 says how.
 func (l *loop) carry(action averaging.Action, key exchangeKey) {
 	p := l.peer
+	if p.together == nil && action.Kind != averaging.Tell && action.Kind != averaging.Send {
+		l.log.Error("a machine that averages models asks for what needs buffers for gradients: it is left undone", zap.Stringer("action", action))
+		return
+	}
 	switch action.Kind {
 	case averaging.Load:
 		p.replica.Load(action.Add)
 	case averaging.Clear:
 		p.replica.Clear()
+	case averaging.Pool:
+		p.replica.Pool()
+	case averaging.Adopt:
+		p.replica.Adopt()
+		l.events = append(l.events, notice{event: averaging.Event{Kind: averaging.Updated}})
 	case averaging.Update:
 		l.update(action)
 	case averaging.Tell:

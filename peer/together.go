@@ -112,10 +112,6 @@ func (p *Peer) rate(progress float64) float64 {
 func (l *loop) update(action averaging.Action) {
 	p := l.peer
 	t := p.together
-	if t == nil {
-		l.log.Error("a machine that averages models asks for an update of gradients: it is left undone", zap.Stringer("action", action))
-		return
-	}
 	<-t.room
 	p.replica.Drain(t.grad, action.Weight)
 	begun := p.transfers.spawn(func() {
