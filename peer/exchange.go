@@ -113,7 +113,7 @@ func (x *tracked) worked(since time.Time) { x.work.Add(int64(time.Since(since)))
 
 // initiate carries out an outbound exchange, from the proposal on, and reports
 // its course to the loop.
-func (p *Peer) initiate(x *tracked, action averaging.Action) {
+func (p *Peer) initiate(x *tracked, overlap int) {
 	if !p.underway.enter(x) {
 		p.failed(x, errAborted)
 		return
@@ -132,7 +132,7 @@ func (p *Peer) initiate(x *tracked, action averaging.Action) {
 		p.failed(x, x.cause())
 		return
 	}
-	terms, err := p.propose(x, t, action)
+	terms, err := p.propose(x, t, overlap)
 	if err != nil {
 		if r := (*refusal)(nil); errors.As(err, &r) {
 			stream.Close()
@@ -170,15 +170,15 @@ func (p *Peer) open(x *tracked) (seam.Stream, error) {
 
 // propose asks the partner, answers what it may ask in its turn, and reads whether
 // it accepts.
-func (p *Peer) propose(x *tracked, t *talk, action averaging.Action) (terms replica.Terms, err error) {
-	incarnation, overlap := p.incarnation.Load(), uint8(min(max(action.Overlap, 1), maxOverlap))
-	made := p.plans.to(seam.PeerID(action.Peer), p.trainer.stepTime(), p.log)
+func (p *Peer) propose(x *tracked, t *talk, overlaps int) (terms replica.Terms, err error) {
+	incarnation, overlap := p.incarnation.Load(), uint8(min(max(overlaps, 1), maxOverlap))
+	made := p.plans.to(seam.PeerID(x.event.Peer), p.trainer.stepTime(), p.log)
 	offer := wire.Propose{
 		Run: p.config.Run, Layout: p.layout, View: p.counters.view.Load(), Incarnation: incarnation,
 		Steps: p.counters.steps.Load(), SliceLen: uint32(p.replica.SliceLen()), Cut: p.cut,
-		Overlap: overlap, Lanes: uint8(p.lanesTo(seam.PeerID(action.Peer))), Codecs: made.codecs,
+		Overlap: overlap, Lanes: uint8(p.lanesTo(seam.PeerID(x.event.Peer))), Codecs: made.codecs,
 	}
-	if err = say(t, uint64(action.Exchange), offer); err != nil {
+	if err = say(t, uint64(x.event.Exchange), offer); err != nil {
 		return terms, err
 	}
 	asked := time.Now()
@@ -198,7 +198,7 @@ func (p *Peer) propose(x *tracked, t *talk, action averaging.Action) (terms repl
 			accept.Lanes, accept.Overlap, offer.Lanes, offer.Overlap, wire.ErrMessage)
 	}
 	return replica.Terms{
-		Partner: string(action.Peer), Incarnation: incarnation, Exchange: uint64(action.Exchange), Plan: agreed.plan, Codecs: agreed.ids,
+		Partner: string(x.event.Peer), Incarnation: incarnation, Exchange: uint64(x.event.Exchange), Plan: agreed.plan, Codecs: agreed.ids,
 		Window: min(int(accept.Window), p.window(agreed.plan)), Lanes: int(accept.Lanes), Overlap: int(accept.Overlap),
 	}, nil
 }

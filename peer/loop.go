@@ -141,6 +141,7 @@ func (l *loop) handleAll() {
 			continue
 		}
 		l.actions = l.machine.Handle(time.Since(l.peer.started), n.event, l.actions[:0])
+		l.peer.batch.take() // before the trainer may go on
 		for _, action := range l.actions {
 			l.carryOut(action, &n)
 		}
@@ -168,7 +169,7 @@ func (l *loop) begin(n notice) bool {
 		return false
 	}
 	switch n.event.Kind {
-	case averaging.Proposed:
+	case averaging.Proposed, averaging.Offered:
 		key := keyOf(n.event)
 		if _, twice := l.running[key]; twice {
 			n.verdict <- averaging.Action{Kind: averaging.Refuse, Reason: averaging.Busy} // has room
@@ -212,6 +213,13 @@ func (l *loop) carryOut(action averaging.Action, cause *notice) {
 	case averaging.Settled:
 		l.settled = true
 		l.refresh()
+	case averaging.Halt:
+		select {
+		case l.peer.halts <- action.Reason:
+		default: // the trainer has not heard of the last one
+		}
+	default:
+		l.carry(action, key)
 	}
 }
 
@@ -226,8 +234,8 @@ func (l *loop) abort(x *tracked) {
 // propose starts an outbound exchange, unless the peer is closing or has no model
 // to share yet.
 func (l *loop) propose(action averaging.Action, key exchangeKey) {
-	x := newTracked(averaging.Event{Peer: action.Peer, Exchange: action.Exchange})
-	if l.peer.arrival.open() && !l.peer.isClosing() && l.peer.transfers.spawn(func() { l.peer.initiate(x, action) }) {
+	x, overlap := newTracked(averaging.Event{Peer: action.Peer, Exchange: action.Exchange}), action.Overlap
+	if l.peer.arrival.open() && !l.peer.isClosing() && l.peer.transfers.spawn(func() { l.peer.initiate(x, overlap) }) {
 		l.running[key] = x
 		return
 	}

@@ -56,8 +56,14 @@ type Peer struct {
 	incarnation atomic.Uint64
 	arrival     arrival
 	notices     chan notice
-	proceed     chan struct{} // one token: the trainer may take its next step
+	proceed     chan struct{}         // one token: the trainer may take its next step
+	halts       chan averaging.Reason // one: why it may not
+	together    *together             // nil unless the machine averages gradients
+	batch       batch
+	telling     telling
+	oneWay      oneWay
 
+	over  chan struct{} // closed when the run is over here
 	flown chan struct{} // closed when the run is over for every member
 
 	running         context.Context // ends when Close has nothing left to wait for
@@ -102,10 +108,11 @@ func Start(ctx context.Context, config Config) (*Peer, error) {
 func assemble(config Config) (_ *Peer, err error) {
 	p := &Peer{
 		config: config, log: config.Log, layout: config.Params.Layout().Hash(), flock: newFlock(),
-		notices: make(chan notice, maxNotices), proceed: make(chan struct{}, 1),
-		flown: make(chan struct{}), closing: make(chan struct{}),
+		notices: make(chan notice, maxNotices), proceed: make(chan struct{}, 1), halts: make(chan averaging.Reason, 1),
+		over: make(chan struct{}), flown: make(chan struct{}), closing: make(chan struct{}),
 		announceEvery: defaultAnnounceEvery, started: time.Now(),
 		membership: config.Network.Membership, talks: newTalks(), arrival: newArrival(), hooks: newHookCalls(config.Hooks),
+		oneWay: newOneWay(),
 	}
 	p.incarnation.Store(1)
 	p.giving.pacer.rate = config.Network.State.Rate
@@ -134,6 +141,11 @@ func assemble(config Config) (_ *Peer, err error) {
 	if err != nil {
 		return nil, err
 	}
+	p.together = newTogether(machine, p.replica)
+	if err = p.checkOneWay(); err != nil {
+		return nil, err
+	}
+	p.batch.machine, _ = machine.(averaging.BatchSizer)
 	loop := newLoop(p, machine)
 	if err = loop.announce(); err != nil {
 		return nil, err
@@ -309,6 +321,7 @@ func (p *Peer) dismantle() error {
 	}
 	timer.Reset(p.config.Exchange.Stall) // for what else is on its way
 	defer timer.Stop()
+	p.telling.end()
 	for len(p.handlers) > 1 {
 		last := len(p.handlers) - 1
 		p.handlers[last]()

@@ -10,8 +10,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -34,7 +32,8 @@ type training struct {
 	// begin is closed when the first step may be taken; nil is at once.
 	begin <-chan struct{}
 
-	batch   dataset.Batch
+	batch dataset.Batch
+	measured
 	started time.Time // when the peer was
 	first   time.Time // when the first step began
 	begun   float64   // how far the flock was then
@@ -94,7 +93,7 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	if err != nil {
 		return share{}, err
 	}
-	t := &training{settings: s, workload: work, policy: policy, log: log, tell: tell, begin: begin, started: time.Now()}
+	t := &training{settings: s, workload: work, policy: policy, log: log, tell: tell, begin: begin, measured: measured{singly: work.batches}, started: time.Now()}
 	if t.peer, err = peer.Start(ctx, t.config(key, admission)); err != nil {
 		return share{}, err
 	}
@@ -153,8 +152,8 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 	t.restore(config.Optimizer)
 	if t.Strategy == strategyAlone {
 		config.Join, config.Network.Listen = nil, []string{loopback}
-		config.Exchange.Machine = func(averaging.Config) (averaging.Machine, error) { return baseline.Alone{}, nil }
 	}
+	config.Exchange.Machine = t.machine(t.Batch)
 	return config
 }
 
@@ -265,7 +264,7 @@ func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector
 
 // gradient computes the gradient of the next batch.
 func (t *training) gradient(x, grad tensor.Vector) (peer.Result, error) {
-	if err := t.batches.Next(&t.batch); err != nil {
+	if err := t.nextBatch(); err != nil {
 		return peer.Result{}, err
 	}
 	return peer.Result{Loss: t.model.Gradient(x, &t.batch, grad), Samples: t.batch.Len()}, nil

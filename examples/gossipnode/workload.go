@@ -51,7 +51,7 @@ func (s settings) prepare(identity ed25519.PublicKey) (_ *workload, err error) {
 	if err := w.resume(s); err != nil {
 		return nil, err
 	}
-	if w.batches, err = data.Batches(s.Batch, order^w.behind().Own, s.augmentation()); err != nil {
+	if w.batches, err = data.Batches(s.drawn(), order^w.behind().Own, s.augmentation()); err != nil {
 		return nil, usageError{err}
 	}
 	return w, nil
