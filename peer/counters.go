@@ -41,6 +41,8 @@ type counters struct {
 	initiated     uint64
 	served        uint64
 	exchangeBytes uint64 // both directions, of completed exchanges
+	transfers     uint64 // of those completed, the ones that go one way
+	transferred   uint64 // values in them
 }
 
 // smoothed is an exponentially weighted running mean that starts at its first
@@ -71,16 +73,30 @@ func (c *counters) learned(result Result, rate float64) {
 // exchanged counts a completed exchange.
 func (c *counters) exchanged(x Exchanged, cost time.Duration) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.completed(x, cost)
+	c.squared.add(x.Distance*x.Distance, exchangeSmoothing)
+}
+
+// moved counts a completed transfer of so many values.
+func (c *counters) moved(x Exchanged, cost time.Duration, values uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.completed(x, cost)
+	c.transfers++
+	c.transferred += values
+}
+
+// completed counts what exchanges and transfers have in common. The lock is held.
+func (c *counters) completed(x Exchanged, cost time.Duration) {
 	if x.Inbound {
 		c.served++
 	} else {
 		c.initiated++
 	}
 	c.exchangeBytes += x.Bytes
-	c.squared.add(x.Distance*x.Distance, exchangeSmoothing)
 	c.took.add(x.Took.Seconds(), exchangeSmoothing)
 	c.cost.add(cost.Seconds(), exchangeSmoothing)
-	c.mu.Unlock()
 }
 
 func (c *counters) hold(d time.Duration) {
@@ -134,8 +150,8 @@ func (c *counters) report(s *Stats, shared int) {
 		Took:              seconds(c.took.value), Cost: seconds(c.cost.value),
 		LongestHold: time.Duration(c.longestHold.Load()),
 	}
-	if done := x.Completed(); done > 0 && shared > 0 {
-		x.BitsPerParameter = float64(c.exchangeBytes) * 8 / (2 * float64(done) * float64(shared))
+	if values := 2*(x.Completed()-c.transfers)*uint64(shared) + c.transferred; values > 0 {
+		x.BitsPerParameter = float64(c.exchangeBytes) * 8 / float64(values)
 	}
 }
 

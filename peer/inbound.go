@@ -38,6 +38,13 @@ func (p *Peer) serveExchange(stream seam.Stream) {
 		}
 	case header.Type == wire.TypeStatus:
 		err = p.serveStatus(t, header, payload)
+	case header.Type == wire.TypeOffer:
+		var offer wire.Offer
+		if err = offer.Decode(payload); err == nil {
+			p.serveOffer(t, header, offer)
+		}
+	case header.Type == wire.TypeTell:
+		err = p.serveWords(t, header, payload)
 	default:
 		err = fmt.Errorf("waiting for a proposal: got %v: %w", header.Type, wire.ErrType)
 	}
@@ -136,6 +143,8 @@ func reasonOf(r averaging.Reason) wire.Reason {
 		return wire.ReasonClosing
 	case averaging.Quarantine:
 		return wire.ReasonQuarantine
+	case averaging.Round, averaging.Unfit:
+		return wire.ReasonRound
 	}
 	return wire.ReasonBusy
 }

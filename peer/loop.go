@@ -163,7 +163,7 @@ func (l *loop) begin(n notice) bool {
 		return false
 	}
 	switch n.event.Kind {
-	case averaging.Proposed:
+	case averaging.Proposed, averaging.Offered:
 		key := keyOf(n.event)
 		if _, twice := l.running[key]; twice {
 			n.verdict <- averaging.Action{Kind: averaging.Refuse, Reason: averaging.Busy} // has room
@@ -207,6 +207,13 @@ func (l *loop) carryOut(action averaging.Action, cause *notice) {
 	case averaging.Settled:
 		l.settled = true
 		l.refresh()
+	case averaging.Halt:
+		select {
+		case l.peer.halts <- action.Reason:
+		default: // the trainer has not heard of the last one
+		}
+	default:
+		l.carry(action, key)
 	}
 }
 

@@ -79,6 +79,8 @@ func (p *Peer) declined(x *tracked, err error) {
 		x.event.Reason = averaging.Closing
 	case r.Reason == wire.ReasonRole:
 		x.event.Reason = averaging.WrongRole
+	case r.Reason == wire.ReasonRound:
+		x.event.Reason = averaging.Round
 	}
 	p.notify(notice{event: x.event})
 }

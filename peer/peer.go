@@ -55,8 +55,13 @@ type Peer struct {
 	incarnation atomic.Uint64
 	arrival     arrival
 	notices     chan notice
-	proceed     chan struct{} // one token: the trainer may take its next step
+	proceed     chan struct{}         // one token: the trainer may take its next step
+	halts       chan averaging.Reason // one: why it may not
+	together    *together             // nil unless the machine averages gradients
+	telling     telling
+	oneWay      oneWay
 
+	over  chan struct{} // closed when the run is over here
 	flown chan struct{} // closed when the run is over for every member
 
 	running         context.Context // ends when Close has nothing left to wait for
@@ -100,10 +105,11 @@ func Start(ctx context.Context, config Config) (*Peer, error) {
 func assemble(config Config) (_ *Peer, err error) {
 	p := &Peer{
 		config: config, log: config.Log, layout: config.Params.Layout().Hash(), flock: newFlock(),
-		notices: make(chan notice, maxNotices), proceed: make(chan struct{}, 1),
-		flown: make(chan struct{}), closing: make(chan struct{}),
+		notices: make(chan notice, maxNotices), proceed: make(chan struct{}, 1), halts: make(chan averaging.Reason, 1),
+		over: make(chan struct{}), flown: make(chan struct{}), closing: make(chan struct{}),
 		announceEvery: defaultAnnounceEvery, started: time.Now(),
 		membership: config.Network.Membership, talks: newTalks(), arrival: newArrival(), hooks: newHookCalls(config.Hooks),
+		oneWay: newOneWay(),
 	}
 	p.incarnation.Store(1)
 	p.giving.pacer.rate = config.Network.State.Rate
@@ -128,6 +134,10 @@ func assemble(config Config) (_ *Peer, err error) {
 	p.control = newControl(p, config)
 	machine, err := p.machine()
 	if err != nil {
+		return nil, err
+	}
+	p.together = newTogether(machine, p.replica)
+	if err = p.checkOneWay(); err != nil {
 		return nil, err
 	}
 	loop := newLoop(p, machine)
@@ -301,6 +311,7 @@ func (p *Peer) dismantle() error {
 	}
 	timer.Reset(p.config.Exchange.Stall) // for what else is on its way
 	defer timer.Stop()
+	p.telling.end()
 	for len(p.handlers) > 1 {
 		last := len(p.handlers) - 1
 		p.handlers[last]()

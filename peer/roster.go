@@ -187,6 +187,7 @@ func (p *Peer) conclude() bool {
 	if !p.counters.over.CompareAndSwap(false, true) {
 		return false
 	}
+	close(p.over)
 	p.control.release()
 	steps := p.counters.steps.Load()
 	p.log.Info("the run is over", zap.Bool("stopped_by_operator", p.control.stopped()),

@@ -23,8 +23,9 @@ type Result struct {
 // trainer is the state of the one goroutine that steps.
 type trainer struct {
 	stepping atomic.Bool
-	admitted bool // joining is behind us
-	owed     bool // a step was reported and the machine has not said Proceed
+	admitted bool   // joining is behind us
+	owed     bool   // a step was reported and the machine has not said Proceed
+	result   Result // of the gradient that was reported, if the machine averages those
 	x, grad  tensor.Vector
 	waited   time.Duration // for slices, since the last step was added
 	ended    time.Time     // when the last gradient function returned
@@ -96,6 +97,9 @@ func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (R
 	if !(tensor.SumSquares(t.grad) <= maxSquaredNorm) || math.IsNaN(result.Loss) { // false for NaN
 		return fmt.Errorf("step %d: the gradient or the loss: %w: lower the learning rate, or check the data; the step was not applied", p.counters.steps.Load()+1, ErrNotFinite)
 	}
+	if p.together != nil {
+		return p.contribute(ctx, result)
+	}
 	rate := p.control.at(p.flock.total(p.counters.steps.Load())).schedule.RateAt(p.progress())
 	p.config.Optimizer.Delta(t.grad, t.x, rate)
 	if err := p.commit(t.grad); err != nil {
@@ -125,6 +129,9 @@ func (p *Peer) Apply(ctx context.Context, delta tensor.Vector) error {
 		return errTwoTrainers
 	}
 	defer t.stepping.Store(false)
+	if p.together != nil {
+		return errNoSteps
+	}
 	if len(delta) != p.replica.Len() {
 		return fmt.Errorf("applying a step of %d values to %d parameters", len(delta), p.replica.Len())
 	}
@@ -196,15 +203,7 @@ func (p *Peer) admit(ctx context.Context) error {
 	if !t.owed {
 		return nil
 	}
-	select {
-	case <-p.proceed:
-		t.owed = false
-		return nil
-	case <-p.closing:
-		return ErrClosed
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for leave to go on: %w", ctx.Err())
-	}
+	return p.await(ctx)
 }
 
 // progress is the share of the flock's work that is done, 0 if there is no end.

@@ -1,0 +1,214 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/quant"
+)
+
+// oneWay keeps the sides of transfers, with their buffers, for the next.
+type oneWay struct {
+	senders   chan *replica.Sender
+	receivers chan *replica.Receiver
+}
+
+// maxIdleOneWay bounds what is kept of either side: parts travel at once.
+const maxIdleOneWay = 4
+
+func newOneWay() oneWay {
+	return oneWay{make(chan *replica.Sender, maxIdleOneWay), make(chan *replica.Receiver, maxIdleOneWay)}
+}
+
+func (o *oneWay) sender(r *replica.Replica) *replica.Sender {
+	select {
+	case s := <-o.senders:
+		return s
+	default:
+		return replica.NewSender(r)
+	}
+}
+
+func (o *oneWay) receiver(r *replica.Replica) *replica.Receiver {
+	select {
+	case s := <-o.receivers:
+		return s
+	default:
+		return replica.NewReceiver(r)
+	}
+}
+
+func (o *oneWay) keepSender(s *replica.Sender) {
+	select {
+	case o.senders <- s:
+	default:
+	}
+}
+
+func (o *oneWay) keepReceiver(r *replica.Receiver) {
+	select {
+	case o.receivers <- r:
+	default:
+	}
+}
+
+// send starts a transfer, unless the peer is closing or has no model yet.
+func (l *loop) send(action averaging.Action, key exchangeKey) {
+	x := newTracked(averaging.Event{Peer: action.Peer, Exchange: action.Exchange, Transfer: action.Transfer})
+	if l.peer.arrival.open() && !l.peer.isClosing() && l.peer.transfers.spawn(func() { l.peer.send(x) }) {
+		l.running[key] = x
+		return
+	}
+	x.event.Kind, x.event.Reason = averaging.Refused, averaging.Closing
+	l.events = append(l.events, notice{event: x.event})
+}
+
+// send carries out a transfer to a partner, and reports its course to the loop.
+func (p *Peer) send(x *tracked) {
+	if !p.underway.enter(x) {
+		p.failed(x, errAborted)
+		return
+	}
+	defer p.underway.leave(x)
+	stream, err := p.open(x)
+	if err != nil {
+		p.failed(x, fmt.Errorf("opening a stream: %w", err))
+		return
+	}
+	t := p.talk(stream)
+	defer p.end(t)
+	t.stall = p.patience(stream.Remote())
+	if !x.add(t) {
+		stream.Reset()
+		p.failed(x, x.cause())
+		return
+	}
+	s := p.oneWay.sender(p.replica)
+	defer p.oneWay.keepSender(s)
+	err = p.handOver(x, t, s)
+	x.bytes.Add(t.sent + t.received)
+	x.waited(t)
+	if err == nil {
+		p.moved(x, stream)
+		return
+	}
+	if cause := x.cause(); cause != nil {
+		err = cause
+	}
+	if r := (*refusal)(nil); errors.As(err, &r) {
+		stream.Close()
+	} else {
+		stream.Reset()
+	}
+	p.declined(x, err)
+}
+
+// handOver offers a part of a buffer and sends it, until the partner has taken all of it.
+// It does not wait for the partner's word with what is small.
+func (p *Peer) handOver(x *tracked, t *talk, s *replica.Sender) error {
+	made := p.plans.to(seam.PeerID(x.event.Peer), 0, p.log)
+	offer := wire.Offer{
+		Run: p.config.Run, Layout: p.layout, View: p.counters.view.Load(), Incarnation: p.incarnation.Load(),
+		Steps: p.counters.steps.Load(), SliceLen: uint32(p.replica.SliceLen()), Cut: p.cut, Codecs: made.codecs,
+	}
+	replica.PutTransfer(&offer, x.event.Transfer)
+	terms := replica.TransferTerms{Exchange: uint64(x.event.Exchange), Transfer: x.event.Transfer, Plan: made.plan}
+	if err := s.Begin(terms); err != nil {
+		return ownFault(err)
+	}
+	if err := say(t, terms.Exchange, offer); err != nil {
+		return err
+	}
+	asked, ended := time.Now(), false
+	var err error
+	if len(made.codecs) == 1 { // else the partner has a choice
+		if ended, err = x.pour(s, t, wire.MaxEager); err != nil {
+			return err
+		}
+	}
+	accept := wire.Accept{Codecs: t.numbers}
+	_, err = t.hear(&accept)
+	if t.numbers = accept.Codecs; err != nil {
+		return err
+	}
+	x.agreed, x.round = time.Since(x.began), time.Since(asked)
+	agreed, offered := made.within(accept.Codecs)
+	if !offered {
+		return fmt.Errorf("the partner accepts codecs %v where %v were offered: %w", accept.Codecs, made.codecs, wire.ErrMessage)
+	}
+	x.event.Kind = averaging.Accepted
+	p.notify(notice{event: x.event})
+	p.limit(x, t)
+	if len(made.codecs) > 1 {
+		terms.Plan = agreed.plan
+		if err := s.Begin(terms); err != nil {
+			return ownFault(err)
+		}
+	}
+	if !ended {
+		if _, err = x.pour(s, t, everything); err != nil {
+			return err
+		}
+	}
+	header, payload, err := t.await(wire.TypeTaken)
+	switch {
+	case err != nil:
+		return err
+	case header.Type == wire.TypeRefuse:
+		return refused(payload)
+	case header.Type != wire.TypeTaken:
+		return fmt.Errorf("waiting for %v: got %v: %w", wire.TypeTaken, header.Type, wire.ErrType)
+	}
+	return nil
+}
+
+// everything is no bound on what is poured at once.
+const everything = 1 << 62
+
+// pour sends what a sender has, until about so many bytes of the talk have been sent;
+// after the last it closes its side of the stream, and reports so.
+func (x *tracked) pour(s *replica.Sender, t *talk, bytes uint64) (ended bool, err error) {
+	for t.sent < bytes {
+		began := time.Now()
+		frame, more, err := s.Next(t.frame)
+		t.frame = frame
+		x.worked(began)
+		if err != nil {
+			return false, ownFault(err)
+		}
+		if !more {
+			if err = t.stream.CloseWrite(); err != nil {
+				return false, fmt.Errorf("ending a transfer: %w", err)
+			}
+			return true, nil
+		}
+		if err = t.write(frame); err != nil {
+			return false, fmt.Errorf("sending a part: %w", err)
+		}
+	}
+	return false, nil
+}
+
+// ownFault is an error of this side's own, for which the partner is not to be blamed.
+func ownFault(err error) error { return fmt.Errorf("what is to be sent: %v", err) }
+
+// checkOneWay tells what is wrong with the codecs where gradients are sent: whatever
+// needs a model near the sender's at the receiver.
+func (p *Peer) checkOneWay() error {
+	if p.together == nil {
+		return nil
+	}
+	for _, made := range p.plans.ready {
+		for _, id := range made.ids {
+			if codec, _ := quant.ByID(id); codec.Lattice != (quant.Lattice{}) {
+				return fmt.Errorf("Exchange.Codec: %s needs models that are near each other, and the algorithm sends gradients: want raw, bf16, fp16 or int8", codec.Name)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// A machine that averages gradients (averaging.GradientMachine) has its trainer put a
+// gradient into the replica and wait. The steps themselves are made here, by the
+// peer's optimizer, whenever the machine asks for an update: of the mean of all peers'
+// gradients, or at a server of what workers have sent it.
+
+// together is what it takes to train with such a machine.
+type together struct {
+	room    chan struct{} // holds a token while no update is under way
+	grad, x tensor.Vector // of the update; whoever holds the token owns them
+	faults  chan error    // why the last update was not applied; holds one
+}
+
+// newTogether is nil unless the machine averages gradients.
+func newTogether(machine averaging.Machine, r *replica.Replica) *together {
+	if _, ok := machine.(averaging.GradientMachine); !ok {
+		return nil
+	}
+	r.UseGradients()
+	t := &together{
+		room: make(chan struct{}, 1), faults: make(chan error, 1),
+		grad: make(tensor.Vector, r.Len()), x: make(tensor.Vector, r.Len()),
+	}
+	t.room <- struct{}{}
+	return t
+}
+
+var errNoSteps = errors.New("applying a step: the algorithm averages gradients and makes the steps itself: call Step, and give the optimizer as Config.Optimizer")
+
+// contribute hands the trainer's gradient to the machine and waits until that has made
+// use of it.
+func (p *Peer) contribute(ctx context.Context, result Result) error {
+	t := &p.trainer
+	result.Samples = max(result.Samples, 1)
+	t.result = result
+	if err := p.replica.PutGradient(t.grad, float64(result.Samples)); err != nil {
+		return fmt.Errorf("step %d: %w", p.counters.steps.Load()+1, err)
+	}
+	t.owed = p.notify(notice{event: averaging.Event{Kind: averaging.GradientDone, Samples: result.Samples, Progress: p.progress()}})
+	return p.await(ctx)
+}
+
+// await waits until the machine answers the step that was reported to it.
+func (p *Peer) await(ctx context.Context) error {
+	t := &p.trainer
+	select {
+	case <-p.proceed: // whatever else has happened: the step is done
+		return p.released()
+	default:
+	}
+	select {
+	case <-p.proceed:
+		return p.released()
+	case reason := <-p.halts:
+		t.owed = false
+		return fmt.Errorf("step %d: %w", p.counters.steps.Load()+1, &HaltedError{Reason: reason})
+	case <-p.over:
+		return p.control.runOver()
+	case <-p.closing:
+		return ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for leave to go on: %w", ctx.Err())
+	}
+}
+
+// released takes the machine's leave to go on. Of a gradient that was reported, it is
+// what makes it a step.
+func (p *Peer) released() error {
+	t := &p.trainer
+	t.owed = false
+	if p.together == nil {
+		return nil
+	}
+	select {
+	case err := <-p.together.faults:
+		return err
+	default:
+	}
+	rate := p.rate(p.progress())
+	p.counters.blocked.add(t.waited)
+	t.waited = 0
+	p.counters.steps.Add(1)
+	t.ticked(time.Now())
+	p.counters.learned(t.result, rate)
+	p.control.samples.Add(uint64(t.result.Samples))
+	p.held(t.ended)
+	return nil
+}
+
+// rate is the learning rate at a progress of the run.
+func (p *Peer) rate(progress float64) float64 {
+	return p.control.at(p.flock.total(p.counters.steps.Load())).schedule.RateAt(progress)
+}
+
+// update has the optimizer make a step of what has been summed up. What is in the sum
+// is taken at once, so that whatever the machine does to the sum next comes after; the
+// loop waits for an update before, if one is under way.
+func (l *loop) update(action averaging.Action) {
+	p := l.peer
+	t := p.together
+	if t == nil {
+		l.log.Error("a machine that averages models asks for an update of gradients: it is left undone", zap.Stringer("action", action))
+		return
+	}
+	<-t.room
+	p.replica.Drain(t.grad, action.Weight)
+	begun := p.transfers.spawn(func() {
+		progress := action.Progress
+		if progress <= 0 {
+			progress = p.progress()
+		}
+		p.makeStep(progress)
+		t.room <- struct{}{}
+		p.notify(notice{event: averaging.Event{Kind: averaging.Updated}})
+	})
+	if !begun { // the peer is closing
+		t.room <- struct{}{}
+	}
+}
+
+// makeStep makes the step of the mean gradient that was taken.
+func (p *Peer) makeStep(progress float64) {
+	t := p.together
+	p.replica.Snapshot(t.x)
+	p.config.Optimizer.Delta(t.grad, t.x, p.rate(progress))
+	if tensor.Finite(t.grad) {
+		p.replica.Add(t.grad)
+		return
+	}
+	if resettable, ok := p.config.Optimizer.(interface{ Reset() }); ok {
+		resettable.Reset() // its state holds what made the step not finite
+	}
+	err := fmt.Errorf("the step of the mean gradient: %w: lower the learning rate; it was not applied", ErrNotFinite)
+	p.log.Warn("leaving out an update", zap.Error(err))
+	select {
+	case t.faults <- err:
+	default: // the trainer has not heard of the last one
+	}
+}
