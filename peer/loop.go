@@ -136,6 +136,7 @@ func (l *loop) handleAll() {
 			continue
 		}
 		l.actions = l.machine.Handle(time.Since(l.peer.started), n.event, l.actions[:0])
+		l.peer.batch.take() // before the trainer may go on
 		for _, action := range l.actions {
 			l.carryOut(action, &n)
 		}

@@ -58,6 +58,7 @@ type Peer struct {
 	proceed     chan struct{}         // one token: the trainer may take its next step
 	halts       chan averaging.Reason // one: why it may not
 	together    *together             // nil unless the machine averages gradients
+	batch       batch
 	telling     telling
 	oneWay      oneWay
 
@@ -140,6 +141,7 @@ func assemble(config Config) (_ *Peer, err error) {
 	if err = p.checkOneWay(); err != nil {
 		return nil, err
 	}
+	p.batch.machine, _ = machine.(averaging.BatchSizer)
 	loop := newLoop(p, machine)
 	if err = loop.announce(); err != nil {
 		return nil, err

@@ -57,12 +57,12 @@ type trainSettings struct {
 	Schedule  string
 	Warmup    float64
 	Codec     string
-	Strategy  string
 	Every     string
 	Budget    string
 	Consensus bool
 	Quantized string
 	Policy    string
+	strategySettings
 }
 
 // outputSettings say what is written where.
@@ -88,16 +88,12 @@ const (
 	scheduleConstant = "constant"
 	scheduleStep     = "step"
 
-	strategyADPSGD = "adpsgd"
-	strategyAlone  = "alone"
-
 	everyAuto   = "auto"
 	augmentAuto = "auto"
 )
 
 func optimizers() []string { return []string{optimizerSGD, optimizerMomentum, optimizerAdamW} }
 func schedules() []string  { return []string{scheduleCosine, scheduleConstant, scheduleStep} }
-func strategies() []string { return []string{strategyADPSGD, strategyAlone} }
 func logLevels() []string  { return []string{"debug", "info", "warn", "error"} }
 
 // Defaults. Those of the training are the quickest that serve all data sets:
@@ -160,8 +156,8 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Codec, codecFlag, quant.DefaultName, "codec of what is exchanged: "+list(append(quant.Names(), quant.Auto))+" (by each link)")
 	flags.StringVar(&s.Quantized, quantizedFlag, defaultQuantized, "`percent` of what is exchanged that may take fewer than 16 bits a value, if the codec does")
 	flags.StringVar(&s.Policy, policyFlag, "", "YAML `file` that says how each joint layer of the model is coded, instead of --codec and --quantized (docs/TUNING.md)")
-	flags.StringVar(&s.Strategy, "strategy", strategyADPSGD, "how peers train together: "+list(strategies()))
-	flags.StringVar(&s.Every, "every", everyAuto, "steps between two exchanges, auto (as few as the link allows), or drift=C: when the model has moved by C steps' lengths")
+	s.strategySettings.register(flags)
+	flags.StringVar(&s.Every, "every", everyAuto, "adpsgd: steps between two exchanges, auto (as few as the link allows), or drift=C: when the model has moved by C steps' lengths")
 	flags.StringVar(&s.Budget, "budget", "", "most that the exchanges which this peer initiates may move, such as 2GB/h (default: no bound)")
 	flags.BoolVar(&s.Consensus, "consensus", false, "talk more often early and late in the run, as the distance between models asks for")
 }

@@ -10,8 +10,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -132,8 +130,8 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 	config.Schedule.Shape, config.Schedule.At = shapeOf(t.Schedule)
 	if t.Strategy == strategyAlone {
 		config.Join, config.Network.Listen = nil, []string{loopback}
-		config.Exchange.Machine = func(averaging.Config) (averaging.Machine, error) { return baseline.Alone{}, nil }
 	}
+	config.Exchange.Machine = t.machine(t.Batch)
 	return config
 }
 

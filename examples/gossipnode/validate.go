@@ -86,8 +86,9 @@ func (s trainSettings) faults() []error {
 		oneOf("optimizer", s.Optimizer, optimizers()),
 		oneOf("schedule", s.Schedule, schedules()),
 		oneOf("codec", s.Codec, append(quant.Names(), quant.Auto)),
-		oneOf("strategy", s.Strategy, strategies()),
 	}
+	faults = append(faults, s.strategySettings.faults()...)
+	faults = append(faults, s.combinations()...)
 	if _, err := s.pace(); err != nil {
 		faults = append(faults, err)
 	}
