@@ -32,6 +32,7 @@ type training struct {
 	begin <-chan struct{}
 
 	batch   dataset.Batch
+	measured
 	started time.Time // when the peer was
 	first   time.Time // when the first step began
 	begun   float64   // how far the flock was then
@@ -80,7 +81,7 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	if err != nil {
 		return share{}, err
 	}
-	t := &training{settings: s, workload: work, policy: policy, log: log, tell: tell, begin: begin, started: time.Now()}
+	t := &training{settings: s, workload: work, policy: policy, log: log, tell: tell, begin: begin, measured: measured{singly: work.batches}, started: time.Now()}
 	if t.peer, err = peer.Start(ctx, t.config(key, admission)); err != nil {
 		return share{}, err
 	}
@@ -242,7 +243,7 @@ func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector
 
 // gradient computes the gradient of the next batch.
 func (t *training) gradient(x, grad tensor.Vector) (peer.Result, error) {
-	if err := t.batches.Next(&t.batch); err != nil {
+	if err := t.nextBatch(); err != nil {
 		return peer.Result{}, err
 	}
 	return peer.Result{Loss: t.model.Gradient(x, &t.batch, grad), Samples: t.batch.Len()}, nil

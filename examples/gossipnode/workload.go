@@ -38,7 +38,7 @@ func (s settings) prepare(identity ed25519.PublicKey) (_ *workload, err error) {
 		return nil, err
 	}
 	w := &workload{data: data, target: s.work(data)}
-	if w.batches, err = data.Batches(s.Batch, order, s.augmentation()); err != nil {
+	if w.batches, err = data.Batches(s.drawn(), order, s.augmentation()); err != nil {
 		return nil, usageError{err}
 	}
 	defer func() {

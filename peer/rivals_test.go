@@ -1,0 +1,226 @@
+package peer_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// rival is a strategy other than AD-PSGD.
+type rival struct {
+	name    string
+	machine func(baseline.Config) (averaging.Machine, error)
+	// exact: all peers end with the same model. Else their models are near.
+	exact bool
+}
+
+func rivals() []rival {
+	return []rival{
+		{"allreduce", func(c baseline.Config) (averaging.Machine, error) { return baseline.NewAllReduce(c) }, true},
+	}
+}
+
+// eachRival runs a test in virtual time for every strategy.
+func eachRival(t *testing.T, test func(t *testing.T, r rival)) {
+	for _, r := range rivals() {
+		t.Run(r.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, r) })
+		})
+	}
+}
+
+const (
+	rivalPeers = 4
+	rivalSteps = 300
+	rivalStep  = 10 * time.Millisecond
+	// rivalDeadline is what an algorithm in lock-step may wait for a peer.
+	rivalDeadline = 4 * time.Second
+)
+
+func (r rival) flock(t *testing.T, change func(int, *peer.Config)) *peertest.Flock {
+	t.Helper()
+	return peertest.Start(t, peertest.Config{
+		Peers: rivalPeers, Params: newModel, Link: memnet.Link{Delay: time.Millisecond}, Seed: 7,
+		Configure: func(i int, c *peer.Config) {
+			r.configure(i, c)
+			if change != nil {
+				change(i, c)
+			}
+		},
+	})
+}
+
+func (r rival) configure(i int, c *peer.Config) {
+	shortRun(i, c)
+	c.Work = peer.Work{StepsPerPeer: rivalSteps}
+	c.Exchange.SliceLen = 512
+	c.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) {
+		return r.machine(baseline.Config{Self: config.Self, Deadline: rivalDeadline})
+	}
+}
+
+// check checks that those peers which live have learned what all want.
+func (r rival) check(t *testing.T, flock *peertest.Flock) {
+	t.Helper()
+	models := flock.Models()
+	living := flock.Living()
+	for _, i := range living {
+		want := common + float64(rivalPeers-1)/2
+		if off := math.Abs(float64(models[i][3]) - want); off > 1 {
+			t.Errorf("peer %d is at %g, want about %g", i, models[i][3], want)
+		}
+		if r.exact && !slices.Equal(models[i], models[living[0]]) {
+			t.Errorf("the models of peers %d and %d differ", i, living[0])
+		}
+	}
+}
+
+// TestRivalsLearn: every strategy makes the steps that there are to make, in about the
+// time that they take, and ends without waiting for anybody.
+func TestRivalsLearn(t *testing.T) {
+	eachRival(t, func(t *testing.T, r rival) {
+		flock := r.flock(t, nil)
+		began := time.Now()
+		flock.Train(t.Context(), atPace(rivalStep, towards))
+		trained := time.Since(began)
+		r.check(t, flock)
+		for i, p := range flock.Peers {
+			s := p.Stats()
+			t.Logf("peer %d: %d steps, %d of the flock; %d transfers and exchanges, %d refused, %d failed; %.1f bits a parameter; longest hold %s",
+				i, s.Steps, s.FlockSteps, s.Exchanges.Completed(), s.Exchanges.Refused, s.Exchanges.Failed, s.Exchanges.BitsPerParameter, s.Exchanges.LongestHold)
+			if s.Steps < rivalSteps*9/10 || s.Steps > rivalSteps*11/10 || s.Exchanges.Failed > 0 || s.Quarantined > 0 {
+				t.Errorf("peer %d: %+v", i, s)
+			}
+			if bits := s.Exchanges.BitsPerParameter; bits < 32 || bits > 40 {
+				t.Errorf("peer %d: %.2f bits a parameter", i, bits)
+			}
+		}
+		if trained > rivalSteps*4*rivalStep {
+			t.Errorf("%s for %d steps of %s", trained, rivalSteps, rivalStep)
+		}
+		began = time.Now()
+		leaveTogether(flock)
+		closed := time.Since(began)
+		t.Logf("trained for %s, closed within %s", trained, closed)
+		if closed > 2*time.Second {
+			t.Errorf("closing took %s: somebody has waited for somebody", closed)
+		}
+	})
+}
+
+// leaveTogether closes all peers at once, as processes that end.
+func leaveTogether(flock *peertest.Flock) {
+	done := make(chan struct{})
+	living := flock.Living()
+	for _, i := range living {
+		go func() {
+			flock.Leave(i)
+			done <- struct{}{}
+		}()
+	}
+	for range living {
+		<-done
+	}
+}
+
+// slowest is the longest time between two steps of any peer that lives.
+type slowest struct {
+	last [rivalPeers]time.Time
+	gap  [rivalPeers]time.Duration
+}
+
+func (s *slowest) watch(gradient peertest.Gradient) peertest.Gradient {
+	return func(i int, x, grad tensor.Vector) (peer.Result, error) {
+		if now := time.Now(); s.last[i].IsZero() {
+			s.last[i] = now
+		} else {
+			s.gap[i] = max(s.gap[i], now.Sub(s.last[i]))
+			s.last[i] = now
+		}
+		return gradient(i, x, grad)
+	}
+}
+
+// TestRivalsGoOnWithoutTheDead: whichever of the peers is killed, the others go on
+// soon, and do the work.
+func TestRivalsGoOnWithoutTheDead(t *testing.T) {
+	eachRival(t, func(t *testing.T, r rival) {
+		for victim := range rivalPeers {
+			flock := r.flock(t, nil)
+			var pauses slowest
+			go func() {
+				time.Sleep(time.Second)
+				flock.Crash(victim)
+			}()
+			flock.Train(t.Context(), pauses.watch(atPace(rivalStep, towards)))
+			for _, i := range flock.Living() {
+				if s := flock.Peers[i].Stats(); !s.Over || s.Steps < rivalSteps+rivalSteps/10 { // the victim's share too
+					t.Errorf("without peer %d, peer %d: %+v", victim, i, s)
+				}
+			}
+			t.Logf("without peer %d: the longest pauses are %s", victim, pauses.gap)
+			leaveTogether(flock)
+		}
+	})
+}
+
+// TestRivalsGoOnWithoutTheFrozen: a peer from which nothing comes any more, and of
+// which no connection breaks, costs the others a deadline or two, and no more.
+func TestRivalsGoOnWithoutTheFrozen(t *testing.T) {
+	eachRival(t, func(t *testing.T, r rival) {
+		for victim := range rivalPeers {
+			flock := r.flock(t, func(_ int, c *peer.Config) { c.Exchange.Deadline = rivalDeadline })
+			var pauses slowest
+			var stopped atomic.Bool
+			ctx, cancel := context.WithCancel(t.Context())
+			watched := make(chan struct{})
+			go func() {
+				defer close(watched)
+				time.Sleep(time.Second)
+				stopped.Store(true)
+				frozen := flock.Peers[victim].Self()
+				for _, id := range flock.IDs() {
+					if id != frozen {
+						flock.Network.StallAfter(frozen, id, 0)
+						flock.Network.StallAfter(id, frozen, 0)
+					}
+				}
+				for i, p := range flock.Peers { // the frozen one alone has no end to reach
+					for i != victim && !p.Stats().Over {
+						time.Sleep(100 * time.Millisecond)
+					}
+				}
+				cancel()
+			}()
+			flock.Train(ctx, pauses.watch(func(i int, x, grad tensor.Vector) (peer.Result, error) {
+				if time.Sleep(rivalStep); i == victim && stopped.Load() {
+					<-ctx.Done()
+				}
+				return towards(i, x, grad)
+			}))
+			<-watched
+			for i, p := range flock.Peers {
+				if s := p.Stats(); i != victim && (!s.Over || s.Steps < rivalSteps) {
+					t.Errorf("without peer %d, peer %d: %+v", victim, i, s)
+				}
+				if i != victim && pauses.gap[i] > 3*rivalDeadline {
+					t.Errorf("without peer %d, peer %d paused for %s", victim, i, pauses.gap[i])
+				}
+			}
+			t.Logf("without peer %d: the longest pauses are %s", victim, pauses.gap)
+			flock.Crash(victim)
+			leaveTogether(flock)
+		}
+	})
+}
