@@ -154,6 +154,22 @@ func (s strategySettings) machine(batch int) func(averaging.Config) (averaging.M
 		switch s.Strategy {
 		case strategyAllReduce:
 			return baseline.NewAllReduce(config)
+		case strategyBSP:
+			return baseline.NewParamServer(config, baseline.BSP{})
+		case strategyASP:
+			return baseline.NewParamServer(config, baseline.ASP{})
+		case strategySSP:
+			gate, err := baseline.NewSSP(s.Staleness)
+			if err != nil {
+				return nil, err
+			}
+			return baseline.NewParamServer(config, gate)
+		case strategyDSSP:
+			gate, err := baseline.NewDSSP(s.Staleness, s.StalenessMax)
+			if err != nil {
+				return nil, err
+			}
+			return baseline.NewParamServer(config, gate)
 		}
 		return baseline.Alone{}, nil
 	}

@@ -31,7 +31,7 @@ type training struct {
 	// begin is closed when the first step may be taken; nil is at once.
 	begin <-chan struct{}
 
-	batch   dataset.Batch
+	batch dataset.Batch
 	measured
 	started time.Time // when the peer was
 	first   time.Time // when the first step began
