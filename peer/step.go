@@ -28,12 +28,13 @@ type trainer struct {
 	result   Result // of the gradient that was reported, if the machine averages those
 	x, grad  tensor.Vector
 	waited   time.Duration // for slices, since the last step was added
-	ended    time.Time     // when the last gradient function returned
-	stride   smoothed      // length of a step
-	last     time.Time     // when the last step was added
-	took     smoothed      // seconds from one step to the next
-	step     atomic.Int64  // of these, in nanoseconds, for other goroutines
-	resumed  time.Time     // when the operator last let it go on
+	speed    speed
+	ended    time.Time    // when the last gradient function returned
+	stride   smoothed     // length of a step
+	last     time.Time    // when the last step was added
+	took     smoothed     // seconds from one step to the next
+	step     atomic.Int64 // of these, in nanoseconds, for other goroutines
+	resumed  time.Time    // when the operator last let it go on
 }
 
 const (
@@ -157,10 +158,15 @@ func (p *Peer) commit(delta tensor.Vector) error {
 func (p *Peer) stepped(delta tensor.Vector) averaging.Event {
 	event, pace := averaging.Event{Kind: averaging.StepDone}, p.config.Exchange.Pace
 	p.trainer.ticked(time.Now())
+	t := &p.trainer
+	if pace.BySpeed {
+		own := p.counters.steps.Load()
+		members, _ := p.flock.members()
+		event.Speed = t.speed.of(own, p.flock.total(own), members, time.Now())
+	}
 	if pace.Drift == 0 && !pace.Consensus {
 		return event
 	}
-	t := &p.trainer
 	t.stride.add(tensor.Norm2(delta), strideSmoothing)
 	event.Stride, event.Progress = t.stride.value, p.progress()
 	if pace.Drift > 0 && t.stride.value > 0 {

@@ -5,7 +5,7 @@ import "github.com/seed-97356399/murmuration/examples/zoo/dataset"
 // nextBatch takes the next batch: of the size that the peers have agreed on, if they
 // share their pictures out by speed.
 func (t *training) nextBatch() error {
-	if !t.Balance {
+	if !t.divides() {
 		return t.batches.Next(&t.batch)
 	}
 	return t.measured.fill(&t.batch, t.peer.Batch(t.Batch))
@@ -13,7 +13,7 @@ func (t *training) nextBatch() error {
 
 // drawn is the size of the batches that are drawn from the data.
 func (s trainSettings) drawn() int {
-	if s.Balance {
+	if s.divides() {
 		return 1
 	}
 	return s.Batch

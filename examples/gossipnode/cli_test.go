@@ -32,7 +32,7 @@ func TestWrongUse(t *testing.T) {
 		{"run --dataset bogus", `--dataset "bogus": want glyphs, mnist, fashion-mnist, cifar10 or images`},
 		{"run --model bogus", `--model "bogus": want mlp, softmax, cnn or mobilenet-small`},
 		{"run --codec bogus", `--codec "bogus": want raw, bf16, fp16, int8, `},
-		{"run --strategy bogus", `--strategy "bogus": want adpsgd or alone`},
+		{"run --strategy bogus", `--strategy "bogus": want adpsgd, dpsgd, allreduce`},
 		{"run --optimizer bogus", `--optimizer "bogus": want sgd, momentum or adamw`},
 		{"run --schedule bogus", `--schedule "bogus": want cosine, constant or step`},
 		{"run --log-level bogus", `--log-level "bogus": want debug, info, warn or error`},

@@ -82,6 +82,9 @@ func (s *settings) adaptToLocal(peers int, sources origins) error {
 			return sources.usage(faultf(name, "is for run: local gives each peer its own"))
 		}
 	}
+	if s.Server != "" {
+		return sources.usage(faultf(serverFlag, "is for run: local gives each peer a new identity, so leave it out, and the peers elect a server"))
+	}
 	if sources.source("listen") == fromDefault {
 		s.Listen = []string{loopback}
 	}

@@ -13,7 +13,7 @@ const everyDrift = "drift="
 
 // pace is what --every, --budget and --consensus ask for.
 func (s trainSettings) pace() (averaging.Pace, error) {
-	pace := averaging.Pace{Consensus: s.Consensus}
+	pace := averaging.Pace{Consensus: s.Consensus, BySpeed: s.Balance && s.Strategy == strategyADPSGD}
 	var faults []error
 	switch drift, counts := strings.CutPrefix(s.Every, everyDrift); {
 	case counts:

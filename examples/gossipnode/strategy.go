@@ -50,7 +50,7 @@ func (s *strategySettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Server, serverFlag, "", "ps-*: peer id of who serves the parameters, the same for all peers (default: the peers elect one, and another if it is lost)")
 	flags.IntVar(&s.Staleness, stalenessFlag, defaultStaleness, "ps-ssp and ps-dssp: by how many steps a peer may be ahead of the slowest; with ps-dssp, by how many always")
 	flags.IntVar(&s.StalenessMax, stalenessMaxFlag, defaultStalenessMax, "ps-dssp: by how many steps a peer may be ahead of the slowest at most")
-	flags.BoolVar(&s.Balance, balanceFlag, false, "allreduce and ps-bsp: share the pictures of a step out as the peers are fast; --batch is their mean")
+	flags.BoolVar(&s.Balance, balanceFlag, false, "allreduce and ps-bsp: share the pictures of a step out as the peers are fast, --batch being their mean; adpsgd: have each peer take --every times its speed, beside the mean of all, as steps between two exchanges")
 }
 
 // The flags that not every strategy knows.
@@ -68,6 +68,9 @@ func (s strategySettings) gradients() bool {
 
 // serves tells whether one peer serves the parameters.
 func (s strategySettings) serves() bool { return strings.HasPrefix(s.Strategy, "ps-") }
+
+// divides tells whether the pictures of a step are divided by speed.
+func (s strategySettings) divides() bool { return s.Balance && s.Strategy != strategyADPSGD }
 
 // paced tells whether peers decide for themselves how often to exchange.
 func (s strategySettings) paced() bool {
@@ -97,8 +100,8 @@ func (s strategySettings) faults() []error {
 	case s.Strategy == strategyDSSP && (s.StalenessMax < s.Staleness || s.StalenessMax > baseline.MaxStaleness):
 		fault(stalenessMaxFlag, "%d: want at least --staleness, which is %d, and at most %d", s.StalenessMax, s.Staleness, baseline.MaxStaleness)
 	}
-	if s.Balance && s.Strategy != strategyAllReduce && s.Strategy != strategyBSP {
-		fault(balanceFlag, "is for %s and %s, where all wait for the slowest: with --strategy %s leave it out", strategyAllReduce, strategyBSP, s.Strategy)
+	if s.Balance && s.Strategy != strategyAllReduce && s.Strategy != strategyBSP && s.Strategy != strategyADPSGD {
+		fault(balanceFlag, "is for %s, %s and %s: with --strategy %s leave it out", strategyADPSGD, strategyAllReduce, strategyBSP, s.Strategy)
 	}
 	return faults
 }
@@ -117,6 +120,9 @@ func (s trainSettings) combinations() []error {
 		if s.Consensus {
 			fault("consensus", "is for %s: with --strategy %s peers talk in every step", strategyADPSGD, s.Strategy)
 		}
+	}
+	if pace, err := s.pace(); err == nil && s.Balance && s.Strategy == strategyADPSGD && pace.Every == 0 {
+		fault(balanceFlag, "scales a number of steps: give one with --every, as in --every 8 (with auto, each peer finds its own)")
 	}
 	if policy, err := s.policy(); err == nil && s.gradients() && !oneWay(policy) {
 		flag := codecFlag
@@ -148,10 +154,12 @@ func (s strategySettings) machine(batch int) func(averaging.Config) (averaging.M
 	}
 	return func(c averaging.Config) (averaging.Machine, error) {
 		config := baseline.Config{Self: c.Self, Deadline: c.Deadline, Server: topology.PeerID(s.Server)}
-		if s.Balance {
+		if s.divides() {
 			config.Batch = batch
 		}
 		switch s.Strategy {
+		case strategyDPSGD:
+			return baseline.NewDPSGD(config)
 		case strategyAllReduce:
 			return baseline.NewAllReduce(config)
 		case strategyBSP:
