@@ -59,3 +59,6 @@ func (p *Peer) Kept() map[string]int {
 func KeptAtMost(what string) int {
 	return map[string]int{"departed lives": maxDeparted, "incarnations": maxDeparted, "tempos": maxTempos, "links": maxLinks}[what]
 }
+
+// Cut is how a peer cuts its model: the digest, and the length of a slice.
+func (p *Peer) Cut() (digest uint64, sliceLen int) { return p.cut, p.replica.SliceLen() }
