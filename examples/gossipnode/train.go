@@ -120,20 +120,24 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 			t.firstExchange.Store(int64(time.Since(t.started)))
 		}
 	}
-	switch t.Optimizer {
-	case optimizerSGD:
-		config.Optimizer = &peer.SGD{}
-	case optimizerMomentum:
-		config.Optimizer = &peer.SGD{Momentum: peer.DefaultMomentum}
-	case optimizerAdamW:
-		config.Optimizer = &peer.AdamW{}
-	}
+	config.Optimizer = t.newOptimizer()
 	config.Schedule.Shape, config.Schedule.At = shapeOf(t.Schedule)
 	if t.Strategy == strategyAlone {
 		config.Join, config.Network.Listen = nil, []string{loopback}
 	}
 	config.Exchange.Machine = t.machine(t.Batch)
 	return config
+}
+
+// newOptimizer makes that of --optimizer.
+func (s trainSettings) newOptimizer() peer.Optimizer {
+	switch s.Optimizer {
+	case optimizerSGD:
+		return &peer.SGD{}
+	case optimizerAdamW:
+		return &peer.AdamW{}
+	}
+	return &peer.SGD{Momentum: peer.DefaultMomentum}
 }
 
 // run takes the peer through its life.
