@@ -140,7 +140,11 @@ func (s *simulateSettings) run(sources origins, std streams) (err error) {
 		return err
 	}
 	began := time.Now()
-	task, err := s.prepareAll(s.Peers)
+	data, err := s.prepareAll(s.Peers)
+	if err != nil {
+		return err
+	}
+	task, err := data.begin(s.settings)
 	if err != nil {
 		return err
 	}
@@ -175,7 +179,7 @@ func pointLine(p peertest.Point) string {
 }
 
 // simulation is the run in package peertest's terms.
-func (s *simulateSettings) simulation(task *simulated, world peertest.World) (peertest.Simulation, error) {
+func (s *simulateSettings) simulation(task *simulatedTask, world peertest.World) (peertest.Simulation, error) {
 	policy, err := s.codecs(task.first)
 	if err != nil {
 		return peertest.Simulation{}, err
@@ -187,7 +191,7 @@ func (s *simulateSettings) simulation(task *simulated, world peertest.World) (pe
 	whole := s.settings
 	whole.Strategy = strategyADPSGD // the work is that of the flock, whoever talks to whom
 	simulation := peertest.Simulation{
-		Peers: s.Peers, Task: simulatedTask{task, s.settings}, Optimizer: s.newOptimizer,
+		Peers: s.Peers, Task: task, Optimizer: s.newOptimizer,
 		Schedule: peer.Schedule{Rate: s.rate(), Warmup: s.Warmup}, Work: whole.work(task.first.data),
 		Exchange: peer.Exchange{Pace: pace, Codec: policy, Seed: s.Seed, Machine: s.simulatedMachine()},
 		World:    world, Seed: s.Seed,

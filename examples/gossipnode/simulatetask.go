@@ -9,13 +9,13 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// simulated is what the peers of a simulated world learn: the workloads that as many
-// processes would have, with what they have in common held once. It is a peertest.Task.
+// simulated is what the peers of simulated worlds learn: the workloads that as many
+// processes would have, with what they have in common held once.
 type simulated struct {
-	first   *workload // the first peer's, whose model and values all begin with
-	batches []dataset.Batches
-	glance  *dataset.Set // some of the held-out pictures
-	desks   chan *desk
+	all    []*dataset.Data
+	first  *workload    // the first peer's, whose model and values all begin with
+	glance *dataset.Set // some of the held-out pictures
+	desks  chan *desk
 }
 
 // desk is room to compute in.
@@ -31,8 +31,8 @@ const (
 	glanced = 2000
 )
 
-// prepareAll is prepare for all peers. The task is to be closed.
-func (s settings) prepareAll(peers int) (_ *simulated, err error) {
+// prepareAll is prepare for all peers.
+func (s settings) prepareAll(peers int) (*simulated, error) {
 	config, err := s.dataConfig(0)
 	if err != nil {
 		return nil, usageError{err}
@@ -45,26 +45,30 @@ func (s settings) prepareAll(peers int) (_ *simulated, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &simulated{desks: make(chan *desk, maxDesks)}
-	defer func() {
-		if err != nil {
-			_ = t.Close() // what went wrong first is told
-		}
-	}()
+	t := &simulated{all: all, desks: make(chan *desk, maxDesks)}
 	if t.first, err = s.equip(all[0], s.order(0)); err != nil {
 		return nil, err
 	}
-	t.batches = append(t.batches, t.first.batches)
-	for i, data := range all[1:] {
-		batches, err := data.Batches(s.Batch, s.order(i+1), s.augmentation())
-		if err != nil {
-			return nil, usageError{err}
-		}
-		t.batches = append(t.batches, batches)
+	if err := t.first.batches.Close(); err != nil { // each run has its own
+		return nil, err
 	}
 	t.desks <- &desk{model: t.first.model}
 	t.glance = someOf(all[0].HeldOut, glanced)
 	return t, nil
+}
+
+// begin gives every peer its data from the beginning, for one run. The task is to be
+// closed.
+func (t *simulated) begin(s settings) (_ *simulatedTask, err error) {
+	task := &simulatedTask{simulated: t, settings: s}
+	for i, data := range t.all {
+		batches, err := data.Batches(s.Batch, s.order(i), s.augmentation())
+		if err != nil {
+			return nil, usageError{errors.Join(err, task.Close())}
+		}
+		task.batches = append(task.batches, batches)
+	}
+	return task, nil
 }
 
 // someOf are so many pictures of a set, evenly spread.
@@ -78,7 +82,7 @@ func someOf(set *dataset.Set, most int) *dataset.Set {
 }
 
 // Close ends what stands behind the data.
-func (t *simulated) Close() error {
+func (t *simulatedTask) Close() error {
 	var faults []error
 	for _, b := range t.batches {
 		faults = append(faults, b.Close())
@@ -105,21 +109,22 @@ func (t *simulated) rise(d *desk) {
 	}
 }
 
-// simulatedTask is a simulated workload under the settings that it was made with.
+// simulatedTask is what the peers of one run learn. It is a peertest.Task.
 type simulatedTask struct {
 	*simulated
 	settings settings
+	batches  []dataset.Batches
 }
 
 // Params implements peertest.Task.
-func (t simulatedTask) Params() *tensor.Params {
+func (t *simulatedTask) Params() *tensor.Params {
 	params := tensor.NewParams(t.first.params.Layout())
 	copy(params.Vector(), t.first.params.Vector())
 	return params
 }
 
 // Gradient implements peertest.Task.
-func (t simulatedTask) Gradient(i int, x, grad tensor.Vector) (peer.Result, error) {
+func (t *simulatedTask) Gradient(i int, x, grad tensor.Vector) (peer.Result, error) {
 	d, err := t.sit(t.settings)
 	if err != nil {
 		return peer.Result{}, err
@@ -132,7 +137,7 @@ func (t simulatedTask) Gradient(i int, x, grad tensor.Vector) (peer.Result, erro
 }
 
 // Evaluate implements peertest.Task.
-func (t simulatedTask) Evaluate(x tensor.Vector, glance bool) (accuracy, loss float64) {
+func (t *simulatedTask) Evaluate(x tensor.Vector, glance bool) (accuracy, loss float64) {
 	d, err := t.sit(t.settings)
 	if err != nil {
 		return 0, 0 // the first one could be made
