@@ -2,9 +2,10 @@ package peertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
@@ -32,6 +33,7 @@ type running struct {
 	events int
 	ended  time.Duration // when the work was done; negative before
 	lost   int
+	broke  error // what last went wrong between peers, or made one stop
 	fault  error // that ends the run
 }
 
@@ -65,6 +67,7 @@ func newRunning(s Simulation) (*running, error) {
 	if r.world, err = sim.New(config); err != nil {
 		return nil, err
 	}
+	r.world.Fork(runtime.GOMAXPROCS(0))
 	for _, c := range changes {
 		r.record.change(c)
 		if c.At == 0 && c.Kind != Crash && c.Kind != Leave && c.Kind != Arrive {
@@ -80,7 +83,7 @@ func newRunning(s Simulation) (*running, error) {
 func (r *running) config(late map[int]bool) (sim.Config, error) {
 	c := sim.Config{
 		Trainer: r.trainer, Stall: r.Exchange.Stall,
-		Hooks: sim.Hooks{Opened: r.opened},
+		Hooks: sim.Hooks{Opened: r.opened, Broke: func(peer, _ int, err error) { r.broke = fmt.Errorf("peer %d: %w", peer, err) }},
 		Rand:  rand.New(rand.NewPCG(r.Seed, chanceOfLoss)),
 	}
 	if r.record != nil {
@@ -139,7 +142,7 @@ func (r *running) opened(s *sim.Stream) {
 			r.partners[pair[0]] = make(map[int]struct{})
 		}
 		r.partners[pair[0]][pair[1]] = struct{}{}
-		if lie, lies := r.lies[pair[0]]; lies && r.replicas[pair[1]] != nil {
+		if lie, lies := r.lies[pair[0]]; lies && !r.trainer.peers[pair[0]].averages && r.replicas[pair[1]] != nil {
 			r.showLie(lie, pair[0], pair[1])
 		}
 	}
@@ -238,7 +241,8 @@ func (r *running) run(ctx context.Context) error {
 	for r.fault == nil && ctx.Err() == nil && r.ended < 0 {
 		switch {
 		case r.world.Pending() == 0:
-			return fmt.Errorf("%w at %s, with %d of %d steps made", ErrStandstill, r.world.Now(), r.trainer.made, r.trainer.target())
+			return fmt.Errorf("%w at %s, with %d of %d steps made; the last that went wrong: %w",
+				ErrStandstill, r.world.Now(), r.trainer.made, r.trainer.target(), r.lastFault())
 		case r.world.Now() >= r.Limit:
 			return fmt.Errorf("%w: %s, with %d of %d steps made", ErrLimit, r.Limit, r.trainer.made, r.trainer.target())
 		}
@@ -254,6 +258,14 @@ func (r *running) run(ctx context.Context) error {
 		return r.fault
 	}
 	return ctx.Err()
+}
+
+// lastFault is what last went wrong between peers.
+func (r *running) lastFault() error {
+	if r.broke == nil {
+		return errors.New("nothing")
+	}
+	return r.broke
 }
 
 // advanced is told that a step was made.
@@ -282,7 +294,7 @@ func (r *running) outcome() Outcome {
 		o.Seconds = r.world.Now().Seconds()
 	}
 	o.Final.Seconds = o.Seconds
-	moved, exchanges := int64(0), 0
+	moved, values := int64(0), int64(0)
 	for i := range r.Peers {
 		c := r.world.Counts(i)
 		o.Each = append(o.Each, PeerOutcome{
@@ -295,10 +307,10 @@ func (r *running) outcome() Outcome {
 		o.Traffic.InDoubt += uint64(c.InDoubt)
 		o.Traffic.Bytes += c.Sent
 		moved += c.Moved
-		exchanges += c.Initiated
+		values += c.Values
 	}
 	o.Traffic.Lost = r.lost
-	o.Traffic.BitsPerParameter = float64(moved) * 8 / 2 / float64(exchanges) / float64(r.shared())
+	o.Traffic.BitsPerParameter = 8 * float64(moved) / float64(values)
 	for _, p := range append(r.curve, o.Final) {
 		if r.Watch.Target > 0 && p.Mean >= r.Watch.Target {
 			o.TargetSeconds = p.Seconds
@@ -306,14 +318,4 @@ func (r *running) outcome() Outcome {
 		}
 	}
 	return o
-}
-
-// shared is the number of parameters in an exchange.
-func (r *running) shared() int {
-	for _, rep := range r.replicas {
-		if rep != nil {
-			return rep.SharedLen()
-		}
-	}
-	return math.MaxInt
 }

@@ -39,8 +39,8 @@ type Simulation struct {
 	Schedule peer.Schedule
 	// Work says when the run is over; Grace is unused.
 	Work peer.Work
-	// Exchange says how models are averaged, and by which machine. Lanes, Stall and
-	// codecs that are left to the link have no meaning here.
+	// Exchange says how models are averaged, and by which machine. Lanes and codecs that
+	// are left to the link have no meaning here.
 	Exchange peer.Exchange
 	// World is what the peers live in.
 	World World
@@ -127,6 +127,9 @@ func (s Simulation) withDefaults() Simulation {
 	}
 	if s.Exchange.Machine == nil {
 		s.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) { return averaging.NewADPSGD(c) }
+	}
+	if s.Exchange.Stall == 0 {
+		s.Exchange.Stall = peer.DefaultStall
 	}
 	if s.Limit == 0 {
 		s.Limit = DefaultLimit

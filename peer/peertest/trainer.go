@@ -30,12 +30,13 @@ type pupil struct {
 	stride    float64 // a running mean of the lengths of steps
 	fault     error
 
-	came    bool // has taken part
-	began   bool // has begun a step that is not counted yet
-	replay  int  // steps begun in all its lives
-	ends    time.Duration
-	waited  time.Duration
-	stepped bool
+	averages bool // its machine averages gradients
+	came     bool // has taken part
+	began    bool // has begun a step that is not counted yet
+	replay   int  // steps begun in all its lives
+	ends     time.Duration
+	waited   time.Duration
+	stepped  bool // there is a stride
 }
 
 // smoothing is the weight of a new sample in running means.
@@ -99,15 +100,15 @@ func (t *trainer) draw(i int, now time.Duration) time.Duration {
 	return time.Duration(took)
 }
 
-// Step implements sim.Trainer.
+// Step implements sim.Trainer. A sim.GradientTrainer is never asked for one.
 func (t *trainer) Step(i, step int, x, delta []float32) {
-	t.Gradient(i, step, x, delta)
-	t.makeStep(i, x, delta)
+	grad := make(tensor.Vector, len(delta))
+	t.Gradient(0, i, step, x, grad)
+	t.Delta(i, 0, x, grad, delta)
 }
 
-// Gradient fills grad with the gradient of a peer's next batch. It touches nothing that
-// is not the peer's.
-func (t *trainer) Gradient(i, step int, x, grad []float32) (samples int) {
+// Gradient implements sim.GradientTrainer. It touches nothing that is not the peer's.
+func (t *trainer) Gradient(_, i, step int, x, grad []float32) (samples int) {
 	p := &t.peers[i]
 	clear(grad)
 	result, err := t.Task.Gradient(i, x, grad)
@@ -117,35 +118,45 @@ func (t *trainer) Gradient(i, step int, x, grad []float32) (samples int) {
 	if err != nil {
 		p.fault = fmt.Errorf("step %d of peer %d: %w", step+1, i, err)
 		clear(grad)
-		return 0
+		return 1
 	}
 	if !p.learned {
 		p.loss, p.learned = result.Loss, true
 	}
 	p.loss += smoothing * (result.Loss - p.loss)
 	p.samples += uint64(result.Samples)
+	if lie, lies := t.lies[i]; lies && p.averages {
+		lie.tell(p.pace, grad)
+	}
 	return result.Samples
 }
 
-// makeStep turns a gradient into a step from x.
-func (t *trainer) makeStep(i int, x, grad tensor.Vector) {
+// Delta implements sim.GradientTrainer.
+func (t *trainer) Delta(i int, progress float64, x, grad, delta []float32) {
 	p := &t.peers[i]
+	if progress == 0 {
+		progress = t.progress()
+	}
+	copy(delta, grad)
+	p.optimizer.Delta(delta, x, t.Schedule.RateAt(progress))
 	if p.fault != nil {
 		t.fail(p.fault)
 	}
-	p.optimizer.Delta(grad, x, t.Schedule.RateAt(t.progress()))
-	if !tensor.Finite(grad) {
+	if !tensor.Finite(delta) {
 		t.fail(fmt.Errorf("a step of peer %d: %w", i, peer.ErrNotFinite))
-		clear(grad)
+		clear(delta)
 	}
 	if pace := t.Exchange.Pace; pace.Drift > 0 || pace.Consensus {
-		length := tensor.Norm2(grad)
+		length := tensor.Norm2(delta)
 		if !p.stepped {
 			p.stride, p.stepped = length, true
 		}
 		p.stride += smoothing * (length - p.stride)
 	}
 }
+
+// Progress implements sim.GradientTrainer: everybody knows what all have done.
+func (t *trainer) Progress(int) float64 { return t.progress() }
 
 // sampled is the number of samples of all peers.
 func (t *trainer) sampled() (all uint64) {
@@ -183,7 +194,9 @@ func (informedGradient) AveragesGradients() {}
 
 // aware makes a machine an informed one of the same kind.
 func aware(m averaging.Machine, r *running, i int) averaging.Machine {
-	if _, gradients := m.(averaging.GradientMachine); gradients {
+	_, gradients := m.(averaging.GradientMachine)
+	r.trainer.peers[i].averages = gradients
+	if gradients {
 		return &informedGradient{informed{m, r, i}}
 	}
 	return &informed{m, r, i}
@@ -192,7 +205,7 @@ func aware(m averaging.Machine, r *running, i int) averaging.Machine {
 // Handle implements averaging.Machine.
 func (m *informed) Handle(now time.Duration, e averaging.Event, actions []averaging.Action) []averaging.Action {
 	if pace := m.Exchange.Pace; e.Kind == averaging.StepDone && (pace.Drift > 0 || pace.Consensus) {
-		e.Stride, e.Progress = m.trainer.peers[m.peer].stride, m.trainer.progress()
+		e.Stride = m.trainer.peers[m.peer].stride
 		if e.Stride > 0 {
 			e.Moved = m.replicas[m.peer].Moved() / e.Stride
 		}
@@ -200,7 +213,7 @@ func (m *informed) Handle(now time.Duration, e averaging.Event, actions []averag
 	before := len(actions)
 	actions = m.Machine.Handle(now, e, actions)
 	for _, a := range actions[before:] {
-		if a.Kind == averaging.Propose {
+		if a.Kind == averaging.Propose || a.Kind == averaging.Send {
 			m.record.proposed(now, m.peer, a.Peer)
 		}
 	}
