@@ -49,7 +49,8 @@ A strategy may have a codec of its own, as in adpsgd:lattice6+4.
 
 In the tables, s/epoch is virtual time for one pass of all peers over all the data,
 target the virtual time until --target was first seen, waiting the share of the time
-for which trainers were kept waiting by the algorithm.`,
+for which trainers were kept waiting by the algorithm. Times per epoch are compared with
+those in the first world, in lengths of a step where these differ.`,
 		Example: `  gossipnode compare --model softmax
   gossipnode compare --strategies adpsgd,adpsgd:lattice6+4,alone --link 100,40
   gossipnode compare --suite all --dataset mnist --data DIR --epochs 2 --plot race.png
@@ -134,7 +135,10 @@ type race struct {
 type entrant struct {
 	Name string `json:"name"`
 	simulateResult
+	// SecondsPerEpoch is virtual time for one pass of all peers over all the data,
+	// StepSeconds that of a step of a peer that is not slow.
 	SecondsPerEpoch float64 `json:"seconds_per_epoch"`
+	StepSeconds     float64 `json:"step_seconds"`
 }
 
 func (s *compareSettings) run(sources origins, std streams) error {
@@ -216,7 +220,7 @@ func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources
 	if err != nil {
 		return entrant{}, err
 	}
-	e := entrant{Name: by.name, simulateResult: one.result(outcome)}
+	e := entrant{Name: by.name, simulateResult: one.result(outcome), StepSeconds: one.StepTime.Seconds()}
 	e.WallSeconds = time.Since(began).Seconds()
 	epochs := float64(e.Steps) * float64(one.Batch) / float64(task.first.data.Total)
 	e.SecondsPerEpoch = e.Seconds / epochs

@@ -7,7 +7,7 @@ import (
 )
 
 // table shows a race in words. The times of the first race are what its own are
-// compared with.
+// compared with, in lengths of a step where these differ.
 func (r race) table(first race) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n%s: %s\n", r.World, r.about)
@@ -21,7 +21,8 @@ func (r race) table(first race) string {
 	for i, e := range r.Results {
 		fmt.Fprintf(w, "\t%s\t%.3f\t", e.Name, e.SecondsPerEpoch)
 		if compared {
-			fmt.Fprintf(w, "%.2f\t", e.SecondsPerEpoch/first.Results[i].SecondsPerEpoch)
+			of := first.Results[i]
+			fmt.Fprintf(w, "%.2f\t", e.SecondsPerEpoch/of.SecondsPerEpoch*of.StepSeconds/e.StepSeconds)
 		}
 		target := "never"
 		if e.TargetSeconds != nil {

@@ -94,7 +94,7 @@ func (r race) panel(axis string, of func(entrant, curvePoint) float64) (*plot.Pl
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = r.World, axis, "held-out accuracy, %"
 	p.Legend.Top, p.Legend.Left = false, false
-	p.Legend.YOffs = vg.Points(4)
+	p.Legend.YOffs, p.Legend.XOffs, p.Legend.Padding = vg.Points(4), vg.Points(-4), vg.Points(2)
 	p.Add(plotter.NewGrid())
 	least, most := 0.0, 0.0
 	for i, e := range r.Results {
