@@ -189,7 +189,8 @@ func (s *compareSettings) run(sources origins, std streams) error {
 // enter lets one strategy race in one world.
 func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources origins, data map[string]*simulated, progress io.Writer) (_ entrant, err error) {
 	one := s.simulateSettings
-	one.Strategy, one.Codec, one.Record = by.strategy, by.codec, ""
+	one.Record = ""
+	one.take(by)
 	one.Slow, one.SlowLink = slices.Clone(one.Slow), slices.Clone(one.SlowLink)
 	in.change(&one)
 	world, err := one.check(sources)
@@ -225,6 +226,22 @@ func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources
 	epochs := float64(e.Steps) * float64(one.Batch) / float64(task.first.data.Total)
 	e.SecondsPerEpoch = e.Seconds / epochs
 	return e, nil
+}
+
+// take makes the settings those of a racer: what only other strategies know counts for
+// those.
+func (s *simulateSettings) take(r racer) {
+	s.Strategy, s.Codec = r.strategy, r.codec
+	if !s.paced() {
+		s.Every, s.Budget, s.Consensus = everyAuto, "", false
+	}
+	if s.Strategy != strategyDSSP {
+		s.StalenessMax = defaultStalenessMax
+		if s.Strategy != strategySSP {
+			s.Staleness = defaultStaleness
+		}
+	}
+	s.Balance = s.Balance && (s.Strategy == strategyAllReduce || s.Strategy == strategyBSP)
 }
 
 // expected is about how long a run takes in which nobody waits.

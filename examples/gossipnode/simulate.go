@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 )
@@ -32,7 +30,8 @@ type simulateSettings struct {
 // costModel is how virtual time passes, for the help of the commands that make it.
 const costModel = `Virtual time is made of two things. A gradient step takes --step-time, give or take
 --jitter, and --slow times longer for some: it is a figure that you state, not one
-measured here, so that a seed gives the same result on every machine. Bytes take the
+measured here, so that a seed gives the same result on every machine. With --balance it
+is that of a step of --batch pictures, and more take longer. Bytes take the
 time that --link gives them: each peer has one connection, which all its partners
 share, each way. Processor time of exchanges and optimizers takes none.`
 
@@ -87,7 +86,7 @@ func (s *simulateSettings) register(flags *pflag.FlagSet) {
 }
 
 // registerTraining adds the flags of run that say what is learned and how. Which part
-// is whose follows from the number of peers.
+// is whose follows from the number of peers, and who serves is elected.
 func (s *settings) registerTraining(flags *pflag.FlagSet) {
 	var all pflag.FlagSet
 	all.SortFlags = false
@@ -102,7 +101,7 @@ func (s *settings) registerTraining(flags *pflag.FlagSet) {
 	data.register(&taken)
 	train.register(&taken)
 	taken.VisitAll(func(f *pflag.Flag) {
-		if f.Name != "part" {
+		if f.Name != "part" && f.Name != serverFlag {
 			flags.AddFlag(all.Lookup(f.Name))
 		}
 	})
@@ -117,6 +116,7 @@ func (s *simulateSettings) check(sources origins) (peertest.World, error) {
 	if err := s.readReplay(&world); err != nil {
 		return world, sources.usage(faultf("replay", "%v", err))
 	}
+	world.Compute.Samples = s.Batch
 	s.Part = fmt.Sprintf("0/%d", s.Peers)
 	if err := s.validate(sources); err != nil {
 		return world, err
@@ -193,20 +193,12 @@ func (s *simulateSettings) simulation(task *simulatedTask, world peertest.World)
 	simulation := peertest.Simulation{
 		Peers: s.Peers, Task: task, Optimizer: s.newOptimizer,
 		Schedule: peer.Schedule{Rate: s.rate(), Warmup: s.Warmup}, Work: whole.work(task.first.data),
-		Exchange: peer.Exchange{Pace: pace, Codec: policy, Seed: s.Seed, Machine: s.simulatedMachine()},
+		Exchange: peer.Exchange{Pace: pace, Codec: policy, Seed: s.Seed, Machine: s.machine(s.Batch)},
 		World:    world, Seed: s.Seed,
 		Watch: peertest.Watch{Evaluate: s.Evaluate, Points: s.Points, Target: s.Target},
 	}
 	simulation.Schedule.Shape, simulation.Schedule.At = shapeOf(s.Schedule)
 	return simulation, nil
-}
-
-// simulatedMachine makes the machines of --strategy.
-func (s settings) simulatedMachine() func(averaging.Config) (averaging.Machine, error) {
-	if s.Strategy == strategyAlone {
-		return func(averaging.Config) (averaging.Machine, error) { return baseline.Alone{}, nil }
-	}
-	return nil
 }
 
 // print prints the result.

@@ -62,7 +62,7 @@ func (s settings) prepareAll(peers int) (*simulated, error) {
 func (t *simulated) begin(s settings) (_ *simulatedTask, err error) {
 	task := &simulatedTask{simulated: t, settings: s}
 	for i, data := range t.all {
-		batches, err := data.Batches(s.Batch, s.order(i), s.augmentation())
+		batches, err := data.Batches(s.drawn(), s.order(i), s.augmentation())
 		if err != nil {
 			return nil, usageError{errors.Join(err, task.Close())}
 		}
@@ -124,13 +124,18 @@ func (t *simulatedTask) Params() *tensor.Params {
 }
 
 // Gradient implements peertest.Task.
-func (t *simulatedTask) Gradient(i int, x, grad tensor.Vector) (peer.Result, error) {
+func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Result, error) {
 	d, err := t.sit(t.settings)
 	if err != nil {
 		return peer.Result{}, err
 	}
 	defer t.rise(d)
-	if err := t.batches[i].Next(&d.batch); err != nil {
+	if t.settings.Balance {
+		err = (&measured{singly: t.batches[i]}).fill(&d.batch, samples)
+	} else {
+		err = t.batches[i].Next(&d.batch)
+	}
+	if err != nil {
 		return peer.Result{}, err
 	}
 	return peer.Result{Loss: d.model.Gradient(x, &d.batch, grad), Samples: d.batch.Len()}, nil

@@ -59,8 +59,9 @@ type Task interface {
 	// Params makes the model with its initial values, anew for each peer.
 	Params() *tensor.Params
 	// Gradient writes peer i's gradient at x, over the next of its batches, into grad,
-	// which is zero.
-	Gradient(i int, x, grad tensor.Vector) (peer.Result, error)
+	// which is zero. Samples is how many the algorithm wants in it (see
+	// averaging.BatchSizer), 0 if that is left to the task.
+	Gradient(i, samples int, x, grad tensor.Vector) (peer.Result, error)
 	// Evaluate is what a model is worth: its accuracy on held-out data and its mean
 	// loss there. With glance a part of the data will do.
 	Evaluate(x tensor.Vector, glance bool) (accuracy, loss float64)

@@ -33,7 +33,7 @@ func newValley(seed uint64, peers int) *valley {
 
 func (*valley) Params() *tensor.Params { return newModel() }
 
-func (v *valley) Gradient(i int, x, grad tensor.Vector) (peer.Result, error) {
+func (v *valley) Gradient(i, _ int, x, grad tensor.Vector) (peer.Result, error) {
 	sum := 0.0
 	for k, at := range x {
 		grad[k] = at - bottom + float32(v.rngs[i].NormFloat64())

@@ -30,10 +30,12 @@ type pupil struct {
 	stride    float64 // a running mean of the lengths of steps
 	fault     error
 
-	averages bool // its machine averages gradients
-	came     bool // has taken part
-	began    bool // has begun a step that is not counted yet
-	replay   int  // steps begun in all its lives
+	averages bool                 // its machine averages gradients
+	sizer    averaging.BatchSizer // nil unless the machine says how many samples to take
+	batch    int                  // samples of the step in the making, 0 if that is left to the task
+	came     bool                 // has taken part
+	began    bool                 // has begun a step that is not counted yet
+	replay   int                  // steps begun in all its lives
 	ends     time.Duration
 	waited   time.Duration
 	stepped  bool // there is a stride
@@ -76,9 +78,20 @@ func (t *trainer) Duration(i, _ int) time.Duration {
 		t.advanced()
 	}
 	took := t.draw(i, now)
+	if p.batch = p.wish(); p.batch > 0 && t.World.Compute.Samples > 0 {
+		took = took * time.Duration(p.batch) / time.Duration(t.World.Compute.Samples)
+	}
 	t.record.step(now, i, took)
 	p.began, p.ends = true, now+took
 	return took
+}
+
+// wish is how many samples the machine wants in the next gradient, 0 if any.
+func (p *pupil) wish() int {
+	if p.sizer == nil {
+		return 0
+	}
+	return p.sizer.Batch()
 }
 
 // draw is how long the next step of a peer takes.
@@ -111,7 +124,7 @@ func (t *trainer) Step(i, step int, x, delta []float32) {
 func (t *trainer) Gradient(_, i, step int, x, grad []float32) (samples int) {
 	p := &t.peers[i]
 	clear(grad)
-	result, err := t.Task.Gradient(i, x, grad)
+	result, err := t.Task.Gradient(i, p.batch, x, grad)
 	if err == nil && !tensor.Finite(grad) {
 		err = fmt.Errorf("the gradient: %w", peer.ErrNotFinite)
 	}
@@ -196,6 +209,7 @@ func (informedGradient) AveragesGradients() {}
 func aware(m averaging.Machine, r *running, i int) averaging.Machine {
 	_, gradients := m.(averaging.GradientMachine)
 	r.trainer.peers[i].averages = gradients
+	r.trainer.peers[i].sizer, _ = m.(averaging.BatchSizer)
 	if gradients {
 		return &informedGradient{informed{m, r, i}}
 	}

@@ -39,6 +39,10 @@ type Compute struct {
 	Jitter float64
 	// Slow maps peers to the factor by which their steps take longer.
 	Slow map[int]float64
+	// Samples is how many samples the gradient has that takes Step: where an algorithm
+	// divides them among the peers, the time of a step is in proportion. 0 is a time
+	// that does not depend on them.
+	Samples int
 	// Phases are times in which a peer is slower by a factor more.
 	Phases []Phase
 }
