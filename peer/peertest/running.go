@@ -278,10 +278,16 @@ func (r *running) advanced() {
 			r.Watch.Point(p)
 		}
 	}
-	if progress >= 1 && r.ended < 0 {
+	if (progress >= 1 || r.arrived()) && r.ended < 0 {
 		r.ended = r.world.Now()
 		r.world.After(0, r.world.Finish)
 	}
+}
+
+// arrived tells whether the run is to end for what it has reached.
+func (r *running) arrived() bool {
+	n := len(r.curve)
+	return r.Watch.Stop && n > 0 && r.curve[n-1].Mean >= r.Watch.Target
 }
 
 // outcome is what the run has come to.

@@ -23,8 +23,9 @@ type Watch struct {
 	// Glance is how many peers are evaluated at each, on a part of the data. Default:
 	// DefaultGlance.
 	Glance int
-	// Target is the accuracy whose time is noted.
+	// Target is the accuracy whose time is noted, and Stop ends the run there.
 	Target float64
+	Stop   bool
 	// Record receives a recording of the world; see ReadRecording. Nil is none.
 	Record io.Writer
 	// Point is called with each point of the curve as it is measured.
