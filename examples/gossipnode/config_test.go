@@ -71,7 +71,7 @@ func TestBadConfig(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"model: mlp\nbacth: 5\n", `:2: unknown key "bacth": did you mean "batch"?`},
 		{"min_peers: 5\n", `did you mean "min-peers"?`},
-		{"peers: 5\n", `:1: unknown key "peers": it belongs to gossipnode compare, local`},
+		{"peers: 5\n", `:1: unknown key "peers": it belongs to gossipnode local`},
 		{"config: other\n", `unknown key "config"`},
 		{"report: true\n", `unknown key "report"`},
 		{"batch: 5\nbatch: 6\n", `key "batch" is there twice`},
