@@ -21,7 +21,7 @@ const (
 	panelHeight = 3.4 * vg.Inch
 	// logFrom is the ratio of the longest to the shortest race from which on the
 	// shorter ones would not be seen otherwise.
-	logFrom = 12
+	logFrom = 6
 )
 
 // palette is told apart by colour-blind readers too (Okabe and Ito).

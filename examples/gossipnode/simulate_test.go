@@ -56,6 +56,21 @@ func TestSimulateIsDeterministic(t *testing.T) {
 	}
 }
 
+// TestStrategiesAreDeterministic compares two runs of each strategy, whose gradients are
+// computed by several goroutines.
+func TestStrategiesAreDeterministic(t *testing.T) {
+	args := small(t, "--peers", "6", "--slow", "2=3", "--points", "2")
+	for _, strategy := range strategies() {
+		one, r := simulateOnce(t, append(args, "--strategy", strategy)...)
+		if two, _ := simulateOnce(t, append(args, "--strategy", strategy)...); one != two {
+			t.Errorf("%s: the same seed gave\n%s\nand\n%s", strategy, one, two)
+		}
+		if r.Steps != 180 || (r.Exchanges == 0) != (strategy == strategyAlone) {
+			t.Errorf("%s: %+v", strategy, r)
+		}
+	}
+}
+
 // TestSimulateFields holds the names of the contract, local's and two more.
 func TestSimulateFields(t *testing.T) {
 	line, r := simulateOnce(t, small(t, "--peers", "4", "--evaluate", "2", "--points", "0", "--target", "0.3")...)
