@@ -4,7 +4,7 @@
 #   bash docs/figures.sh [FIGURE…]      # from the root of a checkout; default: all
 #
 # Figures: glyphs mnist fashion killed latecomer throughput share exchange tuned kernel
-# lanes exact liars matmul step pictures colour codecs. Those on MNIST,
+# lanes exact liars matmul step pictures colour codecs results. Those on MNIST,
 # Fashion-MNIST and CIFAR-10 look for them in $MURMURATION_DATA (default ../shared/data) and
 # are skipped where it is absent. Needs python3 besides Go. Absolute times depend on the machine; the ratios
 # are taken within one run of this script.
@@ -188,4 +188,13 @@ if wanted codecs; then
 		done
 	fi
 	benchmark ./internal/sim -count 1 -timeout 60m -run 'Codecs|FourBits|LikeAllReduce|Proportion' -tables -v
+fi
+if wanted results && have mnist; then
+	race=(--suite all --model softmax --dataset mnist --data "$data/mnist" --epochs 1 --target 0.88 --points 20
+		--strategies adpsgd,adpsgd:lattice6+4,dpsgd,allreduce,ps-bsp,ps-asp,ps-ssp,ps-dssp,alone)
+	printf '\n$ gossipnode compare %s\n' "${race[*]}"
+	"$work/gossipnode" compare "${race[@]}" --plot "$work/race.png" 2>/dev/null
+	node simulate --peers 100 --model softmax --steps 100 --every 1 --points 0; show events wall_seconds test_accuracy.mean
+	node simulate --peers 1000 --model softmax --steps 100 --every 1 --points 0; show events wall_seconds test_accuracy.mean
+	go test ./examples/gossipnode -count 1 -timeout 60m -run 'TestSlowWorker|TestSlowLink|TestHomogeneous|TestCrowd$' -v -args -tables
 fi

@@ -89,7 +89,7 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetIn(std.in)
 	root.SetOut(std.out)
 	root.SetErr(std.err)
-	root.AddCommand(newRun(std), newLocal(std), newKeygen(std), newControl(std), newTopology(std), newDoctor(std), newBench(std), newData(std, publicSets()),
+	root.AddCommand(newRun(std), newLocal(std), newSimulate(std), newCompare(std), newKeygen(std), newControl(std), newTopology(std), newDoctor(std), newBench(std), newData(std, publicSets()),
 		newInspect(std), newExport(std), newConfig(std), newVersion(std))
 	return root
 }

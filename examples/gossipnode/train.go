@@ -140,14 +140,7 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 	}
 	config.Network.Control.Digests = t.digests()
 	t.watchHooks(&config.Hooks)
-	switch t.Optimizer {
-	case optimizerSGD:
-		config.Optimizer = &peer.SGD{}
-	case optimizerMomentum:
-		config.Optimizer = &peer.SGD{Momentum: peer.DefaultMomentum}
-	case optimizerAdamW:
-		config.Optimizer = &peer.AdamW{}
-	}
+	config.Optimizer = t.newOptimizer()
 	config.Schedule = t.schedule()
 	t.restore(config.Optimizer)
 	if t.Strategy == strategyAlone {
@@ -155,6 +148,17 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 	}
 	config.Exchange.Machine = t.machine(t.Batch)
 	return config
+}
+
+// newOptimizer makes that of --optimizer.
+func (s trainSettings) newOptimizer() peer.Optimizer {
+	switch s.Optimizer {
+	case optimizerSGD:
+		return &peer.SGD{}
+	case optimizerAdamW:
+		return &peer.AdamW{}
+	}
+	return &peer.SGD{Momentum: peer.DefaultMomentum}
 }
 
 // run takes the peer through its life.

@@ -32,11 +32,16 @@ type workload struct {
 // prepare loads the data and makes the model with its initial values. Nothing
 // is written and nobody is spoken to before it has succeeded. The batches of the
 // workload are to be closed.
-func (s settings) prepare(identity ed25519.PublicKey) (_ *workload, err error) {
+func (s settings) prepare(identity ed25519.PublicKey) (*workload, error) {
 	data, order, err := s.loadData(identity)
 	if err != nil {
 		return nil, err
 	}
+	return s.equip(data, order)
+}
+
+// equip makes the workload of a peer that has this data, seen in this order.
+func (s settings) equip(data *dataset.Data, order uint64) (_ *workload, err error) {
 	w := &workload{data: data, target: s.work(data)}
 	if w.model, err = nets.ByName(s.Model, data.Shape(), data.Classes()); err != nil {
 		return nil, err
@@ -106,10 +111,13 @@ func (s settings) loadData(identity ed25519.PublicKey) (data *dataset.Data, orde
 	}
 	order = s.Seed ^ config.PeerSeed
 	if config.Parts > 0 {
-		order = s.Seed*maxPeers + uint64(config.Part)
+		order = s.order(config.Part)
 	}
 	return data, order, err
 }
+
+// order is the seed of the order in which the peer of a part sees its data.
+func (s dataSettings) order(part int) uint64 { return s.Seed*maxPeers + uint64(part) }
 
 // dataConfig is what the settings say of the data.
 func (s dataSettings) dataConfig(peerSeed uint64) (c dataset.Config, err error) {

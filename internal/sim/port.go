@@ -43,3 +43,15 @@ func (w *World) SetPort(peer int, bandwidth float64) error {
 	w.ports[peer].bandwidth = bandwidth
 	return nil
 }
+
+// SetLinks changes the links between all pairs of peers for what is sent from now on.
+func (w *World) SetLinks(link Link) error {
+	if err := link.validate(); err != nil {
+		return err
+	}
+	w.config.Link = link
+	for _, l := range w.lines {
+		l.link = link
+	}
+	return nil
+}

@@ -10,7 +10,11 @@
 // (package testing/synctest), and a minute of silence costs nothing. Real sockets
 // cannot be in such a bubble.
 //
-// The package is for tests: it fails the test where a program would handle an
+// Simulate is for more: it runs the machines, replicas and frames without clocks,
+// sockets and goroutines of their own, in a world of described compute times, links,
+// comings, goings and lies (see Simulation). It returns errors, and programs use it too.
+//
+// A Flock is for tests: it fails the test where a program would handle an
 // error. Network gives hold of the in-memory network, to cut and mend it.
 package peertest
 

@@ -109,6 +109,38 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
+// LoadAll is Load for all of Config.Parts peers of one process, which share what they
+// have in common; Part is not heeded. Streams share Config.Memory in equal parts.
+func LoadAll(c Config) ([]*Data, error) {
+	c.Part = 0
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if c.Parts == 0 {
+		return nil, fmt.Errorf("%w: all of an unknown number of parts: give the number of parts", ErrConfig)
+	}
+	for _, p := range photographs {
+		if p.name == c.Name {
+			return c.loadAllPhotographs(p)
+		}
+	}
+	whole := c
+	whole.Parts, whole.Shard = 1, Shard{}
+	data, err := Load(whole)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := c.Shard.Parts(data.Train.labels, c.Seed, c.Parts)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*Data, len(parts))
+	for i, mine := range parts {
+		all[i] = &Data{Train: data.Train.Subset(mine), HeldOut: data.HeldOut, Total: data.Total}
+	}
+	return all, nil
+}
+
 func (c Config) loadFiles(f family) (*Data, error) {
 	if len(c.Norm) > 0 {
 		f.norm = c.Norm

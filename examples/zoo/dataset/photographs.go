@@ -79,6 +79,28 @@ func (c Config) loadPhotographs(p photograph) (*Data, error) {
 	return d, err
 }
 
+// loadAllPhotographs reads the index and the held-out pictures once for all parts.
+func (c Config) loadAllPhotographs(p photograph) ([]*Data, error) {
+	if c.Memory == 0 {
+		c.Memory = DefaultMemory
+	}
+	c.Memory = max(c.Memory/int64(c.Parts), 1)
+	first, err := c.loadPhotographs(p)
+	if err != nil {
+		return nil, err
+	}
+	all := []*Data{first}
+	for c.Part = 1; c.Part < c.Parts; c.Part++ {
+		d := &Data{HeldOut: first.HeldOut, Total: first.Total, measured: first.measured, stream: first.stream}
+		d.stream.skipped = &d.skipped
+		if d.stream.part, err = c.Shard.partOf(first.stream.index, c.Seed, c.Part, c.Parts); err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
 // complete finds out what the set does not say by its name.
 func (p photograph) complete(c Config, train, heldOut *index, skipped *skips) (photograph, error) {
 	var err error

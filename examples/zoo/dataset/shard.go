@@ -77,23 +77,35 @@ func (s Shard) Part(labels []uint8, seed uint64, part, parts int) ([]int32, erro
 	if err := s.validate(len(labels), part, parts); err != nil {
 		return nil, err
 	}
+	return s.cut(labels, seed, parts)[part], nil
+}
+
+// Parts returns the indices of all parts, as Part does of one.
+func (s Shard) Parts(labels []uint8, seed uint64, parts int) ([][]int32, error) {
+	if _, err := s.Part(labels, seed, 0, parts); err != nil {
+		return nil, err
+	}
+	return s.cut(labels, seed, parts), nil
+}
+
+// cut makes all parts.
+func (s Shard) cut(labels []uint8, seed uint64, parts int) [][]int32 {
 	rng := seeded.Rand(seed, seeded.Shard, uint64(parts))
 	order := seeded.Identity(len(labels))
 	seeded.Shuffle(rng, order)
-	var mine []int32
+	all := make([][]int32, parts)
 	if s.Alpha == 0 {
-		from, to := part*len(order)/parts, (part+1)*len(order)/parts
-		mine = slices.Clone(order[from:to])
-	} else {
-		owner := s.deal(rng, labels, order, parts)
-		for i, p := range owner {
-			if int(p) == part {
-				mine = append(mine, int32(i))
-			}
+		for part := range all {
+			from, to := part*len(order)/parts, (part+1)*len(order)/parts
+			all[part] = order[from:to:to]
+			slices.Sort(all[part])
 		}
+		return all
 	}
-	slices.Sort(mine)
-	return mine, nil
+	for i, p := range s.deal(rng, labels, order, parts) {
+		all[p] = append(all[p], int32(i)) // ascending, as i is
+	}
+	return all
 }
 
 // partOf is Part for data in files.

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/quant"
+)
+
+const (
+	defaultTarget        = 0.9
+	defaultComparePoints = 20
+)
+
+// compareSettings are the flags of compare.
+type compareSettings struct {
+	simulateSettings
+	Strategies string
+	Suite      string
+	Plot       string
+}
+
+// newCompare makes the command that races strategies in the same worlds.
+func newCompare(std streams) *cobra.Command {
+	var s compareSettings
+	cmd := &cobra.Command{
+		Use:   "compare",
+		Short: "Race several strategies in the same simulated worlds",
+		Long: `Compare lets each strategy train in the same simulated world, one after the other: the
+same compute times, links, coming and going, data and initial values. It prints a table
+for each world, and with --plot draws accuracy against virtual time and against bytes.
+
+` + costModel + `
+
+The worlds of --suite are made of the one that the other flags describe:
+
+` + suiteHelp() + `
+A strategy may have a codec of its own, as in adpsgd:lattice6+4.
+
+In the tables, s/epoch is virtual time for one pass of all peers over all the data,
+target the virtual time until --target was first seen, waiting the share of the time
+for which trainers were kept waiting by the algorithm. Times per epoch are compared with
+those in the first world, in lengths of a step where these differ.`,
+		Example: `  gossipnode compare --model softmax
+  gossipnode compare --strategies adpsgd,adpsgd:lattice6+4,alone --link 100,40
+  gossipnode compare --suite all --dataset mnist --data DIR --epochs 2 --plot race.png
+  gossipnode compare --suite slow-10,slow-100 --json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			sources, err := s.load(cmd)
+			if err != nil {
+				return err
+			}
+			return s.run(sources, std)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&s.Strategies, "strategies", strings.Join(strategies(), ","), "strategies to race, each with :CODEC after it if it is to have its own")
+	flags.StringVar(&s.Suite, "suite", homogeneous, "worlds to race in: all, or names from the list above")
+	flags.StringVar(&s.Plot, "plot", "", "`file` to draw the race into, as .png or .svg")
+	s.simulateSettings.register(flags)
+	for name, value := range map[string]string{"target": fmt.Sprint(defaultTarget), "points": fmt.Sprint(defaultComparePoints)} {
+		flags.Lookup(name).DefValue = value // for --help; defaults sees to it
+	}
+	for _, name := range []string{"strategy", "record"} {
+		_ = flags.MarkHidden(name) // fails only for a flag that does not exist
+	}
+	return cmd
+}
+
+// suiteHelp lists the suites.
+func suiteHelp() string {
+	text := ""
+	for _, s := range suites() {
+		text += fmt.Sprintf("  %-14s %s\n", s.name, s.about)
+	}
+	return text
+}
+
+// racer is one strategy with the codec that it races with.
+type racer struct{ strategy, codec, name string }
+
+// racers are those of --strategies.
+func (s *compareSettings) racers() ([]racer, error) {
+	var racers []racer
+	for _, name := range strings.Split(s.Strategies, ",") {
+		r := racer{name: strings.TrimSpace(name), codec: s.Codec}
+		strategy, codec, own := strings.Cut(r.name, ":")
+		r.strategy = strategy
+		if own {
+			r.codec = codec
+		}
+		for _, err := range []error{oneOf("strategies", strategy, strategies()), oneOf("strategies", r.codec, quant.Names())} {
+			if err != nil {
+				return nil, err
+			}
+		}
+		if slices.ContainsFunc(racers, func(other racer) bool { return other.name == r.name }) {
+			return nil, faultf("strategies", "%q is there twice", r.name)
+		}
+		racers = append(racers, r)
+	}
+	return racers, nil
+}
+
+// defaults are those that differ from simulate's.
+func (s *compareSettings) defaults(sources origins) {
+	if sources.source("target") == fromDefault {
+		s.Target = defaultTarget
+	}
+	if sources.source("points") == fromDefault {
+		s.Points = defaultComparePoints
+	}
+}
+
+// race is what one world has shown.
+type race struct {
+	World   string    `json:"world"`
+	Results []entrant `json:"results"`
+	about   string
+}
+
+// entrant is one strategy in a race.
+type entrant struct {
+	Name string `json:"name"`
+	simulateResult
+	// SecondsPerEpoch is virtual time for one pass of all peers over all the data,
+	// StepSeconds that of a step of a peer that is not slow.
+	SecondsPerEpoch float64 `json:"seconds_per_epoch"`
+	StepSeconds     float64 `json:"step_seconds"`
+}
+
+func (s *compareSettings) run(sources origins, std streams) error {
+	s.defaults(sources)
+	racers, err := s.racers()
+	worlds, err2 := suitesNamed(s.Suite)
+	if err := sources.usage(err, err2, plotFault(s.Plot)); err != nil {
+		return err
+	}
+	if _, err := s.check(sources); err != nil {
+		return err
+	}
+	ctx, release := untilSignal(context.Background(), func() { os.Exit(exitFailed) })
+	defer release()
+	data := map[string]*simulated{} // by how it is cut
+	var races []race
+	for _, world := range worlds {
+		r := race{World: world.name, about: world.about}
+		for _, racer := range racers {
+			e, err := s.enter(ctx, world, racer, sources, data, std.err)
+			if err != nil {
+				return fmt.Errorf("%s in world %s: %w", racer.name, world.name, err)
+			}
+			r.Results = append(r.Results, e)
+		}
+		races = append(races, r)
+		if !s.JSON {
+			fmt.Fprint(std.out, r.table(races[0]))
+		} else {
+			fmt.Fprint(std.err, r.table(races[0]))
+		}
+	}
+	if s.Plot != "" {
+		if err := plotRaces(s.Plot, races); err != nil {
+			return err
+		}
+	}
+	if !s.JSON {
+		return nil
+	}
+	return encode(std.out, struct {
+		Peers int    `json:"peers"`
+		Seed  uint64 `json:"seed"`
+		Races []race `json:"races"`
+	}{s.Peers, s.Seed, races})
+}
+
+// enter lets one strategy race in one world.
+func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources origins, data map[string]*simulated, progress io.Writer) (_ entrant, err error) {
+	one := s.simulateSettings
+	one.Record = ""
+	one.take(by)
+	one.Slow, one.SlowLink = slices.Clone(one.Slow), slices.Clone(one.SlowLink)
+	in.change(&one)
+	world, err := one.check(sources)
+	if err != nil {
+		return entrant{}, err
+	}
+	began := time.Now()
+	if data[one.Shard] == nil {
+		if data[one.Shard], err = one.prepareAll(one.Peers); err != nil {
+			return entrant{}, err
+		}
+	}
+	task, err := data[one.Shard].begin(one.settings)
+	if err != nil {
+		return entrant{}, err
+	}
+	defer func() { err = errors.Join(err, task.Close()) }()
+	simulation, err := one.simulation(task, world)
+	if err != nil {
+		return entrant{}, err
+	}
+	if in.churn {
+		world.Changes = append(world.Changes, churn(one.Seed, one.Peers, one.expected(simulation.Work))...)
+		simulation.World = world
+	}
+	fmt.Fprintf(progress, "%s: %s\n", in.name, by.name)
+	outcome, err := peertest.Simulate(ctx, simulation)
+	if err != nil {
+		return entrant{}, err
+	}
+	e := entrant{Name: by.name, simulateResult: one.result(outcome), StepSeconds: one.StepTime.Seconds()}
+	e.WallSeconds = time.Since(began).Seconds()
+	epochs := float64(e.Steps) * float64(one.Batch) / float64(task.first.data.Total)
+	e.SecondsPerEpoch = e.Seconds / epochs
+	return e, nil
+}
+
+// take makes the settings those of a racer: what only other strategies know counts for
+// those.
+func (s *simulateSettings) take(r racer) {
+	s.Strategy, s.Codec = r.strategy, r.codec
+	if !s.paced() {
+		s.Every, s.Budget, s.Consensus = everyAuto, "", false
+	}
+	if s.Strategy != strategyDSSP {
+		s.StalenessMax = defaultStalenessMax
+		if s.Strategy != strategySSP {
+			s.Staleness = defaultStaleness
+		}
+	}
+	s.Balance = s.Balance && (s.Strategy == strategyAllReduce || s.Strategy == strategyBSP)
+}
+
+// expected is about how long a run takes in which nobody waits.
+func (s *simulateSettings) expected(work peer.Work) time.Duration {
+	steps := work.StepsPerPeer
+	if steps == 0 {
+		steps = work.Steps / uint64(s.Peers)
+	}
+	return time.Duration(steps) * s.StepTime
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCompareRaces races two strategies in three worlds, and draws them.
+func TestCompareRaces(t *testing.T) {
+	picture := filepath.Join(t.TempDir(), "race.png")
+	args := small(t, "--strategies", "adpsgd,adpsgd:lattice6+4,alone", "--suite", "homogeneous,slow-10,churn", "--peers", "8", "--target", "0.3", "--plot", picture)
+	code, out, stderr := try(append([]string{"compare", "--json"}, args...)...)
+	if code != exitDone {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	var all struct {
+		Peers int
+		Races []race
+	}
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Races) != 3 || len(all.Races[0].Results) != 3 || all.Races[1].World != "slow-10" {
+		t.Fatalf("races: %s", out)
+	}
+	for _, r := range all.Races {
+		for _, e := range r.Results {
+			if (e.Strategy == strategyAlone) != (e.Exchanges == 0) || e.Seconds <= 0 || len(e.Curve) != defaultComparePoints {
+				t.Errorf("%s in %s: %+v", e.Name, r.World, e)
+			}
+			if (r.World == "churn") != (e.PeersLost == 2) {
+				t.Errorf("%s in %s: %d of 8 lost", e.Name, r.World, e.PeersLost)
+			}
+		}
+	}
+	if even, slow := all.Races[0].Results[0], all.Races[1].Results[0]; slow.Seconds < even.Seconds || slow.Seconds > 1.3*even.Seconds {
+		t.Errorf("adpsgd took %g s, with a straggler %g s", even.Seconds, slow.Seconds)
+	}
+	if raw, coded := all.Races[0].Results[0], all.Races[0].Results[1]; coded.BytesSent > raw.BytesSent/5 || coded.Codec != "lattice6+4" {
+		t.Errorf("raw took %d bytes, %s %d", raw.BytesSent, coded.Codec, coded.BytesSent)
+	}
+	file, err := os.ReadFile(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn, err := png.Decode(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := drawn.Bounds(); b.Dx() < 600 || b.Dy() < b.Dx()*3/4 {
+		t.Errorf("three rows of two panels are %v", b)
+	}
+	if !strings.Contains(stderr, "× homogeneous") {
+		t.Errorf("no table: %s", stderr)
+	}
+}
+
+// TestCompareDrawsSVG prints the table where no JSON is asked for.
+func TestCompareDrawsSVG(t *testing.T) {
+	picture := filepath.Join(t.TempDir(), "race.svg")
+	code, out, stderr := try(append([]string{"compare"}, small(t, "--strategies", "adpsgd", "--peers", "4", "--plot", picture)...)...)
+	if code != exitDone || !strings.Contains(out, "s/epoch") {
+		t.Fatalf("exit code %d: %s%s", code, out, stderr)
+	}
+	text, err := os.ReadFile(picture)
+	if err != nil || !bytes.Contains(text, []byte("<svg")) || !bytes.Contains(text, []byte("adpsgd")) {
+		t.Errorf("%v: %.200s", err, text)
+	}
+}
+
+func TestCompareUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"--strategies best":          "--strategies",
+		"--strategies adpsgd:zip":    "--strategies",
+		"--strategies adpsgd,adpsgd": "twice",
+		"--suite moon":               "homogeneous",
+		"--plot race.gif":            ".png or .svg",
+		"--slow 99=2":                "--slow",
+	} {
+		code, _, stderr := try(append([]string{"compare"}, strings.Fields(args)...)...)
+		if code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("compare %s: exit code %d, %q, want %q in it", args, code, stderr, want)
+		}
+	}
+}

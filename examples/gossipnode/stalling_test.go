@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// stalling is AD-PSGD whose every peer stalls for its exchange: after each step it waits
+// until it has taken part in one, whichever side began it. It is what the additive
+// exchange, for which nobody waits, is measured against.
+type stalling struct {
+	averaging.Machine
+	over    bool // the run
+	owes    bool // has made a step since its last exchange
+	out     bool // an outbound exchange is under way
+	inbound int  // inbound ones
+	held    bool // a Proceed is held back
+}
+
+// turn is how often a peer asks again whose partners are all busy.
+const turn = time.Millisecond
+
+// stall makes a simulation one of peers that stall.
+func stall(s *peertest.Simulation) {
+	s.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
+		m, err := averaging.NewADPSGD(c)
+		return &stalling{Machine: m}, err
+	}
+}
+
+// Handle implements averaging.Machine.
+func (m *stalling) Handle(now time.Duration, e averaging.Event, actions []averaging.Action) []averaging.Action {
+	switch e.Kind {
+	case averaging.StepDone:
+		m.owes = !m.over
+	case averaging.RunOver:
+		m.over, m.owes = true, false
+	case averaging.TimerFired:
+		if e.Timer == averaging.RoundDeadline { // ask again, as after a step
+			e = averaging.Event{Kind: averaging.StepDone}
+		}
+	case averaging.Finished, averaging.Failed, averaging.Refused:
+		if e.Inbound {
+			m.inbound--
+		} else {
+			m.out = false
+		}
+		m.owes = m.owes && e.Kind != averaging.Finished
+	}
+	before := len(actions)
+	actions = m.Machine.Handle(now, e, actions)
+	kept := actions[:before]
+	for _, a := range actions[before:] {
+		switch a.Kind {
+		case averaging.Proceed:
+			m.held = true
+			continue
+		case averaging.Propose:
+			m.out = true
+		case averaging.Abort:
+			m.out = m.out && a.Inbound
+		case averaging.Accept:
+			m.inbound++
+		}
+		kept = append(kept, a)
+	}
+	switch {
+	case !m.held || m.out || m.inbound > 0:
+	case m.owes:
+		kept = append(kept, averaging.Action{Kind: averaging.SetTimer, Timer: averaging.RoundDeadline, After: turn})
+	default:
+		m.held = false
+		kept = append(kept, averaging.Action{Kind: averaging.Proceed})
+	}
+	return kept
+}
+
+// slimmer has a task learn with 64 hidden units: a smaller model whose transfer takes as
+// many steps shows the same in less time.
+func slimmer(t *testing.T, s *simulated) {
+	t.Helper()
+	const hidden, most = 64, 8
+	s.desks = make(chan *desk, most)
+	for range most {
+		model, err := nets.NewMLP(dataset.Inputs, hidden, dataset.Classes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.first.model = model
+		s.desks <- &desk{model: model}
+	}
+	s.first.params = tensor.NewParams(s.first.model.Layout())
+	s.first.model.Init(1, s.first.params.Vector())
+}
+
+// TestSlowLink: moving the model once takes 20 gradient steps.
+func TestSlowLink(t *testing.T) {
+	const (
+		target     = 0.92
+		parameters = 784*64 + 64 + 64*10 + 10
+		step       = 10 * time.Millisecond
+		transfer   = 20 * step
+	)
+	if testing.Short() {
+		t.Skip("trains for half a minute")
+	}
+	mbps := float64(parameters) * 32 / 1e6 / transfer.Seconds()
+	flags := fmt.Sprintf("--batch 16 --epochs 3 --lr 0.02 --schedule constant --warmup 0 --target %v --evaluate 1 --link %.3f,0.1 %s ", target, mbps, mnistFlags(t))
+	steps := func(name, more string, change func(*peertest.Simulation)) float64 {
+		o := trial(t, flags+more, func(s *peertest.Simulation) {
+			slimmer(t, s.Task.(*simulatedTask).simulated)
+			s.Watch.Stop, s.Exchange.SliceLen = true, 2048
+			if change != nil {
+				change(s)
+			}
+		})
+		in := o.TargetSeconds / step.Seconds()
+		t.Logf("%s: %.2f after %.0f gradient steps of virtual time; each peer made %d and sent %.1f MB", name, target, in, o.Steps/16, float64(o.Traffic.Bytes)/16e6)
+		return in
+	}
+	own := steps("adpsgd, lattice6+4", "--points 150 --codec lattice6+4", nil)
+	if *tables {
+		steps("adpsgd, raw", "--points 150", nil)
+	}
+	stalled := steps("adpsgd that stalls, raw", "--points 100", func(s *peertest.Simulation) {
+		s.Exchange.Pace.Every = 1
+		stall(s)
+	})
+	ring := steps("allreduce, raw", "--points 100", allReduce)
+	if own < 0 || ring < 20*own || stalled < 10*own {
+		t.Errorf("allreduce takes %.1f times as long, want 20; adpsgd that stalls %.1f times, want 10", ring/own, stalled/own)
+	}
+}

@@ -1,0 +1,195 @@
+package peertest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// Recording is a world as it was in a simulation: how long each step of each peer took,
+// what became of links when, and who came and went. It is what a replay takes over.
+// Everything else follows anew: losses are drawn again at the recorded rates, and who
+// speaks with whom, and when, is up to the algorithm.
+type Recording struct {
+	Peers   int
+	Changes []Change
+	took    [][]time.Duration // of each peer, one step after the other
+}
+
+// Bounds of a recording that is read.
+const (
+	maxRecordedLines = 1 << 24
+	maxRecordedLine  = 1 << 12
+	recordingVersion = 1
+)
+
+// line is one line of a recording. The first has Version, Peers and Seed; then come the
+// changes, then, in the order in which they happened, steps with the time they took,
+// exchanges that were proposed and segments that were lost.
+type line struct {
+	Version  int             `json:"world,omitempty"`
+	Peers    int             `json:"peers,omitempty"`
+	Seed     uint64          `json:"seed,omitempty"`
+	At       time.Duration   `json:"at"`
+	Did      string          `json:"did,omitempty"`
+	Peer     int             `json:"peer"`
+	Other    *int            `json:"other,omitempty"`
+	Partner  topology.PeerID `json:"partner,omitempty"`
+	Took     time.Duration   `json:"took,omitempty"`
+	Segments int             `json:"segments,omitempty"`
+	Link     *Link           `json:"link,omitempty"`
+	Port     float64         `json:"port,omitempty"`
+}
+
+// What lines tell that are no changes.
+const (
+	didStep    = "step"
+	didPropose = "propose"
+	didLose    = "lose"
+)
+
+// recorder writes a recording. A nil one writes nothing.
+type recorder struct {
+	to      *bufio.Writer
+	encoder *json.Encoder
+	fault   error
+}
+
+func newRecorder(to io.Writer, s Simulation) *recorder {
+	if to == nil {
+		return nil
+	}
+	buffered := bufio.NewWriter(to)
+	r := &recorder{to: buffered, encoder: json.NewEncoder(buffered)}
+	r.write(line{Version: recordingVersion, Peers: s.Peers, Seed: s.Seed})
+	return r
+}
+
+func (r *recorder) write(l line) {
+	if err := r.encoder.Encode(l); err != nil && r.fault == nil {
+		r.fault = fmt.Errorf("recording: %w", err)
+	}
+}
+
+func (r *recorder) change(c Change) {
+	if r == nil {
+		return
+	}
+	l := line{At: c.At, Did: string(c.Kind), Peer: c.Peer, Port: c.Port}
+	switch c.Kind {
+	case Relink:
+		l.Other, l.Link = &c.Other, &c.Link
+	case Cut, Heal:
+		l.Other = &c.Other
+	}
+	r.write(l)
+}
+
+func (r *recorder) step(now time.Duration, peer int, took time.Duration) {
+	if r != nil {
+		r.write(line{At: now, Did: didStep, Peer: peer, Took: took})
+	}
+}
+
+func (r *recorder) proposed(now time.Duration, peer int, to topology.PeerID) {
+	if r != nil {
+		r.write(line{At: now, Did: didPropose, Peer: peer, Partner: to})
+	}
+}
+
+func (r *recorder) lost(now time.Duration, a, b, segments int) {
+	if r != nil {
+		r.write(line{At: now, Did: didLose, Peer: a, Other: &b, Segments: segments})
+	}
+}
+
+// finish writes what is left, and tells whether all could be written.
+func (r *recorder) finish() error {
+	if r == nil {
+		return nil
+	}
+	if err := r.to.Flush(); err != nil && r.fault == nil {
+		r.fault = fmt.Errorf("recording: %w", err)
+	}
+	return r.fault
+}
+
+// ErrRecording: what is read is no recording of a simulated world.
+var ErrRecording = errors.New("no recording of a simulated world")
+
+// ReadRecording reads what Watch.Record was given. Errors that are not the reader's wrap
+// ErrRecording.
+func ReadRecording(from io.Reader) (*Recording, error) {
+	r := &Recording{}
+	scanner := bufio.NewScanner(from)
+	scanner.Buffer(make([]byte, 0, maxRecordedLine), maxRecordedLine)
+	for n := 1; scanner.Scan(); n++ {
+		if n > maxRecordedLines {
+			return nil, fmt.Errorf("%w: more than %d lines", ErrRecording, maxRecordedLines)
+		}
+		var l line
+		err := json.Unmarshal(scanner.Bytes(), &l)
+		if err == nil {
+			err = r.add(n, l)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %w", ErrRecording, n, err)
+		}
+	}
+	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("%w: a line of more than %d bytes", ErrRecording, maxRecordedLine)
+	} else if err != nil {
+		return nil, fmt.Errorf("reading a recording: %w", err)
+	}
+	if r.Peers == 0 {
+		return nil, fmt.Errorf("%w: it is empty", ErrRecording)
+	}
+	return r, nil
+}
+
+// add takes line n.
+func (r *Recording) add(n int, l line) error {
+	if n == 1 {
+		if l.Version != recordingVersion || l.Peers < 1 || l.Peers > MaxSimulated {
+			return fmt.Errorf("version %d of %d peers: want version %d of 1 to %d", l.Version, l.Peers, recordingVersion, MaxSimulated)
+		}
+		r.Peers, r.took = l.Peers, make([][]time.Duration, l.Peers)
+		return nil
+	}
+	switch l.Did {
+	case didPropose, didLose:
+		return nil
+	case didStep:
+		if l.Peer < 0 || l.Peer >= r.Peers || l.Took < 0 {
+			return fmt.Errorf("a step of peer %d of %d that took %s", l.Peer, r.Peers, l.Took)
+		}
+		r.took[l.Peer] = append(r.took[l.Peer], l.Took)
+		return nil
+	}
+	c := Change{At: l.At, Kind: ChangeKind(l.Did), Peer: l.Peer, Port: l.Port}
+	if l.Other != nil {
+		c.Other = *l.Other
+	}
+	if l.Link != nil {
+		c.Link = *l.Link
+	}
+	if err := c.validate(r.Peers); err != nil {
+		return err
+	}
+	r.Changes = append(r.Changes, c)
+	return nil
+}
+
+// at is how long step number k of a peer took, counted over all its lives. Where more
+// steps are made than were recorded, those recorded come again from the first.
+func (r *Recording) at(peer, k int) time.Duration {
+	if n := len(r.took[peer]); n > 0 {
+		return r.took[peer][k%n]
+	}
+	return DefaultStepTime
+}
