@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 )
 
@@ -25,7 +26,10 @@ func TestWatchFaults(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", s, err, want)
 		}
 	}
-	if faults := (outputSettings{LogLevel: "info", Pprof: true}).faults(); len(faults) != 1 {
+	var given outputSettings
+	given.register(pflag.NewFlagSet("", pflag.ContinueOnError))
+	given.Pprof = true
+	if faults := given.faults(); len(faults) != 1 {
 		t.Errorf("profiles without an address: %v", faults)
 	}
 }

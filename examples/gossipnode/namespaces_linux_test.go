@@ -118,23 +118,23 @@ func TestHostsApart(t *testing.T) {
 		eventually(t, what, func() bool { return holds(0, c.scrape(0)) && holds(1, c.scrape(1)) })
 		t.Logf("%s: after %s", what, time.Since(began).Round(time.Millisecond))
 	}
-	both("they exchange", func(_ int, s scraped) bool { return s["members"] == 2 && s.completed() > 0 })
+	both("they exchange", func(_ int, s scraped) bool { return s.members() == 2 && s.completed() > 0 })
 	c.set("down")
 	time.Sleep(20 * time.Second)
 	var before [2]scraped
 	for host := range before {
-		if before[host] = c.scrape(host); before[host]["members"] != 1 {
-			t.Errorf("host %d sees %v members 20 s after the cable was pulled, want itself", host, before[host]["members"])
+		if before[host] = c.scrape(host); before[host].members() != 1 {
+			t.Errorf("host %d sees %v members 20 s after the cable was pulled, want itself", host, before[host].members())
 		}
 	}
 	both("they go on alone", func(host int, s scraped) bool { return s["steps_total"] > before[host]["steps_total"]+20 })
 	c.set("up")
 	both("they meet again", func(host int, s scraped) bool {
-		return s["members"] == 2 && s.completed() > before[host].completed()+2
+		return s.members() == 2 && s.completed() > before[host].completed()+2
 	})
 	for host := range before {
-		if s := c.scrape(host); s["slices_lost_total"] > 0 || s["quarantined_peers"] > 0 {
-			t.Errorf("host %d: %v slices lost, %v peers in quarantine", host, s["slices_lost_total"], s["quarantined_peers"])
+		if s := c.scrape(host); s["lost_slices_total"] > 0 || s["quarantined_peers"] > 0 {
+			t.Errorf("host %d: %v slices lost, %v peers in quarantine", host, s["lost_slices_total"], s["quarantined_peers"])
 		}
 	}
 	for _, cmd := range []*exec.Cmd{first, second} {
