@@ -19,6 +19,7 @@ pids=(0 0 0 0 0) # of what runs on each machine
 began=(0 0 0 0 0)
 finish() {
 	local status=$? m
+	trap - EXIT
 	for m in 1 2 3 4; do
 		if ((pids[m])); then kill -KILL "${pids[m]}" 2>/dev/null || true; fi
 	done
@@ -89,6 +90,10 @@ for block in "$work"/blocks/??; do
 	echo "==> $what"
 	sed 's/^/    /' "$block"
 	if [[ $what == *interrupted* ]]; then
+		for ((i = 0; i < 1200; i++)); do # while they train
+			if grep -q "exchanges [1-9]" "$work/log-$m-${began[m]}"; then break; fi
+			sleep 0.1
+		done
 		kill -INT "${pids[m]}"
 		status=0
 		ended "$m" || status=$?
