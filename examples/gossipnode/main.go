@@ -9,6 +9,11 @@
 //	gossipnode data fetch cifar10                pictures to learn from
 //	gossipnode doctor --join HOST:PORT           what would keep this peer from joining
 //	gossipnode topology --peers 64               who would talk to whom
+//	gossipnode inspect DIR                       what a checkpoint holds
+//	gossipnode export DIR --out FILE             the model in it, for other programs
+//	gossipnode simulate, gossipnode compare      many peers and rivals in virtual time
+//
+// A newcomer begins with docs/GUIDE.md, an operator with docs/OPERATING.md.
 //
 // Every flag can also be a key of a YAML file given with --config, or an
 // environment variable such as GOSSIPNODE_BATCH; a flag comes before the
