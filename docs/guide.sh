@@ -30,6 +30,7 @@ finish() {
 	fi
 }
 trap finish EXIT
+trap 'exit 1' INT TERM
 
 # The machines, with a switch between them.
 ip netns add "$tag-0"
@@ -102,6 +103,7 @@ for block in "$work"/blocks/??; do
 	fi
 	if [[ $what == *"all have ended"* ]]; then
 		for other in 1 2 3 4; do ended "$other"; done
+		echo "all have ended after $SECONDS s"
 	fi
 	if [[ $what == *runs* ]]; then
 		((++began[m]))
