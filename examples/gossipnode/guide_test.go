@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestGuide checks what docs/GUIDE.md has people type: every command and flag is there,
+// and the file of settings is taken. docs/guide.sh does all of it.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "GUIDE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, settings, _ := strings.Cut(string(page), "cat >flock.yaml <<'END'\n")
+	settings, _, found := strings.Cut(settings, "END\n")
+	if code, _, logged := try("config", "--config", writeFile(t, "flock.yaml", settings)); code != exitDone || !found {
+		t.Errorf("exit code %d for\n%s%s", code, settings, logged)
+	}
+	commands, typed := 0, false
+	for line := range strings.Lines(string(page)) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "```") {
+			typed = line == "```sh"
+		}
+		if !typed || !strings.HasPrefix(line, "./gossipnode ") {
+			continue
+		}
+		commands++
+		if code, _, logged := try(append(strings.Fields(line)[1:], "--help")...); code != exitDone {
+			t.Errorf("%s: exit code %d: %s", line, code, logged)
+		}
+	}
+	if commands < 10 {
+		t.Errorf("only %d commands found", commands)
+	}
+}
