@@ -181,11 +181,11 @@ func (p *Peer) contact(address string) error {
 	ctx, cancel := context.WithTimeout(p.running, joinTimeout)
 	defer cancel()
 	id, err := p.transport.Connect(ctx, address)
+	if errors.Is(err, seam.ErrSelf) || err == nil && id == p.Self() {
+		return nil // all peers may be given one list of addresses
+	}
 	if err != nil {
 		return err
-	}
-	if id == p.Self() {
-		return nil // all peers may be given one list of addresses
 	}
 	welcome, err := p.hello(ctx, id)
 	if err != nil {

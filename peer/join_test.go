@@ -3,6 +3,7 @@ package peer_test
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -178,4 +179,22 @@ func TestPeerGivenItsOwnAddressJoinsTheOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestThePeerAtTheAddressOfAllIsTheFirst: on TCP, the peer whose own address all are
+// given begins the run, as one that is given none does.
+func TestThePeerAtTheAddressOfAllIsTheFirst(t *testing.T) {
+	probe, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := probe.Addr().String()
+	probe.Close()
+	p := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{address}, Network: peer.Network{Listen: []string{address}}})
+	if err := step(t, p, idle); err != nil {
+		t.Fatal(err)
+	}
+	if !p.Stats().Joined {
+		t.Error("it does not know that it is the first")
+	}
 }

@@ -16,8 +16,8 @@ var (
 	// ErrAddress: the text is no address that can be joined or listened on. The
 	// message says what is wrong and shows the right forms.
 	ErrAddress = errors.New("bad address")
-	// ErrSelf: the address or id is the local peer's own.
-	ErrSelf = errors.New("that is this peer itself")
+	// ErrSelf is that of package seam.
+	ErrSelf = seam.ErrSelf
 	// ErrTooManyStreams: the other process already serves as many streams of this
 	// peer and protocol as it is willing to, or is short of memory for streams.
 	ErrTooManyStreams = errors.New("the other process serves no more streams of this peer")

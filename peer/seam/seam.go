@@ -54,6 +54,8 @@ var (
 	ErrUnknownProtocol = errors.New("the other process does not speak this protocol version")
 	// ErrUnreachable: no known address of the peer answered.
 	ErrUnreachable = errors.New("no address of the peer answers")
+	// ErrSelf: the address or id is the local peer's own.
+	ErrSelf = errors.New("that is this peer itself")
 	// ErrClosed: the transport or membership has been closed.
 	ErrClosed = errors.New("closed")
 )
