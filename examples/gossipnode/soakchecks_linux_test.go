@@ -69,7 +69,7 @@ func (f *soakFlock) checkCounters() {
 			failed += s.failed()
 			for name, value := range s {
 				if label, ok := strings.CutPrefix(name, `exchanges_total{outcome="failed",reason=`); ok && value > 0 {
-					reasons[label] += value
+					reasons[strings.NewReplacer(`"`, "", ",side=", " ", "}", "").Replace(label)] += value
 				}
 			}
 			lost += s["lost_slices_total"]
