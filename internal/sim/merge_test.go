@@ -58,7 +58,7 @@ func TestPoolOfOne(t *testing.T) {
 	r.Snapshot(want)
 	r.UseGradients()
 	r.Adopt() // of no weight
-	r.Pool()
+	r.Pool(0)
 	step := make(tensor.Vector, 300)
 	for i := range step {
 		step[i] = rand.New(rand.NewPCG(1, uint64(i))).Float32()

@@ -132,7 +132,7 @@ func (p *peer) carryOut(a averaging.Action) {
 		p.update(a)
 	case averaging.Pool:
 		p.replica.UseGradients()
-		p.replica.Pool()
+		p.replica.Pool(a.Weight)
 	case averaging.Adopt:
 		p.replica.Adopt()
 		p.counts.Updates++
