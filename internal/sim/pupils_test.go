@@ -35,6 +35,12 @@ type digits struct {
 // loadDigits reads MNIST, and skips the test where it is absent.
 func loadDigits(t *testing.T) *digits {
 	t.Helper()
+	return loadCut(t, dataset.Shard{}, 1)
+}
+
+// loadCut reads MNIST in parts that are cut so.
+func loadCut(t *testing.T, shard dataset.Shard, seed uint64) *digits {
+	t.Helper()
 	dir, err := filepath.Abs("../../../shared/data/mnist")
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +58,7 @@ func loadDigits(t *testing.T) *digits {
 		labels[i] = uint8(data.Train.Label(i))
 	}
 	for i := range d.parts {
-		indices, err := dataset.Shard{}.Part(labels, 1, i, pupilPeers)
+		indices, err := shard.Part(labels, seed, i, pupilPeers)
 		if err != nil {
 			t.Fatal(err)
 		}
