@@ -36,6 +36,7 @@ type plan struct {
 	ledgerOff bool
 	unclipped bool
 	merge     bool // at the end
+	weighed   bool // in the merge, each peer by its number plus 1
 	deadline  func(peer int) time.Duration
 	inbound   int                                             // exchanges that a peer serves at once, 1
 	initial   func(rng *rand.Rand, peer int, x tensor.Vector) // uniform in [-1, 1)
@@ -122,7 +123,7 @@ func (f *flock) member(p plan, i int) sim.Member {
 		f.t.Fatal(err)
 	}
 	if p.merge {
-		return sim.Member{ID: id, Machine: merging(f.t, machine, i), Replica: f.replicas[i], Ledger: f.ledgers[i]}
+		return sim.Member{ID: id, Machine: merging(f.t, machine, i, p.weight(i)), Replica: f.replicas[i], Ledger: f.ledgers[i]}
 	}
 	return sim.Member{ID: id, Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i]}
 }

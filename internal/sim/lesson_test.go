@@ -89,7 +89,7 @@ func (d *digits) flock(t *testing.T, c lesson, training *pupils) *flock {
 		}
 		member := sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i]}
 		if c.merge {
-			member.Machine = merging(t, machine, i)
+			member.Machine = merging(t, machine, i, 0)
 		}
 		if c.aware {
 			member.Machine = &aware{machine, i, training, f}
