@@ -167,3 +167,26 @@ func TestNoStepAfterTheEnd(t *testing.T) {
 		checkMerged(t, flock, all)
 	})
 }
+
+// TestFinalMergeWithOneThatDoesNot: a member whose machine knows no merge costs the others
+// a wait, and nothing else.
+func TestFinalMergeWithOneThatDoesNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const other = 2
+		flock := mergingFlock(t, 4, func(i int, c *peer.Config) {
+			if i == other {
+				c.Exchange.Machine = nil
+			}
+		})
+		flock.Train(t.Context(), atPace(rivalStep, towards))
+		began := time.Now()
+		leaveTogether(flock)
+		if took := time.Since(began); took > 2*mergeDeadline {
+			t.Errorf("it took %s", took)
+		}
+		checkMerged(t, flock, []int{0, 1, 3})
+		if s := flock.Peers[other].Stats(); s.Merged || s.Quarantined > 0 {
+			t.Errorf("the one that knows no merge: %+v", s)
+		}
+	})
+}

@@ -90,6 +90,7 @@ type pupils struct {
 	batch      dataset.Batch
 	made, due  int
 	plain      bool
+	constant   bool // the rate does not fall
 	faster     float64
 	strides    [pupilPeers]float64 // length of each peer's last step
 	distances  [pupilPeers]float64 // of each peer to its last partner
@@ -123,6 +124,9 @@ func (p *pupils) Step(peer, _ int, x, delta []float32) {
 	_ = p.samplers[peer].Next(&p.batch) // fails never
 	p.model.Gradient(x, &p.batch, delta)
 	rates := ratesAt(float64(p.made) / float64(p.due))
+	if p.constant {
+		rates = ratesAt(0)
+	}
 	if p.faster > 0 {
 		rates.Rate *= p.faster
 	}
