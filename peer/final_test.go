@@ -157,9 +157,11 @@ func TestFinalMergeThatCannotBe(t *testing.T) {
 // merge takes the parameters as they were.
 func TestNoStepAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flock := mergingFlock(t, 4, nil)
+		flock := mergingFlock(t, 4, func(_ int, c *peer.Config) {
+			c.Schedule = peer.Schedule{Rate: 0.1, Shape: peer.Constant} // else the last steps are of no length
+		})
 		flock.Train(t.Context(), func(i int, x, grad tensor.Vector) (peer.Result, error) {
-			time.Sleep(rivalStep * time.Duration(1+20*(i%2))) // the slow ones are at work when the run ends
+			time.Sleep(rivalStep * time.Duration(1+150*(i%2))) // the slow ones are at work when the run ends
 			return towards(i, x, grad)
 		})
 		all := flock.Living()
