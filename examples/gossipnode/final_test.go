@@ -6,12 +6,15 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -117,7 +120,22 @@ func TestFinalMergeBySamples(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains with processes")
 	}
-	mergeAmong(t, 4, 0, 0, "--final-weights", "samples", "--shard", "dirichlet=1")
+	dir := t.TempDir()
+	total := mergeAmong(t, 4, 0, 0, "--final-weights", "samples", "--shard", "dirichlet=1", "--checkpoint", dir)
+	model, err := nets.ByName("softmax", dataset.Shape{Height: 28, Width: 28, Channels: 1}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 { // the last checkpoints are of the same model
+		c := checkpoints{dir: filepath.Join(dir, fmt.Sprintf("peer-%d", i)), run: defaultRun, dataset: "glyphs", model: "softmax"}
+		params := tensor.NewParams(model.Layout())
+		if taken, _, err := c.load(params); err != nil || taken == nil {
+			t.Fatalf("peer %d: no checkpoint: %v", i, err)
+		}
+		if hash := modelHash(params.Vector()); hash != total.ModelHash {
+			t.Errorf("peer %d: the last checkpoint is of %s, the result %s", i, hash, total.ModelHash)
+		}
+	}
 }
 
 // TestModelHash is that of the bytes, computed plainly.
