@@ -13,16 +13,19 @@ import (
 // docs/RESULTS.md.
 func TestSlowLinkTuned(t *testing.T) {
 	if !*tables {
-		t.Skip("trains 60 times; with -tables")
+		t.Skip("trains some 40 times; with -tables")
 	}
-	rates, seeds := []float64{0.01, 0.02, 0.05, 0.1, 0.2}, []int{1, 2, 3}
+	rates, seeds := []float64{0.01, 0.02, 0.05, 0.1}, []int{1, 2, 3}
 	best := map[string][]float64{} // steps by strategy, of its best rate
 	var table strings.Builder
-	for _, c := range []crawler{crawlLattice, crawlRaw, crawlStalls, crawlRing} {
+	for _, c := range []crawler{crawlRing, crawlStalls, crawlRaw, crawlLattice} {
 		for _, rate := range rates {
 			var took []float64
 			for _, seed := range seeds {
 				took = append(took, c.steps(t, rate, seed))
+				if took[len(took)-1] < 0 {
+					break // the rate is too high
+				}
 			}
 			fmt.Fprintf(&table, "%24s  %5v  %6.0f\n", c.name, rate, took)
 			if old := best[c.name]; old == nil || middle(took) < middle(old) {
