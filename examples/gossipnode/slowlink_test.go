@@ -13,21 +13,21 @@ import (
 // docs/RESULTS.md.
 func TestSlowLinkTuned(t *testing.T) {
 	if !*tables {
-		t.Skip("trains some 40 times; with -tables")
+		t.Skip("trains some 50 times; with -tables")
 	}
-	rates, seeds := []float64{0.01, 0.02, 0.05, 0.1}, []int{1, 2, 3}
+	rates, seeds := []float64{0.01, 0.02, 0.05, 0.1, 0.2}, []int{1, 2, 3}
 	best := map[string][]float64{} // steps by strategy, of its best rate
 	var table strings.Builder
 	for _, c := range []crawler{crawlRing, crawlStalls, crawlRaw, crawlLattice} {
-		t.Run(c.name, func(t *testing.T) {
-			for _, rate := range rates {
+		for _, rate := range rates {
+			t.Run(fmt.Sprintf("%s/%v", c.name, rate), func(t *testing.T) {
 				took := c.all(t, rate, seeds)
 				fmt.Fprintf(&table, "%24s  %5v  %6.0f\n", c.name, rate, took)
 				if old := best[c.name]; old == nil || middle(took) < middle(old) {
 					best[c.name] = took
 				}
-			}
-		})
+			})
+		}
 	}
 	t.Logf("steps of virtual time by strategy, rate and seed, -100 for never:\n%s", &table)
 	if len(best) < 4 {
@@ -41,9 +41,9 @@ func TestSlowLinkTuned(t *testing.T) {
 		}
 	}
 	t.Log("\n" + table.String())
-	own, ring := middle(best[crawlLattice.name]), middle(best[crawlRing.name])
-	if math.IsInf(own, 0) || ring < 10*own {
-		t.Errorf("allreduce takes %.1f times as long, each at its best rate: want 10", ring/own)
+	own, stalled, ring := middle(best[crawlLattice.name]), middle(best[crawlStalls.name]), middle(best[crawlRing.name])
+	if math.IsInf(own, 0) || ring < 5*own || stalled < 10*own {
+		t.Errorf("each at its best rate, allreduce takes %.1f times as long, want 5; adpsgd that stalls %.1f times, want 10", ring/own, stalled/own)
 	}
 }
 
