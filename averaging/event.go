@@ -182,7 +182,7 @@ const (
 	Update
 	// Tell: tell Peer Word. Not answered: it may be lost with its connection.
 	Tell
-	// Pool: Sum is the parameters, of weight 1. Not answered.
+	// Pool: Sum is the parameters times Weight, or as they are if that is 0. Not answered.
 	Pool
 	// Adopt: the parameters are Sum, which is empty afterwards, each piece divided by its
 	// weight: peers whose sums are the same have the same parameters then, byte for byte.
@@ -209,7 +209,7 @@ type Action struct {
 	Overlap int
 	// Add is for Load.
 	Add bool
-	// Weight and Progress are for Update.
+	// Weight is for Update and Pool, Progress for Update.
 	Weight, Progress float64
 	Transfer         Transfer
 	Word             Word

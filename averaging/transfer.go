@@ -87,6 +87,16 @@ type GradientMachine interface {
 	AveragesGradients()
 }
 
+// PoolingMachine is a Machine whose peers average models while they train, and which
+// makes one model of all of them when the run is over, by Pool, transfers of the Sum and
+// Adopt, before it says Settled. From RunOver on its trainer's steps are not applied, and
+// what it transfers is not rounded.
+type PoolingMachine interface {
+	Machine
+	// PoolsModels marks the machine; it does nothing.
+	PoolsModels()
+}
+
 // BatchSizer is a machine that divides the flock's work among its peers by their speed.
 type BatchSizer interface {
 	// Batch is how many samples the next gradient should be of; 0 is as many as the

@@ -196,5 +196,10 @@ if wanted results && have mnist; then
 	"$work/gossipnode" compare "${race[@]}" --plot "$work/race.png" 2>/dev/null
 	node simulate --peers 100 --model softmax --steps 100 --every 1 --points 0; show events wall_seconds test_accuracy.mean
 	node simulate --peers 1000 --model softmax --steps 100 --every 1 --points 0; show events wall_seconds test_accuracy.mean
-	go test ./examples/gossipnode -count 1 -timeout 60m -run 'TestSlowWorker|TestSlowLink|TestHomogeneous|TestCrowd$' -v -args -tables
+	race=(--suite homogeneous --model mlp --dataset mnist --data "$data/mnist" --epochs 1 --points 0 --evaluate 2
+		--strategies adpsgd,adpsgd:lattice6+4,dpsgd,allreduce,ps-bsp,ps-asp,ps-ssp,ps-dssp)
+	printf '\n$ gossipnode compare %s\n' "${race[*]}"
+	"$work/gossipnode" compare "${race[@]}" 2>/dev/null
+	benchmark ./topology ./internal/replica ./internal/sim -count 1 -run 'Mix|TestHub|LockStep' -v
+	go test ./examples/gossipnode -count 1 -timeout 60m -run 'TestVirtualTime|TestSlowWorker|TestSlowLink|TestHomogeneous|TestCrowd$' -v -args -tables
 fi

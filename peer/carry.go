@@ -10,7 +10,10 @@ import (
 // for. docs/design/020 says how.
 func (l *loop) carry(action averaging.Action, key exchangeKey) {
 	p := l.peer
-	if p.together == nil && action.Kind != averaging.Tell && action.Kind != averaging.Send {
+	pooling := action.Kind == averaging.Pool || action.Kind == averaging.Adopt
+	switch {
+	case action.Kind == averaging.Tell, action.Kind == averaging.Send, p.together != nil, p.final != nil && pooling:
+	default:
 		l.log.Error("a machine that averages models asks for what needs buffers for gradients: it is left undone", zap.Stringer("action", action))
 		return
 	}
@@ -20,7 +23,7 @@ func (l *loop) carry(action averaging.Action, key exchangeKey) {
 	case averaging.Clear:
 		p.replica.Clear()
 	case averaging.Pool:
-		p.replica.Pool()
+		p.final.pool(p.replica, action.Weight)
 	case averaging.Adopt:
 		p.replica.Adopt()
 		l.events = append(l.events, notice{event: averaging.Event{Kind: averaging.Updated}})

@@ -212,6 +212,7 @@ func (l *loop) carryOut(action averaging.Action, cause *notice) {
 		l.timers[action.Timer] = setTimer{at: time.Now().Add(action.After), action: action}
 	case averaging.Settled:
 		l.settled = true
+		l.peer.final.settle()
 		l.refresh()
 	case averaging.Halt:
 		select {

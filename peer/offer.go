@@ -47,12 +47,18 @@ func (p *Peer) consider(x *tracked, t *talk, m wire.Offer) (terms replica.Transf
 	if codecs = direct(codecs); len(codecs) == 0 {
 		return terms, wire.ReasonCodec, "gradients are sent as raw, bf16, fp16 or int8"
 	}
+	if p.together == nil {
+		if !slices.Contains(codecs, quant.Raw) {
+			return terms, wire.ReasonCodec, "models are sent as raw"
+		}
+		codecs = replica.ExactTerms().Codecs
+	}
 	terms = replica.TransferTerms{Exchange: uint64(x.event.Exchange), Transfer: x.event.Transfer, Codecs: codecs}
 	if err := terms.Check(); err != nil {
 		p.condemn(t.stream.Remote(), err)
 		return terms, wire.ReasonProtocol, err.Error()
 	}
-	if p.together == nil && x.event.Transfer.Into != averaging.Parameters {
+	if p.together == nil && p.final == nil && x.event.Transfer.Into != averaging.Parameters {
 		return terms, wire.ReasonRound, "this peer averages models, not gradients"
 	}
 	return terms, 0, ""

@@ -121,6 +121,7 @@ func TestOffersAreExamined(t *testing.T) {
 				if last != wire.TypeRefuse || reason != c.reason {
 					t.Errorf("answered by %v for %v, want a refusal for %v", last, reason, c.reason)
 				}
+				synctest.Wait() // the refusal is sent before the sender is put away
 				if s := flock.Peers[0].Stats(); s.Quarantined != c.quarantined {
 					t.Errorf("%d in quarantine, want %d", s.Quarantined, c.quarantined)
 				}

@@ -111,7 +111,7 @@ func (p *Peer) send(x *tracked) {
 // handOver offers a part of a buffer and sends it, until the partner has taken all of it.
 // It does not wait for the partner's word with what is small.
 func (p *Peer) handOver(x *tracked, t *talk, s *replica.Sender) error {
-	made := p.plans.to(seam.PeerID(x.event.Peer), 0, p.log)
+	made := p.oneWayOffer(seam.PeerID(x.event.Peer))
 	offer := wire.Offer{
 		Run: p.config.Run, Layout: p.layout, View: p.counters.view.Load(), Incarnation: p.incarnation.Load(),
 		Steps: p.counters.steps.Load(), SliceLen: uint32(p.replica.SliceLen()), Cut: p.cut, Codecs: made.codecs,
@@ -165,6 +165,15 @@ func (p *Peer) handOver(x *tracked, t *talk, s *replica.Sender) error {
 		return fmt.Errorf("waiting for %v: got %v: %w", wire.TypeTaken, header.Type, wire.ErrType)
 	}
 	return nil
+}
+
+// oneWayOffer is what transfers to a partner are coded with: of gradients what the run is,
+// of models nothing that rounds.
+func (p *Peer) oneWayOffer(partner seam.PeerID) offer {
+	if p.together == nil {
+		return newOffer(replica.ExactTerms().Plan)
+	}
+	return p.plans.to(partner, 0, p.log)
 }
 
 // everything is no bound on what is poured at once.

@@ -59,6 +59,7 @@ type Peer struct {
 	proceed     chan struct{}         // one token: the trainer may take its next step
 	halts       chan averaging.Reason // one: why it may not
 	together    *together             // nil unless the machine averages gradients
+	final       *final                // nil unless the machine merges in the end
 	batch       batch
 	telling     telling
 	oneWay      oneWay
@@ -141,7 +142,7 @@ func assemble(config Config) (_ *Peer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p.together = newTogether(machine, p.replica)
+	p.together, p.final = newTogether(machine, p.replica), newFinal(machine, p.replica)
 	if err = p.checkOneWay(); err != nil {
 		return nil, err
 	}
@@ -282,6 +283,7 @@ func (p *Peer) Close() error {
 		}
 		close(p.closing)
 		p.closeErr = p.dismantle()
+		p.tellMerged()
 	})
 	return p.closeErr
 }
@@ -298,7 +300,7 @@ func (p *Peer) linger() {
 		case <-p.flown:
 			return
 		case <-ticker.C:
-			if working := p.flock.working(); len(working) > 0 && p.allGone(working) {
+			if working := p.flock.working(); !p.final.pending() && len(working) > 0 && p.allGone(working) {
 				return
 			}
 		case <-grace.C:

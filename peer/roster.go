@@ -199,7 +199,7 @@ func (p *Peer) finished() bool {
 // conclude notes that the run is over. It reports true to the first to find that,
 // who must tell the machine.
 func (p *Peer) conclude() bool {
-	if !p.counters.over.CompareAndSwap(false, true) {
+	if !p.noMoreSteps() {
 		return false
 	}
 	close(p.over)

@@ -48,7 +48,7 @@ func (p *Peer) settleOn(t *talk) error {
 		if header.Exchange != exchange {
 			return fmt.Errorf("answer about exchange %d where %d was asked for: %w", header.Exchange, exchange, wire.ErrMessage)
 		}
-		applied, dropped, lost := p.sides.ledger.Settle(partner, exchange, question, answer)
+		applied, dropped, lost := p.resolve(partner, exchange, question, answer)
 		p.counters.settled.Add(uint64(applied + dropped))
 		p.tellDoubts()
 		p.log.Info("settled slices that were in doubt", zap.String("peer", partner), zap.Uint64("exchange", exchange),

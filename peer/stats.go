@@ -24,6 +24,10 @@ type Stats struct {
 	Progress                  float64
 	// Over tells that the flock has done its work.
 	Over bool
+	// Merged tells that this peer has the model that the final merge has made of all, with
+	// the same bytes as the others that took part: all that were here, it alone if the
+	// others had left. False where there is no such merge.
+	Merged bool
 	// Loss is a running mean over about the last hundred steps; NaN before the
 	// first.
 	Loss float64

@@ -145,7 +145,11 @@ func (p *Peer) commit(delta tensor.Vector) error {
 	if !tensor.Finite(delta) {
 		return fmt.Errorf("step %d: %w: lower the learning rate; the step was not applied", p.counters.steps.Load()+1, ErrNotFinite)
 	}
-	p.counters.blocked.add(p.trainer.waited + p.replica.Add(delta))
+	waited, applied := p.add(delta)
+	if !applied {
+		return p.control.runOver()
+	}
+	p.counters.blocked.add(p.trainer.waited + waited)
 	p.trainer.waited = 0
 	p.counters.steps.Add(1)
 	p.trainer.owed = p.notify(notice{event: p.stepped(delta)})

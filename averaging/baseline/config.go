@@ -14,6 +14,9 @@ const (
 	DefaultDeadline = 30 * time.Second
 	// MaxParts bounds Config.Parts.
 	MaxParts = 64
+	// MaxModelWeight bounds Config.Weight: that of a sum over every member fits in a
+	// message.
+	MaxModelWeight = 1 << 30
 	// perDeadline is how many times, at least, a waiting peer speaks before its deadline.
 	perDeadline = 8
 	// minSlice and maxSlice bound how often a waiting peer speaks, however long its
@@ -39,6 +42,9 @@ type Config struct {
 	// its peers, among them by their speed (see Shares). Heeded by AllReduce, and by
 	// ParamServer with BSP.
 	Batch int
+	// Weight is what this peer's model counts in a Merge, 0 (as 1) to MaxModelWeight: the
+	// number of its samples, for one. The others' may differ.
+	Weight float64
 }
 
 func (c Config) validate() error {
@@ -54,6 +60,9 @@ func (c Config) validate() error {
 	}
 	if c.Batch < 0 || c.Batch > MaxBatch {
 		faults = append(faults, fmt.Errorf("Batch is %d: want 0 (not divided) to %d", c.Batch, MaxBatch))
+	}
+	if c.Weight != 0 && !(c.Weight >= 1 && c.Weight <= MaxModelWeight) {
+		faults = append(faults, fmt.Errorf("Weight is %g: want 0 (as 1), or 1 to %d", c.Weight, MaxModelWeight))
 	}
 	return errors.Join(faults...)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAllFaultsAreNamed(t *testing.T) {
-	bad := baseline.Config{Deadline: -1, Parts: 1000, Batch: -1}
+	bad := baseline.Config{Deadline: -1, Parts: 1000, Batch: -1, Weight: 0.5}
 	_, ring := baseline.NewAllReduce(bad)
 	_, server := baseline.NewParamServer(bad, nil)
 	_, neighbours := baseline.NewDPSGD(bad)
@@ -19,9 +19,9 @@ func TestAllFaultsAreNamed(t *testing.T) {
 		err   error
 		words []string
 	}{
-		{ring, []string{"AllReduce", "Self", "Deadline", "Parts", "Batch"}},
-		{server, []string{"parameter server", "Self", "Deadline", "Parts", "Batch", "gate"}},
-		{neighbours, []string{"D-PSGD", "Self", "Deadline", "Parts", "Batch"}},
+		{ring, []string{"AllReduce", "Self", "Deadline", "Parts", "Batch", "Weight"}},
+		{server, []string{"parameter server", "Self", "Deadline", "Parts", "Batch", "Weight", "gate"}},
+		{neighbours, []string{"D-PSGD", "Self", "Deadline", "Parts", "Batch", "Weight"}},
 	} {
 		for _, w := range c.words {
 			if c.err == nil || !strings.Contains(c.err.Error(), w) {
@@ -37,6 +37,7 @@ var (
 	_ averaging.GradientMachine = (*baseline.ParamServer)(nil)
 	_ averaging.Machine         = (*baseline.DPSGD)(nil)
 	_ averaging.BatchSizer      = (*baseline.AllReduce)(nil)
+	_ averaging.PoolingMachine  = (*baseline.Merge)(nil)
 	_ averaging.BatchSizer      = (*baseline.ParamServer)(nil)
 )
 

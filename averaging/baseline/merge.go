@@ -49,7 +49,7 @@ const (
 const mergeIDs averaging.ExchangeID = 1 << 40
 
 // NewMerge makes a machine that runs inner and merges at the end. Of the configuration
-// Self, Deadline and Parts count. It reports all faults at once.
+// Self, Deadline, Parts and Weight count. It reports all faults at once.
 func NewMerge(config Config, inner averaging.Machine) (*Merge, error) {
 	err := config.validate()
 	if inner == nil {
@@ -69,6 +69,9 @@ func NewMerge(config Config, inner averaging.Machine) (*Merge, error) {
 	ring.lastID, ring.merges = mergeIDs, true
 	return &Merge{inner: inner, ring: ring, deadline: ring.config.Deadline}, nil
 }
+
+// PoolsModels implements averaging.PoolingMachine.
+func (m *Merge) PoolsModels() {}
 
 // Handle implements averaging.Machine.
 func (m *Merge) Handle(now time.Duration, event averaging.Event, actions []averaging.Action) []averaging.Action {

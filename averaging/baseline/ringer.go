@@ -40,7 +40,7 @@ func (m *AllReduce) start() {
 	}
 	m.phase = ringing
 	if m.merges {
-		m.do(averaging.Action{Kind: averaging.Pool})
+		m.do(averaging.Action{Kind: averaging.Pool, Weight: m.config.Weight})
 	} else {
 		m.do(averaging.Action{Kind: averaging.Load})
 	}

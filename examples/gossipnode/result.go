@@ -57,6 +57,7 @@ type result struct {
 	// Partners is the number of peers that a peer completed exchanges with.
 	PeakMemory *spread `json:"peak_memory,omitempty"`
 	Partners   spread  `json:"partners"`
+	finalResult
 	// Peer and Role are there for one peer only.
 	Peer string `json:"peer,omitempty"`
 	Role string `json:"role,omitempty"`
@@ -127,6 +128,7 @@ func combine(shares []share, gone []status, peers, lost int) result {
 		total.LongestHold = max(total.LongestHold, r.LongestHold)
 		total.Links = append(total.Links, r.Links...)
 	}
+	total.finalResult = finalOf(shares)
 	total.PeakMemory, total.Partners = memoryOf(shares), *spreadOf(shares, func(r result) *spread { return &r.Partners })
 	for _, s := range gone {
 		total.Steps += s.Step
@@ -184,7 +186,7 @@ func (r result) summary() string {
 	if d := float64(r.ConsensusDistance); r.Exchanges > 0 && !math.IsNaN(d) {
 		text += fmt.Sprintf(", models %.3g apart", d)
 	}
-	text += ".\n" + r.footprint() + linkSummary(r.Links)
+	text += ".\n" + r.footprint() + linkSummary(r.Links) + r.finalResult.summary()
 	if r.PeersLost > 0 {
 		text += fmt.Sprintf("%d lost on the way.\n", r.PeersLost)
 	}

@@ -75,6 +75,7 @@ type trainSettings struct {
 // outputSettings say what is written where.
 type outputSettings struct {
 	checkpointSettings
+	finalSettings
 	Metrics  string
 	Pprof    bool
 	JSON     bool
@@ -178,6 +179,7 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 
 func (s *outputSettings) register(flags *pflag.FlagSet) {
 	s.checkpointSettings.register(flags)
+	s.finalSettings.register(flags)
 	flags.StringVar(&s.Metrics, "metrics", "", "host:port to serve Prometheus metrics, /healthz and /readyz on (default: none)")
 	flags.BoolVar(&s.Pprof, "pprof", false, "serve profiles under /debug/pprof/ too, where --metrics is: who can reach it can slow this process down")
 	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object, the last line of standard output")

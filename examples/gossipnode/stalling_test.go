@@ -100,41 +100,61 @@ func slimmer(t *testing.T, s *simulated) {
 	s.first.model.Init(1, s.first.params.Vector())
 }
 
-// TestSlowLink: moving the model once takes 20 gradient steps.
-func TestSlowLink(t *testing.T) {
+// crawler is a strategy on a link over which moving the model once takes 20 gradient
+// steps. All start from the same models and draw the same batches.
+type crawler struct {
+	name, codec string
+	points      int // that the models are looked at
+	change      func(*peertest.Simulation)
+}
+
+var (
+	crawlRaw     = crawler{"adpsgd, raw", "raw", 150, nil}
+	crawlLattice = crawler{"adpsgd, lattice6+4", "lattice6+4", 150, nil}
+	crawlStalls  = crawler{"adpsgd that stalls, raw", "raw", 100, func(s *peertest.Simulation) {
+		s.Exchange.Pace.Every = 1
+		stall(s)
+	}}
+	crawlRing = crawler{"allreduce, raw", "raw", 100, allReduce}
+)
+
+// steps is the virtual time to 92 % of MNIST, in gradient steps; negative if it was not
+// seen.
+func (c crawler) steps(t *testing.T, rate float64, seed int) float64 {
+	t.Helper()
 	const (
 		target     = 0.92
 		parameters = 784*64 + 64 + 64*10 + 10
 		step       = 10 * time.Millisecond
 		transfer   = 20 * step
 	)
+	mbps := float64(parameters) * 32 / 1e6 / transfer.Seconds()
+	o := trial(t, fmt.Sprintf("--batch 16 --epochs 3 --lr %v --schedule constant --warmup 0 --target %v --evaluate 1 --link %.3f,0.1 --points %d --codec %s --seed %d %s",
+		rate, target, mbps, c.points, c.codec, seed, mnistFlags(t)), func(s *peertest.Simulation) {
+		slimmer(t, s.Task.(*simulatedTask).simulated)
+		s.Watch.Stop, s.Exchange.SliceLen = true, 2048
+		if c.change != nil {
+			c.change(s)
+		}
+	})
+	in := o.TargetSeconds / step.Seconds()
+	t.Logf("%s, rate %v, seed %d: %.2f after %.0f gradient steps of virtual time; each peer made %d and sent %.1f MB",
+		c.name, rate, seed, target, in, o.Steps/16, float64(o.Traffic.Bytes)/16e6)
+	return in
+}
+
+// TestSlowLink: moving the model once takes 20 gradient steps. The rate was picked after
+// seeing results, and suits AD-PSGD; TestSlowLinkTuned gives each strategy its own, and
+// docs/RESULTS.md says what is left then.
+func TestSlowLink(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains for half a minute")
 	}
-	mbps := float64(parameters) * 32 / 1e6 / transfer.Seconds()
-	flags := fmt.Sprintf("--batch 16 --epochs 3 --lr 0.02 --schedule constant --warmup 0 --target %v --evaluate 1 --link %.3f,0.1 %s ", target, mbps, mnistFlags(t))
-	steps := func(name, more string, change func(*peertest.Simulation)) float64 {
-		o := trial(t, flags+more, func(s *peertest.Simulation) {
-			slimmer(t, s.Task.(*simulatedTask).simulated)
-			s.Watch.Stop, s.Exchange.SliceLen = true, 2048
-			if change != nil {
-				change(s)
-			}
-		})
-		in := o.TargetSeconds / step.Seconds()
-		t.Logf("%s: %.2f after %.0f gradient steps of virtual time; each peer made %d and sent %.1f MB", name, target, in, o.Steps/16, float64(o.Traffic.Bytes)/16e6)
-		return in
-	}
-	own := steps("adpsgd, lattice6+4", "--points 150 --codec lattice6+4", nil)
-	if *tables {
-		steps("adpsgd, raw", "--points 150", nil)
-	}
-	stalled := steps("adpsgd that stalls, raw", "--points 100", func(s *peertest.Simulation) {
-		s.Exchange.Pace.Every = 1
-		stall(s)
-	})
-	ring := steps("allreduce, raw", "--points 100", allReduce)
-	if own < 0 || ring < 20*own || stalled < 10*own {
-		t.Errorf("allreduce takes %.1f times as long, want 20; adpsgd that stalls %.1f times, want 10", ring/own, stalled/own)
+	const rate, seed = 0.02, 1
+	own := crawlLattice.steps(t, rate, seed)
+	stalled, ring := crawlStalls.steps(t, rate, seed), crawlRing.steps(t, rate, seed)
+	t.Logf("allreduce takes %.1f times as long, adpsgd that stalls %.1f times", ring/own, stalled/own)
+	if own < 0 || ring < 15*own || stalled < 10*own {
+		t.Errorf("allreduce takes %.1f times as long, want 15; adpsgd that stalls %.1f times, want 10", ring/own, stalled/own)
 	}
 }

@@ -146,7 +146,7 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 	if t.Strategy == strategyAlone {
 		config.Join, config.Network.Listen = nil, []string{loopback}
 	}
-	config.Exchange.Machine = t.machine(t.Batch)
+	config.Exchange.Machine, config.Work.Grace = t.algorithm(), t.grace()
 	return config
 }
 
@@ -314,7 +314,7 @@ func (t *training) result(stats peer.Stats, took time.Duration) result {
 		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
 		FirstExchangeSeconds: time.Duration(t.firstExchange.Load()).Seconds(),
 		PeakMemory:           ownMemory(), Partners: sole(float64(t.partners.count())),
-		Links: linksOf(stats), Peer: string(stats.Self), Role: stats.Role,
+		Links: linksOf(stats), Peer: string(stats.Self), Role: stats.Role, finalResult: t.final(stats.Merged),
 	}
 	if seconds > 0 {
 		r.SamplesPerSecond = float64(stats.Steps-stats.Resumed) * float64(t.Batch) / seconds

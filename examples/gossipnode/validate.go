@@ -23,7 +23,7 @@ const maxMemory = 1 << 20
 // validate reports all faults at once, as a usageError that names where each
 // setting comes from.
 func (s settings) validate(from origins) error {
-	faults := slices.Concat(s.networkSettings.faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.outputSettings.faults(), s.watchSettings.faults())
+	faults := slices.Concat(s.networkSettings.faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalFaults())
 	return from.usage(faults...)
 }
 

@@ -13,18 +13,25 @@ func ExactTerms() TransferTerms {
 	return TransferTerms{Plan: plan, Codecs: plan.Codecs()}
 }
 
-// Pool makes Sum the parameters, of weight 1. It does nothing without UseGradients.
-func (r *Replica) Pool() {
+// Pool makes Sum the parameters times weight; a weight of 0 is 1. It does nothing without
+// UseGradients.
+func (r *Replica) Pool(weight float64) {
 	if r.buffers == nil {
 		return
+	}
+	if weight <= 0 {
+		weight = 1
 	}
 	for i, at := range r.shared {
 		s := &r.slices[at]
 		s.Lock()
 		copy(s.in(r.buffers.sum), r.of(s))
+		if weight != 1 {
+			tensor.Scale(s.in(r.buffers.sum), float32(weight))
+		}
 		weights := r.weightsOf(i)
 		for j := range weights {
-			weights[j] = 1
+			weights[j] = weight
 		}
 		s.Unlock()
 	}

@@ -32,7 +32,7 @@ func (w *World) Arrive(peer int, m Member) error {
 	p.counts, p.incarnation = old.counts, old.incarnation+1
 	w.peers[peer] = p
 	overlay := w.overlay
-	if err := w.admit(p.id); err != nil {
+	if err := w.admit(p); err != nil {
 		return err
 	}
 	donors := w.overlay.Neighbours(p.id)
@@ -106,7 +106,7 @@ func (n *newcomer) receive(donor *peer, line *line) {
 // settleIn makes the newcomer a member that trains.
 func (n *newcomer) settleIn() {
 	w := n.world
-	if err := w.admit(n.id); err != nil {
+	if err := w.admit(n.peer); err != nil {
 		return // Arrive has tried it
 	}
 	n.look()

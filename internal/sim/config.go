@@ -53,13 +53,15 @@ type Config struct {
 type News struct{ Crash, Gossip time.Duration }
 
 // Member is one peer of a world, which takes over all that it consists of. One that
-// comes Later, with World.Arrive, has only an ID until then.
+// comes Later, with World.Arrive, has only an ID until then. One that is Unreachable,
+// as topology.Member has it, can only be active.
 type Member struct {
-	ID      topology.PeerID
-	Machine averaging.Machine
-	Replica *replica.Replica
-	Ledger  *replica.Ledger
-	Later   bool
+	ID          topology.PeerID
+	Machine     averaging.Machine
+	Replica     *replica.Replica
+	Ledger      *replica.Ledger
+	Later       bool
+	Unreachable bool
 }
 
 func (m Member) validate(index int) error {

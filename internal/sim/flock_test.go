@@ -35,7 +35,10 @@ type plan struct {
 	every     int    // 1
 	ledgerOff bool
 	unclipped bool
+	hidden    int  // the first so many peers are unreachable
+	halves    bool // exchanges have half the weight, whatever runs besides
 	merge     bool // at the end
+	weighed   bool // in the merge, each peer by its number plus 1
 	deadline  func(peer int) time.Duration
 	inbound   int                                             // exchanges that a peer serves at once, 1
 	initial   func(rng *rand.Rand, peer int, x tensor.Vector) // uniform in [-1, 1)
@@ -121,10 +124,14 @@ func (f *flock) member(p plan, i int) sim.Member {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if p.merge {
-		return sim.Member{ID: id, Machine: merging(f.t, machine, i), Replica: f.replicas[i], Ledger: f.ledgers[i]}
+	member := sim.Member{ID: id, Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Unreachable: i < p.hidden}
+	switch {
+	case p.merge:
+		member.Machine = merging(f.t, machine, i, p.weight(i))
+	case p.halves:
+		member.Machine = halving{machine}
 	}
-	return sim.Member{ID: id, Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i]}
+	return member
 }
 
 // cmpOr is a if it is not empty, else b.

@@ -23,6 +23,7 @@ type lesson struct {
 	aware    bool    // machines are told strides and distances
 	plain    bool    // steps have no momentum, and ten times the rate
 	outer    float32 // momentum of what happens between exchanges
+	merge    bool    // at the end
 	faster   float64 // the rate is so many times higher, if it is not 0
 }
 
@@ -87,6 +88,9 @@ func (d *digits) flock(t *testing.T, c lesson, training *pupils) *flock {
 			t.Fatal(err)
 		}
 		member := sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i]}
+		if c.merge {
+			member.Machine = merging(t, machine, i, 0)
+		}
 		if c.aware {
 			member.Machine = &aware{machine, i, training, f}
 		}

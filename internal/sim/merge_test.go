@@ -41,10 +41,50 @@ func TestMergeInTheEnd(t *testing.T) {
 	}
 }
 
+// weight is what a peer counts in the merge.
+func (p plan) weight(i int) float64 {
+	if !p.weighed {
+		return 0
+	}
+	return float64(i + 1)
+}
+
+// TestMergeWeighs: in a merge a model counts as many times as its machine says, and all
+// have the same bytes.
+func TestMergeWeighs(t *testing.T) {
+	p := plan{
+		seed: 4, peers: 5, values: 3000, sliceLen: 1000, every: 1 << 20, merge: true, weighed: true,
+		config: sim.Config{Trainer: idle{}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e7}},
+	}
+	f := newFlock(t, p)
+	want, all := make([]float64, p.values), 0.0
+	for i, r := range f.replicas {
+		r.Snapshot(f.scratch)
+		all += p.weight(i)
+		for j, x := range f.scratch {
+			want[j] += p.weight(i) * float64(x)
+		}
+	}
+	f.world.Run(10 * time.Millisecond)
+	f.comeToRest()
+	got := make(tensor.Vector, p.values)
+	f.replicas[0].Snapshot(got)
+	for j := range want {
+		if d := want[j]/all - float64(got[j]); d > 1e-6 || d < -1e-6 {
+			t.Fatalf("value %d is %g, the weighted mean is %g", j, got[j], want[j]/all)
+		}
+	}
+	for i, r := range f.replicas {
+		if r.Snapshot(f.scratch); tensor.SquaredDistance(got, f.scratch) != 0 {
+			t.Errorf("peer %d has another model than peer 0", i)
+		}
+	}
+}
+
 // merging lets a machine merge at the end of the run.
-func merging(t testing.TB, inner averaging.Machine, i int) averaging.Machine {
+func merging(t testing.TB, inner averaging.Machine, i int, weight float64) averaging.Machine {
 	t.Helper()
-	m, err := baseline.NewMerge(baseline.Config{Self: nameOf(i), Deadline: time.Second}, inner)
+	m, err := baseline.NewMerge(baseline.Config{Self: nameOf(i), Deadline: time.Second, Weight: weight}, inner)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +98,7 @@ func TestPoolOfOne(t *testing.T) {
 	r.Snapshot(want)
 	r.UseGradients()
 	r.Adopt() // of no weight
-	r.Pool()
+	r.Pool(0)
 	step := make(tensor.Vector, 300)
 	for i := range step {
 		step[i] = rand.New(rand.NewPCG(1, uint64(i))).Float32()

@@ -25,9 +25,12 @@ type peer struct {
 
 	events   []averaging.Event // waiting for the machine while it handles another
 	handling bool
-	actions  []averaging.Action // scratch
-	timers   [averaging.TimerKinds]uint64
-	running  map[key]exchange
+
+	unreachable bool // of Member
+
+	actions []averaging.Action // scratch
+	timers  [averaging.TimerKinds]uint64
+	running map[key]exchange
 
 	talks    []*talk // not over, the oldest first
 	watching bool
@@ -70,7 +73,7 @@ func newPeer(w *World, index int, m Member) (*peer, error) {
 	}
 	sizer, _ := m.Machine.(averaging.BatchSizer)
 	return &peer{
-		world: w, index: index, id: m.ID,
+		world: w, index: index, id: m.ID, unreachable: m.Unreachable,
 		machine: m.Machine, replica: m.Replica, ledger: m.Ledger, incarnation: 1,
 		running:  make(map[key]exchange),
 		snapshot: make([]float32, m.Replica.Len()), delta: make([]float32, m.Replica.Len()),
@@ -132,7 +135,7 @@ func (p *peer) carryOut(a averaging.Action) {
 		p.update(a)
 	case averaging.Pool:
 		p.replica.UseGradients()
-		p.replica.Pool()
+		p.replica.Pool(a.Weight)
 	case averaging.Adopt:
 		p.replica.Adopt()
 		p.counts.Updates++

@@ -35,6 +35,12 @@ type digits struct {
 // loadDigits reads MNIST, and skips the test where it is absent.
 func loadDigits(t *testing.T) *digits {
 	t.Helper()
+	return loadCut(t, dataset.Shard{}, 1)
+}
+
+// loadCut reads MNIST in parts that are cut so.
+func loadCut(t *testing.T, shard dataset.Shard, seed uint64) *digits {
+	t.Helper()
 	dir, err := filepath.Abs("../../../shared/data/mnist")
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +58,7 @@ func loadDigits(t *testing.T) *digits {
 		labels[i] = uint8(data.Train.Label(i))
 	}
 	for i := range d.parts {
-		indices, err := dataset.Shard{}.Part(labels, 1, i, pupilPeers)
+		indices, err := shard.Part(labels, seed, i, pupilPeers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,6 +90,7 @@ type pupils struct {
 	batch      dataset.Batch
 	made, due  int
 	plain      bool
+	constant   bool // the rate does not fall
 	faster     float64
 	strides    [pupilPeers]float64 // length of each peer's last step
 	distances  [pupilPeers]float64 // of each peer to its last partner
@@ -117,6 +124,9 @@ func (p *pupils) Step(peer, _ int, x, delta []float32) {
 	_ = p.samplers[peer].Next(&p.batch) // fails never
 	p.model.Gradient(x, &p.batch, delta)
 	rates := ratesAt(float64(p.made) / float64(p.due))
+	if p.constant {
+		rates = ratesAt(0)
+	}
 	if p.faster > 0 {
 		rates.Rate *= p.faster
 	}

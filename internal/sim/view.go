@@ -24,8 +24,8 @@ func (w *World) adopt(members []topology.Member) error {
 }
 
 // admit adds a member to the view.
-func (w *World) admit(id topology.PeerID) error {
-	return w.adopt(append(w.overlay.View().Members(), topology.Member{ID: id}))
+func (w *World) admit(p *peer) error {
+	return w.adopt(append(w.overlay.View().Members(), topology.Member{ID: p.id, Unreachable: p.unreachable}))
 }
 
 // dismiss takes a member out of the view.

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestVirtualTimeIsLikeLoopback trains the same four peers as processes over TCP and in
+// virtual time: the machines, models and frames are the same, so that accuracy and the
+// bytes of an exchange have to be. Eight steps of large batches take longer than an
+// exchange even where processes share cores: lattices take more bytes the fewer there are.
+func TestVirtualTimeIsLikeLoopback(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for a quarter of a minute")
+	}
+	const (
+		points = 0.5  // of accuracy
+		share  = 0.03 // of the bytes of an exchange
+		fewest = 20   // exchanges, for either to tell anything
+	)
+	for _, codec := range []string{"raw", "lattice6+4"} {
+		flags := strings.Fields("--peers 4 --seed 1 --every 8 --model mlp --epochs 4 --batch 256 --json --codec " + codec + " " + mnistFlags(t))
+		var out, logged bytes.Buffer
+		cmd := commandWithin(t, 3*time.Minute, append([]string{"local"}, flags...)...)
+		cmd.Stdout, cmd.Stderr = &out, &logged
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v\n%s", err, &logged)
+		}
+		loopback := lastLine(t, out.String())
+		_, virtual := simulateOnce(t, append(flags, "--points", "0")...)
+		for name, r := range map[string]result{"over TCP loopback": loopback, "in virtual time": virtual.result} {
+			t.Logf("%s, %s: %.2f %%, %d exchanges of %.0f bytes, %d steps", codec, name, 100*r.TestAccuracy.Mean, r.Exchanges, bytesEach(r), r.Steps)
+			if r.Exchanges < fewest || r.TestAccuracy.Mean < 0.9 {
+				t.Errorf("%s, %s: too little happened: %+v", codec, name, r)
+			}
+		}
+		if d := 100 * math.Abs(float64(loopback.TestAccuracy.Mean-virtual.TestAccuracy.Mean)); d > points {
+			t.Errorf("%s: accuracies are %.2f points apart, want at most %v", codec, d, points)
+		}
+		if d := math.Abs(bytesEach(loopback)/bytesEach(virtual.result) - 1); d > share {
+			t.Errorf("%s: bytes of an exchange differ by %.1f %%, want at most %v", codec, 100*d, 100*share)
+		}
+	}
+}
+
+// bytesEach are those that an exchange took.
+func bytesEach(r result) float64 { return float64(r.BytesSent) / float64(max(r.Exchanges, 1)) }
