@@ -23,7 +23,7 @@ func TestCrowd(t *testing.T) {
 		ratio = 1.5
 	)
 	if testing.Short() {
-		t.Skip("simulates a thousand peers")
+		t.Skip("left out by -short: simulates a thousand peers")
 	}
 	steps, slack := 10, 2.0 // what a short run begins with counts for more
 	if *tables {

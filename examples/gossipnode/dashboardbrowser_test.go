@@ -59,7 +59,7 @@ func startWatched(t *testing.T, args ...string) (url string) {
 // phone and in the dark, without a complaint of the browser.
 func TestDashboardInABrowser(t *testing.T) {
 	if testing.Short() {
-		t.Skip("eight processes and a browser take a while")
+		t.Skip("left out by -short: eight processes and a browser take a while")
 	}
 	b := newBrowser(t)
 	folder := *screenshots

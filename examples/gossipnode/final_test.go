@@ -100,7 +100,7 @@ func cmpOr(a, b float64) float64 {
 // TestFinalMerge: all processes end with the same bytes, whoever is killed just before.
 func TestFinalMerge(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains with processes")
+		t.Skip("left out by -short: trains with processes")
 	}
 	sizes, moments := []int{4, 5}, []float64{0.97}
 	if *merges {
@@ -118,7 +118,7 @@ func TestFinalMerge(t *testing.T) {
 // TestFinalMergeBySamples weighs models by their pictures; nobody is killed.
 func TestFinalMergeBySamples(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains with processes")
+		t.Skip("left out by -short: trains with processes")
 	}
 	dir := t.TempDir()
 	total := mergeAmong(t, 4, 0, 0, "--final-weights", "samples", "--shard", "dirichlet=1", "--checkpoint", dir)

@@ -102,7 +102,7 @@ const namespaceMetrics = "127.0.0.1:9213"
 // and meet again.
 func TestHostsApart(t *testing.T) {
 	if testing.Short() {
-		t.Skip("lasts for a minute, nearly all of it waiting")
+		t.Skip("left out by -short: lasts for a minute, nearly all of it waiting")
 	}
 	t.Parallel()
 	c := lay(t)

@@ -14,7 +14,7 @@ import (
 // exchange even where processes share cores: lattices take more bytes the fewer there are.
 func TestVirtualTimeIsLikeLoopback(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains for a quarter of a minute")
+		t.Skip("left out by -short: trains for a quarter of a minute")
 	}
 	const (
 		points = 0.5  // of accuracy

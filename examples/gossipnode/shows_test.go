@@ -98,7 +98,7 @@ func TestSlowWorker(t *testing.T) {
 // TestHomogeneous: transferring the model takes a quarter of a step.
 func TestHomogeneous(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains for a quarter of a minute")
+		t.Skip("left out by -short: trains for a quarter of a minute")
 	}
 	const (
 		parameters = 784*256 + 256 + 256*10 + 10

@@ -148,7 +148,7 @@ func (c crawler) steps(t *testing.T, rate float64, seed int) float64 {
 // docs/RESULTS.md says what is left then.
 func TestSlowLink(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains for half a minute")
+		t.Skip("left out by -short: trains for half a minute")
 	}
 	const rate, seed = 0.02, 1
 	own := crawlLattice.steps(t, rate, seed)

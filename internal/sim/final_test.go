@@ -54,7 +54,7 @@ func (d *digits) endOf(t *testing.T, c lesson, constant bool) (e ended) {
 func TestFinalMergeIsWorthIt(t *testing.T) {
 	const worth = 2 // points of accuracy, in a short training
 	if testing.Short() {
-		t.Skip("trains for some seconds")
+		t.Skip("left out by -short: trains for some seconds")
 	}
 	seeds := []uint64{1, 2, 3}
 	if !*tables {

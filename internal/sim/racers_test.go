@@ -92,7 +92,7 @@ func (d *digits) synchronous(t *testing.T, seed uint64, epochs int, make1 machin
 // with gradient descent on the mean of all gradients.
 func TestServerIsAllReduce(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains for some seconds")
+		t.Skip("left out by -short: trains for some seconds")
 	}
 	d := loadDigits(t)
 	want, _ := d.allReduceByFormula(t, 1, 1)
@@ -107,7 +107,7 @@ func TestServerIsAllReduce(t *testing.T) {
 // TestNeighboursInLockStepLearn averages models with both neighbours after each step.
 func TestNeighboursInLockStepLearn(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains for some seconds")
+		t.Skip("left out by -short: trains for some seconds")
 	}
 	d := loadDigits(t)
 	want, _ := d.allReduceByFormula(t, 1, 1)
@@ -125,7 +125,7 @@ func TestNeighboursInLockStepLearn(t *testing.T) {
 // a leader take its parameters first, and lose a gradient.
 func TestRingIsAllReduce(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains for some seconds")
+		t.Skip("left out by -short: trains for some seconds")
 	}
 	d := loadDigits(t)
 	want, least := d.allReduceByFormula(t, 1, 1)
