@@ -39,8 +39,8 @@ type usage struct {
 	last time.Time
 	// first: the other end has dialled it, and not as a lane.
 	first bool
-	// ours: this end has opened a stream on it.
-	ours bool
+	// ours: this end has opened a stream on it; theirs: the other has.
+	ours, theirs bool
 }
 
 func newUpkeep() upkeep {
@@ -60,7 +60,20 @@ func (u *upkeep) use(c network.Conn) {
 func (u *upkeep) open(c network.Conn) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.conns[c] = usage{last: time.Now(), first: u.conns[c].first, ours: true}
+	of := u.conns[c]
+	if !of.ours && c.Stat().Direction == network.DirInbound {
+		u.look()
+	}
+	of.last, of.ours = time.Now(), true
+	u.conns[c] = of
+}
+
+// look has tend look for second connections.
+func (u *upkeep) look() {
+	select {
+	case u.two <- struct{}{}:
+	default:
+	}
 }
 
 // carry notes that the other end has opened a stream on a connection. What is said
@@ -69,13 +82,10 @@ func (u *upkeep) carry(c network.Conn, protocol seam.Protocol) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	of := u.conns[c]
-	of.last = time.Now()
+	of.last, of.theirs = time.Now(), true
 	if !of.first && c.Stat().Direction == network.DirInbound && (protocol == seam.ProtocolSwim || protocol == seam.ProtocolHello) {
 		of.first = true
-		select {
-		case u.two <- struct{}{}:
-		default:
-		}
+		u.look()
 	}
 	u.conns[c] = of
 }
@@ -150,6 +160,9 @@ func (t *Transport) second(id peer.ID, conns []network.Conn) network.Conn {
 		}
 	}
 	switch {
+	case out != nil && in == nil && t.crossed(conns) == out && time.Since(out.Stat().Opened) >= youth &&
+		(t.id > id || !t.upkeep.of(out).theirs): // else it is for the other end to close its own
+		return out
 	case in == nil || out == nil:
 		return nil
 	case t.id > id, t.unused(out) && time.Since(out.Stat().Opened) >= youth:
@@ -165,15 +178,37 @@ func (t *Transport) unused(c network.Conn) bool {
 	return c.Stat().Direction == network.DirOutbound && !t.upkeep.of(c).ours
 }
 
+// crossed finds a connection that this process has dialled and opened no stream on, while
+// it speaks on one that the other end has dialled. The other end may do the same the other
+// way round, and never learn that the connection it has dialled is taken for the first.
+func (t *Transport) crossed(conns []network.Conn) (out network.Conn) {
+	spoken := false
+	for _, c := range conns {
+		switch {
+		case c.IsClosed() || isCircuit(c.RemoteMultiaddr()):
+		case c.Stat().Direction == network.DirInbound:
+			spoken = spoken || t.upkeep.of(c).ours
+		case out == nil && t.unused(c):
+			out = c
+		}
+	}
+	if !spoken {
+		return nil
+	}
+	return out
+}
+
 // closeSeconds closes those that this process dialled and that nothing but packets
 // of the membership pass on, which are sent again. It reports whether one is left.
 func (t *Transport) closeSeconds() (left bool) {
 	for _, id := range t.swarm.Peers() {
-		c := t.second(id, t.swarm.ConnsToPeer(id))
+		conns := t.swarm.ConnsToPeer(id)
+		c := t.second(id, conns)
 		switch {
 		case c == nil:
+			left = left || t.crossed(conns) != nil
 		case c.Stat().Direction == network.DirInbound:
-			left = left || slices.ContainsFunc(t.swarm.ConnsToPeer(id), t.unused)
+			left = left || slices.ContainsFunc(conns, t.unused)
 		case t.carries(c, func(p seam.Protocol) bool { return p != seam.ProtocolSwim }):
 			left = true
 		default:
