@@ -26,7 +26,8 @@ const (
 	// time that it took here.
 	Finished
 	// Failed: the exchange broke off; slices applied by then stay applied. What it
-	// leaves in doubt is reported before it, so that it never counts nowhere.
+	// leaves in doubt is reported before it, so that it never counts nowhere. Reason is
+	// Unfit if what this side has to send cannot be sent, to nobody, and else 0.
 	Failed
 	// TimerFired: the timer Timer, set for Exchange, has run out.
 	TimerFired
@@ -86,7 +87,10 @@ type Event struct {
 	// Unresolved is a number of exchanges, not of slices.
 	Unresolved int
 	// Samples, with GradientDone, is how many samples the gradient is the mean of.
-	Samples  int
+	Samples int
+	// Initial, with GradientDone, is that the parameters are those with which every peer of
+	// the run begins: of no checkpoint, no copy and no step.
+	Initial  bool
 	Transfer Transfer
 	Word     Word
 }
@@ -165,7 +169,9 @@ const (
 	Settled
 	// Send: carry Transfer to Peer as exchange Exchange. Answered by Accepted, Refused
 	// or Failed, and after Accepted by Finished, when the partner is known to have
-	// taken all of it in, or Failed. It may be aborted.
+	// taken all of it in, or Failed. It may be aborted. What it carries is coded as the
+	// run's exchanges are, or not rounded if Exact is set: for parameters that are to be
+	// the same at all peers.
 	Send
 	// Load: Sum is the local Gradient times its weight, or has it added (Add). Not
 	// answered: whatever follows sees it.
@@ -177,8 +183,10 @@ const (
 	// parameters. A piece of no weight is a gradient of zeros. What is added to Sum
 	// meanwhile counts either in this update or in the next. The learning rate is that
 	// at Progress, if it is above 0: who make the same update at several peers must
-	// agree on it, or their models drift apart. Else it is the peer's own. Answered by
-	// Updated.
+	// agree on it, or their models drift apart. Else it is the peer's own. With Forget the
+	// optimizer first forgets what it knows of gradients before, as all do who make the
+	// same update. With Share above 0, that share of the optimizer's step is made. Answered
+	// by Updated.
 	Update
 	// Tell: tell Peer Word. Not answered: it may be lost with its connection.
 	Tell
@@ -207,12 +215,12 @@ type Action struct {
 	// the one in question included. The weight of an exchange is 1/(1+c), with c
 	// the larger Overlap of its two sides.
 	Overlap int
-	// Add is for Load.
-	Add bool
-	// Weight is for Update and Pool, Progress for Update.
-	Weight, Progress float64
-	Transfer         Transfer
-	Word             Word
+	// Add is for Load, Forget for Update, Exact for Send.
+	Add, Forget, Exact bool
+	// Weight is for Update and Pool, Progress and Share for Update.
+	Weight, Progress, Share float64
+	Transfer                Transfer
+	Word                    Word
 }
 
 // String prints the action as transcripts show it.
@@ -246,7 +254,7 @@ func (a Action) String() string {
 	case Clear:
 		return "clear the sum"
 	case Update:
-		return fmt.Sprintf("update%s%s", a.divisor(), a.progress())
+		return fmt.Sprintf("update%s%s%s%s", a.divisor(), a.progress(), a.share(), a.forgetting())
 	case Pool:
 		return "pool the parameters"
 	case Adopt:
@@ -271,6 +279,22 @@ func (a Action) divisor() string {
 func (a Action) progress() string {
 	if a.Progress > 0 {
 		return fmt.Sprintf(", at %.3f of the run", a.Progress)
+	}
+	return ""
+}
+
+// share is that of an Update, if it is not a whole step.
+func (a Action) share() string {
+	if a.Share > 0 {
+		return fmt.Sprintf(", %.3g of a step", a.Share)
+	}
+	return ""
+}
+
+// forgetting tells of an Update whose optimizer begins anew.
+func (a Action) forgetting() string {
+	if a.Forget {
+		return ", forgetting those before"
 	}
 	return ""
 }

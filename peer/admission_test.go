@@ -220,6 +220,7 @@ func TestAdmissionIsChecked(t *testing.T) {
 // On real connections a stranger is refused at the handshake already, and the list
 // and the key hold for whoever is let in.
 func TestAdmissionOverLoopback(t *testing.T) {
+	t.Parallel()
 	key := bytes.Repeat([]byte{7}, 32)
 	path := filepath.Join(t.TempDir(), "allow")
 	begin := func(a peer.Admission, join ...string) *peer.Peer {

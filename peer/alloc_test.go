@@ -117,6 +117,9 @@ var accounted = map[string]float64{
 // TestExchangeAllocations: an exchange of 33 slices allocates nothing, beyond what the
 // transport does, but what is accounted for.
 func TestExchangeAllocations(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector has pools forget at random, which are allocations that nobody else makes")
+	}
 	const warmUp, exchanges = 50, 500
 	defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
 	runtime.MemProfileRate = 1 // each allocation
@@ -131,7 +134,7 @@ func TestExchangeAllocations(t *testing.T) {
 	run(warmUp)
 	before := allocations()
 	run(exchanges)
-	const stray = 0.7 // the race detector makes pools forget
+	const stray = 0.7 // a collection empties pools now and then
 	for name, n := range allocations() {
 		if each := float64(n-before[name]) / exchanges; each > accounted[name]+stray {
 			t.Errorf("%s allocates %.2f times an exchange, accounted for are %v", name, each, accounted[name])

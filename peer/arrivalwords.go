@@ -95,7 +95,7 @@ func (p *Peer) settleIn(seed seam.PeerID, words []uint64) error {
 	checkpoint := p.config.Network.State.Checkpoint
 	if total := lowerMedian(slices.Clone(words)); checkpoint.near(total) {
 		p.ageTo(checkpoint.Steps)
-		if p.counters.resumed > 0 {
+		if checkpoint.tellsWho() {
 			p.flock.atLeast(total, p.counters.resumed) // who has done it, the checkpoint knows
 		} else {
 			p.flock.inherit(total, 0, p.Self(), p.membership.Members())

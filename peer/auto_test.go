@@ -159,6 +159,7 @@ func (k *threeKinds) decisions(partner seam.PeerID) (codecs []string) {
 // that suits the link to it, tells so in Stats and in one line of the log each, and
 // changes its mind when a link becomes another.
 func TestAutoOnThreeKindsOfLink(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := startThreeKinds(t)
 		k.train("three exchanges on each link", k.measured(3))
@@ -213,6 +214,7 @@ func (k *threeKinds) swap() {
 // TestAutoLearnsFromExchangesThatTakeTooLong: where not even the first exchange can end
 // in time, how far it came tells that the link is slow; with the coarsest codec they end.
 func TestAutoLearnsFromExchangesThatTakeTooLong(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{Link: mbit(0.3, 200*time.Millisecond)})
 		const deadline = 2400 * time.Millisecond // 6+4 takes 2.7 s here, and 4+1 2.2 s

@@ -25,7 +25,7 @@ func (l *loop) carry(action averaging.Action, key exchangeKey) {
 	case averaging.Pool:
 		p.final.pool(p.replica, action.Weight)
 	case averaging.Adopt:
-		p.replica.Adopt()
+		p.final.adopt(p.replica)
 		l.events = append(l.events, notice{event: averaging.Event{Kind: averaging.Updated}})
 	case averaging.Update:
 		l.update(action)

@@ -249,11 +249,24 @@ func (c *control) at(total uint64) *inForce {
 
 // settle finds what holds at a step of the flock. The lock is held.
 func (c *control) settle(total uint64) *inForce {
-	f := c.standing.plan(total, inForce{
-		schedule: c.peer.config.Schedule, work: c.peer.config.Work, pace: c.peer.config.Exchange.Pace, next: math.MaxUint64,
-	})
+	f := c.standing.plan(total, c.begun())
 	c.force.Store(&f)
 	return &f
+}
+
+// begun is what holds without orders.
+func (c *control) begun() inForce {
+	return inForce{
+		schedule: c.peer.config.Schedule, work: c.peer.config.Work, pace: c.peer.config.Exchange.Pace, next: math.MaxUint64,
+	}
+}
+
+// reached is what holds where another peer says that the flock has done a share of its
+// work. Own is this peer's count, which may differ a little.
+func (c *control) reached(progress float64, own, participants uint64) inForce {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.standing.reached(progress, own, participants, c.begun())
 }
 
 // changePace gives the machine the pace that holds now, if it can be given one.

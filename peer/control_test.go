@@ -112,6 +112,7 @@ func (r *ruled) end() {
 // served and nobody is taken for dead; resume lets all go on, and stop ends the run
 // for all with the reason.
 func TestPauseResumeAndStopReachEverybody(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := startRuled(t, 8, nil)
 		r.trainAll()
@@ -177,13 +178,14 @@ func TestPausedStepHeedsItsContext(t *testing.T) {
 // A newcomer to a paused run is paused before its first step, though nothing was
 // published since it came; so is one that comes to a stopped run stopped.
 func TestLatecomerHearsWhatWasSaidBefore(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := startRuled(t, 8, nil)
 		r.trainAll()
 		time.Sleep(time.Second)
 		r.send(0, peer.Command{Kind: peer.Announce, Settings: map[string]string{"model": "mlp"}},
 			peer.Command{Kind: peer.Pause, Why: "lunch"})
-		time.Sleep(10 * time.Minute)
+		time.Sleep(10 * time.Minute / sparing)
 		late := r.Add()
 		r.train(8)
 		time.Sleep(10 * time.Second)
@@ -210,6 +212,7 @@ func TestLatecomerHearsWhatWasSaidBefore(t *testing.T) {
 
 // A peer that was cut off when the operator spoke hears it when it is back.
 func TestPartitionedPeerHearsWhenItIsBack(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := startRuled(t, 4, nil)
 		r.trainAll()
@@ -217,7 +220,7 @@ func TestPartitionedPeerHearsWhenItIsBack(t *testing.T) {
 		ids := r.IDs()
 		r.Network.Partition(ids[:3], ids[3:])
 		r.send(0, peer.Command{Kind: peer.Pause})
-		time.Sleep(5 * time.Minute)
+		time.Sleep(5 * time.Minute / sparing)
 		if r.Peers[3].Control().Paused {
 			t.Error("a word crossed a cut link")
 		}
@@ -255,6 +258,7 @@ func TestOperatorRemembersWhatACutOffMemberDoesNot(t *testing.T) {
 
 // A peer that nobody rules and that tells nothing takes no part in a topic.
 func TestZeroControlTakesNoPartInATopic(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Network.Control = peer.Control{} })
 		r.trainAll()

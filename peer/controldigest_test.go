@@ -14,6 +14,7 @@ import (
 // Every member knows what all others are about, as they say it themselves, and those
 // who have gone are left out.
 func TestDigestsTellOfEverybody(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := startRuled(t, 8, nil)
 		r.trainAll()
@@ -72,8 +73,9 @@ func TestDigestsTellOfEverybody(t *testing.T) {
 
 // All members together publish at most one digest in DigestShare, however many.
 func TestDigestsOfALargeFlockAreBoundedInAll(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const peers = 24
+		const peers = 24 / sparing
 		r := startRuled(t, peers, nil)
 		ear := r.publisher(r.outsider("ear"))
 		time.Sleep(time.Minute)

@@ -44,6 +44,7 @@ func newOperator(t *testing.T) *p2pnet.Transport {
 // Over libp2p and gossipsub: what an operator tells one peer reaches all, a latecomer
 // is paused before its first step, digests go round, and stop ends the run.
 func TestControlOverLoopback(t *testing.T) {
+	t.Parallel()
 	transport := newOperator(t)
 	flock := peertest.Start(t, peertest.Config{
 		Peers: 3, Params: newModel, Loopback: true,

@@ -13,6 +13,7 @@ import (
 // A change takes effect at its step of the flock, not before, for everybody, those
 // who come later included; parts that are not named stay.
 func TestScheduleChangesAtItsStep(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := startRuled(t, 4, func(_ int, c *peer.Config) {
 			c.Work = peer.Work{Steps: 40_000}
@@ -53,6 +54,7 @@ func TestScheduleChangesAtItsStep(t *testing.T) {
 
 // A later word replaces those that were to take effect at its step or after it.
 func TestLaterScheduleReplacesWhatWasPlanned(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Schedule = peer.Schedule{Rate: 0.1, Shape: peer.Constant} })
 		rate := func(at uint64, rate float64) peer.Command {

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bytes"
+	"math"
 	"slices"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
@@ -110,6 +111,22 @@ func (s *standing) plan(total uint64, f inForce) inForce {
 		}
 	}
 	return f
+}
+
+// reached is what holds where a share of the work of so many peers is done, and f without
+// orders. Of the steps that are this share of the work that holds at them, it takes that
+// nearest to own: there are several only if the work changes.
+func (s *standing) reached(progress float64, own, participants uint64, f inForce) inForce {
+	found, off := s.plan(own, f), uint64(math.MaxUint64)
+	for from := uint64(0); from < math.MaxUint64; {
+		now := s.plan(from, f)
+		at := uint64(math.Round(progress * float64(now.work.target(participants))))
+		if away := max(at, own) - min(at, own); at >= from && at < now.next && away < off {
+			found, off = now, away
+		}
+		from = now.next
+	}
+	return found
 }
 
 // obey puts a message in force. Its body has been decoded before.

@@ -245,8 +245,10 @@ func (c *cutPair) run(pace func(), rest func() bool) {
 // TestCutsAnywhereLoseNothingOverLoopback: over real sockets, a thousand streams
 // are cut at random bytes while both ends train.
 func TestCutsAnywhereLoseNothingOverLoopback(t *testing.T) {
+	t.Parallel()
 	for _, codec := range cutCodecs {
 		t.Run(codec.name, func(t *testing.T) {
+			t.Parallel()
 			var networks [2]peer.Network
 			for i := range networks {
 				transport, err := p2pnet.New(p2pnet.Config{Listen: []string{"127.0.0.1:0"}})
@@ -278,9 +280,11 @@ func TestCutsAnywhereLoseNothingOverLoopback(t *testing.T) {
 // TestCutsAnywhereLoseNothingInVirtualTime is the same over a network in memory, and
 // with several lanes.
 func TestCutsAnywhereLoseNothingInVirtualTime(t *testing.T) {
+	t.Parallel()
 	for _, codec := range cutCodecs {
 		for _, lanes := range []int{1, 3} {
 			t.Run(fmt.Sprint(codec.name, lanes), func(t *testing.T) {
+				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					network := memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}})
 					networks := [2]peer.Network{inMemory(t, network, "0", "digits"), inMemory(t, network, "1", "digits")}

@@ -107,6 +107,7 @@ var lived = []topology.PeerID{"one", "two", "three"}
 // it has chosen before: of those at least minAnchors stay. One that comes under siege
 // knowing nobody has at least one honest partner most of the time.
 func TestAttackEclipse(t *testing.T) {
+	t.Parallel()
 	const sieges = 12
 	var neighbours, before, after, lucky float64
 	for seed := range uint64(sieges) {
@@ -159,6 +160,7 @@ func TestAttackEclipse(t *testing.T) {
 // TestAttackEclipseOfAPassive: a passive member takes whoever comes. He who has all its
 // neighbours cannot keep away those who have chosen it by lot.
 func TestAttackEclipseOfAPassive(t *testing.T) {
+	t.Parallel()
 	const sieges = 12
 	var hostile, chosen float64
 	for seed := range uint64(sieges) {

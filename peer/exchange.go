@@ -27,6 +27,7 @@ type tracked struct {
 	longest atomic.Int64  // nanoseconds waited for a frame, at most
 	steps   uint64        // of this peer when slices began to move
 	codec   quant.ID      // the coarsest in use; 0 until slices move
+	stopped atomic.Bool   // the machine has broken it off
 
 	mu      sync.Mutex
 	lanes   []openLane
@@ -98,6 +99,14 @@ func wake(waiting chan<- struct{}) {
 	select {
 	case waiting <- struct{}{}:
 	default: // a token waits already
+	}
+}
+
+// calm takes a token away that is left over from an exchange before. Whether that of
+// the talk is broken off is to be looked at afterwards.
+func (t *talk) calm() {
+	for len(t.opened) > 0 {
+		<-t.opened
 	}
 }
 

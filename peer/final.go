@@ -55,6 +55,17 @@ func (f *final) pool(r *replica.Replica, weight float64) {
 	r.Pool(weight)
 }
 
+// adopt makes the sum the parameters: that of the merge, which this peer need not have
+// been part of.
+func (f *final) adopt(r *replica.Replica) {
+	if f != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.pooled = true
+	}
+	r.Adopt()
+}
+
 // noMoreSteps notes that the run is over: a step that is not applied yet will not be. It
 // reports false if it was over.
 func (p *Peer) noMoreSteps() bool {

@@ -70,6 +70,7 @@ func checkMerged(t *testing.T, flock *peertest.Flock, those []int) {
 // TestFinalMerge: peers whose exchanges round end with the same bytes, soon after the
 // last step.
 func TestFinalMerge(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 2, 4, 5, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -90,6 +91,7 @@ func TestFinalMerge(t *testing.T) {
 // TestFinalMergeWithADeath: one that dies when the run is over, or just before, is left
 // out by the others, who have the same bytes all the same.
 func TestFinalMergeWithADeath(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -19,6 +19,11 @@ func TestNothingIsAppliedOncePooled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	late := &Peer{replica: r, sides: newSides(r), final: &final{}}
+	late.final.adopt(r) // a result that it was given
+	if applied, _, _ := late.resolve("another", 1, wire.Status{}, wire.Settled{Known: true, Applied: 1}); applied != 0 || !late.final.pooled {
+		t.Errorf("%d slices are applied to a result that was given", applied)
+	}
 	p := &Peer{replica: r, sides: newSides(r), final: &final{}}
 	if _, applied := p.add(tensor.Vector{1, 1, 1, 1}); !applied {
 		t.Error("a step of the run is not applied")

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-// What the flags of a member's record mean.
+// What the flags of a member's record mean, those of algorithmBits aside.
 const (
 	flagOver        = 1 << 0               // the run is over for this member; it serves exchanges
 	flagLeaving     = 1 << 1               // the member is leaving of its own accord

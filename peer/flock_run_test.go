@@ -83,6 +83,7 @@ func checkLearned(t *testing.T, flock *peertest.Flock) {
 }
 
 func TestFlockLearnsInVirtualTime(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 8, Params: newModel, Configure: shortRun, Link: memnet.Link{Delay: time.Millisecond}})
 		flock.Train(t.Context(), atPace(10*time.Millisecond, towards))

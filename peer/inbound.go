@@ -43,6 +43,10 @@ func (p *Peer) serveExchange(stream seam.Stream) {
 		if err = offer.Decode(payload); err == nil {
 			p.serveOffer(t, header, offer)
 		}
+	case header.Type == wire.TypeTell && !p.heedsWords:
+		p.counters.declined.Add(1)
+		tally(&p.counters.tallies.declined, wire.ReasonRound)
+		t.refuse(0, wire.ReasonRound, "the algorithm of this peer heeds no words")
 	case header.Type == wire.TypeTell:
 		err = p.serveWords(t, header, payload)
 	default:
@@ -114,39 +118,33 @@ func (p *Peer) examine(t *talk, m wire.Propose) (codecs []quant.ID, reason wire.
 }
 
 // ask puts a proposal to the machine. The reason is 0 if it accepts; overlap then
-// counts the exchanges that this peer takes part in.
+// counts the exchanges that this peer takes part in. An exchange that is broken off
+// meanwhile has failed, whatever the machine says to it.
 func (p *Peer) ask(x *tracked, t *talk) (overlap int, reason wire.Reason) {
 	select {
 	case <-p.closing:
 		return 0, wire.ReasonClosing
 	default:
 	}
+	t.calm()
 	if !p.notify(notice{event: x.event, proposed: x, verdict: t.verdict}) {
 		return 0, wire.ReasonClosing
 	}
-	select {
-	case action := <-t.verdict:
-		if action.Kind == averaging.Accept {
-			return max(action.Overlap, 1), 0
+	for x.cause() == nil {
+		select {
+		case action := <-t.verdict:
+			if action.Kind == averaging.Accept {
+				return max(action.Overlap, 1), 0
+			}
+			return 0, replica.ReasonOf(action.Reason)
+		case <-t.opened: // broken off
+		case <-p.running.Done():
+			return 0, wire.ReasonClosing
 		}
-		return 0, reasonOf(action.Reason)
-	case <-p.running.Done():
-		return 0, wire.ReasonClosing
 	}
-}
-
-func reasonOf(r averaging.Reason) wire.Reason {
-	switch r {
-	case averaging.WrongRole:
-		return wire.ReasonRole
-	case averaging.Closing:
-		return wire.ReasonClosing
-	case averaging.Quarantine:
-		return wire.ReasonQuarantine
-	case averaging.Round, averaging.Unfit:
-		return wire.ReasonRound
-	}
-	return wire.ReasonBusy
+	t.verdict = make(chan averaging.Action, 1) // the answer may yet come, and is not for whom the talk serves next
+	p.failed(x, x.cause())
+	return 0, wire.ReasonClosing
 }
 
 // decline refuses a proposal and says so where an operator should know.

@@ -55,6 +55,7 @@ func step(t *testing.T, p *peer.Peer, gradient peertest.Gradient) error {
 }
 
 func TestLatecomerCopiesANeighbourFirst(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Configure: func(i int, c *peer.Config) {
 			shortRun(i, c)

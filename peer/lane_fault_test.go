@@ -50,6 +50,7 @@ const manySlicesLen = 512
 // TestBadLanesDoNotStopExchanges: the first stream does what the others cannot, and
 // a partner to whom lanes do not work is soon spoken to over one.
 func TestBadLanesDoNotStopExchanges(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		fails  uint64 // exchanges that may fail at either side

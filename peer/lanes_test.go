@@ -74,6 +74,7 @@ func exchangeOnce(t *testing.T, lanes int, networks [2]peer.Network, join func()
 // TestLanesAddUp: where each path is limited to 100 Mbit/s, two lanes are at least
 // 1.8 times as fast as one.
 func TestLanesAddUp(t *testing.T) {
+	t.Parallel()
 	path := memnet.Link{Delay: 5 * time.Millisecond, Bandwidth: 100e6 / 8}
 	var took [3]time.Duration
 	for lanes := 1; lanes <= 2; lanes++ {
@@ -92,6 +93,7 @@ func TestLanesAddUp(t *testing.T) {
 
 // TestLanesOverLoopback: several connections carry one exchange.
 func TestLanesOverLoopback(t *testing.T) {
+	t.Parallel()
 	var networks [2]peer.Network
 	for i := range networks {
 		transport, err := p2pnet.New(p2pnet.Config{Listen: []string{"127.0.0.1:0"}})

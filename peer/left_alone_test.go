@@ -37,6 +37,7 @@ func TestAPeerLeftAloneGoesBackToItsAddresses(t *testing.T) {
 // TestPartitionsOfAnyLengthHeal: shorter than gossip needs to see them, about as long
 // as it remembers the dead, and longer.
 func TestPartitionsOfAnyLengthHeal(t *testing.T) {
+	t.Parallel()
 	for _, lasts := range []time.Duration{2 * time.Second, 7 * time.Second, 20 * time.Second, 46500 * time.Millisecond, 10*time.Minute + 6500*time.Millisecond} {
 		t.Run(lasts.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -59,8 +59,10 @@ type loop struct {
 	flown     bool
 	leaving   bool
 
-	anchors anchors
-	memory  memory
+	anchors    anchors
+	memory     memory
+	algorithm  averaging.Algorithm
+	mismatches mismatches
 
 	suspects map[seam.PeerID]*suspect
 
@@ -88,9 +90,11 @@ func newLoop(p *Peer, machine averaging.Machine) *loop {
 		wake:    time.NewTimer(time.Hour),
 		tick:    time.NewTicker(p.announceEvery),
 		pace:    p.config.Exchange.Pace,
+
+		algorithm: averaging.AlgorithmOf(machine),
 	}
 	l.record = seam.Record{
-		Peer: p.Self(), Run: p.config.Run, Addresses: p.advertised(), Flags: p.resumedFlag(),
+		Peer: p.Self(), Run: p.config.Run, Addresses: p.advertised(), Flags: p.resumedFlag() | algorithmFlag(averaging.AlgorithmOf(machine)),
 		Steps: p.counters.steps.Load(), Head: p.counters.head.Load(),
 	}
 	if p.config.Network.Reach.Unreachable {
@@ -145,7 +149,19 @@ func (l *loop) handleAll() {
 		for _, action := range l.actions {
 			l.carryOut(action, &n)
 		}
+		l.unanswered(&n)
 	}
+}
+
+// unanswered declines what the machine has left without an answer, as one does that
+// knows no such request: whoever has sent it would wait for ever, and this peer with it.
+func (l *loop) unanswered(n *notice) {
+	if n.verdict == nil {
+		return
+	}
+	delete(l.running, keyOf(n.event))
+	n.verdict <- averaging.Action{Kind: averaging.Refuse, Reason: averaging.Round} // has room
+	n.verdict = nil
 }
 
 // begin keeps account of the exchanges in flight. It reports false if there is
@@ -196,13 +212,14 @@ func (l *loop) carryOut(action averaging.Action, cause *notice) {
 	case averaging.Propose:
 		l.propose(action, key)
 	case averaging.Accept, averaging.Refuse:
+		if cause.verdict == nil || key != keyOf(cause.event) {
+			return // the machine answers what was not asked, or twice
+		}
 		if action.Kind == averaging.Refuse {
 			delete(l.running, key)
 		}
-		if cause.verdict != nil { // else the machine answers what was not asked, or twice
-			cause.verdict <- action // has room
-			cause.verdict = nil
-		}
+		cause.verdict <- action // has room
+		cause.verdict = nil
 	case averaging.Abort:
 		if x, ok := l.running[key]; ok {
 			l.abort(x)
@@ -225,8 +242,10 @@ func (l *loop) carryOut(action averaging.Action, cause *notice) {
 }
 
 // abort breaks an exchange off without waiting for it: resetting a stream can take as
-// long as its connection hangs.
+// long as its connection hangs. What it sends changes no buffer from now on, since the
+// machine's next action may fill them.
 func (l *loop) abort(x *tracked) {
+	x.stopped.Store(true)
 	if !l.peer.transfers.spawn(func() { x.breakOff(errAborted) }) {
 		x.breakOff(errAborted) // the peer is closing, and this is what it waits for
 	}

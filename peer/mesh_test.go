@@ -162,6 +162,7 @@ func TestTransfersInVirtualTime(t *testing.T) {
 }
 
 func TestTransfersOverLoopback(t *testing.T) {
+	t.Parallel()
 	flock := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Configure: meshed(constantly), Loopback: true})
 	flock.TrainSteps(t.Context(), 20, towards)
 	checkTogether(t, flock, 20)

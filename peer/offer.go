@@ -44,6 +44,9 @@ func (p *Peer) consider(x *tracked, t *talk, m wire.Offer) (terms replica.Transf
 	if reason != 0 {
 		return terms, reason, detail
 	}
+	if p.together == nil && p.final == nil {
+		return terms, wire.ReasonRound, "this peer averages models by exchanges, and takes no transfers"
+	}
 	if codecs = direct(codecs); len(codecs) == 0 {
 		return terms, wire.ReasonCodec, "gradients are sent as raw, bf16, fp16 or int8"
 	}
@@ -57,9 +60,6 @@ func (p *Peer) consider(x *tracked, t *talk, m wire.Offer) (terms replica.Transf
 	if err := terms.Check(); err != nil {
 		p.condemn(t.stream.Remote(), err)
 		return terms, wire.ReasonProtocol, err.Error()
-	}
-	if p.together == nil && p.final == nil && x.event.Transfer.Into != averaging.Parameters {
-		return terms, wire.ReasonRound, "this peer averages models, not gradients"
 	}
 	return terms, 0, ""
 }
@@ -84,6 +84,7 @@ func (p *Peer) receive(x *tracked, t *talk, terms replica.TransferTerms) {
 		}
 		if err = say(t, terms.Exchange, accept); err == nil {
 			p.limit(x, t)
+			p.begins(x, t, terms.Codecs)
 			t.bulk()
 			err = x.takeIn(r, t)
 		}
@@ -100,7 +101,7 @@ func (p *Peer) receive(x *tracked, t *talk, terms replica.TransferTerms) {
 	if cause := x.cause(); cause != nil {
 		err = cause
 	}
-	if reason, theirs := blame(err); theirs {
+	if reason, theirs := replica.Blame(err); theirs {
 		t.refuse(terms.Exchange, reason, err.Error())
 	} else {
 		t.stream.Reset()
@@ -151,6 +152,8 @@ func (p *Peer) moved(x *tracked, stream seam.Stream) {
 	done := Exchanged{Partner: seam.PeerID(x.event.Peer), Inbound: x.event.Inbound, Bytes: bytes, Took: time.Since(x.began)}
 	cost := time.Duration(x.work.Load()) + time.Duration(transportCost*float64(bytes))
 	p.counters.moved(done, cost, share(m.Part+1)-share(m.Part))
+	p.counters.tallies.durations.add(done.Took)
+	p.counters.tallies.grew(p.counters.steps.Load() - x.steps)
 	p.learn(x, nil)
 	x.event.Kind, x.event.Cost, x.event.Bytes = averaging.Finished, cost, bytes
 	p.notify(notice{event: x.event})

@@ -60,7 +60,7 @@ func (o *oneWay) keepReceiver(r *replica.Receiver) {
 // send starts a transfer, unless the peer is closing or has no model yet.
 func (l *loop) send(action averaging.Action, key exchangeKey) {
 	x := newTracked(averaging.Event{Peer: action.Peer, Exchange: action.Exchange, Transfer: action.Transfer})
-	if l.peer.arrival.open() && !l.peer.isClosing() && l.peer.transfers.spawn(func() { l.peer.send(x) }) {
+	if l.peer.arrival.open() && !l.peer.isClosing() && l.peer.transfers.spawn(func() { l.peer.send(x, action.Exact) }) {
 		l.running[key] = x
 		return
 	}
@@ -68,8 +68,9 @@ func (l *loop) send(action averaging.Action, key exchangeKey) {
 	l.events = append(l.events, notice{event: x.event})
 }
 
-// send carries out a transfer to a partner, and reports its course to the loop.
-func (p *Peer) send(x *tracked) {
+// send carries out a transfer to a partner, without rounding if it is to be exact, and
+// reports its course to the loop.
+func (p *Peer) send(x *tracked, exact bool) {
 	if !p.underway.enter(x) {
 		p.failed(x, errAborted)
 		return
@@ -90,7 +91,7 @@ func (p *Peer) send(x *tracked) {
 	}
 	s := p.oneWay.sender(p.replica)
 	defer p.oneWay.keepSender(s)
-	err = p.handOver(x, t, s)
+	err = p.handOver(x, t, s, p.oneWayOffer(stream.Remote(), exact))
 	x.bytes.Add(t.sent + t.received)
 	x.waited(t)
 	if err == nil {
@@ -110,51 +111,67 @@ func (p *Peer) send(x *tracked) {
 
 // handOver offers a part of a buffer and sends it, until the partner has taken all of it.
 // It does not wait for the partner's word with what is small.
-func (p *Peer) handOver(x *tracked, t *talk, s *replica.Sender) error {
-	made := p.oneWayOffer(seam.PeerID(x.event.Peer))
-	offer := wire.Offer{
+func (p *Peer) handOver(x *tracked, t *talk, s *replica.Sender, made offer) error {
+	terms := replica.TransferTerms{Exchange: uint64(x.event.Exchange), Transfer: x.event.Transfer, Plan: made.plan, Stopped: &x.stopped}
+	if err := s.Begin(terms); err != nil {
+		return &ownFault{err}
+	}
+	eager := len(made.codecs) == 1 // else the partner has a choice
+	ended, agreed, err := p.agree(x, t, s, made, eager)
+	if err != nil {
+		return err
+	}
+	x.event.Kind = averaging.Accepted
+	p.notify(notice{event: x.event})
+	p.limit(x, t)
+	p.begins(x, t, agreed.ids)
+	if !eager {
+		terms.Plan = agreed.plan
+		if err := s.Begin(terms); err != nil {
+			return &ownFault{err}
+		}
+	}
+	if !ended {
+		if _, err := x.pour(s, t, everything); err != nil {
+			return err
+		}
+	}
+	return t.hearTaken()
+}
+
+// agree offers a transfer and hears by which of the codecs the partner takes it. What may
+// be sent before is sent; it reports whether that was all.
+func (p *Peer) agree(x *tracked, t *talk, s *replica.Sender, made offer, eager bool) (ended bool, agreed offer, err error) {
+	offered := wire.Offer{
 		Run: p.config.Run, Layout: p.layout, View: p.counters.view.Load(), Incarnation: p.incarnation.Load(),
 		Steps: p.counters.steps.Load(), SliceLen: uint32(p.replica.SliceLen()), Cut: p.cut, Codecs: made.codecs,
 	}
-	replica.PutTransfer(&offer, x.event.Transfer)
-	terms := replica.TransferTerms{Exchange: uint64(x.event.Exchange), Transfer: x.event.Transfer, Plan: made.plan}
-	if err := s.Begin(terms); err != nil {
-		return ownFault(err)
+	replica.PutTransfer(&offered, x.event.Transfer)
+	if err = say(t, uint64(x.event.Exchange), offered); err != nil {
+		return false, agreed, err
 	}
-	if err := say(t, terms.Exchange, offer); err != nil {
-		return err
-	}
-	asked, ended := time.Now(), false
-	var err error
-	if len(made.codecs) == 1 { // else the partner has a choice
+	asked := time.Now()
+	if eager {
 		if ended, err = x.pour(s, t, wire.MaxEager); err != nil {
-			return err
+			return ended, agreed, err
 		}
 	}
 	accept := wire.Accept{Codecs: t.numbers}
 	_, err = t.hear(&accept)
 	if t.numbers = accept.Codecs; err != nil {
-		return err
+		return ended, agreed, err
 	}
 	x.agreed, x.round = time.Since(x.began), time.Since(asked)
-	agreed, offered := made.within(accept.Codecs)
-	if !offered {
-		return fmt.Errorf("the partner accepts codecs %v where %v were offered: %w", accept.Codecs, made.codecs, wire.ErrMessage)
+	p.counters.tallies.rounds.add(x.round)
+	agreed, known := made.within(accept.Codecs)
+	if !known {
+		err = fmt.Errorf("the partner accepts codecs %v where %v were offered: %w", accept.Codecs, made.codecs, wire.ErrMessage)
 	}
-	x.event.Kind = averaging.Accepted
-	p.notify(notice{event: x.event})
-	p.limit(x, t)
-	if len(made.codecs) > 1 {
-		terms.Plan = agreed.plan
-		if err := s.Begin(terms); err != nil {
-			return ownFault(err)
-		}
-	}
-	if !ended {
-		if _, err = x.pour(s, t, everything); err != nil {
-			return err
-		}
-	}
+	return ended, agreed, err
+}
+
+// hearTaken waits until the receiver says that it has taken all in.
+func (t *talk) hearTaken() error {
 	header, payload, err := t.await(wire.TypeTaken)
 	switch {
 	case err != nil:
@@ -167,10 +184,10 @@ func (p *Peer) handOver(x *tracked, t *talk, s *replica.Sender) error {
 	return nil
 }
 
-// oneWayOffer is what transfers to a partner are coded with: of gradients what the run is,
-// of models nothing that rounds.
-func (p *Peer) oneWayOffer(partner seam.PeerID) offer {
-	if p.together == nil {
+// oneWayOffer is what transfers to a partner are coded with: what the run is, or nothing
+// that rounds, as is asked for or where models are averaged.
+func (p *Peer) oneWayOffer(partner seam.PeerID, exact bool) offer {
+	if exact || p.together == nil {
 		return newOffer(replica.ExactTerms().Plan)
 	}
 	return p.plans.to(partner, 0, p.log)
@@ -187,8 +204,11 @@ func (x *tracked) pour(s *replica.Sender, t *talk, bytes uint64) (ended bool, er
 		frame, more, err := s.Next(t.frame)
 		t.frame = frame
 		x.worked(began)
+		if errors.Is(err, replica.ErrStopped) {
+			return false, err
+		}
 		if err != nil {
-			return false, ownFault(err)
+			return false, &ownFault{err}
 		}
 		if !more {
 			if err = t.stream.CloseWrite(); err != nil {
@@ -203,8 +223,23 @@ func (x *tracked) pour(s *replica.Sender, t *talk, bytes uint64) (ended bool, er
 	return false, nil
 }
 
-// ownFault is an error of this side's own, for which the partner is not to be blamed.
-func ownFault(err error) error { return fmt.Errorf("what is to be sent: %v", err) }
+// ownFault is an error of this side's own, for which the partner is not to be blamed: it
+// is none of those that it holds.
+type ownFault struct{ err error }
+
+func (e *ownFault) Error() string { return fmt.Sprintf("what is to be sent: %v", e.err) }
+
+// unsendable tells the machine, and the next step of the trainer, of an own fault.
+func (p *Peer) unsendable(x *tracked, err error) {
+	own := (*ownFault)(nil)
+	if !errors.As(err, &own) {
+		return
+	}
+	x.event.Reason = averaging.Unfit
+	if p.together != nil && x.event.Transfer.From != averaging.Parameters {
+		p.together.fault(fmt.Errorf("sending the gradient: %w: it was left out; lower the learning rate, or look at the data", own.err))
+	}
+}
 
 // checkOneWay tells what is wrong with the codecs where gradients are sent: whatever
 // needs a model near the sender's at the receiver.

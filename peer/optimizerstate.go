@@ -33,40 +33,40 @@ type StatefulOptimizer interface {
 
 // Kinds and vectors of the optimizers here.
 const (
-	kindSGD, velocity       = "sgd", "velocity"
-	kindAdamW, mean, square = "adamw", "mean", "square"
+	kindSGD, vectorVelocity             = "sgd", "velocity"
+	kindAdamW, vectorMean, vectorSquare = "adamw", "mean", "square"
 )
 
 // State implements StatefulOptimizer.
 func (o *SGD) State() OptimizerState {
-	return OptimizerState{Kind: kindSGD, Vectors: vectors(o.velocity, velocity)}
+	return OptimizerState{Kind: kindSGD, Vectors: vectors(o.velocity, vectorVelocity)}
 }
 
 // Restore implements StatefulOptimizer.
 func (o *SGD) Restore(s OptimizerState) error {
-	if err := s.check(kindSGD, velocity); err != nil {
+	if err := s.check(kindSGD, vectorVelocity); err != nil {
 		return err
 	}
-	o.velocity = s.Vectors[velocity]
+	o.velocity = s.Vectors[vectorVelocity]
 	return nil
 }
 
 // State implements StatefulOptimizer.
 func (o *AdamW) State() OptimizerState {
-	s := OptimizerState{Kind: kindAdamW, Steps: o.steps, Vectors: vectors(o.first, mean)}
-	maps.Copy(s.Vectors, vectors(o.second, square))
+	s := OptimizerState{Kind: kindAdamW, Steps: o.steps, Vectors: vectors(o.first, vectorMean)}
+	maps.Copy(s.Vectors, vectors(o.second, vectorSquare))
 	return s
 }
 
 // Restore implements StatefulOptimizer.
 func (o *AdamW) Restore(s OptimizerState) error {
-	if err := s.check(kindAdamW, mean, square); err != nil {
+	if err := s.check(kindAdamW, vectorMean, vectorSquare); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(s.Vectors[square], func(v float32) bool { return v < 0 }) {
-		return fmt.Errorf("restoring the state of %s: %s holds negative values", kindAdamW, square)
+	if slices.ContainsFunc(s.Vectors[vectorSquare], func(v float32) bool { return v < 0 }) {
+		return fmt.Errorf("restoring the state of %s: %s holds negative values", kindAdamW, vectorSquare)
 	}
-	o.first, o.second, o.steps = s.Vectors[mean], s.Vectors[square], s.Steps
+	o.first, o.second, o.steps = s.Vectors[vectorMean], s.Vectors[vectorSquare], s.Steps
 	return nil
 }
 

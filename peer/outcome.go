@@ -11,7 +11,6 @@ import (
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
-	"github.com/seed-97356399/murmuration/quant"
 )
 
 // transportCost is the processor time that moving a byte over an encrypted
@@ -71,24 +70,16 @@ func (p *Peer) declined(x *tracked, err error) {
 	}
 	p.counters.refused.Add(1)
 	tally(&p.counters.tallies.refused, r.Reason)
-	x.event.Kind, x.event.Reason = averaging.Refused, averaging.Busy
+	x.event.Kind, x.event.Reason = averaging.Refused, replica.RefusedFor(r.Reason)
 	switch {
 	case r.Reason == wire.ReasonVersion && !p.speaksOtherwise(seam.PeerID(x.event.Peer)):
 		x.event.Reason = averaging.Closing
 		p.log.Info("a member could not read a proposal, though it speaks as this peer does; it is asked again later",
 			zap.String("peer", string(x.event.Peer)), zap.Error(err))
 	case r.Reason.Permanent():
-		x.event.Reason = averaging.Unfit
 		p.log.Warn("a member refuses to exchange", zap.String("peer", string(x.event.Peer)), zap.Error(err))
 	case r.Reason == wire.ReasonQuarantine:
-		x.event.Reason = averaging.Quarantine
 		p.log.Warn("a member keeps this peer in quarantine", zap.String("peer", string(x.event.Peer)), zap.Error(err))
-	case r.Reason == wire.ReasonClosing, r.Reason == wire.ReasonProtocol:
-		x.event.Reason = averaging.Closing
-	case r.Reason == wire.ReasonRole:
-		x.event.Reason = averaging.WrongRole
-	case r.Reason == wire.ReasonRound:
-		x.event.Reason = averaging.Round
 	}
 	p.notify(notice{event: x.event})
 }
@@ -107,6 +98,7 @@ func (p *Peer) speaksOtherwise(partner seam.PeerID) bool {
 // failed counts an exchange that broke off and reports it.
 func (p *Peer) failed(x *tracked, err error) {
 	x.event.Kind = averaging.Failed
+	p.unsendable(x, err)
 	p.learn(x, err)
 	defer p.notify(notice{event: x.event})
 	select {
@@ -117,7 +109,7 @@ func (p *Peer) failed(x *tracked, err error) {
 	partner := seam.PeerID(x.event.Peer)
 	p.counters.failed.Add(1)
 	p.counters.tallies.broke(err, x.event.Inbound)
-	if _, theirs := blame(err); theirs {
+	if _, theirs := replica.Blame(err); theirs {
 		p.condemn(partner, err)
 	} else {
 		p.log.Info("an exchange broke off; the slices done stay done and the next partner is asked",
@@ -135,18 +127,4 @@ func (p *Peer) doubt(x *tracked, slices int) {
 	p.tellDoubts()
 	p.log.Info("slices are in doubt after an exchange that broke off; the partner will be asked about them",
 		zap.String("peer", string(x.event.Peer)), zap.Int("slices", slices))
-}
-
-// blame gives the reason with which to refuse a partner whose frames failed with
-// err. It reports false if the partner broke no rule: the stream ended or broke.
-func blame(err error) (wire.Reason, bool) {
-	for _, fault := range []error{
-		replica.ErrOrder, replica.ErrWindow, replica.ErrAbsurd, replica.ErrBound, replica.ErrCodec, replica.ErrBlocks,
-		quant.ErrSize, quant.ErrNotFinite, quant.ErrScale, quant.ErrPadding, quant.ErrSpacing, quant.ErrHalf,
-	} {
-		if errors.Is(err, fault) {
-			return wire.ReasonProtocol, true
-		}
-	}
-	return wire.ReasonFor(err)
 }

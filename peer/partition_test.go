@@ -138,6 +138,7 @@ func part(t *testing.T, flock *peertest.Flock) {
 // over it, or begins one, loses no more than 3 s with it at a time, and the others have
 // no failures.
 func TestACutLinkCostsOneDeadline(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{
 			Peers: 8, Params: newModel, Link: memnet.Link{Delay: time.Millisecond}, Swim: true,

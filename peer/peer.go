@@ -62,6 +62,7 @@ type Peer struct {
 	final       *final                // nil unless the machine merges in the end
 	batch       batch
 	telling     telling
+	heedsWords  bool // the machine may have a use for what others tell it
 	oneWay      oneWay
 
 	over  chan struct{} // closed when the run is over here
@@ -124,29 +125,19 @@ func assemble(config Config) (_ *Peer, err error) {
 			p.dismantle()
 		}
 	}()
-	options := replica.Options{SliceLen: config.Exchange.SliceLen, Clock: p.now}
-	if p.replica, err = replica.New(config.Params, options); err != nil {
+	if err = p.hold(); err != nil {
 		return nil, err
 	}
-	p.cut, p.sides = p.replica.Cut(), newSides(p.replica)
-	budget := config.Exchange.Pace.BytesPerHour / time.Hour.Seconds()
-	p.plans = newPlans(config.Exchange.Codec, p.replica.JointLayers(), budget)
-	p.trainer.prepare(p.replica.Len())
 	if err = p.connect(); err != nil {
 		return nil, err
 	}
 	p.resume()
 	p.control = newControl(p, config)
 	p.control.recall(config.Network.State.Checkpoint.Orders)
-	machine, err := p.machine()
+	machine, err := p.obey()
 	if err != nil {
 		return nil, err
 	}
-	p.together, p.final = newTogether(machine, p.replica), newFinal(machine, p.replica)
-	if err = p.checkOneWay(); err != nil {
-		return nil, err
-	}
-	p.batch.machine, _ = machine.(averaging.BatchSizer)
 	loop := newLoop(p, machine)
 	if err = loop.announce(); err != nil {
 		return nil, err
@@ -162,6 +153,29 @@ func assemble(config Config) (_ *Peer, err error) {
 		p.background.Go(p.watchList)
 	}
 	return p, nil
+}
+
+// hold takes the parameters up, and says how they are cut and coded.
+func (p *Peer) hold() (err error) {
+	exchange := p.config.Exchange
+	if p.replica, err = replica.New(p.config.Params, replica.Options{SliceLen: exchange.SliceLen, Clock: p.now}); err != nil {
+		return err
+	}
+	p.cut, p.sides = p.replica.Cut(), newSides(p.replica)
+	p.plans = newPlans(exchange.Codec, p.replica.JointLayers(), exchange.Pace.BytesPerHour/time.Hour.Seconds())
+	p.trainer.prepare(p.replica.Len())
+	return nil
+}
+
+// obey makes the algorithm, and gets ready what it takes to carry it out.
+func (p *Peer) obey() (averaging.Machine, error) {
+	machine, err := p.machine()
+	if err != nil {
+		return nil, err
+	}
+	p.together, p.final, p.heedsWords = newTogether(machine, p.replica), newFinal(machine, p.replica), heedsWords(machine)
+	p.batch.machine, _ = machine.(averaging.BatchSizer)
+	return machine, p.checkOneWay()
 }
 
 // connect brings up the transport and the membership.
@@ -323,7 +337,7 @@ func (p *Peer) dismantle() error {
 	}
 	timer.Reset(p.config.Exchange.Stall) // for what else is on its way
 	defer timer.Stop()
-	p.telling.end()
+	p.telling.end(p.config.Exchange.Stall)
 	for len(p.handlers) > 1 {
 		last := len(p.handlers) - 1
 		p.handlers[last]()

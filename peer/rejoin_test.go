@@ -45,6 +45,7 @@ func crashAndReturn(t *testing.T, f *flockOf, steps int) (saved tensor.Vector, b
 // TestWarmRejoin: a peer that restarts with a checkpoint which is near trains on from
 // it, as a new incarnation, and copies nothing.
 func TestWarmRejoin(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := startStates(t, 3, memnet.Link{Delay: time.Millisecond}, nil)
 		saved, back := crashAndReturn(t, f, 10) // 320 steps of all, 300 at the checkpoint
@@ -70,6 +71,7 @@ func TestWarmRejoin(t *testing.T) {
 
 // TestColdRejoin: what lies too far behind is not trained on from.
 func TestColdRejoin(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := startStates(t, 3, memnet.Link{Delay: time.Millisecond}, nil)
 		saved, back := crashAndReturn(t, f, 30) // 360 steps of all
@@ -86,6 +88,7 @@ func TestColdRejoin(t *testing.T) {
 // TestANewLifeExceedsAllThatAnyMemberKnows: the member that lets a peer in may be new
 // itself, and know less than others.
 func TestANewLifeExceedsAllThatAnyMemberKnows(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := startStates(t, 3, memnet.Link{Delay: time.Millisecond}, nil)
 		for life := uint64(2); life <= 4; life++ {
@@ -102,6 +105,7 @@ func TestANewLifeExceedsAllThatAnyMemberKnows(t *testing.T) {
 // TestOneDonorsLieAboutTheFlockMovesNothing: a newcomer takes the median of several
 // words on what the flock has done.
 func TestOneDonorsLieAboutTheFlockMovesNothing(t *testing.T) {
+	t.Parallel()
 	for name, lie := range map[string]uint64{"much": 1 << 60, "nothing": 0} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -227,7 +227,7 @@ func (s *session) finished() bool {
 // serve answers one lane's slices until the partner closes it.
 func (s *session) serve(lane int, t *talk) {
 	err := s.answer(s.responder.Lane(lane), t)
-	switch reason, theirs := blame(err); {
+	switch reason, theirs := replica.Blame(err); {
 	case err == nil && lane == 0: // closed once the exchange is over and reported
 	case err == nil:
 		t.stream.Close()

@@ -61,11 +61,15 @@ func (p *Peer) checkpoint() Checkpoint {
 	return c
 }
 
+// tellsWho tells whether a checkpoint says who did what lies behind the model: who has
+// made no step of its own knows that of the others.
+func (c Checkpoint) tellsWho() bool { return c.Own > 0 || c.Incarnation > 0 }
+
 // resume takes up what an earlier life has left, before anybody hears of this one.
 func (p *Peer) resume() {
 	c := p.config.Network.State.Checkpoint
-	if c.Own == 0 {
-		return // nothing was kept, or what lies behind the model but not who did it
+	if !c.tellsWho() {
+		return
 	}
 	p.counters.steps.Store(c.Own)
 	p.counters.resumed = c.Own

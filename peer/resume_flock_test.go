@@ -35,6 +35,7 @@ func resumable(t *testing.T, saved []peer.Saved, perPeer uint64) *peertest.Flock
 // TestAFlockThatDiesResumes: all peers are killed; each comes back with what it saved,
 // and the flock goes on where it was: its steps, its lives, its schedule, its end.
 func TestAFlockThatDiesResumes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const perPeer = 400
 		first := resumable(t, nil, perPeer)
@@ -213,5 +214,20 @@ func TestOrdersOutliveTheFlock(t *testing.T) {
 			t.Errorf("it obeys a stranger: %+v", p.Control())
 		}
 		r.end()
+	})
+}
+
+// TestWhoMadeNoStepComesBackAsWhoItWas: a checkpoint of a peer that has only exchanged says
+// which life it was and what the others had done.
+func TestWhoMadeNoStepComesBackAsWhoItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flock := peertest.Start(t, peertest.Config{Peers: 1, Params: newModel, Configure: func(_ int, c *peer.Config) {
+			c.Network.State.Checkpoint = peer.Checkpoint{
+				Steps: 40, FlockSteps: 120, Incarnation: 3, Inherited: 20, Past: []peer.Past{{Peer: "b", Incarnation: 1, Steps: 100}},
+			}
+		}})
+		if s := flock.Peers[0].Stats(); s.Incarnation != 4 || s.FlockSteps != 120 || s.Steps != 0 || s.Age != 40 {
+			t.Errorf("it comes back as %+v", s)
+		}
 	})
 }

@@ -3,6 +3,7 @@ package peer_test
 import (
 	"context"
 	"math"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,7 @@ func served(gate func() (baseline.Gate, error)) func(baseline.Config) (averaging
 func eachRival(t *testing.T, test func(t *testing.T, r rival)) {
 	for _, r := range rivals() {
 		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { test(t, r) })
 		})
 	}
@@ -56,8 +58,10 @@ func eachRival(t *testing.T, test func(t *testing.T, r rival)) {
 
 const (
 	rivalPeers = 4
-	rivalSteps = 300
+	rivalSteps = 300 / sparing
 	rivalStep  = 10 * time.Millisecond
+	// rivalFate is when a peer dies, freezes or leaves.
+	rivalFate = rivalSteps * rivalStep / 3
 	// rivalDeadline is what an algorithm in lock-step may wait for a peer.
 	rivalDeadline = 4 * time.Second
 )
@@ -105,9 +109,24 @@ func (r rival) check(t *testing.T, flock *peertest.Flock) {
 	}
 }
 
+// checkEnd checks that peers which have left have the model of the last update.
+func (r rival) checkEnd(t *testing.T, flock *peertest.Flock) {
+	t.Helper()
+	if r.name == "dpsgd" {
+		return // its models differ
+	}
+	models := flock.Models()
+	for i, model := range models {
+		if !slices.Equal(model, models[0]) {
+			t.Errorf("peers %d and 0 end with models that are %g apart", i, math.Sqrt(tensor.SquaredDistance(model, models[0])))
+		}
+	}
+}
+
 // TestRivalsLearn: every strategy makes the steps that there are to make, in about the
 // time that they take, and ends without waiting for anybody.
 func TestRivalsLearn(t *testing.T) {
+	t.Parallel()
 	eachRival(t, func(t *testing.T, r rival) {
 		flock := r.flock(t, nil)
 		began := time.Now()
@@ -118,7 +137,7 @@ func TestRivalsLearn(t *testing.T) {
 			s := p.Stats()
 			t.Logf("peer %d: %d steps, %d of the flock; %d transfers and exchanges, %d refused, %d failed; %.1f bits a parameter; longest hold %s",
 				i, s.Steps, s.FlockSteps, s.Exchanges.Completed(), s.Exchanges.Refused, s.Exchanges.Failed, s.Exchanges.BitsPerParameter, s.Exchanges.LongestHold)
-			if s.Steps < rivalSteps*2/3 || s.Steps > rivalSteps*3/2 || s.FlockSteps > rivalPeers*rivalSteps*21/20 || s.Exchanges.Failed > 2 || s.Quarantined > 0 {
+			if s.Steps < rivalSteps*2/3 || s.Steps > rivalSteps*3/2 || s.FlockSteps > rivalPeers*rivalSteps*21/20 || s.Exchanges.Failed > rivalPeers-1 || s.Quarantined > 0 {
 				t.Errorf("peer %d: %+v", i, s)
 			}
 			if bits := s.Exchanges.BitsPerParameter; bits < 32 || bits > 40 {
@@ -132,6 +151,7 @@ func TestRivalsLearn(t *testing.T) {
 		leaveTogether(flock)
 		closed := time.Since(began)
 		t.Logf("trained for %s, closed within %s", trained, closed)
+		r.checkEnd(t, flock)
 		if closed > 2*time.Second {
 			t.Errorf("closing took %s: somebody has waited for somebody", closed)
 		}
@@ -174,12 +194,13 @@ func (s *slowest) watch(gradient peertest.Gradient) peertest.Gradient {
 // TestRivalsGoOnWithoutTheDead: whichever of the peers is killed, the others go on
 // soon, and do the work.
 func TestRivalsGoOnWithoutTheDead(t *testing.T) {
+	t.Parallel()
 	eachRival(t, func(t *testing.T, r rival) {
 		for _, victim := range victims {
 			flock := r.flock(t, nil)
 			var pauses slowest
 			go func() {
-				time.Sleep(time.Second)
+				time.Sleep(rivalFate)
 				flock.Crash(victim)
 			}()
 			flock.Train(t.Context(), pauses.watch(atPace(rivalStep, towards)))
@@ -197,6 +218,7 @@ func TestRivalsGoOnWithoutTheDead(t *testing.T) {
 // TestRivalsGoOnWithoutTheFrozen: a peer from which nothing comes any more, and of
 // which no connection breaks, costs the others a deadline or two, and no more.
 func TestRivalsGoOnWithoutTheFrozen(t *testing.T) {
+	t.Parallel()
 	eachRival(t, func(t *testing.T, r rival) {
 		for _, victim := range victims {
 			flock := r.flock(t, func(_ int, c *peer.Config) { c.Exchange.Deadline = rivalDeadline })
@@ -206,7 +228,7 @@ func TestRivalsGoOnWithoutTheFrozen(t *testing.T) {
 			watched := make(chan struct{})
 			go func() {
 				defer close(watched)
-				time.Sleep(time.Second)
+				time.Sleep(rivalFate)
 				stopped.Store(true)
 				frozen := flock.Peers[victim].Self()
 				for _, id := range flock.IDs() {

@@ -12,12 +12,13 @@ import (
 // TestRivalsLetPeersComeAndGo: one that leaves in good order keeps nobody waiting, and
 // one that comes late takes part.
 func TestRivalsLetPeersComeAndGo(t *testing.T) {
+	t.Parallel()
 	eachRival(t, func(t *testing.T, r rival) {
 		flock := r.flock(t, nil)
 		var pauses slowest
 		came := make(chan *peer.Peer, 1)
 		go func() {
-			time.Sleep(time.Second)
+			time.Sleep(rivalFate)
 			flock.Leave(3)
 			late := flock.Add()
 			for {

@@ -19,6 +19,7 @@ func (l *loop) refresh() {
 		l.log.Warn("a member is gone without leaving; its neighbours go on with the others", zap.String("peer", string(id)))
 	}
 	l.adopt(members)
+	l.mismatches.look(l.algorithm, members, l.log)
 	wake(l.peer.arrival.news)
 	l.remember(time.Now(), members)
 	l.progress()
@@ -134,7 +135,7 @@ func (l *loop) publish() {
 	l.record.Steps = p.counters.steps.Load()
 	l.record.Head = p.counters.head.Load()
 	l.record.Role = uint8(l.role)
-	l.record.Flags = p.resumedFlag()
+	l.record.Flags = p.resumedFlag() | algorithmFlag(l.algorithm)
 	if p.config.Network.Reach.Unreachable {
 		l.record.Flags |= flagUnreachable
 	}
@@ -213,14 +214,19 @@ func (p *Peer) conclude() bool {
 // target is the number of steps that the flock is to take, 0 if there is no end.
 func (p *Peer) target() uint64 {
 	work := p.control.at(p.flock.total(p.counters.steps.Load())).work
-	each := work.StepsPerPeer * uint64(p.flock.participants.Load())
+	return work.target(uint64(p.flock.participants.Load()))
+}
+
+// target is the number of steps that is the work of so many peers, 0 if there is no end.
+func (w Work) target(participants uint64) uint64 {
+	each := w.StepsPerPeer * participants
 	switch {
-	case work.Steps == 0:
+	case w.Steps == 0:
 		return each
 	case each == 0:
-		return work.Steps
+		return w.Steps
 	}
-	return min(work.Steps, each)
+	return min(w.Steps, each)
 }
 
 // watchConnections keeps the most connections seen.

@@ -15,6 +15,7 @@ import (
 // hundred times longer than before. It is given up long before the deadline of all, and
 // given more time when it is tried again, until it completes.
 func TestALinkThatSlowsDown(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fast := memnet.Link{Delay: time.Millisecond, Bandwidth: 1 << 20}
 		flock := peertest.Start(t, peertest.Config{

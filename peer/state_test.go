@@ -166,6 +166,7 @@ func TestANewcomerMixesTheSlicesOfSeveralDonors(t *testing.T) {
 // TestWhatADonorSigns: a donor whose manifest is forged, stale, or of another run,
 // layout or donor is found out before any slice, and not asked again.
 func TestWhatADonorSigns(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		edit   func(*wire.Manifest)
 		signed bool
@@ -224,6 +225,7 @@ func TestWhatADonorSigns(t *testing.T) {
 // TestALyingDonorsSlicesAreAskedElsewhere: those too that it has given before it was
 // caught.
 func TestALyingDonorsSlicesAreAskedElsewhere(t *testing.T) {
+	t.Parallel()
 	for name, corrupt := range map[string]func(payload []byte){
 		"another value": func(payload []byte) { payload[8] ^= 1 },
 		"not a number":  func(payload []byte) { binary.LittleEndian.PutUint32(payload, math.Float32bits(float32(math.NaN()))) },

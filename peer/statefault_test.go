@@ -96,6 +96,7 @@ func TestADonorThatLeavesSaysSo(t *testing.T) {
 // TestWithNoDonorANewcomerTrainsAloneAndSaysSo: the flock has trained, and dies
 // before it can give its model.
 func TestWithNoDonorANewcomerTrainsAloneAndSaysSo(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var f *flockOf
 		f = startStates(t, 2, memnet.Link{Delay: time.Millisecond}, func(prepared *flockOf) {
@@ -128,6 +129,7 @@ func TestWithNoDonorANewcomerTrainsAloneAndSaysSo(t *testing.T) {
 // TestEverybodyIsALatecomer: the only peer that has trained dies while it gives its
 // model to all the others. They begin with the values that all began with.
 func TestEverybodyIsALatecomer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var f *flockOf
 		var given atomic.Int64
@@ -216,6 +218,7 @@ func TestOneDonorServesAFewNewcomersAtOnce(t *testing.T) {
 // TestADonorTrainsAndExchangesMeanwhile: a copy that takes long holds up neither its
 // trainer nor its partners.
 func TestADonorTrainsAndExchangesMeanwhile(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := startStates(t, 4, memnet.Link{Delay: time.Millisecond}, func(f *flockOf) {
 			for i := range 4 {

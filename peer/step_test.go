@@ -188,6 +188,7 @@ func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
 }
 
 func TestACrashStopsNobody(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 5, Params: newModel, Link: memnet.Link{Delay: 5 * time.Millisecond}, Configure: func(i int, c *peer.Config) {
 			shortRun(i, c)
@@ -211,6 +212,7 @@ func TestACrashStopsNobody(t *testing.T) {
 }
 
 func TestAStalledPartnerCostsNoSteps(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 4, Params: newModel, Link: memnet.Link{Delay: time.Millisecond}, Configure: shortRun})
 		ids := flock.IDs()

@@ -46,6 +46,7 @@ func (s *slandered) Members() []seam.Record {
 // TestDeadByGossipIsOnlyAHint: a member that is called dead and answers stays a member
 // and a partner for as long as it does. Once it freezes, it is dropped and counted.
 func TestDeadByGossipIsOnlyAHint(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}})
 		var peers [2]*peer.Peer

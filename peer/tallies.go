@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"sync/atomic"
 
+	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/quant"
@@ -60,7 +61,8 @@ func (Ages) Bound(bucket int) uint64 { return 1<<bucket - 1 }
 // Traffic is what moved in exchanges that were coded alike.
 type Traffic struct{ Sent, Received uint64 }
 
-// Tallies are counts of a peer's exchanges that tell causes apart.
+// Tallies are counts of a peer's exchanges that tell causes apart. Transfers, of which
+// the strategies beside AD-PSGD and D-PSGD consist, count as exchanges.
 type Tallies struct {
 	// Samples is the number of samples that gradients were computed from.
 	Samples uint64
@@ -171,7 +173,7 @@ func (t *tallies) broke(err error, inbound bool) {
 }
 
 func causeOf(err error) int {
-	_, theirs := blame(err)
+	_, theirs := replica.Blame(err)
 	switch {
 	case theirs:
 		return causeProtocol

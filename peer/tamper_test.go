@@ -13,7 +13,8 @@ import (
 
 // TestFramesTamperedWithOverLoopback: over real sockets, and with both ends training,
 // what happens to frames is found, told and costs nothing but time. Pairs wait more than
-// they work, so a few run at once; to leave takes a peer a second, so all leave together.
+// they work, so a few run at once, but beside no other test: what takes longer than
+// tamperedStall is given up. To leave takes a peer a second, so all leave together.
 func TestFramesTamperedWithOverLoopback(t *testing.T) {
 	const kindsAtOnce = 3
 	var all []*tamperedPair
@@ -42,6 +43,7 @@ func TestFramesTamperedWithOverLoopback(t *testing.T) {
 // TestEveryFrameOfAnExchangeTamperedWith does so to each frame of an exchange in turn,
 // in virtual time.
 func TestEveryFrameOfAnExchangeTamperedWith(t *testing.T) {
+	t.Parallel()
 	for _, kind := range tamperings {
 		t.Run(kind.name, func(t *testing.T) {
 			for _, how := range pairings {

@@ -29,6 +29,7 @@ const (
 type telling struct {
 	mu       sync.Mutex
 	ended    bool
+	broken   bool // no word is told any more
 	speakers map[seam.PeerID]*speaker
 	hearing  map[seam.PeerID]seam.Stream
 	speaking tasks
@@ -38,6 +39,7 @@ type telling struct {
 type speaker struct {
 	partner seam.PeerID
 	queue   chan averaging.Word // closed when the peer closes
+	stream  seam.Stream         // nil while there is none; telling's lock guards it
 }
 
 // tell hands a word over to be told. It never waits: one for which there is no room
@@ -68,7 +70,7 @@ func (p *Peer) tell(action averaging.Action) {
 // speak tells a partner its words until the peer closes, or none has come for a while.
 func (p *Peer) speak(s *speaker) {
 	var t *talk
-	defer func() { p.fallSilent(t) }()
+	defer func() { p.fallSilent(s, t) }()
 	idle := time.NewTimer(wordsIdle)
 	defer idle.Stop()
 	for {
@@ -97,14 +99,14 @@ func (p *Peer) utter(s *speaker, t *talk, word averaging.Word) *talk {
 		if say(t, 0, message) == nil {
 			return t
 		}
-		p.hushed(t)
+		p.hushed(s, t)
 	}
-	t, err := p.address(s.partner)
+	t, err := p.address(s)
 	if err == nil {
 		if err = say(t, 0, message); err == nil {
 			return t
 		}
-		p.hushed(t)
+		p.hushed(s, t)
 	}
 	for len(s.queue) > 0 {
 		<-s.queue
@@ -114,27 +116,45 @@ func (p *Peer) utter(s *speaker, t *talk, word averaging.Word) *talk {
 }
 
 // address opens a stream for words.
-func (p *Peer) address(partner seam.PeerID) (*talk, error) {
-	ctx, cancel := context.WithTimeout(p.exchanges, p.patience(partner))
+func (p *Peer) address(s *speaker) (*talk, error) {
+	ctx, cancel := context.WithTimeout(p.exchanges, p.patience(s.partner))
 	defer cancel()
-	stream, err := p.transport.Open(ctx, partner, seam.ProtocolExchange, p.config.Run)
+	stream, err := p.transport.Open(ctx, s.partner, seam.ProtocolExchange, p.config.Run)
 	if err != nil {
 		return nil, fmt.Errorf("opening a stream for words: %w", err)
 	}
+	if !p.telling.speak(s, stream) {
+		stream.Reset()
+		return nil, fmt.Errorf("opening a stream for words: %w", ErrClosed)
+	}
 	t := p.talk(stream)
-	t.stall = p.patience(partner)
+	t.stall = p.patience(s.partner)
 	return t, nil
 }
 
+// speak notes the stream to a partner, nil when it has ended. It reports false if it is
+// too late to use one.
+func (w *telling) speak(s *speaker, stream seam.Stream) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken && stream != nil {
+		return false
+	}
+	s.stream = stream
+	return true
+}
+
 // hushed ends a stream that has broken.
-func (p *Peer) hushed(t *talk) {
+func (p *Peer) hushed(s *speaker, t *talk) {
+	p.telling.speak(s, nil)
 	t.stream.Reset()
 	p.end(t)
 }
 
 // fallSilent ends a stream in good order, if there is one.
-func (p *Peer) fallSilent(t *talk) {
+func (p *Peer) fallSilent(s *speaker, t *talk) {
 	if t != nil {
+		p.telling.speak(s, nil)
 		t.stream.Close()
 		p.end(t)
 	}
@@ -152,9 +172,27 @@ func (w *telling) retire(s *speaker) bool {
 	return true
 }
 
-// end tells what still waits, within the bounds of every frame, ends the streams in
-// both directions and lets no other begin. It is idempotent.
-func (w *telling) end() {
+// breakOff ends the telling of words at once: those that wait are lost.
+func (w *telling) breakOff() {
+	w.mu.Lock()
+	w.broken = true
+	var open []seam.Stream
+	for _, s := range w.speakers {
+		if s.stream != nil {
+			open = append(open, s.stream)
+		}
+	}
+	w.mu.Unlock()
+	for _, stream := range open {
+		stream.Reset()
+	}
+}
+
+// end tells what still waits, as far as partners take it within a time, ends the streams
+// in both directions and lets no other begin. It is idempotent.
+func (w *telling) end(within time.Duration) {
+	late := time.AfterFunc(within, w.breakOff)
+	defer late.Stop()
 	w.mu.Lock()
 	if !w.ended {
 		w.ended = true
@@ -204,7 +242,7 @@ func (p *Peer) serveWords(t *talk, header wire.Header, payload []byte) error {
 		return nil
 	}
 	defer p.telling.unlisten(t.stream)
-	partner := t.stream.Remote()
+	partner, ration := t.stream.Remote(), newRation(time.Now())
 	for {
 		if header.Type != wire.TypeTell {
 			return fmt.Errorf("waiting for %v: got %v: %w", wire.TypeTell, header.Type, wire.ErrType)
@@ -212,6 +250,10 @@ func (p *Peer) serveWords(t *talk, header wire.Header, payload []byte) error {
 		var message wire.Tell
 		if err := message.Decode(payload); err != nil {
 			return err
+		}
+		if !p.pause(ration.take(time.Now())) {
+			t.stream.Reset()
+			return nil
 		}
 		if p.quarantine.left(partner, time.Now()) == 0 {
 			p.notify(notice{event: averaging.Event{
@@ -227,9 +269,10 @@ func (p *Peer) serveWords(t *talk, header wire.Header, payload []byte) error {
 	}
 }
 
-// listen reads a frame that may be long in coming.
+// listen reads a frame that may be long in coming, though not longer than the other end
+// keeps a stream that it does not use.
 func (t *talk) listen() (wire.Header, []byte, error) {
-	if err := t.stream.SetReadDeadline(time.Time{}); err != nil {
+	if err := t.stream.SetReadDeadline(time.Now().Add(wordsIdle + t.stall)); err != nil {
 		return wire.Header{}, nil, err
 	}
 	return t.reader.Next()

@@ -22,7 +22,7 @@ import (
 type together struct {
 	room    chan struct{} // holds a token while no update is under way
 	grad, x tensor.Vector // of the update; whoever holds the token owns them
-	faults  chan error    // why the last update was not applied; holds one
+	faults  chan error    // why the last update, or gradient, was left out; holds one
 }
 
 // newTogether is nil unless the machine averages gradients.
@@ -50,8 +50,16 @@ func (p *Peer) contribute(ctx context.Context, result Result) error {
 	if err := p.replica.PutGradient(t.grad, float64(result.Samples)); err != nil {
 		return fmt.Errorf("step %d: %w", p.counters.steps.Load()+1, err)
 	}
-	t.owed = p.notify(notice{event: averaging.Event{Kind: averaging.GradientDone, Samples: result.Samples, Progress: p.progress()}})
+	t.owed = p.notify(notice{event: averaging.Event{
+		Kind: averaging.GradientDone, Samples: result.Samples, Progress: p.progress(), Initial: p.initial(),
+	}})
 	return p.await(ctx)
+}
+
+// initial tells whether the parameters are still those with which every peer of the run
+// begins. Of a checkpoint without steps nobody knows that.
+func (p *Peer) initial() bool {
+	return p.age() == 0 && p.config.Network.State.Checkpoint.Incarnation == 0
 }
 
 // await waits until the machine answers the step that was reported to it.
@@ -101,9 +109,22 @@ func (p *Peer) released() error {
 	return nil
 }
 
-// rate is the learning rate at a progress of the run.
+// rate is the learning rate at a progress of the run, by the schedule that holds where this
+// peer takes the flock to be.
 func (p *Peer) rate(progress float64) float64 {
 	return p.control.at(p.flock.total(p.counters.steps.Load())).schedule.RateAt(progress)
+}
+
+// rateOfAll is the learning rate of an update that others make too, at the progress that
+// the machine has told them all: by the schedule that holds there, wherever each of them
+// takes the flock to be. Without progress, as where the run has no end, it is the peer's
+// own.
+func (p *Peer) rateOfAll(progress float64) float64 {
+	if progress <= 0 {
+		return p.rate(p.progress())
+	}
+	own := p.flock.total(p.counters.steps.Load())
+	return p.control.reached(progress, own, uint64(p.flock.participants.Load())).schedule.RateAt(progress)
 }
 
 // update has the optimizer make a step of what has been summed up. What is in the sum
@@ -115,11 +136,10 @@ func (l *loop) update(action averaging.Action) {
 	<-t.room
 	p.replica.Drain(t.grad, action.Weight)
 	begun := p.transfers.spawn(func() {
-		progress := action.Progress
-		if progress <= 0 {
-			progress = p.progress()
+		if action.Forget {
+			p.resetOptimizer()
 		}
-		p.makeStep(progress)
+		p.makeStep(p.rateOfAll(action.Progress), action.Share)
 		t.room <- struct{}{}
 		p.notify(notice{event: averaging.Event{Kind: averaging.Updated}})
 	})
@@ -128,11 +148,14 @@ func (l *loop) update(action averaging.Action) {
 	}
 }
 
-// makeStep makes the step of the mean gradient that was taken.
-func (p *Peer) makeStep(progress float64) {
+// makeStep makes the step of the mean gradient that was taken, or a share of it.
+func (p *Peer) makeStep(rate, share float64) {
 	t := p.together
 	p.replica.Snapshot(t.x)
-	p.optimize(t.grad, t.x, p.rate(progress))
+	p.optimize(t.grad, t.x, rate)
+	if share > 0 {
+		tensor.Scale(t.grad, float32(share))
+	}
 	if tensor.Finite(t.grad) {
 		p.replica.Add(t.grad)
 		return
@@ -140,6 +163,11 @@ func (p *Peer) makeStep(progress float64) {
 	p.resetOptimizer() // its state holds what made the step not finite
 	err := fmt.Errorf("the step of the mean gradient: %w: lower the learning rate; it was not applied", ErrNotFinite)
 	p.log.Warn("leaving out an update", zap.Error(err))
+	t.fault(err)
+}
+
+// fault is what the trainer's step is to fail with.
+func (t *together) fault(err error) {
 	select {
 	case t.faults <- err:
 	default: // the trainer has not heard of the last one

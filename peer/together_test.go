@@ -105,6 +105,7 @@ func soloists(change func(*soloist)) func(int, *peer.Config) {
 }
 
 func TestStepsOfAMachineThatAveragesGradients(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Configure: soloists(nil), Link: memnet.Link{Delay: time.Millisecond}})
 		began := time.Now()

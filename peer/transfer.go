@@ -130,9 +130,7 @@ func (x *tracked) drive(lane *replica.InitiatorLane, t *talk) (sound bool) {
 	if x.cause() != nil {
 		return true
 	}
-	for len(t.opened) > 0 {
-		<-t.opened // left over from an exchange before
-	}
+	t.calm()
 	go func() { t.written <- x.send(lane, t) }()
 	sound = true
 	if err := x.receive(lane, t); err != nil {

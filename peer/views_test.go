@@ -116,7 +116,7 @@ func quarrel(t *testing.T, names [2]string, wrap func(*dim) seam.Membership) (as
 		config.Network.Membership = wrap(views[i])
 		peers[i] = start(t, config)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute/sparing)
 	defer cancel()
 	var training sync.WaitGroup
 	for i, p := range peers {
@@ -147,6 +147,7 @@ func (slowDim) Compare(ctx context.Context, _ seam.PeerID) error {
 // A comparison under way does not keep a peer from closing for longer than an exchange
 // that has stalled does.
 func TestAComparisonEndsWithThePeer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asker, _ := quarrel(t, [2]string{"alice", "bob"}, func(d *dim) seam.Membership { return slowDim{courierDim{d}} })
 		began := time.Now()
@@ -163,6 +164,7 @@ func TestAComparisonEndsWithThePeer(t *testing.T) {
 // changes the view, that does it; where it tells nothing new, since the two know
 // other members, a comparison of what they know does.
 func TestOneRefusalSettlesAQuarrel(t *testing.T) {
+	t.Parallel()
 	byHand := func(d *dim) seam.Membership { return courierDim{d} }
 	byGossip := func(d *dim) seam.Membership { return d }
 	for _, c := range []struct {
@@ -198,6 +200,7 @@ func (f forger) Signed() []byte { return []byte(`{"Peer":"somebody else"}`) }
 
 // Who hands out another's record has broken the rules, and is kept away from.
 func TestAForgedRecordIsAnOffence(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		forging := true // the first peer, which is the one that is asked
 		asker, _ := quarrel(t, [2]string{"bob", "alice"}, func(d *dim) seam.Membership {

@@ -22,13 +22,17 @@ import (
 //     attempt breaks off, and the others begin another, each from its own gradient.
 //   - If two members live and cannot reach each other, the one that cannot be sent to is
 //     left out after three attempts of a round.
+//   - A member whose own gradient cannot be sent, since its training has diverged, is left
+//     out likewise, and its trainer is told.
 //   - The leader's successor is the next in the view's order. Nothing is lost.
 //   - Who hears later than others that the run is over makes its last rounds with those
-//     who are left.
+//     who are left, and all who live end with the model of the last. One that cannot get it
+//     within two deadlines ends with what it has.
 //   - A newcomer, or who was left out, gets the parameters from the leader before the next
 //     update, loses its gradient, and is in the round after. It knows nothing of the
-//     past gradients that the others' momentum remembers, so its model is apart from
-//     theirs by what is left of them.
+//     past gradients that the others' momentum remembers: so in its first round all forget
+//     them (Action.Forget), and all have one model again. A momentum that only some had
+//     would set it apart for good.
 type AllReduce struct {
 	office
 	phase   phase
@@ -38,7 +42,7 @@ type AllReduce struct {
 	held    []averaging.Transfer // refused by the next member since it was not
 	called  time.Duration        // when the next member said that it is, 0 before
 	floor   uint64               // of the attempts, the last that the leader has told of
-	endedAt float64              // the progress of that update
+	endedAs float64              // what was agreed on for that update
 	ended   uint64               // the attempt of the last update
 	members []attendant          // of the leader: who follows
 	forming time.Duration        // of the leader: since when somebody is ready
@@ -47,6 +51,7 @@ type AllReduce struct {
 	awaited int                  // of the leader: how many are to come at least
 	barred  []bar                // of the leader: who is left out for some rounds
 	open    bool                 // of the leader: somebody is ready
+	unable  int                  // of the leader: attempts that failed since its own gradient cannot be sent
 	moved   time.Duration        // of the last progress in the ring
 }
 
@@ -60,6 +65,9 @@ const (
 	ringing         // sends and takes
 	summed          // has the sum and waits for the others
 	updating
+	resting // the run is over here; as it is told, see office.resting
+	// phaseInitial is told with a phase by who has the parameters with which all begin.
+	phaseInitial = 1 << 3
 )
 
 // NewAllReduce makes a machine that knows no view yet. It reports all faults of the
@@ -116,7 +124,7 @@ func (m *AllReduce) Handle(now time.Duration, event averaging.Event, actions []a
 	}
 	m.part()
 	m.lead()
-	m.arm(m.waiting || m.leads() || len(m.out) > 0 || m.farewells > 0, m.interval())
+	m.arm(m.concerned() || m.leads() || len(m.out) > 0 || m.farewells > 0, m.interval())
 	return m.end()
 }
 
@@ -149,7 +157,14 @@ func (m *AllReduce) followed() {
 
 // report implements duties.
 func (m *AllReduce) report() {
-	m.tell(m.leader, word(wordStatus, m.round, m.lineage, packed(m.ring.attempt, uint64(m.phase), statusBits)))
+	p := uint64(m.phase)
+	if m.resting {
+		p = uint64(resting)
+	}
+	if m.initial {
+		p |= phaseInitial
+	}
+	m.tell(m.leader, word(wordStatus, m.round, m.lineage, packed(m.ring.attempt, p, statusBits)))
 }
 
 func (m *AllReduce) viewed(overlay *topology.Overlay) {
@@ -162,7 +177,7 @@ func (m *AllReduce) viewed(overlay *topology.Overlay) {
 	if m.leader != "" && !m.leads() && !m.member(m.leader) {
 		m.orphaned()
 	}
-	if m.waiting {
+	if m.concerned() {
 		m.seek()
 	}
 }
@@ -190,9 +205,10 @@ func (m *AllReduce) ringing() bool {
 // told handles a word.
 func (m *AllReduce) told(from topology.PeerID, w averaging.Word) {
 	switch {
+	case !m.heeds(from, w):
 	case m.elected(from, w):
 	case w.Kind == wordParting:
-		m.parted(from)
+		m.gone(from)
 	case w.Kind == wordStatus:
 		m.status(from, w)
 	case w.Kind == wordSpeed:
@@ -212,11 +228,13 @@ func (m *AllReduce) told(from topology.PeerID, w averaging.Word) {
 	}
 }
 
-// parted goes on without a peer for which the run is over.
-func (m *AllReduce) parted(id topology.PeerID) {
+// gone goes on without a peer for which the run is over.
+func (m *AllReduce) gone(id topology.PeerID) {
 	m.pass(id)
 	m.dismiss(id)
 	switch {
+	case id == m.leader && m.resting:
+		m.parted = true
 	case id == m.leader:
 		m.orphaned()
 	case m.asking:
@@ -231,7 +249,7 @@ func (m *AllReduce) impatient() {
 	}
 	if f, found := m.stuck(); found {
 		m.abortOut(f.peer)
-		if f.transfer.From == averaging.Parameters {
+		if m.gives(f.transfer) {
 			m.dismiss(f.peer)
 		} else {
 			m.broken(f.peer)
@@ -248,42 +266,50 @@ func (m *AllReduce) impatient() {
 	}
 }
 
-// update makes the step of the round, at the learning rate of the leader's progress.
-func (m *AllReduce) update(progress float64) {
-	m.phase, m.ended, m.endedAt = updating, m.ring.attempt, progress
+// update makes the step of the round, as the leader says: at which learning rate, and
+// whether with momentum.
+func (m *AllReduce) update(as float64) {
+	m.phase, m.ended, m.endedAs = updating, m.ring.attempt, as
 	if m.merges {
+		m.round++ // who hears of it meanwhile is to wait for the result
 		m.do(averaging.Action{Kind: averaging.Adopt})
 		return
 	}
 	const least = 1e-300 // at the very beginning too, all make the step at one rate
-	m.do(averaging.Action{Kind: averaging.Update, Progress: max(progress, least)})
+	progress, forget := as, as < 0
+	if forget {
+		progress = -1 - as
+	}
+	m.do(averaging.Action{Kind: averaging.Update, Progress: max(progress, least), Forget: forget})
 }
 
 func (m *AllReduce) updated() {
 	if m.phase != updating {
 		return
 	}
-	m.round++
+	if !m.merges {
+		m.round++
+	}
 	m.phase = computing
 	m.proceed()
 }
 
-// part tells the others that the run is over here, once the trainer is in no attempt: a
-// gradient for which none has begun is not worth one of its own.
+// part rests, once the trainer is in no attempt: a gradient for which none has begun is
+// not worth one of its own. It departs when there is nothing to come.
 func (m *AllReduce) part() {
 	if m.over && m.phase == ready {
 		m.proceed()
 	}
-	if !m.over || m.waiting || m.settled {
+	if !m.over || m.waiting || m.settled || m.phase == updating {
 		return
 	}
-	if m.phase != updating {
+	if !m.resting && !m.merges {
 		m.phase = computing
 		m.abort("")
+		m.rest()
 	}
-	if m.leads() {
-		m.deposed()
+	if m.merges || m.rested() && len(m.in) == 0 || m.alike() {
+		m.phase = computing
+		m.depart()
 	}
-	m.farewell()
-	m.settle()
 }

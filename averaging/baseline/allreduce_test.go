@@ -80,6 +80,7 @@ func TestRingOfHealthyPeers(t *testing.T) {
 					t.Errorf("%d models after %d updates", len(v.models), w.peers[w.names[0]].updates)
 				}
 				w.settle(100 * time.Millisecond)
+				endsAlike(t, w)
 			})
 		}
 	}

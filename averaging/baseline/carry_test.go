@@ -1,6 +1,7 @@
 package baseline_test
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -27,6 +28,12 @@ func (n *node) tell(event averaging.Event) {
 			}
 		}
 		n.carryOut(a)
+		if w.onAction != nil {
+			w.onAction(n, a)
+		}
+		if !n.alive {
+			return
+		}
 	}
 	if asks := event.Kind == averaging.Offered || event.Kind == averaging.Proposed; asks != (answers == 1) || answers > 1 {
 		w.t.Fatalf("%s answers %s %d times", n.id, event, answers)
@@ -151,6 +158,9 @@ func (n *node) update(a averaging.Action) {
 	n.updating = true
 	sum, weight := n.sum, n.weight
 	n.sum, n.weight = vector{}, vector{}
+	if a.Forget {
+		n.velocity = vector{}
+	}
 	n.world.queue.After(n.world.delay(), func() {
 		if !n.alive {
 			return
@@ -165,7 +175,8 @@ func (n *node) update(a averaging.Action) {
 				if a.Weight > 0 {
 					divisor = a.Weight
 				}
-				n.x[i] -= sum[i] / divisor
+				n.velocity[i] = n.velocity[i]/2 + sum[i]/divisor
+				n.x[i] -= n.velocity[i] * cmp.Or(a.Share, 1)
 			}
 		}
 		n.updating = false

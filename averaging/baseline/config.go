@@ -34,7 +34,8 @@ type Config struct {
 	// DefaultDeadline.
 	Deadline time.Duration
 	// Parts is how many transfers carry what one peer has for another, so that the end
-	// of one overlaps with the beginning of the next. Default: 1.
+	// of one overlaps with the beginning of the next. Peers' may differ: in a ring the
+	// leader's counts. Default: 1.
 	Parts int
 	// Server names the peer that serves the parameters. Default: one is elected.
 	Server topology.PeerID

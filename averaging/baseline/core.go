@@ -52,10 +52,13 @@ func (c *core) tell(to topology.PeerID, w averaging.Word) {
 	}
 }
 
-func (c *core) send(to topology.PeerID, t averaging.Transfer) {
+func (c *core) send(to topology.PeerID, t averaging.Transfer) { c.handOut(to, t, false) }
+
+// handOut sends, without rounding if it is to be exact.
+func (c *core) handOut(to topology.PeerID, t averaging.Transfer, exact bool) {
 	c.lastID++
 	c.out = append(c.out, flight{id: c.lastID, peer: to, transfer: t, began: c.now})
-	c.do(averaging.Action{Kind: averaging.Send, Peer: to, Exchange: c.lastID, Transfer: t})
+	c.do(averaging.Action{Kind: averaging.Send, Peer: to, Exchange: c.lastID, Transfer: t, Exact: exact})
 }
 
 func (c *core) accept(e averaging.Event) {
@@ -125,6 +128,11 @@ func (c *core) sendingTo(peer topology.PeerID, from averaging.Buffer) bool {
 // takingFrom tells whether an inbound flight of a peer is not over.
 func (c *core) takingFrom(peer topology.PeerID) bool {
 	return slices.ContainsFunc(c.in, func(f flight) bool { return f.peer == peer })
+}
+
+// taking tells whether an event is of an inbound flight that is not over.
+func (c *core) taking(e averaging.Event) bool {
+	return slices.ContainsFunc(c.in, func(f flight) bool { return f.id == e.Exchange && f.peer == e.Peer })
 }
 
 // stuck is an outbound flight that has lasted for the deadline.

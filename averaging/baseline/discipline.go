@@ -45,12 +45,20 @@ func (m *AllReduce) accused(by topology.PeerID, w averaging.Word) {
 }
 
 // accuse breaks the attempt off, and leaves a member out that cannot be sent to; if that
-// is the leader itself, the one that cannot send to it.
+// is the leader itself, the one that cannot send to it. A leader whose own gradient cannot
+// be sent lets another lead, which will leave it out.
 func (m *AllReduce) accuse(by, suspect topology.PeerID) {
 	if suspect == m.self {
 		suspect = by
 	}
+	next := m.ring.next
 	m.regroup()
+	if suspect == m.self {
+		if m.unable++; m.unable >= maxCharges && next != m.self {
+			m.handOver(next)
+		}
+		return
+	}
 	i := slices.IndexFunc(m.members, func(a attendant) bool { return a.id == suspect })
 	if i < 0 {
 		return
@@ -66,7 +74,7 @@ func (m *AllReduce) accuse(by, suspect topology.PeerID) {
 // attend speaks to those who do not follow, and goes on without those who are silent.
 func (m *AllReduce) attend() {
 	for id := range m.others {
-		if !slices.ContainsFunc(m.members, func(a attendant) bool { return a.id == id }) {
+		if !slices.ContainsFunc(m.members, func(a attendant) bool { return a.id == id && !(m.resting && a.state == expected) }) {
 			m.tell(id, m.standing().word(m.lineage))
 		}
 	}

@@ -7,12 +7,12 @@
 //     may go on: BSP, ASP, SSP, DSSP.
 //   - DPSGD: neighbours in a ring average their models in lock-step.
 //   - Alone: the floor, a peer that shares nothing.
-//   - Merge: AD-PSGD, or another machine whose models differ, with a merge at the end of
-//     the run that gives all the same bytes.
+//   - Merge: AD-PSGD with a merge at the end of the run that gives all the same bytes.
 //
 // Each type's comment says what it does when a peer dies, is slow, or comes late. None
 // ever waits for a peer longer than Config.Deadline without going on, and none needs a
-// word to arrive: who waits speaks again.
+// word to arrive: who waits speaks again. With AllReduce and ParamServer all who live end
+// with one model, byte for byte.
 //
 // # Who leads
 //
@@ -26,8 +26,8 @@
 //
 // The roles of that paper are played as follows. Its task scheduler deals the data out
 // round-robin: here each peer holds its own data, and what is dealt out in turn are the
-// parts of the model (Config.Parts), by which the transfers of all workers pass the server
-// side by side, and the batch, by speed (Shares). Resource monitoring is the server's
+// parts of the model (Config.Parts, which gossipnode leaves at 1), by which the transfers
+// of all workers pass the server side by side, and the batch, by speed (Shares). Resource monitoring is the server's
 // Board: who has pushed what, when, how fast. The server manager's merge is Sum, in which
 // the gradients are added as they arrive, weighted by their samples. The controller that
 // asks for more training is the Gate. Its update of the model is the Update action, and

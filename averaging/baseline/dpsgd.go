@@ -134,7 +134,7 @@ func (m *DPSGD) viewed(overlay *topology.Overlay) {
 	if own >= 0 && n > 1 {
 		peers[0], peers[1] = view.At((own+1)%n).ID, view.At((own+n-1)%n).ID
 	}
-	if n == 2 { // one link, on which the first in the order proposes
+	if own >= 0 && n == 2 { // one link, on which the first in the order proposes
 		peers[1-own] = ""
 	}
 	for i, id := range peers {
@@ -165,9 +165,16 @@ func (m *DPSGD) told(from topology.PeerID, w averaging.Word) {
 	}
 }
 
+// maxAhead is how many rounds a neighbour may say that it is ahead: more than a run has, so
+// that newcomers are told theirs, and so few that a liar cannot bring the count to its end.
+const maxAhead = 1 << 32
+
 // heard is where a neighbour is. One that is further on has had the exchange of this
 // round, or does without.
 func (m *DPSGD) heard(l *link, w averaging.Word) {
+	if w.Round > m.round+maxAhead {
+		return
+	}
 	l.round = max(l.round, w.Round)
 	switch {
 	case !m.waiting:

@@ -61,6 +61,8 @@ func (g *DSSP) Waiting(worker topology.PeerID, board *Board) bool {
 	return board.Lead(worker) <= g.lower
 }
 
+func (g *DSSP) Forget(worker topology.PeerID) { delete(g.granted, worker) }
+
 // controller is how many of its next most iterations the worker should make, if it and
 // the slowest go on as in their last interval, to end as near as can be to a push of the
 // slowest.

@@ -24,7 +24,7 @@ func Describe(w averaging.Word, names []topology.PeerID, server bool) string {
 		return "nobody"
 	}
 	high, low := unpacked(w.Value, leadBits)
-	rank, size := unpacked(w.Value, placeBits)
+	at, _ := placeOf(w)
 	attempt, p := unpacked(w.Value, statusBits)
 	switch w.Kind {
 	case wordWho:
@@ -37,13 +37,13 @@ func Describe(w averaging.Word, names []topology.PeerID, server bool) string {
 		return "the run is over here"
 	case wordStatus:
 		if server {
-			return fmt.Sprintf("%s, push %d", [...]string{"training", "pushing", "pulling"}[p], w.Round)
+			return fmt.Sprintf("%s, push %d", [...]string{"training", "pushing", "pulling", "resting"}[p], w.Round)
 		}
-		return fmt.Sprintf("%s, at round %d, last attempt %d", [...]string{"computing", "ready", "clearing", "ringing", "summed", "updating"}[p], w.Round, attempt)
+		return fmt.Sprintf("%s, at round %d, last attempt %d", [...]string{"computing", "ready", "clearing", "ringing", "summed", "updating", "resting"}[p&^phaseInitial], w.Round, attempt)
 	case wordHeard:
 		return "heard"
 	case wordPlace:
-		return fmt.Sprintf("place %d of %d in attempt %d, next %s", rank, size, w.Round, named(w.View))
+		return fmt.Sprintf("place %d of %d in attempt %d, between %s and %s", at.rank, at.size, w.Round, named(at.previous), named(at.next))
 	case wordRegroup:
 		return fmt.Sprintf("attempt %d is broken off", w.Round)
 	case wordCommit:

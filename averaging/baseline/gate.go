@@ -20,6 +20,8 @@ type Gate interface {
 	// Waiting tells whether a worker may go on that was not let, after another's push
 	// or death.
 	Waiting(worker topology.PeerID, board *Board) bool
+	// Forget: the worker has left, and is another if it comes again.
+	Forget(worker topology.PeerID)
 }
 
 // BSP is bulk synchronous: all push, one update is made of it, all go on. In lock-step
@@ -32,6 +34,8 @@ func (BSP) Pushed(worker topology.PeerID, board *Board) bool { return board.Lead
 
 func (BSP) Waiting(worker topology.PeerID, board *Board) bool { return board.Lead(worker) == 0 }
 
+func (BSP) Forget(topology.PeerID) {}
+
 // ASP is asynchronous: nobody waits, however stale its parameters.
 type ASP struct{}
 
@@ -40,6 +44,8 @@ func (ASP) Together() bool { return false }
 func (ASP) Pushed(topology.PeerID, *Board) bool { return true }
 
 func (ASP) Waiting(topology.PeerID, *Board) bool { return true }
+
+func (ASP) Forget(topology.PeerID) {}
 
 // SSP is stale synchronous: a worker may begin an iteration while it is no more than so
 // many pushes ahead of the slowest.
@@ -62,3 +68,5 @@ func (g SSP) Pushed(worker topology.PeerID, board *Board) bool {
 func (g SSP) Waiting(worker topology.PeerID, board *Board) bool {
 	return board.Lead(worker) <= g.staleness
 }
+
+func (SSP) Forget(topology.PeerID) {}

@@ -29,9 +29,11 @@ type attendant struct {
 	state   attendance
 	heard   time.Duration
 	speed   float64
-	caught  uint64 // the round, plus 1, of the parameters that it got from this leader
-	early   bool   // it is ready with the parameters that it is known to be getting
-	charges int    // attempts of this round that failed since it could not be sent to
+	rest    averaging.Word // where it rests, as it said last
+	caught  uint64         // the round, plus 1, of the parameters that it got from this leader
+	early   bool           // it is ready with the parameters that it is known to be getting
+	fresh   bool           // it got the parameters, and has made no update since
+	charges int            // attempts of this round that failed since it could not be sent to
 }
 
 // attendance is where the leader knows an attendant to be.
@@ -44,6 +46,8 @@ const (
 	finished                   // has the sum
 	behind                     // needs the parameters
 	catching                   // gets them
+	asleep                     // rests
+	waking                     // gets the parameters of the end
 )
 
 // bar leaves a member out up to a round.
@@ -57,7 +61,7 @@ func (m *AllReduce) followers() uint64 { return uint64(len(m.members)) }
 // enthroned implements duties.
 func (m *AllReduce) enthroned() {
 	m.abort("")
-	m.members, m.barred, m.running = nil, nil, false
+	m.members, m.barred, m.running, m.unable = nil, nil, false, 0
 	m.counter = max(m.counter, m.ring.attempt>>attemptBits) + takeover
 	m.awaited = max(m.ring.size-2, 0)
 	if m.parent == 0 {
@@ -74,7 +78,7 @@ func (m *AllReduce) enthroned() {
 // deposed implements duties.
 func (m *AllReduce) deposed() {
 	m.abort("")
-	m.members, m.barred, m.running = nil, nil, false
+	m.members, m.barred, m.running, m.unable = nil, nil, false, 0
 	if m.ringing() {
 		m.phase = ready
 	}
@@ -94,7 +98,7 @@ func (m *AllReduce) attendant(id topology.PeerID) *attendant {
 
 // speeds notes how fast a member is.
 func (m *AllReduce) speeds(from topology.PeerID, speed float64) {
-	if m.leads() && m.member(from) {
+	if m.leads() {
 		m.attendant(from).speed = speed
 	}
 }
@@ -105,16 +109,16 @@ func (m *AllReduce) status(from topology.PeerID, w averaging.Word) {
 		m.pointed(from)
 		return
 	}
-	if !m.member(from) {
-		return // until the view has it
-	}
 	a := m.attendant(from)
 	a.heard = m.now
 	attempt, p := unpacked(w.Value, statusBits)
+	p &^= phaseInitial
 	switch {
 	case phase(p) == summed && attempt == m.ended && m.ended != 0:
-		m.tell(from, word(wordCommit, attempt, m.lineage, m.endedAt))
-	case attempt == m.ended && m.ended != 0 && phase(p) != ready: // it crossed the word of its sum
+		m.tell(from, word(wordCommit, attempt, m.lineage, m.endedAs))
+	case phase(p) == resting && !m.ahead(w):
+		m.rests(a, w)
+	case attempt == m.ended && m.ended != 0 && phase(p) != ready && phase(p) != resting: // it crossed the word of its sum
 	case m.ahead(w):
 		m.handOver(from)
 	case m.phase == updating && phase(p) == ready && w.Round == m.round+1 && w.View == m.lineage && a.state == expected:
@@ -124,7 +128,16 @@ func (m *AllReduce) status(from topology.PeerID, w averaging.Word) {
 		m.tell(from, word(wordHeard, m.round, m.lineage, 0))
 	case !m.level(a, w) || m.phase == updating:
 		m.left(a)
+		if p := phase(p); (p == clearing || p == ringing) && !(m.running && attempt == m.ring.attempt) {
+			// That attempt was given up by whoever led it. It takes no
+			// parameters before it has left it.
+			m.tell(from, word(wordRegroup, attempt, 0, 0))
+			return
+		}
 		m.tell(from, word(wordHeard, m.round, m.lineage, 0))
+	case (a.state == placed || a.state == finished) && phase(p) == ready && attempt == m.ring.attempt:
+		m.regroup() // it has left the attempt, and the word of that was lost
+		a.state = present
 	case a.state == placed && attempt != m.ring.attempt:
 		m.seated(from, m.ring.attempt)
 	case a.state == placed && phase(p) == summed:
@@ -141,7 +154,7 @@ func (m *AllReduce) left(a *attendant) {
 	if a.state == placed || a.state == finished {
 		m.regroup()
 	}
-	if a.state != catching {
+	if a.state != catching && a.state != waking {
 		a.state = behind
 	}
 }
@@ -152,10 +165,15 @@ func (m *AllReduce) barredNow(id topology.PeerID) bool {
 }
 
 // level tells whether a member has the leader's parameters. One that got them from it
-// knows no lineage until it has made an update. All begin a run with equal ones, and a
-// merge with their own.
+// knows no lineage until it has made an update. All begin a run with equal ones, unless
+// they go on from elsewhere, and a merge with their own: whoever has not merged is level
+// with whoever has not.
 func (m *AllReduce) level(a *attendant, w averaging.Word) bool {
-	begins := m.round == 0 && m.parent == 0 && (m.progress == 0 || m.merges)
+	if m.merges {
+		return w.Round == m.round
+	}
+	_, p := unpacked(w.Value, statusBits)
+	begins := m.round == 0 && m.parent == 0 && m.initial && p&phaseInitial != 0
 	same := w.View == m.lineage || w.View == m.parent && w.View != 0 && m.round == m.forked ||
 		w.View == 0 && (a.caught == m.round+1 || begins)
 	return w.Round == m.round && same
@@ -183,6 +201,7 @@ func (m *AllReduce) lead() {
 	if !m.leads() {
 		return
 	}
+	m.givenUp()
 	m.catchUp()
 	if !m.running {
 		m.form()
@@ -194,29 +213,52 @@ func (m *AllReduce) lead() {
 
 // catchUp sends the parameters to those who need them.
 func (m *AllReduce) catchUp() {
-	if m.phase == updating {
+	if m.phase == updating || m.merges && m.round == 0 {
 		return
 	}
 	for i := range m.members {
 		if a := &m.members[i]; a.state == behind && !m.barredNow(a.id) {
 			a.state = catching
-			m.send(a.id, averaging.Transfer{From: averaging.Parameters, Into: averaging.Parameters, Parts: 1, Round: m.round})
+			m.handOut(a.id, m.gift(), true)
 		}
+	}
+}
+
+// givenUp notes that what was sent to members was aborted with all else: they are sent it
+// anew.
+func (m *AllReduce) givenUp() {
+	for i := range m.members {
+		a := &m.members[i]
+		sent := func(f flight) bool { return f.peer == a.id && m.gives(f.transfer) }
+		if a.state != catching || slices.ContainsFunc(m.out, sent) {
+			continue
+		}
+		if a.state = expected; a.rest.Kind == wordStatus {
+			a.state = asleep
+		}
+		a.early = false
 	}
 }
 
 // excuse lets a member come back in its own time, after a transfer of parameters.
 func (m *AllReduce) excuse(f flight, well bool) {
 	i := slices.IndexFunc(m.members, func(a attendant) bool { return a.id == f.peer })
-	if i < 0 || m.members[i].state != catching {
+	if i < 0 || m.members[i].state != catching && m.members[i].state != waking {
 		return
 	}
 	a := &m.members[i]
+	if a.state == waking {
+		m.woken(a, f, well)
+		return
+	}
 	a.state = expected
 	if well {
-		a.caught = f.transfer.Round + 1
+		a.caught, a.fresh = f.transfer.Round+1, true
 	}
-	if well && a.early {
+	switch {
+	case a.rest.Kind == wordStatus:
+		a.state = asleep
+	case well && a.early:
 		a.state = present
 	}
 	a.early = false
@@ -225,11 +267,14 @@ func (m *AllReduce) excuse(f flight, well bool) {
 // form places all that are ready, once these are all or the deadline has passed.
 func (m *AllReduce) form() {
 	own := m.phase == ready || m.phase == summed
-	here, all := 0, true
+	here, rest, all := 0, 0, true
 	for _, a := range m.members {
-		if a.state == present {
+		switch {
+		case a.state == present:
 			here++
-		} else if !m.barredNow(a.id) {
+		case a.state == asleep || a.state == waking:
+			rest++
+		case !m.barredNow(a.id):
 			all = false
 		}
 	}
@@ -238,9 +283,12 @@ func (m *AllReduce) form() {
 	}
 	late := m.open && m.now-m.forming >= m.config.Deadline
 	switch {
-	case here == 0 && !own, m.phase == updating, !late && !(all && own && here >= m.awaited):
+	case here == 0 && !own, m.phase == updating:
+	case m.resting: // they have not heard yet that the run is over
+		m.succeed()
+	case !late && !(all && own && here+rest >= m.awaited), !late && here == 0 && rest > 0: // nor has this peer
 	case !own:
-		m.handOver(m.members[slices.IndexFunc(m.members, func(a attendant) bool { return a.state == present })].id)
+		m.succeed()
 	default:
 		m.seatAll()
 	}
@@ -249,23 +297,26 @@ func (m *AllReduce) form() {
 // seatAll begins an attempt with those who are ready.
 func (m *AllReduce) seatAll() {
 	for _, a := range m.members {
-		if a.state != present {
+		if a.state != present && a.state != asleep {
 			m.abortOut(a.id)
 		}
 	}
-	m.members = slices.DeleteFunc(m.members, func(a attendant) bool { return a.state != present })
+	m.members = slices.DeleteFunc(m.members, func(a attendant) bool { return a.state != present && a.state != asleep })
 	m.counter++
 	m.running, m.open, m.awaited = true, false, 0
 	attempt := m.counter<<attemptBits | m.lineage&(1<<attemptBits-1)
 	for i := range m.members {
-		m.members[i].state, m.members[i].heard = placed, m.now
+		if a := &m.members[i]; a.state == present {
+			a.state, a.heard = placed, m.now
+		}
 	}
 	line := m.line()
 	rank := slices.Index(line, m.self)
 	for _, id := range line {
 		m.seated(id, attempt) // first, so that they are ready for what comes next
 	}
-	m.join(newRing(attempt, rank, len(line), m.config.Parts, line[(rank+1)%len(line)], m.ring))
+	at, next, previous := placeIn(line, rank, m.config.Parts)
+	m.join(newRing(attempt, at, next, previous, m.ring))
 }
 
 // line is the ring, in the order of the view.
@@ -287,9 +338,8 @@ func (m *AllReduce) line() (line []topology.PeerID) {
 // seated tells a member its place.
 func (m *AllReduce) seated(id topology.PeerID, attempt uint64) {
 	line := m.line()
-	rank := slices.Index(line, id)
-	next := line[(rank+1)%len(line)]
-	m.tell(id, word(wordPlace, attempt, mark(next), packed(uint64(rank), uint64(len(line)), placeBits)))
+	at, _, _ := placeIn(line, slices.Index(line, id), m.config.Parts)
+	m.tell(id, at.word(attempt))
 }
 
 // commit lets all update, once all have the sum and nobody is being sent what the update
@@ -303,15 +353,17 @@ func (m *AllReduce) commit() {
 			return
 		}
 	}
-	m.running, m.open = false, false
+	m.running, m.open, m.unable = false, false, 0
 	m.divide()
+	forget := slices.ContainsFunc(m.members, func(a attendant) bool { return a.state == finished && a.fresh })
+	as := agreed(m.progress, forget)
 	for i := range m.members {
 		if a := &m.members[i]; a.state == finished {
-			a.state, a.charges = expected, 0
-			m.tell(a.id, word(wordCommit, m.ring.attempt, m.lineage, m.progress))
+			a.state, a.charges, a.fresh = expected, 0, false
+			m.tell(a.id, word(wordCommit, m.ring.attempt, m.lineage, as))
 		}
 	}
-	m.update(m.progress)
+	m.update(as)
 }
 
 // divide gives the members their parts of the flock's batch.

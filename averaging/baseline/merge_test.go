@@ -94,7 +94,7 @@ func TestMergeSurvives(t *testing.T) {
 				models[p.x]++
 			}
 		}
-		if len(models) > 1 && w.loss == 0 && w.breaks == 0 && w.deaths == 0 {
+		if len(models) > 1 && w.loss == 0 && w.breaks == 0 {
 			r.Fatalf("%d models after the merge: %v", len(models), models)
 		}
 	})
@@ -107,5 +107,29 @@ func TestMergeThatCannotBe(t *testing.T) {
 	}
 	if _, err := baseline.NewMerge(baseline.Config{Self: "a"}, &baseline.AllReduce{}); err == nil {
 		t.Error("models that are the same need no merge")
+	}
+	if _, err := baseline.NewMerge(baseline.Config{Self: "a"}, &baseline.DPSGD{}); err == nil || !strings.Contains(err.Error(), "timer") {
+		t.Errorf("two machines that set the same timer: %v", err)
+	}
+}
+
+// Who is done at about the moment at which the others stop waiting for it merges with them
+// or gets their result.
+func TestMergeWithWhoIsAlmostTooLate(t *testing.T) {
+	for late := 990 * time.Millisecond; late < 1040*time.Millisecond; late += time.Millisecond {
+		w := newWorld(t, uint64(late), merge(t, baseline.Config{Deadline: time.Second}))
+		traced(w)
+		for _, id := range names(2) {
+			w.join(id, steady(10*time.Millisecond)).start()
+		}
+		w.view(time.Millisecond)
+		w.queue.Run(time.Second)
+		w.peers["aa"].finish()
+		w.queue.Run(time.Second + late)
+		w.peers["ba"].finish()
+		w.queue.Run(time.Minute)
+		if a, b := w.peers["aa"], w.peers["ba"]; !a.settled || !b.settled || a.x != b.x {
+			t.Errorf("%s late: %v, settled %t; %v, settled %t", late, a.x, a.settled, b.x, b.settled)
+		}
 	}
 }

@@ -22,9 +22,13 @@ type office struct {
 	claims    uint64
 	batch     int
 	progress  float64         // of the run, as the trainer said last
+	initial   bool            // the parameters are those with which all begin
+	mixed     bool            // some of the parameters are another's
 	parting   topology.PeerID // the leader when the run was over
 	toAll     bool            // this peer was that
 	farewells int             // still to be said
+	resting   bool            // the run is over here, and the model of the end is to come
+	parted    bool            // the leader has said that nothing is to come any more
 }
 
 // farewells is how often a peer says that the run is over for it.
@@ -49,7 +53,7 @@ func (o *office) standing() standing {
 
 // seek looks for a leader; it is repeated until there is one.
 func (o *office) seek() {
-	if o.leader != "" || !o.waiting || !o.member(o.self) {
+	if o.leader != "" || !o.concerned() || !o.member(o.self) {
 		return
 	}
 	if !o.asking {
@@ -78,7 +82,7 @@ func (o *office) seek() {
 func (o *office) abandon(first topology.PeerID) {
 	o.asked = o.now
 	if o.named != "" {
-		o.halt(averaging.NoServer)
+		o.unserved()
 		return
 	}
 	o.pass(first)
@@ -109,7 +113,7 @@ func (o *office) follow(leader topology.PeerID) {
 	}
 	o.leader, o.asking, o.heard = leader, false, o.now
 	o.duties.followed()
-	if o.waiting {
+	if o.concerned() {
 		o.duties.report()
 	}
 }
@@ -118,7 +122,7 @@ func (o *office) follow(leader topology.PeerID) {
 func (o *office) orphaned() {
 	o.pass(o.leader)
 	o.leader, o.asking = "", false
-	if o.waiting {
+	if o.concerned() {
 		o.seek()
 	}
 }
@@ -126,7 +130,7 @@ func (o *office) orphaned() {
 // pointed tells a peer who leads.
 func (o *office) pointed(to topology.PeerID) {
 	switch {
-	case o.over && !o.waiting && !o.leads():
+	case o.settled:
 		o.tell(to, word(wordParting, o.round, o.lineage, 0))
 	case o.leader == "":
 		o.tell(to, word(wordNone, o.round, o.lineage, 0))
@@ -135,6 +139,19 @@ func (o *office) pointed(to topology.PeerID) {
 	default:
 		o.tell(to, standing{leader: o.leader, round: o.round}.word(o.lineage))
 	}
+}
+
+// heeds tells whether a word is to be believed, which that of a member is. Who asks before
+// the view has it is told who leads; a leader says nothing to one whose place it does not
+// know, which would wait for it in vain.
+func (o *office) heeds(from topology.PeerID, w averaging.Word) bool {
+	if o.member(from) {
+		return true
+	}
+	if w.Kind == wordWho || w.Kind == wordStatus && !o.leads() {
+		o.pointed(from)
+	}
+	return false
 }
 
 // elected handles the words that are about who leads. It reports false for others.
@@ -167,24 +184,28 @@ func (o *office) elected(from topology.PeerID, w averaging.Word) bool {
 // without notes that a peer knows no leader. One that has taken part leads rather than
 // one that has not.
 func (o *office) without(id topology.PeerID, w averaging.Word) {
-	if !o.member(id) {
-		return
-	}
+	news := w.View == 0 && !slices.Contains(o.none, id)
 	switch {
 	case w.View != 0 && o.lineage == 0 && o.leader == "" && o.named == "":
 		o.tell(id, standing{leader: id, round: w.Round}.word(w.View))
 		o.follow(id)
 		return
-	case w.View == 0 && !slices.Contains(o.none, id):
+	case news:
 		o.none = append(o.none, id)
 	}
-	if o.asking && (o.alone() || o.lineage != 0) {
+	// Whoever says the same again is asked again with the next tick, and not at once, or
+	// two who look for a leader would ask each other as fast as words travel.
+	if o.asking && (o.alone() || o.lineage != 0) && (news || o.first() == o.self) {
 		o.seek()
 	}
 }
 
 // claimed handles the word of who leads.
 func (o *office) claimed(from topology.PeerID, w averaging.Word) {
+	if o.settled {
+		o.pointed(from)
+		return
+	}
 	claim := o.claim(w)
 	o.none = slices.DeleteFunc(o.none, func(x topology.PeerID) bool { return x == from })
 	if claim.leader == "" || o.named != "" && claim.leader != o.named {
@@ -204,6 +225,9 @@ func (o *office) claimed(from topology.PeerID, w averaging.Word) {
 		o.follow(claim.leader)
 	case from == claim.leader:
 		o.pointed(from) // the two leaders settle it between them
+		if o.resting {
+			o.duties.report() // and this peer hears of it
+		}
 	}
 }
 
@@ -212,7 +236,7 @@ func (o *office) called(from topology.PeerID) {
 	switch {
 	case o.leads():
 	case o.leader == "" || o.leader == from:
-		if o.over && !o.waiting {
+		if o.settled {
 			o.pointed(from)
 			return
 		}
@@ -237,6 +261,7 @@ func (o *office) contested(from topology.PeerID, claim standing) {
 // begun notes that the trainer waits from now on.
 func (o *office) begun(e averaging.Event) {
 	o.waiting, o.since, o.progress = true, o.now, e.Progress
+	o.initial = e.Initial && !o.mixed
 	o.heard = max(o.heard, o.now)
 	o.speed.done(o.now, e.Samples)
 }
@@ -285,7 +310,7 @@ func (o *office) patience() bool {
 		o.giveUp()
 	case o.leader == "":
 		o.seek()
-	case o.leads() || !o.waiting:
+	case o.leads() || !o.concerned():
 	case o.now-max(o.heard, o.since) >= o.config.Deadline:
 		o.forsake()
 	default:
@@ -304,7 +329,7 @@ func (o *office) giveUp() {
 func (o *office) forsake() {
 	if o.named != "" {
 		o.abort("")
-		o.halt(averaging.NoServer)
+		o.unserved()
 		return
 	}
 	o.orphaned()

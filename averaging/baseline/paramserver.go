@@ -15,8 +15,14 @@ import (
 // update when its Gate says so, and sends the parameters back to those that may go on.
 // It implements averaging.GradientMachine.
 //
+// Where each push makes an update by itself, it makes an n-th of a step, n being the number
+// of workers: a round of pushes is then a step at the rate of the run, as with BSP. More
+// would diverge sooner the more workers there are, since gradients that are stale by n
+// updates act like momentum (Mitliagkas et al., 2016). The server's own trainer is at most
+// one push ahead of the fastest worker.
+//
 //   - A push that breaks off counts with the parts of the gradient that have come, and is
-//     not repeated: so none ever counts twice.
+//     not repeated where the server has begun to take it in: so none ever counts twice.
 //   - A worker that dies, parts, or keeps others waiting for the deadline is left out; when
 //     it comes again, it gets the parameters and loses its gradient.
 //   - If the server dies, the next in the view's order serves from the copy that it has.
@@ -25,7 +31,9 @@ import (
 //     was being sent parameters at that moment, its copy is partly those.
 //   - If the server was named, nobody takes its place: after the deadline the trainers
 //     fail with averaging.NoServer.
-//   - When the run is over for the server, it serves until it is for all workers.
+//   - When the run is over for the server, it serves until it is for all workers; then it
+//     gives all its parameters, with which all end. A worker that cannot get them within
+//     two deadlines ends with what it has.
 type ParamServer struct {
 	office
 	gate     Gate
@@ -37,7 +45,8 @@ type ParamServer struct {
 	met      bool // the server knows this peer
 	astray   bool // the server does not know this peer: any parameters of it will do
 	board    Board
-	workers  []worker // of the server: itself included while it trains
+	workers  []worker  // of the server: itself included while it trains
+	sleepers []sleeper // of the server: workers for which the run is over
 	due      []topology.PeerID
 	busy     bool              // an update is being made
 	updating []topology.PeerID // whose pushes it is of
@@ -52,6 +61,7 @@ const (
 	training stage = iota
 	pushing        // sends its gradient
 	pulling        // waits for the parameters
+	sleeping       // the run is over here; as it is told, see office.resting
 )
 
 // grant is what a worker has of the parameters that answer a push.
@@ -115,7 +125,7 @@ func (m *ParamServer) Handle(now time.Duration, event averaging.Event, actions [
 	}
 	m.part()
 	m.serve()
-	m.arm(m.waiting || m.leads() || len(m.out) > 0 || m.farewells > 0, m.interval())
+	m.arm(m.concerned() || m.leads() || len(m.out) > 0 || m.farewells > 0, m.interval())
 	return m.end()
 }
 
@@ -176,17 +186,21 @@ func (m *ParamServer) report() {
 	if m.leads() {
 		return
 	}
-	clock := m.clock
-	if m.stage == pulling {
+	clock, s := m.clock, m.stage
+	switch {
+	case m.resting:
+		s = sleeping
+	case s == pulling:
 		clock++
 	}
-	m.tell(m.leader, word(wordStatus, clock, m.lineage, packed(0, uint64(m.stage), statusBits)))
+	m.tell(m.leader, word(wordStatus, clock, m.lineage, packed(0, uint64(s), statusBits)))
 }
 
-// followed implements duties: the new server has nothing of this peer's push.
+// followed implements duties: the new server has nothing of this peer's push, and its
+// parameters are others than those that the old one has sent in part.
 func (m *ParamServer) followed() {
 	m.abort("")
-	m.astray, m.met = false, false
+	m.astray, m.met, m.grant = false, false, grant{}
 	if m.waiting {
 		m.stage, m.pushing = pushing, 0
 		m.left = m.left[:0]
@@ -218,6 +232,7 @@ func (m *ParamServer) pushed(f flight, e averaging.Event) {
 	switch {
 	case e.Kind == averaging.Refused && e.Reason == averaging.Round:
 		m.astray = true
+	case e.Reason == averaging.Unfit && e.Kind == averaging.Failed: // nor could it be sent later
 	case e.Kind == averaging.Refused || e.Kind == averaging.Failed && !f.accepted:
 		m.left = append(m.left, f.transfer.Part) // again with the next tick
 	}
@@ -233,7 +248,7 @@ func (m *ParamServer) pushed(f flight, e averaging.Event) {
 func (m *ParamServer) offered(e averaging.Event) {
 	t := e.Transfer
 	switch {
-	case m.over && !m.waiting && !m.leads():
+	case m.settled:
 		m.refuse(e, averaging.Closing)
 	case t.From == averaging.Gradient && t.Into == averaging.Sum && t.Add:
 		m.offeredPush(e)
@@ -247,13 +262,13 @@ func (m *ParamServer) offered(e averaging.Event) {
 // expects tells whether parameters answer the push that this peer waits with, and makes
 // room for them.
 func (m *ParamServer) expects(from topology.PeerID, t averaging.Transfer) bool {
-	if from != m.leader || m.leads() || !m.waiting || t.Parts != m.config.Parts || t.Part < 0 || t.Part >= t.Parts {
+	if from != m.leader || m.leads() || !m.concerned() || !fits(t) {
 		return false
 	}
-	if t.Round != m.clock+1 && !m.astray {
+	if t.Round != m.clock+1 && !m.astray && !m.resting {
 		return false
 	}
-	if m.grant.clock != t.Round || m.grant.parts == nil {
+	if m.grant.clock != t.Round || len(m.grant.parts) != t.Parts {
 		m.grant = grant{clock: t.Round, parts: make([]bool, t.Parts)}
 	}
 	coming := slices.ContainsFunc(m.in, func(f flight) bool { return f.transfer.From == t.From && f.transfer.Part == t.Part })
@@ -262,12 +277,12 @@ func (m *ParamServer) expects(from topology.PeerID, t averaging.Transfer) bool {
 
 // pulled counts a part of the parameters in. With the last, the trainer goes on.
 func (m *ParamServer) pulled(f flight, well bool) {
-	if !well || f.aborted || f.peer != m.leader || f.transfer.Round != m.grant.clock || !m.waiting {
+	if !well || f.aborted || f.peer != m.leader || f.transfer.Round != m.grant.clock || f.transfer.Parts != len(m.grant.parts) || !m.concerned() {
 		return
 	}
 	m.grant.parts[f.transfer.Part] = true
 	m.grant.count++
-	if m.grant.count < m.config.Parts {
+	if m.grant.count < len(m.grant.parts) {
 		return
 	}
 	m.clock, m.round, m.lineage = m.grant.clock, m.grant.clock, m.offer

@@ -17,14 +17,16 @@ type ring struct {
 	rank, size int
 	lanes      int
 	next       topology.PeerID
+	previous   topology.PeerID
 	offered    []bool // by step and lane: taken on or in
 	taken      int    // complete, inbound
 	sent       int    // complete, outbound
 }
 
-// newRing is a place in the ring. The memory of a former one is used again.
-func newRing(attempt uint64, rank, size, lanes int, next topology.PeerID, former ring) ring {
-	r := ring{attempt: attempt, rank: rank, size: size, lanes: lanes, next: next}
+// newRing is the ring of an attempt, at a place between two others. The memory of a former
+// one is used again.
+func newRing(attempt uint64, at place, next, previous topology.PeerID, former ring) ring {
+	r := ring{attempt: attempt, rank: at.rank, size: at.size, lanes: at.lanes, next: next, previous: previous}
 	r.offered = slices.Grow(former.offered[:0], r.total())[:r.total()]
 	clear(r.offered)
 	return r
@@ -64,11 +66,11 @@ func (r *ring) place(t averaging.Transfer) (step, lane int, ok bool) {
 	return step, lane, step >= r.size-1 && step < r.steps()
 }
 
-// take notes that a transfer is being taken in. It reports false if it is not due or was
-// taken in before.
-func (r *ring) take(t averaging.Transfer) bool {
+// take notes that a transfer is being taken in. It reports false if it is another's than
+// the previous member's, is not due, or was taken in before.
+func (r *ring) take(from topology.PeerID, t averaging.Transfer) bool {
 	step, lane, ok := r.place(t)
-	if !ok || r.offered[step*r.lanes+lane] {
+	if !ok || from != r.previous || r.offered[step*r.lanes+lane] {
 		return false
 	}
 	r.offered[step*r.lanes+lane] = true

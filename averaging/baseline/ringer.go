@@ -14,15 +14,15 @@ const maxEarly = 4
 
 // placed takes a place in the ring.
 func (m *AllReduce) placed(w averaging.Word) {
-	rank, size := unpacked(w.Value, placeBits)
-	next := m.find(w.View)
-	if w.Round <= m.floor || m.phase == computing || m.phase == updating || size < 1 || rank >= size || size > topology.MaxMembers {
+	at, ok := placeOf(w)
+	if !ok || w.Round <= m.floor || m.phase == computing || m.phase == updating {
 		return
 	}
-	if next == "" { // in a view that is not here yet; it is told again
+	next, previous := m.find(at.next), m.find(at.previous)
+	if next == "" || previous == "" { // in a view that is not here yet; it is told again
 		return
 	}
-	m.join(newRing(w.Round, int(rank), int(size), m.config.Parts, next, m.ring))
+	m.join(newRing(w.Round, at, next, previous, m.ring))
 }
 
 // join begins an attempt, once whatever runs of another is over.
@@ -59,16 +59,18 @@ func (m *AllReduce) start() {
 // offered answers what another member, or the leader, wants to send.
 func (m *AllReduce) offered(e averaging.Event) {
 	t := e.Transfer
-	catching := t.From == averaging.Parameters && t.Into == averaging.Parameters && !t.Add
+	catching := m.gives(t)
 	switch {
-	case m.over && !m.waiting:
+	case m.settled:
 		m.refuse(e, averaging.Closing)
-	case catching && e.Peer == m.leader && (m.phase == ready || m.phase == summed) && len(m.in) == 0:
-		m.lineage = 0 // neither the old parameters nor yet the others
+	case catching && e.Peer == m.leader && (m.phase == ready || m.phase == summed || m.resting) && len(m.in) == 0:
+		m.unsettled()
 		m.accept(e)
-	case !catching && m.phase == ringing && m.ring.take(t):
+	case !catching && m.phase == ringing && m.ring.take(e.Peer, t):
 		m.moved = m.now
 		m.accept(e)
+	case !m.member(e.Peer), m.ringing() && t.Round == m.ring.attempt && e.Peer != m.ring.previous:
+		m.refuse(e, averaging.Unfit)
 	default:
 		if t.Round > m.ring.attempt || m.phase == clearing {
 			m.remember(e.Peer)
@@ -90,7 +92,7 @@ func (m *AllReduce) finished(e averaging.Event) {
 	case !found:
 	case f.aborted:
 		m.start()
-	case f.transfer.From == averaging.Parameters:
+	case m.gives(f.transfer):
 		m.caught(f, e.Inbound)
 	case f.transfer.Round != m.ring.attempt || m.phase != ringing:
 	case !e.Inbound:
@@ -122,7 +124,7 @@ func (m *AllReduce) refused(e averaging.Event) {
 	f, found := m.landed(e)
 	switch {
 	case !found:
-	case f.transfer.From == averaging.Parameters:
+	case m.gives(f.transfer):
 		m.excuse(f, false)
 	case f.transfer.Round != m.ring.attempt:
 	case e.Reason == averaging.Round || e.Reason == averaging.Busy:
@@ -153,19 +155,22 @@ func (m *AllReduce) failed(e averaging.Event) {
 	case !found:
 	case f.aborted:
 		m.start()
-	case f.transfer.From == averaging.Parameters:
+	case m.gives(f.transfer):
 		if !e.Inbound {
 			m.excuse(f, false)
 		}
 	case f.transfer.Round == m.ring.attempt && e.Inbound:
 		m.broken("")
+	case f.transfer.Round == m.ring.attempt && e.Reason == averaging.Unfit:
+		m.broken(m.self)
 	case f.transfer.Round == m.ring.attempt:
 		m.broken(f.peer)
 	}
 }
 
 // broken tells the leader that the attempt cannot be completed, and with whom, if that is
-// known: who is sent to, not who sends, since that one knows better.
+// known: who is sent to, not who sends, since that one knows better; this peer itself if
+// it is its gradient that cannot be sent.
 func (m *AllReduce) broken(suspect topology.PeerID) {
 	if !m.ringing() {
 		return
@@ -200,10 +205,8 @@ func (m *AllReduce) caught(f flight, inbound bool) {
 		m.excuse(f, true)
 		return
 	}
-	if m.phase != ready && m.phase != summed || f.peer != m.leader {
+	if m.phase != ready && m.phase != summed && !m.resting || f.peer != m.leader {
 		return
 	}
-	m.round = f.transfer.Round
-	m.phase = computing
-	m.proceed()
+	m.given(f.transfer)
 }

@@ -18,7 +18,7 @@ import (
 // same round of the same lineage. Who claims the seat begins one, unless nobody had any:
 // so what two leaders do apart, each thinking the other dead, is never mixed. When they
 // meet, the one with fewer followers gives way, then the one with fewer rounds, then the
-// later in the order; those who give way take the parameters of the other lineage.
+// later in the order (in a merge rounds count first); those who give way take the parameters of the other lineage.
 type seat struct {
 	self    topology.PeerID
 	named   topology.PeerID
@@ -30,6 +30,7 @@ type seat struct {
 	asking  bool
 	asked   time.Duration // since when
 	heard   time.Duration // when the leader spoke last
+	result  bool          // there is one round, and whoever has made it leads, however few follow
 }
 
 // adopt takes the members of a view.
@@ -116,9 +117,10 @@ func (s *seat) before(a, b topology.PeerID) bool {
 	return i >= 0 && (j < 0 || i < j)
 }
 
-// next is the lineage that a peer begins which claims the seat.
+// next is the lineage that a peer begins which claims the seat, for the count-th time: never
+// 0, and another for each count.
 func (s *seat) next(count uint64) uint64 {
-	return (s.lineage*31+mark(s.self))*1_000_003 + count | 1
+	return ((s.lineage*31+mark(s.self))*1_000_003 + 2*count) | 1
 }
 
 // standing is what a claim to the seat rests on.
@@ -131,6 +133,8 @@ type standing struct {
 // beats tells whether a has the better claim.
 func (s *seat) beats(a, b standing) bool {
 	switch {
+	case s.result && a.round != b.round:
+		return a.round > b.round
 	case a.followers != b.followers:
 		return a.followers > b.followers
 	case a.round != b.round:

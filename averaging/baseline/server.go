@@ -16,7 +16,9 @@ type worker struct {
 	clock   uint64 // its own count of pushes that were answered
 	strange bool   // that is not known yet
 	state   service
+	taken   uint64        // a bit for each part of its push that was taken in, or is being
 	parts   int           // of its push, that have ended
+	of      int           // so many parts that its push has
 	active  time.Duration // when it last began something
 	waits   time.Duration // since when it waits at the gate
 	samples int
@@ -40,7 +42,9 @@ func (m *ParamServer) followers() uint64 { return uint64(len(m.workers)) }
 // enthroned implements duties: this peer serves from the copy that it has.
 func (m *ParamServer) enthroned() {
 	m.retire()
-	m.employ(m.self)
+	if !m.resting {
+		m.employ(m.self)
+	}
 	for id := range m.others {
 		m.employ(id).strange = m.parent != 0
 	}
@@ -56,7 +60,10 @@ func (m *ParamServer) deposed() { m.retire() }
 func (m *ParamServer) retire() {
 	m.abort("")
 	m.do(averaging.Action{Kind: averaging.Clear})
-	m.board, m.workers, m.due = Board{}, nil, nil
+	for _, w := range m.workers {
+		m.gate.Forget(w.id)
+	}
+	m.board, m.workers, m.due, m.sleepers = Board{}, nil, nil, nil
 	m.grant, m.astray, m.updating = grant{}, false, nil
 }
 
@@ -82,8 +89,15 @@ func (m *ParamServer) dismiss(id topology.PeerID) {
 		return
 	}
 	m.abort(id)
+	m.fire(i)
+}
+
+// fire takes a worker out of all lists.
+func (m *ParamServer) fire(i int) {
+	id := m.workers[i].id
 	m.workers = slices.Delete(m.workers, i, i+1)
 	m.board.Remove(id)
+	m.gate.Forget(id)
 	m.due = slices.DeleteFunc(m.due, func(x topology.PeerID) bool { return x == id })
 }
 
@@ -102,7 +116,7 @@ func (m *ParamServer) offeredPush(e averaging.Event) {
 	case !m.leads():
 		m.refuse(e, averaging.WrongRole)
 		return
-	case i < 0 || m.workers[i].strange || e.Transfer.Round != m.workers[i].clock+1 || e.Transfer.Parts != m.config.Parts:
+	case i < 0 || m.workers[i].strange || e.Transfer.Round != m.workers[i].clock+1 || !fits(e.Transfer):
 		m.refuse(e, averaging.Round)
 		return
 	}
@@ -112,9 +126,21 @@ func (m *ParamServer) offeredPush(e averaging.Event) {
 		return
 	}
 	if w.state != coming {
-		w.state, w.parts, w.active = coming, 0, m.now
+		w.state, w.parts, w.taken, w.of, w.active = coming, 0, 0, e.Transfer.Parts, m.now
 	}
+	part := uint64(1) << e.Transfer.Part               // MaxParts fits
+	if w.taken&part != 0 || e.Transfer.Parts != w.of { // it came whole, and the answer was lost
+		m.refuse(e, averaging.Round)
+		return
+	}
+	w.taken |= part
 	m.accept(e)
+}
+
+// fits tells whether a part is one that a machine of this kind can have sent, whatever its
+// Config.Parts.
+func fits(t averaging.Transfer) bool {
+	return t.Parts <= MaxParts && t.Part >= 0 && t.Part < t.Parts
 }
 
 // received is the end of a part of a push: in, or as far as it came.
@@ -128,7 +154,7 @@ func (m *ParamServer) received(f flight) {
 		return
 	}
 	w.parts++
-	if w.parts == m.config.Parts {
+	if w.parts == w.of {
 		m.arrive(w)
 	}
 }
@@ -151,7 +177,7 @@ func (m *ParamServer) serve() {
 	}
 	update := averaging.Action{Kind: averaging.Update, Progress: m.progress}
 	if !m.gate.Together() {
-		update.Weight = m.usual()
+		update.Weight, update.Share = m.usual(), 1/float64(max(len(m.workers), 1))
 	}
 	m.updating = append(m.updating[:0], m.due...)
 	m.due = m.due[:0]
@@ -196,7 +222,7 @@ func (m *ParamServer) updated() {
 			continue
 		}
 		m.workers[i].state, m.workers[i].waits = held, m.now
-		if m.gate.Pushed(id, &m.board) {
+		if m.abreast(id) && m.gate.Pushed(id, &m.board) {
 			m.release(&m.workers[i])
 		}
 	}
@@ -206,10 +232,29 @@ func (m *ParamServer) updated() {
 // reconsider asks the gate again for those who wait at it.
 func (m *ParamServer) reconsider() {
 	for i := range m.workers {
-		if w := &m.workers[i]; w.state == held && m.gate.Waiting(w.id, &m.board) {
+		if w := &m.workers[i]; w.state == held && m.abreast(w.id) && m.gate.Waiting(w.id, &m.board) {
 			m.release(w)
 		}
 	}
+}
+
+// serverLead is how many pushes the server's own trainer may be ahead of its fastest worker.
+const serverLead = 1
+
+// abreast tells whether a worker may go on for all that the server minds. Its own trainer
+// has no link to it: without a bound it would make most of the steps of a run whose
+// transfers take longer than its gradients, from its own data alone.
+func (m *ParamServer) abreast(id topology.PeerID) bool {
+	if id != m.self || m.gate.Together() {
+		return true
+	}
+	fastest, others := uint64(0), false
+	for _, w := range m.workers {
+		if w.id != m.self {
+			fastest, others = max(fastest, m.board.Pushes(w.id)), true
+		}
+	}
+	return !others || m.board.Pushes(m.self) <= fastest+serverLead
 }
 
 // release lets a worker go on, with the parameters as they are now.
@@ -232,6 +277,7 @@ func (m *ParamServer) release(w *worker) {
 
 // served is the end of a part of what was sent to a worker.
 func (m *ParamServer) served(f flight, kind averaging.EventKind, why averaging.Reason) {
+	m.awoken(f, kind)
 	i := m.hired(f.peer)
 	if i < 0 || !m.leads() {
 		return

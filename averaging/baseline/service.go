@@ -19,7 +19,7 @@ func (m *ParamServer) viewed(overlay *topology.Overlay) {
 	if m.leader != "" && !m.leads() && !m.member(m.leader) {
 		m.orphaned()
 	}
-	if m.waiting {
+	if m.concerned() {
 		m.seek()
 	}
 }
@@ -32,6 +32,7 @@ func (m *ParamServer) lost(id topology.PeerID) {
 
 func (m *ParamServer) leave(id topology.PeerID) {
 	if m.leads() {
+		m.forget(id)
 		m.dismiss(id)
 		m.reconsider()
 		return
@@ -48,8 +49,11 @@ func (m *ParamServer) leave(id topology.PeerID) {
 // told handles a word.
 func (m *ParamServer) told(from topology.PeerID, w averaging.Word) {
 	switch {
+	case !m.heeds(from, w):
 	case m.elected(from, w):
 		m.answered(from, w)
+	case w.Kind == wordParting && m.resting && from == m.leader:
+		m.parted = true
 	case w.Kind == wordParting:
 		m.pass(from)
 		m.leave(from)
@@ -79,15 +83,17 @@ func (m *ParamServer) answered(from topology.PeerID, w averaging.Word) {
 
 // status handles where a worker says that it is.
 func (m *ParamServer) status(from topology.PeerID, w averaging.Word) {
-	switch {
-	case !m.leads():
+	if !m.leads() {
 		m.pointed(from)
 		return
-	case !m.member(from):
-		return // until the view has it
 	}
 	m.tell(from, word(wordHeard, m.round, m.lineage, 0))
 	_, p := unpacked(w.Value, statusBits)
+	if stage(p) == sleeping {
+		m.sleeps(from)
+		return
+	}
+	m.forget(from)
 	i := m.hired(from)
 	if i < 0 || m.workers[i].strange {
 		m.apply(from, w, stage(p))
@@ -149,6 +155,8 @@ func (m *ParamServer) impatient() {
 // gaveUp goes on without a transfer that has taken too long.
 func (m *ParamServer) gaveUp(f flight) {
 	switch {
+	case m.leads() && m.sleeper(f.peer) >= 0:
+		m.awoken(f, averaging.Failed)
 	case m.leads():
 		m.dismiss(f.peer)
 		m.reconsider()
@@ -196,25 +204,4 @@ func (m *ParamServer) divide() {
 		}
 		m.tell(m.workers[i].id, word(wordBatch, m.round, m.lineage, float64(share)))
 	}
-}
-
-// part ends this peer's part in the run, once its trainer does not wait and, if it
-// serves, nobody needs it any more.
-func (m *ParamServer) part() {
-	if !m.over || m.waiting || m.settled {
-		return
-	}
-	if m.leads() {
-		m.dismiss(m.self)
-		m.reconsider()
-		if len(m.workers) > 0 || m.busy {
-			return
-		}
-		m.retire()
-	} else {
-		m.abort("")
-	}
-	m.stage = training
-	m.farewell()
-	m.settle()
 }

@@ -26,12 +26,14 @@ const (
 	wordSpeed
 	// wordHeard answers what calls for nothing else.
 	wordHeard
-	// wordPlace gives a member of the ring its place for the attempt Round: View is the
-	// mark of the next member, Value packs the rank and the size.
+	// wordPlace gives a member of the ring its place for the attempt Round: View and Value
+	// pack it.
 	wordPlace
 	// wordRegroup breaks the attempt Round off.
 	wordRegroup
-	// wordCommit says that all have the sum of the attempt Round.
+	// wordCommit says that all have the sum of the attempt Round. Value is the progress of
+	// the run at which the step is to be made, or -1 less that if the optimizers are to
+	// forget the past first.
 	wordCommit
 	// wordBroken tells the leader that the attempt Round has broken off, with the member
 	// whose mark is View.
@@ -58,7 +60,7 @@ func mark(id topology.PeerID) uint64 {
 
 // markLimit keeps a mark beside a number of members in a float64, which holds integers
 // of 53 bits.
-const markLimit = 1 << 36
+const markLimit = 1 << markBits
 
 // packed puts two numbers into a word's Value: low is below 1<<bits, high fits in what
 // remains of 53 bits.
@@ -75,10 +77,17 @@ func unpacked(value float64, bits uint) (high, low uint64) {
 
 // Bits of the lower number in what words pack.
 const (
-	leadBits   = 36 // a mark, under a number of followers
-	statusBits = 4  // a phase, under an attempt
-	placeBits  = 20 // a size, under a rank
+	leadBits   = markBits // a mark, under a number of followers
+	statusBits = 4        // a phase, under an attempt
 )
+
+// agreed is the Value of a commit.
+func agreed(progress float64, forget bool) float64 {
+	if forget {
+		return -1 - progress
+	}
+	return progress
+}
 
 func word(kind uint8, round, view uint64, value float64) averaging.Word {
 	return averaging.Word{Kind: kind, Round: round, View: view, Value: value}

@@ -31,6 +31,7 @@ type world struct {
 	maxDelay time.Duration
 	patience time.Duration // within which a trainer is answered
 	onStep   func(*node)   // a trainer was let go on
+	onAction func(*node, averaging.Action)
 	trace    func(format string, args ...any)
 	show     func(*node, string)
 	describe func(averaging.Word) string
@@ -49,6 +50,7 @@ type node struct {
 	waiting        bool
 	asked          time.Duration
 	x, gradient    vector
+	velocity       vector // of an optimizer with momentum
 	samples        float64
 	sum, weight    vector
 	timers         [averaging.TimerKinds]averaging.Action
@@ -178,6 +180,7 @@ func (n *node) train() {
 		if _, ok := n.machine.(averaging.GradientMachine); ok {
 			n.tell(averaging.Event{
 				Kind: averaging.GradientDone, Samples: int(n.samples), Progress: float64(n.world.progress) / 1e3,
+				Initial: n.updates == 0 && n.x == vector{},
 			})
 		} else {
 			for i := range n.x {

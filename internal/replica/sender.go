@@ -27,7 +27,8 @@ func NewSender(r *Replica) *Sender { return &Sender{passage{replica: r}} }
 func (s *Sender) Begin(terms TransferTerms) error { return s.begin(terms) }
 
 // Next writes the next PART into frame, whose memory it reuses. ok is false if there is
-// none left. It fails with ErrDiverged or ErrTooLarge if the values cannot be sent.
+// none left. It fails with ErrDiverged or ErrTooLarge if the values cannot be sent, and
+// with ErrStopped as the terms say.
 func (s *Sender) Next(frame []byte) (_ []byte, ok bool, err error) {
 	if s.next == s.end {
 		return frame, false, nil
@@ -36,6 +37,10 @@ func (s *Sender) Next(frame []byte) (_ []byte, ok bool, err error) {
 	shared := r.pieces.slice(s.next)
 	at := &r.slices[r.shared[shared]]
 	at.Lock()
+	if stopped := s.terms.Stopped; stopped != nil && stopped.Load() {
+		at.Unlock() // what the buffer holds may be another attempt's by now
+		return frame, false, ErrStopped
+	}
 	count, weight := s.run(shared)
 	from, to := r.pieces.span(shared, at.length, s.next, count)
 	codec := r.codec(s.terms.Plan, shared, shared)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/wire"
@@ -18,6 +19,8 @@ var (
 	// ErrLattice: a codec that decodes against a model near the sender's, which the
 	// receiver of a transfer need not have.
 	ErrLattice = errors.New("codec for exchanges only: transfers take raw, bf16, fp16 or int8")
+	// ErrStopped: the transfer was broken off.
+	ErrStopped = errors.New("the transfer is over")
 	// ErrTooLarge: values that the codec cannot hold.
 	ErrTooLarge = errors.New("values too large for the codec: use bf16 or raw")
 )
@@ -32,6 +35,9 @@ type TransferTerms struct {
 	Plan quant.Plan
 	// Codecs are those that the receiver takes. Default: those of Plan.
 	Codecs []quant.ID
+	// Stopped, if there is one, says that the transfer is over: from the moment in which
+	// it is true a sender changes nothing.
+	Stopped *atomic.Bool
 }
 
 // Check tells what is wrong with the terms, whatever the model: it fails with

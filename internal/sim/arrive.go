@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -37,6 +38,7 @@ func (w *World) Arrive(peer int, m Member) error {
 	}
 	donors := w.overlay.Neighbours(p.id)
 	w.overlay = overlay // it is no member yet
+	p.arriving = true
 	(&newcomer{peer: p, donors: donors}).ask()
 	return nil
 }
@@ -90,6 +92,7 @@ func (n *newcomer) receive(donor *peer, line *line) {
 		if left == 0 {
 			line.arrive(last, func() {
 				if !n.gone && n.replica.RestoreShared(values) == nil {
+					n.copied = true
 					n.settleIn()
 				}
 			})
@@ -109,7 +112,11 @@ func (n *newcomer) settleIn() {
 	if err := w.admit(n.peer); err != nil {
 		return // Arrive has tried it
 	}
+	n.arriving = false
 	n.look()
 	w.queue.After(w.config.News.Gossip, w.announce)
+	if w.over {
+		n.tell(averaging.Event{Kind: averaging.RunOver})
+	}
 	n.step()
 }

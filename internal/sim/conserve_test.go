@@ -81,6 +81,7 @@ var allCodecs = []string{"raw", "bf16", "fp16", "int8", "lattice8+4", "lattice6+
 // TestSumIsConservedOverTenThousandExchangesThatAreCut also does without the
 // ledger, to show that it sees what it should.
 func TestSumIsConservedOverTenThousandExchangesThatAreCut(t *testing.T) {
+	t.Parallel()
 	const exchanges = 10_000
 	for _, codec := range allCodecs {
 		t.Run(codec, func(t *testing.T) {

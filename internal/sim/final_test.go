@@ -52,6 +52,7 @@ func (d *digits) endOf(t *testing.T, c lesson, constant bool) (e ended) {
 // their models knows more than any of them, while they are still apart. A rate that falls
 // to zero over a longer training brings them together by itself; the table has that too.
 func TestFinalMergeIsWorthIt(t *testing.T) {
+	t.Parallel()
 	const worth = 2 // points of accuracy, in a short training
 	if testing.Short() {
 		t.Skip("left out by -short: trains for some seconds")

@@ -81,6 +81,7 @@ var latticeForgeries = []struct {
 
 // TestForgedRangesAndSetsLoseNothing has slices of two blocks.
 func TestForgedRangesAndSetsLoseNothing(t *testing.T) {
+	t.Parallel()
 	const sliceLen = quant.BlockLen + 100
 	for _, codec := range []string{"lattice6+4", "lattice4+1"} {
 		for _, kind := range latticeForgeries {

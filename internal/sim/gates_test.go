@@ -35,6 +35,7 @@ func (f *flock) lead() int {
 // farther ahead than the gate lets. A worker's step counts when the parameters come, which
 // is one later than its push.
 func TestGates(t *testing.T) {
+	t.Parallel()
 	const upper = 8
 	gates := []struct {
 		name string

@@ -14,12 +14,26 @@ import (
 // giving is a transfer that the peer sends.
 type giving struct {
 	*talk
-	name     key
-	terms    replica.TransferTerms
+	name key
+	coding
 	sender   *replica.Sender
 	accepted bool
 	sending  bool  // something waits for the line to be free
 	sent     int64 // bytes of PARTs
+}
+
+// coding is how transfers are coded.
+type coding struct {
+	terms  replica.TransferTerms // but for what is moved, until it is known
+	codecs []uint8
+}
+
+func newCoding(terms replica.TransferTerms) coding {
+	c := coding{terms: terms}
+	for _, id := range terms.Codecs {
+		c.codecs = append(c.codecs, uint8(id))
+	}
+	return c
 }
 
 // give opens a transfer, and sends what may be sent before it is accepted.
@@ -33,16 +47,18 @@ func (p *peer) give(a averaging.Action) {
 		})
 		return
 	}
-	x := &giving{talk: t, name: name, sender: p.newSender()}
-	x.terms = p.world.transfers
+	x := &giving{talk: t, name: name, coding: p.world.transfers, sender: p.newSender()}
+	if a.Exact {
+		x.coding = p.world.exact
+	}
 	x.terms.Exchange, x.terms.Transfer = uint64(a.Exchange), a.Transfer
 	offer := wire.Offer{
 		Run: run, Layout: p.replica.Layout().Hash(), Incarnation: p.incarnation, Steps: uint64(p.counts.Steps),
-		SliceLen: uint32(p.replica.SliceLen()), Cut: p.replica.Cut(), Codecs: p.world.transferred,
+		SliceLen: uint32(p.replica.SliceLen()), Cut: p.replica.Cut(), Codecs: x.codecs,
 	}
 	replica.PutTransfer(&offer, a.Transfer)
 	t.part, p.running[name] = x, x
-	err := x.sender.Begin(x.terms)
+	err := own(x.sender.Begin(x.terms))
 	if err == nil {
 		err = t.say(uint64(a.Exchange), offer)
 	}
@@ -55,6 +71,16 @@ func (p *peer) give(a averaging.Action) {
 	}
 }
 
+// errOwn: what is to be sent cannot be, to nobody.
+var errOwn = errors.New("this side's own fault")
+
+func own(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errOwn, err)
+}
+
 // send hands PARTs to the line as it becomes free, so that what is not yet sent can
 // still be broken off.
 func (x *giving) send() error {
@@ -63,7 +89,7 @@ func (x *giving) send() error {
 		frame, ok, err := x.sender.Next(x.frame)
 		x.frame = frame
 		if err != nil {
-			return err
+			return own(err)
 		}
 		if !ok {
 			x.end.CloseWrite()
@@ -114,7 +140,7 @@ func (x *giving) begin(payload []byte) error {
 	if err := accept.Decode(payload); err != nil {
 		return err
 	}
-	if !slices.Equal(accept.Codecs, x.peer.world.transferred) || accept.Lanes != 1 {
+	if !slices.Equal(accept.Codecs, x.codecs) || accept.Lanes != 1 {
 		return fmt.Errorf("accepted on terms that were not offered: %w", wire.ErrMessage)
 	}
 	x.accepted = true
@@ -137,7 +163,7 @@ func (x *giving) refused(payload []byte) error {
 	x.finish()
 	x.release()
 	p.counts.Refused++
-	event := averaging.Event{Kind: averaging.Refused, Peer: x.name.partner, Exchange: x.name.id, Reason: reasonFrom(r.Reason)}
+	event := averaging.Event{Kind: averaging.Refused, Peer: x.name.partner, Exchange: x.name.id, Reason: replica.RefusedFor(r.Reason)}
 	if event.Reason != averaging.Busy && event.Reason != averaging.Round {
 		p.broke(x.partner, err)
 	}

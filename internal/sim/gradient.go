@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/replica"
 )
 
 // GradientTrainer is a Trainer that tells gradients and steps apart: machines that
@@ -24,6 +25,12 @@ type GradientTrainer interface {
 	Delta(peer int, progress float64, x, grad, delta []float32)
 	// Progress is how much of the run is done, as a peer sees it, 0 to 1.
 	Progress(peer int) float64
+}
+
+// Forgetter is a GradientTrainer whose optimizers remember past gradients.
+type Forgetter interface {
+	// Forget has the peer's optimizer forget them.
+	Forget(peer int)
 }
 
 // Batcher is a GradientTrainer whose batches can be of any size.
@@ -92,7 +99,13 @@ func (p *peer) ended() {
 			return
 		}
 		p.waiting = true
-		p.tell(averaging.Event{Kind: averaging.GradientDone, Samples: p.samples, Progress: w.gradients.Progress(p.index)})
+		p.tell(averaging.Event{
+			Kind: averaging.GradientDone, Samples: p.samples, Progress: w.gradients.Progress(p.index),
+			Initial: p.counts.Steps == 0 && !p.copied,
+		})
+		return
+	}
+	if p.tooLate() {
 		return
 	}
 	w.gradients.Delta(p.index, 0, p.snapshot, p.delta, w.step)
@@ -113,9 +126,17 @@ func (p *peer) proceed() {
 // update makes a step of the sum of gradients.
 func (p *peer) update(a averaging.Action) {
 	w := p.world
+	if trainer, remembers := w.gradients.(Forgetter); remembers && a.Forget {
+		trainer.Forget(p.index)
+	}
 	p.replica.Drain(w.mean, a.Weight)
 	p.replica.Snapshot(w.point)
 	w.gradients.Delta(p.index, a.Progress, w.point, w.mean, w.step)
+	if a.Share > 0 {
+		for i := range w.step {
+			w.step[i] *= float32(a.Share)
+		}
+	}
 	p.replica.Add(w.step)
 	p.counts.Updates++
 	p.tell(averaging.Event{Kind: averaging.Updated})
@@ -135,12 +156,15 @@ func (w *World) prepare(m Member) (averages bool, err error) {
 		w.step, w.mean, w.point = make([]float32, n), make([]float32, n), make([]float32, n)
 	}
 	if _, averages = m.Machine.(averaging.GradientMachine); !averages {
+		if _, pools := m.Machine.(averaging.PoolingMachine); pools {
+			m.Replica.UseGradients() // the result of others can come before it pools anything
+		}
 		return false, nil
 	}
 	if w.gradients == nil {
 		return true, fmt.Errorf("member %q averages gradients, and Trainer is no GradientTrainer", m.ID)
 	}
 	m.Replica.UseGradients()
-	w.transfers.Plan, w.transfers.Codecs, w.transferred = w.config.Terms.Plan, w.config.Terms.Codecs, w.codecs
+	w.transfers = newCoding(replica.TransferTerms{Plan: w.config.Terms.Plan, Codecs: w.config.Terms.Codecs})
 	return true, nil
 }

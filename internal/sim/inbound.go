@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -107,7 +106,7 @@ func (x *inbound) settled(payload []byte) error {
 func (x *inbound) answer(a averaging.Action) {
 	if a.Kind == averaging.Refuse {
 		delete(x.peer.running, x.name)
-		x.refuse(reasonTo(a.Reason), "")
+		x.refuse(replica.ReasonOf(a.Reason), "")
 		return
 	}
 	p := x.peer
@@ -133,20 +132,6 @@ func (x *inbound) answer(a averaging.Action) {
 	if err != nil {
 		x.breakOff(err)
 	}
-}
-
-func reasonTo(r averaging.Reason) wire.Reason {
-	switch r {
-	case averaging.WrongRole:
-		return wire.ReasonRole
-	case averaging.Closing:
-		return wire.ReasonClosing
-	case averaging.Quarantine:
-		return wire.ReasonQuarantine
-	case averaging.Round:
-		return wire.ReasonRound
-	}
-	return wire.ReasonBusy
 }
 
 // refuse turns the partner down and ends the talk.
@@ -179,7 +164,7 @@ func (x *inbound) abort() { x.breakOff(ErrAborted) }
 // broken tells the partner if the fault is its own, and keeps what is in doubt.
 func (x *inbound) broken(err error) {
 	p := x.peer
-	if reason, theirs := blame(err); theirs {
+	if reason, theirs := replica.Blame(err); theirs {
 		// A stream that takes no more words is about to be reset anyway.
 		_ = x.say(uint64(x.name.id), wire.Refuse{Reason: reason, Detail: err.Error()})
 	}
@@ -200,20 +185,6 @@ func (x *inbound) release() {
 		p.tellDoubt()
 	}
 	p.idleResponders = append(p.idleResponders, x.responder)
-}
-
-// blame gives the reason with which to refuse a partner. It reports false if the
-// partner broke no rule.
-func blame(err error) (wire.Reason, bool) {
-	for _, innocent := range []error{ErrReset, ErrStalled, ErrAborted, replica.ErrSettled, replica.ErrDiverged, io.EOF, io.ErrUnexpectedEOF} {
-		if errors.Is(err, innocent) {
-			return 0, false
-		}
-	}
-	if reason, ok := wire.ReasonFor(err); ok {
-		return reason, true
-	}
-	return wire.ReasonProtocol, true
 }
 
 // newResponder returns one that is not in use.

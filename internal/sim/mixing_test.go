@@ -108,6 +108,7 @@ func (m mixture) atRandom(seed uint64) float64 {
 // TestMachinesMix: machines that are not in step, on real replicas, mix as fast as the
 // numbers of package topology do, at odd sizes, with unequal classes and under churn too.
 func TestMachinesMix(t *testing.T) {
+	t.Parallel()
 	const (
 		seeds = 5
 		most  = 30  // exchanges per peer of 64

@@ -151,28 +151,12 @@ func (x *outbound) refused(payload []byte) error {
 	x.finish()
 	delete(p.running, x.name)
 	p.counts.Refused++
-	event := averaging.Event{Kind: averaging.Refused, Peer: x.name.partner, Exchange: x.name.id, Reason: reasonFrom(r.Reason)}
+	event := averaging.Event{Kind: averaging.Refused, Peer: x.name.partner, Exchange: x.name.id, Reason: replica.RefusedFor(r.Reason)}
 	if event.Reason != averaging.Busy {
 		p.broke(x.partner, err)
 	}
 	p.tell(event)
 	return nil
-}
-
-func reasonFrom(r wire.Reason) averaging.Reason {
-	switch {
-	case r.Permanent():
-		return averaging.Unfit
-	case r == wire.ReasonQuarantine:
-		return averaging.Quarantine
-	case r == wire.ReasonClosing, r == wire.ReasonProtocol:
-		return averaging.Closing
-	case r == wire.ReasonRole:
-		return averaging.WrongRole
-	case r == wire.ReasonRound:
-		return averaging.Round
-	}
-	return averaging.Busy
 }
 
 // closed is how the partner confirms that it has applied everything too.
@@ -221,5 +205,9 @@ func (p *peer) failed(partner int, name key, err error) {
 	delete(p.running, name)
 	p.counts.Failed++
 	p.broke(partner, fmt.Errorf("exchange %d with peer %d: %w", name.id, partner, err))
-	p.tell(averaging.Event{Kind: averaging.Failed, Peer: name.partner, Exchange: name.id, Inbound: name.inbound})
+	event := averaging.Event{Kind: averaging.Failed, Peer: name.partner, Exchange: name.id, Inbound: name.inbound}
+	if errors.Is(err, errOwn) {
+		event.Reason = averaging.Unfit
+	}
+	p.tell(event)
 }

@@ -17,8 +17,10 @@ type peer struct {
 	replica *replica.Replica
 	ledger  *replica.Ledger
 	counts  Counts
+	copied  bool // it began with a copy of another's model
 
 	incarnation uint64
+	arriving    bool // copies a model: it is no member yet
 	gone        bool // does nothing: it has left, crashed or never come
 	missed      bool // the others know that it has gone
 	seen        *topology.Overlay
@@ -49,6 +51,7 @@ type peer struct {
 	computed        bool                 // the gradient of the step in the making is there
 	sizer           averaging.BatchSizer // the machine, if it is one
 	averages        bool                 // the machine is a GradientMachine
+	pools           bool                 // the machine is a PoolingMachine
 	waiting         bool                 // a gradient awaits the machine's Proceed
 	halted          bool                 // no further step is made
 }
@@ -72,12 +75,16 @@ func newPeer(w *World, index int, m Member) (*peer, error) {
 		return nil, err
 	}
 	sizer, _ := m.Machine.(averaging.BatchSizer)
+	_, pools := m.Machine.(averaging.PoolingMachine)
+	if pools {
+		m.Replica.UseGradients() // it may be given a sum before it has one
+	}
 	return &peer{
 		world: w, index: index, id: m.ID, unreachable: m.Unreachable,
 		machine: m.Machine, replica: m.Replica, ledger: m.Ledger, incarnation: 1,
 		running:  make(map[key]exchange),
 		snapshot: make([]float32, m.Replica.Len()), delta: make([]float32, m.Replica.Len()),
-		values: m.Replica.SharedLen(), averages: averages, sizer: sizer,
+		values: m.Replica.SharedLen(), averages: averages, pools: pools, sizer: sizer,
 	}, nil
 }
 
@@ -102,11 +109,21 @@ func (p *peer) tell(event averaging.Event) {
 		next := p.events[0]
 		p.events = p.events[:copy(p.events, p.events[1:])]
 		p.actions = p.machine.Handle(p.world.queue.Now(), next, p.actions[:0])
+		answered := false
 		for _, action := range p.actions {
+			answered = answered || answers(action, next)
 			p.carryOut(action)
+		}
+		if asks := next.Kind == averaging.Proposed || next.Kind == averaging.Offered; asks && !answered {
+			p.carryOut(averaging.Action{Kind: averaging.Refuse, Peer: next.Peer, Exchange: next.Exchange, Inbound: true, Reason: averaging.Round})
 		}
 	}
 	p.handling = false
+}
+
+// answers tells whether an action is the answer to what an event asks.
+func answers(a averaging.Action, e averaging.Event) bool {
+	return (a.Kind == averaging.Accept || a.Kind == averaging.Refuse) && a.Peer == e.Peer && a.Exchange == e.Exchange
 }
 
 func (p *peer) carryOut(a averaging.Action) {

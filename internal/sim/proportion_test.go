@@ -14,6 +14,7 @@ import (
 // TestProportionQuantized codes a share of the slices by a lattice and the others as
 // halves: nothing is lost, and the bytes are those that the formats say.
 func TestProportionQuantized(t *testing.T) {
+	t.Parallel()
 	const apart, off = 0.3, 0.02 // points between the proportions; share of the bytes
 	const sliceLen = 4096        // 16 slices, so that half of them is a half
 	e, d := extentOf(t, 6), loadDigits(t)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +39,18 @@ func loadDigits(t *testing.T) *digits {
 	return loadCut(t, dataset.Shard{}, 1)
 }
 
+// loaded is MNIST once a test has read it. Tests only read it too.
+var loaded struct {
+	once sync.Once
+	data *dataset.Data
+	err  error
+}
+
+func loadMNIST(dir string) (*dataset.Data, error) {
+	loaded.once.Do(func() { loaded.data, loaded.err = dataset.Load(dataset.Config{Name: "mnist", Dir: dir}) })
+	return loaded.data, loaded.err
+}
+
 // loadCut reads MNIST in parts that are cut so.
 func loadCut(t *testing.T, shard dataset.Shard, seed uint64) *digits {
 	t.Helper()
@@ -48,7 +61,7 @@ func loadCut(t *testing.T, shard dataset.Shard, seed uint64) *digits {
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("no MNIST to learn from: %v", err)
 	}
-	data, err := dataset.Load(dataset.Config{Name: "mnist", Dir: dir})
+	data, err := loadMNIST(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,6 +133,7 @@ func oneSlow(factor float64) race {
 // TestSlowWorker: a flock hardly notices one that is a hundred times slower, a ring
 // waits for it.
 func TestSlowWorker(t *testing.T) {
+	t.Parallel()
 	took := func(factor float64, m machines) float64 {
 		r := oneSlow(factor)
 		if factor > 1 {
@@ -155,6 +156,7 @@ func TestSlowWorker(t *testing.T) {
 // TestEqualPeersAreNotSlower: where the model takes a quarter of a step to send, a flock
 // is no slower than a ring.
 func TestEqualPeersAreNotSlower(t *testing.T) {
+	t.Parallel()
 	r := oneSlow(1)
 	r.link.Bandwidth = 4 * raceValues / 0.0025
 	r.jitter = rand.New(rand.NewPCG(5, 5))

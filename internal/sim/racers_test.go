@@ -91,6 +91,7 @@ func (d *digits) synchronous(t *testing.T, seed uint64, epochs int, make1 machin
 // TestServerIsAllReduce compares the model of a server that waits for all its workers
 // with gradient descent on the mean of all gradients.
 func TestServerIsAllReduce(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("left out by -short: trains for some seconds")
 	}
@@ -106,6 +107,7 @@ func TestServerIsAllReduce(t *testing.T) {
 
 // TestNeighboursInLockStepLearn averages models with both neighbours after each step.
 func TestNeighboursInLockStepLearn(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("left out by -short: trains for some seconds")
 	}
@@ -124,6 +126,7 @@ func TestNeighboursInLockStepLearn(t *testing.T) {
 // with the bytes that a ring needs. It is not the same to the last digit: those who find
 // a leader take its parameters first, and lose a gradient.
 func TestRingIsAllReduce(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("left out by -short: trains for some seconds")
 	}

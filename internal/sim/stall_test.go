@@ -20,6 +20,7 @@ func within(d time.Duration) func(int) time.Duration {
 // any deadline, and what was kept back arrive when nobody wants it any more. Peers
 // serve two exchanges at once.
 func TestPeersThatStallMidFrameLoseNothing(t *testing.T) {
+	t.Parallel()
 	for _, codec := range allCodecs {
 		t.Run(codec, func(t *testing.T) { stalls(t, codec) })
 	}

@@ -19,6 +19,8 @@ type extent struct {
 }
 
 // extentOf is one short training of each row, unless the flag asks for all.
+// What codecs do to learning shows in the first epoch: models in four bits lose six
+// points of accuracy by its end.
 func extentOf(t *testing.T, epochs int) extent {
 	t.Helper()
 	switch {
@@ -27,7 +29,7 @@ func extentOf(t *testing.T, epochs int) extent {
 	case testing.Short():
 		t.Skip("trains for half a minute")
 	}
-	return extent{seeds: []uint64{1}, epochs: 2, slack: 0.2}
+	return extent{seeds: []uint64{1}, epochs: 1, slack: 0.2}
 }
 
 // row is a line of a table: what has come out for each seed.
@@ -81,6 +83,7 @@ func (d *digits) lessons(t *testing.T, name string, e extent, l lesson) row {
 
 // TestCodecsLearnAlike exchanges after every step.
 func TestCodecsLearnAlike(t *testing.T) {
+	t.Parallel()
 	e, d := extentOf(t, 6), loadDigits(t)
 	goals := []struct {
 		codec  string
@@ -115,6 +118,7 @@ func TestCodecsLearnAlike(t *testing.T) {
 // TestModelsInFourBitsDoNotLearn shows what the lattices are for: the same flock loses
 // what it has learned if the models themselves are rounded to four bits.
 func TestModelsInFourBitsDoNotLearn(t *testing.T) {
+	t.Parallel()
 	const least = 5 // points of accuracy lost
 	e, d := extentOf(t, 6), loadDigits(t)
 	exact, coarse := 0.0, 0.0
@@ -130,12 +134,14 @@ func TestModelsInFourBitsDoNotLearn(t *testing.T) {
 
 // TestFlockLearnsLikeAllReduce exchanges seldom and with few bits.
 func TestFlockLearnsLikeAllReduce(t *testing.T) {
+	t.Parallel()
 	const fewer = 150 // times as few bytes
 	most := 0.5       // points of accuracy lost
 	if !*tables {
 		most = 1 // two epochs are short: models hardly agree before the rate has fallen
 	}
 	e, d := extentOf(t, 12), loadDigits(t)
+	e.epochs = max(e.epochs, 2)
 	accuracy, sent := 0.0, 0.0
 	ring := d.allReduceByFormula // TestRingIsAllReduce shows that it is one, and takes longer
 	if *tables {

@@ -13,8 +13,8 @@ import (
 // taking is a transfer that another peer sends.
 type taking struct {
 	*talk
-	name     key
-	terms    replica.TransferTerms
+	name key
+	coding
 	receiver *replica.Receiver // nil until accepted
 }
 
@@ -25,15 +25,17 @@ func (t *talk) offered(h wire.Header, payload []byte) error {
 		return err
 	}
 	p := t.peer
-	x := &taking{talk: t, name: key{p.world.peers[t.partner].id, averaging.ExchangeID(h.Exchange), true}}
-	x.terms = p.world.transfers
+	x := &taking{talk: t, name: key{p.world.peers[t.partner].id, averaging.ExchangeID(h.Exchange), true}, coding: p.world.transfers}
+	if slices.Equal(offer.Codecs, p.world.exact.codecs) {
+		x.coding = p.world.exact
+	}
 	x.terms.Exchange, x.terms.Transfer = h.Exchange, replica.TransferOf(&offer)
 	t.part = x
 	fault := x.terms.Check()
 	switch {
 	case offer.Layout != p.replica.Layout().Hash() || int(offer.SliceLen) != p.replica.SliceLen() || offer.Cut != p.replica.Cut():
 		x.refuse(wire.ReasonLayout, "another layout or slice length")
-	case !slices.Equal(offer.Codecs, p.world.transferred):
+	case !slices.Equal(offer.Codecs, x.codecs):
 		x.refuse(wire.ReasonCodec, "another codec")
 	case fault != nil:
 		x.refuse(wire.ReasonProtocol, fault.Error())
@@ -53,7 +55,7 @@ func (x *taking) answer(a averaging.Action) {
 	p := x.peer
 	if a.Kind == averaging.Refuse {
 		delete(p.running, x.name)
-		x.refuse(reasonTo(a.Reason), "")
+		x.refuse(replica.ReasonOf(a.Reason), "")
 		return
 	}
 	x.receiver = p.newReceiver()
@@ -61,7 +63,7 @@ func (x *taking) answer(a averaging.Action) {
 	if err == nil {
 		x.bulk()
 		err = x.say(uint64(x.name.id), wire.Accept{
-			Codecs: p.world.transferred, Window: 1, Overlap: 1, Lanes: 1, Steps: uint64(p.counts.Steps), Incarnation: p.incarnation,
+			Codecs: x.codecs, Window: 1, Overlap: 1, Lanes: 1, Steps: uint64(p.counts.Steps), Incarnation: p.incarnation,
 		})
 	}
 	if err == nil {
@@ -118,7 +120,7 @@ func (x *taking) abort() { x.breakOff(ErrAborted) }
 
 // broken tells the partner if the fault is its own.
 func (x *taking) broken(err error) {
-	if reason, theirs := blame(err); theirs {
+	if reason, theirs := replica.Blame(err); theirs {
 		// A stream that takes no more words is about to be reset anyway.
 		_ = x.say(uint64(x.name.id), wire.Refuse{Reason: reason, Detail: err.Error()})
 	}

@@ -156,6 +156,7 @@ var typed = []error{
 }
 
 func TestFramesTamperedWithAreRefusedByTypedErrorsAndLoseNothing(t *testing.T) {
+	t.Parallel()
 	for _, codec := range []string{"raw", "int8", "lattice6+4", "lattice4+1"} {
 		for _, kind := range tamperings {
 			t.Run(codec+"/"+kind.name, func(t *testing.T) {

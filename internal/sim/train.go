@@ -20,6 +20,10 @@ type Trainer interface {
 // minStep keeps a world from standing still: whatever a trainer says, time passes.
 const minStep = time.Microsecond
 
+// tooLate tells whether the step in the making is lost: of a machine that makes one model
+// of all, none is applied once the run is over.
+func (p *peer) tooLate() bool { return p.pools && p.world.over }
+
 // step begins the peer's next step, unless the training is over.
 func (p *peer) step() {
 	w := p.world
@@ -41,8 +45,11 @@ func (p *peer) step() {
 			return
 		}
 		w.config.Trainer.Step(p.index, p.counts.Steps, p.snapshot, p.delta)
-		p.replica.Add(p.delta)
 		p.stepping = false
+		if p.tooLate() {
+			return
+		}
+		p.replica.Add(p.delta)
 		p.counts.Steps++
 		p.tell(averaging.Event{Kind: averaging.StepDone})
 	})

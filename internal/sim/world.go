@@ -28,8 +28,7 @@ type World struct {
 	ports   []port
 	overlay *topology.Overlay // of the members, as they are known
 
-	transfers   replica.TransferTerms // of all, but for what is moved
-	transferred []uint8               // the codecs of these
+	transfers, exact coding // of those that may round, and of those that may not
 
 	gradients         GradientTrainer // or nil
 	batcher           Batcher         // the same, or nil
@@ -51,10 +50,8 @@ func New(config Config) (*World, error) {
 	}
 	w := &World{config: config.withDefaults(), index: make(map[topology.PeerID]int), lines: make(map[pair]*line)}
 	w.config.Terms.Codecs = w.config.Terms.Plan.Codecs()
-	w.transfers = replica.ExactTerms()
-	for _, id := range w.transfers.Codecs {
-		w.transferred = append(w.transferred, uint8(id))
-	}
+	w.exact = newCoding(replica.ExactTerms())
+	w.transfers = w.exact
 	w.gradients, _ = config.Trainer.(GradientTrainer)
 	w.batcher, _ = config.Trainer.(Batcher)
 	for _, id := range w.config.Terms.Codecs {
@@ -104,7 +101,9 @@ func (w *World) Pending() int { return w.queue.Len() }
 func (w *World) Finish() {
 	w.over = true
 	for _, p := range w.peers {
-		p.tell(averaging.Event{Kind: averaging.RunOver})
+		if !p.arriving { // else it hears of it when it knows the others
+			p.tell(averaging.Event{Kind: averaging.RunOver})
+		}
 	}
 }
 

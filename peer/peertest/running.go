@@ -90,7 +90,7 @@ func (r *running) config(late map[int]bool) (sim.Config, error) {
 		c.Hooks.Lost = r.hearLoss
 	}
 	for i := range r.Peers {
-		m := sim.Member{ID: nameOf(i), Later: late[i]}
+		m := sim.Member{ID: SimulatedID(i), Later: late[i]}
 		if !m.Later {
 			var err error
 			if m, err = r.member(i); err != nil {
@@ -111,8 +111,8 @@ func (r *running) config(late map[int]bool) (sim.Config, error) {
 	return c, nil
 }
 
-// nameOf is the identity of a simulated peer.
-func nameOf(i int) topology.PeerID { return topology.PeerID(fmt.Sprintf("peer%04d", i)) }
+// SimulatedID is the identity of peer i in a Simulation.
+func SimulatedID(i int) topology.PeerID { return topology.PeerID(fmt.Sprintf("peer%04d", i)) }
 
 // member makes peer i anew.
 func (r *running) member(i int) (sim.Member, error) {
@@ -121,7 +121,7 @@ func (r *running) member(i int) (sim.Member, error) {
 		return sim.Member{}, err
 	}
 	machine, err := r.Exchange.Machine(averaging.Config{
-		Self: nameOf(i), Pace: r.Exchange.Pace, Deadline: r.Exchange.Deadline, MaxInbound: r.Exchange.Inbound,
+		Self: SimulatedID(i), Pace: r.Exchange.Pace, Deadline: r.Exchange.Deadline, MaxInbound: r.Exchange.Inbound,
 		Rand: rand.New(rand.NewPCG(r.Exchange.Seed, chanceOfMachine+uint64(i))),
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *running) member(i int) (sim.Member, error) {
 	r.replicas[i], r.here[i] = rep, true
 	r.trainer.renew(i)
 	return sim.Member{
-		ID: nameOf(i), Machine: aware(machine, r, i), Replica: rep, Ledger: replica.NewLedger(rep, replica.LedgerOptions{}),
+		ID: SimulatedID(i), Machine: aware(machine, r, i), Replica: rep, Ledger: replica.NewLedger(rep, replica.LedgerOptions{}),
 	}, nil
 }
 
@@ -235,8 +235,10 @@ func (r *running) fail(err error) {
 // partners are waited for.
 const rest = 2 * time.Minute
 
-// run lets the world run until the work is done and all have come to rest.
-func (r *running) run(ctx context.Context) error {
+// run lets the world run until the work is done and all have come to rest. However it
+// ends, what was recorded by then is whole.
+func (r *running) run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, r.record.finish()) }()
 	slice := 20 * r.World.Compute.Step
 	for r.fault == nil && ctx.Err() == nil && r.ended < 0 {
 		switch {
@@ -250,9 +252,6 @@ func (r *running) run(ctx context.Context) error {
 	}
 	for r.fault == nil && ctx.Err() == nil && r.world.Pending() > 0 && r.world.Now() < r.ended+rest {
 		r.events += r.world.Run(r.world.Now() + slice)
-	}
-	if r.fault == nil {
-		r.fail(r.record.finish())
 	}
 	if r.fault != nil {
 		return r.fault

@@ -39,6 +39,7 @@ type pupil struct {
 	ends     time.Duration
 	waited   time.Duration
 	stepped  bool // there is a stride
+	relative speed
 }
 
 // smoothing is the weight of a new sample in running means.
@@ -55,7 +56,7 @@ func newTrainer(r *running) *trainer {
 // renew gives peer i, which comes or comes back, an optimizer that knows nothing.
 func (t *trainer) renew(i int) {
 	p := &t.peers[i]
-	p.optimizer, p.began, p.stepped = t.Optimizer(), false, false
+	p.optimizer, p.began, p.stepped, p.relative = t.Optimizer(), false, false, speed{total: t.made}
 	if !p.came {
 		p.came = true
 		t.taken++
@@ -78,10 +79,10 @@ func (t *trainer) Duration(i, _ int) time.Duration {
 		t.advanced()
 	}
 	took := t.draw(i, now)
+	t.record.step(now, i, took) // as it would be with Compute.Samples: a replay may divide them otherwise
 	if p.batch = p.wish(); p.batch > 0 && t.World.Compute.Samples > 0 {
 		took = took * time.Duration(p.batch) / time.Duration(t.World.Compute.Samples)
 	}
-	t.record.step(now, i, took)
 	p.began, p.ends = true, now+took
 	return took
 }
@@ -168,6 +169,13 @@ func (t *trainer) Delta(i int, progress float64, x, grad, delta []float32) {
 	}
 }
 
+// Forget implements sim.Forgetter.
+func (t *trainer) Forget(i int) {
+	if o, ok := t.peers[i].optimizer.(interface{ Reset() }); ok {
+		o.Reset()
+	}
+}
+
 // Progress implements sim.GradientTrainer: everybody knows what all have done.
 func (t *trainer) Progress(int) float64 { return t.progress() }
 
@@ -205,6 +213,12 @@ type informedGradient struct{ informed }
 // AveragesGradients implements averaging.GradientMachine.
 func (informedGradient) AveragesGradients() {}
 
+// informedPool is one of a machine that makes one model of all in the end.
+type informedPool struct{ informed }
+
+// PoolsModels implements averaging.PoolingMachine.
+func (informedPool) PoolsModels() {}
+
 // aware makes a machine an informed one of the same kind.
 func aware(m averaging.Machine, r *running, i int) averaging.Machine {
 	_, gradients := m.(averaging.GradientMachine)
@@ -213,11 +227,17 @@ func aware(m averaging.Machine, r *running, i int) averaging.Machine {
 	if gradients {
 		return &informedGradient{informed{m, r, i}}
 	}
+	if _, pools := m.(averaging.PoolingMachine); pools {
+		return &informedPool{informed{m, r, i}}
+	}
 	return &informed{m, r, i}
 }
 
 // Handle implements averaging.Machine.
 func (m *informed) Handle(now time.Duration, e averaging.Event, actions []averaging.Action) []averaging.Action {
+	if e.Kind == averaging.StepDone && m.Exchange.Pace.BySpeed {
+		e.Speed = m.trainer.speed(m.peer)
+	}
 	if pace := m.Exchange.Pace; e.Kind == averaging.StepDone && (pace.Drift > 0 || pace.Consensus) {
 		e.Stride = m.trainer.peers[m.peer].stride
 		if e.Stride > 0 {

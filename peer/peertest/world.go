@@ -25,8 +25,9 @@ type World struct {
 	Changes []Change
 	// Attacks are what some peers do to the others.
 	Attacks []Attack
-	// Replay takes compute times, links and changes from a recording instead. Compute,
-	// Links and Changes are then unused.
+	// Replay takes compute times, links and changes from a recording instead. Links,
+	// Changes and all of Compute but Samples are then unused: times are recorded as they
+	// are for so many, and divided anew where an algorithm divides them.
 	Replay *Recording
 }
 
@@ -96,49 +97,70 @@ func (w World) withDefaults() World {
 func (w World) validate(peers int) error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	for i, a := range w.Attacks {
+		if err := a.validate(peers); err != nil {
+			fault("Attacks: number %d: %w", i, err)
+		}
+	}
 	if w.Replay != nil {
 		if w.Replay.Peers != peers {
 			fault("Replay is of %d peers, not of %d", w.Replay.Peers, peers)
 		}
 		return errors.Join(faults...)
 	}
-	if w.Compute.Step < 0 {
-		fault("Compute.Step is %s: it may not be negative", w.Compute.Step)
+	return errors.Join(append(faults, w.Compute.validate(peers), w.Links.validate(peers), validateChanges(w.Changes, peers))...)
+}
+
+func (c Compute) validate(peers int) error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if c.Step < 0 {
+		fault("Compute.Step is %s: it may not be negative", c.Step)
 	}
-	if !(w.Compute.Jitter < 1) {
-		fault("Compute.Jitter is %v: want a share below 1", w.Compute.Jitter)
+	if !(c.Jitter < 1) {
+		fault("Compute.Jitter is %v: want a share below 1", c.Jitter)
 	}
-	for _, slow := range []map[int]float64{w.Compute.Slow, w.Links.Slow} {
-		for i, factor := range slow {
-			if i < 0 || i >= peers || !(factor > 0) {
-				fault("Slow has factor %v for peer %d: want one above 0 for a peer from 0 to %d", factor, i, peers-1)
-			}
-		}
-	}
-	if !(w.Links.Port >= 0) {
-		fault("Links.Port is %v bytes a second: want 0 for no bound, or more", w.Links.Port)
-	}
-	if len(w.Links.Slow) > 0 && w.Links.Port == 0 && w.Links.Link.Bandwidth == 0 {
-		fault("Links.Slow has factors, and nothing bounds what peers send: give Port or Link.Bandwidth")
-	}
-	for pair := range w.Links.Pairs {
-		if pair[0] < 0 || pair[0] >= pair[1] || pair[1] >= peers {
-			fault("Links.Pairs has %v: want two peers from 0 to %d, the lower first", pair, peers-1)
-		}
-	}
-	for _, p := range w.Compute.Phases {
+	for _, p := range c.Phases {
 		if p.Peer < 0 || p.Peer >= peers || !(p.Factor > 0) || p.Until < p.From {
 			fault("Compute.Phases has %+v: want a peer from 0 to %d, a factor above 0, and an end after its beginning", p, peers-1)
 		}
 	}
-	for i, c := range w.Changes {
-		if err := c.validate(peers); err != nil {
-			fault("Changes: number %d, %s: %w", i, c.Kind, err)
+	return errors.Join(append(faults, validateSlow(c.Slow, peers))...)
+}
+
+func (l Links) validate(peers int) error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if !(l.Port >= 0) {
+		fault("Links.Port is %v bytes a second: want 0 for no bound, or more", l.Port)
+	}
+	if len(l.Slow) > 0 && l.Port == 0 && l.Link.Bandwidth == 0 {
+		fault("Links.Slow has factors, and nothing bounds what peers send: give Port or Link.Bandwidth")
+	}
+	for pair := range l.Pairs {
+		if pair[0] < 0 || pair[0] >= pair[1] || pair[1] >= peers {
+			fault("Links.Pairs has %v: want two peers from 0 to %d, the lower first", pair, peers-1)
 		}
 	}
-	for i, a := range w.Attacks {
-		if err := a.validate(peers); err != nil {
-			fault("Attacks: number %d: %w", i, err)
+	return errors.Join(append(faults, validateSlow(l.Slow, peers))...)
+}
+
+// validateSlow tells what is wrong with factors by which peers are slower.
+func validateSlow(slow map[int]float64, peers int) error {
+	var faults []error
+	for i, factor := range slow {
+		if i < 0 || i >= peers || !(factor > 0) {
+			faults = append(faults, fmt.Errorf("Slow has factor %v for peer %d: want one above 0 for a peer from 0 to %d", factor, i, peers-1))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func validateChanges(changes []Change, peers int) error {
+	var faults []error
+	for i, c := range changes {
+		if err := c.validate(peers); err != nil {
+			faults = append(faults, fmt.Errorf("Changes: number %d, %s: %w", i, c.Kind, err))
 		}
 	}
 	return errors.Join(faults...)

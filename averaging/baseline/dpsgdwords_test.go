@@ -1,0 +1,43 @@
+package baseline
+
+import (
+	"testing"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+func drivenNeighbour(t *testing.T, self string) (*driven, *DPSGD) {
+	t.Helper()
+	m, err := NewDPSGD(Config{Self: topology.PeerID(self)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &driven{t: t, machine: m}, m
+}
+
+// A view may lack the peer itself, as one that has just come.
+func TestNeighbourOutsideItsView(t *testing.T) {
+	d, m := drivenNeighbour(t, "p")
+	d.view("a", "b")
+	if m.links != ([2]link{}) {
+		t.Errorf("it has links of a view without it: %v", m.links)
+	}
+	d.view("a", "p")
+	if (m.links[0].peer == "a") == (m.links[1].peer == "a") {
+		t.Errorf("of two members the one is not on one link of the other: %v", m.links)
+	}
+}
+
+// A neighbour that says a round beyond all sense does not set the count to where it would
+// stay for good.
+func TestNeighbourBeyondAllRounds(t *testing.T) {
+	d, m := drivenNeighbour(t, "p")
+	d.view("p", "a", "b")
+	d.told("a", word(wordAt, 1000, 0, 0)) // a newcomer takes the number of its neighbours
+	d.told("b", word(wordAt, 1<<64-1, 0, 0))
+	d.handle(averaging.Event{Kind: averaging.StepDone})
+	if m.round != 1000 {
+		t.Errorf("it is at the barrier of round %d, want 1000", m.round)
+	}
+}

@@ -1,0 +1,49 @@
+package replica_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// A sender that was stopped leaves the sum as the next attempt has filled it: what it
+// would pass on, it would have rounded.
+func TestStoppedSenderChangesNothing(t *testing.T) {
+	codec, err := quant.ByName("int8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stop := range []bool{false, true} {
+		a := smallAveragers(t, 1)[0]
+		gradient := make(tensor.Vector, a.Len())
+		for i := range gradient {
+			gradient[i] = 1 / float32(3+i)
+		}
+		if err := a.PutGradient(gradient, 1); err != nil {
+			t.Fatal(err)
+		}
+		var stopped atomic.Bool
+		err := a.sender.Begin(replica.TransferTerms{
+			Transfer: averaging.Transfer{From: averaging.Sum, Into: averaging.Sum, Parts: 1},
+			Plan:     quant.Uniform(codec), Stopped: &stopped,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Load(false)
+		stopped.Store(stop)
+		if _, _, err := a.sender.Next(nil); errors.Is(err, replica.ErrStopped) != stop || !stop && err != nil {
+			t.Errorf("stopped %t: %v", stop, err)
+		}
+		mean := make(tensor.Vector, a.Len())
+		a.Drain(mean, 0)
+		if same := mean[0] == gradient[0] && mean[1] == gradient[1]; same != stop {
+			t.Errorf("stopped %t: the sum is as it was: %t", stop, same)
+		}
+	}
+}

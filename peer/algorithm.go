@@ -1,0 +1,41 @@
+package peer
+
+import (
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// A member's record tells by which algorithm it trains. Those of another refuse what this
+// peer sends, each for reasons that look passing: so it is said once, and plainly.
+
+// algorithmBits is where a record's flags have the algorithm, above the others.
+const algorithmBits = 4
+
+// algorithmFlag is the algorithm as it stands in a record's flags.
+func algorithmFlag(a averaging.Algorithm) uint8 {
+	return uint8(a%averaging.MaxAlgorithm) << algorithmBits
+}
+
+// mismatches are the members of which it has been said that they train otherwise. A zero
+// one is ready.
+type mismatches struct{ known []seam.PeerID }
+
+// look warns of the members that train otherwise, of each once while it is a member.
+func (m *mismatches) look(own averaging.Algorithm, members []seam.Record, log *zap.Logger) {
+	m.known = slices.DeleteFunc(m.known, func(id seam.PeerID) bool {
+		return !slices.ContainsFunc(members, func(r seam.Record) bool { return r.Peer == id })
+	})
+	for _, r := range members {
+		theirs := averaging.Algorithm(r.Flags >> algorithmBits)
+		if own == averaging.Unnamed || theirs == averaging.Unnamed || theirs == own || slices.Contains(m.known, r.Peer) {
+			continue
+		}
+		m.known = append(m.known, r.Peer)
+		log.Warn("a member trains by another algorithm: the two share nothing, and may wait for each other. Start all peers of a run with the same one (gossipnode: the same --strategy)",
+			zap.String("peer", string(r.Peer)), zap.Stringer("its_algorithm", theirs), zap.Stringer("own_algorithm", own))
+	}
+}

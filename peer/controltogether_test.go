@@ -1,0 +1,45 @@
+package peer_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// TestAPlannedScheduleKeepsModelsAlike: peers that make the same updates change their
+// learning rate at the same one, though each counts the flock's steps a little otherwise.
+func TestAPlannedScheduleKeepsModelsAlike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const peers, at = 4, 403
+		r := startRuled(t, peers, func(i int, c *peer.Config) {
+			c.Network.State.Checkpoint = peer.Checkpoint{Incarnation: 1, Inherited: uint64(20 * i)} // what the others have not heard of
+			c.Work = peer.Work{Steps: 3000}
+			c.Schedule = peer.Schedule{Rate: 0.001, Shape: peer.Constant}
+			c.Optimizer = &peer.SGD{}
+			c.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
+				return baseline.NewAllReduce(baseline.Config{Self: c.Self})
+			}
+		})
+		r.send(0, peer.Command{Kind: peer.SetSchedule, At: at, Schedule: peer.Schedule{Rate: 0.1, Shape: peer.Constant}})
+		time.Sleep(time.Second)
+		r.trainAll()
+		for r.Peers[0].Stats().FlockSteps < 2000 {
+			time.Sleep(stepTime)
+		}
+		models := r.Models() // at rest, as far as the numbers go
+		for i, p := range r.Peers {
+			if s := p.Stats(); s.Over || s.Rate != 0.1 {
+				t.Errorf("peer %d: %+v", i, s)
+			}
+			if d := tensor.SquaredDistance(models[i], models[0]); d > 1e-3 {
+				t.Errorf("the models of peers %d and 0 are %g apart", i, d)
+			}
+		}
+		r.trainers.Wait()
+	})
+}
