@@ -34,6 +34,31 @@ type checkpoints struct {
 	run, dataset, model string
 	// keep is how many are kept.
 	keep int
+	// refused are the paths of those that could not be used: they neither count nor are
+	// removed.
+	refused []string
+}
+
+// refusedFile is a checkpoint that cannot be used.
+type refusedFile struct {
+	path  string
+	cause error
+}
+
+func (e *refusedFile) Error() string {
+	return fmt.Sprintf("the checkpoint %s is not used: %v", e.path, e.cause)
+}
+
+func (e *refusedFile) Unwrap() error { return e.cause }
+
+// refusedPaths are those of the files that load has refused.
+func refusedPaths(refused []error) (paths []string) {
+	for _, err := range refused {
+		if r := (*refusedFile)(nil); errors.As(err, &r) {
+			paths = append(paths, r.path)
+		}
+	}
+	return paths
 }
 
 func (s settings) checkpoints() checkpoints {
@@ -62,7 +87,7 @@ func (c checkpoints) load(params *tensor.Params) (taken *found, refused []error,
 		if err == nil {
 			return taken, refused, nil
 		}
-		refused = append(refused, fmt.Errorf("the checkpoint %s is not used: %w", path, err))
+		refused = append(refused, &refusedFile{path, err})
 	}
 	if len(refused) > 0 {
 		return nil, refused, fmt.Errorf("no checkpoint in %s can be used: %w\nMove them away, or give another folder with --checkpoint", c.dir, errors.Join(refused...))
@@ -148,18 +173,19 @@ func (c checkpoints) save(params *tensor.Params, metadata map[string]string) (pa
 	return path, c.rotate(append(names, name))
 }
 
-// rotate removes all but the newest of this run. What is of another, or cannot be read,
-// is not this program's to remove.
+// rotate removes all but the newest of this run. What is of another, or cannot be read or
+// used, is not this program's to remove.
 func (c checkpoints) rotate(names []string) error {
 	var faults []error
 	kept := 0
 	for _, name := range slices.Backward(names) {
-		metadata, err := readMetadata(filepath.Join(c.dir, name))
-		if err != nil || c.belongs(metadata) != nil {
+		path := filepath.Join(c.dir, name)
+		metadata, err := readMetadata(path)
+		if err != nil || c.belongs(metadata) != nil || slices.Contains(c.refused, path) {
 			continue
 		}
 		if kept++; kept > c.keep {
-			faults = append(faults, remove(filepath.Join(c.dir, name)))
+			faults = append(faults, remove(path))
 		}
 	}
 	if err := errors.Join(faults...); err != nil {

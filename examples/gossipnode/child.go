@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"runtime"
-	"strconv"
-	"strings"
 	"sync"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // processes starts peers as processes of the same program.
@@ -22,31 +20,11 @@ type processes struct {
 // newProcesses prepares processes for a number of peers, which share the cores
 // of this machine unless GOMAXPROCS says otherwise.
 func newProcesses(peers int) (*processes, error) {
-	program, err := os.Executable()
+	program, environment, err := cli.Child(peers)
 	if err != nil {
-		return nil, fmt.Errorf("finding the program to start peers with: %w", err)
+		return nil, err
 	}
-	return &processes{program: program, environment: childEnvironment(os.Environ(), peers, runtime.GOMAXPROCS(0))}, nil
-}
-
-// childEnvironment is this process's, without the settings in it: children get
-// all of theirs as flags. Each gets its share of the cores but never only one: the
-// Go scheduler leaves the network waiting for up to ten milliseconds if its only
-// processor computes.
-func childEnvironment(environment []string, peers, cores int) []string {
-	const coresVariable = "GOMAXPROCS="
-	var kept []string
-	given := false
-	for _, variable := range environment {
-		given = given || strings.HasPrefix(variable, coresVariable)
-		if !strings.HasPrefix(variable, environmentPrefix) {
-			kept = append(kept, variable)
-		}
-	}
-	if !given {
-		kept = append(kept, coresVariable+strconv.Itoa(max(2, cores/peers)))
-	}
-	return kept
+	return &processes{program: program, environment: environment}, nil
 }
 
 // process is a peer that processes started.
@@ -91,14 +69,14 @@ func (p *processes) launch(number int, s settings, events chan<- event) (member,
 func watch(number int, command *exec.Cmd, out, logged io.Reader, events chan<- event) {
 	var readers sync.WaitGroup
 	readers.Go(func() {
-		lines := &lineWriter{take: func(line string) { events <- event{number: number, line: line} }}
+		lines := &lineWriter{Take: func(line string) { events <- event{number: number, line: line} }}
 		_, _ = io.Copy(lines, logged)
-		lines.flush()
+		lines.Flush()
 	})
 	readers.Go(func() {
-		lines := &lineWriter{take: func(line string) { events <- reportEvent(number, line) }}
+		lines := &lineWriter{Take: func(line string) { events <- reportEvent(number, line) }}
 		_, _ = io.Copy(lines, out)
-		lines.flush()
+		lines.Flush()
 	})
 	// The pipes end with the child, and must be read before Wait closes them.
 	readers.Wait()

@@ -1,26 +1,9 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
-
-// TestChildEnvironment shows that children share the cores unless told
-// otherwise, and take no settings from the environment.
-func TestChildEnvironment(t *testing.T) {
-	got := childEnvironment([]string{"HOME=/h", "GOSSIPNODE_PEERS=3"}, 4, 10)
-	if want := []string{"HOME=/h", "GOMAXPROCS=2"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got := childEnvironment(nil, 4, 2); !slices.Equal(got, []string{"GOMAXPROCS=2"}) {
-		t.Errorf("more peers than cores: %q", got)
-	}
-	given := []string{"GOMAXPROCS=7"}
-	if got := childEnvironment(given, 4, 8); !slices.Equal(got, given) {
-		t.Errorf("%q, want %q", got, given)
-	}
-}
 
 // TestReportLine shows that a report comes through the pipe whole, and that what
 // is none is passed on as text.
@@ -34,30 +17,6 @@ func TestReportLine(t *testing.T) {
 		if e := reportEvent(2, text); e.report != nil || e.line != text {
 			t.Errorf("%q became %+v", text, e)
 		}
-	}
-}
-
-// TestLineWriter shows that lines come whole however they are written, and that
-// endless ones are cut.
-func TestLineWriter(t *testing.T) {
-	var lines []string
-	w := &lineWriter{take: func(line string) { lines = append(lines, line) }}
-	for _, text := range []string{"one\ntw", "o\r\n\nthr", "ee", "\n", "four"} {
-		if n, err := w.Write([]byte(text)); n != len(text) || err != nil {
-			t.Fatalf("wrote %d of %d, error %v", n, len(text), err)
-		}
-	}
-	w.flush()
-	if want := []string{"one", "two", "three", "four"}; !slices.Equal(lines, want) {
-		t.Errorf("%q, want %q", lines, want)
-	}
-	lines = nil
-	for range 3 {
-		_, _ = w.Write([]byte(strings.Repeat("x", maxLine/2)))
-	}
-	_, _ = w.Write([]byte("\n"))
-	if len(lines) != 1 || len(lines[0]) != maxLine {
-		t.Errorf("%d lines", len(lines))
 	}
 }
 

@@ -91,6 +91,8 @@ func suiteHelp() string {
 // racer is one strategy with the codec that it races with.
 type racer struct{ strategy, codec, name string }
 
+func (r racer) serves() bool { return strategySettings{Strategy: r.strategy}.serves() }
+
 // racers are those of --strategies.
 func (s *compareSettings) racers() ([]racer, error) {
 	var racers []racer
@@ -116,10 +118,10 @@ func (s *compareSettings) racers() ([]racer, error) {
 
 // defaults are those that differ from simulate's.
 func (s *compareSettings) defaults(sources origins) {
-	if sources.source("target") == fromDefault {
+	if sources.Source("target") == fromDefault {
 		s.Target = defaultTarget
 	}
-	if sources.source("points") == fromDefault {
+	if sources.Source("points") == fromDefault {
 		s.Points = defaultComparePoints
 	}
 }
@@ -145,11 +147,18 @@ func (s *compareSettings) run(sources origins, std streams) error {
 	s.defaults(sources)
 	racers, err := s.racers()
 	worlds, err2 := suitesNamed(s.Suite)
-	if err := sources.usage(err, err2, plotFault(s.Plot)); err != nil {
+	if err := sources.Usage(err, err2, plotFault(s.Plot)); err != nil {
 		return err
 	}
-	if _, err := s.check(sources); err != nil {
-		return err
+	if s.Serving != elected && !slices.ContainsFunc(racers, racer.serves) {
+		return sources.Usage(faultf(serverFlag, "is for %s: none of them is in --strategies", list(servers())))
+	}
+	for _, racer := range racers {
+		one := s.simulateSettings
+		one.take(racer)
+		if _, err := one.check(sources); err != nil {
+			return err
+		}
 	}
 	ctx, release := untilSignal(context.Background(), func() { os.Exit(exitFailed) })
 	defer release()
@@ -241,7 +250,11 @@ func (s *simulateSettings) take(r racer) {
 			s.Staleness = defaultStaleness
 		}
 	}
-	s.Balance = s.Balance && (s.Strategy == strategyAllReduce || s.Strategy == strategyBSP)
+	fixed := s.Strategy == strategyADPSGD && s.Every != everyAuto
+	s.Balance = s.Balance && (s.Strategy == strategyAllReduce || s.Strategy == strategyBSP || fixed)
+	if !s.serves() {
+		s.Serving = elected
+	}
 }
 
 // expected is about how long a run takes in which nobody waits.

@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
-	"pgregory.net/rapid"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // parse resolves flags against an environment and a file, without validation.
@@ -22,7 +23,7 @@ func parse(t *testing.T, file string, environment map[string]string, args ...str
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	sources, err := resolve(flags, map[string]string{"peers": "local"}, func(name string) (string, bool) { text, ok := environment[name]; return text, ok })
+	sources, err := cli.ResolveFrom(flags, map[string]string{"peers": "local"}, func(name string) (string, bool) { text, ok := environment[name]; return text, ok })
 	if err != nil {
 		return s, err
 	}
@@ -106,16 +107,6 @@ func TestFaultNamesSource(t *testing.T) {
 	}
 }
 
-// TestNearest shows that only what is alike is suggested.
-func TestNearest(t *testing.T) {
-	keys := []string{"lr", "batch", "min-peers", "min-peers-wait"}
-	for word, want := range map[string]string{"bacth": "batch", "min_peers": "min-peers", "minpeer": "min-peers", "learning-rate": "", "x": "", "": "", "lrr": ""} {
-		if got, ok := nearest(word, keys); ok != (want != "") || ok && got != want {
-			t.Errorf("%q: %q (%v), want %q", word, got, ok, want)
-		}
-	}
-}
-
 // TestArguments shows that a child is started with exactly its parent's settings.
 func TestArguments(t *testing.T) {
 	given := []string{"--steps=7", "--join=a:1", "--join=b,c:2", "--shard=dirichlet=0.1", "--json=true", "--lr=0.001", "--min-peers-wait=1m0s"}
@@ -129,42 +120,4 @@ func TestArguments(t *testing.T) {
 	if !slices.Equal(args, given) {
 		t.Errorf("arguments %q, want %q", args, given)
 	}
-}
-
-// TestEditDistance compares the distance with its recursive definition.
-func TestEditDistance(t *testing.T) {
-	var plain func(a, b string) int
-	plain = func(a, b string) int {
-		if a == "" || b == "" {
-			return len(a) + len(b)
-		}
-		change := plain(a[1:], b[1:])
-		if a[0] != b[0] {
-			change++
-		}
-		return min(change, plain(a[1:], b)+1, plain(a, b[1:])+1)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.StringMatching("[abc]{0,6}")
-		a, b := word.Draw(t, "a"), word.Draw(t, "b")
-		if got, want := editDistance(a, b), plain(a, b); got != want {
-			t.Fatalf("distance %d, want %d", got, want)
-		}
-	})
-}
-
-// FuzzParseConfig shows that no text makes the parser panic, and that what it
-// lets through is keys with plain values.
-func FuzzParseConfig(f *testing.F) {
-	f.Add([]byte("batch: 5\njoin: [a:1, b:2]\n"))
-	f.Add([]byte("a: &x [1]\nb: *x\n"))
-	f.Add([]byte("# nothing\n"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		entries, err := parseConfig(text)
-		for _, e := range entries {
-			if err != nil || !e.list && len(e.values) != 1 {
-				t.Fatalf("entry %+v beside error %v", e, err)
-			}
-		}
-	})
 }

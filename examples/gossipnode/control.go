@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -82,7 +82,7 @@ of the last message is kept beside the key.
   gossipnode control --join 192.0.2.7:4001 --operator-key operator.key schedule --lr 0.01 --at 20000`,
 		Args: oneAction,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sources, err := resolve(cmd.Flags(), elsewhere(cmd), os.LookupEnv)
+			sources, err := cli.Resolve(cmd)
 			if err != nil {
 				return err
 			}
@@ -128,7 +128,7 @@ func (s *controlSettings) commands(action string, from origins) ([]peer.Command,
 	var faults []error
 	// What is said is said by flags: a file or variable that is there for run must not
 	// change one.
-	given := func(name string) bool { return from.source(name) == fromFlag }
+	given := func(name string) bool { return from.Source(name) == cli.FromFlag }
 	if len(s.Join) == 0 {
 		faults = append(faults, errors.New("control needs --join, the address of a member"))
 	}
@@ -166,7 +166,7 @@ func (s *controlSettings) commands(action string, from origins) ([]peer.Command,
 		settings, wrong := s.settings()
 		commands, faults = []peer.Command{{Kind: peer.Announce, Settings: settings}}, append(faults, wrong...)
 	}
-	return commands, from.usage(faults...)
+	return commands, from.Usage(faults...)
 }
 
 // changes are what schedule changes.

@@ -54,6 +54,7 @@ func keyFile(t *testing.T) (path, id string) {
 // TestControlOfARun shows that an operator pauses a run of two peers, changes it,
 // lets it go on and ends it, and that nobody else does.
 func TestControlOfARun(t *testing.T) {
+	t.Parallel()
 	key, id := keyFile(t)
 	data := pictures(t, 200, 40)
 	var (

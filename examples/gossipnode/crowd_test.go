@@ -69,6 +69,7 @@ func (t *clocked) Evaluate(x tensor.Vector, glance bool) (accuracy, loss float64
 
 // TestCrowdIsDeterministic compares the JSON of two runs of many peers.
 func TestCrowdIsDeterministic(t *testing.T) {
+	t.Parallel()
 	args := strings.Fields("--peers 200 --model softmax --steps 5 --every 1 --points 2")
 	one, _ := simulateOnce(t, args...)
 	if two, _ := simulateOnce(t, args...); one != two {

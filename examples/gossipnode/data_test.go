@@ -1,72 +1,92 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
-	"encoding/json"
-	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 )
 
-// fetchWith executes "data" with sets of a test's own.
-func fetchWith(sets []publicSet, args ...string) (out, said string, err error) {
-	var stdout, stderr bytes.Buffer
-	cmd := newData(streams{out: &stdout, err: &stderr}, sets)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetArgs(args)
-	cmd.SetOut(&stdout)
-	err = cmd.Execute()
-	return stdout.String(), stderr.String(), err
-}
-
-// TestDataFetch shows what the command prints.
-func TestDataFetch(t *testing.T) {
-	data := content(1, 1000)
-	set := publicSet{name: "test", bases: []string{"https://nowhere.invalid/"}, files: []publicFile{publicFileOf("one", data)}}
-	dir, base := t.TempDir(), mirrorOf(t, serve(data))
-	out, said, err := fetchWith([]publicSet{set}, "fetch", "test", "--data", dir, "--from", base, "--json")
-	if err != nil {
+// shard writes n samples of three classes into a WebDataset shard, each class a
+// colour of its own; sample number bad has no picture that can be decoded.
+func shard(t *testing.T, path string, n, bad int) {
+	t.Helper()
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	add := func(name string, data []byte) {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		picture := image.NewNRGBA(image.Rect(0, 0, 8, 8))
+		colours := []color.NRGBA{{200, uint8(i), 0, 255}, {0, 200, uint8(i), 255}, {uint8(i), 0, 200, 255}}
+		for p := range 64 {
+			picture.SetNRGBA(p%8, p/8, colours[i%3])
+		}
+		var data bytes.Buffer
+		if err := png.Encode(&data, picture); err != nil {
+			t.Fatal(err)
+		}
+		if i == bad {
+			data.Truncate(30)
+		}
+		add(fmt.Sprintf("s%03d.png", i), data.Bytes())
+		add(fmt.Sprintf("s%03d.cls", i), fmt.Append(nil, i%3))
+	}
+	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var result fetchResult
-	if err := json.Unmarshal([]byte(out), &result); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	want := fetchedFile{Name: "one", Bytes: 1000, SHA256: set.files[0].sum}
-	if result.Dataset != "test" || result.Data != dir || result.Received != 1000 || len(result.Files) != 1 || result.Files[0] != want {
-		t.Errorf("%+v", result)
-	}
-	if !strings.Contains(said, "one: 100 % of 1 kB") {
-		t.Errorf("progress:\n%s", said)
-	}
-	out, _, err = fetchWith([]publicSet{set}, "fetch", "test", "--data", dir, "--from", strings.TrimSuffix(base, "/"))
-	if err != nil || !strings.Contains(out, "verified: 1 file, 0 B fetched") || !strings.Contains(out, "--dataset test --data "+dir) {
-		t.Errorf("the second time: %v\n%s", err, out)
-	}
-}
-
-// TestDataFetchDefaultFolder shows where files go if nobody says.
-func TestDataFetchDefaultFolder(t *testing.T) {
-	t.Chdir(t.TempDir())
-	data := content(1, 10)
-	set := publicSet{name: "test", bases: []string{mirrorOf(t, serve(data))}, files: []publicFile{publicFileOf("one", data)}}
-	if _, _, err := fetchWith([]publicSet{set}, "fetch", "test"); err != nil {
+	if err := os.WriteFile(path, archive.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, filepath.Join("data", "test", "one"), data)
 }
 
-func TestDataWrongUse(t *testing.T) {
+// TestImages shows that peers learn from pictures of a user's own, and are told of
+// what is damaged and of what all must agree on.
+func TestImages(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 3 {
+		shard(t, filepath.Join(dir, fmt.Sprintf("train-%d.tar", i)), 40, 7-i*100)
+	}
+	shard(t, filepath.Join(dir, "test.tar"), 30, -1)
+	options := strings.Fields("--dataset images --data " + dir + " --model softmax --batch 8 --epochs 20 --augment flip+crop --log-level info --json")
+	code, out, said := try(append([]string{"run", "--strategy", "alone"}, options...)...)
+	if code != exitDone {
+		t.Fatalf("exit code %d:\n%s", code, said)
+	}
+	if r := lastLine(t, out); r.Steps != 300 || r.TestAccuracy.Min < 0.9 {
+		t.Errorf("%d steps, accuracy %v", r.Steps, r.TestAccuracy)
+	}
+	for _, text := range []string{"skipping a damaged record", "train-0.tar, record s007: bad picture", "normalization measured in the folder"} {
+		if strings.Count(said, text) != 1 {
+			t.Errorf("not said once: %q in\n%s", text, said)
+		}
+	}
+	code, out, said = try(append([]string{"local", "--in-process", "--peers", "3", "--shard", "files"}, options...)...)
+	if code != exitDone {
+		t.Fatalf("exit code %d:\n%s", code, said)
+	}
+	if r := lastLine(t, out); r.Peers != 3 || r.TestAccuracy.Min < 0.9 {
+		t.Errorf("%d peers, accuracy %v", r.Peers, r.TestAccuracy)
+	}
+}
+
+// TestDataSettingsRefused shows that what cannot be of the data is said.
+func TestDataSettingsRefused(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
-		{"data fetsh", `unknown command "fetsh"`},
-		{"data fetch", "the name of one data set: mnist, fashion-mnist or cifar10"},
-		{"data fetch mnist cifar10", "the name of one data set"},
-		{"data fetch imagenet", `no data set "imagenet" to fetch: want mnist, fashion-mnist or cifar10`},
-		{"data fetch mnist --from nowhere", `--from "nowhere": want the URL of a folder`},
-		{"data fetch mnist --from ftp://a.example/", "want the URL of a folder"},
-		{"data fetch mnist --frm x", `did you mean "--from"?`},
 		{"run --dataset images", "--dataset images needs --data"},
 		{"run --augment rotate", `--augment "rotate": want auto, none, flip, crop or flip+crop`},
 		{"run --normalize 1", `--normalize "1": want MEAN/SCALE`},
@@ -80,44 +100,34 @@ func TestDataWrongUse(t *testing.T) {
 	}
 }
 
-func TestDataHelp(t *testing.T) {
-	for line, want := range map[string]string{
-		"data": "Examples:\n  gossipnode data fetch", "data --help": "Examples:\n  gossipnode data fetch", "data fetch --help": "--data DIR",
-		"help data fetch": "Examples:\n  gossipnode data fetch",
-	} {
-		if code, out, err := try(strings.Fields(line)...); code != exitDone || err != "" || !strings.Contains(out, want) {
-			t.Errorf("%s: exit code %d, standard error %q, standard output:\n%s", line, code, err, out)
+// TestDataConfig shows that the flags mean what they say.
+func TestDataConfig(t *testing.T) {
+	s := dataSettings{Dataset: "images", Data: "dir", Shard: "files", Part: "1/3", Normalize: "0.5/0.25", Memory: 3, Seed: 7}
+	got, err := s.dataConfig(9)
+	want := dataset.Config{
+		Name: "images", Dir: "dir", Seed: 7, Part: 1, Parts: 3, Shard: dataset.Shard{Files: true}, PeerSeed: 9, Memory: 3 << 20,
+		Norm: []dataset.Normalization{{Mean: 0.5, Scale: 0.25}},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	for name, want := range map[string]dataset.Augment{"auto": {Flip: true, Crop: true}, "none": {}, "crop": {Crop: true}} {
+		if got := (dataSettings{Dataset: "cifar10", Augment: name}).augmentation(); got != want {
+			t.Errorf("--augment %s of cifar10 is %v", name, got)
 		}
 	}
 }
 
-// TestPublicSets shows that what is pinned can be what was meant: each file once,
-// with a sum that could be one, over HTTPS.
-func TestPublicSets(t *testing.T) {
-	sums := make(map[string]bool)
-	for _, set := range publicSets() {
-		for _, base := range set.bases {
-			if !strings.HasPrefix(base, "https://") || !strings.HasSuffix(base, "/") {
-				t.Errorf("%s: %s", set.name, base)
-			}
-		}
-		for _, file := range append(set.files, set.members...) {
-			if len(file.sum) != 64 || strings.Trim(file.sum, "0123456789abcdef") != "" || sums[file.sum] || file.size < 1000 {
-				t.Errorf("%s: %+v", set.name, file)
-			}
-			sums[file.sum] = true
-		}
+// TestDamagedImages shows that a damaged file is a fault, before anything begins.
+func TestDamagedImages(t *testing.T) {
+	dir := t.TempDir()
+	shard(t, filepath.Join(dir, "train.tar"), 40, -1)
+	shard(t, filepath.Join(dir, "test.tar"), 30, -1)
+	if err := os.Truncate(filepath.Join(dir, "train.tar"), 10_000); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// TestDataFetchFails shows that a failed download ends with exit code 1.
-func TestDataFetchFails(t *testing.T) {
-	base := mirrorOf(t, serve([]byte("<html>not it</html>")))
-	code, out, err := try("data", "fetch", "mnist", "--data", t.TempDir(), "--from", base)
-	if code != exitFailed || out != "" || !strings.Contains(err, "it has 19 bytes, the original 9912422") {
-		t.Errorf("exit code %d, standard output %q, standard error:\n%s", code, out, err)
-	}
-	if _, err := os.Stat("data"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a folder nobody asked for: %v", err)
+	code, out, said := try("run", "--dataset", "images", "--data", dir)
+	if code != exitFailed || out != "" || !strings.Contains(said, "train.tar: truncated") {
+		t.Errorf("exit code %d, standard output %q, standard error:\n%s", code, out, said)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // deployed is a file of examples/deploy.
@@ -54,7 +57,7 @@ func TestSystemdUnit(t *testing.T) {
 	if within := leaveWithin(t, deployed(t, "node.yaml")); err != nil || stop <= within {
 		t.Errorf("systemd kills after %s, and the peer leaves within %s", stop, within)
 	}
-	if values["Restart"] != "on-failure" || values["RestartPreventExitStatus"] != "2" || values["KillSignal"] != "SIGTERM" {
+	if values["Restart"] != "on-failure" || values["RestartPreventExitStatus"] != fmt.Sprint(exitUsage, exitUnmerged) || values["KillSignal"] != "SIGTERM" {
 		t.Errorf("exit codes: %v", values)
 	}
 	if !strings.Contains(deployed(t, "node.yaml"), "checkpoint: /var/lib/"+values["StateDirectory"]) {
@@ -185,7 +188,7 @@ func TestKubernetes(t *testing.T) {
 		t.Errorf("%+v, ports %+v, %d replicas", config, c.Ports, set.Spec.Replicas)
 	}
 	for _, variable := range c.Env {
-		if name, ok := strings.CutPrefix(variable.Name, environmentPrefix); ok {
+		if name, ok := strings.CutPrefix(variable.Name, cli.EnvironmentPrefix); ok {
 			t.Setenv(variable.Name, strings.ReplaceAll(variable.Value, "$(POD_INDEX)", "3"))
 			if code, out, logged := try("config"); code != exitDone || !strings.Contains(out, strings.ToLower(name)+": 3/4") {
 				t.Errorf("%+v: exit code %d\n%s", variable, code, logged)

@@ -3,12 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // display shows a person how the peers of a local run get on. One goroutine uses
@@ -110,7 +111,7 @@ func (s status) outcome(peers []*peerState) string {
 // overview adds up the peers that train or have: steps are sums, exchanges those
 // of all that ever trained, loss and distance means, progress that of the peer which has come farthest.
 func overview(peers []*peerState) (whole status, training int) {
-	var loss, distance mean
+	var loss, distance cli.Mean
 	for _, p := range peers {
 		whole.Initiated += p.status.Initiated // by the dead too, with the living
 		if p.status.Elapsed == 0 || p.phase == phaseLost || p.phase == phaseFailed {
@@ -122,26 +123,10 @@ func overview(peers []*peerState) (whole status, training int) {
 			whole.Progress, whole.Begun = p.status.Progress, p.status.Begun
 		}
 		whole.Elapsed = max(whole.Elapsed, p.status.Elapsed)
-		loss.add(p.status.Loss)
-		distance.add(p.status.Distance)
+		loss.Add(p.status.Loss)
+		distance.Add(p.status.Distance)
 	}
 	whole.Exchanges = whole.Initiated
-	whole.Loss, whole.Distance = loss.value(), distance.value()
+	whole.Loss, whole.Distance = loss.Value(), distance.Value()
 	return whole, training
 }
-
-// mean is the mean of the numbers that are known.
-type mean struct {
-	sum   float64
-	known int
-}
-
-func (m *mean) add(n number) {
-	if !math.IsNaN(float64(n)) {
-		m.sum += float64(n)
-		m.known++
-	}
-}
-
-// value is NaN if no number was known.
-func (m *mean) value() number { return number(m.sum / float64(m.known)) }

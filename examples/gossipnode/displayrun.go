@@ -30,7 +30,7 @@ func (s *settings) watchRun(out io.Writer) (log *zap.Logger, tell reporter) {
 	}
 	s.everybody = true
 	d := &runDisplay{show: table}
-	return s.newLog(&lineWriter{take: d.line}), d.tell
+	return s.newLog(&lineWriter{Take: d.line}), d.tell
 }
 
 func (d *runDisplay) line(text string) {
@@ -45,7 +45,7 @@ func (d *runDisplay) tell(r report) {
 	defer d.mu.Unlock()
 	switch r.Kind {
 	case reportStarted:
-		textReporter(&lineWriter{take: d.show.line}, printEvery)(r)
+		textReporter(&lineWriter{Take: d.show.line}, printEvery)(r)
 		d.own.id, d.own.phase = r.Peer, phaseJoining
 	case reportReady:
 		d.own.phase = phaseTraining

@@ -160,6 +160,7 @@ func TestDoctorLooksAtTheKey(t *testing.T) {
 // TestDoctorIsBounded shows that an address which takes connections and says nothing
 // does not hold the doctor up for ever.
 func TestDoctorIsBounded(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

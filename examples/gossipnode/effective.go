@@ -11,11 +11,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// names of the sources, as config tells them.
-func (s source) String() string {
-	return [...]string{"default", "file", "environment", "flag"}[s]
-}
-
 // effective is one setting as it holds.
 type effective struct {
 	key   string
@@ -66,10 +61,10 @@ func (s settings) effective(flags *pflag.FlagSet, sources origins) (all []effect
 		if f.Hidden || f.Name == configFlag || f.Name == "help" {
 			return
 		}
-		from := sources.source(f.Name)
+		from := sources.Source(f.Name)
 		e := effective{key: f.Name, Value: valueOf(f), From: from.String()}
 		if from != fromDefault {
-			e.Place = strings.TrimSuffix(sources.name(f.Name), ": "+f.Name)
+			e.Place = strings.TrimSuffix(sources.Name(f.Name), ": "+f.Name)
 		}
 		switch {
 		case f.Name == "lr":

@@ -147,6 +147,29 @@ func finalOf(shares []share) finalResult {
 	return all
 }
 
+// exitUnmerged is the exit code of unmergedError.
+const exitUnmerged = 3
+
+// unmergedError: the work is done, and the one model that was asked for is not there. To
+// start again would not bring it back: the others have gone.
+type unmergedError struct{}
+
+func (unmergedError) Error() string {
+	return "the work is done, but not all have ended with one merged model, as the result says"
+}
+
+// ExitWith is the exit code.
+func (unmergedError) ExitWith() int { return exitUnmerged }
+
+// unmerged is an unmergedError if a merge was asked for and has not come about, or if those of
+// several peers differ.
+func (r finalResult) unmerged() error {
+	if r.Final == finalUnmerged || r.Final == finalMerge && r.ModelHash == "" {
+		return unmergedError{}
+	}
+	return nil
+}
+
 // summary tells it in words.
 func (r finalResult) summary() string {
 	switch several := len(r.Hashes) > 0; {

@@ -55,7 +55,6 @@ func (e executioner) launch(number int, s settings, events chan<- event) (member
 // mergeAmong trains with processes, kills one if at is above 0, and returns the result.
 func mergeAmong(t *testing.T, peers, victim int, at float64, flags ...string) result {
 	t.Helper()
-	t.Setenv(mainVariable, "1")
 	args := append([]string{"--final", "merge", "--model", "softmax", "--steps", "400", "--batch", "16", "--every", "8", "--codec", "lattice8+4"}, flags...)
 	s, err := parse(t, "", nil, args...)
 	if err != nil {
@@ -99,6 +98,7 @@ func cmpOr(a, b float64) float64 {
 
 // TestFinalMerge: all processes end with the same bytes, whoever is killed just before.
 func TestFinalMerge(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("left out by -short: trains with processes")
 	}
@@ -109,6 +109,7 @@ func TestFinalMerge(t *testing.T) {
 	for _, n := range sizes {
 		for i, at := range moments {
 			t.Run(fmt.Sprintf("%d/%g", n, at), func(t *testing.T) {
+				t.Parallel()
 				mergeAmong(t, n, (n+i)%n, at)
 			})
 		}
@@ -117,6 +118,7 @@ func TestFinalMerge(t *testing.T) {
 
 // TestFinalMergeBySamples weighs models by their pictures; nobody is killed.
 func TestFinalMergeBySamples(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("left out by -short: trains with processes")
 	}

@@ -143,6 +143,9 @@ func (f *flock) launch(number int, join []string) {
 
 // beginIfReady lets the peers train if none is on its way, or if they do already.
 func (f *flock) beginIfReady() {
+	if f.leaving {
+		return
+	}
 	onTheWay := func(p *peerState) bool { return p.phase < phaseReady }
 	if f.begun || !slices.ContainsFunc(f.peers, onTheWay) {
 		f.begin()
@@ -291,6 +294,9 @@ func (f *flock) verdict(ctx context.Context) (result, error) {
 		}
 	}
 	if ctx.Err() != nil {
+		if !f.begun {
+			return result{}, f.settings.interruption(errNothingDone)
+		}
 		return result{}, f.settings.interruption(errInterrupted)
 	}
 	if len(shares) == 0 {
@@ -301,5 +307,8 @@ func (f *flock) verdict(ctx context.Context) (result, error) {
 	}
 	total := combine(shares, gone, len(f.peers), lost)
 	total.idle = idle
+	if f.fault == nil {
+		return total, total.unmerged()
+	}
 	return total, f.fault
 }

@@ -175,6 +175,55 @@ func TestFlockFault(t *testing.T) {
 	})
 }
 
+// TestFlockUnmerged shows that peers which were to end with one model, and have not, are
+// told of by an exit code of their own, beside the result.
+func TestFlockUnmerged(t *testing.T) {
+	for name, c := range map[string]struct {
+		odd  finalResult // that of one peer
+		code int
+	}{
+		"merged":       {finalResult{Final: finalMerge, ModelHash: "a"}, exitDone},
+		"one has not":  {finalResult{Final: finalUnmerged, ModelHash: "b"}, exitUnmerged},
+		"in two parts": {finalResult{Final: finalMerge, ModelHash: "b"}, exitUnmerged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &fakes{script: func(f *fake) *end {
+					f.train()
+					r := result{finalResult: finalResult{Final: finalMerge, ModelHash: "a"}}
+					if f.number == 2 {
+						r.finalResult = c.odd
+					}
+					f.tell(report{Kind: reportResult, Share: &share{Result: r}})
+					return &end{}
+				}}
+				if r, _, err := fly(t.Context(), l, nil); r.Peers != 3 || exitCode(err) != c.code {
+					t.Errorf("result %+v, error %v: want exit code %d", r, err, c.code)
+				}
+			})
+		})
+	}
+}
+
+// TestFlockInterruptedEarly shows that an interrupt before the training is told as that.
+func TestFlockInterruptedEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{script: func(f *fake) *end {
+			if f.number < 2 { // the third never is ready: all wait for it
+				f.ready()
+			}
+			<-f.left
+			f.tell(report{Kind: reportFailed, Interrupted: true})
+			return &end{}
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, _, err := fly(ctx, l, nil); !errors.Is(err, errNothingDone) || exitCode(err) != exitFailed || !strings.Contains(err.Error(), "nothing was learned") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
 // TestFlockInterrupted shows that an interrupt asks the peers to leave, and that
 // one that does not is killed: after leaveBound, or at once when asked again.
 func TestFlockInterrupted(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -46,7 +47,7 @@ func memoryOf(shares []share) *spread {
 
 // ownMemory is this process's peak memory, nil if it is unknown.
 func ownMemory() *spread {
-	bytes, err := peakMemory()
+	bytes, err := host.PeakMemory()
 	if err != nil || bytes == 0 {
 		return nil
 	}

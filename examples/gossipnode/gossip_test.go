@@ -50,6 +50,7 @@ func TestMembershipFlag(t *testing.T) {
 
 // TestLocalByDatagrams shows processes that find each other by encrypted datagrams.
 func TestLocalByDatagrams(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "gossip.key")
 	if err := os.WriteFile(file, []byte(strings.Repeat("0a", 32)), 0o600); err != nil {
 		t.Fatal(err)

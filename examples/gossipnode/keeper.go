@@ -48,8 +48,10 @@ func (t *training) newKeeper() *keeper {
 		return nil
 	}
 	every, _ := parseCadence(t.CheckpointEvery) // validate has seen to it
+	into := t.checkpoints()
+	into.refused = refusedPaths(t.refused)
 	return &keeper{
-		into: t.checkpoints(), peer: t.peer, layout: t.params.Layout(), schedule: t.schedule(), every: every,
+		into: into, peer: t.peer, layout: t.params.Layout(), schedule: t.schedule(), every: every,
 		epoch: float64(t.data.Total) / float64(t.Batch), log: t.log, ended: make(chan struct{}),
 	}
 }
@@ -169,16 +171,27 @@ func (k *keeper) age() (time.Duration, bool) {
 
 // last saves when the peer has left, if it has done anything in this life.
 func (k *keeper) last(s peer.Stats) error {
-	if k == nil || s.Steps == s.Resumed && s.Exchanges.Completed() == 0 {
+	if k == nil || idle(s) {
 		return nil
 	}
 	return k.save()
 }
 
 // interrupted saves when somebody asked for an end, before the peer leaves: that may
-// take longer than there is time.
+// take longer than there is time. If nothing was done, there is nothing to save, and to
+// do so would cost one of the checkpoints that are kept.
 func (k *keeper) interrupted(ctx context.Context) {
-	if k != nil && ctx.Err() != nil {
+	if k != nil && ctx.Err() != nil && !idle(k.peer.Stats()) {
 		k.attempt()
 	}
+}
+
+// rescued saves when training cannot go on, if anything was done: what was learned until
+// then is as good as it was. It reports what kept it from that.
+func (k *keeper) rescued() error {
+	if k == nil || idle(k.peer.Stats()) {
+		return nil
+	}
+	k.end()
+	return k.save()
 }

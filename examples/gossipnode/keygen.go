@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // newKeygen makes the command that makes an identity.
@@ -32,7 +34,7 @@ others out.`,
   gossipnode keygen --run-key --out run.key`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := resolve(cmd.Flags(), elsewhere(cmd), os.LookupEnv); err != nil {
+			if _, err := cli.Resolve(cmd); err != nil {
 				return err
 			}
 			if out == "" {

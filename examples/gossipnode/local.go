@@ -75,23 +75,23 @@ Ctrl-C asks all of them to leave in good order; a second one kills them.`,
 // first peer where the defaults of local are others than run's.
 func (s *settings) adaptToLocal(peers int, sources origins) error {
 	if peers < 1 || peers > maxPeers {
-		return sources.usage(faultf("peers", "%d: want 1 to %d", peers, maxPeers))
+		return sources.Usage(faultf("peers", "%d: want 1 to %d", peers, maxPeers))
 	}
 	for _, name := range []string{"key", "part", "allow"} {
-		if sources.source(name) != fromDefault {
-			return sources.usage(faultf(name, "is for run: local gives each peer its own"))
+		if sources.Source(name) != fromDefault {
+			return sources.Usage(faultf(name, "is for run: local gives each peer its own"))
 		}
 	}
 	if s.Server != "" {
-		return sources.usage(faultf(serverFlag, "is for run: local gives each peer a new identity, so leave it out, and the peers elect a server"))
+		return sources.Usage(faultf(serverFlag, "is for run: local gives each peer a new identity, so leave it out, and the peers elect a server"))
 	}
-	if sources.source("listen") == fromDefault {
+	if sources.Source("listen") == fromDefault {
 		s.Listen = []string{loopback}
 	}
-	if sources.source("min-peers") == fromDefault {
+	if sources.Source("min-peers") == fromDefault {
 		s.MinPeers = peers
 	}
-	if sources.source("log-level") == fromDefault {
+	if sources.Source("log-level") == fromDefault {
 		s.LogLevel = localLogLevel
 	}
 	s.Part = fmt.Sprintf("0/%d", peers)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
 // command prepares gossipnode as a process of its own, which dies with the test.
@@ -23,11 +24,16 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 // commandWithin is a command that may take so long.
 func commandWithin(t *testing.T, bound time.Duration, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), bound)
-	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env = append(os.Environ(), mainVariable+"=1")
-	return cmd
+	return clitest.Command(t, bound, args...)
+}
+
+// humble is a command that does nothing but keep processors busy while a test looks at
+// it, so that it leaves them to whoever has work to do, if this machine can say so.
+func humble(program string, args ...string) []string {
+	if nice, err := exec.LookPath("nice"); err == nil {
+		return append([]string{nice, "-n", "10", program}, args...)
+	}
+	return append([]string{program}, args...)
 }
 
 // localArgs are those of a small local run.
@@ -137,40 +143,15 @@ func longRunOf(t *testing.T, peers int, args ...string) (cmd *exec.Cmd, children
 // childrenOf finds the processes that a process has started.
 func childrenOf(t *testing.T, parent int) []int {
 	t.Helper()
-	var children []int
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has ended meanwhile
-		}
-		// The name, which may hold anything, ends with the last parenthesis; the
-		// state and the parent follow.
-		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-		if fields[1] == strconv.Itoa(parent) {
-			id, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			children = append(children, id)
-		}
-	}
-	return children
+	return clitest.ChildrenOf(t, parent)
 }
 
-func running(id int) bool {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/stat")
-	return err == nil && !bytes.Contains(text, []byte(") Z ")) // a zombie has ended
-}
+func running(id int) bool { return clitest.Running(id) }
 
 // checkGone tests that no child outlives its parent.
 func checkGone(t *testing.T, children []int) {
 	t.Helper()
-	eventually(t, "the children end", func() bool {
-		for _, id := range children {
-			if running(id) {
-				return false
-			}
-		}
-		return true
-	})
+	clitest.CheckGone(t, children)
 }
 
 // TestKilledPeer shows that the others do the work of a peer that is killed.
@@ -197,6 +178,7 @@ func TestKilledPeer(t *testing.T) {
 // TestInterrupted shows that an interrupt ends everything in good order: exit
 // code 1, no result, no orphan, and the checkpoints are there to go on from.
 func TestInterrupted(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	cmd, children, out := longRun(t, "--epochs", "1000000", "--checkpoint", folder)
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {

@@ -28,6 +28,7 @@ func runProcesses(t *testing.T, args ...string) (r result, logged string) {
 // TestLocalPolicies shows that processes code what they exchange as they are told:
 // by flags, and by a file.
 func TestLocalPolicies(t *testing.T) {
+	t.Parallel()
 	file := writeFile(t, "policy.yaml", "codec: bf16\nrules:\n- {range: layer0.weight, codec: lattice6+4, quantized: 50}\n")
 	for _, c := range []struct {
 		name        string
@@ -41,6 +42,7 @@ func TestLocalPolicies(t *testing.T) {
 		{"a file", []string{"--policy", file}, "bf16", 10, 12.5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			r, _ := runProcesses(t, append(c.args, "--steps", "200", "--every", "5")...)
 			t.Logf("%.2f bits a parameter in %d exchanges", r.BitsPerParameter, r.Exchanges)
 			if bits := float64(r.BitsPerParameter); bits < c.least || bits > c.most || r.Codec != c.codec || len(r.Links) > 0 {
@@ -53,6 +55,7 @@ func TestLocalPolicies(t *testing.T) {
 // TestLocalAutoTellsCodecs shows that where links decide, the result and the log tell
 // on what.
 func TestLocalAutoTellsCodecs(t *testing.T) {
+	t.Parallel()
 	r, logged := runProcesses(t, "--codec", quant.Auto, "--steps", "200", "--every", "5", "--log-level", "info")
 	if r.Codec != quant.Auto || len(r.Links) != 1 {
 		t.Fatalf("codec %s, links %+v", r.Codec, r.Links)

@@ -5,6 +5,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // newLog makes a log for people: a time, a level, what happened.
@@ -16,10 +18,5 @@ func (s outputSettings) newLog(out io.Writer) *zap.Logger {
 	if s.Verbose {
 		level = zapcore.DebugLevel
 	}
-	config := zap.NewDevelopmentEncoderConfig()
-	config.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05")
-	config.EncodeLevel = zapcore.LowercaseLevelEncoder
-	config.ConsoleSeparator = "  "
-	config.CallerKey, config.StacktraceKey = "", ""
-	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(config), zapcore.Lock(zapcore.AddSync(out)), level))
+	return cli.NewLog(level, out)
 }

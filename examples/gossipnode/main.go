@@ -19,14 +19,18 @@
 // environment variable such as GOSSIPNODE_BATCH; a flag comes before the
 // environment, and that before the file. Logs and progress go to standard error.
 // With --json the last line of standard output is one JSON object. The exit code
-// is 0 when the work is done, 1 when it failed, 2 when the command line is wrong.
+// is 0 when the work is done, 1 when it failed, 2 when the command line is wrong,
+// 3 when the work is done but not the final merge that was asked for.
 //
 // Limits: the models of package nets and the data of package dataset. A service that
 // trains its own model embeds package peer instead; examples/embed shows how
 // little that takes.
 //
 // To read the program, begin with run.go (a command), train.go (one peer from
-// its data to its result) and flock.go (how local watches several of them).
+// its data to its result) and flock.go (how local watches several of them). What
+// stands by itself is in folders: cli (what every command stands on, whose words
+// words.go makes short), the commands bench and fetch (which is data fetch), and
+// metrics and dashboard, which show a peer to those who watch.
 package main
 
 import "os"

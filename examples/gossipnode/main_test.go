@@ -1,53 +1,54 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"flag"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
-// mainVariable makes the test binary act as gossipnode, for tests that need
-// processes; children of such a process inherit it.
-const mainVariable = "ACT_AS_GOSSIP_NODE"
+// mainVariable makes the test binary act as gossipnode; all processes that tests start
+// inherit it.
+const mainVariable = clitest.Variable
+
+// waiting is how many tests that call t.Parallel run at once, unless -parallel says
+// otherwise: they wait for processes, sockets and timeouts more than they work. Tests that
+// measure call it not, and so run alone.
+const waiting = "4"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(mainVariable) != "" {
 		main()
 	}
+	if err := errors.Join(os.Setenv(mainVariable, "1"), flag.Set("test.parallel", waiting)); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 
 // try executes a command line in this process.
-func try(args ...string) (code int, out, err string) {
-	var stdout bytes.Buffer
-	var stderr sharedBuffer
-	code = execute(args, streams{in: strings.NewReader(""), out: &stdout, err: &stderr})
-	return code, stdout.String(), stderr.String()
-}
+func try(args ...string) (code int, out, err string) { return program.Try(args...) }
 
-// sharedBuffer is a buffer that several goroutines may write to, as they do to standard
-// error.
-type sharedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
+type sharedBuffer = clitest.Buffer
 
-func (b *sharedBuffer) Write(text []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(text)
+// program is gossipnode.
+var program clitest.Program = func(std cli.Streams) *cobra.Command {
+	return newRoot(streams{in: std.In, out: std.Out, err: std.Err})
 }
 
 // lastLine decodes the last line of standard output, as --json promises it.
@@ -112,12 +113,7 @@ func pictures(t *testing.T, train, test int) (dir string) {
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	const bound = 30 * time.Second
-	for deadline := time.Now().Add(bound); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s", what, bound)
-		}
-	}
+	clitest.Eventually(t, what, holds)
 }
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 || math.IsNaN(a) && math.IsNaN(b) }
@@ -125,22 +121,11 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 || math.IsNaN(a) && m
 // writeFile writes a file of a test's own.
 func writeFile(t *testing.T, name, text string) (path string) {
 	t.Helper()
-	path = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return clitest.WriteFile(t, name, text)
 }
 
 // scanLines collects lines as they come; they may be asked for meanwhile.
 func scanLines(t *testing.T, from interface{ Read([]byte) (int, error) }) <-chan string {
 	t.Helper()
-	lines := make(chan string, 1000)
-	go func() {
-		defer close(lines)
-		for scanner := bufio.NewScanner(from); scanner.Scan(); {
-			lines <- scanner.Text()
-		}
-	}()
-	return lines
+	return clitest.ScanLines(t, from)
 }

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"strings"
 	"sync"
 
 	"go.uber.org/zap"
@@ -52,6 +49,9 @@ type memberError struct {
 	code    int
 }
 
+// ExitWith is the peer's own exit code.
+func (e *memberError) ExitWith() int { return e.code }
+
 func (e *memberError) Error() string { return fmt.Sprintf("peer %d: %s", e.number, e.failure) }
 
 // inProcess starts peers as goroutines of this process.
@@ -73,7 +73,7 @@ func (inProcess) launch(number int, s settings, events chan<- event) (member, er
 	go func() {
 		defer cancel(nil)
 		tell := func(r report) { events <- event{number: number, report: &r} }
-		log := s.newLog(&lineWriter{take: func(line string) { events <- event{number: number, line: line} }})
+		log := s.newLog(&lineWriter{Take: func(line string) { events <- event{number: number, line: line} }})
 		done, err := train(ctx, s, log.With(zap.Int("peer", number)), tell, begin)
 		if err != nil {
 			tell(failure(err))
@@ -84,33 +84,3 @@ func (inProcess) launch(number int, s settings, events chan<- event) (member, er
 	}()
 	return goroutine{start: sync.OnceFunc(func() { close(begin) }), cancel: cancel}, nil
 }
-
-// maxLine bounds a line of a peer's output; longer ones are cut.
-const maxLine = 64 << 10
-
-// lineWriter hands over what is written to it line by line.
-type lineWriter struct {
-	take func(string)
-	rest bytes.Buffer
-}
-
-// Write implements io.Writer and never fails.
-func (w *lineWriter) Write(text []byte) (int, error) {
-	for part := range bytes.Lines(text) {
-		w.rest.Write(part[:min(len(part), max(0, maxLine-w.rest.Len()))])
-		if part[len(part)-1] == '\n' {
-			w.flush()
-		}
-	}
-	return len(text), nil
-}
-
-// flush hands over a last line that has no end.
-func (w *lineWriter) flush() {
-	if line := strings.TrimRight(w.rest.String(), "\r\n"); line != "" {
-		w.take(line)
-	}
-	w.rest.Reset()
-}
-
-var _ io.Writer = (*lineWriter)(nil)

@@ -65,7 +65,8 @@ func (c *cable) set(state string) {
 func (c *cable) run(host int, args ...string) *exec.Cmd {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	cmd := exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", c.names[host], os.Args[0], "run"}, args...)...)
+	words := append([]string{"netns", "exec", c.names[host]}, humble(os.Args[0], append([]string{"run"}, args...)...)...)
+	cmd := exec.CommandContext(ctx, "ip", words...)
 	cmd.Env = append(os.Environ(), mainVariable+"=1", "GOMAXPROCS=1")
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -24,16 +25,16 @@ const (
 // settlePolicy lets --policy hide what --codec and --quantized say in places that
 // count less, and the other way round.
 func (s *trainSettings) settlePolicy(sources origins) {
-	by := sources.source(policyFlag)
-	if max(sources.source(codecFlag), sources.source(quantizedFlag)) > by {
-		s.Policy, sources[policyFlag] = "", origin{}
+	by := sources.Source(policyFlag)
+	if max(sources.Source(codecFlag), sources.Source(quantizedFlag)) > by {
+		s.Policy, sources[policyFlag] = "", cli.Origin{}
 		return
 	}
-	if sources.source(codecFlag) < by {
-		s.Codec, sources[codecFlag] = quant.DefaultName, origin{}
+	if sources.Source(codecFlag) < by {
+		s.Codec, sources[codecFlag] = quant.DefaultName, cli.Origin{}
 	}
-	if sources.source(quantizedFlag) < by {
-		s.Quantized, sources[quantizedFlag] = defaultQuantized, origin{}
+	if sources.Source(quantizedFlag) < by {
+		s.Quantized, sources[quantizedFlag] = defaultQuantized, cli.Origin{}
 	}
 }
 
@@ -65,7 +66,7 @@ func (s settings) codecs(work *workload) (quant.Policy, error) {
 		err = policy.Validate(work.params.Layout())
 	}
 	if err != nil {
-		return policy, usageError{err}
+		return policy, cli.Usage(err)
 	}
 	return policy, nil
 }

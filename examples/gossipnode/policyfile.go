@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -16,7 +17,7 @@ import (
 // with it, with lines; what depends on the model is yet to be checked.
 func readPolicy(path string) (quant.Policy, error) {
 	const what = "reading the codec policy"
-	text, err := readText(path, what)
+	text, err := cli.ReadText(path, what)
 	if err != nil {
 		return quant.Policy{}, err
 	}
@@ -41,7 +42,7 @@ func printPolicy(policy quant.Policy) (string, error) {
 
 func parsePolicy(text []byte) (quant.Policy, error) {
 	var policy quant.Policy
-	root, err := parseMapping(text, `"codec: lattice6+4"`)
+	root, err := cli.ParseMapping(text, `"codec: lattice6+4"`)
 	if root == nil || err != nil {
 		return policy, err
 	}
@@ -93,7 +94,7 @@ func (r *policyReader) mapping(node *yaml.Node, fields map[string]func(*yaml.Nod
 // suggestion is the known key that is nearest to an unknown one, or all of them if
 // none is near.
 func suggestion(key string, known []string) string {
-	if alike, ok := nearest(key, known); ok {
+	if alike, ok := cli.Nearest(key, known); ok {
 		return fmt.Sprintf(": did you mean %q?", alike)
 	}
 	return ": want " + list(known)
@@ -128,7 +129,7 @@ func (r *policyReader) rules(node *yaml.Node, into *[]quant.Rule) error {
 // word is a field of plain text.
 func word(into *string) func(*yaml.Node) error {
 	return func(node *yaml.Node) error {
-		values, err := scalars(node)
+		values, err := cli.Scalars(node)
 		if err != nil || node.Kind != yaml.ScalarNode {
 			return errors.New("want a plain value")
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -70,26 +69,6 @@ type accuracy struct {
 	Mean number `json:"mean"`
 	Min  number `json:"min"`
 	Max  number `json:"max"`
-}
-
-// number is a float that may be unknown: NaN in the program, null in JSON.
-type number float64
-
-// MarshalJSON writes null for what JSON has no number for.
-func (n number) MarshalJSON() ([]byte, error) {
-	if f := float64(n); math.IsNaN(f) || math.IsInf(f, 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(n))
-}
-
-// UnmarshalJSON reads null as NaN.
-func (n *number) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		*n = number(math.NaN())
-		return nil
-	}
-	return json.Unmarshal(text, (*float64)(n))
 }
 
 // share is what one peer contributes to the result of a local run.
@@ -196,29 +175,11 @@ func (r result) summary() string {
 	return text
 }
 
-// plural counts things as people do.
-func plural(n uint64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 func percent(n number) string {
 	if math.IsNaN(float64(n)) {
 		return "unknown"
 	}
 	return fmt.Sprintf("%.2f %%", 100*float64(n))
-}
-
-// size writes a number of bytes as people do.
-func size(bytes uint64) string {
-	const step = 1000
-	value, units := float64(bytes), []string{"B", "kB", "MB", "GB", "TB"}
-	for len(units) > 1 && value >= step {
-		value, units = value/step, units[1:]
-	}
-	return fmt.Sprintf("%.3g %s", value, units[0])
 }
 
 // duration writes a time to go as people do.

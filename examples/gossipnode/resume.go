@@ -132,12 +132,9 @@ func (s settings) lasting(log *zap.Logger) (ed25519.PrivateKey, error) {
 	return s.identity(log)
 }
 
-// occupy makes the folder of the checkpoints, and keeps the identity there if it is
-// given by no other file.
+// occupy keeps the identity in the folder of the checkpoints if it is given by no other
+// file.
 func (s settings) occupy(key ed25519.PrivateKey) error {
-	if err := s.checkpoints().create(); err != nil {
-		return err
-	}
 	path := s.identityPath()
 	if path == s.Key {
 		return nil
@@ -179,6 +176,38 @@ func (s settings) leaveInTime(ctx context.Context, errs io.Writer, exit func()) 
 		stop()
 		close(over)
 	}
+}
+
+// errNothingDone is an errInterrupted that came before the first step.
+var errNothingDone = fmt.Errorf("%w before the first step", errInterrupted)
+
+// orNothingDone is the error, or errNothingDone if it is an interruption that came before
+// this peer had done anything in this life.
+func (t *training) orNothingDone(err error) error {
+	if errors.Is(err, errInterrupted) && idle(t.peer.Stats()) {
+		return errNothingDone
+	}
+	return err
+}
+
+// idle tells that a peer's model is the one with which this life of it began, or that of
+// a flock from which it can be had again.
+func idle(s peer.Stats) bool { return s.Steps == s.Resumed && s.Exchanges.Completed() == 0 }
+
+// interruption tells an end that was asked for, and what has become of the work.
+func (s settings) interruption(err error) error {
+	nothing := errors.Is(err, errNothingDone)
+	switch {
+	case !errors.Is(err, errInterrupted):
+		return err
+	case nothing && s.Checkpoint == "":
+		return fmt.Errorf("%w: nothing was learned", err)
+	case nothing:
+		return fmt.Errorf("%w: nothing was learned, and the checkpoints in %s are as they were", err, s.Checkpoint)
+	case s.Checkpoint == "":
+		return fmt.Errorf("%w before the work was done; with --checkpoint DIR the model would have been kept", err)
+	}
+	return fmt.Errorf("%w before the work was done; what was learned is kept in %s", err, s.Checkpoint)
 }
 
 // asReported is an error that has been logged or told, nil if there is none.

@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"maps"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -122,6 +125,70 @@ func TestTerminated(t *testing.T) {
 	found, err := inspect(file)
 	if err != nil || found.Progress.Step == 0 {
 		t.Errorf("%+v, error %v", found.Progress, err)
+	}
+}
+
+// TestTerminatedBeforeTheFirstStep shows that a peer which waits for others leaves when
+// asked to, says that nothing was learned, and leaves the checkpoints as they are.
+func TestTerminatedBeforeTheFirstStep(t *testing.T) {
+	t.Parallel()
+	data, folder := pictures(t, 400, 200), t.TempDir()
+	contents := func() map[string]string {
+		kept := map[string]string{}
+		names, err := checkpoints{dir: folder}.names()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(filepath.Join(folder, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept[name] = string(text)
+		}
+		return kept
+	}
+	silent, err := net.Listen("tcp", loopback) // which does not say a word
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for i, waiting := range [][]string{{"--min-peers", "2"}, {"--min-peers", "2"}, {"--join", silent.Addr().String()}} {
+		had := contents()
+		if len(had) != min(i, 1) {
+			t.Fatalf("%d checkpoints", len(had))
+		}
+		var out bytes.Buffer
+		cmd := command(t, runArgs(data, folder, append(waiting, "--keep", "1")...)...)
+		cmd.Stdout = &out
+		logged, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines, last := scanLines(t, logged), ""
+		for line := range lines {
+			if strings.Contains(line, "--join") { // it has introduced itself
+				break
+			}
+		}
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		for last = range lines {
+		}
+		want := "interrupted before the first step: nothing was learned, and the checkpoints in " + folder + " are as they were"
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailed || out.Len() > 0 || !strings.Contains(last, want) {
+			t.Errorf("exit code %d, standard output %q, last line %q", cmd.ProcessState.ExitCode(), &out, last)
+		}
+		if !maps.Equal(contents(), had) {
+			t.Error("the checkpoints have changed")
+		}
+		if code, _, logged := try(runArgs(data, folder, "--steps", strconv.Itoa(100*(i+1)), "--keep", "1")...); code != exitDone {
+			t.Fatal(logged)
+		}
 	}
 }
 

@@ -78,7 +78,10 @@ func runAlone(s settings, std streams) error {
 	if err != nil {
 		return s.interruption(err)
 	}
-	return errors.Join(printResult(done.Result, s.JSON, std), done.unsaved)
+	if err := errors.Join(printResult(done.Result, s.JSON, std), done.unsaved); err != nil {
+		return err
+	}
+	return done.Result.unmerged()
 }
 
 // runReporting runs a peer that a parent process watches.
@@ -106,6 +109,8 @@ func failure(err error) report {
 
 // reported is an error that the parent has been told of.
 type reported struct{ error }
+
+func (reported) Told() {}
 
 func (r reported) Unwrap() error { return r.error }
 

@@ -77,6 +77,7 @@ func TestLooseRunKey(t *testing.T) {
 // TestRefusedForWantOfAKey shows that a peer without the run's key ends at once, and
 // says what to do.
 func TestRefusedForWantOfAKey(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.key")
 	key := bytes.Repeat([]byte("k"), peer.MinRunKey)
 	if err := os.WriteFile(path, key, keyMode); err != nil {

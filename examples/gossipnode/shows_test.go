@@ -77,6 +77,7 @@ func allReduce(s *peertest.Simulation) {
 // TestSlowWorker is the paper's experiment with one slow worker of 16: virtual time per
 // epoch against that without.
 func TestSlowWorker(t *testing.T) {
+	t.Parallel()
 	epochs := "0.2"
 	factors := []int{100}
 	if *tables {
@@ -97,6 +98,7 @@ func TestSlowWorker(t *testing.T) {
 
 // TestHomogeneous: transferring the model takes a quarter of a step.
 func TestHomogeneous(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("left out by -short: trains for a quarter of a minute")
 	}

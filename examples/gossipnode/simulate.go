@@ -21,6 +21,7 @@ const defaultPoints = 10
 type simulateSettings struct {
 	settings
 	worldSettings
+	servingSettings
 	Evaluate int
 	Points   int
 	Target   float64
@@ -81,12 +82,13 @@ func (s *simulateSettings) register(flags *pflag.FlagSet) {
 	flags.Float64Var(&s.Target, "target", 0, "accuracy whose time is told, 0 to 1")
 	flags.StringVar(&s.Record, "record", "", "`file` to write what happens in the world to")
 	s.registerTraining(flags)
+	s.servingSettings.register(flags)
 	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object, the last line of standard output")
 	flags.String(configFlag, "", "YAML file with the same keys as the flags")
 }
 
 // registerTraining adds the flags of run that say what is learned and how. Which part
-// is whose follows from the number of peers, and who serves is elected.
+// is whose follows from the number of peers, and who serves has a number.
 func (s *settings) registerTraining(flags *pflag.FlagSet) {
 	var all pflag.FlagSet
 	all.SortFlags = false
@@ -111,10 +113,10 @@ func (s *settings) registerTraining(flags *pflag.FlagSet) {
 func (s *simulateSettings) check(sources origins) (peertest.World, error) {
 	world, err := s.world()
 	if err != nil {
-		return world, sources.usage(err)
+		return world, sources.Usage(err)
 	}
 	if err := s.readReplay(&world); err != nil {
-		return world, sources.usage(faultf("replay", "%v", err))
+		return world, sources.Usage(faultf("replay", "%v", err))
 	}
 	world.Compute.Samples = s.Batch
 	s.Part = fmt.Sprintf("0/%d", s.Peers)
@@ -122,12 +124,12 @@ func (s *simulateSettings) check(sources origins) (peertest.World, error) {
 		return world, err
 	}
 	if policy, _ := s.policy(); policy.Choosing() {
-		return world, sources.usage(faultf("codec", "auto: simulated links are not measured: name a codec"))
+		return world, sources.Usage(faultf("codec", "auto: simulated links are not measured: name a codec"))
 	}
 	if !(s.Target >= 0 && s.Target <= 1) {
-		return world, sources.usage(faultf("target", "%v: want an accuracy from 0 to 1", s.Target))
+		return world, sources.Usage(faultf("target", "%v: want an accuracy from 0 to 1", s.Target))
 	}
-	return world, sources.usage(present([]error{within("evaluate", s.Evaluate, 1, maxPeers), within("points", s.Points, 0, maxEvaluations)})...)
+	return world, sources.Usage(present([]error{s.serverFault(), within("evaluate", s.Evaluate, 1, maxPeers), within("points", s.Points, 0, maxEvaluations)})...)
 }
 
 // maxEvaluations bounds --points.
@@ -193,7 +195,7 @@ func (s *simulateSettings) simulation(task *simulatedTask, world peertest.World)
 	simulation := peertest.Simulation{
 		Peers: s.Peers, Task: task, Optimizer: s.newOptimizer,
 		Schedule: peer.Schedule{Rate: s.rate(), Warmup: s.Warmup}, Work: whole.work(task.first.data),
-		Exchange: peer.Exchange{Pace: pace, Codec: policy, Seed: s.Seed, Machine: s.machine(s.Batch)},
+		Exchange: peer.Exchange{Pace: pace, Codec: policy, Seed: s.Seed, Machine: s.simulatedMachine()},
 		World:    world, Seed: s.Seed,
 		Watch: peertest.Watch{Evaluate: s.Evaluate, Points: s.Points, Target: s.Target},
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
@@ -35,12 +37,12 @@ const (
 func (s settings) prepareAll(peers int) (*simulated, error) {
 	config, err := s.dataConfig(0)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	config.Part, config.Parts = 0, peers
 	all, err := dataset.LoadAll(config)
 	if errors.Is(err, dataset.ErrConfig) || errors.Is(err, dataset.ErrShard) {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	if err != nil {
 		return nil, err
@@ -64,7 +66,7 @@ func (t *simulated) begin(s settings) (_ *simulatedTask, err error) {
 	for i, data := range t.all {
 		batches, err := data.Batches(s.drawn(), s.order(i), s.augmentation())
 		if err != nil {
-			return nil, usageError{errors.Join(err, task.Close())}
+			return nil, cli.Usage(errors.Join(err, task.Close()))
 		}
 		task.batches = append(task.batches, batches)
 	}
@@ -130,8 +132,8 @@ func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Re
 		return peer.Result{}, err
 	}
 	defer t.rise(d)
-	if t.settings.Balance {
-		err = (&measured{singly: t.batches[i]}).fill(&d.batch, samples)
+	if t.settings.divides() {
+		err = (&measured{singly: t.batches[i]}).fill(&d.batch, cmp.Or(samples, t.settings.Batch))
 	} else {
 		err = t.batches[i].Next(&d.batch)
 	}

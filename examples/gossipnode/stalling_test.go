@@ -104,33 +104,41 @@ func slimmer(t *testing.T, s *simulated) {
 // steps. All start from the same models and draw the same batches.
 type crawler struct {
 	name, codec string
-	points      int // that the models are looked at
 	change      func(*peertest.Simulation)
 }
 
 var (
-	crawlRaw     = crawler{"adpsgd, raw", "raw", 150, nil}
-	crawlLattice = crawler{"adpsgd, lattice6+4", "lattice6+4", 150, nil}
-	crawlStalls  = crawler{"adpsgd that stalls, raw", "raw", 100, func(s *peertest.Simulation) {
+	crawlRaw     = crawler{"adpsgd, raw", "raw", nil}
+	crawlLattice = crawler{"adpsgd, lattice6+4", "lattice6+4", nil}
+	crawlStalls  = crawler{"adpsgd that stalls, raw", "raw", func(s *peertest.Simulation) {
 		s.Exchange.Pace.Every = 1
 		stall(s)
 	}}
-	crawlRing = crawler{"allreduce, raw", "raw", 100, allReduce}
+	crawlRing  = crawler{"allreduce, raw", "raw", allReduce}
+	crawlRing8 = crawler{"allreduce, int8", "int8", allReduce}
 )
 
+// crawl is what a race on the slow link is run with.
+type crawl struct {
+	batch int
+	rate  float64
+	seed  int
+}
+
 // steps is the virtual time to 92 % of MNIST, in gradient steps; negative if it was not
-// seen.
-func (c crawler) steps(t *testing.T, rate float64, seed int) float64 {
+// seen. The models are looked at after each step of the flock.
+func (c crawler) steps(t *testing.T, with crawl) float64 {
 	t.Helper()
 	const (
 		target     = 0.92
 		parameters = 784*64 + 64 + 64*10 + 10
 		step       = 10 * time.Millisecond
 		transfer   = 20 * step
+		most       = 700 // steps a peer
 	)
 	mbps := float64(parameters) * 32 / 1e6 / transfer.Seconds()
-	o := trial(t, fmt.Sprintf("--batch 16 --epochs 3 --lr %v --schedule constant --warmup 0 --target %v --evaluate 1 --link %.3f,0.1 --points %d --codec %s --seed %d %s",
-		rate, target, mbps, c.points, c.codec, seed, mnistFlags(t)), func(s *peertest.Simulation) {
+	o := trial(t, fmt.Sprintf("--batch %d --steps %d --lr %v --schedule constant --warmup 0 --target %v --evaluate 1 --link %.3f,0.1 --points %d --codec %s --seed %d %s",
+		with.batch, most, with.rate, target, mbps, most, c.codec, with.seed, mnistFlags(t)), func(s *peertest.Simulation) {
 		slimmer(t, s.Task.(*simulatedTask).simulated)
 		s.Watch.Stop, s.Exchange.SliceLen = true, 2048
 		if c.change != nil {
@@ -138,23 +146,23 @@ func (c crawler) steps(t *testing.T, rate float64, seed int) float64 {
 		}
 	})
 	in := o.TargetSeconds / step.Seconds()
-	t.Logf("%s, rate %v, seed %d: %.2f after %.0f gradient steps of virtual time; each peer made %d and sent %.1f MB",
-		c.name, rate, seed, target, in, o.Steps/16, float64(o.Traffic.Bytes)/16e6)
+	t.Logf("%s, batch %d, rate %v, seed %d: %.2f after %.0f gradient steps of virtual time; each peer made %d and sent %.1f MB",
+		c.name, with.batch, with.rate, with.seed, target, in, o.Steps/16, float64(o.Traffic.Bytes)/16e6)
 	return in
 }
 
-// TestSlowLink: moving the model once takes 20 gradient steps. The rate was picked after
-// seeing results, and suits AD-PSGD; TestSlowLinkTuned gives each strategy its own, and
-// docs/RESULTS.md says what is left then.
+// TestSlowLink: moving the model once takes 20 gradient steps. Each strategy has the best
+// of the rates of TestSlowLinkTuned, whose table in docs/RESULTS.md has smaller batches too,
+// where it gains less.
 func TestSlowLink(t *testing.T) {
 	if testing.Short() {
-		t.Skip("left out by -short: trains for half a minute")
+		t.Skip("left out by -short: trains for a quarter of a minute")
 	}
-	const rate, seed = 0.02, 1
-	own := crawlLattice.steps(t, rate, seed)
-	stalled, ring := crawlStalls.steps(t, rate, seed), crawlRing.steps(t, rate, seed)
+	const batch, seed = 256, 1
+	own := crawlLattice.steps(t, crawl{batch, 0.1, seed})
+	stalled, ring := crawlStalls.steps(t, crawl{batch, 0.15, seed}), crawlRing.steps(t, crawl{batch, 0.15, seed})
 	t.Logf("allreduce takes %.1f times as long, adpsgd that stalls %.1f times", ring/own, stalled/own)
-	if own < 0 || ring < 15*own || stalled < 10*own {
-		t.Errorf("allreduce takes %.1f times as long, want 15; adpsgd that stalls %.1f times, want 10", ring/own, stalled/own)
+	if own < 0 || ring < 20*own || stalled < 10*own {
+		t.Errorf("allreduce takes %.1f times as long, want 20; adpsgd that stalls %.1f times, want 10", ring/own, stalled/own)
 	}
 }

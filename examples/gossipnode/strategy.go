@@ -30,6 +30,11 @@ func strategies() []string {
 	}
 }
 
+// servers are the strategies with a peer that serves.
+func servers() []string {
+	return []string{strategyBSP, strategyASP, strategySSP, strategyDSSP}
+}
+
 // Defaults of how far apart the workers of a server may be, in steps.
 const (
 	defaultStaleness    = 3
@@ -84,7 +89,7 @@ func (s strategySettings) faults() []error {
 	switch {
 	case s.Server == "":
 	case !s.serves():
-		fault(serverFlag, "is for %s: with --strategy %s nobody serves the parameters", list([]string{strategyBSP, strategyASP, strategySSP, strategyDSSP}), s.Strategy)
+		fault(serverFlag, "is for %s: with --strategy %s nobody serves the parameters", list(servers()), s.Strategy)
 	case !strings.HasPrefix(s.Server, peerIDPrefix):
 		fault(serverFlag, "%q: want a peer id, as keygen prints it: %s...", s.Server, peerIDPrefix)
 	}

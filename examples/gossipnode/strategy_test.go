@@ -71,11 +71,13 @@ func TestEveryStrategyHasItsMachine(t *testing.T) {
 // TestLocalStrategies shows that every strategy trains in processes over loopback, with
 // codecs that each takes.
 func TestLocalStrategies(t *testing.T) {
+	t.Parallel()
 	for _, name := range strategies() {
 		t.Run(name, func(t *testing.T) {
 			if name == strategyAlone || name == strategyADPSGD {
 				t.Skip("has tests of its own")
 			}
+			t.Parallel()
 			code, out, text := try(localArgs(pictures(t, 400, 200), "--in-process", "--peers", "3", "--strategy", name, "--codec", "bf16", "--epochs", "6")...)
 			if code != 0 {
 				t.Fatalf("exit code %d\n%s", code, text)

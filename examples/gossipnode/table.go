@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 const (
@@ -40,7 +42,7 @@ func (t *liveTable) update(peers []*peerState) {
 }
 
 // line puts a line above the table. It may wrap: nothing is drawn over it.
-func (t *liveTable) line(text string) { t.draw(printable(text) + "\n") }
+func (t *liveTable) line(text string) { t.draw(cli.Printable(text) + "\n") }
 
 func (t *liveTable) close() {}
 
@@ -98,7 +100,7 @@ func columnsFor(width int) columns {
 // line puts texts into the columns.
 func (c columns) line(peer, id, role, step, loss, exchanges, distance string) string {
 	return strings.TrimRight(strings.Join([]string{
-		fmt.Sprintf("%*s", c.peer, peer), fmt.Sprintf("%-*s", c.id, cut(id, c.id)), fmt.Sprintf("%-9s", role),
+		fmt.Sprintf("%*s", c.peer, peer), fmt.Sprintf("%-*s", c.id, cli.Cut(id, c.id)), fmt.Sprintf("%-9s", role),
 		fmt.Sprintf("%*s", c.step, step), fmt.Sprintf("%*s", c.loss, loss),
 		fmt.Sprintf("%*s", c.exchanges, exchanges), fmt.Sprintf("%*s", c.distance, distance),
 	}, c.gap), " ")
@@ -137,7 +139,7 @@ func tableLines(title string, peers []*peerState, width, height int) []string {
 	if room := max(height-others, 2); shown > room {
 		shown = room - 1
 	}
-	lines := []string{printable(title), c.line("peer", "id", "role", "step", "loss", c.exchangesHead, c.distanceHead)}
+	lines := []string{cli.Printable(title), c.line("peer", "id", "role", "step", "loss", c.exchangesHead, c.distanceHead)}
 	for number, p := range peers[:shown] {
 		lines = append(lines, c.row(number, p))
 	}
@@ -146,7 +148,7 @@ func tableLines(title string, peers []*peerState, width, height int) []string {
 	}
 	lines = append(lines, foot(peers, width))
 	for i := range lines {
-		lines[i] = cut(lines[i], width)
+		lines[i] = cli.Cut(lines[i], width)
 	}
 	return lines[:min(len(lines), max(height-1, 1))]
 }
@@ -179,23 +181,4 @@ func (t *liveTable) paint(index int, line string) string {
 		return green + line[:len(line)-len(rest)] + plain + rest
 	}
 	return line
-}
-
-// cut shortens a line to a width: one that wraps would spoil the redrawing.
-func cut(line string, width int) string {
-	if utf8.RuneCountInString(line) <= width || width < 1 {
-		return line
-	}
-	return string([]rune(line)[:width])
-}
-
-// printable drops control characters: what a peer logs must not steer the
-// terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, text)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -47,7 +48,7 @@ ones would change sides. For the same reason no fewer than a third can be active
   gossipnode topology --peers 100 --active 0.9 --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			sources, err := resolve(cmd.Flags(), elsewhere(cmd), os.LookupEnv)
+			sources, err := cli.Resolve(cmd)
 			if err != nil {
 				return err
 			}
@@ -71,7 +72,7 @@ ones would change sides. For the same reason no fewer than a third can be active
 func (s topologySettings) validate(from origins) error {
 	faults := []error{within("peers", s.peers, 2, maxPeers)}
 	actives := s.actives()
-	switch given := from.source("active") != fromDefault; {
+	switch given := from.Source("active") != fromDefault; {
 	case !given || faults[0] != nil:
 	case !(s.active > 0 && s.active < 1):
 		faults = append(faults, faultf("active", "%v: want a share between 0 and 1, as in 0.5", s.active))
@@ -82,7 +83,7 @@ func (s topologySettings) validate(from origins) error {
 		faults = append(faults, faultf("active", "%v: with fewer than a third active, passive peers change sides: want at least %.2f",
 			s.active, float64(leastActives(s.peers))/float64(s.peers)))
 	}
-	return from.usage(present(faults)...)
+	return from.Usage(present(faults)...)
 }
 
 // actives is how many peers are to be active, 0 if that is left to them.
@@ -106,7 +107,7 @@ func (s topologySettings) show(std streams) error {
 	if err != nil {
 		return err
 	}
-	return printBench(topologyReport{figures, links}, s.json, std)
+	return cli.Print(topologyReport{figures, links}, s.json, std.shared())
 }
 
 // overlay is that of peers whose identities follow from the seed.

@@ -4,12 +4,13 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/dashboard"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -34,16 +35,17 @@ type training struct {
 
 	batch dataset.Batch
 	measured
-	started time.Time // when the peer was
-	first   time.Time // when the first step began
-	begun   float64   // how far the flock was then
-	told    time.Time // when progress was last reported
-	joined  time.Duration
-	members int // the most seen
-	skipped int // damaged records that have been named
+	started    time.Time // when the peer was
+	first      time.Time // when the first step began
+	begun      float64   // how far the flock was then
+	told       time.Time // when progress was last reported
+	joined     time.Duration
+	members    int // the most seen
+	skipped    int // damaged records that have been named
+	standstill standstill
 
-	board     atomic.Pointer[board] // what the dashboard shows; nil without one
-	dashboard string                // where it is
+	board     atomic.Pointer[dashboard.Board] // what the dashboard shows; nil without one
+	dashboard string                          // where it is
 
 	partners      partners
 	firstExchange atomic.Int64 // when the first one ended, as a time since started
@@ -55,6 +57,13 @@ type training struct {
 func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begin <-chan struct{}) (_ share, err error) {
 	if err := s.knowOperator(log); err != nil {
 		return share{}, err
+	}
+	var lock *folderLock                // of a folder that is there
+	defer func() { _ = lock.Close() }() // at the end of the process at the latest
+	if s.Checkpoint != "" {
+		if lock, err = s.checkpoints().lock(log); err != nil {
+			return share{}, err
+		}
 	}
 	key, err := s.lasting(log)
 	if err != nil {
@@ -70,16 +79,24 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	}
 	defer func() { err = errors.Join(err, work.batches.Close()) }()
 	if s.Checkpoint != "" {
+		if lock == nil {
+			if lock, err = s.checkpoints().make(log); err != nil {
+				return share{}, err
+			}
+		}
+		if err := s.checkpoints().create(); err != nil {
+			return share{}, err
+		}
 		if err := s.occupy(key); err != nil {
 			return share{}, err
 		}
 	}
-	var metrics *metricsServer
+	var counts *metrics.Server
 	if s.Metrics != "" {
-		if metrics, err = listenMetrics(s.Metrics); err != nil {
+		if counts, err = metrics.Listen(s.Metrics); err != nil {
 			return share{}, err
 		}
-		defer func() { err = errors.Join(err, metrics.Close()) }()
+		defer func() { err = errors.Join(err, counts.Close()) }()
 	}
 	dashboard, err := s.openDashboard()
 	if err != nil {
@@ -87,7 +104,7 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	}
 	defer func() { err = errors.Join(err, dashboard.Close()) }()
 	if ctx.Err() != nil {
-		return share{}, errInterrupted
+		return share{}, errNothingDone
 	}
 	policy, err := s.codecs(work)
 	if err != nil {
@@ -101,8 +118,8 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	t.keeper = t.newKeeper()
 	t.keeper.start()
 	defer t.keeper.end() // before the peer leaves
-	if metrics != nil {
-		metrics.serve(t.peer, t.keeper.age, s.Pprof)
+	if counts != nil {
+		counts.Serve(t.peer, t.keeper.age, s.Pprof)
 	}
 	if err := t.show(dashboard); err != nil {
 		return share{}, err
@@ -170,11 +187,11 @@ func (t *training) run(ctx context.Context) (share, error) {
 	t.introduce()
 	t.tell(report{Kind: reportStarted, Peer: string(t.peer.Self()), Addresses: t.peer.JoinAddresses(), Dashboard: t.dashboard})
 	if err := t.gather(ctx); err != nil {
-		return share{}, err
+		return share{}, t.orNothingDone(err)
 	}
 	seconds, err := t.learn(ctx)
 	if err != nil && !errors.Is(err, errInterrupted) {
-		return share{}, err
+		return share{}, errors.Join(err, t.keeper.rescued())
 	}
 	t.progress(true)
 	t.keeper.end()
@@ -194,7 +211,7 @@ func (t *training) run(ctx context.Context) (share, error) {
 		t.log.Error("the last checkpoint could not be saved; the ones before are kept", zap.Error(unsaved))
 	}
 	if err != nil {
-		return share{}, errors.Join(err, unsaved)
+		return share{}, errors.Join(t.orNothingDone(err), unsaved)
 	}
 	return share{Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated, unsaved: unsaved}, nil
 }
@@ -205,7 +222,7 @@ func (t *training) leave() {
 	if err := t.peer.Close(); err != nil {
 		t.log.Debug("leaving the run", zap.Error(err))
 	}
-	t.board.Load().rest()
+	t.board.Load().Rest()
 }
 
 // gather waits for the members that --min-peers asks for.
@@ -237,6 +254,7 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 		switch {
 		case err == nil:
 			step = t.gradient
+			t.standstill.step(time.Now())
 			t.progress(false)
 		case errors.Is(err, peer.ErrRunOver):
 			return t.elapsed(), nil
@@ -290,6 +308,7 @@ func (t *training) progress(now bool) {
 	t.warnSkipped()
 	stats := t.peer.Stats()
 	t.members = max(t.members, stats.Members)
+	t.warnAlone(stats.Members)
 	if t.joined == 0 && stats.Joined && stats.Members > 1 {
 		t.joined = time.Since(t.started)
 	}
@@ -320,15 +339,4 @@ func (t *training) result(stats peer.Stats, took time.Duration) result {
 		r.SamplesPerSecond = float64(stats.Steps-stats.Resumed) * float64(t.Batch) / seconds
 	}
 	return r
-}
-
-// interruption tells an end that was asked for, and what has become of the work.
-func (s settings) interruption(err error) error {
-	if !errors.Is(err, errInterrupted) {
-		return err
-	}
-	if s.Checkpoint == "" {
-		return fmt.Errorf("%w before the work was done; with --checkpoint DIR the model would have been kept", err)
-	}
-	return fmt.Errorf("%w before the work was done; what was learned is kept in %s", err, s.Checkpoint)
 }

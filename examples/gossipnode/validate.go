@@ -24,7 +24,7 @@ const maxMemory = 1 << 20
 // setting comes from.
 func (s settings) validate(from origins) error {
 	faults := slices.Concat(s.networkSettings.faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalFaults())
-	return from.usage(faults...)
+	return from.Usage(faults...)
 }
 
 func (s networkSettings) faults() []error {
@@ -142,26 +142,9 @@ func (s outputSettings) faults() []error {
 	return present(faults)
 }
 
-// oneOf is a fault if value is none of those known.
-func oneOf(flag, value string, known []string) error {
-	if slices.Contains(known, value) {
-		return nil
-	}
-	return faultf(flag, "%q: want %s", value, list(known))
-}
-
 // present drops what is no fault.
 func present(faults []error) []error {
 	return slices.DeleteFunc(faults, func(err error) bool { return err == nil })
-}
-
-// list writes names as a sentence does.
-func list(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // parsePart reads I/N. Without a part, parts is 0.

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
@@ -57,7 +58,7 @@ func (s settings) equip(data *dataset.Data, order uint64) (_ *workload, err erro
 		return nil, err
 	}
 	if w.batches, err = data.Batches(s.drawn(), order^w.behind().Own, s.augmentation()); err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	return w, nil
 }
@@ -103,11 +104,11 @@ func (s settings) checkFolders() error {
 func (s settings) loadData(identity ed25519.PublicKey) (data *dataset.Data, order uint64, err error) {
 	config, err := s.dataConfig(binary.LittleEndian.Uint64(identity))
 	if err != nil {
-		return nil, 0, usageError{err}
+		return nil, 0, cli.Usage(err)
 	}
 	data, err = dataset.Load(config)
 	if errors.Is(err, dataset.ErrConfig) || errors.Is(err, dataset.ErrShard) {
-		return nil, 0, usageError{err}
+		return nil, 0, cli.Usage(err)
 	}
 	order = s.Seed ^ config.PeerSeed
 	if config.Parts > 0 {

@@ -1,0 +1,20 @@
+// Package bench is the command that measures what limits training on this machine. Each
+// figure stands beside a reference that was measured in the same run, in turn with it,
+// and what counts is the median of the rounds' ratios: a machine that is busy or slow
+// changes the times more than those.
+//
+//	exchange  two processes average a model, beside moving the same bytes
+//	state     a newcomer copies the model, beside moving the same bytes
+//	codec     what codecs cost and yield, beside a copy
+//	kernel    the loops over vectors, beside a copy
+//	matmul    products of matrices, beside the core's peak and gonum
+//	step      a gradient step of each model, beside gonum
+//
+// Limits: everything is on one machine, so networks are loopback; only Linux tells
+// processor time, peak memory and congestion control.
+//
+// Each measurement has its flags in the file of its name (codec.go) and its work beside
+// it (modelpair.go). An exchange takes more: exchangemeasure.go leads, node.go is either
+// process, partner.go the one that is started (child.go), peer.go and machine.go the
+// peers, load.go and order.go the references.
+package bench

@@ -1,0 +1,174 @@
+package bench
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+const (
+	// The sizes of a vector that are measured unless others are asked for: one
+	// that a core's caches hold, and one that none does.
+	insideCaches  = 256 << 10
+	outsideCaches = 100_000_000
+
+	minKernelBytes = 4 << 10
+	maxKernelBytes = 1 << 30
+	maxKernelSizes = 8
+
+	defaultKernelRounds = 15
+	minKernelRounds     = 9
+	maxRounds           = 1000
+
+	// passBytes is about what one timed sample goes through: small vectors are gone
+	// through several times, so that a sample is much longer than reading a clock.
+	passBytes = 8 << 20
+)
+
+// kernelSettings are the flags of bench kernel.
+type kernelSettings struct {
+	sizes  []int
+	rounds int
+	seed   uint64
+	json   bool
+}
+
+// newKernel makes the command that measures the arithmetic.
+func newKernel(std cli.Streams) *cobra.Command {
+	var s kernelSettings
+	cmd := &cobra.Command{
+		Use:   "kernel",
+		Short: "Measure the arithmetic on vectors beside a copy of the same bytes",
+		Long: `Kernel measures the loops that exchanges and optimizers consist of, on one
+core, each in turn with Go's copy of one vector, in the caches and out of them.
+GB/s are 10^9 bytes of one vector (four for each value) a second, however many
+vectors a loop reads and writes. A ratio is the median of those of the rounds.`,
+		Example: `  gossipnode bench kernel
+  gossipnode bench kernel --json --rounds 21
+  gossipnode bench kernel --bytes 1048576`,
+		Args: cli.FlagsOnly,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			sources, err := cli.Resolve(cmd)
+			if err != nil {
+				return err
+			}
+			if err := s.validate(sources); err != nil {
+				return err
+			}
+			figures, err := s.measure()
+			if err != nil {
+				return err
+			}
+			return cli.Print(figures, s.json, std)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.IntSliceVar(&s.sizes, "bytes", []int{insideCaches, outsideCaches}, "sizes of a vector, in bytes")
+	flags.IntVar(&s.rounds, "rounds", defaultKernelRounds, "samples of each kernel, and of the copy beside it")
+	flags.Uint64Var(&s.seed, "seed", 1, "seed of the values")
+	flags.BoolVar(&s.json, "json", false, "print the figures as one JSON object, the last line of standard output")
+	flags.String(cli.ConfigFlag, "", "YAML file with the same keys as the flags")
+	return cmd
+}
+
+func (s kernelSettings) validate(sources cli.Origins) error {
+	var faults []error
+	if len(s.sizes) == 0 || len(s.sizes) > maxKernelSizes {
+		faults = append(faults, cli.Faultf("bytes", "has %d sizes: want 1 to %d", len(s.sizes), maxKernelSizes))
+	}
+	for _, size := range s.sizes {
+		faults = append(faults, cli.Within("bytes", size, minKernelBytes, maxKernelBytes))
+	}
+	faults = append(faults, cli.Within("rounds", s.rounds, minKernelRounds, maxRounds))
+	return sources.Usage(faults...)
+}
+
+// kernelResult is what bench kernel has to tell.
+type kernelResult struct {
+	Kernels    []kernelFigure `json:"kernels"`
+	CPU        string         `json:"cpu"`
+	GOMAXPROCS int            `json:"gomaxprocs"`
+	Rounds     int            `json:"rounds"`
+}
+
+// kernelFigure is one kernel at one size.
+type kernelFigure struct {
+	Name        string  `json:"name"`
+	Bytes       int     `json:"bytes"`
+	GBPerSecond float64 `json:"gb_per_second"`
+	CopyGB      float64 `json:"copy_gb_per_second"`
+	Ratio       float64 `json:"ratio"`
+}
+
+// measure measures every kernel at every size. It stays on one thread: the core's
+// caches are warm for it.
+func (s kernelSettings) measure() (kernelResult, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	total := kernelResult{CPU: host.Processor(), GOMAXPROCS: runtime.GOMAXPROCS(0), Rounds: s.rounds}
+	for _, size := range s.sizes {
+		kernels, copied, err := newKernels(size/tensor.ValueSize, s.seed)
+		if err != nil {
+			return total, err
+		}
+		runtime.GC() // no sample should pay for what went before
+		for _, k := range kernels {
+			total.Kernels = append(total.Kernels, s.compare(k, copied, size))
+		}
+	}
+	return total, nil
+}
+
+// compare measures a kernel and the copy in turn.
+func (s kernelSettings) compare(k, copied kernel, size int) kernelFigure {
+	passes := max(1, passBytes/size)
+	k.timed(1) // brings in pages, and optimizers' states
+	var ours, reference []float64
+	for range s.rounds {
+		reference = append(reference, copied.timed(passes))
+		ours = append(ours, k.timed(passes))
+	}
+	rate := func(seconds []float64) float64 { return float64(size) / 1e9 / median(seconds) }
+	return kernelFigure{
+		Name: k.name, Bytes: size, GBPerSecond: rate(ours), CopyGB: rate(reference),
+		Ratio: median(quotients(reference, ours)),
+	}
+}
+
+// kernel is a loop to be measured.
+type kernel struct {
+	name string
+	pass func()
+}
+
+// timed is the time of one pass, in seconds.
+func (k kernel) timed(passes int) float64 {
+	began := time.Now()
+	for range passes {
+		k.pass()
+	}
+	return max(time.Since(began), 1).Seconds() / float64(passes)
+}
+
+// String is the figures as a table.
+func (r kernelResult) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "One core of %s, GOMAXPROCS %d, medians of %d rounds in turn with a copy.\n", r.CPU, r.GOMAXPROCS, r.Rounds)
+	size := 0
+	for _, k := range r.Kernels {
+		if k.Bytes != size {
+			size = k.Bytes
+			fmt.Fprintf(&text, "\n%-18s %8s %8s %7s\n", thousands(uint64(size))+" bytes", "GB/s", "copy", "ratio")
+		}
+		fmt.Fprintf(&text, "%-18s %8.2f %8.2f %7.2f\n", k.Name, k.GBPerSecond, k.CopyGB, k.Ratio)
+	}
+	return text.String()
+}

@@ -1,0 +1,157 @@
+package clitest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/goleak"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+)
+
+// Variable makes a test binary act as the program, for tests that need processes;
+// children of such a process inherit it.
+const Variable = "ACT_AS_GOSSIP_NODE"
+
+// Program makes the root of the program under test.
+type Program func(std cli.Streams) *cobra.Command
+
+// Only is a program with the commands of one package, which a function makes.
+func Only(command Program) Program {
+	return func(std cli.Streams) *cobra.Command {
+		root := &cobra.Command{Use: "gossipnode"}
+		cli.Root(root)
+		root.SetIn(std.In)
+		root.SetOut(std.Out)
+		root.SetErr(std.Err)
+		root.AddCommand(command(std))
+		return root
+	}
+}
+
+// Main is TestMain: it acts as the program where a test asks for that, and sees to it
+// that tests leave no goroutine behind.
+func (p Program) Main(m *testing.M) {
+	if os.Getenv(Variable) != "" {
+		std := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+		os.Exit(cli.Execute(p(std), os.Args[1:]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// Try executes a command line in this process.
+func (p Program) Try(args ...string) (code int, out, err string) {
+	var stdout bytes.Buffer
+	var stderr Buffer
+	code = cli.Execute(p(cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr}), args)
+	return code, stdout.String(), stderr.String()
+}
+
+// Buffer is a buffer that several goroutines may write to, as they do to standard
+// error.
+type Buffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *Buffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(text)
+}
+
+// Command prepares the program as a process of its own, which dies with the test, and
+// after the bound at the latest.
+func Command(t *testing.T, bound time.Duration, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append(os.Environ(), Variable+"=1")
+	return cmd
+}
+
+// ChildrenOf finds the processes that a process has started. It needs /proc.
+func ChildrenOf(t *testing.T, parent int) []int {
+	t.Helper()
+	var children []int
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		// The name, which may hold anything, ends with the last parenthesis; the
+		// state and the parent follow.
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		if fields[1] == strconv.Itoa(parent) {
+			id, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			children = append(children, id)
+		}
+	}
+	return children
+}
+
+// Running tells whether a process has not ended. It needs /proc.
+func Running(id int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/stat")
+	return err == nil && !bytes.Contains(text, []byte(") Z ")) // a zombie has ended
+}
+
+// CheckGone tests that processes end.
+func CheckGone(t *testing.T, children []int) {
+	t.Helper()
+	Eventually(t, "the children end", func() bool {
+		for _, id := range children {
+			if Running(id) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Eventually waits until a condition holds.
+func Eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	const bound = 30 * time.Second
+	for deadline := time.Now().Add(bound); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %s", what, bound)
+		}
+	}
+}
+
+// ScanLines collects lines as they come; they may be asked for meanwhile.
+func ScanLines(t *testing.T, from io.Reader) <-chan string {
+	t.Helper()
+	lines := make(chan string, 1000)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(from); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
+	return lines
+}
+
+// WriteFile writes a file of a test's own.
+func WriteFile(t *testing.T, name, text string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	// EnvironmentPrefix is what the variables that stand for flags begin with.
+	EnvironmentPrefix = "GOSSIPNODE_"
+	// maxConfigFile bounds the size of a configuration file.
+	maxConfigFile = 1 << 20
+	// ConfigFlag is the flag that names the configuration file.
+	ConfigFlag = "config"
+)
+
+// Resolve fills in the flags that the command line left out, from the environment and
+// the configuration file, and returns where each comes from. Faults are those of usage.
+func Resolve(cmd *cobra.Command) (Origins, error) {
+	return ResolveFrom(cmd.Flags(), elsewhere(cmd), os.LookupEnv)
+}
+
+// ResolveFrom is Resolve with a given environment. Elsewhere maps the keys of other
+// commands to those.
+func ResolveFrom(flags *pflag.FlagSet, elsewhere map[string]string, environment func(string) (string, bool)) (Origins, error) {
+	sources := make(Origins)
+	flags.Visit(func(f *pflag.Flag) { sources[f.Name] = Origin{source: FromFlag} })
+	if err := fromVariables(flags, environment, sources); err != nil {
+		return nil, err
+	}
+	path, err := flags.GetString(ConfigFlag)
+	if err != nil || path == "" {
+		return sources, err
+	}
+	entries, err := readConfig(path)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if err := fromEntries(flags, elsewhere, path, entries, sources); err != nil {
+		return nil, err
+	}
+	return sources, nil
+}
+
+// variableName is the environment variable of a flag.
+func variableName(flag string) string {
+	return EnvironmentPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// fromVariables sets flags from the environment; lists are separated by commas.
+func fromVariables(flags *pflag.FlagSet, environment func(string) (string, bool), sources Origins) error {
+	var faults []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || sources.Source(f.Name) != FromDefault {
+			return
+		}
+		name := variableName(f.Name)
+		text, ok := environment(name)
+		if !ok {
+			return
+		}
+		values := []string{text}
+		if _, several := f.Value.(pflag.SliceValue); several {
+			values = strings.Split(text, ",")
+		}
+		sources[f.Name] = Origin{fromEnvironment, "environment variable " + name}
+		if err := assign(flags, f, values); err != nil {
+			faults = append(faults, err)
+		}
+	})
+	return sources.Usage(faults...)
+}
+
+// fromEntries sets flags from the entries of a configuration file.
+func fromEntries(flags *pflag.FlagSet, elsewhere map[string]string, path string, entries []entry, sources Origins) error {
+	var faults []error
+	seen := make(map[string]bool)
+	for _, e := range entries {
+		f := flags.Lookup(e.key)
+		var err error
+		where := fmt.Sprintf("%s:%d: ", path, e.line)
+		switch {
+		case f == nil || f.Hidden || e.key == ConfigFlag || e.key == "help":
+			err = fmt.Errorf("%sunknown key %q%s", where, e.key, hint(e.key, "", flags, elsewhere))
+		case seen[e.key]:
+			err = fmt.Errorf("%skey %q is there twice", where, e.key)
+		case e.list && !isList(f):
+			err = fmt.Errorf("%skey %q takes one value, not a list", where, e.key)
+		case sources.Source(e.key) == FromDefault:
+			sources[e.key] = Origin{fromFile, where + e.key}
+			err = assign(flags, f, e.values)
+		}
+		seen[e.key] = true
+		if err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return sources.Usage(faults...)
+}
+
+// assign sets a flag. Setting a list for the first time replaces its default.
+func assign(flags *pflag.FlagSet, f *pflag.Flag, values []string) error {
+	for _, value := range values {
+		if err := flags.Set(f.Name, value); err != nil {
+			return Faultf(f.Name, "%s", badValue(f, value, err))
+		}
+	}
+	return nil
+}
+
+func isList(f *pflag.Flag) bool {
+	_, ok := f.Value.(pflag.SliceValue)
+	return ok
+}
+
+// keysOf lists the keys that a configuration file may have.
+func keysOf(flags *pflag.FlagSet) []string {
+	var keys []string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && f.Name != ConfigFlag && f.Name != "help" {
+			keys = append(keys, f.Name)
+		}
+	})
+	return keys
+}
+
+// entry is one key of a configuration file with the text of its values.
+type entry struct {
+	key    string
+	values []string
+	list   bool
+	line   int
+}
+
+// readConfig reads a YAML file that holds one mapping from keys to scalars or
+// lists of scalars.
+func readConfig(path string) ([]entry, error) {
+	const what = "reading the configuration"
+	text, err := ReadText(path, what)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := parseConfig(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", what, path, err)
+	}
+	return entries, nil
+}
+
+// ReadText reads a file of bounded size. What tells what for.
+func ReadText(path, what string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxConfigFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	if len(text) > maxConfigFile {
+		return nil, fmt.Errorf("%s: %s has more than %d bytes", what, path, maxConfigFile)
+	}
+	return text, nil
+}
+
+// ParseMapping parses a YAML document that is one mapping, such as the example; nil
+// if there is nothing in it.
+func ParseMapping(text []byte, example string) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var document yaml.Node
+	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("want one YAML document")
+	}
+	if len(document.Content) == 0 {
+		return nil, nil
+	}
+	root := document.Content[0]
+	if root.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("line %d: want a mapping from keys to values, as in %s", root.Line, example)
+	}
+	return root, nil
+}
+
+func parseConfig(text []byte) ([]entry, error) {
+	root, err := ParseMapping(text, `"batch: 64"`)
+	if root == nil || err != nil {
+		return nil, err
+	}
+	var entries []entry
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, value := root.Content[i], root.Content[i+1]
+		values, err := Scalars(value)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: key %q: %w", value.Line, key.Value, err)
+		}
+		entries = append(entries, entry{key: key.Value, values: values, list: value.Kind == yaml.SequenceNode, line: key.Line})
+	}
+	return entries, nil
+}
+
+// Scalars is the text of a scalar, or of each item of a list of them.
+func Scalars(node *yaml.Node) ([]string, error) {
+	switch {
+	case node.Kind == yaml.ScalarNode && node.Tag != "!!null":
+		return []string{node.Value}, nil
+	case node.Kind == yaml.SequenceNode:
+		var values []string
+		for _, item := range node.Content {
+			if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
+				return nil, errors.New("want a list of plain values")
+			}
+			values = append(values, item.Value)
+		}
+		return values, nil
+	}
+	return nil, errors.New("want a plain value or a list of them")
+}
+
+// Nearest is the candidate that takes the fewest edits to become word, if those
+// are few: at most three, and of short words less than half.
+func Nearest(word string, candidates []string) (alike string, ok bool) {
+	const looked, most = 64, 3 // no key is longer
+	if len(word) > looked || len(candidates) == 0 {
+		return "", false
+	}
+	alike = slices.MinFunc(candidates, func(a, b string) int { return editDistance(word, a) - editDistance(word, b) })
+	return alike, editDistance(word, alike) <= min(most, (min(len(word), len(alike))-1)/2)
+}
+
+// editDistance counts the insertions, deletions and replacements of bytes that
+// turn a into b (Levenshtein, 1966).
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	ExitDone   = 0
+	ExitFailed = 1
+	ExitUsage  = 2
+)
+
+// Execute runs one command line and returns its exit code. What went wrong is told on
+// the root's standard error, unless the error is a Told.
+func Execute(root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	ran, err := root.ExecuteC()
+	if err == nil {
+		return ExitDone
+	}
+	code := ExitCode(err)
+	var told Told
+	if errors.As(err, &told) {
+		return code
+	}
+	fmt.Fprintf(root.ErrOrStderr(), "%s: %v\n", root.Name(), err)
+	if code == ExitUsage {
+		fmt.Fprintf(root.ErrOrStderr(), "See %s --help.\n", ran.CommandPath())
+	}
+	return code
+}
+
+// Told is an error that somebody has been told of already.
+type Told interface {
+	error
+	Told()
+}
+
+// ExitCode is what an error ends the process with: what its method ExitWith says, if
+// it has one. A method ExitCode says nothing here: exec.ExitError has one, with the code
+// of another process.
+func ExitCode(err error) int {
+	var own interface{ ExitWith() int }
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &own):
+		return own.ExitWith()
+	}
+	return ExitFailed
+}
+
+// Root makes a command the root of a program: faults are told by Execute, in this
+// package's words.
+func Root(root *cobra.Command) {
+	root.Args, root.RunE = NoCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SuggestionsMinimumDistance = 2
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(flagFault)
+	root.SetHelpCommand(newHelp())
+}
+
+// newHelp makes the command that is help: cobra's own takes an unknown command
+// for a good one.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			switch {
+			case err != nil || about == cmd.Root() && len(rest) > 0:
+				return NoCommand(cmd.Root(), args)
+			case len(rest) > 0:
+				return FlagsOnly(about, rest)
+			}
+			return about.Help()
+		},
+	}
+}
+
+// NoCommand refuses what is no command, with those that are alike.
+func NoCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if alike := cmd.SuggestionsFor(args[0]); len(alike) > 0 {
+		return Usagef("unknown command %q: did you mean %s?", args[0], strings.Join(alike, " or "))
+	}
+	var known []string
+	for _, c := range cmd.Commands() {
+		known = append(known, c.Name())
+	}
+	return Usagef("unknown command %q: want one of %s", args[0], strings.Join(known, ", "))
+}
+
+// FlagsOnly refuses words after the flags: most often a flag without dashes.
+func FlagsOnly(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usagef("%s takes flags only, not %q", cmd.Name(), args[0])
+	}
+	return nil
+}

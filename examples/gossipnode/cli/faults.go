@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/pflag"
+)
+
+// usageError is a fault of the command line, the environment or the
+// configuration file: the user has to write something else.
+type usageError struct{ error }
+
+// Usage makes a fault of usage of err.
+func Usage(err error) error { return usageError{err} }
+
+func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// ExitWith is the code of a command line that is wrong.
+func (usageError) ExitWith() int { return ExitUsage }
+
+// fault is what is wrong with the value of one flag.
+type fault struct {
+	flag, text string
+	where      string // the flag, if empty
+}
+
+func (f *fault) Error() string {
+	if f.where == "" {
+		return "--" + f.flag + " " + f.text
+	}
+	return f.where + " " + f.text
+}
+
+// Faultf says what is wrong with the value of a flag. Origins.Usage makes a fault of
+// usage of it, which names where the value comes from.
+func Faultf(flag, format string, args ...any) error {
+	return &fault{flag: flag, text: fmt.Sprintf(format, args...)}
+}
+
+// badValue says what a flag wants whose value could not be read.
+func badValue(f *pflag.Flag, value string, cause error) string {
+	if errors.Is(cause, strconv.ErrRange) {
+		return fmt.Sprintf("%q: too large a number", value)
+	}
+	want := f.Value.Type()
+	switch want {
+	case "int":
+		want = "a whole number"
+	case "uint64":
+		want = "a whole number that is not negative"
+	case "float64":
+		want = "a number"
+	case "duration":
+		want = "a time, as in 30s or 5m"
+	case "bool":
+		want = "true or false"
+	}
+	return fmt.Sprintf("%q: want %s", value, want)
+}
+
+// Within is a fault if value is not from least to most.
+func Within(flag string, value, least, most int) error {
+	if value < least || value > most {
+		return Faultf(flag, "%d: want %d to %d", value, least, most)
+	}
+	return nil
+}
+
+// OneOf is a fault if value is none of those known.
+func OneOf(flag, value string, known []string) error {
+	if slices.Contains(known, value) {
+		return nil
+	}
+	return Faultf(flag, "%q: want %s", value, List(known))
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Source says where a setting comes from. A higher one hides a lower one.
+type Source uint8
+
+const (
+	FromDefault Source = iota
+	fromFile
+	fromEnvironment
+	FromFlag
+)
+
+// String is the source's name, as the command config tells it.
+func (s Source) String() string {
+	return [...]string{"default", "file", "environment", "flag"}[s]
+}
+
+// Origin is a source and, for files and the environment, the place in it.
+type Origin struct {
+	source Source
+	place  string
+}
+
+// Origins tells for each flag where its value comes from: nowhere for a default.
+type Origins map[string]Origin
+
+func (o Origins) Source(flag string) Source { return o[flag].source }
+
+// Name is what a user has to look at to change a setting.
+func (o Origins) Name(flag string) string {
+	if place := o[flag].place; place != "" {
+		return place
+	}
+	return "--" + flag
+}
+
+// Usage is a usageError of faults, if there are any, with where each comes from.
+func (o Origins) Usage(faults ...error) error {
+	for i, err := range faults {
+		var one *fault
+		if errors.As(err, &one) {
+			faults[i] = &fault{flag: one.flag, text: one.text, where: o.Name(one.flag)}
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// flagFault makes plain what pflag says of a command line.
+func flagFault(cmd *cobra.Command, err error) error {
+	var (
+		invalid *pflag.InvalidValueError
+		unknown *pflag.NotExistError
+	)
+	switch {
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		err = Faultf(f.Name, "%s", badValue(f, invalid.GetValue(), err))
+	case errors.As(err, &unknown):
+		err = fmt.Errorf("%w%s", err, hint(unknown.GetSpecifiedName(), "--", cmd.Flags(), elsewhere(cmd)))
+	}
+	return usageError{err}
+}
+
+// elsewhere maps the keys of the other commands to those commands.
+func elsewhere(cmd *cobra.Command) map[string]string {
+	owners := make(map[string][]string)
+	for _, other := range cmd.Root().Commands() {
+		if other == cmd {
+			continue
+		}
+		for _, key := range keysOf(other.Flags()) {
+			owners[key] = append(owners[key], other.Name())
+		}
+	}
+	others := make(map[string]string, len(owners))
+	for key, names := range owners {
+		others[key] = List(names)
+	}
+	return others
+}
+
+// hint is what may help who gave an unknown key: the command that it belongs to,
+// or one that is alike. Mark goes before a key.
+func hint(key, mark string, flags *pflag.FlagSet, elsewhere map[string]string) string {
+	if command, ok := elsewhere[key]; ok {
+		return fmt.Sprintf(": it belongs to gossipnode %s", command)
+	}
+	if alike, ok := Nearest(key, keysOf(flags)); ok {
+		return fmt.Sprintf(": did you mean %q?", mark+alike)
+	}
+	return ""
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// ErrInterrupted: somebody asked for an end before the work was done.
+var ErrInterrupted = errors.New("interrupted")
+
+// UntilSignal returns a context that ends at the first SIGINT or SIGTERM, or
+// with parent. A second signal calls again, which should end things at once.
+// Release gives the signals back.
+func UntilSignal(parent context.Context, again func()) (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	released, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		for ask := range 2 {
+			select {
+			case <-signals:
+			case <-released:
+				return
+			}
+			if ask > 0 {
+				again()
+				return
+			}
+			cancel(ErrInterrupted)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(released)
+		<-gone
+		cancel(nil)
+	}
+}
+
+// UntilParentGone returns a context that also ends when in does: a parent holds
+// the other end of it as long as it wants the peer to go on, and no system lets
+// go of it later than the parent dies. Begin is closed at the first line, with
+// which the parent lets the peer train. The interrupt of a terminal reaches parent
+// and child; only the parent heeds it. The goroutine that reads lasts as long as
+// the process.
+func UntilParentGone(parent context.Context, in io.Reader) (ctx context.Context, begin <-chan struct{}) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signal.Ignore(os.Interrupt)
+	// Heeded, so that a report to a parent that has gone fails instead of killing
+	// the process before it has left the run.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	first := make(chan struct{})
+	go func() {
+		lines := bufio.NewReader(in)
+		if _, err := lines.ReadString('\n'); err == nil {
+			close(first)
+		}
+		_, _ = io.Copy(io.Discard, lines)
+		cancel(ErrInterrupted)
+	}()
+	return ctx, first
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// List writes names as a sentence does.
+func List(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// Plural counts things as people do.
+func Plural(n uint64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// Size writes a number of bytes as people do.
+func Size(bytes uint64) string {
+	const step = 1000
+	value, units := float64(bytes), []string{"B", "kB", "MB", "GB", "TB"}
+	for len(units) > 1 && value >= step {
+		value, units = value/step, units[1:]
+	}
+	return fmt.Sprintf("%.3g %s", value, units[0])
+}
+
+// Print prints figures for a person, and as JSON if asked to: then that is all there
+// is on standard output.
+func Print(figures fmt.Stringer, asJSON bool, std Streams) error {
+	words := std.Out
+	if asJSON {
+		words = std.Err
+	}
+	_, err := io.WriteString(words, figures.String())
+	if err == nil && asJSON {
+		err = json.NewEncoder(std.Out).Encode(figures)
+	}
+	if err != nil {
+		return fmt.Errorf("printing the figures: %w", err)
+	}
+	return nil
+}
+
+// Streams are the standard streams of one execution. Results go to Out, everything
+// else to Err; In is read only to learn that a parent has gone.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}

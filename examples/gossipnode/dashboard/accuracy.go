@@ -1,0 +1,70 @@
+package dashboard
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+const (
+	// watchedPictures is how many held-out pictures the accuracy is measured on while
+	// the run goes on: enough to be right to within about three points.
+	watchedPictures = 300
+	// accuracyEvery is the least time between two measurements; evaluationShare is how
+	// many times longer than a measurement it is, too.
+	accuracyEvery   = 2 * time.Second
+	evaluationShare = 30
+)
+
+// Accuracy measures the accuracy of a peer's model now and then, so seldom that
+// training is not slowed by more than evaluationShare tells.
+type Accuracy struct {
+	model    nets.Model
+	pictures *dataset.Set
+	params   tensor.Vector
+	snapshot func(tensor.Vector)
+	measured atomic.Uint64 // the bits of the last accuracy
+}
+
+// NewAccuracy makes a watch with a model of its own: one value serves one
+// goroutine.
+func NewAccuracy(name string, data *dataset.Data, snapshot func(tensor.Vector)) (*Accuracy, error) {
+	model, err := nets.ByName(name, data.Shape(), data.Classes())
+	if err != nil {
+		return nil, err
+	}
+	w := &Accuracy{model: model, snapshot: snapshot, params: tensor.NewParams(model.Layout()).Vector()}
+	few := make([]int32, min(watchedPictures, data.HeldOut.Len()))
+	for i := range few { // from all over the set, which may be sorted
+		few[i] = int32(i * data.HeldOut.Len() / len(few))
+	}
+	w.pictures = data.HeldOut.Subset(few)
+	w.measured.Store(math.Float64bits(math.NaN()))
+	return w, nil
+}
+
+// run measures until stop is closed.
+func (w *Accuracy) run(stop <-chan struct{}) {
+	timer := time.NewTimer(accuracyEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-timer.C:
+		}
+		began := time.Now()
+		w.snapshot(w.params)
+		right, _ := w.model.Evaluate(w.params, w.pictures)
+		w.measured.Store(math.Float64bits(right))
+		timer.Reset(max(accuracyEvery, evaluationShare*time.Since(began)))
+	}
+}
+
+// last is the accuracy that was measured last; NaN before the first.
+func (w *Accuracy) last() cli.Number { return cli.Number(math.Float64frombits(w.measured.Load())) }

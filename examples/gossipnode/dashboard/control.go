@@ -1,0 +1,72 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer"
+)
+
+const (
+	// orderTimeout bounds the carrying out of an order.
+	orderTimeout = 15 * time.Second
+	// maxReason bounds why, as somebody types it, in bytes.
+	maxReason = 120
+)
+
+// order is what the page asks for.
+type order struct {
+	Action string `json:"action"`
+	Reason string `json:"reason"`
+}
+
+// Ruler tells a run what its operator wants.
+type Ruler func(ctx context.Context, commands ...peer.Command) error
+
+// control carries out an order of the page.
+func (b *Board) control(w http.ResponseWriter, r *http.Request) {
+	fail := func(status int, err error) {
+		answerJSON(w, status, map[string]string{"error": err.Error()})
+	}
+	var o order
+	if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
+		fail(http.StatusBadRequest, err)
+		return
+	}
+	kind, known := map[string]peer.CommandKind{"pause": peer.Pause, "resume": peer.Resume}[o.Action]
+	switch {
+	case !known:
+		fail(http.StatusBadRequest, errors.New("the dashboard can pause and resume; gossipnode control does more"))
+		return
+	case len(o.Reason) > maxReason:
+		fail(http.StatusBadRequest, errors.New("the reason is too long"))
+		return
+	case b.rule == nil:
+		fail(http.StatusForbidden, errors.New("this peer has no operator's key: start it with --operator-key FILE"))
+		return
+	}
+	select {
+	case b.ruling <- struct{}{}:
+		defer func() { <-b.ruling }()
+	default:
+		fail(http.StatusConflict, errors.New("another order is on its way"))
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), orderTimeout)
+	defer cancel()
+	if err := b.rule(ctx, peer.Command{Kind: kind, Why: o.Reason}); err != nil {
+		b.log.Warn("the dashboard's order was not taken", zap.String("action", o.Action), zap.Error(err))
+		fail(http.StatusBadGateway, err)
+		return
+	}
+	select {
+	case b.look <- struct{}{}:
+	default: // somebody looks anyway
+	}
+	answerJSON(w, http.StatusOK, map[string]string{"done": o.Action})
+}

@@ -1,0 +1,168 @@
+package dashboard
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+)
+
+const (
+	// tokenBytes is how many random bytes a token has that is drawn; minToken and
+	// maxToken bound one that is given.
+	tokenBytes = 32
+	minToken   = 16
+	maxToken   = 256
+	// tokenCookie and the port are the name of the cookie: cookies know no ports, and
+	// one machine may serve several dashboards.
+	tokenCookie = "murmuration-"
+	// pagePolicy lets the page load what this server serves and nothing else.
+	pagePolicy = "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+// listenAddress is where to listen: on this machine only, unless a host is named.
+func listenAddress(given string) (string, error) {
+	host, port, err := net.SplitHostPort(given)
+	if err != nil {
+		return "", fmt.Errorf("serving the dashboard: %w", err)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// guard keeps strangers out: where the address is open to others they need a
+// token; where it is not, a page of another site, which runs on this machine in a
+// browser, must not reach it under a name of its own.
+type guard struct {
+	token, cookie string
+	named         string // the host that was listened on
+}
+
+// newGuard reads the token from a file, or draws one if others can reach the
+// address.
+func newGuard(at net.Addr, given, file string) (guard, error) {
+	g := guard{}
+	g.named, _, _ = net.SplitHostPort(given)
+	_, port, _ := net.SplitHostPort(at.String())
+	g.cookie = tokenCookie + port
+	if file != "" {
+		token, err := readToken(file)
+		g.token = token
+		return g, err
+	}
+	if tcp, ok := at.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+		random := make([]byte, tokenBytes)
+		rand.Read(random) // never fails
+		g.token = base64.RawURLEncoding.EncodeToString(random)
+	}
+	return g, nil
+}
+
+func readToken(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("reading the dashboard's token: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, 2*maxToken))
+	if err := errors.Join(err, file.Close()); err != nil {
+		return "", fmt.Errorf("reading the dashboard's token: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	usable := len(token) >= minToken && len(token) <= maxToken
+	for _, c := range token {
+		usable = usable && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_')
+	}
+	if !usable {
+		return "", fmt.Errorf("reading the dashboard's token: %s holds no %d to %d letters, digits, - and _ that nobody can guess", path, minToken, maxToken)
+	}
+	return token, nil
+}
+
+// over lets only those requests through that may be answered.
+func (g guard) over(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", pagePolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		switch {
+		case !g.hostFits(r.Host):
+			http.Error(w, "This dashboard is not served under that name: open it by its address.", http.StatusMisdirectedRequest)
+		case !ownOrigin(r):
+			http.Error(w, "Another site asks for this: open the dashboard itself.", http.StatusForbidden)
+		case !g.mayEnter(w, r):
+			h.Set("WWW-Authenticate", `Bearer realm="dashboard"`)
+			http.Error(w, "This dashboard asks for a token: open the address that the peer printed when it started, with ?token=...", http.StatusUnauthorized)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// hostFits tells whether a request was meant for this server: it names an address, this
+// machine, or the host that was given. A name that its owner can point elsewhere passes
+// only where a token is asked for, which no page under such a name has.
+func (g guard) hostFits(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.Trim(name, "[]")
+	_, err := netip.ParseAddr(name)
+	return err == nil || strings.EqualFold(name, "localhost") || strings.EqualFold(name, g.named) || g.token != "" && name != ""
+}
+
+// ownOrigin tells whether a request comes from the page that is served here, or from no
+// page at all: browsers say where one comes from that changes something.
+func ownOrigin(r *http.Request) bool {
+	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" && (changes || r.Header.Get("Sec-Fetch-Mode") != "navigate") {
+		return false
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	from, err := url.Parse(origin)
+	return err == nil && from.Scheme != "" && strings.EqualFold(from.Host, r.Host)
+}
+
+// mayEnter tells whether a request has the token. One that has it in its address is
+// given a cookie with it, which the page's further requests bring.
+func (g guard) mayEnter(w http.ResponseWriter, r *http.Request) bool {
+	if g.token == "" {
+		return true
+	}
+	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		return g.is(bearer)
+	}
+	if given := r.URL.Query().Get("token"); given != "" {
+		if !g.is(given) {
+			return false
+		}
+		http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		return true
+	}
+	kept, err := r.Cookie(g.cookie)
+	return err == nil && g.is(kept.Value)
+}
+
+// is compares in a time that tells nothing of where, or how long, the token is.
+func (g guard) is(given string) bool {
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(g.token))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}

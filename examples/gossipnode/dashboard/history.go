@@ -1,0 +1,100 @@
+package dashboard
+
+import (
+	"math"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+)
+
+// maxPoints bounds a curve: when it is full, every second point goes, and from then on
+// points come half as often.
+const maxPoints = 600
+
+// point is the run at a moment, for curves.
+type point struct {
+	Seconds  float64    `json:"t"`
+	Steps    uint64     `json:"steps"`
+	Loss     cli.Number `json:"loss"`
+	LossLow  cli.Number `json:"lossLow"`
+	LossHigh cli.Number `json:"lossHigh"`
+	Distance cli.Number `json:"distance"`
+	Accuracy cli.Number `json:"accuracy"`
+	Samples  cli.Number `json:"samples"`
+}
+
+// point is what curves show of a view.
+func (v *view) point(at time.Duration) point {
+	p := point{
+		Seconds: at.Seconds(), Steps: v.FlockSteps, Loss: v.Loss, Distance: v.Distance, Accuracy: v.Accuracy, Samples: v.Samples,
+		LossLow: cli.Number(math.Inf(1)), LossHigh: cli.Number(math.Inf(-1)), // no number, and so null, if nobody tells
+	}
+	for _, d := range v.digests {
+		if !math.IsNaN(d.Loss) {
+			p.LossLow, p.LossHigh = min(p.LossLow, cli.Number(d.Loss)), max(p.LossHigh, cli.Number(d.Loss))
+		}
+	}
+	return p
+}
+
+// history keeps the points of a run of any length in bounded room. The zero value is
+// empty.
+type history struct {
+	kept  []point
+	every int // of so many points, one is kept
+	seen  int
+}
+
+func (h *history) add(p point) {
+	if last := len(h.kept) - 1; last >= 0 && h.kept[last].Steps == p.Steps {
+		h.kept[last] = p // nobody has trained: a curve over steps stands still
+		return
+	}
+	h.every = max(h.every, 1)
+	h.seen++
+	if (h.seen-1)%h.every != 0 {
+		return
+	}
+	if len(h.kept) == maxPoints {
+		for i := range maxPoints / 2 {
+			h.kept[i] = h.kept[2*i]
+		}
+		h.kept = h.kept[:maxPoints/2]
+		h.every *= 2
+		if (h.seen-1)%h.every != 0 {
+			return
+		}
+	}
+	h.kept = append(h.kept, p)
+}
+
+// points are a copy of those that are kept.
+func (h *history) points() []point { return append([]point{}, h.kept...) }
+
+// outlookOf estimates the time that a run has to go, from its pace of late.
+type outlookOf struct {
+	seen  [outlookSpan]struct{ at, progress float64 }
+	at    int // where the next look goes
+	count int
+	last  cli.Number
+}
+
+// outlookSpan is the number of looks over which the pace is taken.
+const outlookSpan = 30
+
+// next takes the progress at a moment. A pause begins the estimate anew.
+func (o *outlookOf) next(at time.Duration, progress float64, paused bool) cli.Number {
+	o.last = cli.Number(math.NaN())
+	if paused || progress <= 0 || progress >= 1 {
+		o.count = 0
+		return o.last
+	}
+	o.seen[o.at].at, o.seen[o.at].progress = at.Seconds(), progress
+	o.at = (o.at + 1) % outlookSpan
+	o.count = min(o.count+1, outlookSpan)
+	first := o.seen[(o.at+outlookSpan-o.count)%outlookSpan]
+	if gained := progress - first.progress; gained > 0 {
+		o.last = cli.Number((1 - progress) * (at.Seconds() - first.at) / gained)
+	}
+	return o.last
+}

@@ -1,0 +1,142 @@
+package dashboard
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+//go:embed page
+var page embed.FS
+
+const (
+	// timeout bounds a request, but for the stream of events, whose every
+	// message it bounds.
+	timeout = 15 * time.Second
+	// maxHeader and maxDashboardBody bound what a request may hold, in bytes.
+	maxHeader = 16 << 10
+	maxBody   = 4 << 10
+)
+
+// Config says where the page is served.
+type Config struct {
+	// Address is host:port; without a host it is on this machine only.
+	Address string
+	// TokenFile is the file of the token that is asked for. Without one a token is drawn
+	// where others can reach the address, and none asked for elsewhere.
+	TokenFile string
+}
+
+// Server serves the page that shows the run. It holds no part of the peer:
+// what the board tells it, it passes on.
+type Server struct {
+	listener net.Listener
+	guard    guard
+	server   http.Server
+	done     chan error
+	board    *Board
+}
+
+// Listen takes the address, so that one that is in use is noticed before
+// anything else begins; serve answers.
+func Listen(c Config) (*Server, error) {
+	address, err := listenAddress(c.Address)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("serving the dashboard: %w: give another address with --dashboard", err)
+	}
+	guard, err := newGuard(listener.Addr(), address, c.TokenFile)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return &Server{listener: listener, guard: guard}, nil
+}
+
+// Addr is where it listens.
+func (d *Server) Addr() net.Addr { return d.listener.Addr() }
+
+// Token is what is asked for; empty if nothing is.
+func (d *Server) Token() string { return d.guard.token }
+
+// URL is what to open in a browser, token included.
+func (d *Server) URL() string {
+	host, port, _ := net.SplitHostPort(d.listener.Addr().String())
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1" // from this machine; others take its name
+	}
+	url := "http://" + net.JoinHostPort(host, port) + "/"
+	if d.guard.token != "" {
+		url += "?token=" + d.guard.token
+	}
+	return url
+}
+
+// Serve answers with what a board tells, until Close.
+func (d *Server) Serve(b *Board, log *zap.Logger) {
+	d.board = b
+	files, err := fs.Sub(page, "page")
+	if err != nil {
+		panic(err) // the folder is a constant
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /", cached(http.FileServerFS(files)))
+	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, http.StatusOK, b.whole()) })
+	mux.HandleFunc("GET /api/events", b.stream)
+	mux.HandleFunc("POST /api/control", b.control)
+	d.server = http.Server{
+		Handler: d.guard.over(http.MaxBytesHandler(mux, maxBody)), MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout, IdleTimeout: 4 * timeout,
+		ErrorLog: zap.NewStdLog(log.Named("dashboard").WithOptions(zap.IncreaseLevel(zap.ErrorLevel))),
+	}
+	d.done = make(chan error, 1)
+	go func() { d.done <- d.server.Serve(d.listener) }()
+	b.start()
+}
+
+// cached has the browser ask each time whether a file has changed: the process may be
+// another release by then.
+func cached(files http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-cache")
+		files.ServeHTTP(w, r)
+	})
+}
+
+func answerJSON(w http.ResponseWriter, status int, value any) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // a browser that has gone is noticed by nobody
+}
+
+// Close stops serving and waits for it. A nil server has nothing to stop.
+func (d *Server) Close() error {
+	if d == nil {
+		return nil
+	}
+	if d.done == nil {
+		return d.listener.Close()
+	}
+	err := d.server.Close()
+	if served := <-d.done; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	d.done <- http.ErrServerClosed // Close may be called again
+	d.board.close()
+	return err
+}

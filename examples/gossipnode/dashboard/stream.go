@@ -1,0 +1,126 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+const (
+	// maxWatchers bounds those who watch at once.
+	maxWatchers = 16
+	// maxWaiting bounds the messages that wait for one who watches: who falls behind
+	// is let go, and its browser comes again.
+	maxWaiting = 32
+	// watchTimeout bounds the sending of a message.
+	watchTimeout = 10 * time.Second
+)
+
+// hub hands messages to those who watch. Its owner locks it. The zero value is ready.
+type hub struct {
+	watchers map[chan []byte]struct{}
+	closed   bool
+}
+
+// join takes up one who watches; nil if there are too many.
+func (h *hub) join() chan []byte {
+	if h.closed || len(h.watchers) >= maxWatchers {
+		return nil
+	}
+	if h.watchers == nil {
+		h.watchers = make(map[chan []byte]struct{})
+	}
+	waiting := make(chan []byte, maxWaiting)
+	h.watchers[waiting] = struct{}{}
+	return waiting
+}
+
+// leave lets one go who watched, if nobody has yet.
+func (h *hub) leave(waiting chan []byte) {
+	if _, here := h.watchers[waiting]; here {
+		delete(h.watchers, waiting)
+		close(waiting)
+	}
+}
+
+func (h *hub) close() {
+	h.closed = true
+	for waiting := range h.watchers {
+		h.leave(waiting)
+	}
+}
+
+// tell sends a message to all who watch. Without any it costs nothing.
+func (h *hub) tell(event string, value any) {
+	if len(h.watchers) == 0 {
+		return
+	}
+	text, err := message(event, value)
+	if err != nil {
+		return // all values are ours, and can be written
+	}
+	for waiting := range h.watchers {
+		select {
+		case waiting <- text:
+		default:
+			h.leave(waiting)
+		}
+	}
+}
+
+// message is a server-sent event.
+func message(event string, value any) ([]byte, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, len(event)+len(text)+len("event: \ndata: \n\n"))
+	out = append(append(append(out, "event: "...), event...), "\ndata: "...)
+	return append(append(out, text...), "\n\n"...), nil
+}
+
+// stream tells one who watches, until it goes.
+func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	waiting := b.hub.join()
+	b.mu.Unlock()
+	if waiting == nil {
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "Too many are watching this peer: ask another.", http.StatusServiceUnavailable)
+		return
+	}
+	defer func() {
+		b.mu.Lock()
+		b.hub.leave(waiting)
+		b.mu.Unlock()
+	}()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	first, err := message("whole", b.whole())
+	if err != nil {
+		return
+	}
+	out := http.NewResponseController(w)
+	send := func(text []byte) bool {
+		if err := out.SetWriteDeadline(time.Now().Add(watchTimeout)); err != nil {
+			return false
+		}
+		if _, err := w.Write(text); err != nil {
+			return false
+		}
+		return out.Flush() == nil
+	}
+	if !send(append([]byte("retry: 2000\n"), first...)) {
+		return
+	}
+	for {
+		select {
+		case text, ok := <-waiting:
+			if !ok || !send(text) {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		}
+	}
+}

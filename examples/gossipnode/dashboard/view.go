@@ -1,0 +1,211 @@
+package dashboard
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+const (
+	// maxMembers bounds the members that the page shows; those with the first
+	// places in the ring are. maxBoardLinks bounds the links between them.
+	maxMembers = 256
+	maxLinks   = 4096
+)
+
+// view is the run at one moment.
+type view struct {
+	State      string     `json:"state"`
+	Paused     bool       `json:"paused"`
+	Stopped    bool       `json:"stopped"`
+	Over       bool       `json:"over"`
+	Joined     bool       `json:"joined"`
+	Progress   float64    `json:"progress"`
+	FlockSteps uint64     `json:"flockSteps"`
+	Target     uint64     `json:"target"`
+	Left       cli.Number `json:"left"` // seconds
+	Rate       float64    `json:"rate"` // learning rate
+	Lost       int        `json:"lost"`
+	Total      int        `json:"total"` // members, those not shown included
+	// Loss, Distance, Samples are means, and a sum, over those members that tell.
+	Loss     cli.Number `json:"loss"`
+	Distance cli.Number `json:"distance"`
+	Samples  cli.Number `json:"samples"`
+	Accuracy cli.Number `json:"accuracy"` // of this peer's model
+	Tell     int        `json:"tell"`     // members that tell
+
+	Exchanges ownExchanges `json:"exchanges"`
+	Members   []member     `json:"members"`
+	// Links join members by their places in Members; Matrix tells who began how many
+	// exchanges with whom: from, to, count.
+	Links  [][2]int    `json:"links"`
+	Matrix [][3]uint64 `json:"matrix"`
+
+	members []peer.Member
+	digests []peer.Digest
+	changes []happening
+}
+
+// ownExchanges are this peer's own.
+type ownExchanges struct {
+	Completed uint64     `json:"completed"`
+	Refused   uint64     `json:"refused"`
+	Failed    uint64     `json:"failed"`
+	InDoubt   uint64     `json:"inDoubt"`
+	Sent      uint64     `json:"sent"`
+	Received  uint64     `json:"received"`
+	Bits      cli.Number `json:"bits"`
+	Every     int        `json:"every"`
+}
+
+// member is a member as the page shows it, in the order of the ring. What only
+// its digests tell is null where there are none.
+type member struct {
+	ID          string     `json:"id"`
+	Role        string     `json:"role"`
+	State       string     `json:"state"`
+	Steps       uint64     `json:"steps"`
+	Unreachable bool       `json:"unreachable"`
+	Loss        cli.Number `json:"loss"`
+	Distance    cli.Number `json:"distance"`
+	Samples     cli.Number `json:"samples"`
+	Exchanges   cli.Number `json:"exchanges"`
+	Failed      cli.Number `json:"failed"`
+	Heard       cli.Number `json:"heard"` // seconds since its last digest
+	RoundTrip   cli.Number `json:"roundTrip"`
+	Bandwidth   cli.Number `json:"bandwidth"`
+}
+
+// view looks at the peer.
+func (b *Board) view() *view {
+	s, control := b.peer.Stats(), b.peer.Control()
+	v := &view{
+		Paused: control.Paused, Stopped: control.Stopped, Over: s.Over, Joined: s.Joined,
+		Progress: s.Progress, FlockSteps: s.FlockSteps, Target: s.Target, Left: cli.Number(math.NaN()), Rate: s.Rate,
+		Lost: s.Lost, Accuracy: cli.Number(math.NaN()), members: b.peer.Members(), digests: b.peer.Digests(),
+		Exchanges: ownExchanges{
+			Completed: s.Exchanges.Completed(), Refused: s.Exchanges.Refused, Failed: s.Exchanges.Failed, InDoubt: s.Exchanges.InDoubt,
+			Sent: s.Exchanges.BytesSent, Received: s.Exchanges.BytesReceived, Bits: cli.Number(s.Exchanges.BitsPerParameter), Every: s.Exchanges.Every,
+		},
+	}
+	if b.accuracy != nil {
+		v.Accuracy = b.accuracy.last()
+	}
+	v.Total = len(v.members)
+	v.arrange(s, string(s.Self))
+	v.sum()
+	return v
+}
+
+// arrange puts the members into the ring's order, with the links between them.
+func (v *view) arrange(s peer.Stats, self string) {
+	told := make(map[seam.PeerID]peer.Digest, len(v.digests))
+	for _, d := range v.digests {
+		told[d.Peer] = d
+	}
+	links := make(map[seam.PeerID]peer.LinkStats, len(s.Exchanges.Links))
+	for _, l := range s.Exchanges.Links {
+		links[l.Partner] = l
+	}
+	ring, overlay := ringOf(v.members)
+	places := make(map[topology.PeerID]int, len(ring))
+	for i, m := range ring[:min(len(ring), maxMembers)] {
+		places[topology.PeerID(m.ID)] = i
+		v.Members = append(v.Members, memberOf(m, told, links))
+		if string(m.ID) == self {
+			v.State = m.State.String()
+		}
+	}
+	v.join(overlay, places)
+	v.meet(places)
+}
+
+// memberOf puts together what is known of a member.
+func memberOf(m peer.Member, told map[seam.PeerID]peer.Digest, links map[seam.PeerID]peer.LinkStats) member {
+	unknown := cli.Number(math.NaN())
+	one := member{
+		ID: string(m.ID), Role: m.Role.String(), State: m.State.String(), Steps: m.Steps, Unreachable: m.Unreachable,
+		Loss: unknown, Distance: unknown, Samples: unknown, Exchanges: unknown, Failed: unknown, Heard: unknown, RoundTrip: unknown, Bandwidth: unknown,
+	}
+	if d, ok := told[m.ID]; ok {
+		one.Loss, one.Distance, one.Samples = cli.Number(d.Loss), cli.Number(d.ConsensusDistance), cli.Number(d.Samples)
+		one.Exchanges, one.Failed, one.Heard = cli.Number(d.Exchanges), cli.Number(d.Failed), cli.Number(time.Since(d.Heard).Seconds())
+		one.Steps = max(one.Steps, d.Steps)
+	}
+	if l, ok := links[m.ID]; ok {
+		one.RoundTrip, one.Bandwidth = cli.Number(l.Round.Seconds()), cli.Number(l.Rate)
+	}
+	return one
+}
+
+// ringOf is the members in the order of the overlay, and the overlay; without one,
+// while there are no roles, they are in the order of their ids.
+func ringOf(members []peer.Member) ([]peer.Member, *topology.Overlay) {
+	of := make([]topology.Member, len(members))
+	for i, m := range members {
+		of[i] = topology.Member{ID: topology.PeerID(m.ID), Role: m.Role, Unreachable: m.Unreachable}
+	}
+	view, err := topology.NewView(of)
+	if err != nil {
+		return members, nil
+	}
+	ring := make([]peer.Member, 0, len(members))
+	for _, m := range view.Members() {
+		at, _ := slices.BinarySearchFunc(members, m.ID, func(m peer.Member, id topology.PeerID) int { return cmp.Compare(topology.PeerID(m.ID), id) })
+		ring = append(ring, members[at])
+	}
+	overlay, err := topology.NewOverlay(view)
+	if err != nil {
+		return ring, nil
+	}
+	return ring, overlay
+}
+
+// join lists the links of the overlay.
+func (v *view) join(overlay *topology.Overlay, places map[topology.PeerID]int) {
+	v.Links = [][2]int{}
+	if overlay == nil {
+		return
+	}
+	for e := range overlay.Edges() {
+		from, shown := places[e.Active]
+		to, also := places[e.Passive]
+		if shown && also && len(v.Links) < maxLinks {
+			v.Links = append(v.Links, [2]int{from, to})
+		}
+	}
+}
+
+// meet lists who began exchanges with whom.
+func (v *view) meet(places map[topology.PeerID]int) {
+	v.Matrix = [][3]uint64{}
+	for _, d := range v.digests {
+		from, shown := places[topology.PeerID(d.Peer)]
+		for _, m := range d.Partners {
+			to, also := places[topology.PeerID(m.Partner)]
+			if shown && also && m.Exchanges > 0 {
+				v.Matrix = append(v.Matrix, [3]uint64{uint64(from), uint64(to), m.Exchanges})
+			}
+		}
+	}
+}
+
+// sum takes means and sums over those that tell.
+func (v *view) sum() {
+	var loss, distance cli.Mean
+	samples := 0.0
+	for _, d := range v.digests {
+		loss.Add(cli.Number(d.Loss))
+		if d.Exchanges > 0 {
+			distance.Add(cli.Number(d.ConsensusDistance))
+		}
+		samples += d.Samples
+	}
+	v.Tell, v.Loss, v.Distance, v.Samples = len(v.digests), loss.Value(), distance.Value(), cli.Number(samples)
+}

@@ -1,0 +1,173 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+)
+
+// refusal is an answer that will not be another one next time.
+type refusal struct {
+	url, text string
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("%s: %s: try another place with --from", r.url, r.text)
+}
+
+// errStalled: the server sends nothing.
+var errStalled = errors.New("the server has sent nothing for too long")
+
+// attempt makes one request for what is missing of a file, and appends what comes
+// to the part that is there. The error is a *refusal if it is no use to ask again,
+// an *fs.PathError if the disk will not have it, and otherwise one of the network.
+func (f *fetcher) attempt(ctx context.Context, url, part string, file publicFile) (received int64, err error) {
+	out, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	offset, err := out.Seek(0, io.SeekEnd)
+	if err == nil && offset > file.size {
+		offset, err = 0, restart(out)
+	}
+	if err != nil || offset == file.size {
+		return 0, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stall := time.AfterFunc(f.patience, func() { cancel(errStalled) })
+	defer stall.Stop()
+	answer, err := f.ask(ctx, url, offset)
+	if err != nil {
+		return 0, cause(ctx, err)
+	}
+	defer answer.Body.Close()
+	if offset, err = place(answer, out, offset, file, url); err != nil {
+		return 0, err
+	}
+	received, err = f.copy(out, &heartbeat{answer.Body, stall, f.patience}, offset, file)
+	if err == nil && offset+received > file.size {
+		return received, errors.Join(&refusal{url, fmt.Sprintf("it sends more than the %d bytes of the original", file.size)}, restart(out))
+	}
+	return received, cause(ctx, err)
+}
+
+// cause is why a context ended, if that is what an error is about.
+func cause(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), errStalled) {
+		return errStalled
+	}
+	return err
+}
+
+// ask requests a file from an offset on.
+func (f *fetcher) ask(ctx context.Context, url string, offset int64) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", "gossipnode")
+	if offset > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
+	}
+	return f.client.Do(request)
+}
+
+// place sees to it that the answer goes where it belongs in the file, which is at
+// the start if the server cannot resume.
+func place(answer *http.Response, out *os.File, offset int64, file publicFile, url string) (int64, error) {
+	first, whole := extent(answer)
+	switch code := answer.StatusCode; {
+	case code == http.StatusOK || code == http.StatusPartialContent:
+		if whole >= 0 && whole != file.size {
+			return 0, &refusal{url, fmt.Sprintf("it has %d bytes, the original %d", whole, file.size)}
+		}
+		if first == offset {
+			return offset, nil
+		}
+		if first == 0 {
+			return 0, restart(out)
+		}
+		return 0, errors.Join(fmt.Errorf("%s: asked for what follows byte %d, it sends what follows byte %d", url, offset, first), restart(out))
+	case code == http.StatusRequestedRangeNotSatisfiable:
+		return 0, errors.Join(fmt.Errorf("%s: asked for what follows byte %d: %s", url, offset, answer.Status), restart(out))
+	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
+		return 0, fmt.Errorf("%s: %s", url, answer.Status)
+	}
+	return 0, &refusal{url, answer.Status}
+}
+
+// extent is the first byte of the file that an answer has, and the size of the
+// whole file; -1 for what it does not say.
+func extent(answer *http.Response) (first, whole int64) {
+	if answer.StatusCode != http.StatusPartialContent {
+		return 0, answer.ContentLength
+	}
+	var last int64
+	text := answer.Header.Get("Content-Range")
+	if _, err := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &whole); err == nil {
+		return first, whole
+	}
+	if _, err := fmt.Sscanf(text, "bytes %d-%d/*", &first, &last); err == nil {
+		return first, -1
+	}
+	return -1, -1
+}
+
+// restart empties a file.
+func restart(out *os.File) error {
+	if err := out.Truncate(0); err != nil {
+		return err
+	}
+	_, err := out.Seek(0, io.SeekStart)
+	return err
+}
+
+// copy appends what comes, up to one byte more than there should be, and tells of
+// every tenth.
+func (f *fetcher) copy(out *os.File, from io.Reader, offset int64, file publicFile) (received int64, err error) {
+	const tenths, pieceSize = 10, 1 << 16
+	piece := make([]byte, pieceSize)
+	for {
+		done := (offset + received) * tenths / file.size
+		n, err := from.Read(piece[:min(pieceSize, file.size+1-offset-received)])
+		if _, failed := out.Write(piece[:n]); failed != nil {
+			return received, failed
+		}
+		received += int64(n)
+		have := offset + received
+		if now := have * tenths / file.size; now > done {
+			f.tell(fmt.Sprintf("%s: %d %% of %s", file.name, 100/tenths*now, cli.Size(uint64(file.size))))
+		}
+		switch {
+		case have > file.size, err == io.EOF && have == file.size:
+			return received, nil
+		case err == io.EOF:
+			return received, fmt.Errorf("the connection ended after %d of %d bytes: %w", have, file.size, io.ErrUnexpectedEOF)
+		case err != nil:
+			return received, fmt.Errorf("after %d of %d bytes: %w", have, file.size, err)
+		}
+	}
+}
+
+// heartbeat puts a timer off whenever something comes.
+type heartbeat struct {
+	from  io.Reader
+	timer *time.Timer
+	every time.Duration
+}
+
+func (h *heartbeat) Read(p []byte) (int, error) {
+	n, err := h.from.Read(p)
+	if n > 0 {
+		h.timer.Reset(h.every)
+	}
+	return n, err
+}

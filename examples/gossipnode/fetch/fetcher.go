@@ -1,0 +1,213 @@
+package fetch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+)
+
+// partSuffix ends the name of a file that is not whole, or not verified.
+const partSuffix = ".part"
+
+const (
+	// maxFailures bounds the attempts in a row that bring nothing, maxAttempts all
+	// attempts at one file.
+	maxFailures = 6
+	maxAttempts = 1000
+	// firstPause is that after the first of them; each is twice the one before, up
+	// to longestPause.
+	firstPause   = time.Second
+	longestPause = 30 * time.Second
+	// patience is how long a server may send nothing.
+	patience = 30 * time.Second
+)
+
+// fetcher brings the files of data sets into a folder.
+type fetcher struct {
+	client   *http.Client
+	dir      string
+	tell     func(line string)
+	patience time.Duration
+	// pause waits between two attempts, less long if ctx ends.
+	pause func(ctx context.Context, d time.Duration)
+}
+
+func newFetcher(dir string, tell func(string)) *fetcher {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout = patience
+	transport.DisableCompression = true // or a server could change the bytes
+	return &fetcher{client: &http.Client{Transport: transport, CheckRedirect: stayPrivate}, dir: dir, tell: tell, patience: patience, pause: pause}
+}
+
+// stayPrivate lets no server lead from HTTPS to HTTP.
+func stayPrivate(next *http.Request, via []*http.Request) error {
+	const mostRedirects = 10
+	if len(via) >= mostRedirects {
+		return fmt.Errorf("more than %d redirects", mostRedirects)
+	}
+	if via[0].URL.Scheme == "https" && next.URL.Scheme != "https" {
+		return fmt.Errorf("redirected to %s, which is not private", next.URL.Redacted())
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// fetch sees to it that all files of a set are there and verified. It returns the
+// number of bytes that came over the network.
+func (f *fetcher) fetch(ctx context.Context, set publicSet) (received int64, err error) {
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return 0, fmt.Errorf("making the folder for %s: %w: choose another with --data", set.name, err)
+	}
+	whole, err := f.complete(ctx, set.result())
+	if whole || err != nil {
+		return 0, err
+	}
+	for _, file := range set.files {
+		n, err := f.get(ctx, file, set.bases)
+		received += n
+		if err != nil {
+			return received, err
+		}
+	}
+	if len(set.members) > 0 {
+		err = f.unpack(ctx, set)
+	}
+	return received, err
+}
+
+// complete tells whether all files are there.
+func (f *fetcher) complete(ctx context.Context, files []publicFile) (bool, error) {
+	whole := true
+	for _, file := range files {
+		there, err := f.verified(ctx, file)
+		if err != nil {
+			return false, err
+		}
+		whole = whole && there
+	}
+	return whole, nil
+}
+
+// verified tells whether a file is there. One that is another is not ours to
+// overwrite.
+func (f *fetcher) verified(ctx context.Context, file publicFile) (bool, error) {
+	path := filepath.Join(f.dir, file.name)
+	sum, err := sumOf(ctx, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("looking whether %s is there: %w", path, err)
+	case sum != file.sum:
+		return false, fmt.Errorf("%s is there, but it is not the original (its SHA-256 is %s, not %s): move it away, or choose another folder with --data", path, sum, file.sum)
+	}
+	f.tell(path + " is there already")
+	return true, nil
+}
+
+// sumOf is the SHA-256 of a file.
+func sumOf(ctx context.Context, path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, untilDone{ctx, file}); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// untilDone reads until its context ends, which is an interruption.
+type untilDone struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (r untilDone) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, cli.ErrInterrupted
+	}
+	return r.from.Read(p)
+}
+
+// get brings one file, in as many attempts as it takes, from one place after
+// another.
+func (f *fetcher) get(ctx context.Context, file publicFile, bases []string) (received int64, err error) {
+	if there, err := f.verified(ctx, file); there || err != nil {
+		return 0, err
+	}
+	path := filepath.Join(f.dir, file.name)
+	bases = slices.Clone(bases)
+	failures := 0
+	for attempt := 0; attempt < maxAttempts && failures < maxFailures; attempt++ {
+		at := attempt % len(bases)
+		n, failed := f.attempt(ctx, bases[at]+file.name, path+partSuffix, file)
+		received += n
+		if failed == nil {
+			return received, f.finish(ctx, path, file, bases[at])
+		}
+		err = fmt.Errorf("fetching %s: %w", file.name, failed)
+		switch {
+		case ctx.Err() != nil:
+			return received, fmt.Errorf("fetching %s: %w: %s", file.name, cli.ErrInterrupted, kept)
+		case errors.As(failed, new(*fs.PathError)):
+			return received, fmt.Errorf("%w: %s", err, kept)
+		case errors.As(failed, new(*refusal)):
+			if bases = slices.Delete(bases, at, at+1); len(bases) == 0 {
+				return received, err
+			}
+			continue
+		}
+		if n > 0 {
+			failures = 0
+		}
+		wait := min(firstPause<<failures, longestPause)
+		if failures++; failures < maxFailures {
+			f.tell(fmt.Sprintf("%v; trying again in %s", err, wait))
+			f.pause(ctx, wait)
+		}
+	}
+	return received, fmt.Errorf("%w: given up after %d attempts in a row that brought nothing: %s", err, failures, kept)
+}
+
+// kept is what becomes of a part.
+const kept = "what has come is kept, the same command goes on from there"
+
+// finish gives a file that has come its name, once it is verified.
+func (f *fetcher) finish(ctx context.Context, path string, file publicFile, base string) error {
+	part := path + partSuffix
+	sum, err := sumOf(ctx, part)
+	if err != nil {
+		return fmt.Errorf("verifying %s: %w", part, err)
+	}
+	if sum != file.sum {
+		err := fmt.Errorf("verifying %s: its SHA-256 is %s, want %s: %s sends something else; it has been removed: fetch again, or from another place with --from", file.name, sum, file.sum, base)
+		return errors.Join(err, remove(part))
+	}
+	if err := os.Rename(part, path); err != nil {
+		return fmt.Errorf("naming what was fetched: %w", err)
+	}
+	f.tell(path + " is there and verified")
+	return nil
+}

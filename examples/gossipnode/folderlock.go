@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.uber.org/zap"
+)
+
+// lockFile is held by the process that uses a folder of checkpoints, and says which one
+// that is. It stays when the process has ended: to remove it could take it from under
+// another that has just opened it.
+const lockFile = ".lock"
+
+var (
+	// errLocked: another process holds the lock.
+	errLocked = errors.New("it is held by another process")
+	// errNoLocks: this system, or the folder's file system, has none.
+	errNoLocks = errors.New("no file locks here")
+)
+
+// folderLock keeps other processes from a folder. The system lets go of it when the
+// process ends, in whichever way.
+type folderLock struct{ file *os.File }
+
+// lock takes the folder of the checkpoints for this process. It is nil if the folder is
+// not there: whoever makes it locks it then. Where there are no locks it warns.
+func (c checkpoints) lock(log *zap.Logger) (*folderLock, error) {
+	file, err := os.OpenFile(filepath.Join(c.dir, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("writing to the checkpoint folder: %w", err)
+	}
+	switch err := lockWhole(file); {
+	case err == nil:
+		noteHolder(file)
+		return &folderLock{file}, nil
+	case errors.Is(err, errLocked):
+		holder := holderOf(file)
+		return nil, errors.Join(fmt.Errorf("the checkpoint folder %s is in use by another process%s: wait until that has ended, or end it, or give this peer a folder of its own with --checkpoint", c.dir, holder), file.Close())
+	case errors.Is(err, errNoLocks):
+		log.Warn("the checkpoint folder cannot be locked on this file system: see to it yourself that no two processes use it", zap.String("folder", c.dir))
+		return &folderLock{}, file.Close()
+	default:
+		return nil, errors.Join(fmt.Errorf("locking the checkpoint folder %s: %w", c.dir, err), file.Close())
+	}
+}
+
+// make makes the folder and takes it.
+func (c checkpoints) make(log *zap.Logger) (*folderLock, error) {
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the checkpoint folder: %w", err)
+	}
+	return c.lock(log)
+}
+
+// Close gives the folder free; that of nothing does nothing.
+func (l *folderLock) Close() error {
+	if l == nil || l.file == nil {
+		return nil
+	}
+	return l.file.Close()
+}
+
+// noteHolder writes down whose lock it is, for a person; on a full disk it is not known.
+func noteHolder(file *os.File) {
+	text := fmt.Sprintf("pid %d", os.Getpid())
+	if host, err := os.Hostname(); err == nil {
+		text += " on " + host
+	}
+	if file.Truncate(0) == nil {
+		_, _ = file.WriteAt([]byte(text+"\n"), 0)
+	}
+}
+
+// holderOf is what the holder has noted, in brackets; empty if that is nothing.
+func holderOf(file *os.File) string {
+	const most = 300 // a pid, and the longest name of a machine
+	text, err := io.ReadAll(io.NewSectionReader(file, 0, most))
+	line, _, _ := strings.Cut(string(text), "\n")
+	if err != nil || !strings.HasPrefix(line, "pid ") {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", line)
+}

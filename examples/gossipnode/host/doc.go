@@ -1,0 +1,14 @@
+// Package host tells what the system knows of this machine and this process: the
+// processor's name, processor time, peak memory, and how a connection is paced.
+//
+// Limits: only Linux is asked. Elsewhere the processor has the name of its
+// architecture, the algorithm is "unknown", and the figures are 0, which stands for
+// "not known".
+package host
+
+import "runtime"
+
+// What stands for names that the system does not tell.
+const unknownAlgorithm = "unknown"
+
+func unknownProcessor() string { return runtime.GOARCH }

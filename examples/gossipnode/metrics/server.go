@@ -1,0 +1,93 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+const (
+	// timeout bounds a request for metrics, profileTimeout one for a profile,
+	// which may take as long as the request says.
+	timeout        = 10 * time.Second
+	profileTimeout = 2 * time.Minute
+	// maxScrapes bounds the requests for metrics that are answered at once.
+	maxScrapes = 4
+)
+
+// Server serves what a peer counts at /metrics, in Prometheus' format, whether
+// it lives at /healthz and whether it does its work at /readyz; and profiles at
+// /debug/pprof/, if it is to.
+type Server struct {
+	listener net.Listener
+	server   http.Server
+	done     chan error
+}
+
+// Listen takes the address, so that one that is in use is noticed before
+// anything else begins; serve answers.
+func Listen(address string) (*Server, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("serving metrics: %w: give another address with --metrics", err)
+	}
+	return &Server{listener: listener}, nil
+}
+
+// Serve answers for a peer until Close.
+func (m *Server) Serve(p Peer, checkpointAge func() (time.Duration, bool), profiles bool) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		newCollector(p, checkpointAge), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: timeout}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		text, ready := readiness(p)
+		if !ready {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		fmt.Fprintln(w, text)
+	})
+	m.server = http.Server{Handler: mux, ReadHeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout + time.Second}
+	if profiles {
+		m.server.WriteTimeout = profileTimeout
+		profile(mux)
+	}
+	m.done = make(chan error, 1)
+	go func() { m.done <- m.server.Serve(m.listener) }()
+}
+
+// profile serves the profiles of package runtime. Importing net/http/pprof puts them
+// on the default mux too, which this program never serves.
+func profile(mux *http.ServeMux) {
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+}
+
+// Close stops serving and waits for it. A nil server has nothing to stop.
+func (m *Server) Close() error {
+	if m == nil {
+		return nil
+	}
+	if m.done == nil {
+		return m.listener.Close()
+	}
+	err := m.server.Close()
+	if served := <-m.done; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	m.done <- http.ErrServerClosed // Close may be called again
+	return err
+}

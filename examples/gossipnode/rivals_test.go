@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// together starts processes that find each other, each with flags of its own beside the
+// common ones, waits for them, and returns what they end with.
+func together(t *testing.T, own [][]string, common ...string) []result {
+	t.Helper()
+	var addresses []string
+	for range own {
+		listener, err := net.Listen("tcp", loopback)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close() // all are held until each has its own
+		addresses = append(addresses, "127.0.0.1:"+strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+		listener.Close()
+	}
+	processes, out, logs := make([]*exec.Cmd, len(own)), make([]bytes.Buffer, len(own)), make([]bytes.Buffer, len(own))
+	for i := range own {
+		args := append([]string{"run", "--listen", addresses[i], "--part", fmt.Sprintf("%d/%d", i, len(own)), "--min-peers", strconv.Itoa(len(own)), "--json"}, common...)
+		for _, address := range addresses {
+			args = append(args, "--join", address)
+		}
+		processes[i] = command(t, append(args, own[i]...)...)
+		processes[i].Stdout, processes[i].Stderr = &out[i], &logs[i]
+		if err := processes[i].Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	results := make([]result, len(own))
+	var waiting sync.WaitGroup
+	for i, p := range processes {
+		waiting.Go(func() {
+			if err := p.Wait(); err != nil {
+				t.Errorf("peer %d: %v\n%s", i, err, &logs[i])
+			}
+		})
+	}
+	waiting.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	for i := range results {
+		results[i] = lastLine(t, out[i].String())
+	}
+	return results
+}
+
+// checkAlike tests that all have learned, and the same.
+func checkAlike(t *testing.T, results []result) {
+	t.Helper()
+	for i, r := range results {
+		if r.TestAccuracy.Mean < 0.9 || r.ModelHash == "" || r.ModelHash != results[0].ModelHash {
+			t.Errorf("peer %d: accuracy %.3f, model %s, that of peer 0 is %s", i, r.TestAccuracy.Mean, r.ModelHash, results[0].ModelHash)
+		}
+	}
+}
+
+// TestNamedServerServes: three processes, of which the one that all name serves: it sends
+// the parameters to two, while those send gradients to one.
+func TestNamedServerServes(t *testing.T) {
+	const server = 2
+	var own [][]string
+	var id string
+	for i := range 3 {
+		path := filepath.Join(t.TempDir(), "key")
+		code, out, text := try("keygen", "--out", path)
+		if code != exitDone {
+			t.Fatalf("keygen: exit code %d\n%s", code, text)
+		}
+		own = append(own, []string{"--key", path})
+		if i == server {
+			id = out[strings.Index(out, peerIDPrefix):]
+			id = strings.Fields(id)[0]
+		}
+	}
+	results := together(t, own, "--dataset", "mnist", "--data", pictures(t, 600, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01",
+		"--steps", "300", "--strategy", "ps-bsp", "--server", id)
+	checkAlike(t, results)
+	for i, r := range results {
+		if r.Steps < 250 || i != server && results[server].BytesSent < r.BytesSent*3/2 {
+			t.Errorf("peer %d has made %d steps and sent %d bytes, the server %d", i, r.Steps, r.BytesSent, results[server].BytesSent)
+		}
+	}
+}
+
+// TestBalanceOverProcesses: sharing the pictures out by speed is told over real sockets,
+// and all make the same steps of them.
+func TestBalanceOverProcesses(t *testing.T) {
+	for _, strategy := range []string{strategyAllReduce, strategyBSP} {
+		t.Run(strategy, func(t *testing.T) {
+			results := together(t, make([][]string, 3), "--dataset", "mnist", "--data", pictures(t, 600, 200), "--model", "softmax", "--batch", "10",
+				"--lr", "0.01", "--steps", "300", "--strategy", strategy, "--balance")
+			checkAlike(t, results)
+		})
+	}
+}
+
+// TestWorkerKilled: kill -9 of one of four processes under an asynchronous server, be it
+// the server: the others do the work, and end with one model.
+func TestWorkerKilled(t *testing.T) {
+	const victim, each = 3, 1200
+	for _, strategy := range []string{strategyASP, strategyDSSP} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			k := newKilledRun(t, "softmax", 200*time.Millisecond, 1, "--dataset", "mnist", "--data", pictures(t, 800, 200), "--batch", "10",
+				"--lr", "0.01", "--steps", strconv.Itoa(each), "--strategy", strategy)
+			k.start()
+			eventually(t, "the victim trains", func() bool {
+				names, _ := k.folders[victim].names()
+				return len(names) > 0
+			})
+			if strings.Contains(k.out[victim].String(), `"steps"`) {
+				t.Fatal("the run was over before anybody was killed")
+			}
+			_ = k.processes[victim].Process.Kill() // an error shows in what the others say
+			_ = k.processes[victim].Wait()
+			var results []result
+			for i, p := range k.processes {
+				if i == victim {
+					continue
+				}
+				if err := p.Wait(); err != nil {
+					t.Fatalf("peer %d: %v\n%s", i, err, k.logs[i])
+				}
+				results = append(results, lastLine(t, k.out[i].String()))
+			}
+			checkAlike(t, results)
+			steps := uint64(0)
+			for _, r := range results {
+				t.Logf("%d steps in %.1f s, %d lost", r.Steps, r.Seconds, r.PeersLost) // they may be done before they know
+				steps += r.Steps
+			}
+			if steps <= 3*each {
+				t.Errorf("%d steps: nobody has done those of the dead one", steps)
+			}
+		})
+	}
+}
