@@ -11,18 +11,20 @@ import (
 // TestVirtualTimeIsLikeLoopback trains the same four peers as processes over TCP and in
 // virtual time: the machines, models and frames are the same, so that accuracy and the
 // bytes of an exchange have to be. Eight steps of large batches take longer than an
-// exchange even where processes share cores: lattices take more bytes the fewer there are.
+// exchange even where processes share cores: lattices take more bytes the fewer exchanges
+// there are. And the run is long, as processes learn of its end some steps after it, and
+// one run has some more slices than another that a lattice cannot code.
 func TestVirtualTimeIsLikeLoopback(t *testing.T) {
 	if testing.Short() {
-		t.Skip("left out by -short: trains for a quarter of a minute")
+		t.Skip("left out by -short: trains for half a minute")
 	}
 	const (
 		points = 0.5  // of accuracy
 		share  = 0.03 // of the bytes of an exchange
-		fewest = 20   // exchanges, for either to tell anything
+		fewest = 60   // exchanges, for either to tell anything
 	)
 	for _, codec := range []string{"raw", "lattice6+4"} {
-		flags := strings.Fields("--peers 4 --seed 1 --every 8 --model mlp --epochs 4 --batch 256 --json --codec " + codec + " " + mnistFlags(t))
+		flags := strings.Fields("--peers 4 --seed 1 --every 8 --model mlp --epochs 8 --batch 256 --json --codec " + codec + " " + mnistFlags(t))
 		var out, logged bytes.Buffer
 		cmd := commandWithin(t, 3*time.Minute, append([]string{"local"}, flags...)...)
 		cmd.Stdout, cmd.Stderr = &out, &logged
