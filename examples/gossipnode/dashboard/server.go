@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/web"
 )
 
 //go:embed page
@@ -37,11 +39,9 @@ type Config struct {
 // Server serves the page that shows the run. It holds no part of the peer:
 // what the board tells it, it passes on.
 type Server struct {
-	listener net.Listener
-	guard    guard
-	server   http.Server
-	done     chan error
-	board    *Board
+	web   *web.Server
+	guard guard
+	board *Board
 }
 
 // Listen takes the address, so that one that is in use is noticed before
@@ -51,26 +51,26 @@ func Listen(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", address)
+	server, err := web.Listen(address)
 	if err != nil {
 		return nil, fmt.Errorf("serving the dashboard: %w: give another address with --dashboard", err)
 	}
-	guard, err := newGuard(listener.Addr(), address, c.TokenFile)
+	guard, err := newGuard(server.Addr(), address, c.TokenFile)
 	if err != nil {
-		return nil, errors.Join(err, listener.Close())
+		return nil, errors.Join(err, server.Close())
 	}
-	return &Server{listener: listener, guard: guard}, nil
+	return &Server{web: server, guard: guard}, nil
 }
 
 // Addr is where it listens.
-func (d *Server) Addr() net.Addr { return d.listener.Addr() }
+func (d *Server) Addr() net.Addr { return d.web.Addr() }
 
 // Token is what is asked for; empty if nothing is.
 func (d *Server) Token() string { return d.guard.token }
 
 // URL is what to open in a browser, token included.
 func (d *Server) URL() string {
-	host, port, _ := net.SplitHostPort(d.listener.Addr().String())
+	host, port, _ := net.SplitHostPort(d.web.Addr().String())
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1" // from this machine; others take its name
 	}
@@ -93,13 +93,11 @@ func (d *Server) Serve(b *Board, log *zap.Logger) {
 	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, http.StatusOK, b.whole()) })
 	mux.HandleFunc("GET /api/events", b.stream)
 	mux.HandleFunc("POST /api/control", b.control)
-	d.server = http.Server{
+	d.web.Serve(&http.Server{
 		Handler: d.guard.over(http.MaxBytesHandler(mux, maxBody)), MaxHeaderBytes: maxHeader,
 		ReadHeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout, IdleTimeout: 4 * timeout,
 		ErrorLog: zap.NewStdLog(log.Named("dashboard").WithOptions(zap.IncreaseLevel(zap.ErrorLevel))),
-	}
-	d.done = make(chan error, 1)
-	go func() { d.done <- d.server.Serve(d.listener) }()
+	})
 	b.start()
 }
 
@@ -129,14 +127,9 @@ func (d *Server) Close() error {
 	if d == nil {
 		return nil
 	}
-	if d.done == nil {
-		return d.listener.Close()
+	err := d.web.Close()
+	if d.board != nil {
+		d.board.close()
 	}
-	err := d.server.Close()
-	if served := <-d.done; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	d.done <- http.ErrServerClosed // Close may be called again
-	d.board.close()
 	return err
 }

@@ -67,9 +67,9 @@ func openBoard(t *testing.T, s Config, b *Board) (d *Server, url string) {
 			}
 		}
 	})
-	_, port, _ := strings.Cut(d.listener.Addr().String(), "]:")
+	_, port, _ := strings.Cut(d.web.Addr().String(), "]:")
 	if port == "" {
-		_, port, _ = strings.Cut(d.listener.Addr().String(), ":")
+		_, port, _ = strings.Cut(d.web.Addr().String(), ":")
 	}
 	return d, "http://127.0.0.1:" + port
 }
@@ -107,10 +107,10 @@ func ask(t *testing.T, method, url, body string, headers ...string) (int, string
 // served, under a policy that lets nothing else be loaded.
 func TestServes(t *testing.T) {
 	d, url := openBoard(t, Config{Address: ":0"}, calmBoard(newCalm(), nil))
-	if host := d.listener.Addr().String(); !strings.HasPrefix(host, "127.0.0.1:") {
+	if host := d.web.Addr().String(); !strings.HasPrefix(host, "127.0.0.1:") {
 		t.Errorf("without a host it listens on %s", host)
 	}
-	if _, err := Listen(Config{Address: d.listener.Addr().String()}); err == nil || !strings.Contains(err.Error(), "--dashboard") {
+	if _, err := Listen(Config{Address: d.web.Addr().String()}); err == nil || !strings.Contains(err.Error(), "--dashboard") {
 		t.Errorf("an address in use: error %v", err)
 	}
 	files, err := page.ReadDir("page")
@@ -205,7 +205,7 @@ func TestToken(t *testing.T) {
 func TestKeepsOtherSitesOut(t *testing.T) {
 	ruled := 0
 	d, url := openBoard(t, Config{Address: "localhost:0"}, calmBoard(newCalm(), func(context.Context, ...peer.Command) error { ruled++; return nil }))
-	own := "http://" + d.listener.Addr().String()
+	own := "http://" + d.web.Addr().String()
 	for name, c := range map[string]struct {
 		method  string
 		headers []string

@@ -1,9 +1,7 @@
 package metrics
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/pprof"
 	"time"
@@ -11,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/web"
 )
 
 const (
@@ -25,20 +25,16 @@ const (
 // Server serves what a peer counts at /metrics, in Prometheus' format, whether
 // it lives at /healthz and whether it does its work at /readyz; and profiles at
 // /debug/pprof/, if it is to.
-type Server struct {
-	listener net.Listener
-	server   http.Server
-	done     chan error
-}
+type Server struct{ web *web.Server }
 
 // Listen takes the address, so that one that is in use is noticed before
 // anything else begins; serve answers.
 func Listen(address string) (*Server, error) {
-	listener, err := net.Listen("tcp", address)
+	server, err := web.Listen(address)
 	if err != nil {
 		return nil, fmt.Errorf("serving metrics: %w: give another address with --metrics", err)
 	}
-	return &Server{listener: listener}, nil
+	return &Server{web: server}, nil
 }
 
 // Serve answers for a peer until Close.
@@ -57,13 +53,12 @@ func (m *Server) Serve(p Peer, checkpointAge func() (time.Duration, bool), profi
 		}
 		fmt.Fprintln(w, text)
 	})
-	m.server = http.Server{Handler: mux, ReadHeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout + time.Second}
+	write := timeout + time.Second
 	if profiles {
-		m.server.WriteTimeout = profileTimeout
+		write = profileTimeout
 		profile(mux)
 	}
-	m.done = make(chan error, 1)
-	go func() { m.done <- m.server.Serve(m.listener) }()
+	m.web.Serve(&http.Server{Handler: mux, ReadHeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: write})
 }
 
 // profile serves the profiles of package runtime. Importing net/http/pprof puts them
@@ -76,18 +71,10 @@ func profile(mux *http.ServeMux) {
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 }
 
-// Close stops serving and waits for it. A nil server has nothing to stop.
+// Close stops serving and waits for what is being answered. A nil server has nothing to stop.
 func (m *Server) Close() error {
 	if m == nil {
 		return nil
 	}
-	if m.done == nil {
-		return m.listener.Close()
-	}
-	err := m.server.Close()
-	if served := <-m.done; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	m.done <- http.ErrServerClosed // Close may be called again
-	return err
+	return m.web.Close()
 }

@@ -81,7 +81,7 @@ func TestServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := server.listener.Addr().String()
+	address := server.web.Addr().String()
 	if _, err := Listen(address); err == nil || !strings.Contains(err.Error(), "--metrics") {
 		t.Errorf("an address in use: error %v", err)
 	}
@@ -128,7 +128,7 @@ func TestProfiles(t *testing.T) {
 	server.Serve(busyPeer(), nil, true)
 	defer server.Close()
 	defer http.DefaultClient.CloseIdleConnections()
-	if status, text := get(t, "http://"+server.listener.Addr().String()+"/debug/pprof/"); status != http.StatusOK || !strings.Contains(text, "goroutine") {
+	if status, text := get(t, "http://"+server.web.Addr().String()+"/debug/pprof/"); status != http.StatusOK || !strings.Contains(text, "goroutine") {
 		t.Errorf("profiles: %d %s", status, text)
 	}
 }

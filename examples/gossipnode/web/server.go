@@ -1,0 +1,92 @@
+// Package web is an HTTP server that ends as everything here does: once Close has
+// returned, nothing of it runs. http.Server.Close waits for no handler, and Shutdown
+// waits for connections that browsers open in advance and never use.
+//
+// Limits: no TLS. The metrics and the dashboard of gossipnode are served by it.
+package web
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// Server has an address from Listen on, and answers from Serve on. Close may be called
+// at any time, from any goroutine, more than once; Serve once, before Close.
+type Server struct {
+	listener net.Listener
+	http     *http.Server
+	served   chan struct{} // closed when Serve's goroutine has returned
+	failed   error         // by then: why it has, if not by Close
+
+	mu       sync.Mutex
+	closed   bool
+	handlers sync.WaitGroup // entered under mu, and only while not closed
+}
+
+// Listen takes a TCP address, so that one that is in use is noticed before anything else
+// begins.
+func Listen(address string) (*Server, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{listener: listener}, nil
+}
+
+// Addr is where it listens.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Serve answers as with says, whose handler is from now on the server's to call, until
+// Close. A handler must end soon after the context of its request.
+func (s *Server) Serve(with *http.Server) {
+	handler := with.Handler
+	with.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.enter() {
+			http.Error(w, "the process is about to end", http.StatusServiceUnavailable)
+			return
+		}
+		defer s.handlers.Done()
+		handler.ServeHTTP(w, r)
+	})
+	s.http, s.served = with, make(chan struct{})
+	go func() {
+		defer close(s.served)
+		if err := with.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			s.failed = err
+		}
+	}()
+}
+
+// enter counts a handler, unless no more may begin.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.handlers.Add(1)
+	return true
+}
+
+// Close stops serving, cuts what is being answered, and waits for all handlers. It
+// returns why serving had ended before, if it had.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	if s.http == nil {
+		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	}
+	err := s.http.Close()
+	<-s.served
+	s.handlers.Wait()
+	if errors.Is(err, net.ErrClosed) { // by an earlier Close
+		err = nil
+	}
+	return errors.Join(err, s.failed)
+}
