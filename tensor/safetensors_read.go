@@ -58,6 +58,17 @@ func ReadSafetensors(r io.Reader) (*Params, map[string]string, error) {
 	return p, h.metadata, err
 }
 
+// ReadSafetensorsMetadata reads the header of a safetensors file and returns the
+// metadata, nil if the file has none. What ReadSafetensors refuses of a header is
+// refused here; the tensors' values, and whether they are there, are not looked at.
+func ReadSafetensorsMetadata(r io.Reader) (map[string]string, error) {
+	h, err := readHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	return h.metadata, nil
+}
+
 // LoadSafetensors reads a safetensors file into a model that exists, and returns
 // the file's metadata. Tensors are matched by name, in any order; the file must
 // have exactly the layout's names and shapes, or the error wraps ErrMismatch and

@@ -85,6 +85,13 @@ func TestSafetensorsGolden(t *testing.T) {
 	if !maps.Equal(gotMetadata, metadata) {
 		t.Errorf("metadata %q, want %q", gotMetadata, metadata)
 	}
+	header := bytes.NewReader(want[:8+binary.LittleEndian.Uint64(want)])
+	if alone, err := ReadSafetensorsMetadata(header); err != nil || !maps.Equal(alone, metadata) {
+		t.Errorf("the metadata of a file without its values: %q, %v", alone, err)
+	}
+	if alone, err := ReadSafetensorsMetadata(bytes.NewReader(want[:20])); err == nil {
+		t.Errorf("half a header has metadata: %q", alone)
+	}
 }
 
 // TestReadsPythonsFile reads what the format's own implementation wrote

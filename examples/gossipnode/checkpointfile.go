@@ -1,12 +1,10 @@
 package main
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -240,21 +238,5 @@ func readMetadata(path string) (map[string]string, error) {
 		return nil, err
 	}
 	defer file.Close()
-	var length [8]byte
-	if _, err := io.ReadFull(file, length[:]); err != nil {
-		return nil, err
-	}
-	size := binary.LittleEndian.Uint64(length[:])
-	if size > tensor.MaxHeader {
-		return nil, fmt.Errorf("%s has a header of %d bytes: the limit is %d", path, size, tensor.MaxHeader)
-	}
-	text, err := io.ReadAll(io.LimitReader(file, int64(size)))
-	if err != nil {
-		return nil, err
-	}
-	var header struct {
-		Metadata map[string]string `json:"__metadata__"`
-	}
-	err = json.Unmarshal(text, &header)
-	return header.Metadata, err
+	return tensor.ReadSafetensorsMetadata(file)
 }
