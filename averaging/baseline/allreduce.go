@@ -44,15 +44,8 @@ type AllReduce struct {
 	floor   uint64               // of the attempts, the last that the leader has told of
 	endedAs float64              // what was agreed on for that update
 	ended   uint64               // the attempt of the last update
-	members []attendant          // of the leader: who follows
-	forming time.Duration        // of the leader: since when somebody is ready
-	running bool                 // of the leader: an attempt is
-	counter uint64               // of attempts
-	awaited int                  // of the leader: how many are to come at least
-	barred  []bar                // of the leader: who is left out for some rounds
-	open    bool                 // of the leader: somebody is ready
-	unable  int                  // of the leader: attempts that failed since its own gradient cannot be sent
 	moved   time.Duration        // of the last progress in the ring
+	leadership
 }
 
 // phase is where a member is in its round.

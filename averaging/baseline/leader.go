@@ -23,6 +23,18 @@ const (
 	attemptBits = 8
 )
 
+// leadership is what the leader keeps of the ring.
+type leadership struct {
+	members []attendant   // who follow
+	barred  []bar         // who are left out for some rounds
+	awaited int           // how many are to come at least
+	open    bool          // somebody is ready
+	forming time.Duration // since when
+	running bool          // an attempt is
+	counter uint64        // of attempts
+	unable  int           // attempts that failed since the leader's own gradient cannot be sent
+}
+
 // attendant is a peer that follows the leader.
 type attendant struct {
 	id      topology.PeerID

@@ -336,7 +336,7 @@ func (t *training) result(stats peer.Stats, took time.Duration) result {
 		Links: linksOf(stats), Peer: string(stats.Self), Role: stats.Role, finalResult: t.final(stats.Merged),
 	}
 	if seconds > 0 {
-		r.SamplesPerSecond = float64(stats.Steps-stats.Resumed) * float64(t.Batch) / seconds
+		r.SamplesPerSecond = float64(t.peer.Tallies().Samples) / seconds
 	}
 	return r
 }
