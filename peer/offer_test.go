@@ -146,6 +146,7 @@ func lattice(t *testing.T) uint8 {
 func TestAnUnfinishedTransferIsNoTransfer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flock, last, _ := offering(t, nil, partOf(make(tensor.Vector, 64), 1))
+		synctest.Wait() // who offers may see the end first
 		s := flock.Peers[0].Stats()
 		if last == wire.TypeTaken || s.Exchanges.Failed != 1 || s.Quarantined != 0 || s.Exchanges.Served != 0 {
 			t.Errorf("answered by %v: %+v", last, s)
