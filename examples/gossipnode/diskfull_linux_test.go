@@ -25,7 +25,7 @@ ls -A "$folder"
 // nor the checkpoints that are there, and that it is said once an interval.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
-	const interval = 300 * time.Millisecond
+	const interval = 100 * time.Millisecond
 	folder := t.TempDir()
 	if out, err := exec.Command("unshare", "-rm", "sh", "-c", `mount -t tmpfs -o size=64k small "$0"`, folder).CombinedOutput(); err != nil {
 		t.Skipf("needs leave to mount a file system in a namespace of its own: %v: %s", err, out)

@@ -194,12 +194,24 @@ func (t *training) orNothingDone(err error) error {
 // a flock from which it can be had again.
 func idle(s peer.Stats) bool { return s.Steps == s.Resumed && s.Exchanges.Completed() == 0 }
 
+// unsavedError is an errInterrupted of which the last checkpoint could not be saved.
+type unsavedError struct{ cause error }
+
+func (e *unsavedError) Error() string {
+	return fmt.Sprintf("%v, and the last checkpoint could not be saved: %v", errInterrupted, e.cause)
+}
+
+func (e *unsavedError) Unwrap() []error { return []error{errInterrupted, e.cause} }
+
 // interruption tells an end that was asked for, and what has become of the work.
 func (s settings) interruption(err error) error {
 	nothing := errors.Is(err, errNothingDone)
+	var unsaved *unsavedError
 	switch {
 	case !errors.Is(err, errInterrupted):
 		return err
+	case errors.As(err, &unsaved):
+		return fmt.Errorf("%w: %s has what was saved before, not what was learned since; make room there, or see who may write", err, s.Checkpoint)
 	case nothing && s.Checkpoint == "":
 		return fmt.Errorf("%w: nothing was learned", err)
 	case nothing:

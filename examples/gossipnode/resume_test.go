@@ -128,6 +128,33 @@ func TestTerminated(t *testing.T) {
 	}
 }
 
+// TestTerminatedUnsaved shows that a peer whose folder has gone does not say, when it is
+// asked to end, that what it learned is kept there.
+func TestTerminatedUnsaved(t *testing.T) {
+	t.Parallel()
+	data, folder := pictures(t, 400, 200), filepath.Join(t.TempDir(), "kept")
+	var out, logged bytes.Buffer
+	cmd := command(t, runArgs(data, folder, "--epochs", "1000000", "--"+cadenceFlag, "5")...)
+	cmd.Stdout, cmd.Stderr = &out, &logged
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has saved", func() bool { names, err := checkpoints{dir: folder}.names(); return err == nil && len(names) > 0 })
+	if err := os.Rename(folder, folder+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	lines := strings.Split(strings.TrimSpace(logged.String()), "\n")
+	last := lines[len(lines)-1]
+	if cmd.ProcessState.ExitCode() != exitFailed || strings.Contains(last, "is kept in") ||
+		!strings.Contains(last, "interrupted, and the last checkpoint could not be saved: ") || !strings.Contains(last, folder+" has what was saved before") {
+		t.Errorf("exit code %d, last line %q", cmd.ProcessState.ExitCode(), last)
+	}
+}
+
 // TestTerminatedBeforeTheFirstStep shows that a peer which waits for others leaves when
 // asked to, says that nothing was learned, and leaves the checkpoints as they are.
 func TestTerminatedBeforeTheFirstStep(t *testing.T) {
