@@ -232,7 +232,9 @@ func (s *controlSettings) tell(action string, commands []peer.Command, std strea
 	if action == actShow {
 		commands = nil
 	}
-	member, standing, err := s.deliver(ctx, commands, outputSettings{LogLevel: "warn"}.newLog(std.err))
+	log := outputSettings{LogLevel: "warn"}.newLog(std.err)
+	defer p2pnet.BridgeLogs(log)()
+	member, standing, err := s.deliver(ctx, commands, log)
 	if err != nil {
 		return fmt.Errorf("no member has taken %s: %w", action, err)
 	}

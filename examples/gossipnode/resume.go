@@ -120,6 +120,14 @@ func (s settings) identityPath() string {
 	return s.Key
 }
 
+// knownPeers is the file beside the identity; one that does not last remembers nobody.
+func (s settings) knownPeers() string {
+	if path := s.identityPath(); path != "" {
+		return path + knownSuffix
+	}
+	return ""
+}
+
 // lasting is the key of a peer: that of --key, or the one beside the checkpoints, or a
 // new one, which occupy keeps.
 func (s settings) lasting(log *zap.Logger) (ed25519.PrivateKey, error) {

@@ -128,6 +128,27 @@ func TestTerminated(t *testing.T) {
 	}
 }
 
+// TestIdentitiesAreRemembered shows that what a peer learns of others is kept beside its
+// identity, wherever that is.
+func TestIdentitiesAreRemembered(t *testing.T) {
+	for _, c := range []struct{ key, checkpoint, want string }{
+		{"", "", ""}, {"a.key", "", "a.key.known"}, {"a.key", "kept", "a.key.known"}, {"", "kept", filepath.Join("kept", identityFile+".known")},
+	} {
+		var s settings
+		s.Key, s.Checkpoint = c.key, c.checkpoint
+		if got := s.knownPeers(); got != c.want {
+			t.Errorf("--key %q --checkpoint %q: %q, want %q", c.key, c.checkpoint, got, c.want)
+		}
+	}
+	data, folder := pictures(t, 400, 200), filepath.Join(t.TempDir(), "kept")
+	address := "127.0.0.1:" + strings.Split(patient(t), "/")[4]
+	code, _, logged := try(runArgs(data, folder, "--steps", "20", "--join", address)...)
+	text, err := os.ReadFile(filepath.Join(folder, identityFile+knownSuffix))
+	if code != exitDone && !strings.Contains(logged, "layout") || err != nil || !strings.Contains(string(text), address) {
+		t.Errorf("exit code %d, remembered %q (%v)\n%s", code, text, err, logged)
+	}
+}
+
 // TestTerminatedUnsaved shows that a peer whose folder has gone does not say, when it is
 // asked to end, that what it learned is kept there.
 func TestTerminatedUnsaved(t *testing.T) {
