@@ -82,9 +82,10 @@ func (t *training) tellResumed() {
 	c, stats := t.behind(), t.peer.Stats()
 	t.log.Info("resuming from a checkpoint", zap.String("file", t.resumed.path), zap.Uint64("steps", c.Own),
 		zap.Uint64("flock_steps", c.FlockSteps), zap.Uint64("incarnation", stats.Incarnation))
-	if text, err := json.Marshal(t.schedule()); err == nil && t.resumed.metadata[keySchedule] != "" && t.resumed.metadata[keySchedule] != string(text) {
+	saved := t.resumed.metadata[keySchedule]
+	if text, err := json.Marshal(t.schedule()); err == nil && saved != "" && saved != string(text) {
 		t.log.Warn("the learning rate takes another course than when the checkpoint was saved: that of the flags holds from here on",
-			zap.String("saved", t.resumed.metadata[keySchedule]), zap.ByteString("now", text))
+			zap.String("saved", courseOf(saved)), zap.String("now", courseOf(string(text))))
 	}
 	if stats.Target > 0 && c.FlockSteps >= stats.Target {
 		t.log.Info("the run of this checkpoint has done its work: for more, give more --epochs or --steps, or another folder")
@@ -96,6 +97,16 @@ func (t *training) schedule() peer.Schedule {
 	s := peer.Schedule{Rate: t.rate(), Warmup: t.Warmup}
 	s.Shape, s.At = shapeOf(t.Schedule)
 	return s
+}
+
+// courseOf is a schedule in a checkpoint's metadata as a person would say it.
+func courseOf(text string) string {
+	var s peer.Schedule
+	names := map[peer.Shape]string{peer.Cosine: scheduleCosine, peer.Constant: scheduleConstant, peer.Stepped: scheduleStep}
+	if err := json.Unmarshal([]byte(text), &s); err != nil || names[s.Shape] == "" {
+		return quoted(text)
+	}
+	return fmt.Sprintf("%s, rate %g, warm-up %g", names[s.Shape], s.Rate, s.Warmup)
 }
 
 // restore gives an optimizer the state of the checkpoint. One of another optimizer is

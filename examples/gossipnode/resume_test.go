@@ -39,7 +39,7 @@ func TestRunResumes(t *testing.T) {
 		{[]string{"--steps", "300"}, 300, 100, 2, "resuming from a checkpoint"},
 		{[]string{"--steps", "300"}, 300, 300, 2, "has done its work"},
 		{[]string{"--steps", "350", "--optimizer", "adamw"}, 350, 300, 3, "begins without the state of the checkpoint"},
-		{[]string{"--steps", "360", "--optimizer", "adamw", "--warmup", "0.5"}, 360, 350, 3, "another course"},
+		{[]string{"--steps", "360", "--optimizer", "adamw", "--warmup", "0.5"}, 360, 350, 3, `"now": "cosine, rate 0.01, warm-up 0.5"`},
 	} {
 		code, out, logged := try(runArgs(data, folder, append(c.args, "--"+cadenceFlag, "end")...)...)
 		if code != exitDone || !strings.Contains(logged, c.says) {
