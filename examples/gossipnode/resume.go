@@ -46,6 +46,12 @@ func (s checkpointSettings) faults() (faults []error) {
 	if _, err := parseCadence(s.CheckpointEvery); err != nil {
 		faults = append(faults, err)
 	}
+	if s.Checkpoint == "" && s.CheckpointEvery != cadenceAuto {
+		faults = append(faults, faultf(cadenceFlag, "needs --checkpoint, the folder that checkpoints are saved in"))
+	}
+	if s.Checkpoint == "" && s.Keep != defaultKeep {
+		faults = append(faults, faultf("keep", "needs --checkpoint, the folder whose checkpoints it counts"))
+	}
 	if s.Keep < 1 || s.Keep > maxKeep {
 		faults = append(faults, faultf("keep", "%d: want 1 to %d", s.Keep, maxKeep))
 	}

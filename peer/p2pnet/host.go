@@ -72,7 +72,7 @@ func listen(h host.Host, text string) error {
 		return err
 	}
 	if err := h.Network().Listen(address); err != nil {
-		return fmt.Errorf("listening on %s: %w", text, err)
+		return fmt.Errorf("listening on %s: %w: listen on an address of this machine, at a port that no other process uses", text, err)
 	}
 	return nil
 }
