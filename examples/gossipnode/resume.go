@@ -88,6 +88,10 @@ func (t *training) tellResumed() {
 	c, stats := t.behind(), t.peer.Stats()
 	t.log.Info("resuming from a checkpoint", zap.String("file", t.resumed.path), zap.Uint64("steps", c.Own),
 		zap.Uint64("flock_steps", c.FlockSteps), zap.Uint64("incarnation", stats.Incarnation))
+	if of := t.resumed.metadata[keyPeer]; of != "" && of != string(t.peer.Self()) {
+		t.log.Warn("the checkpoint is another peer's: what that one has done counts as done by this one, and twice if both take part. Give its key with --key; or begin from the model alone, with gossipnode export and --init",
+			zap.String("of", quoted(of)))
+	}
 	saved := t.resumed.metadata[keySchedule]
 	if text, err := json.Marshal(t.schedule()); err == nil && saved != "" && saved != string(text) {
 		t.log.Warn("the learning rate takes another course than when the checkpoint was saved: that of the flags holds from here on",

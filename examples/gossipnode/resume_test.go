@@ -62,6 +62,16 @@ func TestRunResumes(t *testing.T) {
 	if err != nil || found.Progress.Incarnation != 4 || found.Progress.Optimizer != "adamw" || found.Peer != before.Peer {
 		t.Errorf("%+v, error %v", found.Progress, err)
 	}
+	if code, _, logged := try(runArgs(data, folder, "--steps", "360")...); code != exitDone || strings.Contains(logged, "another peer's") {
+		t.Errorf("the same peer: exit code %d\n%s", code, logged)
+	}
+	key := filepath.Join(t.TempDir(), "other.key")
+	if _, err := generate(key, false); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, logged := try(runArgs(data, folder, "--steps", "360", "--key", key)...); code != exitDone || !strings.Contains(logged, "the checkpoint is another peer's") || !strings.Contains(logged, before.Peer) {
+		t.Errorf("under another key: exit code %d\n%s", code, logged)
+	}
 	if info, err := os.Stat(filepath.Join(folder, identityFile)); err != nil || info.Mode().Perm() != keyMode {
 		t.Errorf("the identity: %v, %v", info, err)
 	}
