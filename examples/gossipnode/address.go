@@ -21,6 +21,14 @@ func isPort(text string) bool {
 	return err == nil
 }
 
+// dialled tells whether an address has a port that can be dialled: 0 is for listening.
+func dialled(address string) bool {
+	at := strings.Split(address, "/")
+	port := at[min(4, len(at)-1)]
+	n, err := strconv.Atoi(port[strings.LastIndexByte(port, ':')+1:])
+	return err == nil && n > 0
+}
+
 // isMultiaddr tells whether text is PROTOCOL/HOST/tcp/PORT with or without
 // /p2p/ID, all after a slash, and perhaps /p2p-circuit/p2p/ID behind a relay's. Whether the
 // id is whole, package peer knows.

@@ -114,8 +114,8 @@ func (s *controlSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Reason, "reason", "", "why, for those who read logs (pause, resume, stop)")
 	flags.Uint64Var(&s.At, "at", 0, "flock's step from which on a schedule holds (default: at once)")
 	flags.Float64Var(&s.LR, "lr", 0, "full learning rate")
-	flags.Float64Var(&s.Warmup, "warmup", 0, "share of the work over which the learning rate rises, 0 to 1")
-	flags.StringVar(&s.Schedule, "schedule", scheduleCosine, "course of the learning rate: "+list(schedules()))
+	flags.Float64Var(&s.Warmup, "warmup", 0, "with --lr: share of the work over which the learning rate rises, 0 to 1")
+	flags.StringVar(&s.Schedule, "schedule", scheduleCosine, "course of the learning rate, with --lr: "+list(schedules())+"; what the peers were started with no longer counts")
 	flags.IntVar(&s.Every, "every", 0, "steps between two exchanges, 0 for as few as the link allows")
 	flags.Uint64Var(&s.Steps, "steps", 0, "work to do: so many steps times the number of peers")
 	flags.StringArrayVar(&s.Set, "set", nil, "NAME=VALUE of an announcement; repeatable")
@@ -175,7 +175,10 @@ func (s *controlSettings) changes(given func(string) bool) (commands []peer.Comm
 		if err := oneOf("schedule", s.Schedule, schedules()); err != nil {
 			faults = append(faults, err)
 		}
-		if !(s.LR > 0) {
+		switch {
+		case !given("lr"):
+			faults = append(faults, errors.New("--warmup and --schedule are parts of a schedule, which also needs --lr, its full learning rate"))
+		case !(s.LR > 0):
 			faults = append(faults, faultf("lr", "%v: a schedule needs a positive learning rate", s.LR))
 		}
 		if !(s.Warmup >= 0 && s.Warmup <= 1) {
@@ -232,7 +235,9 @@ func (s *controlSettings) tell(action string, commands []peer.Command, std strea
 	if action == actShow {
 		commands = nil
 	}
-	member, standing, err := s.deliver(ctx, commands, outputSettings{LogLevel: "warn"}.newLog(std.err))
+	log := outputSettings{LogLevel: "warn"}.newLog(std.err)
+	defer p2pnet.BridgeLogs(log)()
+	member, standing, err := s.deliver(ctx, commands, log)
 	if err != nil {
 		return fmt.Errorf("no member has taken %s: %w", action, err)
 	}

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
 )
 
 // What a check may find.
@@ -45,10 +48,12 @@ func newDoctor(std streams) *cobra.Command {
 		Short: "Check what would keep this machine's peer from joining",
 		Long: `Doctor takes the flags of run, or the same --config, and checks what run would meet:
 
-  key        the file of the identity is there, is sound, and is its owner's only
+  key        the file of the identity is there, is sound, and is its owner's only; it is
+             that of --key, or in the folder of --checkpoint
   ports      every address of --listen can be listened on
   addresses  what would be announced to others, and from where that can be reached
   clock      this machine's clock
+  admission  the files of --run-key and --allow, if they are given, can be used
   join       a peer answers at each address of --join
   run        it takes part in the same run, and speaks the same version
   layout     its model is the same as --model makes
@@ -69,6 +74,8 @@ Where a peer of this machine already runs on the ports of --listen, ports fails.
 			if err := s.validate(sources); err != nil {
 				return err
 			}
+			// What libp2p says of a connection that does not come about is in the findings.
+			defer p2pnet.BridgeLogs(zap.NewNop())()
 			ctx, cancel := context.WithTimeout(cmd.Context(), doctorTimeout)
 			defer cancel()
 			return printDiagnoses(s.examine(ctx), s.JSON, std)

@@ -157,6 +157,57 @@ func TestDoctorLooksAtTheKey(t *testing.T) {
 	}
 }
 
+// TestDoctorLooksBesideTheCheckpoints shows that doctor asks as the peer that run is with
+// --checkpoint and without --key, and makes neither its folder nor its identity.
+func TestDoctorLooksBesideTheCheckpoints(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "kept")
+	path := filepath.Join(folder, identityFile)
+	if found, _ := diagnose(t, "--checkpoint", folder); found["key"].Level != levelOK || !strings.Contains(found["key"].Finding, path) {
+		t.Errorf("before the first run: %+v", found["key"])
+	}
+	if _, err := os.Stat(folder); err == nil {
+		t.Error("doctor has made the folder")
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	id, err := generate(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := writeFile(t, "allowed", string(id)+"\n")
+	plain := "127.0.0.1:" + strings.Split(patientThat(t, peer.Admission{Allow: list}), "/")[4]
+	found, code := diagnose(t, "--checkpoint", folder, "--join", plain)
+	if code != exitDone || found["layout"].Level != levelOK || found["key"].Finding != path+" is sound and its owner's only" {
+		t.Errorf("exit code %d, %+v", code, found)
+	}
+	if _, code := diagnose(t, "--join", plain); code != exitFailed {
+		t.Error("a peer that is not on the list is let in")
+	}
+}
+
+// TestDoctorLooksAtTheAdmission shows that files which run would refuse are named, whether
+// or not there is somebody to join.
+func TestDoctorLooksAtTheAdmission(t *testing.T) {
+	short := writeFile(t, "run.key", "short")
+	for _, c := range [][]string{{"--run-key", short, "keygen --run-key"}, {"--allow", short + ".none", "the id of a peer in each line"}} {
+		if found, code := diagnose(t, c[:2]...); code != exitFailed || found["admission"].Level != levelFail || !strings.Contains(found["admission"].Remedy, c[2]) {
+			t.Errorf("%v: exit code %d, %+v", c, code, found["admission"])
+		}
+	}
+}
+
+// TestDoctorSpeaksForItself shows that libp2p's own log is not among what doctor prints.
+func TestDoctorSpeaksForItself(t *testing.T) {
+	var said strings.Builder
+	cmd := command(t, "doctor", "--listen", loopback, "--join", "127.0.0.1:1")
+	cmd.Env = append(cmd.Environ(), "GOLOG_LOG_LEVEL=debug")
+	cmd.Stderr = &said
+	if out, _ := cmd.Output(); !strings.Contains(string(out), "ok    clock") || said.String() != "gossipnode: "+errUnhealthy.Error()+"\n" {
+		t.Errorf("standard output %q, standard error %.300q", out, said.String())
+	}
+}
+
 // TestDoctorIsBounded shows that an address which takes connections and says nothing
 // does not hold the doctor up for ever.
 func TestDoctorIsBounded(t *testing.T) {

@@ -28,11 +28,11 @@ const (
 
 // checkJoin asks every address whether this peer would be let in.
 func (s settings) checkJoin(ctx context.Context, transport seam.Transport) (found []diagnosis) {
+	admission, found := s.checkAdmission()
 	if len(s.Join) == 0 {
-		return []diagnosis{healthy("join", "no address given: this peer would begin a run of its own"), checkWindow(usualRound, "", readSetting)}
+		return append(found, healthy("join", "no address given: this peer would begin a run of its own"), checkWindow(usualRound, "", readSetting))
 	}
 	layout, known := s.layout()
-	admission, found := s.checkAdmission()
 	for _, address := range s.Join {
 		within, cancel := context.WithTimeout(ctx, joinPatience)
 		answer, err := admission.Inquire(within, transport, address, s.Run, layout)

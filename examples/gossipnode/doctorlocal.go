@@ -23,26 +23,30 @@ const oldestYear = 2025
 // checkKey reads the identity. The key is nil if there is none that could be used.
 func (s settings) checkKey() (ed25519.PrivateKey, []diagnosis) {
 	const what = "key"
-	if s.Key == "" {
-		key, err := s.identity(zap.NewNop())
-		if err != nil {
-			return nil, []diagnosis{healthy(what, "%v", err).fail("report it: this machine has no source of randomness")}
-		}
-		return key, []diagnosis{healthy(what, "none given: a new identity each time")}
-	}
-	info, err := os.Stat(s.Key)
-	if errors.Is(err, fs.ErrNotExist) {
+	path := s.identityPath()
+	info, err := os.Stat(path)
+	absent := errors.Is(err, fs.ErrNotExist)
+	if absent && s.Key != "" {
 		return nil, []diagnosis{healthy(what, "%s is not there", s.Key).fail("make it with gossipnode keygen --out " + s.Key)}
 	}
-	key, readErr := s.identity(zap.NewNop())
-	if err = errors.Join(err, readErr); err != nil {
-		return nil, []diagnosis{healthy(what, "%v", err).fail("give the file that gossipnode keygen has made")}
+	key, readErr := s.lasting(zap.NewNop())
+	switch {
+	case readErr != nil && path == "":
+		return nil, []diagnosis{healthy(what, "%v", readErr).fail("report it: this machine has no source of randomness")}
+	case readErr != nil:
+		return nil, []diagnosis{healthy(what, "%v", readErr).fail("give the file that gossipnode keygen has made")}
+	case path == "":
+		return key, []diagnosis{healthy(what, "none given: a new identity each time")}
+	case absent:
+		return key, []diagnosis{healthy(what, "none yet: run makes an identity, and keeps it in %s", path)}
+	case err != nil:
+		return nil, []diagnosis{healthy(what, "%v", err).fail("let this user read " + path)}
 	}
 	if mode := info.Mode().Perm(); mode&^keyMode != 0 && runtime.GOOS != "windows" {
-		return key, []diagnosis{healthy(what, "%s has mode %04o: others on this machine may take the identity", s.Key, mode).
-			warn("chmod 600 " + s.Key)}
+		return key, []diagnosis{healthy(what, "%s has mode %04o: others on this machine may take the identity", path, mode).
+			warn("chmod 600 " + path)}
 	}
-	return key, []diagnosis{healthy(what, "%s is sound and its owner's only", s.Key)}
+	return key, []diagnosis{healthy(what, "%s is sound and its owner's only", path)}
 }
 
 // checkPorts listens as run would, with a file of known identities. The transport

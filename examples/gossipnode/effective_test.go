@@ -13,7 +13,7 @@ func TestEffectiveConfig(t *testing.T) {
 	t.Setenv("GOSSIPNODE_BATCH", "20")
 	t.Setenv("GOSSIPNODE_LR", "0.5")
 	t.Setenv("GOSSIPNODE_JOIN", "a:1,b:2")
-	file := writeFile(t, "node.yaml", "batch: 10\nlr: 1e-3\ncodec: bf16\nkeep: 5\n")
+	file := writeFile(t, "node.yaml", "batch: 10\nlr: 1e-3\ncodec: bf16\nkeep: 5\ncheckpoint: kept\n")
 	code, text, logged := try("config", "--config", file, "--batch", "30", "--json")
 	var all map[string]struct {
 		Value       any
@@ -81,6 +81,10 @@ func TestBadEffectiveConfig(t *testing.T) {
 		"checkpoint-evry: 1m\n":       `did you mean "checkpoint-every"?`,
 		"checkpoint-every: often\n":   `:1: checkpoint-every "often": want auto`,
 		"keep: 0\n":                   `:1: keep 0: want 1 to`,
+		"keep: 5\n":                   `:1: keep needs --checkpoint`,
+		"checkpoint-every: 5m\n":      `:1: checkpoint-every needs --checkpoint`,
+		"final-wait: 5m\n":            `:1: final-wait needs --final merge`,
+		"join: [127.0.0.1:0]\n":       `:1: join "127.0.0.1:0": want host:port`,
 		"leave-within: 0s\n":          `:1: leave-within 0s: want a positive time`,
 		"batch: 5\nstrategy: never\n": `:2: strategy "never": want`,
 	} {

@@ -10,14 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // newExport makes the command that writes a checkpoint's model for other programs.
 func newExport(std streams) *cobra.Command {
 	var (
-		out   string
-		force bool
+		out           string
+		force, asJSON bool
 	)
 	cmd := &cobra.Command{
 		Use:   "export FILE",
@@ -36,13 +37,25 @@ program's metadata.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(std.out, "%s: %d tensors, %d values of %s\n", out, model.Layout().Count(), model.Layout().Len(), file)
-			return err
+			return cli.Print(exported{out, file, model.Layout().Count(), model.Layout().Len()}, asJSON, std.shared())
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "file to write")
 	cmd.Flags().BoolVar(&force, "force", false, "replace a file that is there")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+// exported is what export has written.
+type exported struct {
+	File    string `json:"file"`
+	From    string `json:"from"`
+	Tensors int    `json:"tensors"`
+	Values  int    `json:"values"`
+}
+
+func (e exported) String() string {
+	return fmt.Sprintf("%s: %s, %s of %s\n", e.File, cli.Plural(uint64(e.Tensors), "tensor"), cli.Plural(uint64(e.Values), "value"), e.From)
 }
 
 // export writes the model of a checkpoint to a file.
@@ -53,14 +66,17 @@ func export(from, to string, force bool) (file string, model *tensor.Params, err
 	}
 	if strings.HasPrefix(metadata[keyFormat], formatName) {
 		if err := checkFormat(metadata[keyFormat]); err != nil {
-			return "", nil, fmt.Errorf("reading %s: %w", file, err)
+			return "", nil, orBefore(from, file, fmt.Errorf("reading %s: %w", file, err))
 		}
 	}
 	if sum := metadata[keySum]; sum != "" && sum != checksum(read.Vector()) {
-		return "", nil, fmt.Errorf("reading %s: its values do not fit their checksum: the file is damaged", file)
+		return "", nil, orBefore(from, file, fmt.Errorf("reading %s: its values do not fit their checksum: the file is damaged", file))
 	}
 	if model, err = withoutOptimizer(read); err != nil {
 		return "", nil, fmt.Errorf("exporting %s: %w", file, err)
+	}
+	if info, err := os.Stat(to); err == nil && info.IsDir() {
+		return "", nil, usagef("%s is a folder: give a file with --out", to)
 	}
 	if _, err := os.Lstat(to); !force && !errors.Is(err, fs.ErrNotExist) {
 		return "", nil, usagef("%s is there already: give another file with --out, or --force to replace it", to)

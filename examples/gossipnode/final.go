@@ -58,6 +58,9 @@ func (s settings) finalFaults() []error {
 	if s.Final == finalMerge && s.Strategy != strategyADPSGD {
 		faults = append(faults, faultf(finalFlag, "%s is for %s: with --strategy %s leave it out", finalMerge, strategyADPSGD, s.Strategy))
 	}
+	if s.Final != finalMerge && s.FinalWait != defaultFinalWait {
+		faults = append(faults, faultf(finalWaitFlag, "needs --%s %s", finalFlag, finalMerge))
+	}
 	if s.Final != finalMerge && s.FinalWeights == weightsSamples {
 		faults = append(faults, faultf(finalWeightsFlag, "needs --%s %s", finalFlag, finalMerge))
 	}

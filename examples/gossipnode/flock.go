@@ -42,6 +42,8 @@ type flock struct {
 	// grace ends when peers that were asked to leave are killed.
 	grace <-chan time.Time
 	fault error // the first of a peer's own
+	// unsaved is of the first peer whose last checkpoint could not be saved.
+	unsaved *memberError
 }
 
 // peerState is what the flock knows of one peer.
@@ -201,6 +203,9 @@ func (f *flock) handle(e event) {
 // heard takes in a peer's report.
 func (f *flock) heard(number int, r *report) {
 	p := f.peers[number]
+	if r.Unsaved != "" && f.unsaved == nil {
+		f.unsaved = &memberError{number: number, failure: r.Unsaved, code: exitFailed}
+	}
 	switch r.Kind {
 	case reportStarted:
 		p.id, p.phase = r.Peer, phaseJoining
@@ -297,6 +302,9 @@ func (f *flock) verdict(ctx context.Context) (result, error) {
 		if !f.begun {
 			return result{}, f.settings.interruption(errNothingDone)
 		}
+		if f.unsaved != nil {
+			return result{}, f.settings.interruption(&unsavedError{f.unsaved})
+		}
 		return result{}, f.settings.interruption(errInterrupted)
 	}
 	if len(shares) == 0 {
@@ -307,8 +315,11 @@ func (f *flock) verdict(ctx context.Context) (result, error) {
 	}
 	total := combine(shares, gone, len(f.peers), lost)
 	total.idle = idle
-	if f.fault == nil {
-		return total, total.unmerged()
+	switch {
+	case f.fault != nil:
+		return total, f.fault
+	case f.unsaved != nil:
+		return total, f.unsaved
 	}
-	return total, f.fault
+	return total, total.unmerged()
 }

@@ -224,6 +224,44 @@ func TestFlockInterruptedEarly(t *testing.T) {
 	})
 }
 
+// TestFlockUnsaved shows that a peer whose last checkpoint could not be saved is named, and
+// the exit code 1, whether the work was done or broken off.
+func TestFlockUnsaved(t *testing.T) {
+	for name, interrupt := range map[string]bool{"done": false, "interrupted": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &fakes{script: func(f *fake) *end {
+					f.train()
+					ended := success(share{Result: result{Steps: 10}})
+					if interrupt {
+						<-f.left
+						ended = failure(errInterrupted)
+					}
+					if full := errors.New("no space"); f.number == 1 && interrupt {
+						ended = failure(&unsavedError{full})
+					} else if f.number == 1 {
+						ended = success(share{Result: result{Steps: 10}, unsaved: full})
+					}
+					f.tell(ended)
+					return &end{}
+				}}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if interrupt {
+					time.AfterFunc(time.Minute, cancel)
+				}
+				r, _, err := fly(ctx, l, nil)
+				if exitCode(err) != exitFailed || !strings.Contains(fmt.Sprint(err), "peer 1: no space") || strings.Contains(fmt.Sprint(err), "is kept") {
+					t.Errorf("error %v", err)
+				}
+				if errors.Is(err, errInterrupted) != interrupt || interrupt != (r.Peers == 0) {
+					t.Errorf("result %+v, error %v", r, err)
+				}
+			})
+		})
+	}
+}
+
 // TestFlockInterrupted shows that an interrupt asks the peers to leave, and that
 // one that does not is killed: after leaveBound, or at once when asked again.
 func TestFlockInterrupted(t *testing.T) {

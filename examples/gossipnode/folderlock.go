@@ -36,7 +36,7 @@ func (c checkpoints) lock(log *zap.Logger) (*folderLock, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("writing to the checkpoint folder: %w", err)
+		return nil, fmt.Errorf("writing to the checkpoint folder: %w: let this user write there, or give another folder with --checkpoint", err)
 	}
 	switch err := lockWhole(file); {
 	case err == nil:
@@ -56,7 +56,7 @@ func (c checkpoints) lock(log *zap.Logger) (*folderLock, error) {
 // make makes the folder and takes it.
 func (c checkpoints) make(log *zap.Logger) (*folderLock, error) {
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("making the checkpoint folder: %w", err)
+		return nil, fmt.Errorf("making the checkpoint folder: %w: give one that this user may make with --checkpoint", err)
 	}
 	return c.lock(log)
 }

@@ -46,14 +46,14 @@ func (s networkSettings) gossipKeys() ([][]byte, error) {
 	}
 	info, err := os.Stat(s.GossipKey)
 	if err != nil {
-		return nil, faultf(gossipKeyFlag, "%v", err)
+		return nil, faultf(gossipKeyFlag, "cannot be read: %v: make the file with openssl rand -hex 32, and copy it to every machine", err)
 	}
 	if info.Size() > maxGossipKeyFile {
 		return nil, faultf(gossipKeyFlag, "%s has %d bytes: want a key a line", s.GossipKey, info.Size())
 	}
 	text, err := os.ReadFile(s.GossipKey)
 	if err != nil {
-		return nil, faultf(gossipKeyFlag, "%v", err)
+		return nil, faultf(gossipKeyFlag, "cannot be read: %v: let this user read it", err)
 	}
 	var keys [][]byte
 	number := 0

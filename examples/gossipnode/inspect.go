@@ -82,7 +82,7 @@ does; the exit code is 1 if it is damaged or holds values that are not finite.`,
 				return err
 			}
 			if !found.Sound {
-				return fmt.Errorf("%s is damaged: its checksum does not fit, or values are not finite", found.File)
+				return orBefore(args[0], found.File, fmt.Errorf("%s is damaged: its checksum does not fit, or values are not finite", found.File))
 			}
 			return nil
 		},
@@ -102,17 +102,34 @@ func oneFile(cmd *cobra.Command, args []string) error {
 // newestIn is a file, or the newest checkpoint of a folder.
 func newestIn(path string) (string, error) {
 	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return path, err
+	if err != nil {
+		return "", fmt.Errorf("looking for a checkpoint: %w", err)
+	}
+	if !info.IsDir() {
+		return path, nil
 	}
 	names, err := checkpoints{dir: path}.names()
-	if err == nil && len(names) == 0 {
-		err = fmt.Errorf("no checkpoint in %s: of a local run each peer has a folder, such as %s", path, filepath.Join(path, "peer-0"))
-	}
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("looking for a checkpoint: %w", err)
+	}
+	if len(names) == 0 {
+		return "", fmt.Errorf("no checkpoint in %s: of a local run each peer has a folder, such as %s", path, filepath.Join(path, "peer-0"))
 	}
 	return filepath.Join(path, names[len(names)-1]), nil
+}
+
+// orBefore adds to what is wrong with the newest file of a folder the one before it, which
+// run uses then. Path is what was given.
+func orBefore(path, file string, err error) error {
+	if path == file {
+		return err
+	}
+	names, _ := checkpoints{dir: path}.names()
+	at := slices.Index(names, filepath.Base(file))
+	if at < 1 {
+		return err
+	}
+	return fmt.Errorf("%w; the one before it is %s", err, filepath.Join(path, names[at-1]))
 }
 
 // readTensors reads a safetensors file, or the newest of a folder.
@@ -126,7 +143,7 @@ func readTensors(path string) (file string, params *tensor.Params, metadata map[
 	}
 	defer from.Close()
 	if params, metadata, err = tensor.ReadSafetensors(from); err != nil {
-		return "", nil, nil, fmt.Errorf("reading %s: %w", file, err)
+		return "", nil, nil, orBefore(path, file, fmt.Errorf("reading %s: %w", file, err))
 	}
 	return file, params, metadata, nil
 }
@@ -140,7 +157,7 @@ func inspect(path string) (inspection, error) {
 	sum := metadata[keySum]
 	if strings.HasPrefix(metadata[keyFormat], formatName) {
 		if err := checkFormat(metadata[keyFormat]); err != nil {
-			return found, fmt.Errorf("reading %s: %w", file, err)
+			return found, orBefore(path, file, fmt.Errorf("reading %s: %w", file, err))
 		}
 		found.Kind, found.Run, found.Dataset, found.Model = "checkpoint", metadata[keyRun], metadata[keyDataset], metadata[keyModel]
 		found.Peer, found.Saved = metadata[keyPeer], metadata[keySaved]
@@ -207,7 +224,9 @@ func (i inspection) print(asJSON bool, out io.Writer) error {
 	if p := i.Progress; p != nil {
 		line("step", fmt.Sprintf("%d of this peer, %d of the flock, %d behind the model, in life %d", p.Step, p.FlockSteps, p.Age, p.Incarnation))
 		line("optimizer", quoted(p.Optimizer))
-		line("schedule", string(p.Schedule))
+		if len(p.Schedule) > 0 {
+			line("schedule", courseOf(string(p.Schedule)))
+		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(i.Metadata)) {
 		line("metadata", fmt.Sprintf("%.64q: %.256q", key, i.Metadata[key]))

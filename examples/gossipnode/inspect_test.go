@@ -51,11 +51,35 @@ func TestInspect(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s", name, code, logged)
 		}
 	}
+	damaged := keep(t, c, 7, []int{2}, func(m map[string]string) { m[keySum] = "00000000" })
+	if err := os.Truncate(keep(t, c, 8, []int{2}, nil), 100); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, logged := try("inspect", c.dir); code != exitFailed || !strings.Contains(logged, "the one before it is "+damaged) {
+		t.Errorf("a folder whose newest is torn: exit code %d\n%s", code, logged)
+	}
+	if code, _, logged := try("inspect", c.dir+"-none"); code != exitFailed || !strings.Contains(logged, "looking for a checkpoint: ") {
+		t.Errorf("no folder: exit code %d\n%s", code, logged)
+	}
 	if code, _, logged := try("inspect"); code != exitUsage || !strings.Contains(logged, "takes one file") {
 		t.Errorf("no file: exit code %d\n%s", code, logged)
 	}
 	if code, _, logged := try("inspect", t.TempDir()); code != exitFailed || !strings.Contains(logged, "no checkpoint in") {
 		t.Errorf("an empty folder: exit code %d\n%s", code, logged)
+	}
+}
+
+// TestCourseOf shows that a schedule is told in words, and one that is none as plain text.
+func TestCourseOf(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"Rate":0.03,"Warmup":0.05,"Shape":0,"At":null,"Factor":0}`: "cosine, rate 0.03, warm-up 0.05",
+		`{"Rate":1,"Shape":2}`: "step, rate 1, warm-up 0",
+		`{"Rate":1,"Shape":9}`: `"{\"Rate\":1,\"Shape\":9}"`,
+		"\"\u009b2J\"":         `"\"\u009b2J\""`,
+	} {
+		if got := courseOf(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
 	}
 }
 
@@ -103,7 +127,7 @@ func TestExport(t *testing.T) {
 	keep(t, c, 5, []int{2, 3}, nil)
 	out := filepath.Join(t.TempDir(), "model.safetensors")
 	code, text, logged := try("export", c.dir, "--out", out)
-	if code != exitDone || !strings.Contains(text, "1 tensors, 6 values") {
+	if code != exitDone || !strings.Contains(text, "1 tensor, 6 values") {
 		t.Fatalf("exit code %d\n%s%s", code, text, logged)
 	}
 	file, err := os.Open(out)
@@ -118,6 +142,14 @@ func TestExport(t *testing.T) {
 	want[0] = 5
 	if err != nil || !slices.Equal(into.Vector(), want) || metadata[keySteps] != "5" || metadata[keyLedger] != "" {
 		t.Errorf("%v, metadata %v, error %v", into.Vector(), metadata, err)
+	}
+	var printed exported
+	code, text, _ = try("export", c.dir, "--out", out, "--force", "--json")
+	if err := json.Unmarshal([]byte(text), &printed); code != exitDone || err != nil || printed.File != out || printed.Tensors != 1 || printed.Values != 6 {
+		t.Errorf("--json: exit code %d, %q (%v)", code, text, err)
+	}
+	if code, _, logged := try("export", c.dir, "--out", filepath.Dir(out), "--force"); code != exitUsage || !strings.Contains(logged, "is a folder") {
+		t.Errorf("to a folder: exit code %d\n%s", code, logged)
 	}
 	if code, _, logged := try("export", c.dir, "--out", out); code != exitUsage || !strings.Contains(logged, "--force") {
 		t.Errorf("over a file that is there: exit code %d\n%s", code, logged)

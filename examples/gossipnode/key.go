@@ -34,15 +34,6 @@ func (s networkSettings) identity(log *zap.Logger) (ed25519.PrivateKey, error) {
 	return readKey(s.Key, log)
 }
 
-// knownPeers is the file beside the key; an identity that does not last
-// remembers nobody.
-func (s networkSettings) knownPeers() string {
-	if s.Key == "" {
-		return ""
-	}
-	return s.Key + knownSuffix
-}
-
 // readKey reads a key that keygen wrote. It warns if others can read it too.
 func readKey(path string, log *zap.Logger) (ed25519.PrivateKey, error) {
 	info, err := os.Stat(path)

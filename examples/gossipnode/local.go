@@ -98,8 +98,13 @@ func (s *settings) adaptToLocal(peers int, sources origins) error {
 	if err := s.validate(sources); err != nil {
 		return err
 	}
-	_, err := nextPorts(append(s.Listen, s.Metrics), peers-1)
-	return err
+	if _, err := nextPorts(s.Listen, peers-1); err != nil {
+		return fmt.Errorf("%s %w", sources.Name("listen"), err)
+	}
+	if _, err := nextPorts([]string{s.Metrics}, peers-1); err != nil {
+		return fmt.Errorf("%s %w", sources.Name("metrics"), err)
+	}
+	return nil
 }
 
 // forMember is the settings of one peer of several.

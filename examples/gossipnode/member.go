@@ -78,7 +78,7 @@ func (inProcess) launch(number int, s settings, events chan<- event) (member, er
 		if err != nil {
 			tell(failure(err))
 		} else {
-			tell(report{Kind: reportResult, Share: &done})
+			tell(success(done))
 		}
 		events <- event{number: number, end: &end{err: err}}
 	}()

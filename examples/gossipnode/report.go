@@ -36,6 +36,9 @@ type report struct {
 	Failure     string `json:"failure,omitempty"`
 	Code        int    `json:"code,omitempty"`
 	Interrupted bool   `json:"interrupted,omitempty"`
+	// Unsaved is why the last checkpoint of a peer that has a result, or was asked to
+	// end, could not be saved.
+	Unsaved string `json:"unsaved,omitempty"`
 }
 
 // status is a peer's progress at one moment.

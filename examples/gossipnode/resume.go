@@ -46,6 +46,12 @@ func (s checkpointSettings) faults() (faults []error) {
 	if _, err := parseCadence(s.CheckpointEvery); err != nil {
 		faults = append(faults, err)
 	}
+	if s.Checkpoint == "" && s.CheckpointEvery != cadenceAuto {
+		faults = append(faults, faultf(cadenceFlag, "needs --checkpoint, the folder that checkpoints are saved in"))
+	}
+	if s.Checkpoint == "" && s.Keep != defaultKeep {
+		faults = append(faults, faultf("keep", "needs --checkpoint, the folder whose checkpoints it counts"))
+	}
 	if s.Keep < 1 || s.Keep > maxKeep {
 		faults = append(faults, faultf("keep", "%d: want 1 to %d", s.Keep, maxKeep))
 	}
@@ -82,9 +88,14 @@ func (t *training) tellResumed() {
 	c, stats := t.behind(), t.peer.Stats()
 	t.log.Info("resuming from a checkpoint", zap.String("file", t.resumed.path), zap.Uint64("steps", c.Own),
 		zap.Uint64("flock_steps", c.FlockSteps), zap.Uint64("incarnation", stats.Incarnation))
-	if text, err := json.Marshal(t.schedule()); err == nil && t.resumed.metadata[keySchedule] != "" && t.resumed.metadata[keySchedule] != string(text) {
+	if of := t.resumed.metadata[keyPeer]; of != "" && of != string(t.peer.Self()) {
+		t.log.Warn("the checkpoint is another peer's: what that one has done counts as done by this one, and twice if both take part. Give its key with --key; or begin from the model alone, with gossipnode export and --init",
+			zap.String("of", quoted(of)))
+	}
+	saved := t.resumed.metadata[keySchedule]
+	if text, err := json.Marshal(t.schedule()); err == nil && saved != "" && saved != string(text) {
 		t.log.Warn("the learning rate takes another course than when the checkpoint was saved: that of the flags holds from here on",
-			zap.String("saved", t.resumed.metadata[keySchedule]), zap.ByteString("now", text))
+			zap.String("saved", courseOf(saved)), zap.String("now", courseOf(string(text))))
 	}
 	if stats.Target > 0 && c.FlockSteps >= stats.Target {
 		t.log.Info("the run of this checkpoint has done its work: for more, give more --epochs or --steps, or another folder")
@@ -96,6 +107,16 @@ func (t *training) schedule() peer.Schedule {
 	s := peer.Schedule{Rate: t.rate(), Warmup: t.Warmup}
 	s.Shape, s.At = shapeOf(t.Schedule)
 	return s
+}
+
+// courseOf is a schedule in a checkpoint's metadata as a person would say it.
+func courseOf(text string) string {
+	var s peer.Schedule
+	names := map[peer.Shape]string{peer.Cosine: scheduleCosine, peer.Constant: scheduleConstant, peer.Stepped: scheduleStep}
+	if err := json.Unmarshal([]byte(text), &s); err != nil || names[s.Shape] == "" {
+		return quoted(text)
+	}
+	return fmt.Sprintf("%s, rate %g, warm-up %g", names[s.Shape], s.Rate, s.Warmup)
 }
 
 // restore gives an optimizer the state of the checkpoint. One of another optimizer is
@@ -118,6 +139,14 @@ func (s settings) identityPath() string {
 		return filepath.Join(s.Checkpoint, identityFile)
 	}
 	return s.Key
+}
+
+// knownPeers is the file beside the identity; one that does not last remembers nobody.
+func (s settings) knownPeers() string {
+	if path := s.identityPath(); path != "" {
+		return path + knownSuffix
+	}
+	return ""
 }
 
 // lasting is the key of a peer: that of --key, or the one beside the checkpoints, or a
@@ -194,12 +223,24 @@ func (t *training) orNothingDone(err error) error {
 // a flock from which it can be had again.
 func idle(s peer.Stats) bool { return s.Steps == s.Resumed && s.Exchanges.Completed() == 0 }
 
+// unsavedError is an errInterrupted of which the last checkpoint could not be saved.
+type unsavedError struct{ cause error }
+
+func (e *unsavedError) Error() string {
+	return fmt.Sprintf("%v, and the last checkpoint could not be saved: %v", errInterrupted, e.cause)
+}
+
+func (e *unsavedError) Unwrap() []error { return []error{errInterrupted, e.cause} }
+
 // interruption tells an end that was asked for, and what has become of the work.
 func (s settings) interruption(err error) error {
 	nothing := errors.Is(err, errNothingDone)
+	var unsaved *unsavedError
 	switch {
 	case !errors.Is(err, errInterrupted):
 		return err
+	case errors.As(err, &unsaved):
+		return fmt.Errorf("%w: %s has what was saved before, not what was learned since; make room there, or see who may write", err, s.Checkpoint)
 	case nothing && s.Checkpoint == "":
 		return fmt.Errorf("%w: nothing was learned", err)
 	case nothing:

@@ -39,7 +39,7 @@ func TestRunResumes(t *testing.T) {
 		{[]string{"--steps", "300"}, 300, 100, 2, "resuming from a checkpoint"},
 		{[]string{"--steps", "300"}, 300, 300, 2, "has done its work"},
 		{[]string{"--steps", "350", "--optimizer", "adamw"}, 350, 300, 3, "begins without the state of the checkpoint"},
-		{[]string{"--steps", "360", "--optimizer", "adamw", "--warmup", "0.5"}, 360, 350, 3, "another course"},
+		{[]string{"--steps", "360", "--optimizer", "adamw", "--warmup", "0.5"}, 360, 350, 3, `"now": "cosine, rate 0.01, warm-up 0.5"`},
 	} {
 		code, out, logged := try(runArgs(data, folder, append(c.args, "--"+cadenceFlag, "end")...)...)
 		if code != exitDone || !strings.Contains(logged, c.says) {
@@ -61,6 +61,16 @@ func TestRunResumes(t *testing.T) {
 	found, err := inspect(folder)
 	if err != nil || found.Progress.Incarnation != 4 || found.Progress.Optimizer != "adamw" || found.Peer != before.Peer {
 		t.Errorf("%+v, error %v", found.Progress, err)
+	}
+	if code, _, logged := try(runArgs(data, folder, "--steps", "360")...); code != exitDone || strings.Contains(logged, "another peer's") {
+		t.Errorf("the same peer: exit code %d\n%s", code, logged)
+	}
+	key := filepath.Join(t.TempDir(), "other.key")
+	if _, err := generate(key, false); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, logged := try(runArgs(data, folder, "--steps", "360", "--key", key)...); code != exitDone || !strings.Contains(logged, "the checkpoint is another peer's") || !strings.Contains(logged, before.Peer) {
+		t.Errorf("under another key: exit code %d\n%s", code, logged)
 	}
 	if info, err := os.Stat(filepath.Join(folder, identityFile)); err != nil || info.Mode().Perm() != keyMode {
 		t.Errorf("the identity: %v, %v", info, err)
@@ -125,6 +135,54 @@ func TestTerminated(t *testing.T) {
 	found, err := inspect(file)
 	if err != nil || found.Progress.Step == 0 {
 		t.Errorf("%+v, error %v", found.Progress, err)
+	}
+}
+
+// TestIdentitiesAreRemembered shows that what a peer learns of others is kept beside its
+// identity, wherever that is.
+func TestIdentitiesAreRemembered(t *testing.T) {
+	for _, c := range []struct{ key, checkpoint, want string }{
+		{"", "", ""}, {"a.key", "", "a.key.known"}, {"a.key", "kept", "a.key.known"}, {"", "kept", filepath.Join("kept", identityFile+".known")},
+	} {
+		var s settings
+		s.Key, s.Checkpoint = c.key, c.checkpoint
+		if got := s.knownPeers(); got != c.want {
+			t.Errorf("--key %q --checkpoint %q: %q, want %q", c.key, c.checkpoint, got, c.want)
+		}
+	}
+	data, folder := pictures(t, 400, 200), filepath.Join(t.TempDir(), "kept")
+	address := "127.0.0.1:" + strings.Split(patient(t), "/")[4]
+	code, _, logged := try(runArgs(data, folder, "--steps", "20", "--join", address)...)
+	text, err := os.ReadFile(filepath.Join(folder, identityFile+knownSuffix))
+	if code != exitDone && !strings.Contains(logged, "layout") || err != nil || !strings.Contains(string(text), address) {
+		t.Errorf("exit code %d, remembered %q (%v)\n%s", code, text, err, logged)
+	}
+}
+
+// TestTerminatedUnsaved shows that a peer whose folder has gone does not say, when it is
+// asked to end, that what it learned is kept there.
+func TestTerminatedUnsaved(t *testing.T) {
+	t.Parallel()
+	data, folder := pictures(t, 400, 200), filepath.Join(t.TempDir(), "kept")
+	var out, logged bytes.Buffer
+	cmd := command(t, runArgs(data, folder, "--epochs", "1000000", "--"+cadenceFlag, "5")...)
+	cmd.Stdout, cmd.Stderr = &out, &logged
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has saved", func() bool { names, err := checkpoints{dir: folder}.names(); return err == nil && len(names) > 0 })
+	if err := os.Rename(folder, folder+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	lines := strings.Split(strings.TrimSpace(logged.String()), "\n")
+	last := lines[len(lines)-1]
+	if cmd.ProcessState.ExitCode() != exitFailed || strings.Contains(last, "is kept in") ||
+		!strings.Contains(last, "interrupted, and the last checkpoint could not be saved: ") || !strings.Contains(last, folder+" has what was saved before") {
+		t.Errorf("exit code %d, last line %q", cmd.ProcessState.ExitCode(), last)
 	}
 }
 

@@ -98,13 +98,27 @@ func runReporting(s settings, std streams) error {
 		tell(failure(err))
 		return reported{err}
 	}
-	tell(report{Kind: reportResult, Share: &done})
+	tell(success(done))
 	return asReported(done.unsaved)
+}
+
+// success reports that a peer has done its work.
+func success(done share) report {
+	r := report{Kind: reportResult, Share: &done}
+	if done.unsaved != nil {
+		r.Unsaved = done.unsaved.Error()
+	}
+	return r
 }
 
 // failure reports that a peer has given up.
 func failure(err error) report {
-	return report{Kind: reportFailed, Failure: err.Error(), Code: exitCode(err), Interrupted: errors.Is(err, errInterrupted)}
+	r := report{Kind: reportFailed, Failure: err.Error(), Code: exitCode(err), Interrupted: errors.Is(err, errInterrupted)}
+	var unsaved *unsavedError
+	if errors.As(err, &unsaved) {
+		r.Unsaved = unsaved.cause.Error()
+	}
+	return r
 }
 
 // reported is an error that the parent has been told of.

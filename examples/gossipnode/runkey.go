@@ -72,6 +72,14 @@ func newRunKey() []byte {
 	return append(hex.AppendEncode(nil, random), '\n')
 }
 
+func readable(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	return file.Close() == nil
+}
+
 // checkAdmission looks at the list and the run's key.
 func (s settings) checkAdmission() (_ peer.Admission, found []diagnosis) {
 	if s.Allow == "" && s.RunKey == "" {
@@ -83,6 +91,8 @@ func (s settings) checkAdmission() (_ peer.Admission, found []diagnosis) {
 	switch {
 	case err != nil:
 		return peer.Admission{}, []diagnosis{healthy(what, "%v", err).fail("give the file that keygen --run-key has made")}
+	case s.Allow != "" && !readable(s.Allow):
+		return peer.Admission{}, []diagnosis{healthy(what, "the list %s is not there, or not this user's to read", s.Allow).fail("make the file, with the id of a peer in each line")}
 	case info != nil && loose(info):
 		return admission, []diagnosis{healthy(what, "others on this machine may use the run's key %s", s.RunKey).warn("chmod 600 " + s.RunKey)}
 	}

@@ -210,8 +210,11 @@ func (t *training) run(ctx context.Context) (share, error) {
 	if unsaved != nil {
 		t.log.Error("the last checkpoint could not be saved; the ones before are kept", zap.Error(unsaved))
 	}
+	if err != nil && unsaved != nil {
+		return share{}, &unsavedError{unsaved}
+	}
 	if err != nil {
-		return share{}, errors.Join(t.orNothingDone(err), unsaved)
+		return share{}, t.orNothingDone(err)
 	}
 	return share{Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated, unsaved: unsaved}, nil
 }

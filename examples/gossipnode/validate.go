@@ -61,7 +61,7 @@ func (s networkSettings) faults() []error {
 		}
 	}
 	for _, address := range s.Join {
-		if !isHostPort(address) && !isMultiaddr(address) {
+		if !isHostPort(address) && !isMultiaddr(address) || !dialled(address) {
 			faults = append(faults, faultf("join", "%q: want host:port, as in 192.0.2.7:4001, or a multiaddr, as in /ip4/192.0.2.7/tcp/4001/p2p/%s...", address, peerIDPrefix))
 		}
 	}

@@ -166,6 +166,9 @@ func loadValues(path string, into *tensor.Params) error {
 	}
 	defer file.Close()
 	if _, err := tensor.LoadSafetensors(file, into); err != nil {
+		if metadata, unread := readMetadata(path); unread == nil && checkFormat(metadata[keyFormat]) == nil {
+			err = fmt.Errorf("%w\nIt is a checkpoint, which may hold an optimizer's state too: write its model with gossipnode export, and give that", err)
+		}
 		return fmt.Errorf("reading initial values from %s: %w", path, err)
 	}
 	if !tensor.Finite(into.Vector()) {

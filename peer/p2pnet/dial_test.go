@@ -141,6 +141,9 @@ func TestRetryAfterFailure(t *testing.T) {
 		}
 	}
 	b := start(t, Config{Key: key, Listen: []string{text}})
+	if other, err := New(Config{Listen: []string{text}}); err == nil || !strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), "at a port that no other process uses") {
+		t.Errorf("a second one on %s: %v (%v), want an error that says what to do", text, err, other)
+	}
 	for name, attempt := range attempts {
 		if err := attempt(); err != nil {
 			t.Errorf("%s once the peer is up: %v", name, err)

@@ -18,7 +18,12 @@ var _ seam.Disconnector = (*Transport)(nil)
 // gater refuses identities of which this package cannot check a signature, and those
 // that are not admitted. The latter are refused once the connection is complete: only
 // then can the other end be told why.
-type gater struct{ admit func(seam.PeerID) error }
+type gater struct {
+	admit func(seam.PeerID) error
+	// told are those that the log has named; who dials is told itself. Nil logs nothing.
+	told *remarks
+	log  *zap.Logger
+}
 
 func (gater) InterceptPeerDial(id peer.ID) bool            { return isEd25519(id) }
 func (gater) InterceptAddrDial(peer.ID, ma.Multiaddr) bool { return true }
@@ -29,7 +34,12 @@ func (gater) InterceptSecured(_ network.Direction, id peer.ID, _ network.ConnMul
 }
 
 func (g gater) InterceptUpgraded(conn network.Conn) (bool, control.DisconnectReason) {
-	return g.admit(seam.PeerID(conn.RemotePeer().String())) == nil, 0
+	err := g.admit(seam.PeerID(conn.RemotePeer().String()))
+	if err != nil && g.told != nil && conn.Stat().Direction == network.DirInbound && g.told.first(remarkKey{peer: conn.RemotePeer()}) {
+		g.log.Warn("refused a connection, and will again without a word", zap.Stringer("peer", conn.RemotePeer()),
+			zap.Stringer("address", conn.RemoteMultiaddr()), zap.Error(err))
+	}
+	return err == nil, 0
 }
 
 // Disconnect closes the connections with a peer, lanes included, as

@@ -42,7 +42,7 @@ func newHost(config Config, key ed25519.PrivateKey) (host.Host, error) {
 		libp2p.Muxer(yamux.ID, newMuxer()),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),
-		libp2p.ConnectionGater(gater{config.Admit}),
+		libp2p.ConnectionGater(gater{config.Admit, &remarks{}, config.Log}),
 		libp2p.WithDialTimeout(config.HandshakeTimeout),
 		// After 100 failures the detectors refuse to dial IPv6 or UDP at all. Who
 		// keeps trying an IPv6 seed that is down wants it dialled.
@@ -72,7 +72,7 @@ func listen(h host.Host, text string) error {
 		return err
 	}
 	if err := h.Network().Listen(address); err != nil {
-		return fmt.Errorf("listening on %s: %w", text, err)
+		return fmt.Errorf("listening on %s: %w: listen on an address of this machine, at a port that no other process uses", text, err)
 	}
 	return nil
 }

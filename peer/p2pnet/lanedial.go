@@ -86,7 +86,7 @@ func (t *Transport) newLaneSwarm(at ma.Multiaddr) (*swarm.Swarm, error) {
 		return nil, err
 	}
 	s, err := swarm.NewSwarm(t.id, store, eventbus.NewBus(),
-		swarm.WithConnectionGater(gater{t.config.Admit}),
+		swarm.WithConnectionGater(gater{admit: t.config.Admit}),
 		swarm.WithResourceManager(t.swarm.ResourceManager()),
 		swarm.WithDialTimeout(t.config.HandshakeTimeout),
 		swarm.WithDialTimeoutLocal(t.config.HandshakeTimeout),

@@ -25,7 +25,11 @@ const (
 
 // Resolve fills in the flags that the command line left out, from the environment and
 // the configuration file, and returns where each comes from. Faults are those of usage.
+// It warns of variables that look like settings and are none.
 func Resolve(cmd *cobra.Command) (Origins, error) {
+	if unknown := unknownVariables(cmd.Root(), os.Environ()); unknown != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.Root().Name(), unknown)
+	}
 	return ResolveFrom(cmd.Flags(), elsewhere(cmd), os.LookupEnv)
 }
 
