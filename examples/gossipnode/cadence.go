@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 const (
@@ -42,7 +44,7 @@ func parseCadence(text string) (cadence, error) {
 	if d, err := time.ParseDuration(text); err == nil && d > 0 {
 		return cadence{time: d}, nil
 	}
-	return cadence{}, faultf(cadenceFlag, "%q: want auto (each epoch or minute, whichever comes first), a time such as 5m, epochs such as 2e, a number of steps, or end", text)
+	return cadence{}, cli.Faultf(cadenceFlag, "%q: want auto (each epoch or minute, whichever comes first), a time such as 5m, epochs such as 2e, a number of steps, or end", text)
 }
 
 // moment is where a run was at one time.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
@@ -67,7 +68,7 @@ func diagnose(t *testing.T, args ...string) (map[string]diagnosis, int) {
 	if count[levelOK] != printed.OK || count[levelWarn] != printed.Warn || count[levelFail] != printed.Fail {
 		t.Errorf("%d ok, %d warn and %d fail of %v", printed.OK, printed.Warn, printed.Fail, printed.Checks)
 	}
-	if want := map[bool]int{false: exitDone, true: exitFailed}[printed.Fail > 0]; code != want {
+	if want := map[bool]int{false: cli.ExitDone, true: cli.ExitFailed}[printed.Fail > 0]; code != want {
 		t.Errorf("exit code %d with %d that fail", code, printed.Fail)
 	}
 	return found, code

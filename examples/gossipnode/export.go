@@ -10,11 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // newExport makes the command that writes a checkpoint's model for other programs.
-func newExport(std streams) *cobra.Command {
+func newExport(std cli.Streams) *cobra.Command {
 	var (
 		out   string
 		force bool
@@ -30,13 +31,13 @@ program's metadata.`,
 		Args: oneFile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {
-				return usagef("export needs --out, the file to write")
+				return cli.Usagef("export needs --out, the file to write")
 			}
 			file, model, err := export(args[0], out, force)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(std.out, "%s: %d tensors, %d values of %s\n", out, model.Layout().Count(), model.Layout().Len(), file)
+			_, err = fmt.Fprintf(std.Out, "%s: %d tensors, %d values of %s\n", out, model.Layout().Count(), model.Layout().Len(), file)
 			return err
 		},
 	}
@@ -63,7 +64,7 @@ func export(from, to string, force bool) (file string, model *tensor.Params, err
 		return "", nil, fmt.Errorf("exporting %s: %w", file, err)
 	}
 	if _, err := os.Lstat(to); !force && !errors.Is(err, fs.ErrNotExist) {
-		return "", nil, usagef("%s is there already: give another file with --out, or --force to replace it", to)
+		return "", nil, cli.Usagef("%s is there already: give another file with --out, or --force to replace it", to)
 	}
 	// What other programs look for: the tensors are those of a PyTorch-like model.
 	plain := map[string]string{keyFormat: "pt"}

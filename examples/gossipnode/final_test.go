@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -60,7 +61,7 @@ func mergeAmong(t *testing.T, peers, victim int, at float64, flags ...string) re
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.adaptToLocal(peers, origins{}); err != nil {
+	if err := s.adaptToLocal(peers, cli.Origins{}); err != nil {
 		t.Fatal(err)
 	}
 	start, err := newProcesses(peers)
@@ -195,7 +196,7 @@ func TestFinalFlags(t *testing.T) {
 		{"--final merge --final-wait " + strconv.Itoa(-1) + "s", "--final-wait -1s: want a positive time"},
 	} {
 		code, _, text := try(append([]string{"run"}, strings.Fields(c.args)...)...)
-		if code != exitUsage || !strings.Contains(text, c.want) {
+		if code != cli.ExitUsage || !strings.Contains(text, c.want) {
 			t.Errorf("%s: exit code %d, want %q in\n%s", c.args, code, c.want, text)
 		}
 	}

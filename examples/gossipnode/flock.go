@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 )
 
@@ -133,7 +134,7 @@ func (f *flock) launch(number int, join []string) {
 	}
 	handle, err := f.launcher.launch(number, f.settings.forMember(number, len(f.peers), join), f.events)
 	if err != nil {
-		f.fail(number, err.Error(), exitFailed)
+		f.fail(number, err.Error(), cli.ExitFailed)
 		f.leave()
 		return
 	}
@@ -251,7 +252,7 @@ func (f *flock) ended(number int, e *end) {
 			f.display.line(fmt.Sprintf("peer %d is lost; the others go on", number))
 		}
 	default:
-		f.fail(number, fmt.Sprintf("ended without a result: %v", e.err), exitFailed)
+		f.fail(number, fmt.Sprintf("ended without a result: %v", e.err), cli.ExitFailed)
 	}
 	f.beginIfReady()
 }
@@ -260,7 +261,7 @@ func (f *flock) ended(number int, e *end) {
 // for it, it ends the run; later the others go on.
 func (f *flock) fail(number int, failure string, code int) {
 	p := f.peers[number]
-	fault := &memberError{number: number, failure: failure, code: max(code, exitFailed)}
+	fault := &memberError{number: number, failure: failure, code: max(code, cli.ExitFailed)}
 	if f.fault == nil {
 		f.fault = fault
 	}
@@ -297,7 +298,7 @@ func (f *flock) verdict(ctx context.Context) (result, error) {
 		if !f.begun {
 			return result{}, f.settings.interruption(errNothingDone)
 		}
-		return result{}, f.settings.interruption(errInterrupted)
+		return result{}, f.settings.interruption(cli.ErrInterrupted)
 	}
 	if len(shares) == 0 {
 		if f.fault != nil {

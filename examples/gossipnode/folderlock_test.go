@@ -9,6 +9,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestOneProcessAFolder shows that a second process is kept from a folder in which one
@@ -24,7 +26,7 @@ func TestOneProcessAFolder(t *testing.T) {
 	kept := checkpoints{dir: folder}
 	eventually(t, "the first saves", func() bool { names, _ := kept.names(); return len(names) > 0 })
 	code, out, logged := try(runArgs(data, folder, "--steps", "1")...)
-	if code != exitFailed || out != "" {
+	if code != cli.ExitFailed || out != "" {
 		t.Errorf("exit code %d, result %q", code, out)
 	}
 	for _, want := range []string{folder, fmt.Sprintf("pid %d", first.Process.Pid), "folder of its own with --checkpoint"} {
@@ -37,7 +39,7 @@ func TestOneProcessAFolder(t *testing.T) {
 	}
 	_ = first.Wait()
 	for range 2 { // and it is free again after an end in good order
-		if code, _, logged = try(runArgs(data, folder, "--steps", "1")...); code != exitDone || !strings.Contains(logged, "resuming from a checkpoint") {
+		if code, _, logged = try(runArgs(data, folder, "--steps", "1")...); code != cli.ExitDone || !strings.Contains(logged, "resuming from a checkpoint") {
 			t.Fatalf("exit code %d\n%s", code, logged)
 		}
 	}

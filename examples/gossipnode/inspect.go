@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -33,7 +34,7 @@ type inspection struct {
 	Progress *inspectedStep    `json:"progress,omitempty"`
 	Layout   string            `json:"layout"`
 	Values   int               `json:"values"`
-	Norm     number            `json:"norm"`
+	Norm     cli.Number        `json:"norm"`
 	Tensors  []inspectedTensor `json:"tensors"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
@@ -51,17 +52,17 @@ type inspectedStep struct {
 
 // inspectedTensor is one tensor and its values' size.
 type inspectedTensor struct {
-	Name     string `json:"name"`
-	Shape    []int  `json:"shape"`
-	Values   int    `json:"values"`
-	Norm     number `json:"norm"`
-	MaxAbs   number `json:"max_abs"`
-	Finite   bool   `json:"finite"`
-	Optimize bool   `json:"optimizer,omitempty"` // it is the optimizer's, and no part of the model
+	Name     string     `json:"name"`
+	Shape    []int      `json:"shape"`
+	Values   int        `json:"values"`
+	Norm     cli.Number `json:"norm"`
+	MaxAbs   cli.Number `json:"max_abs"`
+	Finite   bool       `json:"finite"`
+	Optimize bool       `json:"optimizer,omitempty"` // it is the optimizer's, and no part of the model
 }
 
 // newInspect makes the command that reads a checkpoint.
-func newInspect(std streams) *cobra.Command {
+func newInspect(std cli.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
@@ -78,7 +79,7 @@ does; the exit code is 1 if it is damaged or holds values that are not finite.`,
 			if err != nil {
 				return err
 			}
-			if err := found.print(asJSON, std.out); err != nil {
+			if err := found.print(asJSON, std.Out); err != nil {
 				return err
 			}
 			if !found.Sound {
@@ -94,7 +95,7 @@ does; the exit code is 1 if it is damaged or holds values that are not finite.`,
 // oneFile refuses anything but one argument.
 func oneFile(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usagef("%s takes one file or folder, and %d are given", cmd.Name(), len(args))
+		return cli.Usagef("%s takes one file or folder, and %d are given", cmd.Name(), len(args))
 	}
 	return nil
 }
@@ -158,7 +159,7 @@ func inspect(path string) (inspection, error) {
 		values := params.Vector()[at.Offset : at.Offset+at.Len]
 		t := inspectedTensor{
 			Name: at.Name, Shape: append([]int{}, at.Shape...), Values: at.Len, Finite: tensor.Finite(values),
-			Norm: number(tensor.Norm2(values)), MaxAbs: number(tensor.MaxAbs(values)),
+			Norm: cli.Number(tensor.Norm2(values)), MaxAbs: cli.Number(tensor.MaxAbs(values)),
 			Optimize: found.Kind == "checkpoint" && strings.HasPrefix(at.Name, optimizerPrefix),
 		}
 		found.Sound = found.Sound && t.Finite
@@ -168,7 +169,7 @@ func inspect(path string) (inspection, error) {
 			squares += tensor.SumSquares(values)
 		}
 	}
-	found.Norm = number(math.Sqrt(squares))
+	found.Norm = cli.Number(math.Sqrt(squares))
 	return found, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -25,13 +26,13 @@ func TestInspect(t *testing.T) {
 	for _, want := range []string{
 		"checkpoint-000002", "step       5 of this peer, 20 of the flock, 10 behind the model, in life 2", "weight              [2]    2       5.01", "optimizer/velocity",
 	} {
-		if code != exitDone || !strings.Contains(text, want) {
+		if code != cli.ExitDone || !strings.Contains(text, want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, text, logged)
 		}
 	}
 	code, text, _ = try("inspect", c.dir, "--json")
 	var found inspection
-	if err := json.Unmarshal([]byte(text), &found); err != nil || code != exitDone {
+	if err := json.Unmarshal([]byte(text), &found); err != nil || code != cli.ExitDone {
 		t.Fatalf("exit code %d, error %v", code, err)
 	}
 	if p := found.Progress; p == nil || p.Step != 5 || p.FlockSteps != 20 || p.Age != 10 || p.Incarnation != 2 || p.Others != 2 || p.Optimizer != "sgd" {
@@ -47,14 +48,14 @@ func TestInspect(t *testing.T) {
 		"of format 3": func(m map[string]string) { m[keyFormat] = formatName + "3" },
 		"its ledger":  func(m map[string]string) { m[keyLedger] = "{" },
 	} {
-		if code, _, logged := try("inspect", keep(t, c, 6, []int{2}, spoil)); code != exitFailed || !strings.Contains(logged, name) {
+		if code, _, logged := try("inspect", keep(t, c, 6, []int{2}, spoil)); code != cli.ExitFailed || !strings.Contains(logged, name) {
 			t.Errorf("%s: exit code %d\n%s", name, code, logged)
 		}
 	}
-	if code, _, logged := try("inspect"); code != exitUsage || !strings.Contains(logged, "takes one file") {
+	if code, _, logged := try("inspect"); code != cli.ExitUsage || !strings.Contains(logged, "takes one file") {
 		t.Errorf("no file: exit code %d\n%s", code, logged)
 	}
-	if code, _, logged := try("inspect", t.TempDir()); code != exitFailed || !strings.Contains(logged, "no checkpoint in") {
+	if code, _, logged := try("inspect", t.TempDir()); code != cli.ExitFailed || !strings.Contains(logged, "no checkpoint in") {
 		t.Errorf("an empty folder: exit code %d\n%s", code, logged)
 	}
 }
@@ -67,7 +68,7 @@ func TestInspectedTextIsPlain(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, text, _ := try("inspect", path)
-	if code != exitDone || strings.ContainsAny(text, "\x1b\a") || !strings.Contains(text, "kind") {
+	if code != cli.ExitDone || strings.ContainsAny(text, "\x1b\a") || !strings.Contains(text, "kind") {
 		t.Errorf("exit code %d\n%q", code, text)
 	}
 }
@@ -103,7 +104,7 @@ func TestExport(t *testing.T) {
 	keep(t, c, 5, []int{2, 3}, nil)
 	out := filepath.Join(t.TempDir(), "model.safetensors")
 	code, text, logged := try("export", c.dir, "--out", out)
-	if code != exitDone || !strings.Contains(text, "1 tensors, 6 values") {
+	if code != cli.ExitDone || !strings.Contains(text, "1 tensors, 6 values") {
 		t.Fatalf("exit code %d\n%s%s", code, text, logged)
 	}
 	file, err := os.Open(out)
@@ -119,10 +120,10 @@ func TestExport(t *testing.T) {
 	if err != nil || !slices.Equal(into.Vector(), want) || metadata[keySteps] != "5" || metadata[keyLedger] != "" {
 		t.Errorf("%v, metadata %v, error %v", into.Vector(), metadata, err)
 	}
-	if code, _, logged := try("export", c.dir, "--out", out); code != exitUsage || !strings.Contains(logged, "--force") {
+	if code, _, logged := try("export", c.dir, "--out", out); code != cli.ExitUsage || !strings.Contains(logged, "--force") {
 		t.Errorf("over a file that is there: exit code %d\n%s", code, logged)
 	}
-	if code, _, logged := try("export", c.dir, "--out", out, "--force"); code != exitDone {
+	if code, _, logged := try("export", c.dir, "--out", out, "--force"); code != cli.ExitDone {
 		t.Errorf("with --force: exit code %d\n%s", code, logged)
 	}
 	if files, _ := os.ReadDir(filepath.Dir(out)); len(files) != 1 {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
@@ -92,7 +93,7 @@ func TestLocal(t *testing.T) {
 // only the peer's own part of the data.
 func TestLocalAlone(t *testing.T) {
 	code, out, logged := try(localArgs(pictures(t, 400, 200), "--in-process", "--peers", "2", "--strategy", "alone", "--epochs", "3")...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d\n%s", code, logged)
 	}
 	r := lastLine(t, out)
@@ -184,7 +185,7 @@ func TestInterrupted(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != exitFailed || out.Len() > 0 {
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != cli.ExitFailed || out.Len() > 0 {
 		t.Errorf("ended with %v, standard output %q", err, out)
 	}
 	checkGone(t, children)
@@ -195,7 +196,7 @@ func TestInterrupted(t *testing.T) {
 		}
 	}
 	code, text, logged := try(localArgs(pictures(t, 400, 200), "--in-process", "--peers", "2", "--steps", "3", "--checkpoint", folder)...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("taking up the checkpoint: exit code %d\n%s", code, logged)
 	}
 	if r := lastLine(t, text); r.ResumedStep == 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 )
 
@@ -47,10 +48,10 @@ func (s checkpointSettings) faults() (faults []error) {
 		faults = append(faults, err)
 	}
 	if s.Keep < 1 || s.Keep > maxKeep {
-		faults = append(faults, faultf("keep", "%d: want 1 to %d", s.Keep, maxKeep))
+		faults = append(faults, cli.Faultf("keep", "%d: want 1 to %d", s.Keep, maxKeep))
 	}
 	if s.LeaveWithin <= 0 {
-		faults = append(faults, faultf("leave-within", "%s: want a positive time", s.LeaveWithin))
+		faults = append(faults, cli.Faultf("leave-within", "%s: want a positive time", s.LeaveWithin))
 	}
 	return faults
 }
@@ -179,12 +180,12 @@ func (s settings) leaveInTime(ctx context.Context, errs io.Writer, exit func()) 
 }
 
 // errNothingDone is an errInterrupted that came before the first step.
-var errNothingDone = fmt.Errorf("%w before the first step", errInterrupted)
+var errNothingDone = fmt.Errorf("%w before the first step", cli.ErrInterrupted)
 
 // orNothingDone is the error, or errNothingDone if it is an interruption that came before
 // this peer had done anything in this life.
 func (t *training) orNothingDone(err error) error {
-	if errors.Is(err, errInterrupted) && idle(t.peer.Stats()) {
+	if errors.Is(err, cli.ErrInterrupted) && idle(t.peer.Stats()) {
 		return errNothingDone
 	}
 	return err
@@ -198,7 +199,7 @@ func idle(s peer.Stats) bool { return s.Steps == s.Resumed && s.Exchanges.Comple
 func (s settings) interruption(err error) error {
 	nothing := errors.Is(err, errNothingDone)
 	switch {
-	case !errors.Is(err, errInterrupted):
+	case !errors.Is(err, cli.ErrInterrupted):
 		return err
 	case nothing && s.Checkpoint == "":
 		return fmt.Errorf("%w: nothing was learned", err)

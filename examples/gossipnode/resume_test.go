@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -42,7 +43,7 @@ func TestRunResumes(t *testing.T) {
 		{[]string{"--steps", "360", "--optimizer", "adamw", "--warmup", "0.5"}, 360, 350, 3, "another course"},
 	} {
 		code, out, logged := try(runArgs(data, folder, append(c.args, "--"+cadenceFlag, "end")...)...)
-		if code != exitDone || !strings.Contains(logged, c.says) {
+		if code != cli.ExitDone || !strings.Contains(logged, c.says) {
 			t.Fatalf("%v: exit code %d, no %q in\n%s", c.args, code, c.says, logged)
 		}
 		r := lastLine(t, out)
@@ -72,7 +73,7 @@ func TestRunResumes(t *testing.T) {
 func TestRunPassesOverATornCheckpoint(t *testing.T) {
 	data, folder := pictures(t, 400, 200), t.TempDir()
 	for _, steps := range []string{"100", "150"} {
-		if code, _, logged := try(runArgs(data, folder, "--steps", steps, "--"+cadenceFlag, "end")...); code != exitDone {
+		if code, _, logged := try(runArgs(data, folder, "--steps", steps, "--"+cadenceFlag, "end")...); code != cli.ExitDone {
 			t.Fatal(logged)
 		}
 	}
@@ -81,7 +82,7 @@ func TestRunPassesOverATornCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, logged := try(runArgs(data, folder, "--steps", "200")...)
-	if code != exitDone || !strings.Contains(logged, "a checkpoint is refused; the one before it is used") || !strings.Contains(logged, torn) {
+	if code != cli.ExitDone || !strings.Contains(logged, "a checkpoint is refused; the one before it is used") || !strings.Contains(logged, torn) {
 		t.Fatalf("exit code %d\n%s", code, logged)
 	}
 	if r := lastLine(t, out); r.ResumedStep != 100 || r.Steps != 200 {
@@ -107,7 +108,7 @@ func TestTerminated(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailed || out.Len() > 0 || !strings.Contains(logged.String(), "what was learned is kept in "+folder) {
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != cli.ExitFailed || out.Len() > 0 || !strings.Contains(logged.String(), "what was learned is kept in "+folder) {
 		t.Errorf("ended with %v, standard output %q\n%s", err, &out, &logged)
 	}
 	if took := time.Since(began); took > defaultLeaveWithin {
@@ -180,13 +181,13 @@ func TestTerminatedBeforeTheFirstStep(t *testing.T) {
 		for last = range lines {
 		}
 		want := "interrupted before the first step: nothing was learned, and the checkpoints in " + folder + " are as they were"
-		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailed || out.Len() > 0 || !strings.Contains(last, want) {
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != cli.ExitFailed || out.Len() > 0 || !strings.Contains(last, want) {
 			t.Errorf("exit code %d, standard output %q, last line %q", cmd.ProcessState.ExitCode(), &out, last)
 		}
 		if !maps.Equal(contents(), had) {
 			t.Error("the checkpoints have changed")
 		}
-		if code, _, logged := try(runArgs(data, folder, "--steps", strconv.Itoa(100*(i+1)), "--keep", "1")...); code != exitDone {
+		if code, _, logged := try(runArgs(data, folder, "--steps", strconv.Itoa(100*(i+1)), "--keep", "1")...); code != cli.ExitDone {
 			t.Fatal(logged)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // together starts processes that find each other, each with flags of its own beside the
@@ -77,7 +79,7 @@ func TestNamedServerServes(t *testing.T) {
 	for i := range 3 {
 		path := filepath.Join(t.TempDir(), "key")
 		code, out, text := try("keygen", "--out", path)
-		if code != exitDone {
+		if code != cli.ExitDone {
 			t.Fatalf("keygen: exit code %d\n%s", code, text)
 		}
 		own = append(own, []string{"--key", path})

@@ -23,7 +23,7 @@ type topologySettings struct {
 }
 
 // newTopology makes the command that shows who would talk to whom.
-func newTopology(std streams) *cobra.Command {
+func newTopology(std cli.Streams) *cobra.Command {
 	var s topologySettings
 	cmd := &cobra.Command{
 		Use:   "topology",
@@ -46,7 +46,7 @@ ones would change sides. For the same reason no fewer than a third can be active
 		Example: `  gossipnode topology --peers 64
   gossipnode topology --peers 12 --svg ring.svg
   gossipnode topology --peers 100 --active 0.9 --json`,
-		Args: noArguments,
+		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sources, err := cli.Resolve(cmd)
 			if err != nil {
@@ -65,22 +65,22 @@ ones would change sides. For the same reason no fewer than a third can be active
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the peers' identities and of the simulations")
 	flags.StringVar(&s.svg, "svg", "", "draw the links into this file")
 	flags.BoolVar(&s.json, "json", false, "print the figures as one JSON object, the last line of standard output")
-	flags.String(configFlag, "", "YAML file with the same keys as the flags")
+	flags.String(cli.ConfigFlag, "", "YAML file with the same keys as the flags")
 	return cmd
 }
 
-func (s topologySettings) validate(from origins) error {
-	faults := []error{within("peers", s.peers, 2, maxPeers)}
+func (s topologySettings) validate(from cli.Origins) error {
+	faults := []error{cli.Within("peers", s.peers, 2, maxPeers)}
 	actives := s.actives()
-	switch given := from.Source("active") != fromDefault; {
+	switch given := from.Source("active") != cli.FromDefault; {
 	case !given || faults[0] != nil:
 	case !(s.active > 0 && s.active < 1):
-		faults = append(faults, faultf("active", "%v: want a share between 0 and 1, as in 0.5", s.active))
+		faults = append(faults, cli.Faultf("active", "%v: want a share between 0 and 1, as in 0.5", s.active))
 	case actives == 0 || actives == s.peers:
-		faults = append(faults, faultf("active", "%v: of %d peers that leaves one class empty: want %d to %d of them active",
+		faults = append(faults, cli.Faultf("active", "%v: of %d peers that leaves one class empty: want %d to %d of them active",
 			s.active, s.peers, leastActives(s.peers), s.peers-1))
 	case actives < leastActives(s.peers):
-		faults = append(faults, faultf("active", "%v: with fewer than a third active, passive peers change sides: want at least %.2f",
+		faults = append(faults, cli.Faultf("active", "%v: with fewer than a third active, passive peers change sides: want at least %.2f",
 			s.active, float64(leastActives(s.peers))/float64(s.peers)))
 	}
 	return from.Usage(present(faults)...)
@@ -92,7 +92,7 @@ func (s topologySettings) actives() int { return int(math.Round(s.active * float
 // leastActives is the fewest actives that n peers keep.
 func leastActives(n int) int { return (n + 2) / 3 }
 
-func (s topologySettings) show(std streams) error {
+func (s topologySettings) show(std cli.Streams) error {
 	overlay, err := s.overlay()
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (s topologySettings) show(std streams) error {
 	if err != nil {
 		return err
 	}
-	return cli.Print(topologyReport{figures, links}, s.json, std.shared())
+	return cli.Print(topologyReport{figures, links}, s.json, std)
 }
 
 // overlay is that of peers whose identities follow from the seed.

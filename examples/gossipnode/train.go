@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/dashboard"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -190,7 +191,7 @@ func (t *training) run(ctx context.Context) (share, error) {
 		return share{}, t.orNothingDone(err)
 	}
 	seconds, err := t.learn(ctx)
-	if err != nil && !errors.Is(err, errInterrupted) {
+	if err != nil && !errors.Is(err, cli.ErrInterrupted) {
 		return share{}, errors.Join(err, t.keeper.rescued())
 	}
 	t.progress(true)
@@ -237,7 +238,7 @@ func (t *training) gather(ctx context.Context) error {
 	case err == nil:
 		t.joined = time.Since(t.started)
 	case ctx.Err() != nil:
-		return errInterrupted
+		return cli.ErrInterrupted
 	case errors.Is(err, context.DeadlineExceeded):
 		t.log.Warn("not all peers have come: training with those that have", zap.Error(err))
 	default:
@@ -259,7 +260,7 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 		case errors.Is(err, peer.ErrRunOver):
 			return t.elapsed(), nil
 		case ctx.Err() != nil:
-			return t.elapsed(), errInterrupted
+			return t.elapsed(), cli.ErrInterrupted
 		default:
 			return t.elapsed(), err
 		}
@@ -276,7 +277,7 @@ func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector
 			select {
 			case <-t.begin:
 			case <-ctx.Done():
-				return peer.Result{}, errInterrupted
+				return peer.Result{}, cli.ErrInterrupted
 			}
 		}
 		t.first, t.begun = time.Now(), t.peer.Stats().Progress
@@ -324,12 +325,12 @@ func (t *training) result(stats peer.Stats, took time.Duration) result {
 	r := result{
 		Peers: max(t.members, 1), Strategy: t.Strategy, Codec: t.codecName(), Dataset: t.Dataset, Model: t.Model,
 		Steps: stats.Steps, Seconds: seconds,
-		TestAccuracy: accuracy{Mean: number(right), Min: number(right), Max: number(right)},
-		TestLoss:     number(loss), Loss: status.Loss, ConsensusDistance: status.Distance,
+		TestAccuracy: accuracy{Mean: cli.Number(right), Min: cli.Number(right), Max: cli.Number(right)},
+		TestLoss:     cli.Number(loss), Loss: status.Loss, ConsensusDistance: status.Distance,
 		Exchanges: status.Exchanges, Refused: stats.Exchanges.Refused, Failed: stats.Exchanges.Failed,
 		InDoubt: stats.Exchanges.InDoubt + stats.Exchanges.Lost, PeersLost: stats.Lost, JoinSeconds: t.joined.Seconds(),
 		ConnectionsMax: stats.ConnectionsMax, BytesSent: stats.Exchanges.BytesSent,
-		BitsPerParameter: number(stats.Exchanges.BitsPerParameter), ResumedStep: stats.Resumed,
+		BitsPerParameter: cli.Number(stats.Exchanges.BitsPerParameter), ResumedStep: stats.Resumed,
 		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
 		FirstExchangeSeconds: time.Duration(t.firstExchange.Load()).Seconds(),
 		PeakMemory:           ownMemory(), Partners: sole(float64(t.partners.count())),

@@ -93,7 +93,7 @@ func (s settings) checkFolders() error {
 		{"checkpoint", s.Checkpoint, "give a folder; to begin with the values of a file, give it with --init"},
 	} {
 		if info, err := os.Stat(f.path); f.path != "" && err == nil && !info.IsDir() {
-			faults = append(faults, faultf(f.flag, "%s is a file: %s", f.path, f.remedy))
+			faults = append(faults, cli.Faultf(f.flag, "%s is a file: %s", f.path, f.remedy))
 		}
 	}
 	return errors.Join(faults...)
