@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
@@ -130,9 +131,9 @@ func TestFinalMergeBySamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 4 { // the last checkpoints are of the same model
-		c := checkpoints{dir: filepath.Join(dir, fmt.Sprintf("peer-%d", i)), run: defaultRun, dataset: "glyphs", model: "softmax"}
+		c := checkpoint.Folder{Dir: filepath.Join(dir, fmt.Sprintf("peer-%d", i)), Run: defaultRun, Dataset: "glyphs", Model: "softmax"}
 		params := tensor.NewParams(model.Layout())
-		if taken, _, err := c.load(params); err != nil || taken == nil {
+		if taken, _, err := c.Load(params); err != nil || taken == nil {
 			t.Fatalf("peer %d: no checkpoint: %v", i, err)
 		}
 		if hash := modelHash(params.Vector()); hash != total.ModelHash {

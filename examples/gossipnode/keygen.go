@@ -95,7 +95,7 @@ func writeKey(path string, text []byte, force bool) error {
 		return fmt.Errorf("writing the key: %w", err)
 	}
 	partial := path + ".partial"
-	if err := remove(partial); err != nil {
+	if err := os.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("writing the key: %w", err)
 	}
 	// O_EXCL and the mode together: nobody else can have opened it before.
@@ -111,7 +111,7 @@ func writeKey(path string, text []byte, force bool) error {
 		err = os.Rename(partial, path)
 	}
 	if err != nil {
-		return fmt.Errorf("writing the key: %w", errors.Join(err, remove(partial)))
+		return fmt.Errorf("writing the key: %w", errors.Join(err, os.Remove(partial)))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
@@ -190,8 +191,8 @@ func TestInterrupted(t *testing.T) {
 	}
 	checkGone(t, children)
 	for number := range 3 {
-		kept := checkpoints{dir: filepath.Join(folder, "peer-"+strconv.Itoa(number))}
-		if names, err := kept.names(); len(names) == 0 || len(names) > defaultKeep {
+		kept := checkpoint.Folder{Dir: filepath.Join(folder, "peer-"+strconv.Itoa(number))}
+		if names, err := kept.Names(); len(names) == 0 || len(names) > defaultKeep {
 			t.Errorf("peer %d has kept %v, error %v", number, names, err)
 		}
 	}

@@ -28,9 +28,9 @@
 //
 // To read the program, begin with run.go (a command), train.go (one peer from
 // its data to its result) and flock.go (how local watches several of them). What
-// stands by itself is in folders: cli (what every command stands on), the commands
-// bench and fetch (which is data fetch), and metrics and dashboard, which show a peer
-// to those who watch.
+// stands by itself is in folders: cli (what every command stands on), checkpoint (with
+// the commands inspect and export), the commands bench and fetch (which is data fetch),
+// and metrics and dashboard, which show a peer to those who watch.
 package main
 
 import (

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
@@ -16,7 +17,7 @@ func TestWhoCannotTrainOnSaves(t *testing.T) {
 	if code != cli.ExitFailed || !strings.Contains(logged, "lower the learning rate") {
 		t.Fatalf("exit code %d\n%s", code, logged)
 	}
-	if names, err := (checkpoints{dir: folder}).names(); err != nil || len(names) != 1 {
+	if names, err := (checkpoint.Folder{Dir: folder}).Names(); err != nil || len(names) != 1 {
 		t.Errorf("the folder holds %v, error %v", names, err)
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 )
@@ -38,13 +38,13 @@ const (
 
 func (s *checkpointSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Checkpoint, "checkpoint", "", "folder in which the peer's state is kept, and its identity unless --key gives one: a run that finds a checkpoint there goes on from it")
-	flags.StringVar(&s.CheckpointEvery, cadenceFlag, cadenceAuto, "how often a checkpoint is saved: auto (each epoch or minute, whichever comes first), a time such as 5m, epochs such as 2e, a number of steps, or end (at the end and on SIGTERM, as always)")
+	flags.StringVar(&s.CheckpointEvery, checkpoint.CadenceFlag, checkpoint.CadenceAuto, "how often a checkpoint is saved: auto (each epoch or minute, whichever comes first), a time such as 5m, epochs such as 2e, a number of steps, or end (at the end and on SIGTERM, as always)")
 	flags.IntVar(&s.Keep, "keep", defaultKeep, "number of checkpoints that are kept")
 	flags.DurationVar(&s.LeaveWithin, "leave-within", defaultLeaveWithin, "most time that leaving in good order may take after SIGINT or SIGTERM")
 }
 
 func (s checkpointSettings) faults() (faults []error) {
-	if _, err := parseCadence(s.CheckpointEvery); err != nil {
+	if _, err := checkpoint.ParseCadence(s.CheckpointEvery); err != nil {
 		faults = append(faults, err)
 	}
 	if s.Keep < 1 || s.Keep > maxKeep {
@@ -56,10 +56,15 @@ func (s checkpointSettings) faults() (faults []error) {
 	return faults
 }
 
+// checkpoints is the folder of --checkpoint.
+func (s settings) checkpoints() checkpoint.Folder {
+	return checkpoint.Folder{Dir: s.Checkpoint, Run: s.Run, Dataset: s.Dataset, Model: s.Model, Keep: s.Keep}
+}
+
 // resume takes up the newest checkpoint of the folder that can be used, if one is there.
 func (w *workload) resume(s settings) (err error) {
 	if s.Checkpoint != "" {
-		w.resumed, w.refused, err = s.checkpoints().load(w.params)
+		w.resumed, w.refused, err = s.checkpoints().Load(w.params)
 	}
 	return err
 }
@@ -72,6 +77,18 @@ func (w *workload) behind() peer.Checkpoint {
 	return w.resumed.Checkpoint
 }
 
+// newKeeper makes what saves checkpoints of this peer; nil without --checkpoint.
+func (t *training) newKeeper() *checkpoint.Keeper {
+	if t.Checkpoint == "" {
+		return nil
+	}
+	every, _ := checkpoint.ParseCadence(t.CheckpointEvery) // validate has seen to it
+	return checkpoint.NewKeeper(checkpoint.KeeperConfig{
+		Into: t.checkpoints(), Refused: t.refused, Peer: t.peer, Layout: t.params.Layout(), Schedule: t.schedule(),
+		Every: every, Epoch: float64(t.data.Total) / float64(t.Batch), Log: t.log,
+	})
+}
+
 // tellResumed says where the run goes on, and what has been passed over.
 func (t *training) tellResumed() {
 	for _, err := range t.refused {
@@ -81,11 +98,11 @@ func (t *training) tellResumed() {
 		return
 	}
 	c, stats := t.behind(), t.peer.Stats()
-	t.log.Info("resuming from a checkpoint", zap.String("file", t.resumed.path), zap.Uint64("steps", c.Own),
+	t.log.Info("resuming from a checkpoint", zap.String("file", t.resumed.Path), zap.Uint64("steps", c.Own),
 		zap.Uint64("flock_steps", c.FlockSteps), zap.Uint64("incarnation", stats.Incarnation))
-	if text, err := json.Marshal(t.schedule()); err == nil && t.resumed.metadata[keySchedule] != "" && t.resumed.metadata[keySchedule] != string(text) {
+	if text, err := json.Marshal(t.schedule()); err == nil && t.resumed.Course() != "" && t.resumed.Course() != string(text) {
 		t.log.Warn("the learning rate takes another course than when the checkpoint was saved: that of the flags holds from here on",
-			zap.String("saved", t.resumed.metadata[keySchedule]), zap.ByteString("now", text))
+			zap.String("saved", t.resumed.Course()), zap.ByteString("now", text))
 	}
 	if stats.Target > 0 && c.FlockSteps >= stats.Target {
 		t.log.Info("the run of this checkpoint has done its work: for more, give more --epochs or --steps, or another folder")
@@ -144,18 +161,13 @@ func (s settings) occupy(key ed25519.PrivateKey) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, keyMode)
+	err = s.checkpoints().Put(identityFile, text, keyMode)
 	if errors.Is(err, fs.ErrExist) {
 		return nil // it is where the key comes from
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the identity beside the checkpoints: %w", err)
 	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("keeping the identity beside the checkpoints: %w", errors.Join(err, remove(path)))
-	}
-	syncFolder(s.Checkpoint)
 	return nil
 }
 
@@ -185,15 +197,11 @@ var errNothingDone = fmt.Errorf("%w before the first step", cli.ErrInterrupted)
 // orNothingDone is the error, or errNothingDone if it is an interruption that came before
 // this peer had done anything in this life.
 func (t *training) orNothingDone(err error) error {
-	if errors.Is(err, cli.ErrInterrupted) && idle(t.peer.Stats()) {
+	if errors.Is(err, cli.ErrInterrupted) && checkpoint.Idle(t.peer.Stats()) {
 		return errNothingDone
 	}
 	return err
 }
-
-// idle tells that a peer's model is the one with which this life of it began, or that of
-// a flock from which it can be had again.
-func idle(s peer.Stats) bool { return s.Steps == s.Resumed && s.Exchanges.Completed() == 0 }
 
 // interruption tells an end that was asked for, and what has become of the work.
 func (s settings) interruption(err error) error {

@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // runArgs are those of a small run alone with a checkpoint folder.
@@ -42,7 +42,7 @@ func TestRunResumes(t *testing.T) {
 		{[]string{"--steps", "350", "--optimizer", "adamw"}, 350, 300, 3, "begins without the state of the checkpoint"},
 		{[]string{"--steps", "360", "--optimizer", "adamw", "--warmup", "0.5"}, 360, 350, 3, "another course"},
 	} {
-		code, out, logged := try(runArgs(data, folder, append(c.args, "--"+cadenceFlag, "end")...)...)
+		code, out, logged := try(runArgs(data, folder, append(c.args, "--"+checkpoint.CadenceFlag, "end")...)...)
 		if code != cli.ExitDone || !strings.Contains(logged, c.says) {
 			t.Fatalf("%v: exit code %d, no %q in\n%s", c.args, code, c.says, logged)
 		}
@@ -53,13 +53,13 @@ func TestRunResumes(t *testing.T) {
 		if i > 0 && r.Peer != before.Peer {
 			t.Errorf("%v: peer %s, and it was %s", c.args, r.Peer, before.Peer)
 		}
-		kept := checkpoints{dir: folder}
-		if names, err := kept.names(); err != nil || len(names) != c.files {
+		kept := checkpoint.Folder{Dir: folder}
+		if names, err := kept.Names(); err != nil || len(names) != c.files {
 			t.Errorf("%v: checkpoints %v, error %v", c.args, names, err)
 		}
 		before = r
 	}
-	found, err := inspect(folder)
+	found, err := checkpoint.Inspect(folder)
 	if err != nil || found.Progress.Incarnation != 4 || found.Progress.Optimizer != "adamw" || found.Peer != before.Peer {
 		t.Errorf("%+v, error %v", found.Progress, err)
 	}
@@ -73,11 +73,11 @@ func TestRunResumes(t *testing.T) {
 func TestRunPassesOverATornCheckpoint(t *testing.T) {
 	data, folder := pictures(t, 400, 200), t.TempDir()
 	for _, steps := range []string{"100", "150"} {
-		if code, _, logged := try(runArgs(data, folder, "--steps", steps, "--"+cadenceFlag, "end")...); code != cli.ExitDone {
+		if code, _, logged := try(runArgs(data, folder, "--steps", steps, "--"+checkpoint.CadenceFlag, "end")...); code != cli.ExitDone {
 			t.Fatal(logged)
 		}
 	}
-	torn := filepath.Join(folder, nameOf(2))
+	torn := filepath.Join(folder, "checkpoint-000002.safetensors")
 	if err := os.Truncate(torn, 5000); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestRunPassesOverATornCheckpoint(t *testing.T) {
 func TestTerminated(t *testing.T) {
 	t.Parallel()
 	data, folder := pictures(t, 400, 200), t.TempDir()
-	args := runArgs(data, folder, "--epochs", "1000000", "--"+cadenceFlag, "end")
+	args := runArgs(data, folder, "--epochs", "1000000", "--"+checkpoint.CadenceFlag, "end")
 	var out, logged bytes.Buffer
 	cmd := command(t, args...)
 	cmd.Stdout, cmd.Stderr = &out, &logged
@@ -114,17 +114,13 @@ func TestTerminated(t *testing.T) {
 	if took := time.Since(began); took > defaultLeaveWithin {
 		t.Errorf("leaving took %s", took)
 	}
-	c := checkpoints{dir: folder, run: defaultRun, dataset: "mnist", model: "softmax"}
-	names, _ := c.names()
+	c := checkpoint.Folder{Dir: folder}
+	names, _ := c.Names()
 	if len(names) == 0 {
 		t.Fatalf("no checkpoint\n%s", &logged)
 	}
-	file, read, _, err := readTensors(folder)
-	if err != nil || !tensor.Finite(read.Vector()) {
-		t.Fatal(err)
-	}
-	found, err := inspect(file)
-	if err != nil || found.Progress.Step == 0 {
+	found, err := checkpoint.Inspect(folder)
+	if err != nil || !found.Sound || found.Progress.Step == 0 {
 		t.Errorf("%+v, error %v", found.Progress, err)
 	}
 }
@@ -136,7 +132,7 @@ func TestTerminatedBeforeTheFirstStep(t *testing.T) {
 	data, folder := pictures(t, 400, 200), t.TempDir()
 	contents := func() map[string]string {
 		kept := map[string]string{}
-		names, err := checkpoints{dir: folder}.names()
+		names, err := checkpoint.Folder{Dir: folder}.Names()
 		if err != nil {
 			t.Fatal(err)
 		}

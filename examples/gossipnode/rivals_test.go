@@ -121,7 +121,7 @@ func TestWorkerKilled(t *testing.T) {
 				"--lr", "0.01", "--steps", strconv.Itoa(each), "--strategy", strategy)
 			k.start()
 			eventually(t, "the victim trains", func() bool {
-				names, _ := k.folders[victim].names()
+				names, _ := k.folders[victim].Names()
 				return len(names) > 0
 			})
 			if strings.Contains(k.out[victim].String(), `"steps"`) {

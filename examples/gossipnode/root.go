@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/fetch"
 )
@@ -28,6 +29,6 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	root.AddCommand(newRun(std), newLocal(std), newSimulate(std), newCompare(std), newKeygen(std), newControl(std), newTopology(std), newDoctor(std), bench.Command(std), fetch.Command(std),
-		newInspect(std), newExport(std), newConfig(std), newVersion(std))
+		checkpoint.InspectCommand(std), checkpoint.ExportCommand(std), newConfig(std), newVersion(std))
 	return root
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/dashboard"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
@@ -30,7 +31,7 @@ type training struct {
 	log    *zap.Logger
 	tell   reporter
 	peer   *peer.Peer
-	keeper *keeper
+	keeper *checkpoint.Keeper
 	// begin is closed when the first step may be taken; nil is at once.
 	begin <-chan struct{}
 
@@ -59,10 +60,10 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	if err := s.knowOperator(log); err != nil {
 		return share{}, err
 	}
-	var lock *folderLock                // of a folder that is there
+	var lock *checkpoint.Lock           // of a folder that is there
 	defer func() { _ = lock.Close() }() // at the end of the process at the latest
 	if s.Checkpoint != "" {
-		if lock, err = s.checkpoints().lock(log); err != nil {
+		if lock, err = s.checkpoints().Lock(log); err != nil {
 			return share{}, err
 		}
 	}
@@ -81,11 +82,11 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	defer func() { err = errors.Join(err, work.batches.Close()) }()
 	if s.Checkpoint != "" {
 		if lock == nil {
-			if lock, err = s.checkpoints().make(log); err != nil {
+			if lock, err = s.checkpoints().Make(log); err != nil {
 				return share{}, err
 			}
 		}
-		if err := s.checkpoints().create(); err != nil {
+		if err := s.checkpoints().Probe(); err != nil {
 			return share{}, err
 		}
 		if err := s.occupy(key); err != nil {
@@ -117,10 +118,10 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	}
 	defer t.leave()
 	t.keeper = t.newKeeper()
-	t.keeper.start()
-	defer t.keeper.end() // before the peer leaves
+	t.keeper.Start()
+	defer t.keeper.End() // before the peer leaves
 	if counts != nil {
-		counts.Serve(t.peer, t.keeper.age, s.Pprof)
+		counts.Serve(t.peer, t.keeper.Age, s.Pprof)
 	}
 	if err := t.show(dashboard); err != nil {
 		return share{}, err
@@ -192,11 +193,11 @@ func (t *training) run(ctx context.Context) (share, error) {
 	}
 	seconds, err := t.learn(ctx)
 	if err != nil && !errors.Is(err, cli.ErrInterrupted) {
-		return share{}, errors.Join(err, t.keeper.rescued())
+		return share{}, errors.Join(err, t.keeper.Rescued())
 	}
 	t.progress(true)
-	t.keeper.end()
-	t.keeper.interrupted(ctx)
+	t.keeper.End()
+	t.keeper.Interrupted(ctx)
 	if total, _ := t.data.Skipped(t.skipped); total > t.skipped {
 		t.log.Warn("more damaged records were skipped", zap.Int("named", t.skipped), zap.Int("all", total))
 	}
@@ -207,7 +208,7 @@ func (t *training) run(ctx context.Context) (share, error) {
 	stats := t.peer.Stats()
 	stats.Role, stats.Lost = before.Role, before.Lost
 	t.peer.Snapshot(t.params.Vector())
-	unsaved := t.keeper.last(stats)
+	unsaved := t.keeper.Last(stats)
 	if unsaved != nil {
 		t.log.Error("the last checkpoint could not be saved; the ones before are kept", zap.Error(unsaved))
 	}

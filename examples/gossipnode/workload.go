@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
@@ -26,7 +27,7 @@ type workload struct {
 	target  peer.Work
 	// resumed is the checkpoint that the initial values are of, nil without one, and
 	// refused those that were passed over.
-	resumed *found
+	resumed *checkpoint.Taken
 	refused []error
 }
 

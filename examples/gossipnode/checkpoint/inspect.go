@@ -1,4 +1,4 @@
-package main
+package checkpoint
 
 import (
 	"encoding/hex"
@@ -19,8 +19,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// inspection is what there is to say of a safetensors file.
-type inspection struct {
+// Inspection is what there is to say of a safetensors file.
+type Inspection struct {
 	File string `json:"file"`
 	// Kind is checkpoint or model, Sound whether the checksum fits and all values are
 	// finite.
@@ -31,16 +31,16 @@ type inspection struct {
 	Model    string            `json:"model,omitempty"`
 	Peer     string            `json:"peer,omitempty"`
 	Saved    string            `json:"saved,omitempty"`
-	Progress *inspectedStep    `json:"progress,omitempty"`
+	Progress *Progress         `json:"progress,omitempty"`
 	Layout   string            `json:"layout"`
 	Values   int               `json:"values"`
 	Norm     cli.Number        `json:"norm"`
-	Tensors  []inspectedTensor `json:"tensors"`
+	Tensors  []Tensor          `json:"tensors"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-// inspectedStep is how far the peer and its flock were.
-type inspectedStep struct {
+// Progress is how far the peer and its flock were.
+type Progress struct {
 	Step        uint64          `json:"step"`
 	Age         uint64          `json:"age"`
 	FlockSteps  uint64          `json:"flock_steps"`
@@ -50,8 +50,8 @@ type inspectedStep struct {
 	Schedule    json.RawMessage `json:"schedule,omitempty"`
 }
 
-// inspectedTensor is one tensor and its values' size.
-type inspectedTensor struct {
+// Tensor is one tensor and its values' size.
+type Tensor struct {
 	Name     string     `json:"name"`
 	Shape    []int      `json:"shape"`
 	Values   int        `json:"values"`
@@ -61,8 +61,8 @@ type inspectedTensor struct {
 	Optimize bool       `json:"optimizer,omitempty"` // it is the optimizer's, and no part of the model
 }
 
-// newInspect makes the command that reads a checkpoint.
-func newInspect(std cli.Streams) *cobra.Command {
+// InspectCommand makes the command that reads a checkpoint.
+func InspectCommand(std cli.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
@@ -75,7 +75,7 @@ does; the exit code is 1 if it is damaged or holds values that are not finite.`,
   gossipnode inspect DIR --json`,
 		Args: oneFile,
 		RunE: func(_ *cobra.Command, args []string) error {
-			found, err := inspect(args[0])
+			found, err := Inspect(args[0])
 			if err != nil {
 				return err
 			}
@@ -106,7 +106,7 @@ func newestIn(path string) (string, error) {
 	if err != nil || !info.IsDir() {
 		return path, err
 	}
-	names, err := checkpoints{dir: path}.names()
+	names, err := Folder{Dir: path}.Names()
 	if err == nil && len(names) == 0 {
 		err = fmt.Errorf("no checkpoint in %s: of a local run each peer has a folder, such as %s", path, filepath.Join(path, "peer-0"))
 	}
@@ -132,12 +132,14 @@ func readTensors(path string) (file string, params *tensor.Params, metadata map[
 	return file, params, metadata, nil
 }
 
-func inspect(path string) (inspection, error) {
+// Inspect reads a safetensors file, or the newest checkpoint of a folder, and tells what is
+// in it.
+func Inspect(path string) (Inspection, error) {
 	file, params, metadata, err := readTensors(path)
 	if err != nil {
-		return inspection{}, err
+		return Inspection{}, err
 	}
-	found := inspection{File: file, Kind: "model", Sound: true, Layout: metadata[keyLayout]}
+	found := Inspection{File: file, Kind: "model", Sound: true, Layout: metadata[keyLayout]}
 	sum := metadata[keySum]
 	if strings.HasPrefix(metadata[keyFormat], formatName) {
 		if err := checkFormat(metadata[keyFormat]); err != nil {
@@ -157,7 +159,7 @@ func inspect(path string) (inspection, error) {
 	for i := range params.Layout().Count() {
 		at := params.Layout().At(i)
 		values := params.Vector()[at.Offset : at.Offset+at.Len]
-		t := inspectedTensor{
+		t := Tensor{
 			Name: at.Name, Shape: append([]int{}, at.Shape...), Values: at.Len, Finite: tensor.Finite(values),
 			Norm: cli.Number(tensor.Norm2(values)), MaxAbs: cli.Number(tensor.MaxAbs(values)),
 			Optimize: found.Kind == "checkpoint" && strings.HasPrefix(at.Name, optimizerPrefix),
@@ -174,12 +176,12 @@ func inspect(path string) (inspection, error) {
 }
 
 // progressIn is what a checkpoint's metadata tell of the progress.
-func progressIn(metadata map[string]string) (*inspectedStep, error) {
+func progressIn(metadata map[string]string) (*Progress, error) {
 	c, _, err := progressOf(metadata)
 	if err != nil {
 		return nil, err
 	}
-	found := &inspectedStep{
+	found := &Progress{
 		Step: c.Own, Age: c.Steps, FlockSteps: c.FlockSteps, Incarnation: c.Incarnation, Others: len(c.Past), Optimizer: metadata[keyOptimizer],
 	}
 	if text := metadata[keySchedule]; json.Valid([]byte(text)) {
@@ -188,7 +190,7 @@ func progressIn(metadata map[string]string) (*inspectedStep, error) {
 	return found, nil
 }
 
-func (i inspection) print(asJSON bool, out io.Writer) error {
+func (i Inspection) print(asJSON bool, out io.Writer) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(i)
 	}

@@ -1,4 +1,4 @@
-package main
+package checkpoint
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ import (
 // TestInspect shows what is told of a checkpoint: in words, and as JSON.
 func TestInspect(t *testing.T) {
 	c := testFolder(t)
-	if err := c.create(); err != nil {
+	if err := c.Probe(); err != nil {
 		t.Fatal(err)
 	}
 	keep(t, c, 4, []int{2}, nil)
@@ -30,8 +30,8 @@ func TestInspect(t *testing.T) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, text, logged)
 		}
 	}
-	code, text, _ = try("inspect", c.dir, "--json")
-	var found inspection
+	code, text, _ = try("inspect", c.Dir, "--json")
+	var found Inspection
 	if err := json.Unmarshal([]byte(text), &found); err != nil || code != cli.ExitDone {
 		t.Fatalf("exit code %d, error %v", code, err)
 	}
@@ -98,12 +98,12 @@ print(json.dumps(sums))
 // that another program reads it.
 func TestExport(t *testing.T) {
 	c := testFolder(t)
-	if err := c.create(); err != nil {
+	if err := c.Probe(); err != nil {
 		t.Fatal(err)
 	}
 	keep(t, c, 5, []int{2, 3}, nil)
 	out := filepath.Join(t.TempDir(), "model.safetensors")
-	code, text, logged := try("export", c.dir, "--out", out)
+	code, text, logged := try("export", c.Dir, "--out", out)
 	if code != cli.ExitDone || !strings.Contains(text, "1 tensors, 6 values") {
 		t.Fatalf("exit code %d\n%s%s", code, text, logged)
 	}
@@ -120,10 +120,10 @@ func TestExport(t *testing.T) {
 	if err != nil || !slices.Equal(into.Vector(), want) || metadata[keySteps] != "5" || metadata[keyLedger] != "" {
 		t.Errorf("%v, metadata %v, error %v", into.Vector(), metadata, err)
 	}
-	if code, _, logged := try("export", c.dir, "--out", out); code != cli.ExitUsage || !strings.Contains(logged, "--force") {
+	if code, _, logged := try("export", c.Dir, "--out", out); code != cli.ExitUsage || !strings.Contains(logged, "--force") {
 		t.Errorf("over a file that is there: exit code %d\n%s", code, logged)
 	}
-	if code, _, logged := try("export", c.dir, "--out", out, "--force"); code != cli.ExitDone {
+	if code, _, logged := try("export", c.Dir, "--out", out, "--force"); code != cli.ExitDone {
 		t.Errorf("with --force: exit code %d\n%s", code, logged)
 	}
 	if files, _ := os.ReadDir(filepath.Dir(out)); len(files) != 1 {

@@ -1,4 +1,4 @@
-package main
+package checkpoint
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// newExport makes the command that writes a checkpoint's model for other programs.
-func newExport(std cli.Streams) *cobra.Command {
+// ExportCommand makes the command that writes a checkpoint's model for other programs.
+func ExportCommand(std cli.Streams) *cobra.Command {
 	var (
 		out   string
 		force bool
