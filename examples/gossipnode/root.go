@@ -7,6 +7,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/fetch"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/overlay"
 )
 
 // execute runs one command line and returns its exit code.
@@ -28,7 +29,7 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	root.AddCommand(newRun(std), newLocal(std), newSimulate(std), newCompare(std), newKeygen(std), newControl(std), newTopology(std), newDoctor(std), bench.Command(std), fetch.Command(std),
+	root.AddCommand(newRun(std), newLocal(std), newSimulate(std), newCompare(std), newKeygen(std), newControl(std), overlay.Command(std), newDoctor(std), bench.Command(std), fetch.Command(std),
 		checkpoint.InspectCommand(std), checkpoint.ExportCommand(std), newConfig(std), newVersion(std))
 	return root
 }

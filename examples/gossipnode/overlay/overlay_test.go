@@ -1,4 +1,4 @@
-package main
+package overlay
 
 import (
 	"encoding/json"
@@ -17,8 +17,7 @@ import (
 )
 
 // TestTopologyJSON holds what the command prints against what it has printed, for
-// sizes and shares that differ. Regenerate with: go test ./examples/gossipnode -run
-// TopologyJSON -update
+// sizes and shares that differ. Regenerate with: go test ./examples/gossipnode/overlay -update
 func TestTopologyJSON(t *testing.T) {
 	var all strings.Builder
 	for _, line := range []string{
@@ -77,7 +76,7 @@ func TestTopologyAgainstBruteForce(t *testing.T) {
 		peers  int
 		active float64
 	}{{2, 0}, {3, 0}, {5, 0}, {8, 0}, {13, 0}, {24, 0}, {9, 0.34}, {10, 0.8}, {30, 0.9}} {
-		overlay, err := topologySettings{peers: c.peers, active: c.active, seed: 7}.overlay()
+		overlay, err := settings{peers: c.peers, active: c.active, seed: 7}.overlay()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +193,7 @@ func TestTopologyDrawing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		overlay, _ := topologySettings{peers: peers, seed: 1}.overlay()
+		overlay, _ := settings{peers: peers, seed: 1}.overlay()
 		links := 0
 		for range overlay.Edges() {
 			links++

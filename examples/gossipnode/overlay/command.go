@@ -1,4 +1,4 @@
-package main
+package overlay
 
 import (
 	"fmt"
@@ -11,10 +11,14 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-const defaultTopologyPeers = 64
+const (
+	defaultPeers = 64
+	// maxPeers bounds --peers: the spectral gap takes the cube of it.
+	maxPeers = 1000
+)
 
-// topologySettings are the flags of topology.
-type topologySettings struct {
+// settings are the flags of topology.
+type settings struct {
 	peers  int
 	active float64
 	seed   uint64
@@ -22,9 +26,9 @@ type topologySettings struct {
 	json   bool
 }
 
-// newTopology makes the command that shows who would talk to whom.
-func newTopology(std cli.Streams) *cobra.Command {
-	var s topologySettings
+// Command makes the command that shows who would talk to whom.
+func Command(std cli.Streams) *cobra.Command {
+	var s settings
 	cmd := &cobra.Command{
 		Use:   "topology",
 		Short: "Show who talks to whom in a flock of a size, and how fast its models mix",
@@ -60,7 +64,7 @@ ones would change sides. For the same reason no fewer than a third can be active
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.IntVar(&s.peers, "peers", defaultTopologyPeers, fmt.Sprintf("number of peers, 2 to %d", maxPeers))
+	flags.IntVar(&s.peers, "peers", defaultPeers, fmt.Sprintf("number of peers, 2 to %d", maxPeers))
 	flags.Float64Var(&s.active, "active", 0, "share of active peers, as in 0.5 (default: what newcomers decide)")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the peers' identities and of the simulations")
 	flags.StringVar(&s.svg, "svg", "", "draw the links into this file")
@@ -69,7 +73,7 @@ ones would change sides. For the same reason no fewer than a third can be active
 	return cmd
 }
 
-func (s topologySettings) validate(from cli.Origins) error {
+func (s settings) validate(from cli.Origins) error {
 	faults := []error{cli.Within("peers", s.peers, 2, maxPeers)}
 	actives := s.actives()
 	switch given := from.Source("active") != cli.FromDefault; {
@@ -83,16 +87,16 @@ func (s topologySettings) validate(from cli.Origins) error {
 		faults = append(faults, cli.Faultf("active", "%v: with fewer than a third active, passive peers change sides: want at least %.2f",
 			s.active, float64(leastActives(s.peers))/float64(s.peers)))
 	}
-	return from.Usage(present(faults)...)
+	return from.Usage(faults...)
 }
 
 // actives is how many peers are to be active, 0 if that is left to them.
-func (s topologySettings) actives() int { return int(math.Round(s.active * float64(s.peers))) }
+func (s settings) actives() int { return int(math.Round(s.active * float64(s.peers))) }
 
 // leastActives is the fewest actives that n peers keep.
 func leastActives(n int) int { return (n + 2) / 3 }
 
-func (s topologySettings) show(std cli.Streams) error {
+func (s settings) show(std cli.Streams) error {
 	overlay, err := s.overlay()
 	if err != nil {
 		return err
@@ -107,11 +111,11 @@ func (s topologySettings) show(std cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	return cli.Print(topologyReport{figures, links}, s.json, std)
+	return cli.Print(report{figures, links}, s.json, std)
 }
 
 // overlay is that of peers whose identities follow from the seed.
-func (s topologySettings) overlay() (*topology.Overlay, error) {
+func (s settings) overlay() (*topology.Overlay, error) {
 	members := make([]topology.Member, s.peers)
 	actives := s.actives()
 	for i := range members {
