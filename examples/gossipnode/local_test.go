@@ -148,8 +148,6 @@ func childrenOf(t *testing.T, parent int) []int {
 	return clitest.ChildrenOf(t, parent)
 }
 
-func running(id int) bool { return clitest.Running(id) }
-
 // checkGone tests that no child outlives its parent.
 func checkGone(t *testing.T, children []int) {
 	t.Helper()
