@@ -61,6 +61,32 @@ func (s settings) checkpoints() checkpoint.Folder {
 	return checkpoint.Folder{Dir: s.Checkpoint, Run: s.Run, Dataset: s.Dataset, Model: s.Model, Keep: s.Keep}
 }
 
+// lockFolder locks the folder of --checkpoint, if it is there.
+func (s settings) lockFolder(log *zap.Logger) (*checkpoint.Lock, error) {
+	if s.Checkpoint == "" {
+		return nil, nil
+	}
+	return s.checkpoints().Lock(log)
+}
+
+// takeFolder makes the folder of --checkpoint and locks it, unless lockFolder has, sees to
+// it that it can be written to, and keeps the identity there. It returns the lock, which
+// stays held if that fails.
+func (s settings) takeFolder(lock *checkpoint.Lock, key ed25519.PrivateKey, log *zap.Logger) (_ *checkpoint.Lock, err error) {
+	if s.Checkpoint == "" {
+		return nil, nil
+	}
+	if lock == nil {
+		if lock, err = s.checkpoints().Make(log); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.checkpoints().Probe(); err != nil {
+		return lock, err
+	}
+	return lock, s.occupy(key)
+}
+
 // resume takes up the newest checkpoint of the folder that can be used, if one is there.
 func (w *workload) resume(s settings) (err error) {
 	if s.Checkpoint != "" {
@@ -191,7 +217,7 @@ func (s settings) leaveInTime(ctx context.Context, errs io.Writer, exit func()) 
 	}
 }
 
-// errNothingDone is an errInterrupted that came before the first step.
+// errNothingDone is a cli.ErrInterrupted that came before the first step.
 var errNothingDone = fmt.Errorf("%w before the first step", cli.ErrInterrupted)
 
 // orNothingDone is the error, or errNothingDone if it is an interruption that came before

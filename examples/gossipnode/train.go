@@ -54,19 +54,17 @@ type training struct {
 }
 
 // train trains one peer, from its data to its result. When ctx ends early it
-// keeps what was learned, leaves the run, and returns errInterrupted. The first
+// keeps what was learned, leaves the run, and returns cli.ErrInterrupted. The first
 // step waits until begin is closed, if it is not nil.
 func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begin <-chan struct{}) (_ share, err error) {
 	if err := s.knowOperator(log); err != nil {
 		return share{}, err
 	}
-	var lock *checkpoint.Lock           // of a folder that is there
-	defer func() { _ = lock.Close() }() // at the end of the process at the latest
-	if s.Checkpoint != "" {
-		if lock, err = s.checkpoints().Lock(log); err != nil {
-			return share{}, err
-		}
+	lock, err := s.lockFolder(log)
+	if err != nil {
+		return share{}, err
 	}
+	defer func() { _ = lock.Close() }() // at the end of the process at the latest
 	key, err := s.lasting(log)
 	if err != nil {
 		return share{}, err
@@ -80,18 +78,8 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 		return share{}, err
 	}
 	defer func() { err = errors.Join(err, work.batches.Close()) }()
-	if s.Checkpoint != "" {
-		if lock == nil {
-			if lock, err = s.checkpoints().Make(log); err != nil {
-				return share{}, err
-			}
-		}
-		if err := s.checkpoints().Probe(); err != nil {
-			return share{}, err
-		}
-		if err := s.occupy(key); err != nil {
-			return share{}, err
-		}
+	if lock, err = s.takeFolder(lock, key, log); err != nil {
+		return share{}, err
 	}
 	var counts *metrics.Server
 	if s.Metrics != "" {

@@ -21,7 +21,7 @@ const maxPeers = 1000
 // maxMemory bounds --memory, in MiB.
 const maxMemory = 1 << 20
 
-// validate reports all faults at once, as a usageError that names where each
+// validate reports all faults at once, as a fault of usage that names where each
 // setting comes from.
 func (s settings) validate(from cli.Origins) error {
 	faults := slices.Concat(s.networkSettings.faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalFaults())
