@@ -128,26 +128,15 @@ func (p *Peer) initiate(x *tracked, overlap int) {
 		return
 	}
 	defer p.underway.leave(x)
-	stream, err := p.open(x)
+	t, err := p.begin(x)
 	if err != nil {
-		p.failed(x, fmt.Errorf("opening a stream: %w", err))
+		p.failed(x, err)
 		return
 	}
-	t := p.talk(stream)
 	defer p.end(t)
-	t.stall = p.patience(stream.Remote())
-	if !x.add(t) {
-		stream.Reset()
-		p.failed(x, x.cause())
-		return
-	}
 	terms, err := p.propose(x, t, overlap)
 	if err != nil {
-		if r := (*refusal)(nil); errors.As(err, &r) {
-			stream.Close()
-		} else {
-			stream.Reset()
-		}
+		hangUp(t.stream, err)
 		p.declined(x, err)
 		return
 	}
@@ -167,6 +156,33 @@ func (p *Peer) initiate(x *tracked, overlap int) {
 		return
 	}
 	p.completed(x, distance, t.stream)
+}
+
+// begin opens a stream to the partner and talks on it, unless the exchange has been broken
+// off meanwhile.
+func (p *Peer) begin(x *tracked) (*talk, error) {
+	stream, err := p.open(x)
+	if err != nil {
+		return nil, fmt.Errorf("opening a stream: %w", err)
+	}
+	t := p.talk(stream)
+	t.stall = p.patience(stream.Remote())
+	if !x.add(t) {
+		stream.Reset()
+		p.end(t)
+		return nil, x.cause()
+	}
+	return t, nil
+}
+
+// hangUp ends a stream on which the partner has not agreed: in good order if it has
+// refused, at once if something is wrong.
+func hangUp(stream seam.Stream, err error) {
+	if r := (*refusal)(nil); errors.As(err, &r) {
+		stream.Close()
+	} else {
+		stream.Reset()
+	}
 }
 
 // open opens the first stream of an exchange.

@@ -76,36 +76,25 @@ func (p *Peer) send(x *tracked, exact bool) {
 		return
 	}
 	defer p.underway.leave(x)
-	stream, err := p.open(x)
+	t, err := p.begin(x)
 	if err != nil {
-		p.failed(x, fmt.Errorf("opening a stream: %w", err))
+		p.failed(x, err)
 		return
 	}
-	t := p.talk(stream)
 	defer p.end(t)
-	t.stall = p.patience(stream.Remote())
-	if !x.add(t) {
-		stream.Reset()
-		p.failed(x, x.cause())
-		return
-	}
 	s := p.oneWay.sender(p.replica)
 	defer p.oneWay.keepSender(s)
-	err = p.handOver(x, t, s, p.oneWayOffer(stream.Remote(), exact))
+	err = p.handOver(x, t, s, p.oneWayOffer(t.stream.Remote(), exact))
 	x.bytes.Add(t.sent + t.received)
 	x.waited(t)
 	if err == nil {
-		p.moved(x, stream)
+		p.moved(x, t.stream)
 		return
 	}
 	if cause := x.cause(); cause != nil {
 		err = cause
 	}
-	if r := (*refusal)(nil); errors.As(err, &r) {
-		stream.Close()
-	} else {
-		stream.Reset()
-	}
+	hangUp(t.stream, err)
 	p.declined(x, err)
 }
 

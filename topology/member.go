@@ -23,6 +23,7 @@ const (
 // carry any number, and NewView takes valid ones only.
 func (r Role) Valid() bool { return r <= Passive }
 
+// String is the role's name in logs and figures.
 func (r Role) String() string {
 	switch r {
 	case Undecided:

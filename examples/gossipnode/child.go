@@ -69,12 +69,12 @@ func (p *processes) launch(number int, s settings, events chan<- event) (member,
 func watch(number int, command *exec.Cmd, out, logged io.Reader, events chan<- event) {
 	var readers sync.WaitGroup
 	readers.Go(func() {
-		lines := &lineWriter{Take: func(line string) { events <- event{number: number, line: line} }}
+		lines := &cli.LineWriter{Take: func(line string) { events <- event{number: number, line: line} }}
 		_, _ = io.Copy(lines, logged)
 		lines.Flush()
 	})
 	readers.Go(func() {
-		lines := &lineWriter{Take: func(line string) { events <- reportEvent(number, line) }}
+		lines := &cli.LineWriter{Take: func(line string) { events <- reportEvent(number, line) }}
 		_, _ = io.Copy(lines, out)
 		lines.Flush()
 	})

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestReportLine shows that a report comes through the pipe whole, and that what
@@ -31,7 +33,7 @@ func TestNextPorts(t *testing.T) {
 		}
 	}
 	for _, address := range []string{":65533", "host", "host:", "host:x", "/ip4/127.0.0.1/tcp/0", ":-1"} {
-		if got, err := nextPorts([]string{address}, 3); err == nil || exitCode(err) != exitUsage {
+		if got, err := nextPorts([]string{address}, 3); err == nil || cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%q: %q, error %v", address, got, err)
 		}
 	}

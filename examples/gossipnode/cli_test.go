@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestWrongUse shows that what is wrong with a command line is said, with what
@@ -78,8 +80,8 @@ func TestWrongUse(t *testing.T) {
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			code, out, err := try(strings.Fields(c.line)...)
-			if code != exitUsage || out != "" || !strings.Contains(err, c.want) || !strings.Contains(err, "--help") {
-				t.Errorf("exit code %d, standard output %q, standard error:\n%s\nwant code %d and %q", code, out, err, exitUsage, c.want)
+			if code != cli.ExitUsage || out != "" || !strings.Contains(err, c.want) || !strings.Contains(err, "--help") {
+				t.Errorf("exit code %d, standard output %q, standard error:\n%s\nwant code %d and %q", code, out, err, cli.ExitUsage, c.want)
 			}
 		})
 	}
@@ -116,8 +118,8 @@ func TestFaults(t *testing.T) {
 				args = append(args, "--checkpoint", folder)
 			}
 			code, out, err := try(args...)
-			if code != exitFailed || out != "" || !strings.Contains(err, c.want) {
-				t.Errorf("exit code %d, standard output %q, standard error:\n%s\nwant code %d and %q", code, out, err, exitFailed, c.want)
+			if code != cli.ExitFailed || out != "" || !strings.Contains(err, c.want) {
+				t.Errorf("exit code %d, standard output %q, standard error:\n%s\nwant code %d and %q", code, out, err, cli.ExitFailed, c.want)
 			}
 			if _, err := os.Stat(folder); err == nil {
 				t.Error("the checkpoint folder has been made although there is nothing to train")
@@ -131,7 +133,7 @@ func TestFaults(t *testing.T) {
 func TestCheckpointFile(t *testing.T) {
 	file := writeFile(t, "model.safetensors", "")
 	for _, command := range []string{"run", "local"} {
-		if code, out, err := try(command, "--checkpoint", file); code != exitFailed || out != "" || !strings.Contains(err, "--checkpoint "+file+" is a file: give a folder") {
+		if code, out, err := try(command, "--checkpoint", file); code != cli.ExitFailed || out != "" || !strings.Contains(err, "--checkpoint "+file+" is a file: give a folder") {
 			t.Errorf("%s: exit code %d, standard error:\n%s", command, code, err)
 		}
 	}
@@ -159,7 +161,7 @@ func TestMultiaddr(t *testing.T) {
 func TestHelp(t *testing.T) {
 	for _, command := range []string{"", "run", "local", "keygen", "control"} {
 		code, out, err := try(append(strings.Fields(command), "--help")...)
-		if code != exitDone || err != "" || !strings.Contains(out, "Examples:\n  gossipnode "+command) {
+		if code != cli.ExitDone || err != "" || !strings.Contains(out, "Examples:\n  gossipnode "+command) {
 			t.Errorf("%q --help: exit code %d, standard error %q, standard output:\n%s", command, code, err, out)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/quant"
@@ -31,7 +32,7 @@ type compareSettings struct {
 }
 
 // newCompare makes the command that races strategies in the same worlds.
-func newCompare(std streams) *cobra.Command {
+func newCompare(std cli.Streams) *cobra.Command {
 	var s compareSettings
 	cmd := &cobra.Command{
 		Use:   "compare",
@@ -55,7 +56,7 @@ those in the first world, in lengths of a step where these differ.`,
   gossipnode compare --strategies adpsgd,adpsgd:lattice6+4,alone --link 100,40
   gossipnode compare --suite all --dataset mnist --data DIR --epochs 2 --plot race.png
   gossipnode compare --suite slow-10,slow-100 --json`,
-		Args: noArguments,
+		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sources, err := s.load(cmd)
 			if err != nil {
@@ -103,13 +104,13 @@ func (s *compareSettings) racers() ([]racer, error) {
 		if own {
 			r.codec = codec
 		}
-		for _, err := range []error{oneOf("strategies", strategy, strategies()), oneOf("strategies", r.codec, quant.Names())} {
+		for _, err := range []error{cli.OneOf("strategies", strategy, strategies()), cli.OneOf("strategies", r.codec, quant.Names())} {
 			if err != nil {
 				return nil, err
 			}
 		}
 		if slices.ContainsFunc(racers, func(other racer) bool { return other.name == r.name }) {
-			return nil, faultf("strategies", "%q is there twice", r.name)
+			return nil, cli.Faultf("strategies", "%q is there twice", r.name)
 		}
 		racers = append(racers, r)
 	}
@@ -117,11 +118,11 @@ func (s *compareSettings) racers() ([]racer, error) {
 }
 
 // defaults are those that differ from simulate's.
-func (s *compareSettings) defaults(sources origins) {
-	if sources.Source("target") == fromDefault {
+func (s *compareSettings) defaults(sources cli.Origins) {
+	if sources.Source("target") == cli.FromDefault {
 		s.Target = defaultTarget
 	}
-	if sources.Source("points") == fromDefault {
+	if sources.Source("points") == cli.FromDefault {
 		s.Points = defaultComparePoints
 	}
 }
@@ -143,7 +144,7 @@ type entrant struct {
 	StepSeconds     float64 `json:"step_seconds"`
 }
 
-func (s *compareSettings) run(sources origins, std streams) error {
+func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 	s.defaults(sources)
 	racers, err := s.racers()
 	worlds, err2 := suitesNamed(s.Suite)
@@ -151,7 +152,7 @@ func (s *compareSettings) run(sources origins, std streams) error {
 		return err
 	}
 	if s.Serving != elected && !slices.ContainsFunc(racers, racer.serves) {
-		return sources.Usage(faultf(serverFlag, "is for %s: none of them is in --strategies", list(servers())))
+		return sources.Usage(cli.Faultf(serverFlag, "is for %s: none of them is in --strategies", cli.List(servers())))
 	}
 	for _, racer := range racers {
 		one := s.simulateSettings
@@ -160,14 +161,14 @@ func (s *compareSettings) run(sources origins, std streams) error {
 			return err
 		}
 	}
-	ctx, release := untilSignal(context.Background(), func() { os.Exit(exitFailed) })
+	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
 	defer release()
 	data := map[string]*simulated{} // by how it is cut
 	var races []race
 	for _, world := range worlds {
 		r := race{World: world.name, about: world.about}
 		for _, racer := range racers {
-			e, err := s.enter(ctx, world, racer, sources, data, std.err)
+			e, err := s.enter(ctx, world, racer, sources, data, std.Err)
 			if err != nil {
 				return fmt.Errorf("%s in world %s: %w", racer.name, world.name, err)
 			}
@@ -175,9 +176,9 @@ func (s *compareSettings) run(sources origins, std streams) error {
 		}
 		races = append(races, r)
 		if !s.JSON {
-			fmt.Fprint(std.out, r.table(races[0]))
+			fmt.Fprint(std.Out, r.table(races[0]))
 		} else {
-			fmt.Fprint(std.err, r.table(races[0]))
+			fmt.Fprint(std.Err, r.table(races[0]))
 		}
 	}
 	if s.Plot != "" {
@@ -188,7 +189,7 @@ func (s *compareSettings) run(sources origins, std streams) error {
 	if !s.JSON {
 		return nil
 	}
-	return encode(std.out, struct {
+	return encode(std.Out, struct {
 		Peers int    `json:"peers"`
 		Seed  uint64 `json:"seed"`
 		Races []race `json:"races"`
@@ -196,7 +197,7 @@ func (s *compareSettings) run(sources origins, std streams) error {
 }
 
 // enter lets one strategy race in one world.
-func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources origins, data map[string]*simulated, progress io.Writer) (_ entrant, err error) {
+func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources cli.Origins, data map[string]*simulated, progress io.Writer) (_ entrant, err error) {
 	one := s.simulateSettings
 	one.Record = ""
 	one.take(by)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestCompareRaces races two strategies in three worlds, and draws them.
@@ -15,7 +17,7 @@ func TestCompareRaces(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "race.png")
 	args := small(t, "--strategies", "adpsgd,adpsgd:lattice6+4,alone", "--suite", "homogeneous,slow-10,churn", "--peers", "8", "--target", "0.3", "--plot", picture)
 	code, out, stderr := try(append([]string{"compare", "--json"}, args...)...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	var all struct {
@@ -64,7 +66,7 @@ func TestCompareRaces(t *testing.T) {
 func TestCompareDrawsSVG(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "race.svg")
 	code, out, stderr := try(append([]string{"compare"}, small(t, "--strategies", "adpsgd", "--peers", "4", "--plot", picture)...)...)
-	if code != exitDone || !strings.Contains(out, "s/epoch") {
+	if code != cli.ExitDone || !strings.Contains(out, "s/epoch") {
 		t.Fatalf("exit code %d: %s%s", code, out, stderr)
 	}
 	text, err := os.ReadFile(picture)
@@ -83,7 +85,7 @@ func TestCompareUsage(t *testing.T) {
 		"--slow 99=2":                "--slow",
 	} {
 		code, _, stderr := try(append([]string{"compare"}, strings.Fields(args)...)...)
-		if code != exitUsage || !strings.Contains(stderr, want) {
+		if code != cli.ExitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("compare %s: exit code %d, %q, want %q in it", args, code, stderr, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 )
 
@@ -66,7 +67,7 @@ func suitesNamed(text string) ([]suite, error) {
 	for _, name := range strings.Split(text, ",") {
 		at := slices.Index(names, strings.TrimSpace(name))
 		if at < 0 {
-			return nil, faultf("suite", "%q: want all, or some of %s", name, strings.Join(names, ", "))
+			return nil, cli.Faultf("suite", "%q: want all, or some of %s", name, strings.Join(names, ", "))
 		}
 		chosen = append(chosen, known[at])
 	}

@@ -16,7 +16,7 @@ func parse(t *testing.T, file string, environment map[string]string, args ...str
 	var s settings
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	s.register(flags)
-	flags.String(configFlag, "", "")
+	flags.String(cli.ConfigFlag, "", "")
 	if file != "" {
 		args = append(args, "--config", writeFile(t, "config.yaml", file))
 	}
@@ -62,7 +62,7 @@ func TestStepsHideEpochs(t *testing.T) {
 	if err == nil {
 		err = s.validate(nil)
 	}
-	if err == nil || exitCode(err) != exitUsage {
+	if err == nil || cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("both in the file: error %v", err)
 	}
 }
@@ -86,7 +86,7 @@ func TestBadConfig(t *testing.T) {
 		{"batch: \"5\n", "config.yaml: yaml:"},
 	} {
 		_, err := parse(t, c.file, nil)
-		if err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), c.want) {
+		if err == nil || cli.ExitCode(err) != cli.ExitUsage || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: error %v, want a usage error with %q", c.file, err, c.want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestBadConfig(t *testing.T) {
 func TestUnknownVariable(t *testing.T) {
 	t.Setenv("GOSSIPNODE_CHECKPONT", "somewhere")
 	code, _, text := try("config")
-	if code != exitDone || strings.Count(text, "GOSSIPNODE_CHECKPONT (did you mean GOSSIPNODE_CHECKPOINT?)") != 1 {
+	if code != cli.ExitDone || strings.Count(text, "GOSSIPNODE_CHECKPONT (did you mean GOSSIPNODE_CHECKPOINT?)") != 1 {
 		t.Errorf("exit code %d\n%s", code, text)
 	}
 }
@@ -110,7 +110,7 @@ func TestFaultNamesSource(t *testing.T) {
 	t.Setenv("GOSSIPNODE_CODEC", "bogus")
 	code, _, text := try("run", "--every", "0", "--config", writeFile(t, "config.yaml", "seed: 1\nbatch: -3\n"))
 	for _, want := range []string{"config.yaml:2: batch -3: want", `environment variable GOSSIPNODE_CODEC "bogus": want`, `--every "0": want`} {
-		if code != exitUsage || !strings.Contains(text, want) {
+		if code != cli.ExitUsage || !strings.Contains(text, want) {
 			t.Errorf("exit code %d, no %q in\n%s", code, want, text)
 		}
 	}

@@ -57,7 +57,7 @@ func actions() []string {
 }
 
 // newControl makes the command that an operator speaks to a run with.
-func newControl(std streams) *cobra.Command {
+func newControl(std cli.Streams) *cobra.Command {
 	var s controlSettings
 	cmd := &cobra.Command{
 		Use:   "control " + strings.Join(actions(), "|"),
@@ -94,13 +94,13 @@ of the last message is kept beside the key.
 		},
 	}
 	s.register(cmd.Flags())
-	cmd.Flags().String(configFlag, "", "YAML file with the same keys as the flags")
+	cmd.Flags().String(cli.ConfigFlag, "", "YAML file with the same keys as the flags")
 	return cmd
 }
 
 func oneAction(_ *cobra.Command, args []string) error {
 	if len(args) != 1 || !slices.Contains(actions(), args[0]) {
-		return usagef("control takes one word, %s, not %q", list(actions()), args)
+		return cli.Usagef("control takes one word, %s, not %q", cli.List(actions()), args)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (s *controlSettings) register(flags *pflag.FlagSet) {
 	flags.Uint64Var(&s.At, "at", 0, "flock's step from which on a schedule holds (default: at once)")
 	flags.Float64Var(&s.LR, "lr", 0, "full learning rate")
 	flags.Float64Var(&s.Warmup, "warmup", 0, "with --lr: share of the work over which the learning rate rises, 0 to 1")
-	flags.StringVar(&s.Schedule, "schedule", scheduleCosine, "course of the learning rate, with --lr: "+list(schedules())+"; what the peers were started with no longer counts")
+	flags.StringVar(&s.Schedule, "schedule", scheduleCosine, "course of the learning rate, with --lr: "+cli.List(schedules())+"; what the peers were started with no longer counts")
 	flags.IntVar(&s.Every, "every", 0, "steps between two exchanges, 0 for as few as the link allows")
 	flags.Uint64Var(&s.Steps, "steps", 0, "work to do: so many steps times the number of peers")
 	flags.StringArrayVar(&s.Set, "set", nil, "NAME=VALUE of an announcement; repeatable")
@@ -124,7 +124,7 @@ func (s *controlSettings) register(flags *pflag.FlagSet) {
 }
 
 // commands checks the settings and makes commands of them.
-func (s *controlSettings) commands(action string, from origins) ([]peer.Command, error) {
+func (s *controlSettings) commands(action string, from cli.Origins) ([]peer.Command, error) {
 	var faults []error
 	// What is said is said by flags: a file or variable that is there for run must not
 	// change one.
@@ -137,7 +137,7 @@ func (s *controlSettings) commands(action string, from origins) ([]peer.Command,
 		faults = append(faults, errors.New("control needs --operator-key, the file of the operator's key"))
 	}
 	if s.Timeout <= 0 {
-		faults = append(faults, faultf("timeout", "%s: want a positive time", s.Timeout))
+		faults = append(faults, cli.Faultf("timeout", "%s: want a positive time", s.Timeout))
 	}
 	for _, flag := range []struct {
 		name string
@@ -148,7 +148,7 @@ func (s *controlSettings) commands(action string, from origins) ([]peer.Command,
 		{"every", []string{actSchedule}}, {"steps", []string{actSchedule}},
 	} {
 		if given(flag.name) && !slices.Contains(flag.of, action) {
-			faults = append(faults, faultf(flag.name, "is for control %s, not %s", list(flag.of), action))
+			faults = append(faults, cli.Faultf(flag.name, "is for control %s, not %s", cli.List(flag.of), action))
 		}
 	}
 	var commands []peer.Command
@@ -172,17 +172,17 @@ func (s *controlSettings) commands(action string, from origins) ([]peer.Command,
 // changes are what schedule changes.
 func (s *controlSettings) changes(given func(string) bool) (commands []peer.Command, faults []error) {
 	if given("lr") || given("warmup") || given("schedule") {
-		if err := oneOf("schedule", s.Schedule, schedules()); err != nil {
+		if err := cli.OneOf("schedule", s.Schedule, schedules()); err != nil {
 			faults = append(faults, err)
 		}
 		switch {
 		case !given("lr"):
 			faults = append(faults, errors.New("--warmup and --schedule are parts of a schedule, which also needs --lr, its full learning rate"))
 		case !(s.LR > 0):
-			faults = append(faults, faultf("lr", "%v: a schedule needs a positive learning rate", s.LR))
+			faults = append(faults, cli.Faultf("lr", "%v: a schedule needs a positive learning rate", s.LR))
 		}
 		if !(s.Warmup >= 0 && s.Warmup <= 1) {
-			faults = append(faults, faultf("warmup", "%v: want a share of the work, 0 to 1", s.Warmup))
+			faults = append(faults, cli.Faultf("warmup", "%v: want a share of the work, 0 to 1", s.Warmup))
 		}
 		course := peer.Schedule{Rate: s.LR, Warmup: s.Warmup}
 		course.Shape, course.At = shapeOf(s.Schedule)
@@ -190,7 +190,7 @@ func (s *controlSettings) changes(given func(string) bool) (commands []peer.Comm
 	}
 	if given("every") {
 		if s.Every < 0 {
-			faults = append(faults, faultf("every", "%d: want 0 or more steps", s.Every))
+			faults = append(faults, cli.Faultf("every", "%d: want 0 or more steps", s.Every))
 		}
 		commands = append(commands, peer.Command{Kind: peer.SetPace, At: s.At, Every: s.Every})
 	}
@@ -220,7 +220,7 @@ func (s *controlSettings) settings() (settings map[string]string, faults []error
 	for _, pair := range s.Set {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
-			faults = append(faults, faultf("set", "%q: want NAME=VALUE", pair))
+			faults = append(faults, cli.Faultf("set", "%q: want NAME=VALUE", pair))
 		}
 		settings[name] = value
 	}
@@ -229,19 +229,19 @@ func (s *controlSettings) settings() (settings map[string]string, faults []error
 
 // tell gives the commands to the first member that answers, and prints what counts
 // there then.
-func (s *controlSettings) tell(action string, commands []peer.Command, std streams) error {
+func (s *controlSettings) tell(action string, commands []peer.Command, std cli.Streams) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
 	defer cancel()
 	if action == actShow {
 		commands = nil
 	}
-	log := outputSettings{LogLevel: "warn"}.newLog(std.err)
+	log := outputSettings{LogLevel: "warn"}.newLog(std.Err)
 	defer p2pnet.BridgeLogs(log)()
 	member, standing, err := s.deliver(ctx, commands, log)
 	if err != nil {
 		return fmt.Errorf("no member has taken %s: %w", action, err)
 	}
-	return s.print(action, member, standing, std.out)
+	return s.print(action, member, standing, std.Out)
 }
 
 // deliver gives commands, if there are any, to the first member that answers, and

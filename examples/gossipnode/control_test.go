@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestControlWrongUse shows that what is wrong with a command line is said, with
@@ -32,11 +34,11 @@ func TestControlWrongUse(t *testing.T) {
 		{"run --operator me", `--operator "me": want a peer id, as keygen prints it`},
 	} {
 		code, out, err := try(strings.Fields(c.line)...)
-		if code != exitUsage || out != "" || !strings.Contains(err, c.want) {
-			t.Errorf("%s: exit code %d, standard output %q, standard error:\n%s\nwant code %d and %q", c.line, code, out, err, exitUsage, c.want)
+		if code != cli.ExitUsage || out != "" || !strings.Contains(err, c.want) {
+			t.Errorf("%s: exit code %d, standard output %q, standard error:\n%s\nwant code %d and %q", c.line, code, out, err, cli.ExitUsage, c.want)
 		}
 	}
-	if code, out, err := try("control", "--help"); code != exitDone || err != "" || !strings.Contains(out, "Examples:\n  gossipnode ") {
+	if code, out, err := try("control", "--help"); code != cli.ExitDone || err != "" || !strings.Contains(out, "Examples:\n  gossipnode ") {
 		t.Errorf("--help: exit code %d, %q, %q", code, out, err)
 	}
 }
@@ -46,7 +48,7 @@ func keyFile(t *testing.T) (path, id string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "operator.key")
 	code, out, stderr := try("keygen", "--out", path)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatal(stderr)
 	}
 	return path, strings.TrimSpace(out)
@@ -100,7 +102,7 @@ func TestControlOfARun(t *testing.T) {
 	tell := func(words ...string) controlResult {
 		t.Helper()
 		code, out, stderr := try(append([]string{"control", "--join", first, "--operator-key", key, "--json"}, words...)...)
-		if code != exitDone {
+		if code != cli.ExitDone {
 			t.Fatalf("control %q: exit code %d: %s", words, code, stderr)
 		}
 		var r controlResult
@@ -121,7 +123,7 @@ func TestControlOfARun(t *testing.T) {
 	})
 	other, _ := keyFile(t)
 	code, _, stderr := try("control", "--join", first, "--operator-key", other, "resume")
-	if code != exitFailed || !strings.Contains(stderr, "operator") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "operator") {
 		t.Errorf("another operator: exit code %d: %s", code, stderr)
 	}
 	if r = tell("schedule", "--lr", "0.02", "--every", "3", "--at", "7"); len(r.Standing) != 3 {
@@ -129,7 +131,7 @@ func TestControlOfARun(t *testing.T) {
 	}
 	tell("resume")
 	eventually(t, "the second peer goes on", func() bool { return taken() > before })
-	if code, out, stderr := try("control", "--join", first, "--operator-key", key, "show"); code != exitDone || !strings.Contains(out, "--lr 0.02 from the flock's step 7") {
+	if code, out, stderr := try("control", "--join", first, "--operator-key", key, "show"); code != cli.ExitDone || !strings.Contains(out, "--lr 0.02 from the flock's step 7") {
 		t.Errorf("show: exit code %d: %s%s", code, out, stderr)
 	}
 	tell("stop", "--reason", "enough")
@@ -143,7 +145,7 @@ func TestControlOfARun(t *testing.T) {
 		}
 	}
 	code, _, stderr = try("control", "--join", first, "--operator-key", key, "--timeout", "1s", "pause")
-	if code != exitFailed || !strings.Contains(stderr, "no member has taken pause") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "no member has taken pause") {
 		t.Errorf("nobody there: exit code %d: %s", code, stderr)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 )
 
@@ -64,7 +65,7 @@ func TestImages(t *testing.T) {
 	shard(t, filepath.Join(dir, "test.tar"), 30, -1)
 	options := strings.Fields("--dataset images --data " + dir + " --model softmax --batch 8 --epochs 20 --augment flip+crop --log-level info --json")
 	code, out, said := try(append([]string{"run", "--strategy", "alone"}, options...)...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d:\n%s", code, said)
 	}
 	if r := lastLine(t, out); r.Steps != 300 || r.TestAccuracy.Min < 0.9 {
@@ -76,7 +77,7 @@ func TestImages(t *testing.T) {
 		}
 	}
 	code, out, said = try(append([]string{"local", "--in-process", "--peers", "3", "--shard", "files"}, options...)...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d:\n%s", code, said)
 	}
 	if r := lastLine(t, out); r.Peers != 3 || r.TestAccuracy.Min < 0.9 {
@@ -94,8 +95,8 @@ func TestDataSettingsRefused(t *testing.T) {
 		{"run --memory 0", "--memory 0: want 1 to"},
 		{"run --shard files", "say with --part I/N"},
 	} {
-		if code, out, err := try(strings.Fields(c.line)...); code != exitUsage || out != "" || !strings.Contains(err, c.want) || !strings.Contains(err, "--help") {
-			t.Errorf("%s: exit code %d, standard output %q, standard error:\n%s\nwant code %d and %q", c.line, code, out, err, exitUsage, c.want)
+		if code, out, err := try(strings.Fields(c.line)...); code != cli.ExitUsage || out != "" || !strings.Contains(err, c.want) || !strings.Contains(err, "--help") {
+			t.Errorf("%s: exit code %d, standard output %q, standard error:\n%s\nwant code %d and %q", c.line, code, out, err, cli.ExitUsage, c.want)
 		}
 	}
 }
@@ -127,7 +128,7 @@ func TestDamagedImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, said := try("run", "--dataset", "images", "--data", dir)
-	if code != exitFailed || out != "" || !strings.Contains(said, "train.tar: truncated") {
+	if code != cli.ExitFailed || out != "" || !strings.Contains(said, "train.tar: truncated") {
 		t.Errorf("exit code %d, standard output %q, standard error:\n%s", code, out, said)
 	}
 }

@@ -31,7 +31,7 @@ func deployed(t *testing.T, name string) string {
 // take.
 func leaveWithin(t *testing.T, text string) time.Duration {
 	t.Helper()
-	if code, _, logged := try("config", "--config", writeFile(t, "node.yaml", text)); code != exitDone {
+	if code, _, logged := try("config", "--config", writeFile(t, "node.yaml", text)); code != cli.ExitDone {
 		t.Errorf("exit code %d\n%s", code, logged)
 	}
 	var settings struct {
@@ -57,7 +57,7 @@ func TestSystemdUnit(t *testing.T) {
 	if within := leaveWithin(t, deployed(t, "node.yaml")); err != nil || stop <= within {
 		t.Errorf("systemd kills after %s, and the peer leaves within %s", stop, within)
 	}
-	if values["Restart"] != "on-failure" || values["RestartPreventExitStatus"] != fmt.Sprint(exitUsage, exitUnmerged) || values["KillSignal"] != "SIGTERM" {
+	if values["Restart"] != "on-failure" || values["RestartPreventExitStatus"] != fmt.Sprint(cli.ExitUsage, exitUnmerged) || values["KillSignal"] != "SIGTERM" {
 		t.Errorf("exit codes: %v", values)
 	}
 	if !strings.Contains(deployed(t, "node.yaml"), "checkpoint: /var/lib/"+values["StateDirectory"]) {
@@ -190,7 +190,7 @@ func TestKubernetes(t *testing.T) {
 	for _, variable := range c.Env {
 		if name, ok := strings.CutPrefix(variable.Name, cli.EnvironmentPrefix); ok {
 			t.Setenv(variable.Name, strings.ReplaceAll(variable.Value, "$(POD_INDEX)", "3"))
-			if code, out, logged := try("config"); code != exitDone || !strings.Contains(out, strings.ToLower(name)+": 3/4") {
+			if code, out, logged := try("config"); code != cli.ExitDone || !strings.Contains(out, strings.ToLower(name)+": 3/4") {
 				t.Errorf("%+v: exit code %d\n%s", variable, code, logged)
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 )
 
 // onSmallDisk is a shell command line that makes a file system of its own in memory, of
@@ -34,7 +36,7 @@ func TestDiskFull(t *testing.T) {
 	args := []string{
 		"-rm", "sh", "-c", onSmallDisk, os.Args[0], "160k", folder,
 		"run", "--dataset", "mnist", "--data", pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01", "--listen", loopback,
-		"--checkpoint", folder, "--" + cadenceFlag, interval.String(), "--keep", "10", "--steps", "60000", "--json",
+		"--checkpoint", folder, "--" + checkpoint.CadenceFlag, interval.String(), "--keep", "10", "--steps", "60000", "--json",
 	}
 	cmd := exec.Command("unshare", args...)
 	cmd.Env = append(os.Environ(), mainVariable+"=1")
@@ -47,7 +49,7 @@ func TestDiskFull(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	var (
 		r     result
-		found inspection
+		found checkpoint.Inspection
 	)
 	if err := json.Unmarshal([]byte(lines[0]), &r); err != nil || r.Steps < 60000 || r.TestAccuracy.Min < 0.95 {
 		t.Errorf("error %v, result %+v\n%s", err, r, &out)
@@ -58,7 +60,7 @@ func TestDiskFull(t *testing.T) {
 	if lines[1] != "exit code 1" { // the last one could not be saved
 		t.Errorf("%s, want 1\n%s", lines[1], &logged)
 	}
-	if strings.Contains(out.String(), partialFile) || strings.Count(out.String(), checkpointSuffix+"\n") != 2 {
+	if strings.Contains(out.String(), ".checkpoint.partial") || strings.Count(out.String(), ".safetensors\n") != 2 {
 		t.Errorf("want two whole checkpoints:\n%s", &out)
 	}
 	failures := strings.Count(logged.String(), "no checkpoint could be saved")

@@ -87,7 +87,7 @@ func outlook(peers []*peerState) string {
 		if !under {
 			return ""
 		}
-		return fmt.Sprintf("%d of %s ready", ready, plural(uint64(len(peers)), "peer"))
+		return fmt.Sprintf("%d of %s ready", ready, cli.Plural(uint64(len(peers)), "peer"))
 	}
 	text := fmt.Sprintf("%3.0f %%  step %d  loss %s  exchanges %d  distance %s  peers %d",
 		100*whole.Progress, whole.Step, figure(whole.Loss), whole.Exchanges, figure(whole.Distance), training)

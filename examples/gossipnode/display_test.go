@@ -9,13 +9,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // somePeers are peers in several states.
 func somePeers() []*peerState {
-	unknown := number(math.NaN())
+	unknown := cli.Number(math.NaN())
 	return []*peerState{
 		{id: "12D3KooWAAAAAAAA", phase: phaseTraining, status: status{Role: "active", Step: 1200, Progress: 0.4, Loss: 0.25, Exchanges: 10, Distance: 0.5, Elapsed: 20 * time.Second, counts: counts{Initiated: 6}}},
 		{id: "12D3KooWBBBBBBBB", phase: phaseTraining, status: status{Role: "passive", Step: 1300, Progress: 0.5, Loss: 0.75, Exchanges: 9, Distance: unknown, Elapsed: 21 * time.Second}},

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -30,7 +31,7 @@ func (s *settings) watchRun(out io.Writer) (log *zap.Logger, tell reporter) {
 	}
 	s.everybody = true
 	d := &runDisplay{show: table}
-	return s.newLog(&lineWriter{Take: d.line}), d.tell
+	return s.newLog(&cli.LineWriter{Take: d.line}), d.tell
 }
 
 func (d *runDisplay) line(text string) {
@@ -45,7 +46,7 @@ func (d *runDisplay) tell(r report) {
 	defer d.mu.Unlock()
 	switch r.Kind {
 	case reportStarted:
-		textReporter(&lineWriter{Take: d.show.line}, printEvery)(r)
+		textReporter(&cli.LineWriter{Take: d.show.line}, printEvery)(r)
 		d.own.id, d.own.phase = r.Peer, phaseJoining
 	case reportReady:
 		d.own.phase = phaseTraining
@@ -69,7 +70,7 @@ func (t *training) others() (rows []*peerState) {
 		if m.ID == t.peer.Self() {
 			continue
 		}
-		unknown := number(math.NaN())
+		unknown := cli.Number(math.NaN())
 		row := &peerState{id: string(m.ID), phase: phaseTraining, status: status{
 			Role: m.Role.String(), Step: m.Steps, Loss: unknown, Distance: unknown, Elapsed: 1, // it has begun
 		}}
@@ -80,7 +81,7 @@ func (t *training) others() (rows []*peerState) {
 			row.phase = phaseDone
 		}
 		if d, heard := told[m.ID]; heard {
-			row.status.Loss, row.status.Distance, row.status.Exchanges = number(d.Loss), number(d.ConsensusDistance), d.Exchanges
+			row.status.Loss, row.status.Distance, row.status.Exchanges = cli.Number(d.Loss), cli.Number(d.ConsensusDistance), d.Exchanges
 		}
 		rows = append(rows, row)
 	}

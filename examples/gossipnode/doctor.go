@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 )
 
@@ -41,7 +42,7 @@ func (d diagnosis) warn(remedy string) diagnosis { d.Level, d.Remedy = levelWarn
 func (d diagnosis) fail(remedy string) diagnosis { d.Level, d.Remedy = levelFail, remedy; return d }
 
 // newDoctor makes the command that looks for what would keep a peer from joining.
-func newDoctor(std streams) *cobra.Command {
+func newDoctor(std cli.Streams) *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -65,7 +66,7 @@ Where a peer of this machine already runs on the ports of --listen, ports fails.
 		Example: `  gossipnode doctor --listen 0.0.0.0:4001 --key node.key
   gossipnode doctor --join 192.0.2.7:4001 --model cnn
   gossipnode doctor --config node.yaml --json`,
-		Args: noArguments,
+		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sources, err := s.load(cmd)
 			if err != nil {
@@ -82,7 +83,7 @@ Where a peer of this machine already runs on the ports of --listen, ports fails.
 		},
 	}
 	s.register(cmd.Flags())
-	cmd.Flags().String(configFlag, "", "YAML file with the same keys as the flags")
+	cmd.Flags().String(cli.ConfigFlag, "", "YAML file with the same keys as the flags")
 	return cmd
 }
 
@@ -112,10 +113,10 @@ var errUnhealthy = errors.New("this peer would not get on as it is: see the line
 
 // printDiagnoses prints what was found, and as JSON if asked to: then that is all there is
 // on standard output.
-func printDiagnoses(found []diagnosis, asJSON bool, std streams) error {
-	var words io.Writer = std.out
+func printDiagnoses(found []diagnosis, asJSON bool, std cli.Streams) error {
+	var words io.Writer = std.Out
 	if asJSON {
-		words = std.err
+		words = std.Err
 	}
 	count := map[string]int{}
 	var text strings.Builder
@@ -129,7 +130,7 @@ func printDiagnoses(found []diagnosis, asJSON bool, std streams) error {
 	}
 	_, err := io.WriteString(words, text.String())
 	if err == nil && asJSON {
-		err = json.NewEncoder(std.out).Encode(map[string]any{
+		err = json.NewEncoder(std.Out).Encode(map[string]any{
 			"checks": found, "ok": count[levelOK], "warn": count[levelWarn], "fail": count[levelFail],
 		})
 	}

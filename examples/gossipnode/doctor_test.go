@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
@@ -67,7 +68,7 @@ func diagnose(t *testing.T, args ...string) (map[string]diagnosis, int) {
 	if count[levelOK] != printed.OK || count[levelWarn] != printed.Warn || count[levelFail] != printed.Fail {
 		t.Errorf("%d ok, %d warn and %d fail of %v", printed.OK, printed.Warn, printed.Fail, printed.Checks)
 	}
-	if want := map[bool]int{false: exitDone, true: exitFailed}[printed.Fail > 0]; code != want {
+	if want := map[bool]int{false: cli.ExitDone, true: cli.ExitFailed}[printed.Fail > 0]; code != want {
 		t.Errorf("exit code %d with %d that fail", code, printed.Fail)
 	}
 	return found, code
@@ -178,10 +179,10 @@ func TestDoctorLooksBesideTheCheckpoints(t *testing.T) {
 	list := writeFile(t, "allowed", string(id)+"\n")
 	plain := "127.0.0.1:" + strings.Split(patientThat(t, peer.Admission{Allow: list}), "/")[4]
 	found, code := diagnose(t, "--checkpoint", folder, "--join", plain)
-	if code != exitDone || found["layout"].Level != levelOK || found["key"].Finding != path+" is sound and its owner's only" {
+	if code != cli.ExitDone || found["layout"].Level != levelOK || found["key"].Finding != path+" is sound and its owner's only" {
 		t.Errorf("exit code %d, %+v", code, found)
 	}
-	if _, code := diagnose(t, "--join", plain); code != exitFailed {
+	if _, code := diagnose(t, "--join", plain); code != cli.ExitFailed {
 		t.Error("a peer that is not on the list is let in")
 	}
 }
@@ -191,7 +192,7 @@ func TestDoctorLooksBesideTheCheckpoints(t *testing.T) {
 func TestDoctorLooksAtTheAdmission(t *testing.T) {
 	short := writeFile(t, "run.key", "short")
 	for _, c := range [][]string{{"--run-key", short, "keygen --run-key"}, {"--allow", short + ".none", "the id of a peer in each line"}} {
-		if found, code := diagnose(t, c[:2]...); code != exitFailed || found["admission"].Level != levelFail || !strings.Contains(found["admission"].Remedy, c[2]) {
+		if found, code := diagnose(t, c[:2]...); code != cli.ExitFailed || found["admission"].Level != levelFail || !strings.Contains(found["admission"].Remedy, c[2]) {
 			t.Errorf("%v: exit code %d, %+v", c, code, found["admission"])
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // effective is one setting as it holds.
@@ -21,7 +23,7 @@ type effective struct {
 }
 
 // newConfig makes the command that tells what settings would hold.
-func newConfig(std streams) *cobra.Command {
+func newConfig(std cli.Streams) *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
 		Use:   "config",
@@ -34,7 +36,7 @@ itself: settings that are as by default are in it as comments.
 It refuses what run refuses: with exit code 0, the configuration is good.`,
 		Example: `  gossipnode config --config node.yaml
   GOSSIPNODE_BATCH=64 gossipnode config --config node.yaml --lr 0.1 --json`,
-		Args: noArguments,
+		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sources, err := s.load(cmd)
 			if err != nil {
@@ -45,25 +47,25 @@ It refuses what run refuses: with exit code 0, the configuration is good.`,
 			}
 			all := s.effective(cmd.Flags(), sources)
 			if s.JSON {
-				return printEffectiveJSON(all, std.out)
+				return printEffectiveJSON(all, std.Out)
 			}
-			return printEffective(all, std.out)
+			return printEffective(all, std.Out)
 		},
 	}
 	s.register(cmd.Flags())
-	cmd.Flags().String(configFlag, "", "YAML file with the same keys as the flags")
+	cmd.Flags().String(cli.ConfigFlag, "", "YAML file with the same keys as the flags")
 	return cmd
 }
 
 // effective lists the settings in the order of the flags.
-func (s settings) effective(flags *pflag.FlagSet, sources origins) (all []effective) {
+func (s settings) effective(flags *pflag.FlagSet, sources cli.Origins) (all []effective) {
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Name == configFlag || f.Name == "help" {
+		if f.Hidden || f.Name == cli.ConfigFlag || f.Name == "help" {
 			return
 		}
 		from := sources.Source(f.Name)
 		e := effective{key: f.Name, Value: valueOf(f), From: from.String()}
-		if from != fromDefault {
+		if from != cli.FromDefault {
 			e.Place = strings.TrimSuffix(sources.Name(f.Name), ": "+f.Name)
 		}
 		switch {
@@ -71,7 +73,7 @@ func (s settings) effective(flags *pflag.FlagSet, sources origins) (all []effect
 			e.Value = s.rate()
 		case f.Name == "epochs" && s.Steps == 0:
 			e.Value = s.epochs()
-		case (f.Name == "steps" || f.Name == "epochs") && from == fromDefault:
+		case (f.Name == "steps" || f.Name == "epochs") && from == cli.FromDefault:
 			return // the other one says how much work there is
 		}
 		all = append(all, e)
@@ -131,7 +133,7 @@ func (e effective) line() (string, error) {
 		return "", fmt.Errorf("printing %s: %w", e.key, err)
 	}
 	line := e.key + ": " + strings.TrimSpace(string(text))
-	if e.From == fromDefault.String() {
+	if e.From == cli.FromDefault.String() {
 		line = "# " + line
 	}
 	return line, nil

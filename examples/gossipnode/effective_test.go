@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestEffectiveConfig shows that config prints every setting as it holds, with where it
@@ -19,7 +21,7 @@ func TestEffectiveConfig(t *testing.T) {
 		Value       any
 		From, Place string
 	}
-	if err := json.Unmarshal([]byte(text), &all); err != nil || code != exitDone {
+	if err := json.Unmarshal([]byte(text), &all); err != nil || code != cli.ExitDone {
 		t.Fatalf("exit code %d, error %v\n%s%s", code, err, text, logged)
 	}
 	for key, want := range map[string]struct {
@@ -50,11 +52,11 @@ func TestEffectiveConfig(t *testing.T) {
 func TestEffectiveConfigIsAFile(t *testing.T) {
 	args := []string{"config", "--batch", "7", "--join", "a:1", "--join", "b:2", "--quantized", "50", "--run", "it's: #1", "--json=false", "--steps", "9", "--min-peers-wait", "90s"}
 	code, first, logged := try(args...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d\n%s", code, logged)
 	}
 	code, second, logged := try("config", "--config", writeFile(t, "again.yaml", first))
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d\n%s\n%s", code, logged, first)
 	}
 	without := func(text string) (lines []string) {
@@ -89,7 +91,7 @@ func TestBadEffectiveConfig(t *testing.T) {
 		"batch: 5\nstrategy: never\n": `:2: strategy "never": want`,
 	} {
 		code, out, logged := try("config", "--config", writeFile(t, "node.yaml", text))
-		if code != exitUsage || out != "" || !strings.Contains(logged, want) {
+		if code != cli.ExitUsage || out != "" || !strings.Contains(logged, want) {
 			t.Errorf("%q: exit code %d, standard output %q, no %q in\n%s", text, code, out, want, logged)
 		}
 	}
@@ -99,7 +101,7 @@ func TestBadEffectiveConfig(t *testing.T) {
 func TestVersion(t *testing.T) {
 	code, text, _ := try("version", "--json")
 	var b build
-	if err := json.Unmarshal([]byte(text), &b); err != nil || code != exitDone || b.Version == "" || b.Wire != 1 || !strings.HasPrefix(b.Go, "go") {
+	if err := json.Unmarshal([]byte(text), &b); err != nil || code != cli.ExitDone || b.Version == "" || b.Wire != 1 || !strings.HasPrefix(b.Go, "go") {
 		t.Errorf("exit code %d, %s, error %v", code, text, err)
 	}
 }

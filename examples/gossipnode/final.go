@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -49,20 +50,20 @@ func (s *finalSettings) register(flags *pflag.FlagSet) {
 // finalFaults are what is wrong with them.
 func (s settings) finalFaults() []error {
 	faults := []error{
-		oneOf(finalFlag, s.Final, []string{finalLocal, finalMerge}),
-		oneOf(finalWeightsFlag, s.FinalWeights, []string{weightsEqual, weightsSamples}),
+		cli.OneOf(finalFlag, s.Final, []string{finalLocal, finalMerge}),
+		cli.OneOf(finalWeightsFlag, s.FinalWeights, []string{weightsEqual, weightsSamples}),
 	}
 	if s.FinalWait <= 0 {
-		faults = append(faults, faultf(finalWaitFlag, "%s: want a positive time", s.FinalWait))
+		faults = append(faults, cli.Faultf(finalWaitFlag, "%s: want a positive time", s.FinalWait))
 	}
 	if s.Final == finalMerge && s.Strategy != strategyADPSGD {
-		faults = append(faults, faultf(finalFlag, "%s is for %s: with --strategy %s leave it out", finalMerge, strategyADPSGD, s.Strategy))
+		faults = append(faults, cli.Faultf(finalFlag, "%s is for %s: with --strategy %s leave it out", finalMerge, strategyADPSGD, s.Strategy))
 	}
 	if s.Final != finalMerge && s.FinalWait != defaultFinalWait {
-		faults = append(faults, faultf(finalWaitFlag, "needs --%s %s", finalFlag, finalMerge))
+		faults = append(faults, cli.Faultf(finalWaitFlag, "needs --%s %s", finalFlag, finalMerge))
 	}
 	if s.Final != finalMerge && s.FinalWeights == weightsSamples {
-		faults = append(faults, faultf(finalWeightsFlag, "needs --%s %s", finalFlag, finalMerge))
+		faults = append(faults, cli.Faultf(finalWeightsFlag, "needs --%s %s", finalFlag, finalMerge))
 	}
 	return present(faults)
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -60,7 +62,7 @@ func mergeAmong(t *testing.T, peers, victim int, at float64, flags ...string) re
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.adaptToLocal(peers, origins{}); err != nil {
+	if err := s.adaptToLocal(peers, cli.Origins{}); err != nil {
 		t.Fatal(err)
 	}
 	start, err := newProcesses(peers)
@@ -129,9 +131,9 @@ func TestFinalMergeBySamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 4 { // the last checkpoints are of the same model
-		c := checkpoints{dir: filepath.Join(dir, fmt.Sprintf("peer-%d", i)), run: defaultRun, dataset: "glyphs", model: "softmax"}
+		c := checkpoint.Folder{Dir: filepath.Join(dir, fmt.Sprintf("peer-%d", i)), Run: defaultRun, Dataset: "glyphs", Model: "softmax"}
 		params := tensor.NewParams(model.Layout())
-		if taken, _, err := c.load(params); err != nil || taken == nil {
+		if taken, _, err := c.Load(params); err != nil || taken == nil {
 			t.Fatalf("peer %d: no checkpoint: %v", i, err)
 		}
 		if hash := modelHash(params.Vector()); hash != total.ModelHash {
@@ -195,7 +197,7 @@ func TestFinalFlags(t *testing.T) {
 		{"--final merge --final-wait " + strconv.Itoa(-1) + "s", "--final-wait -1s: want a positive time"},
 	} {
 		code, _, text := try(append([]string{"run"}, strings.Fields(c.args)...)...)
-		if code != exitUsage || !strings.Contains(text, c.want) {
+		if code != cli.ExitUsage || !strings.Contains(text, c.want) {
 			t.Errorf("%s: exit code %d, want %q in\n%s", c.args, code, c.want, text)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 )
 
@@ -135,7 +136,7 @@ func (f *flock) launch(number int, join []string) {
 	}
 	handle, err := f.launcher.launch(number, f.settings.forMember(number, len(f.peers), join), f.events)
 	if err != nil {
-		f.fail(number, err.Error(), exitFailed)
+		f.fail(number, err.Error(), cli.ExitFailed)
 		f.leave()
 		return
 	}
@@ -204,7 +205,7 @@ func (f *flock) handle(e event) {
 func (f *flock) heard(number int, r *report) {
 	p := f.peers[number]
 	if r.Unsaved != "" && f.unsaved == nil {
-		f.unsaved = &memberError{number: number, failure: r.Unsaved, code: exitFailed}
+		f.unsaved = &memberError{number: number, failure: r.Unsaved, code: cli.ExitFailed}
 	}
 	switch r.Kind {
 	case reportStarted:
@@ -256,7 +257,7 @@ func (f *flock) ended(number int, e *end) {
 			f.display.line(fmt.Sprintf("peer %d is lost; the others go on", number))
 		}
 	default:
-		f.fail(number, fmt.Sprintf("ended without a result: %v", e.err), exitFailed)
+		f.fail(number, fmt.Sprintf("ended without a result: %v", e.err), cli.ExitFailed)
 	}
 	f.beginIfReady()
 }
@@ -265,7 +266,7 @@ func (f *flock) ended(number int, e *end) {
 // for it, it ends the run; later the others go on.
 func (f *flock) fail(number int, failure string, code int) {
 	p := f.peers[number]
-	fault := &memberError{number: number, failure: failure, code: max(code, exitFailed)}
+	fault := &memberError{number: number, failure: failure, code: max(code, cli.ExitFailed)}
 	if f.fault == nil {
 		f.fault = fault
 	}
@@ -305,7 +306,7 @@ func (f *flock) verdict(ctx context.Context) (result, error) {
 		if f.unsaved != nil {
 			return result{}, f.settings.interruption(&unsavedError{f.unsaved})
 		}
-		return result{}, f.settings.interruption(errInterrupted)
+		return result{}, f.settings.interruption(cli.ErrInterrupted)
 	}
 	if len(shares) == 0 {
 		if f.fault != nil {

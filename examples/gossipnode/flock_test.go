@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // fakes starts peers that only a script knows.
@@ -141,7 +143,7 @@ func TestFlockFault(t *testing.T) {
 		l := &fakes{script: func(f *fake) *end {
 			f.tell(report{Kind: reportStarted})
 			if f.number == 1 {
-				f.tell(report{Kind: reportFailed, Failure: "batch too large", Code: exitUsage})
+				f.tell(report{Kind: reportFailed, Failure: "batch too large", Code: cli.ExitUsage})
 				return &end{err: errors.New("exit status 2")}
 			}
 			<-f.left
@@ -149,7 +151,7 @@ func TestFlockFault(t *testing.T) {
 			return &end{err: errors.New("exit status 1")}
 		}}
 		r, _, err := fly(t.Context(), l, nil)
-		if r.Peers != 0 || err == nil || err.Error() != "peer 1: batch too large" || exitCode(err) != exitUsage {
+		if r.Peers != 0 || err == nil || err.Error() != "peer 1: batch too large" || cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("early: result %+v, error %v", r, err)
 		}
 	})
@@ -163,7 +165,7 @@ func TestFlockFault(t *testing.T) {
 			return f.finish()
 		}}
 		r, show, err := fly(t.Context(), l, nil)
-		if r.Steps != 21 || err == nil || exitCode(err) != exitFailed || !strings.Contains(err.Error(), "peer 1: ended without a result") {
+		if r.Steps != 21 || err == nil || cli.ExitCode(err) != cli.ExitFailed || !strings.Contains(err.Error(), "peer 1: ended without a result") {
 			t.Errorf("late: result %+v, error %v, lines %q", r, err, show.lines)
 		}
 	})
@@ -182,7 +184,7 @@ func TestFlockUnmerged(t *testing.T) {
 		odd  finalResult // that of one peer
 		code int
 	}{
-		"merged":       {finalResult{Final: finalMerge, ModelHash: "a"}, exitDone},
+		"merged":       {finalResult{Final: finalMerge, ModelHash: "a"}, cli.ExitDone},
 		"one has not":  {finalResult{Final: finalUnmerged, ModelHash: "b"}, exitUnmerged},
 		"in two parts": {finalResult{Final: finalMerge, ModelHash: "b"}, exitUnmerged},
 	} {
@@ -197,7 +199,7 @@ func TestFlockUnmerged(t *testing.T) {
 					f.tell(report{Kind: reportResult, Share: &share{Result: r}})
 					return &end{}
 				}}
-				if r, _, err := fly(t.Context(), l, nil); r.Peers != 3 || exitCode(err) != c.code {
+				if r, _, err := fly(t.Context(), l, nil); r.Peers != 3 || cli.ExitCode(err) != c.code {
 					t.Errorf("result %+v, error %v: want exit code %d", r, err, c.code)
 				}
 			})
@@ -218,7 +220,7 @@ func TestFlockInterruptedEarly(t *testing.T) {
 		}}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		if _, _, err := fly(ctx, l, nil); !errors.Is(err, errNothingDone) || exitCode(err) != exitFailed || !strings.Contains(err.Error(), "nothing was learned") {
+		if _, _, err := fly(ctx, l, nil); !errors.Is(err, errNothingDone) || cli.ExitCode(err) != cli.ExitFailed || !strings.Contains(err.Error(), "nothing was learned") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -235,7 +237,7 @@ func TestFlockUnsaved(t *testing.T) {
 					ended := success(share{Result: result{Steps: 10}})
 					if interrupt {
 						<-f.left
-						ended = failure(errInterrupted)
+						ended = failure(cli.ErrInterrupted)
 					}
 					if full := errors.New("no space"); f.number == 1 && interrupt {
 						ended = failure(&unsavedError{full})
@@ -251,10 +253,10 @@ func TestFlockUnsaved(t *testing.T) {
 					time.AfterFunc(time.Minute, cancel)
 				}
 				r, _, err := fly(ctx, l, nil)
-				if exitCode(err) != exitFailed || !strings.Contains(fmt.Sprint(err), "peer 1: no space") || strings.Contains(fmt.Sprint(err), "is kept") {
+				if cli.ExitCode(err) != cli.ExitFailed || !strings.Contains(fmt.Sprint(err), "peer 1: no space") || strings.Contains(fmt.Sprint(err), "is kept") {
 					t.Errorf("error %v", err)
 				}
-				if errors.Is(err, errInterrupted) != interrupt || interrupt != (r.Peers == 0) {
+				if errors.Is(err, cli.ErrInterrupted) != interrupt || interrupt != (r.Peers == 0) {
 					t.Errorf("result %+v, error %v", r, err)
 				}
 			})
@@ -289,7 +291,7 @@ func TestFlockInterrupted(t *testing.T) {
 				}()
 				began := time.Now()
 				_, _, err := fly(ctx, l, kill)
-				if !errors.Is(err, errInterrupted) || exitCode(err) != exitFailed {
+				if !errors.Is(err, cli.ErrInterrupted) || cli.ExitCode(err) != cli.ExitFailed {
 					t.Errorf("error %v", err)
 				}
 				want := time.Minute + leaveBound

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -60,11 +61,11 @@ func (r result) footprint() string {
 	if r.PeakMemory == nil {
 		return ""
 	}
-	text := fmt.Sprintf("Memory of a process: %s at its peak", size(uint64(r.PeakMemory.Mean)))
+	text := fmt.Sprintf("Memory of a process: %s at its peak", cli.Size(uint64(r.PeakMemory.Mean)))
 	if r.PeakMemory.Max != r.PeakMemory.Min {
-		text += fmt.Sprintf(" (at most %s)", size(uint64(r.PeakMemory.Max)))
+		text += fmt.Sprintf(" (at most %s)", cli.Size(uint64(r.PeakMemory.Max)))
 	}
-	return text + fmt.Sprintf("; at most %s.\n", plural(uint64(r.ConnectionsMax), "connection"))
+	return text + fmt.Sprintf("; at most %s.\n", cli.Plural(uint64(r.ConnectionsMax), "connection"))
 }
 
 // partners are the peers that exchanges were completed with, up to maxPeers.

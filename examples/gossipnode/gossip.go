@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"os"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/swim"
@@ -46,14 +47,14 @@ func (s networkSettings) gossipKeys() ([][]byte, error) {
 	}
 	info, err := os.Stat(s.GossipKey)
 	if err != nil {
-		return nil, faultf(gossipKeyFlag, "cannot be read: %v: make the file with openssl rand -hex 32, and copy it to every machine", err)
+		return nil, cli.Faultf(gossipKeyFlag, "cannot be read: %v: make the file with openssl rand -hex 32, and copy it to every machine", err)
 	}
 	if info.Size() > maxGossipKeyFile {
-		return nil, faultf(gossipKeyFlag, "%s has %d bytes: want a key a line", s.GossipKey, info.Size())
+		return nil, cli.Faultf(gossipKeyFlag, "%s has %d bytes: want a key a line", s.GossipKey, info.Size())
 	}
 	text, err := os.ReadFile(s.GossipKey)
 	if err != nil {
-		return nil, faultf(gossipKeyFlag, "cannot be read: %v: let this user read it", err)
+		return nil, cli.Faultf(gossipKeyFlag, "cannot be read: %v: let this user read it", err)
 	}
 	var keys [][]byte
 	number := 0
@@ -65,12 +66,12 @@ func (s networkSettings) gossipKeys() ([][]byte, error) {
 		}
 		key, err := hex.DecodeString(string(line))
 		if err != nil || len(key) != gossipKeySize {
-			return nil, faultf(gossipKeyFlag, "%s: line %d is no key: want 64 hexadecimal digits, as openssl rand -hex 32 makes them", s.GossipKey, number)
+			return nil, cli.Faultf(gossipKeyFlag, "%s: line %d is no key: want 64 hexadecimal digits, as openssl rand -hex 32 makes them", s.GossipKey, number)
 		}
 		keys = append(keys, key)
 	}
 	if len(keys) == 0 {
-		return nil, faultf(gossipKeyFlag, "%s holds no key: want 64 hexadecimal digits, as openssl rand -hex 32 makes them", s.GossipKey)
+		return nil, cli.Faultf(gossipKeyFlag, "%s holds no key: want 64 hexadecimal digits, as openssl rand -hex 32 makes them", s.GossipKey)
 	}
 	return keys, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/swim"
 )
 
@@ -43,7 +44,7 @@ func TestMembershipFlag(t *testing.T) {
 			t.Errorf("%s is %d, want %d", text, got, want)
 		}
 	}
-	if code, _, logged := try("run", "--membership", "pigeons"); code != exitUsage || !strings.Contains(logged, "membership") {
+	if code, _, logged := try("run", "--membership", "pigeons"); code != cli.ExitUsage || !strings.Contains(logged, "membership") {
 		t.Errorf("exit code %d: %s", code, logged)
 	}
 }

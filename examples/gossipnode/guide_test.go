@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestGuide checks what docs/GUIDE.md has people type: every command and flag is there,
@@ -17,7 +19,7 @@ func TestGuide(t *testing.T) {
 	}
 	_, settings, _ := strings.Cut(string(page), "cat >flock.yaml <<'END'\n")
 	settings, _, found := strings.Cut(settings, "END\n")
-	if code, _, logged := try("config", "--config", writeFile(t, "flock.yaml", settings)); code != exitDone || !found {
+	if code, _, logged := try("config", "--config", writeFile(t, "flock.yaml", settings)); code != cli.ExitDone || !found {
 		t.Errorf("exit code %d for\n%s%s", code, settings, logged)
 	}
 	commands, typed := 0, false
@@ -29,7 +31,7 @@ func TestGuide(t *testing.T) {
 			continue
 		}
 		commands++
-		if code, _, logged := try(append(strings.Fields(line)[1:], "--help")...); code != exitDone {
+		if code, _, logged := try(append(strings.Fields(line)[1:], "--help")...); code != cli.ExitDone {
 			t.Errorf("%s: exit code %d: %s", line, code, logged)
 		}
 	}

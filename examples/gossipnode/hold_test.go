@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestFlockHolds shows that no peer trains before all can, that one which has
@@ -53,7 +55,7 @@ func TestFlockRefused(t *testing.T) {
 			if f.number == 0 {
 				f.tell(report{Kind: reportStarted, Addresses: []string{"a"}})
 				time.Sleep(time.Second)
-				f.tell(report{Kind: reportFailed, Failure: "refused", Code: exitFailed})
+				f.tell(report{Kind: reportFailed, Failure: "refused", Code: cli.ExitFailed})
 				return &end{err: errors.New("exit status 1")}
 			}
 			f.ready()
@@ -66,7 +68,7 @@ func TestFlockRefused(t *testing.T) {
 			return &end{}
 		}}
 		r, _, err := fly(t.Context(), l, nil)
-		if r.Peers != 0 || err == nil || err.Error() != "peer 0: refused" || exitCode(err) != exitFailed {
+		if r.Peers != 0 || err == nil || err.Error() != "peer 0: refused" || cli.ExitCode(err) != cli.ExitFailed {
 			t.Errorf("result %+v, error %v", r, err)
 		}
 	})

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestKeygen shows that a key is written for its owner only, is read again as
@@ -22,7 +24,7 @@ import (
 func TestKeygen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "node.key")
 	code, out, stderr := try("keygen", "--out", path)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	info, err := os.Stat(path)
@@ -40,7 +42,7 @@ func TestKeygen(t *testing.T) {
 		t.Errorf("the key is of %q (%v), keygen has printed %q", id, err, out)
 	}
 	before, _ := os.ReadFile(path)
-	if code, _, stderr = try("keygen", "--out", path); code != exitFailed || !strings.Contains(stderr, "--force") {
+	if code, _, stderr = try("keygen", "--out", path); code != cli.ExitFailed || !strings.Contains(stderr, "--force") {
 		t.Errorf("writing over a key: exit code %d: %s", code, stderr)
 	}
 	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
@@ -48,7 +50,7 @@ func TestKeygen(t *testing.T) {
 	}
 	code, out, _ = try("keygen", "--out", path, "--force", "--json")
 	var printed struct{ Peer, Key string }
-	if err := json.Unmarshal([]byte(out), &printed); code != exitDone || err != nil || printed.Key != path {
+	if err := json.Unmarshal([]byte(out), &printed); code != cli.ExitDone || err != nil || printed.Key != path {
 		t.Errorf("with --force --json: exit code %d, %q (%v)", code, out, err)
 	}
 	if after, _ := os.ReadFile(path); bytes.Equal(before, after) {

@@ -14,7 +14,7 @@ import (
 )
 
 // newKeygen makes the command that makes an identity.
-func newKeygen(std streams) *cobra.Command {
+func newKeygen(std cli.Streams) *cobra.Command {
 	var (
 		out         string
 		force, text bool
@@ -32,28 +32,28 @@ others out.`,
   gossipnode run --key node.key
   gossipnode run --operator $(gossipnode keygen --out operator.key)
   gossipnode keygen --run-key --out run.key`,
-		Args: noArguments,
+		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := cli.Resolve(cmd); err != nil {
 				return err
 			}
 			if out == "" {
-				return usagef("keygen needs --out, the file to write the key to")
+				return cli.Usagef("keygen needs --out, the file to write the key to")
 			}
 			if forRun {
 				if err := writeKey(out, newRunKey(), force); err != nil || !text {
 					return err
 				}
-				return json.NewEncoder(std.out).Encode(map[string]string{"run_key": out})
+				return json.NewEncoder(std.Out).Encode(map[string]string{"run_key": out})
 			}
 			id, err := generate(out, force)
 			if err != nil {
 				return err
 			}
 			if text {
-				return json.NewEncoder(std.out).Encode(map[string]string{"peer": id, "key": out})
+				return json.NewEncoder(std.Out).Encode(map[string]string{"peer": id, "key": out})
 			}
-			fmt.Fprintln(std.out, id)
+			fmt.Fprintln(std.Out, id)
 			return nil
 		},
 	}
@@ -62,7 +62,7 @@ others out.`,
 	flags.BoolVar(&force, "force", false, "overwrite a file that is there: its identity is lost")
 	flags.BoolVar(&forRun, "run-key", false, "make a key for a run instead of an identity")
 	flags.BoolVar(&text, "json", false, "print one JSON object")
-	flags.String(configFlag, "", "YAML file with the same keys as the flags")
+	flags.String(cli.ConfigFlag, "", "YAML file with the same keys as the flags")
 	return cmd
 }
 
@@ -95,7 +95,7 @@ func writeKey(path string, text []byte, force bool) error {
 		return fmt.Errorf("writing the key: %w", err)
 	}
 	partial := path + ".partial"
-	if err := remove(partial); err != nil {
+	if err := os.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("writing the key: %w", err)
 	}
 	// O_EXCL and the mode together: nobody else can have opened it before.
@@ -111,7 +111,7 @@ func writeKey(path string, text []byte, force bool) error {
 		err = os.Rename(partial, path)
 	}
 	if err != nil {
-		return fmt.Errorf("writing the key: %w", errors.Join(err, remove(partial)))
+		return fmt.Errorf("writing the key: %w", errors.Join(err, os.Remove(partial)))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -29,7 +30,7 @@ type killedRun struct {
 	t        *testing.T
 	args     []string // of each
 	ports    []int
-	folders  []checkpoints
+	folders  []checkpoint.Folder
 	model    nets.Model
 	interval time.Duration
 	rng      *rand.Rand
@@ -59,8 +60,8 @@ func newKilledRun(t *testing.T, model string, interval time.Duration, seed uint6
 		}
 		defer listener.Close() // all four are held until each has its own
 		k.ports = append(k.ports, listener.Addr().(*net.TCPAddr).Port)
-		k.folders = append(k.folders, checkpoints{
-			dir: filepath.Join(dir, strconv.Itoa(i)), run: defaultRun, dataset: learned, model: model, keep: defaultKeep,
+		k.folders = append(k.folders, checkpoint.Folder{
+			Dir: filepath.Join(dir, strconv.Itoa(i)), Run: defaultRun, Dataset: learned, Model: model, Keep: defaultKeep,
 		})
 	}
 	return k
@@ -71,8 +72,8 @@ func (k *killedRun) start() {
 	k.t.Helper()
 	k.processes, k.out, k.logs = nil, nil, nil
 	for i, folder := range k.folders {
-		args := append([]string{"run", "--model", folder.model, "--part", fmt.Sprintf("%d/4", i), "--listen", k.address(i), "--min-peers", "4",
-			"--checkpoint", folder.dir, "--" + cadenceFlag, k.interval.String(), "--json"}, k.args...)
+		args := append([]string{"run", "--model", folder.Model, "--part", fmt.Sprintf("%d/4", i), "--listen", k.address(i), "--min-peers", "4",
+			"--checkpoint", folder.Dir, "--" + checkpoint.CadenceFlag, k.interval.String(), "--json"}, k.args...)
 		for j := range k.folders {
 			args = append(args, "--join", k.address(j))
 		}
@@ -104,13 +105,13 @@ func (k *killedRun) kill() {
 func (k *killedRun) newest(i int) (steps uint64, saved time.Time) {
 	k.t.Helper()
 	c := k.folders[i]
-	names, err := c.names()
-	if err != nil || len(names) > c.keep+1 { // one more if it was killed before it removed the oldest
+	names, err := c.Names()
+	if err != nil || len(names) > c.Keep+1 { // one more if it was killed before it removed the oldest
 		k.t.Errorf("peer %d: checkpoints %v, error %v", i, names, err)
 	}
 	for _, name := range names {
-		path := filepath.Join(c.dir, name)
-		taken, err := readCheckpoint(path, c, tensor.NewParams(k.model.Layout()))
+		path := filepath.Join(c.Dir, name)
+		taken, err := c.Read(path, tensor.NewParams(k.model.Layout()))
 		if err != nil {
 			k.t.Fatalf("peer %d: %s: %v", i, name, err)
 		}
@@ -139,9 +140,9 @@ func (k *killedRun) killOnce(early bool) {
 	} else {
 		eventually(k.t, "all save a checkpoint", func() bool {
 			for i := range k.folders {
-				if names, _ := k.folders[i].names(); len(names) == 0 {
+				if names, _ := k.folders[i].Names(); len(names) == 0 {
 					return false
-				} else if info, err := os.Stat(filepath.Join(k.folders[i].dir, names[len(names)-1])); err != nil || info.ModTime().Before(began) {
+				} else if info, err := os.Stat(filepath.Join(k.folders[i].Dir, names[len(names)-1])); err != nil || info.ModTime().Before(began) {
 					return false
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 )
 
@@ -46,7 +47,7 @@ func linkSummary(links []linkResult) string {
 		}
 		trip := time.Duration(l.RoundTripSeconds * float64(time.Second)).Round(10 * time.Microsecond)
 		fmt.Fprintf(&text, "%s to %s: %s, for %s/s and a round trip of %s in %s.\n",
-			short(l.Peer), short(l.Partner), l.Codec, size(uint64(l.BytesPerSecond)), trip, plural(l.Exchanges, "exchange"))
+			short(l.Peer), short(l.Partner), l.Codec, cli.Size(uint64(l.BytesPerSecond)), trip, cli.Plural(l.Exchanges, "exchange"))
 	}
 	return text.String()
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 )
 
 // newLocal makes the command that is several peers on this machine.
-func newLocal(std streams) *cobra.Command {
+func newLocal(std cli.Streams) *cobra.Command {
 	var (
 		s         settings
 		peers     int
@@ -45,7 +47,7 @@ Ctrl-C asks all of them to leave in good order; a second one kills them.`,
   gossipnode local --peers 8 --dataset mnist --data DIR --epochs 3 --json
   gossipnode local --strategy alone --model softmax
   gossipnode local --config FILE`,
-		Args: noArguments,
+		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sources, err := s.load(cmd)
 			if err != nil {
@@ -67,31 +69,31 @@ Ctrl-C asks all of them to leave in good order; a second one kills them.`,
 	for name, value := range map[string]string{"listen": loopback, "min-peers": "all of them", "log-level": localLogLevel} {
 		flags.Lookup(name).DefValue = value // for --help; adaptToLocal sees to it
 	}
-	flags.String(configFlag, "", "YAML file with the same keys as the flags")
+	flags.String(cli.ConfigFlag, "", "YAML file with the same keys as the flags")
 	return cmd
 }
 
 // adaptToLocal checks the settings of a local run, and makes them those of its
 // first peer where the defaults of local are others than run's.
-func (s *settings) adaptToLocal(peers int, sources origins) error {
+func (s *settings) adaptToLocal(peers int, sources cli.Origins) error {
 	if peers < 1 || peers > maxPeers {
-		return sources.Usage(faultf("peers", "%d: want 1 to %d", peers, maxPeers))
+		return sources.Usage(cli.Faultf("peers", "%d: want 1 to %d", peers, maxPeers))
 	}
 	for _, name := range []string{"key", "part", "allow"} {
-		if sources.Source(name) != fromDefault {
-			return sources.Usage(faultf(name, "is for run: local gives each peer its own"))
+		if sources.Source(name) != cli.FromDefault {
+			return sources.Usage(cli.Faultf(name, "is for run: local gives each peer its own"))
 		}
 	}
 	if s.Server != "" {
-		return sources.Usage(faultf(serverFlag, "is for run: local gives each peer a new identity, so leave it out, and the peers elect a server"))
+		return sources.Usage(cli.Faultf(serverFlag, "is for run: local gives each peer a new identity, so leave it out, and the peers elect a server"))
 	}
-	if sources.Source("listen") == fromDefault {
+	if sources.Source("listen") == cli.FromDefault {
 		s.Listen = []string{loopback}
 	}
-	if sources.Source("min-peers") == fromDefault {
+	if sources.Source("min-peers") == cli.FromDefault {
 		s.MinPeers = peers
 	}
-	if sources.Source("log-level") == fromDefault {
+	if sources.Source("log-level") == cli.FromDefault {
 		s.LogLevel = localLogLevel
 	}
 	s.Part = fmt.Sprintf("0/%d", peers)
@@ -134,11 +136,11 @@ func nextPorts(addresses []string, by int) ([]string, error) {
 		}
 		host, text, err := net.SplitHostPort(address)
 		if err != nil {
-			return nil, usagef("%q: want host:port, from which local can count up", address)
+			return nil, cli.Usagef("%q: want host:port, from which local can count up", address)
 		}
 		port, err := strconv.ParseUint(text, 10, 16)
 		if err != nil || port > 0 && int(port)+by > 1<<16-1 {
-			return nil, usagef("%q: want a port from 0 to 65535, for the last peer too", address)
+			return nil, cli.Usagef("%q: want a port from 0 to 65535, for the last peer too", address)
 		}
 		if port > 0 {
 			port += uint64(by)
@@ -149,10 +151,10 @@ func nextPorts(addresses []string, by int) ([]string, error) {
 }
 
 // runLocal runs the peers and prints their common result.
-func runLocal(s settings, peers int, asGoroutines bool, std streams) error {
+func runLocal(s settings, peers int, asGoroutines bool, std cli.Streams) error {
 	var start launcher = inProcess{}
 	kill := make(chan struct{})
-	killed := func() { os.Exit(exitFailed) }
+	killed := func() { os.Exit(cli.ExitFailed) }
 	if !asGoroutines {
 		children, err := newProcesses(peers)
 		if err != nil {
@@ -160,7 +162,7 @@ func runLocal(s settings, peers int, asGoroutines bool, std streams) error {
 		}
 		start, killed = children, func() { close(kill) }
 	}
-	ctx, release := untilSignal(context.Background(), killed)
+	ctx, release := cli.UntilSignal(context.Background(), killed)
 	defer release()
 	forget, err := s.drawOperator()
 	if err != nil {
@@ -171,8 +173,8 @@ func runLocal(s settings, peers int, asGoroutines bool, std streams) error {
 	if peers == 1 {
 		learn = "learns"
 	}
-	title := fmt.Sprintf("%s: %s %s %s with %s, %s, %s", s.Run, plural(uint64(peers), "peer"), learn, s.Dataset, s.Model, s.Strategy, s.codecName())
-	total, err := newFlock(s, peers, start, newDisplay(std.err, title)).run(ctx, kill)
+	title := fmt.Sprintf("%s: %s %s %s with %s, %s, %s", s.Run, cli.Plural(uint64(peers), "peer"), learn, s.Dataset, s.Model, s.Strategy, s.codecName())
+	total, err := newFlock(s, peers, start, newDisplay(std.Err, title)).run(ctx, kill)
 	if total.Peers > 0 {
 		if printed := printResult(total, s.JSON, std); printed != nil {
 			return printed

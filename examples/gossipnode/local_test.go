@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
@@ -92,7 +94,7 @@ func TestLocal(t *testing.T) {
 // only the peer's own part of the data.
 func TestLocalAlone(t *testing.T) {
 	code, out, logged := try(localArgs(pictures(t, 400, 200), "--in-process", "--peers", "2", "--strategy", "alone", "--epochs", "3")...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d\n%s", code, logged)
 	}
 	r := lastLine(t, out)
@@ -146,8 +148,6 @@ func childrenOf(t *testing.T, parent int) []int {
 	return clitest.ChildrenOf(t, parent)
 }
 
-func running(id int) bool { return clitest.Running(id) }
-
 // checkGone tests that no child outlives its parent.
 func checkGone(t *testing.T, children []int) {
 	t.Helper()
@@ -184,18 +184,18 @@ func TestInterrupted(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != exitFailed || out.Len() > 0 {
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != cli.ExitFailed || out.Len() > 0 {
 		t.Errorf("ended with %v, standard output %q", err, out)
 	}
 	checkGone(t, children)
 	for number := range 3 {
-		kept := checkpoints{dir: filepath.Join(folder, "peer-"+strconv.Itoa(number))}
-		if names, err := kept.names(); len(names) == 0 || len(names) > defaultKeep {
+		kept := checkpoint.Folder{Dir: filepath.Join(folder, "peer-"+strconv.Itoa(number))}
+		if names, err := kept.Names(); len(names) == 0 || len(names) > defaultKeep {
 			t.Errorf("peer %d has kept %v, error %v", number, names, err)
 		}
 	}
 	code, text, logged := try(localArgs(pictures(t, 400, 200), "--in-process", "--peers", "2", "--steps", "3", "--checkpoint", folder)...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("taking up the checkpoint: exit code %d\n%s", code, logged)
 	}
 	if r := lastLine(t, text); r.ResumedStep == 0 {

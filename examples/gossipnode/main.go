@@ -28,13 +28,17 @@
 //
 // To read the program, begin with run.go (a command), train.go (one peer from
 // its data to its result) and flock.go (how local watches several of them). What
-// stands by itself is in folders: cli (what every command stands on, whose words
-// words.go makes short), the commands bench and fetch (which is data fetch), and
-// metrics and dashboard, which show a peer to those who watch.
+// stands by itself is in folders: cli (what every command stands on), checkpoint (with
+// the commands inspect and export), the commands bench, fetch (which is data fetch) and
+// overlay (topology), and metrics and dashboard, which show a peer to those who watch.
 package main
 
-import "os"
+import (
+	"os"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+)
 
 func main() {
-	os.Exit(execute(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+	os.Exit(execute(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

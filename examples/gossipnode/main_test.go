@@ -16,9 +16,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/spf13/cobra"
-
-	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
@@ -47,9 +44,7 @@ func try(args ...string) (code int, out, err string) { return program.Try(args..
 type sharedBuffer = clitest.Buffer
 
 // program is gossipnode.
-var program clitest.Program = func(std cli.Streams) *cobra.Command {
-	return newRoot(streams{in: std.In, out: std.Out, err: std.Err})
-}
+var program clitest.Program = newRoot
 
 // lastLine decodes the last line of standard output, as --json promises it.
 func lastLine(t *testing.T, out string) result {

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // member is a peer that local has started: another process, or goroutines of
@@ -64,7 +66,7 @@ type goroutine struct {
 }
 
 func (g goroutine) begin() { g.start() }
-func (g goroutine) leave() { g.cancel(errInterrupted) }
+func (g goroutine) leave() { g.cancel(cli.ErrInterrupted) }
 func (g goroutine) kill()  {}
 
 func (inProcess) launch(number int, s settings, events chan<- event) (member, error) {
@@ -73,7 +75,7 @@ func (inProcess) launch(number int, s settings, events chan<- event) (member, er
 	go func() {
 		defer cancel(nil)
 		tell := func(r report) { events <- event{number: number, report: &r} }
-		log := s.newLog(&lineWriter{Take: func(line string) { events <- event{number: number, line: line} }})
+		log := s.newLog(&cli.LineWriter{Take: func(line string) { events <- event{number: number, line: line} }})
 		done, err := train(ctx, s, log.With(zap.Int("peer", number)), tell, begin)
 		if err != nil {
 			tell(failure(err))

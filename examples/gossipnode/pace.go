@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // everyDrift begins an --every that counts in how far the model has moved.
@@ -19,13 +20,13 @@ func (s trainSettings) pace() (averaging.Pace, error) {
 	case counts:
 		c, err := strconv.ParseFloat(drift, 64)
 		if err != nil || !(c > 0 && c <= maxDrift) {
-			faults = append(faults, faultf("every", "%q: want drift=C with C above 0, in lengths of a step, such as drift=4", s.Every))
+			faults = append(faults, cli.Faultf("every", "%q: want drift=C with C above 0, in lengths of a step, such as drift=4", s.Every))
 		}
 		pace.Drift = c
 	case s.Every != everyAuto:
 		every, err := strconv.Atoi(s.Every)
 		if err != nil || every < 1 {
-			faults = append(faults, faultf("every", "%q: want auto, a number of steps, at least 1, or drift=C", s.Every))
+			faults = append(faults, cli.Faultf("every", "%q: want auto, a number of steps, at least 1, or drift=C", s.Every))
 		}
 		pace.Every = every
 	}
@@ -58,5 +59,5 @@ func parseBudget(text string) (bytesPerHour float64, err error) {
 			return n * unit.bytes, nil
 		}
 	}
-	return 0, faultf("budget", "%q: want an amount an hour, such as 2GB/h or 500MB/h", text)
+	return 0, cli.Faultf("budget", "%q: want an amount an hour, such as 2GB/h or 500MB/h", text)
 }

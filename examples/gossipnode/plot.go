@@ -13,6 +13,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // The size of a panel, and when an axis is logarithmic.
@@ -39,7 +41,7 @@ func plotFault(path string) error {
 	if path == "" {
 		return nil
 	}
-	return faultf("plot", "%q: want a name that ends in .png or .svg", path)
+	return cli.Faultf("plot", "%q: want a name that ends in .png or .svg", path)
 }
 
 // plotRaces draws two panels for each race: accuracy against time and against bytes.

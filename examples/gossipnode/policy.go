@@ -24,7 +24,7 @@ const (
 
 // settlePolicy lets --policy hide what --codec and --quantized say in places that
 // count less, and the other way round.
-func (s *trainSettings) settlePolicy(sources origins) {
+func (s *trainSettings) settlePolicy(sources cli.Origins) {
 	by := sources.Source(policyFlag)
 	if max(sources.Source(codecFlag), sources.Source(quantizedFlag)) > by {
 		s.Policy, sources[policyFlag] = "", cli.Origin{}

@@ -97,7 +97,7 @@ func suggestion(key string, known []string) string {
 	if alike, ok := cli.Nearest(key, known); ok {
 		return fmt.Sprintf(": did you mean %q?", alike)
 	}
-	return ": want " + list(known)
+	return ": want " + cli.List(known)
 }
 
 // rules reads a list of rules.

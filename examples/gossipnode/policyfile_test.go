@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -28,7 +29,7 @@ func TestExamplePolicy(t *testing.T) {
 		"codec: auto\n", "# conv: conv1.weight, 144 values: lattice8+4 for 50 % of the slices, fp16 for the others, priority 5\n",
 		"# norm+bias: conv1.bias to dense.bias, 58 values: raw, priority 10\n", "# dense: dense.weight, 15680 values: auto\n",
 	} {
-		if code != exitDone || !strings.Contains(out, line) {
+		if code != cli.ExitDone || !strings.Contains(out, line) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, line, out, logged)
 		}
 	}
@@ -104,14 +105,14 @@ func TestBadPolicies(t *testing.T) {
 	} {
 		code, out, text := try("run", "--policy", writeFile(t, "policy.yaml", c.file))
 		for _, want := range c.want {
-			if code != exitUsage || out != "" || !strings.Contains(text, want) {
+			if code != cli.ExitUsage || out != "" || !strings.Contains(text, want) {
 				t.Errorf("%q: exit code %d, no %q in\n%s", c.file, code, want, text)
 			}
 		}
 	}
 	nowhere := writeFile(t, "policy.yaml", "rules: [{range: nowhere, codec: raw}]\n")
 	code, _, text := try("run", "--policy", nowhere, "--dataset", "mnist", "--data", pictures(t, 40, 20), "--batch", "10")
-	if code != exitUsage || !strings.Contains(text, `rule 1, range: the model has no range "nowhere"`) {
+	if code != cli.ExitUsage || !strings.Contains(text, `rule 1, range: the model has no range "nowhere"`) {
 		t.Errorf("exit code %d\n%s", code, text)
 	}
 }

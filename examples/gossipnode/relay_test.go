@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestRelayFlags: a relay is named by address and id, and a member behind one can be
@@ -22,7 +24,7 @@ func TestRelayFlags(t *testing.T) {
 		for _, address := range args {
 			all = append(all, "--relay", address)
 		}
-		if code, _, logged := try(all...); code != exitUsage || !strings.Contains(logged, "--relay") {
+		if code, _, logged := try(all...); code != cli.ExitUsage || !strings.Contains(logged, "--relay") {
 			t.Errorf("%q: exit code %d: %s", args, code, logged)
 		}
 	}

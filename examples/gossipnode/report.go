@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -43,14 +44,14 @@ type report struct {
 
 // status is a peer's progress at one moment.
 type status struct {
-	Role      string  `json:"role"`
-	Step      uint64  `json:"step"`
-	Progress  float64 `json:"progress"`
-	Loss      number  `json:"loss"`
-	Exchanges uint64  `json:"exchanges"`
-	Distance  number  `json:"distance"`
-	Members   int     `json:"members"`
-	Resumed   uint64  `json:"resumed,omitempty"` // of Step, those of earlier lives
+	Role      string     `json:"role"`
+	Step      uint64     `json:"step"`
+	Progress  float64    `json:"progress"`
+	Loss      cli.Number `json:"loss"`
+	Exchanges uint64     `json:"exchanges"`
+	Distance  cli.Number `json:"distance"`
+	Members   int        `json:"members"`
+	Resumed   uint64     `json:"resumed,omitempty"` // of Step, those of earlier lives
 	counts
 	// Elapsed is the time since this peer's first step, and Begun the progress of
 	// the flock at that time.
@@ -74,8 +75,8 @@ func statusOf(s peer.Stats, elapsed time.Duration) status {
 		distance = math.NaN()
 	}
 	return status{
-		Role: s.Role, Step: s.Steps, Resumed: s.Resumed, Progress: s.Progress, Loss: number(s.Loss), Exchanges: s.Exchanges.Completed(),
-		Distance: number(distance), Members: s.Members, Elapsed: elapsed,
+		Role: s.Role, Step: s.Steps, Resumed: s.Resumed, Progress: s.Progress, Loss: cli.Number(s.Loss), Exchanges: s.Exchanges.Completed(),
+		Distance: cli.Number(distance), Members: s.Members, Elapsed: elapsed,
 		counts: counts{
 			Initiated: s.Exchanges.Initiated, Refused: s.Exchanges.Refused, Failed: s.Exchanges.Failed,
 			InDoubt: s.Exchanges.InDoubt + s.Exchanges.Lost, BytesSent: s.Exchanges.BytesSent,
@@ -110,7 +111,7 @@ func (s status) String() string {
 const othersAtWork = "waiting for the others to finish"
 
 // figure writes a number in few characters.
-func figure(n number) string {
+func figure(n cli.Number) string {
 	if math.IsNaN(float64(n)) {
 		return "-"
 	}

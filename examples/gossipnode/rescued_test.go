@@ -3,6 +3,9 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestWhoCannotTrainOnSaves: a run that ends for a gradient that is no number keeps what
@@ -11,10 +14,10 @@ func TestWhoCannotTrainOnSaves(t *testing.T) {
 	folder := t.TempDir()
 	code, _, logged := try("run", "--dataset", "mnist", "--data", pictures(t, 200, 20), "--model", "softmax", "--batch", "10", "--steps", "300",
 		"--lr", "1e36", "--schedule", "constant", "--warmup", "0", "--strategy", "alone", "--checkpoint", folder, "--checkpoint-every", "end")
-	if code != exitFailed || !strings.Contains(logged, "lower the learning rate") {
+	if code != cli.ExitFailed || !strings.Contains(logged, "lower the learning rate") {
 		t.Fatalf("exit code %d\n%s", code, logged)
 	}
-	if names, err := (checkpoints{dir: folder}).names(); err != nil || len(names) != 1 {
+	if names, err := (checkpoint.Folder{Dir: folder}).Names(); err != nil || len(names) != 1 {
 		t.Errorf("the folder holds %v, error %v", names, err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // result is what --json prints: of one peer, or of all peers of a local run. The
@@ -23,19 +25,19 @@ type result struct {
 	TestAccuracy accuracy `json:"test_accuracy"`
 	// TestLoss is that on the held-out data, Loss a running mean of the last steps
 	// on the training data.
-	TestLoss number `json:"test_loss"`
-	Loss     number `json:"loss"`
+	TestLoss cli.Number `json:"test_loss"`
+	Loss     cli.Number `json:"loss"`
 	// ConsensusDistance is as measured by the last exchanges; a mean in local.
-	ConsensusDistance number  `json:"consensus_distance"`
-	Exchanges         uint64  `json:"exchanges"`
-	Refused           uint64  `json:"refused"`
-	Failed            uint64  `json:"failed"`
-	InDoubt           uint64  `json:"in_doubt"`
-	PeersLost         int     `json:"peers_lost"`
-	JoinSeconds       float64 `json:"join_seconds"`
-	ConnectionsMax    int     `json:"connections_max"`
-	BytesSent         uint64  `json:"bytes_sent"`
-	BitsPerParameter  number  `json:"bits_per_parameter"`
+	ConsensusDistance cli.Number `json:"consensus_distance"`
+	Exchanges         uint64     `json:"exchanges"`
+	Refused           uint64     `json:"refused"`
+	Failed            uint64     `json:"failed"`
+	InDoubt           uint64     `json:"in_doubt"`
+	PeersLost         int        `json:"peers_lost"`
+	JoinSeconds       float64    `json:"join_seconds"`
+	ConnectionsMax    int        `json:"connections_max"`
+	BytesSent         uint64     `json:"bytes_sent"`
+	BitsPerParameter  cli.Number `json:"bits_per_parameter"`
 	// ResumedStep is how many of the steps are behind the checkpoint that was taken up,
 	// 0 without one; of all peers together in local.
 	ResumedStep uint64 `json:"resumed_step"`
@@ -66,9 +68,9 @@ type result struct {
 
 // accuracy is the share of held-out pictures classified rightly, over the peers.
 type accuracy struct {
-	Mean number `json:"mean"`
-	Min  number `json:"min"`
-	Max  number `json:"max"`
+	Mean cli.Number `json:"mean"`
+	Min  cli.Number `json:"min"`
+	Max  cli.Number `json:"max"`
 }
 
 // share is what one peer contributes to the result of a local run.
@@ -118,12 +120,12 @@ func combine(shares []share, gone []status, peers, lost int) result {
 		total.InDoubt += s.InDoubt
 		total.BytesSent += s.BytesSent
 	}
-	total.Loss = meanOf(shares, func(r result) number { return r.Loss })
-	total.TestLoss = meanOf(shares, func(r result) number { return r.TestLoss })
-	total.ConsensusDistance = meanOf(shares, func(r result) number { return r.ConsensusDistance })
-	total.BitsPerParameter = meanOf(shares, func(r result) number { return r.BitsPerParameter })
+	total.Loss = meanOf(shares, func(r result) cli.Number { return r.Loss })
+	total.TestLoss = meanOf(shares, func(r result) cli.Number { return r.TestLoss })
+	total.ConsensusDistance = meanOf(shares, func(r result) cli.Number { return r.ConsensusDistance })
+	total.BitsPerParameter = meanOf(shares, func(r result) cli.Number { return r.BitsPerParameter })
 	total.TestAccuracy = accuracy{
-		Mean: meanOf(shares, func(r result) number { return r.TestAccuracy.Mean }),
+		Mean: meanOf(shares, func(r result) cli.Number { return r.TestAccuracy.Mean }),
 		Min:  slices.MinFunc(shares, byAccuracy).Result.TestAccuracy.Min,
 		Max:  slices.MaxFunc(shares, byAccuracy).Result.TestAccuracy.Max,
 	}
@@ -142,7 +144,7 @@ func byAccuracy(a, b share) int {
 
 // meanOf is the mean over the peers for which the number is known; NaN if it is
 // for none.
-func meanOf(shares []share, of func(result) number) number {
+func meanOf(shares []share, of func(result) cli.Number) cli.Number {
 	sum, known := 0.0, 0
 	for _, s := range shares {
 		if v := float64(of(s.Result)); !math.IsNaN(v) {
@@ -150,7 +152,7 @@ func meanOf(shares []share, of func(result) number) number {
 			known++
 		}
 	}
-	return number(sum / float64(known))
+	return cli.Number(sum / float64(known))
 }
 
 // summary tells a result in words.
@@ -160,8 +162,8 @@ func (r result) summary() string {
 	if r.Peers > 1 && a.Min != a.Max {
 		text += fmt.Sprintf(" (%s to %s)", percent(a.Min), percent(a.Max))
 	}
-	text = fmt.Sprintf("Held-out accuracy on %s: %s, after %s in %.1f s of training.\n", r.Dataset, text, plural(r.Steps, "step"), r.Seconds)
-	text += fmt.Sprintf("%s, %s: %s (%d refused, %d failed), %s sent as %s", plural(uint64(r.Peers), "peer"), r.Strategy, plural(r.Exchanges, "exchange"), r.Refused, r.Failed, size(r.BytesSent), r.Codec)
+	text = fmt.Sprintf("Held-out accuracy on %s: %s, after %s in %.1f s of training.\n", r.Dataset, text, cli.Plural(r.Steps, "step"), r.Seconds)
+	text += fmt.Sprintf("%s, %s: %s (%d refused, %d failed), %s sent as %s", cli.Plural(uint64(r.Peers), "peer"), r.Strategy, cli.Plural(r.Exchanges, "exchange"), r.Refused, r.Failed, cli.Size(r.BytesSent), r.Codec)
 	if d := float64(r.ConsensusDistance); r.Exchanges > 0 && !math.IsNaN(d) {
 		text += fmt.Sprintf(", models %.3g apart", d)
 	}
@@ -175,7 +177,7 @@ func (r result) summary() string {
 	return text
 }
 
-func percent(n number) string {
+func percent(n cli.Number) string {
 	if math.IsNaN(float64(n)) {
 		return "unknown"
 	}

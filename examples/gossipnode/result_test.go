@@ -5,12 +5,14 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestCombine shows what the result of a local run is made of: sums, means and
 // the largest.
 func TestCombine(t *testing.T) {
-	unknown := number(math.NaN())
+	unknown := cli.Number(math.NaN())
 	one := share{Initiated: 5, Result: result{
 		Peers: 2, Steps: 100, Seconds: 2, TestAccuracy: accuracy{0.9, 0.9, 0.9}, Loss: 1, ConsensusDistance: 3, Exchanges: 8,
 		Refused: 1, Failed: 2, InDoubt: 3, PeersLost: 1, JoinSeconds: 0.5, ConnectionsMax: 2, BytesSent: 10, BitsPerParameter: 32,
@@ -42,7 +44,7 @@ func TestCombine(t *testing.T) {
 
 // TestResultFields holds the names of the contract.
 func TestResultFields(t *testing.T) {
-	text, err := json.Marshal(result{Loss: number(math.Inf(1))})
+	text, err := json.Marshal(result{Loss: cli.Number(math.Inf(1))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 )
 
@@ -37,34 +38,65 @@ const (
 
 func (s *checkpointSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Checkpoint, "checkpoint", "", "folder in which the peer's state is kept, and its identity unless --key gives one: a run that finds a checkpoint there goes on from it")
-	flags.StringVar(&s.CheckpointEvery, cadenceFlag, cadenceAuto, "how often a checkpoint is saved: auto (each epoch or minute, whichever comes first), a time such as 5m, epochs such as 2e, a number of steps, or end (at the end and on SIGTERM, as always)")
+	flags.StringVar(&s.CheckpointEvery, checkpoint.CadenceFlag, checkpoint.CadenceAuto, "how often a checkpoint is saved: auto (each epoch or minute, whichever comes first), a time such as 5m, epochs such as 2e, a number of steps, or end (at the end and on SIGTERM, as always)")
 	flags.IntVar(&s.Keep, "keep", defaultKeep, "number of checkpoints that are kept")
 	flags.DurationVar(&s.LeaveWithin, "leave-within", defaultLeaveWithin, "most time that leaving in good order may take after SIGINT or SIGTERM")
 }
 
 func (s checkpointSettings) faults() (faults []error) {
-	if _, err := parseCadence(s.CheckpointEvery); err != nil {
+	if _, err := checkpoint.ParseCadence(s.CheckpointEvery); err != nil {
 		faults = append(faults, err)
 	}
-	if s.Checkpoint == "" && s.CheckpointEvery != cadenceAuto {
-		faults = append(faults, faultf(cadenceFlag, "needs --checkpoint, the folder that checkpoints are saved in"))
+	if s.Checkpoint == "" && s.CheckpointEvery != checkpoint.CadenceAuto {
+		faults = append(faults, cli.Faultf(checkpoint.CadenceFlag, "needs --checkpoint, the folder that checkpoints are saved in"))
 	}
 	if s.Checkpoint == "" && s.Keep != defaultKeep {
-		faults = append(faults, faultf("keep", "needs --checkpoint, the folder whose checkpoints it counts"))
+		faults = append(faults, cli.Faultf("keep", "needs --checkpoint, the folder whose checkpoints it counts"))
 	}
 	if s.Keep < 1 || s.Keep > maxKeep {
-		faults = append(faults, faultf("keep", "%d: want 1 to %d", s.Keep, maxKeep))
+		faults = append(faults, cli.Faultf("keep", "%d: want 1 to %d", s.Keep, maxKeep))
 	}
 	if s.LeaveWithin <= 0 {
-		faults = append(faults, faultf("leave-within", "%s: want a positive time", s.LeaveWithin))
+		faults = append(faults, cli.Faultf("leave-within", "%s: want a positive time", s.LeaveWithin))
 	}
 	return faults
+}
+
+// checkpoints is the folder of --checkpoint.
+func (s settings) checkpoints() checkpoint.Folder {
+	return checkpoint.Folder{Dir: s.Checkpoint, Run: s.Run, Dataset: s.Dataset, Model: s.Model, Keep: s.Keep}
+}
+
+// lockFolder locks the folder of --checkpoint, if it is there.
+func (s settings) lockFolder(log *zap.Logger) (*checkpoint.Lock, error) {
+	if s.Checkpoint == "" {
+		return nil, nil
+	}
+	return s.checkpoints().Lock(log)
+}
+
+// takeFolder makes the folder of --checkpoint and locks it, unless lockFolder has, sees to
+// it that it can be written to, and keeps the identity there. It returns the lock, which
+// stays held if that fails.
+func (s settings) takeFolder(lock *checkpoint.Lock, key ed25519.PrivateKey, log *zap.Logger) (_ *checkpoint.Lock, err error) {
+	if s.Checkpoint == "" {
+		return nil, nil
+	}
+	if lock == nil {
+		if lock, err = s.checkpoints().Make(log); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.checkpoints().Probe(); err != nil {
+		return lock, err
+	}
+	return lock, s.occupy(key)
 }
 
 // resume takes up the newest checkpoint of the folder that can be used, if one is there.
 func (w *workload) resume(s settings) (err error) {
 	if s.Checkpoint != "" {
-		w.resumed, w.refused, err = s.checkpoints().load(w.params)
+		w.resumed, w.refused, err = s.checkpoints().Load(w.params)
 	}
 	return err
 }
@@ -77,6 +109,18 @@ func (w *workload) behind() peer.Checkpoint {
 	return w.resumed.Checkpoint
 }
 
+// newKeeper makes what saves checkpoints of this peer; nil without --checkpoint.
+func (t *training) newKeeper() *checkpoint.Keeper {
+	if t.Checkpoint == "" {
+		return nil
+	}
+	every, _ := checkpoint.ParseCadence(t.CheckpointEvery) // validate has seen to it
+	return checkpoint.NewKeeper(checkpoint.KeeperConfig{
+		Into: t.checkpoints(), Refused: t.refused, Peer: t.peer, Layout: t.params.Layout(), Schedule: t.schedule(),
+		Every: every, Epoch: float64(t.data.Total) / float64(t.Batch), Log: t.log,
+	})
+}
+
 // tellResumed says where the run goes on, and what has been passed over.
 func (t *training) tellResumed() {
 	for _, err := range t.refused {
@@ -86,16 +130,16 @@ func (t *training) tellResumed() {
 		return
 	}
 	c, stats := t.behind(), t.peer.Stats()
-	t.log.Info("resuming from a checkpoint", zap.String("file", t.resumed.path), zap.Uint64("steps", c.Own),
+	t.log.Info("resuming from a checkpoint", zap.String("file", t.resumed.Path), zap.Uint64("steps", c.Own),
 		zap.Uint64("flock_steps", c.FlockSteps), zap.Uint64("incarnation", stats.Incarnation))
-	if of := t.resumed.metadata[keyPeer]; of != "" && of != string(t.peer.Self()) {
+	if of := t.resumed.Peer(); of != "" && of != string(t.peer.Self()) {
 		t.log.Warn("the checkpoint is another peer's: what that one has done counts as done by this one, and twice if both take part. Give its key with --key; or begin from the model alone, with gossipnode export and --init",
-			zap.String("of", quoted(of)))
+			zap.String("of", of))
 	}
-	saved := t.resumed.metadata[keySchedule]
+	saved := t.resumed.Course()
 	if text, err := json.Marshal(t.schedule()); err == nil && saved != "" && saved != string(text) {
 		t.log.Warn("the learning rate takes another course than when the checkpoint was saved: that of the flags holds from here on",
-			zap.String("saved", courseOf(saved)), zap.String("now", courseOf(string(text))))
+			zap.String("saved", checkpoint.InWords(saved)), zap.String("now", checkpoint.InWords(string(text))))
 	}
 	if stats.Target > 0 && c.FlockSteps >= stats.Target {
 		t.log.Info("the run of this checkpoint has done its work: for more, give more --epochs or --steps, or another folder")
@@ -107,16 +151,6 @@ func (t *training) schedule() peer.Schedule {
 	s := peer.Schedule{Rate: t.rate(), Warmup: t.Warmup}
 	s.Shape, s.At = shapeOf(t.Schedule)
 	return s
-}
-
-// courseOf is a schedule in a checkpoint's metadata as a person would say it.
-func courseOf(text string) string {
-	var s peer.Schedule
-	names := map[peer.Shape]string{peer.Cosine: scheduleCosine, peer.Constant: scheduleConstant, peer.Stepped: scheduleStep}
-	if err := json.Unmarshal([]byte(text), &s); err != nil || names[s.Shape] == "" {
-		return quoted(text)
-	}
-	return fmt.Sprintf("%s, rate %g, warm-up %g", names[s.Shape], s.Rate, s.Warmup)
 }
 
 // restore gives an optimizer the state of the checkpoint. One of another optimizer is
@@ -172,18 +206,13 @@ func (s settings) occupy(key ed25519.PrivateKey) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, keyMode)
+	err = s.checkpoints().Put(identityFile, text, keyMode)
 	if errors.Is(err, fs.ErrExist) {
 		return nil // it is where the key comes from
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the identity beside the checkpoints: %w", err)
 	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("keeping the identity beside the checkpoints: %w", errors.Join(err, remove(path)))
-	}
-	syncFolder(s.Checkpoint)
 	return nil
 }
 
@@ -207,37 +236,33 @@ func (s settings) leaveInTime(ctx context.Context, errs io.Writer, exit func()) 
 	}
 }
 
-// errNothingDone is an errInterrupted that came before the first step.
-var errNothingDone = fmt.Errorf("%w before the first step", errInterrupted)
+// errNothingDone is a cli.ErrInterrupted that came before the first step.
+var errNothingDone = fmt.Errorf("%w before the first step", cli.ErrInterrupted)
 
 // orNothingDone is the error, or errNothingDone if it is an interruption that came before
 // this peer had done anything in this life.
 func (t *training) orNothingDone(err error) error {
-	if errors.Is(err, errInterrupted) && idle(t.peer.Stats()) {
+	if errors.Is(err, cli.ErrInterrupted) && checkpoint.Idle(t.peer.Stats()) {
 		return errNothingDone
 	}
 	return err
 }
 
-// idle tells that a peer's model is the one with which this life of it began, or that of
-// a flock from which it can be had again.
-func idle(s peer.Stats) bool { return s.Steps == s.Resumed && s.Exchanges.Completed() == 0 }
-
 // unsavedError is an errInterrupted of which the last checkpoint could not be saved.
 type unsavedError struct{ cause error }
 
 func (e *unsavedError) Error() string {
-	return fmt.Sprintf("%v, and the last checkpoint could not be saved: %v", errInterrupted, e.cause)
+	return fmt.Sprintf("%v, and the last checkpoint could not be saved: %v", cli.ErrInterrupted, e.cause)
 }
 
-func (e *unsavedError) Unwrap() []error { return []error{errInterrupted, e.cause} }
+func (e *unsavedError) Unwrap() []error { return []error{cli.ErrInterrupted, e.cause} }
 
 // interruption tells an end that was asked for, and what has become of the work.
 func (s settings) interruption(err error) error {
 	nothing := errors.Is(err, errNothingDone)
 	var unsaved *unsavedError
 	switch {
-	case !errors.Is(err, errInterrupted):
+	case !errors.Is(err, cli.ErrInterrupted):
 		return err
 	case errors.As(err, &unsaved):
 		return fmt.Errorf("%w: %s has what was saved before, not what was learned since; make room there, or see who may write", err, s.Checkpoint)

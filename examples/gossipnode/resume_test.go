@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"maps"
 	"net"
 	"os"
@@ -14,7 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // runArgs are those of a small run alone with a checkpoint folder.
@@ -41,8 +43,8 @@ func TestRunResumes(t *testing.T) {
 		{[]string{"--steps", "350", "--optimizer", "adamw"}, 350, 300, 3, "begins without the state of the checkpoint"},
 		{[]string{"--steps", "360", "--optimizer", "adamw", "--warmup", "0.5"}, 360, 350, 3, `"now": "cosine, rate 0.01, warm-up 0.5"`},
 	} {
-		code, out, logged := try(runArgs(data, folder, append(c.args, "--"+cadenceFlag, "end")...)...)
-		if code != exitDone || !strings.Contains(logged, c.says) {
+		code, out, logged := try(runArgs(data, folder, append(c.args, "--"+checkpoint.CadenceFlag, "end")...)...)
+		if code != cli.ExitDone || !strings.Contains(logged, c.says) {
 			t.Fatalf("%v: exit code %d, no %q in\n%s", c.args, code, c.says, logged)
 		}
 		r := lastLine(t, out)
@@ -52,24 +54,24 @@ func TestRunResumes(t *testing.T) {
 		if i > 0 && r.Peer != before.Peer {
 			t.Errorf("%v: peer %s, and it was %s", c.args, r.Peer, before.Peer)
 		}
-		kept := checkpoints{dir: folder}
-		if names, err := kept.names(); err != nil || len(names) != c.files {
+		kept := checkpoint.Folder{Dir: folder}
+		if names, err := kept.Names(); err != nil || len(names) != c.files {
 			t.Errorf("%v: checkpoints %v, error %v", c.args, names, err)
 		}
 		before = r
 	}
-	found, err := inspect(folder)
+	found, err := checkpoint.Inspect(folder)
 	if err != nil || found.Progress.Incarnation != 4 || found.Progress.Optimizer != "adamw" || found.Peer != before.Peer {
 		t.Errorf("%+v, error %v", found.Progress, err)
 	}
-	if code, _, logged := try(runArgs(data, folder, "--steps", "360")...); code != exitDone || strings.Contains(logged, "another peer's") {
+	if code, _, logged := try(runArgs(data, folder, "--steps", "360")...); code != cli.ExitDone || strings.Contains(logged, "another peer's") {
 		t.Errorf("the same peer: exit code %d\n%s", code, logged)
 	}
 	key := filepath.Join(t.TempDir(), "other.key")
 	if _, err := generate(key, false); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, logged := try(runArgs(data, folder, "--steps", "360", "--key", key)...); code != exitDone || !strings.Contains(logged, "the checkpoint is another peer's") || !strings.Contains(logged, before.Peer) {
+	if code, _, logged := try(runArgs(data, folder, "--steps", "360", "--key", key)...); code != cli.ExitDone || !strings.Contains(logged, "the checkpoint is another peer's") || !strings.Contains(logged, before.Peer) {
 		t.Errorf("under another key: exit code %d\n%s", code, logged)
 	}
 	if info, err := os.Stat(filepath.Join(folder, identityFile)); err != nil || info.Mode().Perm() != keyMode {
@@ -82,16 +84,16 @@ func TestRunResumes(t *testing.T) {
 func TestRunPassesOverATornCheckpoint(t *testing.T) {
 	data, folder := pictures(t, 400, 200), t.TempDir()
 	for _, steps := range []string{"100", "150"} {
-		if code, _, logged := try(runArgs(data, folder, "--steps", steps, "--"+cadenceFlag, "end")...); code != exitDone {
+		if code, _, logged := try(runArgs(data, folder, "--steps", steps, "--"+checkpoint.CadenceFlag, "end")...); code != cli.ExitDone {
 			t.Fatal(logged)
 		}
 	}
-	torn := filepath.Join(folder, nameOf(2))
+	torn := filepath.Join(folder, "checkpoint-000002.safetensors")
 	if err := os.Truncate(torn, 5000); err != nil {
 		t.Fatal(err)
 	}
 	code, out, logged := try(runArgs(data, folder, "--steps", "200")...)
-	if code != exitDone || !strings.Contains(logged, "a checkpoint is refused; the one before it is used") || !strings.Contains(logged, torn) {
+	if code != cli.ExitDone || !strings.Contains(logged, "a checkpoint is refused; the one before it is used") || !strings.Contains(logged, torn) {
 		t.Fatalf("exit code %d\n%s", code, logged)
 	}
 	if r := lastLine(t, out); r.ResumedStep != 100 || r.Steps != 200 {
@@ -104,37 +106,43 @@ func TestRunPassesOverATornCheckpoint(t *testing.T) {
 func TestTerminated(t *testing.T) {
 	t.Parallel()
 	data, folder := pictures(t, 400, 200), t.TempDir()
-	args := runArgs(data, folder, "--epochs", "1000000", "--"+cadenceFlag, "end")
+	args := runArgs(data, folder, "--epochs", "1000000", "--"+checkpoint.CadenceFlag, "end")
 	var out, logged bytes.Buffer
 	cmd := command(t, args...)
-	cmd.Stdout, cmd.Stderr = &out, &logged
+	cmd.Stdout = &out
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it makes its folder", func() bool { _, err := os.Stat(filepath.Join(folder, identityFile)); return err == nil })
-	time.Sleep(500 * time.Millisecond) // it trains meanwhile; if not, the steps below say so
+	lines := scanLines(t, stderr)
+	for line := range lines {
+		fmt.Fprintln(&logged, line)
+		if strings.Contains(line, "loss ") { // progress is told from the first step on
+			break
+		}
+	}
 	began := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailed || out.Len() > 0 || !strings.Contains(logged.String(), "what was learned is kept in "+folder) {
+	for line := range lines {
+		fmt.Fprintln(&logged, line)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != cli.ExitFailed || out.Len() > 0 || !strings.Contains(logged.String(), "what was learned is kept in "+folder) {
 		t.Errorf("ended with %v, standard output %q\n%s", err, &out, &logged)
 	}
 	if took := time.Since(began); took > defaultLeaveWithin {
 		t.Errorf("leaving took %s", took)
 	}
-	c := checkpoints{dir: folder, run: defaultRun, dataset: "mnist", model: "softmax"}
-	names, _ := c.names()
-	if len(names) == 0 {
-		t.Fatalf("no checkpoint\n%s", &logged)
+	found, err := checkpoint.Inspect(folder)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &logged)
 	}
-	file, read, _, err := readTensors(folder)
-	if err != nil || !tensor.Finite(read.Vector()) {
-		t.Fatal(err)
-	}
-	found, err := inspect(file)
-	if err != nil || found.Progress.Step == 0 {
-		t.Errorf("%+v, error %v", found.Progress, err)
+	if !found.Sound || found.Progress.Step == 0 {
+		t.Errorf("%+v", found.Progress)
 	}
 }
 
@@ -154,7 +162,7 @@ func TestIdentitiesAreRemembered(t *testing.T) {
 	address := "127.0.0.1:" + strings.Split(patient(t), "/")[4]
 	code, _, logged := try(runArgs(data, folder, "--steps", "20", "--join", address)...)
 	text, err := os.ReadFile(filepath.Join(folder, identityFile+knownSuffix))
-	if code != exitDone && !strings.Contains(logged, "layout") || err != nil || !strings.Contains(string(text), address) {
+	if code != cli.ExitDone && !strings.Contains(logged, "layout") || err != nil || !strings.Contains(string(text), address) {
 		t.Errorf("exit code %d, remembered %q (%v)\n%s", code, text, err, logged)
 	}
 }
@@ -165,12 +173,12 @@ func TestTerminatedUnsaved(t *testing.T) {
 	t.Parallel()
 	data, folder := pictures(t, 400, 200), filepath.Join(t.TempDir(), "kept")
 	var out, logged bytes.Buffer
-	cmd := command(t, runArgs(data, folder, "--epochs", "1000000", "--"+cadenceFlag, "5")...)
+	cmd := command(t, runArgs(data, folder, "--epochs", "1000000", "--"+checkpoint.CadenceFlag, "5")...)
 	cmd.Stdout, cmd.Stderr = &out, &logged
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it has saved", func() bool { names, err := checkpoints{dir: folder}.names(); return err == nil && len(names) > 0 })
+	eventually(t, "it has saved", func() bool { names, err := checkpoint.Folder{Dir: folder}.Names(); return err == nil && len(names) > 0 })
 	if err := os.Rename(folder, folder+"-away"); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +188,7 @@ func TestTerminatedUnsaved(t *testing.T) {
 	_ = cmd.Wait()
 	lines := strings.Split(strings.TrimSpace(logged.String()), "\n")
 	last := lines[len(lines)-1]
-	if cmd.ProcessState.ExitCode() != exitFailed || strings.Contains(last, "is kept in") ||
+	if cmd.ProcessState.ExitCode() != cli.ExitFailed || strings.Contains(last, "is kept in") ||
 		!strings.Contains(last, "interrupted, and the last checkpoint could not be saved: ") || !strings.Contains(last, folder+" has what was saved before") {
 		t.Errorf("exit code %d, last line %q", cmd.ProcessState.ExitCode(), last)
 	}
@@ -193,7 +201,7 @@ func TestTerminatedBeforeTheFirstStep(t *testing.T) {
 	data, folder := pictures(t, 400, 200), t.TempDir()
 	contents := func() map[string]string {
 		kept := map[string]string{}
-		names, err := checkpoints{dir: folder}.names()
+		names, err := checkpoint.Folder{Dir: folder}.Names()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,13 +246,13 @@ func TestTerminatedBeforeTheFirstStep(t *testing.T) {
 		for last = range lines {
 		}
 		want := "interrupted before the first step: nothing was learned, and the checkpoints in " + folder + " are as they were"
-		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailed || out.Len() > 0 || !strings.Contains(last, want) {
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != cli.ExitFailed || out.Len() > 0 || !strings.Contains(last, want) {
 			t.Errorf("exit code %d, standard output %q, last line %q", cmd.ProcessState.ExitCode(), &out, last)
 		}
 		if !maps.Equal(contents(), had) {
 			t.Error("the checkpoints have changed")
 		}
-		if code, _, logged := try(runArgs(data, folder, "--steps", strconv.Itoa(100*(i+1)), "--keep", "1")...); code != exitDone {
+		if code, _, logged := try(runArgs(data, folder, "--steps", strconv.Itoa(100*(i+1)), "--keep", "1")...); code != cli.ExitDone {
 			t.Fatal(logged)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // together starts processes that find each other, each with flags of its own beside the
@@ -77,7 +79,7 @@ func TestNamedServerServes(t *testing.T) {
 	for i := range 3 {
 		path := filepath.Join(t.TempDir(), "key")
 		code, out, text := try("keygen", "--out", path)
-		if code != exitDone {
+		if code != cli.ExitDone {
 			t.Fatalf("keygen: exit code %d\n%s", code, text)
 		}
 		own = append(own, []string{"--key", path})
@@ -119,7 +121,7 @@ func TestWorkerKilled(t *testing.T) {
 				"--lr", "0.01", "--steps", strconv.Itoa(each), "--strategy", strategy)
 			k.start()
 			eventually(t, "the victim trains", func() bool {
-				names, _ := k.folders[victim].names()
+				names, _ := k.folders[victim].Names()
 				return len(names) > 0
 			})
 			if strings.Contains(k.out[victim].String(), `"steps"`) {

@@ -1,29 +1,19 @@
 package main
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/fetch"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/overlay"
 )
 
-// streams are the standard streams of one execution. Results go to out,
-// everything else to err; in is read only to learn that a parent has gone.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
-
-// shared are the same streams for the packages below this one.
-func (s streams) shared() cli.Streams { return cli.Streams{In: s.in, Out: s.out, Err: s.err} }
-
 // execute runs one command line and returns its exit code.
-func execute(args []string, std streams) int { return cli.Execute(newRoot(std), args) }
+func execute(args []string, std cli.Streams) int { return cli.Execute(newRoot(std), args) }
 
-func newRoot(std streams) *cobra.Command {
+func newRoot(std cli.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gossipnode",
 		Short: "Train one model together with others, with no server",
@@ -36,10 +26,10 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
   gossipnode run --join 192.0.2.7:4001`,
 	}
 	cli.Root(root)
-	root.SetIn(std.in)
-	root.SetOut(std.out)
-	root.SetErr(std.err)
-	root.AddCommand(newRun(std), newLocal(std), newSimulate(std), newCompare(std), newKeygen(std), newControl(std), newTopology(std), newDoctor(std), bench.Command(std.shared()), fetch.Command(std.shared()),
-		newInspect(std), newExport(std), newConfig(std), newVersion(std))
+	root.SetIn(std.In)
+	root.SetOut(std.Out)
+	root.SetErr(std.Err)
+	root.AddCommand(newRun(std), newLocal(std), newSimulate(std), newCompare(std), newKeygen(std), newControl(std), overlay.Command(std), newDoctor(std), bench.Command(std), fetch.Command(std),
+		checkpoint.InspectCommand(std), checkpoint.ExportCommand(std), newConfig(std), newVersion(std))
 	return root
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 )
 
@@ -18,7 +19,7 @@ import (
 const printEvery = 2 * time.Second
 
 // newRun makes the command that is one peer.
-func newRun(std streams) *cobra.Command {
+func newRun(std cli.Streams) *cobra.Command {
 	var (
 		s         settings
 		printOnly bool
@@ -40,7 +41,7 @@ started again. SIGINT or SIGTERM make it save that and leave in good order, with
 		Example: `  gossipnode run --listen 0.0.0.0:4001
   gossipnode run --join 192.0.2.7:4001 --dataset mnist --data DIR --part 1/4
   gossipnode run --join 192.0.2.7:4001 --checkpoint DIR --key node.key --json`,
-		Args: noArguments,
+		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sources, err := s.load(cmd)
 			if err != nil {
@@ -53,7 +54,7 @@ started again. SIGINT or SIGTERM make it save that and leave in good order, with
 				return err
 			}
 			if printOnly {
-				return s.printEffectivePolicy(std.out)
+				return s.printEffectivePolicy(std.Out)
 			}
 			if s.Report {
 				return runReporting(s, std)
@@ -63,16 +64,16 @@ started again. SIGINT or SIGTERM make it save that and leave in good order, with
 	}
 	s.register(cmd.Flags())
 	cmd.Flags().BoolVar(&printOnly, printPolicyFlag, false, "print how the joint layers of the model are coded, as a file for --policy, and end")
-	cmd.Flags().String(configFlag, "", "YAML file with the same keys as the flags")
+	cmd.Flags().String(cli.ConfigFlag, "", "YAML file with the same keys as the flags")
 	return cmd
 }
 
 // runAlone runs a peer that a person watches.
-func runAlone(s settings, std streams) error {
-	ctx, release := untilSignal(context.Background(), func() { os.Exit(exitFailed) })
+func runAlone(s settings, std cli.Streams) error {
+	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
 	defer release()
-	defer s.leaveInTime(ctx, std.err, func() { os.Exit(exitFailed) })()
-	log, tell := s.watchRun(std.err)
+	defer s.leaveInTime(ctx, std.Err, func() { os.Exit(cli.ExitFailed) })()
+	log, tell := s.watchRun(std.Err)
 	defer p2pnet.BridgeLogs(log)()
 	done, err := train(ctx, s, log, tell, nil)
 	if err != nil {
@@ -85,13 +86,13 @@ func runAlone(s settings, std streams) error {
 }
 
 // runReporting runs a peer that a parent process watches.
-func runReporting(s settings, std streams) error {
-	parent, begin := untilParentGone(context.Background(), std.in)
-	ctx, release := untilSignal(parent, func() { os.Exit(exitFailed) })
+func runReporting(s settings, std cli.Streams) error {
+	parent, begin := cli.UntilParentGone(context.Background(), std.In)
+	ctx, release := cli.UntilSignal(parent, func() { os.Exit(cli.ExitFailed) })
 	defer release()
-	defer s.leaveInTime(ctx, std.err, func() { os.Exit(exitFailed) })()
-	tell := lineReporter(std.out)
-	log := s.newLog(std.err)
+	defer s.leaveInTime(ctx, std.Err, func() { os.Exit(cli.ExitFailed) })()
+	tell := lineReporter(std.Out)
+	log := s.newLog(std.Err)
 	defer p2pnet.BridgeLogs(log)()
 	done, err := train(ctx, s, log, tell, begin)
 	if err != nil {
@@ -113,7 +114,7 @@ func success(done share) report {
 
 // failure reports that a peer has given up.
 func failure(err error) report {
-	r := report{Kind: reportFailed, Failure: err.Error(), Code: exitCode(err), Interrupted: errors.Is(err, errInterrupted)}
+	r := report{Kind: reportFailed, Failure: err.Error(), Code: cli.ExitCode(err), Interrupted: errors.Is(err, cli.ErrInterrupted)}
 	var unsaved *unsavedError
 	if errors.As(err, &unsaved) {
 		r.Unsaved = unsaved.cause.Error()
@@ -130,10 +131,10 @@ func (r reported) Unwrap() error { return r.error }
 
 // printResult prints a result in words, and as JSON if asked to: then that is
 // all there is on standard output.
-func printResult(r result, asJSON bool, std streams) error {
-	var words io.Writer = std.out
+func printResult(r result, asJSON bool, std cli.Streams) error {
+	var words io.Writer = std.Out
 	if asJSON {
-		words = std.err
+		words = std.Err
 	}
 	if _, err := fmt.Fprint(words, r.summary()); err != nil {
 		return fmt.Errorf("printing the result: %w", err)
@@ -141,7 +142,7 @@ func printResult(r result, asJSON bool, std streams) error {
 	if !asJSON {
 		return nil
 	}
-	if err := json.NewEncoder(std.out).Encode(r); err != nil {
+	if err := json.NewEncoder(std.Out).Encode(r); err != nil {
 		return fmt.Errorf("printing the result: %w", err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 )
 
@@ -17,7 +18,7 @@ import (
 // without the white space around it; one that could be guessed is refused.
 func TestRunKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.key")
-	if code, out, stderr := try("keygen", "--run-key", "--out", path); code != exitDone || out != "" {
+	if code, out, stderr := try("keygen", "--run-key", "--out", path); code != cli.ExitDone || out != "" {
 		t.Fatalf("exit code %d: %s%s", code, out, stderr)
 	}
 	info, err := os.Stat(path)
@@ -85,7 +86,7 @@ func TestRefusedForWantOfAKey(t *testing.T) {
 	}
 	address := patientThat(t, peer.Admission{Key: key})
 	code, _, stderr := try("run", "--listen", loopback, "--join", address, "--steps", "10")
-	if code != exitFailed || !strings.Contains(stderr, "same run key") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "same run key") {
 		t.Errorf("run without the key: exit code %d: %s", code, stderr)
 	}
 	if found, _ := diagnose(t, "--join", address); found["run"].Level != levelFail || !strings.Contains(found["run"].Remedy, "--run-key") {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer/swim"
@@ -139,7 +140,7 @@ func (s *networkSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Operator, "operator", "", "peer id of who may pause, stop and change the run, the same for all peers; see control (default: nobody)")
 	flags.StringVar(&s.Run, "run", defaultRun, "name of what is trained together, the same for all peers")
 	flags.IntVar(&s.MinPeers, "min-peers", 1, "begin to train when so many members are here, this one included")
-	flags.StringVar(&s.Membership, membershipFlag, carrierAuto, "what news of members travels by: "+list(carriers())+fmt.Sprintf(" (datagrams in a flock of more than %d)", swim.WideAbove))
+	flags.StringVar(&s.Membership, membershipFlag, carrierAuto, "what news of members travels by: "+cli.List(carriers())+fmt.Sprintf(" (datagrams in a flock of more than %d)", swim.WideAbove))
 	flags.StringVar(&s.GossipKey, gossipKeyFlag, "", "`file` of the keys that encrypt news of members, one of 64 hexadecimal digits a line, the first to encrypt with; the same for all peers (default: none)")
 	flags.StringArrayVar(&s.Relay, relayFlag, nil, "multiaddr with /p2p/ID of a member that runs with --relay-service, through which others reach this peer if they cannot dial it (behind a NAT); repeatable")
 	flags.BoolVar(&s.RelayService, "relay-service", false, "pass on the connections of members that cannot be dialled; all that they exchange goes through this machine")
@@ -148,14 +149,14 @@ func (s *networkSettings) register(flags *pflag.FlagSet) {
 }
 
 func (s *dataSettings) register(flags *pflag.FlagSet) {
-	flags.StringVar(&s.Dataset, "dataset", dataset.Datasets()[0], "data set: "+list(dataset.Datasets()))
+	flags.StringVar(&s.Dataset, "dataset", dataset.Datasets()[0], "data set: "+cli.List(dataset.Datasets()))
 	flags.StringVar(&s.Data, "data", "", "folder of the data set's files, as data fetch makes it; glyphs needs none. images are your own: train/CLASS/*.jpg and test/CLASS/*.jpg (or .png), or WebDataset shards train*.tar and test*.tar (or .tar.gz)")
 	flags.StringVar(&s.Shard, "shard", "iid", "how the data is cut into parts: iid, dirichlet=ALPHA for skewed labels, or files, of which each peer reads its own only")
 	flags.StringVar(&s.Part, "part", "", "I/N, this peer's part of the data, from 0 (default: all; of glyphs a quarter)")
 	flags.StringVar(&s.Augment, "augment", augmentAuto, "how training pictures are varied: none, flip, crop, flip+crop (by up to 4 pixels), or auto: flip+crop for cifar10, none for others")
 	flags.StringVar(&s.Normalize, "normalize", "", "MEAN/SCALE of the pictures, or for each channel, as in 0.5,0.5,0.4/0.2,0.2,0.3; the same for all peers (default: the data set's own; of images as measured in the folder)")
 	flags.IntVar(&s.Memory, "memory", defaultMemory, "MiB of decoded training pictures to keep; a part of images or cifar10 that does not fit is read and decoded again in each pass")
-	flags.StringVar(&s.Model, "model", nets.Names()[0], "model: "+list(nets.Names()))
+	flags.StringVar(&s.Model, "model", nets.Names()[0], "model: "+cli.List(nets.Names()))
 	flags.StringVar(&s.Init, "init", "", "safetensors file of the initial values, the same for all peers (default: made from --seed)")
 	flags.Uint64Var(&s.Seed, "seed", 1, "seed of the initial values, the parts and the drawn pictures, the same for all peers")
 }
@@ -165,10 +166,10 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 	flags.Float64Var(&s.Epochs, "epochs", 0, fmt.Sprintf("work to do: so many passes of all peers together over all the data (default %v)", defaultEpochs))
 	flags.IntVar(&s.Batch, "batch", defaultBatch, "pictures in a step")
 	flags.Float64Var(&s.LR, "lr", 0, fmt.Sprintf("learning rate (default %v for sgd, %v for momentum, %v for adamw)", defaultRateSGD, defaultRateMomentum, defaultRateAdamW))
-	flags.StringVar(&s.Optimizer, "optimizer", optimizerMomentum, "optimizer: "+list(optimizers()))
-	flags.StringVar(&s.Schedule, "schedule", scheduleCosine, "course of the learning rate: "+list(schedules()))
+	flags.StringVar(&s.Optimizer, "optimizer", optimizerMomentum, "optimizer: "+cli.List(optimizers()))
+	flags.StringVar(&s.Schedule, "schedule", scheduleCosine, "course of the learning rate: "+cli.List(schedules()))
 	flags.Float64Var(&s.Warmup, "warmup", defaultWarmup, "share of the work over which the learning rate rises, 0 to 1")
-	flags.StringVar(&s.Codec, codecFlag, quant.DefaultName, "codec of what is exchanged: "+list(append(quant.Names(), quant.Auto))+" (by each link)")
+	flags.StringVar(&s.Codec, codecFlag, quant.DefaultName, "codec of what is exchanged: "+cli.List(append(quant.Names(), quant.Auto))+" (by each link)")
 	flags.StringVar(&s.Quantized, quantizedFlag, defaultQuantized, "`percent` of what is exchanged that may take fewer than 16 bits a value, if the codec does")
 	flags.StringVar(&s.Policy, policyFlag, "", "YAML `file` that says how each joint layer of the model is coded, instead of --codec and --quantized (docs/TUNING.md)")
 	s.strategySettings.register(flags)
@@ -184,7 +185,7 @@ func (s *outputSettings) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.Pprof, "pprof", false, "serve profiles under /debug/pprof/ too, where --metrics is: who can reach it can slow this process down")
 	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object, the last line of standard output")
 	flags.BoolVarP(&s.Verbose, "verbose", "v", false, "log everything, as --log-level debug")
-	flags.StringVar(&s.LogLevel, "log-level", "info", "least level that is logged: "+list(logLevels()))
+	flags.StringVar(&s.LogLevel, "log-level", "info", "least level that is logged: "+cli.List(logLevels()))
 	flags.BoolVar(&s.Report, "report", false, "report to a parent process")
 	_ = flags.MarkHidden("report") // fails only for a flag that does not exist
 }

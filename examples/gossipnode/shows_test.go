@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 )
 
@@ -40,7 +41,7 @@ func trial(t *testing.T, flags string, change func(*peertest.Simulation)) peerte
 	if err := set.Parse(strings.Fields(flags)); err != nil {
 		t.Fatal(err)
 	}
-	world, err := s.check(origins{})
+	world, err := s.check(cli.Origins{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 )
@@ -37,7 +38,7 @@ time that --link gives them: each peer has one connection, which all its partner
 share, each way. Processor time of exchanges and optimizers takes none.`
 
 // newSimulate makes the command that trains in virtual time.
-func newSimulate(std streams) *cobra.Command {
+func newSimulate(std cli.Streams) *cobra.Command {
 	var s simulateSettings
 	cmd := &cobra.Command{
 		Use:   "simulate",
@@ -61,7 +62,7 @@ noticed by the others after ` + peertest.DetectTime.String() + `.`,
   gossipnode simulate --peers 16 --link 100,40 --codec lattice6+4 --dataset mnist --data DIR
   gossipnode simulate --crash 3@20s --arrive 3@40s --record world.jsonl
   gossipnode simulate --replay world.jsonl --strategy alone --json`,
-		Args: noArguments,
+		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sources, err := s.load(cmd)
 			if err != nil {
@@ -84,7 +85,7 @@ func (s *simulateSettings) register(flags *pflag.FlagSet) {
 	s.registerTraining(flags)
 	s.servingSettings.register(flags)
 	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object, the last line of standard output")
-	flags.String(configFlag, "", "YAML file with the same keys as the flags")
+	flags.String(cli.ConfigFlag, "", "YAML file with the same keys as the flags")
 }
 
 // registerTraining adds the flags of run that say what is learned and how. Which part
@@ -110,13 +111,13 @@ func (s *settings) registerTraining(flags *pflag.FlagSet) {
 }
 
 // check reports all faults of the flags, and gives the world that they describe.
-func (s *simulateSettings) check(sources origins) (peertest.World, error) {
+func (s *simulateSettings) check(sources cli.Origins) (peertest.World, error) {
 	world, err := s.world()
 	if err != nil {
 		return world, sources.Usage(err)
 	}
 	if err := s.readReplay(&world); err != nil {
-		return world, sources.Usage(faultf("replay", "%v", err))
+		return world, sources.Usage(cli.Faultf("replay", "%v", err))
 	}
 	world.Compute.Samples = s.Batch
 	s.Part = fmt.Sprintf("0/%d", s.Peers)
@@ -124,19 +125,19 @@ func (s *simulateSettings) check(sources origins) (peertest.World, error) {
 		return world, err
 	}
 	if policy, _ := s.policy(); policy.Choosing() {
-		return world, sources.Usage(faultf("codec", "auto: simulated links are not measured: name a codec"))
+		return world, sources.Usage(cli.Faultf("codec", "auto: simulated links are not measured: name a codec"))
 	}
 	if !(s.Target >= 0 && s.Target <= 1) {
-		return world, sources.Usage(faultf("target", "%v: want an accuracy from 0 to 1", s.Target))
+		return world, sources.Usage(cli.Faultf("target", "%v: want an accuracy from 0 to 1", s.Target))
 	}
-	return world, sources.Usage(present([]error{s.serverFault(), within("evaluate", s.Evaluate, 1, maxPeers), within("points", s.Points, 0, maxEvaluations)})...)
+	return world, sources.Usage(present([]error{s.serverFault(), cli.Within("evaluate", s.Evaluate, 1, maxPeers), cli.Within("points", s.Points, 0, maxEvaluations)})...)
 }
 
 // maxEvaluations bounds --points.
 const maxEvaluations = 10_000
 
 // run simulates and prints the result.
-func (s *simulateSettings) run(sources origins, std streams) (err error) {
+func (s *simulateSettings) run(sources cli.Origins, std cli.Streams) (err error) {
 	world, err := s.check(sources)
 	if err != nil {
 		return err
@@ -163,9 +164,9 @@ func (s *simulateSettings) run(sources origins, std streams) (err error) {
 		defer func() { err = errors.Join(err, file.Close()) }()
 		simulation.Watch.Record = file
 	}
-	fmt.Fprintf(std.err, "%s learn %s with %s, %s, %s, in virtual time\n", plural(uint64(s.Peers), "peer"), s.Dataset, s.Model, s.Strategy, s.codecName())
-	simulation.Watch.Point = func(p peertest.Point) { fmt.Fprint(std.err, pointLine(p)) }
-	ctx, release := untilSignal(context.Background(), func() { os.Exit(exitFailed) })
+	fmt.Fprintf(std.Err, "%s learn %s with %s, %s, %s, in virtual time\n", cli.Plural(uint64(s.Peers), "peer"), s.Dataset, s.Model, s.Strategy, s.codecName())
+	simulation.Watch.Point = func(p peertest.Point) { fmt.Fprint(std.Err, pointLine(p)) }
+	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
 	defer release()
 	outcome, err := peertest.Simulate(ctx, simulation)
 	if err != nil {
@@ -177,7 +178,7 @@ func (s *simulateSettings) run(sources origins, std streams) (err error) {
 // pointLine tells how a run gets on.
 func pointLine(p peertest.Point) string {
 	return fmt.Sprintf("%4.0f %%  %8.2f s  %s (%s to %s)  models %.3g apart  %s sent\n",
-		100*p.Progress, p.Seconds, percent(number(p.Mean)), percent(number(p.Min)), percent(number(p.Max)), p.Consensus, size(uint64(p.Bytes)))
+		100*p.Progress, p.Seconds, percent(cli.Number(p.Mean)), percent(cli.Number(p.Min)), percent(cli.Number(p.Max)), p.Consensus, cli.Size(uint64(p.Bytes)))
 }
 
 // simulation is the run in package peertest's terms.
@@ -204,12 +205,12 @@ func (s *simulateSettings) simulation(task *simulatedTask, world peertest.World)
 }
 
 // print prints the result.
-func (s *simulateSettings) print(o peertest.Outcome, took time.Duration, std streams) error {
+func (s *simulateSettings) print(o peertest.Outcome, took time.Duration, std cli.Streams) error {
 	r := s.result(o)
 	r.WallSeconds = took.Seconds()
-	var words io.Writer = std.out
+	var words io.Writer = std.Out
 	if s.JSON {
-		words = std.err
+		words = std.Err
 	}
 	if _, err := fmt.Fprint(words, r.summary()); err != nil {
 		return fmt.Errorf("printing the result: %w", err)
@@ -217,5 +218,5 @@ func (s *simulateSettings) print(o peertest.Outcome, took time.Duration, std str
 	if !s.JSON {
 		return nil
 	}
-	return encode(std.out, r)
+	return encode(std.Out, r)
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // small are flags of a simulation that takes a moment.
@@ -25,7 +27,7 @@ var wall = regexp.MustCompile(`"wall_seconds":[0-9.e+-]+`)
 func simulateOnce(t *testing.T, args ...string) (line string, r simulateResult) {
 	t.Helper()
 	code, out, stderr := try(append([]string{"simulate", "--json"}, args...)...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
@@ -113,7 +115,7 @@ func TestSimulateReplays(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := try(append([]string{"simulate"}, replay...)...); code != exitUsage || !strings.Contains(stderr, "no recording") {
+	if code, _, stderr := try(append([]string{"simulate"}, replay...)...); code != cli.ExitUsage || !strings.Contains(stderr, "no recording") {
 		t.Errorf("what is no recording: exit code %d, %s", code, stderr)
 	}
 }
@@ -141,7 +143,7 @@ func TestSimulateUsage(t *testing.T) {
 		"--slow 1=2 --slow x=1 --loss 2": "--loss 2",
 	} {
 		code, _, stderr := try(append([]string{"simulate"}, strings.Fields(args)...)...)
-		if code != exitUsage || !strings.Contains(stderr, want) {
+		if code != cli.ExitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("simulate %s: exit code %d, %q, want %q in it", args, code, stderr, want)
 		}
 	}

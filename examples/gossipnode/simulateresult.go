@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 )
 
@@ -30,12 +31,12 @@ type simulateResult struct {
 
 // curvePoint is a moment of a run.
 type curvePoint struct {
-	Seconds      float64  `json:"seconds"`
-	Progress     float64  `json:"progress"`
-	BytesSent    int64    `json:"bytes_sent"`
-	TestAccuracy accuracy `json:"test_accuracy"`
-	Loss         number   `json:"loss"`
-	Consensus    number   `json:"consensus_distance"`
+	Seconds      float64    `json:"seconds"`
+	Progress     float64    `json:"progress"`
+	BytesSent    int64      `json:"bytes_sent"`
+	TestAccuracy accuracy   `json:"test_accuracy"`
+	Loss         cli.Number `json:"loss"`
+	Consensus    cli.Number `json:"consensus_distance"`
 }
 
 func (s *simulateSettings) result(o peertest.Outcome) simulateResult {
@@ -43,9 +44,9 @@ func (s *simulateSettings) result(o peertest.Outcome) simulateResult {
 	r.result = result{
 		Peers: s.Peers, Strategy: s.Strategy, Codec: s.codecName(), Dataset: s.Dataset, Model: s.Model,
 		Steps: o.Steps, Seconds: o.Seconds, TestAccuracy: accuracyAt(o.Final),
-		TestLoss: number(o.Final.TestLoss), Loss: number(o.Final.Loss), ConsensusDistance: number(o.Final.Consensus),
+		TestLoss: cli.Number(o.Final.TestLoss), Loss: cli.Number(o.Final.Loss), ConsensusDistance: cli.Number(o.Final.Consensus),
 		Exchanges: o.Traffic.Exchanges, Refused: o.Traffic.Refused, Failed: o.Traffic.Failed, InDoubt: o.Traffic.InDoubt,
-		PeersLost: o.Traffic.Lost, BytesSent: uint64(o.Traffic.Bytes), BitsPerParameter: number(o.Traffic.BitsPerParameter),
+		PeersLost: o.Traffic.Lost, BytesSent: uint64(o.Traffic.Bytes), BitsPerParameter: cli.Number(o.Traffic.BitsPerParameter),
 	}
 	if o.Seconds > 0 {
 		r.SamplesPerSecond = float64(o.Samples) / o.Seconds
@@ -59,14 +60,14 @@ func (s *simulateSettings) result(o peertest.Outcome) simulateResult {
 	for _, p := range o.Curve {
 		r.Curve = append(r.Curve, curvePoint{
 			Seconds: p.Seconds, Progress: p.Progress, BytesSent: p.Bytes, TestAccuracy: accuracyAt(p),
-			Loss: number(p.Loss), Consensus: number(p.Consensus),
+			Loss: cli.Number(p.Loss), Consensus: cli.Number(p.Consensus),
 		})
 	}
 	return r
 }
 
 func accuracyAt(p peertest.Point) accuracy {
-	return accuracy{Mean: number(p.Mean), Min: number(p.Min), Max: number(p.Max)}
+	return accuracy{Mean: cli.Number(p.Mean), Min: cli.Number(p.Min), Max: cli.Number(p.Max)}
 }
 
 // over is the spread of a figure over peers.

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 )
 
@@ -25,9 +26,9 @@ func (s *simulateSettings) serverFault() error {
 	case s.Serving == elected:
 		return nil
 	case !s.serves():
-		return faultf(serverFlag, "is for %s: with --strategy %s nobody serves the parameters", list(servers()), s.Strategy)
+		return cli.Faultf(serverFlag, "is for %s: with --strategy %s nobody serves the parameters", cli.List(servers()), s.Strategy)
 	}
-	return within(serverFlag, s.Serving, 0, s.Peers-1)
+	return cli.Within(serverFlag, s.Serving, 0, s.Peers-1)
 }
 
 // simulatedMachine makes the algorithm of simulated peers.

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestSimulateServerIsWhoIsNamed: a named server that is lost ends the run, as nobody takes
@@ -15,7 +17,7 @@ func TestSimulateServerIsWhoIsNamed(t *testing.T) {
 			line = append(line, "--server", server)
 		}
 		code, _, text := try(line...)
-		if lost != (code == exitFailed) || lost && !strings.Contains(text, "no server") {
+		if lost != (code == cli.ExitFailed) || lost && !strings.Contains(text, "no server") {
 			t.Errorf("--server %q: exit code %d\n%s", server, code, text)
 		}
 	}
@@ -32,7 +34,7 @@ func TestSimulateServerUsage(t *testing.T) {
 		"compare --strategies ps-ssp --staleness -1":     "--staleness -1: want 0 to",
 	} {
 		code, _, text := try(strings.Fields(line)...)
-		if code != exitUsage || !strings.Contains(text, want) {
+		if code != cli.ExitUsage || !strings.Contains(text, want) {
 			t.Errorf("%s: exit code %d, no %q in\n%s", line, code, want, text)
 		}
 	}
@@ -43,7 +45,7 @@ func TestSimulateServerUsage(t *testing.T) {
 func TestCompareGivesRacersWhatIsTheirs(t *testing.T) {
 	code, _, text := try(append([]string{"compare"}, small(t, "--peers", "4", "--strategies", "adpsgd,allreduce,ps-dssp", "--server", "2",
 		"--staleness", "2", "--staleness-max", "4", "--balance", "--every", "4")...)...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Errorf("exit code %d\n%s", code, text)
 	}
 }

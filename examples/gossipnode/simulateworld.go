@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 )
 
@@ -62,15 +63,15 @@ func (w worldSettings) world() (peertest.World, error) {
 	if w.Jitter == 0 {
 		world.Compute.Jitter = -1 // none
 	}
-	note(within("peers", w.Peers, 1, maxPeers))
+	note(cli.Within("peers", w.Peers, 1, maxPeers))
 	if w.StepTime <= 0 {
-		note(faultf("step-time", "%s: want a time above 0, as in 10ms", w.StepTime))
+		note(cli.Faultf("step-time", "%s: want a time above 0, as in 10ms", w.StepTime))
 	}
 	if !(w.Jitter >= 0 && w.Jitter < 1) {
-		note(faultf("jitter", "%v: want a share from 0 to below 1", w.Jitter))
+		note(cli.Faultf("jitter", "%v: want a share from 0 to below 1", w.Jitter))
 	}
 	if !(w.Loss >= 0 && w.Loss < 1) {
-		note(faultf("loss", "%v: want a probability from 0 to below 1", w.Loss))
+		note(cli.Faultf("loss", "%v: want a probability from 0 to below 1", w.Loss))
 	}
 	var err error
 	world.Compute.Slow, err = w.factors("slow", w.Slow)
@@ -80,7 +81,7 @@ func (w worldSettings) world() (peertest.World, error) {
 	note(parseLink(w.Link, &world.Links))
 	world.Links.Link.Loss = w.Loss
 	if len(w.SlowLink) > 0 && world.Links.Port == 0 {
-		note(faultf("slow-link", "%s: --link %s has no limit of which that could be a share", w.SlowLink[0], w.Link))
+		note(cli.Faultf("slow-link", "%s: --link %s has no limit of which that could be a share", w.SlowLink[0], w.Link))
 	}
 	for _, kind := range []struct {
 		flag   string
@@ -115,7 +116,7 @@ func (w worldSettings) factors(flag string, values []string) (map[int]float64, e
 		i, known := w.peer(name)
 		f, err := strconv.ParseFloat(factor, 64)
 		if !known || err != nil || !(f > 0 && f <= 1e6) {
-			return nil, faultf(flag, "%q: want P=FACTOR with a peer from 0 to %d and a factor above 0, as in 3=100", text, w.Peers-1)
+			return nil, cli.Faultf(flag, "%q: want P=FACTOR with a peer from 0 to %d and a factor above 0, as in 3=100", text, w.Peers-1)
 		}
 		factors[i] = f
 	}
@@ -128,7 +129,7 @@ func parseLink(text string, into *peertest.Links) error {
 	megabits, err := strconv.ParseFloat(rate, 64)
 	millis, err2 := strconv.ParseFloat(delay, 64)
 	if err != nil || err2 != nil || !(megabits >= 0 && megabits <= 1e9) || !(millis >= 0 && millis <= maxMillis) {
-		return faultf("link", "%q: want MBPS,MS, as in 100,40 for 100 Mbit/s and 40 ms from one peer to another", text)
+		return cli.Faultf("link", "%q: want MBPS,MS, as in 100,40 for 100 Mbit/s and 40 ms from one peer to another", text)
 	}
 	into.Port = megabits * bytesPerMegabit
 	into.Link.Delay = time.Duration(millis * float64(time.Millisecond))
@@ -141,7 +142,7 @@ func (w worldSettings) change(flag, text string, kind peertest.ChangeKind) (peer
 	i, known := w.peer(name)
 	when, err := time.ParseDuration(at)
 	if !known || err != nil || when < 0 {
-		return peertest.Change{}, faultf(flag, "%q: want P@TIME with a peer from 0 to %d, as in 3@20s", text, w.Peers-1)
+		return peertest.Change{}, cli.Faultf(flag, "%q: want P@TIME with a peer from 0 to %d, as in 3@20s", text, w.Peers-1)
 	}
 	return peertest.Change{At: when, Kind: kind, Peer: i}, nil
 }
@@ -154,7 +155,7 @@ func (w worldSettings) attack(text string) (peertest.Attack, error) {
 	s, err := strconv.ParseFloat(strength, 64)
 	a := peertest.Attack{Peer: i, Lie: peertest.Lie(lie), Strength: s}
 	if !known || err != nil || a.Lie != peertest.Noise && a.Lie != peertest.SignFlip && a.Lie != peertest.Push {
-		return a, faultf("attack", "%q: want P=LIE,STRENGTH with a peer from 0 to %d and noise, sign-flip or push, as in 3=sign-flip,10", text, w.Peers-1)
+		return a, cli.Faultf("attack", "%q: want P=LIE,STRENGTH with a peer from 0 to %d and noise, sign-flip or push, as in 3=sign-flip,10", text, w.Peers-1)
 	}
 	return a, nil
 }

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 var (
@@ -73,7 +75,7 @@ func TestSoak(t *testing.T) {
 		_ = p.cmd.Process.Signal(os.Interrupt)
 	}
 	for i, p := range f.peers {
-		if err := p.cmd.Wait(); exitedWith(err) != exitFailed { // asked to end before the work was done
+		if err := p.cmd.Wait(); exitedWith(err) != cli.ExitFailed { // asked to end before the work was done
 			t.Errorf("peer %d: %v\n%s", i, err, p.logs)
 		}
 	}

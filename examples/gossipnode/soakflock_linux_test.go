@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 )
 
 // soakFlock is four processes that a soak disturbs.
@@ -52,7 +54,7 @@ func newSoakFlock(t *testing.T, lasts time.Duration) *soakFlock {
 	metrics := newKilledRun(t, "mlp", time.Second, 1)
 	f := &soakFlock{t: t, lasts: lasts, frozen: -1, cutting: canCut(t), args: []string{
 		"run", "--dataset", "mnist", "--data", pictures(t, 2000, 200), "--batch", "16", "--lr", "0.001", "--schedule", "constant",
-		"--epochs", "100000000", "--every", "10", "--" + cadenceFlag, "10s", "--log-level", "warn",
+		"--epochs", "100000000", "--every", "10", "--" + checkpoint.CadenceFlag, "10s", "--log-level", "warn",
 	}}
 	if !f.cutting {
 		t.Log("no connections can be cut here, processes are frozen instead: ss -K needs root and a kernel with INET_DIAG_DESTROY")

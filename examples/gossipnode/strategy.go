@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -51,7 +52,7 @@ type strategySettings struct {
 }
 
 func (s *strategySettings) register(flags *pflag.FlagSet) {
-	flags.StringVar(&s.Strategy, "strategy", strategyADPSGD, "how peers train together: "+list(strategies())+" (docs/TUNING.md says when)")
+	flags.StringVar(&s.Strategy, "strategy", strategyADPSGD, "how peers train together: "+cli.List(strategies())+" (docs/TUNING.md says when)")
 	flags.StringVar(&s.Server, serverFlag, "", "ps-*: peer id of who serves the parameters, the same for all peers (default: the peers elect one, and another if it is lost)")
 	flags.IntVar(&s.Staleness, stalenessFlag, defaultStaleness, "ps-ssp and ps-dssp: by how many steps a peer may be ahead of the slowest; with ps-dssp, by how many always")
 	flags.IntVar(&s.StalenessMax, stalenessMaxFlag, defaultStalenessMax, "ps-dssp: by how many steps a peer may be ahead of the slowest at most")
@@ -84,12 +85,12 @@ func (s strategySettings) paced() bool {
 
 // faults are what is wrong with the settings that belong to strategies.
 func (s strategySettings) faults() []error {
-	faults := []error{oneOf("strategy", s.Strategy, strategies())}
-	fault := func(flag, format string, args ...any) { faults = append(faults, faultf(flag, format, args...)) }
+	faults := []error{cli.OneOf("strategy", s.Strategy, strategies())}
+	fault := func(flag, format string, args ...any) { faults = append(faults, cli.Faultf(flag, format, args...)) }
 	switch {
 	case s.Server == "":
 	case !s.serves():
-		fault(serverFlag, "is for %s: with --strategy %s nobody serves the parameters", list(servers()), s.Strategy)
+		fault(serverFlag, "is for %s: with --strategy %s nobody serves the parameters", cli.List(servers()), s.Strategy)
 	case !strings.HasPrefix(s.Server, peerIDPrefix):
 		fault(serverFlag, "%q: want a peer id, as keygen prints it: %s...", s.Server, peerIDPrefix)
 	}
@@ -114,7 +115,7 @@ func (s strategySettings) faults() []error {
 // combinations are what is wrong with settings that the strategy has no use for.
 func (s trainSettings) combinations() []error {
 	var faults []error
-	fault := func(flag, format string, args ...any) { faults = append(faults, faultf(flag, format, args...)) }
+	fault := func(flag, format string, args ...any) { faults = append(faults, cli.Faultf(flag, format, args...)) }
 	if !s.paced() {
 		if s.Every != everyAuto && s.Every != "1" {
 			fault("every", "%q: with --strategy %s peers talk in every step: leave it out, or use --strategy %s", s.Every, s.Strategy, strategyADPSGD)

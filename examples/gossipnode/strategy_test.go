@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestStrategiesSayWhatDoesNotGoTogether shows that settings which a strategy has no
@@ -27,12 +28,12 @@ func TestStrategiesSayWhatDoesNotGoTogether(t *testing.T) {
 		"--strategy ps-dssp --staleness 2 --staleness-max 10000": "at most 1024",
 	} {
 		code, _, text := try(append([]string{"run"}, strings.Fields(line)...)...)
-		if code != exitUsage || !strings.Contains(text, want) {
+		if code != cli.ExitUsage || !strings.Contains(text, want) {
 			t.Errorf("run %s: exit code %d, no %q in\n%s", line, code, want, text)
 		}
 	}
 	code, _, text := try("local", "--strategy", "ps-bsp", "--server", "12D3KooWx")
-	if want := "local gives each peer a new identity"; code != exitUsage || !strings.Contains(text, want) {
+	if want := "local gives each peer a new identity"; code != cli.ExitUsage || !strings.Contains(text, want) {
 		t.Errorf("exit code %d, no %q in\n%s", code, want, text)
 	}
 }

@@ -121,7 +121,7 @@ func (c columns) row(number int, p *peerState) string {
 }
 
 // figure is a number with as many digits as there is room for.
-func (c columns) figure(n number) string {
+func (c columns) figure(n cli.Number) string {
 	if math.IsNaN(float64(n)) {
 		return "-"
 	}

@@ -9,6 +9,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/dashboard"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -29,7 +31,7 @@ type training struct {
 	log    *zap.Logger
 	tell   reporter
 	peer   *peer.Peer
-	keeper *keeper
+	keeper *checkpoint.Keeper
 	// begin is closed when the first step may be taken; nil is at once.
 	begin <-chan struct{}
 
@@ -52,19 +54,17 @@ type training struct {
 }
 
 // train trains one peer, from its data to its result. When ctx ends early it
-// keeps what was learned, leaves the run, and returns errInterrupted. The first
+// keeps what was learned, leaves the run, and returns cli.ErrInterrupted. The first
 // step waits until begin is closed, if it is not nil.
 func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begin <-chan struct{}) (_ share, err error) {
 	if err := s.knowOperator(log); err != nil {
 		return share{}, err
 	}
-	var lock *folderLock                // of a folder that is there
-	defer func() { _ = lock.Close() }() // at the end of the process at the latest
-	if s.Checkpoint != "" {
-		if lock, err = s.checkpoints().lock(log); err != nil {
-			return share{}, err
-		}
+	lock, err := s.lockFolder(log)
+	if err != nil {
+		return share{}, err
 	}
+	defer func() { _ = lock.Close() }() // at the end of the process at the latest
 	key, err := s.lasting(log)
 	if err != nil {
 		return share{}, err
@@ -78,18 +78,8 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 		return share{}, err
 	}
 	defer func() { err = errors.Join(err, work.batches.Close()) }()
-	if s.Checkpoint != "" {
-		if lock == nil {
-			if lock, err = s.checkpoints().make(log); err != nil {
-				return share{}, err
-			}
-		}
-		if err := s.checkpoints().create(); err != nil {
-			return share{}, err
-		}
-		if err := s.occupy(key); err != nil {
-			return share{}, err
-		}
+	if lock, err = s.takeFolder(lock, key, log); err != nil {
+		return share{}, err
 	}
 	var counts *metrics.Server
 	if s.Metrics != "" {
@@ -116,10 +106,10 @@ func train(ctx context.Context, s settings, log *zap.Logger, tell reporter, begi
 	}
 	defer t.leave()
 	t.keeper = t.newKeeper()
-	t.keeper.start()
-	defer t.keeper.end() // before the peer leaves
+	t.keeper.Start()
+	defer t.keeper.End() // before the peer leaves
 	if counts != nil {
-		counts.Serve(t.peer, t.keeper.age, s.Pprof)
+		counts.Serve(t.peer, t.keeper.Age, s.Pprof)
 	}
 	if err := t.show(dashboard); err != nil {
 		return share{}, err
@@ -190,12 +180,12 @@ func (t *training) run(ctx context.Context) (share, error) {
 		return share{}, t.orNothingDone(err)
 	}
 	seconds, err := t.learn(ctx)
-	if err != nil && !errors.Is(err, errInterrupted) {
-		return share{}, errors.Join(err, t.keeper.rescued())
+	if err != nil && !errors.Is(err, cli.ErrInterrupted) {
+		return share{}, errors.Join(err, t.keeper.Rescued())
 	}
 	t.progress(true)
-	t.keeper.end()
-	t.keeper.interrupted(ctx)
+	t.keeper.End()
+	t.keeper.Interrupted(ctx)
 	if total, _ := t.data.Skipped(t.skipped); total > t.skipped {
 		t.log.Warn("more damaged records were skipped", zap.Int("named", t.skipped), zap.Int("all", total))
 	}
@@ -206,7 +196,7 @@ func (t *training) run(ctx context.Context) (share, error) {
 	stats := t.peer.Stats()
 	stats.Role, stats.Lost = before.Role, before.Lost
 	t.peer.Snapshot(t.params.Vector())
-	unsaved := t.keeper.last(stats)
+	unsaved := t.keeper.Last(stats)
 	if unsaved != nil {
 		t.log.Error("the last checkpoint could not be saved; the ones before are kept", zap.Error(unsaved))
 	}
@@ -240,7 +230,7 @@ func (t *training) gather(ctx context.Context) error {
 	case err == nil:
 		t.joined = time.Since(t.started)
 	case ctx.Err() != nil:
-		return errInterrupted
+		return cli.ErrInterrupted
 	case errors.Is(err, context.DeadlineExceeded):
 		t.log.Warn("not all peers have come: training with those that have", zap.Error(err))
 	default:
@@ -262,7 +252,7 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 		case errors.Is(err, peer.ErrRunOver):
 			return t.elapsed(), nil
 		case ctx.Err() != nil:
-			return t.elapsed(), errInterrupted
+			return t.elapsed(), cli.ErrInterrupted
 		default:
 			return t.elapsed(), err
 		}
@@ -279,7 +269,7 @@ func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector
 			select {
 			case <-t.begin:
 			case <-ctx.Done():
-				return peer.Result{}, errInterrupted
+				return peer.Result{}, cli.ErrInterrupted
 			}
 		}
 		t.first, t.begun = time.Now(), t.peer.Stats().Progress
@@ -327,12 +317,12 @@ func (t *training) result(stats peer.Stats, took time.Duration) result {
 	r := result{
 		Peers: max(t.members, 1), Strategy: t.Strategy, Codec: t.codecName(), Dataset: t.Dataset, Model: t.Model,
 		Steps: stats.Steps, Seconds: seconds,
-		TestAccuracy: accuracy{Mean: number(right), Min: number(right), Max: number(right)},
-		TestLoss:     number(loss), Loss: status.Loss, ConsensusDistance: status.Distance,
+		TestAccuracy: accuracy{Mean: cli.Number(right), Min: cli.Number(right), Max: cli.Number(right)},
+		TestLoss:     cli.Number(loss), Loss: status.Loss, ConsensusDistance: status.Distance,
 		Exchanges: status.Exchanges, Refused: stats.Exchanges.Refused, Failed: stats.Exchanges.Failed,
 		InDoubt: stats.Exchanges.InDoubt + stats.Exchanges.Lost, PeersLost: stats.Lost, JoinSeconds: t.joined.Seconds(),
 		ConnectionsMax: stats.ConnectionsMax, BytesSent: stats.Exchanges.BytesSent,
-		BitsPerParameter: number(stats.Exchanges.BitsPerParameter), ResumedStep: stats.Resumed,
+		BitsPerParameter: cli.Number(stats.Exchanges.BitsPerParameter), ResumedStep: stats.Resumed,
 		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
 		FirstExchangeSeconds: time.Duration(t.firstExchange.Load()).Seconds(),
 		PeakMemory:           ownMemory(), Partners: sole(float64(t.partners.count())),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 )
 
@@ -64,7 +65,7 @@ func (b build) String() string {
 }
 
 // newVersion makes the command that tells what this program is.
-func newVersion(std streams) *cobra.Command {
+func newVersion(std cli.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -73,12 +74,12 @@ func newVersion(std streams) *cobra.Command {
 peers of different releases take part in one run if their wire versions are the same.`,
 		Example: `  gossipnode version
   gossipnode version --json`,
-		Args: noArguments,
+		Args: cli.FlagsOnly,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return json.NewEncoder(std.out).Encode(thisBuild())
+				return json.NewEncoder(std.Out).Encode(thisBuild())
 			}
-			_, err := fmt.Fprintln(std.out, thisBuild())
+			_, err := fmt.Fprintln(std.Out, thisBuild())
 			return err
 		},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
@@ -26,7 +27,7 @@ type workload struct {
 	target  peer.Work
 	// resumed is the checkpoint that the initial values are of, nil without one, and
 	// refused those that were passed over.
-	resumed *found
+	resumed *checkpoint.Taken
 	refused []error
 }
 
@@ -93,7 +94,7 @@ func (s settings) checkFolders() error {
 		{"checkpoint", s.Checkpoint, "give a folder; to begin with the values of a file, give it with --init"},
 	} {
 		if info, err := os.Stat(f.path); f.path != "" && err == nil && !info.IsDir() {
-			faults = append(faults, faultf(f.flag, "%s is a file: %s", f.path, f.remedy))
+			faults = append(faults, cli.Faultf(f.flag, "%s is a file: %s", f.path, f.remedy))
 		}
 	}
 	return errors.Join(faults...)
@@ -166,7 +167,7 @@ func loadValues(path string, into *tensor.Params) error {
 	}
 	defer file.Close()
 	if _, err := tensor.LoadSafetensors(file, into); err != nil {
-		if metadata, unread := readMetadata(path); unread == nil && checkFormat(metadata[keyFormat]) == nil {
+		if checkpoint.Is(path) {
 			err = fmt.Errorf("%w\nIt is a checkpoint, which may hold an optimizer's state too: write its model with gossipnode export, and give that", err)
 		}
 		return fmt.Errorf("reading initial values from %s: %w", path, err)

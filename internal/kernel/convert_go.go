@@ -68,10 +68,13 @@ func bf16SubGo(dst []float32, code []byte) {
 // of a 64-bit word at once; no lane's carry leaves it, for its own sign bit was
 // cleared before.
 
-func bf16FiniteGo(code []byte) bool {
+func bf16FiniteGo(code []byte) bool { return finite16(code, 0x0080008000800080) }
+
+// finite16 tells that no value of 16 bits has the largest exponent, of which steps holds
+// the lowest bit for each lane.
+func finite16(code []byte, steps uint64) bool {
 	const (
 		magnitudes = 0x7fff7fff7fff7fff
-		steps      = 0x0080008000800080
 		signs      = 0x8000800080008000
 	)
 	var carry uint64

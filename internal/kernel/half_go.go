@@ -60,20 +60,4 @@ func fp16SubGo(dst []float32, code []byte) {
 }
 
 // fp16FiniteGo uses the carry of a step of the exponent, as bf16FiniteGo does.
-func fp16FiniteGo(code []byte) bool {
-	const (
-		magnitudes = 0x7fff7fff7fff7fff
-		steps      = 0x0400040004000400
-		signs      = 0x8000800080008000
-	)
-	var carry uint64
-	for len(code) >= 8 {
-		carry |= binary.LittleEndian.Uint64(code)&magnitudes + steps
-		code = code[8:]
-	}
-	for len(code) >= 2 {
-		carry |= uint64(binary.LittleEndian.Uint16(code))&magnitudes + steps
-		code = code[2:]
-	}
-	return carry&signs == 0
-}
+func fp16FiniteGo(code []byte) bool { return finite16(code, 0x0400040004000400) }

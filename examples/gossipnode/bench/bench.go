@@ -31,6 +31,28 @@ that is busy or slow changes the times more than the ratios.`,
 	return cmd
 }
 
+// measurable are the settings of a measurement in this process.
+type measurable[F fmt.Stringer] interface {
+	validate(cli.Origins) error
+	measure() (F, error)
+}
+
+// measured fills in the settings, asJSON among them, measures, and prints the figures.
+func measured[F fmt.Stringer](cmd *cobra.Command, s measurable[F], asJSON *bool, std cli.Streams) error {
+	sources, err := cli.Resolve(cmd)
+	if err != nil {
+		return err
+	}
+	if err := s.validate(sources); err != nil {
+		return err
+	}
+	figures, err := s.measure()
+	if err != nil {
+		return err
+	}
+	return cli.Print(figures, *asJSON, std)
+}
+
 // median is the middle of the values, or the mean of the middle two; 0 of none.
 func median(values []float64) float64 {
 	if len(values) == 0 {

@@ -49,20 +49,7 @@ error is that of the difference which both sides apply, relative to its length.`
 		Example: `  gossipnode bench codec
   gossipnode bench codec --json --codecs int8,lattice6+4 --apart 0.001`,
 		Args: cli.FlagsOnly,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			sources, err := cli.Resolve(cmd)
-			if err != nil {
-				return err
-			}
-			if err := s.validate(sources); err != nil {
-				return err
-			}
-			figures, err := s.measure()
-			if err != nil {
-				return err
-			}
-			return cli.Print(figures, s.json, std)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return measured(cmd, &s, &s.json, std) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

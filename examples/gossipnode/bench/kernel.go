@@ -54,20 +54,7 @@ vectors a loop reads and writes. A ratio is the median of those of the rounds.`,
   gossipnode bench kernel --json --rounds 21
   gossipnode bench kernel --bytes 1048576`,
 		Args: cli.FlagsOnly,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			sources, err := cli.Resolve(cmd)
-			if err != nil {
-				return err
-			}
-			if err := s.validate(sources); err != nil {
-				return err
-			}
-			figures, err := s.measure()
-			if err != nil {
-				return err
-			}
-			return cli.Print(figures, s.json, std)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return measured(cmd, &s, &s.json, std) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

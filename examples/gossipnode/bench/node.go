@@ -90,9 +90,6 @@ func usageNow() usage {
 	return usage{CPU: host.ProcessorSeconds(), Mallocs: memory.Mallocs}
 }
 
-func (u usage) plus(v usage) usage  { return usage{u.CPU + v.CPU, u.Mallocs + v.Mallocs} }
-func (u usage) minus(v usage) usage { return usage{u.CPU - v.CPU, u.Mallocs - v.Mallocs} }
-
 // pipe is a connection on which the references move bytes.
 type pipe interface {
 	Read(b []byte) (int, error)
@@ -112,8 +109,8 @@ func (p tcpPipe) abort()    { _ = p.Close() }
 
 // referenceProtocol is spoken on the streams of the references.
 const (
-	referenceProtocol seam.Protocol = "/gossipnode/bench/1"
-	referenceRun                    = "bench"
+	referenceProtocol = seam.Protocol("/gossipnode/bench/1")
+	referenceRun      = "bench"
 )
 
 // openPipe opens a stream to the other process, as an exchange does.

@@ -46,20 +46,7 @@ the rounds.`,
 		Example: `  gossipnode bench step --model mlp
   gossipnode bench step --model cnn --json --rounds 31`,
 		Args: cli.FlagsOnly,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			sources, err := cli.Resolve(cmd)
-			if err != nil {
-				return err
-			}
-			if err := s.validate(sources); err != nil {
-				return err
-			}
-			figures, err := s.measure()
-			if err != nil {
-				return err
-			}
-			return cli.Print(figures, s.json, std)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return measured(cmd, &s, &s.json, std) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

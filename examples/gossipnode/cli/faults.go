@@ -16,6 +16,7 @@ type usageError struct{ error }
 // Usage makes a fault of usage of err.
 func Usage(err error) error { return usageError{err} }
 
+// Usagef makes a fault of usage of a message, which may wrap an error with %w.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
 func (e usageError) Unwrap() error { return e.error }

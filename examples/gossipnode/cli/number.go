@@ -31,6 +31,7 @@ type Mean struct {
 	known int
 }
 
+// Add takes a number into the mean, if it is known.
 func (m *Mean) Add(n Number) {
 	if !math.IsNaN(float64(n)) {
 		m.sum += float64(n)

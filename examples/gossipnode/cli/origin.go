@@ -11,6 +11,7 @@ import (
 // Source says where a setting comes from. A higher one hides a lower one.
 type Source uint8
 
+// Sources, the lowest first.
 const (
 	FromDefault Source = iota
 	fromFile
@@ -32,6 +33,7 @@ type Origin struct {
 // Origins tells for each flag where its value comes from: nowhere for a default.
 type Origins map[string]Origin
 
+// Source is where the value of a flag comes from.
 func (o Origins) Source(flag string) Source { return o[flag].source }
 
 // Name is what a user has to look at to change a setting.

@@ -71,6 +71,8 @@ type About struct {
 	Controls bool   `json:"controls"`
 }
 
+// NewBoard makes the board of a peer, which is about a run. Accuracy is nil where nobody
+// measures it, and rule where nobody may control the run from here.
 func NewBoard(p Peer, about About, accuracy *Accuracy, rule Ruler, log *zap.Logger) *Board {
 	about.Controls = rule != nil
 	return &Board{

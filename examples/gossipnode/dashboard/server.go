@@ -22,7 +22,7 @@ const (
 	// timeout bounds a request, but for the stream of events, whose every
 	// message it bounds.
 	timeout = 15 * time.Second
-	// maxHeader and maxDashboardBody bound what a request may hold, in bytes.
+	// maxHeader and maxBody bound what a request may hold, in bytes.
 	maxHeader = 16 << 10
 	maxBody   = 4 << 10
 )

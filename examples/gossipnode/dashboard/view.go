@@ -14,7 +14,7 @@ import (
 
 const (
 	// maxMembers bounds the members that the page shows; those with the first
-	// places in the ring are. maxBoardLinks bounds the links between them.
+	// places in the ring are. maxLinks bounds the links between them.
 	maxMembers = 256
 	maxLinks   = 4096
 )

@@ -65,6 +65,7 @@ type Buffer struct {
 	bytes.Buffer
 }
 
+// Write implements io.Writer.
 func (b *Buffer) Write(text []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

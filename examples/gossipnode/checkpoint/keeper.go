@@ -1,4 +1,4 @@
-package main
+package checkpoint
 
 import (
 	"context"
@@ -20,14 +20,15 @@ import (
 // keeperLook is the time between two looks whether a checkpoint is due.
 const keeperLook = 50 * time.Millisecond
 
-// keeper saves checkpoints of a peer beside its training. It keeps room for one copy of
-// the model and of the optimizer's state.
-type keeper struct {
-	into     checkpoints
+// Keeper saves checkpoints of a peer beside its training. It keeps room for one copy of
+// the model and of the optimizer's state. Start, End, Last, Interrupted and Rescued belong
+// to the goroutine that trains; a nil Keeper saves nothing.
+type Keeper struct {
+	into     Folder
 	peer     *peer.Peer
 	layout   *tensor.Layout
 	schedule peer.Schedule
-	every    cadence
+	every    Cadence
 	epoch    float64 // steps of the flock
 	log      *zap.Logger
 
@@ -42,23 +43,31 @@ type keeper struct {
 	stop    sync.Once
 }
 
-// keeper makes the one of a training; nil without --checkpoint.
-func (t *training) newKeeper() *keeper {
-	if t.Checkpoint == "" {
-		return nil
-	}
-	every, _ := parseCadence(t.CheckpointEvery) // validate has seen to it
-	into := t.checkpoints()
-	into.refused = refusedPaths(t.refused)
-	return &keeper{
-		into: into, peer: t.peer, layout: t.params.Layout(), schedule: t.schedule(), every: every,
-		epoch: float64(t.data.Total) / float64(t.Batch), log: t.log, ended: make(chan struct{}),
+// KeeperConfig says what a Keeper keeps, how often and where.
+type KeeperConfig struct {
+	Into Folder
+	// Refused are the errors with which Into has refused files: those are left alone.
+	Refused  []error
+	Peer     *peer.Peer
+	Layout   *tensor.Layout // of the peer's parameters
+	Schedule peer.Schedule
+	Every    Cadence
+	Epoch    float64 // steps of the flock in one
+	Log      *zap.Logger
+}
+
+// NewKeeper makes a Keeper, which does nothing by itself until Start.
+func NewKeeper(c KeeperConfig) *Keeper {
+	c.Into.refused = refusedPaths(c.Refused)
+	return &Keeper{
+		into: c.Into, peer: c.Peer, layout: c.Layout, schedule: c.Schedule, every: c.Every,
+		epoch: c.Epoch, log: c.Log, ended: make(chan struct{}),
 	}
 }
 
-// start saves whenever it is due, until end.
-func (k *keeper) start() {
-	if k == nil || k.every == (cadence{}) {
+// Start saves whenever it is due, until End.
+func (k *Keeper) Start() {
+	if k == nil || k.every == (Cadence{}) {
 		return
 	}
 	k.running.Go(func() {
@@ -81,29 +90,29 @@ func (k *keeper) start() {
 	})
 }
 
-// end stops what start began, and waits for it.
-func (k *keeper) end() {
+// End stops what Start began, and waits for it.
+func (k *Keeper) End() {
 	if k != nil {
 		k.stop.Do(func() { close(k.ended) })
 		k.running.Wait()
 	}
 }
 
-func (k *keeper) now() moment {
+func (k *Keeper) now() moment {
 	s := k.peer.Stats()
 	return moment{at: time.Now(), steps: s.Steps, flockSteps: s.FlockSteps}
 }
 
 // attempt saves, and says what kept it from that: the run goes on.
-func (k *keeper) attempt() {
+func (k *Keeper) attempt() {
 	if err := k.save(); err != nil {
 		k.log.Error("no checkpoint could be saved; the run goes on, the ones before are kept, and it is tried again when the next is due. Make room on the disk, or see who may write there",
-			zap.String("folder", k.into.dir), zap.Error(err))
+			zap.String("folder", k.into.Dir), zap.Error(err))
 	}
 }
 
 // save writes a checkpoint. The caller sees to it that nobody else saves.
-func (k *keeper) save() error {
+func (k *Keeper) save() error {
 	began := time.Now()
 	if err := k.copy(); err != nil {
 		return err
@@ -132,7 +141,7 @@ func (k *keeper) save() error {
 }
 
 // copy takes the peer's state into the vectors of the file to be.
-func (k *keeper) copy() error {
+func (k *Keeper) copy() error {
 	k.peer.Save(&k.saved)
 	names := slices.Sorted(maps.Keys(k.saved.Optimizer.Vectors))
 	if k.file != nil && slices.Equal(names, k.inFile) {
@@ -160,8 +169,8 @@ func (k *keeper) copy() error {
 	return nil
 }
 
-// age is the time since a checkpoint was last saved; false if none was.
-func (k *keeper) age() (time.Duration, bool) {
+// Age is the time since a checkpoint was last saved; false if none was.
+func (k *Keeper) Age() (time.Duration, bool) {
 	if k == nil {
 		return 0, false
 	}
@@ -169,29 +178,33 @@ func (k *keeper) age() (time.Duration, bool) {
 	return time.Since(time.Unix(0, last)), last > 0
 }
 
-// last saves when the peer has left, if it has done anything in this life.
-func (k *keeper) last(s peer.Stats) error {
-	if k == nil || idle(s) {
+// Last saves when the peer has left, if it has done anything in this life.
+func (k *Keeper) Last(s peer.Stats) error {
+	if k == nil || Idle(s) {
 		return nil
 	}
 	return k.save()
 }
 
-// interrupted saves when somebody asked for an end, before the peer leaves: that may
+// Interrupted saves when somebody asked for an end, before the peer leaves: that may
 // take longer than there is time. If nothing was done, there is nothing to save, and to
 // do so would cost one of the checkpoints that are kept.
-func (k *keeper) interrupted(ctx context.Context) {
-	if k != nil && ctx.Err() != nil && !idle(k.peer.Stats()) {
+func (k *Keeper) Interrupted(ctx context.Context) {
+	if k != nil && ctx.Err() != nil && !Idle(k.peer.Stats()) {
 		k.attempt()
 	}
 }
 
-// rescued saves when training cannot go on, if anything was done: what was learned until
+// Rescued saves when training cannot go on, if anything was done: what was learned until
 // then is as good as it was. It reports what kept it from that.
-func (k *keeper) rescued() error {
-	if k == nil || idle(k.peer.Stats()) {
+func (k *Keeper) Rescued() error {
+	if k == nil || Idle(k.peer.Stats()) {
 		return nil
 	}
-	k.end()
+	k.End()
 	return k.save()
 }
+
+// Idle tells that a peer's model is the one with which this life of it began, or that of
+// a flock from which it can be had again: there is nothing to save.
+func Idle(s peer.Stats) bool { return s.Steps == s.Resumed && s.Exchanges.Completed() == 0 }

@@ -1,4 +1,4 @@
-package main
+package overlay
 
 import (
 	"encoding/json"
@@ -12,11 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
 // TestTopologyJSON holds what the command prints against what it has printed, for
-// sizes and shares that differ. Regenerate with: go test ./examples/gossipnode -run
-// TopologyJSON -update
+// sizes and shares that differ. Regenerate with: go test ./examples/gossipnode/overlay -update
 func TestTopologyJSON(t *testing.T) {
 	var all strings.Builder
 	for _, line := range []string{
@@ -24,7 +25,7 @@ func TestTopologyJSON(t *testing.T) {
 		"--peers 30 --active 0.5", "--peers 30 --active 0.34", "--peers 100 --active 0.9",
 	} {
 		code, out, stderr := try(append([]string{"topology", "--json"}, strings.Fields(line)...)...)
-		if code != exitDone {
+		if code != cli.ExitDone {
 			t.Fatalf("%s: exit code %d: %s", line, code, stderr)
 		}
 		fmt.Fprintf(&all, "%s: %s", line, out)
@@ -48,7 +49,7 @@ func TestTopologyJSON(t *testing.T) {
 func TestTopologyOf64(t *testing.T) {
 	code, out, stderr := try("topology", "--peers", "64", "--json")
 	var fields map[string]float64
-	if err := json.Unmarshal([]byte(out), &fields); code != exitDone || err != nil {
+	if err := json.Unmarshal([]byte(out), &fields); code != cli.ExitDone || err != nil {
 		t.Fatalf("exit code %d, %v: %s", code, err, stderr)
 	}
 	for _, name := range []string{"peers", "active", "passive", "degree", "diameter", "gap", "rounds"} {
@@ -75,7 +76,7 @@ func TestTopologyAgainstBruteForce(t *testing.T) {
 		peers  int
 		active float64
 	}{{2, 0}, {3, 0}, {5, 0}, {8, 0}, {13, 0}, {24, 0}, {9, 0.34}, {10, 0.8}, {30, 0.9}} {
-		overlay, err := topologySettings{peers: c.peers, active: c.active, seed: 7}.overlay()
+		overlay, err := settings{peers: c.peers, active: c.active, seed: 7}.overlay()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +170,7 @@ func bruteGap(l links) float64 {
 // TestTopologyText shows that small flocks are listed link by link.
 func TestTopologyText(t *testing.T) {
 	code, out, stderr := try("topology", "--peers", "4")
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	for _, want := range []string{"4 peers: 2 active", "links of each active    2", "diameter               2", "a0   active   p0 p1", "p1   passive  a1 a0"} {
@@ -185,14 +186,14 @@ func TestTopologyText(t *testing.T) {
 func TestTopologyDrawing(t *testing.T) {
 	for _, peers := range []int{2, 12, 64, 300} {
 		path := filepath.Join(t.TempDir(), "ring.svg")
-		if code, _, stderr := try("topology", "--peers", fmt.Sprint(peers), "--svg", path); code != exitDone {
+		if code, _, stderr := try("topology", "--peers", fmt.Sprint(peers), "--svg", path); code != cli.ExitDone {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		overlay, _ := topologySettings{peers: peers, seed: 1}.overlay()
+		overlay, _ := settings{peers: peers, seed: 1}.overlay()
 		links := 0
 		for range overlay.Edges() {
 			links++
@@ -227,7 +228,7 @@ func TestTopologyDrawing(t *testing.T) {
 		}
 	}
 	code, _, stderr := try("topology", "--svg", filepath.Join(t.TempDir(), "missing", "ring.svg"))
-	if code != exitFailed || !strings.Contains(stderr, "drawing the links") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "drawing the links") {
 		t.Errorf("a folder that is missing: exit code %d: %s", code, stderr)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package checkpoint
 
 import (
 	"testing"
@@ -20,7 +20,7 @@ func TestCadence(t *testing.T) {
 		"500":   {after(time.Hour, 499, 1e6), after(0, 500, 0)},
 		"end":   {after(time.Hour, 1e6, 1e6), moment{}},
 	} {
-		every, err := parseCadence(text)
+		every, err := ParseCadence(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -31,12 +31,12 @@ func TestCadence(t *testing.T) {
 			t.Errorf("%s is not due", text)
 		}
 	}
-	auto, _ := parseCadence("auto")
+	auto, _ := ParseCadence("auto")
 	if !auto.due(began, after(time.Minute, 0, 0), epoch) {
 		t.Error("auto is not due after a minute")
 	}
 	for _, text := range []string{"", "0", "-5", "0s", "-1m", "0e", "-1e", "NaNe", "Infe", "1.5", "often"} {
-		if _, err := parseCadence(text); err == nil {
+		if _, err := ParseCadence(text); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}

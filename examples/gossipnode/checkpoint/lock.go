@@ -1,4 +1,4 @@
-package main
+package checkpoint
 
 import (
 	"errors"
@@ -24,14 +24,14 @@ var (
 	errNoLocks = errors.New("no file locks here")
 )
 
-// folderLock keeps other processes from a folder. The system lets go of it when the
+// Lock keeps other processes from a folder. The system lets go of it when the
 // process ends, in whichever way.
-type folderLock struct{ file *os.File }
+type Lock struct{ file *os.File }
 
-// lock takes the folder of the checkpoints for this process. It is nil if the folder is
+// Lock takes the folder for this process. It is nil if the folder is
 // not there: whoever makes it locks it then. Where there are no locks it warns.
-func (c checkpoints) lock(log *zap.Logger) (*folderLock, error) {
-	file, err := os.OpenFile(filepath.Join(c.dir, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
+func (c Folder) Lock(log *zap.Logger) (*Lock, error) {
+	file, err := os.OpenFile(filepath.Join(c.Dir, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -41,28 +41,28 @@ func (c checkpoints) lock(log *zap.Logger) (*folderLock, error) {
 	switch err := lockWhole(file); {
 	case err == nil:
 		noteHolder(file)
-		return &folderLock{file}, nil
+		return &Lock{file}, nil
 	case errors.Is(err, errLocked):
 		holder := holderOf(file)
-		return nil, errors.Join(fmt.Errorf("the checkpoint folder %s is in use by another process%s: wait until that has ended, or end it, or give this peer a folder of its own with --checkpoint", c.dir, holder), file.Close())
+		return nil, errors.Join(fmt.Errorf("the checkpoint folder %s is in use by another process%s: wait until that has ended, or end it, or give this peer a folder of its own with --checkpoint", c.Dir, holder), file.Close())
 	case errors.Is(err, errNoLocks):
-		log.Warn("the checkpoint folder cannot be locked on this file system: see to it yourself that no two processes use it", zap.String("folder", c.dir))
-		return &folderLock{}, file.Close()
+		log.Warn("the checkpoint folder cannot be locked on this file system: see to it yourself that no two processes use it", zap.String("folder", c.Dir))
+		return &Lock{}, file.Close()
 	default:
-		return nil, errors.Join(fmt.Errorf("locking the checkpoint folder %s: %w", c.dir, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("locking the checkpoint folder %s: %w", c.Dir, err), file.Close())
 	}
 }
 
-// make makes the folder and takes it.
-func (c checkpoints) make(log *zap.Logger) (*folderLock, error) {
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+// Make makes the folder and takes it.
+func (c Folder) Make(log *zap.Logger) (*Lock, error) {
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the checkpoint folder: %w: give one that this user may make with --checkpoint", err)
 	}
-	return c.lock(log)
+	return c.Lock(log)
 }
 
 // Close gives the folder free; that of nothing does nothing.
-func (l *folderLock) Close() error {
+func (l *Lock) Close() error {
 	if l == nil || l.file == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package checkpoint
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// newExport makes the command that writes a checkpoint's model for other programs.
-func newExport(std streams) *cobra.Command {
+// ExportCommand makes the command that writes a checkpoint's model for other programs.
+func ExportCommand(std cli.Streams) *cobra.Command {
 	var (
 		out           string
 		force, asJSON bool
@@ -31,13 +31,13 @@ program's metadata.`,
 		Args: oneFile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {
-				return usagef("export needs --out, the file to write")
+				return cli.Usagef("export needs --out, the file to write")
 			}
 			file, model, err := export(args[0], out, force)
 			if err != nil {
 				return err
 			}
-			return cli.Print(exported{out, file, model.Layout().Count(), model.Layout().Len()}, asJSON, std.shared())
+			return cli.Print(exported{out, file, model.Layout().Count(), model.Layout().Len()}, asJSON, std)
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "file to write")
@@ -76,10 +76,10 @@ func export(from, to string, force bool) (file string, model *tensor.Params, err
 		return "", nil, fmt.Errorf("exporting %s: %w", file, err)
 	}
 	if info, err := os.Stat(to); err == nil && info.IsDir() {
-		return "", nil, usagef("%s is a folder: give a file with --out", to)
+		return "", nil, cli.Usagef("%s is a folder: give a file with --out", to)
 	}
 	if _, err := os.Lstat(to); !force && !errors.Is(err, fs.ErrNotExist) {
-		return "", nil, usagef("%s is there already: give another file with --out, or --force to replace it", to)
+		return "", nil, cli.Usagef("%s is there already: give another file with --out, or --force to replace it", to)
 	}
 	// What other programs look for: the tensors are those of a PyTorch-like model.
 	plain := map[string]string{keyFormat: "pt"}

@@ -1,4 +1,4 @@
-package main
+package checkpoint
 
 import (
 	"encoding/json"
@@ -147,9 +147,9 @@ func checksum(values tensor.Vector) string {
 	return fmt.Sprintf("%08x", sum)
 }
 
-// readCheckpoint reads a checkpoint of a run, and puts its values into params if all of
-// it is sound.
-func readCheckpoint(path string, of checkpoints, params *tensor.Params) (*found, error) {
+// Read reads one checkpoint, which must be of the folder's run, and puts its values into
+// params if all of it is sound.
+func (c Folder) Read(path string, params *tensor.Params) (*Taken, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func readCheckpoint(path string, of checkpoints, params *tensor.Params) (*found,
 	if err != nil {
 		return nil, err
 	}
-	if err := of.belongs(metadata); err != nil {
+	if err := c.belongs(metadata); err != nil {
 		return nil, err
 	}
 	if want := metadata[keySum]; want != "" && want != checksum(read.Vector()) {
@@ -168,15 +168,15 @@ func readCheckpoint(path string, of checkpoints, params *tensor.Params) (*found,
 	if !tensor.Finite(read.Vector()) {
 		return nil, peer.ErrNotFinite
 	}
-	taken := &found{path: path, metadata: metadata}
-	c, optimizerSteps, err := progressOf(metadata)
+	taken := &Taken{Path: path, metadata: metadata}
+	progress, optimizerSteps, err := progressOf(metadata)
 	if err != nil {
 		return nil, err
 	}
-	taken.Checkpoint = c
+	taken.Checkpoint = progress
 	model, err := modelOf(read, params.Layout())
 	if err != nil {
-		return nil, fmt.Errorf("it holds another model than %s: %w", of.model, err)
+		return nil, fmt.Errorf("it holds another model than %s: %w", c.Model, err)
 	}
 	if taken.Optimizer, err = optimizerOf(read, metadata, params.Layout().Len()); err != nil {
 		return nil, err
@@ -229,6 +229,12 @@ func optimizerOf(read *tensor.Params, metadata map[string]string, n int) (peer.O
 		state.Vectors[name] = slices.Clone(read.Vector()[at.Offset : at.Offset+at.Len])
 	}
 	return state, nil
+}
+
+// Is tells whether a file is a checkpoint of a format that this program knows.
+func Is(path string) bool {
+	metadata, err := readMetadata(path)
+	return err == nil && checkFormat(metadata[keyFormat]) == nil
 }
 
 // readMetadata reads only the metadata of a safetensors file.

@@ -1,4 +1,4 @@
-package main
+package checkpoint
 
 import (
 	"encoding/json"
@@ -10,13 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // TestInspect shows what is told of a checkpoint: in words, and as JSON.
 func TestInspect(t *testing.T) {
 	c := testFolder(t)
-	if err := c.create(); err != nil {
+	if err := c.Probe(); err != nil {
 		t.Fatal(err)
 	}
 	keep(t, c, 4, []int{2}, nil)
@@ -25,13 +26,13 @@ func TestInspect(t *testing.T) {
 	for _, want := range []string{
 		"checkpoint-000002", "step       5 of this peer, 20 of the flock, 10 behind the model, in life 2", "weight              [2]    2       5.01", "optimizer/velocity",
 	} {
-		if code != exitDone || !strings.Contains(text, want) {
+		if code != cli.ExitDone || !strings.Contains(text, want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, text, logged)
 		}
 	}
-	code, text, _ = try("inspect", c.dir, "--json")
-	var found inspection
-	if err := json.Unmarshal([]byte(text), &found); err != nil || code != exitDone {
+	code, text, _ = try("inspect", c.Dir, "--json")
+	var found Inspection
+	if err := json.Unmarshal([]byte(text), &found); err != nil || code != cli.ExitDone {
 		t.Fatalf("exit code %d, error %v", code, err)
 	}
 	if p := found.Progress; p == nil || p.Step != 5 || p.FlockSteps != 20 || p.Age != 10 || p.Incarnation != 2 || p.Others != 2 || p.Optimizer != "sgd" {
@@ -47,7 +48,7 @@ func TestInspect(t *testing.T) {
 		"of format 3": func(m map[string]string) { m[keyFormat] = formatName + "3" },
 		"its ledger":  func(m map[string]string) { m[keyLedger] = "{" },
 	} {
-		if code, _, logged := try("inspect", keep(t, c, 6, []int{2}, spoil)); code != exitFailed || !strings.Contains(logged, name) {
+		if code, _, logged := try("inspect", keep(t, c, 6, []int{2}, spoil)); code != cli.ExitFailed || !strings.Contains(logged, name) {
 			t.Errorf("%s: exit code %d\n%s", name, code, logged)
 		}
 	}
@@ -55,29 +56,29 @@ func TestInspect(t *testing.T) {
 	if err := os.Truncate(keep(t, c, 8, []int{2}, nil), 100); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, logged := try("inspect", c.dir); code != exitFailed || !strings.Contains(logged, "the one before it is "+damaged) {
+	if code, _, logged := try("inspect", c.Dir); code != cli.ExitFailed || !strings.Contains(logged, "the one before it is "+damaged) {
 		t.Errorf("a folder whose newest is torn: exit code %d\n%s", code, logged)
 	}
-	if code, _, logged := try("inspect", c.dir+"-none"); code != exitFailed || !strings.Contains(logged, "looking for a checkpoint: ") {
+	if code, _, logged := try("inspect", c.Dir+"-none"); code != cli.ExitFailed || !strings.Contains(logged, "looking for a checkpoint: ") {
 		t.Errorf("no folder: exit code %d\n%s", code, logged)
 	}
-	if code, _, logged := try("inspect"); code != exitUsage || !strings.Contains(logged, "takes one file") {
+	if code, _, logged := try("inspect"); code != cli.ExitUsage || !strings.Contains(logged, "takes one file") {
 		t.Errorf("no file: exit code %d\n%s", code, logged)
 	}
-	if code, _, logged := try("inspect", t.TempDir()); code != exitFailed || !strings.Contains(logged, "no checkpoint in") {
+	if code, _, logged := try("inspect", t.TempDir()); code != cli.ExitFailed || !strings.Contains(logged, "no checkpoint in") {
 		t.Errorf("an empty folder: exit code %d\n%s", code, logged)
 	}
 }
 
-// TestCourseOf shows that a schedule is told in words, and one that is none as plain text.
-func TestCourseOf(t *testing.T) {
+// TestInWords shows that a schedule is told in words, and one that is none as plain text.
+func TestInWords(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"Rate":0.03,"Warmup":0.05,"Shape":0,"At":null,"Factor":0}`: "cosine, rate 0.03, warm-up 0.05",
 		`{"Rate":1,"Shape":2}`: "step, rate 1, warm-up 0",
 		`{"Rate":1,"Shape":9}`: `"{\"Rate\":1,\"Shape\":9}"`,
 		"\"\u009b2J\"":         `"\"\u009b2J\""`,
 	} {
-		if got := courseOf(text); got != want {
+		if got := InWords(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -91,7 +92,7 @@ func TestInspectedTextIsPlain(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, text, _ := try("inspect", path)
-	if code != exitDone || strings.ContainsAny(text, "\x1b\a") || !strings.Contains(text, "kind") {
+	if code != cli.ExitDone || strings.ContainsAny(text, "\x1b\a") || !strings.Contains(text, "kind") {
 		t.Errorf("exit code %d\n%q", code, text)
 	}
 }
@@ -121,13 +122,13 @@ print(json.dumps(sums))
 // that another program reads it.
 func TestExport(t *testing.T) {
 	c := testFolder(t)
-	if err := c.create(); err != nil {
+	if err := c.Probe(); err != nil {
 		t.Fatal(err)
 	}
 	keep(t, c, 5, []int{2, 3}, nil)
 	out := filepath.Join(t.TempDir(), "model.safetensors")
-	code, text, logged := try("export", c.dir, "--out", out)
-	if code != exitDone || !strings.Contains(text, "1 tensor, 6 values") {
+	code, text, logged := try("export", c.Dir, "--out", out)
+	if code != cli.ExitDone || !strings.Contains(text, "1 tensor, 6 values") {
 		t.Fatalf("exit code %d\n%s%s", code, text, logged)
 	}
 	file, err := os.Open(out)
@@ -144,17 +145,17 @@ func TestExport(t *testing.T) {
 		t.Errorf("%v, metadata %v, error %v", into.Vector(), metadata, err)
 	}
 	var printed exported
-	code, text, _ = try("export", c.dir, "--out", out, "--force", "--json")
-	if err := json.Unmarshal([]byte(text), &printed); code != exitDone || err != nil || printed.File != out || printed.Tensors != 1 || printed.Values != 6 {
+	code, text, _ = try("export", c.Dir, "--out", out, "--force", "--json")
+	if err := json.Unmarshal([]byte(text), &printed); code != cli.ExitDone || err != nil || printed.File != out || printed.Tensors != 1 || printed.Values != 6 {
 		t.Errorf("--json: exit code %d, %q (%v)", code, text, err)
 	}
-	if code, _, logged := try("export", c.dir, "--out", filepath.Dir(out), "--force"); code != exitUsage || !strings.Contains(logged, "is a folder") {
+	if code, _, logged := try("export", c.Dir, "--out", filepath.Dir(out), "--force"); code != cli.ExitUsage || !strings.Contains(logged, "is a folder") {
 		t.Errorf("to a folder: exit code %d\n%s", code, logged)
 	}
-	if code, _, logged := try("export", c.dir, "--out", out); code != exitUsage || !strings.Contains(logged, "--force") {
+	if code, _, logged := try("export", c.Dir, "--out", out); code != cli.ExitUsage || !strings.Contains(logged, "--force") {
 		t.Errorf("over a file that is there: exit code %d\n%s", code, logged)
 	}
-	if code, _, logged := try("export", c.dir, "--out", out, "--force"); code != exitDone {
+	if code, _, logged := try("export", c.Dir, "--out", out, "--force"); code != cli.ExitDone {
 		t.Errorf("with --force: exit code %d\n%s", code, logged)
 	}
 	if files, _ := os.ReadDir(filepath.Dir(out)); len(files) != 1 {

@@ -1,4 +1,4 @@
-package main
+package checkpoint
 
 import (
 	"maps"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -29,7 +30,7 @@ func smallParams(t *testing.T, shape ...int) *tensor.Params {
 
 // keep saves a checkpoint of a model of that shape with a velocity; edit may change its
 // metadata.
-func keep(t *testing.T, c checkpoints, steps uint64, shape []int, edit func(map[string]string)) (path string) {
+func keep(t *testing.T, c Folder, steps uint64, shape []int, edit func(map[string]string)) (path string) {
 	t.Helper()
 	params := smallParams(t, shape...)
 	params.Vector()[0] = float32(steps)
@@ -65,8 +66,8 @@ func behindOf(steps uint64) peer.Checkpoint {
 	}
 }
 
-func testFolder(t *testing.T) checkpoints {
-	return checkpoints{dir: filepath.Join(t.TempDir(), "deep", "folder"), run: "r", dataset: "d", model: "m", keep: 3}
+func testFolder(t *testing.T) Folder {
+	return Folder{Dir: filepath.Join(t.TempDir(), "deep", "folder"), Run: "r", Dataset: "d", Model: "m", Keep: 3}
 }
 
 // TestCheckpoint shows that what is saved is taken up, bit for bit, with the optimizer's
@@ -74,15 +75,15 @@ func testFolder(t *testing.T) checkpoints {
 func TestCheckpoint(t *testing.T) {
 	c, shape := testFolder(t), []int{3, 4}
 	params := smallParams(t, shape...)
-	if taken, refused, err := c.load(params); taken != nil || len(refused) > 0 || err != nil {
+	if taken, refused, err := c.Load(params); taken != nil || len(refused) > 0 || err != nil {
 		t.Fatalf("no checkpoint yet: %+v, %v, error %v", taken, refused, err)
 	}
-	if err := c.create(); err != nil {
+	if err := c.Probe(); err != nil {
 		t.Fatal(err)
 	}
 	for steps := uint64(7); steps < 12; steps++ {
 		keep(t, c, steps, shape, nil)
-		taken, refused, err := c.load(params)
+		taken, refused, err := c.Load(params)
 		if err != nil || len(refused) > 0 {
 			t.Fatal(err, refused)
 		}
@@ -98,10 +99,10 @@ func TestCheckpoint(t *testing.T) {
 			t.Errorf("the optimizer's state is %+v", o)
 		}
 	}
-	if names, _ := c.names(); !slices.Equal(names, []string{nameOf(3), nameOf(4), nameOf(5)}) {
+	if names, _ := c.Names(); !slices.Equal(names, []string{nameOf(3), nameOf(4), nameOf(5)}) {
 		t.Errorf("the folder holds %v, want the last three", names)
 	}
-	if files, _ := os.ReadDir(c.dir); len(files) != 3 {
+	if files, _ := os.ReadDir(c.Dir); len(files) != 3 {
 		t.Errorf("%d files in the folder, want 3", len(files))
 	}
 }
@@ -111,7 +112,7 @@ func TestCheckpoint(t *testing.T) {
 // an error. None of them is ever removed.
 func TestRefusedCheckpoint(t *testing.T) {
 	mine, shape := testFolder(t), []int{3}
-	other := func(change func(*checkpoints)) checkpoints {
+	other := func(change func(*Folder)) Folder {
 		c := mine
 		change(&c)
 		return c
@@ -121,10 +122,10 @@ func TestRefusedCheckpoint(t *testing.T) {
 		write      func(t *testing.T) (path string)
 	}{
 		{"another run", `another run, "x" and not "r"`, func(t *testing.T) string {
-			return keep(t, other(func(c *checkpoints) { c.run = "x" }), 5, shape, nil)
+			return keep(t, other(func(c *Folder) { c.Run = "x" }), 5, shape, nil)
 		}},
 		{"another data set", `another dataset, "x" and not "d"`, func(t *testing.T) string {
-			return keep(t, other(func(c *checkpoints) { c.dataset = "x" }), 5, shape, nil)
+			return keep(t, other(func(c *Folder) { c.Dataset = "x" }), 5, shape, nil)
 		}},
 		{"another model", "another model than m", func(t *testing.T) string { return keep(t, mine, 5, []int{4}, nil) }},
 		{"newer", "it is of format 3, and this program knows formats up to 2", func(t *testing.T) string {
@@ -159,34 +160,34 @@ func TestRefusedCheckpoint(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			mine.dir = t.TempDir()
+			mine.Dir = t.TempDir()
 			bad := c.write(t)
 			before, _ := os.ReadFile(bad)
 			params := smallParams(t, shape...)
-			taken, _, err := mine.load(params)
+			taken, _, err := mine.Load(params)
 			if taken != nil || err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "Move them away") {
 				t.Errorf("alone: %+v, error %v, want %q", taken, err, c.want)
 			}
 			if !slices.Equal(params.Vector(), smallParams(t, shape...).Vector()) {
 				t.Error("the model was changed")
 			}
-			if err := os.Rename(bad, filepath.Join(mine.dir, nameOf(9))); err != nil {
+			if err := os.Rename(bad, filepath.Join(mine.Dir, nameOf(9))); err != nil {
 				t.Fatal(err)
 			}
-			good := keep(t, other(func(c *checkpoints) { c.dir = t.TempDir() }), 8, shape, nil)
-			if err := os.Rename(good, filepath.Join(mine.dir, nameOf(8))); err != nil {
+			good := keep(t, other(func(c *Folder) { c.Dir = t.TempDir() }), 8, shape, nil)
+			if err := os.Rename(good, filepath.Join(mine.Dir, nameOf(8))); err != nil {
 				t.Fatal(err)
 			}
-			taken, refused, err := mine.load(params)
+			taken, refused, err := mine.Load(params)
 			if err != nil || taken == nil || taken.Checkpoint.Own != 8 || len(refused) != 1 || !strings.Contains(refused[0].Error(), c.want) || !strings.Contains(refused[0].Error(), nameOf(9)) {
 				t.Errorf("with one before it: %+v, refused %v, error %v", taken, refused, err)
 			}
 			once := mine
-			once.keep = 1
+			once.Keep = 1
 			keep(t, once, 10, shape, nil)
-			names, _ := mine.names()
+			names, _ := mine.Names()
 			stays := !slices.Contains([]string{"another model", "damaged", "no number", "no ledger", "torn"}, c.name) // of this run, as far as a look tells
-			if after, _ := os.ReadFile(filepath.Join(mine.dir, nameOf(9))); stays && string(before) != string(after) {
+			if after, _ := os.ReadFile(filepath.Join(mine.Dir, nameOf(9))); stays && string(before) != string(after) {
 				t.Errorf("the file has been changed or removed: %v", names)
 			}
 			if slices.Contains(names, nameOf(8)) || !slices.Contains(names, nameOf(10)) {
@@ -200,21 +201,21 @@ func TestRefusedCheckpoint(t *testing.T) {
 // come before it.
 func TestOldFormat(t *testing.T) {
 	c := testFolder(t)
-	if err := c.create(); err != nil {
+	if err := c.Probe(); err != nil {
 		t.Fatal(err)
 	}
 	metadata := c.describe(smallParams(t, 3).Layout(), time.Now())
 	maps.DeleteFunc(metadata, func(key, _ string) bool { return key == keySaved })
 	maps.Copy(metadata, map[string]string{keyFormat: formatName + "1", keySteps: "12", keyAge: "13", keyFlock: "40"})
-	if err := writeSynced(filepath.Join(c.dir, oldFile), smallParams(t, 3), metadata); err != nil {
+	if err := writeSynced(filepath.Join(c.Dir, oldFile), smallParams(t, 3), metadata); err != nil {
 		t.Fatal(err)
 	}
-	taken, _, err := c.load(smallParams(t, 3))
+	taken, _, err := c.Load(smallParams(t, 3))
 	if err != nil || !reflect.DeepEqual(taken.Checkpoint, peer.Checkpoint{Own: 12, Steps: 13, FlockSteps: 40}) {
 		t.Fatalf("%+v, error %v", taken, err)
 	}
 	keep(t, c, 20, []int{3}, nil)
-	if taken, _, err = c.load(smallParams(t, 3)); err != nil || taken.Checkpoint.Own != 20 {
+	if taken, _, err = c.Load(smallParams(t, 3)); err != nil || taken.Checkpoint.Own != 20 {
 		t.Errorf("%+v, error %v", taken, err)
 	}
 }
@@ -223,20 +224,20 @@ func TestOldFormat(t *testing.T) {
 // one, and nothing else.
 func TestFailedSave(t *testing.T) {
 	c := testFolder(t)
-	c.dir = t.TempDir()
+	c.Dir = t.TempDir()
 	keep(t, c, 5, []int{3}, nil)
 	params := smallParams(t, 3)
 	if path, err := c.save(params, map[string]string{"run": "\xff"}); err == nil || path != "" { // not UTF-8, which metadata has to be
 		t.Fatal("saved what cannot be saved")
 	}
-	if taken, refused, err := c.load(params); err != nil || len(refused) > 0 || taken.Checkpoint.Own != 5 {
+	if taken, refused, err := c.Load(params); err != nil || len(refused) > 0 || taken.Checkpoint.Own != 5 {
 		t.Errorf("%+v, error %v", taken, err)
 	}
-	if files, _ := os.ReadDir(c.dir); len(files) != 1 {
+	if files, _ := os.ReadDir(c.Dir); len(files) != 1 {
 		t.Errorf("%d files in the folder, want 1", len(files))
 	}
-	blocked := checkpoints{dir: writeFile(t, "file", ""), run: "r"}
-	if err := blocked.create(); err == nil || !strings.Contains(err.Error(), "checkpoint folder") {
+	blocked := Folder{Dir: clitest.WriteFile(t, "file", ""), Run: "r"}
+	if err := blocked.Probe(); err == nil || !strings.Contains(err.Error(), "checkpoint folder") {
 		t.Errorf("a folder that is a file: error %v", err)
 	}
 }

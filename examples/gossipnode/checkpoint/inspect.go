@@ -1,4 +1,4 @@
-package main
+package checkpoint
 
 import (
 	"encoding/hex"
@@ -15,11 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// inspection is what there is to say of a safetensors file.
-type inspection struct {
+// Inspection is what there is to say of a safetensors file.
+type Inspection struct {
 	File string `json:"file"`
 	// Kind is checkpoint or model, Sound whether the checksum fits and all values are
 	// finite.
@@ -30,16 +31,16 @@ type inspection struct {
 	Model    string            `json:"model,omitempty"`
 	Peer     string            `json:"peer,omitempty"`
 	Saved    string            `json:"saved,omitempty"`
-	Progress *inspectedStep    `json:"progress,omitempty"`
+	Progress *Progress         `json:"progress,omitempty"`
 	Layout   string            `json:"layout"`
 	Values   int               `json:"values"`
-	Norm     number            `json:"norm"`
-	Tensors  []inspectedTensor `json:"tensors"`
+	Norm     cli.Number        `json:"norm"`
+	Tensors  []Tensor          `json:"tensors"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-// inspectedStep is how far the peer and its flock were.
-type inspectedStep struct {
+// Progress is how far the peer and its flock were.
+type Progress struct {
 	Step        uint64          `json:"step"`
 	Age         uint64          `json:"age"`
 	FlockSteps  uint64          `json:"flock_steps"`
@@ -49,19 +50,19 @@ type inspectedStep struct {
 	Schedule    json.RawMessage `json:"schedule,omitempty"`
 }
 
-// inspectedTensor is one tensor and its values' size.
-type inspectedTensor struct {
-	Name     string `json:"name"`
-	Shape    []int  `json:"shape"`
-	Values   int    `json:"values"`
-	Norm     number `json:"norm"`
-	MaxAbs   number `json:"max_abs"`
-	Finite   bool   `json:"finite"`
-	Optimize bool   `json:"optimizer,omitempty"` // it is the optimizer's, and no part of the model
+// Tensor is one tensor and its values' size.
+type Tensor struct {
+	Name     string     `json:"name"`
+	Shape    []int      `json:"shape"`
+	Values   int        `json:"values"`
+	Norm     cli.Number `json:"norm"`
+	MaxAbs   cli.Number `json:"max_abs"`
+	Finite   bool       `json:"finite"`
+	Optimize bool       `json:"optimizer,omitempty"` // it is the optimizer's, and no part of the model
 }
 
-// newInspect makes the command that reads a checkpoint.
-func newInspect(std streams) *cobra.Command {
+// InspectCommand makes the command that reads a checkpoint.
+func InspectCommand(std cli.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
@@ -74,11 +75,11 @@ does; the exit code is 1 if it is damaged or holds values that are not finite.`,
   gossipnode inspect DIR --json`,
 		Args: oneFile,
 		RunE: func(_ *cobra.Command, args []string) error {
-			found, err := inspect(args[0])
+			found, err := Inspect(args[0])
 			if err != nil {
 				return err
 			}
-			if err := found.print(asJSON, std.out); err != nil {
+			if err := found.print(asJSON, std.Out); err != nil {
 				return err
 			}
 			if !found.Sound {
@@ -94,7 +95,7 @@ does; the exit code is 1 if it is damaged or holds values that are not finite.`,
 // oneFile refuses anything but one argument.
 func oneFile(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usagef("%s takes one file or folder, and %d are given", cmd.Name(), len(args))
+		return cli.Usagef("%s takes one file or folder, and %d are given", cmd.Name(), len(args))
 	}
 	return nil
 }
@@ -108,7 +109,7 @@ func newestIn(path string) (string, error) {
 	if !info.IsDir() {
 		return path, nil
 	}
-	names, err := checkpoints{dir: path}.names()
+	names, err := Folder{Dir: path}.Names()
 	if err != nil {
 		return "", fmt.Errorf("looking for a checkpoint: %w", err)
 	}
@@ -124,7 +125,7 @@ func orBefore(path, file string, err error) error {
 	if path == file {
 		return err
 	}
-	names, _ := checkpoints{dir: path}.names()
+	names, _ := Folder{Dir: path}.Names()
 	at := slices.Index(names, filepath.Base(file))
 	if at < 1 {
 		return err
@@ -148,12 +149,14 @@ func readTensors(path string) (file string, params *tensor.Params, metadata map[
 	return file, params, metadata, nil
 }
 
-func inspect(path string) (inspection, error) {
+// Inspect reads a safetensors file, or the newest checkpoint of a folder, and tells what is
+// in it.
+func Inspect(path string) (Inspection, error) {
 	file, params, metadata, err := readTensors(path)
 	if err != nil {
-		return inspection{}, err
+		return Inspection{}, err
 	}
-	found := inspection{File: file, Kind: "model", Sound: true, Layout: metadata[keyLayout]}
+	found := Inspection{File: file, Kind: "model", Sound: true, Layout: metadata[keyLayout]}
 	sum := metadata[keySum]
 	if strings.HasPrefix(metadata[keyFormat], formatName) {
 		if err := checkFormat(metadata[keyFormat]); err != nil {
@@ -173,9 +176,9 @@ func inspect(path string) (inspection, error) {
 	for i := range params.Layout().Count() {
 		at := params.Layout().At(i)
 		values := params.Vector()[at.Offset : at.Offset+at.Len]
-		t := inspectedTensor{
+		t := Tensor{
 			Name: at.Name, Shape: append([]int{}, at.Shape...), Values: at.Len, Finite: tensor.Finite(values),
-			Norm: number(tensor.Norm2(values)), MaxAbs: number(tensor.MaxAbs(values)),
+			Norm: cli.Number(tensor.Norm2(values)), MaxAbs: cli.Number(tensor.MaxAbs(values)),
 			Optimize: found.Kind == "checkpoint" && strings.HasPrefix(at.Name, optimizerPrefix),
 		}
 		found.Sound = found.Sound && t.Finite
@@ -185,17 +188,17 @@ func inspect(path string) (inspection, error) {
 			squares += tensor.SumSquares(values)
 		}
 	}
-	found.Norm = number(math.Sqrt(squares))
+	found.Norm = cli.Number(math.Sqrt(squares))
 	return found, nil
 }
 
 // progressIn is what a checkpoint's metadata tell of the progress.
-func progressIn(metadata map[string]string) (*inspectedStep, error) {
+func progressIn(metadata map[string]string) (*Progress, error) {
 	c, _, err := progressOf(metadata)
 	if err != nil {
 		return nil, err
 	}
-	found := &inspectedStep{
+	found := &Progress{
 		Step: c.Own, Age: c.Steps, FlockSteps: c.FlockSteps, Incarnation: c.Incarnation, Others: len(c.Past), Optimizer: metadata[keyOptimizer],
 	}
 	if text := metadata[keySchedule]; json.Valid([]byte(text)) {
@@ -204,7 +207,7 @@ func progressIn(metadata map[string]string) (*inspectedStep, error) {
 	return found, nil
 }
 
-func (i inspection) print(asJSON bool, out io.Writer) error {
+func (i Inspection) print(asJSON bool, out io.Writer) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(i)
 	}
@@ -225,7 +228,7 @@ func (i inspection) print(asJSON bool, out io.Writer) error {
 		line("step", fmt.Sprintf("%d of this peer, %d of the flock, %d behind the model, in life %d", p.Step, p.FlockSteps, p.Age, p.Incarnation))
 		line("optimizer", quoted(p.Optimizer))
 		if len(p.Schedule) > 0 {
-			line("schedule", courseOf(string(p.Schedule)))
+			line("schedule", InWords(string(p.Schedule)))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(i.Metadata)) {

@@ -1,4 +1,4 @@
-package main
+package overlay
 
 import (
 	"encoding/json"
@@ -22,8 +22,8 @@ const (
 	maxListed = 32
 )
 
-// topologyFigures are the fields of topology --json.
-type topologyFigures struct {
+// figures are the fields of topology --json.
+type figures struct {
 	Peers    int     `json:"peers"`
 	Active   int     `json:"active"`
 	Passive  int     `json:"passive"`
@@ -69,8 +69,8 @@ func (l links) actives() (places []int) {
 	return places
 }
 
-func (l links) measure(seed uint64) (topologyFigures, error) {
-	f := topologyFigures{Peers: len(l.of), Active: len(l.actives()), Diameter: l.diameter()}
+func (l links) measure(seed uint64) (figures, error) {
+	f := figures{Peers: len(l.of), Active: len(l.actives()), Diameter: l.diameter()}
 	f.Passive = f.Peers - f.Active
 	for _, list := range l.of {
 		f.Degree = max(f.Degree, len(list))
@@ -160,17 +160,17 @@ func (l links) exchangesToMix(rng *rand.Rand) float64 {
 	return 2 * float64(exchanges) / float64(n)
 }
 
-// topologyReport is what the command prints: all of it for a person, only the
+// report is what the command prints: all of it for a person, only the
 // figures as JSON.
-type topologyReport struct {
-	topologyFigures
+type report struct {
+	figures
 	links links
 }
 
 // MarshalJSON gives the figures alone.
-func (r topologyReport) MarshalJSON() ([]byte, error) { return json.Marshal(r.topologyFigures) }
+func (r report) MarshalJSON() ([]byte, error) { return json.Marshal(r.figures) }
 
-func (r topologyReport) String() string {
+func (r report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d peers: %d active, which start exchanges, and %d passive, which answer them\n", r.Peers, r.Active, r.Passive)
 	for _, active := range []bool{true, false} {

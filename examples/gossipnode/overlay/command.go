@@ -1,4 +1,4 @@
-package main
+package overlay
 
 import (
 	"fmt"
@@ -11,10 +11,14 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-const defaultTopologyPeers = 64
+const (
+	defaultPeers = 64
+	// maxPeers bounds --peers: the spectral gap takes the cube of it.
+	maxPeers = 1000
+)
 
-// topologySettings are the flags of topology.
-type topologySettings struct {
+// settings are the flags of topology.
+type settings struct {
 	peers  int
 	active float64
 	seed   uint64
@@ -22,9 +26,9 @@ type topologySettings struct {
 	json   bool
 }
 
-// newTopology makes the command that shows who would talk to whom.
-func newTopology(std streams) *cobra.Command {
-	var s topologySettings
+// Command makes the command that shows who would talk to whom.
+func Command(std cli.Streams) *cobra.Command {
+	var s settings
 	cmd := &cobra.Command{
 		Use:   "topology",
 		Short: "Show who talks to whom in a flock of a size, and how fast its models mix",
@@ -46,7 +50,7 @@ ones would change sides. For the same reason no fewer than a third can be active
 		Example: `  gossipnode topology --peers 64
   gossipnode topology --peers 12 --svg ring.svg
   gossipnode topology --peers 100 --active 0.9 --json`,
-		Args: noArguments,
+		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sources, err := cli.Resolve(cmd)
 			if err != nil {
@@ -60,39 +64,39 @@ ones would change sides. For the same reason no fewer than a third can be active
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.IntVar(&s.peers, "peers", defaultTopologyPeers, fmt.Sprintf("number of peers, 2 to %d", maxPeers))
+	flags.IntVar(&s.peers, "peers", defaultPeers, fmt.Sprintf("number of peers, 2 to %d", maxPeers))
 	flags.Float64Var(&s.active, "active", 0, "share of active peers, as in 0.5 (default: what newcomers decide)")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the peers' identities and of the simulations")
 	flags.StringVar(&s.svg, "svg", "", "draw the links into this file")
 	flags.BoolVar(&s.json, "json", false, "print the figures as one JSON object, the last line of standard output")
-	flags.String(configFlag, "", "YAML file with the same keys as the flags")
+	flags.String(cli.ConfigFlag, "", "YAML file with the same keys as the flags")
 	return cmd
 }
 
-func (s topologySettings) validate(from origins) error {
-	faults := []error{within("peers", s.peers, 2, maxPeers)}
+func (s settings) validate(from cli.Origins) error {
+	faults := []error{cli.Within("peers", s.peers, 2, maxPeers)}
 	actives := s.actives()
-	switch given := from.Source("active") != fromDefault; {
+	switch given := from.Source("active") != cli.FromDefault; {
 	case !given || faults[0] != nil:
 	case !(s.active > 0 && s.active < 1):
-		faults = append(faults, faultf("active", "%v: want a share between 0 and 1, as in 0.5", s.active))
+		faults = append(faults, cli.Faultf("active", "%v: want a share between 0 and 1, as in 0.5", s.active))
 	case actives == 0 || actives == s.peers:
-		faults = append(faults, faultf("active", "%v: of %d peers that leaves one class empty: want %d to %d of them active",
+		faults = append(faults, cli.Faultf("active", "%v: of %d peers that leaves one class empty: want %d to %d of them active",
 			s.active, s.peers, leastActives(s.peers), s.peers-1))
 	case actives < leastActives(s.peers):
-		faults = append(faults, faultf("active", "%v: with fewer than a third active, passive peers change sides: want at least %.2f",
+		faults = append(faults, cli.Faultf("active", "%v: with fewer than a third active, passive peers change sides: want at least %.2f",
 			s.active, float64(leastActives(s.peers))/float64(s.peers)))
 	}
-	return from.Usage(present(faults)...)
+	return from.Usage(faults...)
 }
 
 // actives is how many peers are to be active, 0 if that is left to them.
-func (s topologySettings) actives() int { return int(math.Round(s.active * float64(s.peers))) }
+func (s settings) actives() int { return int(math.Round(s.active * float64(s.peers))) }
 
 // leastActives is the fewest actives that n peers keep.
 func leastActives(n int) int { return (n + 2) / 3 }
 
-func (s topologySettings) show(std streams) error {
+func (s settings) show(std cli.Streams) error {
 	overlay, err := s.overlay()
 	if err != nil {
 		return err
@@ -107,11 +111,11 @@ func (s topologySettings) show(std streams) error {
 	if err != nil {
 		return err
 	}
-	return cli.Print(topologyReport{figures, links}, s.json, std.shared())
+	return cli.Print(report{figures, links}, s.json, std)
 }
 
 // overlay is that of peers whose identities follow from the seed.
-func (s topologySettings) overlay() (*topology.Overlay, error) {
+func (s settings) overlay() (*topology.Overlay, error) {
 	members := make([]topology.Member, s.peers)
 	actives := s.actives()
 	for i := range members {

@@ -1,4 +1,4 @@
-package main
+package checkpoint
 
 import (
 	"cmp"
@@ -28,12 +28,15 @@ const (
 	oldFile = "model.safetensors"
 )
 
-// checkpoints is a folder that keeps the states of one peer, and what they must be of.
-type checkpoints struct {
-	dir                 string
-	run, dataset, model string
-	// keep is how many are kept.
-	keep int
+// Folder is one that keeps the states of one peer, and what they must be of.
+type Folder struct {
+	// Dir is where it is; it need not be there before Make or Probe.
+	Dir string
+	// Run, Dataset and Model are the names that its checkpoints carry: one with others is
+	// refused.
+	Run, Dataset, Model string
+	// Keep is how many are kept.
+	Keep int
 	// refused are the paths of those that could not be used: they neither count nor are
 	// removed.
 	refused []string
@@ -51,7 +54,7 @@ func (e *refusedFile) Error() string {
 
 func (e *refusedFile) Unwrap() error { return e.cause }
 
-// refusedPaths are those of the files that load has refused.
+// refusedPaths are those of the files that Load has refused.
 func refusedPaths(refused []error) (paths []string) {
 	for _, err := range refused {
 		if r := (*refusedFile)(nil); errors.As(err, &r) {
@@ -61,43 +64,46 @@ func refusedPaths(refused []error) (paths []string) {
 	return paths
 }
 
-func (s settings) checkpoints() checkpoints {
-	return checkpoints{dir: s.Checkpoint, run: s.Run, dataset: s.Dataset, model: s.Model, keep: s.Keep}
-}
-
-// found is a checkpoint that was taken up.
-type found struct {
+// Taken is a checkpoint that was taken up.
+type Taken struct {
 	peer.Saved
-	path     string
+	// Path is the file's.
+	Path     string
 	metadata map[string]string
 }
 
-// load takes up the newest checkpoint that is sound and of this run, and puts its
+// Peer is whose it was, quoted if it is no plain text; empty in old files.
+func (f *Taken) Peer() string { return quoted(f.metadata[keyPeer]) }
+
+// Course is that of the learning rate when it was saved, as JSON; empty in old files.
+func (f *Taken) Course() string { return f.metadata[keySchedule] }
+
+// Load takes up the newest checkpoint that is sound and of this run, and puts its
 // values into params. Those that are not are left as they are, and named in refused; if
 // there are only such, that is an error. Without any, there is nothing to take up.
-func (c checkpoints) load(params *tensor.Params) (taken *found, refused []error, err error) {
-	names, err := c.names()
+func (c Folder) Load(params *tensor.Params) (taken *Taken, refused []error, err error) {
+	names, err := c.Names()
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the checkpoints: %w", err)
 	}
 	slices.Reverse(names)
 	for _, name := range names {
-		path := filepath.Join(c.dir, name)
-		taken, err := readCheckpoint(path, c, params)
+		path := filepath.Join(c.Dir, name)
+		taken, err := c.Read(path, params)
 		if err == nil {
 			return taken, refused, nil
 		}
 		refused = append(refused, &refusedFile{path, err})
 	}
 	if len(refused) > 0 {
-		return nil, refused, fmt.Errorf("no checkpoint in %s can be used: %w\nMove them away, or give another folder with --checkpoint", c.dir, errors.Join(refused...))
+		return nil, refused, fmt.Errorf("no checkpoint in %s can be used: %w\nMove them away, or give another folder with --checkpoint", c.Dir, errors.Join(refused...))
 	}
 	return nil, nil, nil
 }
 
-// names are those of the checkpoints in the folder, the oldest first.
-func (c checkpoints) names() ([]string, error) {
-	entries, err := os.ReadDir(c.dir)
+// Names are those of the checkpoints in the folder, the oldest first.
+func (c Folder) Names() ([]string, error) {
+	entries, err := os.ReadDir(c.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -140,13 +146,13 @@ func nameOf(sequence int64) string {
 	return fmt.Sprintf("%s%06d%s", checkpointPrefix, sequence, checkpointSuffix)
 }
 
-// create makes the folder, so that one that cannot be written to is noticed
-// before hours of training.
-func (c checkpoints) create() error {
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+// Probe makes the folder and writes to it, so that one that cannot be written to is
+// noticed before hours of training.
+func (c Folder) Probe() error {
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return fmt.Errorf("making the checkpoint folder: %w", err)
 	}
-	probe, err := os.OpenFile(filepath.Join(c.dir, partialFile), os.O_WRONLY|os.O_CREATE, 0o644)
+	probe, err := os.OpenFile(filepath.Join(c.Dir, partialFile), os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
 		return fmt.Errorf("writing to the checkpoint folder: %w", err)
 	}
@@ -156,8 +162,8 @@ func (c checkpoints) create() error {
 // save adds a checkpoint in one step, and then removes those of this run that are too
 // many: whatever happens, the folder holds the ones before it, or it too, whole and on
 // disk.
-func (c checkpoints) save(params *tensor.Params, metadata map[string]string) (path string, err error) {
-	names, err := c.names()
+func (c Folder) save(params *tensor.Params, metadata map[string]string) (path string, err error) {
+	names, err := c.Names()
 	if err != nil {
 		return "", fmt.Errorf("writing a checkpoint: %w", err)
 	}
@@ -166,8 +172,8 @@ func (c checkpoints) save(params *tensor.Params, metadata map[string]string) (pa
 		last, _ = sequenceOf(names[len(names)-1])
 	}
 	name := nameOf(last + 1)
-	path = filepath.Join(c.dir, name)
-	if err := replaceFile(path, filepath.Join(c.dir, partialFile), params, metadata); err != nil {
+	path = filepath.Join(c.Dir, name)
+	if err := replaceFile(path, filepath.Join(c.Dir, partialFile), params, metadata); err != nil {
 		return "", fmt.Errorf("writing a checkpoint: %w", err)
 	}
 	return path, c.rotate(append(names, name))
@@ -175,16 +181,16 @@ func (c checkpoints) save(params *tensor.Params, metadata map[string]string) (pa
 
 // rotate removes all but the newest of this run. What is of another, or cannot be read or
 // used, is not this program's to remove.
-func (c checkpoints) rotate(names []string) error {
+func (c Folder) rotate(names []string) error {
 	var faults []error
 	kept := 0
 	for _, name := range slices.Backward(names) {
-		path := filepath.Join(c.dir, name)
+		path := filepath.Join(c.Dir, name)
 		metadata, err := readMetadata(path)
 		if err != nil || c.belongs(metadata) != nil || slices.Contains(c.refused, path) {
 			continue
 		}
-		if kept++; kept > c.keep {
+		if kept++; kept > c.Keep {
 			faults = append(faults, remove(path))
 		}
 	}
@@ -195,11 +201,11 @@ func (c checkpoints) rotate(names []string) error {
 }
 
 // belongs tells what keeps a file from being a checkpoint of this run.
-func (c checkpoints) belongs(metadata map[string]string) error {
+func (c Folder) belongs(metadata map[string]string) error {
 	if err := checkFormat(metadata[keyFormat]); err != nil {
 		return err
 	}
-	for key, want := range map[string]string{keyRun: c.run, keyDataset: c.dataset, keyModel: c.model} {
+	for key, want := range map[string]string{keyRun: c.Run, keyDataset: c.Dataset, keyModel: c.Model} {
 		if metadata[key] != want {
 			return fmt.Errorf("it is of another %s, %.64q and not %q", key, metadata[key], want)
 		}
@@ -208,10 +214,10 @@ func (c checkpoints) belongs(metadata map[string]string) error {
 }
 
 // describe is what a checkpoint's metadata tell of what it is of.
-func (c checkpoints) describe(layout *tensor.Layout, now time.Time) map[string]string {
+func (c Folder) describe(layout *tensor.Layout, now time.Time) map[string]string {
 	hash := layout.Hash()
 	return map[string]string{
-		keyFormat: checkpointFormat, keyRun: c.run, keyDataset: c.dataset, keyModel: c.model,
+		keyFormat: checkpointFormat, keyRun: c.Run, keyDataset: c.Dataset, keyModel: c.Model,
 		keyLayout: hex.EncodeToString(hash[:]), keySaved: now.UTC().Format(time.RFC3339),
 	}
 }
@@ -241,6 +247,23 @@ func writeSynced(path string, params *tensor.Params, metadata map[string]string)
 	return errors.Join(err, file.Close())
 }
 
+// Put adds another file to the folder, which stays there through a power cut. If one of
+// that name is there, the error is fs.ErrExist.
+func (c Folder) Put(name string, text []byte, mode fs.FileMode) error {
+	path := filepath.Join(c.Dir, name)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return errors.Join(err, remove(path))
+	}
+	syncFolder(c.Dir)
+	return nil
+}
+
+// remove removes a file if it is there.
 func remove(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

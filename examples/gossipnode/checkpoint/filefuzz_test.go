@@ -1,4 +1,4 @@
-package main
+package checkpoint
 
 import (
 	"os"
@@ -15,7 +15,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	c := checkpoints{run: "r", dataset: "d", model: "m", keep: 1}
+	c := Folder{Run: "r", Dataset: "d", Model: "m", Keep: 1}
 	write := func(metadata map[string]string) []byte {
 		path := filepath.Join(f.TempDir(), nameOf(1))
 		params := tensor.NewParams(layout)
@@ -44,7 +44,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 		}
 		params := tensor.NewParams(layout)
 		params.Vector()[0] = 9
-		taken, err := readCheckpoint(path, c, params)
+		taken, err := c.Read(path, params)
 		if err != nil && (taken != nil || params.Vector()[0] != 9) {
 			t.Errorf("refused (%v), and taken", err)
 		}

@@ -1,0 +1,41 @@
+package checkpoint
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+)
+
+// TestFolderLock shows what is said of a holder that is not known, and of folders that
+// cannot be locked.
+func TestFolderLock(t *testing.T) {
+	log, seen := observer.New(zap.WarnLevel)
+	c := Folder{Dir: filepath.Join(t.TempDir(), "made", "here")}
+	if held, err := c.Lock(zap.New(log)); held != nil || err != nil {
+		t.Fatalf("of a folder that is not there: %+v, error %v", held, err)
+	}
+	held, err := c.Make(zap.New(log))
+	if seen.Len() > 0 {
+		t.Skip(seen.All()[0].Message)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := os.Truncate(filepath.Join(c.Dir, lockFile), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Lock(zap.New(log)); err == nil || !strings.Contains(err.Error(), c.Dir+" is in use by another process: ") {
+		t.Errorf("error %v", err)
+	}
+	file := Folder{Dir: clitest.WriteFile(t, "file", "")}
+	if _, err := file.Make(zap.New(log)); err == nil || !strings.Contains(err.Error(), "making the checkpoint folder") {
+		t.Errorf("a file: error %v", err)
+	}
+}
