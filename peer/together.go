@@ -156,12 +156,12 @@ func (p *Peer) makeStep(rate, share float64) {
 	if share > 0 {
 		tensor.Scale(t.grad, float32(share))
 	}
-	if tensor.Finite(t.grad) {
+	if tensor.Finite(t.grad) && p.replica.Believed(t.grad) == nil {
 		p.replica.Add(t.grad)
 		return
 	}
-	p.resetOptimizer() // its state holds what made the step not finite
-	err := fmt.Errorf("the step of the mean gradient: %w: lower the learning rate; it was not applied", ErrNotFinite)
+	p.resetOptimizer() // its state holds what made the step so long
+	err := fmt.Errorf("the step of the mean gradient: %w, or so long that nobody would take the model: lower the learning rate; it was not applied", ErrNotFinite)
 	p.log.Warn("leaving out an update", zap.Error(err))
 	t.fault(err)
 }

@@ -23,6 +23,8 @@ import (
 //
 //   - A push that breaks off counts with the parts of the gradient that have come, and is
 //     not repeated where the server has begun to take it in: so none ever counts twice.
+//   - A gradient that others would refuse, since training has diverged, counts as none, the
+//     server's own too, and its trainer is told.
 //   - A worker that dies, parts, or keeps others waiting for the deadline is left out; when
 //     it comes again, it gets the parameters and loses its gradient.
 //   - If the server dies, the next in the view's order serves from the copy that it has.
