@@ -274,12 +274,16 @@ func (m *ParamServer) expects(from topology.PeerID, t averaging.Transfer) bool {
 		m.grant = grant{clock: t.Round, parts: make([]bool, t.Parts)}
 	}
 	coming := slices.ContainsFunc(m.in, func(f flight) bool { return f.transfer.From == t.From && f.transfer.Part == t.Part })
-	return !m.grant.parts[t.Part] && !coming
+	// At the end the server may not know that a part has come: then it comes again, the same.
+	return (!m.grant.parts[t.Part] || m.resting) && !coming
 }
 
 // pulled counts a part of the parameters in. With the last, the trainer goes on.
 func (m *ParamServer) pulled(f flight, well bool) {
 	if !well || f.aborted || f.peer != m.leader || f.transfer.Round != m.grant.clock || f.transfer.Parts != len(m.grant.parts) || !m.concerned() {
+		return
+	}
+	if m.grant.parts[f.transfer.Part] {
 		return
 	}
 	m.grant.parts[f.transfer.Part] = true
