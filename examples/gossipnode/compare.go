@@ -153,11 +153,18 @@ func (s *compareSettings) run(sources origins, std streams) error {
 	if s.Serving != elected && !slices.ContainsFunc(racers, racer.serves) {
 		return sources.Usage(faultf(serverFlag, "is for %s: none of them is in --strategies", list(servers())))
 	}
+	peers := s.Peers
 	for _, racer := range racers {
 		one := s.simulateSettings
 		one.take(racer)
 		if _, err := one.check(sources); err != nil {
 			return err
+		}
+		peers = one.Peers // a replay has as many as were recorded
+	}
+	for _, world := range worlds { // before any of them has taken its time
+		if err := s.worldFault(world, peers); err != nil {
+			return sources.Usage(err)
 		}
 	}
 	ctx, release := untilSignal(context.Background(), func() { os.Exit(exitFailed) })
@@ -192,7 +199,18 @@ func (s *compareSettings) run(sources origins, std streams) error {
 		Peers int    `json:"peers"`
 		Seed  uint64 `json:"seed"`
 		Races []race `json:"races"`
-	}{s.Peers, s.Seed, races})
+	}{peers, s.Seed, races})
+}
+
+// worldFault is why there can be no race in a world.
+func (s *compareSettings) worldFault(world suite, peers int) error {
+	switch {
+	case s.Replay != "" && !world.replays:
+		return faultf("suite", "%s changes what --replay takes over from the recording: leave one of them out", world.name)
+	case world.least > peers:
+		return faultf("suite", "%s is a world of at least %d peers: want so many with --peers", world.name, world.least)
+	}
+	return nil
 }
 
 // enter lets one strategy race in one world.
