@@ -174,7 +174,8 @@ const (
 	// the same at all peers.
 	Send
 	// Load: Sum is the local Gradient times its weight, or has it added (Add). Not
-	// answered: whatever follows sees it.
+	// answered: whatever follows sees it. A gradient that others would refuse to take
+	// counts as none, and the runtime tells the trainer.
 	Load
 	// Clear: Sum is empty, of no weight. Not answered.
 	Clear

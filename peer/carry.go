@@ -19,7 +19,9 @@ func (l *loop) carry(action averaging.Action, key exchangeKey) {
 	}
 	switch action.Kind {
 	case averaging.Load:
-		p.replica.Load(action.Add)
+		if err := p.replica.Load(action.Add); err != nil {
+			p.together.fault(leftOut(err))
+		}
 	case averaging.Clear:
 		p.replica.Clear()
 	case averaging.Pool:

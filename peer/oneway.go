@@ -226,8 +226,13 @@ func (p *Peer) unsendable(x *tracked, err error) {
 	}
 	x.event.Reason = averaging.Unfit
 	if p.together != nil && x.event.Transfer.From != averaging.Parameters {
-		p.together.fault(fmt.Errorf("sending the gradient: %w: it was left out; lower the learning rate, or look at the data", own.err))
+		p.together.fault(leftOut(own.err))
 	}
+}
+
+// leftOut tells the trainer of a gradient that is of use to nobody.
+func leftOut(err error) error {
+	return fmt.Errorf("the gradient: %w: it was left out; lower the learning rate, or look at the data", err)
 }
 
 // checkOneWay tells what is wrong with the codecs where gradients are sent: whatever

@@ -5,6 +5,11 @@ import "github.com/seed-97356399/murmuration/tensor"
 // Optimizer turns a gradient into a step. Its state stays with the peer and is
 // never exchanged. Only the trainer calls it, so it need not be safe for
 // concurrent use; one Optimizer must not be shared by two peers.
+//
+// One that remembers anything from step to step should have a method Reset() too, that
+// forgets it. A peer calls it when a step was not finite, and with baseline.AllReduce when
+// a peer comes, or comes back, that has no such memory: all forget theirs then, and make
+// the same steps. Without Reset their models stay apart, of which the log warns once.
 type Optimizer interface {
 	// Delta overwrites grad, the gradient at parameters x, with the step to be
 	// added to the parameters at learning rate rate. x is a snapshot and may be

@@ -137,12 +137,15 @@ func (p *Peer) optimize(grad, x tensor.Vector, rate float64) {
 
 // resetOptimizer has the optimizer forget what made a step not finite.
 func (p *Peer) resetOptimizer() {
-	if resettable, ok := p.config.Optimizer.(interface{ Reset() }); ok {
+	if resettable, ok := p.config.Optimizer.(resetter); ok {
 		p.optimizing.enter()
 		defer p.optimizing.leave()
 		resettable.Reset()
 	}
 }
+
+// resetter is an Optimizer that can forget what it remembers.
+type resetter interface{ Reset() }
 
 // saveOptimizer copies the optimizer's state, if it can be kept, a slice at a time.
 func (p *Peer) saveOptimizer(into *OptimizerState) {

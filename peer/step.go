@@ -75,7 +75,10 @@ func (t *trainer) prepare(n int) {
 // It returns ErrRunOver when the flock has done its work, ErrClosed after Close,
 // a *RefusedError if the members asked to join will not have this peer,
 // ErrNotFinite if the gradient or the step is not finite, or the gradient's norm is
-// beyond 1e18 (nothing is applied; the caller may go on), or the error of gradient or ctx, wrapped (nothing is applied).
+// beyond 1e18 (nothing is applied; the caller may go on), or the error of gradient or ctx,
+// wrapped (nothing is applied). With an algorithm that averages gradients it also fails if
+// the gradient, or the step made of the mean, is about a million times longer than the model:
+// then it was left out, and the caller may go on.
 // Calls from two goroutines at once are an error.
 func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
 	t := &p.trainer

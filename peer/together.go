@@ -23,6 +23,7 @@ type together struct {
 	room    chan struct{} // holds a token while no update is under way
 	grad, x tensor.Vector // of the update; whoever holds the token owns them
 	faults  chan error    // why the last update, or gradient, was left out; holds one
+	warned  bool          // that the optimizer cannot forget; whoever holds the token owns it
 }
 
 // newTogether is nil unless the machine averages gradients.
@@ -137,7 +138,7 @@ func (l *loop) update(action averaging.Action) {
 	p.replica.Drain(t.grad, action.Weight)
 	begun := p.transfers.spawn(func() {
 		if action.Forget {
-			p.resetOptimizer()
+			p.forgetPast()
 		}
 		p.makeStep(p.rateOfAll(action.Progress), action.Share)
 		t.room <- struct{}{}
@@ -148,6 +149,17 @@ func (l *loop) update(action averaging.Action) {
 	}
 }
 
+// forgetPast has the optimizer forget, as those of all peers do that make the same update.
+// The caller holds the token.
+func (p *Peer) forgetPast() {
+	if _, able := p.config.Optimizer.(resetter); !able && !p.together.warned {
+		p.together.warned = true
+		p.log.Warn("a peer has come, and the optimizer has no method Reset to forget past gradients with: if it remembers any, the models of the peers stay apart. Give it one (see peer.Optimizer)",
+			zap.String("optimizer", fmt.Sprintf("%T", p.config.Optimizer)))
+	}
+	p.resetOptimizer()
+}
+
 // makeStep makes the step of the mean gradient that was taken, or a share of it.
 func (p *Peer) makeStep(rate, share float64) {
 	t := p.together
@@ -156,12 +168,12 @@ func (p *Peer) makeStep(rate, share float64) {
 	if share > 0 {
 		tensor.Scale(t.grad, float32(share))
 	}
-	if tensor.Finite(t.grad) {
+	if tensor.Finite(t.grad) && p.replica.Believed(t.grad) == nil {
 		p.replica.Add(t.grad)
 		return
 	}
-	p.resetOptimizer() // its state holds what made the step not finite
-	err := fmt.Errorf("the step of the mean gradient: %w: lower the learning rate; it was not applied", ErrNotFinite)
+	p.resetOptimizer() // its state holds what made the step so long
+	err := fmt.Errorf("the step of the mean gradient: %w, or so long that nobody would take the model: lower the learning rate; it was not applied", ErrNotFinite)
 	p.log.Warn("leaving out an update", zap.Error(err))
 	t.fault(err)
 }

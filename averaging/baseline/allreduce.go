@@ -22,8 +22,9 @@ import (
 //     attempt breaks off, and the others begin another, each from its own gradient.
 //   - If two members live and cannot reach each other, the one that cannot be sent to is
 //     left out after three attempts of a round.
-//   - A member whose own gradient cannot be sent, since its training has diverged, is left
-//     out likewise, and its trainer is told.
+//   - A gradient that others would refuse, since training has diverged, counts as none, and
+//     its trainer is told. A member that cannot send what the ring has summed, as where the
+//     codec holds no such numbers, is left out as one that cannot be sent to.
 //   - The leader's successor is the next in the view's order. Nothing is lost.
 //   - Who hears later than others that the run is over makes its last rounds with those
 //     who are left, and all who live end with the model of the last. One that cannot get it

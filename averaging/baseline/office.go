@@ -94,7 +94,7 @@ func (o *office) enthrone() {
 	o.leader, o.asking = o.self, false
 	o.claims++
 	o.parent, o.forked = o.lineage, o.round
-	o.lineage = o.next(o.claims)
+	o.lineage = o.next(o.claims, o.now)
 	o.duties.enthroned()
 	o.proclaim()
 }

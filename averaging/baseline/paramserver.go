@@ -23,6 +23,8 @@ import (
 //
 //   - A push that breaks off counts with the parts of the gradient that have come, and is
 //     not repeated where the server has begun to take it in: so none ever counts twice.
+//   - A gradient that others would refuse, since training has diverged, counts as none, the
+//     server's own too, and its trainer is told.
 //   - A worker that dies, parts, or keeps others waiting for the deadline is left out; when
 //     it comes again, it gets the parameters and loses its gradient.
 //   - If the server dies, the next in the view's order serves from the copy that it has.
@@ -272,12 +274,16 @@ func (m *ParamServer) expects(from topology.PeerID, t averaging.Transfer) bool {
 		m.grant = grant{clock: t.Round, parts: make([]bool, t.Parts)}
 	}
 	coming := slices.ContainsFunc(m.in, func(f flight) bool { return f.transfer.From == t.From && f.transfer.Part == t.Part })
-	return !m.grant.parts[t.Part] && !coming
+	// At the end the server may not know that a part has come: then it comes again, the same.
+	return (!m.grant.parts[t.Part] || m.resting) && !coming
 }
 
 // pulled counts a part of the parameters in. With the last, the trainer goes on.
 func (m *ParamServer) pulled(f flight, well bool) {
 	if !well || f.aborted || f.peer != m.leader || f.transfer.Round != m.grant.clock || f.transfer.Parts != len(m.grant.parts) || !m.concerned() {
+		return
+	}
+	if m.grant.parts[f.transfer.Part] {
 		return
 	}
 	m.grant.parts[f.transfer.Part] = true

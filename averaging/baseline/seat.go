@@ -117,10 +117,12 @@ func (s *seat) before(a, b topology.PeerID) bool {
 	return i >= 0 && (j < 0 || i < j)
 }
 
-// next is the lineage that a peer begins which claims the seat, for the count-th time: never
-// 0, and another for each count.
-func (s *seat) next(count uint64) uint64 {
-	return ((s.lineage*31+mark(s.self))*1_000_003 + 2*count) | 1
+// next is the lineage that a peer begins which claims the seat at a moment, for the count-th
+// time: never 0, another for each count, and another in each of the peer's lives, of which
+// no two elect a leader after exactly the same time.
+func (s *seat) next(count uint64, now time.Duration) uint64 {
+	const spread = 0x9e3779b97f4a7c15 // odd, and far from what the counts add
+	return ((s.lineage*31+mark(s.self))*1_000_003 + uint64(now)*spread + 2*count) | 1
 }
 
 // standing is what a claim to the seat rests on.

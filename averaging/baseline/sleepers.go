@@ -13,9 +13,10 @@ import (
 type sleeper struct {
 	id    topology.PeerID
 	after averaging.ExchangeID // the last that was sent to it as to a worker
+	round uint64               // of the parameters that it is sent
 	sent  bool                 // they have been
 	lost  bool                 // some have not arrived
-	has   int                  // parts of them that have
+	has   uint64               // a bit for each part of them that has
 }
 
 func (m *ParamServer) sleeper(id topology.PeerID) int {
@@ -48,30 +49,44 @@ func (m *ParamServer) handOut() bool {
 	all := true
 	for i := range m.sleepers {
 		s := &m.sleepers[i]
-		all = all && s.has == m.config.Parts
-		if s.sent {
-			continue
+		if s.round != m.round { // there has been an update since
+			if s.sent {
+				m.abortOut(s.id)
+			}
+			s.round, s.sent, s.lost, s.has = m.round, false, false, 0
 		}
-		s.sent, s.has = true, 0
-		for part := range m.config.Parts {
-			m.send(s.id, averaging.Transfer{
-				From: averaging.Parameters, Into: averaging.Parameters, Part: part, Parts: m.config.Parts, Round: m.round,
-			})
+		all = all && s.has == 1<<m.config.Parts-1 // MaxParts fits
+		if !s.sent {
+			s.sent = true
+			m.handParts(s)
 		}
 	}
 	return all
 }
 
+// handParts sends one that sleeps the parts that it has not got, and that are not under way.
+func (m *ParamServer) handParts(s *sleeper) {
+	for part := range m.config.Parts {
+		underWay := slices.ContainsFunc(m.out, func(f flight) bool {
+			return f.peer == s.id && f.id > s.after && f.transfer.Part == part
+		})
+		if s.has>>part&1 == 0 && !underWay {
+			m.send(s.id, averaging.Transfer{
+				From: averaging.Parameters, Into: averaging.Parameters, Part: part, Parts: m.config.Parts, Round: m.round,
+			})
+		}
+	}
+}
+
 // awoken is the end of a part of the parameters of the end. If it did not arrive, the
-// worker gets them anew with its next word.
+// worker gets it anew with its next word.
 func (m *ParamServer) awoken(f flight, kind averaging.EventKind) {
 	i := m.sleeper(f.peer)
 	switch {
 	case i < 0 || !m.leads() || f.id <= m.sleepers[i].after:
 	case kind == averaging.Finished:
-		m.sleepers[i].has++
+		m.sleepers[i].has |= 1 << f.transfer.Part
 	default:
-		m.abortOut(f.peer)
 		m.sleepers[i].lost = true
 	}
 }

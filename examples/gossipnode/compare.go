@@ -154,11 +154,18 @@ func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 	if s.Serving != elected && !slices.ContainsFunc(racers, racer.serves) {
 		return sources.Usage(cli.Faultf(serverFlag, "is for %s: none of them is in --strategies", cli.List(servers())))
 	}
+	peers := s.Peers
 	for _, racer := range racers {
 		one := s.simulateSettings
 		one.take(racer)
 		if _, err := one.check(sources); err != nil {
 			return err
+		}
+		peers = one.Peers // a replay has as many as were recorded
+	}
+	for _, world := range worlds { // before any of them has taken its time
+		if err := s.worldFault(world, peers); err != nil {
+			return sources.Usage(err)
 		}
 	}
 	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
@@ -193,7 +200,18 @@ func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 		Peers int    `json:"peers"`
 		Seed  uint64 `json:"seed"`
 		Races []race `json:"races"`
-	}{s.Peers, s.Seed, races})
+	}{peers, s.Seed, races})
+}
+
+// worldFault is why there can be no race in a world.
+func (s *compareSettings) worldFault(world suite, peers int) error {
+	switch {
+	case s.Replay != "" && !world.replays:
+		return cli.Faultf("suite", "%s changes what --replay takes over from the recording: leave one of them out", world.name)
+	case world.least > peers:
+		return cli.Faultf("suite", "%s is a world of at least %d peers: want so many with --peers", world.name, world.least)
+	}
+	return nil
 }
 
 // enter lets one strategy race in one world.

@@ -62,6 +62,32 @@ func TestCompareRaces(t *testing.T) {
 	}
 }
 
+// TestCompareReplays races in a recorded world, of as many peers as that has.
+func TestCompareReplays(t *testing.T) {
+	recorded := filepath.Join(t.TempDir(), "world.jsonl")
+	code, _, stderr := try(append([]string{"simulate"}, small(t, "--peers", "3", "--slow", "1=5", "--record", recorded)...)...)
+	if code != cli.ExitDone {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	code, out, stderr := try(append([]string{"compare", "--json"}, small(t, "--strategies", "ps-bsp,alone", "--replay", recorded)...)...)
+	if code != cli.ExitDone {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	var all struct {
+		Peers int
+		Races []race
+	}
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		t.Fatal(err)
+	}
+	if all.Peers != 3 || all.Races[0].Results[0].Peers != 3 {
+		t.Errorf("a recording of 3 peers is replayed with %d, and %d in its first race", all.Peers, all.Races[0].Results[0].Peers)
+	}
+	if bound, free := all.Races[0].Results[0], all.Races[0].Results[1]; bound.Seconds < 2*free.Seconds {
+		t.Errorf("the recorded straggler: ps-bsp took %g s, alone %g s", bound.Seconds, free.Seconds)
+	}
+}
+
 // TestCompareDrawsSVG prints the table where no JSON is asked for.
 func TestCompareDrawsSVG(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "race.svg")
@@ -76,13 +102,20 @@ func TestCompareDrawsSVG(t *testing.T) {
 }
 
 func TestCompareUsage(t *testing.T) {
+	recorded := filepath.Join(t.TempDir(), "world.jsonl")
+	if err := os.WriteFile(recorded, []byte(`{"world":1,"peers":3}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for args, want := range map[string]string{
-		"--strategies best":          "--strategies",
-		"--strategies adpsgd:zip":    "--strategies",
-		"--strategies adpsgd,adpsgd": "twice",
-		"--suite moon":               "homogeneous",
-		"--plot race.gif":            ".png or .svg",
-		"--slow 99=2":                "--slow",
+		"--suite wan,wan":                      "twice",
+		"--suite homogeneous,slow-2 --peers 1": "at least 2 peers",
+		"--suite slow-10 --replay " + recorded: "takes over from the recording",
+		"--strategies best":                    "--strategies",
+		"--strategies adpsgd:zip":              "--strategies",
+		"--strategies adpsgd,adpsgd":           "twice",
+		"--suite moon":                         "homogeneous",
+		"--plot race.gif":                      ".png or .svg",
+		"--slow 99=2":                          "--slow",
 	} {
 		code, _, stderr := try(append([]string{"compare"}, strings.Fields(args)...)...)
 		if code != cli.ExitUsage || !strings.Contains(stderr, want) {

@@ -15,6 +15,10 @@ import (
 type suite struct {
 	name, about string
 	change      func(s *simulateSettings)
+	// least is the number of peers that it takes.
+	least int
+	// replays tells that it leaves compute times, links, coming and going as they are.
+	replays bool
 	// churn lets peers come and go while so much time passes.
 	churn bool
 }
@@ -35,21 +39,21 @@ const homogeneous = "homogeneous"
 func suites() []suite {
 	slow := func(factor int) suite {
 		return suite{
-			name: fmt.Sprintf("slow-%d", factor), about: fmt.Sprintf("peer %d computes %d times slower", slowPeer, factor),
+			name: fmt.Sprintf("slow-%d", factor), least: slowPeer + 1, about: fmt.Sprintf("peer %d computes %d times slower", slowPeer, factor),
 			change: func(s *simulateSettings) { s.Slow = append(s.Slow, fmt.Sprintf("%d=%d", slowPeer, factor)) },
 		}
 	}
 	return []suite{
-		{name: homogeneous, about: "the world as the other flags describe it", change: func(*simulateSettings) {}},
+		{name: homogeneous, about: "the world as the other flags describe it", replays: true, change: func(*simulateSettings) {}},
 		slow(2), slow(10), slow(100),
-		{name: "slow-link-100", about: fmt.Sprintf("the connection of peer %d carries 100 times less", slowPeer), change: func(s *simulateSettings) {
+		{name: "slow-link-100", least: slowPeer + 1, about: fmt.Sprintf("the connection of peer %d carries 100 times less", slowPeer), change: func(s *simulateSettings) {
 			s.SlowLink = append(s.SlowLink, fmt.Sprintf("%d=100", slowPeer))
 		}},
 		{name: "wan", about: "connections of 100 Mbit/s, 40 ms from one peer to another", change: func(s *simulateSettings) { s.Link = wanLink }},
 		{name: "churn", about: "a quarter of the peers crash or leave, and come back; steps of at least " + churnStep.String(), churn: true, change: func(s *simulateSettings) {
 			s.StepTime = max(s.StepTime, churnStep)
 		}},
-		{name: "skewed", about: "labels are skewed: --shard " + skewedData, change: func(s *simulateSettings) { s.Shard = skewedData }},
+		{name: "skewed", about: "labels are skewed: --shard " + skewedData, replays: true, change: func(s *simulateSettings) { s.Shard = skewedData }},
 	}
 }
 
@@ -68,6 +72,9 @@ func suitesNamed(text string) ([]suite, error) {
 		at := slices.Index(names, strings.TrimSpace(name))
 		if at < 0 {
 			return nil, cli.Faultf("suite", "%q: want all, or some of %s", name, strings.Join(names, ", "))
+		}
+		if slices.ContainsFunc(chosen, func(other suite) bool { return other.name == known[at].name }) {
+			return nil, cli.Faultf("suite", "%q is there twice", known[at].name)
 		}
 		chosen = append(chosen, known[at])
 	}

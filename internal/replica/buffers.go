@@ -62,29 +62,30 @@ func (r *Replica) weightsOf(shared int) []float64 {
 	return r.buffers.weights[r.pieces.first[shared]:r.pieces.first[shared+1]]
 }
 
-// Load makes Sum the Gradient times its samples, or adds that.
-func (r *Replica) Load(add bool) {
+// Load makes Sum the Gradient times its samples, or adds that. It fails with ErrDiverged
+// if others would not take such a gradient: then it counts as none.
+func (r *Replica) Load(add bool) error {
 	if r.buffers == nil {
-		return
+		return nil
+	}
+	if !add {
+		r.Clear()
+	}
+	if err := r.Believed(r.buffers.gradient); err != nil {
+		return err
 	}
 	for i, at := range r.shared {
 		s := &r.slices[at]
 		s.Lock()
-		samples := r.buffers.samples[at]
-		if !add {
-			clear(s.in(r.buffers.sum))
-		}
-		if samples > 0 {
+		if samples := r.buffers.samples[at]; samples > 0 {
 			tensor.Axpy(s.in(r.buffers.sum), float32(samples), s.in(r.buffers.gradient))
-		}
-		for j, weight := range r.weightsOf(i) {
-			if add {
-				samples = r.buffers.samples[at] + weight
+			for j := range r.weightsOf(i) {
+				r.weightsOf(i)[j] += samples
 			}
-			r.weightsOf(i)[j] = samples
 		}
 		s.Unlock()
 	}
+	return nil
 }
 
 // Clear empties Sum.

@@ -25,6 +25,7 @@ var (
 	// ErrSettled: the partner has asked for the outcome of this exchange already
 	// and been told: nothing more may be applied.
 	ErrSettled = errors.New("the exchange has been settled")
-	// ErrDiverged: this side's own values are not finite: its training has diverged.
-	ErrDiverged = errors.New("own parameters are not finite")
+	// ErrDiverged: this side's own values are not finite, or so large that others would
+	// take them for no model's: its training has diverged.
+	ErrDiverged = errors.New("own values are not finite, or far too large")
 )

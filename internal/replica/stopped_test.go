@@ -35,7 +35,9 @@ func TestStoppedSenderChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.Load(false)
+		if err := a.Load(false); err != nil {
+			t.Fatal(err)
+		}
 		stopped.Store(stop)
 		if _, _, err := a.sender.Next(nil); errors.Is(err, replica.ErrStopped) != stop || !stop && err != nil {
 			t.Errorf("stopped %t: %v", stop, err)

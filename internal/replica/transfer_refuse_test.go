@@ -55,7 +55,9 @@ func TestReceiverRefuses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	a.put(t, rng, 3)
 	b.put(t, rng, 2)
-	b.Load(false)
+	if err := b.Load(false); err != nil {
+		t.Fatal(err)
+	}
 	m := averaging.Transfer{From: averaging.Gradient, Into: averaging.Sum, Add: true, Parts: 1}
 	part := func(info wire.PartInfo, values ...float32) []byte {
 		return tensor.AppendBytes(wire.AppendPartInfo(nil, info), values)
@@ -200,7 +202,9 @@ func roundOf(t tester, name string, values int) func() {
 			if err := a.PutGradient(gradient, 16); err != nil {
 				t.Fatal(err)
 			}
-			a.Load(false)
+			if err := a.Load(false); err != nil {
+				t.Fatal(err)
+			}
 		}
 		exchange++
 		add.Exchange, pass.Exchange = exchange, exchange

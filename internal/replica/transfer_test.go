@@ -41,7 +41,9 @@ func TestSumsAddUpExactly(t *testing.T) {
 			add := rapid.Bool().Draw(t, "add")
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0:
-				all[a].Load(add)
+				if err := all[a].Load(add); err != nil {
+					t.Fatal(err)
+				}
 				want[a].take(gradients[a], samples[a], add, 0, n)
 			case 1:
 				if rapid.IntRange(0, 3).Draw(t, "clear") == 0 {
@@ -168,7 +170,9 @@ func TestPassedOnSumsAreAlike(t *testing.T) {
 					if err := all[i].PutGradient(gradient, 48+float64(i)); err != nil {
 						t.Fatal(err)
 					}
-					all[i].Load(false)
+					if err := all[i].Load(false); err != nil {
+						t.Fatal(err)
+					}
 				}
 				ring(t, all, name)
 				var first tensor.Vector

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
@@ -145,7 +146,9 @@ func (p *peer) carryOut(a averaging.Action) {
 	case averaging.Send:
 		p.give(a)
 	case averaging.Load:
-		p.replica.Load(a.Add)
+		if err := p.replica.Load(a.Add); err != nil {
+			p.broke(p.index, fmt.Errorf("step %d: the gradient is left out: %w", p.counts.Steps, err))
+		}
 	case averaging.Clear:
 		p.replica.Clear()
 	case averaging.Update:

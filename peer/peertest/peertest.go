@@ -63,8 +63,8 @@ type Config struct {
 	Seed uint64
 }
 
-// Flock is a number of peers under test. One goroutine uses it at a time; Leave and
-// Crash may be called by others.
+// Flock is a number of peers under test. One goroutine uses it at a time; Leave,
+// Crash and, while it trains, Add may be called by others.
 type Flock struct {
 	// Peers are the members; Start has made them all see each other.
 	Peers []*peer.Peer
@@ -212,9 +212,12 @@ func (f *Flock) train(ctx context.Context, i int, p *peer.Peer, steps int, gradi
 
 func (f *Flock) each(do func(i int, p *peer.Peer) error) {
 	f.t.Helper()
-	faults := make([]error, len(f.Peers))
+	f.mu.Lock()
+	peers := slices.Clone(f.Peers)
+	f.mu.Unlock()
+	faults := make([]error, len(peers))
 	var trainers sync.WaitGroup
-	for i, p := range f.Peers {
+	for i, p := range peers {
 		trainers.Go(func() { faults[i] = do(i, p) })
 	}
 	trainers.Wait()
