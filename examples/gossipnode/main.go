@@ -30,7 +30,8 @@
 // its data to its result) and flock.go (how local watches several of them). What
 // stands by itself is in folders: cli (what every command stands on), checkpoint (with
 // the commands inspect and export), the commands bench, fetch (which is data fetch) and
-// overlay (topology), and metrics and dashboard, which show a peer to those who watch.
+// overlay (topology), and metrics and dashboard on top of web, which show a peer to those
+// who watch.
 package main
 
 import (

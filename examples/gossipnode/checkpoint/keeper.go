@@ -36,7 +36,7 @@ type Keeper struct {
 	file   *tensor.Params // what saved is a part of
 	inFile []string       // the optimizer's vectors there
 
-	savedAt atomic.Int64 // when a checkpoint was last saved, in nanoseconds since 1970; 0 if never
+	savedAt atomic.Pointer[time.Time] // when a checkpoint was last saved, or the keeper made
 
 	ended   chan struct{}
 	running sync.WaitGroup
@@ -59,10 +59,13 @@ type KeeperConfig struct {
 // NewKeeper makes a Keeper, which does nothing by itself until Start.
 func NewKeeper(c KeeperConfig) *Keeper {
 	c.Into.refused = refusedPaths(c.Refused)
-	return &Keeper{
+	k := &Keeper{
 		into: c.Into, peer: c.Peer, layout: c.Layout, schedule: c.Schedule, every: c.Every,
 		epoch: c.Epoch, log: c.Log, ended: make(chan struct{}),
 	}
+	made := time.Now()
+	k.savedAt.Store(&made)
+	return k
 }
 
 // Start saves whenever it is due, until End.
@@ -135,7 +138,7 @@ func (k *Keeper) save() error {
 	if err != nil {
 		k.log.Warn("a checkpoint was saved, but older ones stay", zap.Error(err))
 	}
-	k.savedAt.Store(began.UnixNano())
+	k.savedAt.Store(&began)
 	k.log.Debug("saved a checkpoint", zap.String("file", path), zap.Uint64("steps", k.saved.Checkpoint.Own), zap.Duration("took", time.Since(began)))
 	return nil
 }
@@ -169,13 +172,13 @@ func (k *Keeper) copy() error {
 	return nil
 }
 
-// Age is the time since a checkpoint was last saved; false if none was.
+// Age is the time since a checkpoint was last saved, or since the keeper was made, so that
+// a folder nothing could ever be saved in shows too; false if none are kept.
 func (k *Keeper) Age() (time.Duration, bool) {
 	if k == nil {
 		return 0, false
 	}
-	last := k.savedAt.Load()
-	return time.Since(time.Unix(0, last)), last > 0
+	return time.Since(*k.savedAt.Load()), true
 }
 
 // Last saves when the peer has left, if it has done anything in this life.

@@ -58,7 +58,7 @@ func newDescriptions() descriptions {
 
 		newcomers:  describe("newcomers", "Copies of the model that this peer is giving to newcomers."),
 		given:      describe("given_slices_total", "Slices of the model that this peer has given to newcomers."),
-		checkpoint: describe("checkpoint_age_seconds", "Time since the last checkpoint was written; absent while there is none."),
+		checkpoint: describe("checkpoint_age_seconds", "Time since the last checkpoint was written, or since the start before the first; absent if none are kept."),
 	}
 }
 
