@@ -1,6 +1,7 @@
 package peer_test
 
 import (
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,6 +37,12 @@ func TestADonorKilledMidwayOverLoopback(t *testing.T) {
 			c.Network.Transport = &giver{Transport: transport, alter: func(typ wire.Type, frame []byte) []byte {
 				if typ == wire.TypeStateSlice && armed.Load() {
 					time.Sleep(5 * time.Millisecond) // so that every donor has a part in it
+					for range 10 {
+						if i == 1 || given[1].Load() >= 3 {
+							break
+						}
+						time.Sleep(5 * time.Millisecond) // however late the one to be killed is reached
+					}
 					if given[i].Add(1) == 3 && i == 1 {
 						go func() {
 							transport.Close()
@@ -67,6 +74,7 @@ func TestADonorKilledMidwayOverLoopback(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	waitForModels(t, peers[0])
 	armed.Store(true)
 	late := start(t, config(donors))
 	first := firstSnapshot(t, late)
@@ -86,5 +94,18 @@ func TestADonorKilledMidwayOverLoopback(t *testing.T) {
 	t.Logf("%d slices were sent for %d: %+v", all, stateSlices, s)
 	if s.Slices != stateSlices || s.Donors < 2 || all > stateSlices+2*window || int64(s.Again) > 2*window {
 		t.Errorf("%d slices were sent for %d, in a window of %d: %+v", all, stateSlices, window, s)
+	}
+}
+
+// waitForModels returns when the peer knows of every member that it has a model to give,
+// and so tells a newcomer.
+func waitForModels(t *testing.T, p *peer.Peer) {
+	t.Helper()
+	const patience = 30 * time.Second
+	without := func(m peer.Member) bool { return m.Steps == 0 }
+	for end := time.Now().Add(patience); slices.ContainsFunc(p.Members(), without); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("a member still has taken no step: %+v", p.Members())
+		}
 	}
 }
