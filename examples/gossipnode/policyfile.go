@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -17,6 +20,10 @@ import (
 // with it, with lines; what depends on the model is yet to be checked.
 func readPolicy(path string) (quant.Policy, error) {
 	const what = "reading the codec policy"
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		// A pipe would be empty the second time, and the processes of local read it too.
+		return quant.Policy{}, fmt.Errorf("%s: %s is no regular file: put it into one, since it is read more than once", what, path)
+	}
 	text, err := cli.ReadText(path, what)
 	if err != nil {
 		return quant.Policy{}, err
@@ -34,10 +41,43 @@ func printPolicy(policy quant.Policy) (string, error) {
 	var text bytes.Buffer
 	encoder := yaml.NewEncoder(&text)
 	encoder.SetIndent(indent)
-	if err := errors.Join(encoder.Encode(policy), encoder.Close()); err != nil {
+	root := policyNode("codec", policy.Codec, "exact", policy.Exact, "quantized", policy.Quantized)
+	if len(policy.Rules) > 0 {
+		rules := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, r := range policy.Rules {
+			rule := policyNode("class", r.Class, "range", r.Range, "codec", r.Codec, "quantized", r.Quantized)
+			if r.Priority != 0 {
+				rule.Content = append(rule.Content, scalar("priority"), &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.Itoa(r.Priority)})
+			}
+			rules.Content = append(rules.Content, rule)
+		}
+		root.Content = append(root.Content, scalar("rules"), rules)
+	}
+	if err := errors.Join(encoder.Encode(root), encoder.Close()); err != nil {
 		return "", fmt.Errorf("printing the codec policy: %w", err)
 	}
 	return text.String(), nil
+}
+
+// policyNode maps keys to values, each value after its key, without those that are empty.
+func policyNode(pairs ...string) *yaml.Node {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			node.Content = append(node.Content, scalar(pair[0]), scalar(pair[1]))
+		}
+	}
+	return node
+}
+
+// scalar is a string: in quotes if it has tabs or line breaks, since the library writes it
+// as a block of lines otherwise, and reads none back that begins with a tab.
+func scalar(value string) *yaml.Node {
+	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
+	if strings.ContainsFunc(value, unicode.IsControl) {
+		node.Style = yaml.DoubleQuotedStyle
+	}
+	return node
 }
 
 func parsePolicy(text []byte) (quant.Policy, error) {

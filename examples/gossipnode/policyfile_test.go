@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -109,6 +110,9 @@ func TestBadPolicies(t *testing.T) {
 				t.Errorf("%q: exit code %d, no %q in\n%s", c.file, code, want, text)
 			}
 		}
+	}
+	if code, _, text := try("run", "--policy", os.DevNull); code != cli.ExitUsage || !strings.Contains(text, "no regular file") {
+		t.Errorf("a policy that can be read only once: exit code %d\n%s", code, text)
 	}
 	nowhere := writeFile(t, "policy.yaml", "rules: [{range: nowhere, codec: raw}]\n")
 	code, _, text := try("run", "--policy", nowhere, "--dataset", "mnist", "--data", pictures(t, 40, 20), "--batch", "10")

@@ -315,7 +315,7 @@ func (t *training) result(stats peer.Stats, took time.Duration) result {
 	right, loss := t.model.Evaluate(t.params.Vector(), t.data.HeldOut)
 	status, seconds := statusOf(stats, took), took.Seconds()
 	r := result{
-		Peers: max(t.members, 1), Strategy: t.Strategy, Codec: t.codecName(), Dataset: t.Dataset, Model: t.Model,
+		Peers: max(t.members, 1), Strategy: t.Strategy, Codec: t.policy.Effective().Codec, Dataset: t.Dataset, Model: t.Model,
 		Steps: stats.Steps, Seconds: seconds,
 		TestAccuracy: accuracy{Mean: cli.Number(right), Min: cli.Number(right), Max: cli.Number(right)},
 		TestLoss:     cli.Number(loss), Loss: status.Loss, ConsensusDistance: status.Distance,

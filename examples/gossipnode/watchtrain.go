@@ -29,7 +29,7 @@ func (t *training) show(d *dashboard.Server) error {
 		return err
 	}
 	b := dashboard.NewBoard(t.peer, dashboard.About{
-		Run: t.Run, Self: string(t.peer.Self()), Dataset: t.Dataset, Model: t.Model, Codec: t.codecName(), Strategy: t.Strategy,
+		Run: t.Run, Self: string(t.peer.Self()), Dataset: t.Dataset, Model: t.Model, Codec: t.policy.Effective().Codec, Strategy: t.Strategy,
 	}, accuracy, t.ruler(), t.log)
 	t.board.Store(b)
 	d.Serve(b, t.log)
