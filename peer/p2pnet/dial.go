@@ -105,9 +105,8 @@ func (t *Transport) dial(ctx context.Context, id peer.ID, addresses []ma.Multiad
 	before := t.swarm.ConnsToPeer(id)
 	conn, err := t.swarm.DialPeer(ctx, id)
 	if err == nil {
-		if !slices.Contains(before, conn) && t.needless(conn) {
-			_ = conn.Close()
-			return t.connected(id), nil
+		if older := t.connected(id); !slices.Contains(before, conn) && older != nil {
+			return older, nil // the peer has dialled meanwhile; the second is left to upkeep
 		}
 		return conn, nil
 	}

@@ -129,20 +129,6 @@ func (t *Transport) tend() {
 	}
 }
 
-// needless tells whether a connection that this process has just dialled comes after
-// one that the peer has dialled meanwhile, so that neither end has used it.
-func (t *Transport) needless(fresh network.Conn) bool {
-	if isCircuit(fresh.RemoteMultiaddr()) {
-		return false
-	}
-	for _, c := range t.swarm.ConnsToPeer(fresh.RemotePeer()) {
-		if c != fresh && !c.IsClosed() && c.Stat().Opened.Before(fresh.Stat().Opened) {
-			return true
-		}
-	}
-	return false
-}
-
 // second finds the connection to do without, if two peers have dialled each other
 // at once: both ends choose that of the peer with the greater id.
 func (t *Transport) second(id peer.ID, conns []network.Conn) network.Conn {
