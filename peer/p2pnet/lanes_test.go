@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func openLane(t testing.TB, from, to *Transport, lane int) seam.Stream {
 // laneConn is the connection of a lane that is up.
 func laneConn(t testing.TB, from, to *Transport, lane int) network.Conn {
 	t.Helper()
-	conns := from.lanes.swarms[lane].ConnsToPeer(to.id)
+	conns := slices.DeleteFunc(from.lanes.swarms[lane].ConnsToPeer(to.id), network.Conn.IsClosed) // which is gone soon
 	if len(conns) != 1 {
 		t.Fatalf("lane %d has %d connections", lane, len(conns))
 	}
