@@ -2,6 +2,7 @@ package peer_test
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,12 +59,18 @@ func TestADonorKilledMidwayOverLoopback(t *testing.T) {
 		}
 		return c
 	}
+	t.Cleanup(func() {
+		var all sync.WaitGroup
+		for _, p := range peers {
+			all.Go(func() { p.Close() }) // of the one that is killed, an error
+		}
+		all.Wait()
+	})
 	for i := range donors {
 		p, err := peer.Start(t.Context(), config(i))
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { p.Close() }) // of the one that is killed, an error
 		peers = append(peers, p)
 		if err := step(t, p, idle); err != nil {
 			t.Fatal(err)
