@@ -236,7 +236,7 @@ func TestKilledOften(t *testing.T) {
 	if *kills == 0 {
 		t.Skip("give -kills 10: it takes a few minutes")
 	}
-	work := []string{"--epochs", strconv.Itoa(3 * *kills)} // on a fast machine too, there is work left after the last
+	work := []string{"--epochs", strconv.Itoa(6 * *kills)} // on a fast machine too, there is work left after the last
 	undisturbed, shares := newKilledRun(t, "mlp", time.Second, 1, work...).finish()
 	t.Logf("undisturbed: %.2f %%, %d steps, %.1f s", 100*undisturbed, stepsOf(shares), shares[0].Seconds)
 	k := newKilledRun(t, "mlp", time.Second, 7, work...)
