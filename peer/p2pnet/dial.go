@@ -105,7 +105,7 @@ func (t *Transport) dial(ctx context.Context, id peer.ID, addresses []ma.Multiad
 	before := t.swarm.ConnsToPeer(id)
 	conn, err := t.swarm.DialPeer(ctx, id)
 	if err == nil {
-		if older := t.connected(id); !slices.Contains(before, conn) && older != nil {
+		if older := t.connected(id); !slices.Contains(before, conn) && older != nil && !isCircuit(older.RemoteMultiaddr()) {
 			return older, nil // the peer has dialled meanwhile; the second is left to upkeep
 		}
 		return conn, nil
