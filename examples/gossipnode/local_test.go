@@ -66,7 +66,7 @@ func TestLocal(t *testing.T) {
 		{"goroutines", 2, 200, []string{"--in-process"}},
 		// Steps of few pictures would leave no time for exchanges: it takes many until the two, each
 		// of which has seen hardly anything of some digits, have talked enough.
-		{"skewed", 2, 1500, []string{"--in-process", "--batch", "128", "--final", "merge", "--shard", "dirichlet=1", "--codec", "bf16", "--optimizer", "adamw", "--schedule", "step"}},
+		{"skewed", 2, 1500, []string{"--in-process", "--batch", "128", "--shard", "dirichlet=1", "--codec", "bf16", "--optimizer", "adamw", "--schedule", "step"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, logged bytes.Buffer
