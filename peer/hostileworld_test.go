@@ -1,0 +1,167 @@
+package peer_test
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// The world of this file: sixteen members that train with memberlist's timing, of whom
+// one, two or three do all at once that a member can do wrong (crook_test.go).
+const (
+	worldPeers = 16
+	worldSteps = 320
+	worldPace  = 250 * time.Millisecond
+	// worldLate is when one more honest member comes, who has to copy the model.
+	worldLate = worldSteps * worldPace / 4
+	// worldLines bounds the lines that all honest members together may log of crooks.
+	worldLines = 40 * worldPeers
+)
+
+// verdict is what a run has come to.
+type verdict struct {
+	accuracy, worst float64
+	steps           float64 // of an honest member, on average, of worldSteps
+	accused         map[seam.PeerID]bool
+	lines           int
+	heap            uint64 // bytes, at most, in the second half
+	goroutines      int    // at most
+	kept            map[string]int
+	declined        uint64
+}
+
+// inWorld trains a flock in which so many of the members are crooks.
+func inWorld(t *testing.T, crooks int) (v verdict) {
+	v.accused, v.kept = map[seam.PeerID]bool{}, map[string]int{}
+	var mu sync.Mutex
+	core, logged := observer.New(zapcore.InfoLevel)
+	honest := worldPeers - crooks
+	flock := peertest.Start(t, peertest.Config{
+		Peers: honest, Params: newLesson, Swim: true, Link: memnet.Link{Delay: time.Millisecond},
+		Configure: func(_ int, c *peer.Config) {
+			c.Exchange.Pace.Every = 1
+			c.Work = peer.Work{StepsPerPeer: worldSteps}
+			c.Schedule = peer.Schedule{Rate: 0.2}
+			c.Optimizer = &peer.SGD{}
+			c.Log = zap.New(core)
+			c.Hooks.Quarantined = func(partner seam.PeerID, _ time.Duration, _ error) {
+				mu.Lock()
+				defer mu.Unlock()
+				v.accused[partner] = true
+			}
+		},
+	})
+	gradient := lesson(honest+1, worldPace, func(i int) int { return i % 2 })
+	for i := range crooks {
+		startCrook(t, flock, i)
+	}
+	var trainers sync.WaitGroup
+	train := func(i int) {
+		p := flock.Peers[i]
+		trainers.Go(func() {
+			for p.Step(t.Context(), func(x, grad tensor.Vector) (peer.Result, error) { return gradient(i, x, grad) }) == nil {
+			}
+		})
+	}
+	for i := range honest {
+		train(i)
+	}
+	time.Sleep(worldLate)
+	flock.Add()
+	train(honest)
+	var middle, end runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&middle)
+	trainers.Wait()
+	runtime.GC()
+	runtime.ReadMemStats(&end)
+	v.heap, v.goroutines = end.HeapAlloc-min(middle.HeapAlloc, end.HeapAlloc), runtime.NumGoroutine()
+	v.lines = logged.Len()
+	v.worst = math.Inf(1)
+	for i, model := range flock.Models() {
+		a, s := accuracy(model), flock.Peers[i].Stats()
+		v.accuracy += a / float64(honest+1)
+		v.worst = min(v.worst, a)
+		if i < honest {
+			v.steps += float64(s.Steps) / float64(honest)
+		}
+		v.declined += s.Exchanges.Declined
+		for what, n := range flock.Peers[i].Kept() {
+			v.kept[what] = max(v.kept[what], n)
+		}
+	}
+	for _, id := range flock.IDs() {
+		if v.accused[id] {
+			t.Errorf("an honest member was quarantined: %s", id)
+		}
+	}
+	messages := map[string]int{}
+	for _, line := range logged.All() {
+		messages[line.Message]++
+	}
+	for message, n := range messages {
+		if n > worldLines/4 {
+			t.Logf("%6d × %s", n, message)
+		}
+	}
+	return v
+}
+
+func (v verdict) String() string {
+	return fmt.Sprintf("accuracy %.2f %%, the worst %.2f %%; %.0f steps of %d each; %d accused, %d proposals declined; %d lines; %d KiB more at the end than after a quarter, %d goroutines; at most %v",
+		v.accuracy, v.worst, v.steps, worldSteps, len(v.accused), v.declined, v.lines, v.heap>>10, v.goroutines, v.kept)
+}
+
+// TestHostileWorld: whatever one, two and three of sixteen do, the others learn, know
+// each other for honest, remember no more than their bounds, and end when they should.
+func TestHostileWorld(t *testing.T) {
+	if underRace {
+		t.Skip("takes minutes under the race detector; the doors have tests of their own under it")
+	}
+	var clean verdict
+	for crooks, most := range []float64{0, 1, 2, 4} {
+		t.Run(fmt.Sprint(crooks), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := inWorld(t, crooks)
+				t.Log(v)
+				if crooks == 0 {
+					clean = v
+				}
+				if lost := clean.accuracy - v.worst; clean.accuracy < 80 || lost > most+0.5 {
+					t.Errorf("the worst honest member loses %.2f points of %.2f %%, at most %g", lost, clean.accuracy, most)
+				}
+				if math.Abs(v.steps-worldSteps) > worldSteps/10 {
+					t.Errorf("the run ended after %.0f steps of %d", v.steps, worldSteps)
+				}
+				for what, n := range v.kept {
+					if n > 2*worldPeers && n > peer.KeptAtMost(what) {
+						t.Errorf("a member keeps %d %s", n, what)
+					}
+				}
+				if v.lines > worldLines {
+					t.Errorf("%d lines were logged, at most %d", v.lines, worldLines)
+				}
+				if most := uint64(64 << 20); v.heap > most {
+					t.Errorf("memory has grown by %d bytes", v.heap)
+				}
+				if most := goroutinesEach * 2 * worldPeers * worldPeers; v.goroutines > most {
+					t.Errorf("%d goroutines, at most %d are to be expected", v.goroutines, most)
+				}
+			})
+		})
+	}
+}
