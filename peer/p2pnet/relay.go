@@ -51,9 +51,10 @@ const (
 	relayPerAddress = 64
 	// relayBuffer is for each direction of a circuit.
 	relayBuffer = 64 << 10
-	// relayTerm is how long a place is kept that is not renewed. libp2p tells its end
-	// by the clock, so it is also how far clocks may be apart.
-	relayTerm = 3 * time.Hour
+	// relayTerm is how long a place is kept whose peer stays connected and does not renew
+	// it: for good, since a place ends with the connection. libp2p tells the end by the
+	// clock, and the peer holds it against its own: any two clocks must agree on it.
+	relayTerm = 200 * 365 * 24 * time.Hour
 	// relayRenewal is the time between two renewals, and relayLook that between two
 	// looks at whether the connection to a relay, and the place with it, is gone.
 	relayRenewal = 20 * time.Minute
