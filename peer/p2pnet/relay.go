@@ -85,14 +85,14 @@ func (r Relay) faults() (faults []error) {
 }
 
 // options are those of a host that depend on the relay.
-func (r Relay) options() []libp2p.Option {
+func (r Relay) options(door *door) []libp2p.Option {
 	if r.Punch {
-		return []libp2p.Option{libp2p.Transport(tcp.NewTCPTransport), libp2p.EnableHolePunching()}
+		return []libp2p.Option{libp2p.Transport(door.newTCP()), libp2p.EnableHolePunching()}
 	}
 	return []libp2p.Option{
 		// Sharing the listening port with outgoing connections would let a second
 		// process take the same port unnoticed; its only use is hole punching.
-		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+		libp2p.Transport(door.newTCP(tcp.DisableReuseport())),
 		libp2p.DisableIdentifyAddressDiscovery(),
 	}
 }

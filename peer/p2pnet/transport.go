@@ -90,7 +90,8 @@ func New(config Config) (*Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: %w", err)
 	}
-	h, err := newHost(config, key)
+	book := newBook()
+	h, err := newHost(config, key, newDoor(book.knows, config.Log))
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: %w", err)
 	}
@@ -101,7 +102,7 @@ func New(config Config) (*Transport, error) {
 	ending, end := context.WithCancel(context.Background())
 	t := &Transport{
 		config: config, key: key, id: h.ID(), self: seam.PeerID(h.ID().String()), log: config.Log,
-		host: h, swarm: network, known: known, book: newBook(),
+		host: h, swarm: network, known: known, book: book,
 		lanes:  lanes{idle: laneIdle},
 		ending: ending, end: end,
 		slots: slots{limit: config.Limits.Streams}, upkeep: newUpkeep(),
