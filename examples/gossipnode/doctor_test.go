@@ -103,7 +103,7 @@ func TestDoctor(t *testing.T) {
 		{"loopback only", []string{"--join", "nowhere.invalid:1"}, "addresses", levelWarn, "this machine only", "0.0.0.0"},
 		{"loopback among itself", []string{"--join", plain}, "addresses", levelOK, "this machine only", ""},
 		{"no key", nil, "key", levelOK, "a new identity each time", ""},
-		{"the clock", nil, "clock", levelOK, "needs no clocks", ""},
+		{"the clock", nil, "clock", levelOK, "needs clocks that agree", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			found, _ := diagnose(t, c.args...)

@@ -159,12 +159,13 @@ func (s settings) joinsWithin(most int) bool {
 	return len(s.Join) > 0
 }
 
-// checkClock tells whether the clock has been set. Nothing in a run depends on it:
-// what peers count are steps and lives, and a hello does not tell the time.
+// checkClock tells whether the clock has been set. Neither a run nor a connection depends
+// on it: what peers count are steps and lives, and the dates of their certificates are
+// good for any clock.
 func checkClock(now time.Time) diagnosis {
-	d := healthy("clock", "%s; not compared with others, who do not tell theirs: a run needs no clocks that agree", now.UTC().Format(time.RFC3339))
+	d := healthy("clock", "%s; not compared with others, who do not tell theirs: neither a connection nor a run needs clocks that agree", now.UTC().Format(time.RFC3339))
 	if now.Year() < oldestYear {
-		return d.warn("set it: logs and checkpoints would bear that date")
+		return d.warn("set it: logs and checkpoints would bear that date, and data fetch could not check whom it downloads from")
 	}
 	return d
 }

@@ -63,6 +63,14 @@ func (b *book) lookup(id peer.ID) []address {
 	return b.peers[id].addresses
 }
 
+// knows tells whether anything was learned of a peer.
+func (b *book) knows(id peer.ID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, known := b.peers[id]
+	return known
+}
+
 // Learn remembers where a peer may be reached, replacing what was learned
 // before. It takes every form that Connect takes. Addresses that are malformed,
 // or that name another peer, are left out; so is everything about an id that is

@@ -1,16 +1,8 @@
 package p2pnet
 
 import (
-	"context"
 	"net"
 	"sync"
-
-	"github.com/libp2p/go-libp2p/core/crypto"
-	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/libp2p/go-libp2p/core/protocol"
-	"github.com/libp2p/go-libp2p/core/sec"
-	"github.com/libp2p/go-libp2p/p2p/net/upgrader"
-	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 )
 
 const (
@@ -26,66 +18,6 @@ const (
 	// recordShort is room for the headers of a frame and of yamux.
 	recordShort = 512
 )
-
-// security is libp2p's TLS with the records of one write gathered, so that several
-// cost one system call. The processor is what bounds the rate of an encrypted
-// stream: BenchmarkTuned shows what it costs per byte. Gathering reads in the same
-// way was tried and gained nothing.
-type security struct {
-	*libp2ptls.Transport
-	corks sync.Pool // of *[corkSize]byte, held during a large write only
-}
-
-var _ sec.SecureTransport = (*security)(nil)
-
-// newSecurity has the form of the constructors that libp2p takes.
-func newSecurity(id protocol.ID, key crypto.PrivKey, muxers []upgrader.StreamMuxer) (*security, error) {
-	transport, err := libp2ptls.New(id, key, muxers)
-	if err != nil {
-		return nil, err
-	}
-	return &security{Transport: transport, corks: sync.Pool{New: func() any { return new([corkSize]byte) }}}, nil
-}
-
-func (s *security) SecureInbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
-	below := &corked{Conn: insecure}
-	secure, err := s.Transport.SecureInbound(ctx, below, p)
-	if err != nil {
-		return nil, err
-	}
-	return &corking{secure, below, &s.corks}, nil
-}
-
-func (s *security) SecureOutbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
-	below := &corked{Conn: insecure}
-	secure, err := s.Transport.SecureOutbound(ctx, below, p)
-	if err != nil {
-		return nil, err
-	}
-	return &corking{secure, below, &s.corks}, nil
-}
-
-// corking is what TLS is written to through: it corks what is below TLS for the
-// length of a write.
-type corking struct {
-	sec.SecureConn
-	below *corked
-	corks *sync.Pool
-}
-
-func (c *corking) Write(p []byte) (int, error) {
-	if len(p) <= recordSize {
-		return c.SecureConn.Write(p)
-	}
-	cork := c.corks.Get().(*[corkSize]byte)
-	defer c.corks.Put(cork)
-	c.below.cork(cork[:0])
-	n, err := c.SecureConn.Write(p)
-	if pulled := c.below.pull(); err == nil && pulled != nil {
-		return 0, pulled
-	}
-	return n, err
-}
 
 // corked is what TLS writes to. While it is corked it gathers what it is given.
 // TLS writes from its reading side too, to answer alerts; so there is a lock, and

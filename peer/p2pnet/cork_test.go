@@ -10,9 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/sec"
-	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 )
 
 // socket records what is written to it.
@@ -36,16 +34,7 @@ func (s *socket) Write(p []byte) (int, error) {
 // securePair is a TLS connection, with the socket under its first end.
 func securePair(t *testing.T) (from, to sec.SecureConn, under *socket) {
 	t.Helper()
-	var ends [2]*security
-	for i := range ends {
-		key, err := crypto.UnmarshalEd25519PrivateKey(seeded(byte(i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ends[i], err = newSecurity(libp2ptls.ID, key, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
+	ends := [2]*security{secured(t, 0), secured(t, 1)}
 	near, far := net.Pipe()
 	under = &socket{Conn: near}
 	accepted := make(chan sec.SecureConn, 1)

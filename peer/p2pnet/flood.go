@@ -2,11 +2,12 @@ package p2pnet
 
 import (
 	"errors"
-	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"golang.org/x/time/rate"
 )
 
 // What one neighbour may pass on: gossipsub remembers each message for seenFor, so
@@ -18,17 +19,16 @@ const (
 
 var errFlood = errors.New("more messages than a neighbour may pass on")
 
-// allowance is how many messages each neighbour may still pass on. The zero value is
-// ready.
+// allowance is how many messages each neighbour may still pass on. It outlasts the
+// connection, or who connects anew would have a new one; of more than maxAdmitted
+// neighbours those heard least lately are forgotten.
 type allowance struct {
-	mu   sync.Mutex
-	left map[peer.ID]bucket
+	left *lru.Cache[peer.ID, *rate.Limiter]
 }
 
-// bucket holds tokens as they were at a moment.
-type bucket struct {
-	tokens float64
-	at     time.Time
+func newAllowance() (*allowance, error) {
+	left, err := lru.New[peer.ID, *rate.Limiter](maxAdmitted)
+	return &allowance{left}, err
 }
 
 // inspect is gossipsub's, for each RPC before anything in it is looked at.
@@ -40,31 +40,12 @@ func (a *allowance) inspect(from peer.ID, rpc *pubsub.RPC) error {
 }
 
 func (a *allowance) take(from peer.ID, n int, now time.Time) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	b, known := a.left[from]
+	left, known := a.left.Get(from)
 	if !known {
-		if len(a.left) >= maxAdmitted {
-			return false
+		left = rate.NewLimiter(messagesPerSecond, messageBurst)
+		if earlier, known, _ := a.left.PeekOrAdd(from, left); known {
+			left = earlier
 		}
-		if a.left == nil {
-			a.left = make(map[peer.ID]bucket)
-		}
-		b = bucket{messageBurst, now}
 	}
-	b.tokens = min(messageBurst, b.tokens+now.Sub(b.at).Seconds()*messagesPerSecond)
-	b.at = now
-	enough := b.tokens >= float64(n)
-	if enough {
-		b.tokens -= float64(n)
-	}
-	a.left[from] = b
-	return enough
-}
-
-// forget drops the account of a neighbour that is gone.
-func (a *allowance) forget(from peer.ID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.left, from)
+	return left.AllowN(now, n)
 }

@@ -42,7 +42,7 @@ const (
 	// maxTopics those kept of one in all.
 	maxSubscriptions = 16
 	maxTopics        = 64
-	// maxAdmitted bounds the neighbours whose topics are counted.
+	// maxAdmitted bounds the neighbours whose topics, and messages, are counted.
 	maxAdmitted = 4 * DefaultConnections
 )
 
@@ -60,7 +60,10 @@ func (t *Transport) startGossip() (*pubsub.PubSub, error) {
 	if t.gossip.router != nil {
 		return t.gossip.router, nil
 	}
-	allowed := new(allowance)
+	allowed, err := newAllowance()
+	if err != nil {
+		return nil, fmt.Errorf("starting gossipsub: %w", err)
+	}
 	filter := &subscriptions{topics: make(map[peer.ID]map[string]struct{})}
 	router, err := pubsub.NewGossipSub(t.ending, t.host,
 		pubsub.WithGossipSubProtocols([]protocol.ID{gossipProtocol}, gossipFeatures),
@@ -89,7 +92,6 @@ func (t *Transport) startGossip() (*pubsub.PubSub, error) {
 	t.host.Network().Notify(&network.NotifyBundle{DisconnectedF: func(n network.Network, c network.Conn) {
 		if n.Connectedness(c.RemotePeer()) != network.Connected {
 			filter.forget(c.RemotePeer())
-			allowed.forget(c.RemotePeer())
 		}
 	}})
 	t.gossip.router = router

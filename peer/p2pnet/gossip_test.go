@@ -195,3 +195,25 @@ func TestFloodOverAConnectionIsBounded(t *testing.T) {
 		return ears[1].countAll("sorry") > 0
 	})
 }
+
+// Who disconnects and connects anew has no new allowance.
+func TestFloodIsNotForgivenByConnectingAnew(t *testing.T) {
+	topics, ears, transports := line(t, 2)
+	const lives = 4
+	began := time.Now()
+	for life := range lives {
+		for i := range 2 * messageBurst {
+			publish(t, topics[0], fmt.Sprint("flood ", life, " ", i))
+			if i%16 == 15 {
+				time.Sleep(time.Millisecond) // the author's own queue for a neighbour holds 64
+			}
+		}
+		transports[0].Disconnect(transports[1].Self())
+		eventually(t, "they are neighbours no more", func() bool { return topics[0].Neighbours()+topics[1].Neighbours() == 0 })
+		connectTo(t, transports[0], transports[1])
+		eventually(t, "they are neighbours again", func() bool { return topics[0].Neighbours() == 1 && topics[1].Neighbours() == 1 })
+	}
+	if n, most := ears[1].total(), messageBurst+int(messagesPerSecond*time.Since(began).Seconds())+1; n > most {
+		t.Errorf("%d messages were judged in %v, want %d at most", n, time.Since(began), most)
+	}
+}

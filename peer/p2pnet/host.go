@@ -19,8 +19,8 @@ import (
 const userAgent = "murmuration"
 
 // newHost assembles a libp2p host that does what this package needs and nothing
-// else, and listens at every address of config.
-func newHost(config Config, key ed25519.PrivateKey) (host.Host, error) {
+// else, and listens at every address of config, behind a door.
+func newHost(config Config, key ed25519.PrivateKey, door *door) (host.Host, error) {
 	private, err := crypto.UnmarshalEd25519PrivateKey(key)
 	if err != nil {
 		return nil, fmt.Errorf("using the key: %w", err)
@@ -54,7 +54,7 @@ func newHost(config Config, key ed25519.PrivateKey) (host.Host, error) {
 		libp2p.Ping(false),
 		libp2p.UserAgent(userAgent),
 	}
-	h, err := libp2p.New(append(options, config.Relay.options()...)...)
+	h, err := libp2p.New(append(options, config.Relay.options(door)...)...)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting libp2p: %w", err), connections.Close(), resources.Close())
 	}

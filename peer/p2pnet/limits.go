@@ -24,9 +24,18 @@ const (
 	// connectionsPerPeer bounds those of one peer: a connection and its lanes from
 	// either end.
 	connectionsPerPeer = 2 * (1 + seam.MaxLane)
-	// maxHandshakes is how many connections may be in their handshake at once: a
-	// large flock that starts together should not be refused.
+	// maxHandshakes is how many connections of others may be in their handshake at
+	// once: a large flock that starts together should not be refused. door.go says what
+	// becomes of more.
 	maxHandshakes = 256
+	// homeBits are those of an address that count as one place where peers live, a NAT's
+	// or a machine's, and blockBits those of a neighbourhood that one hand may hold.
+	homeBits4, homeBits6   = 32, 56
+	blockBits4, blockBits6 = 24, 48
+	// maxHomes bounds the homes of members that are remembered, and expectedPerHome the
+	// handshakes of each that are kept a place for.
+	maxHomes        = 1024
+	expectedPerHome = 16
 	// dialsPerSecond bounds how fast connections from one address come, and so does
 	// dialBurst times Limits.PerAddress for those that come at once: the dials of a
 	// name's first handshake count too.
@@ -77,7 +86,9 @@ func (l Limits) newResourceManager() (network.ResourceManager, error) {
 		},
 		Transient: rcmgr.ResourceLimits{
 			Memory: buffered / 4,
-			Conns:  maxHandshakes, ConnsInbound: maxHandshakes, ConnsOutbound: maxHandshakes, FD: maxHandshakes,
+			// Those that others begin are the door's to bound: one that gave way counts
+			// here a moment longer. They take nothing from those begun here.
+			Conns: 3 * maxHandshakes, ConnsInbound: 2 * maxHandshakes, ConnsOutbound: maxHandshakes, FD: 3 * maxHandshakes,
 			Streams: conns, StreamsInbound: conns, StreamsOutbound: conns,
 		},
 		// Twice Limits.Streams: a stream counts here a moment longer than in
@@ -94,8 +105,8 @@ func (l Limits) newResourceManager() (network.ResourceManager, error) {
 			Streams: 4 * protocolsPerPeer * streams, StreamsInbound: 2 * protocolsPerPeer * streams, StreamsOutbound: 2 * protocolsPerPeer * streams,
 		},
 	}
-	subnet4 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: l.PerAddress}}
-	subnet6 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: l.PerAddress}}
+	subnet4 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: homeBits4, ConnCount: l.PerAddress}}
+	subnet6 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: homeBits6, ConnCount: l.PerAddress}}
 	return rcmgr.NewResourceManager(
 		rcmgr.NewFixedLimiter(limits.Build(rcmgr.DefaultLimits.AutoScale())),
 		rcmgr.WithMetricsDisabled(),
@@ -113,8 +124,8 @@ func (l Limits) newRateLimiter() *rate.Limiter {
 			{Prefix: netip.MustParsePrefix("::1/128")},
 		},
 		SubnetRateLimiter: rate.SubnetLimiter{
-			IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: 32, Limit: limit}},
-			IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: 56, Limit: limit}},
+			IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: homeBits4, Limit: limit}},
+			IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: homeBits6, Limit: limit}},
 		},
 	}
 }

@@ -24,7 +24,7 @@ func TestManyPeersBehindOneAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		var open []network.ConnManagementScope
-		for range maxHandshakes {
+		for range 2 * maxHandshakes {
 			scope, err := m.OpenConnection(network.DirInbound, false, from)
 			if err != nil {
 				t.Fatalf("connection %d from %s: %v", len(open)+1, text, err)
@@ -33,6 +33,11 @@ func TestManyPeersBehindOneAddress(t *testing.T) {
 		}
 		if _, err := m.OpenConnection(network.DirInbound, false, from); err == nil {
 			t.Error("handshakes are not bounded")
+		}
+		if scope, err := m.OpenConnection(network.DirOutbound, true, from); err != nil {
+			t.Errorf("those of others leave none for our own: %v", err)
+		} else {
+			scope.Done()
 		}
 		for _, scope := range open {
 			scope.Done()

@@ -51,9 +51,10 @@ const (
 	relayPerAddress = 64
 	// relayBuffer is for each direction of a circuit.
 	relayBuffer = 64 << 10
-	// relayTerm is how long a place is kept that is not renewed. libp2p tells its end
-	// by the clock, so it is also how far clocks may be apart.
-	relayTerm = 3 * time.Hour
+	// relayTerm is how long a place is kept whose peer stays connected and does not renew
+	// it: for good, since a place ends with the connection. libp2p tells the end by the
+	// clock, and the peer holds it against its own: any two clocks must agree on it.
+	relayTerm = 200 * 365 * 24 * time.Hour
 	// relayRenewal is the time between two renewals, and relayLook that between two
 	// looks at whether the connection to a relay, and the place with it, is gone.
 	relayRenewal = 20 * time.Minute
@@ -84,14 +85,14 @@ func (r Relay) faults() (faults []error) {
 }
 
 // options are those of a host that depend on the relay.
-func (r Relay) options() []libp2p.Option {
+func (r Relay) options(door *door) []libp2p.Option {
 	if r.Punch {
-		return []libp2p.Option{libp2p.Transport(tcp.NewTCPTransport), libp2p.EnableHolePunching()}
+		return []libp2p.Option{libp2p.Transport(door.newTCP()), libp2p.EnableHolePunching()}
 	}
 	return []libp2p.Option{
 		// Sharing the listening port with outgoing connections would let a second
 		// process take the same port unnoticed; its only use is hole punching.
-		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+		libp2p.Transport(door.newTCP(tcp.DisableReuseport())),
 		libp2p.DisableIdentifyAddressDiscovery(),
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -216,7 +218,10 @@ func TestSlowHandlerLosesNoBurst(t *testing.T) {
 
 // A neighbour that floods is cut short, and heard again later; others do not suffer.
 func TestFloodingNeighbourIsCutShort(t *testing.T) {
-	var a allowance
+	a, err := newAllowance()
+	if err != nil {
+		t.Fatal(err)
+	}
 	now := time.Now()
 	for i := range messageBurst {
 		if !a.take("flooder", 1, now) {
@@ -232,8 +237,12 @@ func TestFloodingNeighbourIsCutShort(t *testing.T) {
 	if !a.take("flooder", messagesPerSecond, now.Add(time.Second)) || a.take("flooder", 1, now.Add(time.Second)) {
 		t.Error("a second's allowance is not what a second gives")
 	}
-	a.forget("flooder")
-	if !a.take("flooder", messageBurst, now) {
-		t.Error("what was forgotten still counts")
+	for i := range 2 * maxAdmitted {
+		if !a.take(peer.ID(fmt.Sprint(i)), 1, now) {
+			t.Fatalf("neighbour %d is not heard", i)
+		}
+	}
+	if n := a.left.Len(); n > maxAdmitted {
+		t.Errorf("%d neighbours are remembered", n)
 	}
 }
