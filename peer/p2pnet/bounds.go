@@ -79,6 +79,11 @@ func (l Limits) faults() (faults []error) {
 	return faults
 }
 
+// handshakes is how many connections of others may wait for a key to be shown, and
+// strangers how many may be open with peers that are no members: door.go.
+func (l Limits) handshakes() int { return max(1, min(maxHandshakes, l.Connections/8)) }
+func (l Limits) strangers() int  { return max(1, l.Connections/4) }
+
 // high is the number of connections above which idle ones are closed, and low how
 // many are left then.
 func (l Limits) high() int { return max(1, l.Connections/2) }

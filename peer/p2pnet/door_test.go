@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -89,9 +90,13 @@ type entrance struct {
 	members map[peer.ID]bool
 }
 
-func newEntrance() *entrance {
+func newEntrance(t *testing.T) *entrance {
+	t.Helper()
 	e := &entrance{members: make(map[peer.ID]bool)}
-	e.door = newDoor(func(id peer.ID) bool { return e.members[id] }, zap.NewNop())
+	var err error
+	if e.door, err = newDoor(Limits{}.withDefaults(), func(id peer.ID) bool { return e.members[id] }, zap.NewNop()); err != nil {
+		t.Fatal(err)
+	}
 	return e
 }
 
@@ -136,11 +141,11 @@ func TestWhoGivesWayAtTheDoor(t *testing.T) {
 		{"another IPv6 home", "2001:db8:1:100::1", func(i int) string { return fmt.Sprintf("2001:db8:1:2%02x::%x", i&255, i) }, 0},
 		{"IPv4 in IPv6", "::ffff:192.0.2.1", func(int) string { return "203.0.113.7" }, 0},
 	} {
-		e := newEntrance()
+		e := newEntrance(t)
 		e.visits(flood, c.flood)
 		v := e.visit(c.from)
-		if v.out || len(e.waiting) != maxHandshakes {
-			t.Fatalf("%s: out at once, %d are waiting", c.name, len(e.waiting))
+		if v.out || len(e.silent.callers) != maxHandshakes {
+			t.Fatalf("%s: out at once, %d are waiting", c.name, len(e.silent.callers))
 		}
 		stayed := 0
 		for ; stayed < flood && !v.out; stayed++ {
@@ -151,7 +156,7 @@ func TestWhoGivesWayAtTheDoor(t *testing.T) {
 		}
 		_ = v.SetPeer("proven")
 		v.Done()
-		for _, w := range e.waiting {
+		for _, w := range e.silent.callers {
 			if w == v.caller {
 				t.Errorf("%s: who has proven its key takes a place", c.name)
 			}
@@ -163,7 +168,7 @@ func TestWhoGivesWayAtTheDoor(t *testing.T) {
 // way at all. One home has a few such places, so that who shares an address with a
 // member gains little, and all homes together half.
 func TestMembersComeFirstAtTheDoor(t *testing.T) {
-	e := newEntrance()
+	e := newEntrance(t)
 	anywhere := func(i int) string { return fmt.Sprintf("10.%d.%d.1", i>>8, i&255) }
 	const home = "203.0.113.7"
 	earlier := e.visit(home)
@@ -183,7 +188,7 @@ func TestMembersComeFirstAtTheDoor(t *testing.T) {
 		t.Error("a member gives way to strangers of its own address")
 	}
 	kept := 0
-	for _, w := range e.waiting {
+	for _, w := range e.silent.callers {
 		if w.expected {
 			kept++
 		}
@@ -197,11 +202,11 @@ func TestMembersComeFirstAtTheDoor(t *testing.T) {
 		v.Done()
 	}
 	e.visits(4*maxHandshakes, anywhere)
-	if v := e.visit("192.0.2.1"); v.out || len(e.waiting) != maxHandshakes || e.homes.Len() > maxHomes {
+	if v := e.visit("192.0.2.1"); v.out || len(e.silent.callers) != maxHandshakes || e.homes.Len() > maxHomes {
 		t.Error("members leave no place for strangers")
 	}
 	kept = 0
-	for _, w := range e.waiting {
+	for _, w := range e.silent.callers {
 		if w.expected {
 			kept++
 		}
@@ -244,5 +249,57 @@ func TestAMemberGetsInAgainAmongIdleConnections(t *testing.T) {
 		eventually(t, "all of them have come", func() bool {
 			return logs.FilterMessageSnippet("no key was shown").Len() >= crowd-maxHandshakes
 		})
+	}
+}
+
+// prove connects from an address of this machine, proves a key, and says nothing more.
+func prove(t *testing.T, from string, seed byte, to *Transport) error {
+	t.Helper()
+	conn := idlers(t, from, hostPort(t, to), 1)[0]
+	if _, err := conn.Write(appendToken(appendToken(nil, multistream), libp2ptls.ID)); err != nil {
+		return err
+	}
+	if err := newAnswer(libp2ptls.ID).read(conn); err != nil {
+		return err
+	}
+	_, err := secured(t, seed).SecureOutbound(t.Context(), conn, to.id)
+	return err
+}
+
+// Strangers that prove a key each, and then hold their connections, keep no newcomer out
+// either, and cost no member its connection.
+func TestStrangersKeepNobodyOut(t *testing.T) {
+	const tries = 8
+	config := loopback()
+	config.Limits.Connections = 64
+	log, logs := logged()
+	config.Log = log
+	victim, friend := start(t, config), start(t, loopback())
+	handle(t, victim, speak, run, echo)
+	friend.Learn(victim.Self(), victim.Addresses())
+	victim.Learn(friend.Self(), friend.Addresses())
+	open := open(t, friend, victim, speak, run)
+	for seed := range config.Limits.Connections + 16 {
+		if err := prove(t, "127.0.1.1", byte(seed), victim); err != nil {
+			t.Logf("stranger %d does not get in: %v", seed, err)
+		}
+	}
+	in := 0
+	for range tries {
+		if _, err := start(t, loopback()).Connect(t.Context(), victim.JoinAddresses()[0]); err != nil {
+			t.Log(err)
+		} else {
+			in++
+		}
+	}
+	if in != tries {
+		t.Errorf("%d of %d newcomers get in", in, tries)
+	}
+	if got := ask(t, open, "still here"); got != "still here" {
+		t.Errorf("a member hears %q", got)
+	}
+	lines := logs.FilterMessageSnippet("no member").All()
+	if len(lines) == 0 || lines[0].ContextMap()["block"] != "127.0.1.0/24" {
+		t.Errorf("the log says %v", lines)
 	}
 }

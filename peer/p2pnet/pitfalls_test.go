@@ -50,7 +50,7 @@ func TestFourStreamsAreNotTheMost(t *testing.T) {
 	}
 }
 
-// TestConnectionLimit: Limits.Connections is kept to, in handshakes too.
+// TestConnectionLimit: Limits.Connections is kept to, in handshakes too, and by members.
 func TestConnectionLimit(t *testing.T) {
 	config := loopback()
 	config.Limits.Connections = 3
@@ -60,6 +60,7 @@ func TestConnectionLimit(t *testing.T) {
 	for range 6 {
 		a := start(t, Config{Listen: []string{}})
 		a.Learn(b.Self(), b.Addresses())
+		b.Learn(a.Self(), nil)
 		s, err := a.Open(t.Context(), b.Self(), speak, run)
 		if err != nil {
 			continue

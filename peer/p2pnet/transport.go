@@ -91,7 +91,11 @@ func New(config Config) (*Transport, error) {
 		return nil, fmt.Errorf("p2pnet: %w", err)
 	}
 	book := newBook()
-	h, err := newHost(config, key, newDoor(book.knows, config.Log))
+	door, err := newDoor(config.Limits, book.knows, config.Log)
+	if err != nil {
+		return nil, fmt.Errorf("p2pnet: %w", err)
+	}
+	h, err := newHost(config, key, door)
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: %w", err)
 	}
