@@ -40,7 +40,7 @@
 //
 // Memory that streams may buffer, connections and streams are bounded by
 // Config.Limits, and so is every other resource a stranger can ask for: see
-// limits.go. One connection joins two peers, lanes aside, and one that is not used
+// limits.go, and door.go for connections that are nobody's yet. One connection joins two peers, lanes aside, and one that is not used
 // is closed: see upkeep.go. A peer that cannot
 // be dialled can still dial, and be reached through a relay: Config.Relay. A stream that timed out
 // in the middle of bulk data should be reset rather than used again: yamux may
