@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/libp2p/go-libp2p/core/network"
@@ -26,6 +27,8 @@ import (
 type door struct {
 	// member tells whether a peer is one whose addresses are known.
 	member func(peer.ID) bool
+	// closed counts those that gave way.
+	closed *atomic.Uint64
 	log    *zap.Logger
 
 	mu                sync.Mutex
@@ -34,13 +37,13 @@ type door struct {
 	homes *lru.Cache[netip.Prefix, struct{}]
 }
 
-func newDoor(limits Limits, member func(peer.ID) bool, log *zap.Logger) (*door, error) {
+func newDoor(limits Limits, member func(peer.ID) bool, closed *atomic.Uint64, log *zap.Logger) (*door, error) {
 	homes, err := lru.New[netip.Prefix, struct{}](maxHomes)
 	if err != nil {
 		return nil, err
 	}
 	return &door{
-		member: member, log: log, homes: homes,
+		member: member, closed: closed, log: log, homes: homes,
 		silent: crowd{places: limits.handshakes()}, strangers: crowd{places: limits.strangers()},
 	}, nil
 }
@@ -53,12 +56,7 @@ func (d *door) enter(conn io.Closer, scope network.ConnManagementScope, from net
 	d.silent.callers = append(d.silent.callers, c)
 	out, held := d.silent.giveWay()
 	d.mu.Unlock()
-	if out != nil {
-		d.log.Warn("closed a connection on which no key was shown, for another that came: somebody holds many of them open. "+
-			"Peers of other addresses still get in; if it goes on, keep that block out by a firewall",
-			zap.Stringer("block", out.block), zap.Int("held", held))
-		_ = out.conn.Close() // its handshake fails, and libp2p hears of it
-	}
+	d.close(out, held, "closed a connection on which no key was shown, for another that came: "+manyHeld)
 	return c
 }
 
@@ -74,12 +72,21 @@ func (d *door) prove(c *caller, id peer.ID) {
 	out, held := d.strangers.giveWay()
 	d.welcome(c)
 	d.mu.Unlock()
-	if out != nil {
-		d.log.Warn("closed the connection of a peer that is no member, for another that came: somebody holds many of them open. "+
-			"Peers of other addresses still get in; if it goes on, keep that block out by a firewall",
-			zap.Stringer("block", out.block), zap.Int("held", held))
-		_ = out.conn.Close()
+	d.close(out, held, "closed the connection of a peer that is no member, for another that came: "+manyHeld)
+}
+
+// manyHeld is what an operator is told of a flood.
+const manyHeld = "somebody holds many of them open. Peers of other addresses still get in; if it goes on, keep that block out by a firewall"
+
+// close ends the connection that gives way, if one does; libp2p hears of it as of any
+// other end.
+func (d *door) close(out *caller, held int, message string) {
+	if out == nil {
+		return
 	}
+	d.closed.Add(1)
+	d.log.Warn(message, zap.Stringer("block", out.block), zap.Int("held", held))
+	_ = out.conn.Close()
 }
 
 // leave gives back the place of a connection. Who has become a member while it lasted

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -75,6 +76,9 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 			for _, conn := range conns[:crowd-maxHandshakes] {
 				ended(t, conn)
 			}
+			if n := victim.Stats().GaveWay; n < crowd-maxHandshakes {
+				t.Errorf("%d connections are counted", n)
+			}
 			for _, line := range logs.FilterMessageSnippet("no key was shown").All() {
 				if line.Level != zap.WarnLevel || line.ContextMap()["block"] != name {
 					t.Fatalf("the log says %v", line.ContextMap())
@@ -94,7 +98,7 @@ func newEntrance(t *testing.T) *entrance {
 	t.Helper()
 	e := &entrance{members: make(map[peer.ID]bool)}
 	var err error
-	if e.door, err = newDoor(Limits{}.withDefaults(), func(id peer.ID) bool { return e.members[id] }, zap.NewNop()); err != nil {
+	if e.door, err = newDoor(Limits{}.withDefaults(), func(id peer.ID) bool { return e.members[id] }, new(atomic.Uint64), zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
 	return e

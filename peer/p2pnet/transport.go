@@ -43,7 +43,7 @@ type Transport struct {
 	routes    routes
 	slots     slots
 	remarks   remarks
-	counters  counters
+	counters  *counters
 
 	// ending is cancelled by Close, to cut short what is under way.
 	ending context.Context
@@ -65,10 +65,13 @@ type Stats struct {
 	// BadDatagrams are datagrams that were not signed, or not by a peer of which
 	// anything is known.
 	BadDatagrams uint64
+	// GaveWay are connections without a proven key, or of peers that are no members,
+	// closed for others that came.
+	GaveWay uint64
 }
 
 type counters struct {
-	unknownRuns, tooManyStreams, badPreambles, badDatagrams atomic.Uint64
+	unknownRuns, tooManyStreams, badPreambles, badDatagrams, gaveWay atomic.Uint64
 }
 
 // New starts a transport. It listens when it returns; an address of
@@ -91,7 +94,8 @@ func New(config Config) (*Transport, error) {
 		return nil, fmt.Errorf("p2pnet: %w", err)
 	}
 	book := newBook()
-	door, err := newDoor(config.Limits, book.knows, config.Log)
+	counters := new(counters)
+	door, err := newDoor(config.Limits, book.knows, &counters.gaveWay, config.Log)
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: %w", err)
 	}
@@ -106,7 +110,7 @@ func New(config Config) (*Transport, error) {
 	ending, end := context.WithCancel(context.Background())
 	t := &Transport{
 		config: config, key: key, id: h.ID(), self: seam.PeerID(h.ID().String()), log: config.Log,
-		host: h, swarm: network, known: known, book: book,
+		host: h, swarm: network, known: known, book: book, counters: counters,
 		lanes:  lanes{idle: laneIdle},
 		ending: ending, end: end,
 		slots: slots{limit: config.Limits.Streams}, upkeep: newUpkeep(),
@@ -142,6 +146,7 @@ func (t *Transport) Stats() Stats {
 		TooManyStreams: t.counters.tooManyStreams.Load(),
 		BadPreambles:   t.counters.badPreambles.Load(),
 		BadDatagrams:   t.counters.badDatagrams.Load(),
+		GaveWay:        t.counters.gaveWay.Load(),
 	}
 }
 
