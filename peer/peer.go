@@ -32,7 +32,8 @@ type Peer struct {
 	transport     seam.Transport
 	ownsTransport bool
 	membership    seam.Membership
-	guard         *guard // nil if everybody is admitted
+	guard         *guard        // nil if everybody is admitted
+	serving       chan struct{} // closed when others can speak to this peer, and it to them
 
 	replica  *replica.Replica
 	flock    *flock
@@ -114,7 +115,7 @@ func assemble(config Config) (_ *Peer, err error) {
 		over: make(chan struct{}), flown: make(chan struct{}), closing: make(chan struct{}),
 		announceEvery: defaultAnnounceEvery, started: time.Now(),
 		membership: config.Network.Membership, talks: newTalks(), arrival: newArrival(), hooks: newHookCalls(config.Hooks),
-		oneWay: newOneWay(),
+		oneWay: newOneWay(), serving: make(chan struct{}),
 	}
 	p.incarnation.Store(1)
 	p.giving.pacer.rate = config.Network.State.Rate
@@ -146,6 +147,7 @@ func assemble(config Config) (_ *Peer, err error) {
 	if err = p.serve(); err != nil {
 		return nil, err
 	}
+	close(p.serving)
 	p.background.Go(loop.run)
 	p.background.Go(p.join)
 	p.background.Go(func() { p.revisit(loop.memory.past) })
@@ -187,7 +189,8 @@ func (p *Peer) connect() (err error) {
 	}
 	if p.transport == nil {
 		p.transport, err = p2pnet.New(p2pnet.Config{
-			Key: network.Key, Listen: network.Listen, Known: network.KnownPeers, Admit: p.guard.admitID,
+			Key: network.Key, Listen: network.Listen, Known: network.KnownPeers,
+			Admit: p.guard.admitID, Member: p.guard.takesPart, Introduce: p.introduce,
 			Limits: network.Reach.Limits, Relay: network.Reach.Relay, Log: p.log,
 		})
 		if err != nil {

@@ -28,7 +28,7 @@ type Relay struct {
 	// keeps a place at each, and is reached through it. A relay has to be a member of
 	// the run, or others do not learn where it is.
 	Via []string
-	// Serve makes this process a relay for others.
+	// Serve makes this process a relay for others: for members, see Config.Member.
 	Serve bool
 	// Punch makes this process try to turn a relayed connection into a direct one,
 	// both ends dialling each other at once. Both must have it. Listening ports are
@@ -112,7 +112,8 @@ func (t *Transport) startRelaying() (err error) {
 		resources.MaxReservations, resources.MaxCircuits = relayReservations, relayCircuits
 		resources.MaxReservationsPerIP, resources.MaxReservationsPerASN = relayPerAddress, relayReservations
 		everyAddress := relay.WithReservationAddressFilter(func(ma.Multiaddr) bool { return true })
-		if t.relaying.service, err = relay.New(t.host, relay.WithResources(resources), everyAddress); err != nil {
+		access := relayAccess{t.config.Member}
+		if t.relaying.service, err = relay.New(t.host, relay.WithResources(resources), everyAddress, relay.WithACL(access)); err != nil {
 			return fmt.Errorf("serving as a relay: %w", err)
 		}
 	}
@@ -176,6 +177,9 @@ func (t *Transport) reserve(at address) error {
 		return err
 	}
 	_, err = client.Reserve(ctx, t.host, peer.AddrInfo{ID: at.id})
+	if t.introduced(ctx, err, at.id) {
+		_, err = client.Reserve(ctx, t.host, peer.AddrInfo{ID: at.id})
+	}
 	return err
 }
 
