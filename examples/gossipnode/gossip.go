@@ -8,6 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
 )
 
@@ -15,6 +16,10 @@ const (
 	membershipFlag = "membership"
 	gossipKeyFlag  = "gossip-key"
 	relayFlag      = "relay"
+	lanesFlag      = "lanes"
+
+	// maxLanes is the most connections that package peer uses for one exchange.
+	maxLanes = seam.MaxLane + 1
 
 	carrierAuto      = "auto"
 	carrierStreams   = "streams"

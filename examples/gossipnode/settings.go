@@ -9,6 +9,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/swim"
 	"github.com/seed-97356399/murmuration/quant"
 )
@@ -39,6 +40,7 @@ type networkSettings struct {
 	Relay        []string
 	RelayService bool
 	HolePunch    bool
+	Lanes        int
 }
 
 // dataSettings say what is learned from what.
@@ -145,6 +147,7 @@ func (s *networkSettings) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&s.Relay, relayFlag, nil, "multiaddr with /p2p/ID of a member that runs with --relay-service, through which others reach this peer if they cannot dial it (behind a NAT); repeatable")
 	flags.BoolVar(&s.RelayService, "relay-service", false, "pass on the connections of members that cannot be dialled; all that they exchange goes through this machine")
 	flags.BoolVar(&s.HolePunch, "hole-punch", false, "try to make connections through a relay direct; both ends need it")
+	flags.IntVar(&s.Lanes, lanesFlag, peer.DefaultLanes, fmt.Sprintf("connections that an exchange uses at once, 1 to %d; of two peers that differ the smaller number counts (docs/TUNING.md)", maxLanes))
 	flags.DurationVar(&s.MinPeersWait, "min-peers-wait", defaultMinPeersWait, "begin to train after this time whoever is here")
 }
 
