@@ -6,14 +6,15 @@ import (
 	"errors"
 	"io"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // relayOf is a member of a run that relays.
@@ -92,24 +93,45 @@ func smuggle(t *testing.T, hidden *p2pnet.Transport, load []byte) (sent bool) {
 	return errors.Is(err, io.EOF)
 }
 
-// TestAKeyedRunIsJoinedThroughItsRelay: a member that can be reached through the run's
-// relay only is, by one that knows nothing else of the run but its key; and both are
-// members of each other, and of the relay.
-func TestAKeyedRunIsJoinedThroughItsRelay(t *testing.T) {
+// TestUnreachableMembersMeetThroughTheirRelay: of a run with a key, one that can be reached
+// through a relay only is joined by another that knows nothing else of the run but the key.
+// Both are active, and members of each other, having met; they exchange with the relay.
+func TestUnreachableMembersMeetThroughTheirRelay(t *testing.T) {
 	t.Parallel()
 	key := peer.Admission{Key: runKey}
 	relay := relayOf(t, key)
+	partners := make(chan seam.PeerID, 1<<10)
 	behind := func(join ...string) *peer.Peer {
-		return start(t, peer.Config{Run: "digits", Params: newModel(), Join: join, Network: peer.Network{
-			Listen: []string{}, Admission: key, Reach: peer.Reach{Relay: p2pnet.Relay{Via: relay.JoinAddresses()}},
-		}})
+		return start(t, peer.Config{
+			Run: "digits", Params: newModel(), Join: join, Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}},
+			Hooks: peer.Hooks{Exchanged: func(e peer.Exchanged) { partners <- e.Partner }},
+			Network: peer.Network{
+				Listen: []string{}, Admission: key,
+				Reach: peer.Reach{Unreachable: true, Relay: p2pnet.Relay{Via: relay.JoinAddresses()}},
+			},
+		})
 	}
 	first := behind(relay.JoinAddresses()...)
 	waitMembers(t, first, 2)
 	second := behind(first.JoinAddresses()...)
-	began := time.Now()
 	for _, p := range []*peer.Peer{relay, first, second} {
 		waitMembers(t, p, 3)
 	}
-	t.Logf("all are members after %v", time.Since(began))
+	soon(t, "the two have met", func() bool { return first.Stats().Connections >= 2 && second.Stats().Connections >= 2 })
+	for _, of := range []*peer.Peer{first, second} {
+		soon(t, "the relay sees that they are active and cannot be dialled", func() bool {
+			m := seen(t, relay, of)
+			return m.Unreachable && m.Role == topology.Active
+		})
+	}
+	for range 10 {
+		for _, p := range []*peer.Peer{first, second} {
+			if err := step(t, p, idle); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if partner := <-partners; partner != relay.Self() {
+			t.Errorf("exchanged with %s, which is not the relay", partner)
+		}
+	}
 }

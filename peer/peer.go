@@ -42,6 +42,7 @@ type Peer struct {
 	talks    talks
 	hooks    hookCalls
 	control  *control
+	reach    reachability
 	giving   giving                     // of copies of the model to newcomers
 	copied   atomic.Pointer[StateStats] // how this peer came by its own, nil while it has not
 
@@ -118,6 +119,7 @@ func assemble(config Config) (_ *Peer, err error) {
 		oneWay: newOneWay(), serving: make(chan struct{}),
 	}
 	p.incarnation.Store(1)
+	p.reach.begin(config.Network.Reach)
 	p.giving.pacer.rate = config.Network.State.Rate
 	p.running, p.stop = context.WithCancel(context.Background())
 	p.exchanges, p.breakExchanges = context.WithCancel(p.running)
@@ -190,7 +192,7 @@ func (p *Peer) connect() (err error) {
 	if p.transport == nil {
 		p.transport, err = p2pnet.New(p2pnet.Config{
 			Key: network.Key, Listen: network.Listen, Known: network.KnownPeers,
-			Admit: p.guard.admitID, Member: p.guard.takesPart, Introduce: p.introduce,
+			Admit: p.guard.admitID, Member: p.guard.takesPart, Introduce: p.introduce, Reachable: p.foundReachable,
 			Limits: network.Reach.Limits, Relay: network.Reach.Relay, Log: p.log,
 		})
 		if err != nil {

@@ -18,6 +18,11 @@ const (
 	relayFlag      = "relay"
 	lanesFlag      = "lanes"
 
+	unreachableFlag = "unreachable"
+	unreachableAuto = "auto"
+	unreachableYes  = "yes"
+	unreachableNo   = "no"
+
 	// maxLanes is the most connections that package peer uses for one exchange.
 	maxLanes = seam.MaxLane + 1
 
@@ -40,9 +45,14 @@ func (s networkSettings) gossip() peer.Gossip {
 	return peer.Gossip{Carrier: carrier, Keys: keys}
 }
 
-// reach is how this peer uses relays, or is one.
+func unreachables() []string { return []string{unreachableAuto, unreachableYes, unreachableNo} }
+
+// reach is how others reach this peer, and through whom.
 func (s networkSettings) reach() peer.Reach {
-	return peer.Reach{Relay: p2pnet.Relay{Via: s.Relay, Serve: s.RelayService, Punch: s.HolePunch}}
+	return peer.Reach{
+		Unreachable: s.Unreachable == unreachableYes, Reachable: s.Unreachable == unreachableNo,
+		Relay: p2pnet.Relay{Via: s.Relay, Serve: s.RelayService, Punch: s.HolePunch},
+	}
 }
 
 // gossipKeys reads the file of --gossip-key.

@@ -28,7 +28,8 @@ type Relay struct {
 	// keeps a place at each, and is reached through it. A relay has to be a member of
 	// the run, or others do not learn where it is.
 	Via []string
-	// Serve makes this process a relay for others: for members, see Config.Member.
+	// Serve makes this process a relay for others: for members, see Config.Member. It
+	// also tells others whether it can dial them, by libp2p's AutoNAT.
 	Serve bool
 	// Punch makes this process try to turn a relayed connection into a direct one,
 	// both ends dialling each other at once. Both must have it. Listening ports are
@@ -84,16 +85,19 @@ func (r Relay) faults() (faults []error) {
 }
 
 // options are those of a host that depend on the relay.
-func (r Relay) options() []libp2p.Option {
-	if r.Punch {
-		return []libp2p.Option{libp2p.Transport(tcp.NewTCPTransport), libp2p.EnableHolePunching()}
+func (r Relay) options() (options []libp2p.Option) {
+	if r.Serve {
+		options = append(options, libp2p.EnableNATService())
 	}
-	return []libp2p.Option{
+	if r.Punch {
+		return append(options, libp2p.Transport(tcp.NewTCPTransport), libp2p.EnableHolePunching())
+	}
+	return append(options,
 		// Sharing the listening port with outgoing connections would let a second
 		// process take the same port unnoticed; its only use is hole punching.
 		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
 		libp2p.DisableIdentifyAddressDiscovery(),
-	}
+	)
 }
 
 // relaying is what a process does with relays.
@@ -105,6 +109,9 @@ type relaying struct {
 
 // startRelaying serves as a relay, and begins to keep a place at others.
 func (t *Transport) startRelaying() (err error) {
+	if err := t.watchReachable(); err != nil {
+		return err
+	}
 	if t.config.Relay.Serve {
 		resources := relay.DefaultResources()
 		resources.Limit = nil
