@@ -269,8 +269,11 @@ func TestReachOfAddresses(t *testing.T) {
 	if d := checkClock(time.Date(1970, 1, 2, 0, 0, 0, 0, time.UTC)); d.Level != levelWarn {
 		t.Errorf("a clock that was never set: %+v", d)
 	}
-	if d := (settings{}).checkAddresses([]string{"/ip4/10.0.0.1/tcp/1"}); d.Level != levelWarn || !strings.Contains(d.Remedy, "forward") {
+	if d := (settings{}).checkAddresses([]string{"/ip4/10.0.0.1/tcp/1"}); d.Level != levelWarn || !strings.Contains(d.Remedy, "forward") || !strings.Contains(d.Remedy, "--unreachable") {
 		t.Errorf("a private address: %+v", d)
+	}
+	if d := (settings{networkSettings: networkSettings{Unreachable: unreachableYes}}).checkAddresses([]string{"/ip4/10.0.0.1/tcp/1"}); d.Level != levelOK {
+		t.Errorf("a private address of a peer that need not be dialled: %+v", d)
 	}
 }
 
