@@ -162,9 +162,11 @@ func TestWhoCannotBeDialledFindsOut(t *testing.T) {
 	relay := c.run(0, append(common, "--listen", c.address(0)+":4213", "--relay-service")...)
 	behind := c.run(1, append(common, "--listen", "127.0.0.1:4213", "--join", c.address(0)+":4213")...)
 	began := time.Now()
-	eventually(t, "the peer that cannot be dialled says so", func() bool {
-		return strings.Contains(c.logs[1].String(), "others cannot dial this peer")
-	})
+	says := func() bool { return strings.Contains(c.logs[1].String(), "others cannot dial this peer") }
+	// Libp2p waits for 15 s before it asks, and for longer if that fails.
+	for end := began.Add(75 * time.Second); !says() && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	}
+	eventually(t, "the peer that cannot be dialled says so", says)
 	t.Logf("found out after %s", time.Since(began).Round(time.Millisecond))
 	before := c.scrape(1).completed()
 	eventually(t, "they exchange", func() bool { return c.scrape(1).completed() > before+2 })
