@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2"
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
@@ -23,6 +24,11 @@ const (
 	MaxRunKey = 1024
 	// DefaultLookEvery is the default of Admission.Every.
 	DefaultLookEvery = 2 * time.Second
+
+	// maxShown bounds the peers that are remembered to know the run's key, each for as
+	// long as no more others have shown it since. Every stream, datagram and record of
+	// one that goes by shows it again.
+	maxShown = 1 << 13
 )
 
 // Admission says who may take part in a run. The zero value takes everybody who can
@@ -83,6 +89,7 @@ type guard struct {
 	mark      []byte      // the local peer's, once identified
 
 	list    atomic.Pointer[allowed]
+	shown   *lru.Cache[seam.PeerID, struct{}] // those that have shown that they know the key
 	refused refusedStreams
 	streams openStreams
 }
@@ -102,7 +109,11 @@ func newGuard(config Config) (*guard, error) {
 	if admission.Every == 0 {
 		admission.Every = DefaultLookEvery
 	}
-	g := &guard{admission: admission, run: config.Run, check: check, log: config.Log}
+	shown, err := lru.New[seam.PeerID, struct{}](maxShown)
+	if err != nil {
+		return nil, fmt.Errorf("making a table of %d peers: %w", maxShown, err)
+	}
+	g := &guard{admission: admission, run: config.Run, check: check, shown: shown, log: config.Log}
 	if admission.Allow == "" {
 		return g, nil
 	}
@@ -168,6 +179,22 @@ func (g *guard) Admit(id seam.PeerID, mark []byte) error {
 	}
 	if g.keyed() && !g.marks(id, mark) {
 		return fmt.Errorf("peer %s does not show that it knows the run's key: give it the same one: %w", id, ErrNotAdmitted)
+	}
+	g.hasShown(id)
+	return nil
+}
+
+// hasShown notes that a peer knows the run's key.
+func (g *guard) hasShown(id seam.PeerID) { g.shown.Add(id, struct{}{}) }
+
+// takesPart judges a peer where it can show nothing, by the list and by what it has shown
+// elsewhere.
+func (g *guard) takesPart(id seam.PeerID) error {
+	if err := g.admitID(id); err != nil || !g.keyed() || id == g.self {
+		return err
+	}
+	if _, ok := g.shown.Get(id); !ok {
+		return fmt.Errorf("peer %s has not shown that it knows the run's key: %w", id, ErrNotAdmitted)
 	}
 	return nil
 }

@@ -81,6 +81,7 @@ func (g *guard) vet(t *talk, hello wire.Hello) (reason wire.Reason, detail strin
 	if !hmac.Equal(want[:], theirs.MAC[:]) {
 		return wire.ReasonAdmission, detailFalse
 	}
+	g.hasShown(from)
 	answer := wire.Proof{Nonce: own, MAC: g.proof(labelAcceptor, g.self, from, hello, theirs.Nonce, own)}
 	if say(t, 0, answer) != nil {
 		return wire.ReasonAdmission, detailNoProof
@@ -133,6 +134,7 @@ func (g *guard) prove(t *talk, hello wire.Hello, theirs [wire.NonceSize]byte) er
 		t.refuse(0, wire.ReasonAdmission, detailFalse)
 		return notAdmitted(detailFalse)
 	}
+	g.hasShown(to)
 	return nil
 }
 

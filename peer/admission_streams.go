@@ -52,20 +52,16 @@ func (t *guarded) Open(ctx context.Context, to seam.PeerID, protocol seam.Protoc
 	return t.guard.opened(stream, protocol)
 }
 
-// Topic implements seam.Broadcaster, over a transport that does. What a peer passes on
-// that is not on the list goes no further; messages prove themselves who has signed
-// them.
-func (t *guarded) Topic(name string, handler seam.TopicHandler) (seam.Topic, error) {
+// Topic implements seam.Broadcaster, over a transport that does. A topic has no place for
+// marks: who takes part there is known from elsewhere.
+func (t *guarded) Topic(name string, takesPart func(seam.PeerID) bool, handler seam.TopicHandler) (seam.Topic, error) {
 	broadcaster, ok := t.Transport.(seam.Broadcaster)
 	if !ok {
 		return nil, errors.New("this transport has no topics")
 	}
-	return broadcaster.Topic(name, func(from seam.PeerID, message []byte) seam.Verdict {
-		if t.guard.admitID(from) != nil {
-			return seam.Drop
-		}
-		return handler(from, message)
-	})
+	return broadcaster.Topic(name, func(id seam.PeerID) bool {
+		return t.guard.takesPart(id) == nil && (takesPart == nil || takesPart(id))
+	}, handler)
 }
 
 // OpenLane implements seam.LaneDialer, over a transport that does.

@@ -181,6 +181,9 @@ func (c Config) validate() error {
 	if key := c.Network.Key; key != nil && len(key) != ed25519.PrivateKeySize {
 		fault("Network.Key has %d bytes: want an Ed25519 private key of %d", len(key), ed25519.PrivateKeySize)
 	}
+	if c.Network.Reach.Unreachable && c.Network.Reach.Reachable {
+		fault("Network.Reach.Unreachable and Reachable are both set: set one of them, or none")
+	}
 	if err := c.Network.Admission.validate(); err != nil {
 		faults = append(faults, err)
 	}

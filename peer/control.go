@@ -109,7 +109,7 @@ func (c *control) start() {
 		return
 	}
 	if broadcaster, ok := c.peer.transport.(seam.Broadcaster); ok {
-		topic, err := broadcaster.Topic(topicPrefix+c.peer.config.Run, c.hear)
+		topic, err := broadcaster.Topic(topicPrefix+c.peer.config.Run, nil, c.hear)
 		if err != nil {
 			c.log.Warn("no topic for control messages: they come from members that are asked, which is slower", zap.Error(err))
 		} else {

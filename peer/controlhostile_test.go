@@ -41,7 +41,7 @@ type publisher struct {
 func (r *ruled) publisher(at seam.Transport) publisher {
 	r.t.Helper()
 	p := publisher{heard: make(chan string, 1000)}
-	topic, err := at.(seam.Broadcaster).Topic(controlTopic, func(_ seam.PeerID, message []byte) seam.Verdict {
+	topic, err := at.(seam.Broadcaster).Topic(controlTopic, nil, func(_ seam.PeerID, message []byte) seam.Verdict {
 		p.heard <- string(message)
 		return seam.Drop
 	})

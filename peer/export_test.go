@@ -62,3 +62,6 @@ func KeptAtMost(what string) int {
 
 // Cut is how a peer cuts its model: the digest, and the length of a slice.
 func (p *Peer) Cut() (digest uint64, sliceLen int) { return p.cut, p.replica.SliceLen() }
+
+// FoundReachable is what the transport calls.
+func (p *Peer) FoundReachable(reachable bool) { p.foundReachable(reachable) }

@@ -40,6 +40,18 @@ func (p *Peer) hello(ctx context.Context, to seam.PeerID) (wire.Welcome, error) 
 	return welcome, nil
 }
 
+// introduce says hello to a relay that refuses this peer, which it does to all that have
+// not shown it that they take part. The transport may ask for it before the peer is there.
+func (p *Peer) introduce(ctx context.Context, relay seam.PeerID) error {
+	select {
+	case <-p.serving:
+	case <-ctx.Done():
+		return fmt.Errorf("introducing this peer to a relay: %w", ctx.Err())
+	}
+	_, err := p.hello(ctx, relay)
+	return err
+}
+
 // asRefusal makes a *RefusedError of an error that will not go away by itself.
 func asRefusal(from seam.PeerID, err error) error {
 	var r *refusal

@@ -94,11 +94,8 @@ func newLoop(p *Peer, machine averaging.Machine) *loop {
 		algorithm: averaging.AlgorithmOf(machine),
 	}
 	l.record = seam.Record{
-		Peer: p.Self(), Run: p.config.Run, Addresses: p.advertised(), Flags: p.resumedFlag() | algorithmFlag(averaging.AlgorithmOf(machine)),
+		Peer: p.Self(), Run: p.config.Run, Addresses: p.advertised(), Flags: p.resumedFlag() | algorithmFlag(averaging.AlgorithmOf(machine)) | p.reach.flag(),
 		Steps: p.counters.steps.Load(), Head: p.counters.head.Load(),
-	}
-	if p.config.Network.Reach.Unreachable {
-		l.record.Flags |= flagUnreachable
 	}
 	l.anchors, l.memory.past = newAnchors(p.transport), p.readPartners()
 	for _, old := range l.memory.past {

@@ -27,7 +27,7 @@ func (p *Peer) Members() []Member {
 	members := make([]Member, 0, len(known)+1)
 	members = append(members, Member{
 		ID: p.Self(), Role: topology.Role(p.counters.role.Load()), State: p.State(),
-		Steps: p.counters.steps.Load(), Unreachable: p.config.Network.Reach.Unreachable, Leaving: p.isClosing(),
+		Steps: p.counters.steps.Load(), Unreachable: p.reach.unreachable.Load(), Leaving: p.isClosing(),
 	})
 	states := p.control.states()
 	for _, r := range known {

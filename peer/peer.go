@@ -32,7 +32,8 @@ type Peer struct {
 	transport     seam.Transport
 	ownsTransport bool
 	membership    seam.Membership
-	guard         *guard // nil if everybody is admitted
+	guard         *guard        // nil if everybody is admitted
+	serving       chan struct{} // closed when others can speak to this peer, and it to them
 
 	replica  *replica.Replica
 	flock    *flock
@@ -41,6 +42,7 @@ type Peer struct {
 	talks    talks
 	hooks    hookCalls
 	control  *control
+	reach    reachability
 	giving   giving                     // of copies of the model to newcomers
 	copied   atomic.Pointer[StateStats] // how this peer came by its own, nil while it has not
 
@@ -114,9 +116,10 @@ func assemble(config Config) (_ *Peer, err error) {
 		over: make(chan struct{}), flown: make(chan struct{}), closing: make(chan struct{}),
 		announceEvery: defaultAnnounceEvery, started: time.Now(),
 		membership: config.Network.Membership, talks: newTalks(), arrival: newArrival(), hooks: newHookCalls(config.Hooks),
-		oneWay: newOneWay(),
+		oneWay: newOneWay(), serving: make(chan struct{}),
 	}
 	p.incarnation.Store(1)
+	p.reach.begin(config.Network.Reach)
 	p.giving.pacer.rate = config.Network.State.Rate
 	p.running, p.stop = context.WithCancel(context.Background())
 	p.exchanges, p.breakExchanges = context.WithCancel(p.running)
@@ -146,6 +149,7 @@ func assemble(config Config) (_ *Peer, err error) {
 	if err = p.serve(); err != nil {
 		return nil, err
 	}
+	close(p.serving)
 	p.background.Go(loop.run)
 	p.background.Go(p.join)
 	p.background.Go(func() { p.revisit(loop.memory.past) })
@@ -187,7 +191,8 @@ func (p *Peer) connect() (err error) {
 	}
 	if p.transport == nil {
 		p.transport, err = p2pnet.New(p2pnet.Config{
-			Key: network.Key, Listen: network.Listen, Known: network.KnownPeers, Admit: p.guard.admitID,
+			Key: network.Key, Listen: network.Listen, Known: network.KnownPeers,
+			Admit: p.guard.admitID, Member: p.guard.takesPart, Introduce: p.introduce, Reachable: p.foundReachable,
 			Limits: network.Reach.Limits, Relay: network.Reach.Relay, Log: p.log,
 		})
 		if err != nil {

@@ -97,17 +97,17 @@ func (l *loop) membersOf(records []seam.Record) []topology.Member {
 	here := false
 	members := make([]topology.Member, 0, len(records)+1)
 	for _, r := range records {
-		role := topology.Role(r.Role)
+		role, unreachable := topology.Role(r.Role), r.Flags&flagUnreachable != 0
 		if r.Peer == l.record.Peer {
-			here, role = true, l.role
+			here, role, unreachable = true, l.role, l.peer.reach.unreachable.Load()
 		}
 		if !role.Valid() {
 			role = topology.Undecided
 		}
-		members = append(members, topology.Member{ID: topology.PeerID(r.Peer), Role: role, Unreachable: r.Flags&flagUnreachable != 0})
+		members = append(members, topology.Member{ID: topology.PeerID(r.Peer), Role: role, Unreachable: unreachable})
 	}
 	if !here {
-		members = append(members, topology.Member{ID: topology.PeerID(l.record.Peer), Role: l.role, Unreachable: l.peer.config.Network.Reach.Unreachable})
+		members = append(members, topology.Member{ID: topology.PeerID(l.record.Peer), Role: l.role, Unreachable: l.peer.reach.unreachable.Load()})
 	}
 	return members
 }
@@ -135,10 +135,7 @@ func (l *loop) publish() {
 	l.record.Steps = p.counters.steps.Load()
 	l.record.Head = p.counters.head.Load()
 	l.record.Role = uint8(l.role)
-	l.record.Flags = p.resumedFlag() | algorithmFlag(l.algorithm)
-	if p.config.Network.Reach.Unreachable {
-		l.record.Flags |= flagUnreachable
-	}
+	l.record.Flags = p.resumedFlag() | algorithmFlag(l.algorithm) | p.reach.flag()
 	if l.settled {
 		l.record.Flags |= flagOver
 	}

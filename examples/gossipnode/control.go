@@ -132,7 +132,7 @@ func (s *controlSettings) commands(action string, from cli.Origins) ([]peer.Comm
 	if len(s.Join) == 0 {
 		faults = append(faults, errors.New("control needs --join, the address of a member"))
 	}
-	faults = append(faults, networkSettings{Join: s.Join, Run: s.Run, MinPeers: 1, Membership: carrierAuto}.faults()...)
+	faults = append(faults, networkSettings{Join: s.Join, Run: s.Run, MinPeers: 1, Membership: carrierAuto, Unreachable: unreachableAuto, Lanes: peer.DefaultLanes}.faults()...)
 	if s.OperatorKey == "" {
 		faults = append(faults, errors.New("control needs --operator-key, the file of the operator's key"))
 	}

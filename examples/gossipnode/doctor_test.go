@@ -226,7 +226,7 @@ func TestDoctorIsBounded(t *testing.T) {
 }
 
 func TestWindowBound(t *testing.T) {
-	settings := func(rmem, wmem string) func(string) string {
+	sizes := func(rmem, wmem string) func(string) string {
 		return func(name string) string {
 			return map[string]string{"net.ipv4.tcp_rmem": rmem, "net.ipv4.tcp_wmem": wmem}[name]
 		}
@@ -237,18 +237,22 @@ func TestWindowBound(t *testing.T) {
 		round              time.Duration
 		read               func(string) string
 	}{
-		{"no settings", "up to 336 Mbit/s", "", 100 * time.Millisecond, settings("", "")},
-		{"large buffers", "4.0 MiB in flight at most (the window of a stream): up to 336 Mbit/s", "", 100 * time.Millisecond, settings(large, large)},
-		{"near", "10 Gbit/s and more", "", time.Millisecond, settings(large, large)},
-		{"not far", "up to 3.4 Gbit/s", "", 10 * time.Millisecond, settings(large, large)},
-		{"far", "up to 67 Mbit/s", "lanes", 500 * time.Millisecond, settings(large, large)},
-		{"small buffers, far", "0.2 MiB in flight at most (net.ipv4.tcp_wmem): up to 9 Mbit/s", "raise the last number of net.ipv4.tcp_wmem to 8388608", 200 * time.Millisecond, settings(large, "4096 16384 425984")},
-		{"garbled", "up to 336 Mbit/s", "", 100 * time.Millisecond, settings("a b c", "1 2")},
+		{"no settings", "up to 336 Mbit/s", "", 100 * time.Millisecond, sizes("", "")},
+		{"large buffers", "4.0 MiB in flight at most (the window of a stream): up to 336 Mbit/s", "", 100 * time.Millisecond, sizes(large, large)},
+		{"near", "10 Gbit/s and more", "", time.Millisecond, sizes(large, large)},
+		{"not far", "up to 3.4 Gbit/s", "", 10 * time.Millisecond, sizes(large, large)},
+		{"far", "up to 67 Mbit/s on one connection", "--lanes 2", 500 * time.Millisecond, sizes(large, large)},
+		{"small buffers, far", "0.2 MiB in flight at most (net.ipv4.tcp_wmem): up to 9 Mbit/s", "raise the last number of net.ipv4.tcp_wmem to 8388608", 200 * time.Millisecond, sizes(large, "4096 16384 425984")},
+		{"garbled", "up to 336 Mbit/s", "", 100 * time.Millisecond, sizes("a b c", "1 2")},
 	} {
-		d := checkWindow(c.round, "", c.read)
+		d := settings{}.checkWindow(c.round, "", c.read)
 		if !strings.Contains(d.Finding, c.says) || !strings.Contains(d.Remedy, c.remedy) || (d.Level == levelOK) != (c.remedy == "") {
 			t.Errorf("%s: %+v, want %q and %q", c.name, d, c.says, c.remedy)
 		}
+	}
+	lanes := settings{networkSettings: networkSettings{Lanes: 8}}
+	if d := lanes.checkWindow(500*time.Millisecond, "", sizes(large, large)); d.Level != levelOK || !strings.Contains(d.Finding, "up to 537 Mbit/s on 8 connections") {
+		t.Errorf("with eight lanes: %+v", d)
 	}
 }
 
@@ -265,8 +269,11 @@ func TestReachOfAddresses(t *testing.T) {
 	if d := checkClock(time.Date(1970, 1, 2, 0, 0, 0, 0, time.UTC)); d.Level != levelWarn {
 		t.Errorf("a clock that was never set: %+v", d)
 	}
-	if d := (settings{}).checkAddresses([]string{"/ip4/10.0.0.1/tcp/1"}); d.Level != levelWarn || !strings.Contains(d.Remedy, "forward") {
+	if d := (settings{}).checkAddresses([]string{"/ip4/10.0.0.1/tcp/1"}); d.Level != levelWarn || !strings.Contains(d.Remedy, "forward") || !strings.Contains(d.Remedy, "--unreachable") {
 		t.Errorf("a private address: %+v", d)
+	}
+	if d := (settings{networkSettings: networkSettings{Unreachable: unreachableYes}}).checkAddresses([]string{"/ip4/10.0.0.1/tcp/1"}); d.Level != levelOK {
+		t.Errorf("a private address of a peer that need not be dialled: %+v", d)
 	}
 }
 

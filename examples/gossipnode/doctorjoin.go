@@ -30,7 +30,7 @@ const (
 func (s settings) checkJoin(ctx context.Context, transport seam.Transport) (found []diagnosis) {
 	admission, found := s.checkAdmission()
 	if len(s.Join) == 0 {
-		return append(found, healthy("join", "no address given: this peer would begin a run of its own"), checkWindow(usualRound, "", readSetting))
+		return append(found, healthy("join", "no address given: this peer would begin a run of its own"), s.checkWindow(usualRound, "", readSetting))
 	}
 	layout, known := s.layout()
 	for _, address := range s.Join {
@@ -78,7 +78,7 @@ func (s settings) judge(address string, answer peer.Inquiry, err error, known bo
 		run.Finding = fmt.Sprintf("%s refuses: %v", address, err)
 		found = append(found, run.fail("read the log of the peer there"))
 	}
-	return append(found, checkWindow(answer.RoundTrip, address, readSetting))
+	return append(found, s.checkWindow(answer.RoundTrip, address, readSetting))
 }
 
 // unanswered tells why an address gave no answer.
@@ -125,10 +125,10 @@ func (s settings) layout() (hash [32]byte, known bool) {
 	return model.Layout().Hash(), true
 }
 
-// checkWindow tells what one connection can carry at a round trip: no more than is
-// in flight at once, which the window of a stream bounds, and the system's buffers
-// for a connection.
-func checkWindow(round time.Duration, address string, read func(string) string) diagnosis {
+// checkWindow tells what the connections of an exchange can carry at a round trip: no
+// more than is in flight at once, which the window of a stream bounds, and the system's
+// buffers for a connection.
+func (s settings) checkWindow(round time.Duration, address string, read func(string) string) diagnosis {
 	least, by := int64(p2pnet.MaxWindow), "the window of a stream"
 	for _, setting := range []string{"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"} {
 		fields := strings.Fields(read(setting)) // least, default and most
@@ -140,18 +140,21 @@ func checkWindow(round time.Duration, address string, read func(string) string) 
 			least, by = most/2, setting
 		}
 	}
-	rate := float64(least) / round.Seconds()
+	rate, on := float64(least)/round.Seconds(), "one connection"
+	if s.Lanes > 1 {
+		rate, on = rate*float64(s.Lanes), fmt.Sprintf("%d connections", s.Lanes)
+	}
 	place := "to " + address
 	if address == "" {
 		place = fmt.Sprintf("at a round trip of %s, say", round)
 	}
-	d := healthy("window", "%.1f MiB in flight at most (%s): up to %s on one connection %s", float64(least)/(1<<20), by, bitRate(rate), place)
+	d := healthy("window", "%.1f MiB in flight at most (%s): up to %s on %s %s", float64(least)/(1<<20), by, bitRate(rate), on, place)
 	switch {
 	case rate >= slowLine:
 	case by != "the window of a stream":
 		return d.warn(fmt.Sprintf("raise the last number of %s to %d with sysctl", by, 2*p2pnet.MaxWindow))
 	default:
-		return d.warn("a service can use several lanes (peer.Exchange.Lanes); or give a --codec of fewer bits")
+		return d.warn(fmt.Sprintf("give --%s 2 or more, up to %d, on both machines; or a --codec of fewer bits", lanesFlag, maxLanes))
 	}
 	return d
 }

@@ -109,8 +109,8 @@ func (s settings) checkAddresses(announced []string) diagnosis {
 	switch {
 	case widest == reachHere && !s.joinsWithin(reachHere):
 		return d.warn("these lead nowhere from other machines: listen on 0.0.0.0, or on an address of this machine")
-	case widest == reachNetwork && !s.joinsWithin(reachNetwork):
-		return d.warn("peers outside of this network cannot dial this one: forward the port and listen on it, or be dialled by nobody")
+	case widest == reachNetwork && !s.joinsWithin(reachNetwork) && s.Unreachable != unreachableYes && len(s.Relay) == 0:
+		return d.warn("peers outside of this network cannot dial this one: forward the port and listen on it, be reached through a --relay, or give --unreachable")
 	}
 	return d
 }

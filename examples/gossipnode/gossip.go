@@ -8,6 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
 )
 
@@ -15,6 +16,15 @@ const (
 	membershipFlag = "membership"
 	gossipKeyFlag  = "gossip-key"
 	relayFlag      = "relay"
+	lanesFlag      = "lanes"
+
+	unreachableFlag = "unreachable"
+	unreachableAuto = "auto"
+	unreachableYes  = "yes"
+	unreachableNo   = "no"
+
+	// maxLanes is the most connections that package peer uses for one exchange.
+	maxLanes = seam.MaxLane + 1
 
 	carrierAuto      = "auto"
 	carrierStreams   = "streams"
@@ -35,9 +45,14 @@ func (s networkSettings) gossip() peer.Gossip {
 	return peer.Gossip{Carrier: carrier, Keys: keys}
 }
 
-// reach is how this peer uses relays, or is one.
+func unreachables() []string { return []string{unreachableAuto, unreachableYes, unreachableNo} }
+
+// reach is how others reach this peer, and through whom.
 func (s networkSettings) reach() peer.Reach {
-	return peer.Reach{Relay: p2pnet.Relay{Via: s.Relay, Serve: s.RelayService, Punch: s.HolePunch}}
+	return peer.Reach{
+		Unreachable: s.Unreachable == unreachableYes, Reachable: s.Unreachable == unreachableNo,
+		Relay: p2pnet.Relay{Via: s.Relay, Serve: s.RelayService, Punch: s.HolePunch},
+	}
 }
 
 // gossipKeys reads the file of --gossip-key.

@@ -16,22 +16,24 @@ import (
 // cable is two network namespaces, each a host of its own as far as the network goes,
 // and a cable between them.
 type cable struct {
-	t     *testing.T
-	names [2]string
+	t       *testing.T
+	network string // the first three numbers of the addresses
+	names   [2]string
+	logs    [2]sharedBuffer
 }
 
 // address is that of one of the two hosts.
-func (c *cable) address(host int) string { return fmt.Sprint("10.213.77.", host+1) }
+func (c *cable) address(host int) string { return fmt.Sprint(c.network, ".", host+1) }
 
 // lay makes the namespaces, or skips the test where that is not permitted.
-func lay(t *testing.T) *cable {
+func lay(t *testing.T, network string) *cable {
 	t.Helper()
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("needs the program ip to make network namespaces")
 	}
-	c := &cable{t: t}
+	c := &cable{t: t, network: network}
 	for host := range c.names {
-		c.names[host] = fmt.Sprintf("mm%d-%d", os.Getpid(), host)
+		c.names[host] = fmt.Sprintf("mm%d-%s-%d", os.Getpid(), network, host)
 		if out, err := exec.Command("ip", "netns", "add", c.names[host]).CombinedOutput(); err != nil {
 			t.Skipf("needs leave to make network namespaces: %v: %s", err, out)
 		}
@@ -68,6 +70,7 @@ func (c *cable) run(host int, args ...string) *exec.Cmd {
 	words := append([]string{"netns", "exec", c.names[host]}, humble(os.Args[0], append([]string{"run"}, args...)...)...)
 	cmd := exec.CommandContext(ctx, "ip", words...)
 	cmd.Env = append(os.Environ(), mainVariable+"=1", "GOMAXPROCS=1")
+	cmd.Stderr = &c.logs[host]
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -106,7 +109,7 @@ func TestHostsApart(t *testing.T) {
 		t.Skip("left out by -short: lasts for a minute, nearly all of it waiting")
 	}
 	t.Parallel()
-	c := lay(t)
+	c := lay(t, "10.213.77")
 	common := []string{
 		"--dataset", "mnist", "--data", pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01",
 		"--every", "20", "--epochs", "1000000", "--metrics", namespaceMetrics,
@@ -139,6 +142,38 @@ func TestHostsApart(t *testing.T) {
 		}
 	}
 	for _, cmd := range []*exec.Cmd{first, second} {
+		_ = cmd.Process.Signal(os.Interrupt)
+	}
+}
+
+// TestWhoCannotBeDialledFindsOut: a peer whose port is closed to the other host learns that
+// of the relay there, and is active from then on. The addresses are public ones, since
+// AutoNAT asks for no others.
+func TestWhoCannotBeDialledFindsOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out by -short: lasts for 20 s, nearly all of it waiting")
+	}
+	t.Parallel()
+	c := lay(t, "11.213.77")
+	common := []string{
+		"--dataset", "mnist", "--data", pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01",
+		"--every", "20", "--epochs", "1000000", "--metrics", namespaceMetrics,
+	}
+	relay := c.run(0, append(common, "--listen", c.address(0)+":4213", "--relay-service")...)
+	behind := c.run(1, append(common, "--listen", "127.0.0.1:4213", "--join", c.address(0)+":4213")...)
+	began := time.Now()
+	says := func() bool { return strings.Contains(c.logs[1].String(), "others cannot dial this peer") }
+	// Libp2p waits for 15 s before it asks, and for longer if that fails.
+	for end := began.Add(75 * time.Second); !says() && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	}
+	eventually(t, "the peer that cannot be dialled says so", says)
+	t.Logf("found out after %s", time.Since(began).Round(time.Millisecond))
+	before := c.scrape(1).completed()
+	eventually(t, "they exchange", func() bool { return c.scrape(1).completed() > before+2 })
+	if strings.Contains(c.logs[0].String(), "others cannot dial this peer") {
+		t.Error("the relay, which can be dialled, says otherwise")
+	}
+	for _, cmd := range []*exec.Cmd{relay, behind} {
 		_ = cmd.Process.Signal(os.Interrupt)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/swim"
 	"github.com/seed-97356399/murmuration/quant"
 )
@@ -39,6 +40,8 @@ type networkSettings struct {
 	Relay        []string
 	RelayService bool
 	HolePunch    bool
+	Unreachable  string
+	Lanes        int
 }
 
 // dataSettings say what is learned from what.
@@ -143,8 +146,11 @@ func (s *networkSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Membership, membershipFlag, carrierAuto, "what news of members travels by: "+cli.List(carriers())+fmt.Sprintf(" (datagrams in a flock of more than %d)", swim.WideAbove))
 	flags.StringVar(&s.GossipKey, gossipKeyFlag, "", "`file` of the keys that encrypt news of members, one of 64 hexadecimal digits a line, the first to encrypt with; the same for all peers (default: none)")
 	flags.StringArrayVar(&s.Relay, relayFlag, nil, "multiaddr with /p2p/ID of a member that runs with --relay-service, through which others reach this peer if they cannot dial it (behind a NAT); repeatable")
-	flags.BoolVar(&s.RelayService, "relay-service", false, "pass on the connections of members that cannot be dialled; all that they exchange goes through this machine")
+	flags.BoolVar(&s.RelayService, "relay-service", false, "pass on the connections of members that cannot be dialled, and tell others whether they can be; all that goes through the relay goes through this machine")
 	flags.BoolVar(&s.HolePunch, "hole-punch", false, "try to make connections through a relay direct; both ends need it")
+	flags.StringVar(&s.Unreachable, unreachableFlag, unreachableAuto, "whether others cannot dial this peer, so that it begins its exchanges itself: "+cli.List(unreachables())+" (a relay of the run that can be dialled from here finds out)")
+	flags.Lookup(unreachableFlag).NoOptDefVal = unreachableYes
+	flags.IntVar(&s.Lanes, lanesFlag, peer.DefaultLanes, fmt.Sprintf("connections that an exchange uses at once, 1 to %d; of two peers that differ the smaller number counts (docs/TUNING.md)", maxLanes))
 	flags.DurationVar(&s.MinPeersWait, "min-peers-wait", defaultMinPeersWait, "begin to train after this time whoever is here")
 }
 

@@ -133,7 +133,7 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 			Key: key, Listen: t.Listen, KnownPeers: t.knownPeers(), Admission: admission, State: peer.State{Checkpoint: t.behind()},
 			Reach: t.reach(), Gossip: t.gossip(),
 		},
-		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Seed: t.Seed},
+		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Seed: t.Seed},
 	}
 	config.Network.Control = peer.Control{
 		Operator: seam.PeerID(t.Operator),

@@ -48,6 +48,12 @@ func (s networkSettings) faults() []error {
 	if _, err := s.gossipKeys(); err != nil {
 		faults = append(faults, err)
 	}
+	if err := cli.OneOf(unreachableFlag, s.Unreachable, unreachables()); err != nil {
+		faults = append(faults, err)
+	}
+	if err := cli.Within(lanesFlag, s.Lanes, 1, maxLanes); err != nil {
+		faults = append(faults, err)
+	}
 	if len(s.Relay) > p2pnet.MaxRelays {
 		faults = append(faults, cli.Faultf(relayFlag, "given %d times: at most %d are used", len(s.Relay), p2pnet.MaxRelays))
 	}

@@ -23,6 +23,7 @@ const (
 type Topic struct {
 	transport *Transport
 	name      string
+	takesPart func(seam.PeerID) bool
 	handler   seam.TopicHandler
 	inbox     chan letter
 	done      chan struct{}
@@ -47,9 +48,12 @@ var (
 )
 
 // Topic implements seam.Broadcaster.
-func (t *Transport) Topic(name string, handler seam.TopicHandler) (seam.Topic, error) {
+func (t *Transport) Topic(name string, takesPart func(seam.PeerID) bool, handler seam.TopicHandler) (seam.Topic, error) {
+	if takesPart == nil {
+		takesPart = func(seam.PeerID) bool { return true }
+	}
 	topic := &Topic{
-		transport: t, name: name, handler: handler,
+		transport: t, name: name, takesPart: takesPart, handler: handler,
 		inbox: make(chan letter, MaxWaiting), done: make(chan struct{}), finished: make(chan struct{}),
 		seen: make(map[[sha256.Size]byte]struct{}),
 	}
@@ -110,7 +114,7 @@ func (t *Topic) run() {
 			if !t.await(l.at) {
 				return
 			}
-			if t.transport.net.cable(t.transport.Self(), l.from).isCut() {
+			if t.transport.net.cable(t.transport.Self(), l.from).isCut() || !t.takesPart(l.from) {
 				continue
 			}
 			if t.first(l.message) && t.handler(l.from, []byte(l.message)) == seam.Forward {
@@ -162,7 +166,8 @@ func (t *Topic) others() []*Topic {
 	var reached []*Topic
 	self := t.transport.Self()
 	for _, other := range t.transport.net.topics.members(t.name) {
-		if other != t && !other.transport.isStopped() && !t.transport.net.cable(self, other.transport.Self()).isCut() {
+		to := other.transport.Self()
+		if other != t && !other.transport.isStopped() && !t.transport.net.cable(self, to).isCut() && t.takesPart(to) {
 			reached = append(reached, other)
 		}
 	}

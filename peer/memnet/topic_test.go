@@ -38,7 +38,7 @@ func takePart(t *testing.T, peers []*Transport) (topics []seam.Topic, ears []*ea
 	t.Helper()
 	for _, p := range peers {
 		e := new(ear)
-		topic, err := p.Topic("news", e.hear)
+		topic, err := p.Topic("news", nil, e.hear)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestTopicBounds(t *testing.T) {
 		if err := topics[0].Publish(make([]byte, seam.MaxMessage+1)); !errors.Is(err, seam.ErrTooLarge) {
 			t.Errorf("a byte too many: %v", err)
 		}
-		if _, err := peers[0].Topic("news", ears[0].hear); err == nil {
+		if _, err := peers[0].Topic("news", nil, ears[0].hear); err == nil {
 			t.Error("two handlers for one topic")
 		}
 		ears[1].mu.Lock() // the handler hangs
@@ -140,7 +140,7 @@ func TestTopicEndsWithItsTransport(t *testing.T) {
 		if err := topics[1].Publish([]byte("me")); !errors.Is(err, seam.ErrClosed) {
 			t.Errorf("who crashed publishes: %v", err)
 		}
-		if _, err := peers[1].Topic("other", ears[1].hear); !errors.Is(err, seam.ErrClosed) {
+		if _, err := peers[1].Topic("other", nil, ears[1].hear); !errors.Is(err, seam.ErrClosed) {
 			t.Errorf("who crashed takes part: %v", err)
 		}
 		if err := topics[1].Close(); err != nil || ears[1].total()+ears[0].total() != 0 {

@@ -1,6 +1,7 @@
 package p2pnet
 
 import (
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -50,6 +51,17 @@ type Config struct {
 	// the identity is proven, and must answer at once. Whoever is refused is told
 	// so: its streams fail with seam.ErrNotAdmitted.
 	Admit func(seam.PeerID) error
+	// Member tells why a peer takes part in nothing here, as far as is known by now; nil,
+	// or an answer of nil, is that it does. As a relay this process gives places to
+	// members, and passes on between members, only. It must answer at once.
+	Member func(seam.PeerID) error
+	// Introduce is called when a relay has refused this process as one that takes part
+	// in nothing: once it returns nil, the relay is asked again. Nil does not try.
+	Introduce func(ctx context.Context, relay seam.PeerID) error
+	// Reachable is told, one call at a time, when libp2p finds out that others can dial
+	// this process, or cannot. It knows from relays, and for public addresses only. Nil
+	// is not told.
+	Reachable func(bool)
 	// Limits are what strangers, and members, may take of this process.
 	Limits Limits
 	// Relay is for peers that cannot be dialled, and those that help them.
@@ -72,6 +84,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Admit == nil {
 		c.Admit = func(seam.PeerID) error { return nil }
+	}
+	if c.Member == nil {
+		c.Member = func(seam.PeerID) error { return nil }
 	}
 	c.Limits = c.Limits.withDefaults()
 	if c.Log == nil {

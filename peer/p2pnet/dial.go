@@ -104,6 +104,10 @@ func (t *Transport) dial(ctx context.Context, id peer.ID, addresses []ma.Multiad
 	t.host.Peerstore().AddAddrs(id, addresses, peerstore.TempAddrTTL)
 	before := t.swarm.ConnsToPeer(id)
 	conn, err := t.swarm.DialPeer(ctx, id)
+	if t.introduced(ctx, err, relaysOf(addresses)...) {
+		t.swarm.Backoff().Clear(id)
+		conn, err = t.swarm.DialPeer(ctx, id)
+	}
 	if err == nil {
 		if older := t.connected(id); !slices.Contains(before, conn) && older != nil && !isCircuit(older.RemoteMultiaddr()) {
 			return older, nil // the peer has dialled meanwhile; the second is left to upkeep

@@ -49,6 +49,8 @@ const (
 // gossip is the gossipsub router of a transport. It begins with the first topic:
 // who asks for none speaks none.
 type gossip struct {
+	hearers hearers
+
 	mu     sync.Mutex
 	router *pubsub.PubSub
 }
@@ -65,7 +67,8 @@ func (t *Transport) startGossip() (*pubsub.PubSub, error) {
 		return nil, fmt.Errorf("starting gossipsub: %w", err)
 	}
 	filter := &subscriptions{topics: make(map[peer.ID]map[string]struct{})}
-	router, err := pubsub.NewGossipSub(t.ending, t.host,
+	hearers := &t.gossip.hearers
+	router, err := pubsub.NewGossipSub(t.ending, hearersHost{t.host, hearers},
 		pubsub.WithGossipSubProtocols([]protocol.ID{gossipProtocol}, gossipFeatures),
 		// Control messages are signed by their authors, whoever passes them on; a
 		// second signature would say nothing, and a sequence number of gossipsub's own
@@ -82,7 +85,12 @@ func (t *Transport) startGossip() (*pubsub.PubSub, error) {
 		pubsub.WithValidateQueueSize(validateQueue),
 		pubsub.WithPeerOutboundQueueSize(outboundQueue),
 		pubsub.WithSubscriptionFilter(filter),
-		pubsub.WithAppSpecificRpcInspector(allowed.inspect),
+		pubsub.WithPeerFilter(hearers.has),
+		pubsub.WithAppSpecificRpcInspector(func(from peer.ID, rpc *pubsub.RPC) error {
+			err := allowed.inspect(from, rpc)
+			hearers.leaveOut(from, rpc)
+			return err
+		}),
 		pubsub.WithLogger(slog.New(handlerOf(t.log.Named("gossipsub")))),
 		pubsub.WithRPCLogger(slog.New(slog.DiscardHandler)),
 	)

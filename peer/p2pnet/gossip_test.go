@@ -35,7 +35,7 @@ func TestTopicEndsWithItsTransport(t *testing.T) {
 	if err := topic.Close(); err != nil {
 		t.Errorf("leaving after the end: %v", err)
 	}
-	if _, err := at.Topic(testTopic, new(ear).hear); !errors.Is(err, seam.ErrClosed) {
+	if _, err := at.Topic(testTopic, nil, new(ear).hear); !errors.Is(err, seam.ErrClosed) {
 		t.Errorf("taking part after the end: %v", err)
 	}
 }
@@ -44,7 +44,7 @@ func TestTopicEndsWithItsTransport(t *testing.T) {
 // runs once Close has returned.
 func TestTopicIsLeftAndTakenUpAgain(t *testing.T) {
 	topics, ears, transports := line(t, 2)
-	if _, err := transports[0].Topic(testTopic, new(ear).hear); err == nil {
+	if _, err := transports[0].Topic(testTopic, nil, new(ear).hear); err == nil {
 		t.Error("two handlers for one topic")
 	}
 	if err := topics[1].Close(); err != nil {
@@ -75,7 +75,7 @@ func TestTopicAfterTheConnection(t *testing.T) {
 func TestTopicNames(t *testing.T) {
 	at := start(t, loopback())
 	for _, name := range []string{"", run, "other/1/" + run, topicPrefix + strings.Repeat("x", seam.MaxTopicName)} {
-		if _, err := at.Topic(name, new(ear).hear); err == nil {
+		if _, err := at.Topic(name, nil, new(ear).hear); err == nil {
 			t.Errorf("topic %q is taken part in", name)
 		}
 	}

@@ -28,7 +28,8 @@ type Relay struct {
 	// keeps a place at each, and is reached through it. A relay has to be a member of
 	// the run, or others do not learn where it is.
 	Via []string
-	// Serve makes this process a relay for others.
+	// Serve makes this process a relay for others: for members, see Config.Member. It
+	// also tells others whether it can dial them, by libp2p's AutoNAT.
 	Serve bool
 	// Punch makes this process try to turn a relayed connection into a direct one,
 	// both ends dialling each other at once. Both must have it. Listening ports are
@@ -85,16 +86,19 @@ func (r Relay) faults() (faults []error) {
 }
 
 // options are those of a host that depend on the relay.
-func (r Relay) options(door *door) []libp2p.Option {
-	if r.Punch {
-		return []libp2p.Option{libp2p.Transport(door.newTCP()), libp2p.EnableHolePunching()}
+func (r Relay) options(door *door) (options []libp2p.Option) {
+	if r.Serve {
+		options = append(options, libp2p.EnableNATService())
 	}
-	return []libp2p.Option{
+	if r.Punch {
+		return append(options, libp2p.Transport(door.newTCP()), libp2p.EnableHolePunching())
+	}
+	return append(options,
 		// Sharing the listening port with outgoing connections would let a second
 		// process take the same port unnoticed; its only use is hole punching.
 		libp2p.Transport(door.newTCP(tcp.DisableReuseport())),
 		libp2p.DisableIdentifyAddressDiscovery(),
-	}
+	)
 }
 
 // relaying is what a process does with relays.
@@ -106,6 +110,9 @@ type relaying struct {
 
 // startRelaying serves as a relay, and begins to keep a place at others.
 func (t *Transport) startRelaying() (err error) {
+	if err := t.watchReachable(); err != nil {
+		return err
+	}
 	if t.config.Relay.Serve {
 		resources := relay.DefaultResources()
 		resources.Limit = nil
@@ -113,7 +120,8 @@ func (t *Transport) startRelaying() (err error) {
 		resources.MaxReservations, resources.MaxCircuits = relayReservations, relayCircuits
 		resources.MaxReservationsPerIP, resources.MaxReservationsPerASN = relayPerAddress, relayReservations
 		everyAddress := relay.WithReservationAddressFilter(func(ma.Multiaddr) bool { return true })
-		if t.relaying.service, err = relay.New(t.host, relay.WithResources(resources), everyAddress); err != nil {
+		access := relayAccess{t.config.Member}
+		if t.relaying.service, err = relay.New(t.host, relay.WithResources(resources), everyAddress, relay.WithACL(access)); err != nil {
 			return fmt.Errorf("serving as a relay: %w", err)
 		}
 	}
@@ -177,6 +185,9 @@ func (t *Transport) reserve(at address) error {
 		return err
 	}
 	_, err = client.Reserve(ctx, t.host, peer.AddrInfo{ID: at.id})
+	if t.introduced(ctx, err, at.id) {
+		_, err = client.Reserve(ctx, t.host, peer.AddrInfo{ID: at.id})
+	}
 	return err
 }
 

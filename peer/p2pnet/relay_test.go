@@ -1,7 +1,10 @@
 package p2pnet
 
 import (
+	"context"
+	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,5 +100,54 @@ func TestRelayConfig(t *testing.T) {
 		if _, err := New(Config{Listen: []string{}, Relay: Relay{Via: via}}); err == nil {
 			t.Errorf("took %q", via)
 		}
+	}
+}
+
+// TestRelayServesMembersOnly: who takes part in nothing of a relay gets no place, and no
+// way to those that have one; who makes itself known when it is refused gets both.
+func TestRelayServesMembersOnly(t *testing.T) {
+	var members insiders
+	members.let()
+	config := loopback()
+	config.Relay.Serve = true
+	config.Member = func(id seam.PeerID) error {
+		if !members.has(id) {
+			return seam.ErrNotAdmitted
+		}
+		return nil
+	}
+	at := start(t, config)
+	stranger := start(t, Config{Listen: []string{}})
+	stranger.Learn(at.Self(), at.Addresses())
+	relays, err := parseAddress(at.JoinAddresses()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stranger.reserve(relays); err == nil || at.reserved(stranger.id) {
+		t.Errorf("a stranger has a place at the relay: %v", err)
+	}
+
+	// like is a process that is made a member when it asks for it, as by a hello.
+	var asked atomic.Int64
+	like := func(seed byte, via ...string) *Transport {
+		return start(t, Config{Key: seeded(seed), Listen: []string{}, Relay: Relay{Via: via}, Introduce: func(_ context.Context, relay seam.PeerID) error {
+			if asked.Add(1); relay != at.Self() {
+				t.Errorf("asked to make itself known to %s", relay)
+			}
+			members.let(append(*members.ids.Load(), seam.PeerID(idOf(t, seed).String()))...)
+			return nil
+		}})
+	}
+	hidden := like(11, at.JoinAddresses()...)
+	eventually(t, "the hidden peer has its place", func() bool { return at.reserved(hidden.id) })
+	if _, err := stranger.Connect(t.Context(), hidden.JoinAddresses()[0]); !errors.Is(err, seam.ErrUnreachable) {
+		t.Errorf("a stranger's way through the relay: %v", err)
+	}
+	newcomer := like(12)
+	if id, err := newcomer.Connect(t.Context(), hidden.JoinAddresses()[0]); err != nil || id != hidden.Self() {
+		t.Errorf("met %s, error %v", id, err)
+	}
+	if n := asked.Load(); n != 2 {
+		t.Errorf("asked %d times to be made known, want once each", n)
 	}
 }

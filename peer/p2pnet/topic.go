@@ -32,7 +32,7 @@ var (
 
 // Topic implements seam.Broadcaster. The name begins with "murmuration/1/". Its
 // messages come from peers that this process is connected to: it dials nobody.
-func (t *Transport) Topic(name string, handler seam.TopicHandler) (seam.Topic, error) {
+func (t *Transport) Topic(name string, takesPart func(seam.PeerID) bool, handler seam.TopicHandler) (seam.Topic, error) {
 	if !strings.HasPrefix(name, topicPrefix) || len(name) > seam.MaxTopicName {
 		return nil, fmt.Errorf("p2pnet: topic %q: want %s and a name, at most %d bytes", name, topicPrefix, seam.MaxTopicName)
 	}
@@ -52,11 +52,13 @@ func (t *Transport) Topic(name string, handler seam.TopicHandler) (seam.Topic, e
 	if err := router.RegisterTopicValidator(name, topic.judge, pubsub.WithValidatorInline(true)); err != nil {
 		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, err)
 	}
+	t.gossip.hearers.set(name, takesPart)
 	if topic.topic, err = router.Join(name); err == nil {
 		// To relay is to take part without a subscription.
 		topic.relay, err = topic.topic.Relay()
 	}
 	if err != nil {
+		t.gossip.hearers.set(name, nil)
 		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, errors.Join(err, router.UnregisterTopicValidator(name)))
 	}
 	return topic, nil
@@ -99,7 +101,14 @@ func (t *Topic) Publish(message []byte) error {
 }
 
 // Neighbours implements seam.Topic.
-func (t *Topic) Neighbours() int { return len(t.topic.ListPeers()) }
+func (t *Topic) Neighbours() (n int) {
+	for _, id := range t.topic.ListPeers() {
+		if t.transport.gossip.hearers.has(id, t.name) {
+			n++
+		}
+	}
+	return n
+}
 
 // Close implements seam.Topic.
 func (t *Topic) Close() error { return t.finish() }
@@ -109,6 +118,7 @@ func (t *Topic) close() error {
 	t.gate.wait()
 	t.relay()
 	err := errors.Join(t.topic.Close(), t.router.UnregisterTopicValidator(t.name))
+	t.transport.gossip.hearers.set(t.name, nil)
 	if t.transport.ending.Err() != nil {
 		return nil // gossipsub ended with the transport, and says so
 	}

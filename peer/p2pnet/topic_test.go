@@ -68,7 +68,7 @@ func (e *ear) total() int {
 
 func takePart(t testing.TB, at *Transport, e *ear) seam.Topic {
 	t.Helper()
-	topic, err := at.Topic(testTopic, e.hear)
+	topic, err := at.Topic(testTopic, nil, e.hear)
 	if err != nil {
 		t.Fatal(err)
 	}

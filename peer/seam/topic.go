@@ -51,6 +51,9 @@ type Topic interface {
 // Broadcaster is a Transport that has topics. Where it has none, package peer
 // spreads control messages by asking one member after the other, which is slower.
 type Broadcaster interface {
-	// Topic takes part in a topic. A second handler for one topic is an error.
-	Topic(name string, handler TopicHandler) (Topic, error)
+	// Topic takes part in a topic. A peer for which takesPart reports false neither
+	// hears its messages nor is heard on it; it may report otherwise at any time, and
+	// must answer at once. Nil takes everybody. A second handler for one topic is an
+	// error.
+	Topic(name string, takesPart func(PeerID) bool, handler TopicHandler) (Topic, error)
 }

@@ -1,0 +1,66 @@
+package p2pnet
+
+import (
+	"testing"
+
+	"github.com/libp2p/go-libp2p/core/event"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
+	ma "github.com/multiformats/go-multiaddr"
+)
+
+// TestReachableIsTold: what libp2p finds out is told, but not that it knows nothing.
+func TestReachableIsTold(t *testing.T) {
+	config, told := loopback(), make(chan bool)
+	config.Reachable = func(reachable bool) { told <- reachable }
+	at := start(t, config)
+	emitter, err := at.host.EventBus().Emitter(new(event.EvtLocalReachabilityChanged), eventbus.Stateful)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer emitter.Close()
+	for _, found := range []network.Reachability{
+		network.ReachabilityPrivate, network.ReachabilityUnknown, network.ReachabilityPublic, network.ReachabilityUnknown, network.ReachabilityPrivate,
+	} {
+		if err := emitter.Emit(event.EvtLocalReachabilityChanged{Reachability: found}); err != nil {
+			t.Fatal(err)
+		}
+		if found == network.ReachabilityUnknown {
+			continue
+		}
+		if got := receive(t, "what was found", told); got != (found == network.ReachabilityPublic) {
+			t.Errorf("%v is told as reachable: %t", found, got)
+		}
+	}
+}
+
+// linked is a connection of which only the ends are known.
+type linked struct {
+	network.Conn
+	remote    string
+	direction network.Direction
+}
+
+func (l linked) RemoteMultiaddr() ma.Multiaddr { return ma.StringCast(l.remote) }
+func (l linked) Stat() network.ConnStats {
+	return network.ConnStats{Stats: network.Stats{Direction: l.direction}}
+}
+
+// TestDialledFromAfar: what shows that a relay is wrong is that somebody has dialled, from
+// outside this process's network, and not through a relay.
+func TestDialledFromAfar(t *testing.T) {
+	for _, c := range []struct {
+		remote    string
+		direction network.Direction
+		want      bool
+	}{
+		{"/ip4/8.8.8.8/tcp/4001", network.DirInbound, true},
+		{"/ip4/8.8.8.8/tcp/4001", network.DirOutbound, false},
+		{"/ip4/192.168.0.9/tcp/4001", network.DirInbound, false},
+		{"/ip4/8.8.8.8/tcp/4001/p2p/" + idOf(t, 1).String() + "/p2p-circuit", network.DirInbound, false},
+	} {
+		if got := dialledFromAfar(linked{remote: c.remote, direction: c.direction}); got != c.want {
+			t.Errorf("%s, %v: %t", c.remote, c.direction, got)
+		}
+	}
+}
