@@ -15,7 +15,7 @@ import (
 
 const (
 	// maxWords is how many members are asked, at most, how many steps the flock has
-	// taken and which life of this peer they know: one that lies is outvoted.
+	// taken: one that lies is outvoted.
 	maxWords = 5
 	// wordsTime bounds the wait for their answers.
 	wordsTime = 2 * time.Second
@@ -53,7 +53,6 @@ func (p *Peer) words(first seam.PeerID, welcome wire.Welcome) []uint64 {
 				p.log.Debug("a member does not tell what the flock has done", zap.String("peer", string(id)), zap.Error(err))
 				return
 			}
-			p.outlive(answer.KnownIncarnation)
 			mu.Lock()
 			defer mu.Unlock()
 			words = append(words, answer.FlockSteps)

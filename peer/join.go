@@ -191,7 +191,6 @@ func (p *Peer) contact(address string) error {
 	if err != nil {
 		return err
 	}
-	p.outlive(welcome.KnownIncarnation)
 	if err := p.membership.Join(ctx, id); err != nil {
 		return fmt.Errorf("joining the membership through %s: %w", id, err)
 	}
@@ -203,17 +202,6 @@ func (p *Peer) contact(address string) error {
 	p.log.Info("joined", zap.String("through", string(id)), zap.Uint64("flock_steps", welcome.FlockSteps))
 	p.catchUp(id, welcome)
 	return nil
-}
-
-// outlive takes a higher incarnation than one that the network knows of an earlier
-// life. One that equals ours may be this life's, as gossip tells it; the membership
-// knows lives apart and refuses what is old.
-func (p *Peer) outlive(known uint64) {
-	for own := p.incarnation.Load(); known > own; own = p.incarnation.Load() {
-		if p.incarnation.CompareAndSwap(own, known+1) {
-			return
-		}
-	}
 }
 
 // catchUp brings a newcomer up to a flock that has trained already, and opens the

@@ -176,6 +176,10 @@ func (l *loop) announce() error {
 	if !errors.As(err, &old) {
 		return err
 	}
+	if old.Highest >= seam.MaxIncarnation {
+		l.peer.bar(ErrIdentity)
+		return ErrIdentity
+	}
 	l.log.Info("taking a new incarnation", zap.Uint64("after", old.Highest))
 	l.record.Incarnation = old.Highest + 1
 	l.peer.incarnation.Store(l.record.Incarnation)

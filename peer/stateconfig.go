@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 // State says how a newcomer copies the model from members, and how this peer gives
@@ -67,6 +69,9 @@ func (s State) validate() error {
 	}
 	if n := len(s.Checkpoint.Past); n > MaxPast {
 		faults = append(faults, fmt.Errorf("Checkpoint.Past has %d lives: want at most %d", n, MaxPast))
+	}
+	if n := s.Checkpoint.Incarnation; n >= seam.MaxIncarnation {
+		faults = append(faults, fmt.Errorf("Checkpoint.Incarnation is %d, which no peer reaches: it is damaged; begin without the checkpoint, or with one before it", n))
 	}
 	if !(s.Rate >= 0) || math.IsInf(s.Rate, 0) {
 		faults = append(faults, fmt.Errorf("Rate is %v: want bytes a second, or 0 for no bound", s.Rate))

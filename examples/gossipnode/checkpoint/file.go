@@ -103,6 +103,9 @@ func progressOf(metadata map[string]string) (c peer.Checkpoint, optimizerSteps u
 		Own: number(keySteps, false), Steps: number(keyAge, old), FlockSteps: number(keyFlock, old),
 		Incarnation: number(keyLife, old),
 	}
+	if c.Incarnation >= seam.MaxIncarnation {
+		faults = append(faults, fmt.Errorf("its %s is %d, which no peer reaches: the file is damaged", keyLife, c.Incarnation))
+	}
 	optimizerSteps = number(keyOptimizerSteps, old)
 	if text := metadata[keyLedger]; text != "" {
 		var others ledger
