@@ -8,11 +8,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/swim"
 )
 
 // TestANumberInAWelcomeEndsNobodysPart: what a member says of a newcomer's lives, in which
@@ -92,4 +96,107 @@ func TestACheckpointWithAnAbsurdNumberIsRefused(t *testing.T) {
 			t.Errorf("incarnation %d: error %v", number, err)
 		}
 	}
+}
+
+// TestNewLivesEndNoRunEarly: a member that begins a new life every 50 ms, each with as many
+// steps as it likes, counts as one peer and not as hundreds.
+func TestNewLivesEndNoRunEarly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const work, honest = 20_000, 7
+		f := peertest.Start(t, peertest.Config{Peers: honest, Params: newModel, Configure: func(i int, c *peer.Config) {
+			shortRun(i, c)
+			c.Work = peer.Work{Steps: work}
+			c.Exchange.Pace.Every = 20
+		}})
+		liar := inMemory(t, f.Network, "liar", peertest.Run)
+		if err := liar.Membership.Join(t.Context(), f.Peers[0].Self()); err != nil {
+			t.Fatal(err)
+		}
+		trained := make(chan struct{})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for life := uint64(1); ; life++ {
+				record := seam.Record{Peer: liar.Transport.Self(), Run: peertest.Run, Incarnation: life, Steps: 1 << 40}
+				if err := liar.Membership.Announce(record); err != nil {
+					t.Error(err)
+				}
+				select {
+				case <-trained:
+					return
+				case <-time.After(50 * time.Millisecond):
+				}
+			}
+		}()
+		f.Train(t.Context(), atPace(10*time.Millisecond, towards))
+		close(trained)
+		<-ended
+		var taken uint64
+		for i, p := range f.Peers {
+			s := p.Stats()
+			taken += s.Steps
+			if s.Twins != 1 || s.Lost > 3 {
+				t.Errorf("peer %d knows of %d twins, and counts %d members lost", i, s.Twins, s.Lost)
+			}
+		}
+		if least := uint64(work * honest / (honest + 2)); taken < least*95/100 {
+			t.Errorf("the run of %d steps ended after %d, want %d at least", work, taken, least)
+		}
+	})
+}
+
+// TestOneKeyOnTwoMachinesIsNamedByAll: each of the two processes says so, and so do the
+// others; together they count as one peer.
+func TestOneKeyOnTwoMachinesIsNamedByAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		logs := make([]*observer.ObservedLogs, 5)
+		record := func(i int, c *peer.Config) {
+			core, logged := observer.New(zap.WarnLevel)
+			c.Log, logs[i] = zap.New(core), logged
+			c.Exchange.Pace.Every = 5
+		}
+		f := peertest.Start(t, peertest.Config{Peers: 4, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond}, Configure: record})
+		twins := f.Peers[3].Self()
+		f.TrainSteps(t.Context(), 50, atPace(20*time.Millisecond, towards))
+		transport, err := f.Network.Twin("copy", "peer-3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { transport.Close() })
+		membership, err := swim.New(swim.Config{Transport: transport, Run: peertest.Run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := peer.Config{
+			Run: peertest.Run, Params: newModel(), Join: f.Peers[0].JoinAddresses(),
+			Network: peer.Network{Transport: transport, Membership: membership},
+		}
+		record(4, &config)
+		double := start(t, config)
+		if double.Self() != twins {
+			t.Fatal("another identity")
+		}
+		f.Peers = append(f.Peers, double)
+		f.TrainSteps(t.Context(), 600, atPace(200*time.Millisecond, towards))
+		var taken uint64
+		for i, p := range f.Peers {
+			s := p.Stats()
+			taken += s.Steps
+			named := logs[i].FilterMessageSnippet("begins one life after another").FilterField(zap.String("peer", string(twins))).Len()
+			if p.Self() == twins {
+				named = logs[i].FilterMessageSnippet("another process has this peer's key").Len()
+			}
+			if named != 1 || s.Twins != 1 {
+				t.Errorf("peer %d names the twins %d times, and counts %d: %v", i, named, s.Twins, logs[i].All())
+			}
+		}
+		time.Sleep(time.Second)
+		for i, p := range f.Peers[:3] {
+			if got := p.Stats().FlockSteps; got > taken {
+				t.Errorf("peer %d counts %d steps, %d were taken", i, got, taken)
+			}
+		}
+	})
 }

@@ -46,6 +46,9 @@ type Checkpoint struct {
 	// have done beside.
 	Past      []Past
 	Inherited uint64
+	// Peers is the most peers that were members at once. Default: those of Past, and
+	// this one.
+	Peers uint64
 	// Orders are what the operator has said, as signed, that still counts: a flock that
 	// was paused comes back paused, and a schedule that was changed stays so.
 	Orders [][]byte

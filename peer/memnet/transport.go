@@ -60,8 +60,8 @@ var (
 	_ seam.LaneDialer = (*Transport)(nil)
 )
 
-func newTransport(n *Network, name string) *Transport {
-	seed := n.hash("key", name)
+func newTransport(n *Network, name, key string) *Transport {
+	seed := n.hash("key", key)
 	return &Transport{
 		identity: newIdentity(seed[:]),
 		net:      n,

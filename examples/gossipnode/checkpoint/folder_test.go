@@ -60,7 +60,7 @@ func keep(t *testing.T, c Folder, steps uint64, shape []int, edit func(map[strin
 // behindOf is what lies behind a checkpoint that keep saves.
 func behindOf(steps uint64) peer.Checkpoint {
 	return peer.Checkpoint{
-		Own: steps, Steps: steps + 5, FlockSteps: 4 * steps, Incarnation: 2, Inherited: 6,
+		Own: steps, Steps: steps + 5, FlockSteps: 4 * steps, Incarnation: 2, Inherited: 6, Peers: 3,
 		Orders: [][]byte{{1, 2, 3}, {0xff}},
 		Past:   []peer.Past{{Peer: "a", Incarnation: 1, Steps: 9}, {Peer: "b", Incarnation: 3, Steps: 11, Resumed: true}},
 	}
