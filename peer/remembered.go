@@ -167,14 +167,9 @@ func (p *Peer) visit(old partner) error {
 	ctx, cancel := context.WithTimeout(p.running, visitTimeout)
 	defer cancel()
 	p.transport.Learn(old.id, old.addresses)
-	if _, err := p.hello(ctx, old.id); err != nil {
+	if err := p.enter(ctx, old.id); err != nil {
 		return err
 	}
-	if err := p.membership.Join(ctx, old.id); err != nil {
-		return err
-	}
-	p.arrival.reached.Store(true)
 	p.log.Info("found a partner of an earlier run", zap.String("peer", string(old.id)))
-	p.notify(notice{joined: true})
 	return nil
 }
