@@ -133,6 +133,6 @@ func (p *Peer) stateStats() StateStats {
 	if copied := p.copied.Load(); copied != nil {
 		s = *copied
 	}
-	s.Newcomers, s.Given = int(p.giving.newcomers.Load()), p.giving.slices.Load()
+	s.Newcomers, s.Given = p.giving.places.count(), p.giving.slices.Load()
 	return s
 }

@@ -16,7 +16,7 @@ type State struct {
 	// Default: DefaultDonors.
 	Donors int
 	// Newcomers bounds those that this peer gives its model at once; a further one
-	// is refused, and asks others. However many there are, they are given slices of
+	// is refused, asks others, and has its turn after a few seconds. However many there are, they are given slices of
 	// one frozen copy, which takes as much memory as the model while it is in use.
 	// Default: DefaultNewcomers. Negative: this peer gives its model to nobody.
 	Newcomers int
