@@ -219,13 +219,13 @@ func (p *Peer) contact(address string) error {
 	if err != nil {
 		return err
 	}
+	p.arrival.speaking.Add(1)
+	defer p.arrival.speaking.Add(-1)
 	return p.enter(ctx, id)
 }
 
 // enter joins by a member, and has the flock's model copied if there is need.
 func (p *Peer) enter(ctx context.Context, id seam.PeerID) error {
-	p.arrival.speaking.Add(1)
-	defer p.arrival.speaking.Add(-1)
 	welcome, err := p.hello(ctx, id)
 	if err != nil {
 		return err

@@ -8,20 +8,46 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // trainedFlock is a flock whose model is far from the initial values.
 func trainedFlock(t *testing.T, delay time.Duration) *peertest.Flock {
 	t.Helper()
+	return trainedHosts(t, delay, 0)
+}
+
+// trainedHosts is one whose hosts take a while to answer a hello.
+func trainedHosts(t *testing.T, delay, busy time.Duration) *peertest.Flock {
+	t.Helper()
 	f := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Link: memnet.Link{Delay: delay}, Configure: func(i int, c *peer.Config) {
 		shortRun(i, c)
 		c.Work = peer.Work{Steps: 1_000_000}
 		c.Optimizer = &peer.SGD{Momentum: 0.5}
+		if busy > 0 {
+			c.Network.Transport = busyHost{c.Network.Transport, busy}
+		}
 	}})
 	f.TrainSteps(t.Context(), 500, atPace(10*time.Millisecond, towards))
 	time.Sleep(3 * time.Second) // until the last steps have been announced
 	return f
+}
+
+// busyHost is a transport whose hellos wait.
+type busyHost struct {
+	seam.Transport
+	busy time.Duration
+}
+
+func (h busyHost) Handle(protocol seam.Protocol, run string, handler seam.Handler) (func(), error) {
+	if protocol != seam.ProtocolHello {
+		return h.Transport.Handle(protocol, run, handler)
+	}
+	return h.Transport.Handle(protocol, run, func(s seam.Stream) {
+		time.Sleep(h.busy)
+		handler(s)
+	})
 }
 
 // checkFlocks checks that a model is about the flock's.
@@ -35,20 +61,28 @@ func checkFlocks(t *testing.T, what string, model tensor.Vector) {
 	}
 }
 
-// TestASlowJoinStillCopiesTheModel: with 0.9 s from one to the other, nobody's answer to the
-// hello is there within JoinPatience, but the other end has shown who it is.
+// TestASlowJoinStillCopiesTheModel: with 0.9 s from one to the other, or a host that is busy,
+// nobody's answer to the hello is there within JoinPatience, but the other end has shown who
+// it is.
 func TestASlowJoinStillCopiesTheModel(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := trainedFlock(t, 900*time.Millisecond)
-		late := f.Add()
-		began := time.Now()
-		first := firstSnapshot(t, late)
-		checkFlocks(t, "the first snapshot", first)
-		if s := late.Stats(); s.State.Donors == 0 || s.Age < 500 {
-			t.Errorf("after %s: %+v", time.Since(began), s)
-		}
-	})
+	for name, c := range map[string]struct{ delay, busy time.Duration }{
+		"a long way":  {900 * time.Millisecond, 0},
+		"a busy host": {time.Millisecond, peer.DefaultStall - 500*time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := trainedHosts(t, c.delay, c.busy)
+				late := f.Add()
+				began := time.Now()
+				first := firstSnapshot(t, late)
+				checkFlocks(t, "the first snapshot", first)
+				if s := late.Stats(); s.State.Donors == 0 || s.Age < 500 {
+					t.Errorf("after %s: %+v", time.Since(began), s)
+				}
+			})
+		})
+	}
 }
 
 // TestWhoTrainedAloneCopiesTheModelOnceItIsFound: training from initial values is for as long

@@ -6,7 +6,7 @@ import "testing"
 // is never overlooked, neither by who sends while the answer comes, nor by who receives while
 // it is sent.
 func TestOverMissesNothingThatComesBack(t *testing.T) {
-	const rounds = 50_000
+	const rounds = 20_000
 	for name, c := range map[string]struct {
 		begin, change func(l *InitiatorLane)
 		ended         func(l *InitiatorLane) bool
