@@ -71,8 +71,10 @@ const (
 
 // rebirths counts the new lives of a member in a while.
 type rebirths struct {
-	count         int
-	since, warned time.Time
+	count  int
+	since  time.Time // the window's begin
+	many   time.Time // when there were last so many
+	warned time.Time
 }
 
 // another counts one. It reports true if that makes it a twin, of which nothing was said for
@@ -81,15 +83,18 @@ func (b *rebirths) another(now time.Time) bool {
 	if now.Sub(b.since) > twinWindow {
 		b.count, b.since = 0, now
 	}
-	b.count++
-	if b.count < twinLives || !b.warned.IsZero() && now.Sub(b.warned) < twinReminder {
+	if b.count++; b.count < twinLives {
+		return false
+	}
+	b.many = now
+	if !b.warned.IsZero() && now.Sub(b.warned) < twinReminder {
 		return false
 	}
 	b.warned = now
 	return true
 }
 
-// twin tells whether there have been so many that two processes must have one key.
+// twin tells whether there were lately so many that two processes must have one key.
 func (b *rebirths) twin(now time.Time) bool {
-	return b.count >= twinLives && now.Sub(b.since) <= 2*twinWindow
+	return !b.many.IsZero() && now.Sub(b.many) <= 2*twinWindow
 }

@@ -234,7 +234,7 @@ func TestOneKeyOnTwoMachinesIsNamedByAll(t *testing.T) {
 			t.Fatal("another identity")
 		}
 		f.Peers = append(f.Peers, double)
-		f.TrainSteps(t.Context(), 600, atPace(200*time.Millisecond, towards))
+		f.TrainSteps(t.Context(), 600, atPace(300*time.Millisecond, towards))
 		var taken uint64
 		for i, p := range f.Peers {
 			s := p.Stats()

@@ -206,7 +206,7 @@ func (l *loop) outlived(now time.Time) {
 	l.continued = true
 	l.record.Flags |= flagResumed
 	if l.peer.flock.outlived(now) {
-		l.log.Warn("another process has this peer's key, and each outlives the other: the two count as one peer, and nobody finds both. Stop one, or give it a key of its own (and a copied checkpoint folder too)")
+		l.log.Warn("another process has this peer's key, and each outlives the other: the two count as one peer, and others reach only one of them. Stop one, or give it a key and a checkpoint folder of its own")
 	}
 }
 
