@@ -29,6 +29,7 @@ var (
 	_ seam.LaneDialer   = (*guarded)(nil)
 	_ seam.Disconnector = (*guarded)(nil)
 	_ seam.Broadcaster  = (*guarded)(nil)
+	_ seam.Locator      = (*guarded)(nil)
 )
 
 // Connect implements seam.Dialer.
@@ -85,6 +86,14 @@ func (t *guarded) Disconnect(id seam.PeerID) {
 	if far, ok := t.Transport.(seam.Disconnector); ok {
 		far.Disconnect(id)
 	}
+}
+
+// Block implements seam.Locator, over a transport that does.
+func (t *guarded) Block(id seam.PeerID) string {
+	if locator, ok := t.Transport.(seam.Locator); ok {
+		return locator.Block(id)
+	}
+	return ""
 }
 
 // JoinAddresses are those of the transport below.

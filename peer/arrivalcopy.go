@@ -56,8 +56,8 @@ type prospect struct {
 }
 
 // copyModel copies the flock's model from several members at once. Nothing is
-// changed unless all has arrived and been verified.
-func (p *Peer) copyModel(seed seam.PeerID, words []uint64) error {
+// changed unless all has arrived and been verified. It is late if training has begun.
+func (p *Peer) copyModel(seed seam.PeerID, words []uint64, late bool) error {
 	c := &copying{
 		peer: p, seed: seed, words: words, began: time.Now(), heard: time.Now(),
 		values: make(tensor.Vector, p.replica.SharedLen()), donors: make(map[seam.PeerID]*prospect),
@@ -66,7 +66,7 @@ func (p *Peer) copyModel(seed seam.PeerID, words []uint64) error {
 	if err := c.run(); err != nil {
 		return err
 	}
-	if err := p.replica.RestoreShared(c.values); err != nil {
+	if err := p.restore(c.values, late); err != nil {
 		return fmt.Errorf("copying the flock's model: %w", err)
 	}
 	c.conclude()

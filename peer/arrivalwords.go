@@ -15,7 +15,7 @@ import (
 
 const (
 	// maxWords is how many members are asked, at most, how many steps the flock has
-	// taken and which life of this peer they know: one that lies is outvoted.
+	// taken: one that lies is outvoted.
 	maxWords = 5
 	// wordsTime bounds the wait for their answers.
 	wordsTime = 2 * time.Second
@@ -53,7 +53,6 @@ func (p *Peer) words(first seam.PeerID, welcome wire.Welcome) []uint64 {
 				p.log.Debug("a member does not tell what the flock has done", zap.String("peer", string(id)), zap.Error(err))
 				return
 			}
-			p.outlive(answer.KnownIncarnation)
 			mu.Lock()
 			defer mu.Unlock()
 			words = append(words, answer.FlockSteps)
@@ -88,13 +87,26 @@ func (c Checkpoint) near(flockSteps uint64) bool {
 	return c.FlockSteps > 0 && (flockSteps <= c.FlockSteps || flockSteps-c.FlockSteps <= flockSteps/behindShare)
 }
 
+// behind tells whether the flock's models are so much older than this peer's, in steps,
+// that a copy of theirs is worth more.
+func (p *Peer) behind(welcome wire.Welcome) bool {
+	ages := []uint64{welcome.Steps}
+	for _, m := range p.membership.Members() {
+		if m.Peer != p.Self() {
+			ages = append(ages, plus(m.Head, m.Steps))
+		}
+	}
+	age, own := lowerMedian(ages), p.age()
+	return age > own && age-own > age/behindShare
+}
+
 // settleIn gives a newcomer the model with which it begins: that of its checkpoint if
 // that is near, else a copy of the flock's. If nobody can give one, it begins with the
 // values that it has, alone for all it knows, and says so.
-func (p *Peer) settleIn(seed seam.PeerID, words []uint64) error {
+func (p *Peer) settleIn(seed seam.PeerID, words []uint64, late bool) error {
 	checkpoint := p.config.Network.State.Checkpoint
 	if total := lowerMedian(slices.Clone(words)); checkpoint.near(total) {
-		p.ageTo(checkpoint.Steps)
+		p.ageTo(max(checkpoint.Steps, p.age()))
 		if checkpoint.tellsWho() {
 			p.flock.atLeast(total, p.counters.resumed) // who has done it, the checkpoint knows
 		} else {
@@ -105,7 +117,7 @@ func (p *Peer) settleIn(seed seam.PeerID, words []uint64) error {
 			zap.Uint64("checkpoint", checkpoint.FlockSteps), zap.Uint64("flock_steps", total))
 		return nil
 	}
-	err := p.copyModel(seed, words)
+	err := p.copyModel(seed, words, late)
 	if errors.Is(err, errNobody) {
 		p.copied.Store(&StateStats{Alone: true})
 		p.log.Warn("training alone, from this peer's own values: the flock has trained, and nobody can give its model. If it is still there, restart this peer with another --join",
@@ -121,6 +133,6 @@ func (p *Peer) stateStats() StateStats {
 	if copied := p.copied.Load(); copied != nil {
 		s = *copied
 	}
-	s.Newcomers, s.Given = int(p.giving.newcomers.Load()), p.giving.slices.Load()
+	s.Newcomers, s.Given = p.giving.places.count(), p.giving.slices.Load()
 	return s
 }

@@ -121,8 +121,8 @@ type Exchange struct {
 type Work struct {
 	// Steps is the number of gradient steps of all peers together.
 	Steps uint64
-	// StepsPerPeer is the number of gradient steps times the number of peers that
-	// have taken part, however unequal their shares.
+	// StepsPerPeer is the number of gradient steps times the most peers that were
+	// members at once, however unequal their shares.
 	StepsPerPeer uint64
 	// Grace bounds how long Close goes on serving exchanges once the run is over
 	// here, until it is over everywhere. Default: 10 s.

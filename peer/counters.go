@@ -117,7 +117,7 @@ func (p *Peer) Stats() Stats {
 	s := Stats{
 		Self: p.Self(), Role: topology.Role(p.counters.role.Load()).String(), Incarnation: p.incarnation.Load(),
 		Steps: steps, Resumed: p.counters.resumed, FlockSteps: p.flock.total(steps), Target: p.target(), Progress: p.progress(),
-		Over: p.counters.over.Load(), Merged: p.final.done(), Members: members, Lost: lost, Joined: p.arrival.has(),
+		Over: p.counters.over.Load(), Merged: p.final.done(), Members: members, Lost: lost, Twins: p.flock.twins(time.Now()), Joined: p.arrival.has(),
 		Connections: p.transport.Connections(), Loss: math.NaN(),
 	}
 	p.watchConnections()

@@ -24,6 +24,9 @@ var (
 	ErrRun     = errors.New("another run")
 	ErrVersion = errors.New("another wire version")
 	ErrCodec   = errors.New("no codec in common")
+	// ErrIdentity: this peer's key has signed a record with the highest incarnation
+	// there is, so that the others believe no later one.
+	ErrIdentity = errors.New("this identity is used up: somebody has signed its last incarnation. Make a new key, and find out who has this one")
 	// ErrOperator: a member obeys another operator, or none.
 	ErrOperator = errors.New("another operator, or none")
 )

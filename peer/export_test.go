@@ -35,7 +35,7 @@ func Converse(ctx context.Context, from seam.Transport, run string, member seam.
 func (p *Peer) Kept() map[string]int {
 	kept := map[string]int{}
 	p.flock.mu.Lock()
-	kept["present members"], kept["departed lives"], kept["incarnations"] = len(p.flock.present), len(p.flock.departed), len(p.flock.newest)
+	kept["present members"], kept["departed members"] = len(p.flock.accounts), p.flock.departed.Len()
 	p.flock.mu.Unlock()
 	p.tempos.mu.Lock()
 	kept["tempos"] = len(p.tempos.known)
@@ -57,7 +57,7 @@ func (p *Peer) Kept() map[string]int {
 
 // KeptAtMost is the bound of what Kept counts.
 func KeptAtMost(what string) int {
-	return map[string]int{"departed lives": maxDeparted, "incarnations": maxDeparted, "tempos": maxTempos, "links": maxLinks}[what]
+	return map[string]int{"departed members": maxDeparted, "tempos": maxTempos, "links": maxLinks}[what]
 }
 
 // Cut is how a peer cuts its model: the digest, and the length of a slice.

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -18,7 +21,7 @@ const (
 )
 
 // maxDeparted bounds the departed members whose steps are told apart; those of
-// earlier ones are kept as one sum.
+// the ones that have been away for longest are kept as one sum.
 const maxDeparted = 1024
 
 // credit is how many times the median a member's word on its own steps may
@@ -30,133 +33,125 @@ const credit = 2
 //
 // The estimate is the sum of the members' steps, each counted up to credit times
 // the median age of the models (the steps that lie behind a member's model,
-// whoever took them), plus those of members that have departed. A liar so adds
+// whoever took them), plus those of members that have departed. All lives of a
+// member count as one peer. A liar so adds
 // at most one more share than an honest peer; a latecomer, whose model is old
 // though its own steps are few, neither moves the median nor is counted for
 // steps it has not taken. The estimate never falls.
 type flock struct {
 	mu        sync.Mutex
 	present   map[seam.PeerID]seam.Record
-	departed  map[life]deed
-	newest    map[seam.PeerID]uint64 // the newest incarnation seen of each member
-	inherited uint64                 // steps of members that departed before this peer came
+	accounts  map[seam.PeerID]account // of those present
+	departed  *simplelru.LRU[seam.PeerID, account]
+	inherited uint64 // steps of members that departed before this peer came
 	lost      int
+	own       rebirths // of this peer, by another process with its key
 	ceiling   uint64   // most that was last counted of a member's word
 	ages      []uint64 // scratch
 
 	others       atomic.Uint64 // steps of everybody but this peer
-	participants atomic.Int64  // peers that have taken part, this one included
-}
-
-// deed is what a life has done that is over; of one that was resumed, with what its
-// earlier ones had.
-type deed struct {
-	steps   uint64
-	resumed bool
-}
-
-// life is one incarnation of a member.
-type life struct {
-	peer        seam.PeerID
-	incarnation uint64
+	participants atomic.Int64  // the most peers that were present at once, this one included
 }
 
 func newFlock() *flock {
-	f := &flock{
-		present:  make(map[seam.PeerID]seam.Record),
-		departed: make(map[life]deed),
-		newest:   make(map[seam.PeerID]uint64),
+	departed, err := simplelru.NewLRU[seam.PeerID, account](maxDeparted, nil)
+	if err != nil {
+		panic(err) // the size is a positive constant
 	}
+	f := &flock{present: make(map[seam.PeerID]seam.Record), accounts: make(map[seam.PeerID]account), departed: departed}
 	f.participants.Store(1)
 	return f
 }
 
+// seen is what a look at the membership has brought up: members that have gone without
+// leaving, and those of whose key two processes must make use.
+type seen struct{ lost, twins []seam.PeerID }
+
 // observe takes the present members' records; self's own says what this peer has
-// done. It returns the members that have gone since without leaving.
-func (f *flock) observe(members []seam.Record, self seam.PeerID) (lost []seam.PeerID) {
+// done.
+func (f *flock) observe(members []seam.Record, self seam.PeerID, now time.Time) (news seen) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := f.present
 	f.present = make(map[seam.PeerID]seam.Record, len(members))
 	f.ages = f.ages[:0]
 	for _, m := range members {
-		f.ages = append(f.ages, m.Head+m.Steps)
-		f.remember(m)
-		if m.Peer == self {
-			continue
+		f.ages = append(f.ages, plus(m.Head, m.Steps))
+		if m.Peer != self {
+			f.present[m.Peer] = m
 		}
-		f.present[m.Peer] = m
-		delete(f.departed, life{m.Peer, m.Incarnation})
 	}
-	f.ceiling = credit * median(f.ages)
-	ceiling := f.ceiling
+	f.ceiling = min(median(f.ages), math.MaxUint64/credit) * credit
+	for id, m := range f.present {
+		a := f.accountOf(id)
+		if old, here := before[id]; here && m.Incarnation > old.Incarnation {
+			if a.another(now) {
+				news.twins = append(news.twins, id)
+			}
+			if !a.twin(now) {
+				f.losing(old)
+			}
+		}
+		f.accounts[id] = a.with(m, f.ceiling)
+		f.departed.Remove(id)
+	}
 	for id, old := range before {
-		now, here := f.present[id]
-		if here && now.Incarnation == old.Incarnation {
+		if _, here := f.present[id]; here {
 			continue
 		}
-		f.depart(old, ceiling)
-		if old.Flags&(flagLeaving|flagOver) == 0 {
-			f.lost++
-			lost = append(lost, id)
+		f.depart(id)
+		if f.losing(old) {
+			news.lost = append(news.lost, id)
 		}
 	}
-	f.tally(ceiling)
-	return lost
+	f.participants.Store(max(f.participants.Load(), int64(1+len(f.present))))
+	f.tally()
+	return news
 }
 
-// remember notes a member's newest incarnation, as long as there is room.
-func (f *flock) remember(m seam.Record) {
-	if known, ok := f.newest[m.Peer]; ok || len(f.newest) < maxDeparted {
-		f.newest[m.Peer] = max(known, m.Incarnation)
+// losing counts a life that has ended, and tells whether it was without leaving.
+func (f *flock) losing(old seam.Record) bool {
+	if old.Flags&(flagLeaving|flagOver) != 0 {
+		return false
 	}
+	f.lost++
+	return true
+}
+
+// accountOf is a member's account, whether it is present or not.
+func (f *flock) accountOf(id seam.PeerID) account {
+	if a, here := f.accounts[id]; here {
+		return a
+	}
+	a, _ := f.departed.Peek(id)
+	return a
 }
 
 // depart keeps what a member did after it has gone.
-func (f *flock) depart(m seam.Record, ceiling uint64) {
-	steps := min(m.Steps, ceiling)
-	if len(f.departed) >= maxDeparted {
-		f.inherited += steps
-		return
+func (f *flock) depart(id seam.PeerID) {
+	f.keep(id, f.accounts[id])
+	delete(f.accounts, id)
+}
+
+// keep puts an account to those of members that are not present; what the one that has
+// been away for longest has done is from then on in the sum if there are too many.
+func (f *flock) keep(id seam.PeerID, a account) {
+	if _, oldest, ok := f.departed.GetOldest(); ok && f.departed.Len() >= maxDeparted && !f.departed.Contains(id) {
+		f.inherited = plus(f.inherited, oldest.done())
 	}
-	f.departed[life{m.Peer, m.Incarnation}] = deed{steps, m.Flags&flagResumed != 0}
+	f.departed.Add(id, a)
 }
 
 // tally recomputes the sum of the others' steps.
-func (f *flock) tally(ceiling uint64) {
-	f.others.Store(max(f.inherited+f.done(f.present, ceiling), f.others.Load()))
-	f.participants.Store(max(f.participants.Load(), int64(len(f.newest))))
-}
-
-// done is what the members present, each up to ceiling, and the departed have done.
-func (f *flock) done(present map[seam.PeerID]seam.Record, ceiling uint64) (sum uint64) {
-	var resumed []Past // the lives of members that have one that was resumed
-	again := make(map[seam.PeerID]bool)
-	for id, m := range present {
-		if m.Flags&flagResumed != 0 {
-			again[id] = true
-			resumed = append(resumed, Past{id, m.Incarnation, min(m.Steps, ceiling), true})
-			continue
-		}
-		sum += min(m.Steps, ceiling)
+func (f *flock) tally() {
+	all := f.inherited
+	for _, a := range f.accounts {
+		all = plus(all, a.done())
 	}
-	for l, d := range f.departed {
-		if d.resumed {
-			again[l.peer] = true
-		}
+	for _, a := range f.departed.Values() {
+		all = plus(all, a.done())
 	}
-	for l, d := range f.departed {
-		if now, here := present[l.peer]; here && now.Incarnation == l.incarnation {
-			continue // it was only away
-		}
-		if again[l.peer] {
-			resumed = append(resumed, Past{l.peer, l.incarnation, d.steps, d.resumed})
-			continue
-		}
-		sum += d.steps
-	}
-	sortLives(resumed)
-	return sum + done(resumed)
+	f.others.Store(max(all, f.others.Load()))
 }
 
 // inherit takes over a donor's estimate of the flock's steps: what it exceeds the
@@ -167,13 +162,19 @@ func (f *flock) inherit(total, own uint64, self seam.PeerID, present []seam.Reco
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	total -= min(total, own)
-	others := make(map[seam.PeerID]seam.Record, len(present))
+	known := f.inherited
+	here := make(map[seam.PeerID]bool, len(present))
 	for _, m := range present {
 		if m.Peer != self {
-			others[m.Peer] = m
+			here[m.Peer] = true
+			known = plus(known, f.accountOf(m.Peer).with(m, total).done())
 		}
 	}
-	known := f.inherited + f.done(others, math.MaxUint64)
+	for _, id := range f.departed.Keys() {
+		if a, _ := f.departed.Peek(id); !here[id] {
+			known = plus(known, a.done())
+		}
+	}
 	if total > known {
 		f.inherited += total - known
 	}
@@ -181,13 +182,30 @@ func (f *flock) inherit(total, own uint64, self seam.PeerID, present []seam.Reco
 }
 
 // total is the estimate of all peers' steps, given this peer's own.
-func (f *flock) total(own uint64) uint64 { return f.others.Load() + own }
+func (f *flock) total(own uint64) uint64 { return plus(f.others.Load(), own) }
 
-// incarnation is the newest incarnation of a member that was seen, 0 if none.
-func (f *flock) incarnation(peer seam.PeerID) uint64 {
+// outlived notes that somebody else has spoken as this peer. It reports true if that must be
+// another process, once in a while.
+func (f *flock) outlived(now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.newest[peer]
+	return f.own.another(now)
+}
+
+// twins is the number of members, this one included, of whose key two processes must make
+// use.
+func (f *flock) twins(now time.Time) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, a := range f.accounts {
+		if a.twin(now) {
+			n++
+		}
+	}
+	if f.own.twin(now) {
+		n++
+	}
+	return n
 }
 
 // members is the number of members present, this peer included, and of those

@@ -2,7 +2,9 @@ package peer
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -16,7 +18,7 @@ func record(name string, steps uint64) seam.Record {
 
 func TestFlockCountsEverybody(t *testing.T) {
 	f := newFlock()
-	f.observe([]seam.Record{record("me", 100), record("b", 90), record("c", 110)}, "me")
+	f.observe([]seam.Record{record("me", 100), record("b", 90), record("c", 110)}, "me", time.Time{})
 	if got := f.total(100); got != 300 {
 		t.Errorf("%d steps, want 300", got)
 	}
@@ -25,21 +27,21 @@ func TestFlockCountsEverybody(t *testing.T) {
 func TestFlockKeepsWhatTheDepartedDid(t *testing.T) {
 	f := newFlock()
 	all := []seam.Record{record("me", 100), record("b", 90), record("c", 110)}
-	f.observe(all, "me")
-	lost := f.observe(all[:2], "me")
+	f.observe(all, "me", time.Time{})
+	lost := f.observe(all[:2], "me", time.Time{}).lost
 	if len(lost) != 1 || lost[0] != "c" {
 		t.Errorf("lost %v, want c", lost)
 	}
 	if got := f.total(100); got != 300 {
 		t.Errorf("%d steps without c, want 300", got)
 	}
-	f.observe(all, "me")
+	f.observe(all, "me", time.Time{})
 	if got := f.total(100); got != 300 {
 		t.Errorf("%d steps with c back, want 300: it was counted twice", got)
 	}
 	again := record("c", 5)
 	again.Incarnation = 2
-	f.observe([]seam.Record{all[0], all[1], again}, "me")
+	f.observe([]seam.Record{all[0], all[1], again}, "me", time.Time{})
 	if got := f.total(100); got != 305 {
 		t.Errorf("%d steps with c reborn, want 305", got)
 	}
@@ -52,8 +54,8 @@ func TestFlockDoesNotCallALeaverLost(t *testing.T) {
 	f := newFlock()
 	leaver := record("b", 90)
 	leaver.Flags = flagLeaving
-	f.observe([]seam.Record{record("me", 100), leaver}, "me")
-	if lost := f.observe([]seam.Record{record("me", 100)}, "me"); len(lost) != 0 {
+	f.observe([]seam.Record{record("me", 100), leaver}, "me", time.Time{})
+	if lost := f.observe([]seam.Record{record("me", 100)}, "me", time.Time{}).lost; len(lost) != 0 {
 		t.Errorf("lost %v", lost)
 	}
 }
@@ -64,7 +66,7 @@ func TestALiarAddsOneShareAtMost(t *testing.T) {
 	for i := range 15 {
 		members = append(members, record(fmt.Sprintf("honest-%d", i), 100))
 	}
-	f.observe(members, "honest-0")
+	f.observe(members, "honest-0", time.Time{})
 	if got := f.total(100); got != 1700 {
 		t.Errorf("%d steps with a liar among 16 of 100 each, want 1700", got)
 	}
@@ -78,7 +80,7 @@ func TestLatecomersNeitherAddNorTake(t *testing.T) {
 		late.Head = 1000
 		members = append(members, late)
 	}
-	f.observe(members, "me")
+	f.observe(members, "me", time.Time{})
 	if got := f.total(1000); got != 1040 {
 		t.Errorf("%d steps, want 1040", got)
 	}
@@ -94,7 +96,7 @@ func TestALatecomerInheritsWhatItCannotSee(t *testing.T) {
 	present[0].Steps, present[1].Steps = 450, 350
 	me := record("me", 60)
 	me.Head = 400
-	f.observe(append(present, me), "me")
+	f.observe(append(present, me), "me", time.Time{})
 	if got := f.total(60); got != 1160 {
 		t.Errorf("%d steps later, want 1160", got)
 	}
@@ -113,7 +115,7 @@ func TestFlockNeverGoesBack(t *testing.T) {
 					members = append(members, record(name, steps[name]))
 				}
 			}
-			f.observe(members, "me")
+			f.observe(members, "me", time.Time{})
 			if now := f.total(0); now < last {
 				t.Fatalf("from %d back to %d steps", last, now)
 			} else {
@@ -124,4 +126,46 @@ func TestFlockNeverGoesBack(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLivesOfOneIdentityCountAsOnePeer: however many it has, of whatever kind.
+func TestLivesOfOneIdentityCountAsOnePeer(t *testing.T) {
+	f := newFlock()
+	var members []seam.Record
+	for i := range 15 {
+		members = append(members, record(fmt.Sprintf("honest-%d", i), 100))
+	}
+	for life := uint64(1); life <= 1000; life++ {
+		again := record("again", 150)
+		again.Incarnation, again.Flags = life, uint8(life%3/2)*flagResumed
+		seen := append(slices.Clone(members), again)
+		if life%5 == 0 {
+			seen = members // it has gone
+		}
+		f.observe(seen, "honest-0", time.Time{})
+		if got := f.total(100); got > 1700 {
+			t.Fatalf("%d steps after %d lives of one among 16 of 100 each, want at most 1700", got, life)
+		}
+	}
+	if n := f.accounts["again"].lives("again"); len(n) > 2 {
+		t.Errorf("%d lives are kept", len(n))
+	}
+}
+
+// TestComingAndGoingMovesNoTarget: the work is that of the peers that were there at once, not
+// of every identity that was ever seen.
+func TestComingAndGoingMovesNoTarget(t *testing.T) {
+	f := newFlock()
+	for i := range 100 {
+		f.observe([]seam.Record{record("me", 100), record("b", 100), record(fmt.Sprintf("guest-%d", i), 0)}, "me", time.Time{})
+	}
+	if n := f.participants.Load(); n != 3 {
+		t.Errorf("the work is that of %d peers, 3 were there at once", n)
+	}
+	lives, inherited, peers := f.past()
+	again := newFlock()
+	again.resume("me", Checkpoint{Own: 100, Incarnation: 1, Past: lives, Inherited: inherited, Peers: peers})
+	if n := again.participants.Load(); n != 3 {
+		t.Errorf("after a restart the work is that of %d peers", n)
+	}
 }

@@ -99,7 +99,6 @@ func (p *Peer) serveHello(stream seam.Stream) {
 	steps := p.counters.steps.Load()
 	welcome := wire.Welcome{
 		Incarnation: p.incarnation.Load(), Steps: steps + p.counters.head.Load(), FlockSteps: p.flock.total(steps),
-		KnownIncarnation: p.flock.incarnation(stream.Remote()),
 	}
 	if say(t, 0, welcome) != nil {
 		stream.Reset()

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-// JoinPatience is how long the first Step waits for a member to answer before the
+// JoinPatience is how long the first Step waits for anybody to answer before the
 // peer trains alone.
 const JoinPatience = 3 * time.Second
 
@@ -23,6 +23,9 @@ const (
 	joinTimeout   = 10 * time.Second // for one address
 	firstJoinWait = 100 * time.Millisecond
 	maxJoinWait   = 5 * time.Second
+	// patienceLook is the time between two looks, after JoinPatience, at whether somebody
+	// is still being spoken to.
+	patienceLook = 250 * time.Millisecond
 	// A refusal by a process whose peer may be only starting is asked again every
 	// perhapsWait, and believed after perhapsPatience.
 	perhapsWait     = 250 * time.Millisecond
@@ -40,17 +43,21 @@ const (
 
 // arrival is how far a peer has come into its run.
 type arrival struct {
-	phase   atomic.Uint32
-	reached atomic.Bool   // a member has let this peer in, or none was asked
-	done    chan struct{} // closed when the phase becomes here
-	barred  chan struct{} // closed when every address has refused for good
-	once    sync.Once     // closes barred
-	fault   error         // why; set before barred is closed
-	news    chan struct{} // capacity 1: the membership has changed
+	mu       sync.Mutex // held while phase and gate change
+	phase    atomic.Uint32
+	gate     chan struct{} // closed while the phase is here
+	reached  atomic.Bool   // a member has let this peer in, or none was asked
+	speaking atomic.Int32  // to processes that have answered and may let this peer in
+	alone    atomic.Bool   // training has begun because nobody answered
+	replaced replaced
+	barred   chan struct{} // closed when every address has refused for good
+	once     sync.Once     // closes barred
+	fault    error         // why; set before barred is closed
+	news     chan struct{} // capacity 1: the membership has changed
 }
 
 func newArrival() arrival {
-	return arrival{done: make(chan struct{}), barred: make(chan struct{}), news: make(chan struct{}, 1)}
+	return arrival{gate: make(chan struct{}), barred: make(chan struct{}), news: make(chan struct{}, 1)}
 }
 
 func (a *arrival) open() bool { return a.phase.Load() == here }
@@ -60,22 +67,45 @@ func (a *arrival) has() bool { return a.reached.Load() }
 // advance goes from one phase to the next, unless another goroutine has gone
 // elsewhere from there.
 func (a *arrival) advance(from, to uint32) bool {
-	if !a.phase.CompareAndSwap(from, to) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.phase.Load() != from {
 		return false
 	}
-	if to == here {
-		close(a.done)
+	a.phase.Store(to)
+	switch {
+	case to == here:
+		close(a.gate)
+	case from == here:
+		a.gate = make(chan struct{})
 	}
 	return true
 }
 
-// arrive waits for joining, at most JoinPatience if no member answers.
+// entrance is closed once the phase is here.
+func (a *arrival) entrance() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.gate
+}
+
+// hold keeps the trainer waiting for the flock's model: before its first step, or between
+// two if it began because nobody answered. It returns the phase to go back to.
+func (a *arrival) hold() (from uint32, held bool) {
+	if a.advance(seeking, fetching) {
+		return seeking, true
+	}
+	return here, a.alone.Load() && a.advance(here, fetching)
+}
+
+// arrive waits for joining, at most JoinPatience if nobody answers. Whoever has answered
+// is waited for as long as the conversation lasts.
 func (p *Peer) arrive(ctx context.Context) error {
 	patience := time.NewTimer(JoinPatience)
 	defer patience.Stop()
 	for {
 		select {
-		case <-p.arrival.done:
+		case <-p.arrival.entrance():
 			return nil
 		case <-p.arrival.barred:
 			return p.arrival.fault
@@ -84,9 +114,11 @@ func (p *Peer) arrive(ctx context.Context) error {
 		case <-ctx.Done():
 			return fmt.Errorf("joining run %q: %w", p.config.Run, ctx.Err())
 		case <-patience.C:
-			if p.arrival.advance(seeking, here) {
+			if p.arrival.speaking.Load() == 0 && p.arrival.advance(seeking, here) {
+				p.arrival.alone.Store(true)
 				p.log.Warn("no member answers: training alone, and trying further", zap.Strings("join", p.config.Join))
 			}
+			patience.Reset(patienceLook)
 		}
 	}
 }
@@ -187,12 +219,26 @@ func (p *Peer) contact(address string) error {
 	if err != nil {
 		return err
 	}
+	p.arrival.speaking.Add(1)
+	defer p.arrival.speaking.Add(-1)
+	return p.enter(ctx, id)
+}
+
+// enter joins by a member, and has the flock's model copied if there is need.
+func (p *Peer) enter(ctx context.Context, id seam.PeerID) error {
 	welcome, err := p.hello(ctx, id)
 	if err != nil {
 		return err
 	}
-	p.outlive(welcome.KnownIncarnation)
+	var from uint32
+	held := false
+	if welcome.FlockSteps > 0 {
+		from, held = p.arrival.hold() // now, so that nobody exchanges with an old model
+	}
 	if err := p.membership.Join(ctx, id); err != nil {
+		if held {
+			p.arrival.advance(fetching, from)
+		}
 		return fmt.Errorf("joining the membership through %s: %w", id, err)
 	}
 	if err := p.control.ask(ctx, id); err != nil {
@@ -201,34 +247,30 @@ func (p *Peer) contact(address string) error {
 	p.arrival.reached.Store(true)
 	p.notify(notice{joined: true})
 	p.log.Info("joined", zap.String("through", string(id)), zap.Uint64("flock_steps", welcome.FlockSteps))
-	p.catchUp(id, welcome)
+	p.catchUp(id, welcome, from, held)
 	return nil
 }
 
-// outlive takes a higher incarnation than one that the network knows of an earlier
-// life. One that equals ours may be this life's, as gossip tells it; the membership
-// knows lives apart and refuses what is old.
-func (p *Peer) outlive(known uint64) {
-	for own := p.incarnation.Load(); known > own; own = p.incarnation.Load() {
-		if p.incarnation.CompareAndSwap(own, known+1) {
-			return
-		}
-	}
-}
-
 // catchUp brings a newcomer up to a flock that has trained already, and opens the
-// way to training.
-func (p *Peer) catchUp(donor seam.PeerID, welcome wire.Welcome) {
-	if !p.trained(welcome) {
+// way to training. Who trained alone, because nobody answered in time, is a newcomer too
+// if its model is behind.
+func (p *Peer) catchUp(donor seam.PeerID, welcome wire.Welcome, from uint32, held bool) {
+	if !held && !p.trained(welcome) {
 		p.arrival.advance(seeking, here)
 		return
 	}
-	if !p.arrival.advance(seeking, fetching) {
-		return // training has begun: this peer's steps count as the others' do
+	if !held {
+		if from, held = p.arrival.hold(); !held {
+			return // training has begun and goes on, or another contact sees to it
+		}
 	}
-	if err := p.settleIn(donor, p.words(donor, welcome)); err != nil {
-		p.bar(err)
-		return
+	late := from == here
+	p.arrival.alone.Store(false)
+	if !late || p.behind(welcome) {
+		if err := p.settleIn(donor, p.words(donor, welcome), late); err != nil {
+			p.bar(err)
+			return
+		}
 	}
 	p.arrival.advance(fetching, here)
 }

@@ -58,6 +58,8 @@ type loop struct {
 	settled   bool
 	flown     bool
 	leaving   bool
+	told      bool // members have heard of this life
+	continued bool // it has gone on under another incarnation
 
 	anchors    anchors
 	memory     memory

@@ -8,13 +8,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -56,6 +56,9 @@ func parsePartners(content []byte) (partners []partner) {
 	return partners
 }
 
+// unfit tells whether an address would be taken for something else in the file.
+func unfit(address string) bool { return seam.CheckAddress(address) != nil }
+
 func formatPartners(partners []partner) []byte {
 	var text []byte
 	for _, p := range partners {
@@ -93,22 +96,6 @@ func (p *Peer) readPartners() []partner {
 	return parsePartners(content)
 }
 
-// writePartners replaces the file, so that a crash leaves the old or the new one.
-func writePartners(path string, partners []partner) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return fmt.Errorf("remembering partners: %w", err)
-	}
-	_, err = file.Write(formatPartners(partners)) // CreateTemp lets only the owner read it
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("remembering partners: %w", errors.Join(err, os.Remove(file.Name())))
-	}
-	return nil
-}
-
 // memory is what the loop knows of partners. It belongs to the loop.
 type memory struct {
 	past    []partner // of earlier lives
@@ -125,7 +112,7 @@ func (l *loop) remember(now time.Time, members []seam.Record) {
 	}
 	var partners []partner
 	for _, m := range members {
-		if len(m.Addresses) > 0 && slices.Contains(l.anchors.good, topology.PeerID(m.Peer)) {
+		if len(m.Addresses) > 0 && !slices.ContainsFunc(m.Addresses, unfit) && slices.Contains(l.anchors.good, topology.PeerID(m.Peer)) {
 			partners = append(partners, partner{m.Peer, m.Addresses})
 		}
 	}
@@ -135,7 +122,7 @@ func (l *loop) remember(now time.Time, members []seam.Record) {
 		}
 	}
 	l.memory.changed, l.memory.written = false, now
-	if err := writePartners(path, partners[:min(len(partners), maxGood)]); err != nil {
+	if err := p2pnet.ReplaceFile(path, formatPartners(partners[:min(len(partners), maxGood)])); err != nil {
 		l.log.Warn("partners will be forgotten when this peer ends", zap.Error(err))
 	}
 }
@@ -180,16 +167,9 @@ func (p *Peer) visit(old partner) error {
 	ctx, cancel := context.WithTimeout(p.running, visitTimeout)
 	defer cancel()
 	p.transport.Learn(old.id, old.addresses)
-	welcome, err := p.hello(ctx, old.id)
-	if err != nil {
+	if err := p.enter(ctx, old.id); err != nil {
 		return err
 	}
-	p.outlive(welcome.KnownIncarnation)
-	if err := p.membership.Join(ctx, old.id); err != nil {
-		return err
-	}
-	p.arrival.reached.Store(true)
 	p.log.Info("found a partner of an earlier run", zap.String("peer", string(old.id)))
-	p.notify(notice{joined: true})
 	return nil
 }

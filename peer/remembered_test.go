@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 // A peer that starts anew finds a partner of its earlier life, although those that it
@@ -48,6 +49,54 @@ func TestPartnersAreLookedFor(t *testing.T) {
 		again := begin("guest-again", known, "mem:impostor")
 		waitMembers(t, again, 3)
 	})
+}
+
+// TestANewLineInAnAddressNamesNobody: what a partner says of its addresses reaches the file
+// as addresses only, whatever carries its record.
+func TestANewLineInAnAddressNamesNobody(t *testing.T) {
+	known := filepath.Join(t.TempDir(), "node.key.known")
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, n, "host", "digits")})
+		network := inMemory(t, n, "guest", "digits")
+		network.KnownPeers, network.Reach.Unreachable = known, true // active
+		network.Membership = tattler{network.Membership, host.Self()}
+		guest := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:host"}, Network: network})
+		waitMembers(t, guest, 2)
+		for range 100 {
+			for _, p := range []*peer.Peer{host, guest} {
+				if err := step(t, p, idle); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if guest.Stats().Exchanges.Completed() == 0 {
+			t.Fatal("no exchange")
+		}
+		if err := guest.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(known + ".partners"); strings.Contains(string(text), "victim") {
+			t.Errorf("remembered %q, %v", text, err)
+		}
+	})
+}
+
+// tattler is a membership in which a member's address goes on for another line.
+type tattler struct {
+	seam.Membership
+	of seam.PeerID
+}
+
+func (m tattler) Members() []seam.Record {
+	members := m.Membership.Members()
+	for i := range members {
+		if members[i].Peer == m.of {
+			members[i].Addresses = []string{"mem:host\nvictim mem:trap"}
+		}
+	}
+	return members
 }
 
 // Who came just before a peer leaves is written down too.

@@ -2,6 +2,8 @@ package peer
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"slices"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -12,11 +14,11 @@ import (
 // the checkpoint that it came back with.
 const flagResumed = 1 << 3
 
-// MaxPast bounds the lives that a Checkpoint tells apart; what further ones have done
-// is in its Inherited.
+// MaxPast bounds the lives that a Checkpoint tells apart, at most two of a member; what
+// further ones have done is in its Inherited.
 const MaxPast = 2 * maxDeparted
 
-// Past is what one life of a member has done.
+// Past is what one life of a member has done, or all lives up to one.
 type Past struct {
 	Peer        seam.PeerID
 	Incarnation uint64
@@ -56,7 +58,7 @@ func (p *Peer) checkpoint() Checkpoint {
 		Steps: p.counters.head.Load() + own, FlockSteps: p.flock.total(own),
 		Own: own, Incarnation: p.incarnation.Load(),
 	}
-	c.Past, c.Inherited = p.flock.past()
+	c.Past, c.Inherited, c.Peers = p.flock.past()
 	c.Orders = p.control.all()
 	return c
 }
@@ -94,24 +96,23 @@ func (p *Peer) resumedFlag() uint8 {
 	return 0
 }
 
-// past is what the others have done, each life by itself, and what is known only as a
-// sum.
-func (f *flock) past() (lives []Past, inherited uint64) {
+// past is what the others have done, each member by itself, what is known only as a sum,
+// and how many peers there were at once.
+func (f *flock) past() (lives []Past, inherited, peers uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for id, m := range f.present {
-		lives = append(lives, Past{id, m.Incarnation, min(m.Steps, f.ceiling), m.Flags&flagResumed != 0})
-	}
-	for l, d := range f.departed {
-		lives = append(lives, Past{l.peer, l.incarnation, d.steps, d.resumed})
-	}
-	sortLives(lives)
+	ids := append(slices.Collect(maps.Keys(f.accounts)), f.departed.Keys()...)
+	slices.Sort(ids)
 	inherited = f.inherited
-	if len(lives) > MaxPast {
-		inherited += done(lives[MaxPast:])
-		lives = lives[:MaxPast]
+	for _, id := range ids {
+		a := f.accountOf(id)
+		if more := a.lives(id); len(lives)+len(more) <= MaxPast {
+			lives = append(lives, more...)
+		} else {
+			inherited = plus(inherited, a.done())
+		}
 	}
-	return lives, inherited
+	return lives, inherited, uint64(f.participants.Load())
 }
 
 // resume takes over what a peer knew of the others when its checkpoint was saved: none
@@ -120,19 +121,27 @@ func (f *flock) resume(self seam.PeerID, c Checkpoint) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.inherited = c.Inherited
-	for _, l := range c.Past {
+	lives := slices.Clone(c.Past)
+	slices.SortFunc(lives, func(a, b Past) int {
+		return cmp.Or(cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Incarnation, b.Incarnation))
+	})
+	members := map[seam.PeerID]bool{self: true}
+	for _, l := range lives {
 		if l.Peer == self {
 			continue
 		}
-		if len(f.departed) >= maxDeparted {
-			f.inherited += l.Steps
-			continue
+		members[l.Peer] = true
+		r := seam.Record{Incarnation: l.Incarnation, Steps: l.Steps}
+		if l.Resumed {
+			r.Flags = flagResumed
 		}
-		f.departed[life{l.Peer, l.Incarnation}] = deed{l.Steps, l.Resumed}
-		f.newest[l.Peer] = max(f.newest[l.Peer], l.Incarnation)
+		f.keep(l.Peer, f.accountOf(l.Peer).with(r, math.MaxUint64))
 	}
-	f.newest[self] = c.Incarnation
-	f.tally(0) // nobody is present
+	if c.Peers == 0 { // of an earlier release
+		c.Peers = uint64(len(members))
+	}
+	f.participants.Store(int64(min(c.Peers, math.MaxInt32)))
+	f.tally()
 }
 
 // atLeast raises the estimate of a peer that knows the members of its flock from a
@@ -142,30 +151,4 @@ func (f *flock) atLeast(total, own uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.others.Store(max(total-min(total, own), f.others.Load()))
-}
-
-// sortLives orders lives by member, and those of one member as they were lived.
-func sortLives(lives []Past) {
-	slices.SortFunc(lives, func(a, b Past) int {
-		return cmp.Or(cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Incarnation, b.Incarnation))
-	})
-}
-
-// done is the sum of what lives, in order, have done. One that was resumed includes
-// those before it, up to its checkpoint: what they did after it is counted as long as
-// it is more.
-func done(lives []Past) (sum uint64) {
-	for len(lives) > 0 {
-		id, steps := lives[0].Peer, uint64(0)
-		for len(lives) > 0 && lives[0].Peer == id {
-			if l := lives[0]; l.Resumed {
-				steps = max(steps, l.Steps)
-			} else {
-				steps += l.Steps
-			}
-			lives = lives[1:]
-		}
-		sum += steps
-	}
-	return sum
 }

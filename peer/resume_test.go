@@ -3,6 +3,7 @@ package peer
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -19,20 +20,20 @@ func resumedRecord(name string, incarnation, steps uint64) seam.Record {
 func TestAResumedLifeIsNotCountedTwice(t *testing.T) {
 	f := newFlock()
 	me, b := record("me", 100), record("b", 90)
-	f.observe([]seam.Record{me, b}, "me")
-	f.observe([]seam.Record{me}, "me")
+	f.observe([]seam.Record{me, b}, "me", time.Time{})
+	f.observe([]seam.Record{me}, "me", time.Time{})
 	for _, c := range []struct{ steps, want uint64 }{
 		{70, 190}, // its checkpoint is of step 70: 90 were taken
 		{90, 190},
 		{95, 195},
 	} {
-		f.observe([]seam.Record{me, resumedRecord("b", 2, c.steps)}, "me")
+		f.observe([]seam.Record{me, resumedRecord("b", 2, c.steps)}, "me", time.Time{})
 		if got := f.total(100); got != c.want {
 			t.Errorf("%d steps with b back at %d, want %d", got, c.steps, c.want)
 		}
 	}
-	f.observe([]seam.Record{me}, "me")
-	f.observe([]seam.Record{me, {Peer: "b", Incarnation: 3, Steps: 5}}, "me")
+	f.observe([]seam.Record{me}, "me", time.Time{})
+	f.observe([]seam.Record{me, {Peer: "b", Incarnation: 3, Steps: 5}}, "me", time.Time{})
 	if got := f.total(100); got != 200 {
 		t.Errorf("%d steps with b back without a checkpoint, want 200", got)
 	}
@@ -70,12 +71,12 @@ func TestAFlockResumesFromItsMembers(t *testing.T) {
 					}
 					members = append(members, r)
 				}
-				f.observe(members, seam.PeerID(n))
+				f.observe(members, seam.PeerID(n), time.Time{})
 				if got := f.total(steps[n]); got != sum() {
 					t.Fatalf("%s counts %d steps of all, want %d", n, got, sum())
 				}
 				c := Checkpoint{Own: steps[n], Incarnation: life}
-				c.Past, c.Inherited = f.past()
+				c.Past, c.Inherited, c.Peers = f.past()
 				checkpoints[n] = c
 			}
 			back := newFlock()
@@ -100,7 +101,7 @@ func TestInheritingWithoutOnesOwn(t *testing.T) {
 	if got := f.total(100); got != 250 {
 		t.Errorf("%d steps, want 250", got)
 	}
-	f.observe([]seam.Record{resumedRecord("me", 2, 110), record("b", 95)}, "me")
+	f.observe([]seam.Record{resumedRecord("me", 2, 110), record("b", 95)}, "me", time.Time{})
 	if got := f.total(110); got != 265 {
 		t.Errorf("%d steps later, want 265", got)
 	}
@@ -117,14 +118,14 @@ func TestRestartsDoNotAddUp(t *testing.T) {
 		f.atLeast(2*b.Own+30, b.Own) // a knows of 30 steps that b has lost
 		for steps := b.Own; steps <= b.Own+50; steps += 10 {
 			a := resumedRecord("a", life, steps)
-			f.observe([]seam.Record{a, resumedRecord("b", life, steps)}, "b")
+			f.observe([]seam.Record{a, resumedRecord("b", life, steps)}, "b", time.Time{})
 			others = steps
 		}
 		if got := f.total(0); got != others {
 			t.Fatalf("in life %d the others have done %d steps, want %d", life, got, others)
 		}
 		b.Own, b.Incarnation = b.Own+50, life
-		b.Past, b.Inherited = f.past()
+		b.Past, b.Inherited, b.Peers = f.past()
 	}
 }
 
@@ -136,9 +137,9 @@ func TestWhatIsKeptOfTheOthersIsBounded(t *testing.T) {
 		c.Past = append(c.Past, Past{Peer: seam.PeerID(rune('a' + i)), Incarnation: 1, Steps: 3})
 	}
 	f.resume("me", c)
-	lives, inherited := f.past()
-	if len(f.departed) != maxDeparted || f.total(0) != 3*MaxPast || uint64(len(lives))*3+inherited != 3*MaxPast {
-		t.Errorf("%d lives are kept, %d in the checkpoint, %d steps beside, %d in all", len(f.departed), len(lives), inherited, f.total(0))
+	lives, inherited, _ := f.past()
+	if f.departed.Len() != maxDeparted || f.total(0) != 3*MaxPast || uint64(len(lives))*3+inherited != 3*MaxPast {
+		t.Errorf("%d lives are kept, %d in the checkpoint, %d steps beside, %d in all", f.departed.Len(), len(lives), inherited, f.total(0))
 	}
 	if !slices.IsSortedFunc(lives, func(a, b Past) int { return int(a.Peer[0]) - int(b.Peer[0]) }) {
 		t.Error("the lives are in no order: two checkpoints of one state differ")

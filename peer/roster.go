@@ -15,8 +15,13 @@ import (
 // peer's role in it, and whether everybody has finished.
 func (l *loop) refresh() {
 	members := l.peer.guard.members(l.withSuspects(l.peer.membership.Members()))
-	for _, id := range l.peer.flock.observe(l.withSelf(members), l.record.Peer) {
+	news := l.peer.flock.observe(l.withSelf(members), l.record.Peer, time.Now())
+	for _, id := range news.lost {
 		l.log.Warn("a member is gone without leaving; its neighbours go on with the others", zap.String("peer", string(id)))
+	}
+	for _, id := range news.twins {
+		l.log.Warn("a member begins one life after another: it is restarted again and again, or two processes have its key. All of them count as one peer; give each process a key of its own",
+			zap.String("peer", string(id)))
 	}
 	l.adopt(members)
 	l.mismatches.look(l.algorithm, members, l.log)
@@ -136,6 +141,9 @@ func (l *loop) publish() {
 	l.record.Head = p.counters.head.Load()
 	l.record.Role = uint8(l.role)
 	l.record.Flags = p.resumedFlag() | algorithmFlag(l.algorithm) | p.reach.flag()
+	if l.continued {
+		l.record.Flags |= flagResumed
+	}
 	if l.settled {
 		l.record.Flags |= flagOver
 	}
@@ -171,12 +179,32 @@ func (l *loop) announce() error {
 	err := l.peer.membership.Announce(l.record)
 	var old *seam.OldIncarnationError
 	if !errors.As(err, &old) {
+		l.told = l.told || err == nil && l.peer.arrival.has()
 		return err
 	}
+	if old.Highest >= seam.MaxIncarnation {
+		l.peer.bar(ErrIdentity)
+		return ErrIdentity
+	}
 	l.log.Info("taking a new incarnation", zap.Uint64("after", old.Highest))
+	l.outlived(time.Now())
 	l.record.Incarnation = old.Highest + 1
 	l.peer.incarnation.Store(l.record.Incarnation)
 	return l.peer.membership.Announce(l.record)
+}
+
+// outlived is called when this life needs another incarnation. If members have heard of it
+// under the one before, its steps count as those of both; and an earlier life does not
+// answer to it again and again, as another process with this key does.
+func (l *loop) outlived(now time.Time) {
+	if !l.told {
+		return
+	}
+	l.continued = true
+	l.record.Flags |= flagResumed
+	if l.peer.flock.outlived(now) {
+		l.log.Warn("another process has this peer's key, and each outlives the other: the two count as one peer, and others reach only one of them. Stop one, or give it a key and a checkpoint folder of its own")
+	}
 }
 
 // advertised are the addresses for this peer's record.

@@ -18,19 +18,10 @@ import (
 
 // giving is this peer as a donor.
 type giving struct {
-	freezer   freezer
-	pacer     pacer
-	newcomers atomic.Int64  // being served
-	slices    atomic.Uint64 // given so far
-}
-
-// enter counts a newcomer in, if there are fewer than most.
-func (g *giving) enter(most int) bool {
-	if g.newcomers.Add(1) <= int64(most) {
-		return true
-	}
-	g.newcomers.Add(-1)
-	return false
+	freezer freezer
+	pacer   pacer
+	places  places
+	slices  atomic.Uint64 // given so far
 }
 
 // age is the number of gradient steps behind this peer's model, those of the donors
@@ -47,7 +38,9 @@ func (p *Peer) ageTo(steps uint64) {
 // serveState gives slices of the model to a newcomer. The trainer and exchanges go
 // on meanwhile: what is given is a frozen copy.
 func (p *Peer) serveState(stream seam.Stream) {
-	stopWatch := context.AfterFunc(p.exchanges, stream.Reset)
+	ctx, yield := context.WithCancel(p.exchanges)
+	defer yield()
+	stopWatch := context.AfterFunc(ctx, stream.Reset)
 	defer stopWatch()
 	t := p.talk(stream)
 	defer p.end(t)
@@ -57,14 +50,15 @@ func (p *Peer) serveState(stream seam.Stream) {
 		return
 	}
 	reason, detail := p.givable(stream.Remote(), request)
-	if reason == 0 && !p.giving.enter(p.config.Network.State.Newcomers) {
+	at := &place{peer: stream.Remote(), block: p.blockOf(stream.Remote()), yield: yield}
+	if reason == 0 && !p.giving.places.enter(at, p.config.Network.State.Newcomers, time.Now()) {
 		reason, detail = wire.ReasonBusy, "giving its model to as many newcomers as it takes"
 	}
 	if reason != 0 {
 		t.refuse(0, reason, detail)
 		return
 	}
-	defer p.giving.newcomers.Add(-1)
+	defer p.giving.places.leave(at)
 	switch err := p.give(t, request); {
 	case err == nil:
 		t.finish()
@@ -72,6 +66,8 @@ func (p *Peer) serveState(stream seam.Stream) {
 		t.refuse(0, wire.ReasonBusy, err.Error())
 	case errors.Is(err, ErrClosed):
 		t.refuse(0, wire.ReasonClosing, "")
+	case ctx.Err() != nil:
+		p.log.Debug("a newcomer has made way for another", zap.String("peer", string(stream.Remote())))
 	default:
 		stream.Reset()
 		p.log.Info("a newcomer's copy broke off", zap.String("peer", string(stream.Remote())), zap.Error(err))

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 // State says how a newcomer copies the model from members, and how this peer gives
@@ -14,7 +16,7 @@ type State struct {
 	// Default: DefaultDonors.
 	Donors int
 	// Newcomers bounds those that this peer gives its model at once; a further one
-	// is refused, and asks others. However many there are, they are given slices of
+	// is refused, asks others, and has its turn after a few seconds. However many there are, they are given slices of
 	// one frozen copy, which takes as much memory as the model while it is in use.
 	// Default: DefaultNewcomers. Negative: this peer gives its model to nobody.
 	Newcomers int
@@ -44,6 +46,9 @@ type Checkpoint struct {
 	// have done beside.
 	Past      []Past
 	Inherited uint64
+	// Peers is the most peers that were members at once. Default: those of Past, and
+	// this one.
+	Peers uint64
 	// Orders are what the operator has said, as signed, that still counts: a flock that
 	// was paused comes back paused, and a schedule that was changed stays so.
 	Orders [][]byte
@@ -67,6 +72,9 @@ func (s State) validate() error {
 	}
 	if n := len(s.Checkpoint.Past); n > MaxPast {
 		faults = append(faults, fmt.Errorf("Checkpoint.Past has %d lives: want at most %d", n, MaxPast))
+	}
+	if n := s.Checkpoint.Incarnation; n >= seam.MaxIncarnation {
+		faults = append(faults, fmt.Errorf("Checkpoint.Incarnation is %d, which no peer reaches: it is damaged; begin without the checkpoint, or with one before it", n))
 	}
 	if !(s.Rate >= 0) || math.IsInf(s.Rate, 0) {
 		faults = append(faults, fmt.Errorf("Rate is %v: want bytes a second, or 0 for no bound", s.Rate))

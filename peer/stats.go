@@ -37,6 +37,9 @@ type Stats struct {
 	// Members is the number of peers in the run, this one included; Lost is how
 	// many have gone without leaving.
 	Members, Lost int
+	// Twins is the number of members, this one included, that have begun one life after
+	// another within a minute or two: two processes have one key.
+	Twins int
 	// Joined tells that another member was reached, or none was asked for.
 	Joined bool
 	// Connections is the number of open connections, ConnectionsMax the most seen.

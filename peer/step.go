@@ -23,7 +23,7 @@ type Result struct {
 // trainer is the state of the one goroutine that steps.
 type trainer struct {
 	stepping atomic.Bool
-	admitted bool   // joining is behind us
+	model    int    // the replacements of the model that are taken into account
 	owed     bool   // a step was reported and the machine has not said Proceed
 	result   Result // of the gradient that was reported, if the machine averages those
 	x, grad  tensor.Vector
@@ -70,7 +70,9 @@ func (t *trainer) prepare(n int) {
 // The first call waits for joining: until a member has answered, or for
 // JoinPatience if none does, after which the peer trains alone and keeps trying.
 // A peer that comes to a flock that has already trained copies the flock's
-// parameters first, from several members at once; see State.
+// parameters first, from several members at once; see State. One that trained alone and
+// then finds such a flock, with a model that is behind, copies it too, at its next Step; the
+// step under way, if there is one, is left out then and not counted.
 //
 // It returns ErrRunOver when the flock has done its work, ErrClosed after Close,
 // a *RefusedError if the members asked to join will not have this peer,
@@ -100,6 +102,9 @@ func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (R
 	}
 	if !(tensor.SumSquares(t.grad) <= maxSquaredNorm) || math.IsNaN(result.Loss) { // false for NaN
 		return fmt.Errorf("step %d: the gradient or the loss: %w: lower the learning rate, or check the data; the step was not applied", p.counters.steps.Load()+1, ErrNotFinite)
+	}
+	if p.arrival.replaced.count() != t.model {
+		return nil
 	}
 	if p.together != nil {
 		return p.contribute(ctx, result)
@@ -148,7 +153,11 @@ func (p *Peer) commit(delta tensor.Vector) error {
 	if !tensor.Finite(delta) {
 		return fmt.Errorf("step %d: %w: lower the learning rate; the step was not applied", p.counters.steps.Load()+1, ErrNotFinite)
 	}
-	waited, applied := p.add(delta)
+	var waited time.Duration
+	applied := false
+	if !p.arrival.replaced.unless(p.trainer.model, func() { waited, applied = p.add(delta) }) {
+		return nil
+	}
 	if !applied {
 		return p.control.runOver()
 	}
@@ -183,12 +192,13 @@ func (p *Peer) stepped(delta tensor.Vector) averaging.Event {
 // admit waits until the trainer may take a step, or says why it may not.
 func (p *Peer) admit(ctx context.Context) error {
 	t := &p.trainer
-	if !t.admitted {
+	if !p.arrival.open() {
 		if err := p.arrive(ctx); err != nil {
 			return err
 		}
-		t.admitted = true
+		t.resumed = time.Now()
 	}
+	p.renew()
 	select {
 	case <-p.closing:
 		return ErrClosed

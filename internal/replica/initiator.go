@@ -337,6 +337,11 @@ func (l *InitiatorLane) Ack(frame []byte) ([]byte, error) {
 // Over tells whether the lane has nothing left to send or to wait for but a last
 // Ack: Code has found that no slice is left, nothing has to be sent again, and all that
 // was sent has been applied.
+//
+// While nothing is under way only Code changes what has to be sent again, and Code counts a
+// part as sent before it takes it away from there: so both looks at what is under way, one
+// before and one after, are needed, whichever of the two goroutines asks.
 func (l *InitiatorLane) Over() bool {
-	return l.drained.Load() && l.again.empty() && l.coded.Load() == l.applied.Load()
+	settled := func() bool { return l.coded.Load() == l.applied.Load() }
+	return l.drained.Load() && settled() && l.again.empty() && settled()
 }

@@ -63,9 +63,9 @@ type Welcome struct {
 	Steps uint64
 	// FlockSteps is the sender's estimate of all members' steps together.
 	FlockSteps uint64
-	// KnownIncarnation is the newest incarnation of the receiver that the sender
-	// knows of, zero if none: a peer that restarts takes the highest it is told,
-	// plus one.
+	// KnownIncarnation was the newest incarnation of the receiver that the sender
+	// knew of. Nobody signs it, so it is sent as zero and not looked at: a peer that
+	// restarts believes its own records only, which the membership hands to it.
 	KnownIncarnation uint64
 }
 

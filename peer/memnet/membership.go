@@ -248,9 +248,12 @@ func (m *Membership) check(record seam.Record) error {
 		return fmt.Errorf("%d addresses, at most %d are allowed", len(record.Addresses), seam.MaxAddresses)
 	}
 	for _, address := range record.Addresses {
-		if len(address) > seam.MaxAddressSize {
-			return fmt.Errorf("an address of %d bytes, at most %d are allowed", len(address), seam.MaxAddressSize)
+		if err := seam.CheckAddress(address); err != nil {
+			return err
 		}
+	}
+	if record.Incarnation > seam.MaxIncarnation {
+		return fmt.Errorf("incarnation %d is beyond %d, which no peer reaches", record.Incarnation, uint64(seam.MaxIncarnation))
 	}
 	highest, known := m.registry.highest[record.Peer]
 	if record.Incarnation < highest || known && !m.announced && record.Incarnation == highest {

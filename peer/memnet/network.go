@@ -99,11 +99,16 @@ func New(cfg Config) *Network {
 // from the network's seed and the name, so a peer that crashed or closed comes
 // back under its old identity by asking for the same name again. A name that is
 // in use is an error.
-func (n *Network) Transport(name string) (*Transport, error) {
+func (n *Network) Transport(name string) (*Transport, error) { return n.Twin(name, name) }
+
+// Twin adds a peer with the key that another name stands for, as when one key is copied to
+// two machines. Streams to the identity reach the one that was added last; both can open
+// their own.
+func (n *Network) Twin(name, of string) (*Transport, error) {
 	if name == "" || strings.ContainsAny(name, " /:") {
 		return nil, fmt.Errorf("memnet: %q is no name: use letters, digits and dashes", name)
 	}
-	t := newTransport(n, name)
+	t := newTransport(n, name, of)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if _, taken := n.names[name]; taken {
@@ -178,6 +183,8 @@ func (n *Network) remove(t *Transport) {
 	n.mu.Lock()
 	if n.peers[t.Self()] == t {
 		delete(n.peers, t.Self())
+	}
+	if n.names[t.name] == t {
 		delete(n.names, t.name)
 	}
 	n.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -42,9 +43,10 @@ type registration struct {
 // Transport implements seam.Transport for one peer of a Network.
 type Transport struct {
 	identity
-	net  *Network
-	name string
-	done chan struct{} // closed when it stops
+	net   *Network
+	name  string
+	block atomic.Pointer[string]
+	done  chan struct{} // closed when it stops
 
 	mu       sync.Mutex
 	stopped  bool
@@ -58,10 +60,11 @@ type Transport struct {
 var (
 	_ seam.Transport  = (*Transport)(nil)
 	_ seam.LaneDialer = (*Transport)(nil)
+	_ seam.Locator    = (*Transport)(nil)
 )
 
-func newTransport(n *Network, name string) *Transport {
-	seed := n.hash("key", name)
+func newTransport(n *Network, name, key string) *Transport {
+	seed := n.hash("key", key)
 	return &Transport{
 		identity: newIdentity(seed[:]),
 		net:      n,
@@ -71,6 +74,20 @@ func newTransport(n *Network, name string) *Transport {
 		streams:  make(map[*end]struct{}),
 		kept:     make(map[connection]time.Time),
 	}
+}
+
+// SetBlock says from which block of addresses the peer comes, for Block at others. It is ""
+// before.
+func (t *Transport) SetBlock(block string) { t.block.Store(&block) }
+
+// Block implements seam.Locator.
+func (t *Transport) Block(peer seam.PeerID) string {
+	if remote := t.net.lookup(peer); remote != nil {
+		if block := remote.block.Load(); block != nil {
+			return *block
+		}
+	}
+	return ""
 }
 
 // Addresses implements seam.Listener.

@@ -87,7 +87,7 @@ func (k *knownFile) remember(address string, ids []seam.PeerID) error {
 		k.memory = extended
 		return nil
 	}
-	if err := replaceFile(k.path, extended); err != nil {
+	if err := ReplaceFile(k.path, extended); err != nil {
 		return k.fault(err)
 	}
 	return nil
@@ -153,9 +153,9 @@ func parseKnown(content []byte) (known, error) {
 	return remembered, nil
 }
 
-// replaceFile writes a file so that a crash leaves the old or the new contents,
-// never a part.
-func replaceFile(path string, content []byte) (err error) {
+// ReplaceFile writes a file that only its owner may read, so that a crash or a power cut
+// leaves the old or the new contents, never a part.
+func ReplaceFile(path string, content []byte) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return err

@@ -179,14 +179,14 @@ func TestReplaceFileLeavesNoTrash(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "known")
 	for _, content := range []string{"one", "two"} {
-		if err := replaceFile(path, []byte(content)); err != nil {
+		if err := ReplaceFile(path, []byte(content)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != content {
 			t.Errorf("the file holds %q, %v", got, err)
 		}
 	}
-	if err := replaceFile(dir, nil); err == nil {
+	if err := ReplaceFile(dir, nil); err == nil {
 		t.Error("a folder was replaced")
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 1 {

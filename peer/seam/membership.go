@@ -1,6 +1,12 @@
 package seam
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Record is what a member says of itself, signed with its key. Adapters carry
 // and verify it; its numbers mean something to package peer only.
@@ -9,7 +15,8 @@ type Record struct {
 	Peer PeerID
 	// Run is the run the member takes part in; at most MaxRunName bytes.
 	Run string
-	// Incarnation counts the lives of a member. A restart is a new one.
+	// Incarnation counts the lives of a member, at most MaxIncarnation. A restart is a
+	// new one.
 	Incarnation uint64
 	// Sequence grows with each record of one incarnation; a record that does not
 	// exceed (Incarnation, Sequence) of the one known is ignored.
@@ -23,7 +30,8 @@ type Record struct {
 	// Head is the number of gradient steps that lay behind the member's model when
 	// it took its first: 0 for a founder, its donor's count for a latecomer.
 	Head uint64
-	// Addresses are where the member can be reached; at most MaxAddresses.
+	// Addresses are where the member can be reached; at most MaxAddresses, each as
+	// CheckAddress wants it.
 	Addresses []string
 }
 
@@ -45,7 +53,24 @@ const (
 	MaxRunName     = 64
 	MaxAddresses   = 4
 	MaxAddressSize = 64
+	// MaxIncarnation is beyond what restarts reach: a record with a higher one is
+	// nobody's, so that no number can use an identity up.
+	MaxIncarnation = 1 << 32
 )
+
+// CheckAddress tells what keeps a text from being an address in a record: addresses go
+// into logs and files, where a space or the end of a line would begin something else.
+func CheckAddress(address string) error {
+	switch {
+	case len(address) > MaxAddressSize:
+		return fmt.Errorf("the address %q has %d bytes: shorten it to %d", address, len(address), MaxAddressSize)
+	case !utf8.ValidString(address):
+		return fmt.Errorf("the address %q is not UTF-8", address)
+	case strings.ContainsFunc(address, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }):
+		return fmt.Errorf("the address %q has a space or what cannot be printed", address)
+	}
+	return nil
+}
 
 // Roster is the current membership as this process sees it. Safe for
 // concurrent use.

@@ -82,12 +82,12 @@ func (s statement) check() error {
 	if len(s.Addresses) > seam.MaxAddresses {
 		faults = append(faults, fmt.Errorf("%d addresses: keep the best %d", len(s.Addresses), seam.MaxAddresses))
 	}
+	if s.Incarnation > seam.MaxIncarnation {
+		faults = append(faults, fmt.Errorf("incarnation %d is beyond %d, which no peer reaches", s.Incarnation, uint64(seam.MaxIncarnation)))
+	}
 	for _, address := range s.Addresses {
-		if len(address) > seam.MaxAddressSize {
-			faults = append(faults, fmt.Errorf("the address %q has %d bytes: shorten it to %d", address, len(address), seam.MaxAddressSize))
-		}
-		if !utf8.ValidString(address) {
-			faults = append(faults, fmt.Errorf("the address %q is not UTF-8", address))
+		if err := seam.CheckAddress(address); err != nil {
+			faults = append(faults, err)
 		}
 	}
 	if len(s.mark) > seam.MaxMark {
@@ -175,11 +175,13 @@ func decode(peer seam.PeerID, body []byte) (statement, error) {
 	s.Steps = r.uint64()
 	s.Head = r.uint64()
 	addresses := int(r.byte())
-	if addresses > seam.MaxAddresses || bits&^(bitAnnounced|bitMarked) != 0 {
+	if addresses > seam.MaxAddresses || s.Incarnation > seam.MaxIncarnation || bits&^(bitAnnounced|bitMarked) != 0 {
 		return statement{}, errMalformed
 	}
 	for range addresses {
-		s.Addresses = append(s.Addresses, r.text(seam.MaxAddressSize))
+		address := r.text(seam.MaxAddressSize)
+		r.bad = r.bad || seam.CheckAddress(address) != nil
+		s.Addresses = append(s.Addresses, address)
 	}
 	if bits&bitMarked != 0 {
 		s.mark = r.mark()

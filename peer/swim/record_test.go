@@ -46,7 +46,7 @@ func anyStatement(t *rapid.T, peer seam.PeerID) statement {
 		Record: seam.Record{
 			Peer:        peer,
 			Run:         text("run", seam.MaxRunName),
-			Incarnation: rapid.Uint64().Draw(t, "incarnation"),
+			Incarnation: rapid.Uint64Max(seam.MaxIncarnation).Draw(t, "incarnation"),
 			Sequence:    rapid.Uint64().Draw(t, "sequence"),
 			Role:        rapid.Byte().Draw(t, "role"),
 			Flags:       rapid.Byte().Draw(t, "flags"),
@@ -60,7 +60,7 @@ func anyStatement(t *rapid.T, peer seam.PeerID) statement {
 		s.mark = mark
 	}
 	for range rapid.IntRange(0, seam.MaxAddresses).Draw(t, "addresses") {
-		s.Addresses = append(s.Addresses, text("address", seam.MaxAddressSize))
+		s.Addresses = append(s.Addresses, rapid.StringMatching(`[!-~äλ]{0,32}`).Draw(t, "address"))
 	}
 	return s
 }
@@ -151,7 +151,7 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 			t.Errorf("cut to %d bytes: %v", cut, err)
 		}
 	}
-	const runAt, addressesAt = 2, 2 + 1 + len(testRun) + 3*8 + 2 + 2*8
+	const runAt, incarnationAt, addressesAt = 2, 2 + 1 + len(testRun) + 8, 2 + 1 + len(testRun) + 3*8 + 2 + 2*8
 	change := func(at int, value byte) []byte {
 		changed := bytes.Clone(body)
 		changed[at] = value
@@ -169,6 +169,8 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 		"long run":       {change(runAt, seam.MaxRunName+1), errMalformed},
 		"run not UTF-8":  {change(runAt+1, 0xff), errMalformed},
 		"many addresses": {change(addressesAt, seam.MaxAddresses+1), errMalformed},
+		"incarnation":    {change(incarnationAt+4, 2), errMalformed},
+		"new line":       {change(addressesAt+2, '\n'), errMalformed},
 		"trailing":       {append(bytes.Clone(body), 0), errTrailing},
 	} {
 		if _, err := decode(peer, c.body); !errors.Is(err, c.want) {

@@ -53,6 +53,7 @@ const (
 // members all come back knows how far it was.
 type ledger struct {
 	Inherited uint64 `json:"inherited"`
+	Peers     uint64 `json:"peers,omitempty"` // the most at once
 	Past      []past `json:"past"`
 	// Orders are what the operator has said, as signed.
 	Orders [][]byte `json:"orders,omitempty"`
@@ -69,7 +70,7 @@ type past struct {
 // progressMetadata tells what was done, and adds it to metadata.
 func progressMetadata(metadata map[string]string, s *peer.Saved) error {
 	c, number := s.Checkpoint, func(n uint64) string { return strconv.FormatUint(n, 10) }
-	others := ledger{Inherited: c.Inherited, Past: []past{}, Orders: c.Orders}
+	others := ledger{Inherited: c.Inherited, Peers: c.Peers, Past: []past{}, Orders: c.Orders}
 	for _, l := range c.Past {
 		others.Past = append(others.Past, past(l))
 	}
@@ -103,6 +104,9 @@ func progressOf(metadata map[string]string) (c peer.Checkpoint, optimizerSteps u
 		Own: number(keySteps, false), Steps: number(keyAge, old), FlockSteps: number(keyFlock, old),
 		Incarnation: number(keyLife, old),
 	}
+	if c.Incarnation >= seam.MaxIncarnation {
+		faults = append(faults, fmt.Errorf("its %s is %d, which no peer reaches: the file is damaged", keyLife, c.Incarnation))
+	}
 	optimizerSteps = number(keyOptimizerSteps, old)
 	if text := metadata[keyLedger]; text != "" {
 		var others ledger
@@ -113,7 +117,7 @@ func progressOf(metadata map[string]string) (c peer.Checkpoint, optimizerSteps u
 			faults = append(faults, fmt.Errorf("its ledger has %d lives, more than %d", len(others.Past), peer.MaxPast))
 			others.Past = nil
 		}
-		c.Inherited, c.Orders = others.Inherited, others.Orders
+		c.Inherited, c.Peers, c.Orders = others.Inherited, others.Peers, others.Orders
 		for _, l := range others.Past {
 			c.Past = append(c.Past, peer.Past(l))
 		}

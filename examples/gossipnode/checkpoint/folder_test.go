@@ -60,7 +60,7 @@ func keep(t *testing.T, c Folder, steps uint64, shape []int, edit func(map[strin
 // behindOf is what lies behind a checkpoint that keep saves.
 func behindOf(steps uint64) peer.Checkpoint {
 	return peer.Checkpoint{
-		Own: steps, Steps: steps + 5, FlockSteps: 4 * steps, Incarnation: 2, Inherited: 6,
+		Own: steps, Steps: steps + 5, FlockSteps: 4 * steps, Incarnation: 2, Inherited: 6, Peers: 3,
 		Orders: [][]byte{{1, 2, 3}, {0xff}},
 		Past:   []peer.Past{{Peer: "a", Incarnation: 1, Steps: 9}, {Peer: "b", Incarnation: 3, Steps: 11, Resumed: true}},
 	}
@@ -140,6 +140,9 @@ func TestRefusedCheckpoint(t *testing.T) {
 		{"no number", "its steps", func(t *testing.T) string {
 			return keep(t, mine, 5, shape, func(m map[string]string) { m[keySteps] = "-1" })
 		}},
+		{"used up", "which no peer reaches", func(t *testing.T) string {
+			return keep(t, mine, 5, shape, func(m map[string]string) { m[keyLife] = "18446744073709551615" })
+		}},
 		{"no ledger", "its ledger", func(t *testing.T) string {
 			return keep(t, mine, 5, shape, func(m map[string]string) { m[keyLedger] = "[]" })
 		}},
@@ -186,7 +189,7 @@ func TestRefusedCheckpoint(t *testing.T) {
 			once.Keep = 1
 			keep(t, once, 10, shape, nil)
 			names, _ := mine.Names()
-			stays := !slices.Contains([]string{"another model", "damaged", "no number", "no ledger", "torn"}, c.name) // of this run, as far as a look tells
+			stays := !slices.Contains([]string{"another model", "damaged", "no number", "used up", "no ledger", "torn"}, c.name) // of this run, as far as a look tells
 			if after, _ := os.ReadFile(filepath.Join(mine.Dir, nameOf(9))); stays && string(before) != string(after) {
 				t.Errorf("the file has been changed or removed: %v", names)
 			}

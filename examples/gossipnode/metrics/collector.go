@@ -72,6 +72,7 @@ func (c collector) collectMembers(e emitter, s peer.Stats) {
 	}
 	e.counter(c.lost, uint64(s.Lost))
 	e.gauge(c.connections, float64(s.Connections))
+	e.gauge(c.twins, float64(s.Twins))
 	e.gauge(c.quarantined, float64(s.Quarantined))
 	e.counter(c.quarantines, s.Exchanges.Quarantines)
 }

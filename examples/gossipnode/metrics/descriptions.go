@@ -11,7 +11,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 // descriptions are those of all metrics of a peer.
 type descriptions struct {
 	info, steps, samples, flockSteps, flockTarget, progress, loss, rate *prometheus.Desc
-	members, lost, connections, quarantined, quarantines                *prometheus.Desc
+	members, lost, twins, connections, quarantined, quarantines         *prometheus.Desc
 	exchanges, bytes, bits, distance, every, resent                     *prometheus.Desc
 	staleness, took, round, wait, hold                                  *prometheus.Desc
 	doubt, settled, slicesLost                                          *prometheus.Desc
@@ -32,6 +32,7 @@ func newDescriptions() descriptions {
 
 		members:     describe("members", "Members of the run by what they are about, this one included.", "state"),
 		lost:        describe("members_lost_total", "Members that have gone without leaving."),
+		twins:       describe("twin_members", "Members that begin one life after another: two processes have one key."),
 		connections: describe("connections", "Open connections."),
 		quarantined: describe("quarantined_peers", "Peers that are kept away because they broke the rules."),
 		quarantines: describe("quarantines_total", "Times that a partner was found to break the rules."),
@@ -66,7 +67,7 @@ func newDescriptions() descriptions {
 func (d descriptions) all() []*prometheus.Desc {
 	return []*prometheus.Desc{
 		d.info, d.steps, d.samples, d.flockSteps, d.flockTarget, d.progress, d.loss, d.rate,
-		d.members, d.lost, d.connections, d.quarantined, d.quarantines,
+		d.members, d.lost, d.twins, d.connections, d.quarantined, d.quarantines,
 		d.exchanges, d.bytes, d.bits, d.distance, d.every, d.resent,
 		d.staleness, d.took, d.round, d.wait, d.hold,
 		d.doubt, d.settled, d.slicesLost, d.partnerRate, d.partnerRound,

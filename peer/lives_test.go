@@ -1,0 +1,257 @@
+package peer_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/swim"
+)
+
+// TestANumberInAWelcomeEndsNobodysPart: what a member says of a newcomer's lives, in which
+// nothing is signed by the newcomer, moves nothing.
+func TestANumberInAWelcomeEndsNobodysPart(t *testing.T) {
+	t.Parallel()
+	for _, number := range []uint64{math.MaxUint64, math.MaxUint64 - 1} {
+		t.Run(fmt.Sprint(number), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				network := memnet.New(memnet.Config{})
+				liar := inMemory(t, network, "liar", "digits")
+				if err := liar.Membership.Announce(seam.Record{Peer: liar.Transport.Self(), Run: "digits", Incarnation: 1}); err != nil {
+					t.Fatal(err)
+				}
+				stop, err := liar.Transport.Handle(seam.ProtocolHello, "digits", func(stream seam.Stream) {
+					defer stream.Close()
+					wire.NewReader(stream, 0).Next()
+					frame, err := wire.Pack(nil, 0, wire.Welcome{Incarnation: 1, KnownIncarnation: number})
+					if err != nil {
+						t.Error(err)
+					}
+					stream.Write(frame)
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(stop)
+				guest := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:liar"}, Network: inMemory(t, network, "guest", "digits")})
+				waitMembers(t, guest, 2)
+				for range 10 {
+					if err := step(t, guest, idle); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(time.Second)
+				}
+				var saved peer.Saved
+				guest.Save(&saved)
+				if s := guest.Stats(); s.Incarnation != 1 || saved.Checkpoint.Incarnation != 1 {
+					t.Errorf("incarnation %d, in its checkpoint %d; want 1 in both", s.Incarnation, saved.Checkpoint.Incarnation)
+				}
+				for _, r := range liar.Membership.Members() {
+					if r.Peer == guest.Self() && r.Steps < 8 {
+						t.Errorf("the others have heard of %d of its 10 steps", r.Steps)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestANewLifeExceedsItsRecords: a peer that comes back under its identity is told of its
+// earlier lives by the records that it has signed, with memberlist too.
+func TestANewLifeExceedsItsRecords(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := peertest.Start(t, peertest.Config{Peers: 4, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond}})
+		for life := uint64(2); life <= 4; life++ {
+			f.TrainSteps(t.Context(), 20, atPace(20*time.Millisecond, towards))
+			f.Crash(3)
+			back := f.Return(3)
+			f.WaitJoined(4)
+			firstSnapshot(t, back)
+			time.Sleep(5 * time.Second)
+			if got := back.Stats().Incarnation; got != life {
+				t.Fatalf("incarnation %d, want %d", got, life)
+			}
+		}
+	})
+}
+
+// TestAnIdentityThatIsUsedUpSaysSo: no incarnation follows the last one, which only who has
+// the key can sign.
+func TestAnIdentityThatIsUsedUpSaysSo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := peertest.Start(t, peertest.Config{Peers: 2, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond}})
+		thief, err := f.Network.Twin("thief", "stolen")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { thief.Close() })
+		membership, err := swim.New(swim.Config{Transport: thief, Run: peertest.Run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := membership.Join(t.Context(), f.Peers[0].Self()); err != nil {
+			t.Fatal(err)
+		}
+		last := seam.Record{Peer: thief.Self(), Run: peertest.Run, Incarnation: seam.MaxIncarnation}
+		if err := membership.Announce(last); err != nil {
+			t.Fatal(err)
+		}
+		last.Incarnation++
+		if err := membership.Announce(last); err == nil {
+			t.Error("a record beyond the last incarnation is spread")
+		}
+		time.Sleep(5 * time.Second)
+		if err := membership.Close(); err != nil {
+			t.Error(err)
+		}
+		thief.Close()
+		transport, err := f.Network.Transport("stolen")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { transport.Close() })
+		if membership, err = swim.New(swim.Config{Transport: transport, Run: peertest.Run}); err != nil {
+			t.Fatal(err)
+		}
+		p := start(t, peer.Config{
+			Run: peertest.Run, Params: newModel(), Join: f.Peers[0].JoinAddresses(),
+			Network: peer.Network{Transport: transport, Membership: membership},
+		})
+		for range 20 {
+			if err = step(t, p, atPace(time.Second, idle)); err != nil {
+				break
+			}
+		}
+		if !errors.Is(err, peer.ErrIdentity) || p.Stats().Incarnation > seam.MaxIncarnation {
+			t.Errorf("incarnation %d, error %v", p.Stats().Incarnation, err)
+		}
+	})
+}
+
+// TestACheckpointWithAnAbsurdNumberIsRefused: it would wrap, or use the identity up.
+func TestACheckpointWithAnAbsurdNumberIsRefused(t *testing.T) {
+	for _, number := range []uint64{math.MaxUint64, seam.MaxIncarnation} {
+		config := peer.Config{Run: "digits", Params: newModel()}
+		config.Network.State.Checkpoint = peer.Checkpoint{Own: 5, Steps: 5, FlockSteps: 5, Incarnation: number}
+		if _, err := peer.Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), "begin without the checkpoint") {
+			t.Errorf("incarnation %d: error %v", number, err)
+		}
+	}
+}
+
+// TestNewLivesEndNoRunEarly: a member that begins a new life every 50 ms, each with as many
+// steps as it likes, counts as one peer and not as hundreds.
+func TestNewLivesEndNoRunEarly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const work, honest = 20_000, 7
+		f := peertest.Start(t, peertest.Config{Peers: honest, Params: newModel, Configure: func(i int, c *peer.Config) {
+			shortRun(i, c)
+			c.Work = peer.Work{Steps: work}
+			c.Exchange.Pace.Every = 20
+		}})
+		liar := inMemory(t, f.Network, "liar", peertest.Run)
+		if err := liar.Membership.Join(t.Context(), f.Peers[0].Self()); err != nil {
+			t.Fatal(err)
+		}
+		trained := make(chan struct{})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for life := uint64(1); ; life++ {
+				record := seam.Record{Peer: liar.Transport.Self(), Run: peertest.Run, Incarnation: life, Steps: 1 << 40}
+				if err := liar.Membership.Announce(record); err != nil {
+					t.Error(err)
+				}
+				select {
+				case <-trained:
+					return
+				case <-time.After(50 * time.Millisecond):
+				}
+			}
+		}()
+		f.Train(t.Context(), atPace(10*time.Millisecond, towards))
+		close(trained)
+		<-ended
+		var taken uint64
+		for i, p := range f.Peers {
+			s := p.Stats()
+			taken += s.Steps
+			if s.Twins != 1 || s.Lost > 3 {
+				t.Errorf("peer %d knows of %d twins, and counts %d members lost", i, s.Twins, s.Lost)
+			}
+		}
+		if least := uint64(work * honest / (honest + 2)); taken < least*95/100 {
+			t.Errorf("the run of %d steps ended after %d, want %d at least", work, taken, least)
+		}
+	})
+}
+
+// TestOneKeyOnTwoMachinesIsNamedByAll: each of the two processes says so, and so do the
+// others; together they count as one peer.
+func TestOneKeyOnTwoMachinesIsNamedByAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		logs := make([]*observer.ObservedLogs, 5)
+		record := func(i int, c *peer.Config) {
+			core, logged := observer.New(zap.WarnLevel)
+			c.Log, logs[i] = zap.New(core), logged
+			c.Exchange.Pace.Every = 5
+		}
+		f := peertest.Start(t, peertest.Config{Peers: 4, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond}, Configure: record})
+		twins := f.Peers[3].Self()
+		f.TrainSteps(t.Context(), 50, atPace(20*time.Millisecond, towards))
+		transport, err := f.Network.Twin("copy", "peer-3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { transport.Close() })
+		membership, err := swim.New(swim.Config{Transport: transport, Run: peertest.Run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := peer.Config{
+			Run: peertest.Run, Params: newModel(), Join: f.Peers[0].JoinAddresses(),
+			Network: peer.Network{Transport: transport, Membership: membership},
+		}
+		record(4, &config)
+		double := start(t, config)
+		if double.Self() != twins {
+			t.Fatal("another identity")
+		}
+		f.Peers = append(f.Peers, double)
+		f.TrainSteps(t.Context(), 600, atPace(300*time.Millisecond, towards))
+		var taken uint64
+		for i, p := range f.Peers {
+			s := p.Stats()
+			taken += s.Steps
+			named := logs[i].FilterMessageSnippet("begins one life after another").FilterField(zap.String("peer", string(twins))).Len()
+			if p.Self() == twins {
+				named = logs[i].FilterMessageSnippet("another process has this peer's key").Len()
+			}
+			if named != 1 || s.Twins != 1 {
+				t.Errorf("peer %d names the twins %d times, and counts %d: %v", i, named, s.Twins, logs[i].All())
+			}
+		}
+		time.Sleep(time.Second)
+		for i, p := range f.Peers[:3] {
+			if got := p.Stats().FlockSteps; got > taken {
+				t.Errorf("peer %d counts %d steps, %d were taken", i, got, taken)
+			}
+		}
+	})
+}

@@ -1,0 +1,148 @@
+package peer
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	// placeTurn is for how long a newcomer keeps its place while others wait for one.
+	placeTurn = 10 * time.Second
+	// waitingFor is for how long who was told to wait counts as waiting: newcomers ask
+	// again sooner.
+	waitingFor = 4 * copyRetry
+	// maxWaiting bounds those whose turn is remembered.
+	maxWaiting = 256
+)
+
+// places are those of newcomers that copy the model from this peer: few, so that nobody
+// may keep them. An identity has one. When all are taken, who comes from a block of
+// addresses that has the most gives way to one from a block with fewer, and who has had
+// one for placeTurn to whoever waits for longest. What was copied stays, so who gives way
+// goes on when it is its turn again. The zero value is ready.
+type places struct {
+	mu      sync.Mutex
+	held    map[seam.PeerID]*place
+	waiting *simplelru.LRU[seam.PeerID, *waiter]
+}
+
+// place is that of one newcomer.
+type place struct {
+	peer  seam.PeerID
+	block string
+	yield func() // ends its copy; does not wait
+	since time.Time
+}
+
+// waiter is a newcomer that was told to wait.
+type waiter struct {
+	block       string
+	since, last time.Time // when it asked first and last
+}
+
+// enter takes a place of at most so many, until leave.
+func (p *places) enter(at *place, most int, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held == nil {
+		p.held = make(map[seam.PeerID]*place)
+		p.waiting, _ = simplelru.NewLRU[seam.PeerID, *waiter](maxWaiting, nil) // fails of sizes that are not positive
+	}
+	at.since = now
+	if old := p.held[at.peer]; old != nil { // it has lost that conversation
+		at.since = old.since
+		old.yield()
+		p.held[at.peer] = at
+		return true
+	}
+	w := p.wait(at, now)
+	free := most - len(p.held)
+	if p.before(w, now) >= max(free, 1) || free <= 0 && !p.displace(at, now) {
+		return false
+	}
+	p.waiting.Remove(at.peer)
+	p.held[at.peer] = at
+	return true
+}
+
+// wait notes that a newcomer waits.
+func (p *places) wait(at *place, now time.Time) *waiter {
+	w, ok := p.waiting.Get(at.peer)
+	if !ok || now.Sub(w.last) > waitingFor {
+		w = &waiter{since: now}
+		p.waiting.Add(at.peer, w)
+	}
+	w.block, w.last = at.block, now
+	return w
+}
+
+// before is the number of those whose turn it is before another's: of blocks that have
+// fewer places, and else of those who wait for longer.
+func (p *places) before(w *waiter, now time.Time) (n int) {
+	for _, other := range p.waiting.Values() {
+		if other == w || now.Sub(other.last) > waitingFor {
+			continue
+		}
+		if cmp.Or(cmp.Compare(p.of(other.block), p.of(w.block)), other.since.Compare(w.since)) < 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// of is the number of places of a block.
+func (p *places) of(block string) (n int) {
+	for _, other := range p.held {
+		if other.block == block {
+			n++
+		}
+	}
+	return n
+}
+
+// displace has one give way, if there is one that has to: of those that have to, the one
+// that has been there for longest.
+func (p *places) displace(at *place, now time.Time) bool {
+	var out *place
+	for _, other := range p.held {
+		must := p.of(other.block) > p.of(at.block)+1 || now.Sub(other.since) >= placeTurn
+		if must && (out == nil || other.since.Before(out.since)) {
+			out = other
+		}
+	}
+	if out == nil {
+		return false
+	}
+	delete(p.held, out.peer)
+	out.yield()
+	return true
+}
+
+// leave gives a place up, if it has not been given to another.
+func (p *places) leave(at *place) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held[at.peer] == at {
+		delete(p.held, at.peer)
+	}
+}
+
+// count is the number of newcomers that have a place.
+func (p *places) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.held)
+}
+
+// blockOf is the block of addresses that a peer comes from, empty if nobody knows.
+func (p *Peer) blockOf(id seam.PeerID) string {
+	if locator, ok := p.transport.(seam.Locator); ok {
+		return locator.Block(id)
+	}
+	return ""
+}
