@@ -238,11 +238,11 @@ func TestAttackRecords(t *testing.T) {
 // sends, and its streams do not add up.
 func TestAttackPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var a allowance
+		a := newAllowance().packets
 		taken := 0
 		for range 100 { // ten seconds
 			for range 1000 {
-				if a.take(time.Now()) {
+				if a.AllowN(time.Now(), 1) {
 					taken++
 				}
 			}
@@ -253,9 +253,9 @@ func TestAttackPackets(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		for range 2 * packetBurst {
-			a.take(time.Now())
+			a.AllowN(time.Now(), 1)
 		}
-		if a.take(time.Now()) {
+		if a.AllowN(time.Now(), 1) {
 			t.Error("an hour of silence has saved up more than a burst")
 		}
 	})

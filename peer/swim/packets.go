@@ -144,7 +144,7 @@ func (p *packets) end() {
 
 // send sends a packet as datagrams, if that may be the way to a member. It reports
 // whether that is known to be enough, and whether it was tried at all.
-func (p *packets) send(packet []byte, to seam.PeerID, now time.Time) (enough, tried bool) {
+func (p *packets) send(packet []byte, to seam.PeerID, sealed keys, now time.Time) (enough, tried bool) {
 	p.mu.Lock()
 	over, wide := p.over, p.wide
 	if over == nil || !wide {
@@ -156,12 +156,12 @@ func (p *packets) send(packet []byte, to seam.PeerID, now time.Time) (enough, tr
 	if !open {
 		return false, false
 	}
-	parts, ok := partsOf(packet)
+	parts, ok := partsOf(packet, maxPayload-sealed.overhead())
 	if !ok {
 		return false, false
 	}
 	for _, part := range parts {
-		if over.SendPacket(to, p.run, append(slices.Clip(head), part...)) != nil {
+		if over.SendPacket(to, p.run, append(slices.Clip(head), sealed.seal(part)...)) != nil {
 			return false, false
 		}
 	}
@@ -349,11 +349,11 @@ func splitPacket(datagram []byte) (kind byte, nonce [nonceSize]byte, packet []by
 	return 0, nonce, nil, false
 }
 
-// partsOf makes packets that fit a datagram each of one of memberlist's: a compound is
+// partsOf makes packets of at most so many bytes of one of memberlist's: a compound is
 // taken apart, without the checksum around it, which a datagram needs no more. It
 // reports false if a part is too large.
-func partsOf(packet []byte) (parts [][]byte, ok bool) {
-	if len(packet) <= maxPayload {
+func partsOf(packet []byte, most int) (parts [][]byte, ok bool) {
+	if len(packet) <= most {
 		return [][]byte{packet}, true
 	}
 	if len(packet) > crcSize && packet[0] == messageCRC {
@@ -371,10 +371,10 @@ func partsOf(packet []byte) (parts [][]byte, ok bool) {
 	size := 2
 	for i := range count {
 		n := int(binary.BigEndian.Uint16(lengths[2*i:]))
-		if n > len(rest) || n+4 > maxPayload {
+		if n > len(rest) || n+4 > most {
 			return nil, false
 		}
-		if size+2+n > maxPayload {
+		if size+2+n > most {
 			parts = append(parts, compound(group))
 			group, size = nil, 2
 		}

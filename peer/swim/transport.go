@@ -1,6 +1,7 @@
 package swim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/hashicorp/memberlist"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -33,8 +35,10 @@ const (
 	inboundPackets = 1024
 	// maxSenders bounds the peers that packets are sent to at a time.
 	maxSenders = maxMembers
-	// maxSyncs bounds the inbound conversations of one peer at a time.
-	maxSyncs = 4
+	// maxSyncs bounds the inbound conversations of one peer at a time, and maxAllSyncs
+	// those of all.
+	maxSyncs    = 2
+	maxAllSyncs = 64
 	// openTimeout bounds the opening of a packet stream.
 	openTimeout = 3 * time.Second
 	// reopenAfter is the least time between two attempts to open one.
@@ -60,6 +64,8 @@ type transport struct {
 	book *book
 	busy *stragglers
 	wide *packets
+	gate *gate
+	keys keys
 
 	packets chan *memberlist.Packet
 	conns   chan net.Conn
@@ -73,14 +79,20 @@ type transport struct {
 	senders map[seam.PeerID]*sender
 	inbound map[seam.PeerID]seam.Stream // packet streams
 	syncs   map[seam.PeerID]int
-	rates   map[seam.PeerID]*allowance
-	streams map[seam.Stream]struct{}
-	faults  map[seam.PeerID]error // of the peers that are being contacted
+	// allSyncs is the number of them, and held how much is held of all conversations.
+	allSyncs, held int
+	rates          *lru.Cache[seam.PeerID, *allowance]
+	streams        map[seam.Stream]struct{}
+	faults         map[seam.PeerID]error // of the peers that are being contacted
 }
 
 var _ memberlist.NodeAwareTransport = (*transport)(nil)
 
 func newTransport(over seam.Transport, run string, b *book, busy *stragglers, wide *packets) *transport {
+	rates, err := lru.New[seam.PeerID, *allowance](maxMembers)
+	if err != nil {
+		panic(err) // of a size that is not positive
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &transport{
 		seam:    over,
@@ -96,7 +108,8 @@ func newTransport(over seam.Transport, run string, b *book, busy *stragglers, wi
 		senders: make(map[seam.PeerID]*sender),
 		inbound: make(map[seam.PeerID]seam.Stream),
 		syncs:   make(map[seam.PeerID]int),
-		rates:   make(map[seam.PeerID]*allowance),
+		rates:   rates,
+		gate:    newGate(b, wide.log),
 		streams: make(map[seam.Stream]struct{}),
 		faults:  make(map[seam.PeerID]error),
 	}
@@ -137,7 +150,7 @@ func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, 
 		return now, seam.ErrClosed
 	}
 	t.busy.sent(b, peer, now)
-	enough, tried := t.wide.send(b, peer, now)
+	enough, tried := t.wide.send(b, peer, t.keys, now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.senders[peer]
@@ -154,7 +167,7 @@ func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, 
 		return now, nil
 	}
 	select {
-	case s.queue <- append([]byte(nil), b...):
+	case s.queue <- t.keys.seal(bytes.Clone(b)):
 	default:
 	}
 	return now, nil

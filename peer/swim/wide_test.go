@@ -309,7 +309,7 @@ func TestPartsOfCompounds(t *testing.T) {
 		if rapid.Bool().Draw(t, "checksum") {
 			packet = append([]byte{messageCRC, 0, 0, 0, 0}, packet...)
 		}
-		parts, ok := partsOf(packet)
+		parts, ok := partsOf(packet, maxPayload)
 		if !ok {
 			t.Fatal("not taken apart")
 		}
@@ -342,7 +342,7 @@ func TestPartsOfCompounds(t *testing.T) {
 func FuzzParts(f *testing.F) {
 	f.Add(compound([][]byte{bytes.Repeat([]byte{1}, 900), bytes.Repeat([]byte{2}, 900)}))
 	f.Fuzz(func(t *testing.T, packet []byte) {
-		parts, ok := partsOf(packet)
+		parts, ok := partsOf(packet, maxPayload)
 		total := 0
 		for _, part := range parts {
 			total += len(part)
