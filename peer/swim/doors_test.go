@@ -101,6 +101,9 @@ func TestAttack36BytesCost112MiB(t *testing.T) {
 					if each > 4<<20 {
 						t.Errorf("%d bytes cost %d MiB", len(message), each>>20)
 					}
+					if n := members[0].Refused()[causeNames[malformed]]; n != times {
+						t.Errorf("%d refusals were counted, want %d", n, times)
+					}
 					within(t, 0, members, "unmoved", count(2))
 				})
 			})

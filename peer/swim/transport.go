@@ -51,6 +51,11 @@ const (
 	// kindTimeout bounds the wait for the first byte of a stream, and the sending
 	// of what is remembered.
 	kindTimeout = 5 * time.Second
+	// answerWait is how long the first datagrams to a peer have to be answered until what
+	// was in them is sent by a stream: short enough for a probe not to fail meanwhile.
+	answerWait = probeTimeout / 2
+	// maxUnanswered is the number of packets that are kept for that.
+	maxUnanswered = 1024
 	// drainTimeout bounds the sending of what is queued at a shutdown.
 	drainTimeout = 500 * time.Millisecond
 )
@@ -79,6 +84,8 @@ type transport struct {
 	senders map[seam.PeerID]*sender
 	inbound map[seam.PeerID]seam.Stream // packet streams
 	syncs   map[seam.PeerID]int
+	// unanswered is the number of packets that may be sent again, by streams.
+	unanswered int
 	// allSyncs is the number of them, and held how much is held of all conversations.
 	allSyncs, held int
 	rates          *lru.Cache[seam.PeerID, *allowance]
@@ -161,16 +168,41 @@ func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, 
 		}
 		return now, nil
 	case tried && s == nil:
-		return now, nil // a stream that is there carries it too while datagrams are unproven
-	}
-	if s = t.senderTo(peer); s == nil {
+		t.resend(bytes.Clone(b), peer, now)
 		return now, nil
 	}
+	t.enqueue(b, peer) // a stream that is there carries it while datagrams are unproven
+	return now, nil
+}
+
+// enqueue has a packet sent by a stream. The caller holds the lock.
+func (t *transport) enqueue(packet []byte, to seam.PeerID) {
+	s := t.senderTo(to)
+	if s == nil {
+		return
+	}
 	select {
-	case s.queue <- t.keys.seal(bytes.Clone(b)):
+	case s.queue <- t.keys.seal(bytes.Clone(packet)):
 	default:
 	}
-	return now, nil
+}
+
+// resend has a packet sent by a stream that was sent by a datagram, unless an answer shows
+// that datagrams arrive. The caller holds the lock.
+func (t *transport) resend(packet []byte, to seam.PeerID, sent time.Time) {
+	if t.unanswered == maxUnanswered {
+		return
+	}
+	t.unanswered++
+	time.AfterFunc(answerWait, func() {
+		answered := t.wide.answeredSince(to, sent)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.unanswered--
+		if !answered {
+			t.enqueue(packet, to)
+		}
+	})
 }
 
 // senderTo returns the sender to a peer, nil if there are too many or the transport is
