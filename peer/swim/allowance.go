@@ -14,6 +14,10 @@ const (
 	// network would.
 	packetsPerSecond = 100
 	packetBurst      = 200
+	// messagesPerSecond and messageBurst bound the messages in them, of which a packet can
+	// hold 255.
+	messagesPerSecond = 500
+	messageBurst      = 2000
 	// syncsPerSecond and syncBurst bound the conversations that one peer may begin. It
 	// begins one in fifteen seconds, and a few to join.
 	syncsPerSecond = 1
@@ -22,14 +26,15 @@ const (
 
 // allowance is what a peer may still send.
 type allowance struct {
-	packets, probes, syncs *rate.Limiter
+	packets, messages, probes, syncs *rate.Limiter
 }
 
 func newAllowance() *allowance {
 	return &allowance{
-		packets: rate.NewLimiter(packetsPerSecond, packetBurst),
-		probes:  rate.NewLimiter(probesPerSecond, probeBurst),
-		syncs:   rate.NewLimiter(syncsPerSecond, syncBurst),
+		packets:  rate.NewLimiter(packetsPerSecond, packetBurst),
+		messages: rate.NewLimiter(messagesPerSecond, messageBurst),
+		probes:   rate.NewLimiter(probesPerSecond, probeBurst),
+		syncs:    rate.NewLimiter(syncsPerSecond, syncBurst),
 	}
 }
 

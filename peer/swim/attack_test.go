@@ -251,6 +251,21 @@ func TestAttackPackets(t *testing.T) {
 		if most := packetBurst + 10*packetsPerSecond; taken > most || taken < most*9/10 {
 			t.Errorf("%d of 100,000 packets in ten seconds were taken, at most %d should be", taken, most)
 		}
+		tr := bare(t, newNetwork(), "host")
+		taken = 0
+		var pings [][]byte
+		for range 250 {
+			pings = append(pings, packed(messagePing, "SeqNo", uint32(1), "Node", "", "SourceNode", "liar"))
+		}
+		for range 10 * packetBurst { // two seconds
+			if heard := tr.examine(compound(pings), tr.speaker("liar"), time.Now()); heard != nil {
+				taken += len(pings)
+			}
+			time.Sleep(time.Second / packetsPerSecond / 10)
+		}
+		if most := messageBurst + 2*messagesPerSecond; taken > most || taken < most/2 {
+			t.Errorf("%d of 500,000 messages in two seconds were taken, at most %d should be", taken, most)
+		}
 		time.Sleep(time.Hour)
 		for range 2 * packetBurst {
 			a.AllowN(time.Now(), 1)

@@ -99,6 +99,10 @@ func (g *gate) packet(packet []byte, by speaker, now time.Time) []byte {
 		g.refuse(by.peer, malformed)
 		return nil
 	}
+	if !by.rate.messages.AllowN(now, len(messages)) {
+		g.refuse(by.peer, tooMany)
+		return nil
+	}
 	good := messages[:0]
 	for _, m := range messages {
 		heard, why := g.judge(m, by, now)

@@ -105,6 +105,36 @@ func TestDatagramsAreExamined(t *testing.T) {
 	})
 }
 
+// TestAPacketWithoutAnAnswer goes by a stream as well, before a probe fails; one that was
+// answered does not.
+func TestAPacketWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, dropped := range []bool{false, true} {
+			n := newNetwork()
+			a, b := bare(t, n, "a"), bare(t, n, "b")
+			stop, err := b.seam.Handle(seam.ProtocolSwim, testRun, b.handle)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stop()
+			if dropped {
+				a.wide.over = deaf{newMeter(a.seam.(*memnet.Transport))}
+			}
+			began := time.Now()
+			a.WriteToAddress(answer(3), addressOf(b.seam.Self()))
+			select {
+			case <-b.packets:
+			case <-time.After(probeTimeout):
+				t.Errorf("with datagrams dropped %v, the packet has not come within %v", dropped, time.Since(began))
+			}
+			time.Sleep(probeTimeout)
+			if got, want := a.seam.Connections(), map[bool]int{false: 0, true: 1}[dropped]; got != want {
+				t.Errorf("with datagrams dropped %v: %d connections, want %d", dropped, got, want)
+			}
+		}
+	})
+}
+
 // Only who has answered the last question has been met: not who says something, nor
 // who repeats an answer.
 func TestToAnswerIsToBeMet(t *testing.T) {
