@@ -169,23 +169,46 @@ func TestAttackManyConversations(t *testing.T) {
 		}
 		all.Wait()
 		time.Sleep(time.Second)
-		host.carrier.mu.Lock()
-		open, held := host.carrier.allSyncs, host.carrier.held
-		host.carrier.mu.Unlock()
-		if open != maxAllSyncs || held > maxHeld {
+		state := func() (open, held int) {
+			host.carrier.mu.Lock()
+			defer host.carrier.mu.Unlock()
+			return len(host.carrier.places), host.carrier.held
+		}
+		if open, held := state(); open != maxAllSyncs || held > maxHeld {
 			t.Errorf("%d conversations are open, %d are allowed; they hold %d bytes", open, maxAllSyncs, held)
 		}
-		time.Sleep(syncTimeout)
-		host.carrier.mu.Lock()
-		open, held = host.carrier.allSyncs, host.carrier.held
-		host.carrier.mu.Unlock()
-		if open != 0 || held != 0 {
+		time.Sleep(2 * syncTimeout)
+		if open, held := state(); open != 0 || held != 0 {
 			t.Errorf("%d conversations are open after their time, and hold %d bytes", open, held)
 		}
 		late := start(t, n, "late")
 		late.announce(t, 1, 0)
 		late.join(t, host)
 		within(t, time.Second, []*member{host, late}, "a newcomer gets in", count(2))
+	})
+}
+
+// TestAWholeFlockJoinsAtOnce: however many begin a conversation with one member, none is
+// turned away.
+func TestAWholeFlockJoinsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		host := start(t, n, "host")
+		host.announce(t, 1, 0)
+		var all sync.WaitGroup
+		for i := range 4 * maxAllSyncs {
+			newcomer, err := n.Transport(fmt.Sprint("newcomer", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer newcomer.Close()
+			all.Go(func() {
+				if !tell(t, newcomer, host.wire.Self(), header(0, 0)) {
+					t.Errorf("newcomer %d was turned away", i)
+				}
+			})
+		}
+		all.Wait()
 	})
 }
 

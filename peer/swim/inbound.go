@@ -145,6 +145,12 @@ func (t *transport) converse(s seam.Stream) {
 		return
 	}
 	defer t.endSync(peer)
+	if !t.takePlace() {
+		t.gate.refuse(peer, tooMany)
+		t.drop(s)
+		return
+	}
+	defer func() { <-t.places }()
 	meta := t.book.remembered(peer)
 	s.SetWriteDeadline(time.Now().Add(kindTimeout))
 	greeting := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(meta)), uint16(len(meta)))
@@ -171,18 +177,30 @@ func (t *transport) admitSync(peer seam.PeerID, now time.Time) bool {
 	rate := t.allowanceOf(peer)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.syncs[peer] >= maxSyncs || t.allSyncs >= maxAllSyncs || !rate.syncs.AllowN(now, 1) {
+	if t.syncs[peer] >= maxSyncs || !rate.syncs.AllowN(now, 1) {
 		return false
 	}
 	t.syncs[peer]++
-	t.allSyncs++
 	return true
+}
+
+// takePlace waits for one of the conversations of all peers to end, if there are so many:
+// a whole flock may join at once.
+func (t *transport) takePlace() bool {
+	timer := time.NewTimer(syncTimeout)
+	defer timer.Stop()
+	select {
+	case t.places <- struct{}{}:
+		return true
+	case <-timer.C:
+	case <-t.closing:
+	}
+	return false
 }
 
 func (t *transport) endSync(peer seam.PeerID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.allSyncs--
 	if t.syncs[peer]--; t.syncs[peer] == 0 {
 		delete(t.syncs, peer)
 	}

@@ -36,7 +36,7 @@ const (
 	// maxSenders bounds the peers that packets are sent to at a time.
 	maxSenders = maxMembers
 	// maxSyncs bounds the inbound conversations of one peer at a time, and maxAllSyncs
-	// those of all.
+	// those of all; more of them wait.
 	maxSyncs    = 2
 	maxAllSyncs = 64
 	// openTimeout bounds the opening of a packet stream.
@@ -74,6 +74,7 @@ type transport struct {
 
 	packets chan *memberlist.Packet
 	conns   chan net.Conn
+	places  chan struct{} // of inbound conversations
 	closing chan struct{} // closed first at a shutdown
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -86,11 +87,10 @@ type transport struct {
 	syncs   map[seam.PeerID]int
 	// unanswered is the number of packets that may be sent again, by streams.
 	unanswered int
-	// allSyncs is the number of them, and held how much is held of all conversations.
-	allSyncs, held int
-	rates          *lru.Cache[seam.PeerID, *allowance]
-	streams        map[seam.Stream]struct{}
-	faults         map[seam.PeerID]error // of the peers that are being contacted
+	held       int // of all conversations
+	rates      *lru.Cache[seam.PeerID, *allowance]
+	streams    map[seam.Stream]struct{}
+	faults     map[seam.PeerID]error // of the peers that are being contacted
 }
 
 var _ memberlist.NodeAwareTransport = (*transport)(nil)
@@ -109,6 +109,7 @@ func newTransport(over seam.Transport, run string, b *book, busy *stragglers, wi
 		wide:    wide,
 		packets: make(chan *memberlist.Packet, inboundPackets),
 		conns:   make(chan net.Conn),
+		places:  make(chan struct{}, maxAllSyncs),
 		closing: make(chan struct{}),
 		ctx:     ctx,
 		cancel:  cancel,
