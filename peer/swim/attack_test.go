@@ -238,11 +238,11 @@ func TestAttackRecords(t *testing.T) {
 // sends, and its streams do not add up.
 func TestAttackPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var a allowance
+		a := newAllowance().packets
 		taken := 0
 		for range 100 { // ten seconds
 			for range 1000 {
-				if a.take(time.Now()) {
+				if a.AllowN(time.Now(), 1) {
 					taken++
 				}
 			}
@@ -251,11 +251,26 @@ func TestAttackPackets(t *testing.T) {
 		if most := packetBurst + 10*packetsPerSecond; taken > most || taken < most*9/10 {
 			t.Errorf("%d of 100,000 packets in ten seconds were taken, at most %d should be", taken, most)
 		}
+		tr := bare(t, newNetwork(), "host")
+		taken = 0
+		var pings [][]byte
+		for range 250 {
+			pings = append(pings, packed(messagePing, "SeqNo", uint32(1), "Node", "", "SourceNode", "liar"))
+		}
+		for range 10 * packetBurst { // two seconds
+			if heard := tr.examine(compound(pings), tr.speaker("liar"), time.Now()); heard != nil {
+				taken += len(pings)
+			}
+			time.Sleep(time.Second / packetsPerSecond / 10)
+		}
+		if most := messageBurst + 2*messagesPerSecond; taken > most || taken < most/2 {
+			t.Errorf("%d of 500,000 messages in two seconds were taken, at most %d should be", taken, most)
+		}
 		time.Sleep(time.Hour)
 		for range 2 * packetBurst {
-			a.take(time.Now())
+			a.AllowN(time.Now(), 1)
 		}
-		if a.take(time.Now()) {
+		if a.AllowN(time.Now(), 1) {
 			t.Error("an hour of silence has saved up more than a burst")
 		}
 	})

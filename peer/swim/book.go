@@ -30,6 +30,10 @@ type entry struct {
 	onlooker []byte
 	// mark is what the newest of both shows to be admitted.
 	mark []byte
+	// ceiling is the highest that it has signed for memberlist's incarnation, and left
+	// tells whether its newest word was that it leaves.
+	ceiling uint32
+	left    bool
 	// waiting: a new life of the peer looks on and has announced nothing yet, so
 	// last speaks of an earlier one.
 	waiting bool
@@ -69,8 +73,12 @@ type book struct {
 	spoken  bool // own was announced
 	former  uint64
 	lived   bool // former was heard of
-	closed  bool
-	full    bool // strangers have been turned away
+	// incarnation is at least what memberlist gives the local peer; ceiling is what was
+	// signed last, formerCeiling what earlier lives have signed.
+	incarnation, ceiling, formerCeiling uint32
+	recalled                            []byte // verified last, of an earlier life
+	closed                              bool
+	full                                bool // strangers have been turned away
 
 	strangers chan struct{} // capacity 1: there is one to be met
 }
@@ -126,7 +134,7 @@ func (b *book) admit(peer seam.PeerID, meta []byte) error {
 			e.next = e.since.Add(strangerPatience)
 		}
 	}
-	e.mark = s.mark
+	e.mark, e.left, e.ceiling = s.mark, s.left, max(e.ceiling, s.ceiling)
 	if !s.announced {
 		e.onlooker = bytes.Clone(meta)
 		if e.meta != nil && s.life != e.last.life {
@@ -172,22 +180,15 @@ func (b *book) read(peer seam.PeerID, meta []byte) (statement, error) {
 
 // hearSelf takes note of what an earlier life of the local peer has said.
 func (b *book) hearSelf(s statement) {
-	if !s.announced || s.life == b.life || (b.lived && s.Incarnation <= b.former) {
+	if s.life == b.life {
+		return
+	}
+	b.formerCeiling = max(b.formerCeiling, s.ceiling)
+	if !s.announced || (b.lived && s.Incarnation <= b.former) {
 		return
 	}
 	b.former, b.lived = s.Incarnation, true
 	b.changed()
-}
-
-// recall takes metadata that another peer remembers of the local one.
-func (b *book) recall(meta []byte) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s, err := b.read(b.identity.Self(), meta)
-	if err == nil {
-		b.hearSelf(s)
-	}
-	return err
 }
 
 // remembered returns the newest announcing metadata of a peer, or nil.

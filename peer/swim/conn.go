@@ -1,6 +1,7 @@
 package swim
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,9 +21,10 @@ type conn struct {
 	transport *transport
 	// dialled tells which end opened the stream.
 	dialled bool
-	// greeted is false while what the other end remembers of us is still to be
-	// read. Only the reader touches it.
-	greeted bool
+	// message is nil until the other end has been listened to, and held what it takes.
+	// Only the reader touches them.
+	message *bytes.Reader
+	held    int
 	done    chan struct{} // closed by Close
 	once    sync.Once
 }
@@ -31,23 +33,55 @@ var _ net.Conn = (*conn)(nil)
 
 // newConn wraps a tracked stream.
 func newConn(t *transport, s seam.Stream, dialled bool) *conn {
-	return &conn{Stream: s, transport: t, dialled: dialled, greeted: !dialled, done: make(chan struct{})}
+	return &conn{Stream: s, transport: t, dialled: dialled, done: make(chan struct{})}
 }
 
-// Read implements net.Conn.
+// Read implements net.Conn. It gives memberlist what it may have of the one message that
+// the other end sends.
 func (c *conn) Read(p []byte) (int, error) {
-	if !c.greeted {
-		if err := c.readGreeting(); err != nil {
-			c.transport.note(c.Remote(), err)
-			return 0, err
-		}
-		c.greeted = true
-	}
-	n, err := c.Stream.Read(p)
-	if err != nil && c.dialled && !errors.Is(err, io.EOF) {
+	if err := c.listen(); err != nil {
 		c.transport.note(c.Remote(), err)
+		return 0, err
 	}
-	return n, err
+	return c.message.Read(p)
+}
+
+// listen reads that message, if that has not been done yet.
+func (c *conn) listen() error {
+	if c.message != nil {
+		return nil
+	}
+	if c.dialled {
+		if err := c.readGreeting(); err != nil {
+			return err
+		}
+	}
+	by := c.transport.speaker(c.Remote())
+	by.heeded = by.heeded || c.dialled
+	in := intake{from: c.Stream, gate: c.transport.gate, by: by, asked: c.dialled, hold: c.hold}
+	message, err := in.read(c.transport.keys)
+	if err != nil {
+		return fmt.Errorf("what %s says of the members: %w", c.Remote().Short(), err)
+	}
+	c.message = bytes.NewReader(message)
+	return nil
+}
+
+// hold makes room for what is read, until Close.
+func (c *conn) hold(bytes int) bool {
+	if !c.transport.hold(bytes) {
+		return false
+	}
+	c.held += bytes
+	return true
+}
+
+// Write implements net.Conn; memberlist writes a message at once.
+func (c *conn) Write(p []byte) (int, error) {
+	if _, err := c.Stream.Write(c.transport.keys.sealMessage(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // readGreeting learns what the other end remembers of an earlier life of ours.
@@ -76,9 +110,16 @@ func (c *conn) Close() error {
 	c.once.Do(func() {
 		c.Stream.Close()
 		c.transport.untrack(c.Stream)
+		c.transport.hold(-c.held)
 		close(c.done)
 	})
 	return nil
+}
+
+// abandon resets the stream.
+func (c *conn) abandon() {
+	c.Stream.Reset()
+	c.Close()
 }
 
 // LocalAddr implements net.Conn.

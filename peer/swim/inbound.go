@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -52,8 +51,8 @@ func (t *transport) receive(s seam.Stream) {
 	t.mu.Lock()
 	old := t.inbound[peer]
 	t.inbound[peer] = s
-	rate := t.allowanceOf(peer)
 	t.mu.Unlock()
+	rate := t.allowanceOf(peer)
 	if old != nil {
 		old.Reset()
 	}
@@ -73,10 +72,13 @@ func (t *transport) receive(s seam.Stream) {
 			return
 		}
 		now := time.Now()
-		if !rate.take(now) || !t.readable(packet) {
+		if !rate.packets.AllowN(now, 1) {
+			t.gate.refuse(peer, tooMany)
 			continue
 		}
-		t.busy.received(packet, now)
+		if packet = t.examine(packet, t.speaker(peer), now); packet == nil {
+			continue
+		}
 		select {
 		case t.packets <- &memberlist.Packet{Buf: packet, From: peerAddr(peer), Timestamp: now}:
 		case <-t.closing:
@@ -87,69 +89,33 @@ func (t *transport) receive(s seam.Stream) {
 
 // arrived hands a datagram's packet to memberlist, unless it is too busy.
 func (t *transport) arrived(from seam.PeerID, packet []byte, now time.Time) {
-	if t.isClosed() || !t.readable(packet) {
+	if t.isClosed() {
 		return
 	}
-	t.busy.received(packet, now)
+	if packet = t.examine(packet, t.speaker(from), now); packet == nil {
+		return
+	}
 	select {
 	case t.packets <- &memberlist.Packet{Buf: packet, From: peerAddr(from), Timestamp: now}:
 	default:
 	}
 }
 
-// readable tells whether memberlist may have a packet. What is encrypted nobody but
-// memberlist can look into: there it is the key that tells who may say what.
-func (t *transport) readable(packet []byte) bool { return t.busy.encrypted || plain(packet) }
-
-const (
-	// packetsPerSecond and packetBurst bound the packets that are taken from one peer:
-	// many times what memberlist sends to one. What is beyond them is dropped, as a
-	// network would.
-	packetsPerSecond = 100
-	packetBurst      = 200
-)
-
-// allowance is what a peer may still send. Its zero value is a whole burst.
-type allowance struct {
-	mu   sync.Mutex
-	used float64 // of a burst
-	last time.Time
+// examine returns what memberlist may have of a packet, nil if that is nothing.
+func (t *transport) examine(packet []byte, by speaker, now time.Time) []byte {
+	plain, err := t.keys.open(packet)
+	if err != nil {
+		t.gate.refuse(by.peer, malformed)
+		return nil
+	}
+	packet = t.gate.packet(plain, by, now)
+	t.busy.received(packet, now)
+	return packet
 }
 
-// allowanceOf returns the allowance of a peer, which outlives its stream. The caller
-// holds the lock.
-func (t *transport) allowanceOf(peer seam.PeerID) *allowance {
-	a := t.rates[peer]
-	if a == nil {
-		if len(t.rates) >= maxMembers {
-			clear(t.rates)
-		}
-		a = &allowance{}
-		t.rates[peer] = a
-	}
-	return a
-}
-
-// allows tells whether a peer may send a datagram more.
-func (t *transport) allows(peer seam.PeerID, now time.Time) bool {
-	t.mu.Lock()
-	rate := t.allowanceOf(peer)
-	t.mu.Unlock()
-	return rate.take(now)
-}
-
-func (a *allowance) take(now time.Time) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.last.IsZero() {
-		a.used = max(0, a.used-now.Sub(a.last).Seconds()*packetsPerSecond)
-	}
-	a.last = now
-	if a.used+1 > packetBurst {
-		return false
-	}
-	a.used++
-	return true
+// speaker tells who a peer is to memberlist.
+func (t *transport) speaker(peer seam.PeerID) speaker {
+	return speaker{peer: peer, heeded: t.book.believes(peer), rate: t.allowanceOf(peer)}
 }
 
 // readPacket reads one packet of 1 to maxPacket bytes. It belongs to the caller.
@@ -169,14 +135,22 @@ func readPacket(r io.Reader) ([]byte, error) {
 	return packet, nil
 }
 
-// converse hands a stream to memberlist and waits until it is done with it.
+// converse reads what the other end of a stream says, hands it to memberlist, and waits
+// until it is done with it.
 func (t *transport) converse(s seam.Stream) {
 	peer := s.Remote()
-	if !t.admitSync(peer) {
+	if !t.admitSync(peer, time.Now()) {
+		t.gate.refuse(peer, tooMany)
 		t.drop(s)
 		return
 	}
 	defer t.endSync(peer)
+	if !t.takePlace() {
+		t.gate.refuse(peer, tooMany)
+		t.drop(s)
+		return
+	}
+	defer func() { <-t.places }()
 	meta := t.book.remembered(peer)
 	s.SetWriteDeadline(time.Now().Add(kindTimeout))
 	greeting := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(meta)), uint16(len(meta)))
@@ -184,23 +158,44 @@ func (t *transport) converse(s seam.Stream) {
 		t.drop(s)
 		return
 	}
+	s.SetReadDeadline(time.Now().Add(syncTimeout))
 	c := newConn(t, s, false)
+	if err := c.listen(); err != nil {
+		t.gate.refuse(peer, malformed)
+		c.abandon()
+		return
+	}
 	select {
 	case t.conns <- c:
 		<-c.done
 	case <-t.closing:
-		t.drop(s)
+		c.abandon()
 	}
 }
 
-func (t *transport) admitSync(peer seam.PeerID) bool {
+func (t *transport) admitSync(peer seam.PeerID, now time.Time) bool {
+	rate := t.allowanceOf(peer)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.syncs[peer] >= maxSyncs {
+	if t.syncs[peer] >= maxSyncs || !rate.syncs.AllowN(now, 1) {
 		return false
 	}
 	t.syncs[peer]++
 	return true
+}
+
+// takePlace waits for one of the conversations of all peers to end, if there are so many:
+// a whole flock may join at once.
+func (t *transport) takePlace() bool {
+	timer := time.NewTimer(syncTimeout)
+	defer timer.Stop()
+	select {
+	case t.places <- struct{}{}:
+		return true
+	case <-timer.C:
+	case <-t.closing:
+	}
+	return false
 }
 
 func (t *transport) endSync(peer seam.PeerID) {
@@ -209,4 +204,16 @@ func (t *transport) endSync(peer seam.PeerID) {
 	if t.syncs[peer]--; t.syncs[peer] == 0 {
 		delete(t.syncs, peer)
 	}
+}
+
+// hold makes room for so many bytes of a conversation, if there is any; less than
+// nothing gives room back.
+func (t *transport) hold(bytes int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.held+bytes > maxHeld {
+		return false
+	}
+	t.held += bytes
+	return true
 }

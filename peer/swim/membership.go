@@ -41,18 +41,27 @@ func (m *Membership) Announce(record seam.Record) error {
 	if err := m.checkOwn(record); err != nil {
 		return fmt.Errorf("swim: announce: %w", err)
 	}
-	record.Sequence = m.last.Sequence + 1
+	record.Sequence = m.said.Sequence + 1
 	record.Addresses = slices.Clone(record.Addresses)
 	s := statement{Record: record, life: m.life, announced: true, mark: m.book.admission.Mark()}
-	meta, err := seal(m.transport, s)
-	if err != nil {
+	if err := m.say(s, time.Nanosecond); err != nil {
 		return fmt.Errorf("swim: announce: %w", err)
 	}
-	m.last = record
+	return nil
+}
+
+// say signs a statement and has it spread for so long. The caller holds the token.
+func (m *Membership) say(s statement, spread time.Duration) error {
+	s.ceiling = m.book.sign()
+	meta, err := seal(m.transport, s)
+	if err != nil {
+		return err
+	}
+	m.said = s
 	m.book.setOwn(s, meta)
 	// UpdateNode applies and queues the record, then waits for gossip to have
 	// spread it, and calls it an error if that takes longer than it is given.
-	_ = m.list.UpdateNode(time.Nanosecond)
+	_ = m.list.UpdateNode(spread)
 	return nil
 }
 
@@ -65,11 +74,14 @@ func (m *Membership) checkOwn(record seam.Record) error {
 	if former, ok := m.book.highest(record.Peer); ok && record.Incarnation <= former {
 		return &seam.OldIncarnationError{Announced: record.Incarnation, Highest: former}
 	}
-	if record.Incarnation < m.last.Incarnation {
-		return fmt.Errorf("incarnation %d is lower than %d, announced before", record.Incarnation, m.last.Incarnation)
+	if record.Incarnation < m.said.Incarnation {
+		return fmt.Errorf("incarnation %d is lower than %d, announced before", record.Incarnation, m.said.Incarnation)
 	}
 	return nil
 }
+
+// Refused tells how many messages were not passed on to memberlist, by cause.
+func (m *Membership) Refused() map[string]uint64 { return m.carrier.gate.refused() }
 
 // notify passes changes of the book on: addresses to the transport, then the
 // signal to the caller. It runs outside memberlist's lock, so Learn may block.
@@ -105,8 +117,12 @@ func (m *Membership) Close() error {
 	}
 	close(m.stopping)
 	<-m.announcing
-	// The news of a departure would overtake the last record, which may say why.
-	_ = m.list.UpdateNode(farewellTimeout)
+	// The news of a departure would overtake the last record, which may say why, and
+	// which now says that it is one.
+	farewell := m.said
+	farewell.left = true
+	farewell.Sequence++
+	_ = m.say(farewell, farewellTimeout) // it was sealed before
 	// Leave calls it an error if the news was not told as often as others are; it
 	// was told to a few by then, who pass it on.
 	_ = m.list.Leave(leaveTimeout)

@@ -3,7 +3,6 @@ package swim
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"sync"
@@ -144,7 +143,7 @@ func (p *packets) end() {
 
 // send sends a packet as datagrams, if that may be the way to a member. It reports
 // whether that is known to be enough, and whether it was tried at all.
-func (p *packets) send(packet []byte, to seam.PeerID, now time.Time) (enough, tried bool) {
+func (p *packets) send(packet []byte, to seam.PeerID, sealed keys, now time.Time) (enough, tried bool) {
 	p.mu.Lock()
 	over, wide := p.over, p.wide
 	if over == nil || !wide {
@@ -156,12 +155,12 @@ func (p *packets) send(packet []byte, to seam.PeerID, now time.Time) (enough, tr
 	if !open {
 		return false, false
 	}
-	parts, ok := partsOf(packet)
+	parts, ok := partsOf(packet, maxPayload-sealed.overhead())
 	if !ok {
 		return false, false
 	}
 	for _, part := range parts {
-		if over.SendPacket(to, p.run, append(slices.Clip(head), part...)) != nil {
+		if over.SendPacket(to, p.run, append(slices.Clip(head), sealed.seal(part)...)) != nil {
 			return false, false
 		}
 	}
@@ -266,6 +265,14 @@ func (p *packets) ask(to seam.PeerID, now time.Time) (answered <-chan struct{}, 
 	return answered, over.SendPacket(to, p.run, head) == nil
 }
 
+// answeredSince tells whether a peer has answered a datagram since some time.
+func (p *packets) answeredSince(peer seam.PeerID, since time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.paths[peer]
+	return w != nil && !w.heard.Before(since)
+}
+
 func closedChannel() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
@@ -328,69 +335,4 @@ func (p *packets) answer(to seam.PeerID, nonce [nonceSize]byte, now time.Time) {
 	if len(question) > 0 {
 		_ = over.SendPacket(to, p.run, question)
 	}
-}
-
-// splitPacket reads a datagram.
-func splitPacket(datagram []byte) (kind byte, nonce [nonceSize]byte, packet []byte, ok bool) {
-	if len(datagram) == 0 {
-		return 0, nonce, nil, false
-	}
-	kind, packet = datagram[0], datagram[1:]
-	switch kind {
-	case packetPlain:
-		return kind, nonce, packet, true
-	case packetAsks, packetAnswer:
-		if len(packet) < nonceSize || kind == packetAnswer && len(packet) > nonceSize {
-			return 0, nonce, nil, false
-		}
-		copy(nonce[:], packet)
-		return kind, nonce, packet[nonceSize:], true
-	}
-	return 0, nonce, nil, false
-}
-
-// partsOf makes packets that fit a datagram each of one of memberlist's: a compound is
-// taken apart, without the checksum around it, which a datagram needs no more. It
-// reports false if a part is too large.
-func partsOf(packet []byte) (parts [][]byte, ok bool) {
-	if len(packet) <= maxPayload {
-		return [][]byte{packet}, true
-	}
-	if len(packet) > crcSize && packet[0] == messageCRC {
-		packet = packet[crcSize:]
-	}
-	if len(packet) < 2 || packet[0] != messageCompound {
-		return nil, false
-	}
-	count, bodies := int(packet[1]), 2+2*int(packet[1])
-	if len(packet) < bodies {
-		return nil, false
-	}
-	lengths, rest := packet[2:bodies], packet[bodies:]
-	var group [][]byte
-	size := 2
-	for i := range count {
-		n := int(binary.BigEndian.Uint16(lengths[2*i:]))
-		if n > len(rest) || n+4 > maxPayload {
-			return nil, false
-		}
-		if size+2+n > maxPayload {
-			parts = append(parts, compound(group))
-			group, size = nil, 2
-		}
-		group, size, rest = append(group, rest[:n]), size+2+n, rest[n:]
-	}
-	return append(parts, compound(group)), true
-}
-
-// compound puts messages together as memberlist does.
-func compound(messages [][]byte) []byte {
-	packet := []byte{messageCompound, byte(len(messages))}
-	for _, m := range messages {
-		packet = binary.BigEndian.AppendUint16(packet, uint16(len(m)))
-	}
-	for _, m := range messages {
-		packet = append(packet, m...)
-	}
-	return packet
 }

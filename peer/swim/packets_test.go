@@ -37,6 +37,15 @@ func (b *book) hasMet(peer seam.PeerID) bool {
 	return b.entries[peer] != nil && b.entries[peer].met
 }
 
+func newTestKeys(t *testing.T, fill byte) keys {
+	t.Helper()
+	k, err := newKeys([][]byte{bytes.Repeat([]byte{fill}, 32)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
 // What comes as a datagram is examined as what comes by a stream is: it may hold no
 // other messages unseen, unless there are keys, and comes at a bounded rate.
 func TestDatagramsAreExamined(t *testing.T) {
@@ -48,34 +57,80 @@ func TestDatagramsAreExamined(t *testing.T) {
 			return len(tr.packets) > before
 		}
 		nonce := make([]byte, nonceSize)
+		ping := packed(messagePing, "SeqNo", uint32(1), "Node", "", "SourceNode", "other")
+		with := func(kind byte, parts ...[]byte) []byte { return append([]byte{kind}, bytes.Join(parts, nil)...) }
 		for name, c := range map[string]struct {
 			datagram []byte
 			want     bool
 		}{
-			"a ping":                   {[]byte{packetPlain, messagePing, 1}, true},
-			"a question with a ping":   {append(append([]byte{packetAsks}, nonce...), messagePing, 1), true},
-			"a question alone":         {append([]byte{packetAsks}, nonce...), false},
-			"an answer with a ping":    {append(append([]byte{packetAnswer}, nonce...), messagePing, 1), false},
+			"a ping":                   {with(packetPlain, ping), true},
+			"a question with a ping":   {with(packetAsks, nonce, ping), true},
+			"a question alone":         {with(packetAsks, nonce), false},
+			"an answer with a ping":    {with(packetAnswer, nonce, ping), false},
 			"a question cut short":     {[]byte{packetAsks, 1, 2}, false},
-			"of no kind":               {[]byte{9, messagePing, 1}, false},
+			"of no kind":               {with(9, ping), false},
 			"empty":                    {nil, false},
 			"a compressed message":     {[]byte{packetPlain, messageCompress, 1}, false},
-			"an encrypted one":         {[]byte{packetPlain, messageEncrypt, 1}, false},
-			"one compressed among two": {append([]byte{packetPlain}, compound([][]byte{{messagePing, 1}, {messageCompress, 1}})...), false},
+			"an encrypted one":         {with(packetPlain, newTestKeys(t, 1).seal(ping)), false},
+			"one compressed among two": {with(packetPlain, compound([][]byte{ping, {messageCompress, 1}})), true},
 		} {
 			if got := taken(c.datagram...); got != c.want {
 				t.Errorf("%s: taken %v", name, got)
 			}
 		}
-		tr.busy.encrypted = true
-		if !taken(packetPlain, messageEncrypt, 1) {
+		if last := (<-tr.packets).Buf; !bytes.Equal(last, ping) {
+			t.Errorf("memberlist has % x of a packet, want the ping", last)
+		}
+		tr.keys = newTestKeys(t, 1)
+		if !taken(with(packetPlain, tr.keys.seal(ping))...) {
 			t.Error("with keys, what is encrypted is not taken")
 		}
+		for name, datagram := range map[string][]byte{
+			"in the open":                with(packetPlain, ping),
+			"with another key":           with(packetPlain, newTestKeys(t, 2).seal(ping)),
+			"compressed within":          with(packetPlain, tr.keys.seal([]byte{messageCompress, 1})),
+			"a death, of no member":      with(packetPlain, tr.keys.seal(packed(messageDead, "Incarnation", uint32(1), "Node", "x", "From", "other"))),
+			"shorter than an empty seal": {packetPlain, sealVersion, 0},
+		} {
+			if taken(datagram...) {
+				t.Errorf("with keys, %s: taken", name)
+			}
+		}
 		for range 2 * packetBurst {
-			taken(packetPlain, messagePing, 1)
+			taken(with(packetPlain, tr.keys.seal(ping))...)
 		}
 		if n := len(tr.packets); n > packetBurst {
 			t.Errorf("%d packets were taken at once, at most %d are allowed", n, packetBurst)
+		}
+	})
+}
+
+// TestAPacketWithoutAnAnswer goes by a stream as well, before a probe fails; one that was
+// answered does not.
+func TestAPacketWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, dropped := range []bool{false, true} {
+			n := newNetwork()
+			a, b := bare(t, n, "a"), bare(t, n, "b")
+			stop, err := b.seam.Handle(seam.ProtocolSwim, testRun, b.handle)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stop()
+			if dropped {
+				a.wide.over = deaf{newMeter(a.seam.(*memnet.Transport))}
+			}
+			began := time.Now()
+			a.WriteToAddress(answer(3), addressOf(b.seam.Self()))
+			select {
+			case <-b.packets:
+			case <-time.After(probeTimeout):
+				t.Errorf("with datagrams dropped %v, the packet has not come within %v", dropped, time.Since(began))
+			}
+			time.Sleep(probeTimeout)
+			if got, want := a.seam.Connections(), map[bool]int{false: 0, true: 1}[dropped]; got != want {
+				t.Errorf("with datagrams dropped %v: %d connections, want %d", dropped, got, want)
+			}
 		}
 	})
 }

@@ -13,20 +13,21 @@ import (
 
 // The metadata of a node is its record, signed. All numbers are little-endian:
 //
-//	version u8 = 1 | bits u8 (1: announced, 2: marked) | run length u8, run | life u64 |
-//	incarnation u64 | sequence u64 | role u8 | flags u8 | steps u64 | head u64 |
+//	version u8 = 2 | bits u8 (1: announced, 2: marked, 4: left) | run length u8, run |
+//	life u64 | ceiling u32 | incarnation u64 | sequence u64 | role u8 | flags u8 | steps u64 | head u64 |
 //	addresses u8, each: length u8, text | if marked: length u8, mark |
 //	Ed25519 signature, 64 bytes
 //
 // The peer's id is not in it but is what memberlist calls the node's name; the
 // signature covers both, so a record is worth nothing under another name.
 const (
-	recordVersion  = 1
+	recordVersion  = 2
 	bitAnnounced   = 1
 	bitMarked      = 2
+	bitLeft        = 4
 	signatureSize  = 64
 	maxPeerID      = 128
-	signatureLabel = "murmuration member record 1\x00"
+	signatureLabel = "murmuration member record 2\x00"
 )
 
 // statement is what the metadata says.
@@ -35,9 +36,14 @@ type statement struct {
 	// life is drawn at random by each Membership, so that a peer recognizes what
 	// an earlier life of its own has said.
 	life uint64
+	// ceiling is the highest incarnation of memberlist's in which others may speak of
+	// the peer.
+	ceiling uint32
 	// announced is false of a member that looks on and has no record yet. Of its
 	// record only the run and the addresses count.
 	announced bool
+	// left tells that the member leaves.
+	left bool
 	// mark is what the member shows to be admitted; empty if nothing.
 	mark []byte
 }
@@ -54,9 +60,13 @@ func (s statement) encode() ([]byte, error) {
 	if len(s.mark) > 0 {
 		bits |= bitMarked
 	}
+	if s.left {
+		bits |= bitLeft
+	}
 	b := append(make([]byte, 0, memberlist.MetaMaxSize), recordVersion, bits)
 	b = appendText(b, s.Run)
 	b = binary.LittleEndian.AppendUint64(b, s.life)
+	b = binary.LittleEndian.AppendUint32(b, s.ceiling)
 	b = binary.LittleEndian.AppendUint64(b, s.Incarnation)
 	b = binary.LittleEndian.AppendUint64(b, s.Sequence)
 	b = append(b, s.Role, s.Flags)
@@ -141,6 +151,7 @@ var (
 	errBadName    = errors.New("bears a name that is no peer id")
 	errStranger   = errors.New("is not of a peer that is admitted")
 	errCrowd      = errors.New("is of a stranger, of whom there are too many to be met")
+	errTooMuch    = errors.New("is more than is held of what others say")
 	errBookFull   = fmt.Errorf("would be the member number %d, one more than are kept", maxMembers+1)
 )
 
@@ -164,10 +175,11 @@ func decode(peer seam.PeerID, body []byte) (statement, error) {
 		return statement{}, errVersion
 	}
 	bits := r.byte()
-	s := statement{announced: bits&bitAnnounced != 0}
+	s := statement{announced: bits&bitAnnounced != 0, left: bits&bitLeft != 0}
 	s.Peer = peer
 	s.Run = r.text(seam.MaxRunName)
 	s.life = r.uint64()
+	s.ceiling = r.uint32()
 	s.Incarnation = r.uint64()
 	s.Sequence = r.uint64()
 	s.Role = r.byte()
@@ -175,7 +187,7 @@ func decode(peer seam.PeerID, body []byte) (statement, error) {
 	s.Steps = r.uint64()
 	s.Head = r.uint64()
 	addresses := int(r.byte())
-	if addresses > seam.MaxAddresses || s.Incarnation > seam.MaxIncarnation || bits&^(bitAnnounced|bitMarked) != 0 {
+	if addresses > seam.MaxAddresses || s.Incarnation > seam.MaxIncarnation || bits&^(bitAnnounced|bitMarked|bitLeft) != 0 {
 		return statement{}, errMalformed
 	}
 	for range addresses {
@@ -217,6 +229,13 @@ func (r *reader) take(n int) []byte {
 func (r *reader) byte() byte {
 	if field := r.take(1); field != nil {
 		return field[0]
+	}
+	return 0
+}
+
+func (r *reader) uint32() uint32 {
+	if field := r.take(4); field != nil {
+		return binary.LittleEndian.Uint32(field)
 	}
 	return 0
 }

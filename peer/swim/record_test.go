@@ -34,6 +34,7 @@ func sampleStatement(peer seam.PeerID) statement {
 			Addresses: []string{"/ip4/192.0.2.7/tcp/4001", "/dns/peer.example/tcp/4001"},
 		},
 		life:      0x0102030405060708,
+		ceiling:   66,
 		announced: true,
 	}
 }
@@ -54,7 +55,9 @@ func anyStatement(t *rapid.T, peer seam.PeerID) statement {
 			Head:        rapid.Uint64().Draw(t, "head"),
 		},
 		life:      rapid.Uint64().Draw(t, "life"),
+		ceiling:   rapid.Uint32().Draw(t, "ceiling"),
 		announced: rapid.Bool().Draw(t, "announced"),
+		left:      rapid.Bool().Draw(t, "left"),
 	}
 	if mark := rapid.SliceOfN(rapid.Byte(), 0, seam.MaxMark).Draw(t, "mark"); len(mark) > 0 {
 		s.mark = mark
@@ -151,7 +154,7 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 			t.Errorf("cut to %d bytes: %v", cut, err)
 		}
 	}
-	const runAt, incarnationAt, addressesAt = 2, 2 + 1 + len(testRun) + 8, 2 + 1 + len(testRun) + 3*8 + 2 + 2*8
+	const runAt, incarnationAt, addressesAt = 2, 2 + 1 + len(testRun) + 8 + 4, 2 + 1 + len(testRun) + 8 + 4 + 2*8 + 2 + 2*8
 	change := func(at int, value byte) []byte {
 		changed := bytes.Clone(body)
 		changed[at] = value
@@ -161,8 +164,8 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 		body []byte
 		want error
 	}{
-		"version":        {change(0, 2), errVersion},
-		"unknown bit":    {change(1, 5), errMalformed},
+		"version":        {change(0, 1), errVersion},
+		"unknown bit":    {change(1, 9), errMalformed},
 		"mark of none":   {append(change(1, 3), 0), errMalformed},
 		"long mark":      {append(change(1, 3), append([]byte{seam.MaxMark + 1}, make([]byte, seam.MaxMark+1)...)...), errMalformed},
 		"no mark":        {change(1, 3), errTruncated},

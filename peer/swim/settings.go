@@ -1,7 +1,6 @@
 package swim
 
 import (
-	"fmt"
 	"log"
 	"time"
 
@@ -40,12 +39,10 @@ const (
 	// gossipSize is the most gossip that goes into one packet. Streams carry any
 	// size, so it is larger than a datagram.
 	gossipSize = 8 << 10
-	// encryptionSize is more than encryption and a checksum add to a packet.
-	encryptionSize = 64
 )
 
 // settings are memberlist's for one membership.
-func settings(m *Membership, keys [][]byte) (*memberlist.Config, error) {
+func settings(m *Membership) *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
 	c.Name = string(m.transport.Self())
 	c.RequireNodeNames = true
@@ -62,15 +59,6 @@ func settings(m *Membership, keys [][]byte) (*memberlist.Config, error) {
 	c.PushPullInterval = pushPullInterval
 	c.GossipInterval, c.GossipNodes, c.RetransmitMult = gossipInterval, gossipNodes, gossipMult
 	c.UDPBufferSize = gossipSize
-	if len(keys) > 0 {
-		keyring, err := memberlist.NewKeyring(keys, keys[0])
-		if err != nil {
-			return nil, fmt.Errorf("taking the keys: %w", err)
-		}
-		c.Keyring = keyring
-		// What is encrypted cannot be taken apart to fit datagrams.
-		c.UDPBufferSize = maxPayload - encryptionSize
-	}
 	c.EnableCompression = false // signatures do not compress
 
 	c.Delegate = (*delegate)(m)
@@ -78,5 +66,5 @@ func settings(m *Membership, keys [][]byte) (*memberlist.Config, error) {
 	c.Events = (*delegate)(m)
 	c.Ping = m.carrier.busy
 	c.Logger = log.New(newLogWriter(m.log, m.stopping), "", 0)
-	return c, nil
+	return c
 }

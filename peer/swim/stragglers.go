@@ -9,15 +9,6 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-// The types of memberlist's messages that matter here.
-const (
-	messagePing         = 0
-	messageIndirectPing = 1
-	messageCompound     = 7
-	messageCRC          = 12
-	messageEncrypted    = -2 // no type of memberlist's: nobody can tell
-)
-
 // crcSize is what a checksum puts before a packet, its type included.
 const crcSize = 5
 
@@ -29,9 +20,6 @@ const crcSize = 5
 //
 // It implements memberlist.PingDelegate to hear of probes that ended well.
 type stragglers struct {
-	// encrypted: the packets cannot be read here, and each may begin a probe.
-	encrypted bool
-
 	mu       sync.Mutex
 	probed   seam.PeerID // whom the running probe is about; empty if none runs
 	probedAt time.Time
@@ -46,7 +34,7 @@ var _ memberlist.PingDelegate = (*stragglers)(nil)
 
 // sent looks at a packet that memberlist sends.
 func (g *stragglers) sent(packet []byte, to seam.PeerID, now time.Time) {
-	if g.kind(packet) != messagePing && g.kind(packet) != messageEncrypted {
+	if firstMessage(packet) != messagePing {
 		return
 	}
 	g.mu.Lock()
@@ -56,7 +44,7 @@ func (g *stragglers) sent(packet []byte, to seam.PeerID, now time.Time) {
 
 // received looks at a packet for memberlist.
 func (g *stragglers) received(packet []byte, now time.Time) {
-	if g.kind(packet) != messageIndirectPing && g.kind(packet) != messageEncrypted {
+	if firstMessage(packet) != messageIndirectPing {
 		return
 	}
 	g.mu.Lock()
@@ -109,13 +97,6 @@ func (g *stragglers) gone(probe time.Duration) time.Time {
 		end = asked
 	}
 	return end
-}
-
-func (g *stragglers) kind(packet []byte) int {
-	if g.encrypted {
-		return messageEncrypted
-	}
-	return firstMessage(packet)
 }
 
 // firstMessage is the type of the first message in a packet, within a checksum

@@ -195,6 +195,7 @@ func (m *Membership) meetStrangers() {
 		select {
 		case <-m.book.strangers:
 		case <-ticker.C:
+			m.renew()
 			if ask, ok := m.book.turnedAway(); ok {
 				_ = m.begin(func() { _ = m.contact(ask) }) // it is asked again at the next push/pull
 			}

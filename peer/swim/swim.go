@@ -7,8 +7,9 @@
 // there was an authenticated stream between the two, or it has answered a signed
 // datagram with another. What it says of itself is a record signed by its key, which
 // rides in memberlist's metadata and is verified before the member is believed. What
-// others say of it, that it is dead, is not signed, so take a missing member for a hint:
-// probe a neighbour before giving it up.
+// others say of it, that it is dead, is not signed, though it may not go beyond what the
+// member has signed; so take a missing member for a hint: probe a neighbour before giving
+// it up.
 //
 // Up to WideAbove members packets travel by streams, and every member ends up connected
 // to every other. A wider flock moves to datagrams, where the transport has them, and
@@ -122,7 +123,7 @@ type Membership struct {
 	// the holder waits for a timer, which synctest must be able to tell. Close
 	// keeps the token.
 	announcing chan struct{}
-	last       seam.Record // the newest announced record; guarded by the token
+	said       statement // what was last said of this peer; guarded by the token
 
 	mu      sync.Mutex
 	closing bool
@@ -139,16 +140,17 @@ func New(cfg Config) (*Membership, error) {
 	if err := m.lookOn(); err != nil {
 		return nil, fmt.Errorf("swim: %w", err)
 	}
-	config, err := settings(m, cfg.Keys)
+	sealed, err := newKeys(cfg.Keys)
 	if err != nil {
 		return nil, fmt.Errorf("swim: %w", err)
 	}
+	m.carrier.keys = sealed
 	if err := m.carrier.wide.adapt(0); err != nil && cfg.Carrier == Datagrams {
 		return nil, fmt.Errorf("swim: %w", err)
 	} else if err != nil {
 		m.log.Info("no datagrams can be taken: the membership stays with streams", zap.Error(err))
 	}
-	list, err := memberlist.Create(config)
+	list, err := memberlist.Create(settings(m))
 	if err != nil {
 		m.carrier.wide.end()
 		return nil, fmt.Errorf("swim: start memberlist: %w", err)
@@ -194,15 +196,13 @@ func newMembership(cfg Config) *Membership {
 	if cfg.Admission != nil {
 		m.book.admission = cfg.Admission
 	}
-	busy := newStragglers()
-	busy.encrypted = len(cfg.Keys) > 0
-	m.carrier = newTransport(cfg.Transport, cfg.Run, m.book, busy, newPackets(cfg.Transport, cfg.Run, cfg.Carrier, m.log))
+	m.carrier = newTransport(cfg.Transport, cfg.Run, m.book, newStragglers(), newPackets(cfg.Transport, cfg.Run, cfg.Carrier, m.log))
 	return m
 }
 
 // lookOn prepares what memberlist spreads until the first Announce.
 func (m *Membership) lookOn() error {
-	s := statement{life: m.life, mark: m.book.admission.Mark()}
+	s := statement{life: m.life, ceiling: m.book.sign(), mark: m.book.admission.Mark()}
 	s.Peer, s.Run = m.transport.Self(), m.run
 	for _, address := range m.transport.Addresses() {
 		if len(address) <= seam.MaxAddressSize && len(s.Addresses) < seam.MaxAddresses {
@@ -213,6 +213,7 @@ func (m *Membership) lookOn() error {
 	if err != nil {
 		return err
 	}
+	m.said = s
 	m.book.setOwn(s, meta)
 	return nil
 }

@@ -1,6 +1,7 @@
 package swim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/hashicorp/memberlist"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -33,8 +35,10 @@ const (
 	inboundPackets = 1024
 	// maxSenders bounds the peers that packets are sent to at a time.
 	maxSenders = maxMembers
-	// maxSyncs bounds the inbound conversations of one peer at a time.
-	maxSyncs = 4
+	// maxSyncs bounds the inbound conversations of one peer at a time, and maxAllSyncs
+	// those of all; more of them wait.
+	maxSyncs    = 2
+	maxAllSyncs = 64
 	// openTimeout bounds the opening of a packet stream.
 	openTimeout = 3 * time.Second
 	// reopenAfter is the least time between two attempts to open one.
@@ -47,6 +51,11 @@ const (
 	// kindTimeout bounds the wait for the first byte of a stream, and the sending
 	// of what is remembered.
 	kindTimeout = 5 * time.Second
+	// answerWait is how long the first datagrams to a peer have to be answered until what
+	// was in them is sent by a stream: short enough for a probe not to fail meanwhile.
+	answerWait = probeTimeout / 2
+	// maxUnanswered is the number of packets that are kept for that.
+	maxUnanswered = 1024
 	// drainTimeout bounds the sending of what is queued at a shutdown.
 	drainTimeout = 500 * time.Millisecond
 )
@@ -60,9 +69,12 @@ type transport struct {
 	book *book
 	busy *stragglers
 	wide *packets
+	gate *gate
+	keys keys
 
 	packets chan *memberlist.Packet
 	conns   chan net.Conn
+	places  chan struct{} // of inbound conversations
 	closing chan struct{} // closed first at a shutdown
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -73,14 +85,21 @@ type transport struct {
 	senders map[seam.PeerID]*sender
 	inbound map[seam.PeerID]seam.Stream // packet streams
 	syncs   map[seam.PeerID]int
-	rates   map[seam.PeerID]*allowance
-	streams map[seam.Stream]struct{}
-	faults  map[seam.PeerID]error // of the peers that are being contacted
+	// unanswered is the number of packets that may be sent again, by streams.
+	unanswered int
+	held       int // of all conversations
+	rates      *lru.Cache[seam.PeerID, *allowance]
+	streams    map[seam.Stream]struct{}
+	faults     map[seam.PeerID]error // of the peers that are being contacted
 }
 
 var _ memberlist.NodeAwareTransport = (*transport)(nil)
 
 func newTransport(over seam.Transport, run string, b *book, busy *stragglers, wide *packets) *transport {
+	rates, err := lru.New[seam.PeerID, *allowance](maxMembers)
+	if err != nil {
+		panic(err) // of a size that is not positive
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &transport{
 		seam:    over,
@@ -90,13 +109,15 @@ func newTransport(over seam.Transport, run string, b *book, busy *stragglers, wi
 		wide:    wide,
 		packets: make(chan *memberlist.Packet, inboundPackets),
 		conns:   make(chan net.Conn),
+		places:  make(chan struct{}, maxAllSyncs),
 		closing: make(chan struct{}),
 		ctx:     ctx,
 		cancel:  cancel,
 		senders: make(map[seam.PeerID]*sender),
 		inbound: make(map[seam.PeerID]seam.Stream),
 		syncs:   make(map[seam.PeerID]int),
-		rates:   make(map[seam.PeerID]*allowance),
+		rates:   rates,
+		gate:    newGate(b, wide.log),
 		streams: make(map[seam.Stream]struct{}),
 		faults:  make(map[seam.PeerID]error),
 	}
@@ -137,7 +158,7 @@ func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, 
 		return now, seam.ErrClosed
 	}
 	t.busy.sent(b, peer, now)
-	enough, tried := t.wide.send(b, peer, now)
+	enough, tried := t.wide.send(b, peer, t.keys, now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.senders[peer]
@@ -148,16 +169,41 @@ func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, 
 		}
 		return now, nil
 	case tried && s == nil:
-		return now, nil // a stream that is there carries it too while datagrams are unproven
-	}
-	if s = t.senderTo(peer); s == nil {
+		t.resend(bytes.Clone(b), peer, now)
 		return now, nil
 	}
+	t.enqueue(b, peer) // a stream that is there carries it while datagrams are unproven
+	return now, nil
+}
+
+// enqueue has a packet sent by a stream. The caller holds the lock.
+func (t *transport) enqueue(packet []byte, to seam.PeerID) {
+	s := t.senderTo(to)
+	if s == nil {
+		return
+	}
 	select {
-	case s.queue <- append([]byte(nil), b...):
+	case s.queue <- t.keys.seal(bytes.Clone(packet)):
 	default:
 	}
-	return now, nil
+}
+
+// resend has a packet sent by a stream that was sent by a datagram, unless an answer shows
+// that datagrams arrive. The caller holds the lock.
+func (t *transport) resend(packet []byte, to seam.PeerID, sent time.Time) {
+	if t.unanswered == maxUnanswered {
+		return
+	}
+	t.unanswered++
+	time.AfterFunc(answerWait, func() {
+		answered := t.wide.answeredSince(to, sent)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.unanswered--
+		if !answered {
+			t.enqueue(packet, to)
+		}
+	})
 }
 
 // senderTo returns the sender to a peer, nil if there are too many or the transport is

@@ -1,8 +1,8 @@
 package swim
 
 import (
+	"bytes"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -17,6 +17,9 @@ import (
 func addressOf(peer seam.PeerID) memberlist.Address {
 	return memberlist.Address{Name: string(peer), Addr: advertiseIP(peer).String()}
 }
+
+// answer is a packet that whoever is no member may send too.
+func answer(number uint32) []byte { return packed(messageAck, "SeqNo", number) }
 
 // carriers starts transports without memberlist on top.
 func carriers(t *testing.T, names ...string) (*memnet.Network, []*transport) {
@@ -48,7 +51,8 @@ func TestPackets(t *testing.T) {
 		n, c := carriers(t, "a", "b")
 		a, b := c[0], c[1]
 		to := addressOf(b.seam.Self())
-		receive := func(want string) {
+		receive := func(number uint32) {
+			want := string(answer(number))
 			t.Helper()
 			select {
 			case p := <-b.packets:
@@ -60,10 +64,10 @@ func TestPackets(t *testing.T) {
 			}
 		}
 		for i := range 3 {
-			a.WriteToAddress([]byte(fmt.Sprint("packet", i)), to)
+			a.WriteToAddress(answer(uint32(i)), to)
 		}
 		for i := range 3 {
-			receive(fmt.Sprint("packet", i))
+			receive(uint32(i))
 		}
 
 		// After a departure the stream is closed, and the next packet opens another
@@ -73,8 +77,8 @@ func TestPackets(t *testing.T) {
 		if open := a.seam.Connections(); open != 0 {
 			t.Errorf("%d connections are kept to a departed peer", open)
 		}
-		a.WriteToAddress([]byte("back"), to)
-		receive("back")
+		a.WriteToAddress(answer(7), to)
+		receive(7)
 
 		// A peer that cannot be reached costs no time and gives no error.
 		n.Cut(a.seam.Self(), b.seam.Self())
@@ -102,8 +106,8 @@ func TestPackets(t *testing.T) {
 		for len(b.packets) > 0 {
 			<-b.packets
 		}
-		a.WriteToAddress([]byte("again"), to)
-		receive("again")
+		a.WriteToAddress(answer(8), to)
+		receive(8)
 
 		// Idle streams are closed.
 		time.Sleep(2 * idleTimeout)
@@ -120,12 +124,12 @@ func TestShutdownSendsWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := carriers(t, "a", "b")
 		a, b := c[0], c[1]
-		a.WriteToAddress([]byte("farewell"), addressOf(b.seam.Self()))
+		a.WriteToAddress(answer(9), addressOf(b.seam.Self()))
 		stop := make(chan struct{})
 		go func() {
 			defer close(stop)
 			p := <-b.packets
-			if string(p.Buf) != "farewell" {
+			if !bytes.Equal(p.Buf, answer(9)) {
 				t.Errorf("received %q", p.Buf)
 			}
 		}()

@@ -1,0 +1,60 @@
+package swim
+
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	// packetsPerSecond and packetBurst bound the packets that are taken from one peer:
+	// many times what memberlist sends to one. What is beyond them is dropped, as a
+	// network would.
+	packetsPerSecond = 100
+	packetBurst      = 200
+	// messagesPerSecond and messageBurst bound the messages in them, of which a packet can
+	// hold 255.
+	messagesPerSecond = 500
+	messageBurst      = 2000
+	// syncsPerSecond and syncBurst bound the conversations that one peer may begin. It
+	// begins one in fifteen seconds, and a few to join.
+	syncsPerSecond = 1
+	syncBurst      = 8
+)
+
+// allowance is what a peer may still send.
+type allowance struct {
+	packets, messages, probes, syncs *rate.Limiter
+}
+
+func newAllowance() *allowance {
+	return &allowance{
+		packets:  rate.NewLimiter(packetsPerSecond, packetBurst),
+		messages: rate.NewLimiter(messagesPerSecond, messageBurst),
+		probes:   rate.NewLimiter(probesPerSecond, probeBurst),
+		syncs:    rate.NewLimiter(syncsPerSecond, syncBurst),
+	}
+}
+
+// allowanceOf returns the allowance of a peer, which outlives its streams.
+func (t *transport) allowanceOf(peer seam.PeerID) *allowance {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a, ok := t.rates.Get(peer)
+	if !ok {
+		a = newAllowance()
+		t.rates.Add(peer, a)
+	}
+	return a
+}
+
+// allows tells whether a peer may send a datagram more.
+func (t *transport) allows(peer seam.PeerID, now time.Time) bool {
+	if t.allowanceOf(peer).packets.AllowN(now, 1) {
+		return true
+	}
+	t.gate.refuse(peer, tooMany)
+	return false
+}

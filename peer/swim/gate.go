@@ -1,0 +1,251 @@
+package swim
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/time/rate"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// memberlist believes whoever speaks its protocol. So it hears only what passes here:
+// messages that are what they seem, of members, and about each peer nothing that goes
+// beyond what that peer has signed. docs/design/026 has the reasons.
+
+// cause is why something was not passed on to memberlist.
+type cause uint8
+
+const (
+	passed cause = iota
+	malformed
+	tooMany
+	notAMember
+	notInPerson
+	beyondSigned
+	madeUp
+	causes
+)
+
+var causeNames = [causes]string{
+	malformed:    "malformed",
+	tooMany:      "too many",
+	notAMember:   "of somebody who is no member",
+	notInPerson:  "asks for an answer to somebody else",
+	beyondSigned: "beyond what the peer has signed",
+	madeUp:       "about somebody who is no member",
+}
+
+const (
+	// probesPerSecond and probeBurst bound the probes on behalf of one peer, and
+	// allProbesPerSecond and allProbeBurst those of all: each may hold two goroutines for
+	// a moment. A peer asks for three at most a second, of three others.
+	probesPerSecond    = 4
+	probeBurst         = 8
+	allProbesPerSecond = 64
+	allProbeBurst      = 128
+)
+
+// gate judges messages for memberlist.
+type gate struct {
+	book   *book
+	log    *zap.Logger
+	probes *rate.Limiter
+	kept   [causes]atomic.Uint64
+}
+
+func newGate(b *book, log *zap.Logger) *gate {
+	if log == nil {
+		log = zap.NewNop()
+	}
+	return &gate{book: b, log: log, probes: rate.NewLimiter(allProbesPerSecond, allProbeBurst)}
+}
+
+// speaker is who says something.
+type speaker struct {
+	peer seam.PeerID
+	// heeded: a member, or somebody whom this peer has asked.
+	heeded bool
+	rate   *allowance
+}
+
+// refuse counts what is not passed on.
+func (g *gate) refuse(by seam.PeerID, why cause) {
+	g.kept[why].Add(1)
+	level := zap.WarnLevel
+	if why == notAMember || why == madeUp { // news of members travels, and so may be late
+		level = zap.DebugLevel
+	}
+	g.log.Log(level, "kept a message from the membership", zap.String("peer", string(by)), zap.String("reason", causeNames[why]))
+}
+
+// refused tells how much was not passed on, by cause.
+func (g *gate) refused() map[string]uint64 {
+	counts := make(map[string]uint64)
+	for why := range causes {
+		if n := g.kept[why].Load(); n > 0 {
+			counts[causeNames[why]] = n
+		}
+	}
+	return counts
+}
+
+// packet returns what memberlist may have of a packet, nil if that is nothing.
+func (g *gate) packet(packet []byte, by speaker, now time.Time) []byte {
+	messages, ok := messagesOf(packet)
+	if !ok {
+		g.refuse(by.peer, malformed)
+		return nil
+	}
+	if !by.rate.messages.AllowN(now, len(messages)) {
+		g.refuse(by.peer, tooMany)
+		return nil
+	}
+	good := messages[:0]
+	for _, m := range messages {
+		heard, why := g.judge(m, by, now)
+		if why != passed {
+			g.refuse(by.peer, why)
+			continue
+		}
+		good = append(good, heard)
+	}
+	switch len(good) {
+	case 0:
+		return nil
+	case 1:
+		return good[0]
+	}
+	return compound(good)
+}
+
+// judge returns a message as memberlist may have it.
+func (g *gate) judge(raw []byte, by speaker, now time.Time) ([]byte, cause) {
+	if len(raw) == 0 {
+		return nil, malformed
+	}
+	of, known := shapes[raw[0]]
+	m, rest, err := readFields(raw[1:], of)
+	if !known || err != nil || len(rest) > 0 {
+		return nil, malformed
+	}
+	node := seam.PeerID(m.texts[fieldNode])
+	switch raw[0] {
+	case messagePing:
+		return raw, g.ping(&m, by)
+	case messageIndirectPing:
+		return raw, g.indirectPing(&m, by, now)
+	case messageAck, messageNack:
+		return raw, passed
+	case messageAlive:
+		return raw, g.alive(node, &m, by)
+	case messageSuspect, messageDead:
+		why := g.accusation(node, &m, by)
+		if raw[0] == messageDead && why == passed && !(m.text(fieldFrom) == string(node) && g.departed(node, by)) {
+			raw = append([]byte{messageSuspect}, raw[1:]...)
+		}
+		return raw, why
+	}
+	return nil, malformed
+}
+
+// ping: an answer goes to whoever asks.
+func (g *gate) ping(m *message, by speaker) cause {
+	if m.text(fieldSourceNode) != string(by.peer) {
+		return notInPerson
+	}
+	return passed
+}
+
+// indirectPing: a member is probed for another one.
+func (g *gate) indirectPing(m *message, by speaker, now time.Time) cause {
+	switch {
+	case !by.heeded:
+		return notAMember
+	case m.text(fieldSourceNode) != string(by.peer):
+		return notInPerson
+	case !g.book.believes(seam.PeerID(m.texts[fieldNode])):
+		return madeUp
+	case !by.rate.probes.AllowN(now, 1) || !g.probes.AllowN(now, 1):
+		return tooMany
+	}
+	return passed
+}
+
+// alive: a peer introduces itself, and members tell of others. memberlist's incarnation
+// is no part of what is signed; its bound is.
+func (g *gate) alive(node seam.PeerID, m *message, by speaker) cause {
+	switch {
+	case !by.heeded && node != by.peer:
+		return notAMember
+	case !g.book.mayLive(node, m.texts[fieldMeta], uint32(m.numbers[fieldIncarnation])):
+		return beyondSigned
+	}
+	return passed
+}
+
+// accusation: a member says that another is silent, dead or gone.
+func (g *gate) accusation(node seam.PeerID, m *message, by speaker) cause {
+	from := seam.PeerID(m.texts[fieldFrom])
+	switch {
+	case !by.heeded && node != by.peer:
+		return notAMember
+	case from != node && from != by.peer && !g.book.believes(from):
+		return notAMember
+	case !g.book.mayBeAccused(node, uint32(m.numbers[fieldIncarnation])):
+		return beyondSigned
+	}
+	return passed
+}
+
+// departed tells whether a departure is one: it is the peer's own word, or its record
+// says so. Any other news of a death is a suspicion, which the accused can deny before
+// it is believed.
+func (g *gate) departed(node seam.PeerID, by speaker) bool {
+	return node == by.peer || g.book.hasLeft(node)
+}
+
+// state judges a node in a push/pull, which it may change.
+func (g *gate) state(m *message, raw []byte, by speaker) cause {
+	node, incarnation := seam.PeerID(m.texts[fieldName]), uint32(m.numbers[fieldIncarnation])
+	if m.numbers[fieldState] == stateAlive {
+		return g.alive(node, m, by)
+	}
+	switch {
+	case !by.heeded && node != by.peer:
+		return notAMember
+	case !g.book.mayBeAccused(node, incarnation):
+		return beyondSigned
+	}
+	if m.numbers[fieldState] == stateLeft && !g.departed(node, by) {
+		raw[m.stateAt] = stateSuspect
+	}
+	return passed
+}
+
+// messagesOf takes a packet apart: a checksum, which a connection and a signed datagram
+// have no need of, and a compound. Compounds hold no compounds.
+func messagesOf(packet []byte) (messages [][]byte, ok bool) {
+	if len(packet) > crcSize && packet[0] == messageCRC {
+		packet = packet[crcSize:]
+	}
+	if len(packet) < 2 || packet[0] != messageCompound {
+		return [][]byte{packet}, len(packet) > 0
+	}
+	count := int(packet[1])
+	sizes, parts := packet[2:], packet[min(2+2*count, len(packet)):]
+	for range count {
+		if len(sizes) < 2 {
+			return nil, false
+		}
+		size := int(binary.BigEndian.Uint16(sizes))
+		if size > len(parts) {
+			return nil, false
+		}
+		messages = append(messages, parts[:size])
+		sizes, parts = sizes[2:], parts[size:]
+	}
+	return messages, true
+}
