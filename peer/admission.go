@@ -83,7 +83,6 @@ type guard struct {
 	mark      []byte      // the local peer's, once identified
 
 	list    atomic.Pointer[allowed]
-	refused refusedStreams
 	streams openStreams
 }
 

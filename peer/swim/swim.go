@@ -31,6 +31,7 @@ import (
 	"github.com/hashicorp/memberlist"
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/internal/loglimit"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -109,7 +110,6 @@ type Membership struct {
 	book     *book
 	carrier  *transport
 	list     *memberlist.Memberlist
-	refusals refusals
 	unhandle func()
 
 	dirty    chan struct{} // capacity 1: the book has changed
@@ -123,9 +123,9 @@ type Membership struct {
 	// keeps the token.
 	announcing chan struct{}
 	last       seam.Record // the newest announced record; guarded by the token
-
-	mu      sync.Mutex
-	closing bool
+	untold     func()      // logs the counts of lines that were left out
+	mu         sync.Mutex
+	closing    bool
 }
 
 var _ seam.Membership = (*Membership)(nil)
@@ -186,6 +186,7 @@ func newMembership(cfg Config) *Membership {
 	if m.log == nil {
 		m.log = zap.NewNop()
 	}
+	m.log, m.untold = loglimit.Limit(m.log)
 	var life [8]byte
 	rand.Read(life[:]) // never fails
 	m.life = binary.LittleEndian.Uint64(life[:])
