@@ -46,7 +46,7 @@ type Peer struct {
 	giving   giving                     // of copies of the model to newcomers
 	copied   atomic.Pointer[StateStats] // how this peer came by its own, nil while it has not
 
-	optimizing optimizing
+	optimizing sync.Mutex // held while the optimizer makes a step and it is added
 	sides      sides
 	underway   underway
 	sessions   sessions
