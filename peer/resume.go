@@ -36,8 +36,8 @@ type Saved struct {
 
 // Save copies all that a checkpoint keeps into s, whose vectors it uses again if they
 // have the right length. The parameters and the optimizer's state are those of one moment
-// between two steps. A step that comes just then waits for as long as the optimizer's
-// vectors take to be copied, which is less than the optimizer takes to make it.
+// between two steps. A step that comes just then waits while the optimizer's vectors are
+// copied, for no longer than the optimizer takes to make it.
 func (p *Peer) Save(s *Saved) {
 	// What was done is read first: the parameters may be a step ahead of it, never
 	// behind.
