@@ -152,7 +152,7 @@ func assemble(config Config) (_ *Peer, err error) {
 	}
 	p.background.Go(loop.run)
 	p.background.Go(p.join)
-	p.background.Go(p.watchPulse)
+	p.background.Go(p.watchStandstill)
 	p.background.Go(func() { p.revisit(loop.memory.past) })
 	if p.config.Network.Admission.Allow != "" {
 		p.background.Go(p.watchList)
