@@ -90,7 +90,6 @@ type guard struct {
 
 	list    atomic.Pointer[allowed]
 	shown   *lru.Cache[seam.PeerID, struct{}] // those that have shown that they know the key
-	refused refusedStreams
 	streams openStreams
 }
 

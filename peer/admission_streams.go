@@ -107,7 +107,8 @@ func (t *guarded) Handle(protocol seam.Protocol, run string, handler seam.Handle
 		stream := g.streams.track(raw)
 		if protocol != seam.ProtocolHello {
 			if err := g.examine(stream); err != nil {
-				g.refused.log(g.log, stream.Remote(), protocol, err)
+				g.log.Warn("refused a stream of a peer that does not take part", zap.String("peer", string(stream.Remote())),
+					zap.String("protocol", string(protocol)), zap.Error(err))
 				stream.Reset()
 				return
 			}
@@ -226,28 +227,4 @@ func (o *openStreams) reset(id seam.PeerID) {
 	for _, s := range streams {
 		s.Reset()
 	}
-}
-
-// refusedStreams logs the streams of strangers at a bounded rate: who is kept out may
-// knock as often as it likes.
-type refusedStreams struct {
-	mu     sync.Mutex
-	next   time.Time
-	silent int
-}
-
-// refusedEvery is the least time between two lines.
-const refusedEvery = 5 * time.Second
-
-func (r *refusedStreams) log(log *zap.Logger, from seam.PeerID, protocol seam.Protocol, why error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := time.Now()
-	if now.Before(r.next) {
-		r.silent++
-		return
-	}
-	log.Warn("refused a stream of a peer that does not take part", zap.String("peer", string(from)),
-		zap.String("protocol", string(protocol)), zap.Int("more_refused_before", r.silent), zap.Error(why))
-	r.next, r.silent = now.Add(refusedEvery), 0
 }

@@ -170,12 +170,12 @@ func (c Config) validate() error {
 	if err := wire.CheckRun(c.Run); err != nil {
 		fault("Run: %w", err)
 	}
-	if c.Params == nil {
-		fault("Params is nil: give the model with its initial values")
+	if layoutOf(c.Params) == nil {
+		fault("Params is nil or has no layout: give the model with its initial values, made by tensor.NewParams or tensor.WrapParams")
 	} else if !tensor.Finite(c.Params.Vector()) {
 		fault("Params holds NaN or infinite values")
 	}
-	if c.Params != nil && !sharesAnything(c.Params.Layout()) {
+	if layout := layoutOf(c.Params); layout != nil && !sharesAnything(layout) {
 		fault("Params: no range of the layout is shared, so there is nothing to exchange")
 	}
 	if key := c.Network.Key; key != nil && len(key) != ed25519.PrivateKeySize {

@@ -15,8 +15,9 @@ var (
 	ErrRunOver = errors.New("the run is over")
 	// ErrClosed: the peer has been closed.
 	ErrClosed = errors.New("the peer is closed")
-	// ErrNotFinite: a gradient or step holds NaN or infinite values. It has not
-	// been applied, and training may go on.
+	// ErrNotFinite: a gradient or step holds NaN or infinite values, or a step is so
+	// long that no other peer would take the model after it. It has not been applied,
+	// and training may go on.
 	ErrNotFinite = errors.New("NaN or infinite values")
 	// ErrLayout, ErrRun, ErrVersion and ErrCodec: this peer and another cannot take
 	// part in one run; see RefusedError.

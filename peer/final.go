@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,16 +77,23 @@ func (p *Peer) noMoreSteps() bool {
 	return p.counters.over.CompareAndSwap(false, true)
 }
 
-// add adds a step to the parameters, unless it comes too late for the merge.
-func (p *Peer) add(delta tensor.Vector) (waited time.Duration, applied bool) {
+// add adds a step to the parameters, unless it comes too late for the merge, or nobody
+// would take the model after it.
+func (p *Peer) add(delta tensor.Vector, model int) (waited time.Duration, err error) {
+	if !tensor.Finite(delta) || p.replica.Believed(delta) != nil {
+		return 0, fmt.Errorf("step %d: %w, or so long that nobody would take the model: lower the learning rate; it was not applied", p.counters.steps.Load()+1, ErrNotFinite)
+	}
 	if f := p.final; f != nil {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if p.counters.over.Load() {
-			return 0, false
+			return 0, p.control.runOver()
 		}
 	}
-	return p.replica.Add(delta), true
+	if !p.arrival.replaced.unless(model, func() { waited = p.replica.Add(delta) }) {
+		return 0, errReplaced
+	}
+	return waited, nil
 }
 
 // resolve settles what was in doubt by a partner's answer. Slices that it would apply to

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/internal/replica"
@@ -24,15 +25,15 @@ func TestNothingIsAppliedOncePooled(t *testing.T) {
 	if applied, _, _ := late.resolve("another", 1, wire.Status{}, wire.Settled{Known: true, Applied: 1}); applied != 0 || !late.final.pooled {
 		t.Errorf("%d slices are applied to a result that was given", applied)
 	}
-	p := &Peer{replica: r, sides: newSides(r), final: &final{}}
-	if _, applied := p.add(tensor.Vector{1, 1, 1, 1}); !applied {
-		t.Error("a step of the run is not applied")
+	p := &Peer{replica: r, sides: newSides(r), final: &final{}, control: &control{}}
+	if _, err := p.add(tensor.Vector{1, 1, 1, 1}, 0); err != nil {
+		t.Errorf("a step of the run is not applied: %v", err)
 	}
 	if !p.noMoreSteps() || p.noMoreSteps() {
 		t.Error("the run ends once")
 	}
-	if _, applied := p.add(tensor.Vector{1, 1, 1, 1}); applied {
-		t.Error("a step after the run is applied")
+	if _, err := p.add(tensor.Vector{1, 1, 1, 1}, 0); !errors.Is(err, ErrRunOver) {
+		t.Errorf("a step after the run: %v", err)
 	}
 	p.final.pool(r, 0)
 	if applied, _, _ := p.resolve("another", 1, wire.Status{}, wire.Settled{Known: true, Applied: 1}); applied != 0 {

@@ -1,10 +1,11 @@
 package peer
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
+	"time"
 
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -103,43 +104,26 @@ func (s OptimizerState) check(kind string, names ...string) error {
 	return nil
 }
 
-// optimizing keeps an optimizer and those who copy its state apart. The optimizer
-// comes first: whoever copies takes a part at a time, and lets it in between.
-type optimizing struct {
-	turn, work sync.Mutex
-}
-
-// enter is for the optimizer. It waits for no more than one part of a copy.
-func (o *optimizing) enter() {
-	o.turn.Lock()
-	o.work.Lock()
-	o.turn.Unlock()
-}
-
-// leave ends what enter has begun.
-func (o *optimizing) leave() { o.work.Unlock() }
-
-// look calls read while the optimizer is at rest.
-func (o *optimizing) look(read func()) {
-	o.turn.Lock() // passes only when the optimizer does not wait
-	o.turn.Unlock()
-	o.work.Lock()
-	read()
-	o.work.Unlock()
-}
-
-// optimize turns the gradient into a step.
-func (p *Peer) optimize(grad, x tensor.Vector, rate float64) {
-	p.optimizing.enter()
-	defer p.optimizing.leave()
+// optimize turns the gradient into a step at x, of that replacement of the model, and adds
+// it, unless it is one that nobody would take the model after. A copy of the optimizer's state and of the parameters is of
+// before both or after both.
+func (p *Peer) optimize(grad, x tensor.Vector, rate float64, share float32, model int) (waited time.Duration, err error) {
+	p.optimizing.Lock()
+	defer p.optimizing.Unlock()
 	p.config.Optimizer.Delta(grad, x, rate)
+	if share > 0 {
+		tensor.Scale(grad, share)
+	}
+	waited, err = p.add(grad, model)
+	if errors.Is(err, ErrNotFinite) {
+		p.forget() // its state holds what made the step so
+	}
+	return waited, err
 }
 
-// resetOptimizer has the optimizer forget what made a step not finite.
-func (p *Peer) resetOptimizer() {
+// forget has the optimizer forget past gradients, if it can. The caller holds optimizing.
+func (p *Peer) forget() {
 	if resettable, ok := p.config.Optimizer.(resetter); ok {
-		p.optimizing.enter()
-		defer p.optimizing.leave()
 		resettable.Reset()
 	}
 }
@@ -147,30 +131,32 @@ func (p *Peer) resetOptimizer() {
 // resetter is an Optimizer that can forget what it remembers.
 type resetter interface{ Reset() }
 
-// saveOptimizer copies the optimizer's state, if it can be kept, a slice at a time.
+// saveOptimizer copies the optimizer's state, if it can be kept. The caller holds
+// optimizing, and has made room: what room there is not is made meanwhile.
 func (p *Peer) saveOptimizer(into *OptimizerState) {
 	stateful, ok := p.config.Optimizer.(StatefulOptimizer)
 	if !ok {
 		*into = OptimizerState{}
 		return
 	}
-	var lent OptimizerState
-	p.optimizing.look(func() { lent = stateful.State() })
+	lent := stateful.State()
+	into.makeRoom(lent)
 	into.Kind, into.Steps = lent.Kind, lent.Steps
-	if into.Vectors == nil {
-		into.Vectors = make(map[string]tensor.Vector, len(lent.Vectors))
-	}
-	maps.DeleteFunc(into.Vectors, func(name string, _ tensor.Vector) bool { return lent.Vectors[name] == nil })
 	for name, from := range lent.Vectors {
-		to := into.Vectors[name]
-		if len(to) != len(from) {
-			to = make(tensor.Vector, len(from))
-			into.Vectors[name] = to
-		}
-		for part := p.replica.SliceLen(); len(from) > 0; {
-			n := min(part, len(from))
-			p.optimizing.look(func() { copy(to, from[:n]) })
-			from, to = from[n:], to[n:]
+		copy(into.Vectors[name], from)
+	}
+}
+
+// makeRoom gives a state vectors of the names and lengths that another has, of which
+// nothing but that is read.
+func (s *OptimizerState) makeRoom(like OptimizerState) {
+	if s.Vectors == nil {
+		s.Vectors = make(map[string]tensor.Vector, len(like.Vectors))
+	}
+	maps.DeleteFunc(s.Vectors, func(name string, _ tensor.Vector) bool { return like.Vectors[name] == nil })
+	for name, from := range like.Vectors {
+		if len(s.Vectors[name]) != len(from) {
+			s.Vectors[name] = make(tensor.Vector, len(from))
 		}
 	}
 }

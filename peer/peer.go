@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/loglimit"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -25,6 +26,7 @@ import (
 type Peer struct {
 	config Config
 	log    *zap.Logger
+	untold func() // logs the counts of lines that were left out
 	cut    uint64 // digest of the slices
 	plans  *plans
 	layout [32]byte
@@ -46,7 +48,7 @@ type Peer struct {
 	giving   giving                     // of copies of the model to newcomers
 	copied   atomic.Pointer[StateStats] // how this peer came by its own, nil while it has not
 
-	optimizing optimizing
+	optimizing sync.Mutex // held while the optimizer makes a step and it is added
 	sides      sides
 	underway   underway
 	sessions   sessions
@@ -110,8 +112,10 @@ func Start(ctx context.Context, config Config) (*Peer, error) {
 
 // assemble builds a peer from a valid configuration and sets it going.
 func assemble(config Config) (_ *Peer, err error) {
+	log, untold := loglimit.Limit(config.Log)
+	config.Log = log
 	p := &Peer{
-		config: config, log: config.Log, layout: config.Params.Layout().Hash(), flock: newFlock(),
+		config: config, log: log, untold: untold, layout: config.Params.Layout().Hash(), flock: newFlock(),
 		notices: make(chan notice, maxNotices), proceed: make(chan struct{}, 1), halts: make(chan averaging.Reason, 1),
 		over: make(chan struct{}), flown: make(chan struct{}), closing: make(chan struct{}),
 		announceEvery: defaultAnnounceEvery, started: time.Now(),
@@ -152,6 +156,7 @@ func assemble(config Config) (_ *Peer, err error) {
 	close(p.serving)
 	p.background.Go(loop.run)
 	p.background.Go(p.join)
+	p.background.Go(p.watchStandstill)
 	p.background.Go(func() { p.revisit(loop.memory.past) })
 	if p.config.Network.Admission.Allow != "" {
 		p.background.Go(p.watchList)
@@ -303,6 +308,7 @@ func (p *Peer) Close() error {
 		close(p.closing)
 		p.closeErr = p.dismantle()
 		p.tellMerged()
+		p.untold()
 	})
 	return p.closeErr
 }

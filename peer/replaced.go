@@ -1,10 +1,14 @@
 package peer
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/seed-97356399/murmuration/tensor"
 )
+
+// errReplaced: a step was made for a model that another has taken the place of.
+var errReplaced = errors.New("the model was replaced by the flock's")
 
 // replaced keeps a step that was made for one model out of another: a peer that trained
 // alone gets the flock's model while its trainer computes. The zero value is ready.
@@ -44,7 +48,9 @@ func (p *Peer) renew() {
 	t := &p.trainer
 	if n := p.arrival.replaced.count(); n != t.model {
 		t.model = n
-		p.resetOptimizer()
+		p.optimizing.Lock()
+		defer p.optimizing.Unlock()
+		p.forget()
 	}
 }
 

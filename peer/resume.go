@@ -37,9 +37,9 @@ type Saved struct {
 }
 
 // Save copies all that a checkpoint keeps into s, whose vectors it uses again if they
-// have the right length. The parameters are those of one moment between two steps; the
-// optimizer's state may mix parts of before and after a step. Neither copy keeps the
-// trainer waiting for longer than one slice takes.
+// have the right length. The parameters and the optimizer's state are those of one moment
+// between two steps. A step that comes just then waits while the optimizer's vectors are
+// copied, for no longer than the optimizer takes to make it.
 func (p *Peer) Save(s *Saved) {
 	// What was done is read first: the parameters may be a step ahead of it, never
 	// behind.
@@ -47,8 +47,18 @@ func (p *Peer) Save(s *Saved) {
 	if len(s.Params) != p.replica.Len() {
 		s.Params = make(tensor.Vector, p.replica.Len())
 	}
-	p.replica.Consistent(s.Params)
-	p.saveOptimizer(&s.Optimizer)
+	if stateful, ok := p.config.Optimizer.(StatefulOptimizer); ok {
+		p.optimizing.Lock()
+		lent := stateful.State()
+		p.optimizing.Unlock()
+		s.Optimizer.makeRoom(lent) // so that no step waits for new memory
+	}
+	p.replica.ConsistentAt(s.Params, func(begin func()) {
+		p.optimizing.Lock()
+		defer p.optimizing.Unlock()
+		begin()
+		p.saveOptimizer(&s.Optimizer)
+	})
 }
 
 // checkpoint is what lies behind the parameters now.

@@ -97,7 +97,8 @@ type ExchangeStats struct {
 	// that of the transport is taken as a nanosecond a byte.
 	Took, Cost time.Duration
 	// LongestHold is the longest time for which Step kept the trainer outside its
-	// gradient function, joining aside.
+	// gradient function, joining aside, or for which the whole process stood still,
+	// within it too: it was stopped, or had no processor.
 	LongestHold time.Duration
 	// Blocked tells, step by step, for how long exchanges kept the trainer waiting
 	// for a slice.

@@ -76,12 +76,16 @@ func (t *trainer) prepare(n int) {
 //
 // It returns ErrRunOver when the flock has done its work, ErrClosed after Close,
 // a *RefusedError if the members asked to join will not have this peer,
-// ErrNotFinite if the gradient or the step is not finite, or the gradient's norm is
-// beyond 1e18 (nothing is applied; the caller may go on), or the error of gradient or ctx,
-// wrapped (nothing is applied). With an algorithm that averages gradients it also fails if
-// the gradient, or the step made of the mean, is about a million times longer than the model:
-// then it was left out, and the caller may go on.
+// ErrNotFinite if the gradient or the step is not finite, the gradient's norm is beyond
+// 1e18, or the step is about a million times longer than the model (nothing is applied;
+// the caller may go on), or the error of gradient or ctx, wrapped (nothing is applied).
 // Calls from two goroutines at once are an error.
+//
+// With an algorithm that averages gradients (lock-step, or with a server) Step hands the
+// gradient over and waits for the update made of it. If ctx ends meanwhile, the gradient
+// has been handed over all the same: it counts in the update, as the next call reports,
+// which waits for that before it computes another gradient. A gradient as long as the step
+// above is left out of the mean, which fails the Step too, and the caller may go on.
 func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
 	t := &p.trainer
 	if !t.stepping.CompareAndSwap(false, true) {
@@ -110,11 +114,14 @@ func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (R
 		return p.contribute(ctx, result)
 	}
 	rate := p.control.at(p.flock.total(p.counters.steps.Load())).schedule.RateAt(p.progress())
-	p.optimize(t.grad, t.x, rate)
-	if err := p.commit(t.grad); err != nil {
-		p.resetOptimizer() // its state holds what made the step not finite
+	waited, err := p.optimize(t.grad, t.x, rate, 0, t.model)
+	if errors.Is(err, errReplaced) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
+	p.stepped(t.grad, waited)
 	p.counters.learned(result, rate)
 	p.control.samples.Add(uint64(max(result.Samples, 0)))
 	p.held(t.ended)
@@ -129,7 +136,8 @@ var errTwoTrainers = errors.New("Step or Apply was called while another call run
 
 // Apply adds delta, a step that the caller's own optimizer made, and counts it
 // as one gradient step. delta must have as many values as the layout. It waits
-// and fails as Step does.
+// and fails as Step does, with ErrNotFinite for a delta that would leave a model
+// that nobody would take: nothing of it is applied then.
 func (p *Peer) Apply(ctx context.Context, delta tensor.Vector) error {
 	t := &p.trainer
 	if !t.stepping.CompareAndSwap(false, true) {
@@ -145,31 +153,27 @@ func (p *Peer) Apply(ctx context.Context, delta tensor.Vector) error {
 	if err := p.admit(ctx); err != nil {
 		return err
 	}
-	return p.commit(delta)
-}
-
-// commit adds a step to the parameters and reports it to the machine.
-func (p *Peer) commit(delta tensor.Vector) error {
-	if !tensor.Finite(delta) {
-		return fmt.Errorf("step %d: %w: lower the learning rate; the step was not applied", p.counters.steps.Load()+1, ErrNotFinite)
-	}
-	var waited time.Duration
-	applied := false
-	if !p.arrival.replaced.unless(p.trainer.model, func() { waited, applied = p.add(delta) }) {
+	waited, err := p.add(delta, p.trainer.model)
+	if errors.Is(err, errReplaced) {
 		return nil
 	}
-	if !applied {
-		return p.control.runOver()
+	if err != nil {
+		return err
 	}
-	p.counters.blocked.add(p.trainer.waited + waited)
-	p.trainer.waited = 0
-	p.counters.steps.Add(1)
-	p.trainer.owed = p.notify(notice{event: p.stepped(delta)})
+	p.stepped(delta, waited)
 	return nil
 }
 
-// stepped is the event of a step, with what the pace asks to know of it.
-func (p *Peer) stepped(delta tensor.Vector) averaging.Event {
+// stepped counts a step that was added and reports it to the machine.
+func (p *Peer) stepped(delta tensor.Vector, waited time.Duration) {
+	p.counters.blocked.add(p.trainer.waited + waited)
+	p.trainer.waited = 0
+	p.counters.steps.Add(1)
+	p.trainer.owed = p.notify(notice{event: p.stepDone(delta)})
+}
+
+// stepDone is the event of a step, with what the pace asks to know of it.
+func (p *Peer) stepDone(delta tensor.Vector) averaging.Event {
 	event, pace := averaging.Event{Kind: averaging.StepDone}, p.config.Exchange.Pace
 	p.trainer.ticked(time.Now())
 	t := &p.trainer

@@ -3,6 +3,8 @@ package peer
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -193,36 +195,45 @@ func (w *telling) breakOff() {
 func (w *telling) end(within time.Duration) {
 	late := time.AfterFunc(within, w.breakOff)
 	defer late.Stop()
+	var heard []seam.Stream
 	w.mu.Lock()
 	if !w.ended {
 		w.ended = true
 		for _, s := range w.speakers {
 			close(s.queue)
 		}
-		for _, stream := range w.hearing {
-			stream.Reset()
-		}
+		heard = slices.Collect(maps.Values(w.hearing))
 	}
 	w.mu.Unlock()
+	for _, stream := range heard { // not under the lock: to reset is to wait for a transport
+		stream.Reset()
+	}
 	w.speaking.end()
 }
 
 // listen takes up the stream on which a partner tells its words, in the place of an
 // older one. It reports false if it is too late.
 func (w *telling) listen(stream seam.Stream) bool {
+	old, late := w.replace(stream)
+	if old != nil {
+		old.Reset()
+	}
+	return !late
+}
+
+// replace puts a stream in the place of an older one, which it returns.
+func (w *telling) replace(stream seam.Stream) (old seam.Stream, late bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended {
-		return false
+		return nil, true
 	}
 	if w.hearing == nil {
 		w.hearing = make(map[seam.PeerID]seam.Stream)
 	}
-	if old := w.hearing[stream.Remote()]; old != nil {
-		old.Reset()
-	}
+	old = w.hearing[stream.Remote()]
 	w.hearing[stream.Remote()] = stream
-	return true
+	return old, false
 }
 
 // unlisten forgets a stream that has ended.

@@ -157,25 +157,21 @@ func (p *Peer) forgetPast() {
 		p.log.Warn("a peer has come, and the optimizer has no method Reset to forget past gradients with: if it remembers any, the models of the peers stay apart. Give it one (see peer.Optimizer)",
 			zap.String("optimizer", fmt.Sprintf("%T", p.config.Optimizer)))
 	}
-	p.resetOptimizer()
+	p.optimizing.Lock()
+	defer p.optimizing.Unlock()
+	p.forget()
 }
 
 // makeStep makes the step of the mean gradient that was taken, or a share of it.
 func (p *Peer) makeStep(rate, share float64) {
 	t := p.together
+	model := p.arrival.replaced.count()
 	p.replica.Snapshot(t.x)
-	p.optimize(t.grad, t.x, rate)
-	if share > 0 {
-		tensor.Scale(t.grad, float32(share))
+	if _, err := p.optimize(t.grad, t.x, rate, float32(share), model); err != nil {
+		err = fmt.Errorf("the update of the mean gradient: %w", err)
+		p.log.Warn("leaving out an update", zap.Error(err))
+		t.fault(err)
 	}
-	if tensor.Finite(t.grad) && p.replica.Believed(t.grad) == nil {
-		p.replica.Add(t.grad)
-		return
-	}
-	p.resetOptimizer() // its state holds what made the step so long
-	err := fmt.Errorf("the step of the mean gradient: %w, or so long that nobody would take the model: lower the learning rate; it was not applied", ErrNotFinite)
-	p.log.Warn("leaving out an update", zap.Error(err))
-	t.fault(err)
 }
 
 // fault is what the trainer's step is to fail with.

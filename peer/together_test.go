@@ -1,8 +1,10 @@
 package peer_test
 
 import (
+	"context"
 	"errors"
 	"math"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,6 +149,37 @@ func TestHaltEndsTheStepAndNotThePeer(t *testing.T) {
 		if err := step(t, p, towards); err != nil || p.Stats().Steps != 3 {
 			t.Errorf("after it: %v, %d steps", err, p.Stats().Steps)
 		}
+	})
+}
+
+// TestAStepThatIsGivenUpWaitingHasHandedItsGradientOver is what the documentation of Step
+// says of contexts that end.
+func TestAStepThatIsGivenUpWaitingHasHandedItsGradientOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flock := peertest.Start(t, peertest.Config{Peers: 2, Params: newModel, Configure: soloists(nil)})
+		gaveUp, other := flock.Peers[0], flock.Peers[1]
+		computed := 0
+		gradient := func(x, grad tensor.Vector) (peer.Result, error) {
+			computed++
+			return towards(0, x, grad)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := gaveUp.Step(ctx, gradient); !errors.Is(err, context.DeadlineExceeded) || gaveUp.Stats().Steps != 0 {
+			t.Fatalf("a step that waits for one that does not come: %v, %d steps", err, gaveUp.Stats().Steps)
+		}
+		var others sync.WaitGroup
+		others.Go(func() {
+			for range 2 {
+				if err := step(t, other, towards); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if err := gaveUp.Step(t.Context(), gradient); err != nil || gaveUp.Stats().Steps != 2 || computed != 2 {
+			t.Errorf("the next call: %v, %d steps of %d gradients, want 2 of 2", err, gaveUp.Stats().Steps, computed)
+		}
+		others.Wait()
 	})
 }
 

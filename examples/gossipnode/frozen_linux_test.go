@@ -104,7 +104,7 @@ func metricsOf(t *testing.T, process int) string {
 
 // TestAFrozenProcess: one of four processes is stopped, and goes on some time later.
 // The others take steps and complete exchanges all the while, each loses at most a few
-// exchanges with it, and it comes back without harm.
+// exchanges with it, and it comes back without harm, and shows for how long it was away.
 func TestAFrozenProcess(t *testing.T) {
 	t.Parallel()
 	const peers = 4
@@ -123,6 +123,7 @@ func TestAFrozenProcess(t *testing.T) {
 	for _, child := range others {
 		before[child] = look(child)
 	}
+	stopped := time.Now()
 	if err := syscall.Kill(frozen, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -143,10 +144,14 @@ func TestAFrozenProcess(t *testing.T) {
 		before[child] = s
 	}
 	before[frozen] = scraped{}
+	stood := time.Since(stopped).Seconds()
 	if err := syscall.Kill(frozen, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it answers", func() bool { before[frozen] = look(frozen); return before[frozen] != nil })
+	eventually(t, "it shows for how long it stood still, most likely within a gradient", func() bool {
+		return look(frozen)["trainer_hold_longest_seconds"] >= stood-1
+	})
 	eventually(t, "all are together again", func() bool {
 		return !slices.ContainsFunc(children, func(child int) bool {
 			s := look(child)

@@ -45,7 +45,8 @@ type result struct {
 	// SamplesPerSecond is the number of pictures learned from, by Seconds; Every
 	// the last number of steps between two exchanges; FirstExchangeSeconds the
 	// time from the peer's start to the end of its first exchange; LongestHold the
-	// longest time in seconds for which the trainer was kept from its work.
+	// longest time in seconds for which the trainer was kept from its work, or the
+	// process stood still.
 	SamplesPerSecond     float64 `json:"samples_per_second"`
 	Every                int     `json:"every"`
 	FirstExchangeSeconds float64 `json:"first_exchange_seconds"`

@@ -132,14 +132,23 @@ func (r *Replica) preserve(s *slice) {
 // save what they are about to change. Slices of an exchange under way may be of
 // either side of it, each whole.
 func (r *Replica) Consistent(dst tensor.Vector) {
+	r.ConsistentAt(dst, func(begin func()) { begin() })
+}
+
+// ConsistentAt is Consistent at a moment of the caller's: moment is called, and must call
+// begin once, at a time when whoever adds steps rests. The copy is of then, and is made
+// once moment has returned.
+func (r *Replica) ConsistentAt(dst tensor.Vector, moment func(begin func())) {
 	r.mustFit(dst)
 	r.copies.Lock()
 	defer r.copies.Unlock()
 	r.copyFrozen(dst)
 	r.generation++
-	r.steps.Lock()
-	r.capture.Store(&capture{generation: r.generation, into: dst})
-	r.steps.Unlock()
+	moment(func() {
+		r.steps.Lock()
+		defer r.steps.Unlock()
+		r.capture.Store(&capture{generation: r.generation, into: dst})
+	})
 	for i := range r.slices {
 		s := &r.slices[i]
 		s.Lock()

@@ -2,23 +2,29 @@ package replica
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // Believed tells whether others would believe the shared values of a gradient or a step,
 // which has Len values: those of a member whose model is about this one. It fails with
-// ErrDiverged if they would not. What a peer adds to a model that others have too is held
-// to the same as what it would have to send them.
+// ErrDiverged if they would not, or if the model, values that are never sent included,
+// would not be finite with the change added. What a peer adds to a model is held to the
+// same as what it would have to send others.
 func (r *Replica) Believed(change tensor.Vector) error {
 	r.mustFit(change)
-	for _, at := range r.shared {
-		s := &r.slices[at]
-		s.Lock()
+	for i := range r.slices {
+		s := &r.slices[i]
 		norm := tensor.Norm2(s.in(change))
-		absurd := absurd(2*norm, r.of(s)) // as sendable has it
+		if norm <= absurdRatio/2 {
+			continue // neither absurd nor enough to make infinite what is finite
+		}
+		s.Lock()
+		absurd := s.layer != notShared && absurd(2*norm, r.of(s)) // as sendable has it
+		fits := norm+tensor.Norm2(r.of(s)) <= math.MaxFloat32
 		s.Unlock()
-		if absurd {
+		if absurd || !fits {
 			return fmt.Errorf("norm %g: %w", norm, ErrDiverged)
 		}
 	}

@@ -20,9 +20,7 @@ var _ seam.Disconnector = (*Transport)(nil)
 // then can the other end be told why.
 type gater struct {
 	admit func(seam.PeerID) error
-	// told are those that the log has named; who dials is told itself. Nil logs nothing.
-	told *remarks
-	log  *zap.Logger
+	log   *zap.Logger // of those that dial this peer; nil where none can
 }
 
 func (gater) InterceptPeerDial(id peer.ID) bool            { return isEd25519(id) }
@@ -35,8 +33,8 @@ func (gater) InterceptSecured(_ network.Direction, id peer.ID, _ network.ConnMul
 
 func (g gater) InterceptUpgraded(conn network.Conn) (bool, control.DisconnectReason) {
 	err := g.admit(seam.PeerID(conn.RemotePeer().String()))
-	if err != nil && g.told != nil && conn.Stat().Direction == network.DirInbound && g.told.first(remarkKey{peer: conn.RemotePeer()}) {
-		g.log.Warn("refused a connection, and will again without a word", zap.Stringer("peer", conn.RemotePeer()),
+	if err != nil && g.log != nil && conn.Stat().Direction == network.DirInbound {
+		g.log.Warn("refused a connection of a peer that is not admitted", zap.Stringer("peer", conn.RemotePeer()),
 			zap.Stringer("address", conn.RemoteMultiaddr()), zap.Error(err))
 	}
 	return err == nil, 0

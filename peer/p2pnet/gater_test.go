@@ -51,8 +51,8 @@ func TestGaterKeepsStrangersOut(t *testing.T) {
 		})
 	}
 	lines := logs.FilterMessageSnippet("refused a connection").All()
-	if len(lines) != 1 || lines[0].ContextMap()["peer"] != string(id) || lines[0].ContextMap()["error"] != errStranger.Error() {
-		t.Errorf("the host has logged %v, want one line that names the guest and says why", lines)
+	if len(lines) == 0 || len(lines) > 3 || lines[0].ContextMap()["peer"] != string(id) || lines[0].ContextMap()["error"] != errStranger.Error() {
+		t.Errorf("the host has logged %v, want a few lines that name the guest and say why", lines)
 	}
 	_, err := host.Open(t.Context(), id, speak, run)
 	if !errors.Is(err, seam.ErrNotAdmitted) || !errors.Is(err, errStranger) {

@@ -42,7 +42,7 @@ func newHost(config Config, key ed25519.PrivateKey, door *door) (host.Host, erro
 		libp2p.Muxer(yamux.ID, newMuxer()),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),
-		libp2p.ConnectionGater(gater{config.Admit, &remarks{}, config.Log}),
+		libp2p.ConnectionGater(gater{config.Admit, config.Log}),
 		libp2p.WithDialTimeout(config.HandshakeTimeout),
 		// After 100 failures the detectors refuse to dial IPv6 or UDP at all. Who
 		// keeps trying an IPv6 seed that is down wants it dialled.

@@ -69,8 +69,6 @@ const (
 
 	// maxListen bounds Config.Listen.
 	maxListen = 16
-	// maxRemarks bounds the set of peers and runs of which a refusal was logged.
-	maxRemarks = 1024
 )
 
 // newResourceManager makes the limits of one host. Loopback addresses are

@@ -91,11 +91,9 @@ func (t *Transport) hearRun(s *stream) (string, error) {
 	return run, s.SetReadDeadline(time.Time{})
 }
 
-// remark logs a refusal the first time that it concerns this peer and run.
+// remark logs a refusal.
 func (t *Transport) remark(message string, from slot, run string) {
-	if t.remarks.first(remarkKey{from.peer, from.protocol, run}) {
-		t.log.Warn(message, zap.Stringer("peer", from.peer), zap.String("protocol", string(from.protocol)), zap.String("run", run))
-	}
+	t.log.Warn(message, zap.Stringer("peer", from.peer), zap.String("protocol", string(from.protocol)), zap.String("run", run))
 }
 
 // route is one registration of a handler.
@@ -187,31 +185,4 @@ func (s *slots) give(at slot) {
 	if s.taken[at]--; s.taken[at] == 0 {
 		delete(s.taken, at)
 	}
-}
-
-// remarkKey is what a refusal is logged once for.
-type remarkKey struct {
-	peer     peer.ID
-	protocol seam.Protocol
-	run      string
-}
-
-// remarks remembers what has been logged. Once it is full nothing new is: a
-// stranger who makes up names must not fill the log.
-type remarks struct {
-	mu   sync.Mutex
-	made map[remarkKey]struct{}
-}
-
-func (r *remarks) first(key remarkKey) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, ok := r.made[key]; ok || len(r.made) >= maxRemarks {
-		return false
-	}
-	if r.made == nil {
-		r.made = make(map[remarkKey]struct{})
-	}
-	r.made[key] = struct{}{}
-	return true
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/libp2p/go-libp2p/gologshim"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/seed-97356399/murmuration/internal/loglimit"
 )
 
 // logRemedy is said with what libp2p complains of: it is about single connections, and
@@ -24,10 +26,14 @@ var bridged atomic.Pointer[zap.Logger]
 // transport is made; a library leaves it to them. Release ends it: later lines are
 // dropped.
 func BridgeLogs(log *zap.Logger) (release func()) {
-	named := log.Named("libp2p")
+	limited, untold := loglimit.Limit(log)
+	named := limited.Named("libp2p")
 	bridged.Store(named)
 	gologshim.SetDefaultHandler(logHandler{to: bridged.Load})
-	return func() { bridged.CompareAndSwap(named, nil) }
+	return func() {
+		bridged.CompareAndSwap(named, nil)
+		untold()
+	}
 }
 
 // logHandler writes records of package slog to a zap logger. A nil logger drops them.

@@ -46,3 +46,22 @@ func TestBridgeLogs(t *testing.T) {
 		t.Errorf("logged are %+v", none.All())
 	}
 }
+
+// TestWhatLibp2pRepeatsIsLimited, with a count of what was left out once it is released.
+func TestWhatLibp2pRepeatsIsLimited(t *testing.T) {
+	core, logged := observer.New(zapcore.DebugLevel)
+	release := BridgeLogs(zap.New(core))
+	part := gologshim.Logger("swarm-of-another-test")
+	const lines = 1000
+	for range lines {
+		part.Error("failed to upgrade a connection", "remote", "10.0.0.1")
+	}
+	written := logged.Len()
+	if written == 0 || written > 10 {
+		t.Errorf("%d lines of %d, want a few", written, lines)
+	}
+	release()
+	if told := logged.All()[logged.Len()-1].ContextMap()["left_out"]; told != uint64(lines-written) {
+		t.Errorf("%v are said to be left out, want %d", told, lines-written)
+	}
+}

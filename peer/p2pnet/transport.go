@@ -18,6 +18,7 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/internal/loglimit"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -42,7 +43,6 @@ type Transport struct {
 	datagrams datagrams
 	routes    routes
 	slots     slots
-	remarks   remarks
 	counters  *counters
 
 	// ending is cancelled by Close, to cut short what is under way.
@@ -50,6 +50,7 @@ type Transport struct {
 	end    context.CancelFunc
 	gate   gate
 	finish func() error
+	untold func() // logs the counts of lines that were left out
 }
 
 var _ seam.Transport = (*Transport)(nil)
@@ -89,6 +90,8 @@ func New(config Config) (*Transport, error) {
 		}
 	}
 	config.Key = nil
+	log, untold := loglimit.Limit(config.Log)
+	config.Log = log
 	known, err := openKnown(config.Known)
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: %w", err)
@@ -113,7 +116,7 @@ func New(config Config) (*Transport, error) {
 		host: h, swarm: network, known: known, book: book, counters: counters,
 		lanes:  lanes{idle: laneIdle},
 		ending: ending, end: end,
-		slots: slots{limit: config.Limits.Streams}, upkeep: newUpkeep(),
+		slots: slots{limit: config.Limits.Streams}, upkeep: newUpkeep(), untold: untold,
 	}
 	network.Notify(&t.upkeep)
 	go t.tend()
@@ -136,6 +139,7 @@ func (t *Transport) close() error {
 	t.relaying.wait()
 	err := errors.Join(t.datagrams.close(), t.lanes.close(), t.host.Close())
 	t.gate.wait()
+	t.untold()
 	return err
 }
 

@@ -156,7 +156,7 @@ func (t *trainer) Delta(i int, progress float64, x, grad, delta []float32) {
 	if p.fault != nil {
 		t.fail(p.fault)
 	}
-	if !tensor.Finite(delta) || p.averages && t.replicas[i].Believed(delta) != nil {
+	if !tensor.Finite(delta) || t.replicas[i].Believed(delta) != nil {
 		t.fail(fmt.Errorf("a step of peer %d: %w, or so long that nobody would take the model: lower the learning rate", i, peer.ErrNotFinite))
 		clear(delta)
 	}

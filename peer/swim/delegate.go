@@ -1,9 +1,6 @@
 package swim
 
 import (
-	"sync"
-	"time"
-
 	"github.com/hashicorp/memberlist"
 	"go.uber.org/zap"
 
@@ -29,7 +26,7 @@ func (d *delegate) NotifyAlive(node *memberlist.Node) error {
 	}
 	// Old news keeps arriving for a while after newer: that is no fault.
 	if err != nil && err != errOldRecord {
-		d.refusals.log(d.log, peer, err)
+		d.log.Warn("refused news of a member: its record does not hold", zap.String("peer", string(peer)), zap.Error(err))
 	}
 	return err
 }
@@ -63,27 +60,3 @@ func (d *delegate) LocalState(bool) []byte { return nil }
 
 // MergeRemoteState implements memberlist.Delegate.
 func (d *delegate) MergeRemoteState([]byte, bool) {}
-
-// refusalInterval is the least time between two log lines about refused news:
-// gossip repeats itself, and who sends bad records may send many.
-const refusalInterval = time.Second
-
-// refusals logs vetoes at a bounded rate.
-type refusals struct {
-	mu     sync.Mutex
-	next   time.Time
-	silent int // not logged since the last one
-}
-
-func (r *refusals) log(log *zap.Logger, peer seam.PeerID, reason error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := time.Now()
-	if now.Before(r.next) {
-		r.silent++
-		return
-	}
-	log.Warn("refused news of a member: its record "+reason.Error(),
-		zap.String("peer", string(peer)), zap.Int("more_refused_before", r.silent))
-	r.next, r.silent = now.Add(refusalInterval), 0
-}

@@ -53,9 +53,10 @@ func (w logWriter) Write(line []byte) (int, error) {
 	switch {
 	case strings.HasPrefix(text, vetoed):
 	case level >= zapcore.WarnLevel:
-		w.log.Log(level, text, zap.String("remedy", remedyOf(text)))
+		c := complaintOf(text)
+		w.log.Log(level, c.message, zap.String("line", text), zap.String("remedy", c.remedy))
 	default:
-		w.log.Log(level, text)
+		w.log.Log(level, "memberlist tells", zap.String("line", text))
 	}
 	return len(line), nil
 }

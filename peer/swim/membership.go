@@ -135,6 +135,7 @@ func (m *Membership) Close() error {
 	m.awaitStragglers()
 	m.book.close()
 	signal(m.changed)
+	m.untold()
 	close(m.stopped)
 	return nil
 }

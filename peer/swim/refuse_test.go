@@ -144,15 +144,15 @@ func TestMemberlistLines(t *testing.T) {
 	stopping := make(chan struct{})
 	w := newLogWriter(zap.New(core), stopping)
 	lines := []struct {
-		line, want string
-		level      zapcore.Level
+		line, message, want string
+		level               zapcore.Level
 	}{
-		{"[WARN] memberlist: handler queue full\n", "handler queue full", zapcore.WarnLevel},
-		{"[ERR] memberlist: Push/Pull with x failed\n", "Push/Pull with x failed", zapcore.WarnLevel},
-		{"[INFO] memberlist: Suspect x has failed\n", "Suspect x has failed", zapcore.InfoLevel},
-		{"[DEBUG] memberlist: Stream connection\n", "Stream connection", zapcore.DebugLevel},
-		{"Err: Could not set the deadline\n", "Err: Could not set the deadline", zapcore.InfoLevel},
-		{"[WARN] memberlist: ignoring alive message for 'x': is old\n", "", 0},
+		{"[WARN] memberlist: handler queue full\n", "news of members come faster than they are read", "handler queue full", zapcore.WarnLevel},
+		{"[ERR] memberlist: Push/Pull with x failed\n", "memberships could not be compared", "Push/Pull with x failed", zapcore.WarnLevel},
+		{"[INFO] memberlist: Suspect x has failed\n", "memberlist tells", "Suspect x has failed", zapcore.InfoLevel},
+		{"[DEBUG] memberlist: Stream connection\n", "memberlist tells", "Stream connection", zapcore.DebugLevel},
+		{"Err: Could not set the deadline\n", "memberlist tells", "Err: Could not set the deadline", zapcore.InfoLevel},
+		{"[WARN] memberlist: ignoring alive message for 'x': is old\n", "", "", 0},
 	}
 	for _, l := range lines {
 		if n, err := w.Write([]byte(l.line)); n != len(l.line) || err != nil {
@@ -165,7 +165,7 @@ func TestMemberlistLines(t *testing.T) {
 			}
 			continue
 		}
-		if len(entries) != 1 || entries[0].Message != l.want || entries[0].Level != l.level {
+		if len(entries) != 1 || entries[0].Message != l.message || entries[0].ContextMap()["line"] != l.want || entries[0].Level != l.level {
 			t.Errorf("%q became %+v", l.line, entries)
 		}
 	}

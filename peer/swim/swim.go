@@ -32,6 +32,7 @@ import (
 	"github.com/hashicorp/memberlist"
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/internal/loglimit"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -110,7 +111,6 @@ type Membership struct {
 	book     *book
 	carrier  *transport
 	list     *memberlist.Memberlist
-	refusals refusals
 	unhandle func()
 
 	dirty    chan struct{} // capacity 1: the book has changed
@@ -124,6 +124,7 @@ type Membership struct {
 	// keeps the token.
 	announcing chan struct{}
 	said       statement // what was last said of this peer; guarded by the token
+	untold     func()    // logs the counts of lines that were left out
 
 	mu      sync.Mutex
 	closing bool
@@ -188,6 +189,7 @@ func newMembership(cfg Config) *Membership {
 	if m.log == nil {
 		m.log = zap.NewNop()
 	}
+	m.log, m.untold = loglimit.Limit(m.log)
 	var life [8]byte
 	rand.Read(life[:]) // never fails
 	m.life = binary.LittleEndian.Uint64(life[:])

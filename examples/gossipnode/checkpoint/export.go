@@ -69,8 +69,8 @@ func export(from, to string, force bool) (file string, model *tensor.Params, err
 			return "", nil, orBefore(from, file, fmt.Errorf("reading %s: %w", file, err))
 		}
 	}
-	if sum := metadata[keySum]; sum != "" && sum != checksum(read.Vector()) {
-		return "", nil, orBefore(from, file, fmt.Errorf("reading %s: its values do not fit their checksum: the file is damaged", file))
+	if err := intact(read, metadata); err != nil {
+		return "", nil, orBefore(from, file, fmt.Errorf("reading %s: %w", file, err))
 	}
 	if model, err = withoutOptimizer(read); err != nil {
 		return "", nil, fmt.Errorf("exporting %s: %w", file, err)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"maps"
 	"os"
 	"slices"
@@ -20,8 +19,8 @@ import (
 // vectors, each in one piece. The rest is metadata.
 const (
 	formatName       = "murmuration-checkpoint-"
-	formatVersion    = 2
-	checkpointFormat = formatName + "2"
+	formatVersion    = 3
+	checkpointFormat = formatName + "3"
 	// optimizerPrefix begins the names of the optimizer's vectors.
 	optimizerPrefix = "optimizer/"
 )
@@ -35,9 +34,10 @@ const (
 	keyLayout  = "layout"
 	keySaved   = "saved"  // when, for people
 	keySum     = "crc32c" // of all values
-	keyPeer    = "peer"   // whose it is
-	keySteps   = "steps"  // the peer's own
-	keyAge     = "age"    // all that lie behind the model
+	keyHeader  = "header_crc32c"
+	keyPeer    = "peer"  // whose it is
+	keySteps   = "steps" // the peer's own
+	keyAge     = "age"   // all that lie behind the model
 	keyFlock   = "flock_steps"
 	keyTarget  = "target" // of the flock's steps
 	keyLife    = "incarnation"
@@ -138,19 +138,6 @@ func checkFormat(format string) error {
 	return nil
 }
 
-// checksum is that of values, as the bytes of the file.
-func checksum(values tensor.Vector) string {
-	const piece = 1 << 14
-	table := crc32.MakeTable(crc32.Castagnoli)
-	var sum uint32
-	scratch := make([]byte, 0, piece*tensor.ValueSize)
-	for part := range slices.Chunk(values, piece) {
-		scratch = tensor.AppendBytes(scratch[:0], part)
-		sum = crc32.Update(sum, table, scratch)
-	}
-	return fmt.Sprintf("%08x", sum)
-}
-
 // Read reads one checkpoint, which must be of the folder's run, and puts its values into
 // params if all of it is sound.
 func (c Folder) Read(path string, params *tensor.Params) (*Taken, error) {
@@ -166,8 +153,8 @@ func (c Folder) Read(path string, params *tensor.Params) (*Taken, error) {
 	if err := c.belongs(metadata); err != nil {
 		return nil, err
 	}
-	if want := metadata[keySum]; want != "" && want != checksum(read.Vector()) {
-		return nil, errors.New("its values do not fit their checksum: the file is damaged")
+	if err := intact(read, metadata); err != nil {
+		return nil, err
 	}
 	if !tensor.Finite(read.Vector()) {
 		return nil, peer.ErrNotFinite

@@ -19,7 +19,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 	write := func(metadata map[string]string) []byte {
 		path := filepath.Join(f.TempDir(), nameOf(1))
 		params := tensor.NewParams(layout)
-		metadata[keySum] = checksum(params.Vector())
+		seal(metadata, params)
 		if err := writeSynced(path, params, metadata); err != nil {
 			f.Fatal(err)
 		}

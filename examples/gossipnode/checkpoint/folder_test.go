@@ -47,9 +47,10 @@ func keep(t *testing.T, c Folder, steps uint64, shape []int, edit func(map[strin
 	if err := progressMetadata(metadata, &saved); err != nil {
 		t.Fatal(err)
 	}
-	metadata[keySum] = checksum(all.Vector())
+	seal(metadata, all)
 	if edit != nil {
 		edit(metadata)
+		metadata[keyHeader] = headerSum(metadata, all.Layout())
 	}
 	if path, err = c.save(all, metadata); err != nil {
 		t.Fatal(err)
@@ -128,8 +129,8 @@ func TestRefusedCheckpoint(t *testing.T) {
 			return keep(t, other(func(c *Folder) { c.Dataset = "x" }), 5, shape, nil)
 		}},
 		{"another model", "another model than m", func(t *testing.T) string { return keep(t, mine, 5, []int{4}, nil) }},
-		{"newer", "it is of format 3, and this program knows formats up to 2", func(t *testing.T) string {
-			return keep(t, mine, 5, shape, func(m map[string]string) { m[keyFormat] = formatName + "3" })
+		{"newer", "it is of format 4, and this program knows formats up to 3", func(t *testing.T) string {
+			return keep(t, mine, 5, shape, func(m map[string]string) { m[keyFormat] = formatName + "4" })
 		}},
 		{"no checkpoint", "give it with --init", func(t *testing.T) string {
 			return keep(t, mine, 5, shape, func(m map[string]string) { clear(m) })

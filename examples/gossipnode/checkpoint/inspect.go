@@ -156,8 +156,7 @@ func Inspect(path string) (Inspection, error) {
 	if err != nil {
 		return Inspection{}, err
 	}
-	found := Inspection{File: file, Kind: "model", Sound: true, Layout: metadata[keyLayout]}
-	sum := metadata[keySum]
+	found := Inspection{File: file, Kind: "model", Sound: intact(params, metadata) == nil, Layout: metadata[keyLayout]}
 	if strings.HasPrefix(metadata[keyFormat], formatName) {
 		if err := checkFormat(metadata[keyFormat]); err != nil {
 			return found, orBefore(path, file, fmt.Errorf("reading %s: %w", file, err))
@@ -167,7 +166,6 @@ func Inspect(path string) (Inspection, error) {
 		if found.Progress, err = progressIn(metadata); err != nil {
 			return found, fmt.Errorf("reading %s: %w", file, err)
 		}
-		found.Sound = sum == "" || sum == checksum(params.Vector())
 	} else {
 		hash := params.Layout().Hash()
 		found.Layout, found.Metadata = hex.EncodeToString(hash[:]), metadata

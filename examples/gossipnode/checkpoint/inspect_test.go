@@ -45,7 +45,7 @@ func TestInspect(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(map[string]string){
 		"is damaged":  func(m map[string]string) { m[keySum] = "00000000" },
-		"of format 3": func(m map[string]string) { m[keyFormat] = formatName + "3" },
+		"of format 4": func(m map[string]string) { m[keyFormat] = formatName + "4" },
 		"its ledger":  func(m map[string]string) { m[keyLedger] = "{" },
 	} {
 		if code, _, logged := try("inspect", keep(t, c, 6, []int{2}, spoil)); code != cli.ExitFailed || !strings.Contains(logged, name) {

@@ -130,7 +130,7 @@ func (k *Keeper) save() error {
 	}
 	metadata[keySchedule], metadata[keyPeer] = string(schedule), string(k.peer.Self())
 	metadata[keyTarget] = strconv.FormatUint(k.peer.Stats().Target, 10)
-	metadata[keySum] = checksum(k.file.Vector())
+	seal(metadata, k.file)
 	path, err := k.into.save(k.file, metadata)
 	if path == "" {
 		return err

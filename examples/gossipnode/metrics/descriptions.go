@@ -48,7 +48,7 @@ func newDescriptions() descriptions {
 		took:      describe("exchange_duration_seconds", "Time of completed exchanges, at either side."),
 		round:     describe("partner_round_trip_seconds", "Time from a proposal to its answer."),
 		wait:      describe("slice_wait_seconds", "Time, step by step, for which exchanges kept the trainer waiting for a slice."),
-		hold:      describe("trainer_hold_longest_seconds", "Longest time for which the trainer was kept outside its gradient function."),
+		hold:      describe("trainer_hold_longest_seconds", "Longest time for which the trainer was kept outside its gradient function, or the process stood still."),
 
 		doubt:      describe("in_doubt_slices", "Slices of broken exchanges whose outcome the partner has not told yet."),
 		settled:    describe("settled_slices_total", "Slices of broken exchanges that were cleared up with the partner."),

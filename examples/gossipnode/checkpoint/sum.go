@@ -1,0 +1,67 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// A checkpoint has two checksums among its metadata: of its values, and, from format 3 on,
+// of all else that the header says. No single bit of a file can change unseen.
+
+// seal adds the checksums to metadata that are complete but for them.
+func seal(metadata map[string]string, params *tensor.Params) {
+	metadata[keySum] = checksum(params.Vector())
+	metadata[keyHeader] = headerSum(metadata, params.Layout())
+}
+
+// intact tells what is damaged in a file that was read. Files of other programs, and those
+// of formats 1 and 2, have fewer checksums, or none; they are held to those they have, so
+// that damage to the name of the format shows too.
+func intact(read *tensor.Params, metadata map[string]string) error {
+	format := metadata[keyFormat]
+	sealed := format == checkpointFormat
+	if sum, ok := metadata[keyHeader]; (ok || sealed) && sum != headerSum(metadata, read.Layout()) {
+		return errors.New("its header does not fit its checksum: the file is damaged")
+	}
+	if sum := metadata[keySum]; (sum != "" || sealed) && sum != checksum(read.Vector()) {
+		return errors.New("its values do not fit their checksum: the file is damaged")
+	}
+	return nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// checksum is that of values, as the bytes of the file.
+func checksum(values tensor.Vector) string {
+	const piece = 1 << 14
+	var sum uint32
+	scratch := make([]byte, 0, piece*tensor.ValueSize)
+	for part := range slices.Chunk(values, piece) {
+		scratch = tensor.AppendBytes(scratch[:0], part)
+		sum = crc32.Update(sum, castagnoli, scratch)
+	}
+	return fmt.Sprintf("%08x", sum)
+}
+
+// headerSum is that of what a header says: each entry of the metadata but the sum itself,
+// by key, with the lengths of key and value before them, then names and shapes of the
+// tensors as Layout.Hash has them.
+func headerSum(metadata map[string]string, layout *tensor.Layout) string {
+	var text []byte
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		if key == keyHeader {
+			continue
+		}
+		text = binary.LittleEndian.AppendUint64(text, uint64(len(key)))
+		text = binary.LittleEndian.AppendUint64(text, uint64(len(metadata[key])))
+		text = append(append(text, key...), metadata[key]...)
+	}
+	hash := layout.Hash()
+	return fmt.Sprintf("%08x", crc32.Checksum(append(text, hash[:]...), castagnoli))
+}
