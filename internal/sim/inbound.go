@@ -89,7 +89,7 @@ func (x *inbound) decide() error {
 		return x.say(x.asked.exchange, x.asked.status)
 	}
 	p.running[x.name] = x
-	p.tell(averaging.Event{Kind: averaging.Proposed, Peer: x.name.partner, Exchange: x.name.id, Inbound: true})
+	p.tell(averaging.Event{Kind: averaging.Proposed, Peer: x.name.partner, Exchange: x.name.id, Incarnation: x.proposal.Incarnation, Inbound: true})
 	return nil
 }
 
