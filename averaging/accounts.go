@@ -25,9 +25,8 @@ const (
 	burst = 4
 	// one is an exchange that is left, made of parts that are rounded.
 	one = 1 - 1e-9
-	// usual is how many times the mean of its like an exchange may last and count as one.
-	// A longer one counts as several, at most longest.
-	usual, longest = 2, 1024
+	// usual is how many times the mean an exchange may last before its time is counted.
+	usual = 2
 	// tooLong is how many times longer than the mean an exchange must have lasted that
 	// came to nothing, for its proposer to be taken for one that stalls.
 	tooLong = 4
@@ -51,8 +50,9 @@ type account struct {
 	incarnation uint64        // as last proposed, and
 	last        ExchangeID    // the highest of its exchanges
 	left        float64       // exchanges that were left when the clock showed
-	at          float64       // this; below 0 it has had more than its share
+	at          float64       // this
 	served      time.Duration // when the last began
+	free        time.Duration // from when on it may have the next
 }
 
 func newAccounts() accounts {
@@ -120,8 +120,10 @@ func (a *accounts) fresh(e Event) bool {
 // silent.
 func (a *accounts) due(now, inAnyCase time.Duration, peer topology.PeerID) bool {
 	acc := a.charged(peer)
-	alone := acc != &a.unlinked && len(a.partners) == 1
-	return acc.left >= one || alone || now >= later(acc.served, inAnyCase)
+	if acc != &a.unlinked && len(a.partners) == 1 {
+		return true
+	}
+	return now >= acc.free && (acc.left >= one || now >= later(acc.served, inAnyCase))
 }
 
 // begun takes an exchange off the account of its proposer. If that is a partner, the
@@ -138,24 +140,23 @@ func (a *accounts) begun(now time.Duration, peer topology.PeerID) {
 	}
 }
 
-// ended takes off what an exchange took beyond the usual time, whatever came of it. It
-// reports a proposer that stalls.
-func (a *accounts) ended(took time.Duration, e Event) (stalls bool) {
-	sample, most := float64(took), usual*a.took.value
-	acc := a.charged(e.Peer)
-	if most > 0 {
-		acc.left -= min(max(sample/most, 1), longest) - 1
+// ended keeps the place for the others after an exchange that took longer than usual,
+// for as long as they are due it then, whatever came of it. It reports a proposer that
+// stalls.
+func (a *accounts) ended(now, took time.Duration, e Event) (stalls bool) {
+	acc, others := a.charged(e.Peer), float64(len(a.partners)-1)
+	if acc == &a.unlinked {
+		others = float64(len(a.partners)) / unlinkedShares
 	}
-	if e.Kind != Finished {
-		return a.took.known && sample > tooLong*a.took.value
+	if a.took.known {
+		beyond := max(float64(took)-usual*a.took.value, 0)
+		acc.free = later(now, time.Duration(beyond*others/othersShare))
+		stalls = e.Kind != Finished && float64(took) > tooLong*a.took.value
 	}
-	if most > 0 {
-		sample = min(sample, most) // or one that is slow on purpose would set the measure
+	if e.Kind == Finished {
+		a.took.add(float64(took))
 	}
-	if sample > 0 {
-		a.took.add(sample)
-	}
-	return false
+	return stalls
 }
 
 // stepped takes a step of the passive, which would initiate an exchange every so many

@@ -131,10 +131,19 @@ func (m *ADPSGD) objection(now time.Duration, event Event) Reason {
 	case !m.accounts.fresh(event),
 		m.in.running() >= m.config.MaxInbound, m.in.clashes(event),
 		m.unresolved > MaxUnresolved, m.overlap() >= MaxOverlap,
-		m.stalling.holds(event.Peer, now), !m.accounts.due(now, m.config.Deadline, event.Peer):
+		m.stalling.holds(event.Peer, now), !m.accounts.due(now, m.inAnyCase(now), event.Peer):
 		return Busy
 	}
 	return 0
+}
+
+// inAnyCase is after what time without an exchange a proposer has one, whatever others
+// have had: where this peer takes no steps, they may come as seldom.
+func (m *ADPSGD) inAnyCase(now time.Duration) time.Duration {
+	if last := m.pace.lastStep; last > 0 && now < later(last, m.config.Deadline) {
+		return m.config.Deadline
+	}
+	return m.config.RetryAfter
 }
 
 // member tells whether a peer is in the view.
@@ -153,7 +162,7 @@ func (m *ADPSGD) ended(now time.Duration, event Event) bool {
 	began, ok := m.in.end(event)
 	switch {
 	case !ok:
-	case m.accounts.ended(now-began, event):
+	case m.accounts.ended(now, now-began, event):
 		m.stalling.hold(event.Peer, later(now, grown(m.config.RetryAfter, m.stalling.times(event.Peer))))
 	case event.Kind == Finished:
 		m.stalling.lift(event.Peer)

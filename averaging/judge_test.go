@@ -65,7 +65,7 @@ func (o *oracle) objection(next entry) averaging.Reason {
 	case !o.member(next.event.Peer):
 		return averaging.NotMember
 	case o.proposedBefore(next.event), running >= o.maxInbound, o.unresolved() > 2, o.overlap() >= 6,
-		o.stalling(next.event.Peer, next.now), !o.shares().due(next.event.Peer, next.now, o.deadline):
+		o.stalling(next.event.Peer, next.now), !o.shares().due(next.event.Peer, next.now, o.inAnyCase(next.now)):
 		return averaging.Busy
 	}
 	return 0

@@ -14,8 +14,10 @@ type shares struct {
 	left     map[topology.PeerID]float64
 	unlinked float64
 	served   map[topology.PeerID]time.Duration // by the account charged
+	free     map[topology.PeerID]time.Duration
 	given    float64
 	mean     float64
+	met      bool
 	stalls   map[topology.PeerID]int
 	until    map[topology.PeerID]time.Duration
 }
@@ -58,28 +60,46 @@ func (s *shares) charge(peer topology.PeerID, n float64) {
 	}
 }
 
-func (s *shares) due(peer topology.PeerID, now, deadline time.Duration) bool {
+// account is the name of the one that a proposer's exchanges count on.
+func (s *shares) account(peer topology.PeerID) topology.PeerID {
 	if s.partner(peer) {
-		return s.of(peer) >= 1-1e-9 || len(s.linked) == 1 || now >= s.served[peer]+deadline
+		return peer
 	}
-	return s.unlinked >= 1-1e-9 || now >= s.served[nobody]+deadline
+	return nobody
+}
+
+func (s *shares) due(peer topology.PeerID, now, inAnyCase time.Duration) bool {
+	account, left := s.account(peer), s.unlinked
+	if s.partner(peer) {
+		if left = s.of(peer); len(s.linked) == 1 {
+			return true
+		}
+	}
+	return now >= s.free[account] && (left >= 1-1e-9 || now >= s.served[account]+inAnyCase)
 }
 
 // ended is the end of an exchange that began at a moment.
 func (s *shares) ended(e entry, began, retry time.Duration) {
 	peer, took := e.event.Peer, float64(e.now-began)
-	if s.mean > 0 {
-		s.charge(peer, min(max(took/(2*s.mean), 1), 1024)-1)
+	rest := max(took-2*s.mean, 0) * float64(len(s.linked)) / 4 / 1.75
+	if s.partner(peer) {
+		rest = max(took-2*s.mean, 0) * float64(len(s.linked)-1) / 1.75
+	}
+	if s.met {
+		s.free[s.account(peer)] = e.now + time.Duration(rest)
 	}
 	if e.event.Kind == averaging.Finished {
 		delete(s.stalls, peer)
 		delete(s.until, peer)
-		if s.mean > 0 {
-			s.mean += 0.2 * (min(took, 2*s.mean) - s.mean)
+		if s.met {
+			if s.mean > 0 {
+				took = min(took, 10*s.mean)
+			}
+			s.mean += 0.2 * (took - s.mean)
 		} else {
-			s.mean = took
+			s.mean, s.met = took, true
 		}
-	} else if s.mean > 0 && took > 4*s.mean {
+	} else if s.met && took > 4*s.mean {
 		s.until[peer] = max(s.until[peer], e.now+retry<<min(s.stalls[peer], 6))
 		s.stalls[peer]++
 	}
@@ -89,6 +109,7 @@ func (s *shares) ended(e entry, began, retry time.Duration) {
 func (o *oracle) shares() *shares {
 	s := &shares{
 		left: map[topology.PeerID]float64{}, unlinked: 16, served: map[topology.PeerID]time.Duration{},
+		free:   map[topology.PeerID]time.Duration{},
 		stalls: map[topology.PeerID]int{}, until: map[topology.PeerID]time.Duration{},
 	}
 	for i, e := range o.history {
@@ -114,14 +135,23 @@ func (o *oracle) shares() *shares {
 	return s
 }
 
+// inAnyCase is after what time a proposer has an exchange, whatever others had.
+func (o *oracle) inAnyCase(now time.Duration) time.Duration {
+	for _, e := range o.history {
+		if e.event.Kind == averaging.StepDone && e.now > 0 && now < e.now+o.deadline {
+			return o.deadline
+		}
+	}
+	return o.retry
+}
+
 // accepted is the beginning of an exchange.
 func (s *shares) accepted(peer topology.PeerID, now time.Duration) {
 	s.charge(peer, 1)
+	s.served[s.account(peer)] = now
 	if !s.partner(peer) {
-		s.served[nobody] = now
 		return
 	}
-	s.served[peer] = now
 	gain := 1.75 / float64(max(len(s.linked)-1, 1))
 	s.given += gain
 	s.give(gain, peer)
