@@ -18,9 +18,11 @@ const (
 	// Partners that help each other gain by it: more than 1/othersShare of all need
 	// nobody else.
 	othersShare = 1.75
-	// unlinkedShares is how many partners' shares all those proposers have together that
-	// the overlay does not join to the passive: whose anchor it is, or whose view differs.
-	unlinkedShares = 4
+	// unlinkedShares is how many partners' shares all those proposers have together, at
+	// most, that the overlay does not join to the passive: whose anchor it is, of which
+	// each active has three, or whose view differs. Where it joins all actives to the
+	// passive they have one.
+	unlinkedShares = 3
 	// burst is how many exchanges a share can save up.
 	burst = 4
 	// one is an exchange that is left, made of parts that are rounded.
@@ -43,6 +45,7 @@ type accounts struct {
 	partners map[topology.PeerID]*account
 	others   *simplelru.LRU[topology.PeerID, *account]
 	unlinked account // what all others have together
+	shares   float64 // of that
 }
 
 // account is what a proposer has had.
@@ -57,11 +60,13 @@ type account struct {
 
 func newAccounts() accounts {
 	others, _ := simplelru.NewLRU[topology.PeerID, *account](MaxAccounts, nil) // an error is a size below 1
-	return accounts{others: others, unlinked: account{left: burst * unlinkedShares}}
+	return accounts{others: others, unlinked: account{left: burst}, shares: 1}
 }
 
-// link takes the partners of a new view. What they have had stays on their accounts.
-func (a *accounts) link(partners []partner) {
+// link takes the partners of a new view with so many actives. What they have had stays
+// on their accounts.
+func (a *accounts) link(partners []partner, actives int) {
+	a.shares = float64(min(max(1+actives-len(partners), 1), unlinkedShares))
 	before := a.partners
 	a.partners = make(map[topology.PeerID]*account, len(partners))
 	for _, p := range partners {
@@ -96,7 +101,7 @@ func (a *accounts) of(peer topology.PeerID) *account {
 func (a *accounts) charged(peer topology.PeerID) *account {
 	acc, shares := a.partners[peer], 1.0
 	if acc == nil {
-		acc, shares = &a.unlinked, unlinkedShares
+		acc, shares = &a.unlinked, a.shares
 	}
 	acc.left = min(acc.left+shares*(a.clock-acc.at), burst*shares)
 	acc.at = a.clock
@@ -146,17 +151,17 @@ func (a *accounts) begun(now time.Duration, peer topology.PeerID) {
 func (a *accounts) ended(now, took time.Duration, e Event) (stalls bool) {
 	acc, others := a.charged(e.Peer), float64(len(a.partners)-1)
 	if acc == &a.unlinked {
-		others = float64(len(a.partners)) / unlinkedShares
+		others = float64(len(a.partners)) / a.shares
 	}
-	if a.took.known {
+	if a.took.known || e.Kind != Finished {
 		beyond := max(float64(took)-usual*a.took.value, 0)
 		acc.free = later(now, time.Duration(beyond*others/othersShare))
-		stalls = e.Kind != Finished && float64(took) > tooLong*a.took.value
 	}
-	if e.Kind == Finished {
-		a.took.add(float64(took))
+	if e.Kind != Finished {
+		return a.took.known && float64(took) > tooLong*a.took.value
 	}
-	return stalls
+	a.took.add(float64(took))
+	return false
 }
 
 // stepped takes a step of the passive, which would initiate an exchange every so many

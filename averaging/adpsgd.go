@@ -150,7 +150,7 @@ func (m *ADPSGD) adopt(overlay *topology.Overlay) {
 	for _, id := range neighbours {
 		m.partners = append(m.partners, partner{id: id})
 	}
-	m.accounts.link(m.partners)
+	m.accounts.link(m.partners, m.view.Actives())
 	m.tries = 0
 	m.cursor = 0
 	m.failing.retain(m.member)

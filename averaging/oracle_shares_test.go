@@ -13,6 +13,7 @@ type shares struct {
 	linked   []topology.PeerID
 	left     map[topology.PeerID]float64
 	unlinked float64
+	weight   float64 // of that
 	served   map[topology.PeerID]time.Duration // by the account charged
 	free     map[topology.PeerID]time.Duration
 	given    float64
@@ -48,7 +49,7 @@ func (s *shares) give(n float64, but topology.PeerID) {
 			s.left[peer] = min(left+n, 4)
 		}
 	}
-	s.unlinked = min(s.unlinked+4*n, 16)
+	s.unlinked = min(s.unlinked+s.weight*n, 4*s.weight)
 }
 
 // charge takes exchanges off the account that a proposer's count on.
@@ -81,11 +82,11 @@ func (s *shares) due(peer topology.PeerID, now, inAnyCase time.Duration) bool {
 // ended is the end of an exchange that began at a moment.
 func (s *shares) ended(e entry, began, retry time.Duration) {
 	peer, took := e.event.Peer, float64(e.now-began)
-	rest := max(took-2*s.mean, 0) * float64(len(s.linked)) / 4 / 1.75
+	rest := max(took-2*s.mean, 0) * float64(len(s.linked)) / s.weight / 1.75
 	if s.partner(peer) {
 		rest = max(took-2*s.mean, 0) * float64(len(s.linked)-1) / 1.75
 	}
-	if s.met {
+	if s.met || e.event.Kind != averaging.Finished {
 		s.free[s.account(peer)] = e.now + time.Duration(rest)
 	}
 	if e.event.Kind == averaging.Finished {
@@ -108,7 +109,7 @@ func (s *shares) ended(e entry, began, retry time.Duration) {
 // shares reads the history.
 func (o *oracle) shares() *shares {
 	s := &shares{
-		left: map[topology.PeerID]float64{}, unlinked: 16, served: map[topology.PeerID]time.Duration{},
+		left: map[topology.PeerID]float64{}, unlinked: 4, weight: 1, served: map[topology.PeerID]time.Duration{},
 		free:   map[topology.PeerID]time.Duration{},
 		stalls: map[topology.PeerID]int{}, until: map[topology.PeerID]time.Duration{},
 	}
@@ -116,6 +117,7 @@ func (o *oracle) shares() *shares {
 		switch e.event.Kind {
 		case averaging.ViewChanged:
 			s.linked, _ = o.at(i + 1).neighbours()
+			s.weight = float64(min(max(1+e.event.Overlay.View().Actives()-len(s.linked), 1), 3))
 		case averaging.StepDone:
 			s.give(max(1/float64(max(len(s.linked), 1)*o.every)-s.given, 0), nobody)
 			s.given = 0
