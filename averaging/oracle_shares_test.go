@@ -13,7 +13,7 @@ type shares struct {
 	linked   []topology.PeerID
 	left     map[topology.PeerID]float64
 	unlinked float64
-	weight   float64 // of that
+	weight   float64                           // of that
 	served   map[topology.PeerID]time.Duration // by the account charged
 	free     map[topology.PeerID]time.Duration
 	given    float64

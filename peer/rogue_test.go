@@ -35,7 +35,12 @@ func newRogue(t *testing.T) *rogue { return newRogueWith(t, peer.Exchange{}) }
 // newRogueWith is newRogue with a host that exchanges in a certain way.
 func newRogueWith(t *testing.T, exchange peer.Exchange) *rogue {
 	t.Helper()
-	network := memnet.New(memnet.Config{})
+	return newRogueOn(t, memnet.New(memnet.Config{}), exchange)
+}
+
+// newRogueOn is newRogueWith on a network.
+func newRogueOn(t *testing.T, network *memnet.Network, exchange peer.Exchange) *rogue {
+	t.Helper()
 	core, logged := observer.New(zap.InfoLevel)
 	host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"), Exchange: exchange, Log: zap.New(core)})
 	transport, err := network.Transport("rogue")
