@@ -25,10 +25,13 @@ type ADPSGD struct {
 	lastID     ExchangeID
 	out        exchange
 	in         inbound
+	view       *topology.View
+	accounts   accounts
 	unresolved int             // exchanges in doubt
 	quarantine bans            // peers that this one keeps away from
 	shunned    bans            // peers that keep away from this one
 	failing    bans            // members with whom exchanges have failed
+	stalling   bans            // proposers that have held a place for nothing
 	met        topology.PeerID // the partner of the last outbound exchange completed
 	pace       pace
 	over       bool
@@ -63,7 +66,7 @@ func NewADPSGD(config Config) (*ADPSGD, error) {
 		return nil, fmt.Errorf("AD-PSGD machine: %w", err)
 	}
 	config = config.withDefaults()
-	return &ADPSGD{config: config}, nil
+	return &ADPSGD{config: config, accounts: newAccounts()}, nil
 }
 
 // Every is the present H.
@@ -100,6 +103,7 @@ func (m *ADPSGD) Handle(now time.Duration, event Event, actions []Action) []Acti
 	switch event.Kind {
 	case StepDone:
 		m.steps++
+		m.accounts.stepped(m.Every())
 		m.pace.stepped(now)
 		m.pace.moved, m.pace.speed = event.Moved, event.Speed
 		m.pace.control.stepped(event.Stride, event.Progress)
@@ -139,18 +143,17 @@ func (m *ADPSGD) Handle(now time.Duration, event Event, actions []Action) []Acti
 // its partner lives shows on the stream sooner than in gossip.
 func (m *ADPSGD) adopt(overlay *topology.Overlay) {
 	neighbours := overlay.Neighbours(m.config.Self)
-	self, _ := overlay.View().Lookup(m.config.Self)
+	m.view = overlay.View()
+	self, _ := m.view.Lookup(m.config.Self)
 	m.role = self.Role
 	m.partners = m.partners[:0]
 	for _, id := range neighbours {
 		m.partners = append(m.partners, partner{id: id})
 	}
+	m.accounts.link(m.partners, m.view.Actives())
 	m.tries = 0
 	m.cursor = 0
-	m.failing.retain(func(id topology.PeerID) bool {
-		_, here := overlay.View().Lookup(id)
-		return here
-	})
+	m.failing.retain(m.member)
 	if len(m.partners) > 0 {
 		m.cursor = m.config.Rand.IntN(len(m.partners))
 	}
@@ -177,7 +180,7 @@ func (m *ADPSGD) refused(now time.Duration, event Event) {
 func (m *ADPSGD) finished(now time.Duration, event Event) {
 	switch {
 	case event.Inbound:
-		if !m.in.end(event) {
+		if !m.ended(now, event) {
 			return
 		}
 	case m.out.is(event):
@@ -194,7 +197,7 @@ func (m *ADPSGD) finished(now time.Duration, event Event) {
 func (m *ADPSGD) failed(now time.Duration, event Event) {
 	switch {
 	case event.Inbound:
-		m.in.end(event)
+		m.ended(now, event)
 	case m.out.is(event):
 		m.drop(now)
 		m.passOver(now, event.Peer)

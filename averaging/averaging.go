@@ -48,6 +48,9 @@ const (
 	NoServer
 	// NoPartners: too few members are left for the algorithm to go on.
 	NoPartners
+	// NotMember: the asked peer has no record of the asking one. Ask another now, and
+	// this one again later: news of members travels within seconds.
+	NotMember
 )
 
 // String names the reason as transcripts and logs show it.
@@ -69,6 +72,8 @@ func (r Reason) String() string {
 		return "no server"
 	case NoPartners:
 		return "no partners"
+	case NotMember:
+		return "not a member"
 	}
 	return "unknown reason"
 }

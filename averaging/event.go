@@ -16,7 +16,7 @@ const (
 	// ViewChanged: Overlay holds the links of a new view. It is reported only
 	// when members or roles differ.
 	ViewChanged
-	// Proposed: Peer proposes the inbound exchange Exchange.
+	// Proposed: Peer, in its life Incarnation, proposes the inbound exchange Exchange.
 	Proposed
 	// Accepted: Peer has accepted the outbound exchange Exchange.
 	Accepted
@@ -64,11 +64,13 @@ type Event struct {
 	// Inbound tells which side of the exchange the local peer is on: it accepted
 	// it (true) or initiated it.
 	Inbound bool
-	Reason  Reason
-	Timer   TimerKind
-	Overlay *topology.Overlay
-	Cost    time.Duration
-	After   time.Duration
+	// Incarnation grows whenever Peer begins to count its exchanges anew.
+	Incarnation uint64
+	Reason      Reason
+	Timer       TimerKind
+	Overlay     *topology.Overlay
+	Cost        time.Duration
+	After       time.Duration
 	// Moved, with StepDone, is how far the model has moved since its last exchange,
 	// in lengths of a step: learning rate times norm of the gradient. It is needed
 	// for Pace.Drift.

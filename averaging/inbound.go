@@ -33,15 +33,16 @@ func (in *inbound) begin(now time.Duration, e Event) {
 	in.held = append(in.held, exchange{id: e.Exchange, peer: e.Peer, began: now, running: true})
 }
 
-// end forgets an exchange that is over. It reports false if there is none such.
-func (in *inbound) end(e Event) bool {
+// end forgets an exchange that is over, and tells when it began. It reports false if
+// there is none such.
+func (in *inbound) end(e Event) (began time.Duration, ok bool) {
 	for i, x := range in.held {
 		if x.id == e.Exchange && x.peer == e.Peer {
 			in.held = slices.Delete(in.held, i, i+1)
-			return true
+			return x.began, true
 		}
 	}
-	return false
+	return 0, false
 }
 
 // running counts the exchanges that are not broken off.
@@ -106,29 +107,67 @@ func (in *inbound) arm(now, deadline time.Duration, actions []Action) []Action {
 	return actions
 }
 
-// answer accepts or refuses an inbound exchange, at once. A proposer outside
-// the view is served: its record may be still on its way here.
+// answer accepts or refuses an inbound exchange, at once.
 func (m *ADPSGD) answer(now time.Duration, event Event, actions []Action) []Action {
 	reply := Action{Kind: Refuse, Peer: event.Peer, Exchange: event.Exchange, Inbound: true}
 	if reply.Reason = m.objection(now, event); reply.Reason == 0 {
 		m.in.begin(now, event)
+		m.accounts.begun(now, event.Peer)
 		reply.Kind, reply.Overlap = Accept, m.overlap()
 	}
 	return append(actions, reply)
 }
 
-// objection is the reason against a proposal, 0 if there is none.
+// objection is the reason against a proposal, 0 if there is none. Nobody is served of
+// whom nothing is known: its record may be on its way here, and it comes again.
 func (m *ADPSGD) objection(now time.Duration, event Event) Reason {
 	switch {
 	case m.quarantine.holds(event.Peer, now):
 		return Quarantine
 	case m.role != topology.Passive:
 		return WrongRole
-	case m.in.running() >= m.config.MaxInbound, m.in.clashes(event),
-		m.unresolved > MaxUnresolved, m.overlap() >= MaxOverlap:
+	case !m.member(event.Peer):
+		return NotMember
+	case !m.accounts.fresh(event),
+		m.in.running() >= m.config.MaxInbound, m.in.clashes(event),
+		m.unresolved > MaxUnresolved, m.overlap() >= MaxOverlap,
+		m.stalling.holds(event.Peer, now), !m.accounts.due(now, m.inAnyCase(now), event.Peer):
 		return Busy
 	}
 	return 0
+}
+
+// inAnyCase is after what time without an exchange a proposer has one, whatever others
+// have had: where this peer takes no steps, they may come as seldom.
+func (m *ADPSGD) inAnyCase(now time.Duration) time.Duration {
+	if last := m.pace.lastStep; last > 0 && now < later(last, m.config.Deadline) {
+		return m.config.Deadline
+	}
+	return m.config.RetryAfter
+}
+
+// member tells whether a peer is in the view.
+func (m *ADPSGD) member(peer topology.PeerID) bool {
+	if m.view == nil {
+		return false
+	}
+	_, here := m.view.Lookup(peer)
+	return here
+}
+
+// ended takes an inbound exchange that is over. It reports false if there is none such.
+// Who has held a place for nothing is refused for a time that grows until an exchange
+// goes well: it would itself leave this peer alone after a failure.
+func (m *ADPSGD) ended(now time.Duration, event Event) bool {
+	began, ok := m.in.end(event)
+	switch {
+	case !ok:
+	case m.accounts.ended(now, now-began, event):
+		m.stalling.hold(event.Peer, later(now, grown(m.config.RetryAfter, m.stalling.times(event.Peer))))
+	case event.Kind == Finished:
+		m.stalling.lift(event.Peer)
+	}
+	return ok
 }
 
 // overlap counts the exchanges that may still change this peer's model.

@@ -1,7 +1,6 @@
 package averaging_test
 
 import (
-	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -12,12 +11,24 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
+// partners are the actives that newPassive is joined to.
+var partners = []topology.PeerID{"b", "b1", "b2", "b3", "b4", "b5", "b6", "b7", "c", "d", "e"}
+
 // newPassive makes the machine of a passive peer "a".
 func newPassive(t testing.TB, config averaging.Config) *averaging.ADPSGD {
 	t.Helper()
 	m := newMachine(t, config)
-	m.Handle(0, averaging.Event{Kind: averaging.ViewChanged, Overlay: overlayOf(t, []string{"a=passive", "b=active"})}, nil)
+	m.Handle(0, averaging.Event{Kind: averaging.ViewChanged, Overlay: overlayOf(t, starOf("a", partners))}, nil)
 	return m
+}
+
+// starOf is a view in which a passive is joined to so many actives.
+func starOf(passive topology.PeerID, actives []topology.PeerID) []string {
+	members := []string{string(passive) + "=passive"}
+	for _, id := range actives {
+		members = append(members, string(id)+"=active")
+	}
+	return members
 }
 
 // proposeTo proposes an exchange and gives the answer.
@@ -56,7 +67,7 @@ func TestLateWordEndsNoNewerExchange(t *testing.T) {
 				}
 			}
 		}
-		for range 40 {
+		for life := range 40 {
 			peer := topology.PeerID(rapid.SampledFrom([]string{"b", "c"}).Draw(r, "peer"))
 			switch what := rapid.IntRange(0, 3).Draw(r, "what"); {
 			case what == 0 && len(pending) > 0:
@@ -68,7 +79,10 @@ func TestLateWordEndsNoNewerExchange(t *testing.T) {
 			case what == 1:
 				tell(averaging.Event{Kind: averaging.PeerLost, Peer: peer})
 			default:
-				tell(averaging.Event{Kind: averaging.Proposed, Peer: peer, Inbound: true, Exchange: averaging.ExchangeID(rapid.IntRange(1, 2).Draw(r, "id"))})
+				tell(averaging.Event{
+					Kind: averaging.Proposed, Peer: peer, Inbound: true, Incarnation: uint64(life),
+					Exchange: averaging.ExchangeID(rapid.IntRange(1, 2).Draw(r, "id")),
+				})
 			}
 			running := 0
 			for _, x := range pending {
@@ -105,7 +119,7 @@ func TestExchangesAtOnceBringModelsNearer(t *testing.T) {
 	m := newPassive(t, averaging.Config{MaxInbound: averaging.MaxOverlap})
 	var weights, halves []float64
 	for i := 1; ; i++ {
-		answer := proposeTo(m, 0, topology.PeerID(fmt.Sprint("b", i)), 1)
+		answer := proposeTo(m, 0, partners[i-1], 1)
 		if answer.Kind == averaging.Refuse {
 			if answer.Reason != averaging.Busy {
 				t.Errorf("%v, want busy", answer)
@@ -136,16 +150,16 @@ func TestExchangesAtOnceBringModelsNearer(t *testing.T) {
 func TestBrokenOffExchangesAreBounded(t *testing.T) {
 	m := newPassive(t, averaging.Config{})
 	for i := range averaging.MaxOverlap {
-		if answer := proposeTo(m, 0, "b", averaging.ExchangeID(i+1)); answer.Kind != averaging.Accept {
+		if answer := proposeTo(m, 0, partners[i], averaging.ExchangeID(i+1)); answer.Kind != averaging.Accept {
 			t.Fatalf("%v after %d that are broken off and not over", answer, i)
 		}
-		m.Handle(0, averaging.Event{Kind: averaging.PeerLost, Peer: "b"}, nil)
+		m.Handle(0, averaging.Event{Kind: averaging.PeerLost, Peer: partners[i]}, nil)
 	}
 	if answer := proposeTo(m, 0, "c", 1); answer.Reason != averaging.Busy {
 		t.Errorf("%v, want busy", answer)
 	}
-	m.Handle(0, averaging.Event{Kind: averaging.Failed, Peer: "b", Exchange: 3, Inbound: true}, nil)
-	if answer := proposeTo(m, 0, "c", 1); answer.Kind != averaging.Accept {
+	m.Handle(0, averaging.Event{Kind: averaging.Failed, Peer: partners[2], Exchange: 3, Inbound: true}, nil)
+	if answer := proposeTo(m, 0, "c", 2); answer.Kind != averaging.Accept {
 		t.Errorf("%v, though one is over", answer)
 	}
 }

@@ -62,7 +62,10 @@ func (o *oracle) objection(next entry) averaging.Reason {
 		return averaging.Quarantine
 	case role != topology.Passive:
 		return averaging.WrongRole
-	case running >= o.maxInbound, o.unresolved() > 2, o.overlap() >= 6:
+	case !o.member(next.event.Peer):
+		return averaging.NotMember
+	case o.proposedBefore(next.event), running >= o.maxInbound, o.unresolved() > 2, o.overlap() >= 6,
+		o.stalling(next.event.Peer, next.now), !o.shares().due(next.event.Peer, next.now, o.inAnyCase(next.now)):
 		return averaging.Busy
 	}
 	return 0

@@ -60,8 +60,9 @@ func drawEvent(t *rapid.T, o *oracle) averaging.Event {
 		event.Overlay = drawOverlay(t, o.self)
 	case averaging.Proposed:
 		event.Inbound = true
-		event.Peer = drawPeer(t, "a", 1)
-		event.Exchange = averaging.ExchangeID(rapid.IntRange(1, 4).Draw(t, "id"))
+		event.Peer = drawPeer(t, rapid.SampledFrom([]string{"a", "p"}).Draw(t, "side"), 0)
+		event.Exchange = averaging.ExchangeID(len(o.history) - rapid.IntRange(0, 4).Draw(t, "id"))
+		event.Incarnation = uint64(rapid.IntRange(0, 9).Draw(t, "life") / 8)
 	case averaging.PeerLost:
 		event.Peer = drawPeer(t, rapid.SampledFrom([]string{"a", "p"}).Draw(t, "side"), 0)
 	case averaging.Quarantined:

@@ -125,6 +125,9 @@ func parseEvent(t *testing.T, words []string) averaging.Event {
 		return averaging.Event{Kind: averaging.Doubt, Unresolved: atoi(t, arg(1))}
 	case "proposed":
 		event.Kind, event.Inbound = averaging.Proposed, true
+		if arg(3) == "life" {
+			event.Incarnation = uint64(atoi(t, arg(4)))
+		}
 	case "accepted":
 		event.Kind = averaging.Accepted
 	case "refused":

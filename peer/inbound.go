@@ -26,6 +26,8 @@ func (p *Peer) serveExchange(stream seam.Stream) {
 	header, payload, err := t.next()
 	switch {
 	case err != nil:
+	case !p.flock.here(stream.Remote()):
+		p.turnAway(t, header)
 	case header.Type == wire.TypePropose:
 		var proposal wire.Propose
 		if err = proposal.Decode(payload); err == nil {
@@ -57,11 +59,20 @@ func (p *Peer) serveExchange(stream seam.Stream) {
 	}
 }
 
+// turnAway refuses whatever one asks that is no member, as far as this peer knows: no
+// place is held for it, nor a question answered. If it is one, its record is on its way
+// here, or it compares what it knows with this peer.
+func (p *Peer) turnAway(t *talk, header wire.Header) {
+	p.counters.declined.Add(1)
+	tally(&p.counters.tallies.declined, wire.ReasonNotMember)
+	t.refuse(header.Exchange, wire.ReasonNotMember, "this peer has no record of yours")
+}
+
 // serveProposal answers a proposal and serves the exchange, if it comes to one.
 func (p *Peer) serveProposal(t *talk, header wire.Header, proposal wire.Propose) {
 	x := newTracked(averaging.Event{
 		Kind: averaging.Proposed, Peer: topology.PeerID(t.stream.Remote()),
-		Exchange: averaging.ExchangeID(header.Exchange), Inbound: true,
+		Exchange: averaging.ExchangeID(header.Exchange), Incarnation: proposal.Incarnation, Inbound: true,
 	})
 	x.add(t)
 	if !p.underway.enter(x) {

@@ -27,10 +27,7 @@ func offering(t *testing.T, change func(*wire.Offer), parts ...func(frame []byte
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { stranger.Close() })
-	target := flock.Peers[0].JoinAddresses()[0]
-	if _, err := stranger.Connect(t.Context(), target); err != nil {
-		t.Fatal(err)
-	}
+	enlist(t, flock.Network, stranger, peertest.Run, flock.Peers[0])
 	stream, err := stranger.Open(t.Context(), flock.Peers[0].Self(), seam.ProtocolExchange, peertest.Run)
 	if err != nil {
 		t.Fatal(err)

@@ -78,6 +78,8 @@ func (p *Peer) declined(x *tracked, err error) {
 			zap.String("peer", string(x.event.Peer)), zap.Error(err))
 	case r.Reason.Permanent():
 		p.log.Warn("a member refuses to exchange", zap.String("peer", string(x.event.Peer)), zap.Error(err))
+	case r.Reason == wire.ReasonNotMember:
+		p.makeKnown(seam.PeerID(x.event.Peer))
 	case r.Reason == wire.ReasonQuarantine:
 		p.log.Warn("a member keeps this peer in quarantine", zap.String("peer", string(x.event.Peer)), zap.Error(err))
 	}

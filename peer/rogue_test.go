@@ -16,6 +16,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // rogue speaks to a peer frame by frame, as no peer would.
@@ -24,6 +25,7 @@ type rogue struct {
 	transport *memnet.Transport
 	host      *peer.Peer
 	logged    *observer.ObservedLogs
+	exchange  uint64 // of the last proposal
 }
 
 // newRogue starts a passive host and a rogue beside it. It must be called in a
@@ -33,7 +35,12 @@ func newRogue(t *testing.T) *rogue { return newRogueWith(t, peer.Exchange{}) }
 // newRogueWith is newRogue with a host that exchanges in a certain way.
 func newRogueWith(t *testing.T, exchange peer.Exchange) *rogue {
 	t.Helper()
-	network := memnet.New(memnet.Config{})
+	return newRogueOn(t, memnet.New(memnet.Config{}), exchange)
+}
+
+// newRogueOn is newRogueWith on a network.
+func newRogueOn(t *testing.T, network *memnet.Network, exchange peer.Exchange) *rogue {
+	t.Helper()
 	core, logged := observer.New(zap.InfoLevel)
 	host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"), Exchange: exchange, Log: zap.New(core)})
 	transport, err := network.Transport("rogue")
@@ -48,7 +55,29 @@ func newRogueWith(t *testing.T, exchange peer.Exchange) *rogue {
 	if host.Stats().Role != "passive" {
 		t.Fatalf("the host is %s", host.Stats().Role)
 	}
-	return &rogue{t, transport, host, logged}
+	enlist(t, network, transport, "digits", host)
+	return &rogue{t: t, transport: transport, host: host, logged: logged}
+}
+
+// enlist makes a transport that of an active member of a host's run: who is none is not
+// listened to.
+func enlist(t *testing.T, network *memnet.Network, transport *memnet.Transport, run string, host *peer.Peer) {
+	t.Helper()
+	membership, err := network.Membership(transport, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { membership.Close() })
+	if _, err = transport.Connect(t.Context(), host.JoinAddresses()[0]); err == nil {
+		err = membership.Announce(seam.Record{Peer: transport.Self(), Run: run, Incarnation: 1, Role: uint8(topology.Active)})
+	}
+	if err == nil {
+		err = membership.Join(t.Context(), host.Self())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
 }
 
 func (r *rogue) open() (seam.Stream, *wire.Reader) {
@@ -70,7 +99,8 @@ func (r *rogue) propose(change func(*wire.Propose)) []byte {
 		change(&proposal)
 	}
 	proposal.Cut = cutOf(r.t, int(proposal.SliceLen))
-	frame, err := wire.Pack(nil, 1, proposal)
+	r.exchange++
+	frame, err := wire.Pack(nil, r.exchange, proposal)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -86,7 +116,7 @@ func (r *rogue) code(value float32) []byte {
 	}
 	frame := wire.AppendCodeInfo(wire.Reserve(nil), wire.CodeInfo{Bound: float32(math.Inf(1)), Codec: 1})
 	frame = tensor.AppendBytes(frame, values)
-	if err := wire.Seal(frame, wire.Header{Type: wire.TypeCode, Exchange: 1}); err != nil {
+	if err := wire.Seal(frame, wire.Header{Type: wire.TypeCode, Exchange: r.exchange}); err != nil {
 		r.t.Fatal(err)
 	}
 	return frame

@@ -63,6 +63,13 @@ func (p *Peer) hearRecord(partner seam.PeerID, payload []byte) error {
 	return nil
 }
 
+// makeKnown has a member that does not know this peer hear of it.
+func (p *Peer) makeKnown(to seam.PeerID) {
+	if courier, ok := p.membership.(seam.Courier); ok {
+		p.compare(courier, to)
+	}
+}
+
 // compare begins a comparison with a member whose view differs, unless one began
 // a moment ago.
 func (p *Peer) compare(courier seam.Courier, partner seam.PeerID) {

@@ -17,6 +17,8 @@ func ReasonOf(r averaging.Reason) wire.Reason {
 		return wire.ReasonClosing
 	case averaging.Quarantine:
 		return wire.ReasonQuarantine
+	case averaging.NotMember:
+		return wire.ReasonNotMember
 	case averaging.Round, averaging.Unfit:
 		return wire.ReasonRound
 	}

@@ -17,7 +17,8 @@ func TestRefusalsArriveAsTheyWereMeant(t *testing.T) {
 	for said, heard := range map[averaging.Reason]averaging.Reason{
 		averaging.Busy: averaging.Busy, averaging.WrongRole: averaging.WrongRole, averaging.Closing: averaging.Closing,
 		averaging.Quarantine: averaging.Quarantine, averaging.Round: averaging.Round,
-		averaging.Unfit: averaging.Round, // for good is only what another configuration is refused for
+		averaging.NotMember: averaging.Busy,  // the next partner is asked, and this one again later
+		averaging.Unfit:     averaging.Round, // for good is only what another configuration is refused for
 	} {
 		if got := replica.RefusedFor(replica.ReasonOf(said)); got != heard {
 			t.Errorf("a refusal for %s is heard as one for %s, want %s", said, got, heard)

@@ -54,7 +54,8 @@ type News struct{ Crash, Gossip time.Duration }
 
 // Member is one peer of a world, which takes over all that it consists of. One that
 // comes Later, with World.Arrive, has only an ID until then. One that is Unreachable,
-// as topology.Member has it, can only be active.
+// as topology.Member has it, can only be active. A Stranger is of the world and of no
+// view: it sees nobody, and nobody knows it.
 type Member struct {
 	ID          topology.PeerID
 	Machine     averaging.Machine
@@ -62,6 +63,7 @@ type Member struct {
 	Ledger      *replica.Ledger
 	Later       bool
 	Unreachable bool
+	Stranger    bool
 }
 
 func (m Member) validate(index int) error {

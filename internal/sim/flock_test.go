@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -41,6 +42,9 @@ type plan struct {
 	weighed   bool // in the merge, each peer by its number plus 1
 	deadline  func(peer int) time.Duration
 	inbound   int                                             // exchanges that a peer serves at once, 1
+	retry     time.Duration                                   // after a failure, 20 ms
+	machine   func(peer int) averaging.Machine                // in the place of AD-PSGD, unless it gives nil
+	stranger  func(peer int) bool                             // that is no member
 	initial   func(rng *rand.Rand, peer int, x tensor.Vector) // uniform in [-1, 1)
 	config    sim.Config                                      // all but the members, the codec and the source
 }
@@ -114,7 +118,7 @@ func roles(t testing.TB, peers int) []topology.Role {
 func (f *flock) member(p plan, i int) sim.Member {
 	id := nameOf(i)
 	config := averaging.Config{
-		Self: id, Pace: averaging.Pace{Every: max(p.every, 1)}, RetryAfter: 20 * time.Millisecond, MaxInbound: p.inbound,
+		Self: id, Pace: averaging.Pace{Every: max(p.every, 1)}, RetryAfter: cmp.Or(p.retry, 20*time.Millisecond), MaxInbound: p.inbound,
 		Rand: rand.New(rand.NewPCG(p.seed, uint64(100+i))),
 	}
 	if p.deadline != nil {
@@ -125,6 +129,14 @@ func (f *flock) member(p plan, i int) sim.Member {
 		f.t.Fatal(err)
 	}
 	member := sim.Member{ID: id, Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Unreachable: i < p.hidden}
+	if p.stranger != nil {
+		member.Stranger = p.stranger(i)
+	}
+	if p.machine != nil {
+		if other := p.machine(i); other != nil {
+			member.Machine = other
+		}
+	}
 	switch {
 	case p.merge:
 		member.Machine = merging(f.t, machine, i, p.weight(i))

@@ -35,6 +35,10 @@ func (p *peer) listen(e *end) {
 
 func (x *inbound) hear(h wire.Header, payload []byte) error {
 	switch {
+	case !x.proposed && !x.peer.knows(x.partner):
+		x.name.id = averaging.ExchangeID(h.Exchange)
+		x.refuse(wire.ReasonNotMember, "no record of yours")
+		return nil
 	case !x.proposed && h.Type == wire.TypeStatus:
 		if err := x.peer.reply(x.talk, h, payload); err != nil {
 			return err
@@ -89,7 +93,7 @@ func (x *inbound) decide() error {
 		return x.say(x.asked.exchange, x.asked.status)
 	}
 	p.running[x.name] = x
-	p.tell(averaging.Event{Kind: averaging.Proposed, Peer: x.name.partner, Exchange: x.name.id, Inbound: true})
+	p.tell(averaging.Event{Kind: averaging.Proposed, Peer: x.name.partner, Exchange: x.name.id, Incarnation: x.proposal.Incarnation, Inbound: true})
 	return nil
 }
 

@@ -40,6 +40,16 @@ func (w *World) announce() {
 	}
 }
 
+// knows tells whether another is a member as far as the peer has heard: nobody else is
+// served.
+func (p *peer) knows(other int) bool {
+	if p.seen == nil {
+		return false
+	}
+	_, member := p.seen.View().Lookup(p.world.peers[other].id)
+	return member
+}
+
 // look shows the peer the view, unless it has seen it or is no member of it.
 func (p *peer) look() {
 	overlay := p.world.overlay

@@ -66,7 +66,9 @@ func New(config Config) (*World, error) {
 			w.peers = append(w.peers, absent(w, i, m.ID))
 			continue
 		}
-		members = append(members, topology.Member{ID: m.ID, Unreachable: m.Unreachable})
+		if !m.Stranger {
+			members = append(members, topology.Member{ID: m.ID, Unreachable: m.Unreachable})
+		}
 		p, err := newPeer(w, i, m)
 		if err != nil {
 			return nil, fmt.Errorf("simulated world: %w", err)
