@@ -80,11 +80,13 @@ func TestLocal(t *testing.T) {
 		steps int
 		args  []string
 	}{
-		{"processes", 4, 200, nil},
-		{"goroutines", 2, 200, []string{"--in-process"}},
+		// A step takes a tenth of a millisecond: of few steps, a peer that a busy machine lets wait
+		// for a moment would find all done by the others, and end with what it began with.
+		{"processes", 4, 4000, nil},
+		{"goroutines", 2, 4000, []string{"--in-process"}},
 		// How often the two have talked by the end is this machine's affair; what they learn by it
 		// is TestSkewedPartsAreLearned's.
-		{"skewed", 2, 200, append([]string{"--in-process"}, skewed...)},
+		{"skewed", 2, 4000, append([]string{"--in-process"}, skewed...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, logged bytes.Buffer
@@ -240,7 +242,7 @@ func TestRunJoins(t *testing.T) {
 	t.Parallel()
 	args := []string{
 		"run", "--report", "--listen", "127.0.0.1:0", "--dataset", "mnist", "--data", pictures(t, 400, 200), "--model", "softmax",
-		"--batch", "10", "--lr", "0.01", "--min-peers", "2", "--steps", "300", "--every", "5",
+		"--batch", "10", "--lr", "0.01", "--min-peers", "2", "--steps", "4000", "--every", "5", // as in TestLocal
 	}
 	start := func(more ...string) <-chan string {
 		cmd := command(t, append(args, more...)...)
