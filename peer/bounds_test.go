@@ -108,9 +108,9 @@ func TestFootprintGrowsOnlyByConnections(t *testing.T) {
 	var own footprint
 	crowded(t, alone, false, func(took footprint, connections int) bool {
 		own = footprint{took.goroutines / alone, took.bytes / alone}
-		t.Logf("a peer without connections: %d goroutines, %d KiB", own.goroutines, own.bytes>>10)
 		return connections == 0 && own.goroutines <= ownGoroutines
 	})
+	t.Logf("a peer without connections: %d goroutines, %d KiB", own.goroutines, own.bytes>>10)
 	for peers := 8; peers <= *crowd; peers *= 2 {
 		crowded(t, peers, true, func(took footprint, connections int) bool {
 			if connections == 0 || connections > peers*(peers-1)/2 {
@@ -118,9 +118,12 @@ func TestFootprintGrowsOnlyByConnections(t *testing.T) {
 			}
 			goroutines := float64(took.goroutines-peers*own.goroutines) / float64(connections)
 			bytes := (took.bytes - peers*own.bytes) / connections
+			if goroutines > memberGoroutines+1 || bytes > memberBytes {
+				return false
+			}
 			t.Logf("%d peers, %d connections: %d goroutines and %d KiB a peer; %.1f goroutines and %d KiB a connection",
 				peers, connections, took.goroutines/peers, took.bytes/peers>>10, goroutines, bytes>>10)
-			return goroutines <= memberGoroutines+1 && bytes <= memberBytes
+			return true
 		})
 	}
 }

@@ -45,10 +45,12 @@ func TestConnectionFootprint(t *testing.T) {
 		connections := n * (n - 1) / 2
 		var each int
 		var routine float64
+		t.Cleanup(func() {
+			t.Logf("%d transports, %d connections: %d KiB and %.1f goroutines each", n, connections, each>>10, routine)
+		})
 		eventually(t, "a connection takes no more", func() bool { // than a leak would, which stays
 			after, now := measure()
 			each, routine = (after-bytes)/connections, float64(now-routines)/float64(connections)
-			t.Logf("%d transports, %d connections: %d KiB and %.1f goroutines each", n, connections, each>>10, routine)
 			return each <= most && routine <= goroutines+0.5
 		})
 	}
