@@ -31,12 +31,13 @@ var kinds = []struct {
 }{
 	{"fast", mbit(1000, 200*time.Microsecond), "lattice8+4"},
 	{"slow", mbit(100, 40*time.Millisecond), "lattice6+4"},
-	{"very slow", mbit(5, 200*time.Millisecond), "lattice4+1"},
+	{"very slow", mbit(0.2, 200*time.Millisecond), "lattice4+1"}, // 6+4 takes 3.6 s, and 4+1 2.6 s
 }
 
 const (
-	kindStep   = 4 * time.Millisecond
-	kindValues = 100_000
+	kindStep     = 4 * time.Millisecond
+	kindValues   = 100_000
+	kindDeadline = 5 * time.Second
 )
 
 func kindModel() *tensor.Params { return rowsModel(kindValues / 100) }
@@ -76,7 +77,7 @@ func startThreeKinds(t *testing.T) *threeKinds {
 		p := start(t, peer.Config{
 			Run: "digits", Params: kindModel(), Network: inMemory(t, k.network, name, "digits"), Log: zap.New(core),
 			Join:     []string{"mem:0"}[:min(i, 1)],
-			Exchange: peer.Exchange{Codec: quant.Policy{Codec: quant.Auto}},
+			Exchange: peer.Exchange{Codec: quant.Policy{Codec: quant.Auto}, Deadline: kindDeadline},
 		})
 		all, logs = append(all, p), append(logs, logged)
 		time.Sleep(time.Second) // it takes its role before the next comes
@@ -101,7 +102,7 @@ func startThreeKinds(t *testing.T) *threeKinds {
 // train has the active peer take steps, which change nothing, until a condition holds.
 func (k *threeKinds) train(what string, holds func() bool) {
 	k.t.Helper()
-	const patience = time.Minute
+	const patience = 5 * time.Minute
 	still := make(tensor.Vector, kindValues)
 	for deadline := time.Now().Add(patience); !holds(); {
 		if time.Now().After(deadline) {

@@ -11,11 +11,14 @@ import (
 
 // Where the codec is left to the link, the finest is used that leaves the link free
 // most of the time: an exchange may take as long as comfortSteps local steps. A link on
-// which it would take longer gets the next coarser codec, and one on which that still
-// takes patientSteps the coarsest. A budget is a link too: as fast as it allows.
+// which it would take longer gets the next coarser codec, which removes the most distance
+// in a time and for a byte. The coarsest removes less than it gains in speed, and is for
+// links on which exchanges would not end in time otherwise. A budget is a link too for
+// the first choice: as fast as it allows.
 const (
 	comfortSteps = 16
-	patientSteps = 128
+	// timelyShare is the share of its deadline that an exchange may be expected to take.
+	timelyShare = 0.5
 	// margin is how far beyond such a bound a link must be for its codec to change:
 	// one that is measured now on this and now on that side of it keeps what it has.
 	margin = 1.25
@@ -125,9 +128,10 @@ func (l *links) makeRoom() {
 
 // demand is what an exchange asks of a link.
 type demand struct {
-	values int
-	step   time.Duration // from one of the trainer's steps to the next
-	budget float64       // bytes a second, 0 if there is none
+	values   int
+	step     time.Duration // from one of the trainer's steps to the next
+	deadline time.Duration // of an exchange
+	budget   float64       // bytes a second, 0 if there is none
 }
 
 // decision is the codec for a link, and why.
@@ -154,32 +158,36 @@ func (l *links) choose(partner seam.PeerID, d demand) decision {
 		return decision{codec: choices()[unmeasured], before: choices()[unmeasured]}
 	}
 	before := k.choice
-	expected := k.expected(d)
-	k.decide(float64(expected) / float64(l.step))
+	rate := k.rate
+	if d.budget > 0 {
+		rate = min(rate, d.budget)
+	}
+	expected := k.expected(0, d.values, rate)
+	late := func(choice int) float64 {
+		return float64(k.expected(choice, d.values, k.rate)) / (timelyShare * float64(d.deadline))
+	}
+	k.decide([...]float64{max(float64(expected)/float64(l.step)/comfortSteps, late(0)), late(1)})
 	changed := k.choice != before || !k.decided
 	k.decided = true
 	return decision{codec: choices()[k.choice], before: choices()[before], changed: changed, expected: expected, step: l.step, link: *k}
 }
 
-// expected is what an exchange with the finest codec would take.
-func (k *link) expected(d demand) time.Duration {
-	rate := k.rate
-	if d.budget > 0 {
-		rate = min(rate, d.budget)
-	}
-	finest, _ := quant.ByID(choices()[0])
-	bytes := float64(d.values) * float64(finest.Lattice.CodeBits()) / 8
+// expected is what an exchange of so many values would take, coded as one of the choices,
+// where the link carries so many bytes a second.
+func (k *link) expected(choice, values int, rate float64) time.Duration {
+	codec, _ := quant.ByID(choices()[choice])
+	bytes := float64(values) * float64(codec.Lattice.CodeBits()) / 8
 	const longest = float64(math.MaxInt32) // seconds
 	return k.waits + time.Duration(min(bytes/rate, longest)*float64(time.Second))
 }
 
-// decide makes the choice for exchanges that would take so many steps.
-func (k *link) decide(steps float64) {
-	bounds := [...]float64{comfortSteps, patientSteps}
-	for k.speed < len(bounds) && steps > bounds[k.speed]*margin {
+// decide makes the choice where what each but the coarsest asks of the link is so many
+// times what it may.
+func (k *link) decide(loads [2]float64) {
+	for k.speed < len(loads) && loads[k.speed] > margin {
 		k.speed++
 	}
-	for k.speed > 0 && steps < bounds[k.speed-1]/margin {
+	for k.speed > 0 && loads[k.speed-1] < 1/margin {
 		k.speed--
 	}
 	if k.finer {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/quant"
 )
@@ -30,12 +31,13 @@ func TestLinksChooseCodecs(t *testing.T) {
 	}{
 		{"a local network", 100 * mega, 0, 0, quant.Lattice8to4},
 		{"a slow link", 2 * mega, 0, 0, quant.Lattice6to4},
-		{"a very slow one", 0.1 * mega, 0, 0, quant.Lattice4to1},
+		{"a very slow one, on which exchanges end in time", 0.1 * mega, 0, 0, quant.Lattice6to4},
+		{"one on which they do not", 0.02 * mega, 0, 0, quant.Lattice4to1},
 		{"a slow link whose blocks fail", 2 * mega, 0.2, 0, quant.Lattice8to4},
-		{"a local network on a budget", 100 * mega, 0, 0.1 * mega, quant.Lattice4to1},
+		{"a local network on a budget", 100 * mega, 0, 0.02 * mega, quant.Lattice6to4},
 	} {
 		var l links
-		d := demand{values: values, step: step, budget: c.budget}
+		d := demand{values: values, step: step, deadline: averaging.DefaultDeadline, budget: c.budget}
 		if got := l.choose("p", d); got.codec != quant.Lattice6to4 || got.changed {
 			t.Errorf("%s: unmeasured, codec %d", c.name, got.codec)
 		}

@@ -58,7 +58,7 @@ func TestBudgetIsKept(t *testing.T) {
 	}{
 		{"2GB/h", 2e9, 1000, 90 * time.Second, "lattice8+4"},
 		{"20MB/h", 20e6, 100, 10 * time.Minute, "lattice6+4"},
-		{"2MB/h", 2e6, 100, 40 * time.Minute, "lattice4+1"},
+		{"2MB/h", 2e6, 100, 40 * time.Minute, "lattice6+4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if underRace && c.perHour != 20e6 {

@@ -171,7 +171,7 @@ func (p *Peer) hold() (err error) {
 		return err
 	}
 	p.cut, p.sides = p.replica.Cut(), newSides(p.replica)
-	p.plans = newPlans(exchange.Codec, p.replica.JointLayers(), exchange.Pace.BytesPerHour/time.Hour.Seconds())
+	p.plans = newPlans(exchange.Codec, p.replica.JointLayers(), exchange.Deadline, exchange.Pace.BytesPerHour/time.Hour.Seconds())
 	p.trainer.prepare(p.replica.Len())
 	return nil
 }

@@ -14,12 +14,13 @@ import (
 // plans are what this peer codes its exchanges with: one plan, or one for each choice
 // that a link can make. Safe for concurrent use.
 type plans struct {
-	policy quant.Policy
-	layers []quant.JointLayer
-	values int     // in an exchange
-	budget float64 // bytes a second, 0 if there is none
-	ready  map[quant.ID]offer
-	links  links
+	policy   quant.Policy
+	layers   []quant.JointLayer
+	values   int           // in an exchange
+	deadline time.Duration // of an exchange
+	budget   float64       // bytes a second, 0 if there is none
+	ready    map[quant.ID]offer
+	links    links
 }
 
 // offer is a plan with what a proposal says of it.
@@ -32,8 +33,8 @@ type offer struct {
 // fixed is the key of the plan that no link has chosen.
 const fixed = quant.ID(0)
 
-func newPlans(policy quant.Policy, layers []quant.JointLayer, budget float64) *plans {
-	p := &plans{policy: policy, layers: layers, budget: budget, ready: make(map[quant.ID]offer)}
+func newPlans(policy quant.Policy, layers []quant.JointLayer, deadline time.Duration, budget float64) *plans {
+	p := &plans{policy: policy, layers: layers, deadline: deadline, budget: budget, ready: make(map[quant.ID]offer)}
 	for _, l := range layers {
 		p.values += l.Len
 	}
@@ -62,7 +63,7 @@ func (p *plans) to(partner seam.PeerID, step time.Duration, log *zap.Logger) off
 	if o, ok := p.ready[fixed]; ok {
 		return o
 	}
-	d := p.links.choose(partner, demand{values: p.values, step: step, budget: p.budget})
+	d := p.links.choose(partner, demand{values: p.values, step: step, deadline: p.deadline, budget: p.budget})
 	if d.changed {
 		d.tell(partner, log)
 	}

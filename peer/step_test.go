@@ -139,8 +139,14 @@ func TestStepAllocatesNothing(t *testing.T) {
 		}
 	}
 	one()
-	if n := testing.AllocsPerRun(200, one); n > 0.5 { // the announcing loop allocates now and then
-		t.Errorf("%v allocations for a step", n)
+	// A step that allocates does so each time; what runs beside it, such as the loop that
+	// announces, does by the clock, and on a busy machine many times while one is measured.
+	fewest := math.Inf(1)
+	for range 3 {
+		fewest = min(fewest, testing.AllocsPerRun(200, one))
+	}
+	if fewest > 0 {
+		t.Errorf("%v allocations for a step", fewest)
 	}
 }
 

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,18 +23,18 @@ import (
 var kills = flag.Int("kills", 0, "kill all four processes of TestKilledOften so many times; takes a minute or two for ten")
 
 // killedRun is four processes that are killed all at once, and started again with the
-// same flags.
+// same flags but for where the first one is: each life it listens at a port that the system
+// chooses, and the others join it there.
 type killedRun struct {
 	t        *testing.T
 	args     []string // of each
-	ports    []int
 	folders  []checkpoint.Folder
 	model    nets.Model
 	interval time.Duration
 	rng      *rand.Rand
 
 	processes []*exec.Cmd
-	out, logs []*bytes.Buffer
+	out, logs []*sharedBuffer
 }
 
 func newKilledRun(t *testing.T, model string, interval time.Duration, seed uint64, args ...string) *killedRun {
@@ -54,12 +52,6 @@ func newKilledRun(t *testing.T, model string, interval time.Duration, seed uint6
 	}
 	dir := t.TempDir()
 	for i := range 4 {
-		listener, err := net.Listen("tcp", loopback)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer listener.Close() // all four are held until each has its own
-		k.ports = append(k.ports, listener.Addr().(*net.TCPAddr).Port)
 		k.folders = append(k.folders, checkpoint.Folder{
 			Dir: filepath.Join(dir, strconv.Itoa(i)), Run: defaultRun, Dataset: learned, Model: model, Keep: defaultKeep,
 		})
@@ -72,14 +64,14 @@ func (k *killedRun) start() {
 	k.t.Helper()
 	k.processes, k.out, k.logs = nil, nil, nil
 	for i, folder := range k.folders {
-		args := append([]string{"run", "--model", folder.Model, "--part", fmt.Sprintf("%d/4", i), "--listen", k.address(i), "--min-peers", "4",
+		args := append([]string{"run", "--model", folder.Model, "--part", fmt.Sprintf("%d/4", i), "--listen", loopback, "--min-peers", "4",
 			"--checkpoint", folder.Dir, "--" + checkpoint.CadenceFlag, k.interval.String(), "--json"}, k.args...)
-		for j := range k.folders {
-			args = append(args, "--join", k.address(j))
+		if i > 0 {
+			args = append(args, "--join", joinAddress(k.t, k.logs[0]))
 		}
 		cmd := commandWithin(k.t, 10*time.Minute, args...)
 		cmd.Env = append(cmd.Env, "GOMAXPROCS=2")
-		out, logs := new(bytes.Buffer), new(bytes.Buffer)
+		out, logs := new(sharedBuffer), new(sharedBuffer)
 		cmd.Stdout, cmd.Stderr = out, logs
 		if err := cmd.Start(); err != nil {
 			k.t.Fatal(err)
@@ -88,7 +80,18 @@ func (k *killedRun) start() {
 	}
 }
 
-func (k *killedRun) address(i int) string { return "127.0.0.1:" + strconv.Itoa(k.ports[i]) }
+// joinAddress waits until a process tells where it is to be joined.
+func joinAddress(t *testing.T, logs *sharedBuffer) (address string) {
+	t.Helper()
+	eventually(t, "a peer tells its address", func() bool {
+		_, after, told := strings.Cut(logs.String(), "\n  --join ")
+		if told {
+			address, _, told = strings.Cut(after, "\n")
+		}
+		return told
+	})
+	return address
+}
 
 // kill kills all four at once.
 func (k *killedRun) kill() {
@@ -152,11 +155,14 @@ func (k *killedRun) killOnce(early bool) {
 	}
 	killed := time.Now()
 	k.kill()
-	const slack = 3 * time.Second // a busy machine, and the time that saving takes
+	const slack = time.Minute // a busy machine, and the time that saving takes
 	for i := range k.folders {
 		steps, saved := k.newest(i)
 		if steps < before[i] {
 			k.t.Errorf("peer %d: the newest checkpoint is of step %d, and was of %d", i, steps, before[i])
+		}
+		if !early && saved.Before(began) {
+			k.t.Errorf("peer %d has saved nothing in this life", i)
 		}
 		over := strings.Contains(k.out[i].String(), `"resumed_step"`)
 		if age := killed.Sub(saved); !early && !over && age > k.interval+slack {

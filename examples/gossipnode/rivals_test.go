@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -19,21 +17,11 @@ import (
 // common ones, waits for them, and returns what they end with.
 func together(t *testing.T, own [][]string, common ...string) []result {
 	t.Helper()
-	var addresses []string
-	for range own {
-		listener, err := net.Listen("tcp", loopback)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer listener.Close() // all are held until each has its own
-		addresses = append(addresses, "127.0.0.1:"+strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
-		listener.Close()
-	}
-	processes, out, logs := make([]*exec.Cmd, len(own)), make([]bytes.Buffer, len(own)), make([]bytes.Buffer, len(own))
+	processes, out, logs := make([]*exec.Cmd, len(own)), make([]sharedBuffer, len(own)), make([]sharedBuffer, len(own))
 	for i := range own {
-		args := append([]string{"run", "--listen", addresses[i], "--part", fmt.Sprintf("%d/%d", i, len(own)), "--min-peers", strconv.Itoa(len(own)), "--json"}, common...)
-		for _, address := range addresses {
-			args = append(args, "--join", address)
+		args := append([]string{"run", "--listen", loopback, "--part", fmt.Sprintf("%d/%d", i, len(own)), "--min-peers", strconv.Itoa(len(own)), "--json"}, common...)
+		if i > 0 {
+			args = append(args, "--join", joinAddress(t, &logs[0]))
 		}
 		processes[i] = command(t, append(args, own[i]...)...)
 		processes[i].Stdout, processes[i].Stderr = &out[i], &logs[i]

@@ -32,7 +32,7 @@ type simulateSettings struct {
 // costModel is how virtual time passes, for the help of the commands that make it.
 const costModel = `Virtual time is made of two things. A gradient step takes --step-time, give or take
 --jitter, and --slow times longer for some: it is a figure that you state, not one
-measured here, so that a seed gives the same result on every machine. With --balance it
+measured here, so that how fast this machine is changes no result. With --balance it
 is that of a step of --batch pictures, and more take longer. Bytes take the
 time that --link gives them: each peer has one connection, which all its partners
 share, each way. Processor time of exchanges and optimizers takes none.`
@@ -49,8 +49,11 @@ link or a crash take no longer than their gradients.
 
 ` + costModel + `
 
-The same seed gives the same result, byte for byte, but for wall_seconds. In the result,
-seconds are virtual, consensus_distance is the root mean square distance of all models
+The same seed gives the same result, byte for byte, but for wall_seconds, from the same
+build on machines whose arithmetic, which the result names, is the same. (That of avx2 and
+of avx512 comes to the same. That of the plain loops, which a processor without them and
+the build tag purego have, and that of another architecture round otherwise: digest differs,
+and figures in late digits.) In the result, seconds are virtual, consensus_distance is the root mean square distance of all models
 from their mean, and test_accuracy that of --evaluate peers.
 
 With --record FILE what happens is written as lines of JSON: how long each step took,

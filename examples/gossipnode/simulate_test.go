@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // small are flags of a simulation that takes a moment.
@@ -55,6 +57,38 @@ func TestSimulateIsDeterministic(t *testing.T) {
 	}
 	if r.TestAccuracy.Mean < 0.5 {
 		t.Errorf("nothing was learned: %v", r.TestAccuracy)
+	}
+}
+
+// TestSimulateNamesWhatRoundsAlike runs a seed in processes that may use fewer and fewer of
+// the processor's instructions: the result names those that are in use, the vector
+// instructions come to the same, and so do the ways to go without.
+func TestSimulateNamesWhatRoundsAlike(t *testing.T) {
+	args := append([]string{"simulate", "--json", "--points", "0"}, small(t, "--peers", "4", "--model", "mlp", "--codec", "lattice6+4")...)
+	digests := make(map[string]string) // by vector instructions, or none
+	for _, c := range []struct{ without, arithmetic string }{
+		{"", runtime.GOARCH + " " + tensor.Instructions()},
+		{"cpu.avx512f=off", ""}, {"cpu.avx2=off", runtime.GOARCH + " go"}, {"cpu.fma=off", runtime.GOARCH + " go"},
+	} {
+		cmd := command(t, args...)
+		cmd.Env = append(cmd.Env, "GODEBUG="+c.without)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("without %q: %v", c.without, err)
+		}
+		var r simulateResult
+		if err := json.Unmarshal(out, &r); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("without %q: %s, %.16s", c.without, r.Arithmetic, r.Digest)
+		if c.arithmetic != "" && r.Arithmetic != c.arithmetic {
+			t.Errorf("without %q: arithmetic %q, want %q", c.without, r.Arithmetic, c.arithmetic)
+		}
+		class := strings.NewReplacer("avx512", "vectors", "avx2", "vectors").Replace(r.Arithmetic)
+		if before, known := digests[class]; known && before != r.Digest {
+			t.Errorf("without %q: %s gives another result than before", c.without, r.Arithmetic)
+		}
+		digests[class] = r.Digest
 	}
 }
 

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"runtime"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // simulateResult is what simulate prints with --json: the fields of local, and more.
@@ -25,8 +27,11 @@ type simulateResult struct {
 	// the peers.
 	WaitedSeconds spread       `json:"waited_seconds"`
 	Curve         []curvePoint `json:"curve,omitempty"`
-	// Digest is a hash of all models at the end.
-	Digest string `json:"digest"`
+	// Digest is a hash of all models at the end. Arithmetic names what rounds as it did
+	// here: the architecture and the instructions in use. Where it differs, so may all
+	// that is computed.
+	Digest     string `json:"digest"`
+	Arithmetic string `json:"arithmetic"`
 }
 
 // curvePoint is a moment of a run.
@@ -40,7 +45,9 @@ type curvePoint struct {
 }
 
 func (s *simulateSettings) result(o peertest.Outcome) simulateResult {
-	r := simulateResult{Events: o.Events, Digest: hex.EncodeToString(o.Digest[:])}
+	r := simulateResult{
+		Events: o.Events, Digest: hex.EncodeToString(o.Digest[:]), Arithmetic: runtime.GOARCH + " " + tensor.Instructions(),
+	}
 	r.result = result{
 		Peers: s.Peers, Strategy: s.Strategy, Codec: s.codecName(), Dataset: s.Dataset, Model: s.Model,
 		Steps: o.Steps, Seconds: o.Seconds, TestAccuracy: accuracyAt(o.Final),

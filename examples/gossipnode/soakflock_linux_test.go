@@ -50,8 +50,8 @@ type soakSample struct {
 
 func newSoakFlock(t *testing.T, lasts time.Duration) *soakFlock {
 	t.Helper()
-	k := newKilledRun(t, "mlp", time.Second, 1) // for the ports
-	metrics := newKilledRun(t, "mlp", time.Second, 1)
+	const peers = 4
+	addresses := freeAddresses(t, 2*peers) // each process comes back to its own
 	f := &soakFlock{t: t, lasts: lasts, frozen: -1, cutting: canCut(t), args: []string{
 		"run", "--dataset", "mnist", "--data", pictures(t, 2000, 200), "--batch", "16", "--lr", "0.001", "--schedule", "constant",
 		"--epochs", "100000000", "--every", "10", "--" + checkpoint.CadenceFlag, "10s", "--log-level", "warn",
@@ -60,11 +60,25 @@ func newSoakFlock(t *testing.T, lasts time.Duration) *soakFlock {
 		t.Log("no connections can be cut here, processes are frozen instead: ss -K needs root and a kernel with INET_DIAG_DESTROY")
 	}
 	dir := t.TempDir()
-	for i := range k.ports {
-		f.peers = append(f.peers, &soakPeer{number: i, listen: k.address(i), metrics: metrics.address(i), folder: filepath.Join(dir, strconv.Itoa(i))})
-		f.args = append(f.args, "--join", k.address(i))
+	for i := range peers {
+		f.peers = append(f.peers, &soakPeer{number: i, listen: addresses[i], metrics: addresses[peers+i], folder: filepath.Join(dir, strconv.Itoa(i))})
+		f.args = append(f.args, "--join", addresses[i])
 	}
 	return f
+}
+
+// freeAddresses are so many addresses of which nobody has the port now.
+func freeAddresses(t *testing.T, count int) (addresses []string) {
+	t.Helper()
+	for range count {
+		listener, err := net.Listen("tcp", loopback)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close() // all are held until each has its own
+		addresses = append(addresses, listener.Addr().String())
+	}
+	return addresses
 }
 
 // start starts a process, with the flags of those before it.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -38,14 +37,16 @@ func TestUpgrade(t *testing.T) {
 		t.Skip("give -older with a revision or a tag of a release with this wire version")
 	}
 	old, data := buildOlder(t, *older), pictures(t, 400, 200)
-	k := newKilledRun(t, "softmax", time.Second, 1) // for the ports
 	var (
 		processes []*exec.Cmd
-		out, logs [4]bytes.Buffer
+		out, logs [4]sharedBuffer
 	)
 	for i := range 4 {
 		args := []string{"run", "--dataset", "mnist", "--data", data, "--model", "softmax", "--batch", "10", "--lr", "0.01", "--steps", "2000", "--every", "5",
-			"--part", fmt.Sprintf("%d/4", i), "--listen", k.address(i), "--join", k.address(0), "--join", k.address(1), "--min-peers", "4", "--json"}
+			"--part", fmt.Sprintf("%d/4", i), "--listen", loopback, "--min-peers", "4", "--json"}
+		for j := range min(i, 2) { // one of each release
+			args = append(args, "--join", joinAddress(t, &logs[j]))
+		}
 		cmd := commandWithin(t, 2*time.Minute, args...)
 		if i%2 == 1 {
 			cmd.Path, cmd.Env = old, os.Environ()

@@ -102,12 +102,21 @@ func foreign(t *testing.T, at *Transport, options ...pubsub.Option) *pubsub.Topi
 // with the usual ids is none of ours.
 func TestUsualGossipsubIsNotMet(t *testing.T) {
 	at, other := start(t, loopback()), start(t, loopback())
+	met, metThere := identifications(t, at, 2), identifications(t, other, 2)
 	topic := takePart(t, at, new(ear))
 	theirs := foreign(t, other)
 	connectTo(t, at, other)
-	time.Sleep(300 * time.Millisecond)
-	if n, m := topic.Neighbours(), len(theirs.ListPeers()); n != 0 || m != 0 {
-		t.Errorf("%d neighbours here, %d there", n, m)
+	receive(t, "each knows what the other speaks", met)
+	receive(t, "each knows what the other speaks", metThere)
+	// Those that come later and speak alike are met, on either side.
+	ours, alike := start(t, loopback()), start(t, loopback())
+	takePart(t, ours, new(ear))
+	foreign(t, alike)
+	connectTo(t, at, ours)
+	connectTo(t, other, alike)
+	eventually(t, "those that speak alike are neighbours", func() bool { return topic.Neighbours() > 0 && len(theirs.ListPeers()) > 0 })
+	if n, m := topic.Neighbours(), theirs.ListPeers(); n != 1 || len(m) != 1 || m[0] != alike.host.ID() {
+		t.Errorf("%d neighbours here, %v there", n, m)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/event"
+	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -124,6 +126,19 @@ func receive[T any](t testing.TB, what string, from <-chan T) T {
 		t.Fatalf("not within %v: %s", patience, what)
 		panic("unreachable")
 	}
+}
+
+// identifications tells of each of up to n connections of a transport that libp2p's
+// identify has come to an end, so that its protocols are known.
+func identifications(t testing.TB, at *Transport, n int) <-chan any {
+	t.Helper()
+	ended := []any{new(event.EvtPeerIdentificationCompleted), new(event.EvtPeerIdentificationFailed)}
+	bus, err := at.host.EventBus().Subscribe(ended, eventbus.BufSize(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bus.Close() })
+	return bus.Out()
 }
 
 // hostPort is the first address of a transport as host:port.

@@ -62,7 +62,7 @@ func TestGradientAllocatesNothing(t *testing.T) {
 		rng := seeded.Rand(1, seeded.Order, 0)
 		large, small := randomBatch(rng, 19, dataset.Inputs, dataset.Classes), randomBatch(rng, 5, dataset.Inputs, dataset.Classes)
 		model.Gradient(x, large, grad)
-		if n := testing.AllocsPerRun(2, func() {
+		if n := testing.AllocsPerRun(5, func() { // of which a stray one of the runtime is none
 			model.Gradient(x, small, grad)
 			model.Gradient(x, large, grad)
 		}); n != 0 {

@@ -72,6 +72,13 @@ func (b *Buffer) Write(text []byte) (int, error) {
 	return b.Buffer.Write(text)
 }
 
+// String is what has been written so far.
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
+}
+
 // Command prepares the program as a process of its own, which dies with the test, and
 // after the bound at the latest.
 func Command(t *testing.T, bound time.Duration, args ...string) *exec.Cmd {
