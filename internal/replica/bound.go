@@ -34,7 +34,7 @@ const (
 	// from there the bound grows for models that were equal for long. One that has not
 	// moved as far by itself since the beginning as the higher floor has no training to
 	// lose, and little to tell how far others move: it believes all of the median.
-	boundFloor, unmovedFloor = 1e-4, 0.02
+	boundFloor, unmovedFloor = 0.02, 0.02
 	// normEvery is after how many distances the norm for that is taken anew.
 	normEvery = 16
 	// boundLeast is the least bound: below it, rounding a float32 may change it by
@@ -67,13 +67,13 @@ type bound struct {
 
 // meeting is the last one with a partner.
 type meeting struct {
-	partner  uint64
+	partner  string
 	distance float32 // as it was believed
 }
 
 // limit is τ towards a partner, for the values own of the slice that has moved so far by
 // itself since its last exchange.
-func (b *bound) limit(own tensor.Vector, partner uint64, moved float64) float64 {
+func (b *bound) limit(own tensor.Vector, partner string, moved float64) float64 {
 	b.moved = float32(moved)
 	limit := boundDrift * moved
 	if b.soon(b.find(partner)) {
@@ -115,13 +115,13 @@ func (b *bound) soon(at int) bool {
 }
 
 // find is where the meeting with a partner is, −1 if nowhere.
-func (b *bound) find(partner uint64) int {
+func (b *bound) find(partner string) int {
 	return slices.IndexFunc(b.meetings[:b.seen], func(m meeting) bool { return m.partner == partner })
 }
 
 // add takes the distance to a partner into the window, in the place of the last one to
 // it, and returns it as it entered; limit is the smaller of the two sides' bounds.
-func (b *bound) add(partner uint64, distance, limit float64) float64 {
+func (b *bound) add(partner string, distance, limit float64) float64 {
 	distance = min(distance, boundGrowth*limit, math.MaxFloat32)
 	b.way += b.moved
 	at := b.find(partner)
@@ -151,7 +151,7 @@ func absurd(distance float64, own tensor.Vector) bool {
 // limit is τ of a slice towards a partner, infinite if the replica does not clip. It is
 // NaN if the slice turns out not to be finite, for which not every value is looked at each
 // time. The caller holds the slice's lock.
-func (r *Replica) limit(s *slice, partner uint64) float64 {
+func (r *Replica) limit(s *slice, partner string) float64 {
 	if r.options.Unclipped {
 		return math.Inf(1)
 	}
@@ -166,7 +166,7 @@ func (r *Replica) limit(s *slice, partner uint64) float64 {
 // remember takes the distance to a partner into a slice's window and returns it as far as
 // it is believed; limit is the smaller of the two sides' bounds. The caller holds the
 // slice's lock.
-func (r *Replica) remember(s *slice, partner uint64, distance, limit float64) float64 {
+func (r *Replica) remember(s *slice, partner string, distance, limit float64) float64 {
 	if r.options.Unclipped {
 		return distance
 	}

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -17,9 +18,9 @@ func ofNorm(norm float32) tensor.Vector { return tensor.Vector{0, norm, 0} }
 // meets is an exchange of one slice at both sides, neither of which has moved by itself:
 // the bounds of the moment, then the distance as it is believed.
 func meets(a, p *bound, own tensor.Vector, distance float64) (limit float64) {
-	limit = min(a.limit(own, 1, 0), p.limit(own, 1, 0))
-	a.add(1, distance, limit)
-	p.add(1, distance, limit)
+	limit = min(a.limit(own, "p", 0), p.limit(own, "p", 0))
+	a.add("p", distance, limit)
+	p.add("p", distance, limit)
 	return limit
 }
 
@@ -29,7 +30,7 @@ func TestBoundIsAShareOfTheMedianOfWhatPartnersShowed(t *testing.T) {
 	b := bound{moves: true}
 	var last []meeting
 	for n := range 100 {
-		partner, distance := uint64(n%(2+n/10)), 1+rng.Float64() // never beyond what is let in
+		partner, distance := fmt.Sprint(n%(2+n/10)), 1+rng.Float64() // never beyond what is let in
 		if b.soon(b.find(partner)) {
 			continue
 		}
@@ -42,7 +43,7 @@ func TestBoundIsAShareOfTheMedianOfWhatPartnersShowed(t *testing.T) {
 			sorted = append(sorted, float64(m.distance))
 		}
 		slices.Sort(sorted)
-		const stranger = 99
+		const stranger = "stranger"
 		if got, want := b.limit(ofNorm(1), stranger, 0), boundTrust*sorted[(len(sorted)-1)/2]; got != want {
 			t.Fatalf("after %d distances the bound is %g, want %g", n+1, got, want)
 		}
@@ -61,7 +62,7 @@ func TestDistanceEntersAsAtMostSoManyTimesTheBound(t *testing.T) {
 		{0, 0, 0},
 		{5, 0, 0},
 	} {
-		if got := b.add(1, c.distance, c.limit); got != c.want {
+		if got := b.add("p", c.distance, c.limit); got != c.want {
 			t.Errorf("a distance of %g within %g enters as %g, want %g", c.distance, c.limit, got, c.want)
 		}
 		if got := float64(b.meetings[0].distance); got != float64(float32(c.want)) || b.seen != 1 {
@@ -79,9 +80,9 @@ func TestOneWhoComesBackToBackIsGivenNoMore(t *testing.T) {
 	for _, partners := range []uint64{2, 3, 4, 9} {
 		b := bound{moves: true}
 		for i := range partners {
-			b.add(i, 1, math.Inf(1))
+			b.add(fmt.Sprint(i), 1, math.Inf(1))
 		}
-		const liar, stranger = 99, 100
+		const liar, stranger = "liar", "stranger"
 		before, pulled := b.limit(own, stranger, 0), 0.0
 		for range 1000 {
 			limit := b.limit(own, liar, 0)
@@ -110,7 +111,7 @@ func TestBoundLetsEqualModelsPart(t *testing.T) {
 		n := 0
 		for ; meets(&a, &p, own, far) < far*(1-1e-6); n++ {
 			if n == 1000 {
-				t.Fatalf("norm %g: after %d distances of %g the bound is %g", norm, n, far, a.limit(own, 1, 0))
+				t.Fatalf("norm %g: after %d distances of %g the bound is %g", norm, n, far, a.limit(own, "p", 0))
 			}
 		}
 		if most := 5*int(math.Ceil(math.Log2(far/max(unmovedFloor*float64(norm), 1e-30)))) + boundWindow; n > most {
@@ -130,7 +131,7 @@ func TestBoundFollowsHowModelsGrow(t *testing.T) {
 	for range normEvery {
 		meets(&a, &p, own, 0)
 	}
-	if got, want := a.limit(own, 1, 0), unmovedFloor*1000; math.Abs(got-want) > 1e-9 {
+	if got, want := a.limit(own, "p", 0), unmovedFloor*1000; math.Abs(got-want) > 1e-9 {
 		t.Errorf("the bound is %g, want %g", got, want)
 	}
 }
@@ -146,19 +147,20 @@ func TestMinorityOfLiarsCannotMoveTheBound(t *testing.T) {
 		liars := rapid.Uint64Range(1, min(honest-1, boundWindow-honest)).Draw(t, "liars")
 		b := bound{moves: true}
 		for i := range honest {
-			b.add(i, rapid.Float64Range(least, most).Draw(t, "before"), math.Inf(1))
+			b.add(fmt.Sprint(i), rapid.Float64Range(least, most).Draw(t, "before"), math.Inf(1))
 		}
-		for n := range 60 {
-			partner := rapid.Uint64Range(0, honest+liars-1).Draw(t, "partner")
+		for range 60 {
+			n := rapid.Uint64Range(0, honest+liars-1).Draw(t, "partner")
+			partner := fmt.Sprint(n)
 			limit := b.limit(own, partner, 0)
-			if partner >= honest {
+			if n >= honest {
 				b.add(partner, rapid.Float64Range(0, 1e300).Draw(t, "claimed"), min(limit, rapid.Float64Range(0, 10).Draw(t, "announced")))
 			} else {
 				b.add(partner, rapid.Float64Range(least, most).Draw(t, "shown"), max(limit, least))
 			}
-			const stranger = 99
+			const stranger = "stranger"
 			if got := b.limit(own, stranger, 0); got > boundTrust*most {
-				t.Fatalf("after %d exchanges the bound is %g, at most %g", n, got, boundTrust*most)
+				t.Fatalf("the bound is %g, at most %g", got, boundTrust*most)
 			}
 		}
 	})

@@ -20,7 +20,6 @@ type Initiator struct {
 	ledger  *Ledger
 	terms   Terms
 	weight  float64
-	partner uint64 // in the slices' windows
 	record  *record
 	order   order
 
@@ -44,7 +43,7 @@ func NewInitiator(r *Replica, l *Ledger) *Initiator {
 // Begin starts an exchange. The one before must have ended.
 func (a *Initiator) Begin(terms Terms) {
 	a.terms = terms.within()
-	a.weight, a.partner = a.terms.weight(), a.terms.partner()
+	a.weight = a.terms.weight()
 	a.record = a.ledger.open(a.terms, attempts*len(a.replica.shared))
 	a.order.set(a.replica, a.terms)
 	a.ranging, a.heard, a.theirs = latticed(a.terms.Codecs), 0, a.theirs[:0]
@@ -213,7 +212,7 @@ func (l *InitiatorLane) encode(flight *inFlight, frame []byte) ([]byte, error) {
 		size := lattice.Encode(frame[head:], own, l.expected(s), flight.which(), widthOf(flight.attempt))
 		frame = frame[:head+size]
 	}
-	flight.limit = r.limit(s, l.of.partner) // after the code, which has brought the slice into the cache
+	flight.limit = r.limit(s, l.of.terms.Partner) // after the code, which has brought the slice into the cache
 	info := wire.CodeInfo{Bound: announced(flight.limit), Codec: uint8(flight.codec.ID)}
 	wire.AppendCodeInfo(frame[:wire.HeaderSize], info)
 	return frame, nil
@@ -331,7 +330,7 @@ func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff tensor.Vector,
 	s.drift.mark(r.of(s))
 	distance := min(seen.distance, boundGrowth*seen.limit)
 	if flight.size == 0 && seen.failed.Count() == 0 {
-		distance = r.remember(s, l.of.partner, seen.distance, seen.limit)
+		distance = r.remember(s, l.of.terms.Partner, seen.distance, seen.limit)
 	}
 	s.track(&flight.part, seen, boundGrowth*seen.limit)
 	s.Unlock()

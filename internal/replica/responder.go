@@ -21,7 +21,6 @@ type Responder struct {
 	ledger  *Ledger
 	terms   Terms
 	weight  float64
-	partner uint64       // in the slices' windows
 	taken   bitmap       // parts whose code has come, on whatever lane
 	due     atomic.Int32 // parts that the exchange has: its slices, and what has to come again
 	applied atomic.Int32 // of these, those applied at both sides
@@ -42,7 +41,7 @@ func NewResponder(r *Replica, l *Ledger) *Responder { return &Responder{replica:
 // Begin starts an exchange. The one before must have ended.
 func (p *Responder) Begin(terms Terms) {
 	p.terms = terms.within()
-	p.weight, p.partner = p.terms.weight(), p.terms.partner()
+	p.weight = p.terms.weight()
 	p.taken = p.taken.sized(attempts * len(p.replica.shared))
 	p.due.Store(int32(len(p.replica.shared)))
 	p.applied.Store(0)
@@ -272,11 +271,11 @@ func (l *ResponderLane) weigh(s *slice, coder quant.Coder, diff tensor.Vector, c
 	if err := sane(distance, own); err != nil {
 		return 0, 0, err
 	}
-	limit = min(r.limit(s, l.of.partner), theirLimit)
+	limit = min(r.limit(s, l.of.terms.Partner), theirLimit)
 	if distance > limit {
 		tensor.Scale(diff, roundedDown(limit/distance))
 	}
-	believed := r.remember(s, l.of.partner, distance, limit)
+	believed := r.remember(s, l.of.terms.Partner, distance, limit)
 	l.squared += believed * believed
 	return distance, limit, nil
 }

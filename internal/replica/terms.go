@@ -1,9 +1,6 @@
 package replica
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/quant"
 )
@@ -50,12 +47,6 @@ func (t Terms) within() Terms {
 // exchanges at once, 1/(1+c) keeps the flock stable, which a half does not from
 // c = 4 on.
 func (t Terms) weight() float64 { return 1 / float64(1+t.Overlap) }
-
-// partner is the partner's name in the windows of slices.
-func (t Terms) partner() uint64 {
-	name := sha256.Sum256([]byte(t.Partner))
-	return binary.LittleEndian.Uint64(name[:])
-}
 
 // bitmap is a set of slices.
 type bitmap []uint64
