@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // ID is a codec's number on the network. 0 is no codec.
@@ -55,6 +57,38 @@ type Codec struct {
 	Diff Coder
 	// Lattice codes the active peer's slice if it is not the zero Lattice.
 	Lattice Lattice
+}
+
+const (
+	mostHalf = 65504   // the largest value of half precision
+	mostStep = 0x1p126 // no code of a value up to here is infinite, nor is its scale
+)
+
+// Holds tells whether the codec can code values: half precision, in which lattices code
+// what they have to, ends at 65504.
+func (c Codec) Holds(x tensor.Vector) bool {
+	switch c.ID {
+	case Raw:
+		return true
+	case BF16, Int8:
+		return tensor.MaxAbs(x) <= mostStep
+	}
+	return tensor.MaxAbs(x) <= mostHalf
+}
+
+// Fit makes a difference shorter, if its code could not hold it otherwise. Norm is its
+// norm, or more.
+func (c Codec) Fit(diff tensor.Vector, norm float64) {
+	most := float32(mostStep)
+	if c.ID == FP16 {
+		most = mostHalf
+	}
+	if c.ID == Raw || norm <= float64(most) {
+		return
+	}
+	if peak := tensor.MaxAbs(diff); peak > most {
+		tensor.Scale(diff, shrunk(1, float64(most)/float64(peak)))
+	}
 }
 
 // bits are those of a value in whichever direction takes more, headers of blocks

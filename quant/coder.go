@@ -63,6 +63,16 @@ type Viewer interface {
 	View(code []byte) (tensor.Vector, bool)
 }
 
+// Shortener is a Coder that rounds small values by more than a small share of them.
+type Shortener interface {
+	Coder
+	// Rounding is by how much a value may be longer in any case.
+	Rounding() float64
+	// Shorten brings those values of the code of x that were rounded away from zero to
+	// the next towards it.
+	Shorten(code []byte, x tensor.Vector)
+}
+
 // checkEncode panics if dst is not exactly as long as the code of n values.
 func checkEncode(name string, dst []byte, size, n int) {
 	if len(dst) != size {

@@ -1,6 +1,9 @@
 package quant
 
 import (
+	"encoding/binary"
+	"math"
+
 	"github.com/seed-97356399/murmuration/internal/kernel"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -35,6 +38,25 @@ func (c fp16Coder) check(n int, code []byte) error {
 	}
 	return nil
 }
+
+// Shorten implements Shortener.
+func (c fp16Coder) Shorten(code []byte, x tensor.Vector) {
+	var coded [BlockLen]float32
+	for len(x) > 0 {
+		n := min(len(x), BlockLen)
+		kernel.FP16Decode(coded[:n], code[:c.Size(n)])
+		for i, v := range x[:n] {
+			if math.Abs(float64(coded[i])) > math.Abs(float64(v)) { // so it is not zero
+				at := code[fp16Size*i:]
+				binary.LittleEndian.PutUint16(at, binary.LittleEndian.Uint16(at)-1)
+			}
+		}
+		x, code = x[n:], code[c.Size(n):]
+	}
+}
+
+// Rounding implements Shortener: half of the smallest value.
+func (fp16Coder) Rounding() float64 { return 0x1p-25 }
 
 // Add implements Adder.
 func (c fp16Coder) Add(dst tensor.Vector, code []byte) error {

@@ -35,7 +35,7 @@ func (l *ResponderLane) answerBlocks(w *pending, code []byte, theirLimit float64
 	w.head = wire.HeaderSize + wire.InfoSize + setSize
 	w.frame = extend(wire.Reserve(w.frame), wire.InfoSize+setSize+lattice.Diff().Size(n))
 	failed := quant.Set(w.frame[wire.HeaderSize+wire.InfoSize : w.head])
-	limit := r.limit(s)
+	limit := r.limit(s, l.of.terms.Partner)
 	pass := quant.Pass{
 		Width: widthOf(w.attempt), Which: w.which(), Failed: failed, Seen: l.seen[:len(s.ranges)],
 		Limits: l.spacings(s, lattice, limit),
@@ -108,8 +108,8 @@ func (l *ResponderLane) shrink(w *pending, n int, answer quant.Answer, limit flo
 func (l *ResponderLane) learn(w *pending, s *slice, failed quant.Set, distance, limit float64) {
 	believed := min(distance, boundGrowth*limit)
 	share := 1.0
-	if believed < distance {
-		share = believed / distance
+	if near := boundGrowth * limit; near < distance {
+		share = near / distance
 	}
 	for i, seen := range l.seen[:len(s.ranges)] {
 		if (w.size == 0 || w.which().Has(i)) && !failed.Has(i) {
@@ -120,7 +120,7 @@ func (l *ResponderLane) learn(w *pending, s *slice, failed quant.Set, distance, 
 		clear(failed)
 	}
 	if w.size == 0 && failed.Count() == 0 {
-		believed = l.of.replica.remember(s, distance, limit)
+		believed = l.of.replica.remember(s, l.of.terms.Partner, distance, limit)
 	}
 	l.squared += believed * believed
 	if failed.Count() > 0 {

@@ -7,26 +7,34 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// A partner's model is believed as far as models usually are apart. Each slice
-// keeps the last distances to partners' slices; their median τ bounds how far an
-// exchange may move it: of a difference of norm D only f = min(1, τ_A/D, τ_P/D) is
-// taken, by both sides (self-centred clipping, He, Karimireddy and Jaggi, 2022). A
-// distance enters both windows as at most twice the smaller bound. So liars that
-// are in fewer than half of a slice's last exchanges leave τ among the distances of
-// honest partners. One that is in most of them can double it every five exchanges:
-// how often the same partner may come is the caller's to limit.
+// A partner's model is believed as far as models usually are apart: of a difference of
+// norm D only f = min(1, τ_A/D, τ_P/D) is taken, by both sides (self-centred clipping, He,
+// Karimireddy and Jaggi, 2022). A side's bound τ is the larger of two, slice by slice:
+//
+//   - twice as far as the slice has moved by itself since its last exchange: two models
+//     that have moved as far each, in opposite directions, are that far apart. Nobody else
+//     has a hand in it, and it falls to zero with the learning rate.
+//   - three quarters of the median of the last distances, one of each partner. That is
+//     how a slice that moves little follows others that move much. No more, for a liar
+//     that pushes makes honest models part: a bound of all of their distance grows with
+//     what it allows. And not for a partner that comes again before half of the others
+//     have been: however often it comes, it gets no more.
 
 const (
-	// boundWindow is the number of distances whose median bounds the next.
+	// boundWindow is the number of partners whose last distances are kept.
 	boundWindow = 9
-	// boundGrowth is how far beyond the bound a distance may enter the window: the
-	// bound can follow models that drift apart, doubling in five exchanges.
-	boundGrowth = 2
-	// boundFloor is the share of its own norm by which a slice may differ in any
-	// case. Without it a peer whose data are unlike the others' is clipped ever more
-	// as those agree ever better, and models that once were equal could never become
-	// different.
-	boundFloor = 0.02
+	// boundTrust is the share of the median of distances that is believed.
+	boundTrust = 0.75
+	// boundGrowth is how many times the smaller bound a distance may enter the windows,
+	// so that a peer that a liar has pushed away does not come to believe more than the
+	// others do. The bound can follow models that drift apart, doubling with each round
+	// of half the partners.
+	boundGrowth = 2 / boundTrust
+	// boundFloor is the share of its own norm by which a slice may differ in any case:
+	// from there the bound grows for models that were equal for long. One that has not
+	// moved as far by itself since the beginning as the higher floor has no training to
+	// lose, and little to tell how far others move: it believes all of the median.
+	boundFloor, unmovedFloor = 0.02, 0.02
 	// normEvery is after how many distances the norm for that is taken anew.
 	normEvery = 16
 	// boundLeast is the least bound: below it, rounding a float32 may change it by
@@ -37,8 +45,10 @@ const (
 	// first it doubles with each exchange that needs it.
 	boundUnknown = 1
 	// codecSlack is by how much a coded difference may be longer than the exact one.
-	// Raw and bf16 need less; a coarser codec would need more.
 	codecSlack = 1.01
+	// roundingSlack is the part of it that rounding to the smallest values of a codec may
+	// take.
+	roundingSlack = (codecSlack - 1) / 2
 	// absurdRatio is how many times farther than its own norm, or than one, a
 	// slice's counterpart may be: beyond, it is no model of this run.
 	absurdRatio = 1e6
@@ -46,36 +56,85 @@ const (
 
 // bound is the window of a slice's distances; the slice's lock guards it.
 type bound struct {
-	distances [boundWindow]float32
-	seen      uint8 // at most boundWindow
-	oldest    uint8
-	age       uint8   // distances since norm was taken
-	norm      float64 // of the slice, about
+	meetings [boundWindow]meeting // the oldest first
+	seen     uint8                // at most boundWindow
+	way      float32              // that the slice has moved by itself between its exchanges, together
+	moved    float32              // since the last, when that was last asked for
+	moves    bool                 // the way has been longer than a share of the norm
+	age      uint8                // distances since norm was taken
+	norm     float64              // of the slice, about
 }
 
-// limit is τ for the values own of the slice: the median of the distances seen, so
-// many as there are, but no less than a share of the norm, which is not taken each
-// time.
-func (b *bound) limit(own tensor.Vector) float64 {
+// meeting is the last one with a partner.
+type meeting struct {
+	partner  string
+	distance float32 // as it was believed
+}
+
+// limit is τ towards a partner, for the values own of the slice that has moved so far by
+// itself since its last exchange.
+func (b *bound) limit(own tensor.Vector, partner string, moved float64) float64 {
+	b.moved = float32(moved)
+	limit := boundDrift * moved
+	if b.soon(b.find(partner)) {
+		return max(limit, boundLeast)
+	}
 	if b.seen < boundWindow || b.age >= normEvery || b.norm == 0 {
 		b.norm, b.age = tensor.Norm2(own), 0
 	}
-	sorted := b.distances // zeros beyond those seen
-	slices.Sort(sorted[:b.seen])
-	limit := max(float64(sorted[b.seen/2]), boundFloor*b.norm)
+	b.moves = b.moves || float64(b.way)+moved > unmovedFloor*b.norm
+	trust, floor := boundTrust, boundFloor
+	if !b.moves {
+		trust, floor = 1, unmovedFloor
+	}
+	limit = max(limit, trust*b.median(), floor*b.norm)
 	if limit < boundLeast {
 		return boundUnknown
 	}
 	return limit
 }
 
-// add takes a distance into the window and returns it as it entered; limit is the
-// smaller of the two sides' bounds.
-func (b *bound) add(distance, limit float64) float64 {
+// median is that of the distances; of an even number the lower, for of two one may be a
+// liar's.
+func (b *bound) median() float64 {
+	if b.seen == 0 {
+		return 0
+	}
+	var sorted [boundWindow]float32
+	for i, m := range b.meetings[:b.seen] {
+		sorted[i] = m.distance
+	}
+	slices.Sort(sorted[:b.seen])
+	return float64(sorted[(b.seen-1)/2])
+}
+
+// soon tells whether half of the other partners have not been since a meeting. To a slice
+// that has hardly moved by itself all may come as they like.
+func (b *bound) soon(at int) bool {
+	return b.moves && at > 0 && at >= (int(b.seen)+1)/2
+}
+
+// find is where the meeting with a partner is, −1 if nowhere.
+func (b *bound) find(partner string) int {
+	return slices.IndexFunc(b.meetings[:b.seen], func(m meeting) bool { return m.partner == partner })
+}
+
+// add takes the distance to a partner into the window, in the place of the last one to
+// it, and returns it as it entered; limit is the smaller of the two sides' bounds.
+func (b *bound) add(partner string, distance, limit float64) float64 {
 	distance = min(distance, boundGrowth*limit, math.MaxFloat32)
-	b.distances[b.oldest] = float32(distance)
-	b.oldest = (b.oldest + 1) % boundWindow
-	b.seen = min(b.seen+1, boundWindow)
+	b.way += b.moved
+	at := b.find(partner)
+	if b.soon(at) {
+		return distance
+	}
+	if at < 0 && b.seen < boundWindow {
+		at = int(b.seen)
+		b.seen++
+	}
+	at = max(at, 0)
+	copy(b.meetings[at:b.seen], b.meetings[at+1:b.seen])
+	b.meetings[b.seen-1] = meeting{partner: partner, distance: float32(distance)}
 	b.age = min(b.age+1, normEvery)
 	return distance
 }
@@ -89,28 +148,27 @@ func absurd(distance float64, own tensor.Vector) bool {
 	return !(distance <= min(absurdRatio*(1+tensor.Norm2(own)), math.MaxFloat32)) // true for NaN
 }
 
-// limit is τ of a slice, no less than boundDrift times what the slice has moved by
-// itself, and infinite if the replica does not clip. It is NaN if the slice turns out
-// not to be finite, for which not every value is looked at each time. The caller
-// holds the slice's lock.
-func (r *Replica) limit(s *slice) float64 {
+// limit is τ of a slice towards a partner, infinite if the replica does not clip. It is
+// NaN if the slice turns out not to be finite, for which not every value is looked at each
+// time. The caller holds the slice's lock.
+func (r *Replica) limit(s *slice, partner string) float64 {
 	if r.options.Unclipped {
 		return math.Inf(1)
 	}
 	own := r.of(s)
-	limit := max(s.bound.limit(own), boundDrift*s.drift.moved(own))
+	limit := s.bound.limit(own, partner, s.drift.moved(own))
 	if limit <= math.MaxFloat64 {
 		return limit
 	}
 	return math.NaN()
 }
 
-// remember takes a distance into a slice's window and returns it as far as it is
-// believed; limit is the smaller of the two sides' bounds. The caller holds the
+// remember takes the distance to a partner into a slice's window and returns it as far as
+// it is believed; limit is the smaller of the two sides' bounds. The caller holds the
 // slice's lock.
-func (r *Replica) remember(s *slice, distance, limit float64) float64 {
+func (r *Replica) remember(s *slice, partner string, distance, limit float64) float64 {
 	if r.options.Unclipped {
 		return distance
 	}
-	return s.bound.add(distance, limit)
+	return s.bound.add(partner, distance, limit)
 }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -14,48 +15,85 @@ import (
 // ofNorm is a slice of that norm.
 func ofNorm(norm float32) tensor.Vector { return tensor.Vector{0, norm, 0} }
 
-// meets is an exchange of one slice at both sides: the bounds of the moment, then the
-// distance as it is believed.
+// meets is an exchange of one slice at both sides, neither of which has moved by itself:
+// the bounds of the moment, then the distance as it is believed.
 func meets(a, p *bound, own tensor.Vector, distance float64) (limit float64) {
-	limit = min(a.limit(own), p.limit(own))
-	a.add(distance, limit)
-	p.add(distance, limit)
+	limit = min(a.limit(own, "p", 0), p.limit(own, "p", 0))
+	a.add("p", distance, limit)
+	p.add("p", distance, limit)
 	return limit
 }
 
-func TestBoundIsTheMedianOfWhatWasSeen(t *testing.T) {
+// TestBoundIsAShareOfTheMedianOfWhatPartnersShowed: of the last distance to each.
+func TestBoundIsAShareOfTheMedianOfWhatPartnersShowed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	var b bound
-	var last []float64
-	for n := range 40 {
-		distance := 1 + rng.Float64() // never twice the median
-		b.add(distance, math.Inf(1))
-		last = append(last, float64(float32(distance)))
+	b := bound{moves: true}
+	var last []meeting
+	for n := range 100 {
+		partner, distance := fmt.Sprint(n%(2+n/10)), 1+rng.Float64() // never beyond what is let in
+		if b.soon(b.find(partner)) {
+			continue
+		}
+		b.add(partner, distance, math.Inf(1))
+		last = slices.DeleteFunc(last, func(m meeting) bool { return m.partner == partner })
+		last = append(last, meeting{partner: partner, distance: float32(distance)})
 		last = last[max(0, len(last)-boundWindow):]
-		sorted := slices.Sorted(slices.Values(last))
-		if got, want := b.limit(ofNorm(1)), sorted[len(sorted)/2]; got != want {
+		var sorted []float64
+		for _, m := range last {
+			sorted = append(sorted, float64(m.distance))
+		}
+		slices.Sort(sorted)
+		const stranger = "stranger"
+		if got, want := b.limit(ofNorm(1), stranger, 0), boundTrust*sorted[(len(sorted)-1)/2]; got != want {
 			t.Fatalf("after %d distances the bound is %g, want %g", n+1, got, want)
 		}
 	}
 }
 
-func TestDistanceEntersAsAtMostTwiceTheBound(t *testing.T) {
+func TestDistanceEntersAsAtMostSoManyTimesTheBound(t *testing.T) {
 	var b bound
 	for _, c := range []struct{ distance, limit, want float64 }{
 		{1, 1, 1},
-		{2, 1, 2},
-		{2.5, 1, 2},
-		{1e300, 1, 2},
+		{boundGrowth, 1, boundGrowth},
+		{3, 1, boundGrowth},
+		{1e300, 1, boundGrowth},
 		{1e300, math.Inf(1), math.MaxFloat32},
-		{math.Inf(1), 3, 6},
+		{math.Inf(1), 3, 3 * boundGrowth},
 		{0, 0, 0},
 		{5, 0, 0},
 	} {
-		if got := b.add(c.distance, c.limit); got != c.want {
+		if got := b.add("p", c.distance, c.limit); got != c.want {
 			t.Errorf("a distance of %g within %g enters as %g, want %g", c.distance, c.limit, got, c.want)
 		}
-		if got := float64(b.distances[(b.oldest+boundWindow-1)%boundWindow]); got != c.want {
-			t.Errorf("a distance of %g within %g is kept as %g, want %g", c.distance, c.limit, got, c.want)
+		if got := float64(b.meetings[0].distance); got != float64(float32(c.want)) || b.seen != 1 {
+			t.Errorf("a distance of %g within %g is kept as %g of %d, want %g of 1", c.distance, c.limit, got, b.seen, c.want)
+		}
+	}
+}
+
+// TestOneWhoComesBackToBackIsGivenNoMore: a partner that comes again before half of the
+// others have been is believed as far as the slice has moved by itself meanwhile, here
+// not at all, whatever it shows and whatever bound it announces; nor do its distances
+// move what the others are believed.
+func TestOneWhoComesBackToBackIsGivenNoMore(t *testing.T) {
+	own := ofNorm(1)
+	for _, partners := range []uint64{2, 3, 4, 9} {
+		b := bound{moves: true}
+		for i := range partners {
+			b.add(fmt.Sprint(i), 1, math.Inf(1))
+		}
+		const liar, stranger = "liar", "stranger"
+		before, pulled := b.limit(own, stranger, 0), 0.0
+		for range 1000 {
+			limit := b.limit(own, liar, 0)
+			pulled += limit / 2
+			b.add(liar, 1e30, limit)
+		}
+		if pulled > 1 {
+			t.Errorf("%d partners: one more, that comes a thousand times, pulls by %g, at most 1", partners, pulled)
+		}
+		if after := b.limit(own, stranger, 0); after > 2*before {
+			t.Errorf("%d partners: what others are believed went from %g to %g", partners, before, after)
 		}
 	}
 }
@@ -73,10 +111,10 @@ func TestBoundLetsEqualModelsPart(t *testing.T) {
 		n := 0
 		for ; meets(&a, &p, own, far) < far*(1-1e-6); n++ {
 			if n == 1000 {
-				t.Fatalf("norm %g: after %d distances of %g the bound is %g", norm, n, far, a.limit(own))
+				t.Fatalf("norm %g: after %d distances of %g the bound is %g", norm, n, far, a.limit(own, "p", 0))
 			}
 		}
-		if most := 5*int(math.Ceil(math.Log2(far/max(boundFloor*float64(norm), 1e-30)))) + boundWindow; n > most {
+		if most := 5*int(math.Ceil(math.Log2(far/max(unmovedFloor*float64(norm), 1e-30)))) + boundWindow; n > most {
 			t.Errorf("norm %g: it takes %d exchanges to follow, at most %d", norm, n, most)
 		}
 	}
@@ -93,39 +131,36 @@ func TestBoundFollowsHowModelsGrow(t *testing.T) {
 	for range normEvery {
 		meets(&a, &p, own, 0)
 	}
-	if got, want := a.limit(own), boundFloor*1000; math.Abs(got-want) > 1e-9 {
+	if got, want := a.limit(own, "p", 0), unmovedFloor*1000; math.Abs(got-want) > 1e-9 {
 		t.Errorf("the bound is %g, want %g", got, want)
 	}
 }
 
-// TestMinorityOfLiarsCannotMoveTheBound: as long as fewer than half of a slice's last
-// exchanges were with liars, the bound stays within what honest partners showed,
-// whatever the liars claim and whichever bounds they announce.
+// TestMinorityOfLiarsCannotMoveTheBound: as long as fewer than half of a slice's partners
+// lie, the bound stays within what honest partners showed, however often the liars come,
+// whatever they claim and whichever bounds they announce.
 func TestMinorityOfLiarsCannotMoveTheBound(t *testing.T) {
 	const least, most = 1.0, 1.5
 	rapid.Check(t, func(t *rapid.T) {
 		own := ofNorm(1)
-		var b bound
-		for range boundWindow {
-			b.add(rapid.Float64Range(least, most).Draw(t, "before"), math.Inf(1))
+		honest := rapid.Uint64Range(2, 6).Draw(t, "honest")
+		liars := rapid.Uint64Range(1, min(honest-1, boundWindow-honest)).Draw(t, "liars")
+		b := bound{moves: true}
+		for i := range honest {
+			b.add(fmt.Sprint(i), rapid.Float64Range(least, most).Draw(t, "before"), math.Inf(1))
 		}
-		var lied [boundWindow]bool
-		for n := range 60 {
-			liars := 0
-			for i, lie := range lied {
-				if lie && i != n%boundWindow {
-					liars++
-				}
-			}
-			limit := b.limit(own)
-			lie := liars < boundWindow/2 && rapid.Bool().Draw(t, "lies")
-			if lied[n%boundWindow] = lie; lie {
-				b.add(rapid.Float64Range(0, 1e300).Draw(t, "claimed"), min(limit, rapid.Float64Range(0, 10).Draw(t, "announced")))
+		for range 60 {
+			n := rapid.Uint64Range(0, honest+liars-1).Draw(t, "partner")
+			partner := fmt.Sprint(n)
+			limit := b.limit(own, partner, 0)
+			if n >= honest {
+				b.add(partner, rapid.Float64Range(0, 1e300).Draw(t, "claimed"), min(limit, rapid.Float64Range(0, 10).Draw(t, "announced")))
 			} else {
-				b.add(rapid.Float64Range(least, most).Draw(t, "shown"), limit)
+				b.add(partner, rapid.Float64Range(least, most).Draw(t, "shown"), max(limit, least))
 			}
-			if got := b.limit(own); !(got >= float64(float32(least)) && got <= float64(float32(most))) {
-				t.Fatalf("after %d exchanges the bound is %g", n, got)
+			const stranger = "stranger"
+			if got := b.limit(own, stranger, 0); got > boundTrust*most {
+				t.Fatalf("the bound is %g, at most %g", got, boundTrust*most)
 			}
 		}
 	})

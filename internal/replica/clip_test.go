@@ -81,15 +81,15 @@ func TestClippingTakesTheSmallerBound(t *testing.T) {
 }
 
 // TestDistancesEnterBothWindows: after an exchange both bounds are the distance, and
-// no more than twice the smaller bound of the two.
+// no more than 2/0.75 times the smaller bound of the two.
 func TestDistancesEnterBothWindows(t *testing.T) {
 	for _, c := range []struct {
 		a, p float32
 		want float64
 	}{
 		{100, 103, 3},
-		{100, 120, 4},
-		{120, 100, 4},
+		{100, 120, 2 * 8 / 3.0},
+		{120, 100, 2 * 8 / 3.0},
 	} {
 		a, p := oneSlice(t, 4, c.a/2, replica.Options{}), oneSlice(t, 4, c.p/2, replica.Options{})
 		moved(t, a, p, 1)

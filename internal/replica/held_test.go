@@ -27,9 +27,9 @@ func BenchmarkLockHeld(b *testing.B) {
 		lane := &ResponderLane{of: &Responder{replica: r, weight: 0.5}, scratch: make(tensor.Vector, s.length)}
 		active := &InitiatorLane{of: &Initiator{replica: r}}
 		for range boundWindow { // from then on the norm is not taken each time
-			r.remember(s, 0, 1)
+			r.remember(s, "p", 0, 1)
 		}
-		held(b, name+"/code", func() { codec.Code.Encode(code, r.of(s)); _ = r.limit(s) })
+		held(b, name+"/code", func() { codec.Code.Encode(code, r.of(s)); _ = r.limit(s, "p") })
 		weigh := func(theirLimit float64) func() {
 			return func() {
 				if _, _, err := lane.weigh(s, codec.Code, diff, near, theirLimit); err != nil {

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -154,7 +155,10 @@ func (l *InitiatorLane) Code(frame []byte) (_ []byte, ok bool, err error) {
 		l.drained.Store(true)
 		return frame, false, nil
 	}
-	frame = l.encode(flight, frame)
+	frame, err = l.encode(flight, frame)
+	if err != nil {
+		return frame, false, fmt.Errorf("coding slice %d: %w", flight.slice, err)
+	}
 	if math.IsNaN(flight.limit) {
 		return frame, false, fmt.Errorf("coding slice %d: %w", flight.slice, ErrDiverged)
 	}
@@ -183,32 +187,39 @@ func (l *InitiatorLane) take(flight *inFlight) bool {
 func (a *Initiator) unit(p *part) uint32 { return uint32(p.unit(len(a.replica.shared))) }
 
 // encode codes a part as it is now and fills in the bound that goes with it: NaN if
-// the slice turns out not to be finite.
-func (l *InitiatorLane) encode(flight *inFlight, frame []byte) []byte {
-	r, lattice := l.of.replica, flight.codec.Lattice
+// the slice turns out not to be finite. A slice with values that its codec cannot hold
+// goes raw; blocks of one that are sent again cannot.
+func (l *InitiatorLane) encode(flight *inFlight, frame []byte) ([]byte, error) {
+	r := l.of.replica
 	s := &r.slices[r.shared[flight.slice]]
 	frame = extend(wire.Reserve(frame), wire.InfoSize)
 	frame = append(frame, flight.which()...)
-	head := len(frame)
-	if lattice == (quant.Lattice{}) {
-		frame = extend(frame, flight.codec.Code.Size(s.length))
-	} else {
-		frame = extend(frame, lattice.MaxSize(s.length))
-	}
 	s.Lock()
+	defer s.Unlock()
 	own := r.of(s)
-	if lattice == (quant.Lattice{}) {
+	if !flight.codec.Holds(own) {
+		if flight.attempt > 0 {
+			return frame, errOutgrown
+		}
+		flight.codec, _ = quant.ByID(quant.Raw)
+	}
+	head := len(frame)
+	if lattice := flight.codec.Lattice; lattice == (quant.Lattice{}) {
+		frame = extend(frame, flight.codec.Code.Size(s.length))
 		flight.codec.Code.Encode(frame[head:], own)
 	} else {
+		frame = extend(frame, lattice.MaxSize(s.length))
 		size := lattice.Encode(frame[head:], own, l.expected(s), flight.which(), widthOf(flight.attempt))
 		frame = frame[:head+size]
 	}
-	flight.limit = r.limit(s) // after the code, which has brought the slice into the cache
-	s.Unlock()
+	flight.limit = r.limit(s, l.of.terms.Partner) // after the code, which has brought the slice into the cache
 	info := wire.CodeInfo{Bound: announced(flight.limit), Codec: uint8(flight.codec.ID)}
 	wire.AppendCodeInfo(frame[:wire.HeaderSize], info)
-	return frame
+	return frame, nil
 }
+
+// errOutgrown: values became too large for the codec between one attempt and the next.
+var errOutgrown = errors.New("a slice has outgrown its codec since it was first sent; the next exchange sends it raw")
 
 // expected are the ranges of a slice's blocks: the larger of the two sides'. The caller
 // holds the slice's lock.
@@ -319,7 +330,7 @@ func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff tensor.Vector,
 	s.drift.mark(r.of(s))
 	distance := min(seen.distance, boundGrowth*seen.limit)
 	if flight.size == 0 && seen.failed.Count() == 0 {
-		distance = r.remember(s, seen.distance, seen.limit)
+		distance = r.remember(s, l.of.terms.Partner, seen.distance, seen.limit)
 	}
 	s.track(&flight.part, seen, boundGrowth*seen.limit)
 	s.Unlock()

@@ -165,7 +165,7 @@ func TestBlocksNotAskedForAreRefused(t *testing.T) {
 		{"no set", 3 + 1, frame(nil, quant.Set{}, quant.Wide), quant.ErrSize},
 		{"beyond the last attempt", 9, frame(nil, nil, quant.Normal), replica.ErrOrder},
 		{"halves where a range is known", 2, frame(nil, nil, quant.Halves), quant.ErrHalf},
-		{"a codec that was not agreed", 2, append(wire.AppendCodeInfo(nil, wire.CodeInfo{Bound: 1, Codec: 1}), make([]byte, 4*len(x))...), replica.ErrCodec},
+		{"a codec that was not agreed", 2, append(wire.AppendCodeInfo(nil, wire.CodeInfo{Bound: 1, Codec: uint8(quant.BF16)}), make([]byte, 2*len(x))...), replica.ErrCodec},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, p := blocky(t, 1e-3)

@@ -73,7 +73,7 @@ func TestLiarDoesNotMakeLatticesCoarse(t *testing.T) {
 // Honest models that have come to be far apart are found out about: their blocks fail a
 // few times, and then no more.
 func TestRangesFollowModelsThatPart(t *testing.T) {
-	const apart, far, most = 1e-3, 1, 8 // exchanges in which blocks fail
+	const apart, far, most = 1e-3, 1, 40 // exchanges in which blocks fail
 	for _, name := range latticed {
 		t.Run(name, func(t *testing.T) {
 			a, p := acquainted(t, name, apart)

@@ -171,8 +171,9 @@ func (s *slice) track(p *part, seen sighting, most float64) {
 }
 
 // rangeGrowth is how many times its range a block's may be after one exchange, in any
-// case.
-const rangeGrowth = 2
+// case: no more than what an exchange with one who is near takes off again, or a liar
+// among several partners doubles ranges faster than the others halve them.
+const rangeGrowth = 1.25
 
 // trackBlock takes the largest difference seen in a block into its range, of which a
 // share is believed: that by which the slice is clipped. A liar is not to make lattices

@@ -94,10 +94,11 @@ func (p *Responder) Distance() float64 {
 	return math.Sqrt(squared)
 }
 
-// codec is the codec of a number, if it was accepted.
+// codec is the codec of a number, if it was accepted. Raw always is: for slices whose
+// values the others cannot hold.
 func (p *Responder) codec(number uint8) (quant.Codec, error) {
 	codec, known := quant.ByID(quant.ID(number))
-	if !known || !slices.Contains(p.terms.Codecs, codec.ID) {
+	if !known || codec.ID != quant.Raw && !slices.Contains(p.terms.Codecs, codec.ID) {
 		return quant.Codec{}, fmt.Errorf("codec %d: %w", number, ErrCodec)
 	}
 	return codec, nil
@@ -230,22 +231,29 @@ func (l *ResponderLane) difference(w *pending, code []byte, theirLimit float64) 
 		return err
 	}
 	if !inPlace {
+		w.codec.Fit(diff, l.of.weight*min(distance, limit))
 		coder.Encode(w.code(), diff)
-		bounded(coder, w.code(), s.length, distance, limit, l.of.weight)
+		bounded(coder, w.code(), diff, distance, limit, l.of.weight)
 	}
 	wire.AppendDiffInfo(w.frame[:wire.HeaderSize], wire.DiffInfo{SquaredDistance: distance * distance})
 	return nil
 }
 
-// bounded shrinks the code of a difference if rounding has made it longer than the
-// share of the limit that both sides move by.
-func bounded(coder quant.Coder, code []byte, n int, distance, limit, weight float64) {
-	steps, coarse := coder.(quant.Steps)
-	if !coarse || distance*steps.Stretch() <= limit {
-		return
-	}
-	if norm := math.Sqrt(steps.SquaredNorm(code, n)); norm > weight*limit {
-		steps.Shrink(code, n, weight*limit/norm)
+// bounded makes the code of a difference shorter if rounding may have made it longer than
+// the share of the limit that both sides move by.
+func bounded(coder quant.Coder, code []byte, diff tensor.Vector, distance, limit, weight float64) {
+	switch c := coder.(type) {
+	case quant.Steps:
+		if distance*c.Stretch() <= limit {
+			return
+		}
+		if norm := math.Sqrt(c.SquaredNorm(code, len(diff))); norm > weight*limit {
+			c.Shrink(code, len(diff), weight*limit/norm)
+		}
+	case quant.Shortener:
+		if rounding := math.Sqrt(float64(len(diff))) * c.Rounding(); rounding > roundingSlack*weight*limit {
+			c.Shorten(code, diff)
+		}
 	}
 }
 
@@ -263,11 +271,11 @@ func (l *ResponderLane) weigh(s *slice, coder quant.Coder, diff tensor.Vector, c
 	if err := sane(distance, own); err != nil {
 		return 0, 0, err
 	}
-	limit = min(r.limit(s), theirLimit)
+	limit = min(r.limit(s, l.of.terms.Partner), theirLimit)
 	if distance > limit {
 		tensor.Scale(diff, roundedDown(limit/distance))
 	}
-	believed := r.remember(s, distance, limit)
+	believed := r.remember(s, l.of.terms.Partner, distance, limit)
 	l.squared += believed * believed
 	return distance, limit, nil
 }

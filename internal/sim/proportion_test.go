@@ -15,7 +15,7 @@ import (
 // halves: nothing is lost, and the bytes are those that the formats say.
 func TestProportionQuantized(t *testing.T) {
 	t.Parallel()
-	const apart, off = 0.3, 0.02 // points between the proportions; share of the bytes
+	const apart, off = 0.3, 0.03 // points between the proportions; share of the bytes
 	const sliceLen = 4096        // 16 slices, so that half of them is a half
 	e, d := extentOf(t, 6), loadDigits(t)
 	low, high := 100.0, 0.0
