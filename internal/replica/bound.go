@@ -11,7 +11,7 @@ import (
 // norm D only f = min(1, τ_A/D, τ_P/D) is taken, by both sides (self-centred clipping, He,
 // Karimireddy and Jaggi, 2022). A side's bound τ is the larger of two, slice by slice:
 //
-//   - twice as far as the slice has moved by itself since its last exchange: two models
+//   - three times as far as the slice has moved by itself since its last exchange: two models
 //     that have moved as far each, in opposite directions, are that far apart. Nobody else
 //     has a hand in it, and it falls to zero with the learning rate.
 //   - three quarters of the median of the last distances, one of each partner. That is
@@ -34,7 +34,7 @@ const (
 	// from there the bound grows for models that were equal for long. One that has not
 	// moved as far by itself since the beginning as the higher floor has no training to
 	// lose, and little to tell how far others move: it believes all of the median.
-	boundFloor, unmovedFloor = 0.02, 0.02
+	boundFloor, unmovedFloor = 1e-4, 0.02
 	// normEvery is after how many distances the norm for that is taken anew.
 	normEvery = 16
 	// boundLeast is the least bound: below it, rounding a float32 may change it by
@@ -59,7 +59,7 @@ type bound struct {
 	meetings [boundWindow]meeting // the oldest first
 	seen     uint8                // at most boundWindow
 	way      float32              // that the slice has moved by itself between its exchanges, together
-	moved    float32              // since the last, when that was last asked for
+	moved    float32              // since its last exchange, when that was last asked for
 	moves    bool                 // the way has been longer than a share of the norm
 	age      uint8                // distances since norm was taken
 	norm     float64              // of the slice, about

@@ -13,8 +13,8 @@ const (
 	driftSample = 256
 	// boundDrift is how many times as far as a slice has moved by itself its
 	// counterpart may be away in any case: two models that have moved as far each,
-	// in opposite directions, are that far apart.
-	boundDrift = 2
+	// in opposite directions, are twice that apart, and a little is left of exchanges before.
+	boundDrift = 3
 )
 
 // drift is every so many values of a slice as they were after its last exchange:
