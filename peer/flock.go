@@ -24,20 +24,27 @@ const (
 // the ones that have been away for longest are kept as one sum.
 const maxDeparted = 1024
 
-// credit is how many times the median a member's word on its own steps may
-// count: what it claims beyond is ignored. A lower one would leave out more of
-// what the fast peers of an unequal flock have really done.
-const credit = 2
+const (
+	// credit is how many times the median a member's word on its own steps may
+	// count: what it claims beyond is ignored. A lower one would leave out more of
+	// what the fast peers of an unequal flock have really done.
+	credit = 2
+	// oneLiarIn is among how many members one may lie and add nothing: nobody's word
+	// counts for more than that of the most advanced of the others, of whom so many are
+	// left out.
+	oneLiarIn = 5
+)
 
 // flock estimates what all peers together have done, from what members sign.
 //
-// The estimate is the sum of the members' steps, each counted up to credit times
-// the median age of the models (the steps that lie behind a member's model,
-// whoever took them), plus those of members that have departed. All lives of a
-// member count as one peer. A liar so adds
-// at most one more share than an honest peer; a latecomer, whose model is old
-// though its own steps are few, neither moves the median nor is counted for
-// steps it has not taken. The estimate never falls.
+// The estimate is the sum of the members' steps, each counted up to a ceiling,
+// plus those of members that have departed. All lives of a member count as one
+// peer. The ceiling follows from the ages of the models, which are the steps that
+// lie behind a member's model, whoever took them: a latecomer, whose model is old
+// though its own steps are few, neither moves the ceiling nor is counted for
+// steps it has not taken. A liar so adds at most one more share than an honest
+// peer, and where no more than one in oneLiarIn lie, nothing beyond what the most
+// advanced honest peer has done. The estimate never falls.
 type flock struct {
 	mu        sync.Mutex
 	present   map[seam.PeerID]seam.Record
@@ -81,7 +88,7 @@ func (f *flock) observe(members []seam.Record, self seam.PeerID, now time.Time) 
 			f.present[m.Peer] = m
 		}
 	}
-	f.ceiling = min(median(f.ages), math.MaxUint64/credit) * credit
+	f.ceiling = believable(f.ages)
 	for id, m := range f.present {
 		a := f.accountOf(id)
 		if old, here := before[id]; here && m.Incarnation > old.Incarnation {
@@ -226,6 +233,19 @@ func (f *flock) working() (members []seam.PeerID) {
 		}
 	}
 	return members
+}
+
+// believable is the most that one peer can have done in a flock whose models have these
+// ages, which it sorts.
+func believable(ages []uint64) uint64 {
+	if len(ages) == 0 {
+		return 0
+	}
+	most := min(median(ages), math.MaxUint64/credit) * credit
+	if leftOut := len(ages) / oneLiarIn; leftOut > 0 {
+		most = min(most, ages[len(ages)-1-leftOut])
+	}
+	return most
 }
 
 // median is the median of values, which it sorts; the mean of the middle two if

@@ -60,15 +60,22 @@ func TestFlockDoesNotCallALeaverLost(t *testing.T) {
 	}
 }
 
-func TestALiarAddsOneShareAtMost(t *testing.T) {
-	f := newFlock()
-	members := []seam.Record{record("liar", 1<<60)}
-	for i := range 15 {
-		members = append(members, record(fmt.Sprintf("honest-%d", i), 100))
-	}
-	f.observe(members, "honest-0", time.Time{})
-	if got := f.total(100); got != 1700 {
-		t.Errorf("%d steps with a liar among 16 of 100 each, want 1700", got)
+// TestLiarsAddLittle: of five members and more a fifth may lie and add nothing; in a smaller
+// flock a liar adds one share.
+func TestLiarsAddLittle(t *testing.T) {
+	for _, c := range []struct{ liars, honest, want int }{{1, 15, 1600}, {3, 13, 1600}, {1, 4, 500}, {4, 12, 2000}, {1, 3, 500}} {
+		f := newFlock()
+		var members []seam.Record
+		for i := range c.liars {
+			members = append(members, record(fmt.Sprintf("liar-%d", i), 1<<60))
+		}
+		for i := range c.honest {
+			members = append(members, record(fmt.Sprintf("honest-%d", i), 100))
+		}
+		f.observe(members, "honest-0", time.Time{})
+		if got := f.total(100); got != uint64(c.want) {
+			t.Errorf("%d steps with %d liars beside %d of 100 each, want %d", got, c.liars, c.honest, c.want)
+		}
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// besieged is a training on MNIST among liars that are patient: whoever meets one is
+// patientFlock is a training on MNIST among liars that are patient: whoever meets one is
 // pushed in always the same direction, as far as the bounds of that moment allow.
-type besieged struct {
+type patientFlock struct {
 	peers, liars int
 	epochs       int
 	every        int
@@ -25,13 +25,13 @@ type besieged struct {
 	codec        string  // raw
 }
 
-// besiegedOutcome is how well the honest do, in percent.
-type besiegedOutcome struct{ mean, worst float64 }
+// withstood is how well the honest do, in percent.
+type withstood struct{ mean, worst float64 }
 
-func (o besiegedOutcome) String() string { return fmt.Sprintf("%.2f %% (worst %.2f)", o.mean, o.worst) }
+func (o withstood) String() string { return fmt.Sprintf("%.2f %% (worst %.2f)", o.mean, o.worst) }
 
 // lying are those that lie, of both roles in turn.
-func (b besieged) lying(t *testing.T) (liars []int) {
+func (b patientFlock) lying(t *testing.T) (liars []int) {
 	rs := roles(t, b.peers)
 	order := make([]int, b.peers)
 	for i := range order {
@@ -63,7 +63,7 @@ func (h halting) Step(peer, step int, x, delta []float32) {
 }
 
 // withstand trains a flock in which some lie.
-func (d *digits) withstand(t *testing.T, b besieged) besiegedOutcome {
+func (d *digits) withstand(t *testing.T, b patientFlock) withstood {
 	t.Helper()
 	parts, err := dividing(dataset.Shard{Alpha: b.dirichlet}, b.peers)
 	if err != nil {
@@ -79,7 +79,7 @@ func (d *digits) withstand(t *testing.T, b besieged) besiegedOutcome {
 	for !training.over() {
 		f.world.Run(f.world.Now() + pupilStep)
 	}
-	o := besiegedOutcome{mean: d.accuracy(f.mean(honest)), worst: 100}
+	o := withstood{mean: d.accuracy(f.mean(honest)), worst: 100}
 	for i, r := range f.replicas {
 		if honest(i) {
 			r.Snapshot(f.scratch)
@@ -93,7 +93,7 @@ const besiegedSeed = 5
 
 // besiegedFlock is the flock, in whose world liars show whoever they meet its own model,
 // far away in their direction. Their own bounds are infinite.
-func (d *digits) besiegedFlock(t *testing.T, b besieged, training *pupils, honest func(int) bool) *flock {
+func (d *digits) besiegedFlock(t *testing.T, b patientFlock, training *pupils, honest func(int) bool) *flock {
 	t.Helper()
 	layout := d.model.Layout()
 	f := &flock{t: t, scratch: make(tensor.Vector, layout.Len())}
@@ -164,24 +164,24 @@ func TestAPatientLiarCostsLittle(t *testing.T) {
 	t.Parallel()
 	d := loadDigits(t)
 	for _, c := range []struct {
-		besieged
+		patientFlock
 		most float64 // points of accuracy that it costs the mean of the honest, and the worst of them
 	}{
-		{besieged{peers: 16, liars: 1, every: 1}, 1},
-		{besieged{peers: 16, liars: 2, every: 1}, 2},
-		{besieged{peers: 16, liars: 3, every: 1}, 4},
-		{besieged{peers: 16, liars: 3, every: 4}, 4},
-		{besieged{peers: 16, liars: 1, every: 4, dirichlet: 0.1}, 1},
-		{besieged{peers: 16, liars: 3, every: 1, codec: "lattice6+4"}, 4},
-		{besieged{peers: 8, liars: 1, every: 1}, 2},
-		{besieged{peers: 8, liars: 1, every: 4}, 2},
-		{besieged{peers: 4, liars: 1, every: 1}, 20}, // half of the exchanges of the two of the other class
-		{besieged{peers: 4, liars: 1, every: 4}, 18},
+		{patientFlock{peers: 16, liars: 1, every: 1}, 1},
+		{patientFlock{peers: 16, liars: 2, every: 1}, 2},
+		{patientFlock{peers: 16, liars: 3, every: 1}, 4},
+		{patientFlock{peers: 16, liars: 3, every: 4}, 4},
+		{patientFlock{peers: 16, liars: 1, every: 4, dirichlet: 0.1}, 1},
+		{patientFlock{peers: 16, liars: 3, every: 1, codec: "lattice6+4"}, 4},
+		{patientFlock{peers: 8, liars: 1, every: 1}, 2},
+		{patientFlock{peers: 8, liars: 1, every: 4}, 2},
+		{patientFlock{peers: 4, liars: 1, every: 1}, 20}, // half of the exchanges of the two of the other class
+		{patientFlock{peers: 4, liars: 1, every: 4}, 18},
 	} {
 		c.epochs = 2
-		with := c.besieged
+		with := c.patientFlock
 		c.liars = 0
-		clean, got := d.withstand(t, c.besieged), d.withstand(t, with)
+		clean, got := d.withstand(t, c.patientFlock), d.withstand(t, with)
 		t.Logf("%d of %d, an exchange every %d steps, Dirichlet %g, %s: %v, of %v", with.liars, c.peers, c.every, c.dirichlet, cmpOr(c.codec, "raw"), got, clean)
 		if lost := max(clean.mean-got.mean, clean.worst-got.worst); lost > c.most {
 			t.Errorf("it costs %.2f points, at most %g", lost, c.most)
