@@ -35,7 +35,7 @@ func (l *ResponderLane) answerBlocks(w *pending, code []byte, theirLimit float64
 	w.head = wire.HeaderSize + wire.InfoSize + setSize
 	w.frame = extend(wire.Reserve(w.frame), wire.InfoSize+setSize+lattice.Diff().Size(n))
 	failed := quant.Set(w.frame[wire.HeaderSize+wire.InfoSize : w.head])
-	limit := r.limit(s, l.of.terms.Partner)
+	limit := r.limit(s)
 	pass := quant.Pass{
 		Width: widthOf(w.attempt), Which: w.which(), Failed: failed, Seen: l.seen[:len(s.ranges)],
 		Limits: l.spacings(s, lattice, limit),

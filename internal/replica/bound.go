@@ -9,26 +9,33 @@ import (
 
 // A partner's model is believed as far as models usually are apart: of a difference of
 // norm D only f = min(1, τ_A/D, τ_P/D) is taken, by both sides (self-centred clipping, He,
-// Karimireddy and Jaggi, 2022). A side's bound τ is the larger of two, slice by slice:
+// Karimireddy and Jaggi, 2022). A side's bound τ is the largest of three, slice by slice:
 //
-//   - three times as far as the slice has moved by itself since its last exchange: two models
-//     that have moved as far each, in opposite directions, are that far apart. Nobody else
-//     has a hand in it, and it falls to zero with the learning rate.
-//   - three quarters of the median of the last distances, one of each partner. That is
-//     how a slice that moves little follows others that move much. No more, for a liar
-//     that pushes makes honest models part: a bound of all of their distance grows with
-//     what it allows. And not for a partner that comes again before half of the others
-//     have been: however often it comes, it gets no more.
+//   - nearly three times what the slice has gone by itself since its last exchange: two
+//     models that have gone as far each, in opposite directions, are that far apart. Nobody
+//     else has a hand in it, and it falls with the learning rate.
+//   - as much of the stride, which is the longest such way lately, but no more than the median
+//     of the last distances, one of each partner. Models that have parted, each where it
+//     wants to be, do not move any more, and would not believe each other without it.
+//   - three quarters of that median. It is how a slice that moves little follows others that
+//     move much. No more, for a liar that pushes makes honest models part: a bound of all of
+//     their distance grows with what it allows.
+//
+// How often the same partner may come is the machine's to limit.
 
 const (
 	// boundWindow is the number of partners whose last distances are kept.
 	boundWindow = 9
 	// boundTrust is the share of the median of distances that is believed.
 	boundTrust = 0.75
+	// strideKept is what an exchange leaves of the stride, unless the slice has gone
+	// farther. A longer memory lags behind the learning rate, and leaves a liar more at the
+	// end of a run.
+	strideKept = 0.987
 	// boundGrowth is how many times the smaller bound a distance may enter the windows,
 	// so that a peer that a liar has pushed away does not come to believe more than the
-	// others do. The bound can follow models that drift apart, doubling with each round
-	// of half the partners.
+	// others do. The bound can follow models that drift apart, doubling with each
+	// exchange that needs it.
 	boundGrowth = 2 / boundTrust
 	// boundFloor is the share of its own norm by which a slice may differ in any case:
 	// from there the bound grows for models that were equal for long. One that has not
@@ -58,8 +65,9 @@ const (
 type bound struct {
 	meetings [boundWindow]meeting // the oldest first
 	seen     uint8                // at most boundWindow
-	way      float32              // that the slice has moved by itself between its exchanges, together
-	moved    float32              // since its last exchange, when that was last asked for
+	moved    float32              // by the slice itself since its last exchange, when that was last asked for
+	stride   float32              // as the last exchange left it
+	way      float32              // gone from exchange to exchange, together
 	moves    bool                 // the way has been longer than a share of the norm
 	age      uint8                // distances since norm was taken
 	norm     float64              // of the slice, about
@@ -71,14 +79,10 @@ type meeting struct {
 	distance float32 // as it was believed
 }
 
-// limit is τ towards a partner, for the values own of the slice that has moved so far by
-// itself since its last exchange.
-func (b *bound) limit(own tensor.Vector, partner string, moved float64) float64 {
+// limit is τ for the values own of the slice, which has moved so far by itself since its
+// last exchange.
+func (b *bound) limit(own tensor.Vector, moved float64) float64 {
 	b.moved = float32(moved)
-	limit := boundDrift * moved
-	if b.soon(b.find(partner)) {
-		return max(limit, boundLeast)
-	}
 	if b.seen < boundWindow || b.age >= normEvery || b.norm == 0 {
 		b.norm, b.age = tensor.Norm2(own), 0
 	}
@@ -87,31 +91,27 @@ func (b *bound) limit(own tensor.Vector, partner string, moved float64) float64 
 	if !b.moves {
 		trust, floor = 1, unmovedFloor
 	}
-	limit = max(limit, trust*b.median(), floor*b.norm)
+	lower, upper := b.medians()
+	limit := max(boundDrift*moved, min(boundDrift*float64(b.stride), upper), trust*lower, floor*b.norm)
 	if limit < boundLeast {
 		return boundUnknown
 	}
 	return limit
 }
 
-// median is that of the distances; of an even number the lower, for of two one may be a
-// liar's.
-func (b *bound) median() float64 {
+// medians are those of the distances, which differ if their number is even: of two
+// partners one may lie, or be the only one with other data. The stride tells how far the
+// latter can be.
+func (b *bound) medians() (lower, upper float64) {
 	if b.seen == 0 {
-		return 0
+		return 0, 0
 	}
 	var sorted [boundWindow]float32
 	for i, m := range b.meetings[:b.seen] {
 		sorted[i] = m.distance
 	}
 	slices.Sort(sorted[:b.seen])
-	return float64(sorted[(b.seen-1)/2])
-}
-
-// soon tells whether half of the other partners have not been since a meeting. To a slice
-// that has hardly moved by itself all may come as they like.
-func (b *bound) soon(at int) bool {
-	return b.moves && at > 0 && at >= (int(b.seen)+1)/2
+	return float64(sorted[(b.seen-1)/2]), float64(sorted[b.seen/2])
 }
 
 // find is where the meeting with a partner is, −1 if nowhere.
@@ -122,12 +122,14 @@ func (b *bound) find(partner string) int {
 // add takes the distance to a partner into the window, in the place of the last one to
 // it, and returns it as it entered; limit is the smaller of the two sides' bounds.
 func (b *bound) add(partner string, distance, limit float64) float64 {
-	distance = min(distance, boundGrowth*limit, math.MaxFloat32)
 	b.way += b.moved
+	b.stride = max(b.moved, strideKept*b.stride)
 	at := b.find(partner)
-	if b.soon(at) {
-		return distance
+	most := boundGrowth * limit
+	if at >= 0 { // a bound that is small on the other side takes nothing back
+		most = max(most, float64(b.meetings[at].distance))
 	}
+	distance = min(distance, most, math.MaxFloat32)
 	if at < 0 && b.seen < boundWindow {
 		at = int(b.seen)
 		b.seen++
@@ -148,15 +150,15 @@ func absurd(distance float64, own tensor.Vector) bool {
 	return !(distance <= min(absurdRatio*(1+tensor.Norm2(own)), math.MaxFloat32)) // true for NaN
 }
 
-// limit is τ of a slice towards a partner, infinite if the replica does not clip. It is
+// limit is τ of a slice, infinite if the replica does not clip. It is
 // NaN if the slice turns out not to be finite, for which not every value is looked at each
 // time. The caller holds the slice's lock.
-func (r *Replica) limit(s *slice, partner string) float64 {
+func (r *Replica) limit(s *slice) float64 {
 	if r.options.Unclipped {
 		return math.Inf(1)
 	}
 	own := r.of(s)
-	limit := s.bound.limit(own, partner, s.drift.moved(own))
+	limit := s.bound.limit(own, s.drift.moved(own))
 	if limit <= math.MaxFloat64 {
 		return limit
 	}

@@ -11,10 +11,10 @@ const (
 	// driftSample is the most values of a slice that are kept to see how far it has
 	// moved.
 	driftSample = 256
-	// boundDrift is how many times as far as a slice has moved by itself its
-	// counterpart may be away in any case: two models that have moved as far each,
-	// in opposite directions, are twice that apart, and a little is left of exchanges before.
-	boundDrift = 3
+	// boundDrift is how many times a slice's stride its counterpart may be away in any
+	// case: two models that have moved as far each, in opposite directions, are twice that
+	// apart, and a little is left of exchanges before.
+	boundDrift = 2.75
 )
 
 // drift is every so many values of a slice as they were after its last exchange:

@@ -212,7 +212,7 @@ func (l *InitiatorLane) encode(flight *inFlight, frame []byte) ([]byte, error) {
 		size := lattice.Encode(frame[head:], own, l.expected(s), flight.which(), widthOf(flight.attempt))
 		frame = frame[:head+size]
 	}
-	flight.limit = r.limit(s, l.of.terms.Partner) // after the code, which has brought the slice into the cache
+	flight.limit = r.limit(s) // after the code, which has brought the slice into the cache
 	info := wire.CodeInfo{Bound: announced(flight.limit), Codec: uint8(flight.codec.ID)}
 	wire.AppendCodeInfo(frame[:wire.HeaderSize], info)
 	return frame, nil

@@ -271,7 +271,7 @@ func (l *ResponderLane) weigh(s *slice, coder quant.Coder, diff tensor.Vector, c
 	if err := sane(distance, own); err != nil {
 		return 0, 0, err
 	}
-	limit = min(r.limit(s, l.of.terms.Partner), theirLimit)
+	limit = min(r.limit(s), theirLimit)
 	if distance > limit {
 		tensor.Scale(diff, roundedDown(limit/distance))
 	}
