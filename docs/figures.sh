@@ -146,7 +146,7 @@ if wanted exact; then
 	benchmark ./peer -count 1 -run TestCutsAnywhere -v
 fi
 if wanted liars; then
-	benchmark ./internal/sim -count 1 -run TestOneLiar -tables -v
+	benchmark ./internal/sim -count 1 -run 'TestOneLiar|TestAPatientLiar' -tables -v
 fi
 
 if wanted matmul; then
