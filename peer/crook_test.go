@@ -35,18 +35,18 @@ type crook struct {
 	layout     [32]byte
 	cut        uint64
 	direction  tensor.Vector // of the push, of norm 1
+	pause      time.Duration // between two attempts at one victim, if the first has failed
 	work       sync.WaitGroup
 }
 
 const (
-	crookPause = 5 * time.Millisecond  // between two attempts at one victim
 	crookHolds = 10 * time.Second      // how long it keeps a place, unless it is thrown out
 	crookLife  = 50 * time.Millisecond // how long it lives
 	crookPush  = 10                    // how far away it shows its model, in norms of 1
 )
 
 // startCrook has a crook join a flock and begin. It ends with the test.
-func startCrook(t *testing.T, flock *peertest.Flock, number int) *crook {
+func startCrook(t *testing.T, flock *peertest.Flock, number int, pause time.Duration) *crook {
 	t.Helper()
 	transport, err := flock.Network.Transport(fmt.Sprint("crook-", number))
 	if err != nil {
@@ -62,7 +62,7 @@ func startCrook(t *testing.T, flock *peertest.Flock, number int) *crook {
 		t.Fatal(err)
 	}
 	c := &crook{
-		t: t, ctx: ctx, transport: transport, membership: membership, flock: flock, victims: flock.IDs(),
+		t: t, ctx: ctx, transport: transport, membership: membership, flock: flock, victims: flock.IDs(), pause: pause,
 		layout: newLesson().Layout().Hash(), cut: r.Cut(), direction: make(tensor.Vector, newLesson().Layout().Len()),
 	}
 	random := rand.New(rand.NewPCG(77, 0)) // crooks push together
@@ -156,12 +156,12 @@ func (c *crook) propose(stream seam.Stream, frames *wire.Reader) bool {
 func (c *crook) push(victim int) time.Duration {
 	stream, done := c.open(victim, seam.ProtocolExchange, crookHolds)
 	if stream == nil {
-		return crookPause
+		return c.pause
 	}
 	defer done()
 	frames := wire.NewReader(stream, wire.MaxPayload)
 	if !c.propose(stream, frames) {
-		return crookPause
+		return c.pause
 	}
 	shown := make(tensor.Vector, len(c.direction))
 	c.flock.Peers[victim].Snapshot(shown)
@@ -189,21 +189,21 @@ func (c *crook) write(stream seam.Stream, frame []byte, header wire.Header) {
 func (c *crook) keepSilent(victim int) time.Duration {
 	stream, done := c.open(victim, seam.ProtocolExchange, crookHolds)
 	if stream == nil {
-		return crookPause
+		return c.pause
 	}
 	defer done()
 	frames := wire.NewReader(stream, wire.MaxPayload)
 	if c.propose(stream, frames) {
 		frames.Next()
 	}
-	return crookPause
+	return c.pause
 }
 
 // copySlowly asks for a copy of the model and reads none of it.
 func (c *crook) copySlowly(victim int) time.Duration {
 	stream, done := c.open(victim, seam.ProtocolState, crookHolds)
 	if stream == nil {
-		return crookPause
+		return c.pause
 	}
 	defer done()
 	frame, err := wire.Pack(nil, 0, wire.StateRequest{Run: peertest.Run, Layout: c.layout})
@@ -215,7 +215,7 @@ func (c *crook) copySlowly(victim int) time.Duration {
 	if header, _, err := frames.Next(); err == nil && header.Type == wire.TypeManifest {
 		frames.Next() // which comes when the donor gives up
 	}
-	return crookPause
+	return c.pause
 }
 
 // declareDead tells one member, in memberlist's own words, that another is dead, in a

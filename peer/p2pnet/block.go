@@ -8,12 +8,6 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-// The bits of an address that tell one owner from another.
-const (
-	ownerBits4 = 24
-	ownerBits6 = 48
-)
-
 var _ seam.Locator = (*Transport)(nil)
 
 // Block implements seam.Locator.
@@ -31,19 +25,23 @@ func (t *Transport) Block(id seam.PeerID) string {
 		return ""
 	}
 	address, _ := netip.AddrFromSlice(ip)
-	return blockOf(address)
+	return blockOf(address).String()
 }
 
-// blockOf is the block of an address.
-func blockOf(address netip.Addr) string {
-	address = address.Unmap()
-	bits := ownerBits6
-	if address.Is4() {
-		bits = ownerBits4
+// blockOf is the neighbourhood of an address that one hand may hold, and homeOf one place
+// where peers live.
+func blockOf(ip netip.Addr) netip.Prefix { return prefixOf(ip, blockBits4, blockBits6) }
+func homeOf(ip netip.Addr) netip.Prefix  { return prefixOf(ip, homeBits4, homeBits6) }
+
+// prefixOf is the neighbourhood of an address, of so many bits.
+func prefixOf(ip netip.Addr, bits4, bits6 int) netip.Prefix {
+	bits := bits6
+	if ip = ip.Unmap().WithZone(""); ip.Is4() {
+		bits = bits4
 	}
-	block, err := address.Prefix(bits)
+	p, err := ip.Prefix(bits)
 	if err != nil {
-		return ""
+		return netip.Prefix{} // no address at all
 	}
-	return block.String()
+	return p
 }

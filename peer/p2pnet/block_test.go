@@ -11,7 +11,7 @@ func TestBlockIsWhatOneOwnerHas(t *testing.T) {
 		"192.0.2.7": "192.0.2.0/24", "192.0.2.200": "192.0.2.0/24", "::ffff:192.0.2.9": "192.0.2.0/24",
 		"2001:db8:1:2::3": "2001:db8:1::/48", "2001:db8:1:ffff::4": "2001:db8:1::/48",
 	} {
-		if got := blockOf(netip.MustParseAddr(address)); got != want {
+		if got := blockOf(netip.MustParseAddr(address)).String(); got != want {
 			t.Errorf("%s is of block %q, want %q", address, got, want)
 		}
 	}

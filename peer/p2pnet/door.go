@@ -50,7 +50,7 @@ func newDoor(limits Limits, member func(peer.ID) bool, closed *atomic.Uint64, lo
 
 // enter takes a place for a connection, on which no key was shown yet.
 func (d *door) enter(conn io.Closer, scope network.ConnManagementScope, from netip.Addr) *caller {
-	c := &caller{ConnManagementScope: scope, door: d, conn: conn, home: prefixOf(from, homeBits4, homeBits6), block: prefixOf(from, blockBits4, blockBits6)}
+	c := &caller{ConnManagementScope: scope, door: d, conn: conn, home: homeOf(from), block: blockOf(from)}
 	d.mu.Lock()
 	c.expected = d.homes.Contains(c.home) && d.silent.expects(c.home)
 	d.silent.callers = append(d.silent.callers, c)
@@ -140,17 +140,4 @@ func (l guarded) Accept() (manet.Conn, network.ConnManagementScope, error) {
 		from, _ = netip.AddrFromSlice(ip)
 	}
 	return conn, l.door.enter(conn, scope, from), nil
-}
-
-// prefixOf is the neighbourhood of an address, of so many bits.
-func prefixOf(ip netip.Addr, bits4, bits6 int) netip.Prefix {
-	bits := bits6
-	if ip = ip.Unmap().WithZone(""); ip.Is4() {
-		bits = bits4
-	}
-	p, err := ip.Prefix(bits)
-	if err != nil {
-		return netip.Prefix{} // no address at all
-	}
-	return p
 }
