@@ -53,6 +53,9 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		e.gauge(c.partnerRate, l.Rate, string(l.Partner), l.Codec)
 		e.gauge(c.partnerRound, l.Round.Seconds(), string(l.Partner))
 	}
+	for _, p := range s.Exchanges.Pulls {
+		e.gauge(c.pull, p.Pull, string(p.Partner))
+	}
 	e.gauge(c.newcomers, float64(s.State.Newcomers))
 	e.counter(c.given, s.State.Given)
 	if c.checkpointAge != nil {

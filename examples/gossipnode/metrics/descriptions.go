@@ -15,7 +15,7 @@ type descriptions struct {
 	exchanges, bytes, bits, distance, every, resent                     *prometheus.Desc
 	staleness, took, round, wait, hold                                  *prometheus.Desc
 	doubt, settled, slicesLost                                          *prometheus.Desc
-	partnerRate, partnerRound                                           *prometheus.Desc
+	partnerRate, partnerRound, pull                                     *prometheus.Desc
 	newcomers, given, checkpoint                                        *prometheus.Desc
 }
 
@@ -56,6 +56,7 @@ func newDescriptions() descriptions {
 
 		partnerRate:  describe("link_bytes_per_second", "What the link to a partner carries; of those used last.", "partner", "codec"),
 		partnerRound: describe("link_round_trip_seconds", "Last time from a question to a partner to its answer; of those used last.", "partner"),
+		pull:         describe("partner_pull_ratio", "How one-sided a partner's differences are, 0 to 1; of those with the largest.", "partner"),
 
 		newcomers:  describe("newcomers", "Copies of the model that this peer is giving to newcomers."),
 		given:      describe("given_slices_total", "Slices of the model that this peer has given to newcomers."),
@@ -70,7 +71,7 @@ func (d descriptions) all() []*prometheus.Desc {
 		d.members, d.lost, d.twins, d.connections, d.quarantined, d.quarantines,
 		d.exchanges, d.bytes, d.bits, d.distance, d.every, d.resent,
 		d.staleness, d.took, d.round, d.wait, d.hold,
-		d.doubt, d.settled, d.slicesLost, d.partnerRate, d.partnerRound,
+		d.doubt, d.settled, d.slicesLost, d.partnerRate, d.partnerRound, d.pull,
 		d.newcomers, d.given, d.checkpoint,
 	}
 }
