@@ -65,4 +65,7 @@ func TestIdleConnectionsKeepNobodyOutOfAClosedRun(t *testing.T) {
 	if in != tries {
 		t.Errorf("%d of %d holders of the key get in", in, tries)
 	}
+	if refused := host.Tallies().TransportRefused; refused["gave way"] == 0 {
+		t.Errorf("none is counted that gave way: %v", refused)
+	}
 }

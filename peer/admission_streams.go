@@ -30,6 +30,7 @@ var (
 	_ seam.Disconnector = (*guarded)(nil)
 	_ seam.Broadcaster  = (*guarded)(nil)
 	_ seam.Locator      = (*guarded)(nil)
+	_ seam.Refuser      = (*guarded)(nil)
 )
 
 // Connect implements seam.Dialer.
@@ -95,6 +96,9 @@ func (t *guarded) Block(id seam.PeerID) string {
 	}
 	return ""
 }
+
+// Refused are the counts of the transport below.
+func (t *guarded) Refused() map[string]uint64 { return refusals(t.Transport) }
 
 // JoinAddresses are those of the transport below.
 func (t *guarded) JoinAddresses() []string { return joinAddresses(t.Transport) }

@@ -126,6 +126,7 @@ func (p *Peer) Stats() Stats {
 	s.State, s.Age = p.stateStats(), p.age()
 	s.Exchanges.Every = int(p.counters.every.Load())
 	p.plans.links.report(&s.Exchanges, p.config.Exchange.Codec.Choosing())
+	s.Exchanges.Pulls = p.pulls()
 	s.Quarantined = p.quarantine.count(time.Now())
 	waiting, _ := p.sides.ledger.InDoubt()
 	gone := p.sides.ledger.Lost()

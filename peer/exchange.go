@@ -150,6 +150,7 @@ func (p *Peer) initiate(x *tracked, overlap int) {
 	done, distance := a.Done(), a.Distance()
 	p.measure(x, a.Again(), done)
 	a.End(clean)
+	p.watchPull(terms.Partner)
 	p.sides.keepInitiator(a)
 	if !done {
 		p.failed(x, x.cause())

@@ -167,7 +167,8 @@ func assemble(config Config) (_ *Peer, err error) {
 // hold takes the parameters up, and says how they are cut and coded.
 func (p *Peer) hold() (err error) {
 	exchange := p.config.Exchange
-	if p.replica, err = replica.New(p.config.Params, replica.Options{SliceLen: exchange.SliceLen, Clock: p.now}); err != nil {
+	options := replica.Options{SliceLen: exchange.SliceLen, Clock: p.now, Watch: rand.Uint64()}
+	if p.replica, err = replica.New(p.config.Params, options); err != nil {
 		return err
 	}
 	p.cut, p.sides = p.replica.Cut(), newSides(p.replica)

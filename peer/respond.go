@@ -106,6 +106,7 @@ func (p *Peer) respond(x *tracked, t *talk, terms replica.Terms) {
 	done, distance := s.responder.Done(), s.responder.Distance()
 	p.counters.again.Add(uint64(s.responder.Again()))
 	inDoubt := s.responder.End(p.now())
+	p.watchPull(terms.Partner)
 	p.sides.keepSession(s)
 	if done {
 		p.completed(x, distance, t.stream)

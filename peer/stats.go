@@ -78,6 +78,9 @@ type ExchangeStats struct {
 	// what was measured. Only who initiates measures: a passive peer has none.
 	Codecs map[string]int
 	Links  []LinkStats
+	// Pulls are the partners that push most in one direction, at most MaxPullStats of
+	// those met last, the largest first.
+	Pulls []PullStats
 	// Quarantines counts how often a partner was found to break the rules.
 	Quarantines uint64
 	// BytesSent and BytesReceived count what exchanges moved, headers and

@@ -70,6 +70,10 @@ type Tallies struct {
 	// which they were refused; Failed and Dropped exchanges that broke off, of those
 	// that this peer began and of those that it served, by cause.
 	Refused, Declined, Failed, Dropped map[string]uint64
+	// TransportRefused counts the streams, datagrams and connections that were refused or
+	// gave way to others, and MembershipRefused the messages about members that were not
+	// heard, by cause; of adapters that count them, as the default ones do.
+	TransportRefused, MembershipRefused map[string]uint64
 	// Traffic is by the coarsest codec of an exchange: a policy may code small layers
 	// finer. What came to no exchange, or was said before one, is under "none".
 	Traffic map[string]Traffic
@@ -87,6 +91,7 @@ func (p *Peer) Tallies() Tallies {
 	t := Tallies{
 		Samples: p.control.samples.Load(),
 		Refused: byReason(&c.refused), Declined: byReason(&c.declined), Failed: byCause(&c.failed), Dropped: byCause(&c.dropped),
+		TransportRefused: refusals(p.transport), MembershipRefused: refusals(p.membership),
 		Traffic: make(map[string]Traffic), Rounds: c.rounds.report(), Durations: c.durations.report(),
 	}
 	for id := range c.sent {
@@ -105,6 +110,14 @@ func (p *Peer) Tallies() Tallies {
 		t.Age.Counts[i] = c.ages[i].Load()
 	}
 	return t
+}
+
+// refusals are what an adapter has refused, nil if it does not count that.
+func refusals(adapter any) map[string]uint64 {
+	if counting, ok := adapter.(seam.Refuser); ok {
+		return counting.Refused()
+	}
+	return nil
 }
 
 func byReason(counts *[maxReasons]atomic.Uint64) map[string]uint64 {

@@ -102,7 +102,7 @@ func (r *Replica) Add(delta tensor.Vector) (waited time.Duration) {
 func (r *Replica) of(s *slice) tensor.Vector { return r.values[s.offset : s.offset+s.length] }
 
 // commit adds a pending difference to its slice. scratch has room for a slice.
-func (r *Replica) commit(w *pending, scratch tensor.Vector) error {
+func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moves) error {
 	s := &r.slices[r.shared[w.slice]]
 	diff, err := decoded(w.codec.Diff, w.code(), scratch[:w.values(s.length)], nil)
 	if err != nil {
@@ -110,7 +110,9 @@ func (r *Replica) commit(w *pending, scratch tensor.Vector) error {
 	}
 	s.Lock()
 	r.preserve(s)
+	r.pulls.watched.add(m, w.slice, r.of(s), -1)
 	w.add(r.of(s), diff)
+	r.pulls.watched.add(m, w.slice, r.of(s), 1)
 	s.drift.mark(r.of(s))
 	s.Unlock()
 	return nil

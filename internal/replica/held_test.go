@@ -58,7 +58,7 @@ func held(b *testing.B, name string, work func()) {
 	})
 }
 
-func oneBigSlice(b *testing.B) (*Replica, *slice) {
+func oneBigSlice(b testing.TB) (*Replica, *slice) {
 	b.Helper()
 	layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{DefaultSliceLen}})
 	if err != nil {

@@ -31,6 +31,7 @@ type Initiator struct {
 	claimed atomic.Int32 // slices that a lane has taken up
 	due     atomic.Int32 // parts that the exchange has: its slices, and what has to be sent again
 	applied atomic.Int32 // of these, those whose difference has been applied
+	moves   moves
 	lanes   []*InitiatorLane
 }
 
@@ -81,6 +82,7 @@ func (a *Initiator) Applied() int { return int(a.applied.Load()) }
 // the ledger keeps what it takes to answer. No lane may be in use.
 func (a *Initiator) End(clean bool) {
 	if a.record != nil {
+		a.replica.pulls.add(a.terms.Partner, &a.moves)
 		a.ledger.close(a.record, clean)
 		a.record = nil
 	}
@@ -326,7 +328,9 @@ func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff tensor.Vector,
 	r := l.of.replica
 	s.Lock()
 	r.preserve(s)
+	r.pulls.watched.add(&l.of.moves, flight.slice, r.of(s), -1)
 	flight.sub(r.of(s), diff)
+	r.pulls.watched.add(&l.of.moves, flight.slice, r.of(s), 1)
 	s.drift.mark(r.of(s))
 	distance := min(seen.distance, boundGrowth*seen.limit)
 	if flight.size == 0 && seen.failed.Count() == 0 {

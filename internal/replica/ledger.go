@@ -170,20 +170,21 @@ func (l *Ledger) Settle(partner string, exchange uint64, question wire.Status, a
 		l.lose(d.pending...)
 		return 0, 0, len(d.pending)
 	}
-	scratch := make([]float32, l.replica.longest)
+	scratch, moved := make([]float32, l.replica.longest), new(moves)
 	for i := range d.pending {
 		w := &d.pending[i]
 		if answer.Applied>>i&1 == 0 {
 			dropped++
 			continue
 		}
-		if err := l.replica.commit(w, scratch); err != nil {
+		if err := l.replica.commit(w, scratch, moved); err != nil {
 			l.lose(*w) // a code of this side's own making that does not decode
 			lost++
 			continue
 		}
 		applied++
 	}
+	l.replica.pulls.add(partner, moved)
 	return applied, dropped, lost
 }
 

@@ -36,6 +36,7 @@ type Replica struct {
 	buffers  *buffers // nil unless gradients are averaged
 	layers   []quant.JointLayer
 	options  Options
+	pulls    pulls
 
 	steps      sync.Mutex // held while a step is added, so that a copy holds whole steps
 	copies     sync.Mutex // held while a consistent copy is made: one at a time
@@ -66,6 +67,9 @@ type Options struct {
 	// Unclipped believes every partner whatever the distance: plain averaging, to
 	// measure what clipping is worth.
 	Unclipped bool
+	// Watch draws the values on which partners' pull is measured: what others cannot
+	// foretell.
+	Watch uint64
 }
 
 // capture is a consistent copy in the making.
@@ -93,6 +97,7 @@ func New(params *tensor.Params, options Options) (*Replica, error) {
 	r.cut()
 	r.digest = r.cutDigest()
 	r.pieces = newPieces(r)
+	r.pulls.watched = newWatched(r, options.Watch)
 	return r, nil
 }
 

@@ -31,6 +31,7 @@ type Responder struct {
 	asked   blockSets    // blocks that are to come again; guarded by their slice's lock
 	failed  atomic.Int32 // blocks that failed
 	halved  atomic.Int32 // blocks asked for as halves
+	moves   moves
 	lanes   []*ResponderLane
 }
 
@@ -78,6 +79,7 @@ func (p *Responder) End(now time.Duration) (inDoubt int) {
 	for _, lane := range p.lanes {
 		lane.answered, lane.applied = 0, 0
 	}
+	p.replica.pulls.add(p.terms.Partner, &p.moves)
 	return inDoubt
 }
 
@@ -312,7 +314,7 @@ func (l *ResponderLane) Ack(header wire.Header) error {
 	}
 	for ; l.applied < int(header.Ack); l.applied++ {
 		w := l.pending(l.applied)
-		if err := l.of.replica.commit(w, l.scratch); err != nil {
+		if err := l.of.replica.commit(w, l.scratch, &l.of.moves); err != nil {
 			return fmt.Errorf("applying the difference of slice %d: %w", w.unit, err)
 		}
 		l.release(w)

@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -53,7 +54,10 @@ type Transport struct {
 	untold func() // logs the counts of lines that were left out
 }
 
-var _ seam.Transport = (*Transport)(nil)
+var (
+	_ seam.Transport = (*Transport)(nil)
+	_ seam.Refuser   = (*Transport)(nil)
+)
 
 // Stats counts what was refused to other peers since New.
 type Stats struct {
@@ -152,6 +156,17 @@ func (t *Transport) Stats() Stats {
 		BadDatagrams:   t.counters.badDatagrams.Load(),
 		GaveWay:        t.counters.gaveWay.Load(),
 	}
+}
+
+// Refused implements seam.Refuser: what Stats counts, where it is not 0.
+func (t *Transport) Refused() map[string]uint64 {
+	s := t.Stats()
+	counts := map[string]uint64{
+		"unknown run": s.UnknownRuns, "too many streams": s.TooManyStreams, "bad preamble": s.BadPreambles,
+		"bad datagram": s.BadDatagrams, "gave way": s.GaveWay,
+	}
+	maps.DeleteFunc(counts, func(_ string, n uint64) bool { return n == 0 })
+	return counts
 }
 
 // Addresses are multiaddrs without the peer's id, short enough for a

@@ -100,3 +100,9 @@ type Membership interface {
 	// for every goroutine. It is idempotent. It does not close the transport.
 	Close() error
 }
+
+// Refuser is implemented by transports and memberships that count what they refuse.
+type Refuser interface {
+	// Refused tells, by cause, how much of what others sent was refused or not heard.
+	Refused() map[string]uint64
+}

@@ -80,7 +80,7 @@ func (m *Membership) checkOwn(record seam.Record) error {
 	return nil
 }
 
-// Refused tells how many messages were not passed on to memberlist, by cause.
+// Refused implements seam.Refuser: the messages that were not passed on to memberlist.
 func (m *Membership) Refused() map[string]uint64 { return m.carrier.gate.refused() }
 
 // notify passes changes of the book on: addresses to the transport, then the

@@ -130,7 +130,10 @@ type Membership struct {
 	closing bool
 }
 
-var _ seam.Membership = (*Membership)(nil)
+var (
+	_ seam.Membership = (*Membership)(nil)
+	_ seam.Refuser    = (*Membership)(nil)
+)
 
 // New starts a membership that has joined nobody yet, as an onlooker.
 func New(cfg Config) (*Membership, error) {

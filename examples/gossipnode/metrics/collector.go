@@ -47,11 +47,14 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	e.gauge(c.progress, s.Progress)
 	e.gauge(c.loss, s.Loss)
 	e.gauge(c.rate, s.Rate)
-	c.collectMembers(e, s)
+	c.collectMembers(e, s, t)
 	c.collectExchanges(e, s.Exchanges, t)
 	for _, l := range s.Exchanges.Links {
 		e.gauge(c.partnerRate, l.Rate, string(l.Partner), l.Codec)
 		e.gauge(c.partnerRound, l.Round.Seconds(), string(l.Partner))
+	}
+	for _, p := range s.Exchanges.Pulls {
+		e.gauge(c.pull, p.Pull, string(p.Partner))
 	}
 	e.gauge(c.newcomers, float64(s.State.Newcomers))
 	e.counter(c.given, s.State.Given)
@@ -62,7 +65,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-func (c collector) collectMembers(e emitter, s peer.Stats) {
+func (c collector) collectMembers(e emitter, s peer.Stats, t peer.Tallies) {
 	var states [peer.StateOver + 2]int // the last is of states that this release does not know
 	for _, m := range c.peer.Members() {
 		states[min(int(m.State), len(states)-1)]++
@@ -75,6 +78,12 @@ func (c collector) collectMembers(e emitter, s peer.Stats) {
 	e.gauge(c.twins, float64(s.Twins))
 	e.gauge(c.quarantined, float64(s.Quarantined))
 	e.counter(c.quarantines, s.Exchanges.Quarantines)
+	for reason, n := range t.TransportRefused {
+		e.counter(c.refused, n, reason)
+	}
+	for reason, n := range t.MembershipRefused {
+		e.counter(c.unheard, n, reason)
+	}
 }
 
 // What labels say.

@@ -10,13 +10,13 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 // descriptions are those of all metrics of a peer.
 type descriptions struct {
-	info, steps, samples, flockSteps, flockTarget, progress, loss, rate *prometheus.Desc
-	members, lost, twins, connections, quarantined, quarantines         *prometheus.Desc
-	exchanges, bytes, bits, distance, every, resent                     *prometheus.Desc
-	staleness, took, round, wait, hold                                  *prometheus.Desc
-	doubt, settled, slicesLost                                          *prometheus.Desc
-	partnerRate, partnerRound                                           *prometheus.Desc
-	newcomers, given, checkpoint                                        *prometheus.Desc
+	info, steps, samples, flockSteps, flockTarget, progress, loss, rate           *prometheus.Desc
+	members, lost, twins, connections, quarantined, quarantines, refused, unheard *prometheus.Desc
+	exchanges, bytes, bits, distance, every, resent                               *prometheus.Desc
+	staleness, took, round, wait, hold                                            *prometheus.Desc
+	doubt, settled, slicesLost                                                    *prometheus.Desc
+	partnerRate, partnerRound, pull                                               *prometheus.Desc
+	newcomers, given, checkpoint                                                  *prometheus.Desc
 }
 
 func newDescriptions() descriptions {
@@ -36,6 +36,8 @@ func newDescriptions() descriptions {
 		connections: describe("connections", "Open connections."),
 		quarantined: describe("quarantined_peers", "Peers that are kept away because they broke the rules."),
 		quarantines: describe("quarantines_total", "Times that a partner was found to break the rules."),
+		refused:     describe("transport_refused_total", "Streams and datagrams that were refused, and connections that gave way to others, by why.", "reason"),
+		unheard:     describe("membership_refused_total", "Messages about members that were not heard, by why.", "reason"),
 
 		exchanges: describe("exchanges_total", "Exchanges by who began them, how they ended and, if not well, why.", "side", "outcome", "reason"),
 		bytes:     describe("exchange_bytes_total", "Bytes that exchanges moved, headers included, by the coarsest codec of the exchange.", "direction", "codec"),
@@ -56,6 +58,7 @@ func newDescriptions() descriptions {
 
 		partnerRate:  describe("link_bytes_per_second", "What the link to a partner carries; of those used last.", "partner", "codec"),
 		partnerRound: describe("link_round_trip_seconds", "Last time from a question to a partner to its answer; of those used last.", "partner"),
+		pull:         describe("partner_pull_ratio", "How one-sided a partner's differences are, 0 to 1; of those with the largest.", "partner"),
 
 		newcomers:  describe("newcomers", "Copies of the model that this peer is giving to newcomers."),
 		given:      describe("given_slices_total", "Slices of the model that this peer has given to newcomers."),
@@ -67,10 +70,10 @@ func newDescriptions() descriptions {
 func (d descriptions) all() []*prometheus.Desc {
 	return []*prometheus.Desc{
 		d.info, d.steps, d.samples, d.flockSteps, d.flockTarget, d.progress, d.loss, d.rate,
-		d.members, d.lost, d.twins, d.connections, d.quarantined, d.quarantines,
+		d.members, d.lost, d.twins, d.connections, d.quarantined, d.quarantines, d.refused, d.unheard,
 		d.exchanges, d.bytes, d.bits, d.distance, d.every, d.resent,
 		d.staleness, d.took, d.round, d.wait, d.hold,
-		d.doubt, d.settled, d.slicesLost, d.partnerRate, d.partnerRound,
+		d.doubt, d.settled, d.slicesLost, d.partnerRate, d.partnerRound, d.pull,
 		d.newcomers, d.given, d.checkpoint,
 	}
 }

@@ -45,6 +45,7 @@ func busyPeer() still {
 		}},
 		tallies: peer.Tallies{
 			Samples: 384, Refused: map[string]uint64{"busy": 2}, Declined: map[string]uint64{"role": 1}, Failed: map[string]uint64{"cut": 1},
+			TransportRefused: map[string]uint64{"gave way": 4}, MembershipRefused: map[string]uint64{"malformed": 5},
 			Dropped: map[string]uint64{"time": 3}, Traffic: map[string]peer.Traffic{"lattice6+4": {Sent: 6, Received: 9}, "none": {Sent: 1}},
 			Rounds: rounds, Durations: rounds,
 		},
@@ -56,6 +57,7 @@ func busyPeer() still {
 		id := "partner-" + string(rune('a'+len(s.stats.Exchanges.Links)))
 		s.stats.Exchanges.Links = append(s.stats.Exchanges.Links, peer.LinkStats{Partner: seam.PeerID(id), Codec: "lattice6+4", Rate: 7, Round: time.Second})
 	}
+	s.stats.Exchanges.Pulls = []peer.PullStats{{Partner: "partner-a", Pull: 0.25, Exchanges: 16}}
 	return s
 }
 
@@ -96,6 +98,8 @@ func TestServer(t *testing.T) {
 		`murmuration_exchanges_total{outcome="failed",reason="time",side="served"} 3`,
 		`murmuration_exchange_bytes_total{codec="lattice6+4",direction="received"} 9`,
 		`murmuration_link_bytes_per_second{codec="lattice6+4",partner="partner-a"} 7`, `murmuration_link_round_trip_seconds{partner="partner-a"} 1`,
+		`murmuration_partner_pull_ratio{partner="partner-a"} 0.25`,
+		`murmuration_transport_refused_total{reason="gave way"} 4`, `murmuration_membership_refused_total{reason="malformed"} 5`,
 		`murmuration_slice_wait_seconds_count 9`, `murmuration_slice_wait_seconds_sum 0.001`, `murmuration_slice_wait_seconds_bucket{le="4.096e-06"} 7`,
 		`murmuration_exchange_staleness_steps_bucket{le="0"} 3`, `murmuration_exchange_staleness_steps_bucket{le="3"} 4`,
 		"murmuration_checkpoint_age_seconds 3600\n", "go_goroutines",

@@ -1,0 +1,174 @@
+package replica
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// A difference within the bound looks honest. Those of a partner that always pushes the
+// same way do not look so together: the length of their sum is about the sum of their
+// lengths. docs/design/007 has figures.
+
+const (
+	// pullPlaces is the number of values of the model that are watched, slicePlaces
+	// that of a slice, or a little more where slices are few and unequal.
+	pullPlaces, slicePlaces = 256, 64
+	// maxPulls bounds the partners whose pull is known: those met last.
+	maxPulls = 128
+	// pullMemory is the share of both sums that each exchange leaves of those before it.
+	pullMemory = 1 - 1.0/64
+	// pullEnough is the number of exchanges before which a pull says nothing, and
+	// oneSided the ratio above which an honest partner was never seen after them.
+	pullEnough = 16
+	oneSided   = 0.97
+)
+
+// Pull is how one-sided the differences were that this replica has applied with a partner.
+type Pull struct {
+	Partner string
+	// Ratio is the length of their sum over the sum of their lengths: 1 if all pointed the
+	// same way, 1/√k if k of them had nothing to do with each other.
+	Ratio float64
+	// Exchanges is the number of those that moved anything.
+	Exchanges uint64
+}
+
+// moves is by how much the values that are watched were moved in one exchange. Those of a
+// slice are guarded by its lock.
+type moves [pullPlaces]float64
+
+// watched are the places of values whose moves are kept, one in each of equal parts of what
+// is shared.
+type watched struct {
+	at    []int // within their slices
+	first []int // in at, by shared slice, and the end
+}
+
+// newWatched draws the places: who knows them can push everywhere else.
+func newWatched(r *Replica, seed uint64) (w watched) {
+	rng := rand.New(rand.NewPCG(seed, pullPlaces))
+	total, before := r.SharedLen(), 0
+	n := min(pullPlaces, slicePlaces*len(r.shared), total)
+	place := func(i int) int {
+		from, to := i*total/n, (i+1)*total/n
+		return from + rng.IntN(to-from)
+	}
+	next := 0
+	if n > 0 {
+		next = place(0)
+	}
+	for _, i := range r.shared {
+		w.first = append(w.first, len(w.at))
+		length := r.slices[i].length
+		for len(w.at) < n && next < before+length {
+			w.at = append(w.at, next-before)
+			if len(w.at) < n {
+				next = place(len(w.at))
+			}
+		}
+		before += length
+	}
+	w.first = append(w.first, len(w.at))
+	return w
+}
+
+// add takes the watched values of a shared slice, times sign, into moves: −1 before they
+// change and 1 after. The caller holds the slice's lock.
+func (w *watched) add(m *moves, shared int, own tensor.Vector, sign float64) {
+	for i := w.first[shared]; i < w.first[shared+1]; i++ {
+		m[i] += sign * float64(own[w.at[i]])
+	}
+}
+
+// pulls are what partners' differences come to, decayed.
+type pulls struct {
+	watched watched
+	mu      sync.Mutex
+	of      *simplelru.LRU[string, *pulling] // nil before the first
+}
+
+// pulling is what those of one partner do.
+type pulling struct {
+	sum       moves
+	way       float64 // sum of their lengths
+	exchanges uint64
+	told      bool // that it is one-sided
+}
+
+// add takes an exchange with a partner in, and makes m ready for the next.
+func (p *pulls) add(partner string, m *moves) {
+	defer clear(m[:])
+	length := m.length()
+	if !(length > 0 && length <= math.MaxFloat64) { // this side's own model may be infinite
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == nil {
+		p.of, _ = simplelru.NewLRU[string, *pulling](maxPulls, nil) // an error is a size below 1
+	}
+	known, ok := p.of.Get(partner)
+	if !ok {
+		known = new(pulling)
+		p.of.Add(partner, known)
+	}
+	known.exchanges++
+	known.way = pullMemory*known.way + length
+	for i := range m {
+		known.sum[i] = pullMemory*known.sum[i] + m[i]
+	}
+}
+
+func (m *moves) length() float64 {
+	squared := 0.0
+	for _, v := range m {
+		squared += v * v
+	}
+	return math.Sqrt(squared)
+}
+
+func (p *pulling) pull(partner string) Pull {
+	return Pull{Partner: partner, Ratio: p.sum.length() / p.way, Exchanges: p.exchanges}
+}
+
+// OneSided tells of a partner's pull whether it is news that no honest partner is known to
+// have one like that: it is once.
+func (r *Replica) OneSided(partner string) (pull Pull, news bool) {
+	r.pulls.mu.Lock()
+	defer r.pulls.mu.Unlock()
+	if r.pulls.of == nil {
+		return Pull{}, false
+	}
+	known, ok := r.pulls.of.Peek(partner)
+	if !ok || known.told || known.exchanges < pullEnough || known.sum.length() <= oneSided*known.way {
+		return Pull{}, false
+	}
+	known.told = true
+	return known.pull(partner), true
+}
+
+// Pulls are the largest, at most so many, of partners that there were enough exchanges
+// with to tell, the largest first.
+func (r *Replica) Pulls(most int) (largest []Pull) {
+	r.pulls.mu.Lock()
+	defer r.pulls.mu.Unlock()
+	if r.pulls.of == nil {
+		return nil
+	}
+	for _, partner := range r.pulls.of.Keys() {
+		if known, _ := r.pulls.of.Peek(partner); known.exchanges >= pullEnough {
+			largest = append(largest, known.pull(partner))
+		}
+	}
+	slices.SortFunc(largest, func(a, b Pull) int {
+		return cmp.Or(cmp.Compare(b.Ratio, a.Ratio), cmp.Compare(a.Partner, b.Partner))
+	})
+	return largest[:min(len(largest), most)]
+}

@@ -1,0 +1,97 @@
+package replica
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// TestWatchedPlaces: what is watched lies in the shared slices, once each, spread evenly
+// whatever the cut, and elsewhere for another seed.
+func TestWatchedPlaces(t *testing.T) {
+	for _, c := range []struct{ values, sliceLen, want int }{{1, 8, 1}, {100, 7, 100}, {1000, 1000, slicePlaces}, {5000, 333, pullPlaces}} {
+		layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{c.values}}, tensor.Spec{Name: "own", Shape: []int{50}, Sharing: tensor.Local})
+		if err != nil {
+			t.Fatal(err)
+		}
+		places := func(seed uint64) (all []int) {
+			r, err := New(tensor.NewParams(layout), Options{SliceLen: c.sliceLen, Watch: seed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := r.pulls.watched
+			for shared, i := range r.shared {
+				for _, at := range w.at[w.first[shared]:w.first[shared+1]] {
+					if at < 0 || at >= r.slices[i].length {
+						t.Fatalf("place %d in a slice of %d", at, r.slices[i].length)
+					}
+					all = append(all, r.slices[i].offset+at)
+				}
+			}
+			return all
+		}
+		one, other := places(1), places(2)
+		for i, at := range one {
+			if at < i*c.values/c.want || at >= (i+1)*c.values/c.want {
+				t.Errorf("%+v: place %d is %d", c, i, at)
+			}
+		}
+		if len(one) != c.want || c.want < c.values && fmt.Sprint(one) == fmt.Sprint(other) {
+			t.Errorf("%+v: %d places; another seed has %d, the same if equal", c, len(one), len(other))
+		}
+	}
+}
+
+// TestPullTellsDirectionsApart: 1 of who always pushes the same way, about 1/√k of who
+// pushes anyhow; a change of mind shows within some 64 exchanges, and who is not met is
+// forgotten.
+func TestPullTellsDirectionsApart(t *testing.T) {
+	r, _ := oneBigSlice(t)
+	random := rand.New(rand.NewPCG(1, 1))
+	draw := func() (m moves) {
+		for i := range m {
+			m[i] = random.NormFloat64()
+		}
+		return m
+	}
+	direction := draw()
+	push := func(partner string, m moves) { r.pulls.add(partner, &m) }
+	news := 0
+	for i := range 200 {
+		push("one way", direction)
+		push("any way", draw())
+		pull, told := r.OneSided("one way")
+		if told {
+			news++
+			if pull.Exchanges != pullEnough || pull.Ratio < 0.999 {
+				t.Errorf("told of %+v", pull)
+			}
+		}
+		if _, told := r.OneSided("any way"); told {
+			t.Errorf("who pushes anyhow is told of after %d exchanges", i+1)
+		}
+	}
+	pulls := r.Pulls(2)
+	if news != 1 || len(pulls) != 2 || pulls[0].Partner != "one way" || pulls[1].Ratio > 0.25 {
+		t.Errorf("told %d times; %+v", news, pulls)
+	}
+	for range 200 {
+		push("one way", draw())
+	}
+	if pull := r.Pulls(2)[0]; pull.Ratio > 0.25 {
+		t.Errorf("after 200 exchanges in any direction %+v", pull)
+	}
+	bad := direction
+	bad[0] = math.Inf(1)
+	push("bad", bad)
+	push("still", moves{})
+	for i := range 2 * maxPulls {
+		push(fmt.Sprint(i), direction)
+	}
+	if n := r.pulls.of.Len(); n != maxPulls || r.pulls.of.Contains("one way") || r.pulls.of.Contains("bad") || r.pulls.of.Contains("still") {
+		t.Errorf("%d partners are known", n)
+	}
+}

@@ -1,0 +1,95 @@
+package sim_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+)
+
+// pulls are what the honest saw of their partners over a training.
+type pulls struct {
+	honest, liar float64        // the largest of an honest partner, the least of a liar
+	named        map[string]int // by how many each partner was named
+	met          map[string]int // how many exchanged with each often enough to tell
+}
+
+// watchPulls trains a flock in which some lie, and looks at the pulls meanwhile.
+func (d *digits) watchPulls(t *testing.T, b patientFlock) (seen pulls) {
+	t.Helper()
+	parts, err := dividing(dataset.Shard{Alpha: b.dirichlet}, b.peers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := *d
+	of.parts = parts
+	liars := b.lying(t)
+	honest := func(peer int) bool { return !slices.Contains(liars, peer) }
+	training := of.pupils(t, besiegedSeed, b.epochs)
+	training.due = training.due * (b.peers - b.liars) / b.peers
+	f := d.besiegedFlock(t, b, training, honest)
+	seen = pulls{liar: 1, named: map[string]int{}, met: map[string]int{}}
+	for !training.over() {
+		f.world.Run(f.world.Now() + pupilStep)
+		clear(seen.met)
+		for i, r := range f.replicas {
+			if !honest(i) {
+				continue
+			}
+			for _, pull := range r.Pulls(b.peers) {
+				seen.met[pull.Partner]++
+				if _, news := r.OneSided(pull.Partner); news {
+					seen.named[pull.Partner]++
+				}
+				if b.isLiar(liars, pull.Partner) {
+					seen.liar = min(seen.liar, pull.Ratio)
+				} else {
+					seen.honest = max(seen.honest, pull.Ratio)
+				}
+			}
+		}
+	}
+	return seen
+}
+
+func (patientFlock) isLiar(liars []int, partner string) bool {
+	return slices.ContainsFunc(liars, func(i int) bool { return string(nameOf(i)) == partner })
+}
+
+// TestALiarOfOneDirectionIsNamed: who pushes whomever it meets always the same way is named
+// by most of these. Honest partners are not, however unlike their data.
+func TestALiarOfOneDirectionIsNamed(t *testing.T) {
+	t.Parallel()
+	d := loadDigits(t)
+	for _, b := range []patientFlock{
+		{peers: 16, every: 1, dirichlet: 0.1},
+		{peers: 16, every: 4, dirichlet: 0.1},
+		{peers: 4, every: 4, dirichlet: 0.1},
+		{peers: 16, every: 4},
+		{peers: 16, every: 4, dirichlet: 0.1, codec: "lattice6+4"},
+		{peers: 16, liars: 1, every: 1, dirichlet: 0.1},
+		{peers: 16, liars: 1, every: 4, dirichlet: 0.1},
+		{peers: 16, liars: 3, every: 1},
+		{peers: 16, liars: 3, every: 1, codec: "lattice6+4"},
+	} {
+		b.epochs = 3
+		seen := d.watchPulls(t, b)
+		liars, met := b.lying(t), map[string]int{}
+		for _, liar := range liars {
+			met[string(nameOf(liar))] = seen.met[string(nameOf(liar))]
+		}
+		t.Logf("%d of %d lie, an exchange every %d steps, Dirichlet %g, %s: honest partners pull %.2f at most, liars %.2f at least; of liars met by %v, named by %v",
+			b.liars, b.peers, b.every, b.dirichlet, cmpOr(b.codec, "raw"), seen.honest, seen.liar, met, seen.named)
+		for partner := range seen.named {
+			if !b.isLiar(liars, partner) {
+				t.Errorf("%s is honest, and was named", partner)
+			}
+		}
+		for _, liar := range liars {
+			name := string(nameOf(liar))
+			if 2*seen.named[name] <= seen.met[name] {
+				t.Errorf("%s lies, and of %d that have met it often %d have named it", name, seen.met[name], seen.named[name])
+			}
+		}
+	}
+}
