@@ -129,10 +129,12 @@ func (in *intake) fields(of shape) (m message, raw []byte, err error) {
 
 // more reads what has come.
 func (in *intake) more() error {
-	buffer := make([]byte, len(in.buffer)+readAtOnce)
-	have := copy(buffer, in.buffer)
-	n, err := io.ReadAtLeast(in.from, buffer[have:], 1)
-	in.buffer = buffer[:have+n]
+	have := len(in.buffer)
+	if have == cap(in.buffer) { // and not each time: it may come byte by byte
+		in.buffer = append(make([]byte, 0, have+readAtOnce), in.buffer...)
+	}
+	n, err := io.ReadAtLeast(in.from, in.buffer[have:cap(in.buffer)], 1)
+	in.buffer = in.buffer[:have+n]
 	return err
 }
 
