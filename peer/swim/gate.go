@@ -146,7 +146,7 @@ func (g *gate) judge(raw []byte, by speaker, now time.Time) ([]byte, cause) {
 	case messageAck, messageNack:
 		return raw, g.answer(&m, by)
 	case messageAlive:
-		return raw, g.alive(node, &m, by)
+		return raw, g.alive(node, &m, by, now)
 	case messageSuspect, messageDead:
 		why := g.accusation(node, &m, by)
 		if raw[0] == messageDead && why == passed && !(m.text(fieldFrom) == string(node) && g.departed(node, by)) {
@@ -190,7 +190,7 @@ func (g *gate) indirectPing(m *message, by speaker, now time.Time) cause {
 
 // alive: a peer introduces itself, and members tell of others. memberlist's incarnation
 // is no part of what is signed; its bound is.
-func (g *gate) alive(node seam.PeerID, m *message, by speaker) cause {
+func (g *gate) alive(node seam.PeerID, m *message, by speaker, now time.Time) cause {
 	switch {
 	case !by.heeded && node != by.peer:
 		return notAMember
@@ -198,6 +198,8 @@ func (g *gate) alive(node seam.PeerID, m *message, by speaker) cause {
 		return beyondSigned
 	case !compatible(m.texts[fieldVsn]):
 		return otherVersions
+	case !by.heeded && !g.book.recognizes(node, m.texts[fieldMeta]) && !by.rate.introductions.AllowN(now, 1):
+		return tooMany
 	}
 	return passed
 }
@@ -232,10 +234,10 @@ func (g *gate) departed(node seam.PeerID, by speaker) bool {
 }
 
 // state judges a node in a push/pull, which it may change.
-func (g *gate) state(m *message, raw []byte, by speaker) cause {
+func (g *gate) state(m *message, raw []byte, by speaker, now time.Time) cause {
 	node, incarnation := seam.PeerID(m.texts[fieldName]), uint32(m.numbers[fieldIncarnation])
 	if m.numbers[fieldState] == stateAlive {
-		return g.alive(node, m, by)
+		return g.alive(node, m, by, now)
 	}
 	switch {
 	case !by.heeded && node != by.peer:

@@ -84,7 +84,7 @@ func (in *intake) pushPull() ([]byte, error) {
 		}
 		why := in.charge(&m)
 		if why == passed {
-			why = in.gate.state(&m, raw, in.by)
+			why = in.gate.state(&m, raw, in.by, time.Now())
 		}
 		if why != passed {
 			in.gate.refuse(in.by.peer, why)
