@@ -59,8 +59,8 @@ type Config struct {
 	// in nothing: once it returns nil, the relay is asked again. Nil does not try.
 	Introduce func(ctx context.Context, relay seam.PeerID) error
 	// Reachable is told, one call at a time, when libp2p finds out that others can dial
-	// this process, or cannot. It knows from relays, and for public addresses only. Nil
-	// is not told.
+	// this process, or cannot. It knows from relays that are members and have public
+	// addresses, and for public addresses only. Nil is not told.
 	Reachable func(bool)
 	// Limits are what strangers, and members, may take of this process.
 	Limits Limits

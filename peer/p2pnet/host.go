@@ -10,9 +10,12 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 // userAgent is what libp2p's identify protocol says of this process.
@@ -33,7 +36,12 @@ func newHost(config Config, key ed25519.PrivateKey, door *door) (host.Host, erro
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("setting connection limits: %w", err), resources.Close())
 	}
+	store, err := newMemberStore(func(id peer.ID) bool { return door.member(id) && config.Member(seam.PeerID(id.String())) == nil })
+	if err != nil {
+		return nil, errors.Join(err, connections.Close(), resources.Close())
+	}
 	options := []libp2p.Option{
+		libp2p.Peerstore(store),
 		libp2p.Identity(private),
 		// Listening is done below: given to libp2p.New, an address that fails is
 		// only logged if another one succeeds.
@@ -56,7 +64,7 @@ func newHost(config Config, key ed25519.PrivateKey, door *door) (host.Host, erro
 	}
 	h, err := libp2p.New(append(options, config.Relay.options(door)...)...)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting libp2p: %w", err), connections.Close(), resources.Close())
+		return nil, errors.Join(fmt.Errorf("starting libp2p: %w", err), connections.Close(), resources.Close(), store.Close())
 	}
 	for _, text := range config.Listen {
 		if err := listen(h, text); err != nil {

@@ -6,6 +6,11 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/peerstore"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/p2p/host/autonat"
+	"github.com/libp2p/go-libp2p/p2p/host/peerstore/pstoremem"
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
 )
@@ -39,23 +44,71 @@ func (t *Transport) watchReachable() error {
 	return nil
 }
 
-// tellReachable tells what was found, but for what a connection contradicts: a single
-// relay that lies, or has a bad link, must not keep everybody from being dialled.
+// tellReachable tells what was found, if the connections bear it out.
 func (t *Transport) tellReachable(found network.Reachability) {
-	switch {
-	case found == network.ReachabilityPublic:
-		t.config.Reachable(true)
-	case found != network.ReachabilityPrivate:
-	case slices.ContainsFunc(t.swarm.Conns(), dialledFromAfar):
-		t.log.Info("a relay could not dial this process, but others have; check the firewall", zap.Int("connections", len(t.swarm.Conns())))
-	default:
-		t.config.Reachable(false)
+	switch reachable, because := judge(found, t.swarm.Conns()); {
+	case because != "":
+		t.log.Info("a relay could not dial this process, which is not believed", zap.String("because", because))
+	case found != network.ReachabilityUnknown:
+		t.config.Reachable(reachable)
 	}
+}
+
+// judge tells what to make of what was found, and why it is not believed if so: a single
+// relay that lies, or has a bad link, must not keep everybody from being dialled. And
+// whoever is not outside this process's network has not tried from there: in a flock on
+// private addresses nobody has.
+func judge(found network.Reachability, conns []network.Conn) (reachable bool, because string) {
+	switch {
+	case found != network.ReachabilityPrivate:
+		return found == network.ReachabilityPublic, ""
+	case slices.ContainsFunc(conns, dialledFromAfar):
+		return true, "others have; check the firewall"
+	case !slices.ContainsFunc(conns, afar):
+		return true, "nobody is connected from outside the network of this process"
+	}
+	return false, ""
+}
+
+// afar tells whether a connection is direct, and leads out of the networks of private
+// addresses.
+func afar(c network.Conn) bool {
+	remote := c.RemoteMultiaddr()
+	return !isCircuit(remote) && manet.IsPublicAddr(remote)
 }
 
 // dialledFromAfar tells whether the other end has dialled a connection, directly and not
 // from a network of private addresses, which is behind the same NAT.
 func dialledFromAfar(c network.Conn) bool {
-	remote := c.RemoteMultiaddr()
-	return c.Stat().Direction == network.DirInbound && !isCircuit(remote) && manet.IsPublicAddr(remote)
+	return c.Stat().Direction == network.DirInbound && afar(c)
+}
+
+// certifiedStore is what libp2p's store of peers has to be.
+type certifiedStore interface {
+	peerstore.Peerstore
+	peerstore.CertifiedAddrBook
+}
+
+// memberStore has libp2p's AutoNAT ask members only whether they can dial this process:
+// it asks whoever says that he speaks its protocol, and believes him.
+type memberStore struct {
+	certifiedStore
+	member func(peer.ID) bool
+}
+
+func newMemberStore(member func(peer.ID) bool) (memberStore, error) {
+	store, err := pstoremem.NewPeerstore()
+	if err != nil {
+		return memberStore{}, fmt.Errorf("making the store of peers: %w", err)
+	}
+	return memberStore{store, member}, nil
+}
+
+// SupportsProtocols implements peerstore.ProtoBook.
+func (s memberStore) SupportsProtocols(id peer.ID, protocols ...protocol.ID) ([]protocol.ID, error) {
+	known, err := s.certifiedStore.SupportsProtocols(id, protocols...)
+	if err == nil && slices.Contains(known, autonat.AutoNATProto) && !s.member(id) {
+		known = slices.DeleteFunc(known, func(p protocol.ID) bool { return p == autonat.AutoNATProto })
+	}
+	return known, err
 }

@@ -20,16 +20,35 @@ func TestReachableIsTold(t *testing.T) {
 	}
 	defer emitter.Close()
 	for _, found := range []network.Reachability{
-		network.ReachabilityPrivate, network.ReachabilityUnknown, network.ReachabilityPublic, network.ReachabilityUnknown, network.ReachabilityPrivate,
+		network.ReachabilityPrivate, network.ReachabilityUnknown, network.ReachabilityPublic, network.ReachabilityUnknown, network.ReachabilityPublic,
 	} {
 		if err := emitter.Emit(event.EvtLocalReachabilityChanged{Reachability: found}); err != nil {
 			t.Fatal(err)
 		}
-		if found == network.ReachabilityUnknown {
-			continue
+		if found == network.ReachabilityPublic && !receive(t, "what was found", told) {
+			t.Errorf("%v is told as not reachable", found)
 		}
-		if got := receive(t, "what was found", told); got != (found == network.ReachabilityPublic) {
-			t.Errorf("%v is told as reachable: %t", found, got)
+	}
+}
+
+// TestReachableIsJudged: that nobody can dial this process is believed while somebody
+// outside is connected who could have tried, and nobody of those has dialled.
+func TestReachableIsJudged(t *testing.T) {
+	relay, member := "/ip4/8.8.8.8/tcp/4001", "/ip4/192.168.0.9/tcp/4001"
+	for name, c := range map[string]struct {
+		found    network.Reachability
+		conns    []network.Conn
+		want     bool
+		believed bool
+	}{
+		"found public":         {network.ReachabilityPublic, nil, true, true},
+		"nobody else":          {network.ReachabilityPrivate, nil, true, false},
+		"a network of its own": {network.ReachabilityPrivate, []network.Conn{linked{remote: member, direction: network.DirOutbound}}, true, false},
+		"a relay outside":      {network.ReachabilityPrivate, []network.Conn{linked{remote: relay, direction: network.DirOutbound}}, false, true},
+		"dialled from outside": {network.ReachabilityPrivate, []network.Conn{linked{remote: relay, direction: network.DirInbound}}, true, false},
+	} {
+		if got, because := judge(c.found, c.conns); got != c.want || (because == "") != c.believed {
+			t.Errorf("%s: reachable %v, not believed because %q", name, got, because)
 		}
 	}
 }

@@ -122,12 +122,12 @@ func New(config Config) (*Transport, error) {
 		ending: ending, end: end,
 		slots: slots{limit: config.Limits.Streams}, upkeep: newUpkeep(), untold: untold,
 	}
+	t.finish = sync.OnceValue(t.close)
 	network.Notify(&t.upkeep)
 	go t.tend()
 	if err := t.startRelaying(); err != nil {
 		return nil, errors.Join(fmt.Errorf("p2pnet: %w", err), t.Close())
 	}
-	t.finish = sync.OnceValue(t.close)
 	return t, nil
 }
 

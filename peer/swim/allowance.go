@@ -18,6 +18,10 @@ const (
 	// hold 255.
 	messagesPerSecond = 500
 	messageBurst      = 2000
+	// introductionsPerSecond and introductionBurst bound what a peer may say of itself until
+	// it is a member: each time costs a signature.
+	introductionsPerSecond = 2
+	introductionBurst      = 16
 	// syncsPerSecond and syncBurst bound the conversations that one peer may begin. It
 	// begins one in fifteen seconds, and a few to join.
 	syncsPerSecond = 1
@@ -26,15 +30,16 @@ const (
 
 // allowance is what a peer may still send.
 type allowance struct {
-	packets, messages, probes, syncs *rate.Limiter
+	packets, messages, introductions, probes, syncs *rate.Limiter
 }
 
 func newAllowance() *allowance {
 	return &allowance{
-		packets:  rate.NewLimiter(packetsPerSecond, packetBurst),
-		messages: rate.NewLimiter(messagesPerSecond, messageBurst),
-		probes:   rate.NewLimiter(probesPerSecond, probeBurst),
-		syncs:    rate.NewLimiter(syncsPerSecond, syncBurst),
+		packets:       rate.NewLimiter(packetsPerSecond, packetBurst),
+		messages:      rate.NewLimiter(messagesPerSecond, messageBurst),
+		introductions: rate.NewLimiter(introductionsPerSecond, introductionBurst),
+		probes:        rate.NewLimiter(probesPerSecond, probeBurst),
+		syncs:         rate.NewLimiter(syncsPerSecond, syncBurst),
 	}
 }
 

@@ -35,8 +35,12 @@ type entry struct {
 	ceiling uint32
 	left    bool
 	// waiting: a new life of the peer looks on and has announced nothing yet, so
-	// last speaks of an earlier one.
+	// last speaks of an earlier one. onlooks is that life.
 	waiting bool
+	onlooks uint64
+	// over are the latest of its lives that are known to have ended: what they said as
+	// onlookers has no number by which it could be told to be old.
+	over []uint64
 	// alive is memberlist's belief.
 	alive bool
 	// departed is when alive became false.
@@ -136,12 +140,13 @@ func (b *book) admit(peer seam.PeerID, meta []byte) error {
 	}
 	e.mark, e.left, e.ceiling = s.mark, s.left, max(e.ceiling, s.ceiling)
 	if !s.announced {
-		e.onlooker = bytes.Clone(meta)
+		e.onlooker, e.onlooks = bytes.Clone(meta), s.life
 		if e.meta != nil && s.life != e.last.life {
 			e.waiting = true
 		}
 	} else {
-		e.meta, e.last, e.waiting = bytes.Clone(meta), s, false
+		e.end(s.life)
+		e.meta, e.last, e.onlooker, e.waiting = bytes.Clone(meta), s, nil, false
 	}
 	if len(s.Addresses) > 0 {
 		b.learned[peer] = s.Addresses
@@ -172,10 +177,23 @@ func (b *book) read(peer seam.PeerID, meta []byte) (statement, error) {
 		return statement{}, errStranger
 	case s.announced && e != nil && e.meta != nil && e.last.Newer(s.Record):
 		return statement{}, errOldRecord
+	case !s.announced && e != nil && e.outlived(s.life):
+		return statement{}, errOldRecord
 	case !b.identity.Verify(peer, signedMessage(peer, body), signature):
 		return statement{}, errSignature
 	}
 	return s, nil
+}
+
+// recognizes tells whether metadata of a peer was verified before.
+func (b *book) recognizes(peer seam.PeerID, meta []byte) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if peer == b.identity.Self() {
+		return bytes.Equal(meta, b.ownMeta) || bytes.Equal(meta, b.recalled)
+	}
+	e := b.entries[peer]
+	return e != nil && (e.meta != nil && bytes.Equal(meta, e.meta) || e.onlooker != nil && bytes.Equal(meta, e.onlooker))
 }
 
 // hearSelf takes note of what an earlier life of the local peer has said.

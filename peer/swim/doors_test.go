@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -172,10 +173,10 @@ func TestAttackManyConversations(t *testing.T) {
 		state := func() (open, held int) {
 			host.carrier.mu.Lock()
 			defer host.carrier.mu.Unlock()
-			return len(host.carrier.places), host.carrier.held
+			return len(host.carrier.places.all), host.carrier.held
 		}
-		if open, held := state(); open != maxAllSyncs || held > maxHeld {
-			t.Errorf("%d conversations are open, %d are allowed; they hold %d bytes", open, maxAllSyncs, held)
+		if open, held := state(); open != maxBlockSyncs || held > maxHeld { // all come from one block
+			t.Errorf("%d conversations are open, %d are allowed; they hold %d bytes", open, maxBlockSyncs, held)
 		}
 		time.Sleep(2 * syncTimeout)
 		if open, held := state(); open != 0 || held != 0 {
@@ -236,7 +237,7 @@ func listener(t testing.TB, b *book, from io.Reader, room int) *intake {
 func TestIntakeIsBounded(t *testing.T) {
 	b := newBook(trusting{}, testRun, 1, func() {})
 	node := packed(0, "Name", "other", "Addr", make([]byte, maxAddress), "Port", uint32(1), "Meta", make([]byte, 512), "Incarnation", uint32(1),
-		"State", byte(stateAlive), "Vsn", make([]byte, maxVersions))[1:]
+		"State", byte(stateAlive), "Vsn", []byte{1, 5, 2, 0, 0, 0})[1:]
 	endless := &loud{Reader: io.MultiReader(bytes.NewReader(header(maxStates, 0)), bytes.NewReader(bytes.Repeat(node, maxStates)))}
 	if _, err := listener(t, b, endless, 64<<10).read(nil); !errors.Is(err, errTooMuch) {
 		t.Errorf("more than there is room for: %v", err)
@@ -251,6 +252,26 @@ func TestIntakeIsBounded(t *testing.T) {
 	}
 	if _, err := listener(t, b, bytes.NewReader(append([]byte{messageEncrypt}, 0xff, 0xff, 0xff, 0xff)), 64<<10).read(newTestKeys(t, 1)); !errors.Is(err, errTooMuch) {
 		t.Errorf("four gigabytes that are encrypted: %v", err)
+	}
+}
+
+// TestAttackBytesOneByOne: a message that comes a byte at a time costs no more than one
+// that comes at once.
+func TestAttackBytesOneByOne(t *testing.T) {
+	b := newBook(trusting{}, testRun, 1, func() {})
+	node := packed(0, "Name", "other", "Addr", make([]byte, maxAddress), "Port", uint32(1), "Meta", make([]byte, 512), "Incarnation", uint32(1),
+		"State", byte(stateAlive), "Vsn", []byte{1, 5, 2, 0, 0, 0})[1:]
+	said := append(header(100, 0), bytes.Repeat(node, 100)...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := listener(t, b, iotest.OneByteReader(bytes.NewReader(said)), 1<<20).read(nil); err != nil {
+		t.Error(err)
+	}
+	runtime.ReadMemStats(&after)
+	cost := after.TotalAlloc - before.TotalAlloc
+	t.Logf("%d KiB cost %d KiB", len(said)>>10, cost>>10)
+	if cost > 4<<20 {
+		t.Errorf("%d KiB cost %d MiB", len(said)>>10, cost>>20)
 	}
 }
 

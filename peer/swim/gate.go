@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/memberlist"
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
@@ -26,16 +27,20 @@ const (
 	notInPerson
 	beyondSigned
 	madeUp
+	otherVersions
+	notAsked
 	causes
 )
 
 var causeNames = [causes]string{
-	malformed:    "malformed",
-	tooMany:      "too many",
-	notAMember:   "of somebody who is no member",
-	notInPerson:  "asks for an answer to somebody else",
-	beyondSigned: "beyond what the peer has signed",
-	madeUp:       "about somebody who is no member",
+	malformed:     "malformed",
+	tooMany:       "too many",
+	notAMember:    "of somebody who is no member",
+	notInPerson:   "asks for an answer to somebody else",
+	beyondSigned:  "beyond what the peer has signed",
+	madeUp:        "about somebody who is no member",
+	otherVersions: "of other versions of the protocol",
+	notAsked:      "answers what was not asked",
 }
 
 const (
@@ -50,17 +55,18 @@ const (
 
 // gate judges messages for memberlist.
 type gate struct {
-	book   *book
-	log    *zap.Logger
-	probes *rate.Limiter
-	kept   [causes]atomic.Uint64
+	book      *book
+	log       *zap.Logger
+	probes    *rate.Limiter
+	questions questions
+	kept      [causes]atomic.Uint64
 }
 
 func newGate(b *book, log *zap.Logger) *gate {
 	if log == nil {
 		log = zap.NewNop()
 	}
-	return &gate{book: b, log: log, probes: rate.NewLimiter(allProbesPerSecond, allProbeBurst)}
+	return &gate{book: b, log: log, probes: rate.NewLimiter(allProbesPerSecond, allProbeBurst), questions: newQuestions()}
 }
 
 // speaker is who says something.
@@ -75,7 +81,7 @@ type speaker struct {
 func (g *gate) refuse(by seam.PeerID, why cause) {
 	g.kept[why].Add(1)
 	level := zap.WarnLevel
-	if why == notAMember || why == madeUp { // news of members travels, and so may be late
+	if why == notAMember || why == madeUp || why == notAsked { // news of members, and answers, may be late
 		level = zap.DebugLevel
 	}
 	g.log.Log(level, "kept a message from the membership", zap.String("peer", string(by)), zap.String("reason", causeNames[why]))
@@ -138,9 +144,9 @@ func (g *gate) judge(raw []byte, by speaker, now time.Time) ([]byte, cause) {
 	case messageIndirectPing:
 		return raw, g.indirectPing(&m, by, now)
 	case messageAck, messageNack:
-		return raw, passed
+		return raw, g.answer(&m, by)
 	case messageAlive:
-		return raw, g.alive(node, &m, by)
+		return raw, g.alive(node, &m, by, now)
 	case messageSuspect, messageDead:
 		why := g.accusation(node, &m, by)
 		if raw[0] == messageDead && why == passed && !(m.text(fieldFrom) == string(node) && g.departed(node, by)) {
@@ -155,6 +161,14 @@ func (g *gate) judge(raw []byte, by speaker, now time.Time) ([]byte, cause) {
 func (g *gate) ping(m *message, by speaker) cause {
 	if m.text(fieldSourceNode) != string(by.peer) {
 		return notInPerson
+	}
+	return passed
+}
+
+// answer: it comes from whom the question went to.
+func (g *gate) answer(m *message, by speaker) cause {
+	if !g.questions.asked(by.peer, m.numbers[fieldSeqNo]) {
+		return notAsked
 	}
 	return passed
 }
@@ -176,14 +190,26 @@ func (g *gate) indirectPing(m *message, by speaker, now time.Time) cause {
 
 // alive: a peer introduces itself, and members tell of others. memberlist's incarnation
 // is no part of what is signed; its bound is.
-func (g *gate) alive(node seam.PeerID, m *message, by speaker) cause {
+func (g *gate) alive(node seam.PeerID, m *message, by speaker, now time.Time) cause {
 	switch {
 	case !by.heeded && node != by.peer:
 		return notAMember
 	case !g.book.mayLive(node, m.texts[fieldMeta], uint32(m.numbers[fieldIncarnation])):
 		return beyondSigned
+	case !compatible(m.texts[fieldVsn]):
+		return otherVersions
+	case !by.heeded && !g.book.recognizes(node, m.texts[fieldMeta]) && !by.rate.introductions.AllowN(now, 1):
+		return tooMany
 	}
 	return passed
+}
+
+// compatible tells whether a peer speaks the versions of memberlist's protocol that this
+// library does: while one is believed alive that does not, memberlist compares no
+// memberships with anybody.
+func compatible(versions []byte) bool {
+	return len(versions) == maxVersions && versions[0] <= memberlist.ProtocolVersion2Compatible && versions[1] >= memberlist.ProtocolVersion2Compatible &&
+		versions[2] == memberlist.ProtocolVersion2Compatible && versions[3] == 0 && versions[5] == 0 // those of delegates
 }
 
 // accusation: a member says that another is silent, dead or gone.
@@ -208,10 +234,10 @@ func (g *gate) departed(node seam.PeerID, by speaker) bool {
 }
 
 // state judges a node in a push/pull, which it may change.
-func (g *gate) state(m *message, raw []byte, by speaker) cause {
+func (g *gate) state(m *message, raw []byte, by speaker, now time.Time) cause {
 	node, incarnation := seam.PeerID(m.texts[fieldName]), uint32(m.numbers[fieldIncarnation])
 	if m.numbers[fieldState] == stateAlive {
-		return g.alive(node, m, by)
+		return g.alive(node, m, by, now)
 	}
 	switch {
 	case !by.heeded && node != by.peer:

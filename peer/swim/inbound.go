@@ -145,12 +145,13 @@ func (t *transport) converse(s seam.Stream) {
 		return
 	}
 	defer t.endSync(peer)
-	if !t.takePlace() {
+	leave := t.places.take(peer, t.closing)
+	if leave == nil {
 		t.gate.refuse(peer, tooMany)
 		t.drop(s)
 		return
 	}
-	defer func() { <-t.places }()
+	defer leave()
 	meta := t.book.remembered(peer)
 	s.SetWriteDeadline(time.Now().Add(kindTimeout))
 	greeting := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(meta)), uint16(len(meta)))
@@ -182,20 +183,6 @@ func (t *transport) admitSync(peer seam.PeerID, now time.Time) bool {
 	}
 	t.syncs[peer]++
 	return true
-}
-
-// takePlace waits for one of the conversations of all peers to end, if there are so many:
-// a whole flock may join at once.
-func (t *transport) takePlace() bool {
-	timer := time.NewTimer(syncTimeout)
-	defer timer.Stop()
-	select {
-	case t.places <- struct{}{}:
-		return true
-	case <-timer.C:
-	case <-t.closing:
-	}
-	return false
 }
 
 func (t *transport) endSync(peer seam.PeerID) {

@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 const (
@@ -79,7 +82,11 @@ func (in *intake) pushPull() ([]byte, error) {
 			in.own = true
 			_ = in.gate.book.recall(m.texts[fieldMeta]) // what an earlier life has signed counts
 		}
-		if why := in.gate.state(&m, raw, in.by); why != passed {
+		why := in.charge(&m)
+		if why == passed {
+			why = in.gate.state(&m, raw, in.by, time.Now())
+		}
+		if why != passed {
 			in.gate.refuse(in.by.peer, why)
 			continue
 		}
@@ -91,6 +98,15 @@ func (in *intake) pushPull() ([]byte, error) {
 	}
 	head := appendHeader(make([]byte, 0, 64+len(kept)), count, header.numbers[fieldJoin] == 1)
 	return append(head, kept...), nil
+}
+
+// charge has a node that is news, and so costs a signature, count as a message of who
+// began the conversation. What finds no room comes with the next one, or as gossip.
+func (in *intake) charge(m *message) cause {
+	if in.asked || in.gate.book.recognizes(seam.PeerID(m.texts[fieldName]), m.texts[fieldMeta]) || in.by.rate.messages.AllowN(time.Now(), 1) {
+		return passed
+	}
+	return tooMany
 }
 
 // fields reads one map. Its bytes are good until the next call.
@@ -113,10 +129,12 @@ func (in *intake) fields(of shape) (m message, raw []byte, err error) {
 
 // more reads what has come.
 func (in *intake) more() error {
-	buffer := make([]byte, len(in.buffer)+readAtOnce)
-	have := copy(buffer, in.buffer)
-	n, err := io.ReadAtLeast(in.from, buffer[have:], 1)
-	in.buffer = buffer[:have+n]
+	have := len(in.buffer)
+	if have == cap(in.buffer) { // and not each time: it may come byte by byte
+		in.buffer = append(make([]byte, 0, have+readAtOnce), in.buffer...)
+	}
+	n, err := io.ReadAtLeast(in.from, in.buffer[have:cap(in.buffer)], 1)
+	in.buffer = in.buffer[:have+n]
 	return err
 }
 

@@ -121,7 +121,7 @@ func TestAPacketWithoutAnAnswer(t *testing.T) {
 				a.wide.over = deaf{newMeter(a.seam.(*memnet.Transport))}
 			}
 			began := time.Now()
-			a.WriteToAddress(answer(3), addressOf(b.seam.Self()))
+			a.WriteToAddress(pingOf(a, 3), addressOf(b.seam.Self()))
 			select {
 			case <-b.packets:
 			case <-time.After(probeTimeout):

@@ -35,10 +35,11 @@ const (
 	inboundPackets = 1024
 	// maxSenders bounds the peers that packets are sent to at a time.
 	maxSenders = maxMembers
-	// maxSyncs bounds the inbound conversations of one peer at a time, and maxAllSyncs
-	// those of all; more of them wait.
-	maxSyncs    = 2
-	maxAllSyncs = 64
+	// maxSyncs bounds the inbound conversations of one peer at a time, maxBlockSyncs those
+	// of a block of addresses, and maxAllSyncs those of all; more of them wait.
+	maxSyncs      = 2
+	maxBlockSyncs = 16
+	maxAllSyncs   = 64
 	// openTimeout bounds the opening of a packet stream.
 	openTimeout = 3 * time.Second
 	// reopenAfter is the least time between two attempts to open one.
@@ -74,7 +75,7 @@ type transport struct {
 
 	packets chan *memberlist.Packet
 	conns   chan net.Conn
-	places  chan struct{} // of inbound conversations
+	places  *places       // of inbound conversations
 	closing chan struct{} // closed first at a shutdown
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -109,7 +110,7 @@ func newTransport(over seam.Transport, run string, b *book, busy *stragglers, wi
 		wide:    wide,
 		packets: make(chan *memberlist.Packet, inboundPackets),
 		conns:   make(chan net.Conn),
-		places:  make(chan struct{}, maxAllSyncs),
+		places:  newPlaces(over),
 		closing: make(chan struct{}),
 		ctx:     ctx,
 		cancel:  cancel,
@@ -158,6 +159,7 @@ func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, 
 		return now, seam.ErrClosed
 	}
 	t.busy.sent(b, peer, now)
+	t.gate.questions.sent(b, peer)
 	enough, tried := t.wide.send(b, peer, t.keys, now)
 	t.mu.Lock()
 	defer t.mu.Unlock()

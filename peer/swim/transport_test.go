@@ -18,8 +18,10 @@ func addressOf(peer seam.PeerID) memberlist.Address {
 	return memberlist.Address{Name: string(peer), Addr: advertiseIP(peer).String()}
 }
 
-// answer is a packet that whoever is no member may send too.
-func answer(number uint32) []byte { return packed(messageAck, "SeqNo", number) }
+// pingOf is a packet that whoever is no member may send too.
+func pingOf(from *transport, number uint32) []byte {
+	return packed(messagePing, "SeqNo", number, "Node", "", "SourceNode", string(from.seam.Self()))
+}
 
 // carriers starts transports without memberlist on top.
 func carriers(t *testing.T, names ...string) (*memnet.Network, []*transport) {
@@ -52,7 +54,7 @@ func TestPackets(t *testing.T) {
 		a, b := c[0], c[1]
 		to := addressOf(b.seam.Self())
 		receive := func(number uint32) {
-			want := string(answer(number))
+			want := string(pingOf(a, number))
 			t.Helper()
 			select {
 			case p := <-b.packets:
@@ -64,7 +66,7 @@ func TestPackets(t *testing.T) {
 			}
 		}
 		for i := range 3 {
-			a.WriteToAddress(answer(uint32(i)), to)
+			a.WriteToAddress(pingOf(a, uint32(i)), to)
 		}
 		for i := range 3 {
 			receive(uint32(i))
@@ -77,7 +79,7 @@ func TestPackets(t *testing.T) {
 		if open := a.seam.Connections(); open != 0 {
 			t.Errorf("%d connections are kept to a departed peer", open)
 		}
-		a.WriteToAddress(answer(7), to)
+		a.WriteToAddress(pingOf(a, 7), to)
 		receive(7)
 
 		// A peer that cannot be reached costs no time and gives no error.
@@ -106,7 +108,7 @@ func TestPackets(t *testing.T) {
 		for len(b.packets) > 0 {
 			<-b.packets
 		}
-		a.WriteToAddress(answer(8), to)
+		a.WriteToAddress(pingOf(a, 8), to)
 		receive(8)
 
 		// Idle streams are closed.
@@ -124,12 +126,12 @@ func TestShutdownSendsWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := carriers(t, "a", "b")
 		a, b := c[0], c[1]
-		a.WriteToAddress(answer(9), addressOf(b.seam.Self()))
+		a.WriteToAddress(pingOf(a, 9), addressOf(b.seam.Self()))
 		stop := make(chan struct{})
 		go func() {
 			defer close(stop)
 			p := <-b.packets
-			if !bytes.Equal(p.Buf, answer(9)) {
+			if !bytes.Equal(p.Buf, pingOf(a, 9)) {
 				t.Errorf("received %q", p.Buf)
 			}
 		}()

@@ -23,19 +23,29 @@ const incarnationRoom = 64
 func (b *book) mayLive(peer seam.PeerID, meta []byte, incarnation uint32) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	ceiling := b.ceilingOf(peer)
-	if incarnation > raised(ceiling, incarnationRoom) {
-		body, _, err := split(meta)
-		if err != nil {
-			return false
-		}
-		s, err := decode(peer, body)
-		if err != nil || incarnation > raised(s.ceiling, incarnationRoom) {
-			return false
-		}
+	if incarnation > raised(b.ceilingOf(peer), incarnationRoom) && incarnation > raised(b.claimed(peer, meta), incarnationRoom) {
+		return false
 	}
 	b.noteSelf(peer, incarnation)
 	return true
+}
+
+// claimed is the ceiling that metadata names. Of the local peer it has to be signed by
+// then, since this peer's own next ceiling goes by it. The caller holds the lock.
+func (b *book) claimed(peer seam.PeerID, meta []byte) uint32 {
+	if peer == b.identity.Self() {
+		_ = b.recollect(meta)
+		return b.ceilingOf(peer)
+	}
+	body, _, err := split(meta)
+	if err != nil {
+		return 0
+	}
+	s, err := decode(peer, body)
+	if err != nil {
+		return 0
+	}
+	return s.ceiling
 }
 
 // mayBeAccused tells whether news that a peer is silent, dead or gone may have an
@@ -118,6 +128,11 @@ func (b *book) hasLeft(peer seam.PeerID) bool {
 func (b *book) recall(meta []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.recollect(meta)
+}
+
+// recollect is recall for who holds the lock.
+func (b *book) recollect(meta []byte) error {
 	if bytes.Equal(meta, b.ownMeta) || bytes.Equal(meta, b.recalled) {
 		return nil
 	}
