@@ -158,7 +158,7 @@ func (c *copying) recruits() (chosen []seam.PeerID) {
 func (c *copying) candidates(members []seam.Record) []seam.PeerID {
 	ids := []seam.PeerID{c.seed}
 	for _, m := range members {
-		if m.Peer != c.peer.Self() && m.Peer != c.seed && m.Head+m.Steps > 0 {
+		if m.Peer != c.peer.Self() && m.Peer != c.seed && plus(m.Head, m.Steps) > 0 {
 			ids = append(ids, m.Peer)
 		}
 	}
@@ -292,8 +292,8 @@ func (c *copying) conclude() {
 	}
 	liars := c.liars
 	c.mu.Unlock()
-	p.ageTo(lowerMedian(ages))
 	total := lowerMedian(c.words)
+	p.ageTo(min(lowerMedian(ages), total, p.credibleAge())) // or a donor's lie would be told on in good faith
 	p.flock.inherit(total, p.counters.resumed, p.Self(), p.membership.Members())
 	took := time.Since(c.began)
 	p.copied.Store(&StateStats{Donors: len(given), Slices: c.slices(), Took: took, Again: c.pool.again, Liars: liars})
