@@ -32,6 +32,12 @@ const (
 	// tooLong is how many times longer than the mean an exchange must have lasted that
 	// came to nothing, for its proposer to be taken for one that stalls.
 	tooLong = 4
+	// stallCost is how many times longer than it has held a place for nothing a proposer
+	// is refused at least: whatever it does in between, it has one in 1+stallCost of the
+	// time. maxStallCost bounds that in times of Config.RetryAfter, for the sake of those
+	// that are only slow.
+	stallCost    = 8
+	maxStallCost = 16
 	// MaxAccounts bounds the proposers other than partners that are remembered; who has
 	// not come for the longest time is forgotten.
 	MaxAccounts = 1024

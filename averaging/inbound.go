@@ -156,14 +156,17 @@ func (m *ADPSGD) member(peer topology.PeerID) bool {
 }
 
 // ended takes an inbound exchange that is over. It reports false if there is none such.
-// Who has held a place for nothing is refused for a time that grows until an exchange
-// goes well: it would itself leave this peer alone after a failure.
+// Who has held a place for nothing is refused for several times as long, and for longer
+// each time until an exchange goes well: it would itself leave this peer alone after a
+// failure.
 func (m *ADPSGD) ended(now time.Duration, event Event) bool {
 	began, ok := m.in.end(event)
 	switch {
 	case !ok:
 	case m.accounts.ended(now, now-began, event):
-		m.stalling.hold(event.Peer, later(now, grown(m.config.RetryAfter, m.stalling.times(event.Peer))))
+		retry := m.config.RetryAfter
+		cost := min(stallCost*min(now-began, forever/stallCost), maxStallCost*min(retry, forever/maxStallCost))
+		m.stalling.hold(event.Peer, later(now, max(grown(retry, m.stalling.times(event.Peer)), cost)))
 	case event.Kind == Finished:
 		m.stalling.lift(event.Peer)
 	}

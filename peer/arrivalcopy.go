@@ -23,6 +23,9 @@ const (
 	// copyPatience is for how long no member may have answered before a newcomer
 	// gives the flock's model up.
 	copyPatience = 10 * time.Second
+	// slowDonor: a donor that has owed the next slice for so long is asked beside others, not
+	// instead: those that take their time together would keep the model from a newcomer.
+	slowDonor = time.Second
 	// copyReminder is the time between two warnings that all donors are busy.
 	copyReminder = 30 * time.Second
 )
@@ -50,6 +53,7 @@ type copying struct {
 // prospect is what a newcomer knows of a possible donor.
 type prospect struct {
 	drawing  bool
+	since    time.Time // when that began
 	banned   bool
 	after    time.Time // when it may be asked again
 	manifest wire.Manifest
@@ -127,12 +131,16 @@ func (c *copying) recruits() (chosen []seam.PeerID) {
 	members := c.peer.membership.Members()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	missing := c.peer.config.Network.State.Donors
-	for _, d := range c.donors {
+	missing, most, now := c.peer.config.Network.State.Donors, MaxDonors, time.Now()
+	for id, d := range c.donors {
 		if d.drawing {
-			missing--
+			most--
+			if now.Sub(d.since) < slowDonor || !c.pool.waitsFor(id, now) {
+				missing--
+			}
 		}
 	}
+	missing = min(missing, most)
 	for _, id := range c.candidates(members) {
 		if missing <= 0 {
 			break
@@ -142,10 +150,10 @@ func (c *copying) recruits() (chosen []seam.PeerID) {
 			d = &prospect{}
 			c.donors[id] = d
 		}
-		if d.drawing || d.banned || time.Now().Before(d.after) || c.peer.quarantine.left(id, time.Now()) > 0 {
+		if d.drawing || d.banned || now.Before(d.after) || c.peer.quarantine.left(id, now) > 0 {
 			continue
 		}
-		d.drawing = true
+		d.drawing, d.since = true, now
 		missing--
 		chosen = append(chosen, id)
 	}
@@ -158,7 +166,7 @@ func (c *copying) recruits() (chosen []seam.PeerID) {
 func (c *copying) candidates(members []seam.Record) []seam.PeerID {
 	ids := []seam.PeerID{c.seed}
 	for _, m := range members {
-		if m.Peer != c.peer.Self() && m.Peer != c.seed && m.Head+m.Steps > 0 {
+		if m.Peer != c.peer.Self() && m.Peer != c.seed && plus(m.Head, m.Steps) > 0 {
 			ids = append(ids, m.Peer)
 		}
 	}
@@ -292,8 +300,8 @@ func (c *copying) conclude() {
 	}
 	liars := c.liars
 	c.mu.Unlock()
-	p.ageTo(lowerMedian(ages))
 	total := lowerMedian(c.words)
+	p.ageTo(min(lowerMedian(ages), total, p.credibleAge())) // or a donor's lie would be told on in good faith
 	p.flock.inherit(total, p.counters.resumed, p.Self(), p.membership.Members())
 	took := time.Since(c.began)
 	p.copied.Store(&StateStats{Donors: len(given), Slices: c.slices(), Took: took, Again: c.pool.again, Liars: liars})

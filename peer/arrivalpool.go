@@ -225,6 +225,18 @@ func (p *slicePool) done() bool {
 	return p.left == 0
 }
 
+// waitsFor tells whether a donor has owed a slice, or its first word, for slowDonor.
+func (p *slicePool) waitsFor(donor seam.PeerID, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for a := range p.askers {
+		if a.donor == donor {
+			return len(a.queue) > 0 && now.Sub(a.last) >= slowDonor
+		}
+	}
+	return true
+}
+
 // remaining is the number of slices that are not here.
 func (p *slicePool) remaining() int {
 	p.mu.Lock()

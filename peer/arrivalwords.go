@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -28,7 +29,7 @@ const (
 // says so, or the record of any member does.
 func (p *Peer) trained(welcome wire.Welcome) bool {
 	return welcome.FlockSteps > 0 || slices.ContainsFunc(p.membership.Members(), func(m seam.Record) bool {
-		return m.Peer != p.Self() && m.Head+m.Steps > 0
+		return m.Peer != p.Self() && plus(m.Head, m.Steps) > 0
 	})
 }
 
@@ -79,7 +80,7 @@ func (f *flock) recordOf(id seam.PeerID) (life, age uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.present[id]
-	return m.Incarnation, m.Head + m.Steps
+	return m.Incarnation, plus(m.Head, m.Steps)
 }
 
 // near tells whether a checkpoint is good enough to train on from it.
@@ -98,6 +99,21 @@ func (p *Peer) behind(welcome wire.Welcome) bool {
 	}
 	age, own := lowerMedian(ages), p.age()
 	return age > own && age-own > age/behindShare
+}
+
+// credibleAge is the oldest that a model can be by what all members say, unbounded as long
+// as nobody says anything.
+func (p *Peer) credibleAge() uint64 {
+	var ages []uint64
+	for _, m := range p.membership.Members() {
+		if age := plus(m.Head, m.Steps); m.Peer != p.Self() && age > 0 {
+			ages = append(ages, age)
+		}
+	}
+	if len(ages) == 0 {
+		return math.MaxUint64
+	}
+	return believable(ages)
 }
 
 // settleIn gives a newcomer the model with which it begins: that of its checkpoint if

@@ -21,6 +21,10 @@ const (
 	// process that is short of processor time, and less than 3 s with what a transport
 	// may add to a deadline.
 	leastPatience = 2500 * time.Millisecond
+	// leastOpening is the shortest bound of the wait for the first sign of a partner that
+	// was accepted, whose place nobody else has meanwhile. One that is not measured yet, or
+	// was late, has that and twice as long the next time.
+	leastOpening = time.Second
 	// slack is how many times longer than before a wait, or an exchange, may last.
 	slack = 4
 	// tempoDecay is what is left of the longest wait after another exchange.
@@ -43,6 +47,7 @@ type tempos struct {
 // tempo is how long one partner makes this peer wait.
 type tempo struct {
 	wait time.Duration // for a frame, at most
+	open time.Duration // of this, from the answer to a proposal to the partner's next sign
 	took time.Duration // an exchange, at most
 	late int           // exchanges in a row that ran out of time
 	seen time.Time
@@ -53,6 +58,14 @@ func (t *tempos) patience(partner seam.PeerID, most time.Duration) time.Duration
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.of(partner).patience(most)
+}
+
+// opening bounds the wait for the first sign of a partner that was accepted; most is the
+// bound of all.
+func (t *tempos) opening(partner seam.PeerID, most time.Duration) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.of(partner).opening(most)
 }
 
 // budget bounds an exchange with a partner; most is the bound of all, and what one
@@ -78,11 +91,17 @@ func (k tempo) patience(most time.Duration) time.Duration {
 	return min(k.base()<<k.late, most)
 }
 
+// opening bounds the wait for the first sign of a partner that was accepted: a few of the
+// round trips that it took before.
+func (k tempo) opening(most time.Duration) time.Duration {
+	return min(max(leastOpening, slack*k.open)<<k.late, k.patience(most))
+}
+
 // base bounds the wait for a frame where the last exchange did not run out of time.
 func (k tempo) base() time.Duration { return max(leastPatience, slack*k.wait) }
 
 // ended takes what an exchange that is over has shown of a partner.
-func (t *tempos) ended(partner seam.PeerID, longest, took time.Duration, err error, now time.Time) {
+func (t *tempos) ended(partner seam.PeerID, longest, open, took time.Duration, err error, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := t.known[partner]
@@ -97,7 +116,7 @@ func (t *tempos) ended(partner seam.PeerID, longest, took time.Duration, err err
 	k.seen = now
 	switch {
 	case err == nil:
-		k.wait, k.took, k.late = faded(k.wait, longest), faded(k.took, took), 0
+		k.wait, k.open, k.took, k.late = faded(k.wait, longest), faded(k.open, open), faded(k.took, took), 0
 	case ranOut(err):
 		k.late = min(k.late+1, maxLate)
 	}
@@ -154,7 +173,7 @@ func (t *talk) wait(began time.Time) (deadline time.Time, err error) {
 
 // learn takes what an exchange that is over has shown of its partner.
 func (p *Peer) learn(x *tracked, err error) {
-	p.tempos.ended(seam.PeerID(x.event.Peer), time.Duration(x.longest.Load()), time.Since(x.began), err, time.Now())
+	p.tempos.ended(seam.PeerID(x.event.Peer), time.Duration(x.longest.Load()), x.opened, time.Since(x.began), err, time.Now())
 }
 
 // waited notes the longest wait for a frame of a lane.

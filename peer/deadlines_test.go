@@ -40,7 +40,7 @@ func TestDeadlinesFollowThePartner(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var ts tempos
 			for _, s := range c.shown {
-				ts.ended("partner", s.longest, s.took, s.err, time.Now())
+				ts.ended("partner", s.longest, s.longest, s.took, s.err, time.Now())
 			}
 			if got := ts.patience("partner", stall); got != c.patience {
 				t.Errorf("a frame is waited for %s, want %s", got, c.patience)
@@ -59,7 +59,7 @@ func TestTemposAreBounded(t *testing.T) {
 	var ts tempos
 	now := time.Now()
 	for i := range 3 * maxTempos {
-		ts.ended(seam.PeerID(fmt.Sprint(i)), time.Second, time.Second, nil, now.Add(time.Duration(i)))
+		ts.ended(seam.PeerID(fmt.Sprint(i)), time.Second, time.Second, time.Second, nil, now.Add(time.Duration(i)))
 	}
 	if len(ts.known) != maxTempos {
 		t.Errorf("%d partners are remembered, want %d", len(ts.known), maxTempos)

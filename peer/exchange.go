@@ -21,6 +21,7 @@ type tracked struct {
 	began   time.Time
 	agreed  time.Duration // from the beginning to the answer, of an exchange initiated here
 	round   time.Duration // of this, from the proposal on
+	opened  time.Duration // from the answer to the partner's first sign, of one served here
 	work    atomic.Int64  // nanoseconds spent on slices, by all goroutines together
 	bytes   atomic.Uint64
 	coded   atomic.Uint64 // of these, those that the initiator sent

@@ -85,7 +85,7 @@ type Peer struct {
 	announceEvery   time.Duration
 	started         time.Time
 	connectionsPeak atomic.Int64
-	compared        atomic.Int64 // when memberships were last compared, since started; 0 if never
+	comparisons     comparisons
 }
 
 // defaultAnnounceEvery is how often a member's progress is announced while it

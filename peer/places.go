@@ -16,7 +16,8 @@ const (
 	// waitingFor is for how long who was told to wait counts as waiting: newcomers ask
 	// again sooner.
 	waitingFor = 4 * copyRetry
-	// maxWaiting bounds those whose turn is remembered.
+	// maxWaiting bounds those whose turn is remembered: beyond it, no block of addresses has
+	// more of them than others.
 	maxWaiting = 256
 )
 
@@ -29,6 +30,7 @@ type places struct {
 	mu      sync.Mutex
 	held    map[seam.PeerID]*place
 	waiting *simplelru.LRU[seam.PeerID, *waiter]
+	served  *simplelru.LRU[string, time.Time] // when a block last had a place given
 }
 
 // place is that of one newcomer.
@@ -52,6 +54,7 @@ func (p *places) enter(at *place, most int, now time.Time) bool {
 	if p.held == nil {
 		p.held = make(map[seam.PeerID]*place)
 		p.waiting, _ = simplelru.NewLRU[seam.PeerID, *waiter](maxWaiting, nil) // fails of sizes that are not positive
+		p.served, _ = simplelru.NewLRU[string, time.Time](maxWaiting, nil)
 	}
 	at.since = now
 	if old := p.held[at.peer]; old != nil { // it has lost that conversation
@@ -67,6 +70,7 @@ func (p *places) enter(at *place, most int, now time.Time) bool {
 	}
 	p.waiting.Remove(at.peer)
 	p.held[at.peer] = at
+	p.served.Add(at.block, now)
 	return true
 }
 
@@ -75,24 +79,56 @@ func (p *places) wait(at *place, now time.Time) *waiter {
 	w, ok := p.waiting.Get(at.peer)
 	if !ok || now.Sub(w.last) > waitingFor {
 		w = &waiter{since: now}
-		p.waiting.Add(at.peer, w)
+		if ok || p.makeRoom(at.block, now) {
+			p.waiting.Add(at.peer, w)
+		}
 	}
 	w.block, w.last = at.block, now
 	return w
 }
 
+// makeRoom tells whether one more of a block may wait. Where too many do, the last that came
+// from the block with the most gives way to another block's.
+func (p *places) makeRoom(block string, now time.Time) bool {
+	if p.waiting.Len() < maxWaiting {
+		return true
+	}
+	count := map[string]int{}
+	for _, w := range p.waiting.Values() {
+		count[w.block]++
+	}
+	var out seam.PeerID
+	var last *waiter
+	for _, id := range p.waiting.Keys() {
+		w, _ := p.waiting.Peek(id)
+		if now.Sub(w.last) > waitingFor {
+			return p.waiting.Remove(id) // it waits no more
+		}
+		if last == nil || cmp.Or(cmp.Compare(count[w.block], count[last.block]), w.since.Compare(last.since)) > 0 {
+			out, last = id, w
+		}
+	}
+	return count[block]+1 < count[last.block] && p.waiting.Remove(out)
+}
+
 // before is the number of those whose turn it is before another's: of blocks that have
-// fewer places, and else of those who wait for longer.
+// fewer places, or have not had one for longer, and else of those who wait for longer.
 func (p *places) before(w *waiter, now time.Time) (n int) {
 	for _, other := range p.waiting.Values() {
 		if other == w || now.Sub(other.last) > waitingFor {
 			continue
 		}
-		if cmp.Or(cmp.Compare(p.of(other.block), p.of(w.block)), other.since.Compare(w.since)) < 0 {
+		if cmp.Or(cmp.Compare(p.of(other.block), p.of(w.block)), p.given(other.block).Compare(p.given(w.block)), other.since.Compare(w.since)) < 0 {
 			n++
 		}
 	}
 	return n
+}
+
+// given is when a block was last given a place, the zero time if that is not remembered.
+func (p *places) given(block string) time.Time {
+	at, _ := p.served.Peek(block)
+	return at
 }
 
 // of is the number of places of a block.

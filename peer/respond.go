@@ -98,7 +98,10 @@ func (p *Peer) respond(x *tracked, t *talk, terms replica.Terms) {
 	if err := tellRanges(s.responder, t); err != nil {
 		x.breakOff(err)
 	}
+	accepted := time.Now()
+	t.soon, t.sign = p.tempos.opening(t.stream.Remote(), p.config.Exchange.Stall), accepted
 	s.serve(0, t)
+	x.opened = t.sign.Sub(accepted)
 	s.settle(t.stall)
 	p.sessions.remove(key)
 	x.bytes.Add(t.sent + t.received)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/averaging"
@@ -27,6 +28,13 @@ const (
 	repairMost  = 30 * time.Second
 	// maxUnanswered is after how many questions a partner is silent.
 	maxUnanswered = 4
+	// doubtMost is for how long the doubts of a partner keep this peer from serving others,
+	// doubtRest how many times longer it takes until they may again: or a few that answer
+	// just in time could stop everybody's exchanges for good.
+	doubtMost = 10 * time.Second
+	doubtRest = 8
+	// maxHolders bounds the partners of whom that is remembered.
+	maxHolders = 256
 )
 
 // settleOn asks the partner on a stream about everything that is in doubt with it.
@@ -89,6 +97,8 @@ func (p *Peer) serveStatus(t *talk, header wire.Header, payload []byte) error {
 type repairs struct {
 	mu      sync.Mutex
 	waiting map[seam.PeerID]repair
+	looked  time.Time                              // when they were last looked at
+	holders *simplelru.LRU[seam.PeerID, time.Time] // when what each has held up will be forgotten
 }
 
 // repair is the state of asking one partner.
@@ -99,12 +109,39 @@ type repair struct {
 	busy  bool
 }
 
-// silent tells whether a partner has left so many questions unanswered that it no
-// longer counts: or a few that never answer could stop everybody's exchanges.
-func (r *repairs) silent(partner seam.PeerID) bool {
+// silent tells whether a partner has left so many questions unanswered, or has held others
+// up for so long, that it no longer counts.
+func (r *repairs) silent(partner seam.PeerID, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.waiting[partner].asked >= maxUnanswered
+	return r.waiting[partner].asked >= maxUnanswered || r.spent(partner, now)
+}
+
+// spent tells whether a partner has held others up for as long as it may. The lock is held.
+func (r *repairs) spent(partner seam.PeerID, now time.Time) bool {
+	if r.holders == nil {
+		return false
+	}
+	forgotten, _ := r.holders.Peek(partner)
+	return forgotten.Sub(now) >= doubtRest*doubtMost
+}
+
+// hold counts the time for which a partner has held others up. The lock is held.
+func (r *repairs) hold(partner seam.PeerID, since, now time.Time) {
+	if r.spent(partner, now) {
+		return
+	}
+	if r.holders == nil {
+		r.holders, _ = simplelru.NewLRU[seam.PeerID, time.Time](maxHolders, nil) // fails of sizes that are not positive
+	}
+	forgotten, _ := r.holders.Get(partner)
+	if forgotten.Before(since) {
+		forgotten = since
+	}
+	if forgotten = forgotten.Add((1 + doubtRest) * now.Sub(since)); forgotten.Sub(now) > doubtRest*doubtMost {
+		forgotten = now.Add(doubtRest * doubtMost)
+	}
+	r.holders.Add(partner, forgotten)
 }
 
 // due returns the partners, of those given, that should be asked now, and notes
@@ -118,6 +155,8 @@ func (r *repairs) due(partners []string, now time.Time) (ask []seam.PeerID) {
 		turn, known := r.waiting[id]
 		if !known {
 			turn = repair{at: now.Add(repairFirst), after: repairFirst}
+		} else {
+			r.hold(id, r.looked, now)
 		}
 		if !turn.busy && !turn.at.After(now) {
 			turn.busy = true
@@ -125,7 +164,7 @@ func (r *repairs) due(partners []string, now time.Time) (ask []seam.PeerID) {
 		}
 		keep[id] = turn
 	}
-	r.waiting = keep
+	r.waiting, r.looked = keep, now
 	return ask
 }
 
@@ -189,7 +228,7 @@ func (p *Peer) inquire(ctx context.Context, partner seam.PeerID) error {
 // with others cannot disturb an exchange.
 func (p *Peer) unresolved() int {
 	return p.sides.ledger.Unresolved(func(partner string) bool {
-		return p.flock.here(seam.PeerID(partner)) && !p.repairs.silent(seam.PeerID(partner))
+		return p.flock.here(seam.PeerID(partner)) && !p.repairs.silent(seam.PeerID(partner), time.Now())
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 // For how long a frozen copy is given to further newcomers: one older than frozenMost
 // is frozen anew for the next, and so is one that is older in steps than the next asks
 // for, but not before it is frozenLeast old: a stranger that asks for the newest state
-// again and again must not keep this peer copying.
+// again and again, or leaves each time it has it, must not keep this peer copying.
 const (
 	frozenLeast = time.Second
 	frozenMost  = time.Minute
@@ -89,6 +89,7 @@ type freezer struct {
 	mu      sync.Mutex
 	current *snapshot
 	making  bool
+	frozen  time.Time     // when a snapshot was last taken
 	changed chan struct{} // closed when the above have changed, if anybody waits
 }
 
@@ -104,7 +105,7 @@ func (f *freezer) acquire(ctx context.Context, steps uint64, freeze func() *snap
 		if wait == nil {
 			s = freeze()
 			f.mu.Lock()
-			s.readers, f.current, f.making = 1, s, false
+			s.readers, f.current, f.making, f.frozen = 1, s, false, s.taken
 			f.tell()
 			f.mu.Unlock()
 			return s, nil
@@ -126,9 +127,11 @@ func (f *freezer) try(steps uint64) (_ *snapshot, wait <-chan struct{}, ripe <-c
 	now := time.Now()
 	switch {
 	case f.making:
-	case f.current == nil:
+	case f.current == nil && now.Sub(f.frozen) >= frozenLeast:
 		f.making = true
 		return nil, nil, nil
+	case f.current == nil:
+		ripe = time.After(frozenLeast - now.Sub(f.frozen))
 	case f.current.good(steps, now):
 		f.current.readers++
 		return f.current, nil, nil

@@ -123,3 +123,23 @@ func TestPacerLeavesHalfOfTheTimeToExchanges(t *testing.T) {
 		t.Errorf("a pause of %s without an exchange", got)
 	}
 }
+
+// TestComingAndGoingFreezesNothingAnew: who asks for the model and leaves, a thousand times
+// a second, has it copied once in that time.
+func TestComingAndGoingFreezesNothingAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f freezer
+		model := &copies{steps: 100}
+		for range 5000 {
+			within, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			if s, err := f.acquire(within, 0, model.freeze); err == nil {
+				f.release(s)
+			}
+			time.Sleep(time.Millisecond)
+			cancel()
+		}
+		if model.made > 12 {
+			t.Errorf("the model was copied %d times in ten seconds, want one a second", model.made)
+		}
+	})
+}

@@ -18,12 +18,15 @@ import (
 type talk struct {
 	stream         seam.Stream
 	stall          time.Duration
-	until          time.Time    // the end of the exchange at the latest; zero if there is none
-	reader         *wire.Reader // the one of the two below that is in use
-	short, long    *wire.Reader // for requests and answers; for slices
-	frame          []byte       // scratch for what is sent
-	codecs         []quant.ID   // scratch for those of a proposal
-	numbers        []uint8      // scratch for those of an answer
+	until          time.Time     // the end of the exchange at the latest; zero if there is none
+	soon           time.Duration // bounds the wait for the next frame's first bytes; 0 if nothing but the frame's does
+	rest           time.Time     // the deadline for that frame, until its first bytes are here
+	sign           time.Time     // when these came
+	reader         *wire.Reader  // the one of the two below that is in use
+	short, long    *wire.Reader  // for requests and answers; for slices
+	frame          []byte        // scratch for what is sent
+	codecs         []quant.ID    // scratch for those of a proposal
+	numbers        []uint8       // scratch for those of an answer
 	sent, received uint64
 	longest        time.Duration // waited for a frame, at most
 	codec          quant.ID      // of the exchange that it is part of, if any
@@ -53,6 +56,7 @@ func (p *Peer) talk(stream seam.Stream) *talk {
 		t.short = wire.NewReader(t, wire.MaxHandshake)
 	}
 	t.stream, t.stall, t.until = stream, p.config.Exchange.Stall, time.Time{}
+	t.soon, t.rest = 0, time.Time{}
 	t.sent, t.received, t.longest, t.codec = 0, 0, 0, 0
 	t.short.Reset(t)
 	t.reader = t.short
@@ -85,6 +89,13 @@ func (p *Peer) end(t *talk) {
 func (t *talk) Read(b []byte) (int, error) {
 	n, err := t.stream.Read(b)
 	t.received += uint64(n)
+	if n > 0 && !t.rest.IsZero() {
+		t.sign = time.Now()
+		if err == nil {
+			err = t.stream.SetReadDeadline(t.rest)
+		}
+		t.rest = time.Time{}
+	}
 	return n, err
 }
 
@@ -92,6 +103,9 @@ func (t *talk) Read(b []byte) (int, error) {
 func (t *talk) next() (wire.Header, []byte, error) {
 	began := time.Now()
 	deadline, err := t.wait(began)
+	if soon := began.Add(t.soon); t.soon > 0 && soon.Before(deadline) {
+		deadline, t.rest = soon, deadline
+	}
 	if err == nil {
 		err = t.stream.SetReadDeadline(deadline)
 	}
@@ -99,6 +113,7 @@ func (t *talk) next() (wire.Header, []byte, error) {
 		return wire.Header{}, nil, err
 	}
 	header, payload, err := t.reader.Next()
+	t.soon, t.rest = 0, time.Time{}
 	t.longest = max(t.longest, time.Since(began))
 	return header, payload, err
 }

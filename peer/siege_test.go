@@ -1,0 +1,272 @@
+package peer_test
+
+import (
+	"context"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// besieger is an active member that keeps a passive's place in some way, again and again.
+type besieger struct {
+	t         *testing.T
+	ctx       context.Context
+	transport *memnet.Transport
+	cut       uint64
+	sliceLen  int
+	ids       map[seam.PeerID]uint64
+	taken     map[seam.PeerID]int // of these, those accepted
+	mu        sync.Mutex
+}
+
+// newBesieger has one join a flock, quiet for now.
+func newBesieger(t *testing.T, flock *peertest.Flock, name string) *besieger {
+	t.Helper()
+	transport, err := flock.Network.Transport(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { transport.Close() })
+	enlist(t, flock.Network, transport, peertest.Run, flock.Peers[0])
+	b := &besieger{t: t, transport: transport, ids: map[seam.PeerID]uint64{}, taken: map[seam.PeerID]int{}}
+	b.cut, b.sliceLen = flock.Peers[0].Cut()
+	stop, err := transport.Handle(seam.ProtocolExchange, peertest.Run, func(stream seam.Stream) {
+		stream.SetReadDeadline(time.Now().Add(time.Minute)) // questions: it does not answer
+		stream.Read(make([]byte, 1))
+		time.Sleep(time.Minute)
+		stream.Reset()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return b
+}
+
+// propose proposes the next exchange, answers what is asked before it, and tells whether
+// it was accepted.
+func (b *besieger) propose(victim seam.PeerID) (stream seam.Stream, frames *wire.Reader, exchange uint64) {
+	stream, err := b.transport.Open(b.ctx, victim, seam.ProtocolExchange, peertest.Run)
+	if err != nil {
+		return nil, nil, 0
+	}
+	b.mu.Lock()
+	b.ids[victim]++
+	exchange = b.ids[victim]
+	b.mu.Unlock()
+	frame, err := wire.Pack(nil, exchange, wire.Propose{
+		Run: peertest.Run, Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: uint32(b.sliceLen), Cut: b.cut,
+		Overlap: 1, Lanes: 1, Codecs: []uint8{1},
+	})
+	if err != nil {
+		b.t.Error(err)
+	}
+	stream.SetReadDeadline(time.Now().Add(time.Minute))
+	stream.Write(frame)
+	frames = wire.NewReader(stream, wire.MaxPayload)
+	for {
+		header, _, err := frames.Next()
+		switch {
+		case err == nil && header.Type == wire.TypeAccept:
+			b.mu.Lock()
+			b.taken[victim]++
+			b.mu.Unlock()
+			return stream, frames, exchange
+		case err == nil && header.Type == wire.TypeStatus:
+			frame, err := wire.Pack(nil, header.Exchange, wire.Settled{})
+			if err != nil {
+				b.t.Error(err)
+			}
+			stream.Write(frame)
+		default:
+			stream.Reset()
+			return nil, nil, 0
+		}
+	}
+}
+
+// show shows a model of one value.
+func (b *besieger) show(stream seam.Stream, exchange uint64, value float32) {
+	values := make(tensor.Vector, newModel().Layout().Len())
+	for i := range values {
+		values[i] = value
+	}
+	frame := tensor.AppendBytes(wire.AppendCodeInfo(wire.Reserve(nil), wire.CodeInfo{Bound: float32(math.Inf(1)), Codec: 1}), values)
+	if err := wire.Seal(frame, wire.Header{Type: wire.TypeCode, Exchange: exchange}); err != nil {
+		b.t.Error(err)
+	}
+	stream.Write(frame)
+}
+
+// silent says nothing more once it is accepted.
+func (b *besieger) silent(victim seam.PeerID, _ int) {
+	if stream, frames, _ := b.propose(victim); stream != nil {
+		frames.Next()
+		stream.Reset()
+	}
+}
+
+// oneByte says a byte and nothing more.
+func (b *besieger) oneByte(victim seam.PeerID, _ int) {
+	if stream, frames, _ := b.propose(victim); stream != nil {
+		stream.Write([]byte{'M'})
+		frames.Next()
+		stream.Reset()
+	}
+}
+
+// whole is an exchange as it should be, of a model near the others'.
+func (b *besieger) whole(victim seam.PeerID) {
+	stream, frames, exchange := b.propose(victim)
+	if stream == nil {
+		return
+	}
+	b.show(stream, exchange, 21)
+	if header, _, err := frames.Next(); err == nil && header.Type == wire.TypeDiff {
+		frame := wire.Reserve(nil)
+		if err := wire.Seal(frame, wire.Header{Type: wire.TypeAck, Exchange: exchange, Ack: 1}); err != nil {
+			b.t.Error(err)
+		}
+		stream.Write(frame)
+		stream.CloseWrite()
+		frames.Next()
+	}
+	stream.Reset()
+}
+
+// everyOther is silent every other time it is accepted, and good in between.
+func (b *besieger) everyOther(victim seam.PeerID, accepted int) {
+	if accepted%2 == 0 {
+		b.silent(victim, accepted)
+	} else {
+		b.whole(victim)
+	}
+}
+
+// doubt leaves an exchange when it has the answer, says nothing of it for as long as that
+// holds everybody up, answers, and begins anew.
+func (b *besieger) doubt(victim seam.PeerID, _ int) {
+	stream, frames, exchange := b.propose(victim)
+	if stream != nil {
+		stream.Reset()
+		time.Sleep(time.Second)
+		stream, frames, exchange = b.propose(victim)
+	}
+	if stream == nil {
+		return
+	}
+	b.show(stream, exchange, 21)
+	frames.Next()
+	stream.Reset()
+	time.Sleep(28 * time.Second)
+}
+
+// siege runs a flock of eight for two minutes with so many besiegers, and counts what its
+// passives serve of honest members.
+func siege(t *testing.T, besiegers int, attack func(b *besieger, victim seam.PeerID, accepted int)) (served uint64, flock *peertest.Flock) {
+	t.Helper()
+	flock = peertest.Start(t, peertest.Config{
+		Peers: 8, Params: newModel, Link: memnet.Link{Delay: time.Millisecond},
+		Configure: func(i int, c *peer.Config) {
+			c.Exchange.Pace.Every = 1
+			c.Optimizer = &peer.SGD{}
+			c.Schedule = peer.Schedule{Rate: 0.001}
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var all []*besieger
+	for i := range besiegers {
+		b := newBesieger(t, flock, string(rune('A'+i))+"-besieger")
+		b.ctx = ctx
+		all = append(all, b)
+	}
+	var work sync.WaitGroup
+	for _, p := range flock.Peers {
+		work.Go(func() {
+			for p.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) {
+				time.Sleep(100 * time.Millisecond)
+				return peer.Result{Samples: 1}, nil
+			}) == nil {
+			}
+		})
+	}
+	time.Sleep(10 * time.Second)
+	before := initiated(flock)
+	if attack != nil {
+		for _, b := range all {
+			for _, victim := range flock.IDs() {
+				work.Go(func() {
+					for ctx.Err() == nil {
+						attack(b, victim, b.accepted(victim))
+						time.Sleep(20 * time.Millisecond)
+					}
+				})
+			}
+		}
+	}
+	time.Sleep(2 * time.Minute)
+	served = initiated(flock) - before
+	for i, p := range flock.Peers {
+		s := p.Stats()
+		t.Logf("peer %d, %s: served %d, initiated %d, refused %d, declined %d, failed %d, in doubt %d", i, s.Role, s.Exchanges.Served, s.Exchanges.Initiated, s.Exchanges.Refused, s.Exchanges.Declined, s.Exchanges.Failed, s.Exchanges.InDoubt)
+	}
+	cancel()
+	for _, b := range all {
+		b.transport.Close()
+	}
+	work.Wait()
+	return served, flock
+}
+
+// accepted is how often a victim has accepted.
+func (b *besieger) accepted(victim seam.PeerID) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.taken[victim]
+}
+
+// initiated is what the honest members have completed of what they began.
+func initiated(flock *peertest.Flock) (n uint64) {
+	for _, p := range flock.Peers {
+		n += p.Stats().Exchanges.Initiated
+	}
+	return n
+}
+
+// TestWhoKeepsAPlaceForNothingTakesLittle: whatever members do at a passive's only place
+// but exchange, the others have most of it.
+func TestWhoKeepsAPlaceForNothingTakesLittle(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		count  int
+		attack func(b *besieger, victim seam.PeerID, accepted int)
+	}{
+		{"says nothing", 1, (*besieger).silent},
+		{"says a byte", 1, (*besieger).oneByte},
+		{"says nothing every other time", 1, (*besieger).everyOther},
+		{"three leave exchanges in doubt", 3, (*besieger).doubt},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var quiet uint64
+			synctest.Test(t, func(t *testing.T) { quiet, _ = siege(t, c.count, nil) })
+			synctest.Test(t, func(t *testing.T) {
+				served, _ := siege(t, c.count, c.attack)
+				t.Logf("%d exchanges of %d", served, quiet)
+				if 100*served < 80*quiet {
+					t.Errorf("%d exchanges of honest members were served, %d without it: %.0f %%, want 80", served, quiet, 100*float64(served)/float64(quiet))
+				}
+			})
+		})
+	}
+}
