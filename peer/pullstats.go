@@ -30,8 +30,11 @@ func (p *Peer) pulls() (listed []PullStats) {
 }
 
 // watchPull says once of a partner, after an exchange with it, that it pushes in one
-// direction.
+// direction. Where this peer does not train itself, all who do pull it their way.
 func (p *Peer) watchPull(partner string) {
+	if p.counters.steps.Load() == 0 {
+		return
+	}
 	pull, news := p.replica.OneSided(partner)
 	if !news {
 		return
