@@ -37,7 +37,7 @@ const (
 	// time. maxStallCost bounds that in times of Config.RetryAfter, for the sake of those
 	// that are only slow.
 	stallCost    = 8
-	maxStallCost = 16
+	maxStallCost = 4
 	// MaxAccounts bounds the proposers other than partners that are remembered; who has
 	// not come for the longest time is forgotten.
 	MaxAccounts = 1024

@@ -101,7 +101,7 @@ func (s *shares) ended(e entry, began, retry time.Duration) {
 			s.mean, s.met = took, true
 		}
 	} else if s.met && took > 4*s.mean {
-		s.until[peer] = max(s.until[peer], e.now+max(retry<<min(s.stalls[peer], 6), min(8*(e.now-began), 16*retry)))
+		s.until[peer] = max(s.until[peer], e.now+max(retry<<min(s.stalls[peer], 6), min(8*(e.now-began), 4*retry)))
 		s.stalls[peer]++
 	}
 }

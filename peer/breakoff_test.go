@@ -52,7 +52,7 @@ func TestAnExchangeEndsAtItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const deadline = 20 * time.Second
 		r := newRogueWith(t, peer.Exchange{Deadline: deadline})
-		r.acknowledge(time.Second)
+		r.acknowledge(time.Second / 2)
 		time.Sleep(deadline - time.Second)
 		if failed := r.host.Stats().Exchanges.Failed; failed != 0 {
 			t.Errorf("%d exchanges failed before the deadline", failed)
