@@ -30,11 +30,8 @@ func (p *Peer) pulls() (listed []PullStats) {
 }
 
 // watchPull says once of a partner, after an exchange with it, that it pushes in one
-// direction. Where this peer does not train itself, all who do pull it their way.
+// direction.
 func (p *Peer) watchPull(partner string) {
-	if p.counters.steps.Load() == 0 {
-		return
-	}
 	pull, news := p.replica.OneSided(partner)
 	if !news {
 		return

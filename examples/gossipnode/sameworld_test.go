@@ -21,6 +21,7 @@ func TestVirtualTimeIsLikeLoopback(t *testing.T) {
 	const (
 		points = 0.5  // of accuracy
 		share  = 0.03 // of the bytes of an exchange
+		again  = 0.06 // of those with a lattice: the later real processes exchange, the more blocks fail
 		fewest = 60   // exchanges, for either to tell anything
 	)
 	for _, codec := range []string{"raw", "lattice6+4"} {
@@ -42,8 +43,12 @@ func TestVirtualTimeIsLikeLoopback(t *testing.T) {
 		if d := 100 * math.Abs(float64(loopback.TestAccuracy.Mean-virtual.TestAccuracy.Mean)); d > points {
 			t.Errorf("%s: accuracies are %.2f points apart, want at most %v", codec, d, points)
 		}
-		if d := math.Abs(bytesEach(loopback)/bytesEach(virtual.result) - 1); d > share {
-			t.Errorf("%s: bytes of an exchange differ by %.1f %%, want at most %v", codec, 100*d, 100*share)
+		most := share
+		if codec != "raw" {
+			most = again
+		}
+		if d := math.Abs(bytesEach(loopback)/bytesEach(virtual.result) - 1); d > most {
+			t.Errorf("%s: bytes of an exchange differ by %.1f %%, want at most %v", codec, 100*d, 100*most)
 		}
 	}
 }

@@ -139,7 +139,8 @@ func (p *pulling) pull(partner string) Pull {
 }
 
 // OneSided tells of a partner's pull whether it is news that no honest partner is known to
-// have one like that: it is once.
+// have one like that: it is once. Where all partners pull one way it is this model that is
+// apart, or nobody trains.
 func (r *Replica) OneSided(partner string) (pull Pull, news bool) {
 	r.pulls.mu.Lock()
 	defer r.pulls.mu.Unlock()
@@ -147,11 +148,21 @@ func (r *Replica) OneSided(partner string) (pull Pull, news bool) {
 		return Pull{}, false
 	}
 	known, ok := r.pulls.of.Peek(partner)
-	if !ok || known.told || known.exchanges < pullEnough || known.sum.length() <= oneSided*known.way {
+	if !ok || known.told || !known.oneSided() || !slices.ContainsFunc(r.pulls.of.Values(), (*pulling).manySided) {
 		return Pull{}, false
 	}
 	known.told = true
 	return known.pull(partner), true
+}
+
+// oneSided tells whether all exchanges pulled one way, and manySided whether they did not;
+// neither, while they are few.
+func (p *pulling) oneSided() bool {
+	return p.exchanges >= pullEnough && p.sum.length() > oneSided*p.way
+}
+
+func (p *pulling) manySided() bool {
+	return p.exchanges >= pullEnough && p.sum.length() <= oneSided*p.way
 }
 
 // Pulls are the largest, at most so many, of partners that there were enough exchanges

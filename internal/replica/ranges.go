@@ -171,9 +171,9 @@ func (s *slice) track(p *part, seen sighting, most float64) {
 }
 
 // rangeGrowth is how many times its range a block's may be after one exchange, in any
-// case: no more than what an exchange with one who is near takes off again, or a liar
-// among several partners doubles ranges faster than the others halve them.
-const rangeGrowth = 1.25
+// case. More, and a liar among several partners makes ranges grow faster than the others
+// take off again; less, and blocks of honest partners fail again and again.
+const rangeGrowth = 1.5
 
 // trackBlock takes the largest difference seen in a block into its range, of which a
 // share is believed: that by which the slice is clipped. A liar is not to make lattices
