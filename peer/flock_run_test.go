@@ -63,6 +63,13 @@ func shortRun(_ int, c *peer.Config) {
 
 func checkLearned(t *testing.T, flock *peertest.Flock) {
 	t.Helper()
+	checkLearnedWithin(t, flock, 10)
+}
+
+// checkLearnedWithin checks that a flock is at its optimum, its models at most so small a
+// part apart of what they would be alone.
+func checkLearnedWithin(t *testing.T, flock *peertest.Flock, part float64) {
+	t.Helper()
 	n := len(flock.Peers)
 	want := common + float64(n-1)/2
 	for i, v := range peertest.Mean(flock.Models()) {
@@ -71,7 +78,7 @@ func checkLearned(t *testing.T, flock *peertest.Flock) {
 		}
 	}
 	apart := math.Sqrt(float64(len(flock.Models()[0])) * float64(n*n-1) / 12) // if nobody exchanged
-	if spread := flock.Spread(); spread > apart/10 {
+	if spread := flock.Spread(); spread > apart/part {
 		t.Errorf("the models are %g apart, alone they would be %g", spread, apart)
 	}
 	for i, p := range flock.Peers {

@@ -73,7 +73,9 @@ func TestAFlockThatDiesResumes(t *testing.T) {
 		if total < 3*perPeer || total > 3*perPeer*11/10 {
 			t.Errorf("%d steps of all in both lives, want %d", total, 3*perPeer)
 		}
-		checkLearned(t, again)
+		// Two that want different models share one passive here, which believes the farther of
+		// them no more than its own strides explain (design/007).
+		checkLearnedWithin(t, again, 4)
 	})
 }
 
