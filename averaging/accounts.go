@@ -38,9 +38,9 @@ const (
 	// that are only slow.
 	stallCost    = 8
 	maxStallCost = 4
-	// MaxAccounts bounds the proposers other than partners that are remembered; who has
+	// maxAccounts bounds the proposers other than partners that are remembered; who has
 	// not come for the longest time is forgotten.
-	MaxAccounts = 1024
+	maxAccounts = 1024
 )
 
 // accounts tell which proposers have had their share of a passive.
@@ -65,7 +65,7 @@ type account struct {
 }
 
 func newAccounts() accounts {
-	others, _ := simplelru.NewLRU[topology.PeerID, *account](MaxAccounts, nil) // an error is a size below 1
+	others, _ := simplelru.NewLRU[topology.PeerID, *account](maxAccounts, nil) // an error is a size below 1
 	return accounts{others: others, unlinked: account{left: burst}, shares: 1}
 }
 

@@ -10,9 +10,8 @@ import "time"
 // so a caller that reuses the slice allocates nothing. A Machine is not safe
 // for concurrent use: one event loop owns it.
 //
-// Every StepDone and every GradientDone is answered by a Proceed or a Halt, at once or
-// after later events; every Proposed and every Offered is answered at once by an Accept
-// or a Refuse.
+// Every StepDone is answered by a Proceed or a Halt, at once or after later events; every
+// Proposed is answered at once by an Accept or a Refuse.
 type Machine interface {
 	Handle(now time.Duration, event Event, actions []Action) []Action
 }
@@ -44,10 +43,8 @@ const (
 	Quarantine
 	// Round: the two peers are not in the same round of an algorithm in lock-step.
 	Round
-	// NoServer: nobody can serve the parameters.
-	NoServer
-	// NoPartners: too few members are left for the algorithm to go on.
-	NoPartners
+	// NoCoordinator: the peer that coordinates the run, or serves its parameters, is lost.
+	NoCoordinator
 	// NotMember: the asked peer has no record of the asking one. Ask another now, and
 	// this one again later: news of members travels within seconds.
 	NotMember
@@ -68,10 +65,8 @@ func (r Reason) String() string {
 		return "quarantine"
 	case Round:
 		return "round"
-	case NoServer:
-		return "no server"
-	case NoPartners:
-		return "no partners"
+	case NoCoordinator:
+		return "the coordinator is lost"
 	case NotMember:
 		return "not a member"
 	}
@@ -88,10 +83,8 @@ const (
 	// InboundDeadline bounds the exchanges that the peer accepted: it is set for
 	// the one that must end first.
 	InboundDeadline
-	// RoundDeadline bounds the wait of an algorithm in lock-step for the others.
+	// RoundDeadline is for whatever else a machine waits for.
 	RoundDeadline
-	// TimerKinds is the number of kinds.
-	TimerKinds
 )
 
 // String names the kind as transcripts show it.

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// MaxBans bounds how many peers a machine keeps in quarantine, how many it knows
+	// maxBans bounds how many peers a machine keeps in quarantine, how many it knows
 	// to hold this one in theirs, and how many it knows to fail. Beyond it the longest are kept: whoever can
 	// make identities faster than they are refused is a matter of admission.
-	MaxBans = 64
+	maxBans = 64
 	// maxDoublings bounds the growth of the time for which a peer that holds this
 	// one in quarantine is passed over, to 64 times Config.RetryAfter.
 	maxDoublings = 6
@@ -61,7 +61,7 @@ func (b *bans) hold(peer topology.PeerID, until time.Duration) {
 		return
 	}
 	fresh := ban{peer: peer, until: until, times: 1}
-	if len(*b) < MaxBans {
+	if len(*b) < maxBans {
 		*b = append(*b, fresh)
 		return
 	}

@@ -11,13 +11,16 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
+// maxBans is how many quarantines are kept.
+const maxBans = 64
+
 func TestLongestQuarantinesAreKept(t *testing.T) {
 	m := newPassive(t, averaging.Config{})
 	name := func(i int) topology.PeerID { return topology.PeerID(fmt.Sprint("x", i)) }
 	// The third is the shortest; the one too many is longer, the next is shorter
 	// than all that are left.
 	const shortest = 3
-	for i := range averaging.MaxBans {
+	for i := range maxBans {
 		after := time.Duration(100+i) * time.Second
 		if i == shortest {
 			after = 50 * time.Second
@@ -29,7 +32,7 @@ func TestLongestQuarantinesAreKept(t *testing.T) {
 	for _, c := range []struct {
 		peer topology.PeerID
 		held bool
-	}{{name(shortest), false}, {"brief", false}, {"longer", true}, {name(0), true}, {name(averaging.MaxBans - 1), true}} {
+	}{{name(shortest), false}, {"brief", false}, {"longer", true}, {name(0), true}, {name(maxBans - 1), true}} {
 		answer := proposeTo(m, 0, c.peer, 1)
 		if held := answer.Reason == averaging.Quarantine; held != c.held {
 			t.Errorf("%s: %v, want held %v", c.peer, answer, c.held)

@@ -10,11 +10,10 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Defaults of Config.
-const (
-	DefaultDeadline   = 30 * time.Second
-	DefaultRetryAfter = 5 * time.Second
-)
+// DefaultDeadline is that of Config.Deadline.
+const DefaultDeadline = 30 * time.Second
+
+const defaultRetryAfter = 5 * time.Second
 
 // Config sets up an ADPSGD machine. Self and Rand are required; the zero values
 // of the others are useful.
@@ -30,7 +29,7 @@ type Config struct {
 	Deadline time.Duration
 	// RetryAfter is how long a partner that failed is passed over. Each further
 	// failure doubles that, up to four times it, until an exchange goes well or the
-	// partner leaves the view. Default: DefaultRetryAfter.
+	// partner leaves the view. Default: 5 s.
 	RetryAfter time.Duration
 	// Rand is where the random start of the partner cycle comes from. The machine
 	// owns it.
@@ -43,11 +42,10 @@ type Pace struct {
 	// Every is H, the number of local steps between two exchanges. 0 is as many as
 	// keep communication hidden behind computation.
 	Every int
-	// MinEvery and MaxEvery bound H unless Every fixes it. Default: 1 and
-	// DefaultMaxEvery.
+	// MinEvery and MaxEvery bound H unless Every fixes it. Default: 1 and 256.
 	MinEvery, MaxEvery int
 	// CostShare bounds the processor time of exchanges, as a share of the trainer's
-	// time, unless Every fixes H. Default: DefaultCostShare.
+	// time, unless Every fixes H. Default: 0.05.
 	CostShare float64
 	// Drift, if above 0, has the peer initiate an exchange once its model has moved
 	// farther since the last one than so many times the length of a step (adaptive
@@ -94,7 +92,7 @@ func (c Config) withDefaults() Config {
 		c.Deadline = DefaultDeadline
 	}
 	if c.RetryAfter == 0 {
-		c.RetryAfter = DefaultRetryAfter
+		c.RetryAfter = defaultRetryAfter
 	}
 	return c
 }
@@ -123,10 +121,10 @@ func (p Pace) faults() (faults []error) {
 func (p Pace) withDefaults() Pace {
 	p.MinEvery = max(p.MinEvery, 1)
 	if p.MaxEvery == 0 {
-		p.MaxEvery = max(DefaultMaxEvery, p.MinEvery)
+		p.MaxEvery = max(defaultMaxEvery, p.MinEvery)
 	}
 	if p.CostShare == 0 {
-		p.CostShare = DefaultCostShare
+		p.CostShare = defaultCostShare
 	}
 	return p
 }

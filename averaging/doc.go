@@ -9,6 +9,14 @@
 // its model with one passive neighbour, and no trainer ever waits. Rival
 // algorithms are machines too; they live in package baseline.
 //
+// Package merge gives all peers one model when the run is over.
+//
+// # An algorithm of your own
+//
+// It is a type with the one method of Machine, given as peer.Exchange.Machine. It hears of
+// steps, views and exchanges, and says who is proposed an exchange and when the trainer may
+// go on. The example of peertest.Simulate named "algorithm" is a whole one.
+//
 // # Exchanges that overlap
 //
 // A peer initiates one exchange at a time and serves Config.MaxInbound. All that
@@ -29,7 +37,7 @@
 //
 // # Limits
 //
-// A machine holds at most MaxOverlap inbound exchanges, MaxBans quarantines, as
+// A machine holds at most MaxOverlap inbound exchanges, 64 quarantines, as
 // many partners that hold this peer in one, and the links of one view. It trusts
 // the runtime that reports events, and assumes nothing of the peers.
 //

@@ -42,17 +42,6 @@ const (
 	// Doubt: there are now Unresolved inbound exchanges of which this side does not
 	// know whether the partner has applied the last slices.
 	Doubt
-	// GradientDone: the trainer of a GradientMachine has put a gradient over Samples
-	// samples into Gradient and asks to go on.
-	GradientDone
-	// Offered: Peer wants to send Transfer as its exchange Exchange. It is answered by
-	// Accept or Refuse at once, and after Accept followed by Finished, when all of it
-	// has been taken in, or Failed.
-	Offered
-	// Told: Peer has told Word.
-	Told
-	// Updated: the Update asked for has been applied to the parameters.
-	Updated
 )
 
 // Event is what has happened to a peer. Only the fields that its kind names
@@ -75,9 +64,8 @@ type Event struct {
 	// in lengths of a step: learning rate times norm of the gradient. It is needed
 	// for Pace.Drift.
 	Moved float64
-	// Stride, with StepDone, is the length of a step, and Progress, with GradientDone
-	// too, how much of the run is done, 0 to 1. They are needed for Pace.Consensus, and
-	// for the Progress of an Update.
+	// Stride, with StepDone, is the length of a step, and Progress how much of the run is
+	// done, 0 to 1. They are needed for Pace.Consensus.
 	Stride, Progress float64
 	// Speed, with StepDone, is how many steps this peer takes in a time over how many
 	// the flock's peers do in the mean; 0 is not known. It is needed for Pace.BySpeed.
@@ -88,13 +76,6 @@ type Event struct {
 	Bytes    uint64
 	// Unresolved is a number of exchanges, not of slices.
 	Unresolved int
-	// Samples, with GradientDone, is how many samples the gradient is the mean of.
-	Samples int
-	// Initial, with GradientDone, is that the parameters are those with which every peer of
-	// the run begins: of no checkpoint, no copy and no step.
-	Initial  bool
-	Transfer Transfer
-	Word     Word
 }
 
 // String prints the event as transcripts show it.
@@ -124,14 +105,6 @@ func (e Event) String() string {
 		return fmt.Sprintf("quarantined %s for %s", e.Peer, e.After)
 	case Doubt:
 		return fmt.Sprintf("%d exchanges in doubt", e.Unresolved)
-	case GradientDone:
-		return fmt.Sprintf("gradient done over %d samples", e.Samples)
-	case Offered:
-		return fmt.Sprintf("offered by %s, exchange %d: %s", e.Peer, e.Exchange, e.Transfer)
-	case Told:
-		return fmt.Sprintf("told by %s: %s", e.Peer, e.Word)
-	case Updated:
-		return "updated"
 	}
 	return "unknown event"
 }
@@ -149,8 +122,7 @@ type ActionKind uint8
 const (
 	// Proceed: the trainer may take its next step.
 	Proceed ActionKind = iota + 1
-	// Propose: open exchange Exchange with Peer on buffer Buffer and, if it
-	// accepts, carry it through. Answered by Accepted, Refused or Failed, and
+	// Propose: open exchange Exchange with Peer and, if it accepts, carry it through. Answered by Accepted, Refused or Failed, and
 	// after Accepted by Finished or Failed. Overlap is this side's part of what
 	// gives the exchange its weight.
 	Propose
@@ -169,36 +141,6 @@ const (
 	// Settled: the run is over and this peer will initiate nothing more. It goes
 	// on serving exchanges.
 	Settled
-	// Send: carry Transfer to Peer as exchange Exchange. Answered by Accepted, Refused
-	// or Failed, and after Accepted by Finished, when the partner is known to have
-	// taken all of it in, or Failed. It may be aborted. What it carries is coded as the
-	// run's exchanges are, or not rounded if Exact is set: for parameters that are to be
-	// the same at all peers.
-	Send
-	// Load: Sum is the local Gradient times its weight, or has it added (Add). Not
-	// answered: whatever follows sees it. A gradient that others would refuse to take
-	// counts as none, and the runtime tells the trainer.
-	Load
-	// Clear: Sum is empty, of no weight. Not answered.
-	Clear
-	// Update: take Sum, which is empty afterwards, divide each piece by its weight, or
-	// by Weight if that is above 0, and let the optimizer make a step of it for the
-	// parameters. A piece of no weight is a gradient of zeros. What is added to Sum
-	// meanwhile counts either in this update or in the next. The learning rate is that
-	// at Progress, if it is above 0: who make the same update at several peers must
-	// agree on it, or their models drift apart. Else it is the peer's own. With Forget the
-	// optimizer first forgets what it knows of gradients before, as all do who make the
-	// same update. With Share above 0, that share of the optimizer's step is made. Answered
-	// by Updated.
-	Update
-	// Tell: tell Peer Word. Not answered: it may be lost with its connection.
-	Tell
-	// Pool: Sum is the parameters times Weight, or as they are if that is 0. Not answered.
-	Pool
-	// Adopt: the parameters are Sum, which is empty afterwards, each piece divided by its
-	// weight: peers whose sums are the same have the same parameters then, byte for byte.
-	// A piece of no weight leaves the parameters as they are. Answered by Updated.
-	Adopt
 	// Halt: the algorithm cannot go on, for Reason: the trainer's step fails.
 	Halt
 )
@@ -210,7 +152,6 @@ type Action struct {
 	Peer     topology.PeerID
 	Exchange ExchangeID
 	Inbound  bool
-	Buffer   Buffer
 	Reason   Reason
 	Timer    TimerKind
 	After    time.Duration
@@ -218,12 +159,6 @@ type Action struct {
 	// the one in question included. The weight of an exchange is 1/(1+c), with c
 	// the larger Overlap of its two sides.
 	Overlap int
-	// Add is for Load, Forget for Update, Exact for Send.
-	Add, Forget, Exact bool
-	// Weight is for Update and Pool, Progress and Share for Update.
-	Weight, Progress, Share float64
-	Transfer                Transfer
-	Word                    Word
 }
 
 // String prints the action as transcripts show it.
@@ -247,59 +182,10 @@ func (a Action) String() string {
 		return fmt.Sprintf("set timer %s for exchange %d with %s after %s", a.Timer, a.Exchange, a.Peer, a.After)
 	case Settled:
 		return "settled"
-	case Send:
-		return fmt.Sprintf("send exchange %d to %s: %s", a.Exchange, a.Peer, a.Transfer)
-	case Load:
-		if a.Add {
-			return "add the gradient to the sum"
-		}
-		return "load the gradient"
-	case Clear:
-		return "clear the sum"
-	case Update:
-		return fmt.Sprintf("update%s%s%s%s", a.divisor(), a.progress(), a.share(), a.forgetting())
-	case Pool:
-		return "pool the parameters"
-	case Adopt:
-		return "adopt the mean"
-	case Tell:
-		return fmt.Sprintf("tell %s: %s", a.Peer, a.Word)
 	case Halt:
 		return fmt.Sprintf("halt: %s", a.Reason)
 	}
 	return "unknown action"
-}
-
-// divisor is that of an Update, if it is not the weight of each slice.
-func (a Action) divisor() string {
-	if a.Weight > 0 {
-		return fmt.Sprintf(", of weight %g", a.Weight)
-	}
-	return ""
-}
-
-// progress is that of an Update, if the machine knows it.
-func (a Action) progress() string {
-	if a.Progress > 0 {
-		return fmt.Sprintf(", at %.3f of the run", a.Progress)
-	}
-	return ""
-}
-
-// share is that of an Update, if it is not a whole step.
-func (a Action) share() string {
-	if a.Share > 0 {
-		return fmt.Sprintf(", %.3g of a step", a.Share)
-	}
-	return ""
-}
-
-// forgetting tells of an Update whose optimizer begins anew.
-func (a Action) forgetting() string {
-	if a.Forget {
-		return ", forgetting those before"
-	}
-	return ""
 }
 
 // overlap tells of the other exchanges, if there are any.

@@ -13,9 +13,9 @@ const (
 	// 1/3, 1/4 and so on. Even if all are computed from the same models, six bring
 	// these nearer to each other; seven may drive them apart.
 	MaxOverlap = 6
-	// MaxUnresolved bounds the exchanges in doubt with which a passive still serves
+	// maxUnresolved bounds the exchanges in doubt with which a passive still serves
 	// further ones.
-	MaxUnresolved = 2
+	maxUnresolved = 2
 )
 
 // inbound holds the exchanges that others have initiated, the oldest first. One
@@ -130,7 +130,7 @@ func (m *ADPSGD) objection(now time.Duration, event Event) Reason {
 		return NotMember
 	case !m.accounts.fresh(event),
 		m.in.running() >= m.config.MaxInbound, m.in.clashes(event),
-		m.unresolved > MaxUnresolved, m.overlap() >= MaxOverlap,
+		m.unresolved > maxUnresolved, m.overlap() >= MaxOverlap,
 		m.stalling.holds(event.Peer, now), !m.accounts.due(now, m.inAnyCase(now), event.Peer):
 		return Busy
 	}

@@ -7,13 +7,13 @@ import (
 
 // Limits of the automatic pace.
 const (
-	// DefaultMaxEvery is the ceiling of H: a peer on however slow a link asks for
+	// defaultMaxEvery is the ceiling of H: a peer on however slow a link asks for
 	// an exchange at least this often, in local steps.
-	DefaultMaxEvery = 256
-	// DefaultCostShare is the share of the trainer's time that exchanges may cost
+	defaultMaxEvery = 256
+	// defaultCostShare is the share of the trainer's time that exchanges may cost
 	// in processor time. It is half of the tenth that a user is promised, since a
 	// passive in an unequal flock serves up to two actives.
-	DefaultCostShare = 0.05
+	defaultCostShare = 0.05
 	// speedRange bounds how far Pace.BySpeed changes H, either way.
 	speedRange = 4
 	// smoothing is the weight of a new sample in the running means.

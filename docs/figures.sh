@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the figures that README.md quotes, each with the command that gives it.
+# Prints the figures that docs/RESULTS.md quotes, each with the command that gives it.
 #
 #   bash docs/figures.sh [FIGURE…]      # from the root of a checkout; default: all
 #
@@ -150,8 +150,7 @@ if wanted liars; then
 fi
 
 if wanted matmul; then
-	printf '\n$ gossipnode bench matmul\n'
-	"$work/gossipnode" bench matmul
+	benchmark ./tensor -run "^$" -bench MatMul
 fi
 if wanted step; then
 	for model in softmax mlp cnn mobilenet-small; do
@@ -201,5 +200,6 @@ if wanted results && have mnist; then
 	printf '\n$ gossipnode compare %s\n' "${race[*]}"
 	"$work/gossipnode" compare "${race[@]}" 2>/dev/null
 	benchmark ./topology ./internal/replica ./internal/sim -count 1 -run 'Mix|TestHub|LockStep' -v
-	go test ./examples/gossipnode -count 1 -timeout 60m -run 'TestVirtualTime|TestSlowWorker|TestSlowLink|TestHomogeneous|TestCrowd$' -v -args -tables
+	go test ./examples/gossipnode -count 1 -run TestVirtualTime -v
+	go test ./examples/gossipnode/simulate -count 1 -timeout 60m -run 'TestSlowWorker|TestSlowLink|TestHomogeneous|TestCrowd$' -v -args -tables
 fi

@@ -70,7 +70,7 @@ func TestAttackFalseHost(t *testing.T) {
 					t.Fatal(err)
 				}
 				guest := guarded(t, place(t, n, "guest"), peer.Admission{Key: runKey}, nil, "mem:mallory")
-				if err := step(t, guest, idle); !errors.Is(err, peer.ErrNotAdmitted) || !strings.Contains(err.Error(), "is false") {
+				if err := step(t, guest, idle); !errors.Is(err, seam.ErrNotAdmitted) || !strings.Contains(err.Error(), "is false") {
 					t.Errorf("the guest's step: %v", err)
 				}
 			})

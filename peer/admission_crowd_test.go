@@ -13,13 +13,14 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 // 300 connections on which nobody says anything keep no holder of the key out of a run
 // that has one, and the log of its peer names where they come from.
 func TestIdleConnectionsKeepNobodyOutOfAClosedRun(t *testing.T) {
 	const crowd, tries = 300, 8
-	admission := peer.Admission{Key: bytes.Repeat([]byte{7}, peer.MinRunKey)}
+	admission := peer.Admission{Key: bytes.Repeat([]byte{7}, seam.MinRunKey)}
 	core, logs := observer.New(zap.WarnLevel)
 	host := start(t, peer.Config{
 		Run: "digits", Params: newModel(), Log: zap.New(core),

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/seed-97356399/murmuration/internal/admit"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -81,8 +82,8 @@ func TestAllowlistIsReadAgain(t *testing.T) {
 
 		o := guarded(t, other, peer.Admission{}, nil, "mem:host")
 		err := step(t, o, idle)
-		var refused *peer.RefusedError
-		if !errors.Is(err, peer.ErrNotAdmitted) || !errors.As(err, &refused) || refused.Peer != host.Self() {
+		var refused *seam.RefusedError
+		if !errors.Is(err, seam.ErrNotAdmitted) || !errors.As(err, &refused) || refused.Peer != host.Self() {
 			t.Fatalf("the stranger's step: %v, want a refusal by the host", err)
 		}
 		if !strings.Contains(err.Error(), "added to the allowlist") {
@@ -96,13 +97,13 @@ func TestAllowlistIsReadAgain(t *testing.T) {
 		}
 
 		writeList(t, path, host.Self(), friend.Self(), other.Self())
-		time.Sleep(2 * peer.DefaultLookEvery)
+		time.Sleep(2 * admit.LookEvery)
 		again := guarded(t, other, peer.Admission{}, nil, "mem:host")
 		waitMembers(t, h, 3)
 		waitMembers(t, again, 3)
 
 		writeList(t, path, host.Self(), other.Self())
-		time.Sleep(2 * peer.DefaultLookEvery)
+		time.Sleep(2 * admit.LookEvery)
 		if got := h.Stats().Members; got != 2 {
 			t.Errorf("%d members after one has been taken off the list, want 2", got)
 		}
@@ -133,7 +134,7 @@ func TestAllowlistIsReadAgain(t *testing.T) {
 // Those who know the run's key find each other; who knows none or another one is
 // refused, whichever end has it, and can read why.
 func TestRunKeyKeepsStrangersOut(t *testing.T) {
-	key, other := bytes.Repeat([]byte{7}, peer.MinRunKey), bytes.Repeat([]byte{8}, peer.MinRunKey)
+	key, other := bytes.Repeat([]byte{7}, seam.MinRunKey), bytes.Repeat([]byte{8}, seam.MinRunKey)
 	for name, c := range map[string]struct {
 		host, guest []byte
 		want        string
@@ -152,7 +153,7 @@ func TestRunKeyKeepsStrangersOut(t *testing.T) {
 				waitMembers(t, friend, 2)
 				guest := guarded(t, place(t, n, "guest"), peer.Admission{Key: c.guest}, nil, "mem:host")
 				err := step(t, guest, idle)
-				if !errors.Is(err, peer.ErrNotAdmitted) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "same run key") {
+				if !errors.Is(err, seam.ErrNotAdmitted) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "same run key") {
 					t.Errorf("the guest's step: %v, want one that says %q and what to do", err, c.want)
 				}
 				if c.host != nil && logs.FilterMessageSnippet("refused a peer that asked to join").Len() == 0 {
@@ -205,10 +206,9 @@ func TestAdmissionIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, a := range map[string]peer.Admission{
-		"want 16 to 1024":    {Key: []byte("guess me")},
-		"cannot be negative": {Every: -1},
-		"make the file":      {Allow: missing},
-		"line 2":             {Allow: wrong},
+		"want 16 to 1024": {Key: []byte("guess me")},
+		"make the file":   {Allow: missing},
+		"line 2":          {Allow: wrong},
 	} {
 		_, err := peer.Start(t.Context(), peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Listen: []string{"127.0.0.1:0"}, Admission: a}})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -231,11 +231,11 @@ func TestAdmissionOverLoopback(t *testing.T) {
 	}
 	friend := begin(peer.Admission{Key: key})
 	writeList(t, path, friend.Self())
-	host := begin(peer.Admission{Allow: path, Key: key, Every: 20 * time.Millisecond}, friend.JoinAddresses()...)
+	host := begin(peer.Admission{Allow: path, Key: key}, friend.JoinAddresses()...)
 	waitMembers(t, host, 2)
 	waitMembers(t, friend, 2)
 	stranger := begin(peer.Admission{Key: key}, host.JoinAddresses()...)
-	if err := step(t, stranger, idle); !errors.Is(err, peer.ErrNotAdmitted) {
+	if err := step(t, stranger, idle); !errors.Is(err, seam.ErrNotAdmitted) {
 		t.Errorf("the stranger's step: %v", err)
 	}
 	writeList(t, path)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -16,7 +17,7 @@ import (
 func digesting(t *testing.T, at seam.Transport, join ...string) *peer.Peer {
 	t.Helper()
 	network := peer.Network{
-		Transport: at, Admission: peer.Admission{Key: runKey}, Control: peer.Control{Digests: time.Second},
+		Transport: at, Admission: peer.Admission{Key: runKey}, Control: control.Config{Digests: time.Second},
 	}
 	if at == nil {
 		network.Listen = []string{"127.0.0.1:0"}
@@ -35,7 +36,7 @@ func latest(p, of *peer.Peer) uint64 {
 }
 
 // eavesdrop takes part in the run's topic without its key.
-func eavesdrop(t *testing.T, at seam.Broadcaster) (heard *atomic.Int64) {
+func eavesdrop(t *testing.T, at seam.Topics) (heard *atomic.Int64) {
 	t.Helper()
 	heard = new(atomic.Int64)
 	topic, err := at.Topic("murmuration/1/digits", nil, func(seam.PeerID, []byte) seam.Verdict {

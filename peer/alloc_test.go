@@ -65,7 +65,7 @@ func allocations() map[string]int64 {
 	return byFunction
 }
 
-// blamed is the function of package peer that is the innermost on a stack, unless one
+// blamed is the function of a peer that is the innermost on a stack, unless one
 // of the transport or of the tests is farther in.
 func blamed(stack []uintptr) string {
 	frames := runtime.CallersFrames(stack)
@@ -75,7 +75,7 @@ func blamed(stack []uintptr) string {
 		switch {
 		case strings.Contains(name, "/peer/memnet."), strings.Contains(name, "/peer_test."):
 			return ""
-		case strings.Contains(name, "murmuration/peer."):
+		case strings.Contains(name, "murmuration/peer."), strings.Contains(name, "murmuration/internal/talks."), strings.Contains(name, "murmuration/internal/tasks."):
 			return name[strings.LastIndex(name, "/")+1:]
 		case !more:
 			return ""
@@ -104,14 +104,14 @@ func startEager(t *testing.T) (active *peer.Peer, machine *eager) {
 }
 
 // accounted are the allocations of an exchange at both sides together, by the function
-// of package peer that makes them. The reasons are in docs/design/008.
+// of a peer that makes them. The reasons are in docs/design/008.
 var accounted = map[string]float64{
-	"peer.(*Peer).open":          4, // the context that bounds the opening of the stream
-	"peer.newTracked":            2, // the entry of the exchange, at each side
-	"peer.(*loop).propose":       1, // a goroutine of its own
-	"peer.(*tasks).spawn":        1, // the same
-	"peer.(*tracked).drive":      1, // a goroutine that writes
-	"peer.(*Peer).serveExchange": 2, // name and codecs of a proposal, mostly in one
+	"talks.(*outbound).open":    4, // the context that bounds the opening of the stream
+	"talks.newOngoing":          2, // the entry of the exchange, at each side
+	"talks.(*outbound).Propose": 1, // a goroutine of its own
+	"tasks.(*Group).Spawn":      1, // the same
+	"talks.(*Ongoing).exchange": 1, // a goroutine that writes
+	"talks.(*talk).hear":        1, // the name of the run in a proposal
 }
 
 // TestExchangeAllocations: an exchange of 33 slices allocates nothing, beyond what the

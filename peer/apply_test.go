@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -55,7 +56,7 @@ func TestStepsOfAnyLengthLeaveAFiniteModel(t *testing.T) {
 				switch refused := n >= c.applied; {
 				case !tensor.Finite(after):
 					t.Fatalf("step %d leaves %v, error %v", n+1, after, err)
-				case refused && (!errors.Is(err, peer.ErrNotFinite) || !slices.Equal(before, after)):
+				case refused && (!errors.Is(err, optim.ErrNotFinite) || !slices.Equal(before, after)):
 					t.Errorf("step %d: error %v, and %v became %v", n+1, err, before, after)
 				case !refused && err != nil:
 					t.Errorf("step %d: %v", n+1, err)

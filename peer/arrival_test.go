@@ -11,6 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -26,11 +27,11 @@ func TestANewcomerDoesNotTouchAFinishedFlock(t *testing.T) {
 			c.Network.Reach.Unreachable = i == 3 // active, so that it initiates
 		}})
 		flock.Train(t.Context(), atPace(10*time.Millisecond, towards))
-		before := peertest.Mean(flock.Models())
+		before := meanOf(flock.Models())
 		flock.Add()
 		flock.WaitJoined(4)
 		time.Sleep(5 * time.Second)
-		after := peertest.Mean(flock.Models()[:3])
+		after := meanOf(flock.Models()[:3])
 		for i := range before {
 			if math.Abs(after[i]-before[i]) > 0.05 {
 				t.Fatalf("value %d of the finished models went from %g to %g", i, before[i], after[i])
@@ -81,7 +82,7 @@ func TestASeedThatIsOnlyStartingIsAskedAgain(t *testing.T) {
 func TestASilentAddressDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{})
-		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"), Schedule: peer.Schedule{Rate: 1, Shape: peer.Constant}, Optimizer: &peer.SGD{}})
+		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"), Schedule: optim.Schedule{Rate: 1, Shape: optim.Constant}, Optimizer: &optim.SGD{}})
 		if err := step(t, host, towards); err != nil { // to all the same, at once
 			t.Fatal(err)
 		}
@@ -171,7 +172,7 @@ func TestSurvivorsFindEachOther(t *testing.T) {
 }
 
 func TestTrainingGoesOnAfterAnOverflow(t *testing.T) {
-	for name, optimizer := range map[string]peer.Optimizer{"sgd": &peer.SGD{Momentum: 0.9}, "adamw": &peer.AdamW{}} {
+	for name, optimizer := range map[string]optim.Optimizer{"sgd": &optim.SGD{Momentum: 0.9}, "adamw": &optim.AdamW{}} {
 		t.Run(name, func(t *testing.T) {
 			p := startAlone(t, func(c *peer.Config) { c.Optimizer = optimizer })
 			huge := func(_ int, _, grad tensor.Vector) (peer.Result, error) {
@@ -179,7 +180,7 @@ func TestTrainingGoesOnAfterAnOverflow(t *testing.T) {
 				return peer.Result{Loss: math.Inf(1)}, nil
 			}
 			for range 3 {
-				if err := step(t, p, huge); !errors.Is(err, peer.ErrNotFinite) {
+				if err := step(t, p, huge); !errors.Is(err, optim.ErrNotFinite) {
 					t.Errorf("a gradient of 3e38: %v", err)
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -116,13 +117,13 @@ func (k *threeKinds) train(what string, holds func() bool) {
 }
 
 // link is what the active peer tells of the link to a partner.
-func (k *threeKinds) link(partner int) peer.LinkStats {
+func (k *threeKinds) link(partner int) stats.Link {
 	for _, l := range k.active.Stats().Exchanges.Links {
 		if l.Partner == k.partners[partner].Self() {
 			return l
 		}
 	}
-	return peer.LinkStats{}
+	return stats.Link{}
 }
 
 // measured tells whether so many more exchanges were measured on each link.
@@ -235,7 +236,7 @@ func TestAutoLearnsFromExchangesThatTakeTooLong(t *testing.T) {
 		const wanted, patience = 3, 5 * time.Minute
 		for end := time.Now().Add(patience); peers[0].Stats().Exchanges.Completed() < wanted; time.Sleep(kindStep) {
 			if time.Now().After(end) {
-				t.Fatalf("no exchange ends in time: %+v", [2]peer.ExchangeStats{peers[0].Stats().Exchanges, peers[1].Stats().Exchanges})
+				t.Fatalf("no exchange ends in time: %+v", [2]stats.Exchanges{peers[0].Stats().Exchanges, peers[1].Stats().Exchanges})
 			}
 			for _, p := range peers {
 				if err := p.Apply(t.Context(), still); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -54,8 +55,8 @@ func startChurn(t *testing.T, peers int, lasts, pace time.Duration, swim bool) *
 		Peers: peers, Params: newLesson, Swim: swim, Link: memnet.Link{Delay: time.Millisecond},
 		Configure: func(_ int, c *peer.Config) {
 			c.Exchange.Pace.Every = 1
-			c.Schedule = peer.Schedule{Rate: 0.2}
-			c.Optimizer = &peer.SGD{}
+			c.Schedule = optim.Schedule{Rate: 0.2}
+			c.Optimizer = &optim.SGD{}
 		},
 	})
 	for i := range c.flock.Peers {

@@ -9,9 +9,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/admit"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/swim"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -31,10 +36,13 @@ type Config struct {
 	Join []string
 	// Network says how other peers are reached.
 	Network Network
+	// Checkpoint tells what lies behind Params if they come from a checkpoint of this
+	// run. Default: nothing, they are the run's initial values.
+	Checkpoint Checkpoint
 	// Optimizer turns gradients into steps. Default: SGD with momentum 0.9.
-	Optimizer Optimizer
+	Optimizer optim.Optimizer
 	// Schedule is the learning rate over the progress of the whole flock.
-	Schedule Schedule
+	Schedule optim.Schedule
 	// Exchange says how often and how models are averaged.
 	Exchange Exchange
 	// Work says when the run is over. Default: never.
@@ -63,10 +71,8 @@ type Network struct {
 	Gossip Gossip
 	// Admission says who may take part. Default: everybody.
 	Admission Admission
-	// State says how models are copied by newcomers.
-	State State
 	// Control says whom the peer obeys, and what it tells others of itself.
-	Control Control
+	Control control.Config
 	// Transport replaces the default one, on libp2p. The peer does not close it;
 	// several peers of different runs may share one. Key, Listen, Reach.Relay and
 	// Reach.Limits are then unused.
@@ -127,20 +133,6 @@ type Work struct {
 	// Grace bounds how long Close goes on serving exchanges once the run is over
 	// here, until it is over everywhere. Default: 10 s.
 	Grace time.Duration
-}
-
-// Hooks are called on goroutines of the peer, one call at a time for each hook.
-// They should return soon: the next call waits for them. They must not call
-// Close, which waits for them too.
-type Hooks struct {
-	// Exchanged is called after each completed exchange.
-	Exchanged func(Exchanged)
-	// Failed is called after each exchange that broke off.
-	Failed func(seam.PeerID, error)
-	// Quarantined is called when a partner has sent what no honest one sends (NaN,
-	// values no model of the run can have, frames out of order) and is kept away
-	// for a while. Nothing of it was applied.
-	Quarantined func(partner seam.PeerID, term time.Duration, offence error)
 }
 
 // Exchanged describes a completed exchange.
@@ -208,16 +200,35 @@ func (c Config) validate() error {
 	if c.Exchange.Deadline < 0 || c.Exchange.Stall < 0 || c.Work.Grace < 0 {
 		fault("Exchange.Deadline %s, Exchange.Stall %s and Work.Grace %s: none may be negative", c.Exchange.Deadline, c.Exchange.Stall, c.Work.Grace)
 	}
-	if err := c.Network.State.validate(); err != nil {
-		fault("Network.State: %w", err)
+	if err := c.Checkpoint.validate(); err != nil {
+		faults = append(faults, err)
 	}
-	if err := c.Schedule.validate(); err != nil {
+	if err := c.Schedule.Validate(); err != nil {
 		fault("Schedule: %w", err)
 	}
-	if err := c.Network.Control.validate(); err != nil {
+	if err := c.Network.Control.Validate(); err != nil {
 		fault("Network.Control: %w", err)
 	}
 	return errors.Join(faults...)
+}
+
+// partnersFile is where partners are remembered, empty if nowhere.
+func (n Network) partnersFile() string {
+	if n.KnownPeers == "" {
+		return ""
+	}
+	return n.KnownPeers + ".partners"
+}
+
+// guard decides who takes part; it is nil if everybody does.
+func (c Config) guard() (*admit.Guard, error) {
+	check := p2pnet.CheckPeer
+	if c.Network.Transport != nil {
+		check = nil // only it knows what its ids look like
+	}
+	return admit.New(admit.Config{
+		Run: c.Run, List: c.Network.Admission.Allow, CheckID: check, Key: c.Network.Admission.Key, Log: c.Log,
+	})
 }
 
 func layoutOf(params *tensor.Params) *tensor.Layout {
@@ -238,7 +249,7 @@ func sharesAnything(layout *tensor.Layout) bool {
 
 func (c Config) withDefaults() Config {
 	if c.Optimizer == nil {
-		c.Optimizer = &SGD{Momentum: DefaultMomentum}
+		c.Optimizer = &optim.SGD{Momentum: optim.DefaultMomentum}
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()
@@ -258,7 +269,113 @@ func (c Config) withDefaults() Config {
 	if c.Work.Grace == 0 {
 		c.Work.Grace = DefaultGrace
 	}
-	c.Network.State = c.Network.State.withDefaults()
-	c.Schedule = c.Schedule.withDefaults()
 	return c
+}
+
+// Admission says who may take part in a run. The zero value takes everybody who can
+// reach a peer and knows the run's name; a peer with a list and a key asks for both.
+// It holds for every protocol of the run, and for membership too unless
+// Network.Membership replaces the default one, which then has to see to it itself.
+type Admission struct {
+	// Allow is a file of the ids of the peers that may take part, one a line; what
+	// follows a # is a comment. It is read again when it changes: who is added may
+	// join from then on, who is taken off is disconnected and no member any more. A
+	// change with a fault is logged and ignored. Empty admits every id.
+	Allow string
+	// Key is a secret that all peers of the run share, seam.MinRunKey to seam.MaxRunKey
+	// bytes, best random ones. It is never sent: a peer proves that it knows it. Nil
+	// asks for none.
+	Key []byte
+}
+
+func (a Admission) validate() error {
+	if n := len(a.Key); a.Key != nil && (n < seam.MinRunKey || n > seam.MaxRunKey) {
+		return fmt.Errorf("Network.Admission.Key has %d bytes: want %d to %d", n, seam.MinRunKey, seam.MaxRunKey)
+	}
+	return nil
+}
+
+// Reach says how others reach a peer, and what they may take of its process. All but the
+// first two are for the default transport. The zero value is a peer that others can dial
+// until it finds out otherwise: until a relay of its run, by libp2p's AutoNAT, has tried
+// and failed, and nobody has dialled it from a public address. On a network of private
+// addresses nobody tries.
+type Reach struct {
+	// Unreachable says that others cannot dial this peer: it is behind a NAT or a firewall
+	// that lets nobody in. Such a peer is active: it begins its exchanges itself, and
+	// others meet it through its relay, if it has one.
+	Unreachable bool
+	// Reachable says that others can dial it, whatever a relay finds.
+	Reachable bool
+	// Relay is for peers that others cannot dial but through a relay, and for those that
+	// are one.
+	Relay p2pnet.Relay
+	// Limits bound the memory, connections and streams that others take.
+	Limits p2pnet.Limits
+}
+
+// Gossip says how the members of a run find each other, for the default membership.
+type Gossip struct {
+	// Carrier is what news of members travels by. Default: streams, and datagrams in
+	// a flock of more than swim.WideAbove, which spare a connection to every member.
+	Carrier swim.Carrier
+	// Keys encrypt it, with the first, and decrypt it with any: 16, 24 or 32 bytes
+	// each, the same for all peers. Default: none; streams are encrypted in any case.
+	// It is no admission: see Admission.Key for that.
+	Keys [][]byte
+}
+
+// WireVersion is the version of the frames that peers speak. Those of one run must have
+// the same; a peer of another is refused, and says so.
+const WireVersion = wire.Version
+
+// layout tells a model's parameters from those of another.
+func (c Config) layout() [32]byte { return c.Params.Layout().Hash() }
+
+// Hooks are called on goroutines of the peer, one call at a time for each hook.
+// They should return soon: the next call waits for them. They must not call
+// Close, which waits for them too.
+type Hooks struct {
+	// Exchanged is called after each completed exchange.
+	Exchanged func(Exchanged)
+	// Failed is called after each exchange that broke off.
+	Failed func(seam.PeerID, error)
+	// Quarantined is called when a partner has sent what no honest one sends (NaN,
+	// values no model of the run can have, frames out of order) and is kept away
+	// for a while. Nothing of it was applied.
+	Quarantined func(partner seam.PeerID, term time.Duration, offence error)
+}
+
+// turn lets one call at a time through: it holds a token meanwhile.
+type turn chan struct{}
+
+func (t turn) take() (end func()) {
+	t <- struct{}{}
+	return func() { <-t }
+}
+
+// inTurn are the hooks with one call at a time for each, and nothing to do for those that
+// are nil.
+func (h Hooks) inTurn() Hooks {
+	exchanged, failed, quarantined := make(turn, 1), make(turn, 1), make(turn, 1)
+	one := Hooks{Exchanged: func(Exchanged) {}, Failed: func(seam.PeerID, error) {}, Quarantined: func(seam.PeerID, time.Duration, error) {}}
+	if h.Exchanged != nil {
+		one.Exchanged = func(x Exchanged) {
+			defer exchanged.take()()
+			h.Exchanged(x)
+		}
+	}
+	if h.Failed != nil {
+		one.Failed = func(partner seam.PeerID, err error) {
+			defer failed.take()()
+			h.Failed(partner, err)
+		}
+	}
+	if h.Quarantined != nil {
+		one.Quarantined = func(partner seam.PeerID, term time.Duration, offence error) {
+			defer quarantined.take()()
+			h.Quarantined(partner, term, offence)
+		}
+	}
+	return one
 }

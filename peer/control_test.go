@@ -2,6 +2,7 @@ package peer_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -21,7 +23,7 @@ const stepTime = 10 * time.Millisecond
 type ruled struct {
 	*peertest.Flock
 	t        *testing.T
-	operator peer.Operator
+	operator control.Operator
 	trainers sync.WaitGroup
 	ends     []error // of each trainer; read after wait
 }
@@ -54,7 +56,7 @@ func startRuled(t *testing.T, peers int, more func(i int, c *peer.Config)) *rule
 		},
 	})
 	r := &ruled{Flock: flock, t: t, ends: make([]error, 100)}
-	r.operator = peer.Operator{Transport: r.outsider("operator"), Run: peertest.Run}
+	r.operator = control.Operator{Transport: r.outsider("operator"), Run: peertest.Run}
 	return r
 }
 
@@ -86,7 +88,7 @@ func (r *ruled) trainAll() {
 	}
 }
 
-func (r *ruled) send(to int, commands ...peer.Command) {
+func (r *ruled) send(to int, commands ...control.Command) {
 	r.t.Helper()
 	if _, err := r.operator.Send(r.t.Context(), r.Peers[to].Self(), commands...); err != nil {
 		r.t.Fatalf("the operator's commands: %v", err)
@@ -104,7 +106,7 @@ func (r *ruled) steps() (steps []uint64) {
 // end stops the run and waits for the trainers.
 func (r *ruled) end() {
 	r.t.Helper()
-	r.send(0, peer.Command{Kind: peer.Stop, Why: "the test is over"})
+	r.send(0, control.Command{Kind: control.Stop, Why: "the test is over"})
 	r.trainers.Wait()
 }
 
@@ -117,7 +119,7 @@ func TestPauseResumeAndStopReachEverybody(t *testing.T) {
 		r := startRuled(t, 8, nil)
 		r.trainAll()
 		time.Sleep(time.Second)
-		r.send(3, peer.Command{Kind: peer.Pause, Why: "lunch"})
+		r.send(3, control.Command{Kind: control.Pause, Why: "lunch"})
 		time.Sleep(2*stepTime + 20*time.Millisecond)
 		before := r.steps()
 		for i, p := range r.Peers {
@@ -134,7 +136,7 @@ func TestPauseResumeAndStopReachEverybody(t *testing.T) {
 				t.Errorf("peer %d sees %d members, %d lost", i, s.Members, s.Lost)
 			}
 		}
-		r.send(5, peer.Command{Kind: peer.Resume})
+		r.send(5, control.Command{Kind: control.Resume})
 		time.Sleep(time.Second)
 		for i, steps := range r.steps() {
 			if steps < before[i]+50 {
@@ -157,7 +159,7 @@ func TestPauseResumeAndStopReachEverybody(t *testing.T) {
 func TestPausedStepHeedsItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := startRuled(t, 2, nil)
-		r.send(0, peer.Command{Kind: peer.Pause})
+		r.send(0, control.Command{Kind: control.Pause})
 		time.Sleep(time.Second)
 		ctx, cancel := within(t, time.Second)
 		defer cancel()
@@ -183,8 +185,8 @@ func TestLatecomerHearsWhatWasSaidBefore(t *testing.T) {
 		r := startRuled(t, 8, nil)
 		r.trainAll()
 		time.Sleep(time.Second)
-		r.send(0, peer.Command{Kind: peer.Announce, Settings: map[string]string{"model": "mlp"}},
-			peer.Command{Kind: peer.Pause, Why: "lunch"})
+		r.send(0, control.Command{Kind: control.Announce, Settings: map[string]string{"model": "mlp"}},
+			control.Command{Kind: control.Pause, Why: "lunch"})
 		time.Sleep(10 * time.Minute / sparing)
 		late := r.Add()
 		r.train(8)
@@ -192,10 +194,11 @@ func TestLatecomerHearsWhatWasSaidBefore(t *testing.T) {
 		if s := late.Stats(); s.Steps != 0 || !late.Control().Paused || s.Members != 9 {
 			t.Errorf("the latecomer: %+v, %+v", s, late.Control())
 		}
-		if said, ok := late.Announcement(); !ok || said.Settings["model"] != "mlp" {
+		said, err := r.operator.Ask(t.Context(), late.Self())
+		if err != nil || !slices.ContainsFunc(said, func(c control.Command) bool { return c.Kind == control.Announce && c.Settings["model"] == "mlp" }) {
 			t.Errorf("the latecomer has heard %+v", said)
 		}
-		r.send(8, peer.Command{Kind: peer.Resume})
+		r.send(8, control.Command{Kind: control.Resume})
 		time.Sleep(time.Second)
 		if s := late.Stats(); s.Steps == 0 {
 			t.Errorf("the latecomer does not train: %+v", s)
@@ -219,7 +222,7 @@ func TestPartitionedPeerHearsWhenItIsBack(t *testing.T) {
 		time.Sleep(time.Second)
 		ids := r.IDs()
 		r.Network.Partition(ids[:3], ids[3:])
-		r.send(0, peer.Command{Kind: peer.Pause})
+		r.send(0, control.Command{Kind: control.Pause})
 		time.Sleep(5 * time.Minute / sparing)
 		if r.Peers[3].Control().Paused {
 			t.Error("a word crossed a cut link")
@@ -240,12 +243,12 @@ func TestOperatorRemembersWhatACutOffMemberDoesNot(t *testing.T) {
 		r := startRuled(t, 3, nil)
 		ids := r.IDs()
 		r.Network.Partition(ids[:2], ids[2:])
-		r.send(0, peer.Command{Kind: peer.Pause})
+		r.send(0, control.Command{Kind: control.Pause})
 		time.Sleep(time.Second)
-		r.send(0, peer.Command{Kind: peer.Resume})
+		r.send(0, control.Command{Kind: control.Resume})
 		time.Sleep(time.Second)
 		r.operator.After = 2
-		r.send(2, peer.Command{Kind: peer.Pause})
+		r.send(2, control.Command{Kind: control.Pause})
 		r.Network.HealAll()
 		time.Sleep(time.Minute)
 		for i, p := range r.Peers {
@@ -260,7 +263,7 @@ func TestOperatorRemembersWhatACutOffMemberDoesNot(t *testing.T) {
 func TestZeroControlTakesNoPartInATopic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Network.Control = peer.Control{} })
+		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Network.Control = control.Config{} })
 		r.trainAll()
 		ear := r.publisher(r.outsider("ear"))
 		time.Sleep(time.Minute)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 )
 
 // TestOperatorOfARunWithAKey: where the run has a key, an operator that shows it is
@@ -15,11 +16,11 @@ func TestOperatorOfARunWithAKey(t *testing.T) {
 		admission := peer.Admission{Key: []byte("a secret that all peers of the run share")}
 		r := startRuled(t, 3, func(_ int, c *peer.Config) { c.Network.Admission = admission })
 		r.trainAll()
-		if _, err := r.operator.Send(t.Context(), r.Peers[0].Self(), peer.Command{Kind: peer.Pause}); err == nil {
+		if _, err := r.operator.Send(t.Context(), r.Peers[0].Self(), control.Command{Kind: control.Pause}); err == nil {
 			t.Error("an operator without the run's key was heard")
 		}
-		r.operator.Admission = admission
-		r.send(0, peer.Command{Kind: peer.Pause})
+		r.operator.Key = admission.Key
+		r.send(0, control.Command{Kind: control.Pause})
 		time.Sleep(2 * time.Second) // less than peers wait until they ask each other
 		for i, p := range r.Peers {
 			if s := p.Control(); !s.Paused {

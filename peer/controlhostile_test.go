@@ -6,8 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/standing"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -28,7 +30,7 @@ func signedBy(t *testing.T, by seam.Identity, m wire.Control) []byte {
 func pauseOf(author seam.PeerID, sequence uint64) wire.Control {
 	return wire.Control{
 		Kind: wire.ControlHold, Sequence: sequence, Run: peertest.Run, Author: string(author),
-		Body: wire.Hold{Paused: true}.Append(nil),
+		Body: []byte{1, 0},
 	}
 }
 
@@ -41,7 +43,7 @@ type publisher struct {
 func (r *ruled) publisher(at seam.Transport) publisher {
 	r.t.Helper()
 	p := publisher{heard: make(chan string, 1000)}
-	topic, err := at.(seam.Broadcaster).Topic(controlTopic, nil, func(_ seam.PeerID, message []byte) seam.Verdict {
+	topic, err := at.Topic(controlTopic, nil, func(_ seam.PeerID, message []byte) seam.Verdict {
 		p.heard <- string(message)
 		return seam.Drop
 	})
@@ -63,9 +65,9 @@ func TestHostileControlMessagesAreIgnoredAndCounted(t *testing.T) {
 		ear := r.publisher(r.outsider("ear"))
 		operator := r.operator.Transport
 
-		r.send(0, peer.Command{Kind: peer.Pause})
+		r.send(0, control.Command{Kind: control.Pause})
 		time.Sleep(time.Second)
-		r.send(0, peer.Command{Kind: peer.Resume})
+		r.send(0, control.Command{Kind: control.Resume})
 		time.Sleep(time.Second)
 		first := <-ear.heard // the pause, which a resume has replaced
 		for len(ear.heard) > 0 {
@@ -79,15 +81,15 @@ func TestHostileControlMessagesAreIgnoredAndCounted(t *testing.T) {
 		cases := []struct {
 			name    string
 			message []byte
-			count   func(peer.ControlStats) uint64
+			count   func(control.Stats) uint64
 		}{
-			{"replayed", []byte(first), func(s peer.ControlStats) uint64 { return s.Known }},
-			{"forged", signedBy(t, mallory, forged), func(s peer.ControlStats) uint64 { return s.Forged }},
-			{"altered", flipped, func(s peer.ControlStats) uint64 { return s.Forged }},
-			{"of another run", signedBy(t, operator, elsewhere), func(s peer.ControlStats) uint64 { return s.Foreign }},
-			{"of another operator", signedBy(t, mallory, pauseOf(mallory.Self(), 100)), func(s peer.ControlStats) uint64 { return s.Foreign }},
-			{"oversize", make([]byte, wire.MaxControl+1), func(s peer.ControlStats) uint64 { return s.Oversize }},
-			{"noise", []byte("noise"), func(s peer.ControlStats) uint64 { return s.Malformed }},
+			{"replayed", []byte(first), func(s control.Stats) uint64 { return s.Known }},
+			{"forged", signedBy(t, mallory, forged), func(s control.Stats) uint64 { return s.Forged }},
+			{"altered", flipped, func(s control.Stats) uint64 { return s.Forged }},
+			{"of another run", signedBy(t, operator, elsewhere), func(s control.Stats) uint64 { return s.Foreign }},
+			{"of another operator", signedBy(t, mallory, pauseOf(mallory.Self(), 100)), func(s control.Stats) uint64 { return s.Foreign }},
+			{"oversize", make([]byte, wire.MaxControl+1), func(s control.Stats) uint64 { return s.Oversize }},
+			{"noise", []byte("noise"), func(s control.Stats) uint64 { return s.Malformed }},
 		}
 		for _, c := range cases {
 			var before []uint64
@@ -107,12 +109,12 @@ func TestHostileControlMessagesAreIgnoredAndCounted(t *testing.T) {
 					t.Fatalf("%s: peer %d obeys", c.name, i)
 				}
 			}
-			var refused *peer.RefusedError
-			_, err := peer.Converse(t.Context(), mallory, peertest.Run, r.Peers[0].Self(), [][]byte{c.message})
+			var refused *wire.Refusal
+			_, err := standing.Converse(t.Context(), mallory, peertest.Run, r.Peers[0].Self(), [][]byte{c.message}, peer.DefaultStall)
 			if c.name != "replayed" && c.name != "oversize" && err == nil {
 				t.Errorf("%s: taken on a stream", c.name)
 			}
-			if c.name == "of another operator" && (!errors.As(err, &refused) || !errors.Is(err, peer.ErrOperator)) {
+			if c.name == "of another operator" && (!errors.As(err, &refused) || refused.Reason != wire.ReasonOperator) {
 				t.Errorf("%s: refused with %v", c.name, err)
 			}
 			if r.Peers[0].Control().Paused {
@@ -127,52 +129,6 @@ func TestHostileControlMessagesAreIgnoredAndCounted(t *testing.T) {
 	})
 }
 
-// A replay of what has been replaced is known by its sequence, not by its bytes alone:
-// it comes by a stream, where nothing recognizes bytes.
-func TestReplayOnAStreamChangesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 3, nil)
-		r.send(0, peer.Command{Kind: peer.Pause})
-		held, err := peer.Converse(t.Context(), r.outsider("mallory"), peertest.Run, r.Peers[0].Self(), nil)
-		if err != nil || len(held) != 1 {
-			t.Fatalf("%d messages, %v", len(held), err)
-		}
-		r.send(0, peer.Command{Kind: peer.Resume})
-		time.Sleep(time.Second)
-		for i, p := range r.Peers {
-			before := p.Control()
-			answer, err := peer.Converse(t.Context(), r.outsider("replayer"+string(rune('a'+i))), peertest.Run, p.Self(), held)
-			if err != nil || len(answer) != 1 || string(answer[0]) == string(held[0]) {
-				t.Errorf("peer %d answers a replay with %q, %v", i, answer, err)
-			}
-			if s := p.Control(); s.Paused || s.Known != before.Known+1 || s.Taken != before.Taken {
-				t.Errorf("peer %d: %+v, before %+v", i, s, before)
-			}
-		}
-	})
-}
-
-// Nobody can make a peer read more on a stream than an operator can have said.
-func TestStreamOfControlMessagesIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 2, nil)
-		mallory := r.outsider("mallory")
-		messages := make([][]byte, 25)
-		for i := range messages {
-			messages[i] = signedBy(t, r.operator.Transport, pauseOf(r.operator.Transport.Self(), uint64(i+1)))
-		}
-		if _, err := peer.Converse(t.Context(), mallory, peertest.Run, r.Peers[0].Self(), messages); err == nil {
-			t.Error("25 messages were read")
-		}
-		if s := r.Peers[0].Control(); s.Taken != 0 {
-			t.Errorf("some of too many were taken: %+v", s)
-		}
-		if _, err := peer.Converse(t.Context(), mallory, peertest.Run, r.Peers[0].Self(), messages[:24]); err != nil {
-			t.Errorf("24 messages: %v", err)
-		}
-	})
-}
-
 // A peer without an operator obeys nobody, says so to who asks it to, and stays in
 // the flock.
 func TestPeerWithoutOperatorObeysNobody(t *testing.T) {
@@ -182,10 +138,10 @@ func TestPeerWithoutOperatorObeysNobody(t *testing.T) {
 				c.Network.Control.Operator = ""
 			}
 		})
-		if _, err := r.operator.Send(t.Context(), r.Peers[1].Self(), peer.Command{Kind: peer.Pause}); !errors.Is(err, peer.ErrOperator) {
+		if _, err := r.operator.Send(t.Context(), r.Peers[1].Self(), control.Command{Kind: control.Pause}); !errors.Is(err, control.ErrOperator) {
 			t.Errorf("a peer without an operator answers %v", err)
 		}
-		r.send(0, peer.Command{Kind: peer.Pause})
+		r.send(0, control.Command{Kind: control.Pause})
 		time.Sleep(30 * time.Second)
 		if s := r.Peers[1].Control(); s.Paused || s.Unasked == 0 {
 			t.Errorf("the peer without an operator: %+v", s)
@@ -196,11 +152,18 @@ func TestPeerWithoutOperatorObeysNobody(t *testing.T) {
 	})
 }
 
+// topicless is a transport that has no topics.
+type topicless struct{ seam.Transport }
+
+func (topicless) Topic(string, func(seam.PeerID) bool, seam.TopicHandler) (seam.Topic, error) {
+	return nil, seam.ErrNoTopics
+}
+
 // Without a topic, members that are asked tell what the operator has said.
 func TestWordSpreadsWithoutATopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 8, func(_ int, c *peer.Config) { c.Network.Transport = struct{ seam.Transport }{c.Network.Transport} })
-		r.send(0, peer.Command{Kind: peer.Pause})
+		r := startRuled(t, 8, func(_ int, c *peer.Config) { c.Network.Transport = topicless{c.Network.Transport} })
+		r.send(0, control.Command{Kind: control.Pause})
 		began := time.Now()
 		for i, p := range r.Peers {
 			for !p.Control().Paused {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 )
@@ -50,17 +51,17 @@ func TestControlOverLoopback(t *testing.T) {
 		Peers: 3, Params: newModel, Loopback: true,
 		Configure: func(_ int, c *peer.Config) {
 			c.Exchange.Pace.Every = 4
-			c.Network.Control = peer.Control{Operator: transport.Self(), Digests: time.Second}
+			c.Network.Control = control.Config{Operator: transport.Self(), Digests: time.Second}
 		},
 	})
-	operator := peer.Operator{Transport: transport, Run: peertest.Run}
-	send := func(kind peer.CommandKind, why string) {
+	operator := control.Operator{Transport: transport, Run: peertest.Run}
+	send := func(kind control.Kind, why string) {
 		t.Helper()
 		id, err := transport.Connect(t.Context(), flock.Peers[0].JoinAddresses()[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := operator.Send(t.Context(), id, peer.Command{Kind: kind, Why: why}); err != nil {
+		if _, err := operator.Send(t.Context(), id, control.Command{Kind: kind, Why: why}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -94,7 +95,7 @@ func TestControlOverLoopback(t *testing.T) {
 		return true
 	})
 	began := time.Now()
-	send(peer.Pause, "lunch")
+	send(control.Pause, "lunch")
 	soon(t, "everybody is paused", paused)
 	t.Logf("paused everywhere after %v", time.Since(began))
 	late := flock.Add()
@@ -103,10 +104,10 @@ func TestControlOverLoopback(t *testing.T) {
 	if s := late.Stats(); s.Steps != 0 {
 		t.Errorf("the latecomer has taken %d steps in a pause", s.Steps)
 	}
-	send(peer.Resume, "")
+	send(control.Resume, "")
 	soon(t, "the latecomer trains", func() bool { return late.Stats().Steps > 0 })
 	began = time.Now()
-	send(peer.Stop, "enough")
+	send(control.Stop, "enough")
 	trainers.Wait()
 	t.Logf("stopped everywhere after %v", time.Since(began))
 	for i, err := range ends {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/optim"
 )
 
 // A change takes effect at its step of the flock, not before, for everybody, those
@@ -17,14 +19,14 @@ func TestScheduleChangesAtItsStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := startRuled(t, 4, func(_ int, c *peer.Config) {
 			c.Work = peer.Work{Steps: 40_000}
-			c.Schedule = peer.Schedule{Rate: 0.1, Shape: peer.Constant}
+			c.Schedule = optim.Schedule{Rate: 0.1, Shape: optim.Constant}
 		})
 		r.trainAll()
 		time.Sleep(time.Second) // 400 steps of the flock in a second
 		const at = 2000
-		r.send(0, peer.Command{Kind: peer.SetSchedule, At: at, Schedule: peer.Schedule{Rate: 0.02, Shape: peer.Constant}},
-			peer.Command{Kind: peer.SetPace, At: at, Every: 9},
-			peer.Command{Kind: peer.SetWork, At: at, Work: peer.Work{Steps: 8000}})
+		r.send(0, control.Command{Kind: control.SetSchedule, At: at, Schedule: optim.Schedule{Rate: 0.02, Shape: optim.Constant}},
+			control.Command{Kind: control.SetPace, At: at, Every: 9},
+			control.Command{Kind: control.SetWork, At: at, Steps: 8000})
 		time.Sleep(time.Second)
 		for i, p := range r.Peers {
 			if s := p.Stats(); s.FlockSteps >= at || s.Rate != 0.1 || s.Exchanges.Every != 4 || s.Target != 40_000 {
@@ -56,9 +58,9 @@ func TestScheduleChangesAtItsStep(t *testing.T) {
 func TestLaterScheduleReplacesWhatWasPlanned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Schedule = peer.Schedule{Rate: 0.1, Shape: peer.Constant} })
-		rate := func(at uint64, rate float64) peer.Command {
-			return peer.Command{Kind: peer.SetSchedule, At: at, Schedule: peer.Schedule{Rate: rate, Shape: peer.Constant}}
+		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Schedule = optim.Schedule{Rate: 0.1, Shape: optim.Constant} })
+		rate := func(at uint64, rate float64) control.Command {
+			return control.Command{Kind: control.SetSchedule, At: at, Schedule: optim.Schedule{Rate: rate, Shape: optim.Constant}}
 		}
 		r.send(0, rate(500, 0.05), rate(1000, 0.04), rate(1500, 0.03))
 		r.send(1, rate(1000, 0.02))
@@ -87,9 +89,9 @@ func TestPausedRunEndsWhenItsWorkIsDone(t *testing.T) {
 		r := startRuled(t, 4, func(_ int, c *peer.Config) { c.Work = peer.Work{Steps: 1_000_000} })
 		r.trainAll()
 		time.Sleep(time.Second)
-		r.send(0, peer.Command{Kind: peer.Pause})
+		r.send(0, control.Command{Kind: control.Pause})
 		time.Sleep(time.Minute)
-		r.send(1, peer.Command{Kind: peer.SetWork, Work: peer.Work{Steps: 100}})
+		r.send(1, control.Command{Kind: control.SetWork, Steps: 100})
 		r.trainers.Wait()
 		for i, p := range r.Peers {
 			if s := p.Stats(); !s.Over {
@@ -103,17 +105,17 @@ func TestPausedRunEndsWhenItsWorkIsDone(t *testing.T) {
 func TestCommandsThatCannotBeAreRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := startRuled(t, 2, nil)
-		for name, c := range map[string]peer.Command{
+		for name, c := range map[string]control.Command{
 			"no kind":                {},
-			"a pause at a step":      {Kind: peer.Pause, At: 5},
-			"a long reason":          {Kind: peer.Stop, Why: strings.Repeat("w", 201)},
-			"a reason on two lines":  {Kind: peer.Stop, Why: "a\nb"},
-			"a rate below zero":      {Kind: peer.SetSchedule, Schedule: peer.Schedule{Rate: -1}},
-			"a rate that is none":    {Kind: peer.SetSchedule, Schedule: peer.Schedule{Rate: math.NaN()}},
-			"a shape that is none":   {Kind: peer.SetSchedule, Schedule: peer.Schedule{Rate: 1, Shape: 77}},
-			"a pace below zero":      {Kind: peer.SetPace, Every: -1},
-			"a setting without name": {Kind: peer.Announce, Settings: map[string]string{"": "x"}},
-			"a long setting":         {Kind: peer.Announce, Settings: map[string]string{"x": strings.Repeat("v", 81)}},
+			"a pause at a step":      {Kind: control.Pause, At: 5},
+			"a long reason":          {Kind: control.Stop, Why: strings.Repeat("w", 201)},
+			"a reason on two lines":  {Kind: control.Stop, Why: "a\nb"},
+			"a rate below zero":      {Kind: control.SetSchedule, Schedule: optim.Schedule{Rate: -1}},
+			"a rate that is none":    {Kind: control.SetSchedule, Schedule: optim.Schedule{Rate: math.NaN()}},
+			"a shape that is none":   {Kind: control.SetSchedule, Schedule: optim.Schedule{Rate: 1, Shape: 77}},
+			"a pace below zero":      {Kind: control.SetPace, Every: -1},
+			"a setting without name": {Kind: control.Announce, Settings: map[string]string{"": "x"}},
+			"a long setting":         {Kind: control.Announce, Settings: map[string]string{"x": strings.Repeat("v", 81)}},
 		} {
 			if _, err := r.operator.Send(t.Context(), r.Peers[0].Self(), c); err == nil {
 				t.Errorf("%s: sent", name)

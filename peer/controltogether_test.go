@@ -8,6 +8,8 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -17,15 +19,15 @@ func TestAPlannedScheduleKeepsModelsAlike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const peers, at = 4, 403
 		r := startRuled(t, peers, func(i int, c *peer.Config) {
-			c.Network.State.Checkpoint = peer.Checkpoint{Incarnation: 1, Inherited: uint64(20 * i)} // what the others have not heard of
+			c.Checkpoint = peer.Checkpoint{Incarnation: 1, Inherited: uint64(20 * i)} // what the others have not heard of
 			c.Work = peer.Work{Steps: 3000}
-			c.Schedule = peer.Schedule{Rate: 0.001, Shape: peer.Constant}
-			c.Optimizer = &peer.SGD{}
+			c.Schedule = optim.Schedule{Rate: 0.001, Shape: optim.Constant}
+			c.Optimizer = &optim.SGD{}
 			c.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
 				return baseline.NewAllReduce(baseline.Config{Self: c.Self})
 			}
 		})
-		r.send(0, peer.Command{Kind: peer.SetSchedule, At: at, Schedule: peer.Schedule{Rate: 0.1, Shape: peer.Constant}})
+		r.send(0, control.Command{Kind: control.SetSchedule, At: at, Schedule: optim.Schedule{Rate: 0.1, Shape: optim.Constant}})
 		time.Sleep(time.Second)
 		r.trainAll()
 		for r.Peers[0].Stats().FlockSteps < 2000 {

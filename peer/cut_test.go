@@ -42,7 +42,7 @@ func (c *cutter) Open(ctx context.Context, to seam.PeerID, protocol seam.Protoco
 
 // OpenLane cuts lanes as Open does first streams.
 func (c *cutter) OpenLane(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string, lane int) (seam.Stream, error) {
-	stream, err := c.Transport.(seam.LaneDialer).OpenLane(ctx, to, protocol, run, lane)
+	stream, err := c.Transport.OpenLane(ctx, to, protocol, run, lane)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"log"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -22,7 +23,7 @@ func Example() {
 		Run:      "valley",
 		Params:   tensor.NewParams(layout),
 		Network:  peer.Network{Listen: []string{"127.0.0.1:0"}},
-		Schedule: peer.Schedule{Rate: 0.1},
+		Schedule: optim.Schedule{Rate: 0.1},
 		Work:     peer.Work{StepsPerPeer: 200},
 	})
 	if err != nil {
@@ -42,13 +43,4 @@ func Example() {
 	p.Snapshot(trained)
 	fmt.Printf("%.1f after %d steps\n", trained, p.Stats().Steps)
 	// Output: [3.0 -1.0] after 200 steps
-}
-
-// Schedules follow the progress of the whole flock, not that of one peer.
-func ExampleSchedule_RateAt() {
-	s := peer.Schedule{Rate: 0.1, Warmup: 0.1}
-	for _, progress := range []float64{0.05, 0.1, 0.55, 1} {
-		fmt.Printf("%.3f ", s.RateAt(progress))
-	}
-	// Output: 0.050 0.100 0.050 0.000
 }

@@ -11,9 +11,10 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -34,7 +35,7 @@ func merging(i int, c *peer.Config) {
 		if err != nil {
 			return nil, err
 		}
-		return baseline.NewMerge(baseline.Config{Self: config.Self, Deadline: mergeDeadline}, inner)
+		return merge.New(merge.Config{Self: config.Self, Deadline: mergeDeadline}, inner)
 	}
 }
 
@@ -160,7 +161,7 @@ func TestFinalMergeThatCannotBe(t *testing.T) {
 func TestNoStepAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flock := mergingFlock(t, 4, func(_ int, c *peer.Config) {
-			c.Schedule = peer.Schedule{Rate: 0.1, Shape: peer.Constant} // else the last steps are of no length
+			c.Schedule = optim.Schedule{Rate: 0.1, Shape: optim.Constant} // else the last steps are of no length
 		})
 		flock.Train(t.Context(), func(i int, x, grad tensor.Vector) (peer.Result, error) {
 			time.Sleep(rivalStep * time.Duration(1+150*(i%2))) // the slow ones are at work when the run ends

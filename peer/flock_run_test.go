@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -57,13 +58,24 @@ func atPace(pace time.Duration, gradient peertest.Gradient) peertest.Gradient {
 func shortRun(_ int, c *peer.Config) {
 	c.Work = peer.Work{StepsPerPeer: 400}
 	c.Exchange.Pace.Every = 1
-	c.Schedule = peer.Schedule{Rate: 0.1}
-	c.Optimizer = &peer.SGD{}
+	c.Schedule = optim.Schedule{Rate: 0.1}
+	c.Optimizer = &optim.SGD{}
 }
 
 func checkLearned(t *testing.T, flock *peertest.Flock) {
 	t.Helper()
 	checkLearnedWithin(t, flock, 10)
+}
+
+// meanOf is the mean of models.
+func meanOf(models []tensor.Vector) []float64 {
+	mean := make([]float64, len(models[0]))
+	for _, model := range models {
+		for i, v := range model {
+			mean[i] += float64(v) / float64(len(models))
+		}
+	}
+	return mean
 }
 
 // checkLearnedWithin checks that a flock is at its optimum, its models at most so small a
@@ -72,7 +84,7 @@ func checkLearnedWithin(t *testing.T, flock *peertest.Flock, part float64) {
 	t.Helper()
 	n := len(flock.Peers)
 	want := common + float64(n-1)/2
-	for i, v := range peertest.Mean(flock.Models()) {
+	for i, v := range meanOf(flock.Models()) {
 		if math.Abs(v-want) > 0.3 {
 			t.Fatalf("value %d of the mean is %g, want %g", i, v, want)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -56,8 +57,8 @@ func (w world) train(t *testing.T, crooks int) (v verdict) {
 		Configure: func(_ int, c *peer.Config) {
 			c.Exchange.Pace.Every = 1
 			c.Work = peer.Work{StepsPerPeer: uint64(w.steps)}
-			c.Schedule = peer.Schedule{Rate: 0.2}
-			c.Optimizer = &peer.SGD{}
+			c.Schedule = optim.Schedule{Rate: 0.2}
+			c.Optimizer = &optim.SGD{}
 			c.Log = zap.New(core)
 			c.Hooks.Quarantined = func(partner seam.PeerID, _ time.Duration, _ error) {
 				mu.Lock()

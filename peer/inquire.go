@@ -6,6 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/arrival"
+	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -24,45 +29,48 @@ type Inquiry struct {
 	FlockSteps uint64
 }
 
-// Inquire reaches a process at a join address and asks, as a peer that joins does,
-// whether it would be let into a run with a model of this layout hash. It joins
-// nothing, and nobody hears of it. A refusal is a *RefusedError; what was found out
-// by then is in the Inquiry all the same.
-func Inquire(ctx context.Context, transport seam.Transport, address, run string, layout [32]byte) (Inquiry, error) {
-	return Admission{}.Inquire(ctx, transport, address, run, layout)
-}
-
-// Inquire inquires as one that has this admission: it knows the run's key, if there is
-// one, and asks nobody who is not on its list.
-func (a Admission) Inquire(ctx context.Context, transport seam.Transport, address, run string, layout [32]byte) (Inquiry, error) {
-	var found Inquiry
+// Inquire reaches a process at a join address and asks, as a peer that joins with this
+// admission does, whether it would be let into a run with a model of this layout hash.
+// It joins nothing, and nobody hears of it. A refusal is a *seam.RefusedError; what was
+// found out by then is in the Inquiry all the same.
+func (a Admission) Inquire(ctx context.Context, transport seam.Transport, address, run string, layout [32]byte) (found Inquiry, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("inquiring at %s: %w", address, err)
+		}
+	}()
 	if err := wire.CheckRun(run); err != nil {
-		return found, fmt.Errorf("inquiring at %s: %w", address, err)
+		return found, err
 	}
-	asker := &Peer{layout: layout, talks: newTalks()}
-	asker.config = Config{Run: run, Network: Network{Admission: a, Transport: transport}}.withDefaults()
-	var err error
-	if asker.guard, err = newGuard(asker.config); err != nil {
-		return found, fmt.Errorf("inquiring at %s: %w", address, err)
-	}
-	asker.transport = asker.guard.over(transport)
-	id, err := asker.transport.Connect(ctx, address)
+	guard, err := Config{Run: run, Network: Network{Admission: a, Transport: transport}, Log: zap.NewNop()}.guard()
 	if err != nil {
-		return found, fmt.Errorf("inquiring at %s: %w", address, err)
+		return found, err
 	}
-	found.Peer = id
+	transport = guard.Over(transport)
+	asker := arrival.Greeter{
+		Run: run, Layout: layout, Guard: guard, Flock: flock.New(transport.Self()), Incarnation: func() uint64 { return 0 },
+		Converse: func(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error {
+			stream, err := transport.Open(ctx, to, protocol, run)
+			if err != nil {
+				return err
+			}
+			return new(framed.Stream).Converse(ctx, stream, DefaultStall, talk)
+		},
+	}
+	if found.Peer, err = transport.Connect(ctx, address); err != nil {
+		return found, err
+	}
 	for range inquiries {
 		began := time.Now()
-		welcome, err := asker.hello(ctx, id)
-		var refused *RefusedError
-		if err != nil && !errors.As(err, &refused) {
-			return found, fmt.Errorf("inquiring at %s: %w", address, err)
+		welcome, err := asker.Hello(ctx, found.Peer)
+		if _, refused := errors.AsType[*seam.RefusedError](err); err != nil && !refused {
+			return found, err
 		}
 		if took := time.Since(began); found.RoundTrip == 0 || took < found.RoundTrip {
 			found.RoundTrip = took
 		}
 		if err != nil {
-			return found, fmt.Errorf("inquiring at %s: %w", address, err)
+			return found, err
 		}
 		found.FlockSteps = welcome.FlockSteps
 	}

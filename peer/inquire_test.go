@@ -26,7 +26,7 @@ func TestInquire(t *testing.T) {
 		}
 		defer asker.Close()
 		layout := newModel().Layout().Hash()
-		found, err := peer.Inquire(t.Context(), asker, "mem:host", "digits", layout)
+		found, err := peer.Admission{}.Inquire(t.Context(), asker, "mem:host", "digits", layout)
 		if err != nil || found.Peer != host.Self() || found.FlockSteps != 1 {
 			t.Errorf("found %+v, %v", found, err)
 		}
@@ -38,11 +38,11 @@ func TestInquire(t *testing.T) {
 			layout             [32]byte
 			want               error
 		}{
-			{"another model", "mem:host", "digits", [32]byte{1}, peer.ErrLayout},
-			{"another run", "mem:host", "letters", layout, peer.ErrRun},
+			{"another model", "mem:host", "digits", [32]byte{1}, seam.ErrLayout},
+			{"another run", "mem:host", "letters", layout, seam.ErrUnknownRun},
 			{"nobody", "mem:nobody", "digits", layout, seam.ErrUnreachable},
 		} {
-			found, err := peer.Inquire(t.Context(), asker, c.address, c.run, c.layout)
+			found, err := peer.Admission{}.Inquire(t.Context(), asker, c.address, c.run, c.layout)
 			if !errors.Is(err, c.want) {
 				t.Errorf("%s: %v, want %v", c.name, err, c.want)
 			}
@@ -50,7 +50,7 @@ func TestInquire(t *testing.T) {
 				t.Errorf("%s: found %+v", c.name, found)
 			}
 		}
-		if _, err := peer.Inquire(t.Context(), asker, "mem:host", "", layout); err == nil {
+		if _, err := (peer.Admission{}).Inquire(t.Context(), asker, "mem:host", "", layout); err == nil {
 			t.Error("a run without a name was asked for")
 		}
 		if s := host.Stats(); s.Members != 1 {

@@ -20,7 +20,7 @@ type faultyLanes struct {
 }
 
 func (f faultyLanes) OpenLane(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string, lane int) (seam.Stream, error) {
-	stream, err := f.Transport.(seam.LaneDialer).OpenLane(ctx, to, protocol, run, lane)
+	stream, err := f.Transport.OpenLane(ctx, to, protocol, run, lane)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/seed-97356399/murmuration/internal/roster"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
@@ -136,7 +137,7 @@ func TestAnIdentityThatIsUsedUpSaysSo(t *testing.T) {
 				break
 			}
 		}
-		if !errors.Is(err, peer.ErrIdentity) || p.Stats().Incarnation > seam.MaxIncarnation {
+		if !errors.Is(err, roster.ErrIdentity) || p.Stats().Incarnation > seam.MaxIncarnation {
 			t.Errorf("incarnation %d, error %v", p.Stats().Incarnation, err)
 		}
 	})
@@ -146,7 +147,7 @@ func TestAnIdentityThatIsUsedUpSaysSo(t *testing.T) {
 func TestACheckpointWithAnAbsurdNumberIsRefused(t *testing.T) {
 	for _, number := range []uint64{math.MaxUint64, seam.MaxIncarnation} {
 		config := peer.Config{Run: "digits", Params: newModel()}
-		config.Network.State.Checkpoint = peer.Checkpoint{Own: 5, Steps: 5, FlockSteps: 5, Incarnation: number}
+		config.Checkpoint = peer.Checkpoint{Own: 5, Steps: 5, FlockSteps: 5, Incarnation: number}
 		if _, err := peer.Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), "begin without the checkpoint") {
 			t.Errorf("incarnation %d: error %v", number, err)
 		}

@@ -1,13 +1,16 @@
 package peer
 
 import (
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/peer/seam"
-	"github.com/seed-97356399/murmuration/topology"
+	"github.com/seed-97356399/murmuration/internal/arrival"
+	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/roster"
+	"github.com/seed-97356399/murmuration/internal/talks"
 )
 
 // maxNotices bounds the events that wait for the loop; whoever reports one more
@@ -17,66 +20,44 @@ const maxNotices = 64
 // notice is an event for the machine, with what the loop needs to carry out the
 // answer.
 type notice struct {
-	event averaging.Event
+	event collective.Event
 	// proposed and verdict come with Proposed: the exchange, and where its handler
 	// waits to hear Accept or Refuse.
-	proposed *tracked
+	proposed *talks.Ongoing
 	verdict  chan<- averaging.Action
 	// joined comes without an event: a member has let this peer in, and may know
 	// of an earlier life of it.
 	joined bool
 	// doubts comes without an event: there are more or fewer exchanges in doubt.
 	doubts bool
-	// found comes without an event: whether a member that gossip calls dead answers.
-	found *finding
 	// corrected comes without an event: a member has handed out a record that says
 	// more than was known.
 	corrected bool
 }
 
-// exchangeKey names an exchange among all that a peer takes part in.
-type exchangeKey struct {
-	peer    topology.PeerID
-	id      averaging.ExchangeID
-	inbound bool
-}
-
-func keyOf(e averaging.Event) exchangeKey { return exchangeKey{e.Peer, e.Exchange, e.Inbound} }
+// news is the notice of an event of exchanges.
+func news(e averaging.Event) notice { return notice{event: collective.Event{Event: e}} }
 
 // loop owns the machine and everything that belongs to its decisions. It is the
 // only goroutine that touches them: events come in through the peer's notices,
 // timers and membership, actions go out to the trainer and to exchanges.
 type loop struct {
 	peer    *Peer
-	machine averaging.Machine
+	machine collective.Machine
 	log     *zap.Logger
 
-	record    seam.Record // as last announced
-	announced time.Time   // when that was
-	digest    uint64      // of the view that the machine knows
-	role      topology.Role
-	settled   bool
-	flown     bool
-	leaving   bool
-	told      bool // members have heard of this life
-	continued bool // it has gone on under another incarnation
-
-	anchors    anchors
-	memory     memory
-	algorithm  averaging.Algorithm
-	mismatches mismatches
-
-	suspects map[seam.PeerID]*suspect
+	roster *roster.Roster
+	memory *arrival.Memory
 
 	unresolved int            // exchanges in doubt, as the machine was last told
 	pace       averaging.Pace // as the machine has it
 
-	running map[exchangeKey]*tracked
-	timers  [averaging.TimerKinds]setTimer
+	running map[talks.Key]*talks.Ongoing
+	timers  [collective.TimerKinds]setTimer
 	wake    *time.Timer
 	tick    *time.Ticker
-	events  []notice           // waiting to be handled, the oldest first
-	actions []averaging.Action // scratch
+	events  []notice            // waiting to be handled, the oldest first
+	actions []collective.Action // scratch
 }
 
 // setTimer is a machine's timer; at is zero if it is not set.
@@ -85,25 +66,14 @@ type setTimer struct {
 	action averaging.Action
 }
 
-func newLoop(p *Peer, machine averaging.Machine) *loop {
-	l := &loop{
-		peer: p, machine: machine, log: p.log,
-		running: make(map[exchangeKey]*tracked),
+func newLoop(p *Peer, machine collective.Machine, memory *arrival.Memory) *loop {
+	return &loop{
+		peer: p, machine: machine, log: p.log, roster: p.roster, memory: memory,
+		running: make(map[talks.Key]*talks.Ongoing),
 		wake:    time.NewTimer(time.Hour),
-		tick:    time.NewTicker(p.announceEvery),
+		tick:    time.NewTicker(roster.TickEvery),
 		pace:    p.config.Exchange.Pace,
-
-		algorithm: averaging.AlgorithmOf(machine),
 	}
-	l.record = seam.Record{
-		Peer: p.Self(), Run: p.config.Run, Addresses: p.advertised(), Flags: p.resumedFlag() | algorithmFlag(averaging.AlgorithmOf(machine)) | p.reach.flag(),
-		Steps: p.counters.steps.Load(), Head: p.counters.head.Load(),
-	}
-	l.anchors, l.memory.past = newAnchors(p.transport), p.readPartners()
-	for _, old := range l.memory.past {
-		l.anchors.good = append(l.anchors.good, topology.PeerID(old.id))
-	}
-	return l
 }
 
 // run handles events until the peer stops.
@@ -124,9 +94,15 @@ func (l *loop) run() {
 			l.fire(time.Now())
 		case <-l.peer.membership.Changed():
 			l.refresh()
+		case finding := <-l.roster.Findings():
+			if l.roster.Found(finding, time.Now()) {
+				l.events = append(l.events, news(averaging.Event{Kind: averaging.PeerLost, Peer: finding.Member}))
+				l.refresh()
+			}
 		case <-l.tick.C:
-			l.repair(time.Now())
-			if l.role == topology.Undecided || l.inQuestion(time.Now()) {
+			l.peer.talks.Repair(time.Now())
+			l.doubts()
+			if l.roster.Due(time.Now()) {
 				l.refresh() // it may be time to go without those who do not answer
 			}
 			l.progress()
@@ -143,8 +119,7 @@ func (l *loop) handleAll() {
 		if !l.begin(n) {
 			continue
 		}
-		l.actions = l.machine.Handle(time.Since(l.peer.started), n.event, l.actions[:0])
-		l.peer.batch.take() // before the trainer may go on
+		l.actions = l.machine.Decide(time.Since(l.peer.started), n.event, l.actions[:0])
 		for _, action := range l.actions {
 			l.carryOut(action, &n)
 		}
@@ -158,7 +133,7 @@ func (l *loop) unanswered(n *notice) {
 	if n.verdict == nil {
 		return
 	}
-	delete(l.running, keyOf(n.event))
+	delete(l.running, talks.KeyOf(n.event))
 	n.verdict <- averaging.Action{Kind: averaging.Refuse, Reason: averaging.Round} // has room
 	n.verdict = nil
 }
@@ -167,16 +142,13 @@ func (l *loop) unanswered(n *notice) {
 // nothing in a notice for the machine.
 func (l *loop) begin(n notice) bool {
 	if n.joined {
-		if err := l.announce(); err != nil {
+		if err := l.roster.Announce(time.Now()); err != nil {
 			l.log.Debug("announcing this peer to those it has joined", zap.Error(err))
+			l.barIf(err)
 		}
 	}
 	if n.joined || n.corrected {
 		l.refresh()
-		return false
-	}
-	if n.found != nil {
-		l.found(*n.found)
 		return false
 	}
 	if n.doubts {
@@ -184,8 +156,8 @@ func (l *loop) begin(n notice) bool {
 		return false
 	}
 	switch n.event.Kind {
-	case averaging.Proposed, averaging.Offered:
-		key := keyOf(n.event)
+	case averaging.Proposed, collective.Offered:
+		key := talks.KeyOf(n.event)
 		if _, twice := l.running[key]; twice {
 			n.verdict <- averaging.Action{Kind: averaging.Refuse, Reason: averaging.Busy} // has room
 			return false
@@ -193,74 +165,100 @@ func (l *loop) begin(n notice) bool {
 		l.running[key] = n.proposed
 	case averaging.Refused, averaging.Finished, averaging.Failed:
 		if n.event.Kind == averaging.Finished {
-			l.proved(n.event.Peer)
+			l.memory.Proved(l.roster.Proved(n.event.Peer))
 		}
-		delete(l.running, keyOf(n.event))
+		delete(l.running, talks.KeyOf(n.event))
 	}
 	return true
 }
 
-func (l *loop) carryOut(action averaging.Action, cause *notice) {
-	key := exchangeKey{action.Peer, action.Exchange, action.Inbound}
+func (l *loop) carryOut(action collective.Action, cause *notice) {
+	key := talks.Key{Peer: action.Peer, Exchange: action.Exchange, Inbound: action.Inbound}
 	switch action.Kind {
 	case averaging.Proceed:
+		l.peer.trainer.batch.Store(int64(action.Batch))
 		select {
-		case l.peer.proceed <- struct{}{}:
+		case l.peer.trainer.proceed <- struct{}{}:
 		default: // a machine that says it twice for one step
 		}
 	case averaging.Propose:
-		l.propose(action, key)
+		x, begun := l.peer.talks.Propose(action.Action)
+		l.started(action, key, x, begun)
 	case averaging.Accept, averaging.Refuse:
-		if cause.verdict == nil || key != keyOf(cause.event) {
+		if cause.verdict == nil || key != talks.KeyOf(cause.event) {
 			return // the machine answers what was not asked, or twice
 		}
 		if action.Kind == averaging.Refuse {
 			delete(l.running, key)
 		}
-		cause.verdict <- action // has room
+		cause.verdict <- action.Action // has room
 		cause.verdict = nil
 	case averaging.Abort:
 		if x, ok := l.running[key]; ok {
-			l.abort(x)
+			l.peer.talks.Abort(x)
 			delete(l.running, key)
 		}
 	case averaging.SetTimer:
-		l.timers[action.Timer] = setTimer{at: time.Now().Add(action.After), action: action}
+		l.timers[action.Timer] = setTimer{at: time.Now().Add(action.After), action: action.Action}
 	case averaging.Settled:
-		l.settled = true
-		l.peer.final.settle()
+		l.peer.flock.Settle()
 		l.refresh()
 	case averaging.Halt:
 		select {
-		case l.peer.halts <- action.Reason:
+		case l.peer.trainer.halts <- action.Reason:
 		default: // the trainer has not heard of the last one
 		}
 	default:
-		l.carry(action, key)
+		l.carryOutCollective(action, key)
 	}
 }
 
-// abort breaks an exchange off without waiting for it: resetting a stream can take as
-// long as its connection hangs. What it sends changes no buffer from now on, since the
-// machine's next action may fill them.
-func (l *loop) abort(x *tracked) {
-	x.stopped.Store(true)
-	if !l.peer.transfers.spawn(func() { x.breakOff(errAborted) }) {
-		x.breakOff(errAborted) // the peer is closing, and this is what it waits for
+// carryOutCollective is carryOut for what only the algorithms in lock-step and those with a
+// server ask for. docs/design/020 says how.
+func (l *loop) carryOutCollective(action collective.Action, key talks.Key) {
+	p, averages, pools := l.peer, l.peer.trainer.averages, l.peer.trainer.pools
+	switch kind := action.Kind; {
+	case kind == collective.Tell:
+		p.talks.Tell(action)
+	case kind == collective.Send:
+		x, begun := p.talks.Send(action)
+		l.started(action, key, x, begun)
+	case kind == collective.Pool && pools:
+		p.replica.Pool(action.Weight)
+	case kind == collective.Adopt && pools:
+		p.replica.Adopt()
+		l.events = append(l.events, news(averaging.Event{Kind: collective.Updated}))
+	case kind == collective.Load && averages:
+		if err := p.replica.Load(action.Add); err != nil {
+			p.trainer.updates.fault(leftOut(err))
+		}
+	case kind == collective.Clear && averages:
+		p.replica.Clear()
+	case kind == collective.Update && averages:
+		p.trainer.updates.begin(p, action)
+	default:
+		l.log.Error("a machine asks for what this release does not know, or needs buffers that there are not: it is left undone", zap.Stringer("action", action))
 	}
 }
 
-// propose starts an outbound exchange, unless the peer is closing or has no model
-// to share yet.
-func (l *loop) propose(action averaging.Action, key exchangeKey) {
-	x, overlap := newTracked(averaging.Event{Peer: action.Peer, Exchange: action.Exchange}), action.Overlap
-	if l.peer.arrival.open() && !l.peer.isClosing() && l.peer.transfers.spawn(func() { l.peer.initiate(x, overlap) }) {
+// started keeps account of an exchange or a transfer that this peer has begun, and tells the
+// machine of one that it has not: the peer is closing, or has no model to share yet.
+func (l *loop) started(action collective.Action, key talks.Key, x *talks.Ongoing, begun bool) {
+	if begun {
 		l.running[key] = x
 		return
 	}
-	l.events = append(l.events, notice{event: averaging.Event{
+	l.events = append(l.events, notice{event: collective.Event{Transfer: action.Transfer, Event: averaging.Event{
 		Kind: averaging.Refused, Peer: action.Peer, Exchange: action.Exchange, Reason: averaging.Closing,
-	}})
+	}}})
+}
+
+// doubts tells the machine how many exchanges are in doubt, if that has changed.
+func (l *loop) doubts() {
+	if n := l.peer.talks.Unresolved(); n != l.unresolved {
+		l.unresolved = n
+		l.events = append(l.events, news(averaging.Event{Kind: averaging.Doubt, Unresolved: n}))
+	}
 }
 
 // arm sets the wake-up to the earliest timer.
@@ -285,9 +283,9 @@ func (l *loop) fire(now time.Time) {
 		if timer.at.IsZero() || timer.at.After(now) {
 			continue
 		}
-		l.events = append(l.events, notice{event: averaging.Event{
+		l.events = append(l.events, news(averaging.Event{
 			Kind: averaging.TimerFired, Timer: timer.action.Timer, Peer: timer.action.Peer, Exchange: timer.action.Exchange,
-		}})
+		}))
 		timer.at = time.Time{}
 	}
 }
@@ -295,14 +293,44 @@ func (l *loop) fire(now time.Time) {
 // leave breaks off what is left and says goodbye.
 func (l *loop) leave() {
 	for _, x := range l.running {
-		x.breakOff(errAborted)
+		x.Abandon()
 	}
-	l.leaving = true
-	l.remember(time.Now(), l.peer.guard.members(l.peer.membership.Members()))
-	l.record.Flags |= flagLeaving
-	if err := l.announce(); err != nil {
-		l.log.Debug("announcing that this peer leaves", zap.Error(err))
+	l.memory.Write(time.Now(), l.peer.guard.Members(l.peer.membership.Members()), l.roster.Good(), true)
+	l.roster.Leave(time.Now())
+}
+
+// refresh takes the membership as it is now, and tells the machine if links may differ.
+func (l *loop) refresh() {
+	members, overlay, err := l.roster.Refresh(time.Now())
+	l.barIf(err)
+	if overlay != nil {
+		l.events = append(l.events, news(averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay}))
 	}
+	l.peer.arrival.MembersChanged()
+	l.memory.Write(time.Now(), members, l.roster.Good(), false)
+	l.progress()
+}
+
+// barIf keeps the trainer from its work for good if no record of this peer will be believed.
+func (l *loop) barIf(err error) {
+	if errors.Is(err, roster.ErrIdentity) {
+		l.peer.arrival.Bar(err)
+	}
+}
+
+// progress announces what has changed since the last announcement, and tells the
+// machine when the flock has done its work.
+func (l *loop) progress() {
+	p := l.peer
+	p.tally.Connected(p.transport.Connections())
+	l.changePace()
+	if paced := l.machine.Traits().Pace; paced != nil {
+		p.tally.Paced(paced.Every())
+	}
+	if p.arrival.Open() && p.work.finished() && p.work.conclude() {
+		l.events = append(l.events, news(averaging.Event{Kind: averaging.RunOver}))
+	}
+	l.barIf(l.roster.Publish(time.Now()))
 }
 
 // notify reports an event to the loop, waiting for room if need be. It reports
@@ -313,5 +341,22 @@ func (p *Peer) notify(n notice) bool {
 		return true
 	case <-p.running.Done():
 		return false
+	}
+}
+
+// changePace gives the machine the pace that holds now, if it can be given one.
+func (l *loop) changePace() {
+	pace := l.peer.orders.At(l.peer.flock.Total()).Pace
+	if pace == l.pace {
+		return
+	}
+	l.pace = pace
+	paced := l.machine.Traits().Pace
+	if paced == nil {
+		l.log.Warn("the operator sets another pace, which this machine does not take")
+		return
+	}
+	if err := paced.SetPace(pace); err != nil {
+		l.log.Warn("the operator sets a pace that cannot be", zap.Error(err))
 	}
 }

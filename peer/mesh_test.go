@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -17,26 +19,27 @@ import (
 // every other, in two parts, and makes a step when it has those of all. It knows no
 // failures: it is here to drive transfers.
 type mesh struct {
-	self    topology.PeerID
-	members []topology.PeerID
-	round   uint64
-	waiting bool
-	over    bool
-	due     map[topology.PeerID]int // parts of this round that others still owe
-	unsent  map[averaging.ExchangeID]averaging.Action
-	refused []averaging.Action // to be sent again
-	last    averaging.ExchangeID
+	averaging.Machine // none
+	self              topology.PeerID
+	members           []topology.PeerID
+	round             uint64
+	waiting           bool
+	over              bool
+	due               map[topology.PeerID]int // parts of this round that others still owe
+	unsent            map[averaging.ExchangeID]collective.Action
+	refused           []collective.Action // to be sent again
+	last              averaging.ExchangeID
 }
 
 const meshParts = 2
 
 func newMesh(config averaging.Config) *mesh {
-	return &mesh{self: config.Self, due: map[topology.PeerID]int{}, unsent: map[averaging.ExchangeID]averaging.Action{}}
+	return &mesh{self: config.Self, due: map[topology.PeerID]int{}, unsent: map[averaging.ExchangeID]collective.Action{}}
 }
 
-func (m *mesh) AveragesGradients() {}
+func (m *mesh) Traits() collective.Traits { return collective.Traits{Gradients: true, Words: true} }
 
-func (m *mesh) Handle(_ time.Duration, e averaging.Event, actions []averaging.Action) []averaging.Action {
+func (m *mesh) Decide(_ time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
 	switch e.Kind {
 	case averaging.ViewChanged:
 		m.members = m.members[:0]
@@ -48,18 +51,21 @@ func (m *mesh) Handle(_ time.Duration, e averaging.Event, actions []averaging.Ac
 				}
 			}
 		}
-	case averaging.GradientDone:
+	case collective.GradientDone:
 		m.waiting = true
-		actions = append(actions, averaging.Action{Kind: averaging.Load, Add: true})
+		actions = append(actions, collective.Action{Action: averaging.Action{Kind: collective.Load}, Add: true})
 		for _, id := range m.members {
 			for part := range meshParts {
-				actions = m.send(actions, averaging.Action{Peer: id, Transfer: averaging.Transfer{
-					From: averaging.Gradient, Into: averaging.Sum, Add: true, Part: part, Parts: meshParts, Round: m.round,
-				}})
+				actions = m.send(actions, collective.Action{
+					Action: averaging.Action{Peer: id},
+					Transfer: collective.Transfer{
+						From: collective.Gradient, Into: collective.Sum, Add: true, Part: part, Parts: meshParts, Round: m.round,
+					},
+				})
 			}
 		}
-	case averaging.Offered:
-		answer := averaging.Action{Kind: averaging.Accept, Peer: e.Peer, Exchange: e.Exchange, Inbound: true}
+	case collective.Offered:
+		answer := collective.Action{Action: averaging.Action{Kind: averaging.Accept, Peer: e.Peer, Exchange: e.Exchange, Inbound: true}}
 		if e.Transfer.Round != m.round {
 			answer.Kind, answer.Reason = averaging.Refuse, averaging.Round
 		}
@@ -67,7 +73,7 @@ func (m *mesh) Handle(_ time.Duration, e averaging.Event, actions []averaging.Ac
 	case averaging.Refused, averaging.Failed:
 		if a, mine := m.unsent[e.Exchange]; mine && !e.Inbound && !m.over {
 			m.refused = append(m.refused, a)
-			actions = append(actions, averaging.Action{Kind: averaging.SetTimer, Timer: averaging.RoundDeadline, After: time.Millisecond})
+			actions = append(actions, collective.Action{Action: averaging.Action{Kind: averaging.SetTimer, Timer: averaging.RoundDeadline, After: time.Millisecond}})
 		}
 	case averaging.TimerFired:
 		for _, again := range m.refused {
@@ -81,26 +87,26 @@ func (m *mesh) Handle(_ time.Duration, e averaging.Event, actions []averaging.Ac
 		} else {
 			delete(m.unsent, e.Exchange)
 		}
-	case averaging.Updated:
+	case collective.Updated:
 		m.round++
 		m.waiting = false
-		actions = append(actions, averaging.Action{Kind: averaging.Proceed})
+		actions = append(actions, collective.Action{Action: averaging.Action{Kind: averaging.Proceed}})
 	case averaging.RunOver:
 		m.over = true
-		actions = append(actions, averaging.Action{Kind: averaging.Settled})
+		actions = append(actions, collective.Action{Action: averaging.Action{Kind: averaging.Settled}})
 	}
 	if m.waiting && m.complete() {
 		for _, id := range m.members {
 			m.due[id] = meshParts
 		}
-		actions = append(actions, averaging.Action{Kind: averaging.Update})
+		actions = append(actions, collective.Action{Action: averaging.Action{Kind: collective.Update}})
 	}
 	return actions
 }
 
-func (m *mesh) send(actions []averaging.Action, a averaging.Action) []averaging.Action {
+func (m *mesh) send(actions []collective.Action, a collective.Action) []collective.Action {
 	m.last++
-	a.Kind, a.Exchange = averaging.Send, m.last
+	a.Kind, a.Exchange = collective.Send, m.last
 	m.unsent[m.last] = a
 	return append(actions, a)
 }
@@ -151,7 +157,7 @@ func checkTogether(t *testing.T, flock *peertest.Flock, steps int) {
 	}
 }
 
-func constantly(i int, c *peer.Config) { c.Schedule = peer.Schedule{Rate: 0.1, Shape: peer.Constant} }
+func constantly(i int, c *peer.Config) { c.Schedule = optim.Schedule{Rate: 0.1, Shape: optim.Constant} }
 
 func TestTransfersInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

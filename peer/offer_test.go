@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/peertest"
@@ -36,7 +37,7 @@ func offering(t *testing.T, change func(*wire.Offer), parts ...func(frame []byte
 	cut, sliceLen := flock.Peers[0].Cut()
 	offer := wire.Offer{
 		Run: peertest.Run, Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: uint32(sliceLen), Cut: cut,
-		From: wire.BufferGradient, Into: wire.BufferSum, Add: true, Parts: 1, Round: 1, Codecs: []uint8{uint8(quant.Raw)},
+		From: wire.BufferGradient, Into: wire.BufferSum, Add: true, Parts: 1, Round: 1, Codecs: []uint8{uint8(coding.Raw)},
 	}
 	if change != nil {
 		change(&offer)
@@ -75,8 +76,8 @@ func offering(t *testing.T, change func(*wire.Offer), parts ...func(frame []byte
 // partOf is a PART with values of a gradient.
 func partOf(values tensor.Vector, pieces uint32) func([]byte) []byte {
 	return func(frame []byte) []byte {
-		frame = wire.AppendPartInfo(wire.Reserve(frame), wire.PartInfo{Weight: 1, Codec: uint8(quant.Raw), Pieces: pieces})
-		codec, _ := quant.ByID(quant.Raw)
+		frame = wire.AppendPartInfo(wire.Reserve(frame), wire.PartInfo{Weight: 1, Codec: uint8(coding.Raw), Pieces: pieces})
+		codec, _ := coding.ByID(coding.Raw)
 		head := len(frame)
 		frame = append(frame, make([]byte, codec.Code.Size(len(values)))...)
 		codec.Code.Encode(frame[head:], values)
@@ -131,7 +132,7 @@ func TestOffersAreExamined(t *testing.T) {
 }
 
 func lattice(t *testing.T) uint8 {
-	codec, err := quant.ByName("lattice6+4")
+	codec, err := coding.ByName("lattice6+4")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -20,7 +21,7 @@ func startPair(t *testing.T, network *memnet.Network, params func() *tensor.Para
 	for i := range pair {
 		pair[i] = start(t, peer.Config{
 			Run: "digits", Params: params(), Network: inMemory(t, network, string(rune('0'+i)), "digits"),
-			Join: []string{"mem:0"}[:i], Exchange: exchange, Optimizer: &peer.SGD{},
+			Join: []string{"mem:0"}[:i], Exchange: exchange, Optimizer: &optim.SGD{},
 		})
 	}
 	for _, p := range pair {

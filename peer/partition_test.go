@@ -8,7 +8,9 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
 // The show of a partition: sixteen peers, with memberlist, of which two halves do not
@@ -27,8 +29,8 @@ func partitionFlock(t *testing.T, swim bool) *peertest.Flock {
 		Configure: func(i int, c *peer.Config) {
 			c.Exchange.Pace.Every = 1
 			c.Work = peer.Work{StepsPerPeer: uint64((beforeIt + partitionLasts + afterIt) / lessonPace)}
-			c.Schedule = peer.Schedule{Rate: 0.2}
-			c.Optimizer = &peer.SGD{}
+			c.Schedule = optim.Schedule{Rate: 0.2}
+			c.Optimizer = &optim.SGD{}
 		},
 	})
 }
@@ -102,7 +104,7 @@ func part(t *testing.T, flock *peertest.Flock) {
 	usual := spread(flock, 10*time.Second)
 	flock.Network.Partition(ids[:partitionPeers/2], ids[partitionPeers/2:])
 	time.Sleep(partitionLasts - time.Minute)
-	between := make([]peer.Stats, partitionPeers)
+	between := make([]stats.Peer, partitionPeers)
 	for i, p := range flock.Peers {
 		if between[i] = p.Stats(); between[i].Members != partitionPeers/2 {
 			t.Errorf("peer %d sees %d members in a partition", i, between[i].Members)
@@ -156,7 +158,7 @@ func TestACutLinkCostsOneDeadline(t *testing.T) {
 			for _, p := range flock.Peers[:7] { // as a frozen process: known to gossip a while longer
 				flock.Network.StallAfter(frozen, p.Self(), 0)
 			}
-			before := make([]peer.Stats, 7)
+			before := make([]stats.Peer, 7)
 			for i, p := range flock.Peers[:7] {
 				before[i] = p.Stats()
 			}

@@ -5,20 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/arrival"
+	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/donor"
+	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/idle"
+	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/loglimit"
+	"github.com/seed-97356399/murmuration/internal/orders"
 	"github.com/seed-97356399/murmuration/internal/replica"
-	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/internal/roster"
+	"github.com/seed-97356399/murmuration/internal/session"
+	"github.com/seed-97356399/murmuration/internal/talks"
+	"github.com/seed-97356399/murmuration/internal/tally"
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
-	"github.com/seed-97356399/murmuration/peer/swim"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Peer is one member of a run. Step and Apply belong to one trainer goroutine;
@@ -26,72 +35,27 @@ import (
 type Peer struct {
 	config Config
 	log    *zap.Logger
-	untold func() // logs the counts of lines that were left out
-	cut    uint64 // digest of the slices
-	plans  *plans
-	layout [32]byte
 
-	transport     seam.Transport
-	ownsTransport bool
-	membership    seam.Membership
-	guard         *guard        // nil if everybody is admitted
-	serving       chan struct{} // closed when others can speak to this peer, and it to them
+	replica *replica.Replica
+	flock   *flock.Flock
+	trainer training
+	tally   *tally.Tally
+	orders  *orders.Orders
+	roster  *roster.Roster // this peer's place among the members
+	donor   *donor.Donor   // gives newcomers the model
+	work    work           // what the flock is to do
 
-	replica  *replica.Replica
-	flock    *flock
-	trainer  trainer
-	counters counters
-	talks    talks
-	hooks    hookCalls
-	control  *control
-	reach    reachability
-	giving   giving                     // of copies of the model to newcomers
-	copied   atomic.Pointer[StateStats] // how this peer came by its own, nil while it has not
+	ledger *replica.Ledger
+	links  *links.Links // how each partner is met
+	talks  *talks.Talks
 
-	optimizing sync.Mutex // held while the optimizer makes a step and it is added
-	sides      sides
-	underway   underway
-	sessions   sessions
-	repairs    repairs
-	lame       lame
-	tempos     tempos
-	quarantine quarantine
+	arrival *arrival.Arrival
+	notices chan notice
 
-	incarnation atomic.Uint64
-	arrival     arrival
-	notices     chan notice
-	proceed     chan struct{}         // one token: the trainer may take its next step
-	halts       chan averaging.Reason // one: why it may not
-	together    *together             // nil unless the machine averages gradients
-	final       *final                // nil unless the machine merges in the end
-	batch       batch
-	telling     telling
-	heedsWords  bool // the machine may have a use for what others tell it
-	oneWay      oneWay
-
-	over  chan struct{} // closed when the run is over here
-	flown chan struct{} // closed when the run is over for every member
-
-	running         context.Context // ends when Close has nothing left to wait for
-	stop            context.CancelFunc
-	exchanges       context.Context // ends when exchanges in flight are broken off
-	breakExchanges  context.CancelFunc
-	closing         chan struct{} // closed when Close begins
-	closeOnce       sync.Once
-	closeErr        error
-	transfers       tasks          // outbound exchanges and probes
-	background      sync.WaitGroup // the loop and the joiner
-	handlers        []func()       // stop the protocols' handlers
-	announceEvery   time.Duration
-	started         time.Time
-	connectionsPeak atomic.Int64
-	comparisons     comparisons
+	adapters
+	frames frames // of conversations that are no exchange
+	lifetime
 }
-
-// defaultAnnounceEvery is how often a member's progress is announced while it
-// changes, in a flock of up to announceShare members: what others know of it lags by
-// about as much.
-const defaultAnnounceEvery = 300 * time.Millisecond
 
 // Start makes a peer, listens, and begins to join in the background; it waits
 // for nobody. The context covers starting only. It reports all faults of the
@@ -113,20 +77,14 @@ func Start(ctx context.Context, config Config) (*Peer, error) {
 // assemble builds a peer from a valid configuration and sets it going.
 func assemble(config Config) (_ *Peer, err error) {
 	log, untold := loglimit.Limit(config.Log)
-	config.Log = log
+	config.Log, config.Hooks = log, config.Hooks.inTurn()
 	p := &Peer{
-		config: config, log: log, untold: untold, layout: config.Params.Layout().Hash(), flock: newFlock(),
-		notices: make(chan notice, maxNotices), proceed: make(chan struct{}, 1), halts: make(chan averaging.Reason, 1),
-		over: make(chan struct{}), flown: make(chan struct{}), closing: make(chan struct{}),
-		announceEvery: defaultAnnounceEvery, started: time.Now(),
-		membership: config.Network.Membership, talks: newTalks(), arrival: newArrival(), hooks: newHookCalls(config.Hooks),
-		oneWay: newOneWay(), serving: make(chan struct{}),
+		adapters: adapters{membership: config.Network.Membership},
+		config:   config, log: log,
+		notices: make(chan notice, maxNotices),
+		tally:   tally.New(),
 	}
-	p.incarnation.Store(1)
-	p.reach.begin(config.Network.Reach)
-	p.giving.pacer.rate = config.Network.State.Rate
-	p.running, p.stop = context.WithCancel(context.Background())
-	p.exchanges, p.breakExchanges = context.WithCancel(p.running)
+	p.lifetime.begin(untold)
 	defer func() {
 		if err != nil {
 			p.dismantle()
@@ -139,28 +97,34 @@ func assemble(config Config) (_ *Peer, err error) {
 		return nil, err
 	}
 	p.resume()
-	p.control = newControl(p, config)
-	p.control.recall(config.Network.State.Checkpoint.Orders)
-	machine, err := p.obey()
+	p.orders = orders.New(orders.Config{
+		Config: config.Network.Control, Run: config.Run, Layout: p.config.layout(), Stall: config.Exchange.Stall, Log: p.log,
+		Begun: orders.Course{Schedule: config.Schedule, Pace: config.Exchange.Pace, Steps: config.Work.Steps, StepsPerPeer: config.Work.StepsPerPeer},
+	}, p.transport, p.flock, p.digest, config.Checkpoint.Orders)
+	machine, err := p.algorithm()
 	if err != nil {
 		return nil, err
 	}
-	loop := newLoop(p, machine)
-	if err = loop.announce(); err != nil {
+	p.work = work{flock: p.flock, orders: p.orders, last: p.trainer.Finish, log: p.log}
+	memory := arrival.Recall(p.config.Network.partnersFile(), p.log)
+	p.arrive(memory.Past)
+	p.roster = p.newRoster(machine, memory.Past)
+	p.talks = p.newTalks(machine.Traits())
+	loop := newLoop(p, machine, memory)
+	if err = p.roster.Announce(time.Now()); err != nil {
 		return nil, err
 	}
-	p.control.start()
+	p.orders.Begin()
+	p.background.Go(func() { p.orders.Run(p.running) }) // it leaves the topic
 	if err = p.serve(); err != nil {
 		return nil, err
 	}
-	close(p.serving)
 	p.background.Go(loop.run)
-	p.background.Go(p.join)
-	p.background.Go(p.watchStandstill)
-	p.background.Go(func() { p.revisit(loop.memory.past) })
-	if p.config.Network.Admission.Allow != "" {
-		p.background.Go(p.watchList)
-	}
+	p.arrival.Begin()
+	p.background.Go(func() {
+		tally.WatchStandstill(p.running, p.tally, func() bool { return p.flock.Steps() > p.flock.Resumed() && !p.flock.IsOver() })
+	})
+	p.background.Go(func() { p.guard.Watch(p.running, p.showOut) })
 	return p, nil
 }
 
@@ -171,85 +135,109 @@ func (p *Peer) hold() (err error) {
 	if p.replica, err = replica.New(p.config.Params, options); err != nil {
 		return err
 	}
-	p.cut, p.sides = p.replica.Cut(), newSides(p.replica)
-	p.plans = newPlans(exchange.Codec, p.replica.JointLayers(), exchange.Deadline, exchange.Pace.BytesPerHour/time.Hour.Seconds())
-	p.trainer.prepare(p.replica.Len())
+	p.ledger = replica.NewLedger(p.replica)
+	p.links = links.New(links.Config{
+		Codecs: exchange.Codec, Layers: p.replica.JointLayers(), Lanes: exchange.Lanes,
+		Stall: exchange.Stall, Deadline: exchange.Deadline, Budget: exchange.Pace.BytesPerHour / time.Hour.Seconds(),
+	})
 	return nil
 }
 
-// obey makes the algorithm, and gets ready what it takes to carry it out.
-func (p *Peer) obey() (averaging.Machine, error) {
-	machine, err := p.machine()
+// algorithm makes the machine, and gets ready what it takes to carry it out. Its random
+// choices follow from the seed and the peer's identity, so that two peers of one seed do not
+// move in step.
+func (p *Peer) algorithm() (collective.Machine, error) {
+	exchange := p.config.Exchange
+	made, err := exchange.Machine(averaging.Config{
+		Self: p.Self(), Pace: exchange.Pace, Deadline: exchange.Deadline, MaxInbound: exchange.Inbound,
+		Rand: rand.New(rand.NewPCG(exchange.Seed, p.Self().Fingerprint())),
+	})
 	if err != nil {
 		return nil, err
 	}
-	p.together, p.final, p.heedsWords = newTogether(machine, p.replica), newFinal(machine, p.replica), heedsWords(machine)
-	p.batch.machine, _ = machine.(averaging.BatchSizer)
-	return machine, p.checkOneWay()
+	machine := collective.Of(made)
+	traits := machine.Traits()
+	p.trainer.begin(p, traits)
+	if traits.Gradients {
+		return machine, checkOneWay(p.links.Codecs())
+	}
+	return machine, nil
 }
 
 // connect brings up the transport and the membership.
-func (p *Peer) connect() (err error) {
-	network := p.config.Network
-	p.transport = network.Transport
-	if p.guard, err = newGuard(p.config); err != nil {
+func (p *Peer) connect() error {
+	if err := p.adapters.open(p.config, p.introduce, p.foundReachable); err != nil {
 		return err
 	}
-	if p.transport == nil {
-		p.transport, err = p2pnet.New(p2pnet.Config{
-			Key: network.Key, Listen: network.Listen, Known: network.KnownPeers,
-			Admit: p.guard.admitID, Member: p.guard.takesPart, Introduce: p.introduce, Reachable: p.foundReachable,
-			Limits: network.Reach.Limits, Relay: network.Reach.Relay, Log: p.log,
-		})
-		if err != nil {
-			return err
-		}
-		p.ownsTransport = true
+	p.frames = frames{
+		idle: idle.NewPool(maxIdleFrames, func() *framed.Stream { return &framed.Stream{} }),
+		run:  p.config.Run, transport: p.transport, stall: p.config.Exchange.Stall, tally: p.tally,
+		malformed: func(from seam.PeerID, reason wire.Reason, err error) { p.talks.Malformed(from, reason, err) },
 	}
-	p.transport = p.guard.over(p.transport)
-	p.log = p.log.With(zap.String("self", p.transport.Self().Short()))
-	if p.membership != nil {
-		return nil
-	}
-	membership, err := swim.New(swim.Config{
-		Transport: p.transport, Run: p.config.Run, Admission: p.guard.forMembers(),
-		Carrier: network.Gossip.Carrier, Keys: network.Gossip.Keys, Log: p.log,
-	})
-	if err == nil {
-		p.membership = membership
-	}
-	return err
-}
-
-// machine makes the algorithm. Its random choices follow from the seed and the
-// peer's identity, so that two peers of one seed do not move in step.
-func (p *Peer) machine() (averaging.Machine, error) {
-	exchange := p.config.Exchange
-	return exchange.Machine(averaging.Config{
-		Self: topology.PeerID(p.Self()), Pace: exchange.Pace, Deadline: exchange.Deadline,
-		MaxInbound: exchange.Inbound,
-		Rand:       rand.New(rand.NewPCG(exchange.Seed, fingerprint(p.Self()))),
-	})
-}
-
-// serve registers the protocols that others may speak to this peer.
-func (p *Peer) serve() error {
-	for _, service := range []struct {
-		protocol seam.Protocol
-		handler  seam.Handler
-	}{
-		{seam.ProtocolHello, p.serveHello}, // first to begin and last to end: it says why not
-		{seam.ProtocolExchange, p.serveExchange},
-		{seam.ProtocolState, p.serveState},
-		{seam.ProtocolControl, p.serveControl},
-	} {
-		stop, err := p.transport.Handle(service.protocol, p.config.Run, service.handler)
-		if err != nil {
-			return fmt.Errorf("serving %s: %w", service.protocol, err)
-		}
-		p.handlers = append(p.handlers, stop)
-	}
+	p.flock = flock.New(p.Self())
+	p.log = p.log.With(zap.String("self", p.Self().Short()))
 	return nil
+}
+
+// newRoster is the place of a peer that trains by an algorithm and had partners in
+// earlier lives.
+func (p *Peer) newRoster(machine collective.Machine, past []arrival.Partner) *roster.Roster {
+	c := roster.Config{
+		Run: p.config.Run, Transport: p.transport, Membership: p.membership, Flock: p.flock, Log: p.log,
+		Algorithm: machine.Traits().Algorithm, Incarnation: 1, Unreachable: p.config.Network.Reach.Unreachable,
+		Admitted: p.guard.Members, Gone: func(member seam.PeerID) bool { return p.arrival.Gone(p.exchanges, member) },
+		Arrived: func() (reached, placed bool) {
+			return p.arrival.Reached(), p.arrival.Placed()
+		},
+		Spawn: func(work func(context.Context)) bool { return p.transfers.Spawn(func() { work(p.exchanges) }) },
+	}
+	if checkpoint := p.config.Checkpoint; checkpoint.tellsWho() {
+		c.Incarnation = checkpoint.Incarnation + 1
+	}
+	for _, old := range past {
+		c.Past = append(c.Past, old.ID)
+	}
+	return roster.New(c)
+}
+
+// newTalks makes the talks of a peer whose machine has these traits.
+func (p *Peer) newTalks(traits collective.Traits) *talks.Talks {
+	exchange, hooks := p.config.Exchange, p.config.Hooks
+	return talks.New(talks.Config{
+		Host: session.Host{
+			Run: p.config.Run, Layout: p.config.layout(), Cut: p.replica.Cut(), Replica: p.replica, Ledger: p.ledger, Links: p.links,
+			Lanes: exchange.Lanes, Window: exchange.Window, Deadline: exchange.Deadline, Traits: traits,
+		},
+		Transport: p.transport, Membership: p.membership, Flock: p.flock, Roster: p.roster, Tally: p.tally, Log: p.log,
+		Started: p.started, Stall: exchange.Stall, Running: p.running, Exchanges: p.exchanges, Closing: p.closing,
+		Spawn: p.transfers.Spawn, Ready: p.arrival.Open, StepTime: p.trainer.stepTime,
+		Hello: func(ctx context.Context, member seam.PeerID) error {
+			_, err := p.arrival.Hello(ctx, member)
+			return err
+		},
+		Reports: talks.Reports{
+			Event: func(e collective.Event) { p.notify(notice{event: e}) },
+			Ask: func(e collective.Event, x *talks.Ongoing, verdict chan<- averaging.Action) bool {
+				return p.notify(notice{event: e, proposed: x, verdict: verdict})
+			},
+			Doubts:    func() { p.notify(notice{doubts: true}) },
+			Corrected: func() { p.notify(notice{corrected: true}) },
+			Unfit:     func(err error) { p.trainer.updates.fault(leftOut(err)) },
+			Exchanged: func(done collective.Event, took time.Duration) {
+				hooks.Exchanged(Exchanged{Partner: done.Peer, Inbound: done.Inbound, Distance: done.Distance, Bytes: done.Bytes, Took: took})
+			},
+			Failed: hooks.Failed, Quarantined: hooks.Quarantined,
+		},
+	})
+}
+
+// showOut disconnects peers that have been taken off the list, and has the loop take the
+// members anew.
+func (p *Peer) showOut(removed []seam.PeerID) {
+	for _, id := range removed {
+		p.disconnect(id)
+	}
+	p.notify(notice{corrected: true})
 }
 
 // Self is the peer's identity.
@@ -258,14 +246,7 @@ func (p *Peer) Self() seam.PeerID { return p.transport.Self() }
 // JoinAddresses are addresses, with the peer's identity, that another peer may
 // give in Config.Join.
 func (p *Peer) JoinAddresses() []string {
-	return joinAddresses(p.transport)
-}
-
-func joinAddresses(transport seam.Transport) []string {
-	if full, ok := transport.(interface{ JoinAddresses() []string }); ok {
-		return full.JoinAddresses()
-	}
-	return transport.Addresses()
+	return p.transport.JoinAddresses()
 }
 
 // Snapshot copies the parameters into dst, which must have as many values as the
@@ -280,7 +261,7 @@ func (p *Peer) WaitMembers(ctx context.Context, n int) error {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
 	for {
-		present, _ := p.flock.members()
+		present, _ := p.flock.Members()
 		if present >= n {
 			return nil
 		}
@@ -289,8 +270,8 @@ func (p *Peer) WaitMembers(ctx context.Context, n int) error {
 			return fmt.Errorf("waiting for %d members, %d are here: %w", n, present, ctx.Err())
 		case <-p.closing:
 			return ErrClosed
-		case <-p.arrival.barred:
-			return p.arrival.fault
+		case <-p.arrival.Barred():
+			return p.arrival.Fault()
 		case <-ticker.C:
 		}
 	}
@@ -298,20 +279,20 @@ func (p *Peer) WaitMembers(ctx context.Context, n int) error {
 
 // Close leaves the run: if the run is over here, it first serves the others until
 // it is over for all, within Config.Work.Grace; then it lets the exchanges in
-// flight finish, within Config.Exchange.Stall, settles what is in doubt of earlier
-// ones with partners that answer, within Config.Work.Grace, tells the others, and
+// flight finish, within Config.Exchange.Stall, asks partners that answer what became of
+// the slices in doubt of earlier ones, within Config.Work.Grace, tells the others, and
 // waits for every goroutine of the peer. It is idempotent.
 func (p *Peer) Close() error {
-	p.closeOnce.Do(func() {
-		if p.counters.over.Load() {
+	p.once.Do(func() {
+		if p.flock.IsOver() {
 			p.linger()
 		}
 		close(p.closing)
-		p.closeErr = p.dismantle()
+		p.fault = p.dismantle()
 		p.tellMerged()
 		p.untold()
 	})
-	return p.closeErr
+	return p.fault
 }
 
 // linger serves the others until the run is over for all.
@@ -323,12 +304,14 @@ func (p *Peer) linger() {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-p.flown:
+		case <-p.flock.Flown():
 			return
 		case <-ticker.C:
-			if working := p.flock.working(); !p.final.pending() && len(working) > 0 && p.allGone(working) {
-				return
+			working := p.flock.Working()
+			if p.merging() || len(working) == 0 || slices.ContainsFunc(working, func(id seam.PeerID) bool { return !p.arrival.Gone(p.exchanges, id) }) {
+				continue
 			}
+			return
 		case <-grace.C:
 			p.log.Info("leaving although some members are still at work", zap.Duration("grace", p.config.Work.Grace))
 			return
@@ -338,24 +321,31 @@ func (p *Peer) linger() {
 
 // dismantle ends everything that assemble has begun, as far as it came.
 func (p *Peer) dismantle() error {
+	if p.arrival != nil {
+		p.arrival.Close()
+	}
 	timer := time.AfterFunc(p.config.Exchange.Stall, func() {
 		p.breakExchanges()
-		p.underway.breakOff()
+		if p.talks != nil {
+			p.talks.BreakOff()
+		}
 	})
 	if len(p.handlers) > 0 { // else nobody could begin an exchange
-		p.underway.settled()
+		p.talks.Wait()
 		timer.Stop()
-		p.settleUp(p.config.Work.Grace)
+		p.talks.RepairAll(p.config.Work.Grace)
 	}
 	timer.Reset(p.config.Exchange.Stall) // for what else is on its way
 	defer timer.Stop()
-	p.telling.end(p.config.Exchange.Stall)
+	if p.talks != nil {
+		p.talks.EndWords(p.config.Exchange.Stall)
+	}
 	for len(p.handlers) > 1 {
 		last := len(p.handlers) - 1
 		p.handlers[last]()
 		p.handlers = p.handlers[:last]
 	}
-	p.transfers.end()
+	p.transfers.End()
 	p.stop()
 	p.background.Wait()
 	var faults []error
@@ -365,17 +355,21 @@ func (p *Peer) dismantle() error {
 	for _, stop := range p.handlers {
 		stop()
 	}
-	if p.ownsTransport {
+	if p.own != nil {
 		faults = append(faults, p.transport.Close())
 	}
 	return errors.Join(faults...)
 }
 
-// fingerprint spreads an identity over 64 bits (FNV-1a).
-func fingerprint(id seam.PeerID) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(id) {
-		h = (h ^ uint64(id[i])) * 1099511628211
+// merging tells that the final merge is still to come (docs/design/022): from the end of
+// the run on no step is applied, and once the parameters are pooled nothing but the merge
+// changes them.
+func (p *Peer) merging() bool { return p.trainer.pools && !p.flock.Settled() }
+
+// tellMerged says, of a peer that has left, if there was to be a merge and is none.
+func (p *Peer) tellMerged() {
+	if p.flock.IsOver() && p.merging() {
+		p.log.Warn("the final merge has not come about within the time to leave: this peer keeps its own model. If links are slow or members busy, allow more time",
+			zap.Duration("grace", p.config.Work.Grace))
 	}
-	return h
 }

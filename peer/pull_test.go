@@ -12,8 +12,10 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -28,8 +30,8 @@ func TestAPartnerThatPushesIsTold(t *testing.T) {
 			Peers: peers, Params: newLesson, Link: memnet.Link{Delay: time.Millisecond},
 			Configure: func(_ int, c *peer.Config) {
 				c.Exchange.Pace.Every = 1
-				c.Schedule = peer.Schedule{Rate: 0.2}
-				c.Optimizer = &peer.SGD{}
+				c.Schedule = optim.Schedule{Rate: 0.2}
+				c.Optimizer = &optim.SGD{}
 				c.Log = zap.New(core)
 			},
 		})
@@ -62,7 +64,7 @@ func TestAPartnerThatPushesIsTold(t *testing.T) {
 			pulls := p.Stats().Exchanges.Pulls
 			t.Logf("peer %d (%s): %+v", i, ids[i].Short(), pulls)
 			met := i != liar && len(pulls) > 0 && pulls[0].Partner == ids[liar]
-			if n := told[seam.PeerID(ids[i].Short())]; met != (n == 1) || len(pulls) > peer.MaxPullStats {
+			if n := told[seam.PeerID(ids[i].Short())]; met != (n == 1) || len(pulls) > stats.MaxPulls {
 				t.Errorf("peer %d has told of the liar %d times; it has pulls of %v", i, n, pulls)
 			}
 		}

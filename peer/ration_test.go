@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
@@ -16,15 +17,17 @@ import (
 
 // listener counts the words that it is told. Nobody knows what it does with them.
 type listener struct {
-	averaging.Machine
+	collective.Machine
 	told *atomic.Int64
 }
 
-func (m listener) Handle(now time.Duration, e averaging.Event, actions []averaging.Action) []averaging.Action {
-	if e.Kind == averaging.Told {
+func (m listener) Traits() collective.Traits { return collective.Traits{Words: true} }
+
+func (m listener) Decide(now time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
+	if e.Kind == collective.Told {
 		m.told.Add(1)
 	}
-	return m.Machine.Handle(now, e, actions)
+	return m.Machine.Decide(now, e, actions)
 }
 
 // babble has a rogue tell a host words for a time, as fast as it takes them.
@@ -55,7 +58,7 @@ func TestWordsAreHeardAtARate(t *testing.T) {
 		var told atomic.Int64
 		r := newRogueWith(t, peer.Exchange{Machine: func(c averaging.Config) (averaging.Machine, error) {
 			m, err := averaging.NewADPSGD(c)
-			return listener{m, &told}, err
+			return listener{collective.Of(m), &told}, err
 		}})
 		began := time.Now()
 		said, _ := r.babble(3 * time.Second)
@@ -88,7 +91,7 @@ func TestAStreamOfWordsThatIsSilentEnds(t *testing.T) {
 		var told atomic.Int64
 		r := newRogueWith(t, peer.Exchange{Machine: func(c averaging.Config) (averaging.Machine, error) {
 			m, err := averaging.NewADPSGD(c)
-			return listener{m, &told}, err
+			return listener{collective.Of(m), &told}, err
 		}})
 		frame, _ := wire.Pack(nil, 0, wire.Tell{Kind: 1})
 		stream, frames := r.open()
@@ -105,19 +108,44 @@ func TestAStreamOfWordsThatIsSilentEnds(t *testing.T) {
 	})
 }
 
+// TestAStreamOfWordsThatBreaksTheRulesEnds: who tells something else is refused, and waited
+// for no longer than after any other refusal.
+func TestAStreamOfWordsThatBreaksTheRulesEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told atomic.Int64
+		r := newRogueWith(t, peer.Exchange{Machine: func(c averaging.Config) (averaging.Machine, error) {
+			m, err := averaging.NewADPSGD(c)
+			return listener{collective.Of(m), &told}, err
+		}})
+		frame, _ := wire.Pack(nil, 0, wire.Tell{Kind: 1})
+		stream, frames := r.open()
+		defer stream.Reset()
+		if _, err := stream.Write(append(frame, r.code(1)...)); err != nil {
+			t.Fatal(err)
+		}
+		if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeRefuse {
+			t.Fatalf("the host answers %v, %v", header.Type, err)
+		}
+		time.Sleep(peer.DefaultStall + time.Second)
+		if _, err := stream.Write(frame); err == nil {
+			t.Error("the host still waits")
+		}
+	})
+}
+
 // chatter has much to tell one other after its first step.
 type chatter struct {
-	averaging.Machine
+	collective.Machine
 	to topology.PeerID
 }
 
-func (m chatter) Handle(now time.Duration, e averaging.Event, actions []averaging.Action) []averaging.Action {
+func (m chatter) Decide(now time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
 	if e.Kind == averaging.StepDone {
 		for range 60 {
-			actions = append(actions, averaging.Action{Kind: averaging.Tell, Peer: m.to, Word: averaging.Word{Kind: 1}})
+			actions = append(actions, collective.Action{Action: averaging.Action{Kind: collective.Tell, Peer: m.to}, Word: collective.Word{Kind: 1}})
 		}
 	}
-	return m.Machine.Handle(now, e, actions)
+	return m.Machine.Decide(now, e, actions)
 }
 
 // TestCloseDoesNotWaitForWords: a partner that takes each of many words a moment before
@@ -148,7 +176,7 @@ func TestCloseDoesNotWaitForWords(t *testing.T) {
 			Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"),
 			Exchange: peer.Exchange{Machine: func(c averaging.Config) (averaging.Machine, error) {
 				m, err := averaging.NewADPSGD(c)
-				return chatter{m, topology.PeerID(rogue.Self())}, err
+				return chatter{collective.Of(m), rogue.Self()}, err
 			}},
 		})
 		if _, err := rogue.Connect(t.Context(), "mem:host"); err != nil {

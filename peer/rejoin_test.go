@@ -34,7 +34,7 @@ func crashAndReturn(t *testing.T, f *flockOf, steps int) (saved tensor.Vector, b
 	}
 	config.Params = newModel()
 	copy(config.Params.Vector(), saved)
-	config.Network.State.Checkpoint = peer.Checkpoint{Steps: before.Age, FlockSteps: before.FlockSteps}
+	config.Checkpoint = peer.Checkpoint{Steps: before.Age, FlockSteps: before.FlockSteps}
 	back = start(t, config)
 	if back.Self() != gone.Self() {
 		t.Fatal("another identity")

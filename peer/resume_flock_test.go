@@ -2,13 +2,14 @@ package peer_test
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -19,7 +20,7 @@ func resumable(t *testing.T, saved []peer.Saved, perPeer uint64) *peertest.Flock
 	return peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Swim: true, Configure: func(i int, c *peer.Config) {
 		shortRun(i, c)
 		c.Work.StepsPerPeer = perPeer
-		optimizer := &peer.SGD{Momentum: 0.5}
+		optimizer := &optim.SGD{Momentum: 0.5}
 		c.Optimizer = optimizer
 		if saved == nil {
 			return
@@ -28,7 +29,7 @@ func resumable(t *testing.T, saved []peer.Saved, perPeer uint64) *peertest.Flock
 		if err := optimizer.Restore(saved[i].Optimizer); err != nil {
 			t.Error(err)
 		}
-		c.Network.State.Checkpoint = saved[i].Checkpoint
+		c.Checkpoint = saved[i].Checkpoint
 	}})
 }
 
@@ -102,65 +103,12 @@ func TestARunThatWasOverStaysOver(t *testing.T) {
 	})
 }
 
-// TestOptimizersComeBack: an optimizer that takes over another's state takes the same
-// steps from there on.
-func TestOptimizersComeBack(t *testing.T) {
-	for name, fresh := range map[string]func() peer.StatefulOptimizer{
-		"sgd":   func() peer.StatefulOptimizer { return &peer.SGD{Momentum: 0.9} },
-		"adamw": func() peer.StatefulOptimizer { return &peer.AdamW{} },
-	} {
-		step := func(o peer.Optimizer, g float32) float32 {
-			grad := tensor.Vector{g, -g}
-			o.Delta(grad, tensor.Vector{1, 2}, 0.1)
-			return grad[0]
-		}
-		old, kept := fresh(), fresh()
-		if err := kept.Restore(old.State()); err != nil {
-			t.Errorf("%s: a state before the first step: %v", name, err)
-		}
-		step(old, 1)
-		state := old.State()
-		for name, v := range state.Vectors {
-			state.Vectors[name] = slices.Clone(v)
-		}
-		if err := kept.Restore(state); err != nil {
-			t.Fatal(err)
-		}
-		if a, b, anew := step(old, 2), step(kept, 2), step(fresh(), 2); a != b || a == anew {
-			t.Errorf("%s: the next step is %g, %g after it was restored, %g of one that knows nothing", name, a, b, anew)
-		}
-	}
-}
-
-// TestForeignOptimizerState: what is no state of the optimizer is refused.
-func TestForeignOptimizerState(t *testing.T) {
-	nan := tensor.Vector{0}
-	nan[0] /= nan[0]
-	one := tensor.Vector{1}
-	for name, c := range map[string]struct {
-		optimizer peer.StatefulOptimizer
-		state     peer.OptimizerState
-		want      string
-	}{
-		"another optimizer's": {&peer.SGD{}, peer.OptimizerState{Kind: "adamw"}, `of "adamw"`},
-		"another name":        {&peer.SGD{}, peer.OptimizerState{Kind: "sgd", Vectors: map[string]tensor.Vector{"x": one}}, "no velocity"},
-		"not finite":          {&peer.SGD{}, peer.OptimizerState{Kind: "sgd", Vectors: map[string]tensor.Vector{"velocity": nan}}, "NaN"},
-		"half":                {&peer.AdamW{}, peer.OptimizerState{Kind: "adamw", Vectors: map[string]tensor.Vector{"mean": one}}, "1 vectors, want 2"},
-		"unequal":             {&peer.AdamW{}, peer.OptimizerState{Kind: "adamw", Vectors: map[string]tensor.Vector{"mean": one, "square": {1, 2}}}, "2 values of square, want 1"},
-		"negative":            {&peer.AdamW{}, peer.OptimizerState{Kind: "adamw", Vectors: map[string]tensor.Vector{"mean": one, "square": {-1}}}, "negative"},
-	} {
-		if err := c.optimizer.Restore(c.state); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want %q", name, err, c.want)
-		}
-	}
-}
-
 // TestSavingWhileTraining: saving again and again keeps nobody from training, and what
 // is saved is of one moment each: steps never go back.
 func TestSavingWhileTraining(t *testing.T) {
 	f := peertest.Start(t, peertest.Config{Peers: 2, Params: newModel, Configure: func(i int, c *peer.Config) {
 		shortRun(i, c)
-		c.Optimizer = &peer.AdamW{}
+		c.Optimizer = &optim.AdamW{}
 	}})
 	ended := make(chan struct{})
 	var saving sync.WaitGroup
@@ -192,7 +140,7 @@ func TestOrdersOutliveTheFlock(t *testing.T) {
 		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Work = peer.Work{Steps: 40_000} })
 		r.trainAll()
 		time.Sleep(time.Second)
-		r.send(0, peer.Command{Kind: peer.SetWork, Work: peer.Work{Steps: 8000}}, peer.Command{Kind: peer.Pause, Why: "lunch"})
+		r.send(0, control.Command{Kind: control.SetWork, Steps: 8000}, control.Command{Kind: control.Pause, Why: "lunch"})
 		time.Sleep(time.Second)
 		var s peer.Saved
 		r.Peers[0].Save(&s)
@@ -203,8 +151,8 @@ func TestOrdersOutliveTheFlock(t *testing.T) {
 			config := peer.Config{Run: peertest.Run, Params: newModel(), Network: inMemory(t, r.Network, name, peertest.Run)}
 			config.Work = peer.Work{Steps: 40_000}
 			config.Network.Control.Operator = operatorID(t)
-			config.Network.State.Checkpoint = s.Checkpoint
-			config.Network.State.Checkpoint.Orders = orders
+			config.Checkpoint = s.Checkpoint
+			config.Checkpoint.Orders = orders
 			return start(t, config)
 		}
 		if p := back("alone-1", s.Checkpoint.Orders); !p.Control().Paused || p.Stats().Target != 8000 {
@@ -224,7 +172,7 @@ func TestOrdersOutliveTheFlock(t *testing.T) {
 func TestWhoMadeNoStepComesBackAsWhoItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 1, Params: newModel, Configure: func(_ int, c *peer.Config) {
-			c.Network.State.Checkpoint = peer.Checkpoint{
+			c.Checkpoint = peer.Checkpoint{
 				Steps: 40, FlockSteps: 120, Incarnation: 3, Inherited: 20, Past: []peer.Past{{Peer: "b", Incarnation: 1, Steps: 100}},
 			}
 		}})

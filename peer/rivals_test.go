@@ -2,8 +2,10 @@ package peer_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,6 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // rival is a strategy other than AD-PSGD.
@@ -66,9 +69,26 @@ const (
 	rivalDeadline = 4 * time.Second
 )
 
-// victims are the peers whose end is tried: of the two, one leads or serves, which is
-// the first in the order of their ids, and one does not.
-var victims = [...]int{0, 3}
+// coordinator is the peer of a flock that coordinates or serves: the first of the view.
+func coordinator(t *testing.T, flock *peertest.Flock) int {
+	t.Helper()
+	ids := flock.IDs()
+	var members []topology.Member
+	for _, id := range ids {
+		members = append(members, topology.Member{ID: id})
+	}
+	view, err := topology.NewView(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Index(ids, view.At(0).ID)
+}
+
+// worker is a peer that does not.
+func worker(t *testing.T, flock *peertest.Flock) int {
+	t.Helper()
+	return (coordinator(t, flock) + 1) % len(flock.Peers)
+}
 
 func (r rival) flock(t *testing.T, change func(int, *peer.Config)) *peertest.Flock {
 	t.Helper()
@@ -191,77 +211,118 @@ func (s *slowest) watch(gradient peertest.Gradient) peertest.Gradient {
 	}
 }
 
-// TestRivalsGoOnWithoutTheDead: whichever of the peers is killed, the others go on
-// soon, and do the work.
-func TestRivalsGoOnWithoutTheDead(t *testing.T) {
+// TestRivalsGoOnWithoutADeadWorker: when it is killed, the others go on soon, and do the
+// work.
+func TestRivalsGoOnWithoutADeadWorker(t *testing.T) {
 	t.Parallel()
 	eachRival(t, func(t *testing.T, r rival) {
-		for _, victim := range victims {
-			flock := r.flock(t, nil)
-			var pauses slowest
-			go func() {
-				time.Sleep(rivalFate)
-				flock.Crash(victim)
-			}()
-			flock.Train(t.Context(), pauses.watch(atPace(rivalStep, towards)))
-			for _, i := range flock.Living() {
-				if s := flock.Peers[i].Stats(); !s.Over || s.Steps < rivalSteps+rivalSteps/20 { // the victim's share too
-					t.Errorf("without peer %d, peer %d: %+v", victim, i, s)
-				}
+		flock := r.flock(t, nil)
+		victim := worker(t, flock)
+		var pauses slowest
+		go func() {
+			time.Sleep(rivalFate)
+			flock.Crash(victim)
+		}()
+		flock.Train(t.Context(), pauses.watch(atPace(rivalStep, towards)))
+		for _, i := range flock.Living() {
+			if s := flock.Peers[i].Stats(); !s.Over || s.Steps < rivalSteps+rivalSteps/20 { // the victim's share too
+				t.Errorf("without peer %d, peer %d: %+v", victim, i, s)
 			}
-			t.Logf("without peer %d: the longest pauses are %s", victim, pauses.gap)
-			leaveTogether(flock)
 		}
+		t.Logf("without peer %d: the longest pauses are %s", victim, pauses.gap)
+		leaveTogether(flock)
 	})
 }
 
-// TestRivalsGoOnWithoutTheFrozen: a peer from which nothing comes any more, and of
-// which no connection breaks, costs the others a deadline or two, and no more.
-func TestRivalsGoOnWithoutTheFrozen(t *testing.T) {
+// TestRivalsHaltWithTheirCoordinator: when it is killed, every other trainer hears so by the
+// error of its step, and not later than a deadline after that.
+func TestRivalsHaltWithTheirCoordinator(t *testing.T) {
 	t.Parallel()
 	eachRival(t, func(t *testing.T, r rival) {
-		for _, victim := range victims {
-			flock := r.flock(t, func(_ int, c *peer.Config) { c.Exchange.Deadline = rivalDeadline })
-			var pauses slowest
-			var stopped atomic.Bool
-			ctx, cancel := context.WithCancel(t.Context())
-			watched := make(chan struct{})
-			go func() {
-				defer close(watched)
-				time.Sleep(rivalFate)
-				stopped.Store(true)
-				frozen := flock.Peers[victim].Self()
-				for _, id := range flock.IDs() {
-					if id != frozen {
-						flock.Network.StallAfter(frozen, id, 0)
-						flock.Network.StallAfter(id, frozen, 0)
-					}
+		if r.name == "dpsgd" {
+			return // it has none
+		}
+		flock := r.flock(t, nil)
+		dead := coordinator(t, flock)
+		var died time.Time
+		go func() {
+			time.Sleep(rivalFate)
+			died = time.Now()
+			flock.Crash(dead)
+		}()
+		var group sync.WaitGroup
+		for i, p := range flock.Peers {
+			group.Go(func() {
+				var err error
+				for err == nil {
+					err = p.Step(t.Context(), func(x, grad tensor.Vector) (peer.Result, error) { return atPace(rivalStep, towards)(i, x, grad) })
 				}
-				for i, p := range flock.Peers { // the frozen one alone has no end to reach
-					for i != victim && !p.Stats().Over {
-						time.Sleep(100 * time.Millisecond)
-					}
+				halted := (*peer.HaltedError)(nil)
+				if i != dead && (!errors.Is(err, peer.ErrCoordinatorLost) || !errors.As(err, &halted)) {
+					t.Errorf("peer %d hears %v", i, err)
 				}
-				cancel()
-			}()
-			flock.Train(ctx, pauses.watch(func(i int, x, grad tensor.Vector) (peer.Result, error) {
-				if time.Sleep(rivalStep); i == victim && stopped.Load() {
-					<-ctx.Done()
+				if late := time.Since(died); i != dead && late > rivalDeadline+time.Second {
+					t.Errorf("peer %d hears of it after %s", i, late)
 				}
-				return towards(i, x, grad)
-			}))
-			<-watched
-			for i, p := range flock.Peers {
-				if s := p.Stats(); i != victim && (!s.Over || s.Steps < rivalSteps) {
-					t.Errorf("without peer %d, peer %d: %+v", victim, i, s)
-				}
-				if i != victim && pauses.gap[i] > 3*rivalDeadline {
-					t.Errorf("without peer %d, peer %d paused for %s", victim, i, pauses.gap[i])
+			})
+		}
+		group.Wait()
+		leaveTogether(flock)
+	})
+}
+
+// TestRivalsGoOnWithoutAFrozenWorker: a peer from which nothing comes any more, and of
+// which no connection breaks, costs the others a deadline or two, and no more.
+func TestRivalsGoOnWithoutAFrozenWorker(t *testing.T) {
+	t.Parallel()
+	eachRival(t, func(t *testing.T, r rival) {
+		flock := r.flock(t, func(_ int, c *peer.Config) { c.Exchange.Deadline = rivalDeadline })
+		victim := worker(t, flock)
+		var pauses slowest
+		var stopped atomic.Bool
+		still := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		watched := make(chan struct{})
+		go func() {
+			defer close(watched)
+			time.Sleep(rivalFate)
+			stopped.Store(true)
+			select {
+			case <-still: // it waits for nobody who could be lost to it
+			case <-ctx.Done():
+			}
+			frozen := flock.Peers[victim].Self()
+			for _, id := range flock.IDs() {
+				if id != frozen {
+					flock.Network.StallAfter(frozen, id, 0)
+					flock.Network.StallAfter(id, frozen, 0)
 				}
 			}
-			t.Logf("without peer %d: the longest pauses are %s", victim, pauses.gap)
-			flock.Crash(victim)
-			leaveTogether(flock)
+			for i, p := range flock.Peers { // the frozen one alone has no end to reach
+				for i != victim && !p.Stats().Over {
+					time.Sleep(100 * time.Millisecond)
+				}
+			}
+			cancel()
+		}()
+		flock.Train(ctx, pauses.watch(func(i int, x, grad tensor.Vector) (peer.Result, error) {
+			if time.Sleep(rivalStep); i == victim && stopped.Load() {
+				close(still)
+				<-ctx.Done()
+			}
+			return towards(i, x, grad)
+		}))
+		<-watched
+		for i, p := range flock.Peers {
+			if s := p.Stats(); i != victim && (!s.Over || s.Steps < rivalSteps) {
+				t.Errorf("without peer %d, peer %d: %+v", victim, i, s)
+			}
+			if i != victim && pauses.gap[i] > 3*rivalDeadline {
+				t.Errorf("without peer %d, peer %d paused for %s", victim, i, pauses.gap[i])
+			}
 		}
+		t.Logf("without peer %d: the longest pauses are %s", victim, pauses.gap)
+		flock.Crash(victim)
+		leaveTogether(flock)
 	})
 }

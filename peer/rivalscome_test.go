@@ -15,11 +15,12 @@ func TestRivalsLetPeersComeAndGo(t *testing.T) {
 	t.Parallel()
 	eachRival(t, func(t *testing.T, r rival) {
 		flock := r.flock(t, nil)
+		leaver := worker(t, flock)
 		var pauses slowest
 		came := make(chan *peer.Peer, 1)
 		go func() {
 			time.Sleep(rivalFate)
-			flock.Leave(3)
+			flock.Leave(leaver)
 			late := flock.Add()
 			for {
 				err := late.Step(t.Context(), func(x, grad tensor.Vector) (peer.Result, error) {

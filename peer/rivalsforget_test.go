@@ -9,11 +9,12 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // plain is an optimizer without a Reset.
-type plain struct{ sgd peer.SGD }
+type plain struct{ sgd optim.SGD }
 
 func (o *plain) Delta(grad, x tensor.Vector, rate float64) { o.sgd.Delta(grad, x, rate) }
 

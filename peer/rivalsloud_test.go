@@ -9,19 +9,23 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // TestRivalThatCannotSendIsTold: a trainer whose gradient is too long to be sent hears of it
-// by its step, whether its peer leads, serves or neither, and the others train on.
+// by its step, whether its peer coordinates, serves or neither; the others train on while
+// it is there.
 func TestRivalThatCannotSendIsTold(t *testing.T) {
 	t.Parallel()
 	eachRival(t, func(t *testing.T, r rival) {
 		if r.name == "dpsgd" {
 			return // it sends no gradients
 		}
-		for _, loud := range victims {
+		for _, choose := range []func(*testing.T, *peertest.Flock) int{coordinator, worker} {
 			flock := r.flock(t, nil)
+			loud := choose(t, flock)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			var group sync.WaitGroup
 			said := make([]error, rivalPeers)
@@ -44,6 +48,9 @@ func TestRivalThatCannotSendIsTold(t *testing.T) {
 			group.Wait()
 			cancel()
 			for i, err := range said {
+				if loud == coordinator(t, flock) && errors.Is(err, peer.ErrCoordinatorLost) {
+					err = nil // since its program has ended
+				}
 				if s := flock.Peers[i].Stats(); i != loud && (err != nil || s.Quarantined > 0) {
 					t.Errorf("peer %d, while peer %d is loud, keeps %d in quarantine: %v", i, loud, s.Quarantined, err)
 				}
@@ -64,7 +71,7 @@ func TestRivalsTooFastSayIt(t *testing.T) {
 		if r.name == "dpsgd" {
 			return // each makes steps of its own
 		}
-		flock := r.flock(t, func(_ int, c *peer.Config) { c.Schedule = peer.Schedule{Rate: 1e9} })
+		flock := r.flock(t, func(_ int, c *peer.Config) { c.Schedule = optim.Schedule{Rate: 1e9} })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var group sync.WaitGroup
@@ -79,7 +86,8 @@ func TestRivalsTooFastSayIt(t *testing.T) {
 		}
 		group.Wait()
 		for i, err := range said {
-			if s := flock.Peers[i].Stats(); !errors.Is(err, peer.ErrNotFinite) || s.Quarantined > 0 {
+			told := errors.Is(err, optim.ErrNotFinite) || errors.Is(err, peer.ErrCoordinatorLost) // whose program has ended
+			if s := flock.Peers[i].Stats(); !told || s.Quarantined > 0 {
 				t.Errorf("peer %d keeps %d in quarantine, and hears %v", i, s.Quarantined, err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 )
 
 // TestRivalsPause: an operator's pause, and be it far longer than the deadline after which
@@ -21,7 +22,7 @@ func TestRivalsPause(t *testing.T) {
 		})
 		f.trainAll()
 		time.Sleep(time.Second)
-		f.send(2, peer.Command{Kind: peer.Pause, Why: "lunch"})
+		f.send(2, control.Command{Kind: control.Pause, Why: "lunch"})
 		time.Sleep(rivalDeadline + 10*rivalStep) // who is in a round may have to wait for those who are not
 		before := f.steps()
 		time.Sleep(time.Minute)
@@ -31,7 +32,7 @@ func TestRivalsPause(t *testing.T) {
 		if least, most := slices.Min(before), slices.Max(before); least < 20 || r.name != "ps-asp" && most-least > 17 {
 			t.Errorf("paused at steps %v", before)
 		}
-		f.send(1, peer.Command{Kind: peer.Resume})
+		f.send(1, control.Command{Kind: control.Resume})
 		time.Sleep(time.Second)
 		for i, steps := range f.steps() {
 			if s := f.Peers[i].Stats(); steps < before[i]+20 || s.Members != rivalPeers || s.Lost > 0 {

@@ -41,8 +41,14 @@ func newRogueWith(t *testing.T, exchange peer.Exchange) *rogue {
 // newRogueOn is newRogueWith on a network.
 func newRogueOn(t *testing.T, network *memnet.Network, exchange peer.Exchange) *rogue {
 	t.Helper()
+	return newRogueAt(t, network, inMemory(t, network, "host", "digits"), exchange)
+}
+
+// newRogueAt is newRogueOn with a host whose place on the network is given.
+func newRogueAt(t *testing.T, network *memnet.Network, place peer.Network, exchange peer.Exchange) *rogue {
+	t.Helper()
 	core, logged := observer.New(zap.InfoLevel)
-	host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"), Exchange: exchange, Log: zap.New(core)})
+	host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: place, Exchange: exchange, Log: zap.New(core)})
 	transport, err := network.Transport("rogue")
 	if err != nil {
 		t.Fatal(err)
@@ -265,8 +271,8 @@ func TestAJoinerToldOfAnotherVersionSaysSo(t *testing.T) {
 				}
 				t.Cleanup(stop)
 				guest := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:host"}, Network: inMemory(t, network, "guest", "digits")})
-				if err := step(t, guest, idle); !errors.Is(err, peer.ErrVersion) {
-					t.Errorf("the guest's step: %v, want %v", err, peer.ErrVersion)
+				if err := step(t, guest, idle); !errors.Is(err, seam.ErrUnknownProtocol) {
+					t.Errorf("the guest's step: %v, want %v", err, seam.ErrUnknownProtocol)
 				}
 			})
 		})

@@ -5,8 +5,9 @@ import (
 	"testing/synctest"
 
 	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -29,22 +30,22 @@ func (o *counting) Delta(grad, _ tensor.Vector, _ float64) {
 	}
 }
 
-func (o *counting) State() peer.OptimizerState {
-	s := peer.OptimizerState{Kind: "counting", Steps: o.steps, Vectors: map[string]tensor.Vector{}}
+func (o *counting) State() optim.State {
+	s := optim.State{Kind: "counting", Steps: o.steps, Vectors: map[string]tensor.Vector{}}
 	if o.a != nil {
 		s.Vectors["a"], s.Vectors["b"] = o.a, o.b
 	}
 	return s
 }
 
-func (o *counting) Restore(peer.OptimizerState) error { return nil }
+func (o *counting) Restore(optim.State) error { return nil }
 
 // whileTraining saves a peer again and again while its trainer takes steps without rest.
-func whileTraining(t *testing.T, optimizer peer.Optimizer, gradient func(step int, grad tensor.Vector), look func(*peer.Saved)) {
+func whileTraining(t *testing.T, optimizer optim.Optimizer, gradient func(step int, grad tensor.Vector), look func(*peer.Saved)) {
 	t.Helper()
 	p := startAlone(t, func(c *peer.Config) {
 		c.Optimizer, c.Exchange.SliceLen = optimizer, 64
-		c.Schedule = peer.Schedule{Shape: peer.Constant, Rate: 1}
+		c.Schedule = optim.Schedule{Shape: optim.Constant, Rate: 1}
 		clear(c.Params.Vector())
 	})
 	done := make(chan struct{})
@@ -95,7 +96,7 @@ func TestANewLifeOfAdamWTakesNoLeap(t *testing.T) {
 		rare = 300 // steps from one gradient of a parameter to the next, in which the square is forgotten
 		most = 2   // (1−β₁)/√(1−β₂) · 1/√(1−β₁²/β₂) is 1, which no gradients exceed
 	)
-	whileTraining(t, &peer.AdamW{Beta2: 0.9}, func(step int, grad tensor.Vector) {
+	whileTraining(t, &optim.AdamW{Beta2: 0.9}, func(step int, grad tensor.Vector) {
 		for i := step % rare; i < len(grad); i += rare {
 			grad[i] = 1
 		}
@@ -103,7 +104,7 @@ func TestANewLifeOfAdamWTakesNoLeap(t *testing.T) {
 		if len(s.Optimizer.Vectors) == 0 {
 			return
 		}
-		next := &peer.AdamW{Beta2: 0.9}
+		next := &optim.AdamW{Beta2: 0.9}
 		state := s.Optimizer
 		state.Vectors = map[string]tensor.Vector{}
 		for name, v := range s.Optimizer.Vectors {
@@ -130,14 +131,14 @@ func TestTheMergeKeepsTheOptimizersState(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return baseline.NewMerge(baseline.Config{Self: c.Self, Deadline: mergeDeadline}, inner)
+			return merge.New(merge.Config{Self: c.Self, Deadline: mergeDeadline}, inner)
 		},
 		"local": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				flock := mergingFlock(t, 3, func(_ int, c *peer.Config) {
-					c.Optimizer, c.Exchange.Machine = &peer.AdamW{}, machine
+					c.Optimizer, c.Exchange.Machine = &optim.AdamW{}, machine
 				})
 				flock.Train(t.Context(), atPace(rivalStep, towards))
 				leaveTogether(flock)

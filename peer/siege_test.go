@@ -11,6 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -178,8 +179,8 @@ func siege(t *testing.T, besiegers int, attack func(b *besieger, victim seam.Pee
 		Peers: 8, Params: newModel, Link: memnet.Link{Delay: time.Millisecond},
 		Configure: func(i int, c *peer.Config) {
 			c.Exchange.Pace.Every = 1
-			c.Optimizer = &peer.SGD{}
-			c.Schedule = peer.Schedule{Rate: 0.001}
+			c.Optimizer = &optim.SGD{}
+			c.Schedule = optim.Schedule{Rate: 0.001}
 		},
 	})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -24,7 +25,7 @@ func trainedHosts(t *testing.T, delay, busy time.Duration) *peertest.Flock {
 	f := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Link: memnet.Link{Delay: delay}, Configure: func(i int, c *peer.Config) {
 		shortRun(i, c)
 		c.Work = peer.Work{Steps: 1_000_000}
-		c.Optimizer = &peer.SGD{Momentum: 0.5}
+		c.Optimizer = &optim.SGD{Momentum: 0.5}
 		if busy > 0 {
 			c.Network.Transport = busyHost{c.Network.Transport, busy}
 		}

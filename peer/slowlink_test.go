@@ -8,6 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -35,7 +36,7 @@ func exchangeSlowly(t *testing.T, codec string) (took time.Duration) {
 			config := peer.Config{
 				Run: "digits", Params: tensor.NewParams(layout), Network: inMemory(t, network, name, "digits"),
 				Exchange:  peer.Exchange{Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}},
-				Optimizer: &peer.SGD{}, Schedule: peer.Schedule{Rate: 1},
+				Optimizer: &optim.SGD{}, Schedule: optim.Schedule{Rate: 1},
 				Hooks: peer.Hooks{Exchanged: func(x peer.Exchanged) {
 					if !x.Inbound {
 						exchanged <- x.Took

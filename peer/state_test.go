@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/seed-97356399/murmuration/internal/copying"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
@@ -84,8 +85,7 @@ type flockOf struct {
 	givers []*giver
 	logged *observer.ObservedLogs
 	alter  map[int]func(typ wire.Type, frame []byte) []byte // by peer
-	state  map[int]peer.State
-	ids    atomic.Pointer[[]seam.PeerID] // of those that Start has started
+	ids    atomic.Pointer[[]seam.PeerID]                    // of those that Start has started
 }
 
 // stateSlices is the number of slices of a model of a flockOf.
@@ -95,7 +95,7 @@ const stateSlices = 41
 func startStates(t *testing.T, peers int, link memnet.Link, prepare func(*flockOf)) *flockOf {
 	t.Helper()
 	core, logged := observer.New(zap.InfoLevel)
-	f := &flockOf{logged: logged, alter: map[int]func(wire.Type, []byte) []byte{}, state: map[int]peer.State{}}
+	f := &flockOf{logged: logged, alter: map[int]func(wire.Type, []byte) []byte{}}
 	if prepare != nil {
 		prepare(f)
 	}
@@ -104,7 +104,6 @@ func startStates(t *testing.T, peers int, link memnet.Link, prepare func(*flockO
 		c.Exchange.SliceLen = 2050 / stateSlices
 		c.Work = peer.Work{}
 		c.Log = zap.New(core)
-		c.Network.State = f.state[i]
 		g := &giver{Transport: c.Network.Transport, alter: f.alter[i]}
 		f.givers = append(f.givers, g)
 		c.Network.Transport = g
@@ -154,7 +153,7 @@ func TestANewcomerMixesTheSlicesOfSeveralDonors(t *testing.T) {
 		first, late := f.arriveLate(t)
 		checkTrained(t, first, 4)
 		s := late.Stats().State
-		if s.Donors != peer.DefaultDonors || s.Slices != stateSlices || s.Liars != 0 || s.Alone || s.Kept {
+		if s.Donors != copying.Donors || s.Slices != stateSlices || s.Liars != 0 || s.Alone || s.Kept {
 			t.Errorf("%+v", s)
 		}
 		if age := late.Stats().Age; age != 101 {
@@ -170,18 +169,18 @@ func TestWhatADonorSigns(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit   func(*wire.Manifest)
 		signed bool
-		want   error
+		want   copying.Fault
 		report bool
 	}{
-		"a forged signature":  {func(m *wire.Manifest) { m.Signature[0]++ }, false, peer.ErrForged, true},
-		"altered steps":       {func(m *wire.Manifest) { m.FlockSteps = 1 << 60 }, false, peer.ErrForged, true},
-		"another donor":       {func(m *wire.Manifest) { m.Donor = "somebody" }, true, peer.ErrForged, true},
-		"another run":         {func(m *wire.Manifest) { m.Run = "letters" }, true, peer.ErrRun, false},
-		"another layout":      {func(m *wire.Manifest) { m.Layout[0]++ }, true, peer.ErrLayout, false},
-		"other slices":        {func(m *wire.Manifest) { m.SliceLen++ }, true, peer.ErrLayout, false},
-		"more values":         {func(m *wire.Manifest) { m.Values++ }, true, peer.ErrLayout, false},
-		"an earlier life":     {func(m *wire.Manifest) { m.Incarnation = 0 }, true, peer.ErrStale, false},
-		"a state long passed": {func(m *wire.Manifest) { m.Steps = 80 }, true, peer.ErrStale, false},
+		"a forged signature":  {func(m *wire.Manifest) { m.Signature[0]++ }, false, copying.Forged, true},
+		"altered steps":       {func(m *wire.Manifest) { m.FlockSteps = 1 << 60 }, false, copying.Forged, true},
+		"another donor":       {func(m *wire.Manifest) { m.Donor = "somebody" }, true, copying.Forged, true},
+		"another run":         {func(m *wire.Manifest) { m.Run = "letters" }, true, copying.WrongRun, false},
+		"another layout":      {func(m *wire.Manifest) { m.Layout[0]++ }, true, copying.WrongLayout, false},
+		"other slices":        {func(m *wire.Manifest) { m.SliceLen++ }, true, copying.WrongLayout, false},
+		"more values":         {func(m *wire.Manifest) { m.Values++ }, true, copying.WrongLayout, false},
+		"an earlier life":     {func(m *wire.Manifest) { m.Incarnation = 0 }, true, copying.Stale, false},
+		"a state long passed": {func(m *wire.Manifest) { m.Steps = 80 }, true, copying.Stale, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -210,8 +209,8 @@ func TestWhatADonorSigns(t *testing.T) {
 				found := slices.ContainsFunc(f.logged.All(), func(e observer.LoggedEntry) bool {
 					return slices.ContainsFunc(e.Context, func(field zap.Field) bool {
 						err, _ := field.Interface.(error)
-						var fault *peer.DonorError
-						return errors.Is(err, c.want) && errors.As(err, &fault) && fault.Donor == f.Peers[1].Self()
+						fault, ok := errors.AsType[*copying.DonorError](err)
+						return ok && fault.Fault == c.want && fault.Donor == f.Peers[1].Self()
 					})
 				})
 				if s := late.Stats(); !found || (s.Quarantined == 1) != c.report || s.State.Donors > 2 {
@@ -249,7 +248,8 @@ func TestALyingDonorsSlicesAreAskedElsewhere(t *testing.T) {
 					c.Hooks.Quarantined = func(id seam.PeerID, _ time.Duration, offence error) {
 						mu.Lock()
 						defer mu.Unlock()
-						if reported = append(reported, id); !errors.Is(offence, peer.ErrSlice) {
+						fault, ok := errors.AsType[*copying.DonorError](offence)
+						if reported = append(reported, id); !ok || fault.Fault != copying.WrongSlice {
 							t.Errorf("reported for %v", offence)
 						}
 					}
@@ -331,7 +331,7 @@ func TestADonorKilledMidwayCostsOnlyItsSlices(t *testing.T) {
 		first, late := f.arriveLate(t)
 		checkTrained(t, first, 3)
 		s := late.Stats().State
-		window := int64(stateSlices / (2 * peer.DefaultDonors))
+		window := int64(stateSlices / (2 * copying.Donors))
 		if all := given[0].Load() + given[1].Load() + given[2].Load(); s.Donors != 3 || all > stateSlices+window || int64(s.Again) > window {
 			t.Errorf("%d slices were sent for %d, in a window of %d: %+v", all, stateSlices, window, s)
 		}
@@ -358,7 +358,7 @@ func TestTheOnlyDonorsStreamBreaks(t *testing.T) {
 		newcomer.Store(&id)
 		checkTrained(t, firstSnapshot(t, late), 1)
 		s := late.Stats().State
-		if window := stateSlices / (2 * peer.DefaultDonors); s.Donors != 1 || s.Again == 0 || int(s.Again) > window+1 || given.Load() > int64(stateSlices+window+1) {
+		if window := stateSlices / (2 * copying.Donors); s.Donors != 1 || s.Again == 0 || int(s.Again) > window+1 || given.Load() > int64(stateSlices+window+1) {
 			t.Errorf("sent %d: %+v", given.Load(), s)
 		}
 	})

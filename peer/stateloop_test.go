@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/copying"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
@@ -105,7 +106,7 @@ func TestADonorKilledMidwayOverLoopback(t *testing.T) {
 	s := late.Stats().State
 	// What the one that was killed had under way is asked for again; and, since on a busy
 	// machine any other may seem slow, so may be what they have under way at the end.
-	underWay := int64(donors * (stateSlices / (2 * peer.DefaultDonors)))
+	underWay := int64(donors * (stateSlices / (2 * copying.Donors)))
 	all := given[0].Load() + given[1].Load() + given[2].Load()
 	t.Logf("%d slices were sent for %d: %+v", all, stateSlices, s)
 	if s.Slices != stateSlices || all > stateSlices+underWay || int64(s.Again) > underWay {

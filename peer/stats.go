@@ -1,112 +1,145 @@
 package peer
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/arrival"
+	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Stats is what a peer knows of itself and the run at one moment.
-type Stats struct {
-	// Self is the peer, Role its place in the overlay: "active" initiates
-	// exchanges, "passive" serves them, "undecided" does neither yet.
-	Self seam.PeerID
-	Role string
-	// Incarnation counts the lives of this peer that the network knows of.
-	Incarnation uint64
-
-	// Steps is the number of gradient steps of this peer, of which Resumed are those
-	// of earlier lives, behind the checkpoint that it came back with. FlockSteps is the
-	// estimate of those of all peers together, and Target what the flock has to do; 0
-	// if the run has no end. Progress is their quotient, 0 to 1.
-	Steps, FlockSteps, Target uint64
-	Resumed                   uint64
-	Progress                  float64
-	// Over tells that the flock has done its work.
-	Over bool
-	// Merged tells that this peer has the model that the final merge has made of all, with
-	// the same bytes as the others that took part: all that were here, it alone if the
-	// others had left. False where there is no such merge.
-	Merged bool
-	// Loss is a running mean over about the last hundred steps; NaN before the
-	// first.
-	Loss float64
-	// Rate is the learning rate of the last step.
-	Rate float64
-
-	// Members is the number of peers in the run, this one included; Lost is how
-	// many have gone without leaving.
-	Members, Lost int
-	// Twins is the number of members, this one included, that have begun one life after
-	// another within a minute or two: two processes have one key.
-	Twins int
-	// Joined tells that another member was reached, or none was asked for.
-	Joined bool
-	// Connections is the number of open connections, ConnectionsMax the most seen.
-	Connections, ConnectionsMax int
-	// Quarantined is the number of peers that this one keeps away from now.
-	Quarantined int
-
-	// Age is the number of gradient steps behind this peer's model: its own, and
-	// those behind the model that it copied, or came back with.
-	Age uint64
-
-	Exchanges ExchangeStats
-	State     StateStats
+// Stats tells what the peer knows of itself and the run now.
+func (p *Peer) Stats() stats.Peer {
+	connections := p.transport.Connections()
+	p.tally.Connected(connections)
+	var s stats.Peer
+	p.tally.Report(&s)
+	s.Self, s.Role, s.Incarnation = p.Self(), p.roster.Role().String(), p.roster.Incarnation()
+	s.Steps, s.Resumed, s.Age = p.flock.Steps(), p.flock.Resumed(), p.flock.Age()
+	s.FlockSteps, s.Target, s.Progress = p.flock.Total(), p.work.target(), p.work.progress()
+	s.Over, s.Merged, s.Joined = p.flock.IsOver(), p.trainer.pools && p.flock.Settled(), p.arrival.Reached()
+	s.Members, s.Lost = p.flock.Members()
+	s.Twins, s.Connections, s.State = p.flock.Twins(time.Now()), connections, p.arrival.State()
+	s.State.Newcomers, s.State.Given = p.donor.Newcomers(), p.donor.Given()
+	s.Quarantined = p.links.InQuarantine(p.now())
+	p.reportLinks(&s.Exchanges)
+	for _, pull := range p.replica.Pulls(stats.MaxPulls) {
+		s.Exchanges.Pulls = append(s.Exchanges.Pulls, stats.Pull{Partner: seam.PeerID(pull.Partner), Pull: pull.Ratio, Exchanges: pull.Exchanges})
+	}
+	waiting, _ := p.ledger.InDoubt()
+	gone := p.ledger.Lost()
+	s.Exchanges.InDoubt, s.Exchanges.Lost, s.Exchanges.LostBound = uint64(waiting), gone.Slices, gone.Bound
+	return s
 }
 
-// ExchangeStats counts a peer's exchanges since its start.
-type ExchangeStats struct {
-	// Initiated and Served are those completed, by side.
-	Initiated, Served uint64
-	// Refused counts proposals that partners declined, Declined those that this
-	// peer did, Failed exchanges that broke off, at either side.
-	Refused, Declined, Failed uint64
-	// InDoubt is the number of slices that a partner may have applied and this side
-	// has not: an exchange broke off, and the partner has not yet said. Settled
-	// counts those that were cleared up since, and Lost those that were given up
-	// because the partner did not come back in time or in the same life. LostBound
-	// is the sum of the norms of what was lost: at most so far has the sum of all
-	// models been moved, and their mean by that over the number of peers.
-	InDoubt, Settled, Lost uint64
-	LostBound              float64
-	// Again counts the blocks of lattice codes that failed and had to be sent again,
-	// at either side: the models were farther apart there than both took them to be.
-	Again uint64
-	// Codecs tells, where the link decides, for how many partners it decides on each
-	// codec; Links are those used last, at most MaxLinkStats, ordered by partner, with
-	// what was measured. Only who initiates measures: a passive peer has none.
-	Codecs map[string]int
-	Links  []LinkStats
-	// Pulls are the partners that push most in one direction, at most MaxPullStats of
-	// those met last, the largest first.
-	Pulls []PullStats
-	// Quarantines counts how often a partner was found to break the rules.
-	Quarantines uint64
-	// BytesSent and BytesReceived count what exchanges moved, headers and
-	// proposals included, those that failed too.
-	BytesSent, BytesReceived uint64
-	// BitsPerParameter is the mean of the two directions over completed exchanges,
-	// headers included.
-	BitsPerParameter float64
-	// ConsensusDistance estimates the root mean square distance of a peer's model
-	// from the flock's mean, from the distances that exchanges measure: half of
-	// their mean square is that of the consensus distance (Kong et al., 2021).
-	ConsensusDistance float64
-	// Every is the present H: local steps between two exchanges initiated.
-	Every int
-	// Took is the mean time of an exchange over about the last ten. Cost estimates
-	// the processor time that one takes here: the work on the slices is measured,
-	// that of the transport is taken as a nanosecond a byte.
-	Took, Cost time.Duration
-	// LongestHold is the longest time for which Step kept the trainer outside its
-	// gradient function, joining aside, or for which the whole process stood still,
-	// within it too: it was stopped, or had no processor.
-	LongestHold time.Duration
-	// Blocked tells, step by step, for how long exchanges kept the trainer waiting
-	// for a slice.
-	Blocked Histogram
+// reportLinks fills in what is known of the links.
+func (p *Peer) reportLinks(s *stats.Exchanges) {
+	choosing := p.config.Exchange.Codec.Choosing()
+	if choosing {
+		s.Codecs = make(map[string]int)
+	}
+	for _, link := range p.links.Measured() {
+		one := stats.Link{Partner: link.Partner, Rate: link.Rate, Round: link.Round, Again: link.Again, Exchanges: link.Exchanges}
+		if choosing {
+			one.Codec = link.Codec()
+			s.Codecs[one.Codec]++
+		}
+		if len(s.Links) < stats.MaxLinks {
+			s.Links = append(s.Links, one)
+		}
+	}
+	slices.SortFunc(s.Links, func(a, b stats.Link) int { return cmp.Compare(a.Partner, b.Partner) })
 }
 
-// Completed is the number of exchanges completed at either side.
-func (s ExchangeStats) Completed() uint64 { return s.Initiated + s.Served }
+// Tallies tells what has become of exchanges since the start, by cause. It costs more than
+// Stats and is for who looks now and then.
+func (p *Peer) Tallies() stats.Tallies {
+	t := p.tally.Tallies()
+	t.TransportRefused, t.MembershipRefused = p.transport.Refused(), p.membership.Refused()
+	return t
+}
+
+// Member is what a peer knows of a member of its run from the record that the member
+// signed.
+type Member struct {
+	ID   seam.PeerID
+	Role topology.Role
+	// State is what its latest digest says; without digests it is told from the record,
+	// in which a member that is paused or copying looks as if it trained.
+	State control.State
+	Steps uint64
+	// Unreachable tells that others cannot dial it, Leaving that it is about to go.
+	Unreachable, Leaving bool
+}
+
+// Members are those of the run, this one included, in the order of their ids.
+func (p *Peer) Members() []Member {
+	known := p.flock.Records()
+	members := make([]Member, 0, len(known)+1)
+	members = append(members, Member{
+		ID: p.Self(), Role: p.roster.Role(), State: p.State(),
+		Steps: p.flock.Steps(), Unreachable: p.roster.Unreachable(), Leaving: p.isClosing(),
+	})
+	states := p.orders.States()
+	for _, r := range known {
+		m := Member{
+			ID: r.Peer, Role: topology.Role(r.Role), State: control.Training, Steps: r.Steps,
+			Unreachable: r.Flags&flock.Unreachable != 0, Leaving: r.Flags&flock.Leaving != 0,
+		}
+		told, heard := states[r.Peer]
+		switch {
+		case r.Flags&flock.Over != 0:
+			m.State = control.Over
+		case heard:
+			m.State = told
+		case r.Steps == 0:
+			m.State = control.Joining
+		}
+		members = append(members, m)
+	}
+	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	return members
+}
+
+// State is what the peer is about.
+func (p *Peer) State() control.State {
+	phase := p.arrival.Phase()
+	switch {
+	case p.flock.IsOver():
+		return control.Over
+	case phase == arrival.Seeking:
+		return control.Joining
+	case phase == arrival.Copying:
+		return control.Copying
+	case p.orders.Held() != nil:
+		return control.Paused
+	}
+	return control.Training
+}
+
+// digest is what this peer tells the others of itself.
+func (p *Peer) digest() (d control.Digest, samples uint64) {
+	stats := p.Stats()
+	partners := make([]control.Met, len(stats.Exchanges.Links))
+	for i, l := range stats.Exchanges.Links {
+		partners[i] = control.Met{Partner: l.Partner, Exchanges: l.Exchanges}
+	}
+	return control.Digest{
+		Peer: stats.Self, Incarnation: stats.Incarnation, State: p.State(),
+		Steps: stats.Steps, FlockSteps: stats.FlockSteps, Loss: stats.Loss,
+		Exchanges: stats.Exchanges.Completed(), Failed: stats.Exchanges.Failed,
+		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners, Heard: time.Now(),
+	}, p.Tallies().Samples
+}
+
+// Digests are the latest digests of the members, this peer's own included, in the
+// order of their ids. A member that has gone is left out.
+func (p *Peer) Digests() []control.Digest { return p.orders.Digests() }
+
+// Control tells what became of control messages here.
+func (p *Peer) Control() control.Stats { return p.orders.Stats() }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/trainer"
+	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -20,46 +23,6 @@ type Result struct {
 	Samples int
 }
 
-// trainer is the state of the one goroutine that steps.
-type trainer struct {
-	stepping atomic.Bool
-	model    int    // the replacements of the model that are taken into account
-	owed     bool   // a step was reported and the machine has not said Proceed
-	result   Result // of the gradient that was reported, if the machine averages those
-	x, grad  tensor.Vector
-	waited   time.Duration // for slices, since the last step was added
-	speed    speed
-	ended    time.Time    // when the last gradient function returned
-	stride   smoothed     // length of a step
-	last     time.Time    // when the last step was added
-	took     smoothed     // seconds from one step to the next
-	step     atomic.Int64 // of these, in nanoseconds, for other goroutines
-	resumed  time.Time    // when the operator last let it go on
-}
-
-const (
-	// strideSmoothing and stepSmoothing are the weights of a new sample.
-	strideSmoothing = 0.1
-	stepSmoothing   = 0.1
-)
-
-// ticked notes that a step was added.
-func (t *trainer) ticked(now time.Time) {
-	if !t.last.IsZero() {
-		t.took.add(now.Sub(t.last).Seconds(), stepSmoothing)
-		t.step.Store(int64(seconds(t.took.value)))
-	}
-	t.last = now
-}
-
-// stepTime is about the time from one step to the next, 0 before two were taken. Safe
-// for concurrent use.
-func (t *trainer) stepTime() time.Duration { return time.Duration(t.step.Load()) }
-
-func (t *trainer) prepare(n int) {
-	t.x, t.grad = make(tensor.Vector, n), make(tensor.Vector, n)
-}
-
 // Step takes one gradient step. It calls gradient with a snapshot x of the
 // parameters and a zeroed grad to write the mean gradient into; both are valid
 // until gradient returns and must not be kept. The snapshot may mix slices from
@@ -68,15 +31,15 @@ func (t *trainer) prepare(n int) {
 // talk; exchanges go on in the background and Step does not wait for them.
 //
 // The first call waits for joining: until a member has answered, or for
-// JoinPatience if none does, after which the peer trains alone and keeps trying.
+// three seconds if none does, after which the peer trains alone and keeps trying.
 // A peer that comes to a flock that has already trained copies the flock's
-// parameters first, from several members at once; see State. One that trained alone and
+// parameters first, from several members at once. One that trained alone and
 // then finds such a flock, with a model that is behind, copies it too, at its next Step; the
 // step under way, if there is one, is left out then and not counted.
 //
 // It returns ErrRunOver when the flock has done its work, ErrClosed after Close,
-// a *RefusedError if the members asked to join will not have this peer,
-// ErrNotFinite if the gradient or the step is not finite, the gradient's norm is beyond
+// a *seam.RefusedError if the members asked to join will not have this peer,
+// optim.ErrNotFinite if the gradient or the step is not finite, the gradient's norm is beyond
 // 1e18, or the step is about a million times longer than the model (nothing is applied;
 // the caller may go on), or the error of gradient or ctx, wrapped (nothing is applied).
 // Calls from two goroutines at once are an error.
@@ -87,165 +50,266 @@ func (t *trainer) prepare(n int) {
 // which waits for that before it computes another gradient. A gradient as long as the step
 // above is left out of the mean, which fails the Step too, and the caller may go on.
 func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
-	t := &p.trainer
-	if !t.stepping.CompareAndSwap(false, true) {
-		return errTwoTrainers
-	}
-	defer t.stepping.Store(false)
-	began := time.Now()
-	if err := p.admit(ctx); err != nil {
-		return err
-	}
-	t.waited += p.replica.Snapshot(t.x)
-	clear(t.grad)
-	p.held(began)
-	result, err := gradient(t.x, t.grad)
-	t.ended = time.Now()
-	if err != nil {
-		return fmt.Errorf("step %d: computing the gradient: %w", p.counters.steps.Load()+1, err)
-	}
-	if !(tensor.SumSquares(t.grad) <= maxSquaredNorm) || math.IsNaN(result.Loss) { // false for NaN
-		return fmt.Errorf("step %d: the gradient or the loss: %w: lower the learning rate, or check the data; the step was not applied", p.counters.steps.Load()+1, ErrNotFinite)
-	}
-	if p.arrival.replaced.count() != t.model {
-		return nil
-	}
-	if p.together != nil {
-		return p.contribute(ctx, result)
-	}
-	rate := p.control.at(p.flock.total(p.counters.steps.Load())).schedule.RateAt(p.progress())
-	waited, err := p.optimize(t.grad, t.x, rate, 0, t.model)
-	if errors.Is(err, errReplaced) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	p.stepped(t.grad, waited)
-	p.counters.learned(result, rate)
-	p.control.samples.Add(uint64(max(result.Samples, 0)))
-	p.held(t.ended)
-	return nil
+	return p.trainer.alone(func() error { return p.trainer.step(ctx, gradient) })
 }
-
-// maxSquaredNorm bounds the squared norm of a gradient: beyond, the squares that an
-// optimizer keeps would be infinite as float32.
-const maxSquaredNorm = 1e36
-
-var errTwoTrainers = errors.New("Step or Apply was called while another call runs: a peer has one trainer")
 
 // Apply adds delta, a step that the caller's own optimizer made, and counts it
 // as one gradient step. delta must have as many values as the layout. It waits
-// and fails as Step does, with ErrNotFinite for a delta that would leave a model
+// and fails as Step does, with optim.ErrNotFinite for a delta that would leave a model
 // that nobody would take: nothing of it is applied then.
 func (p *Peer) Apply(ctx context.Context, delta tensor.Vector) error {
-	t := &p.trainer
+	return p.trainer.alone(func() error { return p.trainer.apply(ctx, delta) })
+}
+
+// Batch is how many samples the next gradient should be of, so that all peers take
+// equally long for theirs: as the algorithm divides the flock's work by the peers'
+// speeds, or own if it does not. The numbers are to be told in Result.Samples. It
+// changes from step to step. Safe for concurrent use.
+func (p *Peer) Batch(own int) int {
+	if wish := p.trainer.batch.Load(); wish > 0 {
+		return int(wish)
+	}
+	return own
+}
+
+// training is a peer's trainer in real time: it waits until a step may begin, and tells
+// the loop of it.
+type training struct {
+	*trainer.Trainer
+	peer     *Peer
+	stepping atomic.Bool
+	proceed  chan struct{}         // one token: the next step may begin
+	halts    chan averaging.Reason // one: why it may not
+	averages bool                  // the machine averages gradients, and asks for the updates
+	pools    bool                  // the machine makes one model of all in the end
+	updates  *updates              // nil unless it does
+	batch    atomic.Int64          // samples that the machine wants in the next gradient, 0 if any number
+	between  atomic.Int64          // nanoseconds from one step to the next, about
+
+	owed    bool      // a step was reported, and the machine has not said Proceed
+	ended   time.Time // when the last gradient function returned
+	resumed time.Time // when the operator last let it go on
+}
+
+// begin makes the trainer for a machine.
+func (t *training) begin(p *Peer, machine collective.Traits) {
+	t.peer, t.proceed, t.halts = p, make(chan struct{}, 1), make(chan averaging.Reason, 1)
+	t.Trainer = trainer.New(trainer.Config{
+		Replica: p.replica, Optimizer: p.config.Optimizer, Traits: machine, Pace: p.config.Exchange.Pace, Run: t,
+	})
+	t.averages, t.pools = machine.Gradients, machine.Pools
+	if t.averages {
+		t.updates = newUpdates(p.replica.Len())
+	}
+}
+
+var (
+	errTwoTrainers = errors.New("Step or Apply was called while another call runs: a peer has one trainer")
+	errNoSteps     = errors.New("applying a step: the algorithm averages gradients and makes the steps itself: call Step, and give the optimizer as Config.Optimizer")
+)
+
+// alone makes a step, unless another is being made.
+func (t *training) alone(step func() error) error {
 	if !t.stepping.CompareAndSwap(false, true) {
 		return errTwoTrainers
 	}
 	defer t.stepping.Store(false)
-	if p.together != nil {
+	switch err := step(); {
+	case errors.Is(err, trainer.ErrReplaced):
+		return nil
+	case errors.Is(err, trainer.ErrOver):
+		return t.peer.work.runOver()
+	default:
+		return err
+	}
+}
+
+func (t *training) step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
+	p, began := t.peer, time.Now()
+	if err := t.admit(ctx); err != nil {
+		return err
+	}
+	x, grad := t.Begin()
+	t.held(began)
+	result, err := gradient(x, grad)
+	t.ended = time.Now()
+	if err != nil {
+		return fmt.Errorf("step %d: computing the gradient: %w", p.flock.Steps()+1, err)
+	}
+	event, err := t.Gradient(p.now(), result.Loss, result.Samples)
+	if err != nil {
+		return err
+	}
+	// Of a checkpoint without steps nobody knows whether its parameters are the run's first.
+	event.Initial = p.flock.Age() == 0 && p.config.Checkpoint.Incarnation == 0
+	t.owed = p.notify(notice{event: event})
+	if t.averages {
+		return t.await(ctx)
+	}
+	t.held(t.ended)
+	return nil
+}
+
+func (t *training) apply(ctx context.Context, delta tensor.Vector) error {
+	p := t.peer
+	if t.averages {
 		return errNoSteps
 	}
 	if len(delta) != p.replica.Len() {
 		return fmt.Errorf("applying a step of %d values to %d parameters", len(delta), p.replica.Len())
 	}
-	if err := p.admit(ctx); err != nil {
+	if err := t.admit(ctx); err != nil {
 		return err
 	}
-	waited, err := p.add(delta, p.trainer.model)
-	if errors.Is(err, errReplaced) {
-		return nil
-	}
+	event, err := t.Trainer.Apply(p.now(), delta)
 	if err != nil {
 		return err
 	}
-	p.stepped(delta, waited)
+	t.owed = p.notify(notice{event: event})
 	return nil
 }
 
-// stepped counts a step that was added and reports it to the machine.
-func (p *Peer) stepped(delta tensor.Vector, waited time.Duration) {
-	p.counters.blocked.add(p.trainer.waited + waited)
-	p.trainer.waited = 0
-	p.counters.steps.Add(1)
-	p.trainer.owed = p.notify(notice{event: p.stepDone(delta)})
-}
-
-// stepDone is the event of a step, with what the pace asks to know of it.
-func (p *Peer) stepDone(delta tensor.Vector) averaging.Event {
-	event, pace := averaging.Event{Kind: averaging.StepDone}, p.config.Exchange.Pace
-	p.trainer.ticked(time.Now())
-	t := &p.trainer
-	if pace.BySpeed {
-		own := p.counters.steps.Load()
-		members, _ := p.flock.members()
-		event.Speed = t.speed.of(own, p.flock.total(own), members, time.Now())
-	}
-	if pace.Drift == 0 && !pace.Consensus {
-		return event
-	}
-	t.stride.add(tensor.Norm2(delta), strideSmoothing)
-	event.Stride, event.Progress = t.stride.value, p.progress()
-	if pace.Drift > 0 && t.stride.value > 0 {
-		event.Moved = p.replica.Moved() / t.stride.value
-	}
-	return event
-}
-
 // admit waits until the trainer may take a step, or says why it may not.
-func (p *Peer) admit(ctx context.Context) error {
-	t := &p.trainer
-	if !p.arrival.open() {
-		if err := p.arrive(ctx); err != nil {
+func (t *training) admit(ctx context.Context) error {
+	p := t.peer
+	if !p.arrival.Open() {
+		if err := p.arrival.Wait(ctx); errors.Is(err, seam.ErrClosed) {
+			return ErrClosed
+		} else if err != nil {
 			return err
 		}
 		t.resumed = time.Now()
 	}
-	p.renew()
 	select {
 	case <-p.closing:
 		return ErrClosed
-	case <-p.arrival.barred:
-		return p.arrival.fault
+	case <-p.arrival.Barred():
+		return p.arrival.Fault()
 	default:
 	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("before a step: %w", err)
 	}
-	if err := p.control.pass(ctx); err != nil {
+	if err := t.pass(ctx); err != nil {
 		return err
 	}
-	if p.counters.over.Load() {
-		return p.control.runOver()
+	if p.flock.IsOver() {
+		return p.work.runOver()
 	}
-	if p.finished() {
-		if p.conclude() {
-			p.notify(notice{event: averaging.Event{Kind: averaging.RunOver}})
+	if p.work.finished() {
+		if p.work.conclude() {
+			p.notify(news(averaging.Event{Kind: averaging.RunOver}))
 		}
-		return p.control.runOver()
+		return p.work.runOver()
 	}
 	if !t.owed {
 		return nil
 	}
-	return p.await(ctx)
+	return t.await(ctx)
 }
 
-// progress is the share of the flock's work that is done, 0 if there is no end.
-func (p *Peer) progress() float64 {
-	target := p.target()
-	if target == 0 {
-		return 0
+// await waits until the machine answers the step that was reported to it.
+func (t *training) await(ctx context.Context) error {
+	p := t.peer
+	select {
+	case <-t.proceed: // whatever else has happened: the step is done
+		return t.released()
+	default:
 	}
-	return min(float64(p.flock.total(p.counters.steps.Load()))/float64(target), 1)
+	select {
+	case <-t.proceed:
+		return t.released()
+	case reason := <-t.halts:
+		t.owed = false
+		return fmt.Errorf("step %d: %w", p.flock.Steps()+1, &HaltedError{Reason: reason})
+	case <-p.flock.Over():
+		return p.work.runOver()
+	case <-p.closing:
+		return ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for leave to go on: %w", ctx.Err())
+	}
+}
+
+// released takes the machine's leave to go on. Of a gradient that was reported, it is
+// what makes it a step, unless it or the update of it was left out.
+func (t *training) released() error {
+	t.owed = false
+	if !t.averages {
+		return nil
+	}
+	select {
+	case err := <-t.updates.faults:
+		return err
+	default:
+	}
+	t.Proceed(t.peer.now())
+	t.held(t.ended)
+	return nil
 }
 
 // held notes for how long the trainer was kept from its work since a moment.
-func (p *Peer) held(since time.Time) {
-	if since.Before(p.trainer.resumed) {
-		since = p.trainer.resumed // a pause is none of the peer's doing
+func (t *training) held(since time.Time) {
+	if since.Before(t.resumed) {
+		since = t.resumed // a pause is none of the peer's doing
 	}
-	if p.counters.steps.Load() > p.counters.resumed {
-		p.counters.hold(time.Since(since))
+	if p := t.peer; p.flock.Steps() > p.flock.Resumed() {
+		p.tally.Held(time.Since(since))
 	}
+}
+
+// pass waits while the operator holds trainers: that time is none of a step.
+func (t *training) pass(ctx context.Context) error {
+	for {
+		held := t.peer.orders.Held()
+		if held == nil {
+			return nil
+		}
+		select {
+		case <-held:
+			t.Rest()
+			t.resumed = time.Now()
+		case <-t.peer.closing:
+			return ErrClosed
+		case <-t.peer.arrival.Barred():
+			return t.peer.arrival.Fault()
+		case <-ctx.Done():
+			return fmt.Errorf("the operator has paused the run: %w", ctx.Err())
+		}
+	}
+}
+
+// stepTime is about the time from one step to the next, 0 before two were taken. Safe
+// for concurrent use.
+func (t *training) stepTime() time.Duration { return time.Duration(t.between.Load()) }
+
+// Made implements trainer.Run.
+func (t *training) Made(s trainer.Step) {
+	p := t.peer
+	p.tally.Stepped(s.Waited)
+	p.flock.Stepped()
+	t.between.Store(int64(s.Between))
+	if !math.IsNaN(s.Loss) {
+		p.tally.Learned(s.Loss, s.Rate, s.Samples)
+	}
+}
+
+// Steps implements trainer.Run.
+func (t *training) Steps() (own, all uint64, peers int) {
+	f := t.peer.flock
+	peers, _ = f.Members()
+	return f.Steps(), f.Total(), peers
+}
+
+// Progress implements trainer.Run.
+func (t *training) Progress() float64 { return t.peer.work.progress() }
+
+// Rate implements trainer.Run. At a progress that a machine has told all peers it is that
+// of the schedule that holds there, wherever each of them takes the flock to be.
+func (t *training) Rate(progress float64) float64 {
+	p := t.peer
+	if progress <= 0 {
+		return p.orders.At(p.flock.Total()).Schedule.RateAt(p.work.progress())
+	}
+	return p.orders.Reached(progress, p.flock.Total(), p.flock.Participants()).Schedule.RateAt(progress)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -47,7 +48,7 @@ func TestStepRefusesWhatIsNotFinite(t *testing.T) {
 		},
 		"NaN as the loss": func(_ int, _, grad tensor.Vector) (peer.Result, error) { return peer.Result{Loss: math.NaN()}, nil },
 	} {
-		if err := step(t, p, gradient); !errors.Is(err, peer.ErrNotFinite) {
+		if err := step(t, p, gradient); !errors.Is(err, optim.ErrNotFinite) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -180,7 +181,7 @@ func BenchmarkStep(b *testing.B) {
 func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
 	_, err := peer.Start(t.Context(), peer.Config{
 		Exchange: peer.Exchange{Codec: quant.Policy{Codec: "zip"}, SliceLen: -1, Window: 99, Pace: averaging.Pace{Every: -2}},
-		Schedule: peer.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}},
+		Schedule: optim.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}},
 		Network:  peer.Network{Key: make([]byte, 3)},
 	})
 	if err == nil {

@@ -11,8 +11,10 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -61,7 +63,7 @@ func TestTallies(t *testing.T) {
 				t.Errorf("peer %d sees %+v", i, members)
 			}
 			for _, m := range members {
-				if m.State != peer.StateOver || !m.Role.Valid() || m.Steps == 0 {
+				if m.State != control.Over || !m.Role.Valid() || m.Steps == 0 {
 					t.Errorf("peer %d sees %+v", i, m)
 				}
 			}
@@ -69,7 +71,7 @@ func TestTallies(t *testing.T) {
 	})
 }
 
-func agesOf(a peer.Ages) map[string]uint64 {
+func agesOf(a stats.Ages) map[string]uint64 {
 	counts := make(map[string]uint64)
 	for i, n := range a.Counts {
 		counts[string(rune('a'+i))] = n

@@ -39,7 +39,7 @@ func (m *tamperer) Open(ctx context.Context, to seam.PeerID, protocol seam.Proto
 }
 
 func (m *tamperer) OpenLane(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string, lane int) (seam.Stream, error) {
-	stream, err := m.Transport.(seam.LaneDialer).OpenLane(ctx, to, protocol, run, lane)
+	stream, err := m.Transport.OpenLane(ctx, to, protocol, run, lane)
 	if err != nil {
 		return nil, err
 	}

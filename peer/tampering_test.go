@@ -5,9 +5,9 @@ import (
 	"errors"
 	"net"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 )
 
 // tampering is one thing that may happen to a frame on its way.
@@ -55,8 +55,8 @@ var tamperings = []tampering{
 	{name: "bit flipped", alter: flip, passive: []error{wire.ErrChecksum}, active: []error{wire.ErrChecksum}},
 	{name: "of another version", alter: update, passive: []error{wire.ErrVersion}, active: []error{wire.ErrVersion}},
 	{name: "oversized", alter: oversize, passive: []error{wire.ErrTooLong}, active: []error{wire.ErrTooLong}},
-	{name: "longer than its slice", alter: lengthen, slices: true, passive: []error{quant.ErrSize}, active: []error{quant.ErrSize}},
-	{name: "NaN in it", alter: forge, slices: true, passive: []error{replica.ErrAbsurd, quant.ErrNotFinite}, active: []error{replica.ErrAbsurd, quant.ErrNotFinite}},
+	{name: "longer than its slice", alter: lengthen, slices: true, passive: []error{coding.ErrSize}, active: []error{coding.ErrSize}},
+	{name: "NaN in it", alter: forge, slices: true, passive: []error{replica.ErrAbsurd, coding.ErrNotFinite}, active: []error{replica.ErrAbsurd, coding.ErrNotFinite}},
 }
 
 // broken is what a frame looks like of which a part is missing: the next one's bytes

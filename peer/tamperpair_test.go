@@ -17,6 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -37,7 +38,7 @@ type tamperedPair struct {
 	phase         phase
 	resting       time.Time               // when that phase began
 	often         func(role string) int64 // frames that an end of such a role tampers with, at least
-	before, after [2]peer.Stats           // of the time in which frames are tampered with
+	before, after [2]stats.Peer           // of the time in which frames are tampered with
 }
 
 // pairing is how the two of a pair exchange and train.
@@ -249,7 +250,7 @@ func (c *tamperedPair) ample() bool {
 
 // recovered tells whether both have long gone on as if nothing had happened, and have
 // come together.
-func (c *tamperedPair) recovered(now [2]peer.Stats) bool {
+func (c *tamperedPair) recovered(now [2]stats.Peer) bool {
 	const more = 10 // steps and exchanges since
 	for i, s := range now {
 		was := c.after[i]
@@ -261,8 +262,8 @@ func (c *tamperedPair) recovered(now [2]peer.Stats) bool {
 	return c.apart() <= together
 }
 
-func (c *tamperedPair) stats() [2]peer.Stats {
-	return [2]peer.Stats{c.peers[0].Stats(), c.peers[1].Stats()}
+func (c *tamperedPair) stats() [2]stats.Peer {
+	return [2]stats.Peer{c.peers[0].Stats(), c.peers[1].Stats()}
 }
 
 const (

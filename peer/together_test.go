@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
@@ -21,22 +22,23 @@ import (
 // heard from every neighbour that it has got as far: a barrier of words, without
 // transfers.
 type soloist struct {
-	halt    averaging.Reason // with which to answer the gradient of the third round, if any
-	members []topology.PeerID
-	self    topology.PeerID
-	round   uint64
-	waiting bool
-	over    bool
-	heard   map[topology.PeerID]uint64
+	averaging.Machine                  // none
+	halt              averaging.Reason // with which to answer the gradient of the third round, if any
+	members           []topology.PeerID
+	self              topology.PeerID
+	round             uint64
+	waiting           bool
+	over              bool
+	heard             map[topology.PeerID]uint64
 }
 
 func newSoloist(config averaging.Config) *soloist {
 	return &soloist{self: config.Self, heard: map[topology.PeerID]uint64{}}
 }
 
-func (m *soloist) AveragesGradients() {}
+func (m *soloist) Traits() collective.Traits { return collective.Traits{Gradients: true, Words: true} }
 
-func (m *soloist) Handle(_ time.Duration, e averaging.Event, actions []averaging.Action) []averaging.Action {
+func (m *soloist) Decide(_ time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
 	switch e.Kind {
 	case averaging.ViewChanged:
 		m.members = m.members[:0]
@@ -45,41 +47,41 @@ func (m *soloist) Handle(_ time.Duration, e averaging.Event, actions []averaging
 				m.members = append(m.members, id)
 			}
 		}
-	case averaging.GradientDone:
+	case collective.GradientDone:
 		m.round++
 		if m.halt != 0 && m.round == 3 {
-			return append(actions, averaging.Action{Kind: averaging.Halt, Reason: m.halt})
+			return append(actions, collective.Action{Action: averaging.Action{Kind: averaging.Halt, Reason: m.halt}})
 		}
 		m.waiting = true
 		actions = m.speak(actions)
 	case averaging.TimerFired:
 		actions = m.speak(actions)
-	case averaging.Told:
+	case collective.Told:
 		m.heard[e.Peer] = max(m.heard[e.Peer], e.Word.Round)
-	case averaging.Updated:
-		actions = append(actions, averaging.Action{Kind: averaging.Proceed})
+	case collective.Updated:
+		actions = append(actions, collective.Action{Action: averaging.Action{Kind: averaging.Proceed}})
 	case averaging.RunOver:
 		m.over = true
-		actions = append(m.speak(actions), averaging.Action{Kind: averaging.Settled})
+		actions = append(m.speak(actions), collective.Action{Action: averaging.Action{Kind: averaging.Settled}})
 	}
 	if m.waiting && m.complete() {
 		m.waiting = false
-		actions = append(actions, averaging.Action{Kind: averaging.Load}, averaging.Action{Kind: averaging.Update})
+		actions = append(actions, collective.Action{Action: averaging.Action{Kind: collective.Load}}, collective.Action{Action: averaging.Action{Kind: collective.Update}})
 	}
 	return actions
 }
 
 // speak tells everybody how far this peer is, and does so again until all are as far.
-func (m *soloist) speak(actions []averaging.Action) []averaging.Action {
+func (m *soloist) speak(actions []collective.Action) []collective.Action {
 	round := m.round
 	if m.over {
 		round = math.MaxUint64
 	}
 	for _, id := range m.members {
-		actions = append(actions, averaging.Action{Kind: averaging.Tell, Peer: id, Word: averaging.Word{Kind: 1, Round: round}})
+		actions = append(actions, collective.Action{Action: averaging.Action{Kind: collective.Tell, Peer: id}, Word: collective.Word{Kind: 1, Round: round}})
 	}
 	if m.waiting {
-		actions = append(actions, averaging.Action{Kind: averaging.SetTimer, Timer: averaging.RoundDeadline, After: 100 * time.Millisecond})
+		actions = append(actions, collective.Action{Action: averaging.Action{Kind: averaging.SetTimer, Timer: averaging.RoundDeadline, After: 100 * time.Millisecond}})
 	}
 	return actions
 }
@@ -135,7 +137,7 @@ func TestStepsOfAMachineThatAveragesGradients(t *testing.T) {
 
 func TestHaltEndsTheStepAndNotThePeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flock := peertest.Start(t, peertest.Config{Peers: 1, Params: newModel, Configure: soloists(func(m *soloist) { m.halt = averaging.NoServer })})
+		flock := peertest.Start(t, peertest.Config{Peers: 1, Params: newModel, Configure: soloists(func(m *soloist) { m.halt = averaging.NoCoordinator })})
 		p := flock.Peers[0]
 		for i := range 2 {
 			if err := step(t, p, towards); err != nil {
@@ -143,7 +145,7 @@ func TestHaltEndsTheStepAndNotThePeer(t *testing.T) {
 			}
 		}
 		err := step(t, p, towards)
-		if halted := (*peer.HaltedError)(nil); !errors.As(err, &halted) || !errors.Is(err, peer.ErrNoServer) || halted.Reason != averaging.NoServer {
+		if halted := (*peer.HaltedError)(nil); !errors.As(err, &halted) || !errors.Is(err, peer.ErrCoordinatorLost) || halted.Reason != averaging.NoCoordinator {
 			t.Fatalf("error %v", err)
 		}
 		if err := step(t, p, towards); err != nil || p.Stats().Steps != 3 {

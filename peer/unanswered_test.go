@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
-	"github.com/seed-97356399/murmuration/quant"
 )
 
 // offer is the frame that offers a transfer of one buffer into another.
@@ -17,7 +18,7 @@ func (r *rogue) offer(from, into uint8) []byte {
 	cut, sliceLen := r.host.Cut()
 	frame, err := wire.Pack(nil, 1, wire.Offer{
 		Run: "digits", Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: uint32(sliceLen), Cut: cut,
-		From: from, Into: into, Parts: 1, Round: 1, Codecs: []uint8{uint8(quant.Raw)},
+		From: from, Into: into, Parts: 1, Round: 1, Codecs: []uint8{uint8(coding.Raw)},
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -27,29 +28,29 @@ func (r *rogue) offer(from, into uint8) []byte {
 
 // mute is AD-PSGD that leaves what others ask of it without an answer, after a while.
 type mute struct {
-	averaging.Machine
+	collective.Machine
 	after time.Duration
 }
 
-func (m mute) Handle(now time.Duration, e averaging.Event, actions []averaging.Action) []averaging.Action {
-	if e.Kind == averaging.Proposed || e.Kind == averaging.Offered {
+func (m mute) Decide(now time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
+	if e.Kind == averaging.Proposed || e.Kind == collective.Offered {
 		time.Sleep(m.after)
 		return actions
 	}
-	return m.Machine.Handle(now, e, actions)
+	return m.Machine.Decide(now, e, actions)
 }
 
 // mutePool is one that takes transfers.
 type mutePool struct{ mute }
 
-func (mutePool) PoolsModels() {}
+func (mutePool) Traits() collective.Traits { return collective.Traits{Pools: true} }
 
 // TestRequestsThatNobodyAnswersAreRefused: whatever a machine does not know, who asks for
 // it is told no, and the peer can still close.
 func TestRequestsThatNobodyAnswersAreRefused(t *testing.T) {
 	pool := func(c averaging.Config) (averaging.Machine, error) {
 		m, err := averaging.NewADPSGD(c)
-		return mutePool{mute{Machine: m}}, err
+		return mutePool{mute{Machine: collective.Of(m)}}, err
 	}
 	for name, c := range map[string]struct {
 		machine func(averaging.Config) (averaging.Machine, error)
@@ -93,7 +94,7 @@ func TestCloseDoesNotWaitForAMachinesAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRogueWith(t, peer.Exchange{Machine: func(c averaging.Config) (averaging.Machine, error) {
 			m, err := averaging.NewADPSGD(c)
-			return mutePool{mute{m, time.Hour}}, err
+			return mutePool{mute{collective.Of(m), time.Hour}}, err
 		}})
 		stream, frames := r.open()
 		defer stream.Reset()

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
@@ -251,7 +252,7 @@ func TestNewcomersJoinTheSmallerClass(t *testing.T) {
 func TestAPeerThatJoinsNobodyTakesARole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:nobody"}, Network: inMemory(t, memnet.New(memnet.Config{}), "only", "digits")})
-		time.Sleep(peer.JoinPatience - time.Second)
+		time.Sleep(arrival.Patience - time.Second)
 		if role := p.Stats().Role; role != "undecided" {
 			t.Errorf("%s before it has seen a flock", role)
 		}

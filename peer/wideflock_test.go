@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/swim"
 )
@@ -39,8 +40,8 @@ func TestWideFlock(t *testing.T) {
 			Peers: peers, Params: newModel, Swim: true, Link: memnet.Link{Delay: 10 * time.Millisecond}, Idle: idle,
 			Configure: func(_ int, c *peer.Config) {
 				c.Exchange.Pace.Every = 1
-				c.Schedule = peer.Schedule{Rate: 0.1}
-				c.Optimizer = &peer.SGD{}
+				c.Schedule = optim.Schedule{Rate: 0.1}
+				c.Optimizer = &optim.SGD{}
 			},
 		})
 		const settling, watched, pace = 150 * time.Second, 30 * time.Second, 10 * time.Second

@@ -11,18 +11,19 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
-	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
 // offences are the faults for which a partner is kept away.
 var offences = []error{
 	wire.ErrMagic, wire.ErrVersion, wire.ErrFlags, wire.ErrType, wire.ErrTooLong, wire.ErrChecksum, wire.ErrMessage,
-	replica.ErrOrder, replica.ErrWindow, replica.ErrAbsurd, replica.ErrBound, quant.ErrSize, quant.ErrNotFinite,
+	replica.ErrOrder, replica.ErrWindow, replica.ErrAbsurd, replica.ErrBound, coding.ErrSize, coding.ErrNotFinite,
 }
 
 // talkFaults are all faults that an exchange may fail of.
@@ -90,7 +91,7 @@ func (w *witness) saw(kinds []error) bool {
 }
 
 // check holds what a peer tells of itself against what it has reported and logged.
-func (w *witness) check(t *testing.T, kind tampering, s peer.Stats) {
+func (w *witness) check(t *testing.T, kind tampering, s stats.Peer) {
 	t.Helper()
 	x := s.Exchanges
 	if expected := kind.expected(s.Role); !w.saw(expected) {

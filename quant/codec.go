@@ -3,161 +3,158 @@ package quant
 import (
 	"errors"
 	"fmt"
-	"strings"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// ID is a codec's number on the network. 0 is no codec.
-type ID uint8
-
-// The codecs of this version. LatticeAtoB has A bits a value for the code and B for
-// the difference.
-const (
-	Raw         ID = 1
-	BF16        ID = 2
-	FP16        ID = 3
-	Int8        ID = 4
-	Lattice4to1 ID = 16 + iota - 4
-	Lattice4to3
-	Lattice4to4
-	Lattice4to8
-	Lattice5to1
-	Lattice5to3
-	Lattice5to4
-	Lattice5to8
-	Lattice6to1
-	Lattice6to3
-	Lattice6to4
-	Lattice6to8
-	Lattice8to1
-	Lattice8to3
-	Lattice8to4
-	Lattice8to8
+var (
+	// ErrUnknown: no codec has the name that was asked for.
+	ErrUnknown = coding.ErrUnknown
+	// ErrCode: bytes from elsewhere are no code of so many values.
+	ErrCode = coding.ErrCode
+	// ErrApart: two slices are farther apart than the sender of a code was told.
+	ErrApart = errors.New("the slices are too far apart")
 )
 
-const (
-	rawName  = "raw"
-	bf16Name = "bf16"
-	fp16Name = "fp16"
-	int8Name = "int8"
-)
+// BlockLen is the number of values in a block, of which the last of a slice may have
+// fewer.
+const BlockLen = coding.BlockLen
 
-// ErrUnknown: no codec has the name that was asked for.
-var ErrUnknown = errors.New("unknown codec")
+// Codec is a way to code the two directions of an exchange of a slice: the code of the
+// active peer's values, and that of the difference with which the passive peer answers.
+// Peers choose theirs by a Policy; a program that exchanges slices by itself takes one
+// by its name. Copying it is cheap, and two of one name are equal. It has no state, and
+// is safe for concurrent use.
+type Codec struct{ codec coding.Codec }
 
-// Codec is what one exchange uses. Copying it is cheap, and two of one ID are equal.
-type Codec struct {
-	ID   ID
-	Name string
-	// Code codes the active peer's slice. That of a lattice codec is fp16, for
-	// slices of which no range is known; all others take Lattice.
-	Code Coder
-	// Diff codes the passive peer's difference.
-	Diff Coder
-	// Lattice codes the active peer's slice if it is not the zero Lattice.
-	Lattice Lattice
-}
-
-const (
-	mostHalf = 65504   // the largest value of half precision
-	mostStep = 0x1p126 // no code of a value up to here is infinite, nor is its scale
-)
-
-// Holds tells whether the codec can code values: half precision, in which lattices code
-// what they have to, ends at 65504.
-func (c Codec) Holds(x tensor.Vector) bool {
-	switch c.ID {
-	case Raw:
-		return true
-	case BF16, Int8:
-		return tensor.MaxAbs(x) <= mostStep
-	}
-	return tensor.MaxAbs(x) <= mostHalf
-}
-
-// Fit makes a difference shorter, if its code could not hold it otherwise. Norm is its
-// norm, or more.
-func (c Codec) Fit(diff tensor.Vector, norm float64) {
-	most := float32(mostStep)
-	if c.ID == FP16 {
-		most = mostHalf
-	}
-	if c.ID == Raw || norm <= float64(most) {
-		return
-	}
-	if peak := tensor.MaxAbs(diff); peak > most {
-		tensor.Scale(diff, shrunk(1, float64(most)/float64(peak)))
-	}
-}
-
-// bits are those of a value in whichever direction takes more, headers of blocks
-// included.
-func (c Codec) bits() float64 {
-	code := c.Code.Size(BlockLen)
-	if c.Lattice != (Lattice{}) {
-		code = c.Lattice.blockSize(BlockLen, Normal)
-	}
-	return 8 * float64(max(code, c.Diff.Size(BlockLen))) / BlockLen
-}
-
-// ByName returns the codec of a name. The error wraps ErrUnknown and lists the
-// names that exist.
+// ByName returns the codec of a name. The error wraps ErrUnknown and lists the names
+// that exist.
 func ByName(name string) (Codec, error) {
-	for _, c := range codecs() {
-		if c.Name == name {
-			return c, nil
-		}
-	}
-	return Codec{}, fmt.Errorf("quant: %w %q: have %s", ErrUnknown, name, strings.Join(Names(), ", "))
+	codec, err := coding.ByName(name)
+	return Codec{codec}, err
 }
 
-// ByID returns the codec of a number, or false if this version has none such.
-func ByID(id ID) (Codec, bool) {
-	for _, c := range codecs() {
-		if c.ID == id {
-			return c, true
-		}
-	}
-	return Codec{}, false
+// ByID returns the codec of a number on the network, or false if this version has none
+// such.
+func ByID(id uint8) (Codec, bool) {
+	codec, known := coding.ByID(coding.ID(id))
+	return Codec{codec}, known
 }
 
 // Names returns the names of all codecs: the simple ones, and those of lattices,
 // both from the most to the fewest bits.
-func Names() []string {
-	all := codecs()
-	names := make([]string, len(all))
-	for i, c := range all {
-		names[i] = c.Name
+func Names() []string { return coding.Names() }
+
+// Name is the codec's name in policies.
+func (c Codec) Name() string { return c.codec.Name }
+
+// ID is the codec's number on the network.
+func (c Codec) ID() uint8 { return uint8(c.codec.ID) }
+
+// Lattice tells whether codes are decoded against values of the receiver's own, which
+// have to be near those of the sender.
+func (c Codec) Lattice() bool { return c.codec.Lattice != coding.Lattice{} }
+
+// MaxSize is the most bytes that the code of n values takes.
+func (c Codec) MaxSize(n int) int {
+	if c.Lattice() {
+		return c.codec.Lattice.MaxSize(n)
 	}
-	return names
+	return c.codec.Code.Size(n)
 }
 
-func codecs() [20]Codec {
-	return [...]Codec{
-		{ID: Raw, Name: rawName, Code: rawCoder{}, Diff: rawCoder{}},
-		{ID: BF16, Name: bf16Name, Code: bf16Coder{}, Diff: bf16Coder{}},
-		{ID: FP16, Name: fp16Name, Code: fp16Coder{}, Diff: fp16Coder{}},
-		{ID: Int8, Name: int8Name, Code: Steps{bits: 8}, Diff: Steps{bits: 8}},
-		latticeCodec(Lattice8to8, "lattice8+8", Lattice{8, 8}),
-		latticeCodec(Lattice8to4, "lattice8+4", Lattice{8, 4}),
-		latticeCodec(Lattice8to3, "lattice8+3", Lattice{8, 3}),
-		latticeCodec(Lattice8to1, "lattice8+1", Lattice{8, 1}),
-		latticeCodec(Lattice6to8, "lattice6+8", Lattice{6, 8}),
-		latticeCodec(Lattice6to4, "lattice6+4", Lattice{6, 4}),
-		latticeCodec(Lattice6to3, "lattice6+3", Lattice{6, 3}),
-		latticeCodec(Lattice6to1, "lattice6+1", Lattice{6, 1}),
-		latticeCodec(Lattice5to8, "lattice5+8", Lattice{5, 8}),
-		latticeCodec(Lattice5to4, "lattice5+4", Lattice{5, 4}),
-		latticeCodec(Lattice5to3, "lattice5+3", Lattice{5, 3}),
-		latticeCodec(Lattice5to1, "lattice5+1", Lattice{5, 1}),
-		latticeCodec(Lattice4to8, "lattice4+8", Lattice{4, 8}),
-		latticeCodec(Lattice4to4, "lattice4+4", Lattice{4, 4}),
-		latticeCodec(Lattice4to3, "lattice4+3", Lattice{4, 3}),
-		latticeCodec(Lattice4to1, "lattice4+1", Lattice{4, 1}),
+// DiffSize is the number of bytes of the code of a difference of n values.
+func (c Codec) DiffSize(n int) int { return c.codec.Diff.Size(n) }
+
+// Encode writes the code of x to dst, which has room for MaxSize(len(x)) bytes and does
+// not overlap x, and returns its length. Apart tells a lattice, for each block of
+// BlockLen values, how far apart any two values of x and of the receiver are at most;
+// where that is unknown, 0 or apart is nil, values take 16 bits. Values that are not
+// finite, or that round to none, make a code that the receiver refuses.
+func (c Codec) Encode(dst []byte, x tensor.Vector, apart []float32) int {
+	if !c.Lattice() {
+		size := c.codec.Code.Size(len(x))
+		c.codec.Code.Encode(dst[:size], x)
+		return size
 	}
+	if apart == nil {
+		return c.codec.Lattice.Encode(dst, x, nil, nil, coding.Halves)
+	}
+	var room [64]float32 // for slices of the length that peers have
+	ranges := room[:0]
+	for _, r := range apart {
+		ranges = append(ranges, coding.RangeOf(coding.RangeCode(r))) // as peers tell it to each other
+	}
+	return c.codec.Lattice.Encode(dst, x, ranges, nil, coding.Normal)
 }
 
-func latticeCodec(id ID, name string, l Lattice) Codec {
-	return Codec{ID: id, Name: name, Code: fp16Coder{}, Diff: l.Diff(), Lattice: l}
+// Decode writes the values of code to dst. Reference is the receiver's own slice of
+// dst's length, whose values are finite, for lattices; others take nil. The code comes
+// from another machine: it is checked as a whole, and on an error that wraps ErrCode dst
+// is as it was. On ErrApart, blocks that are too far apart have the values of reference.
+// Dst may be reference, but must not overlap code.
+func (c Codec) Decode(dst tensor.Vector, code []byte, reference tensor.Vector) error {
+	if !c.Lattice() {
+		return c.codec.Code.Decode(dst, code, reference)
+	}
+	var room sets
+	pass := room.pass(len(dst))
+	if err := c.codec.Lattice.Decode(dst, code, reference, pass); err != nil {
+		return err
+	}
+	return apart(c.codec, pass)
+}
+
+// Answer decodes a code against the receiver's own values and writes to diff, which has
+// DiffSize(len(own)) bytes, the code of the share, from 0 to 1, of the difference: of the
+// sender's values less the receiver's. If the sender then subtracts it and the receiver
+// adds it, their sum stays as it was whatever the codec's error. Scratch has own's length
+// and is written over. On an error, which wraps ErrCode or ErrApart, diff is undefined.
+func (c Codec) Answer(diff, code []byte, own, scratch tensor.Vector, share float32) error {
+	if !c.Lattice() {
+		if err := c.codec.Code.Decode(scratch, code, own); err != nil {
+			return err
+		}
+		tensor.ScaledDifference(scratch, share, scratch, own)
+		c.codec.Diff.Encode(diff, scratch)
+		return nil
+	}
+	var room sets
+	pass := room.pass(len(own))
+	if _, err := c.codec.Lattice.Answer(diff, code, own, pass); err != nil {
+		return err
+	}
+	c.codec.Lattice.Diff().Shrink(diff, len(own), float64(share))
+	return apart(c.codec, pass)
+}
+
+// DecodeDiff writes the values of a difference's code to dst, as Decode does: both sides
+// get the same float32, for one to add and the other to subtract.
+func (c Codec) DecodeDiff(dst tensor.Vector, diff []byte) error {
+	return c.codec.Diff.Decode(dst, diff, nil)
+}
+
+// sets is room for two sets of blocks of slices of the length that peers have.
+type sets [2][8]byte
+
+// pass is one in which all blocks of n values may come in either way.
+func (s *sets) pass(n int) coding.Pass {
+	size := coding.SetSize(n)
+	halves, failed := s[0][:], s[1][:]
+	if size > len(halves) {
+		halves, failed = make([]byte, size), make([]byte, size)
+	}
+	for i := range halves {
+		halves[i] = 0xff
+	}
+	return coding.Pass{Width: coding.Normal, Halves: halves, Failed: failed[:size]}
+}
+
+// apart is an error if blocks of a pass have failed.
+func apart(codec coding.Codec, pass coding.Pass) error {
+	if failed := pass.Failed.Count(); failed > 0 {
+		return fmt.Errorf("quant: decode %s: %d blocks: %w", codec.Name, failed, ErrApart)
+	}
+	return nil
 }

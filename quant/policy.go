@@ -1,12 +1,14 @@
 package quant
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -26,8 +28,12 @@ type Policy struct {
 	Rules []Rule `yaml:"rules,omitempty"`
 }
 
-// Auto is the name, in the place of a codec's, for the choice by link.
-const Auto = "auto"
+const (
+	// Auto is the name, in the place of a codec's, for the choice by link.
+	Auto = "auto"
+	// DefaultName is the codec of a policy that names none.
+	DefaultName = "raw"
+)
 
 // Rule is an exception of a Policy for some joint layers.
 type Rule struct {
@@ -41,6 +47,11 @@ type Rule struct {
 	// Priority orders the joint layers in an exchange: the highest first. An exchange
 	// that a slow link cuts short has then averaged these at least. Default: 0.
 	Priority int `yaml:"priority,omitempty"`
+}
+
+// fits tells whether the rule is about a joint layer.
+func (r Rule) fits(layer coding.JointLayer) bool {
+	return (r.Class == "" || r.Class == layer.Class.String()) && (r.Range == "" || slices.Contains(layer.Ranges, r.Range))
 }
 
 // Bounds of a policy.
@@ -72,7 +83,7 @@ func (p Policy) Validate(layout *tensor.Layout) error {
 	}
 	checkCodec("codec", p.Codec)
 	checkPercent("quantized", p.Quantized)
-	if exact, err := ByName(p.Exact); p.Exact != "" && (err != nil || !exact.Whole()) {
+	if exact, err := coding.ByName(p.Exact); p.Exact != "" && (err != nil || !exact.Whole()) {
 		fault("exact", "%q: want raw, bf16 or fp16", p.Exact)
 	}
 	if len(p.Rules) > MaxRules {
@@ -98,7 +109,7 @@ func (p Policy) Validate(layout *tensor.Layout) error {
 }
 
 func knownClass(name string) bool {
-	for c := Weights; c <= Scales; c++ {
+	for c := range coding.Scales + 1 {
 		if name == "" || name == c.String() {
 			return true
 		}
@@ -120,79 +131,74 @@ func percent(text string) (int, error) {
 
 // Choosing tells whether some joint layer's codec is left to the link.
 func (p Policy) Choosing() bool {
-	if p.Codec == Auto {
-		return true
-	}
-	for _, r := range p.Rules {
-		if r.Codec == Auto {
-			return true
-		}
-	}
-	return false
+	return p.Codec == Auto || slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.Codec == Auto })
 }
 
-// Plan makes the plan of an exchange for joint layers. Chosen is the codec where the
-// link decides. A policy that Validate refuses plans raw where it makes no sense.
-func (p Policy) Plan(layers []JointLayer, chosen Codec) Plan {
-	plan := Plan{layers: make([]planned, len(layers))}
+// Plan is the plan of an exchange for the joint layers of a model, for the rooms that
+// carry exchanges out. Chosen is the codec where the link decides. A policy that
+// Validate refuses plans raw where it makes no sense.
+func (p Policy) Plan(layers []coding.JointLayer, chosen coding.Codec) coding.Plan {
+	plan := make(coding.Plan, len(layers))
 	for i, layer := range layers {
-		plan.layers[i] = p.forLayer(layer, chosen)
+		plan[i] = p.forLayer(layer, chosen)
 	}
 	if len(layers) == 0 {
-		return Uniform(resolve(DefaultName, chosen))
+		return coding.Uniform(resolve(DefaultName, chosen))
 	}
 	return plan
 }
 
-// DefaultName is the codec of a policy that names none.
-const DefaultName = rawName
-
-func (p Policy) forLayer(layer JointLayer, chosen Codec) planned {
+func (p Policy) forLayer(layer coding.JointLayer, chosen coding.Codec) coding.LayerPlan {
 	name, quantized, priority := p.Codec, p.Quantized, 0
 	for _, r := range p.Rules {
 		if r.fits(layer) {
-			if r.Codec != "" {
-				name = r.Codec
-			}
-			if r.Quantized != "" {
-				quantized = r.Quantized
-			}
+			name, quantized = cmp.Or(r.Codec, name), cmp.Or(r.Quantized, quantized)
 			priority = r.Priority
 			break
 		}
 	}
-	l := planned{codec: resolve(name, chosen), priority: priority}
-	l.proportion, _ = percent(quantized) // Validate has seen to it
-	switch exact, err := ByName(p.Exact); {
-	case l.codec.Whole():
-		l.exact, l.proportion = l.codec, 100
+	l := coding.LayerPlan{Codec: resolve(name, chosen), Priority: priority}
+	l.Proportion, _ = percent(quantized) // Validate has seen to it
+	switch exact, err := coding.ByName(p.Exact); {
+	case l.Codec.Whole():
+		l.Exact, l.Proportion = l.Codec, 100
 	case err == nil:
-		l.exact = exact
+		l.Exact = exact
 	default:
-		l.exact, _ = ByID(FP16)
+		l.Exact, _ = coding.ByID(coding.FP16)
 	}
-	if layer.Class == Scales && !l.codec.Whole() {
-		l.codec, l.proportion = l.exact, 100
+	if layer.Class == coding.Scales && !l.Codec.Whole() {
+		l.Codec, l.Proportion = l.Exact, 100
 	}
 	return l
 }
 
-// fits tells whether a rule is about a joint layer.
-func (r Rule) fits(layer JointLayer) bool {
-	return (r.Class == "" || r.Class == layer.Class.String()) && (r.Range == "" || slices.Contains(layer.Ranges, r.Range))
+// Effective is the policy with its defaults written out. It plans the same.
+func (p Policy) Effective() Policy {
+	p.Codec, p.Exact, p.Quantized = cmp.Or(p.Codec, DefaultName), cmp.Or(p.Exact, "fp16"), cmp.Or(p.Quantized, "100")
+	return p
 }
 
-// Whole tells whether the codec keeps 16 bits or more of each value.
-func (c Codec) Whole() bool { return c.ID == Raw || c.ID == BF16 || c.ID == FP16 }
+// Explain tells, for each joint layer of a model, what it is made of and how the policy
+// codes it.
+func (p Policy) Explain(layout *tensor.Layout) []string {
+	layers := coding.JointLayers(layout)
+	texts := make([]string, len(layers))
+	for i, layer := range layers {
+		// Where the link decides, its choice stands for whatever that will be.
+		texts[i] = fmt.Sprintf("%v: %v", layer, p.forLayer(layer, coding.Codec{Name: Auto}))
+	}
+	return texts
+}
 
 // resolve is the codec of a name in a policy.
-func resolve(name string, chosen Codec) Codec {
+func resolve(name string, chosen coding.Codec) coding.Codec {
 	if name == Auto {
 		return chosen
 	}
-	codec, err := ByName(name)
+	codec, err := coding.ByName(name)
 	if err != nil {
-		codec, _ = ByID(Raw)
+		codec, _ = coding.ByID(coding.Raw)
 	}
 	return codec
 }

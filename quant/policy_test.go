@@ -3,12 +3,10 @@ package quant
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -34,71 +32,23 @@ func network(t testing.TB) *tensor.Layout {
 	)
 }
 
-func TestJointLayers(t *testing.T) {
-	var got []string
-	for _, l := range JointLayers(network(t)) {
-		got = append(got, fmt.Sprint(l, " ", l.Segments))
+func coded(t testing.TB, name string) coding.Codec {
+	t.Helper()
+	codec, err := coding.ByName(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	want := []string{
-		"conv: conv1.weight to conv2.weight, 1296 values [{0 144} {160 1152}]",
-		"norm+bias: conv1.bias to dense.bias, 58 values [{144 16} {1312 32} {149472 10}]",
-		"conv: conv3.weight, 147456 values [{1376 147456}]",
-		"dense: dense.weight, 640 values [{148832 640}]",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	return codec
 }
 
-// Every shared value belongs to exactly one segment, every other to none.
-func TestJointLayersCover(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var specs []tensor.Spec
-		for i := range rapid.IntRange(0, 12).Draw(t, "ranges") {
-			specs = append(specs, tensor.Spec{
-				Name: fmt.Sprint(i), Shape: []int{rapid.IntRange(1, 200).Draw(t, "length")},
-				Kind:    tensor.Kind(rapid.IntRange(0, 4).Draw(t, "kind")),
-				Sharing: tensor.Sharing(rapid.IntRange(0, 2).Draw(t, "sharing")),
-			})
-		}
-		layout, err := tensor.NewLayout(specs...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		owner := make([]int, layout.Len())
-		for i, l := range JointLayers(layout) {
-			total := 0
-			for _, s := range l.Segments {
-				total += s.Len
-				for j := s.Offset; j < s.Offset+s.Len; j++ {
-					if owner[j] != 0 {
-						t.Fatalf("value %d belongs to two joint layers", j)
-					}
-					owner[j] = i + 1
-				}
-			}
-			if total != l.Len {
-				t.Fatalf("%v has segments of %d values", l, total)
-			}
-		}
-		for _, r := range layout.Ranges() {
-			for j := r.Offset; j < r.Offset+r.Len; j++ {
-				if (owner[j] > 0) != (r.Sharing == tensor.Shared) {
-					t.Fatalf("value %d of %v range %q has owner %d", j, r.Sharing, r.Name, owner[j])
-				}
-			}
-		}
-	})
-}
-
-func planOf(t *testing.T, p Policy) (Plan, []JointLayer) {
+func planOf(t *testing.T, p Policy) (coding.Plan, []coding.JointLayer) {
 	t.Helper()
 	layout := network(t)
 	if err := p.Validate(layout); err != nil {
 		t.Fatal(err)
 	}
-	layers := JointLayers(layout)
-	return p.Plan(layers, mustCodec(t, "lattice6+4")), layers
+	layers := coding.JointLayers(layout)
+	return p.Plan(layers, coded(t, "lattice6+4")), layers
 }
 
 func TestPolicy(t *testing.T) {

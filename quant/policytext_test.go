@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/seed-97356399/murmuration/internal/coding"
 )
 
 func TestExplain(t *testing.T) {
 	got := Policy{
 		Codec: Auto, Quantized: "50%",
 		Rules: []Rule{{Range: "conv3.weight", Codec: "bf16"}, {Class: "dense", Codec: "int8", Quantized: "100", Priority: 3}, {Class: "conv", Quantized: "0"}},
-	}.Explain(JointLayers(network(t)))
+	}.Explain(network(t))
 	want := []string{
 		"conv: conv1.weight to conv2.weight, 1296 values: fp16",
 		"norm+bias: conv1.bias to dense.bias, 58 values: fp16",
@@ -22,7 +24,7 @@ func TestExplain(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	half := Policy{Codec: Auto, Exact: "bf16", Quantized: "50"}.Explain(JointLayers(network(t)))
+	half := Policy{Codec: Auto, Exact: "bf16", Quantized: "50"}.Explain(network(t))
 	if want := "dense: dense.weight, 640 values: auto for 50 % of the slices, bf16 for the others"; half[3] != want {
 		t.Errorf("%q, want %q", half[3], want)
 	}
@@ -30,7 +32,7 @@ func TestExplain(t *testing.T) {
 
 // TestEffectivePlansTheSame: writing the defaults out changes nothing.
 func TestEffectivePlansTheSame(t *testing.T) {
-	layers := JointLayers(network(t))
+	layers := coding.JointLayers(network(t))
 	codecs := append(Names(), Auto, "")
 	percents := []string{"", "0", "37", "100%"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -44,7 +46,7 @@ func TestEffectivePlansTheSame(t *testing.T) {
 				Codec: rapid.SampledFrom(codecs).Draw(t, "its codec"), Quantized: rapid.SampledFrom(percents).Draw(t, "its share"),
 			})
 		}
-		chosen, _ := ByID(Lattice8to4)
+		chosen, _ := coding.ByID(coding.Lattice8to4)
 		plan, effective := p.Plan(layers, chosen), p.Effective().Plan(layers, chosen)
 		for layer := range layers {
 			for turn := range 100 {

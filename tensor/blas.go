@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// NewBLAS returns gonum's BLAS with MatMul for the product of matrices, Sgemm; all
+// NewBLAS returns gonum's BLAS with a Multiplier for the product of matrices, Sgemm; all
 // its other functions are gonum's own. As gonum's, it shares large products among
 // as many goroutines as run at once, and is safe for concurrent use. One line
 // makes the products of a program that uses gonum fast:

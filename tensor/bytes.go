@@ -22,11 +22,11 @@ func AppendBytes(dst []byte, v Vector) []byte {
 	return dst
 }
 
-// PutBytes writes the values of v to dst as little-endian float32. The bits of
+// putBytes writes the values of v to dst as little-endian float32. The bits of
 // every value are kept, NaNs' included. It panics unless dst holds exactly
 // ValueSize*len(v) bytes.
-func PutBytes(dst []byte, v Vector) {
-	sameBytes("PutBytes", len(dst), len(v))
+func putBytes(dst []byte, v Vector) {
+	sameBytes("putBytes", len(dst), len(v))
 	if view := byteView(v); view != nil {
 		copy(dst, view)
 		return

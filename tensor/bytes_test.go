@@ -16,9 +16,9 @@ func TestBytesAreLittleEndian(t *testing.T) {
 		t.Errorf("AppendBytes: % x", got)
 	}
 	got := make([]byte, len(want))
-	PutBytes(got, v)
+	putBytes(got, v)
 	if !bytes.Equal(got, want) {
-		t.Errorf("PutBytes: % x", got)
+		t.Errorf("putBytes: % x", got)
 	}
 	if got := AppendBytes(nil, nil); len(got) != 0 {
 		t.Errorf("AppendBytes of nothing: % x", got)
@@ -35,10 +35,10 @@ func TestBytesPortable(t *testing.T) {
 			v[i] = math.Float32frombits(b)
 		}
 		fast, slow := make([]byte, ValueSize*len(v)), make([]byte, ValueSize*len(v))
-		PutBytes(fast, v)
+		putBytes(fast, v)
 		putPortable(slow, v)
 		if !bytes.Equal(fast, slow) {
-			t.Fatalf("PutBytes % x, portable % x", fast, slow)
+			t.Fatalf("putBytes % x, portable % x", fast, slow)
 		}
 		back, portable := make(Vector, len(v)), make(Vector, len(v))
 		FromBytes(back, fast)

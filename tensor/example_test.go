@@ -24,12 +24,12 @@ func Example() {
 	fmt.Println(params.Vector())
 
 	var file bytes.Buffer
-	if err := tensor.WriteSafetensors(&file, params, map[string]string{"step": "100"}); err != nil {
+	if err := params.WriteSafetensors(&file, map[string]string{"step": "100"}); err != nil {
 		fmt.Println(err)
 		return
 	}
 	restored := tensor.NewParams(layout)
-	metadata, err := tensor.LoadSafetensors(&file, restored)
+	metadata, err := restored.LoadSafetensors(&file)
 	fmt.Println(restored.Vector(), metadata["step"], err)
 	// Output:
 	// [0 0 0 0 0 0 0 0.5]
@@ -48,21 +48,14 @@ func ExampleScaledDifference() {
 	// Output: [2 2 5] [2 2 5]
 }
 
-func ExampleBlend() {
-	average := tensor.Vector{1, 2, 3}
-	tensor.Blend(average, 0.5, tensor.Vector{3, 2, 7})
-	fmt.Println(average)
-	// Output: [2 2 5]
-}
-
-func ExampleMomentumStep() {
+func ExampleMomentumRates_Delta() {
 	x := tensor.Vector{4}                   // minimize x²/2, whose gradient is x
 	velocity := make(tensor.Vector, len(x)) // the optimizer's state
 	gradient := make(tensor.Vector, len(x)) // becomes the change
 	rates := tensor.MomentumRates{Rate: 0.5, Momentum: 0.5}
 	for range 3 {
 		copy(gradient, x)
-		tensor.MomentumStep(gradient, velocity, gradient, x, rates)
+		rates.Delta(gradient, velocity, gradient, x)
 		tensor.Add(x, gradient)
 		fmt.Println(x)
 	}

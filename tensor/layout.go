@@ -1,24 +1,25 @@
 package tensor
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Bounds of a layout.
 const (
-	// MaxRanges is how many ranges a layout may have.
-	MaxRanges = 1 << 16
-	// MaxNameLen is how many bytes a range's name may have.
-	MaxNameLen = 256
-	// MaxDims is how many dimensions a range may have.
-	MaxDims = 8
-	// MaxLen is how many values a layout may have: as many as a byte slice can
+	// maxRanges is how many ranges a layout may have.
+	maxRanges = 1 << 16
+	// maxNameLen is how many bytes a range's name may have.
+	maxNameLen = 256
+	// maxDims is how many dimensions a range may have.
+	maxDims = 8
+	// maxLen is how many values a layout may have: as many as a byte slice can
 	// hold.
-	MaxLen = int(^uint(0)>>1) / ValueSize
+	maxLen = int(^uint(0)>>1) / ValueSize
 )
 
 // reservedName is the one key of a safetensors header that is no tensor.
@@ -42,8 +43,8 @@ type Range struct {
 // NewLayout lays out ranges one after the other. The specs are copied. An error
 // joins everything that is wrong with them.
 func NewLayout(specs ...Spec) (*Layout, error) {
-	if len(specs) > MaxRanges {
-		return nil, fmt.Errorf("tensor: layout of %d ranges: the limit is %d", len(specs), MaxRanges)
+	if len(specs) > maxRanges {
+		return nil, fmt.Errorf("tensor: layout of %d ranges: the limit is %d", len(specs), maxRanges)
 	}
 	l := &Layout{
 		ranges: make([]Range, 0, len(specs)),
@@ -60,8 +61,8 @@ func NewLayout(specs ...Spec) (*Layout, error) {
 		} else {
 			l.byName[s.Name] = i
 		}
-		if n > MaxLen-l.length {
-			faults = append(faults, fmt.Errorf("range %d (%q): the layout is longer than %d values", i, s.Name, MaxLen))
+		if n > maxLen-l.length {
+			faults = append(faults, fmt.Errorf("range %d (%q): the layout is longer than %d values", i, s.Name, maxLen))
 			n = 0
 		}
 		s.Shape = slices.Clone(s.Shape)
@@ -73,51 +74,6 @@ func NewLayout(specs ...Spec) (*Layout, error) {
 	}
 	l.hash = l.digest()
 	return l, nil
-}
-
-// validate returns the number of values of s, and all that is wrong with it.
-func (s *Spec) validate() (int, error) {
-	var faults []error
-	switch {
-	case s.Name == "":
-		faults = append(faults, errors.New("the name is empty"))
-	case s.Name == reservedName:
-		faults = append(faults, errors.New("the name is reserved by the safetensors format"))
-	case len(s.Name) > MaxNameLen:
-		faults = append(faults, fmt.Errorf("the name has %d bytes: the limit is %d", len(s.Name), MaxNameLen))
-	case !utf8.ValidString(s.Name):
-		faults = append(faults, errors.New("the name is not UTF-8"))
-	}
-	if s.Kind > Embedding {
-		faults = append(faults, fmt.Errorf("unknown %v", s.Kind))
-	}
-	if s.Sharing > Local {
-		faults = append(faults, fmt.Errorf("unknown %v", s.Sharing))
-	}
-	n, err := shapeLen(s.Shape)
-	if err != nil {
-		faults = append(faults, err)
-	}
-	return n, errors.Join(faults...)
-}
-
-// shapeLen returns the number of values of a shape: the product of its
-// dimensions.
-func shapeLen(shape []int) (int, error) {
-	if len(shape) > MaxDims {
-		return 0, fmt.Errorf("%d dimensions: the limit is %d", len(shape), MaxDims)
-	}
-	n := 1
-	for _, d := range shape {
-		if d <= 0 {
-			return 0, fmt.Errorf("shape %v: dimensions must be at least 1", shape)
-		}
-		if d > MaxLen/n {
-			return 0, fmt.Errorf("shape %v: more than %d values", shape, MaxLen)
-		}
-		n *= d
-	}
-	return n, nil
 }
 
 // Len returns the number of values.
@@ -156,4 +112,36 @@ func (l *Layout) String() string {
 		fmt.Fprintf(&b, "%12d %-9v %-6v %v %q\n", r.Offset, r.Kind, r.Sharing, r.Shape, r.Name)
 	}
 	return b.String()
+}
+
+// hashDomain opens the hashed bytes; its number changes with their form.
+const hashDomain = "murmuration layout 1\n"
+
+// Hash identifies the layout: equal hashes mean equal names, shapes, kinds and
+// sharing in the same order, on every machine and in every version. It is the
+// SHA-256 of
+//
+//	"murmuration layout 1\n"
+//	uint32 number of ranges
+//	for each range:
+//	    uint32 length of the name, the name
+//	    uint8 kind, uint8 sharing
+//	    uint32 number of dimensions, uint64 each dimension
+//
+// with all integers in little-endian order.
+func (l *Layout) Hash() [32]byte { return l.hash }
+
+func (l *Layout) digest() [32]byte {
+	le := binary.LittleEndian
+	b := le.AppendUint32([]byte(hashDomain), uint32(len(l.ranges)))
+	for _, r := range l.ranges {
+		b = le.AppendUint32(b, uint32(len(r.Name)))
+		b = append(b, r.Name...)
+		b = append(b, byte(r.Kind), byte(r.Sharing))
+		b = le.AppendUint32(b, uint32(len(r.Shape)))
+		for _, d := range r.Shape {
+			b = le.AppendUint64(b, uint64(d))
+		}
+	}
+	return sha256.Sum256(b)
 }

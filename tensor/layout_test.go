@@ -113,16 +113,16 @@ func TestLayoutFaults(t *testing.T) {
 	}{
 		{"names", []Spec{{}, {Name: "a"}, {Name: "a"}, {Name: "\xff"}, {Name: "__metadata__"}},
 			[]string{"range 0", "empty", "range 2", "range 1 has the same name", "not UTF-8", "reserved"}},
-		{"long name", []Spec{{Name: strings.Repeat("n", MaxNameLen+1)}}, []string{"257 bytes"}},
+		{"long name", []Spec{{Name: strings.Repeat("n", maxNameLen+1)}}, []string{"257 bytes"}},
 		{"dimensions", []Spec{{Name: "a", Shape: []int{2, 0}}, {Name: "b", Shape: []int{-1}}},
 			[]string{`"a"`, "[2 0]", `"b"`, "[-1]"}},
-		{"too many dimensions", []Spec{{Name: "a", Shape: make([]int, MaxDims+1)}}, []string{"9 dimensions"}},
+		{"too many dimensions", []Spec{{Name: "a", Shape: make([]int, maxDims+1)}}, []string{"9 dimensions"}},
 		{"overflow of a product", []Spec{{Name: "a", Shape: []int{math.MaxInt, 3}}}, []string{"more than"}},
 		{"product that wraps to zero", []Spec{{Name: "a", Shape: []int{1 << 16, 1 << 16, 1 << 16, 1 << 16}}}, []string{"more than"}},
 		{"overflow of the sum", []Spec{{Name: "a", Shape: []int{half}}, {Name: "b", Shape: []int{half}}, {Name: "c", Shape: []int{half}}},
 			[]string{`"c"`, "longer than"}},
 		{"kind and sharing", []Spec{{Name: "a", Kind: 77, Sharing: 88}}, []string{"kind(77)", "sharing(88)"}},
-		{"too many ranges", make([]Spec, MaxRanges+1), []string{"65537 ranges"}},
+		{"too many ranges", make([]Spec, maxRanges+1), []string{"65537 ranges"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l, err := NewLayout(c.specs...)

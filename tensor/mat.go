@@ -50,7 +50,6 @@ func (m Matrix) part(i, j, rows, cols int) Matrix {
 	return m
 }
 
-// scale multiplies the elements by factor; 0 overwrites them.
 func (m Matrix) scale(factor float32) {
 	count, length := m.lines()
 	for i := range count {

@@ -23,13 +23,6 @@ type room struct {
 	plain plainRoom
 }
 
-// MatMul sets c = alpha·a·b + beta·c as Multiplier.MatMul does, with room of its
-// own. Keep a Multiplier for more than a few products.
-func MatMul(c Matrix, alpha float32, a, b Matrix, beta float32) {
-	var m Multiplier
-	m.MatMul(c, alpha, a, b, beta)
-}
-
 // MatMul sets c = alpha·a·b + beta·c. With beta = 0 it overwrites c, whatever was
 // there; with alpha = 0 it does not read a and b. All three may be transposed, or
 // empty; c must not overlap the others.

@@ -77,7 +77,7 @@ func TestMatMulOfConvolution(t *testing.T) {
 	signal, weights := Vector{1, 2, 3, 4, 5}, Vector{1, 10, 100}
 	out := make(Vector, 3)
 	windows := Matrix{Data: signal, Rows: 3, Cols: 3, Stride: 1}
-	MatMul(NewMatrix(3, 1, out), 1, windows, NewMatrix(3, 1, weights), 0)
+	new(Multiplier).MatMul(NewMatrix(3, 1, out), 1, windows, NewMatrix(3, 1, weights), 0)
 	if want := (Vector{321, 432, 543}); out[0] != want[0] || out[1] != want[1] || out[2] != want[2] {
 		t.Errorf("the convolution is %v, want %v", out, want)
 	}

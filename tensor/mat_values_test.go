@@ -77,17 +77,29 @@ func TestMatMulRefuses(t *testing.T) {
 	for name, call := range map[string]func(){
 		"NewMatrix of another size":  func() { NewMatrix(3, 5, data) },
 		"NewMatrix of negative size": func() { NewMatrix(-3, -4, data) },
-		"inner dimensions":           func() { MatMul(NewMatrix(3, 3, make(Vector, 9)), 1, good, NewMatrix(3, 3, make(Vector, 9)), 0) },
-		"rows of c":                  func() { MatMul(NewMatrix(4, 3, make(Vector, 12)), 1, good, good.T(), 0) },
-		"columns of c":               func() { MatMul(NewMatrix(3, 2, make(Vector, 6)), 1, good, good.T(), 0) },
-		"short a":                    func() { MatMul(square(3), 1, Matrix{Data: data[:11], Rows: 3, Cols: 4, Stride: 4}, good.T(), 0) },
-		"short transposed b":         func() { MatMul(square(3), 1, good, Matrix{Data: data[:11], Rows: 3, Cols: 4, Stride: 4}.T(), 0) },
-		"short c":                    func() { MatMul(Matrix{Data: data[:8], Rows: 3, Cols: 3, Stride: 3}, 1, good, good.T(), 0) },
-		"rows of c that overlap":     func() { MatMul(Matrix{Data: data, Rows: 3, Cols: 3, Stride: 2}, 1, good, good.T(), 0) },
-		"a negative stride":          func() { MatMul(square(3), 1, Matrix{Data: data, Rows: 3, Cols: 4, Stride: -1}, good.T(), 0) },
-		"a negative size":            func() { MatMul(Matrix{Rows: -1, Cols: 3}, 1, Matrix{Rows: -1, Cols: 4}, NewMatrix(4, 3, data), 0) },
+		"inner dimensions": func() {
+			new(Multiplier).MatMul(NewMatrix(3, 3, make(Vector, 9)), 1, good, NewMatrix(3, 3, make(Vector, 9)), 0)
+		},
+		"rows of c":    func() { new(Multiplier).MatMul(NewMatrix(4, 3, make(Vector, 12)), 1, good, good.T(), 0) },
+		"columns of c": func() { new(Multiplier).MatMul(NewMatrix(3, 2, make(Vector, 6)), 1, good, good.T(), 0) },
+		"short a": func() {
+			new(Multiplier).MatMul(square(3), 1, Matrix{Data: data[:11], Rows: 3, Cols: 4, Stride: 4}, good.T(), 0)
+		},
+		"short transposed b": func() {
+			new(Multiplier).MatMul(square(3), 1, good, Matrix{Data: data[:11], Rows: 3, Cols: 4, Stride: 4}.T(), 0)
+		},
+		"short c": func() {
+			new(Multiplier).MatMul(Matrix{Data: data[:8], Rows: 3, Cols: 3, Stride: 3}, 1, good, good.T(), 0)
+		},
+		"rows of c that overlap": func() { new(Multiplier).MatMul(Matrix{Data: data, Rows: 3, Cols: 3, Stride: 2}, 1, good, good.T(), 0) },
+		"a negative stride": func() {
+			new(Multiplier).MatMul(square(3), 1, Matrix{Data: data, Rows: 3, Cols: 4, Stride: -1}, good.T(), 0)
+		},
+		"a negative size": func() {
+			new(Multiplier).MatMul(Matrix{Rows: -1, Cols: 3}, 1, Matrix{Rows: -1, Cols: 4}, NewMatrix(4, 3, data), 0)
+		},
 		"a size that overflows": func() {
-			MatMul(square(3), 1, Matrix{Data: data, Rows: 3, Cols: 4, Stride: math.MaxInt / 2}, good.T(), 0)
+			new(Multiplier).MatMul(square(3), 1, Matrix{Data: data, Rows: 3, Cols: 4, Stride: math.MaxInt / 2}, good.T(), 0)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,7 @@ type MomentumRates struct {
 	Decay    float64 // weight decay, added to the gradient as Decay*x
 }
 
-// MomentumStep takes one step of gradient descent with heavy-ball momentum
-// (Polyak 1964):
+// Delta takes one step of gradient descent with heavy-ball momentum (Polyak 1964):
 //
 //	g = grad + Decay*x
 //	velocity = Momentum*velocity + g
@@ -21,10 +20,10 @@ type MomentumRates struct {
 //
 // The change to the parameters goes into delta, for the caller to add; delta
 // may be grad. The velocity starts as zeros and belongs to the optimizer.
-func MomentumStep(delta, velocity, grad, x Vector, h MomentumRates) {
-	sameLength("MomentumStep", len(delta), len(velocity))
-	sameLength("MomentumStep", len(delta), len(grad))
-	sameLength("MomentumStep", len(delta), len(x))
+func (h MomentumRates) Delta(delta, velocity, grad, x Vector) {
+	sameLength("MomentumRates", len(delta), len(velocity))
+	sameLength("MomentumRates", len(delta), len(grad))
+	sameLength("MomentumRates", len(delta), len(x))
 	c := kernel.Momentum{
 		Rate:     float32(h.Rate),
 		Momentum: float32(h.Momentum),
@@ -48,8 +47,8 @@ type AdamWRates struct {
 	Step    uint64  // number of this step, from 1; 0 counts as 1
 }
 
-// AdamWStep takes one step of Adam with decoupled weight decay (Loshchilov and
-// Hutter 2019):
+// Delta takes one step of Adam with decoupled weight decay (Loshchilov and Hutter
+// 2019):
 //
 //	mean = Beta1*mean + (1-Beta1)*grad
 //	square = Beta2*square + (1-Beta2)*grad²
@@ -59,11 +58,11 @@ type AdamWRates struct {
 //
 // The change to the parameters goes into delta, for the caller to add; delta
 // may be grad. Both moments start as zeros and belong to the optimizer.
-func AdamWStep(delta, mean, square, grad, x Vector, h AdamWRates) {
-	sameLength("AdamWStep", len(delta), len(mean))
-	sameLength("AdamWStep", len(delta), len(square))
-	sameLength("AdamWStep", len(delta), len(grad))
-	sameLength("AdamWStep", len(delta), len(x))
+func (h AdamWRates) Delta(delta, mean, square, grad, x Vector) {
+	sameLength("AdamWRates", len(delta), len(mean))
+	sameLength("AdamWRates", len(delta), len(square))
+	sameLength("AdamWRates", len(delta), len(grad))
+	sameLength("AdamWRates", len(delta), len(x))
 	step := max(h.Step, 1)
 	kernel.AdamWStep(delta, mean, square, grad, x, kernel.AdamW{
 		Rate:        float32(h.Rate),

@@ -23,7 +23,7 @@ func TestMomentumFollowsTheFormula(t *testing.T) {
 			x -= h.Rate * move
 
 			grad[0] = 2 * params[0]
-			MomentumStep(grad, velocity, grad, params, h)
+			h.Delta(grad, velocity, grad, params)
 			Add(params, grad)
 		}
 		if !(math.Abs(float64(params[0])-x) <= 1e-6) { // NaN too
@@ -46,7 +46,7 @@ func TestAdamWFollowsTheFormula(t *testing.T) {
 
 		grad[0] = 2 * (params[0] - 3)
 		h.Step = uint64(step)
-		AdamWStep(grad, mean, square, grad, params, h)
+		h.Delta(grad, mean, square, grad, params)
 		Add(params, grad)
 		if !(math.Abs(float64(params[0])-x) <= 2e-5) {
 			t.Fatalf("step %d: x is %v, want %v", step, params[0], x)
@@ -60,7 +60,7 @@ func TestAdamWFirstStep(t *testing.T) {
 	for _, step := range []uint64{0, 1} {
 		grad := Vector{1e-3, -5, 1e6}
 		h := AdamWRates{Rate: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: step}
-		AdamWStep(grad, make(Vector, 3), make(Vector, 3), grad, make(Vector, 3), h)
+		h.Delta(grad, make(Vector, 3), make(Vector, 3), grad, make(Vector, 3))
 		for i, want := range []float64{-0.01, 0.01, -0.01} {
 			if !(math.Abs(float64(grad[i])-want) <= 1e-6) {
 				t.Errorf("step %d: delta %d is %v, want %v", step, i, grad[i], want)

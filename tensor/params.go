@@ -1,6 +1,9 @@
 package tensor
 
-import "fmt"
+import (
+	"fmt"
+	"io"
+)
 
 // Params is a model: a vector and the layout that names its parts. Params share
 // their vector with whoever holds it; guarding it is the caller's.
@@ -39,4 +42,64 @@ func (p *Params) Tensor(name string) (Vector, bool) {
 	}
 	end := r.Offset + r.Len
 	return p.values[r.Offset:end:end], true
+}
+
+// WriteSafetensors writes the model as a safetensors file of F32 tensors,
+// in the layout's order, with metadata (which may be nil) as its
+// "__metadata__". Equal models and metadata give equal bytes. The format has no
+// place for kinds and sharing; a model that has them keeps them in
+// LoadSafetensors.
+//
+// It fails, before it writes anything, if metadata is not UTF-8 or makes the
+// header longer than maxHeader. It writes in pieces of 64 KiB; a caller that
+// must not leave half a file behind writes to a temporary one.
+func (p *Params) WriteSafetensors(w io.Writer, metadata map[string]string) error {
+	header, err := encodeHeader(p.layout, metadata)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(header); err != nil {
+		return fmt.Errorf("tensor: write safetensors header: %w", err)
+	}
+	buf := make([]byte, ValueSize*min(chunkValues, len(p.values)))
+	for rest := p.values; len(rest) > 0; {
+		n := min(chunkValues, len(rest))
+		piece := buf[:ValueSize*n]
+		putBytes(piece, rest[:n])
+		if _, err := w.Write(piece); err != nil {
+			return fmt.Errorf("tensor: write safetensors data: %w", err)
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// LoadSafetensors reads a safetensors file into the model, and returns
+// the file's metadata. Tensors are matched by name, in any order; the file must
+// have exactly the layout's names and shapes, or the error wraps ErrMismatch and
+// says where they differ. What ReadSafetensors refuses is refused here.
+//
+// Nothing is written to the model unless the whole file is right, which takes
+// memory for a second copy of its values.
+func (p *Params) LoadSafetensors(r io.Reader) (map[string]string, error) {
+	h, err := readHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.match(p.layout); err != nil {
+		return nil, err
+	}
+	values := make(Vector, p.layout.Len())
+	in := valueReader{from: r}
+	for _, e := range h.entries {
+		to, _ := p.layout.Lookup(e.name)
+		if err := in.fill(values[to.Offset:to.Offset+to.Len], e); err != nil {
+			return nil, err
+		}
+	}
+	if err := in.end(); err != nil {
+		return nil, err
+	}
+	copy(p.values, values)
+	return h.metadata, nil
 }

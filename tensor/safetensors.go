@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// MaxHeader is how many bytes the header of a safetensors file may have, in the
+// maxHeader is how many bytes the header of a safetensors file may have, in the
 // format's own implementation as here.
-const MaxHeader = 100_000_000
+const maxHeader = 100_000_000
 
 // Errors of reading safetensors files, beside *FormatError.
 var (
-	// ErrDtype: a tensor's element type is none that float32 can hold; wrapped
+	// errDtype: a tensor's element type is none that float32 can hold; wrapped
 	// in a *FormatError that names tensor and type.
-	ErrDtype = errors.New("element type is none of F32, F16, BF16")
+	errDtype = errors.New("element type is none of F32, F16, BF16")
 	// ErrMismatch: a sound file has other names or shapes than the layout it is
 	// loaded into.
 	ErrMismatch = errors.New("file does not fit the layout")
@@ -24,7 +24,7 @@ var (
 type FormatError struct {
 	Tensor string // name of the tensor concerned; empty if none is
 	Reason string
-	Err    error // ErrDtype, io.ErrUnexpectedEOF if the file was cut short, or nil
+	Err    error // errDtype, io.ErrUnexpectedEOF if the file was cut short, or nil
 }
 
 func (e *FormatError) Error() string {

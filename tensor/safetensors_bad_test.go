@@ -35,7 +35,7 @@ func badFiles() []badFileCase {
 	return []badFileCase{
 		{"empty file", nil, "ends within the header's length", io.ErrUnexpectedEOF},
 		{"half a length", []byte{1, 0, 0}, "ends within the header's length", io.ErrUnexpectedEOF},
-		{"length above the limit", binary.LittleEndian.AppendUint64(nil, MaxHeader+1), "the limit is 100000000", nil},
+		{"length above the limit", binary.LittleEndian.AppendUint64(nil, maxHeader+1), "the limit is 100000000", nil},
 		{"length of all ones", bytes.Repeat([]byte{0xff}, 8), "the limit is", nil},
 		{"header cut short", file("{"+a+"}", 0)[:20], "ends within the header", io.ErrUnexpectedEOF},
 		{"no header", file("", 0), "does not begin with {", nil},
@@ -60,9 +60,9 @@ func badFiles() []badFileCase {
 		{"dtype is no string", file(`{"a":{"dtype":4,"shape":[2],"data_offsets":[0,8]}}`, 8), "dtype is no string", nil},
 		{"shape is null", file("{"+f32("a", "null", 0, 8)+"}", 8), "shape does not begin with [", nil},
 
-		{"integer type", file(strings.ReplaceAll("{"+a+"}", "F32", "I64"), 8), `"a": dtype "I64"`, ErrDtype},
-		{"double", file(strings.ReplaceAll("{"+a+"}", "F32", "F64"), 8), `dtype "F64"`, ErrDtype},
-		{"lower case", file(strings.ReplaceAll("{"+a+"}", "F32", "f32"), 8), `dtype "f32"`, ErrDtype},
+		{"integer type", file(strings.ReplaceAll("{"+a+"}", "F32", "I64"), 8), `"a": dtype "I64"`, errDtype},
+		{"double", file(strings.ReplaceAll("{"+a+"}", "F32", "F64"), 8), `dtype "F64"`, errDtype},
+		{"lower case", file(strings.ReplaceAll("{"+a+"}", "F32", "f32"), 8), `dtype "f32"`, errDtype},
 
 		{"negative dimension", file("{"+f32("a", "[-2]", 0, 8)+"}", 8), `"-2" is no integer`, nil},
 		{"fraction", file("{"+f32("a", "[2.0]", 0, 8)+"}", 8), `"2.0" is no integer`, nil},
@@ -104,7 +104,7 @@ func TestBadFiles(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			into := counting(mustLayout(t, Spec{Name: "a", Shape: []int{2}}))
 			_, _, readErr := ReadSafetensors(bytes.NewReader(c.file))
-			_, loadErr := LoadSafetensors(bytes.NewReader(c.file), into)
+			_, loadErr := into.LoadSafetensors(bytes.NewReader(c.file))
 			if !slices.Equal(into.Vector(), Vector{1, 2}) {
 				t.Errorf("a bad file was loaded: %v", into.Vector())
 			}
@@ -130,7 +130,7 @@ func TestAnyTruncation(t *testing.T) {
 	whole := written(t, counting(sample(t)), map[string]string{"a": "b"})
 	into := NewParams(sample(t))
 	for n := range whole {
-		_, err := LoadSafetensors(bytes.NewReader(whole[:n]), into)
+		_, err := into.LoadSafetensors(bytes.NewReader(whole[:n]))
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatalf("cut at %d: %v", n, err)
 		}
@@ -157,12 +157,12 @@ func TestReaderErrors(t *testing.T) {
 // TestClaimsCostNoMemory: lengths that a file only claims are not allocated.
 func TestClaimsCostNoMemory(t *testing.T) {
 	const bound = 4 << 20
-	huge := MaxLen / 4 * 4
+	huge := maxLen / 4 * 4
 	for _, c := range []struct {
 		name string
 		file []byte
 	}{
-		{"header", append(binary.LittleEndian.AppendUint64(nil, MaxHeader), '{')},
+		{"header", append(binary.LittleEndian.AppendUint64(nil, maxHeader), '{')},
 		{"data", file(fmt.Sprintf(`{"a":{"dtype":"F32","shape":[%d],"data_offsets":[0,%d]}}`, huge, uint64(ValueSize)*uint64(huge)), 100)},
 	} {
 		var before, after runtime.MemStats
@@ -180,10 +180,10 @@ func TestClaimsCostNoMemory(t *testing.T) {
 
 func TestTooManyTensors(t *testing.T) {
 	var b strings.Builder
-	for i := range MaxRanges + 1 {
+	for i := range maxRanges + 1 {
 		b.WriteString("," + f32(fmt.Sprint(i), "[]", 4*i, 4*i+4))
 	}
-	_, _, err := ReadSafetensors(bytes.NewReader(file("{"+b.String()[1:]+"}", 4*MaxRanges+4)))
+	_, _, err := ReadSafetensors(bytes.NewReader(file("{"+b.String()[1:]+"}", 4*maxRanges+4)))
 	if err == nil || !strings.Contains(err.Error(), "more than 65536 tensors") {
 		t.Errorf("error %v", err)
 	}
@@ -207,7 +207,7 @@ func FuzzReadSafetensors(f *testing.F) {
 		}
 		sameModel(t, again, p)
 		loaded := NewParams(p.Layout())
-		if _, err := LoadSafetensors(bytes.NewReader(data), loaded); err != nil {
+		if _, err := loaded.LoadSafetensors(bytes.NewReader(data)); err != nil {
 			t.Fatal(err)
 		}
 		sameModel(t, loaded, p)

@@ -49,8 +49,8 @@ func readHeader(r io.Reader) (*fileHeader, error) {
 		return nil, readError("the header's length", err)
 	}
 	size := binary.LittleEndian.Uint64(word[:])
-	if size > MaxHeader {
-		return nil, badFile("", "header of %d bytes: the limit is %d", size, MaxHeader)
+	if size > maxHeader {
+		return nil, badFile("", "header of %d bytes: the limit is %d", size, maxHeader)
 	}
 	var text bytes.Buffer
 	if _, err := io.CopyN(&text, r, int64(size)); err != nil {
@@ -94,8 +94,8 @@ func parseHeader(text []byte) (*fileHeader, error) {
 			h.metadata, err = p.metadata()
 			return err
 		}
-		if len(h.entries) == MaxRanges {
-			return badFile("", "more than %d tensors", MaxRanges)
+		if len(h.entries) == maxRanges {
+			return badFile("", "more than %d tensors", maxRanges)
 		}
 		e, err := p.entry(name)
 		h.entries = append(h.entries, e)
@@ -125,7 +125,7 @@ func (h *fileHeader) checkData() error {
 func (e *fileEntry) check() error {
 	size := dtypeSize(e.dtype)
 	if size == 0 {
-		return &FormatError{Tensor: e.name, Reason: fmt.Sprintf("dtype %.64q", e.dtype), Err: ErrDtype}
+		return &FormatError{Tensor: e.name, Reason: fmt.Sprintf("dtype %.64q", e.dtype), Err: errDtype}
 	}
 	values, err := shapeLen(e.shape)
 	if err != nil {

@@ -31,8 +31,8 @@ func (p *headerParser) object(what string, field func(key string) error) error {
 
 func (p *headerParser) entry(name string) (fileEntry, error) {
 	e := fileEntry{name: name}
-	if name == "" || len(name) > MaxNameLen {
-		return e, badFile(name, "a name has %d bytes: it must have 1 to %d", len(name), MaxNameLen)
+	if name == "" || len(name) > maxNameLen {
+		return e, badFile(name, "a name has %d bytes: it must have 1 to %d", len(name), maxNameLen)
 	}
 	var offsets []uint64
 	seen := make(map[string]bool, 3)
@@ -73,14 +73,14 @@ func (p *headerParser) entry(name string) (fileEntry, error) {
 }
 
 func (p *headerParser) shape(name string) ([]int, error) {
-	dims, err := p.numbers("shape", MaxDims)
+	dims, err := p.numbers("shape", maxDims)
 	if err != nil {
 		return nil, err
 	}
 	shape := make([]int, len(dims))
 	for i, d := range dims {
 		if d > math.MaxInt {
-			return nil, badFile(name, "dimension %d: more than %d values", d, MaxLen)
+			return nil, badFile(name, "dimension %d: more than %d values", d, maxLen)
 		}
 		shape[i] = int(d)
 	}

@@ -20,7 +20,7 @@ const maxMismatches = 10
 // none.
 //
 // The file may come from anywhere: it is refused with a *FormatError if its
-// header is larger than MaxHeader, has a name twice, or does not agree with
+// header is larger than maxHeader, has a name twice, or does not agree with
 // itself; if its tensors overlap, leave holes, are empty or of another element
 // type; or if it is cut short or has bytes left over. Memory is bounded by a few
 // times the bytes that were really read.
@@ -66,36 +66,6 @@ func ReadSafetensorsMetadata(r io.Reader) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.metadata, nil
-}
-
-// LoadSafetensors reads a safetensors file into a model that exists, and returns
-// the file's metadata. Tensors are matched by name, in any order; the file must
-// have exactly the layout's names and shapes, or the error wraps ErrMismatch and
-// says where they differ. What ReadSafetensors refuses is refused here.
-//
-// Nothing is written to the model unless the whole file is right, which takes
-// memory for a second copy of its values.
-func LoadSafetensors(r io.Reader, into *Params) (map[string]string, error) {
-	h, err := readHeader(r)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.match(into.layout); err != nil {
-		return nil, err
-	}
-	values := make(Vector, into.layout.Len())
-	in := valueReader{from: r}
-	for _, e := range h.entries {
-		to, _ := into.layout.Lookup(e.name)
-		if err := in.fill(values[to.Offset:to.Offset+to.Len], e); err != nil {
-			return nil, err
-		}
-	}
-	if err := in.end(); err != nil {
-		return nil, err
-	}
-	copy(into.values, values)
 	return h.metadata, nil
 }
 
@@ -170,7 +140,6 @@ func (v *valueReader) fill(dst Vector, e fileEntry) error {
 	return nil
 }
 
-// end checks that nothing follows the data.
 func (v *valueReader) end() error {
 	var one [1]byte
 	switch _, err := io.ReadFull(v.from, one[:]); {

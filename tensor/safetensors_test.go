@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 func written(t testing.TB, p *Params, metadata map[string]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteSafetensors(&b, p, metadata); err != nil {
+	if err := p.WriteSafetensors(&b, metadata); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -133,7 +133,7 @@ func TestReadsPythonsFile(t *testing.T) {
 
 func TestSafetensorsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		names := rapid.SliceOfNDistinct(rapid.StringN(1, 20, MaxNameLen), 0, 5, rapid.ID).Draw(t, "names")
+		names := rapid.SliceOfNDistinct(rapid.StringN(1, 20, maxNameLen), 0, 5, rapid.ID).Draw(t, "names")
 		var specs []Spec
 		for _, name := range names {
 			shape := rapid.SliceOfN(rapid.IntRange(1, 4), 0, 3).Draw(t, "shape")
@@ -149,7 +149,7 @@ func TestSafetensorsRoundTrip(t *testing.T) {
 		}
 		metadata := rapid.MapOfN(rapid.String(), rapid.String(), 0, 3).Draw(t, "metadata")
 		var file bytes.Buffer
-		if err := WriteSafetensors(&file, p, metadata); err != nil {
+		if err := p.WriteSafetensors(&file, metadata); err != nil {
 			t.Fatal(err)
 		}
 		got, gotMetadata, err := ReadSafetensors(bytes.NewReader(file.Bytes()))
@@ -205,7 +205,7 @@ func TestLoadSafetensors(t *testing.T) {
 	source := counting(mustLayout(t, specs...))
 
 	into := NewParams(target)
-	metadata, err := LoadSafetensors(bytes.NewReader(written(t, source, map[string]string{"a": "b"})), into)
+	metadata, err := into.LoadSafetensors(bytes.NewReader(written(t, source, map[string]string{"a": "b"})))
 	if err != nil || metadata["a"] != "b" {
 		t.Fatalf("metadata %q, %v", metadata, err)
 	}
@@ -238,7 +238,7 @@ func TestLoadSafetensorsMismatch(t *testing.T) {
 		{"extra", []Spec{{Name: "a", Shape: []int{2, 3}}, {Name: "b"}, {Name: "c"}}, []string{`"c" is not in the layout`}},
 		{"all", many, []string{"extra0", "and 42 more"}},
 	} {
-		_, err := LoadSafetensors(bytes.NewReader(written(t, NewParams(mustLayout(t, c.specs...)), nil)), into)
+		_, err := into.LoadSafetensors(bytes.NewReader(written(t, NewParams(mustLayout(t, c.specs...)), nil)))
 		if !errors.Is(err, ErrMismatch) {
 			t.Errorf("%s: error %v", c.name, err)
 			continue
@@ -268,15 +268,15 @@ func (w *failingWriter) Write(b []byte) (int, error) {
 func TestWriteSafetensorsFails(t *testing.T) {
 	p := counting(sample(t))
 	for _, room := range []int{0, len(written(t, p, nil)) - 1} {
-		if err := WriteSafetensors(&failingWriter{room}, p, nil); !errors.Is(err, errDisk) {
+		if err := p.WriteSafetensors(&failingWriter{room}, nil); !errors.Is(err, errDisk) {
 			t.Errorf("room for %d bytes: %v", room, err)
 		}
 	}
 	var b bytes.Buffer
-	if err := WriteSafetensors(&b, p, map[string]string{"a": "\xff"}); err == nil || b.Len() != 0 {
+	if err := p.WriteSafetensors(&b, map[string]string{"a": "\xff"}); err == nil || b.Len() != 0 {
 		t.Errorf("metadata that is not UTF-8: %v, %d bytes written", err, b.Len())
 	}
-	if err := WriteSafetensors(io.Discard, p, map[string]string{"a": strings.Repeat("x", MaxHeader)}); err == nil {
+	if err := p.WriteSafetensors(io.Discard, map[string]string{"a": strings.Repeat("x", maxHeader)}); err == nil {
 		t.Error("a header that no reader takes is written")
 	}
 }
@@ -286,7 +286,7 @@ func BenchmarkWriteSafetensors(b *testing.B) {
 	b.SetBytes(int64(ValueSize * len(p.Vector())))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := WriteSafetensors(io.Discard, p, nil); err != nil {
+		if err := p.WriteSafetensors(io.Discard, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"io"
 	"unicode/utf8"
 )
 
@@ -17,36 +16,6 @@ const chunkValues = 1 << 14
 // the values in place.
 const headerAlign = 8
 
-// WriteSafetensors writes all of a model as a safetensors file of F32 tensors,
-// in the layout's order, with metadata (which may be nil) as its
-// "__metadata__". Equal models and metadata give equal bytes. The format has no
-// place for kinds and sharing; LoadSafetensors into a layout that has them
-// keeps them.
-//
-// It fails, before it writes anything, if metadata is not UTF-8 or makes the
-// header longer than MaxHeader. It writes in pieces of 64 KiB; a caller that
-// must not leave half a file behind writes to a temporary one.
-func WriteSafetensors(w io.Writer, p *Params, metadata map[string]string) error {
-	header, err := encodeHeader(p.layout, metadata)
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(header); err != nil {
-		return fmt.Errorf("tensor: write safetensors header: %w", err)
-	}
-	buf := make([]byte, ValueSize*min(chunkValues, len(p.values)))
-	for rest := p.values; len(rest) > 0; {
-		n := min(chunkValues, len(rest))
-		piece := buf[:ValueSize*n]
-		PutBytes(piece, rest[:n])
-		if _, err := w.Write(piece); err != nil {
-			return fmt.Errorf("tensor: write safetensors data: %w", err)
-		}
-		rest = rest[n:]
-	}
-	return nil
-}
-
 // encodeHeader returns the length word and the padded JSON. The JSON is built by
 // hand because its keys stand in the layout's order.
 func encodeHeader(l *Layout, metadata map[string]string) ([]byte, error) {
@@ -56,7 +25,7 @@ func encodeHeader(l *Layout, metadata map[string]string) ([]byte, error) {
 	if len(metadata) > 0 {
 		raw := 0 // the JSON is at least as long
 		for k, v := range metadata {
-			if raw += len(k) + len(v); raw > MaxHeader {
+			if raw += len(k) + len(v); raw > maxHeader {
 				return nil, headerError(raw)
 			}
 			if !utf8.ValidString(k) || !utf8.ValidString(v) {
@@ -83,7 +52,7 @@ func encodeHeader(l *Layout, metadata map[string]string) ([]byte, error) {
 	}
 	header := b.Bytes()
 	size := len(header) - headerAlign
-	if size > MaxHeader {
+	if size > maxHeader {
 		return nil, headerError(size)
 	}
 	binary.LittleEndian.PutUint64(header, uint64(size))
@@ -91,7 +60,7 @@ func encodeHeader(l *Layout, metadata map[string]string) ([]byte, error) {
 }
 
 func headerError(size int) error {
-	return fmt.Errorf("tensor: write safetensors: header of %d bytes or more: the limit is %d", size, MaxHeader)
+	return fmt.Errorf("tensor: write safetensors: header of %d bytes or more: the limit is %d", size, maxHeader)
 }
 
 func appendEntry(b *bytes.Buffer, r Range) error {

@@ -1,6 +1,10 @@
 package tensor
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
 
 // Sharing says what happens to a range while a run trains.
 type Sharing uint8
@@ -67,7 +71,7 @@ func (k Kind) String() string {
 
 // Spec describes one range of a Layout.
 type Spec struct {
-	// Name is unique in its layout: 1 to MaxNameLen bytes of UTF-8, and not
+	// Name is unique in its layout: 1 to maxNameLen bytes of UTF-8, and not
 	// "__metadata__", which safetensors files keep for themselves.
 	Name string
 	// Shape is the range's dimensions, slowest first (row-major), each at least
@@ -76,4 +80,49 @@ type Spec struct {
 	// Kind and Sharing may stay zero: Dense and Shared.
 	Kind    Kind
 	Sharing Sharing
+}
+
+// validate returns the number of values of s, and all that is wrong with it.
+func (s *Spec) validate() (int, error) {
+	var faults []error
+	switch {
+	case s.Name == "":
+		faults = append(faults, errors.New("the name is empty"))
+	case s.Name == reservedName:
+		faults = append(faults, errors.New("the name is reserved by the safetensors format"))
+	case len(s.Name) > maxNameLen:
+		faults = append(faults, fmt.Errorf("the name has %d bytes: the limit is %d", len(s.Name), maxNameLen))
+	case !utf8.ValidString(s.Name):
+		faults = append(faults, errors.New("the name is not UTF-8"))
+	}
+	if s.Kind > Embedding {
+		faults = append(faults, fmt.Errorf("unknown %v", s.Kind))
+	}
+	if s.Sharing > Local {
+		faults = append(faults, fmt.Errorf("unknown %v", s.Sharing))
+	}
+	n, err := shapeLen(s.Shape)
+	if err != nil {
+		faults = append(faults, err)
+	}
+	return n, errors.Join(faults...)
+}
+
+// shapeLen returns the number of values of a shape: the product of its
+// dimensions.
+func shapeLen(shape []int) (int, error) {
+	if len(shape) > maxDims {
+		return 0, fmt.Errorf("%d dimensions: the limit is %d", len(shape), maxDims)
+	}
+	n := 1
+	for _, d := range shape {
+		if d <= 0 {
+			return 0, fmt.Errorf("shape %v: dimensions must be at least 1", shape)
+		}
+		if d > maxLen/n {
+			return 0, fmt.Errorf("shape %v: more than %d values", shape, maxLen)
+		}
+		n *= d
+	}
+	return n, nil
 }

@@ -53,22 +53,6 @@ func ScaledDistance(dst Vector, w float32, x, y Vector) float64 {
 	return kernel.ScaledDistance(dst, w, x, y)
 }
 
-// Blend moves dst towards x by the share w: dst += w*(x-dst). With w = 1/2 it is
-// their average, in place. The product is rounded before it is added, on every
-// CPU.
-func Blend(dst Vector, w float32, x Vector) {
-	sameLength("Blend", len(dst), len(x))
-	kernel.Blend(dst, w, x)
-}
-
-// Dot returns the inner product of x and y, summed in float64. Like every sum
-// here, it may differ between CPUs by a relative 1e-12 of the sum of the terms'
-// magnitudes.
-func Dot(x, y Vector) float64 {
-	sameLength("Dot", len(x), len(y))
-	return kernel.Dot(x, y)
-}
-
 // SumSquares returns the square of the Euclidean norm of x.
 func SumSquares(x Vector) float64 { return kernel.SumSquares(x) }
 

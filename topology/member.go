@@ -3,8 +3,28 @@ package topology
 import "strconv"
 
 // PeerID identifies a peer. Two peers are the same exactly if their ids are
-// equal; the empty id names nobody.
+// equal; the empty id names nobody. A running peer's id is the text form of its
+// public key; a simulated one may have any other.
 type PeerID string
+
+// Short returns the last eight characters of an id, for tables and log lines
+// that a person reads. It identifies nothing securely.
+func (id PeerID) Short() string {
+	const kept = 8
+	if len(id) <= kept {
+		return string(id)
+	}
+	return string(id[len(id)-kept:])
+}
+
+// Fingerprint spreads an identity over 64 bits (FNV-1a).
+func (id PeerID) Fingerprint() uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(id) {
+		h = (h ^ uint64(id[i])) * 1099511628211
+	}
+	return h
+}
 
 // Role is a peer's class in the overlay. Its numbers are part of the member
 // record that peers sign and publish: they never change.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 )
 
 // Alone is the floor: the machine of a peer that trains by itself: it initiates nothing,
@@ -25,3 +26,6 @@ func (Alone) Handle(_ time.Duration, event averaging.Event, actions []averaging.
 	}
 	return actions
 }
+
+// Algorithm names it to other peers.
+func (Alone) Algorithm() collective.Algorithm { return collective.Alone }

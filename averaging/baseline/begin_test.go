@@ -4,65 +4,76 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
-// drivenLeader leads a ring of b and a.
-func drivenLeader(t *testing.T, initial bool) (*driven, *AllReduce) {
+// drivenCoordinator coordinates a ring of b and a.
+func drivenCoordinator(t *testing.T, initial bool) (*driven, *AllReduce) {
 	t.Helper()
-	m, err := NewAllReduce(Config{Self: "b"})
+	d, m := drivenMember(t, "b", initial)
+	d.told("a", word(wordNone, 0, 0, 0))
+	if !m.leads() {
+		t.Fatal("b does not coordinate")
+	}
+	return d, m
+}
+
+// drivenMember is one of the ring of b and a.
+func drivenMember(t *testing.T, self topology.PeerID, initial bool) (*driven, *AllReduce) {
+	t.Helper()
+	m, err := NewAllReduce(Config{Self: self})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &driven{t: t, machine: m}
 	d.view("b", "a")
-	if m.first() != "b" {
+	if m.order[0] != "b" {
 		t.Fatal("b is not the first in the order")
 	}
-	d.handle(averaging.Event{Kind: averaging.GradientDone, Samples: 1, Initial: initial})
-	d.told("a", word(wordNone, 0, 0, 0))
-	if !m.leads() {
-		t.Fatal("b does not lead")
-	}
+	d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1, Initial: initial})
 	return d, m
+}
+
+// leads is the word of one that coordinates.
+func leads(id topology.PeerID, reign uint64) collective.Word {
+	return word(wordLead, 0, reign, collective.Pack(1, collective.Mark(id), leadBits))
+}
+
+func status(attempt, phase uint64) collective.Word {
+	return word(wordStatus, 0, 0, collective.Pack(attempt, phase, statusBits))
 }
 
 // Two begin with equal models only if both say that theirs are those of the beginning: how
 // much of the run is done says nothing where a run has no end.
 func TestWhoBeginsWithEqualModels(t *testing.T) {
-	for _, c := range []struct{ leader, member, seated bool }{
+	for _, c := range []struct{ coordinator, member, seated bool }{
 		{true, true, true}, {true, false, false}, {false, true, false}, {false, false, false},
 	} {
-		d, _ := drivenLeader(t, c.leader)
-		p := uint64(ready)
+		d, _ := drivenCoordinator(t, c.coordinator)
+		phase := phaseReady
 		if c.member {
-			p |= phaseInitial
+			phase |= phaseInitial
 		}
 		var seated, given bool
-		for _, a := range d.told("a", word(wordStatus, 0, 0, packed(0, p, statusBits))) {
-			seated = seated || a.Kind == averaging.Tell && a.Word.Kind == wordPlace
-			given = given || a.Kind == averaging.Send && a.Transfer.From == averaging.Parameters
+		for _, a := range d.told("a", status(0, phase)) {
+			seated = seated || a.Kind == collective.Tell && a.Word.Kind == wordPlace
+			given = given || a.Kind == collective.Send && a.Transfer.From == collective.Parameters
 		}
 		if seated != c.seated || given == c.seated {
-			t.Errorf("leader initial %t, member initial %t: seated %t, given the parameters %t", c.leader, c.member, seated, given)
+			t.Errorf("coordinator initial %t, member initial %t: seated %t, given the parameters %t", c.coordinator, c.member, seated, given)
 		}
 	}
 }
 
 // Who has been sent parameters, all or some of them, has those of the beginning no more.
 func TestWhoIsGivenParametersHasBegun(t *testing.T) {
-	m, err := NewAllReduce(Config{Self: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &driven{t: t, machine: m}
-	d.view("b", "a")
-	begin := averaging.Event{Kind: averaging.GradientDone, Samples: 1, Initial: true}
-	d.handle(begin)
+	d, m := drivenMember(t, "a", true)
 	said := func() (initial bool) {
-		for _, a := range d.told("b", standing{leader: "b"}.word(77)) {
-			if a.Kind == averaging.Tell && a.Word.Kind == wordStatus {
-				_, p := unpacked(a.Word.Value, statusBits)
-				initial = p&phaseInitial != 0
+		for _, a := range d.told("b", leads("b", 77)) {
+			if a.Kind == collective.Tell && a.Word.Kind == wordStatus {
+				_, phase := collective.Unpack(a.Word.Value, statusBits)
+				initial = phase&phaseInitial != 0
 			}
 		}
 		return initial
@@ -70,16 +81,54 @@ func TestWhoIsGivenParametersHasBegun(t *testing.T) {
 	if !said() {
 		t.Error("it does not say that it begins")
 	}
-	parameters := averaging.Transfer{Parts: 1}
-	d.inbound(averaging.Offered, "b", 1, parameters)
+	parameters := collective.Transfer{Parts: 1}
+	d.inbound(collective.Offered, "b", 1, parameters)
 	d.inbound(averaging.Failed, "b", 1, parameters)
-	m.leader = ""
+	m.coordinator = ""
 	if said() {
 		t.Error("it says that it begins with a model that is partly another's")
 	}
-	m.waiting, m.leader = false, ""
-	d.handle(begin) // its trainer was cancelled, and asks again
+	m.waiting, m.coordinator = false, ""
+	d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1, Initial: true}) // its trainer was cancelled, and asks again
 	if said() {
 		t.Error("it says so when asked again")
+	}
+}
+
+// Who looks for a coordinator does not ask at once again whom it has asked: the answer would
+// be asked about too, and so on without end.
+func TestQuestionsAreNotAskedAtOnceAgain(t *testing.T) {
+	d, m := drivenMember(t, "a", true)
+	asked := 0
+	for range 10 {
+		for _, a := range d.told("b", word(wordNone, 0, 0, 0)) { // b waits for nothing yet
+			if a.Kind == collective.Tell && a.Word.Kind == wordWho {
+				asked++
+			}
+		}
+		if m.coordinator != "" {
+			break
+		}
+	}
+	if asked > 1 {
+		t.Errorf("it asks %d times in ten answers", asked)
+	}
+}
+
+// A member that is ready again with the place that it was given has left the attempt: the
+// coordinator begins another at once, though the word that says so was lost.
+func TestCoordinatorHearsThatAnAttemptWasLeft(t *testing.T) {
+	for _, state := range []attendance{placed, finished} {
+		d, m := drivenCoordinator(t, true)
+		d.told("a", status(0, phaseReady|phaseInitial))
+		left := m.ring.Attempt()
+		if !m.running || m.attendant("a").state != placed {
+			t.Fatal("no attempt runs")
+		}
+		m.attendant("a").state = state
+		d.told("a", status(left, phaseReady|phaseInitial))
+		if m.ring.Attempt() == left || !m.running || m.attendant("a").state != placed {
+			t.Errorf("member in state %d: the coordinator waits with attempt %d", state, left)
+		}
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
 // tell gives a machine an event and carries out what it asks for.
-func (n *node) tell(event averaging.Event) {
+func (n *node) tell(event collective.Event) {
 	if !n.alive {
 		return
 	}
@@ -18,7 +19,7 @@ func (n *node) tell(event averaging.Event) {
 	w.trace("%10s %s > %s", w.queue.Now(), n.id, event)
 	n.print(event, nil)
 	answers := 0
-	for _, a := range n.machine.Handle(w.queue.Now(), event, nil) {
+	for _, a := range n.machine.Decide(w.queue.Now(), event, nil) {
 		w.trace("%10s %s     %s", w.queue.Now(), n.id, a)
 		n.print(event, &a)
 		if a.Kind == averaging.Accept || a.Kind == averaging.Refuse {
@@ -35,23 +36,23 @@ func (n *node) tell(event averaging.Event) {
 			return
 		}
 	}
-	if asks := event.Kind == averaging.Offered || event.Kind == averaging.Proposed; asks != (answers == 1) || answers > 1 {
+	if asks := event.Kind == collective.Offered || event.Kind == averaging.Proposed; asks != (answers == 1) || answers > 1 {
 		w.t.Fatalf("%s answers %s %d times", n.id, event, answers)
 	}
 }
 
 // print shows what happens as transcripts do.
-func (n *node) print(event averaging.Event, a *averaging.Action) {
+func (n *node) print(event collective.Event, a *collective.Action) {
 	w := n.world
 	switch {
 	case w.show == nil:
-	case a != nil && a.Kind == averaging.Tell:
+	case a != nil && a.Kind == collective.Tell:
 		w.show(n, fmt.Sprintf("  tell %s: %s", a.Peer, w.describe(a.Word)))
 	case a != nil && a.Kind == averaging.SetTimer:
 		w.show(n, fmt.Sprintf("  set timer %s after %s", a.Timer, a.After))
 	case a != nil:
 		w.show(n, "  "+a.String())
-	case event.Kind == averaging.Told:
+	case event.Kind == collective.Told:
 		w.show(n, fmt.Sprintf("> %s told by %s: %s", w.queue.Now().Round(time.Millisecond), event.Peer, w.describe(event.Word)))
 	case event.Kind == averaging.TimerFired:
 		w.show(n, fmt.Sprintf("> %s timer %s", w.queue.Now().Round(time.Millisecond), event.Timer))
@@ -60,10 +61,11 @@ func (n *node) print(event averaging.Event, a *averaging.Action) {
 	}
 }
 
-func (n *node) carryOut(a averaging.Action) {
+func (n *node) carryOut(a collective.Action) {
 	w := n.world
 	switch a.Kind {
 	case averaging.Proceed:
+		n.batch = a.Batch
 		n.goOn()
 	case averaging.Halt:
 		if !n.waiting {
@@ -77,17 +79,17 @@ func (n *node) carryOut(a averaging.Action) {
 		n.settled = true
 	case averaging.SetTimer:
 		n.setTimer(a)
-	case averaging.Load:
+	case collective.Load:
 		n.load(a)
-	case averaging.Clear:
+	case collective.Clear:
 		n.sum, n.weight = vector{}, vector{}
-	case averaging.Pool:
+	case collective.Pool:
 		n.pool()
-	case averaging.Update, averaging.Adopt:
+	case collective.Update, collective.Adopt:
 		n.update(a)
-	case averaging.Tell:
+	case collective.Tell:
 		n.speak(a)
-	case averaging.Send, averaging.Propose:
+	case collective.Send, averaging.Propose:
 		n.send(a)
 	case averaging.Accept, averaging.Refuse:
 		n.answer(a)
@@ -111,22 +113,22 @@ func (n *node) goOn() {
 	}
 }
 
-func (n *node) setTimer(a averaging.Action) {
+func (n *node) setTimer(a collective.Action) {
 	n.timers[a.Timer] = a
 	n.world.queue.After(a.After, func() {
 		if n.alive && n.timers[a.Timer] == a {
-			n.timers[a.Timer] = averaging.Action{}
-			n.tell(averaging.Event{Kind: averaging.TimerFired, Timer: a.Timer, Exchange: a.Exchange, Peer: a.Peer})
+			n.timers[a.Timer] = collective.Action{}
+			n.tell(collective.Event{Event: averaging.Event{Kind: averaging.TimerFired, Timer: a.Timer, Exchange: a.Exchange, Peer: a.Peer}})
 		}
 	})
 }
 
-func (n *node) load(a averaging.Action) {
+func (n *node) load(a collective.Action) {
 	if !n.waiting {
 		n.world.t.Fatalf("%s loads a gradient that is not there", n.id)
 	}
 	for _, x := range n.inbound {
-		if x.accepted && x.t.Into == averaging.Sum && !a.Add {
+		if x.accepted && x.t.Into == collective.Sum && !a.Add {
 			n.world.t.Fatalf("%s loads while %s may still change the sum", n.id, x.t)
 		}
 	}
@@ -142,7 +144,7 @@ func (n *node) load(a averaging.Action) {
 // pool makes the sum of the parameters, while no exchange may change them.
 func (n *node) pool() {
 	for _, x := range n.inbound {
-		if x.accepted && (x.exchange || x.t.Into == averaging.Sum) {
+		if x.accepted && (x.exchange || x.t.Into == collective.Sum) {
 			n.world.t.Fatalf("%s pools while an exchange of %s runs", n.id, x.from.id)
 		}
 	}
@@ -151,7 +153,7 @@ func (n *node) pool() {
 	}
 }
 
-func (n *node) update(a averaging.Action) {
+func (n *node) update(a collective.Action) {
 	if n.updating {
 		n.world.t.Fatalf("%s updates twice at once", n.id)
 	}
@@ -168,7 +170,7 @@ func (n *node) update(a averaging.Action) {
 		for i := range sum {
 			switch {
 			case weight[i] == 0:
-			case a.Kind == averaging.Adopt:
+			case a.Kind == collective.Adopt:
 				n.x[i] = sum[i] / weight[i]
 			default:
 				divisor := weight[i]
@@ -181,11 +183,11 @@ func (n *node) update(a averaging.Action) {
 		}
 		n.updating = false
 		n.updates++
-		n.tell(averaging.Event{Kind: averaging.Updated})
+		n.tell(collective.Event{Event: averaging.Event{Kind: collective.Updated}})
 	})
 }
 
-func (n *node) speak(a averaging.Action) {
+func (n *node) speak(a collective.Action) {
 	w := n.world
 	to := w.peers[a.Peer]
 	if to == nil || to == n {
@@ -194,10 +196,12 @@ func (n *node) speak(a averaging.Action) {
 	if w.rng.Float64() < w.loss {
 		return
 	}
-	w.queue.After(w.delay(), func() { to.tell(averaging.Event{Kind: averaging.Told, Peer: n.id, Word: a.Word}) })
+	w.queue.After(w.delay(), func() {
+		to.tell(collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: n.id}, Word: a.Word})
+	})
 }
 
-func (n *node) send(a averaging.Action) {
+func (n *node) send(a collective.Action) {
 	w := n.world
 	if a.Exchange != n.lastID+1 && n.lastID > 1<<40 {
 		w.t.Fatalf("%s sends exchange %d after %d", n.id, a.Exchange, n.lastID)
@@ -215,7 +219,7 @@ func (n *node) send(a averaging.Action) {
 			x.end(false)
 		default:
 			x.to.inbound[x.key()] = x
-			event := averaging.Event{Kind: averaging.Offered, Peer: n.id, Exchange: x.id, Inbound: true, Transfer: x.t}
+			event := collective.Event{Event: averaging.Event{Kind: collective.Offered, Peer: n.id, Exchange: x.id, Inbound: true}, Transfer: x.t}
 			if x.exchange {
 				event.Kind = averaging.Proposed
 			}
@@ -224,7 +228,7 @@ func (n *node) send(a averaging.Action) {
 	})
 }
 
-func (n *node) answer(a averaging.Action) {
+func (n *node) answer(a collective.Action) {
 	w := n.world
 	x := n.inbound[(&transfer{from: w.peers[a.Peer], id: a.Exchange}).key()]
 	if a.Kind == averaging.Refuse {
@@ -232,7 +236,7 @@ func (n *node) answer(a averaging.Action) {
 		w.queue.After(w.delay(), func() {
 			if x.from.outbound[x.id] == x {
 				delete(x.from.outbound, x.id)
-				x.from.tell(averaging.Event{Kind: averaging.Refused, Peer: n.id, Exchange: x.id, Reason: a.Reason})
+				x.from.tell(collective.Event{Event: averaging.Event{Kind: averaging.Refused, Peer: n.id, Exchange: x.id, Reason: a.Reason}})
 			}
 		})
 		return
@@ -240,7 +244,7 @@ func (n *node) answer(a averaging.Action) {
 	x.accepted = true
 	w.queue.After(w.delay(), func() {
 		if x.from.outbound[x.id] == x {
-			x.from.tell(averaging.Event{Kind: averaging.Accepted, Peer: n.id, Exchange: x.id})
+			x.from.tell(collective.Event{Event: averaging.Event{Kind: averaging.Accepted, Peer: n.id, Exchange: x.id}})
 		}
 		x.carry(0)
 	})
@@ -267,12 +271,12 @@ func (x *transfer) carry(slice int) {
 func (x *transfer) slice(i int) {
 	value, weight := x.from.sum[i], x.from.weight[i]
 	switch x.t.From {
-	case averaging.Gradient:
+	case collective.Gradient:
 		if !x.from.waiting {
 			x.from.world.t.Fatalf("%s sends a gradient that is not there", x.from.id)
 		}
 		value, weight = x.from.gradient[i]*x.from.samples, x.from.samples
-	case averaging.Parameters:
+	case collective.Parameters:
 		x.to.x[i] = x.from.x[i]
 		return
 	}
@@ -301,19 +305,19 @@ func (x *transfer) end(well bool) {
 		delete(x.from.outbound, x.id)
 		w.queue.After(w.delay(), func() {
 			if !x.dead {
-				x.from.tell(averaging.Event{Kind: kind, Peer: x.to.id, Exchange: x.id})
+				x.from.tell(collective.Event{Event: averaging.Event{Kind: kind, Peer: x.to.id, Exchange: x.id}})
 			}
 		})
 	}
 	if x.to.inbound[x.key()] == x {
 		w.queue.After(w.delay()/2, func() {
 			delete(x.to.inbound, x.key())
-			x.to.tell(averaging.Event{Kind: kind, Peer: x.from.id, Exchange: x.id, Inbound: true})
+			x.to.tell(collective.Event{Event: averaging.Event{Kind: kind, Peer: x.from.id, Exchange: x.id, Inbound: true}})
 		})
 	}
 }
 
-func (n *node) abort(a averaging.Action) {
+func (n *node) abort(a collective.Action) {
 	w := n.world
 	if a.Inbound {
 		x := n.inbound[(&transfer{from: w.peers[a.Peer], id: a.Exchange}).key()]

@@ -7,11 +7,13 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/averaging/merge"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
 func TestAllFaultsAreNamed(t *testing.T) {
-	bad := baseline.Config{Deadline: -1, Parts: 1000, Batch: -1, Weight: 0.5}
+	bad := baseline.Config{Deadline: -1, Batch: -1}
 	_, ring := baseline.NewAllReduce(bad)
 	_, server := baseline.NewParamServer(bad, nil)
 	_, neighbours := baseline.NewDPSGD(bad)
@@ -19,9 +21,9 @@ func TestAllFaultsAreNamed(t *testing.T) {
 		err   error
 		words []string
 	}{
-		{ring, []string{"AllReduce", "Self", "Deadline", "Parts", "Batch", "Weight"}},
-		{server, []string{"parameter server", "Self", "Deadline", "Parts", "Batch", "Weight", "gate"}},
-		{neighbours, []string{"D-PSGD", "Self", "Deadline", "Parts", "Batch", "Weight"}},
+		{ring, []string{"AllReduce", "Self", "Deadline", "Batch"}},
+		{server, []string{"parameter server", "Self", "Deadline", "Batch", "gate"}},
+		{neighbours, []string{"D-PSGD", "Self", "Deadline", "Batch"}},
 	} {
 		for _, w := range c.words {
 			if c.err == nil || !strings.Contains(c.err.Error(), w) {
@@ -33,12 +35,10 @@ func TestAllFaultsAreNamed(t *testing.T) {
 
 // The machines are what the runtime takes them for.
 var (
-	_ averaging.GradientMachine = (*baseline.AllReduce)(nil)
-	_ averaging.GradientMachine = (*baseline.ParamServer)(nil)
-	_ averaging.Machine         = (*baseline.DPSGD)(nil)
-	_ averaging.BatchSizer      = (*baseline.AllReduce)(nil)
-	_ averaging.PoolingMachine  = (*baseline.Merge)(nil)
-	_ averaging.BatchSizer      = (*baseline.ParamServer)(nil)
+	_ collective.Machine = (*baseline.AllReduce)(nil)
+	_ collective.Machine = (*baseline.ParamServer)(nil)
+	_ collective.Machine = (*baseline.DPSGD)(nil)
+	_ collective.Machine = (*merge.Machine)(nil)
 )
 
 // A server that was named is the only one: without it the trainers fail, in time.
@@ -62,8 +62,8 @@ func TestNamedServerIsLost(t *testing.T) {
 	w.die("aa", 50*time.Millisecond)
 	w.queue.Run(time.Second + 2*deadline + 200*time.Millisecond)
 	for _, id := range []topology.PeerID{"ba", "ca"} {
-		if why := w.peers[id].halted; why != averaging.NoServer {
-			t.Errorf("%s is halted for %q, want no server", id, why)
+		if why := w.peers[id].halted; why != averaging.NoCoordinator {
+			t.Errorf("%s is halted for %q", id, why)
 		}
 	}
 }
@@ -73,14 +73,14 @@ func TestNamedServerIsLost(t *testing.T) {
 func TestBatchesBySpeed(t *testing.T) {
 	const each = 32
 	speeds := map[topology.PeerID]float64{"aa": 20, "ba": 20, "ca": 40, "da": 80} // samples a second
-	rounds := func(batch int, machine func(topology.PeerID) averaging.Machine) float64 {
+	rounds := func(batch int, machine func(topology.PeerID) collective.Machine) float64 {
 		w := newWorld(t, 1, machine)
 		w.maxDelay = 100 * time.Microsecond
 		for _, id := range names(4) {
 			var p *node
 			p = w.join(id, func() time.Duration {
 				n := each
-				if b := p.machine.(averaging.BatchSizer).Batch(); b > 0 {
+				if b := p.batch; b > 0 {
 					n = b
 				}
 				return time.Duration(float64(n) / speeds[id] * float64(time.Second))
@@ -95,11 +95,11 @@ func TestBatchesBySpeed(t *testing.T) {
 		return 200 / float64(w.peers["aa"].steps-before)
 	}
 	ideal := 4 * each / (20. + 20 + 40 + 80)
-	for name, machine := range map[string]func(batch int) func(topology.PeerID) averaging.Machine{
-		"allreduce": func(batch int) func(topology.PeerID) averaging.Machine {
+	for name, machine := range map[string]func(batch int) func(topology.PeerID) collective.Machine{
+		"allreduce": func(batch int) func(topology.PeerID) collective.Machine {
 			return allReduce(t, baseline.Config{Batch: batch})
 		},
-		"bsp": func(batch int) func(topology.PeerID) averaging.Machine {
+		"bsp": func(batch int) func(topology.PeerID) collective.Machine {
 			return paramServer(t, baseline.Config{Batch: batch}, gates(t)["bsp"])
 		},
 	} {

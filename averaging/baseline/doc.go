@@ -7,27 +7,25 @@
 //     may go on: BSP, ASP, SSP, DSSP.
 //   - DPSGD: neighbours in a ring average their models in lock-step.
 //   - Alone: the floor, a peer that shares nothing.
-//   - Merge: AD-PSGD with a merge at the end of the run that gives all the same bytes.
 //
 // Each type's comment says what it does when a peer dies, is slow, or comes late. None
-// ever waits for a peer longer than Config.Deadline without going on, and none needs a
-// word to arrive: who waits speaks again. With AllReduce and ParamServer all who live end
-// with one model, byte for byte.
+// ever waits for a peer longer than Config.Deadline without going on or saying that it
+// cannot, and none needs a word to arrive: who waits speaks again. With AllReduce and
+// ParamServer all who live end with one model, byte for byte.
 //
-// # Who leads
+// # The coordinator
 //
-// The ring has a member that gives places, the parameter server one that serves. It is
-// Config.Server, or elected: the first in the view's order that can be dialled, which
-// stays as long as it lives. Two that lead apart, each thinking the other dead, are told
-// apart by the lineage of their models, and never mixed: when they meet, those with
-// fewer followers take the parameters of the others.
+// The ring has a member that gives places, the parameter server one that serves. It is the
+// first of the view that can be dialled, or Config.Server, and stays that for the whole run.
+// When it dies the run halts: every trainer's step fails with averaging.NoCoordinator. So do
+// the systems that these machines stand for, which begin again from a checkpoint; to go on
+// is what AD-PSGD is for.
 //
 // # ParamHub
 //
 // The roles of that paper are played as follows. Its task scheduler deals the data out
 // round-robin: here each peer holds its own data, and what is dealt out in turn are the
-// parts of the model (Config.Parts, which gossipnode leaves at 1), by which the transfers
-// of all workers pass the server side by side, and the batch, by speed (Shares). Resource monitoring is the server's
+// parts of the batch, by speed (Shares). Resource monitoring is the server's
 // Board: who has pushed what, when, how fast. The server manager's merge is Sum, in which
 // the gradients are added as they arrive, weighted by their samples. The controller that
 // asks for more training is the Gate. Its update of the model is the Update action, and

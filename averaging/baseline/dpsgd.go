@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -23,11 +24,10 @@ import (
 // With unequal speeds the whole ring is as slow as its slowest member. With Config.Parts,
 // Server and Batch it does nothing.
 type DPSGD struct {
-	core
+	trainer
 	round   uint64
 	links   [2]link // to the next member, to which this one proposes, and from the one before
-	since   time.Duration
-	parting int // farewells still to be said
+	parting int     // farewells still to be said
 }
 
 // link is what is known of a neighbour.
@@ -45,52 +45,62 @@ func NewDPSGD(config Config) (*DPSGD, error) {
 		return nil, fmt.Errorf("D-PSGD machine: %w", err)
 	}
 	m := &DPSGD{}
-	m.config = config.withDefaults()
+	m.Flights = config.flights()
 	return m, nil
+}
+
+// Traits implements collective.Machine.
+func (m *DPSGD) Traits() collective.Traits {
+	return collective.Traits{Algorithm: collective.DPSGD, Words: true}
 }
 
 // Handle implements averaging.Machine.
 func (m *DPSGD) Handle(now time.Duration, event averaging.Event, actions []averaging.Action) []averaging.Action {
-	m.begin(now, actions)
+	return collective.Handle(m, now, event, actions)
+}
+
+// Decide implements collective.Machine.
+func (m *DPSGD) Decide(now time.Duration, event collective.Event, actions []collective.Action) []collective.Action {
+	m.Begin(now, actions)
 	switch event.Kind {
 	case averaging.StepDone:
 		m.stepped()
-	case averaging.GradientDone: // a trainer of gradients: there is nothing to be averaged
-		m.do(averaging.Action{Kind: averaging.Proceed})
+	case collective.GradientDone: // a trainer of gradients: there is nothing to be averaged
+		m.Do(collective.Action{Action: averaging.Action{Kind: averaging.Proceed}})
 	case averaging.ViewChanged:
 		m.viewed(event.Overlay)
 	case averaging.Proposed:
 		m.proposed(event)
-	case averaging.Offered:
-		m.refuse(event, averaging.Unfit)
+	case collective.Offered:
+		m.Refuse(event, averaging.Unfit)
 	case averaging.Refused:
 		m.declined(event)
 	case averaging.Finished, averaging.Failed:
 		m.exchanged(event)
 	case averaging.TimerFired:
-		if m.ticked(event) {
+		if m.Ticked(event) {
 			m.impatient()
 		}
 	case averaging.PeerLost, averaging.Quarantined:
 		m.leaveOut(event.Peer)
-	case averaging.Told:
+	case collective.Told:
 		m.told(event.Peer, event.Word)
 	case averaging.RunOver:
 		m.over = true
 	}
 	m.meet()
 	m.part()
-	m.arm(m.waiting || len(m.out) > 0 || len(m.in) > 0 || m.parting > 0, m.config.slice())
-	return m.end()
+	m.Arm(m.waiting || len(m.Out) > 0 || len(m.In) > 0 || m.parting > 0, m.Slice())
+	return m.End()
 }
 
 // stepped comes to the barrier.
 func (m *DPSGD) stepped() {
 	if m.over {
-		m.do(averaging.Action{Kind: averaging.Proceed})
+		m.Do(collective.Action{Action: averaging.Action{Kind: averaging.Proceed}})
 		return
 	}
-	m.waiting, m.since = true, m.now
+	m.waiting, m.since = true, m.Now
 	m.enter(m.round + 1)
 }
 
@@ -118,7 +128,7 @@ func (m *DPSGD) tellAt(l link) {
 	if l.over {
 		value = 1
 	}
-	m.tell(l.peer, word(wordAt, m.round, 0, value))
+	m.Tell(l.peer, word(wordAt, m.round, 0, value))
 }
 
 // viewed takes the neighbours of a new view.
@@ -126,7 +136,7 @@ func (m *DPSGD) viewed(overlay *topology.Overlay) {
 	view := overlay.View()
 	n, own := view.Len(), -1
 	for i := range n {
-		if view.At(i).ID == m.config.Self {
+		if view.At(i).ID == m.Self {
 			own = i
 		}
 	}
@@ -149,7 +159,7 @@ func (m *DPSGD) viewed(overlay *topology.Overlay) {
 }
 
 // told hears where a neighbour is.
-func (m *DPSGD) told(from topology.PeerID, w averaging.Word) {
+func (m *DPSGD) told(from topology.PeerID, w collective.Word) {
 	for i := range m.links {
 		l := &m.links[i]
 		if l.peer != from {
@@ -171,7 +181,7 @@ const maxAhead = 1 << 32
 
 // heard is where a neighbour is. One that is further on has had the exchange of this
 // round, or does without.
-func (m *DPSGD) heard(l *link, w averaging.Word) {
+func (m *DPSGD) heard(l *link, w collective.Word) {
 	if w.Round > m.round+maxAhead {
 		return
 	}
@@ -187,6 +197,144 @@ func (m *DPSGD) heard(l *link, w averaging.Word) {
 
 // engaged tells whether an exchange with a peer is not over.
 func (m *DPSGD) engaged(peer topology.PeerID) bool {
-	same := func(f flight) bool { return f.peer == peer }
-	return slices.ContainsFunc(m.out, same) || slices.ContainsFunc(m.in, same)
+	same := func(f collective.Flight) bool { return f.Peer == peer }
+	return slices.ContainsFunc(m.Out, same) || slices.ContainsFunc(m.In, same)
+}
+
+// degree is how many exchanges the next one counts as one of, at least as many as there are
+// neighbours: with two, the weights are a third each, whichever comes first.
+func (m *DPSGD) degree() int {
+	n := 0
+	for _, l := range m.links {
+		if l.peer != "" {
+			n++
+		}
+	}
+	return max(n, len(m.In)+len(m.Out)+1)
+}
+
+// meet proposes to the next member once it is at the same barrier, and lets the trainer
+// go on once both exchanges are over.
+func (m *DPSGD) meet() {
+	if !m.waiting {
+		return
+	}
+	if l := m.links[0]; l.peer != "" && !l.out && !l.over && !m.over && l.round == m.round && !m.engaged(l.peer) {
+		m.Propose(l.peer, m.degree())
+	}
+	if m.busy() {
+		return
+	}
+	for _, l := range m.links {
+		if l.peer != "" && !l.out && !l.over && !m.over {
+			return
+		}
+	}
+	m.proceed()
+}
+
+// busy tells whether an exchange runs.
+func (m *DPSGD) busy() bool {
+	return len(m.Out) > 0 || slices.ContainsFunc(m.In, func(f collective.Flight) bool { return !f.Aborted })
+}
+
+// proposed answers the member before.
+func (m *DPSGD) proposed(e collective.Event) {
+	l := &m.links[1]
+	switch {
+	case m.over:
+		m.Refuse(e, averaging.Closing)
+	case !m.waiting || l.peer != e.Peer || l.over:
+		m.Refuse(e, averaging.Round)
+	case m.engaged(e.Peer):
+		m.Refuse(e, averaging.Busy)
+	default:
+		l.out = false
+		m.Accept(e, m.degree())
+	}
+}
+
+// declined hears that the next member did not take part: it has gone on, and its next
+// word tells where it is.
+func (m *DPSGD) declined(e collective.Event) {
+	if _, found := m.Landed(e); !found {
+		return
+	}
+	l := &m.links[0]
+	switch {
+	case l.peer != e.Peer:
+	case e.Reason == averaging.Round || e.Reason == averaging.Busy:
+		l.round = 0
+		m.tellAt(*l)
+	default:
+		l.out = true
+	}
+}
+
+// exchanged is the end of an exchange, whole or not: that of this round is over.
+func (m *DPSGD) exchanged(e collective.Event) {
+	f, found := m.Landed(e)
+	if !found || f.Aborted || !m.waiting {
+		return
+	}
+	for i := range m.links {
+		if l := &m.links[i]; l.peer == e.Peer {
+			l.over = true
+			if e.Kind == averaging.Failed {
+				m.tellAt(*l) // the other side may never have known of it
+			}
+		}
+	}
+}
+
+// leaveOut goes on without a neighbour, until it speaks.
+func (m *DPSGD) leaveOut(peer topology.PeerID) {
+	m.Abort(peer)
+	for i := range m.links {
+		if m.links[i].peer == peer {
+			m.links[i].out = true
+		}
+	}
+}
+
+// impatient speaks again, and goes on without those that the others would wait for too
+// long.
+func (m *DPSGD) impatient() {
+	if m.parting > 0 {
+		m.parting--
+		m.farewell()
+	}
+	for _, f := range slices.Concat(m.Out, m.In) {
+		if !f.Aborted && m.Now-f.Began >= m.Deadline {
+			m.leaveOut(f.Peer)
+		}
+	}
+	if !m.waiting {
+		return
+	}
+	for _, l := range m.links {
+		switch {
+		case l.peer == "" || l.over || l.out:
+		case m.Now-m.since >= m.Deadline && !m.engaged(l.peer):
+			m.leaveOut(l.peer)
+		default:
+			m.tellAt(l)
+		}
+	}
+}
+
+func (m *DPSGD) farewell() {
+	for _, l := range m.links {
+		m.Tell(l.peer, word(wordGone, m.round, 0, 0))
+	}
+}
+
+// part ends this peer's part in the run, once no exchange runs.
+func (m *DPSGD) part() {
+	if !m.over || m.waiting || m.settled || m.busy() {
+		return
+	}
+	m.parting = farewells - 1
+	m.farewell()
+	m.settle()
 }

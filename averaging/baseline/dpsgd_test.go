@@ -7,13 +7,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-func dpsgd(t failer, config baseline.Config) func(topology.PeerID) averaging.Machine {
-	return func(id topology.PeerID) averaging.Machine {
+func dpsgd(t failer, config baseline.Config) func(topology.PeerID) collective.Machine {
+	return func(id topology.PeerID) collective.Machine {
 		config.Self = id
 		m, err := baseline.NewDPSGD(config)
 		if err != nil {

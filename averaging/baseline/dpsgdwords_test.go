@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -36,7 +37,7 @@ func TestNeighbourBeyondAllRounds(t *testing.T) {
 	d.view("p", "a", "b")
 	d.told("a", word(wordAt, 1000, 0, 0)) // a newcomer takes the number of its neighbours
 	d.told("b", word(wordAt, 1<<64-1, 0, 0))
-	d.handle(averaging.Event{Kind: averaging.StepDone})
+	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.StepDone}})
 	if m.round != 1000 {
 		t.Errorf("it is at the barrier of round %d, want 1000", m.round)
 	}

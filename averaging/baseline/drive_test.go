@@ -1,11 +1,11 @@
 package baseline
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -13,13 +13,13 @@ import (
 // last.
 type driven struct {
 	t       *testing.T
-	machine averaging.Machine
+	machine collective.Machine
 	now     time.Duration
 }
 
-func (d *driven) handle(e averaging.Event) []averaging.Action {
+func (d *driven) handle(e collective.Event) []collective.Action {
 	d.now += time.Millisecond
-	actions := d.machine.Handle(d.now, e, nil)
+	actions := d.machine.Decide(d.now, e, nil)
 	d.t.Logf("%s > %s", d.now, e)
 	for _, a := range actions {
 		d.t.Logf("    %s", a)
@@ -46,33 +46,20 @@ func (d *driven) view(ids ...topology.PeerID) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.handle(averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay})
+	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay}})
 }
 
-func (d *driven) told(by topology.PeerID, w averaging.Word) []averaging.Action {
-	return d.handle(averaging.Event{Kind: averaging.Told, Peer: by, Word: w})
+func (d *driven) told(by topology.PeerID, w collective.Word) []collective.Action {
+	return d.handle(collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: by}, Word: w})
 }
 
 // inbound reports something of a transfer or exchange that a partner has begun, and
 // returns the kind of the first answer to the partner, 0 if there is none.
-func (d *driven) inbound(kind averaging.EventKind, by topology.PeerID, id averaging.ExchangeID, t averaging.Transfer) averaging.Action {
-	for _, a := range d.handle(averaging.Event{Kind: kind, Peer: by, Exchange: id, Inbound: true, Transfer: t}) {
+func (d *driven) inbound(kind averaging.EventKind, by topology.PeerID, id averaging.ExchangeID, t collective.Transfer) collective.Action {
+	for _, a := range d.handle(collective.Event{Event: averaging.Event{Kind: kind, Peer: by, Exchange: id, Inbound: true}, Transfer: t}) {
 		if a.Kind == averaging.Accept || a.Kind == averaging.Refuse {
 			return a
 		}
 	}
-	return averaging.Action{}
-}
-
-func drivenMerge(t *testing.T, self topology.PeerID) (*driven, *Merge) {
-	t.Helper()
-	inner, err := averaging.NewADPSGD(averaging.Config{Self: self, Rand: rand.New(rand.NewPCG(1, 2))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := NewMerge(Config{Self: self}, inner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &driven{t: t, machine: m, now: time.Second}, m
+	return collective.Action{}
 }

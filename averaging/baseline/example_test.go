@@ -9,6 +9,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -48,7 +49,7 @@ func ExampleNewAllReduce() {
 			outcome, err := peertest.Simulate(context.Background(), peertest.Simulation{
 				Peers:    8,
 				Task:     slope{},
-				Schedule: peer.Schedule{Rate: 0.01},
+				Schedule: optim.Schedule{Rate: 0.01},
 				Work:     peer.Work{StepsPerPeer: 100},
 				Exchange: peer.Exchange{Machine: machine},
 				World:    peertest.World{Compute: peertest.Compute{Step: 10 * time.Millisecond, Slow: map[int]float64{0: slow}}},

@@ -3,47 +3,55 @@ package baseline
 import (
 	"fmt"
 
-	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Version names the parameters of a peer: where they are the same, the models are.
-func (o *office) Version() string { return fmt.Sprintf("%x/%d", o.lineage, o.round) }
+func (c *coordination) Version() string {
+	if c.round == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%x/%d", c.reign, c.round)
+}
+
+// Coordinator is who coordinates, as a peer knows it.
+func (c *coordination) Coordinator() topology.PeerID { return c.coordinator }
 
 // Clock is how many pushes of a worker have been answered.
 func (m *ParamServer) Clock() uint64 { return m.clock }
 
 // Describe prints a word as transcripts show it. names are all peers there are.
-func Describe(w averaging.Word, names []topology.PeerID, server bool) string {
+func Describe(w collective.Word, names []topology.PeerID, server bool) string {
 	named := func(m uint64) topology.PeerID {
 		for _, id := range names {
-			if mark(id) == m {
+			if collective.Mark(id) == m {
 				return id
 			}
 		}
 		return "nobody"
 	}
-	high, low := unpacked(w.Value, leadBits)
-	at, _ := placeOf(w)
-	attempt, p := unpacked(w.Value, statusBits)
+	high, low := collective.Unpack(w.Value, leadBits)
+	at, _ := collective.PlaceOf(w)
+	attempt, p := collective.Unpack(w.Value, statusBits)
 	switch w.Kind {
 	case wordWho:
-		return "who leads?"
+		return "who coordinates?"
 	case wordLead:
-		return fmt.Sprintf("%s leads, with %d followers, at round %d", named(low), high, w.Round)
+		return fmt.Sprintf("%s coordinates, with %d workers, at round %d", named(low), high, w.Round)
 	case wordNone:
-		return "no leader known"
+		return "no coordinator known"
 	case wordParting:
 		return "the run is over here"
 	case wordStatus:
 		if server {
-			return fmt.Sprintf("%s, push %d", [...]string{"training", "pushing", "pulling", "resting"}[p], w.Round)
+			return fmt.Sprintf("%s, push %d", [...]string{"training", "pushing", "pulling", "done"}[p], w.Round)
 		}
-		return fmt.Sprintf("%s, at round %d, last attempt %d", [...]string{"computing", "ready", "clearing", "ringing", "summed", "updating", "resting"}[p&^phaseInitial], w.Round, attempt)
+		return fmt.Sprintf("%s, at round %d, last attempt %d", [...]string{"ready", "in the ring", "with the sum", "updating", "done"}[p&^phaseInitial], w.Round, attempt)
 	case wordHeard:
 		return "heard"
 	case wordPlace:
-		return fmt.Sprintf("place %d of %d in attempt %d, between %s and %s", at.rank, at.size, w.Round, named(at.previous), named(at.next))
+		return fmt.Sprintf("place %d of %d in attempt %d, between %s and %s", at.Rank, at.Size, w.Round, named(at.Previous), named(at.Next))
 	case wordRegroup:
 		return fmt.Sprintf("attempt %d is broken off", w.Round)
 	case wordCommit:

@@ -11,12 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/averaging/merge"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-func merge(t failer, config baseline.Config) func(topology.PeerID) averaging.Machine {
-	return func(id topology.PeerID) averaging.Machine {
+func merging(t failer, config merge.Config) func(topology.PeerID) collective.Machine {
+	return func(id topology.PeerID) collective.Machine {
 		inner, err := averaging.NewADPSGD(averaging.Config{
 			Self: id, Pace: averaging.Pace{Every: 2}, Deadline: config.Deadline, Rand: rand.New(rand.NewPCG(1, uint64(id[0]))),
 		})
@@ -24,7 +25,7 @@ func merge(t failer, config baseline.Config) func(topology.PeerID) averaging.Mac
 			t.Fatal(err)
 		}
 		config.Self = id
-		m, err := baseline.NewMerge(config, inner)
+		m, err := merge.New(config, inner)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +37,7 @@ func merge(t failer, config baseline.Config) func(topology.PeerID) averaging.Mac
 func TestMergeGivesAllTheSameBytes(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 8, 13} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			w := newWorld(t, uint64(n), merge(t, baseline.Config{Deadline: 5 * time.Second}))
+			w := newWorld(t, uint64(n), merging(t, merge.Config{Deadline: 5 * time.Second}))
 			traced(w)
 			for i, id := range names(n) {
 				w.join(id, steady(time.Duration(10+i)*time.Millisecond)).start()
@@ -82,8 +83,8 @@ func TestMergeGivesAllTheSameBytes(t *testing.T) {
 // were done in time have the same model.
 func TestMergeSurvives(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		w := newWorld(r, rapid.Uint64().Draw(r, "seed"), merge(r, baseline.Config{
-			Deadline: time.Second, Parts: rapid.IntRange(1, 3).Draw(r, "parts"),
+		w := newWorld(r, rapid.Uint64().Draw(r, "seed"), merging(r, merge.Config{
+			Deadline: time.Second,
 		}))
 		w.patience = 8 * time.Second
 		traced(w)
@@ -101,14 +102,17 @@ func TestMergeSurvives(t *testing.T) {
 }
 
 func TestMergeThatCannotBe(t *testing.T) {
-	_, err := baseline.NewMerge(baseline.Config{}, nil)
-	if err == nil || !strings.Contains(err.Error(), "Self") || !strings.Contains(err.Error(), "no machine") {
-		t.Errorf("not all faults are named: %v", err)
+	_, err := merge.New(merge.Config{Deadline: -1, Weight: 0.5}, nil)
+	for _, fault := range []string{"Self", "Deadline", "Weight", "no machine"} {
+		if err == nil || !strings.Contains(err.Error(), fault) {
+			t.Errorf("%q is not named: %v", fault, err)
+		}
 	}
-	if _, err := baseline.NewMerge(baseline.Config{Self: "a"}, &baseline.AllReduce{}); err == nil {
-		t.Error("models that are the same need no merge")
+	inner, err := merge.New(merge.Config{Self: "a"}, &averaging.ADPSGD{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := baseline.NewMerge(baseline.Config{Self: "a"}, &baseline.DPSGD{}); err == nil || !strings.Contains(err.Error(), "timer") {
+	if _, err := merge.New(merge.Config{Self: "a"}, inner); err == nil || !strings.Contains(err.Error(), "timer") {
 		t.Errorf("two machines that set the same timer: %v", err)
 	}
 }
@@ -117,7 +121,7 @@ func TestMergeThatCannotBe(t *testing.T) {
 // or gets their result.
 func TestMergeWithWhoIsAlmostTooLate(t *testing.T) {
 	for late := 990 * time.Millisecond; late < 1040*time.Millisecond; late += time.Millisecond {
-		w := newWorld(t, uint64(late), merge(t, baseline.Config{Deadline: time.Second}))
+		w := newWorld(t, uint64(late), merging(t, merge.Config{Deadline: time.Second}))
 		traced(w)
 		for _, id := range names(2) {
 			w.join(id, steady(10*time.Millisecond)).start()

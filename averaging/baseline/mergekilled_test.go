@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/averaging/merge"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -23,14 +23,14 @@ type execution struct {
 // run has the victim die once it has done so many things in the merge, or, if somebody is
 // late, since that one is done; 0 is never. It tells how many it did.
 func (e execution) run(t *testing.T, at int) (w *world, did int) {
-	w = newWorld(t, e.seed, merge(t, baseline.Config{Deadline: 2 * time.Second}))
+	w = newWorld(t, e.seed, merging(t, merge.Config{Deadline: 2 * time.Second}))
 	for i, id := range names(e.peers) {
 		w.join(id, steady(time.Duration(10+i)*time.Millisecond)).start()
 	}
 	w.view(time.Millisecond)
 	w.queue.Run(time.Second / 5)
 	counts := e.late == ""
-	w.onAction = func(p *node, _ averaging.Action) {
+	w.onAction = func(p *node, _ collective.Action) {
 		if p.id != e.victim || !p.alive || !counts {
 			return
 		}
@@ -119,7 +119,7 @@ func TestHalfAGift(t *testing.T) {
 	)
 	own, others := 0, 0
 	for moment := range moments {
-		w := newWorld(t, 2, merge(t, baseline.Config{Deadline: 2 * time.Second}))
+		w := newWorld(t, 2, merging(t, merge.Config{Deadline: 2 * time.Second}))
 		for i, id := range names(2) {
 			w.join(id, steady(time.Duration(10+i)*time.Millisecond)).start()
 		}

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
 // ParamServer is training by a parameter server, which is one of the peers and trains
 // too. A worker sends its gradient to the server, which adds it to what it has, makes an
 // update when its Gate says so, and sends the parameters back to those that may go on.
-// It implements averaging.GradientMachine.
 //
 // Where each push makes an update by itself, it makes an n-th of a step, n being the number
 // of workers: a round of pushes is then a step at the rate of the run, as with BSP. More
@@ -21,39 +21,29 @@ import (
 // updates act like momentum (Mitliagkas et al., 2016). The server's own trainer is at most
 // one push ahead of the fastest worker.
 //
-//   - A push that breaks off counts with the parts of the gradient that have come, and is
-//     not repeated where the server has begun to take it in: so none ever counts twice.
+//   - A push that breaks off counts as far as it has come, and is not repeated where the
+//     server has begun to take it in: so none ever counts twice.
 //   - A gradient that others would refuse, since training has diverged, counts as none, the
 //     server's own too, and its trainer is told.
-//   - A worker that dies, parts, or keeps others waiting for the deadline is left out; when
-//     it comes again, it gets the parameters and loses its gradient.
-//   - If the server dies, the next in the view's order serves from the copy that it has.
-//     Lost are the updates since that copy, the gradients under way, and the server's
-//     momentum. It waits for the workers of the old one, for the deadline at most. If it
-//     was being sent parameters at that moment, its copy is partly those.
-//   - If the server was named, nobody takes its place: after the deadline the trainers
-//     fail with averaging.NoServer.
+//   - When a worker dies, parts, or keeps others waiting for the deadline, it is left out;
+//     when it comes again, or comes late, it gets the parameters and loses its gradient.
+//   - When the server dies the run halts: every trainer's step fails with
+//     averaging.NoCoordinator.
+//   - Whom a slow worker keeps waiting, its gate says.
 //   - When the run is over for the server, it serves until it is for all workers; then it
 //     gives all its parameters, with which all end. A worker that cannot get them within
 //     two deadlines ends with what it has.
 type ParamServer struct {
-	office
-	gate     Gate
-	clock    uint64 // pushes that have been answered by parameters
-	stage    stage
-	left     []int // parts to be pushed that are not under way
-	pushing  int   // parts under way
-	grant    grant
-	met      bool // the server knows this peer
-	astray   bool // the server does not know this peer: any parameters of it will do
-	board    Board
-	workers  []worker  // of the server: itself included while it trains
-	sleepers []sleeper // of the server: workers for which the run is over
-	due      []topology.PeerID
-	busy     bool              // an update is being made
-	updating []topology.PeerID // whose pushes it is of
-	samples  int               // of the own gradient
-	offer    uint64            // the server's lineage, as it said
+	coordination
+	gate    Gate
+	clock   uint64 // pushes that have been answered by parameters
+	stage   stage
+	unsent  bool // the push is to be sent, or sent again
+	samples int  // of the gradient
+	met     bool // the server knows this peer
+	astray  bool // the server does not know this peer: any parameters of it will do
+	service
+	dividing int // Config.Batch
 }
 
 // stage is where a worker is in its iteration.
@@ -63,15 +53,8 @@ const (
 	training stage = iota
 	pushing        // sends its gradient
 	pulling        // waits for the parameters
-	sleeping       // the run is over here; as it is told, see office.resting
+	resting        // the run is over here; it is told, and never set
 )
-
-// grant is what a worker has of the parameters that answer a push.
-type grant struct {
-	clock uint64
-	parts []bool
-	count int
-}
 
 // NewParamServer makes a machine that knows no view yet. It reports all faults of the
 // configuration at once. The gate must be of this machine alone.
@@ -83,216 +66,242 @@ func NewParamServer(config Config, gate Gate) (*ParamServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parameter server machine: %w", err)
 	}
-	m := &ParamServer{gate: gate}
-	m.config = config.withDefaults()
+	m := &ParamServer{gate: gate, dividing: config.Batch}
+	m.Flights, m.role, m.service.m = config.flights(), m, m
 	m.self, m.named = config.Self, config.Server
-	m.duties = m
 	return m, nil
 }
 
-// AveragesGradients implements averaging.GradientMachine.
-func (m *ParamServer) AveragesGradients() {}
+// Traits implements collective.Machine. Whatever their gates, it is the server's that
+// counts.
+func (m *ParamServer) Traits() collective.Traits {
+	return collective.Traits{Algorithm: collective.ParamServer, Gradients: true, Words: true}
+}
 
 // Handle implements averaging.Machine.
 func (m *ParamServer) Handle(now time.Duration, event averaging.Event, actions []averaging.Action) []averaging.Action {
-	m.core.begin(now, actions)
-	switch event.Kind {
-	case averaging.GradientDone:
-		m.gradient(event)
-	case averaging.StepDone: // a trainer of models: it is nothing that can be summed
-		m.do(averaging.Action{Kind: averaging.Proceed})
-	case averaging.ViewChanged:
-		m.viewed(event.Overlay)
-	case averaging.Proposed:
-		m.refuse(event, averaging.Unfit)
-	case averaging.Offered:
-		m.offered(event)
-	case averaging.Accepted:
-		m.accepted(event)
-	case averaging.Refused, averaging.Finished, averaging.Failed:
-		m.landing(event)
-	case averaging.TimerFired:
-		if m.ticked(event) {
-			m.impatient()
-		}
-	case averaging.PeerLost, averaging.Quarantined:
-		m.lost(event.Peer)
-	case averaging.Told:
-		m.spoke(event.Peer, now)
-		m.told(event.Peer, event.Word)
-	case averaging.Updated:
-		m.updated()
-	case averaging.RunOver:
-		m.over, m.overAt = true, now
+	return collective.Handle(m, now, event, actions)
+}
+
+// Decide implements collective.Machine.
+func (m *ParamServer) Decide(now time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
+	m.Begin(now, actions)
+	if !m.handle(e) {
+		m.event(e)
 	}
 	m.part()
 	m.serve()
-	m.arm(m.concerned() || m.leads() || len(m.out) > 0 || m.farewells > 0, m.interval())
-	return m.end()
+	m.arm()
+	return m.End()
 }
 
-func (m *ParamServer) gradient(e averaging.Event) {
-	if m.over {
-		m.do(averaging.Action{Kind: averaging.Proceed})
-		return
-	}
-	m.begun(e)
-	m.samples = e.Samples
-	m.stage = pushing
-	m.left, m.pushing = m.left[:0], 0
-	for part := range m.config.Parts {
-		m.left = append(m.left, part)
-	}
-	switch {
-	case m.leader == "":
-		m.seek()
-	case m.leads():
-		m.contribute(e.Samples)
-	default:
-		m.introduce()
+func (m *ParamServer) event(e collective.Event) {
+	switch e.Kind {
+	case collective.GradientDone:
+		if m.gradient(e) {
+			m.stage, m.unsent, m.samples = pushing, true, e.Samples
+			m.introduce()
+		}
+	case averaging.ViewChanged:
+		m.adopt(e.Overlay.View())
+		for _, w := range slices.Clone(m.staff) {
+			if w.id != m.Self && !m.order.Has(w.id) {
+				m.lose(w.id)
+			}
+		}
+	case collective.Offered:
+		m.offered(e)
+	case averaging.Accepted:
+		m.Accepted(e)
+	case averaging.Refused, averaging.Finished, averaging.Failed:
+		m.landing(e)
+	case averaging.TimerFired:
+		if m.Ticked(e) {
+			m.impatient()
+		}
+	case averaging.PeerLost, averaging.Quarantined:
+		m.lose(e.Peer)
+	case collective.Told:
+		m.told(e.Peer, e.Word)
+	case collective.Updated:
+		m.updated()
 	}
 }
 
 // introduce pushes to a server that knows this peer, and makes it known to another.
 func (m *ParamServer) introduce() {
-	if m.met {
+	switch {
+	case m.coordinator == "":
+		m.seek()
+	case m.leads():
+		m.contribute()
+	case m.met:
 		m.push()
-	} else {
+	default:
 		m.report()
 	}
 }
 
-// push sends the parts of the gradient that are left.
+// push sends the gradient.
 func (m *ParamServer) push() {
-	if m.stage != pushing || m.leads() || m.leader == "" {
+	if m.stage != pushing || !m.unsent || m.leads() || m.coordinator == "" {
 		return
 	}
-	if len(m.left) == m.config.Parts {
-		m.tell(m.leader, word(wordSamples, m.clock+1, m.lineage, float64(m.samples)))
-		if m.config.Batch > 0 {
-			m.tell(m.leader, word(wordSpeed, m.clock+1, m.lineage, m.speed.value))
-		}
+	m.unsent = false
+	m.Tell(m.coordinator, word(wordSamples, m.clock+1, m.reign, float64(m.samples)))
+	if m.dividing > 0 {
+		m.Tell(m.coordinator, word(wordSpeed, m.clock+1, m.reign, m.speed.value))
 	}
-	for _, part := range m.left {
-		m.pushing++
-		m.send(m.leader, averaging.Transfer{
-			From: averaging.Gradient, Into: averaging.Sum, Add: true,
-			Part: part, Parts: m.config.Parts, Round: m.clock + 1,
-		})
-	}
-	m.left = m.left[:0]
+	m.Send(m.coordinator, collective.Transfer{From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1, Round: m.clock + 1}, false)
 }
 
-// report implements duties.
+// report implements role.
 func (m *ParamServer) report() {
-	if m.leads() {
-		return
-	}
 	clock, s := m.clock, m.stage
 	switch {
-	case m.resting:
-		s = sleeping
+	case (m.over || m.ended) && !m.waiting:
+		s = resting
 	case s == pulling:
 		clock++
 	}
-	m.tell(m.leader, word(wordStatus, clock, m.lineage, packed(0, uint64(s), statusBits)))
+	m.Tell(m.coordinator, word(wordStatus, clock, m.reign, collective.Pack(0, uint64(s), statusBits)))
 }
 
-// followed implements duties: the new server has nothing of this peer's push, and its
-// parameters are others than those that the old one has sent in part.
+// followed implements role: the new server has nothing of this peer's push.
 func (m *ParamServer) followed() {
-	m.abort("")
-	m.astray, m.met, m.grant = false, false, grant{}
+	m.Abort("")
+	m.astray, m.met = false, false
 	if m.waiting {
-		m.stage, m.pushing = pushing, 0
-		m.left = m.left[:0]
-		for part := range m.config.Parts {
-			m.left = append(m.left, part)
+		m.stage, m.unsent = pushing, true
+	}
+}
+
+// lose goes on without a peer.
+func (m *ParamServer) lose(id topology.PeerID) {
+	switch {
+	case m.leads():
+		m.pass(id)
+		m.dismiss(id)
+	case id == m.coordinator:
+		m.lost()
+	default:
+		m.Abort(id)
+	}
+}
+
+// told handles a word.
+func (m *ParamServer) told(from topology.PeerID, w collective.Word) {
+	if m.hear(from, w) {
+		return
+	}
+	i := m.hired(from)
+	switch {
+	case w.Kind == wordParting:
+		m.lose(from)
+	case w.Kind == wordHeard && from == m.coordinator:
+		m.met = true
+		if !m.astray {
+			m.push()
 		}
+	case w.Kind == wordStatus && !m.leads():
+		m.point(from, w)
+	case w.Kind == wordStatus:
+		m.status(from, w)
+	case !m.leads() || i < 0:
+	case w.Kind == wordSamples && w.Value >= 1 && w.Value <= MaxBatch:
+		m.staff[i].samples = int(w.Value)
+	case w.Kind == wordSpeed:
+		m.staff[i].speed = w.Value
 	}
 }
 
 // landing is the end of a transfer.
-func (m *ParamServer) landing(e averaging.Event) {
-	f, found := m.landed(e)
+func (m *ParamServer) landing(e collective.Event) {
+	f, found := m.Landed(e)
 	switch {
 	case !found:
-	case e.Inbound && f.transfer.From == averaging.Parameters:
-		m.pulled(f, e.Kind == averaging.Finished)
+	case e.Inbound && f.Transfer.From == collective.Parameters:
+		if e.Kind == averaging.Finished && !f.Aborted && f.Peer == m.coordinator && m.concerned() {
+			m.pulled(f.Transfer)
+		}
 	case e.Inbound:
 		m.received(f)
-	case f.transfer.From == averaging.Parameters:
-		m.served(f, e.Kind, e.Reason)
-	case f.peer == m.leader && m.stage == pushing && f.transfer.Round == m.clock+1:
+	case f.Transfer.From == collective.Parameters:
+		m.served(f, e)
+	case f.Peer == m.coordinator && m.stage == pushing && f.Transfer.Round == m.clock+1:
 		m.pushed(f, e)
 	}
 }
 
-// pushed is the end of a part of the own push.
-func (m *ParamServer) pushed(f flight, e averaging.Event) {
-	m.pushing--
-	switch {
-	case e.Kind == averaging.Refused && e.Reason == averaging.Round:
-		m.astray = true
-	case e.Reason == averaging.Unfit && e.Kind == averaging.Failed: // nor could it be sent later
-	case e.Kind == averaging.Refused || e.Kind == averaging.Failed && !f.accepted:
-		m.left = append(m.left, f.transfer.Part) // again with the next tick
-	}
-	if m.pushing == 0 && (m.astray || len(m.left) == 0) {
+// pushed is the end of the own push.
+func (m *ParamServer) pushed(f collective.Flight, e collective.Event) {
+	m.astray = e.Kind == averaging.Refused && e.Reason == averaging.Round
+	unfit := e.Kind == averaging.Failed && e.Reason == averaging.Unfit // nor could it be sent later
+	switch untaken := e.Kind == averaging.Refused || e.Kind == averaging.Failed && !f.Accepted; {
+	case untaken && !m.astray && !unfit:
+		m.unsent = true // again with the next tick
+		return
+	case e.Kind != averaging.Finished:
 		m.stage = pulling
-		if m.astray || e.Kind == averaging.Failed {
-			m.report() // else the server knows
-		}
+		m.report() // else the server knows
 	}
+	m.stage = pulling
 }
 
 // offered answers what the server, or a worker, wants to send.
-func (m *ParamServer) offered(e averaging.Event) {
+func (m *ParamServer) offered(e collective.Event) {
 	t := e.Transfer
 	switch {
 	case m.settled:
-		m.refuse(e, averaging.Closing)
-	case t.From == averaging.Gradient && t.Into == averaging.Sum && t.Add:
+		m.Refuse(e, averaging.Closing)
+	case t.From == collective.Gradient && t.Into == collective.Sum && t.Add && t.Parts == 1:
 		m.offeredPush(e)
-	case t.From == averaging.Parameters && t.Into == averaging.Parameters && !t.Add && m.expects(e.Peer, t):
-		m.accept(e)
+	case copies(t) && e.Peer == m.coordinator && !m.leads() && m.concerned() && !m.TakingFrom(e.Peer) &&
+		(t.Round >= ofTheEnd) == !m.waiting && (t.Round == m.clock+1 || m.astray || !m.waiting):
+		m.mixed = true
+		m.Accept(e, 1)
 	default:
-		m.refuse(e, averaging.Round)
+		m.Refuse(e, averaging.Round)
 	}
 }
 
-// expects tells whether parameters answer the push that this peer waits with, and makes
-// room for them.
-func (m *ParamServer) expects(from topology.PeerID, t averaging.Transfer) bool {
-	if from != m.leader || m.leads() || !m.concerned() || !fits(t) {
-		return false
-	}
-	if t.Round != m.clock+1 && !m.astray && !m.resting {
-		return false
-	}
-	if m.grant.clock != t.Round || len(m.grant.parts) != t.Parts {
-		m.grant = grant{clock: t.Round, parts: make([]bool, t.Parts)}
-	}
-	coming := slices.ContainsFunc(m.in, func(f flight) bool { return f.transfer.From == t.From && f.transfer.Part == t.Part })
-	// At the end the server may not know that a part has come: then it comes again, the same.
-	return (!m.grant.parts[t.Part] || m.resting) && !coming
-}
-
-// pulled counts a part of the parameters in. With the last, the trainer goes on.
-func (m *ParamServer) pulled(f flight, well bool) {
-	if !well || f.aborted || f.peer != m.leader || f.transfer.Round != m.grant.clock || f.transfer.Parts != len(m.grant.parts) || !m.concerned() {
+// pulled has the parameters. With those of the end, this peer's part in the run is over.
+func (m *ParamServer) pulled(t collective.Transfer) {
+	m.reign, m.astray, m.met, m.unsent = m.current, false, true, false
+	if t.Round >= ofTheEnd {
+		m.round = t.Round - ofTheEnd
+		if m.over {
+			m.depart()
+		}
 		return
 	}
-	if m.grant.parts[f.transfer.Part] {
-		return
-	}
-	m.grant.parts[f.transfer.Part] = true
-	m.grant.count++
-	if m.grant.count < len(m.grant.parts) {
-		return
-	}
-	m.clock, m.round, m.lineage = m.grant.clock, m.grant.clock, m.offer
-	m.grant, m.astray, m.met, m.stage, m.pushing = grant{}, false, true, training, 0
-	m.abortOut(m.leader)
+	m.clock, m.stage = t.Round, training
+	m.AbortOut(m.coordinator)
 	m.proceed()
+}
+
+// impatient speaks again where there is no answer, and breaks off what takes too long.
+func (m *ParamServer) impatient() {
+	m.patient()
+	if m.met && !m.astray && !m.halted {
+		m.push()
+	}
+	for f, found := m.Stuck(); found; f, found = m.Stuck() {
+		m.AbortOut(f.Peer)
+		switch {
+		case m.leads():
+			m.dismiss(f.Peer)
+		case f.Peer == m.coordinator && m.stage == pushing:
+			m.stage = pulling
+			m.report()
+		}
+	}
+	for _, f := range m.In {
+		if m.Now-f.Began >= m.Deadline {
+			m.AbortIn(f.Peer)
+		}
+	}
+	if m.leads() && !m.settled {
+		m.urge()
+	}
 }

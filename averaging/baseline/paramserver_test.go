@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -36,8 +36,8 @@ func gates(t failer) map[string]func() baseline.Gate {
 // bounds are how far ahead a worker may be let by each gate.
 var bounds = map[string]int{"bsp": 0, "asp": 1 << 30, "ssp": 2, "dssp": 5}
 
-func paramServer(t failer, config baseline.Config, gate func() baseline.Gate) func(topology.PeerID) averaging.Machine {
-	return func(id topology.PeerID) averaging.Machine {
+func paramServer(t failer, config baseline.Config, gate func() baseline.Gate) func(topology.PeerID) collective.Machine {
+	return func(id topology.PeerID) collective.Machine {
 		config.Self = id
 		m, err := baseline.NewParamServer(config, gate())
 		if err != nil {
@@ -54,7 +54,7 @@ func TestServerKeepsTheBound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				w := newWorld(r, rapid.Uint64().Draw(r, "seed"), paramServer(r, baseline.Config{
-					Deadline: 3 * time.Second, Parts: rapid.IntRange(1, 3).Draw(r, "parts"),
+					Deadline: 3 * time.Second,
 				}, gates(r)[name]))
 				traced(w)
 				n := rapid.IntRange(1, 6).Draw(r, "peers")
@@ -96,7 +96,7 @@ func TestServerSurvives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				w := newWorld(r, rapid.Uint64().Draw(r, "seed"), paramServer(r, baseline.Config{
-					Deadline: 400 * time.Millisecond, Parts: rapid.IntRange(1, 3).Draw(r, "parts"),
+					Deadline: 400 * time.Millisecond,
 				}, gates(r)[name]))
 				w.patience = 8 * time.Second
 				traced(w)

@@ -5,235 +5,252 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// This file is what the server does with pushes.
+// service is what the server does with pushes, beside being a worker.
+type service struct {
+	m        *ParamServer
+	board    Board
+	staff    []worker // itself included while it trains
+	retired  []retired
+	due      []topology.PeerID
+	busy     bool              // an update is being made
+	updating []topology.PeerID // whose pushes it is of
+}
 
 // worker is a peer that the server works for.
 type worker struct {
 	id      topology.PeerID
 	clock   uint64 // its own count of pushes that were answered
-	strange bool   // that is not known yet
-	state   service
-	taken   uint64        // a bit for each part of its push that was taken in, or is being
-	parts   int           // of its push, that have ended
-	of      int           // so many parts that its push has
+	state   workerState
 	active  time.Duration // when it last began something
 	waits   time.Duration // since when it waits at the gate
 	samples int
 	speed   float64
-	unsent  bool // some of the parameters that it was granted have not arrived
 }
 
-// service is where the server knows a worker to be.
-type service uint8
+// workerState is where the server knows a worker to be.
+type workerState uint8
 
 const (
-	away    service = iota // computes
-	coming                 // pushes
-	arrived                // its push is in an update to be made, or in the next together
-	held                   // waits at the gate
-	leaving                // is sent the parameters
+	away    workerState = iota // computes
+	coming                     // pushes
+	arrived                    // its push is in an update to be made, or in the next together
+	held                       // waits at the gate
+	leaving                    // is sent the parameters
 )
 
-func (m *ParamServer) followers() uint64 { return uint64(len(m.workers)) }
+// ofTheEnd is added to the round of a transfer of the parameters of the end, which answer no
+// push.
+const ofTheEnd = 1 << 62
 
-// enthroned implements duties: this peer serves from the copy that it has.
-func (m *ParamServer) enthroned() {
-	m.retire()
-	if !m.resting {
-		m.employ(m.self)
+// retired is a worker for which the run is over: it gets the parameters of the end.
+type retired struct {
+	id  topology.PeerID
+	has bool
+}
+
+// workers implements role.
+func (s *service) workers() int { return len(s.staff) }
+
+// begun implements role: this peer serves.
+func (s *service) begun() {
+	s.clear()
+	s.employ(s.m.Self)
+	for id := range s.m.others {
+		s.employ(id)
 	}
-	for id := range m.others {
-		m.employ(id).strange = m.parent != 0
-	}
-	if m.waiting {
-		m.contribute(m.samples)
+	if s.m.waiting {
+		s.contribute()
 	}
 }
 
-// deposed implements duties.
-func (m *ParamServer) deposed() { m.retire() }
+// deposed implements role.
+func (s *service) deposed() { s.clear() }
 
-// retire forgets all that this peer knows as a server or worker, except its model.
-func (m *ParamServer) retire() {
-	m.abort("")
-	m.do(averaging.Action{Kind: averaging.Clear})
-	for _, w := range m.workers {
-		m.gate.Forget(w.id)
+// clear forgets all that this peer knows as a server or worker, except its model.
+func (s *service) clear() {
+	s.m.Abort("")
+	s.m.Ask(collective.Clear)
+	for _, w := range s.staff {
+		s.m.gate.Forget(w.id)
 	}
-	m.board, m.workers, m.due, m.sleepers = Board{}, nil, nil, nil
-	m.grant, m.astray, m.updating = grant{}, false, nil
+	*s, s.m.astray = service{m: s.m, busy: s.busy}, false
 }
 
 // employ takes a worker in, which counts as one of the slowest.
-func (m *ParamServer) employ(id topology.PeerID) *worker {
-	i := m.hired(id)
+func (s *service) employ(id topology.PeerID) *worker {
+	i := s.hired(id)
 	if i < 0 {
-		i = len(m.workers)
-		m.workers = append(m.workers, worker{id: id, active: m.now})
-		m.board.Add(id, m.board.Pushes(m.board.Slowest()))
+		i = len(s.staff)
+		s.staff = append(s.staff, worker{id: id, active: s.m.Now})
+		s.board.Add(id, s.board.Pushes(s.board.Slowest()))
 	}
-	return &m.workers[i]
+	return &s.staff[i]
 }
 
-func (m *ParamServer) hired(id topology.PeerID) int {
-	return slices.IndexFunc(m.workers, func(w worker) bool { return w.id == id })
+func (s *service) hired(id topology.PeerID) int {
+	return slices.IndexFunc(s.staff, func(w worker) bool { return w.id == id })
 }
 
 // dismiss goes on without a worker.
-func (m *ParamServer) dismiss(id topology.PeerID) {
-	i := m.hired(id)
-	if i < 0 || !m.leads() {
-		return
-	}
-	m.abort(id)
-	m.fire(i)
+func (s *service) dismiss(id topology.PeerID) {
+	s.m.Abort(id)
+	s.retired = slices.DeleteFunc(s.retired, func(r retired) bool { return r.id == id })
+	s.fire(id)
 }
 
 // fire takes a worker out of all lists.
-func (m *ParamServer) fire(i int) {
-	id := m.workers[i].id
-	m.workers = slices.Delete(m.workers, i, i+1)
-	m.board.Remove(id)
-	m.gate.Forget(id)
-	m.due = slices.DeleteFunc(m.due, func(x topology.PeerID) bool { return x == id })
+func (s *service) fire(id topology.PeerID) {
+	if i := s.hired(id); i >= 0 {
+		s.staff = slices.Delete(s.staff, i, i+1)
+		s.board.Remove(id)
+		s.m.gate.Forget(id)
+		s.due = slices.DeleteFunc(s.due, func(x topology.PeerID) bool { return x == id })
+	}
+	s.reconsider()
+}
+
+// status handles where a worker says that it is.
+func (s *service) status(from topology.PeerID, w collective.Word) {
+	s.m.Tell(from, word(wordHeard, s.m.round, s.m.current, 0))
+	_, phase := collective.Unpack(w.Value, statusBits)
+	i := s.hired(from)
+	switch {
+	case stage(phase) == resting:
+		s.retire(from)
+		return
+	case i < 0: // a newcomer, or one that was left out: its push is answered without being taken
+		x := s.employ(from)
+		x.clock = w.Round
+		if stage(phase) != pulling {
+			x.clock++
+		}
+		s.release(x)
+		return
+	}
+	x := &s.staff[i]
+	switch idle := x.state == away || x.state == coming; {
+	case stage(phase) != pulling:
+	case idle && w.Round == x.clock+1:
+		if !s.m.TakingFrom(from) { // what has not come by now has been lost
+			s.arrive(x)
+		}
+	case (x.state == away || x.state == leaving) && !s.m.SendingTo(from, collective.Parameters):
+		s.release(x)
+	}
+}
+
+// retire notes that the run is over for a worker, for which nobody is to wait any more.
+func (s *service) retire(id topology.PeerID) {
+	if !slices.ContainsFunc(s.retired, func(r retired) bool { return r.id == id }) {
+		s.m.AbortIn(id)
+		s.retired = append(s.retired, retired{id: id})
+		s.fire(id)
+	}
 }
 
 // contribute adds the server's own gradient.
-func (m *ParamServer) contribute(samples int) {
-	w := m.employ(m.self)
-	w.samples, w.speed = samples, m.speed.value
-	m.do(averaging.Action{Kind: averaging.Load, Add: true})
-	m.arrive(w)
+func (s *service) contribute() {
+	w := s.employ(s.m.Self)
+	w.samples, w.speed = s.m.samples, s.m.speed.value
+	s.m.Do(collective.Action{Action: averaging.Action{Kind: collective.Load}, Add: true})
+	s.arrive(w)
 }
 
 // offeredPush answers a worker that wants to push.
-func (m *ParamServer) offeredPush(e averaging.Event) {
-	i := m.hired(e.Peer)
+func (s *service) offeredPush(e collective.Event) {
+	i := s.hired(e.Peer)
 	switch {
-	case !m.leads():
-		m.refuse(e, averaging.WrongRole)
-		return
-	case i < 0 || m.workers[i].strange || e.Transfer.Round != m.workers[i].clock+1 || !fits(e.Transfer):
-		m.refuse(e, averaging.Round)
-		return
+	case !s.m.leads():
+		s.m.Refuse(e, averaging.WrongRole)
+	case i < 0 || e.Transfer.Round != s.staff[i].clock+1 || s.staff[i].state != away && s.staff[i].state != leaving:
+		s.m.Refuse(e, averaging.Round)
+	default:
+		s.staff[i].state, s.staff[i].active = coming, s.m.Now
+		s.m.Accept(e, 1)
 	}
-	w := &m.workers[i]
-	if w.state == arrived || w.state == held {
-		m.refuse(e, averaging.Round)
-		return
-	}
-	if w.state != coming {
-		w.state, w.parts, w.taken, w.of, w.active = coming, 0, 0, e.Transfer.Parts, m.now
-	}
-	part := uint64(1) << e.Transfer.Part               // MaxParts fits
-	if w.taken&part != 0 || e.Transfer.Parts != w.of { // it came whole, and the answer was lost
-		m.refuse(e, averaging.Round)
-		return
-	}
-	w.taken |= part
-	m.accept(e)
 }
 
-// fits tells whether a part is one that a machine of this kind can have sent, whatever its
-// Config.Parts.
-func fits(t averaging.Transfer) bool {
-	return t.Parts <= MaxParts && t.Part >= 0 && t.Part < t.Parts
-}
-
-// received is the end of a part of a push: in, or as far as it came.
-func (m *ParamServer) received(f flight) {
-	i := m.hired(f.peer)
-	if !m.leads() || i < 0 || f.transfer.From != averaging.Gradient {
-		return
-	}
-	w := &m.workers[i]
-	if w.state != coming || f.transfer.Round != w.clock+1 {
-		return
-	}
-	w.parts++
-	if w.parts == w.of {
-		m.arrive(w)
+// received is the end of a push: in, or as far as it came.
+func (s *service) received(f collective.Flight) {
+	i := s.hired(f.Peer)
+	if s.m.leads() && i >= 0 && s.staff[i].state == coming && f.Transfer.Round == s.staff[i].clock+1 {
+		s.arrive(&s.staff[i])
 	}
 }
 
 // arrive counts a push.
-func (m *ParamServer) arrive(w *worker) {
-	w.state, w.waits, w.active = arrived, m.now, m.now
+func (s *service) arrive(w *worker) {
+	w.state, w.waits, w.active = arrived, s.m.Now, s.m.Now
 	w.clock++
-	m.board.Pushed(w.id, m.now)
-	m.due = append(m.due, w.id)
+	s.board.Pushed(w.id, s.m.Now)
+	s.due = append(s.due, w.id)
 }
 
 // serve does what is due.
-func (m *ParamServer) serve() {
-	if !m.leads() || m.busy || len(m.due) == 0 {
+func (s *service) serve() {
+	if !s.m.leads() || s.busy || len(s.due) == 0 {
 		return
 	}
-	if m.gate.Together() && !m.complete() {
+	update := collective.Action{Action: averaging.Action{Kind: collective.Update}, Progress: s.m.progress}
+	if !s.m.gate.Together() {
+		update.Weight, update.Share = s.usual(), 1/float64(max(len(s.staff), 1))
+	} else if slices.ContainsFunc(s.staff, func(w worker) bool { return w.state != arrived }) {
 		return
 	}
-	update := averaging.Action{Kind: averaging.Update, Progress: m.progress}
-	if !m.gate.Together() {
-		update.Weight, update.Share = m.usual(), 1/float64(max(len(m.workers), 1))
-	}
-	m.updating = append(m.updating[:0], m.due...)
-	m.due = m.due[:0]
-	m.busy = true
-	m.do(update)
-}
-
-// complete tells whether all have pushed.
-func (m *ParamServer) complete() bool {
-	return !slices.ContainsFunc(m.workers, func(w worker) bool { return w.state != arrived })
+	s.updating = append(s.updating[:0], s.due...)
+	s.due = s.due[:0]
+	s.busy = true
+	s.m.Do(update)
 }
 
 // usual is the mean number of samples of the pushes of an update. Dividing by that, the
 // update is as large as those that each would make by itself together, whichever parts
 // of a push happen to be in it. It is 0 if somebody's number is not known.
-func (m *ParamServer) usual() float64 {
+func (s *service) usual() float64 {
 	var sum float64
-	for _, id := range m.due {
-		i := m.hired(id)
-		if m.workers[i].samples <= 0 {
+	for _, id := range s.due {
+		samples := s.staff[s.hired(id)].samples
+		if samples <= 0 {
 			return 0
 		}
-		sum += float64(m.workers[i].samples)
+		sum += float64(samples)
 	}
-	return sum / float64(len(m.due))
+	return sum / float64(len(s.due))
 }
 
 // updated lets go on whom the gate lets.
-func (m *ParamServer) updated() {
-	if !m.busy {
+func (s *service) updated() {
+	if !s.busy {
 		return
 	}
-	m.busy = false
-	m.round++
-	if !m.leads() {
+	s.busy = false
+	s.m.round++
+	if !s.m.leads() {
 		return
 	}
-	m.divide()
-	for _, id := range m.updating {
-		i := m.hired(id)
-		if i < 0 || m.workers[i].state != arrived {
+	s.divide()
+	for _, id := range s.updating {
+		i := s.hired(id)
+		if i < 0 || s.staff[i].state != arrived {
 			continue
 		}
-		m.workers[i].state, m.workers[i].waits = held, m.now
-		if m.abreast(id) && m.gate.Pushed(id, &m.board) {
-			m.release(&m.workers[i])
+		s.staff[i].state, s.staff[i].waits = held, s.m.Now
+		if s.abreast(id) && s.m.gate.Pushed(id, &s.board) {
+			s.release(&s.staff[i])
 		}
 	}
-	m.reconsider()
+	s.reconsider()
 }
 
 // reconsider asks the gate again for those who wait at it.
-func (m *ParamServer) reconsider() {
-	for i := range m.workers {
-		if w := &m.workers[i]; w.state == held && m.abreast(w.id) && m.gate.Waiting(w.id, &m.board) {
-			m.release(w)
+func (s *service) reconsider() {
+	for i := range s.staff {
+		if w := &s.staff[i]; w.state == held && s.abreast(w.id) && s.m.gate.Waiting(w.id, &s.board) {
+			s.release(w)
 		}
 	}
 }
@@ -244,52 +261,114 @@ const serverLead = 1
 // abreast tells whether a worker may go on for all that the server minds. Its own trainer
 // has no link to it: without a bound it would make most of the steps of a run whose
 // transfers take longer than its gradients, from its own data alone.
-func (m *ParamServer) abreast(id topology.PeerID) bool {
-	if id != m.self || m.gate.Together() {
+func (s *service) abreast(id topology.PeerID) bool {
+	if id != s.m.Self || s.m.gate.Together() {
 		return true
 	}
 	fastest, others := uint64(0), false
-	for _, w := range m.workers {
-		if w.id != m.self {
-			fastest, others = max(fastest, m.board.Pushes(w.id)), true
+	for _, w := range s.staff {
+		if w.id != s.m.Self {
+			fastest, others = max(fastest, s.board.Pushes(w.id)), true
 		}
 	}
-	return !others || m.board.Pushes(m.self) <= fastest+serverLead
+	return !others || s.board.Pushes(s.m.Self) <= fastest+serverLead
 }
 
 // release lets a worker go on, with the parameters as they are now.
-func (m *ParamServer) release(w *worker) {
-	w.active = m.now
-	if w.id == m.self {
+func (s *service) release(w *worker) {
+	w.active = s.m.Now
+	if w.id == s.m.Self {
 		w.state = away
-		m.clock, m.stage = m.clock+1, training
-		m.proceed()
+		s.m.clock, s.m.stage = s.m.clock+1, training
+		s.m.proceed()
 		return
 	}
-	w.state, w.unsent = leaving, false
-	for part := range m.config.Parts {
-		m.send(w.id, averaging.Transfer{
-			From: averaging.Parameters, Into: averaging.Parameters,
-			Part: part, Parts: m.config.Parts, Round: w.clock,
-		})
+	w.state = leaving
+	s.sendParameters(w.id, w.clock)
+}
+
+func (s *service) sendParameters(to topology.PeerID, round uint64) {
+	s.m.Send(to, collective.Transfer{From: collective.Parameters, Into: collective.Parameters, Parts: 1, Round: round}, false)
+}
+
+// served is the end of what was sent to a worker.
+func (s *service) served(f collective.Flight, e collective.Event) {
+	if !s.m.leads() {
+		return
+	}
+	well := e.Kind == averaging.Finished
+	if i := s.hired(f.Peer); i >= 0 && well && s.staff[i].state == leaving && f.Transfer.Round == s.staff[i].clock {
+		s.staff[i].state, s.staff[i].active = away, s.m.Now
+	}
+	for i := range s.retired {
+		if r := &s.retired[i]; r.id == f.Peer && f.Transfer.Round == ofTheEnd+s.m.round && s.complete() {
+			r.has = r.has || well || e.Kind == averaging.Refused && e.Reason == averaging.Closing
+		}
 	}
 }
 
-// served is the end of a part of what was sent to a worker.
-func (m *ParamServer) served(f flight, kind averaging.EventKind, why averaging.Reason) {
-	m.awoken(f, kind)
-	i := m.hired(f.peer)
-	if i < 0 || !m.leads() {
+// complete tells whether the parameters are those of the end.
+func (s *service) complete() bool {
+	return s.m.over && !s.m.waiting && len(s.staff) == 0 && len(s.due) == 0 && !s.busy
+}
+
+// part ends the server's part in the run, once all workers have the parameters of the end.
+// They have the deadline for it.
+func (s *service) part() {
+	if !s.m.over || s.m.settled || s.m.waiting {
 		return
 	}
-	w := &m.workers[i]
-	if w.state != leaving || f.transfer.Round != w.clock {
+	s.m.seek()
+	if !s.m.leads() {
 		return
 	}
-	if kind != averaging.Finished {
-		w.unsent = true
+	s.fire(s.m.Self)
+	all := s.complete()
+	if !all {
+		s.m.since = s.m.Now
 	}
-	if !w.unsent && !m.sendingTo(f.peer, averaging.Parameters) {
-		w.state, w.active = away, m.now
+	for _, r := range s.retired {
+		if s.complete() && !r.has && !s.m.SendingTo(r.id, collective.Parameters) {
+			s.sendParameters(r.id, ofTheEnd+s.m.round)
+		}
+		all = all && r.has
+	}
+	if all || !s.busy && s.m.Now-max(s.m.overAt, s.m.since) >= s.m.Deadline {
+		s.m.depart()
+	}
+}
+
+// urge goes on without the workers for which others have waited too long, and speaks to
+// those who do not work for this server.
+func (s *service) urge() {
+	s.m.invite(func(id topology.PeerID) bool { return s.hired(id) >= 0 })
+	patient := !slices.ContainsFunc(s.staff, func(w worker) bool {
+		return (w.state == arrived || w.state == held) && s.m.Now-w.waits >= s.m.Deadline
+	})
+	if patient && !s.m.over {
+		return
+	}
+	for _, w := range slices.Clone(s.staff) {
+		idle := w.state == away || w.state == coming || w.state == leaving
+		if idle && s.m.Now-w.active >= s.m.Deadline {
+			s.dismiss(w.id)
+		}
+	}
+}
+
+// divide gives the workers their parts of the flock's batch.
+func (s *service) divide() {
+	if s.m.dividing == 0 || !s.m.gate.Together() || len(s.staff) == 0 {
+		return
+	}
+	speeds := make([]float64, len(s.staff))
+	for i, w := range s.staff {
+		speeds[i] = w.speed
+	}
+	for i, share := range Shares(s.m.dividing*len(speeds), speeds) {
+		if s.staff[i].id == s.m.Self {
+			s.m.batch = share
+		}
+		s.m.Tell(s.staff[i].id, word(wordBatch, s.m.round, s.m.current, float64(share)))
 	}
 }

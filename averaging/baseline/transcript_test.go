@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -20,7 +20,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the transcripts in testdata f
 // scene is a short play of peers a, b and c, of which a transcript shows one's part.
 type scene struct {
 	file, comment string
-	machine       func(topology.PeerID) averaging.Machine
+	machine       func(topology.PeerID) collective.Machine
 	who           topology.PeerID
 	slow          map[topology.PeerID]time.Duration // one whose steps do not take 10 ms
 	act           func(w *world)
@@ -36,20 +36,20 @@ func scenes(t failer) []scene {
 			w.queue.Run(at + 50*time.Millisecond)
 		}
 	}
-	server := func(gate string) func(topology.PeerID) averaging.Machine {
+	server := func(gate string) func(topology.PeerID) collective.Machine {
 		return paramServer(t, baseline.Config{Deadline: 8 * time.Second}, gates(t)[gate])
 	}
 	neighbours := dpsgd(t, baseline.Config{Deadline: 8 * time.Second})
 	return []scene{
-		{"allreduce/01-leader", "The first peer in the view's order claims the seat, gives places, and lets all update.", ring, "b", nil, run},
+		{"allreduce/01-coordinator", "The first peer in the view's order coordinates: it gives places, and lets all update.", ring, "b", nil, run},
 		{"allreduce/02-member", "The same rounds as a member sees them.", ring, "a", nil, run},
 		{"allreduce/03-a-death-in-mid-round", "c dies in the ring: the attempt breaks off, and a and b begin another of the same round.", ring, "b", nil, dies("c", 20*time.Millisecond)},
-		{"allreduce/04-the-leader-dies", "The leader b dies before it lets the others update: the next in the order claims the seat.", ring, "c", nil, dies("b", 26*time.Millisecond)},
+		{"allreduce/04-the-coordinator-dies", "The coordinator b dies before it lets the others update: the run halts.", ring, "c", nil, dies("b", 26*time.Millisecond)},
 		{"allreduce/05-a-straggler", "c takes ten times as long: all wait for it, and nobody else.", ring, "b", map[topology.PeerID]time.Duration{"c": 100 * time.Millisecond}, func(w *world) { w.queue.Run(130 * time.Millisecond) }},
 		{"paramserver/01-bsp-server", "b serves: one update of all pushes, then parameters to all.", server("bsp"), "b", nil, run},
 		{"paramserver/02-bsp-worker", "The same rounds as a worker sees them.", server("bsp"), "a", nil, run},
 		{"paramserver/03-a-death-in-mid-round", "c dies while b waits for it: the round is of those who are left.", server("bsp"), "b", nil, dies("c", 18*time.Millisecond)},
-		{"paramserver/04-the-server-dies", "The server b dies: the next in the order serves from its own copy.", server("bsp"), "c", nil, dies("b", 46*time.Millisecond)},
+		{"paramserver/04-the-server-dies", "The server b dies: the run halts.", server("bsp"), "c", nil, dies("b", 46*time.Millisecond)},
 		{"paramserver/05-ssp-straggler", "c takes ten times as long: with a staleness of 2, a and b get so far ahead and are held.", server("ssp"), "b", map[topology.PeerID]time.Duration{"c": 100 * time.Millisecond}, func(w *world) { w.queue.Run(150 * time.Millisecond) }},
 		{"dpsgd/01-rounds", "After each step an exchange with each neighbour: this peer proposes to the next and answers the one before.", neighbours, "a", nil, run},
 		{"dpsgd/02-a-death-in-mid-round", "c dies at the barrier: the round goes on without it.", neighbours, "a", nil, dies("c", 12*time.Millisecond)},
@@ -104,7 +104,7 @@ func (s scene) play(t failer) string {
 		})
 		fmt.Fprintln(&out, line)
 	}
-	w.describe = func(word averaging.Word) string {
+	w.describe = func(word collective.Word) string {
 		return baseline.Describe(word, all, strings.HasPrefix(s.file, "paramserver"))
 	}
 	for _, id := range all {

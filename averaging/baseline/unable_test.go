@@ -4,42 +4,38 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 )
 
-// A leader whose own gradient cannot be sent tries with others a few times, and then lets
-// one of them lead, which can leave it out.
-func TestLeaderThatCannotSendLetsAnotherLead(t *testing.T) {
-	d, m := drivenLeader(t, true)
-	for try := 1; m.leads(); try++ {
+// A coordinator that cannot send what the ring has summed tries a few times, and then halts.
+func TestCoordinatorThatCannotSendHalts(t *testing.T) {
+	d, m := drivenCoordinator(t, true)
+	for try := 1; !m.halted; try++ {
 		if try > maxCharges {
-			t.Fatalf("it still leads after %d attempts", try-1)
+			t.Fatalf("it still coordinates after %d attempts", try-1)
 		}
-		d.told("a", word(wordStatus, 0, 0, packed(m.ring.attempt, uint64(ready|phaseInitial), statusBits)))
-		if len(m.out) == 0 {
+		d.told("a", status(m.ring.Attempt(), phaseReady|phaseInitial))
+		if len(m.Out) == 0 {
 			t.Fatal("it sends nothing")
 		}
-		d.handle(averaging.Event{Kind: averaging.Failed, Peer: "a", Exchange: m.out[0].id, Reason: averaging.Unfit})
+		d.handle(collective.Event{Event: averaging.Event{Kind: averaging.Failed, Peer: "a", Exchange: m.Out[0].ID, Reason: averaging.Unfit}})
 	}
-	if m.leader != "a" {
-		t.Errorf("%q leads, want a", m.leader)
+	for _, a := range d.told("a", status(m.ring.Attempt(), phaseReady)) {
+		if a.Kind == collective.Tell && a.Word.Kind != wordNone {
+			t.Errorf("halted, it says %s", a)
+		}
 	}
 }
 
-// A member names itself to the leader.
+// A member names itself to the coordinator.
 func TestMemberThatCannotSendSaysSo(t *testing.T) {
-	m, err := NewAllReduce(Config{Self: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &driven{t: t, machine: m}
-	d.view("b", "a")
-	d.handle(averaging.Event{Kind: averaging.GradientDone, Samples: 1, Initial: true})
-	d.told("b", standing{leader: "b"}.word(77))
-	at := place{rank: 1, size: 2, lanes: 1, next: mark("b"), previous: mark("b")}
-	d.told("b", at.word(256))
+	d, m := drivenMember(t, "a", true)
+	d.told("b", leads("b", 77))
+	at := collective.Place{Rank: 1, Size: 2, Next: collective.Mark("b"), Previous: collective.Mark("b")}
+	d.told("b", at.Word(wordPlace, 256))
 	named := false
-	for _, a := range d.handle(averaging.Event{Kind: averaging.Failed, Peer: "b", Exchange: m.out[0].id, Reason: averaging.Unfit}) {
-		named = named || a.Kind == averaging.Tell && a.Word.Kind == wordBroken && a.Word.View == mark("a")
+	for _, a := range d.handle(collective.Event{Event: averaging.Event{Kind: averaging.Failed, Peer: "b", Exchange: m.Out[0].ID, Reason: averaging.Unfit}}) {
+		named = named || a.Kind == collective.Tell && a.Word.Kind == wordBroken && a.Word.View == collective.Mark("a")
 	}
 	if !named {
 		t.Error("it does not name itself")
@@ -50,14 +46,13 @@ func TestMemberThatCannotSendSaysSo(t *testing.T) {
 func TestWorkerThatCannotSendGoesOn(t *testing.T) {
 	d, m := drivenServer(t, Config{Self: "a", Server: "b"})
 	d.view("b", "a")
-	d.handle(averaging.Event{Kind: averaging.GradientDone, Samples: 1})
-	d.told("b", standing{leader: "b"}.word(77))
+	d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1})
 	d.told("b", word(wordHeard, 0, 77, 0))
-	if len(m.out) != 1 {
+	if len(m.Out) != 1 {
 		t.Fatal("it does not push")
 	}
-	d.handle(averaging.Event{Kind: averaging.Failed, Peer: "b", Exchange: m.out[0].id, Reason: averaging.Unfit})
-	if m.stage != pulling || len(m.left) > 0 {
-		t.Errorf("it is in stage %d, with parts %v left to push", m.stage, m.left)
+	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.Failed, Peer: "b", Exchange: m.Out[0].ID, Reason: averaging.Unfit}})
+	if m.stage != pulling || m.unsent {
+		t.Errorf("it is in stage %d, and is to push again: %t", m.stage, m.unsent)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/sim"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -25,16 +26,16 @@ type world struct {
 	queue    sim.Queue
 	peers    map[topology.PeerID]*node
 	names    []topology.PeerID
-	make     func(topology.PeerID) averaging.Machine
+	make     func(topology.PeerID) collective.Machine
 	loss     float64 // of words
 	breaks   float64 // of transfers
 	maxDelay time.Duration
 	patience time.Duration // within which a trainer is answered
 	onStep   func(*node)   // a trainer was let go on
-	onAction func(*node, averaging.Action)
+	onAction func(*node, collective.Action)
 	trace    func(format string, args ...any)
 	show     func(*node, string)
-	describe func(averaging.Word) string
+	describe func(collective.Word) string
 	progress int
 	deaths   int
 	views    int
@@ -44,7 +45,7 @@ type world struct {
 type node struct {
 	world          *world
 	id             topology.PeerID
-	machine        averaging.Machine
+	machine        collective.Machine
 	alive, over    bool
 	frozen         bool
 	waiting        bool
@@ -53,7 +54,7 @@ type node struct {
 	velocity       vector // of an optimizer with momentum
 	samples        float64
 	sum, weight    vector
-	timers         [averaging.TimerKinds]averaging.Action
+	timers         [collective.TimerKinds]collective.Action
 	outbound       map[averaging.ExchangeID]*transfer
 	inbound        map[string]*transfer
 	lastID         averaging.ExchangeID
@@ -64,6 +65,7 @@ type node struct {
 	period         func() time.Duration
 	met            int // exchanges completed
 	started        bool
+	batch          int // samples that the machine wants, 0 if any
 	given          int // samples of a gradient, random if 0
 	viewed         int // the newest view
 }
@@ -72,7 +74,7 @@ type node struct {
 type transfer struct {
 	from, to *node
 	id       averaging.ExchangeID
-	t        averaging.Transfer
+	t        collective.Transfer
 	exchange bool
 	accepted bool
 	dead     bool // at the sender's side
@@ -88,7 +90,7 @@ type failer interface {
 	Fatal(args ...any)
 }
 
-func newWorld(t failer, seed uint64, make func(topology.PeerID) averaging.Machine) *world {
+func newWorld(t failer, seed uint64, make func(topology.PeerID) collective.Machine) *world {
 	return &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), peers: map[topology.PeerID]*node{}, make: make,
 		maxDelay: 5 * time.Millisecond, patience: time.Minute, trace: func(string, ...any) {},
@@ -144,7 +146,7 @@ func (w *world) view(most time.Duration) {
 				return // a newer one has come first
 			}
 			w.peers[m.ID].viewed = number
-			w.peers[m.ID].tell(averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay})
+			w.peers[m.ID].tell(collective.Event{Event: averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay}})
 		})
 	}
 }
@@ -165,8 +167,8 @@ func (n *node) train() {
 		if n.given > 0 {
 			n.samples = float64(n.given)
 		}
-		if b, ok := n.machine.(averaging.BatchSizer); ok && b.Batch() > 0 {
-			n.samples = float64(b.Batch())
+		if n.batch > 0 {
+			n.samples = float64(n.batch)
 		}
 		for i := range n.gradient {
 			n.gradient[i] = float64(n.world.rng.IntN(9) - 4)
@@ -177,9 +179,10 @@ func (n *node) train() {
 				n.world.t.Fatalf("at %s, %s waits since %s", n.world.queue.Now(), n.id, asked)
 			}
 		})
-		if _, ok := n.machine.(averaging.GradientMachine); ok {
-			n.tell(averaging.Event{
-				Kind: averaging.GradientDone, Samples: int(n.samples), Progress: float64(n.world.progress) / 1e3,
+		if n.machine.Traits().Gradients {
+			n.tell(collective.Event{
+				Event:   averaging.Event{Kind: collective.GradientDone, Progress: float64(n.world.progress) / 1e3},
+				Samples: int(n.samples),
 				Initial: n.updates == 0 && n.x == vector{},
 			})
 		} else {
@@ -188,7 +191,7 @@ func (n *node) train() {
 					n.x[i] -= n.gradient[i]
 				}
 			}
-			n.tell(averaging.Event{Kind: averaging.StepDone})
+			n.tell(collective.Event{Event: averaging.Event{Kind: averaging.StepDone}})
 		}
 	})
 }
@@ -213,7 +216,7 @@ func (w *world) die(id topology.PeerID, notice time.Duration) {
 		}
 		if notice > 0 && p.alive {
 			w.queue.After(time.Duration(w.rng.Int64N(int64(notice))), func() {
-				p.tell(averaging.Event{Kind: averaging.PeerLost, Peer: id})
+				p.tell(collective.Event{Event: averaging.Event{Kind: averaging.PeerLost, Peer: id}})
 			})
 		}
 	}
@@ -232,7 +235,7 @@ func (w *world) freeze(id topology.PeerID) {
 // finish tells a peer that the run is over.
 func (n *node) finish() {
 	n.over = true
-	n.tell(averaging.Event{Kind: averaging.RunOver})
+	n.tell(collective.Event{Event: averaging.Event{Kind: averaging.RunOver}})
 }
 
 // settle lets the world come to its end and checks that all machines have.
@@ -254,4 +257,27 @@ func (w *world) settle(spread time.Duration) {
 	if n := w.queue.Len(); n > 0 {
 		w.t.Errorf("%d things are due long after the run", n)
 	}
+}
+
+// coordinator is who coordinates, as most of those say who live.
+func (w *world) coordinator() topology.PeerID {
+	votes, first := map[topology.PeerID]int{}, topology.PeerID("")
+	for _, id := range w.names {
+		if c, ok := w.peers[id].machine.(interface{ Coordinator() topology.PeerID }); ok && w.peers[id].alive {
+			if votes[c.Coordinator()]++; votes[c.Coordinator()] > votes[first] {
+				first = c.Coordinator()
+			}
+		}
+	}
+	return first
+}
+
+// halted tells whether somebody's training is.
+func (w *world) halted() bool {
+	for _, p := range w.peers {
+		if p.alive && p.halted != 0 {
+			return true
+		}
+	}
+	return false
 }

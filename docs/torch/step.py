@@ -50,7 +50,7 @@ except ImportError as missing:
     sys.exit(f"step.py needs torch: {missing}\n\n{__doc__}")
 
 BATCH, BATCHES, CLASSES = 64, 16, 10
-RATE, MOMENTUM = 1e-4, 0.9  # as examples/gossipnode/bench/stepwork.go has them
+RATE, MOMENTUM = 1e-4, 0.9  # as examples/gossipnode/bench/step/work.go has them
 SAMPLES, SAMPLE_SECONDS = 3, 0.04
 CONTEST_ROUNDS = 7
 

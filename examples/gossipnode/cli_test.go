@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
 // TestWrongUse shows that what is wrong with a command line is said, with what
 // to do about it, with exit code 2 and nothing on standard output.
 func TestWrongUse(t *testing.T) {
-	small := pictures(t, 40, 20)
+	small := clitest.Pictures(t, 40, 20)
 	for _, c := range []struct{ line, want string }{
 		{"bogus", `unknown command "bogus": want one of`},
 		{"lokal", "did you mean local?"},
@@ -62,7 +63,11 @@ func TestWrongUse(t *testing.T) {
 		{"run --listen nowhere", `--listen "nowhere": want host:port`},
 		{"run --config nowhere.yaml", "nowhere.yaml: no such file"},
 		{"local --peers 0", "--peers 0: want 1 to 1000"},
+		{"simulate --part 0/2", "belongs to gossipnode"},
+		{"simulate --listen 127.0.0.1:0", "belongs to gossipnode"},
 		{"local --part 0/4", "--part is for run"},
+		{"local --strategy ps-bsp --server 12D3KooWx", "local gives each peer a new identity"},
+		{"run --operator me", `--operator "me": want a peer id, as keygen prints it`},
 		{"local --key node.key", "--key is for run"},
 		{"local --metrics 127.0.0.1:65534", `--metrics "127.0.0.1:65534": want a port from 0 to 65535, for the last peer too`},
 		{"local --listen 127.0.0.1:65534", `--listen "127.0.0.1:65534": want a port`},
@@ -91,7 +96,7 @@ func TestWrongUse(t *testing.T) {
 // code 1, and that no checkpoint folder is left behind.
 func TestFaults(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
-	truncated, other := pictures(t, 100, 20), pictures(t, 100, 20)
+	truncated, other := clitest.Pictures(t, 100, 20), clitest.Pictures(t, 100, 20)
 	images := filepath.Join(truncated, "train-images-idx3-ubyte.gz")
 	if err := os.Truncate(images, 500); err != nil {
 		t.Fatal(err)
@@ -99,7 +104,7 @@ func TestFaults(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other, "train-labels-idx1-ubyte.gz"), []byte("not IDX at all"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := writeFile(t, "text", "no key, no model")
+	text := clitest.WriteFile(t, "text", "no key, no model")
 	for _, c := range []struct{ line, want string }{
 		{"--dataset mnist --data " + missing, "not found"},
 		{"--dataset mnist --data " + text, "is a file: give the folder"},
@@ -108,8 +113,8 @@ func TestFaults(t *testing.T) {
 		{"--key " + missing, "gossipnode keygen --out " + missing},
 		{"--key " + text, `no PEM block "PRIVATE KEY"`},
 		{"--key " + filepath.Dir(text), "is a directory"},
-		{"--dataset mnist --data " + pictures(t, 100, 20) + " --init " + text, "reading initial values"},
-		{"--dataset mnist --data " + pictures(t, 100, 20) + " --metrics 192.0.2.1:9", "give another address with --metrics"},
+		{"--dataset mnist --data " + clitest.Pictures(t, 100, 20) + " --init " + text, "reading initial values"},
+		{"--dataset mnist --data " + clitest.Pictures(t, 100, 20) + " --metrics 192.0.2.1:9", "give another address with --metrics"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "checkpoint")
@@ -131,7 +136,7 @@ func TestFaults(t *testing.T) {
 // TestCheckpointFile shows that a file in place of the checkpoint's folder is
 // named before anything begins, with what to do.
 func TestCheckpointFile(t *testing.T) {
-	file := writeFile(t, "model.safetensors", "")
+	file := clitest.WriteFile(t, "model.safetensors", "")
 	for _, command := range []string{"run", "local"} {
 		if code, out, err := try(command, "--checkpoint", file); code != cli.ExitFailed || out != "" || !strings.Contains(err, "--checkpoint "+file+" is a file: give a folder") {
 			t.Errorf("%s: exit code %d, standard error:\n%s", command, code, err)
@@ -139,20 +144,17 @@ func TestCheckpointFile(t *testing.T) {
 	}
 }
 
-// TestMultiaddr shows which multiaddrs are well-formed.
-func TestMultiaddr(t *testing.T) {
-	const id = "/p2p/12D3KooWGRUVh3XwaZuvSNhg4vd3a1T9aYXTBnKNgUY4gKLqVNn5"
-	for _, good := range []string{"/ip4/1.2.3.4/tcp/9", "/ip4/1.2.3.4/tcp/9" + id, "/ip6/::1/tcp/0" + id, "/dns/a.example/tcp/65535", "/dns4/a/tcp/1" + id, "/dns6/a/tcp/1"} {
-		if !isMultiaddr(good) {
-			t.Errorf("%s refused", good)
+// TestHelpIsShort shows that --help has at most 20 flags, by topic, and --help-all all of
+// them.
+func TestHelpIsShort(t *testing.T) {
+	for _, command := range []string{"run", "local", "simulate", "compare"} {
+		_, some, _ := try(command, "--help")
+		code, all, _ := try(command, "--help-all")
+		if n := strings.Count(some, "\n      --") + strings.Count(some, "\n  -"); n > 20 || !strings.Contains(some, "\nTraining:\n") || !strings.Contains(some, "more flags with --help-all") {
+			t.Errorf("%s --help has %d flags:\n%s", command, n, some)
 		}
-	}
-	for _, bad := range []string{
-		"", "/", "/ip4/1.2.3.4", "/ip4/1.2.3/tcp/9", "/ip4/::1/tcp/9", "/ip6/1.2.3.4/tcp/9", "/ip4/1.2.3.4/udp/9", "/ip4/1.2.3.4/tcp/65536",
-		"/ip4/1.2.3.4/tcp/9/", "/ip4/1.2.3.4/tcp/9/p2p/", "/ip4/1.2.3.4/tcp/9/p2p/xyz", "/dns//tcp/9", "/tcp/9/ip4/1.2.3.4", "x/ip4/1.2.3.4/tcp/9", id,
-	} {
-		if isMultiaddr(bad) {
-			t.Errorf("%s let through", bad)
+		if n := strings.Count(all, "\n      --"); code != cli.ExitDone || n < 40 || !strings.Contains(all, "\n      --budget ") || strings.Contains(all, "more flags with") {
+			t.Errorf("%s --help-all has %d flags, exit code %d", command, n, code)
 		}
 	}
 }
@@ -163,6 +165,27 @@ func TestHelp(t *testing.T) {
 		code, out, err := try(append(strings.Fields(command), "--help")...)
 		if code != cli.ExitDone || err != "" || !strings.Contains(out, "Examples:\n  gossipnode "+command) {
 			t.Errorf("%q --help: exit code %d, standard error %q, standard output:\n%s", command, code, err, out)
+		}
+	}
+}
+
+// TestUnknownVariable shows that a misspelt variable is told and stops nothing.
+func TestUnknownVariable(t *testing.T) {
+	t.Setenv("GOSSIPNODE_CHECKPONT", "somewhere")
+	code, _, text := try("config")
+	if code != cli.ExitDone || strings.Count(text, "GOSSIPNODE_CHECKPONT (did you mean GOSSIPNODE_CHECKPOINT?)") != 1 {
+		t.Errorf("exit code %d\n%s", code, text)
+	}
+}
+
+// TestFaultNamesSource shows that a value which cannot be is laid to where it
+// comes from.
+func TestFaultNamesSource(t *testing.T) {
+	t.Setenv("GOSSIPNODE_CODEC", "bogus")
+	code, _, text := try("run", "--every", "0", "--config", clitest.WriteFile(t, "config.yaml", "seed: 1\nbatch: -3\n"))
+	for _, want := range []string{"config.yaml:2: batch -3: want", `environment variable GOSSIPNODE_CODEC "bogus": want`, `--every "0": want`} {
+		if code != cli.ExitUsage || !strings.Contains(text, want) {
+			t.Errorf("exit code %d, no %q in\n%s", code, want, text)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
 // deployed is a file of examples/deploy.
@@ -31,7 +32,7 @@ func deployed(t *testing.T, name string) string {
 // take.
 func leaveWithin(t *testing.T, text string) time.Duration {
 	t.Helper()
-	if code, _, logged := try("config", "--config", writeFile(t, "node.yaml", text)); code != cli.ExitDone {
+	if code, _, logged := try("config", "--config", clitest.WriteFile(t, "node.yaml", text)); code != cli.ExitDone {
 		t.Errorf("exit code %d\n%s", code, logged)
 	}
 	var settings struct {
@@ -57,7 +58,7 @@ func TestSystemdUnit(t *testing.T) {
 	if within := leaveWithin(t, deployed(t, "node.yaml")); err != nil || stop <= within {
 		t.Errorf("systemd kills after %s, and the peer leaves within %s", stop, within)
 	}
-	if values["Restart"] != "on-failure" || values["RestartPreventExitStatus"] != fmt.Sprint(cli.ExitUsage, exitUnmerged) || values["KillSignal"] != "SIGTERM" {
+	if values["Restart"] != "on-failure" || values["RestartPreventExitStatus"] != fmt.Sprint(cli.ExitUsage, 3) || values["KillSignal"] != "SIGTERM" {
 		t.Errorf("exit codes: %v", values)
 	}
 	if !strings.Contains(deployed(t, "node.yaml"), "checkpoint: /var/lib/"+values["StateDirectory"]) {

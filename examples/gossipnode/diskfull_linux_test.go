@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
 
 // onSmallDisk is a shell command line that makes a file system of its own in memory, of
@@ -35,7 +38,7 @@ func TestDiskFull(t *testing.T) {
 	// A checkpoint takes 64 kB and more: two have room, and ten would be kept.
 	args := []string{
 		"-rm", "sh", "-c", onSmallDisk, os.Args[0], "160k", folder,
-		"run", "--dataset", "mnist", "--data", pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01", "--listen", loopback,
+		"run", "--dataset", "mnist", "--data", clitest.Pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01", "--listen", settings.Loopback,
 		"--checkpoint", folder, "--" + checkpoint.CadenceFlag, interval.String(), "--keep", "10", "--steps", "60000", "--json",
 	}
 	cmd := exec.Command("unshare", args...)
@@ -48,7 +51,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	var (
-		r     result
+		r     result.Result
 		found checkpoint.Inspection
 	)
 	if err := json.Unmarshal([]byte(lines[0]), &r); err != nil || r.Steps < 60000 || r.TestAccuracy.Min < 0.95 {
@@ -60,7 +63,7 @@ func TestDiskFull(t *testing.T) {
 	if lines[1] != "exit code 1" { // the last one could not be saved
 		t.Errorf("%s, want 1\n%s", lines[1], &logged)
 	}
-	if strings.Contains(out.String(), ".checkpoint.partial") || strings.Count(out.String(), ".safetensors\n") != 2 {
+	if strings.Contains(out.String(), ".partial") || strings.Count(out.String(), ".safetensors\n") != 2 {
 		t.Errorf("want two whole checkpoints:\n%s", &out)
 	}
 	failures := strings.Count(logged.String(), "no checkpoint could be saved")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
 // TestOneProcessAFolder shows that a second process is kept from a folder in which one
@@ -14,13 +15,13 @@ import (
 // as soon as the first is killed.
 func TestOneProcessAFolder(t *testing.T) {
 	t.Parallel()
-	data, folder := pictures(t, 400, 200), t.TempDir()
+	data, folder := clitest.Pictures(t, 400, 200), t.TempDir()
 	first := command(t, runArgs(data, folder, "--epochs", "1000000", "--"+checkpoint.CadenceFlag, "20")...)
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
 	kept := checkpoint.Folder{Dir: folder}
-	eventually(t, "the first saves", func() bool { names, _ := kept.Names(); return len(names) > 0 })
+	clitest.Eventually(t, "the first saves", func() bool { names, _ := kept.Names(); return len(names) > 0 })
 	code, out, logged := try(runArgs(data, folder, "--steps", "1")...)
 	if code != cli.ExitFailed || out != "" {
 		t.Errorf("exit code %d, result %q", code, out)

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
 // scraped are the metrics of a peer by name and labels, as they stand on its page.
@@ -111,7 +113,7 @@ func TestAFrozenProcess(t *testing.T) {
 	cmd, children, _ := longRunOf(t, peers, "--epochs", "1000000", "--metrics", freePorts(t, peers))
 	frozen, others := children[peers-1], children[:peers-1]
 	look := func(process int) scraped { return scrape(metricsOf(t, process)) }
-	eventually(t, "all exchange", func() bool {
+	clitest.Eventually(t, "all exchange", func() bool {
 		for _, child := range children {
 			if s := look(child); s.members() != peers || s.completed() == 0 {
 				return false
@@ -128,7 +130,7 @@ func TestAFrozenProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Kill(frozen, syscall.SIGCONT) })
-	eventually(t, "the others go on, and know that one is missing", func() bool {
+	clitest.Eventually(t, "the others go on, and know that one is missing", func() bool {
 		return !slices.ContainsFunc(others, func(child int) bool {
 			s := look(child)
 			return s.members() != peers-1 || s["steps_total"] < before[child]["steps_total"]+20 || s.completed() < before[child].completed()+2
@@ -148,11 +150,11 @@ func TestAFrozenProcess(t *testing.T) {
 	if err := syscall.Kill(frozen, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it answers", func() bool { before[frozen] = look(frozen); return before[frozen] != nil })
-	eventually(t, "it shows for how long it stood still, most likely within a gradient", func() bool {
+	clitest.Eventually(t, "it answers", func() bool { before[frozen] = look(frozen); return before[frozen] != nil })
+	clitest.Eventually(t, "it shows for how long it stood still, most likely within a gradient", func() bool {
 		return look(frozen)["trainer_hold_longest_seconds"] >= stood-1
 	})
-	eventually(t, "all are together again", func() bool {
+	clitest.Eventually(t, "all are together again", func() bool {
 		return !slices.ContainsFunc(children, func(child int) bool {
 			s := look(child)
 			return s.members() != peers || s.completed() < before[child].completed()+2
@@ -167,5 +169,5 @@ func TestAFrozenProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	checkGone(t, children)
+	clitest.CheckGone(t, children)
 }

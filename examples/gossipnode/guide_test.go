@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
 // TestGuide checks what docs/GUIDE.md has people type: every command and flag is there,
@@ -19,7 +20,7 @@ func TestGuide(t *testing.T) {
 	}
 	_, settings, _ := strings.Cut(string(page), "cat >flock.yaml <<'END'\n")
 	settings, _, found := strings.Cut(settings, "END\n")
-	if code, _, logged := try("config", "--config", writeFile(t, "flock.yaml", settings)); code != cli.ExitDone || !found {
+	if code, _, logged := try("config", "--config", clitest.WriteFile(t, "flock.yaml", settings)); code != cli.ExitDone || !found {
 		t.Errorf("exit code %d for\n%s%s", code, settings, logged)
 	}
 	commands, typed := 0, false

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -53,7 +56,7 @@ func newKilledRun(t *testing.T, model string, interval time.Duration, seed uint6
 	dir := t.TempDir()
 	for i := range 4 {
 		k.folders = append(k.folders, checkpoint.Folder{
-			Dir: filepath.Join(dir, strconv.Itoa(i)), Run: defaultRun, Dataset: learned, Model: model, Keep: defaultKeep,
+			Dir: filepath.Join(dir, strconv.Itoa(i)), Run: "murmuration", Dataset: learned, Model: model, Keep: 3,
 		})
 	}
 	return k
@@ -64,7 +67,7 @@ func (k *killedRun) start() {
 	k.t.Helper()
 	k.processes, k.out, k.logs = nil, nil, nil
 	for i, folder := range k.folders {
-		args := append([]string{"run", "--model", folder.Model, "--part", fmt.Sprintf("%d/4", i), "--listen", loopback, "--min-peers", "4",
+		args := append([]string{"run", "--model", folder.Model, "--part", fmt.Sprintf("%d/4", i), "--listen", settings.Loopback, "--min-peers", "4",
 			"--checkpoint", folder.Dir, "--" + checkpoint.CadenceFlag, k.interval.String(), "--json"}, k.args...)
 		if i > 0 {
 			args = append(args, "--join", joinAddress(k.t, k.logs[0]))
@@ -83,7 +86,7 @@ func (k *killedRun) start() {
 // joinAddress waits until a process tells where it is to be joined.
 func joinAddress(t *testing.T, logs *sharedBuffer) (address string) {
 	t.Helper()
-	eventually(t, "a peer tells its address", func() bool {
+	clitest.Eventually(t, "a peer tells its address", func() bool {
 		_, after, told := strings.Cut(logs.String(), "\n  --join ")
 		if told {
 			address, _, told = strings.Cut(after, "\n")
@@ -114,7 +117,7 @@ func (k *killedRun) newest(i int) (steps uint64, saved time.Time) {
 	}
 	for _, name := range names {
 		path := filepath.Join(c.Dir, name)
-		taken, err := c.Read(path, tensor.NewParams(k.model.Layout()))
+		taken, err := checkpoint.Read(c, path, tensor.NewParams(k.model.Layout()))
 		if err != nil {
 			k.t.Fatalf("peer %d: %s: %v", i, name, err)
 		}
@@ -141,7 +144,7 @@ func (k *killedRun) killOnce(early bool) {
 	if early {
 		time.Sleep(random)
 	} else {
-		eventually(k.t, "all save a checkpoint", func() bool {
+		clitest.Eventually(k.t, "all save a checkpoint", func() bool {
 			for i := range k.folders {
 				if names, _ := k.folders[i].Names(); len(names) == 0 {
 					return false
@@ -177,7 +180,7 @@ func (k *killedRun) killOnce(early bool) {
 }
 
 // finish lets all four do the rest of the work, and returns what they end with.
-func (k *killedRun) finish() (accuracy float64, shares []result) {
+func (k *killedRun) finish() (accuracy float64, shares []result.Result) {
 	k.t.Helper()
 	before := make([]uint64, len(k.folders))
 	for i := range k.folders {
@@ -208,7 +211,7 @@ func (k *killedRun) finish() (accuracy float64, shares []result) {
 }
 
 // stepsOf is what all have done, in all their lives.
-func stepsOf(shares []result) (steps uint64) {
+func stepsOf(shares []result.Result) (steps uint64) {
 	for _, r := range shares {
 		steps += r.Steps
 	}
@@ -221,7 +224,7 @@ func TestKilledTwice(t *testing.T) {
 	t.Parallel()
 	const perPeer = 3000
 	k := newKilledRun(t, "mlp", 300*time.Millisecond, 1,
-		"--dataset", "mnist", "--data", pictures(t, 2000, 200), "--batch", "32", "--steps", strconv.Itoa(perPeer), "--lr", "0.003")
+		"--dataset", "mnist", "--data", clitest.Pictures(t, 2000, 200), "--batch", "32", "--steps", strconv.Itoa(perPeer), "--lr", "0.003")
 	for range 2 {
 		k.killOnce(false)
 	}

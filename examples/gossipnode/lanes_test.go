@@ -2,33 +2,16 @@ package main
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
-
-// TestLanesFlag: a number of lanes that package peer would refuse is refused by the flag's
-// name, whether it is given as a flag or in a file.
-func TestLanesFlag(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "node.yaml")
-	if err := os.WriteFile(file, []byte("lanes: 9\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{{"run", "--lanes", "0"}, {"local", "--lanes", "9"}, {"run", "--config", file}, {"run", "--lanes", "two"}} {
-		if code, _, logged := try(args...); code != cli.ExitUsage || !strings.Contains(logged, "lanes") {
-			t.Errorf("%q: exit code %d: %s", args, code, logged)
-		}
-	}
-}
 
 // TestLocalByLanes: two processes that are given lanes have several connections with each
 // other, and one if they are given none.
 func TestLocalByLanes(t *testing.T) {
 	t.Parallel()
-	data := pictures(t, 400, 200)
+	data := clitest.Pictures(t, 400, 200)
 	for lanes, want := range map[string]struct{ least, most int }{"1": {1, 1}, "3": {2, 3}} { // the others may have done all the work of an exchange before the last lane comes
 		var out, logged bytes.Buffer
 		cmd := command(t, "local", "--dataset", "mnist", "--data", data, "--model", "mlp", "--batch", "100", "--lr", "0.01", "--every", "5",

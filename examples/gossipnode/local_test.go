@@ -15,6 +15,8 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 )
 
 // command prepares gossipnode as a process of its own, which dies with the test.
@@ -45,7 +47,7 @@ func localArgs(data string, more ...string) []string {
 }
 
 // checkLearned tests that the pictures, which are easy, have been learned.
-func checkLearned(t *testing.T, r result) {
+func checkLearned(t *testing.T, r result.Result) {
 	t.Helper()
 	if r.TestAccuracy.Min < 0.95 || r.TestAccuracy.Max-r.TestAccuracy.Min > 0.02 {
 		t.Errorf("accuracy %+v, want at least 0.95 everywhere", r.TestAccuracy)
@@ -55,25 +57,10 @@ func checkLearned(t *testing.T, r result) {
 // skewed are flags with which each of two peers sees hardly anything of some digits.
 var skewed = []string{"--shard", "dirichlet=1", "--codec", "bf16", "--optimizer", "adamw", "--schedule", "step"}
 
-// TestSkewedPartsAreLearned: two peers whose parts of the data differ agree on all of it at
-// the end, without a merge, if they exchange each five steps; alone they do not. It is in
-// virtual time, where a busy machine leaves out no exchange.
-func TestSkewedPartsAreLearned(t *testing.T) {
-	args := append([]string{
-		"--dataset", "mnist", "--data", pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01",
-		"--peers", "2", "--steps", "400", "--every", "5", "--points", "0",
-	}, skewed...)
-	_, r := simulateOnce(t, args...)
-	checkLearned(t, r.result)
-	if _, alone := simulateOnce(t, append(args, "--strategy", "alone")...); alone.TestAccuracy.Min > 0.9 {
-		t.Errorf("alone each has learned all of it too: %+v", alone.TestAccuracy)
-	}
-}
-
 // TestLocal shows that peers that are processes and peers that are goroutines
 // learn together, and tell so.
 func TestLocal(t *testing.T) {
-	data := pictures(t, 400, 200)
+	data := clitest.Pictures(t, 400, 200)
 	for _, c := range []struct {
 		name  string
 		peers int
@@ -115,7 +102,7 @@ func TestLocal(t *testing.T) {
 // TestLocalAlone shows that alone means alone: no exchange, no connection, and
 // only the peer's own part of the data.
 func TestLocalAlone(t *testing.T) {
-	code, out, logged := try(localArgs(pictures(t, 400, 200), "--in-process", "--peers", "2", "--strategy", "alone", "--epochs", "3")...)
+	code, out, logged := try(localArgs(clitest.Pictures(t, 400, 200), "--in-process", "--peers", "2", "--strategy", "alone", "--epochs", "3")...)
 	if code != cli.ExitDone {
 		t.Fatalf("exit code %d\n%s", code, logged)
 	}
@@ -139,7 +126,7 @@ func longRunOf(t *testing.T, peers int, args ...string) (cmd *exec.Cmd, children
 		t.Skip("needs /proc to find the children")
 	}
 	out = new(bytes.Buffer)
-	cmd = command(t, localArgs(pictures(t, 400, 200), append(args, "--peers", strconv.Itoa(peers), "--every", "20")...)...)
+	cmd = command(t, localArgs(clitest.Pictures(t, 400, 200), append(args, "--peers", strconv.Itoa(peers), "--every", "20")...)...)
 	cmd.Stdout = out
 	logged, err := cmd.StderrPipe()
 	if err != nil {
@@ -148,7 +135,7 @@ func longRunOf(t *testing.T, peers int, args ...string) (cmd *exec.Cmd, children
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := scanLines(t, logged)
+	lines := clitest.ScanLines(t, logged)
 	for line := range lines {
 		if strings.Contains(line, "peers "+strconv.Itoa(peers)) {
 			break
@@ -158,22 +145,10 @@ func longRunOf(t *testing.T, peers int, args ...string) (cmd *exec.Cmd, children
 		for range lines { // the pipe must not fill up
 		}
 	}()
-	if children = childrenOf(t, cmd.Process.Pid); len(children) != peers {
+	if children = clitest.ChildrenOf(t, cmd.Process.Pid); len(children) != peers {
 		t.Fatalf("%d children, want %d", len(children), peers)
 	}
 	return cmd, children, out
-}
-
-// childrenOf finds the processes that a process has started.
-func childrenOf(t *testing.T, parent int) []int {
-	t.Helper()
-	return clitest.ChildrenOf(t, parent)
-}
-
-// checkGone tests that no child outlives its parent.
-func checkGone(t *testing.T, children []int) {
-	t.Helper()
-	clitest.CheckGone(t, children)
 }
 
 // TestKilledPeer shows that the others do the work of a peer that is killed.
@@ -209,14 +184,14 @@ func TestInterrupted(t *testing.T) {
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != cli.ExitFailed || out.Len() > 0 {
 		t.Errorf("ended with %v, standard output %q", err, out)
 	}
-	checkGone(t, children)
+	clitest.CheckGone(t, children)
 	for number := range 3 {
 		kept := checkpoint.Folder{Dir: filepath.Join(folder, "peer-"+strconv.Itoa(number))}
-		if names, err := kept.Names(); len(names) == 0 || len(names) > defaultKeep {
+		if names, err := kept.Names(); len(names) == 0 || len(names) > 3 {
 			t.Errorf("peer %d has kept %v, error %v", number, names, err)
 		}
 	}
-	code, text, logged := try(localArgs(pictures(t, 400, 200), "--in-process", "--peers", "2", "--steps", "3", "--checkpoint", folder)...)
+	code, text, logged := try(localArgs(clitest.Pictures(t, 400, 200), "--in-process", "--peers", "2", "--steps", "3", "--checkpoint", folder)...)
 	if code != cli.ExitDone {
 		t.Fatalf("taking up the checkpoint: exit code %d\n%s", code, logged)
 	}
@@ -234,14 +209,14 @@ func TestParentKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	checkGone(t, children)
+	clitest.CheckGone(t, children)
 }
 
 // TestRunJoins shows two peers of run find each other, and what a parent is told.
 func TestRunJoins(t *testing.T) {
 	t.Parallel()
 	args := []string{
-		"run", "--report", "--listen", "127.0.0.1:0", "--dataset", "mnist", "--data", pictures(t, 400, 200), "--model", "softmax",
+		"run", "--report", "--listen", "127.0.0.1:0", "--dataset", "mnist", "--data", clitest.Pictures(t, 400, 200), "--model", "softmax",
 		"--batch", "10", "--lr", "0.01", "--min-peers", "2", "--steps", "4000", "--every", "5", // as in TestLocal
 	}
 	start := func(more ...string) <-chan string {
@@ -261,9 +236,9 @@ func TestRunJoins(t *testing.T) {
 		if _, err := life.Write([]byte("\n")); err != nil { // it may train
 			t.Fatal(err)
 		}
-		return scanLines(t, out)
+		return clitest.ScanLines(t, out)
 	}
-	next := func(lines <-chan string) (r report) {
+	next := func(lines <-chan string) (r watch.Report) {
 		line, ok := <-lines
 		if err := json.Unmarshal([]byte(line), &r); !ok || err != nil {
 			t.Fatalf("report %q: %v", line, err)
@@ -272,14 +247,14 @@ func TestRunJoins(t *testing.T) {
 	}
 	first := start("--part", "0/2")
 	started := next(first)
-	if started.Kind != reportStarted || len(started.Addresses) == 0 {
+	if started.Kind != watch.ReportStarted || len(started.Addresses) == 0 {
 		t.Fatalf("first report %+v", started)
 	}
 	second := start("--part", "1/2", "--join", started.Addresses[0])
 	for _, lines := range []<-chan string{first, second} {
-		var r report
-		for r.Kind != reportResult {
-			if r = next(lines); r.Kind == reportFailed {
+		var r watch.Report
+		for r.Kind != watch.ReportResult {
+			if r = next(lines); r.Kind == watch.ReportFailed {
 				t.Fatalf("failed: %s", r.Failure)
 			}
 		}
@@ -288,5 +263,20 @@ func TestRunJoins(t *testing.T) {
 		if got.Peers != 2 || got.Exchanges == 0 || got.JoinSeconds == 0 || got.Peer == "" {
 			t.Errorf("%+v", got)
 		}
+	}
+}
+
+// TestLocalJoinsNobody shows that an outside address that answers nothing keeps
+// no peer of a local run from training.
+func TestLocalJoinsNobody(t *testing.T) {
+	t.Parallel()
+	var out, logged bytes.Buffer
+	cmd := command(t, localArgs(clitest.Pictures(t, 400, 200), "--peers", "2", "--steps", "200", "--join", "127.0.0.1:9")...)
+	cmd.Stdout, cmd.Stderr = &out, &logged
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &logged)
+	}
+	if r := lastLine(t, out.String()); r.Peers != 2 || r.FirstExchangeSeconds == 0 || strings.Contains(logged.String(), "took no step") {
+		t.Errorf("%+v\n%s", r, &logged)
 	}
 }

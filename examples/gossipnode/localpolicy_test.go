@@ -5,14 +5,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
 // runProcesses runs two peers that are processes, with a model of several slices.
-func runProcesses(t *testing.T, args ...string) (r result, logged string) {
+func runProcesses(t *testing.T, args ...string) (r result.Result, logged string) {
 	t.Helper()
 	var out, text bytes.Buffer
-	args = append([]string{"local", "--peers", "2", "--dataset", "mnist", "--data", pictures(t, 400, 200), "--batch", "10", "--json"}, args...)
+	args = append([]string{"local", "--peers", "2", "--dataset", "mnist", "--data", clitest.Pictures(t, 400, 200), "--batch", "10", "--json"}, args...)
 	cmd := command(t, args...)
 	cmd.Stdout, cmd.Stderr = &out, &text
 	if err := cmd.Run(); err != nil {
@@ -29,7 +32,7 @@ func runProcesses(t *testing.T, args ...string) (r result, logged string) {
 // by flags, and by a file.
 func TestLocalPolicies(t *testing.T) {
 	t.Parallel()
-	file := writeFile(t, "policy.yaml", "codec: bf16\nrules:\n- {range: layer0.weight, codec: lattice6+4, quantized: 50}\n")
+	file := clitest.WriteFile(t, "policy.yaml", "codec: bf16\nrules:\n- {range: layer0.weight, codec: lattice6+4, quantized: 50}\n")
 	for _, c := range []struct {
 		name        string
 		args        []string
@@ -65,22 +68,11 @@ func TestLocalAutoTellsCodecs(t *testing.T) {
 		t.Errorf("link %+v", l)
 	}
 	for _, want := range []string{
-		short(l.Peer) + " to " + short(l.Partner) + ": " + l.Codec, // in the summary
+		seam.PeerID(l.Peer).Short() + " to " + seam.PeerID(l.Partner).Short() + ": " + l.Codec, // in the summary
 		"the link to a partner decides on its codec", "bytes_per_second", "how exchanges are coded",
 	} {
 		if !strings.Contains(logged, want) {
 			t.Errorf("no %q in\n%s", want, logged)
 		}
-	}
-}
-
-// TestLinkSummaryIsBounded shows that a large flock does not fill the terminal.
-func TestLinkSummaryIsBounded(t *testing.T) {
-	text := linkSummary(make([]linkResult, 3*maxShownLinks))
-	if n := strings.Count(text, "\n"); n != maxShownLinks+1 || !strings.Contains(text, "and 64 more links") {
-		t.Errorf("%d lines:\n%s", n, text)
-	}
-	if linkSummary(nil) != "" {
-		t.Error("something is said of no links")
 	}
 }

@@ -26,20 +26,58 @@
 // trains its own model embeds package peer instead; examples/embed shows how
 // little that takes.
 //
-// To read the program, begin with run.go (a command), train.go (one peer from
-// its data to its result) and flock.go (how local watches several of them). What
-// stands by itself is in folders: cli (what every command stands on), checkpoint (with
-// the commands inspect and export), the commands bench, fetch (which is data fetch) and
-// overlay (topology), and metrics and dashboard on top of web, which show a peer to those
-// who watch.
+// Each command has a folder of its own, and stands on cli. To read the program, begin
+// with run (a command), train (one peer from its data to its result) and local (which
+// watches several of them). What commands share: settings, keys, workload, result, watch
+// (reports, tables), operator, checkpoint; metrics and dashboard, on top of web, show a
+// peer to those who watch.
 package main
 
 import (
 	"os"
 
+	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/bench"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/compare"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/config"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/control"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/doctor"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/fetch"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/local"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/overlay"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/run"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/simulate"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/version"
 )
 
 func main() {
 	os.Exit(execute(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+}
+
+// execute runs one command line and returns its exit code.
+func execute(args []string, std cli.Streams) int { return cli.Execute(newRoot(std), args) }
+
+func newRoot(std cli.Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "gossipnode",
+		Short: "Train one model together with others, with no server",
+		Long: `Gossipnode trains a model on pictures together with other processes like it.
+Each has its own data, and now and then averages its model with one neighbour.
+There is no server, nobody waits for anybody, and any of them may fail.`,
+		Example: `  gossipnode local
+  gossipnode local --peers 8 --dataset mnist --data DIR --epochs 3
+  gossipnode run --listen 0.0.0.0:4001
+  gossipnode run --join 192.0.2.7:4001`,
+	}
+	cli.Root(root)
+	root.SetIn(std.In)
+	root.SetOut(std.Out)
+	root.SetErr(std.Err)
+	root.AddCommand(run.Command(std), local.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), bench.Command(std), fetch.Command(std),
+		checkpoint.InspectCommand(std), checkpoint.ExportCommand(std), config.Command(std), version.Command(std))
+	return root
 }

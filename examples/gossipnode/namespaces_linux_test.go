@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
 // cable is two network namespaces, each a host of its own as far as the network goes,
@@ -111,7 +113,7 @@ func TestHostsApart(t *testing.T) {
 	t.Parallel()
 	c := lay(t, "10.213.77")
 	common := []string{
-		"--dataset", "mnist", "--data", pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01",
+		"--dataset", "mnist", "--data", clitest.Pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01",
 		"--every", "20", "--epochs", "1000000", "--metrics", namespaceMetrics,
 	}
 	first := c.run(0, append(common, "--listen", c.address(0)+":4213")...)
@@ -119,7 +121,7 @@ func TestHostsApart(t *testing.T) {
 	both := func(what string, holds func(host int, s scraped) bool) {
 		t.Helper()
 		began := time.Now()
-		eventually(t, what, func() bool { return holds(0, c.scrape(0)) && holds(1, c.scrape(1)) })
+		clitest.Eventually(t, what, func() bool { return holds(0, c.scrape(0)) && holds(1, c.scrape(1)) })
 		t.Logf("%s: after %s", what, time.Since(began).Round(time.Millisecond))
 	}
 	both("they exchange", func(_ int, s scraped) bool { return s.members() == 2 && s.completed() > 0 })
@@ -156,7 +158,7 @@ func TestWhoCannotBeDialledFindsOut(t *testing.T) {
 	t.Parallel()
 	c := lay(t, "11.213.77")
 	common := []string{
-		"--dataset", "mnist", "--data", pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01",
+		"--dataset", "mnist", "--data", clitest.Pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01",
 		"--every", "20", "--epochs", "1000000", "--metrics", namespaceMetrics,
 	}
 	relay := c.run(0, append(common, "--listen", c.address(0)+":4213", "--relay-service")...)
@@ -166,10 +168,10 @@ func TestWhoCannotBeDialledFindsOut(t *testing.T) {
 	// Libp2p waits for 15 s before it asks, and for longer if that fails.
 	for end := began.Add(75 * time.Second); !says() && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 	}
-	eventually(t, "the peer that cannot be dialled says so", says)
+	clitest.Eventually(t, "the peer that cannot be dialled says so", says)
 	t.Logf("found out after %s", time.Since(began).Round(time.Millisecond))
 	before := c.scrape(1).completed()
-	eventually(t, "they exchange", func() bool { return c.scrape(1).completed() > before+2 })
+	clitest.Eventually(t, "they exchange", func() bool { return c.scrape(1).completed() > before+2 })
 	if strings.Contains(c.logs[0].String(), "others cannot dial this peer") {
 		t.Error("the relay, which can be dialled, says otherwise")
 	}

@@ -24,10 +24,10 @@ func TestWhoCannotTrainOnSaves(t *testing.T) {
 		huge.Vector()[i] = 1e33
 	}
 	var init bytes.Buffer
-	if err := tensor.WriteSafetensors(&init, huge, nil); err != nil {
+	if err := huge.WriteSafetensors(&init, nil); err != nil {
 		t.Fatal(err)
 	}
-	code, _, logged := try("run", "--dataset", "mnist", "--data", pictures(t, 200, 20), "--model", "softmax", "--batch", "10", "--steps", "300",
+	code, _, logged := try("run", "--dataset", "mnist", "--data", clitest.Pictures(t, 200, 20), "--model", "softmax", "--batch", "10", "--steps", "300",
 		"--lr", "1e36", "--init", clitest.WriteFile(t, "init", init.String()), "--schedule", "constant", "--warmup", "0", "--strategy", "alone", "--checkpoint", folder, "--checkpoint-every", "end")
 	if code != cli.ExitFailed || !strings.Contains(logged, "lower the learning rate") {
 		t.Fatalf("exit code %d\n%s", code, logged)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"maps"
 	"net"
@@ -12,25 +11,22 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
-
-// runArgs are those of a small run alone with a checkpoint folder.
-func runArgs(data, folder string, more ...string) []string {
-	return append([]string{"run", "--dataset", "mnist", "--data", data, "--model", "softmax", "--batch", "10", "--lr", "0.01",
-		"--listen", loopback, "--checkpoint", folder, "--json"}, more...)
-}
 
 // TestRunResumes shows that a run which is given more to do goes on from its last
 // checkpoint, as the same peer and in another life; that one with nothing left to do
 // ends at once and saves nothing; and that another optimizer begins anew.
 func TestRunResumes(t *testing.T) {
-	data, folder := pictures(t, 400, 200), filepath.Join(t.TempDir(), "kept")
-	var before result
+	data, folder := clitest.Pictures(t, 400, 200), filepath.Join(t.TempDir(), "kept")
+	var before result.Result
 	for i, c := range []struct {
 		args        []string
 		steps, from uint64
@@ -68,13 +64,13 @@ func TestRunResumes(t *testing.T) {
 		t.Errorf("the same peer: exit code %d\n%s", code, logged)
 	}
 	key := filepath.Join(t.TempDir(), "other.key")
-	if _, err := generate(key, false); err != nil {
+	if _, err := keys.Generate(key, false); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, logged := try(runArgs(data, folder, "--steps", "360", "--key", key)...); code != cli.ExitDone || !strings.Contains(logged, "the checkpoint is another peer's") || !strings.Contains(logged, before.Peer) {
 		t.Errorf("under another key: exit code %d\n%s", code, logged)
 	}
-	if info, err := os.Stat(filepath.Join(folder, identityFile)); err != nil || info.Mode().Perm() != keyMode {
+	if info, err := os.Stat(filepath.Join(folder, "node.key")); err != nil || info.Mode().Perm() != keys.Mode {
 		t.Errorf("the identity: %v, %v", info, err)
 	}
 }
@@ -82,7 +78,7 @@ func TestRunResumes(t *testing.T) {
 // TestRunPassesOverATornCheckpoint shows that a file that is cut short is refused with a
 // word, and the one before it gone on from.
 func TestRunPassesOverATornCheckpoint(t *testing.T) {
-	data, folder := pictures(t, 400, 200), t.TempDir()
+	data, folder := clitest.Pictures(t, 400, 200), t.TempDir()
 	for _, steps := range []string{"100", "150"} {
 		if code, _, logged := try(runArgs(data, folder, "--steps", steps, "--"+checkpoint.CadenceFlag, "end")...); code != cli.ExitDone {
 			t.Fatal(logged)
@@ -105,7 +101,7 @@ func TestRunPassesOverATornCheckpoint(t *testing.T) {
 // with exit code 1 and a checkpoint of what was learned, from which it goes on.
 func TestTerminated(t *testing.T) {
 	t.Parallel()
-	data, folder := pictures(t, 400, 200), t.TempDir()
+	data, folder := clitest.Pictures(t, 400, 200), t.TempDir()
 	args := runArgs(data, folder, "--epochs", "1000000", "--"+checkpoint.CadenceFlag, "end")
 	var out, logged bytes.Buffer
 	cmd := command(t, args...)
@@ -117,7 +113,7 @@ func TestTerminated(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := scanLines(t, stderr)
+	lines := clitest.ScanLines(t, stderr)
 	for line := range lines {
 		fmt.Fprintln(&logged, line)
 		if strings.Contains(line, "loss ") { // progress is told from the first step on
@@ -134,7 +130,7 @@ func TestTerminated(t *testing.T) {
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != cli.ExitFailed || out.Len() > 0 || !strings.Contains(logged.String(), "what was learned is kept in "+folder) {
 		t.Errorf("ended with %v, standard output %q\n%s", err, &out, &logged)
 	}
-	if took := time.Since(began); took > defaultLeaveWithin {
+	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("leaving took %s", took)
 	}
 	found, err := checkpoint.Inspect(folder)
@@ -146,39 +142,18 @@ func TestTerminated(t *testing.T) {
 	}
 }
 
-// TestIdentitiesAreRemembered shows that what a peer learns of others is kept beside its
-// identity, wherever that is.
-func TestIdentitiesAreRemembered(t *testing.T) {
-	for _, c := range []struct{ key, checkpoint, want string }{
-		{"", "", ""}, {"a.key", "", "a.key.known"}, {"a.key", "kept", "a.key.known"}, {"", "kept", filepath.Join("kept", identityFile+".known")},
-	} {
-		var s settings
-		s.Key, s.Checkpoint = c.key, c.checkpoint
-		if got := s.knownPeers(); got != c.want {
-			t.Errorf("--key %q --checkpoint %q: %q, want %q", c.key, c.checkpoint, got, c.want)
-		}
-	}
-	data, folder := pictures(t, 400, 200), filepath.Join(t.TempDir(), "kept")
-	address := "127.0.0.1:" + strings.Split(patient(t), "/")[4]
-	code, _, logged := try(runArgs(data, folder, "--steps", "20", "--join", address)...)
-	text, err := os.ReadFile(filepath.Join(folder, identityFile+knownSuffix))
-	if code != cli.ExitDone && !strings.Contains(logged, "layout") || err != nil || !strings.Contains(string(text), address) {
-		t.Errorf("exit code %d, remembered %q (%v)\n%s", code, text, err, logged)
-	}
-}
-
 // TestTerminatedUnsaved shows that a peer whose folder has gone does not say, when it is
 // asked to end, that what it learned is kept there.
 func TestTerminatedUnsaved(t *testing.T) {
 	t.Parallel()
-	data, folder := pictures(t, 400, 200), filepath.Join(t.TempDir(), "kept")
+	data, folder := clitest.Pictures(t, 400, 200), filepath.Join(t.TempDir(), "kept")
 	var out, logged bytes.Buffer
 	cmd := command(t, runArgs(data, folder, "--epochs", "1000000", "--"+checkpoint.CadenceFlag, "5")...)
 	cmd.Stdout, cmd.Stderr = &out, &logged
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it has saved", func() bool { names, err := checkpoint.Folder{Dir: folder}.Names(); return err == nil && len(names) > 0 })
+	clitest.Eventually(t, "it has saved", func() bool { names, err := checkpoint.Folder{Dir: folder}.Names(); return err == nil && len(names) > 0 })
 	if err := os.Rename(folder, folder+"-away"); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +173,7 @@ func TestTerminatedUnsaved(t *testing.T) {
 // asked to, says that nothing was learned, and leaves the checkpoints as they are.
 func TestTerminatedBeforeTheFirstStep(t *testing.T) {
 	t.Parallel()
-	data, folder := pictures(t, 400, 200), t.TempDir()
+	data, folder := clitest.Pictures(t, 400, 200), t.TempDir()
 	contents := func() map[string]string {
 		kept := map[string]string{}
 		names, err := checkpoint.Folder{Dir: folder}.Names()
@@ -214,7 +189,7 @@ func TestTerminatedBeforeTheFirstStep(t *testing.T) {
 		}
 		return kept
 	}
-	silent, err := net.Listen("tcp", loopback) // which does not say a word
+	silent, err := net.Listen("tcp", settings.Loopback) // which does not say a word
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +209,7 @@ func TestTerminatedBeforeTheFirstStep(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		lines, last := scanLines(t, logged), ""
+		lines, last := clitest.ScanLines(t, logged), ""
 		for line := range lines {
 			if strings.Contains(line, "--join") { // it has introduced itself
 				break
@@ -255,33 +230,5 @@ func TestTerminatedBeforeTheFirstStep(t *testing.T) {
 		if code, _, logged := try(runArgs(data, folder, "--steps", strconv.Itoa(100*(i+1)), "--keep", "1")...); code != cli.ExitDone {
 			t.Fatal(logged)
 		}
-	}
-}
-
-// TestLeaveInTime shows that a peer which does not get away in time is ended, and that
-// one which does is not.
-func TestLeaveInTime(t *testing.T) {
-	for name, c := range map[string]struct {
-		leaves time.Duration
-		ended  bool
-	}{"in time": {9 * time.Second, false}, "too late": {11 * time.Second, true}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := settings{}
-				s.LeaveWithin = 10 * time.Second
-				ctx, cancel := context.WithCancel(t.Context())
-				var said bytes.Buffer
-				ended := false
-				done := s.leaveInTime(ctx, &said, func() { ended = true })
-				time.Sleep(time.Hour) // nobody has asked it to leave
-				cancel()
-				time.Sleep(c.leaves)
-				done()
-				synctest.Wait()
-				if ended != c.ended || ended != strings.Contains(said.String(), "--leave-within 10s") {
-					t.Errorf("ended %v, said %q", ended, said.String())
-				}
-			})
-		})
 	}
 }

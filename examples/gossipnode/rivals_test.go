@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -11,15 +12,18 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
 
 // together starts processes that find each other, each with flags of its own beside the
 // common ones, waits for them, and returns what they end with.
-func together(t *testing.T, own [][]string, common ...string) []result {
+func together(t *testing.T, own [][]string, common ...string) []result.Result {
 	t.Helper()
 	processes, out, logs := make([]*exec.Cmd, len(own)), make([]sharedBuffer, len(own)), make([]sharedBuffer, len(own))
 	for i := range own {
-		args := append([]string{"run", "--listen", loopback, "--part", fmt.Sprintf("%d/%d", i, len(own)), "--min-peers", strconv.Itoa(len(own)), "--json"}, common...)
+		args := append([]string{"run", "--listen", settings.Loopback, "--part", fmt.Sprintf("%d/%d", i, len(own)), "--min-peers", strconv.Itoa(len(own)), "--json"}, common...)
 		if i > 0 {
 			args = append(args, "--join", joinAddress(t, &logs[0]))
 		}
@@ -29,7 +33,7 @@ func together(t *testing.T, own [][]string, common ...string) []result {
 			t.Fatal(err)
 		}
 	}
-	results := make([]result, len(own))
+	results := make([]result.Result, len(own))
 	var waiting sync.WaitGroup
 	for i, p := range processes {
 		waiting.Go(func() {
@@ -49,7 +53,7 @@ func together(t *testing.T, own [][]string, common ...string) []result {
 }
 
 // checkAlike tests that all have learned, and the same.
-func checkAlike(t *testing.T, results []result) {
+func checkAlike(t *testing.T, results []result.Result) {
 	t.Helper()
 	for i, r := range results {
 		if r.TestAccuracy.Mean < 0.9 || r.ModelHash == "" || r.ModelHash != results[0].ModelHash {
@@ -66,17 +70,13 @@ func TestNamedServerServes(t *testing.T) {
 	var id string
 	for i := range 3 {
 		path := filepath.Join(t.TempDir(), "key")
-		code, out, text := try("keygen", "--out", path)
-		if code != cli.ExitDone {
-			t.Fatalf("keygen: exit code %d\n%s", code, text)
-		}
+		made := newIdentity(t, path)
 		own = append(own, []string{"--key", path})
 		if i == server {
-			id = out[strings.Index(out, peerIDPrefix):]
-			id = strings.Fields(id)[0]
+			id = made
 		}
 	}
-	results := together(t, own, "--dataset", "mnist", "--data", pictures(t, 600, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01",
+	results := together(t, own, "--dataset", "mnist", "--data", clitest.Pictures(t, 600, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01",
 		"--steps", "300", "--strategy", "ps-bsp", "--server", id)
 	checkAlike(t, results)
 	for i, r := range results {
@@ -89,26 +89,40 @@ func TestNamedServerServes(t *testing.T) {
 // TestBalanceOverProcesses: sharing the pictures out by speed is told over real sockets,
 // and all make the same steps of them.
 func TestBalanceOverProcesses(t *testing.T) {
-	for _, strategy := range []string{strategyAllReduce, strategyBSP} {
+	for _, strategy := range []string{settings.StrategyAllReduce, settings.StrategyBSP} {
 		t.Run(strategy, func(t *testing.T) {
-			results := together(t, make([][]string, 3), "--dataset", "mnist", "--data", pictures(t, 600, 200), "--model", "softmax", "--batch", "10",
+			results := together(t, make([][]string, 3), "--dataset", "mnist", "--data", clitest.Pictures(t, 600, 200), "--model", "softmax", "--batch", "10",
 				"--lr", "0.01", "--steps", "300", "--strategy", strategy, "--balance")
 			checkAlike(t, results)
 		})
 	}
 }
 
-// TestWorkerKilled: kill -9 of one of four processes under an asynchronous server, be it
-// the server: the others do the work, and end with one model.
+// newIdentity makes a key in a file, and tells whose it is.
+func newIdentity(t *testing.T, path string) (id string) {
+	t.Helper()
+	code, out, text := try("keygen", "--out", path)
+	if code != cli.ExitDone {
+		t.Fatalf("keygen: exit code %d\n%s", code, text)
+	}
+	return strings.Fields(out[strings.Index(out, settings.PeerIDPrefix):])[0]
+}
+
+// TestWorkerKilled: kill -9 of one of four processes under an asynchronous server, which
+// is another: the others do the work, and end with one model.
 func TestWorkerKilled(t *testing.T) {
-	const victim, each = 3, 1200
-	for _, strategy := range []string{strategyASP, strategyDSSP} {
+	const server, victim, each = 0, 3, 1200
+	for _, strategy := range []string{settings.StrategyASP, settings.StrategyDSSP} {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
-			k := newKilledRun(t, "softmax", 200*time.Millisecond, 1, "--dataset", "mnist", "--data", pictures(t, 800, 200), "--batch", "10",
+			k := newKilledRun(t, "softmax", 200*time.Millisecond, 1, "--dataset", "mnist", "--data", clitest.Pictures(t, 800, 200), "--batch", "10",
 				"--lr", "0.01", "--steps", strconv.Itoa(each), "--strategy", strategy)
+			if err := os.MkdirAll(k.folders[server].Dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			k.args = append(k.args, "--server", newIdentity(t, filepath.Join(k.folders[server].Dir, "node.key")))
 			k.start()
-			eventually(t, "the victim trains", func() bool {
+			clitest.Eventually(t, "the victim trains", func() bool {
 				names, _ := k.folders[victim].Names()
 				return len(names) > 0
 			})
@@ -117,7 +131,7 @@ func TestWorkerKilled(t *testing.T) {
 			}
 			_ = k.processes[victim].Process.Kill() // an error shows in what the others say
 			_ = k.processes[victim].Wait()
-			var results []result
+			var results []result.Result
 			for i, p := range k.processes {
 				if i == victim {
 					continue

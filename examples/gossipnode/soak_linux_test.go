@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
 var (
@@ -37,7 +38,7 @@ func TestSoak(t *testing.T) {
 	for i := range f.peers {
 		f.start(i)
 	}
-	eventually(t, "all train together", func() bool {
+	clitest.Eventually(t, "all train together", func() bool {
 		f.look()
 		return !slices.ContainsFunc(f.peers, func(p *soakPeer) bool {
 			return p.last().members() != float64(len(f.peers)) || p.last().completed() == 0

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
 // checkAlive tests that each process has taken steps since a time.
@@ -27,7 +29,7 @@ func (f *soakFlock) checkTogether() {
 	for i, p := range f.peers {
 		before[i] = p.last().completed()
 	}
-	eventually(f.t, "all exchange at the end", func() bool {
+	clitest.Eventually(f.t, "all exchange at the end", func() bool {
 		f.look()
 		return !slices.ContainsFunc(f.peers, func(p *soakPeer) bool {
 			s := p.last()

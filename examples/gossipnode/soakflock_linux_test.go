@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
 
 // soakFlock is four processes that a soak disturbs.
@@ -53,7 +55,7 @@ func newSoakFlock(t *testing.T, lasts time.Duration) *soakFlock {
 	const peers = 4
 	addresses := freeAddresses(t, 2*peers) // each process comes back to its own
 	f := &soakFlock{t: t, lasts: lasts, frozen: -1, cutting: canCut(t), args: []string{
-		"run", "--dataset", "mnist", "--data", pictures(t, 2000, 200), "--batch", "16", "--lr", "0.001", "--schedule", "constant",
+		"run", "--dataset", "mnist", "--data", clitest.Pictures(t, 2000, 200), "--batch", "16", "--lr", "0.001", "--schedule", "constant",
 		"--epochs", "100000000", "--every", "10", "--" + checkpoint.CadenceFlag, "10s", "--log-level", "warn",
 	}}
 	if !f.cutting {
@@ -71,7 +73,7 @@ func newSoakFlock(t *testing.T, lasts time.Duration) *soakFlock {
 func freeAddresses(t *testing.T, count int) (addresses []string) {
 	t.Helper()
 	for range count {
-		listener, err := net.Listen("tcp", loopback)
+		listener, err := net.Listen("tcp", settings.Loopback)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +162,7 @@ func cutPort(address string) error {
 // with 0 and break none.
 func canCut(t *testing.T) bool {
 	t.Helper()
-	listener, err := net.Listen("tcp", loopback)
+	listener, err := net.Listen("tcp", settings.Loopback)
 	if err != nil {
 		t.Fatal(err)
 	}

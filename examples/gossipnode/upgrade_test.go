@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
 
 var older = flag.String("older", "", "revision or tag of an older release for TestUpgrade to build and train with")
@@ -36,14 +39,14 @@ func TestUpgrade(t *testing.T) {
 	if *older == "" {
 		t.Skip("give -older with a revision or a tag of a release with this wire version")
 	}
-	old, data := buildOlder(t, *older), pictures(t, 400, 200)
+	old, data := buildOlder(t, *older), clitest.Pictures(t, 400, 200)
 	var (
 		processes []*exec.Cmd
 		out, logs [4]sharedBuffer
 	)
 	for i := range 4 {
 		args := []string{"run", "--dataset", "mnist", "--data", data, "--model", "softmax", "--batch", "10", "--lr", "0.01", "--steps", "2000", "--every", "5",
-			"--part", fmt.Sprintf("%d/4", i), "--listen", loopback, "--min-peers", "4", "--json"}
+			"--part", fmt.Sprintf("%d/4", i), "--listen", settings.Loopback, "--min-peers", "4", "--json"}
 		for j := range min(i, 2) { // one of each release
 			args = append(args, "--join", joinAddress(t, &logs[j]))
 		}

@@ -19,10 +19,20 @@ var rooms = []room{
 		"who neighbours whom follows from the members alone"},
 	{"internal/wire", nil,
 		"frames are bytes and limits; a leaf can be fuzzed and versioned by itself"},
-	{"peer/seam", nil,
-		"adapters and peer both import the seam, so it can import neither"},
+	{"peer/seam", []string{"topology"},
+		"adapters and peer both import the seam, so it can import neither; a peer has one name everywhere"},
 	{"internal/loglimit", nil,
 		"a log is limited by the messages and partners of its lines alone (docs/design/029)"},
+	{"internal/atomicfile", nil,
+		"a file that must survive a crash is written the same way, whatever it holds"},
+	{"internal/idle", nil,
+		"what is kept for its next use is kept the same way, whatever it is"},
+	{"internal/ewma", nil,
+		"a running mean is arithmetic"},
+	{"internal/peak", nil,
+		"the largest number seen is kept the same way, whatever was counted"},
+	{"internal/tasks", nil,
+		"who closes waits for goroutines the same way, whatever they do"},
 	{"internal/archtest", nil,
 		"the checker reads files; importing what it checks would tie it to one build"},
 
@@ -30,39 +40,85 @@ var rooms = []room{
 		"vectors know arithmetic, not what they are used for"},
 	{"tensor/nn", []string{"tensor", "internal/kernel"},
 		"operations of networks are arithmetic on vectors; models and data are the service's"},
-	{"quant", []string{"tensor", "internal/kernel"},
+	{"internal/coding", []string{"tensor", "internal/kernel"},
 		"a codec turns slices into bytes; who sends them, and when, is not its business"},
+	{"quant", []string{"tensor", "internal/coding"},
+		"what users name and write about codecs; the machinery stands below it"},
 	{"averaging", []string{"topology"},
 		"a machine sees peers, steps and chunk numbers, never a vector or a byte"},
-	{"averaging/baseline", []string{"averaging", "topology"},
+	{"internal/collective", []string{"averaging", "topology"},
+		"what rivals and the merge say beside exchanges; a user's machine, in averaging, knows nothing of it"},
+	{"averaging/baseline", []string{"averaging", "internal/collective", "topology"},
 		"a rival is a machine like any other"},
-	{"internal/replica", []string{"averaging", "quant", "tensor", "internal/wire"},
+	{"averaging/merge", []string{"averaging", "internal/collective", "topology"},
+		"the final merge is a machine like any other; a rival it is not"},
+	{"internal/replica", []string{"averaging", "internal/collective", "internal/coding", "tensor", "internal/wire"},
 		"the replica carries out actions; it must run the same in a network and in simulation"},
-	{"internal/sim", []string{"averaging", "internal/replica", "internal/wire", "topology"},
+	{"internal/links", []string{"quant", "internal/coding", "topology"},
+		"how a partner is met follows from what exchanges with it have shown; network and simulation ask alike"},
+	{"internal/admit", []string{"internal/framed", "internal/wire", "peer/seam"},
+		"who takes part follows from a list, a key and what peers show; whose peers they are is not its business"},
+	{"internal/trainer", []string{"averaging", "internal/collective", "internal/replica", "peer/optim", "tensor", "internal/ewma"},
+		"one trainer makes the steps of a real peer and of a simulated one; it knows no flock, only what it is told of it"},
+	{"internal/session", []string{"averaging", "internal/coding", "internal/collective", "internal/links", "internal/replica", "internal/wire", "tensor", "topology"},
+		"a conversation is frames and time in, frames and an end out: network and simulation drive the same one"},
+	{"internal/sim", []string{"averaging", "internal/collective", "internal/links", "internal/replica", "internal/session", "internal/trainer", "peer/optim", "internal/wire", "topology"},
 		"the simulated world drives machines and replicas, which speak in real frames (docs/design/009)"},
 
-	{"peer/p2pnet", []string{"peer/seam", "internal/loglimit"},
+	{"internal/standing", []string{"internal/framed", "internal/wire", "peer/seam"},
+		"which of an operator's messages count follows from their kinds, numbers and bytes"},
+	{"peer/control", []string{"internal/admit", "internal/standing", "internal/wire", "peer/optim", "peer/seam"},
+		"an operator's program embeds no peer"},
+	{"internal/orders", []string{"averaging", "internal/framed", "internal/standing", "internal/wire", "peer/control", "peer/optim", "peer/seam"},
+		"whom a peer obeys, and what it tells of itself, follows from messages; it acts on nothing but its own state"},
+	{"peer/optim", []string{"tensor"},
+		"optimizers and schedules are arithmetic on vectors and numbers; whose steps they make is not their business"},
+	{"internal/framed", []string{"internal/links", "internal/replica", "internal/wire", "peer/seam", "tensor"},
+		"what every conversation of a peer stands on: frames over the seam's streams, whatever they say"},
+	{"internal/donor", []string{"internal/framed", "internal/replica", "internal/wire", "peer/seam", "tensor"},
+		"a donor gives slices of the replica; whether it may is asked before"},
+	{"internal/arrival", []string{"internal/admit", "internal/atomicfile", "internal/copying", "internal/flock", "internal/framed", "internal/replica", "internal/wire", "peer/seam", "peer/stats"},
+		"one comes by a hello, the membership and a copy; what follows from having come is the peer's"},
+	{"internal/copying", []string{"internal/ewma", "internal/framed", "internal/wire", "peer/seam", "peer/stats", "tensor"},
+		"a copy is values from members who sign them; the peer decides whether it wants one, and what becomes of it"},
+
+	{"peer/p2pnet/internal/door", nil,
+		"who gives way at the door follows from addresses and ages alone"},
+	{"peer/p2pnet/internal/secure", nil,
+		"the TLS of connections knows bytes and keys, no peer of ours"},
+	{"peer/p2pnet", []string{"peer/seam", "peer/p2pnet/internal/door", "peer/p2pnet/internal/secure", "internal/loglimit", "internal/atomicfile"},
 		"an adapter knows the seam and its one library, and limits the log that it is given"},
 	{"peer/swim", []string{"peer/seam", "internal/loglimit"},
 		"an adapter knows the seam and its one library, and limits the log that it is given"},
 	{"peer/memnet", []string{"peer/seam"},
 		"an adapter knows the seam and its one library"},
-	{"peer", append([]string{"peer/seam", "peer/p2pnet", "peer/swim", "internal/loglimit"}, below...),
+	{"peer/stats", []string{"peer/seam"},
+		"figures are for whoever reads them"},
+	{"internal/tally", []string{"internal/coding", "internal/ewma", "internal/links", "internal/replica", "internal/session", "internal/wire", "peer/seam", "peer/stats"},
+		"what is counted follows from what happened, whoever did it"},
+	{"internal/flock", []string{"peer/seam"},
+		"who is here and how far follows from what members sign"},
+	{"internal/roster", []string{"averaging", "internal/collective", "internal/flock", "peer/seam", "topology"},
+		"the place of a peer among the members follows from the membership's records and the flock's accounts of them"},
+	{"internal/talks", []string{"averaging", "internal/coding", "internal/collective", "internal/flock", "internal/framed", "internal/idle", "internal/links", "internal/peak", "internal/replica", "internal/roster", "internal/session", "internal/tally", "internal/tasks", "internal/wire", "peer/seam", "topology"},
+		"conversations are driven over streams the same way, whatever the machine that wants them; the peer hands over what they tell of it"},
+	{"peer", append([]string{"internal/talks", "internal/tasks", "internal/tally", "peer/stats", "internal/orders", "peer/control", "internal/flock", "internal/roster", "peer/seam", "peer/p2pnet", "peer/swim", "internal/admit", "internal/arrival", "internal/donor", "internal/framed", "internal/loglimit", "internal/atomicfile", "internal/idle"}, below...),
 		"the runtime joins everything below with its default adapters, and knows no test network"},
-	{"peer/peertest", append([]string{"peer", "peer/seam", "peer/memnet", "peer/p2pnet", "peer/swim"}, below...),
+	{"peer/peertest", append([]string{"peer", "peer/seam", "peer/stats", "peer/memnet", "peer/p2pnet", "peer/swim"}, below...),
 		"the harness may use all that it puts together"},
 
 	{"examples/...", []string{
-		"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline",
-		"peer", "peer/seam", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
+		"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge",
+		"peer", "peer/control", "peer/seam", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
+		"peer", "peer/seam", "peer/stats", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
 		"examples/...",
 	}, "examples show what a user can write, so they import public packages only"},
 }
 
 // below are the packages below peer.
 var below = []string{
-	"internal/kernel", "internal/wire", "internal/replica", "internal/sim",
-	"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline",
+	"internal/kernel", "internal/coding", "internal/ewma", "internal/wire", "internal/collective", "internal/replica", "internal/session", "internal/trainer", "internal/sim", "internal/links",
+	"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge", "peer/optim",
 }
 
 // keeper is a rule for one outside library: the only rooms that import it.
@@ -73,9 +129,9 @@ type keeper struct {
 }
 
 var keepers = []keeper{
-	{"github.com/libp2p", []string{"peer/p2pnet"},
+	{"github.com/libp2p", []string{"peer/p2pnet/..."},
 		"libp2p stays replaceable behind peer/seam"},
-	{"github.com/multiformats", []string{"peer/p2pnet"},
+	{"github.com/multiformats", []string{"peer/p2pnet/..."},
 		"multiaddrs are libp2p's address form; elsewhere an address is a string"},
 	{"github.com/hashicorp/memberlist", []string{"peer/swim"},
 		"memberlist stays replaceable behind peer/seam"},
@@ -93,7 +149,7 @@ const (
 	noWorld  = "packages below peer reach no socket, file or log: the runtime does, and a simulation has none"
 	noClock  = "packages below peer take time as an argument, so that virtual time is as good as real time"
 	noChance = "packages below peer take randomness as an argument, so that a seed replays a run"
-	noLocks  = "packages below peer are pure and their caller serialises them; only internal/replica has slice locks, and tensor and internal/sim fork and join inside one call"
+	noLocks  = "packages below peer are pure and their caller serialises them; only internal/replica has slice locks, internal/links one for a look-up, and tensor and internal/sim fork and join inside one call"
 	noForks  = "packages below peer start nothing: only tensor and internal/sim fork, and join inside the same call"
 )
 
@@ -109,7 +165,7 @@ var bannedImports = []struct {
 	{"go.uber.org/zap", nil, noWorld},
 	{"syscall", nil, noWorld},
 	{"crypto/rand", nil, noChance},
-	{"sync", []string{"internal/replica", "tensor", "internal/sim"}, noLocks},
+	{"sync", []string{"internal/replica", "internal/links", "tensor", "internal/sim"}, noLocks},
 }
 
 // forkers may use go statements and channels, within one call.

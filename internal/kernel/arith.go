@@ -28,10 +28,3 @@ func Scale(dst []float32, a float32) { scale(dst, a) }
 func ScaledDifference(dst []float32, w float32, x, y []float32) {
 	scaledDifference(dst, w, x[:len(dst)], y[:len(dst)])
 }
-
-// Blend equals
-//
-//	for i := range dst { dst[i] += float32(w * (x[i] - dst[i])) }
-//
-// With w = 1/2 it is the average of dst and x, in place.
-func Blend(dst []float32, w float32, x []float32) { blend(dst, w, x[:len(dst)]) }

@@ -36,10 +36,3 @@ func scaledDifferenceGo(dst []float32, w float32, x, y []float32) {
 		dst[i] = w * (v - y[i])
 	}
 }
-
-func blendGo(dst []float32, w float32, x []float32) {
-	x = x[:len(dst)]
-	for i, v := range x {
-		dst[i] += float32(w * (v - dst[i]))
-	}
-}

@@ -27,8 +27,6 @@ func TestElementwiseEqualsTheLoop(t *testing.T) {
 				func(i int) float64 { return f(d, i) * float64(a) }},
 			{"ScaledDifference", func(dst, x, y []float32) { v.scaledDifference(dst, a, x, y) },
 				func(i int) float64 { return float64(a) * round(f(x, i)-f(y, i)) }},
-			{"Blend", func(dst, x, _ []float32) { v.blend(dst, a, x) },
-				func(i int) float64 { return f(d, i) + round(float64(a)*round(f(x, i)-f(d, i))) }},
 		} {
 			dst, check := guarded(t, d)
 			xs, checkX := guarded(t, x)
@@ -55,9 +53,6 @@ func TestNoFusedMultiplyAdd(t *testing.T) {
 		dst := slices.Repeat([]float32{float32(-rounded)}, 33)
 		v.axpy(dst, a, slices.Repeat([]float32{x}, 33))
 		sameBits(t, "Axpy", dst, func(int) float64 { return 0 })
-		dst = slices.Repeat([]float32{float32(-rounded)}, 33)
-		v.blend(dst, a, slices.Repeat([]float32{float32(x - rounded)}, 33)) // x from dst
-		sameBits(t, "Blend", dst, func(int) float64 { return 0 })
 	})
 }
 
@@ -72,9 +67,6 @@ func TestElementwiseAliasing(t *testing.T) {
 		dst = slices.Clone(x)
 		v.sub(dst, dst)
 		sameBits(t, "Sub from itself", dst, func(i int) float64 { return f(x, i) - f(x, i) })
-		dst = slices.Clone(x)
-		v.blend(dst, 0.5, dst)
-		sameBits(t, "Blend with itself", dst, func(i int) float64 { return f(x, i) + (f(x, i) - f(x, i)) })
 		difference := func(i int) float64 { return 0.5 * round(f(x, i)-f(y, i)) }
 		dst = slices.Clone(x)
 		v.scaledDifference(dst, 0.5, dst, y)

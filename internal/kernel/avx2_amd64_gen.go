@@ -34,16 +34,6 @@ func scaledDifferenceAVX2(dst []float32, w float32, x []float32, y []float32)
 //go:noescape
 func scaledDifferencePastAVX2(dst []float32, w float32, x []float32, y []float32)
 
-// blendAVX2 is blendGo in AVX2 instructions.
-//
-//go:noescape
-func blendAVX2(dst []float32, w float32, x []float32)
-
-// dotAVX2 is dotGo in AVX2 instructions.
-//
-//go:noescape
-func dotAVX2(x []float32, y []float32) float64
-
 // sumSquaresAVX2 is sumSquaresGo in AVX2 instructions.
 //
 //go:noescape
@@ -63,11 +53,6 @@ func scaledDistanceAVX2(dst []float32, w float32, x []float32, y []float32) floa
 //
 //go:noescape
 func maxAbsAVX2(x []float32) float32
-
-// extentAVX2 is extentGo in AVX2 instructions.
-//
-//go:noescape
-func extentAVX2(x []float32) (low float32, high float32)
 
 // finiteAVX2 is finiteGo in AVX2 instructions.
 //
@@ -93,16 +78,6 @@ func bf16DecodeAVX2(dst []float32, code []byte)
 //
 //go:noescape
 func bf16DecodePastAVX2(dst []float32, code []byte)
-
-// bf16AddAVX2 is bf16AddGo in AVX2 instructions.
-//
-//go:noescape
-func bf16AddAVX2(dst []float32, code []byte)
-
-// bf16SubAVX2 is bf16SubGo in AVX2 instructions.
-//
-//go:noescape
-func bf16SubAVX2(dst []float32, code []byte)
 
 // fp16DecodeAVX2 is fp16DecodeGo in AVX2 instructions.
 //

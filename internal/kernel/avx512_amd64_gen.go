@@ -34,16 +34,6 @@ func scaledDifferenceAVX512(dst []float32, w float32, x []float32, y []float32)
 //go:noescape
 func scaledDifferencePastAVX512(dst []float32, w float32, x []float32, y []float32)
 
-// blendAVX512 is blendGo in AVX512 instructions.
-//
-//go:noescape
-func blendAVX512(dst []float32, w float32, x []float32)
-
-// dotAVX512 is dotGo in AVX512 instructions.
-//
-//go:noescape
-func dotAVX512(x []float32, y []float32) float64
-
 // sumSquaresAVX512 is sumSquaresGo in AVX512 instructions.
 //
 //go:noescape
@@ -63,11 +53,6 @@ func scaledDistanceAVX512(dst []float32, w float32, x []float32, y []float32) fl
 //
 //go:noescape
 func maxAbsAVX512(x []float32) float32
-
-// extentAVX512 is extentGo in AVX512 instructions.
-//
-//go:noescape
-func extentAVX512(x []float32) (low float32, high float32)
 
 // finiteAVX512 is finiteGo in AVX512 instructions.
 //
@@ -93,16 +78,6 @@ func bf16DecodeAVX512(dst []float32, code []byte)
 //
 //go:noescape
 func bf16DecodePastAVX512(dst []float32, code []byte)
-
-// bf16AddAVX512 is bf16AddGo in AVX512 instructions.
-//
-//go:noescape
-func bf16AddAVX512(dst []float32, code []byte)
-
-// bf16SubAVX512 is bf16SubGo in AVX512 instructions.
-//
-//go:noescape
-func bf16SubAVX512(dst []float32, code []byte)
 
 // fp16DecodeAVX512 is fp16DecodeGo in AVX512 instructions.
 //

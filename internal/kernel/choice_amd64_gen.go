@@ -4,8 +4,6 @@
 
 package kernel
 
-import "math"
-
 // piece is how many values one call of assembly works on: the scheduler cannot
 // interrupt it, and the garbage collector has all goroutines wait for the last
 // one. A few slices of 250 KB keep that near a tenth of a millisecond.
@@ -123,46 +121,6 @@ func scaledDifference(dst []float32, w float32, x, y []float32) {
 	}
 }
 
-func blend(dst []float32, w float32, x []float32) {
-
-	for {
-		n := min(len(dst), piece)
-		switch level {
-		case levelAVX512:
-			blendAVX512(dst[:n], w, x[:n])
-		case levelAVX2:
-			blendAVX2(dst[:n], w, x[:n])
-		default:
-			blendGo(dst[:n], w, x[:n])
-		}
-
-		if n == len(dst) {
-			return
-		}
-		dst, x = dst[n:], x[n:]
-	}
-}
-
-func dot(x, y []float32) float64 {
-	total := 0.0
-	for {
-		n := min(len(x), piece)
-		switch level {
-		case levelAVX512:
-			total += dotAVX512(x[:n], y[:n])
-		case levelAVX2:
-			total += dotAVX2(x[:n], y[:n])
-		default:
-			total += dotGo(x[:n], y[:n])
-		}
-
-		if n == len(x) {
-			return total
-		}
-		x, y = x[n:], y[n:]
-	}
-}
-
 func sumSquares(x []float32) float64 {
 	total := 0.0
 	for {
@@ -243,27 +201,6 @@ func maxAbs(x []float32) float32 {
 	}
 }
 
-func extent(x []float32) (low, high float32) {
-	low, high = float32(math.Inf(1)), float32(math.Inf(-1))
-	var l, h float32
-	for {
-		n := min(len(x), piece)
-		switch level {
-		case levelAVX512:
-			l, h = extentAVX512(x[:n])
-		case levelAVX2:
-			l, h = extentAVX2(x[:n])
-		default:
-			l, h = extentGo(x[:n])
-		}
-		low, high = min(low, l), max(high, h)
-		if n == len(x) {
-			return low, high
-		}
-		x = x[n:]
-	}
-}
-
 func finite(x []float32) bool {
 	ok := true
 	for {
@@ -333,46 +270,6 @@ func bf16Decode(dst []float32, code []byte) {
 			}
 		default:
 			bf16DecodeGo(dst[:n], code[:2*n])
-		}
-
-		if n == len(dst) {
-			return
-		}
-		dst, code = dst[n:], code[2*n:]
-	}
-}
-
-func bf16Add(dst []float32, code []byte) {
-
-	for {
-		n := min(len(dst), piece)
-		switch level {
-		case levelAVX512:
-			bf16AddAVX512(dst[:n], code[:2*n])
-		case levelAVX2:
-			bf16AddAVX2(dst[:n], code[:2*n])
-		default:
-			bf16AddGo(dst[:n], code[:2*n])
-		}
-
-		if n == len(dst) {
-			return
-		}
-		dst, code = dst[n:], code[2*n:]
-	}
-}
-
-func bf16Sub(dst []float32, code []byte) {
-
-	for {
-		n := min(len(dst), piece)
-		switch level {
-		case levelAVX512:
-			bf16SubAVX512(dst[:n], code[:2*n])
-		case levelAVX2:
-			bf16SubAVX2(dst[:n], code[:2*n])
-		default:
-			bf16SubGo(dst[:n], code[:2*n])
 		}
 
 		if n == len(dst) {

@@ -24,14 +24,6 @@ func scaledDifference(dst []float32, w float32, x, y []float32) {
 	scaledDifferenceGo(dst, w, x, y)
 }
 
-func blend(dst []float32, w float32, x []float32) {
-	blendGo(dst, w, x)
-}
-
-func dot(x, y []float32) float64 {
-	return dotGo(x, y)
-}
-
 func sumSquares(x []float32) float64 {
 	return sumSquaresGo(x)
 }
@@ -48,10 +40,6 @@ func maxAbs(x []float32) float32 {
 	return maxAbsGo(x)
 }
 
-func extent(x []float32) (low, high float32) {
-	return extentGo(x)
-}
-
 func finite(x []float32) bool {
 	return finiteGo(x)
 }
@@ -62,14 +50,6 @@ func bf16Encode(dst []byte, x []float32) {
 
 func bf16Decode(dst []float32, code []byte) {
 	bf16DecodeGo(dst, code)
-}
-
-func bf16Add(dst []float32, code []byte) {
-	bf16AddGo(dst, code)
-}
-
-func bf16Sub(dst []float32, code []byte) {
-	bf16SubGo(dst, code)
 }
 
 func fp16Decode(dst []float32, code []byte) {

@@ -14,16 +14,6 @@ func fp16EncodeAVX2(dst []byte, x []float32)
 //go:noescape
 func fp16EncodePastAVX2(dst []byte, x []float32)
 
-// fp16AddAVX2 is fp16AddGo in AVX2 instructions.
-//
-//go:noescape
-func fp16AddAVX2(dst []float32, code []byte)
-
-// fp16SubAVX2 is fp16SubGo in AVX2 instructions.
-//
-//go:noescape
-func fp16SubAVX2(dst []float32, code []byte)
-
 // fp16FiniteAVX2 is fp16FiniteGo in AVX2 instructions.
 //
 //go:noescape
@@ -98,11 +88,6 @@ func sumAbsAVX2(x []float32) float64
 //
 //go:noescape
 func stepsDecodeAVX2(dst []float32, steps []byte, step float32)
-
-// stepsAddAVX2 is stepsAddGo of a whole block in AVX2 instructions.
-//
-//go:noescape
-func stepsAddAVX2(dst []float32, steps []byte, step float32)
 
 // stepSquaresAVX2 is stepSquaresGo of a whole block in AVX2 instructions.
 //

@@ -14,16 +14,6 @@ func fp16EncodeAVX512(dst []byte, x []float32)
 //go:noescape
 func fp16EncodePastAVX512(dst []byte, x []float32)
 
-// fp16AddAVX512 is fp16AddGo in AVX512 instructions.
-//
-//go:noescape
-func fp16AddAVX512(dst []float32, code []byte)
-
-// fp16SubAVX512 is fp16SubGo in AVX512 instructions.
-//
-//go:noescape
-func fp16SubAVX512(dst []float32, code []byte)
-
 // fp16FiniteAVX512 is fp16FiniteGo in AVX512 instructions.
 //
 //go:noescape
@@ -98,11 +88,6 @@ func sumAbsAVX512(x []float32) float64
 //
 //go:noescape
 func stepsDecodeAVX512(dst []float32, steps []byte, step float32)
-
-// stepsAddAVX512 is stepsAddGo of a whole block in AVX512 instructions.
-//
-//go:noescape
-func stepsAddAVX512(dst []float32, steps []byte, step float32)
 
 // stepSquaresAVX512 is stepSquaresGo of a whole block in AVX512 instructions.
 //

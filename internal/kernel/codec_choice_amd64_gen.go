@@ -32,46 +32,6 @@ func fp16Encode(dst []byte, x []float32) {
 	}
 }
 
-func fp16Add(dst []float32, code []byte) {
-
-	for {
-		n := min(len(dst), piece)
-		switch level {
-		case levelAVX512:
-			fp16AddAVX512(dst[:n], code[:2*n])
-		case levelAVX2:
-			fp16AddAVX2(dst[:n], code[:2*n])
-		default:
-			fp16AddGo(dst[:n], code[:2*n])
-		}
-
-		if n == len(dst) {
-			return
-		}
-		dst, code = dst[n:], code[2*n:]
-	}
-}
-
-func fp16Sub(dst []float32, code []byte) {
-
-	for {
-		n := min(len(dst), piece)
-		switch level {
-		case levelAVX512:
-			fp16SubAVX512(dst[:n], code[:2*n])
-		case levelAVX2:
-			fp16SubAVX2(dst[:n], code[:2*n])
-		default:
-			fp16SubGo(dst[:n], code[:2*n])
-		}
-
-		if n == len(dst) {
-			return
-		}
-		dst, code = dst[n:], code[2*n:]
-	}
-}
-
 func fp16Finite(code []byte) bool {
 	ok := true
 	for {
@@ -272,20 +232,6 @@ func stepsDecode(dst []float32, steps []byte, step float32) {
 		}
 	}
 	stepsDecodeGo(dst, steps, step)
-}
-
-func stepsAdd(dst []float32, steps []byte, step float32) {
-	if len(dst) == Block {
-		switch level {
-		case levelAVX512:
-			stepsAddAVX512(dst, steps, step)
-			return
-		case levelAVX2:
-			stepsAddAVX2(dst, steps, step)
-			return
-		}
-	}
-	stepsAddGo(dst, steps, step)
 }
 
 func stepSquares(steps []byte) (squares uint32) {

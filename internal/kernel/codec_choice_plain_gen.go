@@ -8,14 +8,6 @@ func fp16Encode(dst []byte, x []float32) {
 	fp16EncodeGo(dst, x)
 }
 
-func fp16Add(dst []float32, code []byte) {
-	fp16AddGo(dst, code)
-}
-
-func fp16Sub(dst []float32, code []byte) {
-	fp16SubGo(dst, code)
-}
-
 func fp16Finite(code []byte) bool {
 	return fp16FiniteGo(code)
 }
@@ -74,10 +66,6 @@ func sumAbs(x []float32) float64 {
 
 func stepsDecode(dst []float32, steps []byte, step float32) {
 	stepsDecodeGo(dst, steps, step)
-}
-
-func stepsAdd(dst []float32, steps []byte, step float32) {
-	stepsAddGo(dst, steps, step)
 }
 
 func stepSquares(steps []byte) (squares uint32) {

@@ -37,8 +37,6 @@ func codecRuns() []codecRun {
 	}
 	runs := []codecRun{
 		elementwise("FP16Encode", func(v codecVariant, m *memory) { v.fp16Encode(m.full[:2*len(m.a)], m.a) }),
-		elementwise("FP16Add", func(v codecVariant, m *memory) { v.fp16Add(m.d, m.half) }),
-		elementwise("FP16Sub", func(v codecVariant, m *memory) { v.fp16Sub(m.d, m.half) }),
 		{"FP16Finite", false, func(v codecVariant, m *memory) codecResult {
 			if v.fp16Finite(m.half) {
 				return codecResult{1}
@@ -80,11 +78,10 @@ func latticeRuns() []codecRun {
 func stepRuns() []codecRun {
 	signs := codecRun{name: "Signs", block: true}
 	signs.nothing(func(v codecVariant, m *memory) { v.signs(m.full[:len(m.a)], m.a) })
-	decode, add := codecRun{name: "StepsDecode", block: true}, codecRun{name: "StepsAdd", block: true}
+	decode := codecRun{name: "StepsDecode", block: true}
 	decode.nothing(func(v codecVariant, m *memory) { v.decode(m.d, m.half[:len(m.d)], m.factor) })
-	add.nothing(func(v codecVariant, m *memory) { v.add(m.d, m.half[:len(m.d)], m.factor) })
 	return []codecRun{
-		signs, decode, add,
+		signs, decode,
 		{"Steps", true, func(v codecVariant, m *memory) codecResult {
 			return codecResult{word(v.steps(m.full[:len(m.b)], atMost(m.b, 127), 1))}
 		}},

@@ -4,40 +4,39 @@ import "testing"
 
 // codecVariant is one implementation of the kernels of codecs.
 type codecVariant struct {
-	name             string
-	missing          bool // this CPU cannot run it
-	block            bool // its kernels of blocks take whole ones only
-	fp16Encode       func(dst []byte, x []float32)
-	fp16Add, fp16Sub func(dst []float32, code []byte)
-	fp16Finite       func(code []byte) bool
-	packBits         func(code, values []byte, bits int)
-	unpackBits       func(values, code []byte, bits int)
-	unpackSteps      func(values, code []byte, bits int)
-	indices          func(low []byte, x []float32, inverse float32) (sum uint32, most float32)
-	high             func(high []byte, x []float32, inverse float32)
-	values           func(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, bits int) uint32
-	difference       func(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, bits int) (sum uint32, peak, squares float32)
-	steps, steps4    func(steps []byte, x []float32, inverse float32) uint32
-	signs            func(signs []byte, x []float32)
-	sumAbs           func(x []float32) float64
-	squares          func(steps []byte) uint32
-	decode, add      func(dst []float32, steps []byte, step float32)
+	name          string
+	missing       bool // this CPU cannot run it
+	block         bool // its kernels of blocks take whole ones only
+	fp16Encode    func(dst []byte, x []float32)
+	fp16Finite    func(code []byte) bool
+	packBits      func(code, values []byte, bits int)
+	unpackBits    func(values, code []byte, bits int)
+	unpackSteps   func(values, code []byte, bits int)
+	indices       func(low []byte, x []float32, inverse float32) (sum uint32, most float32)
+	high          func(high []byte, x []float32, inverse float32)
+	values        func(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, bits int) uint32
+	difference    func(dst []float32, low, high []byte, reference []float32, spacing, inverse float32, bits int) (sum uint32, peak, squares float32)
+	steps, steps4 func(steps []byte, x []float32, inverse float32) uint32
+	signs         func(signs []byte, x []float32)
+	sumAbs        func(x []float32) float64
+	squares       func(steps []byte) uint32
+	decode        func(dst []float32, steps []byte, step float32)
 }
 
 func plainCodecs() codecVariant {
 	return codecVariant{
-		"plain Go", false, false, fp16EncodeGo, fp16AddGo, fp16SubGo, fp16FiniteGo, packBitsGo, unpackBitsGo, unpackStepsGo,
+		"plain Go", false, false, fp16EncodeGo, fp16FiniteGo, packBitsGo, unpackBitsGo, unpackStepsGo,
 		latticeIndicesGo, latticeHighGo,
 		eitherValues(latticeValuesGo, latticeValuesWideGo), eitherDifference(latticeDifferenceGo, latticeDifferenceWideGo),
-		quantizeStepsGo, quantizeSteps4Go, signsOfGo, sumAbsGo, stepSquaresGo, stepsDecodeGo, stepsAddGo,
+		quantizeStepsGo, quantizeSteps4Go, signsOfGo, sumAbsGo, stepSquaresGo, stepsDecodeGo,
 	}
 }
 
 func exportedCodecs() codecVariant {
 	return codecVariant{
-		"exported", false, false, FP16Encode, FP16Add, FP16Sub, FP16Finite, PackBits, UnpackBits, UnpackSteps,
+		"exported", false, false, FP16Encode, FP16Finite, PackBits, UnpackBits, UnpackSteps,
 		LatticeIndices, LatticeHigh, LatticeValues, LatticeDifference,
-		Steps, Steps4, Signs, SumAbs, StepSquares, StepsDecode, StepsAdd,
+		Steps, Steps4, Signs, SumAbs, StepSquares, StepsDecode,
 	}
 }
 

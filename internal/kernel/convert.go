@@ -19,21 +19,6 @@ func BF16Encode(dst []byte, x []float32) { bf16Encode(dst[:2*len(x)], x) }
 // code holds 2*len(dst) bytes and must not overlap dst.
 func BF16Decode(dst []float32, code []byte) { bf16Decode(dst, code[:2*len(dst)]) }
 
-// BF16Add adds the values of a bfloat16 code:
-//
-//	for i := range dst { dst[i] += fromBF16(get16(code[2*i:])) }
-//
-// code is as for BF16Decode.
-func BF16Add(dst []float32, code []byte) { bf16Add(dst, code[:2*len(dst)]) }
-
-// BF16Sub subtracts the values of a bfloat16 code:
-//
-//	for i := range dst { dst[i] -= fromBF16(get16(code[2*i:])) }
-//
-// What one peer adds by BF16Add and another subtracts by BF16Sub is the same
-// float32. code is as for BF16Decode.
-func BF16Sub(dst []float32, code []byte) { bf16Sub(dst, code[:2*len(dst)]) }
-
 // BF16Finite equals
 //
 //	for i := range n { if exponent(get16(code[2*i:])) is all ones { return false } }

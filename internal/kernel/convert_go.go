@@ -50,20 +50,6 @@ func bf16DecodeGo(dst []float32, code []byte) {
 	}
 }
 
-func bf16AddGo(dst []float32, code []byte) {
-	code = code[:2*len(dst)]
-	for i := range dst {
-		dst[i] += math.Float32frombits(uint32(binary.LittleEndian.Uint16(code[2*i:])) << 16)
-	}
-}
-
-func bf16SubGo(dst []float32, code []byte) {
-	code = code[:2*len(dst)]
-	for i := range dst {
-		dst[i] -= math.Float32frombits(uint32(binary.LittleEndian.Uint16(code[2*i:])) << 16)
-	}
-}
-
 // bf16FiniteGo and float32FiniteGo use the carry of finiteGo on all the lanes
 // of a 64-bit word at once; no lane's carry leaves it, for its own sign bit was
 // cleared before.

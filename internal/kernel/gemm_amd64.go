@@ -2,14 +2,6 @@
 
 package kernel
 
-// Columns of panels, which are those of two registers and of one.
-const (
-	wideAVX2     = 16
-	narrowAVX2   = 8
-	wideAVX512   = maxTileColumns
-	narrowAVX512 = 16
-)
-
 // Tilers returns those that this CPU has, the best one last.
 func Tilers() []Tiler {
 	var list []Tiler
@@ -22,26 +14,10 @@ func Tilers() []Tiler {
 // BestTiler returns the best that this CPU has, or the zero Tiler.
 func BestTiler() Tiler { return Tiler(level) }
 
-// String names the instructions.
-func (t Tiler) String() string {
-	return [...]string{levelGo: "none", levelAVX2: "avx2", levelAVX512: "avx512"}[t]
-}
-
-// Columns returns how many columns the panels of the two microkernels have.
-func (t Tiler) Columns() (wide, narrow int) {
-	if cpuLevel(t) == levelAVX512 {
-		return wideAVX512, narrowAVX512
-	}
-	return wideAVX2, narrowAVX2
-}
-
 // masks has the mask of n values from element 8-n on.
 var masks = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
 
-// Multiply computes a panel of so many columns: with the narrow microkernel if
-// they fit, or else with the wide one, whose columns they must fit. Nothing
-// outside of A, of B's rows and of C's is read or written but Room.
-func (t Tiler) Multiply(p *GemmPanel, columns int) {
+func multiplyPanel(t Tiler, p *GemmPanel, columns int) {
 	_, narrow := t.Columns()
 	short := columns <= narrow
 	last := columns
@@ -66,9 +42,7 @@ func (t Tiler) Multiply(p *GemmPanel, columns int) {
 	}
 }
 
-// Transpose writes rows of src, at most 8 of depth values each, as columns of dst,
-// of which it fills 8. Steps are in bytes, from a row to the next.
-func (Tiler) Transpose(dst *float32, dstStep int, src *float32, srcStep, rows, depth int) {
+func transposePanel(dst *float32, dstStep int, src *float32, srcStep, rows, depth int) {
 	gemmTransposeAVX2(dst, dstStep, src, srcStep, rows, depth)
 }
 

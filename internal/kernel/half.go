@@ -10,16 +10,6 @@ package kernel
 // bytes and must not overlap x.
 func FP16Encode(dst []byte, x []float32) { fp16Encode(dst[:2*len(x)], x) }
 
-// FP16Add adds the values of a half-precision code:
-//
-//	for i := range dst { dst[i] += fromHalf(get16(code[2*i:])) }
-//
-// code is as for FP16Decode.
-func FP16Add(dst []float32, code []byte) { fp16Add(dst, code[:2*len(dst)]) }
-
-// FP16Sub subtracts what FP16Add adds.
-func FP16Sub(dst []float32, code []byte) { fp16Sub(dst, code[:2*len(dst)]) }
-
 // FP16Finite equals
 //
 //	for i := range n { if exponent(get16(code[2*i:])) is all ones { return false } }

@@ -45,19 +45,5 @@ const (
 	halfMagnitude = 0x7fff
 )
 
-func fp16AddGo(dst []float32, code []byte) {
-	code = code[:2*len(dst)]
-	for i := range dst {
-		dst[i] += fromHalf(binary.LittleEndian.Uint16(code[2*i:]))
-	}
-}
-
-func fp16SubGo(dst []float32, code []byte) {
-	code = code[:2*len(dst)]
-	for i := range dst {
-		dst[i] -= fromHalf(binary.LittleEndian.Uint16(code[2*i:]))
-	}
-}
-
 // fp16FiniteGo uses the carry of a step of the exponent, as bf16FiniteGo does.
 func fp16FiniteGo(code []byte) bool { return finite16(code, 0x0400040004000400) }

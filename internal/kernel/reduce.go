@@ -1,12 +1,5 @@
 package kernel
 
-// Dot equals, up to the order of the additions,
-//
-//	for i := range x { sum += float64(x[i]) * float64(y[i]) }
-//
-// The products are exact; the sum is not.
-func Dot(x, y []float32) float64 { return dot(x, y[:len(x)]) }
-
 // SumSquares equals, up to the order of the additions,
 //
 //	for i := range x { sum += float64(x[i]) * float64(x[i]) }

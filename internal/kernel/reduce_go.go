@@ -8,26 +8,23 @@ const (
 	signBit       = 0x80000000
 )
 
-// dotGo keeps four sums, because one alone would wait for each addition's
+// sumSquaresGo keeps four sums, because one alone would wait for each addition's
 // latency.
-func dotGo(x, y []float32) float64 {
-	y = y[:len(x)]
+func sumSquaresGo(x []float32) float64 {
 	var s0, s1, s2, s3 float64
 	for len(x) >= 4 {
-		a, b := (*[4]float32)(x), (*[4]float32)(y)
-		s0 += float64(float64(a[0]) * float64(b[0]))
-		s1 += float64(float64(a[1]) * float64(b[1]))
-		s2 += float64(float64(a[2]) * float64(b[2]))
-		s3 += float64(float64(a[3]) * float64(b[3]))
-		x, y = x[4:], y[4:]
+		a := (*[4]float32)(x)
+		s0 += float64(float64(a[0]) * float64(a[0]))
+		s1 += float64(float64(a[1]) * float64(a[1]))
+		s2 += float64(float64(a[2]) * float64(a[2]))
+		s3 += float64(float64(a[3]) * float64(a[3]))
+		x = x[4:]
 	}
-	for i, v := range x {
-		s0 += float64(float64(v) * float64(y[i]))
+	for _, v := range x {
+		s0 += float64(float64(v) * float64(v))
 	}
 	return (s0 + s1) + (s2 + s3)
 }
-
-func sumSquaresGo(x []float32) float64 { return dotGo(x, x) }
 
 func squaredDistanceGo(x, y []float32) float64 {
 	y = y[:len(x)]

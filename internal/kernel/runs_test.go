@@ -32,26 +32,15 @@ func runs() []run {
 		{"Axpy", false, nothing(func(v variant, m *memory) { v.axpy(m.a, m.factor, m.b) })},
 		{"Scale", false, nothing(func(v variant, m *memory) { v.scale(m.a, m.factor) })},
 		{"ScaledDifference", false, nothing(func(v variant, m *memory) { v.scaledDifference(m.a, m.factor, m.b, m.c) })},
-		{"Blend", false, nothing(func(v variant, m *memory) { v.blend(m.a, m.factor, m.b) })},
-		{"Dot", true, func(v variant, m *memory) [2]float64 { return [2]float64{v.dot(m.a, m.b)} }},
 		{"SumSquares", true, func(v variant, m *memory) [2]float64 { return [2]float64{v.squares(m.a)} }},
 		{"SquaredDistance", true, func(v variant, m *memory) [2]float64 { return [2]float64{v.distance(m.a, m.b)} }},
 		{"ScaledDistance", true, func(v variant, m *memory) [2]float64 {
 			return [2]float64{v.scaledDistance(m.a, m.factor, m.b, m.c)}
 		}},
 		{"MaxAbs", false, func(v variant, m *memory) [2]float64 { return [2]float64{float64(v.maxAbs(m.a))} }},
-		{"Extent", false, func(v variant, m *memory) [2]float64 {
-			if len(m.a) == 0 {
-				return [2]float64{}
-			}
-			low, high := v.extent(m.a)
-			return [2]float64{float64(low), float64(high)}
-		}},
 		{"Finite", false, func(v variant, m *memory) [2]float64 { return truth(v.finite(m.a)) }},
 		{"BF16Encode", false, nothing(func(v variant, m *memory) { v.bf16Encode(m.half, m.a) })},
 		{"BF16Decode", false, nothing(func(v variant, m *memory) { v.bf16Decode(m.a, m.half) })},
-		{"BF16Add", false, nothing(func(v variant, m *memory) { v.bf16Add(m.a, m.half) })},
-		{"BF16Sub", false, nothing(func(v variant, m *memory) { v.bf16Sub(m.a, m.half) })},
 		{"FP16Decode", false, nothing(func(v variant, m *memory) { v.fp16Decode(m.a, m.half) })},
 		{"BF16Finite", false, func(v variant, m *memory) [2]float64 { return truth(v.bf16Finite(m.half)) }},
 		{"Float32Finite", false, func(v variant, m *memory) [2]float64 { return truth(v.float32Finite(m.full)) }},

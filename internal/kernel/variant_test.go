@@ -10,16 +10,13 @@ type variant struct {
 	axpy             func(dst []float32, a float32, x []float32)
 	scale            func(dst []float32, a float32)
 	scaledDifference func(dst []float32, w float32, x, y []float32)
-	blend            func(dst []float32, w float32, x []float32)
-	dot, distance    func(x, y []float32) float64
+	distance         func(x, y []float32) float64
 	squares          func(x []float32) float64
 	scaledDistance   func(dst []float32, w float32, x, y []float32) float64
 	maxAbs           func(x []float32) float32
-	extent           func(x []float32) (low, high float32)
 	finite           func(x []float32) bool
 	bf16Encode       func(dst []byte, x []float32)
 	bf16Decode       func(dst []float32, code []byte)
-	bf16Add, bf16Sub func(dst []float32, code []byte)
 	fp16Decode       func(dst []float32, code []byte)
 	bf16Finite       func(code []byte) bool
 	float32Finite    func(code []byte) bool
@@ -32,23 +29,18 @@ type variant struct {
 
 func plainGo() variant {
 	return variant{
-		"plain Go", false, addGo, subGo, axpyGo, scaleGo, scaledDifferenceGo, blendGo,
-		dotGo, squaredDistanceGo, sumSquaresGo, scaledDistanceGo, maxAbsGo, extentGo, finiteGo,
-		bf16EncodeGo, bf16DecodeGo, bf16AddGo, bf16SubGo, fp16DecodeGo, bf16FiniteGo, float32FiniteGo,
+		"plain Go", false, addGo, subGo, axpyGo, scaleGo, scaledDifferenceGo,
+		squaredDistanceGo, sumSquaresGo, scaledDistanceGo, maxAbsGo, finiteGo,
+		bf16EncodeGo, bf16DecodeGo, fp16DecodeGo, bf16FiniteGo, float32FiniteGo,
 		rectifyGo, rectifyGradientGo, momentumStepGo, nesterovStepGo, adamWStepGo,
 	}
 }
 
 func exported() variant {
-	extent := func(x []float32) (low, high float32) {
-		var l, h [1]float32
-		BlockRange(l[:], h[:], x, max(1, len(x)))
-		return l[0], h[0]
-	}
 	return variant{
-		"exported", false, Add, Sub, Axpy, Scale, ScaledDifference, Blend,
-		Dot, SquaredDistance, SumSquares, ScaledDistance, MaxAbs, extent, Finite,
-		BF16Encode, BF16Decode, BF16Add, BF16Sub, FP16Decode, BF16Finite, Float32Finite,
+		"exported", false, Add, Sub, Axpy, Scale, ScaledDifference,
+		SquaredDistance, SumSquares, ScaledDistance, MaxAbs, Finite,
+		BF16Encode, BF16Decode, FP16Decode, BF16Finite, Float32Finite,
 		Rectify, RectifyGradient, MomentumStep, NesterovStep, AdamWStep,
 	}
 }

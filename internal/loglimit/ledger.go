@@ -163,7 +163,6 @@ func (l *ledger) due(now time.Time) []untold {
 	return l.untold(func(c *causeAccount) bool { return now.Sub(c.since) >= tellEvery })
 }
 
-// rest is all that has not been told.
 func (l *ledger) rest() []untold {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -41,12 +41,10 @@ type core struct {
 	partner string // of the fields that all lines have
 }
 
-// With implements zapcore.Core.
 func (c *core) With(fields []zapcore.Field) zapcore.Core {
 	return &core{c.Core.With(fields), c.ledger, partnerOf(fields, c.partner)}
 }
 
-// Check implements zapcore.Core.
 func (c *core) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	switch {
 	case e.Level < zapcore.InfoLevel || e.Level > zapcore.ErrorLevel:
@@ -57,7 +55,6 @@ func (c *core) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.Checked
 	return to
 }
 
-// Write implements zapcore.Core.
 func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	left, pass := c.ledger.take(cause{e.LoggerName, e.Message}, partnerOf(fields, c.partner), e)
 	if pass {
@@ -69,7 +66,6 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	return nil
 }
 
-// partnerOf is the partner that fields name, or the one that was named before.
 func partnerOf(fields []zapcore.Field, before string) string {
 	for _, f := range fields {
 		if f.Key != Partner {
@@ -87,7 +83,6 @@ func partnerOf(fields []zapcore.Field, before string) string {
 	return before
 }
 
-// tell writes counts, each as a line of the level of what was left out.
 func tell(to zapcore.Core, counts []untold) {
 	for _, u := range counts {
 		e := u.last

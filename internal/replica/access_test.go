@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -58,7 +58,7 @@ func TestConsistentCopyHoldsWholeSlices(t *testing.T) {
 			copies[i] = append(copies[i], x)
 		}
 	}
-	x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2, Exchange: number})
+	x := begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2, Exchange: number})
 	for l := x.lanes[0]; !p.responder.Done(); {
 		for _, action := range []func() bool{l.send, l.answer, l.apply} {
 			action()
@@ -147,5 +147,5 @@ func TestNothingShared(t *testing.T) {
 	}
 	a := newSide(t, tensor.NewParams(layout), replica.Options{})
 	p := newSide(t, tensor.NewParams(layout), replica.Options{})
-	begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2, Lanes: 3}).finish()
+	begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2, Lanes: 3}).finish()
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/internal/coding"
 )
 
 // retries are the parts that a lane has to send again. One goroutine pushes, another
@@ -40,15 +40,15 @@ func (q *retries) peek(into *inFlight) bool {
 func (q *retries) pop() { q.popped.Add(1) }
 
 // widthOf is the width of an attempt.
-func widthOf(attempt int) quant.Width {
-	return [attempts]quant.Width{quant.Normal, quant.Wide, quant.Halves}[attempt]
+func widthOf(attempt int) coding.Width {
+	return [attempts]coding.Width{coding.Normal, coding.Wide, coding.Halves}[attempt]
 }
 
 // splitFailed takes the set of blocks that failed off the code of a difference, if the
 // codec has blocks. They are some of those that the part has, and none after the last
 // attempt.
-func splitFailed(codec quant.Codec, p *part, length int, code []byte) (failed quant.Set, rest []byte, err error) {
-	if codec.Lattice == (quant.Lattice{}) {
+func splitFailed(codec coding.Codec, p *part, length int, code []byte) (failed coding.Set, rest []byte, err error) {
+	if codec.Lattice == (coding.Lattice{}) {
 		return nil, code, nil
 	}
 	failed, rest, err = splitSet(length, code)
@@ -67,10 +67,10 @@ func splitFailed(codec quant.Codec, p *part, length int, code []byte) (failed qu
 }
 
 // splitSet takes a set of the blocks of a slice off a payload.
-func splitSet(length int, payload []byte) (set quant.Set, rest []byte, err error) {
-	size := quant.SetSize(length)
+func splitSet(length int, payload []byte) (set coding.Set, rest []byte, err error) {
+	size := coding.SetSize(length)
 	if len(payload) < size {
-		return nil, nil, fmt.Errorf("%d bytes for a set of %d: %w", len(payload), size, quant.ErrSize)
+		return nil, nil, fmt.Errorf("%d bytes for a set of %d: %w", len(payload), size, coding.ErrSize)
 	}
 	if set = payload[:size:size]; !set.Fits(length) {
 		return nil, nil, fmt.Errorf("blocks beyond the slice: %w", ErrBlocks)

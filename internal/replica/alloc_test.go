@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -31,7 +31,7 @@ type mover struct {
 
 func newMover(t tester, a, p *side, codecName string, lanes int) *mover {
 	t.Helper()
-	plan := quant.Uniform(codec(t, codecName))
+	plan := coding.Uniform(codec(t, codecName))
 	return &mover{t: t, a: a, p: p, terms: replica.Terms{Plan: plan, Codecs: plan.Codecs(), Window: 4, Lanes: lanes}}
 }
 

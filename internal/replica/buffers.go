@@ -54,9 +54,6 @@ func (r *Replica) PutGradient(gradient tensor.Vector, samples float64) error {
 
 var errNoBuffers = errors.New("replica: no buffers for gradients: UseGradients has not been called")
 
-// in is the slice's part of a vector.
-func (s *slice) in(v tensor.Vector) tensor.Vector { return v[s.offset : s.offset+s.length] }
-
 // weightsOf are the weights of a shared slice's pieces in the sum.
 func (r *Replica) weightsOf(shared int) []float64 {
 	return r.buffers.weights[r.pieces.first[shared]:r.pieces.first[shared+1]]

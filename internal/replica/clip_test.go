@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -32,7 +32,7 @@ const floor = 0.02
 // announcedBy is the bound in the CODE that a peer sends now. No answer comes.
 func announcedBy(t tester, a *side) float64 {
 	t.Helper()
-	a.initiator.Begin(replica.Terms{Plan: quant.Uniform(codec(t, "raw"))})
+	a.initiator.Begin(replica.Terms{Plan: coding.Uniform(codec(t, "raw"))})
 	defer a.initiator.End(false)
 	frame, ok, err := a.initiator.Lane(0).Code(nil)
 	if err != nil || !ok {
@@ -49,7 +49,7 @@ func announcedBy(t tester, a *side) float64 {
 func moved(t tester, a, p *side, overlap int) (byA, byP float64) {
 	t.Helper()
 	beforeA, beforeP := contents(a.Replica), contents(p.Replica)
-	begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2, Overlap: overlap}).finish()
+	begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2, Overlap: overlap}).finish()
 	return math.Sqrt(tensor.SquaredDistance(beforeA, contents(a.Replica))),
 		math.Sqrt(tensor.SquaredDistance(beforeP, contents(p.Replica)))
 }
@@ -104,7 +104,7 @@ func TestDistancesEnterBothWindows(t *testing.T) {
 func TestZeroStart(t *testing.T) {
 	a, p := oneSlice(t, 4, 0, replica.Options{}), oneSlice(t, 4, 0, replica.Options{})
 	for range 20 { // equal, and zero, for longer than anybody remembers
-		begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2}).finish()
+		begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2}).finish()
 	}
 	a.Add(tensor.Vector{50, 50, 50, 50})
 	for n := 0; ; n++ {
@@ -127,7 +127,7 @@ func TestZeroStart(t *testing.T) {
 func TestGrowthAfterEquality(t *testing.T) {
 	a, p := oneSlice(t, 4, 10, replica.Options{}), oneSlice(t, 4, 10, replica.Options{})
 	for range 20 {
-		begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2}).finish()
+		begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2}).finish()
 	}
 	a.Add(tensor.Vector{10, 10, 10, 10})
 	n := 0
@@ -135,7 +135,7 @@ func TestGrowthAfterEquality(t *testing.T) {
 		if n == 60 {
 			t.Fatalf("after %d exchanges: %v and %v", n, contents(a.Replica), contents(p.Replica))
 		}
-		begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2}).finish()
+		begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2}).finish()
 	}
 	t.Logf("met after %d exchanges", n)
 }
@@ -145,7 +145,7 @@ func TestGrowthAfterEquality(t *testing.T) {
 func TestOwnDriftIsNotClipped(t *testing.T) {
 	a, p := oneSlice(t, 4, 10, replica.Options{}), oneSlice(t, 4, 10, replica.Options{})
 	for range 20 {
-		begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2}).finish()
+		begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2}).finish()
 	}
 	for range 10 {
 		a.Add(tensor.Vector{1, 1, 1, 1})
@@ -178,7 +178,7 @@ func TestErrBound(t *testing.T) {
 			ok    bool
 		}{{0, true}, {0.5, true}, {0.999, true}, {1.004, true}, {1.02, false}, {2, false}, {1000, false}} {
 			a := oneSlice(t, length, 1, replica.Options{})
-			x := begin(t, a, oneSlice(t, length, 1, replica.Options{}), replica.Terms{Plan: quant.Uniform(codec(t, name)), Overlap: 3, Exchange: number})
+			x := begin(t, a, oneSlice(t, length, 1, replica.Options{}), replica.Terms{Plan: coding.Uniform(codec(t, name)), Overlap: 3, Exchange: number})
 			before := contents(a.Replica)
 			x.lanes[0].send()
 			value := float32(c.share * floor * 0.25) // τ = 0.02·√8, each of eight values w·τ/√8
@@ -213,13 +213,13 @@ func TestLiarMovesNobodyFar(t *testing.T) {
 		victim, other := honest[n%3], honest[(n+1)%3]
 		before := contents(victim.Replica)
 		if n%2 == 0 {
-			begin(t, liar, victim, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2}).finish()
+			begin(t, liar, victim, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2}).finish()
 		} else { // as the passive side it keeps to the bound, or would be refused
-			begin(t, victim, liar, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2}).finish()
+			begin(t, victim, liar, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2}).finish()
 		}
 		far = max(far, math.Sqrt(tensor.SquaredDistance(before, contents(victim.Replica))))
-		begin(t, victim, other, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2}).finish()
-		begin(t, other, victim, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2}).finish()
+		begin(t, victim, other, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2}).finish()
+		begin(t, other, victim, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2}).finish()
 	}
 	if most := 4 * floor * math.Sqrt(length); far > most {
 		t.Errorf("a liar moved an honest peer by %g, at most %g", far, most)

@@ -1,7 +1,7 @@
 package replica
 
 import (
-	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -17,8 +17,8 @@ func extend(dst []byte, n int) []byte {
 
 // decoded returns the values of a code: the code's own memory if the coder allows
 // it, whose values may then be NaN or infinite, and else scratch.
-func decoded(coder quant.Coder, code []byte, scratch, reference tensor.Vector) (tensor.Vector, error) {
-	if viewer, ok := coder.(quant.Viewer); ok && len(code) == coder.Size(len(scratch)) {
+func decoded(coder coding.Coder, code []byte, scratch, reference tensor.Vector) (tensor.Vector, error) {
+	if viewer, ok := coder.(coding.Viewer); ok && len(code) == coder.Size(len(scratch)) {
 		if view, ok := viewer.View(code); ok {
 			return view, nil
 		}
@@ -28,8 +28,8 @@ func decoded(coder quant.Coder, code []byte, scratch, reference tensor.Vector) (
 
 // drawn returns where to write values that are to be coded in code: right there
 // if the coder allows it, and else in scratch, from which they must be encoded.
-func drawn(coder quant.Coder, code []byte, scratch tensor.Vector) (values tensor.Vector, inPlace bool) {
-	if viewer, ok := coder.(quant.Viewer); ok {
+func drawn(coder coding.Coder, code []byte, scratch tensor.Vector) (values tensor.Vector, inPlace bool) {
+	if viewer, ok := coder.(coding.Viewer); ok {
 		if view, ok := viewer.View(code); ok {
 			return view, true
 		}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -31,13 +31,13 @@ func filled(t *testing.T, n int, value float32) *Replica {
 // oneExchange carries an exchange of every slice through, one after the other.
 func oneExchange(t *testing.T, a, p *Replica) {
 	t.Helper()
-	codec, err := quant.ByName("raw")
+	codec, err := coding.ByName("raw")
 	if err != nil {
 		t.Fatal(err)
 	}
-	active, passive := NewInitiator(a, NewLedger(a, LedgerOptions{})), NewResponder(p, NewLedger(p, LedgerOptions{}))
-	active.Begin(Terms{Plan: quant.Uniform(codec), Window: 1})
-	passive.Begin(Terms{Plan: quant.Uniform(codec), Window: 1})
+	active, passive := NewInitiator(a, NewLedger(a)), NewResponder(p, NewLedger(p))
+	active.Begin(Terms{Plan: coding.Uniform(codec), Window: 1})
+	passive.Begin(Terms{Plan: coding.Uniform(codec), Window: 1})
 	header := func(frame []byte, ack uint32) wire.Header {
 		return wire.Header{Slice: binary.LittleEndian.Uint32(frame[16:]), Ack: ack}
 	}

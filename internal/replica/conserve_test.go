@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -38,7 +38,7 @@ func checkConservation(t *rapid.T, name string) {
 		}
 	}
 	terms := replica.Terms{
-		Plan: quant.Uniform(codec(t, name)), Window: rapid.IntRange(1, 4).Draw(t, "window"),
+		Plan: coding.Uniform(codec(t, name)), Window: rapid.IntRange(1, 4).Draw(t, "window"),
 		Lanes: rapid.IntRange(1, 4).Draw(t, "lanes"), Overlap: rapid.IntRange(1, 3).Draw(t, "overlap"),
 	}
 	for range rapid.IntRange(1, 4).Draw(t, "exchanges") {
@@ -88,7 +88,7 @@ func TestExchangeMovesByTheWeight(t *testing.T) {
 		a := newSide(t, smallModel(t, rng, nil), replica.Options{Unclipped: true})
 		p := newSide(t, smallModel(t, rng, nil), replica.Options{Unclipped: true})
 		beforeA, beforeP := contents(a.Replica), contents(p.Replica)
-		begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 4, Overlap: overlap}).finish()
+		begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 4, Overlap: overlap}).finish()
 		afterA, afterP := contents(a.Replica), contents(p.Replica)
 		weight, squared := 1/float64(1+max(overlap, 1)), 0.0
 		for i := range afterA {
@@ -116,7 +116,7 @@ func TestExchangesBeginAtDifferentSlices(t *testing.T) {
 	a, p := randomSides(t, 1)
 	before := contents(a.Replica)
 	for n := range uint64(60) {
-		x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 1, Exchange: n + 1})
+		x := begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 1, Exchange: n + 1})
 		x.lanes[0].send()
 		x.lanes[0].answer()
 		x.lanes[0].apply()
@@ -143,7 +143,7 @@ func TestTermsAreBroughtWithinBounds(t *testing.T) {
 		{16, 4, 16, 4},
 		{16, 5, 12, 5},
 	} {
-		x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: c.window, Lanes: c.lanes})
+		x := begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: c.window, Lanes: c.lanes})
 		if got := p.responder.Window(); got != c.wantWindow {
 			t.Errorf("window %d with %d lanes became %d, want %d", c.window, c.lanes, got, c.wantWindow)
 		}

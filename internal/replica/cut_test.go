@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 )
 
 // TestCutAtEveryByte cuts an exchange after every single byte of either direction of
@@ -19,7 +19,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	for _, name := range slices.Concat(codecs, latticed) {
 		for lanes := 1; lanes <= 2; lanes++ {
 			t.Run(fmt.Sprintf("%s over %d", name, lanes), func(t *testing.T) {
-				toP, toA := cutAll(t, name, lanes, replica.LedgerOptions{}, nil)
+				toP, toA := cutAll(t, name, lanes, nil)
 				t.Logf("cut after each of %d and %d bytes", toP, toA)
 			})
 		}
@@ -30,7 +30,7 @@ func TestCutAtEveryByte(t *testing.T) {
 // has applied, and that what is lost is no more than the ledger says.
 func TestCutWithoutLedger(t *testing.T) {
 	worst := 0.0
-	cutAll(t, "raw", 1, replica.LedgerOptions{Off: true}, func(off float64, lost replica.Lost) {
+	cutAll(t, "raw", 1, func(off float64, lost replica.Lost) {
 		worst = max(worst, off)
 		if off > lost.Bound+1e-6 {
 			t.Errorf("the sum is off by %g, at most %g", off, lost.Bound)
@@ -43,10 +43,10 @@ func TestCutWithoutLedger(t *testing.T) {
 
 // cutAll carries out one exchange for each byte of its first lane's two directions,
 // which it cuts there. Judge is told how far the sum is off, if it is not to be kept.
-func cutAll(t *testing.T, name string, lanes int, options replica.LedgerOptions, judge func(off float64, lost replica.Lost)) (toP, toA int) {
+func cutAll(t *testing.T, name string, lanes int, judge func(off float64, lost replica.Lost)) (toP, toA int) {
 	t.Helper()
 	for cut := 0; ; cut++ {
-		c := newCutExchange(t, name, lanes, options)
+		c := newCutExchange(t, name, lanes)
 		c.limitP = cut
 		if c.run(judge); c.limitP > 0 {
 			toP = cut - c.limitP
@@ -54,7 +54,7 @@ func cutAll(t *testing.T, name string, lanes int, options replica.LedgerOptions,
 		}
 	}
 	for cut := 0; ; cut++ {
-		c := newCutExchange(t, name, lanes, options)
+		c := newCutExchange(t, name, lanes)
 		c.limitA = cut
 		if c.run(judge); c.limitA > 0 {
 			toA = cut - c.limitA
@@ -72,12 +72,11 @@ type cutExchange struct {
 	t              *testing.T
 }
 
-func newCutExchange(t *testing.T, name string, lanes int, options replica.LedgerOptions) *cutExchange {
+func newCutExchange(t *testing.T, name string, lanes int) *cutExchange {
 	a, p := randomSides(t, 7)
-	p = withLedger(p.Replica, options)
 	const all = 1 << 20
 	c := &cutExchange{t: t, limitP: all, limitA: all, before: sum(contents(a.Replica), contents(p.Replica))}
-	c.exchange = begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, name)), Window: 3, Lanes: lanes, Exchange: number})
+	c.exchange = begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, name)), Window: 3, Lanes: lanes, Exchange: number})
 	return c
 }
 
@@ -108,6 +107,9 @@ func (c *cutExchange) run(judge func(off float64, lost replica.Lost)) {
 	done := c.p.responder.Done()
 	c.a.initiator.End(done)
 	inDoubt := c.p.responder.End(0)
+	if judge != nil { // as if there were no ledger
+		c.p.ledger.Expire(replica.DefaultKeep)
+	}
 	onlyA, onlyP := c.differ(beforeA, beforeP)
 	if onlyP > 0 || onlyA > inDoubt {
 		c.t.Fatalf("%d slices applied by P alone, %d by A alone with %d in doubt", onlyP, onlyA, inDoubt)

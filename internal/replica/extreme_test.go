@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -32,7 +32,7 @@ func scaled(t *rapid.T, powers []int, apart []float64, length int, seed uint64) 
 // differences are, and whatever the codec, no side finds fault with the other's frames,
 // and the models end no farther apart than they were.
 func TestHonestReplicasNeverBlameEachOther(t *testing.T) {
-	for _, name := range quant.Names() {
+	for _, name := range coding.Names() {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				length := rapid.SampledFrom([]int{1, 5, 300, 1100}).Draw(t, "length")
@@ -42,7 +42,7 @@ func TestHonestReplicasNeverBlameEachOther(t *testing.T) {
 					apart[i] = math.Exp2(float64(rapid.IntRange(-30, 1).Draw(t, "apart")))
 				}
 				a, p := scaled(t, powers, apart, length, 2), scaled(t, powers, apart, length, 3)
-				terms := replica.Terms{Plan: quant.Uniform(codec(t, name)), Window: 2, Overlap: rapid.IntRange(1, 3).Draw(t, "overlap")}
+				terms := replica.Terms{Plan: coding.Uniform(codec(t, name)), Window: 2, Overlap: rapid.IntRange(1, 3).Draw(t, "overlap")}
 				for range 6 {
 					terms.Exchange++
 					begin(t, a, p, terms).finish() // fails if a side blames the other

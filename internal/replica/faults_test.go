@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -74,7 +74,7 @@ func TestResponderRefusesBeforeAnythingChanges(t *testing.T) {
 		ok := codeOf(t, name, infinity, good)
 		reserved := append([]byte(nil), ok...)
 		reserved[5] = 1
-		order, size, message := []error{replica.ErrOrder}, []error{quant.ErrSize}, []error{wire.ErrMessage}
+		order, size, message := []error{replica.ErrOrder}, []error{coding.ErrSize}, []error{wire.ErrMessage}
 		faults := []fault{
 			{"another exchange", 0, 0, number + 1, ok, order},
 			{"a slice beyond the last", sharedSlices, 0, number, ok, order},
@@ -93,13 +93,13 @@ func TestResponderRefusesBeforeAnythingChanges(t *testing.T) {
 			{"reserved bytes in use", 0, 0, number, reserved, message},
 		}
 		for _, bad := range badValues {
-			faults = append(faults, fault{bad.name, 0, 0, number, codeOf(t, name, infinity, bad.values), []error{replica.ErrAbsurd, quant.ErrNotFinite}})
+			faults = append(faults, fault{bad.name, 0, 0, number, codeOf(t, name, infinity, bad.values), []error{replica.ErrAbsurd, coding.ErrNotFinite}})
 		}
 		for _, f := range faults {
 			t.Run(name+"/"+f.name, func(t *testing.T) {
 				a, p := randomSides(t, 5)
 				before := contents(p.Replica)
-				x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, name)), Window: 2, Exchange: number})
+				x := begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, name)), Window: 2, Exchange: number})
 				header := wire.Header{Type: wire.TypeCode, Exchange: f.exchange, Slice: f.slice, Ack: f.ack}
 				reply, err := x.lanes[0].p.Code(header, f.payload)
 				if reply != nil || !isAny(err, f.want) {
@@ -137,7 +137,7 @@ func TestInitiatorRefusesBeforeAnythingChanges(t *testing.T) {
 	}
 	for _, name := range codecs {
 		ok := diffOf(t, name, 1, good)
-		order, size, message := []error{replica.ErrOrder}, []error{quant.ErrSize}, []error{wire.ErrMessage}
+		order, size, message := []error{replica.ErrOrder}, []error{coding.ErrSize}, []error{wire.ErrMessage}
 		faults := []fault{
 			{"another slice", 1, number, ok, order},
 			{"an absurd slice", 1 << 31, number, ok, order},
@@ -152,7 +152,7 @@ func TestInitiatorRefusesBeforeAnythingChanges(t *testing.T) {
 			{"no distance", 0, number, diffOf(t, name, math.NaN(), good), message},
 		}
 		for _, bad := range badValues {
-			faults = append(faults, fault{bad.name, 0, number, diffOf(t, name, 1, bad.values), []error{replica.ErrAbsurd, replica.ErrBound, quant.ErrNotFinite}})
+			faults = append(faults, fault{bad.name, 0, number, diffOf(t, name, 1, bad.values), []error{replica.ErrAbsurd, replica.ErrBound, coding.ErrNotFinite}})
 		}
 		for _, f := range faults {
 			for _, unclipped := range []bool{false, true} {
@@ -161,7 +161,7 @@ func TestInitiatorRefusesBeforeAnythingChanges(t *testing.T) {
 					a := newSide(t, smallModel(t, rng, nil), replica.Options{Unclipped: unclipped})
 					p := newSide(t, smallModel(t, rng, nil), replica.Options{})
 					before := contents(a.Replica)
-					x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, name)), Window: 2, Exchange: number})
+					x := begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, name)), Window: 2, Exchange: number})
 					header := wire.Header{Type: wire.TypeDiff, Exchange: f.exchange, Slice: codedSlice(t, x.lanes[0]) + f.slice}
 					if err := x.lanes[0].a.Diff(header, f.payload); !isAny(err, f.want) {
 						t.Errorf("error %v, want one of %v", err, f.want)
@@ -202,7 +202,7 @@ func TestFramesOutOfOrder(t *testing.T) {
 	serve := func(t *testing.T, lanes int, steps ...func(*exchange) error) {
 		t.Helper()
 		a, p := randomSides(t, 5)
-		x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(raw), Window: 2, Lanes: lanes, Exchange: number})
+		x := begin(t, a, p, replica.Terms{Plan: coding.Uniform(raw), Window: 2, Lanes: lanes, Exchange: number})
 		for i, step := range steps[:len(steps)-1] {
 			if err := step(x); err != nil {
 				t.Fatalf("step %d: %v", i, err)
@@ -263,12 +263,12 @@ func TestHonestPartnerIsNotBlamed(t *testing.T) {
 		broken := make(tensor.Vector, p.Len())
 		broken[3], broken[46] = infinity, infinity
 		p.Add(broken)
-		x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2})
+		x := begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2})
 		header := wire.Header{Type: wire.TypeCode}
 		if _, err := x.lanes[0].p.Code(header, codeOf(t, "raw", infinity, good)); !errors.Is(err, replica.ErrDiverged) {
 			t.Errorf("error %v from the side that answers", err)
 		}
-		x = begin(t, p, a, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 16})
+		x = begin(t, p, a, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 16})
 		var err error
 		for ok := true; ok && err == nil; {
 			_, ok, err = x.lanes[0].a.Code(nil)
@@ -290,7 +290,7 @@ func TestHonestPartnerIsNotBlamed(t *testing.T) {
 					sides[1] = newSide(t, smallModel(t, rng, func(int) float32 { return 0 }), replica.Options{})
 				}
 				for n := range 24 {
-					begin(t, sides[n%2], sides[1-n%2], replica.Terms{Plan: quant.Uniform(codec(t, name)), Window: 3, Overlap: 1 + n%3*100}).finish()
+					begin(t, sides[n%2], sides[1-n%2], replica.Terms{Plan: coding.Uniform(codec(t, name)), Window: 3, Overlap: 1 + n%3*100}).finish()
 				}
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -12,7 +12,7 @@ import (
 // with a slice of the default length: at most so long a trainer can wait for it.
 func BenchmarkLockHeld(b *testing.B) {
 	for _, name := range []string{"raw", "bf16"} {
-		codec, err := quant.ByName(name)
+		codec, err := coding.ByName(name)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -36,9 +36,9 @@ var (
 	latticed = []string{"lattice6+4", "lattice4+1"}
 )
 
-func codec(t tester, name string) quant.Codec {
+func codec(t tester, name string) coding.Codec {
 	t.Helper()
-	c, err := quant.ByName(name)
+	c, err := coding.ByName(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,11 +116,11 @@ func newSide(t tester, params *tensor.Params, options replica.Options) *side {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return withLedger(r, replica.LedgerOptions{})
+	return withLedger(r)
 }
 
-func withLedger(r *replica.Replica, options replica.LedgerOptions) *side {
-	s := &side{Replica: r, ledger: replica.NewLedger(r, options)}
+func withLedger(r *replica.Replica) *side {
+	s := &side{Replica: r, ledger: replica.NewLedger(r)}
 	s.initiator, s.responder = replica.NewInitiator(r, s.ledger), replica.NewResponder(r, s.ledger)
 	return s
 }

@@ -1,13 +1,12 @@
 package replica
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -114,249 +113,31 @@ func (a *Initiator) claim() (slice, turn int, ok bool) {
 	}
 }
 
-// InitiatorLane is one stream's part of an exchange at the active side.
-type InitiatorLane struct {
-	of      *Initiator
-	coded   atomic.Int32 // frames sent
-	applied atomic.Int32 // frames whose difference has been applied
-	drained atomic.Bool  // no slice is left that no lane has taken up
-	flight  [MaxWindow]inFlight
-	again   retries
-	scratch tensor.Vector
-	ranges  [maxBlocks]float32 // for Code
-	peaks   [maxBlocks]float32 // for Diff
-	squared float64            // sum of the slices' squared distances
-}
-
-// inFlight is a part whose code has been sent, with what, and the bound sent with it.
-type inFlight struct {
-	part
-	codec quant.Codec
-	limit float64
-}
-
-func (l *InitiatorLane) begin() {
-	l.coded.Store(0)
-	l.applied.Store(0)
-	l.drained.Store(false)
-	l.again.clear()
-	l.squared = 0
-}
-
-// Code writes the frame of the next slice into frame, whose memory it reuses.
-// ok is false if the lane's window is full or every slice has been taken up: call
-// again after the next Diff.
-func (l *InitiatorLane) Code(frame []byte) (_ []byte, ok bool, err error) {
-	coded, applied := l.coded.Load(), l.applied.Load()
-	if int(coded-applied) >= l.of.terms.Window {
-		return frame, false, nil
-	}
-	flight := &l.flight[coded%MaxWindow]
-	repeated := l.again.peek(flight)
-	if !repeated && !l.take(flight) {
-		l.drained.Store(true)
-		return frame, false, nil
-	}
-	frame, err = l.encode(flight, frame)
-	if err != nil {
-		return frame, false, fmt.Errorf("coding slice %d: %w", flight.slice, err)
-	}
-	if math.IsNaN(flight.limit) {
-		return frame, false, fmt.Errorf("coding slice %d: %w", flight.slice, ErrDiverged)
-	}
-	header := wire.Header{Type: wire.TypeCode, Exchange: l.of.terms.Exchange, Slice: l.of.unit(&flight.part), Ack: uint32(applied)}
-	if err := wire.Seal(frame, header); err != nil {
-		return frame, false, fmt.Errorf("coding slice %d: %w", flight.slice, err)
-	}
-	l.coded.Store(coded + 1)
-	if repeated { // only now, so that Over never misses it
-		l.again.pop()
-	}
-	return frame, true, nil
-}
-
-// take fills in the next slice that no lane has taken up. It reports false if none is
-// left.
-func (l *InitiatorLane) take(flight *inFlight) bool {
-	index, turn, ok := l.of.claim()
-	if ok {
-		*flight = inFlight{part: part{slice: index}, codec: l.of.replica.codec(l.of.terms.Plan, index, turn)}
-	}
-	return ok
-}
-
 // unit is the number of a part on the wire.
 func (a *Initiator) unit(p *part) uint32 { return uint32(p.unit(len(a.replica.shared))) }
 
-// encode codes a part as it is now and fills in the bound that goes with it: NaN if
-// the slice turns out not to be finite. A slice with values that its codec cannot hold
-// goes raw; blocks of one that are sent again cannot.
-func (l *InitiatorLane) encode(flight *inFlight, frame []byte) ([]byte, error) {
-	r := l.of.replica
-	s := &r.slices[r.shared[flight.slice]]
-	frame = extend(wire.Reserve(frame), wire.InfoSize)
-	frame = append(frame, flight.which()...)
-	s.Lock()
-	defer s.Unlock()
-	own := r.of(s)
-	if !flight.codec.Holds(own) {
-		if flight.attempt > 0 {
-			return frame, errOutgrown
+// Ranged tells whether all ranges that the partner has to tell have come: only then
+// can lanes code.
+func (a *Initiator) Ranged() bool { return !a.ranging || a.heard == len(a.replica.shared) }
+
+// Ranges takes a frame of the partner's ranges.
+func (a *Initiator) Ranges(header wire.Header, codes []byte) error {
+	r := a.replica
+	if a.Ranged() || int(header.Slice) != a.heard || header.Exchange != a.terms.Exchange || len(codes) == 0 {
+		return fmt.Errorf("%d ranges from slice %d of exchange %d on, after those of %d: %w",
+			len(codes), header.Slice, header.Exchange, a.heard, ErrOrder)
+	}
+	for a.heard < len(r.shared) && len(codes) > 0 {
+		blocks := coding.Blocks(r.lengthOf(a.heard))
+		if len(codes) < blocks {
+			return fmt.Errorf("%d ranges for the %d blocks of slice %d: %w", len(codes), blocks, a.heard, coding.ErrSize)
 		}
-		flight.codec, _ = quant.ByID(quant.Raw)
+		a.theirs = append(a.theirs, codes[:blocks]...)
+		codes = codes[blocks:]
+		a.heard++
 	}
-	head := len(frame)
-	if lattice := flight.codec.Lattice; lattice == (quant.Lattice{}) {
-		frame = extend(frame, flight.codec.Code.Size(s.length))
-		flight.codec.Code.Encode(frame[head:], own)
-	} else {
-		frame = extend(frame, lattice.MaxSize(s.length))
-		size := lattice.Encode(frame[head:], own, l.expected(s), flight.which(), widthOf(flight.attempt))
-		frame = frame[:head+size]
-	}
-	flight.limit = r.limit(s) // after the code, which has brought the slice into the cache
-	info := wire.CodeInfo{Bound: announced(flight.limit), Codec: uint8(flight.codec.ID)}
-	wire.AppendCodeInfo(frame[:wire.HeaderSize], info)
-	return frame, nil
-}
-
-// errOutgrown: values became too large for the codec between one attempt and the next.
-var errOutgrown = errors.New("a slice has outgrown its codec since it was first sent; the next exchange sends it raw")
-
-// expected are the ranges of a slice's blocks: the larger of the two sides'. The caller
-// holds the slice's lock.
-func (l *InitiatorLane) expected(s *slice) []float32 {
-	ranges := l.ranges[:len(s.ranges)]
-	codes := l.of.theirs[s.firstBlock:][:len(ranges)]
-	if quant.Ranges(ranges, codes) == nil {
-		quant.Widest(ranges, ranges, s.ranges)
-	}
-	return ranges
-}
-
-// announced is a bound as it travels: never less than it is.
-func announced(limit float64) float32 {
-	bound := float32(limit)
-	if float64(bound) < limit {
-		bound = math.Nextafter32(bound, float32(math.Inf(1)))
-	}
-	return bound
-}
-
-// Diff applies the difference that the partner answered with.
-func (l *InitiatorLane) Diff(header wire.Header, payload []byte) error {
-	applied, coded := l.applied.Load(), l.coded.Load()
-	var flight inFlight
-	if applied < coded { // else Code may be writing there
-		flight = l.flight[applied%MaxWindow]
-	}
-	if applied == coded || header.Slice != l.of.unit(&flight.part) || header.Exchange != l.of.terms.Exchange {
-		return fmt.Errorf("difference of slice %d of exchange %d after %d answers to %d codes of exchange %d: %w",
-			header.Slice, header.Exchange, applied, coded, l.of.terms.Exchange, ErrOrder)
-	}
-	if err := l.difference(&flight, payload); err != nil {
-		return fmt.Errorf("difference of slice %d: %w", header.Slice, err)
-	}
-	l.applied.Store(applied + 1)
-	l.of.applied.Add(1)
-	return nil
-}
-
-// difference checks a difference, applies it, and sees to what has to be sent again.
-func (l *InitiatorLane) difference(flight *inFlight, payload []byte) error {
-	r := l.of.replica
-	s := &r.slices[r.shared[flight.slice]]
-	info, code, err := wire.SplitDiff(payload)
-	if err != nil {
-		return err
-	}
-	failed, code, err := splitFailed(flight.codec, &flight.part, s.length, code)
-	if err != nil {
-		return err
-	}
-	diff, err := decoded(flight.codec.Diff, code, l.scratch[:flight.values(s.length)], nil)
-	if err != nil {
-		return err
-	}
-	shown, err := l.shown(s, diff, flight.limit)
-	if err != nil {
-		return err
-	}
-	seen := sighting{distance: max(math.Sqrt(info.SquaredDistance), shown), limit: min(shown, flight.limit), failed: failed}
-	if lattice := flight.codec.Lattice; lattice != (quant.Lattice{}) {
-		seen.peaks = l.peaks[:quant.Blocks(len(diff))]
-		lattice.Diff().Peaks(seen.peaks, code, len(diff))
-		seen.unweigh(l.of.weight, shown)
-	}
-	if !l.of.record.apply(int(l.of.unit(&flight.part)), func() { l.subtract(s, flight, diff, seen) }) {
-		return ErrSettled
-	}
-	if failed.Count() > 0 {
-		l.of.failed.Add(int32(failed.Count()))
-		l.again.push(inFlight{part: flight.rest(failed), codec: flight.codec})
-		l.of.due.Add(1)
+	if len(codes) > 0 {
+		return fmt.Errorf("%d ranges beyond the last slice: %w", len(codes), coding.ErrSize)
 	}
 	return nil
-}
-
-// shown checks a difference against the bound announced for its slice, and returns
-// the distance of the two models' slices as far as the difference shows it: clipped
-// to both sides' bounds.
-func (l *InitiatorLane) shown(s *slice, diff tensor.Vector, limit float64) (float64, error) {
-	norm := tensor.Norm2(diff)
-	if !(norm <= math.MaxFloat32) { // true for NaN
-		return 0, fmt.Errorf("norm %g: %w", norm, ErrAbsurd)
-	}
-	if norm > l.of.weight*limit*codecSlack {
-		return 0, fmt.Errorf("norm %g, at most %g: %w", norm, l.of.weight*limit, ErrBound)
-	}
-	distance := norm / l.of.weight
-	if math.IsInf(limit, 1) {
-		s.Lock()
-		defer s.Unlock()
-		if absurd(distance, l.of.replica.of(s)) {
-			return 0, fmt.Errorf("distance %g: %w", distance, ErrAbsurd)
-		}
-	}
-	return distance, nil
-}
-
-// subtract applies a difference and remembers how far the partner's blocks are, and
-// its slice if all of it has come: what the partner claims, as far as the bound lets it
-// into the window.
-func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff tensor.Vector, seen sighting) {
-	r := l.of.replica
-	s.Lock()
-	r.preserve(s)
-	r.pulls.watched.add(&l.of.moves, flight.slice, r.of(s), -1)
-	flight.sub(r.of(s), diff)
-	r.pulls.watched.add(&l.of.moves, flight.slice, r.of(s), 1)
-	s.drift.mark(r.of(s))
-	distance := min(seen.distance, boundGrowth*seen.limit)
-	if flight.size == 0 && seen.failed.Count() == 0 {
-		distance = r.remember(s, l.of.terms.Partner, seen.distance, seen.limit)
-	}
-	s.track(&flight.part, seen, boundGrowth*seen.limit)
-	s.Unlock()
-	l.squared += distance * distance
-}
-
-// Ack writes the frame that acknowledges what has been applied so far, for when
-// no CODE is left to carry it.
-func (l *InitiatorLane) Ack(frame []byte) ([]byte, error) {
-	frame = wire.Reserve(frame)
-	err := wire.Seal(frame, wire.Header{Type: wire.TypeAck, Exchange: l.of.terms.Exchange, Ack: uint32(l.applied.Load())})
-	return frame, err
-}
-
-// Over tells whether the lane has nothing left to send or to wait for but a last
-// Ack: Code has found that no slice is left, nothing has to be sent again, and all that
-// was sent has been applied.
-//
-// While nothing is under way only Code changes what has to be sent again, and Code counts a
-// part as sent before it takes it away from there: so both looks at what is under way, one
-// before and one after, are needed, whichever of the two goroutines asks.
-func (l *InitiatorLane) Over() bool {
-	settled := func() bool { return l.coded.Load() == l.applied.Load() }
-	return l.drained.Load() && settled() && l.again.empty() && settled()
 }

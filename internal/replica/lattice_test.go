@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -18,7 +18,7 @@ import (
 func blocky(t tester, apart float32) (a, p *side) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(11, 0))
-	const values = 3*4*quant.BlockLen - 100
+	const values = 3*4*coding.BlockLen - 100
 	make1 := func() *tensor.Params {
 		layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{values}})
 		if err != nil {
@@ -31,7 +31,7 @@ func blocky(t tester, apart float32) (a, p *side) {
 		x := float32(rng.NormFloat64())
 		first.Vector()[i], second.Vector()[i] = x, x+apart*(2*rng.Float32()-1)
 	}
-	options := replica.Options{SliceLen: 4 * quant.BlockLen, Unclipped: true}
+	options := replica.Options{SliceLen: 4 * coding.BlockLen, Unclipped: true}
 	return newSide(t, first, options), newSide(t, second, options)
 }
 
@@ -45,7 +45,7 @@ func between(a, p *side) float64 {
 // frames, in order.
 func carry(t tester, a, p *side, name string, exchange uint64) (units []uint32) {
 	t.Helper()
-	x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, name)), Window: 2, Exchange: exchange})
+	x := begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, name)), Window: 2, Exchange: exchange})
 	l := x.lanes[0]
 	for !a.initiator.Done() || !l.last {
 		for l.send() {
@@ -86,7 +86,7 @@ func TestBlocksThatFailComeAgain(t *testing.T) {
 				a, p := blocky(t, apart)
 				carry(t, a, p, codecName, number) // nobody knows a range before that
 				a, p = again(t, a, p, apart)
-				step(a, 4*quant.BlockLen+700, c.move)
+				step(a, 4*coding.BlockLen+700, c.move)
 				before, was := sum(contents(a.Replica), contents(p.Replica)), between(a, p)
 				units := carry(t, a, p, codecName, number)
 				slices.Sort(units)
@@ -143,10 +143,10 @@ func TestLatticesContract(t *testing.T) {
 // What was not asked for is refused before anything changes.
 func TestBlocksNotAskedForAreRefused(t *testing.T) {
 	lattice := codec(t, "lattice6+4")
-	exchange := replica.Terms{Plan: quant.Uniform(lattice), Window: 4, Exchange: number}
-	x := contents(mustSide(blocky(t, 1e-3)).Replica)[:4*quant.BlockLen]
+	exchange := replica.Terms{Plan: coding.Uniform(lattice), Window: 4, Exchange: number}
+	x := contents(mustSide(blocky(t, 1e-3)).Replica)[:4*coding.BlockLen]
 	ranges := []float32{1, 1, 1, 1}
-	frame := func(which quant.Set, coded quant.Set, width quant.Width) []byte {
+	frame := func(which coding.Set, coded coding.Set, width coding.Width) []byte {
 		code := make([]byte, lattice.Lattice.MaxSize(len(x)))
 		code = code[:lattice.Lattice.Encode(code, x, ranges, coded, width)]
 		payload := wire.AppendCodeInfo(nil, wire.CodeInfo{Bound: infinity, Codec: uint8(lattice.ID)})
@@ -158,21 +158,21 @@ func TestBlocksNotAskedForAreRefused(t *testing.T) {
 		payload []byte
 		want    error
 	}{
-		{"again before it came", 3, frame(quant.Set{1}, quant.Set{1}, quant.Wide), replica.ErrOrder},
-		{"again though nothing failed", 3 + 1, frame(quant.Set{1}, quant.Set{1}, quant.Wide), replica.ErrBlocks},
-		{"none again", 3 + 1, frame(quant.Set{0}, quant.Set{}, quant.Wide), replica.ErrBlocks},
-		{"blocks beyond the slice", 3 + 1, frame(quant.Set{1 << 5}, quant.Set{1}, quant.Wide), replica.ErrBlocks},
-		{"no set", 3 + 1, frame(nil, quant.Set{}, quant.Wide), quant.ErrSize},
-		{"beyond the last attempt", 9, frame(nil, nil, quant.Normal), replica.ErrOrder},
-		{"halves where a range is known", 2, frame(nil, nil, quant.Halves), quant.ErrHalf},
-		{"a codec that was not agreed", 2, append(wire.AppendCodeInfo(nil, wire.CodeInfo{Bound: 1, Codec: uint8(quant.BF16)}), make([]byte, 2*len(x))...), replica.ErrCodec},
+		{"again before it came", 3, frame(coding.Set{1}, coding.Set{1}, coding.Wide), replica.ErrOrder},
+		{"again though nothing failed", 3 + 1, frame(coding.Set{1}, coding.Set{1}, coding.Wide), replica.ErrBlocks},
+		{"none again", 3 + 1, frame(coding.Set{0}, coding.Set{}, coding.Wide), replica.ErrBlocks},
+		{"blocks beyond the slice", 3 + 1, frame(coding.Set{1 << 5}, coding.Set{1}, coding.Wide), replica.ErrBlocks},
+		{"no set", 3 + 1, frame(nil, coding.Set{}, coding.Wide), coding.ErrSize},
+		{"beyond the last attempt", 9, frame(nil, nil, coding.Normal), replica.ErrOrder},
+		{"halves where a range is known", 2, frame(nil, nil, coding.Halves), coding.ErrHalf},
+		{"a codec that was not agreed", 2, append(wire.AppendCodeInfo(nil, wire.CodeInfo{Bound: 1, Codec: uint8(coding.BF16)}), make([]byte, 2*len(x))...), replica.ErrCodec},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, p := blocky(t, 1e-3)
 			carry(t, a, p, "lattice6+4", 1)
 			l := begin(t, a, p, exchange).lanes[0]
 			for _, slice := range []uint32{1} {
-				if _, err := l.p.Code(wire.Header{Type: wire.TypeCode, Exchange: number, Slice: slice}, frame(nil, nil, quant.Normal)); err != nil {
+				if _, err := l.p.Code(wire.Header{Type: wire.TypeCode, Exchange: number, Slice: slice}, frame(nil, nil, coding.Normal)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -192,7 +192,7 @@ func mustSide(a, _ *side) *side { return a }
 
 // Ranges that do not follow are refused; lanes wait for all of them.
 func TestRangesOutOfOrder(t *testing.T) {
-	terms := replica.Terms{Plan: quant.Uniform(codec(t, "lattice6+4")), Window: 2, Exchange: number}
+	terms := replica.Terms{Plan: coding.Uniform(codec(t, "lattice6+4")), Window: 2, Exchange: number}
 	for _, c := range []struct {
 		name  string
 		slice uint32
@@ -201,8 +201,8 @@ func TestRangesOutOfOrder(t *testing.T) {
 	}{
 		{"a slice too far", 1, 4, replica.ErrOrder},
 		{"nothing", 0, 0, replica.ErrOrder},
-		{"half a slice", 0, 3, quant.ErrSize},
-		{"too many", 0, 13, quant.ErrSize},
+		{"half a slice", 0, 3, coding.ErrSize},
+		{"too many", 0, 13, coding.ErrSize},
 		{"all", 0, 12, nil},
 	} {
 		a, _ := blocky(t, 1e-3)

@@ -26,14 +26,6 @@ const (
 	maxIdle = 2
 )
 
-// LedgerOptions set up a ledger. The zero value is useful.
-type LedgerOptions struct {
-	// Keep is how long slices in doubt wait for an answer. Default: DefaultKeep.
-	Keep time.Duration
-	// Off drops what is in doubt at once, to measure what a ledger is worth.
-	Off bool
-}
-
 // Ledger is what one peer keeps about exchanges that did not end well, so that
 // none stays applied at one side only. As the passive side it keeps the
 // differences that the partner may have applied, and asks (Ask, Settle); as the
@@ -44,7 +36,6 @@ type LedgerOptions struct {
 // bounds by how far the sum of the two models has moved.
 type Ledger struct {
 	replica *Replica
-	options LedgerOptions
 
 	mu      sync.Mutex
 	doubts  []*doubt
@@ -90,11 +81,89 @@ func (d *doubt) weigh(r *Replica, scratch tensor.Vector) {
 }
 
 // NewLedger makes the ledger of a replica.
-func NewLedger(r *Replica, options LedgerOptions) *Ledger {
-	if options.Keep <= 0 {
-		options.Keep = DefaultKeep
+func NewLedger(r *Replica) *Ledger { return &Ledger{replica: r} }
+
+// open begins the record of an exchange of n slices.
+func (l *Ledger) open(terms Terms, n int) *record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.spare(terms)
+	r.partner, r.incarnation, r.exchange = terms.Partner, terms.Incarnation, terms.Exchange
+	r.applied = r.applied.sized(n)
+	r.settled, r.ended, r.since = false, false, unset
+	l.records = append(l.records, r)
+	return r
+}
+
+// spare returns a record to fill in: one of the same exchange or, if there are too
+// many, the oldest that has ended; else a new one.
+func (l *Ledger) spare(terms Terms) *record {
+	i := slices.IndexFunc(l.records, func(r *record) bool { return r.is(terms.Partner, terms.Incarnation, terms.Exchange) })
+	if i < 0 && len(l.records) >= maxRecords {
+		i = slices.IndexFunc(l.records, func(r *record) bool { return r.ended })
 	}
-	return &Ledger{replica: r, options: options}
+	if i < 0 {
+		if n := len(l.idle); n > 0 {
+			r := l.idle[n-1]
+			l.idle = l.idle[:n-1]
+			return r
+		}
+		return &record{}
+	}
+	r := l.records[i]
+	l.records = slices.Delete(l.records, i, i+1)
+	return r
+}
+
+// close ends a record; a clean one is needed no more.
+func (l *Ledger) close(r *record, clean bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.ended = true
+	if !clean {
+		return
+	}
+	l.records = slices.DeleteFunc(l.records, func(other *record) bool { return other == r })
+	if len(l.idle) < maxIdle {
+		l.idle = append(l.idle, r)
+	}
+}
+
+// Unasked is the number of exchanges of this side that did not end well, no longer
+// ago than that, and that the partner has not asked about. It may have nothing to ask.
+func (l *Ledger) Unasked(now, ago time.Duration) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.records {
+		r.changing.RLock()
+		if r.ended && !r.settled && (r.since == unset || now-r.since < ago) {
+			n++
+		}
+		r.changing.RUnlock()
+	}
+	return n
+}
+
+// Answer tells a partner which of the slices that it asks about have been applied
+// here, and ends the exchange: nothing more of it is applied from now on.
+func (l *Ledger) Answer(partner string, exchange uint64, question wire.Status) wire.Settled {
+	l.mu.Lock()
+	defer l.mu.Unlock() // or the record could become another exchange's
+	i := slices.IndexFunc(l.records, func(r *record) bool { return r.is(partner, question.Incarnation, exchange) })
+	if i < 0 {
+		return wire.Settled{}
+	}
+	r := l.records[i]
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	r.settled = true
+	answer := wire.Settled{Known: true}
+	for i, slice := range question.Slices {
+		if i < wire.MaxInDoubt && uint64(slice) < uint64(len(r.applied)*64) && r.applied.has(int(slice)) {
+			answer.Applied |= 1 << i
+		}
+	}
+	return answer
 }
 
 // doubt takes over the unacknowledged differences of a responder.
@@ -113,10 +182,6 @@ func (l *Ledger) doubt(p *Responder, now time.Duration) {
 	d.weigh(l.replica, make(tensor.Vector, l.replica.longest))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.options.Off {
-		l.loseLocked(d.pending)
-		return
-	}
 	if len(l.doubts) == maxDoubts {
 		l.loseLocked(l.doubts[0].pending)
 		l.doubts = slices.Delete(l.doubts, 0, 1)
@@ -156,17 +221,19 @@ func (l *Ledger) Ask(partner string) (exchange uint64, question wire.Status, ok 
 }
 
 // Settle applies what the partner says that it has applied of an exchange, and
-// drops the rest; if the partner does not know the exchange any more, all of it is
-// lost. It returns the number of slices of each kind. A second answer changes
+// drops the rest; if the partner does not know the exchange any more, or the parameters
+// have been pooled, all of it is lost. It returns the number of slices of each kind. A second answer changes
 // nothing.
 //
 // The question is the one that Ask gave with the exchange.
 func (l *Ledger) Settle(partner string, exchange uint64, question wire.Status, answer wire.Settled) (applied, dropped, lost int) {
+	l.replica.Hold()
+	defer l.replica.Release()
 	d := l.remove(partner, exchange, question)
 	switch {
 	case d == nil:
 		return 0, 0, 0
-	case !answer.Known:
+	case !answer.Known || l.replica.pooled:
 		l.lose(d.pending...)
 		return 0, 0, len(d.pending)
 	}
@@ -251,7 +318,7 @@ func (l *Ledger) Reborn(partner string, incarnation uint64) {
 // Expire gives up what has been in doubt for too long, and forgets records that
 // nobody can ask for any more.
 func (l *Ledger) Expire(now time.Duration) {
-	l.giveUp(func(d *doubt) bool { return now-d.since >= l.options.Keep })
+	l.giveUp(func(d *doubt) bool { return now-d.since >= DefaultKeep })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.records {
@@ -260,7 +327,7 @@ func (l *Ledger) Expire(now time.Duration) {
 		}
 	}
 	l.records = slices.DeleteFunc(l.records, func(r *record) bool {
-		return r.ended && now-r.since >= keepRecords*l.options.Keep
+		return r.ended && now-r.since >= keepRecords*DefaultKeep
 	})
 }
 

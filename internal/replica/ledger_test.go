@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -19,7 +19,7 @@ import (
 func breakOff(t tester, a, p *side, terms replica.Terms, n int, now time.Duration) *lane {
 	t.Helper()
 	if len(terms.Plan.Codecs()) == 0 {
-		terms.Plan = quant.Uniform(codec(t, "raw"))
+		terms.Plan = coding.Uniform(codec(t, "raw"))
 	}
 	terms.Window = n
 	l := begin(t, a, p, terms).lanes[0]
@@ -71,6 +71,28 @@ func TestAnswerIsFinal(t *testing.T) {
 	}
 	if applied, dropped, lost := p.ledger.Settle(nameOfA, exchange, question, answer); applied != 1 || dropped != 2 || lost != 0 {
 		t.Errorf("%d applied, %d dropped, %d lost", applied, dropped, lost)
+	}
+}
+
+// TestNothingIsAppliedOncePooled: no answer about slices in doubt changes a model that is
+// part of a sum, or is that of one.
+func TestNothingIsAppliedOncePooled(t *testing.T) {
+	for name, join := range map[string]func(*replica.Replica){
+		"pool": func(r *replica.Replica) { r.Pool(0) }, "adopt": (*replica.Replica).Adopt,
+	} {
+		a, p := randomSides(t, 1)
+		p.Replica.UseGradients()
+		breakOff(t, a, p, replica.Terms{Exchange: number}, 3, 0)
+		exchange, question, _ := p.ledger.Ask(nameOfA)
+		answer := a.ledger.Answer(nameOfP, exchange, question)
+		join(p.Replica)
+		before := contents(p.Replica)
+		if applied, dropped, lost := p.ledger.Settle(nameOfA, exchange, question, answer); applied+dropped != 0 || lost != 3 {
+			t.Errorf("%s: %d applied, %d dropped, %d lost", name, applied, dropped, lost)
+		}
+		if !sameBits(contents(p.Replica), before) {
+			t.Errorf("%s: the model has changed", name)
+		}
 	}
 }
 
@@ -152,7 +174,7 @@ func lossBound(t *testing.T, codecName string, slicesLost uint64, lose func(a, p
 	t.Helper()
 	a, p := randomSides(t, 1)
 	before := sum(contents(a.Replica), contents(p.Replica))
-	l := breakOff(t, a, p, replica.Terms{Exchange: number, Incarnation: 2, Plan: quant.Uniform(codec(t, codecName))}, 3, time.Minute)
+	l := breakOff(t, a, p, replica.Terms{Exchange: number, Incarnation: 2, Plan: coding.Uniform(codec(t, codecName))}, 3, time.Minute)
 	l.apply()
 	l.apply() // A has all three
 	a.initiator.End(false)
@@ -182,7 +204,7 @@ func TestWhatIsLostIsCounted(t *testing.T) {
 		}{
 			{"answered", 0, func(a, p *side) { settle(p, a) }},
 			{"an answer that does not know", 3, func(a, p *side) {
-				settle(p, withLedger(a.Replica, replica.LedgerOptions{})) // A has forgotten
+				settle(p, withLedger(a.Replica)) // A has forgotten
 			}},
 			{"the partner was reborn", 3, func(_, p *side) { p.ledger.Reborn(nameOfA, 3) }},
 			{"the partner is in the same life", 0, func(a, p *side) {
@@ -204,19 +226,6 @@ func TestWhatIsLostIsCounted(t *testing.T) {
 		} {
 			t.Run(name+"/"+c.name, func(t *testing.T) { lossBound(t, name, c.lost, c.lose) })
 		}
-	}
-}
-
-// TestLedgerOffDropsAtOnce is the switch that shows what a ledger is worth.
-func TestLedgerOffDropsAtOnce(t *testing.T) {
-	a, p := randomSides(t, 1)
-	p = withLedger(p.Replica, replica.LedgerOptions{Off: true})
-	breakOff(t, a, p, replica.Terms{Exchange: number}, 3, 0)
-	if _, _, ok := p.ledger.Ask(nameOfA); ok || len(p.ledger.Partners()) != 0 {
-		t.Error("something is in doubt")
-	}
-	if lost := p.ledger.Lost(); lost.Slices != 3 || !(lost.Bound > 0) {
-		t.Errorf("lost %+v", lost)
 	}
 }
 
@@ -257,7 +266,7 @@ func smallStepUp(n int) tensor.Vector {
 // then it forgets. An exchange that ended well is forgotten at once.
 func TestRecordsOutliveDoubts(t *testing.T) {
 	a, p := randomSides(t, 1)
-	begin(t, a, p, replica.Terms{Exchange: 1, Plan: quant.Uniform(codec(t, "raw")), Window: 2}).finish()
+	begin(t, a, p, replica.Terms{Exchange: 1, Plan: coding.Uniform(codec(t, "raw")), Window: 2}).finish()
 	breakOff(t, a, p, replica.Terms{Exchange: 2}, 2, 0)
 	known := func(exchange uint64) bool {
 		return a.ledger.Answer(nameOfP, exchange, wire.Status{Slices: []uint32{0}}).Known

@@ -3,9 +3,9 @@ package replica_test
 import (
 	"testing"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -18,7 +18,7 @@ func largest(t *testing.T, s *side, terms replica.Terms) (most float32) {
 		t.Fatalf("no ranges: %v", err)
 	}
 	for _, code := range frame[wire.HeaderSize:] {
-		most = max(most, quant.RangeOf(code))
+		most = max(most, coding.RangeOf(code))
 	}
 	return most
 }
@@ -61,7 +61,7 @@ func TestLiarDoesNotMakeLatticesCoarse(t *testing.T) {
 				}
 				liar.Add(lie)
 				carry(t, a, p, name, 41)
-				terms := replica.Terms{Plan: quant.Uniform(codec(t, name)), Exchange: 43}
+				terms := replica.Terms{Plan: coding.Uniform(codec(t, name)), Exchange: 43}
 				if r := largest(t, honest, terms); r > most {
 					t.Errorf("after a lie of %d a block's range is %g, at most %g", far, r, most)
 				}

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -45,7 +45,7 @@ func TestLockStepGivesAllTheMean(t *testing.T) {
 					continue
 				}
 				number++
-				terms := replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Window: 2, Exchange: number}
+				terms := replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2, Exchange: number}
 				begin(t, sides[m.ID], sides[overlay.Neighbours(m.ID)[k]], terms).finish()
 			}
 		}

@@ -151,7 +151,7 @@ func (m *model) restart(t *rapid.T) {
 		return
 	}
 	m.life++
-	m.a = withLedger(m.a.Replica, replica.LedgerOptions{})
+	m.a = withLedger(m.a.Replica)
 	for _, x := range m.ended {
 		x.forgotten = true
 	}

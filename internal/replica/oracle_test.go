@@ -10,9 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -129,7 +129,7 @@ func (m *model) begin(t *rapid.T) {
 	}
 	m.number++
 	m.x = begin(t, m.a, m.p, replica.Terms{
-		Plan: quant.Uniform(codec(t, m.codecName)), Exchange: m.number, Incarnation: m.life,
+		Plan: coding.Uniform(codec(t, m.codecName)), Exchange: m.number, Incarnation: m.life,
 		Window:  rapid.IntRange(1, 4).Draw(t, "window"),
 		Lanes:   rapid.IntRange(1, 3).Draw(t, "lanes"),
 		Overlap: rapid.IntRange(1, 3).Draw(t, "overlap"),

@@ -1,8 +1,8 @@
 package replica
 
 import (
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -11,7 +11,7 @@ import (
 const attempts = 3
 
 // maxSetSize is the most bytes of a set of a slice's blocks.
-const maxSetSize = (wire.MaxSliceLen/quant.BlockLen + 7) / 8
+const maxSetSize = (wire.MaxSliceLen/coding.BlockLen + 7) / 8
 
 // part is what one CODE carries of a slice: all of it or, after an attempt that failed
 // for some blocks, those.
@@ -23,7 +23,7 @@ type part struct {
 }
 
 // which is the set of the part's blocks; nil is all.
-func (p *part) which() quant.Set {
+func (p *part) which() coding.Set {
 	if p.size == 0 {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (p *part) which() quant.Set {
 
 // rest is the part that has yet to be sent again, of a part of which these blocks have
 // failed.
-func (p *part) rest(failed quant.Set) part {
+func (p *part) rest(failed coding.Set) part {
 	next := part{slice: p.slice, attempt: p.attempt + 1, size: len(failed)}
 	copy(next.blocks[:], failed)
 	return next

@@ -1,24 +1,28 @@
 package replica
 
 import (
-	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // ExactTerms are those of transfers that round nothing: for machines that exchange models
 // by whatever codec, and pool them in the end.
 func ExactTerms() TransferTerms {
-	raw, _ := quant.ByID(quant.Raw) // which every version has
-	plan := quant.Uniform(raw)
+	raw, _ := coding.ByID(coding.Raw) // which every version has
+	plan := coding.Uniform(raw)
 	return TransferTerms{Plan: plan, Codecs: plan.Codecs()}
 }
 
 // Pool makes Sum the parameters times weight; a weight of 0 is 1. It does nothing without
-// UseGradients.
+// UseGradients. From then on, as after Adopt, slices in doubt are lost: applied, they would
+// set the parameters apart from the model of all.
 func (r *Replica) Pool(weight float64) {
 	if r.buffers == nil {
 		return
 	}
+	r.Hold()
+	r.pooled = true
+	r.Release()
 	if weight <= 0 {
 		weight = 1
 	}
@@ -44,8 +48,9 @@ func (r *Replica) Adopt() {
 	if r.buffers == nil {
 		return
 	}
-	r.steps.Lock()
-	defer r.steps.Unlock()
+	r.Hold()
+	defer r.Release()
+	r.pooled = true
 	for i, at := range r.shared {
 		s := &r.slices[at]
 		s.Lock()

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 )
 
 // TestAnswerWhileApplying: P asks in the very moment in which A, whose stream still
@@ -20,7 +20,7 @@ func TestAnswerWhileApplying(t *testing.T) {
 	for n := range uint64(rounds) {
 		a.Add(smallStepUp(a.Len()))
 		p.Add(smallStepDown(p.Len()))
-		x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, "raw")), Exchange: n, Window: 6, Lanes: 2})
+		x := begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Exchange: n, Window: 6, Lanes: 2})
 		for _, l := range x.lanes {
 			for l.send() && l.answer() {
 			}

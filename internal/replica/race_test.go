@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -188,7 +188,7 @@ func TestLanesInParallel(t *testing.T) {
 	}
 	for n := range uint64(36) {
 		x := begin(t, sides[n%2], sides[1-n%2], replica.Terms{
-			Plan: quant.Uniform(codec(t, codecs[n/2%2])), Exchange: n, Window: 1 + int(n%5), Lanes: 1 + int(n%4), Overlap: 1 + int(n%3),
+			Plan: coding.Uniform(codec(t, codecs[n/2%2])), Exchange: n, Window: 1 + int(n%5), Lanes: 1 + int(n%4), Overlap: 1 + int(n%3),
 		})
 		parallel(t, x, newCable(rng.Int64N(3*framesPerExchange/2)+1))
 		x.a.initiator.End(x.p.responder.Done())

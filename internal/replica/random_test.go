@@ -7,9 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -48,7 +48,7 @@ func TestWhateverComesMovesNoFartherThanTheBound(t *testing.T) {
 
 func anyDifference(t *rapid.T, name string) {
 	a, p := randomSides(t, 5)
-	x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, name)), Exchange: number})
+	x := begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, name)), Exchange: number})
 	before := contents(a.Replica)
 	slice := codedSlice(t, x.lanes[0])
 	squared := rapid.Float64Range(0, 1e40).Draw(t, "squared")
@@ -59,7 +59,7 @@ func anyDifference(t *rapid.T, name string) {
 
 func anyCode(t *rapid.T, name string) {
 	a, p := randomSides(t, 5)
-	x := begin(t, a, p, replica.Terms{Plan: quant.Uniform(codec(t, name)), Exchange: number})
+	x := begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, name)), Exchange: number})
 	before := contents(p.Replica)
 	slice := rapid.IntRange(0, sharedSlices-1).Draw(t, "slice")
 	bound := rapid.SampledFrom([]float32{1e-45, 1e-6, 1, 1e38, infinity}).Draw(t, "bound")

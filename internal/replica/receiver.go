@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -48,7 +48,7 @@ func (p *Receiver) take(info wire.PartInfo, code []byte) error {
 	if err := p.weighed(info.Weight); err != nil {
 		return err
 	}
-	codec, known := quant.ByID(quant.ID(info.Codec))
+	codec, known := coding.ByID(coding.ID(info.Codec))
 	if !known || !slices.Contains(p.terms.Codecs, codec.ID) {
 		return fmt.Errorf("codec %d: %w", info.Codec, ErrCodec)
 	}
@@ -73,7 +73,7 @@ func (p *Receiver) take(info wire.PartInfo, code []byte) error {
 // weighed checks the weight of a run of pieces.
 func (p *Receiver) weighed(weight float64) error {
 	switch from := p.terms.Transfer.From; {
-	case from == averaging.Parameters && weight != 1, from == averaging.Gradient && weight == 0:
+	case from == collective.Parameters && weight != 1, from == collective.Gradient && weight == 0:
 		return fmt.Errorf("%s of weight %g: %w", from, weight, ErrAbsurd)
 	}
 	return nil
@@ -83,7 +83,7 @@ func (p *Receiver) weighed(weight float64) error {
 // slice's lock.
 func (p *Receiver) keep(at *slice, from, to int, info wire.PartInfo, x tensor.Vector) error {
 	r := p.replica
-	if p.terms.Transfer.Into == averaging.Parameters {
+	if p.terms.Transfer.Into == collective.Parameters {
 		r.preserve(at)
 		copy(r.of(at)[from:to], x)
 		at.drift.mark(r.of(at))

@@ -1,17 +1,18 @@
 package replica
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -34,26 +35,16 @@ type Replica struct {
 	digest   uint64 // of the cut
 	pieces   pieces
 	buffers  *buffers // nil unless gradients are averaged
-	layers   []quant.JointLayer
+	layers   []coding.JointLayer
 	options  Options
 	pulls    pulls
 
-	steps      sync.Mutex // held while a step is added, so that a copy holds whole steps
-	copies     sync.Mutex // held while a consistent copy is made: one at a time
-	generation uint64     // of the last consistent copy; guarded by copies
+	steps      sync.Mutex    // held while a step is made and added, so that a copy holds whole steps
+	replaced   atomic.Uint64 // by other models; changes while steps is held
+	pooled     bool          // the parameters are, or were, part of a sum; guarded by steps
+	copies     sync.Mutex    // held while a consistent copy is made: one at a time
+	generation uint64        // of the last consistent copy; guarded by copies
 	capture    atomic.Pointer[capture]
-}
-
-// slice is one range of the vector, the unit of locking and of commitment.
-type slice struct {
-	sync.Mutex
-	offset, length int
-	layer          int // the joint layer, or notShared
-	firstBlock     int // blocks of the shared slices before it
-	ranges         []float32
-	captured       uint64 // the generation of the last capture that holds it
-	bound          bound
-	drift          drift
 }
 
 // Options set up a replica. The zero value is useful.
@@ -105,11 +96,11 @@ func New(params *tensor.Params, options Options) (*Replica, error) {
 // What is frozen needs no lock.
 func (r *Replica) cut() {
 	type region struct {
-		quant.Segment
+		coding.Segment
 		layer int
 	}
 	var regions []region
-	r.layers = quant.JointLayers(r.layout)
+	r.layers = coding.JointLayers(r.layout)
 	for layer, l := range r.layers {
 		for _, s := range l.Segments {
 			regions = append(regions, region{s, layer})
@@ -117,10 +108,10 @@ func (r *Replica) cut() {
 	}
 	for _, at := range r.layout.Ranges() {
 		if at.Sharing == tensor.Local {
-			regions = append(regions, region{quant.Segment{Offset: at.Offset, Len: at.Len}, notShared})
+			regions = append(regions, region{coding.Segment{Offset: at.Offset, Len: at.Len}, notShared})
 		}
 	}
-	sort.Slice(regions, func(i, j int) bool { return regions[i].Offset < regions[j].Offset })
+	slices.SortFunc(regions, func(a, b region) int { return cmp.Compare(a.Offset, b.Offset) })
 	for _, p := range regions {
 		for offset, end := p.Offset, p.Offset+p.Len; offset < end; offset += r.sliceLen {
 			if p.layer != notShared {
@@ -132,15 +123,12 @@ func (r *Replica) cut() {
 				offset: offset, length: length, layer: p.layer, drift: newDrift(r.values[offset : offset+length]),
 			})
 			if s := &r.slices[len(r.slices)-1]; p.layer != notShared {
-				s.firstBlock, s.ranges = r.blocks, make([]float32, quant.Blocks(length))
+				s.firstBlock, s.ranges = r.blocks, make([]float32, coding.Blocks(length))
 				r.blocks += len(s.ranges)
 			}
 		}
 	}
 }
-
-// notShared stands for a joint layer where there is none.
-const notShared = -1
 
 // Cut is a digest of where the slices of an exchange begin and how long they are:
 // two peers that cut their models otherwise would mistake one slice for another. It
@@ -160,10 +148,10 @@ func (r *Replica) cutDigest() uint64 {
 }
 
 // JointLayers are the groups of slices that are coded alike, as a plan numbers them.
-func (r *Replica) JointLayers() []quant.JointLayer { return r.layers }
+func (r *Replica) JointLayers() []coding.JointLayer { return r.layers }
 
 // codec is what a plan has for a slice whose turn it is.
-func (r *Replica) codec(plan quant.Plan, slice, turn int) quant.Codec {
+func (r *Replica) codec(plan coding.Plan, slice, turn int) coding.Codec {
 	return plan.Codec(r.slices[r.shared[slice]].layer, turn)
 }
 
@@ -189,4 +177,221 @@ func (r *Replica) SharedLen() int {
 		total += r.slices[i].length
 	}
 	return total
+}
+
+// lengthOf is the number of values of a slice of an exchange.
+func (r *Replica) lengthOf(slice int) int { return r.slices[r.shared[slice]].length }
+
+// Snapshot copies the parameters into dst, which must have Len values. It is
+// meant for a gradient: slices may be of different moments, before and after a
+// commit. It returns for how long it waited for exchanges to let go of slices.
+func (r *Replica) Snapshot(dst tensor.Vector) (waited time.Duration) {
+	r.mustFit(dst)
+	r.copyFrozen(dst)
+	return r.sweep(func(s *slice) { copy(dst[s.offset:s.offset+s.length], r.of(s)) })
+}
+
+// maxDeferred bounds the slices that a sweep leaves for last.
+const maxDeferred = 32
+
+// sweep calls do for every slice, with its lock held, in an order that keeps the
+// trainer from waiting: a slice that an exchange is at work on is left for last. It
+// returns for how long it waited all the same.
+func (r *Replica) sweep(do func(*slice)) (waited time.Duration) {
+	var deferred [maxDeferred]*slice
+	busy := 0
+	for i := range r.slices {
+		s := &r.slices[i]
+		if !s.TryLock() {
+			if busy < maxDeferred {
+				deferred[busy] = s
+				busy++
+				continue
+			}
+			waited += r.await(s)
+		}
+		do(s)
+		s.Unlock()
+	}
+	for _, s := range deferred[:busy] {
+		waited += r.await(s)
+		do(s)
+		s.Unlock()
+	}
+	return waited
+}
+
+// locker is a mutex, which await takes.
+type locker interface {
+	Lock()
+	TryLock() bool
+}
+
+// await locks and returns for how long that had to be waited for.
+func (r *Replica) await(l locker) time.Duration {
+	if l.TryLock() {
+		return 0
+	}
+	if r.options.Clock == nil {
+		l.Lock()
+		return 0
+	}
+	began := r.options.Clock()
+	l.Lock()
+	return r.options.Clock() - began
+}
+
+// mustFit panics, before anything is locked, if a caller's vector has not as many
+// values as the parameters: like an index out of range, that is a mistake of the
+// program.
+func (r *Replica) mustFit(v tensor.Vector) {
+	if len(v) != len(r.values) {
+		panic(fmt.Sprintf("replica: a vector of %d values for %d parameters", len(v), len(r.values)))
+	}
+}
+
+// copyFrozen copies what no slice covers, which nothing ever writes.
+func (r *Replica) copyFrozen(dst tensor.Vector) {
+	for i := range r.layout.Count() {
+		if at := r.layout.At(i); at.Sharing == tensor.Frozen {
+			copy(dst[at.Offset:at.Offset+at.Len], r.values[at.Offset:])
+		}
+	}
+}
+
+// Add adds a step to the parameters. Frozen ranges stay as they are. It returns
+// for how long it waited for exchanges to let go of slices.
+func (r *Replica) Add(delta tensor.Vector) (waited time.Duration) {
+	r.mustFit(delta)
+	waited = r.await(&r.steps)
+	defer r.steps.Unlock()
+	return waited + r.AddHeld(delta)
+}
+
+// Hold waits until no step is being added, and keeps steps, the beginnings of consistent
+// copies, and replacements of the model waiting until Release: what is done meanwhile is
+// done between two steps.
+func (r *Replica) Hold() { r.steps.Lock() }
+
+// Release ends a Hold.
+func (r *Replica) Release() { r.steps.Unlock() }
+
+// AddHeld is Add for who holds the steps.
+func (r *Replica) AddHeld(delta tensor.Vector) (waited time.Duration) {
+	r.mustFit(delta)
+	return r.sweep(func(s *slice) {
+		r.preserve(s)
+		tensor.Add(r.of(s), delta[s.offset:s.offset+s.length])
+	})
+}
+
+// of is the part of the parameters that a slice covers. The caller holds the
+// slice's lock.
+func (r *Replica) of(s *slice) tensor.Vector { return r.values[s.offset : s.offset+s.length] }
+
+// commit adds a pending difference to its slice. scratch has room for a slice.
+func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moves) error {
+	s := &r.slices[r.shared[w.slice]]
+	diff, err := decoded(w.codec.Diff, w.code(), scratch[:w.values(s.length)], nil)
+	if err != nil {
+		return err
+	}
+	s.Lock()
+	r.preserve(s)
+	r.pulls.watched.add(m, w.slice, r.of(s), -1)
+	w.add(r.of(s), diff)
+	r.pulls.watched.add(m, w.slice, r.of(s), 1)
+	s.drift.mark(r.of(s))
+	s.Unlock()
+	return nil
+}
+
+// preserve saves a slice's values for the consistent copy in the making, before
+// they change. The caller holds the slice's lock.
+func (r *Replica) preserve(s *slice) {
+	c := r.capture.Load()
+	if c == nil || s.captured == c.generation {
+		return
+	}
+	copy(c.into[s.offset:s.offset+s.length], r.values[s.offset:])
+	s.captured = c.generation
+}
+
+// Consistent copies the parameters into dst, which must have Len values, as they
+// were at one moment between two steps, without stopping the trainer: writers
+// save what they are about to change. Slices of an exchange under way may be of
+// either side of it, each whole.
+func (r *Replica) Consistent(dst tensor.Vector) { r.ConsistentWith(dst, func() {}) }
+
+// ConsistentWith is Consistent, with what else is copied of the same moment: no step is
+// added, and nobody holds the steps, while it runs.
+func (r *Replica) ConsistentWith(dst tensor.Vector, also func()) {
+	r.mustFit(dst)
+	r.copies.Lock()
+	defer r.copies.Unlock()
+	r.copyFrozen(dst)
+	r.generation++
+	r.Hold()
+	r.capture.Store(&capture{generation: r.generation, into: dst})
+	also()
+	r.Release()
+	for i := range r.slices {
+		s := &r.slices[i]
+		s.Lock()
+		r.preserve(s)
+		s.Unlock()
+	}
+	r.capture.Store(nil)
+}
+
+// CompactShared moves the values that are exchanged to the front of full, a copy
+// of all parameters, and returns that part: SharedLen values in slice order.
+func (r *Replica) CompactShared(full tensor.Vector) tensor.Vector {
+	n := 0
+	for _, i := range r.shared {
+		s := &r.slices[i]
+		if n != s.offset { // where all is shared, everything is in its place
+			copy(full[n:], full[s.offset:s.offset+s.length])
+		}
+		n += s.length
+	}
+	return full[:n]
+}
+
+// RestoreShared replaces the values that are exchanged by src, which must have
+// SharedLen finite values in slice order. It is for the time before a peer takes
+// part in exchanges: during one it would lose the partner's half.
+func (r *Replica) RestoreShared(src tensor.Vector) error {
+	return r.restore(src, 0)
+}
+
+// Replace is RestoreShared where training has begun: a step that was begun before it is
+// one for another model, as Replaced tells.
+func (r *Replica) Replace(src tensor.Vector) error { return r.restore(src, 1) }
+
+// Replaced is how often the model was replaced. It does not change while the steps are
+// held.
+func (r *Replica) Replaced() uint64 { return r.replaced.Load() }
+
+// restore is RestoreShared, or Replace if that counts once.
+func (r *Replica) restore(src tensor.Vector, replaced uint64) error {
+	if len(src) != r.SharedLen() {
+		return fmt.Errorf("replica: restoring %d values into %d", len(src), r.SharedLen())
+	}
+	if !tensor.Finite(src) {
+		return errors.New("replica: the values to restore are not all finite")
+	}
+	r.Hold()
+	defer r.Release()
+	r.replaced.Add(replaced)
+	for _, i := range r.shared {
+		s := &r.slices[i]
+		s.Lock()
+		r.preserve(s)
+		copy(r.of(s), src)
+		s.drift.mark(r.of(s))
+		s.Unlock()
+		src = src[s.length:]
+	}
+	return nil
 }

@@ -3,8 +3,8 @@ package replica
 import (
 	"testing"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -20,12 +20,12 @@ func TestWindowBoundsMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	codec, err := quant.ByName("raw")
+	codec, err := coding.ByName("raw")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewResponder(r, NewLedger(r, LedgerOptions{}))
-	p.Begin(Terms{Plan: quant.Uniform(codec), Window: MaxWindow})
+	p := NewResponder(r, NewLedger(r))
+	p.Begin(Terms{Plan: coding.Uniform(codec), Window: MaxWindow})
 	lane, code := p.Lane(0), append(wire.AppendCodeInfo(nil, wire.CodeInfo{Bound: 1, Codec: uint8(codec.ID)}), 0, 0, 0, 0)
 	for i := range slices {
 		acknowledged := max(i-flying+1, 0)

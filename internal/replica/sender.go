@@ -3,9 +3,9 @@ package replica
 import (
 	"fmt"
 
-	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -62,9 +62,9 @@ func (s *Sender) run(shared int) (count int, weight float64) {
 	r := s.replica
 	count = min(s.end, r.pieces.first[shared+1]) - s.next
 	switch s.terms.Transfer.From {
-	case averaging.Gradient:
+	case collective.Gradient:
 		return count, r.buffers.samples[r.shared[shared]]
-	case averaging.Sum:
+	case collective.Sum:
 		weights := r.buffers.weights[s.next : s.next+count]
 		return alike(weights), weights[0]
 	}
@@ -73,16 +73,16 @@ func (s *Sender) run(shared int) (count int, weight float64) {
 
 // encode begins a frame with the code of values. Own is the slice of the parameters
 // that they belong to. The caller holds the slice's lock.
-func (s *Sender) encode(frame []byte, values, own tensor.Vector, codec quant.Codec, weight float64) ([]byte, error) {
+func (s *Sender) encode(frame []byte, values, own tensor.Vector, codec coding.Codec, weight float64) ([]byte, error) {
 	frame = extend(wire.Reserve(frame), wire.PartInfoSize)
 	switch {
-	case weight == 0 && s.terms.Transfer.From == averaging.Gradient:
+	case weight == 0 && s.terms.Transfer.From == collective.Gradient:
 		return frame, fmt.Errorf("there is none: %w", ErrTransfer)
 	case weight == 0:
 		return frame, nil
 	}
 	head, scale := len(frame), s.terms.scale(weight)
-	if s.terms.Transfer.From != averaging.Sum {
+	if s.terms.Transfer.From != collective.Sum {
 		scale = 1 // what is coded is the value itself
 	}
 	x := values
@@ -112,11 +112,11 @@ func (s *Sender) encode(frame []byte, values, own tensor.Vector, codec quant.Cod
 const halfMost = 65504
 
 // sendable tells why values would be refused by an honest receiver.
-func sendable(x, own tensor.Vector, codec quant.Codec) error {
+func sendable(x, own tensor.Vector, codec coding.Codec) error {
 	if norm := 2 * tensor.Norm2(x); absurd(norm, own) {
 		return fmt.Errorf("norm %g: %w", norm/2, ErrDiverged)
 	}
-	if codec.ID == quant.FP16 && tensor.MaxAbs(x) > halfMost {
+	if codec.ID == coding.FP16 && tensor.MaxAbs(x) > halfMost {
 		return fmt.Errorf("%s holds up to %d: %w", codec.Name, halfMost, ErrTooLarge)
 	}
 	return nil

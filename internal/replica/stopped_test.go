@@ -5,16 +5,16 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/replica"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // A sender that was stopped leaves the sum as the next attempt has filled it: what it
 // would pass on, it would have rounded.
 func TestStoppedSenderChangesNothing(t *testing.T) {
-	codec, err := quant.ByName("int8")
+	codec, err := coding.ByName("int8")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +29,8 @@ func TestStoppedSenderChangesNothing(t *testing.T) {
 		}
 		var stopped atomic.Bool
 		err := a.sender.Begin(replica.TransferTerms{
-			Transfer: averaging.Transfer{From: averaging.Sum, Into: averaging.Sum, Parts: 1},
-			Plan:     quant.Uniform(codec), Stopped: &stopped,
+			Transfer: collective.Transfer{From: collective.Sum, Into: collective.Sum, Parts: 1},
+			Plan:     coding.Uniform(codec), Stopped: &stopped,
 		})
 		if err != nil {
 			t.Fatal(err)

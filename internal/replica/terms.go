@@ -1,8 +1,8 @@
 package replica
 
 import (
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 )
 
 // MaxWindow bounds the slices in flight of one lane, and MaxLanes the lanes of an
@@ -21,9 +21,9 @@ type Terms struct {
 	// the exchange.
 	Incarnation, Exchange uint64
 	// Plan says what the initiator codes each slice with.
-	Plan quant.Plan
+	Plan coding.Plan
 	// Codecs are those that the responder takes. Default: those of Plan.
-	Codecs []quant.ID
+	Codecs []coding.ID
 	// Window is the number of slices in flight per lane, 1 to MaxWindow; Lanes is
 	// the number of streams, 1 to MaxLanes. Values beyond are brought within.
 	Window, Lanes int

@@ -6,9 +6,9 @@ import (
 	"math"
 	"sync/atomic"
 
-	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -30,11 +30,11 @@ type TransferTerms struct {
 	// Exchange is the number that the sender gave to the transfer.
 	Exchange uint64
 	// Transfer is what is moved.
-	Transfer averaging.Transfer
+	Transfer collective.Transfer
 	// Plan says what the sender codes each slice with. A receiver needs none.
-	Plan quant.Plan
+	Plan coding.Plan
 	// Codecs are those that the receiver takes. Default: those of Plan.
-	Codecs []quant.ID
+	Codecs []coding.ID
 	// Stopped, if there is one, says that the transfer is over: from the moment in which
 	// it is true a sender changes nothing.
 	Stopped *atomic.Bool
@@ -44,20 +44,20 @@ type TransferTerms struct {
 // ErrTransfer, ErrLattice or ErrCodec.
 func (t TransferTerms) Check() error {
 	m := t.Transfer
-	known := m.From < averaging.Buffers && m.Into < averaging.Buffers
+	known := m.From < collective.Buffers && m.Into < collective.Buffers
 	switch {
-	case !known, m.From != m.Into && !(m.From == averaging.Gradient && m.Into == averaging.Sum),
-		m.Into == averaging.Gradient, m.Into == averaging.Parameters && m.Add:
+	case !known, m.From != m.Into && !(m.From == collective.Gradient && m.Into == collective.Sum),
+		m.Into == collective.Gradient, m.Into == collective.Parameters && m.Add:
 		return fmt.Errorf("replica: %s: %w", m, ErrTransfer)
 	case m.Parts < 1 || m.Parts > wire.MaxParts || m.Part < 0 || m.Part >= m.Parts:
 		return fmt.Errorf("replica: %s: want 1 to %d parts: %w", m, wire.MaxParts, ErrTransfer)
 	}
 	for _, id := range t.codecs() {
-		codec, known := quant.ByID(id)
+		codec, known := coding.ByID(id)
 		if !known {
 			return fmt.Errorf("replica: transfer with codec %d: %w", id, ErrCodec)
 		}
-		if codec.Lattice != (quant.Lattice{}) {
+		if codec.Lattice != (coding.Lattice{}) {
 			return fmt.Errorf("replica: transfer with %s: %w", codec.Name, ErrLattice)
 		}
 	}
@@ -65,7 +65,7 @@ func (t TransferTerms) Check() error {
 }
 
 // codecs are those that the receiver takes.
-func (t TransferTerms) codecs() []quant.ID {
+func (t TransferTerms) codecs() []coding.ID {
 	if t.Codecs == nil {
 		return t.Plan.Codecs()
 	}
@@ -73,16 +73,16 @@ func (t TransferTerms) codecs() []quant.ID {
 }
 
 // passed tells whether the transfer hands a sum on that all are to have alike.
-func (t TransferTerms) passed() bool { return t.Transfer.From == averaging.Sum && !t.Transfer.Add }
+func (t TransferTerms) passed() bool { return t.Transfer.From == collective.Sum && !t.Transfer.Add }
 
 // scale is what coded values of a weight are to be multiplied by. It is that of
 // docs/WIRE.md: those of a sum are coded divided by a power of two, which costs no
 // bit, so that they are about as large as a gradient.
 func (t TransferTerms) scale(weight float64) float32 {
 	switch t.Transfer.From {
-	case averaging.Gradient:
+	case collective.Gradient:
 		return float32(weight)
-	case averaging.Sum:
+	case collective.Sum:
 		_, exponent := math.Frexp(weight)
 		return float32(math.Ldexp(1, exponent-1))
 	}
@@ -90,11 +90,11 @@ func (t TransferTerms) scale(weight float64) float32 {
 }
 
 // vector is the buffer of that name.
-func (r *Replica) vector(b averaging.Buffer) tensor.Vector {
+func (r *Replica) vector(b collective.Buffer) tensor.Vector {
 	switch b {
-	case averaging.Gradient:
+	case collective.Gradient:
 		return r.buffers.gradient
-	case averaging.Sum:
+	case collective.Sum:
 		return r.buffers.sum
 	}
 	return r.values
@@ -113,7 +113,7 @@ func (p *passage) begin(terms TransferTerms) error {
 	if err := terms.Check(); err != nil {
 		return err
 	}
-	if p.replica.buffers == nil && terms.Transfer.Into != averaging.Parameters {
+	if p.replica.buffers == nil && terms.Transfer.Into != collective.Parameters {
 		return errNoBuffers
 	}
 	terms.Codecs = terms.codecs()
@@ -135,25 +135,25 @@ func (p *passage) Values() int {
 func (p *passage) Done() bool { return p.next == p.end }
 
 // TransferOf is what an OFFER offers.
-func TransferOf(m *wire.Offer) averaging.Transfer {
-	return averaging.Transfer{
-		From: averaging.Buffer(m.From), Into: averaging.Buffer(m.Into), Add: m.Add,
+func TransferOf(m *wire.Offer) collective.Transfer {
+	return collective.Transfer{
+		From: collective.Buffer(m.From), Into: collective.Buffer(m.Into), Add: m.Add,
 		Part: int(m.Part), Parts: int(m.Parts), Round: m.Round,
 	}
 }
 
 // PutTransfer fills in what an OFFER offers.
-func PutTransfer(m *wire.Offer, t averaging.Transfer) {
+func PutTransfer(m *wire.Offer, t collective.Transfer) {
 	m.From, m.Into, m.Add = uint8(t.From), uint8(t.Into), t.Add
 	m.Part, m.Parts, m.Round = uint32(t.Part), uint32(t.Parts), t.Round
 }
 
 // TellOf is the message that carries a word.
-func TellOf(w averaging.Word) wire.Tell {
+func TellOf(w collective.Word) wire.Tell {
 	return wire.Tell{Kind: w.Kind, Round: w.Round, View: w.View, Value: w.Value}
 }
 
 // WordOf is the word that a message carries.
-func WordOf(m wire.Tell) averaging.Word {
-	return averaging.Word{Kind: m.Kind, Round: m.Round, View: m.View, Value: m.Value}
+func WordOf(m wire.Tell) collective.Word {
+	return collective.Word{Kind: m.Kind, Round: m.Round, View: m.View, Value: m.Value}
 }

@@ -5,10 +5,10 @@ import (
 	"math"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -18,8 +18,8 @@ import (
 func FuzzPart(f *testing.F) {
 	values := make(tensor.Vector, 64)
 	values[0], values[1] = 1.5, -2
-	good := tensor.AppendBytes(wire.AppendPartInfo(nil, wire.PartInfo{Weight: 48, Codec: uint8(quant.Raw), Pieces: 1}), values)
-	eight := append(wire.AppendPartInfo(nil, wire.PartInfo{Weight: 3, Codec: uint8(quant.Int8), Pieces: 2}), make([]byte, 104)...)
+	good := tensor.AppendBytes(wire.AppendPartInfo(nil, wire.PartInfo{Weight: 48, Codec: uint8(coding.Raw), Pieces: 1}), values)
+	eight := append(wire.AppendPartInfo(nil, wire.PartInfo{Weight: 3, Codec: uint8(coding.Int8), Pieces: 2}), make([]byte, 104)...)
 	eight[wire.PartInfoSize+3], eight[wire.PartInfoSize+4] = 0x3f, 0x7f
 	nan := append([]byte(nil), good...)
 	nan[wire.PartInfoSize+2], nan[wire.PartInfoSize+3] = 0xc0, 0x7f
@@ -28,10 +28,10 @@ func FuzzPart(f *testing.F) {
 	}
 	f.Add(uint8(4), uint32(1), good)
 	f.Fuzz(func(t *testing.T, kind uint8, first uint32, payload []byte) {
-		transfers := []averaging.Transfer{
-			{From: averaging.Sum, Into: averaging.Sum, Add: true, Parts: 1}, {From: averaging.Sum, Into: averaging.Sum, Parts: 1},
-			{From: averaging.Gradient, Into: averaging.Sum, Add: true, Parts: 1}, {From: averaging.Gradient, Into: averaging.Sum, Parts: 1},
-			{From: averaging.Parameters, Into: averaging.Parameters, Parts: 1},
+		transfers := []collective.Transfer{
+			{From: collective.Sum, Into: collective.Sum, Add: true, Parts: 1}, {From: collective.Sum, Into: collective.Sum, Parts: 1},
+			{From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1}, {From: collective.Gradient, Into: collective.Sum, Parts: 1},
+			{From: collective.Parameters, Into: collective.Parameters, Parts: 1},
 		}
 		terms := replica.TransferTerms{Exchange: 7, Transfer: transfers[int(kind)%len(transfers)]}
 		for _, name := range oneWay {
@@ -49,7 +49,7 @@ func FuzzPart(f *testing.F) {
 		if err != nil {
 			for _, known := range []error{
 				replica.ErrOrder, replica.ErrCodec, replica.ErrAbsurd, wire.ErrMessage,
-				quant.ErrSize, quant.ErrNotFinite, quant.ErrScale, quant.ErrPadding,
+				coding.ErrSize, coding.ErrNotFinite, coding.ErrScale, coding.ErrPadding,
 			} {
 				if errors.Is(err, known) {
 					return
@@ -71,7 +71,7 @@ func FuzzPart(f *testing.F) {
 // peekFrames are the PARTs that tell of the sum.
 func peekFrames(t tester, a *averager) (frames string) {
 	t.Helper()
-	m := averaging.Transfer{From: averaging.Sum, Into: averaging.Sum, Add: true, Parts: 1}
+	m := collective.Transfer{From: collective.Sum, Into: collective.Sum, Add: true, Parts: 1}
 	if err := a.sender.Begin(terms(t, "raw", 1, m)); err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,10 @@ package replica_test
 import (
 	"math/rand/v2"
 
-	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -74,9 +74,9 @@ func (a *averager) put(t tester, rng *rand.Rand, samples int) tensor.Vector {
 	return gradient
 }
 
-func terms(t tester, name string, exchange uint64, m averaging.Transfer) replica.TransferTerms {
+func terms(t tester, name string, exchange uint64, m collective.Transfer) replica.TransferTerms {
 	t.Helper()
-	return replica.TransferTerms{Exchange: exchange, Transfer: m, Plan: quant.Uniform(codec(t, name))}
+	return replica.TransferTerms{Exchange: exchange, Transfer: m, Plan: coding.Uniform(codec(t, name))}
 }
 
 // send carries a transfer out, up to so many PARTs.
@@ -111,7 +111,7 @@ const whole = 1 << 20
 // peek reads the sum as a PART shows it: values and weights, by shared value.
 func (a *averager) peek(t tester) (values tensor.Vector, weights []float64) {
 	t.Helper()
-	m := averaging.Transfer{From: averaging.Sum, Into: averaging.Sum, Add: true, Parts: 1}
+	m := collective.Transfer{From: collective.Sum, Into: collective.Sum, Add: true, Parts: 1}
 	if err := a.sender.Begin(terms(t, "raw", 1, m)); err != nil {
 		t.Fatal(err)
 	}

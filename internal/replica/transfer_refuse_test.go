@@ -8,19 +8,19 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 func TestTransfersThatCannotBe(t *testing.T) {
-	const p, g, s = averaging.Parameters, averaging.Gradient, averaging.Sum
-	for _, m := range []averaging.Transfer{
+	const p, g, s = collective.Parameters, collective.Gradient, collective.Sum
+	for _, m := range []collective.Transfer{
 		{From: p, Into: p, Add: true, Parts: 1}, {From: p, Into: s, Parts: 1}, {From: s, Into: p, Parts: 1},
 		{From: g, Into: p, Parts: 1}, {From: g, Into: g, Parts: 1}, {From: s, Into: g, Parts: 1},
-		{From: averaging.Buffers, Into: averaging.Buffers, Parts: 1},
+		{From: collective.Buffers, Into: collective.Buffers, Parts: 1},
 		{From: s, Into: s}, {From: s, Into: s, Part: 2, Parts: 2}, {From: s, Into: s, Part: -1, Parts: 2},
 		{From: s, Into: s, Parts: wire.MaxParts + 1},
 	} {
@@ -29,14 +29,14 @@ func TestTransfersThatCannotBe(t *testing.T) {
 		}
 	}
 	a := smallAveragers(t, 1)[0]
-	m := averaging.Transfer{From: s, Into: s, Parts: 1}
+	m := collective.Transfer{From: s, Into: s, Parts: 1}
 	for _, name := range latticed {
 		err := a.sender.Begin(terms(t, name, 1, m))
 		if !errors.Is(err, replica.ErrLattice) || !strings.Contains(err.Error(), "raw, bf16, fp16 or int8") {
 			t.Errorf("a transfer with %s: %v", name, err)
 		}
 	}
-	if err := a.receiver.Begin(replica.TransferTerms{Transfer: m, Codecs: []quant.ID{99}}); !errors.Is(err, replica.ErrCodec) {
+	if err := a.receiver.Begin(replica.TransferTerms{Transfer: m, Codecs: []coding.ID{99}}); !errors.Is(err, replica.ErrCodec) {
 		t.Errorf("an unknown codec: %v", err)
 	}
 	bare, err := replica.New(smallModel(t, rand.New(rand.NewPCG(1, 1)), nil), replica.Options{})
@@ -58,15 +58,15 @@ func TestReceiverRefuses(t *testing.T) {
 	if err := b.Load(false); err != nil {
 		t.Fatal(err)
 	}
-	m := averaging.Transfer{From: averaging.Gradient, Into: averaging.Sum, Add: true, Parts: 1}
+	m := collective.Transfer{From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1}
 	part := func(info wire.PartInfo, values ...float32) []byte {
 		return tensor.AppendBytes(wire.AppendPartInfo(nil, info), values)
 	}
 	long := make([]float32, 64)
 	spoilt := func(v float64) []float32 { return append([]float32{float32(v)}, long[1:]...) }
-	one := wire.PartInfo{Weight: 1, Codec: uint8(quant.Raw), Pieces: 1}
+	one := wire.PartInfo{Weight: 1, Codec: uint8(coding.Raw), Pieces: 1}
 	heavy, light, other, many := one, one, one, one
-	heavy.Weight, light.Weight, other.Codec, many.Pieces = wire.MaxWeight, 0, uint8(quant.BF16), 3
+	heavy.Weight, light.Weight, other.Codec, many.Pieces = wire.MaxWeight, 0, uint8(coding.BF16), 3
 	for _, c := range []struct {
 		name    string
 		header  wire.Header
@@ -77,7 +77,7 @@ func TestReceiverRefuses(t *testing.T) {
 		{"another piece", wire.Header{Exchange: 7, Slice: 1}, part(one, long...), replica.ErrOrder},
 		{"pieces of two slices", wire.Header{Exchange: 7}, part(many, make([]float32, 164)...), replica.ErrOrder},
 		{"pieces that are not", wire.Header{Exchange: 7}, part(wire.PartInfo{Weight: 1, Codec: 1, Pieces: math.MaxUint32}), replica.ErrOrder},
-		{"a value too few", wire.Header{Exchange: 7}, part(one, long[1:]...), quant.ErrSize},
+		{"a value too few", wire.Header{Exchange: 7}, part(one, long[1:]...), coding.ErrSize},
 		{"no header", wire.Header{Exchange: 7}, []byte{1, 2, 3}, wire.ErrMessage},
 		{"another codec", wire.Header{Exchange: 7}, part(other, long[:32]...), replica.ErrCodec},
 		{"NaN", wire.Header{Exchange: 7}, part(one, spoilt(math.NaN())...), replica.ErrAbsurd},
@@ -94,7 +94,7 @@ func TestReceiverRefuses(t *testing.T) {
 			c.header.Type = wire.TypePart
 			err := b.receiver.Part(c.header, c.payload)
 			// Where a codec has to decode raw values, it is the one to refuse them.
-			undecodable := c.err == replica.ErrAbsurd && errors.Is(err, quant.ErrNotFinite)
+			undecodable := c.err == replica.ErrAbsurd && errors.Is(err, coding.ErrNotFinite)
 			if !errors.Is(err, c.err) && !undecodable {
 				t.Errorf("error is %v, want %v", err, c.err)
 			}
@@ -112,7 +112,7 @@ func TestReceiverRefuses(t *testing.T) {
 // An honest sender whose values are none says so, and sends nothing that a receiver
 // would blame it for.
 func TestSenderRefuses(t *testing.T) {
-	m := averaging.Transfer{From: averaging.Gradient, Into: averaging.Sum, Parts: 1}
+	m := collective.Transfer{From: collective.Gradient, Into: collective.Sum, Parts: 1}
 	for _, c := range []struct {
 		codec string
 		value float32
@@ -152,7 +152,7 @@ func TestTransfersRace(t *testing.T) {
 			mine := &averager{Replica: to.Replica, receiver: replica.NewReceiver(to.Replica)}
 			for round := range rounds {
 				for part := range senders {
-					m := averaging.Transfer{From: averaging.Gradient, Into: averaging.Sum, Add: true, Part: (i + part) % senders, Parts: senders}
+					m := collective.Transfer{From: collective.Gradient, Into: collective.Sum, Add: true, Part: (i + part) % senders, Parts: senders}
 					from.send(t, mine, terms(t, "bf16", uint64(round), m), whole)
 				}
 			}
@@ -194,8 +194,8 @@ func roundOf(t tester, name string, values int) func() {
 		gradient[i] = float32(i%7) * 1e-3
 	}
 	exchange := uint64(0)
-	add := terms(t, name, 0, averaging.Transfer{From: averaging.Gradient, Into: averaging.Sum, Add: true, Parts: 1})
-	pass := terms(t, name, 0, averaging.Transfer{From: averaging.Sum, Into: averaging.Sum, Parts: 1})
+	add := terms(t, name, 0, collective.Transfer{From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1})
+	pass := terms(t, name, 0, collective.Transfer{From: collective.Sum, Into: collective.Sum, Parts: 1})
 	add.Codecs, pass.Codecs = add.Plan.Codecs(), pass.Plan.Codecs()
 	return func() {
 		for _, a := range all {

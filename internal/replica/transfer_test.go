@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -53,12 +53,12 @@ func TestSumsAddUpExactly(t *testing.T) {
 			default:
 				b := (a + 1 + rapid.IntRange(0, peers-2).Draw(t, "other")) % peers
 				parts := rapid.IntRange(1, 9).Draw(t, "parts")
-				m := averaging.Transfer{From: averaging.Sum, Into: averaging.Sum, Add: add, Parts: parts, Part: rapid.IntRange(0, parts-1).Draw(t, "part")}
+				m := collective.Transfer{From: collective.Sum, Into: collective.Sum, Add: add, Parts: parts, Part: rapid.IntRange(0, parts-1).Draw(t, "part")}
 				if rapid.Bool().Draw(t, "gradient") {
-					m.From = averaging.Gradient
+					m.From = collective.Gradient
 				}
 				from, to := movedRange(t, all[a], all[b], m, rapid.SampledFrom([]int{1, 2, whole}).Draw(t, "frames"))
-				if m.From == averaging.Gradient {
+				if m.From == collective.Gradient {
 					want[b].take(gradients[a], samples[a], add, from, to)
 				} else {
 					want[b].join(&want[a], add, from, to)
@@ -72,7 +72,7 @@ func TestSumsAddUpExactly(t *testing.T) {
 }
 
 // movedRange sends so many PARTs and returns the range of shared values that they had.
-func movedRange(t tester, a, b *averager, m averaging.Transfer, frames int) (from, to int) {
+func movedRange(t tester, a, b *averager, m collective.Transfer, frames int) (from, to int) {
 	if err := a.sender.Begin(terms(t, "raw", 5, m)); err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func ring(t tester, all []*averager, name string) {
 				if !add {
 					from = (part + n - 1 + hop) % n
 				}
-				m := averaging.Transfer{From: averaging.Sum, Into: averaging.Sum, Add: add, Part: part, Parts: n}
+				m := collective.Transfer{From: collective.Sum, Into: collective.Sum, Add: add, Part: part, Parts: n}
 				all[from].send(t, all[(from+1)%n], terms(t, name, uint64(hop+1), m), whole)
 			}
 		}
@@ -246,7 +246,7 @@ func TestPartsDivideThePieces(t *testing.T) {
 		a.put(t, rand.New(rand.NewPCG(1, 1)), 1)
 		next, total := 0, 0
 		for part := range parts {
-			m := averaging.Transfer{From: averaging.Gradient, Into: averaging.Sum, Part: part, Parts: parts}
+			m := collective.Transfer{From: collective.Gradient, Into: collective.Sum, Part: part, Parts: parts}
 			if err := a.sender.Begin(terms(t, "raw", 1, m)); err != nil {
 				t.Fatal(err)
 			}
@@ -286,7 +286,7 @@ func TestParametersAreReplaced(t *testing.T) {
 		step[i] = float32(i)
 	}
 	all[0].Add(step)
-	m := averaging.Transfer{From: averaging.Parameters, Into: averaging.Parameters, Parts: 1}
+	m := collective.Transfer{From: collective.Parameters, Into: collective.Parameters, Parts: 1}
 	all[0].send(t, all[1], terms(t, "raw", 1, m), whole)
 	got := contents(all[1].Replica)
 	if !sameBits(sharedOf(got), sharedOf(step)) || tensor.Norm2(got[210:217]) != 0 {
@@ -321,7 +321,7 @@ func TestGradientsThatAreNone(t *testing.T) {
 	if err := a.PutGradient(gradient, 1); !errors.Is(err, replica.ErrDiverged) {
 		t.Errorf("a gradient of NaN: %v", err)
 	}
-	m := averaging.Transfer{From: averaging.Gradient, Into: averaging.Sum, Parts: 1}
+	m := collective.Transfer{From: collective.Gradient, Into: collective.Sum, Parts: 1}
 	if err := a.sender.Begin(terms(t, "raw", 1, m)); err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 )
 
 // ReasonOf is the reason on the wire of a machine's refusal.
@@ -46,8 +46,7 @@ func RefusedFor(r wire.Reason) averaging.Reason {
 // err. It reports false if the partner broke no rule: the stream ended or broke.
 func Blame(err error) (wire.Reason, bool) {
 	for _, fault := range []error{
-		ErrOrder, ErrWindow, ErrAbsurd, ErrBound, ErrCodec, ErrBlocks,
-		quant.ErrSize, quant.ErrNotFinite, quant.ErrScale, quant.ErrPadding, quant.ErrSpacing, quant.ErrHalf,
+		ErrOrder, ErrWindow, ErrAbsurd, ErrBound, ErrCodec, ErrBlocks, coding.ErrCode,
 	} {
 		if errors.Is(err, fault) {
 			return wire.ReasonProtocol, true

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 )
 
 // TestRefusalsArriveAsTheyWereMeant: what a machine refuses for is what the other machine
@@ -35,7 +35,7 @@ func TestRefusalsArriveAsTheyWereMeant(t *testing.T) {
 // nobody's offence.
 func TestOnlyWhoBreaksARuleIsBlamed(t *testing.T) {
 	for err, theirs := range map[error]bool{
-		replica.ErrOrder: true, replica.ErrAbsurd: true, quant.ErrNotFinite: true, wire.ErrType: true, wire.ErrMessage: true,
+		replica.ErrOrder: true, replica.ErrAbsurd: true, coding.ErrNotFinite: true, wire.ErrType: true, wire.ErrMessage: true,
 		replica.ErrDiverged: false, replica.ErrSettled: false, replica.ErrTooLarge: false, io.EOF: false, io.ErrUnexpectedEOF: false,
 	} {
 		if _, got := replica.Blame(fmt.Errorf("an exchange: %w", err)); got != theirs {

@@ -1,47 +1,12 @@
 package sim
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
-
-// Arrive lets a peer come that was not there at first or has gone, in another
-// incarnation, with all that a member consists of made anew. It copies the model of a
-// neighbour over the link to it, of the next one if that goes meanwhile; then it is a
-// member, of which the others hear after News.Gossip, and begins to train. Where
-// nobody is there, it begins with the values that it has.
-func (w *World) Arrive(peer int, m Member) error {
-	old := w.peers[peer]
-	switch {
-	case !old.gone:
-		return fmt.Errorf("peer %d arrives, and is there", peer)
-	case m.ID != old.id:
-		return fmt.Errorf("peer %d arrives as %q, and is %q", peer, m.ID, old.id)
-	}
-	if err := m.validate(peer); err != nil {
-		return err
-	}
-	p, err := newPeer(w, peer, m)
-	if err != nil {
-		return err
-	}
-	w.lose(old) // who comes back is known to have been away
-	p.counts, p.incarnation = old.counts, old.incarnation+1
-	w.peers[peer] = p
-	overlay := w.overlay
-	if err := w.admit(p); err != nil {
-		return err
-	}
-	donors := w.overlay.Neighbours(p.id)
-	w.overlay = overlay // it is no member yet
-	p.arriving = true
-	(&newcomer{peer: p, donors: donors}).ask()
-	return nil
-}
 
 // newcomer is a peer that copies a model.
 type newcomer struct {
@@ -118,5 +83,5 @@ func (n *newcomer) settleIn() {
 	if w.over {
 		n.tell(averaging.Event{Kind: averaging.RunOver})
 	}
-	n.step()
+	n.trainer.begin(0)
 }

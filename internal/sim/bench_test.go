@@ -13,7 +13,7 @@ func BenchmarkFlock(b *testing.B) {
 	b.ReportAllocs()
 	f := newFlock(b, plan{
 		seed: 1, peers: 8, values: 100_000, sliceLen: 32 << 10,
-		config: sim.Config{Trainer: idle{}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e8}},
+		config: sim.Config{Task: direct{stepper: idle{}}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e8}},
 	})
 	f.world.Run(time.Second)
 	before, events := f.total().Initiated, 0

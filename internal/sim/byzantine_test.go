@@ -80,7 +80,7 @@ func lied(t *testing.T, with trial) float64 {
 		seed: 63, peers: peers, values: weights, sliceLen: 100, unclipped: with.unclipped, codec: with.codec,
 		initial: initialise,
 		config: sim.Config{
-			Trainer: newLearners(task, 64, peers, honest), Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e7},
+			Task: direct{stepper: newLearners(task, 64, peers, honest)}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e7},
 			Terms: replica.Terms{Window: 4},
 			Hooks: sim.Hooks{Opened: func(s *sim.Stream) {
 				lie(s.From())

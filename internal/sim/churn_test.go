@@ -18,7 +18,7 @@ func (f *flock) fresh(p plan, i int) sim.Member {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.replicas[i], f.ledgers[i] = r, replica.NewLedger(r, replica.LedgerOptions{})
+	f.replicas[i], f.ledgers[i] = r, replica.NewLedger(r)
 	return f.member(p, i)
 }
 
@@ -31,7 +31,7 @@ func TestPeersComeAndGo(t *testing.T) {
 	p := plan{
 		seed: 9, peers: 8, values: 200, sliceLen: 50, every: 1,
 		config: sim.Config{
-			Trainer: idle{}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6}, Stall: 200 * time.Millisecond,
+			Task: direct{stepper: idle{}}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6}, Stall: 200 * time.Millisecond,
 			News: sim.News{Crash: time.Second, Gossip: 50 * time.Millisecond},
 			Hooks: sim.Hooks{Broke: func(_, partner int, err error) {
 				if partner == crashed {
@@ -97,7 +97,7 @@ func TestChurnTakesOneCourse(t *testing.T) {
 		p := plan{
 			seed: 4, peers: 12, values: 300, sliceLen: 64, every: 2, codec: "lattice6+4",
 			config: sim.Config{
-				Trainer: idle{}, Link: sim.Link{Delay: 2 * time.Millisecond, Bandwidth: 2e5, Loss: 0.01}, Stall: 100 * time.Millisecond,
+				Task: direct{stepper: idle{}}, Link: sim.Link{Delay: 2 * time.Millisecond, Bandwidth: 2e5, Loss: 0.01}, Stall: 100 * time.Millisecond,
 				News: sim.News{Crash: 300 * time.Millisecond, Gossip: 20 * time.Millisecond},
 			},
 		}
@@ -137,7 +137,7 @@ func TestChurnTakesOneCourse(t *testing.T) {
 // a second for a megabyte.
 func TestPortIsSharedByAllLinks(t *testing.T) {
 	f := newFlock(t, plan{seed: 1, peers: 2, values: 250_000, sliceLen: 1 << 15, config: sim.Config{
-		Trainer: slow{}, Port: 1e6, Stall: time.Minute,
+		Task: direct{stepper: slow{}}, Port: 1e6, Stall: time.Minute,
 	}})
 	f.world.Run(1500 * time.Millisecond)
 	if n := f.total().Initiated; n > 0 {
@@ -152,5 +152,5 @@ func TestPortIsSharedByAllLinks(t *testing.T) {
 // slow takes a second for a step, and learns nothing.
 type slow struct{}
 
-func (slow) Duration(int, int) time.Duration   { return time.Second }
-func (slow) Step(_, _ int, _, delta []float32) { clear(delta) }
+func (slow) Duration(int, int, int) time.Duration { return time.Second }
+func (slow) Step(_, _ int, _, delta []float32)    { clear(delta) }

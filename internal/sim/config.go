@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -19,12 +20,13 @@ const (
 	DefaultGossip      = 200 * time.Millisecond
 )
 
-// Config makes a world. Members, Trainer, Terms.Plan and Rand are required.
+// Config makes a world. Members, Task, Terms.Plan and Rand are required.
 type Config struct {
 	// Members are the peers. Elsewhere a peer is its index here.
 	Members []Member
-	// Trainer says what the peers compute.
-	Trainer Trainer
+	// Task is what the peers compute, and Pace what their machines are told of it.
+	Task Task
+	Pace averaging.Pace
 	// Link joins every pair of peers, until World.SetLink says otherwise.
 	Link Link
 	// Port bounds the bytes a second that a peer sends, and those that it receives,
@@ -33,9 +35,15 @@ type Config struct {
 	// Terms are those of every exchange: the plan and the window. The other fields
 	// are filled in for each.
 	Terms replica.Terms
-	// Stall is how long a peer waits for a partner's next frame. Default:
-	// DefaultStall.
+	// Stall is how long a peer waits for a partner's next frame at most; package links says
+	// how long. Default: DefaultStall.
 	Stall time.Duration
+	// Deadline bounds an exchange whatever the machine says. Default:
+	// averaging.DefaultDeadline.
+	Deadline time.Duration
+	// Quarantine is how long a peer that breaks the rules is kept away at most. Default: as
+	// package links says. Where it is the network that alters frames, nobody lies.
+	Quarantine time.Duration
 	// SettleAfter is how long a peer waits before it asks a partner for the outcome
 	// of a broken exchange by itself, and the least time between two attempts.
 	// Default: DefaultSettleAfter.
@@ -61,14 +69,15 @@ type Member struct {
 	Machine     averaging.Machine
 	Replica     *replica.Replica
 	Ledger      *replica.Ledger
+	Optimizer   optim.Optimizer
 	Later       bool
 	Unreachable bool
 	Stranger    bool
 }
 
 func (m Member) validate(index int) error {
-	if m.Machine == nil || m.Replica == nil || m.Ledger == nil {
-		return fmt.Errorf("member %d (%q): Machine, Replica and Ledger are all needed", index, m.ID)
+	if m.Machine == nil || m.Replica == nil || m.Ledger == nil || m.Optimizer == nil {
+		return fmt.Errorf("member %d (%q): Machine, Replica, Ledger and Optimizer are all needed", index, m.ID)
 	}
 	return nil
 }
@@ -85,6 +94,10 @@ type Hooks struct {
 	// Broke: an exchange broke off at a peer, or a question about one, or a proposal
 	// was refused for another reason than that the partner is busy.
 	Broke func(peer, partner int, err error)
+	// Proposed: a peer's machine asks for an exchange with a partner, or a transfer.
+	Proposed func(peer int, partner topology.PeerID)
+	// Failed: a step of a peer cannot be made, and it makes no more.
+	Failed func(peer int, err error)
 }
 
 func (c Config) validate() error {
@@ -97,8 +110,8 @@ func (c Config) validate() error {
 			faults = append(faults, err)
 		}
 	}
-	if c.Trainer == nil {
-		faults = append(faults, errors.New("Trainer is nil"))
+	if c.Task == nil {
+		faults = append(faults, errors.New("Task is nil"))
 	}
 	if len(c.Terms.Plan.Codecs()) == 0 {
 		faults = append(faults, errors.New("Terms.Plan has no codec"))
@@ -121,6 +134,9 @@ func (c Config) validate() error {
 func (c Config) withDefaults() Config {
 	if c.Stall == 0 {
 		c.Stall = DefaultStall
+	}
+	if c.Deadline == 0 {
+		c.Deadline = averaging.DefaultDeadline
 	}
 	if c.News.Crash == 0 {
 		c.News.Crash = DefaultCrash

@@ -33,15 +33,21 @@ func slasher(rng *rand.Rand, share float64) func(*sim.Stream) {
 // slashedFlock runs exchanges until so many have been completed, cutting streams
 // all the time, and then lets the flock repair what it can. It returns by how much
 // the sum of all models has moved.
-func slashedFlock(t *testing.T, codec string, exchanges int, ledgerOff bool) (*flock, float64) {
+func slashedFlock(t *testing.T, codec string, exchanges int, forgetful bool) (*flock, float64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(11, 0))
-	f := newFlock(t, plan{
-		seed: 5, peers: 8, values: 60, sliceLen: 8, codec: codec, ledgerOff: ledgerOff,
+	var f *flock
+	broke := func(peer, _ int, _ error) {
+		if forgetful { // what is in doubt is dropped at once
+			f.ledgers[peer].Expire(f.world.Now() + replica.DefaultKeep)
+		}
+	}
+	f = newFlock(t, plan{
+		seed: 5, peers: 8, values: 60, sliceLen: 8, codec: codec,
 		config: sim.Config{
-			Trainer: idle{}, Link: sim.Link{Delay: 500 * time.Microsecond, Bandwidth: 2e6},
+			Task: direct{stepper: idle{}}, Link: sim.Link{Delay: 500 * time.Microsecond, Bandwidth: 2e6},
 			Terms: replica.Terms{Window: 4}, SettleAfter: 20 * time.Millisecond,
-			Hooks: sim.Hooks{Opened: slasher(rng, 0.3)},
+			Hooks: sim.Hooks{Opened: slasher(rng, 0.3), Broke: broke},
 		},
 	})
 	before := f.sum()

@@ -11,6 +11,8 @@ type Counts struct {
 	// InDoubt are the slices left in doubt; of those, Applied and Dropped were
 	// settled since.
 	InDoubt, Applied, Dropped int
+	// Quarantines are how often a partner was found to break the rules.
+	Quarantines int
 	// Again are the blocks of lattices that failed and had to be sent again, in the
 	// exchanges that it initiated.
 	Again int

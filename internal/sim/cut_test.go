@@ -23,7 +23,7 @@ func newStirrer(seed uint64, values int) *stirrer {
 	return &stirrer{rng: rand.New(rand.NewPCG(seed, 0)), scale: 0.02, added: make([]float64, values)}
 }
 
-func (s *stirrer) Duration(peer, _ int) time.Duration {
+func (s *stirrer) Duration(peer, _, _ int) time.Duration {
 	return time.Duration(4+peer%3)*time.Millisecond + time.Duration(s.rng.IntN(1000))*time.Microsecond
 }
 
@@ -117,7 +117,7 @@ func thousandCuts(t *testing.T, codec string) {
 	f = newFlock(t, plan{
 		seed: 23, peers: 4, values: values, sliceLen: 8, codec: codec, every: 2,
 		config: sim.Config{
-			Trainer: training, Link: sim.Link{Delay: 300 * time.Microsecond, Bandwidth: 2e6, Loss: 0.01},
+			Task: direct{stepper: training}, Link: sim.Link{Delay: 300 * time.Microsecond, Bandwidth: 2e6, Loss: 0.01},
 			Terms: replica.Terms{Window: 4}, SettleAfter: 30 * time.Millisecond,
 			Hooks: sim.Hooks{
 				Opened: cuts.opened,

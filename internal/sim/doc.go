@@ -8,10 +8,10 @@
 // delay, bandwidth and loss, and carries Streams, which can be cut at a given
 // byte, stalled or tampered with. A peer feeds its machine with events and carries
 // the answers out on its replica, as package peer does over a real network. A
-// Trainer says what the peers compute and for how long.
+// Task says what the peers compute and for how long.
 //
 // The world is one goroutine, which forks and joins only to compute gradients (see
-// GradientTrainer): neither it nor what it hands out is safe for concurrent use. Peers
+// Task): neither it nor what it hands out is safe for concurrent use. Peers
 // may come (copying a neighbour's model first), leave and crash; all the others hear of
 // it at the same moment, a while later. An exchange or a transfer uses one stream, a word
 // none. A partner that breaks the rules is told so and not quarantined.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -34,7 +34,6 @@ type plan struct {
 	sliceLen  int
 	codec     string // raw
 	every     int    // 1
-	ledgerOff bool
 	unclipped bool
 	hidden    int  // the first so many peers are unreachable
 	halves    bool // exchanges have half the weight, whatever runs besides
@@ -72,12 +71,15 @@ func newFlock(t testing.TB, p plan) *flock {
 	for i := range p.peers {
 		config.Members = append(config.Members, f.member(p, i))
 	}
-	codec, err := quant.ByName(cmpOr(p.codec, "raw"))
+	codec, err := coding.ByName(cmpOr(p.codec, "raw"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Terms.Plan = quant.Uniform(codec)
+	if config.Terms.Plan == nil {
+		config.Terms.Plan = coding.Uniform(codec)
+	}
 	config.Rand = rand.New(rand.NewPCG(p.seed, 2))
+	config.Hooks.Failed = func(peer int, err error) { t.Errorf("peer %d: %v", peer, err) }
 	if f.world, err = sim.New(config); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +92,7 @@ func (f *flock) add(params *tensor.Params, p plan, i int) {
 		f.t.Fatal(err)
 	}
 	f.replicas = append(f.replicas, r)
-	f.ledgers = append(f.ledgers, replica.NewLedger(r, replica.LedgerOptions{Off: p.ledgerOff}))
+	f.ledgers = append(f.ledgers, replica.NewLedger(r))
 }
 
 // nameOf is the identity of a peer in these tests.
@@ -128,7 +130,7 @@ func (f *flock) member(p plan, i int) sim.Member {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	member := sim.Member{ID: id, Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Unreachable: i < p.hidden}
+	member := sim.Member{ID: id, Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: asIs{}, Unreachable: i < p.hidden}
 	if p.stranger != nil {
 		member.Stranger = p.stranger(i)
 	}
@@ -215,7 +217,7 @@ func (f *flock) total() (all sim.Counts) {
 // idle trains nothing, at a pace that differs from peer to peer.
 type idle struct{}
 
-func (idle) Duration(peer, step int) time.Duration {
+func (idle) Duration(peer, step, _ int) time.Duration {
 	return time.Duration(8+peer%5) * time.Millisecond
 }
 
@@ -226,7 +228,7 @@ func TestFlockOfReplicasAgrees(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			f := newFlock(t, plan{
 				seed: 3, peers: n, values: 50, sliceLen: 16,
-				config: sim.Config{Trainer: idle{}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6}},
+				config: sim.Config{Task: direct{stepper: idle{}}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6}},
 			})
 			before, apart := f.sum(), f.spread()
 			f.world.Run(4 * time.Second)

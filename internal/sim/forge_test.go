@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 )
 
 // The lattices' own lies: about ranges, and about which blocks have failed. Frames are
@@ -71,7 +71,7 @@ var latticeForgeries = []struct {
 	{tampering{name: "unknown ranges", tamper: ranged(always(0))}, 0},
 	{tampering{name: "the largest ranges", tamper: ranged(always(255))}, 100},
 	{tampering{name: "the smallest ranges", tamper: ranged(always(1))}, 0},
-	{tampering{name: "a range too few", tamper: shorten, expects: []error{quant.ErrSize}}, 0},
+	{tampering{name: "a range too few", tamper: shorten, expects: []error{coding.ErrSize}}, 0},
 	{tampering{name: "blocks that fail", tamper: failing}, 100},
 	{tampering{name: "failed blocks kept quiet", tamper: setForged(func(*rand.Rand, byte) byte { return 0 })}, 0},
 	{tampering{name: "failed blocks that did not fail", tamper: setForged(func(*rand.Rand, byte) byte { return 3 }), expects: []error{replica.ErrBlocks}}, 0},
@@ -82,7 +82,7 @@ var latticeForgeries = []struct {
 // TestForgedRangesAndSetsLoseNothing has slices of two blocks.
 func TestForgedRangesAndSetsLoseNothing(t *testing.T) {
 	t.Parallel()
-	const sliceLen = quant.BlockLen + 100
+	const sliceLen = coding.BlockLen + 100
 	for _, codec := range []string{"lattice6+4", "lattice4+1"} {
 		for _, kind := range latticeForgeries {
 			t.Run(codec+"/"+kind.name, func(t *testing.T) {

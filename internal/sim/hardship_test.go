@@ -17,12 +17,12 @@ func (r *race) fresh(f *flock, i int, make1 machines) sim.Member {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.replicas[i], f.ledgers[i] = model, replica.NewLedger(model, replica.LedgerOptions{})
+	f.replicas[i], f.ledgers[i] = model, replica.NewLedger(model)
 	machine, err := make1(nameOf(i), i)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i]}
+	return sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: asIs{}}
 }
 
 // TestRingSurvivesChurn lets peers of a ring crash in the middle of a round, leave and

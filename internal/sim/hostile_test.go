@@ -27,7 +27,7 @@ func (h *hostile) Handle(_ time.Duration, e averaging.Event, actions []averaging
 	next := func() []averaging.Action {
 		h.id++
 		to := h.target[int(h.id)%len(h.target)]
-		return append(actions, averaging.Action{Kind: averaging.Propose, Peer: to, Exchange: h.id, Buffer: averaging.Parameters, Overlap: 1})
+		return append(actions, averaging.Action{Kind: averaging.Propose, Peer: to, Exchange: h.id, Overlap: 1})
 	}
 	again := averaging.Action{Kind: averaging.SetTimer, Timer: averaging.OutboundDeadline, After: wait}
 	switch e.Kind {
@@ -92,7 +92,7 @@ func (s siege) endure(t *testing.T, honest int, within time.Duration) (b besiege
 	}
 	var f *flock
 	f = newFlock(t, plan{
-		seed: 91, peers: total, values: len(shown), sliceLen: 10, every: s.pace, retry: averaging.DefaultRetryAfter,
+		seed: 91, peers: total, values: len(shown), sliceLen: 10, every: s.pace, retry: 5 * time.Second,
 		initial: func(_ *rand.Rand, peer int, x tensor.Vector) {
 			for i := range x {
 				x[i] = 21
@@ -113,7 +113,7 @@ func (s siege) endure(t *testing.T, honest int, within time.Duration) (b besiege
 		},
 		stranger: func(peer int) bool { return s.stranger && !isHonest(peer) },
 		config: sim.Config{
-			Trainer: idle{}, Link: sim.Link{Delay: 200 * time.Microsecond, Bandwidth: 1e7}, Stall: 2500 * time.Millisecond,
+			Task: direct{stepper: idle{}}, Link: sim.Link{Delay: 200 * time.Microsecond, Bandwidth: 1e7}, Stall: 2500 * time.Millisecond,
 			Terms: replica.Terms{Window: 4},
 			Hooks: sim.Hooks{Opened: func(stream *sim.Stream) {
 				from := stream.From()

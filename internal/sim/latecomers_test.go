@@ -11,7 +11,7 @@ import (
 // slowOne takes a minute for a step at peer 0, and others ten milliseconds.
 type slowOne struct{}
 
-func (slowOne) Duration(peer, _ int) time.Duration {
+func (slowOne) Duration(peer, _, _ int) time.Duration {
 	if peer == 0 {
 		return time.Minute
 	}
@@ -41,7 +41,7 @@ func (f *flock) alike() {
 func TestStepsThatEndAfterTheMergeAreLost(t *testing.T) {
 	f := newFlock(t, plan{
 		seed: 3, peers: 4, values: 500, sliceLen: 200, every: 4, merge: true,
-		config: sim.Config{Trainer: slowOne{}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e7}},
+		config: sim.Config{Task: direct{stepper: slowOne{}}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e7}},
 	})
 	f.world.Run(300 * time.Millisecond)
 	f.world.Finish()
@@ -57,7 +57,7 @@ func TestStepsThatEndAfterTheMergeAreLost(t *testing.T) {
 func TestWhoArrivesInTheEndMergesToo(t *testing.T) {
 	p := plan{
 		seed: 3, peers: 5, values: 5000, sliceLen: 2000, every: 4, merge: true,
-		config: sim.Config{Trainer: idle{}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6}},
+		config: sim.Config{Task: direct{stepper: idle{}}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6}},
 	}
 	f := newFlock(t, p)
 	f.world.Run(100 * time.Millisecond)

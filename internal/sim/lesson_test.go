@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
 	"github.com/seed-97356399/murmuration/quant"
@@ -76,7 +77,7 @@ func (d *digits) flock(t *testing.T, c lesson, training *pupils) *flock {
 	layout := d.model.Layout()
 	f := &flock{t: t, scratch: make(tensor.Vector, layout.Len())}
 	config := sim.Config{
-		Trainer: training, Link: sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 1e9},
+		Task: direct{stepper: training}, Link: sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 1e9},
 		Terms: replica.Terms{Window: 4}, Rand: rand.New(rand.NewPCG(c.seed, 2)),
 	}
 	for i := range pupilPeers {
@@ -87,7 +88,7 @@ func (d *digits) flock(t *testing.T, c lesson, training *pupils) *flock {
 		if err != nil {
 			t.Fatal(err)
 		}
-		member := sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i]}
+		member := sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: asIs{}}
 		if c.merge {
 			member.Machine = merging(t, machine, i, 0)
 		}
@@ -102,7 +103,7 @@ func (d *digits) flock(t *testing.T, c lesson, training *pupils) *flock {
 	if err := c.policy.Validate(layout); err != nil {
 		t.Fatal(err)
 	}
-	config.Terms.Plan = c.policy.Plan(f.replicas[0].JointLayers(), quant.Codec{})
+	config.Terms.Plan = c.policy.Plan(f.replicas[0].JointLayers(), coding.Codec{})
 	var err error
 	if f.world, err = sim.New(config); err != nil {
 		t.Fatal(err)

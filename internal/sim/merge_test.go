@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/internal/sim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -16,7 +16,7 @@ import (
 func TestMergeInTheEnd(t *testing.T) {
 	p := plan{
 		seed: 3, peers: 7, values: 5000, sliceLen: 2000, codec: "lattice8+4", every: 4,
-		config: sim.Config{Trainer: idle{}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e7}},
+		config: sim.Config{Task: direct{stepper: idle{}}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e7}},
 		merge:  true,
 	}
 	f := newFlock(t, p)
@@ -54,7 +54,7 @@ func (p plan) weight(i int) float64 {
 func TestMergeWeighs(t *testing.T) {
 	p := plan{
 		seed: 4, peers: 5, values: 3000, sliceLen: 1000, every: 1 << 20, merge: true, weighed: true,
-		config: sim.Config{Trainer: idle{}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e7}},
+		config: sim.Config{Task: direct{stepper: idle{}}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e7}},
 	}
 	f := newFlock(t, p)
 	want, all := make([]float64, p.values), 0.0
@@ -84,7 +84,7 @@ func TestMergeWeighs(t *testing.T) {
 // merging lets a machine merge at the end of the run.
 func merging(t testing.TB, inner averaging.Machine, i int, weight float64) averaging.Machine {
 	t.Helper()
-	m, err := baseline.NewMerge(baseline.Config{Self: nameOf(i), Deadline: time.Second, Weight: weight}, inner)
+	m, err := merge.New(merge.Config{Self: nameOf(i), Deadline: time.Second, Weight: weight}, inner)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func merging(t testing.TB, inner averaging.Machine, i int, weight float64) avera
 
 // TestPoolOfOne adopts what it has pooled, whatever was added meanwhile.
 func TestPoolOfOne(t *testing.T) {
-	f := newFlock(t, plan{seed: 1, peers: 1, values: 300, config: sim.Config{Trainer: idle{}}})
+	f := newFlock(t, plan{seed: 1, peers: 1, values: 300, config: sim.Config{Task: direct{stepper: idle{}}}})
 	r, want := f.replicas[0], make(tensor.Vector, 300)
 	r.Snapshot(want)
 	r.UseGradients()

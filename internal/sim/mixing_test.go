@@ -29,7 +29,7 @@ func (m mixture) exchanges(t *testing.T, seed uint64) float64 {
 	p := plan{
 		seed: seed, peers: n, values: 16, sliceLen: 16, unclipped: true, hidden: m.hidden,
 		config: sim.Config{
-			Trainer: idle{}, Link: sim.Link{Delay: 200 * time.Microsecond, Bandwidth: 1e8},
+			Task: direct{stepper: idle{}}, Link: sim.Link{Delay: 200 * time.Microsecond, Bandwidth: 1e8},
 			News: sim.News{Crash: 20 * time.Millisecond, Gossip: 5 * time.Millisecond},
 		},
 	}
@@ -153,7 +153,7 @@ func TestHub(t *testing.T) {
 	grown := func(halves bool) float64 {
 		f := newFlock(t, plan{
 			seed: 1, peers: 9, values: 16, sliceLen: 16, unclipped: true, hidden: 8, halves: halves, inbound: averaging.MaxOverlap,
-			config: sim.Config{Trainer: idle{}, Link: sim.Link{Delay: 20 * time.Millisecond}},
+			config: sim.Config{Task: direct{stepper: idle{}}, Link: sim.Link{Delay: 20 * time.Millisecond}},
 		})
 		start := f.spread()
 		f.world.Run(10 * time.Second)

@@ -9,9 +9,9 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -97,7 +97,7 @@ func (d *digits) besiegedFlock(t *testing.T, b patientFlock, training *pupils, h
 	t.Helper()
 	layout := d.model.Layout()
 	f := &flock{t: t, scratch: make(tensor.Vector, layout.Len())}
-	codec, err := quant.ByName(cmpOr(b.codec, "raw"))
+	codec, err := coding.ByName(cmpOr(b.codec, "raw"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +118,8 @@ func (d *digits) besiegedFlock(t *testing.T, b patientFlock, training *pupils, h
 		}
 	}
 	config := sim.Config{
-		Trainer: halting{training, honest}, Link: sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 1e9},
-		Terms: replica.Terms{Window: 4, Plan: quant.Uniform(codec)}, Rand: rand.New(rand.NewPCG(besiegedSeed, 2)),
+		Task: direct{stepper: halting{training, honest}}, Link: sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 1e9},
+		Terms: replica.Terms{Window: 4, Plan: coding.Uniform(codec)}, Rand: rand.New(rand.NewPCG(besiegedSeed, 2)),
 		Hooks: sim.Hooks{Opened: func(s *sim.Stream) { lie(s.From(), s.To()); lie(s.To(), s.From()) }},
 	}
 	for i := range b.peers {
@@ -132,7 +132,7 @@ func (d *digits) besiegedFlock(t *testing.T, b patientFlock, training *pupils, h
 		if err != nil {
 			t.Fatal(err)
 		}
-		config.Members = append(config.Members, sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i]})
+		config.Members = append(config.Members, sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: asIs{}})
 	}
 	if f.world, err = sim.New(config); err != nil {
 		t.Fatal(err)

@@ -1,11 +1,16 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/session"
+	"github.com/seed-97356399/murmuration/internal/trainer"
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -14,9 +19,10 @@ type peer struct {
 	world   *World
 	index   int
 	id      topology.PeerID
-	machine averaging.Machine
+	machine collective.Machine
 	replica *replica.Replica
 	ledger  *replica.Ledger
+	local   session.Host // what conversations know of the peer
 	counts  Counts
 	copied  bool // it began with a copy of another's model
 
@@ -26,35 +32,27 @@ type peer struct {
 	missed      bool // the others know that it has gone
 	seen        *topology.Overlay
 
-	events   []averaging.Event // waiting for the machine while it handles another
+	events   []collective.Event // waiting for the machine while it handles another
 	handling bool
 
 	unreachable bool // of Member
 
-	actions []averaging.Action // scratch
-	timers  [averaging.TimerKinds]uint64
-	running map[key]exchange
+	actions []collective.Action // scratch
+	timers  [collective.TimerKinds]uint64
+	running map[key]*talk
 
-	talks    []*talk // not over, the oldest first
-	watching bool
+	talks    []*talk       // not over, the oldest first
+	watching time.Duration // when the peer looks for partners that have stalled; 0 if it does not
 	settling bool
 
 	// What is used again; as much as the machine lets run at once.
-	idleInitiators []*replica.Initiator
-	idleResponders []*replica.Responder
-	idleSenders    []*replica.Sender
-	idleReceivers  []*replica.Receiver
+	idleExchanges []*session.Exchange
+	idleTransfers []*session.Transfer
+	idleServed    []*session.Served
 
-	stepping        bool
-	snapshot, delta []float32            // delta is the gradient, with a GradientTrainer
-	values          int                  // that are exchanged
-	samples         int                  // of the gradient
-	computed        bool                 // the gradient of the step in the making is there
-	sizer           averaging.BatchSizer // the machine, if it is one
-	averages        bool                 // the machine is a GradientMachine
-	pools           bool                 // the machine is a PoolingMachine
-	waiting         bool                 // a gradient awaits the machine's Proceed
-	halted          bool                 // no further step is made
+	trainer training
+	traits  collective.Traits // of the machine
+	values  int               // that are exchanged
 }
 
 // key names an exchange among all that a peer takes part in.
@@ -64,40 +62,36 @@ type key struct {
 	inbound bool
 }
 
-// exchange is one that the machine knows of, and may break off.
-type exchange interface{ abort() }
-
-// answerer is one that awaits what the machine says to it.
-type answerer interface{ answer(averaging.Action) }
-
-func newPeer(w *World, index int, m Member) (*peer, error) {
-	averages, err := w.prepare(m)
-	if err != nil {
-		return nil, err
-	}
-	sizer, _ := m.Machine.(averaging.BatchSizer)
-	_, pools := m.Machine.(averaging.PoolingMachine)
-	if pools {
-		m.Replica.UseGradients() // it may be given a sum before it has one
-	}
-	return &peer{
+func newPeer(w *World, index int, m Member) *peer {
+	machine := collective.Of(m.Machine)
+	p := &peer{
 		world: w, index: index, id: m.ID, unreachable: m.Unreachable,
-		machine: m.Machine, replica: m.Replica, ledger: m.Ledger, incarnation: 1,
-		running:  make(map[key]exchange),
-		snapshot: make([]float32, m.Replica.Len()), delta: make([]float32, m.Replica.Len()),
-		values: m.Replica.SharedLen(), averages: averages, pools: pools, sizer: sizer,
-	}, nil
+		machine: machine, traits: machine.Traits(), replica: m.Replica, ledger: m.Ledger, incarnation: 1,
+		running: make(map[key]*talk), values: m.Replica.SharedLen(),
+	}
+	p.trainer = training{peer: p, gradients: p.traits.Gradients}
+	p.trainer.Trainer = trainer.New(trainer.Config{
+		Replica: m.Replica, Optimizer: m.Optimizer, Traits: p.traits, Pace: w.config.Pace, Run: &p.trainer,
+	})
+	p.local = p.newLocal()
+	return p
 }
 
 // begin shows the peer its flock and lets it train.
 func (p *peer) begin() {
+	if p.gone {
+		return // it has yet to come
+	}
 	p.look()
-	p.step()
+	p.trainer.begin(0)
 }
 
-// tell gives an event to the machine and carries out its answer. Events that come
+// tell gives an event of an exchange to the machine.
+func (p *peer) tell(event averaging.Event) { p.report(collective.Event{Event: event}) }
+
+// report gives an event to the machine and carries out its answer. Events that come
 // up meanwhile are handled in their turn.
-func (p *peer) tell(event averaging.Event) {
+func (p *peer) report(event collective.Event) {
 	if p.gone {
 		return
 	}
@@ -109,17 +103,27 @@ func (p *peer) tell(event averaging.Event) {
 	for len(p.events) > 0 {
 		next := p.events[0]
 		p.events = p.events[:copy(p.events, p.events[1:])]
-		p.actions = p.machine.Handle(p.world.queue.Now(), next, p.actions[:0])
+		p.actions = p.machine.Decide(p.world.queue.Now(), next, p.actions[:0])
 		answered := false
 		for _, action := range p.actions {
-			answered = answered || answers(action, next)
+			p.proposed(action)
+		}
+		for _, action := range p.actions {
+			answered = answered || answers(action.Action, next.Event)
 			p.carryOut(action)
 		}
-		if asks := next.Kind == averaging.Proposed || next.Kind == averaging.Offered; asks && !answered {
-			p.carryOut(averaging.Action{Kind: averaging.Refuse, Peer: next.Peer, Exchange: next.Exchange, Inbound: true, Reason: averaging.Round})
+		if asks := next.Kind == averaging.Proposed || next.Kind == collective.Offered; asks && !answered {
+			p.carryOut(collective.Action{Action: averaging.Action{Kind: averaging.Refuse, Peer: next.Peer, Exchange: next.Exchange, Inbound: true, Reason: averaging.Round}})
 		}
 	}
 	p.handling = false
+}
+
+// proposed lets the caller know of an exchange or a transfer that is asked for.
+func (p *peer) proposed(a collective.Action) {
+	if hook := p.world.config.Hooks.Proposed; hook != nil && (a.Kind == averaging.Propose || a.Kind == collective.Send) {
+		hook(p.index, a.Peer)
+	}
 }
 
 // answers tells whether an action is the answer to what an event asks.
@@ -127,44 +131,50 @@ func answers(a averaging.Action, e averaging.Event) bool {
 	return (a.Kind == averaging.Accept || a.Kind == averaging.Refuse) && a.Peer == e.Peer && a.Exchange == e.Exchange
 }
 
-func (p *peer) carryOut(a averaging.Action) {
+func (p *peer) carryOut(a collective.Action) {
 	switch a.Kind {
 	case averaging.Proceed:
-		p.proceed()
+		p.trainer.proceed(a.Batch)
 	case averaging.Propose:
-		p.propose(a)
+		p.propose(a.Action)
 	case averaging.Accept, averaging.Refuse:
-		if x, ok := p.running[key{a.Peer, a.Exchange, true}].(answerer); ok {
-			x.answer(a)
+		if t := p.running[key{a.Peer, a.Exchange, true}]; t != nil {
+			t.answer(a.Action)
 		}
 	case averaging.Abort:
-		if x := p.running[key{a.Peer, a.Exchange, a.Inbound}]; x != nil {
-			x.abort()
+		if t := p.running[key{a.Peer, a.Exchange, a.Inbound}]; t != nil {
+			t.breakOff(session.ErrAborted)
 		}
 	case averaging.SetTimer:
-		p.setTimer(a)
-	case averaging.Send:
+		p.setTimer(a.Action)
+	case collective.Send:
 		p.give(a)
-	case averaging.Load:
+	case collective.Load:
 		if err := p.replica.Load(a.Add); err != nil {
 			p.broke(p.index, fmt.Errorf("step %d: the gradient is left out: %w", p.counts.Steps, err))
 		}
-	case averaging.Clear:
+	case collective.Clear:
 		p.replica.Clear()
-	case averaging.Update:
-		p.update(a)
-	case averaging.Pool:
-		p.replica.UseGradients()
+	case collective.Update:
+		p.trainer.update(a)
+		p.updated()
+	case collective.Pool:
 		p.replica.Pool(a.Weight)
-	case averaging.Adopt:
+	case collective.Adopt:
 		p.replica.Adopt()
-		p.counts.Updates++
-		p.tell(averaging.Event{Kind: averaging.Updated})
-	case averaging.Tell:
+		p.updated()
+	case collective.Tell:
 		p.word(a)
 	case averaging.Halt:
-		p.halt(a)
+		p.trainer.halted = true
+		p.broke(p.index, fmt.Errorf("%s: %w", a.Reason, errHalted))
 	}
+}
+
+// updated tells the machine that the parameters are as it has asked for.
+func (p *peer) updated() {
+	p.counts.Updates++
+	p.tell(averaging.Event{Kind: collective.Updated})
 }
 
 // setTimer replaces the timer of the same kind.
@@ -179,14 +189,14 @@ func (p *peer) setTimer(a averaging.Action) {
 }
 
 // open opens a stream to another peer. It reports false if the link is cut.
-func (p *peer) open(partner int) (*talk, bool) {
+func (p *peer) open(partner int, c session.Conversation) (*talk, bool) {
 	w := p.world
 	l := w.line(p.index, partner)
 	if l.cut {
 		return nil, false
 	}
 	s := newStream(l, p.index, partner)
-	t := p.newTalk(&s.ends[0])
+	t := p.newTalk(&s.ends[0], c)
 	s.ends[1].ready = func() {
 		if p := w.peers[partner]; !p.gone {
 			p.listen(&s.ends[1])
@@ -225,4 +235,87 @@ func (p *peer) completed(t *talk, name key, distance float64, values int) {
 	})
 }
 
-func (p *peer) now() time.Duration { return p.world.queue.Now() }
+// look shows the peer the view, unless it has seen it or is no member of it.
+func (p *peer) look() {
+	overlay := p.world.overlay
+	if p.gone || p.seen == overlay {
+		return
+	}
+	if _, member := overlay.View().Lookup(p.id); !member {
+		return
+	}
+	p.seen = overlay
+	p.tell(averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay})
+}
+
+// vanish ends all that the peer does. End says what becomes of its streams.
+func (p *peer) vanish(end func(*Stream)) {
+	p.gone = true
+	for _, t := range p.talks {
+		t.over, t.end.deaf = true, true
+		end(t.end.stream)
+	}
+	p.talks, p.events = nil, nil
+	clear(p.running)
+}
+
+// loseTouch breaks off what runs with a peer that has gone.
+func (p *peer) loseTouch(gone *peer) {
+	if p.gone {
+		return
+	}
+	for _, t := range append([]*talk(nil), p.talks...) {
+		if t.partner == gone.index {
+			t.breakOff(fmt.Errorf("peer %d has gone: %w", gone.index, ErrUnreachable))
+		}
+	}
+	p.tell(averaging.Event{Kind: averaging.PeerLost, Peer: gone.id})
+}
+
+// absent is a member that has yet to come: it holds its place among the peers.
+func absent(w *World, index int, id topology.PeerID) *peer {
+	return &peer{world: w, index: index, id: id, gone: true, missed: true}
+}
+
+// word sends what the machine tells another: a frame of its own on the line, which is
+// lost if the line is cut before it arrives, and may overtake what streams carry where
+// segments of these must be sent again.
+func (p *peer) word(a collective.Action) {
+	w := p.world
+	partner := w.index[a.Peer]
+	l := w.line(p.index, partner)
+	if l.cut {
+		return
+	}
+	frame, err := wire.Pack(nil, 0, replica.TellOf(a.Word))
+	if err != nil {
+		p.broke(partner, fmt.Errorf("telling peer %d %s: %w", partner, a.Word, err))
+		return
+	}
+	p.counts.Sent += int64(len(frame))
+	p.counts.Told++
+	l.arrive(l.carry(wayOf(p.index, partner), len(frame)), func() {
+		if !l.cut {
+			w.peers[partner].told(p, frame)
+		}
+	})
+}
+
+// told takes a word in.
+func (p *peer) told(from *peer, frame []byte) {
+	if p.gone {
+		return
+	}
+	h, payload, err := wire.NewReader(bytes.NewReader(frame), wire.MaxHandshake).Next()
+	var word collective.Word
+	var heard bool
+	if err == nil {
+		word, heard, err = session.Word(&p.local, p.now(), from.id, h, payload)
+	}
+	switch {
+	case err != nil:
+		p.broke(from.index, fmt.Errorf("a word of peer %d: %w", from.index, err))
+	case heard:
+		p.report(collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: from.id}, Word: word})
+	}
+}

@@ -33,25 +33,3 @@ func (p *port) enter(last time.Duration, n int) time.Duration {
 	p.in = max(p.in+p.transmission(n), last)
 	return p.in
 }
-
-// SetPort bounds what a peer sends, and what it receives, to so many bytes a second over
-// all its links together, from now on. 0 is no bound.
-func (w *World) SetPort(peer int, bandwidth float64) error {
-	if err := (Link{Bandwidth: bandwidth}).validate(); err != nil {
-		return err
-	}
-	w.ports[peer].bandwidth = bandwidth
-	return nil
-}
-
-// SetLinks changes the links between all pairs of peers for what is sent from now on.
-func (w *World) SetLinks(link Link) error {
-	if err := link.validate(); err != nil {
-		return err
-	}
-	w.config.Link = link
-	for _, l := range w.lines {
-		l.link = link
-	}
-	return nil
-}

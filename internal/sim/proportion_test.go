@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -41,16 +42,16 @@ func TestProportionQuantized(t *testing.T) {
 // slices of weights travels by lattice6+4, and the rest as halves: by docs/CODECS.md and
 // docs/WIRE.md, without what opens the exchange and closes it.
 func exchangeBytes(layout *tensor.Layout, sliceLen int, share float64) float64 {
-	const block, frames = quant.BlockLen, 2 * (wire.HeaderSize + wire.InfoSize)
+	const block, frames = coding.BlockLen, 2 * (wire.HeaderSize + wire.InfoSize)
 	blocks := func(n int) int { return (n + block - 1) / block }
 	total := 0.0
-	for _, layer := range quant.JointLayers(layout) {
+	for _, layer := range coding.JointLayers(layout) {
 		for _, segment := range layer.Segments {
 			for at := 0; at < segment.Len; at += sliceLen {
 				n := min(sliceLen, segment.Len-at)
 				halves := float64(2 * 2 * n)
 				lattice := float64(6*n)/8 + float64(8*blocks(n)) + float64(4*n)/8 + float64(4*blocks(n)) + float64((blocks(n)+7)/8)
-				if layer.Class == quant.Scales {
+				if layer.Class == coding.Scales {
 					lattice = halves
 				}
 				total += frames + share*lattice + (1-share)*halves

@@ -124,7 +124,7 @@ func (d *digits) pupils(t *testing.T, seed uint64, epochs int) *pupils {
 }
 
 // Duration differs a little from step to step, as it does on real machines.
-func (p *pupils) Duration(int, int) time.Duration {
+func (p *pupils) Duration(int, int, int) time.Duration {
 	return pupilStep + time.Duration(p.pace.Int64N(int64(pupilStep)/5)) - pupilStep/10
 }
 
@@ -146,7 +146,7 @@ func (p *pupils) Step(peer, _ int, x, delta []float32) {
 	if p.plain {
 		rates = tensor.MomentumRates{Rate: rates.Rate / (1 - rates.Momentum)}
 	}
-	tensor.MomentumStep(delta, p.velocities[peer], delta, x, rates)
+	rates.Delta(delta, p.velocities[peer], delta, x)
 	p.strides[peer] = tensor.Norm2(delta)
 	p.made++
 }

@@ -8,15 +8,16 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
 // race is a run in which only time counts: gradients are zeros.
 type race struct {
+	steady
 	peers  int
 	speeds []float64 // samples a second of each peer; the last one's for those beyond
 	batch  int       // samples
@@ -31,7 +32,10 @@ const raceValues = 2000
 
 func (r *race) speed(peer int) float64 { return r.speeds[min(peer, len(r.speeds)-1)] }
 
-func (r *race) Duration(peer, _ int) time.Duration {
+func (r *race) Duration(peer, _, samples int) time.Duration {
+	if samples > 0 {
+		r.sizes[peer] = samples
+	}
 	d := float64(r.sizes[peer]) / r.speed(peer)
 	if r.jitter != nil {
 		d *= 0.9 + 0.2*r.jitter.Float64()
@@ -39,18 +43,9 @@ func (r *race) Duration(peer, _ int) time.Duration {
 	return time.Duration(d * float64(time.Second))
 }
 
-func (r *race) Step(int, int, []float32, []float32) { panic("a GradientTrainer has no steps") }
-
-func (r *race) Gradient(_, peer, _ int, _, grad []float32) int {
-	clear(grad)
-	return r.sizes[peer]
+func (r *race) Gradient(_, peer, _ int, _, _ []float32) (loss float64, samples int, err error) {
+	return 0, r.sizes[peer], nil
 }
-
-func (r *race) Delta(_ int, _ float64, _, _, delta []float32) { clear(delta) }
-
-func (r *race) Progress(int) float64 { return 0 }
-
-func (r *race) SetBatch(peer, batch int) { r.sizes[peer] = batch }
 
 // machines makes a machine for each peer.
 type machines func(self topology.PeerID, i int) (averaging.Machine, error)
@@ -61,7 +56,7 @@ func (r *race) flock(t testing.TB, make1 machines) *flock {
 	if err != nil {
 		t.Fatal(err)
 	}
-	codec, err := quant.ByName("raw")
+	codec, err := coding.ByName("raw")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +66,8 @@ func (r *race) flock(t testing.TB, make1 machines) *flock {
 	}
 	f := &flock{t: t, scratch: make(tensor.Vector, raceValues)}
 	config := sim.Config{
-		Trainer: r, Link: r.link, Stall: time.Hour,
-		Terms: replica.Terms{Plan: quant.Uniform(codec), Window: 4}, Rand: rand.New(rand.NewPCG(1, 2)),
+		Task: r, Link: r.link, Stall: time.Hour,
+		Terms: replica.Terms{Plan: coding.Uniform(codec), Window: 4}, Rand: rand.New(rand.NewPCG(1, 2)),
 	}
 	for i := range r.peers {
 		f.add(tensor.NewParams(layout), plan{}, i)
@@ -80,7 +75,7 @@ func (r *race) flock(t testing.TB, make1 machines) *flock {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config.Members = append(config.Members, sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i]})
+		config.Members = append(config.Members, sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: asIs{}})
 	}
 	if f.world, err = sim.New(config); err != nil {
 		t.Fatal(err)

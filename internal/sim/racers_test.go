@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -20,23 +20,26 @@ type racers struct {
 }
 
 // Gradient is that of the peer's next batch.
-func (r *racers) Gradient(_, peer, _ int, x, grad []float32) int {
+func (r *racers) Gradient(_, peer, _ int, x, grad []float32) (loss float64, samples int, err error) {
 	_ = r.samplers[peer].Next(&r.batch) // fails never
 	r.model.Gradient(x, &r.batch, grad)
-	return pupilBatch
+	return 0, pupilBatch, nil
 }
 
 // Delta is a step with momentum, at the rate of the peer's own round, until the work is
 // done.
-func (r *racers) Delta(peer int, _ float64, x, grad, delta []float32) {
+func (r *racers) Delta(peer int, x, grad []float32) {
 	if r.Progress(peer) >= 1 {
-		clear(delta)
+		clear(grad)
 		return
 	}
-	tensor.MomentumStep(delta, r.velocities[peer], grad, x, ratesAt(r.Progress(peer)))
+	ratesAt(r.Progress(peer)).Delta(grad, r.velocities[peer], grad, x)
 	r.updates[peer]++
 	r.made = max(r.made, pupilPeers*r.updates[peer])
 }
+
+// Rate implements sim.Task: Delta knows it.
+func (r *racers) Rate(int, float64) float64 { return 0 }
 
 // Progress is how many of its rounds the peer has made.
 func (r *racers) Progress(peer int) float64 {
@@ -57,13 +60,13 @@ func (d *digits) synchronous(t *testing.T, seed uint64, epochs int, make1 machin
 	layout := d.model.Layout()
 	training := &racers{pupils: d.pupils(t, seed, epochs)}
 	f := &flock{t: t, scratch: make(tensor.Vector, layout.Len())}
-	codec, err := quant.ByName("raw")
+	codec, err := coding.ByName("raw")
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := sim.Config{
-		Trainer: training, Link: sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 1e9},
-		Terms: replica.Terms{Plan: quant.Uniform(codec)}, Rand: rand.New(rand.NewPCG(seed, 2)),
+		Task: training, Link: sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 1e9},
+		Terms: replica.Terms{Plan: coding.Uniform(codec)}, Rand: rand.New(rand.NewPCG(seed, 2)),
 	}
 	for i := range pupilPeers {
 		params := tensor.NewParams(layout)
@@ -73,7 +76,7 @@ func (d *digits) synchronous(t *testing.T, seed uint64, epochs int, make1 machin
 		if err != nil {
 			t.Fatal(err)
 		}
-		config.Members = append(config.Members, sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i]})
+		config.Members = append(config.Members, sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: descending{training, i}})
 	}
 	if f.world, err = sim.New(config); err != nil {
 		t.Fatal(err)

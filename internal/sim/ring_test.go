@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -18,30 +19,31 @@ import (
 // ringer is a ring AllReduce without any care for failures: what it takes to see that
 // the world carries transfers, words and updates out.
 type ringer struct {
-	self, n      int
-	round, next  uint64 // this one, and that of which the next peer has its gradient
-	here, begun  bool   // the gradient is there; sending has begun
-	took, gave   int    // transfers of this round
-	exchange     averaging.ExchangeID
-	passing      []averaging.Transfer // to be sent, in this order
-	running      bool
-	halted, over bool
+	averaging.Machine // none
+	self, n           int
+	round, next       uint64 // this one, and that of which the next peer has its gradient
+	here, begun       bool   // the gradient is there; sending has begun
+	took, gave        int    // transfers of this round
+	exchange          averaging.ExchangeID
+	passing           []collective.Transfer // to be sent, in this order
+	running           bool
+	halted, over      bool
 }
 
-func (r *ringer) AveragesGradients() {}
+func (r *ringer) Traits() collective.Traits { return collective.Traits{Gradients: true, Words: true} }
 
 func (r *ringer) peer(offset int) topology.PeerID { return nameOf((r.self + r.n + offset) % r.n) }
 
-func (r *ringer) Handle(_ time.Duration, e averaging.Event, actions []averaging.Action) []averaging.Action {
+func (r *ringer) Decide(_ time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
 	switch e.Kind {
-	case averaging.GradientDone:
+	case collective.GradientDone:
 		r.here = true
-		word := averaging.Word{Kind: 1, Round: r.round}
-		actions = append(actions, averaging.Action{Kind: averaging.Load}, averaging.Action{Kind: averaging.Tell, Peer: r.peer(-1), Word: word})
-	case averaging.Told:
+		word := collective.Word{Kind: 1, Round: r.round}
+		actions = append(actions, collective.Action{Action: averaging.Action{Kind: collective.Load}}, collective.Action{Action: averaging.Action{Kind: collective.Tell, Peer: r.peer(-1)}, Word: word})
+	case collective.Told:
 		r.next = e.Word.Round + 1
-	case averaging.Offered:
-		answer := averaging.Action{Kind: averaging.Accept, Peer: e.Peer, Exchange: e.Exchange, Inbound: true}
+	case collective.Offered:
+		answer := collective.Action{Action: averaging.Action{Kind: averaging.Accept, Peer: e.Peer, Exchange: e.Exchange, Inbound: true}}
 		if !r.here || e.Transfer.Round != r.round {
 			answer.Kind, answer.Reason = averaging.Refuse, averaging.Round
 		}
@@ -56,26 +58,26 @@ func (r *ringer) Handle(_ time.Duration, e averaging.Event, actions []averaging.
 			r.gave++
 			r.running = false
 		}
-	case averaging.Updated:
+	case collective.Updated:
 		r.round++
 		r.here, r.begun, r.took, r.gave = false, false, 0, 0
-		return append(actions, averaging.Action{Kind: averaging.Proceed})
+		return append(actions, collective.Action{Action: averaging.Action{Kind: averaging.Proceed}})
 	case averaging.Failed, averaging.Refused, averaging.PeerLost:
 		r.halted = true
-		return append(actions, averaging.Action{Kind: averaging.Halt, Reason: averaging.NoPartners})
+		return append(actions, collective.Action{Action: averaging.Action{Kind: averaging.Halt, Reason: averaging.NoCoordinator}})
 	}
 	return r.goOn(actions)
 }
 
 // pass lets a part be sent after those before it.
 func (r *ringer) pass(part int, add bool) {
-	r.passing = append(r.passing, averaging.Transfer{
-		From: averaging.Sum, Into: averaging.Sum, Add: add, Part: (part + r.n) % r.n, Parts: r.n, Round: r.round,
+	r.passing = append(r.passing, collective.Transfer{
+		From: collective.Sum, Into: collective.Sum, Add: add, Part: (part + r.n) % r.n, Parts: r.n, Round: r.round,
 	})
 }
 
 // goOn sends what there is to send, or updates when all has been sent and taken.
-func (r *ringer) goOn(actions []averaging.Action) []averaging.Action {
+func (r *ringer) goOn(actions []collective.Action) []collective.Action {
 	if !r.here || r.next <= r.round || r.running {
 		return actions
 	}
@@ -86,18 +88,19 @@ func (r *ringer) goOn(actions []averaging.Action) []averaging.Action {
 	if len(r.passing) > 0 {
 		r.exchange++
 		r.running = true
-		send := averaging.Action{Kind: averaging.Send, Peer: r.peer(1), Exchange: r.exchange, Transfer: r.passing[0]}
+		send := collective.Action{Action: averaging.Action{Kind: collective.Send, Peer: r.peer(1), Exchange: r.exchange}, Transfer: r.passing[0]}
 		r.passing = r.passing[1:]
 		return append(actions, send)
 	}
 	if r.took == 2*(r.n-1) && r.gave == r.took {
-		return append(actions, averaging.Action{Kind: averaging.Update})
+		return append(actions, collective.Action{Action: averaging.Action{Kind: collective.Update}})
 	}
 	return actions
 }
 
 // slope has a different gradient at each peer and step, of whole numbers.
 type slope struct {
+	steady
 	velocity []tensor.Vector
 	steps    func(peer int) time.Duration
 }
@@ -110,41 +113,38 @@ func newSlope(peers, values int) *slope {
 	return s
 }
 
-func (s *slope) Duration(peer, _ int) time.Duration { return s.steps(peer) }
+func (s *slope) Duration(peer, _, _ int) time.Duration { return s.steps(peer) }
 
-func (s *slope) Step(int, int, []float32, []float32) { panic("a GradientTrainer has no steps") }
-
-func (s *slope) Gradient(_, peer, step int, _, grad []float32) int {
+func (s *slope) Gradient(_, peer, step int, _, grad []float32) (loss float64, samples int, err error) {
 	for i := range grad {
 		grad[i] = float32((peer+1)*(step+1)%7 + i%5)
 	}
-	return 4 * (peer + 1)
+	return 0, 4 * (peer + 1), nil
 }
 
-func (s *slope) Delta(peer int, _ float64, x, grad, delta []float32) {
-	tensor.MomentumStep(delta, s.velocity[peer], grad, x, tensor.MomentumRates{Rate: 0.001, Momentum: 0.9})
+// Delta implements descent.
+func (s *slope) Delta(peer int, x, grad []float32) {
+	tensor.MomentumRates{Rate: 0.001, Momentum: 0.9}.Delta(grad, s.velocity[peer], grad, x)
 }
-
-func (s *slope) Progress(int) float64 { return 0 }
 
 // ringWorld is one in which every peer is a ringer.
-func ringWorld(t testing.TB, peers, values int, codecName string, trainer sim.Trainer, link sim.Link) *flock {
+func ringWorld(t testing.TB, peers, values int, codecName string, trainer *slope, link sim.Link) *flock {
 	t.Helper()
 	layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{values}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	codec, err := quant.ByName(codecName)
+	codec, err := coding.ByName(codecName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &flock{t: t, scratch: make(tensor.Vector, values)}
-	config := sim.Config{Trainer: trainer, Link: link, Terms: replica.Terms{Plan: quant.Uniform(codec)}, Rand: rand.New(rand.NewPCG(1, 1))}
+	config := sim.Config{Task: trainer, Link: link, Terms: replica.Terms{Plan: coding.Uniform(codec)}, Rand: rand.New(rand.NewPCG(1, 1))}
 	config.Hooks.Broke = func(peer, partner int, err error) { t.Errorf("peer %d with %d: %v", peer, partner, err) }
 	for i := range peers {
 		f.add(tensor.NewParams(layout), plan{}, i)
 		config.Members = append(config.Members, sim.Member{
-			ID: nameOf(i), Machine: &ringer{self: i, n: peers}, Replica: f.replicas[i], Ledger: f.ledgers[i],
+			ID: nameOf(i), Machine: &ringer{self: i, n: peers}, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: descending{trainer, i},
 		})
 	}
 	if f.world, err = sim.New(config); err != nil {
@@ -185,7 +185,7 @@ func TestRingOfGradients(t *testing.T) {
 					if c.Steps != rounds || c.Updates != rounds || c.Initiated != 2*(n-1)*rounds || c.Served != c.Initiated {
 						t.Errorf("peer %d counts %+v in %d rounds", i, c, rounds)
 					}
-					codec, _ := quant.ByName(name)
+					codec, _ := coding.ByName(name)
 					ideal := float64(2*(n-1)*rounds*codec.Code.Size(values)) / float64(n)
 					if over := float64(c.Sent)/ideal - 1; over < -0.001 || over > 0.04 {
 						t.Errorf("peer %d has sent %d bytes, %.1f %% more than need be", i, c.Sent, 100*over)
@@ -204,13 +204,13 @@ func oracleOfSlope(s *slope, n, values, rounds int) tensor.Vector {
 		clear(mean)
 		total := 0
 		for i := range n {
-			samples := s.Gradient(0, i, round, x, grad)
+			_, samples, _ := s.Gradient(0, i, round, x, grad)
 			tensor.Axpy(mean, float32(samples), grad)
 			total += samples
 		}
 		tensor.Scale(mean, 1/float32(total))
-		o.Delta(0, 0, x, mean, grad)
-		tensor.Add(x, grad)
+		o.Delta(0, x, mean)
+		tensor.Add(x, mean)
 	}
 	return x
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
-	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -28,7 +28,7 @@ func (d *digits) allReduceByFormula(t *testing.T, seed uint64, epochs int) (accu
 			copy(round.Labels[i*pupilBatch:], p.batch.Labels)
 		}
 		d.model.Gradient(x, &round, grad)
-		tensor.MomentumStep(grad, velocity, grad, x, ratesAt(float64(p.made)/float64(p.due)))
+		ratesAt(float64(p.made)/float64(p.due)).Delta(grad, velocity, grad, x)
 		tensor.Add(x, grad)
 		p.made += pupilPeers
 		perPeer += 2 * float64(pupilPeers-1) / pupilPeers * 4 * float64(n)
@@ -61,8 +61,10 @@ func (d *digits) overwrite(t *testing.T, seed uint64, epochs int, code func(tens
 			copy(b, partner)
 			code(a)
 			code(b)
-			tensor.Blend(x, 0.5, b)
-			tensor.Blend(partner, 0.5, a)
+			tensor.ScaledDifference(b, 0.5, b, x)
+			tensor.Add(x, b)
+			tensor.ScaledDifference(a, 0.5, a, partner)
+			tensor.Add(partner, a)
 		}
 	}
 	clear(delta)
@@ -82,7 +84,7 @@ func absmax(bits int) func(tensor.Vector) {
 	most := float32(int(1)<<(bits-1) - 1)
 	return func(x tensor.Vector) {
 		for len(x) > 0 {
-			block := x[:min(len(x), quant.BlockLen)]
+			block := x[:min(len(x), coding.BlockLen)]
 			x = x[len(block):]
 			step := tensor.MaxAbs(block) / most
 			if step == 0 {

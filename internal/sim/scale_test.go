@@ -15,7 +15,7 @@ func crowd(t testing.TB, peers, steps int, codec string) (f *flock, events int) 
 	t.Helper()
 	f = newFlock(t, plan{
 		seed: 1, peers: peers, values: 7850, sliceLen: 32 << 10, codec: codec,
-		config: sim.Config{Trainer: idle{}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e8}},
+		config: sim.Config{Task: direct{stepper: idle{}}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e8}},
 	})
 	for f.total().Steps < steps*peers {
 		events += f.world.Run(f.world.Now() + 20*time.Millisecond)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/session"
 	"github.com/seed-97356399/murmuration/internal/sim"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -36,7 +37,7 @@ func stalls(t *testing.T, codec string) {
 		seed: 43, peers: 6, values: values, sliceLen: 8, codec: codec, every: 2, inbound: 2,
 		deadline: func(peer int) time.Duration { return time.Duration(60+20*peer) * time.Millisecond },
 		config: sim.Config{
-			Trainer: training, Link: sim.Link{Delay: 300 * time.Microsecond, Bandwidth: 2e6},
+			Task: direct{stepper: training}, Link: sim.Link{Delay: 300 * time.Microsecond, Bandwidth: 2e6},
 			Terms: replica.Terms{Window: 4}, SettleAfter: 20 * time.Millisecond, Stall: 300 * time.Millisecond,
 			Hooks: sim.Hooks{
 				Opened: func(s *sim.Stream) {
@@ -53,7 +54,7 @@ func stalls(t *testing.T, codec string) {
 				},
 				Broke: func(_, _ int, err error) {
 					switch {
-					case errors.Is(err, sim.ErrAborted), errors.Is(err, sim.ErrStalled):
+					case errors.Is(err, session.ErrAborted), errors.Is(err, sim.ErrStalled):
 						aborted++
 					case errors.Is(err, replica.ErrSettled):
 						settled++
@@ -93,7 +94,7 @@ func TestLateDifferenceOfSettledExchangeIsRefused(t *testing.T) {
 			return 10 * time.Second
 		},
 		config: sim.Config{
-			Trainer: idle{}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6},
+			Task: direct{stepper: idle{}}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6},
 			Terms: replica.Terms{Window: 4}, SettleAfter: 50 * time.Millisecond, Stall: 10 * time.Second,
 			Hooks: sim.Hooks{
 				Opened: func(s *sim.Stream) {

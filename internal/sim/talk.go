@@ -4,50 +4,63 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/links"
+	"github.com/seed-97356399/murmuration/internal/session"
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
-// ErrStalled: a partner has said nothing for too long.
-var ErrStalled = errors.New("the partner has stalled")
+// Errors of conversations, to be tested with errors.Is.
+var (
+	// ErrUnreachable: the link to the partner is cut.
+	ErrUnreachable = errors.New("the partner cannot be reached")
+	// ErrStalled: a partner has said nothing for too long.
+	ErrStalled error = timeout{}
+	// errHalted: the machine's algorithm cannot go on.
+	errHalted = errors.New("the algorithm cannot go on")
+)
 
-// talk is a conversation in frames at one end of a stream.
+// timeout is an error of one who has waited in vain, as that of a real stream is.
+type timeout struct{}
+
+func (timeout) Error() string { return "the partner has stalled" }
+func (timeout) Timeout() bool { return true }
+
+// talk drives a conversation at one end of a stream.
 type talk struct {
 	peer    *peer
 	partner int
 	end     *end
-	part    part
+	session session.Conversation
+	name    key // of what the machine knows of
 	reader  *wire.Reader
-	large   bool          // the reader is one for frames of any size
-	frame   []byte        // scratch for what is sent
-	heard   time.Duration // when something last came
+	large   bool   // the reader is one for frames of any size
+	frame   []byte // scratch for what is sent
 	over    bool
+
+	paced   bool          // frames but the first are handed to the line only as it becomes free
+	begun   bool          // the first has been
+	pausing bool          // until it is
+	news    bool          // the conversation knows something that its last Do did not
+	heard   time.Duration // when something last came
+	longest time.Duration // wait for that
+	slices  time.Duration // when they began to move; 0 if nothing waits for the first
+	opening time.Duration // the time from then on until it came
 }
 
-// part is what a peer does in a talk.
-type part interface {
-	// hear takes the next frame. An error breaks the talk off.
-	hear(h wire.Header, payload []byte) error
-	// closed is told that the partner says nothing more, which ends the talk. An
-	// error breaks it off instead.
-	closed() error
-	// broken is told why the talk broke off, before the stream is reset.
-	broken(err error)
-}
-
-// newTalk starts a talk in which the frames of a handshake may come.
-func (p *peer) newTalk(e *end) *talk {
-	t := &talk{peer: p, partner: e.other.peer, end: e, heard: p.world.queue.Now()}
+// newTalk starts a conversation in which the frames of a handshake may come.
+func (p *peer) newTalk(e *end, c session.Conversation) *talk {
+	t := &talk{peer: p, partner: e.other.peer, end: e, session: c, heard: p.now()}
 	t.reader = wire.NewReader(e, wire.MaxHandshake)
 	e.ready = t.read
 	p.talks = append(p.talks, t)
-	p.watch()
 	return t
 }
 
-// bulk lets frames of any size come from now on, into a buffer that was used
-// before, if there is one.
+// bulk lets frames of any size come and go from now on, in buffers that were used before,
+// if there are any.
 func (t *talk) bulk() {
 	w := t.peer.world
 	if n := len(w.idle); n > 0 {
@@ -62,65 +75,115 @@ func (t *talk) bulk() {
 }
 
 // enlarge lets large frames be sent without making room for each.
-func (t *talk) enlarge() { t.frame = t.peer.world.spare.take(minSpare) }
+func (t *talk) enlarge() {
+	if cap(t.frame) < minSpare {
+		t.frame = t.peer.world.spare.take(minSpare)
+	}
+}
 
 // read takes all frames that have arrived whole.
 func (t *talk) read() {
-	t.heard = t.peer.world.queue.Now()
+	now := t.peer.now()
+	t.longest = max(t.longest, now-t.heard)
+	if t.slices > 0 {
+		t.opening, t.slices = now-t.slices, 0
+	}
+	t.heard = now
 	for !t.over && !t.end.dry() {
 		h, payload, err := t.reader.Next()
 		switch {
 		case errors.Is(err, errDry):
 			return
 		case err == io.EOF:
-			if err = t.part.closed(); err == nil {
-				t.finish()
-			}
+			t.session.Close()
 		case err == nil:
-			err = t.part.hear(h, payload)
+			t.session.Receive(now, h, payload)
+		default:
+			t.session.Fail(err)
 		}
-		if err != nil {
-			t.breakOff(err)
+		t.news = true
+		t.drive()
+	}
+}
+
+// drive does what the conversation says until it waits.
+func (t *talk) drive() {
+	p := t.peer
+	for !t.over && (t.news || !t.pausing) {
+		t.news = false
+		frame, do := t.session.Next(p.now(), &t.frame)
+		switch do {
+		case session.Wait:
+			return
+		case session.Send:
+			t.send(frame)
+		case session.CloseWrite:
+			t.end.CloseWrite()
+		case session.Ask:
+			p.ask(t)
+		case session.Agreed:
+			t.bulk()
+			p.agreed(t)
+			p.watch()
+		case session.Slices:
+			t.slices = p.now()
+			p.watch()
+		case session.Lane:
+			t.session.(*session.Served).Decline(wire.ReasonBusy, "one lane is enough here")
+		case session.Over:
+			t.finish()
 		}
 	}
 }
 
-// write sends a whole frame.
-func (t *talk) write(frame []byte) error {
+// send sends a whole frame.
+func (t *talk) send(frame []byte) {
+	w := t.peer.world
 	t.peer.counts.Sent += int64(len(frame))
-	return t.end.Write(frame)
-}
-
-// say sends a message.
-func (t *talk) say(exchange uint64, m wire.Message) error {
-	frame, err := wire.Pack(t.frame, exchange, m)
-	if err == nil {
-		t.frame = frame
-		err = t.write(frame)
+	if err := t.end.Write(frame); err != nil {
+		t.session.Fail(err)
+		return
 	}
-	if err != nil {
-		return fmt.Errorf("sending %v: %w", m.Type(), err)
+	first := !t.begun
+	t.begun = true
+	if left := t.end.stream.line.left(t.end.way); t.paced && !first && left > w.queue.Now() {
+		t.pausing = true
+		w.queue.After(left-w.queue.Now(), func() {
+			t.pausing = false
+			t.heard = w.queue.Now() // a partner owes nothing while it is being sent something
+			if !t.peer.gone {
+				t.drive()
+				t.peer.watch()
+			}
+		})
 	}
-	return nil
 }
 
-// finish ends a talk in which all has been said.
-func (t *talk) finish() {
-	t.end.CloseWrite()
-	t.leave()
-}
-
-// breakOff ends a talk with an error.
+// breakOff ends a conversation for a reason of this side's.
 func (t *talk) breakOff(err error) {
+	t.session.Fail(err)
+	t.news = true
+	t.drive()
+}
+
+// finish ends a conversation in which all has been said.
+func (t *talk) finish() {
 	if t.over {
 		return
 	}
 	t.leave()
-	t.part.broken(err)
-	t.end.Reset()
+	r := t.session.End(t.peer.now(), session.Seen{
+		Sent: uint64(t.end.written), Received: uint64(t.end.other.written), Longest: t.longest, Opening: t.opening,
+	})
+	if r.Ending == session.Resetting {
+		t.end.Reset()
+	} else {
+		t.end.CloseWrite()
+	}
+	t.peer.conclude(t, r)
 }
 
-// leave takes the talk off its peer's list. What still comes is not read.
+// leave takes the conversation off its peer's list. What still comes is not read.
 func (t *talk) leave() {
 	t.over, t.end.deaf = true, true
 	if t.large {
@@ -136,21 +199,45 @@ func (t *talk) leave() {
 	}
 }
 
-// watch wakes the peer when the partner of one of its talks has stalled.
+// deadline is when the partner is waited for no longer, and what is wrong then.
+func (t *talk) deadline() (at time.Duration, err error) {
+	b := t.session.Bounds()
+	at, err = t.heard+b.Frame, ErrStalled
+	switch {
+	case t.pausing:
+		at = math.MaxInt64
+	case b.First > 0 && t.slices > 0:
+		at = min(at, t.slices+b.First)
+	}
+	if b.End > 0 && b.End < at {
+		at, err = b.End, links.ErrLate
+	}
+	return at, err
+}
+
+// watch wakes the peer when the partner of one of its conversations has stalled.
 func (p *peer) watch() {
-	if p.watching || len(p.talks) == 0 {
+	if len(p.talks) == 0 {
 		return
 	}
-	first := p.talks[0].heard
-	for _, t := range p.talks {
-		first = min(first, t.heard)
+	first, _ := p.talks[0].deadline()
+	for _, t := range p.talks[1:] {
+		at, _ := t.deadline()
+		first = min(first, at)
 	}
-	p.watching = true
-	p.world.queue.After(first+p.world.config.Stall-p.world.queue.Now(), func() {
-		p.watching = false
+	if p.watching > 0 && p.watching <= first || first == math.MaxInt64 {
+		return
+	}
+	first = max(first, p.now())
+	p.watching = first
+	p.world.queue.After(first-p.now(), func() {
+		if p.watching != first || p.gone {
+			return
+		}
+		p.watching = 0
 		for _, t := range append([]*talk(nil), p.talks...) {
-			if p.world.queue.Now()-t.heard >= p.world.config.Stall {
-				t.breakOff(fmt.Errorf("waiting for peer %d: %w", t.partner, ErrStalled))
+			if at, err := t.deadline(); p.now() >= at && !t.over {
+				t.breakOff(fmt.Errorf("waiting for peer %d: %w", t.partner, err))
 			}
 		}
 		p.watch()

@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/session"
 	"github.com/seed-97356399/murmuration/internal/sim"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -40,14 +41,14 @@ var tamperings = []tampering{
 	{name: "repeated", tamper: repeat, expects: []error{replica.ErrOrder}},
 	{name: "reordered", tamper: reorder, expects: []error{replica.ErrOrder}, oneWay: true},
 	{name: "replaced by noise", tamper: noise, expects: []error{wire.ErrMagic}},
-	{name: "NaN in it", tamper: forge(float32(math.NaN())), expects: append([]error{replica.ErrAbsurd, quant.ErrNotFinite}, unfit...)},
-	{name: "infinity in it", tamper: forge(float32(math.Inf(-1))), expects: append([]error{replica.ErrAbsurd, quant.ErrNotFinite}, unfit...)},
-	{name: "absurd value in it", tamper: forge(-1e38), expects: append([]error{replica.ErrAbsurd, replica.ErrBound, quant.ErrNotFinite}, unfit...)},
-	{name: "longer code", tamper: lengthen, expects: []error{quant.ErrSize}},
+	{name: "NaN in it", tamper: forge(float32(math.NaN())), expects: append([]error{replica.ErrAbsurd, coding.ErrNotFinite}, unfit...)},
+	{name: "infinity in it", tamper: forge(float32(math.Inf(-1))), expects: append([]error{replica.ErrAbsurd, coding.ErrNotFinite}, unfit...)},
+	{name: "absurd value in it", tamper: forge(-1e38), expects: append([]error{replica.ErrAbsurd, replica.ErrBound, coding.ErrNotFinite}, unfit...)},
+	{name: "longer code", tamper: lengthen, expects: []error{coding.ErrSize}},
 }
 
 // unfit are errors of a value where a coder of blocks has a scale, a spacing or a set.
-var unfit = []error{quant.ErrScale, quant.ErrSpacing, quant.ErrPadding, quant.ErrHalf, quant.ErrSize, replica.ErrBlocks, replica.ErrBound}
+var unfit = []error{coding.ErrScale, coding.ErrSpacing, coding.ErrPadding, coding.ErrHalf, coding.ErrSize, replica.ErrBlocks, replica.ErrBound}
 
 func flip(rng *rand.Rand) sim.Tamper {
 	return func(frame []byte) [][]byte {
@@ -152,8 +153,8 @@ func nowAndThen(rng *rand.Rand, share float64, tamper sim.Tamper) sim.Tamper {
 var typed = []error{
 	wire.ErrMagic, wire.ErrVersion, wire.ErrFlags, wire.ErrType, wire.ErrTooLong, wire.ErrChecksum, wire.ErrTruncated, wire.ErrMessage,
 	replica.ErrOrder, replica.ErrWindow, replica.ErrAbsurd, replica.ErrBound, replica.ErrSettled, replica.ErrCodec, replica.ErrBlocks,
-	quant.ErrSize, quant.ErrNotFinite, quant.ErrScale, quant.ErrPadding, quant.ErrSpacing, quant.ErrHalf,
-	sim.ErrReset, sim.ErrStalled, sim.ErrAborted, sim.ErrRefused, sim.ErrUnreachable, io.ErrUnexpectedEOF,
+	coding.ErrSize, coding.ErrNotFinite, coding.ErrScale, coding.ErrPadding, coding.ErrSpacing, coding.ErrHalf,
+	sim.ErrReset, sim.ErrStalled, session.ErrAborted, session.ErrLaneMissing, wire.ErrRefused, sim.ErrUnreachable, io.ErrUnexpectedEOF,
 }
 
 func TestFramesTamperedWithAreRefusedByTypedErrorsAndLoseNothing(t *testing.T) {
@@ -191,8 +192,8 @@ func tampered(t *testing.T, codec string, values, sliceLen int, lasting time.Dur
 		seed: 33, peers: 6, values: values, sliceLen: sliceLen, codec: codec, deadline: within(200 * time.Millisecond),
 		initial: nearby,
 		config: sim.Config{
-			Trainer: training, Link: sim.Link{Delay: 300 * time.Microsecond, Bandwidth: 2e6},
-			Terms: replica.Terms{Window: 4}, SettleAfter: 30 * time.Millisecond, Stall: time.Second,
+			Task: direct{stepper: training}, Link: sim.Link{Delay: 300 * time.Microsecond, Bandwidth: 2e6},
+			Terms: replica.Terms{Window: 4}, SettleAfter: 30 * time.Millisecond, Stall: time.Second, Quarantine: time.Microsecond,
 			Hooks: sim.Hooks{
 				Opened: func(s *sim.Stream) {
 					way := rng.IntN(2)

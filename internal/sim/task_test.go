@@ -160,7 +160,7 @@ func newLearners(task *clusters, seed uint64, peers int, honest func(int) bool) 
 	return l
 }
 
-func (l *learners) Duration(peer, _ int) time.Duration {
+func (l *learners) Duration(peer, _, _ int) time.Duration {
 	return time.Duration(8+peer%5) * time.Millisecond
 }
 

@@ -1,56 +1,191 @@
 package sim
 
 import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/trainer"
 )
 
-// Trainer is what the peers of a world compute.
-type Trainer interface {
-	// Duration is how long a step of a peer takes. Steps are numbered from 0; one
-	// takes at least a microsecond.
-	Duration(peer, step int) time.Duration
-	// Step fills delta with what a step changes of the parameters. x is a snapshot
-	// from the beginning of the step: exchanges may have changed the parameters
-	// since. Neither slice may be kept.
-	Step(peer, step int, x, delta []float32)
+// Task is what the peers of a world compute.
+type Task interface {
+	// Duration is how long the next step of a peer takes, at least a microsecond. Steps
+	// are numbered from 0; samples is how many the machine wants in the gradient, 0 if any
+	// number.
+	Duration(peer, step, samples int) time.Duration
+	// Gradient writes the mean gradient at x over the peer's next samples into grad, which
+	// is zero, and returns their mean loss and number. It is called once for each step of a
+	// peer, in order, when the step ends. After World.Fork it may be called before, and for
+	// several peers at the same time, though not for two by the same worker: what it depends
+	// on may change with calls for the same peer only.
+	Gradient(worker, peer, step int, x, grad []float32) (loss float64, samples int, err error)
+	// Progress is how much of the run is done, as a peer sees it, 0 to 1.
+	Progress(peer int) float64
+	// Rate is the learning rate at a progress of which all peers have been told, or where
+	// this one sees the run if that is 0.
+	Rate(peer int, progress float64) float64
 }
 
-// minStep keeps a world from standing still: whatever a trainer says, time passes.
+// minStep keeps a world from standing still: whatever a task says, time passes.
 const minStep = time.Microsecond
 
-// tooLate tells whether the step in the making is lost: of a machine that makes one model
-// of all, none is applied once the run is over.
-func (p *peer) tooLate() bool { return p.pools && p.world.over }
+// training is the trainer of a peer in virtual time: steps take as long as the task says.
+type training struct {
+	*trainer.Trainer
+	peer      *peer
+	gradients bool // are averaged: one that is made counts as a step when the machine says Proceed
+	halted    bool // no further step is made
 
-// step begins the peer's next step, unless the training is over.
-func (p *peer) step() {
+	stepping bool // a step is in the making
+	x, grad  []float32
+	samples  int
+	loss     float64
+	fault    error
+	computed bool // the gradient is there
+	waiting  bool // for the machine's Proceed
+}
+
+// proceed lets the peer take its next step, of as many samples as the machine wants.
+func (t *training) proceed(samples int) {
+	if t.waiting {
+		t.waiting = false
+		t.Proceed(t.peer.now())
+	}
+	t.begin(samples)
+}
+
+// begin begins the peer's next step, unless the training is over.
+func (t *training) begin(samples int) {
+	p := t.peer
 	w := p.world
-	if w.over || p.stepping || p.gone || p.halted {
+	if w.over || t.stepping || p.gone || t.halted {
 		return
 	}
-	p.stepping = true
-	p.sized()
-	p.replica.Snapshot(p.snapshot)
-	if w.gradients != nil {
-		w.owed = append(w.owed, p)
+	t.stepping, t.computed = true, false
+	t.x, t.grad = t.Begin()
+	if w.gradients.workers > 0 {
+		w.gradients.owed = append(w.gradients.owed, t)
 	}
-	w.queue.After(max(w.config.Trainer.Duration(p.index, p.counts.Steps), minStep), func() {
-		if p.gone {
-			return
+	w.queue.After(max(w.config.Task.Duration(p.index, p.counts.Steps, samples), minStep), t.end)
+}
+
+// compute computes the gradient of the step in the making.
+func (t *training) compute(worker int) {
+	p := t.peer
+	t.loss, t.samples, t.fault = p.world.config.Task.Gradient(worker, p.index, p.counts.Steps, t.x, t.grad)
+	t.computed = true
+}
+
+// end takes the step in.
+func (t *training) end() {
+	p := t.peer
+	if p.gone {
+		return
+	}
+	p.world.gradients.finish(t)
+	t.stepping = false
+	if t.fault != nil {
+		t.failed(fmt.Errorf("step %d: computing the gradient: %w", p.counts.Steps+1, t.fault))
+		return
+	}
+	event, err := t.Gradient(p.now(), t.loss, t.samples)
+	switch {
+	case errors.Is(err, trainer.ErrOver):
+	case err != nil:
+		t.failed(err)
+	default:
+		t.waiting = t.gradients
+		event.Initial = p.counts.Steps == 0 && !p.copied
+		p.report(event)
+	}
+}
+
+// failed ends the training of a peer whose step cannot be made.
+func (t *training) failed(err error) {
+	t.halted = true
+	if hook := t.peer.world.config.Hooks.Failed; hook != nil {
+		hook(t.peer.index, err)
+	}
+}
+
+// update makes a step of the sum of gradients.
+func (t *training) update(a collective.Action) {
+	p := t.peer
+	g := &p.world.gradients
+	if g.mean == nil {
+		g.mean, g.x = make([]float32, p.replica.Len()), make([]float32, p.replica.Len())
+	}
+	p.replica.Drain(g.mean, a.Weight)
+	if err := t.Update(a, g.mean, g.x); err != nil {
+		t.failed(err)
+	}
+}
+
+// Made implements trainer.Run.
+func (t *training) Made(trainer.Step) {
+	t.peer.counts.Steps++
+	t.peer.world.made++
+}
+
+// Steps implements trainer.Run.
+func (t *training) Steps() (own, all uint64, peers int) {
+	for _, p := range t.peer.world.peers {
+		if !p.gone {
+			peers++
 		}
-		if w.gradients != nil {
-			p.ended()
-			return
+	}
+	return uint64(t.peer.counts.Steps), t.peer.world.made, peers
+}
+
+// Progress implements trainer.Run.
+func (t *training) Progress() float64 { return t.peer.world.config.Task.Progress(t.peer.index) }
+
+// Rate implements trainer.Run.
+func (t *training) Rate(progress float64) float64 {
+	return t.peer.world.config.Task.Rate(t.peer.index, progress)
+}
+
+// MaxWorkers bounds the goroutines that compute gradients.
+const MaxWorkers = 64
+
+// gradients are computed one by one as steps end, or several at once.
+type gradients struct {
+	workers int         // 0 unless the world forks
+	owed    []*training // whose steps have begun, and whose gradients are not yet computed
+	mean, x []float32   // scratch for updates
+}
+
+// finish sees to it that the gradient of a step is there: in a world that forks, with it
+// those of all steps that have begun, which depend on nothing that may yet happen.
+func (g *gradients) finish(t *training) {
+	if t.computed {
+		return
+	}
+	if g.workers == 0 {
+		t.compute(0)
+		return
+	}
+	var next atomic.Int64
+	work := func(worker int) {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(g.owed) {
+				return
+			}
+			if t := g.owed[i]; !t.peer.gone {
+				t.compute(worker)
+			}
 		}
-		w.config.Trainer.Step(p.index, p.counts.Steps, p.snapshot, p.delta)
-		p.stepping = false
-		if p.tooLate() {
-			return
-		}
-		p.replica.Add(p.delta)
-		p.counts.Steps++
-		p.tell(averaging.Event{Kind: averaging.StepDone})
-	})
+	}
+	var group sync.WaitGroup
+	for worker := 1; worker < min(g.workers, len(g.owed)); worker++ {
+		group.Go(func() { work(worker) })
+	}
+	work(0)
+	group.Wait()
+	g.owed = g.owed[:0]
 }

@@ -7,22 +7,24 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // scripted does what a test says, and keeps what it was told.
 type scripted struct {
-	seen []averaging.Event
-	says func(averaging.Event) []averaging.Action
+	averaging.Machine // none
+	seen              []collective.Event
+	says              func(collective.Event) []collective.Action
 }
 
-func (s *scripted) AveragesGradients() {}
+func (s *scripted) Traits() collective.Traits { return collective.Traits{Gradients: true, Words: true} }
 
-func (s *scripted) Handle(_ time.Duration, e averaging.Event, actions []averaging.Action) []averaging.Action {
+func (s *scripted) Decide(_ time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
 	s.seen = append(s.seen, e)
 	if s.says == nil {
 		return actions
@@ -31,55 +33,55 @@ func (s *scripted) Handle(_ time.Duration, e averaging.Event, actions []averagin
 }
 
 // kinds are those of the events that it was told.
-func (s *scripted) has(kind averaging.EventKind, inbound bool) (e averaging.Event, found bool) {
+func (s *scripted) has(kind averaging.EventKind, inbound bool) (e collective.Event, found bool) {
 	for _, e := range s.seen {
 		if e.Kind == kind && e.Inbound == inbound {
 			return e, true
 		}
 	}
-	return averaging.Event{}, false
+	return collective.Event{}, false
 }
 
 // pairOf are two peers of which the first sends its gradient to the second once, which
 // answers as it is told.
-func scriptedPair(t *testing.T, link sim.Link, answer averaging.Action, hooks sim.Hooks) (f *flock, a, b *scripted) {
+func scriptedPair(t *testing.T, link sim.Link, answer collective.Action, hooks sim.Hooks) (f *flock, a, b *scripted) {
 	t.Helper()
 	const values = 200_000
 	layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{values}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	codec, err := quant.ByName("raw")
+	codec, err := coding.ByName("raw")
 	if err != nil {
 		t.Fatal(err)
 	}
-	transfer := averaging.Transfer{From: averaging.Gradient, Into: averaging.Sum, Add: true, Parts: 1, Round: 3}
-	a = &scripted{says: func(e averaging.Event) []averaging.Action {
-		if e.Kind != averaging.GradientDone {
+	transfer := collective.Transfer{From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1, Round: 3}
+	a = &scripted{says: func(e collective.Event) []collective.Action {
+		if e.Kind != collective.GradientDone {
 			return nil
 		}
-		return []averaging.Action{
-			{Kind: averaging.Tell, Peer: nameOf(1), Word: averaging.Word{Kind: 9, Round: 3, Value: 2.5}},
-			{Kind: averaging.Send, Peer: nameOf(1), Exchange: 1, Transfer: transfer},
+		return []collective.Action{
+			{Action: averaging.Action{Kind: collective.Tell, Peer: nameOf(1)}, Word: collective.Word{Kind: 9, Round: 3, Value: 2.5}},
+			{Action: averaging.Action{Kind: collective.Send, Peer: nameOf(1), Exchange: 1}, Transfer: transfer},
 		}
 	}}
-	b = &scripted{says: func(e averaging.Event) []averaging.Action {
-		if e.Kind != averaging.Offered {
+	b = &scripted{says: func(e collective.Event) []collective.Action {
+		if e.Kind != collective.Offered {
 			return nil
 		}
 		if e.Transfer != transfer {
 			t.Errorf("offered %v, want %v", e.Transfer, transfer)
 		}
 		answer.Peer, answer.Exchange, answer.Inbound = e.Peer, e.Exchange, true
-		return []averaging.Action{answer}
+		return []collective.Action{answer}
 	}}
 	f = &flock{t: t, scratch: make(tensor.Vector, values)}
 	trainer := newSlope(2, values)
 	trainer.steps = func(peer int) time.Duration { return []time.Duration{time.Millisecond, time.Hour}[peer] }
-	config := sim.Config{Trainer: trainer, Link: link, Terms: replica.Terms{Plan: quant.Uniform(codec)}, Hooks: hooks, Rand: rand.New(rand.NewPCG(1, 1))}
+	config := sim.Config{Task: trainer, Link: link, Terms: replica.Terms{Plan: coding.Uniform(codec)}, Hooks: hooks, Rand: rand.New(rand.NewPCG(1, 1))}
 	for i, machine := range []*scripted{a, b} {
 		f.add(tensor.NewParams(layout), plan{}, i)
-		config.Members = append(config.Members, sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i]})
+		config.Members = append(config.Members, sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: descending{trainer, i}})
 	}
 	if f.world, err = sim.New(config); err != nil {
 		t.Fatal(err)
@@ -91,9 +93,9 @@ func scriptedPair(t *testing.T, link sim.Link, answer averaging.Action, hooks si
 var transferLink = sim.Link{Delay: 50 * time.Millisecond, Bandwidth: 800_000}
 
 func TestTransferArrives(t *testing.T) {
-	f, a, b := scriptedPair(t, transferLink, averaging.Action{Kind: averaging.Accept}, sim.Hooks{})
+	f, a, b := scriptedPair(t, transferLink, collective.Action{Action: averaging.Action{Kind: averaging.Accept}}, sim.Hooks{})
 	f.world.Run(55 * time.Millisecond)
-	if e, told := b.has(averaging.Told, false); !told || e.Word != (averaging.Word{Kind: 9, Round: 3, Value: 2.5}) || e.Peer != nameOf(0) {
+	if e, told := b.has(collective.Told, false); !told || e.Word != (collective.Word{Kind: 9, Round: 3, Value: 2.5}) || e.Peer != nameOf(0) {
 		t.Errorf("the word has not come: %v", b.seen)
 	}
 	f.world.Run(1200 * time.Millisecond)
@@ -117,7 +119,7 @@ func TestTransferArrives(t *testing.T) {
 // A transfer that is cut leaves pieces that have come and pieces that have not, and
 // both ends know that it failed. Words are lost with the link.
 func TestTransferIsCut(t *testing.T) {
-	f, a, b := scriptedPair(t, transferLink, averaging.Action{Kind: averaging.Accept}, sim.Hooks{
+	f, a, b := scriptedPair(t, transferLink, collective.Action{Action: averaging.Action{Kind: averaging.Accept}}, sim.Hooks{
 		Opened: func(s *sim.Stream) { s.CutAfter(0, 300_000) },
 	})
 	f.world.Run(3 * time.Second)
@@ -144,18 +146,18 @@ func TestTransferIsCut(t *testing.T) {
 }
 
 func TestWordIsLostWithTheLink(t *testing.T) {
-	f, _, b := scriptedPair(t, transferLink, averaging.Action{Kind: averaging.Accept}, sim.Hooks{})
+	f, _, b := scriptedPair(t, transferLink, collective.Action{Action: averaging.Action{Kind: averaging.Accept}}, sim.Hooks{})
 	f.world.Run(20 * time.Millisecond)
 	f.world.Cut(0, 1)
 	f.world.Run(time.Second)
-	if _, told := b.has(averaging.Told, false); told {
+	if _, told := b.has(collective.Told, false); told {
 		t.Error("a word came over a link that was cut while it was under way")
 	}
 }
 
 // An offer that is refused has cost no more than what goes before the answer.
 func TestTransferIsRefused(t *testing.T) {
-	f, a, b := scriptedPair(t, transferLink, averaging.Action{Kind: averaging.Refuse, Reason: averaging.Round}, sim.Hooks{})
+	f, a, b := scriptedPair(t, transferLink, collective.Action{Action: averaging.Action{Kind: averaging.Refuse, Reason: averaging.Round}}, sim.Hooks{})
 	f.world.Run(2 * time.Second)
 	if e, refused := a.has(averaging.Refused, false); !refused || e.Reason != averaging.Round {
 		t.Errorf("the sender knows %v", a.seen)
@@ -174,15 +176,15 @@ func TestTransferIsRefused(t *testing.T) {
 
 // What is broken off is not sent on.
 func TestTransferIsAborted(t *testing.T) {
-	f, a, b := scriptedPair(t, transferLink, averaging.Action{Kind: averaging.Accept}, sim.Hooks{})
+	f, a, b := scriptedPair(t, transferLink, collective.Action{Action: averaging.Action{Kind: averaging.Accept}}, sim.Hooks{})
 	says := a.says
-	a.says = func(e averaging.Event) []averaging.Action {
+	a.says = func(e collective.Event) []collective.Action {
 		if e.Kind == averaging.TimerFired {
-			return []averaging.Action{{Kind: averaging.Abort, Peer: nameOf(1), Exchange: 1}}
+			return []collective.Action{{Action: averaging.Action{Kind: averaging.Abort, Peer: nameOf(1), Exchange: 1}}}
 		}
 		actions := says(e)
 		if e.Kind == averaging.Accepted {
-			actions = append(actions, averaging.Action{Kind: averaging.SetTimer, Timer: averaging.RoundDeadline, After: 300 * time.Millisecond})
+			actions = append(actions, collective.Action{Action: averaging.Action{Kind: averaging.SetTimer, Timer: averaging.RoundDeadline, After: 300 * time.Millisecond}})
 		}
 		return actions
 	}
@@ -199,7 +201,7 @@ func TestTransferIsAborted(t *testing.T) {
 // that is.
 func TestTransferOfALiar(t *testing.T) {
 	var blamed []error
-	f, a, b := scriptedPair(t, transferLink, averaging.Action{Kind: averaging.Accept}, sim.Hooks{
+	f, a, b := scriptedPair(t, transferLink, collective.Action{Action: averaging.Action{Kind: averaging.Accept}}, sim.Hooks{
 		Opened: func(s *sim.Stream) {
 			s.Tamper(0, func(frame []byte) [][]byte {
 				const typeAt, valueAt = 3, wire.HeaderSize + wire.PartInfoSize
@@ -220,7 +222,7 @@ func TestTransferOfALiar(t *testing.T) {
 	if !atA || !atB || f.replicas[1].Drain(f.scratch, 0) != 0 {
 		t.Errorf("the sender knows %v, the receiver %v", a.seen, b.seen)
 	}
-	if len(blamed) != 2 || !errors.Is(blamed[0], replica.ErrAbsurd) || !errors.Is(blamed[1], sim.ErrRefused) {
+	if len(blamed) != 2 || !errors.Is(blamed[0], replica.ErrAbsurd) || !errors.Is(blamed[1], wire.ErrRefused) {
 		t.Errorf("the errors are %v", blamed)
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
@@ -20,7 +22,6 @@ type World struct {
 	peers  []*peer
 	index  map[topology.PeerID]int
 	lines  map[pair]*line
-	codecs []uint8 // those of the plan, for exchanges
 	spare  buffers
 	idle   []*wire.Reader // for frames of any size; as many as are in use at once
 	over   bool
@@ -28,13 +29,10 @@ type World struct {
 	ports   []port
 	overlay *topology.Overlay // of the members, as they are known
 
-	transfers, exact coding // of those that may round, and of those that may not
+	offer, exact links.Offer // what exchanges and transfers are coded with
 
-	gradients         GradientTrainer // or nil
-	batcher           Batcher         // the same, or nil
-	workers           int
-	owed              []*peer   // whose steps have begun, and whose gradients are not yet computed
-	step, mean, point []float32 // scratch
+	gradients gradients
+	made      uint64 // steps of all peers
 }
 
 // pair is two peers, the lower index first.
@@ -49,14 +47,7 @@ func New(config Config) (*World, error) {
 		return nil, fmt.Errorf("simulated world: %w", err)
 	}
 	w := &World{config: config.withDefaults(), index: make(map[topology.PeerID]int), lines: make(map[pair]*line)}
-	w.config.Terms.Codecs = w.config.Terms.Plan.Codecs()
-	w.exact = newCoding(replica.ExactTerms())
-	w.transfers = w.exact
-	w.gradients, _ = config.Trainer.(GradientTrainer)
-	w.batcher, _ = config.Trainer.(Batcher)
-	for _, id := range w.config.Terms.Codecs {
-		w.codecs = append(w.codecs, uint8(id))
-	}
+	w.offer, w.exact = links.NewOffer(w.config.Terms.Plan), links.NewOffer(replica.ExactTerms().Plan)
 	w.ports, w.spare.most = make([]port, len(config.Members)), sparePerPeer*len(config.Members)
 	var members []topology.Member
 	for i, m := range config.Members {
@@ -69,11 +60,7 @@ func New(config Config) (*World, error) {
 		if !m.Stranger {
 			members = append(members, topology.Member{ID: m.ID, Unreachable: m.Unreachable})
 		}
-		p, err := newPeer(w, i, m)
-		if err != nil {
-			return nil, fmt.Errorf("simulated world: %w", err)
-		}
-		w.peers = append(w.peers, p)
+		w.peers = append(w.peers, newPeer(w, i, m))
 	}
 	if err := w.adopt(members); err != nil {
 		return nil, err
@@ -94,6 +81,10 @@ func (w *World) After(d time.Duration, do func()) { w.queue.After(d, do) }
 // much that was.
 func (w *World) Run(until time.Duration) (events int) { return w.queue.Run(until) }
 
+// Fork lets so many goroutines compute gradients from now on, each time until all that
+// can be computed by then is done. It changes nothing but the time that the world takes.
+func (w *World) Fork(workers int) { w.gradients.workers = min(max(workers, 1), MaxWorkers) }
+
 // Pending is how much is due later. A world that is finished comes to rest: in the
 // end there is nothing.
 func (w *World) Pending() int { return w.queue.Len() }
@@ -103,6 +94,9 @@ func (w *World) Pending() int { return w.queue.Len() }
 func (w *World) Finish() {
 	w.over = true
 	for _, p := range w.peers {
+		if p.replica != nil { // has come
+			p.trainer.Finish()
+		}
 		if !p.arriving { // else it hears of it when it knows the others
 			p.tell(averaging.Event{Kind: averaging.RunOver})
 		}
@@ -157,8 +151,9 @@ func (w *World) Digest() (digest [sha256.Size]byte) {
 		if p.replica == nil {
 			continue // never came
 		}
-		p.replica.Snapshot(p.snapshot)
-		for _, x := range p.snapshot {
+		values := make([]float32, p.replica.Len())
+		p.replica.Snapshot(values)
+		for _, x := range values {
 			var b [4]byte
 			binary.LittleEndian.PutUint32(b[:], math.Float32bits(x))
 			hash.Write(b[:])
@@ -166,4 +161,137 @@ func (w *World) Digest() (digest [sha256.Size]byte) {
 	}
 	hash.Sum(digest[:0])
 	return digest
+}
+
+// adopt makes a view of members, whose roles stay as far as they can, and the overlay
+// of it.
+func (w *World) adopt(members []topology.Member) error {
+	view, err := topology.NewView(members)
+	if err != nil {
+		return fmt.Errorf("simulated world: %w", err)
+	}
+	overlay, err := topology.NewOverlay(view)
+	if err != nil {
+		return fmt.Errorf("simulated world: %w", err)
+	}
+	w.overlay = overlay
+	return nil
+}
+
+// admit adds a member to the view.
+func (w *World) admit(p *peer) error {
+	return w.adopt(append(w.overlay.View().Members(), topology.Member{ID: p.id, Unreachable: p.unreachable}))
+}
+
+// dismiss takes a member out of the view.
+func (w *World) dismiss(id topology.PeerID) error {
+	return w.adopt(slices.DeleteFunc(w.overlay.View().Members(), func(m topology.Member) bool { return m.ID == id }))
+}
+
+// announce shows the view to all who are there and have not seen it.
+func (w *World) announce() {
+	for _, p := range w.peers {
+		p.look()
+	}
+}
+
+// Arrive lets a peer come that was not there at first or has gone, in another
+// incarnation, with all that a member consists of made anew. It copies the model of a
+// neighbour over the link to it, of the next one if that goes meanwhile; then it is a
+// member, of which the others hear after News.Gossip, and begins to train. Where
+// nobody is there, it begins with the values that it has.
+func (w *World) Arrive(peer int, m Member) error {
+	old := w.peers[peer]
+	switch {
+	case !old.gone:
+		return fmt.Errorf("peer %d arrives, and is there", peer)
+	case m.ID != old.id:
+		return fmt.Errorf("peer %d arrives as %q, and is %q", peer, m.ID, old.id)
+	}
+	if err := m.validate(peer); err != nil {
+		return err
+	}
+	p := newPeer(w, peer, m)
+	w.lose(old) // who comes back is known to have been away
+	p.counts, p.incarnation = old.counts, old.incarnation+1
+	w.peers[peer] = p
+	overlay := w.overlay
+	if err := w.admit(p); err != nil {
+		return err
+	}
+	donors := w.overlay.Neighbours(p.id)
+	w.overlay = overlay // it is no member yet
+	p.arriving = true
+	(&newcomer{peer: p, donors: donors}).ask()
+	return nil
+}
+
+// Crash takes a peer out of the world as a machine is whose plug is pulled: from now on
+// it does nothing, what is under way to and from it is gone, and nobody is told. Its
+// partners stall; after News.Crash the others have found out and it is a member no
+// more. A peer that is not there stays away.
+func (w *World) Crash(peer int) {
+	p := w.peers[peer]
+	if p.gone {
+		return
+	}
+	p.vanish(func(s *Stream) {
+		s.dead = true
+		s.line.forget(s)
+	})
+	w.queue.After(w.config.News.Crash, func() { w.lose(p) })
+}
+
+// Leave takes a peer out of the world as a program that is asked to end: its streams
+// break, of which its partners hear at once, and after News.Gossip everybody knows.
+// What it has learned since its last exchange goes with it.
+func (w *World) Leave(peer int) {
+	p := w.peers[peer]
+	if p.gone {
+		return
+	}
+	p.vanish((*Stream).sever)
+	w.queue.After(w.config.News.Gossip, func() { w.lose(p) })
+}
+
+// Here tells whether a peer is there: neither gone nor yet to come.
+func (w *World) Here(peer int) bool { return !w.peers[peer].gone }
+
+// lose lets the others know that a peer has gone, once.
+func (w *World) lose(gone *peer) {
+	if _, member := w.overlay.View().Lookup(gone.id); !member || gone.missed {
+		return
+	}
+	gone.missed = true
+	if err := w.dismiss(gone.id); err != nil {
+		return // a view of fewer members of a good one is good
+	}
+	for _, p := range w.peers {
+		if p != gone {
+			p.loseTouch(gone)
+		}
+	}
+	w.announce()
+}
+
+// SetPort bounds what a peer sends, and what it receives, to so many bytes a second over
+// all its links together, from now on. 0 is no bound.
+func (w *World) SetPort(peer int, bandwidth float64) error {
+	if err := (Link{Bandwidth: bandwidth}).validate(); err != nil {
+		return err
+	}
+	w.ports[peer].bandwidth = bandwidth
+	return nil
+}
+
+// SetLinks changes the links between all pairs of peers for what is sent from now on.
+func (w *World) SetLinks(link Link) error {
+	if err := link.validate(); err != nil {
+		return err
+	}
+	w.config.Link = link
+	for _, l := range w.lines {
+		l.link = link
+	}
+	return nil
 }

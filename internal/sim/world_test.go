@@ -19,7 +19,7 @@ func course(t *testing.T, seed uint64) (digest [32]byte, events int) {
 	f = newFlock(t, plan{
 		seed: seed, peers: 8, values: 60, sliceLen: 16, codec: "bf16", inbound: 2, deadline: within(200 * time.Millisecond),
 		config: sim.Config{
-			Trainer: newStirrer(seed, 60), Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6, Loss: 0.05},
+			Task: direct{stepper: newStirrer(seed, 60)}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6, Loss: 0.05},
 			Terms: replica.Terms{Window: 3}, SettleAfter: 20 * time.Millisecond,
 			Hooks: sim.Hooks{Opened: slasher(rng, 0.2)},
 		},
@@ -56,7 +56,7 @@ func TestCutLinkIsLeftAloneAndUsedAgain(t *testing.T) {
 	f := newFlock(t, plan{
 		seed: 71, peers: peers, values: 40, sliceLen: 16,
 		config: sim.Config{
-			Trainer: idle{}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6},
+			Task: direct{stepper: idle{}}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6},
 			Hooks: sim.Hooks{
 				Broke: func(_, _ int, err error) {
 					if errors.Is(err, sim.ErrUnreachable) {
@@ -93,7 +93,7 @@ func TestSlowLinkIsSlowForThoseItJoinsOnly(t *testing.T) {
 	const peers, slow = 8, 2
 	f := newFlock(t, plan{
 		seed: 81, peers: peers, values: 1000, sliceLen: 100,
-		config: sim.Config{Trainer: idle{}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e7}},
+		config: sim.Config{Task: direct{stepper: idle{}}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e7}},
 	})
 	for other := range peers {
 		if other == slow {
@@ -120,7 +120,7 @@ func TestConfigurationFaultsAreToldAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("an empty world was made")
 	}
-	for _, want := range []string{"Members", "Trainer", "Plan", "Rand", "Delay", "Bandwidth", "Loss", "Stall"} {
+	for _, want := range []string{"Members", "Task", "Plan", "Rand", "Delay", "Bandwidth", "Loss", "Stall"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing is said of %s: %v", want, err)
 		}

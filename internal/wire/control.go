@@ -1,10 +1,5 @@
 package wire
 
-import (
-	"bytes"
-	"encoding/binary"
-)
-
 // Bounds of control messages, in bytes.
 const (
 	// MaxAuthor bounds the id of who signed.
@@ -69,55 +64,36 @@ type Control struct {
 func (Control) Type() Type { return TypeControl }
 
 // Signed returns the bytes that the author signs.
-func (m Control) Signed() []byte { return m.head([]byte(controlLabel)) }
-
-// head appends everything but the signature. A body longer than its limit gives a
-// payload that Decode refuses.
-func (m Control) head(dst []byte) []byte {
-	dst = append(dst, byte(m.Kind))
-	dst = binary.LittleEndian.AppendUint64(dst, m.Sequence)
-	dst = binary.LittleEndian.AppendUint64(dst, m.At)
-	dst = appendText(dst, m.Run)
-	dst = appendText(dst, m.Author)
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(min(len(m.Body), 1<<16-1)))
-	return append(dst, m.Body...)
+func (m Control) Signed() []byte {
+	return m.signed(writer([]byte(controlLabel))).out
 }
 
-// Append appends the encoded message to dst.
-func (m Control) Append(dst []byte) []byte { return append(m.head(dst), m.Signature[:]...) }
+// Append implements Message.
+func (m Control) Append(dst []byte) []byte {
+	c := m.signed(writer(dst))
+	c.Fixed(m.Signature[:])
+	return c.out
+}
 
-// Decode reads a payload into m, whose Body then is a part of it. If it fails, with
-// ErrMessage, m is meaningless. A kind that this release does not know is no fault.
+// Decode reads a payload into m, whose Body then is a part of it. A kind that this release
+// does not know is no fault.
 func (m *Control) Decode(payload []byte) error {
-	c := cursor{what: TypeControl, rest: payload}
-	if m.Kind = ControlKind(c.uint8()); m.Kind == 0 {
-		c.fault("no kind")
-	}
-	m.Sequence = c.uint64()
-	if m.At = c.uint64(); m.At != 0 && !m.Kind.Planned() {
-		c.fault("kind %d at a step", m.Kind)
-	}
-	m.Run = c.run()
-	if m.Author = c.text(MaxAuthor); m.Author == "" {
-		c.fault("no author")
-	}
-	n := int(c.uint16())
-	if n > MaxControlBody {
-		c.fault("body of %d bytes, at most %d", n, MaxControlBody)
-	}
-	m.Body = c.take(n)
-	copy(m.Signature[:], c.take(ControlSignature))
-	return c.finish()
+	c := m.signed(reader(TypeControl, payload))
+	c.Fixed(m.Signature[:])
+	return c.Finish()
 }
 
-// Same tells whether two messages are one, signature and all.
-func (m Control) Same(other Control) bool { return bytes.Equal(m.Append(nil), other.Append(nil)) }
-
-// text reads a text that may be shown to a user.
-func (c *cursor) text(most int) string {
-	text := string(c.list(most))
-	if !clean(text) {
-		c.fault("text is not printable UTF-8")
+// signed are the fields that the author signs.
+func (m *Control) signed(c Coder) Coder {
+	if c.Uint8((*uint8)(&m.Kind)); m.Kind == 0 {
+		c.Fault("no kind")
 	}
-	return text
+	c.Uint64(&m.Sequence)
+	if c.Uint64(&m.At); m.At != 0 && !m.Kind.Planned() {
+		c.Fault("kind %d at a step", m.Kind)
+	}
+	c.run(&m.Run)
+	c.Text(&m.Author, 1, MaxAuthor)
+	c.bytes(&m.Body, 2, 0, MaxControlBody, "bytes of body")
+	return c
 }

@@ -82,112 +82,50 @@ const (
 	TypeTaken Type = 43
 )
 
+// types has, for each type that is known, the name that docs/WIRE.md uses and the most
+// payload bytes that a frame of it may carry.
+var types = [256]struct {
+	name string
+	most int
+}{
+	TypeHello:        {"HELLO", maxHello},
+	TypeWelcome:      {"WELCOME", welcomeSize},
+	TypeRefuse:       {"REFUSE", maxRefuse},
+	TypePropose:      {"PROPOSE", maxPropose},
+	TypeAccept:       {"ACCEPT", maxAccept},
+	TypeCode:         {"CODE", MaxPayload},
+	TypeDiff:         {"DIFF", MaxPayload},
+	TypeAck:          {"ACK", 0},
+	TypeStatus:       {"STATUS", maxStatus},
+	TypeSettled:      {"SETTLED", settledSize},
+	TypeLane:         {"LANE", laneSize},
+	TypeRanges:       {"RANGES", MaxPayload},
+	TypeRecord:       {"RECORD", maxRecord},
+	TypeStateRequest: {"STATE-REQUEST", maxStateRequest},
+	TypeManifest:     {"MANIFEST", maxManifest},
+	TypeStateSlice:   {"STATE-SLICE", 4 * MaxSliceLen},
+	TypeStateHashes:  {"STATE-HASHES", maxStateHashes},
+	TypeStateWant:    {"STATE-WANT", stateWantSize},
+	TypeChallenge:    {"CHALLENGE", challengeSize},
+	TypeProof:        {"PROOF", proofSize},
+	TypeControl:      {"CONTROL", MaxControl},
+	TypeTell:         {"TELL", tellSize},
+	TypeOffer:        {"OFFER", maxOffer},
+	TypePart:         {"PART", MaxPayload},
+	TypeTaken:        {"TAKEN", 0},
+}
+
 // String returns the name that docs/WIRE.md uses.
 func (t Type) String() string {
-	switch t {
-	case TypeHello:
-		return "HELLO"
-	case TypeWelcome:
-		return "WELCOME"
-	case TypeRefuse:
-		return "REFUSE"
-	case TypePropose:
-		return "PROPOSE"
-	case TypeAccept:
-		return "ACCEPT"
-	case TypeCode:
-		return "CODE"
-	case TypeDiff:
-		return "DIFF"
-	case TypeAck:
-		return "ACK"
-	case TypeStatus:
-		return "STATUS"
-	case TypeSettled:
-		return "SETTLED"
-	case TypeLane:
-		return "LANE"
-	case TypeRanges:
-		return "RANGES"
-	case TypeRecord:
-		return "RECORD"
-	case TypeChallenge:
-		return "CHALLENGE"
-	case TypeProof:
-		return "PROOF"
-	case TypeStateRequest:
-		return "STATE-REQUEST"
-	case TypeManifest:
-		return "MANIFEST"
-	case TypeStateSlice:
-		return "STATE-SLICE"
-	case TypeStateHashes:
-		return "STATE-HASHES"
-	case TypeStateWant:
-		return "STATE-WANT"
-	case TypeControl:
-		return "CONTROL"
-	case TypeTell:
-		return "TELL"
-	case TypeOffer:
-		return "OFFER"
-	case TypePart:
-		return "PART"
-	case TypeTaken:
-		return "TAKEN"
+	if name := types[t].name; name != "" {
+		return name
 	}
 	return fmt.Sprintf("type %d", uint8(t))
 }
 
 // limit returns the most payload bytes a frame of this type may carry, and false
 // for a type that is unknown.
-func (t Type) limit() (int, bool) {
-	switch t {
-	case TypeHello:
-		return maxHello, true
-	case TypeWelcome:
-		return welcomeSize, true
-	case TypeRefuse:
-		return maxRefuse, true
-	case TypePropose:
-		return maxPropose, true
-	case TypeAccept:
-		return maxAccept, true
-	case TypeCode, TypeDiff, TypeRanges, TypePart:
-		return MaxPayload, true
-	case TypeAck, TypeTaken:
-		return 0, true
-	case TypeStatus:
-		return maxStatus, true
-	case TypeSettled:
-		return settledSize, true
-	case TypeLane:
-		return laneSize, true
-	case TypeRecord:
-		return maxRecord, true
-	case TypeChallenge:
-		return challengeSize, true
-	case TypeProof:
-		return proofSize, true
-	case TypeStateRequest:
-		return maxStateRequest, true
-	case TypeManifest:
-		return maxManifest, true
-	case TypeStateSlice:
-		return 4 * MaxSliceLen, true
-	case TypeStateHashes:
-		return maxStateHashes, true
-	case TypeStateWant:
-		return stateWantSize, true
-	case TypeControl:
-		return MaxControl, true
-	case TypeTell:
-		return tellSize, true
-	case TypeOffer:
-		return maxOffer, true
-	}
-	return 0, false
-}
+func (t Type) limit() (int, bool) { return types[t].most, types[t].name != "" }
 
 // Header is what a frame says before its payload. A field that means nothing to
 // a type is zero when sent and ignored when received.

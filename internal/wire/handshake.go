@@ -1,7 +1,5 @@
 package wire
 
-import "encoding/binary"
-
 // Limits of the messages that open a conversation.
 const (
 	// MaxDetail is the most bytes in the detail of a refusal.
@@ -37,22 +35,17 @@ type Hello struct {
 // Type is TypeHello.
 func (Hello) Type() Type { return TypeHello }
 
-// Append appends the encoded message to dst.
-func (m Hello) Append(dst []byte) []byte {
-	dst = append(dst, m.Layout[:]...)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
-	return appendText(dst, m.Run)
-}
+// Append implements Message.
+func (m Hello) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
-// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
-func (m *Hello) Decode(payload []byte) error {
-	c := cursor{what: TypeHello, rest: payload}
-	m.Layout = c.hash()
-	m.Incarnation = c.uint64()
-	m.Steps = c.uint64()
-	m.Run = c.run()
-	return c.finish()
+// Decode reads a payload into m.
+func (m *Hello) Decode(payload []byte) error { return m.fields(reader(TypeHello, payload)).Finish() }
+
+func (m *Hello) fields(c Coder) Coder {
+	c.Fixed(m.Layout[:])
+	c.uint64s(&m.Incarnation, &m.Steps)
+	c.run(&m.Run)
+	return c
 }
 
 // Welcome answers a Hello.
@@ -72,22 +65,17 @@ type Welcome struct {
 // Type is TypeWelcome.
 func (Welcome) Type() Type { return TypeWelcome }
 
-// Append appends the encoded message to dst.
-func (m Welcome) Append(dst []byte) []byte {
-	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
-	dst = binary.LittleEndian.AppendUint64(dst, m.FlockSteps)
-	return binary.LittleEndian.AppendUint64(dst, m.KnownIncarnation)
+// Append implements Message.
+func (m Welcome) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
+
+// Decode reads a payload into m.
+func (m *Welcome) Decode(payload []byte) error {
+	return m.fields(reader(TypeWelcome, payload)).Finish()
 }
 
-// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
-func (m *Welcome) Decode(payload []byte) error {
-	c := cursor{what: TypeWelcome, rest: payload}
-	m.Incarnation = c.uint64()
-	m.Steps = c.uint64()
-	m.FlockSteps = c.uint64()
-	m.KnownIncarnation = c.uint64()
-	return c.finish()
+func (m *Welcome) fields(c Coder) Coder {
+	c.uint64s(&m.Incarnation, &m.Steps, &m.FlockSteps, &m.KnownIncarnation)
+	return c
 }
 
 // Refuse ends a conversation and says why. It is the one frame that means the
@@ -122,16 +110,14 @@ func (m Refuse) Append(dst []byte) []byte {
 	return dst
 }
 
-// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
+// Decode reads a payload into m.
 func (m *Refuse) Decode(payload []byte) error {
-	c := cursor{what: TypeRefuse, rest: payload}
-	if m.Reason = Reason(c.uint8()); m.Reason == 0 {
-		c.fault("no reason")
+	c := reader(TypeRefuse, payload)
+	if c.Uint8((*uint8)(&m.Reason)); m.Reason == 0 {
+		c.Fault("no reason")
 	}
-	if m.Detail = string(c.list(MaxDetail)); !clean(m.Detail) {
-		c.fault("detail %q is not printable UTF-8", m.Detail)
-	}
-	return c.finish()
+	c.Text(&m.Detail, 0, MaxDetail)
+	return c.Finish()
 }
 
 // Propose opens an exchange: an active peer asks a passive one.
@@ -165,74 +151,53 @@ type Propose struct {
 // Type is TypePropose.
 func (Propose) Type() Type { return TypePropose }
 
-// Append appends the encoded message to dst.
-func (m Propose) Append(dst []byte) []byte {
-	dst = append(dst, m.Layout[:]...)
-	dst = binary.LittleEndian.AppendUint64(dst, m.View)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
-	dst = binary.LittleEndian.AppendUint32(dst, m.SliceLen)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Cut)
-	dst = append(dst, m.Overlap, m.Lanes)
-	dst = appendText(dst, m.Run)
-	return appendCodecs(dst, m.Codecs)
-}
+// Append implements Message.
+func (m Propose) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
-func appendCodecs(dst, codecs []uint8) []byte {
-	dst = append(dst, uint8(min(len(codecs), 255)))
-	return append(dst, codecs...)
-}
-
-// Decode reads a payload into m; Codecs is a copy, in the memory of the one
-// before. If it fails, with ErrMessage,
-// m is meaningless.
+// Decode reads a payload into m.
 func (m *Propose) Decode(payload []byte) error {
-	c := cursor{what: TypePropose, rest: payload}
-	m.Layout = c.hash()
-	m.View = c.uint64()
-	m.Incarnation = c.uint64()
-	m.Steps = c.uint64()
-	m.SliceLen, m.Cut = c.sliceLen(), c.uint64()
-	m.Overlap, m.Lanes = c.overlap(), c.lanes()
-	m.Run = c.run()
-	m.Codecs = c.codecs(m.Codecs)
-	return c.finish()
+	return m.fields(reader(TypePropose, payload)).Finish()
 }
 
-// codecs reads a list of codecs, which is not empty, into the memory of another.
-func (c *cursor) codecs(into []uint8) []uint8 {
-	list := append(into[:0], c.list(MaxCodecs)...)
-	if len(list) == 0 {
-		c.fault("no codec is named")
-	}
-	return list
+func (m *Propose) fields(c Coder) Coder {
+	c.Fixed(m.Layout[:])
+	c.uint64s(&m.View, &m.Incarnation, &m.Steps)
+	c.slicing(&m.SliceLen, &m.Cut)
+	c.overlap(&m.Overlap)
+	c.lanes(&m.Lanes)
+	c.run(&m.Run)
+	c.codecs(&m.Codecs)
+	return c
 }
 
-// sliceLen reads a number of values per slice.
-func (c *cursor) sliceLen() uint32 {
-	n := c.uint32()
-	if n == 0 || n > MaxSliceLen {
-		c.fault("%d values per slice, not within 1 and %d", n, MaxSliceLen)
-	}
-	return n
+// codecs codes a list of codecs.
+func (c *Coder) codecs(list *[]uint8) { c.copied(list, 1, 1, MaxCodecs, "codecs") }
+
+// slicing codes how a model is cut into slices.
+func (c *Coder) slicing(sliceLen *uint32, cut *uint64) {
+	c.sliceLen(sliceLen)
+	c.Uint64(cut)
 }
 
-// overlap reads a number of exchanges that run at once.
-func (c *cursor) overlap() uint8 {
-	n := c.uint8()
-	if n == 0 {
-		c.fault("not even this exchange is counted")
+// sliceLen codes a number of values per slice.
+func (c *Coder) sliceLen(n *uint32) {
+	if c.Uint32(n); *n == 0 || *n > MaxSliceLen {
+		c.Fault("%d values per slice, not within 1 and %d", *n, MaxSliceLen)
 	}
-	return n
 }
 
-// lanes reads a number of streams of one exchange.
-func (c *cursor) lanes() uint8 {
-	n := c.uint8()
-	if n == 0 || n > MaxLanes {
-		c.fault("%d lanes, not within 1 and %d", n, MaxLanes)
+// overlap codes a number of exchanges that run at once.
+func (c *Coder) overlap(n *uint8) {
+	if c.Uint8(n); *n == 0 {
+		c.Fault("not even this exchange is counted")
 	}
-	return n
+}
+
+// lanes codes a number of streams of one exchange.
+func (c *Coder) lanes(n *uint8) {
+	if c.Uint8(n); *n == 0 || *n > MaxLanes {
+		c.Fault("%d lanes, not within 1 and %d", *n, MaxLanes)
+	}
 }
 
 // Accept answers a Propose; the exchange begins. It answers an Offer too, with one
@@ -260,29 +225,22 @@ type Accept struct {
 // Type is TypeAccept.
 func (Accept) Type() Type { return TypeAccept }
 
-// Append appends the encoded message to dst.
-func (m Accept) Append(dst []byte) []byte {
-	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
-	dst = binary.LittleEndian.AppendUint16(dst, m.Window)
-	dst = append(dst, m.Overlap, m.Lanes)
-	return appendCodecs(dst, m.Codecs)
-}
+// Append implements Message.
+func (m Accept) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
-// Decode reads a payload into m; Codecs is a copy, in the memory of the one
-// before. If it fails, with ErrMessage, m is
-// meaningless.
-func (m *Accept) Decode(payload []byte) error {
-	c := cursor{what: TypeAccept, rest: payload}
-	m.Steps = c.uint64()
-	m.Incarnation = c.uint64()
-	m.Window = c.uint16()
-	m.Overlap, m.Lanes = c.overlap(), c.lanes()
-	m.Codecs = c.codecs(m.Codecs)
+// Decode reads a payload into m.
+func (m *Accept) Decode(payload []byte) error { return m.fields(reader(TypeAccept, payload)).Finish() }
+
+func (m *Accept) fields(c Coder) Coder {
+	c.uint64s(&m.Steps, &m.Incarnation)
+	c.uint16(&m.Window)
+	c.overlap(&m.Overlap)
+	c.lanes(&m.Lanes)
+	c.codecs(&m.Codecs)
 	if n := int(m.Window) * int(m.Lanes); n == 0 || n > MaxInDoubt {
-		c.fault("%d lanes with a window of %d frames, not within 1 and %d together", m.Lanes, m.Window, MaxInDoubt)
+		c.Fault("%d lanes with a window of %d frames, not within 1 and %d together", m.Lanes, m.Window, MaxInDoubt)
 	}
-	return c.finish()
+	return c
 }
 
 // Lane opens a further stream of an exchange under way: the header names the
@@ -295,14 +253,15 @@ type Lane struct {
 // Type is TypeLane.
 func (Lane) Type() Type { return TypeLane }
 
-// Append appends the encoded message to dst.
-func (m Lane) Append(dst []byte) []byte { return append(dst, m.Lane) }
+// Append implements Message.
+func (m Lane) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
-// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
-func (m *Lane) Decode(payload []byte) error {
-	c := cursor{what: TypeLane, rest: payload}
-	if m.Lane = c.uint8(); m.Lane == 0 || m.Lane >= MaxLanes {
-		c.fault("lane %d, not within 1 and %d", m.Lane, MaxLanes-1)
+// Decode reads a payload into m.
+func (m *Lane) Decode(payload []byte) error { return m.fields(reader(TypeLane, payload)).Finish() }
+
+func (m *Lane) fields(c Coder) Coder {
+	if c.Uint8(&m.Lane); m.Lane == 0 || m.Lane >= MaxLanes {
+		c.Fault("lane %d, not within 1 and %d", m.Lane, MaxLanes-1)
 	}
-	return c.finish()
+	return c
 }

@@ -1,11 +1,13 @@
 package wire
 
 import (
-	"encoding/binary"
 	"fmt"
+	"math"
 )
 
-// Message is a payload that knows its frame's type.
+// Message is a payload that knows its frame's type. Each has a Decode too, which reads a
+// payload into it, in the memory of slices that it has; if that fails, with ErrMessage,
+// the message is meaningless.
 type Message interface {
 	// Type is the type of the frame that carries the message.
 	Type() Type
@@ -60,33 +62,38 @@ func cleanRune(r rune) bool {
 	return r >= ' ' && (r < 0x7f || r > 0x9f) && r != '\uFFFD'
 }
 
-// appendText appends a text after its length in one byte. A text longer than the
-// byte can say gets the largest length, which is beyond the limit of every text.
-func appendText(dst []byte, text string) []byte {
-	dst = append(dst, uint8(min(len(text), 255)))
-	return append(dst, text...)
+// Coder writes the fields of a payload, or reads them, one after the other: a message
+// lists its fields once for both, and they cannot differ. When it reads it keeps the first
+// fault, and gives zeros from then on; Finish must be asked before any field is believed.
+// When it writes it checks nothing.
+type Coder struct {
+	what    Type
+	Reading bool
+	rest    []byte // what is left to read
+	out     []byte // what is written
+	err     error
 }
 
-// cursor reads the fields of a payload one after the other. It keeps the first
-// fault and reads zeros from then on, so that a decoder is a list of its fields;
-// finish must be asked before any field is believed.
-type cursor struct {
-	what Type
-	rest []byte
-	err  error
-}
+// BodyWriter and BodyReader code the body of a control message; Written is what was
+// written.
+func BodyWriter() Coder            { return writer(nil) }
+func BodyReader(body []byte) Coder { return reader(TypeControl, body) }
+func (c *Coder) Written() []byte   { return c.out }
 
-// fault keeps the first fault.
-func (c *cursor) fault(format string, args ...any) {
-	if c.err == nil {
+func writer(dst []byte) Coder                { return Coder{out: dst} }
+func reader(what Type, payload []byte) Coder { return Coder{what: what, Reading: true, rest: payload} }
+
+// Fault keeps the first fault of what is read.
+func (c *Coder) Fault(format string, args ...any) {
+	if c.err == nil && c.Reading {
 		c.err = fmt.Errorf("wire: %v: %s: %w", c.what, fmt.Sprintf(format, args...), ErrMessage)
 	}
 }
 
-// take returns the next n bytes, or nil if there are fewer.
-func (c *cursor) take(n int) []byte {
+// take returns the next n bytes that are read, or nil if there are fewer.
+func (c *Coder) take(n int) []byte {
 	if c.err == nil && len(c.rest) < n {
-		c.fault("%d bytes missing", n-len(c.rest))
+		c.Fault("%d bytes missing", n-len(c.rest))
 	}
 	if c.err != nil {
 		return nil
@@ -96,64 +103,132 @@ func (c *cursor) take(n int) []byte {
 	return taken
 }
 
-func (c *cursor) uint8() uint8 {
-	if b := c.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (c *cursor) uint16() uint16 {
-	if b := c.take(2); b != nil {
-		return binary.LittleEndian.Uint16(b)
-	}
-	return 0
-}
-
-func (c *cursor) uint32() uint32 {
-	if b := c.take(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
-	}
-	return 0
-}
-
-func (c *cursor) uint64() uint64 {
-	if b := c.take(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
-
-func (c *cursor) hash() (hash [32]byte) {
-	copy(hash[:], c.take(len(hash)))
-	return hash
-}
-
-// list returns the bytes that follow their count, or nil. They are the payload's,
-// for the decoder to copy.
-func (c *cursor) list(most int) []byte {
-	n := int(c.uint8())
-	if n > most {
-		c.fault("list of %d bytes, at most %d", n, most)
-	}
-	return c.take(n)
-}
-
-// run reads the name of a run.
-func (c *cursor) run() string {
-	name := string(c.list(MaxRunName))
-	if c.err == nil {
-		if err := CheckRun(name); err != nil {
-			c.err = fmt.Errorf("wire: %v: %w", c.what, err)
-		}
-	}
-	return name
-}
-
-// finish reports the first fault, bytes left over included.
-func (c *cursor) finish() error {
+// Finish reports the first fault, bytes left over included.
+func (c Coder) Finish() error {
 	if len(c.rest) > 0 {
-		c.fault("%d bytes too many", len(c.rest))
+		c.Fault("%d bytes too many", len(c.rest))
 	}
 	return c.err
 }
+
+// uint codes a number in so many bytes, little-endian.
+func (c *Coder) uint(v uint64, size int) uint64 {
+	if !c.Reading {
+		for range size {
+			c.out, v = append(c.out, byte(v)), v>>8
+		}
+		return 0
+	}
+	read := uint64(0)
+	for i, b := range c.take(size) {
+		read |= uint64(b) << (8 * i)
+	}
+	return read
+}
+
+// number codes a number in its own size.
+func number[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *Coder, v *T, size int) {
+	if read := c.uint(uint64(*v), size); c.Reading {
+		*v = T(read)
+	}
+}
+
+// Uint8 codes a number, as Uint32 and Uint64 do.
+func (c *Coder) Uint8(v *uint8)   { number(c, v, 1) }
+func (c *Coder) uint16(v *uint16) { number(c, v, 2) }
+func (c *Coder) Uint32(v *uint32) { number(c, v, 4) }
+func (c *Coder) Uint64(v *uint64) { number(c, v, 8) }
+
+func (c *Coder) uint64s(values ...*uint64) {
+	for _, v := range values {
+		c.Uint64(v)
+	}
+}
+
+// Count codes the number of what follows, at most so many, in so many bytes. A number that
+// the bytes cannot hold is written as the largest that they can, which is beyond every
+// bound.
+func (c *Coder) Count(n, size, least, most int, what string) int {
+	if !c.Reading {
+		c.uint(uint64(min(n, 1<<(8*size)-1)), size)
+		return n
+	}
+	n = int(c.uint(0, size))
+	if n < least || n > most {
+		c.Fault("%d %s, not within %d and %d", n, what, least, most)
+		return 0
+	}
+	return n
+}
+
+// Bool codes a byte that is 0 or 1.
+func (c *Coder) Bool(v *bool) {
+	var n uint8
+	if *v {
+		n = 1
+	}
+	if c.Uint8(&n); n > 1 {
+		c.Fault("%d is neither 0 nor 1", n)
+	}
+	*v = n == 1
+}
+
+// Float codes a finite number.
+func (c *Coder) Float(v *float64) {
+	bits := math.Float64bits(*v)
+	c.Uint64(&bits)
+	if *v = math.Float64frombits(bits); !(math.Abs(*v) <= math.MaxFloat64) && c.Reading { // true for NaN
+		c.Fault("%v where a finite number is due", *v)
+		*v = 0
+	}
+}
+
+func (c *Coder) floats(values ...*float64) {
+	for _, v := range values {
+		c.Float(v)
+	}
+}
+
+// Fixed codes bytes of a known number.
+func (c *Coder) Fixed(b []byte) {
+	if c.Reading {
+		clear(b)
+		copy(b, c.take(len(b)))
+		return
+	}
+	c.out = append(c.out, b...)
+}
+
+// bytes codes bytes after their number, which takes size bytes itself. What is read is a
+// part of the payload.
+func (c *Coder) bytes(b *[]byte, size, least, most int, what string) {
+	n := c.Count(len(*b), size, least, most, what)
+	if c.Reading {
+		*b = c.take(n)
+		return
+	}
+	c.out = append(c.out, *b...)
+}
+
+// copied codes bytes as bytes does; what is read is a copy, in the memory of those before.
+func (c *Coder) copied(b *[]byte, size, least, most int, what string) {
+	read := *b
+	if c.bytes(&read, size, least, most, what); c.Reading {
+		*b = append((*b)[:0], read...)
+	}
+}
+
+// Text codes a text that may be shown to a user.
+func (c *Coder) Text(v *string, least, most int) {
+	n := c.Count(len(*v), 1, least, most, "bytes of text")
+	if !c.Reading {
+		c.out = append(c.out, *v...)
+		return
+	}
+	if *v = string(c.take(n)); !clean(*v) {
+		c.Fault("text %q is not printable UTF-8", *v)
+	}
+}
+
+// run codes the name of a run.
+func (c *Coder) run(v *string) { c.Text(v, 1, MaxRunName) }

@@ -20,14 +20,17 @@ type Challenge struct {
 // Type is TypeChallenge.
 func (Challenge) Type() Type { return TypeChallenge }
 
-// Append appends the encoded message to dst.
-func (m Challenge) Append(dst []byte) []byte { return append(dst, m.Nonce[:]...) }
+// Append implements Message.
+func (m Challenge) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
-// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
+// Decode reads a payload into m.
 func (m *Challenge) Decode(payload []byte) error {
-	c := cursor{what: TypeChallenge, rest: payload}
-	m.Nonce = c.hash()
-	return c.finish()
+	return m.fields(reader(TypeChallenge, payload)).Finish()
+}
+
+func (m *Challenge) fields(c Coder) Coder {
+	c.Fixed(m.Nonce[:])
+	return c
 }
 
 // Proof shows that its sender knows the run's key: first of the peer that says
@@ -43,15 +46,14 @@ type Proof struct {
 // Type is TypeProof.
 func (Proof) Type() Type { return TypeProof }
 
-// Append appends the encoded message to dst.
-func (m Proof) Append(dst []byte) []byte {
-	dst = append(dst, m.Nonce[:]...)
-	return append(dst, m.MAC[:]...)
-}
+// Append implements Message.
+func (m Proof) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
-// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
-func (m *Proof) Decode(payload []byte) error {
-	c := cursor{what: TypeProof, rest: payload}
-	m.Nonce, m.MAC = c.hash(), c.hash()
-	return c.finish()
+// Decode reads a payload into m.
+func (m *Proof) Decode(payload []byte) error { return m.fields(reader(TypeProof, payload)).Finish() }
+
+func (m *Proof) fields(c Coder) Coder {
+	c.Fixed(m.Nonce[:])
+	c.Fixed(m.MAC[:])
+	return c
 }

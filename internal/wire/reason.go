@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Reason says why a peer refuses another. Numbers that this release does not know
 // are legal on the wire: a refusal has to be readable whoever sent it.
@@ -42,82 +45,72 @@ const (
 	ReasonRound Reason = 14
 )
 
+// reasons has what is said of each reason that is known. A permanent one stays until
+// somebody changes the configuration or the release of one of the two peers.
+var reasons = [256]struct {
+	name      string // as docs/WIRE.md has it
+	permanent bool
+	remedy    string
+}{
+	ReasonBusy:       {"busy", false, "Nothing to do: the next neighbour is asked, and this one again later."},
+	ReasonRole:       {"role", false, "Nothing to do: roles settle as membership news spreads; if this persists, check that both peers see the same members."},
+	ReasonLayout:     {"layout", true, "Start every peer of the run with the same model: the same parameter names, shapes and order."},
+	ReasonRun:        {"run", true, "Give every peer the same run name, or join a peer that takes part in this run."},
+	ReasonVersion:    {"version", true, "Install the same release of murmuration on both peers, or releases whose wire versions overlap."},
+	ReasonCodec:      {"codec", true, "Let the peers share at least one codec: give both the same codec setting, or install the same release."},
+	ReasonQuarantine: {"quarantine", false, "Read the other peer's log for what it holds against this one; the quarantine ends by itself."},
+	ReasonNotMember:  {"not a member", false, "Wait until membership news has spread; if this persists, check the run's allowlist or run key, and that the peer has joined."},
+	ReasonClosing:    {"closing", false, "Nothing to do if the run is over; otherwise join a peer that is still running."},
+	ReasonProtocol:   {"protocol", false, "Report it with the logs of both peers: one of them has a defect, or something between them alters the bytes."},
+	ReasonAdmission:  {"admission", true, "Have this peer's id added to the allowlist of the other peers, or give all peers the same run key."},
+	ReasonNewcomer:   {"newcomer", false, "Nothing to do: other members are asked, and this one again later."},
+	ReasonOperator:   {"operator", true, "Start every peer of the run with the id of the same operator, and sign with the key that belongs to it."},
+	ReasonRound:      {"round", false, "Nothing to do: the peer that is behind catches up; if this persists, check that all peers run the same strategy and see the same members."},
+}
+
 // String returns the name that docs/WIRE.md uses.
 func (r Reason) String() string {
-	switch r {
-	case ReasonBusy:
-		return "busy"
-	case ReasonRole:
-		return "role"
-	case ReasonLayout:
-		return "layout"
-	case ReasonRun:
-		return "run"
-	case ReasonVersion:
-		return "version"
-	case ReasonCodec:
-		return "codec"
-	case ReasonQuarantine:
-		return "quarantine"
-	case ReasonNotMember:
-		return "not a member"
-	case ReasonClosing:
-		return "closing"
-	case ReasonProtocol:
-		return "protocol"
-	case ReasonAdmission:
-		return "admission"
-	case ReasonNewcomer:
-		return "newcomer"
-	case ReasonOperator:
-		return "operator"
-	case ReasonRound:
-		return "round"
+	if name := reasons[r].name; name != "" {
+		return name
 	}
 	return fmt.Sprintf("reason %d", uint8(r))
 }
 
 // Remedy tells the user of the refused peer, in one sentence, what to do.
 func (r Reason) Remedy() string {
-	switch r {
-	case ReasonBusy:
-		return "Nothing to do: the next neighbour is asked, and this one again later."
-	case ReasonRole:
-		return "Nothing to do: roles settle as membership news spreads; if this persists, check that both peers see the same members."
-	case ReasonLayout:
-		return "Start every peer of the run with the same model: the same parameter names, shapes and order."
-	case ReasonRun:
-		return "Give every peer the same run name, or join a peer that takes part in this run."
-	case ReasonVersion:
-		return "Install the same release of murmuration on both peers, or releases whose wire versions overlap."
-	case ReasonCodec:
-		return "Let the peers share at least one codec: give both the same codec setting, or install the same release."
-	case ReasonQuarantine:
-		return "Read the other peer's log for what it holds against this one; the quarantine ends by itself."
-	case ReasonNotMember:
-		return "Wait until membership news has spread; if this persists, check the run's allowlist or run key, and that the peer has joined."
-	case ReasonClosing:
-		return "Nothing to do if the run is over; otherwise join a peer that is still running."
-	case ReasonProtocol:
-		return "Report it with the logs of both peers: one of them has a defect, or something between them alters the bytes."
-	case ReasonAdmission:
-		return "Have this peer's id added to the allowlist of the other peers, or give all peers the same run key."
-	case ReasonNewcomer:
-		return "Nothing to do: other members are asked, and this one again later."
-	case ReasonOperator:
-		return "Start every peer of the run with the id of the same operator, and sign with the key that belongs to it."
-	case ReasonRound:
-		return "Nothing to do: the peer that is behind catches up; if this persists, check that all peers run the same strategy and see the same members."
+	if remedy := reasons[r].remedy; remedy != "" {
+		return remedy
 	}
 	return "Install the newest release on both peers: this one does not know the reason that the other gives."
 }
 
 // Permanent tells whether asking again cannot help until somebody changes the
 // configuration or the release of one of the two peers.
-func (r Reason) Permanent() bool {
-	switch r {
-	case ReasonLayout, ReasonRun, ReasonVersion, ReasonCodec, ReasonAdmission, ReasonOperator:
-		return true
+func (r Reason) Permanent() bool { return reasons[r].permanent }
+
+// ErrRefused: the partner refuses. The error is a *Refusal, which says why.
+var ErrRefused = errors.New("refused")
+
+// Refusal is a partner's Refuse, as an error. It satisfies errors.Is(err, ErrRefused).
+type Refusal struct{ Refuse }
+
+// Is implements the interface that errors.Is looks for.
+func (*Refusal) Is(target error) bool { return target == ErrRefused }
+
+// Refused is the error that the payload of a REFUSE frame stands for: a *Refusal, unless
+// it is malformed.
+func Refused(payload []byte) error {
+	var r Refusal
+	if err := r.Decode(payload); err != nil {
+		return err
 	}
-	return false
+	return &r
+}
+
+// Error names the reason, and what to do about it.
+func (r *Refusal) Error() string {
+	if r.Detail == "" {
+		return fmt.Sprintf("refused: %s. %s", r.Reason, r.Reason.Remedy())
+	}
+	return fmt.Sprintf("refused: %s (%s). %s", r.Reason, r.Detail, r.Reason.Remedy())
 }

@@ -1,7 +1,5 @@
 package wire
 
-import "encoding/binary"
-
 // MaxSigned is the most bytes of a member record with its signature: what
 // memberlist carries.
 const MaxSigned = 512
@@ -22,22 +20,14 @@ type Record struct {
 // Type is TypeRecord.
 func (Record) Type() Type { return TypeRecord }
 
-// Append appends the encoded message to dst.
-func (m Record) Append(dst []byte) []byte {
-	dst = binary.LittleEndian.AppendUint64(dst, m.View)
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(min(len(m.Signed), MaxSigned+1)))
-	return append(dst, m.Signed...)
-}
+// Append implements Message.
+func (m Record) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
-// Decode reads a payload into m; Signed is a copy. If it fails, with ErrMessage, m is
-// meaningless.
-func (m *Record) Decode(payload []byte) error {
-	c := cursor{what: TypeRecord, rest: payload}
-	m.View = c.uint64()
-	n := int(c.uint16())
-	if n == 0 || n > MaxSigned {
-		c.fault("a record of %d bytes, not within 1 and %d", n, MaxSigned)
-	}
-	m.Signed = append([]byte(nil), c.take(n)...)
-	return c.finish()
+// Decode reads a payload into m.
+func (m *Record) Decode(payload []byte) error { return m.fields(reader(TypeRecord, payload)).Finish() }
+
+func (m *Record) fields(c Coder) Coder {
+	c.Uint64(&m.View)
+	c.copied(&m.Signed, 2, 1, MaxSigned, "bytes of record")
+	return c
 }

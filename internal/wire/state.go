@@ -41,19 +41,19 @@ type StateRequest struct {
 // Type is TypeStateRequest.
 func (StateRequest) Type() Type { return TypeStateRequest }
 
-// Append appends the encoded message to dst.
-func (m StateRequest) Append(dst []byte) []byte {
-	dst = append(dst, m.Layout[:]...)
-	return appendText(binary.LittleEndian.AppendUint64(dst, m.Steps), m.Run)
+// Append implements Message.
+func (m StateRequest) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
+
+// Decode reads a payload into m.
+func (m *StateRequest) Decode(payload []byte) error {
+	return m.fields(reader(TypeStateRequest, payload)).Finish()
 }
 
-// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
-func (m *StateRequest) Decode(payload []byte) error {
-	c := cursor{what: TypeStateRequest, rest: payload}
-	m.Layout = c.hash()
-	m.Steps = c.uint64()
-	m.Run = c.run()
-	return c.finish()
+func (m *StateRequest) fields(c Coder) Coder {
+	c.Fixed(m.Layout[:])
+	c.Uint64(&m.Steps)
+	c.run(&m.Run)
+	return c
 }
 
 // Manifest answers a StateRequest: it describes the frozen copy of which the
@@ -98,49 +98,42 @@ const statement = "murmuration state manifest 1\x00"
 
 // Statement appends what the donor signs to dst: a constant text and everything
 // that the message says but the signature.
-func (m Manifest) Statement(dst []byte) []byte { return m.fields(append(dst, statement...)) }
-
-func (m Manifest) fields(dst []byte) []byte {
-	dst = append(dst, m.Layout[:]...)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
-	dst = binary.LittleEndian.AppendUint64(dst, m.FlockSteps)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Values)
-	dst = binary.LittleEndian.AppendUint32(dst, m.SliceLen)
-	return appendText(appendText(dst, m.Donor), m.Run)
+func (m Manifest) Statement(dst []byte) []byte {
+	return m.signed(writer(append(dst, statement...))).out
 }
 
-// Append appends the encoded message to dst.
+// Append implements Message.
 func (m Manifest) Append(dst []byte) []byte {
-	dst = append(m.fields(dst), uint8(min(len(m.Signature), 255)))
-	return append(dst, m.Signature...)
+	c := m.signed(writer(dst))
+	c.signature(&m.Signature)
+	return c.out
 }
 
-// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
-// A caller must check the signature, and compare Values with its own layout before
-// it makes room for them.
+// Decode reads a payload into m. A caller must check the signature, and compare Values
+// with its own layout before it makes room for them.
 func (m *Manifest) Decode(payload []byte) error {
-	c := cursor{what: TypeManifest, rest: payload}
-	m.Layout = c.hash()
-	m.Incarnation = c.uint64()
-	m.Steps = c.uint64()
-	m.FlockSteps = c.uint64()
-	if m.Values = c.uint64(); m.Values == 0 {
-		c.fault("state of no values")
-	}
-	m.SliceLen = c.sliceLen()
-	if m.Slices() > math.MaxUint32 {
-		c.fault("%d values make more slices than can be numbered", m.Values)
-	}
-	if m.Donor = string(c.list(MaxPeerName)); m.Donor == "" || !clean(m.Donor) {
-		c.fault("donor %q is no peer's id", m.Donor)
-	}
-	m.Run = c.run()
-	if m.Signature = append([]byte(nil), c.list(MaxSignature)...); len(m.Signature) == 0 {
-		c.fault("no signature")
-	}
-	return c.finish()
+	c := m.signed(reader(TypeManifest, payload))
+	c.copied(&m.Signature, 1, 1, MaxSignature, "bytes of signature")
+	return c.Finish()
 }
+
+// signed are the fields that the donor signs.
+func (m *Manifest) signed(c Coder) Coder {
+	c.Fixed(m.Layout[:])
+	c.uint64s(&m.Incarnation, &m.Steps, &m.FlockSteps)
+	if c.Uint64(&m.Values); m.Values == 0 {
+		c.Fault("state of no values")
+	}
+	if c.sliceLen(&m.SliceLen); m.Slices() > math.MaxUint32 {
+		c.Fault("%d values make more slices than can be numbered", m.Values)
+	}
+	c.Text(&m.Donor, 1, MaxPeerName)
+	c.run(&m.Run)
+	return c
+}
+
+// signature codes a signature; what is read is a part of the payload.
+func (c *Coder) signature(b *[]byte) { c.bytes(b, 1, 1, MaxSignature, "bytes of signature") }
 
 // StateWant asks for consecutive slices of the state that a Manifest describes.
 type StateWant struct {
@@ -151,22 +144,23 @@ type StateWant struct {
 // Type is TypeStateWant.
 func (StateWant) Type() Type { return TypeStateWant }
 
-// Append appends the encoded message to dst.
-func (m StateWant) Append(dst []byte) []byte {
-	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(dst, m.First), m.Count)
+// Append implements Message.
+func (m StateWant) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
+
+// Decode reads a payload into m.
+func (m *StateWant) Decode(payload []byte) error {
+	return m.fields(reader(TypeStateWant, payload)).Finish()
 }
 
-// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
-func (m *StateWant) Decode(payload []byte) error {
-	c := cursor{what: TypeStateWant, rest: payload}
-	m.First, m.Count = c.uint32(), c.uint32()
-	if m.Count == 0 || m.Count > MaxWanted {
-		c.fault("%d slices: want 1 to %d", m.Count, MaxWanted)
+func (m *StateWant) fields(c Coder) Coder {
+	c.Uint32(&m.First)
+	if c.Uint32(&m.Count); m.Count == 0 || m.Count > MaxWanted {
+		c.Fault("%d slices: want 1 to %d", m.Count, MaxWanted)
 	}
 	if uint64(m.First)+uint64(m.Count) > math.MaxUint32 {
-		c.fault("slices from %d on: more than can be numbered", m.First)
+		c.Fault("slices from %d on: more than can be numbered", m.First)
 	}
-	return c.finish()
+	return c
 }
 
 // StateHashes comes before the slices that a StateWant asks for, with their hashes.
@@ -191,24 +185,21 @@ func (m StateHashes) Statement(dst []byte, manifest [HashSize]byte, first uint32
 	return append(binary.LittleEndian.AppendUint32(dst, first), m.Hashes...)
 }
 
-// Append appends the encoded message to dst.
-func (m StateHashes) Append(dst []byte) []byte {
-	dst = append(append(dst, uint8(min(len(m.Signature), 255))), m.Signature...)
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(min(len(m.Hashes)/HashSize, math.MaxUint16)))
-	return append(dst, m.Hashes...)
+// Append implements Message.
+func (m StateHashes) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
+
+// Decode reads a payload into m, whose slices are the payload's from then on.
+func (m *StateHashes) Decode(payload []byte) error {
+	return m.fields(reader(TypeStateHashes, payload)).Finish()
 }
 
-// Decode reads a payload into m, whose slices are the payload's from then on. If it
-// fails, with ErrMessage, m is meaningless.
-func (m *StateHashes) Decode(payload []byte) error {
-	c := cursor{what: TypeStateHashes, rest: payload}
-	if m.Signature = c.list(MaxSignature); len(m.Signature) == 0 {
-		c.fault("no signature")
+func (m *StateHashes) fields(c Coder) Coder {
+	c.signature(&m.Signature)
+	n := c.Count(len(m.Hashes)/HashSize, 2, 1, MaxWanted, "hashes")
+	if c.Reading {
+		m.Hashes = c.take(n * HashSize)
+	} else {
+		c.out = append(c.out, m.Hashes...)
 	}
-	n := int(c.uint16())
-	if n == 0 || n > MaxWanted {
-		c.fault("%d hashes: want 1 to %d", n, MaxWanted)
-	}
-	m.Hashes = c.take(n * HashSize)
-	return c.finish()
+	return c
 }

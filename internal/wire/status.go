@@ -1,6 +1,6 @@
 package wire
 
-import "encoding/binary"
+import "slices"
 
 // MaxInDoubt is the most slices of one exchange that may be under way, over all
 // its lanes, and so the most that a cut can leave in doubt.
@@ -25,30 +25,22 @@ type Status struct {
 // Type is TypeStatus.
 func (Status) Type() Type { return TypeStatus }
 
-// Append appends the encoded message to dst.
-func (m Status) Append(dst []byte) []byte {
-	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
-	dst = append(dst, uint8(min(len(m.Slices), 255)))
-	for _, slice := range m.Slices {
-		dst = binary.LittleEndian.AppendUint32(dst, slice)
-	}
-	return dst
-}
+// Append implements Message.
+func (m Status) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
-// Decode reads a payload into m, whose Slices it reuses. If it fails, with
-// ErrMessage, m is meaningless.
-func (m *Status) Decode(payload []byte) error {
-	c := cursor{what: TypeStatus, rest: payload}
-	m.Incarnation = c.uint64()
-	n := int(c.uint8())
-	if n == 0 || n > MaxInDoubt {
-		c.fault("%d slices, not within 1 and %d", n, MaxInDoubt)
+// Decode reads a payload into m.
+func (m *Status) Decode(payload []byte) error { return m.fields(reader(TypeStatus, payload)).Finish() }
+
+func (m *Status) fields(c Coder) Coder {
+	c.Uint64(&m.Incarnation)
+	n := c.Count(len(m.Slices), 1, 1, MaxInDoubt, "slices")
+	if c.Reading {
+		m.Slices = slices.Grow(m.Slices[:0], n)[:n]
 	}
-	m.Slices = m.Slices[:0]
-	for indices := c.take(4 * n); len(indices) > 0; indices = indices[4:] {
-		m.Slices = append(m.Slices, binary.LittleEndian.Uint32(indices))
+	for i := range m.Slices {
+		c.Uint32(&m.Slices[i])
 	}
-	return c.finish()
+	return c
 }
 
 // Settled answers a Status. Once it is sent, its sender applies no slice of that
@@ -65,23 +57,18 @@ type Settled struct {
 // Type is TypeSettled.
 func (Settled) Type() Type { return TypeSettled }
 
-// Append appends the encoded message to dst.
-func (m Settled) Append(dst []byte) []byte {
-	known := uint8(0)
-	if m.Known {
-		known = 1
-	}
-	return binary.LittleEndian.AppendUint64(append(dst, known), m.Applied)
+// Append implements Message.
+func (m Settled) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
+
+// Decode reads a payload into m.
+func (m *Settled) Decode(payload []byte) error {
+	return m.fields(reader(TypeSettled, payload)).Finish()
 }
 
-// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
-func (m *Settled) Decode(payload []byte) error {
-	c := cursor{what: TypeSettled, rest: payload}
-	known := c.uint8()
-	m.Known = known == 1
-	m.Applied = c.uint64()
-	if known > 1 || (known == 0 && m.Applied != 0) {
-		c.fault("known is %d with slices %#x", known, m.Applied)
+func (m *Settled) fields(c Coder) Coder {
+	c.Bool(&m.Known)
+	if c.Uint64(&m.Applied); !m.Known && m.Applied != 0 {
+		c.Fault("slices %#x of an exchange that is not known", m.Applied)
 	}
-	return c.finish()
+	return c
 }

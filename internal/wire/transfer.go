@@ -45,25 +45,17 @@ type Tell struct {
 // Type is TypeTell.
 func (Tell) Type() Type { return TypeTell }
 
-// Append appends the encoded message to dst.
-func (m Tell) Append(dst []byte) []byte {
-	dst = append(dst, m.Kind)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Round)
-	dst = binary.LittleEndian.AppendUint64(dst, m.View)
-	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(m.Value))
-}
+// Append implements Message.
+func (m Tell) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
-// Decode reads a payload into m. If it fails, with ErrMessage, m is meaningless.
-func (m *Tell) Decode(payload []byte) error {
-	c := cursor{what: TypeTell, rest: payload}
-	m.Kind = c.uint8()
-	m.Round = c.uint64()
-	m.View = c.uint64()
-	m.Value = math.Float64frombits(c.uint64())
-	if !(math.Abs(m.Value) <= math.MaxFloat64) { // true for NaN
-		c.fault("value %g", m.Value)
-	}
-	return c.finish()
+// Decode reads a payload into m.
+func (m *Tell) Decode(payload []byte) error { return m.fields(reader(TypeTell, payload)).Finish() }
+
+func (m *Tell) fields(c Coder) Coder {
+	c.Uint8(&m.Kind)
+	c.uint64s(&m.Round, &m.View)
+	c.Float(&m.Value)
+	return c
 }
 
 // Offer opens a transfer: its sender wants to move a part of one of its buffers into
@@ -97,57 +89,34 @@ type Offer struct {
 // Type is TypeOffer.
 func (Offer) Type() Type { return TypeOffer }
 
-// Append appends the encoded message to dst.
-func (m Offer) Append(dst []byte) []byte {
-	dst = append(dst, m.Layout[:]...)
-	dst = binary.LittleEndian.AppendUint64(dst, m.View)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Incarnation)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Steps)
-	dst = binary.LittleEndian.AppendUint32(dst, m.SliceLen)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Cut)
-	add := uint8(0)
-	if m.Add {
-		add = 1
+// Append implements Message.
+func (m Offer) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
+
+// Decode reads a payload into m.
+func (m *Offer) Decode(payload []byte) error { return m.fields(reader(TypeOffer, payload)).Finish() }
+
+func (m *Offer) fields(c Coder) Coder {
+	c.Fixed(m.Layout[:])
+	c.uint64s(&m.View, &m.Incarnation, &m.Steps)
+	c.slicing(&m.SliceLen, &m.Cut)
+	c.buffer(&m.From)
+	c.buffer(&m.Into)
+	c.Bool(&m.Add)
+	c.Uint32(&m.Part)
+	if c.Uint32(&m.Parts); m.Parts == 0 || m.Parts > MaxParts || m.Part >= m.Parts {
+		c.Fault("part %d of %d, which are not within 1 and %d", m.Part, m.Parts, MaxParts)
 	}
-	dst = append(dst, m.From, m.Into, add)
-	dst = binary.LittleEndian.AppendUint32(dst, m.Part)
-	dst = binary.LittleEndian.AppendUint32(dst, m.Parts)
-	dst = binary.LittleEndian.AppendUint64(dst, m.Round)
-	dst = appendText(dst, m.Run)
-	return appendCodecs(dst, m.Codecs)
+	c.Uint64(&m.Round)
+	c.run(&m.Run)
+	c.codecs(&m.Codecs)
+	return c
 }
 
-// Decode reads a payload into m; Codecs is a copy, in the memory of the one before.
-// If it fails, with ErrMessage, m is meaningless.
-func (m *Offer) Decode(payload []byte) error {
-	c := cursor{what: TypeOffer, rest: payload}
-	m.Layout = c.hash()
-	m.View = c.uint64()
-	m.Incarnation = c.uint64()
-	m.Steps = c.uint64()
-	m.SliceLen, m.Cut = c.sliceLen(), c.uint64()
-	m.From, m.Into = c.buffer(), c.buffer()
-	add := c.uint8()
-	if m.Add = add == 1; add > 1 {
-		c.fault("added is %d", add)
+// buffer codes the number of a buffer.
+func (c *Coder) buffer(n *uint8) {
+	if c.Uint8(n); *n > BufferSum {
+		c.Fault("buffer %d", *n)
 	}
-	m.Part, m.Parts = c.uint32(), c.uint32()
-	if m.Parts == 0 || m.Parts > MaxParts || m.Part >= m.Parts {
-		c.fault("part %d of %d, which are not within 1 and %d", m.Part, m.Parts, MaxParts)
-	}
-	m.Round = c.uint64()
-	m.Run = c.run()
-	m.Codecs = c.codecs(m.Codecs)
-	return c.finish()
-}
-
-// buffer reads the number of a buffer.
-func (c *cursor) buffer() uint8 {
-	n := c.uint8()
-	if n > BufferSum {
-		c.fault("buffer %d", n)
-	}
-	return n
 }
 
 // PartInfoSize is the size of the sub-header with which the payload of PART begins, in

@@ -19,14 +19,12 @@ type identity struct {
 	id  seam.PeerID
 }
 
-// newIdentity derives a key from a seed of 32 bytes.
 func newIdentity(seed []byte) identity {
 	key := ed25519.NewKeyFromSeed(seed)
 	public := key.Public().(ed25519.PublicKey)
 	return identity{key: key, id: seam.PeerID(idPrefix + idEncoding.EncodeToString(public))}
 }
 
-// Self implements seam.Identity.
 func (i identity) Self() seam.PeerID { return i.id }
 
 // Sign implements seam.Identity. It cannot fail.
@@ -34,7 +32,6 @@ func (i identity) Sign(message []byte) ([]byte, error) {
 	return ed25519.Sign(i.key, message), nil
 }
 
-// Verify implements seam.Identity.
 func (i identity) Verify(peer seam.PeerID, message, signature []byte) bool {
 	text, ok := strings.CutPrefix(string(peer), idPrefix)
 	if !ok {

@@ -25,10 +25,8 @@ type inbox struct {
 	torn  bool          // the end is no EOF: the stream broke there
 }
 
-// space is the number of bytes that may be written.
 func (b *inbox) space() int { return b.window - b.size }
 
-// put appends bytes that arrive at a time, at most space of them.
 func (b *inbox) put(p []byte, at, now time.Duration) {
 	b.grow(b.size + len(p))
 	tail := (b.head + b.size) % len(b.ring)
@@ -61,7 +59,6 @@ func (b *inbox) grow(need int) {
 	b.ring, b.head = ring, 0
 }
 
-// take moves bytes that have arrived into p.
 func (b *inbox) take(p []byte, now time.Duration) int {
 	taken := 0
 	for taken < len(p) && b.first < len(b.segments) && b.segments[b.first].at <= now {
@@ -93,18 +90,15 @@ func (b *inbox) next() time.Duration {
 	return never
 }
 
-// atEnd tells whether everything has been read and the end has arrived.
 func (b *inbox) atEnd(now time.Duration) bool {
 	return b.size == 0 && b.ended && b.endAt <= now
 }
 
-// drop forgets everything.
 func (b *inbox) drop() {
 	b.ring, b.head, b.size = nil, 0, 0
 	b.segments, b.first = nil, 0
 }
 
-// hold keeps back what has not arrived by now.
 func (b *inbox) hold(now time.Duration) {
 	for i := b.first; i < len(b.segments); i++ {
 		if b.segments[i].at > now {

@@ -85,7 +85,7 @@ func BenchmarkStream(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	near, far := newStream(n.cable(from.Self(), to.Self()), from, to, route{}, 0)
+	near, far := newStream(n.cable(from.Self(), to.Self()), from, to, 0)
 	p := make([]byte, 64<<10)
 	b.SetBytes(int64(len(p)))
 	b.ReportAllocs()

@@ -52,7 +52,6 @@ type cable struct {
 	faults  [2]faults     // by the side that sends
 	dice    [2]*rand.Rand // of lost packets, by the side that sends
 	streams []*stream     // open ones in the order of opening
-	opened  int           // streams so far
 }
 
 // path is one connection between two peers: [0] carries from the low peer to the
@@ -74,7 +73,6 @@ func (c *cable) path(lane int) *path {
 	return c.paths[lane]
 }
 
-// side is the index of the flow on which a peer sends.
 func (c *cable) side(from seam.PeerID) int {
 	if from == c.ends.low {
 		return 0
@@ -124,7 +122,32 @@ func (c *cable) setCut(cut bool) {
 	}
 }
 
-// isCut tells whether the link is cut.
+// limit makes a fault happen once a peer has sent a number of bytes.
+func (c *cable) limit(from seam.PeerID, bytes int64, then fault) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	side := c.side(from)
+	c.faults[side].left, c.faults[side].then = max(bytes, 0), then
+	c.sent(side, 0, c.net.now())
+}
+
+// sent counts bytes and lets the fault that they lead to happen.
+func (c *cable) sent(side, size int, now time.Duration) {
+	f := &c.faults[side]
+	if f.left -= int64(size); f.then == nothing || f.left > 0 {
+		return
+	}
+	then := f.then
+	f.then = nothing
+	if then == stalls {
+		f.stalled = true
+		return
+	}
+	for _, s := range c.streams {
+		s.ends[side].tear(now)
+	}
+}
+
 func (c *cable) isCut() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,4 +193,27 @@ func (f *flow) transmit(bandwidth float64, ready time.Duration, size int) time.D
 func (f *flow) settle(now time.Duration) {
 	f.start, f.bytes = max(now, f.free), 0
 	f.free = f.start
+}
+
+// fault is what goes wrong in one direction of a cable.
+type fault int
+
+const (
+	nothing fault = iota
+	breaks
+	stalls
+)
+
+// faults are what goes wrong in one direction of a cable, and when.
+type faults struct {
+	left    int64 // bytes until then happens, unless that is nothing
+	then    fault
+	stalled bool
+}
+
+func (f *faults) room() int {
+	if f.then == nothing {
+		return math.MaxInt
+	}
+	return int(min(f.left, math.MaxInt))
 }

@@ -37,57 +37,6 @@ type Membership struct {
 
 var _ seam.Membership = (*Membership)(nil)
 
-// Membership adds a peer to a run. A peer takes part in a run once at a time.
-func (n *Network) Membership(t *Transport, run string) (*Membership, error) {
-	if len(run) > seam.MaxRunName {
-		return nil, fmt.Errorf("memnet: the run's name has %d bytes, at most %d are allowed", len(run), seam.MaxRunName)
-	}
-	if n.lookup(t.Self()) != t {
-		return nil, fmt.Errorf("memnet: membership of run %q: %w", run, seam.ErrClosed)
-	}
-	r := n.registry(run)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if old := r.members[t.Self()]; old != nil && old.transport == t {
-		return nil, fmt.Errorf("memnet: %s takes part in run %q already", t.name, run)
-	}
-	m := &Membership{
-		transport: t,
-		run:       run,
-		registry:  r,
-		changed:   make(chan struct{}, 1),
-		joined:    make(map[seam.PeerID]struct{}),
-	}
-	r.members[t.Self()] = m
-	return m, nil
-}
-
-func (n *Network) registry(run string) *registry {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	r := n.runs[run]
-	if r == nil {
-		r = &registry{members: make(map[seam.PeerID]*Membership), highest: make(map[seam.PeerID]uint64), last: make(map[seam.PeerID]seam.Record)}
-		n.runs[run] = r
-	}
-	return r
-}
-
-// changed tells every member of every run to look again.
-func (n *Network) changed() {
-	n.mu.Lock()
-	runs := make([]*registry, 0, len(n.runs))
-	for _, r := range n.runs {
-		runs = append(runs, r)
-	}
-	n.mu.Unlock()
-	for _, r := range runs {
-		r.mu.Lock()
-		r.signal()
-		r.mu.Unlock()
-	}
-}
-
 // signal tells every member to look again. The lock is held.
 func (r *registry) signal() {
 	for _, m := range r.members {
@@ -131,16 +80,20 @@ func (m *Membership) sees(other *Membership) bool {
 // Changed implements seam.Roster.
 func (m *Membership) Changed() <-chan struct{} { return m.changed }
 
-// HighestIncarnation returns the highest incarnation that a peer has announced
-// in this run, in this life or an earlier one.
-func (m *Membership) HighestIncarnation(peer seam.PeerID) (uint64, bool) {
-	m.registry.mu.Lock()
-	defer m.registry.mu.Unlock()
-	highest, ok := m.registry.highest[peer]
-	return highest, ok
-}
+// Signed implements seam.Courier: here all hear of a change at once, so no record passes
+// from hand to hand.
+func (m *Membership) Signed() []byte { return nil }
 
-// Last implements seam.Archive: what anybody could have heard last of a peer.
+// Heard implements seam.Courier.
+func (m *Membership) Heard(seam.PeerID, []byte) (news bool, err error) { return false, nil }
+
+// Compare implements seam.Courier.
+func (m *Membership) Compare(context.Context, seam.PeerID) error { return nil }
+
+// Refused implements seam.Membership: nothing is refused.
+func (m *Membership) Refused() map[string]uint64 { return nil }
+
+// Last implements seam.Roster: what anybody could have heard last of a peer.
 func (m *Membership) Last(peer seam.PeerID) (seam.Record, bool) {
 	m.registry.mu.Lock()
 	defer m.registry.mu.Unlock()

@@ -79,8 +79,8 @@ func TestMembership(t *testing.T) {
 		n.Crash(peers[3].Self())
 		expect("crash", "abc", "abc", "abc", "")
 		peers[3] = newPeers(t, n, "d")[0]
-		if highest, ok := members[0].HighestIncarnation(peers[3].Self()); highest != 1 || !ok {
-			t.Errorf("highest incarnation %d, %v, want 1", highest, ok)
+		if last, ok := members[0].Last(peers[3].Self()); last.Incarnation != 1 || !ok {
+			t.Errorf("last record %+v, %v, want one of incarnation 1", last, ok)
 		}
 		members[3] = newMember(t, n, peers[3], 2)
 		expect("restart", "abc", "abc", "abc", "d")

@@ -13,7 +13,7 @@
 //
 // Start with New, make peers with Network.Transport, bend the links with
 // SetLink, Cut, Partition and Crash, and break streams at an exact byte with
-// CutAfter, StallAfter and SetTap. Package peertest wraps this for tests of
+// CutAfter and StallAfter. Package peertest wraps this for tests of
 // whole peers; package p2pnet is the transport for real networks.
 package memnet
 
@@ -178,7 +178,37 @@ func (n *Network) Crash(peer seam.PeerID) {
 	}
 }
 
-// remove takes a stopped transport off the network.
+// CutAfter breaks every stream between two peers once that many more bytes have gone
+// from one to the other: 0 breaks them now. The other reads all of them and then fails
+// with ErrReset; the one that sent them fails at once. Streams that are opened
+// afterwards are whole. Bytes count when they are written, those of all streams and
+// lanes together. It replaces a CutAfter or StallAfter of the same direction that has
+// yet to strike.
+func (n *Network) CutAfter(from, to seam.PeerID, bytes int64) {
+	n.cable(from, to).limit(from, bytes, breaks)
+}
+
+// StallAfter stalls every stream from one peer to another, those opened later too, once
+// that many more bytes have gone that way: 0 stalls them now. What follows these bytes,
+// the end of a stream and its reset included, is held back until Release. Streams can
+// still be opened. It counts, and replaces, as CutAfter does.
+func (n *Network) StallAfter(from, to seam.PeerID, bytes int64) {
+	n.cable(from, to).limit(from, bytes, stalls)
+}
+
+// Release ends every stall from one peer to another, and calls off a StallAfter or
+// CutAfter that has yet to strike. What was held back is sent from now on.
+func (n *Network) Release(from, to seam.PeerID) {
+	c := n.cable(from, to)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := &c.faults[c.side(from)]
+	f.stalled, f.then = false, nothing
+	for _, s := range c.streams {
+		s.ends[c.side(from)].release(c.net.now())
+	}
+}
+
 func (n *Network) remove(t *Transport) {
 	n.mu.Lock()
 	if n.peers[t.Self()] == t {
@@ -191,7 +221,6 @@ func (n *Network) remove(t *Transport) {
 	n.changed()
 }
 
-// lookup returns the open transport of a peer, or nil.
 func (n *Network) lookup(peer seam.PeerID) *Transport {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -231,11 +260,61 @@ func (n *Network) random(from, to seam.PeerID, lane int) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])))
 }
 
-// hash derives 32 bytes from the seed for one use.
 func (n *Network) hash(use string, parts ...string) [sha256.Size]byte {
 	data := binary.LittleEndian.AppendUint64([]byte("murmuration memnet "+use+"\x00"), n.seed)
 	for _, part := range parts {
 		data = append(append(data, part...), 0)
 	}
 	return sha256.Sum256(data)
+}
+
+// Membership adds a peer to a run. A peer takes part in a run once at a time.
+func (n *Network) Membership(t *Transport, run string) (*Membership, error) {
+	if len(run) > seam.MaxRunName {
+		return nil, fmt.Errorf("memnet: the run's name has %d bytes, at most %d are allowed", len(run), seam.MaxRunName)
+	}
+	if n.lookup(t.Self()) != t {
+		return nil, fmt.Errorf("memnet: membership of run %q: %w", run, seam.ErrClosed)
+	}
+	r := n.registry(run)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if old := r.members[t.Self()]; old != nil && old.transport == t {
+		return nil, fmt.Errorf("memnet: %s takes part in run %q already", t.name, run)
+	}
+	m := &Membership{
+		transport: t,
+		run:       run,
+		registry:  r,
+		changed:   make(chan struct{}, 1),
+		joined:    make(map[seam.PeerID]struct{}),
+	}
+	r.members[t.Self()] = m
+	return m, nil
+}
+
+func (n *Network) registry(run string) *registry {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r := n.runs[run]
+	if r == nil {
+		r = &registry{members: make(map[seam.PeerID]*Membership), highest: make(map[seam.PeerID]uint64), last: make(map[seam.PeerID]seam.Record)}
+		n.runs[run] = r
+	}
+	return r
+}
+
+// changed tells every member of every run to look again.
+func (n *Network) changed() {
+	n.mu.Lock()
+	runs := make([]*registry, 0, len(n.runs))
+	for _, r := range n.runs {
+		runs = append(runs, r)
+	}
+	n.mu.Unlock()
+	for _, r := range runs {
+		r.mu.Lock()
+		r.signal()
+		r.mu.Unlock()
+	}
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-var _ seam.Packeter = (*Transport)(nil)
-
 // postbox is where the packets of one run go; its lock is held while a packet is
 // handled.
 type postbox struct {
@@ -17,7 +15,7 @@ type postbox struct {
 	handler func(seam.PeerID, []byte)
 }
 
-// SendPacket implements seam.Packeter: the packet takes the link's delay, and is lost
+// SendPacket implements seam.Packets: the packet takes the link's delay, and is lost
 // with the link's probability or on a cut one. Bandwidth it takes none.
 func (t *Transport) SendPacket(peer seam.PeerID, run string, packet []byte) error {
 	if len(packet) > seam.MaxPacket+seam.MaxMark {
@@ -61,7 +59,7 @@ func (t *Transport) deliver(from seam.PeerID, run string, packet []byte) {
 	}
 }
 
-// HandlePackets implements seam.Packeter.
+// HandlePackets implements seam.Packets.
 func (t *Transport) HandlePackets(run string, handler func(seam.PeerID, []byte)) (stop func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

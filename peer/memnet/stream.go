@@ -24,11 +24,8 @@ func (timeoutError) Temporary() bool { return true }
 
 // stream is a pair of ends; end i belongs to the peer that sends on flow i.
 type stream struct {
-	cable  *cable
-	route  route
-	lane   int
-	number int
-	ends   [2]end
+	lane int
+	ends [2]end
 }
 
 // end implements seam.Stream. The cable's lock guards all fields that change.
@@ -40,8 +37,6 @@ type end struct {
 	remote seam.PeerID
 
 	in               inbox // what the other end wrote
-	written          int64 // by this end; only its writer touches it
-	stalled          bool  // what this end writes is held back
 	reading, writing waiter
 	readBy, writeBy  time.Duration // deadlines; never if unset
 	wroteEnd         bool          // CloseWrite or Close was called
@@ -50,9 +45,8 @@ type end struct {
 	resetAt          time.Duration // when the other end's reset arrives
 }
 
-// newStream returns the two ends of a stream, not yet known to their transports.
-func newStream(c *cable, from, to *Transport, on route, lane int) (local, remote *end) {
-	s := &stream{cable: c, route: on, lane: lane}
+func newStream(c *cable, from, to *Transport, lane int) (local, remote *end) {
+	s := &stream{lane: lane}
 	side := c.side(from.Self())
 	for i := range s.ends {
 		s.ends[i] = end{
@@ -66,8 +60,6 @@ func newStream(c *cable, from, to *Transport, on route, lane int) (local, remote
 	local.local, local.remote = from, to.Self()
 	remote.local, remote.remote = to, from.Self()
 	c.mu.Lock()
-	c.opened++
-	s.number = c.opened
 	c.streams = append(c.streams, s)
 	c.mu.Unlock()
 	return local, remote
@@ -75,7 +67,6 @@ func newStream(c *cable, from, to *Transport, on route, lane int) (local, remote
 
 func (e *end) other() *end { return &e.stream.ends[1-e.side] }
 
-// Remote implements seam.Stream.
 func (e *end) Remote() seam.PeerID { return e.remote }
 
 // Read implements seam.Stream. Only one goroutine may read at a time.
@@ -89,7 +80,6 @@ func (e *end) Read(p []byte) (int, error) {
 	}
 }
 
-// tryRead reads what has arrived, or says when to look again.
 func (e *end) tryRead(p []byte) (n int, until time.Duration, err error) {
 	c := e.cable
 	c.mu.Lock()
@@ -114,26 +104,17 @@ func (e *end) tryRead(p []byte) (n int, until time.Duration, err error) {
 // Write implements seam.Stream: it returns once all of p is within the window.
 // Only one goroutine may write at a time.
 func (e *end) Write(p []byte) (int, error) {
-	out, then := e.tapped(p)
 	sent := 0
 	for {
-		n, until, err := e.tryWrite(out[sent:], then)
-		sent += n
-		if err == nil && sent < len(out) {
-			e.writing.wait(until)
-			continue
+		n, until, err := e.tryWrite(p[sent:])
+		if sent += n; err != nil || sent == len(p) {
+			return sent, err
 		}
-		n = len(p)
-		if err != nil {
-			n = min(sent, n)
-		}
-		e.written += int64(n)
-		return n, err
+		e.writing.wait(until)
 	}
 }
 
-// tryWrite writes what the window takes, or says when to look again.
-func (e *end) tryWrite(p []byte, then Fate) (n int, until time.Duration, err error) {
+func (e *end) tryWrite(p []byte) (n int, until time.Duration, err error) {
 	c := e.cable
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,9 +140,6 @@ func (e *end) tryWrite(p []byte, then Fate) (n int, until time.Duration, err err
 		n += size
 		c.sent(e.side, size, now)
 	}
-	if n == len(p) {
-		e.meet(then, now)
-	}
 	if n > 0 {
 		other.reading.signal()
 	}
@@ -186,7 +164,6 @@ func (e *end) brokenAt() time.Duration {
 	return e.in.endAt
 }
 
-// fault is what forbids a read or write now.
 func (e *end) fault(now, deadline time.Duration, closed bool) error {
 	switch {
 	case e.reset || e.resetAt <= now:
@@ -199,7 +176,6 @@ func (e *end) fault(now, deadline time.Duration, closed bool) error {
 	return nil
 }
 
-// CloseWrite implements seam.Stream.
 func (e *end) CloseWrite() error {
 	c := e.cable
 	c.mu.Lock()
@@ -258,7 +234,6 @@ func (e *end) Reset() {
 	e.local.forget(e)
 }
 
-// resetArrival is when the other end hears of a reset now.
 func (e *end) resetArrival(now time.Duration) time.Duration {
 	if e.held() {
 		return never
@@ -298,14 +273,12 @@ func (e *end) retire() {
 	}
 }
 
-// SetReadDeadline implements seam.Deadlines.
 func (e *end) SetReadDeadline(t time.Time) error {
 	e.setDeadline(&e.readBy, t)
 	e.reading.signal()
 	return nil
 }
 
-// SetWriteDeadline implements seam.Deadlines.
 func (e *end) SetWriteDeadline(t time.Time) error {
 	e.setDeadline(&e.writeBy, t)
 	e.writing.signal()
@@ -321,7 +294,6 @@ func (e *end) setDeadline(deadline *time.Duration, t time.Time) {
 	}
 }
 
-// hold keeps back what is under way on the stream.
 func (s *stream) hold(now time.Duration) {
 	for i := range s.ends {
 		e := &s.ends[i]
@@ -346,4 +318,23 @@ func (e *end) release(now time.Duration) {
 		e.abort(now)
 	}
 	e.wake()
+}
+
+// tear breaks the stream behind what this end has sent; the owners of both ends
+// still have to close them.
+func (e *end) tear(now time.Duration) {
+	in := &e.other().in
+	if !in.ended {
+		in.ended = true
+		in.endAt, _ = e.send(now, 0)
+	}
+	in.torn = true
+	e.wroteEnd = true
+	e.resetAt = min(e.resetAt, now)
+	e.wake()
+}
+
+// held tells whether what this end sends is held back.
+func (e *end) held() bool {
+	return e.cable.cut || e.cable.faults[e.side].stalled
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -30,9 +32,7 @@ type Topic struct {
 	finished  chan struct{} // closed when its goroutine has ended
 	leave     func()
 
-	mu   sync.Mutex
-	seen map[[sha256.Size]byte]struct{}
-	old  [][sha256.Size]byte // of seen, the oldest first
+	seen *lru.Cache[[sha256.Size]byte, struct{}]
 }
 
 // letter is a message on its way.
@@ -42,12 +42,9 @@ type letter struct {
 	at      time.Duration // of the network's time, when it arrives
 }
 
-var (
-	_ seam.Topic       = (*Topic)(nil)
-	_ seam.Broadcaster = (*Transport)(nil)
-)
+var _ seam.Topic = (*Topic)(nil)
 
-// Topic implements seam.Broadcaster.
+// Topic implements seam.Topics.
 func (t *Transport) Topic(name string, takesPart func(seam.PeerID) bool, handler seam.TopicHandler) (seam.Topic, error) {
 	if takesPart == nil {
 		takesPart = func(seam.PeerID) bool { return true }
@@ -55,8 +52,8 @@ func (t *Transport) Topic(name string, takesPart func(seam.PeerID) bool, handler
 	topic := &Topic{
 		transport: t, name: name, takesPart: takesPart, handler: handler,
 		inbox: make(chan letter, MaxWaiting), done: make(chan struct{}), finished: make(chan struct{}),
-		seen: make(map[[sha256.Size]byte]struct{}),
 	}
+	topic.seen, _ = lru.New[[sha256.Size]byte, struct{}](maxSeen) // fails for sizes below one only
 	topic.leave = sync.OnceFunc(func() {
 		t.net.topics.remove(topic)
 		close(topic.done)
@@ -100,7 +97,6 @@ func (t *Topic) Close() error {
 	return nil
 }
 
-// run handles what arrives.
 func (t *Topic) run() {
 	defer close(t.finished)
 	for {
@@ -143,7 +139,6 @@ func (t *Topic) await(at time.Duration) bool {
 	}
 }
 
-// pass sends a message to all neighbours that have not seen it.
 func (t *Topic) pass(message string, from seam.PeerID) {
 	self := t.transport.Self()
 	for _, other := range t.others() {
@@ -161,7 +156,6 @@ func (t *Topic) pass(message string, from seam.PeerID) {
 	}
 }
 
-// others are the members that a message can reach.
 func (t *Topic) others() []*Topic {
 	var reached []*Topic
 	self := t.transport.Self()
@@ -176,27 +170,12 @@ func (t *Topic) others() []*Topic {
 
 // first notes a message. It reports false if it has come before.
 func (t *Topic) first(message string) bool {
-	key := sha256.Sum256([]byte(message))
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, again := t.seen[key]; again {
-		return false
-	}
-	if len(t.old) == maxSeen {
-		delete(t.seen, t.old[0])
-		t.old = t.old[1:]
-	}
-	t.seen[key] = struct{}{}
-	t.old = append(t.old, key)
-	return true
+	again, _ := t.seen.ContainsOrAdd(sha256.Sum256([]byte(message)), struct{}{})
+	return !again
 }
 
 func (t *Topic) has(message string) bool {
-	key := sha256.Sum256([]byte(message))
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	_, seen := t.seen[key]
-	return seen
+	return t.seen.Contains(sha256.Sum256([]byte(message)))
 }
 
 // topics are who takes part in what, on a network.
@@ -233,7 +212,6 @@ func (s *topics) remove(t *Topic) {
 	}
 }
 
-// members are those of a topic.
 func (s *topics) members(name string) []*Topic {
 	s.mu.Lock()
 	defer s.mu.Unlock()

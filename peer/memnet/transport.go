@@ -57,11 +57,7 @@ type Transport struct {
 	handlers sync.WaitGroup
 }
 
-var (
-	_ seam.Transport  = (*Transport)(nil)
-	_ seam.LaneDialer = (*Transport)(nil)
-	_ seam.Locator    = (*Transport)(nil)
-)
+var _ seam.Transport = (*Transport)(nil)
 
 func newTransport(n *Network, name, key string) *Transport {
 	seed := n.hash("key", key)
@@ -80,7 +76,7 @@ func newTransport(n *Network, name, key string) *Transport {
 // before.
 func (t *Transport) SetBlock(block string) { t.block.Store(&block) }
 
-// Block implements seam.Locator.
+// Block implements seam.Transport.
 func (t *Transport) Block(peer seam.PeerID) string {
 	if remote := t.net.lookup(peer); remote != nil {
 		if block := remote.block.Load(); block != nil {
@@ -92,6 +88,12 @@ func (t *Transport) Block(peer seam.PeerID) string {
 
 // Addresses implements seam.Listener.
 func (t *Transport) Addresses() []string { return []string{addressPrefix + t.name} }
+
+// JoinAddresses implements seam.Listener.
+func (t *Transport) JoinAddresses() []string { return t.Addresses() }
+
+// Refused implements seam.Transport: refusals are not counted.
+func (t *Transport) Refused() map[string]uint64 { return nil }
 
 // Learn implements seam.Dialer. Peers are found by their id, so it does nothing.
 func (t *Transport) Learn(seam.PeerID, []string) {}
@@ -133,7 +135,7 @@ func (t *Transport) Open(ctx context.Context, peer seam.PeerID, protocol seam.Pr
 	return s, nil
 }
 
-// OpenLane implements seam.LaneDialer, with the times and errors of Open. A lane
+// OpenLane implements seam.Dialer, with the times and errors of Open. A lane
 // is a path of its own, with the link's whole bandwidth; both peers' streams of
 // one number share it. There is no connection to make or to close: a path without
 // streams is none.
@@ -164,7 +166,7 @@ func (t *Transport) open(ctx context.Context, peer seam.PeerID, to route, lane i
 	if err := t.travel(ctx, c); err != nil {
 		return nil, err
 	}
-	near, far := newStream(c, t, remote, to, lane)
+	near, far := newStream(c, t, remote, lane)
 	if err := t.adopt(near); err != nil {
 		far.Reset()
 		near.Reset()
@@ -227,7 +229,6 @@ func (t *Transport) await(ctx context.Context, event <-chan struct{}, wait time.
 	}
 }
 
-// adopt counts a stream as open.
 func (t *Transport) adopt(e *end) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -238,7 +239,6 @@ func (t *Transport) adopt(e *end) error {
 	return nil
 }
 
-// accept starts the handler of an inbound stream.
 func (t *Transport) accept(e *end, to route) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -316,7 +316,6 @@ func (t *Transport) Connections() int {
 	return len(open)
 }
 
-// forget counts a stream as closed.
 func (t *Transport) forget(e *end) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

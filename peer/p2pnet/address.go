@@ -145,7 +145,6 @@ func parseMultiaddr(text string) (address, error) {
 	return a, err
 }
 
-// newAddress checks and canonicalizes a host and a port.
 func newAddress(host, port, family string) (address, error) {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {

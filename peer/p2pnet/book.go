@@ -2,8 +2,10 @@ package p2pnet
 
 import (
 	"context"
-	"sync"
+	"errors"
+	"fmt"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 	"go.uber.org/zap"
@@ -22,63 +24,34 @@ const (
 // book holds the addresses at which peers may be reached. libp2p's own store is
 // not used for it: there, addresses expire and can only be added to.
 type book struct {
-	mu    sync.Mutex
-	peers map[peer.ID]entry
-	turn  uint64
+	*node // set once there is one
+	peers *lru.Cache[peer.ID, []address]
 }
 
-type entry struct {
-	addresses []address
-	turn      uint64
+func newBook() *book {
+	peers, _ := lru.New[peer.ID, []address](maxBookPeers) // fails for sizes below one only
+	return &book{peers: peers}
 }
-
-func newBook() *book { return &book{peers: make(map[peer.ID]entry)} }
 
 // learn replaces what is known of a peer. It keeps the slice.
-func (b *book) learn(id peer.ID, addresses []address) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, ok := b.peers[id]; !ok && len(b.peers) >= maxBookPeers {
-		b.forgetOldest()
-	}
-	b.turn++
-	b.peers[id] = entry{addresses: addresses, turn: b.turn}
-}
-
-func (b *book) forgetOldest() {
-	var oldest peer.ID
-	least := b.turn + 1
-	for id, e := range b.peers {
-		if e.turn < least {
-			oldest, least = id, e.turn
-		}
-	}
-	delete(b.peers, oldest)
-}
+func (b *book) learn(id peer.ID, addresses []address) { b.peers.Add(id, addresses) }
 
 // lookup returns what is known of a peer; the slice must not be changed.
 func (b *book) lookup(id peer.ID) []address {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.peers[id].addresses
+	addresses, _ := b.peers.Peek(id)
+	return addresses
 }
 
-// knows tells whether anything was learned of a peer.
-func (b *book) knows(id peer.ID) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	_, known := b.peers[id]
-	return known
-}
+func (b *book) knows(id peer.ID) bool { return b.peers.Contains(id) }
 
 // Learn remembers where a peer may be reached, replacing what was learned
 // before. It takes every form that Connect takes. Addresses that are malformed,
 // or that name another peer, are left out; so is everything about an id that is
 // malformed.
-func (t *Transport) Learn(peer seam.PeerID, addresses []string) {
+func (b *book) Learn(peer seam.PeerID, addresses []string) {
 	id, err := parsePeer(peer)
-	if err != nil || id == t.id {
-		t.log.Debug("ignored addresses", zap.String("peer", string(peer)), zap.Error(err))
+	if err != nil || id == b.id {
+		b.log.Debug("ignored addresses", zap.String("peer", string(peer)), zap.Error(err))
 		return
 	}
 	var good []address
@@ -88,25 +61,56 @@ func (t *Transport) Learn(peer seam.PeerID, addresses []string) {
 		}
 		a, err := parseAddress(text)
 		if err != nil || (a.id != "" && a.id != id) {
-			t.log.Debug("ignored an address", zap.String("peer", string(peer)), zap.String("address", text), zap.Error(err))
+			b.log.Debug("ignored an address", zap.String("peer", string(peer)), zap.String("address", text), zap.Error(err))
 			continue
 		}
 		good = append(good, a)
 	}
-	t.book.learn(id, good)
+	b.learn(id, good)
 }
 
 // whereabouts resolves what the book knows of a peer. An empty answer is none:
 // libp2p may still know where a peer was that connected to us.
-func (t *Transport) whereabouts(ctx context.Context, id peer.ID) []ma.Multiaddr {
+func (b *book) whereabouts(ctx context.Context, id peer.ID) []ma.Multiaddr {
 	var found []ma.Multiaddr
-	for _, a := range t.book.lookup(id) {
-		resolved, err := t.resolve(ctx, a)
+	for _, a := range b.lookup(id) {
+		resolved, err := b.resolve(ctx, a)
 		if err != nil {
-			t.log.Debug("cannot resolve an address", zap.Stringer("peer", id), zap.Stringer("address", a), zap.Error(err))
+			b.log.Debug("cannot resolve an address", zap.Stringer("peer", id), zap.Stringer("address", a), zap.Error(err))
 			continue
 		}
 		found = append(found, resolved...)
 	}
 	return found
+}
+
+// resolve returns the addresses that a stands for, also if it leads through a relay.
+func (b *book) resolve(ctx context.Context, a address) ([]ma.Multiaddr, error) {
+	if a.relay == "" {
+		return a.resolve(ctx)
+	}
+	at := []address{a}
+	if a.host == "" {
+		at = b.lookup(a.relay)
+	}
+	circuit, err := ma.NewMultiaddr("/p2p/" + a.relay.String() + circuitSuffix)
+	if err != nil {
+		return nil, err
+	}
+	var found []ma.Multiaddr
+	faults := []error{seam.ErrUnreachable}
+	for _, one := range at {
+		if one.host == "" || one.relay != a.relay && one.relay != "" {
+			continue // a relay behind a relay
+		}
+		resolved, err := one.resolve(ctx)
+		faults = append(faults, err)
+		for _, place := range resolved {
+			found = append(found, place.Encapsulate(circuit))
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("nothing is known of where the relay %s listens: %w", a.relay, errors.Join(faults...))
+	}
+	return found, nil
 }

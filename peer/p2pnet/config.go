@@ -1,6 +1,7 @@
 package p2pnet
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -71,17 +72,12 @@ type Config struct {
 	Log *zap.Logger
 }
 
-// withDefaults returns c with its zero fields filled in.
 func (c Config) withDefaults() Config {
 	if c.Listen == nil {
 		c.Listen = []string{defaultListen}
 	}
-	if c.IOTimeout == 0 {
-		c.IOTimeout = DefaultIOTimeout
-	}
-	if c.HandshakeTimeout == 0 {
-		c.HandshakeTimeout = DefaultHandshakeTimeout
-	}
+	c.IOTimeout = cmp.Or(c.IOTimeout, DefaultIOTimeout)
+	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, DefaultHandshakeTimeout)
 	if c.Admit == nil {
 		c.Admit = func(seam.PeerID) error { return nil }
 	}
@@ -89,13 +85,10 @@ func (c Config) withDefaults() Config {
 		c.Member = func(seam.PeerID) error { return nil }
 	}
 	c.Limits = c.Limits.withDefaults()
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
+	c.Log = cmp.Or(c.Log, zap.NewNop())
 	return c
 }
 
-// validate returns every fault of a configuration with its defaults filled in.
 func (c Config) validate() error {
 	var faults []error
 	if c.Key != nil && !wellFormed(c.Key) {

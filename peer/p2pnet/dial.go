@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/pb"
 	ma "github.com/multiformats/go-multiaddr"
 	"go.uber.org/zap"
 
@@ -26,61 +28,43 @@ const (
 	acquaintance = 500 * time.Millisecond
 )
 
+// dialer connects to other processes.
+type dialer struct {
+	*node
+	book   *book
+	known  *knownFile
+	upkeep *upkeep
+}
+
 // Connect reaches the process at an address, as seam.Dialer says. Of an address
 // without an id it learns the identity first; *IdentityChangedError says that it
 // is not the remembered one. Other errors: ErrAddress, ErrSelf,
 // *WrongIdentityError, seam.ErrUnreachable, seam.ErrNotAdmitted, seam.ErrClosed, and the context's.
-func (t *Transport) Connect(ctx context.Context, text string) (seam.PeerID, error) {
+func (d *dialer) Connect(ctx context.Context, text string) (seam.PeerID, error) {
 	to, err := parseAddress(text)
 	if err != nil {
 		return "", fmt.Errorf("p2pnet: %w", err)
 	}
-	ctx, leave, err := t.begin(ctx, connectHandshakes*t.config.HandshakeTimeout)
+	ctx, leave, err := d.begin(ctx, connectHandshakes*d.config.HandshakeTimeout)
 	if err != nil {
 		return "", fmt.Errorf("p2pnet: connecting to %s: %w", text, err)
 	}
 	defer leave()
-	id, err := t.connect(ctx, to)
+	id, err := d.connect(ctx, to)
 	if err != nil {
-		return "", fmt.Errorf("p2pnet: connecting to %s: %w", text, t.whyNot(ctx, err))
+		return "", fmt.Errorf("p2pnet: connecting to %s: %w", text, d.whyNot(ctx, err))
 	}
-	if len(t.book.lookup(id)) == 0 {
-		t.book.learn(id, []address{to})
+	if len(d.book.lookup(id)) == 0 {
+		d.book.learn(id, []address{to})
 	}
 	return seam.PeerID(id.String()), nil
 }
 
-// begin counts an operation in and bounds its context: by limit, and by the end
-// of the transport.
-func (t *Transport) begin(ctx context.Context, limit time.Duration) (context.Context, func(), error) {
-	if !t.gate.enter() {
-		return nil, nil, seam.ErrClosed
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	stop := context.AfterFunc(t.ending, cancel)
-	return ctx, func() {
-		stop()
-		cancel()
-		t.gate.leave()
-	}, nil
-}
-
-// whyNot is err, or seam.ErrClosed if that is why the operation failed.
-func (t *Transport) whyNot(ctx context.Context, err error) error {
-	if t.ending.Err() != nil {
-		return fmt.Errorf("%w: %w", seam.ErrClosed, err)
-	}
-	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
-		return fmt.Errorf("%w: %w", cause, err)
-	}
-	return err
-}
-
-func (t *Transport) connect(ctx context.Context, to address) (peer.ID, error) {
-	if to.id == t.id {
+func (d *dialer) connect(ctx context.Context, to address) (peer.ID, error) {
+	if to.id == d.id {
 		return "", ErrSelf
 	}
-	addresses, err := t.resolve(ctx, to)
+	addresses, err := d.book.resolve(ctx, to)
 	if err != nil {
 		return "", err
 	}
@@ -88,34 +72,34 @@ func (t *Transport) connect(ctx context.Context, to address) (peer.ID, error) {
 		return "", fmt.Errorf("%w %q: behind a relay only who is named by /p2p/ID can be found", ErrAddress, to)
 	}
 	if to.id == "" {
-		return t.meet(ctx, to, addresses)
+		return d.meet(ctx, to, addresses)
 	}
-	_, err = t.dial(ctx, to.id, addresses)
+	_, err = d.dial(ctx, to.id, addresses)
 	return to.id, err
 }
 
 // dial makes sure of a connection to a peer. libp2p refuses to dial again for 5 s
 // and more after a failure; how often to try is the caller's business.
-func (t *Transport) dial(ctx context.Context, id peer.ID, addresses []ma.Multiaddr) (network.Conn, error) {
-	if err := t.admitted(id); err != nil {
+func (d *dialer) dial(ctx context.Context, id peer.ID, addresses []ma.Multiaddr) (network.Conn, error) {
+	if err := d.admitted(id); err != nil {
 		return nil, err
 	}
-	t.swarm.Backoff().Clear(id)
-	t.host.Peerstore().AddAddrs(id, addresses, peerstore.TempAddrTTL)
-	before := t.swarm.ConnsToPeer(id)
-	conn, err := t.swarm.DialPeer(ctx, id)
-	if t.introduced(ctx, err, relaysOf(addresses)...) {
-		t.swarm.Backoff().Clear(id)
-		conn, err = t.swarm.DialPeer(ctx, id)
+	d.swarm.Backoff().Clear(id)
+	d.host.Peerstore().AddAddrs(id, addresses, peerstore.TempAddrTTL)
+	before := d.swarm.ConnsToPeer(id)
+	conn, err := d.swarm.DialPeer(ctx, id)
+	if d.introduced(ctx, err, relaysOf(addresses)...) {
+		d.swarm.Backoff().Clear(id)
+		conn, err = d.swarm.DialPeer(ctx, id)
 	}
 	if err == nil {
-		if older := t.connected(id); !slices.Contains(before, conn) && older != nil && !isCircuit(older.RemoteMultiaddr()) {
+		if older := d.upkeep.connected(id); !slices.Contains(before, conn) && older != nil && !isCircuit(older.RemoteMultiaddr()) {
 			return older, nil // the peer has dialled meanwhile; the second is left to upkeep
 		}
 		return conn, nil
 	}
 	// What has failed must not be dialled again with what the caller learns next.
-	t.host.Peerstore().SetAddrs(id, addresses, 0)
+	d.host.Peerstore().SetAddrs(id, addresses, 0)
 	if mismatch, ok := proved(err); ok {
 		return nil, &WrongIdentityError{Wanted: seam.PeerID(id.String()), Proved: seam.PeerID(mismatch.Actual.String())}
 	}
@@ -132,12 +116,12 @@ type sighting struct {
 // meet connects to whoever answers at an address without an id: to an identity
 // remembered for it if there is one, else to the first that proves itself, which
 // is remembered then with the others behind the same name.
-func (t *Transport) meet(ctx context.Context, to address, addresses []ma.Multiaddr) (peer.ID, error) {
-	remembered, err := t.known.lookup(to.key())
+func (d *dialer) meet(ctx context.Context, to address, addresses []ma.Multiaddr) (peer.ID, error) {
+	remembered, err := d.known.lookup(to.key())
 	if err != nil {
 		return "", err
 	}
-	seen, err := t.lookAround(ctx, addresses)
+	seen, err := d.lookAround(ctx, addresses)
 	if err != nil {
 		return "", err
 	}
@@ -149,19 +133,19 @@ func (t *Transport) meet(ctx context.Context, to address, addresses []ma.Multiad
 	}
 	if len(trusted) == 0 {
 		changed := &IdentityChangedError{
-			Address: to.key(), Remembered: remembered, Proved: seam.PeerID(seen[0].id.String()), File: t.known.path,
+			Address: to.key(), Remembered: remembered, Proved: seam.PeerID(seen[0].id.String()), File: d.known.path,
 		}
-		t.log.Warn("an address answers with another identity", zap.Error(changed))
+		d.log.Warn("an address answers with another identity", zap.Error(changed))
 		return "", changed
 	}
 	var failures []error
 	for _, s := range trusted {
-		if _, err := t.dial(ctx, s.id, []ma.Multiaddr{s.address}); err != nil {
+		if _, err := d.dial(ctx, s.id, []ma.Multiaddr{s.address}); err != nil {
 			failures = append(failures, err)
 			continue
 		}
 		if len(remembered) == 0 {
-			t.remember(to, seen)
+			d.remember(to, seen)
 		}
 		return s.id, nil
 	}
@@ -170,33 +154,33 @@ func (t *Transport) meet(ctx context.Context, to address, addresses []ma.Multiad
 
 // remember writes down who was met at an address. That it cannot be written is
 // no reason not to go on: the next join will trust anew.
-func (t *Transport) remember(to address, seen []sighting) {
+func (d *dialer) remember(to address, seen []sighting) {
 	var ids []seam.PeerID
 	for _, s := range seen {
 		if id := seam.PeerID(s.id.String()); !slices.Contains(ids, id) {
 			ids = append(ids, id)
 			file := zap.Skip()
-			if t.known.path != "" {
-				file = zap.String("file", t.known.path)
+			if d.known.path != "" {
+				file = zap.String("file", d.known.path)
 			}
-			t.log.Info("learned the identity behind an address, and trust it from now on",
+			d.log.Info("learned the identity behind an address, and trust it from now on",
 				zap.String("address", to.key()), zap.String("peer", string(id)), file)
 		}
 	}
-	if err := t.known.remember(to.key(), ids); err != nil {
-		t.log.Warn("cannot remember the identity behind an address", zap.String("address", to.key()), zap.Error(err))
+	if err := d.known.remember(to.key(), ids); err != nil {
+		d.log.Warn("cannot remember the identity behind an address", zap.String("address", to.key()), zap.Error(err))
 	}
 }
 
 // lookAround asks every address who is there, all at once, and returns the
 // identities that were proved, in the order of their answers, without the local
 // peer. At least one, or the error says why not.
-func (t *Transport) lookAround(ctx context.Context, addresses []ma.Multiaddr) ([]sighting, error) {
+func (d *dialer) lookAround(ctx context.Context, addresses []ma.Multiaddr) ([]sighting, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan sighting, len(addresses))
 	for _, a := range addresses {
-		go func() { results <- t.look(ctx, a) }()
+		go func() { results <- d.look(ctx, a) }()
 	}
 	var (
 		seen     []sighting
@@ -208,7 +192,7 @@ func (t *Transport) lookAround(ctx context.Context, addresses []ma.Multiaddr) ([
 		switch {
 		case s.err != nil:
 			failures = append(failures, s.err)
-		case s.id == t.id:
+		case s.id == d.id:
 			self = true
 		default:
 			if len(seen) == 0 {
@@ -228,21 +212,21 @@ func (t *Transport) lookAround(ctx context.Context, addresses []ma.Multiaddr) ([
 
 // look dials an address for an id that nobody has, so that the handshake fails
 // with the identity that is really there.
-func (t *Transport) look(ctx context.Context, at ma.Multiaddr) sighting {
+func (d *dialer) look(ctx context.Context, at ma.Multiaddr) sighting {
 	nobody, err := throwaway()
 	if err != nil {
 		return sighting{err: err}
 	}
 	defer func() {
-		t.host.Peerstore().ClearAddrs(nobody)
-		t.host.Peerstore().RemovePeer(nobody)
-		t.swarm.Backoff().Clear(nobody)
+		d.host.Peerstore().ClearAddrs(nobody)
+		d.host.Peerstore().RemovePeer(nobody)
+		d.swarm.Backoff().Clear(nobody)
 	}()
-	t.host.Peerstore().AddAddrs(nobody, []ma.Multiaddr{at}, peerstore.TempAddrTTL)
-	ctx = network.WithDialPeerTimeout(ctx, t.config.HandshakeTimeout)
-	_, err = t.swarm.DialPeer(ctx, nobody)
+	d.host.Peerstore().AddAddrs(nobody, []ma.Multiaddr{at}, peerstore.TempAddrTTL)
+	ctx = network.WithDialPeerTimeout(ctx, d.config.HandshakeTimeout)
+	_, err = d.swarm.DialPeer(ctx, nobody)
 	if errors.Is(err, swarm.ErrDialToSelf) {
-		return sighting{id: t.id, address: at}
+		return sighting{id: d.id, address: at}
 	}
 	mismatch, ok := proved(err)
 	if !ok {
@@ -252,4 +236,21 @@ func (t *Transport) look(ctx context.Context, at ma.Multiaddr) sighting {
 		return sighting{err: fmt.Errorf("the peer %s at %s has no Ed25519 key", mismatch.Actual, at)}
 	}
 	return sighting{id: mismatch.Actual, address: at}
+}
+
+// introduced tells whether an attempt failed because a relay did not know this process,
+// and one does now.
+func (d *dialer) introduced(ctx context.Context, err error, relays ...peer.ID) (done bool) {
+	if err == nil || d.config.Introduce == nil || !strings.Contains(err.Error(), pb.Status_PERMISSION_DENIED.String()) {
+		return false // libp2p's own error has no type
+	}
+	slices.Sort(relays)
+	for _, id := range slices.Compact(relays) {
+		if err := d.config.Introduce(ctx, seam.PeerID(id.String())); err != nil {
+			d.log.Debug("a relay is not to be convinced that this process takes part", zap.Stringer("relay", id), zap.Error(err))
+			continue
+		}
+		done = true
+	}
+	return done
 }

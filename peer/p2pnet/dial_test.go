@@ -244,7 +244,7 @@ func TestIdentityChanged(t *testing.T) {
 		if _, err := b.Connect(t.Context(), text); !errors.As(err, &changed) {
 			t.Errorf("another process with the same file: %v", err)
 		}
-		if info, err := os.Stat(file); err != nil || (runtime.GOOS != "windows" && info.Mode().Perm() != knownMode) {
+		if info, err := os.Stat(file); err != nil || (runtime.GOOS != "windows" && info.Mode().Perm() != 0o600) {
 			t.Errorf("the file's mode is %v, %v", info.Mode(), err)
 		}
 		if err := os.WriteFile(file, []byte("# nobody\n"), 0o600); err != nil {

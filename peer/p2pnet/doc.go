@@ -32,7 +32,7 @@
 // # Speed
 //
 // TLS costs processor time per byte, and that bounds the rate of a stream. The
-// sizes in limits.go and the gathered writes of cork.go lower it; BenchmarkTuned
+// sizes in limits.go and the gathered writes of internal/secure lower it; BenchmarkTuned
 // shows by how much, against go-libp2p as it comes. Write whole frames: what is
 // given to one Write goes out as one piece of up to 256 KiB.
 //
@@ -40,7 +40,7 @@
 //
 // Memory that streams may buffer, connections and streams are bounded by
 // Config.Limits, and so is every other resource a stranger can ask for: see
-// limits.go, and door.go for connections that are nobody's yet. One connection joins two peers, lanes aside, and one that is not used
+// limits.go, and internal/door for connections that are nobody's yet. One connection joins two peers, lanes aside, and one that is not used
 // is closed: see upkeep.go. A peer that cannot
 // be dialled can still dial, and be reached through a relay: Config.Relay. A stream that timed out
 // in the middle of bulk data should be reset rather than used again: yamux may

@@ -13,8 +13,6 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-var _ seam.Disconnector = (*Transport)(nil)
-
 // gater refuses identities of which this package cannot check a signature, and those
 // that are not admitted. The latter are refused once the connection is complete: only
 // then can the other end be told why.
@@ -40,45 +38,10 @@ func (g gater) InterceptUpgraded(conn network.Conn) (bool, control.DisconnectRea
 	return err == nil, 0
 }
 
-// Disconnect closes the connections with a peer, lanes included, as
-// seam.Disconnector says.
-func (t *Transport) Disconnect(id seam.PeerID) {
-	remote, err := parsePeer(id)
-	if err != nil || !t.gate.enter() {
-		return
-	}
-	defer t.gate.leave()
-	t.lanes.mu.Lock()
-	swarms := t.lanes.swarms
-	t.lanes.mu.Unlock()
-	for _, conn := range t.swarm.ConnsToPeer(remote) {
-		err = errors.Join(err, conn.CloseWithError(network.ConnGated))
-	}
-	for _, lane := range swarms {
-		if lane == nil {
-			continue
-		}
-		for _, conn := range lane.ConnsToPeer(remote) {
-			err = errors.Join(err, conn.CloseWithError(network.ConnGated))
-		}
-	}
-	if err != nil {
-		t.log.Debug("disconnecting a peer", zap.String("peer", string(id)), zap.Error(err))
-	}
-}
-
 // CheckPeer tells what is wrong with a text that should be the id of a peer.
 func CheckPeer(id seam.PeerID) error {
 	_, err := parsePeer(id)
 	return err
-}
-
-// admitted is the reason for which a peer is not connected with, or nil.
-func (t *Transport) admitted(id peer.ID) error {
-	if err := t.config.Admit(seam.PeerID(id.String())); err != nil {
-		return fmt.Errorf("%w: %w", seam.ErrNotAdmitted, err)
-	}
-	return nil
 }
 
 // gated tells whether the other end has closed a connection because it does not

@@ -2,6 +2,7 @@ package p2pnet
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -49,26 +50,27 @@ const (
 // gossip is the gossipsub router of a transport. It begins with the first topic:
 // who asks for none speaks none.
 type gossip struct {
+	*node
 	hearers hearers
 
 	mu     sync.Mutex
 	router *pubsub.PubSub
 }
 
-// startGossip returns the router, which begins with the first call.
-func (t *Transport) startGossip() (*pubsub.PubSub, error) {
-	t.gossip.mu.Lock()
-	defer t.gossip.mu.Unlock()
-	if t.gossip.router != nil {
-		return t.gossip.router, nil
+// start returns the router, which begins with the first call.
+func (g *gossip) start() (*pubsub.PubSub, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.router != nil {
+		return g.router, nil
 	}
 	allowed, err := newAllowance()
 	if err != nil {
 		return nil, fmt.Errorf("starting gossipsub: %w", err)
 	}
 	filter := &subscriptions{topics: make(map[peer.ID]map[string]struct{})}
-	hearers := &t.gossip.hearers
-	router, err := pubsub.NewGossipSub(t.ending, hearersHost{t.host, hearers},
+	hearers := &g.hearers
+	router, err := pubsub.NewGossipSub(g.ending, hearersHost{g.host, hearers},
 		pubsub.WithGossipSubProtocols([]protocol.ID{gossipProtocol}, gossipFeatures),
 		// Control messages are signed by their authors, whoever passes them on; a
 		// second signature would say nothing, and a sequence number of gossipsub's own
@@ -91,19 +93,53 @@ func (t *Transport) startGossip() (*pubsub.PubSub, error) {
 			hearers.leaveOut(from, rpc)
 			return err
 		}),
-		pubsub.WithLogger(slog.New(handlerOf(t.log.Named("gossipsub")))),
+		pubsub.WithLogger(slog.New(handlerOf(g.log.Named("gossipsub")))),
 		pubsub.WithRPCLogger(slog.New(slog.DiscardHandler)),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("starting gossipsub: %w", err)
 	}
-	t.host.Network().Notify(&network.NotifyBundle{DisconnectedF: func(n network.Network, c network.Conn) {
+	g.host.Network().Notify(&network.NotifyBundle{DisconnectedF: func(n network.Network, c network.Conn) {
 		if n.Connectedness(c.RemotePeer()) != network.Connected {
 			filter.forget(c.RemotePeer())
 		}
 	}})
-	t.gossip.router = router
+	g.router = router
 	return router, nil
+}
+
+// Topic implements seam.Topics. The name begins with "murmuration/1/". Its
+// messages come from peers that this process is connected to: it dials nobody.
+func (g *gossip) Topic(name string, takesPart func(seam.PeerID) bool, handler seam.TopicHandler) (seam.Topic, error) {
+	if !strings.HasPrefix(name, topicPrefix) || len(name) > seam.MaxTopicName {
+		return nil, fmt.Errorf("p2pnet: topic %q: want %s and a name, at most %d bytes", name, topicPrefix, seam.MaxTopicName)
+	}
+	if !g.gate.enter() {
+		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, seam.ErrClosed)
+	}
+	defer g.gate.leave()
+	router, err := g.start()
+	if err != nil {
+		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, err)
+	}
+	topic := &Topic{gossip: g, name: name, handler: handler, router: router}
+	topic.finish = sync.OnceValue(topic.close)
+	// The validator is also what delivers: a subscription of gossipsub drops what
+	// comes while its reader is slow. It runs on gossipsub's own few workers, whose
+	// queue is bounded, so a flood costs no more goroutines.
+	if err := router.RegisterTopicValidator(name, topic.judge, pubsub.WithValidatorInline(true)); err != nil {
+		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, err)
+	}
+	g.hearers.set(name, takesPart)
+	if topic.topic, err = router.Join(name); err == nil {
+		// To relay is to take part without a subscription.
+		topic.relay, err = topic.topic.Relay()
+	}
+	if err != nil {
+		g.hearers.set(name, nil)
+		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, errors.Join(err, router.UnregisterTopicValidator(name)))
+	}
+	return topic, nil
 }
 
 // gossipFeatures says that gossipProtocol is gossipsub 1.2. Peer exchange is part
@@ -133,12 +169,10 @@ type subscriptions struct {
 	topics map[peer.ID]map[string]struct{}
 }
 
-// CanSubscribe implements pubsub.SubscriptionFilter.
 func (*subscriptions) CanSubscribe(topic string) bool {
 	return strings.HasPrefix(topic, topicPrefix) && len(topic) <= seam.MaxTopicName
 }
 
-// FilterIncomingSubscriptions implements pubsub.SubscriptionFilter.
 func (s *subscriptions) FilterIncomingSubscriptions(from peer.ID, said []*pb.RPC_SubOpts) ([]*pb.RPC_SubOpts, error) {
 	if len(said) > maxSubscriptions {
 		return nil, pubsub.ErrTooManySubscriptions
@@ -173,7 +207,6 @@ func (s *subscriptions) count(from peer.ID, o *pb.RPC_SubOpts) bool {
 	return true
 }
 
-// forget drops the account of a neighbour that is gone.
 func (s *subscriptions) forget(from peer.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -51,7 +51,6 @@ func (h *hearers) has(id peer.ID, topic string) bool {
 	return takesPart == nil || takesPart(seam.PeerID(id.String()))
 }
 
-// hasAll tells whether a peer may hear every topic.
 func (h *hearers) hasAll(id peer.ID) bool {
 	self := seam.PeerID(id.String())
 	h.mu.RLock()
@@ -101,7 +100,6 @@ type hearersHost struct {
 	hearers *hearers
 }
 
-// NewStream implements host.Host.
 func (h hearersHost) NewStream(ctx context.Context, to peer.ID, protocols ...protocol.ID) (network.Stream, error) {
 	s, err := h.Host.NewStream(ctx, to, protocols...)
 	if err != nil {

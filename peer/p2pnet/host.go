@@ -15,6 +15,8 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 
+	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/door"
+	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/secure"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -23,7 +25,7 @@ const userAgent = "murmuration"
 
 // newHost assembles a libp2p host that does what this package needs and nothing
 // else, and listens at every address of config, behind a door.
-func newHost(config Config, key ed25519.PrivateKey, door *door) (host.Host, error) {
+func newHost(config Config, key ed25519.PrivateKey, entrance *door.Door, knows func(peer.ID) bool) (host.Host, error) {
 	private, err := crypto.UnmarshalEd25519PrivateKey(key)
 	if err != nil {
 		return nil, fmt.Errorf("using the key: %w", err)
@@ -36,7 +38,7 @@ func newHost(config Config, key ed25519.PrivateKey, door *door) (host.Host, erro
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("setting connection limits: %w", err), resources.Close())
 	}
-	store, err := newMemberStore(func(id peer.ID) bool { return door.member(id) && config.Member(seam.PeerID(id.String())) == nil })
+	store, err := newMemberStore(func(id peer.ID) bool { return knows(id) && config.Member(seam.PeerID(id.String())) == nil })
 	if err != nil {
 		return nil, errors.Join(err, connections.Close(), resources.Close())
 	}
@@ -46,7 +48,7 @@ func newHost(config Config, key ed25519.PrivateKey, door *door) (host.Host, erro
 		// Listening is done below: given to libp2p.New, an address that fails is
 		// only logged if another one succeeds.
 		libp2p.NoListenAddrs,
-		libp2p.Security(libp2ptls.ID, newSecurity),
+		libp2p.Security(libp2ptls.ID, secure.New),
 		libp2p.Muxer(yamux.ID, newMuxer()),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),
@@ -62,7 +64,7 @@ func newHost(config Config, key ed25519.PrivateKey, door *door) (host.Host, erro
 		libp2p.Ping(false),
 		libp2p.UserAgent(userAgent),
 	}
-	h, err := libp2p.New(append(options, config.Relay.options(door)...)...)
+	h, err := libp2p.New(append(options, config.Relay.options(entrance)...)...)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting libp2p: %w", err), connections.Close(), resources.Close(), store.Close())
 	}

@@ -15,27 +15,6 @@ import (
 // key (libp2p's TLS handshake signs with it too), nor the other way round.
 const signatureDomain = "murmuration-record:"
 
-// Self is the id of the local peer: the text of its libp2p peer id.
-func (t *Transport) Self() seam.PeerID { return t.self }
-
-// Sign signs a message with the peer's key.
-func (t *Transport) Sign(message []byte) ([]byte, error) {
-	return ed25519.Sign(t.key, inDomain(message)), nil
-}
-
-// Verify tells whether signature is peer's signature of message.
-func (t *Transport) Verify(peer seam.PeerID, message, signature []byte) bool {
-	id, err := parsePeer(peer)
-	if err != nil || len(signature) != ed25519.SignatureSize {
-		return false
-	}
-	public, err := publicKey(id)
-	if err != nil {
-		return false
-	}
-	return ed25519.Verify(public, inDomain(message), signature)
-}
-
 func inDomain(message []byte) []byte {
 	return append([]byte(signatureDomain), message...)
 }
@@ -57,7 +36,6 @@ func parsePeer(text seam.PeerID) (peer.ID, error) {
 	return id, nil
 }
 
-// publicKey returns the key that an id consists of.
 func publicKey(id peer.ID) (ed25519.PublicKey, error) {
 	key, err := id.ExtractPublicKey()
 	if err != nil {
@@ -85,9 +63,13 @@ func throwaway() (peer.ID, error) {
 	if err != nil {
 		return "", fmt.Errorf("making a throwaway key: %w", err)
 	}
+	return idOfKey(public)
+}
+
+func idOfKey(public ed25519.PublicKey) (peer.ID, error) {
 	key, err := crypto.UnmarshalEd25519PublicKey(public)
 	if err != nil {
-		return "", fmt.Errorf("making a throwaway key: %w", err)
+		return "", fmt.Errorf("making an id of a key: %w", err)
 	}
 	return peer.IDFromPublicKey(key)
 }

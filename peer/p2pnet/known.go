@@ -7,20 +7,16 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/seed-97356399/murmuration/internal/atomicfile"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-const (
-	// maxKnownFile bounds the file of known identities, in bytes.
-	maxKnownFile = 1 << 20
-	// knownMode lets only the owner see whom a peer has met.
-	knownMode = 0o600
-)
+// maxKnownFile bounds the file of known identities, in bytes.
+const maxKnownFile = 1 << 20
 
 // known maps the key of an address to the identities that may answer there. A
 // DNS name with several records has several.
@@ -36,26 +32,17 @@ type knownFile struct {
 	memory []byte // the file's contents if there is no file
 }
 
-// openKnown checks that the file, if it exists, can be read.
 func openKnown(path string) (*knownFile, error) {
 	k := &knownFile{path: path}
-	_, err := k.load()
+	_, _, err := k.load()
 	return k, err
 }
 
-// lookup returns the identities remembered for an address.
 func (k *knownFile) lookup(address string) ([]seam.PeerID, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	content, err := k.load()
-	if err != nil {
-		return nil, err
-	}
-	remembered, err := parseKnown(content)
-	if err != nil {
-		return nil, k.fault(err)
-	}
-	return remembered[address], nil
+	_, remembered, err := k.load()
+	return remembered[address], err
 }
 
 // remember adds identities of an address. What the file says already, comments
@@ -63,13 +50,9 @@ func (k *knownFile) lookup(address string) ([]seam.PeerID, error) {
 func (k *knownFile) remember(address string, ids []seam.PeerID) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	content, err := k.load()
+	content, remembered, err := k.load()
 	if err != nil {
 		return err
-	}
-	remembered, err := parseKnown(content)
-	if err != nil {
-		return k.fault(err)
 	}
 	extended := slices.Clone(content)
 	if n := len(extended); n > 0 && extended[n-1] != '\n' {
@@ -87,39 +70,36 @@ func (k *knownFile) remember(address string, ids []seam.PeerID) error {
 		k.memory = extended
 		return nil
 	}
-	if err := ReplaceFile(k.path, extended); err != nil {
-		return k.fault(err)
-	}
-	return nil
+	return k.fault(atomicfile.Write(k.path, extended))
 }
 
-// load returns the contents of the file, checked; none if it does not exist.
-func (k *knownFile) load() ([]byte, error) {
-	if k.path == "" {
-		return k.memory, nil
-	}
-	file, err := os.Open(k.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, k.fault(err)
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxKnownFile+1))
-	if err != nil {
-		return nil, k.fault(err)
+// load returns what the file says, nothing if it does not exist.
+func (k *knownFile) load() ([]byte, known, error) {
+	content := k.memory
+	if k.path != "" {
+		file, err := os.Open(k.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, nil
+		}
+		if err != nil {
+			return nil, nil, k.fault(err)
+		}
+		defer file.Close()
+		if content, err = io.ReadAll(io.LimitReader(file, maxKnownFile+1)); err != nil {
+			return nil, nil, k.fault(err)
+		}
 	}
 	if len(content) > maxKnownFile {
-		return nil, k.fault(fmt.Errorf("it has more than %d bytes", maxKnownFile))
+		return nil, nil, k.fault(fmt.Errorf("it has more than %d bytes", maxKnownFile))
 	}
-	if _, err := parseKnown(content); err != nil {
-		return nil, k.fault(err)
-	}
-	return content, nil
+	remembered, err := parseKnown(content)
+	return content, remembered, k.fault(err)
 }
 
 func (k *knownFile) fault(err error) error {
+	if err == nil {
+		return nil
+	}
 	return fmt.Errorf("known identities in %q: %w", k.path, err)
 }
 
@@ -151,24 +131,4 @@ func parseKnown(content []byte) (known, error) {
 		}
 	}
 	return remembered, nil
-}
-
-// ReplaceFile writes a file that only its owner may read, so that a crash or a power cut
-// leaves the old or the new contents, never a part.
-func ReplaceFile(path string, content []byte) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(file.Name()))
-		}
-	}()
-	_, err = file.Write(content)
-	err = errors.Join(err, file.Chmod(knownMode), file.Sync(), file.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
 }

@@ -9,67 +9,22 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/peerstore"
+	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
+	"github.com/libp2p/go-libp2p/p2p/host/peerstore/pstoremem"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-const (
-	// maxLanes is how many lanes to all peers together are kept. Beyond it the one
-	// that has been idle longest gives way.
-	maxLanes = 256
-	// laneIdle is how long a lane is kept without a stream. It is closed within one
-	// and a half times that.
-	laneIdle = time.Minute
-)
+// maxLanes is how many lanes to all peers together are kept. Beyond it the one
+// that has been idle longest gives way.
+const maxLanes = 256
 
 // ErrTooManyLanes: this process keeps as many lanes as it is willing to, and all
 // of them carry streams.
 var ErrTooManyLanes = fmt.Errorf("all of the %d lanes that a process may keep are in use", maxLanes)
-
-var _ seam.LaneDialer = (*Transport)(nil)
-
-// OpenLane opens a stream over a further connection, as seam.LaneDialer says, with
-// the costs and errors of Open; others are seam.ErrLane and ErrTooManyLanes. Lanes
-// take the addresses that were learned of the peer in turn, beginning behind the
-// one that Open's connection uses; if one does not answer within half of
-// Config.HandshakeTimeout, the next is tried. On which interface of this machine a
-// lane leaves, its routing table says.
-func (t *Transport) OpenLane(ctx context.Context, to seam.PeerID, speak seam.Protocol, run string, lane int) (seam.Stream, error) {
-	err := seam.ErrLane
-	if lane >= 1 && lane <= seam.MaxLane {
-		var s *stream
-		if s, err = t.open(ctx, to, speak, run, lane); err == nil {
-			return s, nil
-		}
-	}
-	return nil, fmt.Errorf("p2pnet: opening lane %d for %s of run %q to peer %s: %w", lane, speak, run, to, err)
-}
-
-// openLane opens a raw stream on a lane, which is dialled if need be.
-func (t *Transport) openLane(ctx context.Context, to laneKey) (network.Stream, error) {
-	l, err := t.lanes.enter(t, to)
-	if err != nil {
-		return nil, err
-	}
-	defer t.lanes.leave(l)
-	select {
-	case l.dialling <- struct{}{}:
-		defer func() { <-l.dialling }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if l.conn == nil || l.conn.IsClosed() {
-		if l.conn, err = t.dialLane(ctx, to); err != nil {
-			return nil, err
-		}
-	}
-	raw, err := l.conn.NewStream(ctx)
-	if err != nil {
-		return nil, notOpened(err)
-	}
-	return raw, nil
-}
 
 // lanes are the further connections that this process has dialled.
 //
@@ -80,13 +35,12 @@ func (t *Transport) openLane(ctx context.Context, to laneKey) (network.Stream, e
 // announce itself to the peer as a process without addresses; a connection dialled
 // outside any swarm would have to do all that by hand.
 type lanes struct {
-	idle time.Duration // laneIdle
+	*dialer
 
 	mu     sync.Mutex
 	closed bool
 	swarms [1 + seam.MaxLane]*swarm.Swarm // made when first used; [0] is none
 	table  map[laneKey]*lane
-	sweep  *time.Timer // set while the table holds anything
 	silent silent
 }
 
@@ -105,7 +59,7 @@ type lane struct {
 }
 
 // enter returns the lane of a key, which is kept until leave.
-func (l *lanes) enter(t *Transport, key laneKey) (*lane, error) {
+func (l *lanes) enter(key laneKey) (*lane, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -117,13 +71,7 @@ func (l *lanes) enter(t *Transport, key laneKey) (*lane, error) {
 			return nil, ErrTooManyLanes
 		}
 		found = &lane{key: key, dialling: make(chan struct{}, 1)}
-		if l.table == nil {
-			l.table = make(map[laneKey]*lane)
-		}
 		l.table[key] = found
-	}
-	if l.sweep == nil {
-		l.sweep = time.AfterFunc(l.idle/2, func() { t.sweepLanes() })
 	}
 	found.users++
 	return found, nil
@@ -141,7 +89,6 @@ func (l *lanes) inUse(one *lane) bool {
 	return one.users > 0 || (one.conn != nil && !one.conn.IsClosed() && one.conn.Stat().NumStreams > 0)
 }
 
-// evict closes the lane that has been idle longest, if one is.
 func (l *lanes) evict() bool {
 	var oldest *lane
 	for _, one := range l.table {
@@ -164,33 +111,20 @@ func (l *lanes) drop(one *lane) {
 	}
 }
 
-// sweepLanes closes what has been idle for too long, and runs again as long as
-// there are lanes.
-func (t *Transport) sweepLanes() {
-	if !t.gate.enter() {
-		return
-	}
-	defer t.gate.leave()
-	l := &t.lanes
+// closeIdle closes what has been idle for too long.
+func (l *lanes) closeIdle(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Now()
 	for _, one := range l.table {
 		switch {
 		case l.inUse(one):
 			one.seen = now
-		case now.Sub(one.seen) >= l.idle:
+		case now.Sub(one.seen) >= l.config.Limits.Idle:
 			l.drop(one)
 		}
 	}
-	if len(l.table) == 0 || l.closed {
-		l.sweep = nil
-		return
-	}
-	l.sweep.Reset(l.idle / 2)
 }
 
-// connections counts the lanes that are up.
 func (l *lanes) connections() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -203,13 +137,9 @@ func (l *lanes) connections() int {
 	return n
 }
 
-// close closes every lane and waits for the swarms' goroutines.
 func (l *lanes) close() error {
 	l.mu.Lock()
 	l.closed = true
-	if l.sweep != nil {
-		l.sweep.Stop()
-	}
 	swarms := l.swarms
 	l.mu.Unlock()
 	var faults []error
@@ -219,4 +149,115 @@ func (l *lanes) close() error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// dial connects to a peer once more, at the first of its addresses that
+// answers, in the lane's order.
+func (l *lanes) dial(ctx context.Context, to laneKey) (network.Conn, error) {
+	addresses := l.addresses(ctx, to)
+	if len(addresses) == 0 {
+		return nil, fmt.Errorf("%w: no address is known", seam.ErrUnreachable)
+	}
+	s, err := l.swarmOf(to.lane, addresses[0])
+	if err != nil {
+		return nil, err
+	}
+	var failures []error
+	for _, at := range addresses {
+		began := time.Now()
+		s.Backoff().Clear(to.peer)
+		s.Peerstore().ClearAddrs(to.peer)
+		s.Peerstore().AddAddrs(to.peer, []ma.Multiaddr{at}, peerstore.TempAddrTTL)
+		conn, err := s.DialPeer(network.WithDialPeerTimeout(ctx, l.config.HandshakeTimeout/2), to.peer)
+		if err == nil {
+			return conn, nil
+		}
+		if mismatch, ok := proved(err); ok {
+			err = &WrongIdentityError{Wanted: seam.PeerID(to.peer.String()), Proved: seam.PeerID(mismatch.Actual.String())}
+		}
+		failures = append(failures, notConnected(err))
+		ended := ctx.Err() != nil
+		if !ended || time.Since(began) >= min(silentAfter, l.config.HandshakeTimeout/4) {
+			l.silent.note(to.peer, at, time.Now())
+		}
+		if ended {
+			break
+		}
+	}
+	return nil, several(failures)
+}
+
+func (l *lanes) swarmOf(lane int, at ma.Multiaddr) (*swarm.Swarm, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, seam.ErrClosed
+	}
+	if l.swarms[lane] == nil {
+		s, err := l.newSwarm(at)
+		if err != nil {
+			return nil, fmt.Errorf("preparing lane %d: %w", lane, err)
+		}
+		l.swarms[lane] = s
+	}
+	return l.swarms[lane], nil
+}
+
+// newSwarm makes a swarm that dials with the host's transport for an address.
+func (l *lanes) newSwarm(at ma.Multiaddr) (*swarm.Swarm, error) {
+	carrier := l.swarm.TransportForDialing(at)
+	if carrier == nil {
+		return nil, fmt.Errorf("%w: nothing dials %s", seam.ErrUnreachable, at)
+	}
+	store, err := pstoremem.NewPeerstore()
+	if err != nil {
+		return nil, err
+	}
+	s, err := swarm.NewSwarm(l.id, store, eventbus.NewBus(),
+		swarm.WithConnectionGater(gater{admit: l.config.Admit}),
+		swarm.WithResourceManager(l.swarm.ResourceManager()),
+		swarm.WithDialTimeout(l.config.HandshakeTimeout),
+		swarm.WithDialTimeoutLocal(l.config.HandshakeTimeout),
+		swarm.WithIPv6BlackHoleSuccessCounter(nil),
+		swarm.WithUDPBlackHoleSuccessCounter(nil),
+	)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	// The other end takes a lane for a connection like any other, and may open
+	// streams on it: libp2p asks for our addresses at once.
+	s.SetStreamHandler(l.swarm.StreamHandler())
+	if err := s.AddTransport(carrier); err != nil {
+		return nil, errors.Join(err, s.Close(), store.Close())
+	}
+	return s, nil
+}
+
+// addresses returns where a lane may be dialled, best first: lane i takes the
+// i-th address behind that of Open's connection, round and round.
+func (l *lanes) addresses(ctx context.Context, to laneKey) []ma.Multiaddr {
+	known := l.book.whereabouts(ctx, to.peer)
+	known = append(known, l.host.Peerstore().Addrs(to.peer)...)
+	var beside ma.Multiaddr
+	if conn := l.upkeep.connected(to.peer); conn != nil {
+		beside = conn.RemoteMultiaddr()
+		if len(known) == 0 && conn.Stat().Direction == network.DirOutbound {
+			known = append(known, beside)
+		}
+	}
+	order := laneOrder(known, beside, to.lane)
+	l.silent.last(to.peer, order, time.Now())
+	return order
+}
+
+func (l *lanes) connsTo(id peer.ID) (conns []network.Conn) {
+	l.mu.Lock()
+	swarms := l.swarms
+	l.mu.Unlock()
+	for _, s := range swarms {
+		if s != nil {
+			conns = append(conns, s.ConnsToPeer(id)...)
+		}
+	}
+	return conns
 }

@@ -155,7 +155,7 @@ func TestLanesTakeAddressesInTurn(t *testing.T) {
 	a.Learn(b.Self(), b.Addresses())
 	handle(t, b, speak, run, echo)
 	ask(t, open(t, a, b, speak, run), "x")
-	used := map[string]int{a.connected(b.id).RemoteMultiaddr().String(): 1}
+	used := map[string]int{a.upkeep.connected(b.id).RemoteMultiaddr().String(): 1}
 	for lane := 1; lane <= 5; lane++ {
 		ask(t, openLane(t, a, b, lane), "x")
 		used[laneConn(t, a, b, lane).RemoteMultiaddr().String()]++
@@ -270,8 +270,8 @@ func TestOpenKeepsOffLanes(t *testing.T) {
 }
 
 func TestIdleLanesAreClosed(t *testing.T) {
-	a, b := pair(t)
-	a.lanes.idle = 100 * time.Millisecond
+	a, b := start(t, Config{Listen: []string{}, Limits: Limits{Idle: 100 * time.Millisecond}}), start(t, loopback())
+	a.Learn(b.Self(), b.Addresses())
 	handle(t, b, speak, run, echo)
 	ask(t, open(t, a, b, speak, run), "x")
 	busy := openLane(t, a, b, 1)
@@ -329,7 +329,7 @@ func TestCloseEndsLanes(t *testing.T) {
 // TestLanesAreBounded fills the table by hand.
 func TestLanesAreBounded(t *testing.T) {
 	a := start(t, Config{Listen: []string{}})
-	enter := func(i int) (*lane, error) { return a.lanes.enter(a, laneKey{peer.ID(fmt.Sprint(i)), 1}) }
+	enter := func(i int) (*lane, error) { return a.lanes.enter(laneKey{peer.ID(fmt.Sprint(i)), 1}) }
 	var held []*lane
 	for i := range maxLanes {
 		l, err := enter(i)

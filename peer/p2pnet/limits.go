@@ -1,13 +1,17 @@
 package p2pnet
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"net/netip"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/x/rate"
 
+	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/door"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -25,17 +29,9 @@ const (
 	// either end.
 	connectionsPerPeer = 2 * (1 + seam.MaxLane)
 	// maxHandshakes is how many connections of others may be in their handshake at
-	// once: a large flock that starts together should not be refused. door.go says what
+	// once: a large flock that starts together should not be refused. package door says what
 	// becomes of more.
 	maxHandshakes = 256
-	// homeBits are those of an address that count as one place where peers live, a NAT's
-	// or a machine's, and blockBits those of a neighbourhood that one hand may hold.
-	homeBits4, homeBits6   = 32, 56
-	blockBits4, blockBits6 = 24, 48
-	// maxHomes bounds the homes of members that are remembered, and expectedPerHome the
-	// handshakes of each that are kept a place for.
-	maxHomes        = 1024
-	expectedPerHome = 16
 	// dialsPerSecond bounds how fast connections from one address come, and so does
 	// dialBurst times Limits.PerAddress for those that come at once: the dials of a
 	// name's first handshake count too.
@@ -71,6 +67,79 @@ const (
 	maxListen = 16
 )
 
+// Limits are what a process holds at most. The zero value is right for a flock of
+// some hundred members, many of them behind one address. docs/design/019 tells what
+// each stands against.
+type Limits struct {
+	// Memory is how many bytes all streams together may buffer; one peer gets at
+	// most a quarter. It is reserved as windows are granted (1 MiB for a stream to
+	// begin with), and used only when somebody sends faster than the handler reads.
+	// Zero is DefaultMemory.
+	Memory int64
+	// Connections is how many may be open, in both directions and lanes included.
+	// Above half of it, those without a stream are closed. A membership over streams
+	// takes one for each member. Zero is DefaultConnections.
+	Connections int
+	// PerAddress is how many one IPv4 address or one IPv6 /56 may have open: the
+	// members behind one NAT, or in the containers of one machine. Zero is
+	// DefaultPerAddress.
+	PerAddress int
+	// Streams is how many of one protocol a peer may have open here. An exchange
+	// takes one and a few lanes, membership a few short ones. Zero is DefaultStreams.
+	Streams int
+	// Idle is how long a connection is kept that carries no stream; it is closed
+	// within one and a half times that. Zero is DefaultIdle.
+	Idle time.Duration
+}
+
+// Defaults of Limits.
+const (
+	// DefaultMemory is enough for a thousand streams at their initial window.
+	DefaultMemory      = 1 << 30
+	DefaultConnections = 2048
+	DefaultPerAddress  = 1024
+	DefaultStreams     = 64
+	DefaultIdle        = time.Minute
+)
+
+// minMemory is the least Limits.Memory that lets a handful of streams exist.
+const minMemory = 64 << 20
+
+// connectionGrace is the age before which no connection is closed to make room.
+const connectionGrace = time.Minute
+
+func (l Limits) withDefaults() Limits {
+	l.Memory = cmp.Or(l.Memory, DefaultMemory)
+	l.Connections = cmp.Or(l.Connections, DefaultConnections)
+	l.PerAddress = cmp.Or(l.PerAddress, min(DefaultPerAddress, l.Connections))
+	l.Streams = cmp.Or(l.Streams, DefaultStreams)
+	l.Idle = cmp.Or(l.Idle, DefaultIdle)
+	return l
+}
+
+func (l Limits) faults() (faults []error) {
+	if l.Memory < minMemory {
+		faults = append(faults, fmt.Errorf("Limits.Memory %d bytes is less than %d", l.Memory, int64(minMemory)))
+	}
+	if l.Connections < 1 || l.PerAddress < 1 || l.Streams < 1 {
+		faults = append(faults, fmt.Errorf("Limits.Connections %d, PerAddress %d and Streams %d: none may be negative", l.Connections, l.PerAddress, l.Streams))
+	}
+	if l.Idle < 0 {
+		faults = append(faults, fmt.Errorf("Limits.Idle %v is negative", l.Idle))
+	}
+	return faults
+}
+
+// handshakes is how many connections of others may wait for a key to be shown, and
+// strangers how many may be open with peers that are no members: package door.
+func (l Limits) handshakes() int { return max(1, min(maxHandshakes, l.Connections/8)) }
+func (l Limits) strangers() int  { return max(1, l.Connections/4) }
+
+// high is the number of connections above which idle ones are closed, and low how
+// many are left then.
+func (l Limits) high() int { return max(1, l.Connections/2) }
+func (l Limits) low() int  { return max(1, l.Connections*3/8) }
+
 // newResourceManager makes the limits of one host. Loopback addresses are
 // exempt from those per address.
 func (l Limits) newResourceManager() (network.ResourceManager, error) {
@@ -103,8 +172,8 @@ func (l Limits) newResourceManager() (network.ResourceManager, error) {
 			Streams: 4 * protocolsPerPeer * streams, StreamsInbound: 2 * protocolsPerPeer * streams, StreamsOutbound: 2 * protocolsPerPeer * streams,
 		},
 	}
-	subnet4 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: homeBits4, ConnCount: l.PerAddress}}
-	subnet6 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: homeBits6, ConnCount: l.PerAddress}}
+	subnet4 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: door.HomeBits4, ConnCount: l.PerAddress}}
+	subnet6 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: door.HomeBits6, ConnCount: l.PerAddress}}
 	return rcmgr.NewResourceManager(
 		rcmgr.NewFixedLimiter(limits.Build(rcmgr.DefaultLimits.AutoScale())),
 		rcmgr.WithMetricsDisabled(),
@@ -122,8 +191,8 @@ func (l Limits) newRateLimiter() *rate.Limiter {
 			{Prefix: netip.MustParsePrefix("::1/128")},
 		},
 		SubnetRateLimiter: rate.SubnetLimiter{
-			IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: homeBits4, Limit: limit}},
-			IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: homeBits6, Limit: limit}},
+			IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: door.HomeBits4, Limit: limit}},
+			IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: door.HomeBits6, Limit: limit}},
 		},
 	}
 }

@@ -13,63 +13,70 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
+// listener serves the streams that others open.
+type listener struct {
+	*node
+	upkeep *upkeep
+	routes routes
+	slots  slots
+}
+
 // Handle routes inbound streams as seam.Listener says.
-func (t *Transport) Handle(speak seam.Protocol, run string, handler seam.Handler) (func(), error) {
+func (l *listener) Handle(speak seam.Protocol, run string, handler seam.Handler) (func(), error) {
 	if err := checkNames(speak, run); err != nil {
 		return nil, fmt.Errorf("p2pnet: handling: %w", err)
 	}
-	if !t.gate.enter() {
+	if !l.gate.enter() {
 		return nil, fmt.Errorf("p2pnet: handling %s of run %q: %w", speak, run, seam.ErrClosed)
 	}
-	defer t.gate.leave()
+	defer l.gate.leave()
 	r := &route{handler: handler}
-	if !t.routes.add(speak, run, r, func() { t.host.SetStreamHandler(protocol.ID(speak), t.accept) }) {
+	if !l.routes.add(speak, run, r, func() { l.host.SetStreamHandler(protocol.ID(speak), l.accept) }) {
 		return nil, fmt.Errorf("p2pnet: %s of run %q has a handler already", speak, run)
 	}
 	var once sync.Once
 	return func() {
-		once.Do(func() { t.routes.remove(speak, run, func() { t.unlist(speak) }) })
+		once.Do(func() { l.routes.remove(speak, run, func() { l.unlist(speak) }) })
 		r.running.Wait()
 	}, nil
 }
 
-// unlist tells libp2p that a protocol is spoken no more.
-func (t *Transport) unlist(speak seam.Protocol) {
-	if t.gate.enter() {
-		defer t.gate.leave()
-		t.host.RemoveStreamHandler(protocol.ID(speak))
+func (l *listener) unlist(speak seam.Protocol) {
+	if l.gate.enter() {
+		defer l.gate.leave()
+		l.host.RemoveStreamHandler(protocol.ID(speak))
 	}
 }
 
 // accept serves one inbound stream of which libp2p has agreed on the protocol.
-func (t *Transport) accept(raw network.Stream) {
-	if !t.gate.enter() {
+func (l *listener) accept(raw network.Stream) {
+	if !l.gate.enter() {
 		_ = raw.Reset()
 		return
 	}
-	defer t.gate.leave()
+	defer l.gate.leave()
 	from := slot{peer: raw.Conn().RemotePeer(), protocol: seam.Protocol(raw.Protocol())}
-	if !t.slots.take(from) {
-		t.counters.tooManyStreams.Add(1)
-		t.remark("refused a stream: this peer has too many open; it leaks streams, or runs another version", from, "")
+	if !l.slots.take(from) {
+		l.counters.tooManyStreams.Add(1)
+		l.remark("refused a stream: this peer has too many open; it leaks streams, or runs another version", from, "")
 		_ = raw.ResetWithError(codeTooManyStreams)
 		return
 	}
-	defer t.slots.give(from)
-	t.upkeep.carry(raw.Conn(), from.protocol)
-	s := newStream(raw, seam.PeerID(from.peer.String()), from.protocol, "", t.config.IOTimeout)
-	run, err := t.hearRun(s)
+	defer l.slots.give(from)
+	l.upkeep.carry(raw.Conn(), from.protocol)
+	s := newStream(raw, seam.PeerID(from.peer.String()), from.protocol, "", l.config.IOTimeout)
+	run, err := l.hearRun(s)
 	if err != nil {
-		t.counters.badPreambles.Add(1)
-		t.log.Debug("cut a stream that did not name its run", zap.Stringer("peer", from.peer), zap.Error(err))
+		l.counters.badPreambles.Add(1)
+		l.log.Debug("cut a stream that did not name its run", zap.Stringer("peer", from.peer), zap.Error(err))
 		_ = raw.ResetWithError(codeBadPreamble)
 		return
 	}
 	s.run = run
-	r := t.routes.enter(from.protocol, run)
+	r := l.routes.enter(from.protocol, run)
 	if r == nil {
-		t.counters.unknownRuns.Add(1)
-		t.remark("refused a stream: this process takes no part in that run; start one of the two with the other's run name, "+
+		l.counters.unknownRuns.Add(1)
+		l.remark("refused a stream: this process takes no part in that run; start one of the two with the other's run name, "+
 			"or take this process off that peer's join addresses", from, run)
 		_ = raw.ResetWithError(codeUnknownRun)
 		return
@@ -80,8 +87,8 @@ func (t *Transport) accept(raw network.Stream) {
 
 // hearRun reads the preamble, all of it within the handshake's time: a peer that
 // sends a byte now and then does not hold a slot for longer.
-func (t *Transport) hearRun(s *stream) (string, error) {
-	if err := s.SetReadDeadline(time.Now().Add(t.config.HandshakeTimeout)); err != nil {
+func (l *listener) hearRun(s *stream) (string, error) {
+	if err := s.SetReadDeadline(time.Now().Add(l.config.HandshakeTimeout)); err != nil {
 		return "", err
 	}
 	run, err := readPreamble(s)
@@ -91,9 +98,8 @@ func (t *Transport) hearRun(s *stream) (string, error) {
 	return run, s.SetReadDeadline(time.Time{})
 }
 
-// remark logs a refusal.
-func (t *Transport) remark(message string, from slot, run string) {
-	t.log.Warn(message, zap.Stringer("peer", from.peer), zap.String("protocol", string(from.protocol)), zap.String("run", run))
+func (l *listener) remark(message string, from slot, run string) {
+	l.log.Warn(message, zap.Stringer("peer", from.peer), zap.String("protocol", string(from.protocol)), zap.String("run", run))
 }
 
 // route is one registration of a handler.

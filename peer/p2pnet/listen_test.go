@@ -82,7 +82,7 @@ func TestUnknownRun(t *testing.T) {
 			t.Errorf("a write after that: %v, want ErrUnknownRun", err)
 		}
 	}
-	if got := b.Stats().UnknownRuns; got != 3 {
+	if got := b.Refused()["unknown run"]; got != 3 {
 		t.Errorf("%d refusals counted, want 3", got)
 	}
 	lines := logs.FilterMessageSnippet("takes no part").All()
@@ -174,7 +174,7 @@ func TestTooManyStreams(t *testing.T) {
 			t.Errorf("one stream too many: %v, want ErrTooManyStreams", err)
 		}
 	}
-	if got := b.Stats().TooManyStreams; got != 3 {
+	if got := b.Refused()["too many streams"]; got != 3 {
 		t.Errorf("%d refusals counted, want 3", got)
 	}
 	if n := logs.FilterMessageSnippet("too many open").Len(); n != 3 {
@@ -212,7 +212,7 @@ func TestBadPreamble(t *testing.T) {
 		}
 		raw.Reset()
 	}
-	if got := b.Stats().BadPreambles; got != 3 {
+	if got := b.Refused()["bad preamble"]; got != 3 {
 		t.Errorf("%d bad preambles counted, want 3", got)
 	}
 }

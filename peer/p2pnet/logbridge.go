@@ -43,7 +43,6 @@ type logHandler struct {
 	group  string // before the names of what follows
 }
 
-// handlerOf is a handler for one logger.
 func handlerOf(log *zap.Logger) slog.Handler {
 	return logHandler{to: func() *zap.Logger { return log }}
 }
@@ -60,14 +59,12 @@ func levelOf(level slog.Level) (zapcore.Level, bool) {
 	return zapcore.DebugLevel, level >= slog.LevelInfo
 }
 
-// Enabled implements slog.Handler.
 func (h logHandler) Enabled(_ context.Context, level slog.Level) bool {
 	log := h.to()
 	at, useful := levelOf(level)
 	return log != nil && useful && log.Core().Enabled(at)
 }
 
-// Handle implements slog.Handler.
 func (h logHandler) Handle(_ context.Context, r slog.Record) error {
 	log := h.to()
 	if log == nil {
@@ -96,7 +93,6 @@ func (h logHandler) field(a slog.Attr) zap.Field {
 	return zap.String(h.group+a.Key, a.Value.Resolve().String())
 }
 
-// WithAttrs implements slog.Handler.
 func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	h.fields = append([]zap.Field(nil), h.fields...)
 	for _, a := range attrs {
@@ -105,7 +101,6 @@ func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return h
 }
 
-// WithGroup implements slog.Handler.
 func (h logHandler) WithGroup(name string) slog.Handler {
 	if name != "" {
 		h.group += name + "."

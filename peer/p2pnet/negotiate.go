@@ -30,7 +30,6 @@ const (
 // errPreamble is a preamble that claims a longer run than there can be.
 var errPreamble = errors.New("malformed preamble")
 
-// checkNames refuses what cannot be said in an opening.
 func checkNames(protocol seam.Protocol, run string) error {
 	if len(protocol) < 2 || len(protocol) > maxProtocol || protocol[0] != '/' || strings.Contains(string(protocol), "\n") {
 		return fmt.Errorf("protocol %q is not of the form /name/version with at most %d bytes", protocol, maxProtocol)
@@ -54,7 +53,6 @@ func appendToken(b []byte, text string) []byte {
 	return append(append(b, text...), '\n')
 }
 
-// readPreamble reads the name of the run that a stream was opened for.
 func readPreamble(r io.Reader) (string, error) {
 	var b [1 + seam.MaxRunName]byte
 	if _, err := io.ReadFull(r, b[:1]); err != nil {

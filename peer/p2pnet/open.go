@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -20,11 +19,17 @@ const openHandshakes = 2
 // openAttempts is how many connections that end at once Open bears with.
 const openAttempts = 4
 
+// opener opens streams to other processes.
+type opener struct {
+	*dialer
+	lanes *lanes
+}
+
 // Open opens a stream as seam.Dialer says, without waiting for the other end: it
 // costs no round trip if there is a connection, and refusals surface at the
 // first Read; a later Write fails without saying why.
-func (t *Transport) Open(ctx context.Context, to seam.PeerID, speak seam.Protocol, run string) (seam.Stream, error) {
-	s, err := t.open(ctx, to, speak, run, 0)
+func (o *opener) Open(ctx context.Context, to seam.PeerID, speak seam.Protocol, run string) (seam.Stream, error) {
+	s, err := o.open(ctx, to, speak, run, 0)
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: opening %s of run %q to peer %s: %w", speak, run, to, err)
 	}
@@ -32,7 +37,7 @@ func (t *Transport) Open(ctx context.Context, to seam.PeerID, speak seam.Protoco
 }
 
 // open opens a stream on a lane; 0 is the connection that Connect makes too.
-func (t *Transport) open(ctx context.Context, to seam.PeerID, speak seam.Protocol, run string, lane int) (*stream, error) {
+func (o *opener) open(ctx context.Context, to seam.PeerID, speak seam.Protocol, run string, lane int) (*stream, error) {
 	if err := checkNames(speak, run); err != nil {
 		return nil, err
 	}
@@ -40,38 +45,38 @@ func (t *Transport) open(ctx context.Context, to seam.PeerID, speak seam.Protoco
 	if err != nil {
 		return nil, err
 	}
-	if id == t.id {
+	if id == o.id {
 		return nil, ErrSelf
 	}
-	ctx, leave, err := t.begin(ctx, openHandshakes*t.config.HandshakeTimeout)
+	ctx, leave, err := o.begin(ctx, openHandshakes*o.config.HandshakeTimeout)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	openRaw := t.openLane
+	openRaw := o.openLane
 	if lane == 0 {
-		openRaw = t.openFirst
+		openRaw = o.openFirst
 	}
 	raw, err := openRaw(ctx, laneKey{id, lane})
 	if err != nil {
-		return nil, t.whyNot(ctx, err)
+		return nil, o.whyNot(ctx, err)
 	}
-	s := newStream(raw, to, speak, run, t.config.IOTimeout)
+	s := newStream(raw, to, speak, run, o.config.IOTimeout)
 	s.answer = newAnswer(speak)
-	if err := t.sayOpening(ctx, s); err != nil {
+	if err := o.sayOpening(ctx, s); err != nil {
 		s.Reset()
-		return nil, t.whyNot(ctx, err)
+		return nil, o.whyNot(ctx, err)
 	}
 	return s, nil
 }
 
 // openFirst opens a raw stream on the connection that is no lane of this process,
 // which is made if need be.
-func (t *Transport) openFirst(ctx context.Context, to laneKey) (network.Stream, error) {
+func (o *opener) openFirst(ctx context.Context, to laneKey) (network.Stream, error) {
 	for range openAttempts {
-		conn := t.connected(to.peer)
+		conn := o.upkeep.connected(to.peer)
 		if conn == nil {
-			dialled, err := t.dial(ctx, to.peer, t.whereabouts(ctx, to.peer))
+			dialled, err := o.dial(ctx, to.peer, o.book.whereabouts(ctx, to.peer))
 			if err != nil {
 				return nil, err
 			}
@@ -80,7 +85,7 @@ func (t *Transport) openFirst(ctx context.Context, to laneKey) (network.Stream, 
 		if conn == nil {
 			continue // it has ended already
 		}
-		t.upkeep.open(conn)
+		o.upkeep.open(conn)
 		raw, err := conn.NewStream(ctx)
 		if err == nil {
 			return raw, nil
@@ -90,21 +95,6 @@ func (t *Transport) openFirst(ctx context.Context, to laneKey) (network.Stream, 
 		}
 	}
 	return nil, notOpened(network.ErrNoConn)
-}
-
-// connected returns the oldest connection to a peer that was not dialled as a
-// lane here, and that is not about to be closed as the second of two. The other end
-// may have dialled it as a lane, but then it is the younger one as a rule, and not
-// closed under our streams.
-func (t *Transport) connected(id peer.ID) network.Conn {
-	conns := t.swarm.ConnsToPeer(id)
-	second := t.second(id, conns)
-	for _, c := range conns {
-		if !c.IsClosed() && c != second {
-			return c
-		}
-	}
-	return nil
 }
 
 // notOpened sorts the reasons for which a connection gives no stream: limits of
@@ -117,12 +107,12 @@ func notOpened(err error) error {
 }
 
 // sayOpening names protocol and run to the other end.
-func (t *Transport) sayOpening(ctx context.Context, s *stream) error {
+func (o *opener) sayOpening(ctx context.Context, s *stream) error {
 	if err := s.raw.SetProtocol(protocol.ID(s.protocol)); err != nil {
 		return notOpened(err)
 	}
 	stop := context.AfterFunc(ctx, s.Reset)
-	if err := s.SetWriteDeadline(time.Now().Add(t.config.HandshakeTimeout)); err != nil {
+	if err := s.SetWriteDeadline(time.Now().Add(o.config.HandshakeTimeout)); err != nil {
 		return err
 	}
 	if _, err := s.Write(appendOpening(nil, s.protocol, s.run)); err != nil {
@@ -133,4 +123,46 @@ func (t *Transport) sayOpening(ctx context.Context, s *stream) error {
 		return ctx.Err()
 	}
 	return s.SetWriteDeadline(time.Time{})
+}
+
+// OpenLane opens a stream over a further connection, as seam.Dialer says, with
+// the costs and errors of Open; others are seam.ErrLane and ErrTooManyLanes. Lanes
+// take the addresses that were learned of the peer in turn, beginning behind the
+// one that Open's connection uses; if one does not answer within half of
+// Config.HandshakeTimeout, the next is tried. On which interface of this machine a
+// lane leaves, its routing table says.
+func (o *opener) OpenLane(ctx context.Context, to seam.PeerID, speak seam.Protocol, run string, lane int) (seam.Stream, error) {
+	err := seam.ErrLane
+	if lane >= 1 && lane <= seam.MaxLane {
+		var s *stream
+		if s, err = o.open(ctx, to, speak, run, lane); err == nil {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("p2pnet: opening lane %d for %s of run %q to peer %s: %w", lane, speak, run, to, err)
+}
+
+// openLane opens a raw stream on a lane, which is dialled if need be.
+func (o *opener) openLane(ctx context.Context, to laneKey) (network.Stream, error) {
+	l, err := o.lanes.enter(to)
+	if err != nil {
+		return nil, err
+	}
+	defer o.lanes.leave(l)
+	select {
+	case l.dialling <- struct{}{}:
+		defer func() { <-l.dialling }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if l.conn == nil || l.conn.IsClosed() {
+		if l.conn, err = o.lanes.dial(ctx, to); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := l.conn.NewStream(ctx)
+	if err != nil {
+		return nil, notOpened(err)
+	}
+	return raw, nil
 }

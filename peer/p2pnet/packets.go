@@ -9,10 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/crypto"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/libp2p/go-libp2p/core/peer"
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -39,19 +40,24 @@ const (
 
 var errDatagram = errors.New("malformed datagram")
 
-var _ seam.Packeter = (*Transport)(nil)
-
 // datagrams are the sockets, which are opened when packets are first asked for.
 type datagrams struct {
+	*node
+	book    *book
 	reading sync.WaitGroup
 
-	mu        sync.RWMutex
-	second    time.Time // when strangers began to be counted
-	strangers int
-	closed    bool
-	sockets   []*net.UDPConn
-	handlers  map[string]*packetHandler
-	paths     map[peer.ID]netip.AddrPort // where a peer's packets last came from
+	strangers *rate.Limiter
+	paths     *lru.Cache[peer.ID, netip.AddrPort] // where a peer's packets last came from
+
+	mu       sync.RWMutex
+	closed   bool
+	sockets  []*net.UDPConn
+	handlers map[string]*packetHandler
+}
+
+func newDatagrams(n *node, b *book) *datagrams {
+	paths, _ := lru.New[peer.ID, netip.AddrPort](maxPaths) // fails for sizes below one only
+	return &datagrams{node: n, book: b, strangers: rate.NewLimiter(strangersPerSecond, strangersPerSecond), paths: paths, handlers: make(map[string]*packetHandler)}
 }
 
 type packetHandler struct {
@@ -59,9 +65,9 @@ type packetHandler struct {
 	take func(seam.PeerID, []byte)
 }
 
-// SendPacket implements seam.Packeter. Until a packet has come from the peer, a packet
+// SendPacket implements seam.Packets. Until a packet has come from the peer, a packet
 // goes to every address that was learned of it.
-func (t *Transport) SendPacket(to seam.PeerID, run string, packet []byte) error {
+func (d *datagrams) SendPacket(to seam.PeerID, run string, packet []byte) error {
 	if len(packet) > maxMarkedPacket || len(run) > seam.MaxRunName {
 		return fmt.Errorf("p2pnet: a packet of %d bytes for run %q: %w", len(packet), run, seam.ErrNoPackets)
 	}
@@ -69,14 +75,13 @@ func (t *Transport) SendPacket(to seam.PeerID, run string, packet []byte) error 
 	if err != nil {
 		return fmt.Errorf("p2pnet: sending a packet: %w", err)
 	}
-	d := &t.datagrams
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	targets := t.packetTargets(id)
+	targets := d.targets(id)
 	if len(d.sockets) == 0 || len(targets) == 0 {
 		return fmt.Errorf("p2pnet: sending a packet to %s: %w: no socket or no address", to.Short(), seam.ErrNoPackets)
 	}
-	datagram := appendDatagram(nil, t.key, to, run, packet)
+	datagram := appendDatagram(nil, d.key, to, run, packet)
 	sent := false
 	for _, target := range targets {
 		for _, socket := range d.sockets {
@@ -93,12 +98,12 @@ func (t *Transport) SendPacket(to seam.PeerID, run string, packet []byte) error 
 	return nil
 }
 
-// packetTargets are where a packet should go. The lock is held.
-func (t *Transport) packetTargets(id peer.ID) (targets []netip.AddrPort) {
-	if known, ok := t.datagrams.paths[id]; ok {
+// targets are where a packet should go.
+func (d *datagrams) targets(id peer.ID) (targets []netip.AddrPort) {
+	if known, ok := d.paths.Get(id); ok {
 		return []netip.AddrPort{known}
 	}
-	for _, a := range t.book.lookup(id) {
+	for _, a := range d.book.lookup(id) {
 		if ip, err := netip.ParseAddr(a.host); err == nil && a.relay == "" {
 			targets = append(targets, netip.AddrPortFrom(ip, a.port))
 		}
@@ -111,9 +116,8 @@ func sameFamily(socket *net.UDPConn, to netip.AddrPort) bool {
 	return local.Is4() == to.Addr().Is4() && (local.IsLoopback() == to.Addr().IsLoopback() || local.IsUnspecified() || !to.Addr().IsLoopback())
 }
 
-// HandlePackets implements seam.Packeter.
-func (t *Transport) HandlePackets(run string, handler func(seam.PeerID, []byte)) (stop func(), err error) {
-	d := &t.datagrams
+// HandlePackets implements seam.Packets.
+func (d *datagrams) HandlePackets(run string, handler func(seam.PeerID, []byte)) (stop func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -122,12 +126,9 @@ func (t *Transport) HandlePackets(run string, handler func(seam.PeerID, []byte))
 	case d.handlers[run] != nil:
 		return nil, fmt.Errorf("p2pnet: packets of run %q have a handler already", run)
 	case len(d.sockets) == 0:
-		if err := t.openSockets(); err != nil {
+		if err := d.openSockets(); err != nil {
 			return nil, fmt.Errorf("p2pnet: taking packets: %w", err)
 		}
-	}
-	if d.handlers == nil {
-		d.handlers, d.paths = make(map[string]*packetHandler), make(map[peer.ID]netip.AddrPort)
 	}
 	h := &packetHandler{take: handler}
 	d.handlers[run] = h
@@ -144,9 +145,9 @@ func (t *Transport) HandlePackets(run string, handler func(seam.PeerID, []byte))
 }
 
 // openSockets opens a socket beside each listener. The lock is held.
-func (t *Transport) openSockets() error {
+func (d *datagrams) openSockets() error {
 	var faults []error
-	for _, a := range t.host.Network().ListenAddresses() {
+	for _, a := range d.host.Network().ListenAddresses() {
 		where, err := manet.ToNetAddr(a)
 		at, ok := where.(*net.TCPAddr)
 		if err != nil || !ok {
@@ -161,10 +162,10 @@ func (t *Transport) openSockets() error {
 			faults = append(faults, err)
 			continue
 		}
-		t.datagrams.sockets = append(t.datagrams.sockets, socket)
-		t.datagrams.reading.Go(func() { t.readPackets(socket) })
+		d.sockets = append(d.sockets, socket)
+		d.reading.Go(func() { d.readPackets(socket) })
 	}
-	if len(t.datagrams.sockets) == 0 {
+	if len(d.sockets) == 0 {
 		return errors.Join(append(faults, fmt.Errorf("%w: this process listens nowhere for them", seam.ErrNoPackets))...)
 	}
 	return nil
@@ -173,7 +174,7 @@ func (t *Transport) openSockets() error {
 // readPackets hands over what arrives at a socket until that is closed. One goroutine
 // for each bounds what forged packets can cost to one core; those of a sender that
 // nobody has spoken of cost next to nothing.
-func (t *Transport) readPackets(socket *net.UDPConn) {
+func (d *datagrams) readPackets(socket *net.UDPConn) {
 	buffer := make([]byte, maxDatagramSize+1)
 	for {
 		n, from, err := socket.ReadFromUDPAddrPort(buffer)
@@ -183,15 +184,15 @@ func (t *Transport) readPackets(socket *net.UDPConn) {
 		if err != nil {
 			continue // an ICMP error for a packet sent earlier
 		}
-		if err := t.takeDatagram(buffer[:n], from); err != nil {
-			t.counters.badDatagrams.Add(1)
-			t.log.Debug("dropped a datagram", zap.Stringer("from", from), zap.Error(err))
+		if err := d.takeDatagram(buffer[:n], from); err != nil {
+			d.counters.badDatagrams.Add(1)
+			d.log.Debug("dropped a datagram", zap.Stringer("from", from), zap.Error(err))
 		}
 	}
 }
 
 // takeDatagram checks a datagram, cheap things first, and hands its packet over.
-func (t *Transport) takeDatagram(datagram []byte, from netip.AddrPort) error {
+func (d *datagrams) takeDatagram(datagram []byte, from netip.AddrPort) error {
 	public, run, packet, err := splitDatagram(datagram)
 	if err != nil {
 		return err
@@ -200,13 +201,13 @@ func (t *Transport) takeDatagram(datagram []byte, from netip.AddrPort) error {
 	if err != nil {
 		return err
 	}
-	if err := t.admitted(id); err != nil {
+	if err := d.admitted(id); err != nil {
 		return err
 	}
-	if len(t.book.lookup(id)) == 0 && !t.datagrams.hearStranger(time.Now()) {
+	if len(d.book.lookup(id)) == 0 && !d.strangers.AllowN(time.Now(), 1) {
+		// A newcomer of which no news has come yet is a stranger, and so is whoever forges.
 		return fmt.Errorf("nothing is known of peer %s", id)
 	}
-	d := &t.datagrams
 	d.mu.RLock()
 	h := d.handlers[run]
 	d.mu.RUnlock()
@@ -214,15 +215,10 @@ func (t *Transport) takeDatagram(datagram []byte, from netip.AddrPort) error {
 		return fmt.Errorf("run %q takes no packets here", run)
 	}
 	signed := len(datagram) - ed25519.SignatureSize
-	if !ed25519.Verify(public, toBeSigned(datagram[:signed], t.self), datagram[signed:]) {
+	if !ed25519.Verify(public, toBeSigned(datagram[:signed], d.self), datagram[signed:]) {
 		return fmt.Errorf("%w: not signed by peer %s for this one", errDatagram, id)
 	}
-	d.mu.Lock()
-	if len(d.paths) >= maxPaths {
-		clear(d.paths)
-	}
-	d.paths[id] = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-	d.mu.Unlock()
+	d.paths.Add(id, netip.AddrPortFrom(from.Addr().Unmap(), from.Port()))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.take != nil {
@@ -231,19 +227,6 @@ func (t *Transport) takeDatagram(datagram []byte, from netip.AddrPort) error {
 	return nil
 }
 
-// hearStranger tells whether a datagram of an unknown sender may be looked at: a
-// newcomer of which no news has come yet is one, and so is whoever forges them.
-func (d *datagrams) hearStranger(now time.Time) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if now.Sub(d.second) >= time.Second {
-		d.second, d.strangers = now, 0
-	}
-	d.strangers++
-	return d.strangers <= strangersPerSecond
-}
-
-// close closes the sockets and waits for their readers.
 func (d *datagrams) close() error {
 	d.mu.Lock()
 	d.closed = true
@@ -257,7 +240,6 @@ func (d *datagrams) close() error {
 	return errors.Join(faults...)
 }
 
-// appendDatagram appends a packet as it travels.
 func appendDatagram(b []byte, key ed25519.PrivateKey, to seam.PeerID, run string, packet []byte) []byte {
 	b = append(b, datagramMagic...)
 	b = append(b, key.Public().(ed25519.PublicKey)...)
@@ -284,13 +266,4 @@ func splitDatagram(datagram []byte) (public ed25519.PublicKey, run string, packe
 		return nil, "", nil, errDatagram
 	}
 	return ed25519.PublicKey(datagram[len(datagramMagic) : head-1]), string(body[:size]), body[size:], nil
-}
-
-// idOfKey is the id that a public key makes.
-func idOfKey(public ed25519.PublicKey) (peer.ID, error) {
-	key, err := crypto.UnmarshalEd25519PublicKey(public)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", errDatagram, err)
-	}
-	return peer.IDFromPublicKey(key)
 }

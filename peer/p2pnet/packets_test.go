@@ -84,9 +84,8 @@ func TestForgedDatagrams(t *testing.T) {
 	a, b, c := start(t, loopback()), start(t, loopback()), start(t, loopback())
 	b.Learn(a.Self(), a.Addresses())
 	letters := takeAll(t, b, run)
-	b.datagrams.mu.Lock() // there have been many strangers
-	b.datagrams.second, b.datagrams.strangers = time.Now().Add(time.Hour), strangersPerSecond
-	b.datagrams.mu.Unlock()
+	b.datagrams.strangers.SetLimit(0)
+	b.datagrams.strangers.AllowN(time.Now(), strangersPerSecond) // there have been many strangers
 	from := netip.MustParseAddrPort("127.0.0.1:9")
 	good := appendDatagram(nil, a.key, b.Self(), run, []byte("hello"))
 	for name, datagram := range map[string][]byte{
@@ -118,7 +117,7 @@ func TestForgedDatagrams(t *testing.T) {
 	if _, err := socket.Write([]byte("MUR\x01 and no more")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is counted", func() bool { return b.Stats().BadDatagrams == 1 })
+	eventually(t, "it is counted", func() bool { return b.Refused()["bad datagram"] == 1 })
 }
 
 // FuzzDatagram: whatever arrives, nothing in it is believed longer than it is.

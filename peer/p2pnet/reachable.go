@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
@@ -12,47 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/host/autonat"
 	"github.com/libp2p/go-libp2p/p2p/host/peerstore/pstoremem"
 	manet "github.com/multiformats/go-multiaddr/net"
-	"go.uber.org/zap"
 )
-
-// watchReachable tells Config.Reachable what libp2p's AutoNAT finds out, until the
-// transport ends: it asks relays, which serve for that, to dial this process.
-func (t *Transport) watchReachable() error {
-	if t.config.Reachable == nil {
-		return nil
-	}
-	found, err := t.host.EventBus().Subscribe(new(event.EvtLocalReachabilityChanged))
-	if err != nil {
-		return fmt.Errorf("watching whether others can dial this process: %w", err)
-	}
-	t.relaying.keepers.Go(func() {
-		defer found.Close()
-		for {
-			select {
-			case <-t.ending.Done():
-				return
-			case e, ok := <-found.Out():
-				if !ok {
-					return
-				}
-				if changed, ok := e.(event.EvtLocalReachabilityChanged); ok {
-					t.tellReachable(changed.Reachability)
-				}
-			}
-		}
-	})
-	return nil
-}
-
-// tellReachable tells what was found, if the connections bear it out.
-func (t *Transport) tellReachable(found network.Reachability) {
-	switch reachable, because := judge(found, t.swarm.Conns()); {
-	case because != "":
-		t.log.Info("a relay could not dial this process, which is not believed", zap.String("because", because))
-	case found != network.ReachabilityUnknown:
-		t.config.Reachable(reachable)
-	}
-}
 
 // judge tells what to make of what was found, and why it is not believed if so: a single
 // relay that lies, or has a bad link, must not keep everybody from being dialled. And
@@ -104,7 +63,6 @@ func newMemberStore(member func(peer.ID) bool) (memberStore, error) {
 	return memberStore{store, member}, nil
 }
 
-// SupportsProtocols implements peerstore.ProtoBook.
 func (s memberStore) SupportsProtocols(id peer.ID, protocols ...protocol.ID) ([]protocol.ID, error) {
 	known, err := s.certifiedStore.SupportsProtocols(id, protocols...)
 	if err == nil && slices.Contains(known, autonat.AutoNATProto) && !s.member(id) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
@@ -17,6 +18,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/door"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -85,60 +87,98 @@ func (r Relay) faults() (faults []error) {
 	return faults
 }
 
-// options are those of a host that depend on the relay.
-func (r Relay) options(door *door) (options []libp2p.Option) {
+func (r Relay) options(entrance *door.Door) (options []libp2p.Option) {
 	if r.Serve {
 		options = append(options, libp2p.EnableNATService())
 	}
 	if r.Punch {
-		return append(options, libp2p.Transport(door.newTCP()), libp2p.EnableHolePunching())
+		return append(options, libp2p.Transport(entrance.TCP()), libp2p.EnableHolePunching())
 	}
 	return append(options,
 		// Sharing the listening port with outgoing connections would let a second
 		// process take the same port unnoticed; its only use is hole punching.
-		libp2p.Transport(door.newTCP(tcp.DisableReuseport())),
+		libp2p.Transport(entrance.TCP(tcp.DisableReuseport())),
 		libp2p.DisableIdentifyAddressDiscovery(),
 	)
 }
 
-// relaying is what a process does with relays.
-type relaying struct {
+// relays are what a process does with relays.
+type relays struct {
+	*dialer
 	via     []address
 	service *relay.Relay
 	keepers sync.WaitGroup
 }
 
-// startRelaying serves as a relay, and begins to keep a place at others.
-func (t *Transport) startRelaying() (err error) {
-	if err := t.watchReachable(); err != nil {
+func (r *relays) start() (err error) {
+	if err := r.watchReachable(); err != nil {
 		return err
 	}
-	if t.config.Relay.Serve {
+	if r.config.Relay.Serve {
 		resources := relay.DefaultResources()
 		resources.Limit = nil
 		resources.ReservationTTL, resources.BufferSize = relayTerm, relayBuffer
 		resources.MaxReservations, resources.MaxCircuits = relayReservations, relayCircuits
 		resources.MaxReservationsPerIP, resources.MaxReservationsPerASN = relayPerAddress, relayReservations
 		everyAddress := relay.WithReservationAddressFilter(func(ma.Multiaddr) bool { return true })
-		access := relayAccess{t.config.Member}
-		if t.relaying.service, err = relay.New(t.host, relay.WithResources(resources), everyAddress, relay.WithACL(access)); err != nil {
+		access := relayAccess{r.config.Member}
+		if r.service, err = relay.New(r.host, relay.WithResources(resources), everyAddress, relay.WithACL(access)); err != nil {
 			return fmt.Errorf("serving as a relay: %w", err)
 		}
 	}
-	for _, text := range t.config.Relay.Via {
+	for _, text := range r.config.Relay.Via {
 		a, err := parseAddress(text)
 		if err != nil {
 			return err
 		}
-		t.relaying.via = append(t.relaying.via, a)
-		t.relaying.keepers.Go(func() { t.keepPlace(a) })
+		r.via = append(r.via, a)
+		r.keepers.Go(func() { r.keepPlace(a) })
 	}
 	return nil
 }
 
-// wait ends the service, and waits for what startRelaying began; the transport's
+// watchReachable tells Config.Reachable what libp2p's AutoNAT finds out, until the
+// transport ends: it asks relays, which serve for that, to dial this process.
+func (r *relays) watchReachable() error {
+	if r.config.Reachable == nil {
+		return nil
+	}
+	found, err := r.host.EventBus().Subscribe(new(event.EvtLocalReachabilityChanged))
+	if err != nil {
+		return fmt.Errorf("watching whether others can dial this process: %w", err)
+	}
+	r.keepers.Go(func() {
+		defer found.Close()
+		for {
+			select {
+			case <-r.ending.Done():
+				return
+			case e, ok := <-found.Out():
+				if !ok {
+					return
+				}
+				if changed, ok := e.(event.EvtLocalReachabilityChanged); ok {
+					r.tellReachable(changed.Reachability)
+				}
+			}
+		}
+	})
+	return nil
+}
+
+// tellReachable tells what was found, if the connections bear it out.
+func (r *relays) tellReachable(found network.Reachability) {
+	switch reachable, because := judge(found, r.swarm.Conns()); {
+	case because != "":
+		r.log.Info("a relay could not dial this process, which is not believed", zap.String("because", because))
+	case found != network.ReachabilityUnknown:
+		r.config.Reachable(reachable)
+	}
+}
+
+// wait ends the service, and waits for what start began; the transport's
 // context has ended.
-func (r *relaying) wait() {
+func (r *relays) wait() {
 	r.keepers.Wait()
 	if r.service != nil {
 		_ = r.service.Close()
@@ -146,33 +186,33 @@ func (r *relaying) wait() {
 }
 
 // keepPlace reserves a place at a relay, and again when it is lost or grows old.
-func (t *Transport) keepPlace(at address) {
+func (r *relays) keepPlace(at address) {
 	var reserved time.Time
 	told := false
 	ticker := time.NewTicker(relayLook)
 	defer ticker.Stop()
 	for {
-		if reserved.IsZero() || time.Since(reserved) > relayRenewal || t.swarm.Connectedness(at.id) != network.Connected {
-			err := t.reserve(at)
+		if reserved.IsZero() || time.Since(reserved) > relayRenewal || r.swarm.Connectedness(at.id) != network.Connected {
+			err := r.reserve(at)
 			switch {
 			case err == nil:
-				t.log.Info("others can reach this peer through a relay", zap.Stringer("relay", at.id))
+				r.log.Info("others can reach this peer through a relay", zap.Stringer("relay", at.id))
 				reserved, told = time.Now(), false
-			case t.ending.Err() == nil && !told:
-				t.log.Warn("no place at the relay; trying further. Check that it runs with the relay service", zap.Stringer("relay", at.id), zap.Error(err))
+			case r.ending.Err() == nil && !told:
+				r.log.Warn("no place at the relay; trying further. Check that it runs with the relay service", zap.Stringer("relay", at.id), zap.Error(err))
 				reserved, told = time.Time{}, true
 			}
 		}
 		select {
-		case <-t.ending.Done():
+		case <-r.ending.Done():
 			return
 		case <-ticker.C:
 		}
 	}
 }
 
-func (t *Transport) reserve(at address) error {
-	ctx, leave, err := t.begin(context.Background(), connectHandshakes*t.config.HandshakeTimeout)
+func (r *relays) reserve(at address) error {
+	ctx, leave, err := r.begin(context.Background(), connectHandshakes*r.config.HandshakeTimeout)
 	if err != nil {
 		return err
 	}
@@ -181,29 +221,29 @@ func (t *Transport) reserve(at address) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.dial(ctx, at.id, addresses); err != nil {
+	if _, err := r.dial(ctx, at.id, addresses); err != nil {
 		return err
 	}
-	_, err = client.Reserve(ctx, t.host, peer.AddrInfo{ID: at.id})
-	if t.introduced(ctx, err, at.id) {
-		_, err = client.Reserve(ctx, t.host, peer.AddrInfo{ID: at.id})
+	_, err = client.Reserve(ctx, r.host, peer.AddrInfo{ID: at.id})
+	if r.introduced(ctx, err, at.id) {
+		_, err = client.Reserve(ctx, r.host, peer.AddrInfo{ID: at.id})
 	}
 	return err
 }
 
 // reserved tells whether the connection with a peer keeps somebody reachable.
-func (t *Transport) reserved(id peer.ID) bool {
-	for _, a := range t.relaying.via {
+func (r *relays) reserved(id peer.ID) bool {
+	for _, a := range r.via {
 		if a.id == id {
 			return true
 		}
 	}
-	info := t.host.ConnManager().GetTagInfo(id)
+	info := r.host.ConnManager().GetTagInfo(id)
 	return info != nil && info.Tags[reservationTag] > 0
 }
 
 // addresses are those through relays, for a record.
-func (r *relaying) addresses() (texts []string) {
+func (r *relays) addresses() (texts []string) {
 	for _, a := range r.via {
 		texts = append(texts, relayPrefix+a.id.String())
 	}
@@ -211,42 +251,11 @@ func (r *relaying) addresses() (texts []string) {
 }
 
 // joinAddresses are those through relays, for people to copy.
-func (r *relaying) joinAddresses(self seam.PeerID) (texts []string) {
+func (r *relays) joinAddresses(self seam.PeerID) (texts []string) {
 	for _, a := range r.via {
 		texts = append(texts, a.String()+circuitSuffix+"/p2p/"+string(self))
 	}
 	return texts
-}
-
-// resolve returns the addresses that a stands for, also if it leads through a relay.
-func (t *Transport) resolve(ctx context.Context, a address) ([]ma.Multiaddr, error) {
-	if a.relay == "" {
-		return a.resolve(ctx)
-	}
-	at := []address{a}
-	if a.host == "" {
-		at = t.book.lookup(a.relay)
-	}
-	circuit, err := ma.NewMultiaddr("/p2p/" + a.relay.String() + circuitSuffix)
-	if err != nil {
-		return nil, err
-	}
-	var found []ma.Multiaddr
-	faults := []error{seam.ErrUnreachable}
-	for _, one := range at {
-		if one.host == "" || one.relay != a.relay && one.relay != "" {
-			continue // a relay behind a relay
-		}
-		resolved, err := one.resolve(ctx)
-		faults = append(faults, err)
-		for _, place := range resolved {
-			found = append(found, place.Encapsulate(circuit))
-		}
-	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("nothing is known of where the relay %s listens: %w", a.relay, errors.Join(faults...))
-	}
-	return found, nil
 }
 
 // parseRelay reads the short form of an address through a relay, behind its prefix.
@@ -255,7 +264,6 @@ func parseRelay(text string) (address, error) {
 	return address{family: anyFamily, relay: id}, err
 }
 
-// parseCircuit reads a multiaddr, through a relay or not.
 func parseCircuit(text string) (address, error) {
 	outer, inner, through := strings.Cut(text, circuitSuffix)
 	if !through {
@@ -283,4 +291,32 @@ func parseCircuit(text string) (address, error) {
 func isCircuit(a ma.Multiaddr) bool {
 	_, err := a.ValueForProtocol(ma.P_CIRCUIT)
 	return err == nil
+}
+
+// relayAccess has a relay serve members only: libp2p's protocol of relays has no place to
+// show that one takes part in a run.
+type relayAccess struct{ member func(seam.PeerID) error }
+
+var _ relay.ACLFilter = relayAccess{}
+
+func (r relayAccess) AllowReserve(id peer.ID, _ ma.Multiaddr) bool {
+	return r.member(seam.PeerID(id.String())) == nil
+}
+
+func (r relayAccess) AllowConnect(from peer.ID, _ ma.Multiaddr, to peer.ID) bool {
+	return r.AllowReserve(from, nil) && r.AllowReserve(to, nil)
+}
+
+func relaysOf(addresses []ma.Multiaddr) (relays []peer.ID) {
+	for _, a := range addresses {
+		if !isCircuit(a) {
+			continue
+		}
+		if text, err := a.ValueForProtocol(ma.P_P2P); err == nil {
+			if id, err := peer.Decode(text); err == nil {
+				relays = append(relays, id)
+			}
+		}
+	}
+	return relays
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
+
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -22,7 +25,7 @@ func relayed(t *testing.T) (relay, hidden, third *Transport) {
 	third = start(t, Config{Listen: []string{}})
 	third.Learn(relay.Self(), relay.Addresses())
 	third.Learn(hidden.Self(), hidden.Addresses())
-	eventually(t, "the hidden peer has its place", func() bool { return relay.reserved(hidden.id) })
+	eventually(t, "the hidden peer has its place", func() bool { return relay.relays.reserved(hidden.id) })
 	return relay, hidden, third
 }
 
@@ -81,7 +84,7 @@ func TestRelayPlaceIsKept(t *testing.T) {
 	config.Relay.Serve, config.Limits.Idle = true, 200*time.Millisecond
 	relay := start(t, config)
 	hidden := start(t, Config{Listen: []string{}, Relay: Relay{Via: relay.JoinAddresses()}, Limits: Limits{Idle: 200 * time.Millisecond}})
-	eventually(t, "the place", func() bool { return relay.reserved(hidden.id) })
+	eventually(t, "the place", func() bool { return relay.relays.reserved(hidden.id) })
 	time.Sleep(time.Second) // against the real clock: sockets are real
 	if relay.Connections() != 1 {
 		t.Fatal("the connection that a place hangs on was closed")
@@ -89,8 +92,8 @@ func TestRelayPlaceIsKept(t *testing.T) {
 	for _, c := range relay.swarm.Conns() {
 		_ = c.Close()
 	}
-	eventually(t, "the place is lost", func() bool { return relay.Connections() == 0 || relay.reserved(hidden.id) })
-	eventually(t, "the place is taken again", func() bool { return relay.Connections() == 1 && relay.reserved(hidden.id) })
+	eventually(t, "the place is lost", func() bool { return relay.Connections() == 0 || relay.relays.reserved(hidden.id) })
+	eventually(t, "the place is taken again", func() bool { return relay.Connections() == 1 && relay.relays.reserved(hidden.id) })
 }
 
 // TestRelayConfig: faults are found before anything listens.
@@ -123,7 +126,7 @@ func TestRelayServesMembersOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := stranger.reserve(relays); err == nil || at.reserved(stranger.id) {
+	if err := stranger.relays.reserve(relays); err == nil || at.relays.reserved(stranger.id) {
 		t.Errorf("a stranger has a place at the relay: %v", err)
 	}
 
@@ -139,7 +142,7 @@ func TestRelayServesMembersOnly(t *testing.T) {
 		}})
 	}
 	hidden := like(11, at.JoinAddresses()...)
-	eventually(t, "the hidden peer has its place", func() bool { return at.reserved(hidden.id) })
+	eventually(t, "the hidden peer has its place", func() bool { return at.relays.reserved(hidden.id) })
 	if _, err := stranger.Connect(t.Context(), hidden.JoinAddresses()[0]); !errors.Is(err, seam.ErrUnreachable) {
 		t.Errorf("a stranger's way through the relay: %v", err)
 	}
@@ -149,5 +152,24 @@ func TestRelayServesMembersOnly(t *testing.T) {
 	}
 	if n := asked.Load(); n != 2 {
 		t.Errorf("asked %d times to be made known, want once each", n)
+	}
+}
+
+// A place at a relay is good by any two clocks: the relay writes when it ends, and the
+// peer refuses one that by its own clock has ended.
+func TestARelayedPlaceAtAnyDate(t *testing.T) {
+	config := loopback()
+	config.Relay.Serve = true
+	relay, guest := start(t, config), start(t, Config{Listen: []string{}})
+	if _, err := guest.Connect(t.Context(), relay.JoinAddresses()[0]); err != nil {
+		t.Fatal(err)
+	}
+	place, err := client.Reserve(t.Context(), guest.host, peer.AddrInfo{ID: relay.id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := time.Date(2091, 1, 1, 0, 0, 0, 0, time.UTC)
+	if term := time.Until(place.Expiration); place.Expiration.Before(late) || time.Unix(0, 0).Add(term).Before(late) {
+		t.Errorf("a place of today ends in %d, one of 1970 in %d", place.Expiration.Year(), time.Unix(0, 0).Add(term).Year())
 	}
 }

@@ -35,7 +35,6 @@ type stream struct {
 
 var _ seam.Stream = (*stream)(nil)
 
-// newStream wraps a stream; limit bounds reads and writes without a deadline.
 func newStream(raw network.Stream, remote seam.PeerID, protocol seam.Protocol, run string, limit time.Duration) *stream {
 	s := &stream{raw: raw, remote: remote, protocol: protocol, run: run}
 	s.reads = deadline{limit: limit, set: raw.SetReadDeadline}

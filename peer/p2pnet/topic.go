@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"sync"
 
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -15,58 +13,21 @@ import (
 
 // Topic implements seam.Topic on gossipsub.
 type Topic struct {
-	transport *Transport
-	name      string
-	handler   seam.TopicHandler
-	router    *pubsub.PubSub
-	topic     *pubsub.Topic
-	relay     pubsub.RelayCancelFunc
-	gate      gate
-	finish    func() error
+	gossip  *gossip
+	name    string
+	handler seam.TopicHandler
+	router  *pubsub.PubSub
+	topic   *pubsub.Topic
+	relay   pubsub.RelayCancelFunc
+	gate    gate
+	finish  func() error
 }
 
-var (
-	_ seam.Topic       = (*Topic)(nil)
-	_ seam.Broadcaster = (*Transport)(nil)
-)
-
-// Topic implements seam.Broadcaster. The name begins with "murmuration/1/". Its
-// messages come from peers that this process is connected to: it dials nobody.
-func (t *Transport) Topic(name string, takesPart func(seam.PeerID) bool, handler seam.TopicHandler) (seam.Topic, error) {
-	if !strings.HasPrefix(name, topicPrefix) || len(name) > seam.MaxTopicName {
-		return nil, fmt.Errorf("p2pnet: topic %q: want %s and a name, at most %d bytes", name, topicPrefix, seam.MaxTopicName)
-	}
-	if !t.gate.enter() {
-		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, seam.ErrClosed)
-	}
-	defer t.gate.leave()
-	router, err := t.startGossip()
-	if err != nil {
-		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, err)
-	}
-	topic := &Topic{transport: t, name: name, handler: handler, router: router}
-	topic.finish = sync.OnceValue(topic.close)
-	// The validator is also what delivers: a subscription of gossipsub drops what
-	// comes while its reader is slow. It runs on gossipsub's own few workers, whose
-	// queue is bounded, so a flood costs no more goroutines.
-	if err := router.RegisterTopicValidator(name, topic.judge, pubsub.WithValidatorInline(true)); err != nil {
-		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, err)
-	}
-	t.gossip.hearers.set(name, takesPart)
-	if topic.topic, err = router.Join(name); err == nil {
-		// To relay is to take part without a subscription.
-		topic.relay, err = topic.topic.Relay()
-	}
-	if err != nil {
-		t.gossip.hearers.set(name, nil)
-		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, errors.Join(err, router.UnregisterTopicValidator(name)))
-	}
-	return topic, nil
-}
+var _ seam.Topic = (*Topic)(nil)
 
 // judge is gossipsub's validator.
 func (t *Topic) judge(_ context.Context, from peer.ID, message *pubsub.Message) pubsub.ValidationResult {
-	if from == t.transport.id {
+	if from == t.gossip.id {
 		return pubsub.ValidationAccept
 	}
 	if !t.gate.enter() {
@@ -91,10 +52,10 @@ func (t *Topic) Publish(message []byte) error {
 		return fmt.Errorf("p2pnet: publishing on topic %q: %w", t.name, seam.ErrClosed)
 	}
 	defer t.gate.leave()
-	if t.transport.ending.Err() != nil {
+	if t.gossip.ending.Err() != nil {
 		return fmt.Errorf("p2pnet: publishing on topic %q: %w", t.name, seam.ErrClosed)
 	}
-	if err := t.topic.Publish(t.transport.ending, message); err != nil {
+	if err := t.topic.Publish(t.gossip.ending, message); err != nil {
 		return fmt.Errorf("p2pnet: publishing on topic %q: %w", t.name, err)
 	}
 	return nil
@@ -103,7 +64,7 @@ func (t *Topic) Publish(message []byte) error {
 // Neighbours implements seam.Topic.
 func (t *Topic) Neighbours() (n int) {
 	for _, id := range t.topic.ListPeers() {
-		if t.transport.gossip.hearers.has(id, t.name) {
+		if t.gossip.hearers.has(id, t.name) {
 			n++
 		}
 	}
@@ -118,8 +79,8 @@ func (t *Topic) close() error {
 	t.gate.wait()
 	t.relay()
 	err := errors.Join(t.topic.Close(), t.router.UnregisterTopicValidator(t.name))
-	t.transport.gossip.hearers.set(t.name, nil)
-	if t.transport.ending.Err() != nil {
+	t.gossip.hearers.set(t.name, nil)
+	if t.gossip.ending.Err() != nil {
 		return nil // gossipsub ended with the transport, and says so
 	}
 	if err != nil {

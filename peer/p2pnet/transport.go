@@ -6,77 +6,54 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
-	"github.com/libp2p/go-libp2p/core/host"
-	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/loglimit"
+	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/door"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 // Transport implements seam.Transport on a libp2p host of its own. Safe for
 // concurrent use.
 type Transport struct {
-	config Config
-	key    ed25519.PrivateKey
-	id     peer.ID
-	self   seam.PeerID
-	log    *zap.Logger
+	*node
+	*book
+	*dialer
+	*opener
+	*listener
+	*datagrams
+	*gossip
 
-	host   host.Host
-	swarm  *swarm.Swarm
-	known  *knownFile
-	book   *book
-	lanes  lanes
-	gossip gossip
-
-	upkeep    upkeep
-	relaying  relaying
-	datagrams datagrams
-	routes    routes
-	slots     slots
-	counters  *counters
-
-	// ending is cancelled by Close, to cut short what is under way.
-	ending context.Context
-	end    context.CancelFunc
-	gate   gate
+	lanes  *lanes
+	upkeep *upkeep
+	relays *relays
 	finish func() error
 	untold func() // logs the counts of lines that were left out
 }
 
-var (
-	_ seam.Transport = (*Transport)(nil)
-	_ seam.Refuser   = (*Transport)(nil)
-)
+var _ seam.Transport = (*Transport)(nil)
 
-// Stats counts what was refused to other peers since New.
-type Stats struct {
-	// UnknownRuns are streams for a run that has no handler here.
-	UnknownRuns uint64
-	// TooManyStreams are streams beyond what one peer may have open.
-	TooManyStreams uint64
-	// BadPreambles are streams that did not name a run, or not in time.
-	BadPreambles uint64
-	// BadDatagrams are datagrams that were not signed, or not by a peer of which
-	// anything is known.
-	BadDatagrams uint64
-	// GaveWay are connections without a proven key, or of peers that are no members,
-	// closed for others that came.
-	GaveWay uint64
-}
-
+// counters are of what was refused to other peers since New.
 type counters struct {
-	unknownRuns, tooManyStreams, badPreambles, badDatagrams, gaveWay atomic.Uint64
+	// unknownRuns are streams for a run that has no handler here, tooManyStreams those
+	// beyond what one peer may have open, badPreambles those that did not name a run, or
+	// not in time.
+	unknownRuns, tooManyStreams, badPreambles atomic.Uint64
+	// badDatagrams were not signed, or not by a peer of which anything is known.
+	badDatagrams atomic.Uint64
+	// gaveWay are connections without a proven key, or of peers that are no members,
+	// closed for others that came.
+	gaveWay atomic.Uint64
 }
 
 // New starts a transport. It listens when it returns; an address of
@@ -102,11 +79,11 @@ func New(config Config) (*Transport, error) {
 	}
 	book := newBook()
 	counters := new(counters)
-	door, err := newDoor(config.Limits, book.knows, &counters.gaveWay, config.Log)
+	entrance, err := door.New(config.Limits.handshakes(), config.Limits.strangers(), book.knows, &counters.gaveWay, config.Log)
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: %w", err)
 	}
-	h, err := newHost(config, key, door)
+	h, err := newHost(config, key, entrance, book.knows)
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: %w", err)
 	}
@@ -115,17 +92,27 @@ func New(config Config) (*Transport, error) {
 		return nil, errors.Join(fmt.Errorf("p2pnet: libp2p made a %T where a swarm was expected", h.Network()), h.Close())
 	}
 	ending, end := context.WithCancel(context.Background())
-	t := &Transport{
+	n := &node{
 		config: config, key: key, id: h.ID(), self: seam.PeerID(h.ID().String()), log: config.Log,
-		host: h, swarm: network, known: known, book: book, counters: counters,
-		lanes:  lanes{idle: laneIdle},
-		ending: ending, end: end,
-		slots: slots{limit: config.Limits.Streams}, upkeep: newUpkeep(), untold: untold,
+		host: h, swarm: network, counters: counters, ending: ending, end: end,
+	}
+	book.node = n
+	upkeep := newUpkeep(n)
+	dials := &dialer{node: n, book: book, known: known, upkeep: upkeep}
+	relays := &relays{dialer: dials}
+	upkeep.keeps = relays.reserved
+	lanes := &lanes{dialer: dials, table: make(map[laneKey]*lane), silent: newSilent()}
+	upkeep.lanes = lanes
+	t := &Transport{
+		node: n, book: book, dialer: dials, opener: &opener{dials, lanes},
+		listener:  &listener{node: n, upkeep: upkeep, slots: slots{limit: config.Limits.Streams}},
+		datagrams: newDatagrams(n, book), gossip: &gossip{node: n},
+		lanes: lanes, upkeep: upkeep, relays: relays, untold: untold,
 	}
 	t.finish = sync.OnceValue(t.close)
-	network.Notify(&t.upkeep)
-	go t.tend()
-	if err := t.startRelaying(); err != nil {
+	network.Notify(upkeep)
+	go upkeep.tend()
+	if err := relays.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("p2pnet: %w", err), t.Close())
 	}
 	return t, nil
@@ -140,32 +127,24 @@ func (t *Transport) close() error {
 	t.gate.shut()
 	t.end()
 	<-t.upkeep.ended
-	t.relaying.wait()
+	t.relays.wait()
 	err := errors.Join(t.datagrams.close(), t.lanes.close(), t.host.Close())
 	t.gate.wait()
 	t.untold()
 	return err
 }
 
-// Stats returns what has been refused so far.
-func (t *Transport) Stats() Stats {
-	return Stats{
-		UnknownRuns:    t.counters.unknownRuns.Load(),
-		TooManyStreams: t.counters.tooManyStreams.Load(),
-		BadPreambles:   t.counters.badPreambles.Load(),
-		BadDatagrams:   t.counters.badDatagrams.Load(),
-		GaveWay:        t.counters.gaveWay.Load(),
-	}
-}
-
-// Refused implements seam.Refuser: what Stats counts, where it is not 0.
+// Refused implements seam.Transport: what was refused so far, of what anything was.
 func (t *Transport) Refused() map[string]uint64 {
-	s := t.Stats()
-	counts := map[string]uint64{
-		"unknown run": s.UnknownRuns, "too many streams": s.TooManyStreams, "bad preamble": s.BadPreambles,
-		"bad datagram": s.BadDatagrams, "gave way": s.GaveWay,
+	counts := make(map[string]uint64)
+	for what, count := range map[string]*atomic.Uint64{
+		"unknown run": &t.counters.unknownRuns, "too many streams": &t.counters.tooManyStreams,
+		"bad preamble": &t.counters.badPreambles, "bad datagram": &t.counters.badDatagrams, "gave way": &t.counters.gaveWay,
+	} {
+		if n := count.Load(); n > 0 {
+			counts[what] = n
+		}
 	}
-	maps.DeleteFunc(counts, func(_ string, n uint64) bool { return n == 0 })
 	return counts
 }
 
@@ -182,7 +161,7 @@ func (t *Transport) Addresses() []string {
 		return isCircuit(a) || manet.IsIP6LinkLocal(a) || len(a.String()) > seam.MaxAddressSize
 	})
 	slices.SortStableFunc(listening, func(a, b ma.Multiaddr) int { return cmp.Compare(reach(a), reach(b)) })
-	texts := t.relaying.addresses()
+	texts := t.relays.addresses()
 	for _, a := range listening {
 		if text := a.String(); len(texts) < seam.MaxAddresses && !slices.Contains(texts, text) {
 			texts = append(texts, text)
@@ -200,7 +179,7 @@ func (t *Transport) JoinAddresses() []string {
 			texts = append(texts, text+"/p2p/"+string(t.self))
 		}
 	}
-	return append(texts, t.relaying.joinAddresses(t.self)...)
+	return append(texts, t.relays.joinAddresses(t.self)...)
 }
 
 // reach orders addresses by how far away they can be dialled, IPv4 first.
@@ -223,30 +202,39 @@ func reach(a ma.Multiaddr) int {
 	return rank
 }
 
-// gate counts what runs inside a transport, so that Close can wait for it.
-type gate struct {
-	mu     sync.Mutex
-	closed bool
-	inside sync.WaitGroup
-}
+// Connections is the number of open connections, lanes included.
+func (t *Transport) Connections() int { return t.lanes.connections() + t.upkeep.connections() }
 
-// enter counts the caller in until leave, unless the gate is shut.
-func (g *gate) enter() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return false
+// Disconnect closes the connections with a peer, lanes included, which fails what is
+// under way on them. It keeps nobody from connecting again.
+func (t *Transport) Disconnect(id seam.PeerID) {
+	remote, err := parsePeer(id)
+	if err != nil || !t.gate.enter() {
+		return
 	}
-	g.inside.Add(1)
-	return true
+	defer t.gate.leave()
+	for _, conn := range append(t.swarm.ConnsToPeer(remote), t.lanes.connsTo(remote)...) {
+		err = errors.Join(err, conn.CloseWithError(network.ConnGated))
+	}
+	if err != nil {
+		t.log.Debug("disconnecting a peer", zap.String("peer", string(id)), zap.Error(err))
+	}
 }
 
-func (g *gate) leave() { g.inside.Done() }
-
-func (g *gate) shut() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = true
+// Block implements seam.Transport.
+func (t *Transport) Block(id seam.PeerID) string {
+	parsed, err := parsePeer(id)
+	if err != nil {
+		return ""
+	}
+	conn := t.upkeep.connected(parsed)
+	if conn == nil || isCircuit(conn.RemoteMultiaddr()) {
+		return ""
+	}
+	ip, err := manet.ToIP(conn.RemoteMultiaddr())
+	if err != nil {
+		return ""
+	}
+	address, _ := netip.AddrFromSlice(ip)
+	return door.BlockOf(address).String()
 }
-
-func (g *gate) wait() { g.inside.Wait() }

@@ -28,8 +28,11 @@ const youth = 2 * time.Second
 // the one that is no lane. libp2p tells it what has ended.
 type upkeep struct {
 	network.NoopNotifiee
-	two   chan struct{} // capacity 1: a peer may have two
-	ended chan struct{} // closed when tend has returned
+	*node
+	lanes *lanes
+	keeps func(peer.ID) bool // whether the connection with a peer keeps somebody reachable
+	two   chan struct{}      // capacity 1: a peer may have two
+	ended chan struct{}      // closed when tend has returned
 
 	mu    sync.Mutex
 	conns map[network.Conn]usage
@@ -43,11 +46,10 @@ type usage struct {
 	ours, theirs bool
 }
 
-func newUpkeep() upkeep {
-	return upkeep{two: make(chan struct{}, 1), ended: make(chan struct{}), conns: make(map[network.Conn]usage)}
+func newUpkeep(n *node) *upkeep {
+	return &upkeep{node: n, two: make(chan struct{}, 1), ended: make(chan struct{}), conns: make(map[network.Conn]usage)}
 }
 
-// use notes that a connection has just been of use.
 func (u *upkeep) use(c network.Conn) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -56,7 +58,6 @@ func (u *upkeep) use(c network.Conn) {
 	u.conns[c] = of
 }
 
-// open notes that this end opens a stream on a connection.
 func (u *upkeep) open(c network.Conn) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -96,10 +97,8 @@ func (u *upkeep) of(c network.Conn) usage {
 	return u.conns[c]
 }
 
-// Connected implements network.Notifiee.
 func (u *upkeep) Connected(_ network.Network, c network.Conn) { u.use(c) }
 
-// Disconnected implements network.Notifiee.
 func (u *upkeep) Disconnected(_ network.Network, c network.Conn) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -107,22 +106,23 @@ func (u *upkeep) Disconnected(_ network.Network, c network.Conn) {
 }
 
 // tend closes second connections and idle ones until the transport ends.
-func (t *Transport) tend() {
-	defer close(t.upkeep.ended)
-	idle := time.NewTicker(t.config.Limits.Idle / 2)
+func (u *upkeep) tend() {
+	defer close(u.ended)
+	idle := time.NewTicker(u.config.Limits.Idle / 2)
 	defer idle.Stop()
 	seconds := time.NewTimer(0)
 	defer seconds.Stop()
 	for {
 		select {
-		case <-t.ending.Done():
+		case <-u.ending.Done():
 			return
 		case <-idle.C:
-			t.closeIdle(time.Now())
-		case <-t.upkeep.two:
+			u.closeIdle(time.Now())
+			u.lanes.closeIdle(time.Now())
+		case <-u.two:
 			seconds.Reset(secondLooks)
 		case <-seconds.C:
-			if t.closeSeconds() {
+			if u.closeSeconds() {
 				seconds.Reset(secondLooks)
 			}
 		}
@@ -131,7 +131,7 @@ func (t *Transport) tend() {
 
 // second finds the connection to do without, if two peers have dialled each other
 // at once: both ends choose that of the peer with the greater id.
-func (t *Transport) second(id peer.ID, conns []network.Conn) network.Conn {
+func (u *upkeep) second(id peer.ID, conns []network.Conn) network.Conn {
 	if len(conns) < 2 {
 		return nil
 	}
@@ -141,17 +141,17 @@ func (t *Transport) second(id peer.ID, conns []network.Conn) network.Conn {
 		case c.IsClosed() || isCircuit(c.RemoteMultiaddr()):
 		case c.Stat().Direction == network.DirOutbound && out == nil:
 			out = c
-		case c.Stat().Direction == network.DirInbound && in == nil && t.upkeep.of(c).first:
+		case c.Stat().Direction == network.DirInbound && in == nil && u.of(c).first:
 			in = c
 		}
 	}
 	switch {
-	case out != nil && in == nil && t.crossed(conns) == out && time.Since(out.Stat().Opened) >= youth &&
-		(t.id > id || !t.upkeep.of(out).theirs): // else it is for the other end to close its own
+	case out != nil && in == nil && u.crossed(conns) == out && time.Since(out.Stat().Opened) >= youth &&
+		(u.id > id || !u.of(out).theirs): // else it is for the other end to close its own
 		return out
 	case in == nil || out == nil:
 		return nil
-	case t.id > id, t.unused(out) && time.Since(out.Stat().Opened) >= youth:
+	case u.id > id, u.unused(out) && time.Since(out.Stat().Opened) >= youth:
 		return out
 	}
 	return in
@@ -160,21 +160,21 @@ func (t *Transport) second(id peer.ID, conns []network.Conn) network.Conn {
 // unused tells whether this process has dialled a connection and opened no stream on it.
 // The other end cannot know that it is no lane, so it is for this end to close, once
 // whatever it was dialled for has found another way.
-func (t *Transport) unused(c network.Conn) bool {
-	return c.Stat().Direction == network.DirOutbound && !t.upkeep.of(c).ours
+func (u *upkeep) unused(c network.Conn) bool {
+	return c.Stat().Direction == network.DirOutbound && !u.of(c).ours
 }
 
 // crossed finds a connection that this process has dialled and opened no stream on, while
 // it speaks on one that the other end has dialled. The other end may do the same the other
 // way round, and never learn that the connection it has dialled is taken for the first.
-func (t *Transport) crossed(conns []network.Conn) (out network.Conn) {
+func (u *upkeep) crossed(conns []network.Conn) (out network.Conn) {
 	spoken := false
 	for _, c := range conns {
 		switch {
 		case c.IsClosed() || isCircuit(c.RemoteMultiaddr()):
 		case c.Stat().Direction == network.DirInbound:
-			spoken = spoken || t.upkeep.of(c).ours
-		case out == nil && t.unused(c):
+			spoken = spoken || u.of(c).ours
+		case out == nil && u.unused(c):
 			out = c
 		}
 	}
@@ -186,16 +186,16 @@ func (t *Transport) crossed(conns []network.Conn) (out network.Conn) {
 
 // closeSeconds closes those that this process dialled and that nothing but packets
 // of the membership pass on, which are sent again. It reports whether one is left.
-func (t *Transport) closeSeconds() (left bool) {
-	for _, id := range t.swarm.Peers() {
-		conns := t.swarm.ConnsToPeer(id)
-		c := t.second(id, conns)
+func (u *upkeep) closeSeconds() (left bool) {
+	for _, id := range u.swarm.Peers() {
+		conns := u.swarm.ConnsToPeer(id)
+		c := u.second(id, conns)
 		switch {
 		case c == nil:
-			left = left || t.crossed(conns) != nil
+			left = left || u.crossed(conns) != nil
 		case c.Stat().Direction == network.DirInbound:
-			left = left || slices.ContainsFunc(conns, t.unused)
-		case t.carries(c, func(p seam.Protocol) bool { return p != seam.ProtocolSwim }):
+			left = left || slices.ContainsFunc(conns, u.unused)
+		case carries(c, func(p seam.Protocol) bool { return p != seam.ProtocolSwim }):
 			left = true
 		default:
 			_ = c.Close()
@@ -204,14 +204,13 @@ func (t *Transport) closeSeconds() (left bool) {
 	return left
 }
 
-// closeIdle closes what has not been used for as long as Limits.Idle.
-func (t *Transport) closeIdle(now time.Time) {
-	for _, c := range t.swarm.Conns() {
-		if t.carries(c, func(seam.Protocol) bool { return true }) || t.reserved(c.RemotePeer()) {
-			t.upkeep.use(c)
+func (u *upkeep) closeIdle(now time.Time) {
+	for _, c := range u.swarm.Conns() {
+		if carries(c, func(seam.Protocol) bool { return true }) || u.keeps(c.RemotePeer()) {
+			u.use(c)
 			continue
 		}
-		if last := t.upkeep.of(c).last; !last.IsZero() && now.Sub(last) >= t.config.Limits.Idle {
+		if last := u.of(c).last; !last.IsZero() && now.Sub(last) >= u.config.Limits.Idle {
 			_ = c.Close()
 		}
 	}
@@ -222,7 +221,7 @@ func (t *Transport) closeIdle(now time.Time) {
 var libraryProtocols = [...]string{"/ipfs/", "/meshsub/", "/floodsub/"}
 
 // carries tells whether a connection has a stream of a protocol that counts.
-func (t *Transport) carries(c network.Conn, counts func(seam.Protocol) bool) bool {
+func carries(c network.Conn, counts func(seam.Protocol) bool) bool {
 	for _, s := range c.GetStreams() {
 		own := true
 		for _, prefix := range libraryProtocols {
@@ -235,15 +234,14 @@ func (t *Transport) carries(c network.Conn, counts func(seam.Protocol) bool) boo
 	return false
 }
 
-// Connections is the number of open connections, lanes included. One that is about
-// to be closed, because two peers have dialled each other at once, does not count,
-// nor does one that came beside another moments ago, which may be such a one.
-func (t *Transport) Connections() int {
-	n := t.lanes.connections()
-	for _, id := range t.swarm.Peers() {
-		conns := t.swarm.ConnsToPeer(id)
+// connections is the number of open connections. One that is about to be closed, because
+// two peers have dialled each other at once, does not count, nor does one that came
+// beside another moments ago, which may be such a one.
+func (u *upkeep) connections() (n int) {
+	for _, id := range u.swarm.Peers() {
+		conns := u.swarm.ConnsToPeer(id)
 		n += len(conns)
-		if t.second(id, conns) != nil || besideAnother(conns) {
+		if u.second(id, conns) != nil || besideAnother(conns) {
 			n--
 		}
 	}
@@ -257,4 +255,19 @@ func besideAnother(conns []network.Conn) bool {
 	out := slices.ContainsFunc(conns, func(c network.Conn) bool { return c.Stat().Direction == network.DirOutbound })
 	young := slices.ContainsFunc(conns, func(c network.Conn) bool { return time.Since(c.Stat().Opened) < youth })
 	return in && out && young
+}
+
+// connected returns the oldest connection to a peer that was not dialled as a
+// lane here, and that is not about to be closed as the second of two. The other end
+// may have dialled it as a lane, but then it is the younger one as a rule, and not
+// closed under our streams.
+func (u *upkeep) connected(id peer.ID) network.Conn {
+	conns := u.swarm.ConnsToPeer(id)
+	second := u.second(id, conns)
+	for _, c := range conns {
+		if !c.IsClosed() && c != second {
+			return c
+		}
+	}
+	return nil
 }

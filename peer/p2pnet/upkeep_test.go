@@ -87,8 +87,8 @@ func TestSecondConnectionStaysWhileUsed(t *testing.T) {
 	if _, err := io.WriteString(hello, "x"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a knows of both", func() bool { return a.second(b.id, a.swarm.ConnsToPeer(b.id)) != nil })
-	if !a.closeSeconds() {
+	eventually(t, "a knows of both", func() bool { return a.upkeep.second(b.id, a.swarm.ConnsToPeer(b.id)) != nil })
+	if !a.upkeep.closeSeconds() {
 		t.Error("the connection was given up under an exchange")
 	}
 	if got := ask(t, exchange, "two"); got != "onetwo" {

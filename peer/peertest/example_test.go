@@ -8,6 +8,8 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -46,12 +48,12 @@ func ExampleSimulate() {
 	outcome, err := peertest.Simulate(context.Background(), peertest.Simulation{
 		Peers:    4,
 		Task:     points{2, 4, 3, 3}, // the mean is 3, the mean square distance from it 0.5
-		Schedule: peer.Schedule{Rate: 0.01},
+		Schedule: optim.Schedule{Rate: 0.01},
 		Work:     peer.Work{StepsPerPeer: 1000},
 		Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}},
 		World: peertest.World{
 			Compute: peertest.Compute{Step: 10 * time.Millisecond, Slow: map[int]float64{2: 10}},
-			Links:   peertest.Links{Link: peertest.Link{Delay: time.Millisecond}},
+			Links:   peertest.Links{Link: memnet.Link{Delay: time.Millisecond}},
 		},
 	})
 	if err != nil {

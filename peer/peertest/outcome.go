@@ -2,8 +2,27 @@ package peertest
 
 import (
 	"crypto/sha256"
+	"io"
 	"time"
 )
+
+// Watch says what of a simulation is measured.
+type Watch struct {
+	// Evaluate is how many peers are evaluated at the end, spread evenly over those
+	// who are there. Default: 32.
+	Evaluate int
+	// Points is the number of points of the curve, at even progress. 0 is no curve.
+	Points int
+	// Glance is how many peers are evaluated at each, on a part of the data. Default: 4.
+	Glance int
+	// Target is the accuracy whose time is noted, and Stop ends the run there.
+	Target float64
+	Stop   bool
+	// Record receives a recording of the world; see ReadRecording. Nil is none.
+	Record io.Writer
+	// Point is called with each point of the curve as it is measured.
+	Point func(Point)
+}
 
 // Outcome is what a simulation has come to. All of it is a function of the Simulation.
 type Outcome struct {

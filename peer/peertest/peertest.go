@@ -20,12 +20,16 @@ package peertest
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2"
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
@@ -37,8 +41,8 @@ import (
 // Run is the name of the run in which a flock's peers take part.
 const Run = "peertest"
 
-// JoinTime bounds how long Start waits until all peers see each other.
-const JoinTime = 30 * time.Second
+// joinTime bounds how long Start waits until all peers see each other.
+const joinTime = 30 * time.Second
 
 // Config sets up a flock. Params is required.
 type Config struct {
@@ -73,11 +77,11 @@ type Flock struct {
 
 	t        testing.TB
 	config   Config
-	mu       sync.Mutex     // guards the peers' coming and going
-	gone     map[int]bool   // have crashed or left
-	closers  []func()       // of the networks
-	clearing sync.WaitGroup // away of what has crashed
-	verified verified
+	mu       sync.Mutex                          // guards the peers' coming and going
+	gone     map[int]bool                        // have crashed or left
+	closers  []func()                            // of the networks
+	clearing sync.WaitGroup                      // away of what has crashed
+	verified *lru.Cache[[sha256.Size]byte, bool] // whose signatures hold
 }
 
 // Start starts a flock, waits until every peer sees every other, and closes it
@@ -87,7 +91,11 @@ func Start(t testing.TB, config Config) *Flock {
 	if config.Peers == 0 {
 		config.Peers = 4
 	}
-	f := &Flock{t: t, config: config, gone: map[int]bool{}}
+	verified, err := lru.New[[sha256.Size]byte, bool](maxVerified)
+	if err != nil {
+		t.Fatalf("peertest: %v", err)
+	}
+	f := &Flock{t: t, config: config, gone: map[int]bool{}, verified: verified}
 	t.Cleanup(f.clearing.Wait)
 	if !config.Loopback {
 		f.Network = memnet.New(memnet.Config{Seed: config.Seed, Link: config.Link, Idle: config.Idle})
@@ -158,7 +166,7 @@ func (f *Flock) inMemory(name string) (peer.Network, func()) {
 	}
 	var membership seam.Membership
 	if f.config.Swim {
-		membership, err = swim.New(swim.Config{Transport: notary{transport, &f.verified}, Run: Run})
+		membership, err = swim.New(swim.Config{Transport: notary{transport, f.verified}, Run: Run})
 	} else {
 		membership, err = f.Network.Membership(transport, Run)
 	}
@@ -171,7 +179,7 @@ func (f *Flock) inMemory(name string) (peer.Network, func()) {
 // WaitJoined waits until every peer sees n members, itself included.
 func (f *Flock) WaitJoined(n int) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), JoinTime)
+	ctx, cancel := context.WithTimeout(f.t.Context(), joinTime)
 	defer cancel()
 	for _, i := range f.Living() {
 		p := f.Peers[i]
@@ -188,29 +196,11 @@ type Gradient func(i int, x, grad tensor.Vector) (peer.Result, error)
 // or ctx ends, and returns when all have. The test fails if a step does.
 func (f *Flock) Train(ctx context.Context, gradient Gradient) {
 	f.t.Helper()
-	f.each(func(i int, p *peer.Peer) error { return f.train(ctx, i, p, math.MaxInt, gradient) })
+	f.TrainSteps(ctx, math.MaxInt, gradient)
 }
 
 // TrainSteps is as Train, with a bound on the steps of each peer.
 func (f *Flock) TrainSteps(ctx context.Context, steps int, gradient Gradient) {
-	f.t.Helper()
-	f.each(func(i int, p *peer.Peer) error { return f.train(ctx, i, p, steps, gradient) })
-}
-
-func (f *Flock) train(ctx context.Context, i int, p *peer.Peer, steps int, gradient Gradient) error {
-	for range steps {
-		err := p.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { return gradient(i, x, grad) })
-		switch {
-		case errors.Is(err, peer.ErrRunOver), errors.Is(err, peer.ErrClosed), err != nil && ctx.Err() != nil:
-			return nil
-		case err != nil:
-			return err
-		}
-	}
-	return nil
-}
-
-func (f *Flock) each(do func(i int, p *peer.Peer) error) {
 	f.t.Helper()
 	f.mu.Lock()
 	peers := slices.Clone(f.Peers)
@@ -218,7 +208,14 @@ func (f *Flock) each(do func(i int, p *peer.Peer) error) {
 	faults := make([]error, len(peers))
 	var trainers sync.WaitGroup
 	for i, p := range peers {
-		trainers.Go(func() { faults[i] = do(i, p) })
+		trainers.Go(func() {
+			for n := 0; n < steps && faults[i] == nil; n++ {
+				faults[i] = p.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { return gradient(i, x, grad) })
+			}
+			if err := faults[i]; errors.Is(err, peer.ErrRunOver) || errors.Is(err, peer.ErrClosed) || ctx.Err() != nil {
+				faults[i] = nil
+			}
+		})
 	}
 	trainers.Wait()
 	if err := errors.Join(faults...); err != nil {
@@ -240,25 +237,29 @@ func (f *Flock) Models() []tensor.Vector {
 // the consensus distance.
 func (f *Flock) Spread() float64 {
 	models := f.Models()
-	mean := Mean(models)
-	var squared float64
-	for _, model := range models {
-		for i, v := range model {
-			squared += (float64(v) - mean[i]) * (float64(v) - mean[i])
-		}
-	}
-	return math.Sqrt(squared / float64(len(models)))
+	return spread(len(models), func(i int) tensor.Vector { return models[i] })
 }
 
-// Mean is the mean of models, in float64.
-func Mean(models []tensor.Vector) []float64 {
-	mean := make([]float64, len(models[0]))
-	for _, model := range models {
-		for i, v := range model {
-			mean[i] += float64(v) / float64(len(models))
+// spread is the root mean square distance from their mean of so many models, each of which
+// is asked for twice.
+func spread(models int, model func(i int) tensor.Vector) float64 {
+	var mean []float64
+	for i := range models {
+		x := model(i)
+		if mean == nil {
+			mean = make([]float64, len(x))
+		}
+		for j, v := range x {
+			mean[j] += float64(v) / float64(models)
 		}
 	}
-	return mean
+	squared := 0.0
+	for i := range models {
+		for j, v := range model(i) {
+			squared += (float64(v) - mean[j]) * (float64(v) - mean[j])
+		}
+	}
+	return math.Sqrt(squared / float64(max(models, 1)))
 }
 
 // IDs are the peers' identities, for the network's cuts and partitions.
@@ -269,3 +270,59 @@ func (f *Flock) IDs() []seam.PeerID {
 	}
 	return ids
 }
+
+// Leave has peer i leave as a program that ends does, and waits until it has.
+func (f *Flock) Leave(i int) {
+	f.t.Helper()
+	p, closeNetwork := f.depart(i)
+	if err := p.Close(); err != nil {
+		f.t.Errorf("peertest: closing peer %d: %v", i, err)
+	}
+	closeNetwork()
+}
+
+// depart counts peer i as gone.
+func (f *Flock) depart(i int) (p *peer.Peer, closeNetwork func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gone[i] = true
+	return f.Peers[i], f.closers[i]
+}
+
+// Crash takes peer i off the network in memory as kill -9 does: nobody hears a word
+// of it. What is left of it in this process is cleared away in the background.
+func (f *Flock) Crash(i int) {
+	f.t.Helper()
+	p, _ := f.depart(i)
+	f.Network.Crash(p.Self())
+	f.clearing.Go(func() { p.Close() }) // it may well complain: its network is gone
+}
+
+// Return starts a peer under the identity of peer i, which has crashed or left, in its
+// place. It does not wait.
+func (f *Flock) Return(i int) *peer.Peer {
+	f.t.Helper()
+	if slices.Contains(f.Living(), i) {
+		f.t.Fatalf("peertest: peer %d has not gone", i)
+	}
+	p := f.start(i)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.gone, i)
+	return p
+}
+
+// Living are the indices of the peers that have neither crashed nor left.
+func (f *Flock) Living() (indices []int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.Peers {
+		if !f.gone[i] {
+			indices = append(indices, i)
+		}
+	}
+	return indices
+}
+
+// name is that of peer i on the network in memory.
+func name(i int) string { return fmt.Sprintf("peer-%d", i) }

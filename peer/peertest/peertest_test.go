@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -37,8 +38,8 @@ func pull(i int, x, grad tensor.Vector) (peer.Result, error) {
 
 func slowLearner(_ int, c *peer.Config) {
 	c.Exchange.Pace.Every = 1
-	c.Schedule = peer.Schedule{Rate: 0.02}
-	c.Optimizer = &peer.SGD{}
+	c.Schedule = optim.Schedule{Rate: 0.02}
+	c.Optimizer = &optim.SGD{}
 }
 
 // TestPartition shows what a user's own test may do: cut a flock in two in the

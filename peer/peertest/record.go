@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -17,7 +18,7 @@ import (
 // speaks with whom, and when, is up to the algorithm.
 type Recording struct {
 	Peers   int
-	Changes []Change
+	changes []Change
 	took    [][]time.Duration // of each peer, one step after the other
 }
 
@@ -42,7 +43,7 @@ type line struct {
 	Partner  topology.PeerID `json:"partner,omitempty"`
 	Took     time.Duration   `json:"took,omitempty"`
 	Segments int             `json:"segments,omitempty"`
-	Link     *Link           `json:"link,omitempty"`
+	Link     *memnet.Link    `json:"link,omitempty"`
 	Port     float64         `json:"port,omitempty"`
 }
 
@@ -71,41 +72,35 @@ func newRecorder(to io.Writer, s Simulation) *recorder {
 }
 
 func (r *recorder) write(l line) {
+	if r == nil {
+		return
+	}
 	if err := r.encoder.Encode(l); err != nil && r.fault == nil {
 		r.fault = fmt.Errorf("recording: %w", err)
 	}
 }
 
 func (r *recorder) change(c Change) {
-	if r == nil {
-		return
-	}
-	l := line{At: c.At, Did: string(c.Kind), Peer: c.Peer, Port: c.Port}
+	l := line{At: c.At, Did: c.Kind, Peer: c.Peer, Port: c.port}
 	switch c.Kind {
-	case Relink:
-		l.Other, l.Link = &c.Other, &c.Link
-	case Cut, Heal:
-		l.Other = &c.Other
+	case relink:
+		l.Other, l.Link = &c.other, &c.link
+	case cut, heal:
+		l.Other = &c.other
 	}
 	r.write(l)
 }
 
 func (r *recorder) step(now time.Duration, peer int, took time.Duration) {
-	if r != nil {
-		r.write(line{At: now, Did: didStep, Peer: peer, Took: took})
-	}
+	r.write(line{At: now, Did: didStep, Peer: peer, Took: took})
 }
 
 func (r *recorder) proposed(now time.Duration, peer int, to topology.PeerID) {
-	if r != nil {
-		r.write(line{At: now, Did: didPropose, Peer: peer, Partner: to})
-	}
+	r.write(line{At: now, Did: didPropose, Peer: peer, Partner: to})
 }
 
 func (r *recorder) lost(now time.Duration, a, b, segments int) {
-	if r != nil {
-		r.write(line{At: now, Did: didLose, Peer: a, Other: &b, Segments: segments})
-	}
+	r.write(line{At: now, Did: didLose, Peer: a, Other: &b, Segments: segments})
 }
 
 // finish writes what is left, and tells whether all could be written.
@@ -155,8 +150,8 @@ func ReadRecording(from io.Reader) (*Recording, error) {
 // add takes line n.
 func (r *Recording) add(n int, l line) error {
 	if n == 1 {
-		if l.Version != recordingVersion || l.Peers < 1 || l.Peers > MaxSimulated {
-			return fmt.Errorf("version %d of %d peers: want version %d of 1 to %d", l.Version, l.Peers, recordingVersion, MaxSimulated)
+		if l.Version != recordingVersion || l.Peers < 1 || l.Peers > maxSimulated {
+			return fmt.Errorf("version %d of %d peers: want version %d of 1 to %d", l.Version, l.Peers, recordingVersion, maxSimulated)
 		}
 		r.Peers, r.took = l.Peers, make([][]time.Duration, l.Peers)
 		return nil
@@ -171,17 +166,17 @@ func (r *Recording) add(n int, l line) error {
 		r.took[l.Peer] = append(r.took[l.Peer], l.Took)
 		return nil
 	}
-	c := Change{At: l.At, Kind: ChangeKind(l.Did), Peer: l.Peer, Port: l.Port}
+	c := Change{At: l.At, Kind: l.Did, Peer: l.Peer, port: l.Port}
 	if l.Other != nil {
-		c.Other = *l.Other
+		c.other = *l.Other
 	}
 	if l.Link != nil {
-		c.Link = *l.Link
+		c.link = *l.Link
 	}
 	if err := c.validate(r.Peers); err != nil {
 		return err
 	}
-	r.Changes = append(r.Changes, c)
+	r.changes = append(r.changes, c)
 	return nil
 }
 
@@ -191,5 +186,5 @@ func (r *Recording) at(peer, k int) time.Duration {
 	if n := len(r.took[peer]); n > 0 {
 		return r.took[peer][k%n]
 	}
-	return DefaultStepTime
+	return defaultStepTime
 }

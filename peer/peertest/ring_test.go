@@ -10,6 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/quant"
 )
@@ -21,7 +22,7 @@ func ringSimulation(codec string) peertest.Simulation {
 	s.Exchange = peer.Exchange{SliceLen: 300, Codec: quant.Policy{Codec: codec}, Machine: func(c averaging.Config) (averaging.Machine, error) {
 		return baseline.NewAllReduce(baseline.Config{Self: c.Self})
 	}}
-	s.Optimizer = func() peer.Optimizer { return &peer.SGD{} }
+	s.Optimizer = func() optim.Optimizer { return &optim.SGD{} }
 	return s
 }
 
@@ -81,7 +82,7 @@ func TestRecordingOfARunGivenUpIsWhole(t *testing.T) {
 func TestReplaysHaveAttacksThatCanBe(t *testing.T) {
 	s := simulation(4)
 	s.World.Replay = &peertest.Recording{Peers: 4}
-	s.World.Attacks = []peertest.Attack{{Peer: 9}}
+	s.World.Lies = lies(t, 9, "push", 1)
 	if _, err := peertest.Simulate(t.Context(), s); err == nil {
 		t.Error("an attack of a peer that there is not was taken")
 	}

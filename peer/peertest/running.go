@@ -1,17 +1,21 @@
 package peertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
-	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -25,7 +29,6 @@ type running struct {
 	here     []bool
 	trainer  *trainer
 	partners []map[int]struct{}
-	lies     map[int]Attack
 	lying    *rand.Rand
 	record   *recorder
 
@@ -48,15 +51,12 @@ const (
 func newRunning(s Simulation) (*running, error) {
 	r := &running{
 		Simulation: s, layout: s.Task.Params().Layout(), replicas: make([]*replica.Replica, s.Peers), here: make([]bool, s.Peers),
-		partners: make([]map[int]struct{}, s.Peers), lies: map[int]Attack{}, lying: rand.New(rand.NewPCG(s.Seed, chanceOfLies)),
+		partners: make([]map[int]struct{}, s.Peers), lying: rand.New(rand.NewPCG(s.Seed, chanceOfLies)),
 		ended: -1,
-	}
-	for _, a := range s.World.Attacks {
-		r.lies[a.Peer] = a
 	}
 	changes := inOrder(append(s.World.Links.beginning(s.Peers), s.World.Changes...))
 	if s.World.Replay != nil {
-		changes = s.World.Replay.Changes
+		changes = s.World.Replay.changes
 	}
 	r.record = newRecorder(s.Watch.Record, s)
 	r.trainer = newTrainer(r)
@@ -82,12 +82,17 @@ func newRunning(s Simulation) (*running, error) {
 // config is that of the world.
 func (r *running) config(late map[int]bool) (sim.Config, error) {
 	c := sim.Config{
-		Trainer: r.trainer, Stall: r.Exchange.Stall,
-		Hooks: sim.Hooks{Opened: r.opened, Broke: func(peer, _ int, err error) { r.broke = fmt.Errorf("peer %d: %w", peer, err) }},
-		Rand:  rand.New(rand.NewPCG(r.Seed, chanceOfLoss)),
+		Task: r.trainer, Pace: r.Exchange.Pace, Stall: r.Exchange.Stall,
+		Hooks: sim.Hooks{
+			Opened: r.opened,
+			Broke:  func(peer, _ int, err error) { r.broke = fmt.Errorf("peer %d: %w", peer, err) },
+			Failed: func(peer int, err error) { r.fail(fmt.Errorf("peer %d: %w", peer, err)) },
+		},
+		Rand: rand.New(rand.NewPCG(r.Seed, chanceOfLoss)),
 	}
 	if r.record != nil {
-		c.Hooks.Lost = r.hearLoss
+		c.Hooks.Lost = func(a, b, segments int) { r.record.lost(r.world.Now(), a, b, segments) }
+		c.Hooks.Proposed = func(peer int, to topology.PeerID) { r.record.proposed(r.world.Now(), peer, to) }
 	}
 	for i := range r.Peers {
 		m := sim.Member{ID: SimulatedID(i), Later: late[i]}
@@ -103,11 +108,7 @@ func (r *running) config(late map[int]bool) (sim.Config, error) {
 	if err != nil {
 		return c, err
 	}
-	c.Terms.Plan = r.Exchange.Codec.Plan(whole.JointLayers(), quant.Codec{})
-	c.Terms.Window = r.Exchange.Window
-	if c.Terms.Window == 0 {
-		c.Terms.Window = replica.MaxWindow
-	}
+	c.Terms.Plan, c.Terms.Window = r.Exchange.Codec.Plan(whole.JointLayers(), coding.Codec{}), r.Exchange.Window
 	return c, nil
 }
 
@@ -128,9 +129,9 @@ func (r *running) member(i int) (sim.Member, error) {
 		return sim.Member{}, err
 	}
 	r.replicas[i], r.here[i] = rep, true
-	r.trainer.renew(i)
+	r.trainer.renew(i, collective.Of(machine).Traits().Gradients)
 	return sim.Member{
-		ID: SimulatedID(i), Machine: aware(machine, r, i), Replica: rep, Ledger: replica.NewLedger(rep, replica.LedgerOptions{}),
+		ID: SimulatedID(i), Machine: machine, Replica: rep, Optimizer: r.Optimizer(), Ledger: replica.NewLedger(rep),
 	}, nil
 }
 
@@ -142,18 +143,18 @@ func (r *running) opened(s *sim.Stream) {
 			r.partners[pair[0]] = make(map[int]struct{})
 		}
 		r.partners[pair[0]][pair[1]] = struct{}{}
-		if lie, lies := r.lies[pair[0]]; lies && !r.trainer.peers[pair[0]].averages && r.replicas[pair[1]] != nil {
+		if lie, lies := r.World.Lies[pair[0]]; lies && !r.trainer.peers[pair[0]].averages && r.replicas[pair[1]] != nil {
 			r.showLie(lie, pair[0], pair[1])
 		}
 	}
 }
 
 // showLie replaces the model of a liar by what it shows a partner.
-func (r *running) showLie(lie Attack, liar, partner int) {
+func (r *running) showLie(lie Lie, liar, partner int) {
 	full := make(tensor.Vector, r.layout.Len())
 	r.replicas[partner].Snapshot(full)
 	shown := r.replicas[partner].CompactShared(full)
-	lie.tell(r.lying, shown)
+	lie(r.lying, shown)
 	if err := r.replicas[liar].RestoreShared(shown); err != nil {
 		r.fail(fmt.Errorf("the lie of peer %d: %w", liar, err))
 	}
@@ -184,45 +185,14 @@ func (r *running) apply(c Change) {
 		if err != nil {
 			r.fail(fmt.Errorf("arrival of peer %d: %w", c.Peer, err))
 		}
-	case Cut:
-		r.world.Cut(c.Peer, c.Other)
-	case Heal:
-		r.world.Heal(c.Peer, c.Other)
-	default:
-		r.fail(r.relink(c))
+	case cut:
+		r.world.Cut(c.Peer, c.other)
+	case heal:
+		r.world.Heal(c.Peer, c.other)
+	case relink, replug:
+		r.fail(c.relink(r.world, r.Peers))
 	}
 }
-
-// relink changes links and ports.
-func (r *running) relink(c Change) error {
-	link := sim.Link{Delay: c.Link.Delay, Bandwidth: c.Link.Bandwidth, Loss: c.Link.Loss}
-	switch {
-	case c.Kind == Replug && c.Peer == Everybody:
-		for i := range r.Peers {
-			if err := r.world.SetPort(i, c.Port); err != nil {
-				return err
-			}
-		}
-	case c.Kind == Replug:
-		return r.world.SetPort(c.Peer, c.Port)
-	case c.Peer == Everybody:
-		return r.world.SetLinks(link)
-	case c.Other == Everybody:
-		for i := range r.Peers {
-			if i != c.Peer {
-				if err := r.world.SetLink(c.Peer, i, link); err != nil {
-					return err
-				}
-			}
-		}
-	default:
-		return r.world.SetLink(c.Peer, c.Other, link)
-	}
-	return nil
-}
-
-// hearLoss records losses on a link.
-func (r *running) hearLoss(a, b, segments int) { r.record.lost(r.world.Now(), a, b, segments) }
 
 // fail ends the run for a reason; the first one counts.
 func (r *running) fail(err error) {
@@ -230,6 +200,8 @@ func (r *running) fail(err error) {
 		r.fault = err
 	}
 }
+
+var errNothing = errors.New("nothing")
 
 // rest is how long a world may take to come to rest once the work is done: longer than
 // partners are waited for.
@@ -244,7 +216,7 @@ func (r *running) run(ctx context.Context) (err error) {
 		switch {
 		case r.world.Pending() == 0:
 			return fmt.Errorf("%w at %s, with %d of %d steps made; the last that went wrong: %w",
-				ErrStandstill, r.world.Now(), r.trainer.made, r.trainer.target(), r.lastFault())
+				ErrStandstill, r.world.Now(), r.trainer.made, r.trainer.target(), cmp.Or(r.broke, errNothing))
 		case r.world.Now() >= r.Limit:
 			return fmt.Errorf("%w: %s, with %d of %d steps made", ErrLimit, r.Limit, r.trainer.made, r.trainer.target())
 		}
@@ -259,14 +231,6 @@ func (r *running) run(ctx context.Context) (err error) {
 	return ctx.Err()
 }
 
-// lastFault is what last went wrong between peers.
-func (r *running) lastFault() error {
-	if r.broke == nil {
-		return errors.New("nothing")
-	}
-	return r.broke
-}
-
 // advanced is told that a step was made.
 func (r *running) advanced() {
 	progress := r.trainer.progress()
@@ -277,16 +241,12 @@ func (r *running) advanced() {
 			r.Watch.Point(p)
 		}
 	}
-	if (progress >= 1 || r.arrived()) && r.ended < 0 {
+	n := len(r.curve)
+	arrived := r.Watch.Stop && n > 0 && r.curve[n-1].Mean >= r.Watch.Target
+	if (progress >= 1 || arrived) && r.ended < 0 {
 		r.ended = r.world.Now()
 		r.world.After(0, r.world.Finish)
 	}
-}
-
-// arrived tells whether the run is to end for what it has reached.
-func (r *running) arrived() bool {
-	n := len(r.curve)
-	return r.Watch.Stop && n > 0 && r.curve[n-1].Mean >= r.Watch.Target
 }
 
 // outcome is what the run has come to.
@@ -323,4 +283,82 @@ func (r *running) outcome() Outcome {
 		}
 	}
 	return o
+}
+
+// point measures how the flock does at this moment, at a glance or thoroughly.
+func (r *running) point(glance bool) Point {
+	p := Point{Seconds: r.world.Now().Seconds(), Progress: r.trainer.progress(), Loss: r.trainer.meanLoss(), Consensus: r.consensus()}
+	for i := range r.Peers {
+		p.Bytes += r.world.Counts(i).Sent
+	}
+	most := r.Watch.Evaluate
+	if glance {
+		most = r.Watch.Glance
+	}
+	chosen := r.chosen(most)
+	accuracies, losses := r.evaluate(chosen, glance)
+	p.Min, p.Max = math.NaN(), math.NaN()
+	for i, a := range accuracies {
+		p.Mean += a / float64(len(chosen))
+		p.TestLoss += losses[i] / float64(len(chosen))
+		if i == 0 || a < p.Min {
+			p.Min = a
+		}
+		if i == 0 || a > p.Max {
+			p.Max = a
+		}
+	}
+	return p
+}
+
+// honest are those who are there and tell the truth.
+func (r *running) honest() (honest []int) {
+	for i, here := range r.here {
+		if _, lies := r.World.Lies[i]; here && !lies {
+			honest = append(honest, i)
+		}
+	}
+	return honest
+}
+
+// chosen are so many of those, evenly spread.
+func (r *running) chosen(most int) (chosen []int) {
+	honest := r.honest()
+	n := min(most, len(honest))
+	for k := range n {
+		chosen = append(chosen, honest[k*len(honest)/n])
+	}
+	return chosen
+}
+
+// evaluate evaluates peers, several at once.
+func (r *running) evaluate(chosen []int, glance bool) (accuracies, losses []float64) {
+	accuracies, losses = make([]float64, len(chosen)), make([]float64, len(chosen))
+	work := make(chan int)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(chosen)) {
+		workers.Go(func() {
+			x := make(tensor.Vector, r.layout.Len())
+			for k := range work {
+				r.replicas[chosen[k]].Snapshot(x)
+				accuracies[k], losses[k] = r.Task.Evaluate(x, glance)
+			}
+		})
+	}
+	for k := range chosen {
+		work <- k
+	}
+	close(work)
+	workers.Wait()
+	return accuracies, losses
+}
+
+// consensus is the root mean square distance from their mean of those who are there and
+// tell the truth.
+func (r *running) consensus() float64 {
+	all, x := r.honest(), make(tensor.Vector, r.layout.Len())
+	return spread(len(all), func(i int) tensor.Vector {
+		r.replicas[all[i]].Snapshot(x)
+		return x
+	})
 }

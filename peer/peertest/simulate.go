@@ -1,6 +1,7 @@
 package peertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,35 +9,37 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Defaults of a Simulation, and its bounds.
+// Defaults of a Simulation, and its bound.
 const (
-	// DefaultSimulated is the number of peers.
-	DefaultSimulated = 16
-	// MaxSimulated bounds it.
-	MaxSimulated = 4096
-	// DefaultLimit is the virtual time after which a run is given up.
-	DefaultLimit = 1000 * time.Hour
+	defaultSimulated = 16
+	maxSimulated     = 4096
+	defaultLimit     = 1000 * time.Hour
+	defaultStepTime  = 10 * time.Millisecond
+	defaultJitter    = 0.1
+	defaultEvaluate  = 32
+	defaultGlance    = 4
 )
 
 // Simulation is a training in virtual time: the machines, replicas and frames of package
 // peer, without its clocks, sockets and goroutines. Task and Work are required; the
 // zero values of the others are useful.
 type Simulation struct {
-	// Peers is their number, those that come later included. Default:
-	// DefaultSimulated.
+	// Peers is their number, those that come later included, up to 4096. Default: 16.
 	Peers int
 	// Task is what they learn.
 	Task Task
 	// Optimizer makes that of a peer. Default: SGD with momentum 0.9.
-	Optimizer func() peer.Optimizer
+	Optimizer func() optim.Optimizer
 	// Schedule is the learning rate over the flock's progress, which is known to all
 	// exactly: in a real flock it is what members say of themselves, a moment ago.
-	Schedule peer.Schedule
+	Schedule optim.Schedule
 	// Work says when the run is over; Grace is unused.
 	Work peer.Work
 	// Exchange says how models are averaged, and by which machine. Lanes and codecs that
@@ -46,7 +49,7 @@ type Simulation struct {
 	World World
 	// Watch says what is measured on the way.
 	Watch Watch
-	// Limit bounds the virtual time. Default: DefaultLimit.
+	// Limit bounds the virtual time. Default: 1000 hours.
 	Limit time.Duration
 	// Seed makes compute times and losses. The same Simulation gives the same Outcome,
 	// to the last bit.
@@ -59,8 +62,8 @@ type Task interface {
 	// Params makes the model with its initial values, anew for each peer.
 	Params() *tensor.Params
 	// Gradient writes peer i's gradient at x, over the next of its batches, into grad,
-	// which is zero. Samples is how many the algorithm wants in it (see
-	// averaging.BatchSizer), 0 if that is left to the task.
+	// which is zero. Samples is how many the algorithm wants in it, as one does that
+	// divides work by speed, 0 if that is left to the task.
 	Gradient(i, samples int, x, grad tensor.Vector) (peer.Result, error)
 	// Evaluate is what a model is worth: its accuracy on held-out data and its mean
 	// loss there. With glance a part of the data will do.
@@ -91,54 +94,48 @@ func Simulate(ctx context.Context, s Simulation) (Outcome, error) {
 }
 
 func (s Simulation) validate() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if s.Peers < 0 || s.Peers > MaxSimulated {
-		fault("Peers is %d: want 1 to %d, or 0 for %d", s.Peers, MaxSimulated, DefaultSimulated)
+	var f faults
+	f.note(s.Peers < 0 || s.Peers > maxSimulated, "Peers is %d: want 1 to %d, or 0 for %d", s.Peers, maxSimulated, defaultSimulated)
+	if f.note(s.Task == nil, "Task is nil"); s.Task != nil {
+		f.within("Exchange.Codec", s.Exchange.Codec.Validate(s.Task.Params().Layout()))
 	}
-	if s.Task == nil {
-		fault("Task is nil")
-	} else if err := s.Exchange.Codec.Validate(s.Task.Params().Layout()); err != nil {
-		fault("Exchange.Codec: %w", err)
-	}
-	if s.Exchange.Codec.Choosing() {
-		fault("Exchange.Codec is %s: simulated links are not measured, name a codec", quant.Auto)
-	}
-	if err := s.Exchange.Pace.Validate(); err != nil {
-		fault("Exchange.Pace: %w", err)
-	}
-	if s.Work.Steps == 0 && s.Work.StepsPerPeer == 0 {
-		fault("Work is none: give Steps or StepsPerPeer")
-	}
-	if s.Limit < 0 {
-		fault("Limit is %s: it may not be negative", s.Limit)
-	}
-	if err := s.World.validate(s.withDefaults().Peers); err != nil {
-		fault("World: %w", err)
-	}
-	return errors.Join(append(faults, s.Watch.validate())...)
+	f.note(s.Exchange.Codec.Choosing(), "Exchange.Codec is %s: simulated links are not measured, name a codec", quant.Auto)
+	f.within("Exchange.Pace", s.Exchange.Pace.Validate())
+	f.note(s.Work.Steps == 0 && s.Work.StepsPerPeer == 0, "Work is none: give Steps or StepsPerPeer")
+	f.note(s.Limit < 0, "Limit is %s: it may not be negative", s.Limit)
+	f.within("World", s.World.validate(cmp.Or(s.Peers, defaultSimulated)))
+	w := s.Watch
+	f.note(w.Evaluate < 0 || w.Points < 0 || w.Glance < 0, "Watch has Evaluate %d, Points %d and Glance %d: none may be negative", w.Evaluate, w.Points, w.Glance)
+	return errors.Join(f...)
 }
 
 func (s Simulation) withDefaults() Simulation {
-	if s.Peers == 0 {
-		s.Peers = DefaultSimulated
-	}
 	if s.Optimizer == nil {
-		s.Optimizer = func() peer.Optimizer { return &peer.SGD{Momentum: peer.DefaultMomentum} }
+		s.Optimizer = func() optim.Optimizer { return &optim.SGD{Momentum: optim.DefaultMomentum} }
 	}
 	if s.Exchange.Machine == nil {
 		s.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) { return averaging.NewADPSGD(c) }
 	}
-	if s.Exchange.Stall == 0 {
-		s.Exchange.Stall = peer.DefaultStall
-	}
-	if s.Limit == 0 {
-		s.Limit = DefaultLimit
-	}
-	s.World = s.World.withDefaults()
-	s.Watch = s.Watch.withDefaults()
+	s.Peers, s.Limit = cmp.Or(s.Peers, defaultSimulated), cmp.Or(s.Limit, defaultLimit)
+	s.Exchange.Stall, s.Exchange.Window = cmp.Or(s.Exchange.Stall, peer.DefaultStall), cmp.Or(s.Exchange.Window, replica.MaxWindow)
+	s.World.Compute.Step = cmp.Or(s.World.Compute.Step, defaultStepTime)
+	s.World.Compute.Jitter = max(cmp.Or(s.World.Compute.Jitter, defaultJitter), 0)
+	s.Watch.Evaluate, s.Watch.Glance = cmp.Or(s.Watch.Evaluate, defaultEvaluate), cmp.Or(s.Watch.Glance, defaultGlance)
 	return s
 }
+
+// faults are what is wrong with a Simulation, all of it.
+type faults []error
+
+// note notes a fault if something is wrong.
+func (f *faults) note(wrong bool, format string, args ...any) {
+	if wrong {
+		*f = append(*f, fmt.Errorf(format, args...))
+	}
+}
+
+// within notes what is wrong with a part.
+func (f *faults) within(part string, err error) { f.note(err != nil, part+": %w", err) }
 
 // target is the number of steps that are the work of so many peers.
 func (s Simulation) target(peers int) uint64 {

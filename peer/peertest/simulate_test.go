@@ -13,6 +13,8 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -53,10 +55,10 @@ func (*valley) Evaluate(x tensor.Vector, _ bool) (accuracy, loss float64) {
 // simulation is one of eight peers on links that take about a step for an exchange.
 func simulation(peers int) peertest.Simulation {
 	return peertest.Simulation{
-		Peers: peers, Task: newValley(5, peers), Schedule: peer.Schedule{Rate: 0.02},
+		Peers: peers, Task: newValley(5, peers), Schedule: optim.Schedule{Rate: 0.02},
 		Work:     peer.Work{StepsPerPeer: 150},
 		Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, SliceLen: 300},
-		World:    peertest.World{Links: peertest.Links{Port: 1e6, Link: peertest.Link{Delay: time.Millisecond}}},
+		World:    peertest.World{Links: peertest.Links{Port: 1e6, Link: memnet.Link{Delay: time.Millisecond}}},
 		Watch:    peertest.Watch{Points: 5},
 		Seed:     1,
 	}
@@ -79,7 +81,6 @@ func TestSimulationTakesOneCourse(t *testing.T) {
 		s.Exchange.Codec = quant.Policy{Codec: "lattice6+4"}
 		s.Exchange.Stall = 200 * time.Millisecond
 		s.World.Compute.Slow = map[int]float64{3: 4}
-		s.World.Compute.Phases = []peertest.Phase{{Peer: 4, From: 100 * time.Millisecond, Until: 300 * time.Millisecond, Factor: 3}}
 		s.World.Links.Link.Loss = 0.01
 		s.World.Links.Slow = map[int]float64{2: 10}
 		s.World.Changes = append(peertest.Partition(200*time.Millisecond, 400*time.Millisecond, []int{0, 1, 2}, []int{5, 6, 7}),
@@ -87,7 +88,7 @@ func TestSimulationTakesOneCourse(t *testing.T) {
 			peertest.Change{At: 500 * time.Millisecond, Kind: peertest.Leave, Peer: 6},
 			peertest.Change{At: 900 * time.Millisecond, Kind: peertest.Arrive, Peer: 5},
 			peertest.Change{At: 700 * time.Millisecond, Kind: peertest.Arrive, Peer: 9})
-		s.World.Attacks = []peertest.Attack{{Peer: 1, Lie: peertest.SignFlip, Strength: 2}}
+		s.World.Lies = lies(t, 1, "sign-flip", 2)
 		return s
 	}
 	one, two := simulate(t, everything()), simulate(t, everything())
@@ -205,13 +206,26 @@ func TestBadRecordings(t *testing.T) {
 // TestOneLiarInASimulation shows that clipping keeps a liar from doing harm.
 func TestOneLiarInASimulation(t *testing.T) {
 	honest := simulate(t, simulation(16))
-	for _, lie := range []peertest.Attack{{Lie: peertest.Noise, Strength: 50}, {Lie: peertest.SignFlip, Strength: 10}, {Lie: peertest.Push, Strength: 30}} {
+	for name, strength := range map[string]float64{"noise": 50, "sign-flip": 10, "push": 30} {
 		s := simulation(16)
-		s.World.Attacks = []peertest.Attack{lie}
+		s.World.Lies = lies(t, 0, name, strength)
 		if lied := simulate(t, s); lied.Final.Mean < honest.Final.Mean-0.05 {
-			t.Errorf("%+v: %g, without %g", lie, lied.Final.Mean, honest.Final.Mean)
+			t.Errorf("%s, %g: %g, without %g", name, strength, lied.Final.Mean, honest.Final.Mean)
 		}
 	}
+	if _, err := peertest.LieOf("white", 1); err == nil {
+		t.Error("there are no white lies")
+	}
+}
+
+// lies are those of one liar.
+func lies(t *testing.T, liar int, name string, strength float64) map[int]peertest.Lie {
+	t.Helper()
+	lie, err := peertest.LieOf(name, strength)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[int]peertest.Lie{liar: lie}
 }
 
 // TestBadSimulations are refused with all their faults.
@@ -220,14 +234,14 @@ func TestBadSimulations(t *testing.T) {
 	s.Work = peer.Work{}
 	s.Exchange.Codec = quant.Policy{Codec: quant.Auto}
 	s.World.Compute.Slow = map[int]float64{4: 2}
-	s.World.Changes = []peertest.Change{{Kind: "dance"}, {Kind: peertest.Cut, Peer: 1, Other: 1}}
-	s.World.Attacks = []peertest.Attack{{Peer: 0, Lie: "white"}}
+	s.World.Changes = []peertest.Change{{Kind: "dance"}, peertest.Partition(0, 0, []int{1}, []int{1})[0]}
+	s.World.Lies = map[int]peertest.Lie{0: nil}
 	s.Watch.Points = -1
 	_, err := peertest.Simulate(t.Context(), s)
 	if err == nil {
 		t.Fatal("a simulation without work ran")
 	}
-	for _, want := range []string{"Work", "Codec", "Slow", "dance", "a link of peer 1 with peer 1", "white", "Points"} {
+	for _, want := range []string{"Work", "Codec", "Slow", "dance", "a link of peer 1 with peer 1", "Lies", "Points"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)
 		}

@@ -14,7 +14,7 @@ import (
 func TestSimulatedPeersKnowTheirSpeed(t *testing.T) {
 	stepsBetween := func(slow int, bySpeed bool) (steps float64) {
 		s := simulation(4)
-		s.Work.StepsPerPeer = 400
+		s.Work.StepsPerPeer = 4000 // speeds are known after some seconds
 		s.Exchange.Pace = averaging.Pace{Every: 16, BySpeed: bySpeed}
 		s.World.Compute.Slow = map[int]float64{slow: 4}
 		var record bytes.Buffer

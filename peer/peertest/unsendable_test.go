@@ -8,6 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -60,7 +61,7 @@ func TestWhoseGradientCannotBeSent(t *testing.T) {
 			}
 			s := lockstep(machine, newValley(5, 3))
 			s.Schedule.Rate = 1e9
-			if _, err := peertest.Simulate(t.Context(), s); !errors.Is(err, peer.ErrNotFinite) {
+			if _, err := peertest.Simulate(t.Context(), s); !errors.Is(err, optim.ErrNotFinite) {
 				t.Errorf("at a learning rate of 1e9: %v", err)
 			}
 		})

@@ -6,6 +6,13 @@ import "errors"
 // surface at the first Read.
 var ErrNotAdmitted = errors.New("not admitted")
 
+const (
+	// MinRunKey and MaxRunKey bound the bytes of a run's key. What a member shows of
+	// it can be tried against guesses, so it must not be one that can be guessed.
+	MinRunKey = 16
+	MaxRunKey = 1024
+)
+
 // MaxMark is the most bytes of a member's mark.
 const MaxMark = 32
 
@@ -21,12 +28,4 @@ type Admission interface {
 	// shows this mark, and otherwise why not: an ErrNotAdmitted. What it says may
 	// change at any time.
 	Admit(peer PeerID, mark []byte) error
-}
-
-// Disconnector is what a Transport may be able to do beyond its own interface: end
-// every connection with a peer. Ask for it with a type assertion.
-type Disconnector interface {
-	// Disconnect closes the connections with a peer, which fails what is under way
-	// on them. It keeps nobody from connecting again.
-	Disconnect(peer PeerID)
 }

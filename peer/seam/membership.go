@@ -3,6 +3,7 @@ package seam
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,7 +24,7 @@ type Record struct {
 	Sequence uint64
 	// Role is the member's place in the overlay, as package topology numbers it.
 	Role uint8
-	// Flags are bits as package peer defines them, FlagUnreachable aside.
+	// Flags are bits as package internal/flock defines them, FlagUnreachable aside.
 	Flags uint8
 	// Steps is the number of gradient steps taken in this incarnation.
 	Steps uint64
@@ -38,6 +39,14 @@ type Record struct {
 // FlagUnreachable is the bit of Record.Flags that a member sets which others cannot
 // dial.
 const FlagUnreachable = 1 << 2
+
+// Age is the number of gradient steps that lie behind the member's model now.
+func (r Record) Age() uint64 {
+	if r.Steps > math.MaxUint64-r.Head {
+		return math.MaxUint64 // nobody's, but it must not pass for a young one
+	}
+	return r.Head + r.Steps
+}
 
 // Newer tells whether r supersedes old.
 func (r Record) Newer(old Record) bool {
@@ -82,12 +91,33 @@ type Roster interface {
 	// Changed signals, at most once between two receives, that Members may answer
 	// otherwise than before.
 	Changed() <-chan struct{}
+	// Last is the newest record heard of a member, whether it is believed alive or
+	// not, and false if none is remembered. It tells a member that left, whose last
+	// record and departure came together, from one that crashed.
+	Last(peer PeerID) (Record, bool)
+}
+
+// Courier lets records pass from hand to hand, ahead of gossip. Where Signed is always
+// nil, peers whose views differ wait for gossip. Safe for concurrent use.
+type Courier interface {
+	// Signed is the local member's newest record as it is spread, signature
+	// included, at most 512 bytes; nil if none has been announced, or records do not
+	// pass from hand to hand. The slice is not the caller's.
+	Signed() []byte
+	// Heard takes what Signed gave another member. It reports whether that told
+	// anything that was not known; Members then says so at once. Only a member that
+	// is believed alive already is heard: a record makes nobody a member. An error
+	// says that no honest process hands out such a record.
+	Heard(peer PeerID, signed []byte) (news bool, err error)
+	// Compare exchanges with a member all that both know of the membership.
+	Compare(ctx context.Context, peer PeerID) error
 }
 
 // Membership finds the members of one run and tells them of the local one. Safe
 // for concurrent use.
 type Membership interface {
 	Roster
+	Courier
 	// Join contacts members and merges what they know. It fails only if none of
 	// them answered. Once a peer has been joined, the membership keeps returning
 	// to it and to others it has met, so that a partition heals.
@@ -96,13 +126,10 @@ type Membership interface {
 	// the transport's and the membership's own; Sequence is set by the adapter. An
 	// *OldIncarnationError tells which incarnation to take instead.
 	Announce(record Record) error
+	// Refused counts, by cause, what others said of members and was not heard; nil if
+	// that is not counted.
+	Refused() map[string]uint64
 	// Close leaves the membership gracefully, within a bounded time, and waits
 	// for every goroutine. It is idempotent. It does not close the transport.
 	Close() error
-}
-
-// Refuser is implemented by transports and memberships that count what they refuse.
-type Refuser interface {
-	// Refused tells, by cause, how much of what others sent was refused or not heard.
-	Refused() map[string]uint64
 }

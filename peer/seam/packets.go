@@ -2,19 +2,17 @@ package seam
 
 import "errors"
 
-// MaxPacket is the largest packet of a Packeter, in bytes: with a mark of MaxMark and what
+// MaxPacket is the largest packet, in bytes: with a mark of MaxMark and what
 // the transport adds it fits one datagram on every network.
 const MaxPacket = 1024
 
-// ErrNoPackets: this process, or the other, takes no packets, or a packet has more
-// than MaxPacket bytes.
+// ErrNoPackets: the transport has no packets, or this process or the other takes none,
+// or a packet has more than MaxPacket bytes.
 var ErrNoPackets = errors.New("no packet can be sent")
 
-// Packeter is what a Transport may be able to do beyond its own interface: send
-// packets without a connection, which may be lost, doubled, or overtake each other.
-// A Transport without it has streams only; ask for it with a type assertion. Safe
-// for concurrent use.
-type Packeter interface {
+// Packets are sent without a connection, and may be lost, doubled, or overtake each
+// other. A transport that has none fails with ErrNoPackets. Safe for concurrent use.
+type Packets interface {
 	// SendPacket sends a packet to a peer of a run, to the addresses that were
 	// learned of it, and does not wait. That it returns nil says nothing of whether
 	// the packet arrives. The packet stays the caller's.

@@ -2,10 +2,10 @@
 // bytes reach another peer (Transport, Stream) and who is there (Membership),
 // with the few types they speak in.
 //
-// It is a leaf: it imports nothing of this module, so that adapters (package
-// p2pnet on libp2p, package swim on memberlist, package memnet in memory) and
-// package peer can both import it, and so that a service may bring a transport
-// of its own. Names and records are opaque here; package peer gives them their
+// It imports nothing of this module but the name of a peer from package topology, so
+// that adapters (package p2pnet on libp2p, package swim on memberlist, package memnet in
+// memory) and package peer can both import it, and so that a service may bring a
+// transport of its own. Names and records are opaque here; package peer gives them their
 // meaning.
 //
 // To write an adapter, implement Transport or Membership and hand it to
@@ -15,20 +15,27 @@ package seam
 import (
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // PeerID is the text form of a peer's public key. Two peers are the same peer
 // exactly if their ids are equal. The empty id names nobody.
-type PeerID string
+type PeerID = topology.PeerID
 
-// Short returns the last eight characters of an id, for tables and log lines
-// that a person reads. It identifies nothing securely.
-func (id PeerID) Short() string {
-	const kept = 8
-	if len(id) <= kept {
-		return string(id)
+// maxID bounds the text of an id, in bytes.
+const maxID = 128
+
+// CheckID tells what keeps a text from being the id of a peer over any transport.
+func CheckID(id PeerID) error {
+	if id == "" || len(id) > maxID {
+		return fmt.Errorf("an id of %d bytes: want 1 to %d", len(id), maxID)
 	}
-	return string(id[len(id)-kept:])
+	if strings.ContainsFunc(string(id), func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("%q is not the id of a peer", id)
+	}
+	return nil
 }
 
 // Protocol names what is spoken on a stream, version included.
@@ -52,6 +59,8 @@ var (
 	// ErrUnknownProtocol: the other process does not speak this protocol, or not
 	// this version of it. It may surface at the first Read.
 	ErrUnknownProtocol = errors.New("the other process does not speak this protocol version")
+	// ErrLayout: the other process trains another model.
+	ErrLayout = errors.New("another layout of parameters")
 	// ErrUnreachable: no known address of the peer answered.
 	ErrUnreachable = errors.New("no address of the peer answers")
 	// ErrSelf: the address or id is the local peer's own.
@@ -72,3 +81,25 @@ type OldIncarnationError struct {
 func (e *OldIncarnationError) Error() string {
 	return fmt.Sprintf("incarnation %d was used by an earlier life of this peer, which reached %d", e.Announced, e.Highest)
 }
+
+// RefusedError says that a peer, asked to be joined, refused, and that asking again cannot
+// help until somebody changes the configuration or the release of one of the two.
+type RefusedError struct {
+	// Peer is the one that refused, or that was refused.
+	Peer PeerID
+	// Why is ErrUnknownRun, ErrUnknownProtocol, ErrLayout or ErrNotAdmitted, which
+	// errors.Is finds. Detail is what the other said beyond it, and Remedy what to do.
+	Why            error
+	Detail, Remedy string
+}
+
+// Error names the peer, the reason and what to do about it.
+func (e *RefusedError) Error() string {
+	if e.Detail == "" {
+		return fmt.Sprintf("peer %s refuses: %v. %s", e.Peer, e.Why, e.Remedy)
+	}
+	return fmt.Sprintf("peer %s refuses: %v (%s). %s", e.Peer, e.Why, e.Detail, e.Remedy)
+}
+
+// Unwrap gives the reason.
+func (e *RefusedError) Unwrap() error { return e.Why }

@@ -10,8 +10,12 @@ const (
 	MaxTopicName = 128
 )
 
-// ErrTooLarge: a message has more than MaxMessage bytes, and was not sent.
-var ErrTooLarge = errors.New("larger than a message on a topic may be")
+var (
+	// ErrTooLarge: a message has more than MaxMessage bytes, and was not sent.
+	ErrTooLarge = errors.New("larger than a message on a topic may be")
+	// ErrNoTopics: the transport has no topics.
+	ErrNoTopics = errors.New("this transport has no topics")
+)
 
 // Verdict is what a receiver makes of a message that a topic brought.
 type Verdict uint8
@@ -48,9 +52,10 @@ type Topic interface {
 	Close() error
 }
 
-// Broadcaster is a Transport that has topics. Where it has none, package peer
-// spreads control messages by asking one member after the other, which is slower.
-type Broadcaster interface {
+// Topics are what small messages spread on. A transport that has none fails with
+// ErrNoTopics; package peer then spreads control messages by asking one member after
+// the other, which is slower.
+type Topics interface {
 	// Topic takes part in a topic. A peer for which takesPart reports false neither
 	// hears its messages nor is heard on it; it may report otherwise at any time, and
 	// must answer at once. Nil takes everybody. A second handler for one topic is an

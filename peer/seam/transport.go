@@ -2,6 +2,7 @@ package seam
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 )
@@ -43,6 +44,13 @@ type Deadlines interface {
 	SetWriteDeadline(t time.Time) error
 }
 
+// MaxLane is the highest number of a lane: beside the connection that Open uses,
+// an exchange may use this many further ones.
+const MaxLane = 7
+
+// ErrLane: the number of a lane is not from 1 to MaxLane, or the transport has no lanes.
+var ErrLane = errors.New("no lane has this number")
+
 // Dialer opens connections and streams. Safe for concurrent use.
 type Dialer interface {
 	// Connect reaches a process at a join address (a transport's own address
@@ -57,6 +65,19 @@ type Dialer interface {
 	// Open opens a stream for one protocol of one run. The context covers the
 	// opening only. Refusals by the other end may surface at the first Read.
 	Open(ctx context.Context, peer PeerID, protocol Protocol, run string) (Stream, error)
+	// OpenLane opens a stream as Open does, over the lane-th further connection to
+	// the peer, 1 to MaxLane; any other number is an ErrLane. So one exchange can use
+	// several connections at once (several paths of a network, or several of a path
+	// that limits each connection). The other end sees an ordinary inbound stream:
+	// which exchange it belongs to, the protocol has to say.
+	//
+	// The transport makes the connection when a lane is first opened, owns it, and
+	// keeps it for the next OpenLane; it closes one that has carried no stream for
+	// a while, and one that has died is made anew. Where several addresses of the
+	// peer are known, lanes take them in turn. Connections counts lanes, at both
+	// ends. Either end may have lanes to the other; they need not be the same
+	// connections.
+	OpenLane(ctx context.Context, peer PeerID, protocol Protocol, run string, lane int) (Stream, error)
 }
 
 // Handler serves one inbound stream on a goroutine of its own. It owns the
@@ -68,6 +89,9 @@ type Listener interface {
 	// Addresses are the addresses at which the local process can be joined, each
 	// in a form that Connect takes. It is empty if nothing listens.
 	Addresses() []string
+	// JoinAddresses are Addresses with the peer's id, where the transport's addresses
+	// can hold it: who connects by one of them trusts nothing but the key.
+	JoinAddresses() []string
 	// Handle routes inbound streams of one protocol and run to handler, until
 	// stop is called. Stop returns once no handler of this registration is still
 	// running, so a handler must not call it; streams that are open are the
@@ -82,8 +106,16 @@ type Transport interface {
 	Identity
 	Dialer
 	Listener
+	Packets
+	Topics
 	// Connections is the number of open connections to other processes.
 	Connections() int
+	// Block is the block of addresses, about as large as one owner has, of an open
+	// connection to a peer; empty if that is not known, as through a relay.
+	Block(peer PeerID) string
+	// Refused counts, by cause, what others sent and was refused; nil if that is not
+	// counted.
+	Refused() map[string]uint64
 	// Close closes every connection and waits for the transport's goroutines. It
 	// is idempotent.
 	Close() error

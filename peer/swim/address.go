@@ -37,7 +37,6 @@ func validPeer(peer seam.PeerID) bool {
 // peerAddr is the net.Addr of a peer, for memberlist's log lines.
 type peerAddr seam.PeerID
 
-// Network implements net.Addr.
 func (a peerAddr) Network() string { return "swim" }
 
 // String implements net.Addr, in a form that net.SplitHostPort takes.

@@ -1,8 +1,7 @@
 package swim
 
 import (
-	"time"
-
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -43,23 +42,23 @@ func newAllowance() *allowance {
 	}
 }
 
-// allowanceOf returns the allowance of a peer, which outlives its streams.
-func (t *transport) allowanceOf(peer seam.PeerID) *allowance {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	a, ok := t.rates.Get(peer)
-	if !ok {
-		a = newAllowance()
-		t.rates.Add(peer, a)
-	}
-	return a
+// allowances are those of all peers: they outlive their streams.
+type allowances struct {
+	peers *lru.Cache[seam.PeerID, *allowance]
 }
 
-// allows tells whether a peer may send a datagram more.
-func (t *transport) allows(peer seam.PeerID, now time.Time) bool {
-	if t.allowanceOf(peer).packets.AllowN(now, 1) {
-		return true
+func newAllowances() allowances {
+	peers, _ := lru.New[seam.PeerID, *allowance](maxMembers) // fails for sizes below one only
+	return allowances{peers}
+}
+
+func (a allowances) of(peer seam.PeerID) *allowance {
+	if known, ok := a.peers.Get(peer); ok {
+		return known
 	}
-	t.gate.refuse(peer, tooMany)
-	return false
+	fresh := newAllowance()
+	if known, ok, _ := a.peers.PeekOrAdd(peer, fresh); ok {
+		return known
+	}
+	return fresh
 }

@@ -45,7 +45,6 @@ func (q questions) sent(packet []byte, to seam.PeerID) {
 	}
 }
 
-// asked tells whether a peer was sent a question.
 func (q questions) asked(peer seam.PeerID, number uint64) bool {
 	return q.open.Contains(question{number, peer})
 }

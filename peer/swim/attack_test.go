@@ -114,7 +114,7 @@ func TestAttackFakeMembers(t *testing.T) {
 					if got := len(m.Members()); got > c.last {
 						t.Errorf("an honest member sees %d a minute later, want at most %d", got, c.last)
 					}
-					if size := len(m.book.entries); size > minCrowd+2*8+fakes {
+					if size := m.remembered(); size > minCrowd+2*8+fakes {
 						t.Errorf("it remembers %d peers", size)
 					}
 				}
@@ -258,7 +258,7 @@ func TestAttackPackets(t *testing.T) {
 			pings = append(pings, packed(messagePing, "SeqNo", uint32(1), "Node", "", "SourceNode", "liar"))
 		}
 		for range 10 * packetBurst { // two seconds
-			if heard := tr.examine(compound(pings), tr.speaker("liar"), time.Now()); heard != nil {
+			if heard := tr.in.examine(compound(pings), tr.in.speaker("liar"), time.Now()); heard != nil {
 				taken += len(pings)
 			}
 			time.Sleep(time.Second / packetsPerSecond / 10)

@@ -1,7 +1,6 @@
 package swim
 
 import (
-	"bytes"
 	"slices"
 	"sync"
 	"time"
@@ -9,126 +8,73 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-const (
-	// maxMembers bounds the book of peers, departed ones included. When it is
-	// full, whoever departed first is forgotten for a newcomer; if nobody has
-	// departed, the newcomer is refused.
-	maxMembers = 4096
-	// maxSeeds bounds the peers given to Join that are returned to for ever.
-	maxSeeds = 64
-	// rejoinFor is how long a departed peer that is no seed is returned to.
-	rejoinFor = time.Hour
-)
-
-// entry is what is known of another peer.
-type entry struct {
-	// meta is the newest verified metadata that announces a record, and last what
-	// it says; meta is nil if none was heard.
-	meta []byte
-	last statement
-	// onlooker is verified metadata without a record, to know it again.
-	onlooker []byte
-	// mark is what the newest of both shows to be admitted.
-	mark []byte
-	// ceiling is the highest that it has signed for memberlist's incarnation, and left
-	// tells whether its newest word was that it leaves.
-	ceiling uint32
-	left    bool
-	// waiting: a new life of the peer looks on and has announced nothing yet, so
-	// last speaks of an earlier one. onlooks is that life.
-	waiting bool
-	onlooks uint64
-	// over are the latest of its lives that are known to have ended: what they said as
-	// onlookers has no number by which it could be told to be old.
-	over []uint64
-	// alive is memberlist's belief.
-	alive bool
-	// departed is when alive became false.
-	departed time.Time
-	// attempts counts how often the peer was contacted since it departed.
-	attempts int
-	// seed: the peer was given to Join.
-	seed bool
-	acquaintance
-}
-
-// heard tells whether the peer has said anything yet.
-func (e *entry) heard() bool { return e.meta != nil || e.onlooker != nil }
+// maxSeeds bounds the peers given to Join that are returned to for ever.
+const maxSeeds = 64
 
 // book keeps the newest verified record of every peer that was heard of, those
 // that departed included, and believes memberlist about who is alive. It is
 // called under memberlist's node lock, so it never calls memberlist, and takes
-// no lock but its own.
+// no lock but its own and that of own.
 type book struct {
-	identity  seam.Identity
-	run       string
-	life      uint64
+	own       *own
 	admission seam.Admission
-	// changed is called, with the lock held, whenever members or former may
-	// answer otherwise than before. It must not block.
+	// changed is called, with the lock held, whenever members may answer otherwise than
+	// before. It must not block.
 	changed func()
 
 	mu      sync.Mutex
-	entries map[seam.PeerID]*entry
+	entries entries
 	seeds   int
-	learned map[seam.PeerID][]string // addresses to hand to the transport
-	own     seam.Record
-	ownMeta []byte
-	spoken  bool // own was announced
-	former  uint64
-	lived   bool // former was heard of
-	// incarnation is at least what memberlist gives the local peer; ceiling is what was
-	// signed last, formerCeiling what earlier lives have signed.
-	incarnation, ceiling, formerCeiling uint32
-	recalled                            []byte // verified last, of an earlier life
-	closed                              bool
-	full                                bool // strangers have been turned away
+	news    bool // some entries have learned addresses
+	closed  bool
+	full    bool // strangers have been turned away
 
 	strangers chan struct{} // capacity 1: there is one to be met
 }
 
 func newBook(identity seam.Identity, run string, life uint64, changed func()) *book {
 	return &book{
-		identity:  identity,
-		run:       run,
-		life:      life,
+		own:       &own{identity: identity, run: run, life: life, changed: changed},
 		admission: everybody{},
 		changed:   changed,
-		entries:   make(map[seam.PeerID]*entry),
-		learned:   make(map[seam.PeerID][]string),
+		entries:   make(entries),
 		strangers: make(chan struct{}, 1),
 	}
 }
 
-// admit judges the metadata of a node that is said to be alive, and remembers
-// it. Metadata of an earlier life of the local peer is good: memberlist must see
-// it to refute it.
+// everybody is the admission of a run that takes every peer.
+type everybody struct{}
+
+func (everybody) Mark() []byte                    { return nil }
+func (everybody) Admit(seam.PeerID, []byte) error { return nil }
+
+func (b *book) admits(peer seam.PeerID, mark []byte) bool {
+	return b.admission.Admit(peer, mark) == nil
+}
+
+// admit judges the metadata of a node that is said to be alive, and remembers it.
 func (b *book) admit(peer seam.PeerID, meta []byte) error {
 	if !validPeer(peer) {
 		return errBadName
 	}
+	if peer == b.own.identity.Self() {
+		return b.own.recall(meta)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if peer == b.identity.Self() && bytes.Equal(meta, b.ownMeta) {
-		return nil
-	}
 	e := b.entries[peer]
-	if e != nil && (e.meta != nil && bytes.Equal(meta, e.meta) || e.onlooker != nil && bytes.Equal(meta, e.onlooker)) {
+	if e != nil && e.recognizes(meta) {
 		if !b.admits(peer, e.mark) {
 			return errStranger // it has been taken off a list
 		}
-		return nil // verified before
+		return nil
 	}
-	s, err := b.read(peer, meta)
+	s, err := verified(b.own.identity, b.own.run, peer, meta, func(s statement) error { return b.judge(peer, e, s) })
 	if err != nil {
 		return err
 	}
-	if peer == b.identity.Self() {
-		b.hearSelf(s)
-		return nil
-	}
 	if e == nil {
-		if e = b.add(peer, false); e == nil {
+		if e = b.entries.add(peer, false); e == nil {
 			return errBookFull
 		}
 	}
@@ -138,19 +84,8 @@ func (b *book) admit(peer seam.PeerID, meta []byte) error {
 			e.next = e.since.Add(strangerPatience)
 		}
 	}
-	e.mark, e.left, e.ceiling = s.mark, s.left, max(e.ceiling, s.ceiling)
-	if !s.announced {
-		e.onlooker, e.onlooks = bytes.Clone(meta), s.life
-		if e.meta != nil && s.life != e.last.life {
-			e.waiting = true
-		}
-	} else {
-		e.end(s.life)
-		e.meta, e.last, e.onlooker, e.waiting = bytes.Clone(meta), s, nil, false
-	}
-	if len(s.Addresses) > 0 {
-		b.learned[peer] = s.Addresses
-	}
+	e.take(s, meta)
+	b.news = true
 	b.changed()
 	if !e.met {
 		signal(b.strangers)
@@ -158,100 +93,186 @@ func (b *book) admit(peer seam.PeerID, meta []byte) error {
 	return nil
 }
 
-// read decodes and verifies metadata; the cheap tests come first.
-func (b *book) read(peer seam.PeerID, meta []byte) (statement, error) {
-	body, signature, err := split(meta)
-	if err != nil {
-		return statement{}, err
-	}
-	s, err := decode(peer, body)
-	switch e := b.entries[peer]; {
-	case err != nil:
-		return statement{}, err
-	case peer != b.identity.Self() && (e == nil || !e.heard() && !e.met) && b.crowded():
+// judge tells what is wrong with what a peer says, before it is verified.
+func (b *book) judge(peer seam.PeerID, e *entry, s statement) error {
+	switch {
+	case (e == nil || !e.heard() && !e.met) && b.entries.crowded():
 		b.full = true
-		return statement{}, errCrowd
-	case s.Run != b.run:
-		return statement{}, errOtherRun
-	case peer != b.identity.Self() && !b.admits(peer, s.mark):
-		return statement{}, errStranger
+		return errCrowd
+	case !b.admits(peer, s.mark):
+		return errStranger
 	case s.announced && e != nil && e.meta != nil && e.last.Newer(s.Record):
-		return statement{}, errOldRecord
+		return errOldRecord
 	case !s.announced && e != nil && e.outlived(s.life):
-		return statement{}, errOldRecord
-	case !b.identity.Verify(peer, signedMessage(peer, body), signature):
-		return statement{}, errSignature
-	}
-	return s, nil
-}
-
-// recognizes tells whether metadata of a peer was verified before.
-func (b *book) recognizes(peer seam.PeerID, meta []byte) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if peer == b.identity.Self() {
-		return bytes.Equal(meta, b.ownMeta) || bytes.Equal(meta, b.recalled)
-	}
-	e := b.entries[peer]
-	return e != nil && (e.meta != nil && bytes.Equal(meta, e.meta) || e.onlooker != nil && bytes.Equal(meta, e.onlooker))
-}
-
-// hearSelf takes note of what an earlier life of the local peer has said.
-func (b *book) hearSelf(s statement) {
-	if s.life == b.life {
-		return
-	}
-	b.formerCeiling = max(b.formerCeiling, s.ceiling)
-	if !s.announced || (b.lived && s.Incarnation <= b.former) {
-		return
-	}
-	b.former, b.lived = s.Incarnation, true
-	b.changed()
-}
-
-// remembered returns the newest announcing metadata of a peer, or nil.
-func (b *book) remembered(peer seam.PeerID) []byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if e := b.entries[peer]; e != nil {
-		return e.meta
+		return errOldRecord
 	}
 	return nil
 }
 
-// add makes an entry. If the book is full it takes the place of one that is not
-// alive, a stranger's before others, the longest departed first; one that has been
-// met takes that of any stranger. It returns nil if there is none.
-func (b *book) add(peer seam.PeerID, met bool) *entry {
-	if len(b.entries) >= maxMembers {
-		var out seam.PeerID
-		for id, e := range b.entries {
-			if e.seed || e.alive && (e.met || !met) {
-				continue
-			}
-			if out == "" || e.expendable(b.entries[out]) {
-				out = id
-			}
-		}
-		if out == "" {
-			return nil
-		}
-		delete(b.entries, out)
-		delete(b.learned, out)
+// waitsFor tells whether it is for a stranger to dial: for one that has no model yet if
+// the local peer has, since it wants to copy one soon, and else for that with the lower
+// id.
+func (b *book) waitsFor(peer seam.PeerID, says statement) bool {
+	if own := b.own.trains(); own != (says.Head+says.Steps > 0) {
+		return own
 	}
-	now := time.Now()
-	e := &entry{departed: now}
-	e.since = now
-	b.entries[peer] = e
-	return e
+	return peer < b.own.identity.Self()
 }
 
-// expendable tells whether an entry is to be forgotten before another.
-func (e *entry) expendable(other *entry) bool {
-	if e.met != other.met {
-		return !e.met
+// of is a copy of what is known of a peer, empty if that is nothing.
+func (b *book) of(peer seam.PeerID) entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.entries[peer]; e != nil {
+		return *e
 	}
-	return e.departed.Before(other.departed)
+	return entry{}
+}
+
+func (b *book) knows(peer seam.PeerID) bool {
+	e := b.of(peer)
+	return !e.since.IsZero()
+}
+
+func (b *book) recognizes(peer seam.PeerID, meta []byte) bool {
+	if peer == b.own.identity.Self() {
+		return b.own.recognizes(meta)
+	}
+	e := b.of(peer)
+	return e.recognizes(meta)
+}
+
+// believes tells whether a peer is known by its record and alive.
+func (b *book) believes(peer seam.PeerID) bool {
+	e := b.of(peer)
+	return peer == b.own.identity.Self() || e.alive && e.heard()
+}
+
+// highest is the highest incarnation heard of a peer; of the local one, of its
+// earlier lives only.
+func (b *book) highest(peer seam.PeerID) (uint64, bool) {
+	if peer == b.own.identity.Self() {
+		return b.own.highest()
+	}
+	e := b.of(peer)
+	return e.last.Incarnation, e.meta != nil
+}
+
+func (b *book) last(peer seam.PeerID) (seam.Record, bool) {
+	e := b.of(peer)
+	return cloneRecord(e.last.Record), e.meta != nil
+}
+
+// addresses returns where a peer says it can be reached.
+func (b *book) addresses(peer seam.PeerID) []string {
+	e := b.of(peer)
+	if e.learned != nil {
+		return e.learned
+	}
+	return e.last.Addresses
+}
+
+// mayLive tells whether news that a peer is alive may have an incarnation: up to a little
+// more than it has signed, since it denies an accusation by the next number and signs
+// after that. The signature on meta is verified later, if it is.
+func (b *book) mayLive(peer seam.PeerID, meta []byte, incarnation uint32) bool {
+	if peer == b.own.identity.Self() {
+		return b.own.mayLive(meta, incarnation)
+	}
+	if e := b.of(peer); incarnation <= raised(e.ceiling, incarnationRoom) {
+		return true
+	}
+	body, _, err := split(meta)
+	if err != nil {
+		return false
+	}
+	s, err := decode(peer, body)
+	return err == nil && incarnation <= raised(s.ceiling, incarnationRoom)
+}
+
+// mayBeAccused tells whether news that a peer is silent, dead or gone may have an
+// incarnation.
+func (b *book) mayBeAccused(peer seam.PeerID, incarnation uint32) bool {
+	if peer == b.own.identity.Self() {
+		return b.own.mayBeAccused(incarnation)
+	}
+	e := b.of(peer)
+	return incarnation <= e.ceiling
+}
+
+// hear takes a record that did not come by gossip, of a member that is alive.
+func (b *book) hear(peer seam.PeerID, meta []byte) (news bool, err error) {
+	if e := b.of(peer); !e.alive || e.recognizes(meta) {
+		return false, nil
+	}
+	switch err := b.admit(peer, meta); err {
+	case nil:
+		return true, nil
+	case errOldRecord: // gossip was faster
+		return false, nil
+	default:
+		return false, err
+	}
+}
+
+// meet notes that there was an authenticated stream with a peer, or an answer of it.
+func (b *book) meet(peer seam.PeerID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entries[peer]
+	if e == nil {
+		e = b.entries.add(peer, true)
+	}
+	if e == nil || e.met {
+		return
+	}
+	if e.met = true; e.heard() {
+		b.changed()
+	}
+	if e.dialled {
+		e.dialled = false
+		signal(b.strangers) // another can be dialled
+	}
+}
+
+func (b *book) miss(peer seam.PeerID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entries[peer]
+	if e == nil || e.met {
+		return
+	}
+	e.dialled = false
+	e.missed++
+	e.next = time.Now().Add(time.Duration(e.missed) * missedWait)
+	b.changed()
+	signal(b.strangers) // another can be dialled
+}
+
+func (b *book) toMeet(now time.Time) []seam.PeerID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.entries.toMeet(now)
+}
+
+// lost picks whom to contact next among those not alive, at most so many.
+func (b *book) lost(now time.Time, most int) []seam.PeerID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.entries.lost(b.own.identity.Self(), now, most, b.admits)
+}
+
+// turnedAway tells, once after strangers had to be turned away, that there is room for
+// some again, and a member to ask for them.
+func (b *book) turnedAway() (ask seam.PeerID, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.full || b.entries.crowded() {
+		return "", false
+	}
+	b.full = false
+	ask = b.entries.longest()
+	return ask, ask != ""
 }
 
 // setAlive records memberlist's belief about an admitted peer.
@@ -285,22 +306,6 @@ func (b *book) living() int {
 	return n
 }
 
-// setOwn records what the local peer says of itself.
-func (b *book) setOwn(s statement, meta []byte) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.own, b.ownMeta, b.spoken = s.Record, meta, s.announced
-	b.changed()
-}
-
-// nodeMeta is the metadata that memberlist spreads for the local peer.
-func (b *book) nodeMeta() []byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.ownMeta
-}
-
-// members returns copies of the records of those alive.
 func (b *book) members() []seam.Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -308,15 +313,15 @@ func (b *book) members() []seam.Record {
 		return nil
 	}
 	records := make([]seam.Record, 0, len(b.entries)+1)
-	if b.spoken {
-		records = append(records, cloneRecord(b.own))
+	if record, _, spoken := b.own.announced(); spoken {
+		records = append(records, cloneRecord(record))
 	}
 	for _, e := range b.entries {
 		if e.present() && e.met {
 			records = append(records, cloneRecord(e.last.Record))
 		}
 	}
-	for _, peer := range b.believed(len(records)) {
+	for _, peer := range b.entries.believed(len(records)) {
 		records = append(records, cloneRecord(b.entries[peer].last.Record))
 	}
 	return records
@@ -327,53 +332,20 @@ func cloneRecord(r seam.Record) seam.Record {
 	return r
 }
 
-// highest is the highest incarnation heard of a peer; of the local one, of its
-// earlier lives only.
-func (b *book) highest(peer seam.PeerID) (uint64, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if peer == b.identity.Self() {
-		return b.former, b.lived
-	}
-	if e := b.entries[peer]; e != nil && e.meta != nil {
-		return e.last.Incarnation, true
-	}
-	return 0, false
-}
-
-// last is the newest record of a peer, alive or not.
-func (b *book) last(peer seam.PeerID) (seam.Record, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if e := b.entries[peer]; e != nil && e.meta != nil {
-		return cloneRecord(e.last.Record), true
-	}
-	return seam.Record{}, false
-}
-
-// takeLearned returns the addresses that the transport has not been told yet.
 func (b *book) takeLearned() map[seam.PeerID][]string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.learned) == 0 {
+	if !b.news {
 		return nil
 	}
-	learned := b.learned
-	b.learned = make(map[seam.PeerID][]string)
+	b.news = false
+	learned := make(map[seam.PeerID][]string)
+	for peer, e := range b.entries {
+		if e.learned != nil {
+			learned[peer], e.learned = e.learned, nil
+		}
+	}
 	return learned
-}
-
-// addresses returns where a peer says it can be reached.
-func (b *book) addresses(peer seam.PeerID) []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if learned := b.learned[peer]; learned != nil {
-		return learned
-	}
-	if e := b.entries[peer]; e != nil {
-		return e.last.Addresses
-	}
-	return nil
 }
 
 // addSeed makes a peer one that is returned to for ever, while there is room.
@@ -382,7 +354,7 @@ func (b *book) addSeed(peer seam.PeerID) {
 	defer b.mu.Unlock()
 	e := b.entries[peer]
 	if e == nil {
-		e = b.add(peer, true)
+		e = b.entries.add(peer, true)
 	}
 	if e != nil && !e.seed && b.seeds < maxSeeds {
 		e.seed = true
@@ -390,7 +362,6 @@ func (b *book) addSeed(peer seam.PeerID) {
 	}
 }
 
-// close empties the roster.
 func (b *book) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -135,6 +135,20 @@ func within(t *testing.T, limit time.Duration, members []*member, what string, h
 	}
 }
 
+// remembered is how many peers this member's book holds.
+func (m *member) remembered() int {
+	m.book.mu.Lock()
+	defer m.book.mu.Unlock()
+	return len(m.book.entries)
+}
+
+// lastSaid is what a peer that this member knows has last said of itself.
+func (m *member) lastSaid(peer seam.PeerID) statement {
+	m.book.mu.Lock()
+	defer m.book.mu.Unlock()
+	return m.book.entries[peer].last
+}
+
 func count(n int) func([]seam.Record) bool {
 	return func(records []seam.Record) bool { return len(records) == n }
 }

@@ -18,7 +18,7 @@ import (
 // conn is a stream as memberlist wants it for a push/pull.
 type conn struct {
 	seam.Stream
-	transport *transport
+	transport *inbound
 	// dialled tells which end opened the stream.
 	dialled bool
 	// message is nil until the other end has been listened to, and held what it takes.
@@ -31,8 +31,7 @@ type conn struct {
 
 var _ net.Conn = (*conn)(nil)
 
-// newConn wraps a tracked stream.
-func newConn(t *transport, s seam.Stream, dialled bool) *conn {
+func newConn(t *inbound, s seam.Stream, dialled bool) *conn {
 	return &conn{Stream: s, transport: t, dialled: dialled, done: make(chan struct{})}
 }
 
@@ -100,12 +99,11 @@ func (c *conn) readGreeting() error {
 		return fmt.Errorf("read what the other end remembers: %w", err)
 	}
 	if size > 0 {
-		_ = c.transport.book.recall(meta)
+		_ = c.transport.book.own.recall(meta)
 	}
 	return nil
 }
 
-// Close implements net.Conn.
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		c.Stream.Close()
@@ -116,19 +114,15 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// abandon resets the stream.
 func (c *conn) abandon() {
 	c.Stream.Reset()
 	c.Close()
 }
 
-// LocalAddr implements net.Conn.
 func (c *conn) LocalAddr() net.Addr { return peerAddr(c.transport.seam.Self()) }
 
-// RemoteAddr implements net.Conn.
 func (c *conn) RemoteAddr() net.Addr { return peerAddr(c.Remote()) }
 
-// SetDeadline implements net.Conn.
 func (c *conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }

@@ -31,7 +31,6 @@ func (d *delegate) NotifyAlive(node *memberlist.Node) error {
 	return err
 }
 
-// NotifyJoin implements memberlist.EventDelegate.
 func (d *delegate) NotifyJoin(node *memberlist.Node) {
 	d.book.setAlive(seam.PeerID(node.Name), true)
 }
@@ -46,17 +45,13 @@ func (d *delegate) NotifyLeave(node *memberlist.Node) {
 // NotifyUpdate implements memberlist.EventDelegate; NotifyAlive saw the record.
 func (d *delegate) NotifyUpdate(*memberlist.Node) {}
 
-// NodeMeta implements memberlist.Delegate.
-func (d *delegate) NodeMeta(int) []byte { return d.book.nodeMeta() }
+func (d *delegate) NodeMeta(int) []byte { return d.book.own.nodeMeta() }
 
 // NotifyMsg implements memberlist.Delegate; user messages are not used.
 func (d *delegate) NotifyMsg([]byte) {}
 
-// GetBroadcasts implements memberlist.Delegate.
 func (d *delegate) GetBroadcasts(int, int) [][]byte { return nil }
 
-// LocalState implements memberlist.Delegate.
 func (d *delegate) LocalState(bool) []byte { return nil }
 
-// MergeRemoteState implements memberlist.Delegate.
 func (d *delegate) MergeRemoteState([]byte, bool) {}

@@ -171,9 +171,9 @@ func TestAttackManyConversations(t *testing.T) {
 		all.Wait()
 		time.Sleep(time.Second)
 		state := func() (open, held int) {
-			host.carrier.mu.Lock()
-			defer host.carrier.mu.Unlock()
-			return len(host.carrier.places.all), host.carrier.held
+			host.carrier.in.mu.Lock()
+			defer host.carrier.in.mu.Unlock()
+			return len(host.carrier.in.places.all), host.carrier.in.held
 		}
 		if open, held := state(); open != maxBlockSyncs || held > maxHeld { // all come from one block
 			t.Errorf("%d conversations are open, %d are allowed; they hold %d bytes", open, maxBlockSyncs, held)

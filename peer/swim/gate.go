@@ -1,7 +1,6 @@
 package swim
 
 import (
-	"encoding/binary"
 	"sync/atomic"
 	"time"
 
@@ -77,7 +76,6 @@ type speaker struct {
 	rate   *allowance
 }
 
-// refuse counts what is not passed on.
 func (g *gate) refuse(by seam.PeerID, why cause) {
 	g.kept[why].Add(1)
 	level := zap.WarnLevel
@@ -87,7 +85,6 @@ func (g *gate) refuse(by seam.PeerID, why cause) {
 	g.log.Log(level, "kept a message from the membership", zap.String("peer", string(by)), zap.String("reason", causeNames[why]))
 }
 
-// refused tells how much was not passed on, by cause.
 func (g *gate) refused() map[string]uint64 {
 	counts := make(map[string]uint64)
 	for why := range causes {
@@ -139,12 +136,18 @@ func (g *gate) judge(raw []byte, by speaker, now time.Time) ([]byte, cause) {
 	}
 	node := seam.PeerID(m.texts[fieldNode])
 	switch raw[0] {
-	case messagePing:
-		return raw, g.ping(&m, by)
+	case messagePing: // an answer goes to whoever asks
+		if m.text(fieldSourceNode) != string(by.peer) {
+			return nil, notInPerson
+		}
+		return raw, passed
 	case messageIndirectPing:
 		return raw, g.indirectPing(&m, by, now)
-	case messageAck, messageNack:
-		return raw, g.answer(&m, by)
+	case messageAck, messageNack: // it comes from whom the question went to
+		if !g.questions.asked(by.peer, m.numbers[fieldSeqNo]) {
+			return nil, notAsked
+		}
+		return raw, passed
 	case messageAlive:
 		return raw, g.alive(node, &m, by, now)
 	case messageSuspect, messageDead:
@@ -155,22 +158,6 @@ func (g *gate) judge(raw []byte, by speaker, now time.Time) ([]byte, cause) {
 		return raw, why
 	}
 	return nil, malformed
-}
-
-// ping: an answer goes to whoever asks.
-func (g *gate) ping(m *message, by speaker) cause {
-	if m.text(fieldSourceNode) != string(by.peer) {
-		return notInPerson
-	}
-	return passed
-}
-
-// answer: it comes from whom the question went to.
-func (g *gate) answer(m *message, by speaker) cause {
-	if !g.questions.asked(by.peer, m.numbers[fieldSeqNo]) {
-		return notAsked
-	}
-	return passed
 }
 
 // indirectPing: a member is probed for another one.
@@ -230,7 +217,7 @@ func (g *gate) accusation(node seam.PeerID, m *message, by speaker) cause {
 // says so. Any other news of a death is a suspicion, which the accused can deny before
 // it is believed.
 func (g *gate) departed(node seam.PeerID, by speaker) bool {
-	return node == by.peer || g.book.hasLeft(node)
+	return node == by.peer || g.book.of(node).left
 }
 
 // state judges a node in a push/pull, which it may change.
@@ -249,29 +236,4 @@ func (g *gate) state(m *message, raw []byte, by speaker, now time.Time) cause {
 		raw[m.stateAt] = stateSuspect
 	}
 	return passed
-}
-
-// messagesOf takes a packet apart: a checksum, which a connection and a signed datagram
-// have no need of, and a compound. Compounds hold no compounds.
-func messagesOf(packet []byte) (messages [][]byte, ok bool) {
-	if len(packet) > crcSize && packet[0] == messageCRC {
-		packet = packet[crcSize:]
-	}
-	if len(packet) < 2 || packet[0] != messageCompound {
-		return [][]byte{packet}, len(packet) > 0
-	}
-	count := int(packet[1])
-	sizes, parts := packet[2:], packet[min(2+2*count, len(packet)):]
-	for range count {
-		if len(sizes) < 2 {
-			return nil, false
-		}
-		size := int(binary.BigEndian.Uint16(sizes))
-		if size > len(parts) {
-			return nil, false
-		}
-		messages = append(messages, parts[:size])
-		sizes, parts = sizes[2:], parts[size:]
-	}
-	return messages, true
 }

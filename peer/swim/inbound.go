@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
+	"net"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -11,33 +13,52 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-// handle serves an inbound stream until it ends.
-func (t *transport) handle(s seam.Stream) {
-	if !t.track(s) || t.isClosed() {
-		t.drop(s)
+// inbound takes what others send, by streams and by datagrams, for memberlist.
+type inbound struct {
+	*transport
+	packets chan *memberlist.Packet
+	conns   chan net.Conn
+	places  *places // of conversations
+	rates   allowances
+
+	mu    sync.Mutex
+	first map[seam.PeerID]seam.Stream // packet streams
+	syncs map[seam.PeerID]int         // conversations
+	held  int                         // bytes of all conversations
+}
+
+func newInbound(t *transport) *inbound {
+	return &inbound{
+		transport: t,
+		packets:   make(chan *memberlist.Packet, inboundPackets),
+		conns:     make(chan net.Conn),
+		places:    newPlaces(t.seam),
+		rates:     newAllowances(),
+		first:     make(map[seam.PeerID]seam.Stream),
+		syncs:     make(map[seam.PeerID]int),
+	}
+}
+
+func (in *inbound) handle(s seam.Stream) {
+	if !in.track(s) || in.isClosed() {
+		in.drop(s)
 		return
 	}
 	s.SetReadDeadline(time.Now().Add(kindTimeout))
 	var kind [1]byte
 	if _, err := io.ReadFull(s, kind[:]); err != nil {
-		t.drop(s)
+		in.drop(s)
 		return
 	}
-	t.book.meet(s.Remote())
+	in.book.meet(s.Remote())
 	switch kind[0] {
 	case kindPackets:
-		t.receive(s)
+		in.receive(s)
 	case kindSync:
-		t.converse(s)
+		in.converse(s)
 	default:
-		t.drop(s)
+		in.drop(s)
 	}
-}
-
-func (t *transport) isClosed() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.closed
 }
 
 // packetBuffer is what is read at once of a packet stream. There is one for every
@@ -46,23 +67,23 @@ const packetBuffer = 512
 
 // receive hands the packets of a stream to memberlist. A peer has one such
 // stream: a second takes the place of the first.
-func (t *transport) receive(s seam.Stream) {
+func (in *inbound) receive(s seam.Stream) {
 	peer := s.Remote()
-	t.mu.Lock()
-	old := t.inbound[peer]
-	t.inbound[peer] = s
-	t.mu.Unlock()
-	rate := t.allowanceOf(peer)
+	in.mu.Lock()
+	old := in.first[peer]
+	in.first[peer] = s
+	in.mu.Unlock()
+	rate := in.rates.of(peer)
 	if old != nil {
 		old.Reset()
 	}
 	defer func() {
-		t.mu.Lock()
-		if t.inbound[peer] == s {
-			delete(t.inbound, peer)
+		in.mu.Lock()
+		if in.first[peer] == s {
+			delete(in.first, peer)
 		}
-		t.mu.Unlock()
-		t.drop(s)
+		in.mu.Unlock()
+		in.drop(s)
 	}()
 	r := bufio.NewReaderSize(s, packetBuffer)
 	for {
@@ -73,49 +94,56 @@ func (t *transport) receive(s seam.Stream) {
 		}
 		now := time.Now()
 		if !rate.packets.AllowN(now, 1) {
-			t.gate.refuse(peer, tooMany)
+			in.gate.refuse(peer, tooMany)
 			continue
 		}
-		if packet = t.examine(packet, t.speaker(peer), now); packet == nil {
+		if packet = in.examine(packet, in.speaker(peer), now); packet == nil {
 			continue
 		}
 		select {
-		case t.packets <- &memberlist.Packet{Buf: packet, From: peerAddr(peer), Timestamp: now}:
-		case <-t.closing:
+		case in.packets <- &memberlist.Packet{Buf: packet, From: peerAddr(peer), Timestamp: now}:
+		case <-in.closing:
 			return
 		}
 	}
 }
 
+func (in *inbound) allows(peer seam.PeerID, now time.Time) bool {
+	if in.rates.of(peer).packets.AllowN(now, 1) {
+		return true
+	}
+	in.gate.refuse(peer, tooMany)
+	return false
+}
+
 // arrived hands a datagram's packet to memberlist, unless it is too busy.
-func (t *transport) arrived(from seam.PeerID, packet []byte, now time.Time) {
-	if t.isClosed() {
+func (in *inbound) arrived(from seam.PeerID, packet []byte, now time.Time) {
+	if in.isClosed() {
 		return
 	}
-	if packet = t.examine(packet, t.speaker(from), now); packet == nil {
+	if packet = in.examine(packet, in.speaker(from), now); packet == nil {
 		return
 	}
 	select {
-	case t.packets <- &memberlist.Packet{Buf: packet, From: peerAddr(from), Timestamp: now}:
+	case in.packets <- &memberlist.Packet{Buf: packet, From: peerAddr(from), Timestamp: now}:
 	default:
 	}
 }
 
 // examine returns what memberlist may have of a packet, nil if that is nothing.
-func (t *transport) examine(packet []byte, by speaker, now time.Time) []byte {
-	plain, err := t.keys.open(packet)
+func (in *inbound) examine(packet []byte, by speaker, now time.Time) []byte {
+	plain, err := in.keys.open(packet)
 	if err != nil {
-		t.gate.refuse(by.peer, malformed)
+		in.gate.refuse(by.peer, malformed)
 		return nil
 	}
-	packet = t.gate.packet(plain, by, now)
-	t.busy.received(packet, now)
+	packet = in.gate.packet(plain, by, now)
+	in.busy.received(packet, now)
 	return packet
 }
 
-// speaker tells who a peer is to memberlist.
-func (t *transport) speaker(peer seam.PeerID) speaker {
-	return speaker{peer: peer, heeded: t.book.believes(peer), rate: t.allowanceOf(peer)}
+func (in *inbound) speaker(peer seam.PeerID) speaker {
+	return speaker{peer: peer, heeded: in.book.believes(peer), rate: in.rates.of(peer)}
 }
 
 // readPacket reads one packet of 1 to maxPacket bytes. It belongs to the caller.
@@ -137,70 +165,70 @@ func readPacket(r io.Reader) ([]byte, error) {
 
 // converse reads what the other end of a stream says, hands it to memberlist, and waits
 // until it is done with it.
-func (t *transport) converse(s seam.Stream) {
+func (in *inbound) converse(s seam.Stream) {
 	peer := s.Remote()
-	if !t.admitSync(peer, time.Now()) {
-		t.gate.refuse(peer, tooMany)
-		t.drop(s)
+	if !in.admitSync(peer, time.Now()) {
+		in.gate.refuse(peer, tooMany)
+		in.drop(s)
 		return
 	}
-	defer t.endSync(peer)
-	leave := t.places.take(peer, t.closing)
+	defer in.endSync(peer)
+	leave := in.places.take(peer, in.closing)
 	if leave == nil {
-		t.gate.refuse(peer, tooMany)
-		t.drop(s)
+		in.gate.refuse(peer, tooMany)
+		in.drop(s)
 		return
 	}
 	defer leave()
-	meta := t.book.remembered(peer)
+	meta := in.book.of(peer).meta
 	s.SetWriteDeadline(time.Now().Add(kindTimeout))
 	greeting := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(meta)), uint16(len(meta)))
 	if _, err := s.Write(append(greeting, meta...)); err != nil {
-		t.drop(s)
+		in.drop(s)
 		return
 	}
 	s.SetReadDeadline(time.Now().Add(syncTimeout))
-	c := newConn(t, s, false)
+	c := newConn(in, s, false)
 	if err := c.listen(); err != nil {
-		t.gate.refuse(peer, malformed)
+		in.gate.refuse(peer, malformed)
 		c.abandon()
 		return
 	}
 	select {
-	case t.conns <- c:
+	case in.conns <- c:
 		<-c.done
-	case <-t.closing:
+	case <-in.closing:
 		c.abandon()
 	}
 }
 
-func (t *transport) admitSync(peer seam.PeerID, now time.Time) bool {
-	rate := t.allowanceOf(peer)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.syncs[peer] >= maxSyncs || !rate.syncs.AllowN(now, 1) {
+func (in *inbound) admitSync(peer seam.PeerID, now time.Time) bool {
+	rate := in.rates.of(peer)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.syncs[peer] >= maxSyncs || !rate.syncs.AllowN(now, 1) {
 		return false
 	}
-	t.syncs[peer]++
+	in.syncs[peer]++
 	return true
 }
 
-func (t *transport) endSync(peer seam.PeerID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.syncs[peer]--; t.syncs[peer] == 0 {
-		delete(t.syncs, peer)
+func (in *inbound) endSync(peer seam.PeerID) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.syncs[peer]--; in.syncs[peer] == 0 {
+		delete(in.syncs, peer)
 	}
 }
 
 // hold makes room for so many bytes of a conversation, if there is any; less than
 // nothing gives room back.
-func (t *transport) hold(bytes int) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.held+bytes > maxHeld {
+func (in *inbound) hold(bytes int) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.held+bytes > maxHeld {
 		return false
 	}
-	t.held += bytes
+	in.held += bytes
 	return true
 }

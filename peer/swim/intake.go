@@ -65,7 +65,6 @@ func (in *intake) read(sealed keys) ([]byte, error) {
 	return nil, fmt.Errorf("a message of type %d: %w", kind, errMalformed)
 }
 
-// pushPull takes the nodes one by one.
 func (in *intake) pushPull() ([]byte, error) {
 	header, _, err := in.fields(headerShape)
 	if err != nil {
@@ -78,9 +77,9 @@ func (in *intake) pushPull() ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("a node in a push and pull %w", err)
 		}
-		if self := in.gate.book.identity.Self(); !in.own && string(m.texts[fieldName]) == string(self) {
+		if self := in.gate.book.own.identity.Self(); !in.own && string(m.texts[fieldName]) == string(self) {
 			in.own = true
-			_ = in.gate.book.recall(m.texts[fieldMeta]) // what an earlier life has signed counts
+			_ = in.gate.book.own.recall(m.texts[fieldMeta]) // what an earlier life has signed counts
 		}
 		why := in.charge(&m)
 		if why == passed {
@@ -127,7 +126,6 @@ func (in *intake) fields(of shape) (m message, raw []byte, err error) {
 	}
 }
 
-// more reads what has come.
 func (in *intake) more() error {
 	have := len(in.buffer)
 	if have == cap(in.buffer) { // and not each time: it may come byte by byte
@@ -138,7 +136,6 @@ func (in *intake) more() error {
 	return err
 }
 
-// open reads and decrypts a whole message.
 func (in *intake) open(sealed keys) ([]byte, error) {
 	var header [sealHeader]byte
 	if _, err := io.ReadFull(in.from, header[:]); err != nil {

@@ -23,7 +23,7 @@ const (
 	sealHeader = 1 + 4
 )
 
-var errNotSealed = errors.New("is not encrypted with a key of this run: see that all peers have the same --gossip-key")
+var errNotSealed = errors.New("is not encrypted with a key of this run: see that all peers have the same keys (Config.Keys)")
 
 func newKeys(raw [][]byte) (keys, error) {
 	var all keys
@@ -41,7 +41,6 @@ func newKeys(raw [][]byte) (keys, error) {
 	return all, nil
 }
 
-// overhead is what a seal adds to a packet.
 func (k keys) overhead() int {
 	if len(k) == 0 {
 		return 0
@@ -49,7 +48,6 @@ func (k keys) overhead() int {
 	return sealOverhead
 }
 
-// seal encrypts a packet, if there are keys.
 func (k keys) seal(packet []byte) []byte {
 	if len(k) == 0 {
 		return packet
@@ -65,7 +63,6 @@ func (k keys) append(b, plain, bound []byte) []byte {
 	return k[0].Seal(b, b[at:at+gcmNonce], plain, bound)
 }
 
-// open decrypts a packet, if there are keys.
 func (k keys) open(packet []byte) ([]byte, error) {
 	if len(k) == 0 {
 		return packet, nil
@@ -86,7 +83,6 @@ func (k keys) decrypt(sealed, bound []byte) ([]byte, error) {
 	return nil, errNotSealed
 }
 
-// sealMessage encrypts a message of a conversation, if there are keys.
 func (k keys) sealMessage(message []byte) []byte {
 	if len(k) == 0 {
 		return message

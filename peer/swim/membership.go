@@ -1,14 +1,166 @@
 package swim
 
 import (
+	"cmp"
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/hashicorp/memberlist"
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/internal/loglimit"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
+
+// Membership implements seam.Membership. Until the first Announce the local peer
+// looks on: it takes part in the protocol and sees the others, but is not among
+// anybody's Members. So it may Join first, learn its HighestIncarnation, and
+// announce the next one. Safe for concurrent use.
+type Membership struct {
+	*contacts
+	transport seam.Transport
+	run       string
+	life      uint64
+	unhandle  func()
+
+	dirty   chan struct{} // capacity 1: the book has changed
+	changed chan struct{} // capacity 1: what the caller hears of it
+	stopped chan struct{} // closed when Close is done
+
+	// announcing holds a token while nobody announces. A channel and not a mutex:
+	// the holder waits for a timer, which synctest must be able to tell. Close
+	// keeps the token.
+	announcing chan struct{}
+	said       statement // what was last said of this peer; guarded by the token
+	untold     func()    // logs the counts of lines that were left out
+}
+
+var _ seam.Membership = (*Membership)(nil)
+
+// New starts a membership that has joined nobody yet, as an onlooker.
+func New(cfg Config) (*Membership, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("swim: %w", err)
+	}
+	m := newMembership(cfg)
+	if err := m.lookOn(); err != nil {
+		return nil, fmt.Errorf("swim: %w", err)
+	}
+	sealed, err := newKeys(cfg.Keys)
+	if err != nil {
+		return nil, fmt.Errorf("swim: %w", err)
+	}
+	m.carrier.keys = sealed
+	if err := m.carrier.wide.adapt(0); err != nil && cfg.Carrier == Datagrams {
+		return nil, fmt.Errorf("swim: %w", err)
+	} else if err != nil {
+		m.log.Info("no datagrams can be taken: the membership stays with streams", zap.Error(err))
+	}
+	list, err := memberlist.Create(settings(m))
+	if err != nil {
+		m.carrier.wide.end()
+		return nil, fmt.Errorf("swim: start memberlist: %w", err)
+	}
+	m.list = list
+	m.wg.Add(3)
+	go m.meetStrangers(m.renew)
+	go m.notify()
+	go m.rejoin()
+	unhandle, err := cfg.Transport.Handle(seam.ProtocolSwim, cfg.Run, m.carrier.in.handle)
+	if err != nil {
+		m.Close()
+		return nil, fmt.Errorf("swim: take streams for run %q: %w", cfg.Run, err)
+	}
+	m.unhandle = unhandle
+	return m, nil
+}
+
+func newMembership(cfg Config) *Membership {
+	log, untold := loglimit.Limit(cmp.Or(cfg.Log, zap.NewNop()))
+	m := &Membership{
+		contacts:   &contacts{self: cfg.Transport.Self(), every: cmp.Or(cfg.RejoinEvery, DefaultRejoinEvery), log: log, stopping: make(chan struct{})},
+		transport:  cfg.Transport,
+		run:        cfg.Run,
+		unhandle:   func() {},
+		dirty:      make(chan struct{}, 1),
+		changed:    make(chan struct{}, 1),
+		stopped:    make(chan struct{}),
+		announcing: make(chan struct{}, 1),
+		untold:     untold,
+	}
+	var life [8]byte
+	rand.Read(life[:]) // never fails
+	m.life = binary.LittleEndian.Uint64(life[:])
+	m.announcing <- struct{}{}
+	m.book = newBook(cfg.Transport, cfg.Run, m.life, func() { signal(m.dirty) })
+	if cfg.Admission != nil {
+		m.book.admission = cfg.Admission
+	}
+	m.carrier = newTransport(cfg.Transport, cfg.Run, m.book, newStragglers(), newPackets(cfg.Transport, cfg.Run, cfg.Carrier, m.log))
+	return m
+}
+
+// lookOn prepares what memberlist spreads until the first Announce.
+func (m *Membership) lookOn() error {
+	s := statement{life: m.life, ceiling: m.book.own.sign(), mark: m.book.admission.Mark()}
+	s.Peer, s.Run = m.transport.Self(), m.run
+	for _, address := range m.transport.Addresses() {
+		if len(address) <= seam.MaxAddressSize && len(s.Addresses) < seam.MaxAddresses {
+			s.Addresses = append(s.Addresses, address)
+		}
+	}
+	meta, err := seal(m.transport, s)
+	if err != nil {
+		return err
+	}
+	m.said = s
+	m.book.own.set(s, meta)
+	return nil
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Signed implements seam.Courier: the metadata of the local record.
+func (m *Membership) Signed() []byte {
+	if _, meta, spoken := m.book.own.announced(); spoken {
+		return meta
+	}
+	return nil
+}
+
+// Heard implements seam.Courier.
+func (m *Membership) Heard(peer seam.PeerID, signed []byte) (news bool, err error) {
+	news, err = m.book.hear(peer, signed)
+	if err != nil {
+		return false, fmt.Errorf("swim: the record that %s handed out %w", peer.Short(), err)
+	}
+	return news, nil
+}
+
+// renew signs a higher ceiling if denials have come near it. Once a second is enough: by
+// then the ceiling has risen by at most incarnationRoom.
+func (m *Membership) renew() {
+	if !m.book.own.outgrown() {
+		return
+	}
+	select {
+	case <-m.announcing:
+		defer func() { m.announcing <- struct{}{} }()
+	case <-m.stopping:
+		return
+	}
+	s := m.said
+	s.Sequence++
+	_ = m.say(s, time.Nanosecond) // it was sealed before
+}
 
 // Members implements seam.Roster. After Close it is empty.
 func (m *Membership) Members() []seam.Record { return m.book.members() }
@@ -25,7 +177,7 @@ func (m *Membership) HighestIncarnation(peer seam.PeerID) (uint64, bool) {
 	return m.book.highest(peer)
 }
 
-// Last implements seam.Archive.
+// Last implements seam.Roster.
 func (m *Membership) Last(peer seam.PeerID) (seam.Record, bool) { return m.book.last(peer) }
 
 // Announce implements seam.Membership. It returns once the record is queued for
@@ -52,20 +204,19 @@ func (m *Membership) Announce(record seam.Record) error {
 
 // say signs a statement and has it spread for so long. The caller holds the token.
 func (m *Membership) say(s statement, spread time.Duration) error {
-	s.ceiling = m.book.sign()
+	s.ceiling = m.book.own.sign()
 	meta, err := seal(m.transport, s)
 	if err != nil {
 		return err
 	}
 	m.said = s
-	m.book.setOwn(s, meta)
+	m.book.own.set(s, meta)
 	// UpdateNode applies and queues the record, then waits for gossip to have
 	// spread it, and calls it an error if that takes longer than it is given.
 	_ = m.list.UpdateNode(spread)
 	return nil
 }
 
-// checkOwn tells why a record cannot be the local peer's next.
 func (m *Membership) checkOwn(record seam.Record) error {
 	if record.Peer != m.transport.Self() || record.Run != m.run {
 		return fmt.Errorf("the record is of peer %q in run %q, not of %q in run %q",
@@ -80,7 +231,7 @@ func (m *Membership) checkOwn(record seam.Record) error {
 	return nil
 }
 
-// Refused implements seam.Refuser: the messages that were not passed on to memberlist.
+// Refused implements seam.Membership: the messages that were not passed on to memberlist.
 func (m *Membership) Refused() map[string]uint64 { return m.carrier.gate.refused() }
 
 // notify passes changes of the book on: addresses to the transport, then the
@@ -140,7 +291,6 @@ func (m *Membership) Close() error {
 	return nil
 }
 
-// awaitStragglers waits for the goroutines that memberlist's Shutdown leaves.
 func (m *Membership) awaitStragglers() {
 	patience := time.Duration(m.list.GetHealthScore() + 1)
 	left := time.Until(m.carrier.busy.gone(patience * probeInterval))

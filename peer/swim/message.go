@@ -200,7 +200,6 @@ const (
 	maxMap = 4 << 10
 )
 
-// read reads the value of a field.
 func (m *message) read(f field, b []byte) (rest []byte, err error) {
 	v := vocabulary[f]
 	switch {
@@ -227,7 +226,6 @@ func (m *message) read(f field, b []byte) (rest []byte, err error) {
 	return rest, err
 }
 
-// mapSize reads the beginning of a map.
 func mapSize(b []byte) (count int, rest []byte, err error) {
 	switch {
 	case len(b) == 0:
@@ -298,7 +296,6 @@ func readNumber(b []byte) (value uint64, rest []byte, err error) {
 	return value, b[1+size:], nil
 }
 
-// appendHeader appends the header of a push/pull as memberlist writes it.
 func appendHeader(b []byte, nodes int, join bool) []byte {
 	b = append(b, messagePushPull, 0x83)
 	b = appendName(b, fieldNodes)

@@ -73,7 +73,7 @@ const (
 
 // packets sends and takes the membership's packets as datagrams.
 type packets struct {
-	over    seam.Packeter // nil if the transport has none
+	over    seam.Packets // nil once they cannot be had
 	run     string
 	carrier Carrier
 	log     *zap.Logger
@@ -98,12 +98,11 @@ type path struct {
 	answered chan struct{}
 }
 
-func newPackets(over seam.Transport, run string, carrier Carrier, log *zap.Logger) *packets {
-	packeter, _ := over.(seam.Packeter)
+func newPackets(over seam.Packets, run string, carrier Carrier, log *zap.Logger) *packets {
 	if carrier == Streams {
-		packeter = nil
+		over = nil
 	}
-	return &packets{over: packeter, run: run, carrier: carrier, log: log, stop: func() {}, paths: make(map[seam.PeerID]*path)}
+	return &packets{over: over, run: run, carrier: carrier, log: log, stop: func() {}, paths: make(map[seam.PeerID]*path)}
 }
 
 // adapt goes over to datagrams, or back, for a flock of so many members. It may
@@ -190,7 +189,6 @@ func (p *packets) way(to seam.PeerID, now time.Time) (head []byte, proven, open 
 	return append([]byte{packetAsks}, w.nonce[:]...), !w.heard.IsZero(), true
 }
 
-// fresh tells whether an answer has come lately.
 func (w *path) fresh(now time.Time) bool {
 	return !w.heard.IsZero() && now.Sub(w.heard) < askAgain
 }
@@ -265,7 +263,6 @@ func (p *packets) ask(to seam.PeerID, now time.Time) (answered <-chan struct{}, 
 	return answered, over.SendPacket(to, p.run, head) == nil
 }
 
-// answeredSince tells whether a peer has answered a datagram since some time.
 func (p *packets) answeredSince(peer seam.PeerID, since time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -279,11 +276,10 @@ func closedChannel() <-chan struct{} {
 	return c
 }
 
-// take takes a datagram of a peer whose identity is proven.
 func (p *packets) take(from seam.PeerID, datagram []byte) {
 	now := time.Now()
 	kind, nonce, packet, ok := splitPacket(datagram)
-	if !ok || !p.owner.allows(from, now) {
+	if !ok || !p.owner.in.allows(from, now) {
 		return
 	}
 	switch kind {
@@ -294,7 +290,7 @@ func (p *packets) take(from seam.PeerID, datagram []byte) {
 		p.answer(from, nonce, now)
 	}
 	if len(packet) > 0 {
-		p.owner.arrived(from, bytes.Clone(packet), now)
+		p.owner.in.arrived(from, bytes.Clone(packet), now)
 	}
 }
 

@@ -52,9 +52,9 @@ func TestDatagramsAreExamined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := bare(t, newNetwork(), "host")
 		taken := func(datagram ...byte) bool {
-			before := len(tr.packets)
+			before := len(tr.in.packets)
 			tr.wide.take("other", datagram)
-			return len(tr.packets) > before
+			return len(tr.in.packets) > before
 		}
 		nonce := make([]byte, nonceSize)
 		ping := packed(messagePing, "SeqNo", uint32(1), "Node", "", "SourceNode", "other")
@@ -78,7 +78,7 @@ func TestDatagramsAreExamined(t *testing.T) {
 				t.Errorf("%s: taken %v", name, got)
 			}
 		}
-		if last := (<-tr.packets).Buf; !bytes.Equal(last, ping) {
+		if last := (<-tr.in.packets).Buf; !bytes.Equal(last, ping) {
 			t.Errorf("memberlist has % x of a packet, want the ping", last)
 		}
 		tr.keys = newTestKeys(t, 1)
@@ -99,7 +99,7 @@ func TestDatagramsAreExamined(t *testing.T) {
 		for range 2 * packetBurst {
 			taken(with(packetPlain, tr.keys.seal(ping))...)
 		}
-		if n := len(tr.packets); n > packetBurst {
+		if n := len(tr.in.packets); n > packetBurst {
 			t.Errorf("%d packets were taken at once, at most %d are allowed", n, packetBurst)
 		}
 	})
@@ -112,7 +112,7 @@ func TestAPacketWithoutAnAnswer(t *testing.T) {
 		for _, dropped := range []bool{false, true} {
 			n := newNetwork()
 			a, b := bare(t, n, "a"), bare(t, n, "b")
-			stop, err := b.seam.Handle(seam.ProtocolSwim, testRun, b.handle)
+			stop, err := b.seam.Handle(seam.ProtocolSwim, testRun, b.in.handle)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestAPacketWithoutAnAnswer(t *testing.T) {
 			began := time.Now()
 			a.WriteToAddress(pingOf(a, 3), addressOf(b.seam.Self()))
 			select {
-			case <-b.packets:
+			case <-b.in.packets:
 			case <-time.After(probeTimeout):
 				t.Errorf("with datagrams dropped %v, the packet has not come within %v", dropped, time.Since(began))
 			}

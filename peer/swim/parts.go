@@ -2,7 +2,6 @@ package swim
 
 import "encoding/binary"
 
-// splitPacket reads a datagram.
 func splitPacket(datagram []byte) (kind byte, nonce [nonceSize]byte, packet []byte, ok bool) {
 	if len(datagram) == 0 {
 		return 0, nonce, nil, false
@@ -28,34 +27,25 @@ func partsOf(packet []byte, most int) (parts [][]byte, ok bool) {
 	if len(packet) <= most {
 		return [][]byte{packet}, true
 	}
-	if len(packet) > crcSize && packet[0] == messageCRC {
-		packet = packet[crcSize:]
-	}
-	if len(packet) < 2 || packet[0] != messageCompound {
+	messages, ok := messagesOf(packet)
+	if !ok {
 		return nil, false
 	}
-	count, bodies := int(packet[1]), 2+2*int(packet[1])
-	if len(packet) < bodies {
-		return nil, false
-	}
-	lengths, rest := packet[2:bodies], packet[bodies:]
 	var group [][]byte
 	size := 2
-	for i := range count {
-		n := int(binary.BigEndian.Uint16(lengths[2*i:]))
-		if n > len(rest) || n+4 > most {
+	for _, m := range messages {
+		if len(m)+4 > most {
 			return nil, false
 		}
-		if size+2+n > most {
+		if size+2+len(m) > most {
 			parts = append(parts, compound(group))
 			group, size = nil, 2
 		}
-		group, size, rest = append(group, rest[:n]), size+2+n, rest[n:]
+		group, size = append(group, m), size+2+len(m)
 	}
 	return append(parts, compound(group)), true
 }
 
-// compound puts messages together as memberlist does.
 func compound(messages [][]byte) []byte {
 	packet := []byte{messageCompound, byte(len(messages))}
 	for _, m := range messages {
@@ -65,4 +55,32 @@ func compound(messages [][]byte) []byte {
 		packet = append(packet, m...)
 	}
 	return packet
+}
+
+// crcSize is what a checksum puts before a packet, its type included.
+const crcSize = 5
+
+// messagesOf takes a packet apart: a checksum, which a connection and a signed datagram
+// have no need of, and a compound. Compounds hold no compounds.
+func messagesOf(packet []byte) (messages [][]byte, ok bool) {
+	if len(packet) > crcSize && packet[0] == messageCRC {
+		packet = packet[crcSize:]
+	}
+	if len(packet) < 2 || packet[0] != messageCompound {
+		return [][]byte{packet}, len(packet) > 0
+	}
+	count := int(packet[1])
+	sizes, parts := packet[2:], packet[min(2+2*count, len(packet)):]
+	for range count {
+		if len(sizes) < 2 {
+			return nil, false
+		}
+		size := int(binary.BigEndian.Uint16(sizes))
+		if size > len(parts) {
+			return nil, false
+		}
+		messages = append(messages, parts[:size])
+		sizes, parts = sizes[2:], parts[size:]
+	}
+	return messages, true
 }

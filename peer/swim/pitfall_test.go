@@ -103,10 +103,10 @@ func TestPitfallLeavingLooksLikeACrash(t *testing.T) {
 		n.Crash(members[2].wire.Self())
 		within(t, 20*time.Second, members[:2], "two are gone", count(2))
 		for _, m := range members[:2] {
-			if e := m.book.entries[members[3].wire.Self()]; e.last.Flags != leaving {
+			if m.lastSaid(members[3].wire.Self()).Flags != leaving {
 				t.Error("who has left is not known to have left")
 			}
-			if e := m.book.entries[members[2].wire.Self()]; e.last.Flags == leaving {
+			if m.lastSaid(members[2].wire.Self()).Flags == leaving {
 				t.Error("who has crashed is taken for one that has left")
 			}
 		}
@@ -189,7 +189,7 @@ func TestPitfallNameConflict(t *testing.T) {
 		}
 		defer mallory.Close()
 		claim := packed(4, "Incarnation", uint32(99), "Node", string(victim.wire.Self()), "Addr", []byte(advertiseIP(mallory.Self())),
-			"Port", uint32(advertisePort), "Meta", victim.book.nodeMeta(), "Vsn", []byte{1, 5, 5, 0, 0, 0})
+			"Port", uint32(advertisePort), "Meta", victim.book.own.nodeMeta(), "Vsn", []byte{1, 5, 5, 0, 0, 0})
 		whisper(t, mallory, members[0].wire.Self(), claim)
 		time.Sleep(time.Second)
 		for _, node := range members[0].list.Members() {

@@ -11,7 +11,7 @@ import (
 // of addresses, so that it takes many blocks to hold all of them. Whoever finds none free
 // waits: a whole flock may join at once.
 type places struct {
-	locator seam.Locator // nil: nobody's block is known
+	blockOf func(seam.PeerID) string // empty if it is not known: such peers are of one block
 	all     chan struct{}
 
 	mu     sync.Mutex
@@ -25,17 +25,13 @@ type blockPlaces struct {
 }
 
 func newPlaces(over seam.Transport) *places {
-	locator, _ := over.(seam.Locator)
-	return &places{locator: locator, all: make(chan struct{}, maxAllSyncs), blocks: make(map[string]*blockPlaces)}
+	return &places{blockOf: over.Block, all: make(chan struct{}, maxAllSyncs), blocks: make(map[string]*blockPlaces)}
 }
 
 // take waits for a place for a peer, for at most syncTimeout. leave gives it back, and is
 // nil if there was none in time.
 func (p *places) take(peer seam.PeerID, closing <-chan struct{}) (leave func()) {
-	block := ""
-	if p.locator != nil {
-		block = p.locator.Block(peer)
-	}
+	block := p.blockOf(peer)
 	timer := time.NewTimer(syncTimeout)
 	defer timer.Stop()
 	of := p.enter(block)
@@ -64,11 +60,7 @@ func (p *places) enter(block string) *blockPlaces {
 	defer p.mu.Unlock()
 	of := p.blocks[block]
 	if of == nil {
-		most := maxBlockSyncs
-		if p.locator == nil {
-			most = maxAllSyncs
-		}
-		of = &blockPlaces{taken: make(chan struct{}, most)}
+		of = &blockPlaces{taken: make(chan struct{}, maxBlockSyncs)}
 		p.blocks[block] = of
 	}
 	of.users++

@@ -113,7 +113,6 @@ func appendText(b []byte, text string) []byte {
 	return append(append(b, byte(len(text))), text...)
 }
 
-// seal encodes a statement and signs it as the local peer's.
 func seal(identity seam.Identity, s statement) ([]byte, error) {
 	body, err := s.encode()
 	if err != nil {
@@ -155,7 +154,6 @@ var (
 	errBookFull   = fmt.Errorf("would be the member number %d, one more than are kept", maxMembers+1)
 )
 
-// split separates metadata into what was signed and the signature.
 func split(meta []byte) (body, signature []byte, err error) {
 	switch {
 	case len(meta) > memberlist.MetaMaxSize:
@@ -205,6 +203,29 @@ func decode(peer seam.PeerID, body []byte) (statement, error) {
 		return statement{}, errMalformed
 	case len(r.left) > 0:
 		return statement{}, errTrailing
+	}
+	return s, nil
+}
+
+// verified reads metadata of a peer of a run, has it judged, and checks the signature,
+// which costs most.
+func verified(identity seam.Identity, run string, peer seam.PeerID, meta []byte, judge func(statement) error) (statement, error) {
+	body, signature, err := split(meta)
+	if err != nil {
+		return statement{}, err
+	}
+	s, err := decode(peer, body)
+	if err == nil && s.Run != run {
+		err = errOtherRun
+	}
+	if err == nil && judge != nil {
+		err = judge(s)
+	}
+	if err == nil && !identity.Verify(peer, signedMessage(peer, body), signature) {
+		err = errSignature
+	}
+	if err != nil {
+		return statement{}, err
 	}
 	return s, nil
 }

@@ -34,7 +34,7 @@ func TestNewsThatIsRefused(t *testing.T) {
 	flipped := append([]byte(nil), good...)
 	flipped[len(flipped)-1] ^= 1
 
-	d := &delegate{log: zap.NewNop(), book: newBook(self, testRun, 1, func() {})}
+	d := &delegate{contacts: &contacts{log: zap.NewNop(), book: newBook(self, testRun, 1, func() {})}}
 	node := func(name seam.PeerID, meta []byte) *memberlist.Node {
 		return &memberlist.Node{Name: string(name), Addr: advertiseIP(name), Port: advertisePort, Meta: meta}
 	}
@@ -82,7 +82,7 @@ func TestNewsThatIsRefused(t *testing.T) {
 // in another run's words, over the network.
 func TestMalloryStaysOut(t *testing.T) {
 	for name, lie := range map[string]func(m *member, victim *member) []byte{
-		"replayed": func(m, victim *member) []byte { return victim.book.nodeMeta() },
+		"replayed": func(m, victim *member) []byte { return victim.book.own.nodeMeta() },
 		"other run": func(m, victim *member) []byte {
 			return forge(t, m.wire, func(s *statement) { s.Run = "letters" })
 		},
@@ -99,7 +99,7 @@ func TestMalloryStaysOut(t *testing.T) {
 				within(t, gossipMissed, members, "joined", count(3))
 				mallory := start(t, n, "mallory")
 				meta := lie(mallory, members[1])
-				mallory.book.setOwn(sampleStatement(mallory.wire.Self()), meta)
+				mallory.book.own.set(sampleStatement(mallory.wire.Self()), meta)
 				_ = mallory.list.UpdateNode(time.Nanosecond)
 				mallory.join(t, witness)
 				time.Sleep(20 * time.Second)

@@ -16,7 +16,6 @@ var complaints = []complaint{
 	{"", "memberlist complains", "nothing, if it happens once: the protocol goes on; if it repeats, see that all peers have the same release"},
 }
 
-// complaintOf is what a line is about.
 func complaintOf(line string) complaint {
 	for _, c := range complaints {
 		if strings.Contains(line, c.sign) {

@@ -67,7 +67,6 @@ func (s *sender) run() {
 	}
 }
 
-// forsake has the stream closed, if there is one.
 func (s *sender) forsake() {
 	select {
 	case s.forsaken <- struct{}{}:
@@ -75,18 +74,6 @@ func (s *sender) forsake() {
 	}
 }
 
-// retire takes an idle sender out of the table, unless a packet came meanwhile.
-func (t *transport) retire(s *sender) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(s.queue) > 0 {
-		return false
-	}
-	delete(t.senders, s.peer)
-	return true
-}
-
-// flush sends what is queued and closes.
 func (s *sender) flush() {
 	for {
 		select {
@@ -135,7 +122,6 @@ func (s *sender) open() bool {
 	return true
 }
 
-// abandon resets the stream.
 func (s *sender) abandon() {
 	if s.stream != nil {
 		s.transport.drop(s.stream)
@@ -150,4 +136,17 @@ func (s *sender) close() {
 		s.transport.untrack(s.stream)
 		s.stream = nil
 	}
+}
+
+// greet asks by datagrams, if the flock is wide, or else opens the stream if need be,
+// and notes whether the peer is there.
+func (s *sender) greet() {
+	if s.stream == nil && s.transport.wide.greet(s.peer, s.transport.closing) {
+		return
+	}
+	if s.stream == nil && !s.open() {
+		s.transport.book.miss(s.peer)
+		return
+	}
+	s.transport.book.meet(s.peer)
 }

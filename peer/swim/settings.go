@@ -41,7 +41,6 @@ const (
 	gossipSize = 8 << 10
 )
 
-// settings are memberlist's for one membership.
 func settings(m *Membership) *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
 	c.Name = string(m.transport.Self())

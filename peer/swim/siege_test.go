@@ -35,7 +35,7 @@ func TestAttackVersionsOfAnother(t *testing.T) {
 					late.announce(t, 1, 0)
 					// Who is spoken of denies it, so it is said again.
 					for i := range uint32(6) {
-						whisper(t, liar.wire, members[0].wire.Self(), aliveNews(members[at].wire.Self(), 10+3*i, members[at].book.nodeMeta(), versions...))
+						whisper(t, liar.wire, members[0].wire.Self(), aliveNews(members[at].wire.Self(), 10+3*i, members[at].book.own.nodeMeta(), versions...))
 						time.Sleep(30 * time.Millisecond)
 						if err := late.Join(t.Context(), members[0].wire.Self()); err != nil {
 							t.Fatalf("a newcomer does not get in: %v", err)
@@ -69,9 +69,9 @@ func TestAttackForgedCeiling(t *testing.T) {
 			}
 			victim.announce(t, 1, 0)
 		})
-		victim.book.mu.Lock()
-		ceiling := victim.book.ceiling
-		victim.book.mu.Unlock()
+		victim.book.own.mu.Lock()
+		ceiling := victim.book.own.ceiling
+		victim.book.own.mu.Unlock()
 		t.Logf("present %.1f %% of the time, its ceiling is %d", 100*share, ceiling)
 		if share < 1 || ceiling > 1<<16 {
 			t.Errorf("the victim is a member for all others %.1f %% of the time, and signs the ceiling %d", 100*share, ceiling)
@@ -87,7 +87,7 @@ func TestAttackOnlookerOfAnEarlierLife(t *testing.T) {
 		members := cluster(t, n, 4)
 		within(t, gossipMissed, members, "joined", count(4))
 		before := start(t, n, "victim")
-		kept := before.book.nodeMeta()
+		kept := before.book.own.nodeMeta()
 		before.join(t, members[0])
 		before.announce(t, 1, 0)
 		within(t, gossipMissed, members, "a life", count(5))

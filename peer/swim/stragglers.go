@@ -9,9 +9,6 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-// crcSize is what a checksum puts before a packet, its type included.
-const crcSize = 5
-
 // stragglers works out when memberlist's goroutines have ended after its
 // Shutdown, which does not wait for them. Two kinds linger: a probe waits for its
 // ack, and a probe on behalf of another member for the time to report failure.
@@ -52,10 +49,8 @@ func (g *stragglers) received(packet []byte, now time.Time) {
 	g.asked = now
 }
 
-// AckPayload implements memberlist.PingDelegate.
 func (g *stragglers) AckPayload() []byte { return nil }
 
-// NotifyPingComplete implements memberlist.PingDelegate.
 func (g *stragglers) NotifyPingComplete(node *memberlist.Node, _ time.Duration, _ []byte) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -99,18 +94,12 @@ func (g *stragglers) gone(probe time.Duration) time.Time {
 	return end
 }
 
-// firstMessage is the type of the first message in a packet, within a checksum
-// and a compound if need be; -1 if there is none. What memberlist sends on its
-// own account comes first in a compound, gossip rides behind.
+// firstMessage is the type of the first message in a packet, -1 if there is none. What
+// memberlist sends on its own account comes first in a compound, gossip rides behind.
 func firstMessage(packet []byte) int {
-	if len(packet) > crcSize && packet[0] == messageCRC {
-		packet = packet[crcSize:]
-	}
-	if len(packet) > 1 && packet[0] == messageCompound {
-		packet = packet[min(2+2*int(packet[1]), len(packet)):]
-	}
-	if len(packet) == 0 {
+	messages, _ := messagesOf(packet)
+	if len(messages) == 0 || len(messages[0]) == 0 {
 		return -1
 	}
-	return int(packet[0])
+	return int(messages[0][0])
 }

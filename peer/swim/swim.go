@@ -22,17 +22,13 @@
 package swim
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/memberlist"
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/internal/loglimit"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -51,7 +47,7 @@ type Config struct {
 	Run string
 	// Carrier says what the membership travels by. Zero is Auto: streams, which make a
 	// connection to every member, and datagrams in a flock of more than WideAbove, if
-	// the transport is a seam.Packeter.
+	// the transport has packets.
 	Carrier Carrier
 	// Keys encrypt all that is said, with the first, and decrypt with any: 16, 24 or
 	// 32 bytes each (memberlist's keyring, AES-GCM), the same for all members. Nil is
@@ -88,145 +84,8 @@ func (c Config) validate() error {
 	if c.Carrier > Datagrams {
 		faults = append(faults, fmt.Errorf("Carrier %d is none of Auto, Streams and Datagrams", c.Carrier))
 	}
-	if _, ok := c.Transport.(seam.Packeter); c.Carrier == Datagrams && c.Transport != nil && !ok {
-		faults = append(faults, errors.New("Carrier is Datagrams, and the transport has none"))
-	}
 	if c.RejoinEvery < 0 {
 		faults = append(faults, fmt.Errorf("RejoinEvery is %v, it cannot be negative", c.RejoinEvery))
 	}
 	return errors.Join(faults...)
-}
-
-// Membership implements seam.Membership. Until the first Announce the local peer
-// looks on: it takes part in the protocol and sees the others, but is not among
-// anybody's Members. So it may Join first, learn its HighestIncarnation, and
-// announce the next one. Safe for concurrent use.
-type Membership struct {
-	transport   seam.Transport
-	run         string
-	life        uint64
-	rejoinEvery time.Duration
-	log         *zap.Logger
-
-	book     *book
-	carrier  *transport
-	list     *memberlist.Memberlist
-	unhandle func()
-
-	dirty    chan struct{} // capacity 1: the book has changed
-	changed  chan struct{} // capacity 1: what the caller hears of it
-	stopping chan struct{} // closed when Close begins
-	stopped  chan struct{} // closed when Close is done
-	wg       sync.WaitGroup
-
-	// announcing holds a token while nobody announces. A channel and not a mutex:
-	// the holder waits for a timer, which synctest must be able to tell. Close
-	// keeps the token.
-	announcing chan struct{}
-	said       statement // what was last said of this peer; guarded by the token
-	untold     func()    // logs the counts of lines that were left out
-
-	mu      sync.Mutex
-	closing bool
-}
-
-var (
-	_ seam.Membership = (*Membership)(nil)
-	_ seam.Refuser    = (*Membership)(nil)
-)
-
-// New starts a membership that has joined nobody yet, as an onlooker.
-func New(cfg Config) (*Membership, error) {
-	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("swim: %w", err)
-	}
-	m := newMembership(cfg)
-	if err := m.lookOn(); err != nil {
-		return nil, fmt.Errorf("swim: %w", err)
-	}
-	sealed, err := newKeys(cfg.Keys)
-	if err != nil {
-		return nil, fmt.Errorf("swim: %w", err)
-	}
-	m.carrier.keys = sealed
-	if err := m.carrier.wide.adapt(0); err != nil && cfg.Carrier == Datagrams {
-		return nil, fmt.Errorf("swim: %w", err)
-	} else if err != nil {
-		m.log.Info("no datagrams can be taken: the membership stays with streams", zap.Error(err))
-	}
-	list, err := memberlist.Create(settings(m))
-	if err != nil {
-		m.carrier.wide.end()
-		return nil, fmt.Errorf("swim: start memberlist: %w", err)
-	}
-	m.list = list
-	m.wg.Add(3)
-	go m.meetStrangers()
-	go m.notify()
-	go m.rejoin()
-	unhandle, err := cfg.Transport.Handle(seam.ProtocolSwim, cfg.Run, m.carrier.handle)
-	if err != nil {
-		m.Close()
-		return nil, fmt.Errorf("swim: take streams for run %q: %w", cfg.Run, err)
-	}
-	m.unhandle = unhandle
-	return m, nil
-}
-
-func newMembership(cfg Config) *Membership {
-	m := &Membership{
-		transport:   cfg.Transport,
-		run:         cfg.Run,
-		rejoinEvery: cfg.RejoinEvery,
-		log:         cfg.Log,
-		unhandle:    func() {},
-		dirty:       make(chan struct{}, 1),
-		changed:     make(chan struct{}, 1),
-		stopping:    make(chan struct{}),
-		stopped:     make(chan struct{}),
-		announcing:  make(chan struct{}, 1),
-	}
-	if m.rejoinEvery == 0 {
-		m.rejoinEvery = DefaultRejoinEvery
-	}
-	if m.log == nil {
-		m.log = zap.NewNop()
-	}
-	m.log, m.untold = loglimit.Limit(m.log)
-	var life [8]byte
-	rand.Read(life[:]) // never fails
-	m.life = binary.LittleEndian.Uint64(life[:])
-	m.announcing <- struct{}{}
-	m.book = newBook(cfg.Transport, cfg.Run, m.life, func() { signal(m.dirty) })
-	if cfg.Admission != nil {
-		m.book.admission = cfg.Admission
-	}
-	m.carrier = newTransport(cfg.Transport, cfg.Run, m.book, newStragglers(), newPackets(cfg.Transport, cfg.Run, cfg.Carrier, m.log))
-	return m
-}
-
-// lookOn prepares what memberlist spreads until the first Announce.
-func (m *Membership) lookOn() error {
-	s := statement{life: m.life, ceiling: m.book.sign(), mark: m.book.admission.Mark()}
-	s.Peer, s.Run = m.transport.Self(), m.run
-	for _, address := range m.transport.Addresses() {
-		if len(address) <= seam.MaxAddressSize && len(s.Addresses) < seam.MaxAddresses {
-			s.Addresses = append(s.Addresses, address)
-		}
-	}
-	meta, err := seal(m.transport, s)
-	if err != nil {
-		return err
-	}
-	m.said = s
-	m.book.setOwn(s, meta)
-	return nil
-}
-
-// signal makes a channel of capacity 1 ready.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

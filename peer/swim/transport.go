@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/hashicorp/memberlist"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -73,9 +72,7 @@ type transport struct {
 	gate *gate
 	keys keys
 
-	packets chan *memberlist.Packet
-	conns   chan net.Conn
-	places  *places       // of inbound conversations
+	in      *inbound
 	closing chan struct{} // closed first at a shutdown
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -84,12 +81,8 @@ type transport struct {
 	mu      sync.Mutex
 	closed  bool
 	senders map[seam.PeerID]*sender
-	inbound map[seam.PeerID]seam.Stream // packet streams
-	syncs   map[seam.PeerID]int
 	// unanswered is the number of packets that may be sent again, by streams.
 	unanswered int
-	held       int // of all conversations
-	rates      *lru.Cache[seam.PeerID, *allowance]
 	streams    map[seam.Stream]struct{}
 	faults     map[seam.PeerID]error // of the peers that are being contacted
 }
@@ -97,10 +90,6 @@ type transport struct {
 var _ memberlist.NodeAwareTransport = (*transport)(nil)
 
 func newTransport(over seam.Transport, run string, b *book, busy *stragglers, wide *packets) *transport {
-	rates, err := lru.New[seam.PeerID, *allowance](maxMembers)
-	if err != nil {
-		panic(err) // of a size that is not positive
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &transport{
 		seam:    over,
@@ -108,36 +97,28 @@ func newTransport(over seam.Transport, run string, b *book, busy *stragglers, wi
 		book:    b,
 		busy:    busy,
 		wide:    wide,
-		packets: make(chan *memberlist.Packet, inboundPackets),
-		conns:   make(chan net.Conn),
-		places:  newPlaces(over),
 		closing: make(chan struct{}),
 		ctx:     ctx,
 		cancel:  cancel,
 		senders: make(map[seam.PeerID]*sender),
-		inbound: make(map[seam.PeerID]seam.Stream),
-		syncs:   make(map[seam.PeerID]int),
-		rates:   rates,
 		gate:    newGate(b, wide.log),
 		streams: make(map[seam.Stream]struct{}),
 		faults:  make(map[seam.PeerID]error),
 	}
+	t.in = newInbound(t)
 	wide.owner = t
 	return t
 }
 
 var errNoName = errors.New("swim: memberlist gave an address without the node's name")
 
-// FinalAdvertiseAddr implements memberlist.Transport.
 func (t *transport) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
 	return advertiseIP(t.seam.Self()), advertisePort, nil
 }
 
-// PacketCh implements memberlist.Transport.
-func (t *transport) PacketCh() <-chan *memberlist.Packet { return t.packets }
+func (t *transport) PacketCh() <-chan *memberlist.Packet { return t.in.packets }
 
-// StreamCh implements memberlist.Transport.
-func (t *transport) StreamCh() <-chan net.Conn { return t.conns }
+func (t *transport) StreamCh() <-chan net.Conn { return t.in.conns }
 
 // WriteTo implements memberlist.Transport; a peer cannot be reached without its
 // name.
@@ -221,7 +202,32 @@ func (t *transport) senderTo(peer seam.PeerID) *sender {
 	return s
 }
 
-// DialAddressTimeout implements memberlist.NodeAwareTransport.
+func (t *transport) introduce(peer seam.PeerID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.senderTo(peer)
+	if s == nil {
+		t.book.miss(peer)
+		return
+	}
+	select {
+	case s.queue <- nil:
+	default:
+		t.book.miss(peer) // it is trying to send other things, without success so far
+	}
+}
+
+// retire takes an idle sender out of the table, unless a packet came meanwhile.
+func (t *transport) retire(s *sender) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(s.queue) > 0 {
+		return false
+	}
+	delete(t.senders, s.peer)
+	return true
+}
+
 func (t *transport) DialAddressTimeout(to memberlist.Address, timeout time.Duration) (net.Conn, error) {
 	peer := seam.PeerID(to.Name)
 	if !validPeer(peer) {
@@ -232,10 +238,9 @@ func (t *transport) DialAddressTimeout(to memberlist.Address, timeout time.Durat
 		t.note(peer, err)
 		return nil, err
 	}
-	return newConn(t, s, true), nil
+	return newConn(t.in, s, true), nil
 }
 
-// open opens a stream of one kind.
 func (t *transport) open(peer seam.PeerID, kind byte, timeout time.Duration) (seam.Stream, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
@@ -276,7 +281,6 @@ func (t *transport) untrack(s seam.Stream) {
 	delete(t.streams, s)
 }
 
-// drop resets a stream and forgets it.
 func (t *transport) drop(s seam.Stream) {
 	s.Reset()
 	t.untrack(s)
@@ -351,4 +355,10 @@ func (t *transport) Shutdown() error {
 	}
 	<-drained
 	return nil
+}
+
+func (t *transport) isClosed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closed
 }

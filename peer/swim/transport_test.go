@@ -34,7 +34,7 @@ func carriers(t *testing.T, names ...string) (*memnet.Network, []*transport) {
 			t.Fatal(err)
 		}
 		c := newTransport(wire, testRun, newBook(wire, testRun, 1, func() {}), newStragglers(), newPackets(wire, testRun, Streams, nil))
-		stop, err := wire.Handle(seam.ProtocolSwim, testRun, c.handle)
+		stop, err := wire.Handle(seam.ProtocolSwim, testRun, c.in.handle)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestPackets(t *testing.T) {
 			want := string(pingOf(a, number))
 			t.Helper()
 			select {
-			case p := <-b.packets:
+			case p := <-b.in.packets:
 				if string(p.Buf) != want || p.From != peerAddr(a.seam.Self()) {
 					t.Errorf("received %q from %v, want %q", p.Buf, p.From, want)
 				}
@@ -101,12 +101,12 @@ func TestPackets(t *testing.T) {
 		a.forsake(b.seam.Self())
 		time.Sleep(time.Minute / 2)
 		n.HealAll()
-		for len(b.packets) > 0 {
-			<-b.packets
+		for len(b.in.packets) > 0 {
+			<-b.in.packets
 		}
 		time.Sleep(time.Second)
-		for len(b.packets) > 0 {
-			<-b.packets
+		for len(b.in.packets) > 0 {
+			<-b.in.packets
 		}
 		a.WriteToAddress(pingOf(a, 8), to)
 		receive(8)
@@ -130,7 +130,7 @@ func TestShutdownSendsWhatIsQueued(t *testing.T) {
 		stop := make(chan struct{})
 		go func() {
 			defer close(stop)
-			p := <-b.packets
+			p := <-b.in.packets
 			if !bytes.Equal(p.Buf, pingOf(a, 9)) {
 				t.Errorf("received %q", p.Buf)
 			}
@@ -172,8 +172,8 @@ func TestInboundStreams(t *testing.T) {
 		ends("empty packet", time.Second, kindPackets, 0, 0)
 		ends("silence", kindTimeout+time.Second)
 		ends("half a packet", 2*idleTimeout, kindPackets, 0, 9, 'x')
-		if len(b.packets) != 0 {
-			t.Errorf("%d packets got through", len(b.packets))
+		if len(b.in.packets) != 0 {
+			t.Errorf("%d packets got through", len(b.in.packets))
 		}
 	})
 }

@@ -64,9 +64,9 @@ func TestAttackForgedDeath2To32(t *testing.T) {
 					packed(messageDead, "Incarnation", uint32(math.MaxUint32), "Node", string(id), "From", string(id)),
 					packed(messageSuspect, "Incarnation", uint32(math.MaxUint32), "Node", string(id), "From", string(liar.Self())),
 					packed(messageAlive, "Incarnation", uint32(math.MaxUint32), "Node", string(id), "Addr", []byte(advertiseIP(id)),
-						"Port", uint32(advertisePort), "Meta", victim.book.nodeMeta(), "Vsn", []byte{1, 5, 2, 0, 0, 0}),
+						"Port", uint32(advertisePort), "Meta", victim.book.own.nodeMeta(), "Vsn", []byte{1, 5, 2, 0, 0, 0}),
 				}
-				state := packed(0, "Name", string(id), "Addr", []byte(advertiseIP(id)), "Port", uint32(advertisePort), "Meta", victim.book.nodeMeta(),
+				state := packed(0, "Name", string(id), "Addr", []byte(advertiseIP(id)), "Port", uint32(advertisePort), "Meta", victim.book.own.nodeMeta(),
 					"Incarnation", uint32(math.MaxUint32), "State", byte(stateLeft), "Vsn", []byte{1, 5, 2, 0, 0, 0})[1:]
 				share := presence(id, honest, 60, func() {
 					for _, m := range honest {
@@ -96,9 +96,9 @@ func TestAttackCeilingClimbs(t *testing.T) {
 		id := victim.wire.Self()
 		const seconds = 60
 		share := presence(id, honest, seconds, func() {
-			victim.book.mu.Lock()
-			ceiling := victim.book.ceiling
-			victim.book.mu.Unlock()
+			victim.book.own.mu.Lock()
+			ceiling := victim.book.own.ceiling
+			victim.book.own.mu.Unlock()
 			for _, m := range honest {
 				var lies [][]byte
 				for above := range uint32(2 * incarnationRoom) {
@@ -107,9 +107,9 @@ func TestAttackCeilingClimbs(t *testing.T) {
 				whisper(t, liar.wire, m.wire.Self(), lies...)
 			}
 		})
-		victim.book.mu.Lock()
-		ceiling := victim.book.ceiling
-		victim.book.mu.Unlock()
+		victim.book.own.mu.Lock()
+		ceiling := victim.book.own.ceiling
+		victim.book.own.mu.Unlock()
 		t.Logf("present %.1f %% of the time, the ceiling is %d", 100*share, ceiling)
 		if share < 1 {
 			t.Errorf("the victim is a member for all others %.1f %% of the time", 100*share)

@@ -47,7 +47,6 @@ func (b block) gather(blocked, rows tensor.Vector, channels int) {
 	}
 }
 
-// scatter is the way back.
 func (b block) scatter(rows, blocked tensor.Vector, channels int) {
 	for from := b.from; from < len(rows); from += channels {
 		copy(rows[from:from+b.count], blocked)
@@ -55,7 +54,6 @@ func (b block) scatter(rows, blocked tensor.Vector, channels int) {
 	}
 }
 
-// add adds the block's channels to rows.
 func (b block) add(rows, blocked tensor.Vector, channels int) {
 	for from := b.from; from < len(rows); from += channels {
 		kernel.Add(rows[from:from+b.count], blocked[:b.count])

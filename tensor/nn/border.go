@@ -45,12 +45,10 @@ func (b *bordered) spread(picture tensor.Vector, s Shape, stride int) {
 	}
 }
 
-// strided is the shape of what a convolution makes of pictures.
 func strided(in Shape, channels, stride int) Shape {
 	return Shape{Height: (in.Height-1)/stride + 1, Width: (in.Width-1)/stride + 1, Channels: channels}
 }
 
-// mustBeStride panics if there is no convolution of this stride.
 func mustBeStride(op string, stride int) {
 	if stride != 1 && stride != 2 {
 		panic(op + ": the stride must be 1 or 2")

@@ -22,7 +22,6 @@ const (
 	MaxChannels = 1 << 16
 )
 
-// mustBeSound panics if a picture of this shape cannot be.
 func (s Shape) mustBeSound(what string) {
 	if s.Height < 1 || s.Height > MaxSide || s.Width < 1 || s.Width > MaxSide || s.Channels < 1 || s.Channels > MaxChannels {
 		panic(fmt.Sprintf("%s of pictures of %v", what, s))
@@ -38,7 +37,6 @@ func pictures(op string, length, size int) int {
 	return length / size
 }
 
-// wantLen panics if a length is not what the other arguments ask for.
 func wantLen(op string, got, want int) {
 	if got != want {
 		lengthPanic(op, got, want)

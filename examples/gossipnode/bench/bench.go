@@ -1,11 +1,13 @@
 package bench
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/spf13/cobra"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/codec"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/exchange"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/kernel"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/state"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/step"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
@@ -20,66 +22,12 @@ that is busy or slow changes the times more than the ratios.`,
 		Example: `  gossipnode bench exchange --parameters 25000000
   gossipnode bench kernel
   gossipnode bench codec
-  gossipnode bench matmul
   gossipnode bench step --model mlp
   gossipnode bench state`,
 		Args: cli.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(newExchange(std), newKernel(std), newCodec(std), newMatmul(std), newStep(std), newState(std))
+	cmd.AddCommand(exchange.Command(std), kernel.Command(std), codec.Command(std), step.Command(std), state.Command(std))
 	return cmd
-}
-
-// measurable are the settings of a measurement in this process.
-type measurable[F fmt.Stringer] interface {
-	validate(cli.Origins) error
-	measure() (F, error)
-}
-
-// measured fills in the settings, asJSON among them, measures, and prints the figures.
-func measured[F fmt.Stringer](cmd *cobra.Command, s measurable[F], asJSON *bool, std cli.Streams) error {
-	sources, err := cli.Resolve(cmd)
-	if err != nil {
-		return err
-	}
-	if err := s.validate(sources); err != nil {
-		return err
-	}
-	figures, err := s.measure()
-	if err != nil {
-		return err
-	}
-	return cli.Print(figures, *asJSON, std)
-}
-
-// median is the middle of the values, or the mean of the middle two; 0 of none.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
-}
-
-// quotients are those of the values of each round.
-func quotients(above, below []float64) []float64 {
-	all := make([]float64, min(len(above), len(below)))
-	for i := range all {
-		all[i] = above[i] / below[i]
-	}
-	return all
-}
-
-// thousands writes a whole number with commas.
-func thousands(n uint64) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }

@@ -7,14 +7,13 @@
 //	state     a newcomer copies the model, beside moving the same bytes
 //	codec     what codecs cost and yield, beside a copy
 //	kernel    the loops over vectors, beside a copy
-//	matmul    products of matrices, beside the core's peak and gonum
 //	step      a gradient step of each model, beside gonum
 //
 // Limits: everything is on one machine, so networks are loopback; only Linux tells
 // processor time, peak memory and congestion control.
 //
-// Each measurement has its flags in the file of its name (codec.go) and its work beside
-// it (modelpair.go). An exchange takes more: exchangemeasure.go leads, node.go is either
-// process, partner.go the one that is started (child.go), peer.go and machine.go the
-// peers, load.go and order.go the references.
+// Each measurement has a folder of its own; measure is what they have in common. An
+// exchange takes most: in its folder measure.go leads, node.go is either process,
+// partner.go the one that is started (child.go), peer.go and machine.go the peers, load.go
+// and order.go the references.
 package bench

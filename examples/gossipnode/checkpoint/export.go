@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,8 +87,7 @@ func export(from, to string, force bool) (file string, model *tensor.Params, err
 			plain[key] = metadata[key]
 		}
 	}
-	partial := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+".partial")
-	if err := replaceFile(to, partial, model, plain); err != nil {
+	if err := writeFile(to, model, plain); err != nil {
 		return "", nil, fmt.Errorf("exporting to %s: %w", to, err)
 	}
 	return file, model, nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -140,7 +141,7 @@ func checkFormat(format string) error {
 
 // Read reads one checkpoint, which must be of the folder's run, and puts its values into
 // params if all of it is sound.
-func (c Folder) Read(path string, params *tensor.Params) (*Taken, error) {
+func Read(c Folder, path string, params *tensor.Params) (*Taken, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func (c Folder) Read(path string, params *tensor.Params) (*Taken, error) {
 		return nil, err
 	}
 	if !tensor.Finite(read.Vector()) {
-		return nil, peer.ErrNotFinite
+		return nil, optim.ErrNotFinite
 	}
 	taken := &Taken{Path: path, metadata: metadata}
 	progress, optimizerSteps, err := progressOf(metadata)
@@ -205,8 +206,8 @@ func modelOf(read *tensor.Params, layout *tensor.Layout) (tensor.Vector, error) 
 }
 
 // optimizerOf is the state of the optimizer in a file.
-func optimizerOf(read *tensor.Params, metadata map[string]string, n int) (peer.OptimizerState, error) {
-	state := peer.OptimizerState{Kind: metadata[keyOptimizer], Vectors: map[string]tensor.Vector{}}
+func optimizerOf(read *tensor.Params, metadata map[string]string, n int) (optim.State, error) {
+	state := optim.State{Kind: metadata[keyOptimizer], Vectors: map[string]tensor.Vector{}}
 	for i := range read.Layout().Count() {
 		at := read.Layout().At(i)
 		name, ok := strings.CutPrefix(at.Name, optimizerPrefix)

@@ -20,7 +20,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 		path := filepath.Join(f.TempDir(), nameOf(1))
 		params := tensor.NewParams(layout)
 		seal(metadata, params)
-		if err := writeSynced(path, params, metadata); err != nil {
+		if err := writeFile(path, params, metadata); err != nil {
 			f.Fatal(err)
 		}
 		text, err := os.ReadFile(path)
@@ -44,7 +44,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 		}
 		params := tensor.NewParams(layout)
 		params.Vector()[0] = 9
-		taken, err := c.Read(path, params)
+		taken, err := Read(c, path, params)
 		if err != nil && (taken != nil || params.Vector()[0] != 9) {
 			t.Errorf("refused (%v), and taken", err)
 		}

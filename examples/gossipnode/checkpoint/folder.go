@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -21,9 +23,6 @@ const (
 	// A folder's checkpoints are numbered in the order in which they were saved.
 	checkpointPrefix = "checkpoint-"
 	checkpointSuffix = ".safetensors"
-	// partialFile is a checkpoint that is being written. One that is found was
-	// left by a crash, and is overwritten.
-	partialFile = ".checkpoint.partial"
 	// oldFile is the one checkpoint that version 1 of the format kept.
 	oldFile = "model.safetensors"
 )
@@ -89,7 +88,7 @@ func (c Folder) Load(params *tensor.Params) (taken *Taken, refused []error, err 
 	slices.Reverse(names)
 	for _, name := range names {
 		path := filepath.Join(c.Dir, name)
-		taken, err := c.Read(path, params)
+		taken, err := Read(c, path, params)
 		if err == nil {
 			return taken, refused, nil
 		}
@@ -152,7 +151,7 @@ func (c Folder) Probe() error {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return fmt.Errorf("making the checkpoint folder: %w", err)
 	}
-	probe, err := os.OpenFile(filepath.Join(c.Dir, partialFile), os.O_WRONLY|os.O_CREATE, 0o644)
+	probe, err := os.CreateTemp(c.Dir, ".probe-*")
 	if err != nil {
 		return fmt.Errorf("writing to the checkpoint folder: %w", err)
 	}
@@ -173,7 +172,7 @@ func (c Folder) save(params *tensor.Params, metadata map[string]string) (path st
 	}
 	name := nameOf(last + 1)
 	path = filepath.Join(c.Dir, name)
-	if err := replaceFile(path, filepath.Join(c.Dir, partialFile), params, metadata); err != nil {
+	if err := writeFile(path, params, metadata); err != nil {
 		return "", fmt.Errorf("writing a checkpoint: %w", err)
 	}
 	return path, c.rotate(append(names, name))
@@ -191,7 +190,7 @@ func (c Folder) rotate(names []string) error {
 			continue
 		}
 		if kept++; kept > c.Keep {
-			faults = append(faults, remove(path))
+			faults = append(faults, files.Remove(path))
 		}
 	}
 	if err := errors.Join(faults...); err != nil {
@@ -222,60 +221,7 @@ func (c Folder) describe(layout *tensor.Layout, now time.Time) map[string]string
 	}
 }
 
-// replaceFile writes a file beside its place, and puts it there in one step when it is
-// whole and on disk.
-func replaceFile(path, partial string, params *tensor.Params, metadata map[string]string) error {
-	if err := writeSynced(partial, params, metadata); err != nil {
-		return errors.Join(err, remove(partial))
-	}
-	if err := os.Rename(partial, path); err != nil {
-		return errors.Join(err, remove(partial))
-	}
-	syncFolder(filepath.Dir(path))
-	return nil
-}
-
-func writeSynced(path string, params *tensor.Params, metadata map[string]string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	err = tensor.WriteSafetensors(file, params, metadata)
-	if err == nil {
-		err = file.Sync()
-	}
-	return errors.Join(err, file.Close())
-}
-
-// Put adds another file to the folder, which stays there through a power cut. If one of
-// that name is there, the error is fs.ErrExist.
-func (c Folder) Put(name string, text []byte, mode fs.FileMode) error {
-	path := filepath.Join(c.Dir, name)
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return errors.Join(err, remove(path))
-	}
-	syncFolder(c.Dir)
-	return nil
-}
-
-// remove removes a file if it is there.
-func remove(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// syncFolder makes a rename last through a power cut, where the system can: not
-// all of them open folders.
-func syncFolder(dir string) {
-	if folder, err := os.Open(dir); err == nil {
-		_ = folder.Sync()
-		_ = folder.Close()
-	}
+// writeFile puts a checkpoint in its place when it is whole and on disk.
+func writeFile(path string, params *tensor.Params, metadata map[string]string) error {
+	return files.Replace(path, 0o644, func(w io.Writer) error { return params.WriteSafetensors(w, metadata) })
 }

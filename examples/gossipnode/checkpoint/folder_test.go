@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -43,7 +44,7 @@ func keep(t *testing.T, c Folder, steps uint64, shape []int, edit func(map[strin
 	copy(all.Vector(), params.Vector())
 	all.Vector()[n] = 7
 	metadata := c.describe(params.Layout(), time.Now())
-	saved := peer.Saved{Checkpoint: behindOf(steps), Optimizer: peer.OptimizerState{Kind: "sgd"}}
+	saved := peer.Saved{Checkpoint: behindOf(steps), Optimizer: optim.State{Kind: "sgd"}}
 	if err := progressMetadata(metadata, &saved); err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +212,7 @@ func TestOldFormat(t *testing.T) {
 	metadata := c.describe(smallParams(t, 3).Layout(), time.Now())
 	maps.DeleteFunc(metadata, func(key, _ string) bool { return key == keySaved })
 	maps.Copy(metadata, map[string]string{keyFormat: formatName + "1", keySteps: "12", keyAge: "13", keyFlock: "40"})
-	if err := writeSynced(filepath.Join(c.Dir, oldFile), smallParams(t, 3), metadata); err != nil {
+	if err := writeFile(filepath.Join(c.Dir, oldFile), smallParams(t, 3), metadata); err != nil {
 		t.Fatal(err)
 	}
 	taken, _, err := c.Load(smallParams(t, 3))

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // TestInspect shows what is told of a checkpoint: in words, and as JSON.
@@ -88,7 +87,7 @@ func TestInWords(t *testing.T) {
 // at it.
 func TestInspectedTextIsPlain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "evil.safetensors")
-	if err := writeSynced(path, smallParams(t, 2), map[string]string{"a\x1b[2J": "b\x1b]0;x\a"}); err != nil {
+	if err := writeFile(path, smallParams(t, 2), map[string]string{"a\x1b[2J": "b\x1b]0;x\a"}); err != nil {
 		t.Fatal(err)
 	}
 	code, text, _ := try("inspect", path)
@@ -138,7 +137,7 @@ func TestExport(t *testing.T) {
 	defer file.Close()
 	into := smallParams(t, 2, 3)
 	clear(into.Vector())
-	metadata, err := tensor.LoadSafetensors(file, into)
+	metadata, err := into.LoadSafetensors(file)
 	want := smallParams(t, 2, 3).Vector()
 	want[0] = 5
 	if err != nil || !slices.Equal(into.Vector(), want) || metadata[keySteps] != "5" || metadata[keyLedger] != "" {

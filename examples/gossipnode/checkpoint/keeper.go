@@ -14,6 +14,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -27,7 +29,7 @@ type Keeper struct {
 	into     Folder
 	peer     *peer.Peer
 	layout   *tensor.Layout
-	schedule peer.Schedule
+	schedule optim.Schedule
 	every    Cadence
 	epoch    float64 // steps of the flock
 	log      *zap.Logger
@@ -50,7 +52,7 @@ type KeeperConfig struct {
 	Refused  []error
 	Peer     *peer.Peer
 	Layout   *tensor.Layout // of the peer's parameters
-	Schedule peer.Schedule
+	Schedule optim.Schedule
 	Every    Cadence
 	Epoch    float64 // steps of the flock in one
 	Log      *zap.Logger
@@ -182,7 +184,7 @@ func (k *Keeper) Age() (time.Duration, bool) {
 }
 
 // Last saves when the peer has left, if it has done anything in this life.
-func (k *Keeper) Last(s peer.Stats) error {
+func (k *Keeper) Last(s stats.Peer) error {
 	if k == nil || Idle(s) {
 		return nil
 	}
@@ -210,4 +212,4 @@ func (k *Keeper) Rescued() error {
 
 // Idle tells that a peer's model is the one with which this life of it began, or that of
 // a flock from which it can be had again: there is nothing to save.
-func Idle(s peer.Stats) bool { return s.Steps == s.Resumed && s.Exchanges.Completed() == 0 }
+func Idle(s stats.Peer) bool { return s.Steps == s.Resumed && s.Exchanges.Completed() == 0 }

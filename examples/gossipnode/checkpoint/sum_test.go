@@ -42,7 +42,7 @@ func TestEveryFlippedBitOfACheckpointIsSeen(t *testing.T) {
 		if bit/8 < header {
 			part = "header"
 		}
-		if taken, err := c.Read(path, smallParams(t, shape...)); err == nil {
+		if taken, err := Read(c, path, smallParams(t, shape...)); err == nil {
 			if unseen["resuming, "+part]++; unseen["resuming, "+part] == 1 {
 				t.Errorf("bit %d, near %q, is not seen: %+v", bit, whole[max(bit/8-20, 0):min(bit/8+20, len(whole))], taken.Checkpoint)
 			}
@@ -58,7 +58,7 @@ func TestEveryFlippedBitOfACheckpointIsSeen(t *testing.T) {
 	if len(unseen) > 0 {
 		t.Errorf("of %d bits of the header and %d of the values are not seen: %v", 8*header, 8*(len(whole)-header), unseen)
 	}
-	if _, err := c.Read(path, smallParams(t, shape...)); err != nil {
+	if _, err := Read(c, path, smallParams(t, shape...)); err != nil {
 		t.Errorf("whole it is refused: %v", err)
 	}
 }
@@ -83,14 +83,14 @@ func TestFormatTwoIsRead(t *testing.T) {
 		return path
 	}
 	path := write(formatName + "2")
-	taken, err := c.Read(path, smallParams(t, 3))
+	taken, err := Read(c, path, smallParams(t, 3))
 	if err != nil || !reflect.DeepEqual(taken.Checkpoint, behindOf(9)) {
 		t.Errorf("%+v, error %v", taken, err)
 	}
 	if found, err := Inspect(path); err != nil || !found.Sound || found.Progress.Age != behindOf(9).Steps {
 		t.Errorf("inspected %+v, error %v", found, err)
 	}
-	if taken, err := c.Read(write(checkpointFormat), smallParams(t, 3)); err == nil {
+	if taken, err := Read(c, write(checkpointFormat), smallParams(t, 3)); err == nil {
 		t.Errorf("one of this format without a checksum of its header is taken: %+v", taken)
 	}
 }

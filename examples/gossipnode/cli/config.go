@@ -23,6 +23,11 @@ const (
 	ConfigFlag = "config"
 )
 
+// TakeFile adds --config to the flags of a command.
+func TakeFile(flags *pflag.FlagSet) {
+	flags.String(ConfigFlag, "", "YAML file with the same keys as the flags")
+}
+
 // Resolve fills in the flags that the command line left out, from the environment and
 // the configuration file, and returns where each comes from. Faults are those of usage.
 // It warns of variables that look like settings and are none.

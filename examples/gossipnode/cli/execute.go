@@ -63,6 +63,7 @@ func Root(root *cobra.Command) {
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagFault)
+	root.SetUsageFunc(usage)
 	root.SetHelpCommand(newHelp())
 }
 

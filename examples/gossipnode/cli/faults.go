@@ -79,3 +79,22 @@ func OneOf(flag, value string, known []string) error {
 	}
 	return Faultf(flag, "%q: want %s", value, List(known))
 }
+
+// Faults gathers what is wrong with flags.
+type Faults []error
+
+// If notes what is wrong with the value of a flag, if that is so.
+func (f *Faults) If(wrong bool, flag, format string, args ...any) {
+	if wrong {
+		*f = append(*f, Faultf(flag, format, args...))
+	}
+}
+
+// Add notes errors, but for those that are nil.
+func (f *Faults) Add(errs ...error) {
+	for _, err := range errs {
+		if err != nil {
+			*f = append(*f, err)
+		}
+	}
+}

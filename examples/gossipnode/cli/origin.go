@@ -65,6 +65,8 @@ func flagFault(cmd *cobra.Command, err error) error {
 		unknown *pflag.NotExistError
 	)
 	switch {
+	case errors.Is(err, pflag.ErrHelp): // of --help-all
+		return err
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
 		err = Faultf(f.Name, "%s", badValue(f, invalid.GetValue(), err))

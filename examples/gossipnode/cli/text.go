@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
+	"time"
 )
 
 // List writes names as a sentence does.
@@ -56,4 +58,28 @@ func Print(figures fmt.Stringer, asJSON bool, std Streams) error {
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+}
+
+// Percent writes a share, which may be unknown.
+func Percent(n Number) string {
+	if math.IsNaN(float64(n)) {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.2f %%", 100*float64(n))
+}
+
+// Duration writes a time to go as people do.
+func Duration(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%d s", int(d.Seconds()+0.5))
+	}
+	return d.Round(time.Second).String()
+}
+
+// Figure writes a number in few characters.
+func Figure(n Number) string {
+	if math.IsNaN(float64(n)) {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", float64(n))
 }

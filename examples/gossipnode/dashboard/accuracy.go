@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,10 @@ type Accuracy struct {
 	params   tensor.Vector
 	snapshot func(tensor.Vector)
 	measured atomic.Uint64 // the bits of the last accuracy
+
+	enough  chan struct{} // ends measuring
+	resting sync.Once
+	running sync.WaitGroup
 }
 
 // NewAccuracy makes a watch with a model of its own: one value serves one
@@ -38,23 +43,29 @@ func NewAccuracy(name string, data *dataset.Data, snapshot func(tensor.Vector)) 
 	if err != nil {
 		return nil, err
 	}
-	w := &Accuracy{model: model, snapshot: snapshot, params: tensor.NewParams(model.Layout()).Vector()}
-	few := make([]int32, min(watchedPictures, data.HeldOut.Len()))
-	for i := range few { // from all over the set, which may be sorted
-		few[i] = int32(i * data.HeldOut.Len() / len(few))
-	}
-	w.pictures = data.HeldOut.Subset(few)
+	w := &Accuracy{enough: make(chan struct{}), model: model, snapshot: snapshot, params: tensor.NewParams(model.Layout()).Vector()}
+	w.pictures = data.HeldOut.Spread(watchedPictures)
 	w.measured.Store(math.Float64bits(math.NaN()))
 	return w, nil
 }
 
-// run measures until stop is closed.
-func (w *Accuracy) run(stop <-chan struct{}) {
+// rest ends measuring, and waits until nothing of the model is read any more. A nil
+// one measures nothing.
+func (w *Accuracy) rest() {
+	if w == nil {
+		return
+	}
+	w.resting.Do(func() { close(w.enough) })
+	w.running.Wait()
+}
+
+// run measures until rest.
+func (w *Accuracy) run() {
 	timer := time.NewTimer(accuracyEvery)
 	defer timer.Stop()
 	for {
 		select {
-		case <-stop:
+		case <-w.enough:
 			return
 		case <-timer.C:
 		}

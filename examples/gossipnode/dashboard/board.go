@@ -1,14 +1,17 @@
 package dashboard
 
 import (
+	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
 const (
@@ -26,10 +29,10 @@ const (
 
 // Peer is a peer as its dashboard sees it.
 type Peer interface {
-	Stats() peer.Stats
+	Stats() stats.Peer
 	Members() []peer.Member
-	Digests() []peer.Digest
-	Control() peer.ControlStats
+	Digests() []control.Digest
+	Control() control.Stats
 }
 
 // Board gathers what the dashboard shows and tells it to those who watch. Hooks of
@@ -37,27 +40,20 @@ type Peer interface {
 type Board struct {
 	peer     Peer
 	about    About
-	accuracy *Accuracy     // nil where nobody evaluates
-	rule     Ruler         // nil where the operator's key is not known
-	ruling   chan struct{} // holds a token while an order is carried out
-	log      *zap.Logger
+	accuracy *Accuracy // nil where nobody evaluates
+	ruling   ruling
 	began    time.Time
 
-	look         chan struct{} // holds a token if something is new
-	stop, enough chan struct{} // enough ends measuring
-	resting      sync.Once
-	gone         sync.WaitGroup
-	measuring    sync.WaitGroup
+	look chan struct{} // holds a token if something is new
+	stop chan struct{}
+	gone sync.WaitGroup
 
-	mu      sync.Mutex
-	hub     hub
-	pulses  map[pair]pulse
-	met     map[pair]heard // exchanges of others, as last told
-	past    history
-	happens []happening
-	known   map[seam.PeerID]peer.PeerState
-	paused  bool
-	left    outlookOf
+	mu     sync.Mutex
+	hub    hub
+	pulses pulses
+	past   history
+	news   news
+	left   outlookOf
 }
 
 // About is what does not change while the run goes on.
@@ -75,17 +71,19 @@ type About struct {
 // measures it, and rule where nobody may control the run from here.
 func NewBoard(p Peer, about About, accuracy *Accuracy, rule Ruler, log *zap.Logger) *Board {
 	about.Controls = rule != nil
-	return &Board{
-		peer: p, about: about, accuracy: accuracy, rule: rule, ruling: make(chan struct{}, 1), log: log, began: time.Now(),
-		look: make(chan struct{}, 1), stop: make(chan struct{}), enough: make(chan struct{}), pulses: make(map[pair]pulse), met: make(map[pair]heard),
+	b := &Board{
+		peer: p, about: about, accuracy: accuracy, began: time.Now(), look: make(chan struct{}, 1), stop: make(chan struct{}),
+		pulses: pulses{self: seam.PeerID(about.Self), new: make(map[pair]pulse), met: make(map[pair]heard)},
 	}
+	b.ruling = ruling{rule: rule, busy: make(chan struct{}, 1), taken: b.lookNow, log: log}
+	return b
 }
 
 // start looks at the peer from now on.
 func (b *Board) start() {
 	b.gone.Go(b.run)
 	if b.accuracy != nil {
-		b.measuring.Go(func() { b.accuracy.run(b.enough) })
+		b.accuracy.running.Go(b.accuracy.run)
 	}
 }
 
@@ -95,8 +93,7 @@ func (b *Board) Rest() {
 	if b == nil {
 		return
 	}
-	b.resting.Do(func() { close(b.enough) })
-	b.measuring.Wait()
+	b.accuracy.rest()
 }
 
 // close ends what start began, and the streams of those who watch.
@@ -124,7 +121,7 @@ func (b *Board) run() {
 			return
 		case <-pulse.C:
 			b.mu.Lock()
-			b.tellPulses()
+			b.pulses.tell(&b.hub)
 			b.mu.Unlock()
 		case <-sample.C:
 			b.tick()
@@ -136,25 +133,25 @@ func (b *Board) run() {
 
 // tick looks at the peer and tells those who watch.
 func (b *Board) tick() {
-	view := b.view()
+	view := newView(b.peer, b.accuracy)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if view.changes = b.notice(view); len(view.changes) > 0 {
+	if view.changes = b.news.notice(view); len(view.changes) > 0 {
 		b.hub.tell("events", view.changes)
 	}
-	b.past.add(view.point(time.Since(b.began)))
+	b.past.add(pointOf(view, time.Since(b.began)))
 	view.Left = b.left.next(time.Since(b.began), view.Progress, view.Paused)
-	b.hear(view)
+	b.pulses.hear(view)
 	b.hub.tell("state", view)
 }
 
 // whole is all that somebody who comes is told first.
 func (b *Board) whole() everything {
-	view := b.view()
+	view := newView(b.peer, b.accuracy)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	view.Left = b.left.last
-	return everything{About: b.about, State: view, History: b.past.points(), Events: b.happens}
+	return everything{About: b.about, State: view, History: b.past.points(), Events: b.news.kept}
 }
 
 // everything is the first message of a stream, and the answer of /api/state.
@@ -165,60 +162,82 @@ type everything struct {
 	Events  []happening `json:"events"`
 }
 
-// happening is something that people like to know.
-type happening struct {
-	At   int64  `json:"at"` // in milliseconds since 1970
-	Kind string `json:"kind"`
-	Peer string `json:"peer,omitempty"`
-	Text string `json:"text"`
-	// Detail is for who wants to know more.
-	Detail string `json:"detail,omitempty"`
+// lookNow has the board look at the peer before its time.
+func (b *Board) lookNow() {
+	select {
+	case b.look <- struct{}{}:
+	default: // somebody looks anyway
+	}
 }
 
-// happened notes an event. The lock is held.
-func (b *Board) happened(kind string, id seam.PeerID, text string, detail ...error) happening {
-	h := happening{At: time.Now().UnixMilli(), Kind: kind, Peer: string(id), Text: text}
-	for _, err := range detail {
-		h.Detail = cli.Cut(cli.Printable(err.Error()), maxDetail)
+// Exchanged takes an exchange of this peer's own.
+func (b *Board) Exchanged(x peer.Exchanged) {
+	self := seam.PeerID(b.about.Self)
+	p := pair{self, x.Partner}
+	if x.Inbound {
+		p = pair{x.Partner, self}
 	}
-	b.happens = append(b.happens[max(0, len(b.happens)+1-maxHappenings):], h)
-	return h
+	b.mu.Lock()
+	b.pulses.add(p, 1, 0)
+	b.mu.Unlock()
 }
 
-// notice finds what is otherwise than at the last look. The lock is held.
-func (b *Board) notice(v *view) (changes []happening) {
-	known := make(map[seam.PeerID]peer.PeerState, len(v.members))
-	for _, m := range v.members {
-		known[m.ID] = m.State
-		was, here := b.known[m.ID]
-		switch {
-		case b.known == nil:
-		case !here:
-			changes = append(changes, b.happened("joined", m.ID, "joined"))
-		case was != m.State && (m.State == peer.StateOver || m.State == peer.StateCopying):
-			changes = append(changes, b.happened(m.State.String(), m.ID, stateTold(m.State)))
-		}
-	}
-	if v.Paused != b.paused {
-		b.paused = v.Paused
-		kind, text := "paused", "the operator holds all peers"
-		if !v.Paused {
-			kind, text = "resumed", "the operator lets all peers go on"
-		}
-		changes = append(changes, b.happened(kind, "", text))
-	}
-	for id := range b.known {
-		if _, here := known[id]; !here {
-			changes = append(changes, b.happened("gone", id, "is gone"))
-		}
-	}
-	b.known = known
-	return changes
+// Failed takes an exchange of this peer's own that broke off.
+func (b *Board) Failed(partner seam.PeerID, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hub.tell("events", []happening{b.news.add("failed", partner, "an exchange broke off; others are asked", err)})
 }
 
-func stateTold(s peer.PeerState) string {
-	if s == peer.StateCopying {
-		return "copies the model"
+// Quarantined takes that this peer keeps a partner away.
+func (b *Board) Quarantined(partner seam.PeerID, term time.Duration, offence error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hub.tell("events", []happening{b.news.add("quarantined", partner, fmt.Sprintf("broke the rules, and is kept away for %s", term.Round(time.Second)), offence)})
+}
+
+// stream tells one who watches, until it goes.
+func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	waiting := b.hub.join()
+	b.mu.Unlock()
+	if waiting == nil {
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "Too many are watching this peer: ask another.", http.StatusServiceUnavailable)
+		return
 	}
-	return "has seen the work done"
+	defer func() {
+		b.mu.Lock()
+		b.hub.leave(waiting)
+		b.mu.Unlock()
+	}()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	first, err := message("whole", b.whole())
+	if err != nil {
+		return
+	}
+	out := http.NewResponseController(w)
+	send := func(text []byte) bool {
+		if err := out.SetWriteDeadline(time.Now().Add(watchTimeout)); err != nil {
+			return false
+		}
+		if _, err := w.Write(text); err != nil {
+			return false
+		}
+		return out.Flush() == nil
+	}
+	if !send(append([]byte("retry: 2000\n"), first...)) {
+		return
+	}
+	for {
+		select {
+		case text, ok := <-waiting:
+			if !ok || !send(text) {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		}
+	}
 }

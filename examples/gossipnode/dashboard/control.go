@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 )
 
 const (
@@ -26,10 +26,18 @@ type order struct {
 }
 
 // Ruler tells a run what its operator wants.
-type Ruler func(ctx context.Context, commands ...peer.Command) error
+type Ruler func(ctx context.Context, commands ...control.Command) error
 
-// control carries out an order of the page.
-func (b *Board) control(w http.ResponseWriter, r *http.Request) {
+// ruling carries out orders of the page, one at a time.
+type ruling struct {
+	rule  Ruler         // nil where the operator's key is not known
+	busy  chan struct{} // holds a token while an order is carried out
+	taken func()        // is called after an order that was
+	log   *zap.Logger
+}
+
+// ServeHTTP carries out an order of the page.
+func (b ruling) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fail := func(status int, err error) {
 		answerJSON(w, status, map[string]string{"error": err.Error()})
 	}
@@ -38,7 +46,7 @@ func (b *Board) control(w http.ResponseWriter, r *http.Request) {
 		fail(http.StatusBadRequest, err)
 		return
 	}
-	kind, known := map[string]peer.CommandKind{"pause": peer.Pause, "resume": peer.Resume}[o.Action]
+	kind, known := map[string]control.Kind{"pause": control.Pause, "resume": control.Resume}[o.Action]
 	switch {
 	case !known:
 		fail(http.StatusBadRequest, errors.New("the dashboard can pause and resume; gossipnode control does more"))
@@ -51,22 +59,19 @@ func (b *Board) control(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	select {
-	case b.ruling <- struct{}{}:
-		defer func() { <-b.ruling }()
+	case b.busy <- struct{}{}:
+		defer func() { <-b.busy }()
 	default:
 		fail(http.StatusConflict, errors.New("another order is on its way"))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), orderTimeout)
 	defer cancel()
-	if err := b.rule(ctx, peer.Command{Kind: kind, Why: o.Reason}); err != nil {
+	if err := b.rule(ctx, control.Command{Kind: kind, Why: o.Reason}); err != nil {
 		b.log.Warn("the dashboard's order was not taken", zap.String("action", o.Action), zap.Error(err))
 		fail(http.StatusBadGateway, err)
 		return
 	}
-	select {
-	case b.look <- struct{}{}:
-	default: // somebody looks anyway
-	}
+	b.taken()
 	answerJSON(w, http.StatusOK, map[string]string{"done": o.Action})
 }

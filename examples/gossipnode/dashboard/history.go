@@ -23,8 +23,8 @@ type point struct {
 	Samples  cli.Number `json:"samples"`
 }
 
-// point is what curves show of a view.
-func (v *view) point(at time.Duration) point {
+// pointOf is what curves show of a view.
+func pointOf(v *view, at time.Duration) point {
 	p := point{
 		Seconds: at.Seconds(), Steps: v.FlockSteps, Loss: v.Loss, Distance: v.Distance, Accuracy: v.Accuracy, Samples: v.Samples,
 		LossLow: cli.Number(math.Inf(1)), LossHigh: cli.Number(math.Inf(-1)), // no number, and so null, if nobody tells

@@ -92,7 +92,7 @@ func (d *Server) Serve(b *Board, log *zap.Logger) {
 	mux.Handle("GET /", cached(http.FileServerFS(files)))
 	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, http.StatusOK, b.whole()) })
 	mux.HandleFunc("GET /api/events", b.stream)
-	mux.HandleFunc("POST /api/control", b.control)
+	mux.Handle("POST /api/control", b.ruling)
 	d.web.Serve(&http.Server{
 		Handler: d.guard.over(http.MaxBytesHandler(mux, maxBody)), MaxHeaderBytes: maxHeader,
 		ReadHeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout, IdleTimeout: 4 * timeout,

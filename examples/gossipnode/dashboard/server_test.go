@@ -18,34 +18,36 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
 // calm is a peer of three whose numbers a test sets.
 type calm struct {
-	stats   peer.Stats
+	stats   stats.Peer
 	members []peer.Member
-	digests []peer.Digest
-	control peer.ControlStats
+	digests []control.Digest
+	control control.Stats
 }
 
-func (c *calm) Stats() peer.Stats          { return c.stats }
-func (c *calm) Members() []peer.Member     { return c.members }
-func (c *calm) Digests() []peer.Digest     { return c.digests }
-func (c *calm) Control() peer.ControlStats { return c.control }
+func (c *calm) Stats() stats.Peer         { return c.stats }
+func (c *calm) Members() []peer.Member    { return c.members }
+func (c *calm) Digests() []control.Digest { return c.digests }
+func (c *calm) Control() control.Stats    { return c.control }
 
 func newCalm() *calm {
-	c := &calm{stats: peer.Stats{Self: "a", Role: "active", Joined: true, Progress: 0.25, FlockSteps: 100, Target: 400, Loss: 1}}
+	c := &calm{stats: stats.Peer{Self: "a", Role: "active", Joined: true, Progress: 0.25, FlockSteps: 100, Target: 400, Loss: 1}}
 	for i, id := range []seam.PeerID{"a", "b", "c"} {
 		role := topology.Passive
 		if i == 0 {
 			role = topology.Active
 		}
-		c.members = append(c.members, peer.Member{ID: id, Role: role, State: peer.StateTraining, Steps: uint64(10 * i)})
+		c.members = append(c.members, peer.Member{ID: id, Role: role, State: control.Training, Steps: uint64(10 * i)})
 	}
-	c.digests = []peer.Digest{
-		{Peer: "a", Loss: 1, Steps: 5, Exchanges: 4, ConsensusDistance: 2, Heard: time.Now(), Partners: []peer.Met{{Partner: "b", Exchanges: 3}}},
+	c.digests = []control.Digest{
+		{Peer: "a", Loss: 1, Steps: 5, Exchanges: 4, ConsensusDistance: 2, Heard: time.Now(), Partners: []control.Met{{Partner: "b", Exchanges: 3}}},
 		{Peer: "b", Loss: math.NaN(), Steps: 7, Samples: 10, Heard: time.Now()},
 	}
 	return c
@@ -204,7 +206,7 @@ func TestToken(t *testing.T) {
 // nor rule, by a name that points here or by a request of its own.
 func TestKeepsOtherSitesOut(t *testing.T) {
 	ruled := 0
-	d, url := openBoard(t, Config{Address: "localhost:0"}, calmBoard(newCalm(), func(context.Context, ...peer.Command) error { ruled++; return nil }))
+	d, url := openBoard(t, Config{Address: "localhost:0"}, calmBoard(newCalm(), func(context.Context, ...control.Command) error { ruled++; return nil }))
 	own := "http://" + d.web.Addr().String()
 	for name, c := range map[string]struct {
 		method  string
@@ -240,9 +242,9 @@ func TestKeepsOtherSitesOut(t *testing.T) {
 
 // TestOrders shows what orders the page can give, and what becomes of others.
 func TestOrders(t *testing.T) {
-	var heard []peer.Command
+	var heard []control.Command
 	fault := error(nil)
-	_, url := openBoard(t, Config{Address: ":0"}, calmBoard(newCalm(), func(_ context.Context, c ...peer.Command) error {
+	_, url := openBoard(t, Config{Address: ":0"}, calmBoard(newCalm(), func(_ context.Context, c ...control.Command) error {
 		heard = append(heard, c...)
 		return fault
 	}))
@@ -261,7 +263,7 @@ func TestOrders(t *testing.T) {
 			t.Errorf("%.40s: %d, want %d: %s", c.body, status, c.want, text)
 		}
 	}
-	if len(heard) != 2 || heard[0].Kind != peer.Pause || heard[0].Why != "lunch" || heard[1].Kind != peer.Resume {
+	if len(heard) != 2 || heard[0].Kind != control.Pause || heard[0].Why != "lunch" || heard[1].Kind != control.Resume {
 		t.Errorf("the run hears %+v", heard)
 	}
 	fault = errors.New("nobody listens")

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"encoding/json"
-	"net/http"
 	"time"
 )
 
@@ -77,50 +76,4 @@ func message(event string, value any) ([]byte, error) {
 	out := make([]byte, 0, len(event)+len(text)+len("event: \ndata: \n\n"))
 	out = append(append(append(out, "event: "...), event...), "\ndata: "...)
 	return append(append(out, text...), "\n\n"...), nil
-}
-
-// stream tells one who watches, until it goes.
-func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
-	b.mu.Lock()
-	waiting := b.hub.join()
-	b.mu.Unlock()
-	if waiting == nil {
-		w.Header().Set("Retry-After", "10")
-		http.Error(w, "Too many are watching this peer: ask another.", http.StatusServiceUnavailable)
-		return
-	}
-	defer func() {
-		b.mu.Lock()
-		b.hub.leave(waiting)
-		b.mu.Unlock()
-	}()
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	first, err := message("whole", b.whole())
-	if err != nil {
-		return
-	}
-	out := http.NewResponseController(w)
-	send := func(text []byte) bool {
-		if err := out.SetWriteDeadline(time.Now().Add(watchTimeout)); err != nil {
-			return false
-		}
-		if _, err := w.Write(text); err != nil {
-			return false
-		}
-		return out.Flush() == nil
-	}
-	if !send(append([]byte("retry: 2000\n"), first...)) {
-		return
-	}
-	for {
-		select {
-		case text, ok := <-waiting:
-			if !ok || !send(text) {
-				return
-			}
-		case <-r.Context().Done():
-			return
-		}
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -87,27 +88,27 @@ func TestBoardHearsOthers(t *testing.T) {
 	p := newCalm()
 	b := calmBoard(p, nil)
 	tell := func(exchanges uint64, after time.Duration) {
-		p.digests = []peer.Digest{{Peer: "b", Heard: b.began.Add(after), Partners: []peer.Met{{Partner: "c", Exchanges: exchanges}, {Partner: "a", Exchanges: exchanges}}}}
+		p.digests = []control.Digest{{Peer: "b", Heard: b.began.Add(after), Partners: []control.Met{{Partner: "c", Exchanges: exchanges}, {Partner: "a", Exchanges: exchanges}}}}
 		b.tick()
 	}
 	tell(5, 0)
-	if len(b.pulses) != 0 {
-		t.Errorf("what was before is told: %v", b.pulses)
+	if len(b.pulses.new) != 0 {
+		t.Errorf("what was before is told: %v", b.pulses.new)
 	}
 	tell(9, 4*time.Second)
 	tell(9, 4*time.Second)
-	if got := b.pulses[pair{"b", "c"}]; len(b.pulses) != 1 || got.count != 4 || got.over != 4*time.Second {
-		t.Errorf("of 4 exchanges in 4 s is told %v", b.pulses)
+	if got := b.pulses.new[pair{"b", "c"}]; len(b.pulses.new) != 1 || got.count != 4 || got.over != 4*time.Second {
+		t.Errorf("of 4 exchanges in 4 s is told %v", b.pulses.new)
 	}
 	tell(1, 5*time.Second) // it has begun another life
-	if got := b.pulses[pair{"b", "c"}]; got.count != 4 {
+	if got := b.pulses.new[pair{"b", "c"}]; got.count != 4 {
 		t.Errorf("a new life counts as %v", got)
 	}
 	for i := range 2 * maxPulses {
 		b.Exchanged(peer.Exchanged{Partner: seam.PeerID(rune('A' + i))})
 	}
-	if len(b.pulses) > maxPulses {
-		t.Errorf("%d pairs are told of", len(b.pulses))
+	if len(b.pulses.new) > maxPulses {
+		t.Errorf("%d pairs are told of", len(b.pulses.new))
 	}
 }
 
@@ -116,26 +117,26 @@ func TestBoardEvents(t *testing.T) {
 	p := newCalm()
 	b := calmBoard(p, nil)
 	b.tick()
-	if len(b.happens) != 0 {
-		t.Errorf("those who were there come: %+v", b.happens)
+	if len(b.news.kept) != 0 {
+		t.Errorf("those who were there come: %+v", b.news.kept)
 	}
-	p.members = append(p.members[:2:2], peer.Member{ID: "d", State: peer.StateTraining})
+	p.members = append(p.members[:2:2], peer.Member{ID: "d", State: control.Training})
 	p.control.Paused = true
 	b.tick()
-	p.members[1].State, p.control.Paused = peer.StateOver, false
+	p.members[1].State, p.control.Paused = control.Over, false
 	b.tick()
 	told := ""
-	for _, h := range b.happens {
+	for _, h := range b.news.kept {
 		told += h.Kind + " " + h.Peer + ", "
 	}
 	if told != "joined d, paused , gone c, over b, resumed , " {
 		t.Errorf("told are %s", told)
 	}
 	for range 2 * maxHappenings {
-		b.happened("x", "", "")
+		b.news.add("x", "", "")
 	}
-	if len(b.happens) != maxHappenings {
-		t.Errorf("%d events are kept", len(b.happens))
+	if len(b.news.kept) != maxHappenings {
+		t.Errorf("%d events are kept", len(b.news.kept))
 	}
 }
 

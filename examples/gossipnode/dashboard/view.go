@@ -8,7 +8,9 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -48,7 +50,7 @@ type view struct {
 	Matrix [][3]uint64 `json:"matrix"`
 
 	members []peer.Member
-	digests []peer.Digest
+	digests []control.Digest
 	changes []happening
 }
 
@@ -82,20 +84,20 @@ type member struct {
 	Bandwidth   cli.Number `json:"bandwidth"`
 }
 
-// view looks at the peer.
-func (b *Board) view() *view {
-	s, control := b.peer.Stats(), b.peer.Control()
+// newView looks at a peer; accuracy is nil where nobody measures it.
+func newView(p Peer, accuracy *Accuracy) *view {
+	s, control := p.Stats(), p.Control()
 	v := &view{
 		Paused: control.Paused, Stopped: control.Stopped, Over: s.Over, Joined: s.Joined,
 		Progress: s.Progress, FlockSteps: s.FlockSteps, Target: s.Target, Left: cli.Number(math.NaN()), Rate: s.Rate,
-		Lost: s.Lost, Accuracy: cli.Number(math.NaN()), members: b.peer.Members(), digests: b.peer.Digests(),
+		Lost: s.Lost, Accuracy: cli.Number(math.NaN()), members: p.Members(), digests: p.Digests(),
 		Exchanges: ownExchanges{
 			Completed: s.Exchanges.Completed(), Refused: s.Exchanges.Refused, Failed: s.Exchanges.Failed, InDoubt: s.Exchanges.InDoubt,
 			Sent: s.Exchanges.BytesSent, Received: s.Exchanges.BytesReceived, Bits: cli.Number(s.Exchanges.BitsPerParameter), Every: s.Exchanges.Every,
 		},
 	}
-	if b.accuracy != nil {
-		v.Accuracy = b.accuracy.last()
+	if accuracy != nil {
+		v.Accuracy = accuracy.last()
 	}
 	v.Total = len(v.members)
 	v.arrange(s, string(s.Self))
@@ -104,19 +106,19 @@ func (b *Board) view() *view {
 }
 
 // arrange puts the members into the ring's order, with the links between them.
-func (v *view) arrange(s peer.Stats, self string) {
-	told := make(map[seam.PeerID]peer.Digest, len(v.digests))
+func (v *view) arrange(s stats.Peer, self string) {
+	told := make(map[seam.PeerID]control.Digest, len(v.digests))
 	for _, d := range v.digests {
 		told[d.Peer] = d
 	}
-	links := make(map[seam.PeerID]peer.LinkStats, len(s.Exchanges.Links))
+	links := make(map[seam.PeerID]stats.Link, len(s.Exchanges.Links))
 	for _, l := range s.Exchanges.Links {
 		links[l.Partner] = l
 	}
 	ring, overlay := ringOf(v.members)
 	places := make(map[topology.PeerID]int, len(ring))
 	for i, m := range ring[:min(len(ring), maxMembers)] {
-		places[topology.PeerID(m.ID)] = i
+		places[m.ID] = i
 		v.Members = append(v.Members, memberOf(m, told, links))
 		if string(m.ID) == self {
 			v.State = m.State.String()
@@ -127,7 +129,7 @@ func (v *view) arrange(s peer.Stats, self string) {
 }
 
 // memberOf puts together what is known of a member.
-func memberOf(m peer.Member, told map[seam.PeerID]peer.Digest, links map[seam.PeerID]peer.LinkStats) member {
+func memberOf(m peer.Member, told map[seam.PeerID]control.Digest, links map[seam.PeerID]stats.Link) member {
 	unknown := cli.Number(math.NaN())
 	one := member{
 		ID: string(m.ID), Role: m.Role.String(), State: m.State.String(), Steps: m.Steps, Unreachable: m.Unreachable,
@@ -149,7 +151,7 @@ func memberOf(m peer.Member, told map[seam.PeerID]peer.Digest, links map[seam.Pe
 func ringOf(members []peer.Member) ([]peer.Member, *topology.Overlay) {
 	of := make([]topology.Member, len(members))
 	for i, m := range members {
-		of[i] = topology.Member{ID: topology.PeerID(m.ID), Role: m.Role, Unreachable: m.Unreachable}
+		of[i] = topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable}
 	}
 	view, err := topology.NewView(of)
 	if err != nil {
@@ -157,7 +159,7 @@ func ringOf(members []peer.Member) ([]peer.Member, *topology.Overlay) {
 	}
 	ring := make([]peer.Member, 0, len(members))
 	for _, m := range view.Members() {
-		at, _ := slices.BinarySearchFunc(members, m.ID, func(m peer.Member, id topology.PeerID) int { return cmp.Compare(topology.PeerID(m.ID), id) })
+		at, _ := slices.BinarySearchFunc(members, m.ID, func(m peer.Member, id topology.PeerID) int { return cmp.Compare(m.ID, id) })
 		ring = append(ring, members[at])
 	}
 	overlay, err := topology.NewOverlay(view)
@@ -186,9 +188,9 @@ func (v *view) join(overlay *topology.Overlay, places map[topology.PeerID]int) {
 func (v *view) meet(places map[topology.PeerID]int) {
 	v.Matrix = [][3]uint64{}
 	for _, d := range v.digests {
-		from, shown := places[topology.PeerID(d.Peer)]
+		from, shown := places[d.Peer]
 		for _, m := range d.Partners {
-			to, also := places[topology.PeerID(m.Partner)]
+			to, also := places[m.Partner]
 			if shown && also && m.Exchanges > 0 {
 				v.Matrix = append(v.Matrix, [3]uint64{uint64(from), uint64(to), m.Exchanges})
 			}

@@ -2,9 +2,7 @@ package fetch
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -78,7 +76,7 @@ The pictures belong to their makers: see the page of the data set for its licenc
 	flags.StringVar(&dir, "data", "", "folder to put the files into (default: data/NAME)")
 	flags.StringVar(&from, "from", "", "URL of a folder that has the same files, in place of the public one")
 	flags.BoolVar(&asJSON, "json", false, "print the result as one JSON object")
-	flags.String(cli.ConfigFlag, "", "YAML file with the same keys as the flags")
+	cli.TakeFile(flags)
 	return cmd
 }
 
@@ -143,18 +141,11 @@ func runFetch(set publicSet, dir string, asJSON bool, std cli.Streams) error {
 	for _, file := range set.result() {
 		result.Files = append(result.Files, fetchedFile{Name: file.name, Bytes: file.size, SHA256: file.sum})
 	}
-	if asJSON {
-		err = json.NewEncoder(std.Out).Encode(result)
-	} else {
-		_, err = io.WriteString(std.Out, result.summary())
-	}
-	if err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
-	return nil
+	return cli.Print(result, asJSON, std)
 }
 
-func (r fetchResult) summary() string {
+// String tells it in words.
+func (r fetchResult) String() string {
 	text := fmt.Sprintf("%s is in %s, verified: %s, %s fetched.\n", r.Dataset, r.Data, cli.Plural(uint64(len(r.Files)), "file"), cli.Size(uint64(r.Received)))
 	return text + fmt.Sprintf("Train on it with: gossipnode local --dataset %s --data %s\n", r.Dataset, r.Data)
 }

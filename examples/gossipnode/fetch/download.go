@@ -24,37 +24,44 @@ func (r *refusal) Error() string {
 // errStalled: the server sends nothing.
 var errStalled = errors.New("the server has sent nothing for too long")
 
-// attempt makes one request for what is missing of a file, and appends what comes
+// download is a file from one place.
+type download struct {
+	*fetcher
+	publicFile
+	url, part string
+}
+
+// attempt makes one request for what is missing of the file, and appends what comes
 // to the part that is there. The error is a *refusal if it is no use to ask again,
 // an *fs.PathError if the disk will not have it, and otherwise one of the network.
-func (f *fetcher) attempt(ctx context.Context, url, part string, file publicFile) (received int64, err error) {
-	out, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE, 0o644)
+func (d download) attempt(ctx context.Context) (received int64, err error) {
+	out, err := os.OpenFile(d.part, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	offset, err := out.Seek(0, io.SeekEnd)
-	if err == nil && offset > file.size {
+	if err == nil && offset > d.size {
 		offset, err = 0, restart(out)
 	}
-	if err != nil || offset == file.size {
+	if err != nil || offset == d.size {
 		return 0, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stall := time.AfterFunc(f.patience, func() { cancel(errStalled) })
+	stall := time.AfterFunc(d.patience, func() { cancel(errStalled) })
 	defer stall.Stop()
-	answer, err := f.ask(ctx, url, offset)
+	answer, err := d.ask(ctx, offset)
 	if err != nil {
 		return 0, cause(ctx, err)
 	}
 	defer answer.Body.Close()
-	if offset, err = place(answer, out, offset, file, url); err != nil {
+	if offset, err = d.place(answer, out, offset); err != nil {
 		return 0, err
 	}
-	received, err = f.copy(out, &heartbeat{answer.Body, stall, f.patience}, offset, file)
-	if err == nil && offset+received > file.size {
-		return received, errors.Join(&refusal{url, fmt.Sprintf("it sends more than the %d bytes of the original", file.size)}, restart(out))
+	received, err = d.copy(out, &heartbeat{answer.Body, stall, d.patience}, offset)
+	if err == nil && offset+received > d.size {
+		return received, errors.Join(&refusal{d.url, fmt.Sprintf("it sends more than the %d bytes of the original", d.size)}, restart(out))
 	}
 	return received, cause(ctx, err)
 }
@@ -68,8 +75,8 @@ func cause(ctx context.Context, err error) error {
 }
 
 // ask requests a file from an offset on.
-func (f *fetcher) ask(ctx context.Context, url string, offset int64) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func (d download) ask(ctx context.Context, offset int64) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -77,17 +84,17 @@ func (f *fetcher) ask(ctx context.Context, url string, offset int64) (*http.Resp
 	if offset > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
 	}
-	return f.client.Do(request)
+	return d.client.Do(request)
 }
 
 // place sees to it that the answer goes where it belongs in the file, which is at
 // the start if the server cannot resume.
-func place(answer *http.Response, out *os.File, offset int64, file publicFile, url string) (int64, error) {
+func (d download) place(answer *http.Response, out *os.File, offset int64) (int64, error) {
 	first, whole := extent(answer)
 	switch code := answer.StatusCode; {
 	case code == http.StatusOK || code == http.StatusPartialContent:
-		if whole >= 0 && whole != file.size {
-			return 0, &refusal{url, fmt.Sprintf("it has %d bytes, the original %d", whole, file.size)}
+		if whole >= 0 && whole != d.size {
+			return 0, &refusal{d.url, fmt.Sprintf("it has %d bytes, the original %d", whole, d.size)}
 		}
 		if first == offset {
 			return offset, nil
@@ -95,13 +102,13 @@ func place(answer *http.Response, out *os.File, offset int64, file publicFile, u
 		if first == 0 {
 			return 0, restart(out)
 		}
-		return 0, errors.Join(fmt.Errorf("%s: asked for what follows byte %d, it sends what follows byte %d", url, offset, first), restart(out))
+		return 0, errors.Join(fmt.Errorf("%s: asked for what follows byte %d, it sends what follows byte %d", d.url, offset, first), restart(out))
 	case code == http.StatusRequestedRangeNotSatisfiable:
-		return 0, errors.Join(fmt.Errorf("%s: asked for what follows byte %d: %s", url, offset, answer.Status), restart(out))
+		return 0, errors.Join(fmt.Errorf("%s: asked for what follows byte %d: %s", d.url, offset, answer.Status), restart(out))
 	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
-		return 0, fmt.Errorf("%s: %s", url, answer.Status)
+		return 0, fmt.Errorf("%s: %s", d.url, answer.Status)
 	}
-	return 0, &refusal{url, answer.Status}
+	return 0, &refusal{d.url, answer.Status}
 }
 
 // extent is the first byte of the file that an answer has, and the size of the
@@ -132,27 +139,27 @@ func restart(out *os.File) error {
 
 // copy appends what comes, up to one byte more than there should be, and tells of
 // every tenth.
-func (f *fetcher) copy(out *os.File, from io.Reader, offset int64, file publicFile) (received int64, err error) {
+func (d download) copy(out *os.File, from io.Reader, offset int64) (received int64, err error) {
 	const tenths, pieceSize = 10, 1 << 16
 	piece := make([]byte, pieceSize)
 	for {
-		done := (offset + received) * tenths / file.size
-		n, err := from.Read(piece[:min(pieceSize, file.size+1-offset-received)])
+		done := (offset + received) * tenths / d.size
+		n, err := from.Read(piece[:min(pieceSize, d.size+1-offset-received)])
 		if _, failed := out.Write(piece[:n]); failed != nil {
 			return received, failed
 		}
 		received += int64(n)
 		have := offset + received
-		if now := have * tenths / file.size; now > done {
-			f.tell(fmt.Sprintf("%s: %d %% of %s", file.name, 100/tenths*now, cli.Size(uint64(file.size))))
+		if now := have * tenths / d.size; now > done {
+			d.tell(fmt.Sprintf("%s: %d %% of %s", d.name, 100/tenths*now, cli.Size(uint64(d.size))))
 		}
 		switch {
-		case have > file.size, err == io.EOF && have == file.size:
+		case have > d.size, err == io.EOF && have == d.size:
 			return received, nil
 		case err == io.EOF:
-			return received, fmt.Errorf("the connection ended after %d of %d bytes: %w", have, file.size, io.ErrUnexpectedEOF)
+			return received, fmt.Errorf("the connection ended after %d of %d bytes: %w", have, d.size, io.ErrUnexpectedEOF)
 		case err != nil:
-			return received, fmt.Errorf("after %d of %d bytes: %w", have, file.size, err)
+			return received, fmt.Errorf("after %d of %d bytes: %w", have, d.size, err)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 )
 
 // partSuffix ends the name of a file that is not whole, or not verified.
@@ -89,7 +90,7 @@ func (f *fetcher) fetch(ctx context.Context, set publicSet) (received int64, err
 		}
 	}
 	if len(set.members) > 0 {
-		err = f.unpack(ctx, set)
+		err = unpack(ctx, f, set)
 	}
 	return received, err
 }
@@ -162,7 +163,7 @@ func (f *fetcher) get(ctx context.Context, file publicFile, bases []string) (rec
 	failures := 0
 	for attempt := 0; attempt < maxAttempts && failures < maxFailures; attempt++ {
 		at := attempt % len(bases)
-		n, failed := f.attempt(ctx, bases[at]+file.name, path+partSuffix, file)
+		n, failed := download{f, file, bases[at] + file.name, path + partSuffix}.attempt(ctx)
 		received += n
 		if failed == nil {
 			return received, f.finish(ctx, path, file, bases[at])
@@ -203,7 +204,7 @@ func (f *fetcher) finish(ctx context.Context, path string, file publicFile, base
 	}
 	if sum != file.sum {
 		err := fmt.Errorf("verifying %s: its SHA-256 is %s, want %s: %s sends something else; it has been removed: fetch again, or from another place with --from", file.name, sum, file.sum, base)
-		return errors.Join(err, remove(part))
+		return errors.Join(err, files.Remove(part))
 	}
 	if err := os.Rename(part, path); err != nil {
 		return fmt.Errorf("naming what was fetched: %w", err)

@@ -91,7 +91,7 @@ func TestFetchUnpackFails(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 		mustBeMissing(t, filepath.Join(f.dir, "b.bin"))
-		mustBeMissing(t, filepath.Join(f.dir, "a.bin"+partSuffix))
+		mustBeMissing(t, filepath.Join(f.dir, ".a.bin.partial"))
 	}
 }
 
@@ -101,7 +101,7 @@ func TestFetchUnpacksAgain(t *testing.T) {
 	archive := packed(t, [2]string{"in/a.bin", "first"}, [2]string{"in/b.bin", "second"})
 	set := packedSet(t, archive)
 	f, _ := testFetcher(t, t.TempDir())
-	for name, data := range map[string][]byte{"all.tar.gz": archive, "a.bin": []byte("first"), "b.bin" + partSuffix: []byte("sec")} {
+	for name, data := range map[string][]byte{"all.tar.gz": archive, "a.bin": []byte("first"), ".b.bin.partial": []byte("sec")} {
 		if err := os.WriteFile(filepath.Join(f.dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}

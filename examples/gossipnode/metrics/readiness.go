@@ -3,7 +3,7 @@ package metrics
 import (
 	"fmt"
 
-	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 )
 
 // readiness tells whether a peer does what it is there for: it has joined, and trains,
@@ -13,9 +13,9 @@ func readiness(p Peer) (text string, ready bool) {
 	switch {
 	case !stats.Joined:
 		return "not ready: no member has answered yet; check --join, and that its port can be reached", false
-	case state == peer.StateJoining || state == peer.StateCopying:
+	case state == control.Joining || state == control.Copying:
 		return fmt.Sprintf("not ready: %s", state), false
-	case state == peer.StateOver:
+	case state == control.Over:
 		return "ready: the work is done, serving the others", true
 	}
 	return fmt.Sprintf("ready: %s, step %d", state, stats.Steps), true

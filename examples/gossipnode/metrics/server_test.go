@@ -18,46 +18,48 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
 // still is a peer whose numbers stay as they are.
 type still struct {
-	stats   peer.Stats
-	tallies peer.Tallies
+	stats   stats.Peer
+	tallies stats.Tallies
 	members []peer.Member
-	state   peer.PeerState
+	state   control.State
 }
 
-func (s still) Stats() peer.Stats      { return s.stats }
-func (s still) Tallies() peer.Tallies  { return s.tallies }
+func (s still) Stats() stats.Peer      { return s.stats }
+func (s still) Tallies() stats.Tallies { return s.tallies }
 func (s still) Members() []peer.Member { return s.members }
-func (s still) State() peer.PeerState  { return s.state }
+func (s still) State() control.State   { return s.state }
 
 // busyPeer is a peer that has something of everything.
 func busyPeer() still {
-	var waits, rounds peer.Histogram
+	var waits, rounds stats.Histogram
 	waits.Counts[0], waits.Counts[60], waits.Sum = 7, 2, time.Millisecond
 	rounds.Counts[80], rounds.Sum, rounds.Longest = 3, 6*time.Millisecond, 2*time.Millisecond
 	s := still{
-		stats: peer.Stats{Self: "self", Role: "active", Joined: true, Steps: 12, Loss: 0.5, Members: 3, Exchanges: peer.ExchangeStats{
+		stats: stats.Peer{Self: "self", Role: "active", Joined: true, Steps: 12, Loss: 0.5, Members: 3, Exchanges: stats.Exchanges{
 			Initiated: 4, Served: 5, BytesSent: 6, Blocked: waits,
 		}},
-		tallies: peer.Tallies{
+		tallies: stats.Tallies{
 			Samples: 384, Refused: map[string]uint64{"busy": 2}, Declined: map[string]uint64{"role": 1}, Failed: map[string]uint64{"cut": 1},
 			TransportRefused: map[string]uint64{"gave way": 4}, MembershipRefused: map[string]uint64{"malformed": 5},
-			Dropped: map[string]uint64{"time": 3}, Traffic: map[string]peer.Traffic{"lattice6+4": {Sent: 6, Received: 9}, "none": {Sent: 1}},
+			Dropped: map[string]uint64{"time": 3}, Traffic: map[string]stats.Traffic{"lattice6+4": {Sent: 6, Received: 9}, "none": {Sent: 1}},
 			Rounds: rounds, Durations: rounds,
 		},
-		members: []peer.Member{{ID: "self", State: peer.StateTraining}, {ID: "b", State: peer.StateTraining}, {ID: "c", State: 77}},
-		state:   peer.StateTraining,
+		members: []peer.Member{{ID: "self", State: control.Training}, {ID: "b", State: control.Training}, {ID: "c", State: 77}},
+		state:   control.Training,
 	}
 	s.tallies.Age.Counts[0], s.tallies.Age.Counts[2], s.tallies.Age.Sum = 3, 1, 2
-	for range peer.MaxLinkStats {
+	for range stats.MaxLinks {
 		id := "partner-" + string(rune('a'+len(s.stats.Exchanges.Links)))
-		s.stats.Exchanges.Links = append(s.stats.Exchanges.Links, peer.LinkStats{Partner: seam.PeerID(id), Codec: "lattice6+4", Rate: 7, Round: time.Second})
+		s.stats.Exchanges.Links = append(s.stats.Exchanges.Links, stats.Link{Partner: seam.PeerID(id), Codec: "lattice6+4", Rate: 7, Round: time.Second})
 	}
-	s.stats.Exchanges.Pulls = []peer.PullStats{{Partner: "partner-a", Pull: 0.25, Exchanges: 16}}
+	s.stats.Exchanges.Pulls = []stats.Pull{{Partner: "partner-a", Pull: 0.25, Exchanges: 16}}
 	return s
 }
 
@@ -141,18 +143,18 @@ func TestProfiles(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	for _, c := range []struct {
 		joined bool
-		state  peer.PeerState
+		state  control.State
 		want   bool
 		says   string
 	}{
-		{false, peer.StateTraining, false, "--join"},
-		{true, peer.StateJoining, false, "joining"},
-		{true, peer.StateCopying, false, "copying"},
-		{true, peer.StateTraining, true, "step 3"},
-		{true, peer.StatePaused, true, "paused"},
-		{true, peer.StateOver, true, "serving"},
+		{false, control.Training, false, "--join"},
+		{true, control.Joining, false, "joining"},
+		{true, control.Copying, false, "copying"},
+		{true, control.Training, true, "step 3"},
+		{true, control.Paused, true, "paused"},
+		{true, control.Over, true, "serving"},
 	} {
-		text, ready := readiness(still{stats: peer.Stats{Joined: c.joined, Steps: 3}, state: c.state})
+		text, ready := readiness(still{stats: stats.Peer{Joined: c.joined, Steps: 3}, state: c.state})
 		if ready != c.want || !strings.Contains(text, c.says) {
 			t.Errorf("joined %v, %v: ready %v, %q", c.joined, c.state, ready, text)
 		}
@@ -189,7 +191,7 @@ func TestLint(t *testing.T) {
 // names are the names of the metrics that are described, sorted.
 func names() (all []string) {
 	name := regexp.MustCompile(`fqName: "([a-z_]+)"`)
-	for _, desc := range newDescriptions().all() {
+	for _, desc := range described() {
 		all = append(all, name.FindStringSubmatch(desc.String())[1])
 	}
 	slices.Sort(all)

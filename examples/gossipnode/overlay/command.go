@@ -69,17 +69,18 @@ ones would change sides. For the same reason no fewer than a third can be active
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the peers' identities and of the simulations")
 	flags.StringVar(&s.svg, "svg", "", "draw the links into this file")
 	flags.BoolVar(&s.json, "json", false, "print the figures as one JSON object, the last line of standard output")
-	flags.String(cli.ConfigFlag, "", "YAML file with the same keys as the flags")
+	cli.TakeFile(flags)
 	return cmd
 }
 
 func (s settings) validate(from cli.Origins) error {
-	faults := []error{cli.Within("peers", s.peers, 2, maxPeers)}
+	var faults cli.Faults
+	faults.Add(cli.Within("peers", s.peers, 2, maxPeers))
 	actives := s.actives()
 	switch given := from.Source("active") != cli.FromDefault; {
-	case !given || faults[0] != nil:
+	case !given || len(faults) > 0:
 	case !(s.active > 0 && s.active < 1):
-		faults = append(faults, cli.Faultf("active", "%v: want a share between 0 and 1, as in 0.5", s.active))
+		faults.Add(cli.Faultf("active", "%v: want a share between 0 and 1, as in 0.5", s.active))
 	case actives == 0 || actives == s.peers:
 		faults = append(faults, cli.Faultf("active", "%v: of %d peers that leaves one class empty: want %d to %d of them active",
 			s.active, s.peers, leastActives(s.peers), s.peers-1))
@@ -103,7 +104,7 @@ func (s settings) show(std cli.Streams) error {
 	}
 	links := overlayLinks(overlay)
 	if s.svg != "" {
-		if err := os.WriteFile(s.svg, links.svg(), 0o644); err != nil {
+		if err := os.WriteFile(s.svg, svg(links), 0o644); err != nil {
 			return fmt.Errorf("drawing the links: %w", err)
 		}
 	}

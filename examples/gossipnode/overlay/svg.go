@@ -39,6 +39,7 @@ func reachShades() []shade { // of links, by how far they reach along the ring
 // drawing collects elements, and the rules by which they change on dark paper:
 // attributes hold the light colours, which every viewer knows.
 type drawing struct {
+	links
 	body bytes.Buffer
 	dark bytes.Buffer
 }
@@ -54,39 +55,39 @@ func (d *drawing) paint(class, attribute string, s shade) string {
 
 // svg draws the ring: both classes at even distances, every link as a line whose
 // colour tells how far round the ring it reaches.
-func (l links) svg() []byte {
-	var d drawing
+func svg(l links) []byte {
+	d := drawing{links: l}
 	fmt.Fprintf(&d.body, `<rect width="%g" height="%g" %s/>`+"\n", svgWidth, svgHeight, d.paint("paper", "fill", paper()))
-	reaches := l.drawLinks(&d)
-	l.drawPeers(&d)
-	l.drawLegend(&d, reaches)
+	reaches := d.drawLinks()
+	d.drawPeers()
+	d.drawLegend(reaches)
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="system-ui,sans-serif" role="img">`+"\n", svgWidth, svgHeight)
-	fmt.Fprintf(&out, "<title>%s</title>\n<style>@media(prefers-color-scheme:dark){%s}</style>\n", l.caption(), d.dark.String())
+	fmt.Fprintf(&out, "<title>%s</title>\n<style>@media(prefers-color-scheme:dark){%s}</style>\n", d.caption(), d.dark.String())
 	out.Write(d.body.Bytes())
 	out.WriteString("</svg>\n")
 	return out.Bytes()
 }
 
-func (l links) caption() string {
-	actives := len(l.actives())
-	return fmt.Sprintf("%d peers: %d active, %d passive", len(l.of), actives, len(l.of)-actives)
+func (d *drawing) caption() string {
+	actives := len(d.actives())
+	return fmt.Sprintf("%d peers: %d active, %d passive", len(d.of), actives, len(d.of)-actives)
 }
 
 // larger tells whether the larger class is the active one, and the sizes of both.
-func (l links) larger() (active bool, large, small int) {
-	actives := len(l.actives())
-	passives := len(l.of) - actives
+func (d *drawing) larger() (active bool, large, small int) {
+	actives := len(d.actives())
+	passives := len(d.of) - actives
 	return actives >= passives, max(actives, passives), min(actives, passives)
 }
 
 // at is where a peer is drawn: the smaller class within the ring of the larger one,
 // each of its peers where those fall that are joined to it at offset 0.
-func (l links) at(i int, further float64) (x, y float64) {
-	active, large, small := l.larger()
-	turn, radius := (float64(l.rank[i])+0.5)/float64(small), ringInner-further
-	if l.active[i] == active {
-		turn, radius = (float64(l.rank[i])+0.25)/float64(large), ringOuter+further
+func (d *drawing) at(i int, further float64) (x, y float64) {
+	active, large, small := d.larger()
+	turn, radius := (float64(d.rank[i])+0.5)/float64(small), ringInner-further
+	if d.active[i] == active {
+		turn, radius = (float64(d.rank[i])+0.25)/float64(large), ringOuter+further
 	}
 	sin, cos := math.Sincos(2 * math.Pi * turn)
 	return svgCentre + radius*sin, svgCentre - radius*cos
@@ -94,34 +95,34 @@ func (l links) at(i int, further float64) (x, y float64) {
 
 // reach is how far a link from a peer of the larger class goes along the ring of
 // the smaller one, either way.
-func (l links) reach(from, to int) int {
-	_, large, small := l.larger()
-	offset := ((l.rank[to]-l.rank[from]*small/large)%small + small) % small
+func (d *drawing) reach(from, to int) int {
+	_, large, small := d.larger()
+	offset := ((d.rank[to]-d.rank[from]*small/large)%small + small) % small
 	return min(offset, small-offset)
 }
 
 // drawLinks draws the farthest links first, so that the near ones stay visible, and
 // returns the reaches that there are.
-func (l links) drawLinks(d *drawing) []int {
-	active, _, _ := l.larger()
+func (d *drawing) drawLinks() []int {
+	active, _, _ := d.larger()
 	paths := make(map[int]*bytes.Buffer)
-	for i, list := range l.of {
-		if l.active[i] != active {
+	for i, list := range d.of {
+		if d.active[i] != active {
 			continue
 		}
 		for _, j := range list {
-			reach := l.reach(i, j)
+			reach := d.reach(i, j)
 			if paths[reach] == nil {
 				paths[reach] = new(bytes.Buffer)
 			}
-			x1, y1 := l.at(i, 0)
-			x2, y2 := l.at(j, 0)
+			x1, y1 := d.at(i, 0)
+			x2, y2 := d.at(j, 0)
 			fmt.Fprintf(paths[reach], "M%.1f %.1fL%.1f %.1f", x1, y1, x2, y2)
 		}
 	}
 	reaches := slices.Sorted(maps.Keys(paths))
 	for k := len(reaches) - 1; k >= 0; k-- {
-		width, opacity := l.stroke(k)
+		width, opacity := d.stroke(k)
 		fmt.Fprintf(&d.body, `<path %s stroke-width="%.2f" stroke-opacity="%.2f" fill="none" d="%s"/>`+"\n",
 			d.paintReach(k), width, opacity, paths[reaches[k]])
 	}
@@ -130,12 +131,12 @@ func (l links) drawLinks(d *drawing) []int {
 
 // stroke is how boldly the links of the k-th reach are drawn: thinner in large
 // flocks, which have many.
-func (l links) stroke(k int) (width, opacity float64) {
-	width = min(max(40/math.Sqrt(float64(len(l.of)))/3, 0.35), 2.4)
+func (d *drawing) stroke(k int) (width, opacity float64) {
+	width = min(max(40/math.Sqrt(float64(len(d.of)))/3, 0.35), 2.4)
 	if k == 0 {
 		width *= 1.6
 	}
-	return width, min(max(8/math.Sqrt(float64(len(l.of))), 0.3), 0.85)
+	return width, min(max(8/math.Sqrt(float64(len(d.of))), 0.3), 0.85)
 }
 
 func (d *drawing) paintReach(k int) string {
@@ -145,20 +146,20 @@ func (d *drawing) paintReach(k int) string {
 
 // drawPeers draws active peers as discs and passive ones as rings, so that the
 // classes are told apart without their colours.
-func (l links) drawPeers(d *drawing) {
-	size := min(max(90/math.Sqrt(float64(len(l.of))), 2), 13)
-	for i := range l.of {
-		x, y := l.at(i, 0)
-		d.drawPeer(x, y, size, l.active[i])
+func (d *drawing) drawPeers() {
+	size := min(max(90/math.Sqrt(float64(len(d.of))), 2), 13)
+	for i := range d.of {
+		x, y := d.at(i, 0)
+		d.drawPeer(x, y, size, d.active[i])
 	}
-	if len(l.of) > maxNames {
+	if len(d.of) > maxNames {
 		return
 	}
 	// A seam of the paper's colour keeps names apart from the links behind them.
 	fmt.Fprintf(&d.body, `<g %s stroke-width="4" paint-order="stroke" font-size="15" text-anchor="middle">`+"\n", d.paint("seam", "stroke", paper()))
-	for i := range l.of {
-		x, y := l.at(i, ringNames)
-		fmt.Fprintf(&d.body, `<text x="%.1f" y="%.1f" dy="5" %s>%s</text>`+"\n", x, y, d.paint("ink", "fill", ink()), l.name(i))
+	for i := range d.of {
+		x, y := d.at(i, ringNames)
+		fmt.Fprintf(&d.body, `<text x="%.1f" y="%.1f" dy="5" %s>%s</text>`+"\n", x, y, d.paint("ink", "fill", ink()), d.name(i))
 	}
 	d.body.WriteString("</g>\n")
 }
@@ -173,7 +174,7 @@ func (d *drawing) drawPeer(x, y, size float64, active bool) {
 }
 
 // drawLegend says what the shapes and the colours mean.
-func (l links) drawLegend(d *drawing, reaches []int) {
+func (d *drawing) drawLegend(reaches []int) {
 	say := func(x, y float64, text string) {
 		fmt.Fprintf(&d.body, `<text x="%.1f" y="%.1f" font-size="20" %s>%s</text>`+"\n", x, y, d.paint("ink", "fill", ink()), text)
 	}
@@ -182,7 +183,7 @@ func (l links) drawLegend(d *drawing, reaches []int) {
 	say(left+20, legendTop, "active: starts exchanges")
 	d.drawPeer(left+300, legendTop-7, mark, false)
 	say(left+320, legendTop, "passive: answers them")
-	say(left+600, legendTop, l.caption())
+	say(left+600, legendTop, d.caption())
 	say(left-10, legendTop+legendLine, "places along the ring that a link reaches:")
 	for k, reach := range reaches {
 		x, y := left+float64(k)*column, legendTop+2*legendLine

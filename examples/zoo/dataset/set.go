@@ -89,6 +89,16 @@ func (s *Set) Subset(indices []int32) *Set {
 	return sub
 }
 
+// Spread is a set of so many of the pictures at most, from all over the set, which may be
+// sorted.
+func (s *Set) Spread(most int) *Set {
+	indices := make([]int32, min(most, s.Len()))
+	for i := range indices {
+		indices[i] = int32(i * s.Len() / len(indices))
+	}
+	return s.Subset(indices)
+}
+
 // Batch is a number of normalized pictures with their labels, as models take
 // them. Its slices grow to the largest batch seen and are then reused: what a
 // batch held is gone once it is filled again.

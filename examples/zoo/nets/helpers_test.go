@@ -62,9 +62,9 @@ func (l *learner) learn(t testing.TB) float64 {
 	}
 	loss := l.model.Gradient(l.x, &l.batch, l.g)
 	if l.recipe.momentum > 0 {
-		tensor.MomentumStep(l.g, l.v, l.g, l.x, tensor.MomentumRates{Rate: l.rate(), Momentum: l.recipe.momentum})
+		tensor.MomentumRates{Rate: l.rate(), Momentum: l.recipe.momentum}.Delta(l.g, l.v, l.g, l.x)
 	} else {
-		tensor.AdamWStep(l.g, l.v, l.s, l.g, l.x, tensor.AdamWRates{Rate: l.rate(), Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: uint64(l.step + 1)})
+		tensor.AdamWRates{Rate: l.rate(), Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: uint64(l.step + 1)}.Delta(l.g, l.v, l.s, l.g, l.x)
 	}
 	tensor.Add(l.x, l.g)
 	l.step++

@@ -4,8 +4,6 @@ package main
 // time: enough that the counting costs nothing.
 const unroll = 4
 
-func (r *routine) floats() int { return r.width / floatSize }
-
 func add(r *routine) {
 	r.each("dst", r.floats(), unroll, func(l lane) {
 		x, dst := l.load("x"), l.load("dst")
@@ -48,16 +46,5 @@ func scaledDifference(r *routine) {
 		l.VSUBPS(y, x, x)
 		l.VMULPS(l.see(w, floatSize), x, x)
 		l.store(x, "dst")
-	})
-}
-
-func blend(r *routine) {
-	w := r.argument("w")
-	r.each("dst", r.floats(), unroll, func(l lane) {
-		x, dst := l.load("x"), l.load("dst")
-		l.VSUBPS(dst, x, x)
-		l.VMULPS(l.see(w, floatSize), x, x)
-		l.VADDPS(x, dst, dst)
-		l.store(dst, "dst")
 	})
 }

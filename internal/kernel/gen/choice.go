@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"go/format"
-	"strings"
 	"text/template"
 )
 
@@ -15,15 +13,9 @@ import (
 type merge struct{ Before, Take, After, Give string }
 
 var (
-	mergeSum    = merge{Before: "total := 0.0", Take: "total += %s", Give: "total"}
-	mergeMax    = merge{Before: "most := float32(0)", Take: "most = max(most, %s)", Give: "most"}
-	mergeAll    = merge{Before: "ok := true", Take: "ok = %s", After: "if !ok { return false }", Give: "true"}
-	mergeExtent = merge{
-		Before: "low, high = float32(math.Inf(1)), float32(math.Inf(-1)); var l, h float32",
-		Take:   "l, h = %s",
-		After:  "low, high = min(low, l), max(high, h)",
-		Give:   "low, high",
-	}
+	mergeSum = merge{Before: "total := 0.0", Take: "total += %s", Give: "total"}
+	mergeMax = merge{Before: "most := float32(0)", Take: "most = max(most, %s)", Give: "most"}
+	mergeAll = merge{Before: "ok := true", Take: "ok = %s", After: "if !ok { return false }", Give: "true"}
 )
 
 // addChoice adds the files that define the kernels without a suffix: by level
@@ -72,56 +64,6 @@ func wideFirst() []string {
 
 // The methods below are what the templates ask of a kernel.
 
-func (k kernel) Name() string   { return k.name }
-func (k kernel) List() string   { return k.list() }
-func (k kernel) Result() string { return k.result }
-func (k kernel) Merge() merge   { return k.merge }
-
-// Length is the number of values, as an expression.
-func (k kernel) Length() string {
-	p := k.params[k.counts]
-	if per := p.elements(); per > 1 {
-		return fmt.Sprintf("len(%s)/%d", p.name, per)
-	}
-	return fmt.Sprintf("len(%s)", p.name)
-}
-
-// Overwrites is whether there are routines that write past the cache.
-func (k kernel) Overwrites() bool { return k.overwrites }
-
-// Take is the statement that works on the next n values at a level.
-func (k kernel) Take(level string) string {
-	return fmt.Sprintf(cmp.Or(k.merge.Take, "%s"), k.Call(level, true))
-}
-
-// TakePast is Take past the cache.
-func (k kernel) TakePast(level string) string { return k.Take(pastSuffix + level) }
-
-// Call is a call at a level, on the whole slices or on their next n values.
-func (k kernel) Call(level string, piece bool) string {
-	var args []string
-	for _, p := range k.params {
-		if piece && p.bytes > 0 {
-			args = append(args, fmt.Sprintf("%s[:%s]", p.name, scaled(p)))
-		} else {
-			args = append(args, p.name)
-		}
-	}
-	return fmt.Sprintf("%s%s(%s)", k.name, level, strings.Join(args, ", "))
-}
-
-// Advance drops the n values that are done.
-func (k kernel) Advance() string {
-	var names, rest []string
-	for _, p := range k.params {
-		if p.bytes > 0 {
-			names = append(names, p.name)
-			rest = append(rest, fmt.Sprintf("%s[%s:]", p.name, scaled(p)))
-		}
-	}
-	return strings.Join(names, ", ") + " = " + strings.Join(rest, ", ")
-}
-
 // scaled is the number of a slice's elements in n values.
 func scaled(p param) string {
 	if per := p.elements(); per > 1 {
@@ -135,8 +77,6 @@ const choiceText = `// {{.Warning}}
 //go:build amd64 && !purego
 
 package kernel
-
-import "math"
 
 // piece is how many values one call of assembly works on: the scheduler cannot
 // interrupt it, and the garbage collector has all goroutines wait for the last

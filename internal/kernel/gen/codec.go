@@ -2,13 +2,9 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"go/format"
 	"text/template"
-
-	"github.com/mmcloughlin/avo/attr"
-	"github.com/mmcloughlin/avo/build"
 )
 
 // The kernels of codecs go to files of their own. Some work on slices of any length
@@ -16,11 +12,9 @@ import (
 // to their twins.
 
 func codecKernels() []kernel {
-	dst, x, half := floats("dst"), floats("x"), codes("code", halfSize)
+	x, half := floats("x"), codes("code", halfSize)
 	return []kernel{
 		{name: "fp16Encode", params: []param{codes("dst", halfSize), x}, counts: 1, body: fp16Encode, overwrites: true},
-		{name: "fp16Add", params: []param{dst, half}, body: fp16Add},
-		{name: "fp16Sub", params: []param{dst, half}, body: fp16Sub},
 		{name: "fp16Finite", params: []param{half}, result: "bool", merge: mergeAll, body: fp16Finite},
 	}
 }
@@ -51,7 +45,6 @@ func blockKernels() []kernel {
 		{name: "signsOf", params: []param{bytesOf("signs"), x}, counts: 1, body: signsOf},
 		{name: "sumAbs", params: []param{x}, result: "float64", body: sumAbs},
 		{name: "stepsDecode", params: stepping, body: stepsDecode},
-		{name: "stepsAdd", params: stepping, body: stepsAdd},
 		{name: "stepSquares", params: []param{bytesOf("steps")}, result: "(squares uint32)", body: stepSquares},
 	}
 }
@@ -86,49 +79,6 @@ func addCodecs(files map[string][]byte) error {
 		}
 	}
 	return nil
-}
-
-func (l level) compileCodecs() (assembly, stubs []byte, err error) {
-	context := build.NewContext()
-	context.ConstraintExpr(constraint)
-	for _, k := range codecKernels() {
-		if err := l.emit(context, k, false); err != nil {
-			return nil, nil, fmt.Errorf("kernel %s: %w", k.name, err)
-		}
-		if k.overwrites {
-			if err := l.emit(context, k, true); err != nil {
-				return nil, nil, fmt.Errorf("kernel %s past the cache: %w", k.name, err)
-			}
-		}
-	}
-	for _, k := range blockKernels() {
-		if err := l.emitBlock(context, k); err != nil {
-			return nil, nil, fmt.Errorf("kernel %s: %w", k.name, err)
-		}
-	}
-	return printed(context)
-}
-
-func (l level) emitBlock(context *build.Context, k kernel) error {
-	signature, err := k.signature()
-	if err != nil {
-		return err
-	}
-	context.Function(k.name + l.name)
-	context.Attributes(attr.NOSPLIT)
-	context.Pragma("noescape")
-	context.Doc(fmt.Sprintf("%s%s is %sGo of a whole block in %s instructions.", k.name, l.name, k.name, l.name))
-	context.Signature(signature)
-	r := &routine{Context: context, level: l}
-	for _, p := range k.params {
-		if p.bytes > 0 {
-			s := &stream{name: p.name, next: r.GP64(), size: p.bytes}
-			r.Load(r.Param(p.name).Base(), s.next)
-			r.streams = append(r.streams, s)
-		}
-	}
-	k.body(r)
-	return errors.Join(r.faults...)
 }
 
 const codecChoiceText = `// {{.Warning}}

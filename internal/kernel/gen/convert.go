@@ -11,31 +11,8 @@ const (
 	quietBit  = 0x00400000 // of a float32
 )
 
-// bf16Values returns the lane's bfloat16 values as float32.
-func (l lane) bf16Values() reg.VecVirtual {
-	v := l.halves("code")
-	l.VPSLLD(operand.U8(upperHalf), v, v)
-	return v
-}
-
 func bf16Decode(r *routine) {
 	r.each("dst", r.floats(), unroll, func(l lane) { l.store(l.bf16Values(), "dst") })
-}
-
-func bf16Add(r *routine) {
-	r.each("dst", r.floats(), unroll, func(l lane) {
-		x, dst := l.bf16Values(), l.load("dst")
-		l.VADDPS(x, dst, dst)
-		l.store(dst, "dst")
-	})
-}
-
-func bf16Sub(r *routine) {
-	r.each("dst", r.floats(), unroll, func(l lane) {
-		x, dst := l.bf16Values(), l.load("dst")
-		l.VSUBPS(x, dst, dst)
-		l.store(dst, "dst")
-	})
 }
 
 func fp16Decode(r *routine) {

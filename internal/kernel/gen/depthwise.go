@@ -117,24 +117,6 @@ func (d *depth) further(base reg.GPVirtual, windows int) operand.Mem {
 	return m
 }
 
-// moveTo writes a lane's values to memory.
-func (l lane) moveTo(v reg.VecVirtual, to operand.Mem) {
-	if l.single() {
-		l.VMOVSS(v, to)
-	} else {
-		l.VMOVUPS(v, to)
-	}
-}
-
-// multiplyAdd adds the lane's values at an address times v to sum.
-func (l lane) multiplyAdd(at operand.Mem, v, sum reg.VecVirtual) {
-	if l.single() {
-		l.VFMADD231SS(at, v, sum)
-	} else {
-		l.VFMADD231PS(at, v, sum)
-	}
-}
-
 // depthwiseGradient emits, for each tap, the sum over a row's pixels of its values
 // times those of y.
 func depthwiseGradient(r *routine) {

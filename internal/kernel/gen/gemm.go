@@ -1,19 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"go/ast"
 	"go/format"
-	"go/parser"
-	"go/token"
-	"go/types"
-
-	"github.com/mmcloughlin/avo/attr"
-	"github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/gotypes"
-	"github.com/mmcloughlin/avo/pass"
-	"github.com/mmcloughlin/avo/printer"
 )
 
 // panelText declares the argument of the products' microkernels. It is written
@@ -80,68 +69,4 @@ func addGemm(files map[string][]byte) error {
 		files["gemm_"+l.file+"_amd64_gen.go"] = stubs
 	}
 	return nil
-}
-
-func (l level) compileGemm() (assembly, stubs []byte, err error) {
-	context := build.NewContext()
-	context.ConstraintExpr(constraint)
-	for _, k := range gemmKernels(l) {
-		r, err := l.gemmRoutine(context, k.name, "(p *GemmPanel)",
-			fmt.Sprintf("multiplies a panel of at most %d columns.", k.vectors*l.width/floatSize))
-		if err != nil {
-			return nil, nil, err
-		}
-		newTile(r, k).panel()
-		if err := errors.Join(r.faults...); err != nil {
-			return nil, nil, err
-		}
-	}
-	r, err := l.gemmRoutine(context, "multiplyAddPeak", "(iterations int)", "multiplies and adds in registers only.")
-	if err != nil {
-		return nil, nil, err
-	}
-	multiplyAddPeak(r)
-	if l.width == widthY {
-		r, err = l.gemmRoutine(context, "gemmTranspose", "(dst *float32, dstStep int, src *float32, srcStep int, rows, depth int)",
-			"writes rows of src, at most 8, as columns of dst, and fills 8 columns.")
-		if err != nil {
-			return nil, nil, err
-		}
-		transpose(r)
-	}
-	file, err := context.Result()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := pass.Compile.Execute(file); err != nil {
-		return nil, nil, err
-	}
-	if assembly, err = printer.NewGoAsm(printing()).Print(file); err != nil {
-		return nil, nil, err
-	}
-	stubs, err = printer.NewStubs(printing()).Print(file)
-	return assembly, stubs, err
-}
-
-// gemmRoutine begins a routine with the parameters of list.
-func (l level) gemmRoutine(context *build.Context, name, list, doc string) (*routine, error) {
-	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, "gemm_panel_gen.go", panelText, 0)
-	if err != nil {
-		return nil, err
-	}
-	pkg, err := new(types.Config).Check("kernel", files, []*ast.File{file}, nil)
-	if err != nil {
-		return nil, err
-	}
-	signature, err := gotypes.ParseSignatureInPackage(pkg, "func"+list)
-	if err != nil {
-		return nil, err
-	}
-	context.Function(name + l.name)
-	context.Attributes(attr.NOSPLIT)
-	context.Signature(signature)
-	context.Doc(name + l.name + " " + doc)
-	context.Pragma("noescape")
-	return &routine{Context: context, level: l}, nil
 }

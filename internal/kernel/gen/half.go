@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 const (
@@ -21,34 +20,6 @@ func fp16Encode(r *routine) {
 		} else {
 			l.put(code, to)
 		}
-	})
-}
-
-// fp16Values returns the lane's half-precision values as float32.
-func (l lane) fp16Values() reg.VecVirtual {
-	v := l.vector(floatSize)
-	if from := l.at(l.stream("code")); l.single() {
-		l.loadHalf(from, v)
-		l.VCVTPH2PS(v, v)
-	} else {
-		l.VCVTPH2PS(from, v)
-	}
-	return v
-}
-
-func fp16Add(r *routine) {
-	r.each("dst", r.floats(), unroll, func(l lane) {
-		x, dst := l.fp16Values(), l.load("dst")
-		l.VADDPS(x, dst, dst)
-		l.store(dst, "dst")
-	})
-}
-
-func fp16Sub(r *routine) {
-	r.each("dst", r.floats(), unroll, func(l lane) {
-		x, dst := l.fp16Values(), l.load("dst")
-		l.VSUBPS(x, dst, dst)
-		l.store(dst, "dst")
 	})
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -60,20 +62,15 @@ func kernels() []kernel {
 		{name: "axpy", params: []param{dst, a, x}, body: axpy},
 		{name: "scale", params: []param{dst, a}, body: scale},
 		{name: "scaledDifference", params: []param{dst, w, x, y}, body: scaledDifference, overwrites: true},
-		{name: "blend", params: []param{dst, w, x}, body: blend},
 
-		{name: "dot", params: []param{x, y}, result: "float64", merge: mergeSum, body: dot},
 		{name: "sumSquares", params: []param{x}, result: "float64", merge: mergeSum, body: sumSquares},
 		{name: "squaredDistance", params: []param{x, y}, result: "float64", merge: mergeSum, body: squaredDistance},
 		{name: "scaledDistance", params: []param{dst, w, x, y}, result: "float64", merge: mergeSum, body: scaledDistance},
 		{name: "maxAbs", params: []param{x}, result: "float32", merge: mergeMax, body: maxAbs},
-		{name: "extent", params: []param{x}, result: "(low, high float32)", merge: mergeExtent, body: extent},
 		{name: "finite", params: []param{x}, result: "bool", merge: mergeAll, body: finite},
 
 		{name: "bf16Encode", params: []param{codes("dst", halfSize), x}, counts: 1, body: bf16Encode, overwrites: true},
 		{name: "bf16Decode", params: []param{dst, half}, body: bf16Decode, overwrites: true},
-		{name: "bf16Add", params: []param{dst, half}, body: bf16Add},
-		{name: "bf16Sub", params: []param{dst, half}, body: bf16Sub},
 		{name: "fp16Decode", params: []param{dst, half}, body: fp16Decode, overwrites: true},
 		{name: "bf16Finite", params: []param{half}, result: "bool", merge: mergeAll, body: bf16Finite},
 		{name: "float32Finite", params: []param{codes("code", floatSize)}, result: "bool", merge: mergeAll, body: float32Finite},
@@ -163,4 +160,57 @@ func (k kernel) signature() (*gotypes.Signature, error) {
 		return nil, err
 	}
 	return gotypes.ParseSignatureInPackage(pkg, "func("+k.list()+") "+k.result)
+}
+
+func (k kernel) Name() string { return k.name }
+
+func (k kernel) List() string { return k.list() }
+
+func (k kernel) Result() string { return k.result }
+
+func (k kernel) Merge() merge { return k.merge }
+
+// Length is the number of values, as an expression.
+func (k kernel) Length() string {
+	p := k.params[k.counts]
+	if per := p.elements(); per > 1 {
+		return fmt.Sprintf("len(%s)/%d", p.name, per)
+	}
+	return fmt.Sprintf("len(%s)", p.name)
+}
+
+// Overwrites is whether there are routines that write past the cache.
+func (k kernel) Overwrites() bool { return k.overwrites }
+
+// Take is the statement that works on the next n values at a level.
+func (k kernel) Take(level string) string {
+	return fmt.Sprintf(cmp.Or(k.merge.Take, "%s"), k.Call(level, true))
+}
+
+// TakePast is Take past the cache.
+func (k kernel) TakePast(level string) string { return k.Take(pastSuffix + level) }
+
+// Call is a call at a level, on the whole slices or on their next n values.
+func (k kernel) Call(level string, piece bool) string {
+	var args []string
+	for _, p := range k.params {
+		if piece && p.bytes > 0 {
+			args = append(args, fmt.Sprintf("%s[:%s]", p.name, scaled(p)))
+		} else {
+			args = append(args, p.name)
+		}
+	}
+	return fmt.Sprintf("%s%s(%s)", k.name, level, strings.Join(args, ", "))
+}
+
+// Advance drops the n values that are done.
+func (k kernel) Advance() string {
+	var names, rest []string
+	for _, p := range k.params {
+		if p.bytes > 0 {
+			names = append(names, p.name)
+			rest = append(rest, fmt.Sprintf("%s[%s:]", p.name, scaled(p)))
+		}
+	}
+	return strings.Join(names, ", ") + " = " + strings.Join(rest, ", ")
 }

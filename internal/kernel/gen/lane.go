@@ -115,3 +115,171 @@ func (l lane) xor(a operand.Op, b reg.Register) {
 		l.VPXOR(a, b, b)
 	}
 }
+
+// moveTo writes a lane's values to memory.
+func (l lane) moveTo(v reg.VecVirtual, to operand.Mem) {
+	if l.single() {
+		l.VMOVSS(v, to)
+	} else {
+		l.VMOVUPS(v, to)
+	}
+}
+
+// multiplyAdd adds the lane's values at an address times v to sum.
+func (l lane) multiplyAdd(at operand.Mem, v, sum reg.VecVirtual) {
+	if l.single() {
+		l.VFMADD231SS(at, v, sum)
+	} else {
+		l.VFMADD231PS(at, v, sum)
+	}
+}
+
+// rectified returns v with its negative values replaced by 0. The order of the
+// operands keeps NaN.
+func (l lane) rectified(v, zero reg.VecVirtual) reg.VecVirtual {
+	l.VMAXPS(v, l.see(zero, floatSize), v)
+	return v
+}
+
+// shut clears the values of v where those of out are not positive. (Where out is
+// NaN they stay.)
+func (l lane) shut(v, out, zero reg.VecVirtual) {
+	closed := l.see(zero, floatSize)
+	if v.Size() == widthZ {
+		open := l.K()
+		l.VCMPPS(operand.U8(notLessOrEqual), closed, out, open)
+		l.VMOVAPS_Z(v, open, v)
+		return
+	}
+	open := l.vector(floatSize)
+	l.VCMPPS(operand.U8(notLessOrEqual), closed, out, open)
+	l.VPAND(open, v, v)
+}
+
+func (l lane) loadDoubles(name string, v reg.Register) {
+	if from := l.at(l.stream(name)); l.single() {
+		l.VMOVSD(from, v)
+	} else {
+		l.VMOVUPD(from, v)
+	}
+}
+
+func (l lane) storeDoubles(v reg.Register, name string) {
+	if to := l.at(l.stream(name)); l.single() {
+		l.VMOVSD(v, to)
+	} else {
+		l.VMOVUPD(v, to)
+	}
+}
+
+// narrowed returns doubles as float32.
+func (l lane) narrowed(v reg.Register) reg.VecVirtual {
+	narrow := l.vector(floatSize)
+	switch v.Size() {
+	case widthZ:
+		l.VCVTPD2PS(v, narrow)
+	case widthY:
+		l.VCVTPD2PSY(v, narrow)
+	default:
+		l.VCVTPD2PSX(v, narrow)
+	}
+	return narrow
+}
+
+func (l lane) move(from operand.Mem) reg.VecVirtual {
+	v := l.vector(floatSize)
+	if l.single() {
+		l.VMOVSS(from, v)
+	} else {
+		l.VMOVUPS(from, v)
+	}
+	return v
+}
+
+// clear sets a register to zero. Of the instructions that do, this one knows all
+// registers of AVX-512.
+func (l lane) clear(v reg.VecVirtual) { l.VXORPS(v, v, v) }
+
+// replaceWhereGreater sets place to number where v is greater than best.
+func (l lane) replaceWhereGreater(v, best, number, place reg.VecVirtual) {
+	n := l.see(number, floatSize)
+	if v.Size() == widthZ {
+		mask := l.K()
+		l.VCMPPS(operand.U8(greater), best, v, mask)
+		l.VMOVDQA32(n, mask, place)
+		return
+	}
+	mask := l.vector(floatSize)
+	l.VCMPPS(operand.U8(greater), best, v, mask)
+	l.VPBLENDVB(mask, n, place, place)
+}
+
+// storeBytes writes the low byte of each 32 bits to a stream of bytes.
+func (l lane) storeBytes(v reg.VecVirtual, name string) {
+	to := l.at(l.stream(name))
+	switch {
+	case l.single():
+		l.VPEXTRB(operand.U8(0), v.AsX(), to)
+	case v.Size() == widthZ:
+		low := l.XMM()
+		l.VPMOVDB(v, low)
+		l.VMOVDQU(low, to)
+	default:
+		upper := l.XMM()
+		l.VEXTRACTI128(operand.U8(1), v, upper)
+		l.VPACKUSDW(upper, v.AsX(), upper)
+		l.VPACKUSWB(upper, upper, upper)
+		l.VMOVQ(upper, to)
+	}
+}
+
+// loadBytes returns the bytes of a stream, each in 32 bits.
+func (l lane) loadBytes(name string) reg.VecVirtual {
+	v, from := l.vector(floatSize), l.at(l.stream(name))
+	if l.single() {
+		word := l.GP32()
+		l.MOVBLZX(from, word)
+		l.VMOVD(word, v)
+	} else {
+		l.VPMOVZXBD(from, v)
+	}
+	return v
+}
+
+// fp16Values returns the lane's half-precision values as float32.
+func (l lane) fp16Values() reg.VecVirtual {
+	v := l.vector(floatSize)
+	if from := l.at(l.stream("code")); l.single() {
+		l.loadHalf(from, v)
+		l.VCVTPH2PS(v, v)
+	} else {
+		l.VCVTPH2PS(from, v)
+	}
+	return v
+}
+
+// times returns a*v without changing v.
+func (l lane) times(a, v reg.VecVirtual) reg.VecVirtual {
+	product := l.vector(floatSize)
+	l.VMULPS(l.see(a, floatSize), v, product)
+	return product
+}
+
+// velocityOf emits what both kinds of momentum share: it stores the new velocity
+// and returns it with the decayed gradient.
+func (l lane) velocityOf(momentum, decay reg.VecVirtual) (velocity, grad reg.VecVirtual) {
+	grad = l.load("grad")
+	pull := l.times(decay, l.load("x"))
+	l.VADDPS(pull, grad, grad)
+	velocity = l.times(momentum, l.load("velocity"))
+	l.VADDPS(grad, velocity, velocity)
+	l.store(velocity, "velocity")
+	return velocity, grad
+}
+
+// bf16Values returns the lane's bfloat16 values as float32.
+func (l lane) bf16Values() reg.VecVirtual {
+	v := l.halves("code")
+	l.VPSLLD(operand.U8(upperHalf), v, v)
+	return v
+}

@@ -17,7 +17,7 @@ type checksums struct {
 	turn     int         // bytes of a quarter in a turn
 }
 
-func (r *routine) newChecksums(values int) *checksums {
+func newChecksums(r *routine, values int) *checksums {
 	c := &checksums{routine: r, room: r.AllocLocal(quarters * values * floatSize), turn: values * floatSize}
 	for i := range c.quarters {
 		c.quarters[i] = r.GP64()
@@ -100,7 +100,7 @@ func power(n int) uint32 {
 func latticeIndices(r *routine) {
 	inverse, mask := r.argument("inverse"), r.bits(magnitudeBits)
 	most := r.reduce(func(a, b, c operand.Op) { r.VPMAXUD(a, b, c) }, floatSize, 2)
-	sums := r.newChecksums(group)
+	sums := newChecksums(r, group)
 	bytes, order := r.bits(0xff), r.order()
 	soon := r.fetchFrom("x")
 	sums.turns(group, func(take func(quarter, at, bytes int)) {
@@ -143,7 +143,7 @@ func (r *routine) index(bytes int, inverse reg.VecVirtual) (v, z reg.VecVirtual)
 func latticeHigh(r *routine) {
 	const byteBits = 8
 	inverse := r.argument("inverse")
-	r.bytesOf("high", func(bytes int) reg.VecVirtual {
+	bytesOf(r, "high", func(bytes int) reg.VecVirtual {
 		_, z := r.index(bytes, inverse)
 		r.VPSRLD(operand.U8(byteBits), z, z)
 		return z
@@ -152,7 +152,7 @@ func latticeHigh(r *routine) {
 
 // bytesOf emits a kernel that writes the lowest byte of each 32-bit value that word
 // gives.
-func (r *routine) bytesOf(to string, word func(bytes int) reg.VecVirtual) {
+func bytesOf(r *routine, to string, word func(bytes int) reg.VecVirtual) {
 	bytes, order := r.bits(0xff), r.order()
 	r.count("turn", blockLen/group, func() {
 		var packed reg.VecVirtual
@@ -195,7 +195,7 @@ func (how latticeDecoder) emit(r *routine) {
 		d.peak = r.reduce(largest, floatSize, 1)
 		d.squares = r.reduce(func(a, b, c operand.Op) { r.VADDPS(a, b, c) }, floatSize, turnLen/r.floats())
 	}
-	d.sums = r.newChecksums(turnLen)
+	d.sums = newChecksums(r, turnLen)
 	soon := r.fetchFrom("reference")
 	d.sums.turns(turnLen, func(take func(quarter, at, bytes int)) {
 		soon(quarters * turnLen * floatSize)

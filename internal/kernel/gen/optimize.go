@@ -8,36 +8,17 @@ import (
 const signWord = 0x80000000
 
 // coefficient is a field of argument c, in all places of a register.
-func (r *routine) coefficient(field string) reg.VecVirtual { return r.argument("c", field) }
+func coefficient(r *routine, field string) reg.VecVirtual { return r.argument("c", field) }
 
 // descent is the negative learning rate.
-func (r *routine) descent() reg.VecVirtual {
-	rate, sign := r.coefficient("Rate"), r.bits(signWord)
+func descent(r *routine) reg.VecVirtual {
+	rate, sign := coefficient(r, "Rate"), r.bits(signWord)
 	lane{routine: r}.xor(sign, rate)
 	return rate
 }
 
-// times returns a*v without changing v.
-func (l lane) times(a, v reg.VecVirtual) reg.VecVirtual {
-	product := l.vector(floatSize)
-	l.VMULPS(l.see(a, floatSize), v, product)
-	return product
-}
-
-// velocityOf emits what both kinds of momentum share: it stores the new velocity
-// and returns it with the decayed gradient.
-func (l lane) velocityOf(momentum, decay reg.VecVirtual) (velocity, grad reg.VecVirtual) {
-	grad = l.load("grad")
-	pull := l.times(decay, l.load("x"))
-	l.VADDPS(pull, grad, grad)
-	velocity = l.times(momentum, l.load("velocity"))
-	l.VADDPS(grad, velocity, velocity)
-	l.store(velocity, "velocity")
-	return velocity, grad
-}
-
 func momentumStep(r *routine) {
-	descent, momentum, decay := r.descent(), r.coefficient("Momentum"), r.coefficient("Decay")
+	descent, momentum, decay := descent(r), coefficient(r, "Momentum"), coefficient(r, "Decay")
 	r.each("delta", r.floats(), unroll, func(l lane) {
 		velocity, _ := l.velocityOf(momentum, decay)
 		l.store(l.times(descent, velocity), "delta")
@@ -45,7 +26,7 @@ func momentumStep(r *routine) {
 }
 
 func nesterovStep(r *routine) {
-	descent, momentum, decay := r.descent(), r.coefficient("Momentum"), r.coefficient("Decay")
+	descent, momentum, decay := descent(r), coefficient(r, "Momentum"), coefficient(r, "Decay")
 	r.each("delta", r.floats(), unroll, func(l lane) {
 		velocity, grad := l.velocityOf(momentum, decay)
 		ahead := l.times(momentum, velocity)
@@ -55,10 +36,10 @@ func nesterovStep(r *routine) {
 }
 
 func adamWStep(r *routine) {
-	descent, decay, epsilon := r.descent(), r.coefficient("Decay"), r.coefficient("Epsilon")
-	beta1, rest1 := r.coefficient("Beta1"), r.coefficient("OneMinus1")
-	beta2, rest2 := r.coefficient("Beta2"), r.coefficient("OneMinus2")
-	correction1, correction2 := r.coefficient("Correction1"), r.coefficient("Correction2")
+	descent, decay, epsilon := descent(r), coefficient(r, "Decay"), coefficient(r, "Epsilon")
+	beta1, rest1 := coefficient(r, "Beta1"), coefficient(r, "OneMinus1")
+	beta2, rest2 := coefficient(r, "Beta2"), coefficient(r, "OneMinus2")
+	correction1, correction2 := coefficient(r, "Correction1"), coefficient(r, "Correction2")
 	r.each("delta", r.floats(), 2, func(l lane) {
 		grad := l.load("grad")
 		mean := l.times(beta1, l.load("mean"))

@@ -7,7 +7,7 @@ import (
 
 // eachPixel emits body for all rows and pixels of argument c, with the channels of
 // a pixel left; done and rowDone follow a pixel and a row.
-func (r *routine) eachPixel(body func(), done, rowDone func()) {
+func eachPixel(r *routine, body func(), done, rowDone func()) {
 	cols := r.GP64()
 	r.left = r.GP64()
 	r.Label("row")
@@ -42,22 +42,12 @@ func (q quad) of(l lane) [4]operand.Mem {
 	return [4]operand.Mem{at, at.Idx(q.pixel, 1), at.Idx(q.line, 1), at.Idx(q.both, 1)}
 }
 
-func (l lane) move(from operand.Mem) reg.VecVirtual {
-	v := l.vector(floatSize)
-	if l.single() {
-		l.VMOVSS(from, v)
-	} else {
-		l.VMOVUPS(from, v)
-	}
-	return v
-}
-
 // maxPool emits the largest of each four pixels; with places, where it was.
 func maxPool(withPlaces bool) func(*routine) {
 	return func(r *routine) {
 		q := r.quad("x")
-		number := r.numbers(withPlaces)
-		r.eachPixel(func() {
+		number := numbers(r, withPlaces)
+		eachPixel(r, func() {
 			r.columns(1, func(l lane) {
 				at := q.of(l)
 				best := l.move(at[0])
@@ -83,7 +73,7 @@ func maxPool(withPlaces bool) func(*routine) {
 }
 
 // numbers are registers that hold 0, 1, 2 and 3 in all places.
-func (r *routine) numbers(wanted bool) (n [4]reg.VecVirtual) {
+func numbers(r *routine, wanted bool) (n [4]reg.VecVirtual) {
 	if wanted {
 		for i := range n {
 			n[i] = r.bits(uint32(i))
@@ -92,62 +82,12 @@ func (r *routine) numbers(wanted bool) (n [4]reg.VecVirtual) {
 	return n
 }
 
-// clear sets a register to zero. Of the instructions that do, this one knows all
-// registers of AVX-512.
-func (l lane) clear(v reg.VecVirtual) { l.VXORPS(v, v, v) }
-
-// replaceWhereGreater sets place to number where v is greater than best.
-func (l lane) replaceWhereGreater(v, best, number, place reg.VecVirtual) {
-	n := l.see(number, floatSize)
-	if v.Size() == widthZ {
-		mask := l.K()
-		l.VCMPPS(operand.U8(greater), best, v, mask)
-		l.VMOVDQA32(n, mask, place)
-		return
-	}
-	mask := l.vector(floatSize)
-	l.VCMPPS(operand.U8(greater), best, v, mask)
-	l.VPBLENDVB(mask, n, place, place)
-}
-
-// storeBytes writes the low byte of each 32 bits to a stream of bytes.
-func (l lane) storeBytes(v reg.VecVirtual, name string) {
-	to := l.at(l.stream(name))
-	switch {
-	case l.single():
-		l.VPEXTRB(operand.U8(0), v.AsX(), to)
-	case v.Size() == widthZ:
-		low := l.XMM()
-		l.VPMOVDB(v, low)
-		l.VMOVDQU(low, to)
-	default:
-		upper := l.XMM()
-		l.VEXTRACTI128(operand.U8(1), v, upper)
-		l.VPACKUSDW(upper, v.AsX(), upper)
-		l.VPACKUSWB(upper, upper, upper)
-		l.VMOVQ(upper, to)
-	}
-}
-
-// loadBytes returns the bytes of a stream, each in 32 bits.
-func (l lane) loadBytes(name string) reg.VecVirtual {
-	v, from := l.vector(floatSize), l.at(l.stream(name))
-	if l.single() {
-		word := l.GP32()
-		l.MOVBLZX(from, word)
-		l.VMOVD(word, v)
-	} else {
-		l.VPMOVZXBD(from, v)
-	}
-	return v
-}
-
 // maxPoolGradient emits the way back: each value goes to its place of four pixels,
 // and zeros to the others.
 func maxPoolGradient(r *routine) {
 	q := r.quad("dst")
-	number := r.numbers(true)
-	r.eachPixel(func() {
+	number := numbers(r, true)
+	eachPixel(r, func() {
 		r.columns(1, func(l lane) {
 			x, place := l.load("x"), l.loadBytes("places")
 			for i, at := range q.of(l) {

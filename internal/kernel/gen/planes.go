@@ -33,7 +33,7 @@ func planesOf(number int) []plane {
 
 // each picks the body of the number of bits that is asked for; the last is that of
 // any other.
-func (r *routine) eachBits(list []int, body func(number int)) {
+func eachBits(r *routine, list []int, body func(number int)) {
 	asked := r.GP64()
 	r.Load(r.Param("bits"), asked)
 	label := func(number int) operand.LabelRef { return operand.LabelRef(fmt.Sprintf("bits%d", number)) }
@@ -53,7 +53,7 @@ func (r *routine) eachBits(list []int, body func(number int)) {
 func (r *routine) perByte(b uint32) reg.VecVirtual { return r.bits(b * 0x01010101) }
 
 func packBits(r *routine) {
-	r.eachBits([]int{6, 4, 5, 3, 2, 1}, func(number int) {
+	eachBits(r, []int{6, 4, 5, 3, 2, 1}, func(number int) {
 		r.fetchAt("code", codeAhead, blockLen*number/8)
 		for _, p := range planesOf(number) {
 			mask := r.perByte(1<<p.width - 1)
@@ -80,23 +80,23 @@ func packBits(r *routine) {
 }
 
 func unpackBits(r *routine) {
-	r.eachBits([]int{6, 4, 5, 3, 2, 1}, func(number int) {
-		r.unpack(number, func(reg.VecVirtual) {})
+	eachBits(r, []int{6, 4, 5, 3, 2, 1}, func(number int) {
+		unpack(r, number, func(reg.VecVirtual) {})
 	})
 }
 
 func unpackSteps(r *routine) {
-	r.eachBits([]int{4, 3, 1}, func(number int) {
+	eachBits(r, []int{4, 3, 1}, func(number int) {
 		if number == 1 { // 0 and 1 stand for 1 and -1
 			one := r.perByte(1)
-			r.unpack(number, func(v reg.VecVirtual) {
+			unpack(r, number, func(v reg.VecVirtual) {
 				r.VPADDB(v, v, v)
 				r.VPSUBB(v, one, v)
 			})
 			return
 		}
 		sign := r.perByte(1 << (number - 1))
-		r.unpack(number, func(v reg.VecVirtual) {
+		unpack(r, number, func(v reg.VecVirtual) {
 			lane{routine: r}.xor(sign, v)
 			r.VPSUBB(sign, v, v)
 		})
@@ -104,7 +104,7 @@ func unpackSteps(r *routine) {
 }
 
 // unpack writes all numbers, each after what last does to it.
-func (r *routine) unpack(number int, last func(v reg.VecVirtual)) {
+func unpack(r *routine, number int, last func(v reg.VecVirtual)) {
 	planes := planesOf(number)
 	r.fetchAt("code", codeAhead, blockLen*number/8)
 	var masks []reg.VecVirtual

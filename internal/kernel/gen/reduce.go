@@ -14,8 +14,6 @@ const (
 	infinityBits  = 0x7f800000
 	halfMagnitude = 0x7fff7fff
 	halfInfinity  = 0x7f80
-	lowestKey     = 0x80000000
-	highestKey    = 0x7fffffff
 )
 
 // operation emits c = a op b for registers of one size.
@@ -72,7 +70,7 @@ func (d *reduction) finish() reg.Register {
 }
 
 // gather emits body for all values of a reduction, which folds its own.
-func (r *routine) gather(lead string, per, unroll int, all []*reduction, body func(lane)) {
+func gather(r *routine, lead string, per, unroll int, all []*reduction, body func(lane)) {
 	r.align(lead, per, body)
 	r.strands(per, body)
 	r.vectors(per, unroll, body)
@@ -85,15 +83,9 @@ func (r *routine) gather(lead string, per, unroll int, all []*reduction, body fu
 // sum emits a float64 sum of what term adds to the lane's accumulator.
 func sum(r *routine, term func(l lane, acc reg.Register)) {
 	d := r.reduce(func(a, b, c operand.Op) { r.VADDPD(a, b, c) }, doubleSize, sums)
-	r.gather("x", r.width/doubleSize, sums, []*reduction{d}, func(l lane) { term(l, d.of(l)) })
+	gather(r, "x", r.width/doubleSize, sums, []*reduction{d}, func(l lane) { term(l, d.of(l)) })
 	r.Store(d.finish(), r.ReturnIndex(0))
 	r.close()
-}
-
-// The products are exact in float64, so that a fused multiply-add rounds as a
-// product and a sum would.
-func dot(r *routine) {
-	sum(r, func(l lane, acc reg.Register) { l.VFMADD231PD(l.doubles("y"), l.doubles("x"), acc) })
 }
 
 func sumSquares(r *routine) {
@@ -116,7 +108,7 @@ func squaredDistance(r *routine) {
 func scaledDistance(r *routine) {
 	w := r.argument("w")
 	d := r.reduce(func(a, b, c operand.Op) { r.VADDPD(a, b, c) }, doubleSize, sums)
-	r.gather("dst", r.width/doubleSize, sums, []*reduction{d}, func(l lane) {
+	gather(r, "dst", r.width/doubleSize, sums, []*reduction{d}, func(l lane) {
 		x, y, wide := l.load("x"), l.load("y"), l.vector(doubleSize)
 		l.VSUBPS(y, x, x)
 		l.VCVTPS2PD(x, wide)
@@ -133,7 +125,7 @@ func scaledDistance(r *routine) {
 func largest(r *routine, name string) reg.Register {
 	mask := r.bits(magnitudeBits)
 	d := r.reduce(func(a, b, c operand.Op) { r.VPMAXUD(a, b, c) }, floatSize, maxima)
-	r.gather(name, r.floats(), 2*maxima, []*reduction{d}, func(l lane) {
+	gather(r, name, r.floats(), 2*maxima, []*reduction{d}, func(l lane) {
 		v := l.load(name)
 		l.and(l.see(mask, floatSize), v)
 		l.VPMAXUD(v, d.of(l), d.of(l))
@@ -156,7 +148,7 @@ func bf16Finite(r *routine) { halvesBelow(r, halfInfinity) }
 func halvesBelow(r *routine, limit uint32) {
 	mask := r.bits(halfMagnitude)
 	d := r.reduce(func(a, b, c operand.Op) { r.VPMAXUW(a, b, c) }, halfSize, maxima)
-	r.gather("code", r.width/halfSize, 2*maxima, []*reduction{d}, func(l lane) {
+	gather(r, "code", r.width/halfSize, 2*maxima, []*reduction{d}, func(l lane) {
 		v, from := l.vector(halfSize), l.at(l.stream("code"))
 		if l.single() {
 			l.loadHalf(from, v)
@@ -186,38 +178,4 @@ func belowWord(r *routine, word reg.Register, limit uint32) {
 	r.SETCS(less)
 	r.Store(less, r.ReturnIndex(0))
 	r.close()
-}
-
-// extent emits the smallest and the largest value. They are compared as the
-// integers that order alike: a negative float32 has its other bits inverted.
-func extent(r *routine) {
-	low := r.reduce(func(a, b, c operand.Op) { r.VPMINSD(a, b, c) }, floatSize, 1)
-	high := r.reduce(func(a, b, c operand.Op) { r.VPMAXSD(a, b, c) }, floatSize, 1)
-	low.acc[0], high.acc[0] = r.bits(highestKey), r.bits(lowestKey)
-	r.gather("x", r.floats(), unroll, []*reduction{low, high}, func(l lane) {
-		v := l.vector(floatSize)
-		if from := l.at(l.stream("x")); l.single() {
-			l.VBROADCASTSS(from, v) // a zero beside it could be taken for the smallest
-		} else {
-			l.VMOVUPS(from, v)
-		}
-		l.orderKey(v)
-		l.VPMINSD(v, low.of(l), low.of(l))
-		l.VPMAXSD(v, high.of(l), high.of(l))
-	})
-	for i, d := range []*reduction{low, high} {
-		d.finish()
-		lane{routine: r, values: 1}.orderKey(d.acc[0])
-		r.Store(d.acc[0].AsX(), r.ReturnIndex(i))
-	}
-	r.close()
-}
-
-// orderKey turns float32 values into the integers that order alike, and back.
-func (l lane) orderKey(v reg.VecVirtual) {
-	flip := l.vector(floatSize)
-	low := l.see(v, floatSize)
-	l.VPSRAD(operand.U8(signBit), low, flip)
-	l.VPSRLD(operand.U8(1), flip, flip)
-	l.xor(flip, low)
 }

@@ -13,28 +13,6 @@ const (
 	greater        = 30 // false for NaN
 )
 
-// rectified returns v with its negative values replaced by 0. The order of the
-// operands keeps NaN.
-func (l lane) rectified(v, zero reg.VecVirtual) reg.VecVirtual {
-	l.VMAXPS(v, l.see(zero, floatSize), v)
-	return v
-}
-
-// shut clears the values of v where those of out are not positive. (Where out is
-// NaN they stay.)
-func (l lane) shut(v, out, zero reg.VecVirtual) {
-	closed := l.see(zero, floatSize)
-	if v.Size() == widthZ {
-		open := l.K()
-		l.VCMPPS(operand.U8(notLessOrEqual), closed, out, open)
-		l.VMOVAPS_Z(v, open, v)
-		return
-	}
-	open := l.vector(floatSize)
-	l.VCMPPS(operand.U8(notLessOrEqual), closed, out, open)
-	l.VPAND(open, v, v)
-}
-
 func rectify(r *routine) {
 	zero := r.zero()
 	r.each("dst", r.floats(), unroll, func(l lane) { l.store(l.rectified(l.load("dst"), zero), "dst") })
@@ -52,7 +30,7 @@ func rectifyGradient(r *routine) {
 // eachRow emits body for all values of rows that follow one another, whose number
 // is argument rows. The streams named begin again with each row, and the first of
 // them has its length.
-func (r *routine) eachRow(body func(lane), again ...string) {
+func eachRow(r *routine, body func(lane), again ...string) {
 	rows, length := r.GP64(), r.GP64()
 	r.left = r.GP64()
 	r.Load(r.Param("rows"), rows)
@@ -80,7 +58,7 @@ func (r *routine) columns(unroll int, body func(lane)) {
 }
 
 func addRows(r *routine) {
-	r.eachRow(func(l lane) {
+	eachRow(r, func(l lane) {
 		x := l.load("x")
 		l.VADDPS(l.load("row"), x, x)
 		l.store(x, "x")
@@ -89,7 +67,7 @@ func addRows(r *routine) {
 
 func addRowsRectify(r *routine) {
 	zero := r.zero()
-	r.eachRow(func(l lane) {
+	eachRow(r, func(l lane) {
 		x := l.load("x")
 		l.VADDPS(l.load("row"), x, x)
 		l.store(l.rectified(x, zero), "x")
@@ -102,7 +80,7 @@ func scaleRows(rectify bool) func(*routine) {
 		if rectify {
 			zero = r.zero()
 		}
-		r.eachRow(func(l lane) {
+		eachRow(r, func(l lane) {
 			x := l.load("x")
 			l.VMULPS(l.load("scale"), x, x)
 			l.VADDPS(l.load("shift"), x, x)
@@ -115,7 +93,7 @@ func scaleRows(rectify bool) func(*routine) {
 }
 
 func combineRows(r *routine) {
-	r.eachRow(func(l lane) {
+	eachRow(r, func(l lane) {
 		x, y := l.load("x"), l.load("y")
 		l.VMULPS(l.load("a"), x, x)
 		l.VMULPS(l.load("b"), y, y)
@@ -127,7 +105,7 @@ func combineRows(r *routine) {
 
 // sumLanes are the numbers of columns that are summed at once: as lanes of values
 // each.
-func (r *routine) sumLanes() [][2]int {
+func sumLanes(r *routine) [][2]int {
 	if r.width == widthZ {
 		return [][2]int{{4, 8}, {1, 8}, {1, 4}, {1, 1}}
 	}
@@ -136,13 +114,13 @@ func (r *routine) sumLanes() [][2]int {
 
 // eachColumn emits, for all columns, what first does, then add for each of as many
 // rows as argument rows says, then last; all three with a lane's accumulators.
-func (r *routine) eachColumn(first, add, last func(l lane, acc []reg.Register), sums string, count int) {
+func eachColumn(r *routine, first, add, last func(l lane, acc []reg.Register), sums string, count int) {
 	rows, stride := r.GP64(), r.GP64()
 	r.left = r.GP64()
 	r.Load(r.Param(sums).Len(), r.left)
 	r.LEAQ(operand.Mem{Base: r.left, Index: r.left, Scale: 1}, stride)
 	r.SHLQ(operand.U8(1), stride)
-	for _, shape := range r.sumLanes() {
+	for _, shape := range sumLanes(r) {
 		lanes, acc := make([]lane, shape[0]), make([][]reg.Register, shape[0])
 		for i := range lanes {
 			lanes[i] = lane{routine: r, values: shape[1], skip: i * shape[1]}
@@ -197,38 +175,8 @@ func (r *routine) mark() map[*stream]reg.Register {
 	return begin
 }
 
-func (l lane) loadDoubles(name string, v reg.Register) {
-	if from := l.at(l.stream(name)); l.single() {
-		l.VMOVSD(from, v)
-	} else {
-		l.VMOVUPD(from, v)
-	}
-}
-
-func (l lane) storeDoubles(v reg.Register, name string) {
-	if to := l.at(l.stream(name)); l.single() {
-		l.VMOVSD(v, to)
-	} else {
-		l.VMOVUPD(v, to)
-	}
-}
-
-// narrowed returns doubles as float32.
-func (l lane) narrowed(v reg.Register) reg.VecVirtual {
-	narrow := l.vector(floatSize)
-	switch v.Size() {
-	case widthZ:
-		l.VCVTPD2PS(v, narrow)
-	case widthY:
-		l.VCVTPD2PSY(v, narrow)
-	default:
-		l.VCVTPD2PSX(v, narrow)
-	}
-	return narrow
-}
-
 func sumRows(r *routine) {
-	r.eachColumn(func(l lane, acc []reg.Register) {
+	eachColumn(r, func(l lane, acc []reg.Register) {
 		l.VXORPD(acc[0], acc[0], acc[0])
 	}, func(l lane, acc []reg.Register) {
 		l.VADDPD(l.doubles("x"), acc[0], acc[0])
@@ -241,7 +189,7 @@ func sumRows(r *routine) {
 
 // sumSquareRows is sumProductRows of x with itself, which is converted once.
 func sumSquareRows(r *routine) {
-	r.eachColumn(func(l lane, acc []reg.Register) {
+	eachColumn(r, func(l lane, acc []reg.Register) {
 		l.loadDoubles("sum", acc[0])
 		l.loadDoubles("product", acc[1])
 	}, func(l lane, acc []reg.Register) {
@@ -256,7 +204,7 @@ func sumSquareRows(r *routine) {
 
 // The products are exact, so that a fused multiply-add rounds as two operations.
 func sumProductRows(r *routine) {
-	r.eachColumn(func(l lane, acc []reg.Register) {
+	eachColumn(r, func(l lane, acc []reg.Register) {
 		l.loadDoubles("sum", acc[0])
 		l.loadDoubles("product", acc[1])
 	}, func(l lane, acc []reg.Register) {

@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-func (r *routine) addWords() operation {
+func addWords(r *routine) operation {
 	return func(a, b, c operand.Op) { r.VPADDD(a, b, c) }
 }
 
@@ -19,11 +19,11 @@ func (d *reduction) storeWord() {
 }
 
 // stepsPer is how many values a register of steps has.
-func (r *routine) stepsPer() int { return r.width }
+func stepsPer(r *routine) int { return r.width }
 
 // quantized returns as many whole steps, from so many bytes of x on, and adds their
 // squares.
-func (r *routine) quantized(bytes int, inverse, order reg.VecVirtual, squares *reduction) reg.VecVirtual {
+func quantized(r *routine, bytes int, inverse, order reg.VecVirtual, squares *reduction) reg.VecVirtual {
 	var v [4]reg.VecVirtual
 	for i := range v {
 		v[i] = r.register(r.width)
@@ -42,13 +42,13 @@ func (r *routine) quantized(bytes int, inverse, order reg.VecVirtual, squares *r
 }
 
 func quantizeSteps(r *routine) {
-	inverse, squares, order := r.argument("inverse"), r.reduce(r.addWords(), floatSize, 2), r.order()
-	r.count("turn", blockLen/r.stepsPer(), func() {
-		r.fetch("x", 0, r.stepsPer()*floatSize)
-		r.fetchAt("steps", codeAhead, r.stepsPer())
-		r.VMOVUPS(r.quantized(0, inverse, order, squares), r.offset("steps", 0))
-		r.ADDQ(operand.U32(r.stepsPer()*floatSize), r.stream("x").next)
-		r.ADDQ(operand.U32(r.stepsPer()), r.stream("steps").next)
+	inverse, squares, order := r.argument("inverse"), r.reduce(addWords(r), floatSize, 2), r.order()
+	r.count("turn", blockLen/stepsPer(r), func() {
+		r.fetch("x", 0, stepsPer(r)*floatSize)
+		r.fetchAt("steps", codeAhead, stepsPer(r))
+		r.VMOVUPS(quantized(r, 0, inverse, order, squares), r.offset("steps", 0))
+		r.ADDQ(operand.U32(stepsPer(r)*floatSize), r.stream("x").next)
+		r.ADDQ(operand.U32(stepsPer(r)), r.stream("steps").next)
 	})
 	squares.storeWord()
 }
@@ -56,25 +56,25 @@ func quantizeSteps(r *routine) {
 // quantizeSteps4 packs the steps of both halves of a block right away.
 func quantizeSteps4(r *routine) {
 	const half = blockLen / 2
-	inverse, squares, order := r.argument("inverse"), r.reduce(r.addWords(), floatSize, 2), r.order()
+	inverse, squares, order := r.argument("inverse"), r.reduce(addWords(r), floatSize, 2), r.order()
 	low, high := r.perByte(0x0f), r.perByte(0xf0)
-	r.count("turn", half/r.stepsPer(), func() {
-		r.fetchAt("code", codeAhead, r.stepsPer())
-		a := r.quantized(0, inverse, order, squares)
-		b := r.quantized(half*floatSize, inverse, order, squares)
+	r.count("turn", half/stepsPer(r), func() {
+		r.fetchAt("code", codeAhead, stepsPer(r))
+		a := quantized(r, 0, inverse, order, squares)
+		b := quantized(r, half*floatSize, inverse, order, squares)
 		lane{routine: r}.and(low, a)
 		r.VPSLLW(operand.U8(4), b, b)
 		lane{routine: r}.and(high, b)
 		r.or(a, b)
 		r.VMOVUPS(b, r.offset("code", 0))
-		r.ADDQ(operand.U32(r.stepsPer()*floatSize), r.stream("x").next)
-		r.ADDQ(operand.U32(r.stepsPer()), r.stream("code").next)
+		r.ADDQ(operand.U32(stepsPer(r)*floatSize), r.stream("x").next)
+		r.ADDQ(operand.U32(stepsPer(r)), r.stream("code").next)
 	})
 	squares.storeWord()
 }
 
 func signsOf(r *routine) {
-	r.bytesOf("signs", func(bytes int) reg.VecVirtual {
+	bytesOf(r, "signs", func(bytes int) reg.VecVirtual {
 		v := r.register(r.width)
 		r.VMOVUPS(r.offset("x", bytes), v)
 		r.VPSRLD(operand.U8(signBit), v, v)
@@ -108,7 +108,7 @@ func sumAbs(r *routine) {
 }
 
 func stepSquares(r *routine) {
-	squares := r.reduce(r.addWords(), floatSize, 2)
+	squares := r.reduce(addWords(r), floatSize, 2)
 	per := r.width / halfSize
 	r.count("turn", blockLen/per/len(squares.acc), func() {
 		for i, acc := range squares.acc {
@@ -123,7 +123,7 @@ func stepSquares(r *routine) {
 }
 
 // stepValues emits body for each vector of values of a block, which are whole steps.
-func (r *routine) stepValues(body func(v reg.VecVirtual, to operand.Mem)) {
+func stepValues(r *routine, body func(v reg.VecVirtual, to operand.Mem)) {
 	step := r.argument("step")
 	per := unroll * r.floats()
 	r.count("turn", blockLen/per, func() {
@@ -143,12 +143,5 @@ func (r *routine) stepValues(body func(v reg.VecVirtual, to operand.Mem)) {
 }
 
 func stepsDecode(r *routine) {
-	r.stepValues(func(v reg.VecVirtual, to operand.Mem) { r.VMOVUPS(v, to) })
-}
-
-func stepsAdd(r *routine) {
-	r.stepValues(func(v reg.VecVirtual, to operand.Mem) {
-		r.VADDPS(to, v, v)
-		r.VMOVUPS(v, to)
-	})
+	stepValues(r, func(v reg.VecVirtual, to operand.Mem) { r.VMOVUPS(v, to) })
 }

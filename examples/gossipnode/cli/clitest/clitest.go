@@ -27,15 +27,17 @@ const Variable = "ACT_AS_GOSSIP_NODE"
 // Program makes the root of the program under test.
 type Program func(std cli.Streams) *cobra.Command
 
-// Only is a program with the commands of one package, which a function makes.
-func Only(command Program) Program {
+// Only is a program with these commands, each of which a function makes.
+func Only(commands ...Program) Program {
 	return func(std cli.Streams) *cobra.Command {
 		root := &cobra.Command{Use: "gossipnode"}
 		cli.Root(root)
 		root.SetIn(std.In)
 		root.SetOut(std.Out)
 		root.SetErr(std.Err)
-		root.AddCommand(command(std))
+		for _, command := range commands {
+			root.AddCommand(command(std))
+		}
 		return root
 	}
 }
@@ -46,6 +48,9 @@ func (p Program) Main(m *testing.M) {
 	if os.Getenv(Variable) != "" {
 		std := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 		os.Exit(cli.Execute(p(std), os.Args[1:]))
+	}
+	if err := os.Setenv(Variable, "1"); err != nil { // all processes that tests start inherit it
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }

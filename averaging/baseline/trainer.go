@@ -1,0 +1,45 @@
+package baseline
+
+import (
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
+)
+
+// trainer is what a machine knows of the trainer beside it.
+type trainer struct {
+	*collective.Flights
+	waiting bool          // for Proceed
+	since   time.Duration // when it began to
+	over    bool          // the run is, for this peer
+	overAt  time.Duration
+	settled bool
+	speed   speedometer
+	batch   int // samples that the next gradient should be of; 0 is as many as it likes
+}
+
+// proceed lets the trainer go on.
+func (t *trainer) proceed() {
+	if t.waiting {
+		t.waiting = false
+		t.speed.began(t.Now)
+		t.Do(collective.Action{Action: averaging.Action{Kind: averaging.Proceed}, Batch: t.batch})
+	}
+}
+
+// halt has the trainer's step fail.
+func (t *trainer) halt() {
+	if t.waiting {
+		t.waiting = false
+		t.Do(collective.Action{Action: averaging.Action{Kind: averaging.Halt, Reason: averaging.NoCoordinator}})
+	}
+}
+
+// settle says, once, that the run is over here.
+func (t *trainer) settle() {
+	if !t.settled {
+		t.settled = true
+		t.Ask(averaging.Settled)
+	}
+}

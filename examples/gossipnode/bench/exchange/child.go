@@ -1,0 +1,129 @@
+package exchange
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+)
+
+const (
+	// partnerGrace is how long the other process may take to end when asked to.
+	partnerGrace = 15 * time.Second
+	// maxLastWords bounds what is kept of what the other process says at its end.
+	maxLastWords = 20
+)
+
+// partnerProcess is the other process, seen from the one that started it.
+type partnerProcess struct {
+	started answer
+	*cli.Child
+	answers chan answer
+	ended   chan struct{}
+	cause   error // why it ended; set before ended is closed
+}
+
+// startPartner starts this program once more. The context that it returns ends with
+// the other process, and says why.
+func startPartner(ctx context.Context, s exchangeSettings) (_ *partnerProcess, _ context.Context, err error) {
+	p := &partnerProcess{answers: make(chan answer, 1), ended: make(chan struct{})}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var last []string // what it says at its end
+	p.Child, err = cli.StartChild(1, s.arguments(), p.hear,
+		func(line string) {
+			if last = append(last, line); len(last) > maxLastWords {
+				last = last[1:]
+			}
+		},
+		func(err error) {
+			p.cause = errors.New("the other process has ended")
+			if err != nil {
+				p.cause = fmt.Errorf("the other process has ended: %w", err)
+			}
+			if len(last) > 0 {
+				p.cause = fmt.Errorf("%w, with the words\n%s", p.cause, strings.Join(last, "\n"))
+			}
+			close(p.ended)
+			cancel(p.cause)
+		})
+	if err != nil {
+		cancel(nil)
+		return nil, ctx, fmt.Errorf("starting the other process: %w", err)
+	}
+	if p.started, err = p.next(ctx); err != nil {
+		return nil, ctx, errors.Join(err, p.close())
+	}
+	return p, ctx, nil
+}
+
+// hear takes a line of its standard output.
+func (p *partnerProcess) hear(line string) {
+	var a answer
+	if json.Unmarshal([]byte(line), &a) != nil {
+		return
+	}
+	select {
+	case p.answers <- a:
+	default: // nobody has asked
+	}
+}
+
+// ask demands something and waits for the answer.
+func (p *partnerProcess) ask(ctx context.Context, do string) (answer, error) {
+	if err := json.NewEncoder(p.Life).Encode(demand{Do: do}); err != nil {
+		return answer{}, fmt.Errorf("asking the other process to %s: %w", do, err)
+	}
+	a, err := p.next(ctx)
+	if err == nil && a.Failure != "" {
+		err = errors.New(a.Failure)
+	}
+	if err != nil {
+		return a, fmt.Errorf("asking the other process to %s: %w", do, err)
+	}
+	return a, nil
+}
+
+// explain is err, or why the process has ended if that is what lies behind it.
+func (p *partnerProcess) explain(err error) error {
+	const soon = 2 * time.Second // its connections break before it has been waited for
+	if err == nil || errors.Is(err, cli.ErrInterrupted) {
+		return err
+	}
+	select {
+	case <-p.ended:
+		return p.cause
+	case <-time.After(soon):
+		return err
+	}
+}
+
+func (p *partnerProcess) next(ctx context.Context) (answer, error) {
+	timer := time.NewTimer(measure.Patience)
+	defer timer.Stop()
+	select {
+	case a := <-p.answers:
+		return a, nil
+	case <-ctx.Done():
+		return answer{}, context.Cause(ctx)
+	case <-timer.C:
+		return answer{}, fmt.Errorf("no answer within %s", measure.Patience)
+	}
+}
+
+// close asks the process to end, and kills it if it does not.
+func (p *partnerProcess) close() error {
+	_ = p.Life.Close() // it may have gone already
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(partnerGrace):
+		_ = p.Kill()
+		<-p.ended
+		return fmt.Errorf("the other process was killed: it did not end within %s", partnerGrace)
+	}
+}

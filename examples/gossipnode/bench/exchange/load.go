@@ -1,0 +1,130 @@
+package exchange
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// load is what the references move: as many bytes as an exchange does, cut as it
+// cuts them, and the vector that the naive way averages.
+type load struct {
+	forth, back  flow // to the passive side, and to the active one
+	values       tensor.Vector
+	whole, taken []byte // the values as bytes, to send; room for the other's
+	chunk        []byte // room for a slice
+}
+
+// flow is bytes in one direction of a pipe, in chunks.
+type flow struct{ bytes, chunk int }
+
+func newLoad(s exchangeSettings, codec quant.Codec) *load {
+	slice := min(s.slice, s.parameters)
+	l := &load{
+		forth:  flow{s.coded(codec.MaxSize), codec.MaxSize(slice)},
+		back:   flow{s.coded(codec.DiffSize), codec.DiffSize(slice)},
+		values: make(tensor.Vector, s.parameters),
+	}
+	room := max(l.forth.bytes, l.back.bytes, tensor.ValueSize*s.parameters)
+	l.whole, l.taken = make([]byte, room), make([]byte, room)
+	l.chunk = make([]byte, max(l.forth.chunk, l.back.chunk))
+	measure.Fill(l.values, s.seed, 1)
+	l.encode()
+	clear(l.taken) // the first round should not pay for its pages
+	return l
+}
+
+// encode writes the values to whole, as a program does that knows no better.
+func (l *load) encode() []byte {
+	code := l.whole[:tensor.ValueSize*len(l.values)]
+	for i, x := range l.values {
+		binary.LittleEndian.PutUint32(code[tensor.ValueSize*i:], math.Float32bits(x))
+	}
+	return code
+}
+
+// decoded is a value of those that have come.
+func (l *load) decoded(i int) float32 {
+	return math.Float32frombits(binary.LittleEndian.Uint32(l.taken[tensor.ValueSize*i:]))
+}
+
+// average takes the mean of the values and of those that have come.
+func (l *load) average() {
+	for i, x := range l.values {
+		l.values[i] = (x + l.decoded(i)) / 2
+	}
+}
+
+// adopt takes the values that have come for its own.
+func (l *load) adopt() {
+	for i := range l.values {
+		l.values[i] = l.decoded(i)
+	}
+}
+
+// say writes the whole vector at once, and hear reads one.
+func (l *load) say(p pipe) error {
+	_, err := p.Write(l.encode())
+	return err
+}
+
+func (l *load) hear(p pipe) error {
+	_, err := io.ReadFull(p, l.taken[:tensor.ValueSize*len(l.values)])
+	return err
+}
+
+// write writes the vector's bytes, a chunk at a time.
+func (l *load) write(p pipe, f flow) error {
+	for at := 0; at < f.bytes; at += f.chunk {
+		if _, err := p.Write(l.whole[at:min(at+f.chunk, f.bytes)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discard reads bytes into the room of one chunk.
+func (l *load) discard(p pipe, f flow) error {
+	for at := 0; at < f.bytes; at += f.chunk {
+		if _, err := io.ReadFull(p, l.chunk[:min(f.chunk, f.bytes-at)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// swap moves bytes both ways at once.
+func (l *load) swap(p pipe, out, in flow) error {
+	return both(p, func() error { return l.write(p, out) }, func() error { return l.discard(p, in) })
+}
+
+// trade moves whole vectors both ways at once and averages them.
+func (l *load) trade(p pipe) error {
+	err := both(p, func() error { return l.say(p) }, func() error { return l.hear(p) })
+	if err == nil {
+		l.average()
+	}
+	return err
+}
+
+// both writes and reads at once.
+func both(p pipe, write, read func() error) error {
+	written := make(chan error, 1)
+	go func() {
+		err := write()
+		if err != nil {
+			p.abort() // ends a reader that waits
+		}
+		written <- err
+	}()
+	err := read()
+	if err != nil {
+		p.abort() // ends a writer that waits
+	}
+	return errors.Join(err, <-written)
+}

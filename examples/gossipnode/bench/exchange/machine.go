@@ -1,0 +1,81 @@
+package exchange
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
+)
+
+// impatient is the machine that peers run by default, with a trainer made up that
+// takes a step as soon as an exchange has ended, so that exchanges follow each
+// other without a pause. It asks again at once when the partner is busy.
+type impatient struct {
+	averaging.Machine
+	// again is how many exchanges are yet to follow on their own.
+	again   atomic.Int64
+	refused atomic.Int64
+	// flying tells that an exchange is proposed or under way.
+	flying atomic.Bool
+	start  atomic.Pointer[beginning]
+	armed  atomic.Bool
+}
+
+// beginning is the moment of a proposal.
+type beginning struct {
+	at  time.Time
+	cpu float64 // processor seconds used by then
+}
+
+func (m *impatient) build(config averaging.Config) (averaging.Machine, error) {
+	inner, err := averaging.NewADPSGD(config)
+	m.Machine = inner
+	return m, err
+}
+
+// arm notes the next proposal's beginning, and lets so many exchanges follow it.
+func (m *impatient) arm(again int) {
+	m.again.Store(int64(again))
+	m.armed.Store(true)
+}
+
+// Handle implements averaging.Machine.
+func (m *impatient) Handle(now time.Duration, event averaging.Event, actions []averaging.Action) []averaging.Action {
+	ours := len(actions)
+	actions = m.Machine.Handle(now, event, actions)
+	if event.Inbound {
+		return actions
+	}
+	next := false
+	switch event.Kind {
+	case averaging.Refused:
+		m.refused.Add(1)
+		next = true
+	case averaging.Finished:
+		next = m.again.Add(-1) >= 0
+	}
+	switch event.Kind {
+	case averaging.Refused, averaging.Finished, averaging.Failed:
+		m.flying.Store(false)
+	}
+	if next && !proposes(actions[ours:]) {
+		done := len(actions)
+		actions = m.Machine.Handle(now, averaging.Event{Kind: averaging.StepDone}, actions)
+		// Nobody waits for the trainer that there is not.
+		kept := slices.DeleteFunc(actions[done:], func(a averaging.Action) bool { return a.Kind == averaging.Proceed })
+		actions = actions[:done+len(kept)]
+	}
+	if proposes(actions[ours:]) {
+		m.flying.Store(true)
+		if m.armed.CompareAndSwap(true, false) {
+			m.start.Store(&beginning{at: time.Now(), cpu: host.ProcessorSeconds()})
+		}
+	}
+	return actions
+}
+
+func proposes(actions []averaging.Action) bool {
+	return slices.ContainsFunc(actions, func(a averaging.Action) bool { return a.Kind == averaging.Propose })
+}

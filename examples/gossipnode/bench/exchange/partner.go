@@ -1,0 +1,190 @@
+package exchange
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// demand is a line on the standard input of the passive process, and answer the
+// line on its standard output that follows. The first answer follows nothing: it
+// tells where the process listens.
+type (
+	demand struct {
+		Do string `json:"do"`
+	}
+	answer struct {
+		Peer      string   `json:"peer,omitempty"`
+		Addresses []string `json:"addresses,omitempty"`
+		TCP       string   `json:"tcp,omitempty"`
+		Peak      uint64   `json:"peak,omitempty"`
+		usage
+		disturbance
+		// Failure is why what was demanded was not done.
+		Failure string `json:"failure,omitempty"`
+	}
+)
+
+// What may be demanded.
+const (
+	doStep    = "step"    // take a step, which starts no exchange
+	doTrain   = "train"   // train for a while, and tell how long the trainer was kept
+	doPeak    = "peak"    // tell the peak memory
+	doPrepare = "prepare" // get ready for the references
+	doUsage   = "usage"   // tell what has been used
+)
+
+// partner is the passive process.
+type partner struct {
+	*node
+	listener *net.TCPListener
+	serving  sync.WaitGroup
+}
+
+// runPartner does what the parent process demands, until that has gone.
+func runPartner(s exchangeSettings, std cli.Streams) error {
+	signal.Ignore(os.Interrupt) // a terminal's goes to the parent too
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	demands, ctx := readDemands(context.Background(), std.In)
+	p, err := newPartner(ctx, s, measure.NewLog(std))
+	if err != nil {
+		return err
+	}
+	err = p.serve(ctx, demands, json.NewEncoder(std.Out))
+	if ctx.Err() != nil {
+		err = nil // the parent has gone, and nobody is there to be told
+	}
+	return errors.Join(err, p.close())
+}
+
+// readDemands passes on lines of JSON. The context ends when in does, as it does at
+// the latest when the parent dies. The goroutine that reads lasts as long as in.
+func readDemands(parent context.Context, in io.Reader) (<-chan demand, context.Context) {
+	ctx, cancel := context.WithCancelCause(parent)
+	demands := make(chan demand)
+	go func() {
+		defer cancel(cli.ErrInterrupted)
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			var d demand
+			if err := json.Unmarshal(lines.Bytes(), &d); err != nil {
+				d.Do = lines.Text()
+			}
+			select {
+			case demands <- d:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return demands, ctx
+}
+
+func newPartner(ctx context.Context, s exchangeSettings, log *zap.Logger) (*partner, error) {
+	n, err := newNode(ctx, s, nil, log)
+	if err != nil {
+		return nil, err
+	}
+	p := &partner{node: n}
+	if p.listener, err = net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
+		return nil, errors.Join(fmt.Errorf("listening for plain TCP: %w", err), n.close())
+	}
+	return p, nil
+}
+
+func (p *partner) close() error {
+	err := p.listener.Close()
+	p.serving.Wait()
+	return errors.Join(err, p.node.close())
+}
+
+// serve answers demands, one at a time.
+func (p *partner) serve(ctx context.Context, demands <-chan demand, out *json.Encoder) error {
+	a := answer{Peer: string(p.transport.Self()), Addresses: p.measured.peer.JoinAddresses(), TCP: p.listener.Addr().String()}
+	for {
+		if err := out.Encode(a); err != nil {
+			return fmt.Errorf("answering the parent: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case d := <-demands:
+			var err error
+			if a, err = p.do(ctx, d); err != nil {
+				a.Failure = err.Error()
+			}
+		}
+	}
+}
+
+func (p *partner) do(ctx context.Context, d demand) (a answer, err error) {
+	switch d.Do {
+	case doStep:
+		err = p.measured.step(ctx)
+	case doTrain:
+		a.disturbance, err = p.measured.train(ctx)
+	case doPeak:
+		a.Peak, err = host.PeakMemory()
+	case doPrepare:
+		err = p.prepare(ctx)
+	case doUsage:
+		a.usage = usageNow()
+	default:
+		err = fmt.Errorf("no such demand: %q", d.Do)
+	}
+	return a, err
+}
+
+// prepare makes ready for the references, and begins to serve them.
+func (p *partner) prepare(ctx context.Context) error {
+	if err := p.node.prepare(ctx, nil); err != nil {
+		return err
+	}
+	_, err := p.transport.Handle(measure.ReferenceProtocol, measure.ReferenceRun, func(s seam.Stream) {
+		defer s.Close()
+		p.obey(streamPipe{s})
+	})
+	if err != nil {
+		return err
+	}
+	p.serving.Go(func() {
+		// One connection comes; none may, if the parent has gone.
+		if conn, err := p.listener.AcceptTCP(); err == nil {
+			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+			defer stop()
+			defer conn.Close()
+			p.obey(tcpPipe{conn})
+		}
+	})
+	return nil
+}
+
+// obey carries out the orders on a pipe until it ends or breaks.
+func (p *partner) obey(on pipe) {
+	for {
+		o, err := receiveOrder(on)
+		if err == nil {
+			err = p.load.follow(on, o)
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				on.abort()
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package exchange
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+)
+
+// exchangeFigures are what a measurement has seen.
+type exchangeFigures struct {
+	ours, rawOurs, tcpBytes, streamBytes, naive, trade samples
+
+	exchangeRates, pingPongRates []float64
+
+	peak       []uint64 // of this process and the other
+	blocked    []disturbance
+	congestion string
+}
+
+// samples are those of one way, a round each.
+type samples []sample
+
+func (s samples) each(of func(sample) float64) []float64 {
+	all := make([]float64, len(s))
+	for i, one := range s {
+		all[i] = of(one)
+	}
+	return all
+}
+
+func (s samples) seconds() []float64 { return s.each(func(one sample) float64 { return one.seconds }) }
+func (s samples) cpu() []float64     { return s.each(func(one sample) float64 { return one.cpu }) }
+func (s samples) mallocs() []float64 { return s.each(func(one sample) float64 { return one.mallocs }) }
+
+// Result is what bench exchange has to tell.
+type Result struct {
+	Parameters        int     `json:"parameters"`
+	Codec             string  `json:"codec"`
+	Lanes             int     `json:"lanes"`
+	Seconds           float64 `json:"seconds"`
+	RawSeconds        float64 `json:"raw_seconds"`
+	RawTCPSeconds     float64 `json:"raw_tcp_seconds"`
+	RawLibp2pSeconds  float64 `json:"raw_libp2p_seconds"`
+	NaiveSeconds      float64 `json:"naive_seconds"`
+	RatioToRawTCP     float64 `json:"ratio_to_raw_tcp"`
+	RatioToRawLibp2p  float64 `json:"ratio_to_raw_libp2p"`
+	CPUSeconds        float64 `json:"cpu_seconds"`
+	Bytes             uint64  `json:"bytes"`
+	AllocsPerSlice    float64 `json:"allocs_per_slice"`
+	AllocsPerExchange float64 `json:"allocs_per_exchange"`
+
+	// NaiveBothSeconds are those of the naive way with both vectors on the way at
+	// once; the ratios are those times over an exchange's.
+	NaiveRatio          float64 `json:"naive_ratio"`
+	NaiveBothSeconds    float64 `json:"naive_both_ways_seconds"`
+	NaiveBothRatio      float64 `json:"naive_both_ways_ratio"`
+	RawLibp2pCPUSeconds float64 `json:"raw_libp2p_cpu_seconds"`
+
+	ExchangesPerSecond float64 `json:"exchanges_per_second"`
+	PingPongPerSecond  float64 `json:"ping_pong_per_second"`
+
+	// PeakBytes are of the initiating process and of the other; PeakBudget is what
+	// the vectors of a peer and 64 MiB come to.
+	PeakBytes  []uint64 `json:"peak_bytes"`
+	PeakBudget uint64   `json:"peak_budget_bytes"`
+
+	// BlockedP99 and BlockedLongest are those of the side that waited longer. A step
+	// that waits for no more than the arithmetic of a slice has not been disturbed.
+	BlockedP99             float64       `json:"blocked_p99_seconds"`
+	BlockedLongest         float64       `json:"blocked_longest_seconds"`
+	Blocked                []disturbance `json:"blocked"`
+	SliceArithmetic        float64       `json:"slice_arithmetic_seconds"`
+	SliceArithmeticLongest float64       `json:"slice_arithmetic_longest_seconds"`
+
+	Rounds            int    `json:"rounds"`
+	Slices            int    `json:"slices"`
+	SliceValues       int    `json:"slice_values"`
+	Window            int    `json:"window"`
+	GOMAXPROCS        int    `json:"gomaxprocs"`
+	CongestionControl string `json:"congestion_control"`
+	Security          string `json:"security"`
+	Muxer             string `json:"muxer"`
+	CPU               string `json:"cpu"`
+	Refused           int64  `json:"refused"`
+}
+
+const (
+	// peerVectors are the vectors of a peer with momentum: parameters, optimizer,
+	// gradient and snapshot.
+	peerVectors = 4
+	// peakSlack is what a peer may take beside its vectors.
+	peakSlack = 64 << 20
+)
+
+// errNothingMeasured cannot happen unless a round was lost.
+var errNothingMeasured = errors.New("nothing was measured")
+
+// netAllocations are those of an exchange beyond the reference's of the same round,
+// and how many of them that is a slice: a whole number, as testing.AllocsPerRun
+// gives, so that what happens once in an exchange of many slices does not count.
+func netAllocations(ours, reference []float64, slices int) (perExchange, perSlice float64) {
+	net := make([]float64, len(ours))
+	for i := range net {
+		net[i] = ours[i] - reference[i]
+	}
+	perExchange = measure.Median(net)
+	return perExchange, max(0, math.Floor(perExchange/float64(slices)))
+}
+
+// String is the figures as a table, with all that they depend on.
+func (r Result) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "\n%-44s %10s %9s\n", "medians of "+cli.Plural(uint64(r.Rounds), "round"), "ms", "exchange")
+	row := func(what string, seconds, ratio float64) {
+		fmt.Fprintf(&text, "%-44s %10.3f %9.2f\n", what, 1000*seconds, ratio)
+	}
+	row("exchange, "+r.Codec, r.Seconds, 1)
+	if r.Codec != rawCodec {
+		row("exchange, "+rawCodec, r.RawSeconds, r.RawSeconds/r.Seconds)
+	}
+	row("same bytes both ways, libp2p", r.RawLibp2pSeconds, 1/r.RatioToRawLibp2p)
+	row("same bytes both ways, plain TCP", r.RawTCPSeconds, 1/r.RatioToRawTCP)
+	row("naive: all there, averaged, all back", r.NaiveSeconds, r.NaiveRatio)
+	row("naive: all both ways at once, averaged", r.NaiveBothSeconds, r.NaiveBothRatio)
+	fmt.Fprintf(&text, "\nThe exchange takes %.3f times as long as its bytes through libp2p, %.3f times as long as over TCP.\n", r.RatioToRawLibp2p, r.RatioToRawTCP)
+	fmt.Fprintf(&text, "%s moved, both ways and headers included; %.3f s of processor time at both ends (bytes only: %.3f s).\n", cli.Size(r.Bytes), r.CPUSeconds, r.RawLibp2pCPUSeconds)
+	fmt.Fprintf(&text, "Allocations beyond those of moving the bytes: %.0f an exchange of %s, %.0f a slice.\n", r.AllocsPerExchange, cli.Plural(uint64(r.Slices), "slice"), r.AllocsPerSlice)
+	fmt.Fprintf(&text, "One right after the other: %.1f exchanges/s, %d refused in all; ping-pong of the same bytes over one stream: %.1f/s.\n", r.ExchangesPerSecond, r.Refused, r.PingPongPerSecond)
+	for _, d := range r.Blocked {
+		fmt.Fprintf(&text, "Trainer of the %s side, exchanges without a pause: waited %.3f ms at most in 99 %% of %s, %.3f ms in the longest, during %s.\n",
+			d.Side, 1000*d.P99Seconds, cli.Plural(d.Steps, "step"), 1000*d.LongestSeconds, cli.Plural(d.Exchanges, "exchange"))
+	}
+	fmt.Fprintf(&text, "The arithmetic of a slice takes %.3f ms, at the longest %.3f ms.\n", 1000*r.SliceArithmetic, 1000*r.SliceArithmeticLongest)
+	for i, peak := range r.PeakBytes {
+		who := []string{"Initiating", "Other"}[min(i, 1)]
+		fmt.Fprintf(&text, "%s process: peak memory %s of a budget of %s.\n", who, cli.Size(peak), cli.Size(r.PeakBudget))
+	}
+	fmt.Fprintf(&text, "\nCongestion control %s, security %s, muxer %s, window %s, slices of %s values, %s, GOMAXPROCS %d, %s.\n",
+		r.CongestionControl, r.Security, r.Muxer, windowName(r.Window), measure.Thousands(uint64(r.SliceValues)), cli.Plural(uint64(r.Lanes), "lane"), r.GOMAXPROCS, r.CPU)
+	return text.String()
+}
+
+// windowName is the number of slices in flight in words.
+func windowName(slices int) string {
+	if slices == 0 {
+		return "1 MiB"
+	}
+	return strconv.Itoa(slices)
+}

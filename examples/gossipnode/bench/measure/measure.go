@@ -1,0 +1,136 @@
+// Package measure is what the measurements have in common: samples in turn, medians, the
+// bounds of their flags, and the peers that they start.
+package measure
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// measurable are the settings of a measurement in this process.
+type measurable[F fmt.Stringer] interface {
+	Validate(cli.Origins) error
+	Measure() (F, error)
+}
+
+// Run fills in the settings, asJSON among them, measures, and prints the figures.
+func Run[F fmt.Stringer](cmd *cobra.Command, s measurable[F], asJSON *bool, std cli.Streams) error {
+	sources, err := cli.Resolve(cmd)
+	if err != nil {
+		return err
+	}
+	if err := s.Validate(sources); err != nil {
+		return err
+	}
+	figures, err := s.Measure()
+	if err != nil {
+		return err
+	}
+	return cli.Print(figures, *asJSON, std)
+}
+
+// Median is the middle of the values, or the mean of the middle two; 0 of none.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// Quotients are those of the values of each round.
+func Quotients(above, below []float64) []float64 {
+	all := make([]float64, min(len(above), len(below)))
+	for i := range all {
+		all[i] = above[i] / below[i]
+	}
+	return all
+}
+
+// Thousands writes a whole number with commas.
+func Thousands(n uint64) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// Fill draws values of the size that parameters have; different streams of
+// one seed differ.
+func Fill(v tensor.Vector, seed, stream uint64) {
+	const spread = 0.1
+	source := rand.New(rand.NewPCG(seed, stream))
+	for i := range v {
+		v[i] = spread * (source.Float32() - 0.5)
+	}
+}
+
+// Kernel is a loop to be measured.
+type Kernel struct {
+	Name string
+	Pass func()
+}
+
+// Timed is the time of one pass, in seconds.
+func (k Kernel) Timed(passes int) float64 {
+	began := time.Now()
+	for range passes {
+		k.Pass()
+	}
+	return max(time.Since(began), 1).Seconds() / float64(passes)
+}
+
+// NewLog is what a process of a measurement has to say: only what is amiss.
+func NewLog(std cli.Streams) *zap.Logger {
+	return cli.NewLog(zapcore.WarnLevel, std.Err)
+}
+
+// Loopback is where the peers of a measurement listen.
+const Loopback = "127.0.0.1:0"
+
+// referenceProtocol is spoken on the streams of the references.
+const (
+	ReferenceProtocol = seam.Protocol("/gossipnode/bench/1")
+	ReferenceRun      = "bench"
+)
+
+// Turns is said when the rounds begin.
+const Turns = "Taking turns with the references."
+
+// Package p2pnet speaks nothing else.
+const (
+	Security = "tls"
+	Muxer    = "yamux"
+)
+
+const (
+	// Patience bounds the wait for anything that the other process has to do.
+	Patience = time.Minute
+	// LearningRate is the learning rate: models that part a little are averaged as those
+	// of a real run are.
+	LearningRate = 1e-3
+)
+
+// The sizes of models, slices and numbers of rounds that measurements take.
+const (
+	DefaultParameters = 25_000_000
+	MaxParameters     = 1 << 30
+	DefaultSlice      = 32 << 10
+	MaxSlice          = 64 << 10
+	MaxRounds         = 1000
+)

@@ -1,0 +1,132 @@
+package step
+
+import (
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+)
+
+// taps are the pixels that a convolution of 3 by 3 sees.
+const taps = 9
+
+// addConvolution adds a convolution of 3 by 3 with padding, a rectifier, and a pool
+// of 2 by 2. It returns the shape that comes out.
+func (g *gonumNet) addConvolution(at offsets, in dataset.Shape, channels, batch int) dataset.Shape {
+	c := &gonumConvolution{offsets: at, in: in, out: channels, rows: batch * in.Height * in.Width}
+	c.columns, c.below = make([]float32, c.rows*taps*in.Channels), make([]float32, c.rows*in.Channels)
+	c.errors, c.y = make([]float32, len(c.columns)), make([]float32, c.rows*channels)
+	p := &gonumPool{in: dataset.Shape{Height: in.Height, Width: in.Width, Channels: channels}}
+	out := dataset.Shape{Height: in.Height / 2, Width: in.Width / 2, Channels: channels}
+	p.y, p.below = make([]float32, batch*out.Values()), make([]float32, len(c.y))
+	p.from = make([]int, len(p.y))
+	g.layers = append(g.layers, c, &gonumRectifier{}, p)
+	return out
+}
+
+// gonumConvolution multiplies a matrix that has a row for each pixel, the 3 by 3
+// pixels around it (im2col), with the weights. Those outside the picture are zero from
+// the start: no tap writes them.
+type gonumConvolution struct {
+	offsets
+	in              dataset.Shape
+	out, rows       int
+	columns, errors []float32
+	y, below        []float32
+}
+
+func (c *gonumConvolution) forward(params, x []float32) []float32 {
+	c.eachTap(func(pixel, column int) {
+		copy(c.columns[column:column+c.in.Channels], x[pixel:])
+	})
+	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, c.matrix(c.columns), c.weights(params), 0, blasMatrix(c.rows, c.out, c.y))
+	addToRows(c.y, params[c.bias:c.bias+c.out])
+	return c.y
+}
+
+func (c *gonumConvolution) backward(params, grad, errors []float32, wanted bool) []float32 {
+	e := blasMatrix(c.rows, c.out, errors)
+	blas32.Gemm(blas.Trans, blas.NoTrans, 1, c.matrix(c.columns), e, 0, c.weights(grad))
+	sumOfRows(errors, grad[c.bias:c.bias+c.out])
+	if !wanted {
+		return nil
+	}
+	blas32.Gemm(blas.NoTrans, blas.Trans, 1, e, c.weights(params), 0, c.matrix(c.errors))
+	clear(c.below)
+	c.eachTap(func(pixel, column int) {
+		for i, v := range c.errors[column : column+c.in.Channels] {
+			c.below[pixel+i] += v
+		}
+	})
+	return c.below
+}
+
+func (c *gonumConvolution) matrix(v []float32) blas32.General {
+	return blasMatrix(c.rows, taps*c.in.Channels, v)
+}
+
+func (c *gonumConvolution) weights(v []float32) blas32.General {
+	n := taps * c.in.Channels
+	return blasMatrix(n, c.out, v[c.weight:c.weight+n*c.out])
+}
+
+// eachTap calls do with the offsets of each pixel among the inputs and that of its
+// copy among the columns, for each tap of each pixel that lies in the picture.
+func (c *gonumConvolution) eachTap(do func(pixel, column int)) {
+	height, width, channels := c.in.Height, c.in.Width, c.in.Channels
+	for row := range c.rows {
+		picture, y, x := row/(height*width), row/width%height, row%width
+		for tap := range taps {
+			ty, tx := y+tap/3-1, x+tap%3-1
+			if ty >= 0 && ty < height && tx >= 0 && tx < width {
+				do(((picture*height+ty)*width+tx)*channels, (row*taps+tap)*channels)
+			}
+		}
+	}
+}
+
+// gonumPool takes the largest of 2 by 2 pixels, the first of equals; of an odd
+// number of pixels the last is left out.
+type gonumPool struct {
+	in       dataset.Shape
+	y, below []float32
+	from     []int // where each of y is among the inputs
+}
+
+func (p *gonumPool) forward(_, x []float32) []float32 {
+	width, channels := p.in.Width, p.in.Channels
+	i := 0
+	for top := 0; top < len(x); top += p.in.Values() {
+		for row := range p.in.Height / 2 {
+			for column := range width / 2 {
+				corner := top + (2*row*width+2*column)*channels
+				for channel := range channels {
+					p.from[i] = largest(x, corner+channel, channels, width*channels)
+					p.y[i] = x[p.from[i]]
+					i++
+				}
+			}
+		}
+	}
+	return p.y
+}
+
+// largest is the offsets of the largest of four values: at the corner, to the right of
+// it, below, and below to the right.
+func largest(x []float32, corner, right, below int) int {
+	best := corner
+	for _, i := range [...]int{corner + right, corner + below, corner + below + right} {
+		if x[i] > x[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+func (p *gonumPool) backward(_, _, errors []float32, _ bool) []float32 {
+	clear(p.below)
+	for i, from := range p.from {
+		p.below[from] += errors[i]
+	}
+	return p.below
+}

@@ -1,0 +1,130 @@
+package step
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+const (
+	// sampleTime is how long a sample lasts at least: much longer than reading a
+	// clock, and than a tick of the system.
+	sampleTime = 40 * time.Millisecond
+	maxPasses  = 1 << 20
+
+	// peakIterations are those of one pass of the loop in registers, well below a
+	// millisecond.
+	peakIterations = 10_000
+)
+
+// errLossNotFinite cannot happen unless a step is wrong.
+var errLossNotFinite = errors.New("the loss is no longer a number")
+
+// stepBench is a step, its references, and the samples of them.
+type stepBench struct {
+	settings   stepSettings
+	layout     *tensor.Layout
+	operations float64 // of a step
+
+	peak, ours *contender
+	gonum      *contender // nil if there is none
+	work       *stepWork  // of ours
+	peakRate   float64    // operations of a pass
+}
+
+func newStepBench(s stepSettings, model nets.Model) *stepBench {
+	b := &stepBench{settings: s, layout: model.Layout(), work: newStepWork(s, model)}
+	b.operations = float64(s.batch) * pictureOperations(s.model, model.Layout(), stepShape(s.model))
+	b.peak = newContender(func() { b.peakRate = tensor.MultiplyAddPeak(peakIterations) }, func() {})
+	b.ours = newContender(func() { b.work.train(model) }, b.work.reset)
+	if net := newGonumNet(model.Layout(), stepShape(s.model), s.batch); net != nil {
+		work := b.work.again()
+		b.gonum = newContender(func() { net.step(work) }, work.reset)
+	}
+	return b
+}
+
+// round takes a sample of each.
+func (b *stepBench) round() {
+	b.peak.sample()
+	b.ours.sample()
+	if b.gonum != nil {
+		b.gonum.sample()
+	}
+}
+
+// contender is what is timed in turn with others.
+type contender struct {
+	loop   measure.Kernel
+	reset  func()
+	passes int // of a sample
+
+	// Of a pass, a sample each: time, processor time if the system tells it, and
+	// allocations.
+	seconds, cpu, mallocs []float64
+}
+
+// newContender finds how many passes a sample needs. That also brings in pages and
+// makes the room that steps keep.
+func newContender(pass, reset func()) *contender {
+	c := &contender{loop: measure.Kernel{Pass: pass}, reset: reset, passes: 1}
+	for ; c.passes < maxPasses; c.passes *= 2 {
+		reset()
+		if c.loop.Timed(c.passes)*float64(c.passes) >= sampleTime.Seconds() {
+			break
+		}
+	}
+	return c
+}
+
+func (c *contender) sample() {
+	var before, after runtime.MemStats
+	c.reset()
+	runtime.ReadMemStats(&before)
+	cpu := host.ProcessorSeconds()
+	seconds := c.loop.Timed(c.passes)
+	cpu = host.ProcessorSeconds() - cpu
+	runtime.ReadMemStats(&after)
+	passes := float64(c.passes)
+	c.seconds, c.cpu = append(c.seconds, seconds), append(c.cpu, cpu/passes)
+	c.mallocs = append(c.mallocs, float64(after.Mallocs-before.Mallocs)/passes)
+}
+
+// rates are so many a pass for each second of each sample.
+func (c *contender) rates(perPass float64) []float64 {
+	all := make([]float64, len(c.seconds))
+	for i, seconds := range c.seconds {
+		all[i] = perPass / seconds
+	}
+	return all
+}
+
+// result makes figures of the samples.
+func (b *stepBench) result() stepResult {
+	const giga = 1e9
+	pictures := float64(b.settings.batch)
+	ours, peak := b.ours.rates(b.operations/giga), b.peak.rates(b.peakRate/giga)
+	shape := stepShape(b.settings.model)
+	r := stepResult{
+		Model: b.settings.model, Batch: b.settings.batch, Parameters: b.layout.Len(),
+		Input:            fmt.Sprintf("dense random %d×%d×%d", shape.Height, shape.Width, shape.Channels),
+		SamplesPerSecond: measure.Median(b.ours.rates(pictures)), StepSeconds: measure.Median(b.ours.seconds), StepCPUSeconds: measure.Median(b.ours.cpu), Operations: b.operations,
+		GFLOPS: measure.Median(ours), PeakGFLOPS: measure.Median(peak), ShareOfPeak: measure.Median(measure.Quotients(ours, peak)),
+		// A whole number, as testing.AllocsPerRun gives: what happens once in a sample
+		// of many steps is not the step's.
+		AllocsPerStep: math.Floor(measure.Median(b.ours.mallocs)),
+		Instructions:  tensor.Instructions(), Rounds: b.settings.rounds, GOMAXPROCS: runtime.GOMAXPROCS(0), CPU: host.Processor(),
+	}
+	if b.gonum != nil {
+		r.GonumSamples = measure.Median(b.gonum.rates(pictures))
+		r.RatioToGonum = measure.Median(measure.Quotients(b.gonum.seconds, b.ours.seconds))
+	}
+	return r
+}

@@ -1,0 +1,99 @@
+package step
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+const (
+	// stepClasses are those of all data sets that gossipnode knows.
+	stepClasses = 10
+	// stepBatches are gone through in turn, so that no step finds its pictures in
+	// the first caches because they were the last one's too.
+	stepBatches = 16
+	// stepRate is small: no model should have learned its random labels by the end
+	// of a sample, since errors that vanish become subnormal numbers, which
+	// processors are slow with.
+	stepRate = 1e-4
+)
+
+// stepShape is that of the pictures that a model is for.
+func stepShape(model string) dataset.Shape {
+	if model == "mobilenet-small" {
+		return dataset.Shape{Height: 32, Width: 32, Channels: 3}
+	}
+	return dataset.Shape{Height: dataset.Side, Width: dataset.Side, Channels: 1}
+}
+
+// stepWork is what is learned, by whatever computes the gradient: batches, and the
+// state of momentum SGD.
+type stepWork struct {
+	batches                       []dataset.Batch
+	start, params, velocity, grad tensor.Vector
+	next                          int
+	loss                          float64
+}
+
+// newStepWork draws batches of dense random pictures with random labels.
+func newStepWork(s stepSettings, model nets.Model) *stepWork {
+	w := &stepWork{batches: make([]dataset.Batch, stepBatches), start: make(tensor.Vector, model.Layout().Len())}
+	source := rand.New(rand.NewPCG(s.seed, 0))
+	for i := range w.batches {
+		b := &w.batches[i]
+		b.Resize(s.batch, stepShape(s.model).Values())
+		for j := range b.X {
+			b.X[j] = 2*source.Float32() - 1
+		}
+		for j := range b.Labels {
+			b.Labels[j] = uint8(source.IntN(stepClasses))
+		}
+	}
+	model.Init(s.seed, w.start)
+	return w.again()
+}
+
+// again is the same work, to be done by another: it shares what nobody changes.
+func (w *stepWork) again() *stepWork {
+	n := len(w.start)
+	other := &stepWork{
+		batches: w.batches, start: w.start,
+		params: make(tensor.Vector, n), velocity: make(tensor.Vector, n), grad: make(tensor.Vector, n),
+	}
+	other.reset()
+	return other
+}
+
+// reset goes back to the initial parameters, so that all samples do the same work.
+func (w *stepWork) reset() {
+	copy(w.params, w.start)
+	clear(w.velocity)
+	w.next = 0
+}
+
+// batch is the next one, round and round.
+func (w *stepWork) batch() *dataset.Batch {
+	b := &w.batches[w.next%len(w.batches)]
+	w.next++
+	return b
+}
+
+// train takes one step with the model.
+func (w *stepWork) train(model nets.Model) {
+	w.loss = model.Gradient(w.params, w.batch(), w.grad)
+	tensor.MomentumRates{Rate: stepRate, Momentum: optim.DefaultMomentum}.Delta(w.grad, w.velocity, w.grad, w.params)
+	tensor.Add(w.params, w.grad)
+}
+
+// newStepModel makes the model that is measured.
+func newStepModel(name string) (nets.Model, error) {
+	model, err := nets.ByName(name, stepShape(name), stepClasses)
+	if err != nil {
+		return nil, fmt.Errorf("measuring a step of %s: %w", name, err)
+	}
+	return model, nil
+}

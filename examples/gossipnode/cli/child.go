@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Child is another process of this program.
+type Child struct {
+	// Life is its standard input: it leaves when that is closed, by this process or by
+	// its death.
+	Life io.WriteCloser
+	// Kill ends it at once.
+	Kill func() error
+}
+
+// StartChild starts this program once more, as one of a number that share the cores of
+// this machine unless GOMAXPROCS says otherwise. What it says on standard output and on
+// standard error is handed over line by line, from a goroutine each; then ended is told
+// how it ended.
+func StartChild(sharing int, args []string, out, logged func(line string), ended func(error)) (*Child, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	command := exec.Command(program, args...)
+	command.Env = childEnvironment(os.Environ(), sharing, runtime.GOMAXPROCS(0))
+	life, err := command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	var readers sync.WaitGroup
+	var says [2]io.Reader
+	for i, open := range []func() (io.ReadCloser, error){command.StdoutPipe, command.StderrPipe} {
+		if says[i], err = open(); err != nil {
+			return nil, err
+		}
+	}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	for i, take := range []func(string){out, logged} {
+		readers.Go(func() {
+			lines := &LineWriter{Take: take}
+			_, _ = io.Copy(lines, says[i])
+			lines.Flush()
+		})
+	}
+	go func() {
+		readers.Wait() // the pipes end with the child, and must be read before Wait closes them
+		ended(command.Wait())
+	}()
+	return &Child{Life: life, Kill: command.Process.Kill}, nil
+}
+
+// childEnvironment is this process's, without the settings in it: children get
+// all of theirs as flags. Each gets its share of the cores but never only one: the
+// Go scheduler leaves the network waiting for up to ten milliseconds if its only
+// processor computes.
+func childEnvironment(environment []string, peers, cores int) []string {
+	const coresVariable = "GOMAXPROCS="
+	var kept []string
+	given := false
+	for _, variable := range environment {
+		given = given || strings.HasPrefix(variable, coresVariable)
+		if !strings.HasPrefix(variable, EnvironmentPrefix) {
+			kept = append(kept, variable)
+		}
+	}
+	if !given {
+		kept = append(kept, coresVariable+strconv.Itoa(max(2, cores/peers)))
+	}
+	return kept
+}

@@ -1,0 +1,260 @@
+// Package compare is the command compare: several strategies in the same simulated worlds.
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/simulate"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/quant"
+)
+
+const (
+	defaultTarget        = 0.9
+	defaultComparePoints = 20
+)
+
+// compareSettings are the flags of compare.
+type compareSettings struct {
+	simulate.Settings
+	Strategies string
+	Suite      string
+	Plot       string
+}
+
+// Command makes the command that races strategies in the same worlds.
+func Command(std cli.Streams) *cobra.Command {
+	var s compareSettings
+	cmd := &cobra.Command{
+		Use:   "compare",
+		Short: "Race several strategies in the same simulated worlds",
+		Long: `Compare lets each strategy train in the same simulated world, one after the other: the
+same compute times, links, coming and going, data and initial values. It prints a table
+for each world, and with --plot draws accuracy against virtual time and against bytes.
+
+` + simulate.CostModel + `
+
+The worlds of --suite are made of the one that the other flags describe:
+
+` + suiteHelp() + `
+A strategy may have a codec of its own, as in adpsgd:lattice6+4.
+
+In the tables, s/epoch is virtual time for one pass of all peers over all the data,
+target the virtual time until --target was first seen, waiting the share of the time
+for which trainers were kept waiting by the algorithm. Times per epoch are compared with
+those in the first world, in lengths of a step where these differ.`,
+		Example: `  gossipnode compare --model softmax
+  gossipnode compare --strategies adpsgd,adpsgd:lattice6+4,alone --link 100,40
+  gossipnode compare --suite all --dataset mnist --data DIR --epochs 2 --plot race.png
+  gossipnode compare --suite slow-10,slow-100 --json`,
+		Args: cli.FlagsOnly,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			sources, err := s.Load(cmd)
+			if err != nil {
+				return err
+			}
+			return s.run(sources, std)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&s.Strategies, "strategies", strings.Join(settings.Strategies(), ","), "strategies to race, each with :CODEC after it if it is to have its own")
+	flags.StringVar(&s.Suite, "suite", homogeneous, "worlds to race in: all, or names from the list above")
+	flags.StringVar(&s.Plot, "plot", "", "`file` to draw the race into, as .png or .svg")
+	s.Settings.Register(flags)
+	cli.Untold(flags, "crash", "replay", "evaluate", "slow-link")
+	for name, value := range map[string]string{"target": fmt.Sprint(defaultTarget), "points": fmt.Sprint(defaultComparePoints)} {
+		flags.Lookup(name).DefValue = value // for --help; defaults sees to it
+	}
+	for _, name := range []string{"strategy", "record"} {
+		_ = flags.MarkHidden(name) // fails only for a flag that does not exist
+	}
+	return cmd
+}
+
+// suiteHelp lists the suites.
+func suiteHelp() string {
+	text := ""
+	for _, s := range suites() {
+		text += fmt.Sprintf("  %-14s %s\n", s.name, s.about)
+	}
+	return text
+}
+
+// racer is one strategy with the codec that it races with.
+type racer struct{ strategy, codec, name string }
+
+func (r racer) serves() bool { return settings.StrategySettings{Strategy: r.strategy}.Serves() }
+
+// racers are those of --strategies.
+func (s *compareSettings) racers() ([]racer, error) {
+	var racers []racer
+	for _, name := range strings.Split(s.Strategies, ",") {
+		r := racer{name: strings.TrimSpace(name), codec: s.Codec}
+		strategy, codec, own := strings.Cut(r.name, ":")
+		r.strategy = strategy
+		if own {
+			r.codec = codec
+		}
+		for _, err := range []error{cli.OneOf("strategies", strategy, settings.Strategies()), cli.OneOf("strategies", r.codec, quant.Names())} {
+			if err != nil {
+				return nil, err
+			}
+		}
+		if slices.ContainsFunc(racers, func(other racer) bool { return other.name == r.name }) {
+			return nil, cli.Faultf("strategies", "%q is there twice", r.name)
+		}
+		racers = append(racers, r)
+	}
+	return racers, nil
+}
+
+// defaults are those that differ from simulate's.
+func (s *compareSettings) defaults(sources cli.Origins) {
+	if sources.Source("target") == cli.FromDefault {
+		s.Target = defaultTarget
+	}
+	if sources.Source("points") == cli.FromDefault {
+		s.Points = defaultComparePoints
+	}
+}
+
+// race is what one world has shown.
+type race struct {
+	World   string    `json:"world"`
+	Results []entrant `json:"results"`
+	about   string
+}
+
+// entrant is one strategy in a race.
+type entrant struct {
+	Name string `json:"name"`
+	simulate.Result
+	// SecondsPerEpoch is virtual time for one pass of all peers over all the data,
+	// StepSeconds that of a step of a peer that is not slow.
+	SecondsPerEpoch float64 `json:"seconds_per_epoch"`
+	StepSeconds     float64 `json:"step_seconds"`
+}
+
+func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
+	s.defaults(sources)
+	racers, err := s.racers()
+	worlds, err2 := suitesNamed(s.Suite)
+	if err := sources.Usage(err, err2, plotFault(s.Plot)); err != nil {
+		return err
+	}
+	if s.Serving != simulate.FirstServes && !slices.ContainsFunc(racers, racer.serves) {
+		return sources.Usage(cli.Faultf(settings.ServerFlag, "is for %s: none of them is in --strategies", cli.List(settings.Servers())))
+	}
+	peers := s.Peers
+	for _, racer := range racers {
+		one := s.Settings
+		one.Take(racer.strategy, racer.codec)
+		if _, err := one.Check(sources); err != nil {
+			return err
+		}
+		peers = one.Peers // a replay has as many as were recorded
+	}
+	for _, world := range worlds { // before any of them has taken its time
+		if err := s.worldFault(world, peers); err != nil {
+			return sources.Usage(err)
+		}
+	}
+	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
+	defer release()
+	data := map[string]*simulate.Simulated{} // by how it is cut
+	var races []race
+	for _, world := range worlds {
+		r := race{World: world.name, about: world.about}
+		for _, racer := range racers {
+			e, err := s.enter(ctx, world, racer, sources, data, std.Err)
+			if err != nil {
+				return fmt.Errorf("%s in world %s: %w", racer.name, world.name, err)
+			}
+			r.Results = append(r.Results, e)
+		}
+		races = append(races, r)
+		if !s.JSON {
+			fmt.Fprint(std.Out, table(r, races[0]))
+		} else {
+			fmt.Fprint(std.Err, table(r, races[0]))
+		}
+	}
+	if s.Plot != "" {
+		if err := plotRaces(s.Plot, races); err != nil {
+			return err
+		}
+	}
+	if !s.JSON {
+		return nil
+	}
+	return simulate.Encode(std.Out, struct {
+		Peers int    `json:"peers"`
+		Seed  uint64 `json:"seed"`
+		Races []race `json:"races"`
+	}{peers, s.Seed, races})
+}
+
+// worldFault is why there can be no race in a world.
+func (s *compareSettings) worldFault(world suite, peers int) error {
+	switch {
+	case s.Replay != "" && !world.replays:
+		return cli.Faultf("suite", "%s changes what --replay takes over from the recording: leave one of them out", world.name)
+	case world.least > peers:
+		return cli.Faultf("suite", "%s is a world of at least %d peers: want so many with --peers", world.name, world.least)
+	}
+	return nil
+}
+
+// enter lets one strategy race in one world.
+func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources cli.Origins, data map[string]*simulate.Simulated, progress io.Writer) (_ entrant, err error) {
+	one := s.Settings
+	one.Record = ""
+	one.Take(by.strategy, by.codec)
+	one.Slow, one.SlowLink = slices.Clone(one.Slow), slices.Clone(one.SlowLink)
+	in.change(&one)
+	world, err := one.Check(sources)
+	if err != nil {
+		return entrant{}, err
+	}
+	began := time.Now()
+	if data[one.Shard] == nil {
+		if data[one.Shard], err = simulate.PrepareAll(one.Settings, one.Peers); err != nil {
+			return entrant{}, err
+		}
+	}
+	task, err := data[one.Shard].Begin(one.Settings)
+	if err != nil {
+		return entrant{}, err
+	}
+	defer func() { err = errors.Join(err, task.Close()) }()
+	simulation, err := one.Simulation(task, world)
+	if err != nil {
+		return entrant{}, err
+	}
+	if in.churn {
+		world.Changes = append(world.Changes, churn(one.Seed, one.Peers, one.Expected(simulation.Work))...)
+		simulation.World = world
+	}
+	fmt.Fprintf(progress, "%s: %s\n", in.name, by.name)
+	outcome, err := peertest.Simulate(ctx, simulation)
+	if err != nil {
+		return entrant{}, err
+	}
+	e := entrant{Name: by.name, Result: simulate.NewResult(one, outcome), StepSeconds: one.StepTime.Seconds()}
+	e.WallSeconds = time.Since(began).Seconds()
+	epochs := float64(e.Steps) * float64(one.Batch) / float64(task.First.Data.Total)
+	e.SecondsPerEpoch = e.Seconds / epochs
+	return e, nil
+}

@@ -1,0 +1,36 @@
+package compare
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+)
+
+// table shows a race in words. The times of the first race are what its own are
+// compared with, in lengths of a step where these differ.
+func table(r race, first race) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "\n%s: %s\n", r.World, r.about)
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
+	compared := first.World != r.World
+	head := "\tstrategy\ts/epoch\t"
+	if compared {
+		head += "× " + first.World + "\t"
+	}
+	fmt.Fprintln(w, head+"target, s\taccuracy, %\tleast, %\tMB/peer\twaiting, %\t")
+	for i, e := range r.Results {
+		fmt.Fprintf(w, "\t%s\t%.3f\t", e.Name, e.SecondsPerEpoch)
+		if compared {
+			of := first.Results[i]
+			fmt.Fprintf(w, "%.2f\t", e.SecondsPerEpoch/of.SecondsPerEpoch*of.StepSeconds/e.StepSeconds)
+		}
+		target := "never"
+		if e.TargetSeconds != nil {
+			target = fmt.Sprintf("%.2f", *e.TargetSeconds)
+		}
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%.1f\t\n", target, 100*e.TestAccuracy.Mean, 100*e.TestAccuracy.Min,
+			float64(e.BytesSent)/1e6/float64(e.Peers), 100*e.WaitedSeconds.Mean/e.Seconds)
+	}
+	_ = w.Flush() // a strings.Builder takes all
+	return text.String()
+}

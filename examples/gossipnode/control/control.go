@@ -1,0 +1,311 @@
+// Package control is the command control, with which an operator speaks to a run.
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/operator"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// controlTimeout is how long control tries to reach a member, unless --timeout says
+// otherwise.
+const controlTimeout = 15 * time.Second
+
+// controlSettings are the flags of control.
+type controlSettings struct {
+	Join        []string
+	OperatorKey string
+	RunKey      string
+	Run         string
+	Reason      string
+	At          uint64
+	LR          float64
+	Warmup      float64
+	Schedule    string
+	Every       int
+	Steps       uint64
+	Set         []string
+	Timeout     time.Duration
+	JSON        bool
+}
+
+// The actions of control.
+const (
+	actPause    = "pause"
+	actResume   = "resume"
+	actStop     = "stop"
+	actSchedule = "schedule"
+	actAnnounce = "announce"
+	actShow     = "show"
+)
+
+func actions() []string {
+	return []string{actPause, actResume, actStop, actSchedule, actAnnounce, actShow}
+}
+
+// Command makes the command that an operator speaks to a run with.
+func Command(std cli.Streams) *cobra.Command {
+	var s controlSettings
+	cmd := &cobra.Command{
+		Use:   "control " + strings.Join(actions(), "|"),
+		Short: "Pause, resume, stop or change a run, as its operator",
+		Long: `Control tells a run what its operator wants. It connects to one member, which
+passes the message on to all others, and keeps it for those who come later; it
+trains nothing itself and is no member. It ends when the member has taken the
+message. The peers of the run obey the operator whose id they were given with
+run --operator, and nobody else; keygen makes the key and prints its id. The number
+of the last message is kept beside the key.
+
+  pause     hold every peer before its next step; exchanges go on
+  resume    let them go on
+  stop      end the run for all; it cannot be begun again
+  schedule  change the learning rate (--lr, --warmup, --schedule), the steps
+            between two exchanges (--every) or the work (--steps), from the
+            flock's step --at on
+  announce  tell what the run is (--set NAME=VALUE): peers that were started
+            otherwise say so in their logs
+  show      print what the operator has said and what still counts`,
+		Example: `  gossipnode control --join 192.0.2.7:4001 --operator-key operator.key pause
+  gossipnode control --join 192.0.2.7:4001 --operator-key operator.key schedule --lr 0.01 --at 20000`,
+		Args: oneAction,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sources, err := cli.Resolve(cmd)
+			if err != nil {
+				return err
+			}
+			commands, err := s.commands(args[0], sources)
+			if err != nil {
+				return err
+			}
+			return s.tell(args[0], commands, std)
+		},
+	}
+	s.register(cmd.Flags())
+	cli.TakeFile(cmd.Flags())
+	return cmd
+}
+
+func oneAction(_ *cobra.Command, args []string) error {
+	if len(args) != 1 || !slices.Contains(actions(), args[0]) {
+		return cli.Usagef("control takes one word, %s, not %q", cli.List(actions()), args)
+	}
+	return nil
+}
+
+func (s *controlSettings) register(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	flags.StringArrayVar(&s.Join, "join", nil, "host:port or multiaddr of a member; repeatable, the first that answers is told")
+	flags.StringVar(&s.OperatorKey, "operator-key", "", "file of the operator's key, made by keygen")
+	flags.StringVar(&s.RunKey, "run-key", "", "file of the key that all peers of the run share, if they do")
+	flags.StringVar(&s.Run, "run", settings.DefaultRun, "name of the run")
+	flags.StringVar(&s.Reason, "reason", "", "why, for those who read logs (pause, resume, stop)")
+	flags.Uint64Var(&s.At, "at", 0, "flock's step from which on a schedule holds (default: at once)")
+	flags.Float64Var(&s.LR, "lr", 0, "full learning rate")
+	flags.Float64Var(&s.Warmup, "warmup", 0, "with --lr: share of the work over which the learning rate rises, 0 to 1")
+	flags.StringVar(&s.Schedule, "schedule", settings.ScheduleCosine, "course of the learning rate, with --lr: "+cli.List(settings.Schedules())+"; what the peers were started with no longer counts")
+	flags.IntVar(&s.Every, "every", 0, "steps between two exchanges, 0 for as few as the link allows")
+	flags.Uint64Var(&s.Steps, "steps", 0, "work to do: so many steps times the number of peers")
+	flags.StringArrayVar(&s.Set, "set", nil, "NAME=VALUE of an announcement; repeatable")
+	flags.DurationVar(&s.Timeout, "timeout", controlTimeout, "how long to try to reach a member")
+	flags.BoolVar(&s.JSON, "json", false, "print one JSON object")
+}
+
+// commands checks the settings and makes commands of them.
+func (s *controlSettings) commands(action string, from cli.Origins) ([]control.Command, error) {
+	var faults cli.Faults
+	// What is said is said by flags: a file or variable that is there for run must not
+	// change one.
+	given := func(name string) bool { return from.Source(name) == cli.FromFlag }
+	if len(s.Join) == 0 {
+		faults.Add(errors.New("control needs --join, the address of a member"))
+	}
+	faults.Add(settings.Network{Join: s.Join, Run: s.Run, MinPeers: 1, Membership: settings.CarrierAuto, Unreachable: settings.UnreachableAuto, Lanes: peer.DefaultLanes}.Faults()...)
+	if s.OperatorKey == "" {
+		faults.Add(errors.New("control needs --operator-key, the file of the operator's key"))
+	}
+	faults.If(s.Timeout <= 0, "timeout", "%s: want a positive time", s.Timeout)
+	for _, flag := range []struct {
+		name string
+		of   []string
+	}{
+		{"reason", []string{actPause, actResume, actStop}}, {"set", []string{actAnnounce}}, {"at", []string{actSchedule}},
+		{"lr", []string{actSchedule}}, {"warmup", []string{actSchedule}}, {"schedule", []string{actSchedule}},
+		{"every", []string{actSchedule}}, {"steps", []string{actSchedule}},
+	} {
+		faults.If(given(flag.name) && !slices.Contains(flag.of, action), flag.name, "is for control %s, not %s", cli.List(flag.of), action)
+	}
+	var commands []control.Command
+	switch action {
+	case actPause:
+		commands = []control.Command{{Kind: control.Pause, Why: s.Reason}}
+	case actResume:
+		commands = []control.Command{{Kind: control.Resume, Why: s.Reason}}
+	case actStop:
+		commands = []control.Command{{Kind: control.Stop, Why: s.Reason}}
+	case actSchedule:
+		changes, wrong := s.changes(given)
+		commands, faults = changes, append(faults, wrong...)
+	case actAnnounce:
+		settings, wrong := s.settings()
+		commands, faults = []control.Command{{Kind: control.Announce, Settings: settings}}, append(faults, wrong...)
+	}
+	return commands, from.Usage(faults...)
+}
+
+// changes are what schedule changes.
+func (s *controlSettings) changes(given func(string) bool) (commands []control.Command, faults cli.Faults) {
+	if given("lr") || given("warmup") || given("schedule") {
+		if err := cli.OneOf("schedule", s.Schedule, settings.Schedules()); err != nil {
+			faults.Add(err)
+		}
+		switch {
+		case !given("lr"):
+			faults.Add(errors.New("--warmup and --schedule are parts of a schedule, which also needs --lr, its full learning rate"))
+		case !(s.LR > 0):
+			faults.Add(cli.Faultf("lr", "%v: a schedule needs a positive learning rate", s.LR))
+		}
+		faults.If(!(s.Warmup >= 0 && s.Warmup <= 1), "warmup", "%v: want a share of the work, 0 to 1", s.Warmup)
+		course := optim.Schedule{Rate: s.LR, Warmup: s.Warmup}
+		course.Shape, course.At = settings.ShapeOf(s.Schedule)
+		commands = append(commands, control.Command{Kind: control.SetSchedule, At: s.At, Schedule: course})
+	}
+	if given("every") {
+		faults.If(s.Every < 0, "every", "%d: want 0 or more steps", s.Every)
+		commands = append(commands, control.Command{Kind: control.SetPace, At: s.At, Every: s.Every})
+	}
+	if given("steps") {
+		commands = append(commands, control.Command{Kind: control.SetWork, At: s.At, StepsPerPeer: s.Steps})
+	}
+	if len(commands) == 0 {
+		faults.Add(errors.New("control schedule changes nothing: give --lr, --every or --steps"))
+	}
+	return commands, faults
+}
+
+// settings are what announce tells.
+func (s *controlSettings) settings() (settings map[string]string, faults cli.Faults) {
+	settings = make(map[string]string)
+	for _, pair := range s.Set {
+		name, value, ok := strings.Cut(pair, "=")
+		faults.If(!ok || name == "", "set", "%q: want NAME=VALUE", pair)
+		settings[name] = value
+	}
+	return settings, faults
+}
+
+// tell gives the commands to the first member that answers, and prints what counts
+// there then.
+func (s *controlSettings) tell(action string, commands []control.Command, std cli.Streams) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
+	defer cancel()
+	if action == actShow {
+		commands = nil
+	}
+	log := cli.NewLog(zapcore.WarnLevel, std.Err)
+	defer p2pnet.BridgeLogs(log)()
+	member, standing, err := operator.Operator{Join: s.Join, Key: s.OperatorKey, RunKey: s.RunKey, Run: s.Run}.Deliver(ctx, commands, log)
+	if err != nil {
+		return fmt.Errorf("no member has taken %s: %w", action, err)
+	}
+	return s.print(action, member, standing, std.Out)
+}
+
+// controlResult is what control prints with --json.
+type controlResult struct {
+	Action   string         `json:"action"`
+	Run      string         `json:"run"`
+	Peer     string         `json:"peer"`
+	Standing []standingWord `json:"standing"`
+}
+
+// standingWord is a command that counts.
+type standingWord struct {
+	Command  string            `json:"command"`
+	Sequence uint64            `json:"sequence"`
+	At       uint64            `json:"at"`
+	Reason   string            `json:"reason,omitempty"`
+	Settings map[string]string `json:"settings,omitempty"`
+	LR       float64           `json:"lr,omitempty"`
+	Every    *int              `json:"every,omitempty"`
+	Steps    uint64            `json:"steps,omitempty"`
+}
+
+func wordOf(c control.Command) standingWord {
+	w := standingWord{
+		Command: c.Kind.String(), Sequence: c.Sequence, At: c.At, Reason: c.Why, Settings: c.Settings,
+		LR: c.Schedule.Rate, Steps: c.StepsPerPeer,
+	}
+	if c.Kind == control.SetPace {
+		w.Every = &c.Every
+	}
+	return w
+}
+
+func (s *controlSettings) print(action string, member seam.PeerID, standing []control.Command, out io.Writer) error {
+	if s.JSON {
+		r := controlResult{Action: action, Run: s.Run, Peer: string(member), Standing: []standingWord{}}
+		for _, c := range standing {
+			r.Standing = append(r.Standing, wordOf(c))
+		}
+		return json.NewEncoder(out).Encode(r)
+	}
+	text := fmt.Sprintf("%s of run %s has taken: %s\n", member, s.Run, action)
+	if action == actShow {
+		text = fmt.Sprintf("%s of run %s holds:\n", member, s.Run)
+	}
+	for _, c := range standing {
+		text += "  " + line(c) + "\n"
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}
+
+// line is a command in words.
+func line(c control.Command) string {
+	text := fmt.Sprintf("%d %s", c.Sequence, c.Kind)
+	switch c.Kind {
+	case control.SetSchedule:
+		text += fmt.Sprintf(" --lr %v", c.Schedule.Rate)
+	case control.SetPace:
+		text += fmt.Sprintf(" --every %d", c.Every)
+	case control.SetWork:
+		text += fmt.Sprintf(" --steps %d", c.StepsPerPeer)
+	}
+	if c.At > 0 {
+		text += fmt.Sprintf(" from the flock's step %d", c.At)
+	}
+	if c.Why != "" {
+		text += ": " + c.Why
+	}
+	for _, name := range sortedNames(c.Settings) {
+		text += " " + name + "=" + c.Settings[name]
+	}
+	return text
+}
+
+func sortedNames(settings map[string]string) []string {
+	names := make([]string, 0, len(settings))
+	for name := range settings {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,15 @@
+package control
+
+import (
+	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
+)
+
+var program = clitest.Only(Command, keys.Command)
+
+func TestMain(m *testing.M) { program.Main(m) }
+
+// try executes a command line in this process.
+func try(args ...string) (code int, out, err string) { return program.Try(args...) }

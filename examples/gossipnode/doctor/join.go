@@ -1,0 +1,176 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	// joinPatience bounds the inquiry at one address.
+	joinPatience = 10 * time.Second
+	// usualRound is the round trip of a connection between continents, for the bound
+	// that is told where nobody is there to measure against.
+	usualRound = 100 * time.Millisecond
+	// slowLine is the bound, in bytes a second, below which it is worth a remedy.
+	slowLine = 100e6 / 8
+)
+
+// checkJoin asks every address whether this peer would be let in.
+func checkJoin(ctx context.Context, s settings.Settings, transport seam.Transport) (found []diagnosis) {
+	admission, found := checkAdmission(s)
+	if len(s.Join) == 0 {
+		return append(found, healthy("join", "no address given: this peer would begin a run of its own"), checkWindow(s, usualRound, "", readSetting))
+	}
+	layout, known := layout(s)
+	for _, address := range s.Join {
+		within, cancel := context.WithTimeout(ctx, joinPatience)
+		answer, err := admission.Inquire(within, transport, address, s.Run, layout)
+		cancel()
+		found = append(found, judge(s, address, answer, err, known)...)
+	}
+	return found
+}
+
+// judge tells what the answer of one address means. Known says whether the layout
+// that was asked with is that of run.
+func judge(s settings.Settings, address string, answer peer.Inquiry, err error, known bool) []diagnosis {
+	if answer.Peer == "" || answer.RoundTrip == 0 {
+		return []diagnosis{unanswered(s, address, err)}
+	}
+	reached := healthy("join", "%s at %s answers, round trip %s", answer.Peer, address, answer.RoundTrip.Round(10*time.Microsecond))
+	found := []diagnosis{reached}
+	run := healthy("run", "%s takes part in %q", address, s.Run)
+	layout := healthy("layout", "the model there is %s, too", s.Model)
+	var refused *seam.RefusedError
+	errors.As(err, &refused)
+	switch {
+	case err == nil:
+		found = append(found, run, layout)
+	case errors.Is(err, seam.ErrLayout) && !known:
+		found = append(found, run, healthy("layout", "not compared: that of %s follows from the folder, which only run reads", s.Dataset))
+	case errors.Is(err, seam.ErrLayout):
+		layout.Finding = fmt.Sprintf("%s has another model than %s for %s: %s", address, s.Model, s.Dataset, refused.Detail)
+		found = append(found, run, layout.fail(settings.Remedy(err)))
+	default:
+		run.Finding = fmt.Sprintf("%s refuses: %v", address, err)
+		switch {
+		case errors.Is(err, seam.ErrUnknownRun):
+			run.Finding = fmt.Sprintf("the process at %s takes no part in %q", address, s.Run)
+			if refused.Detail != "" {
+				run.Finding += ": " + refused.Detail
+			}
+		case errors.Is(err, seam.ErrNotAdmitted):
+			run.Finding = fmt.Sprintf("the peer at %s does not let this one take part: %v", address, err)
+		case errors.Is(err, seam.ErrUnknownProtocol):
+			run.Finding = fmt.Sprintf("%s speaks another version", address)
+		}
+		found = append(found, run.fail(cmp.Or(settings.Remedy(err), "read the log of the peer there")))
+	}
+	return append(found, checkWindow(s, answer.RoundTrip, address, readSetting))
+}
+
+// unanswered tells why an address gave no answer.
+func unanswered(s settings.Settings, address string, err error) diagnosis {
+	var changed *p2pnet.IdentityChangedError
+	var wrong *p2pnet.WrongIdentityError
+	d := healthy("join", "%s: %v", address, err)
+	switch {
+	case errors.As(err, &changed):
+		changed.File = s.KnownPeers()
+		d.Finding = changed.Error()
+		return d.fail("find out which, before you do as it says")
+	case errors.As(err, &wrong):
+		d.Finding = fmt.Sprintf("%s: %v", address, wrong)
+		return d.fail("ask who runs the peer for its address")
+	case errors.Is(err, p2pnet.ErrSelf):
+		return healthy("join", "%s is this peer itself: run passes over it", address)
+	}
+	return d.fail(cmp.Or(settings.Remedy(err), "check that a peer runs there and listens on that port, that the port is open in every firewall between, and that the address is right"))
+}
+
+// layout is the hash of what --model makes of the pictures of --dataset, and whether
+// that can be told without reading them.
+func layout(s settings.Settings) (hash [32]byte, known bool) {
+	shape := dataset.Shape{Height: 28, Width: 28, Channels: 1}
+	switch s.Dataset {
+	case "glyphs", "mnist", "fashion-mnist":
+	case "cifar10":
+		shape = dataset.Shape{Height: 32, Width: 32, Channels: 3}
+	default:
+		return hash, false
+	}
+	const classes = 10
+	model, err := nets.ByName(s.Model, shape, classes)
+	if err != nil {
+		return hash, false
+	}
+	return model.Layout().Hash(), true
+}
+
+// checkWindow tells what the connections of an exchange can carry at a round trip: no
+// more than is in flight at once, which the window of a stream bounds, and the system's
+// buffers for a connection.
+func checkWindow(s settings.Settings, round time.Duration, address string, read func(string) string) diagnosis {
+	least, by := int64(p2pnet.MaxWindow), "the window of a stream"
+	for _, setting := range []string{"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"} {
+		fields := strings.Fields(read(setting)) // least, default and most
+		if len(fields) != 3 {
+			continue
+		}
+		// The system keeps about half of a buffer for its own accounts.
+		if most, err := strconv.ParseInt(fields[2], 10, 64); err == nil && most/2 < least {
+			least, by = most/2, setting
+		}
+	}
+	rate, on := float64(least)/round.Seconds(), "one connection"
+	if s.Lanes > 1 {
+		rate, on = rate*float64(s.Lanes), fmt.Sprintf("%d connections", s.Lanes)
+	}
+	place := "to " + address
+	if address == "" {
+		place = fmt.Sprintf("at a round trip of %s, say", round)
+	}
+	d := healthy("window", "%.1f MiB in flight at most (%s): up to %s on %s %s", float64(least)/(1<<20), by, bitRate(rate), on, place)
+	switch {
+	case rate >= slowLine:
+	case by != "the window of a stream":
+		return d.warn(fmt.Sprintf("raise the last number of %s to %d with sysctl", by, 2*p2pnet.MaxWindow))
+	default:
+		return d.warn(fmt.Sprintf("give --%s 2 or more, up to %d, on both machines; or a --codec of fewer bits", settings.LanesFlag, settings.MaxLanes))
+	}
+	return d
+}
+
+// bitRate writes bytes a second as bits a second.
+func bitRate(bytes float64) string {
+	bits := 8 * bytes
+	switch {
+	case bits >= 1e10:
+		return "10 Gbit/s and more"
+	case bits >= 1e9:
+		return fmt.Sprintf("%.1f Gbit/s", bits/1e9)
+	}
+	return fmt.Sprintf("%.0f Mbit/s", bits/1e6)
+}
+
+// readSetting is a setting of the system, empty where it has none of that name.
+func readSetting(name string) string {
+	text, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}

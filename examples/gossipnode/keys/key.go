@@ -1,0 +1,85 @@
+// Package keys makes and reads the keys of peers, operators and runs, with the command
+// keygen.
+package keys
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	pemType = "PRIVATE KEY" // PKCS #8
+	// Mode is that of a file which others must not read.
+	Mode fs.FileMode = 0o600
+	// KnownSuffix is appended to the key's name for the file that remembers the
+	// identities behind host:port addresses.
+	KnownSuffix = ".known"
+)
+
+// Read reads a key that keygen wrote. It warns if others can read it too.
+func Read(path string, log *zap.Logger) (ed25519.PrivateKey, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the key: %w: make one with gossipnode keygen --out %s", err, path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the key: %w", err)
+	}
+	if info.Mode().Perm()&^Mode != 0 && runtime.GOOS != "windows" {
+		log.Warn("others on this machine may use the key: chmod 600 it", zap.String("key", path), zap.Stringer("mode", info.Mode().Perm()))
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the key: %w", err)
+	}
+	key, err := decodeKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading the key %s: %w: make one with gossipnode keygen", path, err)
+	}
+	return key, nil
+}
+
+func decodeKey(text []byte) (ed25519.PrivateKey, error) {
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != pemType {
+		return nil, fmt.Errorf("no PEM block %q in it", pemType)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	key, ok := parsed.(ed25519.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("it holds a %T, not an Ed25519 key", parsed)
+	}
+	return key, nil
+}
+
+// Encode is a key as text.
+func Encode(key ed25519.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), nil
+}
+
+// ID is the identity of a key, by way of a transport that listens nowhere.
+func ID(key ed25519.PrivateKey) (seam.PeerID, error) {
+	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}})
+	if err != nil {
+		return "", err
+	}
+	return transport.Self(), transport.Close()
+}

@@ -1,0 +1,310 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/train"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+)
+
+const (
+	// leaveBound is how long peers that were asked to leave may take before they
+	// are killed: an exchange in flight, a checkpoint, the goodbye.
+	leaveBound = 15 * time.Second
+	// holdBound is how long peers that are ready wait for those that are not. For
+	// the others to come they have waited before, in gather; this is about what the
+	// first step waits for, at most three seconds and a copy of a model.
+	holdBound = 9 * time.Second
+	// displayEvery is the time between two looks at the peers.
+	displayEvery = 200 * time.Millisecond
+	// maxEvents is how many events may wait for the flock's loop.
+	maxEvents = 64
+)
+
+// flock is the peers of a local run, as seen from the outside. One goroutine,
+// that of run, owns it.
+type flock struct {
+	settings settings.Settings
+	launcher launcher
+	display  watch.Display
+	events   chan event
+	peers    []*localPeer
+	shown    []*watch.Row // the same, as the display takes them
+
+	alive int
+	// begun: the peers may train. They begin together, or those that come first
+	// would do the work of those that come last; hold ends the waiting.
+	begun   bool
+	hold    <-chan time.Time
+	leaving bool
+	// grace ends when peers that were asked to leave are killed.
+	grace <-chan time.Time
+	fault error // the first of a peer's own
+	// unsaved is of the first peer whose last checkpoint could not be saved.
+	unsaved *memberError
+}
+
+// localPeer is what the flock knows of one peer.
+type localPeer struct {
+	watch.Row
+	handle member
+	share  *result.Share
+}
+
+func newFlock(s settings.Settings, peers int, start launcher, show watch.Display) *flock {
+	f := &flock{settings: s, launcher: start, display: show, events: make(chan event, maxEvents)}
+	for range peers {
+		p := &localPeer{}
+		f.peers, f.shown = append(f.peers, p), append(f.shown, &p.Row)
+	}
+	return f
+}
+
+// run starts the peers and watches them until the last has ended. When ctx ends
+// they are asked to leave; when kill is closed they are killed. The result is
+// that of the peers which finished, if any did; an error may come beside it.
+func (f *flock) run(ctx context.Context, kill <-chan struct{}) (result.Result, error) {
+	f.start()
+	ticker := time.NewTicker(displayEvery)
+	defer ticker.Stop()
+	defer f.display.Close()
+	interrupted := ctx.Done()
+	for f.alive > 0 {
+		select {
+		case e := <-f.events:
+			f.handle(e)
+		case <-ticker.C:
+			f.display.Update(f.shown)
+		case <-interrupted:
+			interrupted = nil
+			f.display.Line("stopping: the peers leave in good order; interrupt again to kill them")
+			f.leave()
+		case <-f.hold:
+			f.begin()
+		case <-f.grace:
+			f.kill()
+		case <-kill:
+			kill = nil
+			f.kill()
+		}
+	}
+	f.display.Update(f.shown)
+	return f.verdict(ctx)
+}
+
+// start launches the first peer; the others follow when it can be joined. Peers
+// that train alone need not wait for that.
+func (f *flock) start() {
+	f.launch(0, f.settings.Join)
+	if f.settings.Strategy == settings.StrategyAlone {
+		f.startOthers(nil)
+	}
+}
+
+func (f *flock) startOthers(join []string) {
+	for number := 1; number < len(f.peers); number++ {
+		f.launch(number, join)
+	}
+}
+
+func (f *flock) launch(number int, join []string) {
+	if f.leaving {
+		return
+	}
+	handle, err := f.launcher.launch(number, forMember(f.settings, number, len(f.peers), join), f.events)
+	if err != nil {
+		f.fail(number, err.Error(), cli.ExitFailed)
+		f.leave()
+		return
+	}
+	f.alive++
+	f.peers[number].handle, f.peers[number].Phase = handle, watch.PhaseStarting
+}
+
+// beginIfReady lets the peers train if none is on its way, or if they do already.
+func (f *flock) beginIfReady() {
+	if f.leaving {
+		return
+	}
+	onTheWay := func(p *localPeer) bool { return p.Phase < watch.PhaseReady }
+	if f.begun || !slices.ContainsFunc(f.peers, onTheWay) {
+		f.begin()
+	}
+}
+
+// begin lets those peers train that are ready; the others need not wait then.
+func (f *flock) begin() {
+	f.begun, f.hold = true, nil
+	for _, p := range f.peers {
+		if p.Phase == watch.PhaseReady && p.handle != nil {
+			p.handle.begin()
+			p.Phase = watch.PhaseTraining
+		}
+	}
+}
+
+// leave asks all peers to leave, and starts no more.
+func (f *flock) leave() {
+	if f.leaving {
+		return
+	}
+	f.leaving = true
+	f.grace = time.After(max(f.settings.LeaveWithin, leaveBound))
+	for _, p := range f.peers {
+		if p.handle != nil {
+			p.handle.leave()
+		}
+	}
+}
+
+func (f *flock) kill() {
+	f.leaving = true
+	for _, p := range f.peers {
+		if p.handle != nil {
+			p.handle.kill()
+		}
+	}
+}
+
+// handle takes in one event.
+func (f *flock) handle(e event) {
+	switch {
+	case e.report != nil:
+		f.heard(e.number, e.report)
+	case e.end != nil:
+		f.ended(e.number, e.end)
+	default:
+		f.display.Line(fmt.Sprintf("peer %d: %s", e.number, e.line))
+	}
+}
+
+// heard takes in a peer's report.
+func (f *flock) heard(number int, r *watch.Report) {
+	p := f.peers[number]
+	if r.Unsaved != "" && f.unsaved == nil {
+		f.unsaved = &memberError{number: number, failure: r.Unsaved, code: cli.ExitFailed}
+	}
+	switch r.Kind {
+	case watch.ReportStarted:
+		p.ID, p.Phase = r.Peer, watch.PhaseJoining
+		if r.Dashboard != "" {
+			f.display.Line("dashboard at " + r.Dashboard)
+		}
+		if number == 0 && f.settings.Strategy != settings.StrategyAlone {
+			for _, address := range r.Addresses {
+				f.display.Line("another peer can come with gossipnode run --join " + address)
+			}
+			f.startOthers(append(r.Addresses, f.settings.Join...))
+		}
+	case watch.ReportReady:
+		p.Phase = watch.PhaseReady
+		if f.hold == nil && !f.begun {
+			f.hold = time.After(holdBound)
+		}
+		f.beginIfReady()
+	case watch.ReportProgress:
+		if r.Status != nil {
+			p.Status = *r.Status
+		}
+	case watch.ReportResult:
+		p.share, p.Phase = r.Share, watch.PhaseDone
+	case watch.ReportFailed:
+		switch {
+		case !r.Interrupted:
+			f.fail(number, r.Failure, r.Code)
+		case f.leaving:
+			p.Phase = watch.PhaseLeft
+		default:
+			p.Phase = watch.PhaseLost
+		}
+	}
+}
+
+// ended takes in the end of a peer. One that was killed is lost to the others,
+// who go on; so is one that somebody else asked to leave.
+func (f *flock) ended(number int, e *end) {
+	f.alive--
+	p := f.peers[number]
+	p.handle = nil
+	switch {
+	case p.Phase == watch.PhaseDone || p.Phase == watch.PhaseLeft || p.Phase == watch.PhaseFailed:
+	case p.Phase == watch.PhaseLost || e.killed:
+		p.Phase = watch.PhaseLost
+		if !f.leaving {
+			f.display.Line(fmt.Sprintf("peer %d is lost; the others go on", number))
+		}
+	default:
+		f.fail(number, fmt.Sprintf("ended without a result: %v", e.err), cli.ExitFailed)
+	}
+	f.beginIfReady()
+}
+
+// fail notes a fault of a peer's own. Before the training, when the others wait
+// for it, it ends the run; later the others go on.
+func (f *flock) fail(number int, failure string, code int) {
+	p := f.peers[number]
+	fault := &memberError{number: number, failure: failure, code: max(code, cli.ExitFailed)}
+	if f.fault == nil {
+		f.fault = fault
+	}
+	if !f.begun {
+		f.leave()
+	} else {
+		f.display.Line(fault.Error() + "; the others go on")
+	}
+	p.Phase = watch.PhaseFailed
+}
+
+// verdict is the result of the run.
+func (f *flock) verdict(ctx context.Context) (result.Result, error) {
+	var (
+		shares []result.Share
+		gone   []watch.Status
+		idle   []int
+		lost   int
+	)
+	for number, p := range f.peers {
+		if p.share != nil {
+			shares = append(shares, *p.share)
+			if p.share.Result.Steps == 0 {
+				idle = append(idle, number)
+			}
+			continue
+		}
+		gone = append(gone, p.Status)
+		if p.Phase == watch.PhaseLost {
+			lost++
+		}
+	}
+	if ctx.Err() != nil {
+		if !f.begun {
+			return result.Result{}, train.Interruption(f.settings, train.ErrNothingDone)
+		}
+		if f.unsaved != nil {
+			return result.Result{}, train.Interruption(f.settings, &train.UnsavedError{Cause: f.unsaved})
+		}
+		return result.Result{}, train.Interruption(f.settings, cli.ErrInterrupted)
+	}
+	if len(shares) == 0 {
+		if f.fault != nil {
+			return result.Result{}, f.fault
+		}
+		return result.Result{}, errors.New("no peer has finished: all were killed")
+	}
+	total := combine(shares, gone, len(f.peers), lost)
+	total.Idle = idle
+	switch {
+	case f.fault != nil:
+		return total, f.fault
+	case f.unsaved != nil:
+		return total, f.unsaved
+	}
+	return total, total.Unmerged()
+}

@@ -1,0 +1,312 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/train"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+)
+
+// fakes starts peers that only a script knows.
+type fakes struct {
+	// script is what a peer does, as goroutine of the test; its end is the peer's.
+	script  func(f *fake) *end
+	started []settings.Settings
+	refuse  int // the number of the peer that cannot be started; 0 is none
+}
+
+// fake is such a peer.
+type fake struct {
+	number     int
+	events     chan<- event
+	left, dead chan struct{}
+	may        chan struct{} // closed when it may train
+	start      func()
+}
+
+func (f *fake) begin() { f.start() }
+
+func (f *fake) leave() { close(f.left) }
+func (f *fake) kill()  { close(f.dead) }
+
+func (f *fake) tell(r watch.Report) { f.events <- event{number: f.number, report: &r} }
+
+// train tells what a peer says until it trains.
+func (f *fake) train() {
+	f.ready()
+	<-f.may
+	f.tell(watch.Report{Kind: watch.ReportProgress, Status: &watch.Status{Step: 1, Elapsed: 1, Counts: watch.Counts{Initiated: 2, Failed: 1}}})
+}
+
+// ready tells what it says until it could.
+func (f *fake) ready() {
+	f.tell(watch.Report{Kind: watch.ReportStarted, Peer: fmt.Sprint(f.number), Addresses: []string{"address-of-" + fmt.Sprint(f.number)}})
+	f.tell(watch.Report{Kind: watch.ReportReady})
+}
+
+// finish tells that a peer is done.
+func (f *fake) finish() *end {
+	f.tell(watch.Report{Kind: watch.ReportResult, Share: &result.Share{Result: result.Result{Steps: 10, Failed: 3}, Initiated: 5}})
+	return &end{}
+}
+
+func (l *fakes) launch(number int, s settings.Settings, events chan<- event) (member, error) {
+	if l.refuse > 0 && number == l.refuse {
+		return nil, errors.New("no such program")
+	}
+	f := &fake{number: number, events: events, left: make(chan struct{}), dead: make(chan struct{}), may: make(chan struct{})}
+	f.start = sync.OnceFunc(func() { close(f.may) })
+	l.started = append(l.started, s)
+	go func() { events <- event{number: number, end: l.script(f)} }()
+	return f, nil
+}
+
+// quiet is a display that keeps its lines.
+type quiet struct{ lines []string }
+
+func (q *quiet) Update([]*watch.Row) {}
+func (q *quiet) Line(text string)    { q.lines = append(q.lines, text) }
+func (q *quiet) Close()              {}
+
+// fly runs three fake peers.
+func fly(ctx context.Context, l *fakes, kill <-chan struct{}) (result.Result, *quiet, error) {
+	show := &quiet{}
+	s := settings.Settings{Network: settings.Network{Join: []string{"outside"}, Listen: []string{settings.Loopback}}}
+	r, err := newFlock(s, 3, l, show).run(ctx, kill)
+	return r, show, err
+}
+
+func TestFlockFinishes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{script: func(f *fake) *end { f.train(); return f.finish() }}
+		r, _, err := fly(t.Context(), l, nil)
+		if err != nil || r.Peers != 3 || r.PeersLost != 0 || r.Steps != 30 {
+			t.Errorf("result %+v, error %v", r, err)
+		}
+		for number, want := range [][]string{{"outside"}, {"address-of-0", "outside"}, {"address-of-0", "outside"}} {
+			if s := l.started[number]; !slices.Equal(s.Join, want) || s.Part != fmt.Sprintf("%d/3", number) {
+				t.Errorf("peer %d was to join %q with part %s, want %q", number, s.Join, s.Part, want)
+			}
+		}
+	})
+}
+
+// TestFlockLosesPeers shows that a killed peer is counted and that the others
+// go on, whenever it dies.
+func TestFlockLosesPeers(t *testing.T) {
+	for name, early := range map[string]bool{"before training": true, "in training": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &fakes{script: func(f *fake) *end {
+					if !early || f.number != 1 {
+						f.train()
+					}
+					if f.number == 1 {
+						return &end{killed: true, err: errors.New("signal: killed")}
+					}
+					return f.finish()
+				}}
+				r, show, err := fly(t.Context(), l, nil)
+				steps, exchanges, failed := uint64(20), uint64(10), uint64(6)
+				if !early { // what it did lives on in the others
+					steps, exchanges, failed = steps+1, exchanges+2, failed+1
+				}
+				if err != nil || r.Peers != 3 || r.PeersLost != 1 || r.Steps != steps || r.Exchanges != exchanges || r.Failed != failed {
+					t.Errorf("result %+v, error %v", r, err)
+				}
+				if !slices.Contains(show.lines, "peer 1 is lost; the others go on") {
+					t.Errorf("lines %q", show.lines)
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{script: func(f *fake) *end { f.train(); return &end{killed: true} }}
+		if r, _, err := fly(t.Context(), l, nil); err == nil || r.Peers != 0 || !strings.Contains(err.Error(), "all were killed") {
+			t.Errorf("all killed: result %+v, error %v", r, err)
+		}
+	})
+}
+
+// TestFlockFault shows what a fault of a peer's own does: before the training it
+// ends the run, later the others go on, and both times it is named, with the
+// peer's exit code.
+func TestFlockFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{script: func(f *fake) *end {
+			f.tell(watch.Report{Kind: watch.ReportStarted})
+			if f.number == 1 {
+				f.tell(watch.Report{Kind: watch.ReportFailed, Failure: "batch too large", Code: cli.ExitUsage})
+				return &end{err: errors.New("exit status 2")}
+			}
+			<-f.left
+			f.tell(watch.Report{Kind: watch.ReportFailed, Failure: "interrupted", Interrupted: true})
+			return &end{err: errors.New("exit status 1")}
+		}}
+		r, _, err := fly(t.Context(), l, nil)
+		if r.Peers != 0 || err == nil || err.Error() != "peer 1: batch too large" || cli.ExitCode(err) != cli.ExitUsage {
+			t.Errorf("early: result %+v, error %v", r, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{script: func(f *fake) *end {
+			f.train()
+			if f.number == 1 {
+				return &end{err: errors.New("exit status 2")} // a crash says nothing
+			}
+			time.Sleep(time.Hour)
+			return f.finish()
+		}}
+		r, show, err := fly(t.Context(), l, nil)
+		if r.Steps != 21 || err == nil || cli.ExitCode(err) != cli.ExitFailed || !strings.Contains(err.Error(), "peer 1: ended without a result") {
+			t.Errorf("late: result %+v, error %v, lines %q", r, err, show.lines)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{refuse: 2, script: func(f *fake) *end { f.train(); <-f.left; return &end{} }}
+		if _, _, err := fly(t.Context(), l, nil); err == nil || !strings.Contains(err.Error(), "no such program") {
+			t.Errorf("a peer that cannot be started: error %v", err)
+		}
+	})
+}
+
+// TestFlockUnmerged shows that peers which were to end with one model, and have not, are
+// told of by an exit code of their own, beside the result.
+func TestFlockUnmerged(t *testing.T) {
+	for name, c := range map[string]struct {
+		odd  result.FinalResult // that of one peer
+		code int
+	}{
+		"merged":       {result.FinalResult{Final: settings.FinalMerge, ModelHash: "a"}, cli.ExitDone},
+		"one has not":  {result.FinalResult{Final: settings.FinalUnmerged, ModelHash: "b"}, result.ExitUnmerged},
+		"in two parts": {result.FinalResult{Final: settings.FinalMerge, ModelHash: "b"}, result.ExitUnmerged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &fakes{script: func(f *fake) *end {
+					f.train()
+					r := result.Result{FinalResult: result.FinalResult{Final: settings.FinalMerge, ModelHash: "a"}}
+					if f.number == 2 {
+						r.FinalResult = c.odd
+					}
+					f.tell(watch.Report{Kind: watch.ReportResult, Share: &result.Share{Result: r}})
+					return &end{}
+				}}
+				if r, _, err := fly(t.Context(), l, nil); r.Peers != 3 || cli.ExitCode(err) != c.code {
+					t.Errorf("result %+v, error %v: want exit code %d", r, err, c.code)
+				}
+			})
+		})
+	}
+}
+
+// TestFlockInterruptedEarly shows that an interrupt before the training is told as that.
+func TestFlockInterruptedEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{script: func(f *fake) *end {
+			if f.number < 2 { // the third never is ready: all wait for it
+				f.ready()
+			}
+			<-f.left
+			f.tell(watch.Report{Kind: watch.ReportFailed, Interrupted: true})
+			return &end{}
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, _, err := fly(ctx, l, nil); !errors.Is(err, train.ErrNothingDone) || cli.ExitCode(err) != cli.ExitFailed || !strings.Contains(err.Error(), "nothing was learned") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// TestFlockUnsaved shows that a peer whose last checkpoint could not be saved is named, and
+// the exit code 1, whether the work was done or broken off.
+func TestFlockUnsaved(t *testing.T) {
+	for name, interrupt := range map[string]bool{"done": false, "interrupted": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &fakes{script: func(f *fake) *end {
+					f.train()
+					ended := train.Success(result.Share{Result: result.Result{Steps: 10}})
+					if interrupt {
+						<-f.left
+						ended = train.Failure(cli.ErrInterrupted)
+					}
+					if full := errors.New("no space"); f.number == 1 && interrupt {
+						ended = train.Failure(&train.UnsavedError{Cause: full})
+					} else if f.number == 1 {
+						ended = train.Success(result.Share{Result: result.Result{Steps: 10}, Unsaved: full})
+					}
+					f.tell(ended)
+					return &end{}
+				}}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if interrupt {
+					time.AfterFunc(time.Minute, cancel)
+				}
+				r, _, err := fly(ctx, l, nil)
+				if cli.ExitCode(err) != cli.ExitFailed || !strings.Contains(fmt.Sprint(err), "peer 1: no space") || strings.Contains(fmt.Sprint(err), "is kept") {
+					t.Errorf("error %v", err)
+				}
+				if errors.Is(err, cli.ErrInterrupted) != interrupt || interrupt != (r.Peers == 0) {
+					t.Errorf("result %+v, error %v", r, err)
+				}
+			})
+		})
+	}
+}
+
+// TestFlockInterrupted shows that an interrupt asks the peers to leave, and that
+// one that does not is killed: after leaveBound, or at once when asked again.
+func TestFlockInterrupted(t *testing.T) {
+	for name, again := range map[string]bool{"once": false, "twice": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &fakes{script: func(f *fake) *end {
+					f.train()
+					<-f.left
+					if f.number == 1 {
+						<-f.dead // it hangs
+						return &end{killed: true}
+					}
+					f.tell(watch.Report{Kind: watch.ReportFailed, Interrupted: true})
+					return &end{}
+				}}
+				ctx, cancel := context.WithCancel(t.Context())
+				kill := make(chan struct{})
+				go func() {
+					time.Sleep(time.Minute)
+					cancel()
+					if time.Sleep(time.Second); again {
+						close(kill)
+					}
+				}()
+				began := time.Now()
+				_, _, err := fly(ctx, l, kill)
+				if !errors.Is(err, cli.ErrInterrupted) || cli.ExitCode(err) != cli.ExitFailed {
+					t.Errorf("error %v", err)
+				}
+				want := time.Minute + leaveBound
+				if again {
+					want = time.Minute + time.Second
+				}
+				if took := time.Since(began); took != want {
+					t.Errorf("it took %s, want %s", took, want)
+				}
+				time.Sleep(time.Minute) // until the goroutine above is done
+			})
+		})
+	}
+}

@@ -1,0 +1,184 @@
+// Package local is the command local: several peers on this machine, as processes or
+// goroutines. Begin with flock.go.
+package local
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+)
+
+const (
+	defaultPeers = 4
+	// localLogLevel: what peers say in ordinary times is for who watches one.
+	localLogLevel = "warn"
+)
+
+// Command makes the command that is several peers on this machine.
+func Command(std cli.Streams) *cobra.Command {
+	var (
+		s         settings.Settings
+		peers     int
+		inProcess bool
+	)
+	cmd := &cobra.Command{
+		Use:   "local",
+		Short: "Train as several peers on this machine",
+		Long: `Local starts several peers on this machine, each with its own part of the data,
+shows how they get on, and ends when they have done the work. They are separate
+processes that share nothing: kill one, and the others go on.
+
+It takes the flags of run, but --key, --allow and --part: each peer gets an identity
+of its own, and its own part, port and subfolder of --checkpoint. A port in --listen or
+--metrics is that of the first peer; the others take those that follow.
+
+They begin to train together. The result counts each exchange once, with what
+peers that were lost had done when last heard of; consensus_distance is the mean
+of what the peers that finished estimate, as measured by their last exchanges.
+
+Ctrl-C asks all of them to leave in good order; a second one kills them.`,
+		Example: `  gossipnode local
+  gossipnode local --peers 8 --dataset mnist --data DIR --epochs 3 --json
+  gossipnode local --strategy alone --model softmax
+  gossipnode local --config FILE`,
+		Args: cli.FlagsOnly,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			sources, err := s.Load(cmd)
+			if err != nil {
+				return err
+			}
+			if err := adapt(&s, peers, sources); err != nil {
+				return err
+			}
+			if err := s.CheckFolders(); err != nil {
+				return err
+			}
+			return runLocal(s, peers, inProcess, std)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&peers, "peers", defaultPeers, "number of peers")
+	flags.BoolVar(&inProcess, "in-process", false, "peers are goroutines of this process instead of processes")
+	s.Register(flags)
+	cli.Untold(flags, "key", "part")
+	for name, value := range map[string]string{"listen": settings.Loopback, "min-peers": "all of them", "log-level": localLogLevel} {
+		flags.Lookup(name).DefValue = value // for --help; adapt sees to it
+	}
+	cli.TakeFile(flags)
+	return cmd
+}
+
+// adapt checks the settings of a local run, and makes them those of its
+// first peer where the defaults of local are others than run's.
+func adapt(s *settings.Settings, peers int, sources cli.Origins) error {
+	if peers < 1 || peers > settings.MaxPeers {
+		return sources.Usage(cli.Faultf("peers", "%d: want 1 to %d", peers, settings.MaxPeers))
+	}
+	for _, name := range []string{"key", "part", "allow"} {
+		if sources.Source(name) != cli.FromDefault {
+			return sources.Usage(cli.Faultf(name, "is for run: local gives each peer its own"))
+		}
+	}
+	if s.Server != "" {
+		return sources.Usage(cli.Faultf(settings.ServerFlag, "is for run: local gives each peer a new identity, so leave it out, and the first of the flock serves"))
+	}
+	if sources.Source("listen") == cli.FromDefault {
+		s.Listen = []string{settings.Loopback}
+	}
+	if sources.Source("min-peers") == cli.FromDefault {
+		s.MinPeers = peers
+	}
+	if sources.Source("log-level") == cli.FromDefault {
+		s.LogLevel = localLogLevel
+	}
+	s.Part = fmt.Sprintf("0/%d", peers)
+	if err := s.Validate(sources); err != nil {
+		return err
+	}
+	if _, err := nextPorts(s.Listen, peers-1); err != nil {
+		return fmt.Errorf("%s %w", sources.Name("listen"), err)
+	}
+	if _, err := nextPorts([]string{s.Metrics}, peers-1); err != nil {
+		return fmt.Errorf("%s %w", sources.Name("metrics"), err)
+	}
+	return nil
+}
+
+// forMember is the settings of one peer of several.
+func forMember(s settings.Settings, number, peers int, join []string) settings.Settings {
+	s.Part = fmt.Sprintf("%d/%d", number, peers)
+	s.Join = join
+	s.JSON = false
+	s.Listen, _ = nextPorts(s.Listen, number) // adapt has seen to it
+	if s.Metrics != "" {
+		next, _ := nextPorts([]string{s.Metrics}, number)
+		s.Metrics = next[0]
+	}
+	watchMember(&s, number)
+	if s.Checkpoint != "" {
+		s.Checkpoint = filepath.Join(s.Checkpoint, fmt.Sprintf("peer-%d", number))
+	}
+	return s
+}
+
+// nextPorts are addresses whose ports are by so many higher; port 0, which lets
+// the system choose, stays, as does an address that is empty.
+func nextPorts(addresses []string, by int) ([]string, error) {
+	next := make([]string, len(addresses))
+	for i, address := range addresses {
+		if address == "" {
+			continue
+		}
+		host, text, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, cli.Usagef("%q: want host:port, from which local can count up", address)
+		}
+		port, err := strconv.ParseUint(text, 10, 16)
+		if err != nil || port > 0 && int(port)+by > 1<<16-1 {
+			return nil, cli.Usagef("%q: want a port from 0 to 65535, for the last peer too", address)
+		}
+		if port > 0 {
+			port += uint64(by)
+		}
+		next[i] = net.JoinHostPort(host, strconv.FormatUint(port, 10))
+	}
+	return next, nil
+}
+
+// runLocal runs the peers and prints their common result.
+func runLocal(s settings.Settings, peers int, asGoroutines bool, std cli.Streams) error {
+	var start launcher = inProcess{}
+	kill := make(chan struct{})
+	killed := func() { os.Exit(cli.ExitFailed) }
+	if !asGoroutines {
+		start, killed = processes(peers), func() { close(kill) }
+	}
+	ctx, release := cli.UntilSignal(context.Background(), killed)
+	defer release()
+	forget, err := drawOperator(&s)
+	if err != nil {
+		return err
+	}
+	defer forget()
+	learn := "learn"
+	if peers == 1 {
+		learn = "learns"
+	}
+	title := fmt.Sprintf("%s: %s %s %s with %s, %s, %s", s.Run, cli.Plural(uint64(peers), "peer"), learn, s.Dataset, s.Model, s.Strategy, s.CodecName())
+	total, err := newFlock(s, peers, start, watch.NewDisplay(std.Err, title)).run(ctx, kill)
+	if total.Peers > 0 {
+		if printed := cli.Print(total, s.JSON, std); printed != nil {
+			return printed
+		}
+	}
+	return err
+}

@@ -1,0 +1,51 @@
+package local
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+)
+
+// watchMember leaves the dashboard and the operator's key to the first peer of several;
+// the others tell it how they get on.
+func watchMember(s *settings.Settings, number int) {
+	s.Digests = s.DigestEvery()
+	if number > 0 {
+		s.Dashboard, s.DashboardToken, s.OperatorKey = "", "", ""
+	}
+}
+
+// drawOperator makes an operator for a local run that has a dashboard and no operator,
+// so that it can be paused there. Forget removes the key.
+func drawOperator(s *settings.Settings) (forget func(), err error) {
+	forget = func() {}
+	switch {
+	case s.OperatorKey != "":
+		return forget, s.KnowOperator(s.NewLog(os.Stderr))
+	case s.Dashboard == "" || s.Operator != "":
+		return forget, nil
+	}
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return forget, err
+	}
+	text, err := keys.Encode(key)
+	if err != nil {
+		return forget, err
+	}
+	folder, err := os.MkdirTemp("", "gossipnode-operator-")
+	if err != nil {
+		return forget, fmt.Errorf("making an operator for the dashboard: %w", err)
+	}
+	forget = func() { _ = os.RemoveAll(folder) } // a temporary folder
+	s.OperatorKey = filepath.Join(folder, "operator.key")
+	if err := os.WriteFile(s.OperatorKey, text, keys.Mode); err != nil {
+		forget()
+		return func() {}, fmt.Errorf("making an operator for the dashboard: %w", err)
+	}
+	return forget, s.KnowOperator(s.NewLog(os.Stderr))
+}

@@ -1,0 +1,41 @@
+package local
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+)
+
+// TestReportLine shows that a report comes through the pipe whole, and that what
+// is none is passed on as text.
+func TestReportLine(t *testing.T) {
+	var out strings.Builder
+	watch.LineReporter(&out)(watch.Report{Kind: watch.ReportProgress, Status: &watch.Status{Step: 5, Loss: 0.5}})
+	if e := reportEvent(2, out.String()); e.number != 2 || e.report == nil || e.report.Status.Step != 5 || e.report.Status.Loss != 0.5 {
+		t.Errorf("%q became %+v", out.String(), e)
+	}
+	for _, text := range []string{"panic: oh", "{}", "3", ""} {
+		if e := reportEvent(2, text); e.report != nil || e.line != text {
+			t.Errorf("%q became %+v", text, e)
+		}
+	}
+}
+
+func TestNextPorts(t *testing.T) {
+	for _, c := range []struct {
+		address string
+		by      int
+		want    string
+	}{{"127.0.0.1:0", 3, "127.0.0.1:0"}, {"[::1]:4001", 3, "[::1]:4004"}, {":65532", 3, ":65535"}, {"", 3, ""}} {
+		if got, err := nextPorts([]string{c.address}, c.by); err != nil || got[0] != c.want {
+			t.Errorf("%q by %d: %q, error %v, want %q", c.address, c.by, got, err, c.want)
+		}
+	}
+	for _, address := range []string{":65533", "host", "host:", "host:x", "/ip4/127.0.0.1/tcp/0", ":-1"} {
+		if got, err := nextPorts([]string{address}, 3); err == nil || cli.ExitCode(err) != cli.ExitUsage {
+			t.Errorf("%q: %q, error %v", address, got, err)
+		}
+	}
+}

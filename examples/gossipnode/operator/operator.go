@@ -1,0 +1,102 @@
+// Package operator speaks to a run as its operator, for the command control and the
+// dashboard.
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Operator speaks to a run as its operator.
+type Operator struct {
+	// Join are addresses of members, the first that answers is told.
+	Join []string
+	// Key is the file of the operator's key, RunKey that of the run's, if it has one.
+	Key, RunKey string
+	Run         string
+}
+
+// Deliver gives commands, if there are any, to the first member that answers, and
+// tells what counts there then.
+func (o Operator) Deliver(ctx context.Context, commands []control.Command, log *zap.Logger) (member seam.PeerID, standing []control.Command, err error) {
+	key, err := keys.Read(o.Key, log)
+	if err != nil {
+		return "", nil, err
+	}
+	admission, err := settings.Network{RunKey: o.RunKey}.Admission(log)
+	if err != nil {
+		return "", nil, err
+	}
+	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: o.Key + keys.KnownSuffix})
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { err = errors.Join(err, transport.Close()) }()
+	voice := control.Operator{Transport: transport, Run: o.Run, After: LastSequence(o.Key), Key: admission.Key}
+	var failed []error
+	for _, address := range o.Join {
+		if member, err = transport.Connect(ctx, address); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if len(commands) == 0 {
+			standing, err = voice.Ask(ctx, member)
+		} else {
+			standing, err = voice.Send(ctx, member, commands...)
+		}
+		if err == nil {
+			err = keepSequence(o.Key, voice.After, standing)
+		}
+		if err == nil {
+			return member, standing, nil
+		}
+		failed = append(failed, fmt.Errorf("%s: %w", address, err))
+	}
+	return "", nil, errors.Join(failed...)
+}
+
+// sequenceSuffix is appended to the key's name for the file that remembers the number
+// of the operator's last message: a member that was cut off may not know of it.
+const sequenceSuffix = ".sequence"
+
+// LastSequence is the number of the last message that was sent with a key, as far as is
+// known: a file that is missing or damaged only means that members are believed.
+func LastSequence(key string) uint64 {
+	text, err := os.ReadFile(key + sequenceSuffix)
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// keepSequence remembers the highest number that counts now.
+func keepSequence(key string, known uint64, standing []control.Command) error {
+	highest := known
+	for _, c := range standing {
+		highest = max(highest, c.Sequence)
+	}
+	if highest == known {
+		return nil
+	}
+	if err := files.Replace(key+sequenceSuffix, keys.Mode, files.Text(strconv.AppendUint(nil, highest, 10))); err != nil {
+		return fmt.Errorf("the member has taken it, but the number of the last message cannot be kept: %w", err)
+	}
+	return nil
+}

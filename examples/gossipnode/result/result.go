@@ -1,0 +1,129 @@
+// Package result is what run, local and simulate print: a contract of names, and the words
+// beside it.
+package result
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+)
+
+// Result is what --json prints: of one peer, or of all peers of a local run. The
+// contract for the names is in the design.
+type Result struct {
+	Peers    int    `json:"peers"`
+	Strategy string `json:"strategy"`
+	Codec    string `json:"codec"`
+	Dataset  string `json:"dataset"`
+	Model    string `json:"model"`
+	// Steps is the number of gradient steps, those of earlier lives that a checkpoint
+	// has kept included; of all peers together in local.
+	Steps uint64 `json:"steps"`
+	// Seconds is the time from the first step until the run's work was done.
+	Seconds      float64  `json:"seconds"`
+	TestAccuracy Accuracy `json:"test_accuracy"`
+	// TestLoss is that on the held-out data, Loss a running mean of the last steps
+	// on the training data.
+	TestLoss cli.Number `json:"test_loss"`
+	Loss     cli.Number `json:"loss"`
+	// ConsensusDistance is as measured by the last exchanges; a mean in local.
+	ConsensusDistance cli.Number `json:"consensus_distance"`
+	Exchanges         uint64     `json:"exchanges"`
+	Refused           uint64     `json:"refused"`
+	Failed            uint64     `json:"failed"`
+	InDoubt           uint64     `json:"in_doubt"`
+	PeersLost         int        `json:"peers_lost"`
+	JoinSeconds       float64    `json:"join_seconds"`
+	ConnectionsMax    int        `json:"connections_max"`
+	BytesSent         uint64     `json:"bytes_sent"`
+	BitsPerParameter  cli.Number `json:"bits_per_parameter"`
+	// ResumedStep is how many of the steps are behind the checkpoint that was taken up,
+	// 0 without one; of all peers together in local.
+	ResumedStep uint64 `json:"resumed_step"`
+
+	// SamplesPerSecond is the number of pictures learned from, by Seconds; Every
+	// the last number of steps between two exchanges; FirstExchangeSeconds the
+	// time from the peer's start to the end of its first exchange; LongestHold the
+	// longest time in seconds for which the trainer was kept from its work, or the
+	// process stood still.
+	SamplesPerSecond     float64 `json:"samples_per_second"`
+	Every                int     `json:"every"`
+	FirstExchangeSeconds float64 `json:"first_exchange_seconds"`
+	LongestHold          float64 `json:"longest_hold"`
+	// Links are those on whose measures a codec was chosen, with --codec auto, as seen
+	// by the peers that initiate.
+	Links []LinkResult `json:"links,omitempty"`
+	// PeakMemory is the most memory that a process had resident, in bytes, left out
+	// where the system does not tell; with --in-process it is that of all peers.
+	// Partners is the number of peers that a peer completed exchanges with.
+	PeakMemory *Spread `json:"peak_memory,omitempty"`
+	Partners   Spread  `json:"partners"`
+	FinalResult
+	// Peer and Role are there for one peer only.
+	Peer string `json:"peer,omitempty"`
+	Role string `json:"role,omitempty"`
+	// Idle are the peers of a local run that finished without a step of their own.
+	Idle []int `json:"-"`
+}
+
+// Accuracy is the share of held-out pictures classified rightly, over the peers.
+type Accuracy struct {
+	Mean cli.Number `json:"mean"`
+	Min  cli.Number `json:"min"`
+	Max  cli.Number `json:"max"`
+}
+
+// Share is what one peer contributes to the result of a local run.
+type Share struct {
+	Result Result `json:"result"`
+	// Initiated counts the exchanges that this peer began, so that those of all
+	// peers can be added without counting any twice.
+	Initiated uint64 `json:"initiated"`
+	// Unsaved is why the last checkpoint could not be saved.
+	Unsaved error `json:"-"`
+}
+
+// String tells a result in words.
+func (r Result) String() string {
+	a := r.TestAccuracy
+	text := fmt.Sprintf("%s with %s", cli.Percent(a.Mean), r.Model)
+	if r.Peers > 1 && a.Min != a.Max {
+		text += fmt.Sprintf(" (%s to %s)", cli.Percent(a.Min), cli.Percent(a.Max))
+	}
+	text = fmt.Sprintf("Held-out accuracy on %s: %s, after %s in %.1f s of training.\n", r.Dataset, text, cli.Plural(r.Steps, "step"), r.Seconds)
+	text += fmt.Sprintf("%s, %s: %s (%d refused, %d failed), %s sent as %s", cli.Plural(uint64(r.Peers), "peer"), r.Strategy, cli.Plural(r.Exchanges, "exchange"), r.Refused, r.Failed, cli.Size(r.BytesSent), r.Codec)
+	if d := float64(r.ConsensusDistance); r.Exchanges > 0 && !math.IsNaN(d) {
+		text += fmt.Sprintf(", models %.3g apart", d)
+	}
+	text += ".\n" + r.footprint() + linkSummary(r.Links) + r.FinalResult.Summary()
+	if r.PeersLost > 0 {
+		text += fmt.Sprintf("%d lost on the way.\n", r.PeersLost)
+	}
+	for _, number := range r.Idle {
+		text += fmt.Sprintf("Peer %d took no step: the others had done the work before it began.\n", number)
+	}
+	return text
+}
+
+// Spread is a figure over several peers.
+type Spread struct {
+	Mean float64 `json:"mean"`
+	Min  float64 `json:"min"`
+	Max  float64 `json:"max"`
+}
+
+// Sole is the spread of one peer's figure.
+func Sole(value float64) Spread { return Spread{Mean: value, Min: value, Max: value} }
+
+// footprint tells what the run took from the machine, in words.
+func (r Result) footprint() string {
+	if r.PeakMemory == nil {
+		return ""
+	}
+	text := fmt.Sprintf("Memory of a process: %s at its peak", cli.Size(uint64(r.PeakMemory.Mean)))
+	if r.PeakMemory.Max != r.PeakMemory.Min {
+		text += fmt.Sprintf(" (at most %s)", cli.Size(uint64(r.PeakMemory.Max)))
+	}
+	return text + fmt.Sprintf("; at most %s.\n", cli.Plural(uint64(r.ConnectionsMax), "connection"))
+}

@@ -1,0 +1,41 @@
+package result
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+)
+
+// TestResultFields holds the names of the contract.
+func TestResultFields(t *testing.T) {
+	text, err := json.Marshal(Result{Loss: cli.Number(math.Inf(1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		t.Fatal(err)
+	}
+	const contract = "peers strategy codec dataset model steps seconds test_accuracy loss consensus_distance exchanges refused failed " +
+		"in_doubt peers_lost join_seconds connections_max bytes_sent bits_per_parameter resumed_step"
+	for _, name := range strings.Fields(contract) {
+		if _, ok := fields[name]; !ok {
+			t.Errorf("no field %s in %s", name, text)
+		}
+	}
+	for _, name := range []string{"mean", "min", "max"} {
+		if _, ok := fields["test_accuracy"].(map[string]any)[name]; !ok {
+			t.Errorf("no field test_accuracy.%s in %s", name, text)
+		}
+	}
+	if fields["loss"] != nil {
+		t.Errorf("loss is %v, want null for what is no number", fields["loss"])
+	}
+	var back Result
+	if err := json.Unmarshal(text, &back); err != nil || !math.IsNaN(float64(back.Loss)) {
+		t.Errorf("read back: loss %v, error %v", back.Loss, err)
+	}
+}

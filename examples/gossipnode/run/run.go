@@ -1,0 +1,141 @@
+// Package run is the command run: one peer, watched by a person or by the process of local
+// that started it.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/train"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+)
+
+// Command makes the command that is one peer.
+func Command(std cli.Streams) *cobra.Command {
+	var (
+		s         settings.Settings
+		printOnly bool
+	)
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Train as one peer",
+		Long: `Run trains as one peer until all peers together have done the work, and then
+evaluates the model on held-out data. With --join it takes part in the run of
+another peer; without, it begins one, and prints how to join it. It never waits
+for others: who cannot reach anybody trains alone and keeps trying.
+
+In the result, consensus_distance is the distance of a model from the mean of
+all, as measured by the last exchanges.
+
+With --checkpoint it keeps its state in a folder, and goes on from there when it is
+started again. SIGINT or SIGTERM make it save that and leave in good order, within
+--leave-within, with exit code 1; a second one ends it at once.`,
+		Example: `  gossipnode run --listen 0.0.0.0:4001
+  gossipnode run --join 192.0.2.7:4001 --dataset mnist --data DIR --part 1/4
+  gossipnode run --join 192.0.2.7:4001 --checkpoint DIR --key node.key --json`,
+		Args: cli.FlagsOnly,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			sources, err := s.Load(cmd)
+			if err != nil {
+				return err
+			}
+			if err := s.Validate(sources); err != nil {
+				return err
+			}
+			if err := s.CheckFolders(); err != nil {
+				return err
+			}
+			if printOnly {
+				return printCodecs(s, std.Out)
+			}
+			if s.Report {
+				return runReporting(s, std)
+			}
+			return runAlone(s, std)
+		},
+	}
+	s.Register(cmd.Flags())
+	cmd.Flags().BoolVar(&printOnly, "print-policy", false, "print how the joint layers of the model are coded, as a file for --policy, and end")
+	cli.Group(cmd.Flags(), "Exchanges")
+	cli.TakeFile(cmd.Flags())
+	return cmd
+}
+
+// runAlone runs a peer that a person watches.
+func runAlone(s settings.Settings, std cli.Streams) error {
+	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
+	defer release()
+	defer leaveInTime(s, ctx, std.Err, func() { os.Exit(cli.ExitFailed) })()
+	log, tell, everybody := watch.NewRun(fmt.Sprintf("%s: %s with %s, %s, %s", s.Run, s.Dataset, s.Model, s.Strategy, s.CodecName()), s.NewLog, std.Err)
+	defer p2pnet.BridgeLogs(log)()
+	done, err := train.Run(ctx, s, train.Observer{Log: log, Tell: tell, Everybody: everybody})
+	if err != nil {
+		return train.Interruption(s, err)
+	}
+	if err := errors.Join(cli.Print(done.Result, s.JSON, std), done.Unsaved); err != nil {
+		return err
+	}
+	return done.Result.Unmerged()
+}
+
+// runReporting runs a peer that a parent process watches.
+func runReporting(s settings.Settings, std cli.Streams) error {
+	parent, begin := cli.UntilParentGone(context.Background(), std.In)
+	ctx, release := cli.UntilSignal(parent, func() { os.Exit(cli.ExitFailed) })
+	defer release()
+	defer leaveInTime(s, ctx, std.Err, func() { os.Exit(cli.ExitFailed) })()
+	tell := watch.LineReporter(std.Out)
+	log := s.NewLog(std.Err)
+	defer p2pnet.BridgeLogs(log)()
+	done, err := train.Run(ctx, s, train.Observer{Log: log, Tell: tell, Begin: begin})
+	if err != nil {
+		tell(train.Failure(err))
+		return reported{err}
+	}
+	tell(train.Success(done))
+	return asReported(done.Unsaved)
+}
+
+// leaveInTime calls exit if, once ctx has ended, the time of --leave-within runs out
+// before done is called.
+func leaveInTime(s settings.Settings, ctx context.Context, errs io.Writer, exit func()) (done func()) {
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(s.LeaveWithin)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			fmt.Fprintf(errs, "gossipnode: leaving has taken longer than --leave-within %s: ending at once\n", s.LeaveWithin)
+			exit()
+		case <-over:
+		}
+	})
+	return func() {
+		stop()
+		close(over)
+	}
+}
+
+// reported is an error that the parent has been told of.
+type reported struct{ error }
+
+func (reported) Told() {}
+
+func (r reported) Unwrap() error { return r.error }
+
+// asReported is an error that has been logged or told, nil if there is none.
+func asReported(err error) error {
+	if err == nil {
+		return nil
+	}
+	return reported{err}
+}

@@ -1,0 +1,67 @@
+package settings
+
+import (
+	"errors"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/quant"
+)
+
+// The flags that say how models are coded.
+const (
+	policyFlag       = "policy"
+	codecFlag        = "codec"
+	quantizedFlag    = "quantized"
+	defaultQuantized = "100"
+)
+
+// codecSettings say how models are coded.
+type codecSettings struct {
+	Codec     string
+	Quantized string
+	Policy    string
+}
+
+func (s *codecSettings) register(flags *pflag.FlagSet) {
+	flags.StringVar(&s.Codec, codecFlag, quant.DefaultName, "codec of what is exchanged: "+cli.List(append(quant.Names(), quant.Auto))+" (by each link)")
+	flags.StringVar(&s.Quantized, quantizedFlag, defaultQuantized, "`percent` of what is exchanged that may take fewer than 16 bits a value, if the codec does")
+	flags.StringVar(&s.Policy, policyFlag, "", "YAML `file` that says how each joint layer of the model is coded, instead of --codec and --quantized (docs/TUNING.md)")
+}
+
+// settlePolicy lets --policy hide what --codec and --quantized say in places that
+// count less, and the other way round.
+func (s *codecSettings) settlePolicy(sources cli.Origins) {
+	by := sources.Source(policyFlag)
+	if max(sources.Source(codecFlag), sources.Source(quantizedFlag)) > by {
+		s.Policy, sources[policyFlag] = "", cli.Origin{}
+		return
+	}
+	if sources.Source(codecFlag) < by {
+		s.Codec, sources[codecFlag] = quant.DefaultName, cli.Origin{}
+	}
+	if sources.Source(quantizedFlag) < by {
+		s.Quantized, sources[quantizedFlag] = defaultQuantized, cli.Origin{}
+	}
+}
+
+// CodecPolicy is what --policy, or --codec and --quantized, ask for.
+func (s codecSettings) CodecPolicy() (quant.Policy, error) {
+	if s.Policy == "" {
+		return quant.Policy{Codec: s.Codec, Quantized: s.Quantized}, nil
+	}
+	if s.Codec != quant.DefaultName || s.Quantized != defaultQuantized {
+		return quant.Policy{}, errors.New("--policy says how models are coded, and so do --codec and --quantized: give the one or the others")
+	}
+	return readPolicy(s.Policy)
+}
+
+// CodecName is what results call the way in which models are coded.
+func (s codecSettings) CodecName() string {
+	policy, err := s.CodecPolicy()
+	if err != nil {
+		return s.Codec // validate has seen to it
+	}
+	return policy.Effective().Codec
+}

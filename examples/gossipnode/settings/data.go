@@ -1,0 +1,110 @@
+package settings
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+)
+
+// dataSettings say what is learned from what.
+type dataSettings struct {
+	Dataset   string
+	Data      string
+	Shard     string
+	Part      string
+	Augment   string
+	Normalize string
+	Memory    int
+	Model     string
+	Init      string
+	Seed      uint64
+}
+
+func (s *dataSettings) register(flags *pflag.FlagSet) {
+	flags.StringVar(&s.Dataset, "dataset", dataset.Datasets()[0], "data set: "+cli.List(dataset.Datasets()))
+	flags.StringVar(&s.Data, "data", "", "folder of the data set's files, as data fetch makes it; glyphs needs none. images are your own: train/CLASS/*.jpg and test/CLASS/*.jpg (or .png), or WebDataset shards train*.tar and test*.tar (or .tar.gz)")
+	flags.StringVar(&s.Shard, "shard", "iid", "how the data is cut into parts: iid, dirichlet=ALPHA for skewed labels, or files, of which each peer reads its own only")
+	flags.StringVar(&s.Part, "part", "", "I/N, this peer's part of the data, from 0 (default: all; of glyphs a quarter)")
+	flags.StringVar(&s.Augment, "augment", augmentAuto, "how training pictures are varied: none, flip, crop, flip+crop (by up to 4 pixels), or auto: flip+crop for cifar10, none for others")
+	flags.StringVar(&s.Normalize, "normalize", "", "MEAN/SCALE of the pictures, or for each channel, as in 0.5,0.5,0.4/0.2,0.2,0.3; the same for all peers (default: the data set's own; of images as measured in the folder)")
+	flags.IntVar(&s.Memory, "memory", defaultMemory, "MiB of decoded training pictures to keep; a part of images or cifar10 that does not fit is read and decoded again in each pass")
+	flags.StringVar(&s.Model, "model", nets.Names()[0], "model: "+cli.List(nets.Names()))
+	flags.StringVar(&s.Init, "init", "", "safetensors file of the initial values, the same for all peers (default: made from --seed)")
+	flags.Uint64Var(&s.Seed, "seed", 1, "seed of the initial values, the parts and the drawn pictures, the same for all peers")
+}
+
+func (s dataSettings) faults() []error {
+	var faults cli.Faults
+	faults.Add(
+		cli.OneOf("dataset", s.Dataset, dataset.Datasets()),
+		cli.OneOf("model", s.Model, nets.Names()),
+	)
+	faults.If(s.Data == "" && s.Dataset != dataset.Datasets()[0] && slices.Contains(dataset.Datasets(), s.Dataset), "dataset", "%s needs --data, the folder of its files", s.Dataset)
+	shard, err := dataset.ParseShard(s.Shard)
+	faults.If(err != nil, "shard", "%q: want iid, files, or dirichlet=ALPHA with ALPHA from %v to %v", s.Shard, dataset.MinAlpha, dataset.MaxAlpha)
+	if _, err := dataset.ParseAugment(s.Augment); err != nil && s.Augment != augmentAuto {
+		faults.Add(cli.Faultf("augment", "%q: want auto, none, flip, crop or flip+crop", s.Augment))
+	}
+	if _, err := dataset.ParseNorm(s.Normalize); err != nil && s.Normalize != "" {
+		faults.Add(cli.Faultf("normalize", "%q: want MEAN/SCALE, or one of each for every channel, as in 0.5,0.5,0.4/0.2,0.2,0.3", s.Normalize))
+	}
+	faults.Add(cli.Within("memory", s.Memory, 1, maxMemory))
+	if _, _, err := parsePart(s.Part); err != nil {
+		faults.Add(err)
+	}
+	faults.If(s.Part == "" && shard != (dataset.Shard{}), "shard", "%s cuts the data into parts: say with --part I/N which is this peer's", s.Shard)
+	return faults
+}
+
+// parsePart reads I/N. Without a part, parts is 0.
+func parsePart(text string) (part, parts int, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	i, n, ok := strings.Cut(text, "/")
+	if ok {
+		if part, err = strconv.Atoi(i); err == nil {
+			parts, err = strconv.Atoi(n)
+		}
+	}
+	if !ok || err != nil || parts < 1 || parts > MaxPeers || part < 0 || part >= parts {
+		return 0, 0, cli.Faultf("part", "%q: want I/N, as in 0/4, with N from 1 to %d and I from 0 to N-1", text, MaxPeers)
+	}
+	return part, parts, nil
+}
+
+// Order is the seed of the order in which the peer of a part sees its data.
+func (s dataSettings) Order(part int) uint64 { return s.Seed*MaxPeers + uint64(part) }
+
+// DataConfig is what the settings say of the data.
+func (s dataSettings) DataConfig(peerSeed uint64) (c dataset.Config, err error) {
+	c = dataset.Config{Name: s.Dataset, Dir: s.Data, Seed: s.Seed, PeerSeed: peerSeed, Memory: int64(s.Memory) << 20}
+	if c.Part, c.Parts, err = parsePart(s.Part); err != nil {
+		return c, err
+	}
+	if c.Shard, err = dataset.ParseShard(s.Shard); err != nil {
+		return c, err
+	}
+	if s.Normalize != "" {
+		c.Norm, err = dataset.ParseNorm(s.Normalize)
+	}
+	return c, err
+}
+
+// Augmentation is that of --augment; validate has seen to it.
+func (s dataSettings) Augmentation() dataset.Augment {
+	if s.Augment == augmentAuto {
+		return dataset.DefaultAugment(s.Dataset)
+	}
+	augment, _ := dataset.ParseAugment(s.Augment)
+	return augment
+}
+
+// maxMemory bounds --memory, in MiB.
+const maxMemory = 1 << 20

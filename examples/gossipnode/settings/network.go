@@ -1,0 +1,184 @@
+package settings
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/swim"
+)
+
+// Network say who the peer is and whom it trains with.
+type Network struct {
+	Listen       []string
+	Join         []string
+	Key          string
+	Allow        string
+	RunKey       string
+	Operator     string
+	Run          string
+	MinPeers     int
+	MinPeersWait time.Duration
+	Membership   string
+	GossipKey    string
+	Relay        []string
+	RelayService bool
+	HolePunch    bool
+	Unreachable  string
+	Lanes        int
+}
+
+func (s *Network) register(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&s.Listen, "listen", []string{defaultListen}, "host:port or multiaddr to listen on; repeatable")
+	flags.StringArrayVar(&s.Join, "join", nil, "host:port or multiaddr of a member to join; repeatable")
+	flags.StringVar(&s.Key, "key", "", "file of the identity, made by keygen (default: a new one each time)")
+	flags.StringVar(&s.Allow, "allow", "", "file of the ids of the peers that may take part, one a line, read again when it changes (default: all)")
+	flags.StringVar(&s.RunKey, "run-key", "", "file of a key that all peers of the run share, made by keygen --run-key: who does not know it is kept out")
+	flags.StringVar(&s.Operator, "operator", "", "peer id of who may pause, stop and change the run, the same for all peers; see control (default: nobody)")
+	flags.StringVar(&s.Run, "run", DefaultRun, "name of what is trained together, the same for all peers")
+	flags.IntVar(&s.MinPeers, "min-peers", 1, "begin to train when so many members are here, this one included")
+	flags.StringVar(&s.Membership, membershipFlag, CarrierAuto, "what news of members travels by: "+cli.List(carriers())+fmt.Sprintf(" (datagrams in a flock of more than %d)", swim.WideAbove))
+	flags.StringVar(&s.GossipKey, gossipKeyFlag, "", "`file` of the keys that encrypt news of members, one of 64 hexadecimal digits a line, the first to encrypt with; the same for all peers (default: none)")
+	flags.StringArrayVar(&s.Relay, relayFlag, nil, "multiaddr with /p2p/ID of a member that runs with --relay-service, through which others reach this peer if they cannot dial it (behind a NAT); repeatable")
+	flags.BoolVar(&s.RelayService, "relay-service", false, "pass on the connections of members that cannot be dialled, and tell others whether they can be; all that goes through the relay goes through this machine")
+	flags.BoolVar(&s.HolePunch, "hole-punch", false, "try to make connections through a relay direct; both ends need it")
+	flags.StringVar(&s.Unreachable, unreachableFlag, UnreachableAuto, "whether others cannot dial this peer, so that it begins its exchanges itself: "+cli.List(unreachables())+" (a relay of the run that can be dialled from here finds out)")
+	flags.Lookup(unreachableFlag).NoOptDefVal = UnreachableYes
+	flags.IntVar(&s.Lanes, LanesFlag, peer.DefaultLanes, fmt.Sprintf("connections that an exchange uses at once, 1 to %d; of two peers that differ the smaller number counts (docs/TUNING.md)", MaxLanes))
+	flags.DurationVar(&s.MinPeersWait, "min-peers-wait", defaultMinPeersWait, "begin to train after this time whoever is here")
+}
+
+func (s Network) Faults() []error {
+	var faults cli.Faults
+	faults.If(len(s.Run) == 0 || len(s.Run) > seam.MaxRunName, "run", "has %d bytes: want 1 to %d", len(s.Run), seam.MaxRunName)
+	faults.If(s.MinPeers < 1 || s.MinPeers > MaxPeers, "min-peers", "%d: want 1 to %d", s.MinPeers, MaxPeers)
+	faults.If(s.MinPeersWait < 0, "min-peers-wait", "%s: want a time that is not negative", s.MinPeersWait)
+	faults.If(s.Operator != "" && !strings.HasPrefix(s.Operator, PeerIDPrefix), "operator", "%q: want a peer id, as keygen prints it: %s...", s.Operator, PeerIDPrefix)
+	faults.Add(cli.OneOf(membershipFlag, s.Membership, carriers()))
+	_, err := s.gossipKeys()
+	faults.Add(err)
+	faults.Add(cli.OneOf(unreachableFlag, s.Unreachable, unreachables()))
+	faults.Add(cli.Within(LanesFlag, s.Lanes, 1, MaxLanes))
+	faults.If(len(s.Relay) > p2pnet.MaxRelays, relayFlag, "given %d times: at most %d are used", len(s.Relay), p2pnet.MaxRelays)
+	for _, address := range s.Relay {
+		faults.If(!isMultiaddr(address) || !strings.Contains(address, "/p2p/"), relayFlag, "%q: want a multiaddr with the relay's id, as it prints when it starts: /ip4/192.0.2.7/tcp/4001/p2p/%s...", address, PeerIDPrefix)
+	}
+	for _, address := range s.Listen {
+		faults.If(!isHostPort(address) && !isMultiaddr(address), "listen", "%q: want host:port, as in %s, or a multiaddr, as in /ip4/0.0.0.0/tcp/4001", address, defaultListen)
+	}
+	for _, address := range s.Join {
+		faults.If(!isHostPort(address) && !isMultiaddr(address) || !dialled(address), "join", "%q: want host:port, as in 192.0.2.7:4001, or a multiaddr, as in /ip4/192.0.2.7/tcp/4001/p2p/%s...", address, PeerIDPrefix)
+	}
+	return faults
+}
+
+// Gossip is how members find each other; validate has seen to both flags.
+func (s Network) Gossip() peer.Gossip {
+	keys, _ := s.gossipKeys()
+	carrier := map[string]swim.Carrier{carrierStreams: swim.Streams, carrierDatagrams: swim.Datagrams}[s.Membership]
+	return peer.Gossip{Carrier: carrier, Keys: keys}
+}
+
+// Reach is how others reach this peer, and through whom.
+func (s Network) Reach() peer.Reach {
+	return peer.Reach{
+		Unreachable: s.Unreachable == UnreachableYes, Reachable: s.Unreachable == unreachableNo,
+		Relay: p2pnet.Relay{Via: s.Relay, Serve: s.RelayService, Punch: s.HolePunch},
+	}
+}
+
+// gossipKeys reads the file of --gossip-key.
+func (s Network) gossipKeys() ([][]byte, error) {
+	if s.GossipKey == "" {
+		return nil, nil
+	}
+	info, err := os.Stat(s.GossipKey)
+	if err != nil {
+		return nil, cli.Faultf(gossipKeyFlag, "cannot be read: %v: make the file with openssl rand -hex 32, and copy it to every machine", err)
+	}
+	if info.Size() > maxGossipKeyFile {
+		return nil, cli.Faultf(gossipKeyFlag, "%s has %d bytes: want a key a line", s.GossipKey, info.Size())
+	}
+	text, err := os.ReadFile(s.GossipKey)
+	if err != nil {
+		return nil, cli.Faultf(gossipKeyFlag, "cannot be read: %v: let this user read it", err)
+	}
+	var keys [][]byte
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		key, err := hex.DecodeString(string(line))
+		if err != nil || len(key) != gossipKeySize {
+			return nil, cli.Faultf(gossipKeyFlag, "%s: line %d is no key: want 64 hexadecimal digits, as openssl rand -hex 32 makes them", s.GossipKey, number)
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
+		return nil, cli.Faultf(gossipKeyFlag, "%s holds no key: want 64 hexadecimal digits, as openssl rand -hex 32 makes them", s.GossipKey)
+	}
+	return keys, nil
+}
+
+// Admission says who may take part.
+func (s Network) Admission(log *zap.Logger) (peer.Admission, error) {
+	a := peer.Admission{Allow: s.Allow}
+	if s.RunKey == "" {
+		return a, nil
+	}
+	key, err := keys.ReadRun(s.RunKey, log)
+	a.Key = key
+	return a, err
+}
+
+// identity is the key of a peer: that of --key, or a new one.
+func (s Network) identity(log *zap.Logger) (ed25519.PrivateKey, error) {
+	if s.Key == "" {
+		_, key, err := ed25519.GenerateKey(nil)
+		return key, err
+	}
+	return keys.Read(s.Key, log)
+}
+
+func carriers() []string { return []string{CarrierAuto, carrierStreams, carrierDatagrams} }
+
+func unreachables() []string { return []string{UnreachableAuto, UnreachableYes, unreachableNo} }
+
+const (
+	membershipFlag = "membership"
+	gossipKeyFlag  = "gossip-key"
+	relayFlag      = "relay"
+	LanesFlag      = "lanes"
+
+	unreachableFlag = "unreachable"
+	UnreachableAuto = "auto"
+	UnreachableYes  = "yes"
+	unreachableNo   = "no"
+
+	// MaxLanes is the most connections that package peer uses for one exchange.
+	MaxLanes = seam.MaxLane + 1
+
+	CarrierAuto      = "auto"
+	carrierStreams   = "streams"
+	carrierDatagrams = "datagrams"
+
+	// gossipKeySize is that of AES-256.
+	gossipKeySize = 32
+	// maxGossipKeyFile bounds the file of keys, in bytes.
+	maxGossipKeyFile = 4 << 10
+)

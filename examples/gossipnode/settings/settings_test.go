@@ -1,0 +1,89 @@
+package settings
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+)
+
+// TestPrecedence shows that a flag hides the environment, that hides the file,
+// and that the default.
+func TestPrecedence(t *testing.T) {
+	file := "batch: 10\nlr: 1e-3\ncodec: bf16\nmin-peers: 3\njoin: [a:1, b:2]\njson: true\n"
+	environment := map[string]string{"GOSSIPNODE_BATCH": "20", "GOSSIPNODE_LR": "0.5", "GOSSIPNODE_LISTEN": "c:3,d:4"}
+	s, err := parse(t, file, environment, "--batch", "30")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Batch != 30 || s.LR != 0.5 || s.Codec != "bf16" || s.MinPeers != 3 || !s.JSON || s.Model != "mlp" {
+		t.Errorf("batch %d, lr %v, codec %s, min-peers %d, json %v, model %s", s.Batch, s.LR, s.Codec, s.MinPeers, s.JSON, s.Model)
+	}
+	if !slices.Equal(s.Join, []string{"a:1", "b:2"}) || !slices.Equal(s.Listen, []string{"c:3", "d:4"}) {
+		t.Errorf("join %q, listen %q", s.Join, s.Listen)
+	}
+}
+
+// TestStepsHideEpochs shows that of the two settings which exclude each other
+// the one that comes first wins, and that two of one source are refused.
+func TestStepsHideEpochs(t *testing.T) {
+	s, err := parse(t, "epochs: 3\n", nil, "--steps", "7")
+	if err != nil || s.Steps != 7 || s.Epochs != 0 {
+		t.Errorf("--steps over the file's epochs: steps %d, epochs %v, error %v", s.Steps, s.Epochs, err)
+	}
+	s, err = parse(t, "steps: 7\n", map[string]string{"GOSSIPNODE_EPOCHS": "3"})
+	if err != nil || s.Steps != 0 || s.Epochs != 3 {
+		t.Errorf("GOSSIPNODE_EPOCHS over the file's steps: steps %d, epochs %v, error %v", s.Steps, s.Epochs, err)
+	}
+	s, err = parse(t, "steps: 7\nepochs: 3\n", nil)
+	if err == nil {
+		err = s.Validate(nil)
+	}
+	if err == nil || cli.ExitCode(err) != cli.ExitUsage {
+		t.Errorf("both in the file: error %v", err)
+	}
+}
+
+// TestBadConfig shows that every fault of a file is named with its line.
+func TestBadConfig(t *testing.T) {
+	for _, c := range []struct{ file, want string }{
+		{"model: mlp\nbacth: 5\n", `:2: unknown key "bacth": did you mean "batch"?`},
+		{"min_peers: 5\n", `did you mean "min-peers"?`},
+		{"peers: 5\n", `:1: unknown key "peers": it belongs to gossipnode local`},
+		{"config: other\n", `unknown key "config"`},
+		{"report: true\n", `unknown key "report"`},
+		{"batch: 5\nbatch: 6\n", `key "batch" is there twice`},
+		{"batch: [5, 6]\n", `key "batch" takes one value, not a list`},
+		{"batch: five\n", `config.yaml:1: batch "five": want a whole number`},
+		{"lr: 0\n", "config.yaml:1: lr 0: want a positive number"},
+		{"batch: {a: 1}\n", `key "batch": want a plain value`},
+		{"batch:\n", `key "batch": want a plain value`},
+		{"- batch\n", "want a mapping"},
+		{"batch: 5\n---\nbatch: 6\n", "want one YAML document"},
+		{"batch: \"5\n", "config.yaml: yaml:"},
+	} {
+		_, err := parse(t, c.file, nil)
+		if err == nil || cli.ExitCode(err) != cli.ExitUsage || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: error %v, want a usage error with %q", c.file, err, c.want)
+		}
+	}
+	if _, err := parse(t, "", map[string]string{"GOSSIPNODE_BATCH": "five"}); err == nil || !strings.Contains(err.Error(), `variable GOSSIPNODE_BATCH "five": want a whole number`) {
+		t.Errorf("a bad variable: error %v", err)
+	}
+}
+
+// TestArguments shows that a child is started with exactly its parent's settings.
+func TestArguments(t *testing.T) {
+	given := []string{"--steps=7", "--join=a:1", "--join=b,c:2", "--shard=dirichlet=0.1", "--json=true", "--lr=0.001", "--min-peers-wait=1m0s"}
+	s, err := parse(t, "", nil, given...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := s.Arguments()
+	slices.Sort(args)
+	slices.Sort(given)
+	if !slices.Equal(args, given) {
+		t.Errorf("arguments %q, want %q", args, given)
+	}
+}

@@ -1,0 +1,149 @@
+package settings
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// Names of the strategies.
+const (
+	StrategyADPSGD    = "adpsgd"
+	strategyDPSGD     = "dpsgd"
+	StrategyAllReduce = "allreduce"
+	StrategyBSP       = "ps-bsp"
+	StrategyASP       = "ps-asp"
+	StrategySSP       = "ps-ssp"
+	StrategyDSSP      = "ps-dssp"
+	StrategyAlone     = "alone"
+)
+
+func Strategies() []string {
+	return []string{
+		StrategyADPSGD, strategyDPSGD, StrategyAllReduce, StrategyBSP, StrategyASP, StrategySSP, StrategyDSSP, StrategyAlone,
+	}
+}
+
+// Servers are the strategies with a peer that serves.
+func Servers() []string {
+	return []string{StrategyBSP, StrategyASP, StrategySSP, StrategyDSSP}
+}
+
+// Defaults of how far apart the workers of a server may be, in steps.
+const (
+	DefaultStaleness    = 3
+	DefaultStalenessMax = 15
+)
+
+// StrategySettings say how peers train together, and what only some ways of it know.
+type StrategySettings struct {
+	Strategy     string
+	Server       string
+	Staleness    int
+	StalenessMax int
+	Balance      bool
+}
+
+func (s *StrategySettings) register(flags *pflag.FlagSet) {
+	flags.StringVar(&s.Strategy, "strategy", StrategyADPSGD, "how peers train together: "+cli.List(Strategies())+" (docs/TUNING.md says when)")
+	flags.StringVar(&s.Server, ServerFlag, "", "ps-*: peer id of who serves the parameters, the same for all peers (default: the first of the flock; if it is lost the run halts)")
+	flags.IntVar(&s.Staleness, stalenessFlag, DefaultStaleness, "ps-ssp and ps-dssp: by how many steps a peer may be ahead of the slowest; with ps-dssp, by how many always")
+	flags.IntVar(&s.StalenessMax, stalenessMaxFlag, DefaultStalenessMax, "ps-dssp: by how many steps a peer may be ahead of the slowest at most")
+	flags.BoolVar(&s.Balance, balanceFlag, false, "allreduce and ps-bsp: share the pictures of a step out as the peers are fast, --batch being their mean; adpsgd: have each peer take --every times its speed, beside the mean of all, as steps between two exchanges")
+}
+
+// The flags that not every strategy knows.
+const (
+	ServerFlag       = "server"
+	stalenessFlag    = "staleness"
+	stalenessMaxFlag = "staleness-max"
+	balanceFlag      = "balance"
+)
+
+// gradients tells whether peers average gradients rather than models.
+func (s StrategySettings) gradients() bool {
+	return s.Strategy == StrategyAllReduce || s.Serves()
+}
+
+// Serves tells whether one peer serves the parameters.
+func (s StrategySettings) Serves() bool { return strings.HasPrefix(s.Strategy, "ps-") }
+
+// Divides tells whether the pictures of a step are divided by speed.
+func (s StrategySettings) Divides() bool { return s.Balance && s.Strategy != StrategyADPSGD }
+
+// Paced tells whether peers decide for themselves how often to exchange.
+func (s StrategySettings) Paced() bool {
+	return s.Strategy == StrategyADPSGD || s.Strategy == StrategyAlone
+}
+
+// faults are what is wrong with the settings that belong to strategies.
+func (s StrategySettings) faults() []error {
+	var faults cli.Faults
+	faults.Add(cli.OneOf("strategy", s.Strategy, Strategies()))
+	fault := func(flag, format string, args ...any) { faults.If(true, flag, format, args...) }
+	switch {
+	case s.Server == "":
+	case !s.Serves():
+		fault(ServerFlag, "is for %s: with --strategy %s nobody serves the parameters", cli.List(Servers()), s.Strategy)
+	case !strings.HasPrefix(s.Server, PeerIDPrefix):
+		fault(ServerFlag, "%q: want a peer id, as keygen prints it: %s...", s.Server, PeerIDPrefix)
+	}
+	switch bounded := s.Strategy == StrategySSP || s.Strategy == StrategyDSSP; {
+	case s.Staleness != DefaultStaleness && !bounded:
+		fault(stalenessFlag, "is for %s and %s: --strategy %s has no such bound", StrategySSP, StrategyDSSP, s.Strategy)
+	case s.Staleness < 0 || s.Staleness > baseline.MaxStaleness:
+		fault(stalenessFlag, "%d: want 0 to %d steps", s.Staleness, baseline.MaxStaleness)
+	}
+	switch {
+	case s.StalenessMax != DefaultStalenessMax && s.Strategy != StrategyDSSP:
+		fault(stalenessMaxFlag, "is for %s: with --strategy %s leave it out", StrategyDSSP, s.Strategy)
+	case s.Strategy == StrategyDSSP && (s.StalenessMax < s.Staleness || s.StalenessMax > baseline.MaxStaleness):
+		fault(stalenessMaxFlag, "%d: want at least --staleness, which is %d, and at most %d", s.StalenessMax, s.Staleness, baseline.MaxStaleness)
+	}
+	if s.Balance && s.Strategy != StrategyAllReduce && s.Strategy != StrategyBSP && s.Strategy != StrategyADPSGD {
+		fault(balanceFlag, "is for %s, %s and %s: with --strategy %s leave it out", StrategyADPSGD, StrategyAllReduce, StrategyBSP, s.Strategy)
+	}
+	return faults
+}
+
+// Machine makes the algorithm, for peers with batches of so many pictures; nil is the
+// one that a peer has by itself.
+func (s StrategySettings) Machine(batch int) func(averaging.Config) (averaging.Machine, error) {
+	if s.Strategy == StrategyADPSGD {
+		return nil
+	}
+	return func(c averaging.Config) (averaging.Machine, error) {
+		config := baseline.Config{Self: c.Self, Deadline: c.Deadline, Server: topology.PeerID(s.Server)}
+		if s.Divides() {
+			config.Batch = batch
+		}
+		switch s.Strategy {
+		case strategyDPSGD:
+			return baseline.NewDPSGD(config)
+		case StrategyAllReduce:
+			return baseline.NewAllReduce(config)
+		case StrategyBSP:
+			return baseline.NewParamServer(config, baseline.BSP{})
+		case StrategyASP:
+			return baseline.NewParamServer(config, baseline.ASP{})
+		case StrategySSP:
+			gate, err := baseline.NewSSP(s.Staleness)
+			if err != nil {
+				return nil, err
+			}
+			return baseline.NewParamServer(config, gate)
+		case StrategyDSSP:
+			gate, err := baseline.NewDSSP(s.Staleness, s.StalenessMax)
+			if err != nil {
+				return nil, err
+			}
+			return baseline.NewParamServer(config, gate)
+		}
+		return baseline.Alone{}, nil
+	}
+}

@@ -1,0 +1,239 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/quant"
+)
+
+// trainSettings say how it is learned.
+type trainSettings struct {
+	Steps     uint64
+	Epochs    float64
+	Batch     int
+	LR        float64
+	Optimizer string
+	Schedule  string
+	Warmup    float64
+	Every     string
+	Budget    string
+	Consensus bool
+	codecSettings
+	StrategySettings
+}
+
+func (s *trainSettings) register(flags *pflag.FlagSet) {
+	flags.Uint64Var(&s.Steps, "steps", 0, "work to do: so many steps times the number of peers, instead of --epochs")
+	flags.Float64Var(&s.Epochs, "epochs", 0, fmt.Sprintf("work to do: so many passes of all peers together over all the data (default %v)", defaultEpochs))
+	flags.IntVar(&s.Batch, "batch", defaultBatch, "pictures in a step")
+	flags.Float64Var(&s.LR, "lr", 0, fmt.Sprintf("learning rate (default %v for sgd, %v for momentum, %v for adamw)", defaultRateSGD, defaultRateMomentum, defaultRateAdamW))
+	flags.StringVar(&s.Optimizer, "optimizer", optimizerMomentum, "optimizer: "+cli.List(optimizers()))
+	flags.StringVar(&s.Schedule, "schedule", ScheduleCosine, "course of the learning rate: "+cli.List(Schedules()))
+	flags.Float64Var(&s.Warmup, "warmup", defaultWarmup, "share of the work over which the learning rate rises, 0 to 1")
+	cli.Group(flags, topicTraining, "steps", "epochs", "batch", "lr")
+	s.codecSettings.register(flags)
+	s.StrategySettings.register(flags)
+	flags.StringVar(&s.Every, "every", EveryAuto, "adpsgd: steps between two exchanges, auto (as few as the link allows), or drift=C: when the model has moved by C steps' lengths")
+	flags.StringVar(&s.Budget, "budget", "", "most that the exchanges which this peer initiates may move, such as 2GB/h (default: no bound)")
+	flags.BoolVar(&s.Consensus, "consensus", false, "talk more often early and late in the run, as the distance between models asks for")
+}
+
+func (s trainSettings) faults() []error {
+	var faults cli.Faults
+	faults.Add(
+		cli.OneOf("optimizer", s.Optimizer, optimizers()),
+		cli.OneOf("schedule", s.Schedule, Schedules()),
+		cli.OneOf("codec", s.Codec, append(quant.Names(), quant.Auto)),
+	)
+	faults.Add(s.StrategySettings.faults()...)
+	faults.Add(s.combinations()...)
+	_, err := s.Pace()
+	faults.Add(err)
+	_, err = s.CodecPolicy()
+	faults.Add(err)
+	if n, err := strconv.Atoi(s.Quantized); err != nil || n < 0 || n > 100 {
+		faults.Add(cli.Faultf("quantized", "%q: want 0 to 100 percent", s.Quantized))
+	}
+	faults.If(!(s.Epochs >= 0) || math.IsInf(s.Epochs, 0), "epochs", "%v: want a positive number", s.Epochs)
+	if s.Steps > 0 && s.Epochs != 0 {
+		faults.Add(errors.New("--steps and --epochs both say how much work there is: give one of them"))
+	}
+	faults.If(s.Batch < 1, "batch", "%d: want at least 1", s.Batch)
+	faults.If(!(s.LR >= 0) || math.IsInf(s.LR, 0), "lr", "%v: want a positive number", s.LR)
+	faults.If(!(s.Warmup >= 0 && s.Warmup <= 1), "warmup", "%v: want a share of the work, 0 to 1", s.Warmup)
+	return faults
+}
+
+// Passes is the number of passes to make, if --steps does not say otherwise.
+func (s trainSettings) Passes() float64 {
+	if s.Epochs == 0 {
+		return defaultEpochs
+	}
+	return s.Epochs
+}
+
+// Rate is the full learning rate.
+func (s trainSettings) Rate() float64 {
+	if s.LR != 0 {
+		return s.LR
+	}
+	switch s.Optimizer {
+	case optimizerSGD:
+		return defaultRateSGD
+	case optimizerAdamW:
+		return defaultRateAdamW
+	}
+	return defaultRateMomentum
+}
+
+// NewOptimizer makes that of --optimizer.
+func (s trainSettings) NewOptimizer() optim.Optimizer {
+	switch s.Optimizer {
+	case optimizerSGD:
+		return &optim.SGD{}
+	case optimizerAdamW:
+		return &optim.AdamW{}
+	}
+	return &optim.SGD{Momentum: optim.DefaultMomentum}
+}
+
+// Drawn is the size of the batches that are drawn from the data.
+func (s trainSettings) Drawn() int {
+	if s.Divides() {
+		return 1
+	}
+	return s.Batch
+}
+
+// combinations are what is wrong with settings that the strategy has no use for.
+func (s trainSettings) combinations() []error {
+	var faults cli.Faults
+	fault := func(flag, format string, args ...any) { faults.If(true, flag, format, args...) }
+	if !s.Paced() {
+		if s.Every != EveryAuto && s.Every != "1" {
+			fault("every", "%q: with --strategy %s peers talk in every step: leave it out, or use --strategy %s", s.Every, s.Strategy, StrategyADPSGD)
+		}
+		if s.Budget != "" {
+			fault("budget", "is for %s: with --strategy %s peers talk in every step; a coarser --codec makes that cheaper", StrategyADPSGD, s.Strategy)
+		}
+		if s.Consensus {
+			fault("consensus", "is for %s: with --strategy %s peers talk in every step", StrategyADPSGD, s.Strategy)
+		}
+	}
+	if pace, err := s.Pace(); err == nil && s.Balance && s.Strategy == StrategyADPSGD && pace.Every == 0 {
+		fault(balanceFlag, "scales a number of steps: give one with --every, as in --every 8 (with auto, each peer finds its own)")
+	}
+	if policy, err := s.CodecPolicy(); err == nil && s.gradients() && !oneWay(policy) {
+		flag := codecFlag
+		if s.Policy != "" {
+			flag = policyFlag
+		}
+		fault(flag, "a lattice code needs a model near to it at the other end, and --strategy %s sends gradients: want raw, bf16, fp16 or int8", s.Strategy)
+	}
+	return faults
+}
+
+// oneWay tells whether a policy has only codecs that need nothing at the other end.
+func oneWay(policy quant.Policy) bool {
+	names := []string{policy.Codec, policy.Exact}
+	for _, rule := range policy.Rules {
+		names = append(names, rule.Codec)
+	}
+	return !slices.ContainsFunc(names, func(name string) bool {
+		codec, err := quant.ByName(name)
+		return name == quant.Auto || err == nil && codec.Lattice()
+	})
+}
+
+// Pace is what --every, --budget and --consensus ask for.
+func (s trainSettings) Pace() (averaging.Pace, error) {
+	pace := averaging.Pace{Consensus: s.Consensus, BySpeed: s.Balance && s.Strategy == StrategyADPSGD}
+	var faults cli.Faults
+	switch drift, counts := strings.CutPrefix(s.Every, everyDrift); {
+	case counts:
+		c, err := strconv.ParseFloat(drift, 64)
+		faults.If(err != nil || !(c > 0 && c <= maxDrift), "every", "%q: want drift=C with C above 0, in lengths of a step, such as drift=4", s.Every)
+		pace.Drift = c
+	case s.Every != EveryAuto:
+		every, err := strconv.Atoi(s.Every)
+		faults.If(err != nil || every < 1, "every", "%q: want auto, a number of steps, at least 1, or drift=C", s.Every)
+		pace.Every = every
+	}
+	if s.Budget != "" {
+		perHour, err := parseBudget(s.Budget)
+		if err != nil {
+			faults.Add(err)
+		}
+		pace.BytesPerHour = perHour
+	}
+	return pace, errors.Join(faults...)
+}
+
+// everyDrift begins an --every that counts in how far the model has moved.
+const everyDrift = "drift="
+
+// maxDrift bounds drift=C: beyond, no run would ever exchange.
+const maxDrift = 1e6
+
+// parseBudget reads an amount of bytes an hour, such as 2GB/h or 500MB/h.
+func parseBudget(text string) (bytesPerHour float64, err error) {
+	amount, timed := strings.CutSuffix(text, "/h")
+	for _, unit := range []struct {
+		name  string
+		bytes float64
+	}{{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}} {
+		number, found := strings.CutSuffix(amount, unit.name)
+		if !found {
+			continue
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if timed && err == nil && n > 0 && n < 1e9 {
+			return n * unit.bytes, nil
+		}
+	}
+	return 0, cli.Faultf("budget", "%q: want an amount an hour, such as 2GB/h or 500MB/h", text)
+}
+
+// ShapeOf is the course of the learning rate that a name stands for.
+func ShapeOf(name string) (optim.Shape, []float64) {
+	switch name {
+	case scheduleConstant:
+		return optim.Constant, nil
+	case scheduleStep:
+		return optim.Stepped, []float64{0.5, 0.75}
+	}
+	return optim.Cosine, nil
+}
+
+// Course is the course of the learning rate.
+func (s trainSettings) Course() optim.Schedule {
+	course := optim.Schedule{Rate: s.Rate(), Warmup: s.Warmup}
+	course.Shape, course.At = ShapeOf(s.Schedule)
+	return course
+}
+
+// Work is how much the flock has to do; a peer that trains alone is a flock of
+// one that has its own part only.
+func (s trainSettings) Work(data *dataset.Data) peer.Work {
+	if s.Steps > 0 {
+		return peer.Work{StepsPerPeer: s.Steps}
+	}
+	pictures := data.Total
+	if s.Strategy == StrategyAlone {
+		pictures = data.Len()
+	}
+	steps := math.Ceil(s.Passes() * float64(pictures) / float64(s.Batch))
+	return peer.Work{Steps: uint64(max(steps, 1))}
+}

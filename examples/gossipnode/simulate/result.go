@@ -1,0 +1,115 @@
+package simulate
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Result is what simulate prints with --json: the fields of local, and more.
+type Result struct {
+	result.Result
+	// Events is the number of things that happened in the world. WallSeconds is the
+	// time that it took on this machine, the one field that may differ between two
+	// runs of a seed.
+	Events      int     `json:"events"`
+	WallSeconds float64 `json:"wall_seconds"`
+	// TargetSeconds is the virtual time at which --target was first seen, null if it
+	// was not.
+	TargetSeconds *float64 `json:"target_seconds"`
+	// WaitedSeconds is the time that trainers were kept waiting by the algorithm, over
+	// the peers.
+	WaitedSeconds result.Spread `json:"waited_seconds"`
+	Curve         []CurvePoint  `json:"curve,omitempty"`
+	// Digest is a hash of all models at the end. Arithmetic names what rounds as it did
+	// here: the architecture and the instructions in use. Where it differs, so may all
+	// that is computed.
+	Digest     string `json:"digest"`
+	Arithmetic string `json:"arithmetic"`
+}
+
+// CurvePoint is a moment of a run.
+type CurvePoint struct {
+	Seconds      float64         `json:"seconds"`
+	Progress     float64         `json:"progress"`
+	BytesSent    int64           `json:"bytes_sent"`
+	TestAccuracy result.Accuracy `json:"test_accuracy"`
+	Loss         cli.Number      `json:"loss"`
+	Consensus    cli.Number      `json:"consensus_distance"`
+}
+
+// NewResult is what a simulation with these settings has come to.
+func NewResult(s Settings, o peertest.Outcome) Result {
+	r := Result{
+		Events: o.Events, Digest: hex.EncodeToString(o.Digest[:]), Arithmetic: runtime.GOARCH + " " + tensor.Instructions(),
+	}
+	r.Result = result.Result{
+		Peers: s.Peers, Strategy: s.Strategy, Codec: s.CodecName(), Dataset: s.Dataset, Model: s.Model,
+		Steps: o.Steps, Seconds: o.Seconds, TestAccuracy: accuracyAt(o.Final),
+		TestLoss: cli.Number(o.Final.TestLoss), Loss: cli.Number(o.Final.Loss), ConsensusDistance: cli.Number(o.Final.Consensus),
+		Exchanges: o.Traffic.Exchanges, Refused: o.Traffic.Refused, Failed: o.Traffic.Failed, InDoubt: o.Traffic.InDoubt,
+		PeersLost: o.Traffic.Lost, BytesSent: uint64(o.Traffic.Bytes), BitsPerParameter: cli.Number(o.Traffic.BitsPerParameter),
+	}
+	if o.Seconds > 0 {
+		r.SamplesPerSecond = float64(o.Samples) / o.Seconds
+	}
+	if o.TargetSeconds >= 0 && s.Target > 0 {
+		r.TargetSeconds = &o.TargetSeconds
+	}
+	r.Partners = over(o.Each, func(p peertest.PeerOutcome) float64 { return float64(p.Partners) })
+	r.ConnectionsMax = int(r.Partners.Max)
+	r.WaitedSeconds = over(o.Each, func(p peertest.PeerOutcome) float64 { return p.Waited.Seconds() })
+	for _, p := range o.Curve {
+		r.Curve = append(r.Curve, CurvePoint{
+			Seconds: p.Seconds, Progress: p.Progress, BytesSent: p.Bytes, TestAccuracy: accuracyAt(p),
+			Loss: cli.Number(p.Loss), Consensus: cli.Number(p.Consensus),
+		})
+	}
+	return r
+}
+
+func accuracyAt(p peertest.Point) result.Accuracy {
+	return result.Accuracy{Mean: cli.Number(p.Mean), Min: cli.Number(p.Min), Max: cli.Number(p.Max)}
+}
+
+// over is the spread of a figure over peers.
+func over(peers []peertest.PeerOutcome, of func(peertest.PeerOutcome) float64) result.Spread {
+	if len(peers) == 0 {
+		return result.Spread{}
+	}
+	all := result.Sole(of(peers[0]))
+	all.Mean = 0
+	for _, p := range peers {
+		v := of(p)
+		all.Mean += v / float64(len(peers))
+		all.Min, all.Max = min(all.Min, v), max(all.Max, v)
+	}
+	return all
+}
+
+// String tells a result in words.
+func (r Result) String() string {
+	text := r.Result.String()
+	if r.TargetSeconds != nil {
+		text += fmt.Sprintf("The target was reached after %.2f s.\n", *r.TargetSeconds)
+	}
+	if r.WaitedSeconds.Max > 0 {
+		text += fmt.Sprintf("Trainers were kept waiting for %.2f s of it, at most %.2f s.\n", r.WaitedSeconds.Mean, r.WaitedSeconds.Max)
+	}
+	return text + fmt.Sprintf("%d events in %.1f s here, %.1f µs each.\n", r.Events, r.WallSeconds, 1e6*r.WallSeconds/float64(max(r.Events, 1)))
+}
+
+// Encode prints a value as one line of JSON.
+func Encode(to io.Writer, value any) error {
+	if err := json.NewEncoder(to).Encode(value); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+// Package simulate is the command simulate: the training of run in virtual time.
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+)
+
+const defaultPoints = 10
+
+// Settings are the flags of simulate.
+type Settings struct {
+	settings.Settings
+	worldSettings
+	servingSettings
+	Evaluate int
+	Points   int
+	Target   float64
+	Record   string
+}
+
+// CostModel is how virtual time passes, for the help of the commands that make it.
+const CostModel = `Virtual time is made of two things. A gradient step takes --step-time, give or take
+--jitter, and --slow times longer for some: it is a figure that you state, not one
+measured here, so that how fast this machine is changes no result. With --balance it
+is that of a step of --batch pictures, and more take longer. Bytes take the
+time that --link gives them: each peer has one connection, which all its partners
+share, each way. Processor time of exchanges and optimizers takes none.`
+
+// Command makes the command that trains in virtual time.
+func Command(std cli.Streams) *cobra.Command {
+	var s Settings
+	cmd := &cobra.Command{
+		Use:   "simulate",
+		Short: "Train as many peers in virtual time, on links and machines as you describe them",
+		Long: `Simulate trains as run does, on the same data with the same machines, models and
+frames, in one process and in virtual time: a flock of hundreds, a straggler, a slow
+link or a crash take no longer than their gradients.
+
+` + CostModel + `
+
+The same seed gives the same result, byte for byte, but for wall_seconds, from the same
+build on machines whose arithmetic, which the result names, is the same. (That of avx2 and
+of avx512 comes to the same. That of the plain loops, which a processor without them and
+the build tag purego have, and that of another architecture round otherwise: digest differs,
+and figures in late digits.) In the result, seconds are virtual, consensus_distance is the root mean square distance of all models
+from their mean, and test_accuracy that of --evaluate peers.
+
+With --record FILE what happens is written as lines of JSON: how long each step took,
+links, coming and going, who proposed an exchange and what was lost. With --replay FILE
+another codec or strategy trains in that world: compute times, links, coming and going
+are taken over; losses are drawn again, and who talks to whom follows anew. Crashes are
+noticed by the others after 5s.`,
+		Example: `  gossipnode simulate --peers 64 --slow 3=100
+  gossipnode simulate --peers 16 --link 100,40 --codec lattice6+4 --dataset mnist --data DIR
+  gossipnode simulate --crash 3@20s --arrive 3@40s --record world.jsonl
+  gossipnode simulate --replay world.jsonl --strategy alone --json`,
+		Args: cli.FlagsOnly,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			sources, err := s.Load(cmd)
+			if err != nil {
+				return err
+			}
+			return s.run(sources, std)
+		},
+	}
+	s.Register(cmd.Flags())
+	return cmd
+}
+
+func (s *Settings) Register(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	s.worldSettings.register(flags)
+	cli.Group(flags, "World", "peers", "step-time", "slow", "link", "slow-link", "crash", "replay")
+	flags.IntVar(&s.Evaluate, "evaluate", 32, "number of peers whose models are evaluated")
+	flags.IntVar(&s.Points, "points", defaultPoints, "number of times that the models are looked at on the way")
+	flags.Float64Var(&s.Target, "target", 0, "accuracy whose time is told, 0 to 1")
+	flags.StringVar(&s.Record, "record", "", "`file` to write what happens in the world to")
+	cli.Group(flags, "Measures", "evaluate")
+	s.RegisterTraining(flags)
+	s.servingSettings.register(flags)
+	cli.Group(flags, "Exchanges")
+	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object, the last line of standard output")
+	cli.TakeFile(flags)
+}
+
+// Check reports all faults of the flags, and gives the world that they describe.
+func (s *Settings) Check(sources cli.Origins) (peertest.World, error) {
+	world, err := s.world()
+	if err != nil {
+		return world, sources.Usage(err)
+	}
+	if err := s.readReplay(&world); err != nil {
+		return world, sources.Usage(cli.Faultf("replay", "%v", err))
+	}
+	world.Compute.Samples = s.Batch
+	s.Part = fmt.Sprintf("0/%d", s.Peers)
+	if err := s.Validate(sources); err != nil {
+		return world, err
+	}
+	if policy, _ := s.CodecPolicy(); policy.Choosing() {
+		return world, sources.Usage(cli.Faultf("codec", "auto: simulated links are not measured: name a codec"))
+	}
+	if !(s.Target >= 0 && s.Target <= 1) {
+		return world, sources.Usage(cli.Faultf("target", "%v: want an accuracy from 0 to 1", s.Target))
+	}
+	return world, sources.Usage(serverFault(s), cli.Within("evaluate", s.Evaluate, 1, settings.MaxPeers), cli.Within("points", s.Points, 0, maxEvaluations))
+}
+
+// maxEvaluations bounds --points.
+const maxEvaluations = 10_000
+
+// run simulates and prints the result.
+func (s *Settings) run(sources cli.Origins, std cli.Streams) (err error) {
+	world, err := s.Check(sources)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	data, err := PrepareAll(s.Settings, s.Peers)
+	if err != nil {
+		return err
+	}
+	task, err := data.Begin(s.Settings)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, task.Close()) }()
+	simulation, err := s.Simulation(task, world)
+	if err != nil {
+		return err
+	}
+	if s.Record != "" {
+		file, err := os.Create(s.Record)
+		if err != nil {
+			return fmt.Errorf("recording the world: %w", err)
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		simulation.Watch.Record = file
+	}
+	fmt.Fprintf(std.Err, "%s learn %s with %s, %s, %s, in virtual time\n", cli.Plural(uint64(s.Peers), "peer"), s.Dataset, s.Model, s.Strategy, s.CodecName())
+	simulation.Watch.Point = func(p peertest.Point) { fmt.Fprint(std.Err, pointLine(p)) }
+	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
+	defer release()
+	outcome, err := peertest.Simulate(ctx, simulation)
+	if err != nil {
+		return err
+	}
+	return s.print(outcome, time.Since(began), std)
+}
+
+// pointLine tells how a run gets on.
+func pointLine(p peertest.Point) string {
+	return fmt.Sprintf("%4.0f %%  %8.2f s  %s (%s to %s)  models %.3g apart  %s sent\n",
+		100*p.Progress, p.Seconds, cli.Percent(cli.Number(p.Mean)), cli.Percent(cli.Number(p.Min)), cli.Percent(cli.Number(p.Max)), p.Consensus, cli.Size(uint64(p.Bytes)))
+}
+
+// Simulation is the run in package peertest's terms.
+func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peertest.Simulation, error) {
+	policy, err := task.First.Codecs(s.Settings)
+	if err != nil {
+		return peertest.Simulation{}, err
+	}
+	pace, err := s.Pace()
+	if err != nil {
+		return peertest.Simulation{}, err
+	}
+	whole := s.Settings
+	whole.Strategy = settings.StrategyADPSGD // the work is that of the flock, whoever talks to whom
+	simulation := peertest.Simulation{
+		Peers: s.Peers, Task: task, Optimizer: s.NewOptimizer,
+		Schedule: optim.Schedule{Rate: s.Rate(), Warmup: s.Warmup}, Work: whole.Work(task.First.Data),
+		Exchange: peer.Exchange{Pace: pace, Codec: policy, Seed: s.Seed, Machine: simulatedMachine(s)},
+		World:    world, Seed: s.Seed,
+		Watch: peertest.Watch{Evaluate: s.Evaluate, Points: s.Points, Target: s.Target},
+	}
+	simulation.Schedule.Shape, simulation.Schedule.At = settings.ShapeOf(s.Schedule)
+	return simulation, nil
+}
+
+// print prints the result.
+func (s *Settings) print(o peertest.Outcome, took time.Duration, std cli.Streams) error {
+	r := NewResult(*s, o)
+	r.WallSeconds = took.Seconds()
+	return cli.Print(r, s.JSON, std)
+}
+
+// Take makes the settings those of a racer: what only other strategies know counts for
+// those.
+func (s *Settings) Take(strategy, codec string) {
+	s.Strategy, s.Codec = strategy, codec
+	if !s.Paced() {
+		s.Every, s.Budget, s.Consensus = settings.EveryAuto, "", false
+	}
+	if s.Strategy != settings.StrategyDSSP {
+		s.StalenessMax = settings.DefaultStalenessMax
+		if s.Strategy != settings.StrategySSP {
+			s.Staleness = settings.DefaultStaleness
+		}
+	}
+	fixed := s.Strategy == settings.StrategyADPSGD && s.Every != settings.EveryAuto
+	s.Balance = s.Balance && (s.Strategy == settings.StrategyAllReduce || s.Strategy == settings.StrategyBSP || fixed)
+	if !s.Serves() {
+		s.Serving = FirstServes
+	}
+}
+
+// Expected is about how long a run takes in which nobody waits.
+func (s *Settings) Expected(work peer.Work) time.Duration {
+	steps := work.StepsPerPeer
+	if steps == 0 {
+		steps = work.Steps / uint64(s.Peers)
+	}
+	return time.Duration(steps) * s.StepTime
+}

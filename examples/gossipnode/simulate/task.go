@@ -1,0 +1,149 @@
+package simulate
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Simulated is what the peers of simulated worlds learn: the workloads that as many
+// processes would have, with what they have in common held once.
+type Simulated struct {
+	all    []*dataset.Data
+	First  *workload.Workload // the first peer's, whose model and values all begin with
+	glance *dataset.Set       // some of the held-out pictures
+	desks  chan *desk
+}
+
+// desk is room to compute in.
+type desk struct {
+	model nets.Model
+	batch dataset.Batch
+}
+
+const (
+	// maxDesks bounds those that are kept; more are made where more compute at once.
+	maxDesks = 64
+	// glanced is the number of held-out pictures that do for a glance.
+	glanced = 2000
+)
+
+// PrepareAll is prepare for all peers.
+func PrepareAll(s settings.Settings, peers int) (*Simulated, error) {
+	config, err := s.DataConfig(0)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	config.Part, config.Parts = 0, peers
+	all, err := dataset.LoadAll(config)
+	if errors.Is(err, dataset.ErrConfig) || errors.Is(err, dataset.ErrShard) {
+		return nil, cli.Usage(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := &Simulated{all: all, desks: make(chan *desk, maxDesks)}
+	if t.First, err = workload.Equip(s, all[0], s.Order(0)); err != nil {
+		return nil, err
+	}
+	if err := t.First.Batches.Close(); err != nil { // each run has its own
+		return nil, err
+	}
+	t.desks <- &desk{model: t.First.Model}
+	t.glance = all[0].HeldOut.Spread(glanced)
+	return t, nil
+}
+
+// Begin gives every peer its data from the beginning, for one run. The task is to be
+// closed.
+func (t *Simulated) Begin(s settings.Settings) (_ *simulatedTask, err error) {
+	task := &simulatedTask{Simulated: t, settings: s}
+	for i, data := range t.all {
+		batches, err := data.Batches(s.Drawn(), s.Order(i), s.Augmentation())
+		if err != nil {
+			return nil, cli.Usage(errors.Join(err, task.Close()))
+		}
+		task.batches = append(task.batches, batches)
+	}
+	return task, nil
+}
+
+// Close ends what stands behind the data.
+func (t *simulatedTask) Close() error {
+	var faults []error
+	for _, b := range t.batches {
+		faults = append(faults, b.Close())
+	}
+	return errors.Join(faults...)
+}
+
+// sit takes a desk, a new one if all are taken.
+func (t *Simulated) sit(s settings.Settings) (*desk, error) {
+	select {
+	case d := <-t.desks:
+		return d, nil
+	default:
+	}
+	model, err := nets.ByName(s.Model, t.First.Data.Shape(), t.First.Data.Classes())
+	return &desk{model: model}, err
+}
+
+// rise gives a desk back.
+func (t *Simulated) rise(d *desk) {
+	select {
+	case t.desks <- d:
+	default: // there are enough
+	}
+}
+
+// simulatedTask is what the peers of one run learn. It is a peertest.Task.
+type simulatedTask struct {
+	*Simulated
+	settings settings.Settings
+	batches  []dataset.Batches
+}
+
+// Params implements peertest.Task.
+func (t *simulatedTask) Params() *tensor.Params {
+	params := tensor.NewParams(t.First.Params.Layout())
+	copy(params.Vector(), t.First.Params.Vector())
+	return params
+}
+
+// Gradient implements peertest.Task.
+func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Result, error) {
+	d, err := t.sit(t.settings)
+	if err != nil {
+		return peer.Result{}, err
+	}
+	defer t.rise(d)
+	if t.settings.Divides() {
+		err = (&workload.Measured{Singly: t.batches[i]}).Fill(&d.batch, cmp.Or(samples, t.settings.Batch))
+	} else {
+		err = t.batches[i].Next(&d.batch)
+	}
+	if err != nil {
+		return peer.Result{}, err
+	}
+	return peer.Result{Loss: d.model.Gradient(x, &d.batch, grad), Samples: d.batch.Len()}, nil
+}
+
+// Evaluate implements peertest.Task.
+func (t *simulatedTask) Evaluate(x tensor.Vector, glance bool) (accuracy, loss float64) {
+	d, err := t.sit(t.settings)
+	if err != nil {
+		return 0, 0 // the first one could be made
+	}
+	defer t.rise(d)
+	if glance {
+		return d.model.Evaluate(x, t.glance)
+	}
+	return d.model.Evaluate(x, t.First.Data.HeldOut)
+}

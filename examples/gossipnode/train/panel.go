@@ -1,0 +1,117 @@
+package train
+
+import (
+	"context"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/dashboard"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/operator"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// panel is the dashboard of a peer, if it has one.
+type panel struct {
+	board atomic.Pointer[dashboard.Board] // what it shows; nil without one
+	url   string                          // where it is
+}
+
+// openDashboard takes the dashboard's address; nil without one.
+func openDashboard(s settings.Settings) (*dashboard.Server, error) {
+	if s.Dashboard == "" {
+		return nil, nil
+	}
+	return dashboard.Listen(dashboard.Config{Address: s.Dashboard, TokenFile: s.DashboardToken})
+}
+
+// show serves a dashboard of a peer, if it has one.
+func (p *panel) show(t *training, d *dashboard.Server) error {
+	if d == nil {
+		return nil
+	}
+	accuracy, err := dashboard.NewAccuracy(t.Model, t.work.Data, t.peer.Snapshot)
+	if err != nil {
+		return err
+	}
+	b := dashboard.NewBoard(t.peer, dashboard.About{
+		Run: t.Run, Self: string(t.peer.Self()), Dataset: t.Dataset, Model: t.Model, Codec: t.policy.Effective().Codec, Strategy: t.Strategy,
+	}, accuracy, ruler(t), t.Log)
+	p.board.Store(b)
+	d.Serve(b, t.Log)
+	p.url = d.URL()
+	if token := d.Token(); token != "" {
+		t.Log.Info("others may open the dashboard with this token; it crosses the network in the clear, so put TLS or ssh before it where strangers listen",
+			zap.Stringer("address", d.Addr()), zap.String("token", token))
+	}
+	return nil
+}
+
+// hear has the dashboard told of what happens, once there is one.
+func (p *panel) hear(hooks *peer.Hooks) {
+	counted := hooks.Exchanged
+	hooks.Exchanged = func(e peer.Exchanged) {
+		counted(e)
+		if b := p.board.Load(); b != nil {
+			b.Exchanged(e)
+		}
+	}
+	hooks.Failed = func(partner seam.PeerID, err error) {
+		if b := p.board.Load(); b != nil {
+			b.Failed(partner, err)
+		}
+	}
+	hooks.Quarantined = func(partner seam.PeerID, term time.Duration, offence error) {
+		if b := p.board.Load(); b != nil {
+			b.Quarantined(partner, term, offence)
+		}
+	}
+}
+
+// ruler speaks as the operator whose key this process has, by way of this very peer,
+// which passes it on; nil if it has no such key.
+func ruler(t *training) dashboard.Ruler {
+	if t.OperatorKey == "" {
+		return nil
+	}
+	return func(ctx context.Context, commands ...control.Command) error {
+		o := operator.Operator{Join: t.peer.JoinAddresses(), Key: t.OperatorKey, RunKey: t.RunKey, Run: t.Run}
+		_, _, err := o.Deliver(ctx, commands, t.Log)
+		return err
+	}
+}
+
+// others are the other members as the table shows them: what they tell, if they do.
+func others(p *peer.Peer) (rows []*watch.Row) {
+	told := make(map[seam.PeerID]control.Digest)
+	for _, d := range p.Digests() {
+		told[d.Peer] = d
+	}
+	for _, m := range p.Members() {
+		if m.ID == p.Self() {
+			continue
+		}
+		unknown := cli.Number(math.NaN())
+		row := &watch.Row{ID: string(m.ID), Phase: watch.PhaseTraining, Status: watch.Status{
+			Role: m.Role.String(), Step: m.Steps, Loss: unknown, Distance: unknown, Elapsed: 1, // it has begun
+		}}
+		switch m.State {
+		case control.Joining, control.Copying:
+			row.Phase = watch.PhaseJoining
+		case control.Over:
+			row.Phase = watch.PhaseDone
+		}
+		if d, heard := told[m.ID]; heard {
+			row.Status.Loss, row.Status.Distance, row.Status.Exchanges = cli.Number(d.Loss), cli.Number(d.ConsensusDistance), d.Exchanges
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}

@@ -1,0 +1,64 @@
+package train
+
+import (
+	"sync"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
+)
+
+// ownMemory is this process's peak memory, nil if it is unknown.
+func ownMemory() *result.Spread {
+	bytes, err := host.PeakMemory()
+	if err != nil || bytes == 0 {
+		return nil
+	}
+	one := result.Sole(float64(bytes))
+	return &one
+}
+
+// partners are the peers that exchanges were completed with, up to maxPeers.
+type partners struct {
+	mu    sync.Mutex
+	all   map[seam.PeerID]struct{}
+	first time.Duration // from the peer's start to the end of its first exchange
+}
+
+func (p *partners) met(id seam.PeerID, after time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.first == 0 {
+		p.first = after
+	}
+	if p.all == nil {
+		p.all = make(map[seam.PeerID]struct{})
+	}
+	if len(p.all) < settings.MaxPeers {
+		p.all[id] = struct{}{}
+	}
+}
+
+// count is their number, and how long the first exchange took to come.
+func (p *partners) count() (met int, first time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.all), p.first
+}
+
+// linksOf are the links of a peer that decide on codecs.
+func linksOf(s stats.Peer) []result.LinkResult {
+	var links []result.LinkResult
+	for _, l := range s.Exchanges.Links {
+		if l.Codec != "" {
+			links = append(links, result.LinkResult{
+				Peer: string(s.Self), Partner: string(l.Partner), Codec: l.Codec,
+				BytesPerSecond: l.Rate, RoundTripSeconds: l.Round.Seconds(), Exchanges: l.Exchanges,
+			})
+		}
+	}
+	return links
+}

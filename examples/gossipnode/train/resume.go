@@ -1,0 +1,152 @@
+package train
+
+import (
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/peer/optim"
+)
+
+// lockFolder locks the folder of --checkpoint, if it is there.
+func lockFolder(s settings.Settings, log *zap.Logger) (*checkpoint.Lock, error) {
+	if s.Checkpoint == "" {
+		return nil, nil
+	}
+	return s.Checkpoints().Lock(log)
+}
+
+// takeFolder makes the folder of --checkpoint and locks it, unless lockFolder has, sees to
+// it that it can be written to, and keeps the identity there. It returns the lock, which
+// stays held if that fails.
+func takeFolder(s settings.Settings, lock *checkpoint.Lock, key ed25519.PrivateKey, log *zap.Logger) (_ *checkpoint.Lock, err error) {
+	if s.Checkpoint == "" {
+		return nil, nil
+	}
+	if lock == nil {
+		if lock, err = s.Checkpoints().Make(log); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.Checkpoints().Probe(); err != nil {
+		return lock, err
+	}
+	return lock, s.Occupy(key)
+}
+
+// newKeeper makes what saves checkpoints of this peer; nil without --checkpoint.
+func newKeeper(t *training) *checkpoint.Keeper {
+	if t.Checkpoint == "" {
+		return nil
+	}
+	every, _ := checkpoint.ParseCadence(t.CheckpointEvery) // validate has seen to it
+	return checkpoint.NewKeeper(checkpoint.KeeperConfig{
+		Into: t.Checkpoints(), Refused: t.work.Refused, Peer: t.peer, Layout: t.work.Params.Layout(), Schedule: t.Course(),
+		Every: every, Epoch: float64(t.work.Data.Total) / float64(t.Batch), Log: t.Log,
+	})
+}
+
+// tellResumed says where the run goes on, and what has been passed over.
+func tellResumed(t *training) {
+	for _, err := range t.work.Refused {
+		t.Log.Warn("a checkpoint is refused; the one before it is used. Move it away if it is of no use", zap.Error(err))
+	}
+	if t.work.Resumed == nil {
+		return
+	}
+	c, stats := t.work.Behind(), t.peer.Stats()
+	t.Log.Info("resuming from a checkpoint", zap.String("file", t.work.Resumed.Path), zap.Uint64("steps", c.Own),
+		zap.Uint64("flock_steps", c.FlockSteps), zap.Uint64("incarnation", stats.Incarnation))
+	if of := t.work.Resumed.Peer(); of != "" && of != string(t.peer.Self()) {
+		t.Log.Warn("the checkpoint is another peer's: what that one has done counts as done by this one, and twice if both take part. Give its key with --key; or begin from the model alone, with gossipnode export and --init",
+			zap.String("of", of))
+	}
+	saved := t.work.Resumed.Course()
+	if text, err := json.Marshal(t.Course()); err == nil && saved != "" && saved != string(text) {
+		t.Log.Warn("the learning rate takes another course than when the checkpoint was saved: that of the flags holds from here on",
+			zap.String("saved", checkpoint.InWords(saved)), zap.String("now", checkpoint.InWords(string(text))))
+	}
+	if stats.Target > 0 && c.FlockSteps >= stats.Target {
+		t.Log.Info("the run of this checkpoint has done its work: for more, give more --epochs or --steps, or another folder")
+	}
+}
+
+// restore gives an optimizer the state of the checkpoint. One of another optimizer is
+// left: what an optimizer remembers is soon made anew.
+func restore(t *training, optimizer optim.Optimizer) {
+	stateful, ok := optimizer.(optim.Stateful)
+	if !ok || t.work.Resumed == nil || t.work.Resumed.Optimizer.Kind == "" {
+		return
+	}
+	if err := stateful.Restore(t.work.Resumed.Optimizer); err != nil {
+		t.Log.Warn("the optimizer begins without the state of the checkpoint", zap.Error(err))
+	}
+	t.work.Resumed.Optimizer.Vectors = nil // the optimizer's own now, or of no use
+}
+
+// ErrNothingDone is a cli.ErrInterrupted that came before the first step.
+var ErrNothingDone = fmt.Errorf("%w before the first step", cli.ErrInterrupted)
+
+// orNothingDone is the error, or ErrNothingDone if it is an interruption that came before
+// this peer had done anything in this life.
+func orNothingDone(t *training, err error) error {
+	if errors.Is(err, cli.ErrInterrupted) && checkpoint.Idle(t.peer.Stats()) {
+		return ErrNothingDone
+	}
+	return err
+}
+
+// UnsavedError is a cli.ErrInterrupted of which the last checkpoint could not be saved.
+type UnsavedError struct{ Cause error }
+
+func (e *UnsavedError) Error() string {
+	return fmt.Sprintf("%v, and the last checkpoint could not be saved: %v", cli.ErrInterrupted, e.Cause)
+}
+
+func (e *UnsavedError) Unwrap() []error { return []error{cli.ErrInterrupted, e.Cause} }
+
+// Interruption tells an end that was asked for, and what has become of the work.
+func Interruption(s settings.Settings, err error) error {
+	nothing := errors.Is(err, ErrNothingDone)
+	var unsaved *UnsavedError
+	switch {
+	case !errors.Is(err, cli.ErrInterrupted):
+		return err
+	case errors.As(err, &unsaved):
+		return fmt.Errorf("%w: %s has what was saved before, not what was learned since; make room there, or see who may write", err, s.Checkpoint)
+	case nothing && s.Checkpoint == "":
+		return fmt.Errorf("%w: nothing was learned", err)
+	case nothing:
+		return fmt.Errorf("%w: nothing was learned, and the checkpoints in %s are as they were", err, s.Checkpoint)
+	case s.Checkpoint == "":
+		return fmt.Errorf("%w before the work was done; with --checkpoint DIR the model would have been kept", err)
+	}
+	return fmt.Errorf("%w before the work was done; what was learned is kept in %s", err, s.Checkpoint)
+}
+
+// Success reports that a peer has done its work.
+func Success(done result.Share) watch.Report {
+	r := watch.Report{Kind: watch.ReportResult, Share: &done}
+	if done.Unsaved != nil {
+		r.Unsaved = done.Unsaved.Error()
+	}
+	return r
+}
+
+// Failure reports that a peer has given up.
+func Failure(err error) watch.Report {
+	r := watch.Report{Kind: watch.ReportFailed, Failure: err.Error(), Code: cli.ExitCode(err), Interrupted: errors.Is(err, cli.ErrInterrupted)}
+	var unsaved *UnsavedError
+	if errors.As(err, &unsaved) {
+		r.Unsaved = unsaved.Cause.Error()
+	}
+	return r
+}

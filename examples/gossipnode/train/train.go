@@ -1,0 +1,386 @@
+// Package train is one peer at work, from its data to its result.
+package train
+
+import (
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/merge"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// reportEvery is the time between two reports of progress.
+const reportEvery = 200 * time.Millisecond
+
+// Observer is who watches a peer.
+type Observer struct {
+	Log  *zap.Logger
+	Tell watch.Reporter
+	// Begin is closed when the first step may be taken; nil is at once.
+	Begin <-chan struct{}
+	// Everybody: the other members are told of too.
+	Everybody bool
+}
+
+// training is one peer at work. It belongs to one goroutine.
+type training struct {
+	settings.Settings
+	work *workload.Workload
+	Observer
+	policy quant.Policy
+	peer   *peer.Peer
+	keeper *checkpoint.Keeper
+
+	batch    dataset.Batch
+	measured workload.Measured
+	clock
+	members    int // the most seen
+	skipped    int // damaged records that have been named
+	standstill standstill
+	partners   partners
+	panel      panel
+}
+
+// Run trains one peer, from its data to its result. When ctx ends early it
+// keeps what was learned, leaves the run, and returns cli.ErrInterrupted. The first
+// step waits until it may begin.
+func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share, err error) {
+	log := to.Log
+	if err := s.KnowOperator(log); err != nil {
+		return result.Share{}, err
+	}
+	lock, err := lockFolder(s, log)
+	if err != nil {
+		return result.Share{}, err
+	}
+	defer func() { _ = lock.Close() }() // at the end of the process at the latest
+	key, err := s.Lasting(log)
+	if err != nil {
+		return result.Share{}, err
+	}
+	admission, err := s.Admission(log)
+	if err != nil {
+		return result.Share{}, err
+	}
+	work, err := workload.Prepare(s, key.Public().(ed25519.PublicKey))
+	if err != nil {
+		return result.Share{}, err
+	}
+	defer func() { err = errors.Join(err, work.Batches.Close()) }()
+	if lock, err = takeFolder(s, lock, key, log); err != nil {
+		return result.Share{}, err
+	}
+	var counts *metrics.Server
+	if s.Metrics != "" {
+		if counts, err = metrics.Listen(s.Metrics); err != nil {
+			return result.Share{}, err
+		}
+		defer func() { err = errors.Join(err, counts.Close()) }()
+	}
+	dashboard, err := openDashboard(s)
+	if err != nil {
+		return result.Share{}, err
+	}
+	defer func() { err = errors.Join(err, dashboard.Close()) }()
+	if ctx.Err() != nil {
+		return result.Share{}, ErrNothingDone
+	}
+	policy, err := work.Codecs(s)
+	if err != nil {
+		return result.Share{}, err
+	}
+	t := &training{Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}}
+	if t.peer, err = peer.Start(ctx, t.config(key, admission)); err != nil {
+		return result.Share{}, err
+	}
+	defer t.leave()
+	t.keeper = newKeeper(t)
+	t.keeper.Start()
+	defer t.keeper.End() // before the peer leaves
+	if counts != nil {
+		counts.Serve(t.peer, t.keeper.Age, s.Pprof)
+	}
+	if err := t.panel.show(t, dashboard); err != nil {
+		return result.Share{}, err
+	}
+	done, err := t.run(ctx)
+	if errors.As(err, new(*seam.RefusedError)) {
+		err = fmt.Errorf("%w: %s", errRefused, cmp.Or(settings.Remedy(err), "read the log of the peers there"))
+	}
+	return done, err
+}
+
+// errRefused: package peer has logged who refuses, why, and what to do about it.
+var errRefused = errors.New("no peer to join will have this one, as logged above")
+
+// config is that of the peer.
+func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer.Config {
+	pace, _ := t.Pace() // validate has seen to it
+	config := peer.Config{
+		Run: t.Run, Params: t.work.Params, Checkpoint: t.work.Behind(), Join: t.Join, Work: t.work.Target, Log: t.Log,
+		Network: peer.Network{
+			Key: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Admission: admission,
+			Reach: t.Reach(), Gossip: t.Gossip(),
+		},
+		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Seed: t.Seed},
+	}
+	config.Network.Control = control.Config{
+		Operator: seam.PeerID(t.Operator),
+		Settings: map[string]string{"dataset": t.Dataset, "model": t.Model},
+	}
+	config.Hooks.Exchanged = func(e peer.Exchanged) {
+		t.partners.met(e.Partner, time.Since(t.started))
+	}
+	config.Network.Control.Digests = t.DigestEvery()
+	if t.Dashboard != "" {
+		t.panel.hear(&config.Hooks)
+	}
+	config.Optimizer = t.NewOptimizer()
+	config.Schedule = t.Course()
+	restore(t, config.Optimizer)
+	if t.Strategy == settings.StrategyAlone {
+		config.Join, config.Network.Listen = nil, []string{settings.Loopback}
+	}
+	config.Exchange.Machine, config.Work.Grace = t.algorithm(), t.Grace()
+	return config
+}
+
+// run takes the peer through its life.
+func (t *training) run(ctx context.Context) (result.Share, error) {
+	tellResumed(t)
+	if t.Strategy == settings.StrategyAlone && len(t.Join) > 0 {
+		t.Log.Warn("training alone: --join is not heeded")
+	}
+	t.Log.Info("how exchanges are coded", zap.Strings("joint_layers", t.policy.Explain(t.work.Params.Layout())))
+	if norm := t.work.Data.Measured(); norm != nil {
+		t.Log.Info("normalization measured in the folder: peers whose folders hold other files must be given it with --normalize", zap.String("normalize", dataset.FormatNorm(norm)))
+	}
+	t.warnSkipped()
+	t.Tell(watch.Report{Kind: watch.ReportStarted, Peer: string(t.peer.Self()), Addresses: t.peer.JoinAddresses(), Dashboard: t.panel.url})
+	if err := t.gather(ctx); err != nil {
+		return result.Share{}, orNothingDone(t, err)
+	}
+	seconds, err := t.learn(ctx)
+	if err != nil && !errors.Is(err, cli.ErrInterrupted) {
+		return result.Share{}, errors.Join(err, t.keeper.Rescued())
+	}
+	t.progress(true)
+	t.keeper.End()
+	t.keeper.Interrupted(ctx)
+	if total, _ := t.work.Data.Skipped(t.skipped); total > t.skipped {
+		t.Log.Warn("more damaged records were skipped", zap.Int("named", t.skipped), zap.Int("all", total))
+	}
+	// The peer serves the others until all have finished, and its model comes
+	// closer to theirs meanwhile: what counts is the model after that.
+	before := t.peer.Stats()
+	t.leave()
+	stats := t.peer.Stats()
+	stats.Role, stats.Lost = before.Role, before.Lost
+	t.peer.Snapshot(t.work.Params.Vector())
+	unsaved := t.keeper.Last(stats)
+	if unsaved != nil {
+		t.Log.Error("the last checkpoint could not be saved; the ones before are kept", zap.Error(unsaved))
+	}
+	if err != nil && unsaved != nil {
+		return result.Share{}, &UnsavedError{unsaved}
+	}
+	if err != nil {
+		return result.Share{}, orNothingDone(t, err)
+	}
+	return result.Share{Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated, Unsaved: unsaved}, nil
+}
+
+// leave leaves the run. That something went wrong in leaving takes nothing from
+// what was learned.
+func (t *training) leave() {
+	if err := t.peer.Close(); err != nil {
+		t.Log.Debug("leaving the run", zap.Error(err))
+	}
+	t.panel.board.Load().Rest()
+}
+
+// gather waits for the members that --min-peers asks for.
+func (t *training) gather(ctx context.Context) error {
+	if t.MinPeers <= 1 || t.Strategy == settings.StrategyAlone {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, t.MinPeersWait)
+	defer cancel()
+	err := t.peer.WaitMembers(bounded, t.MinPeers)
+	switch {
+	case err == nil:
+		t.joined = time.Since(t.started)
+	case ctx.Err() != nil:
+		return cli.ErrInterrupted
+	case errors.Is(err, context.DeadlineExceeded):
+		t.Log.Warn("not all peers have come: training with those that have", zap.Error(err))
+	default:
+		return err
+	}
+	return nil
+}
+
+// learn steps until the flock has done its work, and tells for how long.
+func (t *training) learn(ctx context.Context) (time.Duration, error) {
+	step := t.firstGradient(ctx)
+	for {
+		err := t.peer.Step(ctx, step)
+		switch {
+		case err == nil:
+			step = t.gradient
+			t.standstill.step(time.Now())
+			t.progress(false)
+		case errors.Is(err, peer.ErrRunOver):
+			return t.elapsed(), nil
+		case ctx.Err() != nil:
+			return t.elapsed(), cli.ErrInterrupted
+		default:
+			return t.elapsed(), err
+		}
+	}
+}
+
+// firstGradient is gradient for the first step, which begins when it may. Step
+// calls it once the peer has joined, or has given up waiting for that: whoever
+// sees all peers ready knows that none will be kept from its training any more.
+func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector) (peer.Result, error) {
+	return func(x, grad tensor.Vector) (peer.Result, error) {
+		t.Tell(watch.Report{Kind: watch.ReportReady})
+		if t.Begin != nil {
+			select {
+			case <-t.Begin:
+			case <-ctx.Done():
+				return peer.Result{}, cli.ErrInterrupted
+			}
+		}
+		t.first, t.begun = time.Now(), t.peer.Stats().Progress
+		return t.gradient(x, grad)
+	}
+}
+
+// gradient computes the gradient of the next batch.
+func (t *training) gradient(x, grad tensor.Vector) (peer.Result, error) {
+	if err := t.nextBatch(); err != nil {
+		return peer.Result{}, err
+	}
+	return peer.Result{Loss: t.work.Model.Gradient(x, &t.batch, grad), Samples: t.batch.Len()}, nil
+}
+
+// progress reports, at once or if it is time.
+func (t *training) progress(now bool) {
+	if !now && time.Since(t.told) < reportEvery {
+		return
+	}
+	t.told = time.Now()
+	t.warnSkipped()
+	stats := t.peer.Stats()
+	t.members = max(t.members, stats.Members)
+	t.standstill.warn(t.Log, stats.Members, t.members)
+	if t.joined == 0 && stats.Joined && stats.Members > 1 {
+		t.joined = time.Since(t.started)
+	}
+	current := watch.StatusOf(stats, t.elapsed())
+	current.Begun = t.begun
+	report := watch.Report{Kind: watch.ReportProgress, Status: &current}
+	if t.Everybody {
+		report.Others = others(t.peer)
+	}
+	t.Tell(report)
+}
+
+// result evaluates the model and gathers this peer's numbers.
+func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
+	right, loss := t.work.Model.Evaluate(t.work.Params.Vector(), t.work.Data.HeldOut)
+	status, seconds := watch.StatusOf(stats, took), took.Seconds()
+	partners, firstExchange := t.partners.count()
+	r := result.Result{
+		Peers: max(t.members, 1), Strategy: t.Strategy, Codec: t.policy.Effective().Codec, Dataset: t.Dataset, Model: t.Model,
+		Steps: stats.Steps, Seconds: seconds,
+		TestAccuracy: result.Accuracy{Mean: cli.Number(right), Min: cli.Number(right), Max: cli.Number(right)},
+		TestLoss:     cli.Number(loss), Loss: status.Loss, ConsensusDistance: status.Distance,
+		Exchanges: status.Exchanges, Refused: stats.Exchanges.Refused, Failed: stats.Exchanges.Failed,
+		InDoubt: stats.Exchanges.InDoubt + stats.Exchanges.Lost, PeersLost: stats.Lost, JoinSeconds: t.joined.Seconds(),
+		ConnectionsMax: stats.ConnectionsMax, BytesSent: stats.Exchanges.BytesSent,
+		BitsPerParameter: cli.Number(stats.Exchanges.BitsPerParameter), ResumedStep: stats.Resumed,
+		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
+		FirstExchangeSeconds: firstExchange.Seconds(),
+		PeakMemory:           ownMemory(), Partners: result.Sole(float64(partners)),
+		Links: linksOf(stats), Peer: string(stats.Self), Role: stats.Role, FinalResult: t.final(stats.Merged),
+	}
+	if seconds > 0 {
+		r.SamplesPerSecond = float64(t.peer.Tallies().Samples) / seconds
+	}
+	return r
+}
+
+// nextBatch takes the next batch: of the size that the peers have agreed on, if they
+// share their pictures out by speed.
+func (t *training) nextBatch() error {
+	if !t.Divides() {
+		return t.work.Batches.Next(&t.batch)
+	}
+	return t.measured.Fill(&t.batch, t.peer.Batch(t.Batch))
+}
+
+// algorithm is the machine of this peer, with the merge at its end if there is to be one;
+// nil is the one that a peer has by itself.
+func (t *training) algorithm() func(averaging.Config) (averaging.Machine, error) {
+	if t.Final != settings.FinalMerge {
+		return t.Machine(t.Batch)
+	}
+	weight := 0.0
+	if t.FinalWeights == settings.WeightsSamples {
+		weight = float64(min(max(t.work.Data.Len(), 1), merge.MaxWeight))
+	}
+	return func(c averaging.Config) (averaging.Machine, error) {
+		inner, err := averaging.NewADPSGD(c)
+		if err != nil {
+			return nil, err
+		}
+		return merge.New(merge.Config{Self: c.Self, Deadline: t.FinalWait, Weight: weight}, inner)
+	}
+}
+
+// final is what this peer has ended with.
+func (t *training) final(merged bool) result.FinalResult {
+	r := result.FinalResult{Final: settings.FinalLocal, ModelHash: result.Hash(t.work.Params.Vector())}
+	switch {
+	case merged:
+		r.Final = settings.FinalMerge
+	case t.Final == settings.FinalMerge:
+		r.Final = settings.FinalUnmerged
+	}
+	return r
+}
+
+// maxNamedSkips bounds how many damaged records are named in the log.
+const maxNamedSkips = 10
+
+// warnSkipped names damaged records that have been met since it last did.
+func (t *training) warnSkipped() {
+	_, named := t.work.Data.Skipped(t.skipped)
+	for _, damaged := range named[:min(len(named), maxNamedSkips-t.skipped)] {
+		t.Log.Warn("skipping a damaged record", zap.Error(damaged))
+		t.skipped++
+	}
+}

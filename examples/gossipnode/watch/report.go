@@ -1,0 +1,159 @@
+// Package watch shows how peers get on: what each of them reports, and the table or lines
+// that a person sees.
+package watch
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
+)
+
+// The kinds of report.
+const (
+	ReportStarted  = "started"  // it listens, and waits for others
+	ReportReady    = "ready"    // it has joined, and would train if it may
+	ReportProgress = "progress" // it trains
+	ReportResult   = "result"   // it is done; nothing follows
+	ReportFailed   = "failed"   // it has given up; nothing follows
+)
+
+// Report is what a peer tells whoever watches it: this process's terminal, or
+// the process of local that started it, as a line of JSON.
+type Report struct {
+	Kind      string        `json:"kind"`
+	Peer      string        `json:"peer,omitempty"`
+	Addresses []string      `json:"addresses,omitempty"`
+	Dashboard string        `json:"dashboard,omitempty"` // where to open it, token included
+	Status    *Status       `json:"status,omitempty"`
+	Share     *result.Share `json:"share,omitempty"`
+	// Others are the other members, for a table in this process.
+	Others []*Row `json:"-"`
+	// Failure and Code are what a peer that has given up says, and would exit
+	// with; Interrupted tells that it was asked to.
+	Failure     string `json:"failure,omitempty"`
+	Code        int    `json:"code,omitempty"`
+	Interrupted bool   `json:"interrupted,omitempty"`
+	// Unsaved is why the last checkpoint of a peer that has a result, or was asked to
+	// end, could not be saved.
+	Unsaved string `json:"unsaved,omitempty"`
+}
+
+// Status is a peer's progress at one moment.
+type Status struct {
+	Role      string     `json:"role"`
+	Step      uint64     `json:"step"`
+	Progress  float64    `json:"progress"`
+	Loss      cli.Number `json:"loss"`
+	Exchanges uint64     `json:"exchanges"`
+	Distance  cli.Number `json:"distance"`
+	Members   int        `json:"members"`
+	Resumed   uint64     `json:"resumed,omitempty"` // of Step, those of earlier lives
+	Counts
+	// Elapsed is the time since this peer's first step, and Begun the progress of
+	// the flock at that time.
+	Elapsed time.Duration `json:"elapsed"`
+	Begun   float64       `json:"begun"`
+}
+
+// Counts are what adds up over the peers. Exchanges are counted by those that
+// initiated them, so that no exchange counts twice.
+type Counts struct {
+	Initiated uint64 `json:"initiated"`
+	Refused   uint64 `json:"refused"`
+	Failed    uint64 `json:"failed"`
+	InDoubt   uint64 `json:"in_doubt"`
+	BytesSent uint64 `json:"bytes_sent"`
+}
+
+func StatusOf(s stats.Peer, elapsed time.Duration) Status {
+	distance := s.Exchanges.ConsensusDistance
+	if s.Exchanges.Completed() == 0 {
+		distance = math.NaN()
+	}
+	return Status{
+		Role: s.Role, Step: s.Steps, Resumed: s.Resumed, Progress: s.Progress, Loss: cli.Number(s.Loss), Exchanges: s.Exchanges.Completed(),
+		Distance: cli.Number(distance), Members: s.Members, Elapsed: elapsed,
+		Counts: Counts{
+			Initiated: s.Exchanges.Initiated, Refused: s.Exchanges.Refused, Failed: s.Exchanges.Failed,
+			InDoubt: s.Exchanges.InDoubt + s.Exchanges.Lost, BytesSent: s.Exchanges.BytesSent,
+		},
+	}
+}
+
+// left estimates the time to go from the pace so far; false while it is unknown.
+func (s Status) left() (time.Duration, bool) {
+	const known = 0.01
+	seen := s.Progress - s.Begun
+	if seen < known || s.Elapsed <= 0 {
+		return 0, false
+	}
+	return time.Duration(float64(s.Elapsed) * (1 - s.Progress) / seen), true
+}
+
+// String is the line that run prints every few seconds.
+func (s Status) String() string {
+	text := fmt.Sprintf("%3.0f %%  step %d  loss %s  exchanges %d  distance %s  %s  members %d",
+		100*s.Progress, s.Step, cli.Figure(s.Loss), s.Exchanges, cli.Figure(s.Distance), s.Role, s.Members)
+	if s.Progress >= 1 {
+		return text + "  " + othersAtWork
+	}
+	if left, ok := s.left(); ok {
+		text += "  " + cli.Duration(left) + " left"
+	}
+	return text
+}
+
+// othersAtWork is said when the work is done but the run has not ended.
+const othersAtWork = "waiting for the others to finish"
+
+// Reporter takes the reports of one peer, one at a time.
+type Reporter func(Report)
+
+// LineReporter writes reports as lines of JSON. A reader that has gone is
+// noticed elsewhere: standard input ends with it.
+func LineReporter(out io.Writer) Reporter {
+	encoder := json.NewEncoder(out)
+	return func(r Report) { _ = encoder.Encode(r) }
+}
+
+// textReporter writes reports for a person, a line of progress every interval.
+func textReporter(out io.Writer, interval time.Duration) Reporter {
+	var (
+		last time.Time
+		over bool
+	)
+	return func(r Report) {
+		switch r.Kind {
+		case ReportStarted:
+			fmt.Fprintf(out, "peer %s, to be joined at\n", r.Peer)
+			for _, address := range r.Addresses {
+				fmt.Fprintf(out, "  --join %s\n", address)
+			}
+			if r.Dashboard != "" {
+				fmt.Fprintf(out, "dashboard at %s\n", r.Dashboard)
+			}
+		case ReportProgress:
+			done := r.Status.Progress >= 1
+			if done && over {
+				return
+			}
+			if done || time.Since(last) >= interval {
+				last, over = time.Now(), done
+				fmt.Fprintln(out, r.Status)
+			}
+		}
+	}
+}
+
+// short is a peer's id as tables show it.
+func short(id string) string { return seam.PeerID(id).Short() }
+
+// printEvery is the time between two lines of progress.
+const printEvery = 2 * time.Second

@@ -1,0 +1,132 @@
+// Package workload makes of settings what is learned: data, a model and its initial values.
+package workload
+
+import (
+	"crypto/ed25519"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Workload is what a peer learns: its data, the model, and where it begins.
+type Workload struct {
+	Data    *dataset.Data
+	Model   nets.Model
+	Params  *tensor.Params
+	Batches dataset.Batches
+	Target  peer.Work
+	// Resumed is the checkpoint that the initial values are of, nil without one, and
+	// refused those that were passed over.
+	Resumed *checkpoint.Taken
+	Refused []error
+}
+
+// Prepare loads the data and makes the model with its initial values. Nothing
+// is written and nobody is spoken to before it has succeeded. The batches of the
+// workload are to be closed.
+func Prepare(s settings.Settings, identity ed25519.PublicKey) (*Workload, error) {
+	data, order, err := loadData(s, identity)
+	if err != nil {
+		return nil, err
+	}
+	return Equip(s, data, order)
+}
+
+// Equip makes the workload of a peer that has this data, seen in this order.
+func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, err error) {
+	w := &Workload{Data: data, Target: s.Work(data)}
+	if w.Model, err = nets.ByName(s.Model, data.Shape(), data.Classes()); err != nil {
+		return nil, err
+	}
+	w.Params = tensor.NewParams(w.Model.Layout())
+	w.Model.Init(s.Seed, w.Params.Vector())
+	if s.Init != "" {
+		if err := loadValues(s.Init, w.Params); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.resume(s); err != nil {
+		return nil, err
+	}
+	if w.Batches, err = data.Batches(s.Drawn(), order^w.Behind().Own, s.Augmentation()); err != nil {
+		return nil, cli.Usage(err)
+	}
+	return w, nil
+}
+
+// loadData loads this peer's part, and a seed for the order in which it is seen.
+// A peer without a part takes both from its identity.
+func loadData(s settings.Settings, identity ed25519.PublicKey) (data *dataset.Data, order uint64, err error) {
+	config, err := s.DataConfig(binary.LittleEndian.Uint64(identity))
+	if err != nil {
+		return nil, 0, cli.Usage(err)
+	}
+	data, err = dataset.Load(config)
+	if errors.Is(err, dataset.ErrConfig) || errors.Is(err, dataset.ErrShard) {
+		return nil, 0, cli.Usage(err)
+	}
+	order = s.Seed ^ config.PeerSeed
+	if config.Parts > 0 {
+		order = s.Order(config.Part)
+	}
+	return data, order, err
+}
+
+// loadValues reads initial values from a safetensors file.
+func loadValues(path string, into *tensor.Params) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("reading initial values: %w", err)
+	}
+	defer file.Close()
+	if _, err := into.LoadSafetensors(file); err != nil {
+		if checkpoint.Is(path) {
+			err = fmt.Errorf("%w\nIt is a checkpoint, which may hold an optimizer's state too: write its model with gossipnode export, and give that", err)
+		}
+		return fmt.Errorf("reading initial values from %s: %w", path, err)
+	}
+	if !tensor.Finite(into.Vector()) {
+		return fmt.Errorf("reading initial values from %s: %w", path, optim.ErrNotFinite)
+	}
+	return nil
+}
+
+// resume takes up the newest checkpoint of the folder that can be used, if one is there.
+func (w *Workload) resume(s settings.Settings) (err error) {
+	if s.Checkpoint != "" {
+		w.Resumed, w.Refused, err = s.Checkpoints().Load(w.Params)
+	}
+	return err
+}
+
+// Behind is what lies behind the initial values.
+func (w *Workload) Behind() peer.Checkpoint {
+	if w.Resumed == nil {
+		return peer.Checkpoint{}
+	}
+	return w.Resumed.Checkpoint
+}
+
+// Codecs is the policy for this workload's model; what it asks of ranges that the
+// model does not have is a fault of usage.
+func (w *Workload) Codecs(s settings.Settings) (quant.Policy, error) {
+	policy, err := s.CodecPolicy()
+	if err == nil {
+		err = policy.Validate(w.Params.Layout())
+	}
+	if err != nil {
+		return policy, cli.Usage(err)
+	}
+	return policy, nil
+}

@@ -1,0 +1,275 @@
+package admit
+
+import (
+	"context"
+	"crypto/hmac"
+	"fmt"
+	"slices"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	// LookEvery is the time between two looks at the list.
+	LookEvery = 2 * time.Second
+
+	// maxShown bounds the peers that are remembered to know the run's key, each for as
+	// long as no more others have shown it since. Every stream, datagram and record of
+	// one that goes by shows it again.
+	maxShown = 1 << 13
+)
+
+// What is said to a peer that is refused; it does not tell what the list says.
+const (
+	detailList    = "your id is not on the list here"
+	detailNoProof = "no proof of the run's key"
+	detailNoKey   = "the run has a key, which this peer was not given"
+	detailNotAsks = "it asks for no proof of the run's key, which this peer has"
+	detailFalse   = "its proof of the run's key is false"
+)
+
+// Config says who takes part in a run. Without list and key everybody does.
+type Config struct {
+	Run string
+	// List is the file of the ids of those that may take part, and CheckID tells what is
+	// wrong with an id on it; nil finds nothing wrong.
+	List    string
+	CheckID func(seam.PeerID) error
+	// Key is what all peers of the run know.
+	Key []byte
+	Log *zap.Logger
+}
+
+// Guard decides who takes part, for a peer that does not take everybody; nil takes
+// everybody. Safe for concurrent use.
+type Guard struct {
+	key  runKey
+	list *list // nil if every id may take part
+	log  *zap.Logger
+	self seam.PeerID // once over a transport
+	mark []byte      // the local peer's, once over a transport
+
+	shown   *lru.Cache[seam.PeerID, struct{}] // those that have shown that they know the key
+	streams openStreams
+}
+
+var _ seam.Admission = (*Guard)(nil)
+
+// New reads the list, if there is one. It returns nil if everybody takes part.
+func New(c Config) (*Guard, error) {
+	if c.List == "" && c.Key == nil {
+		return nil, nil
+	}
+	g := &Guard{key: runKey{run: c.Run, secret: c.Key}, log: c.Log}
+	g.shown, _ = lru.New[seam.PeerID, struct{}](maxShown) // fails for sizes below one only
+	if c.List == "" {
+		return g, nil
+	}
+	var err error
+	g.list, err = openList(c.List, c.CheckID)
+	return g, err
+}
+
+// Over guards a transport; a nil guard leaves it as it is. It is called before anything
+// but AdmitID.
+func (g *Guard) Over(transport seam.Transport) seam.Transport {
+	if g == nil {
+		return transport
+	}
+	g.self = transport.Self()
+	if g.keyed() {
+		g.mark = g.key.mark(g.self)
+	}
+	if !g.list.has(g.self) {
+		g.log.Warn("this peer's own id is not on its list: others with the same list do not let it take part",
+			zap.String("peer", string(g.self)), zap.String("list", g.list.path))
+	}
+	return &guarded{Transport: transport, guard: g}
+}
+
+// OfMembers is the guard for the membership, nil if everybody takes part.
+func (g *Guard) OfMembers() seam.Admission {
+	if g == nil {
+		return nil
+	}
+	return g
+}
+
+// keyed tells whether the run has a key.
+func (g *Guard) keyed() bool { return g != nil && g.key.secret != nil }
+
+// AdmitID judges an identity by the list alone.
+func (g *Guard) AdmitID(id seam.PeerID) error {
+	if g == nil || g.list.has(id) {
+		return nil
+	}
+	return fmt.Errorf("peer %s is not on the list %s: add a line with its id there if it is to take part: %w", id, g.list.path, seam.ErrNotAdmitted)
+}
+
+// Mark implements seam.Admission.
+func (g *Guard) Mark() []byte { return g.mark }
+
+// Admit implements seam.Admission.
+func (g *Guard) Admit(id seam.PeerID, mark []byte) error {
+	if err := g.AdmitID(id); err != nil {
+		return err
+	}
+	if g.keyed() && !hmac.Equal(g.key.mark(id), mark) {
+		return fmt.Errorf("peer %s does not show that it knows the run's key: give it the same one: %w", id, seam.ErrNotAdmitted)
+	}
+	g.shown.Add(id, struct{}{})
+	return nil
+}
+
+// TakesPart judges a peer where it can show nothing, by the list and by what it has shown
+// elsewhere.
+func (g *Guard) TakesPart(id seam.PeerID) error {
+	if err := g.AdmitID(id); err != nil || !g.keyed() || id == g.self {
+		return err
+	}
+	if _, ok := g.shown.Get(id); !ok {
+		return fmt.Errorf("peer %s has not shown that it knows the run's key: %w", id, seam.ErrNotAdmitted)
+	}
+	return nil
+}
+
+// Members leaves out the records of those who are not admitted by now.
+func (g *Guard) Members(records []seam.Record) []seam.Record {
+	if g == nil {
+		return records
+	}
+	kept := records[:0]
+	for _, r := range records {
+		if r.Peer == g.self || g.AdmitID(r.Peer) == nil {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// Watch reads the list again whenever it changes, until the context ends. It ends the
+// streams with those who have been taken off, and tells of them.
+func (g *Guard) Watch(ctx context.Context, removed func([]seam.PeerID)) {
+	if g == nil || g.list == nil {
+		return
+	}
+	ticker := time.NewTicker(LookEvery)
+	defer ticker.Stop()
+	said := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		gone, changed, err := g.list.reload()
+		gone = slices.DeleteFunc(gone, func(id seam.PeerID) bool { return id == g.self })
+		switch {
+		case err != nil && err.Error() != said:
+			said = err.Error()
+			g.log.Warn("the list of peers cannot be read: the one read before holds until that is mended", zap.Error(err))
+		case err != nil:
+		case changed:
+			said = ""
+			g.log.Info("the list of peers has changed", zap.Int("peers", g.list.len()), zap.Int("removed", len(gone)))
+			for _, id := range gone {
+				g.log.Warn("a peer has been taken off the list: it is disconnected, and no member here any more", zap.String("peer", string(id)))
+				g.streams.reset(id)
+			}
+			removed(gone)
+		default:
+			said = ""
+		}
+	}
+}
+
+// Vet finds out whether a peer that says hello may take part. The reason is 0 if it
+// may.
+func (g *Guard) Vet(t *framed.Stream, hello wire.Hello) (reason wire.Reason, detail string) {
+	from := t.Remote()
+	if g.AdmitID(from) != nil {
+		return wire.ReasonAdmission, detailList
+	}
+	if !g.keyed() {
+		return 0, ""
+	}
+	own := newNonce()
+	var theirs wire.Proof
+	err := framed.Say(t, 0, wire.Challenge{Nonce: own})
+	if err == nil {
+		_, err = t.Hear(&theirs)
+	}
+	if err != nil {
+		return wire.ReasonAdmission, detailNoProof
+	}
+	want := g.key.proof(labelOpener, from, g.self, hello, theirs.Nonce, own)
+	if !hmac.Equal(want[:], theirs.MAC[:]) {
+		return wire.ReasonAdmission, detailFalse
+	}
+	g.shown.Add(from, struct{}{})
+	answer := wire.Proof{Nonce: own, MAC: g.key.proof(labelAcceptor, g.self, from, hello, theirs.Nonce, own)}
+	if framed.Say(t, 0, answer) != nil {
+		return wire.ReasonAdmission, detailNoProof
+	}
+	return 0, ""
+}
+
+// AwaitWelcome awaits the answer to a hello, and before it proves what it is asked for.
+func (g *Guard) AwaitWelcome(t *framed.Stream, hello wire.Hello, welcome *wire.Welcome) error {
+	header, payload, err := t.Await(wire.TypeWelcome)
+	switch {
+	case err != nil:
+		return err
+	case header.Type == wire.TypeRefuse:
+		return wire.Refused(payload)
+	case header.Type == wire.TypeWelcome && g.keyed():
+		return notAdmitted(detailNotAsks)
+	case header.Type == wire.TypeWelcome:
+		return welcome.Decode(payload)
+	case header.Type == wire.TypeChallenge && !g.keyed():
+		t.Refuse(0, wire.ReasonAdmission, detailNoProof)
+		return notAdmitted(detailNoKey)
+	case header.Type != wire.TypeChallenge:
+		return fmt.Errorf("waiting for %v: got %v: %w", wire.TypeWelcome, header.Type, wire.ErrType)
+	}
+	var challenge wire.Challenge
+	if err := challenge.Decode(payload); err != nil {
+		return err
+	}
+	if err := g.prove(t, hello, challenge.Nonce); err != nil {
+		return err
+	}
+	_, err = t.Hear(welcome)
+	return err
+}
+
+// prove answers a challenge, and has the other end prove as much.
+func (g *Guard) prove(t *framed.Stream, hello wire.Hello, theirs [wire.NonceSize]byte) error {
+	to, own := t.Remote(), newNonce()
+	mine := wire.Proof{Nonce: own, MAC: g.key.proof(labelOpener, g.self, to, hello, own, theirs)}
+	if err := framed.Say(t, 0, mine); err != nil {
+		return err
+	}
+	var answer wire.Proof
+	if _, err := t.Hear(&answer); err != nil {
+		return err
+	}
+	want := g.key.proof(labelAcceptor, to, g.self, hello, own, theirs)
+	if answer.Nonce != theirs || !hmac.Equal(want[:], answer.MAC[:]) {
+		t.Refuse(0, wire.ReasonAdmission, detailFalse)
+		return notAdmitted(detailFalse)
+	}
+	g.shown.Add(to, struct{}{})
+	return nil
+}
+
+// notAdmitted is a refusal by this peer, of one that it has asked.
+func notAdmitted(detail string) error {
+	return &wire.Refusal{Refuse: wire.Refuse{Reason: wire.ReasonAdmission, Detail: detail}}
+}

@@ -1,0 +1,55 @@
+package admit
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// What the run's key signs. No two uses of it can be taken for one another.
+const (
+	labelMember   = "murmuration key member 1"
+	labelOpener   = "murmuration key opener 1"
+	labelAcceptor = "murmuration key acceptor 1"
+)
+
+// runKey is what the peers of a run share. It is never sent: docs/WIRE.md has what is.
+type runKey struct {
+	run    string
+	secret []byte
+}
+
+// mark is what a peer shows that knows the key.
+func (k runKey) mark(id seam.PeerID) []byte {
+	mac := hmac.New(sha256.New, k.secret)
+	mac.Write(appendTexts(nil, labelMember, k.run, string(id)))
+	return mac.Sum(nil)
+}
+
+// proof is what shows, in one conversation only, that a peer knows the key. Both ids
+// are those that the connection has proven.
+func (k runKey) proof(label string, from, to seam.PeerID, hello wire.Hello, opener, acceptor [wire.NonceSize]byte) (sum [wire.MACSize]byte) {
+	text := appendTexts(nil, label, string(from), string(to))
+	text = append(append(text, opener[:]...), acceptor[:]...)
+	mac := hmac.New(sha256.New, k.secret)
+	mac.Write(hello.Append(text))
+	mac.Sum(sum[:0])
+	return sum
+}
+
+func appendTexts(b []byte, texts ...string) []byte {
+	for _, text := range texts {
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(text)))
+		b = append(b, text...)
+	}
+	return b
+}
+
+func newNonce() (nonce [wire.NonceSize]byte) {
+	rand.Read(nonce[:]) // never fails
+	return nonce
+}

@@ -1,0 +1,376 @@
+// Package arrival is how one comes to a run: it says hello and is welcomed, joins the
+// membership, comes back to the addresses that it was given when it is alone, looks for
+// partners of earlier lives, and has the flock's model copied. It is also the other end
+// of a hello.
+package arrival
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Patience is how long the first step waits for anybody to answer before the peer
+// trains alone.
+const Patience = 3 * time.Second
+
+// patienceLook is the time between two looks, after Patience, at whether somebody is
+// still being spoken to.
+const patienceLook = 250 * time.Millisecond
+
+// Bounds of the attempts to join.
+const (
+	joinTimeout   = 10 * time.Second // for one address, or partner of an earlier life
+	firstJoinWait = 100 * time.Millisecond
+	maxJoinWait   = 5 * time.Second
+	// A refusal by a process whose peer may be only starting is asked again every
+	// perhapsWait, and believed after perhapsPatience.
+	perhapsWait     = 250 * time.Millisecond
+	perhapsPatience = 2 * time.Second
+	// joinReminder is how many fruitless rounds pass between two warnings.
+	joinReminder = 6
+	// rejoinEvery is the time between two visits of a peer that is alone to the addresses
+	// that it was given to join.
+	rejoinEvery = 10 * time.Second
+)
+
+// Config is what a peer comes with, and what its arrival needs of it.
+type Config struct {
+	Greeter
+	Join       []string
+	Checkpoint Checkpoint
+	Partners   []Partner     // of earlier lives
+	Stall      time.Duration // bounds the wait for a donor that is dialled
+	Transport  seam.Transport
+	Membership seam.Membership
+	Replica    *replica.Replica
+	// Joined is called when a member has let this peer in, before it takes part.
+	Joined func(ctx context.Context, through seam.PeerID)
+	// Declined counts those that are not let in.
+	Declined func(wire.Reason)
+	// Quarantined is for how much longer a member is kept away from, 0 if it is not, and
+	// Condemn has one that lied kept away.
+	Quarantined func(seam.PeerID) time.Duration
+	Condemn     func(donor seam.PeerID, offence error)
+}
+
+// Arrival is a peer's. Safe for concurrent use.
+type Arrival struct {
+	model
+	phases
+	ctx        context.Context // ends with Close
+	cancel     context.CancelFunc
+	background sync.WaitGroup
+	began      time.Time
+
+	reached  atomic.Bool  // a member has let this peer in, or none was asked
+	speaking atomic.Int32 // to processes that have answered and may let this peer in
+
+	barred context.Context // ends when nobody will ever have this peer
+	bar    context.CancelCauseFunc
+}
+
+// New prepares an arrival. Begin begins it.
+func New(config Config) *Arrival {
+	a := &Arrival{
+		model: model{Config: config, news: make(chan struct{}, 1)}, phases: phases{gate: make(chan struct{})},
+		began: time.Now(),
+	}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	a.barred, a.bar = context.WithCancelCause(context.Background())
+	return a
+}
+
+// Begin begins to join in the background.
+func (a *Arrival) Begin() {
+	a.background.Go(a.join)
+	a.background.Go(a.revisit)
+}
+
+// Close breaks off what is under way, and waits for it.
+func (a *Arrival) Close() {
+	a.cancel()
+	a.background.Wait()
+}
+
+// Serve answers a peer that says hello. An error says that nothing could be read.
+func (a *Arrival) Serve(stream *framed.Stream) error {
+	var hello wire.Hello
+	if _, err := stream.Hear(&hello); err != nil {
+		return err
+	}
+	if a.ctx.Err() != nil {
+		stream.Refuse(0, wire.ReasonClosing, "")
+	} else if reason := a.answer(stream, hello); reason != 0 {
+		a.Declined(reason)
+	}
+	return nil
+}
+
+// Declines finds what keeps this peer from giving its model to another. The reason is 0
+// if nothing does.
+func (a *Arrival) Declines(newcomer seam.PeerID, request wire.StateRequest) (reason wire.Reason, detail string) {
+	if reason, detail = a.Differs(request.Run, request.Layout); reason != 0 {
+		return reason, detail
+	}
+	if left := a.Quarantined(newcomer); left > 0 {
+		return wire.ReasonQuarantine, fmt.Sprintf("for another %s", left.Round(time.Second))
+	}
+	if !a.Open() {
+		return wire.ReasonNewcomer, "still copying the model"
+	}
+	return 0, ""
+}
+
+// Reached tells whether a member has let this peer in, or none was asked.
+func (a *Arrival) Reached() bool { return a.reached.Load() }
+
+// Placed tells whether this peer sees the flock that it is to take a role in. A
+// newcomer that took one before would be passive like every first peer, whatever
+// the flock is short of, and so would each that comes with it.
+func (a *Arrival) Placed() bool {
+	return len(a.Join) == 0 || a.Reached() || a.Open() || time.Since(a.began) >= Patience
+}
+
+// Bar ends an arrival that nobody will have.
+func (a *Arrival) Bar(why error) { a.bar(fmt.Errorf("joining run %q: %w", a.Run, why)) }
+
+// Barred is closed by Bar; Fault says then why.
+func (a *Arrival) Barred() <-chan struct{} { return a.barred.Done() }
+
+// Fault is why nobody will have this peer, once Barred is closed.
+func (a *Arrival) Fault() error { return context.Cause(a.barred) }
+
+// Wait waits until the trainer may train: for joining, at most Patience if nobody
+// answers. Whoever has answered is waited for as long as the conversation lasts. After
+// Close the error is seam.ErrClosed.
+func (a *Arrival) Wait(ctx context.Context) error {
+	patience := time.NewTimer(Patience)
+	defer patience.Stop()
+	for {
+		select {
+		case <-a.entrance():
+			return nil
+		case <-a.Barred():
+			return a.Fault()
+		case <-a.ctx.Done():
+			return seam.ErrClosed
+		case <-ctx.Done():
+			return fmt.Errorf("joining run %q: %w", a.Run, ctx.Err())
+		case <-patience.C:
+			if a.speaking.Load() == 0 && a.advance(Seeking, Here) {
+				a.alone.Store(true)
+				a.Log.Warn("no member answers: training alone, and trying further", zap.Strings("join", a.Join))
+			}
+			patience.Reset(patienceLook)
+		}
+	}
+}
+
+// join reaches the addresses to join, again and again until each has answered, and
+// whenever this peer is alone after that.
+func (a *Arrival) join() {
+	if len(a.Join) == 0 {
+		a.first()
+		return
+	}
+	pending := slices.Clone(a.Join)
+	wait, began := firstJoinWait, time.Now()
+	for round := 0; ; round++ {
+		var refused error
+		pending, refused = a.tryEach(pending, round, time.Since(began) >= perhapsPatience)
+		if len(pending) == 0 {
+			switch {
+			case a.Reached():
+			case refused != nil: // all that answered
+				a.Bar(refused)
+			default: // all were this peer's own
+				a.first()
+			}
+			a.rejoin()
+			return
+		}
+		if refused != nil {
+			wait = min(wait, perhapsWait)
+		}
+		select {
+		case <-a.ctx.Done():
+			return
+		case <-time.After(wait):
+			wait = min(2*wait, maxJoinWait)
+		}
+	}
+}
+
+// first lets a peer train that was given nobody to join, but itself perhaps.
+func (a *Arrival) first() {
+	a.reached.Store(true)
+	a.advance(Seeking, Here)
+}
+
+// rejoin returns to the addresses to join whenever this peer sees nobody, unless the run
+// is over for it.
+// The membership returns to the members that it has met; an address may be that
+// of another by then, under another identity.
+func (a *Arrival) rejoin() {
+	ticker := time.NewTicker(rejoinEvery)
+	defer ticker.Stop()
+	for round := 1; ; round++ {
+		select {
+		case <-a.ctx.Done():
+			return
+		case <-a.Barred():
+			return
+		case <-ticker.C:
+		}
+		if present, _ := a.Flock.Members(); present > 1 || a.Flock.IsOver() {
+			continue // who has nothing left to learn needs nobody
+		}
+		if again, _ := a.tryEach(a.Join, round, true); len(again) < len(a.Join) {
+			a.Log.Info("alone: went back to the addresses to join", zap.Int("answered", len(a.Join)-len(again)))
+		}
+	}
+}
+
+// tryEach asks all addresses at once, so that one that is silent delays no other.
+// It returns those to be asked again, with a refusal if there was one. A refusal
+// that may pass is final only if believe says so.
+func (a *Arrival) tryEach(addresses []string, round int, believe bool) (again []string, refused error) {
+	faults := make([]error, len(addresses))
+	var asked sync.WaitGroup
+	for i, address := range addresses {
+		asked.Go(func() { faults[i] = a.contact(address) })
+	}
+	asked.Wait()
+	for i, address := range addresses {
+		err := faults[i]
+		if err == nil {
+			continue
+		}
+		if final, ok := errors.AsType[*seam.RefusedError](err); ok {
+			refused = err
+			if believe || !perhaps(final) {
+				a.Log.Error("refused by the peer to join", zap.String("address", address), zap.Error(err))
+				continue
+			}
+		} else if round%joinReminder == 0 && !a.Reached() && a.ctx.Err() == nil {
+			a.Log.Warn("cannot join yet; trying further. Check that a peer of this run listens there",
+				zap.String("address", address), zap.Error(err))
+		}
+		again = append(again, address)
+	}
+	return again, refused
+}
+
+// contact joins by one address.
+func (a *Arrival) contact(address string) error {
+	ctx, cancel := context.WithTimeout(a.ctx, joinTimeout)
+	defer cancel()
+	id, err := a.Transport.Connect(ctx, address)
+	if errors.Is(err, seam.ErrSelf) || err == nil && id == a.Transport.Self() {
+		return nil // all peers may be given one list of addresses
+	}
+	if err != nil {
+		return err
+	}
+	a.speaking.Add(1)
+	defer a.speaking.Add(-1)
+	return a.enter(ctx, id)
+}
+
+// enter joins by a member, and has the flock's model copied if there is need.
+func (a *Arrival) enter(ctx context.Context, id seam.PeerID) error {
+	welcome, err := a.Hello(ctx, id)
+	if err != nil {
+		return err
+	}
+	var from Phase
+	held := false
+	if welcome.FlockSteps > 0 {
+		from, held = a.hold() // now, so that nobody exchanges with an old model
+	}
+	if err := a.Membership.Join(ctx, id); err != nil {
+		if held {
+			a.advance(Copying, from)
+		}
+		return fmt.Errorf("joining the membership through %s: %w", id, err)
+	}
+	a.reached.Store(true)
+	a.Joined(ctx, id)
+	a.Log.Info("joined", zap.String("through", string(id)), zap.Uint64("flock_steps", welcome.FlockSteps))
+	a.catchUp(id, welcome, from, held)
+	return nil
+}
+
+// catchUp brings a newcomer up to a flock that has trained already, and opens the
+// way to training. Who trained alone, because nobody answered in time, is a newcomer too
+// if its model is behind.
+func (a *Arrival) catchUp(through seam.PeerID, welcome wire.Welcome, from Phase, held bool) {
+	if !held && !a.trained(welcome) {
+		a.advance(Seeking, Here)
+		return
+	}
+	if !held {
+		if from, held = a.hold(); !held {
+			return // training has begun and goes on, or another contact sees to it
+		}
+	}
+	late := from == Here
+	a.alone.Store(false)
+	if !late || a.behind(welcome) {
+		if err := a.take(a.ctx, through, welcome, late); err != nil {
+			if a.ctx.Err() == nil {
+				a.Bar(err)
+			}
+			return
+		}
+	}
+	a.advance(Copying, Here)
+}
+
+// revisit looks for the partners of earlier lives that the members which were joined
+// do not know of.
+func (a *Arrival) revisit() {
+	if len(a.Partners) == 0 {
+		return
+	}
+	select {
+	case <-time.After(Patience): // whom the others know of is no matter
+	case <-a.ctx.Done():
+		return
+	}
+	for _, old := range a.Partners {
+		if a.ctx.Err() != nil {
+			return
+		}
+		if a.Flock.Here(old.ID) || old.ID == a.Transport.Self() {
+			continue
+		}
+		if err := a.visit(old); err != nil {
+			a.Log.Debug("a partner of an earlier run does not answer", zap.String("peer", string(old.ID)), zap.Error(err))
+		}
+	}
+}
+
+// visit joins by a partner of an earlier life.
+func (a *Arrival) visit(old Partner) error {
+	ctx, cancel := context.WithTimeout(a.ctx, joinTimeout)
+	defer cancel()
+	a.Transport.Learn(old.ID, old.Addresses)
+	if err := a.enter(ctx, old.ID); err != nil {
+		return err
+	}
+	a.Log.Info("found a partner of an earlier run", zap.String("peer", string(old.ID)))
+	return nil
+}

@@ -1,0 +1,189 @@
+package arrival_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/arrival"
+	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+const (
+	run   = "digits"
+	stall = 5 * time.Second
+)
+
+// comer is an arrival with no peer around it.
+type comer struct {
+	*arrival.Arrival
+	transport *memnet.Transport
+	flock     *flock.Flock
+	declined  chan wire.Reason
+	visits    atomic.Int64 // to members that have let it in
+}
+
+// arrive prepares an arrival at a network.
+func arrive(t *testing.T, network *memnet.Network, name string, values int, join ...string) *comer {
+	t.Helper()
+	transport, err := network.Transport(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { transport.Close() })
+	membership, err := network.Membership(transport, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { membership.Close() })
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "weights", Shape: []int{values}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	held, err := replica.New(tensor.NewParams(layout), replica.Options{Clock: func() time.Duration { return time.Since(began) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &comer{transport: transport, flock: flock.New(transport.Self()), declined: make(chan wire.Reason, 8)}
+	c.Arrival = arrival.New(arrival.Config{
+		Greeter: arrival.Greeter{
+			Run: run, Layout: layout.Hash(), Flock: c.flock, Log: zap.NewNop(), Incarnation: func() uint64 { return 1 },
+			Converse: func(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error {
+				stream, err := transport.Open(ctx, to, protocol, run)
+				if err != nil {
+					return err
+				}
+				return new(framed.Stream).Converse(ctx, stream, stall, talk)
+			},
+		},
+		Join: join, Stall: stall, Transport: transport, Membership: membership, Replica: held,
+		Joined: func(context.Context, seam.PeerID) {
+			c.visits.Add(1)
+			err := membership.Announce(seam.Record{Peer: transport.Self(), Run: run, Incarnation: 1})
+			if err != nil {
+				t.Error(err)
+			}
+		},
+		Declined:    func(reason wire.Reason) { c.declined <- reason },
+		Quarantined: func(seam.PeerID) time.Duration { return 0 },
+		Condemn:     func(seam.PeerID, error) {},
+	})
+	t.Cleanup(c.Close)
+	return c
+}
+
+// serve has an arrival answer those that say hello.
+func (c *comer) serve(t *testing.T) {
+	t.Helper()
+	stop, err := c.transport.Handle(seam.ProtocolHello, run, func(stream seam.Stream) {
+		var s framed.Stream
+		s.Begin(stream, stall)
+		if c.Serve(&s) != nil {
+			stream.Reset()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+}
+
+func TestWhoIsGivenNobodyToJoinTrainsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := arrive(t, memnet.New(memnet.Config{}), "first", 3)
+		first.Begin()
+		if err := first.Wait(t.Context()); err != nil || !first.Reached() || !first.Placed() {
+			t.Errorf("%v; reached %v, placed %v", err, first.Reached(), first.Placed())
+		}
+	})
+}
+
+// TestWhomNobodyAnswers trains alone in the end, and joins whoever comes later.
+func TestWhomNobodyAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := memnet.New(memnet.Config{})
+		early := arrive(t, network, "early", 3, "mem:late")
+		early.Begin()
+		began := time.Now()
+		if err := early.Wait(t.Context()); err != nil || time.Since(began) != arrival.Patience || early.Reached() {
+			t.Fatalf("%v after %s, reached %v", err, time.Since(began), early.Reached())
+		}
+		late := arrive(t, network, "late", 3)
+		late.serve(t)
+		time.Sleep(10 * time.Second)
+		if !early.Reached() || early.Phase() != arrival.Here {
+			t.Errorf("reached %v, phase %v", early.Reached(), early.Phase())
+		}
+	})
+}
+
+// TestARefusalThatStays: another model bars one at once; who is only starting, and answers
+// for no run yet, is asked again.
+func TestARefusalThatStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := memnet.New(memnet.Config{})
+		host := arrive(t, network, "host", 3)
+		other := arrive(t, network, "other", 4, "mem:host")
+		other.Begin()
+		time.Sleep(time.Second)
+		select {
+		case <-other.Barred():
+			t.Fatalf("barred by a peer that is only starting: %v", other.Fault())
+		default:
+		}
+		host.serve(t)
+		err := other.Wait(t.Context())
+		refused, _ := errors.AsType[*seam.RefusedError](err)
+		if !errors.Is(err, seam.ErrLayout) || refused == nil || refused.Peer != host.transport.Self() || refused.Remedy == "" {
+			t.Errorf("%v", err)
+		}
+		if reason := <-host.declined; reason != wire.ReasonLayout || len(host.declined) > 0 {
+			t.Errorf("the host has declined for %v, and %d more", reason, len(host.declined))
+		}
+	})
+}
+
+// TestWhoIsDoneReturnsToNobody: one that sees nobody goes back to the addresses that it was
+// given, but not once the run is over for it: a copy would be put in the place of its model.
+func TestWhoIsDoneReturnsToNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := memnet.New(memnet.Config{})
+		host := arrive(t, network, "host", 3)
+		host.serve(t)
+		c := arrive(t, network, "comer", 3, "mem:host")
+		c.Begin()
+		time.Sleep(time.Minute + time.Second) // between two visits
+		visits := c.visits.Load()
+		if visits < 2 {
+			t.Fatalf("%d visits in a minute alone", visits)
+		}
+		c.flock.Finish()
+		time.Sleep(time.Minute)
+		if more := c.visits.Load() - visits; more > 0 {
+			t.Errorf("%d visits after the end of the run", more)
+		}
+	})
+}
+
+func TestCloseEndsAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := arrive(t, memnet.New(memnet.Config{}), "alone", 3, "mem:nobody")
+		c.Begin()
+		time.AfterFunc(time.Second, c.Close)
+		if err := c.Wait(t.Context()); !errors.Is(err, seam.ErrClosed) {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,129 @@
+package arrival
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/admit"
+	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Greeter says hello and answers one. A connection says nothing of whether the other
+// process wants to take part: the answer to a hello does.
+type Greeter struct {
+	Run    string
+	Layout [wire.HashSize]byte
+	Guard  *admit.Guard
+	Flock  *flock.Flock
+	// Converse opens a stream to a peer, and closes it when talk has returned: talk may
+	// fail, and the stream is reset then.
+	Converse func(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error
+	// Incarnation is the life of this peer.
+	Incarnation func() uint64
+	Log         *zap.Logger
+}
+
+// Hello asks a peer to be let into the run. A refusal that will not change is a
+// *seam.RefusedError.
+func (g *Greeter) Hello(ctx context.Context, to seam.PeerID) (welcome wire.Welcome, err error) {
+	err = g.Converse(ctx, to, seam.ProtocolHello, func(stream *framed.Stream) error {
+		hello := wire.Hello{Run: g.Run, Layout: g.Layout, Incarnation: g.Incarnation(), Steps: g.Flock.Steps()}
+		if err := framed.Say(stream, 0, hello); err != nil {
+			return err
+		}
+		return g.Guard.AwaitWelcome(stream, hello, &welcome)
+	})
+	if err != nil {
+		err = asRefusal(to, fmt.Errorf("saying hello: %w", err))
+	}
+	return welcome, err
+}
+
+// goneTimeout bounds the hello of Gone.
+const goneTimeout = 2 * time.Second
+
+// Gone tells whether a member does not answer a hello at any address, or its process
+// takes no part in the run any more. A stream that can be opened says nothing: a
+// frozen process accepts it.
+func (g *Greeter) Gone(ctx context.Context, member seam.PeerID) bool {
+	soon, cancel := context.WithTimeout(ctx, goneTimeout)
+	defer cancel()
+	_, err := g.Hello(soon, member)
+	_, answered := errors.AsType[*wire.Refusal](err)
+	refused, ok := errors.AsType[*seam.RefusedError](err)
+	switch {
+	case ok:
+		return refused.Why == seam.ErrUnknownRun
+	case err == nil, answered, ctx.Err() != nil:
+		return false
+	}
+	return true
+}
+
+// answer answers a peer that asks to be let in. The reason is 0 if it was welcome.
+func (g *Greeter) answer(stream *framed.Stream, hello wire.Hello) (reason wire.Reason) {
+	reason, detail := g.Guard.Vet(stream, hello)
+	if reason == 0 {
+		reason, detail = g.Differs(hello.Run, hello.Layout)
+	}
+	if reason != 0 {
+		g.Log.Warn("refused a peer that asked to join", zap.String("peer", string(stream.Remote())),
+			zap.Stringer("reason", reason), zap.String("detail", detail), zap.String("remedy", reason.Remedy()))
+		stream.Refuse(0, reason, detail)
+		return reason
+	}
+	welcome := wire.Welcome{Incarnation: g.Incarnation(), Steps: g.Flock.Age(), FlockSteps: g.Flock.Total()}
+	if framed.Say(stream, 0, welcome) != nil {
+		stream.Reset()
+		return 0
+	}
+	stream.Finish()
+	return 0
+}
+
+// Differs finds what keeps a peer with another configuration out. The reason is 0 if
+// nothing does.
+func (g *Greeter) Differs(run string, layout [wire.HashSize]byte) (reason wire.Reason, detail string) {
+	switch {
+	case run != g.Run:
+		return wire.ReasonRun, fmt.Sprintf("this is run %q", g.Run)
+	case layout != g.Layout:
+		theirs := [4]byte(layout[:]) // not a part of layout, which would be allocated in each call
+		return wire.ReasonLayout, fmt.Sprintf("the layout here is %x, yours is %x", g.Layout[:4], theirs)
+	}
+	return 0, ""
+}
+
+// asRefusal makes a *seam.RefusedError of an error that will not go away by itself.
+func asRefusal(from seam.PeerID, err error) error {
+	var reason wire.Reason
+	var detail string
+	if r, ok := errors.AsType[*wire.Refusal](err); ok {
+		reason, detail = r.Reason, r.Detail
+	}
+	switch {
+	case reason == wire.ReasonLayout:
+		err = seam.ErrLayout
+	case reason == wire.ReasonAdmission || errors.Is(err, seam.ErrNotAdmitted):
+		reason, err = wire.ReasonAdmission, seam.ErrNotAdmitted
+	case reason == wire.ReasonVersion || errors.Is(err, wire.ErrVersion) || errors.Is(err, seam.ErrUnknownProtocol):
+		reason, err = wire.ReasonVersion, seam.ErrUnknownProtocol
+	case reason == wire.ReasonRun || errors.Is(err, seam.ErrUnknownRun):
+		reason, err = wire.ReasonRun, seam.ErrUnknownRun
+	default:
+		return err
+	}
+	return &seam.RefusedError{Peer: from, Why: err, Detail: detail, Remedy: reason.Remedy()}
+}
+
+// perhaps tells whether a refusal may pass: the process has no handler for the run or the
+// protocol, which may be because its peer is only starting, or leaving; or a list is about
+// to change.
+func perhaps(r *seam.RefusedError) bool { return r.Why != seam.ErrLayout }

@@ -1,0 +1,124 @@
+package arrival
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/atomicfile"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// A peer that starts anew knows nobody but those that it is told to join, and these
+// could show it a flock of their own. So it remembers partners of earlier lives, and
+// looks for them too.
+
+const (
+	// maxPartners bounds those that are remembered.
+	maxPartners = 64
+	// maxPartnersFile bounds their file, in bytes.
+	maxPartnersFile = 64 << 10
+	// writeEvery is the least time between two writings of it.
+	writeEvery = 30 * time.Second
+)
+
+// Partner is somebody with whom exchanges went well, and where it was.
+type Partner struct {
+	ID        seam.PeerID
+	Addresses []string
+}
+
+// parsePartners reads lines of an id and addresses. What is malformed is left out: the
+// file is nobody's to edit.
+func parsePartners(content []byte) (partners []Partner) {
+	for line := range bytes.Lines(content) {
+		fields := strings.Fields(string(line))
+		if len(fields) < 2 || len(fields) > 1+seam.MaxAddresses || seam.CheckID(seam.PeerID(fields[0])) != nil {
+			continue
+		}
+		if len(partners) == maxPartners {
+			break
+		}
+		partners = append(partners, Partner{ID: seam.PeerID(fields[0]), Addresses: fields[1:]})
+	}
+	return partners
+}
+
+func formatPartners(partners []Partner) []byte {
+	var text []byte
+	for _, p := range partners {
+		text = fmt.Appendf(text, "%s %s\n", p.ID, strings.Join(p.Addresses, " "))
+	}
+	return text
+}
+
+// Memory is the file of partners. It is for one goroutine.
+type Memory struct {
+	// Past are the partners of earlier lives.
+	Past []Partner
+
+	path    string // empty if nothing is remembered
+	written time.Time
+	changed bool
+	log     *zap.Logger
+}
+
+// Recall reads the partners of earlier lives from a file; an empty path is none.
+func Recall(path string, log *zap.Logger) *Memory {
+	m := &Memory{path: path, log: log}
+	if path == "" {
+		return m
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m
+	}
+	var content []byte
+	if err == nil {
+		defer file.Close()
+		content, err = io.ReadAll(io.LimitReader(file, maxPartnersFile))
+	}
+	if err != nil {
+		log.Warn("cannot read the partners of earlier runs", zap.Error(err))
+	}
+	m.Past = parsePartners(content)
+	return m
+}
+
+// Proved is told of each exchange that went well, and whether its partner was not among
+// the good ones.
+func (m *Memory) Proved(another bool) {
+	m.changed = m.changed || another || m.written.IsZero()
+}
+
+// Write writes the partners down, those of this life that are members before those of
+// earlier ones, if there is news and it is time, or the last time.
+func (m *Memory) Write(now time.Time, members []seam.Record, good []seam.PeerID, last bool) {
+	if m.path == "" || !m.changed || !last && now.Sub(m.written) < writeEvery {
+		return
+	}
+	unfit := func(address string) bool { return seam.CheckAddress(address) != nil } // would be taken for something else
+	var partners []Partner
+	for _, r := range members {
+		if len(r.Addresses) > 0 && !slices.ContainsFunc(r.Addresses, unfit) && slices.Contains(good, r.Peer) {
+			partners = append(partners, Partner{r.Peer, r.Addresses})
+		}
+	}
+	for _, old := range m.Past {
+		if !slices.ContainsFunc(partners, func(p Partner) bool { return p.ID == old.ID }) {
+			partners = append(partners, old)
+		}
+	}
+	m.changed, m.written = false, now
+	if err := atomicfile.Write(m.path, formatPartners(partners[:min(len(partners), maxPartners)])); err != nil {
+		m.log.Warn("partners will be forgotten when this peer ends", zap.Error(err))
+	}
+}

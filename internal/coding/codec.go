@@ -1,0 +1,141 @@
+package coding
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// ID is a codec's number on the network. 0 is no codec.
+type ID uint8
+
+// Some codecs of this version. Those of lattices have the numbers from Lattice4to1 to
+// Lattice8to8 (docs/CODECS.md).
+const (
+	Raw         ID = 1
+	BF16        ID = 2
+	FP16        ID = 3
+	Int8        ID = 4
+	Lattice4to1 ID = 16
+	Lattice6to4 ID = 26
+	Lattice8to4 ID = 30
+	Lattice8to8 ID = 31
+)
+
+const (
+	rawName  = "raw"
+	bf16Name = "bf16"
+	fp16Name = "fp16"
+	int8Name = "int8"
+)
+
+// ErrUnknown: no codec has the name that was asked for.
+var ErrUnknown = errors.New("unknown codec")
+
+// Codec is what one exchange uses. Copying it is cheap, and two of one ID are equal.
+type Codec struct {
+	ID   ID
+	Name string
+	// Code codes the active peer's slice. That of a lattice codec is fp16, for
+	// slices of which no range is known; all others take Lattice.
+	Code Coder
+	// Diff codes the passive peer's difference.
+	Diff Coder
+	// Lattice codes the active peer's slice if it is not the zero Lattice.
+	Lattice Lattice
+}
+
+const (
+	mostHalf = 65504   // the largest value of half precision
+	mostStep = 0x1p126 // no code of a value up to here is infinite, nor is its scale
+)
+
+// Holds tells whether the codec can code values: half precision, in which lattices code
+// what they have to, ends at 65504.
+func (c Codec) Holds(x tensor.Vector) bool {
+	switch c.ID {
+	case Raw:
+		return true
+	case BF16, Int8:
+		return tensor.MaxAbs(x) <= mostStep
+	}
+	return tensor.MaxAbs(x) <= mostHalf
+}
+
+// Fit makes a difference shorter, if its code could not hold it otherwise. Norm is its
+// norm, or more.
+func (c Codec) Fit(diff tensor.Vector, norm float64) {
+	most := float32(mostStep)
+	if c.ID == FP16 {
+		most = mostHalf
+	}
+	if c.ID == Raw || norm <= float64(most) {
+		return
+	}
+	if peak := tensor.MaxAbs(diff); peak > most {
+		tensor.Scale(diff, shrunk(1, float64(most)/float64(peak)))
+	}
+}
+
+// bits are those of a value in whichever direction takes more, headers of blocks
+// included.
+func (c Codec) bits() float64 {
+	code := c.Code.Size(BlockLen)
+	if c.Lattice != (Lattice{}) {
+		code = c.Lattice.blockSize(BlockLen, Normal)
+	}
+	return 8 * float64(max(code, c.Diff.Size(BlockLen))) / BlockLen
+}
+
+// Whole tells whether the codec keeps 16 bits or more of each value.
+func (c Codec) Whole() bool { return c.ID == Raw || c.ID == BF16 || c.ID == FP16 }
+
+// ByName returns the codec of a name. The error wraps ErrUnknown and lists the
+// names that exist.
+func ByName(name string) (Codec, error) {
+	for id := range Lattice8to8 + 1 {
+		if c, known := ByID(id); known && c.Name == name {
+			return c, nil
+		}
+	}
+	return Codec{}, fmt.Errorf("quant: %w %q: have %s", ErrUnknown, name, strings.Join(Names(), ", "))
+}
+
+// ByID returns the codec of a number, or false if this version has none such.
+func ByID(id ID) (Codec, bool) {
+	switch id {
+	case Raw:
+		return Codec{ID: Raw, Name: rawName, Code: rawCoder{}, Diff: rawCoder{}}, true
+	case BF16:
+		return Codec{ID: BF16, Name: bf16Name, Code: bf16Coder{}, Diff: bf16Coder{}}, true
+	case FP16:
+		return Codec{ID: FP16, Name: fp16Name, Code: fp16Coder{}, Diff: fp16Coder{}}, true
+	case Int8:
+		return Codec{ID: Int8, Name: int8Name, Code: Steps{bits: 8}, Diff: Steps{bits: 8}}, true
+	}
+	if id < Lattice4to1 || id > Lattice8to8 {
+		return Codec{}, false
+	}
+	at := id - Lattice4to1
+	l := Lattice{code: [...]uint8{4, 5, 6, 8}[at/4], diff: [...]uint8{1, 3, 4, 8}[at%4]}
+	names := [...]string{
+		"lattice4+1", "lattice4+3", "lattice4+4", "lattice4+8",
+		"lattice5+1", "lattice5+3", "lattice5+4", "lattice5+8",
+		"lattice6+1", "lattice6+3", "lattice6+4", "lattice6+8",
+		"lattice8+1", "lattice8+3", "lattice8+4", "lattice8+8",
+	}
+	return Codec{ID: id, Name: names[at], Code: fp16Coder{}, Diff: l.Diff(), Lattice: l}, true
+}
+
+// Names returns the names of all codecs: the simple ones, and those of lattices,
+// both from the most to the fewest bits.
+func Names() []string {
+	names := []string{rawName, bf16Name, fp16Name, int8Name}
+	for id := Lattice8to8; id >= Lattice4to1; id-- {
+		c, _ := ByID(id)
+		names = append(names, c.Name)
+	}
+	return names
+}

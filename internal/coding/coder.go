@@ -1,0 +1,93 @@
+package coding
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// ErrCode is what every error of a decoder wraps, beside one of those below.
+var ErrCode = errors.New("bad code")
+
+// fault is a reason for which a decoder refuses a code.
+type fault string
+
+func (f fault) Error() string        { return string(f) }
+func (f fault) Is(target error) bool { return target == ErrCode }
+
+// Reasons for which decoders refuse a code, wrapped with what was attempted.
+var (
+	// ErrSize: a code has not the number of bytes that its values need.
+	ErrSize error = fault("code has the wrong size")
+	// ErrNotFinite: a code holds a NaN or an infinity, or a scale so large that
+	// its values could be infinite.
+	ErrNotFinite error = fault("code holds a value that is not finite")
+	// ErrScale: the scale of a block is negative, or too small to be a scale.
+	ErrScale error = fault("code holds a scale that no block has")
+	// ErrPadding: bits of a code that stand for no value are not zero.
+	ErrPadding error = fault("code has bits that stand for nothing")
+	// ErrSpacing: the spacing of a block of a lattice code is out of bounds.
+	ErrSpacing error = fault("code holds a spacing out of bounds")
+	// ErrHalf: a block of a lattice code comes as halves, which the receiver has
+	// not allowed.
+	ErrHalf error = fault("block comes as halves where none may")
+)
+
+// Coder turns values into bytes and back. It has no state, allocates nothing,
+// and is safe for concurrent use.
+type Coder interface {
+	// Size is the exact number of bytes of the code of n values, n >= 0.
+	Size(n int) int
+	// Encode writes the code of x to dst, which must hold Size(len(x)) bytes and
+	// not overlap x; another length is an error of the program and panics.
+	// Values that are not finite, or that round to none, make a code that Decode
+	// refuses.
+	Encode(dst []byte, x tensor.Vector)
+	// Decode writes the values of code to dst. Code comes from another machine:
+	// it is checked as a whole, and on an error, which wraps one of this package,
+	// dst is as it was. Reference is the receiver's own slice of dst's length, for
+	// coders that decode against it; others ignore it and take nil. Dst may be
+	// reference, but must not overlap code.
+	Decode(dst tensor.Vector, code []byte, reference tensor.Vector) error
+}
+
+// Viewer is a Coder whose codes are the values as they lie in memory, so that
+// they need not be copied to be computed on.
+type Viewer interface {
+	Coder
+	// View returns a code as the vector it is, over the same memory. It reports
+	// false where that is impossible (see tensor.View): use Encode and Decode then.
+	// Nothing is checked: the size and that the values are finite are the caller's
+	// business.
+	View(code []byte) (tensor.Vector, bool)
+}
+
+// Shortener is a Coder that rounds small values by more than a small share of them.
+type Shortener interface {
+	Coder
+	// Rounding is by how much a value may be longer in any case.
+	Rounding() float64
+	// Shorten brings those values of the code of x that were rounded away from zero to
+	// the next towards it.
+	Shorten(code []byte, x tensor.Vector)
+}
+
+// checkEncode panics if dst is not exactly as long as the code of n values.
+func checkEncode(name string, dst []byte, size, n int) {
+	if len(dst) != size {
+		panic(fmt.Sprintf("quant: %s code of %d values into %d bytes, not %d", name, n, len(dst), size))
+	}
+}
+
+func sizeError(name string, got, want, n int) error {
+	return fmt.Errorf("quant: decode %s: %d bytes for %d values, not %d: %w", name, got, n, want, ErrSize)
+}
+
+func notFiniteError(name string, n int) error {
+	return fmt.Errorf("quant: decode %s: slice of %d values: %w", name, n, ErrNotFinite)
+}
+
+func blockError(name string, block int, fault error) error {
+	return fmt.Errorf("quant: decode %s: block %d: %w", name, block, fault)
+}

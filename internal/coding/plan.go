@@ -1,0 +1,82 @@
+package coding
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Plan is what the slices of one exchange are coded with: one entry for each joint
+// layer, or a single one for all. The zero value plans nothing.
+type Plan []LayerPlan
+
+// LayerPlan is how the slices of one joint layer are coded.
+type LayerPlan struct {
+	// Codec is used for Proportion percent of the slices, Exact for the others.
+	Codec, Exact Codec
+	Proportion   int
+	// Priority orders the joint layers in an exchange, the highest first.
+	Priority int
+}
+
+// String tells people which codecs it uses.
+func (l LayerPlan) String() string {
+	text := l.Codec.Name
+	switch {
+	case l.Proportion == 0:
+		text = l.Exact.Name
+	case l.Proportion < 100:
+		text = fmt.Sprintf("%s for %d %% of the slices, %s for the others", l.Codec.Name, l.Proportion, l.Exact.Name)
+	}
+	if l.Priority != 0 {
+		text += fmt.Sprintf(", priority %d", l.Priority)
+	}
+	return text
+}
+
+// Uniform plans one codec for all slices of any joint layer.
+func Uniform(codec Codec) Plan {
+	return Plan{{Codec: codec, Exact: codec, Proportion: 100}}
+}
+
+// Codec is what to code a slice of a joint layer with. Turn numbers the slices of the
+// exchange in the order in which they are sent: where only a proportion is quantized,
+// those are spread evenly over the turns.
+func (p Plan) Codec(layer, turn int) Codec {
+	l := p.at(layer)
+	if (turn+1)*l.Proportion/100 > turn*l.Proportion/100 {
+		return l.Codec
+	}
+	return l.Exact
+}
+
+// Priority orders joint layers in an exchange, the highest first.
+func (p Plan) Priority(layer int) int { return p.at(layer).Priority }
+
+// Bits are those that a value of a joint layer takes on average, in whichever direction
+// takes more, headers of blocks included.
+func (p Plan) Bits(layer int) float64 {
+	l := p.at(layer)
+	share := float64(l.Proportion) / 100
+	return share*l.Codec.bits() + (1-share)*l.Exact.bits()
+}
+
+func (p Plan) at(layer int) LayerPlan {
+	if len(p) == 1 {
+		return p[0]
+	}
+	return p[layer]
+}
+
+// Codecs are those that the plan uses, each once, in the order of the joint layers.
+func (p Plan) Codecs() []ID {
+	var ids []ID
+	for _, l := range p {
+		for _, c := range []Codec{l.Codec, l.Exact} {
+			used := c.ID == l.Codec.ID && l.Proportion > 0 || c.ID == l.Exact.ID && l.Proportion < 100
+			if used && !slices.Contains(ids, c.ID) {
+				ids = append(ids, c.ID)
+			}
+		}
+	}
+	return ids
+}

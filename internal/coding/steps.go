@@ -1,0 +1,263 @@
+package coding
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/seed-97356399/murmuration/internal/kernel"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Steps codes each value as a whole number of steps, nearest, of its block's own
+// size: with B bits, -L to L steps for L = 2^(B-1)-1, of which L reach the block's
+// largest magnitude. With one bit it is the sign, and the step the mean magnitude.
+// Its error is relative to what it codes: small differences have small errors. It
+// is int8 with 8 bits, and the coder of a lattice codec's differences.
+//
+// The zero Steps codes nothing; take one from a Codec.
+type Steps struct{ bits uint8 }
+
+const (
+	scaleSize = 4
+	// Steps between these bounds keep every value finite and no product denormal.
+	minStep = 0x1p-126
+	maxStep = 0x1p120
+)
+
+// Bits is the number of bits of a value.
+func (c Steps) Bits() int { return int(c.bits) }
+
+func (c Steps) most() float32 { return float32(max(1, int(1)<<c.bits/2-1)) }
+
+// Size implements Coder.
+func (c Steps) Size(n int) int {
+	whole, rest := n/BlockLen, n%BlockLen
+	size := whole * c.blockSize(BlockLen)
+	if rest > 0 {
+		size += c.blockSize(rest)
+	}
+	return size
+}
+
+func (c Steps) blockSize(n int) int { return scaleSize + planesSize(n, int(c.bits)) }
+
+func (c Steps) name() string {
+	switch c.bits {
+	case 1:
+		return "steps of 1 bit"
+	case 3:
+		return "steps of 3 bits"
+	case 4:
+		return "steps of 4 bits"
+	default:
+		return int8Name
+	}
+}
+
+// Encode implements Coder. A block whose step would be below 2^-126 becomes zeros.
+func (c Steps) Encode(dst []byte, x tensor.Vector) {
+	checkEncode(c.name(), dst, c.Size(len(x)), len(x))
+	var w workspace
+	for len(x) > 0 {
+		n := min(BlockLen, len(x))
+		size := c.blockSize(n)
+		peak := float32(0)
+		if c.bits > 1 {
+			peak = kernel.MaxAbs(x[:n])
+		}
+		c.encodeBlock(dst[:size], x[:n], peak, &w)
+		x, dst = x[n:], dst[size:]
+	}
+}
+
+// encodeBlock writes a block's code and returns the squared norm of what it codes.
+// Peak is the largest magnitude of x; a single bit has no use for it.
+func (c Steps) encodeBlock(dst []byte, x tensor.Vector, peak float32, w *workspace) float64 {
+	scale, planes := dst[:scaleSize], dst[scaleSize:]
+	step := peak / c.most()
+	if c.bits == 1 {
+		step = float32(kernel.SumAbs(x) / float64(len(x)))
+	}
+	if !(step >= minStep) || step > math.MaxFloat32 { // zeros, or not finite
+		if step < minStep {
+			step = 0
+		}
+		putFloat(scale, step)
+		clear(planes)
+		return 0
+	}
+	putFloat(scale, step)
+	return squared(step, c.encodeNumbers(planes, x, peak, w))
+}
+
+// encodeNumbers writes the numbers of steps and returns the sum of their squares.
+func (c Steps) encodeNumbers(planes []byte, x tensor.Vector, peak float32, w *workspace) (squares uint32) {
+	switch inverse := c.most() / peak; c.bits {
+	case 8:
+		return kernel.Steps(planes, x, inverse)
+	case 4:
+		return kernel.Steps4(planes, x, inverse)
+	case 1:
+		kernel.Signs(w.low[:], x)
+		squares = uint32(len(x))
+	default:
+		squares = kernel.Steps(w.low[:], x, inverse)
+	}
+	kernel.PackBits(planes, w.low[:len(x)], int(c.bits))
+	return squares
+}
+
+func squared(step float32, squares uint32) float64 {
+	return float64(step) * float64(step) * float64(squares)
+}
+
+// Decode implements Coder.
+func (c Steps) Decode(dst tensor.Vector, code []byte, _ tensor.Vector) error {
+	if err := c.check(len(dst), code); err != nil {
+		return err
+	}
+	var w workspace
+	for i := range Blocks(len(dst)) {
+		to, block := c.twoWalks(i, dst, code)
+		kernel.StepsDecode(to, c.steps(block, len(to), &w), float(block))
+	}
+	return nil
+}
+
+// twoWalks is the i-th block in an order that walks through both halves of a slice in
+// turn: two walks get more out of memory than one.
+func (c Steps) twoWalks(i int, dst tensor.Vector, code []byte) (values tensor.Vector, block []byte) {
+	at := i/2 + i%2*((Blocks(len(dst))+1)/2)
+	n := blockLen(at, len(dst))
+	return dst[at*BlockLen:][:n], code[at*c.blockSize(BlockLen):][:c.blockSize(n)]
+}
+
+func (c Steps) steps(code []byte, n int, w *workspace) []byte {
+	planes := code[scaleSize:]
+	if c.bits == bytePlane {
+		return planes
+	}
+	kernel.UnpackSteps(w.low[:n], planes, int(c.bits))
+	return w.low[:n]
+}
+
+// check looks at all of a code that its values depend on.
+func (c Steps) check(n int, code []byte) error {
+	if len(code) != c.Size(n) {
+		return sizeError(c.name(), len(code), c.Size(n), n)
+	}
+	for i := range Blocks(n) {
+		values := blockLen(i, n)
+		block := code[:c.blockSize(values)]
+		code = code[len(block):]
+		if err := c.checkBlock(block, values); err != nil {
+			return blockError(c.name(), i, err)
+		}
+	}
+	return nil
+}
+
+func (c Steps) checkBlock(block []byte, n int) error {
+	step, planes := float(block), block[scaleSize:]
+	switch {
+	case step >= minStep && step <= maxStep:
+	case !(step <= maxStep):
+		return ErrNotFinite
+	case math.Float32bits(step) != 0:
+		return ErrScale
+	case !zero(planes):
+		return ErrScale // one encoding of a block of zeros
+	}
+	if n < BlockLen && padded(planes, n, int(c.bits)) {
+		return ErrPadding
+	}
+	return nil
+}
+
+// What follows works on codes of this program, or that Decode or Add has taken.
+
+// SquaredNorm is the squared Euclidean norm of the n values of a code, as numbers
+// that are not rounded to float32.
+func (c Steps) SquaredNorm(code []byte, n int) float64 {
+	var w workspace
+	total := 0.0
+	for i := range Blocks(n) {
+		values := blockLen(i, n)
+		block := code[:c.blockSize(values)]
+		if step := float(block); step != 0 {
+			squares := uint32(values)
+			if c.bits > 1 {
+				squares = kernel.StepSquares(c.steps(block, values, &w))
+			}
+			total += squared(step, squares)
+		}
+		code = code[len(block):]
+	}
+	return total
+}
+
+// Shrink multiplies the n values of a code by share, which is from 0 to 1: the code
+// codes the same numbers of steps that are as much shorter. Steps are rounded
+// towards zero, so that no value is longer than share says.
+func (c Steps) Shrink(code []byte, n int, share float64) {
+	for i := range Blocks(n) {
+		block := code[:c.blockSize(blockLen(i, n))]
+		if step := shrunk(float(block), share); step >= minStep {
+			putFloat(block, step)
+		} else {
+			clear(block)
+		}
+		code = code[len(block):]
+	}
+}
+
+// shrunk is step times share, rounded towards zero.
+func shrunk(step float32, share float64) float32 {
+	exact := float64(step) * share
+	rounded := float32(exact)
+	if float64(rounded) > exact {
+		rounded = math.Nextafter32(rounded, 0)
+	}
+	return rounded
+}
+
+// Stretch bounds how much longer the values of a code can be than what they code:
+// rounding makes values of half a step twice as long, beside one that is not
+// rounded. With one bit they are never longer, but for rounding to float32.
+func (c Steps) Stretch() float64 {
+	const rounding = 1 + 0x1p-20
+	if c.bits == 1 {
+		return rounding
+	}
+	peak := float64(c.most()) * float64(c.most())
+	const others = BlockLen - 1
+	return rounding * math.Sqrt((peak+others)/(peak+others/4.0))
+}
+
+// Peaks writes an estimate of the largest magnitude in each block of the n values of
+// a code, which is exact but for one bit: there it is four times the mean, about
+// what a block of normally distributed values has. Dst has Blocks(n) values.
+func (c Steps) Peaks(dst []float32, code []byte, n int) {
+	const overMean = 4
+	times := c.most()
+	if c.bits == 1 {
+		times = overMean
+	}
+	for i := range dst[:Blocks(n)] {
+		dst[i] = times * float(code)
+		code = code[c.blockSize(blockLen(i, n)):]
+	}
+}
+
+func zero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func putFloat(b []byte, x float32) { binary.LittleEndian.PutUint32(b, math.Float32bits(x)) }
+
+func float(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }

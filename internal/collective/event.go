@@ -1,0 +1,156 @@
+package collective
+
+import (
+	"fmt"
+
+	"github.com/seed-97356399/murmuration/averaging"
+)
+
+// Kinds of events beside those of averaging.
+const (
+	// GradientDone: the trainer of a machine that averages gradients has put a gradient
+	// over Samples samples into Gradient and asks to go on.
+	GradientDone averaging.EventKind = 64 + iota
+	// Offered: Peer wants to send Transfer as its exchange Exchange. It is answered by
+	// Accept or Refuse at once, and after Accept followed by Finished, when all of it
+	// has been taken in, or Failed.
+	Offered
+	// Told: Peer has told Word.
+	Told
+	// Updated: the Update or Adopt asked for has been applied to the parameters.
+	Updated
+)
+
+// TimerKinds is the number of kinds of timers.
+const TimerKinds = averaging.RoundDeadline + 1
+
+// Event is what has happened to a peer. Of Progress, GradientDone has it too.
+type Event struct {
+	averaging.Event
+	// Samples, with GradientDone, is how many samples the gradient is the mean of.
+	Samples int
+	// Initial, with GradientDone, is that the parameters are those with which every peer of
+	// the run begins: of no checkpoint, no copy and no step.
+	Initial  bool
+	Transfer Transfer
+	Word     Word
+}
+
+// String prints the event as transcripts show it.
+func (e Event) String() string {
+	switch e.Kind {
+	case GradientDone:
+		return fmt.Sprintf("gradient done over %d samples", e.Samples)
+	case Offered:
+		return fmt.Sprintf("offered by %s, exchange %d: %s", e.Peer, e.Exchange, e.Transfer)
+	case Told:
+		return fmt.Sprintf("told by %s: %s", e.Peer, e.Word)
+	case Updated:
+		return "updated"
+	}
+	return e.Event.String()
+}
+
+// Kinds of actions beside those of averaging.
+const (
+	// Send: carry Transfer to Peer as exchange Exchange. Answered by Accepted, Refused
+	// or Failed, and after Accepted by Finished, when the partner is known to have
+	// taken all of it in, or Failed. It may be aborted. What it carries is coded as the
+	// run's exchanges are, or not rounded if Exact is set: for parameters that are to be
+	// the same at all peers.
+	Send averaging.ActionKind = 64 + iota
+	// Load: Sum is the local Gradient times its weight, or has it added (Add). Not
+	// answered: whatever follows sees it. A gradient that others would refuse to take
+	// counts as none, and the runtime tells the trainer.
+	Load
+	// Clear: Sum is empty, of no weight. Not answered.
+	Clear
+	// Update: take Sum, which is empty afterwards, divide each piece by its weight, or
+	// by Weight if that is above 0, and let the optimizer make a step of it for the
+	// parameters. A piece of no weight is a gradient of zeros. What is added to Sum
+	// meanwhile counts either in this update or in the next. The learning rate is that
+	// at Progress, if it is above 0: who make the same update at several peers must
+	// agree on it, or their models drift apart. Else it is the peer's own. With Forget the
+	// optimizer first forgets what it knows of gradients before, as all do who make the
+	// same update. With Share above 0, that share of the optimizer's step is made. Answered
+	// by Updated.
+	Update
+	// Tell: tell Peer Word. Not answered: it may be lost with its connection.
+	Tell
+	// Pool: Sum is the parameters times Weight, or as they are if that is 0. Not answered.
+	Pool
+	// Adopt: the parameters are Sum, which is empty afterwards, each piece divided by its
+	// weight: peers whose sums are the same have the same parameters then, byte for byte.
+	// A piece of no weight leaves the parameters as they are. Answered by Updated.
+	Adopt
+)
+
+// Action is what a machine wants done.
+type Action struct {
+	averaging.Action
+	// Add is for Load, Forget for Update, Exact for Send.
+	Add, Forget, Exact bool
+	// Weight is for Update and Pool, Progress and Share for Update.
+	Weight, Progress, Share float64
+	// Batch, with Proceed, is how many samples the next gradient should be of, so that all
+	// peers take equally long; 0 is as many as the trainer likes.
+	Batch    int
+	Transfer Transfer
+	Word     Word
+}
+
+// String prints the action as transcripts show it.
+func (a Action) String() string {
+	switch a.Kind {
+	case Send:
+		return fmt.Sprintf("send exchange %d to %s: %s", a.Exchange, a.Peer, a.Transfer)
+	case Load:
+		if a.Add {
+			return "add the gradient to the sum"
+		}
+		return "load the gradient"
+	case Clear:
+		return "clear the sum"
+	case Update:
+		return fmt.Sprintf("update%s%s%s%s", a.divisor(), a.progress(), a.share(), a.forgetting())
+	case Pool:
+		return "pool the parameters"
+	case Adopt:
+		return "adopt the mean"
+	case Tell:
+		return fmt.Sprintf("tell %s: %s", a.Peer, a.Word)
+	}
+	return a.Action.String()
+}
+
+// divisor is that of an Update, if it is not the weight of each slice.
+func (a Action) divisor() string {
+	if a.Weight > 0 {
+		return fmt.Sprintf(", of weight %g", a.Weight)
+	}
+	return ""
+}
+
+// progress is that of an Update, if the machine knows it.
+func (a Action) progress() string {
+	if a.Progress > 0 {
+		return fmt.Sprintf(", at %.3f of the run", a.Progress)
+	}
+	return ""
+}
+
+// share is that of an Update, if it is not a whole step.
+func (a Action) share() string {
+	if a.Share > 0 {
+		return fmt.Sprintf(", %.3g of a step", a.Share)
+	}
+	return ""
+}
+
+// forgetting tells of an Update whose optimizer begins anew.
+func (a Action) forgetting() string {
+	if a.Forget {
+		return ", forgetting those before"
+	}
+	return ""
+}

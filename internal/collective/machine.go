@@ -1,0 +1,87 @@
+package collective
+
+import (
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+)
+
+// Machine is an averaging.Machine that also moves parts of buffers and tells words.
+type Machine interface {
+	averaging.Machine
+	// Decide does for all events and actions what Handle does for those of exchanges,
+	// on the same terms. Every GradientDone is answered by a Proceed or a Halt, every
+	// Offered at once by an Accept or a Refuse. A runtime calls Decide and not Handle.
+	Decide(now time.Duration, event Event, actions []Action) []Action
+	// Traits say what a runtime is to get ready. They never change.
+	Traits() Traits
+}
+
+// Traits tell machines apart.
+type Traits struct {
+	// Algorithm is told to the other peers.
+	Algorithm Algorithm
+	// Gradients: the machine averages gradients rather than models. Its trainer computes
+	// a gradient at the parameters, reports GradientDone, and waits for Proceed: it never
+	// applies an optimizer by itself, and StepDone is not reported.
+	Gradients bool
+	// Pools: the peers average models while they train, and make one model of all of them
+	// when the run is over, by Pool, transfers of the Sum and Adopt, before Settled. From
+	// RunOver on the trainer's steps are not applied, and transfers are not rounded.
+	Pools bool
+	// Words: the machine has a use for what others tell it.
+	Words bool
+	// Pace is how often the machine exchanges, nil if it does not say.
+	Pace Paced
+}
+
+// Paced is a machine that exchanges every so many steps, and may be told otherwise.
+type Paced interface {
+	Every() int
+	SetPace(averaging.Pace) error
+}
+
+// Of is the machine itself if it is one of this package, or one that does the same.
+func Of(m averaging.Machine) Machine {
+	if c, ok := m.(Machine); ok {
+		return c
+	}
+	return &exchanging{Machine: m}
+}
+
+// exchanging is a machine that knows exchanges only.
+type exchanging struct {
+	averaging.Machine
+	scratch []averaging.Action
+}
+
+func (m *exchanging) Decide(now time.Duration, event Event, actions []Action) []Action {
+	m.scratch = m.Handle(now, event.Event, m.scratch[:0])
+	for _, a := range m.scratch {
+		actions = append(actions, Action{Action: a})
+	}
+	return actions
+}
+
+func (m *exchanging) Traits() Traits {
+	var t Traits
+	t.Pace, _ = m.Machine.(Paced)
+	switch x := m.Machine.(type) {
+	case *averaging.ADPSGD:
+		t.Algorithm = ADPSGD
+	case interface{ Algorithm() Algorithm }:
+		t.Algorithm = x.Algorithm()
+	}
+	return t
+}
+
+// Handle is the Handle of a Machine: that of a runtime which knows exchanges only, and
+// to which the machine therefore says nothing else.
+func Handle(m Machine, now time.Duration, event averaging.Event, actions []averaging.Action) []averaging.Action {
+	for _, a := range m.Decide(now, Event{Event: event}, nil) {
+		if a.Kind < Send {
+			actions = append(actions, a.Action)
+		}
+	}
+	return actions
+}

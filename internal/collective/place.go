@@ -1,0 +1,103 @@
+package collective
+
+import (
+	"hash/fnv"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// Place is a member's place in a ring, as its coordinator tells it: between whom it is, so
+// that it takes parts of a sum from nobody else.
+type Place struct {
+	Rank, Size     int
+	Next, Previous uint64 // marks
+}
+
+// Bits of a place in a word. View holds the mark of the next member, and above it the lower
+// bits of the previous one's; Value has 53, and holds, from the lowest on, the size, the
+// rank, a one, and the mark's upper bits.
+const (
+	markBits  = 36
+	lowerBits = 64 - markBits
+	upperBits = markBits - lowerBits
+	rankBits  = 15 // MaxMembers fits
+	oneBits   = 7
+)
+
+// PlaceIn is the place of a rank in the line of a ring, and who is beside it.
+func PlaceIn(line []topology.PeerID, rank int) (at Place, next, previous topology.PeerID) {
+	n := len(line)
+	next, previous = line[(rank+1)%n], line[(rank+n-1)%n]
+	return Place{Rank: rank, Size: n, Next: Mark(next), Previous: Mark(previous)}, next, previous
+}
+
+// Word is the word that tells of the place in an attempt.
+func (p Place) Word(kind uint8, attempt uint64) Word {
+	lower, upper := p.Previous&(1<<lowerBits-1), p.Previous>>lowerBits
+	value := (upper<<oneBits|1)<<(2*rankBits) | uint64(p.Rank)<<rankBits | uint64(p.Size)
+	return Word{Kind: kind, Round: attempt, View: lower<<markBits | p.Next, Value: float64(value)}
+}
+
+// PlaceOf is the place that a word tells of. It reports false if a word tells of no place that there is.
+func PlaceOf(w Word) (p Place, ok bool) {
+	high, low := Unpack(w.Value, 2*rankBits)
+	rank, size := low>>rankBits, low&(1<<rankBits-1)
+	upper, one := high>>oneBits, high&(1<<oneBits-1)
+	if size < 1 || rank >= size || size > topology.MaxMembers || one != 1 || upper >= 1<<upperBits {
+		return Place{}, false
+	}
+	return Place{
+		Rank: int(rank), Size: int(size),
+		Next: w.View & (1<<markBits - 1), Previous: upper<<lowerBits | w.View>>markBits,
+	}, true
+}
+
+// Mark is a short name of a peer, for words. It and a number of members stand in a float64,
+// which holds integers of 53 bits.
+func Mark(id topology.PeerID) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(id)) // never fails
+	return h.Sum64() % (1 << markBits)
+}
+
+// Pack puts two numbers into a word's Value: low is below 1<<bits, high fits in what
+// remains of 53 bits.
+func Pack(high, low uint64, bits uint) float64 { return float64(high<<bits | low) }
+
+// Unpack gives the two numbers of a Value back; what makes no sense gives zeros.
+func Unpack(value float64, bits uint) (high, low uint64) {
+	if !(value >= 0 && value < 1<<53) {
+		return 0, 0
+	}
+	v := uint64(value)
+	return v >> bits, v & (1<<bits - 1)
+}
+
+// Members are the members of a view in the order in which they coordinate, those that
+// cannot be dialled last.
+type Members []topology.PeerID
+
+// MembersOf are the members of a view.
+func MembersOf(view *topology.View) (list Members) {
+	for _, unreachable := range []bool{false, true} {
+		for i := range view.Len() {
+			if m := view.At(i); m.Unreachable == unreachable {
+				list = append(list, m.ID)
+			}
+		}
+	}
+	return list
+}
+
+// Has tells whether a peer is a member.
+func (m Members) Has(id topology.PeerID) bool { return slices.Contains(m, id) }
+
+// Find finds the member of a mark; there is none if it is empty.
+func (m Members) Find(mark uint64) topology.PeerID {
+	i := slices.IndexFunc(m, func(id topology.PeerID) bool { return Mark(id) == mark })
+	if i < 0 {
+		return ""
+	}
+	return m[i]
+}

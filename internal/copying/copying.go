@@ -1,0 +1,351 @@
+// Package copying copies the flock's model to a newcomer from several members at once,
+// slice by slice with hashes. It outlives its donors: what has been verified stays.
+// docs/design/015 says how.
+package copying
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Bounds of copying a model. There is none on the whole time of a copy: on a slow
+// link that is long, and each frame has its own.
+const (
+	// Donors is from how many members a newcomer copies at once.
+	Donors = 3
+	// maxDonors bounds them where some are slow.
+	maxDonors = 8
+	// retry is the wait before a donor that was busy, or went, is asked again.
+	retry = 500 * time.Millisecond
+	// patience is for how long no member may have answered before a newcomer gives the
+	// flock's model up.
+	patience = 10 * time.Second
+	// slowDonor: a donor that has owed the next slice for so long is asked beside others, not
+	// instead: those that take their time together would keep the model from a newcomer.
+	slowDonor = time.Second
+	// reminder is the time between two warnings that a copy is still under way.
+	reminder = 30 * time.Second
+)
+
+// ErrNobody: no member that could give the flock's model answers.
+var ErrNobody = errors.New("no member can give the flock's model")
+
+// errNotReached: a donor could not be dialled within Config.Stall.
+var errNotReached = fmt.Errorf("it could not be reached in time: %w", context.DeadlineExceeded)
+
+// Config is what is copied, and what a copy needs of the peer that makes it.
+type Config struct {
+	Run    string
+	Layout [wire.HashSize]byte
+	// Values are how many values the model shares, in slices of SliceLen.
+	Values, SliceLen int
+	Stall            time.Duration // bounds the wait for a donor that is dialled
+	Identity         seam.Identity
+	// Members are those of the run, and News tells that they are others by now.
+	Members func() []seam.Record
+	News    <-chan struct{}
+	// Converse opens a stream to a peer, and closes it when talk has returned: talk may
+	// fail, and the stream is reset then.
+	Converse func(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error
+	// Avoided tells whether a member is kept away from, and Condemn has one that lied kept
+	// away.
+	Avoided func(seam.PeerID) bool
+	Condemn func(donor seam.PeerID, offence error)
+	Log     *zap.Logger
+}
+
+// Copied is a model that was copied, and what its donors say of it.
+type Copied struct {
+	Values tensor.Vector
+	Stats  stats.State
+	// Ages are the steps behind the models of its donors, FlockSteps what those that
+	// answered say of the flock's.
+	Ages, FlockSteps []uint64
+}
+
+// copying is a copy under way.
+type copying struct {
+	Config
+	pool   *pool
+	values tensor.Vector
+	seed   seam.PeerID // the member that let this peer in
+	began  time.Time
+
+	mu     sync.Mutex
+	donors map[seam.PeerID]*prospect
+	heard  time.Time
+	latest error // why the last donor failed
+	liars  int
+}
+
+// prospect is what a newcomer knows of a possible donor.
+type prospect struct {
+	drawing  bool
+	since    time.Time // when that began
+	banned   bool
+	after    time.Time // when it may be asked again
+	manifest wire.Manifest
+}
+
+// Copy copies the flock's model from several members at once, the one that let this peer
+// in among them. It ends early with ctx.
+func Copy(ctx context.Context, config Config, seed seam.PeerID) (*Copied, error) {
+	c := &copying{
+		Config: config, seed: seed, began: time.Now(), heard: time.Now(),
+		values: make(tensor.Vector, config.Values), donors: make(map[seam.PeerID]*prospect),
+	}
+	c.pool = newPool((c.Values + c.SliceLen - 1) / c.SliceLen)
+	if err := c.run(ctx); err != nil {
+		return nil, err
+	}
+	return c.copied(), nil
+}
+
+// run draws from donors until every slice is here.
+func (c *copying) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var drawing sync.WaitGroup
+	defer drawing.Wait()
+	defer cancel()
+	ended := make(chan struct{}, 1)
+	ticker := time.NewTicker(retry)
+	defer ticker.Stop()
+	reminded := c.began
+	for !c.pool.done() {
+		for _, donor := range c.recruits() {
+			drawing.Go(func() {
+				c.part(ctx, donor, c.draw(ctx, donor))
+				select {
+				case ended <- struct{}{}:
+				default: // one look at the donors does for several ends
+				}
+			})
+		}
+		select {
+		case <-ended:
+		case <-c.News: // members that were not known may give too
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := c.hopeless(); err != nil {
+			return err
+		}
+		if time.Since(reminded) > reminder {
+			reminded = time.Now()
+			c.Log.Warn("still copying the flock's model", zap.Int("slices_left", c.pool.remaining()), zap.NamedError("last", c.reason()))
+		}
+	}
+	return nil
+}
+
+// recruits chooses the donors to ask next: as many as are missing.
+func (c *copying) recruits() (chosen []seam.PeerID) {
+	members := c.Members()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	missing, most, now := Donors, maxDonors, time.Now()
+	for id, d := range c.donors {
+		if d.drawing {
+			most--
+			if now.Sub(d.since) < slowDonor || !c.pool.waitsFor(id, now) {
+				missing--
+			}
+		}
+	}
+	missing = min(missing, most)
+	for _, id := range c.candidates(members) {
+		if missing <= 0 {
+			break
+		}
+		d := c.donors[id]
+		if d == nil {
+			d = &prospect{}
+			c.donors[id] = d
+		}
+		if d.drawing || d.banned || now.Before(d.after) || c.Avoided(id) {
+			continue
+		}
+		d.drawing, d.since = true, now
+		missing--
+		chosen = append(chosen, id)
+	}
+	return chosen
+}
+
+// candidates are the members that have a model to give, and the one that let this
+// peer in, in an order of this peer's own, so that newcomers spread over donors.
+func (c *copying) candidates(members []seam.Record) []seam.PeerID {
+	self := c.Identity.Self()
+	ids := []seam.PeerID{c.seed}
+	for _, m := range members {
+		if m.Peer != self && m.Peer != c.seed && m.Age() > 0 {
+			ids = append(ids, m.Peer)
+		}
+	}
+	lot := func(id seam.PeerID) uint64 {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(id + self)) // never fails
+		return h.Sum64()
+	}
+	slices.SortFunc(ids, func(a, b seam.PeerID) int { return cmp.Compare(lot(a), lot(b)) })
+	return ids
+}
+
+// window is how many slices may be under way from one donor: of a small state few
+// enough for every donor to have some.
+func (c *copying) window() int {
+	share := len(c.pool.slices) / (2 * Donors)
+	return max(min(windowBytes/(tensor.ValueSize*c.SliceLen), share, wire.MaxWanted), 2)
+}
+
+// met notes the manifest of a donor that has been checked.
+func (c *copying) met(donor seam.PeerID, m wire.Manifest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.donors[donor].manifest = m
+	c.heard = time.Now()
+}
+
+// draw copies slices from one donor until there are none left to copy, or the donor
+// fails. Slices that have come are kept whatever becomes of it.
+func (c *copying) draw(ctx context.Context, donor seam.PeerID) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	dialling := time.AfterFunc(c.Stall, func() { cancel(errNotReached) })
+	err := c.Converse(ctx, donor, seam.ProtocolState, func(stream *framed.Stream) error {
+		dialling.Stop()
+		src := source{copying: c, stream: stream}
+		if err := src.meet(donor); err != nil {
+			return err
+		}
+		c.met(donor, src.manifest)
+		return src.pull(ctx)
+	})
+	if err != nil && context.Cause(ctx) == errNotReached {
+		return errNotReached
+	}
+	return err
+}
+
+// recordOf is the life that a member's record tells, and the steps behind its model;
+// zeros if there is no record.
+func (c *copying) recordOf(id seam.PeerID) (life, age uint64) {
+	for _, m := range c.Members() {
+		if m.Peer == id {
+			return m.Incarnation, m.Age()
+		}
+	}
+	return 0, 0
+}
+
+// part notes how a donor's part has ended: one that lied is reported and never asked
+// again, and what it gave is asked of others.
+func (c *copying) part(ctx context.Context, donor seam.PeerID, err error) {
+	lied, banned, alive := judge(err)
+	c.mu.Lock()
+	d := c.donors[donor]
+	d.drawing, d.banned, d.after = false, banned, time.Now().Add(retry)
+	if alive {
+		c.heard = time.Now()
+	}
+	if err != nil && ctx.Err() == nil {
+		c.latest = fmt.Errorf("%s: %w", donor, err)
+	}
+	if lied {
+		c.liars++
+		d.manifest = wire.Manifest{}
+	}
+	c.mu.Unlock()
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case lied:
+		c.pool.disown(donor)
+		c.Condemn(donor, err)
+	case banned:
+		c.Log.Warn("a member's model cannot be copied; it is not asked again", zap.String("peer", string(donor)), zap.Error(err))
+	default:
+		c.Log.Info("a donor's part broke off; its slices are asked of others", zap.String("peer", string(donor)), zap.Error(err))
+	}
+}
+
+// judge tells of how a donor's part has ended whether the donor did what no honest one
+// does, whether it is of no use any more, and whether it will have something to give
+// later: it was only busy.
+func judge(err error) (lied, banned, alive bool) {
+	if err == nil {
+		return false, false, true
+	}
+	if fault, ok := errors.AsType[*DonorError](err); ok {
+		return fault.Fault.lie(), true, false
+	}
+	if r, ok := errors.AsType[*wire.Refusal](err); ok {
+		return false, r.Reason.Permanent(), r.Reason == wire.ReasonBusy || r.Reason == wire.ReasonQuarantine
+	}
+	reason, theirs := wire.ReasonFor(err)
+	return theirs && reason == wire.ReasonProtocol, theirs, false
+}
+
+// hopeless tells why a newcomer should wait no longer: ErrNobody if no member has
+// answered for a long time, or all that did are newcomers themselves.
+func (c *copying) hopeless() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	banned := false
+	for _, d := range c.donors {
+		if d.drawing && d.manifest.Values > 0 {
+			return nil
+		}
+		banned = banned || d.banned
+	}
+	if time.Since(c.heard) < patience {
+		return nil
+	}
+	if banned {
+		return fmt.Errorf("no member that answers has a state that can be used; join by another address: %w", c.latest)
+	}
+	if c.latest == nil {
+		return ErrNobody
+	}
+	return fmt.Errorf("%w: %w", ErrNobody, c.latest)
+}
+
+// reason is why the last donor that failed did.
+func (c *copying) reason() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.latest
+}
+
+// copied is the result, once every slice is here.
+func (c *copying) copied() *Copied {
+	given, again := c.pool.result()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	result := &Copied{Values: c.values, Stats: stats.State{
+		Donors: len(given), Slices: len(c.pool.slices), Took: time.Since(c.began), Again: again, Liars: c.liars,
+	}}
+	for id := range given {
+		result.Ages = append(result.Ages, c.donors[id].manifest.Steps)
+	}
+	for _, d := range c.donors {
+		if d.manifest.Values > 0 {
+			result.FlockSteps = append(result.FlockSteps, d.manifest.FlockSteps)
+		}
+	}
+	return result
+}

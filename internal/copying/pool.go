@@ -1,0 +1,250 @@
+package copying
+
+import (
+	"sync"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/ewma"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// maxAskers is at how many donors one slice may be asked for at once: at one, and at
+// a second one if the first is slow.
+const maxAskers = 2
+
+// stealLeast is how much sooner a slice has to come from a second donor for it to be
+// asked for there too.
+const stealLeast = 50 * time.Millisecond
+
+// pool shares the slices of a state out among donors. It sees numbers only.
+// Each slice is asked of one donor; if that is slow, and another has nothing left to
+// do, of that one too. Safe for concurrent use.
+type pool struct {
+	mu      sync.Mutex
+	slices  []slice
+	left    int // slices without a source
+	next    int // no slice before it is free
+	askers  map[*asker]struct{}
+	again   uint64
+	changed chan struct{} // holds a token when there may be something to do for an idle asker
+}
+
+// slice is one slice: who gave it, if it has been verified, and at how many
+// donors it is asked for.
+type slice struct {
+	source seam.PeerID
+	asked  int
+	before bool // it was asked for before
+}
+
+// asker asks one donor for slices.
+type asker struct {
+	donor  seam.PeerID
+	queue  []int // asked for and not here yet, in order
+	pace   ewma.Mean
+	last   time.Time // when the last slice came, or the first was asked for
+	window int       // most slices in queue
+}
+
+// paceSmoothing is the weight of the newest slice in the pace of a donor.
+const paceSmoothing = 0.2
+
+func newPool(slices int) *pool {
+	return &pool{slices: make([]slice, slices), left: slices, askers: make(map[*asker]struct{}), changed: make(chan struct{}, 1)}
+}
+
+// enter takes up a donor, until leave.
+func (p *pool) enter(donor seam.PeerID, window int) *asker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := &asker{donor: donor, window: window}
+	p.askers[a] = struct{}{}
+	return a
+}
+
+// leave gives up what was asked of a donor and has not come.
+func (p *pool) leave(a *asker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, i := range a.queue {
+		p.release(i)
+	}
+	a.queue = nil
+	delete(p.askers, a)
+	p.wake()
+}
+
+// release takes back that a slice is asked for. The lock is held.
+func (p *pool) release(i int) {
+	p.slices[i].asked--
+	p.next = min(p.next, i)
+}
+
+// wake tells one idle asker to look again. The lock is held.
+func (p *pool) wake() {
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// take chooses slices to ask a donor for, once at most half of its window is under
+// way: free ones, else those of a donor that is much slower. It appends them to
+// into as consecutive runs [first, last), in the order to ask for them.
+func (p *pool) take(a *asker, now time.Time, into [][2]int) [][2]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(a.queue) > a.window/2 {
+		return into
+	}
+	if len(a.queue) == 0 {
+		a.last = now
+	}
+	old := len(into)
+	for len(a.queue) < a.window {
+		i := p.free()
+		if i < 0 {
+			i = p.steal(a, now)
+		}
+		if i < 0 {
+			break
+		}
+		s := &p.slices[i]
+		if s.before {
+			p.again++
+		}
+		s.asked++
+		s.before = true
+		a.queue = append(a.queue, i)
+		if n := len(into); n > old && into[n-1][1] == i {
+			into[n-1][1]++
+		} else {
+			into = append(into, [2]int{i, i + 1})
+		}
+	}
+	return into
+}
+
+// free is the first slice that is neither here nor asked for, or -1. The lock is held.
+func (p *pool) free() int {
+	for ; p.next < len(p.slices); p.next++ {
+		if s := &p.slices[p.next]; s.source == "" && s.asked == 0 {
+			return p.next
+		}
+	}
+	return -1
+}
+
+// steal is the last slice asked of the donor that will take the longest, if a would
+// have it much sooner; or -1. The lock is held.
+func (p *pool) steal(a *asker, now time.Time) int {
+	var slowest *asker
+	for other := range p.askers {
+		if other != a && (slowest == nil || other.remaining(now) > slowest.remaining(now)) {
+			slowest = other
+		}
+	}
+	if slowest == nil || slowest.remaining(now) < 2*a.remaining(now)+2*a.perSlice(now)+stealLeast {
+		return -1
+	}
+	for k := len(slowest.queue) - 1; k >= 0; k-- {
+		i := slowest.queue[k]
+		if s := &p.slices[i]; s.source == "" && s.asked < maxAskers {
+			return i
+		}
+	}
+	return -1
+}
+
+// perSlice is about the time from one slice of a donor to the next, or for how long
+// it has been silent, if that is longer.
+func (a *asker) perSlice(now time.Time) time.Duration {
+	pace := time.Duration(a.pace.Value() * float64(time.Second))
+	if len(a.queue) == 0 {
+		return pace
+	}
+	return max(pace, now.Sub(a.last))
+}
+
+// remaining is about how long a donor will take for what it has been asked for.
+func (a *asker) remaining(now time.Time) time.Duration {
+	return time.Duration(len(a.queue)) * a.perSlice(now)
+}
+
+// deliver takes the slice that a donor had to send next, which has been verified;
+// keep puts it in its place, unless another donor was first, and tells whether it may
+// stay there. So does deliver.
+func (p *pool) deliver(a *asker, now time.Time, keep func() bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := a.queue[0]
+	a.queue = a.queue[:copy(a.queue, a.queue[1:])]
+	a.pace.Add(now.Sub(a.last).Seconds(), paceSmoothing)
+	a.last = now
+	s := &p.slices[i]
+	p.release(i)
+	if s.source != "" {
+		return true
+	}
+	if !keep() {
+		return false
+	}
+	s.source = a.donor
+	if p.left--; p.left == 0 {
+		p.wake()
+	}
+	return true
+}
+
+// disown forgets the slices of a donor that lied: they are asked for again.
+func (p *pool) disown(donor seam.PeerID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.slices {
+		if s := &p.slices[i]; s.source == donor {
+			s.source = ""
+			p.left++
+			p.next = min(p.next, i)
+		}
+	}
+	p.wake()
+}
+
+// done tells whether every slice is here.
+func (p *pool) done() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.left == 0
+}
+
+// waitsFor tells whether a donor has owed a slice, or its first word, for slowDonor.
+func (p *pool) waitsFor(donor seam.PeerID, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for a := range p.askers {
+		if a.donor == donor {
+			return len(a.queue) > 0 && now.Sub(a.last) >= slowDonor
+		}
+	}
+	return true
+}
+
+// remaining is the number of slices that are not here.
+func (p *pool) remaining() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.left
+}
+
+// result counts the slices of each donor, and those that were asked for again.
+func (p *pool) result() (sources map[seam.PeerID]int, again uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sources = make(map[seam.PeerID]int)
+	for _, s := range p.slices {
+		if s.source != "" {
+			sources[s.source]++
+		}
+	}
+	return sources, p.again
+}

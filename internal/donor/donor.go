@@ -1,0 +1,231 @@
+// Package donor gives newcomers the model, slice by slice with hashes, from a frozen
+// copy: the trainer and exchanges go on meanwhile. docs/design/015 says how.
+package donor
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// maxNewcomers is how many copy the model at once. A further one is refused, asks
+// others, and has its turn after a few seconds.
+const maxNewcomers = 4
+
+// maxPause bounds the pause after a slice that leaves exchanges their share of the link.
+const maxPause = 100 * time.Millisecond
+
+// errClosed: the peer is closing.
+var errClosed = errors.New("the peer is closing")
+
+// Config is what a donor gives, and what it needs of its peer.
+type Config struct {
+	Run       string
+	Layout    [wire.HashSize]byte
+	Transport seam.Transport
+	Replica   *replica.Replica
+	// Claim is what the peer says of its model now.
+	Claim func() Claim
+	// Declines finds what keeps the peer from giving its model to another. The reason is 0
+	// if nothing does.
+	Declines func(newcomer seam.PeerID, request wire.StateRequest) (reason wire.Reason, detail string)
+	// Exchanging tells whether an exchange is under way, to which newcomers leave half of
+	// the time.
+	Exchanging func() bool
+	// Closing is closed when the peer begins to close.
+	Closing <-chan struct{}
+	Log     *zap.Logger
+}
+
+// Claim is what a peer says of itself and of its model, in steps.
+type Claim struct{ Incarnation, Steps, FlockSteps uint64 }
+
+// Donor gives the model of one peer to newcomers. Safe for concurrent use.
+type Donor struct {
+	Config
+	freezer *freezer
+	places  places
+	given   atomic.Uint64
+}
+
+// New makes a donor.
+func New(config Config) *Donor {
+	return &Donor{Config: config, freezer: newFreezer(), places: newPlaces(maxNewcomers)}
+}
+
+// Newcomers is the number of those that copy the model now.
+func (d *Donor) Newcomers() int { return d.places.count() }
+
+// Given is the number of slices given so far.
+func (d *Donor) Given() uint64 { return d.given.Load() }
+
+// Serve gives slices of the model to a newcomer, until ctx ends. An error says that no
+// request could be read.
+func (d *Donor) Serve(ctx context.Context, stream *framed.Stream) error {
+	var request wire.StateRequest
+	if _, err := stream.Hear(&request); err != nil {
+		return err
+	}
+	if reason, detail := d.Declines(stream.Remote(), request); reason != 0 {
+		stream.Refuse(0, reason, detail)
+		return nil
+	}
+	d.serve(ctx, stream, request.Steps)
+	return nil
+}
+
+// serve gives the model to a newcomer if there is a place for it. The frozen copy that it
+// is given has no fewer than least steps behind it, if the model has as many.
+func (d *Donor) serve(ctx context.Context, stream *framed.Stream, least uint64) {
+	newcomer := stream.Remote()
+	ctx, yield := context.WithCancel(ctx)
+	defer yield()
+	stopWatch := context.AfterFunc(ctx, stream.Reset)
+	defer stopWatch()
+	at := &place{peer: newcomer, block: d.Transport.Block(newcomer), yield: yield}
+	if !d.places.enter(at, time.Now()) {
+		stream.Refuse(0, wire.ReasonBusy, "giving its model to as many newcomers as it takes")
+		return
+	}
+	defer d.places.leave(at)
+	switch err := d.give(ctx, stream, least); {
+	case err == nil:
+		stream.Finish()
+	case errors.Is(err, errRetired):
+		stream.Refuse(0, wire.ReasonBusy, err.Error())
+	case errors.Is(err, errClosed):
+		stream.Refuse(0, wire.ReasonClosing, "")
+	case ctx.Err() != nil:
+		d.Log.Debug("a newcomer has made way for another", zap.String("peer", string(newcomer)))
+	default:
+		stream.Reset()
+		d.Log.Info("a newcomer's copy broke off", zap.String("peer", string(newcomer)), zap.Error(err))
+	}
+}
+
+// give sends the manifest, and then what the newcomer asks for until it closes.
+func (d *Donor) give(ctx context.Context, stream *framed.Stream, least uint64) error {
+	patience, cancel := context.WithTimeout(ctx, stream.Stall)
+	copied, err := d.freezer.acquire(patience, min(least, d.Claim().Steps), d.freeze)
+	cancel()
+	if err != nil {
+		return errRetired // those who read the old one are slow to go
+	}
+	defer d.freezer.release(copied)
+	manifest, err := d.manifest(copied)
+	if err != nil {
+		return fmt.Errorf("signing the manifest: %w", err)
+	}
+	if err := framed.Say(stream, 0, manifest); err != nil {
+		return err
+	}
+	g := donation{Donor: d, stream: stream, copied: copied, digest: sha256.Sum256(manifest.Append(nil))}
+	for {
+		var want wire.StateWant
+		header, payload, err := stream.Next()
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return fmt.Errorf("waiting for what is wanted: %w", err)
+		case header.Type != wire.TypeStateWant:
+			return fmt.Errorf("waiting for what is wanted: got %v: %w", header.Type, wire.ErrType)
+		}
+		if err := want.Decode(payload); err != nil {
+			return err
+		}
+		if int64(want.First)+int64(want.Count) > int64(len(copied.slices)) {
+			return fmt.Errorf("%d slices from %d on are wanted of %d: %w", want.Count, want.First, len(copied.slices), wire.ErrMessage)
+		}
+		if err := g.sendHashes(want); err != nil {
+			return err
+		}
+		if err := g.sendSlices(want); err != nil {
+			return err
+		}
+	}
+}
+
+// freeze makes a frozen copy of the model. It takes as much memory as the model has.
+func (d *Donor) freeze() *frozen {
+	steps, taken, full := d.Claim().Steps, time.Now(), make(tensor.Vector, d.Replica.Len())
+	d.Replica.Consistent(full)
+	return newFrozen(d.Replica.CompactShared(full), d.Replica.SliceLen(), steps, taken)
+}
+
+// manifest is what the donor says of a frozen copy.
+func (d *Donor) manifest(copied *frozen) (wire.Manifest, error) {
+	claim := d.Claim()
+	m := wire.Manifest{
+		Run: d.Run, Layout: d.Layout, Donor: string(d.Transport.Self()), Incarnation: claim.Incarnation,
+		Steps: copied.steps, FlockSteps: claim.FlockSteps, Values: uint64(d.Replica.SharedLen()), SliceLen: uint32(d.Replica.SliceLen()),
+	}
+	var err error
+	m.Signature, err = d.Transport.Sign(m.Statement(nil))
+	return m, err
+}
+
+// donation is what is given to one newcomer.
+type donation struct {
+	*Donor
+	stream *framed.Stream
+	copied *frozen
+	digest [wire.HashSize]byte // of the manifest
+	hashes []byte              // scratch
+}
+
+// sendHashes signs and sends the hashes of what was asked for.
+func (g *donation) sendHashes(want wire.StateWant) error {
+	g.hashes = g.hashes[:0]
+	for _, hash := range g.copied.hashes[want.First : want.First+want.Count] {
+		sum := hash()
+		g.hashes = append(g.hashes, sum[:]...)
+	}
+	m := wire.StateHashes{Hashes: g.hashes}
+	var err error
+	if m.Signature, err = g.Transport.Sign(m.Statement(nil, g.digest, want.First)); err != nil {
+		return fmt.Errorf("signing hashes: %w", err)
+	}
+	g.stream.Frame = m.Append(wire.Reserve(g.stream.Frame))
+	return g.stream.Seal(wire.Header{Type: wire.TypeStateHashes, Slice: want.First})
+}
+
+// sendSlices sends what was asked for, at the pace that exchanges leave.
+func (g *donation) sendSlices(want wire.StateWant) error {
+	for i := want.First; i < want.First+want.Count; i++ {
+		select {
+		case <-g.copied.retired:
+			return errRetired
+		case <-g.Closing:
+			return errClosed
+		default:
+		}
+		began := time.Now()
+		g.stream.Frame = tensor.AppendBytes(wire.Reserve(g.stream.Frame), g.copied.slices[i])
+		if err := g.stream.Seal(wire.Header{Type: wire.TypeStateSlice, Slice: i}); err != nil {
+			return err
+		}
+		g.given.Add(1)
+		if !g.Exchanging() {
+			continue
+		}
+		select {
+		case <-time.After(min(time.Since(began), maxPause, g.stream.Stall/2)): // a newcomer waits no longer than Stall
+		case <-g.Closing:
+			return errClosed
+		}
+	}
+	return nil
+}

@@ -1,0 +1,376 @@
+// Package flock knows who is here and how far the run is: the records that members have
+// signed, what all of them have done together, and whose work is over. It is told of the
+// membership's records; it asks nobody.
+package flock
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// What the flags of a member's record mean. The upper half is the number of its algorithm.
+const (
+	Over        = 1 << 0               // the run is over for this member; it serves exchanges
+	Leaving     = 1 << 1               // the member is leaving of its own accord
+	Unreachable = seam.FlagUnreachable // others cannot dial the member
+	Resumed     = 1 << 3               // its steps include those of its earlier lives, up to a checkpoint
+
+	AlgorithmShift = 4
+)
+
+// MaxPast bounds the lives that Past returns, at most two of a member.
+const MaxPast = 2 * MaxDeparted
+
+// Flock is what a peer knows of its flock, itself included. It is safe for concurrent use.
+//
+// Its estimate of what all have done is the sum of the members' steps, each counted up to
+// a ceiling, plus those of members that have departed. All lives of a member count as one
+// peer. The ceiling follows from the ages of the models, which are the steps that
+// lie behind a member's model, whoever took them: a latecomer, whose model is old
+// though its own steps are few, neither moves the ceiling nor is counted for
+// steps it has not taken. A liar so adds at most one more share than an honest
+// peer, and where no more than one in oneLiarIn lie, nothing beyond what the most
+// advanced honest peer has done. The estimate never falls. See docs/design/003.
+type Flock struct {
+	Own
+	self seam.PeerID
+
+	mu       sync.Mutex
+	present  map[seam.PeerID]member // the others
+	departed departed
+	lost     int
+	outlived rebirths      // of this peer, by another process with its key
+	settled  bool          // nothing is left to do for this peer
+	over     chan struct{} // closed when the run is over for this peer
+	flown    chan struct{} // closed when it is over for all
+
+	others       atomic.Uint64 // steps of everybody but this peer
+	participants atomic.Uint64 // the most peers that were present at once, this one included
+}
+
+// member is another peer that is present.
+type member struct {
+	seam.Record
+	account account
+}
+
+// New knows of nobody but the peer itself.
+func New(self seam.PeerID) *Flock {
+	f := &Flock{self: self, departed: newDeparted(), present: make(map[seam.PeerID]member), over: make(chan struct{}), flown: make(chan struct{})}
+	f.participants.Store(1)
+	return f
+}
+
+// Total is the estimate of all peers' steps.
+func (f *Flock) Total() uint64 { return plus(f.others.Load(), f.steps.Load()) }
+
+// Participants is the most peers that were present at once, this one included.
+func (f *Flock) Participants() uint64 { return f.participants.Load() }
+
+// News is what a look at the membership has brought up: members that have gone without
+// leaving, and those of whose key two processes must make use.
+type News struct{ Lost, Twins []seam.PeerID }
+
+// Observe takes the records of the members that are present; the peer's own counts as what
+// it has done.
+func (f *Flock) Observe(members []seam.Record, now time.Time) (news News) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ages := []uint64{f.Age()}
+	for _, r := range members {
+		if r.Peer != f.self {
+			ages = append(ages, r.Age())
+		}
+	}
+	ceiling, before := Believable(ages), f.present
+	f.present = make(map[seam.PeerID]member, len(members))
+	for _, r := range members {
+		if r.Peer == f.self {
+			continue
+		}
+		old, here := before[r.Peer]
+		a := old.account
+		if !here {
+			a = f.departed.of(r.Peer)
+		}
+		if here && r.Incarnation > old.Incarnation {
+			if a.another(now) {
+				news.Twins = append(news.Twins, r.Peer)
+			}
+			if !a.twin(now) {
+				f.losing(old.Record)
+			}
+		}
+		f.present[r.Peer] = member{r, a.with(r, ceiling)}
+		f.departed.known.Remove(r.Peer)
+	}
+	for id, old := range before {
+		if _, here := f.present[id]; here {
+			continue
+		}
+		f.departed.keep(id, old.account)
+		if f.losing(old.Record) {
+			news.Lost = append(news.Lost, id)
+		}
+	}
+	f.participants.Store(max(f.participants.Load(), uint64(1+len(f.present))))
+	f.sum()
+	f.look()
+	return news
+}
+
+// losing counts a life that has ended, and tells whether it was without leaving.
+func (f *Flock) losing(old seam.Record) bool {
+	if old.Flags&(Leaving|Over) != 0 {
+		return false
+	}
+	f.lost++
+	return true
+}
+
+// sum recomputes the sum of the others' steps.
+func (f *Flock) sum() {
+	all := f.departed.done(nil)
+	for _, m := range f.present {
+		all = plus(all, m.account.done())
+	}
+	f.atLeast(all)
+}
+
+// atLeast raises the sum of the others' steps.
+func (f *Flock) atLeast(others uint64) { f.others.Store(max(others, f.others.Load())) }
+
+// Inherit takes over what the flock is said to have done, by donors of the model: what it
+// exceeds the present members' own by was done by others that have departed.
+func (f *Flock) Inherit(total uint64, present []seam.Record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	total -= min(total, f.resumed.Load())
+	here, theirs := make(map[seam.PeerID]bool, len(present)), uint64(0)
+	for _, r := range present {
+		if r.Peer == f.self {
+			continue
+		}
+		here[r.Peer] = true
+		a := f.departed.of(r.Peer)
+		if m, ok := f.present[r.Peer]; ok {
+			a = m.account
+		}
+		theirs = plus(theirs, a.with(r, total).done())
+	}
+	if known := plus(theirs, f.departed.done(here)); total > known {
+		f.departed.inherited += total - known
+	}
+	f.atLeast(total)
+}
+
+// AtLeast raises the estimate of a peer that knows the members of its flock from a
+// checkpoint to what others say. It does not go to their account, as what Inherit finds
+// does: they may count what members did after their checkpoints, and will do again.
+func (f *Flock) AtLeast(total uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.atLeast(total - min(total, f.resumed.Load()))
+}
+
+// Past is what the others have done, each life of a member as its record would say it, in
+// the order of their ids; and what is known only as a sum.
+func (f *Flock) Past() (lives []seam.Record, inherited uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make(map[seam.PeerID]account, len(f.present)+f.departed.known.Len())
+	for _, id := range f.departed.known.Keys() {
+		all[id] = f.departed.of(id)
+	}
+	for id, m := range f.present {
+		all[id] = m.account
+	}
+	inherited = f.departed.inherited
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		if more := all[id].lives(id); len(lives)+len(more) <= MaxPast {
+			lives = append(lives, more...)
+		} else {
+			inherited = plus(inherited, all[id].done())
+		}
+	}
+	return lives, inherited
+}
+
+// Resume takes over what a peer had done and knew of the others, as Past told it, when its
+// checkpoint was saved: its own steps, those behind its model, and how many peers there
+// were at once, 0 if that is not known. Nobody is here until heard of again.
+func (f *Flock) Resume(own, age uint64, lives []seam.Record, inherited, peers uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.steps.Store(own)
+	f.resumed.Store(own)
+	f.SetAge(age)
+	f.departed.inherited = inherited
+	lives = slices.Clone(lives)
+	slices.SortFunc(lives, func(a, b seam.Record) int {
+		return cmp.Or(cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Incarnation, b.Incarnation))
+	})
+	members := map[seam.PeerID]bool{f.self: true}
+	for _, r := range lives {
+		if r.Peer == f.self {
+			continue
+		}
+		members[r.Peer] = true
+		f.departed.keep(r.Peer, f.departed.of(r.Peer).with(r, math.MaxUint64))
+	}
+	f.participants.Store(min(cmp.Or(peers, uint64(len(members))), math.MaxInt32))
+	f.sum()
+}
+
+// Outlived notes that somebody else has spoken as this peer. It reports true if that must be
+// another process, once in a while.
+func (f *Flock) Outlived(now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.outlived.another(now)
+}
+
+// Twins is the number of members, this one included, of whose key two processes must make
+// use.
+func (f *Flock) Twins(now time.Time) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.present {
+		if m.account.twin(now) {
+			n++
+		}
+	}
+	if f.outlived.twin(now) {
+		n++
+	}
+	return n
+}
+
+// Members is the number of members present, this peer included, and of those
+// lost so far.
+func (f *Flock) Members() (present, lost int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return 1 + len(f.present), f.lost
+}
+
+// Here tells whether a member is present, as far as gossip knows.
+func (f *Flock) Here(id seam.PeerID) bool {
+	_, ok := f.Record(id)
+	return ok
+}
+
+// Record is what another member that is present has said last.
+func (f *Flock) Record(id seam.PeerID) (r seam.Record, here bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m, here := f.present[id]
+	return m.Record, here
+}
+
+// Records are those of the other members that are present, in the order of their ids.
+func (f *Flock) Records() []seam.Record {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	records := make([]seam.Record, 0, len(f.present))
+	for _, id := range slices.Sorted(maps.Keys(f.present)) {
+		records = append(records, f.present[id].Record)
+	}
+	return records
+}
+
+// Missing are the members that were present and are not among these.
+func (f *Flock) Missing(members []seam.Record) []seam.Record {
+	here := make(map[seam.PeerID]bool, len(members))
+	for _, r := range members {
+		here[r.Peer] = true
+	}
+	return slices.DeleteFunc(f.Records(), func(r seam.Record) bool { return here[r.Peer] })
+}
+
+// Hear takes a newer record of a member that is present, or was until a moment ago.
+func (f *Flock) Hear(r seam.Record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m, ok := f.present[r.Peer]; ok && r.Newer(m.Record) {
+		m.Record = r
+		f.present[r.Peer] = m
+	}
+}
+
+// Finish notes that the run is over for this peer: it takes no further step. It reports true
+// to the first that says so.
+func (f *Flock) Finish() (first bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if first = !f.IsOver(); first {
+		close(f.over)
+	}
+	return first
+}
+
+// Over is closed when the run is over for this peer.
+func (f *Flock) Over() <-chan struct{} { return f.over }
+
+// IsOver tells whether the run is over for this peer.
+func (f *Flock) IsOver() bool {
+	select {
+	case <-f.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// Settle notes that nothing is left to do for this peer itself.
+func (f *Flock) Settle() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.settled = true
+	f.look()
+}
+
+// Settled tells whether nothing is left to do for this peer itself.
+func (f *Flock) Settled() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.settled
+}
+
+// look finds out whether the run is over for all. The lock is held.
+func (f *Flock) look() {
+	if !f.settled || len(f.working()) > 0 {
+		return
+	}
+	select {
+	case <-f.flown:
+	default:
+		close(f.flown)
+	}
+}
+
+// Flown is closed when nothing is left to do for any member.
+func (f *Flock) Flown() <-chan struct{} { return f.flown }
+
+// Working are the other members present for which the run is not over.
+func (f *Flock) Working() []seam.PeerID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.working()
+}
+
+func (f *Flock) working() (members []seam.PeerID) {
+	for id, m := range f.present {
+		if m.Flags&Over == 0 {
+			members = append(members, id)
+		}
+	}
+	return members
+}

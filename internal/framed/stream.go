@@ -1,0 +1,261 @@
+// Package framed speaks in frames over a stream, with a bound on every wait: what each
+// conversation of a peer stands on, whatever it is about.
+package framed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/links"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Stream is a stream in frames, with the buffers that it needs. Streams are reused:
+// Begin begins the next, and the first. One goroutine may send while another receives.
+type Stream struct {
+	seam.Stream
+	// Stall bounds the wait for a frame, and the time to send one.
+	Stall time.Duration
+	// Until is when all has to be over; zero if nothing but Stall bounds it.
+	Until time.Time
+	// Soon bounds the wait for the first bytes of the next frame; 0 if nothing but the
+	// frame's own bound does. It counts once.
+	Soon time.Duration
+	// Frame is scratch for what is sent.
+	Frame []byte
+
+	whole          time.Time // the deadline of a frame of which the first bytes are waited for
+	sign           time.Time // when these came
+	reader         *wire.Reader
+	short, long    *wire.Reader // for requests and answers; for slices
+	sent, received uint64
+	longest        time.Duration
+	unread         io.LimitedReader // what the partner still sends
+}
+
+// Converse speaks on a stream, and closes it when talk has returned. Talk may fail, and
+// ctx end: the stream is reset then.
+func (s *Stream) Converse(ctx context.Context, stream seam.Stream, stall time.Duration, talk func(*Stream) error) error {
+	stopWatch := context.AfterFunc(ctx, stream.Reset)
+	defer stopWatch()
+	s.Begin(stream, stall)
+	if err := talk(s); err != nil {
+		stream.Reset()
+		return err
+	}
+	stream.Close()
+	return nil
+}
+
+// Begin starts to speak on a stream.
+func (s *Stream) Begin(stream seam.Stream, stall time.Duration) {
+	s.Stream, s.Stall, s.Until, s.Soon = stream, stall, time.Time{}, 0
+	s.whole, s.sign = time.Time{}, time.Time{}
+	s.sent, s.received, s.longest = 0, 0, 0
+	if s.short == nil {
+		s.short = wire.NewReader(s, wire.MaxHandshake)
+	}
+	s.short.Reset(s)
+	s.reader = s.short
+}
+
+// Bulk makes a stream ready for frames of any size. Until a partner has been accepted,
+// it is not worth their memory.
+func (s *Stream) Bulk() {
+	if s.long == nil {
+		s.long = wire.NewReader(s, wire.MaxPayload)
+	}
+	s.long.Reset(s)
+	s.reader = s.long
+}
+
+// Limit makes a stream ready for frames with payloads of so many bytes.
+func (s *Stream) Limit(payload int) { s.reader = wire.NewReader(s, payload) }
+
+// Sent and Received are the bytes of this stream so far.
+func (s *Stream) Sent() uint64 { return s.sent }
+
+// Received is the number of bytes that have come.
+func (s *Stream) Received() uint64 { return s.received }
+
+// Longest is the longest wait for a frame so far.
+func (s *Stream) Longest() time.Duration { return s.longest }
+
+// Sign is when the first bytes of the frame came for which Soon was set; zero if they
+// have not.
+func (s *Stream) Sign() time.Time { return s.sign }
+
+// Read implements io.Reader for the frame readers: it counts.
+func (s *Stream) Read(b []byte) (int, error) {
+	n, err := s.Stream.Read(b)
+	s.received += uint64(n)
+	if n > 0 && !s.whole.IsZero() {
+		s.sign = time.Now()
+		if err == nil {
+			err = s.SetReadDeadline(s.whole)
+		}
+		s.whole = time.Time{}
+	}
+	return n, err
+}
+
+// Next reads a frame, which must have come as a whole within the stall bound.
+func (s *Stream) Next() (wire.Header, []byte, error) {
+	began := time.Now()
+	deadline, err := s.wait(began)
+	if soon := began.Add(s.Soon); s.Soon > 0 && soon.Before(deadline) {
+		deadline, s.whole = soon, deadline
+	}
+	if err == nil {
+		err = s.SetReadDeadline(deadline)
+	}
+	if err != nil {
+		return wire.Header{}, nil, err
+	}
+	header, payload, err := s.reader.Next()
+	s.Soon, s.whole = 0, time.Time{}
+	s.longest = max(s.longest, time.Since(began))
+	return header, payload, err
+}
+
+// NextWithin reads a frame that may be as long in coming as the caller says.
+func (s *Stream) NextWithin(d time.Duration) (wire.Header, []byte, error) {
+	if err := s.SetReadDeadline(time.Now().Add(d)); err != nil {
+		return wire.Header{}, nil, err
+	}
+	return s.reader.Next()
+}
+
+// Send sends a whole frame.
+func (s *Stream) Send(frame []byte) error {
+	deadline, err := s.wait(time.Now())
+	if err == nil {
+		err = s.SetWriteDeadline(deadline)
+	}
+	if err != nil {
+		return err
+	}
+	n, err := s.Write(frame)
+	s.sent += uint64(n)
+	return err
+}
+
+// wait is the deadline for the next frame, whose wait begins at a moment.
+func (s *Stream) wait(began time.Time) (deadline time.Time, err error) {
+	deadline = began.Add(s.Stall)
+	switch {
+	case s.Until.IsZero() || deadline.Before(s.Until):
+		return deadline, nil
+	case began.Before(s.Until):
+		return s.Until, nil
+	}
+	return deadline, links.ErrLate
+}
+
+// Seal sends what has been made in Frame, which wire.Reserve began.
+func (s *Stream) Seal(h wire.Header) error {
+	err := wire.Seal(s.Frame, h)
+	if err == nil {
+		err = s.Send(s.Frame)
+	}
+	if err != nil {
+		return fmt.Errorf("sending %v: %w", h.Type, err)
+	}
+	return nil
+}
+
+// Say sends a message. It is no method because those have no type parameters: a
+// message passed as an interface would be allocated.
+func Say[M wire.Message](s *Stream, exchange uint64, m M) error {
+	frame, err := wire.Pack(s.Frame, exchange, m)
+	if err == nil {
+		s.Frame = frame
+		err = s.Send(frame)
+	}
+	if err != nil {
+		return fmt.Errorf("sending %v: %w", m.Type(), err)
+	}
+	return nil
+}
+
+// Decoder is a message that can be read.
+type Decoder interface {
+	wire.Message
+	Decode(payload []byte) error
+}
+
+// Hear reads a message of the type that m has, or the refusal that came in its stead, as
+// an error of type *wire.Refusal.
+func (s *Stream) Hear(m Decoder) (wire.Header, error) {
+	header, payload, err := s.Await(m.Type())
+	if err != nil {
+		return header, err
+	}
+	switch header.Type {
+	case m.Type():
+		return header, m.Decode(payload)
+	case wire.TypeRefuse:
+		return header, wire.Refused(payload)
+	}
+	return header, fmt.Errorf("waiting for %v: got %v: %w", m.Type(), header.Type, wire.ErrType)
+}
+
+// Await reads a frame where one of a type is due; an end of the stream is an error.
+func (s *Stream) Await(due wire.Type) (wire.Header, []byte, error) {
+	header, payload, err := s.Next()
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return header, nil, fmt.Errorf("waiting for %v: %w", due, err)
+	}
+	return header, payload, nil
+}
+
+// Refuse declines what the partner asked for and waits, within the stall bound, until it
+// has read that: closing at once could overtake the frame.
+func (s *Stream) Refuse(exchange uint64, reason wire.Reason, detail string) {
+	if Say(s, exchange, wire.Refuse{Reason: reason, Detail: detail}) != nil {
+		s.Reset()
+		return
+	}
+	s.Finish()
+}
+
+// maxUnread bounds what a partner may still send after our last word: a full window.
+const maxUnread = replica.MaxWindow * tensor.ValueSize * wire.MaxSliceLen
+
+// Finish ends a conversation whose last word was ours: it closes the writing side and
+// waits for the partner to close, so that the last frame is not cut off.
+func (s *Stream) Finish() {
+	if s.CloseWrite() != nil {
+		s.Reset()
+		return
+	}
+	s.Drain()
+}
+
+// Drain waits, within the stall bound, for the partner to close a stream whose writing
+// side is closed. What the partner has still sent is not read as frames: it may be what
+// made us end. It reports whether the partner has closed in good order, which it does
+// only once it has dealt with all that it was sent, and without a word: it could be a
+// refusal of what was sent last.
+func (s *Stream) Drain() (inOrder bool) {
+	if s.SetReadDeadline(time.Now().Add(s.Stall)) != nil {
+		s.Reset()
+		return false
+	}
+	s.unread = io.LimitedReader{R: s, N: maxUnread}
+	said, err := io.Copy(io.Discard, &s.unread)
+	if err != nil || s.unread.N == 0 {
+		s.Reset()
+		return false
+	}
+	s.Close()
+	return said == 0
+}

@@ -1,0 +1,228 @@
+// Package links knows how each partner is met: how long it is waited for, with which
+// codec, over how many lanes, and whether it is kept away because it broke the rules.
+// What it knows follows from the exchanges that it is told of. Time is an argument, as
+// the time since a start; nothing here logs, waits or starts anything, so it is the same
+// in a network and in virtual time.
+package links
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+const (
+	// MaxPartners bounds the partners of whom anything is remembered: those met last.
+	MaxPartners = 256
+	// maxQuarantined bounds the peers that are kept away. The one that makes room is that
+	// which has neither offended nor asked for anything for the longest time.
+	maxQuarantined = 1024
+	// oneLaneFor is for how long a partner to whom a further lane has failed is spoken
+	// to over one only.
+	oneLaneFor = 10 * time.Minute
+)
+
+// Config is what all links of a peer have in common.
+type Config struct {
+	Codecs   quant.Policy
+	Layers   []coding.JointLayer
+	Lanes    int           // of an exchange, at most
+	Stall    time.Duration // bounds every wait
+	Deadline time.Duration // bounds an exchange
+	Budget   float64       // bytes a second that exchanges may take; 0 if there is no bound
+}
+
+// Links is what a peer knows of the ways to its partners. It is safe for concurrent use.
+type Links struct {
+	config Config
+	offers map[coding.ID]Offer // by the codec that a link decides on, or under fixed
+
+	mu          sync.Mutex // held for a look-up at most
+	partners    *simplelru.LRU[topology.PeerID, *partner]
+	quarantined *simplelru.LRU[topology.PeerID, sentence]
+	first, most time.Duration // the terms of quarantine
+	step        time.Duration // mean of the trainer's steps, one sample a proposal
+}
+
+// partner is what is known of one partner.
+type partner struct {
+	tempo   tempo
+	link    Link
+	oneLane time.Duration // until when it is spoken to over one lane
+}
+
+// New knows nobody yet.
+func New(config Config) *Links {
+	l := &Links{config: config, offers: offers(config), first: quarantineFirst, most: quarantineMost}
+	l.partners, _ = simplelru.NewLRU[topology.PeerID, *partner](MaxPartners, nil) // fails of sizes that are not positive
+	l.quarantined, _ = simplelru.NewLRU[topology.PeerID, sentence](maxQuarantined, nil)
+	return l
+}
+
+// Patience bounds the wait for a partner's next frame.
+func (l *Links) Patience(id topology.PeerID) time.Duration {
+	return l.tempo(id).patience(l.config.Stall)
+}
+
+// Opening bounds the wait for the first sign of a partner that was accepted.
+func (l *Links) Opening(id topology.PeerID) time.Duration {
+	return l.tempo(id).opening(l.config.Stall)
+}
+
+// Budget bounds an exchange with a partner.
+func (l *Links) Budget(id topology.PeerID) time.Duration {
+	return l.tempo(id).budget(l.config.Deadline)
+}
+
+func (l *Links) tempo(id topology.PeerID) tempo {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k, ok := l.partners.Peek(id); ok {
+		return k.tempo
+	}
+	return tempo{}
+}
+
+// Ended takes what an exchange that is over, at either side, has shown of a partner; err
+// is why it broke off, if it did.
+func (l *Links) Ended(id topology.PeerID, w Waits, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.met(id).tempo.ended(w, err)
+}
+
+// met is what is known of a partner that is met now. The lock is held.
+func (l *Links) met(id topology.PeerID) *partner {
+	k, ok := l.partners.Get(id)
+	if !ok {
+		k = &partner{}
+		l.partners.Add(id, k)
+	}
+	return k
+}
+
+// Saw takes a sample of the link to a partner.
+func (l *Links) Saw(id topology.PeerID, s Sample) {
+	if s.Took <= 0 || s.Bytes == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.met(id)
+	k.link.Partner = id
+	k.link.saw(s)
+}
+
+// Lanes is the number of lanes to propose to a partner.
+func (l *Links) Lanes(id topology.PeerID, now time.Duration) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k, ok := l.partners.Peek(id); ok && k.oneLane > now {
+		return 1
+	}
+	return l.config.Lanes
+}
+
+// LaneFailed notes that a further lane to a partner could be opened and did not work.
+func (l *Links) LaneFailed(id topology.PeerID, now time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.met(id).oneLane = now + oneLaneFor
+}
+
+// Offer is what an exchange with a partner is proposed with, for a trainer whose step
+// takes so long. Where the link decides anew, it also tells what and why.
+func (l *Links) Offer(id topology.PeerID, step time.Duration) (Offer, *Decision) {
+	if o, ok := l.offers[fixed]; ok {
+		return o, nil
+	}
+	d := l.decide(id, step)
+	if d.changed {
+		return l.offers[d.codec], &d
+	}
+	return l.offers[d.codec], nil
+}
+
+// decide chooses the codec for the link to a partner. An unmeasured link gets the
+// middle one.
+func (l *Links) decide(id topology.PeerID, step time.Duration) Decision {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.step == 0 {
+		l.step = max(step, 0)
+	} else if step > 0 {
+		l.step = time.Duration(drawn(float64(l.step), float64(step)))
+	}
+	k, ok := l.partners.Peek(id)
+	if !ok || k.link.Exchanges == 0 || l.step <= 0 {
+		return Decision{codec: choices()[unmeasured]}
+	}
+	return k.link.choose(demand{values: values(l.config.Layers), step: l.step, deadline: l.config.Deadline, budget: l.config.Budget})
+}
+
+// Codecs are those that any exchange may be proposed with.
+func (l *Links) Codecs() (ids []coding.ID) {
+	for _, o := range l.offers {
+		ids = append(ids, o.IDs...)
+	}
+	return ids
+}
+
+// Measured are the links that exchanges of this peer have measured, those used last
+// first.
+func (l *Links) Measured() (measured []Link) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := l.partners.Values() // the newest last
+	for i := range known {
+		if k := known[len(known)-1-i]; k.link.Exchanges > 0 {
+			measured = append(measured, k.link)
+		}
+	}
+	return measured
+}
+
+// Quarantine keeps a peer that broke the rules away from now on, and returns for how long.
+func (l *Links) Quarantine(id topology.PeerID, now time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old, _ := l.quarantined.Peek(id)
+	s := old.next(now, l.first, l.most)
+	l.quarantined.Add(id, s)
+	return s.term
+}
+
+// Quarantined is for how much longer a peer is kept away; 0 if it is not.
+func (l *Links) Quarantined(id topology.PeerID, now time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, _ := l.quarantined.Get(id)
+	return max(s.until-now, 0)
+}
+
+// InQuarantine is the number of peers that are kept away.
+func (l *Links) InQuarantine(now time.Duration) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.quarantined.Values() {
+		if s.until > now {
+			n++
+		}
+	}
+	return n
+}
+
+// SetTerms has offenders kept away for other times than those that a flock needs; zero
+// leaves one as it is. Only tests over real sockets need it: whoever could turn the terms
+// down for a flock would let a liar back in as often as it likes.
+func (l *Links) SetTerms(first, most time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.first, l.most = cmp.Or(first, l.first), cmp.Or(most, l.most)
+}

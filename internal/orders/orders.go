@@ -1,0 +1,336 @@
+package orders
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/standing"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	// topicPrefix and the run's name are the topic of its control messages.
+	topicPrefix = "murmuration/1/"
+	// askEvery is the time between two members that are asked what the operator has
+	// said: what gossip has lost is made good by it.
+	askEvery = 10 * time.Second
+)
+
+// What can be wrong with a control message.
+var (
+	errOversize  = errors.New("a control message that is too large")
+	errMalformed = errors.New("a control message that cannot be read")
+	errForeign   = errors.New("a control message of another run or operator")
+	errForged    = errors.New("a control message whose signature is wrong")
+)
+
+// Config says whom a peer obeys.
+type Config struct {
+	control.Config
+	Run    string
+	Layout [32]byte
+	Begun  Course        // what holds without orders
+	Stall  time.Duration // bounds the wait for a frame of a member that is asked
+	Log    *zap.Logger
+}
+
+// Flock is who is here and how far the run is.
+type Flock interface {
+	Total() uint64
+	Members() (present, lost int)
+	Here(seam.PeerID) bool
+	Records() []seam.Record
+}
+
+// Orders are what a peer knows of its operator's will and of what the others tell. Safe
+// for concurrent use.
+type Orders struct {
+	will
+	config    Config
+	transport seam.Transport
+	flock     Flock
+	digests   digests
+	topic     seam.Topic // nil where the transport has none
+	counts    counts
+	warned    sync.Once  // the first message that nobody here obeys is logged
+	hearing   sync.Mutex // held while Config.Heard runs
+
+	asked int // members so far
+}
+
+// counts counts what became of control messages.
+type counts struct {
+	taken, known, malformed, oversize, foreign, forged, unasked, hasty atomic.Uint64
+}
+
+// New obeys what was said in an earlier life, as All told it: what is not signed by the
+// operator of this one is left out, as if a stranger had said it.
+func New(config Config, transport seam.Transport, flock Flock, own Own, recalled [][]byte) *Orders {
+	switch {
+	case config.Digests == 0 && config.Operator == "":
+		config.Digests = -1
+	case config.Digests == 0:
+		config.Digests = control.DefaultDigests
+	}
+	o := &Orders{
+		will: will{begun: config.Begun}, config: config, transport: transport, flock: flock,
+		digests: digests{
+			run: config.Run, identity: transport, every: config.Digests, flock: flock, own: own, heard: make(map[seam.PeerID]told),
+		},
+	}
+	o.plan(0)
+	for _, message := range recalled[:min(len(recalled), standing.Most)] {
+		o.judge(message)
+	}
+	return o
+}
+
+// Begin takes part in the run's topic. Where there is none, or it fails, members
+// that are asked tell what the operator has said.
+func (o *Orders) Begin() {
+	if o.config.Operator == "" && o.config.Digests < 0 {
+		return
+	}
+	topic, err := o.transport.Topic(topicPrefix+o.config.Run, nil, o.hear)
+	if err != nil {
+		o.config.Log.Warn("no topic for control messages: they come from members that are asked, which is slower", zap.Error(err))
+		return
+	}
+	o.topic = topic
+}
+
+// Run publishes digests and asks members, until the context ends.
+func (o *Orders) Run(ctx context.Context) {
+	if o.topic != nil {
+		defer func() {
+			if err := o.topic.Close(); err != nil {
+				o.config.Log.Debug("leaving the topic of control messages", zap.Error(err))
+			}
+		}()
+	}
+	ask := time.NewTicker(askEvery)
+	defer ask.Stop()
+	digest := time.NewTimer(o.digests.first())
+	defer digest.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-digest.C:
+			if message, err := o.digests.message(); err != nil {
+				o.config.Log.Warn("this peer cannot tell others of itself", zap.Error(err))
+			} else {
+				o.publish(message)
+			}
+			digest.Reset(o.digests.next())
+		case <-ask.C:
+			o.askNext(ctx)
+		}
+	}
+}
+
+// askNext asks one member after the other.
+func (o *Orders) askNext(ctx context.Context) {
+	members := o.flock.Records()
+	if len(members) == 0 {
+		return
+	}
+	o.asked++
+	member := members[o.asked%len(members)].Peer
+	ctx, cancel := context.WithTimeout(ctx, o.config.Stall)
+	defer cancel()
+	if err := o.Ask(ctx, member); err != nil {
+		o.config.Log.Debug("asking a member what the operator has said", zap.String("peer", string(member)), zap.Error(err))
+	}
+}
+
+// Ask tells a member what the operator has said, and hears what it knows.
+func (o *Orders) Ask(ctx context.Context, member seam.PeerID) error {
+	if o.config.Operator == "" {
+		return nil
+	}
+	answers, err := standing.Converse(ctx, o.transport, o.config.Run, member, o.All(), o.config.Stall)
+	for _, message := range answers {
+		_ = o.passOn(message) // what is wrong with it has been counted
+	}
+	return err
+}
+
+// Serve answers a member or the operator. An error says that nothing could be read.
+func (o *Orders) Serve(t *framed.Stream) error {
+	messages, err := standing.Hear(t)
+	if err != nil {
+		return err
+	}
+	for _, message := range messages {
+		fault := o.passOn(message)
+		if fault == nil {
+			continue
+		}
+		reason, detail := wire.ReasonProtocol, fault.Error()
+		if errors.Is(fault, errForeign) {
+			reason = wire.ReasonOperator
+			if o.config.Operator == "" {
+				detail = "this peer obeys no operator"
+			}
+		}
+		o.config.Log.Warn("refused a control message", zap.String("peer", string(t.Remote())), zap.Error(fault))
+		t.Refuse(0, reason, detail)
+		return nil
+	}
+	if standing.Say(t, o.All()) != nil {
+		t.Reset()
+		return nil
+	}
+	t.Finish()
+	return nil
+}
+
+// passOn takes a message that came on a stream, and publishes it if others may not know
+// it.
+func (o *Orders) passOn(message []byte) error {
+	verdict, fault := o.judge(message)
+	if verdict == seam.Forward {
+		o.publish(message)
+	}
+	return fault
+}
+
+// publish spreads a message on the topic.
+func (o *Orders) publish(message []byte) {
+	if o.topic == nil {
+		return
+	}
+	if err := o.topic.Publish(message); err != nil {
+		o.config.Log.Debug("publishing a control message", zap.Error(err))
+	}
+}
+
+// hear judges what the topic brings.
+func (o *Orders) hear(_ seam.PeerID, message []byte) seam.Verdict {
+	verdict, _ := o.judge(message)
+	return verdict
+}
+
+// judge takes what is good and says something new. The fault says what is wrong with
+// a message that is not to be passed on.
+func (o *Orders) judge(message []byte) (seam.Verdict, error) {
+	var m wire.Control
+	switch {
+	case len(message) > wire.MaxControl:
+		o.counts.oversize.Add(1)
+		return seam.Refuse, errOversize
+	case m.Decode(message) != nil:
+		o.counts.malformed.Add(1)
+		return seam.Refuse, errMalformed
+	case m.Run != o.config.Run:
+		o.counts.foreign.Add(1)
+		return seam.Refuse, errForeign
+	case m.Kind.ByPeer():
+		return o.digests.judge(m, &o.counts), nil
+	case o.config.Operator == "":
+		o.counts.unasked.Add(1)
+		o.warned.Do(func() {
+			o.config.Log.Warn("ignoring control messages of this run's operator: this peer obeys nobody. Start it with the operator's id if it should",
+				zap.String("operator", m.Author))
+		})
+		return seam.Drop, errForeign
+	case m.Author != string(o.config.Operator):
+		o.counts.foreign.Add(1)
+		return seam.Refuse, errForeign
+	}
+	return o.judgeOrder(message)
+}
+
+// judgeOrder judges a message that claims to be the operator's.
+func (o *Orders) judgeOrder(message []byte) (seam.Verdict, error) {
+	order := standing.Order{Bytes: bytes.Clone(message)}
+	if err := order.Decode(order.Bytes); err != nil { // so that the body is a part of what is kept
+		return seam.Refuse, errMalformed
+	}
+	if !o.wants(order) {
+		o.counts.known.Add(1)
+		return seam.Drop, nil
+	}
+	if !o.transport.Verify(o.config.Operator, order.Signed(), order.Signature[:]) {
+		o.counts.forged.Add(1)
+		o.config.Log.Warn("ignoring a control message that the operator has not signed", zap.Uint64("sequence", order.Sequence))
+		return seam.Refuse, errForged
+	}
+	command, err := control.CommandOf(order.Control)
+	switch {
+	case errors.Is(err, control.ErrKind):
+		return seam.Forward, nil // for those who know it
+	case err != nil:
+		o.counts.malformed.Add(1)
+		o.config.Log.Warn("ignoring a control message: the operator says what cannot be", zap.Error(err))
+		return seam.Drop, nil
+	}
+	if !o.obey(order, command, o.flock.Total()) {
+		o.counts.known.Add(1)
+		return seam.Drop, nil
+	}
+	o.counts.taken.Add(1)
+	o.tell(command)
+	return seam.Forward, nil
+}
+
+// tell logs what the operator has said, and calls the hook.
+func (o *Orders) tell(command control.Command) {
+	o.config.Log.Info("the operator says", zap.Stringer("command", command.Kind), zap.Uint64("sequence", command.Sequence),
+		zap.Uint64("at_flock_step", command.At), zap.String("why", command.Why))
+	if command.Kind == control.Announce {
+		o.compare(command)
+	}
+	if o.config.Heard == nil {
+		return
+	}
+	o.hearing.Lock()
+	defer o.hearing.Unlock()
+	o.config.Heard(command)
+}
+
+// compare logs where this peer was started otherwise than the operator announces.
+func (o *Orders) compare(announced control.Command) {
+	if announced.Layout != [32]byte{} && announced.Layout != o.config.Layout {
+		o.config.Log.Warn("the operator announces another layout of parameters than this peer has: start it with the run's model")
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.config.Settings)) {
+		if said, ok := announced.Settings[name]; ok && said != o.config.Settings[name] {
+			o.config.Log.Warn("this peer was started otherwise than the operator announces",
+				zap.String("setting", name), zap.String("announced", said), zap.String("here", o.config.Settings[name]))
+		}
+	}
+}
+
+// Digests are the latest of the members, this peer's own included, in the order of their
+// ids. A member that has gone is left out.
+func (o *Orders) Digests() []control.Digest { return o.digests.all() }
+
+// States are what members are about, by their digests.
+func (o *Orders) States() map[seam.PeerID]control.State { return o.digests.states() }
+
+// Stats tells what became of control messages here.
+func (o *Orders) Stats() control.Stats {
+	_, stopped := o.Stopped()
+	s := control.Stats{
+		Taken: o.counts.taken.Load(), Known: o.counts.known.Load(), Malformed: o.counts.malformed.Load(),
+		Oversize: o.counts.oversize.Load(), Foreign: o.counts.foreign.Load(), Forged: o.counts.forged.Load(),
+		Unasked: o.counts.unasked.Load(), Hasty: o.counts.hasty.Load(), Paused: o.Held() != nil, Stopped: stopped,
+	}
+	if o.topic != nil {
+		s.Neighbours = o.topic.Neighbours()
+	}
+	return s
+}

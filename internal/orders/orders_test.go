@@ -1,0 +1,246 @@
+package orders
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/standing"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	run   = "digits"
+	stall = 5 * time.Second
+)
+
+// crowd is a flock of known members that has taken some steps.
+type crowd struct {
+	members []seam.Record
+	total   uint64
+}
+
+func (c *crowd) Total() uint64          { return c.total }
+func (c *crowd) Members() (int, int)    { return len(c.members) + 1, 0 }
+func (c *crowd) Records() []seam.Record { return c.members }
+
+func (c *crowd) Here(id seam.PeerID) bool {
+	for _, r := range c.members {
+		if r.Peer == id {
+			return true
+		}
+	}
+	return false
+}
+
+// subject is one that obeys, with nothing around it but a network.
+type subject struct {
+	*Orders
+	flock crowd
+	at    *memnet.Transport
+}
+
+func place(t *testing.T, n *memnet.Network, name string) *memnet.Transport {
+	t.Helper()
+	transport, err := n.Transport(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { transport.Close() })
+	return transport
+}
+
+func obeying(t *testing.T, n *memnet.Network, name string, config control.Config, recalled ...[]byte) *subject {
+	t.Helper()
+	s := &subject{at: place(t, n, name)}
+	own := func() (control.Digest, uint64) { return control.Digest{Peer: s.at.Self()}, 0 }
+	s.Orders = New(Config{
+		Config: config, Run: run, Stall: stall, Log: zap.NewNop(), Begun: Course{Schedule: optim.Schedule{Rate: 0.1}, Steps: 1000},
+	}, s.at, &s.flock, own, recalled)
+	if _, err := s.at.Handle(seam.ProtocolControl, run, func(stream seam.Stream) {
+		f := &framed.Stream{}
+		if f.Begin(stream, stall); s.Serve(f) != nil {
+			stream.Reset()
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// said is a message of a command, signed by somebody.
+func said(t *testing.T, by seam.Transport, c control.Command) []byte {
+	t.Helper()
+	m, err := c.Message()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Run, m.Author = run, string(by.Self())
+	order, err := standing.Sign(by, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return order.Bytes
+}
+
+// What the operator says holds trainers, lets them go, changes the course at its step and
+// ends the run; what has been replaced changes nothing, wherever it comes from.
+func TestOrdersAreObeyed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		operator, stranger := place(t, n, "operator"), place(t, n, "stranger")
+		var heard []control.Kind
+		s := obeying(t, n, "subject", control.Config{Operator: operator.Self(), Heard: func(c control.Command) { heard = append(heard, c.Kind) }})
+		voice := control.Operator{Transport: operator, Run: run}
+		send := func(c control.Command) {
+			t.Helper()
+			if _, err := voice.Send(t.Context(), s.at.Self(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		send(control.Command{Kind: control.Pause})
+		gate := s.Held()
+		if gate == nil || !s.Stats().Paused {
+			t.Fatal("a pause holds nobody")
+		}
+		pause, err := standing.Converse(t.Context(), stranger, run, s.at.Self(), nil, stall)
+		if err != nil || len(pause) != 1 {
+			t.Fatalf("it holds %d messages, %v", len(pause), err)
+		}
+		send(control.Command{Kind: control.Resume})
+		if <-gate; s.Held() != nil {
+			t.Error("resumed, trainers are held")
+		}
+		answer, err := standing.Converse(t.Context(), stranger, run, s.at.Self(), pause, stall)
+		if err != nil || len(answer) != 1 || string(answer[0]) == string(pause[0]) {
+			t.Errorf("a replay is answered by %q, %v", answer, err)
+		}
+		if c := s.Stats(); c.Paused || c.Known != 1 || c.Taken != 2 {
+			t.Errorf("after a replay: %+v", c)
+		}
+		send(control.Command{Kind: control.SetWork, At: 500, Steps: 600})
+		if before, after := s.At(499).Target(1), s.At(500).Target(1); before != 1000 || after != 600 {
+			t.Errorf("the work is %d before its step and %d at it, want 1000 and 600", before, after)
+		}
+		send(control.Command{Kind: control.Stop, Why: "enough"})
+		if why, stopped := s.Stopped(); !stopped || why != "enough" {
+			t.Errorf("stopped: %v, because of %q", stopped, why)
+		}
+		send(control.Command{Kind: control.Pause})
+		if s.Held() != nil {
+			t.Error("a run that was stopped holds trainers")
+		}
+		if len(heard) != 5 {
+			t.Errorf("heard %v", heard)
+		}
+		later := obeying(t, n, "later", control.Config{Operator: operator.Self()}, append(s.All(), said(t, stranger, control.Command{Kind: control.Resume, Sequence: 99}))...)
+		if _, stopped := later.Stopped(); !stopped || later.Stats().Foreign != 1 {
+			t.Errorf("what was recalled is forgotten, or a stranger believed: %+v", later.Stats())
+		}
+	})
+}
+
+// Members tell each other what they know: who was cut off hears of it from any.
+func TestMembersTellEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		operator := place(t, n, "operator")
+		knows, asks := obeying(t, n, "knows", control.Config{Operator: operator.Self()}), obeying(t, n, "asks", control.Config{Operator: operator.Self()})
+		if verdict, err := knows.judge(said(t, operator, control.Command{Kind: control.Pause, Sequence: 1})); verdict != seam.Forward || err != nil {
+			t.Fatal(verdict, err)
+		}
+		asks.flock.members = []seam.Record{{Peer: knows.at.Self()}}
+		asks.askNext(t.Context())
+		if asks.Held() == nil {
+			t.Error("it has not heard of the pause")
+		}
+	})
+}
+
+// Nobody can make one read more on a stream than an operator can have said.
+func TestStreamOfMessagesIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		operator := place(t, n, "operator")
+		s := obeying(t, n, "subject", control.Config{Operator: operator.Self()})
+		messages := make([][]byte, standing.Most+1)
+		for i := range messages {
+			messages[i] = said(t, operator, control.Command{Kind: control.Pause, Sequence: uint64(i + 1)})
+		}
+		if _, err := standing.Converse(t.Context(), operator, run, s.at.Self(), messages, stall); err == nil || s.Stats().Taken != 0 {
+			t.Errorf("%d messages were read: %+v", len(messages), s.Stats())
+		}
+		if _, err := standing.Converse(t.Context(), operator, run, s.at.Self(), messages[:standing.Most], stall); err != nil {
+			t.Errorf("%d messages: %v", standing.Most, err)
+		}
+	})
+}
+
+// Who has no operator obeys nobody, and says so to who asks.
+func TestWithoutOperatorNobodyIsObeyed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		s := obeying(t, n, "subject", control.Config{})
+		voice := control.Operator{Transport: place(t, n, "operator"), Run: run}
+		if _, err := voice.Send(t.Context(), s.at.Self(), control.Command{Kind: control.Pause}); !errors.Is(err, control.ErrOperator) {
+			t.Errorf("it answers %v", err)
+		}
+		if c := s.Stats(); c.Paused || c.Unasked != 1 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// A digest is taken only of a member, signed by itself, newer than the last, and not
+// sooner than a member may send one.
+func TestFalseDigestsAreIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		victim, mallory := place(t, n, "victim"), place(t, n, "mallory")
+		s := obeying(t, n, "subject", control.Config{Digests: time.Minute})
+		s.flock.members = []seam.Record{{Peer: victim.Self()}}
+		digest := func(by seam.Transport, author seam.PeerID, sequence, steps uint64, spoil int) []byte {
+			body := wire.Digest{Incarnation: 1, Steps: steps}.Append(nil)[spoil:]
+			order, err := standing.Sign(by, wire.Control{Kind: wire.ControlDigest, Sequence: sequence, Run: run, Author: string(author), Body: body})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return order.Bytes
+		}
+		for _, c := range []struct {
+			name    string
+			message []byte
+			want    control.Stats
+			verdict seam.Verdict
+		}{
+			{"forged", digest(mallory, victim.Self(), 9, 7, 0), control.Stats{Forged: 1}, seam.Refuse},
+			{"a stranger's", digest(mallory, mallory.Self(), 1, 7, 0), control.Stats{Forged: 1, Foreign: 1}, seam.Drop},
+			{"malformed", digest(victim, victim.Self(), 9, 7, 1), control.Stats{Forged: 1, Foreign: 1, Malformed: 1}, seam.Refuse},
+			{"good", digest(victim, victim.Self(), 2, 5, 0), control.Stats{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1}, seam.Forward},
+			{"old", digest(victim, victim.Self(), 1, 7, 0), control.Stats{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1, Known: 1}, seam.Drop},
+			{"hasty", digest(victim, victim.Self(), 3, 7, 0), control.Stats{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1, Known: 1, Hasty: 1}, seam.Drop},
+		} {
+			if verdict, _ := s.judge(c.message); verdict != c.verdict || s.Stats() != c.want {
+				t.Errorf("%s: verdict %v and %+v, want %v and %+v", c.name, verdict, s.Stats(), c.verdict, c.want)
+			}
+		}
+		if all := s.Digests(); len(all) != 2 || all[0].Steps+all[1].Steps != 5 {
+			t.Errorf("believed: %+v", all)
+		}
+		s.flock.members = nil
+		if len(s.Digests()) != 1 {
+			t.Error("a member that has gone is told of")
+		}
+		if _, err := s.digests.message(); err != nil || len(s.digests.heard) != 0 {
+			t.Errorf("%d digests of members that have gone are kept, %v", len(s.digests.heard), err)
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package orders
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed-97356399/murmuration/internal/standing"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/control"
+)
+
+// will is what the operator wants, as far as it is known.
+type will struct {
+	begun  Course // what holds without orders
+	course atomic.Pointer[Course]
+	ended  atomic.Pointer[string] // why the run was stopped
+
+	mu     sync.Mutex
+	orders standing.Orders
+	gate   chan struct{} // closed when trainers may go on; nil while they may
+	over   bool          // nobody is held any more
+}
+
+func (w *will) wants(order standing.Order) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.orders.Wants(order)
+}
+
+// obey keeps a message and does what it says, where the flock has taken so many steps. It
+// reports false if another goroutine has been faster.
+func (w *will) obey(order standing.Order, command control.Command, total uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.orders.Wants(order) {
+		return false
+	}
+	w.orders.Take(order)
+	switch command.Kind {
+	case control.Pause, control.Resume:
+		w.hold()
+	case control.Stop:
+		w.ended.Store(&w.newest(wire.ControlStop).Why)
+		w.hold()
+	case control.SetSchedule, control.SetPace, control.SetWork:
+		w.plan(total)
+	}
+	return true
+}
+
+// newest is the newest command of a kind that takes effect at once; zero if there is
+// none. The lock is held.
+func (w *will) newest(kind wire.ControlKind) *control.Command {
+	order, ok := w.orders.Newest(kind)
+	if !ok {
+		return &control.Command{}
+	}
+	command, _ := control.CommandOf(order.Control) // it was read before it was kept
+	return &command
+}
+
+// hold closes or opens the gate as the newest word on it says. The lock is held.
+func (w *will) hold() {
+	paused := !w.over && w.ended.Load() == nil && w.newest(wire.ControlHold).Kind == control.Pause
+	switch {
+	case paused && w.gate == nil:
+		w.gate = make(chan struct{})
+	case !paused && w.gate != nil:
+		close(w.gate)
+		w.gate = nil
+	}
+}
+
+// plan finds what holds at a step of the flock. The lock is held, or nobody else is here.
+func (w *will) plan(total uint64) *Course {
+	c := courseAt(total, &w.orders, w.begun)
+	w.course.Store(&c)
+	return &c
+}
+
+// All are the bytes of the operator's messages that still count.
+func (w *will) All() [][]byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.orders.All()
+}
+
+// Held is closed when trainers may go on; nil while they may.
+func (w *will) Held() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gate
+}
+
+// Release lets everybody go on from now: the run is over.
+func (w *will) Release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.hold()
+}
+
+// Stopped tells whether the operator has ended the run, and why.
+func (w *will) Stopped() (why string, stopped bool) {
+	if said := w.ended.Load(); said != nil {
+		return *said, true
+	}
+	return "", false
+}
+
+// At is what holds at a step of the flock.
+func (w *will) At(total uint64) *Course {
+	c := w.course.Load()
+	if total < c.next {
+		return c
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.plan(total)
+}
+
+// Reached is what holds where another peer says that the flock has done a share of its
+// work. Own is this peer's count, which may differ a little.
+func (w *will) Reached(progress float64, own, participants uint64) Course {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return courseReached(progress, own, participants, &w.orders, w.begun)
+}

@@ -1,0 +1,58 @@
+package replica
+
+import (
+	"sync"
+
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// slice is one range of the vector, the unit of locking and of commitment.
+type slice struct {
+	sync.Mutex
+	offset, length int
+	layer          int // the joint layer, or notShared
+	firstBlock     int // blocks of the shared slices before it
+	ranges         []float32
+	captured       uint64 // the generation of the last capture that holds it
+	bound          bound
+	drift          drift
+}
+
+// notShared stands for a joint layer where there is none.
+const notShared = -1
+
+// in is the slice's part of a vector.
+func (s *slice) in(v tensor.Vector) tensor.Vector { return v[s.offset : s.offset+s.length] }
+
+// track takes the largest differences seen in the blocks of a part, no more than most
+// each, into the ranges of the slice. The caller holds the slice's lock.
+func (s *slice) track(p *part, seen sighting, most float64) {
+	if len(seen.peaks) == 0 {
+		return
+	}
+	which, next := p.which(), 0
+	for i := range s.ranges {
+		if which != nil && !which.Has(i) {
+			continue
+		}
+		if !seen.failed.Has(i) {
+			s.trackBlock(i, min(float64(seen.peaks[next]), most), seen.share)
+		}
+		next++
+	}
+}
+
+// rangeGrowth is how many times its range a block's may be after one exchange, in any
+// case. More, and a liar among several partners makes ranges grow faster than the others
+// take off again; less, and blocks of honest partners fail again and again.
+const rangeGrowth = 1.5
+
+// trackBlock takes the largest difference seen in a block into its range, of which a
+// share is believed: that by which the slice is clipped. A liar is not to make lattices
+// so coarse that honest partners tell each other nothing with them, and an honest partner
+// that is far away must not fail again and again: what exceeds the share comes in steps.
+func (s *slice) trackBlock(i int, seen, share float64) {
+	own := s.ranges[i]
+	s.ranges[i] = coding.Track(own, float32(min(seen, max(share*seen, rangeGrowth*float64(own)))))
+}

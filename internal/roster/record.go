@@ -1,0 +1,78 @@
+package roster
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	// TickEvery is how often Publish should be called. A member's progress is announced as
+	// often while it changes, in a flock of up to announceShare members: what others know
+	// of it lags by about as much.
+	TickEvery = 300 * time.Millisecond
+	// announceShare is the number of members that announce their steps that often. More
+	// share as many announcements: each of them goes to all.
+	announceShare = 16
+)
+
+// ErrIdentity: this peer's key has signed a record with the highest incarnation
+// there is, so that the others believe no later one.
+var ErrIdentity = errors.New("this identity is used up: somebody has signed its last incarnation. Make a new key, and find out who has this one")
+
+// usedUp is err if it is ErrIdentity: other errors of an announcement pass.
+func usedUp(err error) error {
+	if errors.Is(err, ErrIdentity) {
+		return err
+	}
+	return nil
+}
+
+// record is what this peer says of itself.
+type record struct {
+	said        seam.Record // as last announced
+	at          time.Time   // when that was
+	incarnation atomic.Uint64
+	told        bool // members have heard of this life
+	continued   bool // it has gone on under another incarnation
+}
+
+// news tells whether what the record would say is worth an announcement, in a flock of so
+// many members. News of others, which come with their steps, are no reason for one of
+// one's own: it would be theirs, and so on.
+func (r *record) news(now seam.Record, present int, at time.Time) bool {
+	was := r.said
+	if was.Incarnation != now.Incarnation || was.Head != now.Head || was.Role != now.Role || was.Flags != now.Flags {
+		return true
+	}
+	return was.Steps != now.Steps && at.Sub(r.at) >= TickEvery*time.Duration(present)/announceShare
+}
+
+// announce signs and spreads the record. If the network knows its incarnation from an
+// earlier life, it is given the next one, and has yet to be announced: the highest that
+// is known is returned. If members have heard of this life, its steps count as those of
+// both incarnations; and an earlier life does not answer to it again and again, as another
+// process with this key does.
+func (r *record) announce(membership seam.Membership, reached bool, now time.Time) (highest uint64, err error) {
+	r.at = now
+	r.said.Incarnation = r.incarnation.Load()
+	err = membership.Announce(r.said)
+	old, outlived := errors.AsType[*seam.OldIncarnationError](err)
+	if !outlived {
+		r.told = r.told || err == nil && reached
+		return 0, err
+	}
+	if old.Highest >= seam.MaxIncarnation {
+		return 0, ErrIdentity
+	}
+	r.said.Incarnation = old.Highest + 1
+	r.incarnation.Store(r.said.Incarnation)
+	if r.told {
+		r.continued = true
+		r.said.Flags |= flock.Resumed
+	}
+	return old.Highest, nil
+}

@@ -1,0 +1,287 @@
+// Package roster is this peer's place among the members: the record by which the others
+// know it, its role in the view that it has of them, who is in question because gossip
+// calls it dead, and the partners that it takes of its own choice.
+package roster
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// Config is what a roster stands on.
+type Config struct {
+	Run         string
+	Transport   seam.Transport
+	Membership  seam.Membership
+	Flock       *flock.Flock
+	Algorithm   collective.Algorithm // by which this peer trains
+	Incarnation uint64               // of this life, as far as it is known
+	Unreachable bool                 // others cannot dial this peer
+	Past        []seam.PeerID        // partners of earlier lives
+	Log         *zap.Logger
+
+	// Admitted are those of some members that take part.
+	Admitted func([]seam.Record) []seam.Record
+	// Arrived tells whether a member has let this peer in, and whether it sees the flock that
+	// it is to take a role in: a newcomer that took one before would be passive like every
+	// first peer, whatever the flock is short of, and so would each that comes with it.
+	Arrived func() (reached, placed bool)
+	// Gone tells whether a member does not answer, which can take seconds.
+	Gone func(seam.PeerID) bool
+	// Spawn starts work that is to end with its context, unless the peer is closing.
+	Spawn func(work func(context.Context)) bool
+}
+
+// Roster is this peer's place among the members. Role, View, Incarnation, Unreachable,
+// SetReachable, Heard and Compare may be called by anybody; everything else belongs to one goroutine.
+type Roster struct {
+	config      Config
+	record      record
+	role        atomic.Uint32
+	view        atomic.Uint64 // its digest
+	unreachable atomic.Bool
+	suspects    suspects
+	anchors     anchors
+	mismatches  mismatches
+	comparisons comparisons
+}
+
+// New knows no member yet.
+func New(config Config) *Roster {
+	addresses := config.Transport.Addresses()
+	r := &Roster{config: config, anchors: newAnchors(config.Transport, config.Past), suspects: newSuspects()}
+	r.record.said = seam.Record{
+		Peer: config.Transport.Self(), Run: config.Run, Addresses: addresses[:min(len(addresses), seam.MaxAddresses)],
+	}
+	r.record.incarnation.Store(config.Incarnation)
+	r.unreachable.Store(config.Unreachable)
+	r.record.said = r.current()
+	return r
+}
+
+// Role is this peer's place in the overlay.
+func (r *Roster) Role() topology.Role { return topology.Role(r.role.Load()) }
+
+// View is the digest of the members that this peer sees.
+func (r *Roster) View() uint64 { return r.view.Load() }
+
+// Incarnation counts the lives of this peer that the network knows of.
+func (r *Roster) Incarnation() uint64 { return r.record.incarnation.Load() }
+
+// Unreachable tells that others cannot dial this peer.
+func (r *Roster) Unreachable() bool { return r.unreachable.Load() }
+
+// SetReachable says whether others can dial this peer. It tells whether that is news.
+func (r *Roster) SetReachable(reachable bool) (news bool) {
+	return r.unreachable.Swap(!reachable) == reachable
+}
+
+// Refresh takes the membership as it is now. It returns the members that take part, and
+// the overlay of their view if links may differ from those before.
+func (r *Roster) Refresh(now time.Time) (members []seam.Record, overlay *topology.Overlay, err error) {
+	members = r.config.Admitted(r.withSuspects(r.config.Membership.Members(), now))
+	news := r.config.Flock.Observe(members, now)
+	for _, id := range news.Lost {
+		r.config.Log.Warn("a member is gone without leaving; its neighbours go on with the others", zap.String("peer", string(id)))
+	}
+	for _, id := range news.Twins {
+		r.config.Log.Warn("a member begins one life after another: it is restarted again and again, or two processes have its key. All of them count as one peer; give each process a key of its own",
+			zap.String("peer", string(id)))
+	}
+	r.mismatches.look(r.config.Algorithm, members, r.config.Log)
+	overlay, err = r.adopt(members, now)
+	return members, overlay, err
+}
+
+// adopt makes a view of the members and takes the role that it gives this peer.
+func (r *Roster) adopt(members []seam.Record, now time.Time) (*topology.Overlay, error) {
+	if _, placed := r.config.Arrived(); r.Role() == topology.Undecided && !placed {
+		return nil, nil
+	}
+	view, err := topology.NewView(r.membersOf(members))
+	if err != nil {
+		r.config.Log.Warn("ignoring a membership view", zap.Error(err))
+		return nil, nil
+	}
+	self, _ := view.Lookup(r.config.Transport.Self())
+	if self.Role != r.Role() {
+		r.role.Store(uint32(self.Role))
+		r.config.Log.Info("role", zap.Stringer("role", self.Role), zap.Int("members", view.Len()))
+		err = r.Publish(now)
+	}
+	if r.view.Swap(view.Digest()) == view.Digest() {
+		return nil, err
+	}
+	overlay, alone := topology.NewOverlay(view)
+	if alone != nil {
+		r.config.Log.Warn("no links between the members: this peer trains alone until that changes", zap.Error(alone))
+		if overlay, alone = solitude(self); alone != nil {
+			return nil, err
+		}
+	}
+	return r.anchors.hold(overlay, self.ID), err
+}
+
+// solitude is the overlay of a peer that has nobody to talk to.
+func solitude(self topology.Member) (*topology.Overlay, error) {
+	view, err := topology.NewView([]topology.Member{self})
+	if err != nil {
+		return nil, err
+	}
+	return topology.NewOverlay(view)
+}
+
+// membersOf are the members of records, this peer as it is now among them.
+func (r *Roster) membersOf(records []seam.Record) []topology.Member {
+	members := []topology.Member{{ID: r.config.Transport.Self(), Role: r.Role(), Unreachable: r.Unreachable()}}
+	for _, m := range records {
+		if m.Peer == members[0].ID {
+			continue
+		}
+		role := topology.Role(m.Role)
+		if !role.Valid() {
+			role = topology.Undecided
+		}
+		members = append(members, topology.Member{ID: m.Peer, Role: role, Unreachable: m.Flags&flock.Unreachable != 0})
+	}
+	return members
+}
+
+// Publish announces this peer's record if it says anything new, its steps now and then.
+func (r *Roster) Publish(now time.Time) error {
+	current, present := r.current(), 0
+	if present, _ = r.config.Flock.Members(); !r.record.news(current, present, now) {
+		return nil
+	}
+	was := r.record.said
+	r.record.said = current
+	err := r.Announce(now)
+	if err != nil {
+		r.config.Log.Debug("announcing this peer's progress; the next announcement replaces it", zap.Error(err))
+		r.record.said = was // so that the next has something new to say
+	}
+	return usedUp(err)
+}
+
+// current is what the record should say now.
+func (r *Roster) current() seam.Record {
+	f, now := r.config.Flock, r.record.said
+	now.Incarnation, now.Steps, now.Head, now.Role = r.Incarnation(), f.Steps(), f.Head(), uint8(r.Role())
+	now.Flags = uint8(r.config.Algorithm%collective.MaxAlgorithm) << flock.AlgorithmShift
+	if f.Resumed() > 0 || r.record.continued {
+		now.Flags |= flock.Resumed
+	}
+	if r.Unreachable() {
+		now.Flags |= flock.Unreachable
+	}
+	if f.Settled() {
+		now.Flags |= flock.Over
+	}
+	return now
+}
+
+// Announce signs and spreads the record as it was said last, as a new incarnation if the
+// network knows this one from an earlier life.
+func (r *Roster) Announce(now time.Time) error {
+	reached, _ := r.config.Arrived()
+	old, err := r.record.announce(r.config.Membership, reached, now)
+	if old == 0 || err != nil {
+		return err
+	}
+	r.config.Log.Info("taking a new incarnation", zap.Uint64("after", old))
+	if r.record.continued && r.config.Flock.Outlived(now) {
+		r.config.Log.Warn("another process has this peer's key, and each outlives the other: the two count as one peer, and others reach only one of them. Stop one, or give it a key and a checkpoint folder of its own")
+	}
+	return r.config.Membership.Announce(r.record.said)
+}
+
+// Leave says goodbye.
+func (r *Roster) Leave(now time.Time) {
+	r.record.said.Flags |= flock.Leaving
+	if err := r.Announce(now); err != nil {
+		r.config.Log.Debug("announcing that this peer leaves", zap.Error(err))
+	}
+}
+
+// Proved notes a partner with whom an exchange went well. It tells whether that is news of
+// those that Good returns.
+func (r *Roster) Proved(id seam.PeerID) (news bool) { return r.anchors.proved(id, r.config.Flock.Here) }
+
+// Good are partners with whom exchanges went well, in this life or an earlier one.
+func (r *Roster) Good() []seam.PeerID { return r.anchors.good }
+
+// Heard takes the record that a partner hands out, with the digest of its view. It reports
+// whether that was news, after which Refresh is due. If it was known, the two see
+// other members, and compare what they know. The error says that the record is not the
+// partner's.
+func (r *Roster) Heard(partner seam.PeerID, view uint64, signed []byte) (news bool, err error) {
+	news, err = r.config.Membership.Heard(partner, signed)
+	if err == nil && !news && view != r.View() {
+		r.Compare(partner)
+	}
+	return news, err
+}
+
+// Compare begins a comparison of memberships with another member, unless one began
+// a moment ago.
+func (r *Roster) Compare(partner seam.PeerID) {
+	if !r.comparisons.begin(partner, time.Now()) {
+		return
+	}
+	r.config.Spawn(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, compareTimeout)
+		defer cancel()
+		if err := r.config.Membership.Compare(ctx, partner); err != nil {
+			r.config.Log.Debug("comparing memberships with a member that sees other roles", zap.String("peer", string(partner)), zap.Error(err))
+		}
+	})
+}
+
+// withSuspects adds those who have gone missing to the members that gossip knows, for
+// as long as they are in question. Those who said goodbye are let go.
+func (r *Roster) withSuspects(members []seam.Record, now time.Time) []seam.Record {
+	missing := r.config.Flock.Missing(members)
+	for i, m := range missing {
+		if last, known := r.config.Membership.Last(m.Peer); known && last.Incarnation == m.Incarnation {
+			r.config.Flock.Hear(last)
+			missing[i] = last
+		}
+	}
+	return append(members, r.suspects.among(missing, now, r.question)...)
+}
+
+// question asks a suspect whether it is there. It reports false if the peer is closing.
+func (r *Roster) question(member seam.PeerID) bool {
+	return r.config.Spawn(func(ctx context.Context) {
+		select {
+		case r.suspects.found <- Finding{member, r.config.Gone(member)}:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// Findings are the answers of suspects, for Found.
+func (r *Roster) Findings() <-chan Finding { return r.suspects.found }
+
+// Found takes the answer of a suspect. It reports whether the member is lost now: an
+// exchange with it is to be broken off at once, before it stalls, and Refresh is due.
+func (r *Roster) Found(f Finding, now time.Time) (lost bool) {
+	asked := r.suspects.answered(f, now)
+	if asked && !f.Gone {
+		r.config.Log.Info("a member that gossip calls dead answers; it stays", zap.String("peer", string(f.Member)))
+	}
+	return asked && f.Gone
+}
+
+// Due tells whether Refresh may bring up something though the membership has not changed.
+func (r *Roster) Due(now time.Time) bool {
+	return r.Role() == topology.Undecided || r.suspects.due(now)
+}

@@ -1,0 +1,265 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/links"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+const (
+	// maxQuestions bounds the questions on one stream.
+	maxQuestions = 8
+	// maxOverlap bounds the number of exchanges at once that a message can tell.
+	maxOverlap = 255
+)
+
+// Exchange is an exchange that this side initiates. It is reused.
+type Exchange struct {
+	side
+	initiator *replica.Initiator
+	overlap   int
+	offer     links.Offer
+	agreed    links.Offer // the part of it that the partner has accepted
+	proposed  wire.Propose
+	accept    wire.Accept // its memory is used again
+
+	asked, answered time.Duration // when the proposal was made, and accepted
+	answer          answer
+	told            bool // the partner has told its record
+	lanes           [replica.MaxLanes]SendingLane
+	clean           bool // the partner is known to have applied all
+}
+
+// NewExchange makes room for exchanges of a replica.
+func NewExchange(r *replica.Replica, l *replica.Ledger) *Exchange {
+	return &Exchange{initiator: replica.NewInitiator(r, l)}
+}
+
+// Begin begins an exchange with a partner. Overlap counts the exchanges under way at this
+// side, and offer is what slices may be coded with.
+func (x *Exchange) Begin(local *Host, now time.Duration, partner topology.PeerID, id averaging.ExchangeID, overlap int, offer links.Offer) {
+	x.side.begin(local, now, partner, uint64(id))
+	x.overlap, x.offer = min(max(overlap, 1), maxOverlap), offer
+	x.answer, x.told, x.clean = answer{}, false, false
+}
+
+// Next implements Conversation.
+func (x *Exchange) Next(now time.Duration, buf *[]byte) (frame []byte, do Do) {
+	var err error
+	switch x.phase {
+	case opening:
+		x.phase, x.asked = answering, now
+		frame, err = x.propose(now, buf)
+		do = Send
+	case answering:
+		if !x.answer.due {
+			return nil, Wait
+		}
+		frame, err = x.answer.say(buf)
+		do = Send
+	case agreeing:
+		x.phase = ranging
+		return nil, Agreed
+	case ranging:
+		if !x.initiator.Ranged() {
+			return nil, Wait
+		}
+		x.phase = slicing
+		return nil, Slices
+	case slicing:
+		if frame, do, err = x.lanes[0].Next(buf); do == Over {
+			x.phase = confirming
+			return nil, Wait
+		}
+	case confirming:
+		return nil, Wait
+	default:
+		return nil, Over
+	}
+	if err != nil {
+		x.Fail(err)
+		return nil, Over
+	}
+	return frame, do
+}
+
+// propose makes the proposal.
+func (x *Exchange) propose(now time.Duration, buf *[]byte) ([]byte, error) {
+	l, state := x.local, x.local.Peer.Now()
+	x.proposed = wire.Propose{
+		Run: l.Run, Layout: l.Layout, View: state.View, Incarnation: state.Incarnation, Steps: state.Steps,
+		SliceLen: uint32(l.Replica.SliceLen()), Cut: l.Cut,
+		Overlap: uint8(x.overlap), Lanes: uint8(l.Links.Lanes(x.partner, now)), Codecs: x.offer.Codecs,
+	}
+	return pack(buf, x.id, x.proposed)
+}
+
+// Receive implements Conversation.
+func (x *Exchange) Receive(now time.Duration, h wire.Header, payload []byte) {
+	var err error
+	switch x.phase {
+	case answering:
+		err = x.hear(now, h, payload)
+	case ranging:
+		err = x.ranges(h, payload)
+	case slicing:
+		err = x.lanes[0].Receive(h, payload)
+	case confirming:
+		x.phase = over // whatever it is: it could be a refusal of what was sent last
+	}
+	if err != nil {
+		x.Fail(err)
+	}
+}
+
+// hear takes the answer to the proposal. Before it, a partner may ask about exchanges that
+// broke off, or say what it is.
+func (x *Exchange) hear(now time.Duration, h wire.Header, payload []byte) error {
+	switch {
+	case h.Type == wire.TypeAccept:
+		if err := x.accept.Decode(payload); err != nil {
+			return err
+		}
+		x.answered = now
+		return x.accepted()
+	case h.Type == wire.TypeRefuse:
+		return wire.Refused(payload)
+	case h.Type == wire.TypeRecord && !x.told:
+		x.told = true
+		var record wire.Record
+		if err := record.Decode(payload); err != nil {
+			return err
+		}
+		return x.local.Peer.Heard(x.partner, record)
+	case h.Type == wire.TypeStatus:
+		return x.answer.hear(x.local, x.partner, h, payload)
+	}
+	return fmt.Errorf("waiting for %v: got %v: %w", wire.TypeAccept, h.Type, wire.ErrType)
+}
+
+// accepted checks the terms on which the partner accepts, and begins the exchange.
+func (x *Exchange) accepted() error {
+	agreed, offered := x.offer.Within(x.accept.Codecs)
+	switch {
+	case !offered:
+		return fmt.Errorf("the partner accepts codecs %v where %v were offered: %w", x.accept.Codecs, x.offer.Codecs, wire.ErrMessage)
+	case x.accept.Overlap < x.proposed.Overlap || x.accept.Lanes > x.proposed.Lanes:
+		return fmt.Errorf("the partner accepts %d lanes and an overlap of %d where %d and %d were proposed: %w",
+			x.accept.Lanes, x.accept.Overlap, x.proposed.Lanes, x.proposed.Overlap, wire.ErrMessage)
+	}
+	x.agreed = agreed
+	x.initiator.Begin(replica.Terms{
+		Partner: string(x.partner), Incarnation: x.proposed.Incarnation, Exchange: x.id, Plan: agreed.Plan, Codecs: agreed.IDs,
+		Window: min(int(x.accept.Window), x.local.window(agreed.Plan)), Lanes: int(x.accept.Lanes), Overlap: int(x.accept.Overlap),
+	})
+	for i := range x.initiator.Lanes() {
+		x.lanes[i] = SendingLane{lane: x.initiator.Lane(i), exchange: x.id, number: i, said: i == 0}
+	}
+	x.phase = agreeing
+	x.limit()
+	return nil
+}
+
+// ranges takes what the partner has to tell of its model before slices can be coded.
+func (x *Exchange) ranges(h wire.Header, payload []byte) error {
+	switch h.Type {
+	case wire.TypeRanges:
+		return x.initiator.Ranges(h, payload)
+	case wire.TypeRefuse:
+		return wire.Refused(payload)
+	}
+	return fmt.Errorf("waiting for %v: got %v: %w", wire.TypeRanges, h.Type, wire.ErrType)
+}
+
+// Close implements Conversation.
+func (x *Exchange) Close() {
+	switch x.phase {
+	case slicing:
+		if err := x.lanes[0].Close(); err != nil {
+			x.Fail(err)
+		}
+		x.clean, x.phase = x.err == nil, over
+	case confirming:
+		x.clean, x.phase = true, over
+	default:
+		x.Fail(fmt.Errorf("waiting for %v: %w", wire.TypeAccept, io.ErrUnexpectedEOF))
+	}
+}
+
+// Fail implements Conversation.
+func (x *Exchange) Fail(err error) {
+	if x.fail(err) {
+		x.phase = over
+	}
+}
+
+// Joined tells, instead of Receive and Close, that all lanes have been driven from Slices on
+// to their ends: clean if the partner is known to have applied all that went over them,
+// with the error that broke them off, if any.
+func (x *Exchange) Joined(clean bool, err error) {
+	if err != nil {
+		x.Fail(err)
+	}
+	x.clean, x.phase = clean && err == nil, over
+}
+
+// Lanes is the number of streams agreed, and Lane one of them.
+func (x *Exchange) Lanes() int { return x.initiator.Lanes() }
+
+// Lane is one of the streams agreed. The first is driven by the exchange's own Next and
+// Receive, unless the driver does so itself and says Joined in the end.
+func (x *Exchange) Lane(i int) *SendingLane { return &x.lanes[i] }
+
+// Codecs are those agreed on.
+func (x *Exchange) Codecs() []coding.ID { return x.agreed.IDs }
+
+// Event is what to tell the averaging machine at Agreed.
+func (x *Exchange) Event() collective.Event { return x.event(averaging.Accepted, false) }
+
+// Round is the time from the proposal to its answer.
+func (x *Exchange) Round() time.Duration { return x.answered - x.asked }
+
+// End implements Conversation.
+func (x *Exchange) End(now time.Duration, seen Seen) Result {
+	r := Result{Outcome: Failed, Ending: Resetting, Err: x.err}
+	began := x.agreed.IDs != nil
+	if began {
+		r.Again, r.Distance = x.initiator.Again(), x.initiator.Distance()
+		if x.initiator.Done() {
+			r.Outcome, r.Ending, r.Err = Finished, Closing, nil
+		}
+		x.initiator.End(x.clean)
+		x.measure(now, seen, &r)
+	}
+	x.phase, x.agreed = over, links.Offer{}
+	if refused, ok := errors.AsType[*wire.Refusal](x.err); ok && !began {
+		r.Outcome, r.Ending, r.Reason = Refused, Closing, refused.Reason
+		return r
+	}
+	x.ended(now, seen, &r)
+	return r
+}
+
+// measure has the links learn what the exchange shows of the way to the partner. One that
+// ran out of most of its time, whichever end noticed first, shows how slow the link is; of
+// others that broke off nobody knows for how long nothing moved.
+func (x *Exchange) measure(now time.Duration, seen Seen, r *Result) {
+	took := now - x.began
+	late := errors.Is(r.Err, links.ErrLate) || took >= x.local.Deadline/2 && (errors.Is(r.Err, ErrAborted) || links.RanOut(r.Err))
+	if r.Outcome != Finished && !late {
+		return
+	}
+	x.local.Links.Saw(x.partner, links.Sample{
+		Bytes: max(seen.Sent, seen.Received), Took: took, Agreed: x.answered - x.began, Round: x.Round(),
+		Again: float64(r.Again) / float64(max(x.local.Replica.SharedBlocks(), 1)),
+	})
+}

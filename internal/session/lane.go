@@ -1,0 +1,158 @@
+package session
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+)
+
+// SendingLane is one stream's part of an exchange that this side initiates. One goroutine
+// may call Next while another calls Receive and Close: the two share nothing but the
+// replica's lane.
+type SendingLane struct {
+	lane     *replica.InitiatorLane
+	exchange uint64
+	number   int
+	said     bool // the frame that opens a further lane has been sent
+	acked    bool // the last acknowledgement has
+	closed   bool
+}
+
+// Next says what is to be done next: Send, CloseWrite, or Wait until Receive has taken
+// another difference; Over once all has been said.
+func (l *SendingLane) Next(buf *[]byte) (frame []byte, do Do, err error) {
+	switch {
+	case l.closed:
+		return nil, Over, nil
+	case l.acked:
+		l.closed = true
+		return nil, CloseWrite, nil
+	case !l.said:
+		l.said = true
+		frame, err = pack(buf, l.exchange, wire.Lane{Lane: uint8(l.number)})
+		return frame, Send, err
+	}
+	frame, ok, err := l.lane.Code(*buf)
+	if *buf = frame; err != nil || ok {
+		return frame, Send, err
+	}
+	if !l.lane.Over() {
+		return nil, Wait, nil
+	}
+	l.acked = true
+	frame, err = l.lane.Ack(*buf)
+	*buf = frame
+	return frame, Send, err
+}
+
+// Over tells whether nothing more is to come from the partner but the end of its stream.
+func (l *SendingLane) Over() bool { return l.lane.Over() }
+
+// Receive applies a difference.
+func (l *SendingLane) Receive(h wire.Header, payload []byte) error {
+	switch h.Type {
+	case wire.TypeDiff:
+		return l.lane.Diff(h, payload)
+	case wire.TypeRefuse:
+		return wire.Refused(payload)
+	}
+	return fmt.Errorf("waiting for a difference: got %v: %w", h.Type, wire.ErrType)
+}
+
+// Close takes the end of the partner's stream: a failure, unless other lanes took what
+// was left.
+func (l *SendingLane) Close() error {
+	if l.lane.Over() {
+		return nil
+	}
+	return fmt.Errorf("waiting for a difference: %w", io.ErrUnexpectedEOF)
+}
+
+// ServedLane is one stream's part of an exchange that this side serves.
+type ServedLane struct {
+	lane     *replica.ResponderLane
+	exchange uint64
+	reply    []byte // to be sent
+	phase    phase  // slicing, refusing or over
+	err      error
+}
+
+func (l *ServedLane) begin(lane *replica.ResponderLane, exchange uint64) {
+	*l = ServedLane{lane: lane, exchange: exchange, phase: slicing}
+}
+
+// Next says what is to be done next: Send, Wait or Over.
+func (l *ServedLane) Next(_ time.Duration, buf *[]byte) (frame []byte, do Do) {
+	switch {
+	case l.phase == refusing:
+		l.phase = over
+		if reason, theirs := replica.Blame(l.err); theirs {
+			if frame, err := pack(buf, l.exchange, wire.Refuse{Reason: reason, Detail: l.err.Error()}); err == nil {
+				return frame, Send
+			}
+		}
+		return nil, Over
+	case l.phase == over:
+		return nil, Over
+	case l.reply != nil:
+		frame, l.reply = l.reply, nil
+		return frame, Send
+	}
+	return nil, Wait
+}
+
+// Receive answers a slice, or applies what has been acknowledged.
+func (l *ServedLane) Receive(_ time.Duration, h wire.Header, payload []byte) {
+	var err error
+	switch h.Type {
+	case wire.TypeCode:
+		l.reply, err = l.lane.Code(h, payload)
+	case wire.TypeAck:
+		err = l.lane.Ack(h)
+	default:
+		err = fmt.Errorf("waiting for a slice: got %v: %w", h.Type, wire.ErrType)
+	}
+	if err != nil {
+		l.Fail(err)
+	}
+}
+
+// Close takes the end of the partner's stream.
+func (l *ServedLane) Close() {
+	if !l.lane.Idle() {
+		l.Fail(fmt.Errorf("waiting for a slice: %w", io.ErrUnexpectedEOF))
+	} else if l.phase == slicing {
+		l.phase = over
+	}
+}
+
+// Fail ends the lane.
+func (l *ServedLane) Fail(err error) {
+	if l.phase == slicing {
+		l.phase, l.err = refusing, err
+	}
+}
+
+// Err is what the lane failed of, nil if it ended in good order.
+func (l *ServedLane) Err() error { return l.err }
+
+// Harmless tells whether nothing is lost if the lane ends now, so that others can do its
+// work.
+func (l *ServedLane) Harmless() bool {
+	_, theirs := replica.Blame(l.err)
+	return !theirs && l.lane.Idle()
+}
+
+// Ending is what to do with the lane's stream once it is over.
+func (l *ServedLane) Ending() Ending {
+	switch _, theirs := replica.Blame(l.err); {
+	case l.err == nil:
+		return Closing
+	case theirs:
+		return Finishing
+	}
+	return Resetting
+}

@@ -1,0 +1,176 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/links"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// request takes the partner's first frame. Who is no member, as far as this peer knows, is
+// refused whatever it asks: no place is held for it, nor a question answered. If it is one,
+// its record is on its way here, or it compares what it knows with this peer.
+func (s *Served) request(now time.Duration, h wire.Header, payload []byte) (err error) {
+	if !s.local.Peer.Member(s.partner) {
+		s.id = h.Exchange
+		s.Decline(wire.ReasonNotMember, "this peer has no record of yours")
+		return nil
+	}
+	s.began = now
+	switch h.Type {
+	case wire.TypePropose:
+		if err = s.proposal.Decode(payload); err == nil {
+			s.proposed(now, h)
+		}
+	case wire.TypeOffer:
+		if err = s.offer.Decode(payload); err == nil {
+			s.offered(now, h)
+		}
+	case wire.TypeLane:
+		var lane wire.Lane
+		err = lane.Decode(payload)
+		s.number = int(lane.Lane)
+		s.id = h.Exchange
+	case wire.TypeStatus:
+		err = s.answer.hear(s.local, s.partner, h, payload)
+	case wire.TypeTell:
+		if !s.local.Traits.Words {
+			s.Decline(wire.ReasonRound, "the algorithm of this peer heeds no words")
+			return nil
+		}
+		err = s.word(now, h, payload)
+	default:
+		return fmt.Errorf("waiting for a proposal: got %v: %w", h.Type, wire.ErrType)
+	}
+	if err == nil {
+		s.kind = h.Type
+	}
+	return err
+}
+
+// proposed looks at a proposal: what the averaging machine could not forgive is refused.
+func (s *Served) proposed(now time.Duration, h wire.Header) {
+	s.id, s.phase = h.Exchange, entering
+	s.wanted = s.event(averaging.Proposed, true)
+	s.wanted.Incarnation = s.proposal.Incarnation
+	s.codecs, s.refusal.Reason, s.refusal.Detail = s.local.examine(now, s.partner, &s.proposal, s.codecs)
+}
+
+// offered looks at the offer of a transfer.
+func (s *Served) offered(now time.Duration, h wire.Header) {
+	s.id, s.phase = h.Exchange, entering
+	s.wanted = s.event(collective.Offered, true)
+	s.wanted.Transfer = replica.TransferOf(&s.offer)
+	s.refusal.Reason, s.refusal.Detail = s.consider(now)
+}
+
+// consider finds what makes a transfer impossible, whatever the averaging machine thinks of
+// it. The reason is 0 if nothing does.
+func (s *Served) consider(now time.Duration) (reason wire.Reason, detail string) {
+	m := &s.offer
+	s.proposal = wire.Propose{Run: m.Run, Layout: m.Layout, SliceLen: m.SliceLen, Cut: m.Cut, Codecs: m.Codecs}
+	if s.codecs, reason, detail = s.local.examine(now, s.partner, &s.proposal, s.codecs); reason != 0 {
+		return reason, detail
+	}
+	s.proposal.Codecs = nil // they are the offer's
+	if !s.local.Traits.Gradients && !s.local.Traits.Pools {
+		return wire.ReasonRound, "this peer averages models by exchanges, and takes no transfers"
+	}
+	if s.codecs = direct(s.codecs); len(s.codecs) == 0 {
+		return wire.ReasonCodec, "gradients are sent as raw, bf16, fp16 or int8"
+	}
+	if !s.local.Traits.Gradients {
+		if !slices.Contains(s.codecs, coding.Raw) {
+			return wire.ReasonCodec, "models are sent as raw"
+		}
+		s.codecs = append(s.codecs[:0], coding.Raw)
+	}
+	if err := s.taking().Check(); err != nil {
+		s.sentence = s.local.Links.Quarantine(s.partner, now)
+		return wire.ReasonProtocol, err.Error()
+	}
+	return 0, ""
+}
+
+// taking are the terms of a transfer that comes.
+func (s *Served) taking() replica.TransferTerms {
+	return replica.TransferTerms{Exchange: s.id, Transfer: s.wanted.Transfer, Codecs: s.codecs}
+}
+
+// Answer takes what the averaging machine says to what it was asked.
+func (s *Served) Answer(now time.Duration, a averaging.Action) {
+	if s.phase != answering {
+		return
+	}
+	if a.Kind != averaging.Accept {
+		s.Decline(replica.ReasonOf(a.Reason), "")
+		return
+	}
+	state := s.local.Peer.Now()
+	s.accept = wire.Accept{
+		Codecs: links.Numbers(s.accept.Codecs, s.codecs), Window: 1, Overlap: 1, Lanes: 1,
+		Steps: state.Steps, Incarnation: state.Incarnation,
+	}
+	s.agreed, s.phase = true, agreeing
+	s.limit()
+	if s.kind == wire.TypePropose {
+		s.respond(a.Overlap)
+		return
+	}
+	if s.receiver == nil {
+		s.receiver = replica.NewReceiver(s.local.Replica)
+	}
+	if err := s.receiver.Begin(s.taking()); err != nil {
+		s.Fail(err)
+	}
+}
+
+// respond begins an exchange at the replica.
+func (s *Served) respond(overlap int) {
+	l := s.local
+	if s.responder == nil {
+		s.responder = replica.NewResponder(l.Replica, l.Ledger)
+	}
+	overlap = min(max(overlap, int(s.proposal.Overlap), 1), maxOverlap)
+	s.responder.Begin(replica.Terms{
+		Partner: string(s.partner), Incarnation: s.proposal.Incarnation, Exchange: s.id, Codecs: s.codecs,
+		Window: l.granted(), Lanes: min(int(s.proposal.Lanes), l.Lanes), Overlap: overlap,
+	})
+	for i := range s.responder.Lanes() {
+		s.lanes[i].begin(s.responder.Lane(i), s.id)
+	}
+	s.accept.Window, s.accept.Lanes, s.accept.Overlap = uint16(s.responder.Window()), uint8(s.responder.Lanes()), uint8(overlap)
+}
+
+// word takes a word. One of a partner in quarantine is not heard.
+func (s *Served) word(now time.Duration, h wire.Header, payload []byte) error {
+	word, heard, err := Word(s.local, now, s.partner, h, payload)
+	if err != nil {
+		return err
+	}
+	s.telling, s.wanted = true, collective.Event{}
+	if heard {
+		s.wanted = collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: s.partner}, Word: word}
+	}
+	return nil
+}
+
+// Word is what a frame of words tells, and whether it is to be heard: not from a partner
+// that is kept away.
+func Word(local *Host, now time.Duration, partner topology.PeerID, h wire.Header, payload []byte) (word collective.Word, heard bool, err error) {
+	var m wire.Tell
+	if h.Type != wire.TypeTell {
+		return word, false, fmt.Errorf("waiting for %v: got %v: %w", wire.TypeTell, h.Type, wire.ErrType)
+	}
+	if err := m.Decode(payload); err != nil {
+		return word, false, err
+	}
+	return replica.WordOf(m), local.Links.Quarantined(partner, now) == 0, nil
+}

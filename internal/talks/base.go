@@ -1,0 +1,118 @@
+package talks
+
+import (
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/idle"
+	"github.com/seed-97356399/murmuration/internal/session"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// base is what all conversations of a peer share.
+type base struct {
+	Config
+	talks idle.Pool[*talk]
+	underway
+}
+
+func newBase(c Config) *base {
+	b := &base{Config: c, talks: idle.NewPool(maxIdleTalks, newTalk)}
+	b.Host.Peer = asked{b}
+	return b
+}
+
+// now is the time since the peer was started.
+func (b *base) now() time.Duration { return time.Since(b.Started) }
+
+// isClosing tells whether the peer has begun to close.
+func (b *base) isClosing() bool {
+	select {
+	case <-b.Closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// talk starts a talk on a stream.
+func (b *base) talk(stream seam.Stream) *talk {
+	t := b.talks.Take()
+	t.codec, t.started = 0, b.Started
+	t.Begin(stream, b.Stall)
+	return t
+}
+
+// done counts what went over a talk and gives it back; its stream is closed or reset by
+// then.
+func (b *base) done(t *talk) {
+	b.Tally.Moved(t.codec, t.Sent(), t.Received())
+	t.Stream.Stream = nil
+	b.talks.Put(t)
+}
+
+// pause waits. It reports false if the peer has stopped meanwhile.
+func (b *base) pause(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-b.Running.Done():
+		return false
+	}
+}
+
+// Abort breaks an exchange off without waiting for it: resetting a stream can take as
+// long as its connection hangs. What it sends changes no buffer from now on, since the
+// machine's next action may fill them.
+func (b *base) Abort(x *Ongoing) {
+	x.stopped.Store(true)
+	if !b.Spawn(x.Abandon) {
+		x.Abandon() // the peer is closing, and this is what it waits for
+	}
+}
+
+// asked is what conversations ask of their peer.
+type asked struct{ *base }
+
+// Now implements session.Peer.
+func (a asked) Now() session.State {
+	return session.State{
+		Incarnation: a.Roster.Incarnation(), Steps: a.Flock.Steps(), View: a.Roster.View(), Ready: a.Ready(),
+	}
+}
+
+// Member implements session.Peer.
+func (a asked) Member(id seam.PeerID) bool { return a.Flock.Here(id) }
+
+// Settle implements session.Peer.
+func (a asked) Settle(partner seam.PeerID, exchange uint64, question wire.Status, answer wire.Settled) {
+	applied, dropped, lost := a.Host.Ledger.Settle(string(partner), exchange, question, answer)
+	a.Tally.Resolved(applied + dropped)
+	a.Reports.Doubts()
+	a.Log.Info("settled slices that were in doubt", zap.String("peer", string(partner)), zap.Uint64("exchange", exchange),
+		zap.Int("applied", applied), zap.Int("dropped", dropped), zap.Int("lost", lost))
+}
+
+// Record implements session.Peer.
+func (a asked) Record() []byte { return a.Membership.Signed() }
+
+// Heard implements session.Peer: the view is corrected before the machine hears that it was
+// refused.
+func (a asked) Heard(partner seam.PeerID, record wire.Record) error {
+	news, err := a.Roster.Heard(partner, record.View, record.Signed)
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, wire.ErrMessage)
+	}
+	if news {
+		a.Reports.Corrected()
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package trainer
+
+import (
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/ewma"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// smoothing is the weight of a new step in the running means.
+const smoothing = 0.1
+
+// pace is how fast a trainer goes, and how far each of its steps.
+type pace struct {
+	length  ewma.Mean // of a step
+	between ewma.Mean // seconds from one step to the next
+	last    time.Duration
+	ticking bool // there is a last step
+	speed   speed
+}
+
+// tick takes a step, and returns about the time from one to the next.
+func (p *pace) tick(now time.Duration) time.Duration {
+	if p.ticking {
+		p.between.Add((now - p.last).Seconds(), smoothing)
+	}
+	p.last, p.ticking = now, true
+	return time.Duration(p.between.Value() * float64(time.Second))
+}
+
+// rest has the time until the next step left out.
+func (p *pace) rest() { p.ticking = false }
+
+// stride takes a step, and returns about how long they are.
+func (p *pace) stride(delta tensor.Vector) float64 {
+	p.length.Add(tensor.Norm2(delta), smoothing)
+	return p.length.Value()
+}
+
+// speedWindow is over what time a peer's speed is compared with the others': words on
+// their steps are up to a few announcements old.
+const speedWindow = 5 * time.Second
+
+// speed is how fast a trainer is, measured in what the flock's peers do in the mean.
+type speed struct {
+	begun    bool
+	since    time.Duration
+	own, all uint64 // steps then
+	value    float64
+}
+
+// of takes the steps of the trainer and of all peers together, and returns the speed
+// over the last window, 0 if there was none yet.
+func (s *speed) of(own, all uint64, peers int, now time.Duration) float64 {
+	switch {
+	case !s.begun:
+		s.begun, s.since, s.own, s.all = true, now, own, all
+	case now-s.since >= speedWindow && all > s.all && own >= s.own:
+		s.value = float64(own-s.own) * float64(peers) / float64(all-s.all)
+		s.since, s.own, s.all = now, own, all
+	}
+	return s.value
+}

@@ -1,0 +1,298 @@
+// Package trainer makes the steps of one peer: it hands out a snapshot for a gradient,
+// has the optimizer make a step of it at the schedule's rate, adds the step to the
+// replica, and tells the machine what its pace asks to know of it. With a machine that
+// averages gradients it hands the gradient over, and makes the updates that the machine
+// asks for.
+//
+// It is pure: the time is an argument, and it waits for nothing but the replica's locks.
+// When the next step may begin is its caller's business: package peer's, or the
+// simulated world's.
+package trainer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// ErrReplaced: the step was made for a model that another has taken the place of
+// meanwhile. It is left out.
+var ErrReplaced = errors.New("the model was replaced by the flock's")
+
+// ErrOver: the step comes after Finish, and is left out.
+var ErrOver = errors.New("the run is over")
+
+// maxSquaredNorm bounds the squared norm of a gradient: beyond, the squares that an
+// optimizer keeps would be infinite as float32.
+const maxSquaredNorm = 1e36
+
+// Run is the run that a trainer takes part in. All but Made may be called by several
+// goroutines at once.
+type Run interface {
+	// Made takes account of a step that has been made.
+	Made(Step)
+	// Steps are those of this peer, those of all peers together, and the number of peers.
+	Steps() (own, all uint64, peers int)
+	// Progress is the share of the flock's work that is done, 0 to 1, or 0 if there is no
+	// end.
+	Progress() float64
+	// Rate is the learning rate at a progress of which all peers have been told, or where
+	// this peer takes the flock to be if that is 0.
+	Rate(progress float64) float64
+}
+
+// Step is what there is to say of a step.
+type Step struct {
+	// Loss is the mean loss over Samples samples, and Rate the learning rate. Loss is NaN
+	// if the caller's own optimizer made the step.
+	Loss, Rate float64
+	Samples    int
+	// Waited is for how long exchanges kept the step waiting for a slice.
+	Waited time.Duration
+	// Between is about the time from one step to the next, 0 before there were two.
+	Between time.Duration
+}
+
+// Config makes a Trainer. All of it is required.
+type Config struct {
+	Replica   *replica.Replica
+	Optimizer optim.Optimizer
+	// Traits are the machine's, and Pace tells what it wants to know of steps.
+	Traits collective.Traits
+	Pace   averaging.Pace
+	Run    Run
+}
+
+// Trainer makes the steps of one peer. One goroutine calls Begin, Gradient, Apply,
+// Proceed and Rest. Update, Save and Finish may be called by others meanwhile, Update by
+// one at a time.
+type Trainer struct {
+	config Config
+
+	x, grad tensor.Vector // of the step in the making
+	model   uint64        // replacements of the model that are taken into account
+	handed  Step          // of the gradient that the machine has
+	waited  time.Duration // for slices, since the last step
+	pace    pace
+
+	over bool // after Finish; changes while the replica's steps are held
+}
+
+// New makes a trainer, and gives the replica the buffers that the machine needs.
+func New(config Config) *Trainer {
+	n := config.Replica.Len()
+	t := &Trainer{config: config, x: make(tensor.Vector, n), grad: make(tensor.Vector, n)}
+	if config.Traits.Gradients || config.Traits.Pools {
+		config.Replica.UseGradients()
+	}
+	return t
+}
+
+// Begin begins a step. It lends a snapshot of the parameters, and a zeroed vector for the
+// mean gradient there.
+func (t *Trainer) Begin() (x, grad tensor.Vector) {
+	t.renew()
+	t.waited += t.config.Replica.Snapshot(t.x)
+	clear(t.grad)
+	return t.x, t.grad
+}
+
+// renew has the optimizer forget what it knows of a model that was replaced.
+func (t *Trainer) renew() {
+	if n := t.config.Replica.Replaced(); n != t.model {
+		t.model = n
+		t.config.Replica.Hold()
+		defer t.config.Replica.Release()
+		t.forget()
+	}
+}
+
+// Gradient takes the gradient that has been written since Begin, of a mean loss over so
+// many samples, and returns the event for the machine. It fails with ErrNotFinite,
+// ErrReplaced or ErrOver if there is no step to be made of it; nothing is changed then.
+func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collective.Event, error) {
+	if !(tensor.SumSquares(t.grad) <= maxSquaredNorm) || math.IsNaN(loss) { // false for NaN
+		return collective.Event{}, t.fault("the gradient or the loss: %w: lower the learning rate, or check the data; the step was not applied", optim.ErrNotFinite)
+	}
+	if t.config.Replica.Replaced() != t.model {
+		return collective.Event{}, ErrReplaced
+	}
+	step := Step{Loss: loss, Samples: samples}
+	if t.config.Traits.Gradients {
+		return t.hand(step)
+	}
+	step.Rate = t.config.Run.Rate(0)
+	waited, err := t.optimize(t.grad, t.x, step.Rate, 0, t.model)
+	if err != nil {
+		return collective.Event{}, err
+	}
+	step.Waited = waited
+	return t.made(now, step, t.grad), nil
+}
+
+// hand hands the gradient over to the machine.
+func (t *Trainer) hand(step Step) (collective.Event, error) {
+	step.Samples = max(step.Samples, 1)
+	if err := t.config.Replica.PutGradient(t.grad, float64(step.Samples)); err != nil {
+		return collective.Event{}, t.fault("%w", err)
+	}
+	t.handed = step
+	return collective.Event{
+		Event:   averaging.Event{Kind: collective.GradientDone, Progress: t.config.Run.Progress()},
+		Samples: step.Samples,
+	}, nil
+}
+
+// Apply adds a step that the caller's own optimizer has made, and returns the event for
+// the machine. It fails as Gradient does, and must not be called if the machine averages
+// gradients.
+func (t *Trainer) Apply(now time.Duration, delta tensor.Vector) (collective.Event, error) {
+	t.renew()
+	t.config.Replica.Hold()
+	waited, err := t.add(delta, t.model)
+	t.config.Replica.Release()
+	if err != nil {
+		return collective.Event{}, err
+	}
+	return t.made(now, Step{Loss: math.NaN(), Waited: waited}, delta), nil
+}
+
+// made counts a step that has been added, and returns what the machine is told of it.
+func (t *Trainer) made(now time.Duration, step Step, delta tensor.Vector) collective.Event {
+	t.count(now, step)
+	event, run, wanted := collective.Event{Event: averaging.Event{Kind: averaging.StepDone}}, t.config.Run, t.config.Pace
+	if wanted.BySpeed {
+		own, all, peers := run.Steps()
+		event.Speed = t.pace.speed.of(own, all, peers, now)
+	}
+	if wanted.Drift == 0 && !wanted.Consensus {
+		return event
+	}
+	event.Stride, event.Progress = t.pace.stride(delta), run.Progress()
+	if wanted.Drift > 0 && event.Stride > 0 {
+		event.Moved = t.config.Replica.Moved() / event.Stride
+	}
+	return event
+}
+
+// count counts a step.
+func (t *Trainer) count(now time.Duration, step Step) {
+	step.Waited += t.waited
+	t.waited = 0
+	step.Between = t.pace.tick(now)
+	t.config.Run.Made(step)
+}
+
+// Proceed takes the machine's leave to go on: a gradient that it was handed counts as a
+// step from then on.
+func (t *Trainer) Proceed(now time.Duration) {
+	if t.config.Traits.Gradients {
+		t.handed.Rate = t.config.Run.Rate(0)
+		t.count(now, t.handed)
+	}
+}
+
+// Rest notes that the trainer was kept from its work on purpose: the time is none of a
+// step.
+func (t *Trainer) Rest() { t.pace.rest() }
+
+// Update makes the step that the machine asks for, of the mean gradient that the replica
+// has been drained of. x is scratch as long as that.
+func (t *Trainer) Update(a collective.Action, mean, x tensor.Vector) error {
+	if a.Forget {
+		t.config.Replica.Hold()
+		t.forget()
+		t.config.Replica.Release()
+	}
+	model := t.config.Replica.Replaced()
+	t.config.Replica.Snapshot(x)
+	if _, err := t.optimize(mean, x, t.config.Run.Rate(a.Progress), float32(a.Share), model); err != nil {
+		return fmt.Errorf("the update of the mean gradient: %w", err)
+	}
+	return nil
+}
+
+// optimize turns the gradient at x, of that replacement of the model, into a step, or a
+// share of one if that is above 0, and adds it. A consistent copy has the optimizer's state
+// and the parameters of before both, or after both.
+func (t *Trainer) optimize(grad, x tensor.Vector, rate float64, share float32, model uint64) (waited time.Duration, err error) {
+	t.config.Replica.Hold()
+	defer t.config.Replica.Release()
+	t.config.Optimizer.Delta(grad, x, rate)
+	if share > 0 {
+		tensor.Scale(grad, share)
+	}
+	waited, err = t.add(grad, model)
+	if errors.Is(err, optim.ErrNotFinite) {
+		t.forget() // its state holds what made the step so
+	}
+	return waited, err
+}
+
+// add adds a step, unless it comes too late, is one for another model, or nobody would
+// take the model after it. The steps are held.
+func (t *Trainer) add(delta tensor.Vector, model uint64) (waited time.Duration, err error) {
+	switch r := t.config.Replica; {
+	case !tensor.Finite(delta) || r.Believed(delta) != nil:
+		return 0, t.fault("%w, or so long that nobody would take the model: lower the learning rate; it was not applied", optim.ErrNotFinite)
+	case t.over:
+		return 0, ErrOver
+	case r.Replaced() != model:
+		return 0, ErrReplaced
+	default:
+		return r.AddHeld(delta), nil
+	}
+}
+
+// fault is why the next step cannot be made.
+func (t *Trainer) fault(format string, err error) error {
+	own, _, _ := t.config.Run.Steps()
+	return fmt.Errorf("step %d: "+format, own+1, err)
+}
+
+// forget has the optimizer forget past gradients, if it can. The steps are held.
+func (t *Trainer) forget() {
+	if o, can := t.config.Optimizer.(optim.Resetter); can {
+		o.Reset()
+	}
+}
+
+// Finish notes that the run is over: with a machine that makes one model of all, no step
+// is added any more once it has returned.
+func (t *Trainer) Finish() {
+	t.config.Replica.Hold()
+	defer t.config.Replica.Release()
+	t.over = t.config.Traits.Pools
+}
+
+// Save copies the parameters, and the optimizer's state if it can be kept, both of one
+// moment between two steps. Room is made where there is not enough. A step that comes just
+// then waits while the optimizer's vectors are copied.
+func (t *Trainer) Save(params tensor.Vector, state *optim.State) {
+	r := t.config.Replica
+	stateful, can := t.config.Optimizer.(optim.Stateful)
+	if !can {
+		*state = optim.State{}
+		r.Consistent(params)
+		return
+	}
+	r.Hold()
+	lent := stateful.State()
+	r.Release()
+	makeRoom(state, lent) // so that no step waits for new memory
+	r.ConsistentWith(params, func() {
+		lent := stateful.State()
+		makeRoom(state, lent) // if there is more of it by now
+		state.Kind, state.Steps = lent.Kind, lent.Steps
+		for name, from := range lent.Vectors {
+			copy(state.Vectors[name], from)
+		}
+	})
+}

@@ -1,0 +1,7 @@
+// Package control is how a run is ruled from outside: what an operator says (Command), and
+// what members tell each other and whoever watches of themselves (Digest). An Operator
+// needs a transport and no peer; peers obey it if their settings name its id.
+//
+// What an operator has said is kept by the members, passed on by them, and told to whoever
+// joins before it takes a step: docs/design/017.
+package control

@@ -1,0 +1,46 @@
+package peer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/tasks"
+)
+
+// lifetime is what has been begun of a peer, so that it can be ended in order.
+type lifetime struct {
+	started        time.Time
+	serving        chan struct{}   // closed when others can speak to this peer, and it to them
+	running        context.Context // ends when Close has nothing left to wait for
+	stop           context.CancelFunc
+	exchanges      context.Context // ends when exchanges in flight are broken off
+	breakExchanges context.CancelFunc
+	closing        chan struct{}  // closed when Close begins
+	transfers      tasks.Group    // outbound exchanges and probes
+	background     sync.WaitGroup // what runs as long as the peer does
+	handlers       []func()       // stop the protocols' handlers
+	untold         func()         // logs the counts of lines that were left out
+	once           sync.Once      // of Close
+	fault          error          // that it returns
+}
+
+// begin starts the time, and the contexts.
+func (l *lifetime) begin(untold func()) {
+	l.started, l.serving, l.closing, l.untold = time.Now(), make(chan struct{}), make(chan struct{}), untold
+	l.running, l.stop = context.WithCancel(context.Background())
+	l.exchanges, l.breakExchanges = context.WithCancel(l.running)
+}
+
+// now is the time since the peer was started.
+func (l *lifetime) now() time.Duration { return time.Since(l.started) }
+
+// isClosing tells whether Close has begun.
+func (l *lifetime) isClosing() bool {
+	select {
+	case <-l.closing:
+		return true
+	default:
+		return false
+	}
+}

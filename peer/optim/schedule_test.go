@@ -1,0 +1,37 @@
+package optim_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/peer/optim"
+)
+
+func TestScheduleFollowsItsShape(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		schedule optim.Schedule
+		progress float64
+		want     float64
+	}{
+		{"default", optim.Schedule{}, 0, optim.DefaultRate},
+		{"cosine begins at the full rate", optim.Schedule{Rate: 2}, 0, 2},
+		{"cosine is at half in the middle", optim.Schedule{Rate: 2}, 0.5, 1},
+		{"cosine ends at zero", optim.Schedule{Rate: 2}, 1, 0},
+		{"beyond the end it stays", optim.Schedule{Rate: 2}, 7, 0},
+		{"warm-up begins near zero", optim.Schedule{Rate: 2, Warmup: 0.1}, 0, 0.02},
+		{"warm-up is a straight line", optim.Schedule{Rate: 2, Warmup: 0.1}, 0.05, 1},
+		{"warm-up ends at the full rate", optim.Schedule{Rate: 2, Warmup: 0.1}, 0.1, 2},
+		{"cosine takes what the warm-up leaves", optim.Schedule{Rate: 2, Warmup: 0.2}, 0.6, 1},
+		{"constant", optim.Schedule{Rate: 2, Shape: optim.Constant}, 0.9, 2},
+		{"before a milestone", optim.Schedule{Rate: 2, Shape: optim.Stepped, At: []float64{0.5, 0.8}}, 0.49, 2},
+		{"at a milestone", optim.Schedule{Rate: 2, Shape: optim.Stepped, At: []float64{0.5, 0.8}}, 0.5, 0.2},
+		{"after two", optim.Schedule{Rate: 2, Shape: optim.Stepped, At: []float64{0.5, 0.8}, Factor: 0.5}, 0.9, 0.5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.schedule.RateAt(c.progress); math.Abs(got-c.want) > 1e-12 {
+				t.Errorf("rate %g, want %g", got, c.want)
+			}
+		})
+	}
+}

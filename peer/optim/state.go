@@ -1,0 +1,108 @@
+package optim
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// ErrNotFinite: a gradient, a step or an optimizer's state holds NaN or infinite values,
+// or a step is so long that no other peer would take the model after it. Such a step has
+// not been applied, and training may go on.
+var ErrNotFinite = errors.New("NaN or infinite values")
+
+// State is what an optimizer remembers from step to step.
+type State struct {
+	// Kind names the optimizer, Steps counts its steps where it does.
+	Kind  string
+	Steps uint64
+	// Vectors are by name, each with as many values as the layout; none before the
+	// first step.
+	Vectors map[string]tensor.Vector
+}
+
+// Stateful is an Optimizer whose state a checkpoint can keep, as those of this package are.
+type Stateful interface {
+	Optimizer
+	// State lends the state: the vectors are the optimizer's own. A peer reads them
+	// while no other method of the optimizer runs.
+	State() State
+	// Restore takes over a state, vectors included, before the first step. It refuses
+	// what is of another optimizer or was never such a state.
+	Restore(State) error
+}
+
+// Kinds and vectors of the optimizers here.
+const (
+	kindSGD, vectorVelocity             = "sgd", "velocity"
+	kindAdamW, vectorMean, vectorSquare = "adamw", "mean", "square"
+)
+
+// State implements Stateful.
+func (o *SGD) State() State {
+	return State{Kind: kindSGD, Vectors: vectors(o.velocity, vectorVelocity)}
+}
+
+// Restore implements Stateful.
+func (o *SGD) Restore(s State) error {
+	if err := s.check(kindSGD, vectorVelocity); err != nil {
+		return err
+	}
+	o.velocity = s.Vectors[vectorVelocity]
+	return nil
+}
+
+// State implements Stateful.
+func (o *AdamW) State() State {
+	s := State{Kind: kindAdamW, Steps: o.steps, Vectors: vectors(o.first, vectorMean)}
+	maps.Copy(s.Vectors, vectors(o.second, vectorSquare))
+	return s
+}
+
+// Restore implements Stateful.
+func (o *AdamW) Restore(s State) error {
+	if err := s.check(kindAdamW, vectorMean, vectorSquare); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(s.Vectors[vectorSquare], func(v float32) bool { return v < 0 }) {
+		return fmt.Errorf("restoring the state of %s: %s holds negative values", kindAdamW, vectorSquare)
+	}
+	o.first, o.second, o.steps = s.Vectors[vectorMean], s.Vectors[vectorSquare], s.Steps
+	return nil
+}
+
+// vectors is a vector by its name, nothing if it is empty.
+func vectors(v tensor.Vector, name string) map[string]tensor.Vector {
+	if len(v) == 0 {
+		return map[string]tensor.Vector{}
+	}
+	return map[string]tensor.Vector{name: v}
+}
+
+// check tells what keeps a state from being one of a kind with these vectors: all of
+// them, or none.
+func (s State) check(kind string, names ...string) error {
+	if s.Kind != kind {
+		return fmt.Errorf("restoring the state of %s: it is of %.64q: give the same optimizer, or begin with another folder", kind, s.Kind)
+	}
+	if len(s.Vectors) == 0 {
+		return nil
+	}
+	if len(s.Vectors) != len(names) {
+		return fmt.Errorf("restoring the state of %s: %d vectors, want %d", kind, len(s.Vectors), len(names))
+	}
+	for _, name := range names {
+		switch v, ok := s.Vectors[name]; {
+		case !ok:
+			return fmt.Errorf("restoring the state of %s: no %s: it has %.64q", kind, name, slices.Sorted(maps.Keys(s.Vectors)))
+		case len(v) != len(s.Vectors[names[0]]):
+			return fmt.Errorf("restoring the state of %s: %d values of %s, want %d", kind, len(v), name, len(s.Vectors[names[0]]))
+		case !tensor.Finite(v):
+			return fmt.Errorf("restoring the state of %s: %s: %w", kind, name, ErrNotFinite)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+// Package secure is the TLS of connections: libp2p's, but that no clock decides who may
+// connect, and that the records of one write go out together.
+package secure
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/core/sec"
+	"github.com/libp2p/go-libp2p/p2p/net/upgrader"
+	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+)
+
+// The dates of every certificate: from the first that a clock shows which was never
+// set, to what RFC 5280 has for no end. libp2p's own begin an hour before the process
+// does, and so keep out whoever's clock is further behind.
+var (
+	certificateBegins = stated("1970-01-01T00:00:00Z")
+	certificateEnds   = stated("9999-12-31T23:59:59Z")
+)
+
+// stated is a date of this program's text, which no clock has shown.
+func stated(date string) (t time.Time) {
+	if err := t.UnmarshalText([]byte(date)); err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// TLS is libp2p's TLS with two differences. No clock decides who may connect: a
+// certificate carries a signature by the peer's key, which is the proof, and its dates
+// prove nothing. And the records of one write are gathered, so that several cost one
+// system call. The processor is what bounds the rate of an encrypted stream:
+// BenchmarkTuned shows what it costs per byte. Gathering reads in the same way was
+// tried and gained nothing.
+type TLS struct {
+	identity *libp2ptls.Identity
+	local    peer.ID
+	id       protocol.ID
+	muxers   []string
+	corks    sync.Pool // of *[corkSize]byte, held during a large write only
+}
+
+var _ sec.SecureTransport = (*TLS)(nil)
+
+// New has the form of the constructors that libp2p takes.
+func New(id protocol.ID, key crypto.PrivKey, muxers []upgrader.StreamMuxer) (*TLS, error) {
+	local, err := peer.IDFromPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		return nil, err
+	}
+	identity, err := libp2ptls.NewIdentity(key, libp2ptls.WithCertTemplate(&x509.Certificate{
+		SerialNumber: serial, NotBefore: certificateBegins, NotAfter: certificateEnds,
+	}))
+	if err != nil {
+		return nil, err
+	}
+	s := &TLS{identity: identity, local: local, id: id, corks: sync.Pool{New: func() any { return new([corkSize]byte) }}}
+	for _, one := range muxers {
+		s.muxers = append(s.muxers, string(one.ID))
+	}
+	return s, nil
+}
+
+func (s *TLS) ID() protocol.ID { return s.id }
+
+func (s *TLS) SecureInbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
+	return s.secure(ctx, insecure, p, tls.Server)
+}
+
+func (s *TLS) SecureOutbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
+	return s.secure(ctx, insecure, p, tls.Client)
+}
+
+// secure makes one end of a connection, with p, or with anybody if it is empty.
+func (s *TLS) secure(ctx context.Context, insecure net.Conn, p peer.ID, end func(net.Conn, *tls.Config) *tls.Conn) (sec.SecureConn, error) {
+	var proved crypto.PubKey
+	config, _ := s.identity.ConfigForPeer(p)
+	// Which muxer follows is agreed on within the handshake, as every go-libp2p does.
+	config.NextProtos = append(s.muxers[:len(s.muxers):len(s.muxers)], config.NextProtos...)
+	config.VerifyPeerCertificate = func(raw [][]byte, _ [][]*x509.Certificate) (err error) {
+		proved, err = provedKey(raw, p)
+		return err
+	}
+	below := &corked{Conn: insecure}
+	above := end(below, config)
+	err := above.HandshakeContext(ctx)
+	if err == nil && proved == nil {
+		err = errors.New("the other end has shown no certificate")
+	}
+	if err != nil {
+		return nil, errors.Join(err, insecure.Close())
+	}
+	remote, err := peer.IDFromPublicKey(proved)
+	if err != nil {
+		return nil, errors.Join(err, insecure.Close())
+	}
+	c := &corking{Conn: above, below: below, corks: &s.corks, local: s.local, remote: remote, key: proved}
+	if agreed := above.ConnectionState().NegotiatedProtocol; agreed != plainALPN {
+		c.state = network.ConnectionState{StreamMultiplexer: protocol.ID(agreed), UsedEarlyMuxerNegotiation: agreed != ""}
+	}
+	return c, nil
+}
+
+// plainALPN is what an end says that agrees on the muxer afterwards.
+const plainALPN = "libp2p"
+
+// provedKey is the key that the certificate of the other end proves, of the peer that
+// is wanted, if one is. The dates are those of a clock that nobody here knows, and are
+// put aside before libp2p checks the rest.
+func provedKey(raw [][]byte, want peer.ID) (key crypto.PubKey, err error) {
+	defer func() { // as libp2p does: what a stranger sends must not end the process
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("reading the certificate of the other end: %v", fault)
+		}
+	}()
+	chain := make([]*x509.Certificate, len(raw))
+	for i := range raw {
+		if chain[i], err = x509.ParseCertificate(raw[i]); err != nil {
+			return nil, err
+		}
+		chain[i].NotBefore, chain[i].NotAfter = certificateBegins, certificateEnds
+	}
+	if key, err = libp2ptls.PubKeyFromCertChain(chain); err != nil {
+		return nil, err
+	}
+	if want == "" || want.MatchesPublicKey(key) {
+		return key, nil
+	}
+	actual, err := peer.IDFromPublicKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return nil, sec.ErrPeerIDMismatch{Expected: want, Actual: actual}
+}
+
+// corking is a connection whose other end is proven. It corks what is below TLS for
+// the length of a write.
+type corking struct {
+	*tls.Conn
+	below *corked
+	corks *sync.Pool
+
+	local, remote peer.ID
+	key           crypto.PubKey
+	state         network.ConnectionState
+}
+
+var _ sec.SecureConn = (*corking)(nil)
+
+func (c *corking) LocalPeer() peer.ID                 { return c.local }
+func (c *corking) RemotePeer() peer.ID                { return c.remote }
+func (c *corking) RemotePublicKey() crypto.PubKey     { return c.key }
+func (c *corking) ConnState() network.ConnectionState { return c.state }
+
+func (c *corking) Write(p []byte) (int, error) {
+	if len(p) <= recordSize {
+		return c.Conn.Write(p)
+	}
+	cork := c.corks.Get().(*[corkSize]byte)
+	defer c.corks.Put(cork)
+	c.below.cork(cork[:0])
+	n, err := c.Conn.Write(p)
+	if pulled := c.below.pull(); err == nil && pulled != nil {
+		return 0, pulled
+	}
+	return n, err
+}

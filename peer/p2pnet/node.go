@@ -1,0 +1,119 @@
+package p2pnet
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// node is what all parts of a transport stand on: who this process is, its libp2p host,
+// and whether it is about to end.
+type node struct {
+	config Config
+	key    ed25519.PrivateKey
+	id     peer.ID
+	self   seam.PeerID
+	log    *zap.Logger
+
+	host     host.Host
+	swarm    *swarm.Swarm
+	counters *counters
+
+	// ending is cancelled by Close, to cut short what is under way.
+	ending context.Context
+	end    context.CancelFunc
+	gate   gate
+}
+
+// Self is the id of the local peer: the text of its libp2p peer id.
+func (n *node) Self() seam.PeerID { return n.self }
+
+// Sign signs a message with the peer's key.
+func (n *node) Sign(message []byte) ([]byte, error) {
+	return ed25519.Sign(n.key, inDomain(message)), nil
+}
+
+// Verify tells whether signature is peer's signature of message.
+func (n *node) Verify(peer seam.PeerID, message, signature []byte) bool {
+	id, err := parsePeer(peer)
+	if err != nil || len(signature) != ed25519.SignatureSize {
+		return false
+	}
+	public, err := publicKey(id)
+	if err != nil {
+		return false
+	}
+	return ed25519.Verify(public, inDomain(message), signature)
+}
+
+// admitted is the reason for which a peer is not connected with, or nil.
+func (n *node) admitted(id peer.ID) error {
+	if err := n.config.Admit(seam.PeerID(id.String())); err != nil {
+		return fmt.Errorf("%w: %w", seam.ErrNotAdmitted, err)
+	}
+	return nil
+}
+
+// begin counts an operation in and bounds its context: by limit, and by the end
+// of the transport.
+func (n *node) begin(ctx context.Context, limit time.Duration) (context.Context, func(), error) {
+	if !n.gate.enter() {
+		return nil, nil, seam.ErrClosed
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	stop := context.AfterFunc(n.ending, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+		n.gate.leave()
+	}, nil
+}
+
+// whyNot is err, or seam.ErrClosed if that is why the operation failed.
+func (n *node) whyNot(ctx context.Context, err error) error {
+	if n.ending.Err() != nil {
+		return fmt.Errorf("%w: %w", seam.ErrClosed, err)
+	}
+	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}
+
+// gate counts what runs inside a transport, so that Close can wait for it.
+type gate struct {
+	mu     sync.Mutex
+	closed bool
+	inside sync.WaitGroup
+}
+
+// enter counts the caller in until leave, unless the gate is shut.
+func (g *gate) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.inside.Add(1)
+	return true
+}
+
+func (g *gate) leave() { g.inside.Done() }
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+}
+
+func (g *gate) wait() { g.inside.Wait() }

@@ -1,0 +1,172 @@
+// Package stats are the figures by which a peer tells what it knows of itself and its run.
+package stats
+
+import (
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Peer is what a peer knows of itself and the run at one moment.
+type Peer struct {
+	// Self is the peer, Role its place in the overlay: "active" initiates
+	// exchanges, "passive" serves them, "undecided" does neither yet.
+	Self seam.PeerID
+	Role string
+	// Incarnation counts the lives of this peer that the network knows of.
+	Incarnation uint64
+
+	// Steps is the number of gradient steps of this peer, of which Resumed are those
+	// of earlier lives, behind the checkpoint that it came back with. FlockSteps is the
+	// estimate of those of all peers together, and Target what the flock has to do; 0
+	// if the run has no end. Progress is their quotient, 0 to 1.
+	Steps, FlockSteps, Target uint64
+	Resumed                   uint64
+	Progress                  float64
+	// Over tells that the flock has done its work.
+	Over bool
+	// Merged tells that this peer has the model that the final merge has made of all, with
+	// the same bytes as the others that took part: all that were here, it alone if the
+	// others had left. False where there is no such merge.
+	Merged bool
+	// Loss is a running mean over about the last hundred steps; NaN before the
+	// first.
+	Loss float64
+	// Rate is the learning rate of the last step.
+	Rate float64
+
+	// Members is the number of peers in the run, this one included; Lost is how
+	// many have gone without leaving.
+	Members, Lost int
+	// Twins is the number of members, this one included, that have begun one life after
+	// another within a minute or two: two processes have one key.
+	Twins int
+	// Joined tells that another member was reached, or none was asked for.
+	Joined bool
+	// Connections is the number of open connections, ConnectionsMax the most seen.
+	Connections, ConnectionsMax int
+	// Quarantined is the number of peers that this one keeps away from now.
+	Quarantined int
+
+	// Age is the number of gradient steps behind this peer's model: its own, and
+	// those behind the model that it copied, or came back with.
+	Age uint64
+
+	Exchanges Exchanges
+	State     State
+}
+
+// Exchanges counts a peer's exchanges since its start.
+type Exchanges struct {
+	// Initiated and Served are those completed, by side.
+	Initiated, Served uint64
+	// Refused counts proposals that partners declined, Declined those that this
+	// peer did, Failed exchanges that broke off, at either side.
+	Refused, Declined, Failed uint64
+	// InDoubt is the number of slices that a partner may have applied and this side
+	// has not: an exchange broke off, and the partner has not yet said. Settled
+	// counts those that were cleared up since, and Lost those that were given up
+	// because the partner did not come back in time or in the same life. LostBound
+	// is the sum of the norms of what was lost: at most so far has the sum of all
+	// models been moved, and their mean by that over the number of peers.
+	InDoubt, Settled, Lost uint64
+	LostBound              float64
+	// Again counts the blocks of lattice codes that failed and had to be sent again,
+	// at either side: the models were farther apart there than both took them to be.
+	Again uint64
+	// Codecs tells, where the link decides, for how many partners it decides on each
+	// codec; Links are those used last, at most MaxLinks, ordered by partner, with
+	// what was measured. Only who initiates measures: a passive peer has none.
+	Codecs map[string]int
+	Links  []Link
+	// Pulls are the partners that push most in one direction, at most MaxPulls of
+	// those met last, the largest first.
+	Pulls []Pull
+	// Quarantines counts how often a partner was found to break the rules.
+	Quarantines uint64
+	// BytesSent and BytesReceived count what exchanges moved, headers and
+	// proposals included, those that failed too.
+	BytesSent, BytesReceived uint64
+	// BitsPerParameter is the mean of the two directions over completed exchanges,
+	// headers included.
+	BitsPerParameter float64
+	// ConsensusDistance estimates the root mean square distance of a peer's model
+	// from the flock's mean, from the distances that exchanges measure: half of
+	// their mean square is that of the consensus distance (Kong et al., 2021).
+	ConsensusDistance float64
+	// Every is the present H: local steps between two exchanges initiated.
+	Every int
+	// Took is the mean time of an exchange over about the last ten. Cost estimates
+	// the processor time that one takes here: the work on the slices is measured,
+	// that of the transport is taken as a nanosecond a byte.
+	Took, Cost time.Duration
+	// LongestHold is the longest time for which Step kept the trainer outside its
+	// gradient function, joining aside, or for which the whole process stood still,
+	// within it too: it was stopped, or had no processor.
+	LongestHold time.Duration
+	// Blocked tells, step by step, for how long exchanges kept the trainer waiting
+	// for a slice.
+	Blocked Histogram
+}
+
+// Completed is the number of exchanges completed at either side.
+func (s Exchanges) Completed() uint64 { return s.Initiated + s.Served }
+
+// MaxLinks bounds the links that are listed: those used last.
+const MaxLinks = 16
+
+// Link is what the exchanges that a peer initiated have shown of the way to one
+// partner.
+type Link struct {
+	Partner seam.PeerID
+	// Codec is the name of the codec on which the link decides; empty where the
+	// policy leaves nothing to the link.
+	Codec string
+	// Rate is what the link carries, in bytes a second of the busier direction (at
+	// least: exchanges that hardly move anything cannot tell), and Round the time from
+	// a question to its answer.
+	Rate  float64
+	Round time.Duration
+	// Again is the share of blocks that had to be sent again.
+	Again float64
+	// Exchanges counts those that were measured.
+	Exchanges uint64
+}
+
+// MaxPulls bounds the partners whose pull is listed.
+const MaxPulls = 8
+
+// Pull is how one-sided the differences were that this peer has applied with a
+// partner, lately most: each may be within the bound, and together they push the model.
+type Pull struct {
+	Partner seam.PeerID
+	// Pull is the length of the sum of the differences over the sum of their lengths: 1
+	// if all pointed the same way. Of partners with data alike it is 0.2 to 0.5, of
+	// those with other labels than most up to 0.9; from 0.97 on the log tells.
+	Pull float64
+	// Exchanges counts those that have moved anything.
+	Exchanges uint64
+}
+
+// State is what a peer has to say of copies of the model.
+type State struct {
+	// Donors is the number of members whose slices are in the model with which this
+	// peer began; 0 if it began with values of its own. Slices is the number of
+	// slices, and Took the time from the first request to the last.
+	Donors, Slices int
+	Took           time.Duration
+	// Again counts slices that were asked for again, because their donor went, was
+	// slow, or lied; Liars the donors that lied.
+	Again uint64
+	Liars int
+	// Kept tells that this peer came back with a checkpoint and trained on from it.
+	Kept bool
+	// Alone tells that it came to a flock that had trained, found nobody to give it
+	// the flock's model, and began with values of its own.
+	Alone bool
+
+	// Newcomers is the number of copies that this peer is giving now, Given counts
+	// the slices that it has given so far.
+	Newcomers int
+	Given     uint64
+}

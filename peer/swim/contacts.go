@@ -1,0 +1,191 @@
+package swim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	// joinAtOnce is the number of peers that a Join contacts at the same time.
+	joinAtOnce = 8
+	// joinGrace is how long Join waits for the rest once one peer has answered.
+	joinGrace = time.Second
+)
+
+// contacts are the conversations that this peer begins: with those that it is to join,
+// those that it has lost, and strangers.
+type contacts struct {
+	self    seam.PeerID
+	book    *book
+	carrier *transport
+	list    *memberlist.Memberlist
+	every   time.Duration // between two attempts to reach a member that was lost
+	log     *zap.Logger
+
+	stopping chan struct{} // closed when Close begins
+	wg       sync.WaitGroup
+	mu       sync.Mutex
+	closing  bool
+}
+
+// Join implements seam.Membership. All peers are contacted at once; when one has
+// answered, the others have a second more, and go on being contacted after Join
+// returned. The local peer's own id is skipped.
+func (c *contacts) Join(ctx context.Context, peers ...seam.PeerID) error {
+	asked := make(map[seam.PeerID]struct{}, len(peers))
+	for _, peer := range peers {
+		if !validPeer(peer) {
+			return fmt.Errorf("swim: join: %q is no peer id", peer)
+		}
+		if peer != c.self {
+			asked[peer] = struct{}{}
+		}
+	}
+	answers := make(chan error, len(asked))
+	slots := make(chan struct{}, joinAtOnce)
+	for peer := range asked {
+		c.book.addSeed(peer)
+		err := c.begin(func() {
+			select {
+			case slots <- struct{}{}:
+				answers <- c.contact(peer)
+				<-slots
+			case <-c.stopping:
+				answers <- seam.ErrClosed
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("swim: join: %w", err)
+		}
+	}
+	return c.awaitAnswers(ctx, answers, len(asked))
+}
+
+// begin runs f on a goroutine that Close waits for.
+func (c *contacts) begin(f func()) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return seam.ErrClosed
+	}
+	c.wg.Go(f)
+	return nil
+}
+
+func (c *contacts) awaitAnswers(ctx context.Context, answers <-chan error, expected int) error {
+	var faults []error
+	var grace <-chan time.Time
+	for answered := 0; answered+len(faults) < expected; {
+		select {
+		case err := <-answers:
+			if err != nil {
+				faults = append(faults, err)
+				continue
+			}
+			answered++
+			if grace == nil {
+				timer := time.NewTimer(joinGrace)
+				defer timer.Stop()
+				grace = timer.C
+			}
+		case <-grace:
+			return nil
+		case <-ctx.Done():
+			if grace != nil {
+				return nil
+			}
+			return fmt.Errorf("swim: join: %w", errors.Join(append(faults, ctx.Err())...))
+		}
+	}
+	if grace == nil && len(faults) > 0 {
+		return fmt.Errorf("swim: join: %w", errors.Join(faults...))
+	}
+	return nil
+}
+
+// contact exchanges states with a peer; it takes a few times syncTimeout at most.
+func (c *contacts) contact(peer seam.PeerID) error {
+	c.carrier.watch(peer)
+	_, err := c.list.Join([]string{joinAddress(peer)})
+	cause := c.carrier.fault(peer)
+	switch {
+	case err == nil:
+		return nil
+	case cause != nil:
+		return fmt.Errorf("%s: %w", peer.Short(), cause)
+	}
+	return fmt.Errorf("%s: %w", peer.Short(), err)
+}
+
+// rejoinAtOnce is the number of lost peers that are contacted each time. In a flock
+// that has lost many, most of them for good, those behind a partition would else have
+// their turn late.
+const rejoinAtOnce = 4
+
+// rejoin returns to peers that are not believed alive, a few each time: memberlist
+// itself forgets them, and a partition would last for ever.
+func (c *contacts) rejoin() {
+	defer c.wg.Done()
+	ticker := time.NewTicker(c.every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-c.stopping:
+			return
+		}
+		var asked sync.WaitGroup
+		for _, peer := range c.book.lost(time.Now(), rejoinAtOnce) {
+			asked.Go(func() {
+				if err := c.contact(peer); err != nil {
+					c.log.Debug("a lost member does not answer", zap.String("peer", string(peer)), zap.Error(err))
+				}
+			})
+		}
+		asked.Wait()
+	}
+}
+
+// Compare implements seam.Courier: it is a push and pull of memberlist's, and
+// makes the peer no seed.
+func (c *contacts) Compare(ctx context.Context, peer seam.PeerID) error {
+	answer := make(chan error, 1)
+	if err := c.begin(func() { answer <- c.contact(peer) }); err != nil {
+		return fmt.Errorf("swim: compare: %w", err)
+	}
+	return c.awaitAnswers(ctx, answer, 1)
+}
+
+// meetEvery is the time between two looks for strangers to dial.
+const meetEvery = time.Second
+
+// meetStrangers dials members that are new, and calls renew once in meetEvery, until the
+// membership closes.
+func (c *contacts) meetStrangers(renew func()) {
+	defer c.wg.Done()
+	ticker := time.NewTicker(meetEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-c.book.strangers:
+		case <-ticker.C:
+			renew()
+			if ask, ok := c.book.turnedAway(); ok {
+				_ = c.begin(func() { _ = c.contact(ask) }) // it is asked again at the next push/pull
+			}
+		case <-c.stopping:
+			return
+		}
+		for _, peer := range c.book.toMeet(time.Now()) {
+			c.carrier.introduce(peer)
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package swim
+
+import (
+	"bytes"
+	"cmp"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// A signature costs whoever makes up members a key each, which is next to nothing. To
+// answer costs something that is there: so a member is one only once there has been an
+// authenticated stream between it and the local peer, from either end, or it has answered
+// a datagram with the nonce in it. Until then it is a stranger, of whom only so many are
+// remembered, and is greeted: by datagrams in a wide flock, else and if these stay without
+// an answer by a dial. docs/design/016 has the reasons.
+const (
+	// maxMembers bounds the book of peers, departed ones included. When it is
+	// full, whoever departed first is forgotten for a newcomer; if nobody has
+	// departed, the newcomer is refused.
+	maxMembers = 4096
+	// rejoinFor is how long a departed peer that is no seed is returned to.
+	rejoinFor = time.Hour
+	// minStrangers is the number of strangers that are members all the same, if there
+	// are fewer that have been met: two peers that nobody can dial never meet.
+	minStrangers = 4
+	// minCrowd is the number of strangers that are remembered, if that is more than
+	// crowdShare for each member that has been met.
+	minCrowd   = 64
+	crowdShare = 2
+	// meetAtOnce bounds the strangers that are dialled at a time.
+	meetAtOnce = 8
+	// strangerPatience is how long one of two strangers waits to be greeted by the
+	// other, so that they make one connection and not two.
+	strangerPatience = 2 * time.Second
+	// missedWait is the time after a failed dial until the next, times their number,
+	// and maxMissed how many a stranger is given.
+	missedWait = 5 * time.Second
+	maxMissed  = 3
+	// strangerFor is how long a stranger is remembered that memberlist believes dead, so
+	// that it does not come back as a new one.
+	strangerFor = 10 * time.Minute
+	// maxOver bounds the lives of a peer that are remembered to have ended.
+	maxOver = 4
+)
+
+// entry is what is known of another peer.
+type entry struct {
+	// meta is the newest verified metadata that announces a record, and last what
+	// it says; meta is nil if none was heard.
+	meta []byte
+	last statement
+	// onlooker is verified metadata without a record, to know it again.
+	onlooker []byte
+	// mark is what the newest of both shows to be admitted.
+	mark []byte
+	// ceiling is the highest that it has signed for memberlist's incarnation, and left
+	// tells whether its newest word was that it leaves.
+	ceiling uint32
+	left    bool
+	// waiting: a new life of the peer looks on and has announced nothing yet, so
+	// last speaks of an earlier one. onlooks is that life.
+	waiting bool
+	onlooks uint64
+	// over are the latest of its lives that are known to have ended: what they said as
+	// onlookers has no number by which it could be told to be old.
+	over    []uint64
+	learned []string // addresses that the transport has not been told yet
+	seed    bool     // the peer was given to Join
+	liveness
+	acquaintance
+}
+
+// liveness is what memberlist believes of a peer.
+type liveness struct {
+	alive    bool
+	departed time.Time // when alive became false
+	attempts int       // how often the peer was contacted since
+}
+
+// acquaintance is how far a peer has been met.
+type acquaintance struct {
+	met     bool
+	since   time.Time // when it was first heard of
+	dialled bool      // a dial is under way
+	missed  int       // dials that failed
+	next    time.Time // when to dial again
+}
+
+func (e *entry) heard() bool { return e.meta != nil || e.onlooker != nil }
+
+func (e *entry) stranger() bool { return e.heard() && !e.met }
+
+// present tells whether a peer takes part, as far as it and memberlist say.
+func (e *entry) present() bool { return e.alive && e.meta != nil && !e.waiting }
+
+func (e *entry) recognizes(meta []byte) bool {
+	return e.meta != nil && bytes.Equal(meta, e.meta) || e.onlooker != nil && bytes.Equal(meta, e.onlooker)
+}
+
+func (e *entry) take(s statement, meta []byte) {
+	e.mark, e.left, e.ceiling = s.mark, s.left, max(e.ceiling, s.ceiling)
+	if len(s.Addresses) > 0 {
+		e.learned = s.Addresses
+	}
+	if s.announced {
+		e.end(s.life)
+		e.meta, e.last, e.onlooker, e.waiting = bytes.Clone(meta), s, nil, false
+		return
+	}
+	e.onlooker, e.onlooks = bytes.Clone(meta), s.life
+	e.waiting = e.waiting || e.meta != nil && s.life != e.last.life
+}
+
+// end notes which lives are over once one announces something.
+func (e *entry) end(announcing uint64) {
+	ended := e.last.life
+	switch {
+	case e.meta != nil && ended != announcing:
+	case e.waiting && e.onlooks != announcing:
+		ended = e.onlooks
+	default:
+		return
+	}
+	if e.over = append(e.over, ended); len(e.over) > maxOver {
+		e.over = e.over[1:]
+	}
+}
+
+// outlived tells whether the peer has announced something since a life of it looked on.
+func (e *entry) outlived(life uint64) bool {
+	return e.meta != nil && e.last.life == life || slices.Contains(e.over, life)
+}
+
+func (e *entry) expendable(other *entry) bool {
+	if e.met != other.met {
+		return !e.met
+	}
+	return e.departed.Before(other.departed)
+}
+
+// entries are all peers that a book knows.
+type entries map[seam.PeerID]*entry
+
+// add makes an entry. If there are as many as may be it takes the place of one that is
+// not alive, a stranger's before others, the longest departed first; one that has been
+// met takes that of any stranger. It returns nil if there is none.
+func (all entries) add(peer seam.PeerID, met bool) *entry {
+	if len(all) >= maxMembers {
+		var out seam.PeerID
+		for id, e := range all {
+			if e.seed || e.alive && (e.met || !met) {
+				continue
+			}
+			if out == "" || e.expendable(all[out]) {
+				out = id
+			}
+		}
+		if out == "" {
+			return nil
+		}
+		delete(all, out)
+	}
+	now := time.Now()
+	e := &entry{liveness: liveness{departed: now}, acquaintance: acquaintance{since: now}}
+	all[peer] = e
+	return e
+}
+
+// crowded tells whether no stranger more is to be remembered.
+func (all entries) crowded() bool {
+	strangers, met := 0, 0
+	for _, e := range all {
+		if e.stranger() {
+			strangers++
+		} else if e.alive {
+			met++
+		}
+	}
+	return strangers >= max(minCrowd, crowdShare*met)
+}
+
+// toMeet picks the strangers to dial now: those heard of first, as many as may be
+// dialled at a time. Those that have been dead for long are forgotten.
+func (all entries) toMeet(now time.Time) []seam.PeerID {
+	under := 0
+	var due []seam.PeerID
+	for peer, e := range all {
+		switch {
+		case e.stranger() && !e.alive && !e.seed && now.Sub(e.departed) > strangerFor:
+			delete(all, peer)
+		case e.dialled:
+			under++
+		case e.stranger() && e.alive && e.missed < maxMissed && !now.Before(e.next):
+			due = append(due, peer)
+		}
+	}
+	due = all.oldest(due, meetAtOnce-under)
+	for _, peer := range due {
+		all[peer].dialled = true
+	}
+	return due
+}
+
+// oldest are so many of some peers that were heard of first.
+func (all entries) oldest(peers []seam.PeerID, most int) []seam.PeerID {
+	slices.SortFunc(peers, func(x, y seam.PeerID) int {
+		return cmp.Or(all[x].since.Compare(all[y].since), cmp.Compare(x, y))
+	})
+	return peers[:min(len(peers), max(0, most))]
+}
+
+// believed picks the strangers that are members although they have not been met: some
+// of those that cannot be dialled, as they say.
+func (all entries) believed(met int) []seam.PeerID {
+	var strangers []seam.PeerID
+	for peer, e := range all {
+		if e.present() && !e.met && e.last.Flags&seam.FlagUnreachable != 0 {
+			strangers = append(strangers, peer)
+		}
+	}
+	return all.oldest(strangers, max(minStrangers, met))
+}
+
+func (all entries) longest() (longest seam.PeerID) {
+	for peer, e := range all {
+		if e.present() && e.met && (longest == "" || e.since.Before(all[longest].since)) {
+			longest = peer
+		}
+	}
+	return longest
+}
+
+// lost picks whom to contact next among those not alive, at most so many: a seed
+// first, so that halves of a flock that have lost many others still meet, and then
+// those that were tried least since they departed. Each member has an order of its
+// own among equals: together they try all of them sooner.
+func (all entries) lost(self seam.PeerID, now time.Time, most int, admits func(seam.PeerID, []byte) bool) []seam.PeerID {
+	var gone []seam.PeerID
+	for peer, e := range all {
+		if e.alive || !e.seed && (!e.heard() || !e.met || now.Sub(e.departed) > rejoinFor) || e.heard() && !admits(peer, e.mark) {
+			continue
+		}
+		gone = append(gone, peer)
+	}
+	turn := func(peer seam.PeerID) uint64 {
+		h := fnv.New64a()
+		h.Write([]byte(self))
+		h.Write([]byte(peer))
+		return h.Sum64()
+	}
+	slices.SortFunc(gone, func(x, y seam.PeerID) int {
+		return cmp.Or(cmp.Compare(all[x].attempts, all[y].attempts), cmp.Compare(turn(x), turn(y)))
+	})
+	if first := slices.IndexFunc(gone, func(peer seam.PeerID) bool { return all[peer].seed }); first > 0 {
+		seed := gone[first]
+		gone = slices.Insert(slices.Delete(gone, first, first+1), 0, seed)
+	}
+	gone = gone[:min(len(gone), most)]
+	for _, peer := range gone {
+		all[peer].attempts++
+	}
+	return gone
+}

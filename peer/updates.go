@@ -1,0 +1,89 @@
+package peer
+
+import (
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// updates are the steps that a machine asks for which averages gradients
+// (collective.Traits.Gradients): of the mean of all peers' gradients, or at a server of what
+// workers have sent it. The peer's optimizer makes them, one at a time, while the trainer
+// waits or computes.
+type updates struct {
+	room    chan struct{} // holds a token while no update is under way
+	mean, x tensor.Vector // of the update; whoever holds the token owns them
+	faults  chan error    // why the last update, or gradient, was left out; holds one
+	warned  bool          // that the optimizer cannot forget; whoever holds the token owns it
+}
+
+func newUpdates(values int) *updates {
+	u := &updates{
+		room: make(chan struct{}, 1), faults: make(chan error, 1),
+		mean: make(tensor.Vector, values), x: make(tensor.Vector, values),
+	}
+	u.room <- struct{}{}
+	return u
+}
+
+// begin has the optimizer make a step of what has been summed up. What is in the sum
+// is taken at once, so that whatever the machine does to the sum next comes after; the
+// loop waits for an update before, if one is under way.
+func (u *updates) begin(p *Peer, action collective.Action) {
+	<-u.room
+	p.replica.Drain(u.mean, action.Weight)
+	begun := p.transfers.Spawn(func() {
+		if action.Forget {
+			u.warn(p)
+		}
+		if err := p.trainer.Update(action, u.mean, u.x); err != nil {
+			p.log.Warn("leaving out an update", zap.Error(err))
+			u.fault(err)
+		}
+		u.room <- struct{}{}
+		p.notify(news(averaging.Event{Kind: collective.Updated}))
+	})
+	if !begun { // the peer is closing
+		u.room <- struct{}{}
+	}
+}
+
+// warn says once that an optimizer which is to forget cannot. The caller holds the token.
+func (u *updates) warn(p *Peer) {
+	if _, can := p.config.Optimizer.(optim.Resetter); can || u.warned {
+		return
+	}
+	u.warned = true
+	p.log.Warn("a peer has come, and the optimizer has no method Reset to forget past gradients with: if it remembers any, the models of the peers stay apart. Give it one (see optim.Resetter)",
+		zap.String("optimizer", fmt.Sprintf("%T", p.config.Optimizer)))
+}
+
+// fault is what the trainer's step is to fail with.
+func (u *updates) fault(err error) {
+	select {
+	case u.faults <- err:
+	default: // the trainer has not heard of the last one
+	}
+}
+
+// leftOut tells the trainer of a gradient that is of use to nobody.
+func leftOut(err error) error {
+	return fmt.Errorf("the gradient: %w: it was left out; lower the learning rate, or look at the data", err)
+}
+
+// checkOneWay tells what is wrong with codecs where gradients are sent: whatever
+// needs a model near the sender's at the receiver.
+func checkOneWay(codecs []coding.ID) error {
+	for _, id := range codecs {
+		if codec, _ := coding.ByID(id); codec.Lattice != (coding.Lattice{}) {
+			return fmt.Errorf("Exchange.Codec: %s needs models that are near each other, and the algorithm sends gradients: want raw, bf16, fp16 or int8", codec.Name)
+		}
+	}
+	return nil
+}
