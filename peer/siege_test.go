@@ -248,26 +248,31 @@ func initiated(flock *peertest.Flock) (n uint64) {
 // but exchange, the others have most of it.
 func TestWhoKeepsAPlaceForNothingTakesLittle(t *testing.T) {
 	t.Parallel()
+	quiet := map[int]uint64{} // by how many besiege
 	for _, c := range []struct {
 		name   string
 		count  int
 		attack func(b *besieger, victim seam.PeerID, accepted int)
 	}{
+		{"three leave exchanges in doubt", 3, (*besieger).doubt},
 		{"says nothing", 1, (*besieger).silent},
 		{"says a byte", 1, (*besieger).oneByte},
 		{"says nothing every other time", 1, (*besieger).everyOther},
-		{"three leave exchanges in doubt", 3, (*besieger).doubt},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var quiet uint64
-			synctest.Test(t, func(t *testing.T) { quiet, _ = siege(t, c.count, nil) })
+			if _, ok := quiet[c.count]; !ok {
+				synctest.Test(t, func(t *testing.T) { quiet[c.count], _ = siege(t, c.count, nil) })
+			}
 			synctest.Test(t, func(t *testing.T) {
 				served, _ := siege(t, c.count, c.attack)
-				t.Logf("%d exchanges of %d", served, quiet)
-				if 100*served < 80*quiet {
-					t.Errorf("%d exchanges of honest members were served, %d without it: %.0f %%, want 80", served, quiet, 100*float64(served)/float64(quiet))
+				t.Logf("%d exchanges of %d", served, quiet[c.count])
+				if 100*served < 80*quiet[c.count] {
+					t.Errorf("%d exchanges of honest members were served, %d without it: %.0f %%, want 80", served, quiet[c.count], 100*float64(served)/float64(quiet[c.count]))
 				}
 			})
 		})
+		if underRace {
+			break // the detector sees all that the others do in it too, at 40 s each
+		}
 	}
 }
