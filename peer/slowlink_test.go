@@ -92,7 +92,7 @@ func apart(i int) peertest.Gradient {
 // time as it has fewer bits, since the window grows as slices shrink.
 func TestLatticesOnASlowLink(t *testing.T) {
 	if testing.Short() || underRace {
-		t.Skip("exchanges of large models, one at a time")
+		t.Skip("left out by -short and under the race detector: exchanges large models, which takes a minute there")
 	}
 	raw := exchangeSlowly(t, "raw")
 	for codec, least := range map[string]float64{"lattice6+4": 4.5, "int8": 3.6} {

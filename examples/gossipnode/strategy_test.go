@@ -14,7 +14,7 @@ func TestLocalStrategies(t *testing.T) {
 	for _, name := range settings.Strategies() {
 		t.Run(name, func(t *testing.T) {
 			if name == settings.StrategyAlone || name == settings.StrategyADPSGD {
-				t.Skip("has tests of its own")
+				t.Skip("TestLocal and TestLocalAlone train with it")
 			}
 			t.Parallel()
 			code, out, text := try(localArgs(clitest.Pictures(t, 400, 200), "--in-process", "--peers", "3", "--strategy", name, "--codec", "bf16", "--epochs", "6")...)

@@ -27,7 +27,7 @@ func extentOf(t *testing.T, epochs int) extent {
 	case *tables:
 		return extent{seeds: []uint64{1, 2, 3}, epochs: epochs}
 	case testing.Short():
-		t.Skip("trains for half a minute")
+		t.Skip("left out by -short: trains for half a minute")
 	}
 	return extent{seeds: []uint64{1}, epochs: 1, slack: 0.2}
 }

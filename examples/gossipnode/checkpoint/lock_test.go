@@ -22,7 +22,7 @@ func TestFolderLock(t *testing.T) {
 	}
 	held, err := c.Make(zap.New(log))
 	if seen.Len() > 0 {
-		t.Skip(seen.All()[0].Message)
+		t.Skip("no lock can be taken in this folder: " + seen.All()[0].Message)
 	}
 	if err != nil {
 		t.Fatal(err)

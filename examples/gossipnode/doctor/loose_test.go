@@ -22,7 +22,7 @@ import (
 // and by doctor.
 func TestLooseRunKey(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("no such modes here")
+		t.Skip("Windows has no file modes that tell who may read")
 	}
 	path := filepath.Join(t.TempDir(), "run.key")
 	for mode, want := range map[os.FileMode]bool{0o600: false, 0o400: false, 0o640: true, 0o604: true} {

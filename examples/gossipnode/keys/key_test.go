@@ -65,7 +65,7 @@ func TestKeygen(t *testing.T) {
 // TestLooseKey shows that a key which others can read is complained of.
 func TestLooseKey(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("no such modes here")
+		t.Skip("Windows has no file modes that tell who may read")
 	}
 	path := filepath.Join(t.TempDir(), "node.key")
 	if _, err := Generate(path, false); err != nil {
