@@ -3,8 +3,10 @@ package exchange
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
 	"github.com/seed-97356399/murmuration/quant"
@@ -53,29 +55,78 @@ func (l *load) decoded(i int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(l.taken[tensor.ValueSize*i:]))
 }
 
-// average takes the mean of the values and of those that have come.
-func (l *load) average() {
-	for i, x := range l.values {
-		l.values[i] = (x + l.decoded(i)) / 2
+// lead carries an order out at the active side, and returns when both are done.
+func (l *load) lead(p pipe, o order) error {
+	err := o.send(p)
+	for range o.times {
+		if err == nil {
+			err = l.move(p, o.kind, true)
+		}
 	}
+	if err == nil {
+		err = readDone(p)
+	}
+	if err != nil {
+		return fmt.Errorf("moving the bytes of a reference: %w", err)
+	}
+	return nil
 }
 
-// adopt takes the values that have come for its own.
-func (l *load) adopt() {
-	for i := range l.values {
-		l.values[i] = l.decoded(i)
+// follow carries an order out at the passive side.
+func (l *load) follow(p pipe, o order) error {
+	for range o.times {
+		if err := l.move(p, o.kind, false); err != nil {
+			return err
+		}
 	}
+	_, err := p.Write([]byte{orderDone})
+	return err
 }
 
-// say writes the whole vector at once, and hear reads one.
-func (l *load) say(p pipe) error {
+// move is one side's part in what an order asks for once.
+func (l *load) move(p pipe, kind orderKind, leads bool) error {
+	out, in := l.back, l.forth
+	if leads {
+		out, in = in, out
+	}
+	write, read := func() error { return l.write(p, out) }, func() error { return l.discard(p, in) }
+	switch kind {
+	case orderSwap:
+		return both(p, write, read)
+	case orderNaive:
+		write, read = func() error { return l.writeVector(p) }, func() error { return l.readVector(p, leads) }
+	}
+	parts := []func() error{write, read}
+	if !leads {
+		slices.Reverse(parts)
+	}
+	for _, do := range parts {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeVector writes the whole vector at once.
+func (l *load) writeVector(p pipe) error {
 	_, err := p.Write(l.encode())
 	return err
 }
 
-func (l *load) hear(p pipe) error {
-	_, err := io.ReadFull(p, l.taken[:tensor.ValueSize*len(l.values)])
-	return err
+// readVector reads a whole vector, which is the mean already or to be averaged with.
+func (l *load) readVector(p pipe, mean bool) error {
+	if _, err := io.ReadFull(p, l.taken[:tensor.ValueSize*len(l.values)]); err != nil {
+		return err
+	}
+	for i := range l.values {
+		theirs := l.decoded(i)
+		if !mean {
+			theirs = (theirs + l.values[i]) / 2
+		}
+		l.values[i] = theirs
+	}
+	return nil
 }
 
 // write writes the vector's bytes, a chunk at a time.
@@ -96,20 +147,6 @@ func (l *load) discard(p pipe, f flow) error {
 		}
 	}
 	return nil
-}
-
-// swap moves bytes both ways at once.
-func (l *load) swap(p pipe, out, in flow) error {
-	return both(p, func() error { return l.write(p, out) }, func() error { return l.discard(p, in) })
-}
-
-// trade moves whole vectors both ways at once and averages them.
-func (l *load) trade(p pipe) error {
-	err := both(p, func() error { return l.say(p) }, func() error { return l.hear(p) })
-	if err == nil {
-		l.average()
-	}
-	return err
 }
 
 // both writes and reads at once.

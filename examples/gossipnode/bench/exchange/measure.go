@@ -175,7 +175,6 @@ func (b *exchangeBench) ways() []way {
 		{&b.tcpBytes, func(ctx context.Context) (span, error) { return timed(func() error { return b.leadTCP(ctx) }) }},
 		{&b.streamBytes, b.overStream(orderSwap)},
 		{&b.naive, b.overStream(orderNaive)},
-		{&b.trade, b.overStream(orderTrade)},
 	}
 	if b.raw != nil {
 		ways = append(ways, way{&b.rawOurs, func(ctx context.Context) (span, error) { return exchangeSpan(ctx, b.raw) }})
@@ -278,7 +277,6 @@ func (b *exchangeBench) result() (Result, error) {
 		RawTCPSeconds: measure.Median(b.tcpBytes.seconds()), RatioToRawTCP: measure.Median(measure.Quotients(ours, b.tcpBytes.seconds())),
 		RawLibp2pSeconds: measure.Median(b.streamBytes.seconds()), RatioToRawLibp2p: measure.Median(measure.Quotients(ours, b.streamBytes.seconds())),
 		NaiveSeconds: measure.Median(b.naive.seconds()), NaiveRatio: measure.Median(measure.Quotients(b.naive.seconds(), ours)),
-		NaiveBothSeconds: measure.Median(b.trade.seconds()), NaiveBothRatio: measure.Median(measure.Quotients(b.trade.seconds(), ours)),
 		RawLibp2pCPUSeconds: measure.Median(b.streamBytes.cpu()),
 		ExchangesPerSecond:  measure.Median(b.exchangeRates), PingPongPerSecond: measure.Median(b.pingPongRates),
 		PeakBytes: b.peak, PeakBudget: peerVectors*tensor.ValueSize*uint64(s.parameters) + peakSlack,

@@ -19,8 +19,6 @@ const (
 	orderSwap orderKind = iota + 1
 	// orderNaive moves the whole vector there, averages it, and moves the mean back.
 	orderNaive
-	// orderTrade moves the whole vectors both ways at once, and averages at both ends.
-	orderTrade
 	// orderPingPong moves the bytes of an exchange there, and then back.
 	orderPingPong
 )
@@ -51,78 +49,6 @@ func receiveOrder(from io.Reader) (o order, err error) {
 		return o, fmt.Errorf("no such order: %v", b)
 	}
 	return o, nil
-}
-
-// lead carries an order out at the active side, and returns when both are done.
-func (l *load) lead(p pipe, o order) error {
-	err := o.send(p)
-	for range o.times {
-		if err == nil {
-			err = l.leadOnce(p, o.kind)
-		}
-	}
-	if err == nil {
-		err = readDone(p)
-	}
-	if err != nil {
-		return fmt.Errorf("moving the bytes of a reference: %w", err)
-	}
-	return nil
-}
-
-func (l *load) leadOnce(p pipe, kind orderKind) error {
-	switch kind {
-	case orderSwap:
-		return l.swap(p, l.forth, l.back)
-	case orderTrade:
-		return l.trade(p)
-	case orderNaive:
-		err := l.say(p)
-		if err == nil {
-			err = l.hear(p)
-		}
-		if err == nil {
-			l.adopt()
-		}
-		return err
-	}
-	err := l.write(p, l.forth)
-	if err == nil {
-		err = l.discard(p, l.back)
-	}
-	return err
-}
-
-// follow carries one order out at the passive side.
-func (l *load) follow(p pipe, o order) error {
-	for range o.times {
-		if err := l.followOnce(p, o.kind); err != nil {
-			return err
-		}
-	}
-	_, err := p.Write([]byte{orderDone})
-	return err
-}
-
-func (l *load) followOnce(p pipe, kind orderKind) error {
-	switch kind {
-	case orderSwap:
-		return l.swap(p, l.back, l.forth)
-	case orderTrade:
-		return l.trade(p)
-	case orderNaive:
-		err := l.hear(p)
-		if err == nil {
-			l.average()
-			err = l.say(p)
-		}
-		return err
-	}
-	err := l.discard(p, l.forth)
-	if err == nil {
-		err = l.write(p, l.back)
-	}
-	return err
 }
 
 func readDone(p pipe) error {

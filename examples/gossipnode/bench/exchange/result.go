@@ -13,7 +13,7 @@ import (
 
 // exchangeFigures are what a measurement has seen.
 type exchangeFigures struct {
-	ours, rawOurs, tcpBytes, streamBytes, naive, trade samples
+	ours, rawOurs, tcpBytes, streamBytes, naive samples
 
 	exchangeRates, pingPongRates []float64
 
@@ -54,11 +54,8 @@ type Result struct {
 	AllocsPerSlice    float64 `json:"allocs_per_slice"`
 	AllocsPerExchange float64 `json:"allocs_per_exchange"`
 
-	// NaiveBothSeconds are those of the naive way with both vectors on the way at
-	// once; the ratios are those times over an exchange's.
+	// NaiveRatio is the naive way's time over an exchange's.
 	NaiveRatio          float64 `json:"naive_ratio"`
-	NaiveBothSeconds    float64 `json:"naive_both_ways_seconds"`
-	NaiveBothRatio      float64 `json:"naive_both_ways_ratio"`
 	RawLibp2pCPUSeconds float64 `json:"raw_libp2p_cpu_seconds"`
 
 	ExchangesPerSecond float64 `json:"exchanges_per_second"`
@@ -126,7 +123,6 @@ func (r Result) String() string {
 	row("same bytes both ways, libp2p", r.RawLibp2pSeconds, 1/r.RatioToRawLibp2p)
 	row("same bytes both ways, plain TCP", r.RawTCPSeconds, 1/r.RatioToRawTCP)
 	row("naive: all there, averaged, all back", r.NaiveSeconds, r.NaiveRatio)
-	row("naive: all both ways at once, averaged", r.NaiveBothSeconds, r.NaiveBothRatio)
 	fmt.Fprintf(&text, "\nThe exchange takes %.3f times as long as its bytes through libp2p, %.3f times as long as over TCP.\n", r.RatioToRawLibp2p, r.RatioToRawTCP)
 	fmt.Fprintf(&text, "%s moved, both ways and headers included; %.3f s of processor time at both ends (bytes only: %.3f s).\n", cli.Size(r.Bytes), r.CPUSeconds, r.RawLibp2pCPUSeconds)
 	fmt.Fprintf(&text, "Allocations beyond those of moving the bytes: %.0f an exchange of %s, %.0f a slice.\n", r.AllocsPerExchange, cli.Plural(uint64(r.Slices), "slice"), r.AllocsPerSlice)
