@@ -35,49 +35,52 @@ type pair struct {
 	partner string
 }
 
-// leftOut counts lines: those of the partner that the line which tells it names, and
-// those of others.
-type leftOut struct{ own, others uint64 }
-
-func (l leftOut) fields() (fields []zapcore.Field) {
-	if l.own > 0 {
-		fields = append(fields, zap.Uint64("left_out", l.own))
-	}
-	if l.others > 0 {
-		fields = append(fields, zap.Uint64("left_out_of_others", l.others))
-	}
-	return fields
-}
-
-// account is what a cause, or a partner in it, may still have written.
+// account is what a cause may still have written, and its lines that were left out since the
+// last line that told of them: their number by partner, with those of partners that are
+// forgotten, or that no line named, under "".
 type account struct {
 	limit *rate.Limiter
-	left  uint64
-}
-
-func newAccount(every time.Duration, burst int) *account {
-	return &account{limit: rate.NewLimiter(rate.Every(every), burst)}
-}
-
-// causeAccount has lines left out of all partners of a cause in its left; those that
-// accounts of partners count are not in it.
-type causeAccount struct {
-	*account
+	left  map[string]uint64
 	last  zapcore.Entry // that was left out
-	since time.Time     // when the first of those was that no line has told; zero if none
+	since time.Time     // when the first was
 }
 
-// untold is a count with the last line that was left out.
+// untold is the number of lines that were left out, of the partner that is told and of
+// others, with the last of them.
 type untold struct {
-	last zapcore.Entry
-	left leftOut
+	last        zapcore.Entry
+	own, others uint64
+}
+
+// take takes the counts of an account, for a line of one partner.
+func (a *account) take(partner string) untold {
+	u := untold{last: a.last}
+	for of, n := range a.left {
+		if of == partner {
+			u.own = n
+		} else {
+			u.others += n
+		}
+	}
+	clear(a.left)
+	return u
+}
+
+func (u untold) fields() (fields []zapcore.Field) {
+	if u.own > 0 {
+		fields = append(fields, zap.Uint64("left_out", u.own))
+	}
+	if u.others > 0 {
+		fields = append(fields, zap.Uint64("left_out_of_others", u.others))
+	}
+	return fields
 }
 
 // ledger keeps the accounts. Time is that of the lines. It is safe for concurrent use.
 type ledger struct {
 	mu       sync.Mutex
-	causes   *lru.Cache[cause, *causeAccount]
-	partners *lru.Cache[pair, *account]
+	causes   *lru.Cache[cause, *account]
+	partners *lru.Cache[pair, *rate.Limiter]
 	dropped  []untold  // of causes that were forgotten
 	looked   time.Time // when counts were last looked through
 }
@@ -85,67 +88,54 @@ type ledger struct {
 func newLedger() *ledger {
 	l := &ledger{}
 	l.causes, _ = lru.NewWithEvict(maxCauses, l.forgotten) // fails for sizes below one only
-	l.partners, _ = lru.NewWithEvict(maxPartners, l.merged)
+	l.partners, _ = lru.NewWithEvict(maxPartners, l.merge)
 	return l
 }
 
-// merged puts the count of a partner that is forgotten to that of all others.
-func (l *ledger) merged(p pair, a *account) {
-	if c, ok := l.causes.Peek(p.cause); ok {
-		c.left += a.left
-	}
-}
-
 // forgotten keeps the count of a cause that is forgotten until the next look.
-func (l *ledger) forgotten(of cause, c *causeAccount) {
-	if left := c.left + l.collect(of, ""); left > 0 && len(l.dropped) < maxCauses {
-		l.dropped = append(l.dropped, untold{c.last, leftOut{own: left}})
+func (l *ledger) forgotten(_ cause, a *account) {
+	if len(l.dropped) < maxCauses {
+		l.drop(a)
 	}
 }
 
-// collect takes the counts of all partners of a cause but one.
-func (l *ledger) collect(of cause, but string) (left uint64) {
-	for _, p := range l.partners.Keys() {
-		if p.cause == of && p.partner != but {
-			a, _ := l.partners.Peek(p)
-			left += a.left
-			a.left = 0
-		}
+func (l *ledger) drop(a *account) {
+	if u := a.take(""); u.own+u.others > 0 {
+		l.dropped = append(l.dropped, untold{last: u.last, own: u.own + u.others})
 	}
-	return left
+}
+
+// merge puts the count of a partner that is forgotten to that of nobody.
+func (l *ledger) merge(p pair, _ *rate.Limiter) {
+	if a, ok := l.causes.Peek(p.cause); ok && a.left[p.partner] > 0 {
+		a.left[""] += a.left[p.partner]
+		delete(a.left, p.partner)
+	}
 }
 
 // take tells whether a line may be written, and what it then has to tell.
-func (l *ledger) take(of cause, partner string, e zapcore.Entry) (left leftOut, pass bool) {
+func (l *ledger) take(of cause, partner string, e zapcore.Entry) (left untold, pass bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c, ok := l.causes.Get(of)
+	a, ok := l.causes.Get(of)
 	if !ok {
-		c = &causeAccount{account: newAccount(causeEvery, causeBurst)}
-		l.causes.Add(of, c)
+		a = &account{limit: rate.NewLimiter(rate.Every(causeEvery), causeBurst), left: make(map[string]uint64)}
+		l.causes.Add(of, a)
 	}
-	own := c.account
-	if partner != "" {
-		if own, ok = l.partners.Get(pair{of, partner}); !ok {
-			own = newAccount(partnerEvery, partnerBurst)
-			l.partners.Add(pair{of, partner}, own)
-		}
+	own, ok := l.partners.Get(pair{of, partner})
+	if !ok && partner != "" {
+		own = rate.NewLimiter(rate.Every(partnerEvery), partnerBurst)
+		l.partners.Add(pair{of, partner}, own)
 	}
-	if own != c.account && !own.limit.AllowN(e.Time, 1) || !c.limit.AllowN(e.Time, 1) {
-		own.left++
-		c.last = e
-		if c.since.IsZero() {
-			c.since = e.Time
-		}
-		return leftOut{}, false
+	if (own == nil || own.AllowN(e.Time, 1)) && a.limit.AllowN(e.Time, 1) {
+		return a.take(partner), true
 	}
-	if c.since.IsZero() {
-		return leftOut{}, true
+	if len(a.left) == 0 {
+		a.since = e.Time
 	}
-	left.own, own.left = own.left, 0
-	left.others, c.left = c.left+l.collect(of, partner), 0
-	c.since = time.Time{}
-	return left, true
+	a.left[partner]++
+	a.last = e
+	return untold{}, false
 }
 
 // due is what has waited for so long to be told that it should not wait for another line
@@ -160,27 +150,24 @@ func (l *ledger) due(now time.Time) []untold {
 		return nil
 	}
 	l.looked = now
-	return l.untold(func(c *causeAccount) bool { return now.Sub(c.since) >= tellEvery })
+	return l.untold(func(since time.Time) bool { return now.Sub(since) >= tellEvery })
 }
 
 func (l *ledger) rest() []untold {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.untold(func(*causeAccount) bool { return true })
+	return l.untold(func(time.Time) bool { return true })
 }
 
-// untold takes the counts of some of the causes that have any.
-func (l *ledger) untold(which func(*causeAccount) bool) []untold {
+// untold takes the counts that have waited for long enough, since their first line.
+func (l *ledger) untold(enough func(since time.Time) bool) []untold {
+	for _, a := range l.causes.Values() {
+		if enough(a.since) {
+			l.drop(a)
+		}
+	}
 	counts := l.dropped
 	l.dropped = nil
-	for _, of := range l.causes.Keys() {
-		c, _ := l.causes.Peek(of)
-		if c.since.IsZero() || !which(c) {
-			continue
-		}
-		counts = append(counts, untold{c.last, leftOut{own: c.left + l.collect(of, "")}})
-		c.left, c.since = 0, time.Time{}
-	}
 	slices.SortStableFunc(counts, func(a, b untold) int { return strings.Compare(a.last.Message, b.last.Message) })
 	return counts
 }

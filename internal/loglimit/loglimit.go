@@ -89,7 +89,7 @@ func tell(to zapcore.Core, counts []untold) {
 		line := e.Message
 		e.Message, e.Stack = "lines were left out of the log", ""
 		if checked := to.Check(e, nil); checked != nil {
-			checked.Write(append([]zapcore.Field{zap.String("line", line)}, u.left.fields()...)...)
+			checked.Write(append([]zapcore.Field{zap.String("line", line)}, u.fields()...)...)
 		}
 	}
 }
