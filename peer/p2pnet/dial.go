@@ -100,9 +100,6 @@ func (d *dialer) dial(ctx context.Context, id peer.ID, addresses []ma.Multiaddr)
 	}
 	// What has failed must not be dialled again with what the caller learns next.
 	d.host.Peerstore().SetAddrs(id, addresses, 0)
-	if mismatch, ok := proved(err); ok {
-		return nil, &WrongIdentityError{Wanted: seam.PeerID(id.String()), Proved: seam.PeerID(mismatch.Actual.String())}
-	}
 	return nil, notConnected(err)
 }
 

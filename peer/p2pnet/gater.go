@@ -51,9 +51,12 @@ func gated(err error) bool {
 	return ok && end.Remote && end.ErrorCode == network.ConnGated
 }
 
-// notConnected is what the failure of a connection stands for: a refusal, or else
-// that the peer cannot be reached.
+// notConnected is what the failure of a connection stands for: a refusal, another
+// identity, or else that the peer cannot be reached.
 func notConnected(err error) error {
+	if mismatch, ok := proved(err); ok {
+		return &WrongIdentityError{Wanted: seam.PeerID(mismatch.Expected.String()), Proved: seam.PeerID(mismatch.Actual.String())}
+	}
 	if gated(err) {
 		return fmt.Errorf("%w: %w", seam.ErrNotAdmitted, brief{err})
 	}

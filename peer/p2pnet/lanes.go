@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
@@ -17,14 +18,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
-
-// maxLanes is how many lanes to all peers together are kept. Beyond it the one
-// that has been idle longest gives way.
-const maxLanes = 256
-
-// ErrTooManyLanes: this process keeps as many lanes as it is willing to, and all
-// of them carry streams.
-var ErrTooManyLanes = fmt.Errorf("all of the %d lanes that a process may keep are in use", maxLanes)
 
 // lanes are the further connections that this process has dialled.
 //
@@ -40,101 +33,58 @@ type lanes struct {
 	mu     sync.Mutex
 	closed bool
 	swarms [1 + seam.MaxLane]*swarm.Swarm // made when first used; [0] is none
-	table  map[laneKey]*lane
+	turns  *lru.Cache[laneKey, chan struct{}]
 	silent silent
 }
+
+// maxTurns bounds the lanes that are dialled once at a time; one that is forgotten in its
+// dial could be dialled twice, and have two connections.
+const maxTurns = 1024
 
 type laneKey struct {
 	peer peer.ID
 	lane int
 }
 
-// lane is one connection, or the wish for it.
-type lane struct {
-	key      laneKey
-	users    int           // OpenLane calls under way; guarded by lanes.mu
-	seen     time.Time     // when it was last in use; guarded by lanes.mu
-	dialling chan struct{} // guards conn
-	conn     network.Conn
+func newLanes(d *dialer) *lanes {
+	turns, _ := lru.New[laneKey, chan struct{}](maxTurns) // fails for sizes below one only
+	return &lanes{dialer: d, turns: turns, silent: newSilent()}
 }
 
-// enter returns the lane of a key, which is kept until leave.
-func (l *lanes) enter(key laneKey) (*lane, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil, seam.ErrClosed
+// connect returns the connection that is a lane, and dials it if need be.
+func (l *lanes) connect(ctx context.Context, to laneKey) (network.Conn, error) {
+	turn := make(chan struct{}, 1)
+	if earlier, known, _ := l.turns.PeekOrAdd(to, turn); known {
+		turn = earlier
 	}
-	found := l.table[key]
-	if found == nil {
-		if len(l.table) >= maxLanes && !l.evict() {
-			return nil, ErrTooManyLanes
-		}
-		found = &lane{key: key, dialling: make(chan struct{}, 1)}
-		l.table[key] = found
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	found.users++
-	return found, nil
-}
-
-func (l *lanes) leave(one *lane) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	one.users--
-	one.seen = time.Now()
-}
-
-// inUse tells whether a lane carries a stream, in either direction, or is about to.
-func (l *lanes) inUse(one *lane) bool {
-	return one.users > 0 || (one.conn != nil && !one.conn.IsClosed() && one.conn.Stat().NumStreams > 0)
-}
-
-func (l *lanes) evict() bool {
-	var oldest *lane
-	for _, one := range l.table {
-		if !l.inUse(one) && (oldest == nil || one.seen.Before(oldest.seen)) {
-			oldest = one
+	s, err := l.swarmOf(to.lane)
+	if err != nil {
+		return nil, err
+	}
+	for _, conn := range s.ConnsToPeer(to.peer) {
+		if !conn.IsClosed() {
+			return conn, nil
 		}
 	}
-	if oldest != nil {
-		l.drop(oldest)
-	}
-	return oldest != nil
+	return l.dial(ctx, s, to)
 }
 
-// drop closes a lane that is not in use. There is nothing to be done about a
-// connection that cannot be closed properly.
-func (l *lanes) drop(one *lane) {
-	delete(l.table, one.key)
-	if one.conn != nil {
-		_ = one.conn.Close()
-	}
-}
-
-// closeIdle closes what has been idle for too long.
-func (l *lanes) closeIdle(now time.Time) {
+// conns are the lanes to all peers.
+func (l *lanes) conns() (conns []network.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, one := range l.table {
-		switch {
-		case l.inUse(one):
-			one.seen = now
-		case now.Sub(one.seen) >= l.config.Limits.Idle:
-			l.drop(one)
-		}
-	}
-}
-
-func (l *lanes) connections() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := 0
 	for _, s := range l.swarms {
 		if s != nil {
-			n += len(s.Conns())
+			conns = append(conns, s.Conns()...)
 		}
 	}
-	return n
+	return conns
 }
 
 func (l *lanes) close() error {
@@ -153,14 +103,10 @@ func (l *lanes) close() error {
 
 // dial connects to a peer once more, at the first of its addresses that
 // answers, in the lane's order.
-func (l *lanes) dial(ctx context.Context, to laneKey) (network.Conn, error) {
+func (l *lanes) dial(ctx context.Context, s *swarm.Swarm, to laneKey) (network.Conn, error) {
 	addresses := l.addresses(ctx, to)
 	if len(addresses) == 0 {
 		return nil, fmt.Errorf("%w: no address is known", seam.ErrUnreachable)
-	}
-	s, err := l.swarmOf(to.lane, addresses[0])
-	if err != nil {
-		return nil, err
 	}
 	var failures []error
 	for _, at := range addresses {
@@ -171,9 +117,6 @@ func (l *lanes) dial(ctx context.Context, to laneKey) (network.Conn, error) {
 		conn, err := s.DialPeer(network.WithDialPeerTimeout(ctx, l.config.HandshakeTimeout/2), to.peer)
 		if err == nil {
 			return conn, nil
-		}
-		if mismatch, ok := proved(err); ok {
-			err = &WrongIdentityError{Wanted: seam.PeerID(to.peer.String()), Proved: seam.PeerID(mismatch.Actual.String())}
 		}
 		failures = append(failures, notConnected(err))
 		ended := ctx.Err() != nil
@@ -187,14 +130,14 @@ func (l *lanes) dial(ctx context.Context, to laneKey) (network.Conn, error) {
 	return nil, several(failures)
 }
 
-func (l *lanes) swarmOf(lane int, at ma.Multiaddr) (*swarm.Swarm, error) {
+func (l *lanes) swarmOf(lane int) (*swarm.Swarm, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil, seam.ErrClosed
 	}
 	if l.swarms[lane] == nil {
-		s, err := l.newSwarm(at)
+		s, err := l.newSwarm()
 		if err != nil {
 			return nil, fmt.Errorf("preparing lane %d: %w", lane, err)
 		}
@@ -203,12 +146,11 @@ func (l *lanes) swarmOf(lane int, at ma.Multiaddr) (*swarm.Swarm, error) {
 	return l.swarms[lane], nil
 }
 
-// newSwarm makes a swarm that dials with the host's transport for an address.
-func (l *lanes) newSwarm(at ma.Multiaddr) (*swarm.Swarm, error) {
-	carrier := l.swarm.TransportForDialing(at)
-	if carrier == nil {
-		return nil, fmt.Errorf("%w: nothing dials %s", seam.ErrUnreachable, at)
-	}
+// dialled are addresses of each kind that the host's transports dial.
+var dialled = []ma.Multiaddr{ma.StringCast("/ip4/127.0.0.1/tcp/1"), ma.StringCast("/p2p-circuit")}
+
+// newSwarm makes a swarm that dials with the host's transports.
+func (l *lanes) newSwarm() (*swarm.Swarm, error) {
 	store, err := pstoremem.NewPeerstore()
 	if err != nil {
 		return nil, err
@@ -227,8 +169,11 @@ func (l *lanes) newSwarm(at ma.Multiaddr) (*swarm.Swarm, error) {
 	// The other end takes a lane for a connection like any other, and may open
 	// streams on it: libp2p asks for our addresses at once.
 	s.SetStreamHandler(l.swarm.StreamHandler())
-	if err := s.AddTransport(carrier); err != nil {
-		return nil, errors.Join(err, s.Close(), store.Close())
+	l.upkeep.watch(s)
+	for _, kind := range dialled {
+		if err := s.AddTransport(l.swarm.TransportForDialing(kind)); err != nil {
+			return nil, errors.Join(err, s.Close(), store.Close())
+		}
 	}
 	return s, nil
 }
@@ -248,16 +193,4 @@ func (l *lanes) addresses(ctx context.Context, to laneKey) []ma.Multiaddr {
 	order := laneOrder(known, beside, to.lane)
 	l.silent.last(to.peer, order, time.Now())
 	return order
-}
-
-func (l *lanes) connsTo(id peer.ID) (conns []network.Conn) {
-	l.mu.Lock()
-	swarms := l.swarms
-	l.mu.Unlock()
-	for _, s := range swarms {
-		if s != nil {
-			conns = append(conns, s.ConnsToPeer(id)...)
-		}
-	}
-	return conns
 }

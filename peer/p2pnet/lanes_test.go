@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -326,30 +325,50 @@ func TestCloseEndsLanes(t *testing.T) {
 	}
 }
 
-// TestLanesAreBounded fills the table by hand.
+// TestLanesAreBounded: they count among the connections that a process may have.
 func TestLanesAreBounded(t *testing.T) {
-	a := start(t, Config{Listen: []string{}})
-	enter := func(i int) (*lane, error) { return a.lanes.enter(laneKey{peer.ID(fmt.Sprint(i)), 1}) }
-	var held []*lane
-	for i := range maxLanes {
-		l, err := enter(i)
-		if err != nil {
-			t.Fatalf("lane %d: %v", i, err)
+	const most = 4
+	a, b := start(t, Config{Listen: []string{}, Limits: Limits{Connections: most}}), start(t, loopback())
+	a.Learn(b.Self(), b.Addresses())
+	handle(t, b, speak, run, echo)
+	for lane := 1; lane <= seam.MaxLane; lane++ {
+		s, err := a.OpenLane(t.Context(), b.Self(), speak, run, lane)
+		if lane > most {
+			if !errors.Is(err, network.ErrResourceLimitExceeded) {
+				t.Errorf("lane %d of a process with at most %d connections: %v", lane, most, err)
+			}
+			continue
 		}
-		held = append(held, l)
+		if err != nil {
+			t.Fatalf("lane %d: %v", lane, err)
+		}
+		defer s.Reset()
 	}
-	if _, err := enter(-1); !errors.Is(err, ErrTooManyLanes) {
-		t.Errorf("one lane too many: %v, want ErrTooManyLanes", err)
+	if n := a.Connections(); n != most {
+		t.Errorf("%d connections, want %d", n, most)
 	}
-	if l, err := enter(0); err != nil || l != held[0] {
-		t.Errorf("a lane that is there already: %v", err)
-	}
-	a.lanes.leave(held[7])
-	a.lanes.leave(held[3])
-	if _, err := enter(-1); err != nil {
-		t.Errorf("once two are idle: %v", err)
-	}
-	if a.lanes.table[held[7].key] != nil || a.lanes.table[held[3].key] == nil {
-		t.Error("not the lane that was idle longest gave way")
+}
+
+// Pitfall: a swarm can dial only with the transports that it has. One whose first lane led
+// through a relay had none for a direct one.
+func TestLaneBesideOneThroughARelay(t *testing.T) {
+	relay := start(t, Config{Listen: []string{"127.0.0.1:0"}, Relay: Relay{Serve: true}})
+	hidden := start(t, Config{Listen: []string{}, Relay: Relay{Via: relay.JoinAddresses()}})
+	from, direct := start(t, Config{Listen: []string{}}), start(t, loopback())
+	from.Learn(relay.Self(), relay.Addresses())
+	from.Learn(hidden.Self(), hidden.Addresses())
+	from.Learn(direct.Self(), direct.Addresses())
+	handle(t, hidden, speak, run, echo)
+	handle(t, direct, speak, run, echo)
+	eventually(t, "the relay passes a lane on", func() bool {
+		s, err := from.OpenLane(t.Context(), hidden.Self(), speak, run, 1)
+		if err != nil {
+			return false
+		}
+		defer s.Reset()
+		return ask(t, s, "hello") == "hello"
+	})
+	if got := ask(t, openLane(t, from, direct, 1), "hello"); got != "hello" {
+		t.Errorf("echo on a direct lane is %q", got)
 	}
 }

@@ -53,11 +53,7 @@ func (o *opener) open(ctx context.Context, to seam.PeerID, speak seam.Protocol, 
 		return nil, err
 	}
 	defer leave()
-	openRaw := o.openLane
-	if lane == 0 {
-		openRaw = o.openFirst
-	}
-	raw, err := openRaw(ctx, laneKey{id, lane})
+	raw, err := o.openRaw(ctx, laneKey{id, lane})
 	if err != nil {
 		return nil, o.whyNot(ctx, err)
 	}
@@ -70,22 +66,15 @@ func (o *opener) open(ctx context.Context, to seam.PeerID, speak seam.Protocol, 
 	return s, nil
 }
 
-// openFirst opens a raw stream on the connection that is no lane of this process,
-// which is made if need be.
-func (o *opener) openFirst(ctx context.Context, to laneKey) (network.Stream, error) {
+// openRaw opens a raw stream on the connection that Connect makes too, or on a lane, which
+// is made if need be.
+func (o *opener) openRaw(ctx context.Context, to laneKey) (network.Stream, error) {
 	for range openAttempts {
-		conn := o.upkeep.connected(to.peer)
-		if conn == nil {
-			dialled, err := o.dial(ctx, to.peer, o.book.whereabouts(ctx, to.peer))
-			if err != nil {
-				return nil, err
-			}
-			conn = dialled
+		conn, err := o.connection(ctx, to)
+		if err != nil {
+			return nil, err
 		}
-		if conn == nil {
-			continue // it has ended already
-		}
-		o.upkeep.open(conn)
+		o.upkeep.note(conn, usage{ours: true})
 		raw, err := conn.NewStream(ctx)
 		if err == nil {
 			return raw, nil
@@ -95,6 +84,16 @@ func (o *opener) openFirst(ctx context.Context, to laneKey) (network.Stream, err
 		}
 	}
 	return nil, notOpened(network.ErrNoConn)
+}
+
+func (o *opener) connection(ctx context.Context, to laneKey) (network.Conn, error) {
+	if to.lane > 0 {
+		return o.lanes.connect(ctx, to)
+	}
+	if conn := o.upkeep.connected(to.peer); conn != nil {
+		return conn, nil
+	}
+	return o.dial(ctx, to.peer, o.book.whereabouts(ctx, to.peer))
 }
 
 // notOpened sorts the reasons for which a connection gives no stream: limits of
@@ -140,29 +139,4 @@ func (o *opener) OpenLane(ctx context.Context, to seam.PeerID, speak seam.Protoc
 		}
 	}
 	return nil, fmt.Errorf("p2pnet: opening lane %d for %s of run %q to peer %s: %w", lane, speak, run, to, err)
-}
-
-// openLane opens a raw stream on a lane, which is dialled if need be.
-func (o *opener) openLane(ctx context.Context, to laneKey) (network.Stream, error) {
-	l, err := o.lanes.enter(to)
-	if err != nil {
-		return nil, err
-	}
-	defer o.lanes.leave(l)
-	select {
-	case l.dialling <- struct{}{}:
-		defer func() { <-l.dialling }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if l.conn == nil || l.conn.IsClosed() {
-		if l.conn, err = o.lanes.dial(ctx, to); err != nil {
-			return nil, err
-		}
-	}
-	raw, err := l.conn.NewStream(ctx)
-	if err != nil {
-		return nil, notOpened(err)
-	}
-	return raw, nil
 }

@@ -101,7 +101,7 @@ func New(config Config) (*Transport, error) {
 	dials := &dialer{node: n, book: book, known: known, upkeep: upkeep}
 	relays := &relays{dialer: dials}
 	upkeep.keeps = relays.reserved
-	lanes := &lanes{dialer: dials, table: make(map[laneKey]*lane), silent: newSilent()}
+	lanes := newLanes(dials)
 	upkeep.lanes = lanes
 	t := &Transport{
 		node: n, book: book, dialer: dials, opener: &opener{dials, lanes},
@@ -110,7 +110,7 @@ func New(config Config) (*Transport, error) {
 		lanes: lanes, upkeep: upkeep, relays: relays, untold: untold,
 	}
 	t.finish = sync.OnceValue(t.close)
-	network.Notify(upkeep)
+	upkeep.watch(network)
 	go upkeep.tend()
 	if err := relays.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("p2pnet: %w", err), t.Close())
@@ -128,7 +128,7 @@ func (t *Transport) close() error {
 	t.end()
 	<-t.upkeep.ended
 	t.relays.wait()
-	err := errors.Join(t.datagrams.close(), t.lanes.close(), t.host.Close())
+	err := errors.Join(t.datagrams.close(), t.host.Close(), t.lanes.close())
 	t.gate.wait()
 	t.untold()
 	return err
@@ -203,7 +203,7 @@ func reach(a ma.Multiaddr) int {
 }
 
 // Connections is the number of open connections, lanes included.
-func (t *Transport) Connections() int { return t.lanes.connections() + t.upkeep.connections() }
+func (t *Transport) Connections() int { return len(t.lanes.conns()) + t.upkeep.connections() }
 
 // Disconnect closes the connections with a peer, lanes included, which fails what is
 // under way on them. It keeps nobody from connecting again.
@@ -213,8 +213,10 @@ func (t *Transport) Disconnect(id seam.PeerID) {
 		return
 	}
 	defer t.gate.leave()
-	for _, conn := range append(t.swarm.ConnsToPeer(remote), t.lanes.connsTo(remote)...) {
-		err = errors.Join(err, conn.CloseWithError(network.ConnGated))
+	for _, conn := range append(t.swarm.Conns(), t.lanes.conns()...) {
+		if conn.RemotePeer() == remote {
+			err = errors.Join(err, conn.CloseWithError(network.ConnGated))
+		}
 	}
 	if err != nil {
 		t.log.Debug("disconnecting a peer", zap.String("peer", string(id)), zap.Error(err))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -24,10 +25,9 @@ const secondLooks = 200 * time.Millisecond
 // youth is how long a connection counts as young.
 const youth = 2 * time.Second
 
-// upkeep knows when connections were last used, and which the other end takes for
-// the one that is no lane. libp2p tells it what has ended.
+// upkeep knows when connections were last used, lanes too, and which the other end takes
+// for the one that is no lane. libp2p tells it what has ended.
 type upkeep struct {
-	network.NoopNotifiee
 	*node
 	lanes *lanes
 	keeps func(peer.ID) bool // whether the connection with a peer keeps somebody reachable
@@ -39,7 +39,7 @@ type upkeep struct {
 }
 
 type usage struct {
-	last time.Time
+	last time.Time // zero: not since it was opened
 	// first: the other end has dialled it, and not as a lane.
 	first bool
 	// ours: this end has opened a stream on it; theirs: the other has.
@@ -50,59 +50,38 @@ func newUpkeep(n *node) *upkeep {
 	return &upkeep{node: n, two: make(chan struct{}, 1), ended: make(chan struct{}), conns: make(map[network.Conn]usage)}
 }
 
-func (u *upkeep) use(c network.Conn) {
+// note adds to what is known of a connection that is used now. Of one that has ended
+// nothing is kept: that it has, libp2p tells once.
+func (u *upkeep) note(c network.Conn, now usage) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	of := u.conns[c]
-	of.last = time.Now()
-	u.conns[c] = of
-}
-
-func (u *upkeep) open(c network.Conn) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	of := u.conns[c]
-	if !of.ours && c.Stat().Direction == network.DirInbound {
-		u.look()
+	if c.IsClosed() {
+		return
 	}
-	of.last, of.ours = time.Now(), true
-	u.conns[c] = of
-}
-
-// look has tend look for second connections.
-func (u *upkeep) look() {
-	select {
-	case u.two <- struct{}{}:
-	default:
+	of, inbound := u.conns[c], c.Stat().Direction == network.DirInbound
+	now.first = now.first && inbound
+	if inbound && (now.ours && !of.ours || now.first && !of.first) {
+		select {
+		case u.two <- struct{}{}:
+		default:
+		}
 	}
+	u.conns[c] = usage{last: time.Now(), first: of.first || now.first, ours: of.ours || now.ours, theirs: of.theirs || now.theirs}
 }
 
 // carry notes that the other end has opened a stream on a connection. What is said
 // before an exchange, and beside it, is never said on a lane.
-func (u *upkeep) carry(c network.Conn, protocol seam.Protocol) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	of := u.conns[c]
-	of.last, of.theirs = time.Now(), true
-	if !of.first && c.Stat().Direction == network.DirInbound && (protocol == seam.ProtocolSwim || protocol == seam.ProtocolHello) {
-		of.first = true
-		u.look()
-	}
-	u.conns[c] = of
+func (u *upkeep) carry(c network.Conn, speak seam.Protocol) {
+	u.note(c, usage{theirs: true, first: speak == seam.ProtocolSwim || speak == seam.ProtocolHello})
 }
 
-func (u *upkeep) of(c network.Conn) usage {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.conns[c]
-}
-
-func (u *upkeep) Connected(_ network.Network, c network.Conn) { u.use(c) }
-
-func (u *upkeep) Disconnected(_ network.Network, c network.Conn) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.conns, c)
+// watch has a swarm tell of connections that have ended.
+func (u *upkeep) watch(s network.Network) {
+	s.Notify(&network.NotifyBundle{DisconnectedF: func(_ network.Network, c network.Conn) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(u.conns, c)
+	}})
 }
 
 // tend closes second connections and idle ones until the transport ends.
@@ -117,8 +96,8 @@ func (u *upkeep) tend() {
 		case <-u.ending.Done():
 			return
 		case <-idle.C:
-			u.closeIdle(time.Now())
-			u.lanes.closeIdle(time.Now())
+			u.closeIdle(u.swarm.Conns(), u.keeps)
+			u.closeIdle(u.lanes.conns(), func(peer.ID) bool { return false })
 		case <-u.two:
 			seconds.Reset(secondLooks)
 		case <-seconds.C:
@@ -129,73 +108,75 @@ func (u *upkeep) tend() {
 	}
 }
 
+// between is what joins two peers.
+type between struct {
+	in, out network.Conn // that the other end has dialled, and not as a lane; that this end has
+	unused  network.Conn // that this end has dialled and opened no stream on
+	spoken  bool         // by this end, on one that the other has dialled
+	theirs  bool         // the other end has opened a stream on out
+}
+
+func (u *upkeep) between(conns []network.Conn) (b between) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, c := range conns {
+		if c.IsClosed() || isCircuit(c.RemoteMultiaddr()) {
+			continue
+		}
+		of := u.conns[c]
+		if c.Stat().Direction == network.DirInbound {
+			b.spoken = b.spoken || of.ours
+			if of.first && b.in == nil {
+				b.in = c
+			}
+			continue
+		}
+		if b.out == nil {
+			b.out, b.theirs = c, of.theirs
+		}
+		if !of.ours && b.unused == nil {
+			b.unused = c
+		}
+	}
+	return b
+}
+
 // second finds the connection to do without, if two peers have dialled each other
 // at once: both ends choose that of the peer with the greater id.
+//
+// One that this end has dialled and not used the other cannot know to be no lane, so it is
+// for this end to close, once whatever it was dialled for has found another way. Where both
+// ends speak on what the other has dialled, neither learns which is taken for the first.
 func (u *upkeep) second(id peer.ID, conns []network.Conn) network.Conn {
-	if len(conns) < 2 {
+	b := u.between(conns)
+	if len(conns) < 2 || b.out == nil {
 		return nil
 	}
-	var in, out network.Conn
-	for _, c := range conns {
-		switch {
-		case c.IsClosed() || isCircuit(c.RemoteMultiaddr()):
-		case c.Stat().Direction == network.DirOutbound && out == nil:
-			out = c
-		case c.Stat().Direction == network.DirInbound && in == nil && u.of(c).first:
-			in = c
-		}
-	}
+	needless := b.out == b.unused && time.Since(b.out.Stat().Opened) >= youth
 	switch {
-	case out != nil && in == nil && u.crossed(conns) == out && time.Since(out.Stat().Opened) >= youth &&
-		(u.id > id || !u.of(out).theirs): // else it is for the other end to close its own
-		return out
-	case in == nil || out == nil:
+	case b.in == nil && needless && b.spoken && (u.id > id || !b.theirs): // else it is for the other end to close its own
+		return b.out
+	case b.in == nil:
 		return nil
-	case u.id > id, u.unused(out) && time.Since(out.Stat().Opened) >= youth:
-		return out
+	case u.id > id, needless:
+		return b.out
 	}
-	return in
+	return b.in
 }
 
-// unused tells whether this process has dialled a connection and opened no stream on it.
-// The other end cannot know that it is no lane, so it is for this end to close, once
-// whatever it was dialled for has found another way.
-func (u *upkeep) unused(c network.Conn) bool {
-	return c.Stat().Direction == network.DirOutbound && !u.of(c).ours
-}
-
-// crossed finds a connection that this process has dialled and opened no stream on, while
-// it speaks on one that the other end has dialled. The other end may do the same the other
-// way round, and never learn that the connection it has dialled is taken for the first.
-func (u *upkeep) crossed(conns []network.Conn) (out network.Conn) {
-	spoken := false
-	for _, c := range conns {
-		switch {
-		case c.IsClosed() || isCircuit(c.RemoteMultiaddr()):
-		case c.Stat().Direction == network.DirInbound:
-			spoken = spoken || u.of(c).ours
-		case out == nil && u.unused(c):
-			out = c
-		}
-	}
-	if !spoken {
-		return nil
-	}
-	return out
-}
-
-// closeSeconds closes those that this process dialled and that nothing but packets
-// of the membership pass on, which are sent again. It reports whether one is left.
+// closeSeconds closes those that this process dialled and that nothing but packets of the
+// membership, which are sent again, and topics, which change over, pass on. It reports
+// whether one is left.
 func (u *upkeep) closeSeconds() (left bool) {
 	for _, id := range u.swarm.Peers() {
 		conns := u.swarm.ConnsToPeer(id)
-		c := u.second(id, conns)
+		c, b := u.second(id, conns), u.between(conns)
 		switch {
 		case c == nil:
-			left = left || u.crossed(conns) != nil
+			left = left || b.spoken && b.unused != nil
 		case c.Stat().Direction == network.DirInbound:
-			left = left || slices.ContainsFunc(conns, u.unused)
-		case carries(c, func(p seam.Protocol) bool { return p != seam.ProtocolSwim }):
+			left = left || b.unused != nil
+		case carries(c, libraryProtocols, gossipProtocol, protocol.ID(seam.ProtocolSwim)):
 			left = true
 		default:
 			_ = c.Close()
@@ -204,34 +185,35 @@ func (u *upkeep) closeSeconds() (left bool) {
 	return left
 }
 
-func (u *upkeep) closeIdle(now time.Time) {
-	for _, c := range u.swarm.Conns() {
-		if carries(c, func(seam.Protocol) bool { return true }) || u.keeps(c.RemotePeer()) {
-			u.use(c)
+// closeIdle closes those of some connections that have not been used for too long.
+func (u *upkeep) closeIdle(conns []network.Conn, keeps func(peer.ID) bool) {
+	for _, c := range conns {
+		if carries(c, libraryProtocols) || keeps(c.RemotePeer()) {
+			u.note(c, usage{})
 			continue
 		}
-		if last := u.of(c).last; !last.IsZero() && now.Sub(last) >= u.config.Limits.Idle {
+		u.mu.Lock()
+		last := u.conns[c].last
+		u.mu.Unlock()
+		if last.IsZero() {
+			last = c.Stat().Opened
+		}
+		if time.Since(last) >= u.config.Limits.Idle {
 			_ = c.Close()
 		}
 	}
 }
 
-// libraryProtocols begin the names of what libp2p's own services keep open for as
-// long as there is a connection.
-var libraryProtocols = [...]string{"/ipfs/", "/meshsub/", "/floodsub/"}
+// libraryProtocols begins the names of what libp2p's own services keep open for as long as
+// there is a connection.
+const libraryProtocols protocol.ID = "/ipfs/"
 
-// carries tells whether a connection has a stream of a protocol that counts.
-func carries(c network.Conn, counts func(seam.Protocol) bool) bool {
-	for _, s := range c.GetStreams() {
-		own := true
-		for _, prefix := range libraryProtocols {
-			own = own && !strings.HasPrefix(string(s.Protocol()), prefix)
-		}
-		if own && counts(seam.Protocol(s.Protocol())) {
-			return true
-		}
-	}
-	return false
+// carries tells whether a connection has a stream of a protocol whose name does not begin
+// with one of some texts.
+func carries(c network.Conn, but ...protocol.ID) bool {
+	return slices.ContainsFunc(c.GetStreams(), func(s network.Stream) bool {
+		return !slices.ContainsFunc(but, func(p protocol.ID) bool { return strings.HasPrefix(string(s.Protocol()), string(p)) })
+	})
 }
 
 // connections is the number of open connections. One that is about to be closed, because
@@ -251,10 +233,12 @@ func (u *upkeep) connections() (n int) {
 // besideAnother tells whether one of several connections, dialled from either end,
 // is young.
 func besideAnother(conns []network.Conn) bool {
-	in := slices.ContainsFunc(conns, func(c network.Conn) bool { return c.Stat().Direction == network.DirInbound })
-	out := slices.ContainsFunc(conns, func(c network.Conn) bool { return c.Stat().Direction == network.DirOutbound })
-	young := slices.ContainsFunc(conns, func(c network.Conn) bool { return time.Since(c.Stat().Opened) < youth })
-	return in && out && young
+	ends, young := make(map[network.Direction]bool), false
+	for _, c := range conns {
+		ends[c.Stat().Direction] = true
+		young = young || time.Since(c.Stat().Opened) < youth
+	}
+	return len(ends) > 1 && young
 }
 
 // connected returns the oldest connection to a peer that was not dialled as a

@@ -44,6 +44,62 @@ func TestOneConnectionWhereTwoDialAtOnce(t *testing.T) {
 	}
 }
 
+// Pitfall: a topic keeps a stream on each connection. It kept the second of two as well, and
+// had them looked at five times a second for ever.
+func TestATopicKeepsNoSecondConnection(t *testing.T) {
+	for range 8 {
+		a, b := start(t, loopback()), start(t, loopback())
+		topic := takePart(t, a, new(ear))
+		takePart(t, b, new(ear))
+		handle(t, a, seam.ProtocolHello, run, echo)
+		handle(t, b, seam.ProtocolHello, run, echo)
+		var both sync.WaitGroup
+		for _, ends := range [][2]*Transport{{a, b}, {b, a}} {
+			both.Go(func() {
+				_, _ = ends[0].Connect(t.Context(), ends[1].Addresses()[0])
+				hello := open(t, ends[0], ends[1], seam.ProtocolHello, run)
+				if got := ask(t, hello, "here"); got != "here" {
+					t.Errorf("%q came back", got)
+				}
+				hello.Close()
+			})
+		}
+		both.Wait()
+		eventually(t, "one connection joins them", func() bool { return len(a.swarm.Conns()) == 1 && len(b.swarm.Conns()) == 1 })
+		eventually(t, "they are neighbours", func() bool { return topic.Neighbours() == 1 })
+		if a.upkeep.closeSeconds() || b.upkeep.closeSeconds() {
+			t.Error("something is left to look for")
+		}
+	}
+}
+
+// Nothing is remembered of connections that have ended, lanes and those in use included.
+func TestEndedConnectionsAreForgotten(t *testing.T) {
+	a, b := start(t, loopback()), start(t, loopback())
+	a.Learn(b.Self(), b.Addresses())
+	b.Learn(a.Self(), a.Addresses())
+	handle(t, a, speak, run, echo)
+	handle(t, b, speak, run, echo)
+	openLane(t, a, b, 1)
+	eventually(t, "the lane is there", func() bool { return b.Connections() == 1 })
+	if got := ask(t, open(t, b, a, speak, run), "back"); got != "back" {
+		t.Errorf("echo on the other's lane is %q", got)
+	}
+	open(t, a, b, speak, run)
+	ended := append(a.swarm.Conns(), a.lanes.conns()...)
+	a.Disconnect(b.Self())
+	for _, end := range []*Transport{a, b} {
+		eventually(t, "nothing is remembered", func() bool {
+			for _, c := range ended {
+				end.upkeep.note(c, usage{ours: true}) // a stream that came too late
+			}
+			end.upkeep.mu.Lock()
+			defer end.upkeep.mu.Unlock()
+			return len(end.upkeep.conns) == 0
+		})
+	}
+}
+
 // TestUnusedSecondConnectionIsClosed: the end that has dialled it and never used it
 // closes it, since the other takes it for a lane.
 func TestUnusedSecondConnectionIsClosed(t *testing.T) {
