@@ -17,8 +17,32 @@ import (
 type listener struct {
 	*node
 	upkeep *upkeep
-	routes routes
-	slots  slots
+
+	mu      sync.Mutex
+	routes  map[service]*route
+	streams map[slot]int // that others have open here
+}
+
+// service is what handlers are found by.
+type service struct {
+	protocol seam.Protocol
+	run      string
+}
+
+// route is one registration of a handler.
+type route struct {
+	handler seam.Handler
+	running sync.WaitGroup
+}
+
+// slot is what inbound streams are counted by, up to Limits.Streams.
+type slot struct {
+	peer     peer.ID
+	protocol seam.Protocol
+}
+
+func newListener(n *node, u *upkeep) *listener {
+	return &listener{node: n, upkeep: u, routes: make(map[service]*route), streams: make(map[slot]int)}
 }
 
 // Handle routes inbound streams as seam.Listener says.
@@ -30,21 +54,43 @@ func (l *listener) Handle(speak seam.Protocol, run string, handler seam.Handler)
 		return nil, fmt.Errorf("p2pnet: handling %s of run %q: %w", speak, run, seam.ErrClosed)
 	}
 	defer l.gate.leave()
-	r := &route{handler: handler}
-	if !l.routes.add(speak, run, r, func() { l.host.SetStreamHandler(protocol.ID(speak), l.accept) }) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, r := service{speak, run}, &route{handler: handler}
+	if l.routes[at] != nil {
 		return nil, fmt.Errorf("p2pnet: %s of run %q has a handler already", speak, run)
 	}
-	var once sync.Once
+	if !l.speaks(speak) {
+		l.host.SetStreamHandler(protocol.ID(speak), l.accept)
+	}
+	l.routes[at] = r
 	return func() {
-		once.Do(func() { l.routes.remove(speak, run, func() { l.unlist(speak) }) })
+		l.remove(at, r)
 		r.running.Wait()
 	}, nil
 }
 
-func (l *listener) unlist(speak seam.Protocol) {
-	if l.gate.enter() {
+// speaks tells whether a protocol has a handler for any run. The lock is held, also while
+// libp2p is told, so that it hears of changes in their order.
+func (l *listener) speaks(speak seam.Protocol) bool {
+	for at := range l.routes {
+		if at.protocol == speak {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *listener) remove(at service, r *route) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.routes[at] != r {
+		return
+	}
+	delete(l.routes, at)
+	if !l.speaks(at.protocol) && l.gate.enter() {
 		defer l.gate.leave()
-		l.host.RemoveStreamHandler(protocol.ID(speak))
+		l.host.RemoveStreamHandler(protocol.ID(at.protocol))
 	}
 }
 
@@ -56,26 +102,26 @@ func (l *listener) accept(raw network.Stream) {
 	}
 	defer l.gate.leave()
 	from := slot{peer: raw.Conn().RemotePeer(), protocol: seam.Protocol(raw.Protocol())}
-	if !l.slots.take(from) {
-		l.counters.tooManyStreams.Add(1)
+	if !l.take(from) {
+		l.refused.add("too many streams")
 		l.remark("refused a stream: this peer has too many open; it leaks streams, or runs another version", from, "")
 		_ = raw.ResetWithError(codeTooManyStreams)
 		return
 	}
-	defer l.slots.give(from)
+	defer l.give(from)
 	l.upkeep.carry(raw.Conn(), from.protocol)
 	s := newStream(raw, seam.PeerID(from.peer.String()), from.protocol, "", l.config.IOTimeout)
 	run, err := l.hearRun(s)
 	if err != nil {
-		l.counters.badPreambles.Add(1)
+		l.refused.add("bad preamble")
 		l.log.Debug("cut a stream that did not name its run", zap.Stringer("peer", from.peer), zap.Error(err))
 		_ = raw.ResetWithError(codeBadPreamble)
 		return
 	}
 	s.run = run
-	r := l.routes.enter(from.protocol, run)
+	r := l.enter(service{from.protocol, run})
 	if r == nil {
-		l.counters.unknownRuns.Add(1)
+		l.refused.add("unknown run")
 		l.remark("refused a stream: this process takes no part in that run; start one of the two with the other's run name, "+
 			"or take this process off that peer's join addresses", from, run)
 		_ = raw.ResetWithError(codeUnknownRun)
@@ -102,93 +148,31 @@ func (l *listener) remark(message string, from slot, run string) {
 	l.log.Warn(message, zap.Stringer("peer", from.peer), zap.String("protocol", string(from.protocol)), zap.String("run", run))
 }
 
-// route is one registration of a handler.
-type route struct {
-	handler seam.Handler
-	running sync.WaitGroup
-}
-
-// routes finds the handler of a protocol and run.
-type routes struct {
-	mu    sync.Mutex
-	table map[seam.Protocol]map[string]*route
-}
-
-// add puts a route in, unless there is one, and calls list if it is the first of
-// its protocol. The call is made under the lock so that listing and unlisting
-// happen in the order of the table's changes.
-func (r *routes) add(speak seam.Protocol, run string, to *route, list func()) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.table == nil {
-		r.table = make(map[seam.Protocol]map[string]*route)
-	}
-	runs := r.table[speak]
-	if runs[run] != nil {
-		return false
-	}
-	if runs == nil {
-		runs = make(map[string]*route)
-		r.table[speak] = runs
-		list()
-	}
-	runs[run] = to
-	return true
-}
-
-// remove takes a route out and calls unlist if it was the last of its protocol.
-func (r *routes) remove(speak seam.Protocol, run string, unlist func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.table[speak], run)
-	if len(r.table[speak]) == 0 {
-		delete(r.table, speak)
-		unlist()
-	}
-}
-
 // enter returns a route with its running handlers counted up, or nil.
-func (r *routes) enter(speak seam.Protocol, run string) *route {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	to := r.table[speak][run]
-	if to != nil {
-		to.running.Add(1)
+func (l *listener) enter(at service) *route {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.routes[at]
+	if r != nil {
+		r.running.Add(1)
 	}
-	return to
+	return r
 }
 
-// slot is what inbound streams are counted by.
-type slot struct {
-	peer     peer.ID
-	protocol seam.Protocol
-}
-
-// slots counts inbound streams, up to limit per slot.
-type slots struct {
-	limit int
-
-	mu    sync.Mutex
-	taken map[slot]int
-}
-
-func (s *slots) take(at slot) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.taken == nil {
-		s.taken = make(map[slot]int)
-	}
-	if s.taken[at] >= s.limit {
+func (l *listener) take(at slot) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.streams[at] >= l.config.Limits.Streams {
 		return false
 	}
-	s.taken[at]++
+	l.streams[at]++
 	return true
 }
 
-func (s *slots) give(at slot) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.taken[at]--; s.taken[at] == 0 {
-		delete(s.taken, at)
+func (l *listener) give(at slot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.streams[at]--; l.streams[at] == 0 {
+		delete(l.streams, at)
 	}
 }

@@ -27,13 +27,11 @@ func TestRouting(t *testing.T) {
 			})
 		}
 	}
-	for protocol, runs := range b.routes.table {
-		for run := range runs {
-			want := fmt.Sprintf("%s of %q", protocol, run)
-			got, err := io.ReadAll(open(t, a, b, protocol, run))
-			if err != nil || string(got) != want {
-				t.Errorf("%s was routed to %q, error %v", want, got, err)
-			}
+	for at := range b.routes {
+		want := fmt.Sprintf("%s of %q", at.protocol, at.run)
+		got, err := io.ReadAll(open(t, a, b, at.protocol, at.run))
+		if err != nil || string(got) != want {
+			t.Errorf("%s was routed to %q, error %v", want, got, err)
 		}
 	}
 }

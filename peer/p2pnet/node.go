@@ -25,9 +25,9 @@ type node struct {
 	self   seam.PeerID
 	log    *zap.Logger
 
-	host     host.Host
-	swarm    *swarm.Swarm
-	counters *counters
+	host    host.Host
+	swarm   *swarm.Swarm
+	refused *counts
 
 	// ending is cancelled by Close, to cut short what is under way.
 	ending context.Context

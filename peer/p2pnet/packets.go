@@ -185,7 +185,7 @@ func (d *datagrams) readPackets(socket *net.UDPConn) {
 			continue // an ICMP error for a packet sent earlier
 		}
 		if err := d.takeDatagram(buffer[:n], from); err != nil {
-			d.counters.badDatagrams.Add(1)
+			d.refused.add("bad datagram")
 			d.log.Debug("dropped a datagram", zap.Stringer("from", from), zap.Error(err))
 		}
 	}

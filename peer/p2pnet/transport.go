@@ -6,11 +6,11 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
@@ -43,17 +43,16 @@ type Transport struct {
 
 var _ seam.Transport = (*Transport)(nil)
 
-// counters are of what was refused to other peers since New.
-type counters struct {
-	// unknownRuns are streams for a run that has no handler here, tooManyStreams those
-	// beyond what one peer may have open, badPreambles those that did not name a run, or
-	// not in time.
-	unknownRuns, tooManyStreams, badPreambles atomic.Uint64
-	// badDatagrams were not signed, or not by a peer of which anything is known.
-	badDatagrams atomic.Uint64
-	// gaveWay are connections without a proven key, or of peers that are no members,
-	// closed for others that came.
-	gaveWay atomic.Uint64
+// counts are of what others sent and was refused, by cause.
+type counts struct {
+	mu sync.Mutex
+	of map[string]uint64
+}
+
+func (c *counts) add(cause string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of[cause]++
 }
 
 // New starts a transport. It listens when it returns; an address of
@@ -78,8 +77,9 @@ func New(config Config) (*Transport, error) {
 		return nil, fmt.Errorf("p2pnet: %w", err)
 	}
 	book := newBook()
-	counters := new(counters)
-	entrance, err := door.New(config.Limits.handshakes(), config.Limits.strangers(), book.knows, &counters.gaveWay, config.Log)
+	refused := &counts{of: make(map[string]uint64)}
+	gaveWay := func() { refused.add("gave way") }
+	entrance, err := door.New(config.Limits.handshakes(), config.Limits.strangers(), book.knows, gaveWay, config.Log)
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: %w", err)
 	}
@@ -94,7 +94,7 @@ func New(config Config) (*Transport, error) {
 	ending, end := context.WithCancel(context.Background())
 	n := &node{
 		config: config, key: key, id: h.ID(), self: seam.PeerID(h.ID().String()), log: config.Log,
-		host: h, swarm: network, counters: counters, ending: ending, end: end,
+		host: h, swarm: network, refused: refused, ending: ending, end: end,
 	}
 	book.node = n
 	upkeep := newUpkeep(n)
@@ -105,7 +105,7 @@ func New(config Config) (*Transport, error) {
 	upkeep.lanes = lanes
 	t := &Transport{
 		node: n, book: book, dialer: dials, opener: &opener{dials, lanes},
-		listener:  &listener{node: n, upkeep: upkeep, slots: slots{limit: config.Limits.Streams}},
+		listener:  newListener(n, upkeep),
 		datagrams: newDatagrams(n, book), gossip: &gossip{node: n},
 		lanes: lanes, upkeep: upkeep, relays: relays, untold: untold,
 	}
@@ -136,16 +136,9 @@ func (t *Transport) close() error {
 
 // Refused implements seam.Transport: what was refused so far, of what anything was.
 func (t *Transport) Refused() map[string]uint64 {
-	counts := make(map[string]uint64)
-	for what, count := range map[string]*atomic.Uint64{
-		"unknown run": &t.counters.unknownRuns, "too many streams": &t.counters.tooManyStreams,
-		"bad preamble": &t.counters.badPreambles, "bad datagram": &t.counters.badDatagrams, "gave way": &t.counters.gaveWay,
-	} {
-		if n := count.Load(); n > 0 {
-			counts[what] = n
-		}
-	}
-	return counts
+	t.refused.mu.Lock()
+	defer t.refused.mu.Unlock()
+	return maps.Clone(t.refused.of)
 }
 
 // Addresses are multiaddrs without the peer's id, short enough for a

@@ -165,8 +165,8 @@ func (u *upkeep) second(id peer.ID, conns []network.Conn) network.Conn {
 }
 
 // closeSeconds closes those that this process dialled and that nothing but packets of the
-// membership, which are sent again, and topics, which change over, pass on. It reports
-// whether one is left.
+// membership, which are sent again, pass on. It reports whether one is left. A topic keeps
+// one: gossipsub forgets what a neighbour has named, once, when its own stream to it ends.
 func (u *upkeep) closeSeconds() (left bool) {
 	for _, id := range u.swarm.Peers() {
 		conns := u.swarm.ConnsToPeer(id)
@@ -176,7 +176,7 @@ func (u *upkeep) closeSeconds() (left bool) {
 			left = left || b.spoken && b.unused != nil
 		case c.Stat().Direction == network.DirInbound:
 			left = left || b.unused != nil
-		case carries(c, libraryProtocols, gossipProtocol, protocol.ID(seam.ProtocolSwim)):
+		case carries(c, libraryProtocols, protocol.ID(seam.ProtocolSwim)):
 			left = true
 		default:
 			_ = c.Close()

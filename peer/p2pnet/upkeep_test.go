@@ -44,35 +44,6 @@ func TestOneConnectionWhereTwoDialAtOnce(t *testing.T) {
 	}
 }
 
-// Pitfall: a topic keeps a stream on each connection. It kept the second of two as well, and
-// had them looked at five times a second for ever.
-func TestATopicKeepsNoSecondConnection(t *testing.T) {
-	for range 8 {
-		a, b := start(t, loopback()), start(t, loopback())
-		topic := takePart(t, a, new(ear))
-		takePart(t, b, new(ear))
-		handle(t, a, seam.ProtocolHello, run, echo)
-		handle(t, b, seam.ProtocolHello, run, echo)
-		var both sync.WaitGroup
-		for _, ends := range [][2]*Transport{{a, b}, {b, a}} {
-			both.Go(func() {
-				_, _ = ends[0].Connect(t.Context(), ends[1].Addresses()[0])
-				hello := open(t, ends[0], ends[1], seam.ProtocolHello, run)
-				if got := ask(t, hello, "here"); got != "here" {
-					t.Errorf("%q came back", got)
-				}
-				hello.Close()
-			})
-		}
-		both.Wait()
-		eventually(t, "one connection joins them", func() bool { return len(a.swarm.Conns()) == 1 && len(b.swarm.Conns()) == 1 })
-		eventually(t, "they are neighbours", func() bool { return topic.Neighbours() == 1 })
-		if a.upkeep.closeSeconds() || b.upkeep.closeSeconds() {
-			t.Error("something is left to look for")
-		}
-	}
-}
-
 // Nothing is remembered of connections that have ended, lanes and those in use included.
 func TestEndedConnectionsAreForgotten(t *testing.T) {
 	a, b := start(t, loopback()), start(t, loopback())

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/libp2p/go-libp2p/core/network"
@@ -39,9 +38,9 @@ const (
 type Door struct {
 	// member tells whether a peer is one whose addresses are known.
 	member func(peer.ID) bool
-	// closed counts those that gave way.
-	closed *atomic.Uint64
-	log    *zap.Logger
+	// gaveWay is told of each connection that gives way.
+	gaveWay func()
+	log     *zap.Logger
 
 	mu                sync.Mutex
 	silent, strangers crowd
@@ -51,14 +50,14 @@ type Door struct {
 
 // New makes a door with so many places for connections on which no key was shown yet, and
 // for those of strangers. Member tells whether a peer is one whose addresses are known;
-// closed counts the connections that give way.
-func New(silent, strangers int, member func(peer.ID) bool, closed *atomic.Uint64, log *zap.Logger) (*Door, error) {
+// gaveWay is told of each connection that gives way.
+func New(silent, strangers int, member func(peer.ID) bool, gaveWay func(), log *zap.Logger) (*Door, error) {
 	homes, err := lru.New[netip.Prefix, struct{}](maxHomes)
 	if err != nil {
 		return nil, err
 	}
 	return &Door{
-		member: member, closed: closed, log: log, homes: homes,
+		member: member, gaveWay: gaveWay, log: log, homes: homes,
 		silent: crowd{places: silent}, strangers: crowd{places: strangers},
 	}, nil
 }
@@ -99,7 +98,7 @@ func (d *Door) close(out *caller, held int, message string) {
 	if out == nil {
 		return
 	}
-	d.closed.Add(1)
+	d.gaveWay()
 	d.log.Warn(message, zap.Stringer("block", out.block), zap.Int("held", held))
 	_ = out.conn.Close()
 }

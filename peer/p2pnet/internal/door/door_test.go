@@ -3,7 +3,6 @@ package door
 import (
 	"fmt"
 	"net/netip"
-	"sync/atomic"
 	"testing"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -23,7 +22,7 @@ func newEntrance(t *testing.T) *entrance {
 	t.Helper()
 	e := &entrance{members: make(map[peer.ID]bool)}
 	var err error
-	if e.Door, err = New(places, 2*places, func(id peer.ID) bool { return e.members[id] }, new(atomic.Uint64), zap.NewNop()); err != nil {
+	if e.Door, err = New(places, 2*places, func(id peer.ID) bool { return e.members[id] }, func() {}, zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
 	return e
