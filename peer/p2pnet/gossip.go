@@ -43,7 +43,7 @@ const (
 	// maxTopics those kept of one in all.
 	maxSubscriptions = 16
 	maxTopics        = 64
-	// maxAdmitted bounds the neighbours whose topics, and messages, are counted.
+	// maxAdmitted bounds the neighbours whose messages are counted.
 	maxAdmitted = 4 * DefaultConnections
 )
 
@@ -68,7 +68,9 @@ func (g *gossip) start() (*pubsub.PubSub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting gossipsub: %w", err)
 	}
-	filter := &subscriptions{topics: make(map[peer.ID]map[string]struct{})}
+	filter := &subscriptions{topics: make(map[peer.ID]map[string]bool), connected: func(id peer.ID) bool {
+		return g.host.Network().Connectedness(id) == network.Connected
+	}}
 	hearers := &g.hearers
 	router, err := pubsub.NewGossipSub(g.ending, hearersHost{g.host, hearers},
 		pubsub.WithGossipSubProtocols([]protocol.ID{gossipProtocol}, gossipFeatures),
@@ -99,11 +101,7 @@ func (g *gossip) start() (*pubsub.PubSub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting gossipsub: %w", err)
 	}
-	g.host.Network().Notify(&network.NotifyBundle{DisconnectedF: func(n network.Network, c network.Conn) {
-		if n.Connectedness(c.RemotePeer()) != network.Connected {
-			filter.forget(c.RemotePeer())
-		}
-	}})
+	g.host.Network().Notify(&network.NotifyBundle{DisconnectedF: filter.gone})
 	g.router = router
 	return router, nil
 }
@@ -165,8 +163,10 @@ func messageID(m *pb.Message) string {
 // Topics that nobody here takes part in yet are remembered too: a neighbour names
 // them once, and they may be joined later.
 type subscriptions struct {
+	connected func(peer.ID) bool
+
 	mu     sync.Mutex
-	topics map[peer.ID]map[string]struct{}
+	topics map[peer.ID]map[string]bool // of those that are connected
 }
 
 func (*subscriptions) CanSubscribe(topic string) bool {
@@ -183,32 +183,30 @@ func (s *subscriptions) FilterIncomingSubscriptions(from peer.ID, said []*pb.RPC
 	return slices.DeleteFunc(said, func(o *pb.RPC_SubOpts) bool { return !s.count(from, o) }), nil
 }
 
-// count keeps account of a neighbour's topics. It reports false for one too many.
+// count keeps account of a neighbour's topics. It reports false for one too many, and for
+// one whose neighbour has gone meanwhile: that it has is told once.
 func (s *subscriptions) count(from peer.ID, o *pb.RPC_SubOpts) bool {
 	known, topic := s.topics[from], o.GetTopicid()
 	if !o.GetSubscribe() {
 		delete(known, topic)
-		if len(known) == 0 {
-			delete(s.topics, from)
-		}
 		return true
 	}
-	if _, again := known[topic]; again {
-		return true
-	}
-	if len(known) >= maxTopics || known == nil && len(s.topics) >= maxAdmitted {
-		return false
-	}
-	if known == nil {
-		known = make(map[string]struct{})
+	if known == nil && s.connected(from) {
+		known = make(map[string]bool)
 		s.topics[from] = known
 	}
-	known[topic] = struct{}{}
+	if known == nil || len(known) >= maxTopics && !known[topic] {
+		return false
+	}
+	known[topic] = true
 	return true
 }
 
-func (s *subscriptions) forget(from peer.ID) {
+// gone forgets a neighbour if it is one no more.
+func (s *subscriptions) gone(_ network.Network, c network.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.topics, from)
+	if from := c.RemotePeer(); !s.connected(from) {
+		delete(s.topics, from)
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	pb "github.com/libp2p/go-libp2p-pubsub/pb"
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
@@ -141,7 +142,8 @@ func TestMessageSignedByGossipsubIsDropped(t *testing.T) {
 // Pitfall: what neighbours say of their topics was kept without bound. Here only names
 // of ours are, up to maxTopics of a neighbour, until it is gone.
 func TestForeignSubscriptionsAreBounded(t *testing.T) {
-	s := &subscriptions{topics: make(map[peer.ID]map[string]struct{})}
+	connected := true
+	s := &subscriptions{topics: make(map[peer.ID]map[string]bool), connected: func(peer.ID) bool { return connected }}
 	subscribe := func(from peer.ID, on bool, names ...string) (kept int, err error) {
 		var said []*pb.RPC_SubOpts
 		for _, name := range names {
@@ -177,10 +179,49 @@ func TestForeignSubscriptionsAreBounded(t *testing.T) {
 	if _, err := subscribe("b", true, many...); err == nil {
 		t.Error("any number of topics at once")
 	}
-	s.forget("a")
+	connected = false
+	s.gone(nil, gone{id: "a"})
+	if kept, _ := subscribe("a", true, topicPrefix+"late"); kept != 0 {
+		t.Error("a topic is kept of a neighbour that has gone: what it said came late")
+	}
 	if len(s.topics) != 0 {
 		t.Errorf("%d neighbours after all have gone", len(s.topics))
 	}
+}
+
+// gone is a connection that has ended.
+type gone struct {
+	network.Conn
+	id peer.ID
+}
+
+func (g gone) RemotePeer() peer.ID { return g.id }
+
+// A transport that closes waits for the handlers of topics that are open still.
+func TestCloseWaitsForATopicsHandler(t *testing.T) {
+	at, other := start(t, loopback()), start(t, loopback())
+	judging, release := make(chan struct{}), make(chan struct{})
+	if _, err := at.Topic(testTopic, nil, func(seam.PeerID, []byte) seam.Verdict {
+		close(judging)
+		<-release
+		return seam.Drop
+	}); err != nil {
+		t.Fatal(err)
+	}
+	topic := takePart(t, other, new(ear))
+	connectTo(t, at, other)
+	eventually(t, "they are neighbours", func() bool { return topic.Neighbours() == 1 })
+	publish(t, topic, "hello")
+	receive(t, "a handler runs", judging)
+	closed := make(chan struct{})
+	go func() { at.Close(); close(closed) }()
+	select {
+	case <-closed:
+		t.Error("closed with a handler running")
+	case <-time.After(300 * time.Millisecond): // against the real clock: sockets are real
+	}
+	close(release)
+	receive(t, "it closes once the handler has returned", closed)
 }
 
 // A flood over a real connection: the neighbour is cut short, and memory with it.

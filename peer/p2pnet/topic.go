@@ -25,15 +25,32 @@ type Topic struct {
 
 var _ seam.Topic = (*Topic)(nil)
 
+// enter counts the caller in until leave, unless the topic or its transport is closed.
+func (t *Topic) enter() bool {
+	if !t.gossip.gate.enter() {
+		return false
+	}
+	if !t.gate.enter() {
+		t.gossip.gate.leave()
+		return false
+	}
+	return true
+}
+
+func (t *Topic) leave() {
+	t.gate.leave()
+	t.gossip.gate.leave()
+}
+
 // judge is gossipsub's validator.
 func (t *Topic) judge(_ context.Context, from peer.ID, message *pubsub.Message) pubsub.ValidationResult {
 	if from == t.gossip.id {
 		return pubsub.ValidationAccept
 	}
-	if !t.gate.enter() {
+	if !t.enter() {
 		return pubsub.ValidationIgnore
 	}
-	defer t.gate.leave()
+	defer t.leave()
 	switch t.handler(seam.PeerID(from.String()), message.GetData()) {
 	case seam.Forward:
 		return pubsub.ValidationAccept
@@ -48,13 +65,10 @@ func (t *Topic) Publish(message []byte) error {
 	if len(message) > seam.MaxMessage { // gossipsub would lose it without a word
 		return fmt.Errorf("p2pnet: publishing %d bytes: %w: at most %d", len(message), seam.ErrTooLarge, seam.MaxMessage)
 	}
-	if !t.gate.enter() {
+	if !t.enter() {
 		return fmt.Errorf("p2pnet: publishing on topic %q: %w", t.name, seam.ErrClosed)
 	}
-	defer t.gate.leave()
-	if t.gossip.ending.Err() != nil {
-		return fmt.Errorf("p2pnet: publishing on topic %q: %w", t.name, seam.ErrClosed)
-	}
+	defer t.leave()
 	if err := t.topic.Publish(t.gossip.ending, message); err != nil {
 		return fmt.Errorf("p2pnet: publishing on topic %q: %w", t.name, err)
 	}
@@ -78,8 +92,9 @@ func (t *Topic) close() error {
 	t.gate.shut()
 	t.gate.wait()
 	t.relay()
-	err := errors.Join(t.topic.Close(), t.router.UnregisterTopicValidator(t.name))
-	t.gossip.hearers.set(t.name, nil)
+	err := t.topic.Close()
+	t.gossip.hearers.set(t.name, nil) // before the name is free for another Topic
+	err = errors.Join(err, t.router.UnregisterTopicValidator(t.name))
 	if t.gossip.ending.Err() != nil {
 		return nil // gossipsub ended with the transport, and says so
 	}
