@@ -11,6 +11,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -24,11 +25,12 @@ const (
 	maxRecords = 16
 )
 
-// families of addresses that a host stands for, as net.Resolver names them.
+// families of addresses that a host stands for, as multiaddrs (/dns4) and net.Resolver (ip4)
+// end in them.
 const (
-	anyFamily = "ip"
-	onlyIPv4  = "ip4"
-	onlyIPv6  = "ip6"
+	anyFamily = ""
+	onlyIPv4  = "4"
+	onlyIPv6  = "6"
 )
 
 // address is a place where a peer may be reached: a host and a TCP port, and the
@@ -59,9 +61,11 @@ func (a address) String() string {
 	if a.id == "" && a.relay == "" && a.family == anyFamily {
 		return a.key()
 	}
-	protocol := map[string]string{anyFamily: "dns", onlyIPv4: "dns4", onlyIPv6: "dns6"}[a.family]
-	if ip, err := netip.ParseAddr(a.host); err == nil {
-		protocol = ipProtocol(ip)
+	protocol := "dns" + a.family
+	if ip, err := netip.ParseAddr(a.host); err == nil && ip.Is4() {
+		protocol = "ip4"
+	} else if err == nil {
+		protocol = "ip6"
 	}
 	text := fmt.Sprintf("/%s/%s/tcp/%d", protocol, a.host, a.port)
 	if a.relay != "" {
@@ -83,11 +87,11 @@ func parseAddress(text string) (address, error) {
 	case len(text) > maxAddressText:
 		return address{}, badAddress(text[:32]+"...", fmt.Errorf("it has %d bytes", len(text)))
 	case strings.HasPrefix(text, relayPrefix):
-		if a, err = parseRelay(strings.TrimPrefix(text, relayPrefix)); err == nil {
+		if a.relay, err = parsePeer(seam.PeerID(strings.TrimPrefix(text, relayPrefix))); err == nil {
 			return a, nil
 		}
 	case strings.HasPrefix(text, "/"):
-		a, err = parseCircuit(text)
+		a, err = parseMultiaddr(text)
 	default:
 		a, err = parseHostPort(text)
 	}
@@ -121,27 +125,29 @@ func parseMultiaddr(text string) (address, error) {
 	if err != nil {
 		return address{}, err
 	}
-	if len(parsed) < 2 || len(parsed) > 3 || parsed[1].Code() != ma.P_TCP {
+	if len(parsed) < 2 || parsed[1].Code() != ma.P_TCP {
 		return address{}, fmt.Errorf("only a host, /tcp/PORT and perhaps /p2p/ID are understood")
 	}
-	family := anyFamily
-	switch parsed[0].Code() {
-	case ma.P_IP4, ma.P_IP6, ma.P_DNS:
-	case ma.P_DNS4:
-		family = onlyIPv4
-	case ma.P_DNS6:
-		family = onlyIPv6
+	family, host := anyFamily, parsed[0].Protocol()
+	switch host.Code {
+	case ma.P_IP4, ma.P_IP6:
+	case ma.P_DNS, ma.P_DNS4, ma.P_DNS6:
+		family = strings.TrimPrefix(host.Name, "dns")
 	default:
-		return address{}, fmt.Errorf("/%s is not understood, use /ip4, /ip6 or /dns", parsed[0].Protocol().Name)
+		return address{}, fmt.Errorf("/%s is not understood, use /ip4, /ip6 or /dns", host.Name)
 	}
 	a, err := newAddress(parsed[0].Value(), parsed[1].Value(), family)
-	if err != nil || len(parsed) == 2 {
-		return a, err
+	for _, part := range parsed[2:] {
+		switch code := part.Code(); {
+		case err != nil:
+		case code == ma.P_P2P && a.id == "":
+			a.id, err = parsePeer(seam.PeerID(part.Value()))
+		case code == ma.P_CIRCUIT && a.id != "" && a.relay == "":
+			a.id, a.relay = "", a.id
+		default:
+			err = fmt.Errorf("/%s is not understood there", part.Protocol().Name)
+		}
 	}
-	if parsed[2].Code() != ma.P_P2P {
-		return address{}, fmt.Errorf("/%s is not understood", parsed[2].Protocol().Name)
-	}
-	a.id, err = parsePeer(seam.PeerID(parsed[2].Value()))
 	return a, err
 }
 
@@ -187,7 +193,7 @@ func parseListen(text string) (ma.Multiaddr, error) {
 		full = "0.0.0.0" + text
 	}
 	a, err := parse(full)
-	if err == nil && a.id != "" {
+	if err == nil && (a.id != "" || a.relay != "") {
 		err = fmt.Errorf("the id is that of the key, not of the address")
 	}
 	var ip netip.Addr
@@ -198,40 +204,21 @@ func parseListen(text string) (ma.Multiaddr, error) {
 		return nil, fmt.Errorf("%w to listen on %q: %w; give an IP address and a port, as in 0.0.0.0:4001, [::]:4001 or /ip4/127.0.0.1/tcp/0",
 			ErrAddress, text, err)
 	}
-	return multiaddr(ip, a.port)
+	return manet.FromNetAddr(net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, a.port)))
 }
 
 // resolve returns the addresses that a stands for, at most maxRecords.
-func (a address) resolve(ctx context.Context) ([]ma.Multiaddr, error) {
-	ips := []netip.Addr{}
-	if ip, err := netip.ParseAddr(a.host); err == nil {
-		ips = append(ips, ip)
-	} else if ips, err = net.DefaultResolver.LookupNetIP(ctx, a.family, a.host); err != nil {
+func (a address) resolve(ctx context.Context) (found []ma.Multiaddr, err error) {
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip"+a.family, a.host)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", seam.ErrUnreachable, err)
 	}
-	var found []ma.Multiaddr
-	for _, ip := range ips {
-		if len(found) == maxRecords {
-			break
-		}
-		one, err := multiaddr(ip.Unmap().WithZone(""), a.port)
+	for _, ip := range ips[:min(len(ips), maxRecords)] {
+		at := netip.AddrPortFrom(ip.Unmap().WithZone(""), a.port)
+		one, err := manet.FromNetAddr(net.TCPAddrFromAddrPort(at))
 		if err == nil && !slices.ContainsFunc(found, one.Equal) {
 			found = append(found, one)
 		}
 	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("%w: %s has no address", seam.ErrUnreachable, a.host)
-	}
 	return found, nil
-}
-
-func multiaddr(ip netip.Addr, port uint16) (ma.Multiaddr, error) {
-	return ma.NewMultiaddr(fmt.Sprintf("/%s/%s/tcp/%d", ipProtocol(ip), ip, port))
-}
-
-func ipProtocol(ip netip.Addr) string {
-	if ip.Is4() {
-		return "ip4"
-	}
-	return "ip6"
 }

@@ -2,9 +2,8 @@ package p2pnet
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -147,20 +146,10 @@ func (r *relays) watchReachable() error {
 	if err != nil {
 		return fmt.Errorf("watching whether others can dial this process: %w", err)
 	}
+	context.AfterFunc(r.ending, func() { _ = found.Close() })
 	r.keepers.Go(func() {
-		defer found.Close()
-		for {
-			select {
-			case <-r.ending.Done():
-				return
-			case e, ok := <-found.Out():
-				if !ok {
-					return
-				}
-				if changed, ok := e.(event.EvtLocalReachabilityChanged); ok {
-					r.tellReachable(changed.Reachability)
-				}
-			}
+		for e := range found.Out() {
+			r.tellReachable(e.(event.EvtLocalReachabilityChanged).Reachability)
 		}
 	})
 	return nil
@@ -185,22 +174,25 @@ func (r *relays) wait() {
 	}
 }
 
-// keepPlace reserves a place at a relay, and again when it is lost or grows old.
+// keepPlace reserves a place at a relay, and again when it grows old, or may be lost: the
+// connection that it was reserved by has ended.
 func (r *relays) keepPlace(at address) {
+	var by network.Conn
 	var reserved time.Time
 	told := false
 	ticker := time.NewTicker(relayLook)
 	defer ticker.Stop()
 	for {
-		if reserved.IsZero() || time.Since(reserved) > relayRenewal || r.swarm.Connectedness(at.id) != network.Connected {
-			err := r.reserve(at)
+		if by == nil || by.IsClosed() || time.Since(reserved) > relayRenewal {
+			var err error
+			by, err = r.reserve(at)
 			switch {
 			case err == nil:
 				r.log.Info("others can reach this peer through a relay", zap.Stringer("relay", at.id))
 				reserved, told = time.Now(), false
 			case r.ending.Err() == nil && !told:
 				r.log.Warn("no place at the relay; trying further. Check that it runs with the relay service", zap.Stringer("relay", at.id), zap.Error(err))
-				reserved, told = time.Time{}, true
+				told = true
 			}
 		}
 		select {
@@ -211,81 +203,36 @@ func (r *relays) keepPlace(at address) {
 	}
 }
 
-func (r *relays) reserve(at address) error {
+// reserve returns the connection with the relay at which it has reserved a place.
+func (r *relays) reserve(at address) (network.Conn, error) {
 	ctx, leave, err := r.begin(context.Background(), connectHandshakes*r.config.HandshakeTimeout)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer leave()
 	addresses, err := at.resolve(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := r.dial(ctx, at.id, addresses); err != nil {
-		return err
+	by, err := r.dial(ctx, at.id, addresses)
+	if err != nil {
+		return nil, err
 	}
 	_, err = client.Reserve(ctx, r.host, peer.AddrInfo{ID: at.id})
 	if r.introduced(ctx, err, at.id) {
 		_, err = client.Reserve(ctx, r.host, peer.AddrInfo{ID: at.id})
 	}
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return by, nil
 }
 
 // reserved tells whether the connection with a peer keeps somebody reachable.
 func (r *relays) reserved(id peer.ID) bool {
-	for _, a := range r.via {
-		if a.id == id {
-			return true
-		}
-	}
 	info := r.host.ConnManager().GetTagInfo(id)
-	return info != nil && info.Tags[reservationTag] > 0
-}
-
-// addresses are those through relays, for a record.
-func (r *relays) addresses() (texts []string) {
-	for _, a := range r.via {
-		texts = append(texts, relayPrefix+a.id.String())
-	}
-	return texts
-}
-
-// joinAddresses are those through relays, for people to copy.
-func (r *relays) joinAddresses(self seam.PeerID) (texts []string) {
-	for _, a := range r.via {
-		texts = append(texts, a.String()+circuitSuffix+"/p2p/"+string(self))
-	}
-	return texts
-}
-
-// parseRelay reads the short form of an address through a relay, behind its prefix.
-func parseRelay(text string) (address, error) {
-	id, err := parsePeer(seam.PeerID(text))
-	return address{family: anyFamily, relay: id}, err
-}
-
-func parseCircuit(text string) (address, error) {
-	outer, inner, through := strings.Cut(text, circuitSuffix)
-	if !through {
-		return parseMultiaddr(text)
-	}
-	a, err := parseMultiaddr(outer)
-	switch {
-	case err != nil:
-		return address{}, err
-	case a.id == "":
-		return address{}, errors.New("the relay's /p2p/ID is missing")
-	}
-	a.relay, a.id = a.id, ""
-	if inner == "" {
-		return a, nil
-	}
-	id, ok := strings.CutPrefix(inner, "/p2p/")
-	if !ok {
-		return address{}, fmt.Errorf("%q is not understood behind %s", inner, circuitSuffix)
-	}
-	a.id, err = parsePeer(seam.PeerID(id))
-	return a, err
+	return info != nil && info.Tags[reservationTag] > 0 ||
+		slices.ContainsFunc(r.via, func(a address) bool { return a.id == id })
 }
 
 func isCircuit(a ma.Multiaddr) bool {

@@ -96,6 +96,16 @@ func TestRelayPlaceIsKept(t *testing.T) {
 	eventually(t, "the place is taken again", func() bool { return relay.Connections() == 1 && relay.relays.reserved(hidden.id) })
 }
 
+// Pitfall: a place ends with the connection. Where something else had connected with the
+// relay anew before anybody looked, the loss went unnoticed for twenty minutes.
+func TestRelayPlaceIsTakenAgainOnANewConnection(t *testing.T) {
+	relay, hidden, _ := relayed(t)
+	relay.Disconnect(hidden.Self())
+	eventually(t, "the place is lost", func() bool { return relay.Connections() == 0 && !relay.relays.reserved(hidden.id) })
+	connectTo(t, hidden, relay)
+	eventually(t, "the place is taken again", func() bool { return relay.relays.reserved(hidden.id) })
+}
+
 // TestRelayConfig: faults are found before anything listens.
 func TestRelayConfig(t *testing.T) {
 	id := idOf(t, 1).String()
@@ -126,7 +136,7 @@ func TestRelayServesMembersOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := stranger.relays.reserve(relays); err == nil || at.relays.reserved(stranger.id) {
+	if _, err := stranger.relays.reserve(relays); err == nil || at.relays.reserved(stranger.id) {
 		t.Errorf("a stranger has a place at the relay: %v", err)
 	}
 

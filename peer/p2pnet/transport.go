@@ -111,8 +111,9 @@ func New(config Config) (*Transport, error) {
 	}
 	t.finish = sync.OnceValue(t.close)
 	upkeep.watch(network)
-	go upkeep.tend()
-	if err := relays.start(); err != nil {
+	err = relays.start()
+	go upkeep.tend() // which asks the relays
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("p2pnet: %w", err), t.Close())
 	}
 	return t, nil
@@ -154,7 +155,10 @@ func (t *Transport) Addresses() []string {
 		return isCircuit(a) || manet.IsIP6LinkLocal(a) || len(a.String()) > seam.MaxAddressSize
 	})
 	slices.SortStableFunc(listening, func(a, b ma.Multiaddr) int { return cmp.Compare(reach(a), reach(b)) })
-	texts := t.relays.addresses()
+	var texts []string
+	for _, a := range t.relays.via {
+		texts = append(texts, relayPrefix+a.id.String())
+	}
 	for _, a := range listening {
 		if text := a.String(); len(texts) < seam.MaxAddresses && !slices.Contains(texts, text) {
 			texts = append(texts, text)
@@ -172,7 +176,10 @@ func (t *Transport) JoinAddresses() []string {
 			texts = append(texts, text+"/p2p/"+string(t.self))
 		}
 	}
-	return append(texts, t.relays.joinAddresses(t.self)...)
+	for _, a := range t.relays.via {
+		texts = append(texts, a.String()+circuitSuffix+"/p2p/"+string(t.self))
+	}
+	return texts
 }
 
 // reach orders addresses by how far away they can be dialled, IPv4 first.
