@@ -27,13 +27,13 @@ func BenchmarkOpen(b *testing.B) {
 // BenchmarkWrapper is what the stream of this package adds to a read and a write
 // of libp2p's, each with a deadline of its own. It must not allocate.
 func BenchmarkWrapper(b *testing.B) {
-	s := newStream(nowhere{}, "peer", speak, run, DefaultIOTimeout)
+	s := newStream(nowhere{}, "peer", speak, run, ioTimeout)
 	p := make([]byte, chunk)
 	b.ReportAllocs()
 	for b.Loop() {
-		s.SetReadDeadline(time.Now().Add(DefaultIOTimeout))
+		s.SetReadDeadline(time.Now().Add(ioTimeout))
 		s.Read(p)
-		s.SetWriteDeadline(time.Now().Add(DefaultIOTimeout))
+		s.SetWriteDeadline(time.Now().Add(ioTimeout))
 		s.Write(p)
 	}
 }

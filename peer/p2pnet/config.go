@@ -13,10 +13,14 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-// Defaults of Config.
 const (
-	DefaultIOTimeout        = 30 * time.Second
-	DefaultHandshakeTimeout = 10 * time.Second
+	// ioTimeout bounds a read or write for which the caller has set no deadline. Such a call
+	// ends between one and one and a half times that. One with a deadline ends within an
+	// eighth of the time ahead that it was set, and within a second, of it.
+	ioTimeout = 30 * time.Second
+	// handshakeTimeout bounds the dial of one address, and the time that the opener of a
+	// stream has to name the run.
+	handshakeTimeout = 10 * time.Second
 )
 
 // MaxWindow is the most bytes that a stream has in flight, one way: together with the
@@ -39,14 +43,6 @@ type Config struct {
 	// a line "host:port PEERID" each, lines with # are comments. It is created
 	// when the first identity is learned. Empty remembers in memory only.
 	Known string
-	// IOTimeout bounds a read or write for which the caller has set no deadline.
-	// Such a call ends between one and one and a half times IOTimeout. One with a
-	// deadline ends within an eighth of the time ahead that it was set, and within a
-	// second, of it. Zero is DefaultIOTimeout.
-	IOTimeout time.Duration
-	// HandshakeTimeout bounds the dial of one address, and the time that the
-	// opener of a stream has to name the run. Zero is DefaultHandshakeTimeout.
-	HandshakeTimeout time.Duration
 	// Admit tells why a peer is not to be connected with; nil, or an answer of nil,
 	// takes everybody. It is asked for each connection, in either direction, once
 	// the identity is proven, and must answer at once. Whoever is refused is told
@@ -70,14 +66,16 @@ type Config struct {
 	// Log takes what an operator should know: identities learned, streams
 	// refused. Nil is none.
 	Log *zap.Logger
+
+	ioTimeout, handshakeTimeout time.Duration // others than the constants in tests
 }
 
 func (c Config) withDefaults() Config {
 	if c.Listen == nil {
 		c.Listen = []string{defaultListen}
 	}
-	c.IOTimeout = cmp.Or(c.IOTimeout, DefaultIOTimeout)
-	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, DefaultHandshakeTimeout)
+	c.ioTimeout = cmp.Or(c.ioTimeout, ioTimeout)
+	c.handshakeTimeout = cmp.Or(c.handshakeTimeout, handshakeTimeout)
 	if c.Admit == nil {
 		c.Admit = func(seam.PeerID) error { return nil }
 	}
@@ -101,12 +99,6 @@ func (c Config) validate() error {
 		if _, err := parseListen(text); err != nil {
 			faults = append(faults, err)
 		}
-	}
-	if c.IOTimeout < 0 {
-		faults = append(faults, fmt.Errorf("IOTimeout %v is negative", c.IOTimeout))
-	}
-	if c.HandshakeTimeout < 0 {
-		faults = append(faults, fmt.Errorf("HandshakeTimeout %v is negative", c.HandshakeTimeout))
 	}
 	faults = append(faults, c.Relay.faults()...)
 	return errors.Join(append(faults, c.Limits.faults()...)...)

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// connectHandshakes is how many Config.HandshakeTimeout a Connect may take:
+	// connectHandshakes is how many handshakeTimeout a Connect may take:
 	// resolving a name, learning the identity, the connection itself.
 	connectHandshakes = 3
 	// acquaintance is how long, once one address of a name has proved an
@@ -38,14 +38,14 @@ type dialer struct {
 
 // Connect reaches the process at an address, as seam.Dialer says. Of an address
 // without an id it learns the identity first; *IdentityChangedError says that it
-// is not the remembered one. Other errors: ErrAddress, ErrSelf,
+// is not the remembered one. Other errors: ErrAddress, seam.ErrSelf,
 // *WrongIdentityError, seam.ErrUnreachable, seam.ErrNotAdmitted, seam.ErrClosed, and the context's.
 func (d *dialer) Connect(ctx context.Context, text string) (seam.PeerID, error) {
 	to, err := parseAddress(text)
 	if err != nil {
 		return "", fmt.Errorf("p2pnet: %w", err)
 	}
-	ctx, leave, err := d.begin(ctx, connectHandshakes*d.config.HandshakeTimeout)
+	ctx, leave, err := d.begin(ctx, connectHandshakes*d.config.handshakeTimeout)
 	if err != nil {
 		return "", fmt.Errorf("p2pnet: connecting to %s: %w", text, err)
 	}
@@ -62,7 +62,7 @@ func (d *dialer) Connect(ctx context.Context, text string) (seam.PeerID, error) 
 
 func (d *dialer) connect(ctx context.Context, to address) (peer.ID, error) {
 	if to.id == d.id {
-		return "", ErrSelf
+		return "", seam.ErrSelf
 	}
 	addresses, err := d.book.resolve(ctx, to)
 	if err != nil {
@@ -202,7 +202,7 @@ func (d *dialer) lookAround(ctx context.Context, addresses []ma.Multiaddr) ([]si
 	case len(seen) > 0:
 		return seen, nil
 	case self:
-		return nil, ErrSelf
+		return nil, seam.ErrSelf
 	}
 	return nil, unreachable(several(failures))
 }
@@ -220,7 +220,7 @@ func (d *dialer) look(ctx context.Context, at ma.Multiaddr) sighting {
 		d.swarm.Backoff().Clear(nobody)
 	}()
 	d.host.Peerstore().AddAddrs(nobody, []ma.Multiaddr{at}, peerstore.TempAddrTTL)
-	ctx = network.WithDialPeerTimeout(ctx, d.config.HandshakeTimeout)
+	ctx = network.WithDialPeerTimeout(ctx, d.config.handshakeTimeout)
 	_, err = d.swarm.DialPeer(ctx, nobody)
 	if errors.Is(err, swarm.ErrDialToSelf) {
 		return sighting{id: d.id, address: at}

@@ -96,12 +96,12 @@ func TestBadAddresses(t *testing.T) {
 func TestConnectToSelf(t *testing.T) {
 	b := start(t, loopback())
 	for _, text := range []string{hostPort(t, b), b.Addresses()[0], b.JoinAddresses()[0], "localhost" + port(t, b)} {
-		if _, err := b.Connect(t.Context(), text); !errors.Is(err, ErrSelf) {
-			t.Errorf("connecting to %s: %v, want ErrSelf", text, err)
+		if _, err := b.Connect(t.Context(), text); !errors.Is(err, seam.ErrSelf) {
+			t.Errorf("connecting to %s: %v, want seam.ErrSelf", text, err)
 		}
 	}
-	if _, err := b.Open(t.Context(), b.Self(), speak, run); !errors.Is(err, ErrSelf) {
-		t.Errorf("opening a stream to oneself: %v, want ErrSelf", err)
+	if _, err := b.Open(t.Context(), b.Self(), speak, run); !errors.Is(err, seam.ErrSelf) {
+		t.Errorf("opening a stream to oneself: %v, want seam.ErrSelf", err)
 	}
 }
 

@@ -16,8 +16,6 @@ var (
 	// ErrAddress: the text is no address that can be joined or listened on. The
 	// message says what is wrong and shows the right forms.
 	ErrAddress = errors.New("bad address")
-	// ErrSelf is that of package seam.
-	ErrSelf = seam.ErrSelf
 	// ErrTooManyStreams: the other process already serves as many streams of this
 	// peer and protocol as it is willing to, or is short of memory for streams.
 	ErrTooManyStreams = errors.New("the other process serves no more streams of this peer")
@@ -69,18 +67,18 @@ type brief struct{ error }
 func (e brief) Unwrap() error { return e.error }
 
 func (e brief) Error() string {
-	var dial *swarm.DialError
-	if !errors.As(e.error, &dial) {
+	dial, ok := errors.AsType[*swarm.DialError](e.error)
+	if !ok {
 		return e.error.Error()
 	}
-	causes := make([]string, 0, len(dial.DialErrors))
+	var causes several
 	for _, one := range dial.DialErrors {
-		causes = append(causes, one.Cause.Error())
+		causes = append(causes, one.Cause)
 	}
 	if len(causes) == 0 && dial.Cause != nil {
-		causes = append(causes, dial.Cause.Error())
+		causes = several{dial.Cause}
 	}
-	return strings.Join(causes, "; ")
+	return causes.Error()
 }
 
 // several is more than one failure on one line.

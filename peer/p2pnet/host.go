@@ -53,7 +53,7 @@ func newHost(config Config, key ed25519.PrivateKey, entrance *door.Door, knows f
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),
 		libp2p.ConnectionGater(gater{config.Admit, config.Log}),
-		libp2p.WithDialTimeout(config.HandshakeTimeout),
+		libp2p.WithDialTimeout(config.handshakeTimeout),
 		// After 100 failures the detectors refuse to dial IPv6 or UDP at all. Who
 		// keeps trying an IPv6 seed that is down wants it dialled.
 		libp2p.IPv6BlackHoleSuccessCounter(nil),

@@ -44,11 +44,7 @@ func publicKey(id peer.ID) (ed25519.PublicKey, error) {
 	if _, ok := key.(*crypto.Ed25519PublicKey); !ok {
 		return nil, fmt.Errorf("peer id %s does not hold an Ed25519 key", id)
 	}
-	raw, err := key.Raw()
-	if err != nil || len(raw) != ed25519.PublicKeySize {
-		return nil, fmt.Errorf("peer id %s holds a malformed key", id)
-	}
-	return raw, nil
+	return key.Raw()
 }
 
 func isEd25519(id peer.ID) bool {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -77,15 +76,11 @@ func (k *knownFile) remember(address string, ids []seam.PeerID) error {
 func (k *knownFile) load() ([]byte, known, error) {
 	content := k.memory
 	if k.path != "" {
-		file, err := os.Open(k.path)
-		if errors.Is(err, fs.ErrNotExist) {
+		var err error
+		if content, err = os.ReadFile(k.path); errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, nil
 		}
 		if err != nil {
-			return nil, nil, k.fault(err)
-		}
-		defer file.Close()
-		if content, err = io.ReadAll(io.LimitReader(file, maxKnownFile+1)); err != nil {
 			return nil, nil, k.fault(err)
 		}
 	}

@@ -114,13 +114,13 @@ func (l *lanes) dial(ctx context.Context, s *swarm.Swarm, to laneKey) (network.C
 		s.Backoff().Clear(to.peer)
 		s.Peerstore().ClearAddrs(to.peer)
 		s.Peerstore().AddAddrs(to.peer, []ma.Multiaddr{at}, peerstore.TempAddrTTL)
-		conn, err := s.DialPeer(network.WithDialPeerTimeout(ctx, l.config.HandshakeTimeout/2), to.peer)
+		conn, err := s.DialPeer(network.WithDialPeerTimeout(ctx, l.config.handshakeTimeout/2), to.peer)
 		if err == nil {
 			return conn, nil
 		}
 		failures = append(failures, notConnected(err))
 		ended := ctx.Err() != nil
-		if !ended || time.Since(began) >= min(silentAfter, l.config.HandshakeTimeout/4) {
+		if !ended || time.Since(began) >= min(silentAfter, l.config.handshakeTimeout/4) {
 			l.silent.note(to.peer, at, time.Now())
 		}
 		if ended {
@@ -158,8 +158,8 @@ func (l *lanes) newSwarm() (*swarm.Swarm, error) {
 	s, err := swarm.NewSwarm(l.id, store, eventbus.NewBus(),
 		swarm.WithConnectionGater(gater{admit: l.config.Admit}),
 		swarm.WithResourceManager(l.swarm.ResourceManager()),
-		swarm.WithDialTimeout(l.config.HandshakeTimeout),
-		swarm.WithDialTimeoutLocal(l.config.HandshakeTimeout),
+		swarm.WithDialTimeout(l.config.handshakeTimeout),
+		swarm.WithDialTimeoutLocal(l.config.handshakeTimeout),
 		swarm.WithIPv6BlackHoleSuccessCounter(nil),
 		swarm.WithUDPBlackHoleSuccessCounter(nil),
 	)

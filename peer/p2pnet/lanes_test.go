@@ -114,7 +114,7 @@ func TestLaneRefusals(t *testing.T) {
 		}
 		s.Reset()
 	}
-	if _, err := a.OpenLane(t.Context(), a.Self(), speak, run, 1); !errors.Is(err, ErrSelf) {
+	if _, err := a.OpenLane(t.Context(), a.Self(), speak, run, 1); !errors.Is(err, seam.ErrSelf) {
 		t.Errorf("a lane to oneself: %v", err)
 	}
 	nowhere := start(t, Config{Listen: []string{}})
@@ -185,7 +185,7 @@ func TestLanePassesOverSilence(t *testing.T) {
 			knocks <- conn
 		}
 	}()
-	a := start(t, Config{Listen: []string{}, HandshakeTimeout: 2 * time.Second})
+	a := start(t, Config{Listen: []string{}, handshakeTimeout: 2 * time.Second})
 	b := start(t, loopback())
 	handle(t, b, speak, run, echo)
 	a.Learn(b.Self(), append(b.Addresses(), mute.Addr().String()))

@@ -110,7 +110,7 @@ func (l *listener) accept(raw network.Stream) {
 	}
 	defer l.give(from)
 	l.upkeep.carry(raw.Conn(), from.protocol)
-	s := newStream(raw, seam.PeerID(from.peer.String()), from.protocol, "", l.config.IOTimeout)
+	s := newStream(raw, seam.PeerID(from.peer.String()), from.protocol, "", l.config.ioTimeout)
 	run, err := l.hearRun(s)
 	if err != nil {
 		l.refused.add("bad preamble")
@@ -134,7 +134,7 @@ func (l *listener) accept(raw network.Stream) {
 // hearRun reads the preamble, all of it within the handshake's time: a peer that
 // sends a byte now and then does not hold a slot for longer.
 func (l *listener) hearRun(s *stream) (string, error) {
-	if err := s.SetReadDeadline(time.Now().Add(l.config.HandshakeTimeout)); err != nil {
+	if err := s.SetReadDeadline(time.Now().Add(l.config.handshakeTimeout)); err != nil {
 		return "", err
 	}
 	run, err := readPreamble(s)

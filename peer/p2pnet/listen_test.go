@@ -189,7 +189,7 @@ func TestTooManyStreams(t *testing.T) {
 // that never comes.
 func TestBadPreamble(t *testing.T) {
 	a := start(t, Config{Listen: []string{}})
-	b := start(t, Config{Listen: []string{"127.0.0.1:0"}, HandshakeTimeout: 300 * time.Millisecond})
+	b := start(t, Config{Listen: []string{"127.0.0.1:0"}, handshakeTimeout: 300 * time.Millisecond})
 	handle(t, b, speak, run, func(s seam.Stream) { t.Error("a handler ran"); s.Close() })
 	if _, err := a.Connect(t.Context(), b.JoinAddresses()[0]); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package p2pnet
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/libp2p/go-libp2p/gologshim"
@@ -16,9 +17,12 @@ import (
 // goes on by itself.
 const logRemedy = "nothing, if it happens once: libp2p tries again; if it repeats, see whether the peer's address and port can be reached (gossipnode doctor), and that both ends have the same release"
 
-// bridged is where libp2p's log goes. It belongs to the process because libp2p's does:
-// each of its parts asks for the handler once, and keeps it.
-var bridged atomic.Pointer[zap.Logger]
+// bridged is where libp2p's log goes, and dropped where it goes after the end. It belongs to
+// the process because libp2p's does: each of its parts asks for the handler once, and keeps it.
+var (
+	bridged atomic.Pointer[zap.Logger]
+	dropped = zap.NewNop()
+)
 
 // BridgeLogs has libp2p's own log written to log, for the whole process, instead of to
 // standard error: its errors as warnings, its warnings as information, what it finds
@@ -31,12 +35,12 @@ func BridgeLogs(log *zap.Logger) (release func()) {
 	bridged.Store(named)
 	gologshim.SetDefaultHandler(logHandler{to: bridged.Load})
 	return func() {
-		bridged.CompareAndSwap(named, nil)
+		bridged.CompareAndSwap(named, dropped)
 		untold()
 	}
 }
 
-// logHandler writes records of package slog to a zap logger. A nil logger drops them.
+// logHandler writes records of package slog to a zap logger.
 type logHandler struct {
 	to     func() *zap.Logger
 	fields []zap.Field
@@ -60,22 +64,17 @@ func levelOf(level slog.Level) (zapcore.Level, bool) {
 }
 
 func (h logHandler) Enabled(_ context.Context, level slog.Level) bool {
-	log := h.to()
 	at, useful := levelOf(level)
-	return log != nil && useful && log.Core().Enabled(at)
+	return useful && h.to().Core().Enabled(at)
 }
 
 func (h logHandler) Handle(_ context.Context, r slog.Record) error {
-	log := h.to()
-	if log == nil {
-		return nil
-	}
 	level, _ := levelOf(r.Level)
-	entry := log.Check(level, r.Message)
+	entry := h.to().Check(level, r.Message)
 	if entry == nil {
 		return nil
 	}
-	fields := append([]zap.Field(nil), h.fields...)
+	fields := slices.Clone(h.fields)
 	r.Attrs(func(a slog.Attr) bool {
 		fields = append(fields, h.field(a))
 		return true
@@ -94,7 +93,7 @@ func (h logHandler) field(a slog.Attr) zap.Field {
 }
 
 func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	h.fields = append([]zap.Field(nil), h.fields...)
+	h.fields = slices.Clone(h.fields)
 	for _, a := range attrs {
 		h.fields = append(h.fields, h.field(a))
 	}

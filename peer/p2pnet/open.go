@@ -12,7 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-// openHandshakes is how many Config.HandshakeTimeout an Open may take: resolving
+// openHandshakes is how many handshakeTimeout an Open may take: resolving
 // and dialling, then the stream.
 const openHandshakes = 2
 
@@ -46,9 +46,9 @@ func (o *opener) open(ctx context.Context, to seam.PeerID, speak seam.Protocol, 
 		return nil, err
 	}
 	if id == o.id {
-		return nil, ErrSelf
+		return nil, seam.ErrSelf
 	}
-	ctx, leave, err := o.begin(ctx, openHandshakes*o.config.HandshakeTimeout)
+	ctx, leave, err := o.begin(ctx, openHandshakes*o.config.handshakeTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (o *opener) open(ctx context.Context, to seam.PeerID, speak seam.Protocol, 
 	if err != nil {
 		return nil, o.whyNot(ctx, err)
 	}
-	s := newStream(raw, to, speak, run, o.config.IOTimeout)
+	s := newStream(raw, to, speak, run, o.config.ioTimeout)
 	s.answer = newAnswer(speak)
 	if err := o.sayOpening(ctx, s); err != nil {
 		s.Reset()
@@ -111,7 +111,7 @@ func (o *opener) sayOpening(ctx context.Context, s *stream) error {
 		return notOpened(err)
 	}
 	stop := context.AfterFunc(ctx, s.Reset)
-	if err := s.SetWriteDeadline(time.Now().Add(o.config.HandshakeTimeout)); err != nil {
+	if err := s.SetWriteDeadline(time.Now().Add(o.config.handshakeTimeout)); err != nil {
 		return err
 	}
 	if _, err := s.Write(appendOpening(nil, s.protocol, s.run)); err != nil {
@@ -128,7 +128,7 @@ func (o *opener) sayOpening(ctx context.Context, s *stream) error {
 // the costs and errors of Open; others are seam.ErrLane and ErrTooManyLanes. Lanes
 // take the addresses that were learned of the peer in turn, beginning behind the
 // one that Open's connection uses; if one does not answer within half of
-// Config.HandshakeTimeout, the next is tried. On which interface of this machine a
+// a handshake's time, the next is tried. On which interface of this machine a
 // lane leaves, its routing table says.
 func (o *opener) OpenLane(ctx context.Context, to seam.PeerID, speak seam.Protocol, run string, lane int) (seam.Stream, error) {
 	err := seam.ErrLane

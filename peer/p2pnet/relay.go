@@ -205,7 +205,7 @@ func (r *relays) keepPlace(at address) {
 
 // reserve returns the connection with the relay at which it has reserved a place.
 func (r *relays) reserve(at address) (network.Conn, error) {
-	ctx, leave, err := r.begin(context.Background(), connectHandshakes*r.config.HandshakeTimeout)
+	ctx, leave, err := r.begin(context.Background(), connectHandshakes*r.config.handshakeTimeout)
 	if err != nil {
 		return nil, err
 	}

@@ -152,8 +152,8 @@ func TestDeadlineBeforeBufferedData(t *testing.T) {
 // the default.
 func TestDefaultDeadline(t *testing.T) {
 	const limit = 50 * time.Millisecond
-	a := start(t, Config{Listen: []string{}, IOTimeout: limit})
-	b := start(t, Config{Listen: []string{"127.0.0.1:0"}, IOTimeout: limit})
+	a := start(t, Config{Listen: []string{}, ioTimeout: limit})
+	b := start(t, Config{Listen: []string{"127.0.0.1:0"}, ioTimeout: limit})
 	a.Learn(b.Self(), b.Addresses())
 	inbound, done := make(chan error, 1), make(chan struct{})
 	handle(t, b, speak, run, func(s seam.Stream) {

@@ -163,11 +163,11 @@ func TestPortInUse(t *testing.T) {
 func TestBadConfig(t *testing.T) {
 	key := seeded(1)
 	key[40] ^= 1 // the public half is another key's
-	_, err := New(Config{Key: key, Listen: []string{"localhost:1", "udp"}, IOTimeout: -1, HandshakeTimeout: -1, Limits: Limits{Memory: 1, Streams: -1, Idle: -1}})
+	_, err := New(Config{Key: key, Listen: []string{"localhost:1", "udp"}, Limits: Limits{Memory: 1, Streams: -1, Idle: -1}})
 	if err == nil {
 		t.Fatal("taken")
 	}
-	for _, fault := range []string{"Key", "localhost:1", `"udp"`, "IOTimeout", "HandshakeTimeout", "Limits.Memory", "Streams", "Limits.Idle"} {
+	for _, fault := range []string{"Key", "localhost:1", `"udp"`, "Limits.Memory", "Streams", "Limits.Idle"} {
 		if !strings.Contains(err.Error(), fault) {
 			t.Errorf("nothing said about %s: %v", fault, err)
 		}
@@ -229,7 +229,7 @@ func TestCloseCutsConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	a := start(t, Config{Listen: []string{}, HandshakeTimeout: time.Hour})
+	a := start(t, Config{Listen: []string{}, handshakeTimeout: time.Hour})
 	failed := make(chan error, 1)
 	go func() {
 		_, err := a.Connect(t.Context(), silent.Addr().String())

@@ -95,7 +95,7 @@ func unanswered(s settings.Settings, address string, err error) diagnosis {
 	case errors.As(err, &wrong):
 		d.Finding = fmt.Sprintf("%s: %v", address, wrong)
 		return d.fail("ask who runs the peer for its address")
-	case errors.Is(err, p2pnet.ErrSelf):
+	case errors.Is(err, seam.ErrSelf):
 		return healthy("join", "%s is this peer itself: run passes over it", address)
 	}
 	return d.fail(cmp.Or(settings.Remedy(err), "check that a peer runs there and listens on that port, that the port is open in every firewall between, and that the address is right"))
