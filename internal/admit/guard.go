@@ -1,3 +1,10 @@
+// Package admit decides who takes part in a run, by a list of identities, a key that all
+// share, or both (docs/design/016). A Guard stands before the transport, so that streams,
+// packets and topics of the run are those of peers that take part, and before the
+// membership; in a hello it asks for a proof of the key, and gives one.
+//
+// It holds no connection: whoever has one disconnects those of which Watch tells that
+// they have been taken off the list.
 package admit
 
 import (
@@ -172,19 +179,18 @@ func (g *Guard) Watch(ctx context.Context, removed func([]seam.PeerID)) {
 		gone = slices.DeleteFunc(gone, func(id seam.PeerID) bool { return id == g.self })
 		switch {
 		case err != nil && err.Error() != said:
-			said = err.Error()
 			g.log.Warn("the list of peers cannot be read: the one read before holds until that is mended", zap.Error(err))
-		case err != nil:
 		case changed:
-			said = ""
 			g.log.Info("the list of peers has changed", zap.Int("peers", g.list.len()), zap.Int("removed", len(gone)))
 			for _, id := range gone {
 				g.log.Warn("a peer has been taken off the list: it is disconnected, and no member here any more", zap.String("peer", string(id)))
 				g.streams.reset(id)
 			}
 			removed(gone)
-		default:
-			said = ""
+		}
+		said = ""
+		if err != nil {
+			said = err.Error()
 		}
 	}
 }

@@ -3,7 +3,6 @@ package admit
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -53,25 +52,20 @@ func (l *list) has(id seam.PeerID) bool {
 
 func (l *list) len() int { return len(l.last.Load().ids) }
 
-// read reads the file.
+// read reads the file. One that changes meanwhile has another info the next time.
 func (l *list) read() (*allowed, error) {
-	file, err := os.Open(l.path)
+	info, err := os.Stat(l.path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the list of peers: %w: make the file, with the id of a peer in each line", err)
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("reading the list of peers: %w", err)
+	content, err := os.ReadFile(l.path)
+	if err == nil && len(content) > maxAllowFile {
+		err = fmt.Errorf("it has more than %d bytes", maxAllowFile)
 	}
-	content, err := io.ReadAll(io.LimitReader(file, maxAllowFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading the list of peers: %w", err)
+	var ids map[seam.PeerID]struct{}
+	if err == nil {
+		ids, err = parseAllowed(content, l.check)
 	}
-	if len(content) > maxAllowFile {
-		return nil, fmt.Errorf("reading the list of peers: %s has more than %d bytes", l.path, maxAllowFile)
-	}
-	ids, err := parseAllowed(content, l.check)
 	if err != nil {
 		return nil, fmt.Errorf("reading the list of peers: %s: %w", l.path, err)
 	}
@@ -109,11 +103,10 @@ func parseAllowed(content []byte, check func(seam.PeerID) error) (map[seam.PeerI
 	for line := range bytes.Lines(content) {
 		number++
 		text, _, _ := strings.Cut(string(line), "#")
-		text = strings.TrimSpace(text)
-		if text == "" {
+		id := seam.PeerID(strings.TrimSpace(text))
+		if id == "" {
 			continue
 		}
-		id := seam.PeerID(text)
 		err := seam.CheckID(id)
 		if err == nil {
 			err = check(id)

@@ -123,14 +123,6 @@ func (s *Stream) Next() (wire.Header, []byte, error) {
 	return header, payload, err
 }
 
-// NextWithin reads a frame that may be as long in coming as the caller says.
-func (s *Stream) NextWithin(d time.Duration) (wire.Header, []byte, error) {
-	if err := s.SetReadDeadline(time.Now().Add(d)); err != nil {
-		return wire.Header{}, nil, err
-	}
-	return s.reader.Next()
-}
-
 // Send sends a whole frame.
 func (s *Stream) Send(frame []byte) error {
 	deadline, err := s.wait(time.Now())
