@@ -169,15 +169,6 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestUnknownVariable shows that a misspelt variable is told and stops nothing.
-func TestUnknownVariable(t *testing.T) {
-	t.Setenv("GOSSIPNODE_CHECKPONT", "somewhere")
-	code, _, text := try("config")
-	if code != cli.ExitDone || strings.Count(text, "GOSSIPNODE_CHECKPONT (did you mean GOSSIPNODE_CHECKPOINT?)") != 1 {
-		t.Errorf("exit code %d\n%s", code, text)
-	}
-}
-
 // TestFaultNamesSource shows that a value which cannot be is laid to where it
 // comes from.
 func TestFaultNamesSource(t *testing.T) {

@@ -28,12 +28,12 @@ func deployed(t *testing.T, name string) string {
 	return string(text)
 }
 
-// leaveWithin is the time that a configuration file gives to leave, which config must
+// leaveWithin is the time that a configuration file gives to leave, which run must
 // take.
 func leaveWithin(t *testing.T, text string) time.Duration {
 	t.Helper()
-	if code, _, logged := try("config", "--config", clitest.WriteFile(t, "node.yaml", text)); code != cli.ExitDone {
-		t.Errorf("exit code %d\n%s", code, logged)
+	if _, err := configured(clitest.WriteFile(t, "node.yaml", text)); err != nil {
+		t.Error(err)
 	}
 	var settings struct {
 		Within time.Duration `yaml:"leave-within"`
@@ -191,8 +191,8 @@ func TestKubernetes(t *testing.T) {
 	for _, variable := range c.Env {
 		if name, ok := strings.CutPrefix(variable.Name, cli.EnvironmentPrefix); ok {
 			t.Setenv(variable.Name, strings.ReplaceAll(variable.Value, "$(POD_INDEX)", "3"))
-			if code, out, logged := try("config"); code != cli.ExitDone || !strings.Contains(out, strings.ToLower(name)+": 3/4") {
-				t.Errorf("%+v: exit code %d\n%s", variable, code, logged)
+			if s, err := configured(""); err != nil || name != "PART" || s.Part != "3/4" {
+				t.Errorf("%+v: part %q, error %v", variable, s.Part, err)
 			}
 		}
 	}

@@ -20,8 +20,8 @@ func TestGuide(t *testing.T) {
 	}
 	_, settings, _ := strings.Cut(string(page), "cat >flock.yaml <<'END'\n")
 	settings, _, found := strings.Cut(settings, "END\n")
-	if code, _, logged := try("config", "--config", clitest.WriteFile(t, "flock.yaml", settings)); code != cli.ExitDone || !found {
-		t.Errorf("exit code %d for\n%s%s", code, settings, logged)
+	if _, err := configured(clitest.WriteFile(t, "flock.yaml", settings)); err != nil || !found {
+		t.Errorf("error %v for\n%s", err, settings)
 	}
 	commands, typed := 0, false
 	for line := range strings.Lines(string(page)) {

@@ -42,7 +42,6 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/compare"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/config"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/control"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/doctor"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/fetch"
@@ -78,6 +77,6 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	root.AddCommand(run.Command(std), local.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), bench.Command(std), fetch.Command(std),
-		checkpoint.InspectCommand(std), checkpoint.ExportCommand(std), config.Command(std), version.Command(std))
+		checkpoint.InspectCommand(std), checkpoint.ExportCommand(std), version.Command(std))
 	return root
 }

@@ -6,8 +6,10 @@ import (
 	"os"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
@@ -39,6 +41,21 @@ type sharedBuffer = clitest.Buffer
 
 // program is gossipnode.
 var program clitest.Program = newRoot
+
+// configured are the settings that run takes from a file and the environment.
+func configured(file string) (s settings.Settings, err error) {
+	cmd := &cobra.Command{Use: "run"}
+	s.Register(cmd.Flags())
+	cli.TakeFile(cmd.Flags())
+	if err := cmd.ParseFlags([]string{"--" + cli.ConfigFlag, file}); err != nil {
+		return s, err
+	}
+	sources, err := s.Load(cmd)
+	if err != nil {
+		return s, err
+	}
+	return s, s.Validate(sources)
+}
 
 // runArgs are those of a small run alone with a checkpoint folder.
 func runArgs(data, folder string, more ...string) []string {

@@ -30,11 +30,7 @@ func TakeFile(flags *pflag.FlagSet) {
 
 // Resolve fills in the flags that the command line left out, from the environment and
 // the configuration file, and returns where each comes from. Faults are those of usage.
-// It warns of variables that look like settings and are none.
 func Resolve(cmd *cobra.Command) (Origins, error) {
-	if unknown := unknownVariables(cmd.Root(), os.Environ()); unknown != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.Root().Name(), unknown)
-	}
 	return ResolveFrom(cmd.Flags(), elsewhere(cmd), os.LookupEnv)
 }
 
@@ -213,7 +209,7 @@ func parseConfig(text []byte) ([]entry, error) {
 	var entries []entry
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
-		values, err := Scalars(value)
+		values, err := scalars(value)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: key %q: %w", value.Line, key.Value, err)
 		}
@@ -222,8 +218,8 @@ func parseConfig(text []byte) ([]entry, error) {
 	return entries, nil
 }
 
-// Scalars is the text of a scalar, or of each item of a list of them.
-func Scalars(node *yaml.Node) ([]string, error) {
+// scalars is the text of a scalar, or of each item of a list of them.
+func scalars(node *yaml.Node) ([]string, error) {
 	switch {
 	case node.Kind == yaml.ScalarNode && node.Tag != "!!null":
 		return []string{node.Value}, nil

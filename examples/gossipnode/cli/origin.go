@@ -19,11 +19,6 @@ const (
 	FromFlag
 )
 
-// String is the source's name, as the command config tells it.
-func (s Source) String() string {
-	return [...]string{"default", "file", "environment", "flag"}[s]
-}
-
 // Origin is a source and, for files and the environment, the place in it.
 type Origin struct {
 	source Source

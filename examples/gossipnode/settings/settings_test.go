@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
 // TestPrecedence shows that a flag hides the environment, that hides the file,
@@ -85,5 +86,26 @@ func TestArguments(t *testing.T) {
 	slices.Sort(given)
 	if !slices.Equal(args, given) {
 		t.Errorf("arguments %q, want %q", args, given)
+	}
+}
+
+// TestBadFile shows that values of a file which cannot be are laid to their lines.
+func TestBadFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"chekpoint: x\n":              `:1: unknown key "chekpoint": did you mean "checkpoint"?`,
+		"checkpoint-evry: 1m\n":       `did you mean "checkpoint-every"?`,
+		"checkpoint-every: often\n":   `:1: checkpoint-every "often": want auto`,
+		"keep: 0\n":                   `:1: keep 0: want 1 to`,
+		"keep: 5\n":                   `:1: keep needs --checkpoint`,
+		"checkpoint-every: 5m\n":      `:1: checkpoint-every needs --checkpoint`,
+		"final-wait: 5m\n":            `:1: final-wait needs --final merge`,
+		"join: [127.0.0.1:0]\n":       `:1: join "127.0.0.1:0": want host:port`,
+		"leave-within: 0s\n":          `:1: leave-within 0s: want a positive time`,
+		"batch: 5\nstrategy: never\n": `:2: strategy "never": want`,
+	} {
+		code, out, logged := try("run", "--config", clitest.WriteFile(t, "node.yaml", text))
+		if code != cli.ExitUsage || out != "" || !strings.Contains(logged, want) {
+			t.Errorf("%q: exit code %d, standard output %q, no %q in\n%s", text, code, out, want, logged)
+		}
 	}
 }
