@@ -75,9 +75,9 @@ func runAlone(s settings.Settings, std cli.Streams) error {
 	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
 	defer release()
 	defer leaveInTime(s, ctx, std.Err, func() { os.Exit(cli.ExitFailed) })()
-	log, tell, everybody := watch.NewRun(fmt.Sprintf("%s: %s with %s, %s, %s", s.Run, s.Dataset, s.Model, s.Strategy, s.CodecName()), s.NewLog, std.Err)
+	log := s.NewLog(std.Err)
 	defer p2pnet.BridgeLogs(log)()
-	done, err := train.Run(ctx, s, train.Observer{Log: log, Tell: tell, Everybody: everybody})
+	done, err := train.Run(ctx, s, train.Observer{Log: log, Tell: watch.TextReporter(std.Err)})
 	if err != nil {
 		return train.Interruption(s, err)
 	}

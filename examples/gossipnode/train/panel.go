@@ -2,17 +2,14 @@ package train
 
 import (
 	"context"
-	"math"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/dashboard"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/operator"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -86,32 +83,4 @@ func ruler(t *training) dashboard.Ruler {
 		_, _, err := o.Deliver(ctx, commands, t.Log)
 		return err
 	}
-}
-
-// others are the other members as the table shows them: what they tell, if they do.
-func others(p *peer.Peer) (rows []*watch.Row) {
-	told := make(map[seam.PeerID]control.Digest)
-	for _, d := range p.Digests() {
-		told[d.Peer] = d
-	}
-	for _, m := range p.Members() {
-		if m.ID == p.Self() {
-			continue
-		}
-		unknown := cli.Number(math.NaN())
-		row := &watch.Row{ID: string(m.ID), Phase: watch.PhaseTraining, Status: watch.Status{
-			Role: m.Role.String(), Step: m.Steps, Loss: unknown, Distance: unknown, Elapsed: 1, // it has begun
-		}}
-		switch m.State {
-		case control.Joining, control.Copying:
-			row.Phase = watch.PhaseJoining
-		case control.Over:
-			row.Phase = watch.PhaseDone
-		}
-		if d, heard := told[m.ID]; heard {
-			row.Status.Loss, row.Status.Distance, row.Status.Exchanges = cli.Number(d.Loss), cli.Number(d.ConsensusDistance), d.Exchanges
-		}
-		rows = append(rows, row)
-	}
-	return rows
 }

@@ -38,8 +38,6 @@ type Observer struct {
 	Tell watch.Reporter
 	// Begin is closed when the first step may be taken; nil is at once.
 	Begin <-chan struct{}
-	// Everybody: the other members are told of too.
-	Everybody bool
 }
 
 // training is one peer at work. It belongs to one goroutine.
@@ -54,11 +52,11 @@ type training struct {
 	batch    dataset.Batch
 	measured workload.Measured
 	clock
-	members    int // the most seen
-	skipped    int // damaged records that have been named
-	standstill standstill
-	partners   partners
-	panel      panel
+	members  int // the most seen
+	skipped  int // damaged records that have been named
+	alone    bool
+	partners partners
+	panel    panel
 }
 
 // Run trains one peer, from its data to its result. When ctx ends early it
@@ -248,7 +246,6 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 		switch {
 		case err == nil:
 			step = t.gradient
-			t.standstill.step(time.Now())
 			t.progress(false)
 		case errors.Is(err, peer.ErrRunOver):
 			return t.elapsed(), nil
@@ -295,17 +292,27 @@ func (t *training) progress(now bool) {
 	t.warnSkipped()
 	stats := t.peer.Stats()
 	t.members = max(t.members, stats.Members)
-	t.standstill.warn(t.Log, stats.Members, t.members)
+	t.warnAlone(stats)
 	if t.joined == 0 && stats.Joined && stats.Members > 1 {
 		t.joined = time.Since(t.started)
 	}
 	current := watch.StatusOf(stats, t.elapsed())
 	current.Begun = t.begun
-	report := watch.Report{Kind: watch.ReportProgress, Status: &current}
-	if t.Everybody {
-		report.Others = others(t.peer)
+	t.Tell(watch.Report{Kind: watch.ReportProgress, Status: &current})
+}
+
+// leastStandstill is for how long a process must have stood still, its machine asleep, for
+// the others to have given this peer up, or to have ended without it.
+const leastStandstill = 10 * time.Second
+
+// warnAlone says, once, what a user should know whose process has slept through the end:
+// the peer cannot, since there is nobody to ask.
+func (t *training) warnAlone(s stats.Peer) {
+	if stood := s.Exchanges.LongestHold; !t.alone && s.Members <= 1 && t.members > 1 && stood >= leastStandstill {
+		t.alone = true
+		t.Log.Warn("this process stood still, and all others have gone: it trains on alone, from the model it had. If they have finished the run, end this peer (Ctrl-C) and take the model of one of them",
+			zap.Duration("stood_still", stood), zap.Int("others", t.members-1))
 	}
-	t.Tell(report)
 }
 
 // result evaluates the model and gathers this peer's numbers.

@@ -23,17 +23,8 @@ type Display interface {
 	Close()
 }
 
-// NewDisplay makes a live table on a terminal, and plain lines elsewhere.
+// NewDisplay makes a live table on a terminal that can redraw, and plain lines elsewhere.
 func NewDisplay(out io.Writer, title string) Display {
-	if table := newLiveTable(out, title); table != nil {
-		return table
-	}
-	fmt.Fprintln(out, title)
-	return &plainLines{out: out, every: printEvery}
-}
-
-// newLiveTable makes a live table on a terminal that can redraw, and none elsewhere.
-func newLiveTable(out io.Writer, title string) *liveTable {
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
 		size := func() (width, height int) {
 			width, height, err := term.GetSize(int(file.Fd()))
@@ -44,7 +35,8 @@ func newLiveTable(out io.Writer, title string) *liveTable {
 		}
 		return &liveTable{out: out, title: title, size: size, color: os.Getenv("NO_COLOR") == ""}
 	}
-	return nil
+	fmt.Fprintln(out, title)
+	return &plainLines{out: out, every: printEvery}
 }
 
 // plainLines writes a line now and then, and whenever the number of peers that

@@ -33,8 +33,6 @@ type Report struct {
 	Dashboard string        `json:"dashboard,omitempty"` // where to open it, token included
 	Status    *Status       `json:"status,omitempty"`
 	Share     *result.Share `json:"share,omitempty"`
-	// Others are the other members, for a table in this process.
-	Others []*Row `json:"-"`
 	// Failure and Code are what a peer that has given up says, and would exit
 	// with; Interrupted tells that it was asked to.
 	Failure     string `json:"failure,omitempty"`
@@ -123,8 +121,8 @@ func LineReporter(out io.Writer) Reporter {
 	return func(r Report) { _ = encoder.Encode(r) }
 }
 
-// textReporter writes reports for a person, a line of progress every interval.
-func textReporter(out io.Writer, interval time.Duration) Reporter {
+// TextReporter writes reports for a person, a line of progress now and then.
+func TextReporter(out io.Writer) Reporter {
 	var (
 		last time.Time
 		over bool
@@ -144,7 +142,7 @@ func textReporter(out io.Writer, interval time.Duration) Reporter {
 			if done && over {
 				return
 			}
-			if done || time.Since(last) >= interval {
+			if done || time.Since(last) >= printEvery {
 				last, over = time.Now(), done
 				fmt.Fprintln(out, r.Status)
 			}
