@@ -31,7 +31,6 @@ const (
 // dialer connects to other processes.
 type dialer struct {
 	*node
-	book   *book
 	known  *knownFile
 	upkeep *upkeep
 }
@@ -54,8 +53,8 @@ func (d *dialer) Connect(ctx context.Context, text string) (seam.PeerID, error) 
 	if err != nil {
 		return "", fmt.Errorf("p2pnet: connecting to %s: %w", text, d.whyNot(ctx, err))
 	}
-	if len(d.book.lookup(id)) == 0 {
-		d.book.learn(id, []address{to})
+	if len(d.lookup(id)) == 0 {
+		d.book.Add(id, []address{to})
 	}
 	return seam.PeerID(id.String()), nil
 }
@@ -64,7 +63,7 @@ func (d *dialer) connect(ctx context.Context, to address) (peer.ID, error) {
 	if to.id == d.id {
 		return "", seam.ErrSelf
 	}
-	addresses, err := d.book.resolve(ctx, to)
+	addresses, err := d.resolve(ctx, to)
 	if err != nil {
 		return "", err
 	}
@@ -250,4 +249,75 @@ func (d *dialer) introduced(ctx context.Context, err error, relays ...peer.ID) (
 		done = true
 	}
 	return done
+}
+
+// Learn remembers where a peer may be reached, replacing what was learned
+// before. It takes every form that Connect takes. Addresses that are malformed,
+// or that name another peer, are left out; so is everything about an id that is
+// malformed.
+func (d *dialer) Learn(peer seam.PeerID, addresses []string) {
+	id, err := parsePeer(peer)
+	if err != nil || id == d.id {
+		d.log.Debug("ignored addresses", zap.String("peer", string(peer)), zap.Error(err))
+		return
+	}
+	var good []address
+	for _, text := range addresses {
+		if len(good) == maxBookAddresses {
+			break
+		}
+		a, err := parseAddress(text)
+		if err != nil || (a.id != "" && a.id != id) {
+			d.log.Debug("ignored an address", zap.String("peer", string(peer)), zap.String("address", text), zap.Error(err))
+			continue
+		}
+		good = append(good, a)
+	}
+	d.book.Add(id, good)
+}
+
+// whereabouts resolves what the book knows of a peer. An empty answer is none:
+// libp2p may still know where a peer was that connected to us.
+func (d *dialer) whereabouts(ctx context.Context, id peer.ID) []ma.Multiaddr {
+	var found []ma.Multiaddr
+	for _, a := range d.lookup(id) {
+		resolved, err := d.resolve(ctx, a)
+		if err != nil {
+			d.log.Debug("cannot resolve an address", zap.Stringer("peer", id), zap.Stringer("address", a), zap.Error(err))
+			continue
+		}
+		found = append(found, resolved...)
+	}
+	return found
+}
+
+// resolve returns the addresses that a stands for, also if it leads through a relay.
+func (d *dialer) resolve(ctx context.Context, a address) ([]ma.Multiaddr, error) {
+	if a.relay == "" {
+		return a.resolve(ctx)
+	}
+	at := []address{a}
+	if a.host == "" {
+		at = d.lookup(a.relay)
+	}
+	circuit, err := ma.NewMultiaddr("/p2p/" + a.relay.String() + circuitSuffix)
+	if err != nil {
+		return nil, err
+	}
+	var found []ma.Multiaddr
+	faults := []error{seam.ErrUnreachable}
+	for _, one := range at {
+		if one.host == "" || one.relay != a.relay && one.relay != "" {
+			continue // a relay behind a relay
+		}
+		resolved, err := one.resolve(ctx)
+		faults = append(faults, err)
+		for _, place := range resolved {
+			found = append(found, place.Encapsulate(circuit))
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("nothing is known of where the relay %s listens: %w", a.relay, errors.Join(faults...))
+	}
+	return found, nil
 }

@@ -11,11 +11,13 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	pb "github.com/libp2p/go-libp2p-pubsub/pb"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
+	"golang.org/x/time/rate"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -45,7 +47,13 @@ const (
 	maxTopics        = 64
 	// maxAdmitted bounds the neighbours whose messages are counted.
 	maxAdmitted = 4 * DefaultConnections
+	// messagesPerSecond and messageBurst are what one neighbour may pass on: gossipsub
+	// remembers each message for seenFor, so the rate bounds memory too.
+	messagesPerSecond = 64
+	messageBurst      = 512
 )
+
+var errFlood = errors.New("more messages than a neighbour may pass on")
 
 // gossip is the gossipsub router of a transport. It begins with the first topic:
 // who asks for none speaks none.
@@ -64,10 +72,7 @@ func (g *gossip) start() (*pubsub.PubSub, error) {
 	if g.router != nil {
 		return g.router, nil
 	}
-	allowed, err := newAllowance()
-	if err != nil {
-		return nil, fmt.Errorf("starting gossipsub: %w", err)
-	}
+	allowed := newAllowance()
 	filter := &subscriptions{topics: make(map[peer.ID]map[string]bool), connected: func(id peer.ID) bool {
 		return g.host.Network().Connectedness(id) == network.Connected
 	}}
@@ -91,9 +96,14 @@ func (g *gossip) start() (*pubsub.PubSub, error) {
 		pubsub.WithSubscriptionFilter(filter),
 		pubsub.WithPeerFilter(hearers.has),
 		pubsub.WithAppSpecificRpcInspector(func(from peer.ID, rpc *pubsub.RPC) error {
-			err := allowed.inspect(from, rpc)
-			hearers.leaveOut(from, rpc)
-			return err
+			n := len(rpc.GetPublish())
+			// Before anything is remembered: what was seen is not taken again from those who
+			// may pass it on.
+			rpc.Publish = hearers.without(from, rpc.Publish)
+			if n > 0 && !allowed.take(from, n, time.Now()) {
+				return errFlood
+			}
+			return nil
 		}),
 		pubsub.WithLogger(slog.New(handlerOf(g.log.Named("gossipsub")))),
 		pubsub.WithRPCLogger(slog.New(slog.DiscardHandler)),
@@ -209,4 +219,27 @@ func (s *subscriptions) gone(_ network.Network, c network.Conn) {
 	if from := c.RemotePeer(); !s.connected(from) {
 		delete(s.topics, from)
 	}
+}
+
+// allowance is how many messages each neighbour may still pass on. It outlasts the
+// connection, or who connects anew would have a new one; of more than maxAdmitted
+// neighbours those heard least lately are forgotten.
+type allowance struct {
+	left *lru.Cache[peer.ID, *rate.Limiter]
+}
+
+func newAllowance() *allowance {
+	left, _ := lru.New[peer.ID, *rate.Limiter](maxAdmitted) // fails for sizes below one only
+	return &allowance{left}
+}
+
+func (a *allowance) take(from peer.ID, n int, now time.Time) bool {
+	left, known := a.left.Get(from)
+	if !known {
+		left = rate.NewLimiter(messagesPerSecond, messageBurst)
+		if earlier, known, _ := a.left.PeekOrAdd(from, left); known {
+			left = earlier
+		}
+	}
+	return left.AllowN(now, n)
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	pb "github.com/libp2p/go-libp2p-pubsub/pb"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
@@ -51,24 +50,7 @@ func (h *hearers) has(id peer.ID, topic string) bool {
 	return takesPart == nil || takesPart(seam.PeerID(id.String()))
 }
 
-func (h *hearers) hasAll(id peer.ID) bool {
-	self := seam.PeerID(id.String())
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	for _, takesPart := range h.topics {
-		if !takesPart(self) {
-			return false
-		}
-	}
-	return true
-}
-
-// leaveOut drops the messages of a peer on topics that it may not hear, before anything is
-// remembered of them: what was seen is not taken again from those who may pass it on.
-func (h *hearers) leaveOut(from peer.ID, rpc *pubsub.RPC) {
-	rpc.Publish = h.without(from, rpc.Publish)
-}
-
+// without leaves out messages on topics that a peer may not hear, nor be heard on.
 func (h *hearers) without(id peer.ID, messages []*pb.Message) []*pb.Message {
 	return slices.DeleteFunc(messages, func(m *pb.Message) bool { return !h.has(id, m.GetTopic()) })
 }
@@ -85,9 +67,11 @@ func (h *hearers) frame(to peer.ID, frame []byte) ([]byte, error) {
 	if err := proto.Unmarshal(frame[head:], &rpc); err != nil {
 		return nil, fmt.Errorf("%w: %w", errGossipFrame, err)
 	}
-	rpc.Publish = h.without(to, rpc.Publish)
-	size = uint64(proto.Size(&rpc))
-	if size == 0 {
+	all := len(rpc.Publish)
+	if rpc.Publish = h.without(to, rpc.Publish); len(rpc.Publish) == all {
+		return frame, nil
+	}
+	if size = uint64(proto.Size(&rpc)); size == 0 {
 		return nil, nil
 	}
 	return proto.MarshalOptions{}.MarshalAppend(binary.AppendUvarint(nil, size), &rpc)
@@ -115,11 +99,7 @@ type hearersStream struct {
 
 // Write implements network.Stream. Gossipsub writes a frame at a time.
 func (s hearersStream) Write(frame []byte) (int, error) {
-	to := s.Conn().RemotePeer()
-	if s.hearers.hasAll(to) {
-		return s.Stream.Write(frame)
-	}
-	left, err := s.hearers.frame(to, frame)
+	left, err := s.hearers.frame(s.Conn().RemotePeer(), frame)
 	if err == nil && len(left) > 0 {
 		_, err = s.Stream.Write(left)
 	}

@@ -181,7 +181,7 @@ func (l *lanes) newSwarm() (*swarm.Swarm, error) {
 // addresses returns where a lane may be dialled, best first: lane i takes the
 // i-th address behind that of Open's connection, round and round.
 func (l *lanes) addresses(ctx context.Context, to laneKey) []ma.Multiaddr {
-	known := l.book.whereabouts(ctx, to.peer)
+	known := l.whereabouts(ctx, to.peer)
 	known = append(known, l.host.Peerstore().Addrs(to.peer)...)
 	var beside ma.Multiaddr
 	if conn := l.upkeep.connected(to.peer); conn != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
@@ -28,11 +29,29 @@ type node struct {
 	host    host.Host
 	swarm   *swarm.Swarm
 	refused *counts
+	book    book
 
 	// ending is cancelled by Close, to cut short what is under way.
 	ending context.Context
 	end    context.CancelFunc
 	gate   gate
+}
+
+// book holds the addresses at which peers may be reached; the slices are not changed.
+// libp2p's own store is not used for it: there, addresses expire and can only be added to.
+type book = *lru.Cache[peer.ID, []address]
+
+const (
+	// maxBookPeers is how many peers addresses are remembered of; beyond it the
+	// one learned longest ago is forgotten.
+	maxBookPeers = 8192
+	// maxBookAddresses is how many addresses of one peer are remembered.
+	maxBookAddresses = 8
+)
+
+func newBook() book {
+	peers, _ := lru.New[peer.ID, []address](maxBookPeers) // fails for sizes below one only
+	return peers
 }
 
 // Self is the id of the local peer: the text of its libp2p peer id.
@@ -54,6 +73,12 @@ func (n *node) Verify(peer seam.PeerID, message, signature []byte) bool {
 		return false
 	}
 	return ed25519.Verify(public, inDomain(message), signature)
+}
+
+// lookup returns what was learned of where a peer is.
+func (n *node) lookup(id peer.ID) []address {
+	addresses, _ := n.book.Peek(id)
+	return addresses
 }
 
 // admitted is the reason for which a peer is not connected with, or nil.

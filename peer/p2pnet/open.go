@@ -93,7 +93,7 @@ func (o *opener) connection(ctx context.Context, to laneKey) (network.Conn, erro
 	if conn := o.upkeep.connected(to.peer); conn != nil {
 		return conn, nil
 	}
-	return o.dial(ctx, to.peer, o.book.whereabouts(ctx, to.peer))
+	return o.dial(ctx, to.peer, o.whereabouts(ctx, to.peer))
 }
 
 // notOpened sorts the reasons for which a connection gives no stream: limits of

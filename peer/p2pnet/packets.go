@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,26 +44,25 @@ var errDatagram = errors.New("malformed datagram")
 // datagrams are the sockets, which are opened when packets are first asked for.
 type datagrams struct {
 	*node
-	book    *book
 	reading sync.WaitGroup
 
 	strangers *rate.Limiter
 	paths     *lru.Cache[peer.ID, netip.AddrPort] // where a peer's packets last came from
 
-	mu       sync.RWMutex
-	closed   bool
-	sockets  []*net.UDPConn
-	handlers map[string]*packetHandler
+	mu      sync.RWMutex
+	closed  bool
+	sockets []*net.UDPConn
+
+	handling sync.Mutex // held while a packet is handled
+	handlers map[string]func(seam.PeerID, []byte)
 }
 
-func newDatagrams(n *node, b *book) *datagrams {
+func newDatagrams(n *node) *datagrams {
 	paths, _ := lru.New[peer.ID, netip.AddrPort](maxPaths) // fails for sizes below one only
-	return &datagrams{node: n, book: b, strangers: rate.NewLimiter(strangersPerSecond, strangersPerSecond), paths: paths, handlers: make(map[string]*packetHandler)}
-}
-
-type packetHandler struct {
-	mu   sync.Mutex // held while a packet is handled
-	take func(seam.PeerID, []byte)
+	return &datagrams{
+		node: n, strangers: rate.NewLimiter(strangersPerSecond, strangersPerSecond), paths: paths,
+		handlers: make(map[string]func(seam.PeerID, []byte)),
+	}
 }
 
 // SendPacket implements seam.Packets. Until a packet has come from the peer, a packet
@@ -84,12 +84,12 @@ func (d *datagrams) SendPacket(to seam.PeerID, run string, packet []byte) error 
 	datagram := appendDatagram(nil, d.key, to, run, packet)
 	sent := false
 	for _, target := range targets {
-		for _, socket := range d.sockets {
-			if sameFamily(socket, target) {
-				_, err := socket.WriteToUDPAddrPort(datagram, target)
-				sent = sent || err == nil
-				break
-			}
+		// A socket refuses what it cannot reach: another family, loopback or all but that.
+		if slices.ContainsFunc(d.sockets, func(socket *net.UDPConn) bool {
+			_, err := socket.WriteToUDPAddrPort(datagram, target)
+			return err == nil
+		}) {
+			sent = true
 		}
 	}
 	if !sent {
@@ -103,7 +103,7 @@ func (d *datagrams) targets(id peer.ID) (targets []netip.AddrPort) {
 	if known, ok := d.paths.Get(id); ok {
 		return []netip.AddrPort{known}
 	}
-	for _, a := range d.book.lookup(id) {
+	for _, a := range d.lookup(id) {
 		if ip, err := netip.ParseAddr(a.host); err == nil && a.relay == "" {
 			targets = append(targets, netip.AddrPortFrom(ip, a.port))
 		}
@@ -111,41 +111,34 @@ func (d *datagrams) targets(id peer.ID) (targets []netip.AddrPort) {
 	return targets
 }
 
-func sameFamily(socket *net.UDPConn, to netip.AddrPort) bool {
-	local := socket.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
-	return local.Is4() == to.Addr().Is4() && (local.IsLoopback() == to.Addr().IsLoopback() || local.IsUnspecified() || !to.Addr().IsLoopback())
-}
-
 // HandlePackets implements seam.Packets.
 func (d *datagrams) HandlePackets(run string, handler func(seam.PeerID, []byte)) (stop func(), err error) {
+	if err := d.openSockets(); err != nil {
+		return nil, fmt.Errorf("p2pnet: taking packets: %w", err)
+	}
+	d.handling.Lock()
+	defer d.handling.Unlock()
+	if d.handlers[run] != nil {
+		return nil, fmt.Errorf("p2pnet: packets of run %q have a handler already", run)
+	}
+	d.handlers[run] = handler
+	return sync.OnceFunc(func() {
+		d.handling.Lock()
+		defer d.handling.Unlock()
+		delete(d.handlers, run)
+	}), nil
+}
+
+// openSockets opens a socket beside each listener, unless there are some.
+func (d *datagrams) openSockets() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
 	case d.closed:
-		return nil, fmt.Errorf("p2pnet: taking packets: %w", seam.ErrClosed)
-	case d.handlers[run] != nil:
-		return nil, fmt.Errorf("p2pnet: packets of run %q have a handler already", run)
-	case len(d.sockets) == 0:
-		if err := d.openSockets(); err != nil {
-			return nil, fmt.Errorf("p2pnet: taking packets: %w", err)
-		}
+		return seam.ErrClosed
+	case len(d.sockets) > 0:
+		return nil
 	}
-	h := &packetHandler{take: handler}
-	d.handlers[run] = h
-	return func() {
-		d.mu.Lock()
-		if d.handlers[run] == h {
-			delete(d.handlers, run)
-		}
-		d.mu.Unlock()
-		h.mu.Lock()
-		h.take = nil
-		h.mu.Unlock()
-	}, nil
-}
-
-// openSockets opens a socket beside each listener. The lock is held.
-func (d *datagrams) openSockets() error {
 	var faults []error
 	for _, a := range d.host.Network().ListenAddresses() {
 		where, err := manet.ToNetAddr(a)
@@ -204,14 +197,14 @@ func (d *datagrams) takeDatagram(datagram []byte, from netip.AddrPort) error {
 	if err := d.admitted(id); err != nil {
 		return err
 	}
-	if len(d.book.lookup(id)) == 0 && !d.strangers.AllowN(time.Now(), 1) {
+	if len(d.lookup(id)) == 0 && !d.strangers.AllowN(time.Now(), 1) {
 		// A newcomer of which no news has come yet is a stranger, and so is whoever forges.
 		return fmt.Errorf("nothing is known of peer %s", id)
 	}
-	d.mu.RLock()
-	h := d.handlers[run]
-	d.mu.RUnlock()
-	if h == nil {
+	d.handling.Lock()
+	defer d.handling.Unlock()
+	take := d.handlers[run]
+	if take == nil {
 		return fmt.Errorf("run %q takes no packets here", run)
 	}
 	signed := len(datagram) - ed25519.SignatureSize
@@ -219,11 +212,7 @@ func (d *datagrams) takeDatagram(datagram []byte, from netip.AddrPort) error {
 		return fmt.Errorf("%w: not signed by peer %s for this one", errDatagram, id)
 	}
 	d.paths.Add(id, netip.AddrPortFrom(from.Addr().Unmap(), from.Port()))
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.take != nil {
-		h.take(seam.PeerID(id.String()), packet)
-	}
+	take(seam.PeerID(id.String()), packet)
 	return nil
 }
 

@@ -286,13 +286,14 @@ var _ io.Reader = (*hesitant)(nil)
 
 func TestBookForgetsTheOldest(t *testing.T) {
 	b := newBook()
+	known := func(id peer.ID) int { addresses, _ := b.Peek(id); return len(addresses) }
 	name := func(i int) peer.ID { return peer.ID([]byte{byte(i >> 8), byte(i)}) }
 	for i := range maxBookPeers {
-		b.learn(name(i), []address{{}})
+		b.Add(name(i), []address{{}})
 	}
-	b.learn(name(0), []address{{}, {}}) // now the newest
-	b.learn(name(maxBookPeers), []address{{}})
-	if b.peers.Len() != maxBookPeers || len(b.lookup(name(0))) != 2 || len(b.lookup(name(1))) != 0 || len(b.lookup(name(maxBookPeers))) != 1 {
-		t.Errorf("%d peers; the renewed one has %d addresses, the oldest %d", b.peers.Len(), len(b.lookup(name(0))), len(b.lookup(name(1))))
+	b.Add(name(0), []address{{}, {}}) // now the newest
+	b.Add(name(maxBookPeers), []address{{}})
+	if b.Len() != maxBookPeers || known(name(0)) != 2 || known(name(1)) != 0 || known(name(maxBookPeers)) != 1 {
+		t.Errorf("%d peers; the renewed one has %d addresses, the oldest %d", b.Len(), known(name(0)), known(name(1)))
 	}
 }

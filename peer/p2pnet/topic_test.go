@@ -218,10 +218,7 @@ func TestSlowHandlerLosesNoBurst(t *testing.T) {
 
 // A neighbour that floods is cut short, and heard again later; others do not suffer.
 func TestFloodingNeighbourIsCutShort(t *testing.T) {
-	a, err := newAllowance()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := newAllowance()
 	now := time.Now()
 	for i := range messageBurst {
 		if !a.take("flooder", 1, now) {

@@ -27,8 +27,6 @@ import (
 // concurrent use.
 type Transport struct {
 	*node
-	*book
-	*dialer
 	*opener
 	*listener
 	*datagrams
@@ -79,11 +77,8 @@ func New(config Config) (*Transport, error) {
 	book := newBook()
 	refused := &counts{of: make(map[string]uint64)}
 	gaveWay := func() { refused.add("gave way") }
-	entrance, err := door.New(config.Limits.handshakes(), config.Limits.strangers(), book.knows, gaveWay, config.Log)
-	if err != nil {
-		return nil, fmt.Errorf("p2pnet: %w", err)
-	}
-	h, err := newHost(config, key, entrance, book.knows)
+	entrance := door.New(config.Limits.handshakes(), config.Limits.strangers(), book.Contains, gaveWay, config.Log)
+	h, err := newHost(config, key, entrance, book.Contains)
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: %w", err)
 	}
@@ -94,19 +89,18 @@ func New(config Config) (*Transport, error) {
 	ending, end := context.WithCancel(context.Background())
 	n := &node{
 		config: config, key: key, id: h.ID(), self: seam.PeerID(h.ID().String()), log: config.Log,
-		host: h, swarm: network, refused: refused, ending: ending, end: end,
+		host: h, swarm: network, refused: refused, book: book, ending: ending, end: end,
 	}
-	book.node = n
 	upkeep := newUpkeep(n)
-	dials := &dialer{node: n, book: book, known: known, upkeep: upkeep}
+	dials := &dialer{node: n, known: known, upkeep: upkeep}
 	relays := &relays{dialer: dials}
 	upkeep.keeps = relays.reserved
 	lanes := newLanes(dials)
 	upkeep.lanes = lanes
 	t := &Transport{
-		node: n, book: book, dialer: dials, opener: &opener{dials, lanes},
+		node: n, opener: &opener{dials, lanes},
 		listener:  newListener(n, upkeep),
-		datagrams: newDatagrams(n, book), gossip: &gossip{node: n},
+		datagrams: newDatagrams(n), gossip: &gossip{node: n},
 		lanes: lanes, upkeep: upkeep, relays: relays, untold: untold,
 	}
 	t.finish = sync.OnceValue(t.close)

@@ -51,15 +51,12 @@ type Door struct {
 // New makes a door with so many places for connections on which no key was shown yet, and
 // for those of strangers. Member tells whether a peer is one whose addresses are known;
 // gaveWay is told of each connection that gives way.
-func New(silent, strangers int, member func(peer.ID) bool, gaveWay func(), log *zap.Logger) (*Door, error) {
-	homes, err := lru.New[netip.Prefix, struct{}](maxHomes)
-	if err != nil {
-		return nil, err
-	}
+func New(silent, strangers int, member func(peer.ID) bool, gaveWay func(), log *zap.Logger) *Door {
+	homes, _ := lru.New[netip.Prefix, struct{}](maxHomes) // fails for sizes below one only
 	return &Door{
 		member: member, gaveWay: gaveWay, log: log, homes: homes,
 		silent: crowd{places: silent}, strangers: crowd{places: strangers},
-	}, nil
+	}
 }
 
 // enter takes a place for a connection, on which no key was shown yet.

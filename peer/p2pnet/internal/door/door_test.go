@@ -21,10 +21,7 @@ type entrance struct {
 func newEntrance(t *testing.T) *entrance {
 	t.Helper()
 	e := &entrance{members: make(map[peer.ID]bool)}
-	var err error
-	if e.Door, err = New(places, 2*places, func(id peer.ID) bool { return e.members[id] }, func() {}, zap.NewNop()); err != nil {
-		t.Fatal(err)
-	}
+	e.Door = New(places, 2*places, func(id peer.ID) bool { return e.members[id] }, func() {}, zap.NewNop())
 	return e
 }
 
