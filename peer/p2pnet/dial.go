@@ -155,12 +155,8 @@ func (d *dialer) remember(to address, seen []sighting) {
 	for _, s := range seen {
 		if id := seam.PeerID(s.id.String()); !slices.Contains(ids, id) {
 			ids = append(ids, id)
-			file := zap.Skip()
-			if d.known.path != "" {
-				file = zap.String("file", d.known.path)
-			}
 			d.log.Info("learned the identity behind an address, and trust it from now on",
-				zap.String("address", to.key()), zap.String("peer", string(id)), file)
+				zap.String("address", to.key()), zap.String("peer", string(id)), zap.String("file", d.known.path))
 		}
 	}
 	if err := d.known.remember(to.key(), ids); err != nil {

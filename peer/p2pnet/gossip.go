@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -130,7 +129,7 @@ func (g *gossip) Topic(name string, takesPart func(seam.PeerID) bool, handler se
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, err)
 	}
-	topic := &Topic{gossip: g, name: name, handler: handler, router: router}
+	topic := &Topic{gossip: g, name: name, handler: handler}
 	topic.finish = sync.OnceValue(topic.close)
 	// The validator is also what delivers: a subscription of gossipsub drops what
 	// comes while its reader is slow. It runs on gossipsub's own few workers, whose
@@ -162,11 +161,8 @@ func gossipFeatures(feature pubsub.GossipSubFeature, id protocol.ID) bool {
 
 // messageID names a message by what it says.
 func messageID(m *pb.Message) string {
-	hash := sha256.New()
-	_, _ = io.WriteString(hash, m.GetTopic()) // a hash takes everything
-	_, _ = hash.Write([]byte{0})
-	_, _ = hash.Write(m.GetData())
-	return string(hash.Sum(nil))
+	sum := sha256.Sum256(slices.Concat([]byte(m.GetTopic()), []byte{0}, m.GetData()))
+	return string(sum[:])
 }
 
 // subscriptions bounds what neighbours may say of the topics they take part in.

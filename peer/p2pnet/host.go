@@ -69,22 +69,16 @@ func newHost(config Config, key ed25519.PrivateKey, entrance *door.Door, knows f
 		return nil, errors.Join(fmt.Errorf("starting libp2p: %w", err), connections.Close(), resources.Close(), store.Close())
 	}
 	for _, text := range config.Listen {
-		if err := listen(h, text); err != nil {
+		address, err := parseListen(text)
+		if err == nil {
+			err = h.Network().Listen(address)
+		}
+		if err != nil {
+			err = fmt.Errorf("listening on %s: %w: listen on an address of this machine, at a port that no other process uses", text, err)
 			return nil, errors.Join(err, h.Close())
 		}
 	}
 	return h, nil
-}
-
-func listen(h host.Host, text string) error {
-	address, err := parseListen(text)
-	if err != nil {
-		return err
-	}
-	if err := h.Network().Listen(address); err != nil {
-		return fmt.Errorf("listening on %s: %w: listen on an address of this machine, at a port that no other process uses", text, err)
-	}
-	return nil
 }
 
 // muxer is yamux with the sizes of limits.go, its windows accounted for in full.

@@ -16,7 +16,6 @@ type Topic struct {
 	gossip  *gossip
 	name    string
 	handler seam.TopicHandler
-	router  *pubsub.PubSub
 	topic   *pubsub.Topic
 	relay   pubsub.RelayCancelFunc
 	gate    gate
@@ -94,7 +93,7 @@ func (t *Topic) close() error {
 	t.relay()
 	err := t.topic.Close()
 	t.gossip.hearers.set(t.name, nil) // before the name is free for another Topic
-	err = errors.Join(err, t.router.UnregisterTopicValidator(t.name))
+	err = errors.Join(err, t.gossip.router.UnregisterTopicValidator(t.name))
 	if t.gossip.ending.Err() != nil {
 		return nil // gossipsub ended with the transport, and says so
 	}

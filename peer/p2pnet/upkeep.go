@@ -114,18 +114,21 @@ type between struct {
 	unused  network.Conn // that this end has dialled and opened no stream on
 	spoken  bool         // by this end, on one that the other has dialled
 	theirs  bool         // the other end has opened a stream on out
+	young   bool         // both ends have dialled, and one of them moments ago
 }
 
 func (u *upkeep) between(conns []network.Conn) (b between) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	inbound, young := false, false
 	for _, c := range conns {
 		if c.IsClosed() || isCircuit(c.RemoteMultiaddr()) {
 			continue
 		}
 		of := u.conns[c]
+		young = young || time.Since(c.Stat().Opened) < youth
 		if c.Stat().Direction == network.DirInbound {
-			b.spoken = b.spoken || of.ours
+			inbound, b.spoken = true, b.spoken || of.ours
 			if of.first && b.in == nil {
 				b.in = c
 			}
@@ -138,6 +141,7 @@ func (u *upkeep) between(conns []network.Conn) (b between) {
 			b.unused = c
 		}
 	}
+	b.young = young && inbound && b.out != nil
 	return b
 }
 
@@ -223,22 +227,11 @@ func (u *upkeep) connections() (n int) {
 	for _, id := range u.swarm.Peers() {
 		conns := u.swarm.ConnsToPeer(id)
 		n += len(conns)
-		if u.second(id, conns) != nil || besideAnother(conns) {
+		if u.second(id, conns) != nil || u.between(conns).young {
 			n--
 		}
 	}
 	return n
-}
-
-// besideAnother tells whether one of several connections, dialled from either end,
-// is young.
-func besideAnother(conns []network.Conn) bool {
-	ends, young := make(map[network.Direction]bool), false
-	for _, c := range conns {
-		ends[c.Stat().Direction] = true
-		young = young || time.Since(c.Stat().Opened) < youth
-	}
-	return len(ends) > 1 && young
 }
 
 // connected returns the oldest connection to a peer that was not dialled as a
