@@ -3,7 +3,6 @@ package baseline
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
@@ -37,13 +36,8 @@ import (
 //     with one model.
 type AllReduce struct {
 	coordination
-	ring     collective.Ringer
-	state    memberState
-	floor    uint64  // of the attempts, the last that the coordinator has told of
-	ended    uint64  // the attempt of the last update
-	endedAs  float64 // what was agreed on for it
-	rounds           // of the coordinator
-	dividing int     // Config.Batch
+	ring  *collective.Summing
+	state memberState
 }
 
 // memberState is where a member is in its round.
@@ -55,15 +49,21 @@ const (
 	updating
 )
 
-// Phases of a member, as it tells them.
+// What a member says of itself, in View of its status, below the version of its parameters.
 const (
-	phaseReady uint64 = iota
-	phaseRinging
-	phaseSummed
-	phaseUpdating
-	phaseDone             // the run is over for it
-	phaseInitial = 1 << 3 // it has the parameters with which all begin
+	isReady    uint64 = 1 << iota // it has a gradient
+	isDone                        // the run is over for it
+	isCopied                      // it has its parameters from another, and has made no update since
+	statusBits = iota
 )
+
+// level tells whether a participant has this peer's parameters, as it said.
+func (m *AllReduce) level(p *collective.Participant) bool {
+	return p.Last.View>>statusBits == m.version
+}
+
+// says tells whether a participant has said one of the above last.
+func says(p *collective.Participant, what uint64) bool { return p.Last.View&what != 0 }
 
 // NewAllReduce makes a machine that knows no view yet. It reports all faults of the
 // configuration at once.
@@ -71,208 +71,87 @@ func NewAllReduce(config Config) (*AllReduce, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("AllReduce machine: %w", err)
 	}
-	m := &AllReduce{dividing: config.Batch}
-	m.Flights, m.role, m.rounds.m, m.self = config.flights(), m, m, config.Self
-	m.ring = collective.NewRinger(m.Flights, m, wordAgain)
+	m := &AllReduce{}
+	m.begin(config, collective.AllReduce, m)
+	m.ring = collective.NewSumming(m.Flights, &m.members, m)
 	return m, nil
 }
 
-// Traits implements collective.Machine.
-func (m *AllReduce) Traits() collective.Traits {
-	return collective.Traits{Algorithm: collective.AllReduce, Gradients: true, Words: true}
-}
-
-// Handle implements averaging.Machine.
-func (m *AllReduce) Handle(now time.Duration, event averaging.Event, actions []averaging.Action) []averaging.Action {
-	return collective.Handle(m, now, event, actions)
-}
-
-// Decide implements collective.Machine.
-func (m *AllReduce) Decide(now time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
-	m.Begin(now, actions)
-	if !m.handle(e) {
-		m.event(e)
-	}
-	m.coordinate()
-	m.part()
-	m.arm()
-	return m.End()
-}
-
-func (m *AllReduce) event(e collective.Event) {
-	switch e.Kind {
-	case collective.GradientDone:
-		if m.gradient(e) {
-			m.state = ready
-			m.tellReady()
-		}
-	case averaging.ViewChanged:
-		m.adopt(e.Overlay.View())
-		for _, x := range slices.Clone(m.members) {
-			if !m.order.Has(x.id) {
-				m.lose(x.id)
-			}
-		}
-	case collective.Offered:
-		m.offered(e)
-	case averaging.Refused, averaging.Finished, averaging.Failed:
-		m.landing(e)
-	case averaging.TimerFired:
-		if m.Ticked(e) {
-			m.impatient()
-		}
-	case averaging.PeerLost, averaging.Quarantined:
-		m.lose(e.Peer)
-	case collective.Told:
-		m.told(e.Peer, e.Word)
-	case collective.Updated:
-		m.updated()
+// ready implements role.
+func (m *AllReduce) ready() {
+	m.state, m.ring.Opened = ready, m.Now
+	if m.coordinator != "" && !m.leads() {
+		m.Report()
 	}
 }
 
-// tellReady tells the coordinator that there is a gradient.
-func (m *AllReduce) tellReady() {
-	switch {
-	case m.coordinator == "":
-		m.seek()
-	case !m.leads():
-		if m.dividing > 0 {
-			m.Tell(m.coordinator, word(wordSpeed, m.round, m.reign, m.speed.value))
-		}
-		m.report()
+// begun implements role.
+func (m *AllReduce) begun() {
+	m.followed()
+	for id := range m.members.Others {
+		m.ring.Participant(id)
 	}
 }
 
 // followed implements role.
-func (m *AllReduce) followed() {
-	m.ring.Leave()
-	m.floor = 0
+func (m *AllReduce) followed() { m.ring.Restart() }
+
+// Report implements collective.Summer.
+func (m *AllReduce) Report() {
+	said := m.version << statusBits
+	switch m.state {
+	case ready:
+		said |= isReady
+	case computing:
+		said |= isDone
+	}
+	if m.copied {
+		said |= isCopied
+	}
+	m.Tell(m.coordinator, collective.Word{
+		Kind: collective.WordStatus, Round: m.ring.Attempt(), View: said, Value: float64(m.ring.Stage),
+	})
 }
 
-// report implements role.
-func (m *AllReduce) report() {
-	phase := phaseDone
-	switch {
-	case m.state == updating:
-		phase = phaseUpdating
-	case m.ring.Stage == collective.Summed:
-		phase = phaseSummed
-	case m.ring.Stage != collective.Idle:
-		phase = phaseRinging
-	case m.state == ready:
-		phase = phaseReady
-	}
-	if m.initial {
-		phase |= phaseInitial
-	}
-	m.Tell(m.coordinator, word(wordStatus, m.round, m.reign, collective.Pack(m.ring.Attempt(), phase, statusBits)))
-}
-
-// lose goes on without a peer.
+// lose implements role.
 func (m *AllReduce) lose(id topology.PeerID) {
 	if id == m.coordinator {
-		m.ring.Leave()
 		m.lost()
 		return
 	}
-	m.pass(id)
-	m.ring.Lost(id)
-	m.dismiss(id)
+	m.ring.Lose(id)
 }
 
-// told handles a word.
+// told implements role.
 func (m *AllReduce) told(from topology.PeerID, w collective.Word) {
-	if m.hear(from, w) {
-		return
-	}
-	switch w.Kind {
-	case wordParting:
-		m.pass(from)
-		m.dismiss(from)
-	case wordStatus:
-		if m.leads() && !m.settled && !m.halted {
-			m.status(from, w)
-		} else {
-			m.point(from, w)
-		}
-	case wordSpeed:
-		if m.leads() {
-			m.attendant(from).speed = w.Value
-		}
-	case wordBroken:
-		if m.leads() && m.running && w.Round == m.ring.Attempt() {
-			m.accuse(from, m.order.Find(w.View))
-		}
-	case wordAgain:
-		m.ring.Asked(from, w.Round)
-	}
-	if from != m.coordinator || m.leads() {
-		return
-	}
-	switch w.Kind {
-	case wordPlace:
-		m.placed(w)
-	case wordRegroup:
-		if w.Round == m.ring.Attempt() && m.ring.Stage != collective.Idle {
-			m.ring.Leave()
-			m.report()
-		}
-	case wordCommit:
-		if m.ring.Stage == collective.Summed && w.Round == m.ring.Attempt() {
-			m.current = w.View
-			m.update(w.Value)
-		}
+	switch {
+	case w.Kind != collective.WordStatus:
+		m.ring.Heard(from, w)
+	case w.View&(isReady|isDone) == 0: // it makes an update
+		m.Tell(from, word(collective.WordHeard, 0, 0))
+	case m.ring.Attend(from, w, w.View&isDone != 0) && w.View&isReady != 0 && m.over && !m.ring.Running:
+		m.Tell(from, word(wordEnd, 0, 0)) // it has not heard of it
 	}
 }
 
-// placed takes a place in the ring.
-func (m *AllReduce) placed(w collective.Word) {
-	at, ok := collective.PlaceOf(w)
-	if !ok || m.state != ready || w.Round <= m.floor {
-		return
-	}
-	next, previous := m.order.Find(at.Next), m.order.Find(at.Previous)
-	if next == "" || previous == "" { // in a view that is not here yet; it is told again
-		return
-	}
-	m.floor = w.Round
-	m.ring.Join(w.Round, at, next, previous)
-}
+// Ready implements collective.Summer.
+func (m *AllReduce) Ready() bool { return m.state == ready }
 
-// Load implements collective.RingOwner.
+// Load implements collective.Summer.
 func (m *AllReduce) Load() { m.Ask(collective.Load) }
 
-// HasSum implements collective.RingOwner.
-func (m *AllReduce) HasSum() {
-	if !m.leads() {
-		m.report()
-	}
-}
-
-// Broken implements collective.RingOwner.
-func (m *AllReduce) Broken(suspect topology.PeerID) {
-	if m.leads() {
-		m.accuse(m.Self, suspect)
-		return
-	}
-	blamed := uint64(0)
-	if suspect != "" {
-		blamed = collective.Mark(suspect)
-	}
-	m.Tell(m.coordinator, word(wordBroken, m.ring.Attempt(), blamed, 0))
-	m.ring.Leave()
-	m.report()
-}
+// Unable implements collective.Summer.
+func (m *AllReduce) Unable() { m.fail() }
 
 // copies tells whether a transfer is one of the parameters, from the coordinator.
 func copies(t collective.Transfer) bool {
 	return t.From == collective.Parameters && t.Into == collective.Parameters && t.Parts == 1
 }
 
-// offered answers what another member, or the coordinator, wants to send.
+// offered implements role.
 func (m *AllReduce) offered(e collective.Event) {
 	switch {
-	case !m.order.Has(e.Peer):
+	case !m.members.Has(e.Peer):
 		m.Refuse(e, averaging.Unfit)
 	case m.settled:
 		m.Refuse(e, averaging.Closing)
@@ -280,52 +159,107 @@ func (m *AllReduce) offered(e collective.Event) {
 		m.ring.Offered(e)
 	case e.Peer == m.coordinator && m.concerned() && m.state != updating && m.ring.Stage != collective.Ringing && len(m.In) == 0:
 		m.ring.Leave()
-		m.reign, m.mixed, m.initial = 0, true, false // neither the old parameters nor yet the others
+		m.version, m.copied = unknownVersion, true // neither the old parameters nor yet the others
 		m.Accept(e, 1)
 	default:
 		m.Refuse(e, averaging.Round)
 	}
 }
 
-// landing is the end of a transfer.
-func (m *AllReduce) landing(e collective.Event) {
+// landed implements role.
+func (m *AllReduce) landed(e collective.Event) {
 	f, found := m.ring.Landing(e, copies)
 	switch {
 	case !found:
-	case e.Inbound && e.Kind == averaging.Finished && f.Peer == m.coordinator:
-		m.round, m.reign = f.Transfer.Round, m.current
-		m.state = computing
+	case !e.Inbound: // it comes back in its own time
+		m.ring.Participant(f.Peer).Last = collective.Word{}
+	case e.Kind == averaging.Finished && f.Peer == m.coordinator:
+		m.version, m.state = f.Transfer.Round, computing
 		m.proceed()
 		if m.over {
-			m.report()
+			m.Report()
 		}
-	case !e.Inbound:
-		m.sent(f.Peer, e.Kind == averaging.Finished)
 	}
 }
 
-// impatient speaks again where there is no answer, and breaks off what takes too long.
+// impatient implements role: it also speaks to those who do not follow.
 func (m *AllReduce) impatient() {
-	m.patient()
-	for f, found := m.Stuck(); found; f, found = m.Stuck() {
-		if copies(f.Transfer) {
-			m.AbortOut(f.Peer)
-			m.dismiss(f.Peer)
-		} else {
-			m.ring.StuckWith(f)
-		}
-	}
-	m.ring.Impatient()
+	m.ring.Impatient(copies)
 	if m.leads() && !m.settled {
-		m.attend()
+		m.announce(func(id topology.PeerID) bool {
+			return !slices.ContainsFunc(m.ring.Participants, func(p collective.Participant) bool {
+				return p.ID == id && !(m.over && p.Last.Kind == 0)
+			})
+		})
 	}
 }
 
-// update makes the step of the round, as the coordinator says: at which learning rate, and
-// whether with momentum.
-func (m *AllReduce) update(as float64) {
-	m.state, m.ended, m.endedAs = updating, m.ring.Attempt(), as
-	m.ring.Stage = collective.Idle
+// due implements role.
+func (m *AllReduce) due() {
+	switch {
+	case m.halted || m.settled:
+		m.ring.Restart()
+		return
+	case m.state == updating:
+		return
+	case m.leads():
+		m.coordinate()
+	}
+	m.rest()
+}
+
+// coordinate begins and ends attempts, and sends the parameters to those who need them.
+func (m *AllReduce) coordinate() {
+	resting := m.over && m.state == computing && !m.ring.Running
+	for i := range m.ring.Participants {
+		switch p := &m.ring.Participants[i]; {
+		case p.Last.Kind == 0 || p.Where != collective.Absent || m.ring.Barred(p):
+		case m.level(p) && says(p, isReady):
+			p.Where = collective.Present
+		case !m.level(p) && (says(p, isReady) || resting) && !m.SendingTo(p.ID, collective.Parameters):
+			m.sendParameters(p.ID, m.version, true)
+		}
+	}
+	if m.state == ready && !m.ring.Running && !m.over {
+		m.form()
+	}
+	copying := slices.ContainsFunc(m.Out, func(f collective.Flight) bool { return copies(f.Transfer) })
+	if m.ring.Complete() && !copying { // nobody is being sent what the update would change
+		m.commit()
+	}
+}
+
+// form places all that are ready, once these are all or the deadline has passed.
+func (m *AllReduce) form() {
+	late := func(p collective.Participant) bool {
+		return p.Where != collective.Present && !says(&p, isDone) && !m.ring.Barred(&p)
+	}
+	if slices.ContainsFunc(m.ring.Participants, late) && m.Now-m.ring.Opened < m.Deadline {
+		return
+	}
+	m.ring.Participants = slices.DeleteFunc(m.ring.Participants, func(p collective.Participant) bool {
+		return late(p) && !m.SendingTo(p.ID, collective.Parameters)
+	})
+	m.ring.Form()
+}
+
+// commit lets all update: at which progress of the run, and whether with momentum, they are
+// told by one number.
+func (m *AllReduce) commit() {
+	workers, as := []topology.PeerID{m.Self}, m.progress
+	for _, p := range m.ring.Participants {
+		workers = append(workers, p.ID)
+		if p.Where == collective.Holding && says(&p, isCopied) {
+			as = -1 - m.progress
+		}
+	}
+	m.divide(workers)
+	m.ring.Conclude(as)
+}
+
+// Commit implements collective.Summer: it makes the step of the round.
+func (m *AllReduce) Commit(as float64) {
+	m.state = updating
 	const least = 1e-300 // at the very beginning too, all make the step at one rate
 	progress, forget := as, as < 0
 	if forget {
@@ -337,33 +271,47 @@ func (m *AllReduce) update(as float64) {
 	})
 }
 
+// updated implements role.
 func (m *AllReduce) updated() {
 	if m.state != updating {
 		return
 	}
-	m.round++
-	m.reign, m.state = m.current, computing
+	if m.version != unknownVersion { // else it follows another coordinator meanwhile
+		m.version, m.copied = m.version+1, false
+	}
+	m.state = computing
 	m.proceed()
 	if m.over && !m.leads() {
-		m.report()
+		m.Report()
 	}
 }
 
-// part lets the trainer end that is in no attempt: a gradient for which none has begun is
-// not worth one of its own.
-func (m *AllReduce) part() {
-	if !m.over || m.settled || m.state == updating || m.ring.Stage != collective.Idle {
+// rest lets the trainer end that is in no attempt: a gradient for which none has begun is
+// not worth one of its own. The coordinator ends when all have its parameters.
+func (m *AllReduce) rest() {
+	if !m.over || m.ring.Stage != collective.Idle {
 		return
 	}
 	if m.state == ready {
 		m.state = computing
 		m.proceed()
 		if m.coordinator != "" && !m.leads() {
-			m.report()
+			m.Report()
 		}
 	}
 	if m.leads() && m.allAlike() {
 		m.depart()
 	}
 	m.seek()
+}
+
+// allAlike tells whether all others have these parameters and are done, or have had the
+// deadline for it.
+func (m *AllReduce) allAlike() bool {
+	for id := range m.members.Others {
+		if p := m.ring.Participant(id); !says(p, isDone) || !m.level(p) {
+			return m.Now-m.overAt >= m.Deadline
+		}
+	}
+	return true
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 const (
@@ -52,6 +54,24 @@ func Shares(total int, speeds []float64) []int {
 		shares[order[i]]++
 	}
 	return shares
+}
+
+// division is how a coordinator divides the flock's batch, which is so many samples for each
+// of its peers, if it does.
+type division struct {
+	each   int
+	speeds map[topology.PeerID]float64 // as they have told
+}
+
+func (d *division) shares(workers []topology.PeerID) []int {
+	if d.each == 0 {
+		return nil
+	}
+	speeds := make([]float64, len(workers))
+	for i, id := range workers {
+		speeds[i] = d.speeds[id]
+	}
+	return Shares(d.each*len(workers), speeds)
 }
 
 // mostAbove is the peer whose share takes it longest, of those with more than one.

@@ -12,7 +12,7 @@ import (
 func drivenCoordinator(t *testing.T, initial bool) (*driven, *AllReduce) {
 	t.Helper()
 	d, m := drivenMember(t, "b", initial)
-	d.told("a", word(wordNone, 0, 0, 0))
+	d.told("a", word(wordNone, 0, 0))
 	if !m.leads() {
 		t.Fatal("b does not coordinate")
 	}
@@ -28,7 +28,7 @@ func drivenMember(t *testing.T, self topology.PeerID, initial bool) (*driven, *A
 	}
 	d := &driven{t: t, machine: m}
 	d.view("b", "a")
-	if m.order[0] != "b" {
+	if m.members.First() != "b" {
 		t.Fatal("b is not the first in the order")
 	}
 	d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1, Initial: initial})
@@ -36,12 +36,13 @@ func drivenMember(t *testing.T, self topology.PeerID, initial bool) (*driven, *A
 }
 
 // leads is the word of one that coordinates.
-func leads(id topology.PeerID, reign uint64) collective.Word {
-	return word(wordLead, 0, reign, collective.Pack(1, collective.Mark(id), leadBits))
+func leads(id topology.PeerID) collective.Word {
+	return collective.Word{Kind: wordLead, View: collective.Mark(id)}
 }
 
-func status(attempt, phase uint64) collective.Word {
-	return word(wordStatus, 0, 0, collective.Pack(attempt, phase, statusBits))
+// isAt is the word of a member that is ready, at a version.
+func isAt(version, attempt uint64) collective.Word {
+	return collective.Word{Kind: collective.WordStatus, Round: attempt, View: version<<statusBits | isReady}
 }
 
 // Two begin with equal models only if both say that theirs are those of the beginning: how
@@ -51,13 +52,13 @@ func TestWhoBeginsWithEqualModels(t *testing.T) {
 		{true, true, true}, {true, false, false}, {false, true, false}, {false, false, false},
 	} {
 		d, _ := drivenCoordinator(t, c.coordinator)
-		phase := phaseReady
+		version := unknownVersion
 		if c.member {
-			phase |= phaseInitial
+			version = initialVersion
 		}
 		var seated, given bool
-		for _, a := range d.told("a", status(0, phase)) {
-			seated = seated || a.Kind == collective.Tell && a.Word.Kind == wordPlace
+		for _, a := range d.told("a", isAt(version, 0)) {
+			seated = seated || a.Kind == collective.Tell && a.Word.Kind == collective.WordPlace
 			given = given || a.Kind == collective.Send && a.Transfer.From == collective.Parameters
 		}
 		if seated != c.seated || given == c.seated {
@@ -70,10 +71,9 @@ func TestWhoBeginsWithEqualModels(t *testing.T) {
 func TestWhoIsGivenParametersHasBegun(t *testing.T) {
 	d, m := drivenMember(t, "a", true)
 	said := func() (initial bool) {
-		for _, a := range d.told("b", leads("b", 77)) {
-			if a.Kind == collective.Tell && a.Word.Kind == wordStatus {
-				_, phase := collective.Unpack(a.Word.Value, statusBits)
-				initial = phase&phaseInitial != 0
+		for _, a := range d.told("b", leads("b")) {
+			if a.Kind == collective.Tell && a.Word.Kind == collective.WordStatus {
+				initial = a.Word.View>>statusBits == initialVersion
 			}
 		}
 		return initial
@@ -101,7 +101,7 @@ func TestQuestionsAreNotAskedAtOnceAgain(t *testing.T) {
 	d, m := drivenMember(t, "a", true)
 	asked := 0
 	for range 10 {
-		for _, a := range d.told("b", word(wordNone, 0, 0, 0)) { // b waits for nothing yet
+		for _, a := range d.told("b", word(wordNone, 0, 0)) { // b waits for nothing yet
 			if a.Kind == collective.Tell && a.Word.Kind == wordWho {
 				asked++
 			}
@@ -118,16 +118,16 @@ func TestQuestionsAreNotAskedAtOnceAgain(t *testing.T) {
 // A member that is ready again with the place that it was given has left the attempt: the
 // coordinator begins another at once, though the word that says so was lost.
 func TestCoordinatorHearsThatAnAttemptWasLeft(t *testing.T) {
-	for _, state := range []attendance{placed, finished} {
+	for _, state := range []collective.Attendance{collective.Placed, collective.Holding} {
 		d, m := drivenCoordinator(t, true)
-		d.told("a", status(0, phaseReady|phaseInitial))
+		d.told("a", isAt(initialVersion, 0))
 		left := m.ring.Attempt()
-		if !m.running || m.attendant("a").state != placed {
+		if !m.ring.Running || m.ring.Participant("a").Where != collective.Placed {
 			t.Fatal("no attempt runs")
 		}
-		m.attendant("a").state = state
-		d.told("a", status(left, phaseReady|phaseInitial))
-		if m.ring.Attempt() == left || !m.running || m.attendant("a").state != placed {
+		m.ring.Participant("a").Where = state
+		d.told("a", isAt(initialVersion, left))
+		if m.ring.Attempt() == left || !m.ring.Running || m.ring.Participant("a").Where != collective.Placed {
 			t.Errorf("member in state %d: the coordinator waits with attempt %d", state, left)
 		}
 	}

@@ -1,58 +1,84 @@
 package baseline
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Board is what the server knows of its workers, itself included: how often each has
-// pushed, and when. A worker that comes late begins with as many pushes as the one that
-// has fewest.
+// Board is what the server knows of its workers, itself included while it trains: how often
+// each has pushed, and when. A worker that comes late begins with as many pushes as the one
+// that has fewest.
 type Board struct {
-	workers []entry
+	workers []worker
 }
 
-type entry struct {
-	id           topology.PeerID
-	pushes       uint64
-	last, before time.Duration // of the last push, and of the one before it
-	times        int           // pushes seen, up to 2
+// worker is a peer that the server works for.
+type worker struct {
+	id       topology.PeerID
+	pushes   uint64
+	pushed   time.Duration // the last time
+	interval time.Duration // before that, since the push before; 0 if it has not pushed twice
+	granted  int           // by DSSP: iterations that it may begin at once
+	clock    uint64        // its own count of pushes that were answered
+	state    workerState
+	since    time.Duration // when it came to be in that
+	samples  int           // of its last push
 }
+
+// workerState is where the server knows a worker to be.
+type workerState uint8
+
+const (
+	away    workerState = iota // computes
+	coming                     // pushes
+	arrived                    // its push is in the sum
+	applied                    // its push is in the update that is being made
+	held                       // waits at the gate
+	leaving                    // is sent the parameters
+)
 
 func (b *Board) index(id topology.PeerID) int {
-	return slices.IndexFunc(b.workers, func(w entry) bool { return w.id == id })
+	return slices.IndexFunc(b.workers, func(w worker) bool { return w.id == id })
+}
+
+// of is a worker, nil if it is none.
+func (b *Board) of(id topology.PeerID) *worker {
+	if i := b.index(id); i >= 0 {
+		return &b.workers[i]
+	}
+	return nil
 }
 
 // Add takes a worker in.
-func (b *Board) Add(id topology.PeerID, pushes uint64) {
+func (b *Board) Add(id topology.PeerID) {
 	if b.index(id) < 0 {
-		b.workers = append(b.workers, entry{id: id, pushes: pushes})
+		b.workers = append(b.workers, worker{id: id, pushes: b.Pushes(b.Slowest())})
 	}
 }
 
 // Remove forgets a worker.
 func (b *Board) Remove(id topology.PeerID) {
-	if i := b.index(id); i >= 0 {
-		b.workers = slices.Delete(b.workers, i, i+1)
-	}
+	b.workers = slices.DeleteFunc(b.workers, func(w worker) bool { return w.id == id })
 }
 
 // Pushed notes a push of a worker.
 func (b *Board) Pushed(id topology.PeerID, now time.Duration) {
-	if i := b.index(id); i >= 0 {
-		w := &b.workers[i]
+	if w := b.of(id); w != nil {
+		if w.pushed > 0 {
+			w.interval = now - w.pushed
+		}
 		w.pushes++
-		w.before, w.last = w.last, now
-		w.times = min(w.times+1, 2)
+		w.pushed = now
 	}
 }
 
 // Pushes is how often a worker has pushed.
 func (b *Board) Pushes(id topology.PeerID) uint64 {
-	if i := b.index(id); i >= 0 {
-		return b.workers[i].pushes
+	if w := b.of(id); w != nil {
+		return w.pushes
 	}
 	return 0
 }
@@ -62,13 +88,7 @@ func (b *Board) Slowest() topology.PeerID {
 	if len(b.workers) == 0 {
 		return ""
 	}
-	slowest := 0
-	for i, w := range b.workers {
-		if w.pushes < b.workers[slowest].pushes {
-			slowest = i
-		}
-	}
-	return b.workers[slowest].id
+	return slices.MinFunc(b.workers, func(a, b worker) int { return cmp.Compare(a.pushes, b.pushes) }).id
 }
 
 // Lead is how many pushes a worker is ahead of the slowest.
@@ -79,21 +99,15 @@ func (b *Board) Lead(id topology.PeerID) int {
 // Fastest tells whether no worker has pushed more often.
 func (b *Board) Fastest(id topology.PeerID) bool {
 	own := b.Pushes(id)
-	for _, w := range b.workers {
-		if w.pushes > own {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b.workers, func(w worker) bool { return w.pushes > own })
 }
 
 // Interval is when a worker pushed last and how long after its push before. It reports
 // false if it has not pushed twice yet.
 func (b *Board) Interval(id topology.PeerID) (last, length time.Duration, known bool) {
-	i := b.index(id)
-	if i < 0 || b.workers[i].times < 2 {
+	w := b.of(id)
+	if w == nil || w.interval == 0 {
 		return 0, 0, false
 	}
-	w := b.workers[i]
-	return w.last, w.last - w.before, true
+	return w.pushed, w.interval, true
 }

@@ -25,9 +25,8 @@ import (
 // Server and Batch it does nothing.
 type DPSGD struct {
 	trainer
-	round   uint64
-	links   [2]link // to the next member, to which this one proposes, and from the one before
-	parting int     // farewells still to be said
+	round uint64
+	links [2]link // to the next member, to which this one proposes, and from the one before
 }
 
 // link is what is known of a neighbour.
@@ -89,8 +88,8 @@ func (m *DPSGD) Decide(now time.Duration, event collective.Event, actions []coll
 		m.over = true
 	}
 	m.meet()
-	m.part()
-	m.Arm(m.waiting || len(m.Out) > 0 || len(m.In) > 0 || m.parting > 0, m.Slice())
+	m.rest()
+	m.Arm(m.waiting || len(m.Out) > 0 || len(m.In) > 0 || m.saying > 0, m.Slice())
 	return m.End()
 }
 
@@ -128,7 +127,7 @@ func (m *DPSGD) tellAt(l link) {
 	if l.over {
 		value = 1
 	}
-	m.Tell(l.peer, word(wordAt, m.round, 0, value))
+	m.Tell(l.peer, word(wordAt, m.round, value))
 }
 
 // viewed takes the neighbours of a new view.
@@ -166,7 +165,7 @@ func (m *DPSGD) told(from topology.PeerID, w collective.Word) {
 			continue
 		}
 		switch w.Kind {
-		case wordGone:
+		case wordParting:
 			m.leaveOut(from)
 		case wordAt:
 			l.out = false
@@ -300,10 +299,7 @@ func (m *DPSGD) leaveOut(peer topology.PeerID) {
 // impatient speaks again, and goes on without those that the others would wait for too
 // long.
 func (m *DPSGD) impatient() {
-	if m.parting > 0 {
-		m.parting--
-		m.farewell()
-	}
+	m.part()
 	for _, f := range slices.Concat(m.Out, m.In) {
 		if !f.Aborted && m.Now-f.Began >= m.Deadline {
 			m.leaveOut(f.Peer)
@@ -323,18 +319,12 @@ func (m *DPSGD) impatient() {
 	}
 }
 
-func (m *DPSGD) farewell() {
-	for _, l := range m.links {
-		m.Tell(l.peer, word(wordGone, m.round, 0, 0))
-	}
-}
+func (m *DPSGD) part() { m.farewell(m.links[0].peer, m.links[1].peer) }
 
-// part ends this peer's part in the run, once no exchange runs.
-func (m *DPSGD) part() {
-	if !m.over || m.waiting || m.settled || m.busy() {
-		return
+// rest ends this peer's part in the run, once no exchange runs.
+func (m *DPSGD) rest() {
+	if m.over && !m.waiting && !m.settled && !m.busy() {
+		m.settle()
+		m.part()
 	}
-	m.parting = farewells - 1
-	m.farewell()
-	m.settle()
 }

@@ -16,10 +16,7 @@ import (
 // used its grant up asks again, and leads of 61 to 109 were seen with a bound of 15. Here a
 // grant is never more than what is left below the upper bound, which therefore holds. A
 // worker of which no interval is known yet is granted nothing.
-type DSSP struct {
-	lower, upper int
-	granted      map[topology.PeerID]int
-}
+type DSSP struct{ lower, upper int }
 
 // NewDSSP makes a gate whose leads are lower where nothing is granted, and never more than
 // upper.
@@ -34,34 +31,27 @@ func NewDSSP(lower, upper int) (*DSSP, error) {
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("DSSP gate: %w", errors.Join(faults...))
 	}
-	return &DSSP{lower: lower, upper: upper, granted: map[topology.PeerID]int{}}, nil
+	return &DSSP{lower: lower, upper: upper}, nil
 }
 
 func (g *DSSP) Together() bool { return false }
 
-func (g *DSSP) Pushed(worker topology.PeerID, board *Board) bool {
-	lead := board.Lead(worker)
-	if g.granted[worker] > 0 && lead <= g.upper {
-		g.granted[worker]--
+func (g *DSSP) Lets(worker topology.PeerID, pushed bool, board *Board) bool {
+	lead, w := board.Lead(worker), board.of(worker)
+	switch {
+	case pushed && w.granted > 0 && lead <= g.upper:
+		w.granted--
 		return true
-	}
-	if lead <= g.lower {
+	case lead <= g.lower:
 		return true
-	}
-	if !board.Fastest(worker) {
+	case !pushed || !board.Fastest(worker):
 		return false
 	}
 	grant := min(controller(worker, board, g.upper-g.lower), g.upper-lead)
 	// This iteration is let by the same answer, and is the first that is granted.
-	g.granted[worker] = max(grant, 0)
+	w.granted = max(grant, 0)
 	return grant > 0
 }
-
-func (g *DSSP) Waiting(worker topology.PeerID, board *Board) bool {
-	return board.Lead(worker) <= g.lower
-}
-
-func (g *DSSP) Forget(worker topology.PeerID) { delete(g.granted, worker) }
 
 // controller is how many of its next most iterations the worker should make, if it and
 // the slowest go on as in their last interval, to end as near as can be to a push of the

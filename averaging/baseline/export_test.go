@@ -7,16 +7,14 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Version names the parameters of a peer: where they are the same, the models are.
+// Version names the parameters of a peer: where they are the same, the models are. It is ""
+// if a peer's are its own.
 func (c *coordination) Version() string {
-	if c.round == 0 {
-		return "0"
+	if c.version <= initialVersion {
+		return [...]string{"", "initial"}[c.version]
 	}
-	return fmt.Sprintf("%x/%d", c.reign, c.round)
+	return fmt.Sprintf("%s/%d", c.coordinator, c.version)
 }
-
-// Coordinator is who coordinates, as a peer knows it.
-func (c *coordination) Coordinator() topology.PeerID { return c.coordinator }
 
 // Clock is how many pushes of a worker have been answered.
 func (m *ParamServer) Clock() uint64 { return m.clock }
@@ -31,37 +29,42 @@ func Describe(w collective.Word, names []topology.PeerID, server bool) string {
 		}
 		return "nobody"
 	}
-	high, low := collective.Unpack(w.Value, leadBits)
 	at, _ := collective.PlaceOf(w)
-	attempt, p := collective.Unpack(w.Value, statusBits)
 	switch w.Kind {
 	case wordWho:
 		return "who coordinates?"
 	case wordLead:
-		return fmt.Sprintf("%s coordinates, with %d workers, at round %d", named(low), high, w.Round)
+		return fmt.Sprintf("%s coordinates, at version %d", named(w.View), w.Round)
 	case wordNone:
 		return "no coordinator known"
 	case wordParting:
 		return "the run is over here"
-	case wordStatus:
+	case collective.WordStatus:
 		if server {
-			return fmt.Sprintf("%s, push %d", [...]string{"training", "pushing", "pulling", "done"}[p], w.Round)
+			return fmt.Sprintf("%s, push %d", [...]string{"training", "pushing", "pulling", "done"}[int(w.Value)], w.Round)
 		}
-		return fmt.Sprintf("%s, at round %d, last attempt %d", [...]string{"ready", "in the ring", "with the sum", "updating", "done"}[p&^phaseInitial], w.Round, attempt)
-	case wordHeard:
+		state := "updating"
+		switch {
+		case w.View&isDone != 0:
+			state = "done"
+		case w.View&isReady != 0:
+			state = [...]string{"ready", "ready, with a place", "in the ring", "with the sum"}[int(w.Value)]
+		}
+		return fmt.Sprintf("%s, at version %d, last attempt %d", state, w.View>>statusBits, w.Round)
+	case collective.WordHeard:
 		return "heard"
-	case wordPlace:
+	case collective.WordPlace:
 		return fmt.Sprintf("place %d of %d in attempt %d, between %s and %s", at.Rank, at.Size, w.Round, named(at.Previous), named(at.Next))
-	case wordRegroup:
+	case collective.WordRegroup:
 		return fmt.Sprintf("attempt %d is broken off", w.Round)
-	case wordCommit:
+	case collective.WordCommit:
 		return fmt.Sprintf("all have the sum of attempt %d", w.Round)
-	case wordBroken:
+	case collective.WordBroken:
 		if w.View == 0 {
 			return fmt.Sprintf("attempt %d broke off", w.Round)
 		}
 		return fmt.Sprintf("attempt %d broke off with %s", w.Round, named(w.View))
-	case wordAgain:
+	case collective.WordAgain:
 		return fmt.Sprintf("ready for attempt %d", w.Round)
 	case wordBatch:
 		return fmt.Sprintf("take %g samples", w.Value)

@@ -14,14 +14,9 @@ type Gate interface {
 	// Together tells whether the pushes of all workers make one update; else each makes
 	// one by itself.
 	Together() bool
-	// Pushed tells whether a worker may go on that has just pushed. The board counts
-	// that push.
-	Pushed(worker topology.PeerID, board *Board) bool
-	// Waiting tells whether a worker may go on that was not let, after another's push
-	// or death.
-	Waiting(worker topology.PeerID, board *Board) bool
-	// Forget: the worker has left, and is another if it comes again.
-	Forget(worker topology.PeerID)
+	// Lets tells whether a worker may go on: one that has just pushed, or that was not let
+	// then, and is asked about after another's push or death. The board counts its push.
+	Lets(worker topology.PeerID, pushed bool, board *Board) bool
 }
 
 // BSP is bulk synchronous: all push, one update is made of it, all go on. In lock-step
@@ -30,22 +25,14 @@ type BSP struct{}
 
 func (BSP) Together() bool { return true }
 
-func (BSP) Pushed(worker topology.PeerID, board *Board) bool { return board.Lead(worker) == 0 }
-
-func (BSP) Waiting(worker topology.PeerID, board *Board) bool { return board.Lead(worker) == 0 }
-
-func (BSP) Forget(topology.PeerID) {}
+func (BSP) Lets(worker topology.PeerID, _ bool, board *Board) bool { return board.Lead(worker) == 0 }
 
 // ASP is asynchronous: nobody waits, however stale its parameters.
 type ASP struct{}
 
 func (ASP) Together() bool { return false }
 
-func (ASP) Pushed(topology.PeerID, *Board) bool { return true }
-
-func (ASP) Waiting(topology.PeerID, *Board) bool { return true }
-
-func (ASP) Forget(topology.PeerID) {}
+func (ASP) Lets(topology.PeerID, bool, *Board) bool { return true }
 
 // SSP is stale synchronous: a worker may begin an iteration while it is no more than so
 // many pushes ahead of the slowest.
@@ -61,12 +48,6 @@ func NewSSP(staleness int) (SSP, error) {
 
 func (g SSP) Together() bool { return false }
 
-func (g SSP) Pushed(worker topology.PeerID, board *Board) bool {
+func (g SSP) Lets(worker topology.PeerID, _ bool, board *Board) bool {
 	return board.Lead(worker) <= g.staleness
 }
-
-func (g SSP) Waiting(worker topology.PeerID, board *Board) bool {
-	return board.Lead(worker) <= g.staleness
-}
-
-func (SSP) Forget(topology.PeerID) {}

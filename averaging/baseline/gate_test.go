@@ -31,7 +31,7 @@ func hand(i int) topology.PeerID { return topology.PeerID(fmt.Sprint("w", i)) }
 func newShop(gate Gate, n int, compute func(int) time.Duration) *shop {
 	s := &shop{gate: gate, compute: compute, due: make([]time.Duration, n), since: make([]time.Duration, n)}
 	for i := range n {
-		s.board.Add(hand(i), 0)
+		s.board.Add(hand(i))
 		s.due[i] = compute(i)
 	}
 	return s
@@ -52,11 +52,11 @@ func (s *shop) run(pushes int) {
 		s.now, s.due[next] = s.due[next], 0
 		s.since[next] = s.now
 		s.board.Pushed(hand(next), s.now)
-		if s.gate.Pushed(hand(next), &s.board) {
+		if s.gate.Lets(hand(next), true, &s.board) {
 			s.release(next)
 		}
 		for i, at := range s.due {
-			if at == 0 && s.gate.Waiting(hand(i), &s.board) {
+			if at == 0 && s.gate.Lets(hand(i), false, &s.board) {
 				s.release(i)
 			}
 		}
@@ -73,18 +73,22 @@ func (s *shop) release(i int) {
 // printed is DSSP as the paper prints it: a grant knows no bound.
 type printed struct{ *DSSP }
 
-func (g printed) Pushed(w topology.PeerID, board *Board) bool {
-	if g.granted[w] > 0 {
-		g.granted[w]--
+func (g printed) Lets(id topology.PeerID, pushed bool, board *Board) bool {
+	if !pushed {
+		return g.DSSP.Lets(id, false, board)
+	}
+	w := board.of(id)
+	if w.granted > 0 {
+		w.granted--
 		return true
 	}
-	if board.Lead(w) <= g.lower {
+	if board.Lead(id) <= g.lower {
 		return true
 	}
-	if board.Fastest(w) {
-		g.granted[w] = controller(w, board, g.upper-g.lower)
+	if board.Fastest(id) {
+		w.granted = controller(id, board, g.upper-g.lower)
 	}
-	return g.granted[w] > 0
+	return w.granted > 0
 }
 
 func dssp(lower, upper int) *DSSP {

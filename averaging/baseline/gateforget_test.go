@@ -18,8 +18,7 @@ func drivenServer(t *testing.T, config Config) (*driven, *ParamServer) {
 
 // A worker that leaves takes its grants with it, one by one and all with the server.
 func TestWhoLeavesLosesItsGrants(t *testing.T) {
-	gate := dssp(1, 8)
-	m, err := NewParamServer(Config{Self: "a", Server: "a"}, gate)
+	m, err := NewParamServer(Config{Self: "a", Server: "a"}, dssp(1, 8))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,13 +27,21 @@ func TestWhoLeavesLosesItsGrants(t *testing.T) {
 	d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1})
 	granted := func(want int, when string) {
 		t.Helper()
-		if len(gate.granted) != want {
-			t.Errorf("%s: grants %v, want %d", when, gate.granted, want)
+		grants := 0
+		for _, w := range m.board.workers {
+			if w.granted > 0 {
+				grants++
+			}
+		}
+		if grants != want {
+			t.Errorf("%s: %d grants, want %d", when, grants, want)
 		}
 	}
-	gate.granted["b"], gate.granted["c"] = 3, 3
+	m.board.of("b").granted, m.board.of("c").granted = 3, 3
 	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.PeerLost, Peer: "b"}})
 	granted(1, "without b")
+	d.told("b", word(collective.WordStatus, 0, float64(pulling)))
+	granted(1, "with b again")
 	m.clear()
 	granted(0, "without a server")
 }

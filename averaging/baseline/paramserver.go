@@ -3,8 +3,6 @@ package baseline
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
@@ -35,15 +33,10 @@ import (
 //     two deadlines ends with what it has.
 type ParamServer struct {
 	coordination
-	gate    Gate
-	clock   uint64 // pushes that have been answered by parameters
-	stage   stage
-	unsent  bool // the push is to be sent, or sent again
-	samples int  // of the gradient
-	met     bool // the server knows this peer
-	astray  bool // the server does not know this peer: any parameters of it will do
 	service
-	dividing int // Config.Batch
+	gate  Gate
+	clock uint64 // pushes that have been answered by parameters
+	stage stage
 }
 
 // stage is where a worker is in its iteration.
@@ -66,97 +59,35 @@ func NewParamServer(config Config, gate Gate) (*ParamServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parameter server machine: %w", err)
 	}
-	m := &ParamServer{gate: gate, dividing: config.Batch}
-	m.Flights, m.role, m.service.m = config.flights(), m, m
-	m.self, m.named = config.Self, config.Server
+	m := &ParamServer{gate: gate}
+	m.begin(config, collective.ParamServer, m)
+	m.named, m.service.m = config.Server, m
 	return m, nil
 }
 
-// Traits implements collective.Machine. Whatever their gates, it is the server's that
-// counts.
-func (m *ParamServer) Traits() collective.Traits {
-	return collective.Traits{Algorithm: collective.ParamServer, Gradients: true, Words: true}
-}
-
-// Handle implements averaging.Machine.
-func (m *ParamServer) Handle(now time.Duration, event averaging.Event, actions []averaging.Action) []averaging.Action {
-	return collective.Handle(m, now, event, actions)
-}
-
-// Decide implements collective.Machine.
-func (m *ParamServer) Decide(now time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
-	m.Begin(now, actions)
-	if !m.handle(e) {
-		m.event(e)
-	}
-	m.part()
-	m.serve()
-	m.arm()
-	return m.End()
-}
-
-func (m *ParamServer) event(e collective.Event) {
-	switch e.Kind {
-	case collective.GradientDone:
-		if m.gradient(e) {
-			m.stage, m.unsent, m.samples = pushing, true, e.Samples
-			m.introduce()
-		}
-	case averaging.ViewChanged:
-		m.adopt(e.Overlay.View())
-		for _, w := range slices.Clone(m.staff) {
-			if w.id != m.Self && !m.order.Has(w.id) {
-				m.lose(w.id)
-			}
-		}
-	case collective.Offered:
-		m.offered(e)
-	case averaging.Accepted:
-		m.Accepted(e)
-	case averaging.Refused, averaging.Finished, averaging.Failed:
-		m.landing(e)
-	case averaging.TimerFired:
-		if m.Ticked(e) {
-			m.impatient()
-		}
-	case averaging.PeerLost, averaging.Quarantined:
-		m.lose(e.Peer)
-	case collective.Told:
-		m.told(e.Peer, e.Word)
-	case collective.Updated:
-		m.updated()
-	}
-}
-
-// introduce pushes to a server that knows this peer, and makes it known to another.
-func (m *ParamServer) introduce() {
-	switch {
-	case m.coordinator == "":
-		m.seek()
-	case m.leads():
+// ready implements role.
+func (m *ParamServer) ready() {
+	m.stage = pushing
+	if m.leads() {
 		m.contribute()
-	case m.met:
+	} else {
 		m.push()
-	default:
-		m.report()
 	}
 }
 
-// push sends the gradient.
+// push sends the gradient, unless it is on its way.
 func (m *ParamServer) push() {
-	if m.stage != pushing || !m.unsent || m.leads() || m.coordinator == "" {
+	if m.stage != pushing || m.leads() || m.coordinator == "" || m.SendingTo(m.coordinator, collective.Gradient) {
 		return
 	}
-	m.unsent = false
-	m.Tell(m.coordinator, word(wordSamples, m.clock+1, m.reign, float64(m.samples)))
-	if m.dividing > 0 {
-		m.Tell(m.coordinator, word(wordSpeed, m.clock+1, m.reign, m.speed.value))
-	}
-	m.Send(m.coordinator, collective.Transfer{From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1, Round: m.clock + 1}, false)
+	m.Tell(m.coordinator, word(wordSamples, m.clock+1, float64(m.samples)))
+	m.Send(m.coordinator, collective.Transfer{
+		From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1, Round: m.clock + 1,
+	}, false)
 }
 
-// report implements role.
-func (m *ParamServer) report() {
+// Report implements role.
+func (m *ParamServer) Report() {
 	clock, s := m.clock, m.stage
 	switch {
 	case (m.over || m.ended) && !m.waiting:
@@ -164,23 +95,23 @@ func (m *ParamServer) report() {
 	case s == pulling:
 		clock++
 	}
-	m.Tell(m.coordinator, word(wordStatus, clock, m.reign, collective.Pack(0, uint64(s), statusBits)))
+	m.Tell(m.coordinator, word(collective.WordStatus, clock, float64(s)))
 }
 
 // followed implements role: the new server has nothing of this peer's push.
 func (m *ParamServer) followed() {
-	m.Abort("")
-	m.astray, m.met = false, false
+	m.clear()
 	if m.waiting {
-		m.stage, m.unsent = pushing, true
+		m.stage = pushing
+		m.push()
 	}
 }
 
-// lose goes on without a peer.
+// lose implements role.
 func (m *ParamServer) lose(id topology.PeerID) {
 	switch {
 	case m.leads():
-		m.pass(id)
+		m.members.Pass(id)
 		m.dismiss(id)
 	case id == m.coordinator:
 		m.lost()
@@ -189,34 +120,18 @@ func (m *ParamServer) lose(id topology.PeerID) {
 	}
 }
 
-// told handles a word.
+// told implements role.
 func (m *ParamServer) told(from topology.PeerID, w collective.Word) {
-	if m.hear(from, w) {
-		return
-	}
-	i := m.hired(from)
-	switch {
-	case w.Kind == wordParting:
-		m.lose(from)
-	case w.Kind == wordHeard && from == m.coordinator:
-		m.met = true
-		if !m.astray {
-			m.push()
-		}
-	case w.Kind == wordStatus && !m.leads():
-		m.point(from, w)
-	case w.Kind == wordStatus:
+	switch i := m.board.index(from); {
+	case w.Kind == collective.WordStatus:
 		m.status(from, w)
-	case !m.leads() || i < 0:
-	case w.Kind == wordSamples && w.Value >= 1 && w.Value <= MaxBatch:
-		m.staff[i].samples = int(w.Value)
-	case w.Kind == wordSpeed:
-		m.staff[i].speed = w.Value
+	case w.Kind == wordSamples && i >= 0 && w.Value >= 1 && w.Value <= MaxBatch:
+		m.board.workers[i].samples = int(w.Value)
 	}
 }
 
-// landing is the end of a transfer.
-func (m *ParamServer) landing(e collective.Event) {
+// landed implements role.
+func (m *ParamServer) landed(e collective.Event) {
 	f, found := m.Landed(e)
 	switch {
 	case !found:
@@ -233,22 +148,21 @@ func (m *ParamServer) landing(e collective.Event) {
 	}
 }
 
-// pushed is the end of the own push.
+// pushed is the end of the own push. What was not begun to be taken is pushed again with the
+// next tick, unless it is not what the server waits for, or cannot be sent later either.
 func (m *ParamServer) pushed(f collective.Flight, e collective.Event) {
-	m.astray = e.Kind == averaging.Refused && e.Reason == averaging.Round
-	unfit := e.Kind == averaging.Failed && e.Reason == averaging.Unfit // nor could it be sent later
-	switch untaken := e.Kind == averaging.Refused || e.Kind == averaging.Failed && !f.Accepted; {
-	case untaken && !m.astray && !unfit:
-		m.unsent = true // again with the next tick
+	switch {
+	case e.Kind == averaging.Refused && e.Reason != averaging.Round,
+		e.Kind == averaging.Failed && e.Reason != averaging.Unfit && !f.Accepted:
 		return
-	case e.Kind != averaging.Finished:
-		m.stage = pulling
-		m.report() // else the server knows
 	}
 	m.stage = pulling
+	if e.Kind != averaging.Finished { // else the server knows
+		m.Report()
+	}
 }
 
-// offered answers what the server, or a worker, wants to send.
+// offered implements role: the server, or a worker, wants to send.
 func (m *ParamServer) offered(e collective.Event) {
 	t := e.Transfer
 	switch {
@@ -257,8 +171,7 @@ func (m *ParamServer) offered(e collective.Event) {
 	case t.From == collective.Gradient && t.Into == collective.Sum && t.Add && t.Parts == 1:
 		m.offeredPush(e)
 	case copies(t) && e.Peer == m.coordinator && !m.leads() && m.concerned() && !m.TakingFrom(e.Peer) &&
-		(t.Round >= ofTheEnd) == !m.waiting && (t.Round == m.clock+1 || m.astray || !m.waiting):
-		m.mixed = true
+		(m.waiting && t.Round == m.clock+1 || !m.waiting && t.Round >= ofTheEnd):
 		m.Accept(e, 1)
 	default:
 		m.Refuse(e, averaging.Round)
@@ -267,9 +180,7 @@ func (m *ParamServer) offered(e collective.Event) {
 
 // pulled has the parameters. With those of the end, this peer's part in the run is over.
 func (m *ParamServer) pulled(t collective.Transfer) {
-	m.reign, m.astray, m.met, m.unsent = m.current, false, true, false
 	if t.Round >= ofTheEnd {
-		m.round = t.Round - ofTheEnd
 		if m.over {
 			m.depart()
 		}
@@ -280,28 +191,27 @@ func (m *ParamServer) pulled(t collective.Transfer) {
 	m.proceed()
 }
 
-// impatient speaks again where there is no answer, and breaks off what takes too long.
+// impatient implements role.
 func (m *ParamServer) impatient() {
-	m.patient()
-	if m.met && !m.astray && !m.halted {
+	if !m.halted {
 		m.push()
 	}
-	for f, found := m.Stuck(); found; f, found = m.Stuck() {
-		m.AbortOut(f.Peer)
+	for f := range m.Overdue {
 		switch {
 		case m.leads():
 			m.dismiss(f.Peer)
 		case f.Peer == m.coordinator && m.stage == pushing:
 			m.stage = pulling
-			m.report()
-		}
-	}
-	for _, f := range m.In {
-		if m.Now-f.Began >= m.Deadline {
-			m.AbortIn(f.Peer)
+			m.Report()
 		}
 	}
 	if m.leads() && !m.settled {
 		m.urge()
 	}
+}
+
+// due implements role.
+func (m *ParamServer) due() {
+	m.rest()
+	m.serve()
 }

@@ -26,11 +26,11 @@ func TestRingTakesFromThePreviousOnly(t *testing.T) {
 		t.Errorf("a member is answered by %s", answer)
 	}
 	d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1})
-	d.told("b", leads("b", 77))
-	at, _, _ := collective.PlaceIn([]topology.PeerID{"b", "c", "a"}, 2)
+	d.told("b", leads("b"))
+	at := collective.PlaceIn([]topology.PeerID{"b", "c", "a"}, 2)
 	asked := 0
-	for _, a := range d.told("b", at.Word(wordPlace, attempt)) {
-		if a.Kind == collective.Tell && a.Word.Kind == wordAgain {
+	for _, a := range d.told("b", at.Word(attempt)) {
+		if a.Kind == collective.Tell && a.Word.Kind == collective.WordAgain {
 			asked++
 			if a.Peer != "c" {
 				t.Errorf("%s is asked to send again", a.Peer)

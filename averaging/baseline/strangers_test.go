@@ -29,21 +29,21 @@ func TestStrangersAreNotBelieved(t *testing.T) {
 			d.view("a", "b", "c")
 			d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1})
 			words := []collective.Word{
-				leads("b", 77), leads("a", 77),
-				word(wordNone, 5, 77, 0), word(wordWho, 5, 77, 0), word(wordParting, 5, 77, 0),
-				word(wordStatus, 0, 0, 1), word(wordBatch, 0, 0, 1), word(wordSpeed, 0, 0, 1), word(wordHeard, 0, 77, 0),
+				leads("b"), leads("a"),
+				word(wordNone, 5, 0), word(wordWho, 5, 0), word(wordParting, 5, 0),
+				word(collective.WordStatus, 0, 1), word(wordBatch, 0, 1), word(wordSpeed, 0, 1), word(collective.WordHeard, 0, 0),
 			}
 			for _, leader := range []topology.PeerID{"", "b"} {
 				switch leader {
 				case "b":
-					d.told("b", leads("b", 77))
+					d.told("b", leads("b"))
 				}
 				if c.o.coordinator != leader {
 					t.Fatalf("%q leads, want %q", c.o.coordinator, leader)
 				}
 				for _, w := range words {
 					for _, a := range d.told("stranger", w) {
-						asked := w.Kind == wordWho || w.Kind == wordStatus
+						asked := w.Kind == wordWho || w.Kind == collective.WordStatus
 						if a.Kind == collective.Tell && !(asked && a.Peer == "stranger") {
 							t.Errorf("with leader %q, word %d has it say %s", leader, w.Kind, a)
 						}
@@ -53,8 +53,8 @@ func TestStrangersAreNotBelieved(t *testing.T) {
 					}
 				}
 			}
-			follows := func(a attendant) bool { return a.id == "stranger" }
-			if slices.Contains(c.o.none, "stranger") || slices.ContainsFunc(ring.members, follows) || server.hired("stranger") >= 0 {
+			follows := func(p collective.Participant) bool { return p.ID == "stranger" }
+			if slices.Contains(c.o.none, "stranger") || slices.ContainsFunc(ring.ring.Participants, follows) || server.board.of("stranger") != nil || c.o.division.speeds["stranger"] > 0 {
 				t.Error("a stranger counts")
 			}
 		})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // trainer is what a machine knows of the trainer beside it.
@@ -16,7 +17,9 @@ type trainer struct {
 	overAt  time.Duration
 	settled bool
 	speed   speedometer
+	samples int // of its last gradient
 	batch   int // samples that the next gradient should be of; 0 is as many as it likes
+	saying  int // farewells still to be said
 }
 
 // proceed lets the trainer go on.
@@ -39,7 +42,17 @@ func (t *trainer) halt() {
 // settle says, once, that the run is over here.
 func (t *trainer) settle() {
 	if !t.settled {
-		t.settled = true
+		t.settled, t.saying = true, farewells
 		t.Ask(averaging.Settled)
+	}
+}
+
+// farewell tells others that the run is over here, if that is still to be said.
+func (t *trainer) farewell(others ...topology.PeerID) {
+	if t.saying > 0 {
+		t.saying--
+		for _, id := range others {
+			t.Tell(id, word(wordParting, 0, 0))
+		}
 	}
 }

@@ -91,7 +91,7 @@ func TestStrangersAreNotBelieved(t *testing.T) {
 	d := newDriven(t, "p", members("p", "a", "b")...)
 	d.hear(averaging.Event{Kind: averaging.RunOver})
 	leader, stage := d.leader, d.stage
-	for kind := wordStatus; kind <= wordAgain; kind++ {
+	for kind := collective.WordStatus; kind <= collective.WordAgain; kind++ {
 		d.now += time.Millisecond
 		for _, a := range d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: "stranger"}, Word: collective.Word{Kind: kind}}, nil) {
 			t.Errorf("word %d of a stranger: %s", kind, a)
@@ -110,11 +110,11 @@ func TestCoordinatorThatCannotSendLetsAnother(t *testing.T) {
 		t.Fatalf("%q coordinates", d.leader)
 	}
 	for try := 1; d.leader == "b"; try++ {
-		if try > maxCharges {
+		if try > 3 {
 			t.Fatalf("it still coordinates after %d attempts", try-1)
 		}
 		d.now += time.Millisecond
-		status := collective.Word{Kind: wordStatus, Round: d.Attempt(), Value: float64(collective.Idle)}
+		status := collective.Word{Kind: collective.WordStatus, Round: d.Attempt(), Value: float64(collective.Idle)}
 		d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: "a"}, Word: status}, nil)
 		if len(d.Out) == 0 {
 			t.Fatal("it sends nothing")

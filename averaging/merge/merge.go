@@ -12,21 +12,6 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// MaxWeight bounds Config.Weight: that of a sum over every member fits in a message.
-const MaxWeight = 1 << 30
-
-// Config sets up a merge. Self is required.
-type Config struct {
-	// Self is the local peer.
-	Self topology.PeerID
-	// Deadline is how long those are waited for who are not done with the run, or silent.
-	// Default: averaging.DefaultDeadline.
-	Deadline time.Duration
-	// Weight is what this peer's model counts, 0 (as 1) to MaxWeight: the number of its
-	// samples, for one. The others' may differ.
-	Weight float64
-}
-
 // Machine runs another machine, whose peers' models differ, and when the run is over gives
 // all of them the mean of their models, with the same bytes for everybody, before it
 // says Settled.
@@ -51,16 +36,18 @@ type Config struct {
 //     does to the parameters after that is lost, or sets it apart: the runtime is to
 //     apply no step once it has reported RunOver.
 type Machine struct {
-	collective.Ringer
+	*collective.Summing
+	members collective.Members
 	inner   collective.Machine
 	scratch []collective.Action
 	serving int // inbound exchanges of the inner machine that are not over
 	weight  float64
 	stage   stage
-	since   time.Duration // when this peer was done with the run
-	flock
-	leadership
-	adopted uint64 // the attempt of the result
+	since   time.Duration     // when this peer was done with the run
+	leader  topology.PeerID   // who coordinates
+	heard   time.Duration     // when it spoke last
+	running []topology.PeerID // have said that the run is not over for them
+	adopted uint64            // the attempt of the result
 }
 
 type stage uint8
@@ -73,6 +60,14 @@ const (
 	merged
 )
 
+// Kinds of words, beside those of sums around a ring.
+const (
+	// wordHere asks whether the listener is there, and for the result if it has one.
+	wordHere uint8 = iota + 2
+	// wordRunning answers that and a status: the run is not over for the speaker.
+	wordRunning
+)
+
 // firstID is far above the numbers of the inner machine's exchanges, which counts from 1:
 // those of the outbound transfers are higher.
 const firstID averaging.ExchangeID = 1 << 40
@@ -81,18 +76,8 @@ const firstID averaging.ExchangeID = 1 << 40
 // averaging.RoundDeadline are the merge's alone: so inner can be AD-PSGD, or another machine
 // that does without them. It reports all faults at once.
 func New(config Config, inner averaging.Machine) (*Machine, error) {
-	var faults []error
-	if config.Self == "" {
-		faults = append(faults, errors.New("Self is empty"))
-	}
-	if config.Deadline < 0 {
-		faults = append(faults, fmt.Errorf("Deadline is %s: it may not be negative", config.Deadline))
-	}
-	if config.Weight != 0 && !(config.Weight >= 1 && config.Weight <= MaxWeight) {
-		faults = append(faults, fmt.Errorf("Weight is %g: want 0 (as 1), or 1 to %d", config.Weight, MaxWeight))
-	}
-	m := &Machine{weight: config.Weight}
-	m.flock.m, m.leadership.m = m, m
+	faults := config.faults()
+	m := &Machine{weight: config.Weight, members: collective.Members{Self: config.Self}}
 	if inner == nil {
 		faults = append(faults, errors.New("there is no machine to run"))
 	} else if m.inner = collective.Of(inner); m.inner.Traits().Words || m.inner.Traits().Gradients {
@@ -105,7 +90,7 @@ func New(config Config, inner averaging.Machine) (*Machine, error) {
 		config.Deadline = averaging.DefaultDeadline
 	}
 	flights := &collective.Flights{Self: config.Self, Deadline: config.Deadline, LastID: firstID}
-	m.Ringer = collective.NewRinger(flights, m, wordAgain)
+	m.Summing = collective.NewSumming(flights, &m.members, m)
 	return m, nil
 }
 
@@ -129,9 +114,13 @@ func (m *Machine) Decide(now time.Duration, e collective.Event, actions []collec
 	m.Begin(now, actions)
 	switch e.Kind {
 	case averaging.ViewChanged:
-		m.viewed(e.Overlay.View())
+		for _, id := range m.members.See(e.Overlay.View()) {
+			m.Lose(id)
+		}
+		m.choose()
 	case averaging.PeerLost, averaging.Quarantined:
-		m.lost(e.Peer)
+		m.Lose(e.Peer)
+		m.choose()
 	case averaging.Proposed:
 		if m.stage >= emptying {
 			m.Refuse(e, averaging.Closing)
@@ -145,7 +134,7 @@ func (m *Machine) Decide(now time.Duration, e collective.Event, actions []collec
 	case collective.Offered:
 		m.offered(e)
 	case collective.Told:
-		if m.order.Has(e.Peer) {
+		if m.members.Has(e.Peer) {
 			m.told(e.Peer, e.Word)
 		}
 	case collective.Updated:
@@ -199,36 +188,126 @@ func (m *Machine) run(now time.Duration, event collective.Event, actions []colle
 func (m *Machine) enter() {
 	m.stage, m.since = merging, m.Now
 	m.choose()
-	if m.leads() {
+	if m.Leads() {
 		m.ask()
 	}
 }
 
-// Load implements collective.RingOwner.
+// choose finds out who coordinates: the first member that is there. To another this peer
+// says at once that it is.
+func (m *Machine) choose() {
+	first := m.members.First()
+	if m.stage != merging || first == m.leader {
+		return
+	}
+	m.leader, m.heard = first, m.Now
+	m.Restart()
+	if !m.Leads() {
+		m.Report()
+	}
+}
+
+// Coordinator implements collective.Summer.
+func (m *Machine) Coordinator() topology.PeerID { return m.leader }
+
+// Ready implements collective.Summer.
+func (m *Machine) Ready() bool { return m.stage == merging && !m.taking() }
+
+// Load implements collective.Summer.
 func (m *Machine) Load() {
 	m.Do(collective.Action{Action: averaging.Action{Kind: collective.Pool}, Weight: m.weight})
 }
 
-// HasSum implements collective.RingOwner.
-func (m *Machine) HasSum() {
-	if !m.leads() {
-		m.report()
+// Report implements collective.Summer.
+func (m *Machine) Report() {
+	m.Tell(m.leader, collective.Word{Kind: collective.WordStatus, Round: m.Attempt(), Value: float64(m.Stage)})
+}
+
+// Commit implements collective.Summer.
+func (m *Machine) Commit(float64) { m.adopt(m.Attempt()) }
+
+// Unable implements collective.Summer: it leaves that to the next.
+func (m *Machine) Unable() {
+	m.members.Pass(m.Self)
+	m.choose()
+}
+
+// ask asks the members that have not come whether they are there.
+func (m *Machine) ask() {
+	for id := range m.members.All {
+		if p := m.Participant(id); p.Where == collective.Absent && !m.Barred(p) {
+			m.Tell(id, collective.Word{Kind: wordHere})
+		}
 	}
 }
 
-// Broken implements collective.RingOwner: it gives the attempt up.
-func (m *Machine) Broken(suspect topology.PeerID) {
-	if m.leads() {
-		m.accuse(m.Self, suspect)
+// told handles a word.
+func (m *Machine) told(from topology.PeerID, w collective.Word) {
+	if from == m.leader {
+		m.heard = m.Now
+	}
+	if w.Kind == wordRunning {
+		if !slices.Contains(m.running, from) {
+			m.running = append(m.running, from)
+		}
 		return
 	}
-	blamed := uint64(0)
-	if suspect != "" {
-		blamed = collective.Mark(suspect)
+	m.running = slices.DeleteFunc(m.running, func(id topology.PeerID) bool { return id == from })
+	if m.members.Spoke(from) {
+		m.choose()
 	}
-	m.Tell(m.leader, collective.Word{Kind: wordBroken, Round: m.Attempt(), View: blamed})
-	m.Leave()
-	m.report()
+	switch {
+	case w.Kind == collective.WordStatus || w.Kind == wordHere:
+		m.asked(from, w)
+	case m.stage != merging:
+	case w.Kind == collective.WordCommit: // by whomever: who has that sum has what all have
+		m.Agreed(w)
+	default:
+		m.Heard(from, w)
+	}
+}
+
+// asked answers one that is done with its run and has no result, as far as it says.
+func (m *Machine) asked(from topology.PeerID, w collective.Word) {
+	status := w.Kind == collective.WordStatus
+	switch {
+	case m.stage < merging:
+		m.Tell(from, collective.Word{Kind: wordRunning})
+	case m.stage == merged:
+		if !status || !m.Concluded(from, w) {
+			m.give(from)
+		}
+	case status && m.Leads():
+		if p := m.Participant(from); m.Attend(from, w, false) && !m.Barred(p) {
+			p.Where = collective.Present
+		}
+	case m.stage == merging && m.leader == from:
+		m.Report()
+	default:
+		m.Tell(from, collective.Word{Kind: collective.WordHeard})
+	}
+}
+
+// coordinate does what is due: it places all that are there, once these are all or the
+// deadline has passed, and lets all adopt the sum. Nobody is waited for who is lost, nor for
+// longer than the deadline who is in its run.
+func (m *Machine) coordinate() {
+	if m.Complete() {
+		m.Conclude(0)
+	}
+	if m.stage != merging || !m.Leads() || m.Running || m.taking() {
+		return
+	}
+	late := m.Now-m.since >= m.Deadline
+	all := m.members.Has(m.Self)
+	for id := range m.members.Others {
+		p := m.Participant(id)
+		waived := late && slices.Contains(m.running, id) || m.Barred(p)
+		all = all && (waived || p.Where != collective.Absent)
+	}
+	if all || m.Now-m.Opened >= m.Deadline {
+		m.Form()
+	}
 }
 
 // result is the transfer of what all adopt. A ring's are of two parts at least.
@@ -243,7 +322,7 @@ func isResult(t collective.Transfer) bool {
 // offered answers what another wants to send. A result is worth more than an attempt.
 func (m *Machine) offered(e collective.Event) {
 	switch {
-	case !m.order.Has(e.Peer):
+	case !m.members.Has(e.Peer):
 		m.Refuse(e, averaging.Unfit)
 	case m.stage == merged:
 		m.Refuse(e, averaging.Closing)
@@ -252,9 +331,7 @@ func (m *Machine) offered(e collective.Event) {
 	case m.stage != merging:
 		m.Refuse(e, averaging.Round)
 	default:
-		if m.Stage != collective.Idle {
-			m.Broken("")
-		}
+		m.GiveUp("")
 		if len(m.In) > 0 { // what was aborted may still change the sum; it comes again
 			m.Refuse(e, averaging.Round)
 			return
@@ -296,32 +373,19 @@ func (m *Machine) give(to topology.PeerID) {
 
 // impatient speaks again where there is no answer, and breaks off what takes too long.
 func (m *Machine) impatient() {
-	for f, found := m.Stuck(); found; f, found = m.Stuck() {
-		if isResult(f.Transfer) {
-			m.AbortOut(f.Peer)
-		} else {
-			m.StuckWith(f)
-		}
-	}
-	for _, f := range m.In {
-		if m.Now-f.Began >= m.Deadline {
-			m.AbortIn(f.Peer)
-		}
-	}
+	m.Impatient(isResult)
 	if m.stage != merging {
 		return
 	}
-	m.Impatient()
 	switch late := m.Now-m.since >= m.Deadline; {
-	case m.leads():
+	case m.Leads():
 		m.ask()
-		m.goOnWithoutTheSilent()
 	case m.Now-m.heard >= m.Deadline, late && slices.Contains(m.running, m.leader):
 		m.AbortIn(m.leader) // a result that it has begun to give
-		m.pass(m.leader)
+		m.members.Pass(m.leader)
 		m.choose()
 	default:
-		m.report()
+		m.Report()
 	}
 }
 

@@ -157,13 +157,21 @@ func (f *Flights) Taking(e Event) bool {
 	return slices.ContainsFunc(f.In, func(x Flight) bool { return x.is(e) })
 }
 
-// Stuck is an outbound flight that has lasted for the deadline.
-func (f *Flights) Stuck() (Flight, bool) {
-	i := slices.IndexFunc(f.Out, func(x Flight) bool { return f.Now-x.Began >= f.Deadline })
-	if i < 0 {
-		return Flight{}, false
+// Overdue breaks off what has lasted for the deadline, and yields those of it that are
+// outbound, with which all else goes that is sent to the same peer.
+func (f *Flights) Overdue(yield func(Flight) bool) {
+	late := func(x Flight) bool { return f.Now-x.Began >= f.Deadline }
+	for _, x := range f.In {
+		if late(x) {
+			f.AbortIn(x.Peer)
+		}
 	}
-	return f.Out[i], true
+	for i := slices.IndexFunc(f.Out, late); i >= 0; i = slices.IndexFunc(f.Out, late) {
+		x := f.Out[i]
+		if f.AbortOut(x.Peer); !yield(x) {
+			return
+		}
+	}
 }
 
 // Arm sets the timer while there is something to wait for, if it is not set.

@@ -2,7 +2,6 @@ package collective
 
 import (
 	"hash/fnv"
-	"slices"
 
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -25,18 +24,17 @@ const (
 	oneBits   = 7
 )
 
-// PlaceIn is the place of a rank in the line of a ring, and who is beside it.
-func PlaceIn(line []topology.PeerID, rank int) (at Place, next, previous topology.PeerID) {
+// PlaceIn is the place of a rank in the line of a ring.
+func PlaceIn(line []topology.PeerID, rank int) Place {
 	n := len(line)
-	next, previous = line[(rank+1)%n], line[(rank+n-1)%n]
-	return Place{Rank: rank, Size: n, Next: Mark(next), Previous: Mark(previous)}, next, previous
+	return Place{Rank: rank, Size: n, Next: Mark(line[(rank+1)%n]), Previous: Mark(line[(rank+n-1)%n])}
 }
 
 // Word is the word that tells of the place in an attempt.
-func (p Place) Word(kind uint8, attempt uint64) Word {
+func (p Place) Word(attempt uint64) Word {
 	lower, upper := p.Previous&(1<<lowerBits-1), p.Previous>>lowerBits
 	value := (upper<<oneBits|1)<<(2*rankBits) | uint64(p.Rank)<<rankBits | uint64(p.Size)
-	return Word{Kind: kind, Round: attempt, View: lower<<markBits | p.Next, Value: float64(value)}
+	return Word{Kind: WordPlace, Round: attempt, View: lower<<markBits | p.Next, Value: float64(value)}
 }
 
 // PlaceOf is the place that a word tells of. It reports false if a word tells of no place that there is.
@@ -72,32 +70,4 @@ func Unpack(value float64, bits uint) (high, low uint64) {
 	}
 	v := uint64(value)
 	return v >> bits, v & (1<<bits - 1)
-}
-
-// Members are the members of a view in the order in which they coordinate, those that
-// cannot be dialled last.
-type Members []topology.PeerID
-
-// MembersOf are the members of a view.
-func MembersOf(view *topology.View) (list Members) {
-	for _, unreachable := range []bool{false, true} {
-		for i := range view.Len() {
-			if m := view.At(i); m.Unreachable == unreachable {
-				list = append(list, m.ID)
-			}
-		}
-	}
-	return list
-}
-
-// Has tells whether a peer is a member.
-func (m Members) Has(id topology.PeerID) bool { return slices.Contains(m, id) }
-
-// Find finds the member of a mark; there is none if it is empty.
-func (m Members) Find(mark uint64) topology.PeerID {
-	i := slices.IndexFunc(m, func(id topology.PeerID) bool { return Mark(id) == mark })
-	if i < 0 {
-		return ""
-	}
-	return m[i]
 }

@@ -26,33 +26,26 @@ type Ringer struct {
 	Stage Stage
 	Moved time.Duration // of the last progress in the ring
 	ring  ring
-	owner RingOwner
+	owner ringOwner
 	early []topology.PeerID // refused since this peer was not ready for them
 	held  []Transfer        // refused by the next member since it was not
 	asked time.Duration     // when the next member said that it is, 0 before
-	again uint8
 }
 
-// RingOwner is the machine that a Ringer is part of.
-type RingOwner interface {
+// ringOwner is what a Ringer is part of.
+type ringOwner interface {
 	// Load asks for this peer's part of the sum to be put into Sum.
 	Load()
-	// HasSum is called when this peer has the sum.
-	HasSum()
-	// Broken is called when the attempt cannot be completed, and with whom, if that is
+	// hasSum is called when this peer has the sum.
+	hasSum()
+	// gaveUp is called when the attempt cannot be completed, and with whom, if that is
 	// known: who is sent to, not who sends, since that one knows better; this peer itself
 	// if it is what it has that cannot be sent.
-	Broken(suspect topology.PeerID)
+	gaveUp(suspect topology.PeerID)
 }
 
 // maxEarly bounds who is remembered to have come too early.
 const maxEarly = 4
-
-// NewRinger makes a member of rings. Again is the kind of the word by which one asks for
-// what it has refused since it came early.
-func NewRinger(flights *Flights, owner RingOwner, again uint8) Ringer {
-	return Ringer{Flights: flights, owner: owner, again: again}
-}
 
 // Attempt is the last one that this peer has joined, 0 if there is none.
 func (r *Ringer) Attempt() uint64 { return r.ring.attempt }
@@ -83,7 +76,7 @@ func (r *Ringer) start() {
 		r.Send(r.ring.next, r.ring.transfer(0), false)
 	}
 	for _, id := range r.early {
-		r.Tell(id, Word{Kind: r.again, Round: r.ring.attempt})
+		r.Tell(id, Word{Kind: WordAgain, Round: r.ring.attempt})
 	}
 	r.early = r.early[:0]
 	r.close()
@@ -123,11 +116,11 @@ func (r *Ringer) Landing(e Event, owners func(Transfer) bool) (f Flight, found b
 	case e.Kind == averaging.Refused:
 		r.refused(f, e.Reason)
 	case e.Kind == averaging.Failed && e.Inbound:
-		r.broken("")
+		r.GiveUp("")
 	case e.Kind == averaging.Failed && e.Reason == averaging.Unfit:
-		r.broken(r.Self)
+		r.GiveUp(r.Self)
 	case e.Kind == averaging.Failed:
-		r.broken(f.Peer)
+		r.GiveUp(f.Peer)
 	}
 	return Flight{}, false
 }
@@ -151,7 +144,7 @@ func (r *Ringer) moved(f Flight, inbound bool) {
 func (r *Ringer) close() {
 	if r.Stage == Ringing && r.ring.complete() {
 		r.Stage = Summed
-		r.owner.HasSum()
+		r.owner.hasSum()
 	}
 }
 
@@ -159,7 +152,7 @@ func (r *Ringer) close() {
 func (r *Ringer) refused(f Flight, why averaging.Reason) {
 	switch {
 	case why != averaging.Round && why != averaging.Busy:
-		r.broken(f.Peer)
+		r.GiveUp(f.Peer)
 	case f.Began < r.asked: // it crossed the word that asks for it
 		r.Send(f.Peer, f.Transfer, false)
 	default:
@@ -183,7 +176,7 @@ func (r *Ringer) Lost(id topology.PeerID) {
 	sends := r.Stage != Idle && r.ring.next == id
 	r.Abort(id)
 	if sends {
-		r.broken(id)
+		r.GiveUp(id)
 	}
 }
 
@@ -196,18 +189,13 @@ func (r *Ringer) Impatient() {
 		r.Asked(r.ring.next, r.ring.attempt)
 	}
 	if r.Now-r.Moved >= r.Deadline {
-		r.broken("")
+		r.GiveUp("")
 	}
 }
 
-// StuckWith breaks a transfer of the ring off that has lasted for the deadline.
-func (r *Ringer) StuckWith(f Flight) {
-	r.AbortOut(f.Peer)
-	r.broken(f.Peer)
-}
-
-func (r *Ringer) broken(suspect topology.PeerID) {
+// GiveUp ends an attempt that cannot be completed, if there is one.
+func (r *Ringer) GiveUp(suspect topology.PeerID) {
 	if r.Stage != Idle {
-		r.owner.Broken(suspect)
+		r.owner.gaveUp(suspect)
 	}
 }

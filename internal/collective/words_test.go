@@ -14,7 +14,7 @@ const lastMark = 1<<markBits - 1
 // Every place that there can be survives its word, the largest too.
 func TestPlacesFitInWords(t *testing.T) {
 	check := func(t interface{ Errorf(string, ...any) }, p Place) {
-		w := p.Word(1, 7)
+		w := p.Word(7)
 		if got, ok := PlaceOf(w); !ok || got != p || w.Round != 7 {
 			t.Errorf("%+v is told as %+v, ok %t", p, got, ok)
 		}

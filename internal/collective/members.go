@@ -1,0 +1,92 @@
+package collective
+
+import (
+	"slices"
+
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// Members are the members of a view in the order in which they coordinate, those that
+// cannot be dialled last.
+type Members struct {
+	Self   topology.PeerID
+	order  []topology.PeerID
+	passed []topology.PeerID // lost or silent: not reckoned with until they speak
+}
+
+// See takes the members of a view, and returns which others have left.
+func (m *Members) See(view *topology.View) (gone []topology.PeerID) {
+	before := m.order
+	m.order = nil
+	for _, unreachable := range []bool{false, true} {
+		for i := range view.Len() {
+			if x := view.At(i); x.Unreachable == unreachable {
+				m.order = append(m.order, x.ID)
+			}
+		}
+	}
+	return slices.DeleteFunc(before, func(id topology.PeerID) bool { return id == m.Self || m.Has(id) })
+}
+
+// Has tells whether a peer is a member.
+func (m *Members) Has(id topology.PeerID) bool { return slices.Contains(m.order, id) }
+
+// Find finds the member of a mark; there is none if it is empty.
+func (m *Members) Find(mark uint64) topology.PeerID {
+	i := slices.IndexFunc(m.order, func(id topology.PeerID) bool { return Mark(id) == mark })
+	if i < 0 {
+		return ""
+	}
+	return m.order[i]
+}
+
+// First is the first that is reckoned with, this peer if there is none.
+func (m *Members) First() topology.PeerID {
+	i := slices.IndexFunc(m.order, func(id topology.PeerID) bool { return !m.Passed(id) })
+	if i < 0 {
+		return m.Self
+	}
+	return m.order[i]
+}
+
+// Before tells whether one comes before another in the order.
+func (m *Members) Before(a, b topology.PeerID) bool {
+	return slices.Index(m.order, a) < slices.Index(m.order, b)
+}
+
+// All are the other members.
+func (m *Members) All(yield func(topology.PeerID) bool) {
+	for _, id := range m.order {
+		if id != m.Self && !yield(id) {
+			return
+		}
+	}
+}
+
+// Others are those of them that are reckoned with.
+func (m *Members) Others(yield func(topology.PeerID) bool) {
+	for id := range m.All {
+		if !m.Passed(id) && !yield(id) {
+			return
+		}
+	}
+}
+
+// Pass notes that nobody is to wait for a peer until it speaks.
+func (m *Members) Pass(id topology.PeerID) {
+	if !m.Passed(id) {
+		m.passed = append(m.passed, id)
+	}
+}
+
+// Passed tells whether nobody is to wait for a peer.
+func (m *Members) Passed(id topology.PeerID) bool { return slices.Contains(m.passed, id) }
+
+// Spoke reckons with a peer that speaks, and tells whether it was passed.
+func (m *Members) Spoke(id topology.PeerID) bool {
+	i := slices.Index(m.passed, id)
+	if i >= 0 {
+		m.passed = slices.Delete(m.passed, i, i+1)
+	}
+	return i >= 0
+}
