@@ -39,7 +39,7 @@ func TestDiskFull(t *testing.T) {
 	args := []string{
 		"-rm", "sh", "-c", onSmallDisk, os.Args[0], "160k", folder,
 		"run", "--dataset", "mnist", "--data", clitest.Pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01", "--listen", settings.Loopback,
-		"--checkpoint", folder, "--" + checkpoint.CadenceFlag, interval.String(), "--keep", "10", "--steps", "60000", "--json",
+		"--checkpoint", folder, "--checkpoint-every", interval.String(), "--keep", "10", "--steps", "60000", "--json",
 	}
 	cmd := exec.Command("unshare", args...)
 	cmd.Env = append(os.Environ(), mainVariable+"=1")

@@ -68,7 +68,7 @@ func (k *killedRun) start() {
 	k.processes, k.out, k.logs = nil, nil, nil
 	for i, folder := range k.folders {
 		args := append([]string{"run", "--model", folder.Model, "--part", fmt.Sprintf("%d/4", i), "--listen", settings.Loopback, "--min-peers", "4",
-			"--checkpoint", folder.Dir, "--" + checkpoint.CadenceFlag, k.interval.String(), "--json"}, k.args...)
+			"--checkpoint", folder.Dir, "--checkpoint-every", k.interval.String(), "--json"}, k.args...)
 		if i > 0 {
 			args = append(args, "--join", joinAddress(k.t, k.logs[0]))
 		}

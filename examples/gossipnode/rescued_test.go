@@ -28,7 +28,7 @@ func TestWhoCannotTrainOnSaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, logged := try("run", "--dataset", "mnist", "--data", clitest.Pictures(t, 200, 20), "--model", "softmax", "--batch", "10", "--steps", "300",
-		"--lr", "1e36", "--init", clitest.WriteFile(t, "init", init.String()), "--schedule", "constant", "--warmup", "0", "--strategy", "alone", "--checkpoint", folder, "--checkpoint-every", "end")
+		"--lr", "1e36", "--init", clitest.WriteFile(t, "init", init.String()), "--schedule", "constant", "--warmup", "0", "--strategy", "alone", "--checkpoint", folder, "--checkpoint-every", "0")
 	if code != cli.ExitFailed || !strings.Contains(logged, "lower the learning rate") {
 		t.Fatalf("exit code %d\n%s", code, logged)
 	}

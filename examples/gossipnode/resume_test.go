@@ -39,7 +39,7 @@ func TestRunResumes(t *testing.T) {
 		{[]string{"--steps", "350", "--optimizer", "adamw"}, 350, 300, 3, "begins without the state of the checkpoint"},
 		{[]string{"--steps", "360", "--optimizer", "adamw", "--warmup", "0.5"}, 360, 350, 3, `"now": "cosine, rate 0.01, warm-up 0.5"`},
 	} {
-		code, out, logged := try(runArgs(data, folder, append(c.args, "--"+checkpoint.CadenceFlag, "end")...)...)
+		code, out, logged := try(runArgs(data, folder, append(c.args, "--checkpoint-every", "0")...)...)
 		if code != cli.ExitDone || !strings.Contains(logged, c.says) {
 			t.Fatalf("%v: exit code %d, no %q in\n%s", c.args, code, c.says, logged)
 		}
@@ -80,7 +80,7 @@ func TestRunResumes(t *testing.T) {
 func TestRunPassesOverATornCheckpoint(t *testing.T) {
 	data, folder := clitest.Pictures(t, 400, 200), t.TempDir()
 	for _, steps := range []string{"100", "150"} {
-		if code, _, logged := try(runArgs(data, folder, "--steps", steps, "--"+checkpoint.CadenceFlag, "end")...); code != cli.ExitDone {
+		if code, _, logged := try(runArgs(data, folder, "--steps", steps, "--checkpoint-every", "0")...); code != cli.ExitDone {
 			t.Fatal(logged)
 		}
 	}
@@ -102,7 +102,7 @@ func TestRunPassesOverATornCheckpoint(t *testing.T) {
 func TestTerminated(t *testing.T) {
 	t.Parallel()
 	data, folder := clitest.Pictures(t, 400, 200), t.TempDir()
-	args := runArgs(data, folder, "--epochs", "1000000", "--"+checkpoint.CadenceFlag, "end")
+	args := runArgs(data, folder, "--epochs", "1000000", "--checkpoint-every", "0")
 	var out, logged bytes.Buffer
 	cmd := command(t, args...)
 	cmd.Stdout = &out
@@ -148,7 +148,7 @@ func TestTerminatedUnsaved(t *testing.T) {
 	t.Parallel()
 	data, folder := clitest.Pictures(t, 400, 200), filepath.Join(t.TempDir(), "kept")
 	var out, logged bytes.Buffer
-	cmd := command(t, runArgs(data, folder, "--epochs", "1000000", "--"+checkpoint.CadenceFlag, "5")...)
+	cmd := command(t, runArgs(data, folder, "--epochs", "1000000", "--checkpoint-every", "50ms")...)
 	cmd.Stdout, cmd.Stderr = &out, &logged
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
@@ -56,7 +55,7 @@ func newSoakFlock(t *testing.T, lasts time.Duration) *soakFlock {
 	addresses := freeAddresses(t, 2*peers) // each process comes back to its own
 	f := &soakFlock{t: t, lasts: lasts, frozen: -1, cutting: canCut(t), args: []string{
 		"run", "--dataset", "mnist", "--data", clitest.Pictures(t, 2000, 200), "--batch", "16", "--lr", "0.001", "--schedule", "constant",
-		"--epochs", "100000000", "--every", "10", "--" + checkpoint.CadenceFlag, "10s", "--log-level", "warn",
+		"--epochs", "100000000", "--every", "10", "--checkpoint-every", "10s", "--log-level", "warn",
 	}}
 	if !f.cutting {
 		t.Log("no connections can be cut here, processes are frozen instead: ss -K needs root and a kernel with INET_DIAG_DESTROY")

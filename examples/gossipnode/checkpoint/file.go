@@ -86,42 +86,32 @@ func progressMetadata(metadata map[string]string, s *peer.Saved) error {
 	return nil
 }
 
-// progressOf reads back what progressMetadata has written. Of version 1 there is less.
+// progressOf reads back what progressMetadata has written.
 func progressOf(metadata map[string]string) (c peer.Checkpoint, optimizerSteps uint64, err error) {
 	var faults []error
-	number := func(key string, optional bool) (n uint64) {
-		text := metadata[key]
-		if text == "" && optional {
-			return 0
-		}
-		n, err := strconv.ParseUint(text, 10, 64)
+	number := func(key string) uint64 {
+		n, err := strconv.ParseUint(metadata[key], 10, 64)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("its %s: %w", key, err))
 		}
 		return n
 	}
-	old := metadata[keyFormat] == formatName+"1"
-	c = peer.Checkpoint{
-		Own: number(keySteps, false), Steps: number(keyAge, old), FlockSteps: number(keyFlock, old),
-		Incarnation: number(keyLife, old),
-	}
+	c = peer.Checkpoint{Own: number(keySteps), Steps: number(keyAge), FlockSteps: number(keyFlock), Incarnation: number(keyLife)}
 	if c.Incarnation >= seam.MaxIncarnation {
 		faults = append(faults, fmt.Errorf("its %s is %d, which no peer reaches: the file is damaged", keyLife, c.Incarnation))
 	}
-	optimizerSteps = number(keyOptimizerSteps, old)
-	if text := metadata[keyLedger]; text != "" {
-		var others ledger
-		if err := json.Unmarshal([]byte(text), &others); err != nil {
-			faults = append(faults, fmt.Errorf("its ledger: %w", err))
-		}
-		if len(others.Past) > peer.MaxPast {
-			faults = append(faults, fmt.Errorf("its ledger has %d lives, more than %d", len(others.Past), peer.MaxPast))
-			others.Past = nil
-		}
-		c.Inherited, c.Peers, c.Orders = others.Inherited, others.Peers, others.Orders
-		for _, l := range others.Past {
-			c.Past = append(c.Past, peer.Past(l))
-		}
+	optimizerSteps = number(keyOptimizerSteps)
+	var others ledger
+	if err := json.Unmarshal([]byte(metadata[keyLedger]), &others); err != nil {
+		faults = append(faults, fmt.Errorf("its ledger: %w", err))
+	}
+	if len(others.Past) > peer.MaxPast {
+		faults = append(faults, fmt.Errorf("its ledger has %d lives, more than %d", len(others.Past), peer.MaxPast))
+		others.Past = nil
+	}
+	c.Inherited, c.Peers, c.Orders = others.Inherited, others.Peers, others.Orders
+	for _, l := range others.Past {
+		c.Past = append(c.Past, peer.Past(l))
 	}
 	return c, optimizerSteps, errors.Join(faults...)
 }
@@ -133,8 +123,8 @@ func checkFormat(format string) error {
 	switch {
 	case !ok || err != nil || version == 0:
 		return errors.New("it is no checkpoint of this program (to begin with its values, give it with --init)")
-	case version > formatVersion:
-		return fmt.Errorf("it is of format %d, and this program knows formats up to %d: use the release that wrote it, or a later one", version, formatVersion)
+	case version != formatVersion:
+		return fmt.Errorf("it is of format %d, and this program knows format %d: use the release that wrote it", version, formatVersion)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 		keyLedger: `{"inherited":1,"past":[{"peer":"a","incarnation":1,"steps":2,"resumed":true}],"orders":["AQI="]}`, keyOptimizerSteps: "0",
 	}
 	f.Add(write(full))
-	f.Add(write(map[string]string{keyFormat: formatName + "1", keyRun: "r", keyDataset: "d", keyModel: "m", keySteps: "5"}))
+	f.Add(write(map[string]string{keyFormat: checkpointFormat, keyRun: "r", keyDataset: "d", keyModel: "m", keySteps: "5"}))
 	f.Add(write(map[string]string{}))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, text []byte) {

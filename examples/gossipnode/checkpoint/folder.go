@@ -23,8 +23,6 @@ const (
 	// A folder's checkpoints are numbered in the order in which they were saved.
 	checkpointPrefix = "checkpoint-"
 	checkpointSuffix = ".safetensors"
-	// oldFile is the one checkpoint that version 1 of the format kept.
-	oldFile = "model.safetensors"
 )
 
 // Folder is one that keeps the states of one peer, and what they must be of.
@@ -71,10 +69,10 @@ type Taken struct {
 	metadata map[string]string
 }
 
-// Peer is whose it was, quoted if it is no plain text; empty in old files.
+// Peer is whose it was, quoted if it is no plain text.
 func (f *Taken) Peer() string { return quoted(f.metadata[keyPeer]) }
 
-// Course is that of the learning rate when it was saved, as JSON; empty in old files.
+// Course is that of the learning rate when it was saved, as JSON.
 func (f *Taken) Course() string { return f.metadata[keySchedule] }
 
 // Load takes up the newest checkpoint that is sound and of this run, and puts its
@@ -123,12 +121,8 @@ func (c Folder) Names() ([]string, error) {
 	return names, nil
 }
 
-// sequenceOf is the number in a checkpoint's name; that of the old format comes before
-// all.
+// sequenceOf is the number in a checkpoint's name.
 func sequenceOf(name string) (sequence int64, ok bool) {
-	if name == oldFile {
-		return 0, true
-	}
 	text, ok := strings.CutPrefix(name, checkpointPrefix)
 	if !ok {
 		return 0, false

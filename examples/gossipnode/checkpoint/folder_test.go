@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -130,7 +129,7 @@ func TestRefusedCheckpoint(t *testing.T) {
 			return keep(t, other(func(c *Folder) { c.Dataset = "x" }), 5, shape, nil)
 		}},
 		{"another model", "another model than m", func(t *testing.T) string { return keep(t, mine, 5, []int{4}, nil) }},
-		{"newer", "it is of format 4, and this program knows formats up to 3", func(t *testing.T) string {
+		{"newer", "it is of format 4, and this program knows format 3", func(t *testing.T) string {
 			return keep(t, mine, 5, shape, func(m map[string]string) { m[keyFormat] = formatName + "4" })
 		}},
 		{"no checkpoint", "give it with --init", func(t *testing.T) string {
@@ -199,29 +198,6 @@ func TestRefusedCheckpoint(t *testing.T) {
 				t.Errorf("the folder holds %v: the new one has not taken the place of the old one", names)
 			}
 		})
-	}
-}
-
-// TestOldFormat shows that the one file of version 1 is taken up, and that newer ones
-// come before it.
-func TestOldFormat(t *testing.T) {
-	c := testFolder(t)
-	if err := c.Probe(); err != nil {
-		t.Fatal(err)
-	}
-	metadata := c.describe(smallParams(t, 3).Layout(), time.Now())
-	maps.DeleteFunc(metadata, func(key, _ string) bool { return key == keySaved })
-	maps.Copy(metadata, map[string]string{keyFormat: formatName + "1", keySteps: "12", keyAge: "13", keyFlock: "40"})
-	if err := writeFile(filepath.Join(c.Dir, oldFile), smallParams(t, 3), metadata); err != nil {
-		t.Fatal(err)
-	}
-	taken, _, err := c.Load(smallParams(t, 3))
-	if err != nil || !reflect.DeepEqual(taken.Checkpoint, peer.Checkpoint{Own: 12, Steps: 13, FlockSteps: 40}) {
-		t.Fatalf("%+v, error %v", taken, err)
-	}
-	keep(t, c, 20, []int{3}, nil)
-	if taken, _, err = c.Load(smallParams(t, 3)); err != nil || taken.Checkpoint.Own != 20 {
-		t.Errorf("%+v, error %v", taken, err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -243,6 +244,17 @@ func (i Inspection) print(asJSON bool, out io.Writer) error {
 		fmt.Fprintf(w, "%s\t%v\t%d\t%.6g\t%.6g%s\n", quoted(t.Name), t.Shape, t.Values, float64(t.Norm), float64(t.MaxAbs), note)
 	}
 	return w.Flush()
+}
+
+// InWords is the course of a learning rate, a optim.Schedule as JSON, as a person would say
+// it, and any other text as it is, quoted if a terminal had better not get it.
+func InWords(course string) string {
+	var s optim.Schedule
+	shapes := map[optim.Shape]string{optim.Cosine: "cosine", optim.Constant: "constant", optim.Stepped: "step"} // as of --schedule
+	if err := json.Unmarshal([]byte(course), &s); err != nil || shapes[s.Shape] == "" {
+		return quoted(course)
+	}
+	return fmt.Sprintf("%s, rate %g, warm-up %g", shapes[s.Shape], s.Rate, s.Warmup)
 }
 
 // quoted is text from a file as a terminal may be shown it: as it is, if that is plain.

@@ -19,20 +19,11 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// keeperLook is the time between two looks whether a checkpoint is due.
-const keeperLook = 50 * time.Millisecond
-
 // Keeper saves checkpoints of a peer beside its training. It keeps room for one copy of
 // the model and of the optimizer's state. Start, End, Last, Interrupted and Rescued belong
 // to the goroutine that trains; a nil Keeper saves nothing.
 type Keeper struct {
-	into     Folder
-	peer     *peer.Peer
-	layout   *tensor.Layout
-	schedule optim.Schedule
-	every    Cadence
-	epoch    float64 // steps of the flock
-	log      *zap.Logger
+	KeeperConfig
 
 	saved  peer.Saved
 	file   *tensor.Params // what saved is a part of
@@ -53,44 +44,38 @@ type KeeperConfig struct {
 	Peer     *peer.Peer
 	Layout   *tensor.Layout // of the peer's parameters
 	Schedule optim.Schedule
-	Every    Cadence
-	Epoch    float64 // steps of the flock in one
+	Every    time.Duration // between two checkpoints while the peer trains; 0 is none then
 	Log      *zap.Logger
 }
 
 // NewKeeper makes a Keeper, which does nothing by itself until Start.
 func NewKeeper(c KeeperConfig) *Keeper {
 	c.Into.refused = refusedPaths(c.Refused)
-	k := &Keeper{
-		into: c.Into, peer: c.Peer, layout: c.Layout, schedule: c.Schedule, every: c.Every,
-		epoch: c.Epoch, log: c.Log, ended: make(chan struct{}),
-	}
+	k := &Keeper{KeeperConfig: c, ended: make(chan struct{})}
 	made := time.Now()
 	k.savedAt.Store(&made)
 	return k
 }
 
-// Start saves whenever it is due, until End.
+// Start saves whenever it is due and there were steps, until End.
 func (k *Keeper) Start() {
-	if k == nil || k.every == (Cadence{}) {
+	if k == nil || k.Every == 0 {
 		return
 	}
 	k.running.Go(func() {
-		ticker := time.NewTicker(keeperLook)
+		ticker := time.NewTicker(k.Every)
 		defer ticker.Stop()
-		last := k.now()
+		last := k.Peer.Stats().Steps
 		for {
 			select {
 			case <-k.ended:
 				return
 			case <-ticker.C:
 			}
-			now := k.now()
-			if now.steps == last.steps || !k.every.due(last, now, k.epoch) {
-				continue
+			if now := k.Peer.Stats().Steps; now != last {
+				last = now
+				k.attempt()
 			}
-			last = now
-			k.attempt()
 		}
 	})
 }
@@ -103,16 +88,11 @@ func (k *Keeper) End() {
 	}
 }
 
-func (k *Keeper) now() moment {
-	s := k.peer.Stats()
-	return moment{at: time.Now(), steps: s.Steps, flockSteps: s.FlockSteps}
-}
-
 // attempt saves, and says what kept it from that: the run goes on.
 func (k *Keeper) attempt() {
 	if err := k.save(); err != nil {
-		k.log.Error("no checkpoint could be saved; the run goes on, the ones before are kept, and it is tried again when the next is due. Make room on the disk, or see who may write there",
-			zap.String("folder", k.into.Dir), zap.Error(err))
+		k.Log.Error("no checkpoint could be saved; the run goes on, the ones before are kept, and it is tried again when the next is due. Make room on the disk, or see who may write there",
+			zap.String("folder", k.Into.Dir), zap.Error(err))
 	}
 }
 
@@ -122,55 +102,55 @@ func (k *Keeper) save() error {
 	if err := k.copy(); err != nil {
 		return err
 	}
-	metadata := k.into.describe(k.layout, began)
+	metadata := k.Into.describe(k.Layout, began)
 	if err := progressMetadata(metadata, &k.saved); err != nil {
 		return err
 	}
-	schedule, err := json.Marshal(k.schedule)
+	schedule, err := json.Marshal(k.Schedule)
 	if err != nil {
 		return fmt.Errorf("encoding the schedule: %w", err)
 	}
-	metadata[keySchedule], metadata[keyPeer] = string(schedule), string(k.peer.Self())
-	metadata[keyTarget] = strconv.FormatUint(k.peer.Stats().Target, 10)
+	metadata[keySchedule], metadata[keyPeer] = string(schedule), string(k.Peer.Self())
+	metadata[keyTarget] = strconv.FormatUint(k.Peer.Stats().Target, 10)
 	seal(metadata, k.file)
-	path, err := k.into.save(k.file, metadata)
+	path, err := k.Into.save(k.file, metadata)
 	if path == "" {
 		return err
 	}
 	if err != nil {
-		k.log.Warn("a checkpoint was saved, but older ones stay", zap.Error(err))
+		k.Log.Warn("a checkpoint was saved, but older ones stay", zap.Error(err))
 	}
 	k.savedAt.Store(&began)
-	k.log.Debug("saved a checkpoint", zap.String("file", path), zap.Uint64("steps", k.saved.Checkpoint.Own), zap.Duration("took", time.Since(began)))
+	k.Log.Debug("saved a checkpoint", zap.String("file", path), zap.Uint64("steps", k.saved.Checkpoint.Own), zap.Duration("took", time.Since(began)))
 	return nil
 }
 
 // copy takes the peer's state into the vectors of the file to be.
 func (k *Keeper) copy() error {
-	k.peer.Save(&k.saved)
+	k.Peer.Save(&k.saved)
 	names := slices.Sorted(maps.Keys(k.saved.Optimizer.Vectors))
 	if k.file != nil && slices.Equal(names, k.inFile) {
 		return nil
 	}
 	var specs []tensor.Spec
-	for i := range k.layout.Count() {
-		at := k.layout.At(i)
+	for i := range k.Layout.Count() {
+		at := k.Layout.At(i)
 		specs = append(specs, tensor.Spec{Name: at.Name, Shape: at.Shape})
 	}
 	for _, name := range names {
-		specs = append(specs, tensor.Spec{Name: optimizerPrefix + name, Shape: []int{k.layout.Len()}})
+		specs = append(specs, tensor.Spec{Name: optimizerPrefix + name, Shape: []int{k.Layout.Len()}})
 	}
 	layout, err := tensor.NewLayout(specs...)
 	if err != nil {
 		return fmt.Errorf("laying out a checkpoint: %w", err)
 	}
 	k.file, k.inFile = tensor.NewParams(layout), names
-	all, n := k.file.Vector(), k.layout.Len()
+	all, n := k.file.Vector(), k.Layout.Len()
 	k.saved.Params = all[:n:n]
 	for i, name := range names {
 		k.saved.Optimizer.Vectors[name] = all[(i+1)*n : (i+2)*n : (i+2)*n]
 	}
-	k.peer.Save(&k.saved)
+	k.Peer.Save(&k.saved)
 	return nil
 }
 
@@ -195,7 +175,7 @@ func (k *Keeper) Last(s stats.Peer) error {
 // take longer than there is time. If nothing was done, there is nothing to save, and to
 // do so would cost one of the checkpoints that are kept.
 func (k *Keeper) Interrupted(ctx context.Context) {
-	if k != nil && ctx.Err() != nil && !Idle(k.peer.Stats()) {
+	if k != nil && ctx.Err() != nil && !Idle(k.Peer.Stats()) {
 		k.attempt()
 	}
 }
@@ -203,7 +183,7 @@ func (k *Keeper) Interrupted(ctx context.Context) {
 // Rescued saves when training cannot go on, if anything was done: what was learned until
 // then is as good as it was. It reports what kept it from that.
 func (k *Keeper) Rescued() error {
-	if k == nil || Idle(k.peer.Stats()) {
+	if k == nil || Idle(k.Peer.Stats()) {
 		return nil
 	}
 	k.End()

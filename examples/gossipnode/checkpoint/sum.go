@@ -11,8 +11,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// A checkpoint has two checksums among its metadata: of its values, and, from format 3 on,
-// of all else that the header says. No single bit of a file can change unseen.
+// A checkpoint has two checksums among its metadata: of its values, and of all else that
+// the header says. No single bit of a file can change unseen.
 
 // seal adds the checksums to metadata that are complete but for them.
 func seal(metadata map[string]string, params *tensor.Params) {
@@ -20,9 +20,9 @@ func seal(metadata map[string]string, params *tensor.Params) {
 	metadata[keyHeader] = headerSum(metadata, params.Layout())
 }
 
-// intact tells what is damaged in a file that was read. Files of other programs, and those
-// of formats 1 and 2, have fewer checksums, or none; they are held to those they have, so
-// that damage to the name of the format shows too.
+// intact tells what is damaged in a file that was read. Files of other programs have no
+// checksums; all are held to those they have, so that damage to the name of the format
+// shows too.
 func intact(read *tensor.Params, metadata map[string]string) error {
 	format := metadata[keyFormat]
 	sealed := format == checkpointFormat

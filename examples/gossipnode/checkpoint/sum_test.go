@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
-	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,13 +63,14 @@ func TestEveryFlippedBitOfACheckpointIsSeen(t *testing.T) {
 	}
 }
 
-// TestFormatTwoIsRead: a checkpoint of the release before, whose header has no checksum.
-func TestFormatTwoIsRead(t *testing.T) {
+// TestOlderFormatsAreRefused: nothing was released that wrote them. One of this format needs
+// both checksums.
+func TestOlderFormatsAreRefused(t *testing.T) {
 	c := testFolder(t)
 	if err := c.Probe(); err != nil {
 		t.Fatal(err)
 	}
-	write := func(format string) string {
+	for format, want := range map[string]string{formatName + "2": "it is of format 2", checkpointFormat: "does not fit its checksum"} {
 		params := smallParams(t, 3)
 		metadata := c.describe(params.Layout(), time.Now())
 		if err := progressMetadata(metadata, &peer.Saved{Checkpoint: behindOf(9)}); err != nil {
@@ -80,18 +81,9 @@ func TestFormatTwoIsRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return path
-	}
-	path := write(formatName + "2")
-	taken, err := Read(c, path, smallParams(t, 3))
-	if err != nil || !reflect.DeepEqual(taken.Checkpoint, behindOf(9)) {
-		t.Errorf("%+v, error %v", taken, err)
-	}
-	if found, err := Inspect(path); err != nil || !found.Sound || found.Progress.Age != behindOf(9).Steps {
-		t.Errorf("inspected %+v, error %v", found, err)
-	}
-	if taken, err := Read(c, write(checkpointFormat), smallParams(t, 3)); err == nil {
-		t.Errorf("one of this format without a checksum of its header is taken: %+v", taken)
+		if _, err := Read(c, path, smallParams(t, 3)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", format, err, want)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
@@ -13,12 +12,15 @@ import (
 // leave.
 type checkpointSettings struct {
 	Checkpoint      string
-	CheckpointEvery string
+	CheckpointEvery time.Duration
 	Keep            int
 	LeaveWithin     time.Duration
 }
 
 const (
+	checkpointEveryFlag    = "checkpoint-every"
+	defaultCheckpointEvery = time.Minute
+
 	defaultKeep        = 3
 	maxKeep            = 10_000
 	defaultLeaveWithin = 20 * time.Second
@@ -28,15 +30,14 @@ const (
 
 func (s *checkpointSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Checkpoint, "checkpoint", "", "folder in which the peer's state is kept, and its identity unless --key gives one: a run that finds a checkpoint there goes on from it")
-	flags.StringVar(&s.CheckpointEvery, checkpoint.CadenceFlag, checkpoint.CadenceAuto, "how often a checkpoint is saved: auto (each epoch or minute, whichever comes first), a time such as 5m, epochs such as 2e, a number of steps, or end (at the end and on SIGTERM, as always)")
+	flags.DurationVar(&s.CheckpointEvery, checkpointEveryFlag, defaultCheckpointEvery, "how often a checkpoint is saved; 0 is only at the end and on SIGTERM, as always")
 	flags.IntVar(&s.Keep, "keep", defaultKeep, "number of checkpoints that are kept")
 	flags.DurationVar(&s.LeaveWithin, "leave-within", defaultLeaveWithin, "most time that leaving in good order may take after SIGINT or SIGTERM")
 }
 
 func (s checkpointSettings) faults() (faults cli.Faults) {
-	_, err := checkpoint.ParseCadence(s.CheckpointEvery)
-	faults.Add(err)
-	faults.If(s.Checkpoint == "" && s.CheckpointEvery != checkpoint.CadenceAuto, checkpoint.CadenceFlag, "needs --checkpoint, the folder that checkpoints are saved in")
+	faults.If(s.CheckpointEvery < 0, checkpointEveryFlag, "%s: want a time that is not negative", s.CheckpointEvery)
+	faults.If(s.Checkpoint == "" && s.CheckpointEvery != defaultCheckpointEvery, checkpointEveryFlag, "needs --checkpoint, the folder that checkpoints are saved in")
 	faults.If(s.Checkpoint == "" && s.Keep != defaultKeep, "keep", "needs --checkpoint, the folder whose checkpoints it counts")
 	faults.If(s.Keep < 1 || s.Keep > maxKeep, "keep", "%d: want 1 to %d", s.Keep, maxKeep)
 	faults.If(s.LeaveWithin <= 0, "leave-within", "%s: want a positive time", s.LeaveWithin)

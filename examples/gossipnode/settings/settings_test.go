@@ -94,7 +94,7 @@ func TestBadFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"chekpoint: x\n":              `:1: unknown key "chekpoint": did you mean "checkpoint"?`,
 		"checkpoint-evry: 1m\n":       `did you mean "checkpoint-every"?`,
-		"checkpoint-every: often\n":   `:1: checkpoint-every "often": want auto`,
+		"checkpoint-every: often\n":   `:1: checkpoint-every "often": want a time`,
 		"keep: 0\n":                   `:1: keep 0: want 1 to`,
 		"keep: 5\n":                   `:1: keep needs --checkpoint`,
 		"checkpoint-every: 5m\n":      `:1: checkpoint-every needs --checkpoint`,

@@ -47,10 +47,9 @@ func newKeeper(t *training) *checkpoint.Keeper {
 	if t.Checkpoint == "" {
 		return nil
 	}
-	every, _ := checkpoint.ParseCadence(t.CheckpointEvery) // validate has seen to it
 	return checkpoint.NewKeeper(checkpoint.KeeperConfig{
 		Into: t.Checkpoints(), Refused: t.work.Refused, Peer: t.peer, Layout: t.work.Params.Layout(), Schedule: t.Course(),
-		Every: every, Epoch: float64(t.work.Data.Total) / float64(t.Batch), Log: t.Log,
+		Every: t.CheckpointEvery, Log: t.Log,
 	})
 }
 

@@ -2,7 +2,7 @@
 package version
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -18,11 +18,9 @@ var version string
 
 // build is what this program was built from.
 type build struct {
+	// Version is that of a release, or tells the revision, its time, and whether files
+	// were others than the revision's, as the go command writes it.
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
-	Time     string `json:"time,omitempty"`
-	// Modified tells that the files were not those of the revision.
-	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	// Wire is the version of the frames: peers of one run must have the same.
@@ -31,38 +29,15 @@ type build struct {
 
 func thisBuild() build {
 	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Wire: peer.WireVersion}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = &debug.BuildInfo{}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		b.Version = cmp.Or(b.Version, info.Main.Version)
 	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Revision = s.Value
-		case "vcs.time":
-			b.Time = s.Value
-		case "vcs.modified":
-			b.Modified = s.Value == "true"
-		}
-	}
-	if b.Version == "" {
-		b.Version = info.Main.Version
-	}
-	if b.Version == "" {
-		b.Version = "(devel)"
-	}
+	b.Version = cmp.Or(b.Version, "(devel)")
 	return b
 }
 
 func (b build) String() string {
-	text := fmt.Sprintf("gossipnode %s, wire version %d, %s, %s", b.Version, b.Wire, b.Go, b.Platform)
-	if b.Revision != "" {
-		text += ", revision " + b.Revision
-	}
-	if b.Modified {
-		text += " with changes"
-	}
-	return text
+	return fmt.Sprintf("gossipnode %s, wire version %d, %s, %s\n", b.Version, b.Wire, b.Go, b.Platform)
 }
 
 // Command makes the command that tells what this program is.
@@ -77,13 +52,7 @@ of their member records (the change log names releases that raise one).`,
 		Example: `  gossipnode version
   gossipnode version --json`,
 		Args: cli.FlagsOnly,
-		RunE: func(*cobra.Command, []string) error {
-			if asJSON {
-				return json.NewEncoder(std.Out).Encode(thisBuild())
-			}
-			_, err := fmt.Fprintln(std.Out, thisBuild())
-			return err
-		},
+		RunE: func(*cobra.Command, []string) error { return cli.Print(thisBuild(), asJSON, std) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
