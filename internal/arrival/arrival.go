@@ -121,7 +121,7 @@ func (a *Arrival) Serve(stream *framed.Stream) error {
 // Declines finds what keeps this peer from giving its model to another. The reason is 0
 // if nothing does.
 func (a *Arrival) Declines(newcomer seam.PeerID, request wire.StateRequest) (reason wire.Reason, detail string) {
-	if reason, detail = a.Differs(request.Run, request.Layout); reason != 0 {
+	if reason, detail = wire.Differs(a.Run, a.Layout, request.Run, request.Layout); reason != 0 {
 		return reason, detail
 	}
 	if left := a.Quarantined(newcomer); left > 0 {

@@ -71,7 +71,7 @@ func (g *Greeter) Gone(ctx context.Context, member seam.PeerID) bool {
 func (g *Greeter) answer(stream *framed.Stream, hello wire.Hello) (reason wire.Reason) {
 	reason, detail := g.Guard.Vet(stream, hello)
 	if reason == 0 {
-		reason, detail = g.Differs(hello.Run, hello.Layout)
+		reason, detail = wire.Differs(g.Run, g.Layout, hello.Run, hello.Layout)
 	}
 	if reason != 0 {
 		g.Log.Warn("refused a peer that asked to join", zap.String("peer", string(stream.Remote())),
@@ -86,19 +86,6 @@ func (g *Greeter) answer(stream *framed.Stream, hello wire.Hello) (reason wire.R
 	}
 	stream.Finish()
 	return 0
-}
-
-// Differs finds what keeps a peer with another configuration out. The reason is 0 if
-// nothing does.
-func (g *Greeter) Differs(run string, layout [wire.HashSize]byte) (reason wire.Reason, detail string) {
-	switch {
-	case run != g.Run:
-		return wire.ReasonRun, fmt.Sprintf("this is run %q", g.Run)
-	case layout != g.Layout:
-		theirs := [4]byte(layout[:]) // not a part of layout, which would be allocated in each call
-		return wire.ReasonLayout, fmt.Sprintf("the layout here is %x, yours is %x", g.Layout[:4], theirs)
-	}
-	return 0, ""
 }
 
 // asRefusal makes a *seam.RefusedError of an error that will not go away by itself.

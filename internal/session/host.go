@@ -61,7 +61,7 @@ type State struct {
 // examine finds what makes an exchange impossible, whatever the averaging machine thinks of
 // it, and which of the codecs offered are known here, in the memory of into. The reason is 0 if nothing does.
 func (l *Host) examine(now time.Duration, partner topology.PeerID, m *wire.Propose, into []coding.ID) (codecs []coding.ID, reason wire.Reason, detail string) {
-	if reason, detail = l.Admissible(m.Run, m.Layout); reason != 0 {
+	if reason, detail = wire.Differs(l.Run, l.Layout, m.Run, m.Layout); reason != 0 {
 		return into, reason, detail
 	}
 	if left := l.Links.Quarantined(partner, now); left > 0 {
@@ -79,19 +79,6 @@ func (l *Host) examine(now time.Duration, partner topology.PeerID, m *wire.Propo
 		return into, wire.ReasonCodec, fmt.Sprintf("known here: %v", coding.Names())
 	}
 	return into, 0, ""
-}
-
-// Admissible tells why another of a run and a layout cannot take part in this peer's run. The
-// reason is 0 if it can.
-func (l *Host) Admissible(run string, layout [32]byte) (reason wire.Reason, detail string) {
-	switch {
-	case run != l.Run:
-		return wire.ReasonRun, fmt.Sprintf("this is run %q", l.Run)
-	case layout != l.Layout:
-		theirs := [4]byte(layout[:]) // not a part of layout, which would be allocated in each call
-		return wire.ReasonLayout, fmt.Sprintf("the layout here is %x, yours is %x", l.Layout[:4], theirs)
-	}
-	return 0, ""
 }
 
 // direct are those codecs of a list, in its memory, that need nothing at the receiver.

@@ -88,6 +88,19 @@ func (r Reason) Remedy() string {
 // configuration or the release of one of the two peers.
 func (r Reason) Permanent() bool { return reasons[r].permanent }
 
+// Differs tells why a peer refuses another of theirRun and theirLayout. The reason is 0 if
+// run and layout are its own.
+func Differs(run string, layout [HashSize]byte, theirRun string, theirLayout [HashSize]byte) (Reason, string) {
+	switch {
+	case theirRun != run:
+		return ReasonRun, fmt.Sprintf("this is run %q", run)
+	case theirLayout != layout:
+		ours, theirs := [4]byte(layout[:]), [4]byte(theirLayout[:]) // parts of the arrays would be allocated in each call
+		return ReasonLayout, fmt.Sprintf("the layout here is %x, yours is %x", ours, theirs)
+	}
+	return 0, ""
+}
+
 // ErrRefused: the partner refuses. The error is a *Refusal, which says why.
 var ErrRefused = errors.New("refused")
 
