@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -156,4 +157,40 @@ func (t *guarded) unmark(from seam.PeerID, packet []byte) (rest []byte, ok bool)
 		return nil, false
 	}
 	return packet[size:], t.guard.Admit(from, packet[:size]) == nil
+}
+
+// openStreams are the streams of a run under way.
+type openStreams struct{ open sync.Map } // of *trackedStream
+
+// trackedStream tells when it ends.
+type trackedStream struct {
+	seam.Stream
+	in *openStreams
+}
+
+// Close implements seam.Stream.
+func (s *trackedStream) Close() error {
+	s.in.open.Delete(s)
+	return s.Stream.Close()
+}
+
+// Reset implements seam.Stream.
+func (s *trackedStream) Reset() {
+	s.in.open.Delete(s)
+	s.Stream.Reset()
+}
+
+func (o *openStreams) track(raw seam.Stream) *trackedStream {
+	s := &trackedStream{Stream: raw, in: o}
+	o.open.Store(s, nil)
+	return s
+}
+
+// reset breaks off every stream with a peer.
+func (o *openStreams) reset(id seam.PeerID) {
+	for s := range o.open.Range {
+		if s := s.(*trackedStream); s.Remote() == id {
+			s.Reset()
+		}
+	}
 }

@@ -74,20 +74,20 @@ func (k *knownFile) remember(address string, ids []seam.PeerID) error {
 
 // load returns what the file says, nothing if it does not exist.
 func (k *knownFile) load() ([]byte, known, error) {
-	content := k.memory
+	content, err := k.memory, error(nil)
 	if k.path != "" {
-		var err error
-		if content, err = os.ReadFile(k.path); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, nil
-		}
-		if err != nil {
-			return nil, nil, k.fault(err)
-		}
+		content, err = os.ReadFile(k.path)
 	}
-	if len(content) > maxKnownFile {
-		return nil, nil, k.fault(fmt.Errorf("it has more than %d bytes", maxKnownFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
 	}
-	remembered, err := parseKnown(content)
+	if err == nil && len(content) > maxKnownFile {
+		err = fmt.Errorf("it has more than %d bytes", maxKnownFile)
+	}
+	var remembered known
+	if err == nil {
+		remembered, err = parseKnown(content)
+	}
 	return content, remembered, k.fault(err)
 }
 
@@ -117,10 +117,10 @@ func parseKnown(content []byte) (known, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
-		if _, err := parsePeer(seam.PeerID(fields[1])); err != nil {
+		id := seam.PeerID(fields[1])
+		if err := CheckPeer(id); err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
-		id := seam.PeerID(fields[1])
 		if !slices.Contains(remembered[a.key()], id) {
 			remembered[a.key()] = append(remembered[a.key()], id)
 		}

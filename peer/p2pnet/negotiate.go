@@ -87,22 +87,17 @@ func newAnswer(protocol seam.Protocol) *answer {
 // nil for yes and seam.ErrUnknownProtocol for no, and may be called again after
 // any error.
 func (a *answer) read(r io.Reader) error {
-	for {
-		yes, mayAgree := bytes.CutPrefix(a.yes, a.got)
-		no, mayRefuse := bytes.CutPrefix(a.no, a.got)
-		var missing int
-		switch {
-		case mayAgree && len(yes) == 0:
-			return nil
-		case mayRefuse && len(no) == 0:
+	for !bytes.Equal(a.got, a.yes) {
+		if bytes.Equal(a.got, a.no) {
 			return seam.ErrUnknownProtocol
-		case mayAgree && mayRefuse:
-			missing = min(len(yes), len(no))
-		case mayAgree:
-			missing = len(yes)
-		case mayRefuse:
-			missing = len(no)
-		default:
+		}
+		missing := cap(a.got) + 1
+		for _, whole := range [...][]byte{a.yes, a.no} {
+			if rest, may := bytes.CutPrefix(whole, a.got); may {
+				missing = min(missing, len(rest))
+			}
+		}
+		if missing > cap(a.got) {
 			return fmt.Errorf("%w: the answer %q belongs to no negotiation", seam.ErrUnknownProtocol, a.got)
 		}
 		n, err := r.Read(a.got[len(a.got) : len(a.got)+missing])
@@ -114,4 +109,5 @@ func (a *answer) read(r io.Reader) error {
 			return err
 		}
 	}
+	return nil
 }
