@@ -57,6 +57,9 @@ func TestEndedConnectionsAreForgotten(t *testing.T) {
 		t.Errorf("echo on the other's lane is %q", got)
 	}
 	open(t, a, b, speak, run)
+	if n := len(a.lanes.swarms[1].Peerstore().PeersWithKeys()); n != 1 {
+		t.Errorf("%d keys of a lane", n)
+	}
 	ended := append(a.swarm.Conns(), a.lanes.conns()...)
 	a.Disconnect(b.Self())
 	for _, end := range []*Transport{a, b} {
@@ -69,6 +72,7 @@ func TestEndedConnectionsAreForgotten(t *testing.T) {
 			return len(end.upkeep.conns) == 0
 		})
 	}
+	eventually(t, "no key is kept", func() bool { return len(a.lanes.swarms[1].Peerstore().PeersWithKeys()) == 0 })
 }
 
 // TestUnusedSecondConnectionIsClosed: the end that has dialled it and never used it
