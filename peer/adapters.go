@@ -117,7 +117,7 @@ func (f *frames) misread(s *framed.Stream, err error) {
 // done counts what went over a stream, and takes it back; its stream is closed or
 // reset by then.
 func (f *frames) done(s *framed.Stream) {
-	f.tally.Moved(0, s.Sent(), s.Received())
+	f.tally.Moved(0, s.Sent, s.Received)
 	s.Stream = nil
 	f.idle.Put(s)
 }

@@ -29,13 +29,18 @@ type Stream struct {
 	// Frame is scratch for what is sent.
 	Frame []byte
 
-	whole          time.Time // the deadline of a frame of which the first bytes are waited for
-	sign           time.Time // when these came
-	reader         *wire.Reader
-	short, long    *wire.Reader // for requests and answers; for slices
-	sent, received uint64
-	longest        time.Duration
-	unread         io.LimitedReader // what the partner still sends
+	// Sent and Received are the bytes of this stream so far, and Longest is the longest wait
+	// for a frame.
+	Sent, Received uint64
+	Longest        time.Duration
+	// Sign is when the first bytes of the frame came for which Soon was set; zero if they
+	// have not.
+	Sign time.Time
+
+	whole       time.Time // the deadline of a frame of which the first bytes are waited for
+	reader      *wire.Reader
+	short, long *wire.Reader     // for requests and answers; for slices
+	unread      io.LimitedReader // what the partner still sends
 }
 
 // Converse speaks on a stream, and closes it when talk has returned. Talk may fail, and
@@ -55,8 +60,8 @@ func (s *Stream) Converse(ctx context.Context, stream seam.Stream, stall time.Du
 // Begin starts to speak on a stream.
 func (s *Stream) Begin(stream seam.Stream, stall time.Duration) {
 	s.Stream, s.Stall, s.Until, s.Soon = stream, stall, time.Time{}, 0
-	s.whole, s.sign = time.Time{}, time.Time{}
-	s.sent, s.received, s.longest = 0, 0, 0
+	s.whole, s.Sign = time.Time{}, time.Time{}
+	s.Sent, s.Received, s.Longest = 0, 0, 0
 	if s.short == nil {
 		s.short = wire.NewReader(s, wire.MaxHandshake)
 	}
@@ -77,25 +82,12 @@ func (s *Stream) Bulk() {
 // Limit makes a stream ready for frames with payloads of so many bytes.
 func (s *Stream) Limit(payload int) { s.reader = wire.NewReader(s, payload) }
 
-// Sent and Received are the bytes of this stream so far.
-func (s *Stream) Sent() uint64 { return s.sent }
-
-// Received is the number of bytes that have come.
-func (s *Stream) Received() uint64 { return s.received }
-
-// Longest is the longest wait for a frame so far.
-func (s *Stream) Longest() time.Duration { return s.longest }
-
-// Sign is when the first bytes of the frame came for which Soon was set; zero if they
-// have not.
-func (s *Stream) Sign() time.Time { return s.sign }
-
 // Read implements io.Reader for the frame readers: it counts.
 func (s *Stream) Read(b []byte) (int, error) {
 	n, err := s.Stream.Read(b)
-	s.received += uint64(n)
+	s.Received += uint64(n)
 	if n > 0 && !s.whole.IsZero() {
-		s.sign = time.Now()
+		s.Sign = time.Now()
 		if err == nil {
 			err = s.SetReadDeadline(s.whole)
 		}
@@ -119,7 +111,7 @@ func (s *Stream) Next() (wire.Header, []byte, error) {
 	}
 	header, payload, err := s.reader.Next()
 	s.Soon, s.whole = 0, time.Time{}
-	s.longest = max(s.longest, time.Since(began))
+	s.Longest = max(s.Longest, time.Since(began))
 	return header, payload, err
 }
 
@@ -133,7 +125,7 @@ func (s *Stream) Send(frame []byte) error {
 		return err
 	}
 	n, err := s.Write(frame)
-	s.sent += uint64(n)
+	s.Sent += uint64(n)
 	return err
 }
 

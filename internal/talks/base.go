@@ -49,7 +49,7 @@ func (b *base) talk(stream seam.Stream) *talk {
 // done counts what went over a talk and gives it back; its stream is closed or reset by
 // then.
 func (b *base) done(t *talk) {
-	b.Tally.Moved(t.codec, t.Sent(), t.Received())
+	b.Tally.Moved(t.codec, t.Sent, t.Received)
 	t.Stream.Stream = nil
 	b.talks.Put(t)
 }

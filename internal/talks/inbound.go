@@ -128,7 +128,7 @@ func (p *inbound) serveSlices(s *served, t *talk) {
 	began := time.Now()
 	t.within(s.Bounds())
 	t.drive(&s.Served, s.Ongoing)
-	if sign := t.Sign(); !sign.IsZero() {
+	if sign := t.Sign; !sign.IsZero() {
 		s.opening = sign.Sub(began)
 	}
 	p.leave(s, t, 0)

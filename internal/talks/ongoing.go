@@ -136,9 +136,9 @@ func (x *Ongoing) joins(t *talk) {
 
 // over counts what went over a lane that has ended.
 func (x *Ongoing) over(t *talk) {
-	x.sent.Add(t.Sent())
-	x.got.Add(t.Received())
-	x.longest.Note(int64(t.Longest()))
+	x.sent.Add(t.Sent)
+	x.got.Add(t.Received)
+	x.longest.Note(int64(t.Longest))
 }
 
 // seen is what there is to tell of the streams once all lanes have ended.
