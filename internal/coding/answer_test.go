@@ -106,7 +106,9 @@ func TestLatticeDoesNotAllocate(t *testing.T) {
 	room, diff, ranges, codes := make([]byte, l.MaxSize(n)), make([]byte, l.Diff().Size(which.Values(n))), same(n, 0.01), make([]byte, 4)
 	got := make(tensor.Vector, n)
 	allocs := testing.AllocsPerRun(20, func() {
-		PutRanges(codes, ranges)
+		for i, r := range ranges {
+			codes[i] = RangeCode(r)
+		}
 		for _, width := range []Width{Normal, Wide} {
 			p.Width = width
 			coded := room[:l.Encode(room, x, ranges, which, width)]

@@ -107,11 +107,11 @@ func ByName(name string) (Codec, error) {
 func ByID(id ID) (Codec, bool) {
 	switch id {
 	case Raw:
-		return Codec{ID: Raw, Name: rawName, Code: rawCoder{}, Diff: rawCoder{}}, true
+		return Codec{ID: Raw, Name: rawName, Code: Float(Raw), Diff: Float(Raw)}, true
 	case BF16:
-		return Codec{ID: BF16, Name: bf16Name, Code: bf16Coder{}, Diff: bf16Coder{}}, true
+		return Codec{ID: BF16, Name: bf16Name, Code: Float(BF16), Diff: Float(BF16)}, true
 	case FP16:
-		return Codec{ID: FP16, Name: fp16Name, Code: fp16Coder{}, Diff: fp16Coder{}}, true
+		return Codec{ID: FP16, Name: fp16Name, Code: Float(FP16), Diff: Float(FP16)}, true
 	case Int8:
 		return Codec{ID: Int8, Name: int8Name, Code: Steps{bits: 8}, Diff: Steps{bits: 8}}, true
 	}
@@ -126,7 +126,7 @@ func ByID(id ID) (Codec, bool) {
 		"lattice6+1", "lattice6+3", "lattice6+4", "lattice6+8",
 		"lattice8+1", "lattice8+3", "lattice8+4", "lattice8+8",
 	}
-	return Codec{ID: id, Name: names[at], Code: fp16Coder{}, Diff: l.Diff(), Lattice: l}, true
+	return Codec{ID: id, Name: names[at], Code: Float(FP16), Diff: l.Diff(), Lattice: l}, true
 }
 
 // Names returns the names of all codecs: the simple ones, and those of lattices,

@@ -52,40 +52,25 @@ type Coder interface {
 	Decode(dst tensor.Vector, code []byte, reference tensor.Vector) error
 }
 
-// Viewer is a Coder whose codes are the values as they lie in memory, so that
-// they need not be copied to be computed on.
-type Viewer interface {
+// labelled is a Coder that has a name for people.
+type labelled interface {
 	Coder
-	// View returns a code as the vector it is, over the same memory. It reports
-	// false where that is impossible (see tensor.View): use Encode and Decode then.
-	// Nothing is checked: the size and that the values are finite are the caller's
-	// business.
-	View(code []byte) (tensor.Vector, bool)
-}
-
-// Shortener is a Coder that rounds small values by more than a small share of them.
-type Shortener interface {
-	Coder
-	// Rounding is by how much a value may be longer in any case.
-	Rounding() float64
-	// Shorten brings those values of the code of x that were rounded away from zero to
-	// the next towards it.
-	Shorten(code []byte, x tensor.Vector)
+	name() string
 }
 
 // checkEncode panics if dst is not exactly as long as the code of n values.
-func checkEncode(name string, dst []byte, size, n int) {
-	if len(dst) != size {
-		panic(fmt.Sprintf("quant: %s code of %d values into %d bytes, not %d", name, n, len(dst), size))
+func checkEncode(c labelled, dst []byte, n int) {
+	if want := c.Size(n); len(dst) != want {
+		panic(fmt.Sprintf("quant: %s code of %d values into %d bytes, not %d", c.name(), n, len(dst), want))
 	}
 }
 
-func sizeError(name string, got, want, n int) error {
-	return fmt.Errorf("quant: decode %s: %d bytes for %d values, not %d: %w", name, got, n, want, ErrSize)
-}
-
-func notFiniteError(name string, n int) error {
-	return fmt.Errorf("quant: decode %s: slice of %d values: %w", name, n, ErrNotFinite)
+// checkSize refuses a code that has not as many bytes as n values need.
+func checkSize(c labelled, code []byte, n int) error {
+	if want := c.Size(n); len(code) != want {
+		return fmt.Errorf("quant: decode %s: %d bytes for %d values, not %d: %w", c.name(), len(code), n, want, ErrSize)
+	}
+	return nil
 }
 
 func blockError(name string, block int, fault error) error {

@@ -60,11 +60,11 @@ func fuzzDecode(f *testing.F, c Coder) {
 	})
 }
 
-func FuzzRawDecode(f *testing.F) { fuzzDecode(f, rawCoder{}) }
+func FuzzRawDecode(f *testing.F) { fuzzDecode(f, Float(Raw)) }
 
-func FuzzBF16Decode(f *testing.F) { fuzzDecode(f, bf16Coder{}) }
+func FuzzBF16Decode(f *testing.F) { fuzzDecode(f, Float(BF16)) }
 
-func FuzzFP16Decode(f *testing.F) { fuzzDecode(f, fp16Coder{}) }
+func FuzzFP16Decode(f *testing.F) { fuzzDecode(f, Float(FP16)) }
 
 // FuzzSteps: what is decoded is what is measured; shrunk it is shorter, and still a code.
 func FuzzSteps(f *testing.F) {

@@ -53,9 +53,8 @@ const (
 	margin = 2
 )
 
-// CodeBits and DiffBits are the numbers of bits of a value.
+// CodeBits is the number of bits of a value in a code.
 func (l Lattice) CodeBits() int { return int(l.code) }
-func (l Lattice) DiffBits() int { return int(l.diff) }
 
 // Diff is the coder of the difference.
 func (l Lattice) Diff() Steps { return Steps{l.diff} }
@@ -137,16 +136,9 @@ func (l Lattice) encodeBlock(dst []byte, x tensor.Vector, spacing float32, bits 
 	}
 	size := headSize + planesSize(len(x), bits)
 	putFloat(dst, spacing)
-	putWord(dst[spacingSize:], sum)
+	binary.LittleEndian.PutUint32(dst[spacingSize:], sum)
 	w.pack(dst[headSize:size], len(x), bits)
 	return size
-}
-
-func validSpacing(s float32) error {
-	if !(s >= MinSpacing && s <= MaxSpacing) {
-		return ErrSpacing
-	}
-	return nil
 }
 
 // isHalves tells of a block's code whether it is of halves: its spacing is all zero
@@ -255,8 +247,9 @@ func (l Lattice) Decode(dst tensor.Vector, code []byte, reference tensor.Vector,
 			continue
 		}
 		values := w.values[:len(own)]
-		block, rest := l.next(code, len(own), p.Width)
-		code = rest
+		size, _ := l.checkBlock(code, i, len(own), &p) // a second time, for the size
+		block := code[:size]
+		code = code[size:]
 		if !l.decodeBlock(values, block, own, i, &p, &w) {
 			copy(to, own)
 			p.Failed.Put(i)
@@ -276,15 +269,6 @@ func (l Lattice) fits(n, dst, want int, p *Pass) {
 		panic(fmt.Sprintf("quant: %s of %d values into %d places, not %d, with %d bytes of failed blocks, %d limits and %d ranges",
 			l.name(), n, dst, want, len(p.Failed), len(p.Limits), len(p.Seen)))
 	}
-}
-
-// next cuts the code of a block of n values off a code that has been checked.
-func (l Lattice) next(code []byte, n int, width Width) (block, rest []byte) {
-	size := halvesSize(n)
-	if !isHalves(code) {
-		size = l.blockSize(n, width)
-	}
-	return code[:size], code[size:]
 }
 
 // decodeBlock reports whether the values are the sender's.
@@ -308,8 +292,6 @@ func peakDistance(x, y tensor.Vector) float32 {
 	}
 	return peak
 }
-
-func putWord(b []byte, v uint32) { binary.LittleEndian.PutUint32(b, v) }
 
 func word(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 
@@ -372,8 +354,8 @@ func (l Lattice) checkOther(code []byte, block, n int, p *Pass) (size int, err e
 	if len(code) < size {
 		return 0, ErrSize
 	}
-	if err := validSpacing(float(code)); err != nil {
-		return 0, err
+	if s := float(code); !(s >= MinSpacing && s <= MaxSpacing) {
+		return 0, ErrSpacing
 	}
 	if n < BlockLen && padded(code[headSize:size], n, l.bits(p.Width)) {
 		return 0, ErrPadding

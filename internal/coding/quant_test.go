@@ -51,7 +51,7 @@ func TestNumbersAreFixed(t *testing.T) {
 		if !ok || byName != byID || byName.ID != id || byName.Name != name {
 			t.Errorf("%s is %+v by name, %+v by number %d", name, byName, byID, id)
 		}
-		if l := byName.Lattice; (l != Lattice{}) != (id >= Lattice4to1) || id >= Lattice4to1 && (name != fmt.Sprintf("lattice%d+%d", l.CodeBits(), l.DiffBits()) || byName.Diff != Coder(l.Diff())) {
+		if l := byName.Lattice; (l != Lattice{}) != (id >= Lattice4to1) || id >= Lattice4to1 && (name != fmt.Sprintf("lattice%d+%d", l.CodeBits(), l.diff) || byName.Diff != Coder(l.Diff())) {
 			t.Errorf("%s has lattice %+v and difference %+v", name, l, byName.Diff)
 		}
 	}
@@ -73,7 +73,7 @@ func TestRawIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := tensor.Vector(rapid.SliceOfN(rapid.Float32Range(-math.MaxFloat32, math.MaxFloat32), 0, 40).Draw(t, "x"))
 		got := make(tensor.Vector, len(x))
-		if err := (rawCoder{}).Decode(got, code(rawCoder{}, x), nil); err != nil {
+		if err := Float(Raw).Decode(got, code(Float(Raw), x), nil); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(memory(got), memory(x)) {
@@ -88,9 +88,9 @@ func TestBF16Error(t *testing.T) {
 	const largest, normal = 0x1.fep127, 0x1p-126
 	rapid.Check(t, func(t *rapid.T) {
 		x := tensor.Vector(rapid.SliceOfN(rapid.Float32Range(-largest, largest), 0, 40).Draw(t, "x"))
-		coded := code(bf16Coder{}, x)
+		coded := code(Float(BF16), x)
 		got := make(tensor.Vector, len(x))
-		if err := (bf16Coder{}).Decode(got, coded, nil); err != nil {
+		if err := Float(BF16).Decode(got, coded, nil); err != nil {
 			t.Fatal(err)
 		}
 		for i := range x {
@@ -99,7 +99,7 @@ func TestBF16Error(t *testing.T) {
 				t.Fatalf("%v comes back as %v", x[i], got[i])
 			}
 		}
-		if again := code(bf16Coder{}, got); !bytes.Equal(again, coded) {
+		if again := code(Float(BF16), got); !bytes.Equal(again, coded) {
 			t.Fatalf("code % x becomes % x the second time", coded, again)
 		}
 	})
@@ -149,7 +149,7 @@ func TestDecodeRefuses(t *testing.T) {
 // receiver, as Encode's comment says.
 func TestBF16Overflow(t *testing.T) {
 	dst := tensor.Vector{1}
-	err := (bf16Coder{}).Decode(dst, code(bf16Coder{}, tensor.Vector{math.MaxFloat32}), nil)
+	err := Float(BF16).Decode(dst, code(Float(BF16), tensor.Vector{math.MaxFloat32}), nil)
 	if !errors.Is(err, ErrNotFinite) {
 		t.Errorf("error %v", err)
 	}
@@ -161,9 +161,9 @@ func TestFP16Error(t *testing.T) {
 	const largest, normal = 65504, 0x1p-14
 	rapid.Check(t, func(t *rapid.T) {
 		x := tensor.Vector(rapid.SliceOfN(rapid.Float32Range(-largest, largest), 0, 40).Draw(t, "x"))
-		coded := code(fp16Coder{}, x)
+		coded := code(Float(FP16), x)
 		got := make(tensor.Vector, len(x))
-		if err := (fp16Coder{}).Decode(got, coded, nil); err != nil {
+		if err := Float(FP16).Decode(got, coded, nil); err != nil {
 			t.Fatal(err)
 		}
 		for i := range x {
@@ -172,7 +172,7 @@ func TestFP16Error(t *testing.T) {
 				t.Fatalf("%v comes back as %v", x[i], got[i])
 			}
 		}
-		if again := code(fp16Coder{}, got); !bytes.Equal(again, coded) {
+		if again := code(Float(FP16), got); !bytes.Equal(again, coded) {
 			t.Fatalf("code % x becomes % x the second time", coded, again)
 		}
 	})
@@ -186,7 +186,7 @@ func TestFP16Overflow(t *testing.T) {
 		want  error
 	}{{65519.996, nil}, {65520, ErrNotFinite}, {-65520, ErrNotFinite}, {1e30, ErrNotFinite}} {
 		dst := tensor.Vector{1}
-		if err := (fp16Coder{}).Decode(dst, code(fp16Coder{}, tensor.Vector{c.value}), nil); !errors.Is(err, c.want) {
+		if err := Float(FP16).Decode(dst, code(Float(FP16), tensor.Vector{c.value}), nil); !errors.Is(err, c.want) {
 			t.Errorf("%v: error %v, want %v", c.value, err, c.want)
 		}
 	}

@@ -1,9 +1,6 @@
 package coding
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // A range is what one side believes of a block: how far apart, at most, the two
 // models are there, as the largest difference of a parameter. 0 is unknown.
@@ -64,25 +61,6 @@ func RangeOf(code byte) float32 {
 	return float32(math.Ldexp(float64(quarters()[code%perOctave]), octave))
 }
 
-// PutRanges writes the codes of ranges, one byte each.
-func PutRanges(dst []byte, ranges []float32) {
-	for i, r := range ranges {
-		dst[i] = RangeCode(r)
-	}
-}
-
-// Ranges writes what codes stand for. The error, if there is not one for each of
-// dst, wraps ErrSize.
-func Ranges(dst []float32, codes []byte) error {
-	if len(codes) != len(dst) {
-		return fmt.Errorf("quant: decode ranges: %d for %d blocks: %w", len(codes), len(dst), ErrSize)
-	}
-	for i, c := range codes {
-		dst[i] = RangeOf(c)
-	}
-	return nil
-}
-
 // Track is the range of a block after an exchange in which the largest difference
 // was seen: up at once, down a fifth of the way, and never unknown again.
 func Track(r, seen float32) float32 {
@@ -90,12 +68,4 @@ func Track(r, seen float32) float32 {
 		seen = float32(0.8*r) + float32(0.2*seen)
 	}
 	return max(seen, MinRange)
-}
-
-// Widest writes the larger of two ranges of each block, which is unknown only if
-// both are.
-func Widest(dst, a, b []float32) {
-	for i := range dst {
-		dst[i] = max(a[i], b[i])
-	}
 }

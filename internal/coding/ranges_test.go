@@ -1,7 +1,6 @@
 package coding
 
 import (
-	"errors"
 	"math"
 	"testing"
 
@@ -44,16 +43,10 @@ func TestRangeCodesRoundUp(t *testing.T) {
 }
 
 func TestRanges(t *testing.T) {
-	codes, got := make([]byte, 3), make([]float32, 3)
-	PutRanges(codes, []float32{0, 1, 3})
-	if err := Ranges(got, codes); err != nil || got[0] != 0 || got[1] != 1 || got[2] < 3 || got[2] > 3.6 {
-		t.Errorf("ranges %v, error %v", got, err)
-	}
-	if err := Ranges(got, codes[:2]); !errors.Is(err, ErrSize) {
-		t.Errorf("error %v", err)
-	}
-	if Widest(got, []float32{0, 1, 2}, []float32{0, 2, 1}); got[0] != 0 || got[1] != 2 || got[2] != 2 {
-		t.Errorf("the larger ones are %v", got)
+	for _, c := range []struct{ r, least, most float32 }{{0, 0, 0}, {1, 1, 1}, {3, 3, 3.6}} {
+		if got := RangeOf(RangeCode(c.r)); got < c.least || got > c.most {
+			t.Errorf("range %v arrives as %v", c.r, got)
+		}
 	}
 }
 

@@ -2,7 +2,9 @@ package coding
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/internal/kernel"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -24,9 +26,6 @@ const (
 	maxStep = 0x1p120
 )
 
-// Bits is the number of bits of a value.
-func (c Steps) Bits() int { return int(c.bits) }
-
 func (c Steps) most() float32 { return float32(max(1, int(1)<<c.bits/2-1)) }
 
 // Size implements Coder.
@@ -43,20 +42,17 @@ func (c Steps) blockSize(n int) int { return scaleSize + planesSize(n, int(c.bit
 
 func (c Steps) name() string {
 	switch c.bits {
+	case 8:
+		return int8Name
 	case 1:
 		return "steps of 1 bit"
-	case 3:
-		return "steps of 3 bits"
-	case 4:
-		return "steps of 4 bits"
-	default:
-		return int8Name
 	}
+	return fmt.Sprintf("steps of %d bits", c.bits)
 }
 
 // Encode implements Coder. A block whose step would be below 2^-126 becomes zeros.
 func (c Steps) Encode(dst []byte, x tensor.Vector) {
-	checkEncode(c.name(), dst, c.Size(len(x)), len(x))
+	checkEncode(c, dst, len(x))
 	var w workspace
 	for len(x) > 0 {
 		n := min(BlockLen, len(x))
@@ -143,8 +139,8 @@ func (c Steps) steps(code []byte, n int, w *workspace) []byte {
 
 // check looks at all of a code that its values depend on.
 func (c Steps) check(n int, code []byte) error {
-	if len(code) != c.Size(n) {
-		return sizeError(c.name(), len(code), c.Size(n), n)
+	if err := checkSize(c, code, n); err != nil {
+		return err
 	}
 	for i := range Blocks(n) {
 		values := blockLen(i, n)
@@ -165,7 +161,7 @@ func (c Steps) checkBlock(block []byte, n int) error {
 		return ErrNotFinite
 	case math.Float32bits(step) != 0:
 		return ErrScale
-	case !zero(planes):
+	case slices.ContainsFunc(planes, func(b byte) bool { return b != 0 }):
 		return ErrScale // one encoding of a block of zeros
 	}
 	if n < BlockLen && padded(planes, n, int(c.bits)) {
@@ -247,15 +243,6 @@ func (c Steps) Peaks(dst []float32, code []byte, n int) {
 		dst[i] = times * float(code)
 		code = code[c.blockSize(blockLen(i, n)):]
 	}
-}
-
-func zero(b []byte) bool {
-	for _, c := range b {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 func putFloat(b []byte, x float32) { binary.LittleEndian.PutUint32(b, math.Float32bits(x)) }

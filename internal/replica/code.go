@@ -18,8 +18,8 @@ func extend(dst []byte, n int) []byte {
 // decoded returns the values of a code: the code's own memory if the coder allows
 // it, whose values may then be NaN or infinite, and else scratch.
 func decoded(coder coding.Coder, code []byte, scratch, reference tensor.Vector) (tensor.Vector, error) {
-	if viewer, ok := coder.(coding.Viewer); ok && len(code) == coder.Size(len(scratch)) {
-		if view, ok := viewer.View(code); ok {
+	if len(code) == coder.Size(len(scratch)) {
+		if view, ok := drawn(coder, code, scratch); ok {
 			return view, nil
 		}
 	}
@@ -29,8 +29,8 @@ func decoded(coder coding.Coder, code []byte, scratch, reference tensor.Vector) 
 // drawn returns where to write values that are to be coded in code: right there
 // if the coder allows it, and else in scratch, from which they must be encoded.
 func drawn(coder coding.Coder, code []byte, scratch tensor.Vector) (values tensor.Vector, inPlace bool) {
-	if viewer, ok := coder.(coding.Viewer); ok {
-		if view, ok := viewer.View(code); ok {
+	if float, ok := coder.(coding.Float); ok {
+		if view, ok := float.View(code); ok {
 			return view, true
 		}
 	}

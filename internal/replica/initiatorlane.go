@@ -122,8 +122,8 @@ var errOutgrown = errors.New("a slice has outgrown its codec since it was first 
 func (l *InitiatorLane) expected(s *slice) []float32 {
 	ranges := l.ranges[:len(s.ranges)]
 	codes := l.of.theirs[s.firstBlock:][:len(ranges)]
-	if coding.Ranges(ranges, codes) == nil {
-		coding.Widest(ranges, ranges, s.ranges)
+	for i, own := range s.ranges {
+		ranges[i] = max(coding.RangeOf(codes[i]), own)
 	}
 	return ranges
 }

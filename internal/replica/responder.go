@@ -173,11 +173,10 @@ func (p *Responder) Ranges(frame []byte) (_ []byte, ok bool, err error) {
 func (p *Responder) tell(slice int, codes []byte) {
 	s := &p.replica.slices[p.replica.shared[slice]]
 	s.Lock()
-	coding.PutRanges(codes, s.ranges)
-	s.Unlock()
+	defer s.Unlock()
 	unknown := p.unknown.of(p.replica, slice)
-	for i, c := range codes {
-		if c == 0 {
+	for i, r := range s.ranges {
+		if codes[i] = coding.RangeCode(r); codes[i] == 0 {
 			unknown.Put(i)
 		}
 	}

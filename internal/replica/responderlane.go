@@ -144,7 +144,7 @@ func bounded(coder coding.Coder, code []byte, diff tensor.Vector, distance, limi
 		if norm := math.Sqrt(c.SquaredNorm(code, len(diff))); norm > weight*limit {
 			c.Shrink(code, len(diff), weight*limit/norm)
 		}
-	case coding.Shortener:
+	case coding.Float:
 		if rounding := math.Sqrt(float64(len(diff))) * c.Rounding(); rounding > roundingSlack*weight*limit {
 			c.Shorten(code, diff)
 		}

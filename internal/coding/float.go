@@ -1,0 +1,114 @@
+package coding
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/seed-97356399/murmuration/internal/kernel"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Float codes each value as a number of its own, rounded to nearest, ties to even: Raw as
+// it is, BF16 as bfloat16, FP16 as IEEE 754 half precision, in which values of 65520 and
+// more become infinite.
+type Float ID
+
+const fp16Size = 2
+
+func (c Float) name() string {
+	switch ID(c) {
+	case Raw:
+		return rawName
+	case BF16:
+		return bf16Name
+	}
+	return fp16Name
+}
+
+// Size implements Coder.
+func (c Float) Size(n int) int {
+	if ID(c) == Raw {
+		return tensor.ValueSize * n
+	}
+	return fp16Size * n
+}
+
+// Encode implements Coder.
+func (c Float) Encode(dst []byte, x tensor.Vector) {
+	checkEncode(c, dst, len(x))
+	switch ID(c) {
+	case Raw:
+		tensor.AppendBytes(dst[:0], x)
+	case BF16:
+		kernel.BF16Encode(dst, x)
+	default:
+		kernel.FP16Encode(dst, x)
+	}
+}
+
+// Decode implements Coder.
+func (c Float) Decode(dst tensor.Vector, code []byte, _ tensor.Vector) error {
+	if err := checkSize(c, code, len(dst)); err != nil {
+		return err
+	}
+	if !c.finite(code) {
+		return fmt.Errorf("quant: decode %s: slice of %d values: %w", c.name(), len(dst), ErrNotFinite)
+	}
+	switch ID(c) {
+	case Raw:
+		tensor.FromBytes(dst, code)
+	case BF16:
+		kernel.BF16Decode(dst, code)
+	default:
+		kernel.FP16Decode(dst, code)
+	}
+	return nil
+}
+
+func (c Float) finite(code []byte) bool {
+	switch ID(c) {
+	case Raw:
+		return kernel.Float32Finite(code)
+	case BF16:
+		return kernel.BF16Finite(code)
+	}
+	return kernel.FP16Finite(code)
+}
+
+// View returns a code as the vector it is, over the same memory, so that it need not be
+// copied to be computed on. It reports false where that is impossible, as it is of all but
+// Raw (see tensor.View): use Encode and Decode then. Nothing is checked: the size and that
+// the values are finite are the caller's business.
+func (c Float) View(code []byte) (tensor.Vector, bool) {
+	if ID(c) != Raw {
+		return nil, false
+	}
+	return tensor.View(code)
+}
+
+// Rounding is by how much rounding may make a value longer, beside a small share of it: of
+// halves, by half of the smallest value.
+func (c Float) Rounding() float64 {
+	if ID(c) != FP16 {
+		return 0
+	}
+	return 0x1p-25
+}
+
+// Shorten brings those values of the code of x, in half precision, that were rounded away
+// from zero to the next towards it.
+func (c Float) Shorten(code []byte, x tensor.Vector) {
+	var coded [BlockLen]float32
+	for len(x) > 0 {
+		n := min(len(x), BlockLen)
+		kernel.FP16Decode(coded[:n], code[:c.Size(n)])
+		for i, v := range x[:n] {
+			if math.Abs(float64(coded[i])) > math.Abs(float64(v)) { // so it is not zero
+				at := code[fp16Size*i:]
+				binary.LittleEndian.PutUint16(at, binary.LittleEndian.Uint16(at)-1)
+			}
+		}
+		x, code = x[n:], code[c.Size(n):]
+	}
+}
