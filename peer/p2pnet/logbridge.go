@@ -101,8 +101,6 @@ func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 }
 
 func (h logHandler) WithGroup(name string) slog.Handler {
-	if name != "" {
-		h.group += name + "."
-	}
+	h.group += name + "."
 	return h
 }

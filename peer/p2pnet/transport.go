@@ -178,20 +178,18 @@ func (t *Transport) JoinAddresses() []string {
 
 // reach orders addresses by how far away they can be dialled, IPv4 first.
 func reach(a ma.Multiaddr) int {
+	ip, _ := manet.ToIP(a) // nil, which is no address of IPv4, where there is none
 	rank := 2
 	switch {
 	case manet.IsPublicAddr(a):
 		rank = 0
-	case manet.IsIPLoopback(a):
+	case ip.IsLinkLocalUnicast():
+		rank = 4
+	case ip.IsLoopback():
 		rank = 6
 	}
-	if ip, err := manet.ToIP(a); err == nil {
-		if ip.IsLinkLocalUnicast() {
-			rank = 4
-		}
-		if ip.To4() == nil {
-			rank++
-		}
+	if ip.To4() == nil {
+		rank++
 	}
 	return rank
 }
