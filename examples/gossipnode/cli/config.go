@@ -12,13 +12,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 )
 
 const (
 	// EnvironmentPrefix is what the variables that stand for flags begin with.
 	EnvironmentPrefix = "GOSSIPNODE_"
-	// maxConfigFile bounds the size of a configuration file.
-	maxConfigFile = 1 << 20
+	// MaxConfigFile bounds the size of a configuration file.
+	MaxConfigFile = 1 << 20
 	// ConfigFlag is the flag that names the configuration file.
 	ConfigFlag = "config"
 )
@@ -150,32 +152,15 @@ type entry struct {
 // lists of scalars.
 func readConfig(path string) ([]entry, error) {
 	const what = "reading the configuration"
-	text, err := ReadText(path, what)
+	text, err := files.Read(path, MaxConfigFile)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	entries, err := parseConfig(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", what, path, err)
 	}
 	return entries, nil
-}
-
-// ReadText reads a file of bounded size. What tells what for.
-func ReadText(path, what string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxConfigFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
-	}
-	if len(text) > maxConfigFile {
-		return nil, fmt.Errorf("%s: %s has more than %d bytes", what, path, maxConfigFile)
-	}
-	return text, nil
 }
 
 // ParseMapping parses a YAML document that is one mapping, such as the example; nil

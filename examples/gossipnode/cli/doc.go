@@ -6,7 +6,7 @@
 // A setting is a flag, an environment variable or a line of a YAML file, and the first
 // of these that has it wins; the flags are the only place where settings are declared.
 //
-// Limits: files of settings have at most maxConfigFile bytes and hold one mapping from
+// Limits: files of settings have at most MaxConfigFile bytes and hold one mapping from
 // keys to values or lists of values; the names of variables begin with
 // EnvironmentPrefix, and hints name gossipnode's commands.
 //

@@ -16,7 +16,7 @@ const (
 )
 
 // Execute runs one command line and returns its exit code. What went wrong is told on
-// the root's standard error, unless the error is a Told.
+// the root's standard error, unless the error is Told.
 func Execute(root *cobra.Command, args []string) int {
 	root.SetArgs(args)
 	ran, err := root.ExecuteC()
@@ -36,10 +36,10 @@ func Execute(root *cobra.Command, args []string) int {
 }
 
 // Told is an error that somebody has been told of already.
-type Told interface {
-	error
-	Told()
-}
+type Told struct{ Cause error }
+
+func (e Told) Error() string { return e.Cause.Error() }
+func (e Told) Unwrap() error { return e.Cause }
 
 // ExitCode is what an error ends the process with: what its method ExitWith says, if
 // it has one. A method ExitCode says nothing here: exec.ExitError has one, with the code

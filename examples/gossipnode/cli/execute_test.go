@@ -11,10 +11,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type toldError struct{ error }
-
-func (toldError) Told() {}
-
 type ownCode struct{ error }
 
 func (ownCode) ExitWith() int { return 7 }
@@ -31,7 +27,7 @@ func TestExecute(t *testing.T) {
 		{failure, ExitFailed, "node: it rains\n"},
 		{fmt.Errorf("asking: %w", Usage(failure)), ExitUsage, "node: asking: it rains\nSee node work --help.\n"},
 		{fmt.Errorf("peer 3: %w", ownCode{failure}), 7, "node: peer 3: it rains\n"},
-		{toldError{ownCode{failure}}, ExitFailed, ""},
+		{Told{ownCode{failure}}, ExitFailed, ""},
 		{fmt.Errorf("the other process: %w", &exec.ExitError{}), ExitFailed, "node: the other process: "},
 	} {
 		var said bytes.Buffer

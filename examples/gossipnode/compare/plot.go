@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
+	_ "gonum.org/v1/plot/vg/vgimg" // formats of draw
+	_ "gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/simulate"
@@ -63,7 +63,7 @@ func plotRaces(path string, races []race) error {
 	if err != nil {
 		return fmt.Errorf("drawing the race: %w", err)
 	}
-	if err := drawPanels(file, panels, strings.HasSuffix(path, ".svg")); err != nil {
+	if err := drawPanels(file, panels, strings.TrimPrefix(filepath.Ext(path), ".")); err != nil {
 		_ = file.Close() // what went wrong first is told
 		return fmt.Errorf("drawing the race: %w", err)
 	}
@@ -71,13 +71,11 @@ func plotRaces(path string, races []race) error {
 }
 
 // drawPanels draws rows of panels.
-func drawPanels(file *os.File, panels [][]*plot.Plot, svg bool) error {
+func drawPanels(file *os.File, panels [][]*plot.Plot, format string) error {
 	width, height := panelWidth*vg.Length(len(panels[0])), panelHeight*vg.Length(len(panels))
-	var canvas vg.CanvasWriterTo
-	if svg {
-		canvas = vgsvg.New(width, height)
-	} else {
-		canvas = vgimg.PngCanvas{Canvas: vgimg.New(width, height)}
+	canvas, err := draw.NewFormattedCanvas(width, height, format)
+	if err != nil {
+		return err
 	}
 	tiles := draw.Tiles{
 		Rows: len(panels), Cols: len(panels[0]),
@@ -88,7 +86,7 @@ func drawPanels(file *os.File, panels [][]*plot.Plot, svg bool) error {
 			panels[i][j].Draw(c)
 		}
 	}
-	_, err := canvas.WriteTo(file)
+	_, err = canvas.WriteTo(file)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -154,12 +155,9 @@ func (s *controlSettings) commands(action string, from cli.Origins) ([]control.C
 	}
 	var commands []control.Command
 	switch action {
-	case actPause:
-		commands = []control.Command{{Kind: control.Pause, Why: s.Reason}}
-	case actResume:
-		commands = []control.Command{{Kind: control.Resume, Why: s.Reason}}
-	case actStop:
-		commands = []control.Command{{Kind: control.Stop, Why: s.Reason}}
+	case actPause, actResume, actStop:
+		kind := map[string]control.Kind{actPause: control.Pause, actResume: control.Resume, actStop: control.Stop}[action]
+		commands = []control.Command{{Kind: kind, Why: s.Reason}}
 	case actSchedule:
 		changes, wrong := s.changes(given)
 		commands, faults = changes, append(faults, wrong...)
@@ -295,17 +293,8 @@ func line(c control.Command) string {
 	if c.Why != "" {
 		text += ": " + c.Why
 	}
-	for _, name := range sortedNames(c.Settings) {
+	for _, name := range slices.Sorted(maps.Keys(c.Settings)) {
 		text += " " + name + "=" + c.Settings[name]
 	}
 	return text
-}
-
-func sortedNames(settings map[string]string) []string {
-	names := make([]string, 0, len(settings))
-	for name := range settings {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

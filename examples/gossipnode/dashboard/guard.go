@@ -5,15 +5,14 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"strings"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 )
 
 const (
@@ -71,12 +70,8 @@ func newGuard(at net.Addr, given, file string) (guard, error) {
 }
 
 func readToken(path string) (string, error) {
-	file, err := os.Open(path)
+	text, err := files.Read(path, 2*maxToken)
 	if err != nil {
-		return "", fmt.Errorf("reading the dashboard's token: %w", err)
-	}
-	text, err := io.ReadAll(io.LimitReader(file, 2*maxToken))
-	if err := errors.Join(err, file.Close()); err != nil {
 		return "", fmt.Errorf("reading the dashboard's token: %w", err)
 	}
 	token := strings.TrimSpace(string(text))

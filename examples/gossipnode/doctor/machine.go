@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
@@ -44,8 +43,8 @@ func checkKey(s settings.Settings) (ed25519.PrivateKey, []diagnosis) {
 	case err != nil:
 		return nil, []diagnosis{healthy(what, "%v", err).fail("let this user read " + path)}
 	}
-	if mode := info.Mode().Perm(); mode&^keys.Mode != 0 && runtime.GOOS != "windows" {
-		return key, []diagnosis{healthy(what, "%s has mode %04o: others on this machine may take the identity", path, mode).
+	if keys.Loose(info) {
+		return key, []diagnosis{healthy(what, "%s has mode %04o: others on this machine may take the identity", path, info.Mode().Perm()).
 			warn("chmod 600 " + path)}
 	}
 	return key, []diagnosis{healthy(what, "%s is sound and its owner's only", path)}

@@ -4,6 +4,7 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -44,6 +45,20 @@ func Create(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	}
 	syncFolder(filepath.Dir(path))
 	return nil
+}
+
+// Read is a file of at most so many bytes.
+func Read(path string, most int) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
+	if err == nil && len(text) > most {
+		err = fmt.Errorf("%s has more than %d bytes", path, most)
+	}
+	return text, err
 }
 
 // Text writes a text, for Replace and Create.

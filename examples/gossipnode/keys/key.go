@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -27,21 +28,35 @@ const (
 	KnownSuffix = ".known"
 )
 
+// maxKey bounds the file of a key, in bytes.
+const maxKey = 4 << 10
+
+// read is the text of the file of a key, which keygen makes with a flag or without. It warns
+// if others can read it too.
+func read(path, what, flag string, log *zap.Logger) ([]byte, error) {
+	text, err := files.Read(path, maxKey)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading %s: %w: make one with gossipnode keygen %s--out %s", what, err, flag, path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", what, err)
+	}
+	if info, err := os.Stat(path); err == nil && Loose(info) {
+		log.Warn("others on this machine may use "+what+": chmod 600 it", zap.String("file", path), zap.Stringer("mode", info.Mode().Perm()))
+	}
+	return text, nil
+}
+
+// Loose tells whether others may read a file.
+func Loose(info fs.FileInfo) bool {
+	return info.Mode().Perm()&^Mode != 0 && runtime.GOOS != "windows"
+}
+
 // Read reads a key that keygen wrote. It warns if others can read it too.
 func Read(path string, log *zap.Logger) (ed25519.PrivateKey, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading the key: %w: make one with gossipnode keygen --out %s", err, path)
-	}
+	text, err := read(path, "the key", "", log)
 	if err != nil {
-		return nil, fmt.Errorf("reading the key: %w", err)
-	}
-	if info.Mode().Perm()&^Mode != 0 && runtime.GOOS != "windows" {
-		log.Warn("others on this machine may use the key: chmod 600 it", zap.String("key", path), zap.Stringer("mode", info.Mode().Perm()))
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the key: %w", err)
+		return nil, err
 	}
 	key, err := decodeKey(text)
 	if err != nil {

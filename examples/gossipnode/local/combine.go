@@ -1,9 +1,6 @@
 package local
 
 import (
-	"math"
-	"slices"
-
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
@@ -18,6 +15,10 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 	total.Peers, total.PeersLost, total.Peer, total.Role = peers, lost, "", ""
 	total.Steps, total.Exchanges, total.Refused, total.Failed, total.InDoubt, total.BytesSent, total.ResumedStep = 0, 0, 0, 0, 0, 0, 0
 	total.SamplesPerSecond, total.Links = 0, nil
+	var (
+		loss, testLoss, distance, bits cli.Mean
+		accuracy, partners, memory     []float64
+	)
 	for _, s := range shares {
 		r := s.Result
 		total.Steps += r.Steps
@@ -35,9 +36,24 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 		total.FirstExchangeSeconds = max(total.FirstExchangeSeconds, r.FirstExchangeSeconds)
 		total.LongestHold = max(total.LongestHold, r.LongestHold)
 		total.Links = append(total.Links, r.Links...)
+		loss.Add(r.Loss)
+		testLoss.Add(r.TestLoss)
+		distance.Add(r.ConsensusDistance)
+		bits.Add(r.BitsPerParameter)
+		accuracy, partners = append(accuracy, float64(r.TestAccuracy.Mean)), append(partners, r.Partners.Mean)
+		if r.PeakMemory != nil {
+			memory = append(memory, r.PeakMemory.Mean)
+		}
 	}
 	total.FinalResult = finalOf(shares)
-	total.PeakMemory, total.Partners = memoryOf(shares), *spreadOf(shares, func(r result.Result) *result.Spread { return &r.Partners })
+	total.Loss, total.TestLoss, total.ConsensusDistance, total.BitsPerParameter = loss.Value(), testLoss.Value(), distance.Value(), bits.Value()
+	of := result.SpreadOf(accuracy...)
+	total.TestAccuracy = result.Accuracy{Mean: cli.Number(of.Mean), Min: cli.Number(of.Min), Max: cli.Number(of.Max)}
+	total.Partners, total.PeakMemory = result.SpreadOf(partners...), nil
+	if len(memory) > 0 {
+		of := result.SpreadOf(memory...)
+		total.PeakMemory = &of
+	}
 	for _, s := range gone {
 		total.Steps += s.Step
 		total.ResumedStep += s.Resumed
@@ -47,66 +63,7 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 		total.InDoubt += s.InDoubt
 		total.BytesSent += s.BytesSent
 	}
-	total.Loss = meanOf(shares, func(r result.Result) cli.Number { return r.Loss })
-	total.TestLoss = meanOf(shares, func(r result.Result) cli.Number { return r.TestLoss })
-	total.ConsensusDistance = meanOf(shares, func(r result.Result) cli.Number { return r.ConsensusDistance })
-	total.BitsPerParameter = meanOf(shares, func(r result.Result) cli.Number { return r.BitsPerParameter })
-	total.TestAccuracy = result.Accuracy{
-		Mean: meanOf(shares, func(r result.Result) cli.Number { return r.TestAccuracy.Mean }),
-		Min:  slices.MinFunc(shares, byAccuracy).Result.TestAccuracy.Min,
-		Max:  slices.MaxFunc(shares, byAccuracy).Result.TestAccuracy.Max,
-	}
 	return total
-}
-
-func byAccuracy(a, b result.Share) int {
-	switch x, y := a.Result.TestAccuracy.Mean, b.Result.TestAccuracy.Mean; {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
-}
-
-// meanOf is the mean over the peers for which the number is known; NaN if it is
-// for none.
-func meanOf(shares []result.Share, of func(result.Result) cli.Number) cli.Number {
-	sum, known := 0.0, 0
-	for _, s := range shares {
-		if v := float64(of(s.Result)); !math.IsNaN(v) {
-			sum += v
-			known++
-		}
-	}
-	return cli.Number(sum / float64(known))
-}
-
-// spreadOf is the spread of the peers that know a figure; nil if none does.
-func spreadOf(shares []result.Share, of func(result.Result) *result.Spread) *result.Spread {
-	var all result.Spread
-	known := 0
-	for _, s := range shares {
-		one := of(s.Result)
-		if one == nil {
-			continue
-		}
-		if known == 0 {
-			all.Min, all.Max = one.Min, one.Max
-		}
-		all.Min, all.Max = min(all.Min, one.Min), max(all.Max, one.Max)
-		all.Mean += one.Mean
-		known++
-	}
-	if known == 0 {
-		return nil
-	}
-	all.Mean /= float64(known)
-	return &all
-}
-
-func memoryOf(shares []result.Share) *result.Spread {
-	return spreadOf(shares, func(r result.Result) *result.Spread { return r.PeakMemory })
 }
 
 // finalOf puts together what peers have ended with.

@@ -5,6 +5,7 @@ package result
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
@@ -113,8 +114,17 @@ type Spread struct {
 	Max  float64 `json:"max"`
 }
 
-// Sole is the spread of one peer's figure.
-func Sole(value float64) Spread { return Spread{Mean: value, Min: value, Max: value} }
+// SpreadOf is the spread of figures, all 0 if there are none.
+func SpreadOf(values ...float64) (all Spread) {
+	if len(values) == 0 {
+		return all
+	}
+	for _, v := range values {
+		all.Mean += v / float64(len(values))
+	}
+	all.Min, all.Max = slices.Min(values), slices.Max(values)
+	return all
+}
 
 // footprint tells what the run took from the machine, in words.
 func (r Result) footprint() string {

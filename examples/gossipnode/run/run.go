@@ -99,10 +99,13 @@ func runReporting(s settings.Settings, std cli.Streams) error {
 	done, err := train.Run(ctx, s, train.Observer{Log: log, Tell: tell, Begin: begin})
 	if err != nil {
 		tell(train.Failure(err))
-		return reported{err}
+		return cli.Told{Cause: err}
 	}
 	tell(train.Success(done))
-	return asReported(done.Unsaved)
+	if done.Unsaved != nil {
+		return cli.Told{Cause: done.Unsaved}
+	}
+	return nil
 }
 
 // leaveInTime calls exit if, once ctx has ended, the time of --leave-within runs out
@@ -123,19 +126,4 @@ func leaveInTime(s settings.Settings, ctx context.Context, errs io.Writer, exit 
 		stop()
 		close(over)
 	}
-}
-
-// reported is an error that the parent has been told of.
-type reported struct{ error }
-
-func (reported) Told() {}
-
-func (r reported) Unwrap() error { return r.error }
-
-// asReported is an error that has been logged or told, nil if there is none.
-func asReported(err error) error {
-	if err == nil {
-		return nil
-	}
-	return reported{err}
 }

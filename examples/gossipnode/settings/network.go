@@ -1,11 +1,9 @@
 package settings
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
@@ -104,28 +103,18 @@ func (s Network) gossipKeys() ([][]byte, error) {
 	if s.GossipKey == "" {
 		return nil, nil
 	}
-	info, err := os.Stat(s.GossipKey)
+	text, err := files.Read(s.GossipKey, maxGossipKeyFile)
 	if err != nil {
 		return nil, cli.Faultf(gossipKeyFlag, "cannot be read: %v: make the file with openssl rand -hex 32, and copy it to every machine", err)
 	}
-	if info.Size() > maxGossipKeyFile {
-		return nil, cli.Faultf(gossipKeyFlag, "%s has %d bytes: want a key a line", s.GossipKey, info.Size())
-	}
-	text, err := os.ReadFile(s.GossipKey)
-	if err != nil {
-		return nil, cli.Faultf(gossipKeyFlag, "cannot be read: %v: let this user read it", err)
-	}
 	var keys [][]byte
-	number := 0
-	for line := range bytes.Lines(text) {
-		number++
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 || line[0] == '#' {
+	for i, line := range strings.Split(string(text), "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
-		key, err := hex.DecodeString(string(line))
+		key, err := hex.DecodeString(line)
 		if err != nil || len(key) != gossipKeySize {
-			return nil, cli.Faultf(gossipKeyFlag, "%s: line %d is no key: want 64 hexadecimal digits, as openssl rand -hex 32 makes them", s.GossipKey, number)
+			return nil, cli.Faultf(gossipKeyFlag, "%s: line %d is no key: want 64 hexadecimal digits, as openssl rand -hex 32 makes them", s.GossipKey, i+1)
 		}
 		keys = append(keys, key)
 	}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -22,9 +25,9 @@ func readPolicy(path string) (quant.Policy, error) {
 		// A pipe would be empty the second time, and the processes of local read it too.
 		return quant.Policy{}, fmt.Errorf("%s: %s is no regular file: put it into one, since it is read more than once", what, path)
 	}
-	text, err := cli.ReadText(path, what)
+	text, err := files.Read(path, cli.MaxConfigFile)
 	if err != nil {
-		return quant.Policy{}, err
+		return quant.Policy{}, fmt.Errorf("%s: %w", what, err)
 	}
 	policy, err := parsePolicy(text)
 	if err != nil {
@@ -36,29 +39,46 @@ func readPolicy(path string) (quant.Policy, error) {
 // PrintPolicy is the YAML text of a policy.
 func PrintPolicy(policy quant.Policy) (string, error) {
 	const indent = 2
-	var (
-		text bytes.Buffer
-		root yaml.Node
-	)
+	var text bytes.Buffer
 	encoder := yaml.NewEncoder(&text)
 	encoder.SetIndent(indent)
-	err := root.Encode(policy)
-	quoteControls(&root)
-	if err := errors.Join(err, encoder.Encode(&root), encoder.Close()); err != nil {
+	root := policyNode("codec", policy.Codec, "exact", policy.Exact, "quantized", policy.Quantized)
+	if len(policy.Rules) > 0 {
+		rules := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, r := range policy.Rules {
+			rule := policyNode("class", r.Class, "range", r.Range, "codec", r.Codec, "quantized", r.Quantized)
+			if r.Priority != 0 {
+				rule.Content = append(rule.Content, scalar("priority"), &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.Itoa(r.Priority)})
+			}
+			rules.Content = append(rules.Content, rule)
+		}
+		root.Content = append(root.Content, scalar("rules"), rules)
+	}
+	if err := errors.Join(encoder.Encode(root), encoder.Close()); err != nil {
 		return "", fmt.Errorf("printing the codec policy: %w", err)
 	}
 	return text.String(), nil
 }
 
-// quoteControls puts strings with tabs or line breaks in quotes, since the library writes
-// them as blocks of lines otherwise, and reads none back that begins with a tab.
-func quoteControls(node *yaml.Node) {
-	if strings.ContainsFunc(node.Value, unicode.IsControl) {
+// policyNode maps keys to values, each value after its key, without those that are empty.
+func policyNode(pairs ...string) *yaml.Node {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			node.Content = append(node.Content, scalar(pair[0]), scalar(pair[1]))
+		}
+	}
+	return node
+}
+
+// scalar is a string: in quotes if it has tabs or line breaks, since the library writes it
+// as a block of lines otherwise, and reads none back that begins with a tab.
+func scalar(value string) *yaml.Node {
+	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
+	if strings.ContainsFunc(value, unicode.IsControl) {
 		node.Style = yaml.DoubleQuotedStyle
 	}
-	for _, part := range node.Content {
-		quoteControls(part)
-	}
+	return node
 }
 
 func parsePolicy(text []byte) (policy quant.Policy, err error) {

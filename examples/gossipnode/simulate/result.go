@@ -63,9 +63,12 @@ func NewResult(s Settings, o peertest.Outcome) Result {
 	if o.TargetSeconds >= 0 && s.Target > 0 {
 		r.TargetSeconds = &o.TargetSeconds
 	}
-	r.Partners = over(o.Each, func(p peertest.PeerOutcome) float64 { return float64(p.Partners) })
+	var partners, waited []float64
+	for _, p := range o.Each {
+		partners, waited = append(partners, float64(p.Partners)), append(waited, p.Waited.Seconds())
+	}
+	r.Partners, r.WaitedSeconds = result.SpreadOf(partners...), result.SpreadOf(waited...)
 	r.ConnectionsMax = int(r.Partners.Max)
-	r.WaitedSeconds = over(o.Each, func(p peertest.PeerOutcome) float64 { return p.Waited.Seconds() })
 	for _, p := range o.Curve {
 		r.Curve = append(r.Curve, CurvePoint{
 			Seconds: p.Seconds, Progress: p.Progress, BytesSent: p.Bytes, TestAccuracy: accuracyAt(p),
@@ -77,21 +80,6 @@ func NewResult(s Settings, o peertest.Outcome) Result {
 
 func accuracyAt(p peertest.Point) result.Accuracy {
 	return result.Accuracy{Mean: cli.Number(p.Mean), Min: cli.Number(p.Min), Max: cli.Number(p.Max)}
-}
-
-// over is the spread of a figure over peers.
-func over(peers []peertest.PeerOutcome, of func(peertest.PeerOutcome) float64) result.Spread {
-	if len(peers) == 0 {
-		return result.Spread{}
-	}
-	all := result.Sole(of(peers[0]))
-	all.Mean = 0
-	for _, p := range peers {
-		v := of(p)
-		all.Mean += v / float64(len(peers))
-		all.Min, all.Max = min(all.Min, v), max(all.Max, v)
-	}
-	return all
 }
 
 // String tells a result in words.

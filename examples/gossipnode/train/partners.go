@@ -17,7 +17,7 @@ func ownMemory() *result.Spread {
 	if err != nil || bytes == 0 {
 		return nil
 	}
-	one := result.Sole(float64(bytes))
+	one := result.SpreadOf(float64(bytes))
 	return &one
 }
 

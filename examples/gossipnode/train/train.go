@@ -331,7 +331,7 @@ func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
 		BitsPerParameter: cli.Number(stats.Exchanges.BitsPerParameter), ResumedStep: stats.Resumed,
 		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
 		FirstExchangeSeconds: firstExchange.Seconds(),
-		PeakMemory:           ownMemory(), Partners: result.Sole(float64(partners)),
+		PeakMemory:           ownMemory(), Partners: result.SpreadOf(float64(partners)),
 		Links: linksOf(stats), Peer: string(stats.Self), Role: stats.Role, FinalResult: t.final(stats.Merged),
 	}
 	if seconds > 0 {
