@@ -21,8 +21,8 @@ import (
 //   - Rounds are only counted to tell old words from new ones. A newcomer, or who was left
 //     out, takes the number of its neighbours; its model is its own, and mixes in.
 //
-// With unequal speeds the whole ring is as slow as its slowest member. With Config.Parts,
-// Server and Batch it does nothing.
+// With unequal speeds the whole ring is as slow as its slowest member. With
+// Config.Server and Batch it does nothing.
 type DPSGD struct {
 	trainer
 	round uint64
@@ -65,7 +65,7 @@ func (m *DPSGD) Decide(now time.Duration, event collective.Event, actions []coll
 	case averaging.StepDone:
 		m.stepped()
 	case collective.GradientDone: // a trainer of gradients: there is nothing to be averaged
-		m.Do(collective.Action{Action: averaging.Action{Kind: averaging.Proceed}})
+		m.Ask(averaging.Proceed)
 	case averaging.ViewChanged:
 		m.viewed(event.Overlay)
 	case averaging.Proposed:
@@ -93,35 +93,21 @@ func (m *DPSGD) Decide(now time.Duration, event collective.Event, actions []coll
 	return m.End()
 }
 
-// stepped comes to the barrier.
+// stepped comes to the barrier of the next round, or of a later one if a neighbour waits there.
 func (m *DPSGD) stepped() {
 	if m.over {
-		m.Do(collective.Action{Action: averaging.Action{Kind: averaging.Proceed}})
+		m.Ask(averaging.Proceed)
 		return
 	}
 	m.waiting, m.since = true, m.Now
-	m.enter(m.round + 1)
-}
-
-// enter is at the barrier of a round, or of a later one if a neighbour waits there.
-func (m *DPSGD) enter(round uint64) {
-	for _, l := range m.links {
-		round = max(round, l.round)
-	}
-	m.round = round
+	m.round = max(m.round+1, m.links[0].round, m.links[1].round)
 	for i := range m.links {
 		m.links[i].over = false
-	}
-	m.sayAt()
-}
-
-// sayAt tells the neighbours where this peer is, and what it knows to be over.
-func (m *DPSGD) sayAt() {
-	for _, l := range m.links {
-		m.tellAt(l)
+		m.tellAt(m.links[i])
 	}
 }
 
+// tellAt tells a neighbour where this peer is, and whether their exchange is known to be over.
 func (m *DPSGD) tellAt(l link) {
 	value := 0.0
 	if l.over {
@@ -203,33 +189,24 @@ func (m *DPSGD) engaged(peer topology.PeerID) bool {
 // degree is how many exchanges the next one counts as one of, at least as many as there are
 // neighbours: with two, the weights are a third each, whichever comes first.
 func (m *DPSGD) degree() int {
-	n := 0
-	for _, l := range m.links {
-		if l.peer != "" {
-			n++
-		}
+	if m.links[0].peer != "" && m.links[1].peer != "" {
+		return max(2, len(m.In)+len(m.Out)+1)
 	}
-	return max(n, len(m.In)+len(m.Out)+1)
+	return len(m.In) + len(m.Out) + 1
 }
+
+// pending tells whether an exchange is due with a neighbour.
+func (m *DPSGD) pending(l link) bool { return l.peer != "" && !l.out && !l.over && !m.over }
 
 // meet proposes to the next member once it is at the same barrier, and lets the trainer
 // go on once both exchanges are over.
 func (m *DPSGD) meet() {
-	if !m.waiting {
-		return
-	}
-	if l := m.links[0]; l.peer != "" && !l.out && !l.over && !m.over && l.round == m.round && !m.engaged(l.peer) {
+	if l := m.links[0]; m.waiting && m.pending(l) && l.round == m.round && !m.engaged(l.peer) {
 		m.Propose(l.peer, m.degree())
 	}
-	if m.busy() {
-		return
+	if !m.busy() && !m.pending(m.links[0]) && !m.pending(m.links[1]) {
+		m.proceed()
 	}
-	for _, l := range m.links {
-		if l.peer != "" && !l.out && !l.over && !m.over {
-			return
-		}
-	}
-	m.proceed()
 }
 
 // busy tells whether an exchange runs.

@@ -112,7 +112,7 @@ func (a Action) String() string {
 	case Clear:
 		return "clear the sum"
 	case Update:
-		return fmt.Sprintf("update%s%s%s%s", a.divisor(), a.progress(), a.share(), a.forgetting())
+		return a.update()
 	case Pool:
 		return "pool the parameters"
 	case Adopt:
@@ -123,34 +123,20 @@ func (a Action) String() string {
 	return a.Action.String()
 }
 
-// divisor is that of an Update, if it is not the weight of each slice.
-func (a Action) divisor() string {
+// update prints an Update with what it is not by itself.
+func (a Action) update() string {
+	text := "update"
 	if a.Weight > 0 {
-		return fmt.Sprintf(", of weight %g", a.Weight)
+		text += fmt.Sprintf(", of weight %g", a.Weight)
 	}
-	return ""
-}
-
-// progress is that of an Update, if the machine knows it.
-func (a Action) progress() string {
 	if a.Progress > 0 {
-		return fmt.Sprintf(", at %.3f of the run", a.Progress)
+		text += fmt.Sprintf(", at %.3f of the run", a.Progress)
 	}
-	return ""
-}
-
-// share is that of an Update, if it is not a whole step.
-func (a Action) share() string {
 	if a.Share > 0 {
-		return fmt.Sprintf(", %.3g of a step", a.Share)
+		text += fmt.Sprintf(", %.3g of a step", a.Share)
 	}
-	return ""
-}
-
-// forgetting tells of an Update whose optimizer begins anew.
-func (a Action) forgetting() string {
 	if a.Forget {
-		return ", forgetting those before"
+		text += ", forgetting those before"
 	}
-	return ""
+	return text
 }

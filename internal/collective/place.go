@@ -39,7 +39,10 @@ func (p Place) Word(attempt uint64) Word {
 
 // PlaceOf is the place that a word tells of. It reports false if a word tells of no place that there is.
 func PlaceOf(w Word) (p Place, ok bool) {
-	high, low := Unpack(w.Value, 2*rankBits)
+	if !(w.Value >= 0 && w.Value < 1<<53) {
+		return Place{}, false
+	}
+	high, low := uint64(w.Value)>>(2*rankBits), uint64(w.Value)&(1<<(2*rankBits)-1)
 	rank, size := low>>rankBits, low&(1<<rankBits-1)
 	upper, one := high>>oneBits, high&(1<<oneBits-1)
 	if size < 1 || rank >= size || size > topology.MaxMembers || one != 1 || upper >= 1<<upperBits {
@@ -51,23 +54,9 @@ func PlaceOf(w Word) (p Place, ok bool) {
 	}, true
 }
 
-// Mark is a short name of a peer, for words. It and a number of members stand in a float64,
-// which holds integers of 53 bits.
+// Mark is a short name of a peer, for words.
 func Mark(id topology.PeerID) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(id)) // never fails
 	return h.Sum64() % (1 << markBits)
-}
-
-// Pack puts two numbers into a word's Value: low is below 1<<bits, high fits in what
-// remains of 53 bits.
-func Pack(high, low uint64, bits uint) float64 { return float64(high<<bits | low) }
-
-// Unpack gives the two numbers of a Value back; what makes no sense gives zeros.
-func Unpack(value float64, bits uint) (high, low uint64) {
-	if !(value >= 0 && value < 1<<53) {
-		return 0, 0
-	}
-	v := uint64(value)
-	return v >> bits, v & (1<<bits - 1)
 }
