@@ -270,7 +270,11 @@ func (m *ADPSGD) initiate(now time.Duration, actions []Action) []Action {
 			return m.propose(now, next.id, actions)
 		}
 	}
-	return m.finish(actions)
+	if m.over { // once: nothing more will be initiated
+		m.settled = true
+		actions = append(actions, Action{Kind: Settled})
+	}
+	return actions
 }
 
 // due tells whether this peer should have an exchange in flight: it is active,
@@ -354,15 +358,6 @@ func (m *ADPSGD) depart() {
 	}
 	m.over = true
 	m.parting = len(m.partners)
-}
-
-// finish says, once, that nothing more will be initiated.
-func (m *ADPSGD) finish(actions []Action) []Action {
-	if !m.over {
-		return actions
-	}
-	m.settled = true
-	return append(actions, Action{Kind: Settled})
 }
 
 // SetPace replaces the pace from now on; what has been measured stays. It is to be

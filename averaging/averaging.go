@@ -52,25 +52,21 @@ const (
 
 // String names the reason as transcripts and logs show it.
 func (r Reason) String() string {
-	switch r {
-	case Busy:
-		return "busy"
-	case WrongRole:
-		return "role"
-	case Closing:
-		return "closing"
-	case Unfit:
-		return "unfit"
-	case Quarantine:
-		return "quarantine"
-	case Round:
-		return "round"
-	case NoCoordinator:
-		return "the coordinator is lost"
-	case NotMember:
-		return "not a member"
+	if int(r) >= len(reasonNames) || reasonNames[r] == "" {
+		return "unknown reason"
 	}
-	return "unknown reason"
+	return reasonNames[r]
+}
+
+var reasonNames = [...]string{
+	Busy:          "busy",
+	WrongRole:     "role",
+	Closing:       "closing",
+	Unfit:         "unfit",
+	Quarantine:    "quarantine",
+	Round:         "round",
+	NoCoordinator: "the coordinator is lost",
+	NotMember:     "not a member",
 }
 
 // TimerKind tells a machine's timers apart. Setting a timer replaces the one of

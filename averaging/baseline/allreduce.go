@@ -135,7 +135,7 @@ func (m *AllReduce) told(from topology.PeerID, w collective.Word) {
 }
 
 // Ready implements collective.Summer.
-func (m *AllReduce) Ready() bool { return m.state == ready }
+func (m *AllReduce) Ready() bool { return m.state == ready && m.waiting }
 
 // Load implements collective.Summer.
 func (m *AllReduce) Load() { m.Ask(collective.Load) }

@@ -31,6 +31,23 @@ func TestCoordinatorThatBeginsAnewHalts(t *testing.T) {
 	}
 }
 
+// Whose trainer was told that the run halts takes no place in a ring any more: its gradient is
+// not there.
+func TestHaltedMemberTakesNoPlace(t *testing.T) {
+	d, m := drivenMember(t, "a", true)
+	d.told("b", leads("b"))
+	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.PeerLost, Peer: "b"}})
+	if !m.halted {
+		t.Fatal("it goes on")
+	}
+	at := collective.PlaceIn([]topology.PeerID{"b", "a"}, 1)
+	for _, a := range d.told("b", at.Word(256)) {
+		if a.Kind == collective.Load || a.Kind == collective.Send {
+			t.Errorf("halted, it is to %s", a)
+		}
+	}
+}
+
 // Who has taken a copy, and has not made an update since, says so until all have forgotten the
 // gradients of the past, though the coordinator has taken it for lost meanwhile.
 func TestCopyIsRemembered(t *testing.T) {

@@ -87,27 +87,24 @@ func mostAbove(shares []int, speeds []float64) int {
 
 // known replaces the speeds that make no sense, scaled so that sums stay finite.
 func known(speeds []float64) []float64 {
-	var largest, sum float64
-	n := 0
+	makesSense := func(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
+	var largest, sum, n float64
 	for _, v := range speeds {
-		if v > 0 && !math.IsInf(v, 1) {
+		if makesSense(v) {
 			largest = max(largest, v)
 		}
 	}
-	scaled := make([]float64, len(speeds))
+	scaled, mean := make([]float64, len(speeds)), 1.0
 	for i, v := range speeds {
-		if v > 0 && !math.IsInf(v, 1) {
+		if makesSense(v) {
 			scaled[i] = max(v/largest, 1e-9)
-			sum += scaled[i]
-			n++
+			sum, n = sum+scaled[i], n+1
+			mean = sum / n
 		}
 	}
-	for i := range scaled {
-		if scaled[i] == 0 {
-			scaled[i] = 1
-			if n > 0 {
-				scaled[i] = sum / float64(n)
-			}
+	for i, v := range scaled {
+		if v == 0 {
+			scaled[i] = mean
 		}
 	}
 	return scaled

@@ -143,20 +143,24 @@ func (m *DPSGD) viewed(overlay *topology.Overlay) {
 	}
 }
 
+// link is that of a neighbour, nil of another.
+func (m *DPSGD) link(peer topology.PeerID) *link {
+	i := slices.IndexFunc(m.links[:], func(l link) bool { return l.peer == peer })
+	if i < 0 {
+		return nil
+	}
+	return &m.links[i]
+}
+
 // told hears where a neighbour is.
 func (m *DPSGD) told(from topology.PeerID, w collective.Word) {
-	for i := range m.links {
-		l := &m.links[i]
-		if l.peer != from {
-			continue
-		}
-		switch w.Kind {
-		case wordParting:
-			m.leaveOut(from)
-		case wordAt:
-			l.out = false
-			m.heard(l, w)
-		}
+	switch l := m.link(from); {
+	case l == nil:
+	case w.Kind == wordParting:
+		m.leaveOut(from)
+	case w.Kind == wordAt:
+		l.out = false
+		m.heard(l, w)
 	}
 }
 
@@ -253,12 +257,10 @@ func (m *DPSGD) exchanged(e collective.Event) {
 	if !found || f.Aborted || !m.waiting {
 		return
 	}
-	for i := range m.links {
-		if l := &m.links[i]; l.peer == e.Peer {
-			l.over = true
-			if e.Kind == averaging.Failed {
-				m.tellAt(*l) // the other side may never have known of it
-			}
+	if l := m.link(e.Peer); l != nil {
+		l.over = true
+		if e.Kind == averaging.Failed {
+			m.tellAt(*l) // the other side may never have known of it
 		}
 	}
 }
@@ -266,10 +268,8 @@ func (m *DPSGD) exchanged(e collective.Event) {
 // leaveOut goes on without a neighbour, until it speaks.
 func (m *DPSGD) leaveOut(peer topology.PeerID) {
 	m.Abort(peer)
-	for i := range m.links {
-		if m.links[i].peer == peer {
-			m.links[i].out = true
-		}
+	if l := m.link(peer); l != nil {
+		l.out = true
 	}
 }
 

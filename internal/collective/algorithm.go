@@ -19,17 +19,16 @@ const (
 
 // String names the algorithm as logs show it.
 func (a Algorithm) String() string {
-	switch a {
-	case ADPSGD:
-		return "AD-PSGD"
-	case DPSGD:
-		return "D-PSGD"
-	case AllReduce:
-		return "AllReduce"
-	case ParamServer:
-		return "a parameter server"
-	case Alone:
-		return "training alone"
+	if int(a) >= len(algorithmNames) || algorithmNames[a] == "" {
+		return "an algorithm without a name"
 	}
-	return "an algorithm without a name"
+	return algorithmNames[a]
+}
+
+var algorithmNames = [...]string{
+	ADPSGD:      "AD-PSGD",
+	DPSGD:       "D-PSGD",
+	AllReduce:   "AllReduce",
+	ParamServer: "a parameter server",
+	Alone:       "training alone",
 }

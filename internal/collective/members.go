@@ -25,6 +25,7 @@ func (m *Members) See(view *topology.View) (gone []topology.PeerID) {
 			}
 		}
 	}
+	m.passed = slices.DeleteFunc(m.passed, func(id topology.PeerID) bool { return id != m.Self && !m.Has(id) })
 	return slices.DeleteFunc(before, func(id topology.PeerID) bool { return id == m.Self || m.Has(id) })
 }
 

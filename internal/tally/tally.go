@@ -2,6 +2,7 @@
 package tally
 
 import (
+	"errors"
 	"maps"
 	"math"
 	"sync"
@@ -9,7 +10,11 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/ewma"
+	"github.com/seed-97356399/murmuration/internal/links"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/session"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
@@ -121,6 +126,24 @@ func (t *Tally) Failed(why error, inbound bool) {
 	} else {
 		t.tallies.Failed[causeOf(why)]++
 	}
+}
+
+// causeOf names why an exchange broke off.
+func causeOf(err error) string {
+	_, theirs := replica.Blame(err)
+	switch {
+	case theirs:
+		return "protocol" // the partner broke the rules
+	case errors.As(err, new(*wire.Refusal)):
+		return "refused" // by the partner, in the middle
+	case errors.Is(err, seam.ErrUnreachable):
+		return "unreachable"
+	case links.RanOut(err):
+		return "time" // it took too long, or nothing moved
+	case errors.Is(err, session.ErrAborted):
+		return "given-up"
+	}
+	return "cut" // the stream ended or broke
 }
 
 // Moved counts what went over a stream of an exchange that is coded so, or of none.
