@@ -37,17 +37,17 @@ import (
 //     apply no step once it has reported RunOver.
 type Machine struct {
 	*collective.Summing
-	members collective.Members
-	inner   collective.Machine
-	scratch []collective.Action
-	serving int // inbound exchanges of the inner machine that are not over
-	weight  float64
-	stage   stage
-	since   time.Duration     // when this peer was done with the run
-	leader  topology.PeerID   // who coordinates
-	heard   time.Duration     // when it spoke last
-	running []topology.PeerID // have said that the run is not over for them
-	adopted uint64            // the attempt of the result
+	members  collective.Members
+	inner    collective.Machine
+	scratch  []collective.Action
+	serving  int // inbound exchanges of the inner machine that are not over
+	weight   float64
+	stage    stage
+	since    time.Duration     // when this peer was done with the run
+	leader   topology.PeerID   // who coordinates
+	heard    time.Duration     // when it spoke last
+	training []topology.PeerID // have said that the run is not over for them
+	adopted  uint64            // the attempt of the result
 }
 
 type stage uint8
@@ -247,12 +247,12 @@ func (m *Machine) told(from topology.PeerID, w collective.Word) {
 		m.heard = m.Now
 	}
 	if w.Kind == wordRunning {
-		if !slices.Contains(m.running, from) {
-			m.running = append(m.running, from)
+		if !slices.Contains(m.training, from) {
+			m.training = append(m.training, from)
 		}
 		return
 	}
-	m.running = slices.DeleteFunc(m.running, func(id topology.PeerID) bool { return id == from })
+	m.training = slices.DeleteFunc(m.training, func(id topology.PeerID) bool { return id == from })
 	if m.members.Spoke(from) {
 		m.choose()
 	}
@@ -302,7 +302,7 @@ func (m *Machine) coordinate() {
 	all := m.members.Has(m.Self)
 	for id := range m.members.Others {
 		p := m.Participant(id)
-		waived := late && slices.Contains(m.running, id) || m.Barred(p)
+		waived := late && slices.Contains(m.training, id) || m.Barred(p)
 		all = all && (waived || p.Where != collective.Absent)
 	}
 	if all || m.Now-m.Opened >= m.Deadline {
@@ -310,11 +310,7 @@ func (m *Machine) coordinate() {
 	}
 }
 
-// result is the transfer of what all adopt. A ring's are of two parts at least.
-func (m *Machine) result() collective.Transfer {
-	return collective.Transfer{From: collective.Sum, Into: collective.Sum, Parts: 1, Round: m.adopted}
-}
-
+// isResult tells whether a transfer is of what all adopt. A ring's are of two parts at least.
 func isResult(t collective.Transfer) bool {
 	return t.From == collective.Sum && t.Into == collective.Sum && !t.Add && t.Parts == 1
 }
@@ -367,7 +363,8 @@ func (m *Machine) updated() {
 // give hands the result to one that has none.
 func (m *Machine) give(to topology.PeerID) {
 	if !m.SendingTo(to, collective.Sum) {
-		m.Send(to, m.result(), true)
+		result := collective.Transfer{From: collective.Sum, Into: collective.Sum, Parts: 1, Round: m.adopted}
+		m.Send(to, result, true)
 	}
 }
 
@@ -380,7 +377,7 @@ func (m *Machine) impatient() {
 	switch late := m.Now-m.since >= m.Deadline; {
 	case m.Leads():
 		m.ask()
-	case m.Now-m.heard >= m.Deadline, late && slices.Contains(m.running, m.leader):
+	case m.Now-m.heard >= m.Deadline, late && slices.Contains(m.training, m.leader):
 		m.AbortIn(m.leader) // a result that it has begun to give
 		m.members.Pass(m.leader)
 		m.choose()
