@@ -101,13 +101,3 @@ func (b *Board) Fastest(id topology.PeerID) bool {
 	own := b.Pushes(id)
 	return !slices.ContainsFunc(b.workers, func(w worker) bool { return w.pushes > own })
 }
-
-// Interval is when a worker pushed last and how long after its push before. It reports
-// false if it has not pushed twice yet.
-func (b *Board) Interval(id topology.PeerID) (last, length time.Duration, known bool) {
-	w := b.of(id)
-	if w == nil || w.interval == 0 {
-		return 0, 0, false
-	}
-	return w.pushed, w.interval, true
-}

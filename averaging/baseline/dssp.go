@@ -57,16 +57,15 @@ func (g *DSSP) Lets(worker topology.PeerID, pushed bool, board *Board) bool {
 // the slowest go on as in their last interval, to end as near as can be to a push of the
 // slowest.
 func controller(worker topology.PeerID, board *Board, most int) int {
-	last, length, known := board.Interval(worker)
-	slowLast, slowLength, slowKnown := board.Interval(board.Slowest())
-	if !known || !slowKnown {
+	fast, slow := board.of(worker), board.of(board.Slowest())
+	if fast.interval == 0 || slow.interval == 0 {
 		return 0
 	}
 	best, nearest := 0, time.Duration(-1)
 	for r := range most + 1 {
-		own := last + time.Duration(r)*length
+		own := fast.pushed + time.Duration(r)*fast.interval
 		for k := range most + 1 {
-			apart := slowLast + time.Duration(k+1)*slowLength - own
+			apart := slow.pushed + time.Duration(k+1)*slow.interval - own
 			if apart = max(apart, -apart); nearest < 0 || apart < nearest {
 				best, nearest = r, apart
 			}

@@ -3,6 +3,10 @@
 // averaging/merge are such machines; an algorithm of a user's own is an averaging.Machine
 // and knows nothing of this.
 //
+// Summing is what machines share that sum over a flock, each number by one member: who is in
+// the ring, and that all make use of the sum once all have it. A machine has its own part of
+// the sum, and its own use for it; it says who coordinates, and when an attempt is to begin.
+//
 // An Event is an averaging.Event and what transfers and words add to it, an Action an
 // averaging.Action and what those ask for. Runtimes drive every machine as a Machine of
 // this package: Of gives any averaging.Machine that form.
