@@ -157,7 +157,8 @@ func (m *AllReduce) offered(e collective.Event) {
 		m.Refuse(e, averaging.Closing)
 	case !copies(e.Transfer):
 		m.ring.Offered(e)
-	case e.Peer == m.coordinator && m.concerned() && m.state != updating && m.ring.Stage != collective.Ringing && len(m.In) == 0:
+	case e.Peer == m.coordinator && m.concerned() &&
+		m.state != updating && m.ring.Stage != collective.Ringing && len(m.In) == 0:
 		m.ring.Leave()
 		m.version, m.copied = unknownVersion, true // neither the old parameters nor yet the others
 		m.Accept(e, 1)

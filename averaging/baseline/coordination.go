@@ -352,7 +352,8 @@ func (c *coordination) divide(workers []topology.PeerID) {
 
 // sendParameters sends this peer's to another, rounded unless they are to be exact.
 func (c *coordination) sendParameters(to topology.PeerID, round uint64, exact bool) {
-	c.Send(to, collective.Transfer{From: collective.Parameters, Into: collective.Parameters, Parts: 1, Round: round}, exact)
+	t := collective.Transfer{From: collective.Parameters, Into: collective.Parameters, Parts: 1, Round: round}
+	c.Send(to, t, exact)
 }
 
 // restFor is for how many deadlines a worker waits for the model of the end at most.

@@ -237,8 +237,14 @@ func (s *service) let(w *worker, pushed bool) {
 
 // alone tells whether the server's own trainer is too far ahead of all others that there are.
 func (s *service) alone() bool {
-	ahead := func(w worker) bool { return w.id == s.m.Self || w.pushes+serverLead < s.board.Pushes(s.m.Self) }
-	return len(s.board.workers) > 1 && !slices.ContainsFunc(s.board.workers, func(w worker) bool { return !ahead(w) })
+	own, others := s.board.Pushes(s.m.Self), false
+	for _, w := range s.board.workers {
+		if w.id != s.m.Self && own <= w.pushes+serverLead {
+			return false
+		}
+		others = others || w.id != s.m.Self
+	}
+	return others
 }
 
 // release lets a worker go on.
@@ -305,7 +311,8 @@ func (s *service) urge() {
 	s.m.announce(func(id topology.PeerID) bool { return s.board.index(id) < 0 })
 	late := func(w worker) bool { return s.m.Now-w.since >= s.m.Deadline }
 	idle := func(w worker) bool { return w.state == away || w.state == coming || w.state == leaving }
-	if !s.m.over && !slices.ContainsFunc(s.board.workers, func(w worker) bool { return !idle(w) && late(w) }) {
+	kept := func(w worker) bool { return !idle(w) && late(w) }
+	if !s.m.over && !slices.ContainsFunc(s.board.workers, kept) {
 		return
 	}
 	for _, w := range slices.Clone(s.board.workers) {

@@ -252,7 +252,7 @@ func (s *Summing) Form() {
 // line is the ring, in the order of the members.
 func (s *Summing) line() (line []topology.PeerID) {
 	for _, id := range s.members.order {
-		if id == s.Self || slices.ContainsFunc(s.Participants, func(p Participant) bool { return p.ID == id && p.inRing() }) {
+		if i := s.index(id); id == s.Self || i >= 0 && s.Participants[i].inRing() {
 			line = append(line, id)
 		}
 	}
