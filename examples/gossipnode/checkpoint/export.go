@@ -63,11 +63,6 @@ func export(from, to string, force bool) (file string, model *tensor.Params, err
 	if err != nil {
 		return "", nil, err
 	}
-	if strings.HasPrefix(metadata[keyFormat], formatName) {
-		if err := checkFormat(metadata[keyFormat]); err != nil {
-			return "", nil, orBefore(from, file, fmt.Errorf("reading %s: %w", file, err))
-		}
-	}
 	if err := intact(read, metadata); err != nil {
 		return "", nil, orBefore(from, file, fmt.Errorf("reading %s: %w", file, err))
 	}

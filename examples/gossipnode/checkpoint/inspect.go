@@ -134,7 +134,8 @@ func orBefore(path, file string, err error) error {
 	return fmt.Errorf("%w; the one before it is %s", err, filepath.Join(path, names[at-1]))
 }
 
-// readTensors reads a safetensors file, or the newest of a folder.
+// readTensors reads a safetensors file, or the newest of a folder. If it is a checkpoint it
+// must be of this program's format.
 func readTensors(path string) (file string, params *tensor.Params, metadata map[string]string, err error) {
 	if file, err = newestIn(path); err != nil {
 		return "", nil, nil, err
@@ -144,7 +145,11 @@ func readTensors(path string) (file string, params *tensor.Params, metadata map[
 		return "", nil, nil, err
 	}
 	defer from.Close()
-	if params, metadata, err = tensor.ReadSafetensors(from); err != nil {
+	params, metadata, err = tensor.ReadSafetensors(from)
+	if err == nil && strings.HasPrefix(metadata[keyFormat], formatName) {
+		err = checkFormat(metadata[keyFormat])
+	}
+	if err != nil {
 		return "", nil, nil, orBefore(path, file, fmt.Errorf("reading %s: %w", file, err))
 	}
 	return file, params, metadata, nil
@@ -159,9 +164,6 @@ func Inspect(path string) (Inspection, error) {
 	}
 	found := Inspection{File: file, Kind: "model", Sound: intact(params, metadata) == nil, Layout: metadata[keyLayout]}
 	if strings.HasPrefix(metadata[keyFormat], formatName) {
-		if err := checkFormat(metadata[keyFormat]); err != nil {
-			return found, orBefore(path, file, fmt.Errorf("reading %s: %w", file, err))
-		}
 		found.Kind, found.Run, found.Dataset, found.Model = "checkpoint", metadata[keyRun], metadata[keyDataset], metadata[keyModel]
 		found.Peer, found.Saved = metadata[keyPeer], metadata[keySaved]
 		if found.Progress, err = progressIn(metadata); err != nil {

@@ -34,8 +34,12 @@ func Group(flags *pflag.FlagSet, topic string, told ...string) {
 		}
 	})
 	if flags.Lookup(helpAllFlag) == nil {
-		f := flags.VarPF(&helpAll{}, helpAllFlag, "", "help with all flags")
-		f.NoOptDefVal, f.Hidden, f.Annotations = "true", true, map[string][]string{topicOf: {""}}
+		flags.BoolFunc(helpAllFlag, "help with all flags", func(string) error {
+			flags.VisitAll(func(f *pflag.Flag) { _ = flags.SetAnnotation(f.Name, common, nil) }) // fails for unknown ones only
+			return pflag.ErrHelp
+		})
+		f := flags.Lookup(helpAllFlag)
+		f.Hidden, f.Annotations = true, map[string][]string{topicOf: {""}}
 	}
 }
 
@@ -52,17 +56,6 @@ func Untold(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		delete(flags.Lookup(name).Annotations, common)
 	}
-}
-
-// helpAll is the value of --help-all, which ends the reading of flags.
-type helpAll struct{ asked bool }
-
-func (*helpAll) String() string { return "" }
-func (*helpAll) Type() string   { return "bool" }
-
-func (h *helpAll) Set(string) error {
-	h.asked = true
-	return pflag.ErrHelp
 }
 
 // usage is the part of the help that lists commands and flags.
@@ -82,18 +75,14 @@ func usage(cmd *cobra.Command) error {
 	return err
 }
 
-// flagsByTopic lists the flags of --help, or all if --help-all is given.
+// flagsByTopic lists the flags that are told.
 func flagsByTopic(flags *pflag.FlagSet) string {
-	all := true
-	if f := flags.Lookup(helpAllFlag); f != nil {
-		all = f.Value.(*helpAll).asked
-	}
 	groups, left := map[string]*pflag.FlagSet{others: pflag.NewFlagSet(others, pflag.ContinueOnError)}, 0
 	var topics []string
 	flags.VisitAll(func(f *pflag.Flag) {
 		topic := cmp.Or(Topic(f), others)
 		if Topic(f) != "" {
-			if _, told := f.Annotations[common]; !told && !all && !f.Hidden {
+			if _, told := f.Annotations[common]; !told && !f.Hidden {
 				left++
 				return
 			}

@@ -3,6 +3,7 @@ package compare
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -185,11 +186,11 @@ func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 			r.Results = append(r.Results, e)
 		}
 		races = append(races, r)
-		if !s.JSON {
-			fmt.Fprint(std.Out, table(r, races[0]))
-		} else {
-			fmt.Fprint(std.Err, table(r, races[0]))
+		told := std.Out
+		if s.JSON {
+			told = std.Err
 		}
+		fmt.Fprint(told, table(r, races[0]))
 	}
 	if s.Plot != "" {
 		if err := plotRaces(s.Plot, races); err != nil {
@@ -199,7 +200,7 @@ func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 	if !s.JSON {
 		return nil
 	}
-	return simulate.Encode(std.Out, struct {
+	return json.NewEncoder(std.Out).Encode(struct {
 		Peers int    `json:"peers"`
 		Seed  uint64 `json:"seed"`
 		Races []race `json:"races"`

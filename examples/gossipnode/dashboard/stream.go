@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -73,7 +74,5 @@ func message(event string, value any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]byte, 0, len(event)+len(text)+len("event: \ndata: \n\n"))
-	out = append(append(append(out, "event: "...), event...), "\ndata: "...)
-	return append(append(out, text...), "\n\n"...), nil
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", event, text), nil
 }

@@ -74,7 +74,6 @@ func (f *flock) run(ctx context.Context, kill <-chan struct{}) (result.Result, e
 	f.start()
 	ticker := time.NewTicker(displayEvery)
 	defer ticker.Stop()
-	defer f.display.Close()
 	interrupted := ctx.Done()
 	for f.alive > 0 {
 		select {

@@ -2,9 +2,7 @@ package simulate
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"io"
 	"runtime"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -92,12 +90,4 @@ func (r Result) String() string {
 		text += fmt.Sprintf("Trainers were kept waiting for %.2f s of it, at most %.2f s.\n", r.WaitedSeconds.Mean, r.WaitedSeconds.Max)
 	}
 	return text + fmt.Sprintf("%d events in %.1f s here, %.1f µs each.\n", r.Events, r.WallSeconds, 1e6*r.WallSeconds/float64(max(r.Events, 1)))
-}
-
-// Encode prints a value as one line of JSON.
-func Encode(to io.Writer, value any) error {
-	if err := json.NewEncoder(to).Encode(value); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
-	return nil
 }

@@ -19,8 +19,6 @@ type Display interface {
 	Update(peers []*Row)
 	// line shows a line that stays.
 	Line(text string)
-	// close leaves the terminal as it should be.
-	Close()
 }
 
 // NewDisplay makes a live table on a terminal that can redraw, and plain lines elsewhere.
@@ -62,7 +60,6 @@ func (d *plainLines) Update(peers []*Row) {
 }
 
 func (d *plainLines) Line(text string) { fmt.Fprintln(d.out, text) }
-func (d *plainLines) Close()           {}
 
 // outlook tells in a line how the peers as a whole get on; nothing if they have
 // all ended without having trained.

@@ -44,8 +44,6 @@ func (t *liveTable) Update(peers []*Row) {
 // Line puts a line above the table. It may wrap: nothing is drawn over it.
 func (t *liveTable) Line(text string) { t.draw(cli.Printable(text) + "\n") }
 
-func (t *liveTable) Close() {}
-
 // draw replaces the table on the screen, with above, which stays, before it. All
 // of it is one write, so that the screen does not flicker.
 func (t *liveTable) draw(above string) {
