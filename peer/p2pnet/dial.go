@@ -2,6 +2,7 @@ package p2pnet
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
+	"github.com/libp2p/go-libp2p/core/sec"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/pb"
 	ma "github.com/multiformats/go-multiaddr"
@@ -205,7 +207,8 @@ func (d *dialer) lookAround(ctx context.Context, addresses []ma.Multiaddr) ([]si
 // look dials an address for an id that nobody has, so that the handshake fails
 // with the identity that is really there.
 func (d *dialer) look(ctx context.Context, at ma.Multiaddr) sighting {
-	nobody, err := throwaway()
+	public, _, _ := ed25519.GenerateKey(nil) // never fails
+	nobody, err := idOfKey(public)
 	if err != nil {
 		return sighting{err: err}
 	}
@@ -220,7 +223,7 @@ func (d *dialer) look(ctx context.Context, at ma.Multiaddr) sighting {
 	if errors.Is(err, swarm.ErrDialToSelf) {
 		return sighting{id: d.id, address: at}
 	}
-	mismatch, ok := proved(err)
+	mismatch, ok := errors.AsType[sec.ErrPeerIDMismatch](err)
 	if !ok {
 		return sighting{err: brief{err}}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/libp2p/go-libp2p/core/sec"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -100,10 +99,4 @@ func unreachable(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", seam.ErrUnreachable, brief{err})
-}
-
-// proved returns the identity that a failed dial met instead of the one that it
-// wanted, if it got that far.
-func proved(err error) (sec.ErrPeerIDMismatch, bool) {
-	return errors.AsType[sec.ErrPeerIDMismatch](err)
 }

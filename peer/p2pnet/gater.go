@@ -7,6 +7,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/control"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/sec"
 	ma "github.com/multiformats/go-multiaddr"
 	"go.uber.org/zap"
 
@@ -54,7 +55,7 @@ func gated(err error) bool {
 // notConnected is what the failure of a connection stands for: a refusal, another
 // identity, or else that the peer cannot be reached.
 func notConnected(err error) error {
-	if mismatch, ok := proved(err); ok {
+	if mismatch, ok := errors.AsType[sec.ErrPeerIDMismatch](err); ok {
 		return &WrongIdentityError{Wanted: seam.PeerID(mismatch.Expected.String()), Proved: seam.PeerID(mismatch.Actual.String())}
 	}
 	if gated(err) {

@@ -52,16 +52,6 @@ func isEd25519(id peer.ID) bool {
 	return err == nil
 }
 
-// throwaway returns the id of a key that nobody holds: dialling it makes the
-// other end prove who it is, in the error.
-func throwaway() (peer.ID, error) {
-	public, _, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		return "", fmt.Errorf("making a throwaway key: %w", err)
-	}
-	return idOfKey(public)
-}
-
 func idOfKey(public ed25519.PublicKey) (peer.ID, error) {
 	key, err := crypto.UnmarshalEd25519PublicKey(public)
 	if err != nil {
