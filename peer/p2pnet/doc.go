@@ -26,7 +26,7 @@
 // # Topics
 //
 // Topic spreads small messages by gossipsub, among peers that are connected anyway: it
-// dials nobody. gossip.go and flood.go have its bounds. Gossipsub begins with the first
+// dials nobody. gossip.go has its bounds. Gossipsub begins with the first
 // topic; who asks for none has no stream of it.
 //
 // # Speed
@@ -40,11 +40,13 @@
 //
 // Memory that streams may buffer, connections and streams are bounded by
 // Config.Limits, and so is every other resource a stranger can ask for: see
-// limits.go, and internal/door for connections that are nobody's yet. One connection joins two peers, lanes aside, and one that is not used
-// is closed: see upkeep.go. A peer that cannot
-// be dialled can still dial, and be reached through a relay: Config.Relay. A stream that timed out
-// in the middle of bulk data should be reset rather than used again: yamux may
-// have lost a window update, and the stream then runs slower or stalls.
+// limits.go, and internal/door for connections that are nobody's yet. One
+// connection joins two peers, lanes aside, and one that is not used is closed: see
+// upkeep.go. A topic keeps those that it uses, and the second of two as well. A
+// peer that cannot be dialled can still dial, and be reached through a relay:
+// Config.Relay. A stream that timed out in the middle of bulk data should be reset
+// rather than used again: yamux may have lost a window update, and the stream then
+// runs slower or stalls.
 //
 // Package seam holds the interfaces, package peer the node that uses them,
 // package memnet the same seam in memory for tests.
