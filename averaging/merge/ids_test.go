@@ -122,3 +122,17 @@ func TestCoordinatorThatCannotSendLetsAnother(t *testing.T) {
 		d.hear(averaging.Event{Kind: averaging.Failed, Peer: "a", Exchange: d.Out[0].ID, Reason: averaging.Unfit})
 	}
 }
+
+// The attempts of a coordinator, of its second life too, are beyond those that others have been
+// in: they would take no place in an earlier one.
+func TestAttemptsGrow(t *testing.T) {
+	d := newDriven(t, "b", topology.Member{ID: "b"}, topology.Member{ID: "a"})
+	d.hear(averaging.Event{Kind: averaging.RunOver})
+	d.now += time.Millisecond
+	const last = 7<<8 | 3
+	status := collective.Word{Kind: collective.WordStatus, Round: last, Value: float64(collective.Idle)}
+	d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: "a"}, Word: status}, nil)
+	if !d.Running || d.Attempt() <= last {
+		t.Errorf("attempt %d after %d, running %t", d.Attempt(), last, d.Running)
+	}
+}
