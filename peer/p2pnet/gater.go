@@ -56,7 +56,8 @@ func gated(err error) bool {
 // identity, or else that the peer cannot be reached.
 func notConnected(err error) error {
 	if mismatch, ok := errors.AsType[sec.ErrPeerIDMismatch](err); ok {
-		return &WrongIdentityError{Wanted: seam.PeerID(mismatch.Expected.String()), Proved: seam.PeerID(mismatch.Actual.String())}
+		wanted, is := mismatch.Expected.String(), mismatch.Actual.String()
+		return &WrongIdentityError{Wanted: seam.PeerID(wanted), Proved: seam.PeerID(is)}
 	}
 	if gated(err) {
 		return fmt.Errorf("%w: %w", seam.ErrNotAdmitted, brief{err})

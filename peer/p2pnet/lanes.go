@@ -171,7 +171,9 @@ func (l *lanes) newSwarm() (*swarm.Swarm, error) {
 	s.SetStreamHandler(l.swarm.StreamHandler())
 	l.upkeep.watch(s)
 	// A host forgets the keys of those who have gone; here is none.
-	s.Notify(&network.NotifyBundle{DisconnectedF: func(_ network.Network, c network.Conn) { store.RemovePeer(c.RemotePeer()) }})
+	s.Notify(&network.NotifyBundle{DisconnectedF: func(_ network.Network, c network.Conn) {
+		store.RemovePeer(c.RemotePeer())
+	}})
 	for _, kind := range dialled {
 		if err := s.AddTransport(l.swarm.TransportForDialing(kind)); err != nil {
 			return nil, errors.Join(err, s.Close(), store.Close())

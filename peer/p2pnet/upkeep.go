@@ -66,7 +66,9 @@ func (u *upkeep) note(c network.Conn, now usage) {
 		default:
 		}
 	}
-	u.conns[c] = usage{last: time.Now(), first: of.first || now.first, ours: of.ours || now.ours, theirs: of.theirs || now.theirs}
+	u.conns[c] = usage{
+		last: time.Now(), first: of.first || now.first, ours: of.ours || now.ours, theirs: of.theirs || now.theirs,
+	}
 }
 
 // carry notes that the other end has opened a stream on a connection. What is said
@@ -158,8 +160,8 @@ func (u *upkeep) second(id peer.ID, conns []network.Conn) network.Conn {
 	}
 	needless := b.out == b.unused && time.Since(b.out.Stat().Opened) >= youth
 	switch {
-	case b.in == nil && needless && b.spoken && (u.id > id || !b.theirs): // else it is for the other end to close its own
-		return b.out
+	case b.in == nil && needless && b.spoken && (u.id > id || !b.theirs):
+		return b.out // else it is for the other end to close its own
 	case b.in == nil:
 		return nil
 	case u.id > id, needless:
@@ -216,7 +218,8 @@ const libraryProtocols protocol.ID = "/ipfs/"
 // with one of some texts.
 func carries(c network.Conn, but ...protocol.ID) bool {
 	return slices.ContainsFunc(c.GetStreams(), func(s network.Stream) bool {
-		return !slices.ContainsFunc(but, func(p protocol.ID) bool { return strings.HasPrefix(string(s.Protocol()), string(p)) })
+		is := func(p protocol.ID) bool { return strings.HasPrefix(string(s.Protocol()), string(p)) }
+		return !slices.ContainsFunc(but, is)
 	})
 }
 
