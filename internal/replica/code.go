@@ -1,18 +1,15 @@
 package replica
 
 import (
+	"slices"
+
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // extend makes dst longer by n bytes, whose contents are whatever.
 func extend(dst []byte, n int) []byte {
-	if cap(dst)-len(dst) < n {
-		grown := make([]byte, len(dst), len(dst)+n)
-		copy(grown, dst)
-		dst = grown
-	}
-	return dst[:len(dst)+n]
+	return slices.Grow(dst, n)[:len(dst)+n]
 }
 
 // decoded returns the values of a code: the code's own memory if the coder allows

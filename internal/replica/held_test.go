@@ -24,8 +24,8 @@ func BenchmarkLockHeld(b *testing.B) {
 			theirs[i] = 1 + boundFloor/2
 		}
 		codec.Code.Encode(near, theirs)
-		lane := &ResponderLane{of: &Responder{replica: r, weight: 0.5}, scratch: make(tensor.Vector, s.length)}
-		active := &InitiatorLane{of: &Initiator{replica: r}}
+		lane := &ResponderLane{of: &Responder{side: side{replica: r, weight: 0.5}}, scratch: make(tensor.Vector, s.length)}
+		active := &InitiatorLane{of: &Initiator{side: side{replica: r}}}
 		for range boundWindow { // from then on the norm is not taken each time
 			r.remember(s, "p", 0, 1)
 		}

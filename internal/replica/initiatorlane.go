@@ -14,6 +14,7 @@ import (
 // InitiatorLane is one stream's part of an exchange at the active side.
 type InitiatorLane struct {
 	of      *Initiator
+	number  int          // of the lane
 	coded   atomic.Int32 // frames sent
 	applied atomic.Int32 // frames whose difference has been applied
 	drained atomic.Bool  // no slice is left that no lane has taken up
@@ -22,7 +23,6 @@ type InitiatorLane struct {
 	scratch tensor.Vector
 	ranges  [maxBlocks]float32 // for Code
 	peaks   [maxBlocks]float32 // for Diff
-	squared float64            // sum of the slices' squared distances
 }
 
 // inFlight is a part whose code has been sent, with what, and the bound sent with it.
@@ -37,7 +37,6 @@ func (l *InitiatorLane) begin() {
 	l.applied.Store(0)
 	l.drained.Store(false)
 	l.again.clear()
-	l.squared = 0
 }
 
 // Code writes the frame of the next slice into frame, whose memory it reuses.
@@ -75,11 +74,13 @@ func (l *InitiatorLane) Code(frame []byte) (_ []byte, ok bool, err error) {
 // take fills in the next slice that no lane has taken up. It reports false if none is
 // left.
 func (l *InitiatorLane) take(flight *inFlight) bool {
-	index, turn, ok := l.of.claim()
-	if ok {
-		*flight = inFlight{part: part{slice: index}, codec: l.of.replica.codec(l.of.terms.Plan, index, turn)}
+	r, turn := l.of.replica, int(l.of.claimed.Add(1)-1)
+	if turn >= len(r.shared) {
+		return false
 	}
-	return ok
+	index := l.of.order.at(turn)
+	*flight = inFlight{part: part{slice: index}, codec: r.codec(l.of.terms.Plan, index, turn)}
+	return true
 }
 
 // encode codes a part as it is now and fills in the bound that goes with it: NaN if
@@ -221,18 +222,14 @@ func (l *InitiatorLane) shown(s *slice, diff tensor.Vector, limit float64) (floa
 func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff tensor.Vector, seen sighting) {
 	r := l.of.replica
 	s.Lock()
-	r.preserve(s)
-	r.pulls.watched.add(&l.of.moves, flight.slice, r.of(s), -1)
-	flight.sub(r.of(s), diff)
-	r.pulls.watched.add(&l.of.moves, flight.slice, r.of(s), 1)
-	s.drift.mark(r.of(s))
+	r.change(&flight.part, &l.of.moves, tensor.Sub, diff)
 	distance := min(seen.distance, boundGrowth*seen.limit)
 	if flight.size == 0 && seen.failed.Count() == 0 {
 		distance = r.remember(s, l.of.terms.Partner, seen.distance, seen.limit)
 	}
 	s.track(&flight.part, seen, boundGrowth*seen.limit)
 	s.Unlock()
-	l.squared += distance * distance
+	l.of.squared[l.number] += distance * distance
 }
 
 // Ack writes the frame that acknowledges what has been applied so far, for when

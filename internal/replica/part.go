@@ -49,26 +49,15 @@ func (p *part) values(length int) int {
 	return p.which().Values(length)
 }
 
-// add adds values, those of the part one after the other, to a slice.
-func (p *part) add(own, values tensor.Vector) {
+// change carries out tensor.Add or tensor.Sub on a slice, with values of the part, one after
+// the other.
+func (p *part) change(own tensor.Vector, op func(dst, x tensor.Vector), values tensor.Vector) {
 	if p.size == 0 {
-		tensor.Add(own, values)
+		op(own, values)
 		return
 	}
 	for from, to := range p.which().Runs(len(own)) {
-		tensor.Add(own[from:to], values[:to-from])
-		values = values[to-from:]
-	}
-}
-
-// sub is add, with the sign reversed.
-func (p *part) sub(own, values tensor.Vector) {
-	if p.size == 0 {
-		tensor.Sub(own, values)
-		return
-	}
-	for from, to := range p.which().Runs(len(own)) {
-		tensor.Sub(own[from:to], values[:to-from])
+		op(own[from:to], values[:to-from])
 		values = values[to-from:]
 	}
 }

@@ -2,7 +2,6 @@ package replica
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -32,7 +31,7 @@ func (r *record) apply(slice int, change func()) bool {
 		return false
 	}
 	change()
-	atomic.OrUint64(&r.applied[slice/64], 1<<(slice%64))
+	r.applied.put(slice)
 	return true
 }
 

@@ -297,13 +297,20 @@ func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moves) error {
 		return err
 	}
 	s.Lock()
-	r.preserve(s)
-	r.pulls.watched.add(m, w.slice, r.of(s), -1)
-	w.add(r.of(s), diff)
-	r.pulls.watched.add(m, w.slice, r.of(s), 1)
-	s.drift.mark(r.of(s))
+	r.change(&w.part, m, tensor.Add, diff)
 	s.Unlock()
 	return nil
+}
+
+// change adds a difference to a part, or subtracts it, in an exchange. The caller holds the
+// slice's lock.
+func (r *Replica) change(p *part, m *moves, op func(dst, x tensor.Vector), diff tensor.Vector) {
+	s := &r.slices[r.shared[p.slice]]
+	r.preserve(s)
+	r.pulls.watched.add(m, p.slice, r.of(s), -1)
+	p.change(r.of(s), op, diff)
+	r.pulls.watched.add(m, p.slice, r.of(s), 1)
+	s.drift.mark(r.of(s))
 }
 
 // preserve saves a slice's values for the consistent copy in the making, before

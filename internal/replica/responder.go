@@ -2,7 +2,6 @@ package replica
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -17,38 +16,31 @@ import (
 // the partner has acknowledged applying it. It is reused from one exchange to the
 // next. Lanes may be driven at the same time, each by one goroutine.
 type Responder struct {
-	replica *Replica
-	ledger  *Ledger
-	terms   Terms
-	weight  float64
+	side
 	taken   bitmap       // parts whose code has come, on whatever lane
-	due     atomic.Int32 // parts that the exchange has: its slices, and what has to come again
-	applied atomic.Int32 // of these, those applied at both sides
-
-	ranging bool         // this side has ranges to tell
-	told    int          // slices whose ranges have been told
 	unknown blockSets    // blocks whose range is told as unknown
 	asked   blockSets    // blocks that are to come again; guarded by their slice's lock
-	failed  atomic.Int32 // blocks that failed
 	halved  atomic.Int32 // blocks asked for as halves
-	moves   moves
 	lanes   []*ResponderLane
 }
 
 // NewResponder makes a responder for exchanges of a replica, which leaves in the
 // ledger what is in doubt when an exchange breaks off.
-func NewResponder(r *Replica, l *Ledger) *Responder { return &Responder{replica: r, ledger: l} }
+func NewResponder(r *Replica, l *Ledger) *Responder {
+	return &Responder{side: side{replica: r, ledger: l}}
+}
 
 // Begin starts an exchange. The one before must have ended.
 func (p *Responder) Begin(terms Terms) {
-	p.terms = terms.within()
-	p.weight = p.terms.weight()
+	p.begin(terms)
 	p.taken = p.taken.sized(attempts * len(p.replica.shared))
-	p.due.Store(int32(len(p.replica.shared)))
-	p.applied.Store(0)
-	p.beginRanges()
-	for len(p.lanes) < p.terms.Lanes {
-		p.lanes = append(p.lanes, &ResponderLane{of: p, scratch: make(tensor.Vector, p.replica.longest)})
+	p.halved.Store(0)
+	if p.ranging {
+		p.unknown.sized(p.replica)
+		p.asked.sized(p.replica)
+	}
+	for n := len(p.lanes); n < p.terms.Lanes; n++ {
+		p.lanes = append(p.lanes, &ResponderLane{of: p, number: n, scratch: make(tensor.Vector, p.replica.longest)})
 	}
 	for _, lane := range p.lanes {
 		lane.begin()
@@ -57,14 +49,6 @@ func (p *Responder) Begin(terms Terms) {
 
 // Lane is the i-th lane, below the number of lanes agreed.
 func (p *Responder) Lane(i int) *ResponderLane { return p.lanes[i] }
-
-// Lanes and Window are the numbers agreed: what was asked for, within bounds.
-func (p *Responder) Lanes() int  { return p.terms.Lanes }
-func (p *Responder) Window() int { return p.terms.Window }
-
-// Done tells whether every slice has been applied at both sides, and what had to come
-// again too.
-func (p *Responder) Done() bool { return p.applied.Load() == p.due.Load() }
 
 // End is the end of the exchange at this side. What the partner may have applied
 // and this side has not goes to the ledger; End returns the number of such slices.
@@ -83,19 +67,6 @@ func (p *Responder) End(now time.Duration) (inDoubt int) {
 	return inDoubt
 }
 
-// Again is the number of blocks that failed and had to come again.
-func (p *Responder) Again() int { return int(p.failed.Load()) }
-
-// Distance is the distance between the two models that the slices showed. It is
-// complete once Done.
-func (p *Responder) Distance() float64 {
-	squared := 0.0
-	for _, lane := range p.lanes[:p.terms.Lanes] {
-		squared += lane.squared
-	}
-	return math.Sqrt(squared)
-}
-
 // codec is the codec of a number, if it was accepted. Raw always is: for slices whose
 // values the others cannot hold.
 func (p *Responder) codec(number uint8) (coding.Codec, error) {
@@ -104,17 +75,6 @@ func (p *Responder) codec(number uint8) (coding.Codec, error) {
 		return coding.Codec{}, fmt.Errorf("codec %d: %w", number, ErrCodec)
 	}
 	return codec, nil
-}
-
-// take notes that a part's code has come. It reports false if it had before.
-func (p *Responder) take(unit int) bool {
-	bit := uint64(1) << (unit % 64)
-	return atomic.OrUint64(&p.taken[unit/64], bit)&bit == 0
-}
-
-// came tells whether a part's code has come.
-func (p *Responder) came(unit int) bool {
-	return atomic.LoadUint64(&p.taken[unit/64])>>(unit%64)&1 == 1
 }
 
 const (
@@ -135,23 +95,12 @@ func (p *Responder) affords(blocks int) bool {
 	return int(p.halved.Add(int32(blocks))) <= most
 }
 
-// beginRanges begins an exchange in which, if a codec needs it, ranges are told.
-func (p *Responder) beginRanges() {
-	p.ranging, p.told = latticed(p.terms.Codecs), 0
-	p.failed.Store(0)
-	p.halved.Store(0)
-	if p.ranging {
-		p.unknown.sized(p.replica)
-		p.asked.sized(p.replica)
-	}
-}
-
 // Ranges writes into frame, whose memory it reuses, the next of the frames that tell
 // the partner this side's ranges. ok is false if there is none left, or none is
 // needed. They are to be sent, all of them, on the first lane before anything else.
 func (p *Responder) Ranges(frame []byte) (_ []byte, ok bool, err error) {
 	r := p.replica
-	if !p.ranging || p.told == len(r.shared) {
+	if p.ranged() {
 		return frame, false, nil
 	}
 	first := p.told

@@ -12,6 +12,7 @@ import (
 // ResponderLane is one stream's part of an exchange at the passive side.
 type ResponderLane struct {
 	of       *Responder
+	number   int                // of the lane
 	answered int                // frames answered
 	applied  int                // of these, how many have been applied at both sides
 	ring     [MaxWindow]pending // of which as many are in use as the window has
@@ -19,11 +20,10 @@ type ResponderLane struct {
 	scratch  tensor.Vector
 	seen     [maxBlocks]float32 // of the blocks of a slice
 	limits   [maxBlocks]float32
-	squared  float64
 }
 
 func (l *ResponderLane) begin() {
-	l.answered, l.applied, l.squared = 0, 0, 0
+	l.answered, l.applied = 0, 0
 	for i := range l.ring { // an exchange that broke off has left some
 		l.release(&l.ring[i])
 	}
@@ -75,7 +75,7 @@ func (l *ResponderLane) Code(header wire.Header, payload []byte) ([]byte, error)
 	if l.answered-l.applied >= l.of.terms.Window {
 		return nil, fmt.Errorf("code of slice %d with %d unacknowledged: %w", header.Slice, l.answered-l.applied, ErrWindow)
 	}
-	if uint64(header.Slice) >= uint64(attempts*n) || unit >= n && !l.of.came(unit-n) || !l.of.take(unit) {
+	if uint64(header.Slice) >= uint64(attempts*n) || unit >= n && !l.of.taken.has(unit-n) || !l.of.taken.put(unit) {
 		return nil, fmt.Errorf("code of slice %d of %d, out of turn or for the second time: %w", header.Slice, n, ErrOrder)
 	}
 	w := l.pending(l.answered)
@@ -170,7 +170,7 @@ func (l *ResponderLane) weigh(s *slice, coder coding.Coder, diff tensor.Vector, 
 		tensor.Scale(diff, roundedDown(limit/distance))
 	}
 	believed := r.remember(s, l.of.terms.Partner, distance, limit)
-	l.squared += believed * believed
+	l.of.squared[l.number] += believed * believed
 	return distance, limit, nil
 }
 
@@ -298,7 +298,7 @@ func (l *ResponderLane) learn(w *pending, s *slice, failed coding.Set, distance,
 	if w.size == 0 && failed.Count() == 0 {
 		believed = l.of.replica.remember(s, l.of.terms.Partner, distance, limit)
 	}
-	l.squared += believed * believed
+	l.of.squared[l.number] += believed * believed
 	if failed.Count() > 0 {
 		l.of.failed.Add(int32(failed.Count()))
 		copy(l.of.asked.of(l.of.replica, w.slice), failed)

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"sync/atomic"
+
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
@@ -48,7 +50,7 @@ func (t Terms) within() Terms {
 // c = 4 on.
 func (t Terms) weight() float64 { return 1 / float64(1+t.Overlap) }
 
-// bitmap is a set of slices.
+// bitmap is a set of slices, which several goroutines may look into and add to.
 type bitmap []uint64
 
 // sized returns an empty set with room for n slices, in b's memory if that
@@ -63,4 +65,10 @@ func (b bitmap) sized(n int) bitmap {
 	return b
 }
 
-func (b bitmap) has(i int) bool { return b[i/64]>>(i%64)&1 == 1 }
+func (b bitmap) has(i int) bool { return atomic.LoadUint64(&b[i/64])>>(i%64)&1 == 1 }
+
+// put adds a slice, and reports whether it was not there yet.
+func (b bitmap) put(i int) bool {
+	bit := uint64(1) << (i % 64)
+	return atomic.OrUint64(&b[i/64], bit)&bit == 0
+}

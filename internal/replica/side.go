@@ -1,0 +1,61 @@
+package replica
+
+import (
+	"math"
+	"sync/atomic"
+)
+
+// side is what both sides of an exchange have.
+type side struct {
+	replica *Replica
+	ledger  *Ledger
+	terms   Terms
+	weight  float64
+
+	due     atomic.Int32      // parts that the exchange has: its slices, and what has to be sent again
+	applied atomic.Int32      // of these, those applied: by a responder, at both sides
+	failed  atomic.Int32      // blocks that failed
+	ranging bool              // the responder has ranges to tell
+	told    int               // slices whose ranges have been told
+	squared [MaxLanes]float64 // by lane, of its slices' distances
+	moves   moves
+}
+
+// begin starts an exchange.
+func (s *side) begin(terms Terms) {
+	s.terms = terms.within()
+	s.weight = s.terms.weight()
+	s.due.Store(int32(len(s.replica.shared)))
+	s.applied.Store(0)
+	s.failed.Store(0)
+	s.ranging, s.told = latticed(s.terms.Codecs), 0
+	clear(s.squared[:])
+}
+
+// Lanes and Window are the numbers agreed: what was asked for, within bounds.
+func (s *side) Lanes() int  { return s.terms.Lanes }
+func (s *side) Window() int { return s.terms.Window }
+
+// Done tells whether every slice has been applied, by a responder at both sides, and what
+// had to be sent again too.
+func (s *side) Done() bool { return s.applied.Load() == s.due.Load() }
+
+// Again is the number of blocks that failed and had to be sent again.
+func (s *side) Again() int { return int(s.failed.Load()) }
+
+// Applied is the number of slices applied; one that was sent again counts again.
+func (s *side) Applied() int { return int(s.applied.Load()) }
+
+// Distance is the distance between the two models that the slices showed. It is complete
+// once Done. Of what a partner claims, no more is believed than the bound lets into its
+// window.
+func (s *side) Distance() float64 {
+	total := 0.0
+	for _, squared := range s.squared {
+		total += squared
+	}
+	return math.Sqrt(total)
+}
+
+// ranged tells whether all ranges have been told.
+func (s *side) ranged() bool { return !s.ranging || s.told == len(s.replica.shared) }
