@@ -12,7 +12,6 @@ import (
 // belongs to a slice is guarded by its lock.
 type buffers struct {
 	gradient, sum tensor.Vector
-	samples       []float64 // in the gradient, by slice; 0 is no gradient
 	weights       []float64 // in the sum, by piece
 }
 
@@ -24,7 +23,7 @@ func (r *Replica) UseGradients() {
 	}
 	r.buffers = &buffers{
 		gradient: make(tensor.Vector, len(r.values)), sum: make(tensor.Vector, len(r.values)),
-		samples: make([]float64, len(r.slices)), weights: make([]float64, r.pieces.count()),
+		weights: make([]float64, r.pieces.count()),
 	}
 }
 
@@ -46,7 +45,7 @@ func (r *Replica) PutGradient(gradient tensor.Vector, samples float64) error {
 		s := &r.slices[i]
 		s.Lock()
 		copy(s.in(r.buffers.gradient), s.in(gradient))
-		r.buffers.samples[i] = samples
+		s.samples = samples
 		s.Unlock()
 	}
 	return nil
@@ -71,16 +70,13 @@ func (r *Replica) Load(add bool) error {
 	if err := r.Believed(r.buffers.gradient); err != nil {
 		return err
 	}
-	for i, at := range r.shared {
-		s := &r.slices[at]
-		s.Lock()
-		if samples := r.buffers.samples[at]; samples > 0 {
-			tensor.Axpy(s.in(r.buffers.sum), float32(samples), s.in(r.buffers.gradient))
+	for i, s := range r.lockShared() {
+		if s.samples > 0 {
+			tensor.Axpy(s.in(r.buffers.sum), float32(s.samples), s.in(r.buffers.gradient))
 			for j := range r.weightsOf(i) {
-				r.weightsOf(i)[j] += samples
+				r.weightsOf(i)[j] += s.samples
 			}
 		}
-		s.Unlock()
 	}
 	return nil
 }
@@ -90,12 +86,9 @@ func (r *Replica) Clear() {
 	if r.buffers == nil {
 		return
 	}
-	for i, at := range r.shared {
-		s := &r.slices[at]
-		s.Lock()
+	for i, s := range r.lockShared() {
 		clear(s.in(r.buffers.sum))
 		clear(r.weightsOf(i))
-		s.Unlock()
 	}
 }
 
@@ -116,10 +109,10 @@ func (r *Replica) Drain(dst tensor.Vector, weight float64) (heaviest float64) {
 		s := &r.slices[i]
 		s.Lock()
 		if s.layer == notShared {
-			if r.buffers.samples[i] > 0 {
+			if s.samples > 0 {
 				copy(s.in(dst), s.in(r.buffers.gradient))
 			}
-			r.buffers.samples[i] = 0
+			s.samples = 0
 		} else {
 			heaviest = max(heaviest, r.drain(shared, s, s.in(dst), weight))
 			shared++

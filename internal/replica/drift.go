@@ -71,11 +71,8 @@ func (d drift) moved(own tensor.Vector) float64 {
 // slice since its last exchange.
 func (r *Replica) Moved() float64 {
 	sum := 0.0
-	for _, i := range r.shared {
-		s := &r.slices[i]
-		s.Lock()
+	for _, s := range r.lockShared() {
 		moved := s.drift.moved(r.of(s))
-		s.Unlock()
 		sum += moved * moved
 	}
 	return math.Sqrt(sum)

@@ -183,20 +183,14 @@ func (l *Ledger) doubt(p *Responder, now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.doubts) == maxDoubts {
-		l.loseLocked(l.doubts[0].pending)
+		l.lose(l.doubts[0].pending)
 		l.doubts = slices.Delete(l.doubts, 0, 1)
 	}
 	l.doubts = append(l.doubts, d)
 }
 
-// lose counts what is dropped.
-func (l *Ledger) lose(dropped ...pending) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.loseLocked(dropped)
-}
-
-func (l *Ledger) loseLocked(dropped []pending) {
+// lose counts what is dropped. The ledger is locked.
+func (l *Ledger) lose(dropped []pending) {
 	l.lost.Slices += uint64(len(dropped))
 	for i := range dropped {
 		l.lost.Bound += dropped[i].norm
@@ -222,37 +216,37 @@ func (l *Ledger) Ask(partner string) (exchange uint64, question wire.Status, ok 
 
 // Settle applies what the partner says that it has applied of an exchange, and
 // drops the rest; if the partner does not know the exchange any more, or the parameters
-// have been pooled, all of it is lost. It returns the number of slices of each kind. A second answer changes
-// nothing.
+// have been pooled, all of it is lost. It returns the number of slices of each kind. A
+// second answer changes nothing.
 //
 // The question is the one that Ask gave with the exchange.
 func (l *Ledger) Settle(partner string, exchange uint64, question wire.Status, answer wire.Settled) (applied, dropped, lost int) {
 	l.replica.Hold()
 	defer l.replica.Release()
 	d := l.remove(partner, exchange, question)
-	switch {
-	case d == nil:
+	if d == nil {
 		return 0, 0, 0
-	case !answer.Known || l.replica.pooled:
-		l.lose(d.pending...)
-		return 0, 0, len(d.pending)
+	}
+	var gone []pending
+	if !answer.Known || l.replica.pooled {
+		gone, d.pending = d.pending, nil
 	}
 	scratch, moved := make([]float32, l.replica.longest), new(moves)
 	for i := range d.pending {
 		w := &d.pending[i]
 		if answer.Applied>>i&1 == 0 {
 			dropped++
-			continue
+		} else if l.replica.commit(w, scratch, moved) == nil {
+			applied++
+		} else {
+			gone = append(gone, *w) // a code of this side's own making that does not decode
 		}
-		if err := l.replica.commit(w, scratch, moved); err != nil {
-			l.lose(*w) // a code of this side's own making that does not decode
-			lost++
-			continue
-		}
-		applied++
 	}
 	l.replica.pulls.add(partner, moved)
-	return applied, dropped, lost
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lose(gone)
+	return applied, dropped, len(gone)
 }
 
 // remove takes the exchange that a question is about out of the doubts. It returns
@@ -293,16 +287,12 @@ func (l *Ledger) Partners() []string {
 
 // Unresolved is the number of exchanges in doubt with partners that are present.
 func (l *Ledger) Unresolved(present func(partner string) bool) int {
-	var partners [maxDoubts]string // present is asked with nothing locked
 	l.mu.Lock()
-	total := len(l.doubts)
-	for i, d := range l.doubts {
-		partners[i] = d.partner
-	}
+	doubts := slices.Clone(l.doubts)
 	l.mu.Unlock()
 	n := 0
-	for _, partner := range partners[:total] {
-		if present(partner) {
+	for _, d := range doubts { // present is asked with nothing locked
+		if present(d.partner) {
 			n++
 		}
 	}
@@ -312,15 +302,17 @@ func (l *Ledger) Unresolved(present func(partner string) bool) int {
 // Reborn gives up what is in doubt with earlier lives of a partner: one that comes
 // back with an older model than the one that exchanged has nothing to reconcile.
 func (l *Ledger) Reborn(partner string, incarnation uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.giveUp(func(d *doubt) bool { return d.partner == partner && d.incarnation < incarnation })
 }
 
 // Expire gives up what has been in doubt for too long, and forgets records that
 // nobody can ask for any more.
 func (l *Ledger) Expire(now time.Duration) {
-	l.giveUp(func(d *doubt) bool { return now-d.since >= DefaultKeep })
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.giveUp(func(d *doubt) bool { return now-d.since >= DefaultKeep })
 	for _, r := range l.records {
 		if r.ended && r.since == unset {
 			r.since = now
@@ -331,15 +323,14 @@ func (l *Ledger) Expire(now time.Duration) {
 	})
 }
 
+// giveUp loses some doubts. The ledger is locked.
 func (l *Ledger) giveUp(which func(*doubt) bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.doubts = slices.DeleteFunc(l.doubts, func(d *doubt) bool {
-		if which(d) {
-			l.loseLocked(d.pending)
-			return true
+		if !which(d) {
+			return false
 		}
-		return false
+		l.lose(d.pending)
+		return true
 	})
 }
 

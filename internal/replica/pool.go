@@ -26,9 +26,7 @@ func (r *Replica) Pool(weight float64) {
 	if weight <= 0 {
 		weight = 1
 	}
-	for i, at := range r.shared {
-		s := &r.slices[at]
-		s.Lock()
+	for i, s := range r.lockShared() {
 		copy(s.in(r.buffers.sum), r.of(s))
 		if weight != 1 {
 			tensor.Scale(s.in(r.buffers.sum), float32(weight))
@@ -37,7 +35,6 @@ func (r *Replica) Pool(weight float64) {
 		for j := range weights {
 			weights[j] = weight
 		}
-		s.Unlock()
 	}
 }
 
@@ -51,9 +48,7 @@ func (r *Replica) Adopt() {
 	r.Hold()
 	defer r.Release()
 	r.pooled = true
-	for i, at := range r.shared {
-		s := &r.slices[at]
-		s.Lock()
+	for i, s := range r.lockShared() {
 		r.preserve(s)
 		own, sum, weights := r.of(s), s.in(r.buffers.sum), r.weightsOf(i)
 		for piece, weight := range weights {
@@ -65,6 +60,5 @@ func (r *Replica) Adopt() {
 		clear(sum)
 		clear(weights)
 		s.drift.mark(own)
-		s.Unlock()
 	}
 }

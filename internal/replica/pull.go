@@ -91,7 +91,7 @@ func (w *watched) add(m *moves, shared int, own tensor.Vector, sign float64) {
 type pulls struct {
 	watched watched
 	mu      sync.Mutex
-	of      *simplelru.LRU[string, *pulling] // nil before the first
+	of      *simplelru.LRU[string, *pulling]
 }
 
 // pulling is what those of one partner do.
@@ -111,9 +111,6 @@ func (p *pulls) add(partner string, m *moves) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.of == nil {
-		p.of, _ = simplelru.NewLRU[string, *pulling](maxPulls, nil) // an error is a size below 1
-	}
 	known, ok := p.of.Get(partner)
 	if !ok {
 		known = new(pulling)
@@ -144,9 +141,6 @@ func (p *pulling) pull(partner string) Pull {
 func (r *Replica) OneSided(partner string) (pull Pull, news bool) {
 	r.pulls.mu.Lock()
 	defer r.pulls.mu.Unlock()
-	if r.pulls.of == nil {
-		return Pull{}, false
-	}
 	known, ok := r.pulls.of.Peek(partner)
 	if !ok || known.told || !known.oneSided() || !slices.ContainsFunc(r.pulls.of.Values(), (*pulling).manySided) {
 		return Pull{}, false
@@ -170,9 +164,6 @@ func (p *pulling) manySided() bool {
 func (r *Replica) Pulls(most int) (largest []Pull) {
 	r.pulls.mu.Lock()
 	defer r.pulls.mu.Unlock()
-	if r.pulls.of == nil {
-		return nil
-	}
 	for _, partner := range r.pulls.of.Keys() {
 		if known, _ := r.pulls.of.Peek(partner); known.exchanges >= pullEnough {
 			largest = append(largest, known.pull(partner))

@@ -17,10 +17,6 @@ type Receiver struct{ passage }
 // NewReceiver makes a receiver into a replica's buffers.
 func NewReceiver(r *Replica) *Receiver { return &Receiver{passage{replica: r}} }
 
-// Begin starts a transfer. It fails as TransferTerms.Check does, or if the replica has
-// no such buffer.
-func (p *Receiver) Begin(terms TransferTerms) error { return p.begin(terms) }
-
 // Part takes a PART in, all of it, or fails and changes nothing.
 func (p *Receiver) Part(header wire.Header, payload []byte) error {
 	info, code, err := wire.SplitPart(payload)

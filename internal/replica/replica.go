@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -29,10 +31,9 @@ type Replica struct {
 	values   tensor.Vector
 	sliceLen int
 	slices   []slice
-	shared   []int  // indices of the slices that are exchanged, in order
-	blocks   int    // of these
-	longest  int    // values of the longest slice
-	digest   uint64 // of the cut
+	shared   []int // indices of the slices that are exchanged, in order
+	blocks   int   // of these
+	longest  int   // values of the longest slice
 	pieces   pieces
 	buffers  *buffers // nil unless gradients are averaged
 	layers   []coding.JointLayer
@@ -84,11 +85,14 @@ func New(params *tensor.Params, options Options) (*Replica, error) {
 	if !tensor.Finite(params.Vector()) {
 		return nil, errors.New("replica: the initial parameters hold NaN or infinite values")
 	}
+	if options.Clock == nil {
+		options.Clock = func() time.Duration { return 0 }
+	}
 	r := &Replica{layout: params.Layout(), values: params.Vector(), sliceLen: options.SliceLen, options: options}
 	r.cut()
-	r.digest = r.cutDigest()
 	r.pieces = newPieces(r)
 	r.pulls.watched = newWatched(r, options.Watch)
+	r.pulls.of, _ = simplelru.NewLRU[string, *pulling](maxPulls, nil) // an error is a size below 1
 	return r, nil
 }
 
@@ -134,9 +138,7 @@ func (r *Replica) cut() {
 // two peers that cut their models otherwise would mistake one slice for another. It
 // is the first eight bytes of the SHA-256 over the offset and the length of each, 8
 // bytes in little-endian order.
-func (r *Replica) Cut() uint64 { return r.digest }
-
-func (r *Replica) cutDigest() uint64 {
+func (r *Replica) Cut() uint64 {
 	hash := sha256.New()
 	var pair [16]byte
 	for _, i := range r.shared {
@@ -188,7 +190,7 @@ func (r *Replica) lengthOf(slice int) int { return r.slices[r.shared[slice]].len
 func (r *Replica) Snapshot(dst tensor.Vector) (waited time.Duration) {
 	r.mustFit(dst)
 	r.copyFrozen(dst)
-	return r.sweep(func(s *slice) { copy(dst[s.offset:s.offset+s.length], r.of(s)) })
+	return r.sweep(func(s *slice) { copy(s.in(dst), r.of(s)) })
 }
 
 // maxDeferred bounds the slices that a sweep leaves for last.
@@ -230,10 +232,6 @@ type locker interface {
 // await locks and returns for how long that had to be waited for.
 func (r *Replica) await(l locker) time.Duration {
 	if l.TryLock() {
-		return 0
-	}
-	if r.options.Clock == nil {
-		l.Lock()
 		return 0
 	}
 	began := r.options.Clock()
@@ -281,13 +279,13 @@ func (r *Replica) AddHeld(delta tensor.Vector) (waited time.Duration) {
 	r.mustFit(delta)
 	return r.sweep(func(s *slice) {
 		r.preserve(s)
-		tensor.Add(r.of(s), delta[s.offset:s.offset+s.length])
+		tensor.Add(r.of(s), s.in(delta))
 	})
 }
 
 // of is the part of the parameters that a slice covers. The caller holds the
 // slice's lock.
-func (r *Replica) of(s *slice) tensor.Vector { return r.values[s.offset : s.offset+s.length] }
+func (r *Replica) of(s *slice) tensor.Vector { return s.in(r.values) }
 
 // commit adds a pending difference to its slice. scratch has room for a slice.
 func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moves) error {
@@ -320,7 +318,7 @@ func (r *Replica) preserve(s *slice) {
 	if c == nil || s.captured == c.generation {
 		return
 	}
-	copy(c.into[s.offset:s.offset+s.length], r.values[s.offset:])
+	copy(s.in(c.into), r.of(s))
 	s.captured = c.generation
 }
 
@@ -358,7 +356,7 @@ func (r *Replica) CompactShared(full tensor.Vector) tensor.Vector {
 	for _, i := range r.shared {
 		s := &r.slices[i]
 		if n != s.offset { // where all is shared, everything is in its place
-			copy(full[n:], full[s.offset:s.offset+s.length])
+			copy(full[n:], s.in(full))
 		}
 		n += s.length
 	}
@@ -391,13 +389,10 @@ func (r *Replica) restore(src tensor.Vector, replaced uint64) error {
 	r.Hold()
 	defer r.Release()
 	r.replaced.Add(replaced)
-	for _, i := range r.shared {
-		s := &r.slices[i]
-		s.Lock()
+	for _, s := range r.lockShared() {
 		r.preserve(s)
 		copy(r.of(s), src)
 		s.drift.mark(r.of(s))
-		s.Unlock()
 		src = src[s.length:]
 	}
 	return nil

@@ -22,10 +22,6 @@ type Sender struct{ passage }
 // NewSender makes a sender of a replica's buffers.
 func NewSender(r *Replica) *Sender { return &Sender{passage{replica: r}} }
 
-// Begin starts a transfer. It fails as TransferTerms.Check does, or if the replica has
-// no such buffer.
-func (s *Sender) Begin(terms TransferTerms) error { return s.begin(terms) }
-
 // Next writes the next PART into frame, whose memory it reuses. ok is false if there is
 // none left. It fails with ErrDiverged or ErrTooLarge if the values cannot be sent, and
 // with ErrStopped as the terms say.
@@ -63,7 +59,7 @@ func (s *Sender) run(shared int) (count int, weight float64) {
 	count = min(s.end, r.pieces.first[shared+1]) - s.next
 	switch s.terms.Transfer.From {
 	case collective.Gradient:
-		return count, r.buffers.samples[r.shared[shared]]
+		return count, r.slices[r.shared[shared]].samples
 	case collective.Sum:
 		weights := r.buffers.weights[s.next : s.next+count]
 		return alike(weights), weights[0]

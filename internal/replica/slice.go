@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"iter"
 	"sync"
 
 	"github.com/seed-97356399/murmuration/internal/coding"
@@ -14,7 +15,8 @@ type slice struct {
 	layer          int // the joint layer, or notShared
 	firstBlock     int // blocks of the shared slices before it
 	ranges         []float32
-	captured       uint64 // the generation of the last capture that holds it
+	captured       uint64  // the generation of the last capture that holds it
+	samples        float64 // in its part of the gradient; 0 is no gradient
 	bound          bound
 	drift          drift
 }
@@ -24,6 +26,21 @@ const notShared = -1
 
 // in is the slice's part of a vector.
 func (s *slice) in(v tensor.Vector) tensor.Vector { return v[s.offset : s.offset+s.length] }
+
+// lockShared goes through the slices that are exchanged, each with its lock held.
+func (r *Replica) lockShared() iter.Seq2[int, *slice] {
+	return func(yield func(shared int, s *slice) bool) {
+		for i, at := range r.shared {
+			s := &r.slices[at]
+			s.Lock()
+			more := yield(i, s)
+			s.Unlock()
+			if !more {
+				return
+			}
+		}
+	}
+}
 
 // track takes the largest differences seen in the blocks of a part, no more than most
 // each, into the ranges of the slice. The caller holds the slice's lock.

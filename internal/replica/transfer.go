@@ -105,11 +105,13 @@ type passage struct {
 	replica   *Replica
 	terms     TransferTerms
 	next, end int           // pieces
+	values    int           // in all of them
 	scratch   tensor.Vector // for the longest slice
 }
 
-// begin starts a transfer.
-func (p *passage) begin(terms TransferTerms) error {
+// Begin starts a transfer. It fails as TransferTerms.Check does, or if the replica has
+// no such buffer.
+func (p *passage) Begin(terms TransferTerms) error {
 	if err := terms.Check(); err != nil {
 		return err
 	}
@@ -119,6 +121,7 @@ func (p *passage) begin(terms TransferTerms) error {
 	terms.Codecs = terms.codecs()
 	p.terms = terms
 	p.next, p.end = p.replica.pieces.part(p.replica, terms.Transfer.Part, terms.Transfer.Parts)
+	p.values = p.replica.pieces.until(p.replica, p.end) - p.replica.pieces.until(p.replica, p.next)
 	if p.scratch == nil {
 		p.scratch = make(tensor.Vector, p.replica.longest)
 	}
@@ -126,10 +129,7 @@ func (p *passage) begin(terms TransferTerms) error {
 }
 
 // Values is the number of values that the transfer moves.
-func (p *passage) Values() int {
-	from, to := p.replica.pieces.part(p.replica, p.terms.Transfer.Part, p.terms.Transfer.Parts)
-	return p.replica.pieces.until(p.replica, to) - p.replica.pieces.until(p.replica, from)
-}
+func (p *passage) Values() int { return p.values }
 
 // Done tells whether all pieces have been sent, or taken in.
 func (p *passage) Done() bool { return p.next == p.end }
@@ -146,14 +146,4 @@ func TransferOf(m *wire.Offer) collective.Transfer {
 func PutTransfer(m *wire.Offer, t collective.Transfer) {
 	m.From, m.Into, m.Add = uint8(t.From), uint8(t.Into), t.Add
 	m.Part, m.Parts, m.Round = uint32(t.Part), uint32(t.Parts), t.Round
-}
-
-// TellOf is the message that carries a word.
-func TellOf(w collective.Word) wire.Tell {
-	return wire.Tell{Kind: w.Kind, Round: w.Round, View: w.View, Value: w.Value}
-}
-
-// WordOf is the word that a message carries.
-func WordOf(m wire.Tell) collective.Word {
-	return collective.Word{Kind: m.Kind, Round: m.Round, View: m.View, Value: m.Value}
 }

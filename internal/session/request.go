@@ -172,5 +172,5 @@ func Word(local *Host, now time.Duration, partner topology.PeerID, h wire.Header
 	if err := m.Decode(payload); err != nil {
 		return word, false, err
 	}
-	return replica.WordOf(m), local.Links.Quarantined(partner, now) == 0, nil
+	return collective.Word(m), local.Links.Quarantined(partner, now) == 0, nil
 }

@@ -145,7 +145,7 @@ func happen(t *testing.T, x *pair, words []string) {
 	case "word":
 		x.begin(silent{}, x.a, x.p)
 		x.ways[0].done[0] = true
-		x.say(t, replica.TellOf(collective.Word{Kind: 2, Round: 5, Value: 0.5}))
+		x.say(t, wire.Tell{Kind: 2, Round: 5, Value: 0.5})
 	case "noise":
 		x.begin(silent{}, x.a, x.p)
 		x.ways[0].done[0] = true

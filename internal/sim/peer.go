@@ -287,7 +287,7 @@ func (p *peer) word(a collective.Action) {
 	if l.cut {
 		return
 	}
-	frame, err := wire.Pack(nil, 0, replica.TellOf(a.Word))
+	frame, err := wire.Pack(nil, 0, wire.Tell(a.Word))
 	if err != nil {
 		p.broke(partner, fmt.Errorf("telling peer %d %s: %w", partner, a.Word, err))
 		return

@@ -12,8 +12,8 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/framed"
-	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/tasks"
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -97,7 +97,7 @@ func (w *words) speak(s *speaker) {
 // returns the stream for the next, nil if the partner cannot be reached: what waited
 // for it is lost then, or it would be told things of long ago once it can.
 func (w *words) say(s *speaker, t *talk, word collective.Word) *talk {
-	message := replica.TellOf(word)
+	message := wire.Tell(word)
 	if t != nil {
 		if framed.Say(&t.Stream, 0, message) == nil {
 			return t
