@@ -61,10 +61,6 @@ func (b *pulses) hear(v *view) {
 			if known && m.Exchanges > was.exchanges {
 				b.add(p, m.Exchanges-was.exchanges, d.Heard.Sub(was.at))
 			}
-			if known && m.Exchanges == was.exchanges && !d.Heard.After(was.at) {
-				now[p] = was
-				continue
-			}
 			now[p] = heard{m.Exchanges, d.Heard}
 		}
 	}

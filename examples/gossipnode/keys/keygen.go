@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -87,15 +86,17 @@ func Generate(path string, force bool) (string, error) {
 	return string(id), nil
 }
 
-// writeKey puts the key beside its place first, so that a fault half-way loses
-// no key that was there.
+// writeKey writes a key. A fault half-way loses none that was there.
 func writeKey(path string, text []byte, force bool) error {
-	if _, err := os.Lstat(path); err == nil && !force {
-		return fmt.Errorf("writing the key: %s is there already: choose another file, or overwrite it with --force", path)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("writing the key: %w", err)
+	write := files.Create
+	if force {
+		write = files.Replace
 	}
-	if err := files.Replace(path, Mode, files.Text(text)); err != nil {
+	err := write(path, Mode, files.Text(text))
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("writing the key: %s is there already: choose another file, or overwrite it with --force", path)
+	}
+	if err != nil {
 		return fmt.Errorf("writing the key: %w", err)
 	}
 	return nil

@@ -158,7 +158,9 @@ func (s *Settings) run(sources cli.Origins, std cli.Streams) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.print(outcome, time.Since(began), std)
+	r := NewResult(*s, outcome)
+	r.WallSeconds = time.Since(began).Seconds()
+	return cli.Print(r, s.JSON, std)
 }
 
 // pointLine tells how a run gets on.
@@ -188,13 +190,6 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 	}
 	simulation.Schedule.Shape, simulation.Schedule.At = settings.ShapeOf(s.Schedule)
 	return simulation, nil
-}
-
-// print prints the result.
-func (s *Settings) print(o peertest.Outcome, took time.Duration, std cli.Streams) error {
-	r := NewResult(*s, o)
-	r.WallSeconds = took.Seconds()
-	return cli.Print(r, s.JSON, std)
 }
 
 // Take makes the settings those of a racer: what only other strategies know counts for
