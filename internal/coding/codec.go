@@ -75,7 +75,7 @@ func (c Codec) Fit(diff tensor.Vector, norm float64) {
 		return
 	}
 	if peak := tensor.MaxAbs(diff); peak > most {
-		tensor.Scale(diff, shrunk(1, float64(most)/float64(peak)))
+		tensor.Scale(diff, RoundedDown(float64(most)/float64(peak)))
 	}
 }
 

@@ -198,7 +198,7 @@ func (c Steps) SquaredNorm(code []byte, n int) float64 {
 func (c Steps) Shrink(code []byte, n int, share float64) {
 	for i := range Blocks(n) {
 		block := code[:c.blockSize(blockLen(i, n))]
-		if step := shrunk(float(block), share); step >= minStep {
+		if step := RoundedDown(float64(float(block)) * share); step >= minStep {
 			putFloat(block, step)
 		} else {
 			clear(block)
@@ -207,9 +207,8 @@ func (c Steps) Shrink(code []byte, n int, share float64) {
 	}
 }
 
-// shrunk is step times share, rounded towards zero.
-func shrunk(step float32, share float64) float32 {
-	exact := float64(step) * share
+// RoundedDown is a number that is not negative as float32, rounded towards zero.
+func RoundedDown(exact float64) float32 {
 	rounded := float32(exact)
 	if float64(rounded) > exact {
 		rounded = math.Nextafter32(rounded, 0)

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -214,12 +215,12 @@ func TestShareIsNeverMoreThanAllowed(t *testing.T) {
 		limit := math.Exp2(rapid.Float64Range(-100, 130).Draw(t, "limit"))
 		distance := math.Exp2(rapid.Float64Range(-140, 128).Draw(t, "distance"))
 		want := weight * min(1, limit/distance)
-		got := float64(roundedDown(want))
+		got := float64(coding.RoundedDown(want))
 		if got > want || got < want*(1-1e-6)-1e-44 {
 			t.Fatalf("weight %g, limit %g, distance %g: a share of %g, want %g", weight, limit, distance, got, want)
 		}
 	})
-	if got := roundedDown(0.5); got != 0.5 {
+	if got := coding.RoundedDown(0.5); got != 0.5 {
 		t.Errorf("half became %g", got)
 	}
 }

@@ -161,13 +161,13 @@ func (l *ResponderLane) weigh(s *slice, coder coding.Coder, diff tensor.Vector, 
 	if err != nil {
 		return 0, 0, err
 	}
-	distance = math.Sqrt(tensor.ScaledDistance(diff, roundedDown(l.of.weight), theirs, own))
+	distance = math.Sqrt(tensor.ScaledDistance(diff, coding.RoundedDown(l.of.weight), theirs, own))
 	if err := sane(distance, own); err != nil {
 		return 0, 0, err
 	}
 	limit = min(r.limit(s), theirLimit)
 	if distance > limit {
-		tensor.Scale(diff, roundedDown(limit/distance))
+		tensor.Scale(diff, coding.RoundedDown(limit/distance))
 	}
 	believed := r.remember(s, l.of.terms.Partner, distance, limit)
 	l.of.squared[l.number] += believed * believed
@@ -184,16 +184,6 @@ func sane(distance float64, own tensor.Vector) error {
 		return ErrDiverged
 	}
 	return fmt.Errorf("distance %g: %w", distance, ErrAbsurd)
-}
-
-// roundedDown is a share as float32, rounded so that what is left of a difference is
-// not longer than allowed.
-func roundedDown(share float64) float32 {
-	rounded := float32(share)
-	if float64(rounded) > share {
-		rounded = math.Nextafter32(rounded, 0)
-	}
-	return rounded
 }
 
 // answerBlocks answers a code of a lattice. Blocks that fail take no part; they are to

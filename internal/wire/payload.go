@@ -86,8 +86,13 @@ func reader(what Type, payload []byte) Coder { return Coder{what: what, Reading:
 // Fault keeps the first fault of what is read.
 func (c *Coder) Fault(format string, args ...any) {
 	if c.err == nil && c.Reading {
-		c.err = fmt.Errorf("wire: %v: %s: %w", c.what, fmt.Sprintf(format, args...), ErrMessage)
+		c.err = malformed(c.what, format, args...)
 	}
+}
+
+// malformed is what is wrong with a payload.
+func malformed(what Type, format string, args ...any) error {
+	return fmt.Errorf("wire: %v: %s: %w", what, fmt.Sprintf(format, args...), ErrMessage)
 }
 
 // take returns the next n bytes that are read, or nil if there are fewer.

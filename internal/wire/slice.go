@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 )
 
@@ -30,14 +29,14 @@ func AppendCodeInfo(dst []byte, info CodeInfo) []byte {
 // payload. It fails with ErrMessage.
 func SplitCode(payload []byte) (CodeInfo, []byte, error) {
 	if len(payload) < InfoSize {
-		return CodeInfo{}, nil, fmt.Errorf("wire: %v: %d bytes, at least %d: %w", TypeCode, len(payload), InfoSize, ErrMessage)
+		return CodeInfo{}, nil, malformed(TypeCode, "%d bytes, at least %d", len(payload), InfoSize)
 	}
 	bound := math.Float32frombits(binary.LittleEndian.Uint32(payload))
 	if !(bound > 0) { // false for NaN
-		return CodeInfo{}, nil, fmt.Errorf("wire: %v: clipping bound %g: %w", TypeCode, bound, ErrMessage)
+		return CodeInfo{}, nil, malformed(TypeCode, "clipping bound %g", bound)
 	}
 	if reserved := binary.LittleEndian.Uint32(payload[4:]) >> 8; reserved != 0 {
-		return CodeInfo{}, nil, fmt.Errorf("wire: %v: reserved bytes hold %#06x: %w", TypeCode, reserved, ErrMessage)
+		return CodeInfo{}, nil, malformed(TypeCode, "reserved bytes hold %#06x", reserved)
 	}
 	return CodeInfo{Bound: bound, Codec: payload[4]}, payload[InfoSize:], nil
 }
@@ -59,11 +58,11 @@ func AppendDiffInfo(dst []byte, info DiffInfo) []byte {
 // payload. It fails with ErrMessage.
 func SplitDiff(payload []byte) (DiffInfo, []byte, error) {
 	if len(payload) < InfoSize {
-		return DiffInfo{}, nil, fmt.Errorf("wire: %v: %d bytes, at least %d: %w", TypeDiff, len(payload), InfoSize, ErrMessage)
+		return DiffInfo{}, nil, malformed(TypeDiff, "%d bytes, at least %d", len(payload), InfoSize)
 	}
 	squared := math.Float64frombits(binary.LittleEndian.Uint64(payload))
 	if !(squared >= 0 && squared <= math.MaxFloat64) { // false for NaN
-		return DiffInfo{}, nil, fmt.Errorf("wire: %v: squared distance %g: %w", TypeDiff, squared, ErrMessage)
+		return DiffInfo{}, nil, malformed(TypeDiff, "squared distance %g", squared)
 	}
 	return DiffInfo{SquaredDistance: squared}, payload[InfoSize:], nil
 }

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 )
 
@@ -147,7 +146,7 @@ func AppendPartInfo(dst []byte, info PartInfo) []byte {
 // payload. It fails with ErrMessage.
 func SplitPart(payload []byte) (PartInfo, []byte, error) {
 	if len(payload) < PartInfoSize {
-		return PartInfo{}, nil, partError("%d bytes, at least %d", len(payload), PartInfoSize)
+		return PartInfo{}, nil, malformed(TypePart, "%d bytes, at least %d", len(payload), PartInfoSize)
 	}
 	info := PartInfo{
 		Weight: math.Float64frombits(binary.LittleEndian.Uint64(payload)),
@@ -158,17 +157,13 @@ func SplitPart(payload []byte) (PartInfo, []byte, error) {
 	reserved := binary.LittleEndian.Uint32(payload[12:]) >> 8
 	switch {
 	case !(info.Weight >= 1 && info.Weight <= MaxWeight) && math.Float64bits(info.Weight) != 0: // true for NaN and −0
-		return PartInfo{}, nil, partError("weight %g, neither 0 nor within 1 and %d", info.Weight, uint64(MaxWeight))
+		return PartInfo{}, nil, malformed(TypePart, "weight %g, neither 0 nor within 1 and %d", info.Weight, uint64(MaxWeight))
 	case info.Pieces == 0:
-		return PartInfo{}, nil, partError("no pieces")
+		return PartInfo{}, nil, malformed(TypePart, "no pieces")
 	case reserved != 0:
-		return PartInfo{}, nil, partError("reserved bytes hold %#06x", reserved)
+		return PartInfo{}, nil, malformed(TypePart, "reserved bytes hold %#06x", reserved)
 	case info.Weight == 0 && len(code) > 0:
-		return PartInfo{}, nil, partError("%d bytes of code for values of no weight", len(code))
+		return PartInfo{}, nil, malformed(TypePart, "%d bytes of code for values of no weight", len(code))
 	}
 	return info, code, nil
-}
-
-func partError(format string, args ...any) error {
-	return fmt.Errorf("wire: %v: %s: %w", TypePart, fmt.Sprintf(format, args...), ErrMessage)
 }
