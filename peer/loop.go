@@ -333,17 +333,6 @@ func (l *loop) progress() {
 	l.barIf(l.roster.Publish(time.Now()))
 }
 
-// notify reports an event to the loop, waiting for room if need be. It reports
-// false if the peer has stopped.
-func (p *Peer) notify(n notice) bool {
-	select {
-	case p.notices <- n:
-		return true
-	case <-p.running.Done():
-		return false
-	}
-}
-
 // changePace gives the machine the pace that holds now, if it can be given one.
 func (l *loop) changePace() {
 	pace := l.peer.orders.At(l.peer.flock.Total()).Pace

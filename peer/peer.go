@@ -4,28 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/arrival"
-	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/donor"
 	"github.com/seed-97356399/murmuration/internal/flock"
-	"github.com/seed-97356399/murmuration/internal/framed"
-	"github.com/seed-97356399/murmuration/internal/idle"
 	"github.com/seed-97356399/murmuration/internal/links"
-	"github.com/seed-97356399/murmuration/internal/loglimit"
 	"github.com/seed-97356399/murmuration/internal/orders"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/roster"
-	"github.com/seed-97356399/murmuration/internal/session"
 	"github.com/seed-97356399/murmuration/internal/talks"
 	"github.com/seed-97356399/murmuration/internal/tally"
-	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -74,172 +67,6 @@ func Start(ctx context.Context, config Config) (*Peer, error) {
 	return p, nil
 }
 
-// assemble builds a peer from a valid configuration and sets it going.
-func assemble(config Config) (_ *Peer, err error) {
-	log, untold := loglimit.Limit(config.Log)
-	config.Log, config.Hooks = log, config.Hooks.inTurn()
-	p := &Peer{
-		adapters: adapters{membership: config.Network.Membership},
-		config:   config, log: log,
-		notices: make(chan notice, maxNotices),
-		tally:   tally.New(),
-	}
-	p.lifetime.begin(untold)
-	defer func() {
-		if err != nil {
-			p.dismantle()
-		}
-	}()
-	if err = p.hold(); err != nil {
-		return nil, err
-	}
-	if err = p.connect(); err != nil {
-		return nil, err
-	}
-	p.resume()
-	p.orders = orders.New(orders.Config{
-		Config: config.Network.Control, Run: config.Run, Layout: p.config.layout(), Stall: config.Exchange.Stall, Log: p.log,
-		Begun: orders.Course{Schedule: config.Schedule, Pace: config.Exchange.Pace, Steps: config.Work.Steps, StepsPerPeer: config.Work.StepsPerPeer},
-	}, p.transport, p.flock, p.digest, config.Checkpoint.Orders)
-	machine, err := p.algorithm()
-	if err != nil {
-		return nil, err
-	}
-	p.work = work{flock: p.flock, orders: p.orders, last: p.trainer.Finish, log: p.log}
-	memory := arrival.Recall(p.config.Network.partnersFile(), p.log)
-	p.arrive(memory.Past)
-	p.roster = p.newRoster(machine, memory.Past)
-	p.talks = p.newTalks(machine.Traits())
-	loop := newLoop(p, machine, memory)
-	if err = p.roster.Announce(time.Now()); err != nil {
-		return nil, err
-	}
-	p.orders.Begin()
-	p.background.Go(func() { p.orders.Run(p.running) }) // it leaves the topic
-	if err = p.serve(); err != nil {
-		return nil, err
-	}
-	p.background.Go(loop.run)
-	p.arrival.Begin()
-	p.background.Go(func() {
-		tally.WatchStandstill(p.running, p.tally, func() bool { return p.flock.Steps() > p.flock.Resumed() && !p.flock.IsOver() })
-	})
-	p.background.Go(func() { p.guard.Watch(p.running, p.showOut) })
-	return p, nil
-}
-
-// hold takes the parameters up, and says how they are cut and coded.
-func (p *Peer) hold() (err error) {
-	exchange := p.config.Exchange
-	options := replica.Options{SliceLen: exchange.SliceLen, Clock: p.now, Watch: rand.Uint64()}
-	if p.replica, err = replica.New(p.config.Params, options); err != nil {
-		return err
-	}
-	p.ledger = replica.NewLedger(p.replica)
-	p.links = links.New(links.Config{
-		Codecs: exchange.Codec, Layers: p.replica.JointLayers(), Lanes: exchange.Lanes,
-		Stall: exchange.Stall, Deadline: exchange.Deadline, Budget: exchange.Pace.BytesPerHour / time.Hour.Seconds(),
-	})
-	return nil
-}
-
-// algorithm makes the machine, and gets ready what it takes to carry it out. Its random
-// choices follow from the seed and the peer's identity, so that two peers of one seed do not
-// move in step.
-func (p *Peer) algorithm() (collective.Machine, error) {
-	exchange := p.config.Exchange
-	made, err := exchange.Machine(averaging.Config{
-		Self: p.Self(), Pace: exchange.Pace, Deadline: exchange.Deadline, MaxInbound: exchange.Inbound,
-		Rand: rand.New(rand.NewPCG(exchange.Seed, p.Self().Fingerprint())),
-	})
-	if err != nil {
-		return nil, err
-	}
-	machine := collective.Of(made)
-	traits := machine.Traits()
-	p.trainer.begin(p, traits)
-	if traits.Gradients {
-		return machine, checkOneWay(p.links.Codecs())
-	}
-	return machine, nil
-}
-
-// connect brings up the transport and the membership.
-func (p *Peer) connect() error {
-	if err := p.adapters.open(p.config, p.introduce, p.foundReachable); err != nil {
-		return err
-	}
-	p.frames = frames{
-		idle: idle.NewPool(maxIdleFrames, func() *framed.Stream { return &framed.Stream{} }),
-		run:  p.config.Run, transport: p.transport, stall: p.config.Exchange.Stall, tally: p.tally,
-		malformed: func(from seam.PeerID, reason wire.Reason, err error) { p.talks.Malformed(from, reason, err) },
-	}
-	p.flock = flock.New(p.Self())
-	p.log = p.log.With(zap.String("self", p.Self().Short()))
-	return nil
-}
-
-// newRoster is the place of a peer that trains by an algorithm and had partners in
-// earlier lives.
-func (p *Peer) newRoster(machine collective.Machine, past []arrival.Partner) *roster.Roster {
-	c := roster.Config{
-		Run: p.config.Run, Transport: p.transport, Membership: p.membership, Flock: p.flock, Log: p.log,
-		Algorithm: machine.Traits().Algorithm, Incarnation: 1, Unreachable: p.config.Network.Reach.Unreachable,
-		Admitted: p.guard.Members, Gone: func(member seam.PeerID) bool { return p.arrival.Gone(p.exchanges, member) },
-		Arrived: func() (reached, placed bool) {
-			return p.arrival.Reached(), p.arrival.Placed()
-		},
-		Spawn: func(work func(context.Context)) bool { return p.transfers.Spawn(func() { work(p.exchanges) }) },
-	}
-	if checkpoint := p.config.Checkpoint; checkpoint.tellsWho() {
-		c.Incarnation = checkpoint.Incarnation + 1
-	}
-	for _, old := range past {
-		c.Past = append(c.Past, old.ID)
-	}
-	return roster.New(c)
-}
-
-// newTalks makes the talks of a peer whose machine has these traits.
-func (p *Peer) newTalks(traits collective.Traits) *talks.Talks {
-	exchange, hooks := p.config.Exchange, p.config.Hooks
-	return talks.New(talks.Config{
-		Host: session.Host{
-			Run: p.config.Run, Layout: p.config.layout(), Cut: p.replica.Cut(), Replica: p.replica, Ledger: p.ledger, Links: p.links,
-			Lanes: exchange.Lanes, Window: exchange.Window, Deadline: exchange.Deadline, Traits: traits,
-		},
-		Transport: p.transport, Membership: p.membership, Flock: p.flock, Roster: p.roster, Tally: p.tally, Log: p.log,
-		Started: p.started, Stall: exchange.Stall, Running: p.running, Exchanges: p.exchanges, Closing: p.closing,
-		Spawn: p.transfers.Spawn, Ready: p.arrival.Open, StepTime: p.trainer.stepTime,
-		Hello: func(ctx context.Context, member seam.PeerID) error {
-			_, err := p.arrival.Hello(ctx, member)
-			return err
-		},
-		Reports: talks.Reports{
-			Event: func(e collective.Event) { p.notify(notice{event: e}) },
-			Ask: func(e collective.Event, x *talks.Ongoing, verdict chan<- averaging.Action) bool {
-				return p.notify(notice{event: e, proposed: x, verdict: verdict})
-			},
-			Doubts:    func() { p.notify(notice{doubts: true}) },
-			Corrected: func() { p.notify(notice{corrected: true}) },
-			Unfit:     func(err error) { p.trainer.updates.fault(leftOut(err)) },
-			Exchanged: func(done collective.Event, took time.Duration) {
-				hooks.Exchanged(Exchanged{Partner: done.Peer, Inbound: done.Inbound, Distance: done.Distance, Bytes: done.Bytes, Took: took})
-			},
-			Failed: hooks.Failed, Quarantined: hooks.Quarantined,
-		},
-	})
-}
-
-// showOut disconnects peers that have been taken off the list, and has the loop take the
-// members anew.
-func (p *Peer) showOut(removed []seam.PeerID) {
-	for _, id := range removed {
-		p.disconnect(id)
-	}
-	p.notify(notice{corrected: true})
-}
-
 // Self is the peer's identity.
 func (p *Peer) Self() seam.PeerID { return p.transport.Self() }
 
@@ -253,6 +80,76 @@ func (p *Peer) JoinAddresses() []string {
 // layout, as they are at one moment between two steps. It never stops the
 // trainer.
 func (p *Peer) Snapshot(dst tensor.Vector) { p.replica.Consistent(dst) }
+
+// Step takes one gradient step. It calls gradient with a snapshot x of the
+// parameters and a zeroed grad to write the mean gradient into; both are valid
+// until gradient returns and must not be kept. The snapshot may mix slices from
+// before and after an exchange. No lock is held while the gradient is computed.
+// Then it applies the optimizer's step and lets the machine decide whether to
+// talk; exchanges go on in the background and Step does not wait for them.
+//
+// The first call waits for joining: until a member has answered, or for
+// three seconds if none does, after which the peer trains alone and keeps trying.
+// A peer that comes to a flock that has already trained copies the flock's
+// parameters first, from several members at once. One that trained alone and
+// then finds such a flock, with a model that is behind, copies it too, at its next Step; the
+// step under way, if there is one, is left out then and not counted.
+//
+// It returns ErrRunOver when the flock has done its work, ErrClosed after Close,
+// a *seam.RefusedError if the members asked to join will not have this peer,
+// optim.ErrNotFinite if the gradient or the step is not finite, the gradient's norm is beyond
+// 1e18, or the step is about a million times longer than the model (nothing is applied;
+// the caller may go on), or the error of gradient or ctx, wrapped (nothing is applied).
+// Calls from two goroutines at once are an error.
+//
+// With an algorithm that averages gradients (lock-step, or with a server) Step hands the
+// gradient over and waits for the update made of it. If ctx ends meanwhile, the gradient
+// has been handed over all the same: it counts in the update, as the next call reports,
+// which waits for that before it computes another gradient. A gradient as long as the step
+// above is left out of the mean, which fails the Step too, and the caller may go on.
+func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
+	return p.trainer.alone(func() error { return p.trainer.step(ctx, gradient) })
+}
+
+// Apply adds delta, a step that the caller's own optimizer made, and counts it
+// as one gradient step. delta must have as many values as the layout. It waits
+// and fails as Step does, with optim.ErrNotFinite for a delta that would leave a model
+// that nobody would take: nothing of it is applied then.
+func (p *Peer) Apply(ctx context.Context, delta tensor.Vector) error {
+	return p.trainer.alone(func() error { return p.trainer.apply(ctx, delta) })
+}
+
+// Batch is how many samples the next gradient should be of, so that all peers take
+// equally long for theirs: as the algorithm divides the flock's work by the peers'
+// speeds, or own if it does not. The numbers are to be told in Result.Samples. It
+// changes from step to step. Safe for concurrent use.
+func (p *Peer) Batch(own int) int {
+	if wish := p.trainer.batch.Load(); wish > 0 {
+		return int(wish)
+	}
+	return own
+}
+
+// Save copies all that a checkpoint keeps into s, whose vectors it uses again if they
+// have the right length. The parameters and the optimizer's state are those of one moment
+// between two steps. A step that comes just then waits while the optimizer's vectors are
+// copied, for no longer than the optimizer takes to make it.
+func (p *Peer) Save(s *Saved) {
+	// What was done is read first: the parameters may be a step ahead of it, never
+	// behind.
+	s.Checkpoint = done(p.flock, p.roster.Incarnation(), p.orders.All())
+	if len(s.Params) != p.replica.Len() {
+		s.Params = make(tensor.Vector, p.replica.Len())
+	}
+	p.trainer.Save(s.Params, &s.Optimizer)
+}
+
+// Digests are the latest digests of the members, this peer's own included, in the
+// order of their ids. A member that has gone is left out.
+func (p *Peer) Digests() []control.Digest { return p.orders.Digests() }
+
+// Control tells what became of control messages here.
+func (p *Peer) Control() control.Stats { return p.orders.Stats() }
 
 // WaitMembers waits until the run has at least n members, this one included. It
 // fails as Step does if the members asked to join will not have this peer.
@@ -372,4 +269,64 @@ func (p *Peer) tellMerged() {
 		p.log.Warn("the final merge has not come about within the time to leave: this peer keeps its own model. If links are slow or members busy, allow more time",
 			zap.Duration("grace", p.config.Work.Grace))
 	}
+}
+
+// notify reports an event to the loop, waiting for room if need be. It reports
+// false if the peer has stopped.
+func (p *Peer) notify(n notice) bool {
+	select {
+	case p.notices <- n:
+		return true
+	case <-p.running.Done():
+		return false
+	}
+}
+
+// showOut disconnects peers that have been taken off the list, and has the loop take the
+// members anew.
+func (p *Peer) showOut(removed []seam.PeerID) {
+	for _, id := range removed {
+		p.disconnect(id)
+	}
+	p.notify(notice{corrected: true})
+}
+
+// joined asks a member that has let this peer in what the operator has said, and shows
+// the members what this peer says of itself.
+func (p *Peer) joined(ctx context.Context, through seam.PeerID) {
+	if err := p.orders.Ask(ctx, through); err != nil {
+		p.log.Warn("could not ask what the operator has said; trying others later", zap.String("peer", string(through)), zap.Error(err))
+	}
+	p.notify(notice{joined: true})
+}
+
+// introduce says hello to a relay that refuses this peer, which it does to all that have
+// not shown it that they take part. The transport may ask for it before the peer is there.
+func (p *Peer) introduce(ctx context.Context, relay seam.PeerID) error {
+	select {
+	case <-p.serving:
+	case <-ctx.Done():
+		return fmt.Errorf("introducing this peer to a relay: %w", ctx.Err())
+	}
+	_, err := p.arrival.Hello(ctx, relay)
+	return err
+}
+
+// foundReachable takes what the transport has found out, unless the peer was told.
+func (p *Peer) foundReachable(reachable bool) {
+	select {
+	case <-p.serving: // the transport may be faster
+	case <-p.running.Done():
+		return
+	}
+	if told := p.config.Network.Reach; told.Unreachable || told.Reachable || !p.roster.SetReachable(reachable) {
+		return
+	}
+	if reachable {
+		p.log.Info("others can dial this peer after all")
+	} else {
+		p.log.Info("others cannot dial this peer: it is active from now on, and begins its exchanges itself",
+			zap.Bool("has_relay", len(p.config.Network.Reach.Relay.Via) > 0))
+	}
+	p.notify(notice{corrected: true})
 }

@@ -67,32 +67,17 @@ type Saved struct {
 	Checkpoint Checkpoint
 }
 
-// Save copies all that a checkpoint keeps into s, whose vectors it uses again if they
-// have the right length. The parameters and the optimizer's state are those of one moment
-// between two steps. A step that comes just then waits while the optimizer's vectors are
-// copied, for no longer than the optimizer takes to make it.
-func (p *Peer) Save(s *Saved) {
-	// What was done is read first: the parameters may be a step ahead of it, never
-	// behind.
-	s.Checkpoint = p.checkpoint()
-	if len(s.Params) != p.replica.Len() {
-		s.Params = make(tensor.Vector, p.replica.Len())
-	}
-	p.trainer.Save(s.Params, &s.Optimizer)
-}
-
-// checkpoint is what lies behind the parameters now.
-func (p *Peer) checkpoint() Checkpoint {
+// done is what lies behind the parameters of this life of a peer now.
+func done(f *flock.Flock, incarnation uint64, orders [][]byte) Checkpoint {
 	c := Checkpoint{
-		Steps: p.flock.Age(), FlockSteps: p.flock.Total(),
-		Own: p.flock.Steps(), Incarnation: p.roster.Incarnation(), Peers: p.flock.Participants(),
+		Steps: f.Age(), FlockSteps: f.Total(),
+		Own: f.Steps(), Incarnation: incarnation, Peers: f.Participants(), Orders: orders,
 	}
-	lives, inherited := p.flock.Past()
+	lives, inherited := f.Past()
 	c.Inherited = inherited
 	for _, r := range lives {
 		c.Past = append(c.Past, Past{Peer: r.Peer, Incarnation: r.Incarnation, Steps: r.Steps, Resumed: r.Flags&flock.Resumed != 0})
 	}
-	c.Orders = p.orders.All()
 	return c
 }
 
@@ -101,8 +86,7 @@ func (p *Peer) checkpoint() Checkpoint {
 func (c Checkpoint) tellsWho() bool { return c.Own > 0 || c.Incarnation > 0 }
 
 // resume takes up what an earlier life has left, before anybody hears of this one.
-func (p *Peer) resume() {
-	c := p.config.Checkpoint
+func (c Checkpoint) resume(f *flock.Flock) {
 	if !c.tellsWho() {
 		return
 	}
@@ -113,5 +97,5 @@ func (p *Peer) resume() {
 			lives[i].Flags = flock.Resumed
 		}
 	}
-	p.flock.Resume(c.Own, c.Steps, lives, c.Inherited, c.Peers)
+	f.Resume(c.Own, c.Steps, lives, c.Inherited, c.Peers)
 }

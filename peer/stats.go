@@ -7,9 +7,11 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -27,7 +29,7 @@ func (p *Peer) Stats() stats.Peer {
 	s.Twins, s.Connections, s.State = p.flock.Twins(time.Now()), connections, p.arrival.State()
 	s.State.Newcomers, s.State.Given = p.donor.Newcomers(), p.donor.Given()
 	s.Quarantined = p.links.InQuarantine(p.now())
-	p.reportLinks(&s.Exchanges)
+	reportLinks(&s.Exchanges, p.links, p.config.Exchange.Codec)
 	for _, pull := range p.replica.Pulls(stats.MaxPulls) {
 		s.Exchanges.Pulls = append(s.Exchanges.Pulls, stats.Pull{Partner: seam.PeerID(pull.Partner), Pull: pull.Ratio, Exchanges: pull.Exchanges})
 	}
@@ -38,12 +40,12 @@ func (p *Peer) Stats() stats.Peer {
 }
 
 // reportLinks fills in what is known of the links.
-func (p *Peer) reportLinks(s *stats.Exchanges) {
-	choosing := p.config.Exchange.Codec.Choosing()
+func reportLinks(s *stats.Exchanges, of *links.Links, policy quant.Policy) {
+	choosing := policy.Choosing()
 	if choosing {
 		s.Codecs = make(map[string]int)
 	}
-	for _, link := range p.links.Measured() {
+	for _, link := range of.Measured() {
 		one := stats.Link{Partner: link.Partner, Rate: link.Rate, Round: link.Round, Again: link.Again, Exchanges: link.Exchanges}
 		if choosing {
 			one.Codec = link.Codec()
@@ -136,10 +138,3 @@ func (p *Peer) digest() (d control.Digest, samples uint64) {
 		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners, Heard: time.Now(),
 	}, p.Tallies().Samples
 }
-
-// Digests are the latest digests of the members, this peer's own included, in the
-// order of their ids. A member that has gone is left out.
-func (p *Peer) Digests() []control.Digest { return p.orders.Digests() }
-
-// Control tells what became of control messages here.
-func (p *Peer) Control() control.Stats { return p.orders.Stats() }

@@ -23,55 +23,6 @@ type Result struct {
 	Samples int
 }
 
-// Step takes one gradient step. It calls gradient with a snapshot x of the
-// parameters and a zeroed grad to write the mean gradient into; both are valid
-// until gradient returns and must not be kept. The snapshot may mix slices from
-// before and after an exchange. No lock is held while the gradient is computed.
-// Then it applies the optimizer's step and lets the machine decide whether to
-// talk; exchanges go on in the background and Step does not wait for them.
-//
-// The first call waits for joining: until a member has answered, or for
-// three seconds if none does, after which the peer trains alone and keeps trying.
-// A peer that comes to a flock that has already trained copies the flock's
-// parameters first, from several members at once. One that trained alone and
-// then finds such a flock, with a model that is behind, copies it too, at its next Step; the
-// step under way, if there is one, is left out then and not counted.
-//
-// It returns ErrRunOver when the flock has done its work, ErrClosed after Close,
-// a *seam.RefusedError if the members asked to join will not have this peer,
-// optim.ErrNotFinite if the gradient or the step is not finite, the gradient's norm is beyond
-// 1e18, or the step is about a million times longer than the model (nothing is applied;
-// the caller may go on), or the error of gradient or ctx, wrapped (nothing is applied).
-// Calls from two goroutines at once are an error.
-//
-// With an algorithm that averages gradients (lock-step, or with a server) Step hands the
-// gradient over and waits for the update made of it. If ctx ends meanwhile, the gradient
-// has been handed over all the same: it counts in the update, as the next call reports,
-// which waits for that before it computes another gradient. A gradient as long as the step
-// above is left out of the mean, which fails the Step too, and the caller may go on.
-func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
-	return p.trainer.alone(func() error { return p.trainer.step(ctx, gradient) })
-}
-
-// Apply adds delta, a step that the caller's own optimizer made, and counts it
-// as one gradient step. delta must have as many values as the layout. It waits
-// and fails as Step does, with optim.ErrNotFinite for a delta that would leave a model
-// that nobody would take: nothing of it is applied then.
-func (p *Peer) Apply(ctx context.Context, delta tensor.Vector) error {
-	return p.trainer.alone(func() error { return p.trainer.apply(ctx, delta) })
-}
-
-// Batch is how many samples the next gradient should be of, so that all peers take
-// equally long for theirs: as the algorithm divides the flock's work by the peers'
-// speeds, or own if it does not. The numbers are to be told in Result.Samples. It
-// changes from step to step. Safe for concurrent use.
-func (p *Peer) Batch(own int) int {
-	if wish := p.trainer.batch.Load(); wish > 0 {
-		return int(wish)
-	}
-	return own
-}
-
 // training is a peer's trainer in real time: it waits until a step may begin, and tells
 // the loop of it.
 type training struct {
