@@ -58,9 +58,11 @@ func assemble(config Config) (_ *Peer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p.work = work{flock: p.flock, orders: p.orders, last: p.trainer.Finish, log: p.log}
 	memory := arrival.Recall(p.config.Network.partnersFile(), p.log)
-	p.arrival, p.donor = newArrival(p, memory.Past), newDonor(p)
+	p.arrival = newArrival(p, memory.Past)
+	p.donor = newDonor(p)
+	p.trainer.begin(p, machine.Traits())
+	p.work = work{flock: p.flock, orders: p.orders, last: p.trainer.Finish, log: p.log}
 	p.roster = newRoster(p, machine, memory.Past)
 	p.talks = newTalks(p, machine.Traits())
 	loop := newLoop(p, machine, memory)
@@ -124,9 +126,7 @@ func newMachine(p *Peer) (collective.Machine, error) {
 		return nil, err
 	}
 	machine := collective.Of(made)
-	traits := machine.Traits()
-	p.trainer.begin(p, traits)
-	if traits.Gradients {
+	if machine.Traits().Gradients {
 		return machine, checkOneWay(p.links.Codecs())
 	}
 	return machine, nil

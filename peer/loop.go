@@ -216,7 +216,7 @@ func (l *loop) carryOut(action collective.Action, cause *notice) {
 // carryOutCollective is carryOut for what only the algorithms in lock-step and those with a
 // server ask for. docs/design/020 says how.
 func (l *loop) carryOutCollective(action collective.Action, key talks.Key) {
-	p, averages, pools := l.peer, l.peer.trainer.averages, l.peer.trainer.pools
+	p, averages, pools := l.peer, l.peer.trainer.updates != nil, l.peer.trainer.pools
 	switch kind := action.Kind; {
 	case kind == collective.Tell:
 		p.talks.Tell(action)

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/trainer"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -27,13 +29,19 @@ type Result struct {
 // the loop of it.
 type training struct {
 	*trainer.Trainer
-	peer     *Peer
+	arrival *arrival.Arrival
+	work    *work
+	tally   *tally.Tally
+	life    *lifetime
+	report  func(notice) bool // to the loop; false if the peer has stopped
+	values  int               // of the model
+	fresh   bool              // the parameters are the run's first, for all that is known
+
 	stepping atomic.Bool
 	proceed  chan struct{}         // one token: the next step may begin
 	halts    chan averaging.Reason // one: why it may not
-	averages bool                  // the machine averages gradients, and asks for the updates
 	pools    bool                  // the machine makes one model of all in the end
-	updates  *updates              // nil unless it does
+	updates  *updates              // that a machine asks for which averages gradients, else nil
 	batch    atomic.Int64          // samples that the machine wants in the next gradient, 0 if any number
 	between  atomic.Int64          // nanoseconds from one step to the next, about
 
@@ -42,15 +50,17 @@ type training struct {
 	resumed time.Time // when the operator last let it go on
 }
 
-// begin makes the trainer for a machine.
+// begin makes the trainer of a peer for a machine.
 func (t *training) begin(p *Peer, machine collective.Traits) {
-	t.peer, t.proceed, t.halts = p, make(chan struct{}, 1), make(chan averaging.Reason, 1)
+	t.arrival, t.work, t.tally, t.life, t.report = p.arrival, &p.work, p.tally, &p.lifetime, p.notify
+	// Of a checkpoint without steps nobody knows whether its parameters are the run's first.
+	t.values, t.fresh = p.replica.Len(), p.config.Checkpoint.Incarnation == 0
+	t.proceed, t.halts, t.pools = make(chan struct{}, 1), make(chan averaging.Reason, 1), machine.Pools
 	t.Trainer = trainer.New(trainer.Config{
 		Replica: p.replica, Optimizer: p.config.Optimizer, Traits: machine, Pace: p.config.Exchange.Pace, Run: t,
 	})
-	t.averages, t.pools = machine.Gradients, machine.Pools
-	if t.averages {
-		t.updates = newUpdates(p.replica.Len())
+	if machine.Gradients {
+		t.updates = newUpdates(t.values)
 	}
 }
 
@@ -69,14 +79,14 @@ func (t *training) alone(step func() error) error {
 	case errors.Is(err, trainer.ErrReplaced):
 		return nil
 	case errors.Is(err, trainer.ErrOver):
-		return t.peer.work.runOver()
+		return t.work.runOver()
 	default:
 		return err
 	}
 }
 
 func (t *training) step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
-	p, began := t.peer, time.Now()
+	began := time.Now()
 	if err := t.admit(ctx); err != nil {
 		return err
 	}
@@ -85,16 +95,15 @@ func (t *training) step(ctx context.Context, gradient func(x, grad tensor.Vector
 	result, err := gradient(x, grad)
 	t.ended = time.Now()
 	if err != nil {
-		return fmt.Errorf("step %d: computing the gradient: %w", p.flock.Steps()+1, err)
+		return fmt.Errorf("step %d: computing the gradient: %w", t.work.flock.Steps()+1, err)
 	}
-	event, err := t.Gradient(p.now(), result.Loss, result.Samples)
+	event, err := t.Gradient(t.life.now(), result.Loss, result.Samples)
 	if err != nil {
 		return err
 	}
-	// Of a checkpoint without steps nobody knows whether its parameters are the run's first.
-	event.Initial = p.flock.Age() == 0 && p.config.Checkpoint.Incarnation == 0
-	t.owed = p.notify(notice{event: event})
-	if t.averages {
+	event.Initial = t.fresh && t.work.flock.Age() == 0
+	t.owed = t.report(notice{event: event})
+	if t.updates != nil {
 		return t.await(ctx)
 	}
 	t.held(t.ended)
@@ -102,29 +111,27 @@ func (t *training) step(ctx context.Context, gradient func(x, grad tensor.Vector
 }
 
 func (t *training) apply(ctx context.Context, delta tensor.Vector) error {
-	p := t.peer
-	if t.averages {
+	if t.updates != nil {
 		return errNoSteps
 	}
-	if len(delta) != p.replica.Len() {
-		return fmt.Errorf("applying a step of %d values to %d parameters", len(delta), p.replica.Len())
+	if len(delta) != t.values {
+		return fmt.Errorf("applying a step of %d values to %d parameters", len(delta), t.values)
 	}
 	if err := t.admit(ctx); err != nil {
 		return err
 	}
-	event, err := t.Trainer.Apply(p.now(), delta)
+	event, err := t.Trainer.Apply(t.life.now(), delta)
 	if err != nil {
 		return err
 	}
-	t.owed = p.notify(notice{event: event})
+	t.owed = t.report(notice{event: event})
 	return nil
 }
 
 // admit waits until the trainer may take a step, or says why it may not.
 func (t *training) admit(ctx context.Context) error {
-	p := t.peer
-	if !p.arrival.Open() {
-		if err := p.arrival.Wait(ctx); errors.Is(err, seam.ErrClosed) {
+	if !t.arrival.Open() {
+		if err := t.arrival.Wait(ctx); errors.Is(err, seam.ErrClosed) {
 			return ErrClosed
 		} else if err != nil {
 			return err
@@ -132,10 +139,10 @@ func (t *training) admit(ctx context.Context) error {
 		t.resumed = time.Now()
 	}
 	select {
-	case <-p.closing:
+	case <-t.life.closing:
 		return ErrClosed
-	case <-p.arrival.Barred():
-		return p.arrival.Fault()
+	case <-t.arrival.Barred():
+		return t.arrival.Fault()
 	default:
 	}
 	if err := ctx.Err(); err != nil {
@@ -144,14 +151,14 @@ func (t *training) admit(ctx context.Context) error {
 	if err := t.pass(ctx); err != nil {
 		return err
 	}
-	if p.flock.IsOver() {
-		return p.work.runOver()
+	if t.work.flock.IsOver() {
+		return t.work.runOver()
 	}
-	if p.work.finished() {
-		if p.work.conclude() {
-			p.notify(news(averaging.Event{Kind: averaging.RunOver}))
+	if t.work.finished() {
+		if t.work.conclude() {
+			t.report(news(averaging.Event{Kind: averaging.RunOver}))
 		}
-		return p.work.runOver()
+		return t.work.runOver()
 	}
 	if !t.owed {
 		return nil
@@ -161,7 +168,6 @@ func (t *training) admit(ctx context.Context) error {
 
 // await waits until the machine answers the step that was reported to it.
 func (t *training) await(ctx context.Context) error {
-	p := t.peer
 	select {
 	case <-t.proceed: // whatever else has happened: the step is done
 		return t.released()
@@ -172,10 +178,10 @@ func (t *training) await(ctx context.Context) error {
 		return t.released()
 	case reason := <-t.halts:
 		t.owed = false
-		return fmt.Errorf("step %d: %w", p.flock.Steps()+1, &HaltedError{Reason: reason})
-	case <-p.flock.Over():
-		return p.work.runOver()
-	case <-p.closing:
+		return fmt.Errorf("step %d: %w", t.work.flock.Steps()+1, &HaltedError{Reason: reason})
+	case <-t.work.flock.Over():
+		return t.work.runOver()
+	case <-t.life.closing:
 		return ErrClosed
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for leave to go on: %w", ctx.Err())
@@ -186,7 +192,7 @@ func (t *training) await(ctx context.Context) error {
 // what makes it a step, unless it or the update of it was left out.
 func (t *training) released() error {
 	t.owed = false
-	if !t.averages {
+	if t.updates == nil {
 		return nil
 	}
 	select {
@@ -194,7 +200,7 @@ func (t *training) released() error {
 		return err
 	default:
 	}
-	t.Proceed(t.peer.now())
+	t.Proceed(t.life.now())
 	t.held(t.ended)
 	return nil
 }
@@ -204,15 +210,15 @@ func (t *training) held(since time.Time) {
 	if since.Before(t.resumed) {
 		since = t.resumed // a pause is none of the peer's doing
 	}
-	if p := t.peer; p.flock.Steps() > p.flock.Resumed() {
-		p.tally.Held(time.Since(since))
+	if t.work.flock.Steps() > t.work.flock.Resumed() {
+		t.tally.Held(time.Since(since))
 	}
 }
 
 // pass waits while the operator holds trainers: that time is none of a step.
 func (t *training) pass(ctx context.Context) error {
 	for {
-		held := t.peer.orders.Held()
+		held := t.work.orders.Held()
 		if held == nil {
 			return nil
 		}
@@ -220,10 +226,10 @@ func (t *training) pass(ctx context.Context) error {
 		case <-held:
 			t.Rest()
 			t.resumed = time.Now()
-		case <-t.peer.closing:
+		case <-t.life.closing:
 			return ErrClosed
-		case <-t.peer.arrival.Barred():
-			return t.peer.arrival.Fault()
+		case <-t.arrival.Barred():
+			return t.arrival.Fault()
 		case <-ctx.Done():
 			return fmt.Errorf("the operator has paused the run: %w", ctx.Err())
 		}
@@ -236,31 +242,29 @@ func (t *training) stepTime() time.Duration { return time.Duration(t.between.Loa
 
 // Made implements trainer.Run.
 func (t *training) Made(s trainer.Step) {
-	p := t.peer
-	p.tally.Stepped(s.Waited)
-	p.flock.Stepped()
+	t.tally.Stepped(s.Waited)
+	t.work.flock.Stepped()
 	t.between.Store(int64(s.Between))
 	if !math.IsNaN(s.Loss) {
-		p.tally.Learned(s.Loss, s.Rate, s.Samples)
+		t.tally.Learned(s.Loss, s.Rate, s.Samples)
 	}
 }
 
 // Steps implements trainer.Run.
 func (t *training) Steps() (own, all uint64, peers int) {
-	f := t.peer.flock
+	f := t.work.flock
 	peers, _ = f.Members()
 	return f.Steps(), f.Total(), peers
 }
 
 // Progress implements trainer.Run.
-func (t *training) Progress() float64 { return t.peer.work.progress() }
+func (t *training) Progress() float64 { return t.work.progress() }
 
 // Rate implements trainer.Run. At a progress that a machine has told all peers it is that
 // of the schedule that holds there, wherever each of them takes the flock to be.
 func (t *training) Rate(progress float64) float64 {
-	p := t.peer
 	if progress <= 0 {
-		return p.orders.At(p.flock.Total()).Schedule.RateAt(p.work.progress())
+		return t.work.orders.At(t.work.flock.Total()).Schedule.RateAt(t.work.progress())
 	}
-	return p.orders.Reached(progress, p.flock.Total(), p.flock.Participants()).Schedule.RateAt(progress)
+	return t.work.orders.Reached(progress, t.work.flock.Total(), t.work.flock.Participants()).Schedule.RateAt(progress)
 }

@@ -77,7 +77,7 @@ type Trainer struct {
 	config Config
 
 	x, grad tensor.Vector // of the step in the making
-	model   uint64        // replacements of the model that are taken into account
+	model   uint64        // replacements of the model taken into account; changes while the steps are held
 	handed  Step          // of the gradient that the machine has
 	waited  time.Duration // for slices, since the last step
 	pace    pace
@@ -104,14 +104,18 @@ func (t *Trainer) Begin() (x, grad tensor.Vector) {
 	return t.x, t.grad
 }
 
-// renew has the optimizer forget what it knows of a model that was replaced.
-func (t *Trainer) renew() {
-	if n := t.config.Replica.Replaced(); n != t.model {
-		t.model = n
-		t.config.Replica.Hold()
-		defer t.config.Replica.Release()
-		t.forget()
+// renew has the optimizer forget what it knows of a model that was replaced, and tells
+// whether one was.
+func (t *Trainer) renew() bool {
+	r := t.config.Replica
+	if r.Replaced() == t.model {
+		return false
 	}
+	r.Hold()
+	defer r.Release()
+	t.model = r.Replaced()
+	t.forget()
+	return true
 }
 
 // Gradient takes the gradient that has been written since Begin, of a mean loss over so
@@ -154,7 +158,9 @@ func (t *Trainer) hand(step Step) (collective.Event, error) {
 // the machine. It fails as Gradient does, and must not be called if the machine averages
 // gradients.
 func (t *Trainer) Apply(now time.Duration, delta tensor.Vector) (collective.Event, error) {
-	t.renew()
+	if t.renew() {
+		return collective.Event{}, ErrReplaced // the caller made it for the model before
+	}
 	t.config.Replica.Hold()
 	waited, err := t.add(delta, t.model)
 	t.config.Replica.Release()
@@ -289,6 +295,9 @@ func (t *Trainer) Save(params tensor.Vector, state *optim.State) {
 	makeRoom(state, lent) // so that no step waits for new memory
 	r.ConsistentWith(params, func() {
 		lent := stateful.State()
+		if r.Replaced() != t.model {
+			lent = optim.State{Kind: lent.Kind} // it is of the model before
+		}
 		makeRoom(state, lent) // if there is more of it by now
 		state.Kind, state.Steps = lent.Kind, lent.Steps
 		for name, from := range lent.Vectors {

@@ -172,6 +172,46 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// TestAStepForAModelThatWasReplacedIsLeftOut: the caller made it before it could know.
+func TestAStepForAModelThatWasReplacedIsLeftOut(t *testing.T) {
+	run := &alone{}
+	tr, r := newTrainer(t, exchanging, &optim.SGD{}, averaging.Pace{}, run)
+	one, other := tensor.Vector{1, 1, 1, 1, 1, 1, 1}, tensor.Vector{7, 6, 5, 4, 3, 2, 1}
+	if err := r.Replace(other); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.Apply(0, one); !errors.Is(err, ErrReplaced) || !slices.Equal(contents(r), other) || len(run.steps) != 0 {
+		t.Errorf("%v: %v, %d steps counted", err, contents(r), len(run.steps))
+	}
+	if _, err := tr.Apply(0, one); err != nil || len(run.steps) != 1 {
+		t.Errorf("the next: %v, %d steps counted", err, len(run.steps))
+	}
+}
+
+// TestNoStateOfAReplacedModelIsSaved: what the optimizer knows of the model before is no
+// part of a checkpoint of the one that took its place.
+func TestNoStateOfAReplacedModelIsSaved(t *testing.T) {
+	tr, r := newTrainer(t, exchanging, &optim.AdamW{}, averaging.Pace{}, &alone{rate: 0.1})
+	_, grad := tr.Begin()
+	grad[0] = 1
+	if _, err := tr.Gradient(0, 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Replace(tensor.Vector{7, 6, 5, 4, 3, 2, 1}); err != nil {
+		t.Fatal(err)
+	}
+	var state optim.State
+	params := make(tensor.Vector, values)
+	tr.Save(params, &state)
+	if state.Kind != "adamw" || state.Steps != 0 || len(state.Vectors) != 0 || params[0] != 7 {
+		t.Errorf("saved %v with %+v", params, state)
+	}
+	var again optim.AdamW
+	if err := again.Restore(state); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestGradientsAreHandedOver: with a machine that averages gradients a step counts when
 // the machine lets the trainer go on, and its updates are made at the rate and of the
 // share that it asks for.
