@@ -25,7 +25,7 @@ func TestExchange(t *testing.T) {
 		t.Run(codec, func(t *testing.T) {
 			t.Parallel()
 			var out, logged bytes.Buffer
-			cmd := command(t, smallExchange("--codec", codec, "--json")...)
+			cmd := command(t, smallExchange("--codec", codec, "--stages", "--json")...)
 			cmd.Stdout, cmd.Stderr = &out, &logged
 			if err := cmd.Run(); err != nil {
 				t.Fatalf("%v\n%s", err, &logged)
@@ -69,6 +69,13 @@ func checkExchange(t *testing.T, r exchange.Result, codec string) {
 	}
 	if runtime.GOOS == "linux" && (r.CPUSeconds <= 0 || r.RawLibp2pCPUSeconds <= 0 || r.PeakBytes[0] < 1<<20 || r.PeakBytes[1] < 1<<20) {
 		t.Errorf("processor time %v s and %v s, peak memory %v", r.CPUSeconds, r.RawLibp2pCPUSeconds, r.PeakBytes)
+	}
+	spent := 0.0
+	for _, s := range r.Stages {
+		spent += s.Active + s.Passive
+	}
+	if len(r.Stages) != 9 || spent <= 0 {
+		t.Errorf("stages: %+v", r.Stages)
 	}
 	if want := uint64(16*5000 + 64<<20); r.PeakBudget != want {
 		t.Errorf("budget of %d bytes, want %d", r.PeakBudget, want)

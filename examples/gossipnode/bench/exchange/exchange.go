@@ -33,6 +33,7 @@ type exchangeSettings struct {
 	slice      int
 	window     int
 	seed       uint64
+	stages     bool
 	json       bool
 	// partner makes this process the other one, which does what its parent says.
 	partner bool
@@ -89,6 +90,7 @@ func (s *exchangeSettings) register(flags *pflag.FlagSet) {
 	flags.IntVar(&s.slice, "slice", measure.DefaultSlice, "values in a slice")
 	flags.IntVar(&s.window, "window", 0, "slices in flight; 0 is as many as take 1 MiB")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the values")
+	flags.BoolVar(&s.stages, "stages", false, "profile both processes, and tell where an exchange's processor time goes")
 	flags.BoolVar(&s.json, "json", false, "print the figures as one JSON object, the last line of standard output")
 	cli.TakeFile(flags)
 	flags.BoolVar(&s.partner, "partner", false, "do what a parent process says")

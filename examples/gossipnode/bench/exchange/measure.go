@@ -64,6 +64,7 @@ func measureExchange(ctx context.Context, s exchangeSettings, std cli.Streams) (
 		{"Preparing the references.", b.prepare},
 		{measure.Turns, b.rounds},
 		{"Exchanging, one right after the other.", b.bursts},
+		{"Looking where the time goes, if that is asked for.", b.profile},
 	} {
 		fmt.Fprintln(std.Err, part.says)
 		if err := part.do(ctx); err != nil {
@@ -282,7 +283,7 @@ func (b *exchangeBench) result() (Result, error) {
 		PeakBytes: b.peak, PeakBudget: peerVectors*tensor.ValueSize*uint64(s.parameters) + peakSlack,
 		Rounds: s.rounds, Slices: s.slices(), SliceValues: s.slice, Window: s.window, GOMAXPROCS: runtime.GOMAXPROCS(0),
 		CongestionControl: b.congestion, Security: measure.Security, Muxer: measure.Muxer, CPU: host.Processor(),
-		Refused: b.measured.machine.refused.Load(), Blocked: b.blocked,
+		Refused: b.measured.machine.refused.Load(), Blocked: b.blocked, Stages: b.stages,
 	}
 	if b.raw != nil {
 		r.RawSeconds = measure.Median(b.rawOurs.seconds())

@@ -33,6 +33,8 @@ type (
 		Addresses []string `json:"addresses,omitempty"`
 		TCP       string   `json:"tcp,omitempty"`
 		Peak      uint64   `json:"peak,omitempty"`
+		// Stages are the seconds of processor time in each stage since doProfile.
+		Stages map[string]float64 `json:"stages,omitempty"`
 		usage
 		disturbance
 		// Failure is why what was demanded was not done.
@@ -47,12 +49,16 @@ const (
 	doPeak    = "peak"    // tell the peak memory
 	doPrepare = "prepare" // get ready for the references
 	doUsage   = "usage"   // tell what has been used
+
+	doProfile  = "profile"  // begin to profile
+	doProfiled = "profiled" // tell where the time went
 )
 
 // partner is the passive process.
 type partner struct {
 	*node
 	listener *net.TCPListener
+	profiled profiling
 	serving  sync.WaitGroup
 }
 
@@ -143,6 +149,10 @@ func (p *partner) do(ctx context.Context, d demand) (a answer, err error) {
 		err = p.prepare(ctx)
 	case doUsage:
 		a.usage = usageNow()
+	case doProfile:
+		err = p.profiled.begin()
+	case doProfiled:
+		a.Stages, err = p.profiled.end()
 	default:
 		err = fmt.Errorf("no such demand: %q", d.Do)
 	}

@@ -19,6 +19,7 @@ type exchangeFigures struct {
 
 	peak       []uint64 // of this process and the other
 	blocked    []disturbance
+	stages     []stageSeconds
 	congestion string
 }
 
@@ -84,6 +85,9 @@ type Result struct {
 	Muxer             string `json:"muxer"`
 	CPU               string `json:"cpu"`
 	Refused           int64  `json:"refused"`
+
+	// Stages are those of --stages.
+	Stages []stageSeconds `json:"stages,omitempty"`
 }
 
 const (
@@ -132,6 +136,12 @@ func (r Result) String() string {
 			d.Side, 1000*d.P99Seconds, cli.Plural(d.Steps, "step"), 1000*d.LongestSeconds, cli.Plural(d.Exchanges, "exchange"))
 	}
 	fmt.Fprintf(&text, "The arithmetic of a slice takes %.3f ms, at the longest %.3f ms.\n", 1000*r.SliceArithmetic, 1000*r.SliceArithmeticLongest)
+	if len(r.Stages) > 0 {
+		fmt.Fprintf(&text, "\n%-44s %10s %9s\n", "processor time of an exchange", "active ms", "passive")
+	}
+	for _, s := range r.Stages {
+		fmt.Fprintf(&text, "%-44s %10.3f %9.3f\n", s.Stage, 1000*s.Active, 1000*s.Passive)
+	}
 	for i, peak := range r.PeakBytes {
 		who := []string{"Initiating", "Other"}[min(i, 1)]
 		fmt.Fprintf(&text, "%s process: peak memory %s of a budget of %s.\n", who, cli.Size(peak), cli.Size(r.PeakBudget))

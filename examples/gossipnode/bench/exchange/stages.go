@@ -1,0 +1,123 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime/pprof"
+	"slices"
+	"strings"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
+)
+
+// profiledTime is for how long exchanges are profiled, in seconds: some hundred samples a
+// stage that takes a tenth.
+const profiledTime = 4.0
+
+// stageSeconds is the processor time of one exchange in a stage, at either end.
+type stageSeconds struct {
+	Stage   string  `json:"stage"`
+	Active  float64 `json:"active_seconds"`
+	Passive float64 `json:"passive_seconds"`
+}
+
+// stage is a part of an exchange's work, and the functions that do it, by the beginnings of
+// their names. A sample is of the first stage that a function of its stack belongs to, the
+// innermost first: what TLS copies is TLS's, and a system call is the system's whoever asks.
+type stage struct {
+	name      string
+	functions []string
+}
+
+const ours = "github.com/seed-97356399/murmuration/"
+
+// stages lists the stages in the order in which a slice passes through them. What belongs to
+// none is the runtime's: scheduling, timers, memory.
+func stages() []stage {
+	replica := ours + "internal/replica."
+	return []stage{
+		{"system", []string{"internal/runtime/syscall.", "syscall.", "internal/poll.", "runtime.futex", "runtime.epollwait", "runtime.usleep"}},
+		{"encode", []string{replica + "(*InitiatorLane).Code"}},
+		{"decode, apply", []string{replica + "(*InitiatorLane).Diff", replica + "(*ResponderLane).Ack"}},
+		{"decode, difference, encode", []string{replica + "(*ResponderLane).Code"}},
+		{"checksum", []string{"hash/crc32."}},
+		{"TLS", []string{"crypto/", ours + "peer/p2pnet/internal/secure."}},
+		{"muxer", []string{"github.com/libp2p/go-yamux"}},
+		{"conversation", []string{ours + "internal/framed.", ours + "internal/session.", ours + "internal/talks.", ours + "internal/wire.", ours + "peer"}},
+	}
+}
+
+const otherStage = "scheduling and the rest"
+
+// profiling is a processor profile under way.
+type profiling struct{ data bytes.Buffer }
+
+func (p *profiling) begin() error {
+	p.data.Reset()
+	if err := pprof.StartCPUProfile(&p.data); err != nil {
+		return fmt.Errorf("profiling exchanges: %w", err)
+	}
+	return nil
+}
+
+// end is the processor time since begin, in seconds, by stage.
+func (p *profiling) end() (map[string]float64, error) {
+	pprof.StopCPUProfile()
+	taken, err := profile.Parse(&p.data)
+	if err != nil {
+		return nil, fmt.Errorf("reading the profile: %w", err)
+	}
+	sums := make(map[string]float64)
+	for _, sample := range taken.Sample {
+		sums[stageOf(sample)] += float64(sample.Value[len(sample.Value)-1]) / 1e9
+	}
+	return sums, nil
+}
+
+// stageOf is the stage of a stack.
+func stageOf(sample *profile.Sample) string {
+	for _, location := range sample.Location {
+		for _, line := range location.Line {
+			for _, s := range stages() {
+				if slices.ContainsFunc(s.functions, func(f string) bool { return strings.HasPrefix(line.Function.Name, f) }) {
+					return s.name
+				}
+			}
+		}
+	}
+	return otherStage
+}
+
+// profile takes exchanges one right after the other, and tells where both ends' processor
+// time went in one of them.
+func (b *exchangeBench) profile(ctx context.Context) error {
+	if !b.settings.stages {
+		return nil
+	}
+	times := int(min(max(profiledTime/measure.Median(b.ours.seconds()), minBurst), maxOrderTimes))
+	var own profiling
+	if _, err := b.other.ask(ctx, doProfile); err != nil {
+		return err
+	}
+	if err := own.begin(); err != nil {
+		return err
+	}
+	if _, _, err := b.measured.exchange(ctx, times); err != nil {
+		return err
+	}
+	active, err := own.end()
+	if err != nil {
+		return err
+	}
+	theirs, err := b.other.ask(ctx, doProfiled)
+	if err != nil {
+		return err
+	}
+	for _, s := range append(stages(), stage{name: otherStage}) {
+		b.stages = append(b.stages, stageSeconds{s.name, active[s.name] / float64(times), theirs.Stages[s.name] / float64(times)})
+	}
+	return nil
+}
