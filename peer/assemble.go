@@ -160,6 +160,7 @@ func newTalks(p *Peer, traits collective.Traits) *talks.Talks {
 		Host: session.Host{
 			Run: p.config.Run, Layout: p.config.layout(), Cut: p.replica.Cut(), Replica: p.replica, Ledger: p.ledger, Links: p.links,
 			Lanes: exchange.Lanes, Window: exchange.Window, Deadline: exchange.Deadline, Traits: traits,
+			Sealed: p.transport.Sealed(),
 		},
 		Transport: p.transport, Membership: p.membership, Flock: p.flock, Roster: p.roster, Tally: p.tally, Log: p.log,
 		Started: p.started, Stall: exchange.Stall, Running: p.running, Exchanges: p.exchanges, Closing: p.closing,

@@ -26,6 +26,9 @@ type Stream struct {
 	// Soon bounds the wait for the first bytes of the next frame; 0 if nothing but the
 	// frame's own bound does. It counts once.
 	Soon time.Duration
+	// Sealed: frames of slices may come without a checksum, since nobody can alter what the
+	// transport carries.
+	Sealed bool
 	// Frame is scratch for what is sent.
 	Frame []byte
 
@@ -41,6 +44,7 @@ type Stream struct {
 	reader      *wire.Reader
 	short, long *wire.Reader     // for requests and answers; for slices
 	unread      io.LimitedReader // what the partner still sends
+	gathering
 }
 
 // Converse speaks on a stream, and closes it when talk has returned. Talk may fail, and
@@ -62,6 +66,7 @@ func (s *Stream) Begin(stream seam.Stream, stall time.Duration) {
 	s.Stream, s.Stall, s.Until, s.Soon = stream, stall, time.Time{}, 0
 	s.whole, s.Sign = time.Time{}, time.Time{}
 	s.Sent, s.Received, s.Longest = 0, 0, 0
+	s.end()
 	if s.short == nil {
 		s.short = wire.NewReader(s, wire.MaxHandshake)
 	}
@@ -76,16 +81,33 @@ func (s *Stream) Bulk() {
 		s.long = wire.NewReader(s, wire.MaxPayload)
 	}
 	s.long.Reset(s)
+	s.long.Sealed = s.Sealed
 	s.reader = s.long
+	s.begin(arrivals{s})
 }
 
 // Limit makes a stream ready for frames with payloads of so many bytes.
 func (s *Stream) Limit(payload int) { s.reader = wire.NewReader(s, payload) }
 
-// Read implements io.Reader for the frame readers: it counts.
+// Read implements io.Reader for the readers of frames.
 func (s *Stream) Read(b []byte) (int, error) {
+	if s.direct() {
+		return s.receive(b)
+	}
+	return s.in.Read(b)
+}
+
+// arrivals is a stream as its buffer reads it.
+type arrivals struct{ *Stream }
+
+// Read implements io.Reader.
+func (a arrivals) Read(b []byte) (int, error) { return a.receive(b) }
+
+// receive reads from the stream and counts.
+func (s *Stream) receive(b []byte) (int, error) {
 	n, err := s.Stream.Read(b)
 	s.Received += uint64(n)
+	s.arrived.Add(uint64(n))
 	if n > 0 && !s.whole.IsZero() {
 		s.Sign = time.Now()
 		if err == nil {
@@ -99,6 +121,12 @@ func (s *Stream) Read(b []byte) (int, error) {
 // Next reads a frame, which must have come as a whole within the stall bound.
 func (s *Stream) Next() (wire.Header, []byte, error) {
 	began := time.Now()
+	if s.ready() {
+		if s.Soon > 0 {
+			s.Soon, s.Sign = 0, began
+		}
+		return s.take()
+	}
 	deadline, err := s.wait(began)
 	if soon := began.Add(s.Soon); s.Soon > 0 && soon.Before(deadline) {
 		deadline, s.whole = soon, deadline
@@ -109,13 +137,60 @@ func (s *Stream) Next() (wire.Header, []byte, error) {
 	if err != nil {
 		return wire.Header{}, nil, err
 	}
-	header, payload, err := s.reader.Next()
+	header, payload, err := s.take()
 	s.Soon, s.whole = 0, time.Time{}
 	s.Longest = max(s.Longest, time.Since(began))
 	return header, payload, err
 }
 
-// Send sends a whole frame.
+// take reads a frame.
+func (s *Stream) take() (wire.Header, []byte, error) {
+	header, payload, err := s.reader.Next()
+	s.alone = len(payload) >= large
+	return header, payload, err
+}
+
+// Ready tells whether the next frame has come as a whole, so that Next will not wait.
+func (s *Stream) Ready() bool { return s.ready() }
+
+// Later sends a frame together with those that follow it, at the latest at Flush. Before
+// Bulk each goes at once, and later large ones do, after those that wait. The frame is the
+// caller's again.
+func (s *Stream) Later(frame []byte) error {
+	takes, room := s.takes(frame)
+	if !takes || !room {
+		if err := s.Flush(); err != nil {
+			return err
+		}
+	}
+	if !takes {
+		return s.Send(frame)
+	}
+	if s.put(frame) {
+		return s.Flush()
+	}
+	return nil
+}
+
+// Flush sends the frames that wait. Whoever is about to wait for the partner has to.
+func (s *Stream) Flush() error {
+	if len(s.out) == 0 {
+		return nil
+	}
+	err := s.Send(s.out)
+	s.out = s.out[:0]
+	return err
+}
+
+// CloseWrite ends what is sent, after the frames that wait.
+func (s *Stream) CloseWrite() error {
+	if err := s.Flush(); err != nil {
+		return err
+	}
+	return s.Stream.CloseWrite()
+}
+
+// Send sends whole frames.
 func (s *Stream) Send(frame []byte) error {
 	deadline, err := s.wait(time.Now())
 	if err == nil {

@@ -60,7 +60,7 @@ func (l *InitiatorLane) Code(frame []byte) (_ []byte, ok bool, err error) {
 	if math.IsNaN(flight.limit) {
 		return frame, false, fmt.Errorf("coding slice %d: %w", flight.slice, ErrDiverged)
 	}
-	header := wire.Header{Type: wire.TypeCode, Exchange: l.of.terms.Exchange, Slice: l.of.unit(&flight.part), Ack: uint32(applied)}
+	header := wire.Header{Type: wire.TypeCode, Exchange: l.of.terms.Exchange, Slice: l.of.unit(&flight.part), Ack: uint32(applied), Flags: l.of.terms.flags()}
 	if err := wire.Seal(frame, header); err != nil {
 		return frame, false, fmt.Errorf("coding slice %d: %w", flight.slice, err)
 	}
@@ -236,7 +236,7 @@ func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff tensor.Vector,
 // no CODE is left to carry it.
 func (l *InitiatorLane) Ack(frame []byte) ([]byte, error) {
 	frame = wire.Reserve(frame)
-	err := wire.Seal(frame, wire.Header{Type: wire.TypeAck, Exchange: l.of.terms.Exchange, Ack: uint32(l.applied.Load())})
+	err := wire.Seal(frame, wire.Header{Type: wire.TypeAck, Exchange: l.of.terms.Exchange, Ack: uint32(l.applied.Load()), Flags: l.of.terms.flags()})
 	return frame, err
 }
 

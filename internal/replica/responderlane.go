@@ -84,7 +84,7 @@ func (l *ResponderLane) Code(header wire.Header, payload []byte) ([]byte, error)
 	if err := l.answer(w, payload); err != nil {
 		return nil, fmt.Errorf("code of slice %d: %w", unit, err)
 	}
-	reply := wire.Header{Type: wire.TypeDiff, Exchange: l.of.terms.Exchange, Slice: header.Slice}
+	reply := wire.Header{Type: wire.TypeDiff, Exchange: l.of.terms.Exchange, Slice: header.Slice, Flags: l.of.terms.flags()}
 	if err := wire.Seal(w.frame, reply); err != nil {
 		return nil, fmt.Errorf("difference of slice %d: %w", unit, err)
 	}

@@ -31,6 +31,8 @@ type Terms struct {
 	Window, Lanes int
 	// Overlap counts the exchanges under way at the busier side, this one included.
 	Overlap int
+	// Unsummed: frames of slices go without a checksum.
+	Unsummed bool
 }
 
 // within returns the terms with every number inside its bounds.
@@ -42,6 +44,14 @@ func (t Terms) within() Terms {
 		t.Codecs = t.Plan.Codecs()
 	}
 	return t
+}
+
+// flags are those of frames of slices.
+func (t Terms) flags() uint32 {
+	if t.Unsummed {
+		return wire.FlagUnsummed
+	}
+	return 0
 }
 
 // weight is the share of the difference by which each side moves: half of it if

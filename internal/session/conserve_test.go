@@ -21,6 +21,7 @@ func TestTwoSessionsConserveTheSum(t *testing.T) {
 			codec:  rapid.SampledFrom([]string{"raw", "bf16", "int8", "lattice6+4", "lattice4+1"}).Draw(t, "codec"),
 			values: rapid.IntRange(1, 40).Draw(t, "values"), slice: rapid.IntRange(1, 9).Draw(t, "slice"),
 			lanes: rapid.IntRange(1, 3).Draw(t, "lanes"), window: rapid.IntRange(1, 4).Draw(t, "window"),
+			sealed: [2]bool{rapid.Bool().Draw(t, "A sealed"), rapid.Bool().Draw(t, "P sealed")},
 		}
 		x := newPair(t, set)
 		x.quiet = true

@@ -100,7 +100,7 @@ func (x *Exchange) propose(now time.Duration, buf *[]byte) ([]byte, error) {
 		SliceLen: uint32(l.Replica.SliceLen()), Cut: l.Cut,
 		Overlap: uint8(x.overlap), Lanes: uint8(l.Links.Lanes(x.partner, now)), Codecs: x.offer.Codecs,
 	}
-	return pack(buf, x.id, x.proposed)
+	return packTerms(l, buf, x.id, x.proposed)
 }
 
 // Receive implements Conversation.
@@ -130,6 +130,7 @@ func (x *Exchange) hear(now time.Duration, h wire.Header, payload []byte) error 
 			return err
 		}
 		x.answered = now
+		x.unsummed = x.local.unsummed(h)
 		return x.accepted()
 	case h.Type == wire.TypeRefuse:
 		return wire.Refused(payload)
@@ -160,6 +161,7 @@ func (x *Exchange) accepted() error {
 	x.initiator.Begin(replica.Terms{
 		Partner: string(x.partner), Incarnation: x.proposed.Incarnation, Exchange: x.id, Plan: agreed.Plan, Codecs: agreed.IDs,
 		Window: min(int(x.accept.Window), x.local.window(agreed.Plan)), Lanes: int(x.accept.Lanes), Overlap: int(x.accept.Overlap),
+		Unsummed: x.unsummed,
 	})
 	for i := range x.initiator.Lanes() {
 		x.lanes[i] = SendingLane{lane: x.initiator.Lane(i), exchange: x.id, number: i, said: i == 0}

@@ -29,6 +29,9 @@ type Host struct {
 	// Lanes is the most streams of an exchange, and Window the slices in flight on each;
 	// 0 is as many as fill a fast link.
 	Lanes, Window int
+	// Sealed: nobody can alter what the peer's transport carries, so slices need no
+	// checksums where the partner's is sealed too.
+	Sealed bool
 	// Deadline is that of exchanges.
 	Deadline time.Duration
 	// Traits are those of the averaging machine: which transfers and words it may want.
@@ -80,6 +83,10 @@ func (l *Host) examine(now time.Duration, partner topology.PeerID, m *wire.Propo
 	}
 	return into, 0, ""
 }
+
+// unsummed tells whether slices go without checksums, given what the partner's PROPOSE or
+// ACCEPT declares.
+func (l *Host) unsummed(h wire.Header) bool { return l.Sealed && h.Flags&wire.FlagSealed != 0 }
 
 // direct are those codecs of a list, in its memory, that need nothing at the receiver.
 func direct(ids []coding.ID) []coding.ID {

@@ -42,8 +42,9 @@ type setting struct {
 	values, slice  int
 	lanes, window  int
 	traits         collective.Traits
-	another        string // what the passive side has otherwise: run, layout, slice or nothing
-	stranger, late bool   // the active side is no member; the passive side copies its model
+	another        string  // what the passive side has otherwise: run, layout, slice or nothing
+	sealed         [2]bool // the transport of A, of P
+	stranger, late bool    // the active side is no member; the passive side copies its model
 }
 
 // peer is one side of a pair.
@@ -117,6 +118,7 @@ func newPair(t tester, set setting) *pair {
 		t.Fatal(err)
 	}
 	x.offer = links.NewOffer(coding.Uniform(codec))
+	x.a.local.Sealed, x.p.local.Sealed = set.sealed[0], set.sealed[1]
 	switch set.another {
 	case "run":
 		x.p.local.Run = "another"
@@ -277,7 +279,9 @@ func (x *pair) hear(s *stream, side int) bool {
 	}
 	frame := s.queues[side][0]
 	s.queues[side] = s.queues[side][1:]
-	h, payload, err := wire.NewReader(bytes.NewReader(frame), 0).Next()
+	reader := wire.NewReader(bytes.NewReader(frame), 0)
+	reader.Sealed = x.set.sealed[side]
+	h, payload, err := reader.Next()
 	if err != nil {
 		s.ends[side].Fail(err)
 		return true

@@ -57,7 +57,7 @@ func (s *Served) request(now time.Duration, h wire.Header, payload []byte) (err 
 
 // proposed looks at a proposal: what the averaging machine could not forgive is refused.
 func (s *Served) proposed(now time.Duration, h wire.Header) {
-	s.id, s.phase = h.Exchange, entering
+	s.id, s.phase, s.unsummed = h.Exchange, entering, s.local.unsummed(h)
 	s.wanted = s.event(averaging.Proposed, true)
 	s.wanted.Incarnation = s.proposal.Incarnation
 	s.codecs, s.refusal.Reason, s.refusal.Detail = s.local.examine(now, s.partner, &s.proposal, s.codecs)
@@ -142,6 +142,7 @@ func (s *Served) respond(overlap int) {
 	s.responder.Begin(replica.Terms{
 		Partner: string(s.partner), Incarnation: s.proposal.Incarnation, Exchange: s.id, Codecs: s.codecs,
 		Window: l.granted(), Lanes: min(int(s.proposal.Lanes), l.Lanes), Overlap: overlap,
+		Unsummed: s.unsummed,
 	})
 	for i := range s.responder.Lanes() {
 		s.lanes[i].begin(s.responder.Lane(i), s.id)

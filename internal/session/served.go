@@ -76,7 +76,7 @@ func (s *Served) next(now time.Duration, buf *[]byte) (frame []byte, do Do, err 
 		return nil, Agreed, nil
 	case accepting:
 		s.phase = ranging
-		frame, err = pack(buf, s.id, s.accept)
+		frame, err = packTerms(s.local, buf, s.id, s.accept)
 		return frame, Send, err
 	case ranging:
 		return s.prepare(now, buf)

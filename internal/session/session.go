@@ -161,6 +161,8 @@ type side struct {
 	bounds  Bounds
 	phase   phase
 	err     error
+	// unsummed: slices go without checksums, which the partner has declared to be no loss.
+	unsummed bool
 }
 
 // phase is how far a conversation is. Each kind of conversation has some of these.
@@ -224,6 +226,16 @@ func pack[M wire.Message](buf *[]byte, exchange uint64, m M) ([]byte, error) {
 	frame, err := wire.Pack(*buf, exchange, m)
 	if err == nil {
 		*buf = frame
+	}
+	return frame, err
+}
+
+// packTerms is pack for the two messages that agree on an exchange, which declare whether
+// slices may go without checksums.
+func packTerms[M wire.Message](l *Host, buf *[]byte, exchange uint64, m M) ([]byte, error) {
+	frame, err := pack(buf, exchange, m)
+	if err == nil && l.Sealed {
+		err = wire.Seal(frame, wire.Header{Type: m.Type(), Exchange: exchange, Flags: wire.FlagSealed})
 	}
 	return frame, err
 }

@@ -41,7 +41,7 @@ func (b *base) isClosing() bool {
 // talk starts a talk on a stream.
 func (b *base) talk(stream seam.Stream) *talk {
 	t := b.talks.Take()
-	t.codec, t.started = 0, b.Started
+	t.codec, t.started, t.Sealed = 0, b.Started, b.Host.Sealed
 	t.Begin(stream, b.Stall)
 	return t
 }

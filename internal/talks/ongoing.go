@@ -174,13 +174,16 @@ func (x *Ongoing) write(lane *session.SendingLane, t *talk) (sound bool) {
 		switch {
 		case err != nil:
 		case do == session.Send:
-			err = t.Send(frame)
+			err = t.Later(frame)
 		case do == session.CloseWrite:
 			err = t.CloseWrite() // the partner need not wait for what other lanes do
 		case do == session.Over:
 			return true
 		default:
-			if <-t.opened; x.cause() != nil {
+			if err = t.Flush(); err == nil {
+				<-t.opened
+			}
+			if x.cause() != nil {
 				return true
 			}
 		}
@@ -206,7 +209,9 @@ func (x *Ongoing) read(lane *session.SendingLane, t *talk) error {
 		if err != nil {
 			return err
 		}
-		wake(t.opened)
+		if !t.Ready() { // else more of the window opens at once
+			wake(t.opened)
+		}
 	}
 	return nil
 }

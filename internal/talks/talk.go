@@ -40,7 +40,7 @@ func (t *talk) drive(s session.Speaker, x *Ongoing) session.Do {
 		x.worked(began)
 		switch do {
 		case session.Send:
-			if err := t.Send(frame); err != nil {
+			if err := t.Later(frame); err != nil {
 				s.Fail(fmt.Errorf("sending: %w", err))
 			}
 		case session.CloseWrite:
@@ -48,11 +48,24 @@ func (t *talk) drive(s session.Speaker, x *Ongoing) session.Do {
 				s.Fail(fmt.Errorf("ending what is sent: %w", err))
 			}
 		case session.Wait:
+			if !t.Ready() && !t.flush(s) {
+				continue
+			}
 			t.hear(s, x)
 		default:
+			t.flush(s)
 			return do
 		}
 	}
+}
+
+// flush sends what waits to be sent. It reports false if that fails.
+func (t *talk) flush(s session.Speaker) bool {
+	err := t.Flush()
+	if err != nil {
+		s.Fail(fmt.Errorf("sending: %w", err))
+	}
+	return err == nil
 }
 
 // hear waits for the partner's next frame.

@@ -42,8 +42,19 @@ const (
 const (
 	magic0, magic1 = 'M', 'u'
 	// mustUnderstand are the flags whose meaning a receiver has to know to read
-	// the frame at all; the others may be ignored. Version 1 knows none.
+	// the frame at all; the others may be ignored.
 	mustUnderstand = 0x0000ffff
+	knownFlags     = FlagUnsummed | FlagSealed
+)
+
+// The flags of a header.
+const (
+	// FlagUnsummed: the frame has no checksum, which is for CODE, DIFF and ACK on a stream
+	// on which both sides have declared FlagSealed. Others are refused.
+	FlagUnsummed uint32 = 1 << 0
+	// FlagSealed, on PROPOSE and ACCEPT: what the sender's transport carries cannot be
+	// altered on its way, so that checksums of slices would find nothing.
+	FlagSealed uint32 = 1 << 16
 )
 
 // Type is what a frame carries.
@@ -144,6 +155,8 @@ type Header struct {
 	// Ack, on CODE and ACK, is cumulative: the slices of the first Ack CODE frames
 	// of this stream have been applied.
 	Ack uint32
+	// Flags are FlagUnsummed and FlagSealed; others are not sent, and dropped when read.
+	Flags uint32
 }
 
 // Reserve starts a frame in buf, whose contents are dropped: it returns a slice
@@ -169,12 +182,16 @@ func Seal(frame []byte, h Header) error {
 	frame[0], frame[1] = magic0, magic1
 	frame[atVersion] = Version
 	frame[atType] = uint8(h.Type)
-	binary.LittleEndian.PutUint32(frame[atFlags:], 0)
+	binary.LittleEndian.PutUint32(frame[atFlags:], h.Flags)
 	binary.LittleEndian.PutUint64(frame[atExchange:], h.Exchange)
 	binary.LittleEndian.PutUint32(frame[atSlice:], h.Slice)
 	binary.LittleEndian.PutUint32(frame[atAck:], h.Ack)
 	binary.LittleEndian.PutUint32(frame[atLength:], uint32(length))
-	binary.LittleEndian.PutUint32(frame[atChecksum:], checksum(frame[:HeaderSize], frame[HeaderSize:]))
+	sum := uint32(0)
+	if h.Flags&FlagUnsummed == 0 {
+		sum = checksum(frame[:HeaderSize], frame[HeaderSize:])
+	}
+	binary.LittleEndian.PutUint32(frame[atChecksum:], sum)
 	return nil
 }
 
@@ -185,7 +202,7 @@ func Seal(frame []byte, h Header) error {
 // Magic comes first, then the version: what another version means by the rest is
 // unknown here. REFUSE alone means the same in every version, so that peers of
 // different versions can tell each other why they do not talk.
-func parse(header []byte, limit int) (Header, int, error) {
+func parse(header []byte, limit int, sealed bool) (Header, int, error) {
 	if header[0] != magic0 || header[1] != magic1 {
 		return Header{}, 0, fmt.Errorf("%w: it begins with %#02x %#02x", ErrMagic, header[0], header[1])
 	}
@@ -198,7 +215,8 @@ func parse(header []byte, limit int) (Header, int, error) {
 	if seen := header[atVersion]; seen != Version && h.Type != TypeRefuse {
 		return Header{}, 0, &VersionError{Seen: seen}
 	}
-	if flags := binary.LittleEndian.Uint32(header[atFlags:]); flags&mustUnderstand != 0 {
+	flags := binary.LittleEndian.Uint32(header[atFlags:])
+	if h.Flags = flags & knownFlags; flags&mustUnderstand != 0 && !(sealed && h.mayBeUnsummed() && flags&mustUnderstand == FlagUnsummed) {
 		return Header{}, 0, fmt.Errorf("%v with flags %#08x: %w", h.Type, flags, ErrFlags)
 	}
 	length := binary.LittleEndian.Uint32(header[atLength:])
@@ -206,6 +224,17 @@ func parse(header []byte, limit int) (Header, int, error) {
 		return Header{}, 0, err
 	}
 	return h, int(length), nil
+}
+
+// mayBeUnsummed tells whether frames of the type may come without a checksum.
+func (h Header) mayBeUnsummed() bool {
+	return h.Type == TypeCode || h.Type == TypeDiff || h.Type == TypeAck
+}
+
+// FrameSize is the size of the frame that begins with a header of HeaderSize bytes, if that
+// is one: nothing of it is checked.
+func FrameSize(header []byte) int {
+	return HeaderSize + int(binary.LittleEndian.Uint32(header[atLength:]))
 }
 
 // checkLength refuses unknown types, and payloads longer than the type or limit

@@ -117,6 +117,32 @@ func TestVersionPolicy(t *testing.T) {
 			}
 		}
 	})
+	t.Run("no checksum: slices alone, on streams that are sealed", func(t *testing.T) {
+		for typ := range Type(64) {
+			if types[typ].name == "" {
+				continue
+			}
+			frame := seal(t, Header{Type: typ, Flags: FlagUnsummed}, nil)
+			for _, sealed := range []bool{false, true} {
+				reader := NewReader(bytes.NewReader(frame), 0)
+				reader.Sealed = sealed
+				want := ErrFlags
+				if sealed && (typ == TypeCode || typ == TypeDiff || typ == TypeAck) {
+					want = nil
+				}
+				if _, _, err := reader.Next(); !errors.Is(err, want) {
+					t.Errorf("%v, sealed %t: error is %v, want %v", typ, sealed, err, want)
+				}
+			}
+		}
+		frame := seal(t, Header{Type: TypeAck, Flags: FlagUnsummed}, nil)
+		binary.LittleEndian.PutUint32(frame[atFlags:], FlagUnsummed|1<<1)
+		reader := NewReader(bytes.NewReader(frame), 0)
+		reader.Sealed = true
+		if _, _, err := reader.Next(); !errors.Is(err, ErrFlags) {
+			t.Errorf("another flag beside it: error is %v", err)
+		}
+	})
 	t.Run("unknown types are refused", func(t *testing.T) {
 		for n := range 256 {
 			frame := seal(t, Header{Type: TypeAck}, nil)

@@ -92,6 +92,9 @@ func (t *Transport) Addresses() []string { return []string{addressPrefix + t.nam
 // JoinAddresses implements seam.Listener.
 func (t *Transport) JoinAddresses() []string { return t.Addresses() }
 
+// Sealed implements seam.Transport: tests alter what streams carry.
+func (t *Transport) Sealed() bool { return false }
+
 // Refused implements seam.Transport: refusals are not counted.
 func (t *Transport) Refused() map[string]uint64 { return nil }
 

@@ -126,6 +126,9 @@ func (t *Transport) close() error {
 	return err
 }
 
+// Sealed implements seam.Transport: streams go over TLS or Noise.
+func (t *Transport) Sealed() bool { return true }
+
 // Refused implements seam.Transport: what was refused so far, of what anything was.
 func (t *Transport) Refused() map[string]uint64 {
 	t.refused.mu.Lock()

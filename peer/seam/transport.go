@@ -128,6 +128,10 @@ type Transport interface {
 	Listener
 	Packets
 	Topics
+	// Sealed tells whether what a stream carries arrives as it was sent or not at all,
+	// because every byte is authenticated, as by TLS. Then peers leave the checksums of
+	// slices out.
+	Sealed() bool
 	// Connections is the number of open connections to other processes.
 	Connections() int
 	// Block is the block of addresses, about as large as one owner has, of an open
