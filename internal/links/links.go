@@ -7,6 +7,7 @@ package links
 
 import (
 	"cmp"
+	"math"
 	"sync"
 	"time"
 
@@ -20,8 +21,7 @@ import (
 const (
 	// MaxPartners bounds the partners of whom anything is remembered: those met last.
 	MaxPartners = 256
-	// maxQuarantined bounds the peers that are kept away. The one that makes room is that
-	// which has neither offended nor asked for anything for the longest time.
+	// maxQuarantined bounds the peers that are kept away.
 	maxQuarantined = 1024
 	// oneLaneFor is for how long a partner to whom a further lane has failed is spoken
 	// to over one only.
@@ -194,8 +194,26 @@ func (l *Links) Quarantine(id topology.PeerID, now time.Duration) time.Duration 
 	defer l.mu.Unlock()
 	old, _ := l.quarantined.Peek(id)
 	s := old.next(now, l.first, l.most)
+	if l.quarantined.Len() == maxQuarantined && !l.quarantined.Contains(id) {
+		l.pardon(now)
+	}
 	l.quarantined.Add(id, s)
 	return s.term
+}
+
+// pardon makes room for an offender: by one whose sentence counts no more, else by one of the
+// shortest, so that identities made up for it push no long one out; of such, by the one that
+// has neither offended nor asked for anything for the longest time. The lock is held.
+func (l *Links) pardon(now time.Duration) {
+	var out topology.PeerID
+	least := time.Duration(math.MaxInt64)
+	for _, id := range l.quarantined.Keys() { // the oldest first
+		s, _ := l.quarantined.Peek(id)
+		if left := s.weight(now); left < least {
+			out, least = id, left
+		}
+	}
+	l.quarantined.Remove(out)
 }
 
 // Quarantined is for how much longer a peer is kept away; 0 if it is not.

@@ -16,8 +16,16 @@ type sentence struct{ until, term time.Duration }
 // next is the sentence for an offence now, after the one before.
 func (s sentence) next(now, first, most time.Duration) sentence {
 	term := first
-	if now-s.until < s.term {
-		term = min(2*s.term, most)
+	if before := s.weight(now); before > 0 {
+		term = min(2*before, most)
 	}
 	return sentence{until: now + term, term: term}
+}
+
+// weight is the term as long as it counts for a further offence; 0 after that.
+func (s sentence) weight(now time.Duration) time.Duration {
+	if now-s.until < s.term {
+		return s.term
+	}
+	return 0
 }

@@ -1,6 +1,7 @@
 package links
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -43,5 +44,42 @@ func TestWhoKeepsComingStaysInQuarantine(t *testing.T) {
 	}
 	if n := l.InQuarantine(1); n != maxQuarantined {
 		t.Errorf("%d in quarantine, at most %d", n, maxQuarantined)
+	}
+}
+
+// TestShortSentencesPushOutNoLongOne: one that offended again and again stays away, however
+// many identities that were made up for it offend once.
+func TestShortSentencesPushOutNoLongOne(t *testing.T) {
+	l := choosing(0)
+	now, term := time.Duration(0), time.Duration(0)
+	for term < quarantineMost {
+		now += term
+		term = l.Quarantine("liar", now)
+	}
+	for i := range 3 * maxQuarantined {
+		now += time.Millisecond
+		l.Quarantine(topology.PeerID(strconv.Itoa(i)), now)
+	}
+	if l.Quarantined("liar", now) == 0 {
+		t.Error("the liar is let in after others have offended")
+	}
+	if l.Quarantined(topology.PeerID(strconv.Itoa(3*maxQuarantined-1)), now) == 0 {
+		t.Error("the last offender is not kept away")
+	}
+}
+
+// TestWhatCountsNoMoreMakesRoom: a long sentence that is over and forgotten goes before short
+// ones that are not.
+func TestWhatCountsNoMoreMakesRoom(t *testing.T) {
+	l := choosing(0)
+	l.Quarantine("past", 0)
+	l.Quarantine("past", quarantineFirst)
+	now := quarantineMost
+	for i := range maxQuarantined {
+		l.Quarantined("past", now) // it asks on, so it is not the oldest
+		l.Quarantine(topology.PeerID(strconv.Itoa(i)), now)
+	}
+	if n := l.InQuarantine(now); n != maxQuarantined {
+		t.Errorf("%d in quarantine, want %d", n, maxQuarantined)
 	}
 }
