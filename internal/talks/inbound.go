@@ -178,7 +178,7 @@ func (p *inbound) hearWords(s *served, t *talk) {
 	defer p.words.unlisten(t.Stream.Stream)
 	stall := t.Stall
 	t.Stall += wordsIdle
-	ration := newRation(time.Now())
+	ration := p.words.ration(t.Remote(), time.Now())
 	for do := session.Tell; do == session.Tell; do = t.drive(&s.Served, nil) {
 		if !p.pause(ration.take(time.Now())) {
 			return

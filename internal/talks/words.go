@@ -36,6 +36,7 @@ type words struct {
 	speakers map[seam.PeerID]*speaker
 	hearing  map[seam.PeerID]seam.Stream
 	speaking tasks.Group
+	rations
 }
 
 // speaker is one partner that words are told to.
