@@ -44,13 +44,20 @@ func newSuspects() suspects { return suspects{found: make(chan Finding)} }
 // are in question. What is said of others before is forgotten: they are back.
 func (s *suspects) among(missing []seam.Record, now time.Time, ask func(seam.PeerID) bool) (inQuestion []seam.Record) {
 	known := make(map[seam.PeerID]*suspect, len(missing))
+	room := maxSuspects
+	for _, r := range missing {
+		if s.known[r.Peer] != nil {
+			room--
+		}
+	}
 	for _, r := range missing {
 		one := s.known[r.Peer]
 		switch {
-		case r.Flags&(flock.Leaving|flock.Over) != 0, one != nil && one.gone, one == nil && len(known) >= maxSuspects:
+		case r.Flags&(flock.Leaving|flock.Over) != 0, one != nil && one.gone, one == nil && room <= 0:
 			continue
 		case one == nil:
 			one = &suspect{}
+			room--
 		}
 		if !one.asking && !now.Before(one.ask) {
 			one.asking = ask(r.Peer)

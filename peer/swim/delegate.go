@@ -42,8 +42,11 @@ func (d *delegate) NotifyLeave(node *memberlist.Node) {
 	d.carrier.forsake(seam.PeerID(node.Name))
 }
 
-// NotifyUpdate implements memberlist.EventDelegate; NotifyAlive saw the record.
-func (d *delegate) NotifyUpdate(*memberlist.Node) {}
+// NotifyUpdate implements memberlist.EventDelegate; NotifyAlive saw the record. The node is
+// alive: the book may have forgotten that with the peer, for want of room.
+func (d *delegate) NotifyUpdate(node *memberlist.Node) {
+	d.book.setAlive(seam.PeerID(node.Name), true)
+}
 
 func (d *delegate) NodeMeta(int) []byte { return d.book.own.nodeMeta() }
 

@@ -135,6 +135,9 @@ func (e *entry) outlived(life uint64) bool {
 }
 
 func (e *entry) expendable(other *entry) bool {
+	if e.heard() != other.heard() {
+		return !e.heard()
+	}
 	if e.met != other.met {
 		return !e.met
 	}
@@ -145,8 +148,8 @@ func (e *entry) expendable(other *entry) bool {
 type entries map[seam.PeerID]*entry
 
 // add makes an entry. If there are as many as may be it takes the place of one that is
-// not alive, a stranger's before others, the longest departed first; one that has been
-// met takes that of any stranger. It returns nil if there is none.
+// not alive: of those that have said nothing first, then of strangers, the longest departed
+// first; one that has been met takes that of any stranger. It returns nil if there is none.
 func (all entries) add(peer seam.PeerID, met bool) *entry {
 	if len(all) >= maxMembers {
 		var out seam.PeerID
