@@ -49,7 +49,9 @@ func TestExchange(t *testing.T) {
 func checkExchange(t *testing.T, r exchange.Result, codec string) {
 	t.Helper()
 	for name, value := range map[string]float64{
-		"seconds": r.Seconds, "raw": r.RawSeconds, "tcp": r.RawTCPSeconds, "libp2p": r.RawLibp2pSeconds, "naive": r.NaiveSeconds,
+		"seconds": r.Seconds, "raw": r.RawSeconds, "tcp": r.RawTCPSeconds, "libp2p": r.RawLibp2pSeconds,
+		"naive": r.NaiveSeconds, "to tcp": r.RatioToRawTCP, "to libp2p": r.RatioToRawLibp2p, "naive ratio": r.NaiveRatio,
+		"exchanges": r.ExchangesPerSecond, "ping-pong": r.PingPongPerSecond,
 		"slice": r.SliceArithmetic, "longest slice": r.SliceArithmeticLongest,
 	} {
 		if !(value > 0 && value < 1e9) {
