@@ -1,6 +1,7 @@
 package peer_test
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,5 +75,32 @@ func TestALeaverIsToldFromACrash(t *testing.T) {
 				t.Errorf("peer %d counts %d lost and %d members after a crash, want 1 and 2", i, s.Lost, s.Members)
 			}
 		}
+	})
+}
+
+// TestCloseTwiceAtOnce: who closes a peer that is being closed waits for that, and holds
+// up nothing meanwhile, virtual time least of all.
+func TestCloseTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		flock := mergingFlock(t, 2, nil)
+		go func() { // before they merge, for which each then waits
+			time.Sleep(500 * time.Millisecond)
+			a, b := flock.Peers[0].Self(), flock.Peers[1].Self()
+			flock.Network.StallAfter(a, b, 0)
+			flock.Network.StallAfter(b, a, 0)
+		}()
+		flock.Train(t.Context(), atPace(rivalStep, towards))
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				flock.Peers[0].Close()
+				if took := time.Since(began); took < mergeDeadline {
+					t.Errorf("closed after %s, before it had waited for the other", took)
+				}
+			})
+		}
+		all.Wait()
 	})
 }

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/tasks"
@@ -21,13 +22,15 @@ type lifetime struct {
 	background     sync.WaitGroup // what runs as long as the peer does
 	handlers       []func()       // stop the protocols' handlers
 	untold         func()         // logs the counts of lines that were left out
-	once           sync.Once      // of Close
-	fault          error          // that it returns
+	leaving        atomic.Bool    // Close has been called
+	closed         chan struct{}  // closed when the first Close has done its work
+	fault          error          // that Close returns
 }
 
 // begin starts the time, and the contexts.
 func (l *lifetime) begin(untold func()) {
-	l.started, l.serving, l.closing, l.untold = time.Now(), make(chan struct{}), make(chan struct{}), untold
+	l.started, l.untold = time.Now(), untold
+	l.serving, l.closing, l.closed = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	l.running, l.stop = context.WithCancel(context.Background())
 	l.exchanges, l.breakExchanges = context.WithCancel(l.running)
 }

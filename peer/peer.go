@@ -180,15 +180,18 @@ func (p *Peer) WaitMembers(ctx context.Context, n int) error {
 // the slices in doubt of earlier ones, within Config.Work.Grace, tells the others, and
 // waits for every goroutine of the peer. It is idempotent.
 func (p *Peer) Close() error {
-	p.once.Do(func() {
-		if p.flock.IsOver() {
-			p.linger()
-		}
-		close(p.closing)
-		p.fault = p.dismantle()
-		p.tellMerged()
-		p.untold()
-	})
+	if !p.leaving.CompareAndSwap(false, true) {
+		<-p.closed // no lock is held for as long as that takes: virtual time stands still before one
+		return p.fault
+	}
+	defer close(p.closed)
+	if p.flock.IsOver() {
+		p.linger()
+	}
+	close(p.closing)
+	p.fault = p.dismantle()
+	p.tellMerged()
+	p.untold()
 	return p.fault
 }
 
