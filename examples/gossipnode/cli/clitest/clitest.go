@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,7 +46,8 @@ func Only(commands ...Program) Program {
 // Main is TestMain: it acts as the program where a test asks for that, and sees to it
 // that tests leave no goroutine behind.
 func (p Program) Main(m *testing.M) {
-	if os.Getenv(Variable) != "" {
+	// Workers of a fuzz test inherit the variable too, and are tests.
+	if os.Getenv(Variable) != "" && !slices.Contains(os.Args, "-test.fuzzworker") {
 		std := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 		os.Exit(cli.Execute(p(std), os.Args[1:]))
 	}
