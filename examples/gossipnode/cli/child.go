@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // Child is another process of this program.
@@ -34,26 +33,16 @@ func StartChild(sharing int, args []string, out, logged func(line string), ended
 	if err != nil {
 		return nil, err
 	}
-	var readers sync.WaitGroup
-	var says [2]io.Reader
-	for i, open := range []func() (io.ReadCloser, error){command.StdoutPipe, command.StderrPipe} {
-		if says[i], err = open(); err != nil {
-			return nil, err
-		}
-	}
+	says, logs := &LineWriter{Take: out}, &LineWriter{Take: logged}
+	command.Stdout, command.Stderr = says, logs
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	for i, take := range []func(string){out, logged} {
-		readers.Go(func() {
-			lines := &LineWriter{Take: take}
-			_, _ = io.Copy(lines, says[i])
-			lines.Flush()
-		})
-	}
 	go func() {
-		readers.Wait() // the pipes end with the child, and must be read before Wait closes them
-		ended(command.Wait())
+		err := command.Wait() // reads both to their ends, too
+		says.Flush()
+		logs.Flush()
+		ended(err)
 	}()
 	return &Child{Life: life, Kill: command.Process.Kill}, nil
 }

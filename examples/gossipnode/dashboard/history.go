@@ -73,11 +73,12 @@ func (h *history) points() []point { return append([]point{}, h.kept...) }
 
 // outlookOf estimates the time that a run has to go, from its pace of late.
 type outlookOf struct {
-	seen  [outlookSpan]struct{ at, progress float64 }
-	at    int // where the next look goes
-	count int
-	last  cli.Number
+	seen []look // the latest
+	last cli.Number
 }
+
+// look is how far the run was at a moment, in seconds.
+type look struct{ at, progress float64 }
 
 // outlookSpan is the number of looks over which the pace is taken.
 const outlookSpan = 30
@@ -86,13 +87,11 @@ const outlookSpan = 30
 func (o *outlookOf) next(at time.Duration, progress float64, paused bool) cli.Number {
 	o.last = cli.Number(math.NaN())
 	if paused || progress <= 0 || progress >= 1 {
-		o.count = 0
+		o.seen = nil
 		return o.last
 	}
-	o.seen[o.at].at, o.seen[o.at].progress = at.Seconds(), progress
-	o.at = (o.at + 1) % outlookSpan
-	o.count = min(o.count+1, outlookSpan)
-	first := o.seen[(o.at+outlookSpan-o.count)%outlookSpan]
+	o.seen = append(o.seen[max(0, len(o.seen)+1-outlookSpan):], look{at.Seconds(), progress})
+	first := o.seen[0]
 	if gained := progress - first.progress; gained > 0 {
 		o.last = cli.Number((1 - progress) * (at.Seconds() - first.at) / gained)
 	}

@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -11,24 +13,18 @@ type pair struct{ from, to seam.PeerID }
 
 // pulse is exchanges of a pair that the page lights a link up for.
 type pulse struct {
-	count uint64
-	// over is the time over which they happened, as far as is known: those of others
-	// are told in sums.
-	over time.Duration
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Count uint64 `json:"count"`
+	// Over is the time over which they happened, in seconds, as far as is known: those of
+	// others are told in sums.
+	Over float64 `json:"over"`
 }
 
 // heard is what another peer said last of a pair.
 type heard struct {
 	exchanges uint64
 	at        time.Time
-}
-
-// toldPulse is a pulse as the page is told.
-type toldPulse struct {
-	From  string  `json:"from"`
-	To    string  `json:"to"`
-	Count uint64  `json:"count"`
-	Over  float64 `json:"over"` // seconds
 }
 
 // pulses gathers exchanges for the page, between whomever. Its owner locks it.
@@ -44,7 +40,7 @@ func (b *pulses) add(p pair, count uint64, over time.Duration) {
 	if !known && len(b.new) >= maxPulses {
 		return // there is light enough
 	}
-	b.new[p] = pulse{was.count + count, max(was.over, over)}
+	b.new[p] = pulse{string(p.from), string(p.to), was.Count + count, max(was.Over, over.Seconds())}
 }
 
 // hear makes pulses of what others' digests tell of their exchanges, this peer's own
@@ -72,10 +68,6 @@ func (b *pulses) tell(to *hub) {
 	if len(b.new) == 0 {
 		return
 	}
-	told := make([]toldPulse, 0, len(b.new))
-	for p, n := range b.new {
-		told = append(told, toldPulse{string(p.from), string(p.to), n.count, n.over.Seconds()})
-	}
+	to.tell("exchanges", slices.Collect(maps.Values(b.new)))
 	clear(b.new)
-	to.tell("exchanges", told)
 }

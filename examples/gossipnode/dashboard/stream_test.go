@@ -97,11 +97,11 @@ func TestBoardHearsOthers(t *testing.T) {
 	}
 	tell(9, 4*time.Second)
 	tell(9, 4*time.Second)
-	if got := b.pulses.new[pair{"b", "c"}]; len(b.pulses.new) != 1 || got.count != 4 || got.over != 4*time.Second {
+	if got := b.pulses.new[pair{"b", "c"}]; len(b.pulses.new) != 1 || got.Count != 4 || got.Over != 4 {
 		t.Errorf("of 4 exchanges in 4 s is told %v", b.pulses.new)
 	}
 	tell(1, 5*time.Second) // it has begun another life
-	if got := b.pulses.new[pair{"b", "c"}]; got.count != 4 {
+	if got := b.pulses.new[pair{"b", "c"}]; got.Count != 4 {
 		t.Errorf("a new life counts as %v", got)
 	}
 	for i := range 2 * maxPulses {

@@ -35,10 +35,6 @@ type Settings struct {
 
 // Names that flags take, beside those of packages zoo and quant.
 const (
-	optimizerSGD      = "sgd"
-	optimizerMomentum = "momentum"
-	optimizerAdamW    = "adamw"
-
 	ScheduleCosine   = "cosine"
 	scheduleConstant = "constant"
 	scheduleStep     = "step"
@@ -47,9 +43,8 @@ const (
 	augmentAuto = "auto"
 )
 
-func optimizers() []string { return []string{optimizerSGD, optimizerMomentum, optimizerAdamW} }
-func Schedules() []string  { return []string{ScheduleCosine, scheduleConstant, scheduleStep} }
-func logLevels() []string  { return []string{"debug", "info", "warn", "error"} }
+func Schedules() []string { return []string{ScheduleCosine, scheduleConstant, scheduleStep} }
+func logLevels() []string { return []string{"debug", "info", "warn", "error"} }
 
 // Defaults. Those of the training are the quickest that serve all data sets:
 // glyphs end well above 97 %, and on fashion-mnist a higher rate is too high.
@@ -61,9 +56,6 @@ const (
 	defaultMinPeersWait = 30 * time.Second
 	defaultEpochs       = 4.0
 	defaultBatch        = 32
-	defaultRateSGD      = 0.1
-	defaultRateMomentum = 0.03
-	defaultRateAdamW    = 0.001
 	defaultWarmup       = 0.05
 )
 

@@ -123,27 +123,30 @@ func (s StrategySettings) Machine(batch int) func(averaging.Config) (averaging.M
 			config.Batch = batch
 		}
 		switch s.Strategy {
+		case StrategyAlone:
+			return baseline.Alone{}, nil
 		case strategyDPSGD:
 			return baseline.NewDPSGD(config)
 		case StrategyAllReduce:
 			return baseline.NewAllReduce(config)
-		case StrategyBSP:
-			return baseline.NewParamServer(config, baseline.BSP{})
-		case StrategyASP:
-			return baseline.NewParamServer(config, baseline.ASP{})
-		case StrategySSP:
-			gate, err := baseline.NewSSP(s.Staleness)
-			if err != nil {
-				return nil, err
-			}
-			return baseline.NewParamServer(config, gate)
-		case StrategyDSSP:
-			gate, err := baseline.NewDSSP(s.Staleness, s.StalenessMax)
-			if err != nil {
-				return nil, err
-			}
-			return baseline.NewParamServer(config, gate)
 		}
-		return baseline.Alone{}, nil
+		gate, err := s.gate()
+		if err != nil {
+			return nil, err
+		}
+		return baseline.NewParamServer(config, gate)
 	}
+}
+
+// gate is when a worker of a server may go on.
+func (s StrategySettings) gate() (baseline.Gate, error) {
+	switch s.Strategy {
+	case StrategyASP:
+		return baseline.ASP{}, nil
+	case StrategySSP:
+		return baseline.NewSSP(s.Staleness)
+	case StrategyDSSP:
+		return baseline.NewDSSP(s.Staleness, s.StalenessMax)
+	}
+	return baseline.BSP{}, nil
 }

@@ -18,6 +18,26 @@ import (
 	"github.com/seed-97356399/murmuration/quant"
 )
 
+// optimizer is a way to make steps of gradients.
+type optimizer struct {
+	name string
+	rate float64 // the full learning rate, unless --lr says otherwise
+	new  func() optim.Optimizer
+}
+
+var optimizers = []optimizer{
+	{"sgd", 0.1, func() optim.Optimizer { return &optim.SGD{} }},
+	{"momentum", 0.03, func() optim.Optimizer { return &optim.SGD{Momentum: optim.DefaultMomentum} }},
+	{"adamw", 0.001, func() optim.Optimizer { return &optim.AdamW{} }},
+}
+
+func optimizerNames() (names []string) {
+	for _, o := range optimizers {
+		names = append(names, o.name)
+	}
+	return names
+}
+
 // trainSettings say how it is learned.
 type trainSettings struct {
 	Steps     uint64
@@ -38,8 +58,12 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 	flags.Uint64Var(&s.Steps, "steps", 0, "work to do: so many steps times the number of peers, instead of --epochs")
 	flags.Float64Var(&s.Epochs, "epochs", 0, fmt.Sprintf("work to do: so many passes of all peers together over all the data (default %v)", defaultEpochs))
 	flags.IntVar(&s.Batch, "batch", defaultBatch, "pictures in a step")
-	flags.Float64Var(&s.LR, "lr", 0, fmt.Sprintf("learning rate (default %v for sgd, %v for momentum, %v for adamw)", defaultRateSGD, defaultRateMomentum, defaultRateAdamW))
-	flags.StringVar(&s.Optimizer, "optimizer", optimizerMomentum, "optimizer: "+cli.List(optimizers()))
+	var rates []string
+	for _, o := range optimizers {
+		rates = append(rates, fmt.Sprintf("%v for %s", o.rate, o.name))
+	}
+	flags.Float64Var(&s.LR, "lr", 0, "learning rate (default "+strings.Join(rates, ", ")+")")
+	flags.StringVar(&s.Optimizer, "optimizer", "momentum", "optimizer: "+cli.List(optimizerNames()))
 	flags.StringVar(&s.Schedule, "schedule", ScheduleCosine, "course of the learning rate: "+cli.List(Schedules()))
 	flags.Float64Var(&s.Warmup, "warmup", defaultWarmup, "share of the work over which the learning rate rises, 0 to 1")
 	cli.Group(flags, topicTraining, "steps", "epochs", "batch", "lr")
@@ -53,7 +77,7 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 func (s trainSettings) faults() []error {
 	var faults cli.Faults
 	faults.Add(
-		cli.OneOf("optimizer", s.Optimizer, optimizers()),
+		cli.OneOf("optimizer", s.Optimizer, optimizerNames()),
 		cli.OneOf("schedule", s.Schedule, Schedules()),
 		cli.OneOf("codec", s.Codec, append(quant.Names(), quant.Auto)),
 	)
@@ -89,24 +113,15 @@ func (s trainSettings) Rate() float64 {
 	if s.LR != 0 {
 		return s.LR
 	}
-	switch s.Optimizer {
-	case optimizerSGD:
-		return defaultRateSGD
-	case optimizerAdamW:
-		return defaultRateAdamW
-	}
-	return defaultRateMomentum
+	return s.optimizer().rate
 }
 
 // NewOptimizer makes that of --optimizer.
-func (s trainSettings) NewOptimizer() optim.Optimizer {
-	switch s.Optimizer {
-	case optimizerSGD:
-		return &optim.SGD{}
-	case optimizerAdamW:
-		return &optim.AdamW{}
-	}
-	return &optim.SGD{Momentum: optim.DefaultMomentum}
+func (s trainSettings) NewOptimizer() optim.Optimizer { return s.optimizer().new() }
+
+// optimizer is that of --optimizer; faults has seen to it that there is one.
+func (s trainSettings) optimizer() optimizer {
+	return optimizers[slices.Index(optimizerNames(), s.Optimizer)]
 }
 
 // Drawn is the size of the batches that are drawn from the data.

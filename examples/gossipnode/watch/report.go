@@ -11,7 +11,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
@@ -149,9 +148,6 @@ func TextReporter(out io.Writer) Reporter {
 		}
 	}
 }
-
-// short is a peer's id as tables show it.
-func short(id string) string { return seam.PeerID(id).Short() }
 
 // printEvery is the time between two lines of progress.
 const printEvery = 2 * time.Second

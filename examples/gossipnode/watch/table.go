@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 const (
@@ -74,48 +75,48 @@ func rowsOf(widths []int, width int) int {
 	return rows
 }
 
-// columns are the widths of the columns of a table: all but that of the role,
-// which is the same everywhere.
+// columns are those of a table: peer, id, role, step, loss, exchanges, distance.
 type columns struct {
-	gap                                       string
-	peer, id, step, loss, exchanges, distance int
-	exchangesHead, distanceHead               string
-	digits                                    int
+	gap    string
+	widths [7]int // negative to begin at the left
+	heads  []string
+	digits int // of figures
 }
 
 // columnsFor are the widest that a terminal has room for: first the id is cut
 // short, then everything is.
 func columnsFor(width int) columns {
+	heads := []string{"peer", "id", "role", "step", "loss", "exchanges", "distance"}
 	switch {
 	case width >= 66:
-		return columns{"  ", 4, 8, 8, 8, 9, 8, "exchanges", "distance", 4}
+		return columns{"  ", [...]int{4, -8, -9, 8, 8, 9, 8}, heads, 4}
 	case width >= 62:
-		return columns{"  ", 4, 4, 8, 8, 9, 8, "exchanges", "distance", 4}
+		return columns{"  ", [...]int{4, -4, -9, 8, 8, 9, 8}, heads, 4}
 	}
-	return columns{" ", 4, 4, 7, 6, 6, 6, "exch", "dist", 3}
+	heads[5], heads[6] = "exch", "dist"
+	return columns{" ", [...]int{4, -4, -9, 7, 6, 6, 6}, heads, 3}
 }
 
-// Line puts texts into the columns.
-func (c columns) Line(peer, id, role, step, loss, exchanges, distance string) string {
-	return strings.TrimRight(strings.Join([]string{
-		fmt.Sprintf("%*s", c.peer, peer), fmt.Sprintf("%-*s", c.id, cli.Cut(id, c.id)), fmt.Sprintf("%-9s", role),
-		fmt.Sprintf("%*s", c.step, step), fmt.Sprintf("%*s", c.loss, loss),
-		fmt.Sprintf("%*s", c.exchanges, exchanges), fmt.Sprintf("%*s", c.distance, distance),
-	}, c.gap), " ")
+// line puts texts into the columns.
+func (c columns) line(texts ...string) string {
+	for i, width := range c.widths {
+		texts[i] = fmt.Sprintf("%*s", width, texts[i])
+	}
+	return strings.TrimRight(strings.Join(texts, c.gap), " ")
 }
 
 // row is the line of one peer. Its role gives way to what is more important: that
 // it does not train.
 func (c columns) row(number int, p *Row) string {
-	role := p.Phase.String()
+	role, id := p.Phase.String(), cli.Cut(seam.PeerID(p.ID).Short(), -c.widths[1])
 	if p.Phase == PhaseTraining {
 		role = p.Status.Role
 	}
 	s, peer := p.Status, strconv.Itoa(number)
 	if s.Elapsed == 0 {
-		return c.Line(peer, short(p.ID), role, "", "", "", "")
+		return c.line(peer, id, role, "", "", "", "")
 	}
-	return c.Line(peer, short(p.ID), role, strconv.FormatUint(s.Step, 10), c.figure(s.Loss), strconv.FormatUint(s.Exchanges, 10), c.figure(s.Distance))
+	return c.line(peer, id, role, strconv.FormatUint(s.Step, 10), c.figure(s.Loss), strconv.FormatUint(s.Exchanges, 10), c.figure(s.Distance))
 }
 
 // figure is a number with as many digits as there is room for.
@@ -137,7 +138,7 @@ func tableLines(title string, peers []*Row, width, height int) []string {
 	if room := max(height-others, 2); shown > room {
 		shown = room - 1
 	}
-	lines := []string{cli.Printable(title), c.Line("peer", "id", "role", "step", "loss", c.exchangesHead, c.distanceHead)}
+	lines := []string{cli.Printable(title), c.line(c.heads...)}
 	for number, p := range peers[:shown] {
 		lines = append(lines, c.row(number, p))
 	}

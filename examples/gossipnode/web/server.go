@@ -20,9 +20,8 @@ type Server struct {
 	served   chan struct{} // closed when Serve's goroutine has returned
 	failed   error         // by then: why it has, if not by Close
 
-	mu       sync.Mutex
-	closed   bool
-	handlers sync.WaitGroup // entered under mu, and only while not closed
+	closing sync.RWMutex // held for reading while a handler runs
+	closed  bool
 }
 
 // Listen takes a TCP address, so that one that is in use is noticed before anything else
@@ -43,11 +42,12 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 func (s *Server) Serve(with *http.Server) {
 	handler := with.Handler
 	with.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.enter() {
+		s.closing.RLock()
+		defer s.closing.RUnlock()
+		if s.closed {
 			http.Error(w, "the process is about to end", http.StatusServiceUnavailable)
 			return
 		}
-		defer s.handlers.Done()
 		handler.ServeHTTP(w, r)
 	})
 	s.http, s.served = with, make(chan struct{})
@@ -59,23 +59,9 @@ func (s *Server) Serve(with *http.Server) {
 	}()
 }
 
-// enter counts a handler, unless no more may begin.
-func (s *Server) enter() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	s.handlers.Add(1)
-	return true
-}
-
 // Close stops serving, cuts what is being answered, and waits for all handlers. It
 // returns why serving had ended before, if it had.
 func (s *Server) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
 	if s.http == nil {
 		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
 			return err
@@ -84,7 +70,9 @@ func (s *Server) Close() error {
 	}
 	err := s.http.Close()
 	<-s.served
-	s.handlers.Wait()
+	s.closing.Lock()
+	s.closed = true
+	s.closing.Unlock()
 	if errors.Is(err, net.ErrClosed) { // by an earlier Close
 		err = nil
 	}

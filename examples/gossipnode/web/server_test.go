@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -49,7 +50,8 @@ func TestCloseWaitsForHandlers(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Errorf("closing again: %v", err)
 	}
-	if s.enter() {
+	late := httptest.NewRecorder()
+	if s.http.Handler.ServeHTTP(late, nil); late.Code != http.StatusServiceUnavailable {
 		t.Error("a handler may begin after Close")
 	}
 }
