@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -66,7 +65,7 @@ func export(from, to string, force bool) (file string, model *tensor.Params, err
 	if err := intact(read, metadata); err != nil {
 		return "", nil, orBefore(from, file, fmt.Errorf("reading %s: %w", file, err))
 	}
-	if model, err = withoutOptimizer(read); err != nil {
+	if model, _, err = parts(read); err != nil {
 		return "", nil, fmt.Errorf("exporting %s: %w", file, err)
 	}
 	if info, err := os.Stat(to); err == nil && info.IsDir() {
@@ -86,24 +85,4 @@ func export(from, to string, force bool) (file string, model *tensor.Params, err
 		return "", nil, fmt.Errorf("exporting to %s: %w", to, err)
 	}
 	return file, model, nil
-}
-
-// withoutOptimizer is the model of a file.
-func withoutOptimizer(read *tensor.Params) (*tensor.Params, error) {
-	var (
-		specs  []tensor.Spec
-		values tensor.Vector
-	)
-	for i := range read.Layout().Count() {
-		at := read.Layout().At(i)
-		if !strings.HasPrefix(at.Name, optimizerPrefix) {
-			specs = append(specs, tensor.Spec{Name: at.Name, Shape: at.Shape})
-			values = append(values, read.Vector()[at.Offset:at.Offset+at.Len]...)
-		}
-	}
-	layout, err := tensor.NewLayout(specs...)
-	if err != nil {
-		return nil, err
-	}
-	return tensor.WrapParams(layout, values)
 }

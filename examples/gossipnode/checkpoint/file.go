@@ -156,61 +156,67 @@ func Read(c Folder, path string, params *tensor.Params) (*Taken, error) {
 		return nil, err
 	}
 	taken.Checkpoint = progress
-	model, err := modelOf(read, params.Layout())
+	model, vectors, err := parts(read)
+	if err == nil {
+		err = fits(model.Layout(), params.Layout())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("it holds another model than %s: %w", c.Model, err)
 	}
-	if taken.Optimizer, err = optimizerOf(read, metadata, params.Layout().Len()); err != nil {
-		return nil, err
+	for name, vector := range vectors {
+		if len(vector) != len(params.Vector()) {
+			return nil, fmt.Errorf("the optimizer's %.64q has %d values, the model %d", name, len(vector), len(params.Vector()))
+		}
+		vectors[name] = slices.Clone(vector) // so that the file's other values need not stay in memory
 	}
-	taken.Optimizer.Steps = optimizerSteps
-	copy(params.Vector(), model)
+	taken.Optimizer = optim.State{Kind: metadata[keyOptimizer], Steps: optimizerSteps, Vectors: vectors}
+	for _, into := range params.Layout().Ranges() {
+		from, _ := model.Tensor(into.Name)
+		copy(params.Vector()[into.Offset:], from)
+	}
 	taken.Params = params.Vector()
 	return taken, nil
 }
 
-// modelOf are the values of a file's model in the order of a layout, which it must fit.
-func modelOf(read *tensor.Params, layout *tensor.Layout) (tensor.Vector, error) {
-	values, fits := make(tensor.Vector, layout.Len()), 0
-	for i := range layout.Count() {
-		want := layout.At(i)
-		at, ok := read.Layout().Lookup(want.Name)
-		if !ok {
-			return nil, fmt.Errorf("tensor %q is not in the file", want.Name)
-		}
-		if !slices.Equal(at.Shape, want.Shape) {
-			return nil, fmt.Errorf("tensor %q has shape %v in the file, %v in the model", want.Name, at.Shape, want.Shape)
-		}
-		copy(values[want.Offset:], read.Vector()[at.Offset:at.Offset+at.Len])
-		fits++
-	}
-	for i := range read.Layout().Count() {
-		if !strings.HasPrefix(read.Layout().At(i).Name, optimizerPrefix) {
-			fits--
-		}
-	}
-	if fits < 0 {
-		return nil, fmt.Errorf("the file has %d tensors more than the model", -fits)
-	}
-	return values, nil
-}
-
-// optimizerOf is the state of the optimizer in a file.
-func optimizerOf(read *tensor.Params, metadata map[string]string, n int) (optim.State, error) {
-	state := optim.State{Kind: metadata[keyOptimizer], Vectors: map[string]tensor.Vector{}}
-	for i := range read.Layout().Count() {
-		at := read.Layout().At(i)
-		name, ok := strings.CutPrefix(at.Name, optimizerPrefix)
-		if !ok {
+// parts are the model in a file, and the optimizer's vectors by name, which are the file's
+// own values.
+func parts(read *tensor.Params) (model *tensor.Params, optimizer map[string]tensor.Vector, err error) {
+	var (
+		specs  []tensor.Spec
+		values tensor.Vector
+	)
+	optimizer = make(map[string]tensor.Vector)
+	for _, at := range read.Layout().Ranges() {
+		part := read.Vector()[at.Offset : at.Offset+at.Len]
+		if name, ok := strings.CutPrefix(at.Name, optimizerPrefix); ok {
+			optimizer[name] = part
 			continue
 		}
-		if at.Len != n {
-			return state, fmt.Errorf("the optimizer's %.64q has %d values, the model %d", name, at.Len, n)
-		}
-		// A copy, so that the file's other values need not stay in memory.
-		state.Vectors[name] = slices.Clone(read.Vector()[at.Offset : at.Offset+at.Len])
+		specs, values = append(specs, tensor.Spec{Name: at.Name, Shape: at.Shape}), append(values, part...)
 	}
-	return state, nil
+	layout, err := tensor.NewLayout(specs...)
+	if err != nil {
+		return nil, nil, err
+	}
+	model, err = tensor.WrapParams(layout, values)
+	return model, optimizer, err
+}
+
+// fits tells what keeps a file's model from being of a layout, in whichever order.
+func fits(model, layout *tensor.Layout) error {
+	for _, want := range layout.Ranges() {
+		at, ok := model.Lookup(want.Name)
+		if !ok {
+			return fmt.Errorf("tensor %q is not in the file", want.Name)
+		}
+		if !slices.Equal(at.Shape, want.Shape) {
+			return fmt.Errorf("tensor %q has shape %v in the file, %v in the model", want.Name, at.Shape, want.Shape)
+		}
+	}
+	if more := model.Count() - layout.Count(); more > 0 {
+		return fmt.Errorf("the file has %d tensors more than the model", more)
+	}
+	return nil
 }
 
 // Is tells whether a file is a checkpoint of a format that this program knows.

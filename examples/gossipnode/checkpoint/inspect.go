@@ -174,8 +174,7 @@ func Inspect(path string) (Inspection, error) {
 		found.Layout, found.Metadata = hex.EncodeToString(hash[:]), metadata
 	}
 	squares := 0.0
-	for i := range params.Layout().Count() {
-		at := params.Layout().At(i)
+	for _, at := range params.Layout().Ranges() {
 		values := params.Vector()[at.Offset : at.Offset+at.Len]
 		t := Tensor{
 			Name: at.Name, Shape: append([]int{}, at.Shape...), Values: at.Len, Finite: tensor.Finite(values),
@@ -219,12 +218,11 @@ func (i Inspection) print(asJSON bool, out io.Writer) error {
 		}
 	}
 	line("file", i.File)
-	line("kind", i.Kind)
-	line("run", quoted(i.Run))
-	line("data set", quoted(i.Dataset))
-	line("model", quoted(i.Model))
-	line("peer", quoted(i.Peer))
-	line("saved", quoted(i.Saved))
+	for _, l := range [][2]string{
+		{"kind", i.Kind}, {"run", i.Run}, {"data set", i.Dataset}, {"model", i.Model}, {"peer", i.Peer}, {"saved", i.Saved},
+	} {
+		line(l[0], quoted(l[1]))
+	}
 	if p := i.Progress; p != nil {
 		line("step", fmt.Sprintf("%d of this peer, %d of the flock, %d behind the model, in life %d", p.Step, p.FlockSteps, p.Age, p.Incarnation))
 		line("optimizer", quoted(p.Optimizer))

@@ -133,8 +133,7 @@ func (k *Keeper) copy() error {
 		return nil
 	}
 	var specs []tensor.Spec
-	for i := range k.Layout.Count() {
-		at := k.Layout.At(i)
+	for _, at := range k.Layout.Ranges() {
 		specs = append(specs, tensor.Spec{Name: at.Name, Shape: at.Shape})
 	}
 	for _, name := range names {

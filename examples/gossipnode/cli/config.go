@@ -76,7 +76,7 @@ func fromVariables(flags *pflag.FlagSet, environment func(string) (string, bool)
 			return
 		}
 		values := []string{text}
-		if _, several := f.Value.(pflag.SliceValue); several {
+		if isList(f) {
 			values = strings.Split(text, ",")
 		}
 		sources[f.Name] = Origin{fromEnvironment, "environment variable " + name}

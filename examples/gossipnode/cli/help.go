@@ -81,11 +81,9 @@ func flagsByTopic(flags *pflag.FlagSet) string {
 	var topics []string
 	flags.VisitAll(func(f *pflag.Flag) {
 		topic := cmp.Or(Topic(f), others)
-		if Topic(f) != "" {
-			if _, told := f.Annotations[common]; !told && !f.Hidden {
-				left++
-				return
-			}
+		if _, told := f.Annotations[common]; !told && !f.Hidden && topic != others {
+			left++
+			return
 		}
 		if groups[topic] == nil {
 			groups[topic] = pflag.NewFlagSet(topic, pflag.ContinueOnError)

@@ -143,15 +143,15 @@ func (s *controlSettings) commands(action string, from cli.Origins) ([]control.C
 		faults.Add(errors.New("control needs --operator-key, the file of the operator's key"))
 	}
 	faults.If(s.Timeout <= 0, "timeout", "%s: want a positive time", s.Timeout)
-	for _, flag := range []struct {
-		name string
-		of   []string
-	}{
-		{"reason", []string{actPause, actResume, actStop}}, {"set", []string{actAnnounce}}, {"at", []string{actSchedule}},
-		{"lr", []string{actSchedule}}, {"warmup", []string{actSchedule}}, {"schedule", []string{actSchedule}},
-		{"every", []string{actSchedule}}, {"steps", []string{actSchedule}},
-	} {
-		faults.If(given(flag.name) && !slices.Contains(flag.of, action), flag.name, "is for control %s, not %s", cli.List(flag.of), action)
+	for _, name := range []string{"reason", "set", "at", "lr", "warmup", "schedule", "every", "steps"} {
+		of := []string{actSchedule}
+		switch name {
+		case "reason":
+			of = []string{actPause, actResume, actStop}
+		case "set":
+			of = []string{actAnnounce}
+		}
+		faults.If(given(name) && !slices.Contains(of, action), name, "is for control %s, not %s", cli.List(of), action)
 	}
 	var commands []control.Command
 	switch action {
@@ -171,9 +171,7 @@ func (s *controlSettings) commands(action string, from cli.Origins) ([]control.C
 // changes are what schedule changes.
 func (s *controlSettings) changes(given func(string) bool) (commands []control.Command, faults cli.Faults) {
 	if given("lr") || given("warmup") || given("schedule") {
-		if err := cli.OneOf("schedule", s.Schedule, settings.Schedules()); err != nil {
-			faults.Add(err)
-		}
+		faults.Add(cli.OneOf("schedule", s.Schedule, settings.Schedules()))
 		switch {
 		case !given("lr"):
 			faults.Add(errors.New("--warmup and --schedule are parts of a schedule, which also needs --lr, its full learning rate"))

@@ -99,9 +99,7 @@ func (b *Board) Rest() {
 // close ends what start began, and the streams of those who watch.
 func (b *Board) close() {
 	b.mu.Lock()
-	select {
-	case <-b.stop:
-	default:
+	if !b.hub.closed {
 		close(b.stop)
 	}
 	b.hub.close()

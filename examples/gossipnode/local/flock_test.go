@@ -238,15 +238,15 @@ func TestFlockUnsaved(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &fakes{script: func(f *fake) *end {
 					f.train()
-					ended := train.Success(result.Share{Result: result.Result{Steps: 10}})
+					ended := train.Outcome(result.Share{Result: result.Result{Steps: 10}}, nil)
 					if interrupt {
 						<-f.left
-						ended = train.Failure(cli.ErrInterrupted)
+						ended = train.Outcome(result.Share{}, cli.ErrInterrupted)
 					}
 					if full := errors.New("no space"); f.number == 1 && interrupt {
-						ended = train.Failure(&train.UnsavedError{Cause: full})
+						ended = train.Outcome(result.Share{}, &train.UnsavedError{Cause: full})
 					} else if f.number == 1 {
-						ended = train.Success(result.Share{Result: result.Result{Steps: 10}, Unsaved: full})
+						ended = train.Outcome(result.Share{Result: result.Result{Steps: 10}, Unsaved: full}, nil)
 					}
 					f.tell(ended)
 					return &end{}

@@ -80,11 +80,7 @@ func (inProcess) launch(number int, s settings.Settings, events chan<- event) (m
 		tell := func(r watch.Report) { events <- event{number: number, report: &r} }
 		log := s.NewLog(&cli.LineWriter{Take: func(line string) { events <- event{number: number, line: line} }})
 		done, err := train.Run(ctx, s, train.Observer{Log: log.With(zap.Int("peer", number)), Tell: tell, Begin: begin})
-		if err != nil {
-			tell(train.Failure(err))
-		} else {
-			tell(train.Success(done))
-		}
+		tell(train.Outcome(done, err))
 		events <- event{number: number, end: &end{err: err}}
 	}()
 	return goroutine{start: sync.OnceFunc(func() { close(begin) }), cancel: cancel}, nil

@@ -23,28 +23,27 @@ type Peer interface {
 type collector struct {
 	peer          Peer
 	checkpointAge func() (time.Duration, bool)
-	descriptions  []*prometheus.Desc
 }
 
 func newCollector(p Peer, checkpointAge func() (time.Duration, bool)) collector {
 	if checkpointAge == nil {
 		checkpointAge = func() (time.Duration, bool) { return 0, false }
 	}
-	return collector{p, checkpointAge, described()}
+	return collector{p, checkpointAge}
 }
 
 // Describe implements prometheus.Collector.
-func (c collector) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range c.descriptions {
-		out <- desc
+func (collector) Describe(out chan<- *prometheus.Desc) {
+	for _, f := range families {
+		out <- f.described()
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	m := &moment{Peer: c.peer.Stats(), tallies: c.peer.Tallies(), members: c.peer.Members(), state: c.peer.State(), checkpointAge: c.checkpointAge}
-	for i, f := range families {
-		f.emit(emitter{c.descriptions[i], out}, m)
+	for _, f := range families {
+		f.emit(emitter{f.described(), out}, m)
 	}
 }
 

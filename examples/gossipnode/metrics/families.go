@@ -27,6 +27,10 @@ type family struct {
 	emit       func(emitter, *moment)
 }
 
+func (f family) described() *prometheus.Desc {
+	return prometheus.NewDesc("murmuration_"+f.name, f.help, f.labels, nil)
+}
+
 // gauge and counter are metrics without labels.
 func gauge(name, help string, value func(*moment) float64) family {
 	return family{name, help, nil, func(e emitter, m *moment) { e.gauge(value(m)) }}
@@ -143,13 +147,4 @@ func exchanges(e emitter, m *moment) {
 			e.counter(n, ended.side, ended.outcome, reason)
 		}
 	}
-}
-
-// described are the descriptions of all metrics, in their order.
-func described() []*prometheus.Desc {
-	all := make([]*prometheus.Desc, len(families))
-	for i, f := range families {
-		all[i] = prometheus.NewDesc("murmuration_"+f.name, f.help, f.labels, nil)
-	}
-	return all
 }

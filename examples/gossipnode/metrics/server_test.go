@@ -191,7 +191,8 @@ func TestLint(t *testing.T) {
 // names are the names of the metrics that are described, sorted.
 func names() (all []string) {
 	name := regexp.MustCompile(`fqName: "([a-z_]+)"`)
-	for _, desc := range described() {
+	for _, f := range families {
+		desc := f.described()
 		all = append(all, name.FindStringSubmatch(desc.String())[1])
 	}
 	slices.Sort(all)

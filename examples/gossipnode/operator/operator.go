@@ -75,10 +75,7 @@ const sequenceSuffix = ".sequence"
 // LastSequence is the number of the last message that was sent with a key, as far as is
 // known: a file that is missing or damaged only means that members are believed.
 func LastSequence(key string) uint64 {
-	text, err := os.ReadFile(key + sequenceSuffix)
-	if err != nil {
-		return 0
-	}
+	text, _ := os.ReadFile(key + sequenceSuffix)
 	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 	if err != nil {
 		return 0

@@ -3,6 +3,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,13 +98,9 @@ func runReporting(s settings.Settings, std cli.Streams) error {
 	log := s.NewLog(std.Err)
 	defer p2pnet.BridgeLogs(log)()
 	done, err := train.Run(ctx, s, train.Observer{Log: log, Tell: tell, Begin: begin})
-	if err != nil {
-		tell(train.Failure(err))
+	tell(train.Outcome(done, err))
+	if err = cmp.Or(err, done.Unsaved); err != nil {
 		return cli.Told{Cause: err}
-	}
-	tell(train.Success(done))
-	if done.Unsaved != nil {
-		return cli.Told{Cause: done.Unsaved}
 	}
 	return nil
 }

@@ -45,9 +45,6 @@ func (s outputSettings) faults() []error {
 
 // NewLog makes a log for people: a time, a level, what happened.
 func (s outputSettings) NewLog(out io.Writer) *zap.Logger {
-	level, err := zapcore.ParseLevel(s.LogLevel)
-	if err != nil {
-		level = zapcore.InfoLevel // validate has seen to it
-	}
+	level, _ := zapcore.ParseLevel(s.LogLevel) // faults has seen to it; else it is info
 	return cli.NewLog(level, out)
 }

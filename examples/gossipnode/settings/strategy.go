@@ -85,29 +85,17 @@ func (s StrategySettings) Paced() bool {
 func (s StrategySettings) faults() []error {
 	var faults cli.Faults
 	faults.Add(cli.OneOf("strategy", s.Strategy, Strategies()))
-	fault := func(flag, format string, args ...any) { faults.If(true, flag, format, args...) }
-	switch {
-	case s.Server == "":
-	case !s.Serves():
-		fault(ServerFlag, "is for %s: with --strategy %s nobody serves the parameters", cli.List(Servers()), s.Strategy)
-	case !strings.HasPrefix(s.Server, PeerIDPrefix):
-		fault(ServerFlag, "%q: want a peer id, as keygen prints it: %s...", s.Server, PeerIDPrefix)
-	}
-	switch bounded := s.Strategy == StrategySSP || s.Strategy == StrategyDSSP; {
-	case s.Staleness != DefaultStaleness && !bounded:
-		fault(stalenessFlag, "is for %s and %s: --strategy %s has no such bound", StrategySSP, StrategyDSSP, s.Strategy)
-	case s.Staleness < 0 || s.Staleness > baseline.MaxStaleness:
-		fault(stalenessFlag, "%d: want 0 to %d steps", s.Staleness, baseline.MaxStaleness)
-	}
-	switch {
-	case s.StalenessMax != DefaultStalenessMax && s.Strategy != StrategyDSSP:
-		fault(stalenessMaxFlag, "is for %s: with --strategy %s leave it out", StrategyDSSP, s.Strategy)
-	case s.Strategy == StrategyDSSP && (s.StalenessMax < s.Staleness || s.StalenessMax > baseline.MaxStaleness):
-		fault(stalenessMaxFlag, "%d: want at least --staleness, which is %d, and at most %d", s.StalenessMax, s.Staleness, baseline.MaxStaleness)
-	}
-	if s.Balance && s.Strategy != StrategyAllReduce && s.Strategy != StrategyBSP && s.Strategy != StrategyADPSGD {
-		fault(balanceFlag, "is for %s, %s and %s: with --strategy %s leave it out", StrategyADPSGD, StrategyAllReduce, StrategyBSP, s.Strategy)
-	}
+	bounded, dynamic := s.Strategy == StrategySSP || s.Strategy == StrategyDSSP, s.Strategy == StrategyDSSP
+	faults.If(s.Server != "" && !s.Serves(), ServerFlag, "is for %s: with --strategy %s nobody serves the parameters", cli.List(Servers()), s.Strategy)
+	faults.If(s.Server != "" && s.Serves() && !strings.HasPrefix(s.Server, PeerIDPrefix),
+		ServerFlag, "%q: want a peer id, as keygen prints it: %s...", s.Server, PeerIDPrefix)
+	faults.If(!bounded && s.Staleness != DefaultStaleness, stalenessFlag, "is for %s and %s: --strategy %s has no such bound", StrategySSP, StrategyDSSP, s.Strategy)
+	faults.If(bounded && (s.Staleness < 0 || s.Staleness > baseline.MaxStaleness), stalenessFlag, "%d: want 0 to %d steps", s.Staleness, baseline.MaxStaleness)
+	faults.If(!dynamic && s.StalenessMax != DefaultStalenessMax, stalenessMaxFlag, "is for %s: with --strategy %s leave it out", StrategyDSSP, s.Strategy)
+	faults.If(dynamic && (s.StalenessMax < s.Staleness || s.StalenessMax > baseline.MaxStaleness),
+		stalenessMaxFlag, "%d: want at least --staleness, which is %d, and at most %d", s.StalenessMax, s.Staleness, baseline.MaxStaleness)
+	faults.If(s.Balance && s.Strategy != StrategyAllReduce && s.Strategy != StrategyBSP && s.Strategy != StrategyADPSGD,
+		balanceFlag, "is for %s, %s and %s: with --strategy %s leave it out", StrategyADPSGD, StrategyAllReduce, StrategyBSP, s.Strategy)
 	return faults
 }
 

@@ -135,27 +135,20 @@ func (s trainSettings) Drawn() int {
 // combinations are what is wrong with settings that the strategy has no use for.
 func (s trainSettings) combinations() []error {
 	var faults cli.Faults
-	fault := func(flag, format string, args ...any) { faults.If(true, flag, format, args...) }
 	if !s.Paced() {
-		if s.Every != EveryAuto && s.Every != "1" {
-			fault("every", "%q: with --strategy %s peers talk in every step: leave it out, or use --strategy %s", s.Every, s.Strategy, StrategyADPSGD)
-		}
-		if s.Budget != "" {
-			fault("budget", "is for %s: with --strategy %s peers talk in every step; a coarser --codec makes that cheaper", StrategyADPSGD, s.Strategy)
-		}
-		if s.Consensus {
-			fault("consensus", "is for %s: with --strategy %s peers talk in every step", StrategyADPSGD, s.Strategy)
-		}
+		faults.If(s.Every != EveryAuto && s.Every != "1", "every", "%q: with --strategy %s peers talk in every step: leave it out, or use --strategy %s", s.Every, s.Strategy, StrategyADPSGD)
+		faults.If(s.Budget != "", "budget", "is for %s: with --strategy %s peers talk in every step; a coarser --codec makes that cheaper", StrategyADPSGD, s.Strategy)
+		faults.If(s.Consensus, "consensus", "is for %s: with --strategy %s peers talk in every step", StrategyADPSGD, s.Strategy)
 	}
-	if pace, err := s.Pace(); err == nil && s.Balance && s.Strategy == StrategyADPSGD && pace.Every == 0 {
-		fault(balanceFlag, "scales a number of steps: give one with --every, as in --every 8 (with auto, each peer finds its own)")
+	if pace, err := s.Pace(); err == nil {
+		faults.If(s.Balance && s.Strategy == StrategyADPSGD && pace.Every == 0, balanceFlag, "scales a number of steps: give one with --every, as in --every 8 (with auto, each peer finds its own)")
 	}
 	if policy, err := s.CodecPolicy(); err == nil && s.gradients() && !oneWay(policy) {
 		flag := codecFlag
 		if s.Policy != "" {
 			flag = policyFlag
 		}
-		fault(flag, "a lattice code needs a model near to it at the other end, and --strategy %s sends gradients: want raw, bf16, fp16 or int8", s.Strategy)
+		faults.If(true, flag, "a lattice code needs a model near to it at the other end, and --strategy %s sends gradients: want raw, bf16, fp16 or int8", s.Strategy)
 	}
 	return faults
 }
@@ -187,11 +180,9 @@ func (s trainSettings) Pace() (averaging.Pace, error) {
 		pace.Every = every
 	}
 	if s.Budget != "" {
-		perHour, err := parseBudget(s.Budget)
-		if err != nil {
-			faults.Add(err)
-		}
-		pace.BytesPerHour = perHour
+		var err error
+		pace.BytesPerHour, err = parseBudget(s.Budget)
+		faults.Add(err)
 	}
 	return pace, errors.Join(faults...)
 }

@@ -131,17 +131,15 @@ func Interruption(s settings.Settings, err error) error {
 	return fmt.Errorf("%w before the work was done; what was learned is kept in %s", err, s.Checkpoint)
 }
 
-// Success reports that a peer has done its work.
-func Success(done result.Share) watch.Report {
-	r := watch.Report{Kind: watch.ReportResult, Share: &done}
-	if done.Unsaved != nil {
-		r.Unsaved = done.Unsaved.Error()
+// Outcome reports what Run has returned: that a peer has done its work, or has given up.
+func Outcome(done result.Share, err error) watch.Report {
+	if err == nil {
+		r := watch.Report{Kind: watch.ReportResult, Share: &done}
+		if done.Unsaved != nil {
+			r.Unsaved = done.Unsaved.Error()
+		}
+		return r
 	}
-	return r
-}
-
-// Failure reports that a peer has given up.
-func Failure(err error) watch.Report {
 	r := watch.Report{Kind: watch.ReportFailed, Failure: err.Error(), Code: cli.ExitCode(err), Interrupted: errors.Is(err, cli.ErrInterrupted)}
 	var unsaved *UnsavedError
 	if errors.As(err, &unsaved) {

@@ -56,8 +56,10 @@ func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, 
 			return nil, err
 		}
 	}
-	if err := w.resume(s); err != nil {
-		return nil, err
+	if s.Checkpoint != "" {
+		if w.Resumed, w.Refused, err = s.Checkpoints().Load(w.Params); err != nil {
+			return nil, err
+		}
 	}
 	if w.Batches, err = data.Batches(s.Drawn(), order^w.Behind().Own, s.Augmentation()); err != nil {
 		return nil, cli.Usage(err)
@@ -100,14 +102,6 @@ func loadValues(path string, into *tensor.Params) error {
 		return fmt.Errorf("reading initial values from %s: %w", path, optim.ErrNotFinite)
 	}
 	return nil
-}
-
-// resume takes up the newest checkpoint of the folder that can be used, if one is there.
-func (w *Workload) resume(s settings.Settings) (err error) {
-	if s.Checkpoint != "" {
-		w.Resumed, w.Refused, err = s.Checkpoints().Load(w.Params)
-	}
-	return err
 }
 
 // Behind is what lies behind the initial values.
