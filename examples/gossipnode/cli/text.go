@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // List writes names as a sentence does.
@@ -82,4 +84,51 @@ func Figure(n Number) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.4f", float64(n))
+}
+
+// Cut shortens a line to a width: one that wraps would spoil the redrawing.
+func Cut(line string, width int) string {
+	if utf8.RuneCountInString(line) <= width || width < 1 {
+		return line
+	}
+	return string([]rune(line)[:width])
+}
+
+// Printable drops control characters: what a peer logs must not steer the
+// terminal.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// maxLine bounds a line of a peer's output; longer ones are cut.
+const maxLine = 64 << 10
+
+// LineWriter hands over what is written to it line by line.
+type LineWriter struct {
+	Take func(string)
+	rest bytes.Buffer
+}
+
+// Write implements io.Writer and never fails.
+func (w *LineWriter) Write(text []byte) (int, error) {
+	for part := range bytes.Lines(text) {
+		w.rest.Write(part[:min(len(part), max(0, maxLine-w.rest.Len()))])
+		if part[len(part)-1] == '\n' {
+			w.Flush()
+		}
+	}
+	return len(text), nil
+}
+
+// Flush hands over a last line that has no end.
+func (w *LineWriter) Flush() {
+	if line := strings.TrimRight(w.rest.String(), "\r\n"); line != "" {
+		w.Take(line)
+	}
+	w.rest.Reset()
 }
