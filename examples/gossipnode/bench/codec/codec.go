@@ -108,7 +108,7 @@ type codecSpeed struct {
 }
 
 // Measure measures every codec at every size, on one thread.
-func (s codecSettings) Measure() (codecResult, error) {
+func (s codecSettings) Measure(cli.Streams) (codecResult, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	total := codecResult{

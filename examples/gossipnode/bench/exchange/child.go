@@ -25,7 +25,6 @@ type partnerProcess struct {
 	*cli.Child
 	answers chan answer
 	ended   chan struct{}
-	cause   error // why it ended; set before ended is closed
 }
 
 // startPartner starts this program once more. The context that it returns ends with
@@ -41,15 +40,15 @@ func startPartner(ctx context.Context, s exchangeSettings) (_ *partnerProcess, _
 			}
 		},
 		func(err error) {
-			p.cause = errors.New("the other process has ended")
+			cause := errors.New("the other process has ended")
 			if err != nil {
-				p.cause = fmt.Errorf("the other process has ended: %w", err)
+				cause = fmt.Errorf("the other process has ended: %w", err)
 			}
 			if len(last) > 0 {
-				p.cause = fmt.Errorf("%w, with the words\n%s", p.cause, strings.Join(last, "\n"))
+				cause = fmt.Errorf("%w, with the words\n%s", cause, strings.Join(last, "\n"))
 			}
+			cancel(cause)
 			close(p.ended)
-			cancel(p.cause)
 		})
 	if err != nil {
 		cancel(nil)
@@ -75,7 +74,7 @@ func (p *partnerProcess) hear(line string) {
 
 // ask demands something and waits for the answer.
 func (p *partnerProcess) ask(ctx context.Context, do string) (answer, error) {
-	if err := json.NewEncoder(p.Life).Encode(demand{Do: do}); err != nil {
+	if _, err := fmt.Fprintln(p.Life, do); err != nil {
 		return answer{}, fmt.Errorf("asking the other process to %s: %w", do, err)
 	}
 	a, err := p.next(ctx)
@@ -88,15 +87,15 @@ func (p *partnerProcess) ask(ctx context.Context, do string) (answer, error) {
 	return a, nil
 }
 
-// explain is err, or why the process has ended if that is what lies behind it.
-func (p *partnerProcess) explain(err error) error {
-	const soon = 2 * time.Second // its connections break before it has been waited for
-	if err == nil || errors.Is(err, cli.ErrInterrupted) {
-		return err
+// explain is err, or why the context has ended if that is what lies behind it.
+func explain(ctx context.Context, err error) error {
+	const soon = 2 * time.Second // a process's connections break before it has been waited for
+	if err == nil {
+		return nil
 	}
 	select {
-	case <-p.ended:
-		return p.cause
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	case <-time.After(soon):
 		return err
 	}

@@ -3,9 +3,7 @@
 package exchange
 
 import (
-	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -64,17 +62,10 @@ Only Linux tells processor time, peak memory and congestion control.`,
   gossipnode bench exchange --lanes 2 --rounds 15`,
 		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			sources, err := cli.Resolve(cmd)
-			if err != nil {
-				return err
-			}
-			if err := s.Validate(sources); err != nil {
-				return err
-			}
-			if s.partner {
+			if s.partner { // its flags are its parent's
 				return runPartner(s, std)
 			}
-			return runExchange(s, std)
+			return measure.Run(cmd, &s, &s.json, std)
 		},
 	}
 	s.register(cmd.Flags())
@@ -124,15 +115,4 @@ func (s exchangeSettings) slices() int { return (s.parameters + s.slice - 1) / s
 func (s exchangeSettings) coded(size func(values int) int) int {
 	whole, rest := s.parameters/s.slice, s.parameters%s.slice
 	return whole*size(s.slice) + size(rest)
-}
-
-// runExchange measures and prints.
-func runExchange(s exchangeSettings, std cli.Streams) error {
-	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
-	defer release()
-	figures, err := measureExchange(ctx, s, std)
-	if err != nil {
-		return err
-	}
-	return cli.Print(figures, s.json, std)
 }

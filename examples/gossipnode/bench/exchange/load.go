@@ -57,7 +57,7 @@ func (l *load) decoded(i int) float32 {
 
 // lead carries an order out at the active side, and returns when both are done.
 func (l *load) lead(p pipe, o order) error {
-	err := o.send(p)
+	_, err := p.Write(binary.LittleEndian.AppendUint32([]byte{byte(o.kind)}, o.times))
 	for range o.times {
 		if err == nil {
 			err = l.move(p, o.kind, true)
@@ -155,13 +155,13 @@ func both(p pipe, write, read func() error) error {
 	go func() {
 		err := write()
 		if err != nil {
-			p.abort() // ends a reader that waits
+			p.Reset() // ends a reader that waits
 		}
 		written <- err
 	}()
 	err := read()
 	if err != nil {
-		p.abort() // ends a writer that waits
+		p.Reset() // ends a writer that waits
 	}
 	return errors.Join(err, <-written)
 }

@@ -27,7 +27,7 @@ func (p *memoryPipe) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func (p *memoryPipe) abort() { _ = p.Close() }
+func (p *memoryPipe) Reset() { _ = p.Close() }
 
 func testLoads(t *testing.T, codec string) (active, passive *load, s exchangeSettings) {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"runtime"
 	"time"
 
@@ -35,19 +36,16 @@ type exchangeBench struct {
 	exchangeFigures
 }
 
-// measureExchange measures exchanges with another process that it starts and ends.
-func measureExchange(ctx context.Context, s exchangeSettings, std cli.Streams) (_ Result, err error) {
+// Measure measures exchanges with another process that it starts and ends.
+func (s exchangeSettings) Measure(std cli.Streams) (_ Result, err error) {
+	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
+	defer release()
 	fmt.Fprintf(std.Err, "Measuring exchanges of %s parameters as %s between two processes.\n", measure.Thousands(uint64(s.parameters)), s.codec)
 	other, ctx, err := startPartner(ctx, s)
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() {
-		if cause := context.Cause(ctx); err != nil && cause != nil {
-			err = cause // whatever it did to what was under way
-		}
-		err = errors.Join(other.explain(err), other.close())
-	}()
+	defer func() { err = errors.Join(explain(ctx, err), other.close()) }()
 	n, err := newNode(ctx, s, other.started.Addresses, measure.NewLog(std))
 	if err != nil {
 		return Result{}, err
@@ -189,8 +187,7 @@ func exchangeSpan(ctx context.Context, b *steppedPeer) (span, error) {
 	return span{ended.Took.Seconds(), ended.cpu - began.cpu}, err
 }
 
-// overStream takes an order to a stream of its own, the opening of which counts, as
-// it does for an exchange.
+// overStream is the way that takes one order to a stream of its own.
 func (b *exchangeBench) overStream(kind orderKind) func(context.Context) (span, error) {
 	return func(ctx context.Context) (span, error) {
 		return timed(func() error { return b.leadStream(ctx, order{kind, 1}) })
@@ -201,21 +198,23 @@ func (b *exchangeBench) overStream(kind orderKind) func(context.Context) (span, 
 // there is.
 func (b *exchangeBench) leadTCP(ctx context.Context) error {
 	p := tcpPipe{b.tcp}
-	defer context.AfterFunc(ctx, p.abort)()
+	defer context.AfterFunc(ctx, p.Reset)()
 	if err := b.tcp.SetDeadline(time.Now().Add(measure.Patience)); err != nil {
 		return fmt.Errorf("bounding the time of a reference: %w", err)
 	}
 	return b.load.lead(p, order{orderSwap, 1})
 }
 
+// leadStream carries an order out on a stream, the opening of which counts, as it does
+// for an exchange.
 func (b *exchangeBench) leadStream(ctx context.Context, o order) error {
-	p, err := b.openPipe(ctx, b.to)
+	stream, err := b.transport.Open(ctx, b.to, measure.ReferenceProtocol, measure.ReferenceRun)
 	if err != nil {
-		return err
+		return fmt.Errorf("opening a stream for a reference: %w", err)
 	}
-	defer p.Close()
-	defer context.AfterFunc(ctx, p.abort)()
-	return b.load.lead(p, o)
+	defer stream.Close()
+	defer context.AfterFunc(ctx, stream.Reset)()
+	return b.load.lead(stream, o)
 }
 
 func timed(do func() error) (span, error) {
@@ -267,9 +266,6 @@ func (b *exchangeBench) bursts(ctx context.Context) error {
 // result makes figures of the samples.
 func (b *exchangeBench) result() (Result, error) {
 	s := b.settings
-	if len(b.ours) == 0 {
-		return Result{}, errNothingMeasured
-	}
 	_, last, _ := b.measured.look()
 	ours := b.ours.seconds()
 	r := Result{

@@ -3,7 +3,7 @@ package exchange
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"net"
 	"runtime"
 
@@ -12,7 +12,6 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -81,28 +80,13 @@ func usageNow() usage {
 	return usage{CPU: host.ProcessorSeconds(), Mallocs: memory.Mallocs}
 }
 
-// pipe is a connection on which the references move bytes.
+// pipe is a connection on which the references move bytes: a stream, or a tcpPipe.
 type pipe interface {
-	Read(b []byte) (int, error)
-	Write(b []byte) (int, error)
-	// abort ends reads and writes that are under way.
-	abort()
+	io.ReadWriter
+	// Reset ends reads and writes that are under way.
+	Reset()
 }
 
-// streamPipe and tcpPipe are the two kinds of pipe.
-type (
-	streamPipe struct{ seam.Stream }
-	tcpPipe    struct{ *net.TCPConn }
-)
+type tcpPipe struct{ *net.TCPConn }
 
-func (p streamPipe) abort() { p.Reset() }
-func (p tcpPipe) abort()    { _ = p.Close() }
-
-// openPipe opens a stream to the other process, as an exchange does.
-func (n *node) openPipe(ctx context.Context, to seam.PeerID) (streamPipe, error) {
-	stream, err := n.transport.Open(ctx, to, measure.ReferenceProtocol, measure.ReferenceRun)
-	if err != nil {
-		return streamPipe{}, fmt.Errorf("opening a stream for a reference: %w", err)
-	}
-	return streamPipe{stream}, nil
-}
+func (p tcpPipe) Reset() { _ = p.Close() }

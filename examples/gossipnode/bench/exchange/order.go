@@ -31,14 +31,6 @@ const (
 	orderDone = 1
 )
 
-func (o order) send(to io.Writer) error {
-	var b [orderSize]byte
-	b[0] = byte(o.kind)
-	binary.LittleEndian.PutUint32(b[1:], o.times)
-	_, err := to.Write(b[:])
-	return err
-}
-
 func receiveOrder(from io.Reader) (o order, err error) {
 	var b [orderSize]byte
 	if _, err = io.ReadFull(from, b[:]); err != nil {

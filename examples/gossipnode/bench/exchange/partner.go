@@ -21,28 +21,22 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-// demand is a line on the standard input of the passive process, and answer the
-// line on its standard output that follows. The first answer follows nothing: it
-// tells where the process listens.
-type (
-	demand struct {
-		Do string `json:"do"`
-	}
-	answer struct {
-		Peer      string   `json:"peer,omitempty"`
-		Addresses []string `json:"addresses,omitempty"`
-		TCP       string   `json:"tcp,omitempty"`
-		Peak      uint64   `json:"peak,omitempty"`
-		// Stages are the seconds of processor time in each stage since doProfile.
-		Stages map[string]float64 `json:"stages,omitempty"`
-		usage
-		disturbance
-		// Failure is why what was demanded was not done.
-		Failure string `json:"failure,omitempty"`
-	}
-)
+// answer is the line on the standard output of the passive process that follows a demand.
+// The first answer follows nothing: it tells where the process listens.
+type answer struct {
+	Peer      string   `json:"peer,omitempty"`
+	Addresses []string `json:"addresses,omitempty"`
+	TCP       string   `json:"tcp,omitempty"`
+	Peak      uint64   `json:"peak,omitempty"`
+	// Stages are the seconds of processor time in each stage since doProfile.
+	Stages map[string]float64 `json:"stages,omitempty"`
+	usage
+	disturbance
+	// Failure is why what was demanded was not done.
+	Failure string `json:"failure,omitempty"`
+}
 
-// What may be demanded.
+// What may be demanded, in a line on the standard input.
 const (
 	doStep    = "step"    // take a step, which starts no exchange
 	doTrain   = "train"   // train for a while, and tell how long the trainer was kept
@@ -78,20 +72,16 @@ func runPartner(s exchangeSettings, std cli.Streams) error {
 	return errors.Join(err, p.close())
 }
 
-// readDemands passes on lines of JSON. The context ends when in does, as it does at
+// readDemands passes on lines. The context ends when in does, as it does at
 // the latest when the parent dies. The goroutine that reads lasts as long as in.
-func readDemands(parent context.Context, in io.Reader) (<-chan demand, context.Context) {
+func readDemands(parent context.Context, in io.Reader) (<-chan string, context.Context) {
 	ctx, cancel := context.WithCancelCause(parent)
-	demands := make(chan demand)
+	demands := make(chan string)
 	go func() {
 		defer cancel(cli.ErrInterrupted)
 		for lines := bufio.NewScanner(in); lines.Scan(); {
-			var d demand
-			if err := json.Unmarshal(lines.Bytes(), &d); err != nil {
-				d.Do = lines.Text()
-			}
 			select {
-			case demands <- d:
+			case demands <- lines.Text():
 			case <-ctx.Done():
 				return
 			}
@@ -119,7 +109,7 @@ func (p *partner) close() error {
 }
 
 // serve answers demands, one at a time.
-func (p *partner) serve(ctx context.Context, demands <-chan demand, out *json.Encoder) error {
+func (p *partner) serve(ctx context.Context, demands <-chan string, out *json.Encoder) error {
 	a := answer{Peer: string(p.transport.Self()), Addresses: p.measured.peer.JoinAddresses(), TCP: p.listener.Addr().String()}
 	for {
 		if err := out.Encode(a); err != nil {
@@ -128,17 +118,17 @@ func (p *partner) serve(ctx context.Context, demands <-chan demand, out *json.En
 		select {
 		case <-ctx.Done():
 			return nil
-		case d := <-demands:
+		case demand := <-demands:
 			var err error
-			if a, err = p.do(ctx, d); err != nil {
+			if a, err = p.do(ctx, demand); err != nil {
 				a.Failure = err.Error()
 			}
 		}
 	}
 }
 
-func (p *partner) do(ctx context.Context, d demand) (a answer, err error) {
-	switch d.Do {
+func (p *partner) do(ctx context.Context, demand string) (a answer, err error) {
+	switch demand {
 	case doStep:
 		err = p.measured.step(ctx)
 	case doTrain:
@@ -154,7 +144,7 @@ func (p *partner) do(ctx context.Context, d demand) (a answer, err error) {
 	case doProfiled:
 		a.Stages, err = p.profiled.end()
 	default:
-		err = fmt.Errorf("no such demand: %q", d.Do)
+		err = fmt.Errorf("no such demand: %q", demand)
 	}
 	return a, err
 }
@@ -166,7 +156,7 @@ func (p *partner) prepare(ctx context.Context) error {
 	}
 	_, err := p.transport.Handle(measure.ReferenceProtocol, measure.ReferenceRun, func(s seam.Stream) {
 		defer s.Close()
-		p.obey(streamPipe{s})
+		p.obey(s)
 	})
 	if err != nil {
 		return err
@@ -192,7 +182,7 @@ func (p *partner) obey(on pipe) {
 		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
-				on.abort()
+				on.Reset()
 			}
 			return
 		}

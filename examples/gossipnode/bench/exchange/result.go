@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -97,9 +96,6 @@ const (
 	// peakSlack is what a peer may take beside its vectors.
 	peakSlack = 64 << 20
 )
-
-// errNothingMeasured cannot happen unless a round was lost.
-var errNothingMeasured = errors.New("nothing was measured")
 
 // netAllocations are those of an exchange beyond the reference's of the same round,
 // and how many of them that is a slice: a whole number, as testing.AllocsPerRun

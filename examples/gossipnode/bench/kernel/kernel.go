@@ -98,7 +98,7 @@ type Figure struct {
 
 // Measure measures every kernel at every size. It stays on one thread: the core's
 // caches are warm for it.
-func (s Settings) Measure() (kernelResult, error) {
+func (s Settings) Measure(cli.Streams) (kernelResult, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	total := kernelResult{CPU: host.Processor(), GOMAXPROCS: runtime.GOMAXPROCS(0), Rounds: s.Rounds}

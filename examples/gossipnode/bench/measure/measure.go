@@ -17,10 +17,10 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// measurable are the settings of a measurement in this process.
+// measurable are the settings of a measurement.
 type measurable[F fmt.Stringer] interface {
 	Validate(cli.Origins) error
-	Measure() (F, error)
+	Measure(cli.Streams) (F, error)
 }
 
 // Run fills in the settings, asJSON among them, measures, and prints the figures.
@@ -32,7 +32,7 @@ func Run[F fmt.Stringer](cmd *cobra.Command, s measurable[F], asJSON *bool, std 
 	if err := s.Validate(sources); err != nil {
 		return err
 	}
-	figures, err := s.Measure()
+	figures, err := s.Measure(std)
 	if err != nil {
 		return err
 	}

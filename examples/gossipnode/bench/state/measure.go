@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"time"
@@ -58,8 +59,10 @@ func (p statePeer) close() error {
 	return errors.Join(err, p.transport.Close())
 }
 
-// measureState measures copies of the model, in turn with moving the same bytes.
-func measureState(ctx context.Context, s stateSettings, std cli.Streams) (_ stateResult, err error) {
+// Measure measures copies of the model, in turn with moving the same bytes.
+func (s stateSettings) Measure(std cli.Streams) (_ stateResult, err error) {
+	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
+	defer release()
 	b := &stateBench{settings: s, log: measure.NewLog(std), used: s.donors}
 	defer func() { err = errors.Join(err, b.close()) }()
 	fmt.Fprintf(std.Err, "Starting %s with %s parameters.\n", cli.Plural(uint64(s.donors), "donor"), measure.Thousands(uint64(s.parameters)))

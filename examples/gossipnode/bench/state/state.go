@@ -2,13 +2,10 @@
 package state
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -47,28 +44,9 @@ Figures are medians of the rounds, the ratio is the median of the rounds' ratios
 		Example: `  gossipnode bench state
   gossipnode bench state --parameters 1000000 --donors 3 --json`,
 		Args: cli.FlagsOnly,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			sources, err := cli.Resolve(cmd)
-			if err != nil {
-				return err
-			}
-			if err := s.Validate(sources); err != nil {
-				return err
-			}
-			ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
-			defer release()
-			figures, err := measureState(ctx, s, std)
-			if err != nil {
-				return err
-			}
-			return cli.Print(figures, s.json, std)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return measure.Run(cmd, &s, &s.json, std) },
 	}
-	s.register(cmd.Flags())
-	return cmd
-}
-
-func (s *stateSettings) register(flags *pflag.FlagSet) {
+	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&s.parameters, "parameters", measure.DefaultParameters, "values of the model")
 	flags.IntVar(&s.donors, "donors", defaultDonors, "peers that have the model and give it")
@@ -77,6 +55,7 @@ func (s *stateSettings) register(flags *pflag.FlagSet) {
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the values")
 	flags.BoolVar(&s.json, "json", false, "print the figures as one JSON object, the last line of standard output")
 	cli.TakeFile(flags)
+	return cmd
 }
 
 func (s stateSettings) Validate(sources cli.Origins) error {

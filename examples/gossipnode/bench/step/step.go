@@ -76,7 +76,7 @@ func (s stepSettings) Validate(sources cli.Origins) error {
 
 // Measure takes all samples on one core. gonum starts goroutines for large products;
 // GOMAXPROCS=1 keeps them on the core that ours have too.
-func (s stepSettings) Measure() (stepResult, error) {
+func (s stepSettings) Measure(cli.Streams) (stepResult, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	model, err := newStepModel(s.model)
 	if err != nil {
