@@ -4,7 +4,6 @@ package compare
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -235,27 +234,19 @@ func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources
 			return entrant{}, err
 		}
 	}
-	task, err := data[one.Shard].Begin(one.Settings)
-	if err != nil {
-		return entrant{}, err
-	}
-	defer func() { err = errors.Join(err, task.Close()) }()
-	simulation, err := one.Simulation(task, world)
-	if err != nil {
-		return entrant{}, err
-	}
-	if in.churn {
-		world.Changes = append(world.Changes, churn(one.Seed, one.Peers, one.Expected(simulation.Work))...)
-		simulation.World = world
-	}
 	fmt.Fprintf(progress, "%s: %s\n", in.name, by.name)
-	outcome, err := peertest.Simulate(ctx, simulation)
+	result, err := data[one.Shard].Train(ctx, one, world, func(simulation *peertest.Simulation) {
+		if in.churn {
+			comeAndGo := churn(one.Seed, one.Peers, one.Expected(simulation.Work))
+			simulation.World.Changes = append(simulation.World.Changes, comeAndGo...)
+		}
+	})
 	if err != nil {
 		return entrant{}, err
 	}
-	e := entrant{Name: by.name, Result: simulate.NewResult(one, outcome), StepSeconds: one.StepTime.Seconds()}
+	e := entrant{Name: by.name, Result: result, StepSeconds: one.StepTime.Seconds()}
 	e.WallSeconds = time.Since(began).Seconds()
-	epochs := float64(e.Steps) * float64(one.Batch) / float64(task.First.Data.Total)
+	epochs := float64(e.Steps) * float64(one.Batch) / float64(data[one.Shard].First.Data.Total)
 	e.SecondsPerEpoch = e.Seconds / epochs
 	return e, nil
 }

@@ -1,7 +1,6 @@
 package overlay
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -36,19 +35,19 @@ type figures struct {
 // links are an overlay in numbers: peers have their places in the view, and ranks
 // among those of their role.
 type links struct {
-	active []bool
-	rank   []int
-	of     [][]int // the neighbours of each peer, in the order of the overlay
+	role []topology.Role
+	rank []int
+	of   [][]int // the neighbours of each peer, in the order of the overlay
 }
 
 func overlayLinks(o *topology.Overlay) links {
 	v := o.View()
-	l := links{active: make([]bool, v.Len()), rank: make([]int, v.Len()), of: make([][]int, v.Len())}
+	l := links{role: make([]topology.Role, v.Len()), rank: make([]int, v.Len()), of: make([][]int, v.Len())}
 	place := make(map[topology.PeerID]int, v.Len())
 	var count [topology.Passive + 1]int
 	for i, m := range v.Members() {
 		place[m.ID] = i
-		l.active[i], l.rank[i] = m.Role == topology.Active, count[m.Role]
+		l.role[i], l.rank[i] = m.Role, count[m.Role]
 		count[m.Role]++
 	}
 	for i, m := range v.Members() {
@@ -61,8 +60,8 @@ func overlayLinks(o *topology.Overlay) links {
 
 // actives are the places of the active peers.
 func (l links) actives() (places []int) {
-	for i, active := range l.active {
-		if active {
+	for i, role := range l.role {
+		if role == topology.Active {
 			places = append(places, i)
 		}
 	}
@@ -167,15 +166,12 @@ type report struct {
 	links links
 }
 
-// MarshalJSON gives the figures alone.
-func (r report) MarshalJSON() ([]byte, error) { return json.Marshal(r.figures) }
-
 func (r report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d peers: %d active, which start exchanges, and %d passive, which answer them\n", r.Peers, r.Active, r.Passive)
-	for _, active := range []bool{true, false} {
-		least, most := r.links.degrees(active)
-		fmt.Fprintf(&b, "  links of each %-8s  %s\n", roleName(active), oneOrRange(least, most))
+	for _, role := range []topology.Role{topology.Active, topology.Passive} {
+		least, most := r.links.degrees(role)
+		fmt.Fprintf(&b, "  links of each %-8s  %s\n", role, oneOrRange(least, most))
 	}
 	fmt.Fprintf(&b, "  diameter               %d\n", r.Diameter)
 	fmt.Fprintf(&b, "  spectral gap           %.4f of the expected mixing matrix, for one exchange per peer\n", r.Gap)
@@ -186,7 +182,7 @@ func (r report) String() string {
 	}
 	b.WriteString("Links, in the order in which they are taken:\n")
 	for i, list := range r.links.of {
-		fmt.Fprintf(&b, "  %-4s %-8s", r.links.name(i), roleName(r.links.active[i]))
+		fmt.Fprintf(&b, "  %-4s %-8s", r.links.name(i), r.links.role[i])
 		for _, j := range list {
 			b.WriteString(" " + r.links.name(j))
 		}
@@ -196,10 +192,10 @@ func (r report) String() string {
 }
 
 // degrees are the fewest and the most links of a peer of a role.
-func (l links) degrees(active bool) (least, most int) {
+func (l links) degrees(role topology.Role) (least, most int) {
 	least = len(l.of)
 	for i, list := range l.of {
-		if l.active[i] == active {
+		if l.role[i] == role {
 			least, most = min(least, len(list)), max(most, len(list))
 		}
 	}
@@ -207,14 +203,7 @@ func (l links) degrees(active bool) (least, most int) {
 }
 
 // name is a peer's letter and its rank in its class.
-func (l links) name(i int) string { return fmt.Sprintf("%c%d", roleName(l.active[i])[0], l.rank[i]) }
-
-func roleName(active bool) string {
-	if active {
-		return "active"
-	}
-	return "passive"
-}
+func (l links) name(i int) string { return fmt.Sprintf("%c%d", l.role[i].String()[0], l.rank[i]) }
 
 // oneOrRange is a range of numbers, or the one that it consists of.
 func oneOrRange(least, most int) string {

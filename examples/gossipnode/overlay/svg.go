@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // The drawing's measures, in its own units.
@@ -40,8 +42,9 @@ func reachShades() []shade { // of links, by how far they reach along the ring
 // attributes hold the light colours, which every viewer knows.
 type drawing struct {
 	links
-	body bytes.Buffer
-	dark bytes.Buffer
+	outer        topology.Role // the larger class
+	large, small int           // the sizes of both
+	body, dark   bytes.Buffer
 }
 
 // paint is an attribute in a shade, with the class that changes it on dark paper.
@@ -56,38 +59,30 @@ func (d *drawing) paint(class, attribute string, s shade) string {
 // svg draws the ring: both classes at even distances, every link as a line whose
 // colour tells how far round the ring it reaches.
 func svg(l links) []byte {
-	d := drawing{links: l}
+	actives := len(l.actives())
+	d := drawing{links: l, outer: topology.Active, large: actives, small: len(l.of) - actives}
+	caption := fmt.Sprintf("%d peers: %d active, %d passive", len(l.of), d.large, d.small)
+	if d.large < d.small {
+		d.outer, d.large, d.small = topology.Passive, d.small, d.large
+	}
 	fmt.Fprintf(&d.body, `<rect width="%g" height="%g" %s/>`+"\n", svgWidth, svgHeight, d.paint("paper", "fill", paper()))
 	reaches := d.drawLinks()
 	d.drawPeers()
-	d.drawLegend(reaches)
+	d.drawLegend(reaches, caption)
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="system-ui,sans-serif" role="img">`+"\n", svgWidth, svgHeight)
-	fmt.Fprintf(&out, "<title>%s</title>\n<style>@media(prefers-color-scheme:dark){%s}</style>\n", d.caption(), d.dark.String())
+	fmt.Fprintf(&out, "<title>%s</title>\n<style>@media(prefers-color-scheme:dark){%s}</style>\n", caption, d.dark.String())
 	out.Write(d.body.Bytes())
 	out.WriteString("</svg>\n")
 	return out.Bytes()
 }
 
-func (d *drawing) caption() string {
-	actives := len(d.actives())
-	return fmt.Sprintf("%d peers: %d active, %d passive", len(d.of), actives, len(d.of)-actives)
-}
-
-// larger tells whether the larger class is the active one, and the sizes of both.
-func (d *drawing) larger() (active bool, large, small int) {
-	actives := len(d.actives())
-	passives := len(d.of) - actives
-	return actives >= passives, max(actives, passives), min(actives, passives)
-}
-
 // at is where a peer is drawn: the smaller class within the ring of the larger one,
 // each of its peers where those fall that are joined to it at offset 0.
 func (d *drawing) at(i int, further float64) (x, y float64) {
-	active, large, small := d.larger()
-	turn, radius := (float64(d.rank[i])+0.5)/float64(small), ringInner-further
-	if d.active[i] == active {
-		turn, radius = (float64(d.rank[i])+0.25)/float64(large), ringOuter+further
+	turn, radius := (float64(d.rank[i])+0.5)/float64(d.small), ringInner-further
+	if d.role[i] == d.outer {
+		turn, radius = (float64(d.rank[i])+0.25)/float64(d.large), ringOuter+further
 	}
 	sin, cos := math.Sincos(2 * math.Pi * turn)
 	return svgCentre + radius*sin, svgCentre - radius*cos
@@ -96,18 +91,16 @@ func (d *drawing) at(i int, further float64) (x, y float64) {
 // reach is how far a link from a peer of the larger class goes along the ring of
 // the smaller one, either way.
 func (d *drawing) reach(from, to int) int {
-	_, large, small := d.larger()
-	offset := ((d.rank[to]-d.rank[from]*small/large)%small + small) % small
-	return min(offset, small-offset)
+	offset := ((d.rank[to]-d.rank[from]*d.small/d.large)%d.small + d.small) % d.small
+	return min(offset, d.small-offset)
 }
 
 // drawLinks draws the farthest links first, so that the near ones stay visible, and
 // returns the reaches that there are.
 func (d *drawing) drawLinks() []int {
-	active, _, _ := d.larger()
 	paths := make(map[int]*bytes.Buffer)
 	for i, list := range d.of {
-		if d.active[i] != active {
+		if d.role[i] != d.outer {
 			continue
 		}
 		for _, j := range list {
@@ -150,7 +143,7 @@ func (d *drawing) drawPeers() {
 	size := min(max(90/math.Sqrt(float64(len(d.of))), 2), 13)
 	for i := range d.of {
 		x, y := d.at(i, 0)
-		d.drawPeer(x, y, size, d.active[i])
+		d.drawPeer(x, y, size, d.role[i])
 	}
 	if len(d.of) > maxNames {
 		return
@@ -164,8 +157,8 @@ func (d *drawing) drawPeers() {
 	d.body.WriteString("</g>\n")
 }
 
-func (d *drawing) drawPeer(x, y, size float64, active bool) {
-	if active {
+func (d *drawing) drawPeer(x, y, size float64, role topology.Role) {
+	if role == topology.Active {
 		fmt.Fprintf(&d.body, `<circle cx="%.1f" cy="%.1f" r="%.1f" %s/>`+"\n", x, y, size, d.paint("active", "fill", activeShade()))
 		return
 	}
@@ -174,16 +167,16 @@ func (d *drawing) drawPeer(x, y, size float64, active bool) {
 }
 
 // drawLegend says what the shapes and the colours mean.
-func (d *drawing) drawLegend(reaches []int) {
+func (d *drawing) drawLegend(reaches []int, caption string) {
 	say := func(x, y float64, text string) {
 		fmt.Fprintf(&d.body, `<text x="%.1f" y="%.1f" font-size="20" %s>%s</text>`+"\n", x, y, d.paint("ink", "fill", ink()), text)
 	}
 	const left, column, mark = 60.0, 82.0, 10.0
-	d.drawPeer(left, legendTop-7, mark, true)
+	d.drawPeer(left, legendTop-7, mark, topology.Active)
 	say(left+20, legendTop, "active: starts exchanges")
-	d.drawPeer(left+300, legendTop-7, mark, false)
+	d.drawPeer(left+300, legendTop-7, mark, topology.Passive)
 	say(left+320, legendTop, "passive: answers them")
-	say(left+600, legendTop, d.caption())
+	say(left+600, legendTop, caption)
 	say(left-10, legendTop+legendLine, "places along the ring that a link reaches:")
 	for k, reach := range reaches {
 		x, y := left+float64(k)*column, legendTop+2*legendLine

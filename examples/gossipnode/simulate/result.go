@@ -43,8 +43,8 @@ type CurvePoint struct {
 	Consensus    cli.Number      `json:"consensus_distance"`
 }
 
-// NewResult is what a simulation with these settings has come to.
-func NewResult(s Settings, o peertest.Outcome) Result {
+// newResult is what a simulation with these settings has come to.
+func newResult(s Settings, o peertest.Outcome) Result {
 	r := Result{
 		Events: o.Events, Digest: hex.EncodeToString(o.Digest[:]), Arithmetic: runtime.GOARCH + " " + tensor.Instructions(),
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -18,13 +19,21 @@ import (
 	"github.com/seed-97356399/murmuration/peer/peertest"
 )
 
-const defaultPoints = 10
+const (
+	defaultPoints = 10
+	// maxEvaluations bounds --points.
+	maxEvaluations = 10_000
+	// FirstServes is --server where none is named: the first of the flock serves.
+	FirstServes = -1
+)
 
 // Settings are the flags of simulate.
 type Settings struct {
 	settings.Settings
 	worldSettings
-	servingSettings
+	// Serving is the number of the peer that serves the parameters; in simulated worlds
+	// peers have numbers in place of the ids that --server of run takes.
+	Serving  int
 	Evaluate int
 	Points   int
 	Target   float64
@@ -90,7 +99,9 @@ func (s *Settings) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Record, "record", "", "`file` to write what happens in the world to")
 	cli.Group(flags, "Measures", "evaluate")
 	s.RegisterTraining(flags)
-	s.servingSettings.register(flags)
+	flags.IntVar(&s.Serving, settings.ServerFlag, FirstServes,
+		"ps-*: number of the peer that serves the parameters, from 0; if it is lost, the run halts (default: the first of the flock)")
+	flags.Lookup(settings.ServerFlag).DefValue = "" // -1 says nothing to a reader
 	cli.Group(flags, "Exchanges")
 	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object, the last line of standard output")
 	cli.TakeFile(flags)
@@ -116,11 +127,8 @@ func (s *Settings) Check(sources cli.Origins) (peertest.World, error) {
 	if !(s.Target >= 0 && s.Target <= 1) {
 		return world, sources.Usage(cli.Faultf("target", "%v: want an accuracy from 0 to 1", s.Target))
 	}
-	return world, sources.Usage(serverFault(s), cli.Within("evaluate", s.Evaluate, 1, settings.MaxPeers), cli.Within("points", s.Points, 0, maxEvaluations))
+	return world, sources.Usage(s.serverFault(), cli.Within("evaluate", s.Evaluate, 1, settings.MaxPeers), cli.Within("points", s.Points, 0, maxEvaluations))
 }
-
-// maxEvaluations bounds --points.
-const maxEvaluations = 10_000
 
 // run simulates and prints the result.
 func (s *Settings) run(sources cli.Origins, std cli.Streams) (err error) {
@@ -133,32 +141,25 @@ func (s *Settings) run(sources cli.Origins, std cli.Streams) (err error) {
 	if err != nil {
 		return err
 	}
-	task, err := data.Begin(s.Settings)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, task.Close()) }()
-	simulation, err := s.Simulation(task, world)
-	if err != nil {
-		return err
-	}
+	var record io.Writer
 	if s.Record != "" {
 		file, err := os.Create(s.Record)
 		if err != nil {
 			return fmt.Errorf("recording the world: %w", err)
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
-		simulation.Watch.Record = file
+		record = file
 	}
 	fmt.Fprintf(std.Err, "%s learn %s with %s, %s, %s, in virtual time\n", cli.Plural(uint64(s.Peers), "peer"), s.Dataset, s.Model, s.Strategy, s.CodecName())
-	simulation.Watch.Point = func(p peertest.Point) { fmt.Fprint(std.Err, pointLine(p)) }
 	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
 	defer release()
-	outcome, err := peertest.Simulate(ctx, simulation)
+	r, err := data.Train(ctx, *s, world, func(simulation *peertest.Simulation) {
+		simulation.Watch.Record = record
+		simulation.Watch.Point = func(p peertest.Point) { fmt.Fprint(std.Err, pointLine(p)) }
+	})
 	if err != nil {
 		return err
 	}
-	r := NewResult(*s, outcome)
 	r.WallSeconds = time.Since(began).Seconds()
 	return cli.Print(r, s.JSON, std)
 }
@@ -167,6 +168,18 @@ func (s *Settings) run(sources cli.Origins, std cli.Streams) (err error) {
 func pointLine(p peertest.Point) string {
 	return fmt.Sprintf("%4.0f %%  %8.2f s  %s (%s to %s)  models %.3g apart  %s sent\n",
 		100*p.Progress, p.Seconds, cli.Percent(cli.Number(p.Mean)), cli.Percent(cli.Number(p.Min)), cli.Percent(cli.Number(p.Max)), p.Consensus, cli.Size(uint64(p.Bytes)))
+}
+
+// serverFault is what is wrong with --server.
+func (s *Settings) serverFault() error {
+	switch {
+	case s.Serving == FirstServes:
+		return nil
+	case !s.Serves():
+		return cli.Faultf(settings.ServerFlag, "is for %s: with --strategy %s nobody serves the parameters",
+			cli.List(settings.Servers()), s.Strategy)
+	}
+	return cli.Within(settings.ServerFlag, s.Serving, 0, s.Peers-1)
 }
 
 // Simulation is the run in package peertest's terms.
@@ -179,12 +192,16 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 	if err != nil {
 		return peertest.Simulation{}, err
 	}
+	strategy := s.StrategySettings
+	if s.Serving != FirstServes {
+		strategy.Server = string(peertest.SimulatedID(s.Serving))
+	}
 	whole := s.Settings
 	whole.Strategy = settings.StrategyADPSGD // the work is that of the flock, whoever talks to whom
 	simulation := peertest.Simulation{
 		Peers: s.Peers, Task: task, Optimizer: s.NewOptimizer,
 		Schedule: optim.Schedule{Rate: s.Rate(), Warmup: s.Warmup}, Work: whole.Work(task.First.Data),
-		Exchange: peer.Exchange{Pace: pace, Codec: policy, Seed: s.Seed, Machine: simulatedMachine(s)},
+		Exchange: peer.Exchange{Pace: pace, Codec: policy, Seed: s.Seed, Machine: strategy.Machine(s.Batch)},
 		World:    world, Seed: s.Seed,
 		Watch: peertest.Watch{Evaluate: s.Evaluate, Points: s.Points, Target: s.Target},
 	}

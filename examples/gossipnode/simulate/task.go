@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"context"
 	"errors"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -10,6 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -73,6 +75,27 @@ func (t *Simulated) Begin(s settings.Settings) (_ *simulatedTask, err error) {
 		task.batches = append(task.batches, batches)
 	}
 	return task, nil
+}
+
+// Train trains in a world; change may make of the simulation what no setting says.
+func (t *Simulated) Train(
+	ctx context.Context, s Settings, world peertest.World, change func(*peertest.Simulation),
+) (_ Result, err error) {
+	task, err := t.Begin(s.Settings)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, task.Close()) }()
+	simulation, err := s.Simulation(task, world)
+	if err != nil {
+		return Result{}, err
+	}
+	change(&simulation)
+	outcome, err := peertest.Simulate(ctx, simulation)
+	if err != nil {
+		return Result{}, err
+	}
+	return newResult(s, outcome), nil
 }
 
 // Close ends what stands behind the data.

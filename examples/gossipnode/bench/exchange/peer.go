@@ -41,12 +41,10 @@ type exchangeEnd struct {
 // startPeer starts a peer of a run with a model of its own. The one that joins
 // initiates, and the other serves.
 func startPeer(ctx context.Context, transport seam.Transport, s exchangeSettings, codec string, join []string, log *zap.Logger) (*steppedPeer, error) {
-	layout, err := tensor.NewLayout(tensor.Spec{Name: "model", Shape: []int{s.parameters}})
+	params, err := measure.Params(s.parameters, s.seed, 0)
 	if err != nil {
-		return nil, fmt.Errorf("laying out the model: %w", err)
+		return nil, err
 	}
-	params := tensor.NewParams(layout)
-	measure.Fill(params.Vector(), s.seed, 0)
 	b := &steppedPeer{changed: make(chan struct{}, 1)}
 	config := peer.Config{
 		Run: "bench-" + codec, Params: params, Join: join, Log: log,

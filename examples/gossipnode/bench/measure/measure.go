@@ -80,6 +80,17 @@ func Fill(v tensor.Vector, seed, stream uint64) {
 	}
 }
 
+// Params is a model of one layer that is filled so.
+func Params(n int, seed, stream uint64) (*tensor.Params, error) {
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "model", Shape: []int{n}})
+	if err != nil {
+		return nil, fmt.Errorf("laying out the model: %w", err)
+	}
+	params := tensor.NewParams(layout)
+	Fill(params.Vector(), seed, stream)
+	return params, nil
+}
+
 // Kernel is a loop to be measured.
 type Kernel struct {
 	Name string

@@ -35,7 +35,7 @@ const (
 type stateBench struct {
 	settings stateSettings
 	log      *zap.Logger
-	donors   []statePeer
+	donors   []*peer.Peer
 	// ask and give are the two ends of the reference.
 	ask, give *p2pnet.Transport
 
@@ -43,20 +43,6 @@ type stateBench struct {
 	used                      int
 	again                     uint64
 	slices                    int
-}
-
-// statePeer is a peer with a transport of its own.
-type statePeer struct {
-	peer      *peer.Peer
-	transport *p2pnet.Transport
-}
-
-func (p statePeer) close() error {
-	var err error
-	if p.peer != nil {
-		err = p.peer.Close()
-	}
-	return errors.Join(err, p.transport.Close())
 }
 
 // Measure measures copies of the model, in turn with moving the same bytes.
@@ -93,13 +79,13 @@ func (b *stateBench) prepare(ctx context.Context) (err error) {
 			return err
 		}
 		b.donors = append(b.donors, donor)
-		join = b.donors[0].peer.JoinAddresses()[:1]
-		if err := stateStep(ctx, donor.peer); err != nil {
+		join = b.donors[0].JoinAddresses()[:1]
+		if err := stateStep(ctx, donor); err != nil {
 			return err
 		}
 	}
 	for _, d := range b.donors {
-		if err := d.peer.WaitMembers(ctx, b.settings.donors); err != nil {
+		if err := d.WaitMembers(ctx, b.settings.donors); err != nil {
 			return err
 		}
 	}
@@ -132,27 +118,17 @@ func (b *stateBench) prepare(ctx context.Context) (err error) {
 func (b *stateBench) bytes() int { return tensor.ValueSize * b.settings.parameters }
 
 // start starts a peer.
-func (b *stateBench) start(ctx context.Context, join []string, number uint64) (statePeer, error) {
-	layout, err := tensor.NewLayout(tensor.Spec{Name: "model", Shape: []int{b.settings.parameters}})
+func (b *stateBench) start(ctx context.Context, join []string, number uint64) (*peer.Peer, error) {
+	params, err := measure.Params(b.settings.parameters, b.settings.seed, number)
 	if err != nil {
-		return statePeer{}, fmt.Errorf("laying out the model: %w", err)
+		return nil, err
 	}
-	params := tensor.NewParams(layout)
-	measure.Fill(params.Vector(), b.settings.seed, number)
-	var p statePeer
-	if p.transport, err = p2pnet.New(p2pnet.Config{Listen: []string{measure.Loopback}, Log: b.log}); err != nil {
-		return p, err
-	}
-	p.peer, err = peer.Start(ctx, peer.Config{
+	return peer.Start(ctx, peer.Config{
 		Run: stateRun, Params: params, Join: join, Log: b.log, Optimizer: &optim.SGD{},
-		Network:  peer.Network{Transport: p.transport},
+		Network:  peer.Network{Listen: []string{measure.Loopback}},
 		Schedule: optim.Schedule{Rate: measure.LearningRate, Shape: optim.Constant},
 		Exchange: peer.Exchange{Pace: averaging.Pace{Every: stateEvery}, SliceLen: b.settings.slice, Seed: b.settings.seed},
 	})
-	if err != nil {
-		return p, errors.Join(err, p.transport.Close())
-	}
-	return p, nil
 }
 
 // stateStep takes a step that changes nothing.
@@ -170,14 +146,14 @@ func (b *stateBench) round(ctx context.Context, warmUp bool) error {
 	}
 	runtime.GC()
 	began := time.Now()
-	newcomer, err := b.start(ctx, b.donors[0].peer.JoinAddresses()[:1], maxDonors)
+	newcomer, err := b.start(ctx, b.donors[0].JoinAddresses()[:1], maxDonors)
 	if err != nil {
 		return err
 	}
-	err = stateStep(ctx, newcomer.peer)
+	err = stateStep(ctx, newcomer)
 	joined := time.Since(began)
-	stats := newcomer.peer.Stats().State
-	if err = errors.Join(err, newcomer.close()); err != nil {
+	stats := newcomer.Stats().State
+	if err = errors.Join(err, newcomer.Close()); err != nil {
 		return err
 	}
 	if stats.Donors == 0 {
@@ -223,7 +199,7 @@ func (b *stateBench) reference(ctx context.Context) (float64, error) {
 func (b *stateBench) close() error {
 	var faults []error
 	for _, d := range b.donors {
-		faults = append(faults, d.close())
+		faults = append(faults, d.Close())
 	}
 	for _, t := range []*p2pnet.Transport{b.ask, b.give} {
 		if t != nil {
