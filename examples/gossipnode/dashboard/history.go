@@ -20,13 +20,12 @@ type point struct {
 	LossHigh cli.Number `json:"lossHigh"`
 	Distance cli.Number `json:"distance"`
 	Accuracy cli.Number `json:"accuracy"`
-	Samples  cli.Number `json:"samples"`
 }
 
 // pointOf is what curves show of a view.
 func pointOf(v *view, at time.Duration) point {
 	p := point{
-		Seconds: at.Seconds(), Steps: v.FlockSteps, Loss: v.Loss, Distance: v.Distance, Accuracy: v.Accuracy, Samples: v.Samples,
+		Seconds: at.Seconds(), Steps: v.FlockSteps, Loss: v.Loss, Distance: v.Distance, Accuracy: v.Accuracy,
 		LossLow: cli.Number(math.Inf(1)), LossHigh: cli.Number(math.Inf(-1)), // no number, and so null, if nobody tells
 	}
 	for _, d := range v.digests {

@@ -27,12 +27,10 @@ type view struct {
 	Paused     bool       `json:"paused"`
 	Stopped    bool       `json:"stopped"`
 	Over       bool       `json:"over"`
-	Joined     bool       `json:"joined"`
 	Progress   float64    `json:"progress"`
 	FlockSteps uint64     `json:"flockSteps"`
 	Target     uint64     `json:"target"`
 	Left       cli.Number `json:"left"` // seconds
-	Rate       float64    `json:"rate"` // learning rate
 	Lost       int        `json:"lost"`
 	Total      int        `json:"total"` // members, those not shown included
 	// Loss, Distance, Samples are means, and a sum, over those members that tell.
@@ -40,10 +38,10 @@ type view struct {
 	Distance cli.Number `json:"distance"`
 	Samples  cli.Number `json:"samples"`
 	Accuracy cli.Number `json:"accuracy"` // of this peer's model
+	Bits     cli.Number `json:"bits"`     // of a parameter in this peer's exchanges
 	Tell     int        `json:"tell"`     // members that tell
 
-	Exchanges ownExchanges `json:"exchanges"`
-	Members   []member     `json:"members"`
+	Members []member `json:"members"`
 	// Links join members by their places in Members; Matrix tells who began how many
 	// exchanges with whom: from, to, count.
 	Links  [][2]int    `json:"links"`
@@ -52,18 +50,6 @@ type view struct {
 	members []peer.Member
 	digests []control.Digest
 	changes []happening
-}
-
-// ownExchanges are this peer's own.
-type ownExchanges struct {
-	Completed uint64     `json:"completed"`
-	Refused   uint64     `json:"refused"`
-	Failed    uint64     `json:"failed"`
-	InDoubt   uint64     `json:"inDoubt"`
-	Sent      uint64     `json:"sent"`
-	Received  uint64     `json:"received"`
-	Bits      cli.Number `json:"bits"`
-	Every     int        `json:"every"`
 }
 
 // member is a member as the page shows it, in the order of the ring. What only
@@ -81,20 +67,15 @@ type member struct {
 	Failed      cli.Number `json:"failed"`
 	Heard       cli.Number `json:"heard"` // seconds since its last digest
 	RoundTrip   cli.Number `json:"roundTrip"`
-	Bandwidth   cli.Number `json:"bandwidth"`
 }
 
 // newView looks at a peer; accuracy is nil where nobody measures it.
 func newView(p Peer, accuracy *Accuracy) *view {
 	s, control := p.Stats(), p.Control()
 	v := &view{
-		Paused: control.Paused, Stopped: control.Stopped, Over: s.Over, Joined: s.Joined,
-		Progress: s.Progress, FlockSteps: s.FlockSteps, Target: s.Target, Left: cli.Number(math.NaN()), Rate: s.Rate,
-		Lost: s.Lost, Accuracy: cli.Number(math.NaN()), members: p.Members(), digests: p.Digests(),
-		Exchanges: ownExchanges{
-			Completed: s.Exchanges.Completed(), Refused: s.Exchanges.Refused, Failed: s.Exchanges.Failed, InDoubt: s.Exchanges.InDoubt,
-			Sent: s.Exchanges.BytesSent, Received: s.Exchanges.BytesReceived, Bits: cli.Number(s.Exchanges.BitsPerParameter), Every: s.Exchanges.Every,
-		},
+		Paused: control.Paused, Stopped: control.Stopped, Over: s.Over,
+		Progress: s.Progress, FlockSteps: s.FlockSteps, Target: s.Target, Left: cli.Number(math.NaN()), Lost: s.Lost,
+		Accuracy: cli.Number(math.NaN()), Bits: cli.Number(s.Exchanges.BitsPerParameter), members: p.Members(), digests: p.Digests(),
 	}
 	if accuracy != nil {
 		v.Accuracy = accuracy.last()
@@ -133,7 +114,7 @@ func memberOf(m peer.Member, told map[seam.PeerID]control.Digest, links map[seam
 	unknown := cli.Number(math.NaN())
 	one := member{
 		ID: string(m.ID), Role: m.Role.String(), State: m.State.String(), Steps: m.Steps, Unreachable: m.Unreachable,
-		Loss: unknown, Distance: unknown, Samples: unknown, Exchanges: unknown, Failed: unknown, Heard: unknown, RoundTrip: unknown, Bandwidth: unknown,
+		Loss: unknown, Distance: unknown, Samples: unknown, Exchanges: unknown, Failed: unknown, Heard: unknown, RoundTrip: unknown,
 	}
 	if d, ok := told[m.ID]; ok {
 		one.Loss, one.Distance, one.Samples = cli.Number(d.Loss), cli.Number(d.ConsensusDistance), cli.Number(d.Samples)
@@ -141,7 +122,7 @@ func memberOf(m peer.Member, told map[seam.PeerID]control.Digest, links map[seam
 		one.Steps = max(one.Steps, d.Steps)
 	}
 	if l, ok := links[m.ID]; ok {
-		one.RoundTrip, one.Bandwidth = cli.Number(l.Round.Seconds()), cli.Number(l.Rate)
+		one.RoundTrip = cli.Number(l.Round.Seconds())
 	}
 	return one
 }

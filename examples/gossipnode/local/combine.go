@@ -41,7 +41,7 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 		distance.Add(r.ConsensusDistance)
 		bits.Add(r.BitsPerParameter)
 		accuracy, partners = append(accuracy, float64(r.TestAccuracy.Mean)), append(partners, r.Partners.Mean)
-		if r.PeakMemory != nil {
+		if r.PeakMemory.Mean > 0 {
 			memory = append(memory, r.PeakMemory.Mean)
 		}
 	}
@@ -49,11 +49,7 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 	total.Loss, total.TestLoss, total.ConsensusDistance, total.BitsPerParameter = loss.Value(), testLoss.Value(), distance.Value(), bits.Value()
 	of := result.SpreadOf(accuracy...)
 	total.TestAccuracy = result.Accuracy{Mean: cli.Number(of.Mean), Min: cli.Number(of.Min), Max: cli.Number(of.Max)}
-	total.Partners, total.PeakMemory = result.SpreadOf(partners...), nil
-	if len(memory) > 0 {
-		of := result.SpreadOf(memory...)
-		total.PeakMemory = &of
-	}
+	total.Partners, total.PeakMemory = result.SpreadOf(partners...), result.SpreadOf(memory...)
 	for _, s := range gone {
 		total.Steps += s.Step
 		total.ResumedStep += s.Resumed

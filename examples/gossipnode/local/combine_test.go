@@ -18,12 +18,12 @@ func TestCombine(t *testing.T) {
 	one := result.Share{Initiated: 5, Result: result.Result{
 		Peers: 2, Steps: 100, Seconds: 2, TestAccuracy: result.Accuracy{Mean: 0.9, Min: 0.9, Max: 0.9}, Loss: 1, ConsensusDistance: 3, Exchanges: 8,
 		Refused: 1, Failed: 2, InDoubt: 3, PeersLost: 1, JoinSeconds: 0.5, ConnectionsMax: 2, BytesSent: 10, BitsPerParameter: 32,
-		Peer: "a", Role: "active", Partners: result.SpreadOf(1), PeakMemory: &result.Spread{Mean: 10, Min: 10, Max: 10},
+		Peer: "a", Role: "active", Partners: result.SpreadOf(1), PeakMemory: result.Spread{Mean: 10, Min: 10, Max: 10},
 	}}
 	two := result.Share{Initiated: 3, Result: result.Result{
 		Peers: 2, Steps: 50, Seconds: 3, TestAccuracy: result.Accuracy{Mean: 0.8, Min: 0.8, Max: 0.8}, Loss: 2, ConsensusDistance: unknown, Exchanges: 8,
 		Refused: 10, Failed: 20, InDoubt: 30, JoinSeconds: 0.25, ConnectionsMax: 3, BytesSent: 100, BitsPerParameter: 16,
-		ResumedStep: 9, Partners: result.SpreadOf(2), PeakMemory: &result.Spread{Mean: 20, Min: 20, Max: 20},
+		ResumedStep: 9, Partners: result.SpreadOf(2), PeakMemory: result.Spread{Mean: 20, Min: 20, Max: 20},
 	}}
 	r := combine([]result.Share{one, two}, nil, 3, 1)
 	if r.Peers != 3 || r.PeersLost != 1 || r.Steps != 150 || r.Exchanges != 8 || r.Refused != 11 || r.Failed != 22 || r.InDoubt != 33 || r.BytesSent != 110 {
@@ -36,7 +36,7 @@ func TestCombine(t *testing.T) {
 	if !near(float64(a.Mean), 0.85) || a.Min != 0.8 || a.Max != 0.9 || r.Loss != 1.5 || r.ConsensusDistance != 3 || r.BitsPerParameter != 24 {
 		t.Errorf("means: %+v", r)
 	}
-	if r.Partners != (result.Spread{Mean: 1.5, Min: 1, Max: 2}) || r.PeakMemory == nil || *r.PeakMemory != (result.Spread{Mean: 15, Min: 10, Max: 20}) {
+	if r.Partners != (result.Spread{Mean: 1.5, Min: 1, Max: 2}) || r.PeakMemory != (result.Spread{Mean: 15, Min: 10, Max: 20}) {
 		t.Errorf("footprint: %+v, %+v", r.Partners, r.PeakMemory)
 	}
 	if r.Peer != "" || r.Role != "" {

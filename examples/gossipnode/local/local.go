@@ -104,11 +104,10 @@ func adapt(s *settings.Settings, peers int, sources cli.Origins) error {
 	if err := s.Validate(sources); err != nil {
 		return err
 	}
-	if _, err := nextPorts(s.Listen, peers-1); err != nil {
-		return fmt.Errorf("%s %w", sources.Name("listen"), err)
-	}
-	if _, err := nextPorts([]string{s.Metrics}, peers-1); err != nil {
-		return fmt.Errorf("%s %w", sources.Name("metrics"), err)
+	for name, addresses := range map[string][]string{"listen": s.Listen, "metrics": {s.Metrics}} {
+		if _, err := nextPorts(addresses, peers-1); err != nil {
+			return fmt.Errorf("%s %w", sources.Name(name), err)
+		}
 	}
 	return nil
 }
@@ -119,10 +118,8 @@ func forMember(s settings.Settings, number, peers int, join []string) settings.S
 	s.Join = join
 	s.JSON = false
 	s.Listen, _ = nextPorts(s.Listen, number) // adapt has seen to it
-	if s.Metrics != "" {
-		next, _ := nextPorts([]string{s.Metrics}, number)
-		s.Metrics = next[0]
-	}
+	metrics, _ := nextPorts([]string{s.Metrics}, number)
+	s.Metrics = metrics[0]
 	watchMember(&s, number)
 	if s.Checkpoint != "" {
 		s.Checkpoint = filepath.Join(s.Checkpoint, fmt.Sprintf("peer-%d", number))
@@ -165,10 +162,10 @@ func runLocal(s settings.Settings, peers int, asGoroutines bool, std cli.Streams
 	ctx, release := cli.UntilSignal(context.Background(), killed)
 	defer release()
 	forget, err := drawOperator(&s)
+	defer forget()
 	if err != nil {
 		return err
 	}
-	defer forget()
 	learn := "learn"
 	if peers == 1 {
 		learn = "learns"

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"crypto/ed25519"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,23 +28,13 @@ func drawOperator(s *settings.Settings) (forget func(), err error) {
 	case s.Dashboard == "" || s.Operator != "":
 		return forget, nil
 	}
-	_, key, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		return forget, err
-	}
-	text, err := keys.Encode(key)
-	if err != nil {
-		return forget, err
-	}
 	folder, err := os.MkdirTemp("", "gossipnode-operator-")
 	if err != nil {
 		return forget, fmt.Errorf("making an operator for the dashboard: %w", err)
 	}
-	forget = func() { _ = os.RemoveAll(folder) } // a temporary folder
 	s.OperatorKey = filepath.Join(folder, "operator.key")
-	if err := os.WriteFile(s.OperatorKey, text, keys.Mode); err != nil {
-		forget()
-		return func() {}, fmt.Errorf("making an operator for the dashboard: %w", err)
+	if s.Operator, err = keys.Generate(s.OperatorKey, false); err != nil {
+		err = fmt.Errorf("making an operator for the dashboard: %w", err)
 	}
-	return forget, s.KnowOperator(s.NewLog(os.Stderr))
+	return func() { _ = os.RemoveAll(folder) }, err // a temporary folder
 }

@@ -61,8 +61,8 @@ type Result struct {
 	// PeakMemory is the most memory that a process had resident, in bytes, left out
 	// where the system does not tell; with --in-process it is that of all peers.
 	// Partners is the number of peers that a peer completed exchanges with.
-	PeakMemory *Spread `json:"peak_memory,omitempty"`
-	Partners   Spread  `json:"partners"`
+	PeakMemory Spread `json:"peak_memory,omitzero"`
+	Partners   Spread `json:"partners"`
 	FinalResult
 	// Peer and Role are there for one peer only.
 	Peer string `json:"peer,omitempty"`
@@ -131,7 +131,7 @@ func SpreadOf(values ...float64) (all Spread) {
 
 // footprint tells what the run took from the machine, in words.
 func (r Result) footprint() string {
-	if r.PeakMemory == nil {
+	if r.PeakMemory == (Spread{}) {
 		return ""
 	}
 	text := fmt.Sprintf("Memory of a process: %s at its peak", cli.Size(uint64(r.PeakMemory.Mean)))

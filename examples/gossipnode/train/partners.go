@@ -4,22 +4,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
-
-// ownMemory is this process's peak memory, nil if it is unknown.
-func ownMemory() *result.Spread {
-	bytes, err := host.PeakMemory()
-	if err != nil || bytes == 0 {
-		return nil
-	}
-	one := result.SpreadOf(float64(bytes))
-	return &one
-}
 
 // partners are the peers that exchanges were completed with, up to maxPeers.
 type partners struct {

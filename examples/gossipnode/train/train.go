@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
@@ -320,6 +321,7 @@ func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
 	right, loss := t.work.Model.Evaluate(t.work.Params.Vector(), t.work.Data.HeldOut)
 	status, seconds := watch.StatusOf(stats, took), took.Seconds()
 	partners, firstExchange := t.partners.count()
+	memory, _ := host.PeakMemory() // 0 if it is unknown
 	r := result.Result{
 		Peers: max(t.members, 1), Strategy: t.Strategy, Codec: t.policy.Effective().Codec, Dataset: t.Dataset, Model: t.Model,
 		Steps: stats.Steps, Seconds: seconds,
@@ -331,7 +333,7 @@ func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
 		BitsPerParameter: cli.Number(stats.Exchanges.BitsPerParameter), ResumedStep: stats.Resumed,
 		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
 		FirstExchangeSeconds: firstExchange.Seconds(),
-		PeakMemory:           ownMemory(), Partners: result.SpreadOf(float64(partners)),
+		PeakMemory:           result.SpreadOf(float64(memory)), Partners: result.SpreadOf(float64(partners)),
 		Links: linksOf(stats), Peer: string(stats.Self), Role: stats.Role, FinalResult: t.final(stats.Merged),
 	}
 	if seconds > 0 {

@@ -67,7 +67,7 @@ function showState(s) {
   text($("tile-distance"), figure(s.distance));
   text($("tile-samples"), count(s.samples));
   text($("tile-peers"), s.lost ? `${s.total} (${s.lost} lost)` : String(s.total));
-  text($("tile-bits"), figure(s.exchanges.bits));
+  text($("tile-bits"), figure(s.bits));
   const silent = s.total - s.tell;
   text($("tell"), silent > 0 ? `${s.tell} of ${s.total} tell how they get on; start the others with --digests 5s` : "as each tells it");
   controls.show(s);
