@@ -39,23 +39,11 @@ type Folder struct {
 	refused []string
 }
 
-// refusedFile is a checkpoint that cannot be used.
-type refusedFile struct {
-	path  string
-	cause error
-}
-
-func (e *refusedFile) Error() string {
-	return fmt.Sprintf("the checkpoint %s is not used: %v", e.path, e.cause)
-}
-
-func (e *refusedFile) Unwrap() error { return e.cause }
-
 // refusedPaths are those of the files that Load has refused.
 func refusedPaths(refused []error) (paths []string) {
 	for _, err := range refused {
-		if r := (*refusedFile)(nil); errors.As(err, &r) {
-			paths = append(paths, r.path)
+		if r := (*fs.PathError)(nil); errors.As(err, &r) {
+			paths = append(paths, r.Path)
 		}
 	}
 	return paths
@@ -90,7 +78,7 @@ func (c Folder) Load(params *tensor.Params) (taken *Taken, refused []error, err 
 		if err == nil {
 			return taken, refused, nil
 		}
-		refused = append(refused, &refusedFile{path, err})
+		refused = append(refused, &fs.PathError{Op: "not using the checkpoint", Path: path, Err: err})
 	}
 	if len(refused) > 0 {
 		return nil, refused, fmt.Errorf("no checkpoint in %s can be used: %w\nMove them away, or give another folder with --checkpoint", c.Dir, errors.Join(refused...))

@@ -29,8 +29,11 @@ var (
 type Lock struct{ file *os.File }
 
 // Lock takes the folder for this process. It is nil if the folder is
-// not there: whoever makes it locks it then. Where there are no locks it warns.
+// not there, or has no name: whoever makes it locks it then. Where there are no locks it warns.
 func (c Folder) Lock(log *zap.Logger) (*Lock, error) {
+	if c.Dir == "" {
+		return nil, nil
+	}
 	file, err := os.OpenFile(filepath.Join(c.Dir, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -48,16 +48,13 @@ func (s dataSettings) faults() []error {
 	faults.If(s.Data == "" && s.Dataset != dataset.Datasets()[0] && slices.Contains(dataset.Datasets(), s.Dataset), "dataset", "%s needs --data, the folder of its files", s.Dataset)
 	shard, err := dataset.ParseShard(s.Shard)
 	faults.If(err != nil, "shard", "%q: want iid, files, or dirichlet=ALPHA with ALPHA from %v to %v", s.Shard, dataset.MinAlpha, dataset.MaxAlpha)
-	if _, err := dataset.ParseAugment(s.Augment); err != nil && s.Augment != augmentAuto {
-		faults.Add(cli.Faultf("augment", "%q: want auto, none, flip, crop or flip+crop", s.Augment))
-	}
-	if _, err := dataset.ParseNorm(s.Normalize); err != nil && s.Normalize != "" {
-		faults.Add(cli.Faultf("normalize", "%q: want MEAN/SCALE, or one of each for every channel, as in 0.5,0.5,0.4/0.2,0.2,0.3", s.Normalize))
-	}
+	_, err = dataset.ParseAugment(s.Augment)
+	faults.If(err != nil && s.Augment != augmentAuto, "augment", "%q: want auto, none, flip, crop or flip+crop", s.Augment)
+	_, err = dataset.ParseNorm(s.Normalize)
+	faults.If(err != nil && s.Normalize != "", "normalize", "%q: want MEAN/SCALE, or one of each for every channel, as in 0.5,0.5,0.4/0.2,0.2,0.3", s.Normalize)
 	faults.Add(cli.Within("memory", s.Memory, 1, maxMemory))
-	if _, _, err := parsePart(s.Part); err != nil {
-		faults.Add(err)
-	}
+	_, _, err = parsePart(s.Part)
+	faults.Add(err)
 	faults.If(s.Part == "" && shard != (dataset.Shard{}), "shard", "%s cuts the data into parts: say with --part I/N which is this peer's", s.Shard)
 	return faults
 }

@@ -87,9 +87,8 @@ func (s trainSettings) faults() []error {
 	faults.Add(err)
 	_, err = s.CodecPolicy()
 	faults.Add(err)
-	if n, err := strconv.Atoi(s.Quantized); err != nil || n < 0 || n > 100 {
-		faults.Add(cli.Faultf("quantized", "%q: want 0 to 100 percent", s.Quantized))
-	}
+	n, err := strconv.Atoi(s.Quantized)
+	faults.If(err != nil || n < 0 || n > 100, quantizedFlag, "%q: want 0 to 100 percent", s.Quantized)
 	faults.If(!(s.Epochs >= 0) || math.IsInf(s.Epochs, 0), "epochs", "%v: want a positive number", s.Epochs)
 	if s.Steps > 0 && s.Epochs != 0 {
 		faults.Add(errors.New("--steps and --epochs both say how much work there is: give one of them"))

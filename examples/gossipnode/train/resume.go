@@ -16,15 +16,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/optim"
 )
 
-// lockFolder locks the folder of --checkpoint, if it is there.
-func lockFolder(s settings.Settings, log *zap.Logger) (*checkpoint.Lock, error) {
-	if s.Checkpoint == "" {
-		return nil, nil
-	}
-	return s.Checkpoints().Lock(log)
-}
-
-// takeFolder makes the folder of --checkpoint and locks it, unless lockFolder has, sees to
+// takeFolder makes the folder of --checkpoint and locks it, unless there is a lock, sees to
 // it that it can be written to, and keeps the identity there. It returns the lock, which
 // stays held if that fails.
 func takeFolder(s settings.Settings, lock *checkpoint.Lock, key ed25519.PrivateKey, log *zap.Logger) (_ *checkpoint.Lock, err error) {

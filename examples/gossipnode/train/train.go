@@ -68,7 +68,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err := s.KnowOperator(log); err != nil {
 		return result.Share{}, err
 	}
-	lock, err := lockFolder(s, log)
+	lock, err := s.Checkpoints().Lock(log)
 	if err != nil {
 		return result.Share{}, err
 	}

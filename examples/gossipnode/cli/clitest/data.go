@@ -106,11 +106,7 @@ func OneLine(t *testing.T, out []byte, into any) (fields map[string]json.RawMess
 	if n := bytes.Count(out, []byte("\n")); n != 1 {
 		t.Errorf("%d lines on standard output", n)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(out))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	LastLine(t, string(out), into)
 	if err := json.Unmarshal(out, &fields); err != nil {
 		t.Fatal(err)
 	}
