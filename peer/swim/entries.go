@@ -64,6 +64,10 @@ type entry struct {
 	// last speaks of an earlier one. onlooks is that life.
 	waiting bool
 	onlooks uint64
+	// outdone: last's life has announced something since it was waiting. So that onlooker
+	// was of an earlier life, as the next may be: while the peer is alive, none hides what
+	// it has announced any more.
+	outdone bool
 	// over are the latest of its lives that are known to have ended: what they said as
 	// onlookers has no number by which it could be told to be old.
 	over    []uint64
@@ -106,12 +110,13 @@ func (e *entry) take(s statement, meta []byte) {
 		e.learned = s.Addresses
 	}
 	if s.announced {
+		e.outdone = e.meta != nil && s.life == e.last.life && (e.outdone || e.waiting)
 		e.end(s.life)
 		e.meta, e.last, e.onlooker, e.waiting = bytes.Clone(meta), s, nil, false
 		return
 	}
 	e.onlooker, e.onlooks = bytes.Clone(meta), s.life
-	e.waiting = e.waiting || e.meta != nil && s.life != e.last.life
+	e.waiting = e.waiting || e.meta != nil && s.life != e.last.life && !(e.alive && e.outdone)
 }
 
 // end notes which lives are over once one announces something.

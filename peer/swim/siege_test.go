@@ -112,6 +112,44 @@ func TestAttackOnlookerOfAnEarlierLife(t *testing.T) {
 	})
 }
 
+// TestAttackOnlookersOfForgottenLives: what a peer said when it looked on, in lives that
+// this book has not seen end, hides it once, until it announces its next record, and then
+// no more.
+func TestAttackOnlookersOfForgottenLives(t *testing.T) {
+	b := newBook(trusting{}, testRun, 1, func() {})
+	onlooker := func(life uint64) []byte {
+		s := statement{life: life}
+		s.Peer, s.Run = "victim", testRun
+		meta, err := seal(trusting{}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return meta
+	}
+	b.meet("victim")
+	announce := func(life, sequence uint64) {
+		s := sampleStatement("victim")
+		s.life, s.Incarnation, s.Sequence = life, 100, sequence
+		meta, _ := seal(trusting{}, s)
+		if err := b.admit("victim", meta); err != nil {
+			t.Fatal(err)
+		}
+	}
+	announce(99, 1)
+	b.setAlive("victim", true)
+	hidden := 0
+	for round := range uint64(50) { // five old lives, in turn, one after each announcement
+		_ = b.admit("victim", onlooker(1+round%5))
+		if len(b.members()) == 0 {
+			hidden++
+		}
+		announce(99, 2+round)
+	}
+	if hidden > 1 {
+		t.Errorf("hidden after %d of 50 announcements", hidden)
+	}
+}
+
 // verifier counts the signatures that a member has verified.
 type verifier struct {
 	seam.Transport
