@@ -1,11 +1,6 @@
 package swim
 
-import (
-	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/time/rate"
-
-	"github.com/seed-97356399/murmuration/peer/seam"
-)
+import "golang.org/x/time/rate"
 
 const (
 	// packetsPerSecond and packetBurst bound the packets that are taken from one peer:
@@ -27,7 +22,7 @@ const (
 	syncBurst      = 8
 )
 
-// allowance is what a peer may still send.
+// allowance is what a peer may still send. It outlives the peer's streams.
 type allowance struct {
 	packets, messages, introductions, probes, syncs *rate.Limiter
 }
@@ -40,25 +35,4 @@ func newAllowance() *allowance {
 		probes:        rate.NewLimiter(probesPerSecond, probeBurst),
 		syncs:         rate.NewLimiter(syncsPerSecond, syncBurst),
 	}
-}
-
-// allowances are those of all peers: they outlive their streams.
-type allowances struct {
-	peers *lru.Cache[seam.PeerID, *allowance]
-}
-
-func newAllowances() allowances {
-	peers, _ := lru.New[seam.PeerID, *allowance](maxMembers) // fails for sizes below one only
-	return allowances{peers}
-}
-
-func (a allowances) of(peer seam.PeerID) *allowance {
-	if known, ok := a.peers.Get(peer); ok {
-		return known
-	}
-	fresh := newAllowance()
-	if known, ok, _ := a.peers.PeekOrAdd(peer, fresh); ok {
-		return known
-	}
-	return fresh
 }

@@ -2,10 +2,8 @@ package swim
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -86,19 +84,11 @@ func (c *conn) Write(p []byte) (int, error) {
 // readGreeting learns what the other end remembers of an earlier life of ours.
 // What does not verify is ignored: it is signed by us or worth nothing.
 func (c *conn) readGreeting() error {
-	var header [2]byte
-	if _, err := io.ReadFull(c.Stream, header[:]); err != nil {
-		return fmt.Errorf("read what the other end remembers: %w", err)
+	meta, err := readSized(c.Stream, memberlist.MetaMaxSize)
+	if err != nil {
+		return fmt.Errorf("read what the other end remembers of us: %w", err)
 	}
-	size := int(binary.BigEndian.Uint16(header[:]))
-	if size > memberlist.MetaMaxSize {
-		return fmt.Errorf("what the other end remembers of us has %d bytes: %w", size, errOversize)
-	}
-	meta := make([]byte, size)
-	if _, err := io.ReadFull(c.Stream, meta); err != nil {
-		return fmt.Errorf("read what the other end remembers: %w", err)
-	}
-	if size > 0 {
+	if len(meta) > 0 {
 		_ = c.transport.book.own.recall(meta)
 	}
 	return nil

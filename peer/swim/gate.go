@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/hashicorp/memberlist"
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
@@ -50,14 +51,26 @@ const (
 	probeBurst         = 8
 	allProbesPerSecond = 64
 	allProbeBurst      = 128
+	// maxQuestions bounds the pings that are remembered: those of the few seconds that
+	// memberlist waits for an answer are a third of it, with all probes for others that a
+	// peer makes.
+	maxQuestions = 1024
 )
+
+// question is a number of memberlist's that was sent to a peer, in a ping or in the wish
+// that it ping another. memberlist takes an answer for what its number says, whoever sends
+// it, and numbers in order: anybody could answer for the dead.
+type question struct {
+	number uint64
+	to     seam.PeerID
+}
 
 // gate judges messages for memberlist.
 type gate struct {
 	book      *book
 	log       *zap.Logger
 	probes    *rate.Limiter
-	questions questions
+	questions *lru.Cache[question, struct{}] // open ones
 	kept      [causes]atomic.Uint64
 }
 
@@ -65,7 +78,8 @@ func newGate(b *book, log *zap.Logger) *gate {
 	if log == nil {
 		log = zap.NewNop()
 	}
-	return &gate{book: b, log: log, probes: rate.NewLimiter(allProbesPerSecond, allProbeBurst), questions: newQuestions()}
+	questions, _ := lru.New[question, struct{}](maxQuestions) // fails for sizes below one only
+	return &gate{book: b, log: log, probes: rate.NewLimiter(allProbesPerSecond, allProbeBurst), questions: questions}
 }
 
 // speaker is who says something.
@@ -93,6 +107,19 @@ func (g *gate) refused() map[string]uint64 {
 		}
 	}
 	return counts
+}
+
+// sent looks at a packet of memberlist's for questions.
+func (g *gate) sent(packet []byte, to seam.PeerID) {
+	messages, _ := messagesOf(packet)
+	for _, raw := range messages {
+		if len(raw) == 0 || raw[0] != messagePing && raw[0] != messageIndirectPing {
+			continue
+		}
+		if m, _, err := readFields(raw[1:], shapes[raw[0]]); err == nil {
+			g.questions.Add(question{m.numbers[fieldSeqNo], to}, struct{}{})
+		}
+	}
 }
 
 // packet returns what memberlist may have of a packet, nil if that is nothing.
@@ -144,7 +171,7 @@ func (g *gate) judge(raw []byte, by speaker, now time.Time) ([]byte, cause) {
 	case messageIndirectPing:
 		return raw, g.indirectPing(&m, by, now)
 	case messageAck, messageNack: // it comes from whom the question went to
-		if !g.questions.asked(by.peer, m.numbers[fieldSeqNo]) {
+		if !g.questions.Contains(question{m.numbers[fieldSeqNo], by.peer}) {
 			return nil, notAsked
 		}
 		return raw, passed

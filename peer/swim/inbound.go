@@ -3,11 +3,13 @@ package swim
 import (
 	"bufio"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/hashicorp/memberlist"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -19,7 +21,7 @@ type inbound struct {
 	packets chan *memberlist.Packet
 	conns   chan net.Conn
 	places  *places // of conversations
-	rates   allowances
+	rates   *lru.Cache[seam.PeerID, *allowance]
 
 	mu    sync.Mutex
 	first map[seam.PeerID]seam.Stream // packet streams
@@ -28,12 +30,13 @@ type inbound struct {
 }
 
 func newInbound(t *transport) *inbound {
+	rates, _ := lru.New[seam.PeerID, *allowance](maxMembers) // fails for sizes below one only
 	return &inbound{
 		transport: t,
 		packets:   make(chan *memberlist.Packet, inboundPackets),
 		conns:     make(chan net.Conn),
 		places:    newPlaces(t.seam),
-		rates:     newAllowances(),
+		rates:     rates,
 		first:     make(map[seam.PeerID]seam.Stream),
 		syncs:     make(map[seam.PeerID]int),
 	}
@@ -73,7 +76,6 @@ func (in *inbound) receive(s seam.Stream) {
 	old := in.first[peer]
 	in.first[peer] = s
 	in.mu.Unlock()
-	rate := in.rates.of(peer)
 	if old != nil {
 		old.Reset()
 	}
@@ -88,28 +90,39 @@ func (in *inbound) receive(s seam.Stream) {
 	r := bufio.NewReaderSize(s, packetBuffer)
 	for {
 		s.SetReadDeadline(time.Now().Add(idleTimeout * 3 / 2))
-		packet, err := readPacket(r)
-		if err != nil {
+		packet, err := readSized(r, maxPacket)
+		if err != nil || len(packet) == 0 {
 			return
 		}
 		now := time.Now()
-		if !rate.packets.AllowN(now, 1) {
-			in.gate.refuse(peer, tooMany)
+		if !in.allows(peer, now) {
 			continue
 		}
-		if packet = in.examine(packet, in.speaker(peer), now); packet == nil {
+		heard := in.examine(packet, in.speaker(peer), now)
+		if heard == nil {
 			continue
 		}
 		select {
-		case in.packets <- &memberlist.Packet{Buf: packet, From: peerAddr(peer), Timestamp: now}:
+		case in.packets <- heard:
 		case <-in.closing:
 			return
 		}
 	}
 }
 
+func (in *inbound) rate(peer seam.PeerID) *allowance {
+	if known, ok := in.rates.Get(peer); ok {
+		return known
+	}
+	fresh := newAllowance()
+	if known, ok, _ := in.rates.PeekOrAdd(peer, fresh); ok {
+		return known
+	}
+	return fresh
+}
+
 func (in *inbound) allows(peer seam.PeerID, now time.Time) bool {
-	if in.rates.of(peer).packets.AllowN(now, 1) {
+	if in.rate(peer).packets.AllowN(now, 1) {
 		return true
 	}
 	in.gate.refuse(peer, tooMany)
@@ -121,17 +134,18 @@ func (in *inbound) arrived(from seam.PeerID, packet []byte, now time.Time) {
 	if in.isClosed() {
 		return
 	}
-	if packet = in.examine(packet, in.speaker(from), now); packet == nil {
+	heard := in.examine(packet, in.speaker(from), now)
+	if heard == nil {
 		return
 	}
 	select {
-	case in.packets <- &memberlist.Packet{Buf: packet, From: peerAddr(from), Timestamp: now}:
+	case in.packets <- heard:
 	default:
 	}
 }
 
 // examine returns what memberlist may have of a packet, nil if that is nothing.
-func (in *inbound) examine(packet []byte, by speaker, now time.Time) []byte {
+func (in *inbound) examine(packet []byte, by speaker, now time.Time) *memberlist.Packet {
 	plain, err := in.keys.open(packet)
 	if err != nil {
 		in.gate.refuse(by.peer, malformed)
@@ -139,28 +153,29 @@ func (in *inbound) examine(packet []byte, by speaker, now time.Time) []byte {
 	}
 	packet = in.gate.packet(plain, by, now)
 	in.busy.received(packet, now)
-	return packet
+	if packet == nil {
+		return nil
+	}
+	return &memberlist.Packet{Buf: packet, From: peerAddr(by.peer), Timestamp: now}
 }
 
 func (in *inbound) speaker(peer seam.PeerID) speaker {
-	return speaker{peer: peer, heeded: in.book.believes(peer), rate: in.rates.of(peer)}
+	return speaker{peer: peer, heeded: in.book.believes(peer), rate: in.rate(peer)}
 }
 
-// readPacket reads one packet of 1 to maxPacket bytes. It belongs to the caller.
-func readPacket(r io.Reader) ([]byte, error) {
+// readSized reads a length and so many bytes, at most most. They belong to the caller.
+func readSized(r io.Reader, most int) ([]byte, error) {
 	var header [2]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
 		return nil, err
 	}
 	size := int(binary.BigEndian.Uint16(header[:]))
-	if size == 0 || size > maxPacket {
-		return nil, errMalformed
+	if size > most {
+		return nil, fmt.Errorf("%d bytes, at most %d are taken: %w", size, most, errMalformed)
 	}
-	packet := make([]byte, size)
-	if _, err := io.ReadFull(r, packet); err != nil {
-		return nil, err
-	}
-	return packet, nil
+	b := make([]byte, size)
+	_, err := io.ReadFull(r, b)
+	return b, err
 }
 
 // converse reads what the other end of a stream says, hands it to memberlist, and waits
@@ -203,7 +218,7 @@ func (in *inbound) converse(s seam.Stream) {
 }
 
 func (in *inbound) admitSync(peer seam.PeerID, now time.Time) bool {
-	rate := in.rates.of(peer)
+	rate := in.rate(peer)
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.syncs[peer] >= maxSyncs || !rate.syncs.AllowN(now, 1) {

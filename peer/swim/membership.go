@@ -22,8 +22,6 @@ import (
 type Membership struct {
 	*contacts
 	transport seam.Transport
-	run       string
-	life      uint64
 	unhandle  func()
 
 	dirty   chan struct{} // capacity 1: the book has changed
@@ -54,11 +52,12 @@ func New(cfg Config) (*Membership, error) {
 		return nil, fmt.Errorf("swim: %w", err)
 	}
 	m.carrier.keys = sealed
-	if err := m.carrier.wide.adapt(0); err != nil && cfg.Carrier == Datagrams {
+	if err := m.carrier.wide.begin(); err != nil && cfg.Carrier == Datagrams {
 		return nil, fmt.Errorf("swim: %w", err)
 	} else if err != nil {
 		m.log.Info("no datagrams can be taken: the membership stays with streams", zap.Error(err))
 	}
+	m.carrier.wide.adapt(0)
 	list, err := memberlist.Create(settings(m))
 	if err != nil {
 		m.carrier.wide.end()
@@ -83,7 +82,6 @@ func newMembership(cfg Config) *Membership {
 	m := &Membership{
 		contacts:   &contacts{self: cfg.Transport.Self(), every: cmp.Or(cfg.RejoinEvery, DefaultRejoinEvery), log: log, stopping: make(chan struct{})},
 		transport:  cfg.Transport,
-		run:        cfg.Run,
 		unhandle:   func() {},
 		dirty:      make(chan struct{}, 1),
 		changed:    make(chan struct{}, 1),
@@ -93,9 +91,8 @@ func newMembership(cfg Config) *Membership {
 	}
 	var life [8]byte
 	rand.Read(life[:]) // never fails
-	m.life = binary.LittleEndian.Uint64(life[:])
 	m.announcing <- struct{}{}
-	m.book = newBook(cfg.Transport, cfg.Run, m.life, func() { signal(m.dirty) })
+	m.book = newBook(cfg.Transport, cfg.Run, binary.LittleEndian.Uint64(life[:]), func() { signal(m.dirty) })
 	if cfg.Admission != nil {
 		m.book.admission = cfg.Admission
 	}
@@ -105,13 +102,20 @@ func newMembership(cfg Config) *Membership {
 
 // lookOn prepares what memberlist spreads until the first Announce.
 func (m *Membership) lookOn() error {
-	s := statement{life: m.life, ceiling: m.book.own.sign(), mark: m.book.admission.Mark()}
-	s.Peer, s.Run = m.transport.Self(), m.run
+	s := statement{life: m.book.own.life, mark: m.book.admission.Mark()}
+	s.Peer, s.Run = m.transport.Self(), m.book.own.run
 	for _, address := range m.transport.Addresses() {
 		if len(address) <= seam.MaxAddressSize && len(s.Addresses) < seam.MaxAddresses {
 			s.Addresses = append(s.Addresses, address)
 		}
 	}
+	return m.sign(s)
+}
+
+// sign makes a statement what the local peer says. The caller holds the token, or nobody
+// else is here.
+func (m *Membership) sign(s statement) error {
+	s.ceiling = m.book.own.sign()
 	meta, err := seal(m.transport, s)
 	if err != nil {
 		return err
@@ -195,7 +199,7 @@ func (m *Membership) Announce(record seam.Record) error {
 	}
 	record.Sequence = m.said.Sequence + 1
 	record.Addresses = slices.Clone(record.Addresses)
-	s := statement{Record: record, life: m.life, announced: true, mark: m.book.admission.Mark()}
+	s := statement{Record: record, life: m.said.life, announced: true, mark: m.book.admission.Mark()}
 	if err := m.say(s, time.Nanosecond); err != nil {
 		return fmt.Errorf("swim: announce: %w", err)
 	}
@@ -204,13 +208,9 @@ func (m *Membership) Announce(record seam.Record) error {
 
 // say signs a statement and has it spread for so long. The caller holds the token.
 func (m *Membership) say(s statement, spread time.Duration) error {
-	s.ceiling = m.book.own.sign()
-	meta, err := seal(m.transport, s)
-	if err != nil {
+	if err := m.sign(s); err != nil {
 		return err
 	}
-	m.said = s
-	m.book.own.set(s, meta)
 	// UpdateNode applies and queues the record, then waits for gossip to have
 	// spread it, and calls it an error if that takes longer than it is given.
 	_ = m.list.UpdateNode(spread)
@@ -218,9 +218,9 @@ func (m *Membership) say(s statement, spread time.Duration) error {
 }
 
 func (m *Membership) checkOwn(record seam.Record) error {
-	if record.Peer != m.transport.Self() || record.Run != m.run {
+	if record.Peer != m.said.Peer || record.Run != m.said.Run {
 		return fmt.Errorf("the record is of peer %q in run %q, not of %q in run %q",
-			record.Peer, record.Run, m.transport.Self(), m.run)
+			record.Peer, record.Run, m.said.Peer, m.said.Run)
 	}
 	if former, ok := m.book.highest(record.Peer); ok && record.Incarnation <= former {
 		return &seam.OldIncarnationError{Announced: record.Incarnation, Highest: former}
@@ -247,9 +247,7 @@ func (m *Membership) notify() {
 		for peer, addresses := range m.book.takeLearned() {
 			m.transport.Learn(peer, addresses)
 		}
-		if err := m.carrier.wide.adapt(m.book.living()); err != nil {
-			m.log.Warn("the membership goes on by streams, with a connection to every member", zap.Error(err))
-		}
+		m.carrier.wide.adapt(m.book.living())
 		signal(m.changed)
 	}
 }

@@ -166,12 +166,14 @@ var (
 // errShort means that more bytes may make it whole; there is never need for more than
 // maxMap.
 func readFields(b []byte, of shape) (m message, rest []byte, err error) {
-	rest = b
-	count, rest, err := mapSize(rest)
-	if err != nil {
-		return m, nil, err
+	switch {
+	case len(b) == 0:
+		return m, nil, errShort
+	case b[0]&0xf0 != 0x80: // fifteen fields at most
+		return m, nil, errNoFields
 	}
-	for range count {
+	rest = b[1:]
+	for range b[0] & 0x0f {
 		var name []byte
 		if name, rest, err = readText(rest, maxFieldName); err != nil {
 			return m, nil, err
@@ -224,16 +226,6 @@ func (m *message) read(f field, b []byte) (rest []byte, err error) {
 		err = errValue
 	}
 	return rest, err
-}
-
-func mapSize(b []byte) (count int, rest []byte, err error) {
-	switch {
-	case len(b) == 0:
-		return 0, nil, errShort
-	case b[0]&0xf0 != 0x80 || b[0]&0x0f > byte(fields):
-		return 0, nil, errNoFields
-	}
-	return int(b[0] & 0x0f), b[1:], nil
 }
 
 // readText reads a string or a byte string of at most so many bytes.

@@ -80,7 +80,6 @@ type packets struct {
 	owner   *transport
 
 	mu    sync.Mutex
-	taken bool // packets are handled here
 	wide  bool
 	stop  func()
 	paths map[seam.PeerID]*path
@@ -105,30 +104,33 @@ func newPackets(over seam.Packets, run string, carrier Carrier, log *zap.Logger)
 	return &packets{over: over, run: run, carrier: carrier, log: log, stop: func() {}, paths: make(map[seam.PeerID]*path)}
 }
 
-// adapt goes over to datagrams, or back, for a flock of so many members. It may
-// block, and is called from one goroutine only.
-func (p *packets) adapt(members int) error {
-	p.mu.Lock()
-	was, taken, over := p.wide, p.taken, p.over
-	p.wide = over != nil && (p.carrier == Datagrams || members > WideAbove || was && members >= narrowBelow)
-	wide := p.wide
-	p.mu.Unlock()
-	if was != wide {
-		p.log.Info("the membership changes what it travels by", zap.Bool("datagrams", wide), zap.Int("members", members))
-	}
-	// Whoever finds the flock wide first is heard by those that do not yet.
-	if over == nil || taken {
+// begin takes datagrams, whatever the size of the flock: whoever finds it wide first is
+// heard by those that do not yet. It is called once, before anything else; if it fails,
+// streams serve too.
+func (p *packets) begin() error {
+	if p.over == nil {
 		return nil
 	}
-	stop, err := over.HandlePackets(p.run, p.take)
+	stop, err := p.over.HandlePackets(p.run, p.take)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		p.over, p.wide = nil, false // streams serve too
+		p.over = nil
 		return fmt.Errorf("taking datagrams of run %q: %w", p.run, err)
 	}
-	p.taken, p.stop = true, stop
+	p.stop = stop
 	return nil
+}
+
+// adapt goes over to datagrams, or back, for a flock of so many members.
+func (p *packets) adapt(members int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.wide
+	p.wide = p.over != nil && (p.carrier == Datagrams || members > WideAbove || was && members >= narrowBelow)
+	if was != p.wide {
+		p.log.Info("the membership changes what it travels by", zap.Bool("datagrams", p.wide), zap.Int("members", members))
+	}
 }
 
 // end takes no datagrams any more and waits for what is being taken.
@@ -253,7 +255,9 @@ func (p *packets) ask(to seam.PeerID, now time.Time) (answered <-chan struct{}, 
 	if head[0] == packetPlain { // it has answered another question meanwhile, and been met
 		p.mu.Unlock()
 		p.owner.book.meet(to)
-		return closedChannel(), true
+		answered := make(chan struct{})
+		close(answered)
+		return answered, true
 	}
 	if w.answered == nil {
 		w.answered = make(chan struct{})
@@ -268,12 +272,6 @@ func (p *packets) answeredSince(peer seam.PeerID, since time.Time) bool {
 	defer p.mu.Unlock()
 	w := p.paths[peer]
 	return w != nil && !w.heard.Before(since)
-}
-
-func closedChannel() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
 }
 
 func (p *packets) take(from seam.PeerID, datagram []byte) {

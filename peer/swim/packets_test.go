@@ -21,9 +21,10 @@ func bare(t *testing.T, n *memnet.Network, name string) *transport {
 	}
 	b := newBook(wire, testRun, 1, func() {})
 	tr := newTransport(wire, testRun, b, newStragglers(), newPackets(wire, testRun, Datagrams, zap.NewNop()))
-	if err := tr.wide.adapt(0); err != nil {
+	if err := tr.wide.begin(); err != nil {
 		t.Fatal(err)
 	}
+	tr.wide.adapt(0)
 	t.Cleanup(func() {
 		tr.Shutdown()
 		wire.Close()

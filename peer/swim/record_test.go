@@ -208,14 +208,14 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzReadPacket: a packet is within bounds and what its header says.
-func FuzzReadPacket(f *testing.F) {
+// FuzzReadSized: a packet is within bounds and what its header says.
+func FuzzReadSized(f *testing.F) {
 	f.Add([]byte{0, 3, 'a', 'b', 'c', 0, 1, 'd'})
 	f.Add([]byte{0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := bytes.NewReader(data)
 		for left := data; ; {
-			packet, err := readPacket(r)
+			packet, err := readSized(r, maxPacket)
 			if err != nil {
 				return
 			}

@@ -67,13 +67,6 @@ func (s *sender) run() {
 	}
 }
 
-func (s *sender) forsake() {
-	select {
-	case s.forsaken <- struct{}{}:
-	default:
-	}
-}
-
 func (s *sender) flush() {
 	for {
 		select {
@@ -105,7 +98,8 @@ func (s *sender) send(packet []byte) {
 		if err == nil {
 			return
 		}
-		s.abandon()
+		s.transport.drop(s.stream)
+		s.stream = nil
 	}
 }
 
@@ -120,13 +114,6 @@ func (s *sender) open() bool {
 	}
 	s.stream = stream
 	return true
-}
-
-func (s *sender) abandon() {
-	if s.stream != nil {
-		s.transport.drop(s.stream)
-		s.stream = nil
-	}
 }
 
 // close ends the stream so that what was written arrives.

@@ -140,7 +140,7 @@ func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, 
 		return now, seam.ErrClosed
 	}
 	t.busy.sent(b, peer, now)
-	t.gate.questions.sent(b, peer)
+	t.gate.sent(b, peer)
 	enough, tried := t.wide.send(b, peer, t.keys, now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,7 +148,7 @@ func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, 
 	switch {
 	case enough:
 		if s != nil {
-			s.forsake()
+			signal(s.forsaken)
 		}
 		return now, nil
 	case tried && s == nil:
@@ -268,7 +268,7 @@ func (t *transport) open(peer seam.PeerID, kind byte, timeout time.Duration) (se
 func (t *transport) track(s seam.Stream) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed && t.ctx.Err() != nil {
+	if t.ctx.Err() != nil {
 		return false
 	}
 	t.streams[s] = struct{}{}
@@ -293,7 +293,7 @@ func (t *transport) forsake(peer seam.PeerID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.senders[peer]; s != nil {
-		s.forsake()
+		signal(s.forsaken)
 	}
 }
 
