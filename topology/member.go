@@ -19,11 +19,7 @@ func (id PeerID) Short() string {
 
 // Fingerprint spreads an identity over 64 bits (FNV-1a).
 func (id PeerID) Fingerprint() uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(id) {
-		h = (h ^ uint64(id[i])) * 1099511628211
-	}
-	return h
+	return fold(fnvOffset, string(id))
 }
 
 // Role is a peer's class in the overlay. Its numbers are part of the member

@@ -11,7 +11,7 @@ import (
 func places(o *Overlay) [][]int {
 	links := make([][]int, o.View().Len())
 	for i := range links {
-		links[i] = slices.AppendSeq(make([]int, 0, o.degreeAt(i)), o.neighbours(i))
+		links[i] = slices.Collect(o.neighbours(i))
 	}
 	return links
 }

@@ -26,7 +26,9 @@ type Overlay struct {
 	large, small []int
 	largeRole    Role
 	offsets      []int
-	anchors      anchors
+	// anchors are links that one member keeps beside those of the rule.
+	anchors  []PeerID
+	anchored PeerID
 }
 
 // Edge is one link: who starts exchanges on it, and who answers.
@@ -86,33 +88,40 @@ func (o *Overlay) Neighbours(id PeerID) []PeerID {
 	if !ok {
 		return nil
 	}
-	degree := o.degreeAt(i)
-	if degree == 0 {
+	if len(o.offsets) == 0 {
 		return nil
 	}
-	list := make([]PeerID, 0, degree)
+	list := make([]PeerID, 0, len(o.offsets))
 	for j := range o.neighbours(i) {
 		list = append(list, o.view.members[j].ID)
 	}
-	return o.anchors.add(o, id, list)
+	if id == o.anchored {
+		list = append(list, o.anchors...)
+	}
+	return list
 }
 
-// Degree is the number of neighbours of id.
-func (o *Overlay) Degree(id PeerID) int {
-	i, ok := o.view.position(id)
-	if !ok {
-		return 0
+// Anchored returns the overlay with further links that one active member initiates
+// exchanges on, and that nobody else knows of: those of ids that are passive members
+// and no neighbours yet come last among its Neighbours. Who makes up identities can
+// choose their places in the order of members, and so who a member's neighbours are;
+// it cannot choose a member's anchors. Edges leaves them out.
+func (o *Overlay) Anchored(of PeerID, ids []PeerID) *Overlay {
+	self, ok := o.view.Lookup(of)
+	if !ok || self.Role != Active {
+		return o
 	}
-	return o.degreeAt(i)
-}
-
-// MaxDegree is the largest number of neighbours that a member has.
-func (o *Overlay) MaxDegree() int {
-	most := 0
-	for i := range o.rank {
-		most = max(most, o.degreeAt(i))
+	with := *o
+	with.anchors, with.anchored = nil, of
+	all := with.Neighbours(of)
+	rule := len(all)
+	for _, id := range ids {
+		if m, ok := o.view.Lookup(id); ok && m.Role == Passive && !slices.Contains(all, id) {
+			all = append(all, id)
+		}
 	}
-	return most
+	with.anchors = all[rule:]
+	return &with
 }
 
 // Edges yields every link once: by active in the view's order, and for each in
@@ -176,16 +185,4 @@ func (o *Overlay) fromSmall(rank int) iter.Seq[int] {
 func (o *Overlay) span(k int) (first, end int) {
 	l, s := len(o.large), len(o.small)
 	return (k*l + s - 1) / s, ((k+1)*l + s - 1) / s
-}
-
-func (o *Overlay) degreeAt(i int) int {
-	if len(o.small) == 0 || o.view.members[i].Role == o.largeRole {
-		return len(o.offsets)
-	}
-	degree := 0
-	for _, offset := range o.offsets {
-		first, end := o.span((o.rank[i] + offset) % len(o.small))
-		degree += end - first
-	}
-	return degree
 }
