@@ -30,48 +30,47 @@ func (b cifarBatches) open(i int, labels bool) (recordReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cifarReader{path: b.paths[i], file: file, records: newCIFARRecords(file)}, nil
+	r := newCIFARReader(b.paths[i], file)
+	r.file = file
+	return r, nil
 }
 
 // cifarReader reads the records of one batch. It reads the pictures too where only
 // the labels are wanted: skipping three kilobytes is no quicker.
 type cifarReader struct {
-	path    string
-	file    io.Closer
-	records *cifarRecords
+	path string
+	file io.Closer
+	from *bufio.Reader
+	data [cifarRecord]byte
+	at   int // the number of the next record
+}
+
+func newCIFARReader(path string, from io.Reader) *cifarReader {
+	return &cifarReader{path: path, from: bufio.NewReaderSize(from, 1<<16)}
 }
 
 func (r *cifarReader) Close() error { return r.file.Close() }
 
 func (r *cifarReader) next(rec *record) error {
-	at := r.records.read
-	label, planes, err := r.records.next()
+	label, planes, err := r.cut()
 	if err != nil {
 		return err
 	}
 	if label >= Classes {
-		return &RecordError{Path: r.path, Key: strconv.Itoa(at), Err: fmt.Errorf("%w: %d, want less than %d", ErrLabel, label, Classes)}
+		return &RecordError{
+			Path: r.path, Key: strconv.Itoa(r.at - 1),
+			Err: fmt.Errorf("%w: %d, want less than %d", ErrLabel, label, Classes),
+		}
 	}
 	*rec = record{label: label, packed: planes}
 	return nil
 }
 
-// cifarRecords cuts a stream into records.
-type cifarRecords struct {
-	from *bufio.Reader
-	data [cifarRecord]byte
-	read int
-}
-
-func newCIFARRecords(from io.Reader) *cifarRecords {
-	return &cifarRecords{from: bufio.NewReaderSize(from, 1<<16)}
-}
-
-// next is io.EOF at the end of a stream of whole records.
-func (r *cifarRecords) next() (label uint8, planes []byte, err error) {
+// cut is io.EOF at the end of a stream of whole records.
+func (r *cifarReader) cut() (label uint8, planes []byte, err error) {
 	switch _, err := io.ReadFull(r.from, r.data[:]); err {
 	case nil:
-		r.read++
+		r.at++
 		return r.data[0], r.data[1:], nil
 	case io.EOF:
 		return 0, nil, io.EOF

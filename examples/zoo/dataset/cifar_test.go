@@ -10,9 +10,9 @@ import (
 )
 
 func TestCIFARBatch(t *testing.T) {
-	records := newCIFARRecords(bytes.NewReader(cifarBatch(7, 3)))
+	records := newCIFARReader("data_batch_1.bin", bytes.NewReader(cifarBatch(7, 3)))
 	for k := 7; k < 10; k++ {
-		label, planes, err := records.next()
+		label, planes, err := records.cut()
 		if err != nil || int(label) != k {
 			t.Fatalf("record %d: label %d, %v", k, label, err)
 		}
@@ -24,7 +24,7 @@ func TestCIFARBatch(t *testing.T) {
 			t.Errorf("record %d: other pixels", k)
 		}
 	}
-	if _, _, err := records.next(); err != io.EOF {
+	if _, _, err := records.cut(); err != io.EOF {
 		t.Errorf("at the end: %v", err)
 	}
 }
@@ -69,10 +69,10 @@ func FuzzCIFARBatch(f *testing.F) {
 	f.Add(cifarBatch(0, 1))
 	f.Add(cifarBatch(0, 2)[:cifarRecord+1])
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		records := newCIFARRecords(bytes.NewReader(stream))
+		records := newCIFARReader("data_batch_1.bin", bytes.NewReader(stream))
 		var again []byte
 		for {
-			label, planes, err := records.next()
+			label, planes, err := records.cut()
 			if err != nil {
 				whole := len(stream)%cifarRecord == 0
 				if whole != (err == io.EOF) || !whole && !errors.Is(err, ErrTruncated) {

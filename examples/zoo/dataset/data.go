@@ -1,5 +1,7 @@
 package dataset
 
+import "errors"
+
 // Data is what Load returns.
 type Data struct {
 	// Train is this peer's part if it is in memory, and nil if it is streamed from
@@ -52,3 +54,17 @@ func (d *Data) Measured() []Normalization { return d.measured }
 // Skipped is the number of damaged records that have been met so far, held-out ones
 // included, and the first of them by name, but for as many as the caller has seen.
 func (d *Data) Skipped(seen int) (total int, named []*RecordError) { return d.skipped.after(seen) }
+
+// Batches is an endless supply of batches: a Sampler draws them from memory, a
+// Stream reads them from files. Not safe for concurrent use, but for Close.
+type Batches interface {
+	// Next fills the batch. It may take the batch's slices and give it others in
+	// their place: whoever wants to keep numbers copies them.
+	Next(b *Batch) error
+	// Close ends what stands behind the supply and waits for it; a Next that waits
+	// returns ErrClosed. It may be called again.
+	Close() error
+}
+
+// ErrClosed is what the Next of a Stream returns after Close.
+var ErrClosed = errors.New("dataset: these batches are closed")

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -54,43 +55,38 @@ const wanted = "want data_batch_*.bin and test_batch*.bin, or train*.tar[.gz] an
 // findBatches looks for the binary batches of CIFAR-10, also in the folder that
 // their archive unpacks to.
 func findBatches(dir string) (c contents, err error) {
+	batches := func(paths []string) source { return cifarBatches{paths} }
 	for _, folder := range []string{dir, filepath.Join(dir, cifarFolder)} {
-		train, err := match(folder, "data_batch_", ".bin")
-		if err != nil {
-			return contents{}, err
-		}
-		heldOut, err := match(folder, "test_batch", ".bin")
-		if err != nil {
-			return contents{}, err
-		}
-		if len(train) > 0 {
-			c.train = cifarBatches{train}
-		}
-		if len(heldOut) > 0 {
-			c.heldOut = cifarBatches{heldOut}
-		}
-		if c.train != nil || c.heldOut != nil {
+		c, err = findFiles(folder, "data_batch_", "test_batch", batches, ".bin")
+		if err != nil || c.train != nil || c.heldOut != nil {
 			c.classes = Classes
-			return c, nil
+			return c, err
 		}
 	}
-	return contents{}, nil
+	return c, nil
 }
 
-func findShards(dir string) (c contents, err error) {
-	train, err := match(dir, trainFolder, ".tar", ".tar.gz", ".tgz")
-	if err != nil {
-		return contents{}, err
-	}
-	heldOut, err := match(dir, heldOutFolder, ".tar", ".tar.gz", ".tgz")
-	if err != nil {
-		return contents{}, err
-	}
-	if len(train) > 0 {
-		c.train = shards{train}
-	}
-	if len(heldOut) > 0 {
-		c.heldOut = shards{heldOut}
+func findShards(dir string) (contents, error) {
+	archives := func(paths []string) source { return shards{paths} }
+	return findFiles(dir, trainFolder, heldOutFolder, archives, ".tar", ".tar.gz", ".tgz")
+}
+
+// findFiles looks for files of a format in which the names of those to train on begin
+// with one word, and of those held out with another.
+func findFiles(
+	dir, train, heldOut string, open func(paths []string) source, suffixes ...string,
+) (c contents, err error) {
+	for _, set := range []struct {
+		prefix string
+		source *source
+	}{{train, &c.train}, {heldOut, &c.heldOut}} {
+		paths, err := match(dir, set.prefix, suffixes)
+		if err != nil {
+			return contents{}, err
+		}
+		if len(paths) > 0 {
+			*set.source = open(paths)
+		}
 	}
 	return c, nil
 }
@@ -124,7 +120,7 @@ func isFolder(path string) bool {
 
 // match lists the files of a folder whose names begin and end so, sorted; none of a
 // folder that is not there.
-func match(dir, prefix string, suffixes ...string) ([]string, error) {
+func match(dir, prefix string, suffixes []string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -134,14 +130,9 @@ func match(dir, prefix string, suffixes ...string) ([]string, error) {
 	}
 	var paths []string
 	for _, e := range entries {
-		if e.IsDir() || !strings.HasPrefix(e.Name(), prefix) {
-			continue
-		}
-		for _, suffix := range suffixes {
-			if strings.HasSuffix(e.Name(), suffix) {
-				paths = append(paths, filepath.Join(dir, e.Name()))
-				break
-			}
+		named := func(suffix string) bool { return strings.HasSuffix(e.Name(), suffix) }
+		if !e.IsDir() && strings.HasPrefix(e.Name(), prefix) && slices.ContainsFunc(suffixes, named) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
 		}
 	}
 	if len(paths) > MaxFiles {

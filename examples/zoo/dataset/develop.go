@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"io"
 )
@@ -43,7 +44,7 @@ func (x *index) each(f int, numbers []int32, d *developer, skipped *skips, take 
 		default:
 		}
 		err := x.next(f, reader, &rec)
-		if _, damaged := isDamage(err); damaged {
+		if _, damaged := errors.AsType[*RecordError](err); damaged {
 			continue // the index has told of it
 		}
 		if err == io.EOF || err == nil && (at >= x.starts[f+1] || x.labels[at] != rec.label) {
@@ -59,7 +60,7 @@ func (x *index) each(f int, numbers []int32, d *developer, skipped *skips, take 
 		}
 		numbers = numbers[1:]
 		if err := d.develop(&rec); err != nil {
-			skipped.addNumbered(number, &RecordError{Path: x.source.path(f), Key: rec.key, Err: err})
+			skipped.add(number, &RecordError{Path: x.source.path(f), Key: rec.key, Err: err})
 			continue
 		}
 		if err := take(rec.label, d.pixels); err != nil {

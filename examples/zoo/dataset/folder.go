@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -122,7 +123,7 @@ type folderReader struct {
 	folders *classFolders
 	left    []classPicture
 	labels  bool
-	packed  []byte
+	packed  bytes.Buffer
 }
 
 func (r *folderReader) Close() error { return nil }
@@ -148,30 +149,12 @@ func (r *folderReader) next(rec *record) error {
 		return err
 	}
 	defer file.Close()
-	if r.packed, err = appendAll(r.packed[:0], file, MaxRecordBytes+1); err != nil {
+	r.packed.Reset()
+	if size, err := r.packed.ReadFrom(io.LimitReader(file, MaxRecordBytes+1)); err != nil {
 		rec.fault = fmt.Errorf("%w: %w", ErrPicture, err)
-	} else if len(r.packed) > MaxRecordBytes {
+	} else if size > MaxRecordBytes {
 		rec.fault = fmt.Errorf("%w: more than %d bytes", ErrPicture, MaxRecordBytes)
 	}
-	rec.packed = r.packed
+	rec.packed = r.packed.Bytes()
 	return nil
-}
-
-// appendAll appends what can be read, but not more than so many bytes.
-func appendAll(buffer []byte, from io.Reader, most int) ([]byte, error) {
-	const first = 1 << 14
-	for len(buffer) < most {
-		if len(buffer) == cap(buffer) {
-			buffer = slices.Grow(buffer, max(len(buffer), first))
-		}
-		n, err := from.Read(buffer[len(buffer):min(cap(buffer), most)])
-		buffer = buffer[:len(buffer)+n]
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return buffer, err
-		}
-	}
-	return buffer, nil
 }

@@ -48,11 +48,8 @@ func (e *DataError) Unwrap() error { return e.Err }
 // MaxItems bounds the number of pictures or labels of an IDX file.
 const MaxItems = 1 << 20
 
-// Values of an IDX header.
-const (
-	idxUint8   = 8
-	readAtOnce = 1 << 20
-)
+// idxUint8 is the type of an IDX file of bytes.
+const idxUint8 = 8
 
 // readIDX reads an IDX file of bytes, gzipped or plain, whose items have the
 // given dimensions: none for labels, rows and columns for pictures. It returns
@@ -70,34 +67,41 @@ func readIDX(path string, item ...int) ([]byte, error) {
 	return data, nil
 }
 
-// decodePacked tells gzip from plain IDX by the first bytes, not by the name:
-// browsers unpack downloads and keep the name.
+// decodePacked decodes an IDX stream, packed or not.
 func decodePacked(r io.Reader, item ...int) ([]byte, error) {
+	stream, _, err := unpack(r)
+	if err != nil {
+		return nil, err
+	}
+	return decodeIDX(stream, item...)
+}
+
+// unpack tells gzip from plain data by the first bytes, not by the name: browsers
+// unpack downloads and keep the name.
+func unpack(r io.Reader) (stream io.Reader, packed bool, err error) {
 	buffered := bufio.NewReaderSize(r, 1<<16)
 	if head, _ := buffered.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {
-		return decodeIDX(buffered, item...)
+		return buffered, false, nil
 	}
 	unpacked, err := gzip.NewReader(buffered)
 	if err != nil {
-		return nil, explain(err)
+		return nil, true, explain(err)
 	}
-	return decodeIDX(unpacked, item...)
+	return unpacked, true, nil
 }
 
 // decodeIDX decodes a plain IDX stream, to its end. Memory grows with what the
 // stream holds, not with what its header claims.
 func decodeIDX(r io.Reader, item ...int) ([]byte, error) {
 	head := make([]byte, 4*(2+len(item)))
-	if n, err := io.ReadFull(r, head); err != nil {
-		if n >= 4 {
-			if err := checkMagic(head, item); err != nil {
-				return nil, err
-			}
-		}
+	if _, err := io.ReadFull(r, head[:4]); err != nil {
 		return nil, explain(err)
 	}
 	if err := checkMagic(head, item); err != nil {
 		return nil, err
+	}
+	if _, err := io.ReadFull(r, head[4:]); err != nil {
+		return nil, explain(err)
 	}
 	count := binary.BigEndian.Uint32(head[4:])
 	if count < 1 || count > MaxItems {
@@ -110,15 +114,14 @@ func decodeIDX(r io.Reader, item ...int) ([]byte, error) {
 		}
 		size *= want
 	}
-	data, err := readExactly(r, size)
-	if err != nil {
-		return nil, explain(err)
-	}
-	switch n, err := io.ReadFull(r, head[:1]); {
-	case n > 0:
+	data, err := io.ReadAll(io.LimitReader(r, int64(size)+1))
+	switch {
+	case len(data) > size:
 		return nil, fmt.Errorf("%w, which is %d bytes of data; fetch it again", ErrTrailing, size)
-	case err != io.EOF:
+	case err != nil:
 		return nil, explain(err)
+	case len(data) < size:
+		return nil, explain(io.ErrUnexpectedEOF)
 	}
 	return data, nil
 }
@@ -134,23 +137,6 @@ func checkMagic(head []byte, item []int) error {
 		what = "pictures"
 	}
 	return fmt.Errorf("%w: it starts with % x, a file of %s with % x (or 1f 8b, gzipped); fetch it again", ErrNotIDX, head[:4], what, want)
-}
-
-// readExactly reads n bytes, in pieces so that a short stream costs little.
-func readExactly(r io.Reader, n int) ([]byte, error) {
-	var buf bytes.Buffer
-	for buf.Len() < n {
-		piece := min(n-buf.Len(), max(readAtOnce, buf.Len()))
-		buf.Grow(piece)
-		got, err := io.CopyN(&buf, r, int64(piece))
-		if err == io.EOF && got < int64(piece) {
-			err = io.ErrUnexpectedEOF
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return buf.Bytes(), nil
 }
 
 // explain turns an error of reading into one that says what to do.

@@ -49,12 +49,12 @@ func (x *index) readLabels(f int, skipped *skips) error {
 	var rec record
 	for {
 		err := x.next(f, reader, &rec)
-		damaged, is := isDamage(err)
+		damaged, is := errors.AsType[*RecordError](err)
 		switch {
 		case err == nil:
 			x.labels = append(x.labels, rec.label)
 		case is:
-			skipped.add(damaged)
+			skipped.add(noNumber, damaged)
 			if first == nil {
 				first = damaged
 			}
@@ -86,7 +86,7 @@ func (x *index) next(f int, reader recordReader, rec *record) error {
 
 // blame names a file in an error that does not.
 func (x *index) blame(f int, err error) error {
-	if data := (*DataError)(nil); errors.As(err, &data) {
+	if _, named := errors.AsType[*DataError](err); named {
 		return err
 	}
 	return &DataError{Path: x.source.path(f), Err: err}
@@ -126,7 +126,7 @@ func shapeIn(reader recordReader, d decoder) (Shape, error) {
 	var rec record
 	for {
 		err := reader.next(&rec)
-		if _, damaged := isDamage(err); damaged {
+		if _, damaged := errors.AsType[*RecordError](err); damaged {
 			continue
 		}
 		if err != nil {

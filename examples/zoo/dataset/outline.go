@@ -52,8 +52,8 @@ func pointOf(p fixed.Point26_6) point {
 	return point{float64(p.X) / 64, float64(p.Y) / 64}
 }
 
-// polygons turns curves into lines. Go fonts have lines and quadratic curves; a
-// cubic one is drawn as the line to its end.
+// polygons turns curves into lines. Go fonts have lines and quadratic curves, and no
+// cubic ones.
 func polygons(segments sfnt.Segments) [][]point {
 	var all [][]point
 	var pen point
@@ -77,9 +77,6 @@ func polygons(segments sfnt.Segments) [][]point {
 				})
 			}
 			pen = end
-		case sfnt.SegmentOpCubeTo:
-			pen = pointOf(segment.Args[2])
-			all[last] = append(all[last], pen)
 		}
 	}
 	return all

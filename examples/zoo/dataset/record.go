@@ -43,16 +43,6 @@ func (e *RecordError) Error() string {
 }
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// isDamage tells an error about one record from one about its file.
-func isDamage(err error) (*RecordError, bool) {
-	if err == nil {
-		return nil, false // the common case allocates nothing
-	}
-	var damaged *RecordError
-	is := errors.As(err, &damaged)
-	return damaged, is
-}
-
 // record is one labelled picture as it is in its file.
 type record struct {
 	key   string
@@ -107,34 +97,27 @@ type skips struct {
 	met []uint64
 }
 
-// add notes a record that has no number.
-func (s *skips) add(err *RecordError) {
+// noNumber stands for the number of a record that has none.
+const noNumber = -1
+
+// add notes a record, unless one of its number has been.
+func (s *skips) add(number int32, err *RecordError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if number != noNumber {
+		word, bit := int(number/64), uint64(1)<<(number%64)
+		for len(s.met) <= word {
+			s.met = append(s.met, 0)
+		}
+		if s.met[word]&bit != 0 {
+			return
+		}
+		s.met[word] |= bit
+	}
 	s.total++
 	if len(s.named) < maxNamed {
 		s.named = append(s.named, err)
 	}
-}
-
-// addNumbered notes a record unless it has been.
-func (s *skips) addNumbered(number int32, err *RecordError) {
-	if s.meet(int(number)) {
-		s.add(err)
-	}
-}
-
-// meet tells whether a number comes for the first time.
-func (s *skips) meet(number int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	word, bit := number/64, uint64(1)<<(number%64)
-	for len(s.met) <= word {
-		s.met = append(s.met, 0)
-	}
-	first := s.met[word]&bit == 0
-	s.met[word] |= bit
-	return first
 }
 
 // join takes over what another has counted, which nobody else uses any more.

@@ -2,8 +2,6 @@ package dataset
 
 import (
 	"archive/tar"
-	"bufio"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -70,34 +68,21 @@ type sample struct {
 	fault            error // the first
 }
 
-// newShardReader tells gzip from plain tar by the first bytes, not by the name. A
-// plain archive of which only labels are wanted is not read whole: tar seeks.
-func newShardReader(path string, from io.Reader, labels bool) (*shardReader, error) {
-	var head [2]byte
-	n, err := io.ReadFull(from, head[:])
-	if err != nil && n == 0 {
-		return nil, explain(err)
+// newShardReader reads an archive, gzipped or not. A plain one of which only labels are
+// wanted is not read whole: tar seeks.
+func newShardReader(path string, from io.ReadSeeker, labels bool) (*shardReader, error) {
+	stream, packed, err := unpack(from)
+	if err != nil {
+		return nil, err
 	}
-	r := &shardReader{path: path, labels: labels}
-	start := io.MultiReader(strings.NewReader(string(head[:n])), from)
-	seeker, seeks := from.(io.Seeker)
-	switch {
-	case string(head[:n]) == "\x1f\x8b":
-		unpacked, err := gzip.NewReader(bufio.NewReaderSize(start, 1<<16))
-		if err != nil {
-			return nil, explain(err)
-		}
-		r.ending = &ending{from: unpacked}
-		r.stream = r.ending
-	case labels && seeks:
-		if _, err := seeker.Seek(0, io.SeekStart); err != nil {
+	r := &shardReader{path: path, labels: labels, ending: &ending{from: stream}}
+	r.stream = r.ending
+	if labels && !packed {
+		if _, err := from.Seek(0, io.SeekStart); err != nil {
 			return nil, err
 		}
-		r.ending = &ending{from: from}
-		r.stream = &seekingEnding{r.ending, seeker}
-	default:
-		r.ending = &ending{from: bufio.NewReaderSize(start, 1<<16)}
-		r.stream = r.ending
+		r.ending.from = from
+		r.stream = &seekingEnding{r.ending, from}
 	}
 	r.tar = tar.NewReader(r.stream)
 	return r, nil

@@ -2,10 +2,10 @@
 package ztest
 
 import (
+	"encoding/binary"
 	"flag"
 	"fmt"
 	"hash/crc32"
-	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,20 +41,10 @@ func Golden(t *testing.T, name, got string) {
 // user's machine does not have it.
 func DataDir(t testing.TB, name string) string {
 	t.Helper()
-	root, err := os.Getwd()
+	dir, err := filepath.Abs("../../../../shared/data/" + name) // from examples/zoo/PACKAGE
 	if err != nil {
 		t.Fatal(err)
 	}
-	for {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			break
-		}
-		if filepath.Dir(root) == root {
-			t.Skip("no go.mod above this folder")
-		}
-		root = filepath.Dir(root)
-	}
-	dir := filepath.Join(root, "..", "shared", "data", name)
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("the data set is not on this machine: %v", err)
 	}
@@ -68,10 +58,6 @@ func Sum32(data []byte) string {
 
 // BytesOf are the bits of a vector.
 func BytesOf(v tensor.Vector) []byte {
-	var out []byte
-	for _, x := range v {
-		b := math.Float32bits(x)
-		out = append(out, byte(b), byte(b>>8), byte(b>>16), byte(b>>24))
-	}
-	return out
+	data, _ := binary.Append(nil, binary.LittleEndian, []float32(v)) // numbers of a fixed size never fail
+	return data
 }
