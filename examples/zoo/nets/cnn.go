@@ -30,7 +30,7 @@ func NewCNN(shape dataset.Shape, classes int) (Model, error) {
 	pool1 := newMaxPool(conv1.conv.Out())
 	conv2 := newConvolution("conv2", pool1.pool.Out(), 32)
 	pool2 := newMaxPool(conv2.conv.Out())
-	top := &dense{name: "dense", in: pool2.pool.Out().Len(), out: classes, mul: &tensor.Multiplier{}}
+	top := &dense{product: product{name: "dense", in: pool2.pool.Out().Len(), out: classes, mul: &tensor.Multiplier{}}}
 	return newNetwork(shape.Values(), classes, cnnPass,
 		conv1, pool1, &bias{name: "conv1", channels: 16},
 		conv2, pool2, &bias{name: "conv2", channels: 32},

@@ -44,3 +44,35 @@ func (c *convolution) backward(_, g, e tensor.Vector, p pass) tensor.Vector {
 	c.conv.InputGradient(c.below, e)
 	return c.below
 }
+
+// depthwise is a convolution by 3×3 pixels of each channel by itself.
+type depthwise struct {
+	name     string
+	channels int
+	conv     *nn.Depthwise
+	x        tensor.Vector
+	y        tensor.Vector
+	below    tensor.Vector
+}
+
+func newDepthwise(name string, in nn.Shape, stride int) *depthwise {
+	return &depthwise{name: name, channels: in.Channels, conv: nn.NewDepthwise(in, stride)}
+}
+
+func (d *depthwise) params() []param {
+	return []param{{tensor.Spec{Name: d.name + ".weight", Shape: []int{3, 3, d.channels}, Kind: tensor.Conv}, even(rectified, 9)}}
+}
+
+func (d *depthwise) forward(w, x tensor.Vector, p pass) tensor.Vector {
+	d.x, d.y = x, room(d.y, p.pictures*d.conv.Out().Len())
+	d.conv.Forward(d.y, x, w)
+	return d.y
+}
+
+func (d *depthwise) backward(w, g, e tensor.Vector, p pass) tensor.Vector {
+	p.begin(g)
+	d.conv.AddWeightGradient(g, d.x, e)
+	d.below = room(d.below, len(d.x))
+	d.conv.InputGradient(d.below, e, w)
+	return d.below
+}

@@ -5,19 +5,53 @@ import (
 	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
-// dense is a fully connected layer: a weight matrix of in rows and out columns,
-// then the biases.
-type dense struct {
+// product multiplies each row of its inputs with a matrix of in rows and out columns.
+type product struct {
 	name    string
 	in, out int
-	// rectify cuts the outputs off below zero.
-	rectify bool
 	// lowest is set where nobody needs the gradient over the inputs.
 	lowest bool
 	mul    *tensor.Multiplier
 	x      tensor.Vector // the inputs of the last forward
 	y      tensor.Vector
 	below  tensor.Vector // the gradient over the inputs
+}
+
+func (m *product) multiply(w, x tensor.Vector) tensor.Vector {
+	rows := len(x) / m.in
+	m.x, m.y = x, room(m.y, rows*m.out)
+	m.mul.MatMul(tensor.NewMatrix(rows, m.out, m.y), 1, tensor.NewMatrix(rows, m.in, x), tensor.NewMatrix(m.in, m.out, w), 0)
+	return m.y
+}
+
+func (m *product) backward(w, g, e tensor.Vector, p pass) tensor.Vector {
+	rows := len(e) / m.out
+	errors := tensor.NewMatrix(rows, m.out, e)
+	m.mul.MatMul(tensor.NewMatrix(m.in, m.out, g), 1, tensor.NewMatrix(rows, m.in, m.x).T(), errors, p.beta())
+	if m.lowest {
+		return nil
+	}
+	m.below = room(m.below, rows*m.in)
+	m.mul.MatMul(tensor.NewMatrix(rows, m.in, m.below), 1, errors, tensor.NewMatrix(m.in, m.out, w).T(), 0)
+	return m.below
+}
+
+// pointwise is a convolution over single pixels, which mixes their channels: a
+// product with one row a pixel.
+type pointwise struct{ product }
+
+func (c *pointwise) params() []param {
+	return []param{{tensor.Spec{Name: c.name + ".weight", Shape: []int{1, 1, c.in, c.out}, Kind: tensor.Conv}, even(rectified, c.in)}}
+}
+
+func (c *pointwise) forward(w, x tensor.Vector, _ pass) tensor.Vector { return c.multiply(w, x) }
+
+// dense is a fully connected layer: a product with one row a picture, and a bias for
+// each output. The weights come first in its range, then the biases.
+type dense struct {
+	product
+	// rectify cuts the outputs off below zero.
+	rectify bool
 }
 
 func (d *dense) params() []param {
@@ -31,39 +65,23 @@ func (d *dense) params() []param {
 	}
 }
 
-// cut parts the layer's range, of the parameters or the gradient.
-func (d *dense) cut(w tensor.Vector) (weights tensor.Matrix, bias tensor.Vector) {
-	return tensor.NewMatrix(d.in, d.out, w[:d.in*d.out]), w[d.in*d.out:]
-}
-
-func (d *dense) forward(w, x tensor.Vector, p pass) tensor.Vector {
-	n := p.pictures
-	d.x, d.y = x, room(d.y, n*d.out)
-	weights, bias := d.cut(w)
-	d.mul.MatMul(tensor.NewMatrix(n, d.out, d.y), 1, tensor.NewMatrix(n, d.in, x), weights, 0)
+func (d *dense) forward(w, x tensor.Vector, _ pass) tensor.Vector {
+	weights := d.in * d.out
+	y := d.multiply(w[:weights], x)
 	if d.rectify {
-		nn.AddRowsRectify(d.y, bias)
+		nn.AddRowsRectify(y, w[weights:])
 	} else {
-		nn.AddRows(d.y, bias)
+		nn.AddRows(y, w[weights:])
 	}
-	return d.y
+	return y
 }
 
 func (d *dense) backward(w, g, e tensor.Vector, p pass) tensor.Vector {
-	n := p.pictures
 	if d.rectify {
 		nn.RectifyGradient(e, d.y)
 	}
-	errors := tensor.NewMatrix(n, d.out, e)
-	weights, bias := d.cut(g)
-	d.mul.MatMul(weights, 1, tensor.NewMatrix(n, d.in, d.x).T(), errors, p.beta())
-	p.begin(bias)
-	nn.AddSumRows(bias, e)
-	if d.lowest {
-		return nil
-	}
-	d.below = room(d.below, n*d.in)
-	weights, _ = d.cut(w)
-	d.mul.MatMul(tensor.NewMatrix(n, d.in, d.below), 1, errors, weights.T(), 0)
-	return d.below
+	weights := d.in * d.out
+	p.begin(g[weights:])
+	nn.AddSumRows(g[weights:], e)
+	return d.product.backward(w[:weights], g[:weights], e, p)
 }

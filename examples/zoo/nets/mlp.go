@@ -27,8 +27,8 @@ func NewMLP(sizes ...int) (Model, error) {
 	var layers []layer
 	for l := range last + 1 {
 		layers = append(layers, &dense{
-			name: fmt.Sprintf("layer%d", l), in: sizes[l], out: sizes[l+1],
-			rectify: l < last, lowest: l == 0, mul: mul,
+			product: product{name: fmt.Sprintf("layer%d", l), in: sizes[l], out: sizes[l+1], lowest: l == 0, mul: mul},
+			rectify: l < last,
 		})
 	}
 	return newNetwork(sizes[0], sizes[last+1], perceptronPass, layers...)

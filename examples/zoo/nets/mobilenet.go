@@ -41,10 +41,11 @@ func NewMobileNet(shape dataset.Shape, classes int) (Model, error) {
 		name := fmt.Sprintf("block%d", i+1)
 		deep := newDepthwise(name+".depthwise", s, b.stride)
 		s = deep.conv.Out()
-		wide := &pointwise{name: name + ".pointwise", in: s.Channels, out: b.channels, mul: mul}
+		wide := &pointwise{product{name: name + ".pointwise", in: s.Channels, out: b.channels, mul: mul}}
 		s.Channels = b.channels
 		layers = append(layers, deep, wide, newNorm(name+".norm", s))
 	}
-	layers = append(layers, &average{in: s}, &dense{name: "dense", in: s.Channels, out: classes, mul: mul})
+	top := &dense{product: product{name: "dense", in: s.Channels, out: classes, mul: mul}}
+	layers = append(layers, &average{in: s}, top)
 	return newNetwork(shape.Values(), classes, mobileNetPass, layers...)
 }

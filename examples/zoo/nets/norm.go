@@ -41,3 +41,27 @@ func (l *norm) backward(w, g, e tensor.Vector, p pass) tensor.Vector {
 	l.norm.GradientRectify(e, g[:l.channels], g[l.channels:], l.stats, l.x, l.y, e, w[:l.channels])
 	return e
 }
+
+// bias adds a bias to each channel and cuts off what is below zero, in place.
+type bias struct {
+	name     string
+	channels int
+	y        tensor.Vector
+}
+
+func (b *bias) params() []param {
+	return []param{{tensor.Spec{Name: b.name + ".bias", Shape: []int{b.channels}, Kind: tensor.Bias}, constant(0)}}
+}
+
+func (b *bias) forward(w, x tensor.Vector, _ pass) tensor.Vector {
+	b.y = x
+	nn.AddRowsRectify(x, w)
+	return x
+}
+
+func (b *bias) backward(_, g, e tensor.Vector, p pass) tensor.Vector {
+	p.begin(g)
+	nn.RectifyGradient(e, b.y)
+	nn.AddSumRows(g, e)
+	return e
+}
