@@ -9,20 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/tensor"
-)
-
-const (
-	// A folder's checkpoints are numbered in the order in which they were saved.
-	checkpointPrefix = "checkpoint-"
-	checkpointSuffix = ".safetensors"
 )
 
 // Folder is one that keeps the states of one peer, and what they must be of.
@@ -109,22 +103,22 @@ func (c Folder) Names() ([]string, error) {
 	return names, nil
 }
 
+// nameForm has so many digits that no process uses up the numbers.
+var nameForm = regexp.MustCompile(`^checkpoint-([0-9]{1,12})\.safetensors$`)
+
 // sequenceOf is the number in a checkpoint's name.
 func sequenceOf(name string) (sequence int64, ok bool) {
-	text, ok := strings.CutPrefix(name, checkpointPrefix)
-	if !ok {
+	parts := nameForm.FindStringSubmatch(name)
+	if parts == nil {
 		return 0, false
 	}
-	if text, ok = strings.CutSuffix(text, checkpointSuffix); !ok {
-		return 0, false
-	}
-	const digits = 12 // of which no process uses up the numbers
-	sequence, err := strconv.ParseInt(text, 10, 64)
-	return sequence, err == nil && sequence > 0 && len(text) <= digits
+	sequence, err := strconv.ParseInt(parts[1], 10, 64)
+	return sequence, err == nil && sequence > 0
 }
 
+// nameOf is the name of a checkpoint; they are numbered in the order in which they were saved.
 func nameOf(sequence int64) string {
-	return fmt.Sprintf("%s%06d%s", checkpointPrefix, sequence, checkpointSuffix)
+	return fmt.Sprintf("checkpoint-%06d.safetensors", sequence)
 }
 
 // Probe makes the folder and writes to it, so that one that cannot be written to is

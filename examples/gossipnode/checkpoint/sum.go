@@ -2,8 +2,10 @@ package checkpoint
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"hash/crc32"
 	"maps"
 	"slices"
@@ -38,15 +40,17 @@ func intact(read *tensor.Params, metadata map[string]string) error {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // checksum is that of values, as the bytes of the file.
-func checksum(values tensor.Vector) string {
+func checksum(values tensor.Vector) string { return Digest(crc32.New(castagnoli), values) }
+
+// Digest is what a hash makes of values as float32, little-endian, in hexadecimal digits.
+func Digest(of hash.Hash, values tensor.Vector) string {
 	const piece = 1 << 14
-	var sum uint32
 	scratch := make([]byte, 0, piece*tensor.ValueSize)
 	for part := range slices.Chunk(values, piece) {
 		scratch = tensor.AppendBytes(scratch[:0], part)
-		sum = crc32.Update(sum, castagnoli, scratch)
+		of.Write(scratch) // fails never
 	}
-	return fmt.Sprintf("%08x", sum)
+	return hex.EncodeToString(of.Sum(nil))
 }
 
 // headerSum is that of what a header says: each entry of the metadata but the sum itself,

@@ -212,9 +212,6 @@ func (s *controlSettings) settings() (settings map[string]string, faults cli.Fau
 func (s *controlSettings) tell(action string, commands []control.Command, std cli.Streams) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
 	defer cancel()
-	if action == actShow {
-		commands = nil
-	}
 	log := cli.NewLog(zapcore.WarnLevel, std.Err)
 	defer p2pnet.BridgeLogs(log)()
 	member, standing, err := operator.Operator{Join: s.Join, Key: s.OperatorKey, RunKey: s.RunKey, Run: s.Run}.Deliver(ctx, commands, log)

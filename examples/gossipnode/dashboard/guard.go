@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
@@ -69,17 +70,15 @@ func newGuard(at net.Addr, given, file string) (guard, error) {
 	return g, nil
 }
 
+var tokenForm = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9_-]{%d,%d}$`, minToken, maxToken))
+
 func readToken(path string) (string, error) {
 	text, err := files.Read(path, 2*maxToken)
 	if err != nil {
 		return "", fmt.Errorf("reading the dashboard's token: %w", err)
 	}
 	token := strings.TrimSpace(string(text))
-	usable := len(token) >= minToken && len(token) <= maxToken
-	for _, c := range token {
-		usable = usable && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_')
-	}
-	if !usable {
+	if !tokenForm.MatchString(token) {
 		return "", fmt.Errorf("reading the dashboard's token: %s holds no %d to %d letters, digits, - and _ that nobody can guess", path, minToken, maxToken)
 	}
 	return token, nil

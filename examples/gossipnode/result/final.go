@@ -2,10 +2,9 @@ package result
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
-	"slices"
 	"strings"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -64,15 +63,6 @@ func (r FinalResult) Summary() string {
 
 // Hash names a model: the first digits of SHA-256 of its values.
 func Hash(values tensor.Vector) string {
-	const (
-		digits = 16
-		piece  = 1 << 14
-	)
-	hash := sha256.New()
-	scratch := make([]byte, 0, piece*tensor.ValueSize)
-	for part := range slices.Chunk(values, piece) {
-		scratch = tensor.AppendBytes(scratch[:0], part)
-		hash.Write(scratch) // fails never
-	}
-	return hex.EncodeToString(hash.Sum(nil))[:digits]
+	const digits = 16
+	return checkpoint.Digest(sha256.New(), values)[:digits]
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -99,21 +100,8 @@ func (s trainSettings) faults() []error {
 	return faults
 }
 
-// Passes is the number of passes to make, if --steps does not say otherwise.
-func (s trainSettings) Passes() float64 {
-	if s.Epochs == 0 {
-		return defaultEpochs
-	}
-	return s.Epochs
-}
-
 // Rate is the full learning rate.
-func (s trainSettings) Rate() float64 {
-	if s.LR != 0 {
-		return s.LR
-	}
-	return s.optimizer().rate
-}
+func (s trainSettings) Rate() float64 { return cmp.Or(s.LR, s.optimizer().rate) }
 
 // NewOptimizer makes that of --optimizer.
 func (s trainSettings) NewOptimizer() optim.Optimizer { return s.optimizer().new() }
@@ -239,6 +227,6 @@ func (s trainSettings) Work(data *dataset.Data) peer.Work {
 	if s.Strategy == StrategyAlone {
 		pictures = data.Len()
 	}
-	steps := math.Ceil(s.Passes() * float64(pictures) / float64(s.Batch))
+	steps := math.Ceil(cmp.Or(s.Epochs, defaultEpochs) * float64(pictures) / float64(s.Batch))
 	return peer.Work{Steps: uint64(max(steps, 1))}
 }
