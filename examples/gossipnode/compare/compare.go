@@ -74,8 +74,9 @@ those in the first world, in lengths of a step where these differ.`,
 	flags.StringVar(&s.Plot, "plot", "", "`file` to draw the race into, as .png or .svg")
 	s.Settings.Register(flags)
 	cli.Untold(flags, "crash", "replay", "evaluate", "slow-link")
-	for name, value := range map[string]string{"target": fmt.Sprint(defaultTarget), "points": fmt.Sprint(defaultComparePoints)} {
-		flags.Lookup(name).DefValue = value // for --help; defaults sees to it
+	s.Target, s.Points = defaultTarget, defaultComparePoints
+	for _, name := range []string{"target", "points"} {
+		flags.Lookup(name).DefValue = flags.Lookup(name).Value.String() // for --help
 	}
 	for _, name := range []string{"strategy", "record"} {
 		_ = flags.MarkHidden(name) // fails only for a flag that does not exist
@@ -120,16 +121,6 @@ func (s *compareSettings) racers() ([]racer, error) {
 	return racers, nil
 }
 
-// defaults are those that differ from simulate's.
-func (s *compareSettings) defaults(sources cli.Origins) {
-	if sources.Source("target") == cli.FromDefault {
-		s.Target = defaultTarget
-	}
-	if sources.Source("points") == cli.FromDefault {
-		s.Points = defaultComparePoints
-	}
-}
-
 // race is what one world has shown.
 type race struct {
 	World   string    `json:"world"`
@@ -148,7 +139,6 @@ type entrant struct {
 }
 
 func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
-	s.defaults(sources)
 	racers, err := s.racers()
 	worlds, err2 := suitesNamed(s.Suite)
 	if err := sources.Usage(err, err2, plotFault(s.Plot)); err != nil {

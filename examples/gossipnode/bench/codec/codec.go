@@ -117,15 +117,15 @@ func (s codecSettings) Measure(cli.Streams) (codecResult, error) {
 	for i, size := range s.Sizes {
 		pair := newModelPair(size/tensor.ValueSize, s.Seed, s.apart)
 		for _, name := range s.codecs {
-			steps, err := pair.exchange(name)
+			steps, figure, err := pair.exchange(name)
 			if err != nil {
 				return total, err
 			}
 			if i == 0 {
-				total.Codecs = append(total.Codecs, steps.figure)
+				total.Codecs = append(total.Codecs, figure)
 			}
 			runtime.GC() // no sample should pay for what went before
-			for _, k := range steps.kernels {
+			for _, k := range steps {
 				allocs := allocations(k.Pass) / float64(pair.slices())
 				figure := s.Compare(k, pair.copied(), size)
 				total.Speeds = append(total.Speeds, codecSpeed{name, k.Name, figure, allocs})

@@ -23,14 +23,18 @@ type modelPair struct {
 // the network takes.
 const codecSlice = measure.MaxSlice
 
-// half is the share of a difference by which both sides move.
-const half = 0.5
+const (
+	// maxCode is the most bytes that a codec makes of a slice.
+	maxCode = 2 * tensor.ValueSize * codecSlice
+	// half is the share of a difference by which both sides move.
+	half = 0.5
+)
 
 func newModelPair(n int, seed uint64, apart float64) *modelPair {
 	p := &modelPair{
 		active: make(tensor.Vector, n), passive: make(tensor.Vector, n), target: make(tensor.Vector, n),
-		code: make([]byte, (n+codecSlice-1)/codecSlice*maxCode()), diff: make([]byte, tensor.ValueSize*n),
-		frame:   make([]byte, maxCode()),
+		code: make([]byte, (n+codecSlice-1)/codecSlice*maxCode), diff: make([]byte, tensor.ValueSize*n),
+		frame:   make([]byte, maxCode),
 		scratch: make(tensor.Vector, min(n, codecSlice)),
 	}
 	measure.Fill(p.active, seed, 1)
@@ -43,9 +47,6 @@ func newModelPair(n int, seed uint64, apart float64) *modelPair {
 	return p
 }
 
-// maxCode is the most bytes that a codec makes of a slice.
-func maxCode() int { return 2 * tensor.ValueSize * codecSlice }
-
 func (p *modelPair) slices() int { return (len(p.active) + codecSlice - 1) / codecSlice }
 
 // copied is the reference.
@@ -53,20 +54,14 @@ func (p *modelPair) copied() measure.Kernel {
 	return measure.Kernel{Name: "copy", Pass: func() { copy(p.target, p.active) }}
 }
 
-// codecSteps are the three steps of an exchange of all slices.
-type codecSteps struct {
-	kernels []measure.Kernel
-	figure  codecFigure
-}
-
-// exchange prepares the steps of a codec, and does each once: so they have codes to
-// work on, which a measured encode does not keep, and an error shows.
-func (p *modelPair) exchange(name string) (steps codecSteps, err error) {
+// exchange prepares the three steps of a codec, each on all slices, and does each once: so
+// they have codes to work on, which a measured encode does not keep, and an error shows.
+func (p *modelPair) exchange(name string) (steps []measure.Kernel, figure codecFigure, err error) {
 	codec, err := quant.ByName(name)
 	if err != nil {
-		return steps, fmt.Errorf("measuring a codec: %w", err)
+		return nil, figure, fmt.Errorf("measuring a codec: %w", err)
 	}
-	var ranges [][]float32
+	ranges := make([][]float32, p.slices()) // none, but for lattices
 	if codec.Lattice() {
 		ranges = p.apart()
 	}
@@ -78,11 +73,7 @@ func (p *modelPair) exchange(name string) (steps codecSteps, err error) {
 			if keep {
 				to = rest
 			}
-			var apart []float32
-			if ranges != nil {
-				apart = ranges[i]
-			}
-			sizes[i] = codec.Encode(to, p.slice(p.active, i), apart)
+			sizes[i] = codec.Encode(to, p.slice(p.active, i), ranges[i])
 			rest = rest[sizes[i]:]
 		}
 	}
@@ -114,9 +105,10 @@ func (p *modelPair) exchange(name string) (steps codecSteps, err error) {
 	encode(true)
 	answer()
 	apply()
-	steps.kernels = []measure.Kernel{{Name: "encode", Pass: func() { encode(false) }}, {Name: "answer", Pass: answer}, {Name: "apply", Pass: apply}}
-	steps.figure = p.figure(name, codec, sizes)
-	return steps, err
+	steps = []measure.Kernel{
+		{Name: "encode", Pass: func() { encode(false) }}, {Name: "answer", Pass: answer}, {Name: "apply", Pass: apply},
+	}
+	return steps, p.figure(name, codec, sizes), err
 }
 
 func (p *modelPair) slice(v tensor.Vector, i int) tensor.Vector {

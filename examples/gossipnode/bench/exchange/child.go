@@ -5,19 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
-const (
-	// partnerGrace is how long the other process may take to end when asked to.
-	partnerGrace = 15 * time.Second
-	// maxLastWords bounds what is kept of what the other process says at its end.
-	maxLastWords = 20
-)
+// partnerGrace is how long the other process may take to end when asked to.
+const partnerGrace = 15 * time.Second
 
 // partnerProcess is the other process, seen from the one that started it.
 type partnerProcess struct {
@@ -27,25 +22,17 @@ type partnerProcess struct {
 	ended   chan struct{}
 }
 
-// startPartner starts this program once more. The context that it returns ends with
-// the other process, and says why.
-func startPartner(ctx context.Context, s exchangeSettings) (_ *partnerProcess, _ context.Context, err error) {
+// startPartner starts this program once more, which says on standard error what is amiss
+// there. The context that it returns ends with the other process, and says why.
+func startPartner(ctx context.Context, s exchangeSettings, std cli.Streams) (_ *partnerProcess, _ context.Context, err error) {
 	p := &partnerProcess{answers: make(chan answer, 1), ended: make(chan struct{})}
 	ctx, cancel := context.WithCancelCause(ctx)
-	var last []string // what it says at its end
 	p.Child, err = cli.StartChild(1, s.arguments(), p.hear,
-		func(line string) {
-			if last = append(last, line); len(last) > maxLastWords {
-				last = last[1:]
-			}
-		},
+		func(line string) { fmt.Fprintln(std.Err, line) },
 		func(err error) {
 			cause := errors.New("the other process has ended")
 			if err != nil {
 				cause = fmt.Errorf("the other process has ended: %w", err)
-			}
-			if len(last) > 0 {
-				cause = fmt.Errorf("%w, with the words\n%s", cause, strings.Join(last, "\n"))
 			}
 			cancel(cause)
 			close(p.ended)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -68,11 +67,7 @@ Only Linux tells processor time, peak memory and congestion control.`,
 			return measure.Run(cmd, &s, &s.json, std)
 		},
 	}
-	s.register(cmd.Flags())
-	return cmd
-}
-
-func (s *exchangeSettings) register(flags *pflag.FlagSet) {
+	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&s.parameters, "parameters", measure.DefaultParameters, "values of the model")
 	flags.StringVar(&s.codec, "codec", quant.DefaultName, "codec of the exchange: "+cli.List(quant.Names()))
@@ -86,6 +81,7 @@ func (s *exchangeSettings) register(flags *pflag.FlagSet) {
 	cli.TakeFile(flags)
 	flags.BoolVar(&s.partner, "partner", false, "do what a parent process says")
 	_ = flags.MarkHidden("partner") // fails only for a flag that does not exist
+	return cmd
 }
 
 func (s exchangeSettings) Validate(sources cli.Origins) error {

@@ -41,7 +41,7 @@ func (s exchangeSettings) Measure(std cli.Streams) (_ Result, err error) {
 	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
 	defer release()
 	fmt.Fprintf(std.Err, "Measuring exchanges of %s parameters as %s between two processes.\n", measure.Thousands(uint64(s.parameters)), s.codec)
-	other, ctx, err := startPartner(ctx, s)
+	other, ctx, err := startPartner(ctx, s, std)
 	if err != nil {
 		return Result{}, err
 	}

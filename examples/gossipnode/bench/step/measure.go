@@ -1,7 +1,6 @@
 package step
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -23,9 +22,6 @@ const (
 	// millisecond.
 	peakIterations = 10_000
 )
-
-// errLossNotFinite cannot happen unless a step is wrong.
-var errLossNotFinite = errors.New("the loss is no longer a number")
 
 // stepBench is a step, its references, and the samples of them.
 type stepBench struct {

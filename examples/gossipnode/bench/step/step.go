@@ -88,7 +88,7 @@ func (s stepSettings) Measure(cli.Streams) (stepResult, error) {
 		b.round()
 	}
 	if loss := b.work.loss; math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return stepResult{}, fmt.Errorf("measuring a step of %s: %w", s.model, errLossNotFinite)
+		return stepResult{}, fmt.Errorf("measuring a step of %s: the loss is no longer a number", s.model)
 	}
 	return b.result(), nil
 }
