@@ -138,13 +138,8 @@ func (b *exchangeBench) rounds(ctx context.Context) error {
 	ways := b.ways()
 	for round := range b.settings.rounds + 1 {
 		for i := range ways {
-			w := ways[(round+i)%len(ways)]
-			s, err := b.sample(ctx, w)
-			if err != nil {
+			if err := b.sample(ctx, ways[(round+i)%len(ways)], round > 0); err != nil {
 				return err
-			}
-			if round > 0 {
-				*w.into = append(*w.into, s)
 			}
 		}
 	}
@@ -160,13 +155,6 @@ type way struct {
 
 // span is the time that something took, and this process's processor time in it.
 type span struct{ seconds, cpu float64 }
-
-// sample is a span, with the processor time of both processes, and how often both
-// have allocated.
-type sample struct {
-	span
-	mallocs float64
-}
 
 func (b *exchangeBench) ways() []way {
 	ways := []way{
@@ -223,31 +211,33 @@ func timed(do func() error) (span, error) {
 	return span{time.Since(began).Seconds(), host.ProcessorSeconds() - cpu}, err
 }
 
-// sample takes a way once.
-func (b *exchangeBench) sample(ctx context.Context, w way) (sample, error) {
+// sample takes a way once, and keeps what it took if that counts.
+func (b *exchangeBench) sample(ctx context.Context, w way, counts bool) error {
 	theirsBefore, err := b.other.ask(ctx, doUsage)
 	if err != nil {
-		return sample{}, err
+		return err
 	}
 	before := usageNow()
 	taken, err := w.take(ctx)
 	if err != nil {
-		return sample{}, err
+		return err
 	}
 	after := usageNow()
 	theirsAfter, err := b.other.ask(ctx, doUsage)
-	if err != nil {
-		return sample{}, err
+	if err != nil || !counts {
+		return err
 	}
-	taken.cpu += theirsAfter.CPU - theirsBefore.CPU
 	mallocs := after.Mallocs - before.Mallocs + theirsAfter.Mallocs - theirsBefore.Mallocs
-	return sample{span: taken, mallocs: float64(mallocs)}, nil
+	w.into.seconds = append(w.into.seconds, taken.seconds)
+	w.into.cpu = append(w.into.cpu, taken.cpu+theirsAfter.CPU-theirsBefore.CPU)
+	w.into.mallocs = append(w.into.mallocs, float64(mallocs))
+	return nil
 }
 
 // bursts takes exchanges one right after the other, in turn with as many times the
 // bytes there and back over one stream.
 func (b *exchangeBench) bursts(ctx context.Context) error {
-	times := int(min(max(burstTime/measure.Median(b.ours.seconds()), minBurst), maxBurst))
+	times := int(min(max(burstTime/measure.Median(b.ours.seconds), minBurst), maxBurst))
 	for range min(b.settings.rounds, maxBursts) {
 		began, ended, err := b.measured.exchange(ctx, times)
 		if err != nil {
@@ -267,14 +257,14 @@ func (b *exchangeBench) bursts(ctx context.Context) error {
 func (b *exchangeBench) result() (Result, error) {
 	s := b.settings
 	_, last, _ := b.measured.look()
-	ours := b.ours.seconds()
+	ours := b.ours.seconds
 	r := Result{
 		Parameters: s.parameters, Codec: s.codec, Lanes: s.lanes, Bytes: last.Bytes,
-		Seconds: measure.Median(ours), RawSeconds: measure.Median(ours), CPUSeconds: measure.Median(b.ours.cpu()),
-		RawTCPSeconds: measure.Median(b.tcpBytes.seconds()), RatioToRawTCP: measure.Median(measure.Quotients(ours, b.tcpBytes.seconds())),
-		RawLibp2pSeconds: measure.Median(b.streamBytes.seconds()), RatioToRawLibp2p: measure.Median(measure.Quotients(ours, b.streamBytes.seconds())),
-		NaiveSeconds: measure.Median(b.naive.seconds()), NaiveRatio: measure.Median(measure.Quotients(b.naive.seconds(), ours)),
-		RawLibp2pCPUSeconds: measure.Median(b.streamBytes.cpu()),
+		Seconds: measure.Median(ours), RawSeconds: measure.Median(ours), CPUSeconds: measure.Median(b.ours.cpu),
+		RawTCPSeconds: measure.Median(b.tcpBytes.seconds), RatioToRawTCP: measure.Median(measure.Quotients(ours, b.tcpBytes.seconds)),
+		RawLibp2pSeconds: measure.Median(b.streamBytes.seconds), RatioToRawLibp2p: measure.Median(measure.Quotients(ours, b.streamBytes.seconds)),
+		NaiveSeconds: measure.Median(b.naive.seconds), NaiveRatio: measure.Median(measure.Quotients(b.naive.seconds, ours)),
+		RawLibp2pCPUSeconds: measure.Median(b.streamBytes.cpu),
 		ExchangesPerSecond:  measure.Median(b.exchangeRates), PingPongPerSecond: measure.Median(b.pingPongRates),
 		PeakBytes: b.peak, PeakBudget: peerVectors*tensor.ValueSize*uint64(s.parameters) + peakSlack,
 		Rounds: s.rounds, Slices: s.slices(), SliceValues: s.slice, Window: s.window, GOMAXPROCS: runtime.GOMAXPROCS(0),
@@ -282,7 +272,7 @@ func (b *exchangeBench) result() (Result, error) {
 		Refused: b.measured.machine.refused.Load(), Blocked: b.blocked, Stages: b.stages,
 	}
 	if b.raw != nil {
-		r.RawSeconds = measure.Median(b.rawOurs.seconds())
+		r.RawSeconds = measure.Median(b.rawOurs.seconds)
 	}
 	for _, d := range b.blocked {
 		r.BlockedP99, r.BlockedLongest = max(r.BlockedP99, d.P99Seconds), max(r.BlockedLongest, d.LongestSeconds)
@@ -291,6 +281,6 @@ func (b *exchangeBench) result() (Result, error) {
 	if r.SliceArithmetic, r.SliceArithmeticLongest, err = b.load.sliceArithmetic(s, b.codec); err != nil {
 		return r, fmt.Errorf("measuring the arithmetic of a slice: %w", err)
 	}
-	r.AllocsPerExchange, r.AllocsPerSlice = netAllocations(b.ours.mallocs(), b.streamBytes.mallocs(), r.Slices)
+	r.AllocsPerExchange, r.AllocsPerSlice = netAllocations(b.ours.mallocs, b.streamBytes.mallocs, r.Slices)
 	return r, nil
 }

@@ -22,20 +22,9 @@ type exchangeFigures struct {
 	congestion string
 }
 
-// samples are those of one way, a round each.
-type samples []sample
-
-func (s samples) each(of func(sample) float64) []float64 {
-	all := make([]float64, len(s))
-	for i, one := range s {
-		all[i] = of(one)
-	}
-	return all
-}
-
-func (s samples) seconds() []float64 { return s.each(func(one sample) float64 { return one.seconds }) }
-func (s samples) cpu() []float64     { return s.each(func(one sample) float64 { return one.cpu }) }
-func (s samples) mallocs() []float64 { return s.each(func(one sample) float64 { return one.mallocs }) }
+// samples are those of one way, a round each: the time that it took, the processor time of
+// both processes, and how often both have allocated.
+type samples struct{ seconds, cpu, mallocs []float64 }
 
 // Result is what bench exchange has to tell.
 type Result struct {

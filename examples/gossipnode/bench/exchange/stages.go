@@ -97,7 +97,7 @@ func (b *exchangeBench) profile(ctx context.Context) error {
 	if !b.settings.stages {
 		return nil
 	}
-	times := int(min(max(profiledTime/measure.Median(b.ours.seconds()), minBurst), maxOrderTimes))
+	times := int(min(max(profiledTime/measure.Median(b.ours.seconds), minBurst), maxOrderTimes))
 	var own profiling
 	if _, err := b.other.ask(ctx, doProfile); err != nil {
 		return err
