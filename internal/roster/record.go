@@ -23,14 +23,6 @@ const (
 // there is, so that the others believe no later one.
 var ErrIdentity = errors.New("this identity is used up: somebody has signed its last incarnation. Make a new key, and find out who has this one")
 
-// usedUp is err if it is ErrIdentity: other errors of an announcement pass.
-func usedUp(err error) error {
-	if errors.Is(err, ErrIdentity) {
-		return err
-	}
-	return nil
-}
-
 // record is what this peer says of itself.
 type record struct {
 	said        seam.Record // as last announced

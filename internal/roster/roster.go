@@ -5,6 +5,7 @@ package roster
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -123,20 +124,10 @@ func (r *Roster) adopt(members []seam.Record, now time.Time) (*topology.Overlay,
 	overlay, alone := topology.NewOverlay(view)
 	if alone != nil {
 		r.config.Log.Warn("no links between the members: this peer trains alone until that changes", zap.Error(alone))
-		if overlay, alone = solitude(self); alone != nil {
-			return nil, err
-		}
+		view, _ = topology.NewView([]topology.Member{self}) // a member of a view, and one alone: neither fails
+		overlay, _ = topology.NewOverlay(view)
 	}
 	return r.anchors.hold(overlay, self.ID), err
-}
-
-// solitude is the overlay of a peer that has nobody to talk to.
-func solitude(self topology.Member) (*topology.Overlay, error) {
-	view, err := topology.NewView([]topology.Member{self})
-	if err != nil {
-		return nil, err
-	}
-	return topology.NewOverlay(view)
 }
 
 // membersOf are the members of records, this peer as it is now among them.
@@ -157,8 +148,8 @@ func (r *Roster) membersOf(records []seam.Record) []topology.Member {
 
 // Publish announces this peer's record if it says anything new, its steps now and then.
 func (r *Roster) Publish(now time.Time) error {
-	current, present := r.current(), 0
-	if present, _ = r.config.Flock.Members(); !r.record.news(current, present, now) {
+	current := r.current()
+	if present, _ := r.config.Flock.Members(); !r.record.news(current, present, now) {
 		return nil
 	}
 	was := r.record.said
@@ -168,7 +159,10 @@ func (r *Roster) Publish(now time.Time) error {
 		r.config.Log.Debug("announcing this peer's progress; the next announcement replaces it", zap.Error(err))
 		r.record.said = was // so that the next has something new to say
 	}
-	return usedUp(err)
+	if errors.Is(err, ErrIdentity) {
+		return err
+	}
+	return nil // other errors of an announcement pass
 }
 
 // current is what the record should say now.

@@ -194,7 +194,7 @@ func (b *book) mayLive(peer seam.PeerID, meta []byte, incarnation uint32) bool {
 // incarnation.
 func (b *book) mayBeAccused(peer seam.PeerID, incarnation uint32) bool {
 	if peer == b.own.identity.Self() {
-		return b.own.mayBeAccused(incarnation)
+		return b.own.note(incarnation, 0)
 	}
 	e := b.of(peer)
 	return incarnation <= e.ceiling

@@ -133,7 +133,6 @@ const rejoinAtOnce = 4
 // rejoin returns to peers that are not believed alive, a few each time: memberlist
 // itself forgets them, and a partition would last for ever.
 func (c *contacts) rejoin() {
-	defer c.wg.Done()
 	ticker := time.NewTicker(c.every)
 	defer ticker.Stop()
 	for {
@@ -170,7 +169,6 @@ const meetEvery = time.Second
 // meetStrangers dials members that are new, and calls renew once in meetEvery, until the
 // membership closes.
 func (c *contacts) meetStrangers(renew func()) {
-	defer c.wg.Done()
 	ticker := time.NewTicker(meetEvery)
 	defer ticker.Stop()
 	for {

@@ -64,10 +64,9 @@ func New(cfg Config) (*Membership, error) {
 		return nil, fmt.Errorf("swim: start memberlist: %w", err)
 	}
 	m.list = list
-	m.wg.Add(3)
-	go m.meetStrangers(m.renew)
-	go m.notify()
-	go m.rejoin()
+	m.wg.Go(func() { m.meetStrangers(m.renew) })
+	m.wg.Go(m.notify)
+	m.wg.Go(m.rejoin)
 	unhandle, err := cfg.Transport.Handle(seam.ProtocolSwim, cfg.Run, m.carrier.in.handle)
 	if err != nil {
 		m.Close()
@@ -237,7 +236,6 @@ func (m *Membership) Refused() map[string]uint64 { return m.carrier.gate.refused
 // notify passes changes of the book on: addresses to the transport, then the
 // signal to the caller. It runs outside memberlist's lock, so Learn may block.
 func (m *Membership) notify() {
-	defer m.wg.Done()
 	for {
 		select {
 		case <-m.dirty:

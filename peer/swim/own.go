@@ -89,11 +89,6 @@ func (o *own) recognizes(meta []byte) bool {
 func (o *own) recall(meta []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.recollect(meta)
-}
-
-// recollect is recall for who holds the lock.
-func (o *own) recollect(meta []byte) error {
 	if bytes.Equal(meta, o.meta) || bytes.Equal(meta, o.recalled) {
 		return nil
 	}
@@ -116,25 +111,19 @@ func (o *own) recollect(meta []byte) error {
 // mayLive is the book's, for the local peer. What the metadata names has to be signed by
 // then, since this peer's own next ceiling goes by it.
 func (o *own) mayLive(meta []byte, incarnation uint32) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if incarnation > raised(max(o.ceiling, o.formerCeiling), incarnationRoom) {
-		_ = o.recollect(meta)
+	if o.note(incarnation, incarnationRoom) {
+		return true
 	}
-	return o.note(incarnation, raised(max(o.ceiling, o.formerCeiling), incarnationRoom))
+	_ = o.recall(meta)
+	return o.note(incarnation, incarnationRoom)
 }
 
-// mayBeAccused is the book's, for the local peer.
-func (o *own) mayBeAccused(incarnation uint32) bool {
+// note keeps the incarnation that memberlist may have by now, if it is at most so far
+// above all ceilings: memberlist denies what is said of the local peer by the next number.
+func (o *own) note(incarnation, above uint32) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.note(incarnation, max(o.ceiling, o.formerCeiling))
-}
-
-// note keeps the incarnation that memberlist may have by now, if it is not beyond most: it
-// denies what is said of the local peer by the next number. The caller holds the lock.
-func (o *own) note(incarnation, most uint32) bool {
-	if incarnation > most {
+	if incarnation > raised(max(o.ceiling, o.formerCeiling), above) {
 		return false
 	}
 	o.incarnation = max(o.incarnation, raised(incarnation, 1))

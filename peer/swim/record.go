@@ -240,33 +240,16 @@ type reader struct {
 func (r *reader) take(n int) []byte {
 	if r.short || len(r.left) < n {
 		r.short = true
-		return nil
+		return make([]byte, n)
 	}
 	field := r.left[:n]
 	r.left = r.left[n:]
 	return field
 }
 
-func (r *reader) byte() byte {
-	if field := r.take(1); field != nil {
-		return field[0]
-	}
-	return 0
-}
-
-func (r *reader) uint32() uint32 {
-	if field := r.take(4); field != nil {
-		return binary.LittleEndian.Uint32(field)
-	}
-	return 0
-}
-
-func (r *reader) uint64() uint64 {
-	if field := r.take(8); field != nil {
-		return binary.LittleEndian.Uint64(field)
-	}
-	return 0
-}
+func (r *reader) byte() byte     { return r.take(1)[0] }
+func (r *reader) uint32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
+func (r *reader) uint64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
 
 func (r *reader) text(limit int) string {
 	size := int(r.byte())

@@ -34,7 +34,6 @@ func newSender(t *transport, peer seam.PeerID) *sender {
 }
 
 func (s *sender) run() {
-	defer s.transport.wg.Done()
 	idle := time.NewTimer(idleTimeout)
 	defer idle.Stop()
 	for {

@@ -196,8 +196,7 @@ func (t *transport) senderTo(peer seam.PeerID) *sender {
 	if s == nil && !t.closed && len(t.senders) < maxSenders {
 		s = newSender(t, peer)
 		t.senders[peer] = s
-		t.wg.Add(1)
-		go s.run()
+		t.wg.Go(s.run)
 	}
 	return s
 }
