@@ -81,7 +81,7 @@ func (n *newcomer) settleIn() {
 	n.look()
 	w.queue.After(w.config.News.Gossip, w.announce)
 	if w.over {
-		n.tell(averaging.Event{Kind: averaging.RunOver})
+		n.driver.tell(averaging.Event{Kind: averaging.RunOver})
 	}
 	n.trainer.begin(0)
 }

@@ -3,6 +3,8 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
@@ -17,66 +19,87 @@ import (
 // run is the name of every world's run.
 const run = "simulation"
 
-// newLocal is what the conversations of a peer know of it.
-func (p *peer) newLocal() session.Host {
+// conversations are those that a peer takes part in, and what it owes those that broke off.
+type conversations struct {
+	peer     *peer
+	host     session.Host  // what they know of the peer
+	all      []*talk       // not over, the oldest first
+	running  map[key]*talk // that the machine knows of
+	watching time.Duration // when it looks for partners that have stalled; 0 if it does not
+	settling bool          // it asks later about what is in doubt
+
+	// What is used again; as much as the machine lets run at once.
+	idleExchanges []*session.Exchange
+	idleTransfers []*session.Transfer
+	idleServed    []*session.Served
+}
+
+// key names an exchange among all that a peer takes part in.
+type key struct {
+	partner topology.PeerID
+	id      averaging.ExchangeID
+	inbound bool
+}
+
+func newConversations(p *peer, m Member, traits collective.Traits) conversations {
 	c := &p.world.config
 	ways := links.New(links.Config{Lanes: 1, Stall: c.Stall, Deadline: c.Deadline})
 	ways.SetTerms(c.Quarantine, c.Quarantine)
-	return session.Host{
-		Run: run, Layout: p.replica.Layout().Hash(), Cut: p.replica.Cut(), Replica: p.replica, Ledger: p.ledger,
-		Links: ways, Lanes: 1, Window: max(c.Terms.Window, 1), Deadline: c.Deadline, Traits: p.traits, Peer: p,
-	}
+	return conversations{peer: p, running: make(map[key]*talk), host: session.Host{
+		Run: run, Layout: m.Replica.Layout().Hash(), Cut: m.Replica.Cut(), Replica: m.Replica, Ledger: m.Ledger,
+		Links: ways, Lanes: 1, Window: max(c.Terms.Window, 1), Deadline: c.Deadline, Traits: traits, Peer: &p.talks,
+	}}
 }
 
 // Now implements session.Peer.
-func (p *peer) Now() session.State {
-	return session.State{Incarnation: p.incarnation, Steps: uint64(p.counts.Steps), Ready: !p.arriving}
+func (c *conversations) Now() session.State {
+	return session.State{Incarnation: c.peer.incarnation, Steps: uint64(c.peer.counts.Steps), Ready: !c.peer.arriving}
 }
 
 // Member implements session.Peer.
-func (p *peer) Member(id topology.PeerID) bool {
-	if p.seen == nil {
+func (c *conversations) Member(id topology.PeerID) bool {
+	if c.peer.seen == nil {
 		return false
 	}
-	_, member := p.seen.View().Lookup(id)
+	_, member := c.peer.seen.View().Lookup(id)
 	return member
 }
 
 // Settle implements session.Peer.
-func (p *peer) Settle(partner topology.PeerID, exchange uint64, question wire.Status, answer wire.Settled) {
-	applied, dropped, _ := p.ledger.Settle(string(partner), exchange, question, answer)
-	p.counts.Applied += applied
-	p.counts.Dropped += dropped
-	p.tellDoubt()
+func (c *conversations) Settle(partner topology.PeerID, exchange uint64, question wire.Status, answer wire.Settled) {
+	applied, dropped, _ := c.host.Ledger.Settle(string(partner), exchange, question, answer)
+	c.peer.counts.Applied += applied
+	c.peer.counts.Dropped += dropped
+	c.tellDoubt()
 }
 
 // Record implements session.Peer: views have no records here.
-func (p *peer) Record() []byte { return nil }
+func (c *conversations) Record() []byte { return nil }
 
 // Heard implements session.Peer.
-func (p *peer) Heard(topology.PeerID, wire.Record) error { return nil }
+func (c *conversations) Heard(topology.PeerID, wire.Record) error { return nil }
 
 // propose opens an exchange.
-func (p *peer) propose(a averaging.Action) {
-	x := take(&p.idleExchanges, func() *session.Exchange { return session.NewExchange(p.replica, p.ledger) })
-	p.ledger.Expire(p.now())
-	x.Begin(&p.local, p.now(), a.Peer, a.Exchange, a.Overlap, p.world.offer)
-	if t := p.start(x, a); t != nil {
+func (c *conversations) propose(a averaging.Action) {
+	x := take(&c.idleExchanges, func() *session.Exchange { return session.NewExchange(c.host.Replica, c.host.Ledger) })
+	c.host.Ledger.Expire(c.peer.now())
+	x.Begin(&c.host, c.peer.now(), a.Peer, a.Exchange, a.Overlap, c.peer.world.offer)
+	if t := c.start(x, a); t != nil {
 		t.drive()
 	}
 }
 
 // give opens a transfer. Its frames are handed to the line as it becomes free, so that what
 // is not yet sent can still be broken off.
-func (p *peer) give(a collective.Action) {
-	x := take(&p.idleTransfers, func() *session.Transfer { return session.NewTransfer(p.replica) })
+func (c *conversations) give(a collective.Action) {
+	x := take(&c.idleTransfers, func() *session.Transfer { return session.NewTransfer(c.host.Replica) })
 	terms := replica.TransferTerms{Exchange: uint64(a.Exchange), Transfer: a.Transfer}
-	offer := p.world.exact
-	if p.traits.Gradients && !a.Exact {
-		offer = p.world.offer
+	offer := c.peer.world.exact
+	if c.host.Traits.Gradients && !a.Exact {
+		offer = c.peer.world.offer
 	}
-	x.Begin(&p.local, p.now(), a.Peer, terms, offer)
-	if t := p.start(x, a.Action); t != nil {
+	x.Begin(&c.host, c.peer.now(), a.Peer, terms, offer)
+	if t := c.start(x, a.Action); t != nil {
 		t.paced = true
 		t.enlarge()
 		t.drive()
@@ -84,173 +107,165 @@ func (p *peer) give(a collective.Action) {
 }
 
 // start opens a stream for a conversation that the machine has asked for.
-func (p *peer) start(c session.Conversation, a averaging.Action) *talk {
-	partner, name := p.world.index[a.Peer], key{a.Peer, a.Exchange, false}
-	t, ok := p.open(partner, c)
+func (c *conversations) start(s session.Conversation, a averaging.Action) *talk {
+	partner, name := c.peer.world.index[a.Peer], key{a.Peer, a.Exchange, false}
+	t, ok := c.open(partner, s)
 	if !ok {
-		p.world.queue.After(p.world.line(p.index, partner).link.Delay, func() { p.failed(partner, name, ErrUnreachable) })
+		c.peer.world.queue.After(c.peer.world.line(c.peer.index, partner).link.Delay, func() { c.failed(partner, name, ErrUnreachable) })
 		return nil
 	}
-	t.name, p.running[name] = name, t
-	p.watch()
+	t.name, c.running[name] = name, t
+	c.watch()
 	return t
 }
 
 // listen takes part in a stream on which something has come.
-func (p *peer) listen(e *end) {
+func (c *conversations) listen(e *end) {
 	if e.fault != nil && e.read == len(e.inbox) {
 		e.Reset() // opened and closed without a word
 		return
 	}
-	s := take(&p.idleServed, func() *session.Served { return &session.Served{} })
-	s.Begin(&p.local, p.now(), p.world.peers[e.other.peer].id)
-	t := p.newTalk(e, s)
-	p.watch()
+	s := take(&c.idleServed, func() *session.Served { return &session.Served{} })
+	s.Begin(&c.host, c.peer.now(), c.peer.world.peers[e.other.peer].id)
+	t := c.newTalk(e, s)
+	c.watch()
 	t.read()
 }
 
 // ask puts to the machine what a partner wants.
-func (p *peer) ask(t *talk) {
+func (c *conversations) ask(t *talk) {
 	s := t.session.(*session.Served)
 	event := s.Event()
 	name := key{event.Peer, event.Exchange, true}
-	if p.running[name] != nil {
-		s.Answer(p.now(), averaging.Action{Kind: averaging.Refuse, Reason: averaging.Busy})
+	if c.running[name] != nil {
+		s.Answer(c.peer.now(), averaging.Action{Kind: averaging.Refuse, Reason: averaging.Busy})
 		return
 	}
-	t.name, p.running[name] = name, t
-	p.report(event)
-}
-
-// answer carries out what the machine says to a partner's wish.
-func (t *talk) answer(a averaging.Action) {
-	if s, ok := t.session.(*session.Served); ok {
-		s.Answer(t.peer.now(), a)
-		t.drive()
-	}
+	t.name, c.running[name] = name, t
+	c.peer.driver.report(event)
 }
 
 // agreed tells the machine that a partner has accepted.
-func (p *peer) agreed(t *talk) {
+func (c *conversations) agreed(t *talk) {
 	switch x := t.session.(type) {
 	case *session.Exchange:
-		p.report(x.Event())
+		c.peer.driver.report(x.Event())
 	case *session.Transfer:
-		p.report(x.Event())
+		c.peer.driver.report(x.Event())
 	}
 }
 
 // conclude takes the end of a conversation.
-func (p *peer) conclude(t *talk, r session.Result) {
-	if p.running[t.name] == t {
-		delete(p.running, t.name)
+func (c *conversations) conclude(t *talk, r session.Result) {
+	if c.running[t.name] == t {
+		delete(c.running, t.name)
 	}
-	values := 2 * p.values
+	values := 2 * c.host.Replica.SharedLen()
 	switch x := t.session.(type) {
 	case *session.Exchange:
-		p.idleExchanges = append(p.idleExchanges, x)
+		c.idleExchanges = append(c.idleExchanges, x)
 	case *session.Transfer:
 		values = x.Values()
-		p.idleTransfers = append(p.idleTransfers, x)
+		c.idleTransfers = append(c.idleTransfers, x)
 	case *session.Served:
 		if x.Kind() == wire.TypeOffer && r.Outcome == session.Finished {
 			values = x.Values()
 		}
-		p.idleServed = append(p.idleServed, x)
+		c.idleServed = append(c.idleServed, x)
 	}
 	if !t.name.inbound {
-		p.counts.Again += r.Again
+		c.peer.counts.Again += r.Again
 	}
 	if r.InDoubt > 0 {
-		p.counts.InDoubt += r.InDoubt
-		p.tellDoubt()
+		c.peer.counts.InDoubt += r.InDoubt
+		c.tellDoubt()
 	}
 	if r.Quarantine > 0 {
-		p.counts.Quarantines++
-		p.tell(averaging.Event{Kind: averaging.Quarantined, Peer: p.world.peers[t.partner].id, After: r.Quarantine})
+		c.peer.counts.Quarantines++
+		c.peer.driver.tell(averaging.Event{Kind: averaging.Quarantined, Peer: c.peer.world.peers[t.partner].id, After: r.Quarantine})
 	}
 	switch r.Outcome {
 	case session.Finished:
-		p.completed(t, t.name, r.Distance, values)
+		c.completed(t, t.name, r.Distance, values)
 	case session.Failed:
-		p.failed(t.partner, t.name, r.Err)
+		c.failed(t.partner, t.name, r.Err)
 	case session.Refused:
-		p.refused(t, r)
+		c.refused(t, r)
 	case session.Declined, session.Malformed:
-		p.counts.Declined++
+		c.peer.counts.Declined++
 	}
 	if r.Err != nil && (r.Outcome == session.Nothing || r.Outcome == session.Malformed) {
-		p.broke(t.partner, r.Err)
+		c.peer.broke(t.partner, r.Err)
 	}
-	p.settleLater()
+	c.settleLater()
 }
 
 // refused reports a proposal that the partner turned down.
-func (p *peer) refused(t *talk, r session.Result) {
-	p.counts.Refused++
+func (c *conversations) refused(t *talk, r session.Result) {
+	c.peer.counts.Refused++
 	event := averaging.Event{Kind: averaging.Refused, Peer: t.name.partner, Exchange: t.name.id, Reason: replica.RefusedFor(r.Reason)}
 	if r.Reason == wire.ReasonVersion {
 		event.Reason = averaging.Closing // a real peer finds out by a hello that the partner speaks as it does
 	}
 	if event.Reason != averaging.Busy && event.Reason != averaging.Round {
-		p.broke(t.partner, r.Err)
+		c.peer.broke(t.partner, r.Err)
 	}
-	p.tell(event)
+	c.peer.driver.tell(event)
 }
 
 // failed reports an exchange that broke off.
-func (p *peer) failed(partner int, name key, err error) {
-	delete(p.running, name)
-	p.counts.Failed++
-	p.broke(partner, fmt.Errorf("exchange %d with peer %d: %w", name.id, partner, err))
+func (c *conversations) failed(partner int, name key, err error) {
+	delete(c.running, name)
+	c.peer.counts.Failed++
+	c.peer.broke(partner, fmt.Errorf("exchange %d with peer %d: %w", name.id, partner, err))
 	event := averaging.Event{Kind: averaging.Failed, Peer: name.partner, Exchange: name.id, Inbound: name.inbound}
 	if own := (*session.OwnFault)(nil); errors.As(err, &own) {
 		event.Reason = averaging.Unfit
 	}
-	p.tell(event)
+	c.peer.driver.tell(event)
 }
 
 // settleLater lets the peer ask about what is in doubt, again and again until nothing is.
-func (p *peer) settleLater() {
-	if p.settling || len(p.ledger.Partners()) == 0 {
+func (c *conversations) settleLater() {
+	if c.settling || len(c.host.Ledger.Partners()) == 0 {
 		return
 	}
-	p.settling = true
-	p.world.queue.After(p.world.config.SettleAfter, func() {
-		p.settling = false
-		if p.gone {
+	c.settling = true
+	c.peer.world.queue.After(c.peer.world.config.SettleAfter, func() {
+		c.settling = false
+		if c.peer.gone {
 			return
 		}
-		p.ledger.Expire(p.now())
-		p.tellDoubt()
-		for _, partner := range p.ledger.Partners() {
-			if _, member := p.world.overlay.View().Lookup(topology.PeerID(partner)); member {
-				p.inquire(p.world.index[topology.PeerID(partner)])
+		c.host.Ledger.Expire(c.peer.now())
+		c.tellDoubt()
+		for _, partner := range c.host.Ledger.Partners() {
+			if _, member := c.peer.world.overlay.View().Lookup(topology.PeerID(partner)); member {
+				c.inquire(c.peer.world.index[topology.PeerID(partner)])
 			}
 		}
-		p.settleLater()
+		c.settleLater()
 	})
 }
 
 // inquire asks one partner, unless it is being asked.
-func (p *peer) inquire(partner int) {
-	for _, t := range p.talks {
+func (c *conversations) inquire(partner int) {
+	for _, t := range c.all {
 		if _, asking := t.session.(*session.Inquiry); asking && t.partner == partner {
 			return
 		}
 	}
 	q := &session.Inquiry{}
-	q.Begin(&p.local, p.now(), p.world.peers[partner].id)
-	if t, ok := p.open(partner, q); ok {
-		p.watch()
+	q.Begin(&c.host, c.peer.now(), c.peer.world.peers[partner].id)
+	if t, ok := c.open(partner, q); ok {
+		c.watch()
 		t.drive()
 	}
 }
 
 // tellDoubt tells the machine how many exchanges are in doubt.
-func (p *peer) tellDoubt() {
-	n := p.ledger.Unresolved(func(string) bool { return true })
-	p.tell(averaging.Event{Kind: averaging.Doubt, Unresolved: n})
+func (c *conversations) tellDoubt() {
+	n := c.host.Ledger.Unresolved(func(string) bool { return true })
+	c.peer.driver.tell(averaging.Event{Kind: averaging.Doubt, Unresolved: n})
 }
 
 // take takes one that is not in use, or makes one.
@@ -262,4 +277,99 @@ func take[T any](idle *[]T, build func() T) (one T) {
 	return build()
 }
 
-func (p *peer) now() time.Duration { return p.world.queue.Now() }
+// open opens a stream to another peer. It reports false if the link is cut.
+func (c *conversations) open(partner int, s session.Conversation) (*talk, bool) {
+	w := c.peer.world
+	l := w.line(c.peer.index, partner)
+	if l.cut {
+		return nil, false
+	}
+	stream := newStream(l, c.peer.index, partner)
+	t := c.newTalk(&stream.ends[0], s)
+	stream.ends[1].ready = func() {
+		if p := w.peers[partner]; !p.gone {
+			p.talks.listen(&stream.ends[1])
+		}
+	}
+	if opened := w.config.Hooks.Opened; opened != nil {
+		opened(stream)
+	}
+	return t, true
+}
+
+// completed counts an exchange that is complete at this side, of two models that were
+// so far apart, or a transfer, in which so many values went one way or the other.
+func (c *conversations) completed(t *talk, name key, distance float64, values int) {
+	bytes := t.end.written + t.end.other.written
+	if name.inbound {
+		c.peer.counts.Served++
+	} else {
+		c.peer.counts.Initiated++
+		c.peer.counts.Moved += bytes
+		c.peer.counts.Values += int64(values)
+	}
+	if hook := c.peer.world.config.Hooks.Finished; hook != nil {
+		hook(c.peer.index, t.partner, name.inbound)
+	}
+	c.peer.driver.tell(averaging.Event{
+		Kind: averaging.Finished, Peer: name.partner, Exchange: name.id, Inbound: name.inbound,
+		Distance: distance, Bytes: uint64(bytes),
+	})
+}
+
+// newTalk starts a conversation in which the frames of a handshake may come.
+func (c *conversations) newTalk(e *end, s session.Conversation) *talk {
+	t := &talk{peer: c.peer, partner: e.other.peer, end: e, session: s, heard: c.peer.now()}
+	t.reader = wire.NewReader(e, wire.MaxHandshake)
+	e.ready = t.read
+	c.all = append(c.all, t)
+	return t
+}
+
+// watch wakes the peer when the partner of one of its conversations has stalled.
+func (c *conversations) watch() {
+	if len(c.all) == 0 {
+		return
+	}
+	first, _ := c.all[0].deadline()
+	for _, t := range c.all[1:] {
+		at, _ := t.deadline()
+		first = min(first, at)
+	}
+	if c.watching > 0 && c.watching <= first || first == math.MaxInt64 {
+		return
+	}
+	first = max(first, c.peer.now())
+	c.watching = first
+	c.peer.world.queue.After(first-c.peer.now(), func() {
+		if c.watching != first || c.peer.gone {
+			return
+		}
+		c.watching = 0
+		for _, t := range slices.Clone(c.all) {
+			if at, err := t.deadline(); c.peer.now() >= at && !t.over {
+				t.breakOff(fmt.Errorf("waiting for peer %d: %w", t.partner, err))
+			}
+		}
+		c.watch()
+	})
+}
+
+// lose breaks off what runs with a peer that has gone.
+func (c *conversations) lose(partner int) {
+	for _, t := range slices.Clone(c.all) {
+		if t.partner == partner {
+			t.breakOff(fmt.Errorf("peer %d has gone: %w", partner, ErrUnreachable))
+		}
+	}
+}
+
+// vanish ends them all without a word. End says what becomes of their streams.
+func (c *conversations) vanish(end func(*Stream)) {
+	for _, t := range c.all {
+		t.over, t.end.deaf = true, true
+		end(t.end.stream)
+	}
+	c.all = nil
+	clear(c.running)
+}

@@ -2,11 +2,12 @@ package sim
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/session"
 	"github.com/seed-97356399/murmuration/internal/wire"
@@ -48,15 +49,6 @@ type talk struct {
 	longest time.Duration // wait for that
 	slices  time.Duration // when they began to move; 0 if nothing waits for the first
 	opening time.Duration // the time from then on until it came
-}
-
-// newTalk starts a conversation in which the frames of a handshake may come.
-func (p *peer) newTalk(e *end, c session.Conversation) *talk {
-	t := &talk{peer: p, partner: e.other.peer, end: e, session: c, heard: p.now()}
-	t.reader = wire.NewReader(e, wire.MaxHandshake)
-	e.ready = t.read
-	p.talks = append(p.talks, t)
-	return t
 }
 
 // bulk lets frames of any size come and go from now on, in buffers that were used before,
@@ -120,14 +112,14 @@ func (t *talk) drive() {
 		case session.CloseWrite:
 			t.end.CloseWrite()
 		case session.Ask:
-			p.ask(t)
+			p.talks.ask(t)
 		case session.Agreed:
 			t.bulk()
-			p.agreed(t)
-			p.watch()
+			p.talks.agreed(t)
+			p.talks.watch()
 		case session.Slices:
 			t.slices = p.now()
-			p.watch()
+			p.talks.watch()
 		case session.Lane:
 			t.session.(*session.Served).Decline(wire.ReasonBusy, "one lane is enough here")
 		case session.Over:
@@ -153,7 +145,7 @@ func (t *talk) send(frame []byte) {
 			t.heard = w.queue.Now() // a partner owes nothing while it is being sent something
 			if !t.peer.gone {
 				t.drive()
-				t.peer.watch()
+				t.peer.talks.watch()
 			}
 		})
 	}
@@ -180,7 +172,7 @@ func (t *talk) finish() {
 	} else {
 		t.end.CloseWrite()
 	}
-	t.peer.conclude(t, r)
+	t.peer.talks.conclude(t, r)
 }
 
 // leave takes the conversation off its peer's list. What still comes is not read.
@@ -191,12 +183,8 @@ func (t *talk) leave() {
 	}
 	t.peer.world.spare.give(t.frame)
 	t.frame = nil
-	for i := range t.peer.talks {
-		if t.peer.talks[i] == t {
-			t.peer.talks = append(t.peer.talks[:i], t.peer.talks[i+1:]...)
-			return
-		}
-	}
+	all := &t.peer.talks.all
+	*all = slices.DeleteFunc(*all, func(other *talk) bool { return other == t })
 }
 
 // deadline is when the partner is waited for no longer, and what is wrong then.
@@ -215,31 +203,10 @@ func (t *talk) deadline() (at time.Duration, err error) {
 	return at, err
 }
 
-// watch wakes the peer when the partner of one of its conversations has stalled.
-func (p *peer) watch() {
-	if len(p.talks) == 0 {
-		return
+// answer carries out what the machine says to a partner's wish.
+func (t *talk) answer(a averaging.Action) {
+	if s, ok := t.session.(*session.Served); ok {
+		s.Answer(t.peer.now(), a)
+		t.drive()
 	}
-	first, _ := p.talks[0].deadline()
-	for _, t := range p.talks[1:] {
-		at, _ := t.deadline()
-		first = min(first, at)
-	}
-	if p.watching > 0 && p.watching <= first || first == math.MaxInt64 {
-		return
-	}
-	first = max(first, p.now())
-	p.watching = first
-	p.world.queue.After(first-p.now(), func() {
-		if p.watching != first || p.gone {
-			return
-		}
-		p.watching = 0
-		for _, t := range append([]*talk(nil), p.talks...) {
-			if at, err := t.deadline(); p.now() >= at && !t.over {
-				t.breakOff(fmt.Errorf("waiting for peer %d: %w", t.partner, err))
-			}
-		}
-		p.watch()
-	})
 }

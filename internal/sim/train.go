@@ -100,7 +100,7 @@ func (t *training) end() {
 	default:
 		t.waiting = t.gradients
 		event.Initial = p.counts.Steps == 0 && !p.copied
-		p.report(event)
+		p.driver.report(event)
 	}
 }
 

@@ -94,11 +94,12 @@ func (w *World) Pending() int { return w.queue.Len() }
 func (w *World) Finish() {
 	w.over = true
 	for _, p := range w.peers {
-		if p.replica != nil { // has come
-			p.trainer.Finish()
+		if p.gone {
+			continue
 		}
+		p.trainer.Finish()
 		if !p.arriving { // else it hears of it when it knows the others
-			p.tell(averaging.Event{Kind: averaging.RunOver})
+			p.driver.tell(averaging.Event{Kind: averaging.RunOver})
 		}
 	}
 }

@@ -1,0 +1,74 @@
+package sim
+
+import (
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
+)
+
+// driver feeds a peer's machine with events, one after the other, and has its answers carried
+// out.
+type driver struct {
+	peer    *peer
+	machine collective.Machine
+	timers  [collective.TimerKinds]uint64
+
+	events   []collective.Event // waiting while the machine handles another
+	handling bool
+	actions  []collective.Action // scratch
+}
+
+// tell gives an event of an exchange to the machine.
+func (d *driver) tell(event averaging.Event) { d.report(collective.Event{Event: event}) }
+
+// report gives an event to the machine and carries out its answer. Events that come
+// up meanwhile are handled in their turn.
+func (d *driver) report(event collective.Event) {
+	if d.peer.gone {
+		return
+	}
+	d.events = append(d.events, event)
+	if d.handling {
+		return
+	}
+	d.handling = true
+	for len(d.events) > 0 && !d.peer.gone {
+		next := d.events[0]
+		d.events = d.events[:copy(d.events, d.events[1:])]
+		d.actions = d.machine.Decide(d.peer.world.queue.Now(), next, d.actions[:0])
+		answered := false
+		for _, action := range d.actions {
+			d.proposed(action)
+		}
+		for _, action := range d.actions {
+			answered = answered || answers(action.Action, next.Event)
+			d.peer.carryOut(action)
+		}
+		if asks := next.Kind == averaging.Proposed || next.Kind == collective.Offered; asks && !answered {
+			d.peer.carryOut(collective.Action{Action: averaging.Action{Kind: averaging.Refuse, Peer: next.Peer, Exchange: next.Exchange, Inbound: true, Reason: averaging.Round}})
+		}
+	}
+	d.handling = false
+}
+
+// proposed lets the caller know of an exchange or a transfer that is asked for.
+func (d *driver) proposed(a collective.Action) {
+	if hook := d.peer.world.config.Hooks.Proposed; hook != nil && (a.Kind == averaging.Propose || a.Kind == collective.Send) {
+		hook(d.peer.index, a.Peer)
+	}
+}
+
+// answers tells whether an action is the answer to what an event asks.
+func answers(a averaging.Action, e averaging.Event) bool {
+	return (a.Kind == averaging.Accept || a.Kind == averaging.Refuse) && a.Peer == e.Peer && a.Exchange == e.Exchange
+}
+
+// setTimer replaces the timer of the same kind.
+func (d *driver) setTimer(a averaging.Action) {
+	d.timers[a.Timer]++
+	serial := d.timers[a.Timer]
+	d.peer.world.queue.After(a.After, func() {
+		if d.timers[a.Timer] == serial {
+			d.tell(averaging.Event{Kind: averaging.TimerFired, Timer: a.Timer, Peer: a.Peer, Exchange: a.Exchange})
+		}
+	})
+}
