@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,10 +94,8 @@ func setNamed(sets []publicSet, args []string) (publicSet, error) {
 	if len(args) != 1 {
 		return publicSet{}, cli.Usagef("fetch wants the name of one data set: %s", cli.List(namesOf(sets)))
 	}
-	for _, set := range sets {
-		if set.name == args[0] {
-			return set, nil
-		}
+	if i := slices.Index(namesOf(sets), args[0]); i >= 0 {
+		return sets[i], nil
 	}
 	return publicSet{}, cli.Usagef("no data set %q to fetch: want %s", args[0], cli.List(namesOf(sets)))
 }
@@ -112,19 +111,13 @@ func mirror(from string) ([]string, error) {
 
 // fetchResult is what fetch --json prints.
 type fetchResult struct {
-	Dataset string        `json:"dataset"`
-	Data    string        `json:"data"`
-	Files   []fetchedFile `json:"files"`
+	Dataset string `json:"dataset"`
+	Data    string `json:"data"`
+	// Files are there, and verified.
+	Files []publicFile `json:"files"`
 	// Received is the number of bytes that came over the network.
 	Received int64   `json:"bytes_received"`
 	Seconds  float64 `json:"seconds"`
-}
-
-// fetchedFile is a file that is there, and verified.
-type fetchedFile struct {
-	Name   string `json:"name"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
 }
 
 func runFetch(set publicSet, dir string, asJSON bool, std cli.Streams) error {
@@ -137,11 +130,10 @@ func runFetch(set publicSet, dir string, asJSON bool, std cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	result := fetchResult{Dataset: set.name, Data: dir, Received: received, Seconds: time.Since(started).Seconds()}
-	for _, file := range set.result() {
-		result.Files = append(result.Files, fetchedFile{Name: file.name, Bytes: file.size, SHA256: file.sum})
-	}
-	return cli.Print(result, asJSON, std)
+	return cli.Print(fetchResult{
+		Dataset: set.name, Data: dir, Files: set.result(),
+		Received: received, Seconds: time.Since(started).Seconds(),
+	}, asJSON, std)
 }
 
 // String tells it in words.

@@ -36,7 +36,7 @@ func TestFetchCommand(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &result); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	want := fetchedFile{Name: "one", Bytes: 1000, SHA256: set.files[0].sum}
+	want := publicFile{Name: "one", Bytes: 1000, SHA256: set.files[0].SHA256}
 	if result.Dataset != "test" || result.Data != dir || result.Received != 1000 || len(result.Files) != 1 || result.Files[0] != want {
 		t.Errorf("%+v", result)
 	}
@@ -98,10 +98,10 @@ func TestPublicSets(t *testing.T) {
 			}
 		}
 		for _, file := range append(set.files, set.members...) {
-			if len(file.sum) != 64 || strings.Trim(file.sum, "0123456789abcdef") != "" || sums[file.sum] || file.size < 1000 {
+			if len(file.SHA256) != 64 || strings.Trim(file.SHA256, "0123456789abcdef") != "" || sums[file.SHA256] || file.Bytes < 1000 {
 				t.Errorf("%s: %+v", set.name, file)
 			}
-			sums[file.sum] = true
+			sums[file.SHA256] = true
 		}
 	}
 }

@@ -41,10 +41,10 @@ func (d download) attempt(ctx context.Context) (received int64, err error) {
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	offset, err := out.Seek(0, io.SeekEnd)
-	if err == nil && offset > d.size {
+	if err == nil && offset > d.Bytes {
 		offset, err = 0, restart(out)
 	}
-	if err != nil || offset == d.size {
+	if err != nil || offset == d.Bytes {
 		return 0, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -60,8 +60,8 @@ func (d download) attempt(ctx context.Context) (received int64, err error) {
 		return 0, err
 	}
 	received, err = d.copy(out, &heartbeat{answer.Body, stall, d.patience}, offset)
-	if err == nil && offset+received > d.size {
-		return received, errors.Join(&refusal{d.url, fmt.Sprintf("it sends more than the %d bytes of the original", d.size)}, restart(out))
+	if err == nil && offset+received > d.Bytes {
+		return received, errors.Join(&refusal{d.url, fmt.Sprintf("it sends more than the %d bytes of the original", d.Bytes)}, restart(out))
 	}
 	return received, cause(ctx, err)
 }
@@ -93,8 +93,8 @@ func (d download) place(answer *http.Response, out *os.File, offset int64) (int6
 	first, whole := extent(answer)
 	switch code := answer.StatusCode; {
 	case code == http.StatusOK || code == http.StatusPartialContent:
-		if whole >= 0 && whole != d.size {
-			return 0, &refusal{d.url, fmt.Sprintf("it has %d bytes, the original %d", whole, d.size)}
+		if whole >= 0 && whole != d.Bytes {
+			return 0, &refusal{d.url, fmt.Sprintf("it has %d bytes, the original %d", whole, d.Bytes)}
 		}
 		if first == offset {
 			return offset, nil
@@ -143,23 +143,23 @@ func (d download) copy(out *os.File, from io.Reader, offset int64) (received int
 	const tenths, pieceSize = 10, 1 << 16
 	piece := make([]byte, pieceSize)
 	for {
-		done := (offset + received) * tenths / d.size
-		n, err := from.Read(piece[:min(pieceSize, d.size+1-offset-received)])
+		done := (offset + received) * tenths / d.Bytes
+		n, err := from.Read(piece[:min(pieceSize, d.Bytes+1-offset-received)])
 		if _, failed := out.Write(piece[:n]); failed != nil {
 			return received, failed
 		}
 		received += int64(n)
 		have := offset + received
-		if now := have * tenths / d.size; now > done {
-			d.tell(fmt.Sprintf("%s: %d %% of %s", d.name, 100/tenths*now, cli.Size(uint64(d.size))))
+		if now := have * tenths / d.Bytes; now > done {
+			d.tell(fmt.Sprintf("%s: %d %% of %s", d.Name, 100/tenths*now, cli.Size(uint64(d.Bytes))))
 		}
 		switch {
-		case have > d.size, err == io.EOF && have == d.size:
+		case have > d.Bytes, err == io.EOF && have == d.Bytes:
 			return received, nil
 		case err == io.EOF:
-			return received, fmt.Errorf("the connection ended after %d of %d bytes: %w", have, d.size, io.ErrUnexpectedEOF)
+			return received, fmt.Errorf("the connection ended after %d of %d bytes: %w", have, d.Bytes, io.ErrUnexpectedEOF)
 		case err != nil:
-			return received, fmt.Errorf("after %d of %d bytes: %w", have, d.size, err)
+			return received, fmt.Errorf("after %d of %d bytes: %w", have, d.Bytes, err)
 		}
 	}
 }

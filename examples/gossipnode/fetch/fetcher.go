@@ -111,15 +111,15 @@ func (f *fetcher) complete(ctx context.Context, files []publicFile) (bool, error
 // verified tells whether a file is there. One that is another is not ours to
 // overwrite.
 func (f *fetcher) verified(ctx context.Context, file publicFile) (bool, error) {
-	path := filepath.Join(f.dir, file.name)
+	path := filepath.Join(f.dir, file.Name)
 	sum, err := sumOf(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("looking whether %s is there: %w", path, err)
-	case sum != file.sum:
-		return false, fmt.Errorf("%s is there, but it is not the original (its SHA-256 is %s, not %s): move it away, or choose another folder with --data", path, sum, file.sum)
+	case sum != file.SHA256:
+		return false, fmt.Errorf("%s is there, but it is not the original (its SHA-256 is %s, not %s): move it away, or choose another folder with --data", path, sum, file.SHA256)
 	}
 	f.tell(path + " is there already")
 	return true, nil
@@ -158,20 +158,20 @@ func (f *fetcher) get(ctx context.Context, file publicFile, bases []string) (rec
 	if there, err := f.verified(ctx, file); there || err != nil {
 		return 0, err
 	}
-	path := filepath.Join(f.dir, file.name)
+	path := filepath.Join(f.dir, file.Name)
 	bases = slices.Clone(bases)
 	failures := 0
 	for attempt := 0; attempt < maxAttempts && failures < maxFailures; attempt++ {
 		at := attempt % len(bases)
-		n, failed := download{f, file, bases[at] + file.name, path + partSuffix}.attempt(ctx)
+		n, failed := download{f, file, bases[at] + file.Name, path + partSuffix}.attempt(ctx)
 		received += n
 		if failed == nil {
 			return received, f.finish(ctx, path, file, bases[at])
 		}
-		err = fmt.Errorf("fetching %s: %w", file.name, failed)
+		err = fmt.Errorf("fetching %s: %w", file.Name, failed)
 		switch {
 		case ctx.Err() != nil:
-			return received, fmt.Errorf("fetching %s: %w: %s", file.name, cli.ErrInterrupted, kept)
+			return received, fmt.Errorf("fetching %s: %w: %s", file.Name, cli.ErrInterrupted, kept)
 		case errors.As(failed, new(*fs.PathError)):
 			return received, fmt.Errorf("%w: %s", err, kept)
 		case errors.As(failed, new(*refusal)):
@@ -202,8 +202,8 @@ func (f *fetcher) finish(ctx context.Context, path string, file publicFile, base
 	if err != nil {
 		return fmt.Errorf("verifying %s: %w", part, err)
 	}
-	if sum != file.sum {
-		err := fmt.Errorf("verifying %s: its SHA-256 is %s, want %s: %s sends something else; it has been removed: fetch again, or from another place with --from", file.name, sum, file.sum, base)
+	if sum != file.SHA256 {
+		err := fmt.Errorf("verifying %s: its SHA-256 is %s, want %s: %s sends something else; it has been removed: fetch again, or from another place with --from", file.Name, sum, file.SHA256, base)
 		return errors.Join(err, files.Remove(part))
 	}
 	if err := os.Rename(part, path); err != nil {

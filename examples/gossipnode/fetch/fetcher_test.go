@@ -35,7 +35,7 @@ func content(seed uint64, n int) []byte {
 
 func publicFileOf(name string, data []byte) publicFile {
 	sum := sha256.Sum256(data)
-	return publicFile{name: name, size: int64(len(data)), sum: hex.EncodeToString(sum[:])}
+	return publicFile{Name: name, Bytes: int64(len(data)), SHA256: hex.EncodeToString(sum[:])}
 }
 
 // mirrorOf serves one file as handle says.
@@ -139,7 +139,7 @@ func TestFetchResumes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, _ := testFetcher(t, t.TempDir())
-			path := filepath.Join(f.dir, file.name)
+			path := filepath.Join(f.dir, file.Name)
 			if c.part != nil {
 				if err := os.WriteFile(path+partSuffix, c.part, 0o600); err != nil {
 					t.Fatal(err)
@@ -189,7 +189,7 @@ func TestFetchFails(t *testing.T) {
 		says   []string
 		left   int // bytes of the part, -1 for none
 	}{
-		"wrong hash":     {serve(content(2, 5000)), nil, []string{"SHA-256", file.sum, "removed"}, -1},
+		"wrong hash":     {serve(content(2, 5000)), nil, []string{"SHA-256", file.SHA256, "removed"}, -1},
 		"not found":      {http.NotFound, data[:10], []string{"404 Not Found", "--from"}, 10},
 		"forbidden":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, data[:10], []string{"403"}, 10},
 		"another size":   {serve(long), data[:10], []string{"original 5000"}, 10},
@@ -200,7 +200,7 @@ func TestFetchFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, _ := testFetcher(t, t.TempDir())
-			part := filepath.Join(f.dir, file.name+partSuffix)
+			part := filepath.Join(f.dir, file.Name+partSuffix)
 			if c.part != nil {
 				if err := os.WriteFile(part, c.part, 0o600); err != nil {
 					t.Fatal(err)
@@ -215,7 +215,7 @@ func TestFetchFails(t *testing.T) {
 					t.Errorf("%v: does not say %q", err, text)
 				}
 			}
-			mustBeMissing(t, filepath.Join(f.dir, file.name))
+			mustBeMissing(t, filepath.Join(f.dir, file.Name))
 			if c.left < 0 {
 				mustBeMissing(t, part)
 			} else if info, err := os.Stat(part); err != nil || info.Size() != int64(c.left) {

@@ -14,9 +14,9 @@ type publicSet struct {
 
 // publicFile is a file with what it is known by.
 type publicFile struct {
-	name string
-	size int64
-	sum  string // SHA-256, in hexadecimal
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // in hexadecimal
 }
 
 // result are the files that there are in the end.

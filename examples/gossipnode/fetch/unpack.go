@@ -20,7 +20,7 @@ const maxUnpacked = 1 << 30
 // unpack takes the members of a set from its archive, which is verified, into the
 // folder, and removes the archive. Nothing else in it is written anywhere.
 func unpack(ctx context.Context, f *fetcher, set publicSet) error {
-	path := filepath.Join(f.dir, set.files[0].name)
+	path := filepath.Join(f.dir, set.files[0].Name)
 	if err := unpackFrom(ctx, f, path, set); err != nil {
 		return fmt.Errorf("unpacking %s: %w", path, err)
 	}
@@ -39,7 +39,7 @@ func unpackFrom(ctx context.Context, f *fetcher, path string, set publicSet) err
 	}
 	wanted := make(map[string]publicFile)
 	for _, member := range set.members {
-		wanted[set.folder+"/"+member.name] = member
+		wanted[set.folder+"/"+member.Name] = member
 	}
 	members := tar.NewReader(io.LimitReader(unzipped, maxUnpacked))
 	for len(wanted) > 0 {
@@ -65,15 +65,15 @@ func unpackFrom(ctx context.Context, f *fetcher, path string, set publicSet) err
 // unpackMember writes one file, and gives it its name once it is verified. Its path
 // is of our making, not of the archive's.
 func unpackMember(f *fetcher, from io.Reader, size int64, member publicFile) error {
-	if size != member.size {
-		return fmt.Errorf("%s has %d bytes there, want %d", member.name, size, member.size)
+	if size != member.Bytes {
+		return fmt.Errorf("%s has %d bytes there, want %d", member.Name, size, member.Bytes)
 	}
-	path := filepath.Join(f.dir, member.name)
+	path := filepath.Join(f.dir, member.Name)
 	err := files.Replace(path, 0o644, func(out io.Writer) error {
 		hash := sha256.New()
 		_, err := io.CopyN(io.MultiWriter(out, hash), from, size)
-		if err == nil && hex.EncodeToString(hash.Sum(nil)) != member.sum {
-			err = fmt.Errorf("the SHA-256 of %s is not %s", member.name, member.sum)
+		if err == nil && hex.EncodeToString(hash.Sum(nil)) != member.SHA256 {
+			err = fmt.Errorf("the SHA-256 of %s is not %s", member.Name, member.SHA256)
 		}
 		return err
 	})

@@ -60,7 +60,7 @@ func TestFetchUnpacks(t *testing.T) {
 		[2]string{"in/", ""}, [2]string{"../escape.bin", "x"}, [2]string{"/tmp/escape.bin", "x"}, [2]string{"a.bin", "not this"},
 		[2]string{"in/readme.html", "not wanted"}, [2]string{"@in/b.bin", "/etc/passwd"}, [2]string{"in/a.bin", "first"}, [2]string{"in/b.bin", "second"}))
 	f, _ := testFetcher(t, filepath.Join(t.TempDir(), "data"))
-	for _, want := range []int64{set.files[0].size, 0} {
+	for _, want := range []int64{set.files[0].Bytes, 0} {
 		if n, err := f.fetch(t.Context(), set); err != nil || n != want {
 			t.Fatalf("%d bytes, %v, want %d", n, err, want)
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 )
 
 // developer decodes the pictures of a source, all of one shape.
@@ -70,6 +72,26 @@ func (x *index) each(f int, numbers []int32, d *developer, skipped *skips, take 
 	return nil
 }
 
+// eachOf is each for the records of all files that have the given numbers. That none of
+// them can be decoded is an error.
+func (x *index) eachOf(numbers []int32, d *developer, skipped *skips, take func(label uint8, pixels []uint8)) error {
+	taken := false
+	for f := range x.source.files() {
+		err := x.each(f, x.in(f, numbers), d, skipped, func(label uint8, pixels []uint8) error {
+			taken = true
+			take(label, pixels)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !taken {
+		return x.blameAll(fmt.Errorf("%w that can be decoded", ErrEmpty))
+	}
+	return nil
+}
+
 // maxMeasured bounds the number of pictures from which a normalization is taken.
 const maxMeasured = 1 << 16
 
@@ -82,19 +104,8 @@ func (x *index) measure(shape Shape, most int, skipped *skips) ([]Normalization,
 	for i := 0; i < len(x.labels); i += apart {
 		some = append(some, int32(i))
 	}
-	for f := range x.source.files() {
-		err := x.each(f, x.in(f, some), d, skipped, func(_ uint8, pixels []uint8) error {
-			m.add(pixels)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	if m.pixels == 0 {
-		return nil, x.blameAll(fmt.Errorf("%w that can be decoded", ErrEmpty))
-	}
-	return m.norm(), nil
+	err := x.eachOf(some, d, skipped, func(_ uint8, pixels []uint8) { m.add(pixels) })
+	return m.norm(), err
 }
 
 // maxHeldOut bounds the memory of a held-out set, in bytes.
@@ -107,22 +118,11 @@ func (x *index) all(shape Shape, classes int, norm []Normalization, skipped *ski
 	}
 	d := newDeveloper(x.source, shape)
 	pixels, labels := make([]uint8, 0, len(x.labels)*shape.Values()), make([]uint8, 0, len(x.labels))
-	var numbers []int32
-	for f := range x.source.files() {
-		numbers = numbers[:0]
-		for i := x.starts[f]; i < x.starts[f+1]; i++ {
-			numbers = append(numbers, i)
-		}
-		err := x.each(f, numbers, d, skipped, func(label uint8, picture []uint8) error {
-			labels, pixels = append(labels, label), append(pixels, picture...)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	if len(labels) == 0 {
-		return nil, x.blameAll(fmt.Errorf("%w that can be decoded", ErrEmpty))
+	err := x.eachOf(seeded.Identity(len(x.labels)), d, skipped, func(label uint8, picture []uint8) {
+		labels, pixels = append(labels, label), append(pixels, picture...)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return NewSet(pixels, labels, shape, classes, norm...)
 }

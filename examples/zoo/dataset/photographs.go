@@ -1,6 +1,9 @@
 package dataset
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // photograph is a data set of pictures in files: CIFAR-10 batches, WebDataset
 // shards or class folders, as the folder has them.
@@ -110,11 +113,7 @@ func (p photograph) complete(c Config, train, heldOut *index, skipped *skips) (p
 		}
 	}
 	if p.classes == 0 {
-		for _, x := range []*index{train, heldOut} {
-			for _, label := range x.labels {
-				p.classes = max(p.classes, int(label)+1)
-			}
-		}
+		p.classes = 1 + int(max(slices.Max(train.labels), slices.Max(heldOut.labels))) // no index is empty
 	}
 	if len(c.Norm) > 0 {
 		p.norm = c.Norm

@@ -3,7 +3,6 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -148,9 +147,6 @@ func (s Shard) validate(n, part, parts int) error {
 	}
 	if n < parts {
 		errs = append(errs, fmt.Errorf("%w: %d parts of %d pictures would leave some empty", ErrShard, parts, n))
-	}
-	if n > math.MaxInt32 {
-		errs = append(errs, fmt.Errorf("%w: %d pictures are too many", ErrShard, n))
 	}
 	return errors.Join(errs...)
 }

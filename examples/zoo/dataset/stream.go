@@ -1,9 +1,9 @@
 package dataset
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 )
@@ -31,10 +31,9 @@ const (
 type Stream struct {
 	ready chan *Batch
 	free  chan *Batch
-	stop  chan struct{}
-	once  sync.Once
-	done  chan struct{}
-	err   error // why ready was closed
+	ctx   context.Context
+	end   context.CancelFunc // of ctx
+	err   error              // why ready was closed
 }
 
 // streamConfig is what a stream is made of.
@@ -54,16 +53,13 @@ type streamConfig struct {
 }
 
 func newStream(c streamConfig) *Stream {
-	s := &Stream{
-		ready: make(chan *Batch, Ahead), free: make(chan *Batch, Ahead+2),
-		stop: make(chan struct{}), done: make(chan struct{}),
-	}
+	s := &Stream{ready: make(chan *Batch, Ahead), free: make(chan *Batch, Ahead+2)}
+	s.ctx, s.end = context.WithCancel(context.Background())
 	for range Ahead + 1 {
 		s.free <- new(Batch)
 	}
 	p := newProducer(c, s)
 	go func() {
-		defer close(s.done)
 		s.err = p.run()
 		close(s.ready)
 	}()
@@ -73,10 +69,8 @@ func newStream(c streamConfig) *Stream {
 // Next hands over a batch that is ready. It allocates nothing. An error of reading
 // is a *DataError; it comes again with each call.
 func (s *Stream) Next(b *Batch) error {
-	select {
-	case <-s.stop:
+	if s.ctx.Err() != nil {
 		return ErrClosed
-	default:
 	}
 	full, ok := <-s.ready
 	if !ok {
@@ -89,8 +83,9 @@ func (s *Stream) Next(b *Batch) error {
 
 // Close ends the stream and waits for its goroutine.
 func (s *Stream) Close() error {
-	s.once.Do(func() { close(s.stop) })
-	<-s.done
+	s.end()
+	for range s.ready { // closed by the goroutine, as its last act
+	}
 	return nil
 }
 
@@ -119,7 +114,7 @@ func newProducer(c streamConfig, s *Stream) *producer {
 		developer: newDeveloper(c.index.source, c.shape), augmenter: newAugmenter(c.augment, c.shape, c.seed),
 		most: min(max(1, min(c.shuffle, ShuffleBytes/size)), len(c.part)),
 	}
-	p.developer.stop = s.stop
+	p.developer.stop = s.ctx.Done()
 	p.buffer = newAlbum(size, p.most)
 	if int64(len(c.part))*int64(size) <= c.memory {
 		p.kept = newAlbum(size, len(c.part))
@@ -210,7 +205,7 @@ func (p *producer) show(from *album, i int) error {
 	if p.current == nil {
 		select {
 		case p.current = <-p.stream.free:
-		case <-p.stream.stop:
+		case <-p.stream.ctx.Done():
 			return ErrClosed
 		}
 		p.current.Resize(p.batch, from.size)
@@ -226,7 +221,7 @@ func (p *producer) show(from *album, i int) error {
 	select {
 	case p.stream.ready <- p.current:
 		p.current = nil
-	case <-p.stream.stop:
+	case <-p.stream.ctx.Done():
 		return ErrClosed
 	}
 	return nil

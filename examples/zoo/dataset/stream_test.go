@@ -131,7 +131,10 @@ func TestStreamCloses(t *testing.T) {
 			}
 		}
 		select {
-		case <-stream.done:
+		case _, more := <-stream.ready:
+			if more {
+				t.Error("a batch after Close")
+			}
 		default:
 			t.Error("Close has not waited")
 		}
@@ -151,7 +154,7 @@ func TestStreamClosesWhileReading(t *testing.T) {
 	stream := streamOf(t, s, part, func(c *streamConfig) { c.shuffle = 20000 })
 	closed := make(chan error)
 	go func() { closed <- stream.Close() }()
-	<-stream.stop
+	<-stream.ctx.Done()
 	close(s.gate)
 	if err := <-closed; err != nil {
 		t.Error(err)

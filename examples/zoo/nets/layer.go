@@ -47,10 +47,10 @@ func (p pass) begin(g tensor.Vector) {
 	}
 }
 
-// room is a vector for n values, in the memory of v if that suffices.
-func room(v tensor.Vector, n int) tensor.Vector {
+// room has n values, in the memory of v if that suffices.
+func room[S ~[]E, E any](v S, n int) S {
 	if cap(v) < n {
-		return make(tensor.Vector, n)
+		return make(S, n)
 	}
 	return v[:n]
 }

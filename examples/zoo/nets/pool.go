@@ -20,11 +20,7 @@ func (m *maxPool) params() []param { return nil }
 
 func (m *maxPool) forward(_, x tensor.Vector, p pass) tensor.Vector {
 	m.y = room(m.y, p.pictures*m.pool.Out().Len())
-	if n := p.pictures * m.pool.PlacesLen(); cap(m.places) < n {
-		m.places = make([]byte, n)
-	} else {
-		m.places = m.places[:n]
-	}
+	m.places = room(m.places, p.pictures*m.pool.PlacesLen())
 	m.pool.Forward(m.y, m.places, x)
 	return m.y
 }
