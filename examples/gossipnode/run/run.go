@@ -61,10 +61,7 @@ started again. SIGINT or SIGTERM make it save that and leave in good order, with
 			if printOnly {
 				return printCodecs(s, std.Out)
 			}
-			if s.Report {
-				return runReporting(s, std)
-			}
-			return runAlone(s, std)
+			return runPeer(s, std)
 		},
 	}
 	s.Register(cmd.Flags())
@@ -74,14 +71,28 @@ started again. SIGINT or SIGTERM make it save that and leave in good order, with
 	return cmd
 }
 
-// runAlone runs a peer that a person watches.
-func runAlone(s settings.Settings, std cli.Streams) error {
-	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
+// runPeer runs a peer that a person watches, or a parent process with --report.
+func runPeer(s settings.Settings, std cli.Streams) error {
+	parent, tell := context.Background(), watch.TextReporter(std.Err)
+	var begin <-chan struct{}
+	if s.Report {
+		parent, begin = cli.UntilParentGone(parent, std.In)
+		tell = watch.LineReporter(std.Out)
+	}
+	exit := func() { os.Exit(cli.ExitFailed) }
+	ctx, release := cli.UntilSignal(parent, exit)
 	defer release()
-	defer leaveInTime(s, ctx, std.Err, func() { os.Exit(cli.ExitFailed) })()
+	defer leaveInTime(s, ctx, std.Err, exit)()
 	log := s.NewLog(std.Err)
 	defer p2pnet.BridgeLogs(log)()
-	done, err := train.Run(ctx, s, train.Observer{Log: log, Tell: watch.TextReporter(std.Err)})
+	done, err := train.Run(ctx, s, train.Observer{Log: log, Tell: tell, Begin: begin})
+	if s.Report {
+		tell(train.Outcome(done, err))
+		if err = cmp.Or(err, done.Unsaved); err != nil {
+			return cli.Told{Cause: err}
+		}
+		return nil
+	}
 	if err != nil {
 		return train.Interruption(s, err)
 	}
@@ -89,23 +100,6 @@ func runAlone(s settings.Settings, std cli.Streams) error {
 		return err
 	}
 	return done.Result.Unmerged()
-}
-
-// runReporting runs a peer that a parent process watches.
-func runReporting(s settings.Settings, std cli.Streams) error {
-	parent, begin := cli.UntilParentGone(context.Background(), std.In)
-	ctx, release := cli.UntilSignal(parent, func() { os.Exit(cli.ExitFailed) })
-	defer release()
-	defer leaveInTime(s, ctx, std.Err, func() { os.Exit(cli.ExitFailed) })()
-	tell := watch.LineReporter(std.Out)
-	log := s.NewLog(std.Err)
-	defer p2pnet.BridgeLogs(log)()
-	done, err := train.Run(ctx, s, train.Observer{Log: log, Tell: tell, Begin: begin})
-	tell(train.Outcome(done, err))
-	if err = cmp.Or(err, done.Unsaved); err != nil {
-		return cli.Told{Cause: err}
-	}
-	return nil
 }
 
 // leaveInTime calls exit if, once ctx has ended, the time of --leave-within runs out
