@@ -1,6 +1,7 @@
 package swim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,14 +116,10 @@ func (c *contacts) awaitAnswers(ctx context.Context, answers <-chan error, expec
 func (c *contacts) contact(peer seam.PeerID) error {
 	c.carrier.watch(peer)
 	_, err := c.list.Join([]string{joinAddress(peer)})
-	cause := c.carrier.fault(peer)
-	switch {
-	case err == nil:
-		return nil
-	case cause != nil:
-		return fmt.Errorf("%s: %w", peer.Short(), cause)
+	if cause := c.carrier.fault(peer); err != nil {
+		return fmt.Errorf("%s: %w", peer.Short(), cmp.Or(cause, err))
 	}
-	return fmt.Errorf("%s: %w", peer.Short(), err)
+	return nil
 }
 
 // rejoinAtOnce is the number of lost peers that are contacted each time. In a flock

@@ -178,7 +178,7 @@ func (g *gate) judge(raw []byte, by speaker, now time.Time) ([]byte, cause) {
 	case messageAlive:
 		return raw, g.alive(node, &m, by, now)
 	case messageSuspect, messageDead:
-		why := g.accusation(node, &m, by)
+		why := g.accusation(node, seam.PeerID(m.texts[fieldFrom]), &m, by)
 		if raw[0] == messageDead && why == passed && !(m.text(fieldFrom) == string(node) && g.departed(node, by)) {
 			raw = append([]byte{messageSuspect}, raw[1:]...)
 		}
@@ -226,9 +226,9 @@ func compatible(versions []byte) bool {
 		versions[2] == memberlist.ProtocolVersion2Compatible && versions[3] == 0 && versions[5] == 0 // those of delegates
 }
 
-// accusation: a member says that another is silent, dead or gone.
-func (g *gate) accusation(node seam.PeerID, m *message, by speaker) cause {
-	from := seam.PeerID(m.texts[fieldFrom])
+// accusation: a member says that another is silent, dead or gone, and from whom it has
+// that, the other itself perhaps.
+func (g *gate) accusation(node, from seam.PeerID, m *message, by speaker) cause {
 	switch {
 	case !by.heeded && node != by.peer:
 		return notAMember
@@ -249,18 +249,13 @@ func (g *gate) departed(node seam.PeerID, by speaker) bool {
 
 // state judges a node in a push/pull, which it may change.
 func (g *gate) state(m *message, raw []byte, by speaker, now time.Time) cause {
-	node, incarnation := seam.PeerID(m.texts[fieldName]), uint32(m.numbers[fieldIncarnation])
+	node := seam.PeerID(m.texts[fieldName])
 	if m.numbers[fieldState] == stateAlive {
 		return g.alive(node, m, by, now)
 	}
-	switch {
-	case !by.heeded && node != by.peer:
-		return notAMember
-	case !g.book.mayBeAccused(node, incarnation):
-		return beyondSigned
-	}
-	if m.numbers[fieldState] == stateLeft && !g.departed(node, by) {
+	why := g.accusation(node, node, m, by)
+	if why == passed && m.numbers[fieldState] == stateLeft && !g.departed(node, by) {
 		raw[m.stateAt] = stateSuspect
 	}
-	return passed
+	return why
 }
