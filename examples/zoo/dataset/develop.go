@@ -22,13 +22,6 @@ func newDeveloper(s source, shape Shape) *developer {
 	return &developer{decoder: s.newDecoder(), shape: shape, pixels: make([]uint8, shape.Values())}
 }
 
-func (d *developer) develop(rec *record) error {
-	if rec.fault != nil {
-		return rec.fault
-	}
-	return d.decoder.decode(d.pixels, d.shape, rec.packed)
-}
-
 // each decodes the records of a file that have the given numbers, which ascend, and
 // hands each to take, whose error ends it. Those that cannot be decoded are skipped.
 // The error is take's own, ErrClosed or a *DataError.
@@ -61,7 +54,10 @@ func (x *index) each(f int, numbers []int32, d *developer, skipped *skips, take 
 			continue
 		}
 		numbers = numbers[1:]
-		if err := d.develop(&rec); err != nil {
+		if err = rec.fault; err == nil {
+			err = d.decoder.decode(d.pixels, d.shape, rec.packed)
+		}
+		if err != nil {
 			skipped.add(number, &RecordError{Path: x.source.path(f), Key: rec.key, Err: err})
 			continue
 		}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -15,8 +16,6 @@ type photograph struct {
 	norm    []Normalization
 	augment Augment
 	remedy  string
-	// measured: norm was not known before.
-	measured bool
 }
 
 // photographs are the sets that are streamed. CIFAR-10's normalization is the mean
@@ -56,6 +55,7 @@ func (c Config) loadPhotographs(p photograph) (*Data, error) {
 	if p.classes == 0 {
 		p.classes = found.classes
 	}
+	known := len(p.norm) > 0 || len(c.Norm) > 0
 	d := &Data{}
 	train, err := readIndex(c.Dir, found.train, p.classes, &d.skipped)
 	if err != nil {
@@ -72,7 +72,7 @@ func (c Config) loadPhotographs(p photograph) (*Data, error) {
 	if d.stream, err = c.newStreamConfig(p, train, &d.skipped); err != nil {
 		return nil, err
 	}
-	if p.measured {
+	if !known {
 		d.measured = p.norm
 	}
 	// Held-out records have numbers of their own.
@@ -84,10 +84,7 @@ func (c Config) loadPhotographs(p photograph) (*Data, error) {
 
 // loadAllPhotographs reads the index and the held-out pictures once for all parts.
 func (c Config) loadAllPhotographs(p photograph) ([]*Data, error) {
-	if c.Memory == 0 {
-		c.Memory = DefaultMemory
-	}
-	c.Memory = max(c.Memory/int64(c.Parts), 1)
+	c.Memory = max(cmp.Or(c.Memory, DefaultMemory)/int64(c.Parts), 1)
 	first, err := c.loadPhotographs(p)
 	if err != nil {
 		return nil, err
@@ -120,7 +117,6 @@ func (p photograph) complete(c Config, train, heldOut *index, skipped *skips) (p
 	}
 	if len(p.norm) == 0 {
 		p.norm, err = train.measure(p.shape, maxMeasured, skipped)
-		p.measured = true
 	}
 	return p, err
 }
@@ -130,14 +126,10 @@ func (c Config) newStreamConfig(p photograph, x *index, skipped *skips) (streamC
 	if err != nil {
 		return streamConfig{}, err
 	}
-	s := streamConfig{index: x, shape: p.shape, levels: tables, skipped: skipped, memory: c.Memory, shuffle: ShufflePictures}
-	if s.memory == 0 {
-		s.memory = DefaultMemory
+	s := streamConfig{
+		index: x, shape: p.shape, levels: tables, skipped: skipped,
+		memory: cmp.Or(c.Memory, DefaultMemory), shuffle: ShufflePictures,
 	}
-	shard, part, parts := c.Shard, c.Part, c.Parts
-	if parts == 0 {
-		part, parts = 0, 1
-	}
-	s.part, err = shard.partOf(x, c.Seed, part, parts)
+	s.part, err = c.Shard.partOf(x, c.Seed, c.Part, max(c.Parts, 1))
 	return s, err
 }

@@ -70,25 +70,24 @@ func (s Shard) String() string {
 // by at most one in size. Every peer computes the same cut: it is made of
 // integers, sums and quotients only, which no platform rounds differently.
 func (s Shard) Part(labels []uint8, seed uint64, part, parts int) ([]int32, error) {
-	if s.Files {
-		return nil, fmt.Errorf("%w: files: this data is not in files with many pictures: use iid or dirichlet=ALPHA", ErrShard)
-	}
 	if err := s.validate(len(labels), part, parts); err != nil {
 		return nil, err
 	}
-	return s.cut(labels, seed, parts)[part], nil
+	all, err := s.Parts(labels, seed, parts)
+	if err != nil {
+		return nil, err
+	}
+	return all[part], nil
 }
 
 // Parts returns the indices of all parts, as Part does of one.
 func (s Shard) Parts(labels []uint8, seed uint64, parts int) ([][]int32, error) {
-	if _, err := s.Part(labels, seed, 0, parts); err != nil {
+	if s.Files {
+		return nil, fmt.Errorf("%w: files: this data is not in files with many pictures: use iid or dirichlet=ALPHA", ErrShard)
+	}
+	if err := s.validate(len(labels), 0, parts); err != nil {
 		return nil, err
 	}
-	return s.cut(labels, seed, parts), nil
-}
-
-// cut makes all parts.
-func (s Shard) cut(labels []uint8, seed uint64, parts int) [][]int32 {
 	rng := seeded.Rand(seed, seeded.Shard, uint64(parts))
 	order := seeded.Identity(len(labels))
 	seeded.Shuffle(rng, order)
@@ -99,12 +98,12 @@ func (s Shard) cut(labels []uint8, seed uint64, parts int) [][]int32 {
 			all[part] = order[from:to:to]
 			slices.Sort(all[part])
 		}
-		return all
+		return all, nil
 	}
 	for i, p := range s.deal(rng, labels, order, parts) {
 		all[p] = append(all[p], int32(i)) // ascending, as i is
 	}
-	return all
+	return all, nil
 }
 
 // partOf is Part for data in files.
