@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -14,10 +15,10 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultStall       = 10 * time.Second
-	DefaultSettleAfter = time.Second
-	DefaultCrash       = 5 * time.Second
-	DefaultGossip      = 200 * time.Millisecond
+	defaultStall       = 10 * time.Second
+	defaultSettleAfter = time.Second
+	defaultCrash       = 5 * time.Second
+	defaultGossip      = 200 * time.Millisecond
 )
 
 // Config makes a world. Members, Task, Terms.Plan and Rand are required.
@@ -36,7 +37,7 @@ type Config struct {
 	// are filled in for each.
 	Terms replica.Terms
 	// Stall is how long a peer waits for a partner's next frame at most; package links says
-	// how long. Default: DefaultStall.
+	// how long. Default: 10 s.
 	Stall time.Duration
 	// Deadline bounds an exchange whatever the machine says. Default:
 	// averaging.DefaultDeadline.
@@ -46,7 +47,7 @@ type Config struct {
 	Quarantine time.Duration
 	// SettleAfter is how long a peer waits before it asks a partner for the outcome
 	// of a broken exchange by itself, and the least time between two attempts.
-	// Default: DefaultSettleAfter.
+	// Default: 1 s.
 	SettleAfter time.Duration
 	// News says how soon the others hear of peers that come and go.
 	News News
@@ -57,7 +58,7 @@ type Config struct {
 }
 
 // News says how long it takes the others to find out that a peer has crashed, and to
-// hear of one that comes or leaves. Default: DefaultCrash and DefaultGossip.
+// hear of one that comes or leaves. Default: 5 s and 200 ms.
 type News struct{ Crash, Gossip time.Duration }
 
 // Member is one peer of a world, which takes over all that it consists of. One that
@@ -132,20 +133,8 @@ func (c Config) validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Stall == 0 {
-		c.Stall = DefaultStall
-	}
-	if c.Deadline == 0 {
-		c.Deadline = averaging.DefaultDeadline
-	}
-	if c.News.Crash == 0 {
-		c.News.Crash = DefaultCrash
-	}
-	if c.News.Gossip == 0 {
-		c.News.Gossip = DefaultGossip
-	}
-	if c.SettleAfter == 0 {
-		c.SettleAfter = DefaultSettleAfter
-	}
+	c.Stall, c.Deadline = cmp.Or(c.Stall, defaultStall), cmp.Or(c.Deadline, averaging.DefaultDeadline)
+	c.News.Crash, c.News.Gossip = cmp.Or(c.News.Crash, defaultCrash), cmp.Or(c.News.Gossip, defaultGossip)
+	c.SettleAfter = cmp.Or(c.SettleAfter, defaultSettleAfter)
 	return c
 }

@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // line is a link in the world, between the peers of one pair.
 type line struct {
@@ -71,12 +74,7 @@ func (l *line) sever() {
 
 // forget drops a stream that is over.
 func (l *line) forget(s *Stream) {
-	for i := range l.streams {
-		if l.streams[i] == s {
-			l.streams = append(l.streams[:i], l.streams[i+1:]...)
-			return
-		}
-	}
+	l.streams = slices.DeleteFunc(l.streams, func(other *Stream) bool { return other == s })
 }
 
 // port is a peer's connection to the network: what all its streams share, whoever they

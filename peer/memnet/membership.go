@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -55,7 +56,7 @@ func (m *Membership) Members() []seam.Record {
 	for _, other := range m.registry.members {
 		if other.announced && m.sees(other) {
 			record := other.record
-			record.Addresses = append([]string(nil), record.Addresses...)
+			record.Addresses = slices.Clone(record.Addresses)
 			records = append(records, record)
 		}
 	}
@@ -98,7 +99,7 @@ func (m *Membership) Last(peer seam.PeerID) (seam.Record, bool) {
 	m.registry.mu.Lock()
 	defer m.registry.mu.Unlock()
 	record, ok := m.registry.last[peer]
-	record.Addresses = append([]string(nil), record.Addresses...)
+	record.Addresses = slices.Clone(record.Addresses)
 	return record, ok
 }
 
@@ -106,15 +107,12 @@ func (m *Membership) Last(peer seam.PeerID) (seam.Record, bool) {
 // takes a round trip; across a cut link it fails when the context ends.
 func (m *Membership) Join(ctx context.Context, peers ...seam.PeerID) error {
 	var faults []error
-	answered := false
 	for _, peer := range peers {
 		if err := m.join(ctx, peer); err != nil {
 			faults = append(faults, fmt.Errorf("memnet: join %s: %w", peer.Short(), err))
-			continue
 		}
-		answered = true
 	}
-	if answered || len(peers) == 0 {
+	if len(faults) < len(peers) {
 		return nil
 	}
 	return errors.Join(faults...)
@@ -184,7 +182,7 @@ func (m *Membership) Announce(record seam.Record) error {
 	if err := m.check(record); err != nil {
 		return fmt.Errorf("memnet: announce: %w", err)
 	}
-	record.Addresses = append([]string(nil), record.Addresses...)
+	record.Addresses = slices.Clone(record.Addresses)
 	m.record, m.announced = record, true
 	r.highest[record.Peer], r.last[record.Peer] = record.Incarnation, record
 	r.signal()

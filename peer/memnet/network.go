@@ -21,7 +21,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -92,6 +94,7 @@ func New(cfg Config) *Network {
 		peers:  make(map[seam.PeerID]*Transport),
 		cables: make(map[pair]*cable),
 		runs:   make(map[string]*registry),
+		topics: topics{table: make(map[seat]*Topic)},
 	}
 }
 
@@ -155,10 +158,7 @@ func (n *Network) Partition(groups ...[]seam.PeerID) {
 // HealAll heals every cut link.
 func (n *Network) HealAll() {
 	n.mu.Lock()
-	cables := make([]*cable, 0, len(n.cables))
-	for _, c := range n.cables {
-		cables = append(cables, c)
-	}
+	cables := slices.Collect(maps.Values(n.cables))
 	n.mu.Unlock()
 	for _, c := range cables {
 		c.setCut(false)
@@ -307,10 +307,7 @@ func (n *Network) registry(run string) *registry {
 // changed tells every member of every run to look again.
 func (n *Network) changed() {
 	n.mu.Lock()
-	runs := make([]*registry, 0, len(n.runs))
-	for _, r := range n.runs {
-		runs = append(runs, r)
-	}
+	runs := slices.Collect(maps.Values(n.runs))
 	n.mu.Unlock()
 	for _, r := range runs {
 		r.mu.Lock()

@@ -2,6 +2,7 @@ package memnet
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,7 +36,7 @@ func (t *Transport) SendPacket(peer seam.PeerID, run string, packet []byte) erro
 	if lost {
 		return nil
 	}
-	sent := append([]byte(nil), packet...)
+	sent := slices.Clone(packet)
 	time.AfterFunc(delay, func() {
 		remote := t.net.lookup(peer)
 		if remote != nil && !c.isCut() {

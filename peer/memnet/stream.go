@@ -3,6 +3,7 @@ package memnet
 import (
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -262,15 +263,7 @@ func (e *end) retire() {
 			return
 		}
 	}
-	streams := e.cable.streams
-	for i, s := range streams {
-		if s == e.stream {
-			copy(streams[i:], streams[i+1:])
-			streams[len(streams)-1] = nil
-			e.cable.streams = streams[:len(streams)-1]
-			return
-		}
-	}
+	e.cable.streams = slices.DeleteFunc(e.cable.streams, func(s *stream) bool { return s == e.stream })
 }
 
 func (e *end) SetReadDeadline(t time.Time) error {

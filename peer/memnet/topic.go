@@ -99,43 +99,29 @@ func (t *Topic) Close() error {
 
 func (t *Topic) run() {
 	defer close(t.finished)
+	defer t.leave()
 	for {
+		var l letter
 		select {
 		case <-t.done:
 			return
 		case <-t.transport.done:
-			t.leave()
 			return
-		case l := <-t.inbox:
-			if !t.await(l.at) {
-				return
-			}
-			if t.transport.net.cable(t.transport.Self(), l.from).isCut() || !t.takesPart(l.from) {
-				continue
-			}
-			if t.first(l.message) && t.handler(l.from, []byte(l.message)) == seam.Forward {
-				t.pass(l.message, l.from)
-			}
+		case l = <-t.inbox:
 		}
-	}
-}
-
-// await waits until a moment of the network's time. It reports false if the topic
-// ends before.
-func (t *Topic) await(at time.Duration) bool {
-	left := at - t.transport.net.now()
-	if left <= 0 {
-		return true
-	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-t.done:
-		return false
-	case <-t.transport.done:
-		return false
+		select {
+		case <-t.done:
+			return
+		case <-t.transport.done:
+			return
+		case <-time.After(l.at - t.transport.net.now()):
+		}
+		if t.transport.net.cable(t.transport.Self(), l.from).isCut() || !t.takesPart(l.from) {
+			continue
+		}
+		if t.first(l.message) && t.handler(l.from, []byte(l.message)) == seam.Forward {
+			t.pass(l.message, l.from)
+		}
 	}
 }
 
@@ -178,46 +164,44 @@ func (t *Topic) has(message string) bool {
 	return t.seen.Contains(sha256.Sum256([]byte(message)))
 }
 
+// seat is a peer's place in a topic.
+type seat struct {
+	topic string
+	peer  seam.PeerID
+}
+
 // topics are who takes part in what, on a network.
 type topics struct {
 	mu    sync.Mutex
-	table map[string]map[seam.PeerID]*Topic
+	table map[seat]*Topic
 }
 
 func (s *topics) add(t *Topic) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.table == nil {
-		s.table = make(map[string]map[seam.PeerID]*Topic)
-	}
-	self := t.transport.Self()
-	if old := s.table[t.name][self]; old != nil && old.transport == t.transport {
+	at := seat{t.name, t.transport.Self()}
+	if old := s.table[at]; old != nil && old.transport == t.transport {
 		return false
 	}
-	if s.table[t.name] == nil {
-		s.table[t.name] = make(map[seam.PeerID]*Topic)
-	}
-	s.table[t.name][self] = t
+	s.table[at] = t
 	return true
 }
 
 func (s *topics) remove(t *Topic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if self := t.transport.Self(); s.table[t.name][self] == t {
-		delete(s.table[t.name], self)
-	}
-	if len(s.table[t.name]) == 0 {
-		delete(s.table, t.name)
+	if at := (seat{t.name, t.transport.Self()}); s.table[at] == t {
+		delete(s.table, at)
 	}
 }
 
-func (s *topics) members(name string) []*Topic {
+func (s *topics) members(name string) (members []*Topic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	members := make([]*Topic, 0, len(s.table[name]))
-	for _, t := range s.table[name] {
-		members = append(members, t)
+	for at, t := range s.table {
+		if at.topic == name {
+			members = append(members, t)
+		}
 	}
 	return members
 }

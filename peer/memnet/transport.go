@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -343,10 +345,7 @@ func (t *Transport) stop() {
 	}
 	t.stopped = true
 	close(t.done)
-	open := make([]*end, 0, len(t.streams))
-	for e := range t.streams {
-		open = append(open, e)
-	}
+	open := slices.Collect(maps.Keys(t.streams))
 	t.mu.Unlock()
 	t.net.remove(t)
 	for _, e := range open {

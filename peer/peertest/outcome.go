@@ -11,10 +11,9 @@ type Watch struct {
 	// Evaluate is how many peers are evaluated at the end, spread evenly over those
 	// who are there. Default: 32.
 	Evaluate int
-	// Points is the number of points of the curve, at even progress. 0 is no curve.
+	// Points is the number of points of the curve, at even progress, each from four peers on a
+	// part of the data. 0 is no curve.
 	Points int
-	// Glance is how many peers are evaluated at each, on a part of the data. Default: 4.
-	Glance int
 	// Target is the accuracy whose time is noted, and Stop ends the run there.
 	Target float64
 	Stop   bool

@@ -293,7 +293,7 @@ func (r *running) point(glance bool) Point {
 	}
 	most := r.Watch.Evaluate
 	if glance {
-		most = r.Watch.Glance
+		most = glanced
 	}
 	chosen := r.chosen(most)
 	accuracies, losses := r.evaluate(chosen, glance)

@@ -16,7 +16,7 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Defaults of a Simulation, and its bound.
+// Defaults of a Simulation, and its bounds.
 const (
 	defaultSimulated = 16
 	maxSimulated     = 4096
@@ -24,7 +24,7 @@ const (
 	defaultStepTime  = 10 * time.Millisecond
 	defaultJitter    = 0.1
 	defaultEvaluate  = 32
-	defaultGlance    = 4
+	glanced          = 4 // peers evaluated at each point of the curve
 )
 
 // Simulation is a training in virtual time: the machines, replicas and frames of package
@@ -105,7 +105,7 @@ func (s Simulation) validate() error {
 	f.note(s.Limit < 0, "Limit is %s: it may not be negative", s.Limit)
 	f.within("World", s.World.validate(cmp.Or(s.Peers, defaultSimulated)))
 	w := s.Watch
-	f.note(w.Evaluate < 0 || w.Points < 0 || w.Glance < 0, "Watch has Evaluate %d, Points %d and Glance %d: none may be negative", w.Evaluate, w.Points, w.Glance)
+	f.note(w.Evaluate < 0 || w.Points < 0, "Watch has Evaluate %d and Points %d: neither may be negative", w.Evaluate, w.Points)
 	return errors.Join(f...)
 }
 
@@ -120,7 +120,7 @@ func (s Simulation) withDefaults() Simulation {
 	s.Exchange.Stall, s.Exchange.Window = cmp.Or(s.Exchange.Stall, peer.DefaultStall), cmp.Or(s.Exchange.Window, replica.MaxWindow)
 	s.World.Compute.Step = cmp.Or(s.World.Compute.Step, defaultStepTime)
 	s.World.Compute.Jitter = max(cmp.Or(s.World.Compute.Jitter, defaultJitter), 0)
-	s.Watch.Evaluate, s.Watch.Glance = cmp.Or(s.Watch.Evaluate, defaultEvaluate), cmp.Or(s.Watch.Glance, defaultGlance)
+	s.Watch.Evaluate = cmp.Or(s.Watch.Evaluate, defaultEvaluate)
 	return s
 }
 

@@ -3,8 +3,6 @@ package peertest
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer/memnet"
@@ -52,8 +50,6 @@ type Links struct {
 	Link memnet.Link
 	// Slow maps peers to the factor by which their ports, and their links, carry less.
 	Slow map[int]float64
-	// Pairs are links of their own, by the two peers, the lower first.
-	Pairs map[[2]int]memnet.Link
 }
 
 func (w World) validate(peers int) error {
@@ -70,9 +66,6 @@ func (w World) validate(peers int) error {
 	f.note(!(w.Links.Port >= 0), "Links.Port is %v bytes a second: want 0 for no bound, or more", w.Links.Port)
 	f.note(len(w.Links.Slow) > 0 && w.Links.Port == 0 && w.Links.Link.Bandwidth == 0,
 		"Links.Slow has factors, and nothing bounds what peers send: give Port or Link.Bandwidth")
-	for pair := range w.Links.Pairs {
-		f.note(pair[0] < 0 || pair[0] >= pair[1] || pair[1] >= peers, "Links.Pairs has %v: want two peers from 0 to %d, the lower first", pair, peers-1)
-	}
 	for _, slow := range []map[int]float64{w.Compute.Slow, w.Links.Slow} {
 		for i, factor := range slow {
 			f.note(i < 0 || i >= peers || !(factor > 0), "Slow has factor %v for peer %d: want one above 0 for a peer from 0 to %d", factor, i, peers-1)
@@ -99,9 +92,6 @@ func (l Links) beginning(peers int) (changes []Change) {
 		changes = append(changes,
 			Change{Kind: relink, Peer: i, other: everybody, link: link},
 			Change{Kind: replug, Peer: i, port: l.Port / factor})
-	}
-	for _, pair := range slices.SortedFunc(maps.Keys(l.Pairs), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
-		changes = append(changes, Change{Kind: relink, Peer: pair[0], other: pair[1], link: l.Pairs[pair]})
 	}
 	return changes
 }
