@@ -143,11 +143,6 @@ func (p *peer) loseTouch(gone *peer) {
 	p.driver.tell(averaging.Event{Kind: averaging.PeerLost, Peer: gone.id})
 }
 
-// absent is a member that has yet to come: it holds its place among the peers.
-func absent(w *World, index int, id topology.PeerID) *peer {
-	return &peer{world: w, index: index, id: id, gone: true, missed: true}
-}
-
 // word sends what the machine tells another: a frame of its own on the line, which is
 // lost if the line is cut before it arrives, and may overtake what streams carry where
 // segments of these must be sent again.

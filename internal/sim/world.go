@@ -54,7 +54,7 @@ func New(config Config) (*World, error) {
 		w.index[m.ID] = i
 		w.ports[i].bandwidth = config.Port
 		if m.Later {
-			w.peers = append(w.peers, absent(w, i, m.ID))
+			w.peers = append(w.peers, &peer{world: w, index: i, id: m.ID, gone: true, missed: true})
 			continue
 		}
 		if !m.Stranger {

@@ -266,25 +266,19 @@ func (e *end) retire() {
 	e.cable.streams = slices.DeleteFunc(e.cable.streams, func(s *stream) bool { return s == e.stream })
 }
 
-func (e *end) SetReadDeadline(t time.Time) error {
-	e.setDeadline(&e.readBy, t)
-	e.reading.signal()
-	return nil
-}
+func (e *end) SetReadDeadline(t time.Time) error { return e.setDeadline(&e.readBy, &e.reading, t) }
 
-func (e *end) SetWriteDeadline(t time.Time) error {
-	e.setDeadline(&e.writeBy, t)
-	e.writing.signal()
-	return nil
-}
+func (e *end) SetWriteDeadline(t time.Time) error { return e.setDeadline(&e.writeBy, &e.writing, t) }
 
-func (e *end) setDeadline(deadline *time.Duration, t time.Time) {
+func (e *end) setDeadline(deadline *time.Duration, waits *waiter, t time.Time) error {
 	e.cable.mu.Lock()
 	defer e.cable.mu.Unlock()
 	*deadline = never
 	if !t.IsZero() {
 		*deadline = t.Sub(e.cable.net.epoch)
 	}
+	waits.signal()
+	return nil
 }
 
 func (s *stream) hold(now time.Duration) {

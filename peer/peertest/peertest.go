@@ -116,14 +116,10 @@ func (f *Flock) Add() *peer.Peer {
 	f.Peers, f.closers = append(f.Peers, nil), append(f.closers, nil)
 	f.gone[i] = true // until it is there
 	f.mu.Unlock()
-	p := f.start(i)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.gone, i)
-	return p
+	return f.start(i)
 }
 
-// start starts peer i.
+// start starts peer i, which has not come or has gone.
 func (f *Flock) start(i int) *peer.Peer {
 	f.t.Helper()
 	config := peer.Config{Run: Run, Params: f.config.Params(), Exchange: peer.Exchange{Seed: f.config.Seed}}
@@ -155,6 +151,7 @@ func (f *Flock) start(i int) *peer.Peer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.Peers[i], f.closers[i] = p, closeNetwork
+	delete(f.gone, i)
 	return p
 }
 
@@ -305,11 +302,7 @@ func (f *Flock) Return(i int) *peer.Peer {
 	if slices.Contains(f.Living(), i) {
 		f.t.Fatalf("peertest: peer %d has not gone", i)
 	}
-	p := f.start(i)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.gone, i)
-	return p
+	return f.start(i)
 }
 
 // Living are the indices of the peers that have neither crashed nor left.

@@ -91,18 +91,6 @@ func (r *recorder) change(c Change) {
 	r.write(l)
 }
 
-func (r *recorder) step(now time.Duration, peer int, took time.Duration) {
-	r.write(line{At: now, Did: didStep, Peer: peer, Took: took})
-}
-
-func (r *recorder) proposed(now time.Duration, peer int, to topology.PeerID) {
-	r.write(line{At: now, Did: didPropose, Peer: peer, Partner: to})
-}
-
-func (r *recorder) lost(now time.Duration, a, b, segments int) {
-	r.write(line{At: now, Did: didLose, Peer: a, Other: &b, Segments: segments})
-}
-
 // finish writes what is left, and tells whether all could be written.
 func (r *recorder) finish() error {
 	if r == nil {

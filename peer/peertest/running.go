@@ -91,8 +91,12 @@ func (r *running) config(late map[int]bool) (sim.Config, error) {
 		Rand: rand.New(rand.NewPCG(r.Seed, chanceOfLoss)),
 	}
 	if r.record != nil {
-		c.Hooks.Lost = func(a, b, segments int) { r.record.lost(r.world.Now(), a, b, segments) }
-		c.Hooks.Proposed = func(peer int, to topology.PeerID) { r.record.proposed(r.world.Now(), peer, to) }
+		c.Hooks.Lost = func(a, b, segments int) {
+			r.record.write(line{At: r.world.Now(), Did: didLose, Peer: a, Other: &b, Segments: segments})
+		}
+		c.Hooks.Proposed = func(peer int, to topology.PeerID) {
+			r.record.write(line{At: r.world.Now(), Did: didPropose, Peer: peer, Partner: to})
+		}
 	}
 	for i := range r.Peers {
 		m := sim.Member{ID: SimulatedID(i), Later: late[i]}
@@ -334,22 +338,18 @@ func (r *running) chosen(most int) (chosen []int) {
 // evaluate evaluates peers, several at once.
 func (r *running) evaluate(chosen []int, glance bool) (accuracies, losses []float64) {
 	accuracies, losses = make([]float64, len(chosen)), make([]float64, len(chosen))
-	work := make(chan int)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(chosen)) {
-		workers.Go(func() {
+	var group sync.WaitGroup
+	workers := min(runtime.GOMAXPROCS(0), len(chosen))
+	for first := range workers {
+		group.Go(func() {
 			x := make(tensor.Vector, r.layout.Len())
-			for k := range work {
+			for k := first; k < len(chosen); k += workers {
 				r.replicas[chosen[k]].Snapshot(x)
 				accuracies[k], losses[k] = r.Task.Evaluate(x, glance)
 			}
 		})
 	}
-	for k := range chosen {
-		work <- k
-	}
-	close(work)
-	workers.Wait()
+	group.Wait()
 	return accuracies, losses
 }
 

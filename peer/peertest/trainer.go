@@ -68,7 +68,8 @@ func (t *trainer) Duration(i, _, samples int) time.Duration {
 		t.advanced()
 	}
 	took := t.draw(i)
-	t.record.step(now, i, took) // as it would be with Compute.Samples: a replay may divide them otherwise
+	// The time is as it would be with Compute.Samples: a replay may divide them otherwise.
+	t.record.write(line{At: now, Did: didStep, Peer: i, Took: took})
 	if p.batch = samples; p.batch > 0 && t.World.Compute.Samples > 0 {
 		took = took * time.Duration(p.batch) / time.Duration(t.World.Compute.Samples)
 	}
