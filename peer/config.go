@@ -92,10 +92,10 @@ type Exchange struct {
 	// SliceLen is the number of values in a slice, the same for all peers of a
 	// run. Default: 32,768 (128 KiB).
 	SliceLen int
-	// Window bounds the slices in flight on each lane, 1 to 64 over all lanes, and
-	// with it the memory of an exchange. Default: as many as take 1 MiB, which are
-	// eight slices of the default length as raw, and all 64 with coarse codecs.
-	// A lane carries no more than a window in a round trip.
+	// Window is the number of slices in flight on each lane, 1 to 120 over all lanes.
+	// Default: as many as take 1 MiB to begin with, which are eight slices of the default
+	// length as raw, and then as many as fill the link, of which the passive side keeps up
+	// to 8 MiB. A lane carries no more than a window in a round trip.
 	Window int
 	// Lanes is the number of connections that an exchange may use at once, 1 to 8,
 	// over several addresses of the partner where it has them; of two peers that

@@ -11,11 +11,12 @@ import (
 // peeks and pops. There is room for as many as a window has: each stands for a frame
 // that has been answered, and is sent before any other.
 type retries struct {
-	parts          [MaxWindow]inFlight
+	parts          []inFlight
 	pushed, popped atomic.Int32
 }
 
-func (q *retries) clear() {
+func (q *retries) begin(window int) {
+	q.parts = ring(q.parts, window)
 	q.pushed.Store(0)
 	q.popped.Store(0)
 }
@@ -24,7 +25,7 @@ func (q *retries) empty() bool { return q.pushed.Load() == q.popped.Load() }
 
 func (q *retries) push(p inFlight) {
 	n := q.pushed.Load()
-	q.parts[n%MaxWindow] = p
+	q.parts[int(n)%len(q.parts)] = p
 	q.pushed.Store(n + 1)
 }
 
@@ -33,7 +34,7 @@ func (q *retries) peek(into *inFlight) bool {
 	if q.empty() {
 		return false
 	}
-	*into = q.parts[q.popped.Load()%MaxWindow]
+	*into = q.parts[int(q.popped.Load())%len(q.parts)]
 	return true
 }
 

@@ -139,9 +139,9 @@ func TestTermsAreBroughtWithinBounds(t *testing.T) {
 		{0, 0, 1, 1},
 		{-5, -5, 1, 1},
 		{1000, 1, replica.MaxWindow, 1},
-		{1000, 1000, 8, replica.MaxLanes},
+		{1000, 1000, replica.MaxWindow / replica.MaxLanes, replica.MaxLanes},
 		{16, 4, 16, 4},
-		{16, 5, 12, 5},
+		{32, 5, 24, 5},
 	} {
 		x := begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: c.window, Lanes: c.lanes})
 		if got := p.responder.Window(); got != c.wantWindow {

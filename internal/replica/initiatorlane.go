@@ -18,7 +18,8 @@ type InitiatorLane struct {
 	coded   atomic.Int32 // frames sent
 	applied atomic.Int32 // frames whose difference has been applied
 	drained atomic.Bool  // no slice is left that no lane has taken up
-	flight  [MaxWindow]inFlight
+	due     atomic.Int64 // bytes of the differences that are to come
+	flight  []inFlight   // as many as the window has
 	again   retries
 	scratch tensor.Vector
 	ranges  [maxBlocks]float32 // for Code
@@ -30,13 +31,16 @@ type inFlight struct {
 	part
 	codec coding.Codec
 	limit float64
+	due   int64 // bytes of its difference
 }
 
 func (l *InitiatorLane) begin() {
 	l.coded.Store(0)
 	l.applied.Store(0)
 	l.drained.Store(false)
-	l.again.clear()
+	l.due.Store(0)
+	l.flight = ring(l.flight, l.of.terms.Window)
+	l.again.begin(l.of.terms.Window)
 }
 
 // Code writes the frame of the next slice into frame, whose memory it reuses.
@@ -44,10 +48,10 @@ func (l *InitiatorLane) begin() {
 // again after the next Diff.
 func (l *InitiatorLane) Code(frame []byte) (_ []byte, ok bool, err error) {
 	coded, applied := l.coded.Load(), l.applied.Load()
-	if int(coded-applied) >= l.of.terms.Window {
+	if int(coded-applied) >= l.of.terms.Window || l.due.Load() >= int64(l.of.terms.pending()) {
 		return frame, false, nil
 	}
-	flight := &l.flight[coded%MaxWindow]
+	flight := &l.flight[int(coded)%len(l.flight)]
 	repeated := l.again.peek(flight)
 	if !repeated && !l.take(flight) {
 		l.drained.Store(true)
@@ -64,6 +68,7 @@ func (l *InitiatorLane) Code(frame []byte) (_ []byte, ok bool, err error) {
 	if err := wire.Seal(frame, header); err != nil {
 		return frame, false, fmt.Errorf("coding slice %d: %w", flight.slice, err)
 	}
+	l.due.Add(flight.due)
 	l.coded.Store(coded + 1)
 	if repeated { // only now, so that Over never misses it
 		l.again.pop()
@@ -109,6 +114,7 @@ func (l *InitiatorLane) encode(flight *inFlight, frame []byte) ([]byte, error) {
 		size := lattice.Encode(frame[head:], own, l.expected(s), flight.which(), widthOf(flight.attempt))
 		frame = frame[:head+size]
 	}
+	flight.due = int64(flight.codec.Diff.Size(flight.values(s.length)))
 	flight.limit = r.limit(s) // after the code, which has brought the slice into the cache
 	info := wire.CodeInfo{Bound: announced(flight.limit), Codec: uint8(flight.codec.ID)}
 	wire.AppendCodeInfo(frame[:wire.HeaderSize], info)
@@ -143,7 +149,7 @@ func (l *InitiatorLane) Diff(header wire.Header, payload []byte) error {
 	applied, coded := l.applied.Load(), l.coded.Load()
 	var flight inFlight
 	if applied < coded { // else Code may be writing there
-		flight = l.flight[applied%MaxWindow]
+		flight = l.flight[int(applied)%len(l.flight)]
 	}
 	if applied == coded || header.Slice != l.of.unit(&flight.part) || header.Exchange != l.of.terms.Exchange {
 		return fmt.Errorf("difference of slice %d of exchange %d after %d answers to %d codes of exchange %d: %w",
@@ -152,6 +158,7 @@ func (l *InitiatorLane) Diff(header wire.Header, payload []byte) error {
 	if err := l.difference(&flight, payload); err != nil {
 		return fmt.Errorf("difference of slice %d: %w", header.Slice, err)
 	}
+	l.due.Add(-flight.due)
 	l.applied.Store(applied + 1)
 	l.of.applied.Add(1)
 	return nil
@@ -239,6 +246,10 @@ func (l *InitiatorLane) Ack(frame []byte) ([]byte, error) {
 	err := wire.Seal(frame, wire.Header{Type: wire.TypeAck, Exchange: l.of.terms.Exchange, Ack: uint32(l.applied.Load()), Flags: l.of.terms.flags()})
 	return frame, err
 }
+
+// Flying is how many slices are under way, and Applied how many differences have been applied.
+func (l *InitiatorLane) Flying() int  { return int(l.coded.Load() - l.applied.Load()) }
+func (l *InitiatorLane) Applied() int { return int(l.applied.Load()) }
 
 // Over tells whether the lane has nothing left to send or to wait for but a last
 // Ack: Code has found that no slice is left, nothing has to be sent again, and all that

@@ -33,6 +33,7 @@ func TestOverMissesNothingThatComesBack(t *testing.T) {
 			defer close(lanes)
 			for range rounds {
 				l := &InitiatorLane{}
+				l.again.begin(1)
 				l.drained.Store(true)
 				c.begin(l)
 				lanes <- l

@@ -12,21 +12,23 @@ import (
 // ResponderLane is one stream's part of an exchange at the passive side.
 type ResponderLane struct {
 	of       *Responder
-	number   int                // of the lane
-	answered int                // frames answered
-	applied  int                // of these, how many have been applied at both sides
-	ring     [MaxWindow]pending // of which as many are in use as the window has
-	spare    [][]byte           // frames of parts that have been applied, at most MaxWindow
+	number   int       // of the lane
+	answered int       // frames answered
+	applied  int       // of these, how many have been applied at both sides
+	held     int       // bytes of the differences of the others
+	ring     []pending // as many as the window has
+	spare    [][]byte  // frames of parts that have been applied, at most MaxWindow
 	scratch  tensor.Vector
 	seen     [maxBlocks]float32 // of the blocks of a slice
 	limits   [maxBlocks]float32
 }
 
 func (l *ResponderLane) begin() {
-	l.answered, l.applied = 0, 0
+	l.answered, l.applied, l.held = 0, 0, 0
 	for i := range l.ring { // an exchange that broke off has left some
 		l.release(&l.ring[i])
 	}
+	l.ring = ring(l.ring, l.of.terms.Window)
 }
 
 // release keeps the frame of a part that needs it no more for another. So there are
@@ -48,7 +50,7 @@ func (l *ResponderLane) spareFrame() (frame []byte) {
 
 // pending is the difference in the i-th frame of the lane, which is kept until it has
 // been applied.
-func (l *ResponderLane) pending(i int) *pending { return &l.ring[i%l.of.terms.Window] }
+func (l *ResponderLane) pending(i int) *pending { return &l.ring[i%len(l.ring)] }
 
 // pending is a difference that has been sent and awaits its acknowledgement: the
 // frame as it was sent, which is what the partner decodes too.
@@ -72,8 +74,8 @@ func (l *ResponderLane) Code(header wire.Header, payload []byte) ([]byte, error)
 		return nil, err
 	}
 	n, unit := len(l.of.replica.shared), int(header.Slice)
-	if l.answered-l.applied >= l.of.terms.Window {
-		return nil, fmt.Errorf("code of slice %d with %d unacknowledged: %w", header.Slice, l.answered-l.applied, ErrWindow)
+	if l.answered-l.applied >= l.of.terms.Window || l.held >= l.of.terms.pending() {
+		return nil, fmt.Errorf("code of slice %d with %d unacknowledged, of %d bytes: %w", header.Slice, l.answered-l.applied, l.held, ErrWindow)
 	}
 	if uint64(header.Slice) >= uint64(attempts*n) || unit >= n && !l.of.taken.has(unit-n) || !l.of.taken.put(unit) {
 		return nil, fmt.Errorf("code of slice %d of %d, out of turn or for the second time: %w", header.Slice, n, ErrOrder)
@@ -89,6 +91,7 @@ func (l *ResponderLane) Code(header wire.Header, payload []byte) ([]byte, error)
 		return nil, fmt.Errorf("difference of slice %d: %w", unit, err)
 	}
 	l.answered++
+	l.held += len(w.code())
 	return w.frame, nil
 }
 
@@ -309,6 +312,7 @@ func (l *ResponderLane) Ack(header wire.Header) error {
 		if err := l.of.replica.commit(w, l.scratch, &l.of.moves); err != nil {
 			return fmt.Errorf("applying the difference of slice %d: %w", w.unit, err)
 		}
+		l.held -= len(w.code())
 		l.release(w)
 		l.of.applied.Add(1)
 	}

@@ -8,12 +8,16 @@ import (
 )
 
 // MaxWindow bounds the slices in flight of one lane, and MaxLanes the lanes of an
-// exchange; both together are bounded by wire.MaxInDoubt, and with them the memory
-// that a responder keeps pending.
+// exchange; both together are bounded by wire.MaxInDoubt.
 const (
 	MaxWindow = wire.MaxInDoubt
 	MaxLanes  = wire.MaxLanes
 )
+
+// maxPending bounds the bytes of differences that a responder keeps pending in all lanes of
+// an exchange: no further slice is answered above it, and none is sent. So many fill 1 Gbit/s
+// at 60 ms.
+const maxPending = 8 << 20
 
 // Terms are what the two sides of an exchange have agreed.
 type Terms struct {
@@ -46,6 +50,9 @@ func (t Terms) within() Terms {
 	return t
 }
 
+// pending bounds the bytes of differences pending in a lane before the last of them.
+func (t Terms) pending() int { return maxPending / t.Lanes }
+
 // flags are those of frames of slices.
 func (t Terms) flags() uint32 {
 	if t.Unsummed {
@@ -62,6 +69,14 @@ func (t Terms) weight() float64 { return 1 / float64(1+t.Overlap) }
 
 // bitmap is a set of slices, which several goroutines may look into and add to.
 type bitmap []uint64
+
+// ring returns a ring of n, in r's memory if that suffices.
+func ring[T any](r []T, n int) []T {
+	if cap(r) < n {
+		return make([]T, n)
+	}
+	return r[:n]
+}
 
 // sized returns an empty set with room for n slices, in b's memory if that
 // suffices.

@@ -65,7 +65,7 @@ func (s *sending) Next(_ time.Duration, buf *[]byte) ([]byte, session.Do) {
 	if s.err != nil {
 		return nil, session.Over
 	}
-	frame, do, err := s.lane.Next(buf)
+	frame, do, err := s.lane.Next(0, buf)
 	if err != nil {
 		s.err = err
 		return nil, session.Over

@@ -76,7 +76,7 @@ func (x *Exchange) Next(now time.Duration, buf *[]byte) (frame []byte, do Do) {
 		x.phase = slicing
 		return nil, Slices
 	case slicing:
-		if frame, do, err = x.lanes[0].Next(buf); do == Over {
+		if frame, do, err = x.lanes[0].Next(now, buf); do == Over {
 			x.phase = confirming
 			return nil, Wait
 		}
@@ -158,13 +158,14 @@ func (x *Exchange) accepted() error {
 			x.accept.Lanes, x.accept.Overlap, x.proposed.Lanes, x.proposed.Overlap, wire.ErrMessage)
 	}
 	x.agreed = agreed
+	first, most := x.local.window(agreed.Plan)
 	x.initiator.Begin(replica.Terms{
 		Partner: string(x.partner), Incarnation: x.proposed.Incarnation, Exchange: x.id, Plan: agreed.Plan, Codecs: agreed.IDs,
-		Window: min(int(x.accept.Window), x.local.window(agreed.Plan)), Lanes: int(x.accept.Lanes), Overlap: int(x.accept.Overlap),
+		Window: min(int(x.accept.Window), most), Lanes: int(x.accept.Lanes), Overlap: int(x.accept.Overlap),
 		Unsummed: x.unsummed,
 	})
 	for i := range x.initiator.Lanes() {
-		x.lanes[i] = SendingLane{lane: x.initiator.Lane(i), exchange: x.id, number: i, said: i == 0}
+		x.lanes[i] = SendingLane{lane: x.initiator.Lane(i), exchange: x.id, number: i, first: first, round: x.Round(), said: i == 0}
 	}
 	x.phase = agreeing
 	x.limit()

@@ -14,8 +14,8 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// windowBytes is what a lane has in flight in a direction, unless the configuration
-// says another number of slices. It is what a link of 200 Mbit/s and 40 ms takes.
+// windowBytes is what a lane has in flight in a direction to begin with, unless the
+// configuration says another number of slices. It is what a link of 200 Mbit/s and 40 ms takes.
 const windowBytes = 1 << 20
 
 // Host is what conversations know of the peer whose they are.
@@ -27,7 +27,7 @@ type Host struct {
 	Ledger  *replica.Ledger
 	Links   *links.Links
 	// Lanes is the most streams of an exchange, and Window the slices in flight on each;
-	// 0 is as many as fill a fast link.
+	// 0 is as many as fill the link.
 	Lanes, Window int
 	// Sealed: nobody can alter what the peer's transport carries, so slices need no
 	// checksums where the partner's is sealed too.
@@ -97,10 +97,10 @@ func direct(ids []coding.ID) []coding.ID {
 }
 
 // window is the number of slices in flight on each lane of an exchange that this peer
-// initiates: whatever the codec, about as many bytes.
-func (l *Host) window(plan coding.Plan) int {
+// initiates: to begin with, whatever the codec, about as many bytes, and at most.
+func (l *Host) window(plan coding.Plan) (first, most int) {
 	if l.Window > 0 {
-		return l.Window
+		return l.Window, l.Window
 	}
 	bits, values := 0.0, 0
 	for i, layer := range l.Replica.JointLayers() {
@@ -108,7 +108,7 @@ func (l *Host) window(plan coding.Plan) int {
 		values += layer.Len
 	}
 	slice := bits / float64(max(values, 1)) * float64(l.Replica.SliceLen()) / 8
-	return min(max(int(windowBytes/max(slice, tensor.ValueSize)), 1), replica.MaxWindow)
+	return min(max(int(windowBytes/max(slice, tensor.ValueSize)), 1), replica.MaxWindow), replica.MaxWindow
 }
 
 // granted is the number of slices in flight that this peer allows its partners, who know

@@ -16,14 +16,17 @@ type SendingLane struct {
 	lane     *replica.InitiatorLane
 	exchange uint64
 	number   int
-	said     bool // the frame that opens a further lane has been sent
-	acked    bool // the last acknowledgement has
+	first    int           // slices in flight to begin with
+	began    time.Duration // when the first slice was sent
+	round    time.Duration // from a question to its answer
+	said     bool          // the frame that opens a further lane has been sent
+	acked    bool          // the last acknowledgement has
 	closed   bool
 }
 
 // Next says what is to be done next: Send, CloseWrite, or Wait until Receive has taken
 // another difference; Over once all has been said.
-func (l *SendingLane) Next(buf *[]byte) (frame []byte, do Do, err error) {
+func (l *SendingLane) Next(now time.Duration, buf *[]byte) (frame []byte, do Do, err error) {
 	switch {
 	case l.closed:
 		return nil, Over, nil
@@ -34,6 +37,9 @@ func (l *SendingLane) Next(buf *[]byte) (frame []byte, do Do, err error) {
 		l.said = true
 		frame, err = pack(buf, l.exchange, wire.Lane{Lane: uint8(l.number)})
 		return frame, Send, err
+	}
+	if l.lane.Flying() >= l.window(now) {
+		return nil, Wait, nil
 	}
 	frame, ok, err := l.lane.Code(*buf)
 	if *buf = frame; err != nil || ok {
@@ -46,6 +52,17 @@ func (l *SendingLane) Next(buf *[]byte) (frame []byte, do Do, err error) {
 	frame, err = l.lane.Ack(*buf)
 	*buf = frame
 	return frame, Send, err
+}
+
+// window is how many slices may be in flight: those that it begins with, and where a link is
+// long and fast twice those that come back in a round trip. So it grows until they wait on the
+// link for as long as they travel, and a slow link holds no more of them than it began with.
+func (l *SendingLane) window(now time.Duration) int {
+	if l.began == 0 {
+		l.began = now
+	}
+	rate := float64(l.lane.Applied()) / float64(max(now-l.began, 1))
+	return max(l.first, int(2*rate*float64(l.round)))
 }
 
 // Over tells whether nothing more is to come from the partner but the end of its stream.

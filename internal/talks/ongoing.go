@@ -169,7 +169,7 @@ func (x *Ongoing) exchange(lane *session.SendingLane, t *talk) (sound bool) {
 func (x *Ongoing) write(lane *session.SendingLane, t *talk) (sound bool) {
 	for {
 		began := time.Now()
-		frame, do, err := lane.Next(&t.Frame)
+		frame, do, err := lane.Next(began.Sub(t.started), &t.Frame)
 		x.worked(began)
 		switch {
 		case err != nil:

@@ -196,7 +196,7 @@ func (p *outbound) further(ctx context.Context, x *Ongoing, lane *session.Sendin
 		stream.Reset()
 		return false
 	}
-	frame, _, err := lane.Next(&t.Frame)
+	frame, _, err := lane.Next(time.Since(t.started), &t.Frame)
 	if err == nil {
 		err = t.Send(frame)
 	}

@@ -4,7 +4,7 @@ import "slices"
 
 // MaxInDoubt is the most slices of one exchange that may be under way, over all
 // its lanes, and so the most that a cut can leave in doubt.
-const MaxInDoubt = 64
+const MaxInDoubt = 120
 
 // Sizes of payloads, in bytes.
 const (

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
@@ -22,6 +21,7 @@ const (
 	maxSimulated     = 4096
 	defaultLimit     = 1000 * time.Hour
 	defaultStepTime  = 10 * time.Millisecond
+	simulatedWindow  = 64 // slices in flight, where no link needs more
 	defaultJitter    = 0.1
 	defaultEvaluate  = 32
 	glanced          = 4 // peers evaluated at each point of the curve
@@ -117,7 +117,7 @@ func (s Simulation) withDefaults() Simulation {
 		s.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) { return averaging.NewADPSGD(c) }
 	}
 	s.Peers, s.Limit = cmp.Or(s.Peers, defaultSimulated), cmp.Or(s.Limit, defaultLimit)
-	s.Exchange.Stall, s.Exchange.Window = cmp.Or(s.Exchange.Stall, peer.DefaultStall), cmp.Or(s.Exchange.Window, replica.MaxWindow)
+	s.Exchange.Stall, s.Exchange.Window = cmp.Or(s.Exchange.Stall, peer.DefaultStall), cmp.Or(s.Exchange.Window, simulatedWindow)
 	s.World.Compute.Step = cmp.Or(s.World.Compute.Step, defaultStepTime)
 	s.World.Compute.Jitter = max(cmp.Or(s.World.Compute.Jitter, defaultJitter), 0)
 	s.Watch.Evaluate = cmp.Or(s.Watch.Evaluate, defaultEvaluate)

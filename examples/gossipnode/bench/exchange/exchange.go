@@ -17,7 +17,7 @@ const (
 	minExchangeRounds     = 7
 
 	// What package peer takes for a window and lanes.
-	maxWindow = 64
+	maxWindow = 120
 	maxLanes  = 8
 )
 
@@ -74,7 +74,7 @@ Only Linux tells processor time, peak memory and congestion control.`,
 	flags.IntVar(&s.lanes, "lanes", 1, "connections that the exchange uses at once; the references use one")
 	flags.IntVar(&s.rounds, "rounds", defaultExchangeRounds, "rounds, after one to warm up")
 	flags.IntVar(&s.slice, "slice", measure.DefaultSlice, "values in a slice")
-	flags.IntVar(&s.window, "window", 0, "slices in flight; 0 is as many as take 1 MiB")
+	flags.IntVar(&s.window, "window", 0, "slices in flight; 0 is 1 MiB to begin with, then as many as fill the link")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the values")
 	flags.BoolVar(&s.stages, "stages", false, "profile both processes, and tell where an exchange's processor time goes")
 	flags.BoolVar(&s.json, "json", false, "print the figures as one JSON object, the last line of standard output")
