@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -134,5 +135,37 @@ func TestAttemptsGrow(t *testing.T) {
 	d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: "a"}, Word: status}, nil)
 	if !d.Running || d.Attempt() <= last {
 		t.Errorf("attempt %d after %d, running %t", d.Attempt(), last, d.Running)
+	}
+}
+
+// TestAttemptsOfOneDoNotBindAnother: a coordinator that numbers its attempt as high as can be,
+// and dies, does not keep members out of its successor's.
+func TestAttemptsOfOneDoNotBindAnother(t *testing.T) {
+	d := newDriven(t, "c", topology.Member{ID: "p"}, topology.Member{ID: "b"}, topology.Member{ID: "c"}) // the last
+	d.hear(averaging.Event{Kind: averaging.RunOver})
+	first, place := d.leader, func(from topology.PeerID, round uint64) {
+		d.t.Helper()
+		d.now += time.Millisecond
+		ring := []topology.PeerID{from, "c"}
+		word := collective.PlaceIn(ring, 1).Word(round)
+		d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: from}, Word: word}, nil)
+	}
+	place(first, math.MaxUint64)
+	if d.Attempt() != math.MaxUint64 {
+		t.Fatalf("attempt %d of %q", d.Attempt(), first)
+	}
+	d.hear(averaging.Event{Kind: averaging.PeerLost, Peer: first})
+	second := d.leader
+	if second == first || second == "c" {
+		t.Fatalf("%q coordinates after %q", second, first)
+	}
+	const round = 7 << 8
+	place(second, round)
+	if d.Attempt() != round {
+		t.Errorf("attempt %d, want %d: the place of the next coordinator is refused", d.Attempt(), round)
+	}
+	place(second, round-1<<8)
+	if d.Attempt() != round {
+		t.Errorf("attempt %d: a place that comes late is taken", d.Attempt())
 	}
 }

@@ -65,12 +65,13 @@ type Summing struct {
 	Summer
 	members      *Members
 	Participants []Participant
-	Running      bool          // an attempt is, of this coordinator
-	Opened       time.Duration // since when it waits for others to be Present
-	counter      uint64        // of attempts
-	unable       int           // attempts that failed since its own sum cannot be sent
-	committed    uint64        // the last attempt whose sum all had
-	value        float64       // what the coordinator said of that
+	Running      bool            // an attempt is, of this coordinator
+	Opened       time.Duration   // since when it waits for others to be Present
+	placedBy     topology.PeerID // the coordinator of the last attempt joined
+	counter      uint64          // of attempts
+	unable       int             // attempts that failed since its own sum cannot be sent
+	committed    uint64          // the last attempt whose sum all had
+	value        float64         // what the coordinator said of that
 }
 
 // Participant is a member as its coordinator knows it.
@@ -122,7 +123,7 @@ func (s *Summing) Heard(from topology.PeerID, w Word) {
 		s.accuse(from, s.members.Find(w.View))
 	case from != s.Coordinator() || s.Leads():
 	case w.Kind == WordPlace:
-		s.placed(w)
+		s.placed(from, w)
 	case w.Kind == WordRegroup && s.Stage != Idle && w.Round == s.Attempt():
 		s.Leave()
 		s.Report()
@@ -131,14 +132,18 @@ func (s *Summing) Heard(from topology.PeerID, w Word) {
 	}
 }
 
-// placed takes a place in the ring.
-func (s *Summing) placed(w Word) {
+// placed takes a place in the ring. The attempts of one coordinator grow: a word of an older
+// one comes late. Those of another need not be beyond them, or a coordinator that numbers its
+// own without bound would leave nobody to follow it.
+func (s *Summing) placed(from topology.PeerID, w Word) {
 	at, ok := PlaceOf(w)
-	if !ok || w.Round <= s.Attempt() || !s.Ready() {
+	late := w.Round == s.Attempt() || w.Round < s.Attempt() && from == s.placedBy
+	if !ok || late || !s.Ready() {
 		return
 	}
 	next, previous := s.members.Find(at.Next), s.members.Find(at.Previous)
 	if next != "" && previous != "" { // else they are in a view that is not here yet; it is told again
+		s.placedBy = from
 		s.Join(w.Round, at, next, previous)
 	}
 }
@@ -246,6 +251,7 @@ func (s *Summing) Form() {
 	}
 	own := slices.Index(line, s.Self)
 	n := len(line)
+	s.placedBy = s.Self
 	s.Join(attempt, PlaceIn(line, own), line[(own+1)%n], line[(own+n-1)%n])
 }
 

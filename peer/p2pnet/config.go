@@ -23,9 +23,10 @@ const (
 	handshakeTimeout = 10 * time.Second
 )
 
-// MaxWindow is the most bytes that a stream has in flight, one way: together with the
-// round trip it bounds what one connection carries.
-const MaxWindow = maxWindow
+// MaxWindow is how many bytes a stream can be relied on to have in flight, one way: together
+// with the round trip it bounds what one connection carries. Twice as many may be, while the
+// muxer has yet to tell of what was read, and both ends speak.
+const MaxWindow = maxWindow / 4
 
 // defaultListen is every IPv4 interface at a port the system picks.
 const defaultListen = "/ip4/0.0.0.0/tcp/0"

@@ -177,7 +177,7 @@ func TestWrongUse(t *testing.T) {
 		{"bench exchange --lanes 9", "--lanes 9: want 1 to 8"},
 		{"bench exchange --rounds 6", "--rounds 6: want 7 to "},
 		{"bench exchange --slice 65537", "--slice 65537: want 1 to 65536"},
-		{"bench exchange --window 65", "--window 65: want 0 to 64"},
+		{"bench exchange --window 121", "--window 121: want 0 to 120"},
 		{"bench exchange --window 1 --lanes 0", "--lanes 0: want"},
 		{"bench exchange --config nowhere.yaml", "nowhere.yaml: no such file"},
 		{"bench step --model bogus", `--model "bogus": want mlp`},
