@@ -37,8 +37,9 @@ type room struct {
 	layout  *tensor.Layout
 	members []seam.Record
 	lied    []seam.PeerID
-	busy    bool // donors have an exchange under way
-	cut     bool // nobody can be dialled
+	busy    bool        // donors have an exchange under way
+	cut     bool        // nobody can be dialled
+	late    seam.PeerID // a donor that is found to have lied when all else is over
 	logged  *observer.ObservedLogs
 	log     *zap.Logger
 }
@@ -110,7 +111,12 @@ func (r *room) copy(ctx context.Context) (*copying.Copied, error) {
 			if err != nil {
 				return err
 			}
-			return new(framed.Stream).Converse(ctx, stream, stall, talk)
+			err = new(framed.Stream).Converse(ctx, stream, stall, talk)
+			if to == r.late {
+				<-ctx.Done()
+				return &copying.DonorError{Fault: copying.WrongSlice}
+			}
+			return err
 		},
 		Avoided: func(seam.PeerID) bool { return false },
 		Condemn: func(donor seam.PeerID, _ error) { r.lied = append(r.lied, donor) },
@@ -180,6 +186,29 @@ func TestWhoIsOfNoUse(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestALiarFoundOutLate: what a donor gave that turns out to have lied when every slice is here
+// is asked of the others.
+func TestALiarFoundOutLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoom(t)
+		r.late = r.donate("liar", 1, 0, 0)
+		r.donate("honest", 2, 0, 0)
+		copied, err := r.copy(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(r.lied, []seam.PeerID{r.late}) || copied.Stats.Liars != 1 || copied.Stats.Donors != 1 || copied.Stats.Again == 0 {
+			t.Errorf("%+v, %v lied", copied.Stats, r.lied)
+		}
+		if i := slices.IndexFunc(copied.Values, func(v float32) bool { return v != 2 }); i >= 0 {
+			t.Errorf("value %d is %g, the liar's", i, copied.Values[i])
+		}
+		if !slices.Equal(copied.Ages, []uint64{100}) {
+			t.Errorf("ages %v", copied.Ages)
+		}
+	})
 }
 
 func TestACopyEndsWithItsContext(t *testing.T) {

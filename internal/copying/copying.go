@@ -115,8 +115,18 @@ func Copy(ctx context.Context, config Config, seed seam.PeerID) (*Copied, error)
 	return c.copied(), nil
 }
 
-// run draws from donors until every slice is here.
+// run draws from donors until every slice is here. That the last donor has lied may show as
+// it ends, when all were: then its slices are missing again.
 func (c *copying) run(ctx context.Context) error {
+	for {
+		if err := c.gather(ctx); err != nil || c.pool.done() {
+			return err
+		}
+	}
+}
+
+// gather draws from donors until every slice is here, and lets them end.
+func (c *copying) gather(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var drawing sync.WaitGroup
 	defer drawing.Wait()
@@ -257,6 +267,9 @@ func (c *copying) recordOf(id seam.PeerID) (life, age uint64) {
 // again, and what it gave is asked of others.
 func (c *copying) part(ctx context.Context, donor seam.PeerID, err error) {
 	lied, banned, alive := judge(err)
+	if lied {
+		c.pool.disown(donor) // first: what it gave counts for nobody
+	}
 	c.mu.Lock()
 	d := c.donors[donor]
 	d.drawing, d.banned, d.after = false, banned, time.Now().Add(retry)
@@ -272,10 +285,9 @@ func (c *copying) part(ctx context.Context, donor seam.PeerID, err error) {
 	}
 	c.mu.Unlock()
 	switch {
-	case err == nil || ctx.Err() != nil:
 	case lied:
-		c.pool.disown(donor)
 		c.Condemn(donor, err)
+	case err == nil || ctx.Err() != nil:
 	case banned:
 		c.Log.Warn("a member's model cannot be copied; it is not asked again", zap.String("peer", string(donor)), zap.Error(err))
 	default:
