@@ -73,7 +73,7 @@ func (x *pair) carry(rate float64, round time.Duration) (took time.Duration, bus
 // TestWindowFillsTheLink: whatever the link is like, an exchange keeps it busy but for the
 // round trips of its beginning and its end, in which the window grows.
 func TestWindowFillsTheLink(t *testing.T) {
-	const rounds = 5 // that may be lost
+	const rounds = 7 // that may be lost
 	for _, link := range []struct {
 		name  string
 		bits  float64
