@@ -1,36 +1,43 @@
 package p2pnet
 
 import (
+	"fmt"
 	"io"
 	"testing"
 
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 // TestModelStreamsGetTheirWindows: libp2p gives 16 MiB to one peer's streams of one
 // protocol, and yamux silently does not grow a window that is refused, which makes a
-// stream slow without an error. Here a peer has room for all lanes at full windows.
+// stream slow without an error. Here a peer has room for all lanes at full windows, which
+// are memory at who reads, and which yamux takes only while half is left.
 func TestModelStreamsGetTheirWindows(t *testing.T) {
 	m, err := Limits{}.withDefaults().newResourceManager()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	for range 1 + seam.MaxLane {
-		s, err := m.OpenStream(idOf(t, 1), network.DirInbound)
-		if err != nil {
-			t.Fatal(err)
+	const asked = 128 // the priority with which yamux asks for more
+	err = m.ViewPeer(idOf(t, 1), func(scope network.PeerScope) error {
+		for range 1 + seam.MaxLane {
+			span, err := accounted{scope}.BeginSpan()
+			if err != nil {
+				return err
+			}
+			defer span.Done()
+			for window := initialWindow; window < maxWindow; window *= 2 {
+				if err := span.ReserveMemory(window, asked); err != nil {
+					return fmt.Errorf("a lane's window of %d: %w", window, err)
+				}
+			}
 		}
-		defer s.Done()
-		if err := s.SetProtocol(protocol.ID(speak)); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.ReserveMemory(2*maxWindow, network.ReservationPriorityAlways); err != nil {
-			t.Fatalf("a lane's windows, both ways: %v", err)
-		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
