@@ -90,9 +90,11 @@ func worker(t *testing.T, flock *peertest.Flock) int {
 	return (coordinator(t, flock) + 1) % len(flock.Peers)
 }
 
+// flock is a flock whose peers know each other: whom they take for the first of the view does
+// not depend on who was heard of sooner.
 func (r rival) flock(t *testing.T, change func(int, *peer.Config)) *peertest.Flock {
 	t.Helper()
-	return peertest.Start(t, peertest.Config{
+	flock := peertest.Start(t, peertest.Config{
 		Peers: rivalPeers, Params: newModel, Link: memnet.Link{Delay: time.Millisecond}, Seed: 7,
 		Configure: func(i int, c *peer.Config) {
 			r.configure(i, c)
@@ -101,6 +103,13 @@ func (r rival) flock(t *testing.T, change func(int, *peer.Config)) *peertest.Flo
 			}
 		},
 	})
+	for _, p := range flock.Peers {
+		if err := p.WaitMembers(t.Context(), rivalPeers); err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Wait() // their machines have heard of it too
+	return flock
 }
 
 func (r rival) configure(i int, c *peer.Config) {
