@@ -190,7 +190,8 @@ func (f *Flock) WaitJoined(n int) {
 type Gradient func(i int, x, grad tensor.Vector) (peer.Result, error)
 
 // Train lets every peer take steps on a goroutine of its own until its run is over
-// or ctx ends, and returns when all have. The test fails if a step does.
+// or ctx ends, and returns when all have. The test fails if a step does, other than of a
+// peer that has crashed or left.
 func (f *Flock) Train(ctx context.Context, gradient Gradient) {
 	f.t.Helper()
 	f.TrainSteps(ctx, math.MaxInt, gradient)
@@ -209,8 +210,8 @@ func (f *Flock) TrainSteps(ctx context.Context, steps int, gradient Gradient) {
 			for n := 0; n < steps && faults[i] == nil; n++ {
 				faults[i] = p.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { return gradient(i, x, grad) })
 			}
-			if err := faults[i]; errors.Is(err, peer.ErrRunOver) || errors.Is(err, peer.ErrClosed) || ctx.Err() != nil {
-				faults[i] = nil
+			if err := faults[i]; errors.Is(err, peer.ErrRunOver) || errors.Is(err, peer.ErrClosed) || ctx.Err() != nil || f.departed(i, p) {
+				faults[i] = nil // what a peer complains of that has just been killed, nobody hears
 			}
 		})
 	}
@@ -284,6 +285,13 @@ func (f *Flock) depart(i int) (p *peer.Peer, closeNetwork func()) {
 	defer f.mu.Unlock()
 	f.gone[i] = true
 	return f.Peers[i], f.closers[i]
+}
+
+// departed tells whether p, which was started as peer i, has crashed or left.
+func (f *Flock) departed(i int, p *peer.Peer) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.gone[i] || f.Peers[i] != p
 }
 
 // Crash takes peer i off the network in memory as kill -9 does: nobody hears a word

@@ -1,6 +1,7 @@
 package peertest_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,24 @@ func slowLearner(_ int, c *peer.Config) {
 	c.Exchange.Pace.Every = 1
 	c.Schedule = optim.Schedule{Rate: 0.02}
 	c.Optimizer = &optim.SGD{}
+}
+
+// TestTheDeadComplainToNobody: a step that fails in a peer which has just been killed is no
+// fault of the others, who train on.
+func TestTheDeadComplainToNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flock := peertest.Start(t, peertest.Config{Peers: 2, Params: newModel, Configure: slowLearner})
+		flock.TrainSteps(t.Context(), 20, func(i int, x, grad tensor.Vector) (peer.Result, error) {
+			if i == 1 {
+				flock.Crash(i)
+				return peer.Result{}, errors.New("what nobody hears")
+			}
+			return pull(i, x, grad)
+		})
+		if steps := flock.Peers[0].Stats().Steps; steps != 20 {
+			t.Errorf("the one that lives has made %d steps of 20", steps)
+		}
+	})
 }
 
 // TestPartition shows what a user's own test may do: cut a flock in two in the
