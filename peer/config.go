@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/admit"
+	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
@@ -100,8 +101,9 @@ type Exchange struct {
 	// Lanes is the number of connections that an exchange may use at once, 1 to 8,
 	// over several addresses of the partner where it has them; of two peers that
 	// differ, the smaller number counts. Default: 1, which is best where two busy
-	// cores are the limit. On links that limit each connection, k lanes are up to k
-	// times as fast.
+	// cores are the limit, and 4 to a partner to whom the link is fast and long at once:
+	// with 256 KiB on the way or more, where an exchange moves 4 MiB or more. On links
+	// that limit each connection, k lanes are up to k times as fast.
 	Lanes int
 	// Inbound bounds the exchanges that this peer serves at once; a further one is
 	// refused, and its initiator asks the next. With c exchanges at once each moves
@@ -150,7 +152,8 @@ type Exchanged struct {
 
 // Defaults of Config and its parts.
 const (
-	DefaultLanes = 1
+	// WideLanes is Exchange.Lanes where it is left to the link, and the link is fast and long.
+	WideLanes    = links.WideLanes
 	DefaultStall = 5 * time.Second
 	DefaultGrace = 10 * time.Second
 )
@@ -253,9 +256,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()
-	}
-	if c.Exchange.Lanes == 0 {
-		c.Exchange.Lanes = DefaultLanes
 	}
 	if c.Exchange.Deadline == 0 {
 		c.Exchange.Deadline = averaging.DefaultDeadline

@@ -154,8 +154,8 @@ func onTheLink(data []byte) int {
 	return size
 }
 
-// TestShapedLinks: an exchange fills links as users have them, over one connection where the
-// link is not both fast and long, and over four where it is.
+// TestShapedLinks: an exchange fills links as users have them; with one lane, and with as many
+// as the links ask for once they are known.
 func TestShapedLinks(t *testing.T) {
 	if !*shaped {
 		t.Skip("left out: takes two minutes as root; see the flag -shaped")
@@ -166,7 +166,7 @@ func TestShapedLinks(t *testing.T) {
 		round time.Duration
 	}{{"1 Gbit, 20 ms", 1e9, 20 * time.Millisecond}, {"100 Mbit, 40 ms", 1e8, 40 * time.Millisecond}} {
 		for _, codec := range []string{"raw", "lattice6+4"} {
-			for _, lanes := range []int{1, 4} {
+			for _, lanes := range []int{1, 0} {
 				t.Run(fmt.Sprintf("%s, %s, lanes %d", link.name, codec, lanes), func(t *testing.T) {
 					l := shape(t, link.bits, link.round)
 					l.exchange(t, codec, lanes)

@@ -48,6 +48,7 @@ type Link struct {
 	Again     float64       // share of blocks sent again
 	Exchanges uint64        // measured
 
+	bytes   float64       // of the busier direction of an exchange
 	waits   time.Duration // of an exchange, whatever it moves
 	speed   int           // index of choices for the time that an exchange takes
 	finer   bool          // blocks fail so often that the next finer one is worth it
@@ -82,7 +83,25 @@ func (k *Link) saw(s Sample) {
 	k.Round = time.Duration(drawn(float64(k.Round), float64(s.Round)))
 	k.waits = time.Duration(drawn(float64(k.waits), float64(s.waits())))
 	k.Again += linkSmoothing * (s.Again - k.Again)
+	k.bytes = float64(s.Bytes)
 	k.Exchanges++
+}
+
+// A connection's windows follow a link that is fast and long as well only in part
+// (docs/design/008): such a one is given several, where an exchange is long enough for that
+// to matter.
+const (
+	// WideLanes are those of an exchange over such a link.
+	WideLanes = 4
+	// wideFlight is the number of bytes on the way at once from which a link is wide, and
+	// wideBytes those that an exchange moves in a direction at least.
+	wideFlight = 256 << 10
+	wideBytes  = 4 << 20
+)
+
+// wide tells whether several connections carry more over the link than one does.
+func (k *Link) wide() bool {
+	return k.Rate*k.Round.Seconds() >= wideFlight && k.bytes >= wideBytes
 }
 
 // drawn is a mean of a positive quantity, drawn towards a sample. It counts in factors:

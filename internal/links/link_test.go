@@ -32,6 +32,40 @@ func choosing(budget float64) *Links {
 	})
 }
 
+// TestWideLinksGetLanes: where the link is fast and long, and exchanges are, unless it is said
+// how many there are to be or one of them has failed.
+func TestWideLinksGetLanes(t *testing.T) {
+	const mega = 1e6
+	for _, c := range []struct {
+		name  string
+		rate  float64 // bytes a second
+		round time.Duration
+		bytes uint64
+		given int
+		want  int
+	}{
+		{"a local network", 110 * mega, 300 * time.Microsecond, 100 * mega, 0, 1},
+		{"1 Gbit/s and 20 ms", 60 * mega, 20 * time.Millisecond, 16 * mega, 0, WideLanes},
+		{"100 Mbit/s and 40 ms", 10 * mega, 40 * time.Millisecond, 16 * mega, 0, WideLanes},
+		{"a small model", 60 * mega, 20 * time.Millisecond, 2 * mega, 0, 1},
+		{"far, not fast", 1 * mega, 100 * time.Millisecond, 100 * mega, 0, 1},
+		{"as it was said", 60 * mega, 20 * time.Millisecond, 16 * mega, 2, 2},
+	} {
+		l := New(Config{Layers: []coding.JointLayer{{Len: million}}, Lanes: c.given, Stall: stall, Deadline: deadline})
+		if n := l.Lanes("p", 0); n != max(c.given, 1) {
+			t.Errorf("%s: %d lanes before it is measured", c.name, n)
+		}
+		took := time.Duration(float64(c.bytes)/c.rate*float64(time.Second)) + rounds*c.round
+		l.Saw("p", Sample{Bytes: c.bytes, Took: took, Round: c.round})
+		if n := l.Lanes("p", 0); n != c.want {
+			t.Errorf("%s: %d lanes, want %d", c.name, n, c.want)
+		}
+		if l.LaneFailed("p", 0); l.Lanes("p", time.Second) != 1 {
+			t.Errorf("%s: more than one after one has failed", c.name)
+		}
+	}
+}
+
 func TestLinksChooseCodecs(t *testing.T) {
 	const (
 		mega = 1e6

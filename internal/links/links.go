@@ -32,7 +32,7 @@ const (
 type Config struct {
 	Codecs   quant.Policy
 	Layers   []coding.JointLayer
-	Lanes    int           // of an exchange, at most
+	Lanes    int           // of an exchange; 0: as the link asks for
 	Stall    time.Duration // bounds every wait
 	Deadline time.Duration // bounds an exchange
 	Budget   float64       // bytes a second that exchanges may take; 0 if there is no bound
@@ -126,7 +126,13 @@ func (l *Links) Lanes(id topology.PeerID, now time.Duration) int {
 	if k, ok := l.partners.Peek(id); ok && k.oneLane > now {
 		return 1
 	}
-	return l.config.Lanes
+	if l.config.Lanes > 0 {
+		return l.config.Lanes
+	}
+	if k, ok := l.partners.Peek(id); ok && k.link.wide() {
+		return WideLanes
+	}
+	return 1
 }
 
 // LaneFailed notes that a further lane to a partner could be opened and did not work.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -27,7 +28,7 @@ type Host struct {
 	Ledger  *replica.Ledger
 	Links   *links.Links
 	// Lanes is the most streams of an exchange, and Window the slices in flight on each;
-	// 0 is as many as fill the link.
+	// 0 of either is as many as fill the link.
 	Lanes, Window int
 	// Sealed: nobody can alter what the peer's transport carries, so slices need no
 	// checksums where the partner's is sealed too.
@@ -110,6 +111,9 @@ func (l *Host) window(plan coding.Plan) (first, most int) {
 	slice := bits / float64(max(values, 1)) * float64(l.Replica.SliceLen()) / 8
 	return min(max(int(windowBytes/max(slice, tensor.ValueSize)), 1), replica.MaxWindow), replica.MaxWindow
 }
+
+// lanes is the number of streams that this peer allows an exchange.
+func (l *Host) lanes() int { return cmp.Or(l.Lanes, links.WideLanes) }
 
 // granted is the number of slices in flight that this peer allows its partners, who know
 // what they code them with.

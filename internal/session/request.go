@@ -141,7 +141,7 @@ func (s *Served) respond(overlap int) {
 	overlap = min(max(overlap, int(s.proposal.Overlap), 1), maxOverlap)
 	s.responder.Begin(replica.Terms{
 		Partner: string(s.partner), Incarnation: s.proposal.Incarnation, Exchange: s.id, Codecs: s.codecs,
-		Window: l.granted(), Lanes: min(int(s.proposal.Lanes), l.Lanes), Overlap: overlap,
+		Window: l.granted(), Lanes: min(int(s.proposal.Lanes), l.lanes()), Overlap: overlap,
 		Unsummed: s.unsummed,
 	})
 	for i := range s.responder.Lanes() {

@@ -42,9 +42,10 @@ const (
 	// slices, so that the first exchange on a slow link does not wait for updates.
 	// It is granted to every stream of every stranger, which is why it is no
 	// larger. yamux doubles a window of which half is used up within four round trips, up
-	// to maxWindow. It tells of what was read half a window at a time, so a sender stands
-	// still now and then unless twice what it has in flight is granted: at 1 Gbit/s and
-	// 20 ms an exchange took 1.45 s with these 16 MiB, 1.9 s with 8 and 2.5 s with 4. What
+	// to maxWindow, but loses half of the old one each time (docs/design/008), and tells of
+	// what was read half a window at a time, so a sender stands still now and then: at
+	// 1 Gbit/s and 20 ms an exchange over one stream took 1.45 s with these 16 MiB, 1.9 s
+	// with 8 and 2.5 s with 4. What
 	// a reader lags behind by is memory: up to maxWindow each way in each process, which
 	// yamux keeps in buffers of up to twice their contents, and only while less than half
 	// of what is allowed is taken.

@@ -19,7 +19,6 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/operator"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
@@ -138,7 +137,7 @@ func (s *controlSettings) commands(action string, from cli.Origins) ([]control.C
 	if len(s.Join) == 0 {
 		faults.Add(errors.New("control needs --join, the address of a member"))
 	}
-	faults.Add(settings.Network{Join: s.Join, Run: s.Run, MinPeers: 1, Membership: settings.CarrierAuto, Unreachable: settings.UnreachableAuto, Lanes: peer.DefaultLanes}.Faults()...)
+	faults.Add(settings.Network{Join: s.Join, Run: s.Run, MinPeers: 1, Membership: settings.CarrierAuto, Unreachable: settings.UnreachableAuto}.Faults()...)
 	if s.OperatorKey == "" {
 		faults.Add(errors.New("control needs --operator-key, the file of the operator's key"))
 	}

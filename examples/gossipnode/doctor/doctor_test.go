@@ -67,7 +67,7 @@ func TestDoctor(t *testing.T) {
 	}{
 		{"all is well", []string{"--join", address}, "layout", levelOK, "the model there is mlp", ""},
 		{"the same run", []string{"--join", plain}, "run", levelOK, `takes part in "murmuration"`, ""},
-		{"the window", []string{"--join", plain}, "window", levelOK, "on one connection to " + plain, ""},
+		{"the window", []string{"--join", plain}, "window", levelOK, "on 4 connections to " + plain, ""},
 		{"another model", []string{"--join", plain, "--model", "softmax"}, "layout", levelFail, "has another model than softmax", "--model"},
 		{"another run", []string{"--join", plain, "--run", "letters"}, "run", levelFail, `takes no part in "letters"`, "--run"},
 		{"images", []string{"--join", plain, "--dataset", "images", "--data", t.TempDir()}, "layout", levelOK, "not compared", ""},
@@ -218,14 +218,17 @@ func TestWindowBound(t *testing.T) {
 		{"large buffers", "4.0 MiB in flight at most (the window of a stream): up to 336 Mbit/s", "", 100 * time.Millisecond, sizes(large, large)},
 		{"near", "10 Gbit/s and more", "", time.Millisecond, sizes(large, large)},
 		{"not far", "up to 3.4 Gbit/s", "", 10 * time.Millisecond, sizes(large, large)},
-		{"far", "up to 67 Mbit/s on one connection", "--lanes 2", 500 * time.Millisecond, sizes(large, large)},
+		{"far", "up to 67 Mbit/s on one connection", "--lanes 8", 500 * time.Millisecond, sizes(large, large)},
 		{"small buffers, far", "0.2 MiB in flight at most (net.ipv4.tcp_wmem): up to 9 Mbit/s", "raise the last number of net.ipv4.tcp_wmem to 8388608", 200 * time.Millisecond, sizes(large, "4096 16384 425984")},
 		{"garbled", "up to 336 Mbit/s", "", 100 * time.Millisecond, sizes("a b c", "1 2")},
 	} {
-		d := checkWindow(settings.Settings{}, c.round, "", c.read)
+		d := checkWindow(settings.Settings{Network: settings.Network{Lanes: 1}}, c.round, "", c.read)
 		if !strings.Contains(d.Finding, c.says) || !strings.Contains(d.Remedy, c.remedy) || (d.Level == levelOK) != (c.remedy == "") {
 			t.Errorf("%s: %+v, want %q and %q", c.name, d, c.says, c.remedy)
 		}
+	}
+	if d := checkWindow(settings.Settings{}, 200*time.Millisecond, "", sizes(large, large)); d.Level != levelOK || !strings.Contains(d.Finding, "up to 671 Mbit/s on 4 connections") {
+		t.Errorf("with as many lanes as the link asks for: %+v", d)
 	}
 	lanes := settings.Settings{Network: settings.Network{Lanes: 8}}
 	if d := checkWindow(lanes, 500*time.Millisecond, "", sizes(large, large)); d.Level != levelOK || !strings.Contains(d.Finding, "up to 537 Mbit/s on 8 connections") {

@@ -136,8 +136,8 @@ func checkWindow(s settings.Settings, round time.Duration, address string, read 
 		}
 	}
 	rate, on := float64(least)/round.Seconds(), "one connection"
-	if s.Lanes > 1 {
-		rate, on = rate*float64(s.Lanes), fmt.Sprintf("%d connections", s.Lanes)
+	if lanes := cmp.Or(s.Lanes, peer.WideLanes); lanes > 1 {
+		rate, on = rate*float64(lanes), fmt.Sprintf("%d connections", lanes)
 	}
 	place := "to " + address
 	if address == "" {
@@ -149,7 +149,7 @@ func checkWindow(s settings.Settings, round time.Duration, address string, read 
 	case by != "the window of a stream":
 		return d.warn(fmt.Sprintf("raise the last number of %s to %d with sysctl", by, 2*p2pnet.MaxWindow))
 	default:
-		return d.warn(fmt.Sprintf("give --%s 2 or more, up to %d, on both machines; or a --codec of fewer bits", settings.LanesFlag, settings.MaxLanes))
+		return d.warn(fmt.Sprintf("give --%s %d on both machines, or a --codec of fewer bits", settings.LanesFlag, settings.MaxLanes))
 	}
 	return d
 }

@@ -56,7 +56,7 @@ func (s *Network) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.HolePunch, "hole-punch", false, "try to make connections through a relay direct; both ends need it")
 	flags.StringVar(&s.Unreachable, unreachableFlag, UnreachableAuto, "whether others cannot dial this peer, so that it begins its exchanges itself: "+cli.List(unreachables())+" (a relay of the run that can be dialled from here finds out)")
 	flags.Lookup(unreachableFlag).NoOptDefVal = UnreachableYes
-	flags.IntVar(&s.Lanes, LanesFlag, peer.DefaultLanes, fmt.Sprintf("connections that an exchange uses at once, 1 to %d; of two peers that differ the smaller number counts (docs/TUNING.md)", MaxLanes))
+	flags.IntVar(&s.Lanes, LanesFlag, 0, fmt.Sprintf("connections that an exchange uses at once, 1 to %d; of two peers that differ the smaller number counts; 0: one, and %d where the link is fast and long (docs/TUNING.md)", MaxLanes, peer.WideLanes))
 	flags.DurationVar(&s.MinPeersWait, "min-peers-wait", defaultMinPeersWait, "begin to train after this time whoever is here")
 }
 
@@ -70,7 +70,7 @@ func (s Network) Faults() []error {
 	_, err := s.gossipKeys()
 	faults.Add(err)
 	faults.Add(cli.OneOf(unreachableFlag, s.Unreachable, unreachables()))
-	faults.Add(cli.Within(LanesFlag, s.Lanes, 1, MaxLanes))
+	faults.Add(cli.Within(LanesFlag, s.Lanes, 0, MaxLanes))
 	faults.If(len(s.Relay) > p2pnet.MaxRelays, relayFlag, "given %d times: at most %d are used", len(s.Relay), p2pnet.MaxRelays)
 	for _, address := range s.Relay {
 		faults.If(!isMultiaddr(address) || !strings.Contains(address, "/p2p/"), relayFlag, "%q: want a multiaddr with the relay's id, as it prints when it starts: /ip4/192.0.2.7/tcp/4001/p2p/%s...", address, PeerIDPrefix)

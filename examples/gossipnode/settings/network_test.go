@@ -110,7 +110,7 @@ func TestLanesFlag(t *testing.T) {
 	if err := os.WriteFile(file, []byte("lanes: 9\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"run", "--lanes", "0"}, {"run", "--lanes", "9"}, {"run", "--config", file}, {"run", "--lanes", "two"}} {
+	for _, args := range [][]string{{"run", "--lanes", "-1"}, {"run", "--lanes", "9"}, {"run", "--config", file}, {"run", "--lanes", "two"}} {
 		if code, _, logged := try(args...); code != cli.ExitUsage || !strings.Contains(logged, "lanes") {
 			t.Errorf("%q: exit code %d: %s", args, code, logged)
 		}
