@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -69,7 +70,7 @@ func TestImages(t *testing.T) {
 	if r := lastLine(t, out); r.Steps != 300 || r.TestAccuracy.Min < 0.9 {
 		t.Errorf("%d steps, accuracy %v", r.Steps, r.TestAccuracy)
 	}
-	for _, text := range []string{"skipping a damaged record", "train-0.tar, record s007: bad picture", "normalization measured in the folder"} {
+	for _, text := range []string{"cannot be used and is left out", "train-0.tar, record s007: bad picture", "pictures are 8×8 pixels; a peer with other files takes part with --size 8x8 --normalize 0."} {
 		if strings.Count(said, text) != 1 {
 			t.Errorf("not said once: %q in\n%s", text, said)
 		}
@@ -94,8 +95,54 @@ func TestDamagedImages(t *testing.T) {
 	if code, _, said := try("run", "--normalize", "0.5/0.5"); code != cli.ExitUsage || !strings.Contains(said, "glyphs") {
 		t.Errorf("normalization that does not fit: exit code %d\n%s", code, said)
 	}
+	if code, _, said := try("run", "--size", "64x64"); code != cli.ExitUsage || !strings.Contains(said, "a size for glyphs, which has its own") {
+		t.Errorf("a size that does not fit: exit code %d\n%s", code, said)
+	}
 	code, out, said := try("run", "--dataset", "images", "--data", dir)
 	if code != cli.ExitFailed || out != "" || !strings.Contains(said, "train.tar: truncated") {
 		t.Errorf("exit code %d, standard output %q, standard error:\n%s", code, out, said)
+	}
+}
+
+// TestMixedImages shows that an ordinary folder of pictures of mixed sizes is learned
+// from: what is done to them is said, and so is, for each file that cannot be used, why, up
+// to a bound.
+func TestMixedImages(t *testing.T) {
+	dir := t.TempDir()
+	put := func(data []byte, name string) {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 24 {
+		picture := image.NewGray(image.Rect(0, 0, 10+i, 30-i))
+		for p := range picture.Pix {
+			picture.Pix[p] = uint8(200 * (i % 2))
+		}
+		var data bytes.Buffer
+		if err := png.Encode(&data, picture); err != nil {
+			t.Fatal(err)
+		}
+		for _, set := range []string{"train", "test"} {
+			put(data.Bytes(), fmt.Sprintf("%s/class-%d/%d.png", set, i%2, i))
+		}
+		put([]byte("no picture"), fmt.Sprintf("train/class-0/no-%d.jpg", i))
+	}
+	code, out, said := try(strings.Fields("run --strategy alone --dataset images --size 8x6 --data " + dir + " --model softmax --batch 4 --epochs 10 --json")...)
+	if code != cli.ExitDone {
+		t.Fatalf("exit code %d:\n%s", code, said)
+	}
+	if r := lastLine(t, out); r.TestAccuracy.Min < 0.9 {
+		t.Errorf("accuracy %v", r.TestAccuracy)
+	}
+	for text, times := range map[string]int{
+		"pictures are 8×6 pixels; 48 pictures resized and cropped to that; a peer with other files": 1,
+		".jpg: bad picture: neither JPEG nor PNG":                                                   10,
+		"and 14 more pictures that cannot be used":                                                  1,
+	} {
+		if strings.Count(said, text) != times {
+			t.Errorf("not said %d times: %q in\n%s", times, text, said)
+		}
 	}
 }

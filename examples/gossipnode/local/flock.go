@@ -202,6 +202,8 @@ func (f *flock) heard(number int, r *watch.Report) {
 			}
 			f.startOthers(append(r.Addresses, f.settings.Join...))
 		}
+	case watch.ReportData:
+		f.display.Line(fmt.Sprintf("peer %d: %s", number, r.Said))
 	case watch.ReportReady:
 		p.Phase = watch.PhaseReady
 		if f.hold == nil && !f.begun {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ type dataSettings struct {
 	Part      string
 	Augment   string
 	Normalize string
+	Size      string
 	Memory    int
 	Model     string
 	Init      string
@@ -28,11 +30,12 @@ type dataSettings struct {
 
 func (s *dataSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Dataset, "dataset", dataset.Datasets()[0], "data set: "+cli.List(dataset.Datasets()))
-	flags.StringVar(&s.Data, "data", "", "folder of the data set's files, as data fetch makes it; glyphs needs none. images are your own: train/CLASS/*.jpg and test/CLASS/*.jpg (or .png), or WebDataset shards train*.tar and test*.tar (or .tar.gz)")
+	flags.StringVar(&s.Data, "data", "", "folder of the data set's files, as data fetch makes it; glyphs needs none. images are your own, of any sizes: train/CLASS/*.jpg and test/CLASS/*.jpg (or .png), or WebDataset shards train*.tar and test*.tar (or .tar.gz)")
 	flags.StringVar(&s.Shard, "shard", "iid", "how the data is cut into parts: iid, dirichlet=ALPHA for skewed labels, or files, of which each peer reads its own only")
 	flags.StringVar(&s.Part, "part", "", "I/N, this peer's part of the data, from 0 (default: all; of glyphs a quarter)")
 	flags.StringVar(&s.Augment, "augment", augmentAuto, "how training pictures are varied: none, flip, crop, flip+crop (by up to 4 pixels), or auto: flip+crop for cifar10, none for others")
 	flags.StringVar(&s.Normalize, "normalize", "", "MEAN/SCALE of the pictures, or for each channel, as in 0.5,0.5,0.4/0.2,0.2,0.3; the same for all peers (default: the data set's own; of images as measured in the folder)")
+	flags.StringVar(&s.Size, sizeFlag, "", fmt.Sprintf("WxH, the pixels that pictures of images are cropped and resized to, as in 96x64; the same for all peers (default: those of most pictures in the folder; %dx%d if they are mixed)", dataset.MixedSide, dataset.MixedSide))
 	flags.IntVar(&s.Memory, "memory", defaultMemory, "MiB of decoded training pictures to keep; a part of images or cifar10 that does not fit is read and decoded again in each pass")
 	flags.StringVar(&s.Model, "model", nets.Names()[0], "model: "+cli.List(nets.Names()))
 	flags.StringVar(&s.Init, "init", "", "safetensors file of the initial values, the same for all peers (default: made from --seed)")
@@ -52,6 +55,8 @@ func (s dataSettings) faults() []error {
 	faults.If(err != nil && s.Augment != augmentAuto, "augment", "%q: want auto, none, flip, crop or flip+crop", s.Augment)
 	_, err = dataset.ParseNorm(s.Normalize)
 	faults.If(err != nil && s.Normalize != "", "normalize", "%q: want MEAN/SCALE, or one of each for every channel, as in 0.5,0.5,0.4/0.2,0.2,0.3", s.Normalize)
+	_, _, err = parseSize(s.Size)
+	faults.Add(err)
 	faults.Add(cli.Within("memory", s.Memory, 1, maxMemory))
 	_, _, err = parsePart(s.Part)
 	faults.Add(err)
@@ -76,6 +81,25 @@ func parsePart(text string) (part, parts int, err error) {
 	return part, parts, nil
 }
 
+const sizeFlag = "size"
+
+// parseSize reads WxH. Without a size, both are 0.
+func parseSize(text string) (width, height int, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	w, h, ok := strings.Cut(text, "x")
+	if ok {
+		if width, err = strconv.Atoi(w); err == nil {
+			height, err = strconv.Atoi(h)
+		}
+	}
+	if !ok || err != nil || width < 1 || height < 1 || width > dataset.MaxPixels/height {
+		return 0, 0, cli.Faultf(sizeFlag, "%q: want WxH, as in 96x64, of at most %d pixels", text, dataset.MaxPixels)
+	}
+	return width, height, nil
+}
+
 // Order is the seed of the order in which the peer of a part sees its data.
 func (s dataSettings) Order(part int) uint64 { return s.Seed*MaxPeers + uint64(part) }
 
@@ -86,6 +110,9 @@ func (s dataSettings) DataConfig(peerSeed uint64) (c dataset.Config, err error) 
 		return c, err
 	}
 	if c.Shard, err = dataset.ParseShard(s.Shard); err != nil {
+		return c, err
+	}
+	if c.Width, c.Height, err = parseSize(s.Size); err != nil {
 		return c, err
 	}
 	if s.Normalize != "" {

@@ -11,11 +11,11 @@ import (
 
 // TestDataConfig shows that the flags mean what they say.
 func TestDataConfig(t *testing.T) {
-	s := dataSettings{Dataset: "images", Data: "dir", Shard: "files", Part: "1/3", Normalize: "0.5/0.25", Memory: 3, Seed: 7}
+	s := dataSettings{Dataset: "images", Data: "dir", Shard: "files", Part: "1/3", Normalize: "0.5/0.25", Size: "96x64", Memory: 3, Seed: 7}
 	got, err := s.DataConfig(9)
 	want := dataset.Config{
 		Name: "images", Dir: "dir", Seed: 7, Part: 1, Parts: 3, Shard: dataset.Shard{Files: true}, PeerSeed: 9, Memory: 3 << 20,
-		Norm: []dataset.Normalization{{Mean: 0.5, Scale: 0.25}},
+		Norm: []dataset.Normalization{{Mean: 0.5, Scale: 0.25}}, Width: 96, Height: 64,
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
@@ -33,6 +33,8 @@ func TestDataSettingsRefused(t *testing.T) {
 		{"run --dataset images", "--dataset images needs --data"},
 		{"run --augment rotate", `--augment "rotate": want auto, none, flip, crop or flip+crop`},
 		{"run --normalize 1", `--normalize "1": want MEAN/SCALE`},
+		{"run --size 64", `--size "64": want WxH, as in 96x64`},
+		{"run --size 2000x2000", "of at most 1048576 pixels"},
 		{"run --memory 0", "--memory 0: want 1 to"},
 		{"run --shard files", "say with --part I/N"},
 	} {

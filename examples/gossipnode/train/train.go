@@ -54,10 +54,10 @@ type training struct {
 	measured workload.Measured
 	clock
 	members  int // the most seen
-	skipped  int // damaged records that have been named
 	alone    bool
 	partners partners
 	panel    panel
+	pictures pictures
 }
 
 // Run trains one peer, from its data to its result. When ctx ends early it
@@ -171,10 +171,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 		t.Log.Warn("training alone: --join is not heeded")
 	}
 	t.Log.Info("how exchanges are coded", zap.Strings("joint_layers", t.policy.Explain(t.work.Params.Layout())))
-	if norm := t.work.Data.Measured(); norm != nil {
-		t.Log.Info("normalization measured in the folder: peers whose folders hold other files must be given it with --normalize", zap.String("normalize", dataset.FormatNorm(norm)))
-	}
-	t.warnSkipped()
+	t.pictures.tell(t)
 	t.Tell(watch.Report{Kind: watch.ReportStarted, Peer: string(t.peer.Self()), Addresses: t.peer.JoinAddresses(), Dashboard: t.panel.url})
 	if err := t.gather(ctx); err != nil {
 		return result.Share{}, orNothingDone(t, err)
@@ -186,9 +183,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	t.progress(true)
 	t.keeper.End()
 	t.keeper.Interrupted(ctx)
-	if total, _ := t.work.Data.Skipped(t.skipped); total > t.skipped {
-		t.Log.Warn("more damaged records were skipped", zap.Int("named", t.skipped), zap.Int("all", total))
-	}
+	t.pictures.tell(t)
 	// The peer serves the others until all have finished, and its model comes
 	// closer to theirs meanwhile: what counts is the model after that.
 	before := t.peer.Stats()
@@ -290,7 +285,7 @@ func (t *training) progress(now bool) {
 		return
 	}
 	t.told = time.Now()
-	t.warnSkipped()
+	t.pictures.name(t)
 	stats := t.peer.Stats()
 	t.members = max(t.members, stats.Members)
 	t.warnAlone(stats)
@@ -380,16 +375,4 @@ func (t *training) final(merged bool) result.FinalResult {
 		r.Final = settings.FinalUnmerged
 	}
 	return r
-}
-
-// maxNamedSkips bounds how many damaged records are named in the log.
-const maxNamedSkips = 10
-
-// warnSkipped names damaged records that have been met since it last did.
-func (t *training) warnSkipped() {
-	_, named := t.work.Data.Skipped(t.skipped)
-	for _, damaged := range named[:min(len(named), maxNamedSkips-t.skipped)] {
-		t.Log.Warn("skipping a damaged record", zap.Error(damaged))
-		t.skipped++
-	}
 }

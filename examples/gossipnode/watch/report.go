@@ -17,6 +17,7 @@ import (
 // The kinds of report.
 const (
 	ReportStarted  = "started"  // it listens, and waits for others
+	ReportData     = "data"     // what became of the data, in words
 	ReportReady    = "ready"    // it has joined, and would train if it may
 	ReportProgress = "progress" // it trains
 	ReportResult   = "result"   // it is done; nothing follows
@@ -30,6 +31,7 @@ type Report struct {
 	Peer      string        `json:"peer,omitempty"`
 	Addresses []string      `json:"addresses,omitempty"`
 	Dashboard string        `json:"dashboard,omitempty"` // where to open it, token included
+	Said      string        `json:"said,omitempty"`      // in words, for a person
 	Status    *Status       `json:"status,omitempty"`
 	Share     *result.Share `json:"share,omitempty"`
 	// Failure and Code are what a peer that has given up says, and would exit
@@ -136,6 +138,8 @@ func TextReporter(out io.Writer) Reporter {
 			if r.Dashboard != "" {
 				fmt.Fprintf(out, "dashboard at %s\n", r.Dashboard)
 			}
+		case ReportData:
+			fmt.Fprintln(out, r.Said)
 		case ReportProgress:
 			done := r.Status.Progress >= 1
 			if done && over {

@@ -84,13 +84,13 @@ type cifarDecoder struct{}
 
 func (cifarDecoder) shape([]byte) (Shape, error) { return cifarShape, nil }
 
-func (cifarDecoder) decode(pixels []uint8, shape Shape, planes []byte) error {
+func (cifarDecoder) decode(pixels []uint8, shape Shape, planes []byte) (resized bool, err error) {
 	if shape != cifarShape || len(planes) != 3*cifarPixels {
-		return fmt.Errorf("%w: %d bytes, want %d", ErrPicture, len(planes), 3*cifarPixels)
+		return false, fmt.Errorf("%w: %d bytes as pictures of %d×%d, want %d as those of %d×%d", ErrPicture, len(planes), shape.Width, shape.Height, 3*cifarPixels, cifarShape.Width, cifarShape.Height)
 	}
 	red, green, blue := planes[:cifarPixels], planes[cifarPixels:2*cifarPixels], planes[2*cifarPixels:]
 	for i := range red {
 		pixels[3*i], pixels[3*i+1], pixels[3*i+2] = red[i], green[i], blue[i]
 	}
-	return nil
+	return false, nil
 }

@@ -17,7 +17,7 @@ func TestCIFARBatch(t *testing.T) {
 			t.Fatalf("record %d: label %d, %v", k, label, err)
 		}
 		pixels := make([]uint8, cifarShape.Values())
-		if err := (cifarDecoder{}).decode(pixels, cifarShape, planes); err != nil {
+		if _, err := (cifarDecoder{}).decode(pixels, cifarShape, planes); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(pixels, levelsOf(noise(uint64(k), 32, 32))) {
@@ -31,10 +31,14 @@ func TestCIFARBatch(t *testing.T) {
 
 func TestCIFARDecoderRefuses(t *testing.T) {
 	pixels := make([]uint8, 3*cifarPixels)
-	for name, err := range map[string]error{
-		"short":         (cifarDecoder{}).decode(pixels, cifarShape, make([]byte, 5)),
-		"another shape": (cifarDecoder{}).decode(pixels, Shape{16, 64, 3}, make([]byte, 3*cifarPixels)),
+	for name, c := range map[string]struct {
+		shape Shape
+		bytes int
+	}{
+		"short":         {cifarShape, 5},
+		"another shape": {Shape{16, 64, 3}, 3 * cifarPixels},
 	} {
+		_, err := (cifarDecoder{}).decode(pixels, c.shape, make([]byte, c.bytes))
 		if !errors.Is(err, ErrPicture) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -15,7 +15,7 @@ type Data struct {
 
 	stream   streamConfig
 	measured []Normalization
-	skipped  skips
+	found    findings
 }
 
 // Len is the number of training pictures of this peer.
@@ -53,7 +53,15 @@ func (d *Data) Measured() []Normalization { return d.measured }
 
 // Skipped is the number of damaged records that have been met so far, held-out ones
 // included, and the first of them by name, but for as many as the caller has seen.
-func (d *Data) Skipped(seen int) (total int, named []*RecordError) { return d.skipped.after(seen) }
+func (d *Data) Skipped(seen int) (total int, named []*RecordError) { return d.found.after(seen) }
+
+// Resized is the number of pictures that have been cropped and resized so far to the
+// Shape of all, held-out ones included.
+func (d *Data) Resized() int {
+	d.found.mu.Lock()
+	defer d.found.mu.Unlock()
+	return d.found.resized.total
+}
 
 // Batches is an endless supply of batches: a Sampler draws them from memory, a
 // Stream reads them from files. Not safe for concurrent use, but for Close.

@@ -25,7 +25,7 @@ func newDeveloper(s source, shape Shape) *developer {
 // each decodes the records of a file that have the given numbers, which ascend, and
 // hands each to take, whose error ends it. Those that cannot be decoded are skipped.
 // The error is take's own, ErrClosed or a *DataError.
-func (x *index) each(f int, numbers []int32, d *developer, skipped *skips, take func(label uint8, pixels []uint8) error) error {
+func (x *index) each(f int, numbers []int32, d *developer, found *findings, take func(label uint8, pixels []uint8) error) error {
 	reader, err := x.source.open(f, false)
 	if err != nil {
 		return x.blame(f, err)
@@ -54,12 +54,16 @@ func (x *index) each(f int, numbers []int32, d *developer, skipped *skips, take 
 			continue
 		}
 		numbers = numbers[1:]
+		resized := false
 		if err = rec.fault; err == nil {
-			err = d.decoder.decode(d.pixels, d.shape, rec.packed)
+			resized, err = d.decoder.decode(d.pixels, d.shape, rec.packed)
 		}
 		if err != nil {
-			skipped.add(number, &RecordError{Path: x.source.path(f), Key: rec.key, Err: err})
+			found.skip(number, &RecordError{Path: x.source.path(f), Key: rec.key, Err: err})
 			continue
+		}
+		if resized {
+			found.resize(number)
 		}
 		if err := take(rec.label, d.pixels); err != nil {
 			return err
@@ -70,10 +74,10 @@ func (x *index) each(f int, numbers []int32, d *developer, skipped *skips, take 
 
 // eachOf is each for the records of all files that have the given numbers. That none of
 // them can be decoded is an error.
-func (x *index) eachOf(numbers []int32, d *developer, skipped *skips, take func(label uint8, pixels []uint8)) error {
+func (x *index) eachOf(numbers []int32, d *developer, found *findings, take func(label uint8, pixels []uint8)) error {
 	taken := false
 	for f := range x.source.files() {
-		err := x.each(f, x.in(f, numbers), d, skipped, func(label uint8, pixels []uint8) error {
+		err := x.each(f, x.in(f, numbers), d, found, func(label uint8, pixels []uint8) error {
 			taken = true
 			take(label, pixels)
 			return nil
@@ -83,7 +87,7 @@ func (x *index) eachOf(numbers []int32, d *developer, skipped *skips, take func(
 		}
 	}
 	if !taken {
-		return x.blameAll(fmt.Errorf("%w that can be decoded", ErrEmpty))
+		return x.blameAll(fmt.Errorf("%w that can be decoded%s", ErrEmpty, found.reasons()))
 	}
 	return nil
 }
@@ -93,28 +97,33 @@ const maxMeasured = 1 << 16
 
 // measure is the normalization of the pictures: of all, or of so many that are evenly
 // spread over all files.
-func (x *index) measure(shape Shape, most int, skipped *skips) ([]Normalization, error) {
+func (x *index) measure(shape Shape, most int, found *findings) ([]Normalization, error) {
 	m, d := newMoments(shape.Channels), newDeveloper(x.source, shape)
+	err := x.eachOf(x.spread(most), d, found, func(_ uint8, pixels []uint8) { m.add(pixels) })
+	return m.norm(), err
+}
+
+// spread are the numbers of records, at most so many, that are evenly spread over all
+// files.
+func (x *index) spread(most int) (some []int32) {
 	apart := (len(x.labels) + most - 1) / most
-	var some []int32
 	for i := 0; i < len(x.labels); i += apart {
 		some = append(some, int32(i))
 	}
-	err := x.eachOf(some, d, skipped, func(_ uint8, pixels []uint8) { m.add(pixels) })
-	return m.norm(), err
+	return some
 }
 
 // maxHeldOut bounds the memory of a held-out set, in bytes.
 const maxHeldOut = 1 << 29
 
 // all decodes every record into memory.
-func (x *index) all(shape Shape, classes int, norm []Normalization, skipped *skips) (*Set, error) {
+func (x *index) all(shape Shape, classes int, norm []Normalization, found *findings) (*Set, error) {
 	if len(x.labels) > maxHeldOut/shape.Values() {
 		return nil, x.blameAll(fmt.Errorf("%w: %d held-out pictures of %d bytes, want at most %d bytes together: put fewer there", ErrTooLarge, len(x.labels), shape.Values(), maxHeldOut))
 	}
 	d := newDeveloper(x.source, shape)
 	pixels, labels := make([]uint8, 0, len(x.labels)*shape.Values()), make([]uint8, 0, len(x.labels))
-	err := x.eachOf(seeded.Identity(len(x.labels)), d, skipped, func(label uint8, picture []uint8) {
+	err := x.eachOf(seeded.Identity(len(x.labels)), d, found, func(label uint8, picture []uint8) {
 		labels, pixels = append(labels, label), append(pixels, picture...)
 	})
 	if err != nil {

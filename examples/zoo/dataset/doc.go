@@ -31,5 +31,8 @@
 //
 // The package exists for examples and tests; models are in package nets. A picture is
 // bytes, a pixel's channels side by side, and a label one byte; all pictures of a set
-// are of one size, at most MaxPixels. Nothing is scaled: pack pictures of one size.
+// are of one size, at most MaxPixels. Pictures in files whose sizes differ are cropped in
+// their middle and resized to that which most of them have, or to MixedSide
+// (Data.Resized counts them, Config.Width and Height say otherwise), to the same values on
+// every processor. How a camera was held (EXIF) is not heeded.
 package dataset

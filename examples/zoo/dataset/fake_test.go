@@ -66,19 +66,19 @@ var fakeShape = Shape{1, 2, 1}
 
 func (fakeDecoder) shape([]byte) (Shape, error) { return fakeShape, nil }
 
-func (d fakeDecoder) decode(pixels []uint8, _ Shape, packed []byte) error {
+func (d fakeDecoder) decode(pixels []uint8, _ Shape, packed []byte) (resized bool, err error) {
 	if d.source.bad[int(packed[0])+256*int(packed[1])] {
-		return ErrPicture
+		return false, ErrPicture
 	}
 	copy(pixels, packed)
-	return nil
+	return false, nil
 }
 
 // streamOf streams a part; what a model sees are the levels themselves.
 func streamOf(t fataler, s source, part []int32, change func(*streamConfig)) *Stream {
 	t.Helper()
-	var skipped skips
-	x, err := readIndex("dir", s, 7, &skipped)
+	var found findings
+	x, err := readIndex("dir", s, 7, &found)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func streamOf(t fataler, s source, part []int32, change func(*streamConfig)) *St
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := streamConfig{index: x, part: part, shape: fakeShape, levels: tables, skipped: &skipped, batch: 1, seed: 1, shuffle: ShufflePictures}
+	c := streamConfig{index: x, part: part, shape: fakeShape, levels: tables, found: &found, batch: 1, seed: 1, shuffle: ShufflePictures}
 	if change != nil {
 		change(&c)
 	}

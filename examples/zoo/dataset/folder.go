@@ -26,6 +26,7 @@ type classFolders struct {
 	root     string
 	classes  []string
 	pictures []classPicture
+	foreign  findings // pictures in formats that are not read
 }
 
 // classPicture is a file in the folder of its class.
@@ -90,6 +91,9 @@ func newClassFolders(root string, classes []string) (*classFolders, error) {
 	return f, nil
 }
 
+// foreignFormats are those of pictures which a user may think are read.
+var foreignFormats = []string{"avif", "bmp", "gif", "heic", "heif", "jp2", "jxl", "tif", "tiff", "webp"}
+
 func (f *classFolders) list(class string, label uint8) error {
 	folder := filepath.Join(f.root, class)
 	entries, err := os.ReadDir(folder)
@@ -98,7 +102,13 @@ func (f *classFolders) list(class string, label uint8) error {
 	}
 	for _, e := range entries {
 		extension := strings.TrimPrefix(strings.ToLower(filepath.Ext(e.Name())), ".")
-		if e.IsDir() || strings.HasPrefix(e.Name(), ".") || !isPicture(extension) {
+		if e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if !isPicture(extension) {
+			if slices.Contains(foreignFormats, extension) {
+				f.foreign.skip(noNumber, &RecordError{Path: f.root, Key: filepath.Join(class, e.Name()), Err: fmt.Errorf("%w: %w: convert it", ErrPicture, errFormat)})
+			}
 			continue
 		}
 		if len(f.pictures) == MaxFiles {

@@ -25,13 +25,13 @@ type index struct {
 
 // readIndex makes the pass. Classes is 0 if any label will do. The error is a
 // *DataError.
-func readIndex(dir string, s source, classes int, skipped *skips) (*index, error) {
+func readIndex(dir string, s source, classes int, found *findings) (*index, error) {
 	x := &index{dir: dir, source: s, limit: classes, starts: []int32{0}}
 	if classes == 0 {
 		x.limit = maxClasses
 	}
 	for f := range s.files() {
-		if err := x.readLabels(f, skipped); err != nil {
+		if err := x.readLabels(f, found); err != nil {
 			return nil, x.blame(f, err)
 		}
 		x.starts = append(x.starts, int32(len(x.labels)))
@@ -39,7 +39,7 @@ func readIndex(dir string, s source, classes int, skipped *skips) (*index, error
 	return x, nil
 }
 
-func (x *index) readLabels(f int, skipped *skips) error {
+func (x *index) readLabels(f int, found *findings) error {
 	reader, err := x.source.open(f, true)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (x *index) readLabels(f int, skipped *skips) error {
 		case err == nil:
 			x.labels = append(x.labels, rec.label)
 		case is:
-			skipped.add(noNumber, damaged)
+			found.skip(noNumber, damaged)
 			if first == nil {
 				first = damaged
 			}
@@ -100,40 +100,4 @@ func (x *index) in(f int, numbers []int32) []int32 {
 	from, _ := slices.BinarySearch(numbers, x.starts[f])
 	to, _ := slices.BinarySearch(numbers, x.starts[f+1])
 	return numbers[from:to]
-}
-
-// firstShape is that of the first picture that shows one.
-func (x *index) firstShape() (Shape, error) {
-	d := x.source.newDecoder()
-	for f := range x.source.files() {
-		reader, err := x.source.open(f, false)
-		if err != nil {
-			return Shape{}, x.blame(f, err)
-		}
-		shape, err := shapeIn(reader, d)
-		_ = reader.Close() // only read
-		if err == nil {
-			return shape, nil
-		}
-		if err != io.EOF {
-			return Shape{}, x.blame(f, err)
-		}
-	}
-	return Shape{}, x.blameAll(fmt.Errorf("%w that can be decoded", ErrEmpty))
-}
-
-func shapeIn(reader recordReader, d decoder) (Shape, error) {
-	var rec record
-	for {
-		err := reader.next(&rec)
-		if _, damaged := errors.AsType[*RecordError](err); damaged {
-			continue
-		}
-		if err != nil {
-			return Shape{}, err
-		}
-		if shape, err := d.shape(rec.packed); err == nil {
-			return shape, nil
-		}
-	}
 }

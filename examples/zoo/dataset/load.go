@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,6 +51,10 @@ type Config struct {
 	// Norm is the normalization of data from files, for peers with different ones in
 	// their folders; empty is that of the data set, or measured.
 	Norm []Normalization
+	// Width and Height are what pictures of the set images are brought to, for peers
+	// with different ones in their folders; 0 is the size that most of them have, or
+	// MixedSide if there is none.
+	Width, Height int
 }
 
 // Datasets lists the names that Load knows.
@@ -102,6 +107,12 @@ func (c Config) validate() error {
 	}
 	if (c.Name == "" || c.Name == Datasets()[0]) && len(c.Norm) > 0 {
 		errs = append(errs, fmt.Errorf("%w: a normalization for glyphs, which have their own", ErrConfig))
+	}
+	if c.Width < 0 || c.Height < 0 || (c.Width == 0) != (c.Height == 0) || c.Height > 0 && c.Width > MaxPixels/c.Height {
+		errs = append(errs, fmt.Errorf("%w: pictures of %d×%d: want a width and a height of at most %d pixels together", ErrConfig, c.Width, c.Height, MaxPixels))
+	}
+	if c.Width > 0 && c.Name != imagesName {
+		errs = append(errs, fmt.Errorf("%w: a size for %s, which has its own", ErrConfig, cmp.Or(c.Name, Datasets()[0])))
 	}
 	if c.Memory < 0 {
 		errs = append(errs, fmt.Errorf("%w: memory of %d bytes: want a positive number, or 0 for %d", ErrConfig, c.Memory, DefaultMemory))

@@ -27,8 +27,11 @@ var photographs = []photograph{
 		augment: Augment{Flip: true, Crop: true},
 		remedy:  "gossipnode data fetch cifar10 gets them, or see https://www.cs.toronto.edu/~kriz/cifar.html",
 	},
-	{name: "images", remedy: "put your own pictures there: train/CLASS/*.jpg and test/CLASS/*.jpg, or WebDataset shards"},
+	{name: imagesName, remedy: "put your own pictures there: train/CLASS/*.jpg and test/CLASS/*.jpg, or WebDataset shards"},
 }
+
+// imagesName is the set of anybody's own pictures.
+const imagesName = "images"
 
 // DefaultAugment is what suits a data set: flips and crops for cifar10, nothing for
 // others, as pictures of digits or shoes do not bear being mirrored.
@@ -45,40 +48,45 @@ func (c Config) loadPhotographs(p photograph) (*Data, error) {
 	if c.Dir == "" {
 		return nil, fmt.Errorf("%w: data set %s needs the folder of its files: %s", ErrConfig, p.name, p.remedy)
 	}
-	found, err := detect(c.Dir, p.remedy)
+	files, err := detect(c.Dir, p.remedy)
 	if err != nil {
 		return nil, err
 	}
-	if p.classes > 0 && found.classes > p.classes {
-		return nil, &DataError{Path: c.Dir, Err: fmt.Errorf("%w: %d folders of classes, %s has %d: is it another data set? Then train with images", ErrMismatch, found.classes, p.name, p.classes)}
+	if p.classes > 0 && files.classes > p.classes {
+		return nil, &DataError{Path: c.Dir, Err: fmt.Errorf("%w: %d folders of classes, %s has %d: is it another data set? Then train with images", ErrMismatch, files.classes, p.name, p.classes)}
 	}
 	if p.classes == 0 {
-		p.classes = found.classes
+		p.classes = files.classes
 	}
 	known := len(p.norm) > 0 || len(c.Norm) > 0
 	d := &Data{}
-	train, err := readIndex(c.Dir, found.train, p.classes, &d.skipped)
+	for _, s := range []source{files.train, files.heldOut} {
+		if folders, ok := s.(*classFolders); ok {
+			d.found.join(&folders.foreign)
+		}
+	}
+	train, err := readIndex(c.Dir, files.train, p.classes, &d.found)
 	if err != nil {
 		return nil, err
 	}
-	heldOut, err := readIndex(c.Dir, found.heldOut, p.classes, &d.skipped)
+	heldOut, err := readIndex(c.Dir, files.heldOut, p.classes, &d.found)
 	if err != nil {
 		return nil, err
 	}
-	if p, err = p.complete(c, train, heldOut, &d.skipped); err != nil {
+	if p, err = p.complete(c, train, heldOut, &d.found); err != nil {
 		return nil, err
 	}
 	d.Total = len(train.labels)
-	if d.stream, err = c.newStreamConfig(p, train, &d.skipped); err != nil {
+	if d.stream, err = c.newStreamConfig(p, train, &d.found); err != nil {
 		return nil, err
 	}
 	if !known {
 		d.measured = p.norm
 	}
 	// Held-out records have numbers of their own.
-	var skipped skips
-	d.HeldOut, err = heldOut.all(p.shape, p.classes, p.norm, &skipped)
-	d.skipped.join(&skipped)
+	var found findings
+	d.HeldOut, err = heldOut.all(p.shape, p.classes, p.norm, &found)
+	d.found.join(&found)
 	return d, err
 }
 
@@ -92,7 +100,7 @@ func (c Config) loadAllPhotographs(p photograph) ([]*Data, error) {
 	all := []*Data{first}
 	for c.Part = 1; c.Part < c.Parts; c.Part++ {
 		d := &Data{HeldOut: first.HeldOut, Total: first.Total, measured: first.measured, stream: first.stream}
-		d.stream.skipped = &d.skipped
+		d.stream.found = &d.found
 		if d.stream.part, err = c.Shard.partOf(first.stream.index, c.Seed, c.Part, c.Parts); err != nil {
 			return nil, err
 		}
@@ -102,10 +110,10 @@ func (c Config) loadAllPhotographs(p photograph) ([]*Data, error) {
 }
 
 // complete finds out what the set does not say by its name.
-func (p photograph) complete(c Config, train, heldOut *index, skipped *skips) (photograph, error) {
+func (p photograph) complete(c Config, train, heldOut *index, found *findings) (photograph, error) {
 	var err error
 	if p.shape == (Shape{}) {
-		if p.shape, err = train.firstShape(); err != nil {
+		if p.shape, err = train.usualShape(c.Width, c.Height, found); err != nil {
 			return p, err
 		}
 	}
@@ -116,18 +124,18 @@ func (p photograph) complete(c Config, train, heldOut *index, skipped *skips) (p
 		p.norm = c.Norm
 	}
 	if len(p.norm) == 0 {
-		p.norm, err = train.measure(p.shape, maxMeasured, skipped)
+		p.norm, err = train.measure(p.shape, maxMeasured, found)
 	}
 	return p, err
 }
 
-func (c Config) newStreamConfig(p photograph, x *index, skipped *skips) (streamConfig, error) {
+func (c Config) newStreamConfig(p photograph, x *index, found *findings) (streamConfig, error) {
 	tables, err := newLevels(p.shape.Channels, p.norm)
 	if err != nil {
 		return streamConfig{}, err
 	}
 	s := streamConfig{
-		index: x, shape: p.shape, levels: tables, skipped: skipped,
+		index: x, shape: p.shape, levels: tables, found: found,
 		memory: cmp.Or(c.Memory, DefaultMemory), shuffle: ShufflePictures,
 	}
 	s.part, err = c.Shard.partOf(x, c.Seed, c.Part, max(c.Parts, 1))

@@ -41,8 +41,8 @@ func (d *pictureDecoder) config(packed []byte) (config image.Config, err error) 
 	if err != nil {
 		return config, fmt.Errorf("%w: %w", ErrPicture, err)
 	}
-	if config.Width < 1 || config.Height < 1 || config.Width > MaxPixels/config.Height {
-		return config, fmt.Errorf("%w: %d×%d pixels, want at most %d", ErrPicture, config.Width, config.Height, MaxPixels)
+	if config.Width < 1 || config.Height < 1 || config.Width > MaxRecordPixels/config.Height {
+		return config, fmt.Errorf("%w: %d×%d pixels, want at most %d", ErrPicture, config.Width, config.Height, MaxRecordPixels)
 	}
 	return config, nil
 }
@@ -61,14 +61,11 @@ func (d *pictureDecoder) shape(packed []byte) (Shape, error) {
 }
 
 // decode turns colours into the channels that the shape has: of a grey set a
-// coloured picture is its brightness.
-func (d *pictureDecoder) decode(pixels []uint8, shape Shape, packed []byte) error {
-	config, err := d.config(packed)
-	if err != nil {
-		return err
-	}
-	if config.Height != shape.Height || config.Width != shape.Width {
-		return fmt.Errorf("%w: %d×%d pixels, want %d×%d", ErrPicture, config.Width, config.Height, shape.Width, shape.Height)
+// coloured picture is its brightness. A picture of another size is cropped in its
+// middle, and resized.
+func (d *pictureDecoder) decode(pixels []uint8, shape Shape, packed []byte) (resized bool, err error) {
+	if _, err := d.config(packed); err != nil {
+		return false, err
 	}
 	d.reader.Reset(packed)
 	read := jpeg.Decode
@@ -77,14 +74,18 @@ func (d *pictureDecoder) decode(pixels []uint8, shape Shape, packed []byte) erro
 	}
 	picture, err := read(&d.reader)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrPicture, err)
+		return false, fmt.Errorf("%w: %w", ErrPicture, err)
 	}
-	if shape.Channels == 1 {
+	switch {
+	case picture.Bounds().Size() != image.Pt(shape.Width, shape.Height):
+		resize(pixels, shape, picture)
+		return true, nil
+	case shape.Channels == 1:
 		d.toGrey(pixels, picture)
-	} else {
+	default:
 		d.toColour(pixels, picture)
 	}
-	return nil
+	return false, nil
 }
 
 func (d *pictureDecoder) toGrey(pixels []uint8, picture image.Image) {

@@ -3,6 +3,7 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 )
 
@@ -13,8 +14,11 @@ const (
 	// MaxFiles bounds the number of files of a folder.
 	MaxFiles = 1 << 20
 	// MaxRecordBytes bounds a packed picture, as it is in its file.
-	MaxRecordBytes = 1 << 22
-	// MaxPixels bounds the number of pixels of a picture.
+	MaxRecordBytes = 1 << 24
+	// MaxRecordPixels bounds the pixels of a picture as it is in its file, which takes
+	// up to 12 bytes for each while it is decoded.
+	MaxRecordPixels = 1 << 25
+	// MaxPixels bounds the number of pixels of a picture as the set has it.
 	MaxPixels = 1 << 20
 )
 
@@ -24,7 +28,7 @@ var (
 	ErrRecord = errors.New("incomplete")
 	// ErrLabel: the label is no number, or of no class.
 	ErrLabel = errors.New("bad label")
-	// ErrPicture: the picture cannot be decoded, or is of another size.
+	// ErrPicture: the picture cannot be decoded, or is too large.
 	ErrPicture = errors.New("bad picture")
 )
 
@@ -79,62 +83,97 @@ type recordReader interface {
 type decoder interface {
 	// shape is that of a picture, from its header.
 	shape(packed []byte) (Shape, error)
-	// decode writes the pixels of a picture of this shape. The error is an
-	// ErrPicture.
-	decode(pixels []uint8, shape Shape, packed []byte) error
+	// decode writes the pixels of a picture in this shape, and tells whether it had
+	// to be resized. The error is an ErrPicture.
+	decode(pixels []uint8, shape Shape, packed []byte) (resized bool, err error)
 }
 
 // maxNamed bounds how many skipped records are remembered by name.
 const maxNamed = 100
 
-// skips counts the records that were skipped, each once however often it is met. It
-// is safe for concurrent use: a decoder adds while a training loop asks.
-type skips struct {
-	mu    sync.Mutex
+// findings are what was found of records: which were skipped, and how many pictures were
+// resized, each once however often it is met. They are safe for concurrent use: a
+// decoder adds while a training loop asks.
+type findings struct {
+	mu               sync.Mutex
+	skipped, resized marks
+	named            []*RecordError
+}
+
+// marks count records.
+type marks struct {
 	total int
-	named []*RecordError
-	// met has a bit for each record, by its number.
-	met []uint64
+	met   []uint64 // has a bit for each record, by its number
+}
+
+// add counts a record, unless one of its number has been; false then.
+func (m *marks) add(number int32) bool {
+	if number != noNumber {
+		word, bit := int(number/64), uint64(1)<<(number%64)
+		for len(m.met) <= word {
+			m.met = append(m.met, 0)
+		}
+		if m.met[word]&bit != 0 {
+			return false
+		}
+		m.met[word] |= bit
+	}
+	m.total++
+	return true
 }
 
 // noNumber stands for the number of a record that has none.
 const noNumber = -1
 
-// add notes a record, unless one of its number has been.
-func (s *skips) add(number int32, err *RecordError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if number != noNumber {
-		word, bit := int(number/64), uint64(1)<<(number%64)
-		for len(s.met) <= word {
-			s.met = append(s.met, 0)
-		}
-		if s.met[word]&bit != 0 {
-			return
-		}
-		s.met[word] |= bit
+// skip notes a record that cannot be used.
+func (f *findings) skip(number int32, err *RecordError) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.skipped.add(number) && len(f.named) < maxNamed {
+		f.named = append(f.named, err)
 	}
-	s.total++
-	if len(s.named) < maxNamed {
-		s.named = append(s.named, err)
-	}
+}
+
+// resize notes a picture that was resized.
+func (f *findings) resize(number int32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.resized.add(number)
 }
 
 // join takes over what another has counted, which nobody else uses any more.
-func (s *skips) join(other *skips) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.total += other.total
-	s.named = append(s.named, other.named...)
-	s.named = s.named[:min(len(s.named), maxNamed)]
+func (f *findings) join(other *findings) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.skipped.total += other.skipped.total
+	f.resized.total += other.resized.total
+	f.named = append(f.named, other.named...)
+	f.named = f.named[:min(len(f.named), maxNamed)]
 }
 
-// after is how many there are, and those named from the given one on.
-func (s *skips) after(from int) (total int, named []*RecordError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if from < len(s.named) {
-		named = append(named, s.named[from:]...)
+// after is how many were skipped, and those named from the given one on.
+func (f *findings) after(from int) (total int, named []*RecordError) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if from < len(f.named) {
+		named = append(named, f.named[from:]...)
 	}
-	return s.total, named
+	return f.skipped.total, named
+}
+
+// maxReasons bounds how many skipped records an error names.
+const maxReasons = 10
+
+// reasons lists what was skipped, a line each.
+func (f *findings) reasons() string {
+	var text strings.Builder
+	total, named := f.after(0)
+	named = named[:min(len(named), maxReasons)]
+	for _, err := range named {
+		fmt.Fprintf(&text, "\n  %v", err)
+	}
+	if more := total - len(named); more > 0 {
+		fmt.Fprintf(&text, "\n  and %d more", more)
+	}
+	return text.String()
 }

@@ -42,7 +42,7 @@ type streamConfig struct {
 	part    []int32 // ascending
 	shape   Shape
 	levels  levels
-	skipped *skips
+	found   *findings
 	batch   int
 	seed    uint64
 	augment Augment
@@ -149,7 +149,7 @@ func (p *producer) run() error {
 func (p *producer) read() error {
 	p.shown = 0
 	for _, f := range p.files() {
-		err := p.index.each(f, p.index.in(f, p.part), p.developer, p.skipped, func(label uint8, pixels []uint8) error {
+		err := p.index.each(f, p.index.in(f, p.part), p.developer, p.found, func(label uint8, pixels []uint8) error {
 			if p.kept != nil {
 				p.kept.add(label, pixels)
 			}
@@ -167,7 +167,7 @@ func (p *producer) read() error {
 		p.buffer.remove(i)
 	}
 	if p.shown == 0 {
-		return p.index.blameAll(fmt.Errorf("%w that can be decoded in this part", ErrEmpty))
+		return p.index.blameAll(fmt.Errorf("%w that can be decoded in this part%s", ErrEmpty, p.found.reasons()))
 	}
 	return nil
 }

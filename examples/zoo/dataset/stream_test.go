@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestStreamPasses(t *testing.T) {
 		parts := rapid.IntRange(1, most).Draw(t, "parts")
 		shuffle := rapid.IntRange(1, 50).Draw(t, "shuffle")
 		memory := rapid.SampledFrom([]int64{1, 1 << 20}).Draw(t, "memory")
-		x, err := readIndex("dir", s, 7, new(skips))
+		x, err := readIndex("dir", s, 7, new(findings))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,23 +221,23 @@ func TestStreamFails(t *testing.T) {
 // nothing else is an error.
 func TestStreamSkips(t *testing.T) {
 	s := &fakeSource{sizes: []int{10}, bad: map[int]bool{3: true, 4: true}}
-	var skipped *skips
-	stream := streamOf(t, s, []int32{1, 3, 4, 8}, func(c *streamConfig) { c.memory, skipped = 1, c.skipped })
+	var found *findings
+	stream := streamOf(t, s, []int32{1, 3, 4, 8}, func(c *streamConfig) { c.memory, found = 1, c.found })
 	for _, number := range numbers(t, stream, 20) {
 		if number != 1 && number != 8 {
 			t.Fatalf("picture %d", number)
 		}
 	}
-	total, named := skipped.after(0)
+	total, named := found.after(0)
 	if total != 2 || len(named) != 2 || named[0].Key != "3" || named[1].Key != "4" || !errors.Is(named[0], ErrPicture) {
 		t.Errorf("%d skipped: %v", total, named)
 	}
-	if _, named := skipped.after(1); len(named) != 1 {
+	if _, named := found.after(1); len(named) != 1 {
 		t.Errorf("after the first: %v", named)
 	}
 	stream = streamOf(t, s, []int32{3, 4}, nil)
 	defer stream.Close()
-	if err := stream.Next(new(Batch)); !errors.Is(err, ErrEmpty) {
+	if err := stream.Next(new(Batch)); !errors.Is(err, ErrEmpty) || !strings.Contains(err.Error(), "record 4: bad picture") {
 		t.Errorf("nothing but damaged pictures: %v", err)
 	}
 }
