@@ -62,22 +62,24 @@ func (k *Keeper) Start() {
 	if k == nil || k.Every == 0 {
 		return
 	}
-	k.running.Go(func() {
-		ticker := time.NewTicker(k.Every)
-		defer ticker.Stop()
-		last := k.Peer.Stats().Steps
-		for {
-			select {
-			case <-k.ended:
-				return
-			case <-ticker.C:
-			}
-			if now := k.Peer.Stats().Steps; now != last {
-				last = now
-				k.attempt()
-			}
+	k.running.Go(func() { k.repeat(func() uint64 { return k.Peer.Stats().Steps }, k.attempt) })
+}
+
+// repeat saves each time that Every has passed, if there were steps, until End.
+func (k *Keeper) repeat(steps func() uint64, save func()) {
+	ticker := time.NewTicker(k.Every)
+	defer ticker.Stop()
+	for last := steps(); ; {
+		select {
+		case <-k.ended:
+			return
+		case <-ticker.C:
 		}
-	})
+		if now := steps(); now != last {
+			last = now
+			save()
+		}
+	}
 }
 
 // End stops what Start began, and waits for it.

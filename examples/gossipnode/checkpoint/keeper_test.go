@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,39 @@ func TestAge(t *testing.T) {
 		time.Sleep(time.Minute)
 		if age, kept := k.Age(); !kept || age != time.Minute {
 			t.Errorf("a minute after the start without a checkpoint the age is %v, %v", age, kept)
+		}
+	})
+}
+
+// TestRepeat shows that checkpoints are saved by time, however many steps there are in
+// it, none where there are no steps, and none after the end.
+func TestRepeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := NewKeeper(KeeperConfig{Every: 30 * time.Second})
+		var steps atomic.Uint64
+		saved := 0
+		k.running.Go(func() { k.repeat(steps.Load, func() { saved++ }) })
+		train := func(per int, lasts time.Duration) (saves int) {
+			before := saved
+			for range lasts / time.Millisecond {
+				steps.Add(uint64(per))
+				time.Sleep(time.Millisecond)
+			}
+			synctest.Wait()
+			return saved - before
+		}
+		if n := train(20, 82*time.Second); n != 2 {
+			t.Errorf("%d checkpoints in a run of 82 s, want 2", n)
+		}
+		if n := train(0, 38*time.Second); n != 1 {
+			t.Errorf("%d checkpoints of the last steps, want 1", n)
+		}
+		if n := train(0, time.Minute); n != 0 {
+			t.Errorf("%d checkpoints without a step", n)
+		}
+		k.End()
+		if n := train(1, time.Minute); n != 0 {
+			t.Errorf("%d checkpoints after the end", n)
 		}
 	})
 }

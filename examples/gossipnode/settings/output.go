@@ -61,7 +61,7 @@ type checkpointSettings struct {
 
 const (
 	checkpointEveryFlag    = "checkpoint-every"
-	defaultCheckpointEvery = time.Minute
+	defaultCheckpointEvery = 30 * time.Second
 
 	defaultKeep        = 3
 	maxKeep            = 10_000
@@ -72,7 +72,7 @@ const (
 
 func (s *checkpointSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Checkpoint, "checkpoint", "", "folder in which the peer's state is kept, and its identity unless --key gives one: a run that finds a checkpoint there goes on from it")
-	flags.DurationVar(&s.CheckpointEvery, checkpointEveryFlag, defaultCheckpointEvery, "how often a checkpoint is saved; 0 is only at the end and on SIGTERM, as always")
+	flags.DurationVar(&s.CheckpointEvery, checkpointEveryFlag, defaultCheckpointEvery, "time between two checkpoints, as in 5m; 0 is only at the end and on SIGTERM, as always")
 	flags.IntVar(&s.Keep, "keep", defaultKeep, "number of checkpoints that are kept")
 	flags.DurationVar(&s.LeaveWithin, "leave-within", defaultLeaveWithin, "most time that leaving in good order may take after SIGINT or SIGTERM")
 }

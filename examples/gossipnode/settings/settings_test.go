@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
@@ -18,8 +19,8 @@ func TestPrecedence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Batch != 30 || s.LR != 0.5 || s.Codec != "bf16" || s.MinPeers != 3 || !s.JSON || s.Model != "mlp" {
-		t.Errorf("batch %d, lr %v, codec %s, min-peers %d, json %v, model %s", s.Batch, s.LR, s.Codec, s.MinPeers, s.JSON, s.Model)
+	if s.Batch != 30 || s.LR != 0.5 || s.Codec != "bf16" || s.MinPeers != 3 || !s.JSON || s.Model != "mlp" || s.CheckpointEvery != 30*time.Second {
+		t.Errorf("batch %d, lr %v, codec %s, min-peers %d, json %v, model %s, a checkpoint every %s", s.Batch, s.LR, s.Codec, s.MinPeers, s.JSON, s.Model, s.CheckpointEvery)
 	}
 	if !slices.Equal(s.Join, []string{"a:1", "b:2"}) || !slices.Equal(s.Listen, []string{"c:3", "d:4"}) {
 		t.Errorf("join %q, listen %q", s.Join, s.Listen)
