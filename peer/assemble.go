@@ -59,7 +59,9 @@ func assemble(config Config) (_ *Peer, err error) {
 		return nil, err
 	}
 	memory := arrival.Recall(p.config.Network.partnersFile(), p.log)
-	p.arrival = newArrival(p, memory.Past)
+	if p.arrival, err = newArrival(p, memory.Past); err != nil {
+		return nil, err
+	}
 	p.donor = newDonor(p)
 	p.trainer.begin(p, machine.Traits())
 	p.work = work{flock: p.flock, orders: p.orders, last: p.trainer.Finish, log: p.log}
@@ -186,19 +188,23 @@ func newTalks(p *Peer, traits collective.Traits) *talks.Talks {
 }
 
 // newArrival is the arrival of a peer that had partners in earlier lives.
-func newArrival(p *Peer, past []arrival.Partner) *arrival.Arrival {
+func newArrival(p *Peer, past []arrival.Partner) (*arrival.Arrival, error) {
+	described, err := arrival.NewDescribed(p.transport, p.config.Description)
+	if err != nil {
+		return nil, err
+	}
 	quarantined := func(id seam.PeerID) time.Duration { return p.links.Quarantined(id, p.now()) }
 	c := p.config.Checkpoint
 	return arrival.New(arrival.Config{
 		Greeter: arrival.Greeter{
-			Run: p.config.Run, Layout: p.config.layout(), Guard: p.guard, Flock: p.flock, Log: p.log,
+			Run: p.config.Run, Layout: p.config.layout(), Guard: p.guard, Flock: p.flock, Described: described, Log: p.log,
 			Converse: p.frames.converse, Incarnation: func() uint64 { return p.roster.Incarnation() },
 		},
 		Join: p.config.Join, Partners: past, Stall: p.config.Exchange.Stall,
 		Checkpoint: arrival.Checkpoint{Steps: c.Steps, FlockSteps: c.FlockSteps, TellsWho: c.tellsWho()},
 		Transport:  p.transport, Membership: p.membership, Replica: p.replica,
 		Joined: p.joined, Declined: p.tally.Declined, Quarantined: quarantined, Condemn: func(id seam.PeerID, offence error) { p.talks.Condemn(id, offence) },
-	})
+	}), nil
 }
 
 // newDonor is the other end of the arrivals of those that come later.

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -28,6 +29,11 @@ import (
 type Config struct {
 	// Run names what is trained together: 1 to 64 bytes of text.
 	Run string
+	// Description says what the run is, beside its name and its layout: see package
+	// description. A peer that joins is compared with what the members say. Where models or
+	// work would suffer, Step fails with a *description.MismatchError; other differences are
+	// logged. Default: whatever the members say, unchecked.
+	Description description.Description
 	// Params is the model with its initial values. The peer takes the vector
 	// over: read it with Snapshot from now on.
 	Params *tensor.Params
@@ -165,6 +171,11 @@ func (c Config) validate() error {
 	if err := wire.CheckRun(c.Run); err != nil {
 		fault("Run: %w", err)
 	}
+	if d := c.Description; d.Run != "" && d.Run != c.Run {
+		fault("Description is one of run %q, not of Run %q", d.Run, c.Run)
+	} else if err := d.Validate(); err != nil {
+		fault("Description: %w", err)
+	}
 	if layoutOf(c.Params) == nil {
 		fault("Params is nil or has no layout: give the model with its initial values, made by tensor.NewParams or tensor.WrapParams")
 	} else if !tensor.Finite(c.Params.Vector()) {
@@ -251,6 +262,7 @@ func sharesAnything(layout *tensor.Layout) bool {
 }
 
 func (c Config) withDefaults() Config {
+	c.Description.Run = c.Run
 	if c.Optimizer == nil {
 		c.Optimizer = &optim.SGD{Momentum: optim.DefaultMomentum}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -27,6 +28,10 @@ type Inquiry struct {
 	RoundTrip time.Duration
 	// FlockSteps is the member's estimate of all members' steps together.
 	FlockSteps uint64
+	// Description is what the member says that the run is, and Signer who signed that; it
+	// is empty if the member does not tell. It is there even where another layout is refused.
+	Description description.Description
+	Signer      seam.PeerID
 }
 
 // Inquire reaches a process at a join address and asks, as a peer that joins with this
@@ -62,9 +67,16 @@ func (a Admission) Inquire(ctx context.Context, transport seam.Transport, addres
 	}
 	for range inquiries {
 		began := time.Now()
-		welcome, err := asker.Hello(ctx, found.Peer)
+		welcome, said, err := asker.Ask(ctx, found.Peer)
 		if _, refused := errors.AsType[*seam.RefusedError](err); err != nil && !refused {
 			return found, err
+		}
+		if said.Known() {
+			var faulty error
+			if found.Description, faulty = said.Open(transport, run); faulty != nil {
+				return found, faulty
+			}
+			found.Signer = said.Signer
 		}
 		if took := time.Since(began); found.RoundTrip == 0 || took < found.RoundTrip {
 			found.RoundTrip = took

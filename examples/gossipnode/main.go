@@ -45,6 +45,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/control"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/doctor"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/fetch"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/invite"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/local"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/overlay"
@@ -76,7 +77,7 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	root.AddCommand(run.Command(std), local.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), bench.Command(std), fetch.Command(std),
+	root.AddCommand(run.Command(std), local.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std),
 		checkpoint.InspectCommand(std), checkpoint.ExportCommand(std), version.Command(std))
 	return root
 }

@@ -226,33 +226,47 @@ func (g *Guard) Vet(t *framed.Stream, hello wire.Hello) (reason wire.Reason, det
 	return 0, ""
 }
 
-// AwaitWelcome awaits the answer to a hello, and before it proves what it is asked for.
-func (g *Guard) AwaitWelcome(t *framed.Stream, hello wire.Hello, welcome *wire.Welcome) error {
-	header, payload, err := t.Await(wire.TypeWelcome)
+// AwaitAnswer awaits the answer to a hello, and before it proves what it is asked for. What
+// the answer says of the run is decoded into described, of which a refusal comes after it.
+func (g *Guard) AwaitAnswer(t *framed.Stream, hello wire.Hello, welcome *wire.Welcome, described *wire.Description) error {
+	header, payload, err := g.admitted(t, hello)
+	if err == nil && header.Type == wire.TypeDescription {
+		if err = described.Decode(payload); err == nil {
+			header, payload, err = t.Await(wire.TypeWelcome)
+		}
+	}
 	switch {
 	case err != nil:
 		return err
 	case header.Type == wire.TypeRefuse:
 		return wire.Refused(payload)
-	case header.Type == wire.TypeWelcome && g.keyed():
-		return notAdmitted(detailNotAsks)
 	case header.Type == wire.TypeWelcome:
 		return welcome.Decode(payload)
-	case header.Type == wire.TypeChallenge && !g.keyed():
+	}
+	return fmt.Errorf("waiting for %v: got %v: %w", wire.TypeWelcome, header.Type, wire.ErrType)
+}
+
+// admitted is the first frame of the answer to a hello once each end has proven to the other
+// what it is asked for.
+func (g *Guard) admitted(t *framed.Stream, hello wire.Hello) (header wire.Header, payload []byte, err error) {
+	header, payload, err = t.Await(wire.TypeWelcome)
+	switch asked := header.Type == wire.TypeChallenge; {
+	case err != nil || header.Type == wire.TypeRefuse || !asked && !g.keyed():
+		return header, payload, err
+	case !asked:
+		return header, nil, notAdmitted(detailNotAsks)
+	case !g.keyed():
 		t.Refuse(0, wire.ReasonAdmission, detailNoProof)
-		return notAdmitted(detailNoKey)
-	case header.Type != wire.TypeChallenge:
-		return fmt.Errorf("waiting for %v: got %v: %w", wire.TypeWelcome, header.Type, wire.ErrType)
+		return header, nil, notAdmitted(detailNoKey)
 	}
 	var challenge wire.Challenge
 	if err := challenge.Decode(payload); err != nil {
-		return err
+		return header, nil, err
 	}
 	if err := g.prove(t, hello, challenge.Nonce); err != nil {
-		return err
+		return header, nil, err
 	}
-	_, err = t.Hear(welcome)
-	return err
+	return t.Await(wire.TypeWelcome)
 }
 
 // prove answers a challenge, and has the other end prove as much.

@@ -18,6 +18,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -107,12 +108,13 @@ func (a *Arrival) Close() {
 // Serve answers a peer that says hello. An error says that nothing could be read.
 func (a *Arrival) Serve(stream *framed.Stream) error {
 	var hello wire.Hello
-	if _, err := stream.Hear(&hello); err != nil {
+	header, err := stream.Hear(&hello)
+	if err != nil {
 		return err
 	}
 	if a.ctx.Err() != nil {
 		stream.Refuse(0, wire.ReasonClosing, "")
-	} else if reason := a.answer(stream, hello); reason != 0 {
+	} else if reason := a.answer(stream, header, hello); reason != 0 {
 		a.Declined(reason)
 	}
 	return nil
@@ -264,6 +266,10 @@ func (a *Arrival) tryEach(addresses []string, round int, believe bool) (again []
 				a.Log.Error("refused by the peer to join", zap.String("address", address), zap.Error(err))
 				continue
 			}
+		} else if _, differs := errors.AsType[*description.MismatchError](err); differs {
+			refused = err
+			a.Log.Error("set up otherwise than the run to join", zap.String("address", address), zap.Error(err))
+			continue
 		} else if round%joinReminder == 0 && !a.Reached() && a.ctx.Err() == nil {
 			a.Log.Warn("cannot join yet; trying further. Check that a peer of this run listens there",
 				zap.String("address", address), zap.Error(err))
@@ -291,7 +297,10 @@ func (a *Arrival) contact(address string) error {
 
 // enter joins by a member, and has the flock's model copied if there is need.
 func (a *Arrival) enter(ctx context.Context, id seam.PeerID) error {
-	welcome, err := a.Hello(ctx, id)
+	welcome, said, err := a.Ask(ctx, id)
+	if differs := a.Described.meet(id, said, a.Log); differs != nil {
+		return differs // which tells more than a refusal
+	}
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -57,9 +58,13 @@ func arrive(t *testing.T, network *memnet.Network, name string, values int, join
 		t.Fatal(err)
 	}
 	c := &comer{transport: transport, flock: flock.New(transport.Self()), declined: make(chan wire.Reason, 8)}
+	described, err := arrival.NewDescribed(transport, description.Of(run))
+	if err != nil {
+		t.Fatal(err)
+	}
 	c.Arrival = arrival.New(arrival.Config{
 		Greeter: arrival.Greeter{
-			Run: run, Layout: layout.Hash(), Flock: c.flock, Log: zap.NewNop(), Incarnation: func() uint64 { return 1 },
+			Run: run, Layout: layout.Hash(), Flock: c.flock, Described: described, Log: zap.NewNop(), Incarnation: func() uint64 { return 1 },
 			Converse: func(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error {
 				stream, err := transport.Open(ctx, to, protocol, run)
 				if err != nil {

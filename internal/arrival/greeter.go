@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -22,6 +23,8 @@ type Greeter struct {
 	Layout [wire.HashSize]byte
 	Guard  *admit.Guard
 	Flock  *flock.Flock
+	// Described is what the run is. Who asks only, as Inquire does, needs none.
+	Described *Described
 	// Converse opens a stream to a peer, and closes it when talk has returned: talk may
 	// fail, and the stream is reset then.
 	Converse func(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error
@@ -32,18 +35,39 @@ type Greeter struct {
 
 // Hello asks a peer to be let into the run. A refusal that will not change is a
 // *seam.RefusedError.
-func (g *Greeter) Hello(ctx context.Context, to seam.PeerID) (welcome wire.Welcome, err error) {
+func (g *Greeter) Hello(ctx context.Context, to seam.PeerID) (wire.Welcome, error) {
+	welcome, _, err := g.hello(ctx, to, 0)
+	return welcome, err
+}
+
+// Ask is Hello that asks for the description of the run too, which is there even where the
+// peer refuses because the layouts differ.
+func (g *Greeter) Ask(ctx context.Context, to seam.PeerID) (wire.Welcome, description.Signed, error) {
+	return g.hello(ctx, to, wire.FlagDescribe)
+}
+
+func (g *Greeter) hello(ctx context.Context, to seam.PeerID, flags uint32) (welcome wire.Welcome, said description.Signed, err error) {
 	err = g.Converse(ctx, to, seam.ProtocolHello, func(stream *framed.Stream) error {
+		if flags&wire.FlagDescribe != 0 {
+			stream.Limit(wire.MaxDescriptionFrame)
+		}
 		hello := wire.Hello{Run: g.Run, Layout: g.Layout, Incarnation: g.Incarnation(), Steps: g.Flock.Steps()}
-		if err := framed.Say(stream, 0, hello); err != nil {
+		frame := hello.Append(wire.Reserve(stream.Frame))
+		if err := wire.Seal(frame, wire.Header{Type: wire.TypeHello, Flags: flags}); err != nil {
 			return err
 		}
-		return g.Guard.AwaitWelcome(stream, hello, &welcome)
+		if err := stream.Send(frame); err != nil {
+			return fmt.Errorf("sending %v: %w", wire.TypeHello, err)
+		}
+		var described wire.Description
+		err := g.Guard.AwaitAnswer(stream, hello, &welcome, &described)
+		said = description.Signed{Text: described.Text, Signer: seam.PeerID(described.Signer), Signature: described.Signature}
+		return err
 	})
 	if err != nil {
 		err = asRefusal(to, fmt.Errorf("saying hello: %w", err))
 	}
-	return welcome, err
+	return welcome, said, err
 }
 
 // goneTimeout bounds the hello of Gone.
@@ -68,8 +92,12 @@ func (g *Greeter) Gone(ctx context.Context, member seam.PeerID) bool {
 }
 
 // answer answers a peer that asks to be let in. The reason is 0 if it was welcome.
-func (g *Greeter) answer(stream *framed.Stream, hello wire.Hello) (reason wire.Reason) {
+func (g *Greeter) answer(stream *framed.Stream, header wire.Header, hello wire.Hello) (reason wire.Reason) {
 	reason, detail := g.Guard.Vet(stream, hello)
+	if reason == 0 && hello.Run == g.Run && g.Described.describe(stream, header) != nil {
+		stream.Reset()
+		return 0
+	}
 	if reason == 0 {
 		reason, detail = wire.Differs(g.Run, g.Layout, hello.Run, hello.Layout)
 	}

@@ -21,6 +21,7 @@ func packs(t testing.TB) map[Type]func() {
 		TypeSettled:      func() { packInto(t, buf, Settled{Known: true, Applied: number}) },
 		TypeLane:         func() { packInto(t, buf, Lane{Lane: 1}) },
 		TypeRecord:       func() { packInto(t, buf, Record{Signed: codecs}) },
+		TypeDescription:  func() { packInto(t, buf, Description{Text: codecs, Signer: text, Signature: codecs}) },
 		TypeChallenge:    func() { packInto(t, buf, Challenge{}) },
 		TypeProof:        func() { packInto(t, buf, Proof{}) },
 		TypeStateRequest: func() { packInto(t, buf, StateRequest{Run: text}) },

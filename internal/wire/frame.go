@@ -22,7 +22,7 @@ const (
 	// again for scales, checksums of blocks and the sub-header.
 	MaxPayload = 8 * MaxSliceLen
 	// MaxHandshake bounds the payload of every frame other than CODE, DIFF, RANGES,
-	// STATE-SLICE, STATE-HASHES, CONTROL and PART: the limit for a reader of streams not yet
+	// STATE-SLICE, STATE-HASHES, CONTROL, PART and DESCRIPTION: the limit for a reader of streams not yet
 	// accepted.
 	MaxHandshake = maxRecord
 )
@@ -44,7 +44,7 @@ const (
 	// mustUnderstand are the flags whose meaning a receiver has to know to read
 	// the frame at all; the others may be ignored.
 	mustUnderstand = 0x0000ffff
-	knownFlags     = FlagUnsummed | FlagSealed
+	knownFlags     = FlagUnsummed | FlagSealed | FlagDescribe
 )
 
 // The flags of a header.
@@ -55,6 +55,8 @@ const (
 	// FlagSealed, on PROPOSE and ACCEPT: what the sender's transport carries cannot be
 	// altered on its way, so that checksums of slices would find nothing.
 	FlagSealed uint32 = 1 << 16
+	// FlagDescribe, on HELLO: a DESCRIPTION before the answer is welcome.
+	FlagDescribe uint32 = 1 << 17
 )
 
 // Type is what a frame carries.
@@ -75,6 +77,8 @@ const (
 	TypeLane    Type = 11
 	TypeRanges  Type = 12
 	TypeRecord  Type = 13
+
+	TypeDescription Type = 15
 
 	TypeStateRequest Type = 16
 	TypeManifest     Type = 17
@@ -112,6 +116,7 @@ var types = [256]struct {
 	TypeLane:         {"LANE", laneSize},
 	TypeRanges:       {"RANGES", MaxPayload},
 	TypeRecord:       {"RECORD", maxRecord},
+	TypeDescription:  {"DESCRIPTION", MaxDescriptionFrame},
 	TypeStateRequest: {"STATE-REQUEST", maxStateRequest},
 	TypeManifest:     {"MANIFEST", maxManifest},
 	TypeStateSlice:   {"STATE-SLICE", 4 * MaxSliceLen},
@@ -155,7 +160,7 @@ type Header struct {
 	// Ack, on CODE and ACK, is cumulative: the slices of the first Ack CODE frames
 	// of this stream have been applied.
 	Ack uint32
-	// Flags are FlagUnsummed and FlagSealed; others are not sent, and dropped when read.
+	// Flags are FlagUnsummed, FlagSealed and FlagDescribe; others are not sent, and dropped when read.
 	Flags uint32
 }
 

@@ -18,6 +18,7 @@ func messageDecoders() map[Type]func([]byte) (Message, error) {
 		TypeSettled:      decodeAs[Settled],
 		TypeLane:         decodeAs[Lane],
 		TypeRecord:       decodeAs[Record],
+		TypeDescription:  decodeAs[Description],
 		TypeChallenge:    decodeAs[Challenge],
 		TypeProof:        decodeAs[Proof],
 		TypeStateRequest: decodeAs[StateRequest],

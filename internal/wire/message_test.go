@@ -58,6 +58,12 @@ func drawMessage(t *rapid.T) Message {
 		func() Message {
 			return Record{View: number("view"), Signed: rapid.SliceOfN(rapid.Byte(), 1, MaxSigned).Draw(t, "signed")}
 		},
+		func() Message {
+			return Description{
+				Text: rapid.SliceOfN(rapid.Byte(), 1, MaxDescription).Draw(t, "text"), Signer: drawText(t, 1, MaxPeerName),
+				Signature: rapid.SliceOfN(rapid.Byte(), 1, MaxSignature).Draw(t, "signature"),
+			}
+		},
 		func() Message { return Lane{Lane: rapid.Uint8Range(1, MaxLanes-1).Draw(t, "lane")} },
 		func() Message {
 			return Status{Incarnation: number("incarnation"), Slices: rapid.SliceOfN(rapid.Uint32(), 1, MaxInDoubt).Draw(t, "slices")}

@@ -103,6 +103,7 @@ func vectors() []vector {
 			header: Header{Exchange: 7}, message: Record{View: 0x1122334455667788, Signed: []byte("record, signed")},
 			parts: []part{{8, "view digest: 0x1122334455667788"}, {2, "bytes of the record: 14"}, {14, "the member record, opaque here: \"record, signed\""}},
 		},
+		descriptionVector(),
 		{
 			name: "challenge", about: "where the run has a key, this comes before the answer to a hello",
 			message: Challenge{Nonce: layoutHash()}, parts: []part{{32, "nonce"}},

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 )
 
@@ -36,6 +37,8 @@ type diagnosis struct {
 	What    string `json:"what"`
 	Finding string `json:"finding"`
 	Remedy  string `json:"remedy,omitempty"`
+
+	difference *description.Difference
 }
 
 func healthy(what, format string, args ...any) diagnosis {
@@ -62,6 +65,7 @@ func Command(std cli.Streams) *cobra.Command {
   join       a peer answers at each address of --join
   run        it takes part in the same run, and speaks the same version
   layout     its model is the same as --model makes
+  settings   they are those of the run, or are taken over from it
   window     what the buffers here let one connection carry over that round trip
 
 Each is a line: ok, warn or fail, what was checked, what was found, and what to do.
@@ -83,7 +87,7 @@ Where a peer of this machine already runs on the ports of --listen, ports fails.
 			defer p2pnet.BridgeLogs(zap.NewNop())()
 			ctx, cancel := context.WithTimeout(cmd.Context(), doctorTimeout)
 			defer cancel()
-			found := findings(examine(ctx, s))
+			found := findings(examine(ctx, s, sources))
 			if err := cli.Print(found, s.JSON, std); err != nil || found.count(levelFail) == 0 {
 				return err
 			}
@@ -96,7 +100,7 @@ Where a peer of this machine already runs on the ports of --listen, ports fails.
 }
 
 // examine makes all checks.
-func examine(ctx context.Context, s settings.Settings) []diagnosis {
+func examine(ctx context.Context, s settings.Settings, from cli.Origins) []diagnosis {
 	key, found := checkKey(s)
 	known, remove, err := copyKnown(s)
 	if err != nil {
@@ -113,7 +117,7 @@ func examine(ctx context.Context, s settings.Settings) []diagnosis {
 		found = append(found, checkAddresses(s, announced))
 	}
 	found = append(found, checkClock(time.Now()))
-	return append(found, checkJoin(ctx, s, transport)...)
+	return append(found, checkJoin(ctx, s, from, transport)...)
 }
 
 // errUnhealthy: something failed, as the lines above say.
@@ -132,6 +136,17 @@ func (f findings) count(level string) (n int) {
 	return n
 }
 
+// differences are those between this peer's settings and the run's.
+func (f findings) differences() []description.Difference {
+	found := []description.Difference{}
+	for _, d := range f {
+		if d.difference != nil {
+			found = append(found, *d.difference)
+		}
+	}
+	return found
+}
+
 // String has a line for each.
 func (f findings) String() string {
 	var text strings.Builder
@@ -148,7 +163,7 @@ func (f findings) String() string {
 // MarshalJSON adds how many there are of each level.
 func (f findings) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{
-		"checks": []diagnosis(f), levelOK: f.count(levelOK), levelWarn: f.count(levelWarn), levelFail: f.count(levelFail),
+		"checks": []diagnosis(f), "differences": f.differences(), levelOK: f.count(levelOK), levelWarn: f.count(levelWarn), levelFail: f.count(levelFail),
 	})
 }
 

@@ -10,6 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
@@ -29,17 +33,37 @@ const (
 )
 
 // checkJoin asks every address whether this peer would be let in.
-func checkJoin(ctx context.Context, s settings.Settings, transport seam.Transport) (found []diagnosis) {
+func checkJoin(ctx context.Context, s settings.Settings, from cli.Origins, transport seam.Transport) (found []diagnosis) {
 	admission, found := checkAdmission(s)
 	if len(s.Join) == 0 {
 		return append(found, healthy("join", "no address given: this peer would begin a run of its own"), checkWindow(s, usualRound, "", readSetting))
 	}
+	differences := compare(ctx, transport, &s, from)
 	layout, known := layout(s)
 	for _, address := range s.Join {
 		within, cancel := context.WithTimeout(ctx, joinPatience)
 		answer, err := admission.Inquire(within, transport, address, s.Run, layout)
 		cancel()
 		found = append(found, judge(s, address, answer, err, known)...)
+	}
+	return append(found, differences...)
+}
+
+// compare asks the run to join what it is, as run does, and tells how these settings differ
+// from it. What nobody has set is set as it is there.
+func compare(ctx context.Context, transport seam.Transport, s *settings.Settings, from cli.Origins) (found []diagnosis) {
+	const what = "settings"
+	_, differences, err := describe.Compare(ctx, transport, s, from, zap.NewNop())
+	if err != nil {
+		return []diagnosis{healthy(what, "%v", err).fail("ask who runs the peers there")}
+	}
+	for _, d := range differences {
+		one := healthy(what, "%s", d)
+		if one.difference = &d; d.Local {
+			found = append(found, one.warn("leave it out to take over the run's; it is this peer's own to choose"))
+		} else {
+			found = append(found, one.fail("leave it out to take over the run's"))
+		}
 	}
 	return found
 }

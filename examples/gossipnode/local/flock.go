@@ -197,9 +197,7 @@ func (f *flock) heard(number int, r *watch.Report) {
 			f.display.Line("dashboard at " + r.Dashboard)
 		}
 		if number == 0 && f.settings.Strategy != settings.StrategyAlone {
-			for _, address := range r.Addresses {
-				f.display.Line("another peer can come with gossipnode run --join " + address)
-			}
+			f.display.Line("another peer can come with gossipnode run --join " + r.Token)
 			f.startOthers(append(r.Addresses, f.settings.Join...))
 		}
 	case watch.ReportData:

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/train"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
@@ -52,6 +53,9 @@ started again. SIGINT or SIGTERM make it save that and leave in good order, with
 			if err != nil {
 				return err
 			}
+			if err := takeOver(cmd.Context(), &s, sources, std.Err); err != nil {
+				return err
+			}
 			if err := s.Validate(sources); err != nil {
 				return err
 			}
@@ -61,7 +65,8 @@ started again. SIGINT or SIGTERM make it save that and leave in good order, with
 			if printOnly {
 				return printCodecs(s, std.Out)
 			}
-			return runPeer(s, std)
+			err = runPeer(s, std)
+			return cmp.Or(describe.Refused(sources, err), err)
 		},
 	}
 	s.Register(cmd.Flags())
@@ -69,6 +74,24 @@ started again. SIGINT or SIGTERM make it save that and leave in good order, with
 	cli.Group(cmd.Flags(), "Exchanges")
 	cli.TakeFile(cmd.Flags())
 	return cmd
+}
+
+// takeOver asks those that the peer joins what the run is, before anything is loaded. What a
+// parent process has set is what the run is.
+func takeOver(ctx context.Context, s *settings.Settings, from cli.Origins, errs io.Writer) error {
+	if len(s.Join) == 0 || s.Report || s.Strategy == settings.StrategyAlone {
+		return nil
+	}
+	if err := from.Usage(s.Network.Faults()...); err != nil {
+		return err
+	}
+	log := s.NewLog(errs)
+	defer p2pnet.BridgeLogs(log)()
+	taken, err := describe.Join(ctx, s, from, log)
+	if len(taken) > 0 {
+		fmt.Fprintf(errs, "as in the run that is joined: %s\n", strings.Join(taken, ", "))
+	}
+	return err
 }
 
 // runPeer runs a peer that a person watches, or a parent process with --report.

@@ -38,11 +38,15 @@ type Network struct {
 	HolePunch    bool
 	Unreachable  string
 	Lanes        int
+
+	// Founder is who began the run, and Secret the run's key, where a token says so.
+	Founder string
+	Secret  []byte
 }
 
 func (s *Network) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&s.Listen, "listen", []string{defaultListen}, "host:port or multiaddr to listen on; repeatable")
-	flags.StringArrayVar(&s.Join, "join", nil, "host:port or multiaddr of a member to join; repeatable")
+	flags.StringArrayVar(&s.Join, "join", nil, "host:port or multiaddr of a member to join, or a token of invite; repeatable")
 	flags.StringVar(&s.Key, "key", "", "file of the identity, made by keygen (default: a new one each time)")
 	flags.StringVar(&s.Allow, "allow", "", "file of the ids of the peers that may take part, one a line, read again when it changes (default: all)")
 	flags.StringVar(&s.RunKey, "run-key", "", "file of a key that all peers of the run share, made by keygen --run-key: who does not know it is kept out")
@@ -127,7 +131,7 @@ func (s Network) gossipKeys() ([][]byte, error) {
 
 // Admission says who may take part.
 func (s Network) Admission(log *zap.Logger) (peer.Admission, error) {
-	a := peer.Admission{Allow: s.Allow}
+	a := peer.Admission{Allow: s.Allow, Key: s.Secret}
 	if s.RunKey == "" {
 		return a, nil
 	}

@@ -120,6 +120,9 @@ func (s *Settings) Load(cmd *cobra.Command) (cli.Origins, error) {
 // as a flag hides a line of the file, and refuses zeros that somebody wrote: for
 // these flags zero stands for a default.
 func (s *Settings) settle(sources cli.Origins) error {
+	if err := s.redeem(sources); err != nil {
+		return err
+	}
 	s.settlePolicy(sources)
 	switch steps, epochs := sources.Source("steps"), sources.Source("epochs"); {
 	case steps > epochs:
@@ -237,6 +240,15 @@ func (s *Settings) RegisterTraining(flags *pflag.FlagSet) {
 			flags.AddFlag(f)
 		}
 	})
+}
+
+// RegisterMember adds the flags of run that say where a run is and who may ask there.
+func (s *Settings) RegisterMember(flags *pflag.FlagSet) {
+	var all pflag.FlagSet
+	s.Register(&all) // what is left out has its default
+	for _, name := range []string{"join", "run", "run-key", "key", "json"} {
+		flags.AddFlag(all.Lookup(name))
+	}
 }
 
 // The topics of the flags that simulate takes too.

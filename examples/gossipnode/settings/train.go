@@ -100,6 +100,10 @@ func (s trainSettings) faults() []error {
 	return faults
 }
 
+// Passes are those of all peers together over all the data, unless --steps says how much
+// there is to do.
+func (s trainSettings) Passes() float64 { return cmp.Or(s.Epochs, defaultEpochs) }
+
 // Rate is the full learning rate.
 func (s trainSettings) Rate() float64 { return cmp.Or(s.LR, s.optimizer().rate) }
 
@@ -227,6 +231,6 @@ func (s trainSettings) Work(data *dataset.Data) peer.Work {
 	if s.Strategy == StrategyAlone {
 		pictures = data.Len()
 	}
-	steps := math.Ceil(cmp.Or(s.Epochs, defaultEpochs) * float64(pictures) / float64(s.Batch))
+	steps := math.Ceil(s.Passes() * float64(pictures) / float64(s.Batch))
 	return peer.Work{Steps: uint64(max(steps, 1))}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
@@ -136,7 +137,7 @@ var errRefused = errors.New("no peer to join will have this one, as logged above
 func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer.Config {
 	pace, _ := t.Pace() // validate has seen to it
 	config := peer.Config{
-		Run: t.Run, Params: t.work.Params, Checkpoint: t.work.Behind(), Join: t.Join, Work: t.work.Target, Log: t.Log,
+		Run: t.Run, Description: describe.Of(t.Settings, t.work.Data), Params: t.work.Params, Checkpoint: t.work.Behind(), Join: t.Join, Work: t.work.Target, Log: t.Log,
 		Network: peer.Network{
 			Key: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Admission: admission,
 			Reach: t.Reach(), Gossip: t.Gossip(),
@@ -172,7 +173,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	}
 	t.Log.Info("how exchanges are coded", zap.Strings("joint_layers", t.policy.Explain(t.work.Params.Layout())))
 	t.pictures.tell(t)
-	t.Tell(watch.Report{Kind: watch.ReportStarted, Peer: string(t.peer.Self()), Addresses: t.peer.JoinAddresses(), Dashboard: t.panel.url})
+	t.Tell(watch.Report{Kind: watch.ReportStarted, Peer: string(t.peer.Self()), Addresses: t.peer.JoinAddresses(), Token: t.token(), Dashboard: t.panel.url})
 	if err := t.gather(ctx); err != nil {
 		return result.Share{}, orNothingDone(t, err)
 	}

@@ -30,6 +30,7 @@ type Report struct {
 	Kind      string        `json:"kind"`
 	Peer      string        `json:"peer,omitempty"`
 	Addresses []string      `json:"addresses,omitempty"`
+	Token     string        `json:"token,omitempty"`     // what another machine joins by
 	Dashboard string        `json:"dashboard,omitempty"` // where to open it, token included
 	Said      string        `json:"said,omitempty"`      // in words, for a person
 	Status    *Status       `json:"status,omitempty"`
@@ -134,6 +135,9 @@ func TextReporter(out io.Writer) Reporter {
 			fmt.Fprintf(out, "peer %s, to be joined at\n", r.Peer)
 			for _, address := range r.Addresses {
 				fmt.Fprintf(out, "  --join %s\n", address)
+			}
+			if r.Token != "" {
+				fmt.Fprintf(out, "another machine joins with its data and this token:\n  --join %s\n", r.Token)
 			}
 			if r.Dashboard != "" {
 				fmt.Fprintf(out, "dashboard at %s\n", r.Dashboard)

@@ -111,7 +111,7 @@ func (c Config) validate() error {
 	if c.Width < 0 || c.Height < 0 || (c.Width == 0) != (c.Height == 0) || c.Height > 0 && c.Width > MaxPixels/c.Height {
 		errs = append(errs, fmt.Errorf("%w: pictures of %d×%d: want a width and a height of at most %d pixels together", ErrConfig, c.Width, c.Height, MaxPixels))
 	}
-	if c.Width > 0 && c.Name != imagesName {
+	if c.Width > 0 && c.Name != Images {
 		errs = append(errs, fmt.Errorf("%w: a size for %s, which has its own", ErrConfig, cmp.Or(c.Name, Datasets()[0])))
 	}
 	if c.Memory < 0 {

@@ -18,6 +18,9 @@ type photograph struct {
 	remedy  string
 }
 
+// Images is the set of anybody's own pictures.
+const Images = "images"
+
 // photographs are the sets that are streamed. CIFAR-10's normalization is the mean
 // and standard deviation of the original training pictures.
 var photographs = []photograph{
@@ -27,11 +30,8 @@ var photographs = []photograph{
 		augment: Augment{Flip: true, Crop: true},
 		remedy:  "gossipnode data fetch cifar10 gets them, or see https://www.cs.toronto.edu/~kriz/cifar.html",
 	},
-	{name: imagesName, remedy: "put your own pictures there: train/CLASS/*.jpg and test/CLASS/*.jpg, or WebDataset shards"},
+	{name: Images, remedy: "put your own pictures there: train/CLASS/*.jpg and test/CLASS/*.jpg, or WebDataset shards"},
 }
-
-// imagesName is the set of anybody's own pictures.
-const imagesName = "images"
 
 // DefaultAugment is what suits a data set: flips and crops for cifar10, nothing for
 // others, as pictures of digits or shoes do not bear being mirrored.

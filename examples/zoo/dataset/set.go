@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"crypto/sha256"
 	"fmt"
 
 	"github.com/seed-97356399/murmuration/tensor"
@@ -97,6 +98,19 @@ func (s *Set) Spread(most int) *Set {
 		indices[i] = int32(i * s.Len() / len(indices))
 	}
 	return s.Subset(indices)
+}
+
+// printed is how many pictures a fingerprint is of, at most.
+const printed = 4096
+
+// Fingerprint tells sets apart, by pictures from all over them, their labels and their shape.
+func (s *Set) Fingerprint() (sum [8]byte) {
+	some := s.Spread(printed)
+	hash := sha256.New()
+	fmt.Fprintln(hash, s.shape, s.classes, s.Len())
+	hash.Write(some.pixels)
+	hash.Write(some.labels)
+	return [8]byte(hash.Sum(nil))
 }
 
 // Batch is a number of normalized pictures with their labels, as models take

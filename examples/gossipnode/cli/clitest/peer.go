@@ -6,18 +6,20 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Peer is a real peer of the default run on loopback, whose address it gives.
-func Peer(t *testing.T, admits peer.Admission) (address string) {
+// Peer is a real peer of the default run on loopback, whose address it gives, and which
+// says of the run what it is told.
+func Peer(t *testing.T, admits peer.Admission, says ...description.Field) (address string) {
 	t.Helper()
 	model, err := nets.ByName("mlp", dataset.Shape{Height: 28, Width: 28, Channels: 1}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, err := peer.Start(t.Context(), peer.Config{
-		Run: "murmuration", Params: tensor.NewParams(model.Layout()),
+		Run: "murmuration", Description: description.Of("", says...), Params: tensor.NewParams(model.Layout()),
 		Network: peer.Network{Listen: []string{"127.0.0.1:0"}, Admission: admits},
 	})
 	if err != nil {

@@ -1,0 +1,87 @@
+package describe
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/peer/description"
+)
+
+// given are the settings of a command line of run.
+func given(t *testing.T, args ...string) (s settings.Settings, from cli.Origins) {
+	t.Helper()
+	cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		from, err = s.Load(cmd)
+		return err
+	}}
+	s.Register(cmd.Flags())
+	cli.TakeFile(cmd.Flags())
+	cmd.SetArgs(args)
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	return s, from
+}
+
+// others are settings of which each field differs from the defaults.
+var others = []string{
+	"--dataset=mnist", "--model=cnn", "--steps=70", "--optimizer=sgd", "--lr=0.07", "--schedule=constant", "--warmup=0.2", "--strategy=dpsgd",
+	"--seed=9", "--operator=12D3KooWx", "--normalize=0.5/0.2", "--batch=8", "--every=3", "--codec=int8", "--quantized=50", "--augment=flip",
+}
+
+// TestWhatNobodySetIsTakenOver: a peer that sets nothing has the settings of the run.
+func TestWhatNobodySetIsTakenOver(t *testing.T) {
+	there, _ := given(t, others...)
+	s, from := given(t)
+	if len(Of(s, nil).Differences(Of(there, nil))) < len(others) {
+		t.Fatalf("a setting that is no other: %v", Of(s, nil).Differences(Of(there, nil)))
+	}
+	taken, err := adopt(&s, from, Of(there, nil))
+	if err != nil || len(taken) != len(others) {
+		t.Errorf("took over %q, %v", taken, err)
+	}
+	if left := Of(s, nil).Differences(Of(there, nil)); len(left) > 0 {
+		t.Errorf("what still differs: %v", left)
+	}
+	back, _ := given(t, "--epochs=7")
+	if _, err := adopt(&there, cli.Origins{}, Of(back, nil)); err != nil || there.Epochs != 7 {
+		t.Errorf("epochs: %+v, %v", there.Epochs, err)
+	}
+	if _, err := adopt(&s, cli.Origins{}, description.Of("", description.Field{Name: "work", Value: "for ever"})); err == nil {
+		t.Error("work that nobody can read was taken over")
+	}
+}
+
+// TestEachContradictionIsNamed: what was set otherwise stays, and is refused by its flag if
+// models or work would suffer.
+func TestEachContradictionIsNamed(t *testing.T) {
+	here, _ := given(t)
+	for _, arg := range others {
+		flag, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		t.Run(flag, func(t *testing.T) {
+			s, from := given(t, arg)
+			if taken, err := adopt(&s, from, Of(here, nil)); err != nil || slices.ContainsFunc(taken, func(x string) bool { return strings.HasPrefix(x, flag+" ") }) {
+				t.Fatalf("took over %q, %v", taken, err)
+			}
+			harmful, local := description.Split(Of(s, nil).Differences(Of(here, nil)))
+			err := Contradiction(from, harmful)
+			if own := slices.Contains([]string{"batch", "every", "codec", "quantized", "augment"}, flag); own {
+				if err != nil || len(local) != 1 {
+					t.Errorf("%v, local %v", err, local)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), value) || !strings.Contains(err.Error(), "leave out --"+flag) {
+				t.Errorf("%v", err)
+			}
+			if coded, ok := err.(interface{ ExitWith() int }); !ok || coded.ExitWith() != cli.ExitUsage {
+				t.Errorf("%v is no fault of usage", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/description"
+)
+
+// described is a run that somebody has begun.
+func described() (fields []description.Field) {
+	for _, f := range [][2]string{{"dataset", "mnist"}, {"model", "mlp"}, {"work", "5 steps"}, {"lr", "0.01"}, {"seed", "1"}, {"optimizer", "momentum"}, {"batch", "10"}} {
+		fields = append(fields, description.Field{Name: f[0], Value: f[1], Local: f[0] == "batch"})
+	}
+	return fields
+}
+
+// TestATokenAndDataJoinARun: nothing else has to be given, and both train the same.
+func TestATokenAndDataJoinARun(t *testing.T) {
+	t.Parallel()
+	data := clitest.Pictures(t, 40, 20)
+	var out bytes.Buffer
+	founder := command(t, "run", "--listen", settings.Loopback, "--dataset", "mnist", "--data", data, "--batch", "10", "--steps", "20", "--lr", "0.02", "--min-peers", "2", "--json")
+	founder.Stdout = &out
+	logs, err := founder.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := founder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	invitation := ""
+	lines := clitest.ScanLines(t, logs)
+	for line := range lines {
+		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "--join "); ok && strings.HasPrefix(text, "murmuration1") {
+			invitation = text
+			break
+		}
+	}
+	go func() {
+		for range lines {
+		}
+	}()
+	code, joined, logged := try("run", "--listen", settings.Loopback, "--join", invitation, "--data", data, "--json")
+	if err := founder.Wait(); err != nil {
+		t.Errorf("the founder: %v", err)
+	}
+	a, b := lastLine(t, out.String()), lastLine(t, joined)
+	if code != cli.ExitDone || !strings.Contains(logged, "as in the run that is joined: dataset mnist, ") || b.Dataset != "mnist" || a.Exchanges+b.Exchanges == 0 {
+		t.Errorf("exit code %d: %+v, the founder %+v\n%s", code, b, a, logged)
+	}
+}
+
+// TestTokensThatAreNoneAreRefused: whole ones only, and of this run.
+func TestTokensThatAreNoneAreRefused(t *testing.T) {
+	t.Parallel()
+	address := clitest.Peer(t, peer.Admission{}, described()...)
+	code, out, logged := try("invite", "--join", address, "--json")
+	var invited struct {
+		Token, Run string
+		Addresses  []string
+	}
+	clitest.LastLine(t, out, &invited)
+	if code != cli.ExitDone || invited.Run != "murmuration" || len(invited.Addresses) != 1 || invited.Addresses[0] != address {
+		t.Fatalf("exit code %d: %+v\n%s", code, invited, logged)
+	}
+	if code, _, logged = try("run", "--join", invited.Token[:len(invited.Token)-3]); code != cli.ExitUsage || !strings.Contains(logged, "no whole token") {
+		t.Errorf("half of a token: exit code %d\n%s", code, logged)
+	}
+	if code, _, logged = try("run", "--join", invited.Token, "--run", "other"); code != cli.ExitUsage || !strings.Contains(logged, `"other", but the token is one of "murmuration"`) {
+		t.Errorf("another run: exit code %d\n%s", code, logged)
+	}
+	if code, _, logged = try("invite", "--join", "127.0.0.1:1"); code != cli.ExitFailed || !strings.Contains(logged, "making a token") {
+		t.Errorf("nobody there: exit code %d\n%s", code, logged)
+	}
+}
+
+// TestContradictionsEndBeforeTheFirstStep: run names each field that differs, and doctor too.
+func TestContradictionsEndBeforeTheFirstStep(t *testing.T) {
+	t.Parallel()
+	address := clitest.Peer(t, peer.Admission{}, described()...)
+	args := []string{"--listen", settings.Loopback, "--join", address, "--dataset", "glyphs", "--lr", "0.5", "--batch", "8"}
+	code, _, logged := try(append([]string{"run"}, args...)...)
+	for _, want := range []string{"dataset is glyphs here and mnist there: leave out --dataset", "lr is 0.5 here and 0.01 there: leave out --lr"} {
+		if code != cli.ExitUsage || !strings.Contains(logged, want) {
+			t.Errorf("exit code %d, no %q in\n%s", code, want, logged)
+		}
+	}
+	if strings.Contains(logged, "batch is") {
+		t.Errorf("what is a peer's own to choose is refused:\n%s", logged)
+	}
+	code, out, _ := try(append([]string{"doctor", "--json"}, args...)...)
+	var found struct{ Differences []description.Difference }
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		t.Fatal(err)
+	}
+	if code != cli.ExitFailed || len(found.Differences) != 3 || found.Differences[1] != (description.Difference{Field: "dataset", Here: "glyphs", There: "mnist"}) {
+		t.Errorf("exit code %d: %+v", code, found)
+	}
+	other := append(described(), description.Field{Name: "held-out data", Value: "00"})
+	code, _, logged = try("run", "--listen", settings.Loopback, "--join", clitest.Peer(t, peer.Admission{}, other...), "--data", clitest.Pictures(t, 40, 20))
+	if code != cli.ExitUsage || !strings.Contains(logged, "held-out data is") || !strings.Contains(logged, "give the data that the others have") {
+		t.Errorf("with other data of that name: exit code %d\n%s", code, logged)
+	}
+}

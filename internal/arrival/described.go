@@ -1,0 +1,77 @@
+package arrival
+
+import (
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/description"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Described is what a peer knows of what the run is: what it was set up with, and the
+// description that it passes on. Safe for concurrent use.
+type Described struct {
+	identity seam.Identity
+	own      description.Description
+
+	mu   sync.Mutex
+	held description.Signed
+	met  bool // held is a member's
+}
+
+// NewDescribed signs what the peer was set up with, unless that says nothing.
+func NewDescribed(identity seam.Identity, own description.Description) (*Described, error) {
+	d := &Described{identity: identity, own: own}
+	if len(own.Fields) == 0 {
+		return d, nil
+	}
+	var err error
+	d.held, err = description.Sign(identity, own)
+	return d, err
+}
+
+// Held is the description that is passed on: that of the first member which was joined, or
+// this peer's own.
+func (d *Described) Held() description.Signed {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.held
+}
+
+// meet compares what a member that is joined says of the run, and takes it over. It fails
+// with a *description.MismatchError where models or work would suffer.
+func (d *Described) meet(member seam.PeerID, said description.Signed, log *zap.Logger) error {
+	if !said.Known() {
+		return nil // it was set up without, or its build knows of none
+	}
+	there, err := said.Open(d.identity, d.own.Run)
+	if err != nil {
+		return err
+	}
+	harmful, local := description.Split(d.own.Differences(there))
+	if len(harmful) > 0 {
+		return &description.MismatchError{Peer: member, Differences: harmful}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.met {
+		return nil
+	}
+	d.held, d.met = said, true
+	if len(local) > 0 {
+		log.Warn("set up otherwise than the run, in what is a peer's own to choose", zap.Stringers("differences", local))
+	}
+	return nil
+}
+
+// describe says what the run is to a peer that asked for it in its hello.
+func (d *Described) describe(stream *framed.Stream, header wire.Header) error {
+	held := d.Held()
+	if header.Flags&wire.FlagDescribe == 0 || !held.Known() {
+		return nil
+	}
+	return framed.Say(stream, 0, wire.Description{Text: held.Text, Signer: string(held.Signer), Signature: held.Signature})
+}

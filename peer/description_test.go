@@ -1,0 +1,75 @@
+package peer_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/description"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+func describing(pairs ...string) (fields []description.Field) {
+	for i := 0; i < len(pairs); i += 2 {
+		fields = append(fields, description.Field{Name: pairs[i], Value: pairs[i+1], Local: pairs[i] == "batch"})
+	}
+	return fields
+}
+
+// TestARunDescribesItself: who joins with other data is told before its first step, by each
+// difference; who differs in what is its own to choose, or says nothing, takes part. The
+// description of the first is passed on by those who have joined it, and found by one that
+// only asks, even about a model of another layout.
+func TestARunDescribesItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := memnet.New(memnet.Config{})
+		begin := func(name, join string, fields ...description.Field) *peer.Peer {
+			config := peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, name, "digits")}
+			config.Description = description.Of("", fields...)
+			if join != "" {
+				config.Join = []string{"mem:" + join}
+			}
+			return start(t, config)
+		}
+		founder := begin("founder", "", describing("data", "mnist", "rate", "0.1", "batch", "32")...)
+		silent := begin("silent", "founder")
+		if err := silent.WaitMembers(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+		other := begin("other", "silent", describing("data", "fashion", "rate", "0.5", "batch", "32")...)
+		err := step(t, other, idle)
+		mismatch, ok := errors.AsType[*description.MismatchError](err)
+		if !ok || mismatch.Peer != silent.Self() || len(mismatch.Differences) != 2 {
+			t.Fatalf("with other data: %v", err)
+		}
+		if d := mismatch.Differences[0]; d != (description.Difference{Field: "data", Here: "fashion", There: "mnist"}) {
+			t.Errorf("%+v", d)
+		}
+		if s := founder.Stats(); s.Members != 2 {
+			t.Errorf("%d members", s.Members)
+		}
+		smaller := begin("smaller", "silent", describing("data", "mnist", "batch", "8")...)
+		if err := step(t, smaller, idle); err != nil {
+			t.Errorf("with batches of its own: %v", err)
+		}
+		asker, err := network.Transport("asker")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer asker.Close()
+		found, err := peer.Admission{}.Inquire(t.Context(), asker, "mem:smaller", "digits", [32]byte{1})
+		if value, _ := found.Description.Value("rate"); !errors.Is(err, seam.ErrLayout) || value != "0.1" || found.Signer != founder.Self() {
+			t.Errorf("found %+v, %v", found, err)
+		}
+	})
+}
+
+// TestADescriptionOfAnotherRunIsRefused: a fault of the configuration, with all others.
+func TestADescriptionOfAnotherRunIsRefused(t *testing.T) {
+	config := peer.Config{Run: "digits", Params: newModel(), Description: description.Of("letters", description.Field{Name: "", Value: "x"})}
+	if _, err := peer.Start(t.Context(), config); err == nil {
+		t.Error("it has begun")
+	}
+}
