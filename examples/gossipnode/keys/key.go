@@ -5,9 +5,7 @@ package keys
 import (
 	"bytes"
 	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -70,6 +68,9 @@ func Read(path string, log *zap.Logger) (ed25519.PrivateKey, error) {
 
 func decodeKey(text []byte) (ed25519.PrivateKey, error) {
 	block, _ := pem.Decode(text)
+	if bytes.HasPrefix(text, []byte(runKeyHeader)) {
+		return nil, errors.New("it is the key of a run: give that with --run-key")
+	}
 	if block == nil || block.Type != pemType {
 		return nil, fmt.Errorf("no PEM block %q in it", pemType)
 	}
@@ -100,29 +101,4 @@ func ID(key ed25519.PrivateKey) (seam.PeerID, error) {
 		return "", err
 	}
 	return transport.Self(), transport.Close()
-}
-
-// runKeyBytes is how many random bytes keygen draws for the key of a run.
-const runKeyBytes = 32
-
-// ReadRun reads the key that a run shares: all of the file but white space around
-// it. It warns if others can read it too.
-func ReadRun(path string, log *zap.Logger) ([]byte, error) {
-	text, err := read(path, "the run's key", "--run-key ", log)
-	if err != nil {
-		return nil, err
-	}
-	key := bytes.TrimSpace(text)
-	if len(key) < seam.MinRunKey || len(key) > seam.MaxRunKey {
-		return nil, fmt.Errorf("reading the run's key: %s holds %d bytes, want %d to %d that nobody can guess: make one with gossipnode keygen --run-key",
-			path, len(key), seam.MinRunKey, seam.MaxRunKey)
-	}
-	return key, nil
-}
-
-// newRunKey is a key for a run, as text.
-func newRunKey() []byte {
-	random := make([]byte, runKeyBytes)
-	rand.Read(random) // never fails
-	return append(hex.AppendEncode(nil, random), '\n')
 }

@@ -39,3 +39,36 @@ func TestRunKey(t *testing.T) {
 		t.Errorf("a key that is not there: %v", err)
 	}
 }
+
+// TestFilesOfKeysSayWhatTheyAre: one given in the other's place is refused, and a damaged one.
+func TestFilesOfKeysSayWhatTheyAre(t *testing.T) {
+	folder := t.TempDir()
+	own, shared := filepath.Join(folder, "node.key"), filepath.Join(folder, "run.key")
+	for _, args := range [][]string{{"keygen", "--out", own}, {"keygen", "--run-key", "--out", shared}} {
+		if code, _, stderr := try(args...); code != cli.ExitDone {
+			t.Fatal(stderr)
+		}
+	}
+	if _, err := ReadRun(own, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "give that with --key") {
+		t.Errorf("a private key as that of the run: %v", err)
+	}
+	if _, err := Read(shared, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "give that with --run-key") {
+		t.Errorf("the run's key as an identity: %v", err)
+	}
+	text, err := os.ReadFile(shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digits := strings.Fields(strings.TrimPrefix(string(text), runKeyHeader))[0]
+	if key, err := ReadRun(shared, zap.NewNop()); err != nil || string(key) != digits {
+		t.Errorf("%q, %v", key, err)
+	}
+	for want, content := range map[string]string{digits: digits + "\n", "copy the file again": strings.Replace(string(text), digits, digits[1:]+"0", 1)} {
+		if err := os.WriteFile(shared, []byte(content), Mode); err != nil {
+			t.Fatal(err)
+		}
+		if key, err := ReadRun(shared, zap.NewNop()); string(key) != want && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q, %v, want %q", key, err, want)
+		}
+	}
+}
