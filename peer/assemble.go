@@ -112,6 +112,9 @@ func connect(p *Peer) error {
 	}
 	p.flock = flock.New(p.Self())
 	p.log = p.log.With(zap.String("self", p.Self().Short()))
+	if name := p.config.Network.Control.Name; name != "" {
+		p.log = p.log.With(zap.String("name", name))
+	}
 	return nil
 }
 
@@ -221,6 +224,10 @@ func newDonor(p *Peer) *donor.Donor {
 // serve registers the protocols that others may speak to this peer.
 func serve(p *Peer) error {
 	state := func(s *framed.Stream) error { return p.donor.Serve(p.exchanges, s) }
+	members := func(s *framed.Stream) error {
+		p.orders.Tell(s, p.sightings())
+		return nil
+	}
 	for _, service := range []struct {
 		protocol seam.Protocol
 		handler  seam.Handler
@@ -229,6 +236,7 @@ func serve(p *Peer) error {
 		{seam.ProtocolExchange, p.talks.Serve},
 		{seam.ProtocolState, p.frames.answering(state)},
 		{seam.ProtocolControl, p.frames.answering(p.orders.Serve)},
+		{seam.ProtocolMembers, p.frames.answering(members)},
 	} {
 		stop, err := p.transport.Handle(service.protocol, p.config.Run, service.handler)
 		if err != nil {

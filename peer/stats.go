@@ -22,6 +22,7 @@ func (p *Peer) Stats() stats.Peer {
 	var s stats.Peer
 	p.tally.Report(&s)
 	s.Self, s.Role, s.Incarnation = p.Self(), p.roster.Role().String(), p.roster.Incarnation()
+	s.Name = p.config.Network.Control.Name
 	s.Steps, s.Resumed, s.Age = p.flock.Steps(), p.flock.Resumed(), p.flock.Age()
 	s.FlockSteps, s.Target, s.Progress = p.flock.Total(), p.work.target(), p.work.progress()
 	s.Over, s.Merged, s.Joined = p.flock.IsOver(), p.trainer.pools && p.flock.Settled(), p.arrival.Reached()
@@ -108,6 +109,16 @@ func (p *Peer) Members() []Member {
 	return members
 }
 
+// sightings are the members, for who asks from outside.
+func (p *Peer) sightings() []control.Sighting {
+	members := p.Members()
+	seen := make([]control.Sighting, len(members))
+	for i, m := range members {
+		seen[i] = control.Sighting{ID: m.ID, Role: m.Role.String(), State: m.State, Steps: m.Steps, Unreachable: m.Unreachable, Leaving: m.Leaving}
+	}
+	return seen
+}
+
 // State is what the peer is about.
 func (p *Peer) State() control.State {
 	phase := p.arrival.Phase()
@@ -132,9 +143,10 @@ func (p *Peer) digest() (d control.Digest, samples uint64) {
 		partners[i] = control.Met{Partner: l.Partner, Exchanges: l.Exchanges}
 	}
 	return control.Digest{
-		Peer: stats.Self, Incarnation: stats.Incarnation, State: p.State(),
+		Peer: stats.Self, Name: stats.Name, Version: p.config.Network.Control.Version, Incarnation: stats.Incarnation, State: p.State(),
 		Steps: stats.Steps, FlockSteps: stats.FlockSteps, Loss: stats.Loss,
 		Exchanges: stats.Exchanges.Completed(), Failed: stats.Exchanges.Failed,
-		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners, Heard: time.Now(),
+		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners,
+		Heard: time.Now(), Exchanged: stats.Exchanges.Last,
 	}, p.Tallies().Samples
 }

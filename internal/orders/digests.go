@@ -13,8 +13,15 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-// maxDigests bounds the members whose digests are kept.
-const maxDigests = 1024
+const (
+	// maxDigests bounds the members whose digests are kept.
+	maxDigests = 1024
+	// introductions is how many digests in a row this peer goes with its name after somebody
+	// has come, whose topic may not bring the first; introduceEvery is after how many it does so
+	// in any case.
+	introductions  = 3
+	introduceEvery = 16
+)
 
 // Own is this peer's digest now, but for its number and rate, and the number of samples
 // that it has learned from so far.
@@ -33,11 +40,19 @@ type digests struct {
 	last  published
 }
 
-// told is a digest that was heard. Its partners are marks as long as it is kept: who has
-// which is known of members only.
+// told is what was heard of a member: its Heard is zero before the first digest. Its
+// partners are marks as long as it is kept: who has which is known of members only.
 type told struct {
 	control.Digest
-	partners []wire.DigestPartner
+	partners   []wire.DigestPartner
+	digested   word
+	introduced word
+}
+
+// word tells of the last message of a kind.
+type word struct {
+	incarnation, sequence uint64
+	at                    time.Time
 }
 
 // published is what was last told of this peer.
@@ -46,6 +61,9 @@ type published struct {
 	sequence uint64
 	samples  uint64
 	rate     float64 // samples a second
+	messages int     // that were sent at once
+	members  int     // that were here
+	unknown  int     // digests that are yet to go with an introduction
 }
 
 // all are the latest digests of the members, in the order of their ids.
@@ -63,7 +81,7 @@ func (d *digests) all() []control.Digest {
 	all := []control.Digest{own}
 	for _, r := range here {
 		one, ok := d.heard[r.Peer]
-		if !ok {
+		if !ok || one.Heard.IsZero() {
 			continue
 		}
 		for _, p := range one.partners {
@@ -83,7 +101,9 @@ func (d *digests) states() map[seam.PeerID]control.State {
 	defer d.mu.Unlock()
 	states := make(map[seam.PeerID]control.State, len(d.heard))
 	for id, one := range d.heard {
-		states[id] = one.State
+		if !one.Heard.IsZero() {
+			states[id] = one.State
+		}
 	}
 	return states
 }
@@ -98,108 +118,162 @@ func (d *digests) first() time.Duration {
 }
 
 // next is the time from one of this peer's digests to the next: all members together
-// publish at most one in each DigestShare.
+// publish at most one message in each DigestShare.
 func (d *digests) next() time.Duration {
 	if d.every < 0 {
 		return math.MaxInt64
 	}
 	members, _ := d.flock.Members()
-	return max(d.every, time.Duration(members)*control.DigestShare)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return max(d.every, time.Duration(members*max(d.last.messages, 1))*control.DigestShare)
 }
 
-// message is what this peer tells the others of itself now. It forgets the digests of
-// those who have gone.
-func (d *digests) message() ([]byte, error) {
+// messages are what this peer tells the others of itself now: a digest, and how it is
+// called where somebody may not know it. It forgets the digests of those who have gone.
+func (d *digests) messages() (messages [][]byte, err error) {
+	own, introduce := d.upToDate()
+	m, err := d.sign(own, wire.ControlDigest, own.Body().Append(nil))
+	if err != nil || !introduce {
+		return [][]byte{m}, err
+	}
+	name := wire.Introduction{Incarnation: own.Incarnation, Name: own.Name, Version: own.Version}
+	introduction, err := d.sign(own, wire.ControlIntroduction, name.Append(nil))
+	return [][]byte{m, introduction}, err
+}
+
+// upToDate is this peer's digest as it is published now, and whether an introduction is to
+// go with it.
+func (d *digests) upToDate() (own control.Digest, introduce bool) {
 	own, samples := d.own()
 	now := time.Now()
+	members, _ := d.flock.Members()
 	d.mu.Lock()
-	if passed := now.Sub(d.last.at).Seconds(); !d.last.at.IsZero() && passed > 0 {
-		d.last.rate = float64(samples-d.last.samples) / passed
+	defer d.mu.Unlock()
+	last := &d.last
+	if passed := now.Sub(last.at).Seconds(); !last.at.IsZero() && passed > 0 {
+		last.rate = float64(samples-last.samples) / passed
 	}
-	d.last.at, d.last.samples = now, samples
-	d.last.sequence++
-	own.Samples, own.Sequence = d.last.rate, d.last.sequence
+	last.at, last.samples = now, samples
+	if members > last.members {
+		last.unknown = introductions
+	}
+	last.members, last.messages = members, 1
+	if named := own.Name != "" || own.Version != ""; named && (last.unknown > 0 || last.sequence%introduceEvery == 0) {
+		introduce, last.messages, last.unknown = true, 2, max(last.unknown-1, 0)
+	}
+	last.sequence++
+	own.Samples, own.Sequence = last.rate, last.sequence
 	for id := range d.heard {
 		if !d.flock.Here(id) {
 			delete(d.heard, id)
 		}
 	}
-	d.mu.Unlock()
-	said := wire.Digest{
-		Incarnation: own.Incarnation, Steps: own.Steps, FlockSteps: own.FlockSteps, Exchanges: own.Exchanges, Failed: own.Failed,
-		State: uint8(own.State), Samples: finite(own.Samples), Distance: finite(own.ConsensusDistance),
-		Met: uint8(min(len(own.Partners), wire.MaxDigestPartners)),
-	}
-	for i, m := range own.Partners[:said.Met] {
-		said.Partners[i] = wire.DigestPartner{Mark: m.Partner.Fingerprint(), Exchanges: uint32(m.Exchanges & math.MaxUint32)}
-	}
-	if said.Loss = finite(own.Loss); said.Loss == own.Loss {
-		said.HasLoss = true
-	}
-	m, err := standing.Sign(d.identity, wire.Control{
-		Kind: wire.ControlDigest, Sequence: own.Sequence, Run: d.run, Author: string(own.Peer), Body: said.Append(nil),
-	})
+	return own, introduce
+}
+
+// sign makes a message of what this peer says of itself.
+func (d *digests) sign(own control.Digest, kind wire.ControlKind, body []byte) ([]byte, error) {
+	m, err := standing.Sign(d.identity, wire.Control{Kind: kind, Sequence: own.Sequence, Run: d.run, Author: string(own.Peer), Body: body})
 	return m.Bytes, err
 }
 
-func finite(v float64) float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0
-	}
-	return v
-}
-
-// judge takes a member's digest if it is newer than the last one, and its own.
+// judge takes a member's word on itself if it is newer than the last one, and its own.
 func (d *digests) judge(m wire.Control, counts *counts) seam.Verdict {
 	author := seam.PeerID(m.Author)
-	var said wire.Digest
-	switch {
-	case m.Kind != wire.ControlDigest:
+	var (
+		said  wire.Digest
+		name  wire.Introduction
+		fault error
+	)
+	now := word{sequence: m.Sequence, at: time.Now()}
+	switch m.Kind {
+	case wire.ControlDigest:
+		fault, now.incarnation = said.Decode(m.Body), said.Incarnation
+	case wire.ControlIntroduction:
+		fault, now.incarnation = name.Decode(m.Body), name.Incarnation
+	default:
 		return seam.Drop // a later release's
+	}
+	switch {
 	case author == d.identity.Self():
 		return seam.Drop
 	case !d.flock.Here(author):
 		counts.foreign.Add(1)
 		return seam.Drop // it may be a member whose record has not come yet
-	case said.Decode(m.Body) != nil:
+	case fault != nil:
 		counts.malformed.Add(1)
 		return seam.Refuse
-	case !d.due(author, said.Incarnation, m.Sequence, counts):
+	case !d.due(author, m.Kind, now, counts):
 		return seam.Drop
 	case !d.identity.Verify(author, m.Signed(), m.Signature[:]):
 		counts.forged.Add(1)
 		return seam.Refuse
 	}
-	one := told{Digest: control.Digest{
-		Peer: author, Incarnation: said.Incarnation, Sequence: m.Sequence, State: control.State(said.State),
-		Steps: said.Steps, FlockSteps: said.FlockSteps, Exchanges: said.Exchanges, Failed: said.Failed,
-		Loss: said.Loss, Samples: said.Samples, ConsensusDistance: said.Distance, Heard: time.Now(),
-	}, partners: slices.Clone(said.Partners[:said.Met])}
-	if !said.HasLoss {
-		one.Loss = math.NaN()
-	}
 	d.mu.Lock()
+	defer d.mu.Unlock()
+	one := d.heard[author]
+	if m.Kind == wire.ControlIntroduction {
+		one.Name, one.Version, one.introduced = control.Printable(name.Name), control.Printable(name.Version), now
+	} else {
+		one = one.after(author, said, now)
+	}
 	d.heard[author] = one
-	d.mu.Unlock()
 	counts.taken.Add(1)
 	return seam.Forward
 }
 
-// due tells whether a digest is newer than the last one of its author, and not too
-// soon after it.
-func (d *digests) due(author seam.PeerID, incarnation, sequence uint64, counts *counts) bool {
+// after is what is known of a member by a newer digest.
+func (t told) after(author seam.PeerID, said wire.Digest, now word) told {
+	one := told{
+		Digest:   control.DigestOf(author, said, now.at),
+		partners: slices.Clone(said.Partners[:said.Met]), digested: now, introduced: t.introduced,
+	}
+	one.Sequence, one.Name, one.Version, one.Exchanged = now.sequence, t.Name, t.Version, t.Exchanged
+	if said.Exchanges > 0 && (said.Exchanges != t.Exchanges || said.Incarnation != t.Incarnation) {
+		one.Exchanged = now.at
+	}
+	return one
+}
+
+// due tells whether a message is newer than the last one of its kind and author, and not
+// too soon after it.
+func (d *digests) due(author seam.PeerID, kind wire.ControlKind, now word, counts *counts) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	last, known := d.heard[author]
+	one, known := d.heard[author]
+	last := one.digested
+	if kind == wire.ControlIntroduction {
+		last = one.introduced
+	}
 	switch {
 	case !known:
 		return len(d.heard) < maxDigests
-	case incarnation < last.Incarnation, incarnation == last.Incarnation && sequence <= last.Sequence:
+	case last.at.IsZero():
+	case now.incarnation < last.incarnation, now.incarnation == last.incarnation && now.sequence <= last.sequence:
 		counts.known.Add(1)
 		return false
-	case time.Since(last.Heard) < control.DigestSpacing/2: // half: what was held up comes in a bunch
+	case now.at.Sub(last.at) < control.DigestSpacing/2: // half: what was held up comes in a bunch
 		counts.hasty.Add(1)
 		return false
 	}
 	return true
+}
+
+// tell is what this peer knows of members, by their digests too, for who asks from outside.
+func (d *digests) tell(members []control.Sighting) []wire.Member {
+	own, _ := d.own()
+	now := time.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	own.Samples = d.last.rate
+	told := make([]wire.Member, len(members))
+	for i, m := range members {
+		if m.Digest = d.heard[m.ID].Digest; m.ID == own.Peer {
+			m.Digest = own
+		}
+		m.Steps = max(m.Steps, m.Digest.Steps)
+		told[i] = m.Told(now)
+	}
+	return told
 }

@@ -128,9 +128,12 @@ func (o *Orders) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-digest.C:
-			if message, err := o.digests.message(); err != nil {
+			messages, err := o.digests.messages()
+			if err != nil {
 				o.config.Log.Warn("this peer cannot tell others of itself", zap.Error(err))
-			} else {
+				messages = nil
+			}
+			for _, message := range messages {
 				o.publish(message)
 			}
 			digest.Reset(o.digests.next())
@@ -320,6 +323,12 @@ func (o *Orders) Digests() []control.Digest { return o.digests.all() }
 
 // States are what members are about, by their digests.
 func (o *Orders) States() map[seam.PeerID]control.State { return o.digests.states() }
+
+// Tell answers somebody who asks from outside with these members, and what they have told
+// of themselves.
+func (o *Orders) Tell(t *framed.Stream, members []control.Sighting) {
+	standing.TellMembers(t, o.digests.tell(members))
+}
 
 // Stats tells what became of control messages here.
 func (o *Orders) Stats() control.Stats {

@@ -2,6 +2,8 @@ package orders
 
 import (
 	"errors"
+	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,7 +63,9 @@ func place(t *testing.T, n *memnet.Network, name string) *memnet.Transport {
 func obeying(t *testing.T, n *memnet.Network, name string, config control.Config, recalled ...[]byte) *subject {
 	t.Helper()
 	s := &subject{at: place(t, n, name)}
-	own := func() (control.Digest, uint64) { return control.Digest{Peer: s.at.Self()}, 0 }
+	own := func() (control.Digest, uint64) {
+		return control.Digest{Peer: s.at.Self(), Name: config.Name, Version: config.Version}, 0
+	}
 	s.Orders = New(Config{
 		Config: config, Run: run, Stall: stall, Log: zap.NewNop(), Begun: Course{Schedule: optim.Schedule{Rate: 0.1}, Steps: 1000},
 	}, s.at, &s.flock, own, recalled)
@@ -239,8 +243,122 @@ func TestFalseDigestsAreIgnored(t *testing.T) {
 		if len(s.Digests()) != 1 {
 			t.Error("a member that has gone is told of")
 		}
-		if _, err := s.digests.message(); err != nil || len(s.digests.heard) != 0 {
+		if _, err := s.digests.messages(); err != nil || len(s.digests.heard) != 0 {
 			t.Errorf("%d digests of members that have gone are kept, %v", len(s.digests.heard), err)
+		}
+	})
+}
+
+// observed are a subject with a name and one member, who has another.
+func observed(t *testing.T) (s *subject, member seam.Transport, outsider seam.Transport) {
+	t.Helper()
+	n := memnet.New(memnet.Config{})
+	member = place(t, n, "member")
+	s = obeying(t, n, "subject", control.Config{Name: "first", Version: "v1", Digests: time.Minute})
+	s.flock.members = []seam.Record{{Peer: member.Self()}}
+	stop, err := s.at.Handle(seam.ProtocolMembers, run, func(stream seam.Stream) {
+		var f framed.Stream
+		f.Begin(stream, stall)
+		s.Tell(&f, []control.Sighting{{ID: s.at.Self(), Role: "active"}, {ID: member.Self(), Role: "passive", Steps: 3, Unreachable: true}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return s, member, place(t, n, "outsider")
+}
+
+// heard has the subject hear what a member says of itself.
+func (s *subject) heard(t *testing.T, by seam.Transport, kind wire.ControlKind, sequence uint64, body []byte) seam.Verdict {
+	t.Helper()
+	order, err := standing.Sign(by, wire.Control{Kind: kind, Sequence: sequence, Run: run, Author: string(by.Self()), Body: body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdict, _ := s.judge(order.Bytes)
+	return verdict
+}
+
+// Who asks from outside is told of all members, with their names, by what they have told of
+// themselves; a name cannot steer a terminal.
+func TestOutsidersAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, member, outsider := observed(t)
+		look := func() control.Sighting {
+			t.Helper()
+			seen, err := control.Observer{Transport: outsider, Run: run}.Members(t.Context(), s.at.Self())
+			if err != nil || len(seen) != 2 || seen[0].ID != s.at.Self() || seen[0].Digest.Name != "first" || seen[0].Digest.Version != "v1" || seen[0].Role != "active" {
+				t.Fatalf("seen: %+v, %v", seen, err)
+			}
+			return seen[1]
+		}
+		one := look()
+		if one.Role != "passive" || one.Steps != 3 || !one.Unreachable || one.Leaving || !one.Digest.Heard.IsZero() || !math.IsNaN(one.Digest.Loss) {
+			t.Errorf("before it has told anything: %+v", one)
+		}
+		name := wire.Introduction{Incarnation: 1, Name: "se\u202econd", Version: "v2", More: []byte{1}}
+		if v := s.heard(t, member, wire.ControlIntroduction, 1, name.Append(nil)); v != seam.Forward {
+			t.Errorf("its introduction: %v", v)
+		}
+		if len(s.Digests()) != 1 {
+			t.Error("an introduction passes for a digest")
+		}
+		digest := wire.Digest{Incarnation: 1, Steps: 9, Exchanges: 4, HasLoss: true, Loss: 0.5}
+		s.heard(t, member, wire.ControlDigest, 1, digest.Append(nil))
+		time.Sleep(time.Minute)
+		s.heard(t, member, wire.ControlDigest, 2, digest.Append(nil))
+		time.Sleep(time.Second)
+		one = look()
+		if d := one.Digest; d.Name != "second" || d.Version != "v2" || d.Loss != 0.5 || one.Steps != 9 || time.Since(d.Heard) != time.Second || time.Since(d.Exchanged) != time.Minute+time.Second {
+			t.Errorf("seen: %+v", one)
+		}
+		for _, c := range []struct {
+			what     string
+			sequence uint64
+			want     seam.Verdict
+		}{{"newer", 3, seam.Forward}, {"older", 2, seam.Drop}, {"hasty", 4, seam.Drop}} {
+			body := wire.Introduction{Incarnation: 1, Name: c.what}.Append(nil)
+			if v := s.heard(t, member, wire.ControlIntroduction, c.sequence, body); v != c.want {
+				t.Errorf("%s: %v", c.what, v)
+			}
+		}
+		if name := look().Digest.Name; name != "newer" {
+			t.Errorf("it is called %q", name)
+		}
+		if v := s.heard(t, member, 18, 9, nil); v != seam.Drop {
+			t.Errorf("what a later release says of itself: %v", v)
+		}
+	})
+}
+
+// A name goes with the digests that follow somebody's coming, and then seldom; the digests
+// of a flock in which it does come as much later.
+func TestNamesAreToldToWhoComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, _ := observed(t)
+		told := func(digests int) (names int) {
+			for range digests {
+				messages, err := s.digests.messages()
+				if err != nil {
+					t.Fatal(err)
+				}
+				names += len(messages) - 1
+			}
+			return names
+		}
+		if n := told(introductions); n != introductions {
+			t.Errorf("at the beginning %d of %d digests come with the name", n, introductions)
+		}
+		if n := told(introduceEvery * 4); n != 4 {
+			t.Errorf("of %d digests %d come with the name", introduceEvery*4, n)
+		}
+		s.flock.members = slices.Repeat(s.flock.members, 500)
+		members, _ := s.flock.Members()
+		if n := told(1); n != 1 || s.digests.next() != 2*time.Duration(members)*control.DigestShare {
+			t.Errorf("somebody has come: %d names, and the next after %v", n, s.digests.next())
+		}
+		if n := told(introductions); n != introductions-1 || s.digests.next() != time.Duration(members)*control.DigestShare {
+			t.Errorf("later: %d names, and the next after %v", n, s.digests.next())
 		}
 	})
 }

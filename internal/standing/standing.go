@@ -1,6 +1,7 @@
 // Package standing keeps what still counts of all that the operator of a run has said,
 // and exchanges it on streams: as signed messages, whose bytes go from hand to hand
-// unchanged. What they say is for others to read.
+// unchanged. What they say is for others to read. On streams of another protocol members
+// tell who asks from outside of each other.
 package standing
 
 import (

@@ -185,6 +185,7 @@ func (t *Tally) Completed(c Completed) {
 	} else {
 		t.exchanges.Initiated++
 	}
+	t.exchanges.Last = time.Now()
 	t.bytes += c.Bytes
 	t.values += c.Values
 	t.took.Add(c.Took.Seconds(), exchangeSmoothing)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/coding"
@@ -99,4 +100,21 @@ func TestWhatIsCountedIsReported(t *testing.T) {
 	if told.Samples != 42 || told.Age.Sum != 3 || told.Rounds.Count() != 1 || told.Durations.Count() != 2 {
 		t.Errorf("ages %+v, %d rounds, %d durations", told.Age, told.Rounds.Count(), told.Durations.Count())
 	}
+}
+
+// TestLastExchange: when the last exchange completed is known, and nothing before the first.
+func TestLastExchange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New()
+		var s stats.Peer
+		if c.Report(&s); !s.Exchanges.Last.IsZero() {
+			t.Errorf("before the first: %v", s.Exchanges.Last)
+		}
+		c.Completed(Completed{Inbound: true})
+		done := time.Now()
+		time.Sleep(time.Second)
+		if c.Report(&s); !s.Exchanges.Last.Equal(done) {
+			t.Errorf("%v, want %v", s.Exchanges.Last, done)
+		}
+	})
 }

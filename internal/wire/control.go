@@ -28,7 +28,8 @@ const (
 	ControlPace     ControlKind = 5
 	ControlWork     ControlKind = 6
 
-	ControlDigest ControlKind = 16
+	ControlDigest       ControlKind = 16
+	ControlIntroduction ControlKind = 17
 )
 
 // ByPeer tells whether a kind is signed by a peer for itself, not by an operator.

@@ -22,7 +22,7 @@ const (
 	// again for scales, checksums of blocks and the sub-header.
 	MaxPayload = 8 * MaxSliceLen
 	// MaxHandshake bounds the payload of every frame other than CODE, DIFF, RANGES,
-	// STATE-SLICE, STATE-HASHES, CONTROL, PART and DESCRIPTION: the limit for a reader of streams not yet
+	// STATE-SLICE, STATE-HASHES, CONTROL, MEMBER, PART and DESCRIPTION: the limit for a reader of streams not yet
 	// accepted.
 	MaxHandshake = maxRecord
 )
@@ -90,6 +90,7 @@ const (
 	TypeProof     Type = 25
 
 	TypeControl Type = 32
+	TypeMember  Type = 33
 
 	TypeTell  Type = 40
 	TypeOffer Type = 41
@@ -125,6 +126,7 @@ var types = [256]struct {
 	TypeChallenge:    {"CHALLENGE", challengeSize},
 	TypeProof:        {"PROOF", proofSize},
 	TypeControl:      {"CONTROL", MaxControl},
+	TypeMember:       {"MEMBER", MaxMember},
 	TypeTell:         {"TELL", tellSize},
 	TypeOffer:        {"OFFER", maxOffer},
 	TypePart:         {"PART", MaxPayload},

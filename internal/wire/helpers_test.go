@@ -26,6 +26,7 @@ func messageDecoders() map[Type]func([]byte) (Message, error) {
 		TypeStateWant:    decodeAs[StateWant],
 		TypeStateHashes:  decodeAs[StateHashes],
 		TypeControl:      decodeAs[Control],
+		TypeMember:       decodeAs[Member],
 		TypeTell:         decodeAs[Tell],
 		TypeOffer:        decodeAs[Offer],
 	}

@@ -223,6 +223,19 @@ func (c *Coder) copied(b *[]byte, size, least, most int, what string) {
 	}
 }
 
+// remaining codes what is left, which a later release has added. What is read is a part of
+// the payload.
+func (c *Coder) remaining(b *[]byte) {
+	if !c.Reading {
+		c.out = append(c.out, *b...)
+		return
+	}
+	*b = nil
+	if n := len(c.rest); c.err == nil && n > 0 {
+		*b = c.take(n)
+	}
+}
+
 // Text codes a text that may be shown to a user.
 func (c *Coder) Text(v *string, least, most int) {
 	n := c.Count(len(*v), 1, least, most, "bytes of text")

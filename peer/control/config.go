@@ -3,7 +3,9 @@ package control
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -20,6 +22,12 @@ const (
 	DigestSpacing = time.Second
 )
 
+// Bounds of what a peer is called, in bytes.
+const (
+	MaxName    = wire.MaxName
+	MaxVersion = wire.MaxVersion
+)
+
 // Config says whom a peer obeys and what it tells the others of itself. The zero
 // value obeys nobody and tells nothing: it takes no part in the run's topic, which over
 // libp2p costs about 50 KiB and six goroutines for each connection, both ends together.
@@ -34,6 +42,9 @@ type Config struct {
 	// Heard is called for each message of the operator that was not known before, one
 	// call at a time. It should return soon, and must not close the peer.
 	Heard func(Command)
+	// Name is what people call this peer, Version what it was built from: printable text
+	// of at most MaxName and MaxVersion bytes. Both go with digests, and prove nothing.
+	Name, Version string
 	// Digests is the least time between two digests that the peer publishes; in large
 	// flocks it is longer (DigestShare). Default: DefaultDigests under an operator, else
 	// none. Negative: none.
@@ -49,7 +60,26 @@ func (c Config) Validate() error {
 	if c.Digests > 0 && c.Digests < DigestSpacing {
 		faults = append(faults, fmt.Errorf("Digests is %s: want at least %s, or less than 0 for none", c.Digests, DigestSpacing))
 	}
+	for _, text := range []struct {
+		field, is string
+		most      int
+	}{{"Name", c.Name, MaxName}, {"Version", c.Version, MaxVersion}} {
+		if len(text.is) > text.most || Printable(text.is) != text.is {
+			faults = append(faults, fmt.Errorf("%s is %q: want printable text of at most %d bytes", text.field, text.is, text.most))
+		}
+	}
 	return errors.Join(faults...)
+}
+
+// Printable is a text without what could steer a terminal or turn the order of what stands
+// beside it: control characters, marks of direction, and bytes that are no UTF-8.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 // Stats tells what became of the control messages that a peer was sent, and what the

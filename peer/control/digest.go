@@ -1,8 +1,10 @@
 package control
 
 import (
+	"math"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -29,8 +31,11 @@ func (s State) String() string {
 
 // Digest is what a member tells all others of itself now and then.
 type Digest struct {
-	Peer        seam.PeerID
-	Incarnation uint64
+	Peer seam.PeerID
+	// Name and Version are what the member calls itself and was built from: printable
+	// text, empty until it is known.
+	Name, Version string
+	Incarnation   uint64
 	// Sequence grows with each digest of an incarnation.
 	Sequence uint64
 	State    State
@@ -46,8 +51,10 @@ type Digest struct {
 	// Partners are the few that the member began exchanges with last; those that are no
 	// members any more are left out.
 	Partners []Met
-	// Heard is when this peer heard it, by its own clock; nothing depends on it.
-	Heard time.Time
+	// Heard is when this peer heard it, and Exchanged when the first digest was heard that
+	// told of the last exchange, by this peer's own clock; nothing depends on them. Exchanged
+	// is zero if none is known of.
+	Heard, Exchanged time.Time
 }
 
 // Met tells of exchanges that a member began with one partner.
@@ -56,4 +63,39 @@ type Met struct {
 	// Exchanges counts those that completed. As others tell them they begin again at 0
 	// after 2^32.
 	Exchanges uint64
+}
+
+// Body is what a message says of a digest; docs/WIRE.md has the bytes.
+func (d Digest) Body() wire.Digest {
+	said := wire.Digest{
+		Incarnation: d.Incarnation, Steps: d.Steps, FlockSteps: d.FlockSteps, Exchanges: d.Exchanges, Failed: d.Failed,
+		State: uint8(d.State), Loss: finite(d.Loss), Samples: finite(d.Samples), Distance: finite(d.ConsensusDistance),
+		Met: uint8(min(len(d.Partners), wire.MaxDigestPartners)),
+	}
+	said.HasLoss = said.Loss == d.Loss
+	for i, m := range d.Partners[:said.Met] {
+		said.Partners[i] = wire.DigestPartner{Mark: m.Partner.Fingerprint(), Exchanges: uint32(m.Exchanges & math.MaxUint32)}
+	}
+	return said
+}
+
+// DigestOf reads what a message says of a member, but for its partners, of which it has
+// only marks.
+func DigestOf(member seam.PeerID, said wire.Digest, heard time.Time) Digest {
+	d := Digest{
+		Peer: member, Incarnation: said.Incarnation, State: State(said.State),
+		Steps: said.Steps, FlockSteps: said.FlockSteps, Exchanges: said.Exchanges, Failed: said.Failed,
+		Loss: said.Loss, Samples: said.Samples, ConsensusDistance: said.Distance, Heard: heard,
+	}
+	if !said.HasLoss {
+		d.Loss = math.NaN()
+	}
+	return d
+}
+
+func finite(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return v
 }

@@ -46,23 +46,37 @@ var errForged = errors.New("a control message whose signature is wrong")
 
 // converse tells a member messages, as one that may take part.
 func (o Operator) converse(ctx context.Context, member seam.PeerID, messages [][]byte) ([][]byte, error) {
-	guard, err := admit.New(admit.Config{Run: o.Run, Key: o.Key, Log: zap.NewNop()})
+	over, err := guarded(o.Transport, o.Run, o.Key)
 	if err != nil {
 		return nil, fmt.Errorf("speaking to run %q: %w", o.Run, err)
 	}
-	answers, err := standing.Converse(ctx, guard.Over(o.Transport), o.Run, member, messages, stall)
+	answers, err := standing.Converse(ctx, over, o.Run, member, messages, stall)
 	if refusal, ok := errors.AsType[*wire.Refusal](err); ok && refusal.Reason == wire.ReasonOperator {
 		return nil, fmt.Errorf("%w: %w", ErrOperator, err)
 	}
+	return answers, withRemedy(err)
+}
+
+// guarded is a transport by which somebody from outside shows the run's key.
+func guarded(transport seam.Transport, run string, key []byte) (seam.Transport, error) {
+	guard, err := admit.New(admit.Config{Run: run, Key: key, Log: zap.NewNop()})
+	if err != nil {
+		return nil, err
+	}
+	return guard.Over(transport), nil
+}
+
+// withRemedy adds to an error what can be done about it.
+func withRemedy(err error) error {
 	for cause, reason := range map[error]wire.Reason{
 		seam.ErrNotAdmitted: wire.ReasonAdmission, seam.ErrUnknownRun: wire.ReasonRun,
 		seam.ErrUnknownProtocol: wire.ReasonVersion, wire.ErrVersion: wire.ReasonVersion,
 	} {
 		if errors.Is(err, cause) {
-			return nil, fmt.Errorf("%w. %s", err, reason.Remedy())
+			return fmt.Errorf("%w. %s", err, reason.Remedy())
 		}
 	}
-	return answers, err
+	return err
 }
 
 // Ask returns the operator's commands that count at a member, checked, so that who is

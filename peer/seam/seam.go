@@ -49,6 +49,7 @@ const (
 	ProtocolExchange Protocol = "/murmuration/exchange/1"
 	ProtocolState    Protocol = "/murmuration/state/1"
 	ProtocolControl  Protocol = "/murmuration/control/1"
+	ProtocolMembers  Protocol = "/murmuration/members/1"
 )
 
 // Errors that a Transport or a Stream reports, to be tested with errors.Is.

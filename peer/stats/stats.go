@@ -13,6 +13,8 @@ type Peer struct {
 	// exchanges, "passive" serves them, "undecided" does neither yet.
 	Self seam.PeerID
 	Role string
+	// Name is what people call it, as its settings say.
+	Name string
 	// Incarnation counts the lives of this peer that the network knows of.
 	Incarnation uint64
 
@@ -60,6 +62,8 @@ type Peer struct {
 type Exchanges struct {
 	// Initiated and Served are those completed, by side.
 	Initiated, Served uint64
+	// Last is when the last of these completed; zero before the first.
+	Last time.Time
 	// Refused counts proposals that partners declined, Declined those that this
 	// peer did, Failed exchanges that broke off, at either side.
 	Refused, Declined, Failed uint64

@@ -1,0 +1,113 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/standing"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Observer asks a run from outside how its members get on. It trains nothing and is no
+// member: nobody exchanges with it, waits for it, or counts it.
+type Observer struct {
+	// Transport has any key; where peers have a list, its id must be on it.
+	Transport seam.Transport
+	// Run is the name of the run.
+	Run string
+	// Key is the run's, if it has one.
+	Key []byte
+}
+
+// Sighting is a member as another one tells of it: what it says has not been signed by the
+// member for whoever asks, so it is for people to look at.
+type Sighting struct {
+	ID seam.PeerID
+	// Role is "active", "passive" or "undecided".
+	Role  string
+	State State
+	Steps uint64
+	// Unreachable tells that others cannot dial it, Leaving that it is about to go.
+	Unreachable, Leaving bool
+	// Digest is what the member has told last, without partners. Its Heard is zero if it has
+	// told nothing: it keeps to itself, or has only come. Times are by this process's clock.
+	Digest Digest
+}
+
+// Members are those of the run as a member sees them, itself included, in the order of
+// their ids. It fails with seam.ErrUnknownProtocol where the member's release does not tell.
+func (o Observer) Members(ctx context.Context, member seam.PeerID) ([]Sighting, error) {
+	over, err := guarded(o.Transport, o.Run, o.Key)
+	if err != nil {
+		return nil, fmt.Errorf("looking at run %q: %w", o.Run, err)
+	}
+	told, err := standing.AskMembers(ctx, over, o.Run, member, stall)
+	if err != nil {
+		return nil, withRemedy(err)
+	}
+	seen := make([]Sighting, len(told))
+	for i, m := range told {
+		if seen[i], err = sightingOf(m, time.Now()); err != nil {
+			return nil, fmt.Errorf("%s tells of %s: %w", member, m.ID, err)
+		}
+	}
+	return seen, nil
+}
+
+// Told is what is told of a member at a moment.
+func (s Sighting) Told(now time.Time) wire.Member {
+	m := wire.Member{
+		ID: string(s.ID), Role: s.Role, State: uint8(s.State), Steps: s.Steps, Name: s.Digest.Name, Version: s.Digest.Version,
+		Heard: since(s.Digest.Heard, now), Exchanged: since(s.Digest.Exchanged, now),
+	}
+	if s.Unreachable {
+		m.Flags |= wire.MemberUnreachable
+	}
+	if s.Leaving {
+		m.Flags |= wire.MemberLeaving
+	}
+	if !s.Digest.Heard.IsZero() {
+		m.Digest = s.Digest.Body().Append(nil)
+	}
+	return m
+}
+
+// sightingOf reads what is told of a member.
+func sightingOf(m wire.Member, now time.Time) (Sighting, error) {
+	s := Sighting{
+		ID: seam.PeerID(m.ID), Role: Printable(m.Role), State: State(m.State), Steps: m.Steps,
+		Unreachable: m.Flags&wire.MemberUnreachable != 0, Leaving: m.Flags&wire.MemberLeaving != 0,
+		Digest: Digest{Loss: math.NaN()},
+	}
+	if len(m.Digest) > 0 {
+		var said wire.Digest
+		if err := said.Decode(m.Digest); err != nil {
+			return s, err
+		}
+		s.Digest = DigestOf(s.ID, said, before(now, m.Heard))
+	}
+	s.Digest.Peer, s.Digest.Name, s.Digest.Version, s.Digest.Exchanged = s.ID, Printable(m.Name), Printable(m.Version), before(now, m.Exchanged)
+	return s, nil
+}
+
+// since is the milliseconds since a moment, before the time they are counted from.
+func since(then, now time.Time) uint64 {
+	if then.IsZero() {
+		return wire.Never
+	}
+	return uint64(max(now.Sub(then).Milliseconds(), 0))
+}
+
+// longest bounds what is believed of a time that has passed.
+const longest = 100 * 365 * 24 * time.Hour
+
+// before is the moment so many milliseconds ago, the opposite of since.
+func before(now time.Time, ago uint64) time.Time {
+	if ago == wire.Never {
+		return time.Time{}
+	}
+	return now.Add(-time.Duration(min(ago, uint64(longest.Milliseconds()))) * time.Millisecond)
+}
