@@ -59,6 +59,10 @@ func TestARunDescribesItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer asker.Close()
+		declined := smaller.Stats().Exchanges.Declined
+		if _, err := (peer.Admission{}).Inquire(t.Context(), asker, "mem:smaller", "digits", [32]byte{}); !errors.Is(err, seam.ErrLayout) || smaller.Stats().Exchanges.Declined != declined {
+			t.Errorf("asked by one without a model: %v, declined %v times", err, smaller.Stats().Exchanges.Declined-declined)
+		}
 		found, err := peer.Admission{}.Inquire(t.Context(), asker, "mem:smaller", "digits", [32]byte{1})
 		if value, _ := found.Description.Value("rate"); !errors.Is(err, seam.ErrLayout) || value != "0.1" || found.Signer != founder.Self() {
 			t.Errorf("found %+v, %v", found, err)

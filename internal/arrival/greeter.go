@@ -101,6 +101,10 @@ func (g *Greeter) answer(stream *framed.Stream, header wire.Header, hello wire.H
 	if reason == 0 {
 		reason, detail = wire.Differs(g.Run, g.Layout, hello.Run, hello.Layout)
 	}
+	if reason == wire.ReasonLayout && header.Flags&wire.FlagDescribe != 0 && hello.Layout == [wire.HashSize]byte{} {
+		stream.Refuse(0, reason, detail) // it has no model yet, and asks what the run is
+		return 0
+	}
 	if reason != 0 {
 		g.Log.Warn("refused a peer that asked to join", zap.String("peer", string(stream.Remote())),
 			zap.Stringer("reason", reason), zap.String("detail", detail), zap.String("remedy", reason.Remedy()))
