@@ -113,7 +113,7 @@ for block in "$work"/blocks/??; do
 		pids[m]=$!
 		# A person reads its first lines before going on.
 		for ((i = 0; i < 600; i++)); do
-			if [[ -s $log ]] && grep -q "to be joined at" "$log"; then break; fi
+			if [[ -s $log ]] && grep -q "^listening as" "$log"; then break; fi
 			kill -0 "${pids[m]}"
 			sleep 0.1
 		done

@@ -38,8 +38,8 @@ func TestATokenAndDataJoinARun(t *testing.T) {
 	invitation := ""
 	lines := clitest.ScanLines(t, logs)
 	for line := range lines {
-		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "--join "); ok && strings.HasPrefix(text, "murmuration1") {
-			invitation = text
+		if _, text, ok := strings.Cut(line, "--join murmuration1"); ok {
+			invitation = "murmuration1" + text
 			break
 		}
 	}

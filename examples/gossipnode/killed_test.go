@@ -15,9 +15,11 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -87,12 +89,13 @@ func (k *killedRun) start() {
 func joinAddress(t *testing.T, logs *sharedBuffer) (address string) {
 	t.Helper()
 	clitest.Eventually(t, "a peer tells its address", func() bool {
-		_, after, told := strings.Cut(logs.String(), "\n  --join ")
-		if told {
-			address, _, told = strings.Cut(after, "\n")
-		}
-		return told
+		_, after, told := strings.Cut(logs.String(), "--join ")
+		address, _, _ = strings.Cut(after, "\n")
+		return told && strings.Contains(after, "\n")
 	})
+	if invitation, err := token.Parse(address); err == nil { // older builds tell an address
+		address = invitation.Join()[0]
+	}
 	return address
 }
 
@@ -171,7 +174,7 @@ func (k *killedRun) killOnce(early bool) {
 		if age := killed.Sub(saved); !early && !over && age > k.interval+slack {
 			k.t.Errorf("peer %d: the newest checkpoint is %s old, and the interval %s", i, age, k.interval)
 		}
-		if text := k.logs[i].String(); before[i] > 0 && !early && !strings.Contains(text, fmt.Sprintf(`"steps": %d, "flock_steps"`, before[i])) {
+		if text := k.logs[i].String(); before[i] > 0 && !early && !strings.Contains(text, "after "+cli.Plural(before[i], "step")+", ") {
 			k.t.Errorf("peer %d has not gone on from step %d:\n%s", i, before[i], text)
 		}
 	}

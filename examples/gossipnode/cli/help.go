@@ -12,8 +12,11 @@ import (
 
 const (
 	helpAllFlag = "help-all"
-	// helpWidth is that of the lines of flags, in characters.
-	helpWidth = 110
+	// helpWidth is that of the lines of flags, in characters; where some are left out, they
+	// are a line each, for one screen.
+	helpWidth, screenWidth = 110, 80
+	// Details is the annotation of a command with what --help-all tells beside its flags.
+	Details = "details"
 
 	// Annotations of flags.
 	topicOf, common = "topic", "common"
@@ -61,7 +64,8 @@ func Untold(flags *pflag.FlagSet, names ...string) {
 // usage is the part of the help that lists commands and flags.
 func usage(cmd *cobra.Command) error {
 	var text strings.Builder
-	if fmt.Fprintf(&text, "Usage:\n  %s\n", cmd.UseLine()); cmd.HasExample() {
+	fmt.Fprintf(&text, "Usage: %s\n", cmd.UseLine())
+	if cmd.HasExample() {
 		fmt.Fprintf(&text, "\nExamples:\n%s\n", cmd.Example)
 	}
 	if cmd.HasAvailableSubCommands() {
@@ -70,36 +74,101 @@ func usage(cmd *cobra.Command) error {
 			fmt.Fprintf(&text, "  %-*s %s\n", cmd.NamePadding(), c.Name(), c.Short)
 		}
 	}
-	text.WriteString(flagsByTopic(cmd.Flags()))
+	topics, left := byTopic(cmd.Flags())
+	if left > 0 {
+		fmt.Fprintf(&text, "\n%s%d more flags, and more about them, with --%s.\n", onOneScreen(topics), left, helpAllFlag)
+	} else {
+		for _, t := range topics {
+			fmt.Fprintf(&text, "\n%s:\n%s", t.name, t.flags.FlagUsagesWrapped(helpWidth))
+		}
+		if details := cmd.Annotations[Details]; details != "" {
+			fmt.Fprintf(&text, "\n%s\n", details)
+		}
+	}
 	_, err := fmt.Fprint(cmd.OutOrStdout(), text.String())
 	return err
 }
 
-// flagsByTopic lists the flags that are told.
-func flagsByTopic(flags *pflag.FlagSet) string {
-	groups, left := map[string]*pflag.FlagSet{others: pflag.NewFlagSet(others, pflag.ContinueOnError)}, 0
-	var topics []string
+// topic is a group of flags.
+type topic struct {
+	name  string
+	flags *pflag.FlagSet
+}
+
+// byTopic are the flags that are told, and the number of those that are left out.
+func byTopic(flags *pflag.FlagSet) (topics []topic, left int) {
 	flags.VisitAll(func(f *pflag.Flag) {
-		topic := cmp.Or(Topic(f), others)
-		if _, told := f.Annotations[common]; !told && !f.Hidden && topic != others {
+		name := cmp.Or(Topic(f), others)
+		if f.Hidden {
+			return
+		}
+		if _, told := f.Annotations[common]; !told && name != others {
 			left++
 			return
 		}
-		if groups[topic] == nil {
-			groups[topic] = pflag.NewFlagSet(topic, pflag.ContinueOnError)
-			groups[topic].SortFlags = false
-			topics = append(topics, topic)
+		at := slices.IndexFunc(topics, func(t topic) bool { return t.name == name })
+		if at < 0 {
+			at = len(topics)
+			topics = append(topics, topic{name, pflag.NewFlagSet(name, pflag.ContinueOnError)})
+			topics[at].flags.SortFlags = name == others
 		}
-		groups[topic].AddFlag(f)
+		topics[at].flags.AddFlag(f)
 	})
-	var text strings.Builder
-	for _, topic := range append(topics, others) {
-		if lines := groups[topic].FlagUsagesWrapped(helpWidth); lines != "" {
-			fmt.Fprintf(&text, "\n%s:\n%s", topic, lines)
-		}
+	if i := slices.IndexFunc(topics, func(t topic) bool { return t.name == others }); i >= 0 {
+		topics = append(slices.Delete(slices.Clone(topics), i, i+1), topics[i]) // the last
 	}
-	if left > 0 {
-		fmt.Fprintf(&text, "\n%d more flags with --%s.\n", left, helpAllFlag)
+	return topics, left
+}
+
+// onOneScreen lists flags, a line each, with the first words of what they are for.
+func onOneScreen(topics []topic) string {
+	var text strings.Builder
+	width := 0
+	for _, t := range topics {
+		t.flags.VisitAll(func(f *pflag.Flag) { width = max(width, len(nameOf(f))) })
+	}
+	for _, t := range topics {
+		fmt.Fprintf(&text, "%s:\n", t.name)
+		t.flags.VisitAll(func(f *pflag.Flag) {
+			if f.Name == "help" {
+				return // is what is read just now
+			}
+			_, about := pflag.UnquoteUsage(f)
+			if !slices.Contains([]string{"", "0", "false", "[]"}, f.DefValue) {
+				about += fmt.Sprintf(" (default %s)", f.DefValue)
+			}
+			fmt.Fprintf(&text, "  %-*s  %s\n", width, nameOf(f), firstWords(about, screenWidth-width-len("    ")))
+		})
 	}
 	return text.String()
+}
+
+// nameOf is a flag as it is typed, with the kind of its value.
+func nameOf(f *pflag.Flag) string {
+	kind, _ := pflag.UnquoteUsage(f)
+	name := strings.TrimSpace("--" + f.Name + " " + strings.TrimSuffix(kind, "Array"))
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", " + name
+	}
+	return name
+}
+
+// firstWords is as much of a text as there is room for: up to the end of a clause, if that
+// leaves no more than half of the room.
+func firstWords(text string, room int) string {
+	if len(text) <= room {
+		return text
+	}
+	at := 0
+	for _, end := range []string{" (", ";", ": ", ". "} {
+		at = max(at, strings.LastIndex(text[:min(len(text), room+len(end))], end))
+	}
+	if open := strings.LastIndex(text[:at], " ("); open > strings.LastIndex(text[:at], ")") {
+		at = open // a clause within it is no end
+	}
+	if at >= room/2 {
+		return text[:at]
+	}
+	const more = " ..."
+	return text[:max(strings.LastIndex(text[:room-len(more)+1], " "), 0)] + more
 }

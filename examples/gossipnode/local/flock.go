@@ -38,6 +38,7 @@ type flock struct {
 	peers    []*localPeer
 	shown    []*watch.Row // the same, as the display takes them
 
+	news  []string // what peers have told in words
 	alive int
 	// begun: the peers may train. They begin together, or those that come first
 	// would do the work of those that come last; hold ends the waiting.
@@ -200,8 +201,11 @@ func (f *flock) heard(number int, r *watch.Report) {
 			f.display.Line("another peer can come with gossipnode run --join " + r.Token)
 			f.startOthers(append(r.Addresses, f.settings.Join...))
 		}
-	case watch.ReportData:
-		f.display.Line(fmt.Sprintf("peer %d: %s", number, r.Said))
+	case watch.ReportNews:
+		if !slices.Contains(f.news, r.Said) { // each peer has looked at the same data
+			f.news = append(f.news, r.Said)
+			f.display.Line(fmt.Sprintf("peer %d: %s", number, r.Said))
+		}
 	case watch.ReportReady:
 		p.Phase = watch.PhaseReady
 		if f.hold == nil && !f.begun {

@@ -17,11 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 )
 
-const (
-	defaultPeers = 4
-	// localLogLevel: what peers say in ordinary times is for who watches one.
-	localLogLevel = "warn"
-)
+const defaultPeers = 4
 
 // Command makes the command that is several peers on this machine.
 func Command(std cli.Streams) *cobra.Command {
@@ -35,9 +31,8 @@ func Command(std cli.Streams) *cobra.Command {
 		Short: "Train as several peers on this machine",
 		Long: `Local starts several peers on this machine, each with its own part of the data,
 shows how they get on, and ends when they have done the work. They are separate
-processes that share nothing: kill one, and the others go on.
-
-It takes the flags of run, but --key, --allow and --part: each peer gets an identity
+processes that share nothing: kill one, and the others go on.`,
+		Annotations: map[string]string{cli.Details: `It takes the flags of run, but --key, --allow and --part: each peer gets an identity
 of its own, and its own part, port and subfolder of --checkpoint. A port in --listen or
 --metrics is that of the first peer; the others take those that follow.
 
@@ -45,7 +40,7 @@ They begin to train together. The result counts each exchange once, with what
 peers that were lost had done when last heard of; consensus_distance is the mean
 of what the peers that finished estimate, as measured by their last exchanges.
 
-Ctrl-C asks all of them to leave in good order; a second one kills them.`,
+Ctrl-C asks all of them to leave in good order; a second one kills them.`},
 		Example: `  gossipnode local
   gossipnode local --peers 8 --dataset mnist --data DIR --epochs 3 --json
   gossipnode local --strategy alone --model softmax
@@ -68,9 +63,10 @@ Ctrl-C asks all of them to leave in good order; a second one kills them.`,
 	flags := cmd.Flags()
 	flags.IntVar(&peers, "peers", defaultPeers, "number of peers")
 	flags.BoolVar(&inProcess, "in-process", false, "peers are goroutines of this process instead of processes")
+	cli.Group(flags, "Peers", "peers")
 	s.Register(flags)
 	cli.Untold(flags, "key", "part")
-	for name, value := range map[string]string{"listen": settings.Loopback, "min-peers": "all of them", "log-level": localLogLevel} {
+	for name, value := range map[string]string{"listen": settings.Loopback, "min-peers": "all of them"} {
 		flags.Lookup(name).DefValue = value // for --help; adapt sees to it
 	}
 	cli.TakeFile(flags)
@@ -96,9 +92,6 @@ func adapt(s *settings.Settings, peers int, sources cli.Origins) error {
 	}
 	if sources.Source("min-peers") == cli.FromDefault {
 		s.MinPeers = peers
-	}
-	if sources.Source("log-level") == cli.FromDefault {
-		s.LogLevel = localLogLevel
 	}
 	s.Part = fmt.Sprintf("0/%d", peers)
 	if err := s.Validate(sources); err != nil {

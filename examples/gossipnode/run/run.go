@@ -33,17 +33,16 @@ func Command(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Train as one peer",
-		Long: `Run trains as one peer until all peers together have done the work, and then
-evaluates the model on held-out data. With --join it takes part in the run of
-another peer; without, it begins one, and prints how to join it. It never waits
-for others: who cannot reach anybody trains alone and keeps trying.
-
+		Long: `Run trains as one peer until all peers together have done the work. With --join
+it takes part in the run of another peer; without, it begins one, and prints how
+to join it. Who cannot reach anybody trains alone and keeps trying.`,
+		Annotations: map[string]string{cli.Details: `When all have done the work, it evaluates the model on held-out data.
 In the result, consensus_distance is the distance of a model from the mean of
 all, as measured by the last exchanges.
 
 With --checkpoint it keeps its state in a folder, and goes on from there when it is
 started again. SIGINT or SIGTERM make it save that and leave in good order, within
---leave-within, with exit code 1; a second one ends it at once.`,
+--leave-within, with exit code 1; a second one ends it at once.`},
 		Example: `  gossipnode run --listen 0.0.0.0:4001
   gossipnode run --join 192.0.2.7:4001 --dataset mnist --data DIR --part 1/4
   gossipnode run --join 192.0.2.7:4001 --checkpoint DIR --key node.key --json`,

@@ -19,6 +19,7 @@ type outputSettings struct {
 	Pprof    bool
 	JSON     bool
 	LogLevel string
+	Verbose  bool
 	// Report makes a peer tell a parent process what it does: JSON lines on
 	// standard output, a first step when a line comes on standard input, and an end
 	// when that ends.
@@ -28,10 +29,11 @@ type outputSettings struct {
 func (s *outputSettings) register(flags *pflag.FlagSet) {
 	s.checkpointSettings.register(flags)
 	s.finalSettings.register(flags)
-	flags.StringVar(&s.Metrics, "metrics", "", "host:port to serve Prometheus metrics, /healthz and /readyz on (default: none)")
+	flags.StringVar(&s.Metrics, "metrics", "", "host:port for Prometheus metrics, /healthz and /readyz (default: none)")
 	flags.BoolVar(&s.Pprof, "pprof", false, "serve profiles under /debug/pprof/ too, where --metrics is: who can reach it can slow this process down")
-	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object, the last line of standard output")
-	flags.StringVar(&s.LogLevel, "log-level", "info", "least level that is logged: "+cli.List(logLevels()))
+	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object; it is the last line of standard output")
+	flags.StringVar(&s.LogLevel, "log-level", "warn", "least level that is logged: "+cli.List(logLevels()))
+	flags.BoolVarP(&s.Verbose, "verbose", "v", false, "log what is ordinary too, as --log-level info does")
 	flags.BoolVar(&s.Report, "report", false, "report to a parent process")
 	_ = flags.MarkHidden("report") // fails only for a flag that does not exist
 }
@@ -47,6 +49,9 @@ func (s outputSettings) faults() []error {
 // NewLog makes a log for people: a time, a level, what happened.
 func (s outputSettings) NewLog(out io.Writer) *zap.Logger {
 	level, _ := zapcore.ParseLevel(s.LogLevel) // faults has seen to it; else it is info
+	if s.Verbose {
+		level = min(level, zapcore.InfoLevel)
+	}
 	return cli.NewLog(level, out)
 }
 
@@ -71,7 +76,7 @@ const (
 )
 
 func (s *checkpointSettings) register(flags *pflag.FlagSet) {
-	flags.StringVar(&s.Checkpoint, "checkpoint", "", "folder in which the peer's state is kept, and its identity unless --key gives one: a run that finds a checkpoint there goes on from it")
+	flags.StringVar(&s.Checkpoint, "checkpoint", "", "folder in which the peer's state is kept; its identity too, unless --key gives one: a run that finds a checkpoint there goes on from it")
 	flags.DurationVar(&s.CheckpointEvery, checkpointEveryFlag, defaultCheckpointEvery, "time between two checkpoints, as in 5m; 0 is only at the end and on SIGTERM, as always")
 	flags.IntVar(&s.Keep, "keep", defaultKeep, "number of checkpoints that are kept")
 	flags.DurationVar(&s.LeaveWithin, "leave-within", defaultLeaveWithin, "most time that leaving in good order may take after SIGINT or SIGTERM")

@@ -69,9 +69,8 @@ func (s *Settings) Register(flags *pflag.FlagSet) {
 	s.trainSettings.register(flags)
 	cli.Group(flags, topicExchanges, codecFlag, "strategy")
 	s.outputSettings.register(flags)
-	cli.Group(flags, "Checkpoints and results", "checkpoint", "metrics", "json")
 	s.watchSettings.register(flags)
-	cli.Group(flags, "Dashboard", "dashboard")
+	cli.Group(flags, "Checkpoints and results", "checkpoint", "metrics", "json", "verbose", "dashboard")
 }
 
 // Arguments are the flags of run that give these settings.

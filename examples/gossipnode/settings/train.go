@@ -56,8 +56,8 @@ type trainSettings struct {
 }
 
 func (s *trainSettings) register(flags *pflag.FlagSet) {
-	flags.Uint64Var(&s.Steps, "steps", 0, "work to do: so many steps times the number of peers, instead of --epochs")
-	flags.Float64Var(&s.Epochs, "epochs", 0, fmt.Sprintf("work to do: so many passes of all peers together over all the data (default %v)", defaultEpochs))
+	flags.Uint64Var(&s.Steps, "steps", 0, "work to do, in steps times the number of peers; instead of --epochs")
+	flags.Float64Var(&s.Epochs, "epochs", 0, fmt.Sprintf("work to do, in passes of all peers over all the data (default %v)", defaultEpochs))
 	flags.IntVar(&s.Batch, "batch", defaultBatch, "pictures in a step")
 	var rates []string
 	for _, o := range optimizers {

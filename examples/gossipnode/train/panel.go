@@ -45,7 +45,7 @@ func (p *panel) show(t *training, d *dashboard.Server) error {
 	d.Serve(b, t.Log)
 	p.url = d.URL()
 	if token := d.Token(); token != "" {
-		t.Log.Info("others may open the dashboard with this token; it crosses the network in the clear, so put TLS or ssh before it where strangers listen",
+		t.Log.Warn("others may open the dashboard with this token; it crosses the network in the clear, so put TLS or ssh before it where strangers listen",
 			zap.Stringer("address", d.Addr()), zap.String("token", token))
 	}
 	return nil

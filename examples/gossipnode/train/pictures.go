@@ -6,7 +6,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 )
 
@@ -50,5 +49,5 @@ func (p *pictures) tell(t *training) {
 	if norm != nil {
 		text += fmt.Sprintf("; a peer with other files takes part with --size %dx%d --normalize %s", shape.Width, shape.Height, dataset.FormatNorm(norm))
 	}
-	t.Tell(watch.Report{Kind: watch.ReportData, Said: text})
+	t.say(text)
 }

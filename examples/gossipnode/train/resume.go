@@ -54,8 +54,8 @@ func tellResumed(t *training) {
 		return
 	}
 	c, stats := t.work.Behind(), t.peer.Stats()
-	t.Log.Info("resuming from a checkpoint", zap.String("file", t.work.Resumed.Path), zap.Uint64("steps", c.Own),
-		zap.Uint64("flock_steps", c.FlockSteps), zap.Uint64("incarnation", stats.Incarnation))
+	t.say(fmt.Sprintf("resuming from a checkpoint: %s, after %s, %d of all peers", t.work.Resumed.Path, cli.Plural(c.Own, "step"), c.FlockSteps))
+	t.Log.Info("begins another life", zap.Uint64("incarnation", stats.Incarnation))
 	if of := t.work.Resumed.Peer(); of != "" && of != string(t.peer.Self()) {
 		t.Log.Warn("the checkpoint is another peer's: what that one has done counts as done by this one, and twice if both take part. Give its key with --key; or begin from the model alone, with gossipnode export and --init",
 			zap.String("of", of))
@@ -66,7 +66,7 @@ func tellResumed(t *training) {
 			zap.String("saved", checkpoint.InWords(saved)), zap.String("now", checkpoint.InWords(string(text))))
 	}
 	if stats.Target > 0 && c.FlockSteps >= stats.Target {
-		t.Log.Info("the run of this checkpoint has done its work: for more, give more --epochs or --steps, or another folder")
+		t.Log.Warn("the run of this checkpoint has done its work: for more, give more --epochs or --steps, or another folder")
 	}
 }
 

@@ -173,7 +173,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	}
 	t.Log.Info("how exchanges are coded", zap.Strings("joint_layers", t.policy.Explain(t.work.Params.Layout())))
 	t.pictures.tell(t)
-	t.Tell(watch.Report{Kind: watch.ReportStarted, Peer: string(t.peer.Self()), Addresses: t.peer.JoinAddresses(), Token: t.token(), Dashboard: t.panel.url})
+	started(t)
 	if err := t.gather(ctx); err != nil {
 		return result.Share{}, orNothingDone(t, err)
 	}
@@ -205,6 +205,9 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	return result.Share{Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated, Unsaved: unsaved}, nil
 }
 
+// say tells a line to whoever watches.
+func (t *training) say(text string) { t.Tell(watch.Report{Kind: watch.ReportNews, Said: text}) }
+
 // leave leaves the run. That something went wrong in leaving takes nothing from
 // what was learned.
 func (t *training) leave() {
@@ -214,9 +217,12 @@ func (t *training) leave() {
 	t.panel.board.Load().Rest()
 }
 
+// gathers tells whether there are members to wait for.
+func (t *training) gathers() bool { return t.MinPeers > 1 && t.Strategy != settings.StrategyAlone }
+
 // gather waits for the members that --min-peers asks for.
 func (t *training) gather(ctx context.Context) error {
-	if t.MinPeers <= 1 || t.Strategy == settings.StrategyAlone {
+	if !t.gathers() {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, t.MinPeersWait)
@@ -259,7 +265,7 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 // sees all peers ready knows that none will be kept from its training any more.
 func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector) (peer.Result, error) {
 	return func(x, grad tensor.Vector) (peer.Result, error) {
-		t.Tell(watch.Report{Kind: watch.ReportReady})
+		t.Tell(watch.Report{Kind: watch.ReportReady, Said: arrived(ctx, t)})
 		if t.Begin != nil {
 			select {
 			case <-t.Begin:
@@ -268,6 +274,7 @@ func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector
 			}
 		}
 		t.first, t.begun = time.Now(), t.peer.Stats().Progress
+		t.Tell(watch.Report{Kind: watch.ReportTraining, Said: fmt.Sprintf("training %s on %s", t.Model, t.Dataset)})
 		return t.gradient(x, grad)
 	}
 }

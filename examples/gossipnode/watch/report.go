@@ -11,14 +11,16 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
 // The kinds of report.
 const (
 	ReportStarted  = "started"  // it listens, and waits for others
-	ReportData     = "data"     // what became of the data, in words
+	ReportNews     = "news"     // something that a person should know, in words
 	ReportReady    = "ready"    // it has joined, and would train if it may
+	ReportTraining = "training" // its first step begins
 	ReportProgress = "progress" // it trains
 	ReportResult   = "result"   // it is done; nothing follows
 	ReportFailed   = "failed"   // it has given up; nothing follows
@@ -123,7 +125,8 @@ func LineReporter(out io.Writer) Reporter {
 	return func(r Report) { _ = encoder.Encode(r) }
 }
 
-// TextReporter writes reports for a person, a line of progress now and then.
+// TextReporter writes reports for a person: a line when the peer listens, when it has its
+// model, and when it begins to train, then one of progress now and then.
 func TextReporter(out io.Writer) Reporter {
 	var (
 		last time.Time
@@ -132,17 +135,16 @@ func TextReporter(out io.Writer) Reporter {
 	return func(r Report) {
 		switch r.Kind {
 		case ReportStarted:
-			fmt.Fprintf(out, "peer %s, to be joined at\n", r.Peer)
-			for _, address := range r.Addresses {
-				fmt.Fprintf(out, "  --join %s\n", address)
-			}
 			if r.Token != "" {
-				fmt.Fprintf(out, "another machine joins with its data and this token:\n  --join %s\n", r.Token)
+				fmt.Fprintf(out, "listening as %s; another machine joins with its data and: gossipnode run --join %s\n", seam.PeerID(r.Peer).Short(), r.Token)
 			}
 			if r.Dashboard != "" {
 				fmt.Fprintf(out, "dashboard at %s\n", r.Dashboard)
 			}
-		case ReportData:
+			if r.Said != "" {
+				fmt.Fprintln(out, r.Said)
+			}
+		case ReportNews, ReportReady, ReportTraining:
 			fmt.Fprintln(out, r.Said)
 		case ReportProgress:
 			done := r.Status.Progress >= 1

@@ -1,0 +1,67 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/peer/stats"
+)
+
+// started tells that a peer listens, how others join it if any may, and for whom it waits.
+func started(t *training) {
+	r := watch.Report{Kind: watch.ReportStarted, Peer: string(t.peer.Self()), Dashboard: t.panel.url}
+	if t.Strategy != settings.StrategyAlone {
+		r.Addresses, r.Token = t.peer.JoinAddresses(), t.token()
+		t.Log.Info("listening", zap.Strings("addresses", r.Addresses))
+	}
+	if t.gathers() {
+		r.Said = fmt.Sprintf("waiting until %d peers are here, for %s at most", t.MinPeers, t.MinPeersWait)
+	}
+	t.Tell(r)
+}
+
+// seenWithin bounds how long a peer that has been let in waits until it sees a member.
+const seenWithin = time.Second
+
+// arrived tells, when this peer may train, whom it has joined and whose model it has.
+func arrived(ctx context.Context, t *training) string {
+	s := t.peer.Stats()
+	if s.Joined && s.Members < 2 && len(t.Join) > 0 && t.Strategy != settings.StrategyAlone {
+		bounded, cancel := context.WithTimeout(ctx, seenWithin)
+		defer cancel()
+		_ = t.peer.WaitMembers(bounded, 2) // none comes if all addresses are this peer's own
+		s = t.peer.Stats()
+	}
+	return beginning(s, t.Strategy == settings.StrategyAlone, t.work.Resumed != nil)
+}
+
+// beginning is the line that arrived tells.
+func beginning(s stats.Peer, alone, resumed bool) string {
+	others := max(s.Members-1, s.State.Donors)
+	joined := "joined " + cli.Plural(uint64(others), "peer")
+	own := "there is no model to copy yet"
+	if resumed {
+		own = "the model is that of the checkpoint"
+	}
+	switch {
+	case alone:
+		return "alone, as --strategy says"
+	case s.State.Donors > 0 && others > 1:
+		return fmt.Sprintf("%s; model copied from %d of them", joined, s.State.Donors)
+	case s.State.Donors > 0:
+		return joined + "; model copied"
+	case s.State.Alone:
+		return joined + "; its model could not be copied"
+	case s.Members > 1:
+		return joined + "; " + own
+	case s.Joined:
+		return "no other peer is here yet; " + own
+	}
+	return "no peer answers; alone until one does"
+}
