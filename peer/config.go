@@ -39,7 +39,7 @@ type Config struct {
 	Params *tensor.Params
 	// Join lists addresses of members: full multiaddrs with a peer id, or
 	// host:port. Empty for the first peer of a run. The peer keeps trying those
-	// that do not answer.
+	// that do not answer; one that nobody could dial is an error of Start.
 	Join []string
 	// Network says how other peers are reached.
 	Network Network
@@ -175,6 +175,11 @@ func (c Config) validate() error {
 		fault("Description is one of run %q, not of Run %q", d.Run, c.Run)
 	} else if err := d.Validate(); err != nil {
 		fault("Description: %w", err)
+	}
+	for _, address := range c.Join {
+		if err := p2pnet.CheckJoin(address); err != nil && c.Network.Transport == nil {
+			fault("Join: %w", err)
+		}
 	}
 	if layoutOf(c.Params) == nil {
 		fault("Params is nil or has no layout: give the model with its initial values, made by tensor.NewParams or tensor.WrapParams")

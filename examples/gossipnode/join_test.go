@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/description"
@@ -52,7 +53,7 @@ func TestATokenAndDataJoinARun(t *testing.T) {
 		t.Errorf("the founder: %v", err)
 	}
 	a, b := lastLine(t, out.String()), lastLine(t, joined)
-	if code != cli.ExitDone || !strings.Contains(logged, "as in the run that is joined: dataset mnist, ") || b.Dataset != "mnist" || a.Exchanges+b.Exchanges == 0 {
+	if code != cli.ExitDone || !strings.Contains(logged, "as in the run that is joined: dataset mnist, ") || b.Dataset != "mnist" || a.Exchanges+b.Exchanges == 0 || !a.Joined || !b.Joined {
 		t.Errorf("exit code %d: %+v, the founder %+v\n%s", code, b, a, logged)
 	}
 }
@@ -107,5 +108,24 @@ func TestContradictionsEndBeforeTheFirstStep(t *testing.T) {
 	code, _, logged = try("run", "--listen", settings.Loopback, "--join", clitest.Peer(t, peer.Admission{}, other...), "--data", clitest.Pictures(t, 40, 20))
 	if code != cli.ExitUsage || !strings.Contains(logged, "held-out data is") || !strings.Contains(logged, "give the data that the others have") {
 		t.Errorf("with other data of that name: exit code %d\n%s", code, logged)
+	}
+}
+
+// TestNeverJoinedIsNoSuccess: a peer that was to join others and has reached nobody says so at
+// the end, by a line, a field and its exit code; unless that is as it should be.
+func TestNeverJoinedIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	args := []string{"run", "--listen", settings.Loopback, "--dataset", "mnist", "--data", clitest.Pictures(t, 40, 20), "--batch", "10", "--steps", "3", "--json"}
+	for _, c := range []struct {
+		more []string
+		code int
+	}{{nil, cli.ExitDone}, {[]string{"--join", "127.0.0.1:1"}, result.ExitNeverJoined}, {[]string{"--join", "127.0.0.1:1", "--alone-ok"}, cli.ExitDone}} {
+		code, out, logged := try(append(args, c.more...)...)
+		if r := lastLine(t, out); code != c.code || r.Joined || r.Steps != 3 {
+			t.Errorf("%q: exit code %d: %+v", c.more, code, r)
+		}
+		if said := strings.Contains(logged, "NEVER JOINED: nobody at 127.0.0.1:1"); said != (c.code == result.ExitNeverJoined) {
+			t.Errorf("%q: %s", c.more, logged)
+		}
 	}
 }

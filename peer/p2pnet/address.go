@@ -107,6 +107,13 @@ func parseAddress(text string) (address, error) {
 	return a, nil
 }
 
+// CheckJoin tells what is wrong with an address to join, as ErrAddress. Whether anybody is
+// there it does not look.
+func CheckJoin(text string) error {
+	_, err := parseAddress(text)
+	return err
+}
+
 func badAddress(text string, reason error) error {
 	return fmt.Errorf("%w %q: %w; give host:port (192.0.2.7:4001, [2001:db8::7]:4001, seed.example.org:4001) or a multiaddr (/ip4/192.0.2.7/tcp/4001/p2p/12D3KooW...)",
 		ErrAddress, text, reason)

@@ -16,7 +16,9 @@ import (
 // Result is what --json prints: of one peer, or of all peers of a local run. The
 // contract for the names is in the design.
 type Result struct {
-	Peers    int    `json:"peers"`
+	Peers int `json:"peers"`
+	// Joined tells that the peer has taken part with another; in local, that all have.
+	Joined   bool   `json:"joined"`
 	Strategy string `json:"strategy"`
 	Codec    string `json:"codec"`
 	Dataset  string `json:"dataset"`
@@ -84,6 +86,9 @@ type Share struct {
 	// Initiated counts the exchanges that this peer began, so that those of all
 	// peers can be added without counting any twice.
 	Initiated uint64 `json:"initiated"`
+	// Found is false where members were to be joined, and none was: no end to be
+	// content with.
+	Found bool `json:"-"`
 	// Unsaved is why the last checkpoint could not be saved.
 	Unsaved error `json:"-"`
 }

@@ -41,9 +41,11 @@ In the result, consensus_distance is the distance of a model from the mean of
 all, as measured by the last exchanges.
 
 With --checkpoint it keeps its state in a folder, and goes on from there when it is
-started again. SIGINT or SIGTERM make it save that and leave in good order, within
---leave-within, with exit code 1; a second one ends it at once.`},
-		Example: `  gossipnode run --listen 0.0.0.0:4001
+started again. Where --join has reached nobody it trains alone, says so at the end,
+and exits with 4, unless --alone-ok is given. SIGINT or SIGTERM make it save its
+state and leave in good order, within --leave-within, with exit code 1; a second one
+ends it at once.`},
+		Example: `  gossipnode run --listen 0.0.0.0:4001 --min-peers 2
   gossipnode run --join 192.0.2.7:4001 --dataset mnist --data DIR --part 1/4
   gossipnode run --join 192.0.2.7:4001 --checkpoint DIR --key node.key --json`,
 		Args: cli.FlagsOnly,
@@ -121,7 +123,7 @@ func runPeer(s settings.Settings, std cli.Streams) error {
 	if err := errors.Join(cli.Print(done.Result, s.JSON, std), done.Unsaved); err != nil {
 		return err
 	}
-	return done.Result.Unmerged()
+	return cmp.Or(done.Result.Unmerged(), done.NeverJoined(s.Join))
 }
 
 // leaveInTime calls exit if, once ctx has ended, the time of --leave-within runs out

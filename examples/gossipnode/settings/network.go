@@ -38,10 +38,14 @@ type Network struct {
 	HolePunch    bool
 	Unreachable  string
 	Lanes        int
+	AloneOK      bool
+	Invitation
+}
 
-	// Founder is who began the run, and Secret the run's key, where a token says so.
-	Founder string
-	Secret  []byte
+// Invitation is what a token says beside addresses.
+type Invitation struct {
+	Founder string // who began the run
+	Secret  []byte // the run's key, nil if it has none or the token does not tell it
 }
 
 func (s *Network) register(flags *pflag.FlagSet) {
@@ -61,6 +65,7 @@ func (s *Network) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Unreachable, unreachableFlag, UnreachableAuto, "whether others cannot dial this peer, so that it begins its exchanges itself: "+cli.List(unreachables())+" (a relay of the run that can be dialled from here finds out)")
 	flags.Lookup(unreachableFlag).NoOptDefVal = UnreachableYes
 	flags.IntVar(&s.Lanes, LanesFlag, 0, fmt.Sprintf("connections that an exchange uses at once, 1 to %d; of two peers that differ the smaller number counts; 0: one, and %d where the link is fast and long (docs/TUNING.md)", MaxLanes, peer.WideLanes))
+	flags.BoolVar(&s.AloneOK, "alone-ok", false, "end with exit code 0 even if --join has reached nobody")
 	flags.DurationVar(&s.MinPeersWait, "min-peers-wait", defaultMinPeersWait, "begin to train after this time whoever is here")
 }
 

@@ -26,7 +26,7 @@ func (s *Settings) redeem(from cli.Origins) error {
 		if s.Run != t.Run && from.Source("run") != cli.FromDefault {
 			return from.Usage(cli.Faultf("run", "%q, but the token is one of %q: leave it out", s.Run, t.Run))
 		}
-		s.Run, s.Founder, s.Secret = t.Run, t.Founder, t.Secret
+		s.Run, s.Invitation = t.Run, Invitation{t.Founder, t.Secret}
 		join = append(join, t.Join()...)
 	}
 	s.Join = join

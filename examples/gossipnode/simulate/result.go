@@ -49,7 +49,8 @@ func newResult(s Settings, o peertest.Outcome) Result {
 		Events: o.Events, Digest: hex.EncodeToString(o.Digest[:]), Arithmetic: runtime.GOARCH + " " + tensor.Instructions(),
 	}
 	r.Result = result.Result{
-		Peers: s.Peers, Strategy: s.Strategy, Codec: s.CodecName(), Dataset: s.Dataset, Model: s.Model,
+		Joined: true,
+		Peers:  s.Peers, Strategy: s.Strategy, Codec: s.CodecName(), Dataset: s.Dataset, Model: s.Model,
 		Steps: o.Steps, Seconds: o.Seconds, TestAccuracy: accuracyAt(o.Final),
 		TestLoss: cli.Number(o.Final.TestLoss), Loss: cli.Number(o.Final.Loss), ConsensusDistance: cli.Number(o.Final.Consensus),
 		Exchanges: o.Traffic.Exchanges, Refused: o.Traffic.Refused, Failed: o.Traffic.Failed, InDoubt: o.Traffic.InDoubt,

@@ -202,7 +202,10 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	if err != nil {
 		return result.Share{}, orNothingDone(t, err)
 	}
-	return result.Share{Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated, Unsaved: unsaved}, nil
+	return result.Share{
+		Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated, Unsaved: unsaved,
+		Found: stats.Joined || t.AloneOK,
+	}, nil
 }
 
 // say tells a line to whoever watches.
@@ -326,7 +329,7 @@ func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
 	partners, firstExchange := t.partners.count()
 	memory, _ := host.PeakMemory() // 0 if it is unknown
 	r := result.Result{
-		Peers: max(t.members, 1), Strategy: t.Strategy, Codec: t.policy.Effective().Codec, Dataset: t.Dataset, Model: t.Model,
+		Peers: max(t.members, 1), Joined: t.members > 1 || status.Exchanges > 0, Strategy: t.Strategy, Codec: t.policy.Effective().Codec, Dataset: t.Dataset, Model: t.Model,
 		Steps: stats.Steps, Seconds: seconds,
 		TestAccuracy: result.Accuracy{Mean: cli.Number(right), Min: cli.Number(right), Max: cli.Number(right)},
 		TestLoss:     cli.Number(loss), Loss: status.Loss, ConsensusDistance: status.Distance,
