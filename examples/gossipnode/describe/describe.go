@@ -36,6 +36,9 @@ func Of(s settings.Settings, data *dataset.Data) description.Description {
 		if norm := data.Measured(); norm != nil {
 			s.Normalize = dataset.FormatNorm(norm)
 		}
+		if s.Dataset == dataset.Images {
+			s.Size = fmt.Sprintf("%dx%d", data.Shape().Width, data.Shape().Height)
+		}
 		// Pictures of one's own may be held out for oneself.
 		all = append(all, description.Field{Name: heldOut, Value: fmt.Sprintf("%x", data.HeldOut.Fingerprint()), Local: s.Dataset == dataset.Images})
 	}

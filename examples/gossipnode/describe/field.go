@@ -55,7 +55,8 @@ func fields() []field {
 		text("dataset", false, func(s *settings.Settings) *string { return &s.Dataset }),
 		text("model", false, func(s *settings.Settings) *string { return &s.Model }),
 		{name: "work", flags: []string{"steps", "epochs"}, value: work, take: takeWork},
-		{name: "normalize", flags: []string{"normalize"}, value: normalization, take: takeNormalization},
+		ofData("size", func(s *settings.Settings) *string { return &s.Size }),
+		ofData("normalize", func(s *settings.Settings) *string { return &s.Normalize }),
 		text("optimizer", false, func(s *settings.Settings) *string { return &s.Optimizer }),
 		number("lr", false, settings.Settings.Rate, decimal, func(s *settings.Settings, n float64) { s.LR = n }),
 		text("schedule", false, func(s *settings.Settings) *string { return &s.Schedule }),
@@ -97,16 +98,20 @@ func takeWork(s *settings.Settings, value string) error {
 	return err
 }
 
-// itsOwn is the normalization that comes with a data set.
+// itsOwn is what comes with a data set.
 const itsOwn = "the data set's own"
 
-func normalization(s settings.Settings) string { return cmp.Or(s.Normalize, itsOwn) }
-
-func takeNormalization(s *settings.Settings, value string) error {
-	if s.Normalize = value; value == itsOwn {
-		s.Normalize = ""
+// ofData is a field that is one flag's text, or comes with the data set.
+func ofData(flag string, of func(*settings.Settings) *string) field {
+	f := text(flag, false, of)
+	f.value = func(s settings.Settings) string { return cmp.Or(*of(&s), itsOwn) }
+	f.take = func(s *settings.Settings, value string) error {
+		if *of(s) = value; value == itsOwn {
+			*of(s) = ""
+		}
+		return nil
 	}
-	return nil
+	return f
 }
 
 // initial is where the model begins.

@@ -6,7 +6,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 )
 
 // maxNamedSkips bounds how many pictures that cannot be used are named.
@@ -35,19 +34,9 @@ func (p *pictures) tell(t *training) {
 		t.Log.Warn(fmt.Sprintf("and %d more pictures that cannot be used", more))
 		p.more += more
 	}
-	data := t.work.Data
-	norm, resized := data.Measured(), data.Resized()
-	if p.resized == resized && (norm == nil || !t.first.IsZero()) {
-		return
+	if resized := t.work.Data.Resized(); resized > p.resized {
+		p.resized = resized
+		shape := t.work.Data.Shape()
+		t.say(fmt.Sprintf("%s cropped and resized to %d×%d pixels", cli.Plural(uint64(resized), "picture"), shape.Width, shape.Height))
 	}
-	p.resized = resized
-	shape := data.Shape()
-	text := fmt.Sprintf("pictures are %d×%d pixels", shape.Width, shape.Height)
-	if resized > 0 {
-		text += fmt.Sprintf("; %s resized and cropped to that", cli.Plural(uint64(resized), "picture"))
-	}
-	if norm != nil {
-		text += fmt.Sprintf("; a peer with other files takes part with --size %dx%d --normalize %s", shape.Width, shape.Height, dataset.FormatNorm(norm))
-	}
-	t.say(text)
 }

@@ -55,7 +55,6 @@ func tellResumed(t *training) {
 	}
 	c, stats := t.work.Behind(), t.peer.Stats()
 	t.say(fmt.Sprintf("resuming from a checkpoint: %s, after %s, %d of all peers", t.work.Resumed.Path, cli.Plural(c.Own, "step"), c.FlockSteps))
-	t.Log.Info("begins another life", zap.Uint64("incarnation", stats.Incarnation))
 	if of := t.work.Resumed.Peer(); of != "" && of != string(t.peer.Self()) {
 		t.Log.Warn("the checkpoint is another peer's: what that one has done counts as done by this one, and twice if both take part. Give its key with --key; or begin from the model alone, with gossipnode export and --init",
 			zap.String("of", of))

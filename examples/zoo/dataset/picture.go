@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/draw"
 	"image/jpeg"
 	"image/png"
 )
@@ -15,8 +14,6 @@ import (
 // black.
 type pictureDecoder struct {
 	reader bytes.Reader
-	grey   *image.Gray
-	colour *image.RGBA
 }
 
 // errFormat is one of the reasons in an ErrPicture.
@@ -76,41 +73,5 @@ func (d *pictureDecoder) decode(pixels []uint8, shape Shape, packed []byte) (res
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrPicture, err)
 	}
-	switch {
-	case picture.Bounds().Size() != image.Pt(shape.Width, shape.Height):
-		resize(pixels, shape, picture)
-		return true, nil
-	case shape.Channels == 1:
-		d.toGrey(pixels, picture)
-	default:
-		d.toColour(pixels, picture)
-	}
-	return false, nil
-}
-
-func (d *pictureDecoder) toGrey(pixels []uint8, picture image.Image) {
-	bounds := picture.Bounds()
-	grey, ok := picture.(*image.Gray)
-	if !ok {
-		if d.grey == nil || d.grey.Rect.Size() != bounds.Size() {
-			d.grey = image.NewGray(image.Rectangle{Max: bounds.Size()})
-		}
-		grey = d.grey
-		draw.Draw(grey, grey.Rect, picture, bounds.Min, draw.Src)
-	}
-	width := bounds.Dx()
-	for y := range bounds.Dy() {
-		copy(pixels[y*width:(y+1)*width], grey.Pix[y*grey.Stride:])
-	}
-}
-
-func (d *pictureDecoder) toColour(pixels []uint8, picture image.Image) {
-	bounds := picture.Bounds()
-	if d.colour == nil || d.colour.Rect.Size() != bounds.Size() {
-		d.colour = image.NewRGBA(image.Rectangle{Max: bounds.Size()})
-	}
-	draw.Draw(d.colour, d.colour.Rect, picture, bounds.Min, draw.Src)
-	for from, to := 0, 0; from < len(d.colour.Pix); from, to = from+4, to+3 {
-		pixels[to], pixels[to+1], pixels[to+2] = d.colour.Pix[from], d.colour.Pix[from+1], d.colour.Pix[from+2]
-	}
+	return fit(pixels, shape, picture), nil
 }

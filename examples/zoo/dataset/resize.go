@@ -18,6 +18,18 @@ func fitted(bounds image.Rectangle, shape Shape) image.Rectangle {
 	return image.Rectangle{Min: from, Max: from.Add(size)}
 }
 
+// fit writes a picture in a shape, and tells whether it had to be resized.
+func fit(pixels []uint8, shape Shape, picture image.Image) (resized bool) {
+	if bounds := picture.Bounds(); bounds.Size() == image.Pt(shape.Width, shape.Height) {
+		whole := image.NewRGBA(image.Rectangle{Max: bounds.Size()})
+		draw.Draw(whole, whole.Rect, picture, bounds.Min, draw.Src)
+		copy(pixels, channelsOf(whole.Pix, shape.Channels))
+		return false
+	}
+	resize(pixels, shape, picture)
+	return true
+}
+
 // resize writes the middle of a picture in another size: each value is the mean over the
 // area that it covers. All is done in whole numbers, so that every processor finds the
 // same values; golang.org/x/image/draw adds up floating-point products, which some
@@ -31,15 +43,12 @@ func resize(pixels []uint8, shape Shape, picture image.Image) {
 	area := uint64(width) * uint64(height)
 	for y := range height {
 		draw.Draw(row, row.Rect, picture, from.Min.Add(image.Pt(0, y)), draw.Src)
+		levels := channelsOf(row.Pix, shape.Channels)
 		clear(across)
 		for x := range width {
-			levels := row.Pix[4*x : 4*x+3]
-			if shape.Channels == 1 {
-				levels[0] = brightness(levels)
-			}
 			overlaps(x, width, shape.Width, func(column int, share uint64) {
 				for c := range shape.Channels {
-					across[column*shape.Channels+c] += uint64(levels[c]) * share
+					across[column*shape.Channels+c] += uint64(levels[x*shape.Channels+c]) * share
 				}
 			})
 		}
@@ -58,6 +67,21 @@ func resize(pixels []uint8, shape Shape, picture image.Image) {
 	}
 }
 
+// channelsOf makes red, green and blue, or brightness as color.GrayModel has it, of pixels
+// of four bytes, in their place.
+func channelsOf(pix []uint8, channels int) []uint8 {
+	const full = 0x101 // makes 16 bits of 8
+	for from, to := 0, 0; from < len(pix); from, to = from+4, to+channels {
+		r, g, b := pix[from], pix[from+1], pix[from+2]
+		if channels == 1 {
+			pix[to] = uint8((full*(19595*uint32(r)+38470*uint32(g)+7471*uint32(b)) + 1<<15) >> 24)
+		} else {
+			pix[to], pix[to+1], pix[to+2] = r, g, b
+		}
+	}
+	return pix[:len(pix)/4*channels]
+}
+
 // overlaps cuts one length into equal pieces in two ways, and tells which of the second
 // way piece i of the first meets, and how much of each: a whole one is first shares.
 func overlaps(i, first, second int, meets func(piece int, share uint64)) {
@@ -67,10 +91,4 @@ func overlaps(i, first, second int, meets func(piece int, share uint64)) {
 		meets(piece, uint64(next-at))
 		at = next
 	}
-}
-
-// brightness is that of a pixel, as color.GrayModel has it.
-func brightness(rgb []uint8) uint8 {
-	const full = 0x101 // makes 16 bits of 8
-	return uint8((full*(19595*uint32(rgb[0])+38470*uint32(rgb[1])+7471*uint32(rgb[2])) + 1<<15) >> 24)
 }

@@ -29,25 +29,24 @@ func TestResize(t *testing.T) {
 		"a line to a square": {greyOf(5, 0, 0, 8, 0, 0), 2, 2, []uint8{8, 8, 8, 8}},
 	} {
 		got := make([]uint8, c.width*c.height)
-		resize(got, Shape{c.height, c.width, 1}, c.picture)
-		if !slices.Equal(got, c.want) {
+		if !fit(got, Shape{c.height, c.width, 1}, c.picture) || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
 }
 
 // TestResizeKeepsLevels shows that what is of one colour stays it in every size, in
-// colours and in grey, and that grey is as the pictures that are not resized have it.
+// colours and in grey.
 func TestResizeKeepsLevels(t *testing.T) {
 	picture := image.NewNRGBA(image.Rect(3, 4, 3+37, 4+23))
 	for i := 0; i < len(picture.Pix); i += 4 {
 		copy(picture.Pix[i:], []uint8{200, 33, 254, 255})
 	}
 	grey := color.GrayModel.Convert(picture.At(5, 5)).(color.Gray).Y
-	for _, size := range []image.Point{{1, 1}, {5, 7}, {64, 64}, {38, 22}, {200, 3}} {
+	for _, size := range []image.Point{{1, 1}, {5, 7}, {64, 64}, {37, 23}, {38, 22}, {200, 3}} {
 		three, one := make([]uint8, 3*size.X*size.Y), make([]uint8, size.X*size.Y)
-		resize(three, Shape{size.Y, size.X, 3}, picture)
-		resize(one, Shape{size.Y, size.X, 1}, picture)
+		fit(three, Shape{size.Y, size.X, 3}, picture)
+		fit(one, Shape{size.Y, size.X, 1}, picture)
 		for i, level := range one {
 			if level != grey || !slices.Equal(three[3*i:3*i+3], []uint8{200, 33, 254}) {
 				t.Fatalf("%v: pixel %d is %d and %d, want %d", size, i, three[3*i:3*i+3], level, grey)
