@@ -8,6 +8,7 @@
 //	gossipnode keygen --out node.key             an identity that lasts
 //	gossipnode data fetch cifar10                pictures to learn from
 //	gossipnode doctor --join HOST:PORT           what would keep this peer from joining
+//	gossipnode status --join HOST:PORT           who takes part, and how each gets on
 //	gossipnode topology --peers 64               who would talk to whom
 //	gossipnode inspect DIR                       what a checkpoint holds
 //	gossipnode export DIR --out FILE             the model in it, for other programs
@@ -51,6 +52,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/overlay"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/run"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/simulate"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/status"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/version"
 )
 
@@ -78,6 +80,6 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	root.AddCommand(run.Command(std), local.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std),
-		checkpoint.InspectCommand(std), checkpoint.ExportCommand(std), version.Command(std))
+		checkpoint.InspectCommand(std), checkpoint.ExportCommand(std), status.Command(std), version.Command(std))
 	return root
 }

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/term"
 )
 
 // List writes names as a sentence does.
@@ -60,6 +63,15 @@ func Print(figures fmt.Stringer, asJSON bool, std Streams) error {
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+}
+
+// Redraws tells whether what is written there goes to a terminal that can draw over it.
+func Redraws(out io.Writer) bool { return IsTerminal(out) && os.Getenv("TERM") != "dumb" }
+
+// IsTerminal tells whether a person sees what is written there.
+func IsTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // Percent writes a share, which may be unknown.

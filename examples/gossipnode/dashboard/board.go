@@ -54,6 +54,8 @@ type Board struct {
 	past   history
 	news   news
 	left   outlookOf
+	last   view // what was seen last
+	rested bool // the peer has left
 }
 
 // About is what does not change while the run goes on.
@@ -87,13 +89,36 @@ func (b *Board) start() {
 	}
 }
 
-// Rest ends measuring, and waits until nothing of the model is read any more. A nil
-// board measures nothing.
+// Rest ends measuring when the peer has left, and waits until nothing of the model is read
+// any more; the run is shown as it was last. A nil board measures nothing.
 func (b *Board) Rest() {
 	if b == nil {
 		return
 	}
 	b.accuracy.rest()
+	b.see()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rested = true
+}
+
+// see looks at the run, as long as the peer takes part in it. Once the work is done members
+// leave one after the other: they are shown as they were.
+func (b *Board) see() *view {
+	b.mu.Lock()
+	rested, last := b.rested, b.last
+	b.mu.Unlock()
+	if rested {
+		return &last
+	}
+	now := newView(b.peer, b.accuracy)
+	if now.Over && now.Total < last.Total {
+		now = now.with(last)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last = *now
+	return now
 }
 
 // close ends what start began, and the streams of those who watch.
@@ -131,7 +156,7 @@ func (b *Board) run() {
 
 // tick looks at the peer and tells those who watch.
 func (b *Board) tick() {
-	view := newView(b.peer, b.accuracy)
+	view := b.see()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if view.changes = b.news.notice(view); len(view.changes) > 0 {
@@ -145,7 +170,7 @@ func (b *Board) tick() {
 
 // whole is all that somebody who comes is told first.
 func (b *Board) whole() everything {
-	view := newView(b.peer, b.accuracy)
+	view := b.see()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	view.Left = b.left.last

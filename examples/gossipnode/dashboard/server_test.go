@@ -143,6 +143,41 @@ func TestServes(t *testing.T) {
 	}
 }
 
+// TestShowsTheEnd shows that a run is shown with all its members when the work is done and
+// they leave, and that nothing is asked of a peer that has left.
+func TestShowsTheEnd(t *testing.T) {
+	c := newCalm()
+	c.digests[1].Name = "build-1"
+	b := calmBoard(c, nil)
+	if v := b.see(); v.Total != 3 || v.Members[1].Name != "" && v.Members[2].Name != "" {
+		t.Errorf("before the end: %+v", v)
+	}
+	all := c.members
+	c.members = all[:2]
+	if v := b.see(); v.Total != 2 || v.Over {
+		t.Errorf("one has gone: %+v", v)
+	}
+	c.members = all
+	b.see()
+	c.members, c.digests, c.stats.Over, c.stats.Progress, c.stats.FlockSteps = all[:1], c.digests[:1], true, 1, 405
+	b.Rest()
+	c.stats.FlockSteps, c.members = 0, nil
+	v := b.whole().State
+	if v.Total != 3 || len(v.Members) != 3 || v.Tell != 2 || len(v.Matrix) != 1 || !v.Over || v.FlockSteps != 405 {
+		t.Errorf("at the end: %+v", v)
+	}
+	names := ""
+	for _, m := range v.Members {
+		names += m.Name
+		if m.State != "over" {
+			t.Errorf("at the end %s is %s", m.ID, m.State)
+		}
+	}
+	if names != "build-1" {
+		t.Errorf("they are called %q", names)
+	}
+}
+
 // TestAsksForAToken shows that who can reach the dashboard from elsewhere
 // needs its token, as a bearer or in the address, which gives a cookie.
 func TestAsksForAToken(t *testing.T) {

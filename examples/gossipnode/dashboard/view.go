@@ -56,6 +56,7 @@ type view struct {
 // its digests tell is null where there are none.
 type member struct {
 	ID          string     `json:"id"`
+	Name        string     `json:"name"` // as it calls itself; empty until it is known
 	Role        string     `json:"role"`
 	State       string     `json:"state"`
 	Steps       uint64     `json:"steps"`
@@ -84,6 +85,21 @@ func newView(p Peer, accuracy *Accuracy) *view {
 	v.arrange(s, string(s.Self))
 	v.sum()
 	return v
+}
+
+// with is a run that is over with those members that were here before: they have left
+// because the work is done.
+func (v *view) with(before view) *view {
+	before.State, before.Over, before.Left, before.Lost = v.State, v.Over, v.Left, v.Lost
+	before.Progress, before.FlockSteps, before.Target = v.Progress, v.FlockSteps, v.Target
+	before.Members, before.members = slices.Clone(before.Members), slices.Clone(before.members)
+	for i := range before.Members {
+		before.Members[i].State = control.Over.String()
+	}
+	for i := range before.members {
+		before.members[i].State = control.Over
+	}
+	return &before
 }
 
 // arrange puts the members into the ring's order, with the links between them.
@@ -119,7 +135,7 @@ func memberOf(m peer.Member, told map[seam.PeerID]control.Digest, links map[seam
 	if d, ok := told[m.ID]; ok {
 		one.Loss, one.Distance, one.Samples = cli.Number(d.Loss), cli.Number(d.ConsensusDistance), cli.Number(d.Samples)
 		one.Exchanges, one.Failed, one.Heard = cli.Number(d.Exchanges), cli.Number(d.Failed), cli.Number(time.Since(d.Heard).Seconds())
-		one.Steps = max(one.Steps, d.Steps)
+		one.Steps, one.Name = max(one.Steps, d.Steps), d.Name
 	}
 	if l, ok := links[m.ID]; ok {
 		one.RoundTrip = cli.Number(l.Round.Seconds())

@@ -73,10 +73,33 @@ func newFlock(s settings.Settings, peers int, start launcher, show watch.Display
 // that of the peers which finished, if any did; an error may come beside it.
 func (f *flock) run(ctx context.Context, kill <-chan struct{}) (result.Result, error) {
 	f.start()
+	f.watch(ctx, kill, f.over)
+	f.display.Update(f.shown)
+	return f.verdict(ctx)
+}
+
+// over tells whether all peers have ended, but for one that only shows its dashboard.
+func (f *flock) over() bool {
+	first := f.peers[0]
+	staying := f.settings.Stays(nil) && first.handle != nil && first.Phase == watch.PhaseDone
+	return f.alive == 0 || f.alive == 1 && staying
+}
+
+// stay lets the first peer show its dashboard until ctx ends, if it is to.
+func (f *flock) stay(ctx context.Context, kill <-chan struct{}) {
+	if f.alive == 0 {
+		return
+	}
+	f.display.Line("the dashboard stays until Ctrl-C")
+	f.watch(ctx, kill, func() bool { return f.alive == 0 })
+}
+
+// watch takes in what happens to the peers until they are done.
+func (f *flock) watch(ctx context.Context, kill <-chan struct{}, done func() bool) {
 	ticker := time.NewTicker(displayEvery)
 	defer ticker.Stop()
 	interrupted := ctx.Done()
-	for f.alive > 0 {
+	for !done() {
 		select {
 		case e := <-f.events:
 			f.handle(e)
@@ -95,8 +118,6 @@ func (f *flock) run(ctx context.Context, kill <-chan struct{}) (result.Result, e
 			f.kill()
 		}
 	}
-	f.display.Update(f.shown)
-	return f.verdict(ctx)
 }
 
 // start launches the first peer; the others follow when it can be joined. Peers
@@ -302,7 +323,7 @@ func (f *flock) verdict(ctx context.Context) (result.Result, error) {
 		return result.Result{}, errors.New("no peer has finished: all were killed")
 	}
 	total := combine(shares, gone, len(f.peers), lost)
-	total.Idle = idle
+	total.Idle, total.Name = idle, f.settings.PeerName()
 	switch {
 	case f.fault != nil:
 		return total, f.fault

@@ -102,6 +102,34 @@ func TestFlockFinishes(t *testing.T) {
 	})
 }
 
+// TestDashboardStays shows that the result of a local run is there while its first peer shows
+// the dashboard, until it is asked to leave.
+func TestDashboardStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{script: func(f *fake) *end {
+			f.train()
+			e := f.finish()
+			if f.number == 0 {
+				<-f.left
+			}
+			return e
+		}}
+		s := settings.Settings{Network: settings.Network{Listen: []string{settings.Loopback}}}
+		s.Name, s.Dashboard, s.DashboardStay = "lab", "127.0.0.1:0", settings.StayYes
+		ctx, interrupt := context.WithCancel(t.Context())
+		f := newFlock(s, 3, l, &quiet{})
+		r, err := f.run(ctx, nil)
+		if err != nil || r.Steps != 30 || r.Name != "lab" || f.alive != 1 {
+			t.Errorf("result %+v, error %v, %d alive", r, err, f.alive)
+		}
+		began := time.Now()
+		time.AfterFunc(time.Hour, interrupt)
+		if f.stay(ctx, nil); f.alive != 0 || time.Since(began) != time.Hour {
+			t.Errorf("after %v %d are alive", time.Since(began), f.alive)
+		}
+	})
+}
+
 // TestFlockLosesPeers shows that a killed peer is counted and that the others
 // go on, whenever it dies.
 func TestFlockLosesPeers(t *testing.T) {

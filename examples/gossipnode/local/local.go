@@ -4,6 +4,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -159,16 +160,23 @@ func runLocal(s settings.Settings, peers int, asGoroutines bool, std cli.Streams
 	if err != nil {
 		return err
 	}
+	if stays := s.Stays(std.Err); stays {
+		s.DashboardStay = settings.StayYes
+	} else {
+		s.DashboardStay = settings.StayNo
+	}
 	learn := "learn"
 	if peers == 1 {
 		learn = "learns"
 	}
 	title := fmt.Sprintf("%s: %s %s %s with %s, %s, %s", s.Run, cli.Plural(uint64(peers), "peer"), learn, s.Dataset, s.Model, s.Strategy, s.CodecName())
-	total, err := newFlock(s, peers, start, watch.NewDisplay(std.Err, title)).run(ctx, kill)
+	f := newFlock(s, peers, start, watch.NewDisplay(std.Err, title))
+	total, err := f.run(ctx, kill)
 	if total.Peers > 0 {
 		if printed := cli.Print(total, s.JSON, std); printed != nil {
-			return printed
+			err = errors.Join(printed, err)
 		}
 	}
+	f.stay(ctx, kill)
 	return err
 }

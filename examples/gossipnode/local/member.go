@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/train"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
@@ -83,8 +84,18 @@ func (inProcess) launch(number int, s settings.Settings, events chan<- event) (m
 		defer cancel(nil)
 		tell := func(r watch.Report) { events <- event{number: number, report: &r} }
 		log := s.NewLog(&cli.LineWriter{Take: func(line string) { events <- event{number: number, line: line} }})
-		done, err := train.Run(ctx, s, train.Observer{Log: log.With(zap.Int("peer", number)), Tell: tell, Begin: begin})
-		tell(train.Outcome(done, err))
+		watcher, stayed := train.Observer{Log: log.With(zap.Int("peer", number)), Tell: tell, Begin: begin}, false
+		if s.Stays(nil) {
+			watcher.Stay = func(done result.Share) {
+				stayed = true
+				tell(train.Outcome(done, nil))
+				<-ctx.Done()
+			}
+		}
+		done, err := train.Run(ctx, s, watcher)
+		if !stayed {
+			tell(train.Outcome(done, err))
+		}
 		events <- event{number: number, end: &end{err: err}}
 	}()
 	return goroutine{start: sync.OnceFunc(func() { close(begin) }), cancel: cancel}, nil

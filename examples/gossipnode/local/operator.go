@@ -7,12 +7,18 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/peer/control"
 )
 
-// watchMember leaves the dashboard and the operator's key to the first peer of several;
+// watchMember gives one peer of several its name, and leaves the dashboard and the operator's key to the first peer of several;
 // the others tell it how they get on.
 func watchMember(s *settings.Settings, number int) {
 	s.Digests = s.DigestEvery()
+	who := fmt.Sprintf(" %d", number)
+	if s.Name == "" {
+		s.Name = "peer"
+	}
+	s.Name = settings.ShortName(s.Name, control.MaxName-len(who)) + who
 	if number > 0 {
 		s.Dashboard, s.DashboardToken, s.OperatorKey = "", "", ""
 	}

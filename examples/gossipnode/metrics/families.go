@@ -51,8 +51,8 @@ func byReason(name, help string, counts func(*moment) map[string]uint64) family 
 
 // families are all metrics of a peer.
 var families = []family{
-	{"peer_info", "Who this peer is, its role in the overlay and what it is about; always 1.", []string{"peer", "role", "state"},
-		func(e emitter, m *moment) { e.gauge(1, string(m.Self), m.Role, m.state.String()) }},
+	{"peer_info", "Who this peer is, its role in the overlay and what it is about; always 1.", []string{"peer", "name", "role", "state"},
+		func(e emitter, m *moment) { e.gauge(1, string(m.Self), m.Name, m.Role, m.state.String()) }},
 	counter("steps_total", "Gradient steps of this peer.", func(m *moment) uint64 { return m.Steps }),
 	counter("samples_total", "Samples that gradients of this peer were computed from.", func(m *moment) uint64 { return m.tallies.Samples }),
 	gauge("flock_steps", "Estimated gradient steps of all peers together.", func(m *moment) float64 { return float64(m.FlockSteps) }),

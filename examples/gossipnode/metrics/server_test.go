@@ -42,7 +42,7 @@ func busyPeer() still {
 	waits.Counts[0], waits.Counts[60], waits.Sum = 7, 2, time.Millisecond
 	rounds.Counts[80], rounds.Sum, rounds.Longest = 3, 6*time.Millisecond, 2*time.Millisecond
 	s := still{
-		stats: stats.Peer{Self: "self", Role: "active", Joined: true, Steps: 12, Loss: 0.5, Members: 3, Exchanges: stats.Exchanges{
+		stats: stats.Peer{Self: "self", Name: "build \"1\"", Role: "active", Joined: true, Steps: 12, Loss: 0.5, Members: 3, Exchanges: stats.Exchanges{
 			Initiated: 4, Served: 5, BytesSent: 6, Blocked: waits,
 		}},
 		tallies: stats.Tallies{
@@ -93,6 +93,7 @@ func TestServer(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	_, text := get(t, "http://"+address+"/metrics")
 	for _, want := range []string{
+		`murmuration_peer_info{name="build \"1\"",peer="self",role="active",state="training"} 1`,
 		"murmuration_steps_total 12\n", "murmuration_samples_total 384\n", "murmuration_loss 0.5\n",
 		`murmuration_members{state="training"} 2`, `murmuration_members{state="unknown"} 1`,
 		`murmuration_exchanges_total{outcome="completed",reason="none",side="served"} 5`,

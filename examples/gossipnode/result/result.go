@@ -16,7 +16,9 @@ import (
 // Result is what --json prints: of one peer, or of all peers of a local run. The
 // contract for the names is in the design.
 type Result struct {
-	Peers int `json:"peers"`
+	// Name is what the peer is called, or the run on one machine.
+	Name  string `json:"name,omitempty"`
+	Peers int    `json:"peers"`
 	// Joined tells that the peer has taken part with another; in local, that all have.
 	Joined   bool   `json:"joined"`
 	Strategy string `json:"strategy"`

@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/train"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
@@ -109,7 +110,24 @@ func runPeer(s settings.Settings, std cli.Streams) error {
 	defer leaveInTime(s, ctx, std.Err, exit)()
 	log := s.NewLog(std.Err)
 	defer p2pnet.BridgeLogs(log)()
-	done, err := train.Run(ctx, s, train.Observer{Log: log, Tell: tell, Begin: begin})
+	stayed, ended := false, error(nil)
+	watcher := train.Observer{Log: log, Tell: tell, Begin: begin}
+	if s.Stays(std.Err) {
+		watcher.Stay = func(done result.Share) {
+			stayed, ended = true, end(s, done, nil, tell, std)
+			log.Info("the dashboard stays until Ctrl-C")
+			<-ctx.Done()
+		}
+	}
+	done, err := train.Run(ctx, s, watcher)
+	if stayed {
+		return cmp.Or(ended, err)
+	}
+	return end(s, done, err, tell, std)
+}
+
+// end tells how a peer has ended.
+func end(s settings.Settings, done result.Share, err error, tell watch.Reporter, std cli.Streams) error {
 	if s.Report {
 		tell(train.Outcome(done, err))
 		if err = cmp.Or(err, done.Unsaved); err != nil {

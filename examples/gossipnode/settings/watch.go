@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -12,35 +13,63 @@ import (
 
 // watchSettings say who may watch the run, and rule it from there.
 type watchSettings struct {
+	Name           string
 	Dashboard      string
 	DashboardToken string
+	DashboardStay  string
 	OperatorKey    string
 	Digests        time.Duration
 }
 
-// BoardDigests is the time between digests of a peer that has a dashboard: who watches
+// The time between digests: the members of a large flock tell more seldom, together at most
+// one in control.DigestShare. BoardDigests is the time between digests of a peer that has a dashboard: who watches
 // a run wants to see it move.
-const BoardDigests = time.Second
+const (
+	defaultDigests = 2 * time.Second
+	BoardDigests   = time.Second
+)
 
 func (s *watchSettings) register(flags *pflag.FlagSet) {
+	flags.StringVar(&s.Name, nameFlag, "", fmt.Sprintf("what this peer is called in tables, logs, dashboard and metrics, at most %d bytes (default: this machine's name)", control.MaxName))
 	flags.StringVar(&s.Dashboard, "dashboard", "", "host:port to serve a page on that shows the whole run; without a host on this machine only, elsewhere with a token that is printed (default: none)")
 	flags.StringVar(&s.DashboardToken, "dashboard-token", "", "file of the token that the dashboard asks for, instead of one that is drawn")
+	flags.StringVar(&s.DashboardStay, stayFlag, stayAuto, "whether the dashboard stays after the end, until Ctrl-C: "+cli.List(stays())+" (auto: where standard error is a terminal, and not with --json)")
 	flags.StringVar(&s.OperatorKey, "operator-key", "", "file of the operator's key: the dashboard can then pause and resume the run, whoever reaches it")
-	flags.DurationVar(&s.Digests, "digests", 0, fmt.Sprintf("how often, at most, to tell all others how this peer gets on, for their dashboards (default: %s with --dashboard, %s under an operator, else never)", BoardDigests, control.DefaultDigests))
+	flags.DurationVar(&s.Digests, "digests", 0, fmt.Sprintf("how often, at most, to tell all others how this peer gets on, for status and their dashboards; negative: never (default: %s, and %s with --dashboard)", defaultDigests, BoardDigests))
 }
 
 func (s watchSettings) faults() (faults cli.Faults) {
 	faults.If(s.Dashboard != "" && !isHostPort(s.Dashboard), "dashboard", "%q: want host:port or :port, as in 127.0.0.1:8080", s.Dashboard)
 	faults.If(s.DashboardToken != "" && s.Dashboard == "", "dashboard-token", "needs --dashboard, whose token it is")
+	faults.Add(cli.OneOf(stayFlag, s.DashboardStay, stays()))
 	faults.If(s.OperatorKey != "" && s.Dashboard == "", "operator-key", "needs --dashboard, which rules with it; gossipnode control does without")
-	faults.If(s.Digests != 0 && s.Digests < time.Second, "digests", "%s: want at least 1s", s.Digests)
+	faults.If(s.Digests > 0 && s.Digests < control.DigestSpacing, "digests", "%s: want at least %s, or less than 0 for none", s.Digests, control.DigestSpacing)
+	faults.If(len(s.Name) > control.MaxName || control.Printable(s.Name) != s.Name, nameFlag, "%q: want printable text of at most %d bytes", s.Name, control.MaxName)
 	return faults
+}
+
+const (
+	stayFlag = "dashboard-stay"
+	stayAuto = "auto"
+	StayYes  = "yes"
+	StayNo   = "no"
+)
+
+func stays() []string { return []string{stayAuto, StayYes, StayNo} }
+
+// Stays tells whether the dashboard stays after the end, for a person who sees errs.
+func (s Settings) Stays(errs io.Writer) bool {
+	seen := cli.IsTerminal(errs) && !s.JSON
+	return s.Dashboard != "" && (s.DashboardStay == StayYes || s.DashboardStay == stayAuto && seen)
 }
 
 // DigestEvery is the time between digests for package peer.
 func (s watchSettings) DigestEvery() time.Duration {
-	if s.Digests == 0 && s.Dashboard != "" {
+	switch {
+	case s.Digests != 0:
+		return s.Digests
+	case s.Dashboard != "":
 		return BoardDigests
 	}
-	return s.Digests
+	return defaultDigests
 }

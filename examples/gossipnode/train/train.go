@@ -20,6 +20,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/version"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -40,6 +41,9 @@ type Observer struct {
 	Tell watch.Reporter
 	// Begin is closed when the first step may be taken; nil is at once.
 	Begin <-chan struct{}
+	// Stay is called with the result of a peer that has left, while its dashboard still
+	// answers; nil is at once.
+	Stay func(result.Share)
 }
 
 // training is one peer at work. It belongs to one goroutine.
@@ -124,6 +128,9 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		return result.Share{}, err
 	}
 	done, err := t.run(ctx)
+	if err == nil && to.Stay != nil {
+		to.Stay(done)
+	}
 	if errors.As(err, new(*seam.RefusedError)) {
 		err = fmt.Errorf("%w: %s", errRefused, cmp.Or(settings.Remedy(err), "read the log of the peers there"))
 	}
@@ -147,11 +154,11 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 	config.Network.Control = control.Config{
 		Operator: seam.PeerID(t.Operator),
 		Settings: map[string]string{"dataset": t.Dataset, "model": t.Model},
+		Name:     t.PeerName(), Version: version.Of(), Digests: t.DigestEvery(),
 	}
 	config.Hooks.Exchanged = func(e peer.Exchanged) {
 		t.partners.met(e.Partner, time.Since(t.started))
 	}
-	config.Network.Control.Digests = t.DigestEvery()
 	if t.Dashboard != "" {
 		t.panel.hear(&config.Hooks)
 	}
@@ -340,7 +347,7 @@ func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
 		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
 		FirstExchangeSeconds: firstExchange.Seconds(),
 		PeakMemory:           result.SpreadOf(float64(memory)), Partners: result.SpreadOf(float64(partners)),
-		Links: linksOf(stats), Peer: string(stats.Self), Role: stats.Role, FinalResult: t.final(stats.Merged),
+		Links: linksOf(stats), Name: stats.Name, Peer: string(stats.Self), Role: stats.Role, FinalResult: t.final(stats.Merged),
 	}
 	if seconds > 0 {
 		r.SamplesPerSecond = float64(t.peer.Tallies().Samples) / seconds

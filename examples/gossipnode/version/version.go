@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 )
 
 // version is set by the linker in a release: make release.
@@ -35,6 +37,9 @@ func thisBuild() build {
 	b.Version = cmp.Or(b.Version, "(devel)")
 	return b
 }
+
+// Of is the version of this build, as members tell it.
+func Of() string { return settings.ShortName(thisBuild().Version, control.MaxVersion) }
 
 func (b build) String() string {
 	return fmt.Sprintf("gossipnode %s, wire version %d, %s, %s\n", b.Version, b.Wire, b.Go, b.Platform)

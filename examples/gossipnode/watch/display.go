@@ -23,7 +23,7 @@ type Display interface {
 
 // NewDisplay makes a live table on a terminal that can redraw, and plain lines elsewhere.
 func NewDisplay(out io.Writer, title string) Display {
-	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
+	if file, ok := out.(*os.File); ok && cli.Redraws(out) {
 		size := func() (width, height int) {
 			width, height, err := term.GetSize(int(file.Fd()))
 			if err != nil || width < 1 || height < 1 {

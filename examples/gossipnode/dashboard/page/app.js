@@ -25,7 +25,7 @@ const peers = new Peers($("table"), (id) => choice.pick(id));
 const controls = new Controls($("pause"), notice);
 const curves = [
   new Curve($("curve-loss"), { name: "Training loss", key: "loss", low: "lossLow", high: "lossHigh", log: "wide", color: "loss", show: figure }),
-  new Curve($("curve-accuracy"), { name: "Accuracy on held-out pictures, this peer", key: "accuracy", color: "accuracy", show: (v) => percent(v), top: 1 }),
+  new Curve($("curve-accuracy"), { name: "Accuracy on held-out pictures, this peer", key: "accuracy", color: "accuracy", show: (v) => percent(v), span: 0.02, most: 1 }),
   new Curve($("curve-distance"), { name: "Distance of models from their mean", key: "distance", color: "distance", show: figure, log: true }),
 ];
 let about = null;
@@ -69,7 +69,7 @@ function showState(s) {
   text($("tile-peers"), s.lost ? `${s.total} (${s.lost} lost)` : String(s.total));
   text($("tile-bits"), figure(s.bits));
   const silent = s.total - s.tell;
-  text($("tell"), silent > 0 ? `${s.tell} of ${s.total} tell how they get on; start the others with --digests 5s` : "as each tells it");
+  text($("tell"), silent > 0 ? `${s.tell} of ${s.total} tell how they get on; the others have only come, are of an older release, or run with --digests -1s` : "as each tells it");
   controls.show(s);
   ring.show(s);
   peers.show(s);

@@ -35,16 +35,17 @@ export class Curve {
     this.draw();
   }
 
-  // scales maps steps and values to the drawing.
+  // scales maps steps and values to the drawing: the axis fits the values, but is no shorter
+  // than span and does not go beyond most.
   scales(width) {
     const steps = this.points.map((p) => p.steps);
     const values = this.points.flatMap((p) => [p[this.o.key], p[this.o.low], p[this.o.high]].filter((v) => v != null && (!this.log || v > 0)));
     const of = this.log ? Math.log10 : (v) => v;
-    let low = of(Math.min(...values)), high = of(Math.max(...values, this.o.top ?? -Infinity));
-    if (!this.log) low = Math.min(low, this.o.top ? 0 : low);
-    if (high - low < 1e-9) [low, high] = [low - 0.5, high + 0.5];
-    const pad = (high - low) * 0.06;
-    [low, high] = [low - (this.o.top ? 0 : pad), high + (this.o.top ? 0 : pad)];
+    let low = of(Math.min(...values)), high = of(Math.max(...values));
+    const pad = Math.max((high - low) * 0.06, ((this.o.span ?? (high - low < 1e-9 ? 1 : 0)) - (high - low)) / 2);
+    [low, high] = [low - pad, high + pad];
+    const over = Math.max(0, high - (this.o.most ?? Infinity));
+    [low, high] = [low - Math.min(over, pad), high - over];
     const [first, last] = [steps[0], Math.max(steps.at(-1), steps[0] + 1)];
     return {
       x: (s) => side + ((s - first) / (last - first)) * (width - side - 6),

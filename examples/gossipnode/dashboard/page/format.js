@@ -2,6 +2,11 @@
 
 export const short = (id) => (id.length <= 8 ? id : id.slice(-8));
 
+// label is the name of a member if no other has it, or the end of its id.
+export function label(m, members) {
+  return m.name && members.every((o) => o.id === m.id || o.name !== m.name) ? m.name.slice(0, 14) : short(m.id).slice(-5);
+}
+
 const known = (v) => typeof v === "number" && Number.isFinite(v);
 
 // figure is a number with about three digits that count.

@@ -2,7 +2,7 @@
 import { count, figure, html, short, span, text } from "./format.js";
 
 const columns = [
-  { name: "Peer", of: (m) => short(m.id), text: true },
+  { name: "Peer", of: (m) => m.name || short(m.id), text: true },
   { name: "Role", of: (m) => m.role, text: true, className: "wide" },
   { name: "State", of: (m) => m.state, text: true },
   { name: "Steps", of: (m) => m.steps, show: count },
@@ -84,6 +84,7 @@ export class Peers {
     name.scope = "row";
     name.title = m.id;
     html("span", { className: "dot" }, name);
+    html("b", { className: "called" }, name);
     html("code", { content: short(m.id) }, name);
     if (m.id === this.self) html("span", { className: "own-mark", content: "this one" }, name);
     this.rows.set(m.id, row);
@@ -93,6 +94,7 @@ export class Peers {
 
   fill(row, m) {
     row.cells[0].firstChild.className = `dot ${m.role}`;
+    text(row.cells[0].children[1], m.name);
     columns.forEach((c, i) => {
       if (i === 0) return;
       text(row.cells[i], c.show ? c.show(c.of(m)) : c.of(m));

@@ -1,5 +1,5 @@
 // The flock: peers on a ring, the links between them, and exchanges as light on them.
-import { short, svg, text } from "./format.js";
+import { label, short, svg, text } from "./format.js";
 
 const outer = 238, inner = 206; // radii of the classes
 const maxBirds = 48; // lights on their way at once
@@ -17,6 +17,7 @@ export class Ring {
     this.birds = svg("g", { "aria-hidden": "true" }, root);
     this.nodes = svg("g", {}, root);
     this.at = new Map(); // id → place and element
+    this.names = new Map(); // id → text
     this.lines = new Map(); // pair → path
     this.hot = new Map(); // pair → { until, path }
     this.flying = [];
@@ -40,6 +41,7 @@ export class Ring {
     const classes = { active: [], passive: [], undecided: [] };
     for (const m of state.members) (classes[m.role] ?? classes.undecided).push(m);
     this.at.clear();
+    this.names.clear();
     this.nodes.replaceChildren();
     const radius = Math.max(5, Math.min(19, 420 / Math.max(state.members.length, 1)));
     const ringed = state.members.length <= 40;
@@ -54,7 +56,7 @@ export class Ring {
       if (ringed) {
         const reach = outer + 34, right = Math.cos(angle) > 0.15, left = Math.cos(angle) < -0.15;
         const name = svg("text", { class: "name", x: reach * Math.cos(angle), y: reach * Math.sin(angle) * 1.02, "text-anchor": right ? "start" : left ? "end" : "middle" }, g);
-        name.textContent = short(m.id).slice(-5);
+        this.names.set(m.id, name);
       }
       g.addEventListener("click", () => this.pick(m.id));
       this.at.set(m.id, { x, y, angle, g, mark });
@@ -86,8 +88,10 @@ export class Ring {
 
   dress(m) {
     const { g, mark } = this.at.get(m.id);
+    const called = label(m, this.state.members);
+    if (this.names.has(m.id)) text(this.names.get(m.id), called);
     text(mark, { paused: "‖", over: "✓", joining: "…", copying: "↓" }[m.state] ?? "");
-    const label = `${m.id === this.self ? "this peer, " : ""}${short(m.id)}, ${m.role}, ${m.state}, step ${m.steps}`;
+    const label = `${m.id === this.self ? "this peer, " : ""}${called}, ${m.role}, ${m.state}, step ${m.steps}`;
     if (g.getAttribute("aria-label") !== label) g.setAttribute("aria-label", label);
   }
 
@@ -98,7 +102,7 @@ export class Ring {
     const ties = this.state.links.filter((l) => l.includes(i)).length;
     const began = this.state.matrix.filter(([from]) => from === i).reduce((sum, [, , n]) => sum + n, 0);
     const told = m.exchanges == null ? "" : `; ${m.exchanges} exchanges, ${began} of which it began`;
-    return `${short(id)}: ${m.role}, ${m.state}, ${ties} neighbours${told}${m.unreachable ? "; others cannot dial it" : ""}.`;
+    return `${m.name} ${short(id)}: ${m.role}, ${m.state}, ${ties} neighbours${told}${m.unreachable ? "; others cannot dial it" : ""}.`;
   }
 
   choose(id) {

@@ -1,0 +1,178 @@
+// Package status is the command status: who takes part in a run, and how each gets on, as
+// one of the members tells it. It looks from outside: it trains nothing, and nobody
+// exchanges with it or counts it.
+//
+// Read status.go for the command, members.go for what is shown.
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	watchFlag = "watch"
+	// watchEvery is the time between two looks unless --watch says otherwise, leastWatch the
+	// least: members tell no more often.
+	watchEvery = "2s"
+	leastWatch = control.DigestSpacing
+	// patience bounds one look.
+	patience = 15 * time.Second
+)
+
+// Command makes the command that shows who takes part in a run.
+func Command(std cli.Streams) *cobra.Command {
+	var (
+		s     settings.Settings
+		every time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show who takes part in a run, and how each gets on",
+		Long: `Status asks a member of a run, the first at --join that answers, for all members that it
+knows, and prints a line for each. It joins nothing: nobody exchanges with it, waits for
+it, or counts it, and any member can be asked.
+
+  name, id   what the member calls itself (run --name), and the end of its id
+  role       active begins exchanges, passive serves them
+  steps      of its own; lag is how many the member that has most is ahead
+  loss       on its own data; it and what follows the member tells now and then, at the
+             latest some seconds ago, and not at all with run --digests -1s
+  version    of its release
+  exchange   time since its last exchange completed
+
+Who shows a list (run --allow) or a key asks for it here, too: give --key and --run-key.
+With --watch it looks again and again until Ctrl-C; with --json too it prints a line each
+time.`,
+		Example: `  gossipnode status --join 192.0.2.7:4001
+  gossipnode status --join 192.0.2.7:4001 --watch
+  gossipnode status --join 192.0.2.7:4001 --run digits --run-key run.key --json`,
+		Args: cli.FlagsOnly,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			sources, err := s.Load(cmd)
+			if err != nil {
+				return err
+			}
+			faults := cli.Faults(s.Network.Faults())
+			faults.If(every != 0 && every < leastWatch, watchFlag, "%s: want at least %s", every, leastWatch)
+			if len(s.Join) == 0 {
+				faults.Add(errors.New("status needs --join, the address of a member, or a token"))
+			}
+			if err := sources.Usage(faults...); err != nil {
+				return err
+			}
+			return show(s, every, std)
+		},
+	}
+	s.RegisterMember(cmd.Flags())
+	cmd.Flags().DurationVar(&every, watchFlag, 0, "look again and again, so often")
+	cmd.Flags().Lookup(watchFlag).NoOptDefVal = watchEvery
+	cli.TakeFile(cmd.Flags())
+	return cmd
+}
+
+// show looks once, or until a signal comes.
+func show(s settings.Settings, every time.Duration, std cli.Streams) (err error) {
+	log := cli.NewLog(zapcore.WarnLevel, std.Err)
+	defer p2pnet.BridgeLogs(zap.NewNop())()
+	admission, err := s.Admission(log)
+	if err != nil {
+		return err
+	}
+	key, err := s.Lasting(log)
+	if err != nil {
+		return err
+	}
+	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: s.KnownPeers()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, transport.Close()) }()
+	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
+	defer release()
+	for first := true; ; first = false {
+		seen, err := look(ctx, s, admission, transport)
+		switch {
+		case ctx.Err() != nil && !first:
+			return nil
+		case err != nil && (first || every == 0):
+			return err
+		case err != nil: // it may come back
+			fmt.Fprintln(std.Err, cli.Printable(err.Error()))
+		default:
+			if err := seen.print(s.JSON, every > 0, std.Out); err != nil {
+				return err
+			}
+		}
+		if every == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(every):
+		}
+	}
+}
+
+// look asks the first member that answers.
+func look(ctx context.Context, s settings.Settings, admission peer.Admission, transport seam.Transport) (flock, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	outside := control.Observer{Transport: transport, Run: s.Run, Key: admission.Key}
+	var faults []error
+	for _, address := range s.Join {
+		member, err := transport.Connect(ctx, address)
+		var seen []control.Sighting
+		if err == nil {
+			seen, err = outside.Members(ctx, member)
+		}
+		if err == nil {
+			return flockOf(s.Run, seen, time.Now()), nil
+		}
+		remedy := settings.Remedy(err)
+		if remedy == "" && member != "" {
+			remedy = "if the run has a key or a list, give --run-key, or with --key the identity of a peer on it"
+		}
+		if remedy != "" {
+			err = fmt.Errorf("%w: %s", err, remedy)
+		}
+		faults = append(faults, fmt.Errorf("%s: %w", address, err))
+	}
+	return flock{}, fmt.Errorf("no member tells who takes part in %q: %w", s.Run, errors.Join(faults...))
+}
+
+// clear begins a new page on a terminal (ECMA-48).
+const clear = "\x1b[H\x1b[J"
+
+// print writes what was seen; on a terminal over what was there before, if again.
+func (f flock) print(asJSON, again bool, out io.Writer) error {
+	if asJSON {
+		return json.NewEncoder(out).Encode(f)
+	}
+	text := f.table()
+	if again {
+		text += "\n"
+		if cli.Redraws(out) {
+			text = clear + text
+		}
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}

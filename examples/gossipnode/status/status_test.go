@@ -1,0 +1,106 @@
+package status
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
+)
+
+// TestFlock compares what is printed of members in several states.
+func TestFlock(t *testing.T) {
+	now := time.Now()
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	f := flockOf("digits", []control.Sighting{
+		{ID: "12D3KooWAAAAAAAA", Role: "active", State: control.Training, Steps: 1200, Digest: control.Digest{Name: "build-1", Version: "v1.2.0", Loss: 0.25, Heard: ago(time.Second), Exchanged: ago(3 * time.Second)}},
+		{ID: "12D3KooWBBBBBBBB", Role: "passive", State: control.Over, Steps: 1300, Digest: control.Digest{Loss: math.NaN()}},
+		{ID: "x\x1b[2J", State: 77, Steps: 1, Digest: control.Digest{Loss: math.NaN()}},
+	}, now)
+	const want = `digits: 3 members
+name     id        role     state     steps  lag   loss    exchange  version
+build-1  AAAAAAAA  active   training  1200   100   0.2500  3 s ago   v1.2.0
+-        BBBBBBBB  passive  over      1300   0     -       -         -
+-        x[2J      -        unknown   1      1299  -       -         -
+`
+	if got := f.table(); got != want {
+		t.Errorf("the table is\n%s\nwant\n%s", got, want)
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`{"run":"digits","members":[{"id":"12D3KooWAAAAAAAA","name":"build-1","role":"active","state":"training","steps":1200,"lag":100,"loss":0.25,"version":"v1.2.0","last_exchange_seconds":3,"heard_seconds":1}`,
+		`"loss":null,"version":"","last_exchange_seconds":null`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%q is not in %s", want, text)
+		}
+	}
+}
+
+// TestStatus shows a run to who has its key, and to nobody else, and says what is wrong.
+func TestStatus(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.key")
+	if err := os.WriteFile(file, []byte(strings.Repeat("ab", 32)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key := []byte(strings.Repeat("ab", 32))
+	open, closed := clitest.Peer(t, peer.Admission{}), clitest.Peer(t, peer.Admission{Key: key})
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"--join " + open, 0, "murmuration: 1 member"},
+		{"--join 127.0.0.1:1 --join " + open, 0, "murmuration: 1 member"},
+		{"--join " + closed + " --run-key " + file, 0, "murmuration: 1 member"},
+		{"--join " + closed, cli.ExitFailed, "give --run-key"},
+		{"--join " + open + " --run other", cli.ExitFailed, "give --run as it is given there"},
+		{"--join 127.0.0.1:1", cli.ExitFailed, "no member tells"},
+		{"", cli.ExitUsage, "needs --join"},
+		{"--join " + open + " --watch=1ms", cli.ExitUsage, "--watch"},
+	} {
+		code, out, errs := program.Try(append([]string{"status"}, strings.Fields(c.args)...)...)
+		if code != c.code || !strings.Contains(out+errs, c.says) {
+			t.Errorf("status %s: code %d, want %d with %q\n%s%s", c.args, code, c.code, c.says, out, errs)
+		}
+	}
+	code, out, errs := program.Try("status", "--join", open, "--json")
+	var f flock
+	if err := json.Unmarshal([]byte(out), &f); code != 0 || err != nil || f.Run != "murmuration" || len(f.Members) != 1 || !strings.HasPrefix(f.Members[0].ID, "12D3KooW") || f.Members[0].State != "joining" && f.Members[0].State != "training" {
+		t.Errorf("code %d, %v: %s%s", code, err, out, errs)
+	}
+}
+
+// TestWatch shows that it looks again and again until it is interrupted, which is no failure.
+func TestWatch(t *testing.T) {
+	cmd := clitest.Command(t, time.Minute, "status", "--join", clitest.Peer(t, peer.Admission{}), "--watch=1s", "--json")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := clitest.ScanLines(t, out)
+	for range 2 {
+		if line := <-lines; !strings.Contains(line, `"members":[{"id":"12D3KooW`) {
+			t.Errorf("it says %q", line)
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("interrupted: %v", err)
+	}
+}
