@@ -50,9 +50,9 @@ func TestStepsOfAnyLengthLeaveAFiniteModel(t *testing.T) {
 				delta[i] = c.value
 			}
 			for n := range 4 {
-				p.Snapshot(before)
-				err := p.Apply(t.Context(), delta)
-				p.Snapshot(after)
+				p.Snapshot(before, 0)
+				err := p.Apply(t.Context(), delta, peer.Result{})
+				p.Snapshot(after, 0)
 				switch refused := n >= c.applied; {
 				case !tensor.Finite(after):
 					t.Fatalf("step %d leaves %v, error %v", n+1, after, err)
@@ -75,13 +75,13 @@ func TestGrowingStepsNeverLeaveAnInfiniteModel(t *testing.T) {
 	delta, model := make(tensor.Vector, 12), make(tensor.Vector, 12)
 	refused := 0
 	for delta[0] = 1; refused < 200; {
-		if p.Apply(t.Context(), delta) != nil {
+		if p.Apply(t.Context(), delta, peer.Result{}) != nil {
 			refused++
 			delta[0] /= 2
 		} else {
 			delta[0] = min(3*delta[0], 3e38)
 		}
-		if p.Snapshot(model); !tensor.Finite(model) {
+		if p.Snapshot(model, 0); !tensor.Finite(model) {
 			t.Fatalf("the model is %v", model)
 		}
 	}

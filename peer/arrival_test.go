@@ -185,11 +185,11 @@ func TestTrainingGoesOnAfterAnOverflow(t *testing.T) {
 				}
 			}
 			before, after := make(tensor.Vector, 2050), make(tensor.Vector, 2050)
-			p.Snapshot(before)
+			p.Snapshot(before, 0)
 			if err := step(t, p, towards); err != nil {
 				t.Fatal(err)
 			}
-			p.Snapshot(after)
+			p.Snapshot(after, 0)
 			if before[0] == after[0] || math.IsNaN(p.Stats().Loss) {
 				t.Errorf("value 0 stays %g, loss %g", after[0], p.Stats().Loss)
 			}

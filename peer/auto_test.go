@@ -110,7 +110,7 @@ func (k *threeKinds) train(what string, holds func() bool) {
 			k.t.Fatalf("%s: not within %s: %+v", what, patience, k.active.Stats().Exchanges)
 		}
 		time.Sleep(kindStep)
-		if err := k.active.Apply(k.t.Context(), still); err != nil {
+		if err := k.active.Apply(k.t.Context(), still, peer.Result{}); err != nil {
 			k.t.Fatal(err)
 		}
 	}
@@ -239,7 +239,7 @@ func TestAutoLearnsFromExchangesThatTakeTooLong(t *testing.T) {
 				t.Fatalf("no exchange ends in time: %+v", [2]stats.Exchanges{peers[0].Stats().Exchanges, peers[1].Stats().Exchanges})
 			}
 			for _, p := range peers {
-				if err := p.Apply(t.Context(), still); err != nil {
+				if err := p.Apply(t.Context(), still, peer.Result{}); err != nil {
 					t.Fatal(err)
 				}
 			}

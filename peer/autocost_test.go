@@ -58,7 +58,7 @@ func apartAt10Mbit(t *testing.T, codec string) (apart float64) {
 			time.Sleep(pace)
 			for _, p := range pair {
 				from := random.IntN(len(noise) - kindValues)
-				if err := p.Apply(t.Context(), noise[from:from+kindValues]); err != nil {
+				if err := p.Apply(t.Context(), noise[from:from+kindValues], peer.Result{}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -66,7 +66,7 @@ func apartAt10Mbit(t *testing.T, codec string) (apart float64) {
 				continue
 			}
 			for k, p := range pair {
-				p.Snapshot(models[k])
+				p.Snapshot(models[k], 0)
 			}
 			apart += math.Sqrt(tensor.SquaredDistance(models[0], models[1]))
 			looks++

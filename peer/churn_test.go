@@ -139,7 +139,7 @@ func (c *churn) finish() (accuracy float64) {
 	for _, i := range living {
 		p := c.flock.Peers[i]
 		x := make(tensor.Vector, newLesson().Layout().Len())
-		p.Snapshot(x)
+		p.Snapshot(x, 0)
 		models = append(models, x)
 		if s := p.Stats(); s.Members != len(living) {
 			c.t.Errorf("peer %d sees %d members a minute after the last change, %d live", i, s.Members, len(living))

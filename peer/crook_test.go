@@ -164,7 +164,7 @@ func (c *crook) push(victim int) time.Duration {
 		return c.pause
 	}
 	shown := make(tensor.Vector, len(c.direction))
-	c.flock.Peers[victim].Snapshot(shown)
+	c.flock.Peers[victim].Snapshot(shown, 0)
 	tensor.Axpy(shown, crookPush, c.direction)
 	frame := wire.AppendCodeInfo(wire.Reserve(nil), wire.CodeInfo{Bound: float32(math.Inf(1)), Codec: 1})
 	frame = tensor.AppendBytes(frame, shown)

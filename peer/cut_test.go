@@ -167,7 +167,7 @@ func (c *cutPair) train(i int, pace func()) []float64 {
 			delta[k] = float32(random.IntN(65)-32) / 1024
 			total[k] += float64(delta[k])
 		}
-		if err := c.peers[i].Apply(c.t.Context(), delta); err != nil {
+		if err := c.peers[i].Apply(c.t.Context(), delta, peer.Result{}); err != nil {
 			c.t.Error(err)
 			break
 		}
@@ -226,7 +226,7 @@ func (c *cutPair) run(pace func(), rest func() bool) {
 	models := [2]tensor.Vector{make(tensor.Vector, len(c.sum)), make(tensor.Vector, len(c.sum))}
 	var off, all float64
 	for i, p := range c.peers {
-		p.Snapshot(models[i])
+		p.Snapshot(models[i], 0)
 	}
 	for k, want := range c.sum {
 		want += steps[0][k] + steps[1][k]

@@ -66,7 +66,7 @@ func TestSlicesInDoubtAreSettledAtTheNextMeeting(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRogue(t)
 				before, after := make(tensor.Vector, 2050), make(tensor.Vector, 2050)
-				r.host.Snapshot(before)
+				r.host.Snapshot(before, 0)
 				r.leaveInDoubt()
 				stream, frames := r.open()
 				stream.Write(r.propose(nil))
@@ -77,7 +77,7 @@ func TestSlicesInDoubtAreSettledAtTheNextMeeting(t *testing.T) {
 				}
 				stream.Reset()
 				synctest.Wait()
-				r.host.Snapshot(after)
+				r.host.Snapshot(after, 0)
 				if moved := before[0] != after[0]; moved != (c.moves == 1) {
 					t.Errorf("value 0 went from %g to %g", before[0], after[0])
 				}

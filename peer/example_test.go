@@ -40,7 +40,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	trained := make(tensor.Vector, layout.Len())
-	p.Snapshot(trained)
+	p.Snapshot(trained, 0)
 	fmt.Printf("%.1f after %d steps\n", trained, p.Stats().Steps)
 	// Output: [3.0 -1.0] after 200 steps
 }

@@ -56,9 +56,9 @@ func mergingFlock(t *testing.T, peers int, change func(int, *peer.Config)) *peer
 func checkMerged(t *testing.T, flock *peertest.Flock, those []int) {
 	t.Helper()
 	first, other := make(tensor.Vector, newModel().Layout().Len()), make(tensor.Vector, newModel().Layout().Len())
-	flock.Peers[those[0]].Snapshot(first)
+	flock.Peers[those[0]].Snapshot(first, 0)
 	for _, i := range those {
-		flock.Peers[i].Snapshot(other)
+		flock.Peers[i].Snapshot(other, 0)
 		if d := tensor.SquaredDistance(first, other); d != 0 {
 			t.Errorf("the models of peers %d and %d differ by %g", those[0], i, d)
 		}

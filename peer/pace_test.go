@@ -73,7 +73,7 @@ func TestBudgetIsKept(t *testing.T) {
 				active := initiator(t, pair)
 				still := make(tensor.Vector, 100*c.rows)
 				for began := time.Now(); time.Since(began) < c.span; time.Sleep(pace) {
-					if err := active.Apply(t.Context(), still); err != nil {
+					if err := active.Apply(t.Context(), still, peer.Result{}); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -77,9 +77,19 @@ func (p *Peer) JoinAddresses() []string {
 }
 
 // Snapshot copies the parameters into dst, which must have as many values as the
-// layout, as they are at one moment between two steps. It never stops the
-// trainer.
-func (p *Peer) Snapshot(dst tensor.Vector) { p.replica.Consistent(dst) }
+// layout, as they are at one moment between two steps, and returns their version. Where
+// that is still since, the version of a snapshot before, nothing is copied; 0 is never a
+// version. It never stops the trainer. Safe for concurrent use.
+func (p *Peer) Snapshot(dst tensor.Vector, since uint64) (version uint64, err error) {
+	if len(dst) != p.replica.Len() {
+		return 0, fmt.Errorf("a snapshot of %d parameters into %d values: give a vector as long as the layout", p.replica.Len(), len(dst))
+	}
+	// Of what changes from here on dst may have a part: it is then older than it.
+	if version = p.replica.Changes() + 1; version != since {
+		p.replica.Consistent(dst)
+	}
+	return version, nil
+}
 
 // Step takes one gradient step. It calls gradient with a snapshot x of the
 // parameters and a zeroed grad to write the mean gradient into; both are valid
@@ -112,11 +122,12 @@ func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (R
 }
 
 // Apply adds delta, a step that the caller's own optimizer made, and counts it
-// as one gradient step. delta must have as many values as the layout. It waits
+// as one gradient step. delta must have as many values as the layout. made tells what the
+// step was made of; the zero Result tells nothing. It waits
 // and fails as Step does, with optim.ErrNotFinite for a delta that would leave a model
 // that nobody would take: nothing of it is applied then.
-func (p *Peer) Apply(ctx context.Context, delta tensor.Vector) error {
-	return p.trainer.alone(func() error { return p.trainer.apply(ctx, delta) })
+func (p *Peer) Apply(ctx context.Context, delta tensor.Vector, made Result) error {
+	return p.trainer.alone(func() error { return p.trainer.apply(ctx, delta, made) })
 }
 
 // Batch is how many samples the next gradient should be of, so that all peers take

@@ -183,7 +183,7 @@ func TestHostSurvivesAPartnerThatBreaksTheRules(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRogue(t)
 				before, after := make(tensor.Vector, 2050), make(tensor.Vector, 2050)
-				r.host.Snapshot(before)
+				r.host.Snapshot(before, 0)
 				stream, frames := r.open()
 				if _, err := stream.Write(r.propose(nil)); err != nil {
 					t.Fatal(err)
@@ -204,7 +204,7 @@ func TestHostSurvivesAPartnerThatBreaksTheRules(t *testing.T) {
 				if failed := r.host.Stats().Exchanges.Failed; failed != 1 {
 					t.Errorf("%d exchanges failed, want 1", failed)
 				}
-				r.host.Snapshot(after)
+				r.host.Snapshot(after, 0)
 				for i := range after {
 					if after[i] != before[i] {
 						t.Fatalf("value %d changed from %g to %g", i, before[i], after[i])

@@ -125,7 +125,7 @@ func TestWhoTrainedAloneCopiesTheModelOnceItIsFound(t *testing.T) {
 					t.Errorf("200 steps after the flock answers: %+v", s)
 				}
 				model := make(tensor.Vector, 2050)
-				late.Snapshot(model)
+				late.Snapshot(model, 0)
 				checkFlocks(t, "the model", model)
 				if s.Age < 500 || s.Steps < own || s.Exchanges.LongestHold > time.Second {
 					t.Errorf("%+v", s)

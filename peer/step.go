@@ -110,7 +110,7 @@ func (t *training) step(ctx context.Context, gradient func(x, grad tensor.Vector
 	return nil
 }
 
-func (t *training) apply(ctx context.Context, delta tensor.Vector) error {
+func (t *training) apply(ctx context.Context, delta tensor.Vector, made Result) error {
 	if t.updates != nil {
 		return errNoSteps
 	}
@@ -120,7 +120,10 @@ func (t *training) apply(ctx context.Context, delta tensor.Vector) error {
 	if err := t.admit(ctx); err != nil {
 		return err
 	}
-	event, err := t.Trainer.Apply(t.life.now(), delta)
+	if made == (Result{}) {
+		made.Loss = math.NaN() // it is not known
+	}
+	event, err := t.Trainer.Apply(t.life.now(), delta, made.Loss, made.Samples)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func startAlone(t *testing.T, change func(*peer.Config)) *peer.Peer {
 func TestStepRefusesWhatIsNotFinite(t *testing.T) {
 	p := startAlone(t, nil)
 	before := make(tensor.Vector, 2050)
-	p.Snapshot(before)
+	p.Snapshot(before, 0)
 	for name, gradient := range map[string]peertest.Gradient{
 		"NaN in the gradient": func(_ int, _, grad tensor.Vector) (peer.Result, error) {
 			grad[7] = float32(math.NaN())
@@ -53,7 +53,7 @@ func TestStepRefusesWhatIsNotFinite(t *testing.T) {
 		}
 	}
 	after := make(tensor.Vector, 2050)
-	p.Snapshot(after)
+	p.Snapshot(after, 0)
 	for i := range after {
 		if after[i] != before[i] {
 			t.Fatalf("value %d changed", i)
@@ -81,7 +81,7 @@ func TestStepReturnsTheGradientsError(t *testing.T) {
 func TestOnlyOneTrainer(t *testing.T) {
 	p := startAlone(t, nil)
 	err := step(t, p, func(_ int, x, _ tensor.Vector) (peer.Result, error) {
-		if err := p.Apply(t.Context(), x); err == nil {
+		if err := p.Apply(t.Context(), x, peer.Result{}); err == nil {
 			t.Error("a second trainer was let in")
 		}
 		return peer.Result{}, nil
@@ -94,17 +94,17 @@ func TestOnlyOneTrainer(t *testing.T) {
 func TestApplyAddsTheCallersStep(t *testing.T) {
 	p := startAlone(t, nil)
 	before, after := make(tensor.Vector, 2050), make(tensor.Vector, 2050)
-	p.Snapshot(before)
+	p.Snapshot(before, 0)
 	delta := make(tensor.Vector, 2050)
 	delta[3] = 0.5
-	if err := p.Apply(t.Context(), delta); err != nil {
+	if err := p.Apply(t.Context(), delta, peer.Result{}); err != nil {
 		t.Fatal(err)
 	}
-	p.Snapshot(after)
+	p.Snapshot(after, 0)
 	if after[3] != before[3]+0.5 || after[4] != before[4] || p.Stats().Steps != 1 {
 		t.Errorf("%g from %g after %d steps", after[3], before[3], p.Stats().Steps)
 	}
-	if err := p.Apply(t.Context(), delta[:7]); err == nil {
+	if err := p.Apply(t.Context(), delta[:7], peer.Result{}); err == nil {
 		t.Error("a short step was applied")
 	}
 }
@@ -240,4 +240,33 @@ func TestAStalledPartnerCostsNoSteps(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSnapshotsHaveVersions: nothing is copied where nothing has changed since, and a vector
+// that does not fit is refused.
+func TestSnapshotsHaveVersions(t *testing.T) {
+	p := startAlone(t, nil)
+	x := make(tensor.Vector, newModel().Layout().Len())
+	first, err := p.Snapshot(x, 0)
+	if err != nil || first == 0 {
+		t.Fatalf("version %d, %v", first, err)
+	}
+	x[0] = 77 // what only a copy takes away
+	if again, err := p.Snapshot(x, first); err != nil || again != first || x[0] != 77 {
+		t.Errorf("version %d after %d, %v: copied %v", again, first, err, x[0])
+	}
+	delta := make(tensor.Vector, len(x))
+	delta[1] = 1
+	if err := p.Apply(t.Context(), delta, peer.Result{Loss: 0.25, Samples: 4}); err != nil {
+		t.Fatal(err)
+	}
+	if later, err := p.Snapshot(x, first); err != nil || later == first || x[0] == 77 {
+		t.Errorf("version %d after %d, %v: copied %v", later, first, err, x[0])
+	}
+	if _, err := p.Snapshot(x[1:], 0); err == nil || x[0] == 77 {
+		t.Error("a vector that is too short was taken")
+	}
+	if loss := p.Stats().Loss; loss != 0.25 {
+		t.Errorf("the loss of a step of the caller's own is %v", loss)
+	}
 }

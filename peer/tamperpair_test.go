@@ -292,7 +292,7 @@ func closeAll(pairs []*tamperedPair) {
 func (c *tamperedPair) models() (models [2]tensor.Vector) {
 	for i, p := range c.peers {
 		models[i] = make(tensor.Vector, len(c.start[i]))
-		p.Snapshot(models[i])
+		p.Snapshot(models[i], 0)
 	}
 	return models
 }

@@ -188,7 +188,7 @@ func TestAStepThatIsGivenUpWaitingHasHandedItsGradientOver(t *testing.T) {
 func TestApplyIsNotForGradients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 1, Params: newModel, Configure: soloists(nil)})
-		if err := flock.Peers[0].Apply(t.Context(), make(tensor.Vector, 2050)); err == nil {
+		if err := flock.Peers[0].Apply(t.Context(), make(tensor.Vector, 2050), peer.Result{}); err == nil {
 			t.Error("a step was applied beside the algorithm")
 		}
 	})

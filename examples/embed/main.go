@@ -81,10 +81,10 @@ func train(ctx context.Context, params *tensor.Params, seeds []string, steps uin
 		err = p.Step(ctx, gradient)
 	}
 	trained := make(tensor.Vector, params.Layout().Len())
-	p.Snapshot(trained)
+	_, failed := p.Snapshot(trained, 0)
 	// Until here.
 	if !errors.Is(err, peer.ErrRunOver) {
 		return nil, err
 	}
-	return trained, nil
+	return trained, failed
 }

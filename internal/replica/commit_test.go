@@ -83,7 +83,7 @@ func TestWritersSaveWhatACopyNeeds(t *testing.T) {
 	} {
 		a, p := filled(t, n, 1), filled(t, n, 1.01)
 		saved := make(tensor.Vector, n)
-		a.capture.Store(&capture{generation: 1, into: saved})
+		a.copies.capture.Store(&capture{generation: 1, into: saved})
 		write(a, p)
 		a.Add(slices.Repeat(tensor.Vector{5}, n))
 		if !slices.Equal(saved, want) || slices.Equal(a.values, want) {

@@ -42,7 +42,7 @@ func BenchmarkLockHeld(b *testing.B) {
 		clear(diff) // so that the slice stays as it is
 		held(b, name+"/subtract", func() { active.subtract(s, &inFlight{}, diff, sighting{limit: 1}) })
 		held(b, name+"/commit", func() {
-			r.preserve(s)
+			r.copies.preserve(s, r.of(s))
 			tensor.Add(r.of(s), diff)
 			s.drift.mark(r.of(s))
 		})

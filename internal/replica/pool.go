@@ -49,7 +49,7 @@ func (r *Replica) Adopt() {
 	defer r.Release()
 	r.pooled = true
 	for i, s := range r.lockShared() {
-		r.preserve(s)
+		r.changing(s)
 		own, sum, weights := r.of(s), s.in(r.buffers.sum), r.weightsOf(i)
 		for piece, weight := range weights {
 			if from, to := piece*r.pieces.length, min(len(own), (piece+1)*r.pieces.length); weight > 0 {

@@ -80,7 +80,7 @@ func (p *Receiver) weighed(weight float64) error {
 func (p *Receiver) keep(at *slice, from, to int, info wire.PartInfo, x tensor.Vector) error {
 	r := p.replica
 	if p.terms.Transfer.Into == collective.Parameters {
-		r.preserve(at)
+		r.changing(at)
 		copy(r.of(at)[from:to], x)
 		at.drift.mark(r.of(at))
 		return nil

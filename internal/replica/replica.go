@@ -40,12 +40,10 @@ type Replica struct {
 	options  Options
 	pulls    pulls
 
-	steps      sync.Mutex    // held while a step is made and added, so that a copy holds whole steps
-	replaced   atomic.Uint64 // by other models; changes while steps is held
-	pooled     bool          // the parameters are, or were, part of a sum; guarded by steps
-	copies     sync.Mutex    // held while a consistent copy is made: one at a time
-	generation uint64        // of the last consistent copy; guarded by copies
-	capture    atomic.Pointer[capture]
+	steps    sync.Mutex    // held while a step is made and added, so that a copy holds whole steps
+	replaced atomic.Uint64 // by other models; changes while steps is held
+	pooled   bool          // the parameters are, or were, part of a sum; guarded by steps
+	copies   copies
 }
 
 // Options set up a replica. The zero value is useful.
@@ -62,12 +60,6 @@ type Options struct {
 	// Watch draws the values on which partners' pull is measured: what others cannot
 	// foretell.
 	Watch uint64
-}
-
-// capture is a consistent copy in the making.
-type capture struct {
-	generation uint64
-	into       tensor.Vector
 }
 
 // New makes a replica of params, whose vector it takes over: from now on only
@@ -278,7 +270,7 @@ func (r *Replica) Release() { r.steps.Unlock() }
 func (r *Replica) AddHeld(delta tensor.Vector) (waited time.Duration) {
 	r.mustFit(delta)
 	return r.sweep(func(s *slice) {
-		r.preserve(s)
+		r.changing(s)
 		tensor.Add(r.of(s), s.in(delta))
 	})
 }
@@ -304,23 +296,18 @@ func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moves) error {
 // slice's lock.
 func (r *Replica) change(p *part, m *moves, op func(dst, x tensor.Vector), diff tensor.Vector) {
 	s := &r.slices[r.shared[p.slice]]
-	r.preserve(s)
+	r.changing(s)
 	r.pulls.watched.add(m, p.slice, r.of(s), -1)
 	p.change(r.of(s), op, diff)
 	r.pulls.watched.add(m, p.slice, r.of(s), 1)
 	s.drift.mark(r.of(s))
 }
 
-// preserve saves a slice's values for the consistent copy in the making, before
-// they change. The caller holds the slice's lock.
-func (r *Replica) preserve(s *slice) {
-	c := r.capture.Load()
-	if c == nil || s.captured == c.generation {
-		return
-	}
-	copy(s.in(c.into), r.of(s))
-	s.captured = c.generation
-}
+// changing is called before a slice's values change. The caller holds the slice's lock.
+func (r *Replica) changing(s *slice) { r.copies.changing(s, r.of(s)) }
+
+// Changes counts how often slices have changed.
+func (r *Replica) Changes() uint64 { return r.copies.changes.Load() }
 
 // Consistent copies the parameters into dst, which must have Len values, as they
 // were at one moment between two steps, without stopping the trainer: writers
@@ -335,18 +322,17 @@ func (r *Replica) ConsistentWith(dst tensor.Vector, also func()) {
 	r.copies.Lock()
 	defer r.copies.Unlock()
 	r.copyFrozen(dst)
-	r.generation++
 	r.Hold()
-	r.capture.Store(&capture{generation: r.generation, into: dst})
+	r.copies.begin(dst)
 	also()
 	r.Release()
 	for i := range r.slices {
 		s := &r.slices[i]
 		s.Lock()
-		r.preserve(s)
+		r.copies.preserve(s, r.of(s))
 		s.Unlock()
 	}
-	r.capture.Store(nil)
+	r.copies.capture.Store(nil)
 }
 
 // CompactShared moves the values that are exchanged to the front of full, a copy
@@ -390,7 +376,7 @@ func (r *Replica) restore(src tensor.Vector, replaced uint64) error {
 	defer r.Release()
 	r.replaced.Add(replaced)
 	for _, s := range r.lockShared() {
-		r.preserve(s)
+		r.changing(s)
 		copy(r.of(s), src)
 		s.drift.mark(r.of(s))
 		src = src[s.length:]

@@ -154,10 +154,10 @@ func (t *Trainer) hand(step Step) (collective.Event, error) {
 	}, nil
 }
 
-// Apply adds a step that the caller's own optimizer has made, and returns the event for
-// the machine. It fails as Gradient does, and must not be called if the machine averages
-// gradients.
-func (t *Trainer) Apply(now time.Duration, delta tensor.Vector) (collective.Event, error) {
+// Apply adds a step that the caller's own optimizer has made of so many samples with this mean
+// loss, NaN if it is not known, and returns the event for the machine. It fails as Gradient
+// does, and must not be called if the machine averages gradients.
+func (t *Trainer) Apply(now time.Duration, delta tensor.Vector, loss float64, samples int) (collective.Event, error) {
 	if t.renew() {
 		return collective.Event{}, ErrReplaced // the caller made it for the model before
 	}
@@ -167,7 +167,7 @@ func (t *Trainer) Apply(now time.Duration, delta tensor.Vector) (collective.Even
 	if err != nil {
 		return collective.Event{}, err
 	}
-	return t.made(now, Step{Loss: math.NaN(), Waited: waited}, delta), nil
+	return t.made(now, Step{Loss: loss, Samples: samples, Waited: waited}, delta), nil
 }
 
 // made counts a step that has been added, and returns what the machine is told of it.

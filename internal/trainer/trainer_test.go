@@ -156,18 +156,21 @@ func TestApply(t *testing.T) {
 	run := &alone{}
 	tr, r := newTrainer(t, pooling, &optim.SGD{}, averaging.Pace{}, run)
 	one := tensor.Vector{1, 1, 1, 1, 1, 1, 1}
-	if event, err := tr.Apply(0, one); err != nil || event.Kind != averaging.StepDone || !slices.Equal(contents(r), one) {
+	if event, err := tr.Apply(0, one, math.NaN(), 0); err != nil || event.Kind != averaging.StepDone || !slices.Equal(contents(r), one) {
 		t.Errorf("%s, %v: %v", event, err, contents(r))
 	}
-	if len(run.steps) != 1 || !math.IsNaN(run.steps[0].Loss) {
+	if _, err := tr.Apply(0, make(tensor.Vector, 7), 0.5, 8); err != nil {
+		t.Error(err)
+	}
+	if len(run.steps) != 2 || !math.IsNaN(run.steps[0].Loss) || run.steps[1].Loss != 0.5 || run.steps[1].Samples != 8 {
 		t.Errorf("counted %+v", run.steps)
 	}
 	long := tensor.Vector{1e12, 0, 0, 0, 0, 0, 0}
-	if _, err := tr.Apply(0, long); !errors.Is(err, optim.ErrNotFinite) {
+	if _, err := tr.Apply(0, long, math.NaN(), 0); !errors.Is(err, optim.ErrNotFinite) {
 		t.Errorf("a step of 1e12: %v", err)
 	}
 	tr.Finish()
-	if _, err := tr.Apply(0, one); !errors.Is(err, ErrOver) || !slices.Equal(contents(r), one) {
+	if _, err := tr.Apply(0, one, math.NaN(), 0); !errors.Is(err, ErrOver) || !slices.Equal(contents(r), one) {
 		t.Errorf("a step after the run: %v, %v", err, contents(r))
 	}
 }
@@ -180,10 +183,10 @@ func TestAStepForAModelThatWasReplacedIsLeftOut(t *testing.T) {
 	if err := r.Replace(other); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tr.Apply(0, one); !errors.Is(err, ErrReplaced) || !slices.Equal(contents(r), other) || len(run.steps) != 0 {
+	if _, err := tr.Apply(0, one, math.NaN(), 0); !errors.Is(err, ErrReplaced) || !slices.Equal(contents(r), other) || len(run.steps) != 0 {
 		t.Errorf("%v: %v, %d steps counted", err, contents(r), len(run.steps))
 	}
-	if _, err := tr.Apply(0, one); err != nil || len(run.steps) != 1 {
+	if _, err := tr.Apply(0, one, math.NaN(), 0); err != nil || len(run.steps) != 1 {
 		t.Errorf("the next: %v, %d steps counted", err, len(run.steps))
 	}
 }
@@ -265,7 +268,7 @@ func TestWhatThePaceIsTold(t *testing.T) {
 	tr, _ := newTrainer(t, exchanging, &optim.SGD{}, averaging.Pace{Drift: 2, BySpeed: true}, run)
 	step := func(at time.Duration, length float32) collective.Event {
 		t.Helper()
-		event, err := tr.Apply(at, tensor.Vector{length, 0, 0, 0, 0, 0, 0})
+		event, err := tr.Apply(at, tensor.Vector{length, 0, 0, 0, 0, 0, 0}, math.NaN(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

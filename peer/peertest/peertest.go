@@ -226,7 +226,9 @@ func (f *Flock) Models() []tensor.Vector {
 	models := make([]tensor.Vector, len(f.Peers))
 	for i, p := range f.Peers {
 		models[i] = make(tensor.Vector, f.config.Params().Layout().Len())
-		p.Snapshot(models[i])
+		if _, err := p.Snapshot(models[i], 0); err != nil {
+			f.t.Errorf("peertest: peer %d: %v", i, err)
+		}
 	}
 	return models
 }

@@ -28,7 +28,7 @@ type Accuracy struct {
 	model    nets.Model
 	pictures *dataset.Set
 	params   tensor.Vector
-	snapshot func(tensor.Vector)
+	snapshot func(dst tensor.Vector, since uint64) (version uint64, err error)
 	measured atomic.Uint64 // the bits of the last accuracy
 
 	enough  chan struct{} // ends measuring
@@ -38,7 +38,7 @@ type Accuracy struct {
 
 // NewAccuracy makes a watch with a model of its own: one value serves one
 // goroutine.
-func NewAccuracy(name string, data *dataset.Data, snapshot func(tensor.Vector)) (*Accuracy, error) {
+func NewAccuracy(name string, data *dataset.Data, snapshot func(dst tensor.Vector, since uint64) (version uint64, err error)) (*Accuracy, error) {
 	model, err := nets.ByName(name, data.Shape(), data.Classes())
 	if err != nil {
 		return nil, err
@@ -61,6 +61,7 @@ func (w *Accuracy) rest() {
 
 // run measures until rest.
 func (w *Accuracy) run() {
+	version := uint64(0)
 	timer := time.NewTimer(accuracyEvery)
 	defer timer.Stop()
 	for {
@@ -70,9 +71,11 @@ func (w *Accuracy) run() {
 		case <-timer.C:
 		}
 		began := time.Now()
-		w.snapshot(w.params)
-		right, _ := w.model.Evaluate(w.params, w.pictures)
-		w.measured.Store(math.Float64bits(right))
+		if now, err := w.snapshot(w.params, version); err == nil && now != version {
+			right, _ := w.model.Evaluate(w.params, w.pictures)
+			w.measured.Store(math.Float64bits(right))
+			version = now
+		}
 		timer.Reset(max(accuracyEvery, evaluationShare*time.Since(began)))
 	}
 }

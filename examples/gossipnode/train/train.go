@@ -198,7 +198,9 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	t.leave()
 	stats := t.peer.Stats()
 	stats.Role, stats.Lost = before.Role, before.Lost
-	t.peer.Snapshot(t.work.Params.Vector())
+	if _, err := t.peer.Snapshot(t.work.Params.Vector(), 0); err != nil {
+		return result.Share{}, err
+	}
 	unsaved := t.keeper.Last(stats)
 	if unsaved != nil {
 		t.Log.Error("the last checkpoint could not be saved; the ones before are kept", zap.Error(unsaved))
