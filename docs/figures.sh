@@ -82,7 +82,7 @@ if wanted killed && have mnist; then
 fi
 if wanted latecomer && have mnist; then
 	in_the_middle
-	address=$(grep -oE '/ip4/127.0.0.1/tcp/[0-9]+/p2p/[A-Za-z0-9]+' "$work/flock.log" | head -n 1)
+	address=$(grep -oE 'murmuration1[A-Za-z0-9_-]+' "$work/flock.log" | head -n 1)
 	node run --join "$address" --listen 127.0.0.1:0 --dataset mnist --data "$data/mnist" --epochs 6
 	echo "  the fifth:"; show test_accuracy.mean steps exchanges first_exchange_seconds
 	wait "$flock"

@@ -3,8 +3,6 @@ package train
 import (
 	"fmt"
 
-	"go.uber.org/zap"
-
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
@@ -22,7 +20,7 @@ type pictures struct {
 func (p *pictures) name(t *training) (total int) {
 	total, named := t.work.Data.Skipped(p.named)
 	for _, damaged := range named[:min(len(named), maxNamedSkips-p.named)] {
-		t.Log.Warn("a picture cannot be used and is left out", zap.Error(damaged))
+		t.say("left out: " + damaged.Error())
 		p.named++
 	}
 	return total
@@ -31,7 +29,7 @@ func (p *pictures) name(t *training) (total int) {
 // tell tells all that is new.
 func (p *pictures) tell(t *training) {
 	if more := p.name(t) - p.named - p.more; more > 0 {
-		t.Log.Warn(fmt.Sprintf("and %d more pictures that cannot be used", more))
+		t.say(fmt.Sprintf("left out: %d more pictures that cannot be used", more))
 		p.more += more
 	}
 	if resized := t.work.Data.Resized(); resized > p.resized {
