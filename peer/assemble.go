@@ -192,7 +192,7 @@ func newTalks(p *Peer, traits collective.Traits) *talks.Talks {
 
 // newArrival is the arrival of a peer that had partners in earlier lives.
 func newArrival(p *Peer, past []arrival.Partner) (*arrival.Arrival, error) {
-	described, err := arrival.NewDescribed(p.transport, p.config.Description)
+	described, err := arrival.NewDescribed(p.transport, p.config.Description, p.config.Checkpoint.Description)
 	if err != nil {
 		return nil, err
 	}

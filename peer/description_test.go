@@ -70,6 +70,38 @@ func TestARunDescribesItself(t *testing.T) {
 	})
 }
 
+// TestADescriptionOutlivesItsFounder: a member that comes back from its checkpoint passes on
+// what the founder has signed, unless it has been set up otherwise since.
+func TestADescriptionOutlivesItsFounder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := memnet.New(memnet.Config{})
+		config := peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "founder", "digits")}
+		config.Description = description.Of("", describing("data", "mnist")...)
+		founder := start(t, config)
+		var saved peer.Saved
+		founder.Save(&saved)
+		for want, data := range map[seam.PeerID]string{founder.Self(): "mnist", "": "fashion"} {
+			again := config
+			again.Params, again.Network = newModel(), inMemory(t, network, "again-"+data, "digits")
+			again.Description = description.Of("", describing("data", data)...)
+			again.Checkpoint = saved.Checkpoint
+			p := start(t, again)
+			if want == "" {
+				want = p.Self()
+			}
+			asker, err := network.Transport("asker-" + data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := peer.Admission{}.Inquire(t.Context(), asker, "mem:again-"+data, "digits", newModel().Layout().Hash())
+			if value, _ := found.Description.Value("data"); err != nil || found.Signer != want || value != data {
+				t.Errorf("%s: found %+v, %v", data, found, err)
+			}
+			asker.Close()
+		}
+	})
+}
+
 // TestADescriptionOfAnotherRunIsRefused: a fault of the configuration, with all others.
 func TestADescriptionOfAnotherRunIsRefused(t *testing.T) {
 	config := peer.Config{Run: "digits", Params: newModel(), Description: description.Of("letters", description.Field{Name: "", Value: "x"})}

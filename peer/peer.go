@@ -149,6 +149,7 @@ func (p *Peer) Save(s *Saved) {
 	// What was done is read first: the parameters may be a step ahead of it, never
 	// behind.
 	s.Checkpoint = done(p.flock, p.roster.Incarnation(), p.orders.All())
+	s.Checkpoint.Description = p.arrival.Described.Held()
 	if len(s.Params) != p.replica.Len() {
 		s.Params = make(tensor.Vector, p.replica.Len())
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -46,6 +47,9 @@ type Checkpoint struct {
 	// Orders are what the operator has said, as signed, that still counts: a flock that
 	// was paused comes back paused, and a schedule that was changed stays so.
 	Orders [][]byte
+	// Description is that of the run, as who began it has signed it. It is passed on as long
+	// as Config.Description is no other.
+	Description description.Signed
 }
 
 func (c Checkpoint) validate() error {

@@ -58,7 +58,7 @@ func arrive(t *testing.T, network *memnet.Network, name string, values int, join
 		t.Fatal(err)
 	}
 	c := &comer{transport: transport, flock: flock.New(transport.Self()), declined: make(chan wire.Reason, 8)}
-	described, err := arrival.NewDescribed(transport, description.Of(run))
+	described, err := arrival.NewDescribed(transport, description.Of(run), description.Signed{})
 	if err != nil {
 		t.Fatal(err)
 	}

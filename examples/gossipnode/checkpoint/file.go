@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -58,6 +59,8 @@ type ledger struct {
 	Past      []past `json:"past"`
 	// Orders are what the operator has said, as signed.
 	Orders [][]byte `json:"orders,omitempty"`
+	// Description is that of the run, as signed.
+	Description description.Signed `json:"description,omitzero"`
 }
 
 // past is one life of one of them.
@@ -71,7 +74,7 @@ type past struct {
 // progressMetadata tells what was done, and adds it to metadata.
 func progressMetadata(metadata map[string]string, s *peer.Saved) error {
 	c, number := s.Checkpoint, func(n uint64) string { return strconv.FormatUint(n, 10) }
-	others := ledger{Inherited: c.Inherited, Peers: c.Peers, Past: []past{}, Orders: c.Orders}
+	others := ledger{Inherited: c.Inherited, Peers: c.Peers, Past: []past{}, Orders: c.Orders, Description: c.Description}
 	for _, l := range c.Past {
 		others.Past = append(others.Past, past(l))
 	}
@@ -109,7 +112,7 @@ func progressOf(metadata map[string]string) (c peer.Checkpoint, optimizerSteps u
 		faults = append(faults, fmt.Errorf("its ledger has %d lives, more than %d", len(others.Past), peer.MaxPast))
 		others.Past = nil
 	}
-	c.Inherited, c.Peers, c.Orders = others.Inherited, others.Peers, others.Orders
+	c.Inherited, c.Peers, c.Orders, c.Description = others.Inherited, others.Peers, others.Orders, others.Description
 	for _, l := range others.Past {
 		c.Past = append(c.Past, peer.Past(l))
 	}
