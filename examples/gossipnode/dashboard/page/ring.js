@@ -91,8 +91,8 @@ export class Ring {
     const called = label(m, this.state.members);
     if (this.names.has(m.id)) text(this.names.get(m.id), called);
     text(mark, { paused: "‖", over: "✓", joining: "…", copying: "↓" }[m.state] ?? "");
-    const label = `${m.id === this.self ? "this peer, " : ""}${called}, ${m.role}, ${m.state}, step ${m.steps}`;
-    if (g.getAttribute("aria-label") !== label) g.setAttribute("aria-label", label);
+    const told = `${m.id === this.self ? "this peer, " : ""}${called}, ${m.role}, ${m.state}, step ${m.steps}`;
+    if (g.getAttribute("aria-label") !== told) g.setAttribute("aria-label", told);
   }
 
   describe(id) {
