@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -78,6 +79,7 @@ func TestDashboardInABrowser(t *testing.T) {
 	b.until("a matrix of exchanges", `[...document.querySelectorAll('#matrix td')].filter(c => c.textContent).length >= 8`)
 	b.until("a link that lights up", `document.querySelector('#ring .glow')`)
 	b.shoot(filepath.Join(folder, "desktop-light.png"))
+	fits(t, b)
 	pauseAndResume(t, b, folder)
 	walk(t, b)
 
@@ -91,6 +93,26 @@ func TestDashboardInABrowser(t *testing.T) {
 	}
 	for _, fault := range b.complaints() {
 		t.Error(fault)
+	}
+}
+
+// fits shows that an axis fits what it shows: accuracies of 90 to 98 % are not drawn from 0
+// to 100, equal ones are drawn, and none goes beyond 100.
+func fits(t *testing.T, b *browser) {
+	t.Helper()
+	for _, c := range []struct{ from, to, least, most float64 }{{0.9, 0.98, 0.88, 1}, {0.5, 0.5, 0.45, 0.55}, {1, 1, 0.9, 1}} {
+		axis := eval[[]float64](b, fmt.Sprintf(`(async () => {
+			const { Curve } = await import('/curves.js'), figure = document.createElement('figure');
+			figure.style.width = '400px';
+			document.body.append(figure);
+			const curve = new Curve(figure, { name: 'accuracy', key: 'a', show: String, span: 0.024, most: 1 });
+			curve.show([{ steps: 1, a: %g }, { steps: 9, a: %g }]);
+			figure.remove();
+			return [curve.scale.low, curve.scale.high];
+		})()`, c.from, c.to))
+		if low, high := axis[0], axis[1]; low < c.least || high > c.most || low >= c.from || high < c.to || high-low < 0.02 {
+			t.Errorf("of %g to %g the axis is %g to %g", c.from, c.to, low, high)
+		}
 	}
 }
 

@@ -1,5 +1,5 @@
 // The page: what the stream tells goes to the parts that show it.
-import { clock, count, figure, html, percent, short, span, text } from "./format.js";
+import { clock, count, figure, html, named, percent, short, span, text } from "./format.js";
 import { Ring } from "./ring.js";
 import { Curve } from "./curves.js";
 import { Peers } from "./peers.js";
@@ -25,11 +25,12 @@ const peers = new Peers($("table"), (id) => choice.pick(id));
 const controls = new Controls($("pause"), notice);
 const curves = [
   new Curve($("curve-loss"), { name: "Training loss", key: "loss", low: "lossLow", high: "lossHigh", log: "wide", color: "loss", show: figure }),
-  new Curve($("curve-accuracy"), { name: "Accuracy on held-out pictures, this peer", key: "accuracy", color: "accuracy", show: (v) => percent(v), span: 0.02, most: 1 }),
+  new Curve($("curve-accuracy"), { name: "Accuracy on held-out pictures, this peer", key: "accuracy", color: "accuracy", show: (v) => percent(v), span: 0.024, most: 1 }),
   new Curve($("curve-distance"), { name: "Distance of models from their mean", key: "distance", color: "distance", show: figure, log: true }),
 ];
 let about = null;
 let points = [];
+let members = [];
 
 function notice(message) {
   text($("notice"), message);
@@ -52,7 +53,13 @@ function word(s) {
   return s.paused ? "paused" : s.state;
 }
 
+function called(id) {
+  const m = members.find((m) => m.id === id);
+  return id === about?.self ? "this peer" : m && named(m, members) ? m.name : short(id);
+}
+
 function showState(s) {
+  members = s.members;
   const state = word(s);
   text($("state"), state);
   $("state").dataset.state = state;
@@ -98,7 +105,7 @@ function addEvents(list) {
   for (const e of list) {
     const li = html("li", { className: e.kind });
     html("time", { content: clock(e.at) }, li);
-    html("span", { className: e.kind, title: e.detail, content: e.peer ? `${e.peer === about?.self ? "this peer" : short(e.peer)} ${e.text}` : e.text }, li);
+    html("span", { className: e.kind, title: e.detail, content: e.peer ? `${called(e.peer)} ${e.text}` : e.text }, li);
     $("events").prepend(li);
   }
   while ($("events").children.length > maxEvents) $("events").lastChild.remove();
@@ -112,8 +119,8 @@ function listen() {
     showAbout(w.about);
     points = w.history ?? [];
     $("events").replaceChildren();
-    addEvents(w.events ?? []);
     showState(w.state);
+    addEvents(w.events ?? []);
     showCurves();
   });
   on("state", (s) => {

@@ -2,10 +2,10 @@
 
 export const short = (id) => (id.length <= 8 ? id : id.slice(-8));
 
-// label is the name of a member if no other has it, or the end of its id.
-export function label(m, members) {
-  return m.name && members.every((o) => o.id === m.id || o.name !== m.name) ? m.name.slice(0, 14) : short(m.id).slice(-5);
-}
+// named tells whether a member has a name that no other has; label is that, or the end of its
+// id.
+export const named = (m, members) => m.name !== "" && members.every((o) => o.id === m.id || o.name !== m.name);
+export const label = (m, members) => (named(m, members) ? m.name.slice(0, 14) : short(m.id).slice(-5));
 
 const known = (v) => typeof v === "number" && Number.isFinite(v);
 

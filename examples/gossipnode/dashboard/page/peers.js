@@ -1,5 +1,5 @@
 // The table of peers: sorted by its heads, walked with the arrows.
-import { count, figure, html, short, span, text } from "./format.js";
+import { count, figure, html, named, short, span, text } from "./format.js";
 
 const columns = [
   { name: "Peer", of: (m) => m.name || short(m.id), text: true },
@@ -95,6 +95,7 @@ export class Peers {
   fill(row, m) {
     row.cells[0].firstChild.className = `dot ${m.role}`;
     text(row.cells[0].children[1], m.name);
+    row.cells[0].children[2].classList.toggle("spare", named(m, this.state.members));
     columns.forEach((c, i) => {
       if (i === 0) return;
       text(row.cells[i], c.show ? c.show(c.of(m)) : c.of(m));
