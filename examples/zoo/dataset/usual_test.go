@@ -3,17 +3,18 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"image"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// sized are folders of pictures of one class each, of sizes that are widths and heights.
+// sized are folders of empty pictures, of sizes that are widths and heights.
 func sized(t *testing.T, sizes ...[2]int) map[string][]byte {
 	files := make(map[string][]byte)
 	for i, size := range sizes {
 		for _, set := range []string{"train", "test"} {
-			files[fmt.Sprintf("%s/class-%d/%d.png", set, i%2, i)] = asPNG(t, noise(uint64(i), size[1], size[0]))
+			files[fmt.Sprintf("%s/class-%d/%d.png", set, i%2, i)] = asPNG(t, image.NewRGBA(image.Rect(0, 0, size[0], size[1])))
 		}
 	}
 	return files
@@ -33,7 +34,6 @@ func TestUsualShape(t *testing.T) {
 		"one is not":     {[][2]int{square, wide, wide, wide}, Config{}, Shape{20, 40, 3}, 2},
 		"no majority":    {[][2]int{square, wide, tall, square}, Config{}, Shape{MixedSide, MixedSide, 3}, 8},
 		"a size to have": {[][2]int{square, wide, tall, square}, Config{Width: 20, Height: 20}, Shape{20, 20, 3}, 4},
-		"too large":      {[][2]int{{1025, 1024}, {1025, 1024}}, Config{}, Shape{MixedSide, MixedSide, 3}, 4},
 	} {
 		c.config.Name, c.config.Dir = "images", write(t, sized(t, c.sizes...))
 		data, err := Load(c.config)
@@ -55,6 +55,23 @@ func TestUsualShape(t *testing.T) {
 		if err := batches.Close(); err != nil || data.Resized() != c.resized {
 			t.Errorf("%s: after some passes %d are resized, %v", name, data.Resized(), err)
 		}
+	}
+}
+
+// TestUsualShapeIsBounded shows that pictures from a camera, all of one size that is too
+// large for a set, are brought to a small one.
+func TestUsualShapeIsBounded(t *testing.T) {
+	headers := map[string][]byte{"camera/1.png": bigPNG(4000, 3000), "camera/2.png": bigPNG(4000, 3000)}
+	folder, err := newClassFolders(write(t, headers), []string{"camera"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := readIndex("dir", folder, 0, new(findings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shape, err := x.usualShape(0, 0, new(findings)); err != nil || shape != (Shape{MixedSide, MixedSide, 3}) {
+		t.Errorf("%v, %v", shape, err)
 	}
 }
 
