@@ -1,6 +1,8 @@
 package local
 
 import (
+	"math"
+
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
@@ -16,8 +18,9 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 	total.Steps, total.Exchanges, total.Refused, total.Failed, total.InDoubt, total.BytesSent, total.ResumedStep = 0, 0, 0, 0, 0, 0, 0
 	total.SamplesPerSecond, total.Links = 0, nil
 	var (
-		loss, testLoss, distance, bits cli.Mean
-		accuracy, partners, memory     []float64
+		loss, testLoss, bits       cli.Mean
+		accuracy, partners, memory []float64
+		models                     []result.Sketch
 	)
 	for _, s := range shares {
 		r := s.Result
@@ -39,7 +42,7 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 		total.Links = append(total.Links, r.Links...)
 		loss.Add(r.Loss)
 		testLoss.Add(r.TestLoss)
-		distance.Add(r.ConsensusDistance)
+		models = append(models, s.Sketch)
 		bits.Add(r.BitsPerParameter)
 		accuracy, partners = append(accuracy, float64(r.TestAccuracy.Mean)), append(partners, r.Partners.Mean)
 		if r.PeakMemory.Mean > 0 {
@@ -47,7 +50,11 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 		}
 	}
 	total.FinalResult = finalOf(shares)
-	total.Loss, total.TestLoss, total.ConsensusDistance, total.BitsPerParameter = loss.Value(), testLoss.Value(), distance.Value(), bits.Value()
+	total.Loss, total.TestLoss, total.BitsPerParameter = loss.Value(), testLoss.Value(), bits.Value()
+	total.ConsensusDistance, total.ConsensusPeers = result.Distance(models), 0
+	if !math.IsNaN(float64(total.ConsensusDistance)) {
+		total.ConsensusPeers = len(models)
+	}
 	of := result.SpreadOf(accuracy...)
 	total.TestAccuracy = result.Accuracy{Mean: cli.Number(of.Mean), Min: cli.Number(of.Min), Max: cli.Number(of.Max)}
 	total.Partners, total.PeakMemory = result.SpreadOf(partners...), result.SpreadOf(memory...)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
@@ -14,14 +13,13 @@ import (
 // TestCombine shows what the result of a local run is made of: sums, means and
 // the largest.
 func TestCombine(t *testing.T) {
-	unknown := cli.Number(math.NaN())
-	one := result.Share{Initiated: 5, Result: result.Result{
-		Peers: 2, Steps: 100, Seconds: 2, TestAccuracy: result.Accuracy{Mean: 0.9, Min: 0.9, Max: 0.9}, Loss: 1, ConsensusDistance: 3, Exchanges: 8,
+	one := result.Share{Initiated: 5, Sketch: result.Sketch{1, 8}, Result: result.Result{
+		Peers: 2, Steps: 100, Seconds: 2, TestAccuracy: result.Accuracy{Mean: 0.9, Min: 0.9, Max: 0.9}, Loss: 1, Exchanges: 8,
 		Refused: 1, Failed: 2, InDoubt: 3, PeersLost: 1, JoinSeconds: 0.5, ConnectionsMax: 2, BytesSent: 10, BitsPerParameter: 32,
 		Peer: "a", Role: "active", Partners: result.SpreadOf(1), PeakMemory: result.Spread{Mean: 10, Min: 10, Max: 10},
 	}}
-	two := result.Share{Initiated: 3, Result: result.Result{
-		Peers: 2, Steps: 50, Seconds: 3, TestAccuracy: result.Accuracy{Mean: 0.8, Min: 0.8, Max: 0.8}, Loss: 2, ConsensusDistance: unknown, Exchanges: 8,
+	two := result.Share{Initiated: 3, Sketch: result.Sketch{7, 0}, Result: result.Result{
+		Peers: 2, Steps: 50, Seconds: 3, TestAccuracy: result.Accuracy{Mean: 0.8, Min: 0.8, Max: 0.8}, Loss: 2, Exchanges: 8,
 		Refused: 10, Failed: 20, InDoubt: 30, JoinSeconds: 0.25, ConnectionsMax: 3, BytesSent: 100, BitsPerParameter: 16,
 		ResumedStep: 9, Partners: result.SpreadOf(2), PeakMemory: result.Spread{Mean: 20, Min: 20, Max: 20},
 	}}
@@ -33,11 +31,14 @@ func TestCombine(t *testing.T) {
 		t.Errorf("largest: %+v", r)
 	}
 	a := r.TestAccuracy
-	if !near(float64(a.Mean), 0.85) || a.Min != 0.8 || a.Max != 0.9 || r.Loss != 1.5 || r.ConsensusDistance != 3 || r.BitsPerParameter != 24 {
+	if !near(float64(a.Mean), 0.85) || a.Min != 0.8 || a.Max != 0.9 || r.Loss != 1.5 || r.ConsensusDistance != 5 || r.ConsensusPeers != 2 || r.BitsPerParameter != 24 {
 		t.Errorf("means: %+v", r)
 	}
 	if r.Partners != (result.Spread{Mean: 1.5, Min: 1, Max: 2}) || r.PeakMemory != (result.Spread{Mean: 15, Min: 10, Max: 20}) {
 		t.Errorf("footprint: %+v, %+v", r.Partners, r.PeakMemory)
+	}
+	if r := combine([]result.Share{one}, nil, 3, 2); !math.IsNaN(float64(r.ConsensusDistance)) || r.ConsensusPeers != 0 {
+		t.Errorf("one peer alone has a distance of %v over %d", r.ConsensusDistance, r.ConsensusPeers)
 	}
 	if r.Peer != "" || r.Role != "" {
 		t.Errorf("all peers together have the id %q and the role %q", r.Peer, r.Role)

@@ -85,6 +85,9 @@ func mergeAmong(t *testing.T, peers, victim int, at float64, flags ...string) re
 	if accuracy := total.TestAccuracy; accuracy.Min != accuracy.Max || accuracy.Mean < 0.5 {
 		t.Errorf("accuracy %+v", accuracy)
 	}
+	if d := total.ConsensusDistance; d != 0 || total.ConsensusPeers != len(total.Hashes) {
+		t.Errorf("models of one hash are %v apart, over %d peers", d, total.ConsensusPeers)
+	}
 	if summary := total.String(); !strings.Contains(summary, total.ModelHash) {
 		t.Errorf("the hash is not in\n%s", summary)
 	}

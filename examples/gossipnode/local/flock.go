@@ -239,6 +239,9 @@ func (f *flock) heard(number int, r *watch.Report) {
 		}
 	case watch.ReportResult:
 		p.share, p.Phase = r.Share, watch.PhaseDone
+		if r.Share != nil { // it has served others since it told how it gets on
+			p.Status.Exchanges, p.Status.Initiated = r.Share.Result.Exchanges, r.Share.Initiated
+		}
 	case watch.ReportFailed:
 		switch {
 		case !r.Interrupted:

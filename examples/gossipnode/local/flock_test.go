@@ -102,6 +102,27 @@ func TestFlockFinishes(t *testing.T) {
 	})
 }
 
+// TestServedCounts: the row of a peer that is done has the exchanges of its result, those that
+// it served until it left included.
+func TestServedCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{script: func(f *fake) *end {
+			f.train()
+			f.tell(watch.Report{Kind: watch.ReportResult, Share: &result.Share{Result: result.Result{Steps: 10, Exchanges: 7}, Initiated: 3}})
+			return &end{}
+		}}
+		f := newFlock(settings.Settings{Network: settings.Network{Listen: []string{settings.Loopback}}}, 3, l, &quiet{})
+		if _, err := f.run(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range f.peers {
+			if s := p.Status; s.Exchanges != 7 || s.Initiated != 3 {
+				t.Errorf("peer %d: %d exchanges, %d of which it began, want 7 and 3", i, s.Exchanges, s.Initiated)
+			}
+		}
+	})
+}
+
 // TestDashboardStays shows that the result of a local run is there while its first peer shows
 // the dashboard, until it is asked to leave.
 func TestDashboardStays(t *testing.T) {

@@ -38,8 +38,10 @@ of its own, and its own part, port and subfolder of --checkpoint. A port in --li
 --metrics is that of the first peer; the others take those that follow.
 
 They begin to train together. The result counts each exchange once, with what
-peers that were lost had done when last heard of; consensus_distance is the mean
-of what the peers that finished estimate, as measured by their last exchanges.
+peers that were lost had done when last heard of; consensus_distance is the
+root mean square distance from their mean of the models that peers have ended with,
+measured at the end over those that finished (within some percent, as consensus_peers
+tells of how many); null where that are fewer than two.
 
 Ctrl-C asks all of them to leave in good order; a second one kills them.`},
 		Example: `  gossipnode local

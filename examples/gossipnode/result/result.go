@@ -35,17 +35,23 @@ type Result struct {
 	// on the training data.
 	TestLoss cli.Number `json:"test_loss"`
 	Loss     cli.Number `json:"loss"`
-	// ConsensusDistance is as measured by the last exchanges; a mean in local.
+	// ConsensusDistance is the root mean square distance from their mean of the models that
+	// peers have ended with: of those of a local run that finished, ConsensusPeers of them;
+	// 0 of one peer that has the model of the final merge. It is unknown where nothing was
+	// measured after the last exchange.
 	ConsensusDistance cli.Number `json:"consensus_distance"`
-	Exchanges         uint64     `json:"exchanges"`
-	Refused           uint64     `json:"refused"`
-	Failed            uint64     `json:"failed"`
-	InDoubt           uint64     `json:"in_doubt"`
-	PeersLost         int        `json:"peers_lost"`
-	JoinSeconds       float64    `json:"join_seconds"`
-	ConnectionsMax    int        `json:"connections_max"`
-	BytesSent         uint64     `json:"bytes_sent"`
-	BitsPerParameter  cli.Number `json:"bits_per_parameter"`
+	ConsensusPeers    int        `json:"consensus_peers,omitempty"`
+	// Exchanges are those completed; of one peer those that it served too. Proposals that
+	// were refused, as busy partners do, are none, and no failures.
+	Exchanges        uint64     `json:"exchanges"`
+	Refused          uint64     `json:"refused"`
+	Failed           uint64     `json:"failed"`
+	InDoubt          uint64     `json:"in_doubt"`
+	PeersLost        int        `json:"peers_lost"`
+	JoinSeconds      float64    `json:"join_seconds"`
+	ConnectionsMax   int        `json:"connections_max"`
+	BytesSent        uint64     `json:"bytes_sent"`
+	BitsPerParameter cli.Number `json:"bits_per_parameter"`
 	// ResumedStep is how many of the steps are behind the checkpoint that was taken up,
 	// 0 without one; of all peers together in local.
 	ResumedStep uint64 `json:"resumed_step"`
@@ -91,6 +97,8 @@ type Share struct {
 	// Found is false where members were to be joined, and none was: no end to be
 	// content with.
 	Found bool `json:"-"`
+	// Sketch is of the peer's model, so that the distance of several can be told.
+	Sketch Sketch `json:"sketch,omitempty"`
 	// Unsaved is why the last checkpoint could not be saved.
 	Unsaved error `json:"-"`
 }
@@ -103,11 +111,11 @@ func (r Result) String() string {
 		text += fmt.Sprintf(" (%s to %s)", cli.Percent(a.Min), cli.Percent(a.Max))
 	}
 	text = fmt.Sprintf("Held-out accuracy on %s: %s, after %s in %.1f s of training.\n", r.Dataset, text, cli.Plural(r.Steps, "step"), r.Seconds)
-	text += fmt.Sprintf("%s, %s: %s (%d refused, %d failed), %s sent as %s", cli.Plural(uint64(r.Peers), "peer"), r.Strategy, cli.Plural(r.Exchanges, "exchange"), r.Refused, r.Failed, cli.Size(r.BytesSent), r.Codec)
-	if d := float64(r.ConsensusDistance); r.Exchanges > 0 && !math.IsNaN(d) {
-		text += fmt.Sprintf(", models %.3g apart", d)
+	text += fmt.Sprintf("%s, %s: %s, %d failed, %s sent as %s", cli.Plural(uint64(r.Peers), "peer"), r.Strategy, cli.Plural(r.Exchanges, "exchange"), r.Failed, cli.Size(r.BytesSent), r.Codec)
+	if r.Refused > 0 {
+		text += fmt.Sprintf("; %s refused, as busy partners do", cli.Plural(r.Refused, "proposal"))
 	}
-	text += ".\n" + r.footprint() + linkSummary(r.Links) + r.FinalResult.Summary()
+	text += ".\n" + r.apart() + r.footprint() + linkSummary(r.Links) + r.FinalResult.Summary()
 	if r.PeersLost > 0 {
 		text += fmt.Sprintf("%d lost on the way.\n", r.PeersLost)
 	}
@@ -115,6 +123,25 @@ func (r Result) String() string {
 		text += fmt.Sprintf("Peer %d took no step: the others had done the work before it began.\n", number)
 	}
 	return text
+}
+
+// apart tells how far apart models have ended, and how that is known.
+func (r Result) apart() string {
+	switch d := float64(r.ConsensusDistance); {
+	case r.ConsensusPeers > 1 && d == 0:
+		return fmt.Sprintf("The models of the %d peers that finished are the same.\n", r.ConsensusPeers)
+	case r.ConsensusPeers > 1 && !math.IsNaN(d):
+		return fmt.Sprintf("Models %.3g apart, measured at the end over the %d peers that finished.\n", d, r.ConsensusPeers)
+	case r.Peer != "" && d == 0:
+		return "The models of all that took part in the final merge are the same.\n"
+	case r.Exchanges == 0:
+		return ""
+	case !math.IsNaN(d): // in virtual time, where all are seen
+		return fmt.Sprintf("Models %.3g apart at the end.\n", d)
+	case r.Peer != "":
+		return "How far apart the models have ended is unknown: the others' last exchanges may follow this peer's (--final merge makes them the same).\n"
+	}
+	return "How far apart the models have ended is unknown: fewer than two can be compared.\n"
 }
 
 // Spread is a figure over several peers.

@@ -38,8 +38,9 @@ func Command(std cli.Streams) *cobra.Command {
 it takes part in the run of another peer; without, it begins one, and prints how
 to join it. Who cannot reach anybody trains alone and keeps trying.`,
 		Annotations: map[string]string{cli.Details: `When all have done the work, it evaluates the model on held-out data.
-In the result, consensus_distance is the distance of a model from the mean of
-all, as measured by the last exchanges.
+In the result, consensus_distance is 0 after a final merge, which all members that took
+part have the same model from, and else null: the others' last exchanges may follow this
+peer's. local measures it; metrics and dashboard estimate it while the run goes on.
 
 With --checkpoint it keeps its state in a folder, and goes on from there when it is
 started again. Where --join has reached nobody it trains alone, says so at the end,

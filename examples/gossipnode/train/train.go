@@ -197,7 +197,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	before := t.peer.Stats()
 	t.leave()
 	stats := t.peer.Stats()
-	stats.Role, stats.Lost = before.Role, before.Lost
+	stats.Role, stats.Lost, stats.Members = before.Role, before.Lost, before.Members
 	if _, err := t.peer.Snapshot(t.work.Params.Vector(), 0); err != nil {
 		return result.Share{}, err
 	}
@@ -212,7 +212,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 		return result.Share{}, orNothingDone(t, err)
 	}
 	return result.Share{
-		Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated, Unsaved: unsaved,
+		Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated, Sketch: result.SketchOf(t.work.Params.Vector()), Unsaved: unsaved,
 		Found: stats.Joined || t.AloneOK,
 	}, nil
 }
@@ -341,7 +341,7 @@ func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
 		Peers: max(t.members, 1), Joined: t.members > 1 || status.Exchanges > 0, Strategy: t.Strategy, Codec: t.policy.Effective().Codec, Dataset: t.Dataset, Model: t.Model,
 		Steps: stats.Steps, Seconds: seconds,
 		TestAccuracy: result.Accuracy{Mean: cli.Number(right), Min: cli.Number(right), Max: cli.Number(right)},
-		TestLoss:     cli.Number(loss), Loss: status.Loss, ConsensusDistance: status.Distance,
+		TestLoss:     cli.Number(loss), Loss: status.Loss, ConsensusDistance: distanceKnown(stats),
 		Exchanges: status.Exchanges, Refused: stats.Exchanges.Refused, Failed: stats.Exchanges.Failed,
 		InDoubt: stats.Exchanges.InDoubt + stats.Exchanges.Lost, PeersLost: stats.Lost, JoinSeconds: t.joined.Seconds(),
 		ConnectionsMax: stats.ConnectionsMax, BytesSent: stats.Exchanges.BytesSent,
@@ -349,7 +349,7 @@ func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
 		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
 		FirstExchangeSeconds: firstExchange.Seconds(),
 		PeakMemory:           result.SpreadOf(float64(memory)), Partners: result.SpreadOf(float64(partners)),
-		Links: linksOf(stats), Name: stats.Name, Peer: string(stats.Self), Role: stats.Role, FinalResult: t.final(stats.Merged),
+		Links: linksOf(stats), Name: stats.Name, Peer: string(stats.Self), Role: stats.Role, FinalResult: finalOf(t, stats.Merged),
 	}
 	if seconds > 0 {
 		r.SamplesPerSecond = float64(t.peer.Tallies().Samples) / seconds
@@ -383,16 +383,4 @@ func (t *training) algorithm() func(averaging.Config) (averaging.Machine, error)
 		}
 		return merge.New(merge.Config{Self: c.Self, Deadline: t.FinalWait, Weight: weight}, inner)
 	}
-}
-
-// final is what this peer has ended with.
-func (t *training) final(merged bool) result.FinalResult {
-	r := result.FinalResult{Final: settings.FinalLocal, ModelHash: result.Hash(t.work.Params.Vector())}
-	switch {
-	case merged:
-		r.Final = settings.FinalMerge
-	case t.Final == settings.FinalMerge:
-		r.Final = settings.FinalUnmerged
-	}
-	return r
 }

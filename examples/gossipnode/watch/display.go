@@ -78,7 +78,7 @@ func outlook(peers []*Row) string {
 		}
 		return fmt.Sprintf("%d of %s ready", ready, cli.Plural(uint64(len(peers)), "peer"))
 	}
-	text := fmt.Sprintf("%3.0f %%  step %d  loss %s  exchanges %d  distance %s  peers %d",
+	text := fmt.Sprintf("%3.0f %%  step %d  loss %s  exchanges %d  est. distance %s  peers %d",
 		100*whole.Progress, whole.Step, cli.Figure(whole.Loss), whole.Exchanges, cli.Figure(whole.Distance), training)
 	return text + whole.outcome(peers)
 }

@@ -116,7 +116,7 @@ func TestResized(t *testing.T) {
 
 // TestOutlook shows the plain line: peers that are lost do not count.
 func TestOutlook(t *testing.T) {
-	if got, want := outlook(somePeers()), " 50 %  step 2500  loss 0.5000  exchanges 10  distance 0.5000  peers 2  21 s left"; got != want {
+	if got, want := outlook(somePeers()), " 50 %  step 2500  loss 0.5000  exchanges 10  est. distance 0.5000  peers 2  21 s left"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := outlook([]*Row{{Phase: PhaseReady}, {Phase: PhaseJoining}}), "1 of 2 peers ready"; got != want {

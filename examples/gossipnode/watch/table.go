@@ -75,7 +75,9 @@ func rowsOf(widths []int, width int) int {
 	return rows
 }
 
-// columns are those of a table: peer, id, role, step, loss, exchanges, distance.
+// columns are those of a table: peer, id, role, step, loss, exchanges (those that it served
+// too), and the distance of its model from the mean of all, as the last exchanges let
+// estimate.
 type columns struct {
 	gap    string
 	widths [7]int // negative to begin at the left
@@ -86,14 +88,14 @@ type columns struct {
 // columnsFor are the widest that a terminal has room for: first the id is cut
 // short, then everything is.
 func columnsFor(width int) columns {
-	heads := []string{"peer", "id", "role", "step", "loss", "exchanges", "distance"}
+	heads := []string{"peer", "id", "role", "step", "loss", "exchanges", "est.dist"}
 	switch {
 	case width >= 66:
 		return columns{"  ", [...]int{4, -8, -9, 8, 8, 9, 8}, heads, 4}
 	case width >= 62:
 		return columns{"  ", [...]int{4, -4, -9, 8, 8, 9, 8}, heads, 4}
 	}
-	heads[5], heads[6] = "exch", "dist"
+	heads[5], heads[6] = "exch", "~dist"
 	return columns{" ", [...]int{4, -4, -9, 7, 6, 6, 6}, heads, 3}
 }
 

@@ -1,0 +1,31 @@
+package train
+
+import (
+	"math"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/peer/stats"
+)
+
+// finalOf is what a peer has ended with.
+func finalOf(t *training, merged bool) result.FinalResult {
+	r := result.FinalResult{Final: settings.FinalLocal, ModelHash: result.Hash(t.work.Params.Vector())}
+	switch {
+	case merged:
+		r.Final = settings.FinalMerge
+	case t.Final == settings.FinalMerge:
+		r.Final = settings.FinalUnmerged
+	}
+	return r
+}
+
+// distanceKnown is what a peer alone knows of how far apart the models have ended: that those
+// of a merge with others are the same. Members are those of before it left.
+func distanceKnown(s stats.Peer) cli.Number {
+	if s.Merged && s.Members > 1 {
+		return 0
+	}
+	return cli.Number(math.NaN())
+}
