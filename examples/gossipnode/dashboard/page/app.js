@@ -82,6 +82,7 @@ function showState(s) {
   peers.show(s);
   showMatrix($("matrix"), s);
   if (choice.id) text($("chosen"), ring.describe(choice.id));
+  nameEvents();
 }
 
 function showCurves() {
@@ -105,10 +106,17 @@ function addEvents(list) {
   for (const e of list) {
     const li = html("li", { className: e.kind });
     html("time", { content: clock(e.at) }, li);
-    html("span", { className: e.kind, title: e.detail, content: e.peer ? `${called(e.peer)} ${e.text}` : e.text }, li);
+    const told = html("span", { className: e.kind, title: e.detail, content: e.text }, li);
+    if (e.peer) Object.assign(told.dataset, { peer: e.peer, text: e.text });
     $("events").prepend(li);
   }
   while ($("events").children.length > maxEvents) $("events").lastChild.remove();
+  nameEvents();
+}
+
+// nameEvents says whom events are about, by the names that are known by now.
+function nameEvents() {
+  for (const e of $("events").querySelectorAll("[data-peer]")) text(e, `${called(e.dataset.peer)} ${e.dataset.text}`);
 }
 
 function listen() {
