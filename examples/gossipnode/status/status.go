@@ -147,7 +147,10 @@ func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr
 			return flockOf(s.Run, seen, time.Now()), nil
 		}
 		remedy := settings.Remedy(err)
-		if remedy == "" && member != "" {
+		switch {
+		case errors.Is(err, seam.ErrUnknownProtocol):
+			remedy = "members of older releases do not tell; ask one of this release"
+		case remedy == "" && member != "":
 			remedy = "if the run has a key or a list, give --run-key, or with --key the identity of a peer on it"
 		}
 		if remedy != "" {
