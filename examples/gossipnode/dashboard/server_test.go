@@ -24,6 +24,25 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
+// TestFiguresSayWhatTheyAre: the tile and the curve of accuracy are of a sample, the result of all
+// held-out pictures; and the distance is an estimate, which the result's is not.
+func TestFiguresSayWhatTheyAre(t *testing.T) {
+	for file, labels := range map[string][]string{
+		"page/index.html": {"<dt>Accuracy, sampled</dt>", fmt.Sprintf("up to %d held-out", watchedPictures), "<dt>Apart, estimated</dt>"},
+		"page/app.js":     {fmt.Sprintf("Accuracy on up to %d held-out pictures, this peer", watchedPictures), "from their mean, estimated"},
+	} {
+		text, err := page.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, label := range labels {
+			if !strings.Contains(string(text), label) {
+				t.Errorf("%s does not say %q", file, label)
+			}
+		}
+	}
+}
+
 // calm is a peer of three whose numbers a test sets.
 type calm struct {
 	stats   stats.Peer

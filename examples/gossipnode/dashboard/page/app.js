@@ -25,8 +25,8 @@ const peers = new Peers($("table"), (id) => choice.pick(id));
 const controls = new Controls($("pause"), notice);
 const curves = [
   new Curve($("curve-loss"), { name: "Training loss", key: "loss", low: "lossLow", high: "lossHigh", log: "wide", color: "loss", show: figure }),
-  new Curve($("curve-accuracy"), { name: "Accuracy on held-out pictures, this peer", key: "accuracy", color: "accuracy", show: (v) => percent(v), span: 0.024, most: 1 }),
-  new Curve($("curve-distance"), { name: "Distance of models from their mean", key: "distance", color: "distance", show: figure, log: true }),
+  new Curve($("curve-accuracy"), { name: "Accuracy on up to 300 held-out pictures, this peer", key: "accuracy", color: "accuracy", show: (v) => percent(v), span: 0.024, most: 1 }),
+  new Curve($("curve-distance"), { name: "Distance of models from their mean, estimated", key: "distance", color: "distance", show: figure, log: true }),
 ];
 let about = null;
 let points = [];
