@@ -58,7 +58,7 @@ func TestSystemdUnit(t *testing.T) {
 	if within := leaveWithin(t, deployed(t, "node.yaml")); err != nil || stop <= within {
 		t.Errorf("systemd kills after %s, and the peer leaves within %s", stop, within)
 	}
-	if values["Restart"] != "on-failure" || values["RestartPreventExitStatus"] != fmt.Sprint(cli.ExitUsage, 3) || values["KillSignal"] != "SIGTERM" {
+	if values["Restart"] != "on-failure" || values["RestartPreventExitStatus"] != fmt.Sprint(cli.ExitUsage, 3, 4, cli.ExitConfig) || values["KillSignal"] != "SIGTERM" {
 		t.Errorf("exit codes: %v", values)
 	}
 	if !strings.Contains(deployed(t, "node.yaml"), "checkpoint: /var/lib/"+values["StateDirectory"]) {

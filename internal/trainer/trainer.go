@@ -122,6 +122,9 @@ func (t *Trainer) renew() bool {
 // many samples, and returns the event for the machine. It fails with ErrNotFinite,
 // ErrReplaced or ErrOver if there is no step to be made of it; nothing is changed then.
 func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collective.Event, error) {
+	if samples < 0 {
+		return collective.Event{}, t.fault("%w; the step was not applied", samplesError(samples))
+	}
 	if !(tensor.SumSquares(t.grad) <= maxSquaredNorm) || math.IsNaN(loss) { // false for NaN
 		return collective.Event{}, t.fault("the gradient or the loss: %w: lower the learning rate, or check the data; the step was not applied", optim.ErrNotFinite)
 	}
@@ -158,6 +161,9 @@ func (t *Trainer) hand(step Step) (collective.Event, error) {
 // loss, NaN if it is not known, and returns the event for the machine. It fails as Gradient
 // does, and must not be called if the machine averages gradients.
 func (t *Trainer) Apply(now time.Duration, delta tensor.Vector, loss float64, samples int) (collective.Event, error) {
+	if samples < 0 {
+		return collective.Event{}, t.fault("%w; the step was not applied", samplesError(samples))
+	}
 	if t.renew() {
 		return collective.Event{}, ErrReplaced // the caller made it for the model before
 	}
@@ -255,6 +261,13 @@ func (t *Trainer) add(delta tensor.Vector, model uint64) (waited time.Duration, 
 	default:
 		return r.AddHeld(delta), nil
 	}
+}
+
+// samplesError is a number of samples that no step is made of.
+type samplesError int
+
+func (e samplesError) Error() string {
+	return fmt.Sprintf("Result.Samples is %d: give how many samples it was made of, 0 if that is not known", int(e))
 }
 
 // fault is why the next step cannot be made.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -164,6 +165,12 @@ func TestApply(t *testing.T) {
 	}
 	if len(run.steps) != 2 || !math.IsNaN(run.steps[0].Loss) || run.steps[1].Loss != 0.5 || run.steps[1].Samples != 8 {
 		t.Errorf("counted %+v", run.steps)
+	}
+	if _, err := tr.Apply(0, one, 1, -5); err == nil || !strings.Contains(err.Error(), "Result.Samples is -5") || len(run.steps) != 2 {
+		t.Errorf("a step of -5 samples: %v", err)
+	}
+	if _, err := tr.Gradient(0, 1, -5); err == nil || !strings.Contains(err.Error(), "Result.Samples is -5") || len(run.steps) != 2 {
+		t.Errorf("a gradient of -5 samples: %v", err)
 	}
 	long := tensor.Vector{1e12, 0, 0, 0, 0, 0, 0}
 	if _, err := tr.Apply(0, long, math.NaN(), 0); !errors.Is(err, optim.ErrNotFinite) {

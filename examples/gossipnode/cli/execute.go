@@ -13,6 +13,10 @@ const (
 	ExitDone   = 0
 	ExitFailed = 1
 	ExitUsage  = 2
+	// ExitConfig is that of sysexits.h for what a command line names and nobody can use: a
+	// key, a folder, data, an address that is none of this machine. A panic of Go exits with
+	// 2, so a supervisor cannot tell it from wrong usage.
+	ExitConfig = 78
 )
 
 // Execute runs one command line and returns its exit code. What went wrong is told on

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"github.com/spf13/pflag"
 )
@@ -23,6 +25,24 @@ func (e usageError) Unwrap() error { return e.error }
 
 // ExitWith is the code of a command line that is wrong.
 func (usageError) ExitWith() int { return ExitUsage }
+
+// configError is a fault of what the command line names.
+type configError struct{ error }
+
+func (e configError) Unwrap() error { return e.error }
+
+// ExitWith is the code of a configuration that cannot be used.
+func (configError) ExitWith() int { return ExitConfig }
+
+// Config makes a fault of configuration of err, which to start again does not mend. An error
+// with an exit code of its own stays as it is, and so does an address that another process
+// uses: that one may be about to end.
+func Config(err error) error {
+	if err == nil || errors.As(err, new(interface{ ExitWith() int })) || errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return configError{err}
+}
 
 // fault is what is wrong with the value of one flag.
 type fault struct {

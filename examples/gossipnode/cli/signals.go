@@ -13,13 +13,16 @@ import (
 // ErrInterrupted: somebody asked for an end before the work was done.
 var ErrInterrupted = errors.New("interrupted")
 
-// UntilSignal returns a context that ends at the first SIGINT or SIGTERM, or
-// with parent. A second signal calls again, which should end things at once.
+// UntilSignal returns a context that ends at the first SIGINT or SIGTERM, or SIGHUP unless
+// that was ignored before, as by nohup, or with parent. A second signal calls again, which should end things at once.
 // Release gives the signals back.
 func UntilSignal(parent context.Context, again func()) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	released, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -47,12 +50,12 @@ func UntilSignal(parent context.Context, again func()) (ctx context.Context, rel
 // UntilParentGone returns a context that also ends when in does: a parent holds
 // the other end of it as long as it wants the peer to go on, and no system lets
 // go of it later than the parent dies. Begin is closed at the first line, with
-// which the parent lets the peer train. The interrupt of a terminal reaches parent
-// and child; only the parent heeds it. The goroutine that reads lasts as long as
+// which the parent lets the peer train. The interrupt of a terminal, and its end, reach
+// parent and child; only the parent heeds them. The goroutine that reads lasts as long as
 // the process.
 func UntilParentGone(parent context.Context, in io.Reader) (ctx context.Context, begin <-chan struct{}) {
 	ctx, cancel := context.WithCancelCause(parent)
-	signal.Ignore(os.Interrupt)
+	signal.Ignore(os.Interrupt, syscall.SIGHUP)
 	// Heeded, so that a report to a parent that has gone fails instead of killing
 	// the process before it has left the run.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

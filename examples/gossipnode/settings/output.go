@@ -79,7 +79,7 @@ func (s *checkpointSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Checkpoint, "checkpoint", "", "folder in which the peer's state is kept; its identity too, unless --key gives one: a run that finds a checkpoint there goes on from it")
 	flags.DurationVar(&s.CheckpointEvery, checkpointEveryFlag, defaultCheckpointEvery, "time between two checkpoints, as in 5m; 0 is only at the end and on SIGTERM, as always")
 	flags.IntVar(&s.Keep, "keep", defaultKeep, "number of checkpoints that are kept")
-	flags.DurationVar(&s.LeaveWithin, "leave-within", defaultLeaveWithin, "most time that leaving in good order may take after SIGINT or SIGTERM")
+	flags.DurationVar(&s.LeaveWithin, "leave-within", defaultLeaveWithin, "most time that leaving in good order may take after SIGINT, SIGTERM or SIGHUP")
 }
 
 func (s checkpointSettings) faults() (faults cli.Faults) {

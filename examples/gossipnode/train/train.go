@@ -71,7 +71,7 @@ type training struct {
 func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share, err error) {
 	log := to.Log
 	if err := s.KnowOperator(log); err != nil {
-		return result.Share{}, err
+		return result.Share{}, cli.Config(err)
 	}
 	lock, err := s.Checkpoints().Lock(log)
 	if err != nil {
@@ -80,15 +80,15 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	defer func() { _ = lock.Close() }() // at the end of the process at the latest
 	key, err := s.Lasting(log)
 	if err != nil {
-		return result.Share{}, err
+		return result.Share{}, cli.Config(err)
 	}
 	admission, err := s.Admission(log)
 	if err != nil {
-		return result.Share{}, err
+		return result.Share{}, cli.Config(err)
 	}
 	work, err := workload.Prepare(s, key.Public().(ed25519.PublicKey))
 	if err != nil {
-		return result.Share{}, err
+		return result.Share{}, cli.Config(err)
 	}
 	defer func() { err = errors.Join(err, work.Batches.Close()) }()
 	if lock, err = takeFolder(s, lock, key, log); err != nil {
@@ -97,13 +97,13 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	var counts *metrics.Server
 	if s.Metrics != "" {
 		if counts, err = metrics.Listen(s.Metrics); err != nil {
-			return result.Share{}, err
+			return result.Share{}, cli.Config(err)
 		}
 		defer func() { err = errors.Join(err, counts.Close()) }()
 	}
 	dashboard, err := openDashboard(s)
 	if err != nil {
-		return result.Share{}, err
+		return result.Share{}, cli.Config(err)
 	}
 	defer func() { err = errors.Join(err, dashboard.Close()) }()
 	if ctx.Err() != nil {
@@ -115,7 +115,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	}
 	t := &training{Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}}
 	if t.peer, err = peer.Start(ctx, t.config(key, admission)); err != nil {
-		return result.Share{}, err
+		return result.Share{}, cli.Config(err)
 	}
 	defer t.leave()
 	t.keeper = newKeeper(t)
