@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -47,10 +48,11 @@ func names(members []memberSeen) (filled map[string]string) {
 }
 
 // onePeer starts a process of run; what it says of where it is goes to a channel.
-func onePeer(t *testing.T, operator, name string, args ...string) (cmd *exec.Cmd, says <-chan string) {
+func onePeer(t *testing.T, result *bytes.Buffer, operator, name string, args ...string) (cmd *exec.Cmd, says <-chan string) {
 	t.Helper()
 	args = append([]string{"run", "--listen", "127.0.0.1:0", "--model", "softmax", "--steps", "1000000", "--every", "20", "--codec", "bf16", "--json", "--name", name, "--operator", operator}, args...)
 	cmd = clitest.Command(t, 2*time.Minute, args...)
+	cmd.Stdout = result
 	errs, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +89,8 @@ func TestThreeRunsAreSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, says := onePeer(t, operator, "first", "--dashboard", "127.0.0.1:0", "--dashboard-stay", "yes", "--operator-key", key)
+	var last bytes.Buffer
+	first, says := onePeer(t, &last, operator, "first", "--dashboard", "127.0.0.1:0", "--dashboard-stay", "yes", "--operator-key", key)
 	invited := find(t, says, `--join (\S+)`)
 	where, err := token.Parse(invited)
 	if err != nil {
@@ -96,8 +99,9 @@ func TestThreeRunsAreSeen(t *testing.T) {
 	url := find(t, says, `dashboard at (\S+?)/?$`)
 	go drain(says)
 	var others []*exec.Cmd
-	for _, name := range []string{"second", "third"} {
-		other, says := onePeer(t, operator, name, "--join", invited, "--digests", "1s")
+	var results [2]bytes.Buffer
+	for i, name := range []string{"second", "third"} {
+		other, says := onePeer(t, &results[i], operator, name, "--join", invited, "--digests", "1s")
 		go drain(says)
 		others = append(others, other)
 	}
@@ -122,6 +126,9 @@ func TestThreeRunsAreSeen(t *testing.T) {
 		if err := other.Wait(); err != nil {
 			t.Errorf("peer %d: %v", i+1, err)
 		}
+		if name := lastLine(t, results[i].String()).Name; name != []string{"second", "third"}[i] {
+			t.Errorf("the result of peer %d is that of %q", i+1, name)
+		}
 	}
 	clitest.Eventually(t, "the end", func() bool { return look(t, url).State.Over })
 	photograph(t, url, "over")
@@ -133,6 +140,9 @@ func TestThreeRunsAreSeen(t *testing.T) {
 	}
 	if err := first.Wait(); err != nil {
 		t.Errorf("the one with the dashboard ends with code %d", cli.ExitCode(err))
+	}
+	if name := lastLine(t, last.String()).Name; name != "first" {
+		t.Errorf("its result is that of %q", name)
 	}
 }
 
