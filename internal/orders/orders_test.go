@@ -312,6 +312,9 @@ func TestOutsidersAreTold(t *testing.T) {
 		if d := one.Digest; d.Name != "second" || d.Version != "v2" || d.Loss != 0.5 || one.Steps != 9 || time.Since(d.Heard) != time.Second || time.Since(d.Exchanged) != time.Minute+time.Second {
 			t.Errorf("seen: %+v", one)
 		}
+		if all := s.Digests(); len(all) != 2 || all[0].Name+all[1].Name != "firstsecond" && all[0].Name+all[1].Name != "secondfirst" {
+			t.Errorf("digests: %+v", all)
+		}
 		for _, c := range []struct {
 			what     string
 			sequence uint64
