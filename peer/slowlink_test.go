@@ -35,7 +35,7 @@ func exchangeSlowly(t *testing.T, codec string) (took time.Duration) {
 			}
 			config := peer.Config{
 				Run: "digits", Params: tensor.NewParams(layout), Network: inMemory(t, network, name, "digits"),
-				Exchange:  peer.Exchange{Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}},
+				Exchange:  peer.Exchange{Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, Lanes: 1},
 				Optimizer: &optim.SGD{}, Schedule: optim.Schedule{Rate: 1},
 				Hooks: peer.Hooks{Exchanged: func(x peer.Exchanged) {
 					if !x.Inbound {
