@@ -256,3 +256,27 @@ func TestOneKeyOnTwoMachinesIsNamedByAll(t *testing.T) {
 		}
 	})
 }
+
+// TestACopiedKeyIsFoundAtTheAddressToJoin: by who joins it, at once.
+func TestACopiedKeyIsFoundAtTheAddressToJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := memnet.New(memnet.Config{})
+		first := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "first", "digits")})
+		transport, err := network.Twin("copy", "first")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { transport.Close() })
+		membership, err := swim.New(swim.Config{Transport: transport, Run: "digits"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:first"}, Network: peer.Network{Transport: transport, Membership: membership}})
+		if err := step(t, copied, idle); !errors.Is(err, seam.ErrTwin) {
+			t.Errorf("the copy: %v", err)
+		}
+		if err := step(t, first, idle); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -194,7 +194,7 @@ func (a *Arrival) join() {
 		pending, refused = a.tryEach(pending, round, time.Since(began) >= perhapsPatience)
 		if len(pending) == 0 {
 			switch {
-			case a.Reached():
+			case a.Reached(), a.barred.Err() != nil:
 			case refused != nil: // all that answered
 				a.Bar(refused)
 			default: // all were this peer's own
@@ -284,6 +284,9 @@ func (a *Arrival) contact(address string) error {
 	ctx, cancel := context.WithTimeout(a.ctx, joinTimeout)
 	defer cancel()
 	id, err := a.Transport.Connect(ctx, address)
+	if errors.Is(err, seam.ErrTwin) {
+		return a.meetTwin(address, err)
+	}
 	if errors.Is(err, seam.ErrSelf) || err == nil && id == a.Transport.Self() {
 		return nil // all peers may be given one list of addresses
 	}
@@ -293,6 +296,18 @@ func (a *Arrival) contact(address string) error {
 	a.speaking.Add(1)
 	defer a.speaking.Add(-1)
 	return a.enter(ctx, id)
+}
+
+// meetTwin ends the arrival of a peer that finds its own key at work in another process: the
+// other was there before. One that takes part already stays, and the other is told by the
+// handshake.
+func (a *Arrival) meetTwin(address string, twin error) error {
+	a.Log.Error("another process has this peer's key, as on a cloned machine: the later one stops. Give each process a key and a checkpoint folder of its own",
+		zap.String("address", address), zap.Error(twin))
+	if !a.Open() || !a.Reached() || a.alone.Load() {
+		a.Bar(twin)
+	}
+	return nil
 }
 
 // enter joins by a member, and has the flock's model copied if there is need.

@@ -117,6 +117,9 @@ func (t *Transport) Connect(ctx context.Context, address string) (seam.PeerID, e
 	if remote == t {
 		return t.Self(), nil
 	}
+	if remote.Self() == t.Self() {
+		return "", fmt.Errorf("memnet: connect to %q: %w", address, seam.ErrTwin)
+	}
 	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()
 	c := t.net.cable(t.Self(), remote.Self())

@@ -18,6 +18,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/secure"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -39,7 +40,7 @@ type dialer struct {
 
 // Connect reaches the process at an address, as seam.Dialer says. Of an address
 // without an id it learns the identity first; *IdentityChangedError says that it
-// is not the remembered one. Other errors: ErrAddress, seam.ErrSelf,
+// is not the remembered one. Other errors: ErrAddress, seam.ErrSelf, seam.ErrTwin,
 // *WrongIdentityError, seam.ErrUnreachable, seam.ErrNotAdmitted, seam.ErrClosed, and the context's.
 func (d *dialer) Connect(ctx context.Context, text string) (seam.PeerID, error) {
 	to, err := parseAddress(text)
@@ -62,10 +63,10 @@ func (d *dialer) Connect(ctx context.Context, text string) (seam.PeerID, error) 
 }
 
 func (d *dialer) connect(ctx context.Context, to address) (peer.ID, error) {
-	if to.id == d.id {
-		return "", seam.ErrSelf
-	}
 	addresses, err := d.resolve(ctx, to)
+	if to.id == d.id {
+		return "", d.mirror(ctx, addresses)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -104,6 +105,28 @@ func (d *dialer) dial(ctx context.Context, id peer.ID, addresses []ma.Multiaddr)
 	return nil, notConnected(err)
 }
 
+// mirror tells whether a process other than this one proves the local identity at one of
+// these addresses, as seam.ErrTwin, and shows that one that it does too; else it is
+// seam.ErrSelf. libp2p would refuse to dial it.
+func (d *dialer) mirror(ctx context.Context, addresses []ma.Multiaddr) error {
+	ctx, cancel := context.WithTimeout(ctx, d.config.handshakeTimeout)
+	defer cancel()
+	for _, at := range addresses {
+		by := d.swarm.TransportForDialing(at)
+		if by == nil || isCircuit(at) {
+			continue
+		}
+		conn, err := by.Dial(ctx, at, d.id)
+		if errors.Is(err, secure.ErrTwin) {
+			return fmt.Errorf("%w (at %s)", seam.ErrTwin, at)
+		}
+		if err == nil {
+			_ = conn.Close() // never: the handshake fails with an identity of one's own
+		}
+	}
+	return seam.ErrSelf
+}
+
 // sighting is an identity proved at an address, or why none was.
 type sighting struct {
 	id      peer.ID
@@ -120,6 +143,9 @@ func (d *dialer) meet(ctx context.Context, to address, addresses []ma.Multiaddr)
 		return "", err
 	}
 	seen, err := d.lookAround(ctx, addresses)
+	if err == seam.ErrSelf {
+		err = d.mirror(ctx, addresses)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -199,7 +225,7 @@ func (d *dialer) lookAround(ctx context.Context, addresses []ma.Multiaddr) ([]si
 	case len(seen) > 0:
 		return seen, nil
 	case self:
-		return nil, seam.ErrSelf
+		return nil, seam.ErrSelf // or of another process with this key
 	}
 	return nil, unreachable(several(failures))
 }

@@ -2,6 +2,7 @@ package p2pnet
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"net"
 	"os"
@@ -12,6 +13,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -102,6 +106,30 @@ func TestConnectToSelf(t *testing.T) {
 	}
 	if _, err := b.Open(t.Context(), b.Self(), speak, run); !errors.Is(err, seam.ErrSelf) {
 		t.Errorf("opening a stream to oneself: %v, want seam.ErrSelf", err)
+	}
+}
+
+// TestTwinIsNamedAtBothEnds: another process with this one's key is told from this one itself,
+// by address and by id, and is told as well.
+func TestTwinIsNamedAtBothEnds(t *testing.T) {
+	_, key, _ := ed25519.GenerateKey(nil)
+	core, logged := observer.New(zap.WarnLevel)
+	first := loopback()
+	first.Key, first.Log = key, zap.New(core)
+	there := start(t, first)
+	here := loopback()
+	here.Key = key
+	copied := start(t, here)
+	for _, text := range []string{hostPort(t, there), there.JoinAddresses()[0]} {
+		if _, err := copied.Connect(t.Context(), text); !errors.Is(err, seam.ErrTwin) {
+			t.Errorf("connecting to %s: %v, want seam.ErrTwin", text, err)
+		}
+	}
+	if _, err := copied.Connect(t.Context(), hostPort(t, copied)); !errors.Is(err, seam.ErrSelf) {
+		t.Errorf("connecting to itself: %v, want seam.ErrSelf", err)
+	}
+	for logged.FilterMessageSnippet("another process with this peer's key").Len() == 0 {
+		time.Sleep(time.Millisecond) // the test's timeout bounds it
 	}
 }
 

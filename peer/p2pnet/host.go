@@ -48,7 +48,9 @@ func newHost(config Config, key ed25519.PrivateKey, entrance *door.Door, knows f
 		// Listening is done below: given to libp2p.New, an address that fails is
 		// only logged if another one succeeds.
 		libp2p.NoListenAddrs,
-		libp2p.Security(libp2ptls.ID, secure.New),
+		libp2p.Security(libp2ptls.ID, secure.Constructor(func() {
+			config.Log.Warn("another process with this peer's key has connected, as on a cloned machine: that one stops if it is the later. Give each process a key and a checkpoint folder of its own")
+		})),
 		libp2p.Muxer(yamux.ID, newMuxer()),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),

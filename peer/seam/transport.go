@@ -54,7 +54,8 @@ type Dialer interface {
 	// form with the peer's id, or host:port) and returns the identity that it
 	// proved. That a connection exists says nothing of whether the process wants
 	// to speak to us: that is what the hello protocol is for. At the local peer's own
-	// address it may return ErrSelf.
+	// address it may return ErrSelf; where another process has proved the local peer's
+	// key it returns ErrTwin.
 	Connect(ctx context.Context, address string) (PeerID, error)
 	// Learn remembers addresses at which a peer may be reached by Open, replacing
 	// those learned before.

@@ -119,6 +119,9 @@ func unanswered(s settings.Settings, address string, err error) diagnosis {
 	case errors.As(err, &wrong):
 		d.Finding = fmt.Sprintf("%s: %v", address, wrong)
 		return d.fail("ask who runs the peer for its address")
+	case errors.Is(err, seam.ErrTwin):
+		d.Finding = fmt.Sprintf("%s: another process has this key, and of two the later one stops", address)
+		return d.warn("unless that is this machine's own peer, " + settings.Remedy(err))
 	case errors.Is(err, seam.ErrSelf):
 		return healthy("join", "%s is this peer itself: run passes over it", address)
 	}

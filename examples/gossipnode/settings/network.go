@@ -191,6 +191,7 @@ var remedies = []struct {
 	{seam.ErrUnknownRun, "give --run as it is given there; if it is, the peer there is only starting, or leaving"},
 	{seam.ErrNotAdmitted, "give --run-key as it is given there, and have this peer's id added to the list there, and the one there to that of --allow here"},
 	{seam.ErrUnknownProtocol, "install the same release on both machines"},
+	{seam.ErrTwin, "give one of the two a key and a checkpoint folder of its own, with --key and --checkpoint: gossipnode keygen makes a key"},
 	{p2pnet.ErrAddress, "correct --join"},
 }
 

@@ -131,7 +131,9 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err == nil && to.Stay != nil {
 		to.Stay(done)
 	}
-	if errors.As(err, new(*seam.RefusedError)) {
+	if errors.Is(err, seam.ErrTwin) {
+		err = fmt.Errorf("%w: %s", err, settings.Remedy(err))
+	} else if errors.As(err, new(*seam.RefusedError)) {
 		err = fmt.Errorf("%w: %s", errRefused, cmp.Or(settings.Remedy(err), "read the log of the peers there"))
 	}
 	return done, err

@@ -3,6 +3,7 @@
 package secure
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -39,6 +40,13 @@ func stated(date string) (t time.Time) {
 	return t
 }
 
+// Errors of a handshake with an identity of one's own: the other end is this very process, or
+// another one that has the key.
+var (
+	ErrSelf = errors.New("connected with itself")
+	ErrTwin = errors.New("another process has this one's key")
+)
+
 // TLS is libp2p's TLS with two differences. No clock decides who may connect: a
 // certificate carries a signature by the peer's key, which is the proof, and its dates
 // prove nothing. And the records of one write are gathered, so that several cost one
@@ -50,10 +58,23 @@ type TLS struct {
 	local    peer.ID
 	id       protocol.ID
 	muxers   []string
+	twin     func()    // told of another process with this key that has connected
 	corks    sync.Pool // of *[corkSize]byte, held during a large write only
 }
 
 var _ sec.SecureTransport = (*TLS)(nil)
+
+// Constructor is of the form that libp2p takes. What it makes calls twin when another process
+// has connected and proved that it has this one's key.
+func Constructor(twin func()) func(protocol.ID, crypto.PrivKey, []upgrader.StreamMuxer) (*TLS, error) {
+	return func(id protocol.ID, key crypto.PrivKey, muxers []upgrader.StreamMuxer) (*TLS, error) {
+		s, err := New(id, key, muxers)
+		if err == nil {
+			s.twin = twin
+		}
+		return s, err
+	}
+}
 
 // New has the form of the constructors that libp2p takes.
 func New(id protocol.ID, key crypto.PrivKey, muxers []upgrader.StreamMuxer) (*TLS, error) {
@@ -81,7 +102,11 @@ func New(id protocol.ID, key crypto.PrivKey, muxers []upgrader.StreamMuxer) (*TL
 func (s *TLS) ID() protocol.ID { return s.id }
 
 func (s *TLS) SecureInbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
-	return s.secure(ctx, insecure, p, tls.Server)
+	c, err := s.secure(ctx, insecure, p, tls.Server)
+	if errors.Is(err, ErrTwin) && s.twin != nil {
+		s.twin()
+	}
+	return c, err
 }
 
 func (s *TLS) SecureOutbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
@@ -108,6 +133,9 @@ func (s *TLS) secure(ctx context.Context, insecure net.Conn, p peer.ID, end func
 		return nil, errors.Join(err, insecure.Close())
 	}
 	remote, err := peer.IDFromPublicKey(proved)
+	if err == nil && remote == s.local {
+		err = s.mirrored(above.ConnectionState().PeerCertificates[0].Raw)
+	}
 	if err != nil {
 		return nil, errors.Join(err, insecure.Close())
 	}
@@ -116,6 +144,16 @@ func (s *TLS) secure(ctx context.Context, insecure net.Conn, p peer.ID, end func
 		c.state = network.ConnectionState{StreamMultiplexer: protocol.ID(agreed), UsedEarlyMuxerNegotiation: agreed != ""}
 	}
 	return c, nil
+}
+
+// mirrored tells who the other end is that has this peer's key: this very process, or another.
+// Each makes a certificate of its own, and the handshake has proved that it has that one's key.
+func (s *TLS) mirrored(shown []byte) error {
+	config, _ := s.identity.ConfigForPeer("")
+	if bytes.Equal(shown, config.Certificates[0].Certificate[0]) {
+		return ErrSelf
+	}
+	return ErrTwin
 }
 
 // plainALPN is what an end says that agrees on the muxer afterwards.
