@@ -17,7 +17,9 @@ func TestDigestsTellOfEverybody(t *testing.T) {
 		r := startRuled(t, 8, nil)
 		r.trainAll()
 		time.Sleep(20 * time.Second)
+		refused := uint64(0)
 		for i, p := range r.Peers {
+			refused += p.Stats().Exchanges.Refused
 			digests := p.Digests()
 			if len(digests) != 8 {
 				t.Fatalf("peer %d has %d digests", i, len(digests))
@@ -30,6 +32,9 @@ func TestDigestsTellOfEverybody(t *testing.T) {
 				}
 				if d.State != control.Training || d.Steps < 1000 || d.FlockSteps < 8000 || d.Exchanges == 0 || math.IsNaN(d.Loss) || d.ConsensusDistance <= 0 {
 					t.Errorf("peer %d has %+v", i, d)
+				}
+				if d.Failed != 0 { // proposals that were refused are no failures
+					t.Errorf("peer %d: %s tells of %d exchanges that failed", i, d.Peer.Short(), d.Failed)
 				}
 				if d.Samples < 80 || d.Samples > 120 { // one a step, a step each 10 ms
 					t.Errorf("peer %d: %s learns from %v samples a second", i, d.Peer.Short(), d.Samples)
@@ -52,6 +57,9 @@ func TestDigestsTellOfEverybody(t *testing.T) {
 			if ratio := float64(all) / float64(counted); ratio < 0.45 || ratio > 0.55 { // both sides count an exchange, one begins it
 				t.Errorf("peer %d: %d exchanges with partners, %d counted", i, all, counted)
 			}
+		}
+		if refused == 0 {
+			t.Error("no proposal was refused: nothing is shown of how they are counted")
 		}
 		r.send(0, control.Command{Kind: control.Pause})
 		time.Sleep(2 * control.DefaultDigests)

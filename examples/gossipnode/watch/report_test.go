@@ -1,9 +1,33 @@
 package watch
 
 import (
+	"math"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/stats"
 )
+
+// TestStatusOf: the exchanges of a passive peer are those that it served, in its line and in
+// its row; proposals that were refused are no failures; and there is no distance to tell
+// before an exchange.
+func TestStatusOf(t *testing.T) {
+	s := StatusOf(stats.Peer{Role: "passive", Exchanges: stats.Exchanges{Served: 41, Refused: 7, Failed: 2, ConsensusDistance: 0.5}}, time.Second)
+	if s.Exchanges != 41 || s.Initiated != 0 || s.Refused != 7 || s.Failed != 2 || s.Distance != 0.5 {
+		t.Errorf("a peer that serves: %+v", s)
+	}
+	if line := s.String(); !strings.Contains(line, "exchanges 41  est. distance 0.5") {
+		t.Errorf("its line: %q", line)
+	}
+	row := columnsFor(80).row(0, &Row{ID: "a", Phase: PhaseTraining, Status: s})
+	if fields := strings.Fields(row); len(fields) < 2 || fields[len(fields)-2] != "41" {
+		t.Errorf("its row: %q", row)
+	}
+	if s := StatusOf(stats.Peer{Exchanges: stats.Exchanges{Refused: 7}}, time.Second); s.Exchanges != 0 || !math.IsNaN(float64(s.Distance)) {
+		t.Errorf("a peer that was only refused: %+v", s)
+	}
+}
 
 // TestTextReporter shows what a person is told of a start: a line when it has happened.
 func TestTextReporter(t *testing.T) {
