@@ -93,8 +93,8 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
-// TestFaults shows that what is wrong with the world is said too, with exit
-// code 1, and that no checkpoint folder is left behind.
+// TestFaults shows that what is wrong with what the flags name is said too, with an exit
+// code of its own, and that no checkpoint folder is left behind.
 func TestFaults(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	truncated, other := clitest.Pictures(t, 100, 20), clitest.Pictures(t, 100, 20)
@@ -124,8 +124,8 @@ func TestFaults(t *testing.T) {
 				args = append(args, "--checkpoint", folder)
 			}
 			code, out, err := try(args...)
-			if code != cli.ExitFailed || out != "" || !strings.Contains(err, c.want) {
-				t.Errorf("exit code %d, standard output %q, standard error:\n%s\nwant code %d and %q", code, out, err, cli.ExitFailed, c.want)
+			if code != cli.ExitConfig || out != "" || !strings.Contains(err, c.want) {
+				t.Errorf("exit code %d, standard output %q, standard error:\n%s\nwant code %d and %q", code, out, err, cli.ExitConfig, c.want)
 			}
 			if _, err := os.Stat(folder); err == nil {
 				t.Error("the checkpoint folder has been made although there is nothing to train")

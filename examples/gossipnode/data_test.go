@@ -102,7 +102,7 @@ func TestDamagedImages(t *testing.T) {
 		t.Errorf("a size that does not fit: exit code %d\n%s", code, said)
 	}
 	code, out, said := try("run", "--dataset", "images", "--data", dir)
-	if code != cli.ExitFailed || out != "" || !strings.Contains(said, "train.tar: truncated") {
+	if code != cli.ExitConfig || out != "" || !strings.Contains(said, "train.tar: truncated") {
 		t.Errorf("exit code %d, standard output %q, standard error:\n%s", code, out, said)
 	}
 }

@@ -58,7 +58,7 @@ Ctrl-C asks all of them to leave in good order; a second one kills them.`},
 				return err
 			}
 			if err := s.CheckFolders(); err != nil {
-				return err
+				return cli.Config(err)
 			}
 			return runLocal(s, peers, inProcess, std)
 		},

@@ -63,7 +63,7 @@ ends it at once.`},
 				return err
 			}
 			if err := s.CheckFolders(); err != nil {
-				return err
+				return cli.Config(err)
 			}
 			if printOnly {
 				return printCodecs(s, std.Out)
