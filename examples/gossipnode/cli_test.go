@@ -139,7 +139,7 @@ func TestFaults(t *testing.T) {
 func TestCheckpointFile(t *testing.T) {
 	file := clitest.WriteFile(t, "model.safetensors", "")
 	for _, command := range []string{"run", "local"} {
-		if code, out, err := try(command, "--checkpoint", file); code != cli.ExitFailed || out != "" || !strings.Contains(err, "--checkpoint "+file+" is a file: give a folder") {
+		if code, out, err := try(command, "--checkpoint", file); code != cli.ExitConfig || out != "" || !strings.Contains(err, "--checkpoint "+file+" is a file: give a folder") {
 			t.Errorf("%s: exit code %d, standard error:\n%s", command, code, err)
 		}
 	}
