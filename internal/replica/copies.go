@@ -30,8 +30,8 @@ func (c *copies) begin(into tensor.Vector) {
 
 // changing is called before the values of a slice change. The caller holds the slice's lock.
 func (c *copies) changing(s *slice, values tensor.Vector) {
-	c.changes.Add(1)
 	c.preserve(s, values)
+	c.changes.Add(1) // after it: a copy that begins between the two is one of an older version
 }
 
 // preserve saves a slice's values for the copy in the making, unless it has them. The caller
