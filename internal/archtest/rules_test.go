@@ -94,6 +94,12 @@ var rooms = []room{
 		"an adapter knows the seam and its one library"},
 	{"peer/description", []string{"peer/seam"},
 		"what a run is, in names and values that members sign; who compares them is the arrival's business (docs/design/032)"},
+	{"peer/table/read", []string{"peer/table"},
+		"files become columns; what is made of those is not its business"},
+	{"peer/table", nil,
+		"columns and stages know a flock by three methods, and no peer"},
+	{"peer/learn", []string{"peer/table"},
+		"learners know sums and columns, and no peer"},
 	{"peer/stats", []string{"peer/seam"},
 		"figures are for whoever reads them"},
 	{"internal/tally", []string{"internal/coding", "internal/ewma", "internal/links", "internal/replica", "internal/session", "internal/wire", "peer/seam", "peer/stats"},
@@ -111,8 +117,8 @@ var rooms = []room{
 
 	{"examples/...", []string{
 		"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge",
-		"peer", "peer/control", "peer/description", "peer/seam", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
-		"peer", "peer/seam", "peer/stats", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
+		"peer", "peer/control", "peer/description", "peer/learn", "peer/table", "peer/table/read", "peer/seam", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
+		"peer/stats",
 		"examples/...",
 	}, "examples show what a user can write, so they import public packages only"},
 }
@@ -140,6 +146,10 @@ var keepers = []keeper{
 	{"github.com/spf13", []string{"examples/..."}, noTools},
 	{"go.yaml.in/yaml", []string{"examples/..."}, noTools},
 	{"gopkg.in/yaml.v3", []string{"examples/..."}, noTools},
+	{"github.com/apache/arrow-go", []string{"peer/table/read"},
+		"a service that learns from tables of its own links no reader of files"},
+	{"github.com/klauspost/compress", []string{"peer/table/read"},
+		"a service that learns from tables of its own links no reader of files"},
 	{"github.com/prometheus", []string{"examples/..."}, noTools},
 	{"gonum.org/v1/plot", []string{"examples/..."}, noTools},
 }
