@@ -47,3 +47,13 @@ func (l *lifetime) isClosing() bool {
 		return false
 	}
 }
+
+// isClosed tells whether Close has done its work.
+func (l *lifetime) isClosed() bool {
+	select {
+	case <-l.closed:
+		return true
+	default:
+		return false
+	}
+}

@@ -190,7 +190,9 @@ func (p *Peer) WaitMembers(ctx context.Context, n int) error {
 // it is over for all, within Config.Work.Grace; then it lets the exchanges in
 // flight finish, within Config.Exchange.Stall, asks partners that answer what became of
 // the slices in doubt of earlier ones, within Config.Work.Grace, tells the others, and
-// waits for every goroutine of the peer. It is idempotent.
+// waits for every goroutine of the peer. It does not wait for a gradient that is being
+// computed: a Step or Apply that comes to its end later changes nothing and returns
+// ErrClosed, so the parameters stay as they are when Close returns. It is idempotent.
 func (p *Peer) Close() error {
 	if !p.leaving.CompareAndSwap(false, true) {
 		<-p.closed // no lock is held for as long as that takes: virtual time stands still before one
@@ -260,6 +262,9 @@ func (p *Peer) dismantle() error {
 	p.transfers.End()
 	p.stop()
 	p.background.Wait()
+	if p.trainer.Trainer != nil {
+		p.trainer.Close() // an update that was under way has been made
+	}
 	var faults []error
 	if p.membership != nil {
 		faults = append(faults, p.membership.Close())

@@ -119,10 +119,12 @@ func (p *Peer) sightings() []control.Sighting {
 	return seen
 }
 
-// State is what the peer is about.
+// State is what the peer is about; control.Closed once Close has returned.
 func (p *Peer) State() control.State {
 	phase := p.arrival.Phase()
 	switch {
+	case p.isClosed():
+		return control.Closed
 	case p.flock.IsOver():
 		return control.Over
 	case phase == arrival.Seeking:

@@ -80,6 +80,8 @@ func (t *training) alone(step func() error) error {
 		return nil
 	case errors.Is(err, trainer.ErrOver):
 		return t.work.runOver()
+	case errors.Is(err, trainer.ErrClosed):
+		return ErrClosed
 	default:
 		return err
 	}

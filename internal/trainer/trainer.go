@@ -29,6 +29,9 @@ var ErrReplaced = errors.New("the model was replaced by the flock's")
 // ErrOver: the step comes after Finish, and is left out.
 var ErrOver = errors.New("the run is over")
 
+// ErrClosed: the step comes after Close, and is left out.
+var ErrClosed = errors.New("the trainer is closed")
+
 // maxSquaredNorm bounds the squared norm of a gradient: beyond, the squares that an
 // optimizer keeps would be infinite as float32.
 const maxSquaredNorm = 1e36
@@ -71,8 +74,8 @@ type Config struct {
 }
 
 // Trainer makes the steps of one peer. One goroutine calls Begin, Gradient, Apply,
-// Proceed and Rest. Update, Save and Finish may be called by others meanwhile, Update by
-// one at a time.
+// Proceed and Rest. Update, Save, Finish and Close may be called by others meanwhile, Update
+// by one at a time.
 type Trainer struct {
 	config Config
 
@@ -82,7 +85,7 @@ type Trainer struct {
 	waited  time.Duration // for slices, since the last step
 	pace    pace
 
-	over bool // after Finish; changes while the replica's steps are held
+	over, closed bool // after Finish and Close; they change while the replica's steps are held
 }
 
 // New makes a trainer, and gives the replica the buffers that the machine needs.
@@ -120,7 +123,7 @@ func (t *Trainer) renew() bool {
 
 // Gradient takes the gradient that has been written since Begin, of a mean loss over so
 // many samples, and returns the event for the machine. It fails with ErrNotFinite,
-// ErrReplaced or ErrOver if there is no step to be made of it; nothing is changed then.
+// ErrReplaced, ErrOver or ErrClosed if there is no step to be made of it; nothing is changed then.
 func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collective.Event, error) {
 	if samples < 0 {
 		return collective.Event{}, t.fault("%w; the step was not applied", samplesError(samples))
@@ -254,6 +257,8 @@ func (t *Trainer) add(delta tensor.Vector, model uint64) (waited time.Duration, 
 	switch r := t.config.Replica; {
 	case !tensor.Finite(delta) || r.Believed(delta) != nil:
 		return 0, t.fault("%w, or so long that nobody would take the model: lower the learning rate; it was not applied", optim.ErrNotFinite)
+	case t.closed:
+		return 0, ErrClosed
 	case t.over:
 		return 0, ErrOver
 	case r.Replaced() != model:
@@ -289,6 +294,14 @@ func (t *Trainer) Finish() {
 	t.config.Replica.Hold()
 	defer t.config.Replica.Release()
 	t.over = t.config.Traits.Pools
+}
+
+// Close lets no step be added any more once it has returned, of whichever machine: one that
+// is in the making comes too late.
+func (t *Trainer) Close() {
+	t.config.Replica.Hold()
+	defer t.config.Replica.Release()
+	t.closed = true
 }
 
 // Save copies the parameters, and the optimizer's state if it can be kept, both of one

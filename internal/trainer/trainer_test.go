@@ -180,6 +180,10 @@ func TestApply(t *testing.T) {
 	if _, err := tr.Apply(0, one, math.NaN(), 0); !errors.Is(err, ErrOver) || !slices.Equal(contents(r), one) {
 		t.Errorf("a step after the run: %v, %v", err, contents(r))
 	}
+	tr.Close()
+	if _, err := tr.Apply(0, one, math.NaN(), 0); !errors.Is(err, ErrClosed) || !slices.Equal(contents(r), one) || len(run.steps) != 2 {
+		t.Errorf("a step after Close: %v, %v", err, contents(r))
+	}
 }
 
 // TestAStepForAModelThatWasReplacedIsLeftOut: the caller made it before it could know.

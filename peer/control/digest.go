@@ -11,18 +11,20 @@ import (
 // State is what a peer is about.
 type State uint8
 
-// The states of a peer, as they are on the wire.
+// The states of a peer, as they are on the wire. Nobody says Closed there: it is what a peer
+// that has left the run says of itself to its own program.
 const (
 	Joining State = iota
 	Copying
 	Training
 	Paused
 	Over
+	Closed
 )
 
 // String is the state in a word.
 func (s State) String() string {
-	names := [...]string{"joining", "copying", "training", "paused", "over"}
+	names := [...]string{"joining", "copying", "training", "paused", "over", "closed"}
 	if int(s) < len(names) {
 		return names[s]
 	}

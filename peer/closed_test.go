@@ -1,0 +1,76 @@
+package peer_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// parameters are a peer's, as they are now.
+func parameters(t *testing.T, p *peer.Peer) tensor.Vector {
+	t.Helper()
+	x := make(tensor.Vector, newModel().Layout().Len())
+	if _, err := p.Snapshot(x, 0); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// TestCloseDuringAStepLeavesTheParameters: as they were when it returned, whoever makes the
+// steps; the step in the making says that it came too late, and is not counted.
+func TestCloseDuringAStepLeavesTheParameters(t *testing.T) {
+	t.Parallel()
+	const long = time.Hour
+	computed := func(t *testing.T, p *peer.Peer) error {
+		return step(t, p, atPace(long, towards))
+	}
+	applied := func(t *testing.T, p *peer.Peer) error {
+		delta := make(tensor.Vector, newModel().Layout().Len())
+		delta[0] = 1
+		time.Sleep(long)
+		return p.Apply(t.Context(), delta, peer.Result{})
+	}
+	for _, c := range []struct {
+		name      string
+		configure func(int, *peer.Config)
+		step      func(*testing.T, *peer.Peer) error
+	}{
+		{"Step", shortRun, computed},
+		{"Apply", shortRun, applied},
+		{"Step with mean gradients", rivals()[0].configure, computed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := peertest.Start(t, peertest.Config{Peers: 2, Params: newModel, Link: memnet.Link{Delay: time.Millisecond}, Configure: c.configure})
+				p, ended := f.Peers[0], make(chan error, 1)
+				go func() { ended <- c.step(t, p) }()
+				time.Sleep(time.Minute)
+				if s := p.State(); s != control.Training {
+					t.Errorf("before Close the peer is %s", s)
+				}
+				if err := p.Close(); err != nil {
+					t.Error(err)
+				}
+				if s := p.State(); s != control.Closed {
+					t.Errorf("after Close the peer is %s", s)
+				}
+				before := parameters(t, p)
+				if err := <-ended; !errors.Is(err, peer.ErrClosed) {
+					t.Errorf("the step ends with %v", err)
+				}
+				if !slices.Equal(before, parameters(t, p)) || p.Stats().Steps != 0 {
+					t.Errorf("the parameters changed after Close; %d steps", p.Stats().Steps)
+				}
+			})
+		})
+	}
+}
