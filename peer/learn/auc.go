@@ -1,0 +1,149 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// Areas are found in two rounds of sums: a coarse histogram of scores, then one of finer bins
+// where there are many rows, so that the error is small whatever the scores look like.
+const (
+	lowScore   = -1076 // of position: 2^-1075 and less are 0
+	highScore  = 54    // 1 - 2^-53 is the last score below 1
+	cellsPer   = 4     // coarse cells for each power of 2
+	scoreCells = (highScore - lowScore) * cellsPer
+	// scoreBins is how many bins the rows of a class and of its rest are spread over: the
+	// error is at most half of 1/scoreBins if the cells are evenly filled.
+	scoreBins = 8192
+	// maxAreas bounds the classes that have an area each, and so the bytes of the sums.
+	maxAreas = 64
+)
+
+// position puts a score from 0 to 1 on a scale that is fine near both ends: its binary
+// logarithm below ½, and the same mirrored above.
+func position(score float64) float64 {
+	if score <= 0.5 {
+		return max(math.Log2(score), lowScore)
+	}
+	return min(-2-math.Log2(1-score), highScore)
+}
+
+// coarse is the cell of a score.
+func coarse(score float64) int {
+	return min(int((position(score)-lowScore)*cellsPer), scoreCells-1)
+}
+
+// areas is the mean area under the curve over classes, and the bound of its error.
+func areas(ctx context.Context, flock table.Flock, name string, scores []float64, rows Rows) (area, bound float64, err error) {
+	k := len(rows.Classes)
+	classes := make([]int, 0, k)
+	for c := range k {
+		if k == 2 && c == 0 {
+			continue
+		}
+		classes = append(classes, c)
+	}
+	if len(classes) > maxAreas {
+		return 0.5, 0.5, nil
+	}
+	n := 0.0
+	for _, class := range classes {
+		a := areaOf{scores: scores, rows: rows, class: class, name: fmt.Sprintf("%s/auc%d", name, class)}
+		one, off, some, err := a.measure(ctx, flock)
+		if err != nil {
+			return 0, 0, fmt.Errorf("learn: evaluating the area under the curve: %w", err)
+		}
+		if some {
+			area, bound, n = area+one, bound+off, n+1
+		}
+	}
+	if n == 0 {
+		return 0.5, 0.5, nil
+	}
+	return area / n, bound / n, nil
+}
+
+// areaOf is the area of one class against the rest.
+type areaOf struct {
+	scores []float64
+	rows   Rows
+	class  int
+	name   string
+}
+
+// each goes over the rows: their score, its cell, and whether they are of the class.
+func (a areaOf) each(do func(score float64, cell int, weight float64, positive bool)) {
+	k := len(a.rows.Classes)
+	for i := range a.rows.count() {
+		score := min(max(a.scores[i*k+a.class], 0), 1)
+		do(score, coarse(score), a.rows.weight(i), int(a.rows.Target[i]) == a.class)
+	}
+}
+
+// histogram is what the flock has in n bins: the weight of the class and of the rest, one
+// after the other, and in ends the largest score of each bin and the least, negated.
+func (a areaOf) histogram(ctx context.Context, flock table.Flock, name string, n int, bin func(score float64, cell int) int) (weights, ends []float64, err error) {
+	weights, ends = make([]float64, 2*n), make([]float64, 2*n)
+	for b := range ends {
+		ends[b] = -2 // below what any score gives
+	}
+	a.each(func(score float64, cell int, weight float64, positive bool) {
+		b := bin(score, cell)
+		ends[b], ends[n+b] = max(ends[b], score), max(ends[n+b], -score)
+		if !positive {
+			b += n
+		}
+		weights[b] += weight
+	})
+	if weights, _, err = flock.Sum(ctx, a.name+name, weights); err != nil {
+		return nil, nil, err
+	}
+	ends, _, err = flock.Max(ctx, a.name+name+"/ends", ends)
+	return weights, ends, err
+}
+
+// measure is the area and the bound of its error; some is false if all rows, or none, are of
+// the class.
+func (a areaOf) measure(ctx context.Context, flock table.Flock) (area, bound float64, some bool, err error) {
+	cells, span, err := a.histogram(ctx, flock, "/cells", scoreCells, func(_ float64, cell int) int { return cell })
+	if err != nil {
+		return 0, 0, false, err
+	}
+	positives, negatives := total(cells[:scoreCells]), total(cells[scoreCells:])
+	if positives == 0 || negatives == 0 {
+		return 0, 0, false, nil
+	}
+	// begin[c] is the first bin of cell c, which has bins by its share of the rows, evenly
+	// from the least of its scores to the largest; one if its rows have no weight.
+	begin := make([]int, scoreCells+1)
+	for c := range scoreCells {
+		mass := (cells[c]/positives + cells[scoreCells+c]/negatives) / 2
+		begin[c+1] = begin[c] + int(math.Ceil(mass*scoreBins))
+		if begin[c+1] == begin[c] && span[c] >= 0 {
+			begin[c+1]++
+		}
+	}
+	bins := begin[scoreCells]
+	fine, ends, err := a.histogram(ctx, flock, "/bins", bins, func(score float64, cell int) int {
+		least, width := -span[scoreCells+cell], begin[cell+1]-begin[cell]
+		if span[cell] == least {
+			return begin[cell]
+		}
+		return begin[cell] + min(int((score-least)/(span[cell]-least)*float64(width)), width-1)
+	})
+	if err != nil {
+		return 0, 0, false, err
+	}
+	below := 0.0
+	for b := range bins {
+		area += fine[b] * (below + fine[bins+b]/2)
+		if ends[b] != -ends[bins+b] { // more than one score: their order is not known
+			bound += fine[b] * fine[bins+b] / 2
+		}
+		below += fine[bins+b]
+	}
+	return area / positives / negatives, bound / positives / negatives, true, nil
+}

@@ -1,0 +1,158 @@
+package learn
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// Coefficients are weights of columns: output o is Intercept[o] plus the sum of
+// Weights[o][c] times the column Columns[c].
+type Coefficients struct {
+	Columns   []string    `json:"columns"`
+	Intercept []float64   `json:"intercept"`
+	Weights   [][]float64 `json:"weights"`
+}
+
+func (c *Coefficients) check() error {
+	if len(c.Intercept) == 0 || len(c.Weights) != len(c.Intercept) {
+		return fmt.Errorf("%d intercepts and %d rows of weights", len(c.Intercept), len(c.Weights))
+	}
+	for _, weights := range c.Weights {
+		if len(weights) != len(c.Columns) {
+			return fmt.Errorf("%d weights for %d columns", len(weights), len(c.Columns))
+		}
+	}
+	return nil
+}
+
+// apply appends the outputs of each row to dst.
+func (c *Coefficients) apply(dst []float64, features *table.Batch) ([]float64, error) {
+	k, first := len(c.Intercept), len(dst)
+	dst = slices.Grow(dst, k*features.Rows)
+	for range features.Rows {
+		dst = append(dst, c.Intercept...)
+	}
+	out := dst[first:]
+	for j, name := range c.Columns {
+		values, err := numbers(features, name)
+		if err != nil {
+			return dst[:first], err
+		}
+		if k == 1 {
+			weight := c.Weights[0][j]
+			for i, x := range values {
+				out[i] += weight * x
+			}
+			continue
+		}
+		for i, x := range values {
+			if x == 0 {
+				continue
+			}
+			for o := range k {
+				out[i*k+o] += c.Weights[o][j] * x
+			}
+		}
+	}
+	return dst, nil
+}
+
+// numbers is a column of numbers, all of them there.
+func numbers(b *table.Batch, name string) ([]float64, error) {
+	column := b.Find(name)
+	if column == nil {
+		return nil, fmt.Errorf("learn: there is no column %q, which the model wants", name)
+	}
+	return column.Numbers, checkNumbers(column, b.Rows)
+}
+
+func checkNumbers(column *table.Column, rows int) error {
+	if column.Kind != table.Number {
+		return fmt.Errorf("learn: column %q is of categories; make numbers of it (one-hot) first", column.Name)
+	}
+	if len(column.Numbers) != rows {
+		return fmt.Errorf("learn: column %q has %d numbers for %d rows", column.Name, len(column.Numbers), rows)
+	}
+	for i, x := range column.Numbers {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("learn: column %q has %v in row %d; impute what is missing first", column.Name, x, i)
+		}
+	}
+	return nil
+}
+
+// LinearModel is a number as a weighted sum of columns.
+type LinearModel struct{ Coefficients }
+
+// Outputs is 1.
+func (m *LinearModel) Outputs() int { return 1 }
+
+// Predict appends a number for each row.
+func (m *LinearModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
+	return m.apply(dst, features)
+}
+
+func (m *LinearModel) check() error {
+	if len(m.Intercept) != 1 {
+		return fmt.Errorf("%d outputs; want 1", len(m.Intercept))
+	}
+	return m.Coefficients.check()
+}
+
+// LogisticModel is probabilities of classes by weighted sums of columns: with one row of
+// weights, the odds of class 1 of two; with more, one row for each class.
+type LogisticModel struct{ Coefficients }
+
+// Outputs is the number of classes.
+func (m *LogisticModel) Outputs() int { return max(len(m.Intercept), 2) }
+
+// Predict appends a probability for each class for each row.
+func (m *LogisticModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
+	if len(m.Intercept) > 1 {
+		first := len(dst)
+		dst, err := m.apply(dst, features)
+		if err == nil {
+			for p := range slices.Chunk(dst[first:], len(m.Intercept)) {
+				softmax(p)
+			}
+		}
+		return dst, err
+	}
+	margins, err := m.apply(nil, features)
+	if err != nil {
+		return dst, err
+	}
+	for _, margin := range margins {
+		dst = append(dst, sigmoid(-margin), sigmoid(margin))
+	}
+	return dst, nil
+}
+
+// sigmoid is the probability of odds given as their logarithm.
+func sigmoid(x float64) float64 {
+	if x >= 0 {
+		return 1 / (1 + math.Exp(-x))
+	}
+	e := math.Exp(x)
+	return e / (1 + e)
+}
+
+// softmax makes probabilities of their logarithms, which may be off by a constant, and gives
+// the logarithm of what it divided by.
+func softmax(p []float64) float64 {
+	highest, sum := slices.Max(p), 0.0
+	for i := range p {
+		p[i] = math.Exp(p[i] - highest)
+		sum += p[i]
+	}
+	for i := range p {
+		p[i] /= sum
+	}
+	return highest + math.Log(sum)
+}
+
+var errNoFeatures = errors.New("there are no features; a member without rows has a batch of its columns all the same")

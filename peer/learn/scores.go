@@ -1,0 +1,234 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// ClassScores say how well classes were told apart, over the rows of all members.
+type ClassScores struct {
+	Peers int `json:"peers"`
+	// Rows is the weight of all rows: their number, unless they are weighted.
+	Rows float64 `json:"rows"`
+	// Accuracy is the share of rows whose likeliest class is the true one.
+	Accuracy float64 `json:"accuracy"`
+	// PPV (positive predictive value: precision), Recall and F1 are of class 1 if there are
+	// two, and the mean over the classes if there are more; 0 where nothing was predicted.
+	PPV    float64 `json:"ppv"`
+	Recall float64 `json:"recall"`
+	F1     float64 `json:"f1"`
+	// LogLoss is the mean of -ln of the probability of the true class, which counts as at
+	// least 2.2e-16.
+	LogLoss float64 `json:"logloss"`
+	// AUC is the area under the curve of recall over false alarms, for class 1 if there are two,
+	// and the mean of each class against the rest if there are more: the chance that a
+	// row of the class scores above one of another. It is off by at most AUCError: rows of
+	// one bin of scores count as equal. 0.5 ± 0.5 where rows are of one class.
+	AUC      float64 `json:"auc"`
+	AUCError float64 `json:"auc_error"`
+	// Confusion has the rows of each true class (first index) by predicted class.
+	Confusion [][]float64 `json:"confusion"`
+}
+
+// NumberScores say how well numbers were predicted, over the rows of all members.
+type NumberScores struct {
+	Peers int     `json:"peers"`
+	Rows  float64 `json:"rows"`
+	RMSE  float64 `json:"rmse"` // root of the mean squared error, in the target's unit
+	MAE   float64 `json:"mae"`  // mean absolute error
+	R2    float64 `json:"r2"`   // share of the variance explained; 0 if the target has none
+}
+
+// minProbability is what a probability counts as at least, or one row could make the log
+// loss infinite. It is scikit-learn's.
+const minProbability = 0x1p-52
+
+// slack is by how much rounding may take a probability out of 0 to 1.
+const slack = 1e-9
+
+// Scores are those of classes or those of numbers.
+type Scores struct {
+	Classes *ClassScores  `json:"classes,omitempty"`
+	Numbers *NumberScores `json:"numbers,omitempty"`
+}
+
+// Evaluate predicts the rows of each member and compares them with rows.Target, as classes if
+// rows.Classes names some. All members call it, with the same model; one may have no rows.
+func Evaluate(ctx context.Context, flock table.Flock, name string, model Model, rows Rows) (Scores, error) {
+	var predictions []float64
+	var local error
+	if rows.count() > 0 {
+		predictions, local = model.Predict(nil, rows.Features)
+	}
+	if rows.Classes == nil {
+		s, err := evaluateNumbers(ctx, flock, name, predictions, rows, local)
+		return Scores{Numbers: &s}, err
+	}
+	s, err := evaluateClasses(ctx, flock, name, predictions, rows, local)
+	return Scores{Classes: &s}, err
+}
+
+// EvaluateClasses compares probabilities, len(rows.Classes) for each row as Predict gives
+// them, with rows.Target. All members call it; one may have no rows.
+func EvaluateClasses(ctx context.Context, flock table.Flock, name string, probabilities []float64, rows Rows) (ClassScores, error) {
+	return evaluateClasses(ctx, flock, name, probabilities, rows, nil)
+}
+
+func evaluateClasses(ctx context.Context, flock table.Flock, name string, probabilities []float64, rows Rows, local error) (ClassScores, error) {
+	k := len(rows.Classes)
+	if local == nil && k < 2 {
+		local = fmt.Errorf("learn: scores of %d classes: want 2 or more", k)
+	}
+	if local == nil {
+		local = checkTarget(rows)
+	}
+	if local == nil {
+		local = checkPredictions(probabilities, k*rows.count(), -slack, 1+slack)
+	}
+	if err := agree(ctx, flock, name, local, rows.Classes); err != nil {
+		return ClassScores{}, err
+	}
+	// The confusion matrix, and one place more for the loss.
+	counts := make([]float64, k*k+1)
+	for i := range rows.count() {
+		p, truth, weight := probabilities[i*k:(i+1)*k], int(rows.Target[i]), rows.weight(i)
+		counts[truth*k+likeliest(p)] += weight
+		counts[k*k] -= weight * math.Log(max(p[truth], minProbability))
+	}
+	counts, peers, err := flock.Sum(ctx, name+"/confusion", counts)
+	if err != nil {
+		return ClassScores{}, fmt.Errorf("learn: evaluating: %w", err)
+	}
+	s := ClassScores{Peers: peers}
+	for truth := range k {
+		s.Confusion = append(s.Confusion, counts[truth*k:(truth+1)*k:(truth+1)*k])
+	}
+	s.Rows = total(counts[:k*k])
+	if s.Rows == 0 {
+		return ClassScores{}, ErrNoRows
+	}
+	s.LogLoss = counts[k*k] / s.Rows
+	s.shares()
+	s.AUC, s.AUCError, err = areas(ctx, flock, name, probabilities, rows)
+	return s, err
+}
+
+// shares fills in what follows from the confusion matrix.
+func (s *ClassScores) shares() {
+	k := len(s.Confusion)
+	first := 0
+	if k == 2 {
+		first = 1
+	}
+	n := float64(k - first)
+	for c := range k {
+		s.Accuracy += s.Confusion[c][c] / s.Rows
+	}
+	for c := first; c < k; c++ {
+		var predicted, true_ float64
+		for other := range k {
+			predicted += s.Confusion[other][c]
+			true_ += s.Confusion[c][other]
+		}
+		hit := s.Confusion[c][c]
+		s.PPV += share(hit, predicted) / n
+		s.Recall += share(hit, true_) / n
+		s.F1 += share(2*hit, predicted+true_) / n
+	}
+}
+
+// share is part of whole, 0 of nothing.
+func share(part, whole float64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return part / whole
+}
+
+// EvaluateNumbers compares predictions, one a row, with rows.Target. All members call it;
+// one may have no rows.
+func EvaluateNumbers(ctx context.Context, flock table.Flock, name string, predictions []float64, rows Rows) (NumberScores, error) {
+	return evaluateNumbers(ctx, flock, name, predictions, rows, nil)
+}
+
+func evaluateNumbers(ctx context.Context, flock table.Flock, name string, predictions []float64, rows Rows, local error) (NumberScores, error) {
+	if local == nil {
+		local = checkTarget(rows)
+	}
+	if local == nil {
+		local = checkPredictions(predictions, rows.count(), -math.MaxFloat64, math.MaxFloat64)
+	}
+	if err := agree(ctx, flock, name, local); err != nil {
+		return NumberScores{}, err
+	}
+	const (
+		weights = iota
+		squares
+		absolutes
+		targets
+		places
+	)
+	sums := make([]float64, places)
+	for i, p := range predictions {
+		weight, miss := rows.weight(i), p-rows.Target[i]
+		sums[weights] += weight
+		sums[squares] += weight * miss * miss
+		sums[absolutes] += weight * math.Abs(miss)
+		sums[targets] += weight * rows.Target[i]
+	}
+	sums, peers, err := flock.Sum(ctx, name+"/errors", sums)
+	if err != nil {
+		return NumberScores{}, fmt.Errorf("learn: evaluating: %w", err)
+	}
+	n := sums[weights]
+	if n == 0 {
+		return NumberScores{}, ErrNoRows
+	}
+	spread := []float64{0}
+	for i := range predictions {
+		d := rows.Target[i] - sums[targets]/n
+		spread[0] += rows.weight(i) * d * d
+	}
+	if spread, _, err = flock.Sum(ctx, name+"/spread", spread); err != nil {
+		return NumberScores{}, fmt.Errorf("learn: evaluating: %w", err)
+	}
+	s := NumberScores{Peers: peers, Rows: n, RMSE: math.Sqrt(sums[squares] / n), MAE: sums[absolutes] / n}
+	if spread[0] > 0 {
+		s.R2 = 1 - sums[squares]/spread[0]
+	}
+	return s, nil
+}
+
+// likeliest is the place of the largest number, the first of equal ones.
+func likeliest(p []float64) int {
+	best := 0
+	for c := range p {
+		if p[c] > p[best] {
+			best = c
+		}
+	}
+	return best
+}
+
+func total(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum
+}
+
+func checkPredictions(p []float64, want int, least, most float64) error {
+	if len(p) != want {
+		return fmt.Errorf("learn: evaluating: %d predictions where rows and classes make %d", len(p), want)
+	}
+	for i, x := range p {
+		if !(x >= least && x <= most) {
+			return fmt.Errorf("learn: evaluating: prediction %d is %v; want a number from %v to %v", i, x, least, most)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package learn
+
+import (
+	"fmt"
+	"math"
+)
+
+// count is the number of rows.
+func (r Rows) count() int {
+	if r.Features == nil {
+		return len(r.Target)
+	}
+	return r.Features.Rows
+}
+
+// weight is the weight of a row.
+func (r Rows) weight(row int) float64 {
+	if r.Weight == nil {
+		return 1
+	}
+	return r.Weight[row]
+}
+
+// checkTarget says what is wrong with targets and weights.
+func checkTarget(r Rows) error {
+	if len(r.Target) != r.count() {
+		return fmt.Errorf("learn: %d targets for %d rows", len(r.Target), r.count())
+	}
+	if r.Weight != nil && len(r.Weight) != r.count() {
+		return fmt.Errorf("learn: %d weights for %d rows", len(r.Weight), r.count())
+	}
+	for i, weight := range r.Weight {
+		if !(weight >= 0) || math.IsInf(weight, 1) {
+			return fmt.Errorf("learn: the weight of row %d is %v; want a number that is not negative", i, weight)
+		}
+	}
+	for i, y := range r.Target {
+		if r.Classes == nil && (math.IsNaN(y) || math.IsInf(y, 0)) {
+			return fmt.Errorf("learn: the target of row %d is %v; leave rows without a target out", i, y)
+		}
+		if r.Classes != nil && !(y >= 0 && y < float64(len(r.Classes)) && y == math.Trunc(y)) {
+			return fmt.Errorf("learn: the target of row %d is %v; want a class from 0 to %d", i, y, len(r.Classes)-1)
+		}
+	}
+	return nil
+}
