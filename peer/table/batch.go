@@ -1,5 +1,7 @@
 package table
 
+import "fmt"
+
 // Kind is what the values of a column are.
 type Kind uint8
 
@@ -10,6 +12,35 @@ const (
 	Category
 )
 
+// kindNames are the kinds as text, by Kind.
+var kindNames = [...]string{Number: "number", Category: "category"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// MarshalText writes "number" or "category".
+func (k Kind) MarshalText() ([]byte, error) {
+	if int(k) >= len(kindNames) {
+		return nil, fmt.Errorf("no such kind of column: %d", uint8(k))
+	}
+	return []byte(kindNames[k]), nil
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (k *Kind) UnmarshalText(text []byte) error {
+	for i, name := range kindNames {
+		if string(text) == name {
+			*k = Kind(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("no such kind of column: %q (number or category)", text)
+}
+
 // Column is one column of some rows. Those who are handed one do not change it.
 type Column struct {
 	Name string
@@ -19,8 +50,9 @@ type Column struct {
 	// Codes has, for each row, the place of its value in Values, and Missing where there is
 	// none, if the column is of Categories.
 	Codes []int32
-	// Values are the distinct values that Codes count in. Batches of one Source may
-	// number the same values differently; what a fitted stage gives numbers them alike.
+	// Values are the distinct values that Codes count in; some may be in no row of this batch.
+	// Batches of one Source may number the same values differently; what a fitted stage
+	// gives numbers them alike.
 	Values []string
 }
 
@@ -55,4 +87,47 @@ func (b *Batch) Find(name string) *Column {
 		}
 	}
 	return nil
+}
+
+// Pick is a batch of some rows of b, by their places in ascending order; b itself if these
+// are all.
+func (b *Batch) Pick(rows []int) *Batch {
+	if len(rows) == b.Rows {
+		return b
+	}
+	out := &Batch{Columns: make([]Column, len(b.Columns)), Rows: len(rows), Keys: make([]int64, len(rows))}
+	for i, row := range rows {
+		out.Keys[i] = b.Key(row)
+	}
+	if len(rows) > 0 {
+		out.First = out.Keys[0]
+	}
+	for c := range b.Columns {
+		from, to := &b.Columns[c], &out.Columns[c]
+		*to = *from
+		if from.Numbers != nil {
+			to.Numbers = make([]float64, len(rows))
+			for i, row := range rows {
+				to.Numbers[i] = from.Numbers[row]
+			}
+		}
+		if from.Codes != nil {
+			to.Codes = make([]int32, len(rows))
+			for i, row := range rows {
+				to.Codes[i] = from.Codes[row]
+			}
+		}
+	}
+	return out
+}
+
+// picked is b without the rows that keep does not want.
+func (b *Batch) picked(keep func(row int) bool) *Batch {
+	rows := make([]int, 0, b.Rows)
+	for row := range b.Rows {
+		if keep(row) {
+			rows = append(rows, row)
+		}
+	}
+	return b.Pick(rows)
 }

@@ -1,0 +1,5 @@
+package read
+
+import "errors"
+
+var errNotYet = errors.New("reading tables is not built yet")

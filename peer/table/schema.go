@@ -1,0 +1,249 @@
+package table
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Schema is the names and kinds of the columns of a table, in order. All members of a run
+// must have the same; Agree sees to it. It is written and read by encoding/json.
+type Schema struct {
+	Fields []Field `json:"fields"`
+}
+
+// Field is one column of a Schema.
+type Field struct {
+	Name string `json:"name"`
+	Kind Kind   `json:"kind"`
+	// Unseen says that no value of the column was seen when its kind was inferred: it counts
+	// as a Number unless another member has seen one.
+	Unseen bool `json:"unseen,omitempty"`
+}
+
+// Find is the place of the column of a name, -1 if there is none.
+func (s *Schema) Find(name string) int {
+	return slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
+}
+
+// Names are the columns' names.
+func (s *Schema) Names() []string {
+	names := make([]string, len(s.Fields))
+	for i, f := range s.Fields {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// Hash is 16 hexadecimal digits that two schemas share if they have the same columns of the
+// same kinds in the same order: the start of the SHA-256 of a line for each column, its kind,
+// a space and its quoted name.
+func (s *Schema) Hash() string {
+	h := sha256.New()
+	for _, f := range s.Fields {
+		fmt.Fprintf(h, "%s %q\n", f.Kind, f.Name)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// Differences tells how another schema differs from this one, a Difference for each column:
+// first those that are missing there or of another kind, in this order, then those that only
+// the other has. Columns in another order come last, and only if nothing else differs.
+func (s *Schema) Differences(other *Schema) []Difference {
+	var all []Difference
+	for _, f := range s.Fields {
+		switch i := other.Find(f.Name); {
+		case i < 0:
+			all = append(all, Difference{Column: f.Name, What: Lacking})
+		case other.Fields[i].Kind != f.Kind:
+			all = append(all, Difference{Column: f.Name, What: OtherKind, Want: f.Kind, Have: other.Fields[i].Kind})
+		}
+	}
+	for _, f := range other.Fields {
+		if s.Find(f.Name) < 0 {
+			all = append(all, Difference{Column: f.Name, What: Extra})
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	for i, f := range s.Fields {
+		if i < len(other.Fields) && other.Fields[i].Name != f.Name {
+			all = append(all, Difference{Column: f.Name, What: OtherPlace})
+		}
+	}
+	return all
+}
+
+// Join is the schema that the rows of both can be read with: a column that is a Category in
+// one is a Category, since every number has a text and not every text is a number; one that
+// only one of them has seen is as that one saw it. The order is that of s. Columns that only
+// one of them has cannot be joined: a *SchemaError.
+func (s *Schema) Join(other *Schema) (*Schema, error) {
+	joined := &Schema{Fields: slices.Clone(s.Fields)}
+	var apart []Difference
+	for _, d := range s.Differences(other) {
+		if d.What == Lacking || d.What == Extra {
+			apart = append(apart, d)
+		}
+	}
+	if len(apart) > 0 {
+		return nil, &SchemaError{Differences: apart}
+	}
+	for i, f := range joined.Fields {
+		o := other.Fields[other.Find(f.Name)]
+		switch {
+		case f.Unseen:
+			joined.Fields[i] = o
+		case !o.Unseen && o.Kind == Category:
+			joined.Fields[i].Kind = Category
+		}
+	}
+	return joined, nil
+}
+
+// What is how a column differs.
+type What string
+
+// How a column of another schema differs.
+const (
+	Lacking    What = "is missing"
+	Extra      What = "is one more"
+	OtherKind  What = "is of another kind"
+	OtherPlace What = "is at another place"
+)
+
+// Difference is one column that differs between two schemas. Want and Have matter for
+// OtherKind.
+type Difference struct {
+	Column     string
+	What       What
+	Want, Have Kind
+}
+
+func (d Difference) String() string {
+	if d.What == OtherKind {
+		return fmt.Sprintf("column %q is a %s, not a %s", d.Column, d.Have, d.Want)
+	}
+	return fmt.Sprintf("column %q %s", d.Column, d.What)
+}
+
+// SchemaError says that a table or a member has other columns than it should.
+type SchemaError struct {
+	// Where names what differs: a file, or "member 3 of 4", counted from 1.
+	Where string
+	// Member is the number of the member that differs, from 1 in the order in which Gather
+	// hands out; 0 if it is no member.
+	Member      int
+	Differences []Difference
+}
+
+// maxShown is how many differences an error spells out.
+const maxShown = 5
+
+func (e *SchemaError) Error() string {
+	var text []string
+	kinds := false
+	for i, d := range e.Differences {
+		kinds = kinds || d.What == OtherKind
+		if i < maxShown {
+			text = append(text, d.String())
+		}
+	}
+	if more := len(e.Differences) - len(text); more > 0 {
+		text = append(text, fmt.Sprintf("and %d more", more))
+	}
+	remedy := ""
+	if kinds {
+		remedy = " (kinds were inferred from what each saw first: give all the same schema, or repair the values that are no numbers)"
+	}
+	if e.Where == "" {
+		return "other columns: " + strings.Join(text, ", ") + remedy
+	}
+	return e.Where + " has other columns: " + strings.Join(text, ", ") + remedy
+}
+
+// Agree makes sure that all members of a flock have the same columns, and returns the schema
+// that all of them are to read with, in the order of the first member that has columns. A
+// member without rows hands in nil, and takes over what the others have; so does, for one
+// column, a member that saw no value of it. If a column is missing, is one more or is of
+// another kind somewhere, every member gets the same *SchemaError, which names the member and
+// the column.
+//
+// Kinds that differ are refused although Join could join them: one text among the numbers of
+// one member would turn the column into categories for everybody, unnoticed. Who wants that
+// calls AgreeJoined.
+func Agree(ctx context.Context, flock Flock, name string, schema *Schema) (*Schema, error) {
+	return agree(ctx, flock, name, schema, false)
+}
+
+// AgreeJoined is Agree, but a column that is a Category at one member is one for all.
+func AgreeJoined(ctx context.Context, flock Flock, name string, schema *Schema) (*Schema, error) {
+	return agree(ctx, flock, name, schema, true)
+}
+
+func agree(ctx context.Context, flock Flock, name string, schema *Schema, join bool) (*Schema, error) {
+	if schema == nil {
+		schema = &Schema{}
+	}
+	mine, err := json.Marshal(schema)
+	if err != nil {
+		return nil, fmt.Errorf("writing the schema: %w", err)
+	}
+	all, err := flock.Gather(ctx, name, mine)
+	if err != nil {
+		return nil, fmt.Errorf("gathering the schemas of all members: %w", err)
+	}
+	var agreed *Schema
+	for i, data := range all {
+		where := fmt.Sprintf("member %d of %d", i+1, len(all))
+		var theirs Schema
+		if err := json.Unmarshal(data, &theirs); err != nil {
+			return nil, fmt.Errorf("reading the schema of %s: %w", where, err)
+		}
+		if len(theirs.Fields) == 0 {
+			continue
+		}
+		if agreed == nil {
+			agreed = &theirs
+			continue
+		}
+		if agreed, err = agreed.with(&theirs, join); err != nil {
+			if e, ok := err.(*SchemaError); ok {
+				e.Where, e.Member = where, i+1
+			}
+			return nil, err
+		}
+	}
+	if agreed == nil {
+		return nil, fmt.Errorf("none of %d members has a table", len(all))
+	}
+	for i := range agreed.Fields {
+		agreed.Fields[i].Unseen = false
+	}
+	return agreed, nil
+}
+
+// with joins a schema with that of the next member; kinds that both saw must be the same
+// unless join is set.
+func (s *Schema) with(other *Schema, join bool) (*Schema, error) {
+	joined, err := s.Join(other)
+	if err != nil || join {
+		return joined, err
+	}
+	var apart []Difference
+	for _, f := range s.Fields {
+		o := other.Fields[other.Find(f.Name)]
+		if !f.Unseen && !o.Unseen && f.Kind != o.Kind {
+			apart = append(apart, Difference{Column: f.Name, What: OtherKind, Want: f.Kind, Have: o.Kind})
+		}
+	}
+	if len(apart) > 0 {
+		return nil, &SchemaError{Differences: apart}
+	}
+	return joined, nil
+}
