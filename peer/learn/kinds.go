@@ -18,6 +18,9 @@ func modelKinds() []modelKind {
 	return []modelKind{
 		{"linear", func() Model { return new(LinearModel) }},
 		{"logistic", func() Model { return new(LogisticModel) }},
+		{"kmeans", func() Model { return new(KMeansModel) }},
+		{"pca", func() Model { return new(PCAModel) }},
+		{"als", func() Model { return new(ALSModel) }},
 	}
 }
 

@@ -1,0 +1,363 @@
+package learn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// ErrUserShared is a user with ratings at two members.
+var ErrUserShared = errors.New("learn: a user has rows at more than one member; split the rows by user")
+
+// Defaults of ALS.
+const (
+	defaultFactors = 10
+	defaultRounds  = 10
+	defaultRidge   = 0.1
+)
+
+// ALS learns ratings, Rows.Target, that users give to items: the mean of all plus the product
+// of a few factors of the user and of the item, found by least squares in turn (Zhou et al.
+// 2008: the ridge grows with the number of ratings). A user's rows are all at one member, and
+// the user's factors never leave it: members see the names of all items, hashes of users, by
+// which one at two members is found (ErrUserShared), and sums over users.
+type ALS struct {
+	User, Item string  // columns of categories; "" is "user" and "item"
+	Factors    int     // 0 is 10
+	Rounds     int     // 0 is 10
+	Ridge      float64 // 0 is 0.1
+	Seed       uint64
+}
+
+func (l ALS) withDefaults() (ALS, error) {
+	if l.User == "" {
+		l.User = "user"
+	}
+	if l.Item == "" {
+		l.Item = "item"
+	}
+	if l.Factors == 0 {
+		l.Factors = defaultFactors
+	}
+	if l.Rounds == 0 {
+		l.Rounds = defaultRounds
+	}
+	if l.Ridge == 0 {
+		l.Ridge = defaultRidge
+	}
+	if l.Factors < 1 || l.Rounds < 1 || !(l.Ridge > 0) {
+		return l, fmt.Errorf("learn: ALS with %d factors, %d rounds and ridge %v; want more than 0 of each", l.Factors, l.Rounds, l.Ridge)
+	}
+	return l, nil
+}
+
+// ALSModel predicts ratings. All but Users is the same at all members; Users are those of this
+// member, so that a file of it is not for others: Shared leaves them out.
+type ALSModel struct {
+	User  string               `json:"user"` // columns
+	Item  string               `json:"item"`
+	Mean  float64              `json:"mean"` // of all ratings
+	RMSE  float64              `json:"rmse"` // on the rows of all members, where it was fitted
+	Items map[string][]float64 `json:"items"`
+	Users map[string][]float64 `json:"users,omitempty"`
+}
+
+// Shared is the part that is the same at all members.
+func (m *ALSModel) Shared() *ALSModel {
+	shared := *m
+	shared.Users = nil
+	return &shared
+}
+
+// Outputs is 1: a rating.
+func (*ALSModel) Outputs() int { return 1 }
+
+// Predict appends a rating for each row: the mean where user or item are not known.
+func (m *ALSModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
+	users, err := categories(features, m.User)
+	if err != nil {
+		return nil, err
+	}
+	items, err := categories(features, m.Item)
+	if err != nil {
+		return nil, err
+	}
+	for row := range features.Rows {
+		rating := m.Mean
+		if u, i := users.Codes[row], items.Codes[row]; u >= 0 && i >= 0 {
+			x, y := m.Users[users.Values[u]], m.Items[items.Values[i]]
+			if len(x) > 0 && len(y) > 0 {
+				rating += floats.Dot(x, y)
+			}
+		}
+		dst = append(dst, rating)
+	}
+	return dst, nil
+}
+
+func (m *ALSModel) check() error {
+	factors := -1
+	for _, all := range []map[string][]float64{m.Items, m.Users} {
+		for name, f := range all {
+			if factors < 0 {
+				factors = len(f)
+			}
+			if len(f) != factors {
+				return fmt.Errorf("%q has %d factors, another %d", name, len(f), factors)
+			}
+		}
+	}
+	return nil
+}
+
+func categories(b *table.Batch, name string) (*table.Column, error) {
+	switch c := b.Find(name); {
+	case c == nil:
+		return nil, fmt.Errorf("learn: column %q is not there", name)
+	case c.Kind != table.Category:
+		return nil, fmt.Errorf("learn: column %q has numbers, where names are wanted; read it as a category", name)
+	default:
+		return c, nil
+	}
+}
+
+// Fit makes an *ALSModel.
+func (l ALS) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	l, local := l.withDefaults()
+	f := alsFit{ALS: l, flock: flock, name: name, rows: rows}
+	if local == nil {
+		local = f.take()
+	}
+	if err := agree(ctx, flock, name, local, "als", l); err != nil {
+		return nil, err
+	}
+	m, err := f.run(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("learn: ALS: %w", err)
+	}
+	return m, nil
+}
+
+// alsFit is one fit.
+type alsFit struct {
+	ALS
+	flock        table.Flock
+	name         string
+	rows         Rows
+	users, items *table.Column
+	mean         float64
+	names        []string // of the items of all members
+	place        []int    // of an item of ours in names
+}
+
+// take looks at the rows of this member.
+func (f *alsFit) take() (err error) {
+	if f.users, err = categories(f.rows.Features, f.User); err != nil {
+		return err
+	}
+	if f.items, err = categories(f.rows.Features, f.Item); err != nil {
+		return err
+	}
+	f.rows.Classes = nil
+	if err := checkTarget(f.rows); err != nil {
+		return err
+	}
+	for row := range f.rows.Features.Rows {
+		if f.users.Codes[row] < 0 || f.items.Codes[row] < 0 {
+			return fmt.Errorf("learn: row %d has no user or no item; leave it out", f.rows.Features.Key(row))
+		}
+	}
+	return nil
+}
+
+// gather hands round the names of users, hashed, and of items.
+func (f *alsFit) gather(ctx context.Context) error {
+	var hashes []byte
+	for _, user := range used(f.users) {
+		hash := fnv.New64a()
+		hash.Write([]byte(user))
+		hashes = hash.Sum(hashes)
+	}
+	all, err := f.flock.Gather(ctx, f.name+"/users", hashes)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, data := range all {
+		for hash := range slices.Chunk(data, 8) {
+			if seen[string(hash)] {
+				return ErrUserShared
+			}
+			seen[string(hash)] = true
+		}
+	}
+	names, err := json.Marshal(used(f.items))
+	if err != nil {
+		return err
+	}
+	if all, err = f.flock.Gather(ctx, f.name+"/items", names); err != nil {
+		return err
+	}
+	for _, data := range all {
+		var some []string
+		if err := json.Unmarshal(data, &some); err != nil {
+			return fmt.Errorf("a member's list of items: %w", err)
+		}
+		f.names = append(f.names, some...)
+	}
+	slices.Sort(f.names)
+	f.names = slices.Compact(f.names)
+	for _, item := range f.items.Values {
+		at, _ := slices.BinarySearch(f.names, item)
+		f.place = append(f.place, at)
+	}
+	return nil
+}
+
+// used are the values of a column that rows have.
+func used(c *table.Column) (values []string) {
+	seen := make([]bool, len(c.Values))
+	for _, code := range c.Codes {
+		seen[code] = true
+	}
+	for code, value := range c.Values {
+		if seen[code] {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// run turns between the users of this member and the items of all.
+func (f *alsFit) run(ctx context.Context) (*ALSModel, error) {
+	if err := f.gather(ctx); err != nil {
+		return nil, err
+	}
+	sum := make([]float64, 2)
+	for row, rating := range f.rows.Target {
+		sum[0] += f.rows.weight(row) * rating
+		sum[1] += f.rows.weight(row)
+	}
+	sum, _, err := f.flock.Sum(ctx, f.name+"/mean", sum)
+	if err != nil {
+		return nil, err
+	}
+	if !(sum[1] > 0) {
+		return nil, ErrNoRows
+	}
+	f.mean = sum[0] / sum[1]
+	chance := rand.New(rand.NewPCG(f.Seed, uint64(len(f.names))))
+	items := make([][]float64, len(f.names))
+	for i := range items {
+		for range f.Factors {
+			items[i] = append(items[i], chance.NormFloat64()/math.Sqrt(float64(f.Factors)))
+		}
+	}
+	var users [][]float64
+	for round := range f.Rounds {
+		users = f.solve(f.equations(len(f.users.Values), func(row int) (int, []float64) {
+			return int(f.users.Codes[row]), items[f.place[f.items.Codes[row]]]
+		}))
+		sums, _, err := f.flock.Sum(ctx, fmt.Sprintf("%s/items%d", f.name, round), f.equations(len(items), func(row int) (int, []float64) {
+			return f.place[f.items.Codes[row]], users[f.users.Codes[row]]
+		}))
+		if err != nil {
+			return nil, err
+		}
+		flat, err := settle(ctx, f.flock, fmt.Sprintf("%s/round%d", f.name, round), slices.Concat(f.solve(sums)...))
+		if err != nil {
+			return nil, err
+		}
+		items = slices.Collect(slices.Chunk(flat, f.Factors))
+	}
+	return f.model(ctx, users, items)
+}
+
+// width is how many numbers the equations of one user or item are: the upper triangle, the
+// right side, and the weight of the ratings.
+func (f *alsFit) width() int { return f.Factors*(f.Factors+1)/2 + f.Factors + 1 }
+
+// equations are the normal equations of n users or items; of tells whose a row is, and the
+// factors of the other side.
+func (f *alsFit) equations(n int, of func(row int) (int, []float64)) []float64 {
+	sums := make([]float64, n*f.width())
+	for row, rating := range f.rows.Target {
+		i, x := of(row)
+		w, at := f.rows.weight(row), sums[i*f.width():(i+1)*f.width()]
+		for j, v := range x {
+			for _, u := range x[j:] {
+				at[0] += w * v * u
+				at = at[1:]
+			}
+		}
+		floats.AddScaled(at[:f.Factors], w*(rating-f.mean), x)
+		at[f.Factors] += w
+	}
+	return sums
+}
+
+// solve is the factors of each user or item; 0 for one without ratings.
+func (f *alsFit) solve(sums []float64) [][]float64 {
+	var solved [][]float64
+	for at := range slices.Chunk(sums, f.width()) {
+		x := make([]float64, f.Factors)
+		solved = append(solved, x)
+		weight := at[len(at)-1]
+		if weight == 0 {
+			continue
+		}
+		a := mat.NewSymDense(f.Factors, nil)
+		for i := range f.Factors {
+			for j := i; j < f.Factors; j++ {
+				a.SetSym(i, j, at[0])
+				at = at[1:]
+			}
+			a.SetSym(i, i, a.At(i, i)+f.Ridge*weight)
+		}
+		var c mat.Cholesky
+		if c.Factorize(a) { // always, by the ridge, but for values beyond all measure
+			_ = c.SolveVecTo(mat.NewVecDense(len(x), x), mat.NewVecDense(len(x), at[:f.Factors]))
+		}
+	}
+	return solved
+}
+
+// model puts the factors together with the names, and sums how far off they are. The users'
+// factors are brought up to the items' last.
+func (f *alsFit) model(ctx context.Context, users, items [][]float64) (*ALSModel, error) {
+	users = f.solve(f.equations(len(users), func(row int) (int, []float64) {
+		return int(f.users.Codes[row]), items[f.place[f.items.Codes[row]]]
+	}))
+	m := &ALSModel{User: f.User, Item: f.Item, Mean: f.mean, Items: map[string][]float64{}, Users: map[string][]float64{}}
+	for i, name := range f.names {
+		m.Items[name] = items[i]
+	}
+	for _, code := range f.users.Codes {
+		m.Users[f.users.Values[code]] = users[code]
+	}
+	predicted, err := m.Predict(nil, f.rows.Features)
+	if err != nil {
+		return nil, err
+	}
+	sum := make([]float64, 2)
+	for row, rating := range f.rows.Target {
+		off, w := predicted[row]-rating, f.rows.weight(row)
+		sum[0] += w * off * off
+		sum[1] += w
+	}
+	if sum, _, err = f.flock.Sum(ctx, f.name+"/rmse", sum); err != nil {
+		return nil, err
+	}
+	m.RMSE = math.Sqrt(sum[0] / sum[1])
+	return m, nil
+}

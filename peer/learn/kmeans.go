@@ -1,0 +1,238 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// Defaults of KMeans.
+const (
+	defaultClusters   = 8
+	defaultIterations = 100
+	defaultTolerance  = 1e-4
+)
+
+// KMeans divides rows of numbers into clusters, so that they are near the mean of their own
+// (k-means|| start: Bahmani et al. 2012; then Lloyd's iterations). Columns of unlike scales
+// are to be standardized before. The start draws rows by Seed and their keys, so that the
+// result is that of one process with all rows, up to rounding, however the rows are split: as
+// long as no row is within rounding of the border between two clusters. The rows that begin
+// clusters, about 2·Clusters in each of five rounds, are seen by all members.
+type KMeans struct {
+	Clusters   int     // at most so many; 0 is 8
+	Iterations int     // of Lloyd, at most; 0 is 100
+	Tolerance  float64 // ends when centers move less, squared, in mean variances of a column; 0 is 1e-4
+	Seed       uint64
+}
+
+func (l KMeans) withDefaults() (KMeans, error) {
+	if l.Clusters == 0 {
+		l.Clusters = defaultClusters
+	}
+	if l.Iterations == 0 {
+		l.Iterations = defaultIterations
+	}
+	if l.Tolerance == 0 {
+		l.Tolerance = defaultTolerance
+	}
+	if l.Clusters < 1 || l.Iterations < 1 || !(l.Tolerance > 0) {
+		return l, fmt.Errorf("learn: k-means with %d clusters, %d iterations and tolerance %v; want more than 0 of each", l.Clusters, l.Iterations, l.Tolerance)
+	}
+	return l, nil
+}
+
+// KMeansModel gives the index of the cluster of a row, from 0.
+type KMeansModel struct {
+	Columns []string    `json:"columns"`
+	Centers [][]float64 `json:"centers"` // a row for each cluster, a value for each column
+	Sizes   []float64   `json:"sizes"`   // the weight of the rows of each, where it was fitted
+	// Inertia is the sum of the squared distances of all those rows from their centers.
+	Inertia    float64 `json:"inertia"`
+	Iterations int     `json:"iterations"`
+}
+
+// Outputs is 1: the index of a cluster.
+func (*KMeansModel) Outputs() int { return 1 }
+
+// Predict appends the index of the cluster whose center is nearest.
+func (m *KMeansModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
+	p, err := pointsOf(Rows{Features: features}, m.Columns)
+	if err != nil {
+		return nil, err
+	}
+	p.from = m.Centers[0]
+	var c centers
+	for _, center := range m.Centers {
+		c.add(floats.SubTo(make([]float64, len(center)), center, p.from))
+	}
+	p.each(func(_ int, x []float64) {
+		nearest, _ := c.nearest(x)
+		dst = append(dst, float64(nearest))
+	})
+	return dst, nil
+}
+
+func (m *KMeansModel) check() error {
+	if len(m.Centers) == 0 || len(m.Sizes) != len(m.Centers) {
+		return fmt.Errorf("%d centers and %d sizes", len(m.Centers), len(m.Sizes))
+	}
+	for i, c := range m.Centers {
+		if len(c) != len(m.Columns) {
+			return fmt.Errorf("center %d has %d values for %d columns", i, len(c), len(m.Columns))
+		}
+	}
+	return nil
+}
+
+// centers are points that rows belong to.
+type centers struct {
+	at    [][]float64
+	halfs []float64 // half of the squared norm of each
+}
+
+func (c *centers) add(at []float64) {
+	c.at, c.halfs = append(c.at, at), append(c.halfs, floats.Dot(at, at)/2)
+}
+
+// nearest is the center nearest to x, the first of equals, and its squared distance.
+func (c *centers) nearest(x []float64) (index int, squared float64) {
+	best := math.Inf(1)
+	for i, at := range c.at {
+		if gap := c.halfs[i] - floats.Dot(x, at); gap < best {
+			index, best = i, gap
+		}
+	}
+	return index, distance2(x, c.at[index])
+}
+
+func distance2(x, y []float64) (sum float64) {
+	for j, v := range x {
+		sum += (v - y[j]) * (v - y[j])
+	}
+	return sum
+}
+
+// Fit makes a *KMeansModel. Clusters that no row is left in get the row that is farthest from
+// its center; if there are fewer distinct rows than clusters, the model has as many as those.
+func (l KMeans) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	p, local := pointsOf(rows, allNames(rows.Features))
+	l, wrong := l.withDefaults()
+	if wrong != nil {
+		local = wrong
+	}
+	if err := agree(ctx, flock, name, local, "kmeans", l, p.names); err != nil {
+		return nil, err
+	}
+	weight, mean, scatter, err := p.moments(ctx, flock, name)
+	if err != nil {
+		return nil, fmt.Errorf("learn: k-means: %w", err)
+	}
+	p.from = mean
+	fit := kmeansFit{KMeans: l, points: p, flock: flock, name: name}
+	c, err := fit.start(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("learn: the start of k-means: %w", err)
+	}
+	m, err := fit.lloyd(ctx, c, l.Tolerance*scatter/weight/float64(len(mean)))
+	if err != nil {
+		return nil, fmt.Errorf("learn: k-means: %w", err)
+	}
+	return m, nil
+}
+
+// kmeansFit is one fit: the points are measured from the mean of all.
+type kmeansFit struct {
+	KMeans
+	points points
+	flock  table.Flock
+	name   string
+}
+
+// lloyd moves centers to the mean of their rows until they move less than still.
+func (f kmeansFit) lloyd(ctx context.Context, c centers, still float64) (*KMeansModel, error) {
+	d := len(f.points.columns)
+	for step, done := 0, false; ; step++ {
+		k := len(c.at)
+		sums := make([]float64, k*(d+1)+1) // of each cluster the rows and their weight; the inertia
+		f.points.each(func(row int, x []float64) {
+			w := f.points.rows.weight(row)
+			i, off := c.nearest(x)
+			floats.AddScaled(sums[i*(d+1):i*(d+1)+d], w, x)
+			sums[i*(d+1)+d] += w
+			sums[k*(d+1)] += w * off
+		})
+		sums, _, err := f.flock.Sum(ctx, fmt.Sprintf("%s/lloyd%d", f.name, step), sums)
+		if err != nil {
+			return nil, err
+		}
+		if done {
+			return f.model(c, sums, step), nil
+		}
+		var (
+			next  centers
+			moved float64
+			empty []int
+		)
+		for i, at := range c.at {
+			sum, w := sums[i*(d+1):i*(d+1)+d], sums[i*(d+1)+d]
+			to := at
+			if w > 0 {
+				to = make([]float64, d)
+				for j, s := range sum {
+					to[j] = s / w
+				}
+			} else {
+				empty = append(empty, i)
+			}
+			moved += distance2(at, to)
+			next.add(to)
+		}
+		if len(empty) > 0 {
+			filled, err := f.fill(ctx, &next, c, empty, step)
+			if err != nil {
+				return nil, err
+			}
+			moved += filled
+		}
+		c, done = next, moved <= still || step+1 >= f.Iterations
+	}
+}
+
+// fill puts centers without a row where the rows are that are farthest from theirs, and tells
+// how far, squared: 0 if all rows stand on centers.
+func (f kmeansFit) fill(ctx context.Context, next *centers, c centers, empty []int, step int) (far float64, err error) {
+	farthest := least{most: len(empty)}
+	f.points.each(func(row int, x []float64) {
+		if _, off := c.nearest(x); f.points.rows.weight(row) > 0 && off > 0 {
+			farthest.offer(-off, x)
+		}
+	})
+	if err := farthest.ofAll(ctx, f.flock, fmt.Sprintf("%s/farthest%d", f.name, step), len(f.points.columns)); err != nil {
+		return 0, err
+	}
+	for n, r := range farthest.list {
+		i := empty[n]
+		next.at[i], next.halfs[i] = r.point, floats.Dot(r.point, r.point)/2
+		far -= r.rank
+	}
+	return far, nil
+}
+
+// model puts together what is the same at all members: it comes of sums, by divisions only.
+func (f kmeansFit) model(c centers, sums []float64, steps int) *KMeansModel {
+	d := len(f.points.columns)
+	m := &KMeansModel{Columns: slices.Clone(f.points.names), Inertia: sums[len(sums)-1], Iterations: steps}
+	for i, at := range c.at {
+		if w := sums[i*(d+1)+d]; w > 0 {
+			m.Sizes = append(m.Sizes, w)
+			m.Centers = append(m.Centers, floats.AddTo(make([]float64, d), at, f.points.from))
+		}
+	}
+	return m
+}

@@ -1,0 +1,235 @@
+package learn
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+const (
+	defaultComponents = 10
+	// wideColumns is from how many columns on the components are sought at random: a
+	// covariance of 1,000 columns is 4 MB, and its eigenvectors take a second.
+	wideColumns = 1000
+	// sketchMore is how many directions more than components a random search has, and
+	// sketchRounds how often it is refined: what it finds is exact to 1e-6 where a component has
+	// 1.5 times the variance of the first that is left out (Halko et al. 2011).
+	sketchMore   = 10
+	sketchRounds = 8
+)
+
+// PCA finds the directions in which rows of numbers vary most. Columns of unlike scales are to
+// be standardized before. The result is that of one process with all rows, up to rounding,
+// where variances differ: directions of equal variance are any in their plane.
+type PCA struct {
+	Components int // 0 is 10, or the number of columns if that is less
+	// Randomized seeks them from random directions, which sums a few vectors of the columns'
+	// number instead of their square. More than 1,000 columns are always done so.
+	Randomized bool
+	Seed       uint64
+}
+
+// PCAModel gives a row's coordinates along the components.
+type PCAModel struct {
+	Columns []string  `json:"columns"`
+	Mean    []float64 `json:"mean"`
+	// Components are vectors of length 1, those of the largest variance first; the entry of
+	// largest size in each is positive.
+	Components [][]float64 `json:"components"`
+	Variance   []float64   `json:"variance"`  // of the rows along each
+	Explained  []float64   `json:"explained"` // the same as shares of the variance of all columns
+}
+
+// Outputs is the number of components.
+func (m *PCAModel) Outputs() int { return len(m.Components) }
+
+// Predict appends the coordinates of each row.
+func (m *PCAModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
+	p, err := pointsOf(Rows{Features: features}, m.Columns)
+	if err != nil {
+		return nil, err
+	}
+	p.from = m.Mean
+	p.each(func(_ int, x []float64) {
+		for _, component := range m.Components {
+			dst = append(dst, floats.Dot(component, x))
+		}
+	})
+	return dst, nil
+}
+
+func (m *PCAModel) check() error {
+	k := len(m.Components)
+	if len(m.Mean) != len(m.Columns) || k == 0 || len(m.Variance) != k || len(m.Explained) != k {
+		return fmt.Errorf("%d components, %d variances and a mean of %d values for %d columns", k, len(m.Variance), len(m.Mean), len(m.Columns))
+	}
+	for i, c := range m.Components {
+		if len(c) != len(m.Columns) {
+			return fmt.Errorf("component %d has %d values for %d columns", i, len(c), len(m.Columns))
+		}
+	}
+	return nil
+}
+
+// Fit makes a *PCAModel.
+func (l PCA) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	p, local := pointsOf(rows, allNames(rows.Features))
+	d := len(p.names)
+	if l.Components == 0 {
+		l.Components = min(defaultComponents, d)
+	}
+	if local == nil && (l.Components < 1 || l.Components > d) {
+		local = fmt.Errorf("learn: %d components of %d columns; want from 1 to %d", l.Components, d, d)
+	}
+	if err := agree(ctx, flock, name, local, "pca", l, p.names); err != nil {
+		return nil, err
+	}
+	weight, mean, scatter, err := p.moments(ctx, flock, name)
+	if err != nil {
+		return nil, fmt.Errorf("learn: PCA: %w", err)
+	}
+	p.from = mean
+	f := pcaFit{PCA: l, points: p, flock: flock, name: name}
+	find := f.exact
+	if l.Randomized || d > wideColumns {
+		find = f.sketch
+	}
+	flat, err := find(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("learn: PCA: %w", err)
+	}
+	if flat, err = settle(ctx, flock, name, flat); err != nil {
+		return nil, fmt.Errorf("learn: PCA: %w", err)
+	}
+	m := &PCAModel{Columns: slices.Clone(p.names), Mean: mean}
+	for i := range l.Components {
+		variance := max(flat[i], 0) / weight
+		m.Variance = append(m.Variance, variance)
+		m.Explained = append(m.Explained, share(variance, scatter/weight))
+		m.Components = append(m.Components, flat[l.Components+i*d:l.Components+(i+1)*d])
+	}
+	return m, nil
+}
+
+// pcaFit is one fit: the points are measured from the mean of all.
+type pcaFit struct {
+	PCA
+	points points
+	flock  table.Flock
+	name   string
+}
+
+// weighed goes over the rows, each times the root of its weight.
+func (f pcaFit) weighed(do func(x blas64.Vector)) {
+	f.points.each(func(row int, x []float64) {
+		if w := f.points.rows.weight(row); w != 1 {
+			floats.Scale(math.Sqrt(w), x)
+		}
+		do(blas64.Vector{N: len(x), Data: x, Inc: 1})
+	})
+}
+
+// exact has the eigenvectors of the scatter matrix, which is one sum.
+func (f pcaFit) exact(ctx context.Context) ([]float64, error) {
+	scatter, err := f.scatter(ctx, "/covariance", len(f.points.columns), func(x blas64.Vector) blas64.Vector { return x })
+	if err != nil {
+		return nil, err
+	}
+	return components(scatter, f.Components, nil)
+}
+
+// sketch has them of what the rows are in a few directions that hold most of the variance:
+// random ones, which each product with the scatter matrix turns towards those.
+func (f pcaFit) sketch(ctx context.Context) ([]float64, error) {
+	d := len(f.points.columns)
+	k := min(f.Components+sketchMore, d)
+	chance := rand.New(rand.NewPCG(f.Seed, uint64(d)))
+	basis := mat.NewDense(d, k, nil)
+	basis.Apply(func(int, int, float64) float64 { return chance.NormFloat64() }, basis)
+	along := make([]float64, k)
+	project := func(x blas64.Vector) blas64.Vector {
+		y := blas64.Vector{N: k, Data: along, Inc: 1}
+		blas64.Gemv(blas.Trans, 1, basis.RawMatrix(), x, 0, y)
+		return y
+	}
+	for round := range sketchRounds {
+		product := blas64.General{Rows: d, Cols: k, Stride: k, Data: make([]float64, d*k)}
+		f.weighed(func(x blas64.Vector) { blas64.Ger(1, x, project(x), product) })
+		sum, _, err := f.flock.Sum(ctx, fmt.Sprintf("%s/sketch%d", f.name, round), product.Data)
+		if err != nil {
+			return nil, err
+		}
+		var qr mat.QR
+		qr.Factorize(mat.NewDense(d, k, sum))
+		var q mat.Dense
+		qr.QTo(&q)
+		flat, err := settle(ctx, f.flock, fmt.Sprintf("%s/basis%d", f.name, round), mat.DenseCopyOf(q.Slice(0, d, 0, k)).RawMatrix().Data)
+		if err != nil {
+			return nil, err
+		}
+		basis = mat.NewDense(d, k, flat)
+	}
+	scatter, err := f.scatter(ctx, "/covariance", k, project)
+	if err != nil {
+		return nil, err
+	}
+	return components(scatter, f.Components, basis)
+}
+
+// scatter is the sum of the products of all rows with themselves, as size numbers each.
+func (f pcaFit) scatter(ctx context.Context, name string, size int, of func(blas64.Vector) blas64.Vector) (*mat.SymDense, error) {
+	s := mat.NewSymDense(size, nil)
+	f.weighed(func(x blas64.Vector) { blas64.Syr(1, of(x), s.RawSymmetric()) })
+	upper := make([]float64, 0, size*(size+1)/2)
+	for i := range size {
+		upper = append(upper, s.RawSymmetric().Data[i*size+i:(i+1)*size]...)
+	}
+	upper, _, err := f.flock.Sum(ctx, f.name+name, upper)
+	if err != nil {
+		return nil, err
+	}
+	for i := range size {
+		copy(s.RawSymmetric().Data[i*size+i:(i+1)*size], upper)
+		upper = upper[size-i:]
+	}
+	return s, nil
+}
+
+// components are the k largest eigenvalues, then their vectors, in the coordinates of basis if
+// there is one.
+func components(scatter *mat.SymDense, k int, basis *mat.Dense) ([]float64, error) {
+	var eigen mat.EigenSym
+	if !eigen.Factorize(scatter, true) {
+		return nil, errors.New("the eigenvectors of the covariance are not found; are there values beyond 1e150?")
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	if basis != nil {
+		var product mat.Dense
+		product.Mul(basis, &vectors)
+		vectors = product
+	}
+	values := eigen.Values(nil)
+	slices.Reverse(values) // they are ascending
+	flat, d := values[:k:k], len(values)
+	for i := range k {
+		v := mat.Col(nil, d-1-i, &vectors)
+		largest := slices.MaxFunc(v, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) })
+		if largest < 0 {
+			floats.Scale(-1, v)
+		}
+		flat = append(flat, v...)
+	}
+	return flat, nil
+}

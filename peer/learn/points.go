@@ -1,0 +1,207 @@
+package learn
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// blockRows is how many rows are laid out next to each other at a time: what a block takes
+// stays in the cache, and no second copy of all rows is made.
+const blockRows = 256
+
+// points are rows of numbers, less a vector that they are looked at from.
+type points struct {
+	names   []string
+	columns [][]float64
+	rows    Rows
+	// from is taken off each row, nil for none: about the mean of all rows, products lose
+	// nothing to an offset that they share.
+	from []float64
+}
+
+// allNames are the columns of a batch.
+func allNames(b *table.Batch) []string {
+	if b == nil {
+		return nil
+	}
+	names := make([]string, len(b.Columns))
+	for i, c := range b.Columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// pointsOf takes columns by their names, and says which is there not, or not of finite numbers.
+func pointsOf(rows Rows, names []string) (points, error) {
+	p := points{names: names, rows: rows}
+	if len(names) == 0 {
+		return p, errors.New("learn: rows without columns")
+	}
+	for _, name := range names {
+		c := rows.Features.Find(name)
+		switch {
+		case c == nil:
+			return p, fmt.Errorf("learn: column %q is not there", name)
+		case c.Kind != table.Number:
+			return p, fmt.Errorf("learn: column %q has categories, where numbers are wanted; encode it, or drop it", name)
+		}
+		for row, x := range c.Numbers {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return p, fmt.Errorf("learn: column %q is %v in row %d; impute it, or drop the column", name, x, rows.Features.Key(row))
+			}
+		}
+		p.columns = append(p.columns, c.Numbers)
+	}
+	if n := rows.count(); rows.Weight != nil && len(rows.Weight) != n {
+		return p, fmt.Errorf("learn: %d weights for %d rows", len(rows.Weight), n)
+	}
+	return p, nil
+}
+
+// each goes over the rows. The slice is valid during the call.
+func (p points) each(do func(row int, x []float64)) {
+	d, n := len(p.columns), p.rows.count()
+	block := make([]float64, blockRows*d)
+	for first := 0; first < n; first += blockRows {
+		size := min(blockRows, n-first)
+		for j, column := range p.columns {
+			from := 0.0
+			if p.from != nil {
+				from = p.from[j]
+			}
+			for i, x := range column[first : first+size] {
+				block[i*d+j] = x - from
+			}
+		}
+		for i := range size {
+			do(first+i, block[i*d:(i+1)*d])
+		}
+	}
+}
+
+// moments are the weight of all rows of the flock, their mean, and the sum of their squared
+// distances from it. In two rounds: the second measures from the mean of the first.
+func (p points) moments(ctx context.Context, flock table.Flock, name string) (weight float64, mean []float64, scatter float64, err error) {
+	d := len(p.columns)
+	mean = make([]float64, d)
+	for _, part := range []string{"/mean", "/scatter"} {
+		p.from = mean
+		sum := make([]float64, d+2)
+		p.each(func(row int, x []float64) {
+			w := p.rows.weight(row)
+			sum[d] += w
+			for j, v := range x {
+				sum[j] += w * v
+				sum[d+1] += w * v * v
+			}
+		})
+		if sum, _, err = flock.Sum(ctx, name+part, sum); err != nil {
+			return 0, nil, 0, err
+		}
+		if weight, scatter = sum[d], sum[d+1]; !(weight > 0) {
+			return 0, nil, 0, ErrNoRows
+		}
+		next := slices.Clone(mean)
+		for j := range next {
+			off := sum[j] / weight
+			next[j] += off
+			scatter -= weight * off * off
+		}
+		mean = next
+	}
+	return weight, mean, max(scatter, 0), nil
+}
+
+// ranked is a row that members hand each other, with what they choose by.
+type ranked struct {
+	rank  float64 // the least are chosen
+	point []float64
+}
+
+func (r ranked) compare(other ranked) int {
+	return cmp.Or(cmp.Compare(r.rank, other.rank), slices.Compare(r.point, other.point))
+}
+
+// least holds the rows of the least ranks, most of them at the utmost, in order.
+type least struct {
+	most int
+	list []ranked
+}
+
+// offer takes a row in, as a copy, if its rank is among the least.
+func (l *least) offer(rank float64, point []float64) {
+	r := ranked{rank, point}
+	if len(l.list) == l.most && (l.most == 0 || r.compare(l.list[l.most-1]) >= 0) {
+		return
+	}
+	r.point = slices.Clone(point)
+	at, _ := slices.BinarySearchFunc(l.list, r, ranked.compare)
+	if l.list = slices.Insert(l.list, at, r); len(l.list) > l.most {
+		l.list = l.list[:l.most]
+	}
+}
+
+// ofAll makes of the least of this member those of the flock, whoever holds them.
+func (l *least) ofAll(ctx context.Context, flock table.Flock, name string, width int) error {
+	var data []byte
+	for _, r := range l.list {
+		data = appendFloats(append(data, appendFloats(nil, r.rank)...), r.point...)
+	}
+	all, err := flock.Gather(ctx, name, data)
+	if err != nil {
+		return err
+	}
+	l.list = nil
+	for _, data := range all {
+		values, err := parseFloats(data)
+		if err != nil || len(values)%(width+1) != 0 {
+			return fmt.Errorf("learn: %s: a member has sent %d bytes, which are no rows of %d numbers", name, len(data), width)
+		}
+		for r := range slices.Chunk(values, width+1) {
+			l.offer(r[0], r[1:])
+		}
+	}
+	return nil
+}
+
+func appendFloats(data []byte, values ...float64) []byte {
+	for _, v := range values {
+		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(v))
+	}
+	return data
+}
+
+// parseFloats reads what appendFloats wrote, and takes finite numbers only.
+func parseFloats(data []byte) ([]float64, error) {
+	if len(data)%8 != 0 {
+		return nil, fmt.Errorf("%d bytes are no float64s", len(data))
+	}
+	values := make([]float64, 0, len(data)/8)
+	for b := range slices.Chunk(data, 8) {
+		v := math.Float64frombits(binary.LittleEndian.Uint64(b))
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("value %d is %v", len(values), v)
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
+// draw is a number from 0 to below 1 for a row, the same wherever the row is held.
+func draw(seed uint64, round int, key int64) float64 {
+	h := seed
+	for _, v := range []uint64{uint64(round), uint64(key)} {
+		h += v + 0x9e3779b97f4a7c15 // splitmix64
+		h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+		h = (h ^ h>>27) * 0x94d049bb133111eb
+		h ^= h >> 31
+	}
+	return float64(h>>11) / (1 << 53)
+}
