@@ -105,7 +105,10 @@ func (m *LinearModel) check() error {
 
 // LogisticModel is probabilities of classes by weighted sums of columns: with one row of
 // weights, the odds of class 1 of two; with more, one row for each class.
-type LogisticModel struct{ Coefficients }
+type LogisticModel struct {
+	Coefficients
+	Descent
+}
 
 // Outputs is the number of classes.
 func (m *LogisticModel) Outputs() int { return max(len(m.Intercept), 2) }

@@ -17,7 +17,7 @@ func smallFile() File {
 		Target:   "arr_delay>15",
 		Classes:  []string{"false", "true"},
 		Features: []string{"distance", "carrier"},
-		Model:    &LogisticModel{Coefficients{Columns: []string{"distance"}, Intercept: []float64{1. / 3}, Weights: [][]float64{{-1e-17}}}},
+		Model:    &LogisticModel{Coefficients: Coefficients{Columns: []string{"distance"}, Intercept: []float64{1. / 3}, Weights: [][]float64{{-1e-17}}}},
 	}
 }
 

@@ -1,0 +1,188 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// The settings of a descent that are 0.
+const (
+	descentTolerance  = 1e-5
+	descentIterations = 1000
+)
+
+// Logistic is logistic regression, softmax regression with more than two classes: the least
+// mean log loss plus a penalty of the weights, found by L-BFGS with a few sums of
+// classes × (columns + 1) numbers each. The zero value is scikit-learn's default.
+type Logistic struct {
+	// C is the strength of the data against the penalty: C times the sum of the rows' losses,
+	// plus (1-L1Ratio)/2 times the weights squared, plus L1Ratio times their absolute
+	// values, is made least. 0 is 1; the intercepts are free.
+	C float64 `json:"c"`
+	// L1Ratio is the part of the penalty that sets weights to 0, from 0 to 1 (elastic net).
+	L1Ratio float64 `json:"l1_ratio"`
+	// Tolerance ends the search, as the largest entry of the gradient of the mean loss by the
+	// weights of standardized columns; 0 is 1e-5.
+	Tolerance float64 `json:"tolerance"`
+	// Iterations are taken at most; 0 is 1000.
+	Iterations int `json:"iterations"`
+}
+
+// Fit gives a *LogisticModel.
+func (l *Logistic) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	m, err := newMatrix(ctx, flock, name, rows, l)
+	if err != nil {
+		return nil, err
+	}
+	k, err := outputs(ctx, flock, name, m, rows)
+	if err != nil {
+		return nil, err
+	}
+	loss := logLoss
+	if k > 1 {
+		loss = softmaxLoss
+	}
+	d := descent{l.C, l.L1Ratio, l.Tolerance, l.Iterations}
+	c, end, err := d.run(ctx, flock, name, m, k, rows.Target, loss, 0.25)
+	if err != nil {
+		return nil, err
+	}
+	return &LogisticModel{c, end}, nil
+}
+
+// outputs is how many rows of weights tell the classes apart: one for two classes. It counts
+// the classes over the flock.
+func outputs(ctx context.Context, flock table.Flock, name string, m *matrix, rows Rows) (int, error) {
+	if len(rows.Classes) < 2 {
+		return 0, fmt.Errorf("%w: it has classes %q", ErrOneClass, rows.Classes)
+	}
+	counts := make([]float64, len(rows.Classes))
+	for i, y := range rows.Target {
+		counts[int(y)] += m.weight(i)
+	}
+	counts, _, err := flock.Sum(ctx, name+"/classes", counts)
+	if err != nil {
+		return 0, fmt.Errorf("learn: counting classes: %w", err)
+	}
+	there := 0
+	for _, n := range counts {
+		if n > 0 {
+			there++
+		}
+	}
+	if there < 2 {
+		return 0, fmt.Errorf("%w: it is %q", ErrOneClass, rows.Classes[likeliest(counts)])
+	}
+	if len(counts) == 2 {
+		return 1, nil
+	}
+	return len(counts), nil
+}
+
+// lossFunc is the loss of a row of a class; it replaces the margins by the loss's
+// derivatives by them.
+type lossFunc func(margins []float64, class int) float64
+
+// logLoss is of one margin, the logarithm of the odds of class 1.
+func logLoss(margins []float64, class int) float64 {
+	margin := margins[0]
+	// With e = exp(-|margin|) the unlikelier class has probability e/(1+e).
+	e := math.Exp(-math.Abs(margin))
+	p := e / (1 + e)
+	loss := math.Log1p(e)
+	if margin > 0 {
+		p = 1 - p
+	}
+	if class == 1 {
+		margins[0] = p - 1
+		return loss + max(-margin, 0)
+	}
+	margins[0] = p
+	return loss + max(margin, 0)
+}
+
+// softmaxLoss is of a margin for each class.
+func softmaxLoss(margins []float64, class int) float64 {
+	own := margins[class]
+	loss := softmax(margins) - own
+	margins[class]--
+	return loss
+}
+
+// descent makes the mean loss of the flock's rows, with a penalty of the weights, least.
+type descent struct {
+	c, l1Ratio, tolerance float64
+	iterations            int
+}
+
+func (d descent) check() error {
+	if !(d.c >= 0) || !(d.l1Ratio >= 0 && d.l1Ratio <= 1) || !(d.tolerance >= 0) || d.iterations < 0 {
+		return fmt.Errorf("learn: C %v, L1Ratio %v, tolerance %v, %d iterations: want none negative and L1Ratio up to 1",
+			d.c, d.l1Ratio, d.tolerance, d.iterations)
+	}
+	return nil
+}
+
+// run gives coefficients of k outputs. curvature bounds the second derivative of the loss by a
+// margin.
+func (d descent) run(ctx context.Context, flock table.Flock, name string, m *matrix, k int, target []float64, loss lossFunc, curvature float64) (Coefficients, Descent, error) {
+	if err := d.check(); err != nil {
+		return Coefficients{}, Descent{}, err
+	}
+	if d.c == 0 {
+		d.c = 1
+	}
+	width := len(m.columns) + 1
+	l1, l2 := make([]float64, k*width), make([]float64, k*width)
+	search := minimum{tolerance: d.tolerance, iterations: d.iterations, curvature: make([]float64, k*width)}
+	if d.tolerance == 0 {
+		search.tolerance = descentTolerance
+	}
+	if d.iterations == 0 {
+		search.iterations = descentIterations
+	}
+	for i := range l2 {
+		if j := i % width; j < width-1 && !m.constant(j) {
+			l1[i] = d.l1Ratio / m.scale[j] / d.c / m.total
+			l2[i] = (1 - d.l1Ratio) / (m.scale[j] * m.scale[j]) / d.c / m.total
+		}
+		search.curvature[i] = curvature + l2[i]
+	}
+	if d.l1Ratio > 0 {
+		search.l1 = l1
+	}
+	evaluation := 0
+	search.value = func(ctx context.Context, parameters []float64) (float64, []float64, error) {
+		sums := make([]float64, k*width+1)
+		m.pass(k, parameters, sums[:k*width], func(row int, margins []float64) {
+			value := loss(margins, int(target[row]))
+			if m.weights != nil {
+				value *= m.weights[row]
+				for o := range margins {
+					margins[o] *= m.weights[row]
+				}
+			}
+			sums[k*width] += value
+		})
+		evaluation++
+		sums, _, err := flock.Sum(ctx, fmt.Sprintf("%s/descent%d", name, evaluation), sums)
+		if err != nil {
+			return 0, nil, fmt.Errorf("learn: summing the gradient, evaluation %d: %w", evaluation, err)
+		}
+		value := sums[k*width] / m.total
+		gradient := sums[: k*width : k*width]
+		for i, p := range parameters {
+			gradient[i] = gradient[i]/m.total + float64(l2[i]*p)
+			value += float64(float64(l2[i]*p)*p) / 2
+		}
+		return value, gradient, nil
+	}
+	parameters, end, err := search.search(ctx)
+	if err != nil {
+		return Coefficients{}, Descent{}, err
+	}
+	return m.coefficients(k, parameters), end, nil
+}

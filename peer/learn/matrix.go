@@ -1,0 +1,273 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+const (
+	// sparseFrom is the share of rows with one and the same value from which on a column keeps
+	// the other rows only: so the columns of a one-hot code cost little.
+	sparseFrom = 0.7
+	// constantBelow is the deviation, as a share of the mean, that is taken for rounding.
+	constantBelow = 1e-12
+)
+
+// matrix is a member's features, standardized by the mean and the deviation over the flock,
+// whatever they were before: sums of squares of large numbers would cancel, and L-BFGS would
+// take long. A penalty of the columns as they were is divided by deviation². The intercept
+// takes the means up.
+type matrix struct {
+	columns []string
+	rows    int
+	weights []float64 // of rows; nil is 1 each
+	total   float64   // of the weights, over the flock
+	mean    []float64 // over the flock, by column
+	scale   []float64 // deviation over the flock; 1 where it is 0
+
+	dense  []int     // the columns that have a value in each row of values
+	values []float64 // rows × len(dense)
+	// The other columns have base, plus delta at the rows that say so: entries
+	// start[row] to start[row+1] of index (a column) and delta.
+	base  []float64
+	start []int
+	index []int32
+	delta []float64
+}
+
+// newMatrix begins a fit: all members agree on columns and settings, find the means and
+// deviations in two sums, and standardize.
+func newMatrix(ctx context.Context, flock table.Flock, name string, rows Rows, settings any) (*matrix, error) {
+	local := checkTarget(rows)
+	if local == nil {
+		local = checkFeatures(rows.Features)
+	}
+	m := &matrix{rows: rows.count(), weights: rows.Weight}
+	if local == nil {
+		for _, c := range rows.Features.Columns {
+			m.columns = append(m.columns, c.Name)
+		}
+	}
+	if err := agree(ctx, flock, name, local, fmt.Sprintf("%T", settings), settings, m.columns, rows.Classes); err != nil {
+		return nil, err
+	}
+	if err := m.moments(ctx, flock, name, rows.Features); err != nil {
+		return nil, err
+	}
+	m.fill(rows.Features)
+	return m, nil
+}
+
+func checkFeatures(b *table.Batch) error {
+	if b == nil {
+		return fmt.Errorf("learn: %w", errNoFeatures)
+	}
+	if len(b.Columns) > math.MaxInt32 {
+		return fmt.Errorf("learn: %d columns are too many", len(b.Columns))
+	}
+	for i := range b.Columns {
+		if err := checkNumbers(&b.Columns[i], b.Rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moments finds mean and deviation of each column. The second sum is of what is left after
+// the first mean, and corrects it too: 1e9 added to a column changes nothing.
+func (m *matrix) moments(ctx context.Context, flock table.Flock, name string, b *table.Batch) error {
+	d := len(m.columns)
+	sums := make([]float64, d+1)
+	for i := range m.rows {
+		sums[d] += m.weight(i)
+	}
+	for j, c := range b.Columns {
+		for i, x := range c.Numbers {
+			sums[j] += m.weight(i) * x
+		}
+	}
+	sums, _, err := flock.Sum(ctx, name+"/means", sums)
+	if err != nil {
+		return fmt.Errorf("learn: summing the means: %w", err)
+	}
+	if m.total = sums[d]; m.total == 0 {
+		return ErrNoRows
+	}
+	rest := make([]float64, 2*d)
+	for j, c := range b.Columns {
+		first := sums[j] / m.total
+		for i, x := range c.Numbers {
+			w, off := m.weight(i), x-first
+			rest[j] += w * off
+			rest[d+j] += w * off * off
+		}
+	}
+	if rest, _, err = flock.Sum(ctx, name+"/deviations", rest); err != nil {
+		return fmt.Errorf("learn: summing the deviations: %w", err)
+	}
+	m.mean, m.scale = make([]float64, d), make([]float64, d)
+	for j := range d {
+		off := rest[j] / m.total
+		m.mean[j] = sums[j]/m.total + off
+		m.scale[j] = math.Sqrt(max(rest[d+j]/m.total-float64(off*off), 0))
+		if !(m.scale[j] > constantBelow*math.Abs(m.mean[j])) {
+			m.scale[j] = 0
+		}
+		if math.IsInf(m.mean[j], 0) || math.IsInf(m.scale[j], 0) || math.IsNaN(m.mean[j]) {
+			return fmt.Errorf("learn: column %q has numbers too large to add up; scale it first", m.columns[j])
+		}
+	}
+	return nil
+}
+
+// constant tells whether a column has one value over the flock.
+func (m *matrix) constant(column int) bool { return m.scale[column] == 0 }
+
+func (m *matrix) weight(row int) float64 {
+	if m.weights == nil {
+		return 1
+	}
+	return m.weights[row]
+}
+
+// standard is a value of a column as the matrix has it.
+func (m *matrix) standard(column int, x float64) float64 {
+	if m.constant(column) {
+		return 0
+	}
+	return (x - m.mean[column]) / m.scale[column]
+}
+
+// fill stores the standardized values.
+func (m *matrix) fill(b *table.Batch) {
+	d := len(m.columns)
+	m.base, m.start = make([]float64, d), make([]int, m.rows+1)
+	common := make([]float64, d)
+	isDense := make([]bool, d)
+	for j, c := range b.Columns {
+		value, count := majority(c.Numbers)
+		if common[j] = value; !m.constant(j) && float64(count) < sparseFrom*float64(m.rows) {
+			m.dense, isDense[j] = append(m.dense, j), true
+			continue
+		}
+		m.base[j] = m.standard(j, value)
+		for i, x := range c.Numbers {
+			if x != value && !m.constant(j) {
+				m.start[i+1]++
+			}
+		}
+	}
+	for i := range m.rows {
+		m.start[i+1] += m.start[i]
+	}
+	m.index, m.delta = make([]int32, m.start[m.rows]), make([]float64, m.start[m.rows])
+	m.values = make([]float64, m.rows*len(m.dense))
+	for k, j := range m.dense {
+		for i, x := range b.Columns[j].Numbers {
+			m.values[i*len(m.dense)+k] = m.standard(j, x)
+		}
+	}
+	next := append([]int(nil), m.start...)
+	for j, c := range b.Columns {
+		if isDense[j] || m.constant(j) {
+			continue
+		}
+		for i, x := range c.Numbers {
+			if x != common[j] {
+				m.index[next[i]], m.delta[next[i]] = int32(j), m.standard(j, x)-m.base[j]
+				next[i]++
+			}
+		}
+	}
+}
+
+// majority is the value that more than half of all have, if there is one, and how many have it.
+func majority(values []float64) (value float64, count int) {
+	lead := 0
+	for _, x := range values {
+		switch {
+		case lead == 0:
+			value, lead = x, 1
+		case x == value:
+			lead++
+		default:
+			lead--
+		}
+	}
+	for _, x := range values {
+		if x == value {
+			count++
+		}
+	}
+	return value, count
+}
+
+// pass goes over the rows once. margins are, for k outputs, intercept[o] plus the row times
+// weights[o]; residuals replaces them by what each adds to the gradient by its margin.
+// The gradients of weights and intercepts are added to gradient, k × (columns+1), the
+// intercept last: the layout of the parameters.
+func (m *matrix) pass(k int, parameters, gradient []float64, residuals func(row int, margins []float64)) {
+	d, wide := len(m.columns), len(m.dense)
+	margins := make([]float64, k)
+	offset, dense, denseGradient := make([]float64, k), make([]float64, k*wide), make([]float64, k*wide)
+	for o := range k {
+		w := parameters[o*(d+1) : (o+1)*(d+1)]
+		offset[o] = w[d] + floats.Dot(w[:d], m.base)
+		for c, j := range m.dense {
+			dense[o*wide+c] = w[j]
+		}
+	}
+	for i := range m.rows {
+		row := m.values[i*wide : (i+1)*wide]
+		index, delta := m.index[m.start[i]:m.start[i+1]], m.delta[m.start[i]:m.start[i+1]]
+		for o := range k {
+			w := parameters[o*(d+1) : (o+1)*(d+1)]
+			sum := offset[o] + floats.Dot(row, dense[o*wide:(o+1)*wide])
+			for e, j := range index {
+				sum += delta[e] * w[j]
+			}
+			margins[o] = sum
+		}
+		residuals(i, margins)
+		for o, r := range margins {
+			if r == 0 {
+				continue
+			}
+			g := gradient[o*(d+1) : (o+1)*(d+1)]
+			floats.AddScaled(denseGradient[o*wide:(o+1)*wide], r, row)
+			for e, j := range index {
+				g[j] += r * delta[e]
+			}
+			g[d] += r
+		}
+	}
+	for o := range k {
+		g := gradient[o*(d+1) : (o+1)*(d+1)]
+		for c, j := range m.dense {
+			g[j] += denseGradient[o*wide+c]
+		}
+		floats.AddScaled(g[:d], g[d], m.base)
+	}
+}
+
+// coefficients are parameters (k × columns+1) for the columns as they were given.
+func (m *matrix) coefficients(k int, parameters []float64) Coefficients {
+	d := len(m.columns)
+	c := Coefficients{Columns: m.columns}
+	for o := range k {
+		weights, intercept := make([]float64, d), parameters[o*(d+1)+d]
+		for j := range d {
+			if !m.constant(j) {
+				weights[j] = parameters[o*(d+1)+j] / m.scale[j]
+			}
+			intercept -= float64(weights[j] * m.mean[j])
+		}
+		c.Weights, c.Intercept = append(c.Weights, weights), append(c.Intercept, intercept)
+	}
+	return c
+}
