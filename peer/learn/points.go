@@ -12,9 +12,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// blockRows is how many rows are laid out next to each other at a time: what a block takes
+// laidRows is how many rows are laid out next to each other at a time: what a block takes
 // stays in the cache, and no second copy of all rows is made.
-const blockRows = 256
+const laidRows = 256
 
 // points are rows of numbers, less a vector that they are looked at from.
 type points struct {
@@ -68,9 +68,9 @@ func pointsOf(rows Rows, names []string) (points, error) {
 // each goes over the rows. The slice is valid during the call.
 func (p points) each(do func(row int, x []float64)) {
 	d, n := len(p.columns), p.rows.count()
-	block := make([]float64, blockRows*d)
-	for first := 0; first < n; first += blockRows {
-		size := min(blockRows, n-first)
+	block := make([]float64, laidRows*d)
+	for first := 0; first < n; first += laidRows {
+		size := min(laidRows, n-first)
 		for j, column := range p.columns {
 			from := 0.0
 			if p.from != nil {
