@@ -2,10 +2,41 @@ package read
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"iter"
+	"sync"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
+
+// What a zero Config stands for.
+const (
+	DefaultTolerance = 0.001
+	// MinTolerated damaged rows are tolerated in a table of any size, so that one torn line of
+	// a short file does not end a run.
+	MinTolerated     = 10
+	DefaultBatchRows = 4096
+	// InferRows of the first file decide what the columns are.
+	InferRows = 10_000
+)
+
+// Bounds of what is read.
+const (
+	// MaxRecord is the size of a line of text, or of a record whose quoted fields span several.
+	MaxRecord = 1 << 20
+	// MaxColumns of a table.
+	MaxColumns = 1 << 14
+	// MaxRowGroup is the size of a row group of Parquet, uncompressed.
+	MaxRowGroup = 2 << 30
+	// maxBatchText ends a batch early when its new texts are longer than this.
+	maxBatchText = 32 << 20
+)
+
+// DefaultMissing are the texts that stand for a value that is not there. Spaces around them do
+// not count.
+var DefaultMissing = []string{"", "NA", "NaN", "nan", "null", "NULL", "N/A"}
 
 // Config says how files are read. Its zero value reads what their names say, and infers what
 // the columns are.
@@ -14,11 +45,11 @@ type Config struct {
 	Format string
 	// Schema pins the columns' kinds; nil infers them from the first InferRows rows.
 	Schema *table.Schema
-	// Missing are the texts that stand for a missing value; nil is DefaultMissing. A
-	// number that is NaN, and null in JSON and Parquet, are always missing.
+	// Missing are the texts of a text file that stand for a missing value; nil is
+	// DefaultMissing. A number that is NaN, and null in JSON and Parquet, are always missing.
 	Missing []string
-	// Tolerance is the share of rows that may be damaged; 0 is DefaultTolerance, less than
-	// 0 none. MinTolerated rows are always tolerated unless it is less than 0.
+	// Tolerance is the share of rows, of those read so far, that may be damaged; 0 is
+	// DefaultTolerance, less than 0 none. Unless it is less than 0, MinTolerated always may.
 	Tolerance float64
 	// BatchRows is the number of rows of a batch; 0 is DefaultBatchRows.
 	BatchRows int
@@ -26,49 +57,156 @@ type Config struct {
 
 // Table is files with the same columns, read as one table. It holds no file open; several
 // goroutines may go over its rows at the same time, each with its own pass.
-type Table struct{}
+type Table struct {
+	files  []file
+	config Config
+
+	mu      sync.Mutex
+	schema  *table.Schema
+	damaged Damaged
+}
 
 // Open looks at the files and their first rows. A path is a file, a folder (all files in it
 // that are named as tables, of one format) or a pattern as filepath.Glob takes it; files come
-// in the order of their paths.
-func Open(paths []string, c Config) (*Table, error) { return nil, errNotYet }
+// in the order of paths, those of a folder or pattern in that of their names.
+func Open(paths []string, c Config) (*Table, error) {
+	if c.Tolerance == 0 {
+		c.Tolerance = DefaultTolerance
+	}
+	if c.BatchRows <= 0 {
+		c.BatchRows = DefaultBatchRows
+	}
+	if c.Missing == nil {
+		c.Missing = DefaultMissing
+	}
+	files, err := find(paths, c.Format)
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{files: files, config: c}
+	schema := c.Schema
+	if schema == nil {
+		if schema, err = infer(files[0], c.Missing); err != nil {
+			return nil, err
+		}
+	}
+	return t, t.Pin(schema)
+}
 
 // Schema is the columns as they are read: pinned, or inferred.
-func (t *Table) Schema() *table.Schema { return nil }
+func (t *Table) Schema() *table.Schema {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.schema
+}
 
-// Pin reads with another schema from now on, as table.Agree has returned it: the same columns,
-// perhaps of other kinds and in another order. Columns that differ are a *table.SchemaError.
-func (t *Table) Pin(s *table.Schema) error { return errNotYet }
+// Files are the files that the table is read from, in order.
+func (t *Table) Files() []string {
+	paths := make([]string, len(t.files))
+	for i, f := range t.files {
+		paths[i] = f.path
+	}
+	return paths
+}
+
+// Pin reads with another schema in passes that begin from now on, as table.Agree has returned
+// it: the same columns, perhaps of other kinds and in another order. Columns that a file
+// lacks, or has more, are a *table.SchemaError that names the file. JSON lines have no header,
+// so a column of theirs is first missed when its rows are read.
+func (t *Table) Pin(s *table.Schema) error {
+	for _, f := range t.files {
+		if err := f.check(s, t.config.Missing); err != nil {
+			return err
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.schema = s
+	return nil
+}
 
 // Rows is a table.Source: batches of rows in bounded memory, from the first file to the last,
 // decoded anew in each pass. A row's key counts all rows, damaged ones too, from 0; no
 // header, no blank line.
 func (t *Table) Rows(ctx context.Context) iter.Seq2[*table.Batch, error] {
-	return func(yield func(*table.Batch, error) bool) { yield(nil, errNotYet) }
+	return func(yield func(*table.Batch, error) bool) {
+		p := &pass{
+			builder: newBuilder(t.Schema(), t.config.Missing, t.config.BatchRows),
+			damaged: Damaged{tolerance: t.config.Tolerance},
+		}
+		defer func() { t.note(p.damaged) }()
+		for _, f := range t.files {
+			if err := p.read(ctx, f, yield); err != nil {
+				if !errors.Is(err, errEnough) {
+					yield(nil, err)
+				}
+				return
+			}
+		}
+		if p.builder.n > 0 {
+			yield(p.builder.batch(), nil)
+		} else if err := p.damaged.all(); err != nil {
+			yield(nil, err)
+		}
+	}
 }
 
 // Damaged is what was set aside by the pass that has come farthest.
-func (t *Table) Damaged() Damaged { return Damaged{} }
-
-// Damaged counts the rows that could not be read, and tells the first of them.
-type Damaged struct {
-	// Rows were read or set aside; Count of them were set aside.
-	Rows, Count int64
-	// First are the first MaxKept of them.
-	First []Damage
+func (t *Table) Damaged() Damaged {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.damaged
 }
 
-// Damage is a row that could not be read.
-type Damage struct {
-	File   string
-	Line   int64  // in the file, from 1; for Parquet the row
-	Row    int64  // its key
-	Column string // "" if it is the row as a whole
-	Reason string
-	Text   string // the start of the row or of the value
+func (t *Table) note(d Damaged) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if d.Rows >= t.damaged.Rows {
+		t.damaged = d
+	}
 }
 
-// Shared goes over a source once and gives its batches, held in memory, to all who ask: N
-// peers of one process decode each row once. A source of more than limit bytes is not held:
-// each then decodes it on its own.
-func Shared(source table.Source, limit int64) table.Source { return source }
+// pass goes once over the files.
+type pass struct {
+	builder *builder
+	damaged Damaged
+}
+
+// errEnough says that the consumer wants no more.
+var errEnough = errors.New("enough")
+
+// read hands on the batches of one file; rows that fill no batch stay for the next file.
+func (p *pass) read(ctx context.Context, f file, yield func(*table.Batch, error) bool) error {
+	r, err := f.open(p.builder)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	for {
+		damage, err := r.next(p.builder)
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return fmt.Errorf("reading %s: %w", f.path, err)
+		case damage != nil:
+			damage.File, damage.Row = f.path, p.damaged.Rows
+			p.damaged.Rows++
+			if err := p.damaged.add(*damage); err != nil {
+				return err
+			}
+			continue
+		}
+		p.builder.end(p.damaged.Rows)
+		p.damaged.Rows++
+		if !p.builder.full() {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !yield(p.builder.batch(), nil) {
+			return errEnough
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package read
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// sink takes the values of a row, column by column. What is wrong with one is told in words,
+// "" if nothing is.
+type sink interface {
+	// places are the sink's columns for a file's columns; an error if they are not the same.
+	places(names []string) ([]int, error)
+	// place is the column of a name, -1 if there is none.
+	place(name []byte) int
+	// typed says what kind the file itself gives a column.
+	typed(column int, kind table.Kind)
+	// blank makes all columns of the row missing.
+	blank()
+	// field is a value of a text file, perhaps one that stands for a missing value.
+	field(column int, value []byte) string
+	// none, text and number are values of a file with types.
+	none(column int)
+	text(column int, value []byte) string
+	number(column int, value float64) string
+}
+
+// builder is the sink that makes batches.
+type builder struct {
+	schema  *table.Schema
+	index   map[string]int
+	markers *markers
+	columns []values
+	rows    int     // of a full batch
+	n       int     // of this one
+	keys    []int64 // of its rows
+	gaps    bool    // whether a row between them is missing
+}
+
+// values are those of one column.
+type values struct {
+	kind    table.Kind
+	numbers []float64
+	codes   []int32
+	dictionary
+}
+
+func newBuilder(schema *table.Schema, missing []string, rows int) *builder {
+	b := &builder{schema: schema, index: map[string]int{}, markers: newMarkers(missing), columns: make([]values, len(schema.Fields)), rows: rows}
+	for i, f := range schema.Fields {
+		b.index[f.Name] = i
+		b.columns[i].kind = f.Kind
+	}
+	b.begin()
+	return b
+}
+
+// begin starts a batch with columns of its own: the last one belongs to who has it.
+func (b *builder) begin() {
+	for i := range b.columns {
+		c := &b.columns[i]
+		if c.kind == table.Number {
+			c.numbers = make([]float64, b.rows)
+		} else {
+			c.codes = make([]int32, b.rows)
+			c.dictionary.begin()
+		}
+	}
+	b.n, b.keys, b.gaps = 0, make([]int64, b.rows), false
+}
+
+func (b *builder) places(names []string) ([]int, error) {
+	return match(b.schema, names)
+}
+
+func (b *builder) place(name []byte) int {
+	if i, ok := b.index[string(name)]; ok {
+		return i
+	}
+	return -1
+}
+
+func (b *builder) typed(int, table.Kind) {}
+
+func (b *builder) blank() {
+	for i := range b.columns {
+		b.none(i)
+	}
+}
+
+func (b *builder) none(column int) {
+	if c := &b.columns[column]; c.kind == table.Number {
+		c.numbers[b.n] = math.NaN()
+	} else {
+		c.codes[b.n] = table.Missing
+	}
+}
+
+func (b *builder) field(column int, value []byte) string {
+	if b.markers.has(value) {
+		b.none(column)
+		return ""
+	}
+	c := &b.columns[column]
+	if c.kind != table.Number {
+		c.codes[b.n] = c.code(value)
+		return ""
+	}
+	v, ok := number(value)
+	if !ok {
+		return "not a number"
+	}
+	return b.number(column, v)
+}
+
+func (b *builder) text(column int, value []byte) string {
+	c := &b.columns[column]
+	if c.kind == table.Number {
+		return b.field(column, value)
+	}
+	c.codes[b.n] = c.code(value)
+	return ""
+}
+
+func (b *builder) number(column int, v float64) string {
+	if math.IsInf(v, 0) {
+		return "an infinite number"
+	}
+	c := &b.columns[column]
+	if c.kind == table.Number {
+		c.numbers[b.n] = v
+		return ""
+	}
+	if v != v {
+		b.none(column)
+		return ""
+	}
+	var space [32]byte
+	format := byte('f')
+	if math.Abs(v) >= 1e15 {
+		format = 'g'
+	}
+	c.codes[b.n] = c.code(strconv.AppendFloat(space[:0], v, format, -1, 64))
+	return ""
+}
+
+// end says that all columns of the row are set.
+func (b *builder) end(key int64) {
+	b.keys[b.n] = key
+	b.gaps = b.gaps || b.n > 0 && key != b.keys[b.n-1]+1
+	b.n++
+}
+
+func (b *builder) full() bool {
+	if b.n == b.rows {
+		return true
+	}
+	for i := range b.columns {
+		if b.columns[i].fresh > maxBatchText {
+			return true
+		}
+	}
+	return false
+}
+
+// batch hands over the rows, and begins anew.
+func (b *builder) batch() *table.Batch {
+	out := &table.Batch{Columns: make([]table.Column, len(b.columns)), Rows: b.n, First: b.keys[0]}
+	if b.gaps {
+		out.Keys = b.keys[:b.n:b.n]
+	}
+	for i := range b.columns {
+		c := &b.columns[i]
+		out.Columns[i] = table.Column{Name: b.schema.Fields[i].Name, Kind: c.kind}
+		if c.kind == table.Number {
+			out.Columns[i].Numbers = c.numbers[:b.n:b.n]
+		} else {
+			out.Columns[i].Codes = c.codes[:b.n:b.n]
+			out.Columns[i].Values = c.list[:len(c.list):len(c.list)]
+		}
+	}
+	b.begin()
+	return out
+}
+
+// A dictionary is carried from batch to batch until it is as large as this.
+const (
+	maxValues     = 1 << 16
+	maxValueBytes = 16 << 20
+)
+
+// dictionary numbers the texts of a column. What it has handed out does not change: it only
+// grows, or starts again.
+type dictionary struct {
+	codes map[string]int32
+	list  []string
+	bytes int // in all texts
+	fresh int // in those that this batch brought
+}
+
+func (d *dictionary) begin() {
+	if d.codes == nil || len(d.list) > maxValues || d.bytes > maxValueBytes {
+		*d = dictionary{codes: map[string]int32{}}
+	}
+	d.fresh = 0
+}
+
+func (d *dictionary) code(text []byte) int32 {
+	if code, ok := d.codes[string(text)]; ok {
+		return code
+	}
+	// What members tell one another of their categories is JSON, which is UTF-8.
+	value := strings.ToValidUTF8(string(text), "\uFFFD")
+	code, ok := d.codes[value]
+	if !ok {
+		code = int32(len(d.list))
+		d.list = append(d.list, value)
+		d.codes[value] = code
+		d.bytes, d.fresh = d.bytes+len(value), d.fresh+len(value)
+	}
+	return code
+}
+
+// markers are the texts that stand for a missing value.
+type markers struct {
+	empty bool
+	first [256]bool // the bytes that one begins with
+	texts []string
+}
+
+func newMarkers(texts []string) *markers {
+	m := &markers{}
+	for _, t := range texts {
+		if t = strings.TrimSpace(t); t == "" {
+			m.empty = true
+			continue
+		}
+		m.first[t[0]] = true
+		m.texts = append(m.texts, t)
+	}
+	return m
+}
+
+func (m *markers) has(value []byte) bool {
+	if len(value) > 0 && value[0] > ' ' && !m.first[value[0]] {
+		return false
+	}
+	value = bytes.TrimSpace(value)
+	if len(value) == 0 {
+		return m.empty
+	}
+	for _, t := range m.texts {
+		if string(value) == t {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,109 @@
+package read
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// MaxKept is how many damaged rows are told one by one.
+const MaxKept = 1000
+
+// maxText is how much of a damaged row is kept, in bytes.
+const maxText = 200
+
+// Damage is a row that could not be read.
+type Damage struct {
+	File   string `json:"file"`
+	Line   int64  `json:"line"` // in the file, from 1; for Parquet the row in the file, from 1
+	Row    int64  `json:"row"`  // the key that the row would have had
+	Column string `json:"column,omitempty"`
+	Reason string `json:"reason"`
+	Text   string `json:"text,omitempty"` // the start of the line or of the value
+}
+
+func (d Damage) String() string {
+	column := ""
+	if d.Column != "" {
+		column = fmt.Sprintf(" column %q", d.Column)
+	}
+	return fmt.Sprintf("%s line %d%s: %s: %q", d.File, d.Line, column, d.Reason, d.Text)
+}
+
+// Damaged counts the rows that could not be read, and tells the first of them.
+type Damaged struct {
+	// Rows were read or set aside; Count of them were set aside.
+	Rows  int64 `json:"rows"`
+	Count int64 `json:"count"`
+	// First are the first MaxKept of them.
+	First []Damage `json:"first,omitempty"`
+
+	tolerance float64
+}
+
+// WriteTo writes what was set aside as CSV: file, line, row, column, reason, text.
+func (d Damaged) WriteTo(w io.Writer) (int64, error) {
+	counted := &counter{w: w}
+	c := csv.NewWriter(counted)
+	c.Write([]string{"file", "line", "row", "column", "reason", "text"})
+	for _, r := range d.First {
+		c.Write([]string{r.File, strconv.FormatInt(r.Line, 10), strconv.FormatInt(r.Row, 10), r.Column, r.Reason, r.Text})
+	}
+	c.Flush()
+	return counted.n, c.Error()
+}
+
+// add sets a row aside; a *DamageError if that is one too many.
+func (d *Damaged) add(row Damage) error {
+	d.Count++
+	if len(d.First) < MaxKept {
+		d.First = append(d.First, row)
+	}
+	tolerated := int64(d.tolerance * float64(d.Rows))
+	if d.tolerance > 0 {
+		tolerated = max(tolerated, MinTolerated)
+	}
+	if d.Count > max(tolerated, 0) {
+		return &DamageError{Damaged: *d}
+	}
+	return nil
+}
+
+// all is an error if rows were damaged and no other was there.
+func (d *Damaged) all() error {
+	if d.Count > 0 && d.Count == d.Rows {
+		return &DamageError{Damaged: *d}
+	}
+	return nil
+}
+
+// DamageError says that more rows are damaged than is tolerated.
+type DamageError struct {
+	Damaged
+}
+
+func (e *DamageError) Error() string {
+	first := e.First[0]
+	if e.Count == 1 {
+		return fmt.Sprintf("%v; no damaged row is tolerated here", first)
+	}
+	return fmt.Sprintf("%v; with it %d of the first %d rows are damaged, more than are tolerated (%g of all): repair them, or tolerate more", first, e.Count, e.Rows, max(e.tolerance, 0))
+}
+
+// cut is the start of a text, to be kept.
+func cut(text []byte) string {
+	return string(text[:min(len(text), maxText)])
+}
+
+// counter counts what is written.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}

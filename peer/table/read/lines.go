@@ -1,0 +1,103 @@
+package read
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// lines reads a text line by line into a buffer of bounded size, and lets who reads look
+// further before a line is taken.
+type lines struct {
+	r          io.Reader
+	buf        []byte
+	start, end int
+	eof        bool
+	number     int64 // of the next line, from 1
+}
+
+// firstBuffer is what a reader of lines begins with, in bytes.
+const firstBuffer = 256 << 10
+
+var errUTF16 = errors.New("the text is UTF-16: convert it to UTF-8")
+
+// newLines reads past a byte order mark.
+func newLines(r io.Reader) (*lines, error) {
+	l := &lines{r: r, buf: make([]byte, firstBuffer), number: 1}
+	for l.end < 3 && !l.eof {
+		if err := l.fill(); err != nil {
+			return nil, err
+		}
+	}
+	switch head := l.rest(); {
+	case bytes.HasPrefix(head, []byte{0xEF, 0xBB, 0xBF}):
+		l.start = 3
+	case bytes.HasPrefix(head, []byte{0xFE, 0xFF}), bytes.HasPrefix(head, []byte{0xFF, 0xFE}):
+		return nil, errUTF16
+	}
+	return l, nil
+}
+
+// rest is what is in the buffer and was not taken.
+func (l *lines) rest() []byte { return l.buf[l.start:l.end] }
+
+// fill reads more behind the rest.
+func (l *lines) fill() error {
+	if l.start > 0 {
+		l.end = copy(l.buf, l.rest())
+		l.start = 0
+	}
+	if l.end == len(l.buf) {
+		l.buf = append(l.buf, make([]byte, len(l.buf))...)
+	}
+	n, err := l.r.Read(l.buf[l.end:])
+	l.end += n
+	if err == io.EOF {
+		l.eof = true
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("after line %d: %w", l.number-1+int64(bytes.Count(l.rest(), []byte{'\n'})), err)
+	}
+	return nil
+}
+
+// length is that of the next line with its end; io.EOF if there is none.
+func (l *lines) length() (int, error) {
+	for from := 0; ; {
+		if i := bytes.IndexByte(l.rest()[from:], '\n'); i >= 0 {
+			return from + i + 1, nil
+		}
+		from = len(l.rest())
+		if from > MaxRecord {
+			return 0, fmt.Errorf("line %d is longer than %d bytes", l.number, MaxRecord)
+		}
+		if l.eof {
+			if from == 0 {
+				return 0, io.EOF
+			}
+			return from, nil
+		}
+		if err := l.fill(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// take goes on behind n bytes.
+func (l *lines) take(n int) {
+	l.number += int64(bytes.Count(l.buf[l.start:l.start+n], []byte{'\n'}))
+	l.start += n
+}
+
+// chomp is a line without its end.
+func chomp(line []byte) []byte {
+	if n := len(line); n > 0 && line[n-1] == '\n' {
+		line = line[:n-1]
+	}
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return line
+}

@@ -1,5 +1,0 @@
-package read
-
-import "errors"
-
-var errNotYet = errors.New("reading tables is not built yet")
