@@ -85,24 +85,6 @@ func checkNumbers(column *table.Column, rows int) error {
 	return nil
 }
 
-// LinearModel is a number as a weighted sum of columns.
-type LinearModel struct{ Coefficients }
-
-// Outputs is 1.
-func (m *LinearModel) Outputs() int { return 1 }
-
-// Predict appends a number for each row.
-func (m *LinearModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
-	return m.apply(dst, features)
-}
-
-func (m *LinearModel) check() error {
-	if len(m.Intercept) != 1 {
-		return fmt.Errorf("%d outputs; want 1", len(m.Intercept))
-	}
-	return m.Coefficients.check()
-}
-
 // LogisticModel is probabilities of classes by weighted sums of columns: with one row of
 // weights, the odds of class 1 of two; with more, one row for each class.
 type LogisticModel struct {

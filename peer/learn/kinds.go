@@ -17,7 +17,11 @@ type modelKind struct {
 func modelKinds() []modelKind {
 	return []modelKind{
 		{"linear", func() Model { return new(LinearModel) }},
+		{"linear-classes", func() Model { return new(LinearClassModel) }},
 		{"logistic", func() Model { return new(LogisticModel) }},
+		{"svm", func() Model { return new(SVMModel) }},
+		{"gaussian-nb", func() Model { return new(GaussianNBModel) }},
+		{"count-nb", func() Model { return new(CountNBModel) }},
 		{"kmeans", func() Model { return new(KMeansModel) }},
 		{"pca", func() Model { return new(PCAModel) }},
 		{"als", func() Model { return new(ALSModel) }},

@@ -56,8 +56,8 @@ func (l *Logistic) Fit(ctx context.Context, flock table.Flock, name string, rows
 // outputs is how many rows of weights tell the classes apart: one for two classes. It counts
 // the classes over the flock.
 func outputs(ctx context.Context, flock table.Flock, name string, m *matrix, rows Rows) (int, error) {
-	if len(rows.Classes) < 2 {
-		return 0, fmt.Errorf("%w: it has classes %q", ErrOneClass, rows.Classes)
+	if err := wantClasses(rows); err != nil {
+		return 0, err
 	}
 	counts := make([]float64, len(rows.Classes))
 	for i, y := range rows.Target {

@@ -40,27 +40,41 @@ type matrix struct {
 	delta []float64
 }
 
-// newMatrix begins a fit: all members agree on columns and settings, find the means and
-// deviations in two sums, and standardize.
+// newMatrix begins a fit, finds the means and deviations in two sums, and standardizes.
 func newMatrix(ctx context.Context, flock table.Flock, name string, rows Rows, settings any) (*matrix, error) {
-	local := checkTarget(rows)
-	if local == nil {
-		local = checkFeatures(rows.Features)
-	}
-	m := &matrix{rows: rows.count(), weights: rows.Weight}
-	if local == nil {
-		for _, c := range rows.Features.Columns {
-			m.columns = append(m.columns, c.Name)
-		}
-	}
-	if err := agree(ctx, flock, name, local, fmt.Sprintf("%T", settings), settings, m.columns, rows.Classes); err != nil {
+	columns, err := begin(ctx, flock, name, rows, settings)
+	if err != nil {
 		return nil, err
 	}
+	m := &matrix{columns: columns, rows: rows.count(), weights: rows.Weight}
 	if err := m.moments(ctx, flock, name, rows.Features); err != nil {
 		return nil, err
 	}
 	m.fill(rows.Features)
 	return m, nil
+}
+
+// begin has all members of a fit check their rows, which must be numbers with a target, and
+// compare columns, classes and settings. It gives the columns' names.
+func begin(ctx context.Context, flock table.Flock, name string, rows Rows, settings any) ([]string, error) {
+	return beginUnless(ctx, flock, name, nil, rows, settings)
+}
+
+// beginUnless is begin for a learner that has found something wrong with the rows already.
+func beginUnless(ctx context.Context, flock table.Flock, name string, local error, rows Rows, settings any) ([]string, error) {
+	if local == nil {
+		local = checkTarget(rows)
+	}
+	if local == nil {
+		local = checkFeatures(rows.Features)
+	}
+	var columns []string
+	if local == nil {
+		for _, c := range rows.Features.Columns {
+			columns = append(columns, c.Name)
+		}
+	}
+	return columns, agree(ctx, flock, name, local, fmt.Sprintf("%T", settings), settings, columns, rows.Classes)
 }
 
 func checkFeatures(b *table.Batch) error {

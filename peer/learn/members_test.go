@@ -59,18 +59,14 @@ func (s seat) Gather(ctx context.Context, name string, data []byte) ([][]byte, e
 }
 
 func (s seat) together(ctx context.Context, name string, vector []float64, combine func(a, b float64) float64) ([]float64, int, error) {
-	data, err := json.Marshal(vector)
-	if err != nil {
-		return nil, 0, err
-	}
-	all, err := s.Gather(ctx, name, data)
+	all, err := s.Gather(ctx, name, appendFloats(nil, vector...))
 	if err != nil {
 		return nil, 0, err
 	}
 	var result []float64
 	for _, content := range all {
-		var v []float64
-		if err := json.Unmarshal(content, &v); err != nil {
+		v, err := parseFloats(content)
+		if err != nil {
 			return nil, 0, err
 		}
 		if result == nil {

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -41,6 +42,17 @@ func checkTarget(r Rows) error {
 		if r.Classes != nil && !(y >= 0 && y < float64(len(r.Classes)) && y == math.Trunc(y)) {
 			return fmt.Errorf("learn: the target of row %d is %v; want a class from 0 to %d", i, y, len(r.Classes)-1)
 		}
+	}
+	return nil
+}
+
+// wantClasses says if a target has no classes to tell apart.
+func wantClasses(r Rows) error {
+	switch len(r.Classes) {
+	case 0:
+		return errors.New("learn: the target is a number, this learner wants classes; compare it with a limit")
+	case 1:
+		return fmt.Errorf("%w: it is %q", ErrOneClass, r.Classes[0])
 	}
 	return nil
 }

@@ -1,0 +1,210 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// defaultSmoothing is the part of the largest variance that is added to all.
+const defaultSmoothing = 1e-9
+
+// GaussianNB is naive Bayes of numbers that are normal within each class: three sums of
+// classes × (columns + 1) numbers.
+type GaussianNB struct {
+	// Smoothing times the largest variance of a column is added to each variance, so that
+	// none is 0. 0 is 1e-9, as scikit-learn's.
+	Smoothing float64 `json:"smoothing"`
+}
+
+// Fit gives a *GaussianNBModel.
+func (l *GaussianNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	columns, err := begin(ctx, flock, name, rows, l)
+	if err != nil {
+		return nil, err
+	}
+	if err := wantClasses(rows); err != nil {
+		return nil, err
+	}
+	if !(l.Smoothing >= 0) {
+		return nil, fmt.Errorf("learn: a smoothing of %v; want a number that is not negative", l.Smoothing)
+	}
+	sums, err := sumsByClass(ctx, flock, name+"/means", rows, func(_, _ int, x float64) float64 { return x })
+	if err != nil {
+		return nil, err
+	}
+	m := &GaussianNBModel{Columns: columns, Rows: sums.rows, Means: sums.means()}
+	rest, err := sumsByClass(ctx, flock, name+"/rests", rows, func(class, j int, x float64) float64 { return x - m.Means[class][j] })
+	if err != nil {
+		return nil, err
+	}
+	squares, err := sumsByClass(ctx, flock, name+"/variances", rows, func(class, j int, x float64) float64 {
+		return (x - m.Means[class][j]) * (x - m.Means[class][j])
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.Variances = squares.means()
+	for class, rests := range rest.means() { // what the first mean was off by
+		for j, off := range rests {
+			m.Means[class][j] += off
+			m.Variances[class][j] = max(m.Variances[class][j]-float64(off*off), 0)
+		}
+	}
+	smoothing := l.Smoothing
+	if smoothing == 0 {
+		smoothing = defaultSmoothing
+	}
+	return m, m.smooth(smoothing)
+}
+
+// smooth adds a part of the largest variance, over all classes, to each.
+func (m *GaussianNBModel) smooth(part float64) error {
+	all, most := total(m.Rows), 0.0
+	for j := range m.Columns {
+		mean, variance := 0.0, 0.0
+		for class, n := range m.Rows {
+			mean += float64(n * m.Means[class][j] / all)
+		}
+		for class, n := range m.Rows {
+			off := m.Means[class][j] - mean
+			variance += float64(n * (m.Variances[class][j] + float64(off*off)) / all)
+		}
+		most = max(most, variance)
+	}
+	if most == 0 || math.IsInf(most, 0) || math.IsNaN(most) {
+		return fmt.Errorf("learn: Gaussian naive Bayes: the largest variance of a column is %v; want columns that are not constant, and not too large to add up", most)
+	}
+	for _, variances := range m.Variances {
+		for j := range variances {
+			variances[j] += float64(part * most)
+		}
+	}
+	return nil
+}
+
+// GaussianNBModel has the normal distribution of each column in each class.
+type GaussianNBModel struct {
+	Columns   []string    `json:"columns"`
+	Rows      []float64   `json:"rows"` // of each class: its share is the prior
+	Means     [][]float64 `json:"means"`
+	Variances [][]float64 `json:"variances"` // smoothed
+}
+
+// Outputs is the number of classes.
+func (m *GaussianNBModel) Outputs() int { return len(m.Rows) }
+
+// Predict appends a probability for each class for each row.
+func (m *GaussianNBModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
+	k, first := len(m.Rows), len(dst)
+	start := priors(m.Rows)
+	for class, variances := range m.Variances {
+		for _, v := range variances {
+			start[class] -= math.Log(2*math.Pi*v) / 2
+		}
+	}
+	dst = slices.Grow(dst, k*features.Rows)
+	for range features.Rows {
+		dst = append(dst, start...)
+	}
+	out := dst[first:]
+	for j, name := range m.Columns {
+		values, err := numbers(features, name)
+		if err != nil {
+			return dst[:first], err
+		}
+		for class := range k {
+			mean, half := m.Means[class][j], 0.5/m.Variances[class][j]
+			for i, x := range values {
+				out[i*k+class] -= (x - mean) * (x - mean) * half
+			}
+		}
+	}
+	for p := range slices.Chunk(out, k) {
+		softmax(p)
+	}
+	return dst, nil
+}
+
+func (m *GaussianNBModel) check() error {
+	if len(m.Rows) < 2 || len(m.Means) != len(m.Rows) || len(m.Variances) != len(m.Rows) {
+		return fmt.Errorf("%d classes, %d rows of means, %d of variances", len(m.Rows), len(m.Means), len(m.Variances))
+	}
+	for class, variances := range m.Variances {
+		if len(variances) != len(m.Columns) || len(m.Means[class]) != len(m.Columns) || slices.ContainsFunc(variances, func(v float64) bool { return !(v > 0) }) {
+			return fmt.Errorf("class %d does not have a mean and a variance above 0 of each of %d columns", class, len(m.Columns))
+		}
+	}
+	return nil
+}
+
+// noPrior is the logarithm of the prior of a class without rows: JSON has no infinity.
+const noPrior = -1e300
+
+// priors are the logarithms of the classes' shares of the rows.
+func priors(rows []float64) []float64 {
+	logs, all := make([]float64, len(rows)), total(rows)
+	for class, n := range rows {
+		if logs[class] = noPrior; n > 0 {
+			logs[class] = math.Log(n / all)
+		}
+	}
+	return logs
+}
+
+// classSums are sums over the flock's rows of each class.
+type classSums struct {
+	rows []float64   // the weight of each class's rows
+	sums [][]float64 // by class and column
+}
+
+// sumsByClass adds up what of makes of each value.
+func sumsByClass(ctx context.Context, flock table.Flock, name string, rows Rows, of func(class, column int, x float64) float64) (classSums, error) {
+	k, d := len(rows.Classes), len(rows.Features.Columns)
+	flat := make([]float64, k*(d+1))
+	for i, y := range rows.Target {
+		flat[int(y)*(d+1)+d] += rows.weight(i)
+	}
+	for j, c := range rows.Features.Columns {
+		for i, x := range c.Numbers {
+			class := int(rows.Target[i])
+			flat[class*(d+1)+j] += rows.weight(i) * of(class, j, x)
+		}
+	}
+	flat, _, err := flock.Sum(ctx, name, flat)
+	if err != nil {
+		return classSums{}, fmt.Errorf("learn: summing by class: %w", err)
+	}
+	var s classSums
+	there := 0
+	for class := range k {
+		part := flat[class*(d+1) : (class+1)*(d+1)]
+		s.rows, s.sums = append(s.rows, part[d]), append(s.sums, part[:d:d])
+		if part[d] > 0 {
+			there++
+		}
+	}
+	switch {
+	case there == 0:
+		return s, ErrNoRows
+	case there == 1:
+		return s, fmt.Errorf("%w: it is %q", ErrOneClass, rows.Classes[likeliest(s.rows)])
+	}
+	return s, nil
+}
+
+// means are the sums by the rows of each class, 0 where there are none.
+func (s classSums) means() [][]float64 {
+	var means [][]float64
+	for class, sums := range s.sums {
+		row := make([]float64, len(sums))
+		for j, sum := range sums {
+			row[j] = share(sum, s.rows[class])
+		}
+		means = append(means, row)
+	}
+	return means
+}

@@ -1,0 +1,152 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// BernoulliNB is naive Bayes of what is there or not: a value above Threshold counts as 1,
+// others as 0. One sum of classes × (columns + 1) numbers.
+type BernoulliNB struct {
+	// Alpha is the rows that each class is taken to have had more, with and without each
+	// column (Laplace); 0 is 1.
+	Alpha     float64 `json:"alpha"`
+	Threshold float64 `json:"threshold"`
+}
+
+// Fit gives a *CountNBModel.
+func (l *BernoulliNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	m := &CountNBModel{Binary: true, Threshold: l.Threshold}
+	return m, m.fit(ctx, flock, name, rows, l, l.Alpha, false)
+}
+
+// MultinomialNB is naive Bayes of counts, of words for example: no value may be negative.
+// One sum of classes × (columns + 1) numbers.
+type MultinomialNB struct {
+	// Alpha is what is added to each count of a class (Laplace); 0 is 1.
+	Alpha float64 `json:"alpha"`
+}
+
+// Fit gives a *CountNBModel.
+func (l *MultinomialNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	m := &CountNBModel{}
+	return m, m.fit(ctx, flock, name, rows, l, l.Alpha, true)
+}
+
+// CountNBModel is naive Bayes whose logarithms of probabilities are linear in the columns.
+type CountNBModel struct {
+	Coefficients
+	// Binary makes 1 of what is above Threshold, and 0 of the rest, first.
+	Binary    bool    `json:"binary,omitempty"`
+	Threshold float64 `json:"threshold,omitempty"`
+}
+
+// value is a value as it is counted.
+func (m *CountNBModel) value(x float64) float64 {
+	switch {
+	case !m.Binary:
+		return x
+	case x > m.Threshold:
+		return 1
+	}
+	return 0
+}
+
+func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, name string, rows Rows, settings any, alpha float64, counts bool) error {
+	var local error
+	if counts {
+		local = checkCounts(rows.Features)
+	}
+	columns, err := beginUnless(ctx, flock, name, local, rows, settings)
+	if err == nil {
+		err = wantClasses(rows)
+	}
+	if err != nil {
+		return err
+	}
+	if alpha == 0 {
+		alpha = 1
+	}
+	if !(alpha > 0) {
+		return fmt.Errorf("learn: an alpha of %v; want a number that is not negative", alpha)
+	}
+	sums, err := sumsByClass(ctx, flock, name+"/counts", rows, func(_, _ int, x float64) float64 { return m.value(x) })
+	if err != nil {
+		return err
+	}
+	d := len(columns)
+	m.Columns, m.Intercept = columns, priors(sums.rows)
+	flat := m.Intercept
+	for class, row := range sums.sums {
+		all, weights := total(row)+alpha*float64(d), make([]float64, d)
+		for j, n := range row {
+			if !m.Binary {
+				weights[j] = math.Log((n + alpha) / all)
+				continue
+			}
+			with, without := n+alpha, max(sums.rows[class]-n, 0)+alpha
+			weights[j] = math.Log(with / without)
+			m.Intercept[class] += math.Log(without / (with + without))
+		}
+		m.Weights = append(m.Weights, weights)
+	}
+	for _, weights := range m.Weights {
+		flat = append(flat, weights...)
+	}
+	// Another processor's logarithms may differ in the last bit.
+	if flat, err = settle(ctx, flock, name, flat); err != nil {
+		return fmt.Errorf("learn: comparing logarithms: %w", err)
+	}
+	k := copy(m.Intercept, flat)
+	for class := range m.Weights {
+		copy(m.Weights[class], flat[k+class*d:])
+	}
+	return nil
+}
+
+func checkCounts(b *table.Batch) error {
+	if b == nil {
+		return nil
+	}
+	for _, c := range b.Columns {
+		for i, x := range c.Numbers {
+			if x < 0 {
+				return fmt.Errorf("learn: column %q has %v in row %d; multinomial naive Bayes takes counts, none negative (do not standardize them)", c.Name, x, i)
+			}
+		}
+	}
+	return nil
+}
+
+// Outputs is the number of classes.
+func (m *CountNBModel) Outputs() int { return len(m.Intercept) }
+
+// Predict appends a probability for each class for each row.
+func (m *CountNBModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
+	if m.Binary {
+		counted := &table.Batch{Rows: features.Rows}
+		for _, name := range m.Columns {
+			values, err := numbers(features, name)
+			if err != nil {
+				return dst, err
+			}
+			c := table.Column{Name: name, Numbers: make([]float64, len(values))}
+			for i, x := range values {
+				c.Numbers[i] = m.value(x)
+			}
+			counted.Columns = append(counted.Columns, c)
+		}
+		features = counted
+	}
+	return (&LogisticModel{Coefficients: m.Coefficients}).Predict(dst, features)
+}
+
+func (m *CountNBModel) check() error {
+	if len(m.Intercept) < 2 {
+		return fmt.Errorf("%d classes; want 2 or more", len(m.Intercept))
+	}
+	return m.Coefficients.check()
+}

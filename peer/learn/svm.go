@@ -1,0 +1,118 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// svmOddsC is the C of the probabilities of margins: hardly a penalty, but separable rows stay
+// finite.
+const svmOddsC = 1e4
+
+// LinearSVM is a linear support vector machine: the least squared hinge loss of the margins
+// plus a penalty of the weights, by L-BFGS as Logistic; more than two classes each have
+// margins against the rest. Probabilities follow from the margins by a logistic regression
+// on the same rows (Platt). The zero value is scikit-learn's default, but for the intercept,
+// which is free.
+type LinearSVM struct {
+	C          float64 `json:"c"`          // times the sum of the losses, plus half the weights squared; 0 is 1
+	Tolerance  float64 `json:"tolerance"`  // as Logistic's
+	Iterations int     `json:"iterations"` // as Logistic's
+}
+
+// Fit gives an *SVMModel.
+func (l *LinearSVM) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	m, err := newMatrix(ctx, flock, name, rows, l)
+	if err != nil {
+		return nil, err
+	}
+	k, err := outputs(ctx, flock, name, m, rows)
+	if err != nil {
+		return nil, err
+	}
+	d := descent{l.C, 0, l.Tolerance, l.Iterations}
+	margins, end, err := d.run(ctx, flock, name, m, k, rows.Target, squaredHinge, 2)
+	if err != nil {
+		return nil, err
+	}
+	model := &SVMModel{Margins: margins, Descent: end}
+	features, err := model.margins(rows.Features)
+	if err != nil {
+		return nil, err
+	}
+	rows.Features = features
+	odds, err := (&Logistic{C: svmOddsC}).Fit(ctx, flock, name+"/odds", rows)
+	if err != nil {
+		return nil, fmt.Errorf("learn: probabilities of margins: %w", err)
+	}
+	model.Odds = odds.(*LogisticModel).Coefficients
+	return model, nil
+}
+
+// squaredHinge is the loss of a margin for class 1 of two, or of one for each class.
+func squaredHinge(margins []float64, class int) float64 {
+	loss := 0.0
+	for o, margin := range margins {
+		side := -1.0
+		if len(margins) == 1 && class == 1 || len(margins) > 1 && class == o {
+			side = 1
+		}
+		short := max(1-side*margin, 0)
+		loss += short * short
+		margins[o] = -2 * side * short
+	}
+	return loss
+}
+
+// SVMModel is margins, and the odds that follow from them.
+type SVMModel struct {
+	Margins Coefficients `json:"margins"`
+	Odds    Coefficients `json:"odds"`
+	Descent
+}
+
+// Outputs is the number of classes.
+func (m *SVMModel) Outputs() int { return max(len(m.Margins.Intercept), 2) }
+
+// Predict appends a probability for each class for each row.
+func (m *SVMModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
+	margins, err := m.margins(features)
+	if err != nil {
+		return dst, err
+	}
+	return (&LogisticModel{Coefficients: m.Odds}).Predict(dst, margins)
+}
+
+// margins are columns "margin 0" and so on, one for each row of weights.
+func (m *SVMModel) margins(features *table.Batch) (*table.Batch, error) {
+	flat, err := m.Margins.apply(nil, features)
+	if err != nil {
+		return nil, err
+	}
+	return columnsOf(flat, len(m.Margins.Intercept), features.Rows, "margin"), nil
+}
+
+func (m *SVMModel) check() error {
+	if len(m.Odds.Intercept) != len(m.Margins.Intercept) {
+		return fmt.Errorf("%d odds of %d margins", len(m.Odds.Intercept), len(m.Margins.Intercept))
+	}
+	if err := m.Odds.check(); err != nil {
+		return err
+	}
+	return m.Margins.check()
+}
+
+// columnsOf makes columns "NAME 0" and so on of rows × k numbers.
+func columnsOf(flat []float64, k, rows int, name string) *table.Batch {
+	b := &table.Batch{Rows: rows}
+	for o := range k {
+		c := table.Column{Name: fmt.Sprintf("%s %d", name, o), Numbers: make([]float64, rows)}
+		for i := range c.Numbers {
+			c.Numbers[i] = flat[i*k+o]
+		}
+		b.Columns = append(b.Columns, c)
+	}
+	return b
+}
