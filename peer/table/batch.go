@@ -1,6 +1,9 @@
 package table
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Kind is what the values of a column are.
 type Kind uint8
@@ -54,6 +57,14 @@ type Column struct {
 	// Batches of one Source may number the same values differently; what a fitted stage
 	// gives numbers them alike.
 	Values []string
+}
+
+// missing says whether a row has no value.
+func (c *Column) missing(row int) bool {
+	if c.Kind == Number {
+		return math.IsNaN(c.Numbers[row])
+	}
+	return c.Codes[row] == Missing
 }
 
 // Missing is the code of a category that is not there.

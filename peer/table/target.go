@@ -2,12 +2,17 @@ package table
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // Target is what a learner is to predict. ParseTarget makes one: a column's name alone (a
-// number, or its classes if it is a Category), or a comparison that is true or not
-// ("arr_delay>15", ">=", "<", "<=", "carrier=UA", "carrier!=UA").
+// number, or its classes if it is a Category), or a comparison that is true or not.
 type Target struct {
 	Column string `json:"column"`
 	// Op is "", ">", ">=", "<", "<=", "=" or "!=".
@@ -15,35 +20,201 @@ type Target struct {
 	Value string `json:"value,omitempty"`
 }
 
-// ParseTarget reads a target.
-func ParseTarget(text string) (Target, error) { return Target{}, errNotYet }
+// opposite are the comparisons, each with what is so where it is not.
+var opposite = map[string]string{">": "<=", ">=": "<", "<": ">=", "<=": ">", "=": "!=", "!=": "="}
 
-// Fit looks at the target of all rows of all members and agrees on the classes. All members
-// call it with the schema agreed, those without rows too. A target that has one class only
-// in the whole flock, or no value at all, is a *TargetError.
+// ParseTarget reads "COLUMN", "COLUMN>15" (also >=, <, <=) or "COLUMN=VALUE" (also !=). Spaces
+// around the parts do not count.
+func ParseTarget(text string) (Target, error) {
+	at := strings.IndexAny(text, "<>=!")
+	if at < 0 {
+		at = len(text)
+	}
+	t := Target{Column: strings.TrimSpace(text[:at])}
+	rest := text[at:]
+	for _, op := range []string{">=", "<=", "!=", "==", ">", "<", "="} {
+		if strings.HasPrefix(rest, op) {
+			t.Op, t.Value = op, strings.TrimSpace(rest[len(op):])
+			break
+		}
+	}
+	if t.Op == "==" {
+		t.Op = "="
+	}
+	const wanted = `want a column's name, or a comparison such as "delay>15" or "carrier=UA"`
+	switch {
+	case t.Column == "":
+		return Target{}, fmt.Errorf("the target %q names no column: %s", text, wanted)
+	case rest != "" && (t.Op == "" || t.Value == "" || strings.ContainsAny(t.Value[:1], "<>=!")):
+		return Target{}, fmt.Errorf("the target %q compares column %q with nothing: %s", text, t.Column, wanted)
+	case t.ordered():
+		if _, err := t.number(); err != nil {
+			return Target{}, err
+		}
+	}
+	return t, nil
+}
+
+func (t Target) String() string { return t.Column + t.Op + t.Value }
+
+// ordered says whether the target compares by size.
+func (t Target) ordered() bool { return strings.ContainsAny(t.Op, "<>") }
+
+// number is the value that the target compares with.
+func (t Target) number() (float64, error) {
+	v, err := strconv.ParseFloat(t.Value, 64)
+	if err != nil || math.IsNaN(v) {
+		return 0, fmt.Errorf("the target %q compares with %q, which is no number", t, t.Value)
+	}
+	return v, nil
+}
+
+// MaxClasses is how many classes a target may have.
+const MaxClasses = 1000
+
+// Why a target cannot be learned; a *TargetError wraps one of them.
+var (
+	ErrNoColumn       = errors.New("the table has no such column")
+	ErrTargetKind     = errors.New("the column is of another kind")
+	ErrNoTarget       = errors.New("no row has a value of the target")
+	ErrOneClass       = errors.New("all rows are of one class")
+	ErrTooManyClasses = errors.New("there are too many classes")
+)
+
+// TargetError says why a target cannot be learned.
+type TargetError struct {
+	Target Target
+	Err    error
+	detail string
+}
+
+func (e *TargetError) Error() string {
+	return fmt.Sprintf("the target %q: %v%s", e.Target, e.Err, e.detail)
+}
+
+func (e *TargetError) Unwrap() error { return e.Err }
+
+// check looks whether a schema has the target's column, of the right kind.
+func (t Target) check(schema *Schema) (Kind, error) {
+	at := schema.Find(t.Column)
+	if at < 0 {
+		return 0, &TargetError{t, ErrNoColumn, fmt.Sprintf(": %q (it has %s)", t.Column, strings.Join(schema.Names(), ", "))}
+	}
+	kind := schema.Fields[at].Kind
+	if kind == Category && t.ordered() {
+		return 0, &TargetError{t, ErrTargetKind, fmt.Sprintf(": %q is a category, which cannot be compared with %q", t.Column, t.Op)}
+	}
+	if kind == Number && t.Op != "" {
+		if _, err := t.number(); err != nil {
+			return 0, &TargetError{t, ErrTargetKind, fmt.Sprintf(": %q is a number, and %q is none", t.Column, t.Value)}
+		}
+	}
+	return kind, nil
+}
+
+// Fit goes over the target of all rows of all members once, and agrees on its classes. All
+// members call it, with the schema agreed, those without rows too. A target that has one
+// class only in the whole flock, or no value at all, is a *TargetError at every member.
 func (t Target) Fit(ctx context.Context, flock Flock, name string, schema *Schema, rows Source) (*Labels, error) {
-	return nil, errNotYet
+	kind, err := t.check(schema)
+	if err != nil {
+		return nil, err
+	}
+	l := &Labels{Target: t}
+	var counts map[string]int64 // of this member's rows; "" for all that have a number
+	var missing int64
+	switch {
+	case t.Op != "":
+		l.Classes = []string{Target{t.Column, opposite[t.Op], t.Value}.String(), t.String()}
+		counts, missing, err = l.count(ctx, rows)
+	case kind == Number:
+		counts, missing, err = l.count(ctx, rows)
+	default:
+		if counts, missing, err = t.values(ctx, rows); err == nil {
+			l.Classes, err = t.classes(ctx, flock, name+"/classes", counts)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	vector := []float64{float64(missing)}
+	if l.Classes == nil {
+		vector = append(vector, float64(counts[""]))
+	}
+	for _, class := range l.Classes {
+		vector = append(vector, float64(counts[class]))
+	}
+	sums, _, err := flock.Sum(ctx, name+"/counts", vector)
+	if err != nil {
+		return nil, fmt.Errorf("counting the rows of the target %q: %w", t, err)
+	}
+	return l.counted(sums)
 }
 
-// Labels gives the target of rows. It is written and read by encoding/json, and safe for
-// concurrent use.
-type Labels struct {
-	Target Target `json:"target"`
-	// Classes are the names of the classes, sorted; of a comparison two, what is not so and
-	// what is. Nil if the target is a number.
-	Classes []string `json:"classes,omitempty"`
-	// Rows and Missing count, over the flock, rows with and without a target.
-	Rows    int64 `json:"rows"`
-	Missing int64 `json:"missing"`
-	// Counts are the rows of each class over the flock.
-	Counts []int64 `json:"counts,omitempty"`
+// values counts the rows of each value of a column of categories; when there are too many of
+// them, it knows enough.
+func (t Target) values(ctx context.Context, rows Source) (counts map[string]int64, missing int64, err error) {
+	counts = map[string]int64{}
+	for b, err := range rows(ctx) {
+		if err != nil {
+			return nil, 0, err
+		}
+		c, err := t.column(b)
+		if err != nil {
+			return nil, 0, err
+		}
+		of := make([]int64, len(c.Values))
+		for _, code := range c.Codes {
+			if code == Missing {
+				missing++
+			} else {
+				of[code]++
+			}
+		}
+		for i, n := range of {
+			if n > 0 && len(counts) <= MaxClasses {
+				counts[c.Values[i]] += n
+			}
+		}
+	}
+	return counts, missing, nil
 }
 
-// Of takes the target out of a batch: the rest of the columns, of the rows that have a target,
-// and its value for each of these rows: a number, or the class's place in Classes. The rows
-// left out are b.Rows less those of what is returned.
-func (l *Labels) Of(b *Batch) (features *Batch, target []float64, err error) {
-	return nil, nil, errNotYet
+// classes are the values that any member has, sorted.
+func (t Target) classes(ctx context.Context, flock Flock, name string, counts map[string]int64) ([]string, error) {
+	mine := make([]string, 0, len(counts))
+	for value := range counts {
+		mine = append(mine, value)
+	}
+	slices.Sort(mine)
+	data, err := json.Marshal(mine)
+	if err != nil {
+		return nil, fmt.Errorf("writing the classes: %w", err)
+	}
+	all, err := flock.Gather(ctx, name, data)
+	if err != nil {
+		return nil, fmt.Errorf("gathering the classes of the target %q: %w", t, err)
+	}
+	var classes []string
+	for i, data := range all {
+		var theirs []string
+		if err := json.Unmarshal(data, &theirs); err != nil {
+			return nil, fmt.Errorf("reading the classes of member %d of %d: %w", i+1, len(all), err)
+		}
+		classes = append(classes, theirs...)
+	}
+	slices.Sort(classes)
+	classes = slices.Compact(classes)
+	if len(classes) > MaxClasses {
+		return nil, &TargetError{t, ErrTooManyClasses, fmt.Sprintf(": %d, at most %d (is %q a name rather than a class?)", len(classes), MaxClasses, t.Column)}
+	}
+	return classes, nil
 }
 
-var errNotYet = errors.New("not built yet")
+// column finds the target's column.
+func (t Target) column(b *Batch) (*Column, error) {
+	if c := b.Find(t.Column); c != nil {
+		return c, nil
+	}
+	return nil, &TargetError{t, ErrNoColumn, fmt.Sprintf(": %q", t.Column)}
+}
