@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/seed-97356399/murmuration/peer/table"
 )
 
 // Errors of model files.
@@ -35,8 +37,9 @@ type File struct {
 	Target string
 	// Classes are the names of the classes, in the order of the model's outputs; nil for numbers.
 	Classes []string
-	// Features are the columns that Pipeline (or the model, without one) wants to be given.
-	Features []string
+	// Features are the columns that Pipeline (or the model, without one) wants to be given,
+	// and their kinds: what is to be predicted is read with these.
+	Features []table.Field
 	Model    Model
 }
 
@@ -45,7 +48,7 @@ type fileContent struct {
 	Pipeline json.RawMessage `json:"pipeline,omitempty"`
 	Target   string          `json:"target,omitempty"`
 	Classes  []string        `json:"classes,omitempty"`
-	Features []string        `json:"features,omitempty"`
+	Features []table.Field   `json:"features,omitempty"`
 	typedModel
 }
 

@@ -16,7 +16,7 @@ func smallFile() File {
 		Pipeline: json.RawMessage(`{"stages":[{"kind":"impute"}]}`),
 		Target:   "arr_delay>15",
 		Classes:  []string{"false", "true"},
-		Features: []string{"distance", "carrier"},
+		Features: []table.Field{{Name: "distance"}, {Name: "carrier", Kind: table.Category}},
 		Model:    &LogisticModel{Coefficients: Coefficients{Columns: []string{"distance"}, Intercept: []float64{1. / 3}, Weights: [][]float64{{-1e-17}}}},
 	}
 }
