@@ -22,6 +22,7 @@ func modelKinds() []modelKind {
 		{"svm", func() Model { return new(SVMModel) }},
 		{"gaussian-nb", func() Model { return new(GaussianNBModel) }},
 		{"count-nb", func() Model { return new(CountNBModel) }},
+		{"ensemble", func() Model { return new(EnsembleModel) }},
 		{"kmeans", func() Model { return new(KMeansModel) }},
 		{"pca", func() Model { return new(PCAModel) }},
 		{"als", func() Model { return new(ALSModel) }},

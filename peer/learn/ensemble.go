@@ -1,0 +1,198 @@
+package learn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// Combination is how models that members fitted apart make one.
+type Combination string
+
+const (
+	// Average is the mean of predictions, each model weighing as the rows that it was fitted on.
+	Average Combination = "average"
+	// Vote gives each class the share of the models that find it likeliest.
+	Vote Combination = "vote"
+	// Stack fits a regression (logistic for classes) on what the models predict for rows
+	// that none of them has seen, by sums over the flock.
+	Stack Combination = "stack"
+	// MeanCoefficients is one linear model whose coefficients are the means of all, each
+	// weighing as its rows: for comparison, it is not the model of all rows.
+	MeanCoefficients Combination = "mean-coefficients"
+)
+
+// stackFolds: one row of so many is held out from the models that are stacked.
+const stackFolds = 5
+
+// Ensemble fits a model at each member on its own rows alone, and combines them: all models go
+// to all members. A member that cannot fit one (without rows, or with one class) brings none.
+type Ensemble struct {
+	// Learner fits each member's model.
+	Learner Learner `json:"learner"`
+	// Combine is Average if empty.
+	Combine Combination `json:"combine"`
+	// Seed decides which rows Stack holds out.
+	Seed uint64 `json:"seed"`
+}
+
+// Fit gives an *EnsembleModel; with MeanCoefficients a model of the learner's own type.
+func (e *Ensemble) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	local := checkTarget(rows)
+	if local == nil && rows.Features == nil {
+		local = fmt.Errorf("learn: %w", errNoFeatures)
+	}
+	if local == nil && e.Learner == nil {
+		local = errors.New("learn: an ensemble without a learner")
+	}
+	var columns []string
+	if local == nil {
+		columns = allNames(rows.Features)
+	}
+	if err := agree(ctx, flock, name, local, fmt.Sprintf("%T of %T", e, e.Learner), e, columns, rows.Classes); err != nil {
+		return nil, err
+	}
+	m := &EnsembleModel{Combine: e.Combine, outputs: max(len(rows.Classes), 1)}
+	if m.Combine == "" {
+		m.Combine = Average
+	}
+	if err := m.checkCombine(); err != nil {
+		return nil, fmt.Errorf("learn: %w", err)
+	}
+	held := func(row int) bool {
+		return m.Combine == Stack && Fold(rows.Features.Key(row), e.Seed, stackFolds) == 0
+	}
+	own := rows.Select(func(row int) bool { return !held(row) })
+	brought, err := e.fitOwn(ctx, name, own)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.gather(ctx, flock, name, brought, rows); err != nil {
+		return nil, err
+	}
+	switch m.Combine {
+	case MeanCoefficients:
+		return m.meanCoefficients()
+	case Stack:
+		return m, m.stack(ctx, flock, name, rows.Select(held))
+	}
+	return m, nil
+}
+
+// broughtModel is what a member brings: its model, or why there is none.
+type broughtModel struct {
+	typedModel
+	Rows  float64 `json:"rows"`
+	Error string  `json:"error,omitempty"`
+}
+
+func (e *Ensemble) fitOwn(ctx context.Context, name string, own Rows) ([]byte, error) {
+	var b broughtModel
+	for i := range own.count() {
+		b.Rows += own.weight(i)
+	}
+	model, err := e.Learner.Fit(ctx, table.Alone{}, name+"/own", own)
+	if err == nil {
+		b.typedModel, err = encodeModel(model)
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("learn: fitting this member's model: %w", err)
+	}
+	if err != nil {
+		b = broughtModel{Error: err.Error()}
+		b.Model = json.RawMessage("null")
+	}
+	return json.Marshal(b)
+}
+
+// gather collects the members' models, and trusts none: it must know the columns, and have as
+// many outputs as all.
+func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, name string, brought []byte, rows Rows) error {
+	all, err := flock.Gather(ctx, name+"/models", brought)
+	if err != nil {
+		return fmt.Errorf("learn: gathering the models of an ensemble: %w", err)
+	}
+	empty := rows.Select(func(int) bool { return false })
+	why := ErrNoRows.Error()
+	for i, content := range all {
+		var b broughtModel
+		if err := json.Unmarshal(content, &b); err != nil {
+			return fmt.Errorf("learn: the model of member %d of %d: %w", i+1, len(all), err)
+		}
+		if b.Error != "" {
+			why = b.Error
+			continue
+		}
+		model, err := b.decode()
+		if err == nil && (model.Outputs() != m.outputs || !(b.Rows >= 0)) {
+			err = fmt.Errorf("%d outputs of %v rows; want %d", model.Outputs(), b.Rows, m.outputs)
+		}
+		if err == nil {
+			_, err = model.Predict(nil, empty.Features)
+		}
+		if err != nil {
+			return fmt.Errorf("learn: the model of member %d of %d: %w", i+1, len(all), err)
+		}
+		m.Models, m.Weights = append(m.Models, model), append(m.Weights, b.Rows)
+	}
+	if len(m.Models) == 0 {
+		return fmt.Errorf("learn: no member could fit a model of its own: %s", why)
+	}
+	return nil
+}
+
+func (m *EnsembleModel) stack(ctx context.Context, flock table.Flock, name string, held Rows) error {
+	features, err := m.predictions(held.Features)
+	if err != nil {
+		return err
+	}
+	held.Features = features
+	var learner Learner = &Linear{Ridge: 1}
+	if held.Classes != nil {
+		learner = &Logistic{}
+	}
+	if m.Stacker, err = learner.Fit(ctx, flock, name+"/stack", held); err != nil {
+		return fmt.Errorf("learn: stacking on rows held out: %w", err)
+	}
+	return nil
+}
+
+// linearModel has coefficients that can be averaged.
+type linearModel interface{ linear() *Coefficients }
+
+func (c *Coefficients) linear() *Coefficients { return c }
+
+func (m *EnsembleModel) meanCoefficients() (Model, error) {
+	mean, ok := m.Models[0].(linearModel)
+	if !ok {
+		return nil, fmt.Errorf("learn: %T has no coefficients that could be averaged; combine by %s", m.Models[0], Average)
+	}
+	all, into := total(m.Weights), mean.linear()
+	for i, model := range m.Models {
+		c, ok := model.(linearModel)
+		if !ok || !slices.Equal(c.linear().Columns, into.Columns) || len(c.linear().Intercept) != len(into.Intercept) {
+			return nil, fmt.Errorf("learn: coefficients of unlike models, %T and %T", m.Models[0], model)
+		}
+		part := share(m.Weights[i], all)
+		for o, weights := range c.linear().Weights {
+			if i == 0 {
+				scale(into.Intercept[o:o+1], part)
+				scale(into.Weights[o], part)
+				continue
+			}
+			add(into.Intercept[o:o+1], part, c.linear().Intercept[o:o+1])
+			add(into.Weights[o], part, weights)
+		}
+	}
+	return m.Models[0], nil
+}
+
+func scale(v []float64, factor float64) {
+	for i := range v {
+		v[i] *= factor
+	}
+}
