@@ -109,7 +109,7 @@ func squared(step float32, squares uint32) float64 {
 
 // Decode implements Coder.
 func (c Steps) Decode(dst tensor.Vector, code []byte, _ tensor.Vector) error {
-	if err := c.check(len(dst), code); err != nil {
+	if err := c.Check(len(dst), code); err != nil {
 		return err
 	}
 	var w workspace
@@ -118,6 +118,16 @@ func (c Steps) Decode(dst tensor.Vector, code []byte, _ tensor.Vector) error {
 		kernel.StepsDecode(to, c.steps(block, len(to), &w), float(block))
 	}
 	return nil
+}
+
+// Add adds sign, which is 1 or -1, times the values of a code that Check has taken to dst:
+// what Decode and then tensor.Add or tensor.Sub make of it, bit for bit, in one pass.
+func (c Steps) Add(dst tensor.Vector, code []byte, sign float32) {
+	var w workspace
+	for i := range Blocks(len(dst)) {
+		to, block := c.twoWalks(i, dst, code)
+		kernel.StepsAdd(to, c.steps(block, len(to), &w), sign*float(block))
+	}
 }
 
 // twoWalks is the i-th block in an order that walks through both halves of a slice in
@@ -137,8 +147,9 @@ func (c Steps) steps(code []byte, n int, w *workspace) []byte {
 	return w.low[:n]
 }
 
-// check looks at all of a code that its values depend on.
-func (c Steps) check(n int, code []byte) error {
+// Check looks at all of the code of n values that these depend on, and refuses what Decode
+// does.
+func (c Steps) Check(n int, code []byte) error {
 	if err := checkSize(c, code, n); err != nil {
 		return err
 	}
@@ -170,7 +181,7 @@ func (c Steps) checkBlock(block []byte, n int) error {
 	return nil
 }
 
-// What follows works on codes of this program, or that Decode or Add has taken.
+// What follows works on codes of this program, or that Check has taken.
 
 // SquaredNorm is the squared Euclidean norm of the n values of a code, as numbers
 // that are not rounded to float32.

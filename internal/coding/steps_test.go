@@ -39,6 +39,25 @@ func decoded(t interface{ Fatal(...any) }, c Coder, code []byte, n int) tensor.V
 	return x
 }
 
+// TestStepsAdd shows that adding a code in one pass is decoding and then adding it, or
+// subtracting it, bit for bit.
+func TestStepsAdd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := drawVector(t)
+		for _, c := range allSteps() {
+			coded := code(c, x)
+			values := decoded(t, c, coded, len(x))
+			for sign, op := range map[float32]func(dst, x tensor.Vector){1: tensor.Add, -1: tensor.Sub} {
+				got, want := slices.Clone(x), slices.Clone(x)
+				c.Add(got, coded, sign)
+				if op(want, values); !slices.Equal(got, want) {
+					t.Fatalf("%s times %g: %v, want %v", c.name(), sign, got, want)
+				}
+			}
+		}
+	})
+}
+
 // TestStepsFormula compares each value with the formula of docs/CODECS.md, in
 // float64.
 func TestStepsFormula(t *testing.T) {

@@ -5838,6 +5838,45 @@ turn:
 	VZEROUPPER
 	RET
 
+// func stepsAddAVX2(dst []float32, steps []byte, step float32)
+// Requires: AVX, AVX2, MMX+
+TEXT ·stepsAddAVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         steps_base+24(FP), CX
+	VBROADCASTSS step+48(FP), Y0
+	MOVQ         $0x0000000000000020, DX
+
+turn:
+	PREFETCHT0 8192(AX)
+	PREFETCHT0 8256(AX)
+	PREFETCHT0 2048(CX)
+	VPMOVSXBD  (CX), Y1
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VADDPS     (AX), Y1, Y1
+	VMOVUPS    Y1, (AX)
+	VPMOVSXBD  8(CX), Y1
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VADDPS     32(AX), Y1, Y1
+	VMOVUPS    Y1, 32(AX)
+	VPMOVSXBD  16(CX), Y1
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VADDPS     64(AX), Y1, Y1
+	VMOVUPS    Y1, 64(AX)
+	VPMOVSXBD  24(CX), Y1
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VADDPS     96(AX), Y1, Y1
+	VMOVUPS    Y1, 96(AX)
+	ADDQ       $0x00000080, AX
+	ADDQ       $0x00000020, CX
+	DECQ       DX
+	JNZ        turn
+	VZEROUPPER
+	RET
+
 // func stepSquaresAVX2(steps []byte) (squares uint32)
 // Requires: AVX, AVX2
 TEXT ·stepSquaresAVX2(SB), NOSPLIT, $0-28

@@ -89,6 +89,11 @@ func sumAbsAVX2(x []float32) float64
 //go:noescape
 func stepsDecodeAVX2(dst []float32, steps []byte, step float32)
 
+// stepsAddAVX2 is stepsAddGo of a whole block in AVX2 instructions.
+//
+//go:noescape
+func stepsAddAVX2(dst []float32, steps []byte, step float32)
+
 // stepSquaresAVX2 is stepSquaresGo of a whole block in AVX2 instructions.
 //
 //go:noescape

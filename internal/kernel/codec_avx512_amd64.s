@@ -3715,6 +3715,47 @@ turn:
 	VZEROUPPER
 	RET
 
+// func stepsAddAVX512(dst []float32, steps []byte, step float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·stepsAddAVX512(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         steps_base+24(FP), CX
+	VBROADCASTSS step+48(FP), Z0
+	MOVQ         $0x0000000000000010, DX
+
+turn:
+	PREFETCHT0 8192(AX)
+	PREFETCHT0 8256(AX)
+	PREFETCHT0 8320(AX)
+	PREFETCHT0 8384(AX)
+	PREFETCHT0 2048(CX)
+	VPMOVSXBD  (CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VADDPS     (AX), Z1, Z1
+	VMOVUPS    Z1, (AX)
+	VPMOVSXBD  16(CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VADDPS     64(AX), Z1, Z1
+	VMOVUPS    Z1, 64(AX)
+	VPMOVSXBD  32(CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VADDPS     128(AX), Z1, Z1
+	VMOVUPS    Z1, 128(AX)
+	VPMOVSXBD  48(CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VADDPS     192(AX), Z1, Z1
+	VMOVUPS    Z1, 192(AX)
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000040, CX
+	DECQ       DX
+	JNZ        turn
+	VZEROUPPER
+	RET
+
 // func stepSquaresAVX512(steps []byte) (squares uint32)
 // Requires: AVX, AVX2, AVX512BW, AVX512F
 TEXT ·stepSquaresAVX512(SB), NOSPLIT, $0-28

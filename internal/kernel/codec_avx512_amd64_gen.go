@@ -89,6 +89,11 @@ func sumAbsAVX512(x []float32) float64
 //go:noescape
 func stepsDecodeAVX512(dst []float32, steps []byte, step float32)
 
+// stepsAddAVX512 is stepsAddGo of a whole block in AVX512 instructions.
+//
+//go:noescape
+func stepsAddAVX512(dst []float32, steps []byte, step float32)
+
 // stepSquaresAVX512 is stepSquaresGo of a whole block in AVX512 instructions.
 //
 //go:noescape

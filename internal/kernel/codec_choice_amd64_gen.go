@@ -234,6 +234,20 @@ func stepsDecode(dst []float32, steps []byte, step float32) {
 	stepsDecodeGo(dst, steps, step)
 }
 
+func stepsAdd(dst []float32, steps []byte, step float32) {
+	if len(dst) == Block {
+		switch level {
+		case levelAVX512:
+			stepsAddAVX512(dst, steps, step)
+			return
+		case levelAVX2:
+			stepsAddAVX2(dst, steps, step)
+			return
+		}
+	}
+	stepsAddGo(dst, steps, step)
+}
+
 func stepSquares(steps []byte) (squares uint32) {
 	if len(steps) == Block {
 		switch level {

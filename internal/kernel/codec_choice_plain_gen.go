@@ -68,6 +68,10 @@ func stepsDecode(dst []float32, steps []byte, step float32) {
 	stepsDecodeGo(dst, steps, step)
 }
 
+func stepsAdd(dst []float32, steps []byte, step float32) {
+	stepsAddGo(dst, steps, step)
+}
+
 func stepSquares(steps []byte) (squares uint32) {
 	return stepSquaresGo(steps)
 }

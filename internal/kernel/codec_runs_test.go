@@ -80,8 +80,10 @@ func stepRuns() []codecRun {
 	signs.nothing(func(v codecVariant, m *memory) { v.signs(m.full[:len(m.a)], m.a) })
 	decode := codecRun{name: "StepsDecode", block: true}
 	decode.nothing(func(v codecVariant, m *memory) { v.decode(m.d, m.half[:len(m.d)], m.factor) })
+	add := codecRun{name: "StepsAdd", block: true}
+	add.nothing(func(v codecVariant, m *memory) { v.add(m.d, m.half[:len(m.d)], m.factor) })
 	return []codecRun{
-		signs, decode,
+		signs, decode, add,
 		{"Steps", true, func(v codecVariant, m *memory) codecResult {
 			return codecResult{word(v.steps(m.full[:len(m.b)], atMost(m.b, 127), 1))}
 		}},

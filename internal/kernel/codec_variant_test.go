@@ -20,7 +20,7 @@ type codecVariant struct {
 	signs         func(signs []byte, x []float32)
 	sumAbs        func(x []float32) float64
 	squares       func(steps []byte) uint32
-	decode        func(dst []float32, steps []byte, step float32)
+	decode, add   func(dst []float32, steps []byte, step float32)
 }
 
 func plainCodecs() codecVariant {
@@ -28,7 +28,7 @@ func plainCodecs() codecVariant {
 		"plain Go", false, false, fp16EncodeGo, fp16FiniteGo, packBitsGo, unpackBitsGo, unpackStepsGo,
 		latticeIndicesGo, latticeHighGo,
 		eitherValues(latticeValuesGo, latticeValuesWideGo), eitherDifference(latticeDifferenceGo, latticeDifferenceWideGo),
-		quantizeStepsGo, quantizeSteps4Go, signsOfGo, sumAbsGo, stepSquaresGo, stepsDecodeGo,
+		quantizeStepsGo, quantizeSteps4Go, signsOfGo, sumAbsGo, stepSquaresGo, stepsDecodeGo, stepsAddGo,
 	}
 }
 
@@ -36,7 +36,7 @@ func exportedCodecs() codecVariant {
 	return codecVariant{
 		"exported", false, false, FP16Encode, FP16Finite, PackBits, UnpackBits, UnpackSteps,
 		LatticeIndices, LatticeHigh, LatticeValues, LatticeDifference,
-		Steps, Steps4, Signs, SumAbs, StepSquares, StepsDecode,
+		Steps, Steps4, Signs, SumAbs, StepSquares, StepsDecode, StepsAdd,
 	}
 }
 

@@ -49,3 +49,10 @@ func StepSquares(steps []byte) uint32 { return stepSquares(steps) }
 func StepsDecode(dst []float32, steps []byte, step float32) {
 	stepsDecode(dst, steps[:len(dst)], step)
 }
+
+// StepsAdd equals
+//
+//	for i := range dst { dst[i] += float32(step * float32(int8(steps[i]))) }
+//
+// where the product is rounded before it is added. len(dst) is at most Block.
+func StepsAdd(dst []float32, steps []byte, step float32) { stepsAdd(dst, steps[:len(dst)], step) }

@@ -50,3 +50,9 @@ func stepsDecodeGo(dst []float32, steps []byte, step float32) {
 		dst[i] = step * float32(int8(y))
 	}
 }
+
+func stepsAddGo(dst []float32, steps []byte, step float32) {
+	for i, y := range steps[:len(dst)] {
+		dst[i] += float32(step * float32(int8(y)))
+	}
+}

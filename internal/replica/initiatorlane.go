@@ -176,21 +176,22 @@ func (l *InitiatorLane) difference(flight *inFlight, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	diff, err := decoded(flight.codec.Diff, code, l.scratch[:flight.values(s.length)], nil)
+	n := flight.values(s.length)
+	diff, err := differenceOf(flight.codec.Diff, code, l.scratch[:n])
 	if err != nil {
 		return err
 	}
-	shown, err := l.shown(s, diff, flight.limit)
+	shown, err := l.shown(s, diff.norm(n), flight.limit)
 	if err != nil {
 		return err
 	}
 	seen := sighting{distance: max(math.Sqrt(info.SquaredDistance), shown), limit: min(shown, flight.limit), failed: failed}
 	if lattice := flight.codec.Lattice; lattice != (coding.Lattice{}) {
-		seen.peaks = l.peaks[:coding.Blocks(len(diff))]
-		lattice.Diff().Peaks(seen.peaks, code, len(diff))
+		seen.peaks = l.peaks[:coding.Blocks(n)]
+		lattice.Diff().Peaks(seen.peaks, code, n)
 		seen.unweigh(l.of.weight, shown)
 	}
-	if !l.of.record.apply(int(l.of.unit(&flight.part)), func() { l.subtract(s, flight, diff, seen) }) {
+	if !l.of.record.apply(int(l.of.unit(&flight.part)), func() { l.subtract(s, flight, &diff, seen) }) {
 		return ErrSettled
 	}
 	if failed.Count() > 0 {
@@ -201,11 +202,10 @@ func (l *InitiatorLane) difference(flight *inFlight, payload []byte) error {
 	return nil
 }
 
-// shown checks a difference against the bound announced for its slice, and returns
-// the distance of the two models' slices as far as the difference shows it: clipped
+// shown checks the norm of a difference against the bound announced for its slice, and
+// returns the distance of the two models' slices as far as the difference shows it: clipped
 // to both sides' bounds.
-func (l *InitiatorLane) shown(s *slice, diff tensor.Vector, limit float64) (float64, error) {
-	norm := tensor.Norm2(diff)
+func (l *InitiatorLane) shown(s *slice, norm, limit float64) (float64, error) {
 	if !(norm <= math.MaxFloat32) { // true for NaN
 		return 0, fmt.Errorf("norm %g: %w", norm, ErrAbsurd)
 	}
@@ -226,10 +226,10 @@ func (l *InitiatorLane) shown(s *slice, diff tensor.Vector, limit float64) (floa
 // subtract applies a difference and remembers how far the partner's blocks are, and
 // its slice if all of it has come: what the partner claims, as far as the bound lets it
 // into the window.
-func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff tensor.Vector, seen sighting) {
+func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff *difference, seen sighting) {
 	r := l.of.replica
 	s.Lock()
-	r.change(&flight.part, &l.of.moves, tensor.Sub, diff)
+	r.change(&flight.part, &l.of.moves, diff, -1)
 	distance := min(seen.distance, boundGrowth*seen.limit)
 	if flight.size == 0 && seen.failed.Count() == 0 {
 		distance = r.remember(s, l.of.terms.Partner, seen.distance, seen.limit)

@@ -70,11 +70,12 @@ func (d *doubt) weigh(r *Replica, scratch tensor.Vector) {
 	for i := range d.pending {
 		w := &d.pending[i]
 		length := r.slices[r.shared[w.slice]].length
-		diff, err := decoded(w.codec.Diff, w.code(), scratch[:w.values(length)], nil)
+		n := w.values(length)
+		diff, err := differenceOf(w.codec.Diff, w.code(), scratch[:n])
 		if err != nil {
 			continue // nobody can have applied it
 		}
-		w.norm = tensor.Norm2(diff)
+		w.norm = diff.norm(n)
 		squared += w.norm * w.norm
 	}
 	d.norm = math.Sqrt(squared)

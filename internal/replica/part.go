@@ -3,7 +3,6 @@ package replica
 import (
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // attempts is how often a block can be sent in an exchange: as the codec has it, then
@@ -47,17 +46,4 @@ func (p *part) values(length int) int {
 		return length
 	}
 	return p.which().Values(length)
-}
-
-// change carries out tensor.Add or tensor.Sub on a slice, with values of the part, one after
-// the other.
-func (p *part) change(own tensor.Vector, op func(dst, x tensor.Vector), values tensor.Vector) {
-	if p.size == 0 {
-		op(own, values)
-		return
-	}
-	for from, to := range p.which().Runs(len(own)) {
-		op(own[from:to], values[:to-from])
-		values = values[to-from:]
-	}
 }

@@ -282,23 +282,23 @@ func (r *Replica) of(s *slice) tensor.Vector { return s.in(r.values) }
 // commit adds a pending difference to its slice. scratch has room for a slice.
 func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moves) error {
 	s := &r.slices[r.shared[w.slice]]
-	diff, err := decoded(w.codec.Diff, w.code(), scratch[:w.values(s.length)], nil)
+	diff, err := differenceOf(w.codec.Diff, w.code(), scratch[:w.values(s.length)])
 	if err != nil {
 		return err
 	}
 	s.Lock()
-	r.change(&w.part, m, tensor.Add, diff)
+	r.change(&w.part, m, &diff, 1)
 	s.Unlock()
 	return nil
 }
 
-// change adds a difference to a part, or subtracts it, in an exchange. The caller holds the
-// slice's lock.
-func (r *Replica) change(p *part, m *moves, op func(dst, x tensor.Vector), diff tensor.Vector) {
+// change adds sign, which is 1 or -1, times a difference to a part in an exchange. The
+// caller holds the slice's lock.
+func (r *Replica) change(p *part, m *moves, diff *difference, sign float32) {
 	s := &r.slices[r.shared[p.slice]]
 	r.changing(s)
 	r.pulls.watched.add(m, p.slice, r.of(s), -1)
-	p.change(r.of(s), op, diff)
+	diff.add(p, r.of(s), sign)
 	r.pulls.watched.add(m, p.slice, r.of(s), 1)
 	s.drift.mark(r.of(s))
 }

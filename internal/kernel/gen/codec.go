@@ -45,6 +45,7 @@ func blockKernels() []kernel {
 		{name: "signsOf", params: []param{bytesOf("signs"), x}, counts: 1, body: signsOf},
 		{name: "sumAbs", params: []param{x}, result: "float64", body: sumAbs},
 		{name: "stepsDecode", params: stepping, body: stepsDecode},
+		{name: "stepsAdd", params: stepping, body: stepsAdd},
 		{name: "stepSquares", params: []param{bytesOf("steps")}, result: "(squares uint32)", body: stepSquares},
 	}
 }

@@ -145,3 +145,10 @@ func stepValues(r *routine, body func(v reg.VecVirtual, to operand.Mem)) {
 func stepsDecode(r *routine) {
 	stepValues(r, func(v reg.VecVirtual, to operand.Mem) { r.VMOVUPS(v, to) })
 }
+
+func stepsAdd(r *routine) {
+	stepValues(r, func(v reg.VecVirtual, to operand.Mem) {
+		r.VADDPS(to, v, v)
+		r.VMOVUPS(v, to)
+	})
+}
