@@ -26,8 +26,8 @@ const (
 	MeanCoefficients Combination = "mean-coefficients"
 )
 
-// stackFolds: one row of so many is held out from the models that are stacked.
-const stackFolds = 5
+// stackShare of the rows is held out from the models that are stacked.
+const stackShare = 0.2
 
 // Ensemble fits a model at each member on its own rows alone, and combines them: all models go
 // to all members. A member that cannot fit one (without rows, or with one class) brings none.
@@ -64,7 +64,7 @@ func (e *Ensemble) Fit(ctx context.Context, flock table.Flock, name string, rows
 		return nil, fmt.Errorf("learn: %w", err)
 	}
 	held := func(row int) bool {
-		return m.Combine == Stack && Fold(rows.Features.Key(row), e.Seed, stackFolds) == 0
+		return m.Combine == Stack && draw(e.Seed, 0, rows.Features.Key(row)) < stackShare
 	}
 	own := rows.Select(func(row int) bool { return !held(row) })
 	brought, err := e.fitOwn(ctx, name, own)

@@ -3,83 +3,81 @@ package learn
 import (
 	"context"
 	"fmt"
-	"math/bits"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Fold puts a row into one of folds parts by a hash of its key, alike at all members and in
-// every run of a seed. Fold(key, seed, 10) < 7 is a split of 70 to 30.
-func Fold(key int64, seed uint64, folds int) int {
-	// The finalizer of splitmix64: neighbouring keys go anywhere.
-	z := uint64(key) + (seed+1)*0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	high, _ := bits.Mul64(z^z>>31, uint64(max(folds, 1)))
-	return int(high)
-}
-
-// Select is the rows that keep says yes to, copied.
+// Select is the rows that keep says yes to; where these are all, they are shared with r.
 func (r Rows) Select(keep func(row int) bool) Rows {
-	var rows []int
+	rows := []int{}
 	for i := range r.count() {
 		if keep(i) {
 			rows = append(rows, i)
 		}
 	}
-	chosen := Rows{Classes: r.Classes, Target: pick(r.Target, rows), Weight: pick(r.Weight, rows)}
-	if r.Features == nil {
-		return chosen
+	if r.Features != nil {
+		r.Features = r.Features.Pick(rows)
 	}
-	b := &table.Batch{Rows: len(rows), First: r.Features.First, Keys: make([]int64, len(rows))}
-	for i, row := range rows {
-		b.Keys[i] = r.Features.Key(row)
-	}
-	for _, c := range r.Features.Columns {
-		c.Numbers, c.Codes = pick(c.Numbers, rows), pick(c.Codes, rows)
-		b.Columns = append(b.Columns, c)
-	}
-	chosen.Features = b
-	return chosen
+	r.Target, r.Weight = pick(r.Target, rows), pick(r.Weight, rows)
+	return r
 }
 
 // pick is the values of some rows; nil stays nil.
-func pick[T any](values []T, rows []int) []T {
+func pick(values []float64, rows []int) []float64 {
 	if values == nil {
 		return nil
 	}
-	picked := make([]T, len(rows))
+	picked := make([]float64, len(rows))
 	for i, row := range rows {
 		picked[i] = values[row]
 	}
 	return picked
 }
 
-// CrossValidate fits once for each fold, without its rows, and scores the model on them. The
-// folds are by the rows' keys (Fold). What prepared the rows has seen all of them.
-func CrossValidate(ctx context.Context, flock table.Flock, name string, learner Learner, rows Rows, folds int, seed uint64) ([]Scores, error) {
-	if folds < 2 {
-		return nil, fmt.Errorf("learn: cross-validation with %d folds: want 2 or more", folds)
-	}
-	if rows.Features == nil {
-		return nil, fmt.Errorf("learn: cross-validation: %w", errNoFeatures)
-	}
-	fold := make([]int, rows.count())
-	for i := range fold {
-		fold[i] = Fold(rows.Features.Key(i), seed, folds)
-	}
+// CrossValidate fits once for each fold (table.ParseFolds), on the rows that train, and scores
+// the model on those held out. What prepared the rows has seen all of them. A fold by a column's
+// value wants that column among the features.
+func CrossValidate(ctx context.Context, flock table.Flock, name string, learner Learner, rows Rows, folds []table.Split) ([]Scores, error) {
 	var scores []Scores
-	for f := range folds {
-		part := fmt.Sprintf("%s/fold%d", name, f)
-		model, err := learner.Fit(ctx, flock, part, rows.Select(func(row int) bool { return fold[row] != f }))
-		if err != nil {
-			return nil, fmt.Errorf("learn: fold %d of %d: %w", f+1, folds, err)
+	for f, fold := range folds {
+		part := fmt.Sprintf("%s/fold%d", name, f+1)
+		train, test, local := divide(rows, fold)
+		if err := agree(ctx, flock, part, local, len(folds)); err != nil {
+			return nil, err
 		}
-		s, err := Evaluate(ctx, flock, part+"/scores", model, rows.Select(func(row int) bool { return fold[row] == f }))
+		model, err := learner.Fit(ctx, flock, part+"/fit", train)
 		if err != nil {
-			return nil, fmt.Errorf("learn: fold %d of %d: %w", f+1, folds, err)
+			return nil, fmt.Errorf("learn: fold %d of %d: %w", f+1, len(folds), err)
+		}
+		s, err := Evaluate(ctx, flock, part+"/scores", model, test)
+		if err != nil {
+			return nil, fmt.Errorf("learn: fold %d of %d: %w", f+1, len(folds), err)
 		}
 		scores = append(scores, s)
 	}
 	return scores, nil
+}
+
+// divide gives the rows of a split that train, and those that are held out.
+func divide(rows Rows, split table.Split) (train, test Rows, err error) {
+	if rows.Features == nil {
+		return train, test, fmt.Errorf("learn: dividing rows: %w", errNoFeatures)
+	}
+	// A split gives batches: a column of places tells which rows these have.
+	const places = "\x00place"
+	b := *rows.Features
+	b.Columns = append(b.Columns[:len(b.Columns):len(b.Columns)], table.Column{Name: places, Numbers: make([]float64, b.Rows)})
+	column := b.Find(places)
+	for i := range column.Numbers {
+		column.Numbers[i] = float64(i)
+	}
+	held, err := split.Test()(&b)
+	if err != nil {
+		return train, test, fmt.Errorf("learn: dividing rows: %w", err)
+	}
+	out := make([]bool, b.Rows)
+	for _, place := range held.Find(places).Numbers {
+		out[int(place)] = true
+	}
+	return rows.Select(func(row int) bool { return !out[row] }), rows.Select(func(row int) bool { return out[row] }), nil
 }

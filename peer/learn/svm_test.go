@@ -3,6 +3,7 @@ package learn
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -79,11 +80,15 @@ func TestClassifiersWantClasses(t *testing.T) {
 
 // positive are rows of which no number is negative.
 func positive(rows Rows) Rows {
-	rows = rows.Select(func(int) bool { return true })
+	b := *rows.Features
+	b.Columns = nil
 	for _, c := range rows.Features.Columns {
+		c.Numbers = slices.Clone(c.Numbers)
 		for i, x := range c.Numbers {
 			c.Numbers[i] = math.Floor(math.Abs(x))
 		}
+		b.Columns = append(b.Columns, c)
 	}
+	rows.Features = &b
 	return rows
 }
