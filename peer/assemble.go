@@ -67,6 +67,8 @@ func assemble(config Config) (_ *Peer, err error) {
 	p.work = work{flock: p.flock, orders: p.orders, last: p.trainer.Finish, log: p.log}
 	p.roster = newRoster(p, machine, memory.Past)
 	p.talks = newTalks(p, machine.Traits())
+	p.summing = newSumming(p)
+	p.sums.Begin()
 	loop := newLoop(p, machine, memory)
 	if err = p.roster.Announce(time.Now()); err != nil {
 		return nil, err
@@ -92,7 +94,6 @@ func hold(p *Peer) (err error) {
 	if p.replica, err = replica.New(p.config.Params, options); err != nil {
 		return err
 	}
-	p.ledger = replica.NewLedger(p.replica)
 	p.links = links.New(links.Config{
 		Codecs: exchange.Codec, Layers: p.replica.JointLayers(), Lanes: exchange.Lanes,
 		Stall: exchange.Stall, Deadline: exchange.Deadline, Budget: exchange.Pace.BytesPerHour / time.Hour.Seconds(),
@@ -163,7 +164,7 @@ func newTalks(p *Peer, traits collective.Traits) *talks.Talks {
 	exchange, hooks := p.config.Exchange, p.config.Hooks
 	return talks.New(talks.Config{
 		Host: session.Host{
-			Run: p.config.Run, Layout: p.config.layout(), Cut: p.replica.Cut(), Replica: p.replica, Ledger: p.ledger, Links: p.links,
+			Run: p.config.Run, Layout: p.config.layout(), Cut: p.replica.Cut(), Replica: p.replica, Ledger: replica.NewLedger(p.replica), Links: p.links,
 			Lanes: exchange.Lanes, Window: exchange.Window, Deadline: exchange.Deadline, Traits: traits,
 			Sealed: p.transport.Sealed(),
 		},
@@ -237,6 +238,7 @@ func serve(p *Peer) error {
 		{seam.ProtocolState, p.frames.answering(state)},
 		{seam.ProtocolControl, p.frames.answering(p.orders.Serve)},
 		{seam.ProtocolMembers, p.frames.answering(members)},
+		{seam.ProtocolSum, p.sums.Serve},
 	} {
 		stop, err := p.transport.Handle(service.protocol, p.config.Run, service.handler)
 		if err != nil {

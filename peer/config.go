@@ -23,8 +23,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Config sets up a peer. Run and Params are required; the zero values of the
-// others are useful. All peers of a run must have the same run name, the same
+// Config sets up a peer. Run is required, and Params where a model is trained; the zero values
+// of the others are useful. All peers of a run must have the same run name, the same
 // layout and the same initial values.
 type Config struct {
 	// Run names what is trained together: 1 to 64 bytes of text.
@@ -35,7 +35,7 @@ type Config struct {
 	// logged. Default: whatever the members say, unchecked.
 	Description description.Description
 	// Params is the model with its initial values. The peer takes the vector
-	// over: read it with Snapshot from now on.
+	// over: read it with Snapshot from now on. Nil in a run that only sums.
 	Params *tensor.Params
 	// Join lists addresses of members: full multiaddrs with a peer id, or
 	// host:port. Empty for the first peer of a run. The peer keeps trying those
@@ -54,6 +54,8 @@ type Config struct {
 	Exchange Exchange
 	// Work says when the run is over. Default: never.
 	Work Work
+	// Sums says with whom Sum, Max and Gather sum.
+	Sums Sums
 	// Hooks are called when something of interest has happened.
 	Hooks Hooks
 	// Log receives what an operator should know. Default: nothing is logged.
@@ -181,9 +183,9 @@ func (c Config) validate() error {
 			fault("Join: %w", err)
 		}
 	}
-	if layoutOf(c.Params) == nil {
-		fault("Params is nil or has no layout: give the model with its initial values, made by tensor.NewParams or tensor.WrapParams")
-	} else if !tensor.Finite(c.Params.Vector()) {
+	if c.Params != nil && layoutOf(c.Params) == nil {
+		fault("Params has no layout: give the model with its initial values, made by tensor.NewParams or tensor.WrapParams")
+	} else if c.Params != nil && !tensor.Finite(c.Params.Vector()) {
 		fault("Params holds NaN or infinite values")
 	}
 	if layout := layoutOf(c.Params); layout != nil && !sharesAnything(layout) {
@@ -219,8 +221,10 @@ func (c Config) validate() error {
 	if c.Exchange.Deadline < 0 || c.Exchange.Stall < 0 || c.Work.Grace < 0 {
 		fault("Exchange.Deadline %s, Exchange.Stall %s and Work.Grace %s: none may be negative", c.Exchange.Deadline, c.Exchange.Stall, c.Work.Grace)
 	}
-	if err := c.Checkpoint.validate(); err != nil {
-		faults = append(faults, err)
+	for _, err := range []error{c.Checkpoint.validate(), c.Sums.validate()} {
+		if err != nil {
+			faults = append(faults, err)
+		}
 	}
 	if err := c.Schedule.Validate(); err != nil {
 		fault("Schedule: %w", err)
@@ -286,30 +290,10 @@ func (c Config) withDefaults() Config {
 	if c.Work.Grace == 0 {
 		c.Work.Grace = DefaultGrace
 	}
-	return c
-}
-
-// Admission says who may take part in a run. The zero value takes everybody who can
-// reach a peer and knows the run's name; a peer with a list and a key asks for both.
-// It holds for every protocol of the run, and for membership too unless
-// Network.Membership replaces the default one, which then has to see to it itself.
-type Admission struct {
-	// Allow is a file of the ids of the peers that may take part, one a line; what
-	// follows a # is a comment. It is read again when it changes: who is added may
-	// join from then on, who is taken off is disconnected and no member any more. A
-	// change with a fault is logged and ignored. Empty admits every id.
-	Allow string
-	// Key is a secret that all peers of the run share, seam.MinRunKey to seam.MaxRunKey
-	// bytes, best random ones. It is never sent: a peer proves that it knows it. Nil
-	// asks for none.
-	Key []byte
-}
-
-func (a Admission) validate() error {
-	if n := len(a.Key); a.Key != nil && (n < seam.MinRunKey || n > seam.MaxRunKey) {
-		return fmt.Errorf("Network.Admission.Key has %d bytes: want %d to %d", n, seam.MinRunKey, seam.MaxRunKey)
+	if c.Sums.Patience == 0 {
+		c.Sums.Patience = DefaultPatience
 	}
-	return nil
+	return c
 }
 
 // Reach says how others reach a peer, and what they may take of its process. All but the

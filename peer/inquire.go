@@ -16,6 +16,29 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
+// Admission says who may take part in a run. The zero value takes everybody who can
+// reach a peer and knows the run's name; a peer with a list and a key asks for both.
+// It holds for every protocol of the run, and for membership too unless
+// Network.Membership replaces the default one, which then has to see to it itself.
+type Admission struct {
+	// Allow is a file of the ids of the peers that may take part, one a line; what
+	// follows a # is a comment. It is read again when it changes: who is added may
+	// join from then on, who is taken off is disconnected and no member any more. A
+	// change with a fault is logged and ignored. Empty admits every id.
+	Allow string
+	// Key is a secret that all peers of the run share, seam.MinRunKey to seam.MaxRunKey
+	// bytes, best random ones. It is never sent: a peer proves that it knows it. Nil
+	// asks for none.
+	Key []byte
+}
+
+func (a Admission) validate() error {
+	if n := len(a.Key); a.Key != nil && (n < seam.MinRunKey || n > seam.MaxRunKey) {
+		return fmt.Errorf("Network.Admission.Key has %d bytes: want %d to %d", n, seam.MinRunKey, seam.MaxRunKey)
+	}
+	return nil
+}
+
 // inquiries is how often Inquire says hello: the quickest answer tells the round
 // trip, since the first may find both ends busy with the connection.
 const inquiries = 3

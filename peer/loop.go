@@ -307,6 +307,7 @@ func (l *loop) refresh() {
 		l.events = append(l.events, news(averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay}))
 	}
 	l.peer.arrival.MembersChanged()
+	l.peer.sums.MembersChanged()
 	l.memory.Write(time.Now(), members, l.roster.Good(), false)
 	l.progress()
 }

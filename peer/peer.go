@@ -38,9 +38,9 @@ type Peer struct {
 	donor   *donor.Donor   // gives newcomers the model
 	work    work           // what the flock is to do
 
-	ledger *replica.Ledger
-	links  *links.Links // how each partner is met
-	talks  *talks.Talks
+	links *links.Links // how each partner is met
+	talks *talks.Talks
+	summing
 
 	arrival *arrival.Arrival
 	notices chan notice
@@ -60,10 +60,15 @@ func Start(ctx context.Context, config Config) (*Peer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting a peer: %w", err)
 	}
+	only := config.Params == nil
+	if only {
+		config.Params = nothing()
+	}
 	p, err := assemble(config.withDefaults())
 	if err != nil {
 		return nil, fmt.Errorf("starting a peer of run %q: %w", config.Run, err)
 	}
+	p.summing.only = only
 	return p, nil
 }
 
@@ -118,6 +123,9 @@ func (p *Peer) Snapshot(dst tensor.Vector, since uint64) (version uint64, err er
 // which waits for that before it computes another gradient. A gradient as long as the step
 // above is left out of the mean, which fails the Step too, and the caller may go on.
 func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
+	if err := p.summing.trains(); err != nil {
+		return err
+	}
 	return p.trainer.alone(func() error { return p.trainer.step(ctx, gradient) })
 }
 
@@ -127,6 +135,9 @@ func (p *Peer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (R
 // and fails as Step does, with optim.ErrNotFinite for a delta that would leave a model
 // that nobody would take: nothing of it is applied then.
 func (p *Peer) Apply(ctx context.Context, delta tensor.Vector, made Result) error {
+	if err := p.summing.trains(); err != nil {
+		return err
+	}
 	return p.trainer.alone(func() error { return p.trainer.apply(ctx, delta, made) })
 }
 
@@ -253,6 +264,9 @@ func (p *Peer) dismantle() error {
 	defer timer.Stop()
 	if p.talks != nil {
 		p.talks.EndWords(p.config.Exchange.Stall)
+	}
+	if p.sums != nil {
+		p.sums.Close()
 	}
 	for len(p.handlers) > 1 {
 		last := len(p.handlers) - 1

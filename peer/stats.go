@@ -34,8 +34,8 @@ func (p *Peer) Stats() stats.Peer {
 	for _, pull := range p.replica.Pulls(stats.MaxPulls) {
 		s.Exchanges.Pulls = append(s.Exchanges.Pulls, stats.Pull{Partner: seam.PeerID(pull.Partner), Pull: pull.Ratio, Exchanges: pull.Exchanges})
 	}
-	waiting, _ := p.ledger.InDoubt()
-	gone := p.ledger.Lost()
+	waiting, _ := p.talks.Host.Ledger.InDoubt()
+	gone := p.talks.Host.Ledger.Lost()
 	s.Exchanges.InDoubt, s.Exchanges.Lost, s.Exchanges.LostBound = uint64(waiting), gone.Slices, gone.Bound
 	return s
 }

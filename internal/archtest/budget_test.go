@@ -26,7 +26,7 @@ var budgets = []budget{
 		why: "what a feature makes needless goes with the feature: size is a cost"},
 	{name: "examples", folders: []string{"examples/..."}, lines: 22_300, // of which the aim is 17,000; issue 20 came on top, a third of it to see a run, and fit and predict
 		why: "examples are read before the library is"},
-	{name: "peer", folders: []string{"peer"}, lines: 3_000, files: 14, exports: 45,
+	{name: "peer", folders: []string{"peer"}, lines: 3_000, files: 15, exports: 45, // the 15th file came with sums
 		why: "the node is its rooms put together, and its surface must fit a head"},
 	{name: "averaging", folders: []string{"averaging"}, exports: 45,
 		why: "an algorithm of one's own is written against these names"},

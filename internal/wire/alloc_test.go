@@ -33,6 +33,7 @@ func packs(t testing.TB) map[Type]func() {
 		TypeControl:     func() { packInto(t, buf, Control{Kind: ControlHold, Run: text, Author: text, Body: codecs}) },
 		TypeMember:      func() { packInto(t, buf, Member{ID: text, Role: text, Name: text, Digest: codecs}) },
 		TypeTell:        func() { packInto(t, buf, Tell{Kind: 1, Round: number}) },
+		TypeSum:         func() { packInto(t, buf, Sum{Kind: SumPlace, Name: text, Attempt: number, Next: text}) },
 		TypeOffer: func() {
 			packInto(t, buf, Offer{Run: text, Steps: number, SliceLen: 1, Parts: 1, Codecs: codecs})
 		},

@@ -22,7 +22,7 @@ const (
 	// again for scales, checksums of blocks and the sub-header.
 	MaxPayload = 8 * MaxSliceLen
 	// MaxHandshake bounds the payload of every frame other than CODE, DIFF, RANGES,
-	// STATE-SLICE, STATE-HASHES, CONTROL, MEMBER, PART and DESCRIPTION: the limit for a reader of streams not yet
+	// STATE-SLICE, STATE-HASHES, CONTROL, MEMBER, PART, DESCRIPTION and SHARE: the limit for a reader of streams not yet
 	// accepted.
 	MaxHandshake = maxRecord
 )
@@ -96,6 +96,9 @@ const (
 	TypeOffer Type = 41
 	TypePart  Type = 42
 	TypeTaken Type = 43
+
+	TypeSum   Type = 48
+	TypeShare Type = 49
 )
 
 // types has, for each type that is known, the name that docs/WIRE.md uses and the most
@@ -131,6 +134,8 @@ var types = [256]struct {
 	TypeOffer:        {"OFFER", maxOffer},
 	TypePart:         {"PART", MaxPayload},
 	TypeTaken:        {"TAKEN", 0},
+	TypeSum:          {"SUM", maxSum},
+	TypeShare:        {"SHARE", shareInfo + MaxShare},
 }
 
 // String returns the name that docs/WIRE.md uses.

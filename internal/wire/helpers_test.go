@@ -29,6 +29,7 @@ func messageDecoders() map[Type]func([]byte) (Message, error) {
 		TypeMember:       decodeAs[Member],
 		TypeTell:         decodeAs[Tell],
 		TypeOffer:        decodeAs[Offer],
+		TypeSum:          decodeAs[Sum],
 	}
 }
 
@@ -69,6 +70,10 @@ func recode(t Type, payload []byte) ([]byte, error) {
 			return nil, err
 		}
 		return append(AppendPartInfo(nil, info), code...), nil
+	case TypeShare:
+		var m Share
+		err := m.Decode(payload)
+		return m.Append(nil), err
 	case TypeAck, TypeTaken, TypeRanges, TypeStateSlice:
 		return payload, nil
 	}

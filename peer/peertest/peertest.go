@@ -44,11 +44,12 @@ const Run = "peertest"
 // joinTime bounds how long Start waits until all peers see each other.
 const joinTime = 30 * time.Second
 
-// Config sets up a flock. Params is required.
+// Config sets up a flock.
 type Config struct {
 	// Peers is the number of peers. Default: 4.
 	Peers int
-	// Params makes the model with its initial values, anew for each peer.
+	// Params makes the model with its initial values, anew for each peer. Nil for a flock that
+	// only sums.
 	Params func() *tensor.Params
 	// Loopback uses TCP on loopback and memberlist, as a program would, in place of
 	// memory.
@@ -122,7 +123,10 @@ func (f *Flock) Add() *peer.Peer {
 // start starts peer i, which has not come or has gone.
 func (f *Flock) start(i int) *peer.Peer {
 	f.t.Helper()
-	config := peer.Config{Run: Run, Params: f.config.Params(), Exchange: peer.Exchange{Seed: f.config.Seed}}
+	config := peer.Config{Run: Run, Exchange: peer.Exchange{Seed: f.config.Seed}}
+	if f.config.Params != nil {
+		config.Params = f.config.Params()
+	}
 	for _, other := range f.Living() {
 		if other != i {
 			config.Join = f.Peers[other].JoinAddresses()[:1]

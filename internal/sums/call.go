@@ -1,0 +1,87 @@
+package sums
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// Op is what is made of what the participants bring.
+type Op uint8
+
+// The operations. All participants of a sum have to name the same.
+const (
+	// Add adds numbers up, place by place.
+	Add Op = iota
+	// Max is the largest, place by place.
+	Max
+	// Gather is what each has brought, in the order of the participants.
+	Gather
+	ops
+)
+
+func (o Op) String() string {
+	if o < ops {
+		return [...]string{"sum", "maximum", "gathering"}[o]
+	}
+	return fmt.Sprintf("operation %d", uint8(o))
+}
+
+// Reasons why a sum fails, to be found with errors.Is.
+var (
+	// ErrMismatch: another member names another operation or length.
+	ErrMismatch = errors.New("members bring what cannot be summed")
+	// ErrTooFew: not as many took part in time as the sum needs.
+	ErrTooFew = errors.New("too few members take part")
+	// ErrOver: the others have made the sum without this member.
+	ErrOver = errors.New("the sum was made without this member")
+	// ErrUnreachable: others of the sum cannot send to this member, though it is one.
+	ErrUnreachable = errors.New("others of the sum cannot reach this member")
+)
+
+// faults are the codes of the reasons.
+var faults = []error{nil, ErrMismatch, ErrTooFew, ErrOver, ErrUnreachable}
+
+// Call is what a caller brings.
+type Call struct {
+	// Name tells sums apart, of 1 to wire.MaxSumName bytes; each is used once.
+	Name string
+	Op   Op
+	// Vector is for Add and Max, Data for Gather. They are read until the call has ended.
+	Vector []float64
+	Data   []byte
+	// Least is how many have to take part, Patience for how long those are waited for that
+	// are members and have not come.
+	Least    int
+	Patience time.Duration
+}
+
+// length is what participants have to agree on.
+func (c *Call) length() uint64 {
+	if c.Op == Gather {
+		return 0
+	}
+	return uint64(len(c.Vector))
+}
+
+// Result is how a call ends. It belongs to whoever called.
+type Result struct {
+	Name   string
+	Vector []float64 // of Add and Max
+	Blocks [][]byte  // of Gather
+	Peers  int       // that took part
+	Err    error
+}
+
+// Reason is the error of a fault's code, with what was said of it.
+func reason(code uint8, name, detail string) error {
+	if code == 0 || int(code) >= len(faults) {
+		return fmt.Errorf("sum %q: %s", name, detail)
+	}
+	return fmt.Errorf("sum %q: %w: %s", name, faults[code], detail)
+}
+
+// ID is the name of a member.
+type ID = topology.PeerID

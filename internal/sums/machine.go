@@ -1,0 +1,359 @@
+package sums
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+)
+
+const (
+	// MaxOpen bounds the sums that are under way, as a participant or a coordinator knows.
+	MaxOpen = 256
+	// maxOver bounds the sums that are remembered when they are over.
+	maxOver = 4096
+	// sayAgain is how often what matters is said again: a message may be lost with its
+	// stream.
+	sayAgain = time.Second
+)
+
+// Outcome is what a machine wants done: one of its fields is set, beside To.
+type Outcome struct {
+	To     ID          // to be told
+	Word   *wire.Sum   // a word
+	Share  *wire.Share // or a share
+	Result *Result     // or a call has ended
+}
+
+// Machine is one member's part of all sums.
+type Machine struct {
+	self    ID
+	now     time.Duration
+	members []ID // that can be coordinators, in order, this one among them
+	leader  ID   // that of the last sum that was made, while it is a member
+	group   []ID // who took part in that, if this member coordinated it
+	grown   bool // members have come since
+	open    map[string]*sum
+	over    *lru.LRU[string, ended]
+	asleep  map[ID]bool // members whose release knows no sums
+	inward  []said      // to this member itself
+	out     []Outcome
+}
+
+// ended is how a sum ended.
+type ended struct {
+	attempt uint64 // 0 if it failed
+	why     uint8
+	detail  string
+}
+
+type said struct {
+	from ID
+	word *wire.Sum
+}
+
+// sum is one that is under way.
+type sum struct {
+	name string
+	own  *part // this member's, nil if it takes none
+	lead *lead // of a coordinator
+}
+
+// New makes the machine of a member that knows of no other yet.
+func New(self ID) *Machine {
+	over, _ := lru.NewLRU[string, ended](maxOver, nil) // fails for sizes below 1
+	return &Machine{self: self, members: []ID{self}, open: make(map[string]*sum), over: over, asleep: make(map[ID]bool)}
+}
+
+// Outcomes are what is to be done, in order, since they were asked for last. They are the
+// caller's.
+func (m *Machine) Outcomes() []Outcome {
+	for len(m.inward) > 0 {
+		next := m.inward[0]
+		m.inward = m.inward[1:]
+		m.heard(next.from, next.word)
+	}
+	out := m.out
+	m.out = nil
+	return out
+}
+
+// Busy tells whether anything is under way, so that Tick is to be called each second.
+func (m *Machine) Busy() bool { return len(m.open) > 0 }
+
+// Call begins a sum of this member's.
+func (m *Machine) Call(now time.Duration, call Call) {
+	m.now = now
+	s := m.open[call.Name]
+	switch e, over := m.over.Get(call.Name); {
+	case over && e.attempt > 0:
+		m.fail(&call, fmt.Errorf("sum %q: %w: each name is used once", call.Name, ErrOver))
+	case over:
+		m.fail(&call, reason(e.why, call.Name, e.detail))
+	case s != nil && s.own != nil:
+		m.fail(&call, fmt.Errorf("sum %q is under way already", call.Name))
+	case s == nil && len(m.open) >= MaxOpen:
+		m.fail(&call, fmt.Errorf("sum %q: %d sums are under way, at most %d", call.Name, len(m.open), MaxOpen))
+	default:
+		s = m.sum(call.Name)
+		s.own = &part{Call: call, m: m}
+		s.own.report()
+	}
+}
+
+func (m *Machine) fail(call *Call, err error) {
+	m.out = append(m.out, Outcome{Result: &Result{Name: call.Name, Err: err}})
+}
+
+// Cancel gives a sum up that this member takes part in. No result follows.
+func (m *Machine) Cancel(now time.Duration, name string) {
+	m.now = now
+	if s := m.open[name]; s != nil && s.own != nil {
+		m.tell(m.coordinator(), &wire.Sum{Kind: wire.SumLeft, Name: name, Attempt: s.own.attempt})
+		s.own = nil
+		m.tidy(s)
+	}
+}
+
+// View takes the members that are here now, this one among them, in the order in which they
+// coordinate: the same at all members that know the same.
+func (m *Machine) View(now time.Duration, members []ID) {
+	m.now = now
+	if slices.Equal(members, m.members) {
+		return
+	}
+	before := m.coordinator()
+	m.grown = m.grown || slices.ContainsFunc(members, func(id ID) bool { return !slices.Contains(m.members, id) })
+	m.members = slices.Clone(members)
+	if !slices.Contains(m.members, m.self) {
+		m.members = append(m.members, m.self)
+	}
+	for id := range m.asleep {
+		if !slices.Contains(m.members, id) {
+			delete(m.asleep, id)
+		}
+	}
+	if !slices.Contains(m.members, m.leader) {
+		m.leader, m.group = "", nil
+	}
+	m.led(before)
+}
+
+// Deaf notes that a member's release knows no sums.
+func (m *Machine) Deaf(now time.Duration, member ID) {
+	m.now = now
+	if !m.asleep[member] && member != m.self {
+		before := m.coordinator()
+		if m.asleep[member] = true; m.leader == member {
+			m.leader, m.group = "", nil
+		}
+		m.led(before)
+	}
+}
+
+// led goes on with the coordinator that is one now.
+func (m *Machine) led(before ID) {
+	now := m.coordinator()
+	for _, s := range m.sums() {
+		if s.lead != nil && now != m.self {
+			s.lead = nil
+		}
+		if s.lead != nil {
+			s.lead.membersChanged()
+		}
+		if s.own != nil && now != before {
+			s.own.report()
+		}
+		m.tidy(s)
+	}
+}
+
+// coordinator is who coordinates, as far as this member knows.
+func (m *Machine) coordinator() ID {
+	if m.leader != "" {
+		return m.leader
+	}
+	for _, id := range m.members {
+		if !m.asleep[id] {
+			return id
+		}
+	}
+	return m.self
+}
+
+// Broken notes that what was on its way to a member, or from it, may be lost.
+func (m *Machine) Broken(now time.Duration, member ID) {
+	m.now = now
+	for _, s := range m.sums() {
+		if s.own != nil {
+			s.own.broken(member)
+		}
+	}
+}
+
+// Tick says again what may have been lost, and gives up what takes too long.
+func (m *Machine) Tick(now time.Duration) {
+	m.now = now
+	for _, s := range m.sums() {
+		if s.own != nil && now-s.own.reported >= sayAgain {
+			s.own.report()
+		}
+		if s.lead != nil {
+			s.lead.tick()
+		}
+		m.tidy(s)
+	}
+}
+
+// Hear takes a word of a member.
+func (m *Machine) Hear(now time.Duration, from ID, w wire.Sum) {
+	m.now = now
+	m.heard(from, &w)
+}
+
+// Share takes numbers from a member. Data is read only until it returns.
+func (m *Machine) Share(now time.Duration, from ID, share wire.Share) {
+	m.now = now
+	if s := m.open[share.Name]; s != nil && s.own != nil { // else of a sum that was given up
+		s.own.share(from, &share)
+	}
+}
+
+func (m *Machine) heard(from ID, w *wire.Sum) {
+	if from != m.self && !slices.Contains(m.members, from) {
+		return // it says it again once it is one
+	}
+	delete(m.asleep, from)
+	s := m.open[w.Name]
+	switch w.Kind {
+	case wire.SumStatus:
+		m.status(from, w)
+	case wire.SumAsk:
+		m.asked(from, w)
+	case wire.SumLeader:
+		m.follow(from, ID(w.Next))
+	case wire.SumLeft, wire.SumBroken, wire.SumNone, wire.SumDone:
+		if s != nil && s.lead != nil {
+			s.lead.hear(from, w)
+		}
+	case wire.SumPlace, wire.SumVoid, wire.SumCommit, wire.SumFault:
+		if s != nil && s.own != nil {
+			s.own.hear(from, w)
+		}
+	}
+	if s != nil {
+		m.tidy(s)
+	}
+}
+
+// status is how a participant is found by its coordinator.
+func (m *Machine) status(from ID, w *wire.Sum) {
+	if e, over := m.over.Get(w.Name); over {
+		m.tell(from, e.answer(w))
+		return
+	}
+	if leader := m.coordinator(); leader != m.self {
+		m.tell(from, &wire.Sum{Kind: wire.SumLeader, Name: w.Name, Next: string(leader)})
+		return
+	}
+	s := m.open[w.Name]
+	if s == nil && len(m.open) >= MaxOpen {
+		return // it says it again
+	}
+	s = m.sum(w.Name)
+	if s.lead == nil {
+		s.lead = newLead(m, w.Name)
+	}
+	s.lead.hear(from, w)
+	m.tidy(s)
+}
+
+// answer is what a participant is told that comes when a sum is over.
+func (e ended) answer(status *wire.Sum) *wire.Sum {
+	switch {
+	case e.attempt == 0:
+		return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: e.why, Detail: e.detail}
+	case status.Attempt == e.attempt && Stage(status.Stage) == Holding:
+		return &wire.Sum{Kind: wire.SumCommit, Name: status.Name, Attempt: e.attempt}
+	}
+	return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: codeOf(ErrOver), Detail: "it came too late, or has used a name twice"}
+}
+
+// asked answers a coordinator that wants to know how far this member is.
+func (m *Machine) asked(from ID, w *wire.Sum) {
+	answer := &wire.Sum{Kind: wire.SumNone, Name: w.Name}
+	s := m.open[w.Name]
+	switch e, over := m.over.Get(w.Name); {
+	case over && e.attempt > 0:
+		answer.Kind, answer.Attempt = wire.SumDone, e.attempt
+	case m.leader != "" && m.leader != from:
+		answer.Kind, answer.Next = wire.SumLeader, string(m.leader)
+	case s != nil && s.own != nil:
+		answer = s.own.status()
+	}
+	m.tell(from, answer)
+}
+
+// follow takes another's word for who coordinates: where none does, where the one that did
+// says so, and where two sides of a cut had one each, of whom the first in order goes on.
+func (m *Machine) follow(from, leader ID) {
+	before := m.coordinator()
+	place := slices.Index(m.members, leader)
+	if leader == before || place < 0 || m.asleep[leader] {
+		return
+	}
+	if m.leader == "" || from == m.leader || place < slices.Index(m.members, m.leader) {
+		m.leader, m.group = leader, nil
+		m.led(before)
+	}
+}
+
+// end ends a sum at this member.
+func (m *Machine) end(s *sum, e ended) {
+	if !m.over.Contains(s.name) {
+		m.over.Add(s.name, e)
+	}
+	s.own, s.lead = nil, nil
+	m.tidy(s)
+}
+
+func (m *Machine) tell(to ID, w *wire.Sum) {
+	if to == m.self {
+		m.inward = append(m.inward, said{m.self, w})
+		return
+	}
+	m.out = append(m.out, Outcome{To: to, Word: w})
+}
+
+func (m *Machine) sum(name string) *sum {
+	s := m.open[name]
+	if s == nil {
+		s = &sum{name: name}
+		m.open[name] = s
+	}
+	return s
+}
+
+// sums are those under way, in the order of their names: a map has none.
+func (m *Machine) sums() []*sum {
+	all := make([]*sum, 0, len(m.open))
+	for _, s := range m.open {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b *sum) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// tidy forgets a sum that nobody here needs.
+func (m *Machine) tidy(s *sum) {
+	if s.own == nil && s.lead == nil {
+		delete(m.open, s.name)
+	}
+}
+
+// codeOf is the code of a reason.
+func codeOf(err error) uint8 { return uint8(slices.Index(faults, err)) }

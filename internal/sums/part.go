@@ -1,0 +1,188 @@
+package sums
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+)
+
+// Stage is where a participant is in its last attempt.
+type Stage uint8
+
+const (
+	// Waiting for a place.
+	Waiting Stage = iota
+	// Placed: it sends and takes.
+	Placed
+	// Holding: it has the sum, and may not use it yet.
+	Holding
+)
+
+// standstill is after what time an attempt is given up in which nothing comes.
+const standstill = time.Minute
+
+// part is this member's part of a sum.
+type part struct {
+	Call
+	m        *Machine
+	stage    Stage
+	attempt  uint64 // the last in which it had a place
+	placedBy ID
+	ring     *ring
+	reported time.Duration
+	moved    time.Duration // when numbers came last
+	suspect  ID            // whom the attempt is broken with, "" if it is not
+	early    []wire.Share  // of a place that it is not told of yet, from whom
+	from     ID
+	waiting  uint64 // bytes of early
+}
+
+// status is what the coordinator is told.
+func (p *part) status() *wire.Sum {
+	return &wire.Sum{
+		Kind: wire.SumStatus, Name: p.Name, Op: uint8(p.Op), Stage: uint8(p.stage), Attempt: p.attempt, Length: p.length(),
+		Least: uint32(p.Least), Patience: uint32(p.Patience.Milliseconds()),
+	}
+}
+
+// report says again where this member is.
+func (p *part) report() {
+	p.reported = p.m.now
+	if p.stage == Placed && p.suspect == "" && p.m.now-p.moved >= standstill {
+		p.suspect = p.ring.previous
+	}
+	p.m.tell(p.m.coordinator(), p.status())
+	if p.suspect != "" {
+		p.m.tell(p.m.coordinator(), &wire.Sum{Kind: wire.SumBroken, Name: p.Name, Attempt: p.attempt, Next: string(p.suspect)})
+	}
+}
+
+// hear takes what a coordinator says.
+func (p *part) hear(from ID, w *wire.Sum) {
+	switch leads := from == p.m.coordinator(); {
+	case w.Kind == wire.SumCommit && (leads || from == p.placedBy):
+		p.commit(from, w)
+	case !leads: // one that was, or will be: it is told who is, or this one hears of it
+	case w.Kind == wire.SumPlace:
+		p.place(from, w)
+	case w.Kind == wire.SumVoid && w.Attempt == p.attempt:
+		p.stage, p.ring, p.suspect = Waiting, nil, ""
+		p.report()
+	case w.Kind == wire.SumFault:
+		p.m.out = append(p.m.out, Outcome{Result: &Result{Name: p.Name, Err: reason(w.Op, p.Name, w.Detail)}})
+		p.m.end(p.m.open[p.Name], ended{why: w.Op, detail: w.Detail})
+	}
+}
+
+// place begins an attempt. Those of one coordinator grow: one that is not beyond the last comes
+// late.
+func (p *part) place(from ID, w *wire.Sum) {
+	late := w.Attempt == p.attempt || w.Attempt < p.attempt && from == p.placedBy
+	if late || w.Size == 0 || w.Size > 1 && (w.Next == "" || w.Previous == "") {
+		return
+	}
+	p.attempt, p.placedBy, p.stage, p.suspect, p.moved = w.Attempt, from, Placed, "", p.m.now
+	p.ring = newRing(&p.Call, w)
+	p.ring.begin(p.send)
+	early, sender := p.early, p.from
+	p.early, p.waiting = nil, 0
+	for i := range early {
+		if p.ring != nil && sender == p.ring.previous && early[i].Attempt == p.attempt {
+			p.take(&early[i])
+		}
+	}
+	p.close()
+}
+
+func (p *part) send(s wire.Share) {
+	p.m.out = append(p.m.out, Outcome{To: p.ring.next, Share: &s})
+}
+
+// share takes numbers: of this attempt, or of the next, whose place may come after them.
+func (p *part) share(from ID, s *wire.Share) {
+	switch {
+	case s.Attempt == p.attempt && p.ring != nil && from == p.ring.previous:
+		p.take(s)
+	case s.Attempt > p.attempt:
+		p.keep(from, s)
+	} // others are of an attempt that was given up
+}
+
+// keep has numbers wait for the place that they are for: those of the last attempt, no
+// more than a member may send in one.
+func (p *part) keep(from ID, s *wire.Share) {
+	if len(p.early) > 0 && s.Attempt < p.early[0].Attempt {
+		return
+	}
+	if len(p.early) > 0 && (from != p.from || s.Attempt > p.early[0].Attempt) {
+		p.early, p.waiting = nil, 0
+	}
+	room := 2 * numberSize * p.length()
+	if p.Op == Gather {
+		room = 2 * MaxGather
+	}
+	if p.waiting += uint64(len(s.Data)); p.waiting > room {
+		return // the ring stands still, and is broken off
+	}
+	kept := *s
+	kept.Data = bytes.Clone(s.Data)
+	p.early, p.from = append(p.early, kept), from
+}
+
+// take takes what comes next. Anything else breaks the attempt off: something before it was of
+// a place that this member was not told of in time, or is lost.
+func (p *part) take(s *wire.Share) {
+	if p.stage != Placed {
+		return
+	}
+	p.moved = p.m.now
+	if !p.ring.take(s, p.send) {
+		p.breakOff(p.ring.previous)
+		return
+	}
+	p.close()
+}
+
+// close tells the coordinator once the sum is here.
+func (p *part) close() {
+	if p.stage == Placed && p.ring.complete() {
+		p.stage = Holding
+		p.report()
+	}
+}
+
+// broken gives an attempt up whose ring is broken.
+func (p *part) broken(member ID) {
+	switch {
+	case p.ring == nil || p.stage == Waiting || p.suspect != "":
+	case member == p.ring.next, member == p.ring.previous && p.stage == Placed:
+		p.breakOff(member)
+	}
+}
+
+// breakOff tells the coordinator that the attempt has come to nothing, until it is given up.
+func (p *part) breakOff(with ID) {
+	p.suspect = with
+	p.report()
+}
+
+// commit lets the caller use the sum.
+func (p *part) commit(from ID, w *wire.Sum) {
+	if p.stage != Holding || w.Attempt != p.attempt {
+		return
+	}
+	result := &Result{Name: p.Name, Vector: p.ring.values, Blocks: p.ring.blocks, Peers: p.ring.size}
+	p.m.out = append(p.m.out, Outcome{Result: result})
+	if p.m.leader != from {
+		before := p.m.coordinator()
+		p.m.leader = from
+		s := p.m.open[p.Name]
+		s.own = nil // it says nothing more of it
+		p.m.led(before)
+	}
+	p.m.over.Add(p.Name, ended{attempt: w.Attempt})
+	if s := p.m.open[p.Name]; s != nil {
+		p.m.end(s, ended{attempt: w.Attempt})
+	}
+}

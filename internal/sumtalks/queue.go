@@ -1,0 +1,76 @@
+package sumtalks
+
+import "sync"
+
+const (
+	// maxQueued bounds the frames that wait for a partner: shares are as many as what this
+	// member brings itself, and words a few, unless the partner takes none.
+	maxQueued = 1 << 16
+	// together is about how many bytes are written at once.
+	together = 256 << 10
+)
+
+// queue is frames that wait to be sent, in order.
+type queue struct {
+	mu     sync.Mutex
+	frames [][]byte
+	closed bool
+	wake   chan struct{} // holds a token if there is something to do
+}
+
+func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+
+// put adds a frame. Where there are too many all are lost: the machine says again what
+// matters.
+func (q *queue) put(frame []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.frames) >= maxQueued {
+		q.frames = nil
+	}
+	q.frames = append(q.frames, frame)
+	q.signal()
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.signal()
+}
+
+func (q *queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default: // a token waits already
+	}
+}
+
+// take moves frames that are to be written at once into buf, and tells whether the queue is
+// closed.
+func (q *queue) take(buf []byte) (_ []byte, closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := 0
+	for ; n < len(q.frames) && (n == 0 || len(buf)+len(q.frames[n]) <= together); n++ {
+		buf = append(buf, q.frames[n]...)
+		q.frames[n] = nil
+	}
+	if q.frames = q.frames[n:]; len(q.frames) == 0 {
+		q.frames = nil
+	}
+	return buf, q.closed
+}
+
+// drop loses what waits.
+func (q *queue) drop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.frames = nil
+}
+
+func (q *queue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.frames) == 0
+}

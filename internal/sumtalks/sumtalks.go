@@ -1,0 +1,212 @@
+package sumtalks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/sums"
+	"github.com/seed-97356399/murmuration/internal/tasks"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// tickEvery is how often the machine looks at the time while a sum is under way.
+const tickEvery = time.Second
+
+// Config is what sums need of the peer whose they are.
+type Config struct {
+	Run       string
+	Transport seam.Transport
+	// Members are those that are here, this peer among them, in the order in which they
+	// coordinate. Here tells whether one is.
+	Members func() []seam.PeerID
+	Here    func(seam.PeerID) bool
+	// Moved counts bytes.
+	Moved func(sent, received uint64)
+	// Malformed is told of one that sends what is no frame.
+	Malformed func(seam.PeerID, wire.Reason, error)
+	Stall     time.Duration // bounds the time to open a stream, and to send a frame
+	Log       *zap.Logger
+}
+
+// Talks are the sums of a peer, whose machine belongs to the goroutine that Begin starts. Do is safe for
+// concurrent use.
+type Talks struct {
+	Config
+	machine  *sums.Machine
+	began    time.Time
+	work     chan func()   // for the goroutine that Begin starts
+	changed  chan struct{} // holds a token if Members may have changed
+	closing  chan struct{} // closed by Close
+	ended    chan struct{} // closed when the loop has ended
+	waiting  map[string]chan<- sums.Result
+	speakers map[seam.PeerID]*speaker
+	hearing  hearing
+	group    tasks.Group // of speakers
+	running  sync.WaitGroup
+	once     sync.Once
+}
+
+// New makes the talks of a peer; nothing happens before Begin.
+func New(c Config) *Talks {
+	return &Talks{
+		Config: c, machine: sums.New(c.Transport.Self()), began: time.Now(),
+		work: make(chan func()), changed: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{}),
+		waiting: make(map[string]chan<- sums.Result), speakers: make(map[seam.PeerID]*speaker),
+	}
+}
+
+func (t *Talks) now() time.Duration { return time.Since(t.began) }
+
+// Begin begins to serve members, and calls.
+func (t *Talks) Begin() { t.running.Go(t.loop) }
+
+// Close gives up the sums under way, has what waits to be said said, as far as partners take
+// it in time, and ends all streams. It waits for all goroutines, and is idempotent.
+func (t *Talks) Close() {
+	t.once.Do(func() { close(t.closing) })
+	t.running.Wait()
+}
+
+func (t *Talks) loop() {
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	t.machine.View(t.now(), t.Members())
+	for t.turn(tick.C) {
+		t.carryOut()
+	}
+	for name := range t.waiting {
+		t.machine.Cancel(t.now(), name)
+	}
+	t.carryOut()
+	close(t.ended)
+	for _, s := range t.speakers {
+		s.queue.close()
+	}
+	t.hearing.end()
+	t.group.End()
+}
+
+// turn waits for the next thing to do, and does it. It reports false if that is to close.
+func (t *Talks) turn(tick <-chan time.Time) bool {
+	select {
+	case <-t.closing:
+		return false
+	case do := <-t.work:
+		do()
+	case <-t.changed:
+		t.machine.View(t.now(), t.Members())
+	case <-tick:
+		if t.machine.Busy() {
+			t.machine.Tick(t.now())
+		}
+	}
+	return true
+}
+
+// do has something done by the goroutine that Begin starts, and waits for it. It reports false if
+// that has ended.
+func (t *Talks) do(what func()) bool {
+	done := make(chan struct{})
+	select {
+	case t.work <- func() { what(); close(done) }:
+		<-done
+		return true
+	case <-t.ended:
+		return false
+	}
+}
+
+// MembersChanged has Members looked at anew. It does not wait.
+func (t *Talks) MembersChanged() {
+	select {
+	case t.changed <- struct{}{}:
+	default: // it is due already
+	}
+}
+
+// carryOut does what the machine wants.
+func (t *Talks) carryOut() {
+	for all := t.machine.Outcomes(); len(all) > 0; all = t.machine.Outcomes() {
+		for _, o := range all {
+			switch {
+			case o.Result != nil:
+				t.waiting[o.Result.Name] <- *o.Result // has room
+				delete(t.waiting, o.Result.Name)
+			case o.Word != nil:
+				say(t, o.To, *o.Word)
+			case o.Share != nil:
+				say(t, o.To, *o.Share)
+			}
+		}
+	}
+}
+
+// say has a message sent to a member.
+func say[M wire.Message](t *Talks, to seam.PeerID, message M) {
+	frame, err := wire.Pack(nil, 0, message)
+	if err != nil {
+		t.Log.Error("a word of a sum cannot be sent", zap.Error(err)) // a fault of ours
+		return
+	}
+	s := t.speakers[to]
+	if s == nil {
+		s = &speaker{Talks: t, to: to, queue: newQueue()}
+		t.speakers[to] = s
+		t.group.Spawn(s.run)
+	}
+	s.queue.put(frame)
+}
+
+// Do makes a sum. It waits until that is done, or ctx ends.
+func (t *Talks) Do(ctx context.Context, call sums.Call) (sums.Result, error) {
+	result := make(chan sums.Result, 1)
+	twice := false
+	begun := t.do(func() {
+		if _, twice = t.waiting[call.Name]; !twice {
+			t.waiting[call.Name] = result
+			t.machine.Call(t.now(), call)
+		}
+	})
+	switch {
+	case !begun:
+		return sums.Result{}, seam.ErrClosed
+	case twice:
+		return sums.Result{}, fmt.Errorf("sum %q is under way already", call.Name)
+	}
+	select {
+	case r := <-result:
+		return r, r.Err
+	case <-t.ended:
+		return sums.Result{}, seam.ErrClosed
+	case <-ctx.Done():
+		t.do(func() {
+			if t.waiting[call.Name] == result {
+				t.machine.Cancel(t.now(), call.Name)
+				delete(t.waiting, call.Name)
+			}
+		})
+	}
+	select {
+	case r := <-result: // it came just before
+		return r, r.Err
+	default:
+		return sums.Result{}, fmt.Errorf("sum %q: %w", call.Name, context.Cause(ctx))
+	}
+}
+
+// broken tells the machine that what goes to or from a member may be lost.
+func (t *Talks) broken(member seam.PeerID, err error) {
+	t.Log.Debug("a stream of sums has broken", zap.String("peer", string(member)), zap.Error(err))
+	t.do(func() {
+		if errors.Is(err, seam.ErrUnknownProtocol) {
+			t.machine.Deaf(t.now(), member)
+		}
+		t.machine.Broken(t.now(), member)
+	})
+}

@@ -1,0 +1,145 @@
+package wire
+
+import "fmt"
+
+// Limits of sums over a flock.
+const (
+	// MaxSumName is the most bytes in the name of a sum.
+	MaxSumName = 64
+	// MaxShare is the most bytes of numbers in one SHARE.
+	MaxShare = 128 << 10
+	maxID    = 128
+	maxWhy   = 160 // of a Detail
+	maxSum   = 3 + 1 + MaxSumName + 8 + 8 + 4 + 4 + 4 + 4 + 2*(1+maxID) + 1 + maxWhy
+	// shareInfo is the most bytes of a SHARE before the numbers.
+	shareInfo = 1 + MaxSumName + 8 + 4 + 8 + 8
+)
+
+// CheckSumName tells what is wrong with the name of a sum: it has 1 to MaxSumName bytes of
+// UTF-8, without control characters.
+func CheckSumName(name string) error {
+	if name == "" || len(name) > MaxSumName || !clean(name) {
+		return fmt.Errorf("the name of a sum, %q: want 1 to %d bytes of printable UTF-8: %w", name, MaxSumName, ErrMessage)
+	}
+	return nil
+}
+
+// SumKind is what a Sum says.
+type SumKind uint8
+
+// What members say of a sum. A member of the flock coordinates; those who take part are its
+// participants.
+const (
+	// SumStatus: a participant tells the coordinator where it is: Op, Length, Least and
+	// Patience are its caller's, Stage its stage in Attempt, the last it had a place in.
+	SumStatus SumKind = 1 + iota
+	// SumLeft: a participant gives up.
+	SumLeft
+	// SumBroken: what is sent in Attempt cannot reach Next, or came to an end.
+	SumBroken
+	// SumAsk: a coordinator asks whether the receiver has, or had, a part in the sum.
+	SumAsk
+	// SumNone answers that: no. SumDone: it has the result of Attempt. SumLeader: another
+	// coordinates, Next.
+	SumNone
+	SumDone
+	SumLeader
+	// SumPlace: the receiver's place in Attempt: the Rank-th of Size, it sends to Next and
+	// hears from Previous.
+	SumPlace
+	// SumVoid: Attempt is given up; the receiver says again where it is.
+	SumVoid
+	// SumCommit: all have the sum of Attempt.
+	SumCommit
+	// SumFault: the sum fails, for the reason that Op has as a code and Detail in words.
+	SumFault
+	lastSumKind = SumFault
+)
+
+// Sum is what a member says of a sum that the members make of numbers of their own.
+type Sum struct {
+	Kind SumKind
+	// Op is what is done with the numbers.
+	Op uint8
+	// Stage is where a participant is.
+	Stage uint8
+	// Name is the sum's, of 1 to MaxSumName bytes.
+	Name string
+	// Attempt numbers the attempts at it: those of one coordinator grow.
+	Attempt uint64
+	// Length is the number of numbers.
+	Length uint64
+	// Least is how many participants there have to be, and Patience for how many
+	// milliseconds those are waited for that have not come.
+	Least, Patience uint32
+	// Rank, from 0, and Size are a place in a ring.
+	Rank, Size uint32
+	// Next and Previous are ids of members.
+	Next, Previous string
+	// Detail is for people.
+	Detail string
+}
+
+// Type is TypeSum.
+func (Sum) Type() Type { return TypeSum }
+
+// Append implements Message.
+func (m Sum) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
+
+// Decode reads a payload into m.
+func (m *Sum) Decode(payload []byte) error { return m.fields(reader(TypeSum, payload)).Finish() }
+
+func (m *Sum) fields(c Coder) Coder {
+	number(&c, &m.Kind, 1)
+	if m.Kind == 0 || m.Kind > lastSumKind {
+		c.Fault("kind %d", m.Kind)
+	}
+	c.Uint8(&m.Op)
+	c.Uint8(&m.Stage)
+	c.Text(&m.Name, 1, MaxSumName)
+	c.uint64s(&m.Attempt, &m.Length)
+	c.Uint32(&m.Least)
+	c.Uint32(&m.Patience)
+	c.Uint32(&m.Rank)
+	if c.Uint32(&m.Size); m.Rank >= max(m.Size, 1) {
+		c.Fault("place %d of %d", m.Rank, m.Size)
+	}
+	c.Text(&m.Next, 0, maxID)
+	c.Text(&m.Previous, 0, maxID)
+	c.Text(&m.Detail, 0, maxWhy)
+	return c
+}
+
+// Share is a run of bytes that a participant hands to the next: of the numbers as they have
+// been summed so far, or of the whole sum.
+type Share struct {
+	// Name and Attempt are as in Sum.
+	Name    string
+	Attempt uint64
+	// Step counts what one participant hands on, from 0: of Total bytes, these begin at Offset.
+	Step          uint32
+	Offset, Total uint64
+	// Data is 0 to MaxShare bytes, and a part of the payload if it was decoded.
+	Data []byte
+}
+
+// Type is TypeShare.
+func (Share) Type() Type { return TypeShare }
+
+// Append implements Message.
+func (m Share) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
+
+// Decode reads a payload into m.
+func (m *Share) Decode(payload []byte) error { return m.fields(reader(TypeShare, payload)).Finish() }
+
+func (m *Share) fields(c Coder) Coder {
+	c.Text(&m.Name, 1, MaxSumName)
+	c.Uint64(&m.Attempt)
+	c.Uint32(&m.Step)
+	c.uint64s(&m.Offset, &m.Total)
+	if n := uint64(len(c.rest)); c.Reading && (n > MaxShare || m.Offset > m.Total || n > m.Total-m.Offset) {
+		c.Fault("%d bytes from byte %d of %d, at most %d", n, m.Offset, m.Total, MaxShare)
+	}
+	c.remaining(&m.Data)
+	return c
+}

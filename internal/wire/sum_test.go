@@ -1,0 +1,73 @@
+package wire
+
+import (
+	"errors"
+	"testing"
+)
+
+// sumVectors are what members say of sums.
+func sumVectors() []vector {
+	name := []part{{1, "length of the name"}, {6, "name: \"fit/12\""}}
+	end := func(next, previous string) []part {
+		parts := []part{{1, "length of the id of the next"}}
+		if next != "" {
+			parts = append(parts, part{len(next), "next: " + next})
+		}
+		if parts = append(parts, part{1, "length of the id of the one before"}); previous != "" {
+			parts = append(parts, part{len(previous), "the one before: " + previous})
+		}
+		return append(parts, part{1, "length of the detail"})
+	}
+	head := func(kind, op, stage string) []part {
+		return append([]part{{1, "kind: " + kind}, {1, "operation: " + op}, {1, "stage: " + stage}}, name...)
+	}
+	return []vector{
+		{
+			name: "sum-status", about: "a participant in the sum of 1,000 numbers waits for a place, with four or more, for a minute",
+			message: Sum{Kind: SumStatus, Name: "fit/12", Attempt: 0x30001, Length: 1000, Least: 4, Patience: 60000},
+			parts: append(append(head("1, status", "0, sum", "0, waiting"), []part{
+				{8, "attempt, the last that it had a place in: 0x30001"}, {8, "length: 1000"}, {4, "least: 4"}, {4, "patience: 60000 ms"},
+				{4, "rank"}, {4, "size"},
+			}...), end("", "")...),
+		},
+		{
+			name: "sum-place", about: "and gets one",
+			message: Sum{Kind: SumPlace, Name: "fit/12", Attempt: 0x40001, Rank: 1, Size: 4, Next: "c", Previous: "a"},
+			parts: append(append(head("8, place", "0", "0"), []part{
+				{8, "attempt: 0x40001"}, {8, "length"}, {4, "least"}, {4, "patience"}, {4, "rank: 1"}, {4, "size: 4"},
+			}...), end("c", "a")...),
+		},
+		{
+			name: "share", about: "the last of the 24 bytes that it hands on at step 2",
+			header:  Header{Type: TypeShare},
+			payload: Share{Name: "fit/12", Attempt: 0x40001, Step: 2, Offset: 16, Total: 24, Data: []byte{0, 0, 0, 0, 0, 0, 0xf0, 0x3f}}.Append(nil),
+			parts: append(append([]part{}, name...), part{8, "attempt: 0x40001"}, part{4, "step: 2"}, part{8, "offset: 16"}, part{8, "total: 24"},
+				part{8, "the numbers (here float64: 1)"}),
+		},
+	}
+}
+
+func TestWhatNoSumSays(t *testing.T) {
+	for what, payload := range map[string][]byte{
+		"no kind":                 Sum{Name: "x"}.Append(nil),
+		"another kind":            Sum{Kind: lastSumKind + 1, Name: "x"}.Append(nil),
+		"no name":                 Sum{Kind: SumAsk}.Append(nil),
+		"a place beyond the last": Sum{Kind: SumPlace, Name: "x", Rank: 3, Size: 3}.Append(nil),
+	} {
+		var m Sum
+		if err := m.Decode(payload); !errors.Is(err, ErrMessage) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, share := range map[string]Share{
+		"no name":                  {Total: 8, Data: make([]byte, 8)},
+		"beyond the end":           {Name: "x", Offset: 8, Total: 8, Data: make([]byte, 8)},
+		"an offset beyond the end": {Name: "x", Offset: 9, Total: 8},
+		"too much":                 {Name: "x", Total: 1 << 40, Data: make([]byte, MaxShare+1)},
+	} {
+		var m Share
+		if err := m.Decode(share.Append(nil)); !errors.Is(err, ErrMessage) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
