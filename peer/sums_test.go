@@ -169,6 +169,28 @@ func TestSumsThatFail(t *testing.T) {
 	})
 }
 
+// TestASumCostsTwiceItsBytes shows what each of eight peers sends for a sum, all counted.
+func TestASumCostsTwiceItsBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := peertest.Start(t, peertest.Config{Peers: 8})
+		vector := make([]float64, 10<<20/8)
+		before := make(map[int]uint64)
+		for i, p := range f.Peers {
+			before[i] = p.Stats().Exchanges.BytesSent
+		}
+		sumAll(f, func(i int, p *peer.Peer) summed { return sumOf(t.Context(), p, "x", vector...) })
+		for i, p := range f.Peers {
+			ratio := float64(p.Stats().Exchanges.BytesSent-before[i]) / float64(8*len(vector))
+			if i == 0 {
+				t.Logf("%.3f of what it brings", ratio)
+			}
+			if ratio > 2.1 || ratio < 1.7 {
+				t.Errorf("peer %d sends %.3f of what it brings", i, ratio)
+			}
+		}
+	})
+}
+
 // TestCloseEndsASum shows that Close does not wait for a sum that others do not come to.
 func TestCloseEndsASum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

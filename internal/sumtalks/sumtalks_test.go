@@ -1,0 +1,94 @@
+package sumtalks
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/sums"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// place is a transport of the network, and the talks on it if it knows sums.
+func place(t *testing.T, n *memnet.Network, name string, members *[]seam.PeerID, knowsSums bool) *Talks {
+	t.Helper()
+	transport, err := n.Transport(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { transport.Close() })
+	*members = append(*members, transport.Self())
+	slices.Sort(*members)
+	talks := New(Config{
+		Run: "digits", Transport: transport, Stall: time.Second, Log: zap.NewNop(),
+		Members: func() []seam.PeerID { return *members }, Here: func(id seam.PeerID) bool { return slices.Contains(*members, id) },
+		Moved: func(uint64, uint64) {}, Malformed: func(seam.PeerID, wire.Reason, error) {},
+	})
+	protocol := seam.ProtocolSum
+	if !knowsSums {
+		protocol = seam.ProtocolHello // a release of before
+	}
+	stop, err := transport.Handle(protocol, "digits", talks.Serve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	t.Cleanup(talks.Close)
+	return talks
+}
+
+// TestOlderReleasesArePassedOver shows that members that know no sums neither coordinate nor
+// are waited for, whatever their place in the order.
+func TestOlderReleasesArePassedOver(t *testing.T) {
+	for old := range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			n := memnet.New(memnet.Config{})
+			var members []seam.PeerID
+			var talks []*Talks
+			for i, name := range []string{"a", "b", "c"} {
+				if one := place(t, n, name, &members, i != old); i != old {
+					talks = append(talks, one)
+				}
+			}
+			var group sync.WaitGroup
+			began := time.Now()
+			for _, one := range talks {
+				one.Begin()
+				group.Go(func() {
+					r, err := one.Do(t.Context(), sums.Call{Name: "x", Vector: []float64{1, 2}, Patience: time.Hour})
+					if err != nil || r.Peers != 2 || r.Vector[1] != 4 {
+						t.Errorf("%+v, error %v", r, err)
+					}
+				})
+			}
+			group.Wait()
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
+
+// TestAQueueIsBounded shows that a partner that takes nothing costs a bounded memory.
+func TestAQueueIsBounded(t *testing.T) {
+	q := newQueue()
+	for range maxQueued + 10 {
+		q.put([]byte{1})
+	}
+	buf, closed := q.take(nil)
+	if len(buf) != 10 || closed {
+		t.Errorf("%d frames wait after too many, closed %t", len(buf), closed)
+	}
+	if q.close(); !q.empty() {
+		t.Error("not empty")
+	}
+}
