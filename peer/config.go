@@ -133,7 +133,9 @@ type Exchange struct {
 }
 
 // Work says how much the flock has to do. If both numbers are given, the run is
-// over when either is reached.
+// over when either is reached. Hardly more is done (docs/design/003): by peers that are
+// equally fast at most one step each, for work that cannot be divided; where speeds change
+// or members die near the end, what is done in about a second.
 type Work struct {
 	// Steps is the number of gradient steps of all peers together.
 	Steps uint64

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/trainer"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -153,22 +154,66 @@ func (t *training) admit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("before a step: %w", err)
 	}
-	if err := t.pass(ctx); err != nil {
-		return err
-	}
-	if t.work.flock.IsOver() {
-		return t.work.runOver()
-	}
-	if t.work.finished() {
-		if t.work.conclude() {
-			t.report(news(averaging.Event{Kind: averaging.RunOver}))
+	for waited := true; waited; {
+		if err := t.pass(ctx); err != nil {
+			return err
 		}
-		return t.work.runOver()
+		if t.work.flock.IsOver() {
+			return t.work.runOver()
+		}
+		if t.work.finished() {
+			if t.work.conclude() {
+				t.report(news(averaging.Event{Kind: averaging.RunOver}))
+			}
+			return t.work.runOver()
+		}
+		var err error
+		if waited, err = t.turn(ctx); err != nil {
+			return err
+		}
 	}
 	if !t.owed {
 		return nil
 	}
 	return t.await(ctx)
+}
+
+// turn waits, near the end of the run, until the next step is this peer's to take, or there
+// is news of what it is to do. That time is none of a step.
+func (t *training) turn(ctx context.Context) (waited bool, err error) {
+	if t.work.may(time.Now()) {
+		return false, nil
+	}
+	t.work.flock.Wait(true)
+	t.report(notice{corrected: true}) // so that the others hear how far this peer is
+	const look = 10 * time.Millisecond
+	ticker, most := time.NewTicker(look), time.After(flock.Beginning)
+	defer func() {
+		ticker.Stop()
+		if !t.work.flock.IsOver() {
+			t.work.flock.Wait(false)
+		}
+		t.Rest()
+		t.resumed = time.Now()
+	}()
+	for {
+		select {
+		case <-ticker.C:
+			if t.work.may(time.Now()) || t.work.finished() || t.work.orders.Held() != nil {
+				return true, nil
+			}
+		case <-most:
+			return false, nil
+		case <-t.work.flock.Over():
+			return true, nil
+		case <-t.life.closing:
+			return false, ErrClosed
+		case <-t.arrival.Barred():
+			return false, t.arrival.Fault()
+		case <-ctx.Done():
+			return false, fmt.Errorf("waiting to hear how far the others are: %w", ctx.Err())
+		}
+	}
 }
 
 // await waits until the machine answers the step that was reported to it.

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -26,6 +27,12 @@ func (w work) finished() bool {
 	return target > 0 && w.flock.Total() >= target
 }
 
+// may tells whether this peer may take another step now, or first hears how far the others are.
+func (w work) may(now time.Time) bool {
+	target := w.target()
+	return target == 0 || w.flock.May(target, now)
+}
+
 // conclude notes that the run is over, after the last step. It reports true to the first to
 // find that, who must tell the machine.
 func (w work) conclude() bool {
@@ -33,6 +40,7 @@ func (w work) conclude() bool {
 	if !w.flock.Finish() {
 		return false
 	}
+	w.flock.Wait(true) // the others may, for its last steps
 	w.orders.Release()
 	_, stopped := w.orders.Stopped()
 	w.log.Info("the run is over", zap.Bool("stopped_by_operator", stopped),

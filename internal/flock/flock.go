@@ -52,6 +52,9 @@ type Flock struct {
 	flown    chan struct{} // closed when it is over for all
 
 	others       atomic.Uint64 // steps of everybody but this peer
+	ended        atomic.Uint64 // of these, those of whom no more are to be expected
+	workers      atomic.Uint64 // peers of whom more are, this one included
+	waits        atomic.Bool   // for news of the others, with its next step
 	participants atomic.Uint64 // the most peers that were present at once, this one included
 }
 
@@ -59,6 +62,7 @@ type Flock struct {
 type member struct {
 	seam.Record
 	account account
+	pace    pace
 }
 
 // New knows of nobody but the peer itself.
@@ -108,7 +112,9 @@ func (f *Flock) Observe(members []seam.Record, now time.Time) (news News) {
 				f.losing(old.Record)
 			}
 		}
-		f.present[r.Peer] = member{r, a.with(r, ceiling)}
+		m := member{r, a.with(r, ceiling), old.pace}
+		m.pace.hear(m.account.done(), now)
+		f.present[r.Peer] = m
 		f.departed.known.Remove(r.Peer)
 	}
 	for id, old := range before {
@@ -137,11 +143,17 @@ func (f *Flock) losing(old seam.Record) bool {
 
 // sum recomputes the sum of the others' steps.
 func (f *Flock) sum() {
-	all := f.departed.done(nil)
+	ended, working, workers := f.departed.done(nil), uint64(0), uint64(1)
 	for _, m := range f.present {
-		all = plus(all, m.account.done())
+		if m.Flags&Over != 0 {
+			ended = plus(ended, m.account.done())
+			continue
+		}
+		working, workers = plus(working, m.account.done()), workers+1
 	}
-	f.atLeast(all)
+	f.ended.Store(ended)
+	f.workers.Store(workers)
+	f.atLeast(plus(ended, working))
 }
 
 // atLeast raises the sum of the others' steps.

@@ -9,15 +9,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-const (
-	// TickEvery is how often Publish should be called. A member's progress is announced as
-	// often while it changes, in a flock of up to announceShare members: what others know
-	// of it lags by about as much.
-	TickEvery = 300 * time.Millisecond
-	// announceShare is the number of members that announce their steps that often. More
-	// share as many announcements: each of them goes to all.
-	announceShare = 16
-)
+// TickEvery is how often Publish should be called.
+const TickEvery = flock.NewsTick
 
 // ErrIdentity: this peer's key has signed a record with the highest incarnation
 // there is, so that the others believe no later one.
@@ -32,15 +25,15 @@ type record struct {
 	continued   bool // it has gone on under another incarnation
 }
 
-// news tells whether what the record would say is worth an announcement, in a flock of so
-// many members. News of others, which come with their steps, are no reason for one of
+// news tells whether what the record would say is worth an announcement, where one of steps
+// alone may be due. News of others, which come with their steps, are no reason for one of
 // one's own: it would be theirs, and so on.
-func (r *record) news(now seam.Record, present int, at time.Time) bool {
+func (r *record) news(now seam.Record, due func(after time.Duration) bool, at time.Time) bool {
 	was := r.said
 	if was.Incarnation != now.Incarnation || was.Head != now.Head || was.Role != now.Role || was.Flags != now.Flags {
 		return true
 	}
-	return was.Steps != now.Steps && at.Sub(r.at) >= TickEvery*time.Duration(present)/announceShare
+	return was.Steps != now.Steps && due(at.Sub(r.at))
 }
 
 // announce signs and spreads the record. If the network knows its incarnation from an

@@ -149,7 +149,7 @@ func (r *Roster) membersOf(records []seam.Record) []topology.Member {
 // Publish announces this peer's record if it says anything new, its steps now and then.
 func (r *Roster) Publish(now time.Time) error {
 	current := r.current()
-	if present, _ := r.config.Flock.Members(); !r.record.news(current, present, now) {
+	if !r.record.news(current, r.config.Flock.NewsDue, now) {
 		return nil
 	}
 	was := r.record.said
