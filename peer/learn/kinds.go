@@ -26,6 +26,7 @@ func modelKinds() []modelKind {
 		{"kmeans", func() Model { return new(KMeansModel) }},
 		{"pca", func() Model { return new(PCAModel) }},
 		{"als", func() Model { return new(ALSModel) }},
+		{"trees", func() Model { return new(TreeModel) }},
 	}
 }
 

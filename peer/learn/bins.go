@@ -1,0 +1,294 @@
+package learn
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// binColumn is a column as trees see it: a bin for each of some ranges or categories. The bins
+// of categories are those of values, then one for all others; the last bin of all columns is
+// for what is missing.
+type binColumn struct {
+	name     string
+	category bool
+	values   []string  // categories with a bin of their own, the most frequent first
+	edges    []float64 // of ranges: bin i has what is above edges[i-1] and not above edges[i]
+	bins     int       // with that of what is missing
+}
+
+// binOf is the bin of a number.
+func (c *binColumn) binOf(x float64) uint8 {
+	if missing(x) {
+		return uint8(c.bins - 1)
+	}
+	low, n := 0, len(c.edges)
+	for n > 0 { // the branches of a usual search would be guessed wrong half the time
+		half := (n + 1) / 2
+		if c.edges[low+half-1] < x {
+			low += half
+		}
+		n -= half
+	}
+	return uint8(low)
+}
+
+// codeBins gives the bin for each code of a batch's column, and last that of a missing one.
+func (c *binColumn) codeBins(values []string) []uint8 {
+	place := make(map[string]uint8, len(c.values))
+	for i, v := range c.values {
+		place[v] = uint8(i)
+	}
+	bins := make([]uint8, len(values)+1)
+	for i, v := range values {
+		bin, known := place[v]
+		if !known {
+			bin = uint8(len(c.values))
+		}
+		bins[i] = bin
+	}
+	bins[len(values)] = uint8(len(c.values) + 1)
+	return bins
+}
+
+// fill appends the bin of each row.
+func (c *binColumn) fill(dst []uint8, column *table.Column) []uint8 {
+	if !c.category {
+		for _, x := range column.Numbers {
+			dst = append(dst, c.binOf(x))
+		}
+		return dst
+	}
+	bins := c.codeBins(column.Values)
+	for _, code := range column.Codes {
+		if code < 0 || int(code) >= len(column.Values) {
+			code = int32(len(column.Values))
+		}
+		dst = append(dst, bins[code])
+	}
+	return dst
+}
+
+// binned is this member's rows in bins, and what all members know of all rows.
+type binned struct {
+	columns  []binColumn
+	bins     [][]uint8    // by column, then row
+	keys     *table.Batch // which has the rows' keys
+	rows     int
+	all      int64   // rows of all members
+	weighted bool    // some member's rows have weights
+	weight   float64 // the largest of a row, of all members
+	target   float64 // the largest absolute value, of all members
+}
+
+// every appends all columns.
+func (b *binned) every(dst []int32) []int32 {
+	for c := range b.columns {
+		dst = append(dst, int32(c))
+	}
+	return dst
+}
+
+// columnSummary is what members tell each other of a column.
+type columnSummary struct {
+	Rows   int64    `json:"rows"`            // with a value
+	Least  uint64   `json:"least,omitempty"` // keys of numbers
+	Most   uint64   `json:"most,omitempty"`
+	Zeros  uint     `json:"zeros,omitempty"` // low bits that no number has
+	Values []string `json:"values,omitempty"`
+	Counts []int64  `json:"counts,omitempty"`
+}
+
+// rowsSummary is what members tell each other of their rows.
+type rowsSummary struct {
+	Rows     int64           `json:"rows"`
+	Weighted bool            `json:"weighted"`
+	Weight   float64         `json:"weight"`
+	Target   float64         `json:"target"`
+	Columns  []columnSummary `json:"columns"`
+}
+
+// maxNames bounds the distinct values of a column that one member tells of; what is rarer there
+// counts as one of the others.
+const maxNames = 1 << 16
+
+// binRows agrees with all members on the bins, and puts the rows into them. Settings are those of the
+// learner, which must be alike too.
+func binRows(ctx context.Context, flock table.Flock, name string, rows Rows, settings any) (*binned, error) {
+	local := checkTarget(rows)
+	if local == nil {
+		local = checkColumns(rows.Features)
+	}
+	type kind struct {
+		Name string
+		Kind table.Kind
+	}
+	var kinds []kind
+	if rows.Features != nil {
+		for _, c := range rows.Features.Columns {
+			kinds = append(kinds, kind{c.Name, c.Kind})
+		}
+	}
+	if err := agree(ctx, flock, name, local, settings, rows.Classes, kinds); err != nil {
+		return nil, err
+	}
+	all, err := summarize(ctx, flock, name, rows)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case all.Rows == 0 || all.Weight == 0:
+		return nil, ErrNoRows
+	case len(rows.Classes) == 1:
+		return nil, ErrOneClass
+	}
+	edges, err := findEdges(ctx, flock, name, rows.Features, all.Columns)
+	if err != nil {
+		return nil, err
+	}
+	b := &binned{keys: rows.Features, rows: rows.Features.Rows, all: all.Rows, weighted: all.Weighted, weight: all.Weight, target: all.Target}
+	for i, k := range kinds {
+		c := binColumn{name: k.Name, edges: edges[i], category: k.Kind == table.Category}
+		c.bins = len(c.edges) + 2
+		if c.category {
+			c.values = all.Columns[i].Values
+			c.bins = len(c.values) + 2
+		}
+		b.bins = append(b.bins, c.fill(make([]uint8, 0, b.rows), &rows.Features.Columns[i]))
+		b.columns = append(b.columns, c)
+	}
+	return b, nil
+}
+
+func checkColumns(b *table.Batch) error {
+	if b == nil || len(b.Columns) == 0 {
+		return fmt.Errorf("learn: %w", errNoFeatures)
+	}
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		if n := len(c.Numbers); c.Kind == table.Number && n != b.Rows {
+			return fmt.Errorf("learn: column %q has %d numbers for %d rows", c.Name, n, b.Rows)
+		}
+		if n := len(c.Codes); c.Kind == table.Category && n != b.Rows {
+			return fmt.Errorf("learn: column %q has %d codes for %d rows", c.Name, n, b.Rows)
+		}
+	}
+	return nil
+}
+
+// summarize tells all members of this one's rows, and puts together what all tell.
+func summarize(ctx context.Context, flock table.Flock, name string, rows Rows) (rowsSummary, error) {
+	mine := rowsSummary{Rows: int64(rows.Features.Rows), Weighted: rows.Weight != nil}
+	for i := range rows.Features.Rows {
+		mine.Weight = max(mine.Weight, rows.weight(i))
+		mine.Target = max(mine.Target, math.Abs(rows.Target[i]))
+	}
+	for i := range rows.Features.Columns {
+		mine.Columns = append(mine.Columns, summarizeColumn(&rows.Features.Columns[i]))
+	}
+	data, err := json.Marshal(mine)
+	if err != nil {
+		return mine, fmt.Errorf("learn: writing what the columns hold: %w", err)
+	}
+	texts, err := flock.Gather(ctx, name+"/columns", data)
+	if err != nil {
+		return mine, fmt.Errorf("learn: gathering what the columns of all members hold: %w", err)
+	}
+	all := rowsSummary{Columns: make([]columnSummary, len(mine.Columns))}
+	counts := make([]map[string]int64, len(mine.Columns))
+	for _, text := range texts {
+		var s rowsSummary
+		if err := json.Unmarshal(text, &s); err != nil || len(s.Columns) != len(mine.Columns) {
+			return all, fmt.Errorf("learn: reading what a member's columns hold: %w", cmp.Or(err, ErrUnlike))
+		}
+		all.Rows += s.Rows
+		all.Weighted = all.Weighted || s.Weighted
+		all.Weight, all.Target = max(all.Weight, s.Weight), max(all.Target, s.Target)
+		for i, c := range s.Columns {
+			counts[i] = all.Columns[i].join(c, counts[i])
+		}
+	}
+	for i := range all.Columns {
+		all.Columns[i].name(counts[i], maxBins-1)
+	}
+	return all, nil
+}
+
+func summarizeColumn(column *table.Column) columnSummary {
+	s := columnSummary{Zeros: 63}
+	if column.Kind == table.Category {
+		counts := make([]int64, len(column.Values))
+		for _, code := range column.Codes {
+			if code >= 0 && int(code) < len(counts) {
+				counts[code]++
+				s.Rows++
+			}
+		}
+		byName := make(map[string]int64, len(counts))
+		for i, n := range counts {
+			byName[column.Values[i]] += n
+		}
+		s.name(byName, maxNames)
+		return s
+	}
+	for _, x := range column.Numbers {
+		if missing(x) {
+			continue
+		}
+		key := keyOf(x)
+		if s.Rows == 0 {
+			s.Least, s.Most = key, key
+		}
+		s.Rows++
+		s.Least, s.Most = min(s.Least, key), max(s.Most, key)
+		if x != 0 {
+			s.Zeros = min(s.Zeros, uint(bits.TrailingZeros64(math.Float64bits(x))))
+		}
+	}
+	return s
+}
+
+// join adds what one more member tells.
+func (s *columnSummary) join(o columnSummary, counts map[string]int64) map[string]int64 {
+	if counts == nil {
+		counts = map[string]int64{}
+		s.Zeros = 63
+	}
+	for i, value := range o.Values {
+		if i < len(o.Counts) {
+			counts[value] += o.Counts[i]
+		}
+	}
+	if o.Rows == 0 {
+		return counts
+	}
+	if s.Rows == 0 {
+		s.Least, s.Most = o.Least, o.Most
+	}
+	s.Rows += o.Rows
+	s.Least, s.Most, s.Zeros = min(s.Least, o.Least), max(s.Most, o.Most), min(s.Zeros, o.Zeros)
+	return counts
+}
+
+// name keeps the most frequent values, at most so many.
+func (s *columnSummary) name(counts map[string]int64, most int) {
+	s.Values, s.Counts = nil, nil
+	for value, n := range counts {
+		if n > 0 {
+			s.Values = append(s.Values, value)
+		}
+	}
+	slices.SortFunc(s.Values, func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	s.Values = s.Values[:min(len(s.Values), most)]
+	for _, value := range s.Values {
+		s.Counts = append(s.Counts, counts[value])
+	}
+}

@@ -1,0 +1,201 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// The edges of bins are quantiles of all members' values, found by sums of counts alone: no
+// value is shown, and however the rows are split, the counts are the same. The range of a
+// column is divided into spans; those that hold many rows are divided again, until no span
+// holds a part of the rows that matters or more than one value.
+const (
+	maxBins       = 255     // of a column's values; one more is for what is missing
+	spansAtLeast  = 2 * 255 // fewer spans are all divided, so that few values have a bin each
+	partsARound   = 1 << 12 // into which the spans of one column are divided in one sum
+	columnsAtOnce = 32      // whose values are held sorted at a time
+)
+
+// keyOf numbers the finite floats in their order; both zeros are one.
+func keyOf(x float64) uint64 {
+	if x == 0 {
+		return 1 << 63
+	}
+	b := math.Float64bits(x)
+	if b>>63 != 0 {
+		return ^b
+	}
+	return b | 1<<63
+}
+
+// missing tells a value that no threshold can be compared with: NaN, and both infinities.
+func missing(x float64) bool { return x-x != 0 }
+
+// span is a part of a column's range, both ends included, and the rows in it.
+type span struct {
+	least, most uint64
+	rows        float64
+}
+
+// spread is how the values of one column lie. Its keys leave out the low bits that are alike
+// in all values: whole numbers need few rounds.
+type spread struct {
+	keys  []uint64 // of this member's values, sorted
+	zeros uint     // bits left out
+	spans []span
+	rows  float64
+}
+
+func newSpread(column *table.Column, s columnSummary) *spread {
+	p := &spread{zeros: s.Zeros, rows: float64(s.Rows)}
+	for _, x := range column.Numbers {
+		if !missing(x) {
+			p.keys = append(p.keys, keyOf(x)>>p.zeros)
+		}
+	}
+	slices.Sort(p.keys)
+	if s.Rows > 0 {
+		p.spans = []span{{s.Least >> p.zeros, s.Most >> p.zeros, p.rows}}
+	}
+	return p
+}
+
+// wide tells a span that is to be divided further.
+func (p *spread) wide(s span) bool {
+	return s.least < s.most && (len(p.spans) < spansAtLeast || s.rows > p.rows/spansAtLeast)
+}
+
+// divide gives the parts of all wide spans, to be counted.
+func (p *spread) divide() []span {
+	wide := 0
+	for _, s := range p.spans {
+		if p.wide(s) {
+			wide++
+		}
+	}
+	var parts []span
+	for _, s := range p.spans {
+		if !p.wide(s) {
+			continue
+		}
+		step := (s.most-s.least)/uint64(max(2, partsARound/wide)) + 1
+		for from := s.least; ; from += step {
+			if s.most-from < step {
+				parts = append(parts, span{from, s.most, 0})
+				break
+			}
+			parts = append(parts, span{from, from + step - 1, 0})
+		}
+	}
+	return parts
+}
+
+// count is how many of this member's values a span holds.
+func (p *spread) count(s span) float64 {
+	from, _ := slices.BinarySearch(p.keys, s.least)
+	n, _ := slices.BinarySearch(p.keys[from:], s.most)
+	for from+n < len(p.keys) && p.keys[from+n] == s.most {
+		n++
+	}
+	return float64(n)
+}
+
+// replace puts the parts that hold rows in the place of what was divided.
+func (p *spread) replace(parts []span) {
+	var spans []span
+	for _, s := range p.spans {
+		if !p.wide(s) {
+			spans = append(spans, s)
+			continue
+		}
+		for len(parts) > 0 && parts[0].most <= s.most {
+			if parts[0].rows > 0 {
+				spans = append(spans, parts[0])
+			}
+			parts = parts[1:]
+		}
+	}
+	p.spans = spans
+}
+
+// value is what a key stands for.
+func (p *spread) value(key uint64) float64 {
+	whole := key << p.zeros
+	if whole>>63 != 0 {
+		return math.Float64frombits(whole &^ (1 << 63))
+	}
+	return math.Float64frombits(^(whole | 1<<p.zeros - 1))
+}
+
+// edges are the last values of all bins but the last one.
+func (p *spread) edges() []float64 {
+	var edges []float64
+	left, within := p.rows, 0.0
+	for i := range max(len(p.spans)-1, 0) {
+		within += p.spans[i].rows
+		bins := float64(maxBins - len(edges)) // that are still to be filled
+		if len(p.spans) > maxBins && (within < left/bins || bins == 1) {
+			continue
+		}
+		left, within = left-within, 0
+		edges = append(edges, between(p.value(p.spans[i].most), p.value(p.spans[i+1].least)))
+	}
+	return edges
+}
+
+// between is a number not below least and below next, with as few digits as will do.
+func between(least, next float64) float64 {
+	middle := least/2 + next/2
+	for digits := range 17 {
+		x, err := strconv.ParseFloat(strconv.FormatFloat(middle, 'g', digits+1, 64), 64)
+		if err == nil && x >= least && x < next {
+			return x
+		}
+	}
+	return least
+}
+
+// findEdges gives the edges of each number column, nil for others.
+func findEdges(ctx context.Context, flock table.Flock, name string, b *table.Batch, s []columnSummary) ([][]float64, error) {
+	edges := make([][]float64, len(s))
+	for from := 0; from < len(s); from += columnsAtOnce {
+		to := min(from+columnsAtOnce, len(s))
+		spreads := make([]*spread, 0, to-from)
+		for c := from; c < to; c++ {
+			spreads = append(spreads, newSpread(&b.Columns[c], s[c]))
+		}
+		for round := 0; ; round++ {
+			var parts [][]span
+			var counts []float64
+			for _, p := range spreads {
+				parts = append(parts, p.divide())
+				for _, part := range parts[len(parts)-1] {
+					counts = append(counts, p.count(part))
+				}
+			}
+			if len(counts) == 0 {
+				break
+			}
+			sum, _, err := flock.Sum(ctx, fmt.Sprintf("%s/edges%d/%d", name, from, round), counts)
+			if err != nil {
+				return nil, fmt.Errorf("learn: counting values for the edges of bins: %w", err)
+			}
+			for i, p := range spreads {
+				for j := range parts[i] {
+					parts[i][j].rows = sum[j]
+				}
+				sum = sum[len(parts[i]):]
+				p.replace(parts[i])
+			}
+		}
+		for i, p := range spreads {
+			edges[from+i] = p.edges()
+		}
+	}
+	return edges, nil
+}

@@ -1,0 +1,96 @@
+package learn
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Bits of a gradient and of a weight, at most. Sums of them are whole numbers that a float64
+// holds exactly, so that neither the order of the rows nor who has them matters: this is why
+// four peers grow the same trees as one with all rows. An error of 2^-24 of the largest
+// gradient is below what rounding of float32 libraries makes of it.
+const (
+	gradientBits = 24
+	weightBits   = 16
+	exactBits    = 53 // of a float64
+)
+
+// gradients are what a tree is to fit: for each row of this member a gradient (how the output
+// should change) with a weight (the loss's second derivative), or its class with a weight.
+type gradients struct {
+	g       []int32 // in units of gUnit; nil if there are classes
+	h       []int32 // weight in units of hUnit; nil if all weigh 1
+	class   []uint8 // nil if there are gradients
+	outputs int     // of a leaf: 1, or the number of classes
+	shift   uint    // bits for the number of rows in cell.hn
+	gBits   uint    // |g| <= 1<<gBits
+	hBits   uint    // h <= 1<<hBits
+	signed  bool    // g may be negative
+	gUnit   float64
+	hUnit   float64
+}
+
+// newGradients has room for the rows; g and h say whether these are wanted.
+func newGradients(b *binned, outputs int, g, h bool) *gradients {
+	rows := uint(bits.Len64(uint64(b.all)))
+	grad := &gradients{outputs: outputs, shift: rows, gUnit: 1, hUnit: 1}
+	if g {
+		grad.g = make([]int32, b.rows)
+		grad.signed = true
+		grad.gBits = min(gradientBits, exactBits-1-rows)
+	}
+	if h {
+		grad.h = make([]int32, b.rows)
+		grad.hBits = min(weightBits, exactBits-rows, 64-2*rows)
+	}
+	return grad
+}
+
+// scale sets the units so that gradients up to g and weights up to h fit.
+func (d *gradients) scale(g, h float64) {
+	if d.signed {
+		d.gUnit = powerAbove(g) / float64(int64(1)<<d.gBits)
+	}
+	if d.h != nil {
+		d.hUnit = powerAbove(h) / float64(int64(1)<<d.hBits)
+	}
+}
+
+// powerAbove is a power of 2 not below x, so that dividing by it rounds nothing.
+func powerAbove(x float64) float64 {
+	fraction, exponent := math.Frexp(x)
+	if fraction == 0.5 {
+		exponent--
+	}
+	return math.Ldexp(1, max(exponent, -1000))
+}
+
+// set notes the gradient and the weight of a row.
+func (d *gradients) set(row int, g, h float64) {
+	d.g[row] = int32(math.RoundToEven(g / d.gUnit))
+	if d.h != nil {
+		d.h[row] = int32(math.RoundToEven(h / d.hUnit))
+	}
+}
+
+// value is what a leaf says whose rows sum up to g and h, given a bound l2 on its size.
+func (d *gradients) value(g, h, l2 float64) float64 {
+	// The conversion keeps compilers from fusing the product into the sum, which some machines do and
+	// others do not: all members make the same model.
+	below := float64(h*d.hUnit) + l2
+	if below <= 0 {
+		return 0
+	}
+	return float64(g*d.gUnit) / below
+}
+
+// stride is how many numbers a bin of a histogram has: rows, weight, and a sum for each output.
+func (d *gradients) stride() int { return 2 + d.outputs }
+
+// classes is how many cells a bin has.
+func (d *gradients) classes() int {
+	if d.class != nil {
+		return d.outputs
+	}
+	return 1
+}

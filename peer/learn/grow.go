@@ -1,0 +1,339 @@
+package learn
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// Bounds of what growing holds and moves at a time.
+const (
+	maxSum  = 1 << 19  // numbers in one sum: 4 MB
+	maxHeld = 64 << 20 // bytes of histograms held for their larger children
+)
+
+// limits bound a tree.
+type limits struct {
+	leaves  int // 0: no bound
+	depth   int // 0: no bound
+	minRows int // of a leaf
+	columns int // that a node may be split by, drawn anew for each; 0: all
+	seed    uint64
+}
+
+// node is one of a tree that grows.
+type node struct {
+	from, to    int32 // its rows in tree.rows
+	left, right int32 // 0: it is a leaf
+	depth       int32
+	split       split
+	hist        []float64 // nil if it is not held
+}
+
+// tree is one that grows.
+type tree struct {
+	grad  *gradients
+	rows  []int32 // of this member, those of a node together
+	spare []int32
+	draw  uint64 // a number of its own, for what is drawn
+	nodes []node
+	sums  []float64 // of each node over all members, gradients.stride numbers
+	lefts []float64 // of the left side of each node's split
+	open  []int32   // leaves that have a split
+	all   layout    // the columns of all nodes, if these are not drawn for each
+	find  *finder
+}
+
+// request is a histogram to be summed: that of a node, and with it, by subtraction, that of
+// its sibling.
+type request struct {
+	tree          *tree
+	node, sibling int32 // sibling 0: none
+	parent        int32
+	layout        layout
+	pack          packing
+}
+
+// grower grows trees on the rows of all members, several at once.
+type grower struct {
+	flock table.Flock
+	name  string
+	table *binned
+	limits
+	hists  *histograms
+	sums   int // that were asked for
+	want   []request
+	vector []float64
+	free   [][]float64 // histograms
+	held   int         // numbers in histograms that nodes have
+}
+
+func newGrower(flock table.Flock, name string, b *binned, l limits) *grower {
+	l.minRows = max(l.minRows, 1)
+	return &grower{flock: flock, name: name, table: b, limits: l, hists: newHistograms(b)}
+}
+
+// start makes a tree of a single node, which has the rows that keep says yes to.
+func (g *grower) start(t *tree, keep func(row int) bool) {
+	t.rows = t.rows[:0]
+	for row := range g.table.rows {
+		if keep == nil || keep(row) {
+			t.rows = append(t.rows, int32(row))
+		}
+	}
+	if len(t.spare) < g.table.rows {
+		t.spare = make([]int32, g.table.rows)
+	}
+	stride := t.grad.stride()
+	t.nodes = append(t.nodes[:0], node{to: int32(len(t.rows))})
+	t.sums, t.lefts = append(t.sums[:0], make([]float64, stride)...), append(t.lefts[:0], make([]float64, stride)...)
+	t.open = t.open[:0]
+	g.hists.arrange(&t.all)
+}
+
+// grow makes all trees as large as the limits let them be.
+func (g *grower) grow(ctx context.Context, trees []*tree) error {
+	g.want = g.want[:0]
+	for _, t := range trees {
+		g.ask(t, 0, 0, 0, float64(g.table.all))
+	}
+	for len(g.want) > 0 {
+		if err := g.evaluate(ctx); err != nil {
+			return err
+		}
+		g.want = g.want[:0]
+		for _, t := range trees {
+			g.splitBest(t)
+		}
+	}
+	return nil
+}
+
+// ask wants the histogram of a node with so many rows over all members.
+func (g *grower) ask(t *tree, id, sibling, parent int32, rows float64) {
+	n := len(g.want)
+	if n < cap(g.want) {
+		g.want = g.want[:n+1] // its layout is used again
+	} else {
+		g.want = append(g.want, request{})
+	}
+	w := &g.want[n]
+	w.tree, w.node, w.sibling, w.parent, w.pack = t, id, sibling, parent, packingFor(t.grad, rows)
+	w.layout.columns, w.layout.level = w.layout.columns[:0], 0
+	if g.columns == 0 {
+		w.layout.columns = append(w.layout.columns, t.all.columns...)
+	} else {
+		w.layout.columns = sampleColumns(g.table.every(w.layout.columns), g.columns, t.draw, int(id))
+		enough := max(maxBins>>maxLevel, 2*int(rows)/g.minRows) // thresholds that make a difference
+		for w.layout.level < maxLevel && maxBins>>(w.layout.level+1) >= enough {
+			w.layout.level++
+		}
+	}
+	g.hists.arrange(&w.layout)
+}
+
+// evaluate sums the histograms that are wanted, as many at a time as a sum may have, and
+// finds the split of each node.
+func (g *grower) evaluate(ctx context.Context) error {
+	for from := 0; from < len(g.want); {
+		to := from
+		g.vector = g.vector[:0]
+		for ; to < len(g.want) && len(g.vector) < maxSum; to++ {
+			w := &g.want[to]
+			n := &w.tree.nodes[w.node]
+			cells := g.hists.build(w.tree.grad, &w.layout, w.tree.rows[n.from:n.to])
+			g.vector = g.hists.pack(g.vector, w.tree.grad, w.pack, cells)
+		}
+		g.sums++
+		sum, _, err := g.flock.Sum(ctx, fmt.Sprintf("%s/%d", g.name, g.sums), g.vector)
+		if err != nil {
+			return fmt.Errorf("learn: summing histograms of trees: %w", err)
+		}
+		for ; from < to; from++ {
+			sum = g.read(&g.want[from], sum)
+		}
+	}
+	return nil
+}
+
+// read takes the histogram of a node from a sum, finds the node's split and its sibling's, and
+// returns the rest of the sum.
+func (g *grower) read(w *request, sum []float64) []float64 {
+	t, size := w.tree, w.layout.bins()*w.tree.grad.stride()
+	hist := g.take(size)
+	sum = g.hists.unpack(hist, sum, t.grad, w.pack)
+	if w.node == 0 {
+		stride := t.grad.stride()
+		first := hist[:int(w.layout.offset[1])*stride] // each row is in one bin of the first column
+		for i, x := range first {
+			t.sums[i%stride] += x
+		}
+	}
+	if w.sibling != 0 {
+		rest := t.nodes[w.parent].hist
+		t.nodes[w.parent].hist = nil
+		for i, x := range hist {
+			rest[i] -= x
+		}
+		g.judge(w, w.sibling, rest)
+	}
+	g.judge(w, w.node, hist)
+	return sum
+}
+
+// judge finds the split of a node by its histogram, and keeps that for the children.
+func (g *grower) judge(w *request, id int32, hist []float64) {
+	t := w.tree
+	n, stride := &t.nodes[id], t.grad.stride()
+	if g.deeper(t, id) {
+		all := t.sums[int(id)*stride : (int(id)+1)*stride]
+		t.find.find(&w.layout, g.hists.levels[w.layout.level], hist, all, &n.split, t.lefts[int(id)*stride:])
+	}
+	if n.split.gain > 0 {
+		t.open = append(t.open, id)
+		if g.columns == 0 && g.held*8 <= maxHeld {
+			n.hist = hist
+			return
+		}
+	}
+	g.release(hist)
+}
+
+// deeper tells whether a node may be split.
+func (g *grower) deeper(t *tree, id int32) bool {
+	return (g.depth == 0 || int(t.nodes[id].depth) < g.depth) && t.sums[int(id)*t.grad.stride()] >= float64(2*g.minRows)
+}
+
+// splitBest splits the leaves that gain most, and asks for the histograms of their children.
+// Of a tree with a bound on its leaves it is the best part of them, not all nor the best one
+// alone: that would be one tree after the other of equal depth, or a sum for each leaf.
+func (g *grower) splitBest(t *tree) {
+	slices.SortFunc(t.open, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(t.nodes[b].split.gain, t.nodes[a].split.gain), cmp.Compare(a, b))
+	})
+	n, last := len(t.open), false
+	if g.leaves > 0 {
+		room := g.leaves - (len(t.nodes)+1)/2
+		n = min(n, max(g.leaves/firstLevels, int(math.Ceil(float64(n)*bestPart)), 1), room)
+		last = n == room
+	}
+	for _, id := range t.open[:n] {
+		g.split(t, id, last)
+	}
+	t.open = t.open[:copy(t.open, t.open[n:])]
+	if last {
+		for _, id := range t.open {
+			g.forget(&t.nodes[id])
+		}
+		t.open = t.open[:0]
+	}
+}
+
+// How many leaves of a tree are split at a time: this part of them, and all of them while the
+// tree is below this part of its size, where all are split in the end. 31 leaves take 7 sums, and
+// score as if the best leaf alone had been split each time, which takes 30.
+const (
+	bestPart    = 0.5
+	firstLevels = 8
+)
+
+// split makes two nodes of one. Unless they are the last, their histograms are asked for.
+func (g *grower) split(t *tree, id int32, last bool) {
+	stride := t.grad.stride()
+	left := int32(len(t.nodes))
+	n := &t.nodes[id]
+	n.left, n.right = left, left+1
+	middle := n.from + t.part(g.table.bins[n.split.column], n)
+	t.nodes = append(t.nodes, node{from: n.from, to: middle, depth: n.depth + 1}, node{from: middle, to: n.to, depth: n.depth + 1})
+	n = &t.nodes[id]
+	for i := range stride {
+		t.sums = append(t.sums, t.lefts[int(id)*stride+i])
+	}
+	for i := range stride {
+		t.sums = append(t.sums, t.sums[int(id)*stride+i]-t.lefts[int(id)*stride+i])
+	}
+	t.lefts = append(t.lefts, t.sums[int(left)*stride:]...)
+	wantLeft, wantRight := !last && g.deeper(t, left), !last && g.deeper(t, left+1)
+	leftRows, rightRows := t.sums[int(left)*stride], t.sums[int(left+1)*stride]
+	switch {
+	case n.hist != nil && (wantLeft || wantRight):
+		if leftRows <= rightRows {
+			g.ask(t, left, left+1, id, leftRows)
+		} else {
+			g.ask(t, left+1, left, id, rightRows)
+		}
+		return
+	case wantLeft && wantRight:
+		g.ask(t, left, 0, id, leftRows)
+		g.ask(t, left+1, 0, id, rightRows)
+	case wantLeft:
+		g.ask(t, left, 0, id, leftRows)
+	case wantRight:
+		g.ask(t, left+1, 0, id, rightRows)
+	}
+	g.forget(n)
+}
+
+// part puts the rows that go to the left before those that go to the right, each in their
+// order, and tells how many go to the left.
+func (t *tree) part(bins []uint8, n *node) int32 {
+	var goes [256]uint8
+	for bin := range goes {
+		if n.split.left.has(uint8(bin)) {
+			goes[bin] = 1
+		}
+	}
+	rows, spare := t.rows[n.from:n.to], t.spare[:n.to-n.from]
+	left, right := 0, 0
+	for _, row := range rows {
+		goesLeft := int(goes[bins[row]]) // no branch: it would be guessed wrong
+		rows[left], spare[right] = row, row
+		left += goesLeft
+		right += 1 - goesLeft
+	}
+	copy(rows[left:], spare[:right])
+	return int32(left)
+}
+
+// leafOf is the leaf of a row that need not be one of the tree's.
+func (t *tree) leafOf(b *binned, row int) int32 {
+	id := int32(0)
+	for t.nodes[id].left != 0 {
+		n := &t.nodes[id]
+		if n.split.left.has(b.bins[n.split.column][row]) {
+			id = n.left
+		} else {
+			id = n.right
+		}
+	}
+	return id
+}
+
+// take is a histogram of so many numbers, of any content.
+func (g *grower) take(size int) []float64 {
+	g.held += size
+	for i := len(g.free) - 1; i >= 0; i-- {
+		if hist := g.free[i]; cap(hist) >= size {
+			g.free = slices.Delete(g.free, i, i+1)
+			return hist[:size]
+		}
+	}
+	return make([]float64, size)
+}
+
+func (g *grower) release(hist []float64) {
+	g.held -= len(hist)
+	g.free = append(g.free, hist)
+}
+
+// forget releases what a node holds.
+func (g *grower) forget(n *node) {
+	if n.hist != nil {
+		g.release(n.hist)
+		n.hist = nil
+	}
+}

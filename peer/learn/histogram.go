@@ -1,0 +1,257 @@
+package learn
+
+import (
+	"math/bits"
+)
+
+// cell adds up the rows of one bin (and class): their gradients, and in one number their weights
+// (above gradients.shift bits) and how many they are (below).
+type cell struct {
+	g  int64
+	hn uint64
+}
+
+// blockRows is how many rows are gone through for all columns before the next: their gradients
+// stay in the nearest cache.
+const blockRows = 1024
+
+// layout is which columns the histogram of a node has, and how coarse.
+type layout struct {
+	columns []int32
+	offset  []int32 // of each column's first bin; one more, the number of bins
+	level   int     // each bin is 1<<level bins of the rows
+}
+
+// coarseColumn is a column whose neighbouring bins were joined.
+type coarseColumn struct {
+	bins int
+	to   [256]uint8
+}
+
+// maxLevel bounds how coarse: 16 bins of values.
+const maxLevel = 4
+
+// coarsen joins bins: ranges with their neighbours; of categories the rare ones with the others.
+func coarsen(c *binColumn, level int) *coarseColumn {
+	values := c.bins - 1
+	out := &coarseColumn{bins: (values+1<<level-1)>>level + 1}
+	if c.category {
+		out.bins = min(values, (maxBins+1)>>level) + 1
+	}
+	for bin := range values {
+		to := bin >> level
+		if c.category {
+			to = min(bin, out.bins-2)
+		}
+		out.to[bin] = uint8(to)
+	}
+	out.to[values] = uint8(out.bins - 1)
+	return out
+}
+
+// histograms makes, packs and reads the histograms of nodes.
+type histograms struct {
+	table  *binned
+	levels [maxLevel + 1][]*coarseColumn // by level and column; level 0 is the bins of the rows
+	cells  []cell
+	g      [blockRows]int64
+	hn     [blockRows]uint64
+}
+
+func newHistograms(b *binned) *histograms {
+	s := &histograms{table: b}
+	for level := range s.levels {
+		for c := range b.columns {
+			s.levels[level] = append(s.levels[level], coarsen(&b.columns[c], level))
+		}
+	}
+	return s
+}
+
+// arrange sets where each column's bins begin.
+func (s *histograms) arrange(l *layout) {
+	l.offset = l.offset[:0]
+	total := int32(0)
+	for _, c := range l.columns {
+		l.offset = append(l.offset, total)
+		total += int32(s.levels[l.level][c].bins)
+	}
+	l.offset = append(l.offset, total)
+}
+
+// bins is how many bins all columns have together.
+func (l *layout) bins() int { return int(l.offset[len(l.columns)]) }
+
+// build sums up rows into cells, which are valid until the next call.
+func (s *histograms) build(d *gradients, l *layout, rows []int32) []cell {
+	k := d.classes()
+	n := l.bins() * k
+	if need := n + 256; cap(s.cells) < need { // 256 more, so that each column can be seen as an array
+		s.cells = make([]cell, need)
+	}
+	cells := s.cells[:n+256]
+	clear(cells[:n])
+	for len(rows) > 0 {
+		block := rows[:min(blockRows, len(rows))]
+		rows = rows[len(block):]
+		s.load(d, block)
+		for i, c := range l.columns {
+			bins := s.table.bins[c]
+			of := cells[int(l.offset[i])*k:]
+			switch to := &s.levels[l.level][c].to; {
+			case d.class != nil:
+				addClasses(of, bins, block, to, d.class, k, s.hn[:])
+			case l.level == 0:
+				addRows((*[256]cell)(of), bins, block, &s.g, &s.hn)
+			default:
+				addCoarse((*[256]cell)(of), bins, block, to, &s.g, &s.hn)
+			}
+		}
+	}
+	return cells[:n]
+}
+
+// load brings the gradients of some rows together.
+func (s *histograms) load(d *gradients, block []int32) {
+	if d.g != nil {
+		for i, row := range block {
+			s.g[i] = int64(d.g[row])
+		}
+	}
+	if d.h == nil {
+		for i := range block {
+			s.hn[i] = 1
+		}
+		return
+	}
+	for i, row := range block {
+		s.hn[i] = uint64(d.h[row])<<d.shift | 1
+	}
+}
+
+func addRows(cells *[256]cell, bins []uint8, block []int32, g *[blockRows]int64, hn *[blockRows]uint64) {
+	for i, row := range block {
+		c := &cells[bins[row]]
+		c.g += g[i%blockRows]
+		c.hn += hn[i%blockRows]
+	}
+}
+
+func addCoarse(cells *[256]cell, bins []uint8, block []int32, to *[256]uint8, g *[blockRows]int64, hn *[blockRows]uint64) {
+	for i, row := range block {
+		c := &cells[to[bins[row]]]
+		c.g += g[i%blockRows]
+		c.hn += hn[i%blockRows]
+	}
+}
+
+func addClasses(cells []cell, bins []uint8, block []int32, to *[256]uint8, class []uint8, k int, hn []uint64) {
+	for i, row := range block {
+		cells[int(to[bins[row]])*k+int(class[row])].hn += hn[i]
+	}
+}
+
+// packing is how cells become numbers to be summed: whole numbers that stay below 2^53 whatever
+// the members bring, since the rows of a node are known; several in one float64 where they fit.
+type packing struct {
+	g, h, n uint // bits of each
+	cells   int  // in one float64; 0: a cell takes words of them
+	words   int
+}
+
+// packingFor is the packing of a node of so many rows over all members.
+func packingFor(d *gradients, rows float64) packing {
+	p := packing{n: uint(bits.Len64(uint64(rows)))}
+	if d.h != nil {
+		p.h = d.hBits + p.n
+	}
+	if d.g != nil {
+		p.g = d.gBits + p.n
+		if d.signed {
+			p.g++
+		}
+	}
+	switch {
+	case p.g+p.h+p.n <= exactBits:
+		p.cells = int(exactBits / (p.g + p.h + p.n))
+	case p.h+p.n <= exactBits:
+		p.words = 2
+	default:
+		p.words = 3
+	}
+	return p
+}
+
+// pack appends cells to dst.
+func (s *histograms) pack(dst []float64, d *gradients, p packing, cells []cell) []float64 {
+	low := uint64(1)<<d.shift - 1
+	word, shift, in := uint64(0), uint(0), 0
+	for _, c := range cells {
+		n, h, g := c.hn&low, c.hn>>d.shift, uint64(c.g)
+		if d.signed {
+			g = uint64(c.g + int64(n)<<d.gBits)
+		}
+		switch {
+		case p.words == 2:
+			dst = append(dst, float64(g), float64(h<<p.n|n))
+		case p.words == 3:
+			dst = append(dst, float64(g), float64(h), float64(n))
+		default:
+			word |= (g<<(p.h+p.n) | h<<p.n | n) << shift
+			shift += p.g + p.h + p.n
+			if in++; in == p.cells {
+				dst = append(dst, float64(word))
+				word, shift, in = 0, 0, 0
+			}
+		}
+	}
+	if in > 0 {
+		dst = append(dst, float64(word))
+	}
+	return dst
+}
+
+// unpack reads the sums of as many cells as the bins have into out, gradients.stride numbers a
+// bin, and returns what follows in src.
+func (s *histograms) unpack(out, src []float64, d *gradients, p packing) []float64 {
+	k, stride := d.classes(), d.stride()
+	in, shift, word := 0, uint(0), uint64(0)
+	clear(out)
+	for i := 0; i < len(out); i += stride {
+		for class := range k {
+			var g, h, n uint64
+			switch p.words {
+			case 2:
+				g, h, n = uint64(src[0]), uint64(src[1])>>p.n, uint64(src[1])&(1<<p.n-1)
+				src = src[2:]
+			case 3:
+				g, h, n = uint64(src[0]), uint64(src[1]), uint64(src[2])
+				src = src[3:]
+			default:
+				if in == 0 {
+					word, shift = uint64(src[0]), 0
+					src = src[1:]
+				}
+				one := word >> shift
+				n, h, g = one&(1<<p.n-1), one>>p.n&(1<<p.h-1), one>>(p.n+p.h)&(1<<p.g-1)
+				shift += p.g + p.h + p.n
+				in = (in + 1) % p.cells
+			}
+			sum := float64(int64(g))
+			if d.signed {
+				sum = float64(int64(g) - int64(n)<<d.gBits)
+			}
+			weight := float64(h)
+			if d.h == nil {
+				weight = float64(n)
+			}
+			out[i] += float64(n)
+			out[i+1] += weight
+			if d.class != nil {
+				sum = weight
+			}
+			out[i+2+class] += sum
+		}
+	}
+	return src
+}
