@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // records splits a text into records of fields as encoding/csv does, which can neither bound
@@ -188,7 +189,7 @@ func openCSV(in io.ReadCloser, comma byte, s sink) (*csvRows, error) {
 		return nil, fmt.Errorf("line %d, the names of the columns: %s", header.line, header.bad)
 	}
 	for i, f := range header.fields {
-		name := string(bytes.TrimSpace(f))
+		name := strings.ToValidUTF8(string(bytes.TrimSpace(f)), "\uFFFD")
 		if name == "" { // the row names that some programs write
 			name = fmt.Sprintf("column%d", i+1)
 		}

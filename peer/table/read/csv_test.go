@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -201,6 +202,49 @@ func FuzzCSV(f *testing.F) {
 			for j, field := range rec.fields {
 				if string(field) != want[i][j] {
 					t.Fatalf("record %d field %d of %q: %q", i, j, text.String(), field)
+				}
+			}
+		}
+	})
+}
+
+// Any text comes to an end, and what encoding/csv can read is read alike, but for the line
+// ends within quotes, which stay as they are.
+func FuzzCSVText(f *testing.F) {
+	f.Add("a,b\n1,\"x\ny\"\n")
+	f.Add("a,b\r\n\"\",\"\"\"\"\r\n\"")
+	f.Add("a\rb,\"c\"\r")
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := newLines(strings.NewReader(text))
+		if err != nil || strings.HasPrefix(text, "\xEF\xBB\xBF") {
+			return
+		}
+		oracle := csv.NewReader(strings.NewReader(text))
+		oracle.FieldsPerRecord = -1
+		want, broken := oracle.ReadAll()
+		r := &records{lines: l, comma: ','}
+		at := int64(0)
+		for n := 0; ; n++ {
+			rec, err := r.next()
+			if err == io.EOF {
+				if broken == nil && n != len(want) {
+					t.Fatalf("%q: %d records, not %d", text, n, len(want))
+				}
+				return
+			}
+			if err != nil || rec.line <= at {
+				t.Fatalf("%q: line %d after %d, %v", text, rec.line, at, err)
+			}
+			at = rec.line
+			if broken != nil {
+				continue
+			}
+			if rec.bad != "" || n >= len(want) || len(rec.fields) != len(want[n]) {
+				t.Fatalf("%q: record %d: %+v", text, n, rec)
+			}
+			for i, field := range rec.fields {
+				if got := strings.ReplaceAll(string(field), "\r\n", "\n"); got != want[n][i] {
+					t.Fatalf("%q: record %d field %d: %q, not %q", text, n, i, got, want[n][i])
 				}
 			}
 		}

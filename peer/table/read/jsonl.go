@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"unicode/utf8"
 )
 
 // jsonRows are the rows of a file of JSON lines: on each line an object whose members are
@@ -44,7 +45,7 @@ func (r *jsonRows) close() error { return r.closer.Close() }
 
 // object hands the members of an object to a sink. If one is wrong, it says which.
 func object(line []byte, s sink) (column []byte, wrong string) {
-	if line[0] != '{' || !json.Valid(line) {
+	if !bytes.HasPrefix(line, []byte{'{'}) || !json.Valid(line) {
 		return nil, "no JSON object"
 	}
 	s.blank()
@@ -108,7 +109,7 @@ func member(s sink, name, value []byte) string {
 
 // unquoted is the text of a JSON string.
 func unquoted(quoted []byte) []byte {
-	if bytes.IndexByte(quoted, '\\') < 0 {
+	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
 		return quoted[1 : len(quoted)-1]
 	}
 	var text string

@@ -2,9 +2,124 @@ package read
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	pages "github.com/apache/arrow-go/v18/parquet/file"
+
+	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-func openParquet(*os.File, sink) (rows, error) {
-	return nil, errors.New("parquet is not read yet")
+// parquetRows are the rows of a Parquet file, decoded some thousand at a time, column by
+// column. The columns are read from their pages, without arrow-go's pqarrow: that one would
+// link gRPC into every service that reads a table.
+type parquetRows struct {
+	in      *os.File
+	file    *pages.Reader
+	columns []*parquetColumn
+	places  []int // in the sink, by column
+	group   int   // the next row group
+	left    int64 // rows of the group before that, not decoded yet
+	n, at   int   // rows that are decoded, and the next of them
+	row     int64 // the next of the file
+}
+
+// parquetBatch is the number of rows that are decoded at a time.
+const parquetBatch = 4096
+
+func openParquet(in *os.File, s sink) (r *parquetRows, err error) {
+	defer func() { err = recovered(recover(), err) }()
+	begin := make([]byte, len(magic["parquet"]))
+	if _, err := in.ReadAt(begin, 0); err != nil || string(begin) != magic["parquet"] {
+		return nil, errors.New("it is no Parquet file")
+	}
+	props := parquet.NewReaderProperties(memory.NewGoAllocator())
+	props.BufferedStreamEnabled = true // a page at a time, not a row group
+	props.MaxUncompressedPageSize = MaxPage
+	whole, err := pages.NewParquetReader(in, pages.WithReadProps(props))
+	if err != nil {
+		return nil, fmt.Errorf("its end, where a Parquet file tells what is in it, is missing or damaged (is it cut off?): %w", err)
+	}
+	r = &parquetRows{in: in, file: whole}
+	var names []string
+	columns := whole.MetaData().Schema
+	for i := range columns.NumColumns() {
+		c, err := newParquetColumn(columns.Column(i))
+		if err != nil {
+			return nil, err
+		}
+		r.columns, names = append(r.columns, c), append(names, c.name)
+	}
+	if err := named(names); err != nil {
+		return nil, err
+	}
+	if r.places, err = s.places(names); err != nil {
+		return nil, err
+	}
+	for i, c := range r.columns {
+		kind := table.Number
+		if c.isText {
+			kind = table.Category
+		}
+		s.typed(r.places[i], kind)
+	}
+	return r, nil
+}
+
+func (r *parquetRows) next(s sink) (*Damage, error) {
+	if r.at == r.n {
+		if err := r.decode(); err == io.EOF {
+			return nil, err
+		} else if err != nil {
+			return nil, fmt.Errorf("after row %d of %d: %w", r.row, r.file.NumRows(), err)
+		}
+	}
+	at := r.at
+	r.at++
+	r.row++
+	for i, c := range r.columns {
+		if wrong := c.put(s, r.places[i], at); wrong != "" {
+			return &Damage{Line: r.row, Column: c.name, Reason: wrong, Text: c.shown(at)}, nil
+		}
+	}
+	return nil, nil
+}
+
+// decode decodes the next rows of all columns.
+func (r *parquetRows) decode() (err error) {
+	defer func() { err = recovered(recover(), err) }()
+	for r.left == 0 {
+		if r.group == r.file.NumRowGroups() {
+			return io.EOF
+		}
+		group := r.file.RowGroup(r.group)
+		for i, c := range r.columns {
+			if c.chunk, err = group.Column(i); err != nil {
+				return fmt.Errorf("column %q: %w", c.name, err)
+			}
+		}
+		r.group++
+		r.left = group.NumRows()
+	}
+	r.n, r.at = int(min(parquetBatch, r.left)), 0
+	r.left -= int64(r.n)
+	for _, c := range r.columns {
+		if err := c.decode(r.n); err != nil {
+			return fmt.Errorf("column %q: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+func (r *parquetRows) close() error { return r.in.Close() }
+
+// recovered makes an error of a panic: the decoder is a library's, and the file anybody's.
+func recovered(panicked any, err error) error {
+	if panicked != nil {
+		return fmt.Errorf("the file is damaged: %v", panicked)
+	}
+	return err
 }

@@ -28,8 +28,9 @@ const (
 	MaxRecord = 1 << 20
 	// MaxColumns of a table.
 	MaxColumns = 1 << 14
-	// MaxRowGroup is the size of a row group of Parquet, uncompressed.
-	MaxRowGroup = 2 << 30
+	// MaxPage is the size of a page of Parquet, uncompressed. Of each column one is held, so a
+	// row group may be of any size.
+	MaxPage = 256 << 20
 	// maxBatchText ends a batch early when its new texts are longer than this.
 	maxBatchText = 32 << 20
 )
