@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -168,5 +169,30 @@ func TestEnsembleOfMembersThatCannotFit(t *testing.T) {
 		if _, err := e.Fit(t.Context(), table.Alone{}, "f", rows); err == nil {
 			t.Errorf("%+v is taken", e)
 		}
+	}
+}
+
+// rogue is a flock with a member more, which brings a model of its own making.
+type rogue struct {
+	table.Alone
+	brings string
+}
+
+func (r rogue) Gather(ctx context.Context, name string, data []byte) ([][]byte, error) {
+	return [][]byte{data, []byte(r.brings)}, ctx.Err()
+}
+
+func TestEnsembleTrustsNoModel(t *testing.T) {
+	rows := mixedRows(200, 2, 47)
+	for want, brings := range map[string]string{
+		"no column":     `{"rows":1,"kind":"logistic","model":{"columns":["other"],"intercept":[1],"weights":[[1]]}}`,
+		"1 outputs":     `{"rows":1,"kind":"linear","model":{"columns":[],"intercept":[1],"weights":[[]]}}`,
+		"unknown kind":  `{"rows":1,"kind":"oracle","model":{}}`,
+		"2 weights":     `{"rows":1,"kind":"logistic","model":{"columns":["small"],"intercept":[1],"weights":[[1,2]]}}`,
+		"of -1 rows":    `{"rows":-1,"kind":"logistic","model":{"columns":["small"],"intercept":[1],"weights":[[1]]}}`,
+		"invalid chara": `no JSON`,
+	} {
+		_, err := (&Ensemble{Learner: &Logistic{}}).Fit(t.Context(), rogue{brings: brings}, "f", rows)
+		wantError(t, err, want, "member 2 of 2")
 	}
 }

@@ -102,7 +102,7 @@ func Load(r io.Reader) (File, error) {
 	if len(content) < size {
 		return File{}, fmt.Errorf("%w: it ends after %d of %d bytes; copy it again", ErrModelFile, len(content), size)
 	}
-	if got := sha256.Sum256(content); len(content) > size || hex.EncodeToString(got[:]) != sum {
+	if got := sha256.Sum256(content); hex.EncodeToString(got[:]) != sum {
 		return File{}, fmt.Errorf("%w: its contents do not have the checksum of its first line; copy it again", ErrModelFile)
 	}
 	return parseContent(content)

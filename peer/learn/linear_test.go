@@ -105,7 +105,7 @@ func TestLinearClassesKeepTheLinesOrder(t *testing.T) {
 			t.Errorf("probability %v of line %v", p[2*i+1], lines[i])
 		}
 		for o := range i {
-			if lines[i] < lines[o] && p[2*i+1] > p[2*o+1] {
+			if lines[i] < lines[o] && p[2*i+1] >= p[2*o+1] {
 				t.Fatalf("lines %v and %v have probabilities %v and %v", lines[i], lines[o], p[2*i+1], p[2*o+1])
 			}
 		}

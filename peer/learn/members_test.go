@@ -194,7 +194,7 @@ func predict(t *testing.T, model Model, rows Rows) []float64 {
 // mixedRows have numbers of very unlike size, one-hot columns, a constant one, and weights.
 func mixedRows(n, classes int, seed uint64) Rows {
 	rng := rand.New(rand.NewPCG(seed, seed))
-	names := []string{"small", "large", "far", "constant", "rare", "often"}
+	names := []string{"small", "large", "far", "constant", "rare", "often", "last"}
 	b := &table.Batch{Rows: n}
 	for _, name := range names {
 		b.Columns = append(b.Columns, table.Column{Name: name, Numbers: make([]float64, n)})
@@ -206,7 +206,7 @@ func mixedRows(n, classes int, seed uint64) Rows {
 	for i := range n {
 		x, y, z := rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()
 		rare, often := float64(rng.IntN(20)/19), float64((rng.IntN(10)+8)/9)
-		for j, value := range []float64{1e-3 * x, 1e3 * y, 1e6 + z, 7, rare, often} {
+		for j, value := range []float64{1e-3 * x, 1e3 * y, 1e6 + z, 7, rare, often, z - y*x} {
 			b.Columns[j].Numbers[i] = value
 		}
 		signal := x - 0.5*y + 0.25*z + 2*rare - often + rng.NormFloat64()

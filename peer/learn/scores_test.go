@@ -107,6 +107,10 @@ func TestScoresOfNumbers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rows.Weight = []float64{1, 1, 1, 3}
+	if w, err := EvaluateNumbers(t.Context(), table.Alone{}, "e", []float64{1, 3, 3, 4}, rows); err != nil || w.Rows != 6 || w.MAE != 7./6 || w.RMSE != math.Sqrt(13./6) {
+		t.Errorf("with weights: %+v, %v", w, err)
+	}
 	if s.RMSE != math.Sqrt(5./4) || s.MAE != 3./4 || math.Abs(s.R2-(1-5./14)) > 1e-12 {
 		t.Errorf("%+v", s)
 	}
@@ -131,7 +135,11 @@ func TestScoresThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	s, err := EvaluateClasses(t.Context(), table.Alone{}, "e", []float64{0, 1}, Rows{Classes: two, Target: []float64{1}})
+	s, err := EvaluateClasses(t.Context(), table.Alone{}, "e", []float64{0, 1}, Rows{Classes: two, Target: []float64{0}})
+	if want := 52 * math.Ln2; err != nil || s.LogLoss != want {
+		t.Errorf("a row that was held impossible has a loss of %v, want %v (%v)", s.LogLoss, want, err)
+	}
+	s, err = EvaluateClasses(t.Context(), table.Alone{}, "e", []float64{0, 1}, Rows{Classes: two, Target: []float64{1}})
 	if err != nil || s.AUC != 0.5 || s.AUCError != 0.5 {
 		t.Errorf("one class only: %+v, %v; want an area of 0.5 ± 0.5", s, err)
 	}
