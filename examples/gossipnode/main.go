@@ -12,6 +12,7 @@
 //	gossipnode topology --peers 64               who would talk to whom
 //	gossipnode inspect DIR                       what a checkpoint holds
 //	gossipnode export DIR --out FILE             the model in it, for other programs
+//	gossipnode fit, gossipnode predict           learners on tables, and what they say
 //	gossipnode simulate, gossipnode compare      many peers and rivals in virtual time
 //
 // A newcomer begins with docs/GUIDE.md, an operator with docs/OPERATING.md.
@@ -46,10 +47,12 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/control"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/doctor"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/fetch"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/fit"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/invite"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/local"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/overlay"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/predict"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/run"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/simulate"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/status"
@@ -79,7 +82,7 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	root.AddCommand(run.Command(std), local.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std),
+	root.AddCommand(run.Command(std), local.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), fit.Command(std), predict.Command(std),
 		checkpoint.InspectCommand(std), checkpoint.ExportCommand(std), status.Command(std), version.Command(std))
 	return root
 }

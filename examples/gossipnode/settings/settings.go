@@ -250,6 +250,17 @@ func (s *Settings) RegisterMember(flags *pflag.FlagSet) {
 	}
 }
 
+// RegisterSums adds the flags of run that a peer takes which sums, and trains nothing.
+func (s *Settings) RegisterSums(flags *pflag.FlagSet) {
+	var all pflag.FlagSet
+	s.Register(&all) // what is left out has its default
+	for _, name := range []string{"listen", "join", "min-peers", "min-peers-wait", "run", "run-key", "allow", "key", "json", "log-level", "verbose", "report"} {
+		f := all.Lookup(name)
+		f.Annotations = nil
+		flags.AddFlag(f)
+	}
+}
+
 // The topics of the flags that simulate takes too.
 const (
 	topicData      = "Data and model"

@@ -1,0 +1,148 @@
+// Package fit is the command fit: learners on tables by sums, on this machine or together with
+// peers elsewhere. Begin with work.go.
+package fit
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/read"
+)
+
+// Command makes the command that fits a learner to a table.
+func Command(std cli.Streams) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "fit",
+		Short: "Fit a learner to tables, on this machine or with others",
+		Long: `Fit prepares the rows of a table (what is missing, scales, categories) and fits a
+learner to them, by sums over all peers: each has rows of its own, none shows them to
+another, and all end with the same model, that of one process with all rows.`,
+		Annotations: map[string]string{cli.Details: `Peers on several machines: the first begins with --listen and --min-peers, and prints how
+to join it; the others give the same flags with --join, and --data of their own. Settings and
+columns are compared: where they differ, all say so and end.
+
+With --peers the rows of --data are divided among processes of this machine; --alone also
+tells how far each would have come with its own rows.
+
+Rows that cannot be read are set aside and counted, up to --tolerance of them. The scores
+are of the rows that --split holds out, over all peers.`},
+		Example: `  gossipnode fit --data flights.csv.gz --target 'arr_delay>15' --drop dep_delay --learner boost --out late.model
+  gossipnode fit --data flights.csv.gz --target 'arr_delay>15' --drop dep_delay --peers 4 --shard by=carrier --alone
+  gossipnode fit --data mine.parquet --target price --learner linear --listen 0.0.0.0:4001 --min-peers 2
+  gossipnode fit --data theirs.parquet --target price --learner linear --join 192.0.2.7:4001 --min-peers 2`,
+		Args: cli.FlagsOnly,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.load(cmd); err != nil {
+				return err
+			}
+			return run(cmd, o, std)
+		},
+	}
+	o.register(cmd.Flags())
+	cli.TakeFile(cmd.Flags())
+	return cmd
+}
+
+// run fits, as a peer that reports to its parent, or as what a person watches.
+func run(cmd *cobra.Command, o options, std cli.Streams) error {
+	exit := func() { os.Exit(cli.ExitFailed) }
+	if o.Report {
+		parent, _ := cli.UntilParentGone(context.Background(), std.In)
+		ctx, release := cli.UntilSignal(parent, exit)
+		defer release()
+		lines := json.NewEncoder(std.Out)
+		tell := func(r report) { _ = lines.Encode(r) } // a parent that has gone ends ctx
+		done, err := fitHere(o, ctx, tell, std)
+		tell(outcome(done, err))
+		if err != nil {
+			return cli.Told{Cause: err}
+		}
+		return nil
+	}
+	ctx, release := cli.UntilSignal(context.Background(), exit)
+	defer release()
+	l := &local{board: newBoard(std.Err), events: make(chan event, maxEvents)}
+	for range o.Peers {
+		l.peers = append(l.peers, &row{})
+	}
+	if o.InProcess || o.Peers == 1 {
+		l.together = true
+		if err := goroutines(o, l, std); err != nil {
+			return err
+		}
+	} else {
+		l.start = processes(o, cmd, l)
+	}
+	done, err := l.run(ctx)
+	if err != nil {
+		return err
+	}
+	return cli.Print(done, o.JSON, std)
+}
+
+// open looks at the files of --data.
+func openTable(o options) (*read.Table, error) {
+	t, err := read.Open(o.Table.Data, read.Config{Format: o.Table.Format, Tolerance: o.Table.Tolerance})
+	return t, cli.Config(err)
+}
+
+// fitHere is one peer whose others are elsewhere.
+func fitHere(o options, ctx context.Context, tell func(report), std cli.Streams) (Result, error) {
+	t, err := openTable(o)
+	if err != nil {
+		return Result{}, err
+	}
+	m := &member{options: o, number: max(o.Part, 0), table: t, rows: t.Rows, join: joinFlock(o, std), tell: tell}
+	return m.run(ctx)
+}
+
+// maxShared bounds the memory of rows that peers of one process have read together.
+const maxShared = 4 << 30
+
+// goroutines has peers be goroutines of this process, which read each row once.
+func goroutines(o options, l *local, std cli.Streams) error {
+	t, err := openTable(o)
+	if err != nil {
+		return err
+	}
+	rows := table.Source(t.Rows)
+	if o.Peers > 1 {
+		rows = read.Shared(rows, maxShared)
+	}
+	meet := newHub(o.Peers)
+	l.start = func(number int, _ []string) (func(), error) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		tell := func(r report) { l.events <- event{number: number, report: &r} }
+		m := &member{options: o, number: number, table: t, rows: rows, join: meet.join(number), tell: tell}
+		if o.apart() {
+			m.join = joinFlock(o, std)
+		}
+		go func() {
+			defer cancel(nil)
+			tell(outcome(m.run(ctx)))
+			l.events <- event{number: number, ended: true}
+		}()
+		return func() { cancel(cli.ErrInterrupted) }, nil
+	}
+	return nil
+}
+
+// processes has each peer be a process of this program.
+func processes(o options, cmd *cobra.Command, l *local) func(number int, join []string) (func(), error) {
+	return func(number int, join []string) (func(), error) {
+		child, err := cli.StartChild(o.Peers, arguments(cmd.Flags(), number, o.Peers, join),
+			func(line string) { l.events <- reportEvent(number, line) },
+			func(line string) { l.events <- event{number: number, line: line} },
+			func(err error) { l.events <- event{number: number, ended: true, err: err} })
+		if err != nil {
+			return nil, err
+		}
+		return func() { _ = child.Life.Close() }, nil
+	}
+}

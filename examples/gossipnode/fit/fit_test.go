@@ -1,0 +1,224 @@
+package fit
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+)
+
+// houses has 300 rows: numbers, of which some are missing, categories, and a note that is
+// another in each row.
+const houses = "testdata/houses.csv"
+
+// fit runs fit --json on the houses, and returns the fields.
+func fit(t *testing.T, args ...string) map[string]any {
+	t.Helper()
+	code, out, stderr := program.Try(append([]string{"fit", "--json", "--data", houses, "--split", "row:7/10", "--max-values", "20"}, args...)...)
+	if code != cli.ExitDone {
+		t.Fatalf("%q: exit code %d: %s", args, code, stderr)
+	}
+	var fields map[string]any
+	clitest.LastLine(t, out, &fields)
+	return fields
+}
+
+// Each learner's JSON has the fields of the contract, and several peers have the figures of one.
+func TestFitOfEachLearner(t *testing.T) {
+	for _, l := range learners() {
+		t.Run(l.name, func(t *testing.T) {
+			target, want := "price>200", []string{"auc", "accuracy", "ppv", "recall", "logloss"}
+			switch l.target {
+			case "":
+				want = []string{map[string]string{"kmeans": "inertia", "pca": "explained"}[l.name]}
+			case wantsNumber:
+				target, want = "price", []string{"rmse"}
+			}
+			args := []string{"--learner", l.name, "--target", target, "--trees", "5", "--components", "3", "--leaf-rows", "5", "--in-process"}
+			one, four := fit(t, args...), fit(t, append(args, "--peers", "4", "--shard", "by=color")...)
+			for _, field := range append(want, "learner", "peers", "rows", "columns", "seconds", "bytes_sent", "sums") {
+				if one[field] == nil || four[field] == nil {
+					t.Fatalf("there is no %s: %v", field, one)
+				}
+			}
+			if one["learner"] != l.name || one["peers"] != 1. || four["peers"] != 4. || one["rows"] != 210. || four["rows"] != 210. {
+				t.Errorf("%v\n%v", one, four)
+			}
+			for _, field := range want {
+				if a, b := fmt.Sprintf("%.3v", one[field]), fmt.Sprintf("%.3v", four[field]); a != b {
+					t.Errorf("%s is %s for one peer, %s for four", field, a, b)
+				}
+			}
+			if auc, ok := one["auc"].(map[string]any); ok && (auc["mean"].(float64) < 0.85 || auc["min"] != auc["max"]) {
+				t.Errorf("auc %v", auc)
+			}
+		})
+	}
+}
+
+func TestFitOfNumbers(t *testing.T) {
+	if r := fit(t, "--learner", "linear", "--target", "price"); r["r2"].(float64) < 0.9 || r["auc"] != nil {
+		t.Errorf("%v; want a small error, and no area under a curve", r)
+	}
+}
+
+// Peers alone, each with other rows, are told beside what they reach together.
+func TestFitAlone(t *testing.T) {
+	r := fit(t, "--target", "price>200", "--peers", "3", "--in-process", "--shard", "by=color", "--alone")
+	alone, ok := r["auc_alone"].(map[string]any)
+	if !ok || !(alone["min"].(float64) <= alone["mean"].(float64)) || alone["min"].(float64) > r["auc"].(map[string]any)["mean"].(float64) {
+		t.Errorf("%v", r)
+	}
+}
+
+// A model predicts what fit has scored; a category with too many values is in no model.
+func TestFitThenPredict(t *testing.T) {
+	dir := t.TempDir()
+	model, out := filepath.Join(dir, "m"), filepath.Join(dir, "p.csv")
+	r := fit(t, "--target", "price>200", "--out", model)
+	if text, _ := os.ReadFile(model); strings.Contains(string(text), "n,17") {
+		t.Error("the model knows the notes")
+	}
+	code, printed, stderr := program.Try("predict", "--json", "--model", model, "--data", houses, "--out", out)
+	var done struct {
+		Rows, Damaged int
+		Out           string
+	}
+	if clitest.LastLine(t, printed, &done); code != 0 || done.Rows != 300 {
+		t.Fatalf("exit code %d, %d rows: %s", code, done.Rows, stderr)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := os.ReadFile(houses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, truth := strings.Split(string(text), "\n"), strings.Split(string(rows), "\n")
+	if lines[0] != "row,class,p(price<=200),p(price>200)" {
+		t.Errorf("header %q", lines[0])
+	}
+	right, held := 0, 0
+	for row := range 300 {
+		if row%10 < 7 {
+			continue
+		}
+		held++
+		var price float64
+		fmt.Sscan(truth[row+1][strings.LastIndex(truth[row+1], ",")+1:], &price)
+		if price > 200 == strings.HasPrefix(lines[row+1], fmt.Sprintf("%d,price>200,", row)) {
+			right++
+		}
+	}
+	if got := float64(right) / float64(held); math.Abs(got-r["accuracy"].(float64)) > 1e-9 {
+		t.Errorf("predictions are right for %v of the held-out rows, fit tells %v", got, r["accuracy"])
+	}
+	for _, c := range []struct {
+		args []string
+		says string
+		code int
+	}{
+		{[]string{"--model", houses, "--data", houses}, "not a sound model file", cli.ExitConfig},
+		{[]string{"--model", model, "--data", clitest.WriteFile(t, "x.csv", "size,age\n1,2\n")}, `no column "color"`, cli.ExitConfig},
+		{[]string{"--model", model}, "--data is missing", cli.ExitUsage},
+	} {
+		if code, _, stderr := program.Try(append([]string{"predict"}, c.args...)...); code != c.code || !strings.Contains(stderr, c.says) {
+			t.Errorf("%q: exit code %d, %q; want %d, %q", c.args, code, stderr, c.code, c.says)
+		}
+	}
+}
+
+// What is wrong with rows or flags is told by file, line or column.
+func TestFitSaysWhatIsWrong(t *testing.T) {
+	many := func(line string) string {
+		return "a,b,y\n" + strings.Repeat("1,2,3\n2,3,9\n", 20) + line + strings.Repeat("1,2,3\n2,1,9\n", 20)
+	}
+	for name, c := range map[string]struct {
+		text string // of the file; houses if empty
+		args []string
+		says []string
+		code int
+	}{
+		"a torn last line":      {many("") + "1,2", []string{"--target=y>5", "--tolerance=-1"}, []string{"x.csv", "82"}, cli.ExitConfig},
+		"wrong quotes":          {many("1,\"2\"x,3\n"), []string{"--target=y>5", "--tolerance=-1"}, []string{"x.csv", "42"}, cli.ExitConfig},
+		"a column more":         {many("1,2,3,4\n"), []string{"--target=y>5", "--tolerance=-1"}, []string{"x.csv", "42"}, cli.ExitConfig},
+		"one class":             {"", []string{"--target=price>100000"}, []string{"price>100000", "one class"}, cli.ExitFailed},
+		"no such target":        {"", []string{"--target=prize>100"}, []string{"prize", "price"}, cli.ExitFailed},
+		"all values missing":    {"a,b,y\n,1,1\n,2,2\n,3,3\n,4,4\n,5,1\n,6,2\n,7,3\n,8,4\n", []string{"--target=y>2"}, []string{`"a"`, "no value"}, cli.ExitFailed},
+		"target all missing":    {"a,y\n1,\n2,\n", []string{"--target=y>2"}, []string{`"y`}, cli.ExitFailed},
+		"no such file":          {"", []string{"--data=nowhere.csv", "--target=y"}, []string{"nowhere.csv"}, cli.ExitConfig},
+		"no target":             {"", nil, []string{"--target is missing"}, cli.ExitUsage},
+		"a target of numbers":   {"", []string{"--target=price"}, []string{"--target", "comparison"}, cli.ExitUsage},
+		"no such column":        {"", []string{"--target=price>200", "--drop=colour"}, []string{"--drop colour", `"color"`}, cli.ExitUsage},
+		"the target is dropped": {"", []string{"--target=price>200", "--drop=price"}, []string{"--drop price"}, cli.ExitUsage},
+		"no such learner":       {"", []string{"--target=price>200", "--learner=oracle"}, []string{`"oracle"`, "logistic"}, cli.ExitUsage},
+		"no such split":         {"", []string{"--target=price>200", "--split=half"}, []string{"--split"}, cli.ExitUsage},
+		"no such shard":         {"", []string{"--target=price>200", "--shard=x"}, []string{"--shard"}, cli.ExitUsage},
+		"peers here and there":  {"", []string{"--target=price>200", "--peers=2", "--join=127.0.0.1:1"}, []string{"--peers"}, cli.ExitUsage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := houses
+			if c.text != "" {
+				data = clitest.WriteFile(t, "x.csv", c.text)
+			}
+			for _, peers := range []string{"--peers=1", "--peers=2"} {
+				code, _, stderr := program.Try(append([]string{"fit", "--in-process", "--data", data, peers}, c.args...)...)
+				if code != c.code {
+					t.Errorf("%s: exit code %d, want %d: %s", peers, code, c.code, stderr)
+				}
+				for _, want := range c.says {
+					if !strings.Contains(stderr, want) {
+						t.Errorf("%s: %q does not say %q", peers, stderr, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Members that were given other settings are told which.
+func TestFitOfUnlikeMembers(t *testing.T) {
+	meet := newHub(2)
+	errs := make(chan error, 2)
+	for i, learner := range []string{"logistic", "svm"} {
+		go func() {
+			errs <- agreeSettings(t.Context(), seat{meet, i}, map[string]string{"learner": learner, "target": "y"})
+		}()
+	}
+	for range 2 {
+		if err := <-errs; err == nil || !strings.Contains(err.Error(), `--learner is "logistic" at one member and "svm" at another`) {
+			t.Error(err)
+		}
+	}
+}
+
+// A report of a child is one line, whatever has happened.
+func TestReportsAreLines(t *testing.T) {
+	line, err := json.Marshal(outcome(Result{Learner: "pca", ClassScores: &ClassScores{Accuracy: 1}, NumberScores: &NumberScores{}}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := reportEvent(3, string(line)); e.number != 3 || e.report == nil || e.report.Result.ClassScores == nil || e.report.Result.Accuracy != 1 {
+		t.Errorf("%s: %+v", line, e)
+	}
+	if e := reportEvent(3, "panic: x"); e.report != nil || e.line != "panic: x" {
+		t.Errorf("%+v", e)
+	}
+}
+
+// Processes that sum over loopback have the model of one process, to the last byte where the
+// learner's sums are exact; each tells what it has sent.
+func TestFitOfProcesses(t *testing.T) {
+	args := []string{"--learner", "boost", "--target", "price>200", "--trees", "3", "--leaf-rows", "5"}
+	one, three := fit(t, args...), fit(t, append(args, "--peers", "3")...)
+	if one["model_hash"] != three["model_hash"] || three["peers"] != 3. || three["bytes_sent"] == 0. {
+		t.Errorf("%v\n%v", one, three)
+	}
+}

@@ -1,0 +1,110 @@
+package fit
+
+import (
+	"cmp"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/prepare"
+	"github.com/seed-97356399/murmuration/peer/learn"
+)
+
+// anyLeaves is as many as no tree has.
+const anyLeaves = 1 << 20
+
+// learnerOptions are the settings of all learners; each takes its own.
+type learnerOptions struct {
+	Name                 string
+	Trees, Leaves, Depth int
+	LeafRows             int
+	Rate, Penalty, L1    float64
+	Clusters, Components int
+	Seed                 uint64
+}
+
+// learner is one that --learner names.
+type learner struct {
+	name    string
+	prepare prepare.For
+	// target: "" is none, else "number", "class" or "any".
+	target string
+	make   func(o learnerOptions) learn.Learner
+}
+
+const (
+	wantsNumber = "a number"
+	wantsClass  = "classes"
+	wantsAny    = "a number or classes"
+)
+
+func learners() []learner {
+	logistic := func(o learnerOptions) learn.Learner { return &learn.Logistic{C: 1 / o.Penalty, L1Ratio: o.L1} }
+	return []learner{
+		{"logistic", prepare.Numbers, wantsClass, logistic},
+		{"softmax", prepare.Numbers, wantsClass, logistic},
+		// Columns of one category add up to 1: a trace of a ridge shares out among them.
+		{"linear", prepare.Numbers, wantsAny, func(learnerOptions) learn.Learner { return &learn.Linear{Ridge: 1e-3} }},
+		{"ridge", prepare.Numbers, wantsAny, func(o learnerOptions) learn.Learner { return &learn.Linear{Ridge: o.Penalty} }},
+		{"svm", prepare.Numbers, wantsClass, func(o learnerOptions) learn.Learner { return &learn.LinearSVM{C: 1 / o.Penalty} }},
+		{"gaussian-nb", prepare.Numbers, wantsClass, func(learnerOptions) learn.Learner { return &learn.GaussianNB{} }},
+		{"multinomial-nb", prepare.Counts, wantsClass, func(learnerOptions) learn.Learner { return &learn.MultinomialNB{} }},
+		{"bernoulli-nb", prepare.Numbers, wantsClass, func(learnerOptions) learn.Learner { return &learn.BernoulliNB{} }},
+		{"boost", prepare.Trees, wantsAny, func(o learnerOptions) learn.Learner {
+			return learn.Boost{Trees: o.Trees, Leaves: cmp.Or(o.Leaves, anyLeaves), Depth: o.Depth, Rate: o.Rate, MinRows: o.LeafRows, Seed: o.Seed}
+		}},
+		{"kmeans", prepare.Numbers, "", func(o learnerOptions) learn.Learner { return learn.KMeans{Clusters: o.Clusters, Seed: o.Seed} }},
+		{"pca", prepare.Numbers, "", func(o learnerOptions) learn.Learner { return learn.PCA{Components: o.Components, Seed: o.Seed} }},
+	}
+}
+
+func learnerNames() (names []string) {
+	for _, l := range learners() {
+		names = append(names, l.name)
+	}
+	return names
+}
+
+// chosen is the learner of --learner.
+func (o learnerOptions) chosen() learner {
+	for _, l := range learners() {
+		if l.name == o.Name {
+			return l
+		}
+	}
+	return learner{}
+}
+
+func (o learnerOptions) hasTarget() bool { return o.chosen().target != "" }
+
+// faults says which settings no learner can have.
+func (o learnerOptions) faults() error {
+	var faults cli.Faults
+	for _, f := range []struct {
+		flag         string
+		value, least int
+	}{
+		{"trees", o.Trees, 1}, {"leaves", o.Leaves, 0}, {"depth", o.Depth, 0}, {"leaf-rows", o.LeafRows, 1}, {"clusters", o.Clusters, 1}, {"components", o.Components, 0},
+	} {
+		faults.If(f.value < f.least, f.flag, "%d: want %d or more", f.value, f.least)
+	}
+	faults.If(!(o.Rate > 0), "rate", "%g: want a positive number", o.Rate)
+	faults.If(!(o.Penalty > 0), "penalty", "%g: want a positive number", o.Penalty)
+	faults.If(!(o.L1 >= 0 && o.L1 <= 1), "l1", "%g: want 0 to 1", o.L1)
+	if len(faults) == 0 {
+		return nil
+	}
+	return faults[0]
+}
+
+// fits says whether a target is of what the learner learns.
+func (l learner) fits(classes []string) error {
+	is := wantsNumber
+	if classes != nil {
+		is = wantsClass
+	}
+	if l.target == is || l.target == wantsAny {
+		return nil
+	}
+	return cli.Usage(cli.Faultf("target", "is %s, but %s learns %s: %s", is, l.name, l.target, map[string]string{
+		wantsNumber: "give a comparison, such as 'arr_delay>15'", wantsClass: "give a column of numbers",
+	}[is]))
+}

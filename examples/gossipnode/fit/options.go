@@ -1,0 +1,168 @@
+package fit
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/read"
+)
+
+// options are the flags of fit.
+type options struct {
+	settings.Settings // of a peer, as run has them
+	Table             tableOptions
+	Learner           learnerOptions
+	Peers             int
+	InProcess         bool
+	Alone             bool
+	Out               string
+	// Shared are the flags that all members give alike.
+	Shared map[string]string
+	// Part is which of the peers of a local fit this process is, from 0; -1 is none.
+	Part int
+}
+
+// tableOptions say which rows are learned from.
+type tableOptions struct {
+	Data, Drop   []string
+	Format       string
+	Target       string
+	Split, Shard string
+	Tolerance    float64
+	Floor        float64
+	MaxValues    int
+}
+
+const (
+	defaultSplit     = "hash:7/10"
+	noSplit          = "none"
+	defaultShard     = "rows"
+	defaultFloor     = 20
+	defaultMaxValues = 256
+	maxLocalPeers    = 64
+	defaultMinPeers  = 2
+	defaultWait      = 10 * time.Minute // somebody starts the others by hand
+
+	topicRows    = "Rows"
+	topicLearner = "Learner"
+)
+
+func (o *options) register(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	t, l := &o.Table, &o.Learner
+	flags.StringArrayVar(&t.Data, "data", nil, "`FILE` of rows, a folder or a pattern of such: CSV, TSV, JSON lines or Parquet, plain, gzip or zstd; repeatable")
+	flags.StringVar(&t.Target, "target", "", "what to learn: a column, or a comparison such as 'arr_delay>15' or 'carrier=UA'")
+	flags.StringSliceVar(&t.Drop, "drop", nil, "columns to leave out, separated by commas; repeatable")
+	flags.StringVar(&t.Split, "split", defaultSplit, "which rows train; the others give the scores: row:7/10 (by number), hash:7/10, hash:COLUMN:7/10, or "+noSplit)
+	flags.StringVar(&t.Format, "format", "", "csv, tsv, jsonl or parquet, for files whose names do not say")
+	flags.Float64Var(&t.Tolerance, "tolerance", 0, fmt.Sprintf("share of the rows that may be damaged and are set aside (default %g)", read.DefaultTolerance))
+	flags.Float64Var(&t.Floor, "floor", defaultFloor, "values of categories with fewer rows count as one")
+	flags.IntVar(&t.MaxValues, "max-values", defaultMaxValues, "categories with more distinct values are left out")
+	cli.Group(flags, topicRows, "data", "target", "drop", "split")
+	flags.StringVar(&l.Name, "learner", learnerNames()[0], "one of "+cli.List(learnerNames()))
+	flags.IntVar(&l.Trees, "trees", 100, "trees of forest and boost")
+	flags.IntVar(&l.Leaves, "leaves", 31, "most leaves of a tree; 0: any number")
+	flags.IntVar(&l.Depth, "depth", 0, "most depth of a tree (default: 10 of tree, 14 of forest, any of boost)")
+	flags.IntVar(&l.LeafRows, "leaf-rows", 20, "least rows of a leaf")
+	flags.Float64Var(&l.Rate, "rate", 0.1, "learning rate of boost")
+	flags.Float64Var(&l.Penalty, "penalty", 1, "how much weights of ridge, logistic, softmax and svm cost")
+	flags.Float64Var(&l.L1, "l1", 0, "share of the penalty of logistic and softmax that is of absolute values, 0 to 1: sets weights to 0")
+	flags.IntVar(&l.Clusters, "clusters", 8, "clusters of kmeans")
+	flags.IntVar(&l.Components, "components", 0, "components of pca (default: 10, or as many as columns)")
+	flags.Uint64Var(&l.Seed, "seed", 1, "for what is drawn by chance")
+	cli.Group(flags, topicLearner, "learner", "trees", "leaves", "depth", "clusters", "components")
+	flags.IntVar(&o.Peers, "peers", 1, "peers on this machine, each with its part of the rows; 1 is one process with all")
+	flags.StringVar(&t.Shard, "shard", defaultShard, "how the rows are divided among --peers: rows (at random) or by=COLUMN (each value at one peer)")
+	flags.BoolVar(&o.InProcess, "in-process", false, "peers of --peers are goroutines of this process, which reads each row once")
+	flags.BoolVar(&o.Alone, "alone", false, "fit each peer of --peers alone with its own rows too, for comparison")
+	o.RegisterSums(flags)
+	for flag, value := range map[string]string{"min-peers": strconv.Itoa(defaultMinPeers), "min-peers-wait": defaultWait.String()} {
+		f := flags.Lookup(flag)
+		f.DefValue = value
+		_ = f.Value.Set(value) // fails only for what is no number
+	}
+	cli.Group(flags, "Peers", "peers", "shard", "listen", "join", "min-peers")
+	flags.StringVar(&o.Out, "out", "", "`FILE` to write the model to, for predict")
+	flags.IntVar(&o.Part, "member", -1, "number of this peer of a local fit")
+	_ = flags.MarkHidden("member") // fails only for a flag that does not exist
+	cli.Group(flags, "Results", "out", "json")
+}
+
+// load resolves the flags and says what is wrong with them.
+func (o *options) load(cmd *cobra.Command) error {
+	from, err := o.Load(cmd)
+	if err != nil {
+		return err
+	}
+	var faults cli.Faults
+	faults.Add(o.Network.Faults()...)
+	t, l := o.Table, o.Learner
+	faults.If(len(t.Data) == 0, "data", "is missing: give the file of rows to learn from")
+	faults.Add(cli.OneOf("learner", l.Name, learnerNames()), l.faults())
+	faults.If(l.hasTarget() && t.Target == "", "target", "is missing: give the column that %s is to learn, or a comparison such as 'arr_delay>15'", l.Name)
+	if t.Target != "" {
+		target, err := table.ParseTarget(t.Target)
+		faults.If(err != nil, "target", "%q: %v", t.Target, err)
+		faults.If(err == nil && slices.Contains(t.Drop, target.Column), "drop", "%s: is the column of --target", target.Column)
+	}
+	_, err = o.split()
+	faults.If(err != nil, "split", "%q: %v", t.Split, err)
+	_, err = table.ParseShard(t.Shard)
+	faults.If(err != nil, "shard", "%q: %v", t.Shard, err)
+	faults.If(t.Format != "" && !slices.Contains([]string{"csv", "tsv", "jsonl", "parquet"}, t.Format), "format", "%q: want csv, tsv, jsonl or parquet", t.Format)
+	faults.If(!(t.Tolerance < 1), "tolerance", "%g: want less than 1", t.Tolerance)
+	faults.Add(cli.Within("peers", o.Peers, 1, maxLocalPeers))
+	apart := from.Source("listen") != cli.FromDefault || len(o.Join) > 0
+	faults.If(apart && o.Part < 0 && o.Peers > 1, "peers", "is of peers on this machine: leave it out where --listen or --join are given")
+	faults.If(o.Alone && apart && o.Part < 0, "alone", "needs --peers: held-out rows of others are not seen here")
+	if !apart {
+		o.Listen = nil
+	}
+	o.Shared = map[string]string{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		own := slices.Contains([]string{"data", "format", "tolerance"}, f.Name)
+		if topic := cli.Topic(f); !own && (topic == topicRows || topic == topicLearner) {
+			o.Shared[f.Name] = f.Value.String()
+		}
+	})
+	return from.Usage(faults...)
+}
+
+// split is nothing where all rows train.
+func (o *options) split() (table.Split, error) {
+	return table.ParseSplit(strings.TrimSuffix(o.Table.Split, noSplit))
+}
+
+// apart tells whether this process is a peer whose others are elsewhere.
+func (o *options) apart() bool { return len(o.Listen) > 0 }
+
+// arguments are the flags of a peer of a local fit.
+func arguments(flags *pflag.FlagSet, number, peers int, join []string) []string {
+	args := []string{"fit", "--report", fmt.Sprintf("--member=%d", number), "--listen=" + settings.Loopback, fmt.Sprintf("--min-peers=%d", peers)}
+	for _, address := range join {
+		args = append(args, "--join="+address)
+	}
+	own := []string{"report", "member", "listen", "join", "json", "min-peers", cli.ConfigFlag}
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Value.String() == f.DefValue || slices.Contains(own, f.Name) || f.Name == "out" && number > 0 {
+			return
+		}
+		if values, ok := f.Value.(pflag.SliceValue); ok {
+			for _, value := range values.GetSlice() {
+				args = append(args, "--"+f.Name+"="+value)
+			}
+			return
+		}
+		args = append(args, "--"+f.Name+"="+f.Value.String())
+	})
+	return args
+}

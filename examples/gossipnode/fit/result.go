@@ -1,0 +1,104 @@
+package fit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/peer/learn"
+)
+
+// Result is what --json prints; the contract for the names is in the design. What a learner
+// does not have is left out.
+type Result struct {
+	Learner string `json:"learner"`
+	// Peers is how many have brought rows, or could have.
+	Peers int `json:"peers"`
+	// Rows are those that trained, of all peers, and TestRows those that the scores are of.
+	Rows     int64 `json:"rows"`
+	TestRows int64 `json:"test_rows"`
+	// Damaged rows were set aside, by this peer.
+	Damaged int64 `json:"damaged"`
+	// Columns are those that the learner was given, once prepared.
+	Columns int `json:"columns"`
+	// Seconds is the time of preparing and fitting, without that of reading.
+	Seconds float64 `json:"seconds"`
+	*ClassScores
+	*NumberScores
+	Inertia   *float64  `json:"inertia,omitempty"`
+	Explained []float64 `json:"explained,omitempty"`
+	// BytesSent are those of all sums, of this peer; of all peers of a local fit.
+	BytesSent uint64 `json:"bytes_sent"`
+	Sums      int    `json:"sums"`
+	// Hash is that of the model, the same at all peers.
+	Hash string `json:"model_hash"`
+	Out  string `json:"out,omitempty"`
+}
+
+// ClassScores are of classes told apart. All peers have one model: the least and the largest
+// area under the curve are the same.
+type ClassScores struct {
+	AUC      result.Accuracy `json:"auc"`
+	Accuracy float64         `json:"accuracy"`
+	PPV      float64         `json:"ppv"`
+	Recall   float64         `json:"recall"`
+	F1       float64         `json:"f1"`
+	LogLoss  float64         `json:"logloss"`
+	// Alone is over the models that peers have fitted on their own rows, with --alone.
+	Alone *result.Accuracy `json:"auc_alone,omitempty"`
+}
+
+// NumberScores are of numbers.
+type NumberScores struct {
+	RMSE float64 `json:"rmse"`
+	MAE  float64 `json:"mae"`
+	R2   float64 `json:"r2"`
+}
+
+// score takes over what was evaluated.
+func (r *Result) score(s learn.Scores) {
+	if c := s.Classes; c != nil {
+		r.TestRows = int64(c.Rows)
+		r.ClassScores = &ClassScores{AUC: accuracyOf(c.AUC), Accuracy: c.Accuracy, PPV: c.PPV, Recall: c.Recall, F1: c.F1, LogLoss: c.LogLoss}
+	}
+	if n := s.Numbers; n != nil {
+		r.TestRows = int64(n.Rows)
+		r.NumberScores = &NumberScores{RMSE: n.RMSE, MAE: n.MAE, R2: n.R2}
+	}
+}
+
+func accuracyOf(values ...float64) result.Accuracy {
+	of := result.SpreadOf(values...)
+	return result.Accuracy{Mean: cli.Number(of.Mean), Min: cli.Number(of.Min), Max: cli.Number(of.Max)}
+}
+
+// String tells a result in words.
+func (r Result) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s on %d rows of %s, %d columns: fitted in %.1f s with %s, %s sent.\n",
+		r.Learner, r.Rows, cli.Plural(uint64(r.Peers), "peer"), r.Columns, r.Seconds, cli.Plural(uint64(r.Sums), "sum"), cli.Size(r.BytesSent))
+	if r.Damaged > 0 {
+		fmt.Fprintf(&text, "%s could not be read and stood aside.\n", cli.Plural(uint64(r.Damaged), "row"))
+	}
+	if c := r.ClassScores; c != nil {
+		fmt.Fprintf(&text, "On %d held-out rows: AUC %.4f, accuracy %.2f %%, PPV %.3f, recall %.3f, log loss %.4f.\n",
+			r.TestRows, float64(c.AUC.Mean), 100*c.Accuracy, c.PPV, c.Recall, c.LogLoss)
+		if a := c.Alone; a != nil {
+			fmt.Fprintf(&text, "Each peer alone, with its own rows: AUC %.4f (%.4f to %.4f).\n", float64(a.Mean), float64(a.Min), float64(a.Max))
+		}
+	}
+	if n := r.NumberScores; n != nil {
+		fmt.Fprintf(&text, "On %d held-out rows: RMSE %.4g, mean absolute error %.4g, R² %.4f.\n", r.TestRows, n.RMSE, n.MAE, n.R2)
+	}
+	if r.Inertia != nil {
+		fmt.Fprintf(&text, "Inertia %.6g.\n", *r.Inertia)
+	}
+	if len(r.Explained) > 0 {
+		fmt.Fprintf(&text, "Shares of the variance explained: %.4f\n", r.Explained)
+	}
+	if r.Out != "" {
+		fmt.Fprintf(&text, "The model is in %s.\n", r.Out)
+	}
+	return text.String()
+}

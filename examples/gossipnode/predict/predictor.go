@@ -1,0 +1,111 @@
+package predict
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/prepare"
+	"github.com/seed-97356399/murmuration/peer/learn"
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// predictor writes what a model says.
+type predictor struct {
+	learn.File
+	stages *prepare.Stage // nil: rows go into the model as they are
+}
+
+func newPredictor(file learn.File) (predictor, error) {
+	p := predictor{File: file}
+	if len(file.Pipeline) == 0 {
+		return p, nil
+	}
+	p.stages = new(prepare.Stage)
+	if err := json.Unmarshal(file.Pipeline, p.stages); err != nil {
+		return predictor{}, fmt.Errorf("its stages: %w", err)
+	}
+	return p, nil
+}
+
+// write goes over the rows, a batch at a time.
+func (p predictor) write(ctx context.Context, rows table.Source, out io.Writer) (count int64, err error) {
+	lines := csv.NewWriter(out)
+	_ = lines.Write(p.header()) // lines.Error tells
+	var values []float64
+	for b, err := range rows(ctx) {
+		if err != nil {
+			return count, cli.Config(err)
+		}
+		if b, err = p.prepare(b); err != nil {
+			return count, err
+		}
+		if values, err = p.Model.Predict(values[:0], b); err != nil {
+			return count, err
+		}
+		n := p.Model.Outputs()
+		for row := range b.Rows {
+			_ = lines.Write(p.line(b.Key(row), values[row*n:(row+1)*n]))
+		}
+		count += int64(b.Rows)
+	}
+	lines.Flush()
+	if err := lines.Error(); err != nil {
+		return count, fmt.Errorf("writing predictions: %w", err)
+	}
+	return count, nil
+}
+
+// prepare keeps the columns of the model, and puts them through the stages.
+func (p predictor) prepare(b *table.Batch) (*table.Batch, error) {
+	kept := *b
+	kept.Columns = nil
+	for _, f := range p.Features {
+		if c := b.Find(f.Name); c != nil {
+			kept.Columns = append(kept.Columns, *c)
+		}
+	}
+	if p.stages == nil {
+		return &kept, nil
+	}
+	return p.stages.Transform(&kept)
+}
+
+func (p predictor) header() []string {
+	header := []string{"row"}
+	switch {
+	case p.Classes != nil:
+		header = append(header, "class")
+		for _, class := range p.Classes {
+			header = append(header, "p("+class+")")
+		}
+	case p.Model.Outputs() == 1:
+		header = append(header, "prediction")
+	default:
+		for i := range p.Model.Outputs() {
+			header = append(header, fmt.Sprintf("component%d", i+1))
+		}
+	}
+	return header
+}
+
+func (p predictor) line(key int64, values []float64) []string {
+	line := []string{strconv.FormatInt(key, 10)}
+	if p.Classes != nil {
+		likeliest := 0
+		for i, v := range values {
+			if v > values[likeliest] {
+				likeliest = i
+			}
+		}
+		line = append(line, p.Classes[likeliest])
+	}
+	for _, v := range values {
+		line = append(line, strconv.FormatFloat(v, 'g', -1, 64))
+	}
+	return line
+}
