@@ -14,6 +14,10 @@ import (
 const (
 	maxSum  = 1 << 19  // numbers in one sum: 4 MB
 	maxHeld = 64 << 20 // bytes of histograms held for their larger children
+	// thresholds is how many are tried for each leaf that a node has rows for, if its columns are
+	// drawn for it alone; bins are joined until they are as few. With 8 forests score 0.001
+	// higher on the flights, and sums are half as large again.
+	thresholds = 4
 )
 
 // limits bound a tree.
@@ -128,7 +132,7 @@ func (g *grower) ask(t *tree, id, sibling, parent int32, rows float64) {
 		w.layout.columns = append(w.layout.columns, t.all.columns...)
 	} else {
 		w.layout.columns = sampleColumns(g.table.every(w.layout.columns), g.columns, t.draw, int(id))
-		enough := max(maxBins>>maxLevel, 2*int(rows)/g.minRows) // thresholds that make a difference
+		enough := max(maxBins>>maxLevel, thresholds*int(rows)/g.minRows)
 		for w.layout.level < maxLevel && maxBins>>(w.layout.level+1) >= enough {
 			w.layout.level++
 		}

@@ -1,0 +1,157 @@
+package learn
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// Tree fits one decision tree: splits lessen the Gini impurity of classes or the variance of a
+// number. It is fitted as Boost is, and takes the same columns.
+type Tree struct {
+	Depth   int // at most; 0: 10
+	Leaves  int // at most, those that gain most; 0: no bound
+	MinRows int // of a leaf; 0: 20
+}
+
+// Fit grows the tree.
+func (s Tree) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	s.Depth, s.MinRows = cmp.Or(s.Depth, 10), cmp.Or(s.MinRows, 20)
+	if s.Depth < 0 || s.Leaves < 0 || s.MinRows < 0 {
+		return nil, fmt.Errorf("learn: a tree by %+v: a setting is below 0", s)
+	}
+	return fitTrees(ctx, flock, name, rows, s, Forest{Trees: 1, Depth: s.Depth, MinRows: s.MinRows, Rows: 1, Columns: 1}, s.Leaves)
+}
+
+// Forest fits many trees, each on a part of the rows, and each node of them on a part of the
+// columns, and predicts their mean. It is fitted as Boost is, several trees at a time.
+type Forest struct {
+	Trees   int     // 0: 100
+	Depth   int     // of a tree, at most; 0: 14
+	MinRows int     // of a leaf; 0: 20
+	Rows    float64 // part of the rows that each tree is fitted on; 0: 0.632, as many as a bootstrap has
+	Columns float64 // part of the columns that each node may be split by; 0: the root of their number
+	Seed    uint64  // of what is sampled
+}
+
+// forestAtOnce is how many trees of a forest grow at a time: as many share a sum.
+const forestAtOnce = 8
+
+// Fit grows the trees.
+func (s Forest) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	s.Trees, s.Depth, s.MinRows = cmp.Or(s.Trees, 100), cmp.Or(s.Depth, 14), cmp.Or(s.MinRows, 20)
+	s.Rows = cmp.Or(s.Rows, 0.632)
+	if s.Trees < 0 || s.Depth < 0 || s.MinRows < 0 || !isShare(s.Rows) || !isShare(s.Columns) {
+		return nil, fmt.Errorf("learn: a forest by %+v: a setting is out of range", s)
+	}
+	return fitTrees(ctx, flock, name, rows, s, s, 0)
+}
+
+// fitTrees fits trees apart from one another.
+func fitTrees(ctx context.Context, flock table.Flock, name string, rows Rows, settings any, s Forest, leaves int) (Model, error) {
+	b, err := binRows(ctx, flock, name, rows, settings)
+	if err != nil {
+		return nil, err
+	}
+	f := &boosting{flock: flock, name: name, table: b, rows: rows}
+	base, err := f.base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	grad, err := f.means(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	classes := len(rows.Classes)
+	m := newTreeModel(b, meanOfLeaves, classes, make([]float64, grad.outputs))
+	l := limits{leaves: leaves, depth: s.Depth, minRows: s.MinRows}
+	if n := len(b.columns); s.Columns == 0 {
+		l.columns = int(math.Sqrt(float64(n)))
+	} else if s.Columns < 1 {
+		l.columns = max(1, int(s.Columns*float64(n)+0.5))
+	}
+	g := newGrower(flock, name+"/trees", b, l)
+	var trees []*tree
+	for range min(forestAtOnce, s.Trees) {
+		trees = append(trees, &tree{grad: grad, all: layout{columns: b.every(nil)}, find: newFinder(b, grad, l.minRows, 0, 0)})
+	}
+	for from := 0; from < s.Trees; from += forestAtOnce {
+		trees = trees[:min(forestAtOnce, s.Trees-from)]
+		for i, t := range trees {
+			t.draw = treeSeed(s.Seed, from+i, 1)
+			g.start(t, sampled(b.keys, s.Rows, treeSeed(s.Seed, from+i, 0)))
+		}
+		if err := g.grow(ctx, trees); err != nil {
+			return nil, err
+		}
+		for _, t := range trees {
+			m.add(b, t, func(sums []float64) float64 { return m.meanLeaf(grad, sums, base) })
+		}
+	}
+	return m, nil
+}
+
+// means makes leaves the mean of their rows: the target is the gradient, and each class has its
+// own if there are more than two.
+func (f *boosting) means(ctx context.Context, base []float64) (*gradients, error) {
+	b, y := f.table, f.rows.Target
+	switch classes := len(f.rows.Classes); {
+	case classes == 0:
+		f.loss = sumOfLeaves
+		f.trees = []*tree{{grad: newGradients(b, 1, true, b.weighted)}}
+		for range b.rows {
+			f.output = append(f.output, base[0])
+		}
+		return f.trees[0].grad, f.setGradients(ctx, 0)
+	case classes == 2:
+		d := newGradients(b, 1, true, b.weighted)
+		d.scale(b.weight, b.weight)
+		if !b.weighted {
+			d.gBits, d.gUnit, d.signed = 0, 1, false
+		}
+		for i := range b.rows {
+			weight := f.rows.weight(i)
+			d.set(i, float64(weight*y[i]), weight)
+		}
+		return d, nil
+	case classes > maxClasses:
+		return nil, fmt.Errorf("learn: trees for %d classes; they know at most %d, boosting knows more", classes, maxClasses)
+	default:
+		d := newGradients(b, classes, false, b.weighted)
+		d.scale(1, b.weight)
+		d.class = make([]uint8, b.rows)
+		for i := range b.rows {
+			d.class[i] = uint8(y[i])
+			if d.h != nil {
+				d.h[i] = int32(math.RoundToEven(f.rows.weight(i) / d.hUnit))
+			}
+		}
+		return d, nil
+	}
+}
+
+// maxClasses bounds the classes of Tree and Forest, whose histograms have a sum for each.
+const maxClasses = 256
+
+// shareDigits is how finely a leaf of a tree or forest tells probabilities; rounded, they take
+// half as long in the file.
+const shareDigits = 1e6
+
+// meanLeaf is the value of a leaf: a mean, a probability, or the place of those of all classes.
+func (m *TreeModel) meanLeaf(d *gradients, sums, base []float64) float64 {
+	if m.classes == 0 {
+		return base[0] + d.value(sums[2], sums[1], 0)
+	}
+	if d.class == nil {
+		p := min(max(d.value(sums[2], sums[1], 0), 0), 1)
+		return math.RoundToEven(p*shareDigits) / shareDigits
+	}
+	at := len(m.shares)
+	for _, weight := range sums[2:] {
+		m.shares = append(m.shares, math.RoundToEven(weight/max(sums[1], 1)*shareDigits)/shareDigits)
+	}
+	return float64(at)
+}
