@@ -52,16 +52,37 @@ const (
 	mostStep = 0x1p126 // no code of a value up to here is infinite, nor is its scale
 )
 
-// Holds tells whether the codec can code values: half precision, in which lattices code
-// what they have to, ends at 65504.
-func (c Codec) Holds(x tensor.Vector) bool {
+// holds tells whether the codec can code values of such a magnitude: half precision, in
+// which lattices code what they have to, ends at 65504.
+func (c Codec) holds(most float32) bool {
 	switch c.ID {
 	case Raw:
 		return true
 	case BF16, Int8:
-		return tensor.MaxAbs(x) <= mostStep
+		return most <= mostStep
 	}
-	return tensor.MaxAbs(x) <= mostHalf
+	return most <= mostHalf
+}
+
+// Encode writes the code of x by Code to dst, as that does, and reports whether the codec
+// can code x. If not, the code is no good. It goes once over x.
+func (c Codec) Encode(dst []byte, x tensor.Vector) (holds bool) {
+	switch coder := c.Code.(type) {
+	case Steps:
+		return c.holds(coder.encode(dst, x))
+	case Float:
+		if c.ID != Raw {
+			return c.holds(coder.encode(dst, x))
+		}
+	}
+	c.Code.Encode(dst, x)
+	return true
+}
+
+// EncodeNear is Encode by Lattice, whose Encode it is otherwise.
+func (c Codec) EncodeNear(dst []byte, x tensor.Vector, ranges []float32, which Set, width Width) (size int, holds bool) {
+	size, most := c.Lattice.encode(dst, x, ranges, which, width)
+	return size, c.holds(most)
 }
 
 // Fit makes a difference shorter, if its code could not hold it otherwise. Norm is its

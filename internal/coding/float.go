@@ -47,6 +47,18 @@ func (c Float) Encode(dst []byte, x tensor.Vector) {
 	}
 }
 
+// encode is Encode, and returns the largest magnitude of x.
+func (c Float) encode(dst []byte, x tensor.Vector) (most float32) {
+	checkEncode(c, dst, len(x))
+	for len(x) > 0 {
+		n := min(BlockLen, len(x)) // a cache has them for the second look
+		most = max(most, kernel.MaxAbs(x[:n]))
+		c.Encode(dst[:c.Size(n)], x[:n])
+		x, dst = x[n:], dst[c.Size(n):]
+	}
+	return most
+}
+
 // Decode implements Coder.
 func (c Float) Decode(dst tensor.Vector, code []byte, _ tensor.Vector) error {
 	if err := checkSize(c, code, len(dst)); err != nil {

@@ -99,31 +99,40 @@ func halvesSize(n int) int { return spacingSize + fp16Size*n }
 // Values that are not finite, and halves beyond 65504, make a code that Decode
 // refuses.
 func (l Lattice) Encode(dst []byte, x tensor.Vector, ranges []float32, which Set, width Width) int {
+	size, _ := l.encode(dst, x, ranges, which, width)
+	return size
+}
+
+// encode is Encode, and returns the largest magnitude that was coded, which the code needs
+// anyway.
+func (l Lattice) encode(dst []byte, x tensor.Vector, ranges []float32, which Set, width Width) (size int, most float32) {
 	var w workspace
-	size := 0
 	for i := range Blocks(len(x)) {
 		if which != nil && !which.Has(i) {
 			continue
 		}
 		block := x[i*BlockLen:][:blockLen(i, len(x))]
+		var n int
+		var peak float32
 		if width == Halves || !(ranges[i] > 0 && ranges[i] <= MaxRange) {
-			size += encodeHalves(dst[size:], block)
+			n, peak = encodeHalves(dst[size:], block)
 		} else {
-			size += l.encodeBlock(dst[size:], block, l.Spacing(ranges[i]), l.bits(width), &w)
+			n, peak = l.encodeBlock(dst[size:], block, l.Spacing(ranges[i]), l.bits(width), &w)
 		}
+		size, most = size+n, max(most, peak)
 	}
-	return size
+	return size, most
 }
 
-func encodeHalves(dst []byte, x tensor.Vector) int {
-	size := halvesSize(len(x))
+func encodeHalves(dst []byte, x tensor.Vector) (size int, most float32) {
+	size = halvesSize(len(x))
 	putFloat(dst, 0)
 	kernel.FP16Encode(dst[spacingSize:size], x)
-	return size
+	return size, kernel.MaxAbs(x)
 }
 
 // encodeBlock codes x with so many bits, at no less than the spacing.
-func (l Lattice) encodeBlock(dst []byte, x tensor.Vector, spacing float32, bits int, w *workspace) int {
+func (l Lattice) encodeBlock(dst []byte, x tensor.Vector, spacing float32, bits int, w *workspace) (size int, most float32) {
 	spacing = max(spacing, MinSpacing)
 	low := w.low[:len(x)]
 	sum, most := kernel.LatticeIndices(low, x, 1/spacing)
@@ -134,11 +143,11 @@ func (l Lattice) encodeBlock(dst []byte, x tensor.Vector, spacing float32, bits 
 	if bits > bytePlane {
 		kernel.LatticeHigh(w.high[:len(x)], x, 1/spacing)
 	}
-	size := headSize + planesSize(len(x), bits)
+	size = headSize + planesSize(len(x), bits)
 	putFloat(dst, spacing)
 	binary.LittleEndian.PutUint32(dst[spacingSize:], sum)
 	w.pack(dst[headSize:size], len(x), bits)
-	return size
+	return size, most
 }
 
 // isHalves tells of a block's code whether it is of halves: its spacing is all zero

@@ -51,7 +51,11 @@ func (c Steps) name() string {
 }
 
 // Encode implements Coder. A block whose step would be below 2^-126 becomes zeros.
-func (c Steps) Encode(dst []byte, x tensor.Vector) {
+func (c Steps) Encode(dst []byte, x tensor.Vector) { c.encode(dst, x) }
+
+// encode is Encode, and returns the largest magnitude of x, which the code needs anyway: 0
+// with one bit, which does not.
+func (c Steps) encode(dst []byte, x tensor.Vector) (most float32) {
 	checkEncode(c, dst, len(x))
 	var w workspace
 	for len(x) > 0 {
@@ -62,8 +66,9 @@ func (c Steps) Encode(dst []byte, x tensor.Vector) {
 			peak = kernel.MaxAbs(x[:n])
 		}
 		c.encodeBlock(dst[:size], x[:n], peak, &w)
-		x, dst = x[n:], dst[size:]
+		x, dst, most = x[n:], dst[size:], max(most, peak)
 	}
+	return most
 }
 
 // encodeBlock writes a block's code and returns the squared norm of what it codes.

@@ -42,7 +42,8 @@ const (
 	// moved as far by itself since the beginning as the higher floor has no training to
 	// lose, and little to tell how far others move: it believes all of the median.
 	boundFloor, unmovedFloor = 1e-4, 0.02
-	// normEvery is after how many distances the norm for that is taken anew.
+	// normEvery is after how many distances the norm for that is taken anew; after each of
+	// the first boundWindow it is too.
 	normEvery = 16
 	// boundLeast is the least bound: below it, rounding a float32 may change it by
 	// more than codecSlack, and an honest partner would be blamed for that.
@@ -70,6 +71,7 @@ type bound struct {
 	way      float32              // gone from exchange to exchange, together
 	moves    bool                 // the way has been longer than a share of the norm
 	age      uint8                // distances since norm was taken
+	met      uint8                // distances in all, at most boundWindow
 	norm     float64              // of the slice, about
 }
 
@@ -83,7 +85,7 @@ type meeting struct {
 // last exchange.
 func (b *bound) limit(own tensor.Vector, moved float64) float64 {
 	b.moved = float32(moved)
-	if b.seen < boundWindow || b.age >= normEvery || b.norm == 0 {
+	if b.met < boundWindow || b.age >= normEvery || b.norm == 0 {
 		b.norm, b.age = tensor.Norm2(own), 0
 	}
 	b.moves = b.moves || float64(b.way)+moved > unmovedFloor*b.norm
@@ -137,7 +139,7 @@ func (b *bound) add(partner string, distance, limit float64) float64 {
 	at = max(at, 0)
 	copy(b.meetings[at:b.seen], b.meetings[at+1:b.seen])
 	b.meetings[b.seen-1] = meeting{partner: partner, distance: float32(distance)}
-	b.age = min(b.age+1, normEvery)
+	b.age, b.met = min(b.age+1, normEvery), min(b.met+1, boundWindow)
 	return distance
 }
 

@@ -29,7 +29,7 @@ func BenchmarkLockHeld(b *testing.B) {
 		for range boundWindow { // from then on the norm is not taken each time
 			r.remember(s, "p", 0, 1)
 		}
-		held(b, name+"/code", func() { codec.Code.Encode(code, r.of(s)); _ = r.limit(s) })
+		held(b, name+"/code", func() { codec.Encode(code, r.of(s)); _ = r.limit(s) })
 		weigh := func(theirLimit float64) func() {
 			return func() {
 				if _, _, err := lane.weigh(s, codec.Code, diff, near, theirLimit); err != nil {

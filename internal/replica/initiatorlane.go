@@ -96,29 +96,36 @@ func (l *InitiatorLane) encode(flight *inFlight, frame []byte) ([]byte, error) {
 	s := &r.slices[r.shared[flight.slice]]
 	frame = extend(wire.Reserve(frame), wire.InfoSize)
 	frame = append(frame, flight.which()...)
+	head := len(frame)
 	s.Lock()
 	defer s.Unlock()
 	own := r.of(s)
-	if !flight.codec.Holds(own) {
+	frame, holds := l.code(flight, frame, s, own)
+	if !holds {
 		if flight.attempt > 0 {
 			return frame, errOutgrown
 		}
 		flight.codec, _ = coding.ByID(coding.Raw)
-	}
-	head := len(frame)
-	if lattice := flight.codec.Lattice; lattice == (coding.Lattice{}) {
-		frame = extend(frame, flight.codec.Code.Size(s.length))
-		flight.codec.Code.Encode(frame[head:], own)
-	} else {
-		frame = extend(frame, lattice.MaxSize(s.length))
-		size := lattice.Encode(frame[head:], own, l.expected(s), flight.which(), widthOf(flight.attempt))
-		frame = frame[:head+size]
+		frame, _ = l.code(flight, frame[:head], s, own)
 	}
 	flight.due = int64(flight.codec.Diff.Size(flight.values(s.length)))
 	flight.limit = r.limit(s) // after the code, which has brought the slice into the cache
 	info := wire.CodeInfo{Bound: announced(flight.limit), Codec: uint8(flight.codec.ID)}
 	wire.AppendCodeInfo(frame[:wire.HeaderSize], info)
 	return frame, nil
+}
+
+// code appends the code of a part, and reports whether its codec can code it. The caller
+// holds the slice's lock.
+func (l *InitiatorLane) code(flight *inFlight, frame []byte, s *slice, own tensor.Vector) (_ []byte, holds bool) {
+	head, lattice := len(frame), flight.codec.Lattice
+	if lattice == (coding.Lattice{}) {
+		frame = extend(frame, flight.codec.Code.Size(s.length))
+		return frame, flight.codec.Encode(frame[head:], own)
+	}
+	frame = extend(frame, lattice.MaxSize(s.length))
+	size, holds := flight.codec.EncodeNear(frame[head:], own, l.expected(s), flight.which(), widthOf(flight.attempt))
+	return frame[:head+size], holds
 }
 
 // errOutgrown: values became too large for the codec between one attempt and the next.
