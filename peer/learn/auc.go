@@ -137,6 +137,10 @@ func (a areaOf) measure(ctx context.Context, flock table.Flock) (area, bound flo
 	if err != nil {
 		return 0, 0, false, err
 	}
+	positives, negatives = total(fine[:bins]), total(fine[bins:])
+	if positives == 0 || negatives == 0 {
+		return 0, 0, false, nil // of those members that are left
+	}
 	below := 0.0
 	for b := range bins {
 		area += fine[b] * (below + fine[bins+b]/2)

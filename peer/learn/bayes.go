@@ -12,8 +12,8 @@ import (
 // defaultSmoothing is the part of the largest variance that is added to all.
 const defaultSmoothing = 1e-9
 
-// GaussianNB is naive Bayes of numbers that are normal within each class: three sums of
-// classes × (columns + 1) numbers.
+// GaussianNB is naive Bayes of numbers that are normal within each class: two sums of
+// classes × columns numbers, and of twice as many.
 type GaussianNB struct {
 	// Smoothing times the largest variance of a column is added to each variance, so that
 	// none is 0. 0 is 1e-9, as scikit-learn's.
@@ -32,27 +32,27 @@ func (l *GaussianNB) Fit(ctx context.Context, flock table.Flock, name string, ro
 	if !(l.Smoothing >= 0) {
 		return nil, fmt.Errorf("learn: a smoothing of %v; want a number that is not negative", l.Smoothing)
 	}
-	sums, err := sumsByClass(ctx, flock, name+"/means", rows, func(_, _ int, x float64) float64 { return x })
+	first, err := sumsByClass(ctx, flock, name+"/means", rows, func(_, _ int, x float64) float64 { return x })
 	if err != nil {
 		return nil, err
 	}
-	m := &GaussianNBModel{Columns: columns, Rows: sums.rows, Means: sums.means()}
-	rest, err := sumsByClass(ctx, flock, name+"/rests", rows, func(class, j int, x float64) float64 { return x - m.Means[class][j] })
+	// What is left after the first mean, and its square: large numbers would cancel, and a
+	// member may have left meanwhile.
+	mean, d := first.means(), len(columns)
+	rest := func(class, j int, x float64) float64 { return x - mean[class][j] }
+	sums, err := sumsByClass(ctx, flock, name+"/variances", rows, rest,
+		func(class, j int, x float64) float64 { return rest(class, j, x) * rest(class, j, x) })
 	if err != nil {
 		return nil, err
 	}
-	squares, err := sumsByClass(ctx, flock, name+"/variances", rows, func(class, j int, x float64) float64 {
-		return (x - m.Means[class][j]) * (x - m.Means[class][j])
-	})
-	if err != nil {
-		return nil, err
-	}
-	m.Variances = squares.means()
-	for class, rests := range rest.means() { // what the first mean was off by
-		for j, off := range rests {
+	m := &GaussianNBModel{Columns: columns, Rows: sums.rows, Means: mean}
+	for class, rests := range sums.means() {
+		variances := make([]float64, d)
+		for j, off := range rests[:d] {
 			m.Means[class][j] += off
-			m.Variances[class][j] = max(m.Variances[class][j]-float64(off*off), 0)
+			variances[j] = max(rests[d+j]-float64(off*off), 0)
 		}
+		m.Variances = append(m.Variances, variances)
 	}
 	smoothing := l.Smoothing
 	if smoothing == 0 {
@@ -161,17 +161,22 @@ type classSums struct {
 	sums [][]float64 // by class and column
 }
 
-// sumsByClass adds up what of makes of each value.
-func sumsByClass(ctx context.Context, flock table.Flock, name string, rows Rows, of func(class, column int, x float64) float64) (classSums, error) {
-	k, d := len(rows.Classes), len(rows.Features.Columns)
+// sumsByClass adds up what each of ofs makes of each value: sums of as many columns, one after
+// the other.
+func sumsByClass(ctx context.Context, flock table.Flock, name string, rows Rows, ofs ...func(class, column int, x float64) float64) (classSums, error) {
+	k, columns := len(rows.Classes), rows.Features.Columns
+	d := len(columns) * len(ofs)
 	flat := make([]float64, k*(d+1))
 	for i, y := range rows.Target {
 		flat[int(y)*(d+1)+d] += rows.weight(i)
 	}
-	for j, c := range rows.Features.Columns {
-		for i, x := range c.Numbers {
-			class := int(rows.Target[i])
-			flat[class*(d+1)+j] += rows.weight(i) * of(class, j, x)
+	for f, of := range ofs {
+		for j, c := range columns {
+			place := f*len(columns) + j
+			for i, x := range c.Numbers {
+				class := int(rows.Target[i])
+				flat[class*(d+1)+place] += rows.weight(i) * of(class, j, x)
+			}
 		}
 	}
 	flat, _, err := flock.Sum(ctx, name, flat)

@@ -28,6 +28,8 @@ type Descent struct {
 // minimum is a search for the parameters of the least value.
 type minimum struct {
 	// value is the function, and its gradient, summed over the flock: the same bytes at all.
+	// Where members leave it becomes the lesser one of those left, whose minimum is found all
+	// the same.
 	value func(ctx context.Context, parameters []float64) (float64, []float64, error)
 	// curvature is a guess of the second derivative by each parameter, positive.
 	curvature []float64

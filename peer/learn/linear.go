@@ -61,7 +61,7 @@ func (l *Linear) Fit(ctx context.Context, flock table.Flock, name string, rows R
 			return nil, err
 		}
 	}
-	n := normal{m, k, l.Ridge, wanted(rows, k)}
+	n := &normal{m, k, l.Ridge, wanted(rows, k)}
 	c, err := n.solve(ctx, flock, name)
 	switch {
 	case err != nil:
@@ -93,7 +93,7 @@ type normal struct {
 }
 
 // solve gives the coefficients, the same bytes at all members.
-func (n normal) solve(ctx context.Context, flock table.Flock, name string) (Coefficients, error) {
+func (n *normal) solve(ctx context.Context, flock table.Flock, name string) (Coefficients, error) {
 	d := len(n.columns)
 	means := make([]float64, n.k)
 	for i, y := range n.want {
@@ -111,6 +111,10 @@ func (n normal) solve(ctx context.Context, flock table.Flock, name string) (Coef
 	if err != nil {
 		return Coefficients{}, fmt.Errorf("learn: summing the normal equations: %w", err)
 	}
+	if n.total = sums[len(sums)-1]; n.total == 0 {
+		return Coefficients{}, ErrNoRows
+	}
+	n.centre(sums, means)
 	column, parameters := n.parameters(sums, means)
 	// Another processor may round otherwise, and even find no solution.
 	values, err := settle(ctx, flock, name, append(parameters, float64(column)))
@@ -124,8 +128,8 @@ func (n normal) solve(ctx context.Context, flock table.Flock, name string) (Coef
 }
 
 // products are the lower triangle of the columns' products, row by row, then each column's with
-// the right sides.
-func (n normal) products() []float64 {
+// the right sides; and the sums of the columns, of the right sides, and of the weights.
+func (n *normal) products() []float64 {
 	d, wide := len(n.columns), len(n.dense)
 	full := make([]float64, d*d) // products of what deviates from base
 	sums := make([]float64, d)   // and its sums
@@ -156,14 +160,12 @@ func (n normal) products() []float64 {
 	}
 	n.denseProducts(full)
 	// The base of each column, which all rows have.
-	for o := range n.k {
-		all := 0.0
-		for i := range n.rows {
-			all += n.weight(i) * n.want[i*n.k+o]
-		}
-		for j := range d {
-			right.Set(j, o, right.At(j, o)+n.base[j]*all)
-		}
+	wanted := make([]float64, n.k)
+	for i, y := range n.want {
+		wanted[i%n.k] += n.weight(i/n.k) * y
+	}
+	for j := range d {
+		floats.AddScaled(right.RawRowView(j), n.base[j], wanted)
 	}
 	triangle := make([]float64, 0, d*(d+1)/2+d*n.k)
 	for j := range d {
@@ -175,11 +177,12 @@ func (n normal) products() []float64 {
 			triangle = append(triangle, product+n.base[j]*sums[i]+n.base[i]*sums[j]+weights*n.base[i]*n.base[j])
 		}
 	}
-	return append(triangle, right.RawMatrix().Data[:d*n.k]...)
+	floats.AddScaled(sums, weights, n.base)
+	return slices.Concat(triangle, right.RawMatrix().Data[:d*n.k], sums, wanted, []float64{weights})
 }
 
 // denseProducts adds the products of the dense columns to the lower triangle of full.
-func (n normal) denseProducts(full []float64) {
+func (n *normal) denseProducts(full []float64) {
 	d, wide := len(n.columns), len(n.dense)
 	if wide == 0 {
 		return
@@ -203,9 +206,23 @@ func (n normal) denseProducts(full []float64) {
 	}
 }
 
+// centre makes products about the means of just the rows that are in them: a member may have
+// left after the means were summed. Else there is only rounding to take away.
+func (n *normal) centre(sums, means []float64) {
+	d := len(n.columns)
+	right := sums[d*(d+1)/2:]
+	columns, wanted := right[d*n.k:d*(n.k+1)], right[d*(n.k+1):d*(n.k+1)+n.k]
+	for j, x := range columns {
+		floats.AddScaled(sums[j*(j+1)/2:(j+1)*(j+2)/2], -x/n.total, columns[:j+1])
+		floats.AddScaled(right[j*n.k:(j+1)*n.k], -x/n.total, wanted)
+	}
+	floats.AddScaled(means, 1/n.total, wanted)
+	floats.Scale(1/n.total, columns)
+}
+
 // parameters solves the equations. column is one that follows from those before it, -1 if
 // none does.
-func (n normal) parameters(sums, means []float64) (column int, parameters []float64) {
+func (n *normal) parameters(sums, means []float64) (column int, parameters []float64) {
 	d := len(n.columns)
 	parameters = make([]float64, n.k*(d+1))
 	for o, mean := range means {
@@ -229,14 +246,16 @@ func (n normal) parameters(sums, means []float64) (column int, parameters []floa
 	if column := weakest(&factors, left); column >= 0 {
 		return column, parameters
 	}
-	right, solution := mat.NewDense(d, n.k, slices.Clone(sums[d*(d+1)/2:])), mat.NewDense(d, n.k, nil)
+	right, solution := mat.NewDense(d, n.k, sums[d*(d+1)/2:][:d*n.k]), mat.NewDense(d, n.k, nil)
 	right.Scale(1/n.total, right)
 	if err := factors.SolveTo(solution, right); err != nil && !errors.As(err, new(mat.Condition)) {
 		return 0, parameters
 	}
+	columns := sums[d*(d+1)/2+d*n.k:][:d] // their means, now
 	for o := range n.k {
 		for j := range d {
 			parameters[o*(d+1)+j] = solution.At(j, o)
+			parameters[o*(d+1)+d] -= solution.At(j, o) * columns[j]
 		}
 	}
 	return -1, parameters

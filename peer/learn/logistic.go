@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -112,7 +113,7 @@ func softmaxLoss(margins []float64, class int) float64 {
 	return loss
 }
 
-// descent makes the mean loss of the flock's rows, with a penalty of the weights, least.
+// descent makes the loss of the flock's rows, with a penalty of the weights, least.
 type descent struct {
 	c, l1Ratio, tolerance float64
 	iterations            int
@@ -132,50 +133,43 @@ func (d descent) run(ctx context.Context, flock table.Flock, name string, m *mat
 	if err := d.check(); err != nil {
 		return Coefficients{}, Descent{}, err
 	}
-	if d.c == 0 {
-		d.c = 1
-	}
 	width := len(m.columns) + 1
 	l1, l2 := make([]float64, k*width), make([]float64, k*width)
-	search := minimum{tolerance: d.tolerance, iterations: d.iterations, curvature: make([]float64, k*width)}
-	if d.tolerance == 0 {
-		search.tolerance = descentTolerance
-	}
-	if d.iterations == 0 {
-		search.iterations = descentIterations
-	}
+	tolerance := cmp.Or(d.tolerance, descentTolerance)
+	search := minimum{iterations: cmp.Or(d.iterations, descentIterations), curvature: make([]float64, k*width)}
 	for i := range l2 {
 		if j := i % width; j < width-1 && !m.constant(j) {
-			l1[i] = d.l1Ratio / m.scale[j] / d.c / m.total
-			l2[i] = (1 - d.l1Ratio) / (m.scale[j] * m.scale[j]) / d.c / m.total
+			c := cmp.Or(d.c, 1) * m.scale[j]
+			l1[i], l2[i] = d.l1Ratio/c, (1-d.l1Ratio)/(c*m.scale[j])
 		}
-		search.curvature[i] = curvature + l2[i]
+		search.curvature[i] = curvature*m.total + l2[i]
 	}
 	if d.l1Ratio > 0 {
 		search.l1 = l1
 	}
 	evaluation := 0
 	search.value = func(ctx context.Context, parameters []float64) (float64, []float64, error) {
-		sums := make([]float64, k*width+1)
+		sums := make([]float64, k*width+2) // the gradient, the loss, the weight of the rows
 		m.pass(k, parameters, sums[:k*width], func(row int, margins []float64) {
-			value := loss(margins, int(target[row]))
-			if m.weights != nil {
-				value *= m.weights[row]
-				for o := range margins {
-					margins[o] *= m.weights[row]
-				}
+			weight := m.weight(row)
+			sums[k*width] += weight * loss(margins, int(target[row]))
+			sums[k*width+1] += weight
+			for o := range margins {
+				margins[o] *= weight
 			}
-			sums[k*width] += value
 		})
 		evaluation++
 		sums, _, err := flock.Sum(ctx, fmt.Sprintf("%s/descent%d", name, evaluation), sums)
 		if err != nil {
 			return 0, nil, fmt.Errorf("learn: summing the gradient, evaluation %d: %w", evaluation, err)
 		}
-		value := sums[k*width] / m.total
-		gradient := sums[: k*width : k*width]
+		if m.total = sums[k*width+1]; m.total == 0 {
+			return 0, nil, ErrNoRows
+		}
+		search.tolerance = tolerance * m.total
+		value, gradient := sums[k*width], sums[:k*width:k*width]
 		for i, p := range parameters {
-			gradient[i] = gradient[i]/m.total + float64(l2[i]*p)
+			gradient[i] += float64(l2[i] * p)
 			value += float64(float64(l2[i]*p)*p) / 2
 		}
 		return value, gradient, nil

@@ -20,6 +20,7 @@ type seats struct {
 	mutex sync.Mutex
 	calls map[string]*call
 	peers int
+	gone  []bool
 }
 
 type call struct {
@@ -39,6 +40,11 @@ func (s seat) Gather(ctx context.Context, name string, data []byte) ([][]byte, e
 	c := s.calls[name]
 	if c == nil {
 		c = &call{make([][]byte, s.peers), s.peers, make(chan struct{})}
+		for _, gone := range s.gone {
+			if gone {
+				c.left--
+			}
+		}
 		s.calls[name] = c
 	}
 	if c.brought[s.number] != nil {
@@ -52,9 +58,23 @@ func (s seat) Gather(ctx context.Context, name string, data []byte) ([][]byte, e
 	s.mutex.Unlock()
 	select {
 	case <-c.done:
-		return c.brought, nil
+		return slices.DeleteFunc(slices.Clone(c.brought), func(b []byte) bool { return b == nil }), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+}
+
+// leave has the others go on without this member.
+func (s seat) leave() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.gone[s.number] = true
+	for _, c := range s.calls {
+		if c.left > 0 && c.brought[s.number] == nil {
+			if c.left--; c.left == 0 {
+				close(c.done)
+			}
+		}
 	}
 }
 
@@ -93,7 +113,7 @@ func (s seat) Max(ctx context.Context, name string, vector []float64) ([]float64
 
 // eachMember runs do at every member of a flock of n.
 func eachMember(n int, do func(flock table.Flock, member int)) {
-	s := &seats{calls: map[string]*call{}, peers: n}
+	s := &seats{calls: map[string]*call{}, peers: n, gone: make([]bool, n)}
 	var wait sync.WaitGroup
 	for i := range n {
 		wait.Go(func() { do(seat{s, i}, i) })
