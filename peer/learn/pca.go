@@ -140,10 +140,22 @@ func (f pcaFit) weighed(do func(x blas64.Vector)) {
 	})
 }
 
-// exact has the eigenvectors of the scatter matrix, which is one sum.
+// exact has the eigenvectors of the scatter matrix, which is one sum. Columns are multiplied
+// as they lie, a block of rows at a time.
 func (f pcaFit) exact(ctx context.Context) ([]float64, error) {
-	scatter, err := f.scatter(ctx, "/covariance", len(f.points.columns), func(x blas64.Vector) blas64.Vector { return x })
-	if err != nil {
+	p, d := f.points, len(f.points.columns)
+	scatter := mat.NewSymDense(d, nil)
+	block := blas64.General{Rows: d, Stride: laidRows, Data: make([]float64, d*laidRows)}
+	for first := 0; first < p.rows.count(); first += laidRows {
+		block.Cols = min(laidRows, p.rows.count()-first)
+		for j, column := range p.columns {
+			for i, x := range column[first : first+block.Cols] {
+				block.Data[j*laidRows+i] = (x - p.from[j]) * math.Sqrt(p.rows.weight(first+i))
+			}
+		}
+		blas64.Syrk(blas.NoTrans, 1, block, 1, scatter.RawSymmetric())
+	}
+	if err := f.sumOf(ctx, "/covariance", scatter); err != nil {
 		return nil, err
 	}
 	return components(scatter, f.Components, nil)
@@ -180,30 +192,30 @@ func (f pcaFit) sketch(ctx context.Context) ([]float64, error) {
 		}
 		basis = mat.NewDense(d, k, flat)
 	}
-	scatter, err := f.scatter(ctx, "/covariance", k, project)
-	if err != nil {
+	scatter := mat.NewSymDense(k, nil)
+	f.weighed(func(x blas64.Vector) { blas64.Syr(1, project(x), scatter.RawSymmetric()) })
+	if err := f.sumOf(ctx, "/covariance", scatter); err != nil {
 		return nil, err
 	}
 	return components(scatter, f.Components, basis)
 }
 
-// scatter is the sum of the products of all rows with themselves, as size numbers each.
-func (f pcaFit) scatter(ctx context.Context, name string, size int, of func(blas64.Vector) blas64.Vector) (*mat.SymDense, error) {
-	s := mat.NewSymDense(size, nil)
-	f.weighed(func(x blas64.Vector) { blas64.Syr(1, of(x), s.RawSymmetric()) })
-	upper := make([]float64, 0, size*(size+1)/2)
-	for i := range size {
-		upper = append(upper, s.RawSymmetric().Data[i*size+i:(i+1)*size]...)
+// sumOf makes a matrix the sum of those of all members: half of it, since it is symmetric.
+func (f pcaFit) sumOf(ctx context.Context, name string, s *mat.SymDense) error {
+	raw := s.RawSymmetric()
+	var upper []float64
+	for i := range raw.N {
+		upper = append(upper, raw.Data[i*raw.Stride+i:i*raw.Stride+raw.N]...)
 	}
 	upper, _, err := f.flock.Sum(ctx, f.name+name, upper)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for i := range size {
-		copy(s.RawSymmetric().Data[i*size+i:(i+1)*size], upper)
-		upper = upper[size-i:]
+	for i := range raw.N {
+		copy(raw.Data[i*raw.Stride+i:i*raw.Stride+raw.N], upper)
+		upper = upper[raw.N-i:]
 	}
-	return s, nil
+	return nil
 }
 
 // components are the k largest eigenvalues, then their vectors, in the coordinates of basis if

@@ -67,7 +67,7 @@ func run(cmd *cobra.Command, o options, std cli.Streams) error {
 	}
 	ctx, release := cli.UntilSignal(context.Background(), exit)
 	defer release()
-	l := &local{board: newBoard(std.Err), events: make(chan event, maxEvents)}
+	l := &local{out: o.Out, board: newBoard(std.Err), events: make(chan event, maxEvents)}
 	for range o.Peers {
 		l.peers = append(l.peers, &row{})
 	}

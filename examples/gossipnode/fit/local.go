@@ -21,8 +21,10 @@ type local struct {
 	start func(number int, join []string) (stop func(), err error)
 	// together: all begin at once; else the others follow when the first can be joined.
 	together bool
-	fault    error
-	echo     bool // the fault is told by another, which is yet to be heard
+	// out is the file that the first peer writes its model to, if any.
+	out   string
+	fault error
+	echo  bool // the fault is told by another, which is yet to be heard
 }
 
 // row is what is known of one peer.
@@ -158,9 +160,11 @@ func (l *local) combine() (Result, error) {
 		return Result{}, l.fault
 	}
 	var total *Result
+	lost := 0
 	for number, p := range l.peers {
 		switch {
 		case p.result == nil:
+			lost++
 			continue
 		case total == nil:
 			first := *p.result
@@ -172,12 +176,13 @@ func (l *local) combine() (Result, error) {
 		total.BytesSent += p.result.BytesSent
 		total.Seconds = max(total.Seconds, p.result.Seconds)
 		total.Damaged = max(total.Damaged, p.result.Damaged) // each has looked at the same file
-		if total.Out == "" {
-			total.Out = p.result.Out
-		}
 	}
 	if total == nil {
 		return Result{}, errors.New("no peer has finished: all were killed")
+	}
+	total.PeersLost = lost
+	if total.Out != l.out {
+		return *total, fmt.Errorf("the model is not in %s: the peer that was to write it is lost", l.out)
 	}
 	return *total, nil
 }

@@ -194,9 +194,14 @@ func agreeSettings(ctx context.Context, flock table.Flock, mine map[string]strin
 
 // remedied adds to an error of the library which flag to change.
 func remedied(err error) error {
-	var schema *table.SchemaError
+	var (
+		schema *table.SchemaError
+		damage *read.DamageError
+	)
 	remedy := ""
 	switch {
+	case errors.As(err, &damage):
+		remedy = "see --tolerance"
 	case errors.As(err, &schema):
 		remedy = "give all members --data of the same columns"
 	case errors.Is(err, learn.ErrOneClass):

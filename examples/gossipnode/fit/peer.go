@@ -28,9 +28,11 @@ func joinFlock(o options, std cli.Streams) joiner {
 			sent := p.Stats().Exchanges.BytesSent
 			return sent, p.Close()
 		}
-		invitation := token.Of(o.Run, string(p.Self()), p.JoinAddresses())
-		tell(report{Kind: reportStarted, Addresses: p.JoinAddresses(),
-			Said: fmt.Sprintf("waiting for %s; others come with the same flags and --join %s", cli.Plural(uint64(o.MinPeers), "peer"), invitation)})
+		said := fmt.Sprintf("waiting for %s", cli.Plural(uint64(o.MinPeers), "peer"))
+		if len(o.Join) == 0 {
+			said += fmt.Sprintf("; others come with the same flags and --join %s", token.Of(o.Run, string(p.Self()), p.JoinAddresses()))
+		}
+		tell(report{Kind: reportStarted, Addresses: p.JoinAddresses(), Said: said})
 		if err := gather(ctx, o, p); err != nil {
 			_, _ = leave()
 			return nil, nil, err

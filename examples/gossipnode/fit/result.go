@@ -15,6 +15,8 @@ type Result struct {
 	Learner string `json:"learner"`
 	// Peers is how many have brought rows, or could have.
 	Peers int `json:"peers"`
+	// PeersLost have died on the way: their rows count as far as sums were made with them.
+	PeersLost int `json:"peers_lost,omitempty"`
 	// Rows are those that trained, of all peers, and TestRows those that the scores are of.
 	Rows     int64 `json:"rows"`
 	TestRows int64 `json:"test_rows"`
@@ -78,6 +80,9 @@ func (r Result) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s on %d rows of %s, %d columns: fitted in %.1f s with %s, %s sent.\n",
 		r.Learner, r.Rows, cli.Plural(uint64(r.Peers), "peer"), r.Columns, r.Seconds, cli.Plural(uint64(r.Sums), "sum"), cli.Size(r.BytesSent))
+	if r.PeersLost > 0 {
+		fmt.Fprintf(&text, "%s lost on the way.\n", cli.Plural(uint64(r.PeersLost), "peer"))
+	}
 	if r.Damaged > 0 {
 		fmt.Fprintf(&text, "%s could not be read and stood aside.\n", cli.Plural(uint64(r.Damaged), "row"))
 	}
