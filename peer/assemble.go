@@ -145,6 +145,7 @@ func newRoster(p *Peer, machine collective.Machine, past []arrival.Partner) *ros
 		Run: p.config.Run, Transport: p.transport, Membership: p.membership, Flock: p.flock, Log: p.log,
 		Algorithm: machine.Traits().Algorithm, Incarnation: 1, Unreachable: p.config.Network.Reach.Unreachable,
 		Admitted: p.guard.Members, Gone: func(member seam.PeerID) bool { return p.arrival.Gone(p.exchanges, member) },
+		Twin: p.arrival.MeetTwin,
 		Arrived: func() (reached, placed bool) {
 			return p.arrival.Reached(), p.arrival.Placed()
 		},

@@ -9,9 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
-
 	"github.com/seed-97356399/murmuration/internal/roster"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
@@ -198,85 +195,6 @@ func TestNewLivesEndNoRunEarly(t *testing.T) {
 		}
 		if least := uint64(work * honest / (honest + 2)); taken < least*95/100 {
 			t.Errorf("the run of %d steps ended after %d, want %d at least", work, taken, least)
-		}
-	})
-}
-
-// TestOneKeyOnTwoMachinesIsNamedByAll: each of the two processes says so, and so do the
-// others; together they count as one peer.
-func TestOneKeyOnTwoMachinesIsNamedByAll(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		logs := make([]*observer.ObservedLogs, 5)
-		record := func(i int, c *peer.Config) {
-			core, logged := observer.New(zap.WarnLevel)
-			c.Log, logs[i] = zap.New(core), logged
-			c.Exchange.Pace.Every = 5
-		}
-		f := peertest.Start(t, peertest.Config{Peers: 4, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond}, Configure: record})
-		twins := f.Peers[3].Self()
-		f.TrainSteps(t.Context(), 50, atPace(20*time.Millisecond, towards))
-		transport, err := f.Network.Twin("copy", "peer-3")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { transport.Close() })
-		membership, err := swim.New(swim.Config{Transport: transport, Run: peertest.Run})
-		if err != nil {
-			t.Fatal(err)
-		}
-		config := peer.Config{
-			Run: peertest.Run, Params: newModel(), Join: f.Peers[0].JoinAddresses(),
-			Network: peer.Network{Transport: transport, Membership: membership},
-		}
-		record(4, &config)
-		double := start(t, config)
-		if double.Self() != twins {
-			t.Fatal("another identity")
-		}
-		f.Peers = append(f.Peers, double)
-		f.TrainSteps(t.Context(), 600, atPace(300*time.Millisecond, towards))
-		var taken uint64
-		for i, p := range f.Peers {
-			s := p.Stats()
-			taken += s.Steps
-			named := logs[i].FilterMessageSnippet("begins one life after another").FilterField(zap.String("peer", string(twins))).Len()
-			if p.Self() == twins {
-				named = logs[i].FilterMessageSnippet("another process has this peer's key").Len()
-			}
-			if named != 1 || s.Twins != 1 {
-				t.Errorf("peer %d names the twins %d times, and counts %d: %v", i, named, s.Twins, logs[i].All())
-			}
-		}
-		time.Sleep(time.Second)
-		for i, p := range f.Peers[:3] {
-			if got := p.Stats().FlockSteps; got > taken {
-				t.Errorf("peer %d counts %d steps, %d were taken", i, got, taken)
-			}
-		}
-	})
-}
-
-// TestACopiedKeyIsFoundAtTheAddressToJoin: by who joins it, at once.
-func TestACopiedKeyIsFoundAtTheAddressToJoin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		network := memnet.New(memnet.Config{})
-		first := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "first", "digits")})
-		transport, err := network.Twin("copy", "first")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { transport.Close() })
-		membership, err := swim.New(swim.Config{Transport: transport, Run: "digits"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		copied := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:first"}, Network: peer.Network{Transport: transport, Membership: membership}})
-		if err := step(t, copied, idle); !errors.Is(err, seam.ErrTwin) {
-			t.Errorf("the copy: %v", err)
-		}
-		if err := step(t, first, idle); err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -285,7 +285,9 @@ func (a *Arrival) contact(address string) error {
 	defer cancel()
 	id, err := a.Transport.Connect(ctx, address)
 	if errors.Is(err, seam.ErrTwin) {
-		return a.meetTwin(address, err)
+		// One that takes part already stays; the other is told by the handshake.
+		a.MeetTwin(address, err, !a.Open() || !a.Reached() || a.alone.Load())
+		return nil
 	}
 	if errors.Is(err, seam.ErrSelf) || err == nil && id == a.Transport.Self() {
 		return nil // all peers may be given one list of addresses
@@ -298,16 +300,14 @@ func (a *Arrival) contact(address string) error {
 	return a.enter(ctx, id)
 }
 
-// meetTwin ends the arrival of a peer that finds its own key at work in another process: the
-// other was there before. One that takes part already stays, and the other is told by the
-// handshake.
-func (a *Arrival) meetTwin(address string, twin error) error {
+// MeetTwin ends the arrival of a peer that finds its own key at work in another process, if
+// it is the later one.
+func (a *Arrival) MeetTwin(address string, proof error, later bool) {
 	a.Log.Error("another process has this peer's key, as on a cloned machine: the later one stops. Give each process a key and a checkpoint folder of its own",
-		zap.String("address", address), zap.Error(twin))
-	if !a.Open() || !a.Reached() || a.alone.Load() {
-		a.Bar(twin)
+		zap.String("address", address), zap.Bool("this_is_the_later", later), zap.Error(proof))
+	if later {
+		a.Bar(proof)
 	}
-	return nil
 }
 
 // enter joins by a member, and has the flock's model copied if there is need.

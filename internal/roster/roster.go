@@ -37,6 +37,9 @@ type Config struct {
 	Arrived func() (reached, placed bool)
 	// Gone tells whether a member does not answer, which can take seconds.
 	Gone func(seam.PeerID) bool
+	// Twin is told that another process with this peer's key runs at an address, and whether
+	// this one came later. It may be nil.
+	Twin func(address string, proof error, later bool)
 	// Spawn starts work that is to end with its context, unless the peer is closing.
 	Spawn func(work func(context.Context)) bool
 }
@@ -53,6 +56,7 @@ type Roster struct {
 	anchors     anchors
 	mismatches  mismatches
 	comparisons comparisons
+	twins       twins
 }
 
 // New knows no member yet.
@@ -184,11 +188,21 @@ func (r *Roster) current() seam.Record {
 
 // Announce signs and spreads the record as it was said last, as a new incarnation if the
 // network knows this one from an earlier life.
+// Once it is known that another process was there before with this peer's key, nothing is said.
 func (r *Roster) Announce(now time.Time) error {
+	if r.twins.gone.Load() {
+		return nil
+	}
 	reached, _ := r.config.Arrived()
+	if reached && !r.record.told {
+		r.lookForTwin(now)
+	}
 	old, err := r.record.announce(r.config.Membership, reached, now)
 	if old == 0 || err != nil {
 		return err
+	}
+	if r.record.continued {
+		r.lookForTwin(now)
 	}
 	r.config.Log.Info("taking a new incarnation", zap.Uint64("after", old))
 	if r.record.continued && r.config.Flock.Outlived(now) {

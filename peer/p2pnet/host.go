@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -14,6 +15,8 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/door"
 	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/secure"
@@ -48,9 +51,7 @@ func newHost(config Config, key ed25519.PrivateKey, entrance *door.Door, knows f
 		// Listening is done below: given to libp2p.New, an address that fails is
 		// only logged if another one succeeds.
 		libp2p.NoListenAddrs,
-		libp2p.Security(libp2ptls.ID, secure.Constructor(func() {
-			config.Log.Warn("another process with this peer's key has connected, as on a cloned machine: that one stops if it is the later. Give each process a key and a checkpoint folder of its own")
-		})),
+		libp2p.Security(libp2ptls.ID, secure.Constructor(twinWarning(config.Log))),
 		libp2p.Muxer(yamux.ID, newMuxer()),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),
@@ -81,6 +82,19 @@ func newHost(config Config, key ed25519.PrivateKey, entrance *door.Door, knows f
 		}
 	}
 	return h, nil
+}
+
+// twinReminder is the least time between two warnings that another process has this peer's key.
+const twinReminder = time.Minute
+
+// twinWarning is what to do when another process with this peer's key has connected.
+func twinWarning(log *zap.Logger) func() {
+	seldom := rate.Sometimes{Interval: twinReminder}
+	return func() {
+		seldom.Do(func() {
+			log.Warn("another process with this peer's key has connected, as on a cloned machine: that one stops if it is the later. Give each process a key and a checkpoint folder of its own")
+		})
+	}
 }
 
 // muxer is yamux with the sizes of limits.go, its windows accounted for in full.

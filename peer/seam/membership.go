@@ -94,7 +94,8 @@ type Roster interface {
 	Changed() <-chan struct{}
 	// Last is the newest record heard of a member, whether it is believed alive or
 	// not, and false if none is remembered. It tells a member that left, whose last
-	// record and departure came together, from one that crashed.
+	// record and departure came together, from one that crashed. Of the local peer it is the
+	// newest of another life, which may be another process with its key, unless that has left.
 	Last(peer PeerID) (Record, bool)
 }
 

@@ -159,6 +159,9 @@ func (b *book) highest(peer seam.PeerID) (uint64, bool) {
 }
 
 func (b *book) last(peer seam.PeerID) (seam.Record, bool) {
+	if peer == b.own.identity.Self() {
+		return b.own.last()
+	}
 	e := b.of(peer)
 	return cloneRecord(e.last.Record), e.meta != nil
 }

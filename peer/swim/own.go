@@ -35,9 +35,11 @@ type own struct {
 	record seam.Record
 	meta   []byte
 	spoken bool // record was announced
-	// former is the highest incarnation of earlier lives, if lived.
-	former uint64
-	lived  bool
+	// former is the highest incarnation of earlier lives, if lived; elsewhere is what one of
+	// them said last, that has not said goodbye: it may be a process that runs.
+	former    uint64
+	lived     bool
+	elsewhere *seam.Record
 	// incarnation is at least what memberlist gives the local peer; ceiling is what was
 	// signed last, formerCeiling what earlier lives have signed.
 	incarnation, ceiling, formerCeiling uint32
@@ -77,6 +79,16 @@ func (o *own) highest() (uint64, bool) {
 	return o.former, o.lived
 }
 
+// last is what another life has said last, unless it was goodbye.
+func (o *own) last() (r seam.Record, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.elsewhere == nil {
+		return seam.Record{}, false
+	}
+	return cloneRecord(*o.elsewhere), true
+}
+
 func (o *own) recognizes(meta []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -101,6 +113,9 @@ func (o *own) recall(meta []byte) error {
 		return nil
 	}
 	o.formerCeiling = max(o.formerCeiling, s.ceiling)
+	if o.elsewhere = &s.Record; s.left {
+		o.elsewhere = nil
+	}
 	if s.announced && (!o.lived || s.Incarnation > o.former) {
 		o.former, o.lived = s.Incarnation, true
 		o.changed()
