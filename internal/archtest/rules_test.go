@@ -102,6 +102,10 @@ var rooms = []room{
 		"files become columns; what is made of those is not its business"},
 	{"peer/table", nil,
 		"columns and stages know a flock by three methods, and no peer"},
+	{"peer/table/prepare", []string{"peer/table"},
+		"stages are fitted by sums of a flock, and know no peer"},
+	{"internal/flocktest", nil,
+		"a flock in the memory of a test"},
 	{"peer/learn", []string{"peer/table"},
 		"learners know sums and columns, and no peer"},
 	{"peer/stats", []string{"peer/seam"},
@@ -121,7 +125,7 @@ var rooms = []room{
 
 	{"examples/...", []string{
 		"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge",
-		"peer", "peer/control", "peer/description", "peer/learn", "peer/table", "peer/table/read", "peer/seam", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
+		"peer", "peer/control", "peer/description", "peer/learn", "peer/table", "peer/table/prepare", "peer/table/read", "peer/seam", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
 		"peer/stats",
 		"examples/...",
 	}, "examples show what a user can write, so they import public packages only"},

@@ -1,0 +1,272 @@
+package prepare
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// MaxValues is the most distinct values of a column that members agree on: of more, Buckets
+// makes what a model can use.
+const MaxValues = 1 << 16
+
+// Other is what stands for values with too few rows, or that no member had in fitting.
+const Other = "other"
+
+// values counts the values of columns over all members, and keeps those of floor rows or more,
+// sorted.
+func values(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string, floor float64) (map[string][]string, error) {
+	own := make(map[string]map[string]float64)
+	var many error
+	err := collect(ctx, rows, columns, table.Category, func(c *table.Column) {
+		counts := make([]float64, len(c.Values))
+		for _, code := range c.Codes {
+			if code != table.Missing {
+				counts[code]++
+			}
+		}
+		of := own[c.Name]
+		if of == nil {
+			of = make(map[string]float64)
+			own[c.Name] = of
+		}
+		for code, n := range counts {
+			if n > 0 {
+				of[c.Values[code]] += n
+			}
+		}
+		if len(of) > MaxValues && many == nil {
+			many = tooMany(c.Name)
+		}
+	})
+	if err == nil {
+		err = many
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := gather(ctx, flock, name, own, func(a, b map[string]float64) (map[string]float64, error) {
+		for value, n := range b {
+			a[value] += n
+		}
+		if len(a) > MaxValues {
+			return nil, tooMany("it")
+		}
+		return a, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	kept := make(map[string][]string, len(all))
+	for column, counts := range all {
+		kept[column] = []string{}
+		for _, value := range slices.Sorted(maps.Keys(counts)) {
+			if counts[value] >= floor {
+				kept[column] = append(kept[column], value)
+			}
+		}
+	}
+	return kept, nil
+}
+
+func tooMany(column string) error {
+	return fmt.Errorf("column %q has more than %d values: drop it, or make it buckets", column, MaxValues)
+}
+
+// dictionary is the values of columns that have a place of their own, with how to find it.
+type dictionary struct {
+	lists  map[string][]string
+	places map[string]map[string]int32
+}
+
+func (d *dictionary) set(lists map[string][]string) {
+	d.lists, d.places = lists, make(map[string]map[string]int32, len(lists))
+	for column, list := range lists {
+		places := make(map[string]int32, len(list))
+		for i, value := range list {
+			places[value] = int32(i)
+		}
+		d.places[column] = places
+	}
+}
+
+// MarshalJSON writes the values.
+func (d dictionary) MarshalJSON() ([]byte, error) { return json.Marshal(d.lists) }
+
+// UnmarshalJSON reads them.
+func (d *dictionary) UnmarshalJSON(data []byte) error {
+	var lists map[string][]string
+	if err := json.Unmarshal(data, &lists); err != nil {
+		return err
+	}
+	d.set(lists)
+	return nil
+}
+
+// coded are the codes of a column by the dictionary: those without a place have that after
+// the last, unless they are missing.
+func (d *dictionary) coded(c *table.Column) []int32 {
+	places, other := d.places[c.Name], int32(len(d.lists[c.Name]))
+	of := make([]int32, len(c.Values))
+	for i, value := range c.Values {
+		of[i] = other
+		if place, ok := places[value]; ok {
+			of[i] = place
+		}
+	}
+	codes := make([]int32, len(c.Codes))
+	for i, code := range c.Codes {
+		if codes[i] = table.Missing; code != table.Missing {
+			codes[i] = of[code]
+		}
+	}
+	return codes
+}
+
+// OneHot makes of each category a column of 0 and 1 for each of its values, "COLUMN=VALUE", and
+// one for all others, "COLUMN=other". A value that is missing is 0 in all.
+type OneHot struct {
+	// Columns are those that are taken apart; none are all categories.
+	Columns []string `json:"columns,omitempty"`
+	// Floor is how many rows of all members a value must have for a column of its own.
+	Floor float64 `json:"floor,omitempty"`
+	// Learned is what Fit finds.
+	Learned dictionary `json:"learned"`
+}
+
+// Fit implements table.Stage.
+func (s *OneHot) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
+	kept, err := values(ctx, flock, name, rows, s.Columns, s.Floor)
+	if err != nil {
+		return fmt.Errorf("taking categories apart: %w", err)
+	}
+	s.Learned.set(kept)
+	return nil
+}
+
+// Transform implements table.Stage.
+func (s *OneHot) Transform(b *table.Batch) (*table.Batch, error) {
+	return replaced(b, table.Category, s.Learned.lists, func(c *table.Column, list []string) []table.Column {
+		names := append(slices.Clone(list), Other)
+		columns := make([]table.Column, len(names))
+		for i, value := range names {
+			columns[i] = table.Column{Name: c.Name + "=" + value, Kind: table.Number, Numbers: make([]float64, len(c.Codes))}
+		}
+		for row, code := range s.Learned.coded(c) {
+			if code != table.Missing {
+				columns[code].Numbers[row] = 1
+			}
+		}
+		return columns
+	})
+}
+
+// Codes numbers the values of categories alike at all members, for learners that split
+// categories: Values are those with Floor rows or more, and then Other.
+type Codes struct {
+	// Columns are those that are numbered; none are all categories.
+	Columns []string `json:"columns,omitempty"`
+	// Floor is how many rows of all members a value must have for a code of its own.
+	Floor float64 `json:"floor,omitempty"`
+	// Learned is what Fit finds.
+	Learned dictionary `json:"learned"`
+}
+
+// Fit implements table.Stage.
+func (s *Codes) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
+	kept, err := values(ctx, flock, name, rows, s.Columns, s.Floor)
+	if err != nil {
+		return fmt.Errorf("numbering categories: %w", err)
+	}
+	s.Learned.set(kept)
+	return nil
+}
+
+// Transform implements table.Stage.
+func (s *Codes) Transform(b *table.Batch) (*table.Batch, error) {
+	return replaced(b, table.Category, s.Learned.lists, func(c *table.Column, list []string) []table.Column {
+		return []table.Column{{Name: c.Name, Kind: table.Category, Codes: s.Learned.coded(c), Values: append(slices.Clone(list), Other)}}
+	})
+}
+
+// Buckets makes of each category so many columns of 0 and 1, by a hash of the value: nothing is
+// agreed on, and values may share a column (Weinberger et al., 2009).
+type Buckets struct {
+	// Columns are those that are hashed; none are all categories.
+	Columns []string `json:"columns,omitempty"`
+	// Count is how many columns each becomes. Default: 64.
+	Count int `json:"count,omitempty"`
+	// Learned are the columns there are.
+	Learned map[string]bool `json:"learned,omitempty"`
+}
+
+const (
+	defaultBuckets = 64
+	maxBuckets     = 1 << 14
+)
+
+func bucketsOf(count *int) error {
+	if *count == 0 {
+		*count = defaultBuckets
+	}
+	if *count < 2 || *count > maxBuckets {
+		return fmt.Errorf("buckets: Count is %d: want 2 to %d, or 0 for %d", *count, maxBuckets, defaultBuckets)
+	}
+	return nil
+}
+
+// bucket is where a text goes.
+func bucket(text string, count int) int {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	return int(h.Sum64() % uint64(count))
+}
+
+// named are columns of zeros, COLUMN#0 and so on.
+func named(column string, count, rows int) []table.Column {
+	columns := make([]table.Column, count)
+	for i := range columns {
+		columns[i] = table.Column{Name: column + "#" + strconv.Itoa(i), Kind: table.Number, Numbers: make([]float64, rows)}
+	}
+	return columns
+}
+
+// Fit implements table.Stage.
+func (s *Buckets) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) (err error) {
+	if err = bucketsOf(&s.Count); err == nil {
+		s.Learned, err = columnsOf(ctx, flock, name, rows, s.Columns, table.Category)
+	}
+	return err
+}
+
+// columnsOf are the columns of a kind that any member has.
+func columnsOf(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string, kind table.Kind) (map[string]bool, error) {
+	own := make(map[string]bool)
+	if err := collect(ctx, rows, columns, kind, func(c *table.Column) { own[c.Name] = true }); err != nil {
+		return nil, err
+	}
+	return gather(ctx, flock, name, own, func(a, _ bool) (bool, error) { return a, nil })
+}
+
+// Transform implements table.Stage.
+func (s *Buckets) Transform(b *table.Batch) (*table.Batch, error) {
+	return replaced(b, table.Category, s.Learned, func(c *table.Column, _ bool) []table.Column {
+		columns := named(c.Name, s.Count, len(c.Codes))
+		places := make([]int, len(c.Values))
+		for i, value := range c.Values {
+			places[i] = bucket(value, s.Count)
+		}
+		for row, code := range c.Codes {
+			if code != table.Missing {
+				columns[places[code]].Numbers[row] = 1
+			}
+		}
+		return columns
+	})
+}

@@ -1,0 +1,100 @@
+package prepare
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// maxDistinct is the most rows of one member whose hashes are compared with the others'.
+const maxDistinct = 4 << 20
+
+// Distinct gives rows without those that the same member has had before, or that a member before
+// it in the flock's order has: of rows that are equal in all columns the flock keeps one. It moves
+// 8 bytes of a hash for each row. It is for fitting only: what is served is served as it comes. The
+// number of rows left out at this member is told.
+func Distinct(ctx context.Context, flock table.Flock, name string, rows table.Source) (kept table.Source, dropped int, err error) {
+	seen, drop := make(map[uint64]bool), make(map[int64]bool)
+	hashes := make(map[uint64]int64)
+	var own []byte
+	for b, err := range rows(ctx) {
+		if err != nil {
+			return nil, 0, err
+		}
+		for row := range b.Rows {
+			h := hashOf(b, row)
+			if seen[h] {
+				drop[b.Key(row)] = true
+				continue
+			}
+			seen[h], hashes[h] = true, b.Key(row)
+			own = binary.LittleEndian.AppendUint64(own, h)
+		}
+		if len(seen) > maxDistinct {
+			return nil, 0, fmt.Errorf("comparing rows: more than %d distinct ones at one member: leave this out, or split the table", maxDistinct)
+		}
+	}
+	all, err := flock.Gather(ctx, name, own)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, theirs := range all {
+		if string(theirs) == string(own) {
+			break // this member, or one with the same rows: the first of those keeps them
+		}
+		for ; len(theirs) >= 8; theirs = theirs[8:] {
+			if key, have := hashes[binary.LittleEndian.Uint64(theirs)]; have {
+				drop[key] = true
+			}
+		}
+	}
+	return without(rows, drop), len(drop), nil
+}
+
+// without is a source less some rows, by their keys.
+func without(rows table.Source, drop map[int64]bool) table.Source {
+	return func(ctx context.Context) iter.Seq2[*table.Batch, error] {
+		return func(yield func(*table.Batch, error) bool) {
+			for b, err := range rows(ctx) {
+				if err == nil {
+					var keep []int
+					for row := range b.Rows {
+						if !drop[b.Key(row)] {
+							keep = append(keep, row)
+						}
+					}
+					b = b.Pick(keep)
+				}
+				if !yield(b, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// hashOf is 64 bits of the SHA-256 of a row's values.
+func hashOf(b *table.Batch, row int) uint64 {
+	h := sha256.New()
+	var number [8]byte
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		switch {
+		case c.Kind == table.Number:
+			binary.LittleEndian.PutUint64(number[:], math.Float64bits(c.Numbers[row]))
+			h.Write(number[:])
+		case c.Codes[row] == table.Missing:
+			h.Write([]byte{0})
+		default:
+			io.WriteString(h, c.Values[c.Codes[row]])
+			h.Write([]byte{1})
+		}
+	}
+	return binary.LittleEndian.Uint64(h.Sum(nil))
+}

@@ -1,0 +1,114 @@
+package prepare
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// gather merges what every member has learned of each column, in the flock's order, so that
+// all have the same. A member without rows knows no columns: it brings nothing.
+func gather[T any](ctx context.Context, flock table.Flock, name string, own map[string]T, merge func(T, T) (T, error)) (map[string]T, error) {
+	data, err := json.Marshal(own)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	all, err := flock.Gather(ctx, name, data)
+	if err != nil {
+		return nil, err
+	}
+	merged := make(map[string]T)
+	for i, data := range all {
+		var theirs map[string]T
+		if err := json.Unmarshal(data, &theirs); err != nil {
+			return nil, fmt.Errorf("%s: what member %d of %d has learned: %w", name, i, len(all), err)
+		}
+		for _, column := range slices.Sorted(maps.Keys(theirs)) {
+			of, known := merged[column]
+			if !known {
+				merged[column] = theirs[column]
+			} else if merged[column], err = merge(of, theirs[column]); err != nil {
+				return nil, fmt.Errorf("%s: column %q: %w", name, column, err)
+			}
+		}
+	}
+	return merged, nil
+}
+
+// wants tells whether a stage is for a column: those that it names, or all of its kind.
+func wants(names []string, kind table.Kind, c *table.Column) bool {
+	return c.Kind == kind && (len(names) == 0 || slices.Contains(names, c.Name))
+}
+
+// collect goes over the columns of a kind that a stage is for, batch by batch. Infinite numbers
+// are an error. A column that is named and not there, or of another kind, is one too.
+func collect(ctx context.Context, rows table.Source, names []string, kind table.Kind, do func(c *table.Column)) error {
+	for b, err := range rows(ctx) {
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if _, err := find(b, name, kind); err != nil {
+				return err
+			}
+		}
+		for i := range b.Columns {
+			c := &b.Columns[i]
+			if !wants(names, kind, c) {
+				continue
+			}
+			if at := slices.IndexFunc(c.Numbers, func(x float64) bool { return math.IsInf(x, 0) }); at >= 0 {
+				return fmt.Errorf("column %q is %g in row %d: want finite numbers, or NaN where one is missing", c.Name, c.Numbers[at], b.Key(at))
+			}
+			do(c)
+		}
+	}
+	return nil
+}
+
+// find is a column by name and kind.
+func find(b *table.Batch, name string, kind table.Kind) (*table.Column, error) {
+	c := b.Find(name)
+	if c == nil {
+		return nil, fmt.Errorf("column %q is not there", name)
+	}
+	if c.Kind != kind {
+		return nil, fmt.Errorf("column %q is a %s, not a %s", name, c.Kind, kind)
+	}
+	return c, nil
+}
+
+// replaced is b with each column that was learned of replaced by what make gives for it.
+func replaced[T any](b *table.Batch, kind table.Kind, learned map[string]T, make func(c *table.Column, of T) []table.Column) (*table.Batch, error) {
+	for _, name := range slices.Sorted(maps.Keys(learned)) {
+		if _, err := find(b, name, kind); err != nil {
+			return nil, err
+		}
+	}
+	out := &table.Batch{Rows: b.Rows, First: b.First, Keys: b.Keys}
+	for i := range b.Columns {
+		if of, ok := learned[b.Columns[i].Name]; ok {
+			out.Columns = append(out.Columns, make(&b.Columns[i], of)...)
+		} else {
+			out.Columns = append(out.Columns, b.Columns[i])
+		}
+	}
+	return out, nil
+}
+
+// mapped is a column of numbers with each that is there replaced.
+func mapped(c *table.Column, do func(float64) float64) []table.Column {
+	out := table.Column{Name: c.Name, Kind: table.Number, Numbers: make([]float64, len(c.Numbers))}
+	for i, x := range c.Numbers {
+		if !math.IsNaN(x) {
+			x = do(x)
+		}
+		out.Numbers[i] = x
+	}
+	return []table.Column{out}
+}

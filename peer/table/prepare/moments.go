@@ -1,0 +1,106 @@
+package prepare
+
+import (
+	"context"
+	"math"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// Moments are the mean and the variance of numbers, which merge as if they were of one heap
+// (Chan, Golub and LeVeque, 1979). The mean is kept as a number near it and what is missing to it, so that
+// numbers far from 0 and near to each other lose nothing. The zero value is of none.
+type Moments struct {
+	Count float64 `json:"count"`
+	// Near is the first number, and Off the mean's distance from it.
+	Near float64 `json:"near"`
+	Off  float64 `json:"off"`
+	// Squares is the sum of squared distances from the mean.
+	Squares float64 `json:"squares"`
+}
+
+// Mean is that of the numbers, 0 of none.
+func (m Moments) Mean() float64 { return m.Near + m.Off }
+
+// Variance is the mean squared distance from the mean, 0 of none.
+func (m Moments) Variance() float64 {
+	if m.Count == 0 {
+		return 0
+	}
+	return max(m.Squares, 0) / m.Count
+}
+
+// Add adds numbers, those that are NaN aside.
+func (m *Moments) Add(numbers ...float64) {
+	var own Moments
+	var sum, squares float64
+	for _, x := range numbers {
+		if math.IsNaN(x) {
+			continue
+		}
+		if own.Count == 0 {
+			own.Near = x
+		}
+		own.Count++
+		d := x - own.Near
+		sum += d
+		squares += d * d
+	}
+	if own.Count > 0 {
+		own.Off = sum / own.Count
+		own.Squares = squares - sum*own.Off
+		m.Merge(own)
+	}
+}
+
+// AddFloats adds numbers as pictures have them.
+func (m *Moments) AddFloats(numbers []float32) {
+	const together = 4096
+	var wide [together]float64
+	for len(numbers) > 0 {
+		n := min(len(numbers), together)
+		for i, x := range numbers[:n] {
+			wide[i] = float64(x)
+		}
+		m.Add(wide[:n]...)
+		numbers = numbers[n:]
+	}
+}
+
+// Merge adds the numbers of another heap.
+func (m *Moments) Merge(o Moments) {
+	if m.Count == 0 || o.Count == 0 {
+		if m.Count == 0 {
+			*m = o
+		}
+		return
+	}
+	all := m.Count + o.Count
+	apart := (o.Near - m.Near) + (o.Off - m.Off)
+	m.Off += apart * (o.Count / all)
+	m.Squares += o.Squares + apart*apart*(m.Count*(o.Count/all))
+	m.Count = all
+}
+
+// GatherMoments merges the moments of all members, name by name (of a column, a channel of
+// pictures): what they need to scale their numbers alike.
+func GatherMoments(ctx context.Context, flock table.Flock, name string, own map[string]Moments) (map[string]Moments, error) {
+	return gather(ctx, flock, name, own, func(a, b Moments) (Moments, error) {
+		a.Merge(b)
+		return a, nil
+	})
+}
+
+// momentsOf are the moments of the columns that a stage is for, over all members.
+func momentsOf(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string) (map[string]Moments, error) {
+	own := make(map[string]Moments)
+	err := collect(ctx, rows, columns, table.Number, func(c *table.Column) {
+		m := own[c.Name]
+		m.Add(c.Numbers...)
+		own[c.Name] = m
+	})
+	if err != nil {
+		return nil, err
+	}
+	return GatherMoments(ctx, flock, name, own)
+}

@@ -1,0 +1,90 @@
+package prepare
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// NGrams makes of texts so many columns, each the share of the n-grams that a hash puts there,
+// of length 1 together: runs of 1 to Words words, and of 3 to Letters letters within words. Nothing
+// is agreed on.
+type NGrams struct {
+	// Columns are those that are texts; none are all categories.
+	Columns []string `json:"columns,omitempty"`
+	// Words and Letters are the longest runs. Default, if both are 0: 2 words, no letters.
+	Words   int `json:"words,omitempty"`
+	Letters int `json:"letters,omitempty"`
+	// Count is how many columns each text becomes. Default: 64.
+	Count int `json:"count,omitempty"`
+	// Learned are the columns there are.
+	Learned map[string]bool `json:"learned,omitempty"`
+}
+
+const (
+	leastLetters = 3
+	maxRun       = 8
+)
+
+// Fit implements table.Stage.
+func (s *NGrams) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) (err error) {
+	if s.Words == 0 && s.Letters == 0 {
+		s.Words = 2
+	}
+	if s.Words < 0 || s.Words > maxRun || s.Letters != 0 && (s.Letters < leastLetters || s.Letters > maxRun) {
+		return fmt.Errorf("n-grams: %d words, %d letters: want at most %d of both, and %d letters or more, or none", s.Words, s.Letters, maxRun, leastLetters)
+	}
+	if err = bucketsOf(&s.Count); err == nil {
+		s.Learned, err = columnsOf(ctx, flock, name, rows, s.Columns, table.Category)
+	}
+	return err
+}
+
+// Transform implements table.Stage.
+func (s *NGrams) Transform(b *table.Batch) (*table.Batch, error) {
+	return replaced(b, table.Category, s.Learned, func(c *table.Column, _ bool) []table.Column {
+		columns := named(c.Name, s.Count, len(c.Codes))
+		counts := make([]map[int]float64, len(c.Values))
+		for row, code := range c.Codes {
+			if code == table.Missing {
+				continue
+			}
+			if counts[code] == nil {
+				counts[code] = s.of(c.Values[code])
+			}
+			for place, share := range counts[code] {
+				columns[place].Numbers[row] = share
+			}
+		}
+		return columns
+	})
+}
+
+// of are the shares of a text's n-grams.
+func (s *NGrams) of(text string) map[int]float64 {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	counts, squares := make(map[int]float64), 0.0
+	add := func(gram string) { counts[bucket(gram, s.Count)]++ }
+	for i := range words {
+		for n := 1; n <= s.Words && i+n <= len(words); n++ {
+			add(strings.Join(words[i:i+n], " "))
+		}
+		letters := []rune("^" + words[i] + "$")
+		for n := leastLetters; n <= s.Letters; n++ {
+			for at := 0; at+n <= len(letters); at++ {
+				add("\x00" + string(letters[at:at+n]))
+			}
+		}
+	}
+	for _, n := range counts {
+		squares += n * n
+	}
+	for place, n := range counts {
+		counts[place] = n / math.Sqrt(squares)
+	}
+	return counts
+}

@@ -1,0 +1,134 @@
+package prepare
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// sketches are the distributions of the columns that a stage is for, over all members.
+func sketches(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string) (map[string]*Sketch, error) {
+	own := make(map[string]*Sketch)
+	err := collect(ctx, rows, columns, table.Number, func(c *table.Column) {
+		if own[c.Name] == nil {
+			own[c.Name] = &Sketch{}
+		}
+		own[c.Name].Add(c.Numbers...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return gather(ctx, flock, name, own, func(a, b *Sketch) (*Sketch, error) {
+		a.Merge(b)
+		return a, nil
+	})
+}
+
+// Bins makes of each number the bin that it is in, from 0, of about equally many rows: as
+// many as Sketch.ErrorBound lets be told apart.
+type Bins struct {
+	// Columns are those that are binned; none are all of numbers.
+	Columns []string `json:"columns,omitempty"`
+	// Count is how many bins there are at most. Default: 32.
+	Count int `json:"count,omitempty"`
+	// Learned has the edges between bins, ascending: a number is in the bin of as many edges
+	// as it is not below.
+	Learned map[string][]float64 `json:"learned,omitempty"`
+}
+
+const (
+	defaultBins = 32
+	maxBins     = 1024
+)
+
+// Fit implements table.Stage.
+func (s *Bins) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
+	if s.Count == 0 {
+		s.Count = defaultBins
+	}
+	if s.Count < 2 || s.Count > maxBins {
+		return fmt.Errorf("bins: Count is %d: want 2 to %d, or 0 for %d", s.Count, maxBins, defaultBins)
+	}
+	all, err := sketches(ctx, flock, name, rows, s.Columns)
+	if err != nil {
+		return fmt.Errorf("binning: %w", err)
+	}
+	shares := make([]float64, s.Count-1)
+	for i := range shares {
+		shares[i] = float64(i+1) / float64(s.Count)
+	}
+	s.Learned = make(map[string][]float64, len(all))
+	for column, sketch := range all {
+		s.Learned[column] = slices.Compact(slices.DeleteFunc(sketch.Quantiles(shares...), math.IsNaN))
+	}
+	return nil
+}
+
+// Transform implements table.Stage.
+func (s *Bins) Transform(b *table.Batch) (*table.Batch, error) {
+	return replaced(b, table.Number, s.Learned, func(c *table.Column, edges []float64) []table.Column {
+		return mapped(c, func(x float64) float64 {
+			bin, found := slices.BinarySearch(edges, x)
+			if found {
+				bin++
+			}
+			return float64(bin)
+		})
+	})
+}
+
+// Outliers keeps numbers within Tukey's fences: from the first quartile less Reach times the
+// distance of the quartiles, to the third and as much. Those beyond are moved to the fence, or are
+// missing from then on.
+type Outliers struct {
+	// Columns are those that are kept within; none are all of numbers.
+	Columns []string `json:"columns,omitempty"`
+	// Reach is how far the fences are. Default: 3.
+	Reach float64 `json:"reach,omitempty"`
+	// Remove takes numbers beyond for missing.
+	Remove bool `json:"remove,omitempty"`
+	// Learned has the two fences.
+	Learned map[string][2]float64 `json:"learned,omitempty"`
+}
+
+const defaultReach = 3
+
+// Fit implements table.Stage.
+func (s *Outliers) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
+	if s.Reach == 0 {
+		s.Reach = defaultReach
+	}
+	if !(s.Reach > 0 && s.Reach <= math.MaxFloat32) {
+		return fmt.Errorf("outliers: Reach is %g: want a number above 0", s.Reach)
+	}
+	all, err := sketches(ctx, flock, name, rows, s.Columns)
+	if err != nil {
+		return fmt.Errorf("finding outliers: %w", err)
+	}
+	s.Learned = make(map[string][2]float64, len(all))
+	for column, sketch := range all {
+		if sketch.Count == 0 {
+			continue
+		}
+		quartiles := sketch.Quantiles(0.25, 0.75)
+		reach := s.Reach * (quartiles[1] - quartiles[0])
+		s.Learned[column] = [2]float64{quartiles[0] - reach, quartiles[1] + reach}
+	}
+	return nil
+}
+
+// Transform implements table.Stage.
+func (s *Outliers) Transform(b *table.Batch) (*table.Batch, error) {
+	return replaced(b, table.Number, s.Learned, func(c *table.Column, fences [2]float64) []table.Column {
+		return mapped(c, func(x float64) float64 {
+			near := min(max(x, fences[0]), fences[1])
+			if s.Remove && near != x {
+				return math.NaN()
+			}
+			return near
+		})
+	})
+}

@@ -1,0 +1,133 @@
+package prepare
+
+import (
+	"math"
+	"slices"
+)
+
+// sketchSize is how many numbers a level of a Sketch holds.
+const sketchSize = 2048
+
+// Sketch is the distribution of numbers in bounded memory, of which quantiles are read and
+// which merges with others: levels of up to 2,048 numbers, of which those of level l stand for
+// 2^l each; a full level is sorted, and every other number of it moves up (Munro and Paterson, 1980;
+// Manku, Rajagopalan and Lindsay, 1998). The rank of what Quantile gives is off by at most
+// ErrorBound, and is the same wherever the same is added and merged in the same order. The zero
+// value is of none.
+type Sketch struct {
+	Levels [][]float64 `json:"levels"`
+	Count  float64     `json:"count"`
+	// Compacted counts the times that a level was halved, by level: their parity says which
+	// half moves.
+	Compacted []uint64 `json:"compacted"`
+}
+
+// Add adds numbers, those that are NaN aside.
+func (s *Sketch) Add(numbers ...float64) {
+	for _, x := range numbers {
+		if math.IsNaN(x) {
+			continue
+		}
+		s.level(0)
+		s.Levels[0] = append(s.Levels[0], x)
+		s.Count++
+		if len(s.Levels[0]) >= sketchSize {
+			s.compact(0)
+		}
+	}
+}
+
+// Merge adds the numbers of another.
+func (s *Sketch) Merge(o *Sketch) {
+	s.Count += o.Count
+	for l, numbers := range o.Levels {
+		s.level(l)
+		s.Levels[l] = append(s.Levels[l], numbers...)
+		s.Compacted[l] += o.Compacted[l]
+	}
+	for l := 0; l < len(s.Levels); l++ {
+		if len(s.Levels[l]) >= sketchSize {
+			s.compact(l)
+		}
+	}
+}
+
+// level makes room for a level.
+func (s *Sketch) level(l int) {
+	for len(s.Levels) <= l {
+		s.Levels, s.Compacted = append(s.Levels, nil), append(s.Compacted, 0)
+	}
+}
+
+// compact halves a level, an odd number of which keeps its last.
+func (s *Sketch) compact(l int) {
+	s.level(l + 1)
+	numbers := s.Levels[l]
+	slices.Sort(numbers)
+	var kept []float64
+	if len(numbers)%2 == 1 {
+		kept = append(kept, numbers[len(numbers)-1])
+		numbers = numbers[:len(numbers)-1]
+	}
+	for i := int(s.Compacted[l] % 2); i < len(numbers); i += 2 {
+		s.Levels[l+1] = append(s.Levels[l+1], numbers[i])
+	}
+	s.Compacted[l]++
+	s.Levels[l] = kept
+	if len(s.Levels[l+1]) >= sketchSize {
+		s.compact(l + 1)
+	}
+}
+
+// ErrorBound is by how much the rank of a quantile may be off, as a share of the count: each
+// halving of a level moves a rank by at most what one of its numbers stands for.
+func (s *Sketch) ErrorBound() float64 {
+	if s.Count == 0 {
+		return 0
+	}
+	off := 0.0
+	for l, n := range s.Compacted {
+		off += float64(n) * math.Ldexp(1, l)
+	}
+	return off / s.Count
+}
+
+// Quantile is the number below which a share q of all lie, NaN of none.
+func (s *Sketch) Quantile(q float64) float64 {
+	return s.Quantiles(q)[0]
+}
+
+// Quantiles are those of ascending shares.
+func (s *Sketch) Quantiles(shares ...float64) []float64 {
+	type weighted struct{ x, weight float64 }
+	var all []weighted
+	total := 0.0
+	for l, numbers := range s.Levels {
+		for _, x := range numbers {
+			all = append(all, weighted{x, math.Ldexp(1, l)})
+			total += math.Ldexp(1, l)
+		}
+	}
+	slices.SortFunc(all, func(a, b weighted) int {
+		switch {
+		case a.x < b.x:
+			return -1
+		case a.x > b.x:
+			return 1
+		}
+		return 0
+	})
+	found, at, below := make([]float64, len(shares)), 0, 0.0
+	for i, q := range shares {
+		if len(all) == 0 {
+			found[i] = math.NaN()
+			continue
+		}
+		for at < len(all)-1 && below+all[at].weight <= q*total {
+			below += all[at].weight
+			at++
+		}
+		found[i] = all[at].x
+	}
+	return found
+}

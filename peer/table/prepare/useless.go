@@ -1,0 +1,151 @@
+package prepare
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// DropUseless leaves columns out that have no effect on a target within a tolerance, by
+// themselves: of which the squared correlation with it (of a category: the share of its variance
+// that lies between the values) is below Tolerance. What is missing counts as a value of a
+// category; of numbers it does not count. The target, a column of numbers, stays.
+type DropUseless struct {
+	Target    string  `json:"target"`
+	Tolerance float64 `json:"tolerance,omitempty"` // Default: 0, which leaves constant columns out
+	// Dropped are the columns that are left out, and what share each explains.
+	Dropped map[string]float64 `json:"dropped,omitempty"`
+}
+
+// effect is what is summed of a column: of numbers the moments of both where both are there,
+// and the sum of products of their distances from the means; of a category the target's moments by
+// value.
+type effect struct {
+	Target  Moments            `json:"target"`
+	Number  Moments            `json:"number"`
+	Product float64            `json:"product"`
+	Values  map[string]Moments `json:"values,omitempty"`
+}
+
+func (e effect) merge(o effect) (effect, error) {
+	if n, m := e.Number.Count, o.Number.Count; n > 0 && m > 0 {
+		x := (o.Number.Near - e.Number.Near) + (o.Number.Off - e.Number.Off)
+		y := (o.Target.Near - e.Target.Near) + (o.Target.Off - e.Target.Off)
+		e.Product += o.Product + x*y*(n*(m/(n+m)))
+	} else {
+		e.Product += o.Product
+	}
+	e.Target.Merge(o.Target)
+	e.Number.Merge(o.Number)
+	if len(e.Values)+len(o.Values) > 0 && e.Values == nil {
+		e.Values = make(map[string]Moments)
+	}
+	for _, value := range slices.Sorted(maps.Keys(o.Values)) {
+		m := e.Values[value]
+		m.Merge(o.Values[value])
+		e.Values[value] = m
+	}
+	if len(e.Values) > MaxValues {
+		return e, tooMany("it")
+	}
+	return e, nil
+}
+
+// explained is the share of the target's variance.
+func (e effect) explained() float64 {
+	whole := e.Target.Squares
+	if whole <= 0 {
+		return 0
+	}
+	if e.Values != nil {
+		within := 0.0
+		for _, value := range slices.Sorted(maps.Keys(e.Values)) {
+			within += max(e.Values[value].Squares, 0)
+		}
+		return max(1-within/whole, 0)
+	}
+	if e.Number.Squares <= 0 {
+		return 0
+	}
+	return e.Product * e.Product / (e.Number.Squares * whole)
+}
+
+// Fit implements table.Stage.
+func (s *DropUseless) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
+	if !(s.Tolerance >= 0 && s.Tolerance < 1) {
+		return fmt.Errorf("dropping columns: Tolerance is %g: want 0 or more, below 1", s.Tolerance)
+	}
+	own := make(map[string]effect)
+	for b, err := range rows(ctx) {
+		if err != nil {
+			return err
+		}
+		target, err := find(b, s.Target, table.Number)
+		if err != nil {
+			return fmt.Errorf("dropping columns without effect: the target: %w", err)
+		}
+		for i := range b.Columns {
+			if c := &b.Columns[i]; c.Name != s.Target {
+				own[c.Name], _ = own[c.Name].merge(effectOf(c, target.Numbers)) // of too many values members hear below
+			}
+		}
+	}
+	all, err := gather(ctx, flock, name, own, effect.merge)
+	if err != nil {
+		return err
+	}
+	s.Dropped = make(map[string]float64)
+	for column, e := range all {
+		if share := e.explained(); share <= s.Tolerance {
+			s.Dropped[column] = share
+		}
+	}
+	return nil
+}
+
+// effectOf is that of some rows.
+func effectOf(c *table.Column, target []float64) (e effect) {
+	if c.Kind == table.Category {
+		e.Values = make(map[string]Moments)
+		by := make([]Moments, len(c.Values)+1)
+		for row, code := range c.Codes {
+			by[code+1].Add(target[row]) // the first is of what is missing
+		}
+		for i, m := range by {
+			if m.Count > 0 && i == 0 {
+				e.Values["\x00missing"] = m
+			} else if m.Count > 0 {
+				e.Values[c.Values[i-1]] = m
+			}
+		}
+		e.Target.Add(target...)
+		return e
+	}
+	var numbers, targets []float64
+	for row, x := range c.Numbers {
+		if y := target[row]; !math.IsNaN(x) && !math.IsNaN(y) {
+			numbers, targets = append(numbers, x), append(targets, y)
+		}
+	}
+	e.Number.Add(numbers...)
+	e.Target.Add(targets...)
+	for i, x := range numbers {
+		e.Product += ((x - e.Number.Near) - e.Number.Off) * ((targets[i] - e.Target.Near) - e.Target.Off)
+	}
+	return e
+}
+
+// Transform implements table.Stage.
+func (s *DropUseless) Transform(b *table.Batch) (*table.Batch, error) {
+	out := &table.Batch{Rows: b.Rows, First: b.First, Keys: b.Keys}
+	for _, c := range b.Columns {
+		if _, dropped := s.Dropped[c.Name]; !dropped {
+			out.Columns = append(out.Columns, c)
+		}
+	}
+	return out, nil
+}
