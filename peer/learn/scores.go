@@ -164,20 +164,30 @@ func evaluateNumbers(ctx context.Context, flock table.Flock, name string, predic
 	if err := agree(ctx, flock, name, local); err != nil {
 		return NumberScores{}, err
 	}
+	means := make([]float64, 2)
+	for i := range predictions {
+		means[0] += rows.weight(i)
+		means[1] += rows.weight(i) * rows.Target[i]
+	}
+	means, _, err := flock.Sum(ctx, name+"/mean", means)
+	if err != nil {
+		return NumberScores{}, fmt.Errorf("learn: evaluating: %w", err)
+	}
+	mean := share(means[1], means[0])
 	const (
 		weights = iota
 		squares
 		absolutes
-		targets
+		offs // the targets and their squares, less the mean
+		spread
 		places
 	)
 	sums := make([]float64, places)
 	for i, p := range predictions {
-		weight, miss := rows.weight(i), p-rows.Target[i]
-		sums[weights] += weight
-		sums[squares] += weight * miss * miss
-		sums[absolutes] += weight * math.Abs(miss)
-		sums[targets] += weight * rows.Target[i]
+		weight, miss, off := rows.weight(i), p-rows.Target[i], rows.Target[i]-mean
+		for place, x := range [places]float64{1, miss * miss, math.Abs(miss), off, off * off} {
+			sums[place] += weight * x
+		}
 	}
 	sums, peers, err := flock.Sum(ctx, name+"/errors", sums)
 	if err != nil {
@@ -187,17 +197,9 @@ func evaluateNumbers(ctx context.Context, flock table.Flock, name string, predic
 	if n == 0 {
 		return NumberScores{}, ErrNoRows
 	}
-	spread := []float64{0}
-	for i := range predictions {
-		d := rows.Target[i] - sums[targets]/n
-		spread[0] += rows.weight(i) * d * d
-	}
-	if spread, _, err = flock.Sum(ctx, name+"/spread", spread); err != nil {
-		return NumberScores{}, fmt.Errorf("learn: evaluating: %w", err)
-	}
 	s := NumberScores{Peers: peers, Rows: n, RMSE: math.Sqrt(sums[squares] / n), MAE: sums[absolutes] / n}
-	if spread[0] > 0 {
-		s.R2 = 1 - sums[squares]/spread[0]
+	if variance := sums[spread] - sums[offs]*sums[offs]/n; variance > 0 {
+		s.R2 = 1 - sums[squares]/variance
 	}
 	return s, nil
 }
