@@ -198,6 +198,9 @@ func openCSV(in io.ReadCloser, comma byte, s sink) (*csvRows, error) {
 	if err := named(r.names); err != nil {
 		return nil, err
 	}
+	if len(r.names) == 1 && strings.ContainsAny(r.names[0], ",;\t|") {
+		return nil, fmt.Errorf("line %d has one column, %q: fields of this format are separated by %q", header.line, r.names[0], comma)
+	}
 	r.places, err = s.places(r.names)
 	return r, err
 }

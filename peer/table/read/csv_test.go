@@ -160,6 +160,7 @@ func TestCSVIsRefused(t *testing.T) {
 	for _, c := range []struct{ name, text, wants string }{
 		{"empty", "", "empty"},
 		{"the same name twice", "a,b,a\n1,2,3\n", `column "a" is there twice`},
+		{"another separator", "a;b\n1;2\n", `one column, "a;b": fields of this format are separated by ','`},
 		{"UTF-16", "\xFF\xFEa\x00,\x00", "UTF-16"},
 		{"names with a quote", "a,\"b\n1,2\n", "line 1, the names of the columns"},
 		{"Parquet inside", "PAR1,a\n", "parquet inside"},

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -171,6 +173,55 @@ func TestBatches(t *testing.T) {
 	}
 	for range r.Rows(context.Background()) {
 		break
+	}
+}
+
+// The memory of a pass does not follow the size of the file, however many texts it has.
+func TestMemoryIsBounded(t *testing.T) {
+	row := func(b *bytes.Buffer, i int) { fmt.Fprintf(b, "%d,%d,name of row %d\n", i, i%7, i) }
+	var packed, some bytes.Buffer
+	w, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	some.WriteString("a,b,c\n")
+	const rows = 400_000
+	for i := range rows {
+		if row(&some, i); some.Len() > 1<<20 || i == rows-1 {
+			w.Write(some.Bytes())
+			some.Reset()
+		}
+	}
+	w.Close()
+	r := opened(t, Config{}, written(t, "x.csv.zst", packed.String()))
+	packed.Reset()
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before, most, n := heap(), int64(0), 0
+	for b, err := range r.Rows(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n += b.Rows; n/DefaultBatchRows%16 == 0 {
+			most = max(most, heap()-before)
+		}
+	}
+	if n != rows || most > 20<<20 {
+		t.Errorf("%d rows took %d bytes of memory", n, most)
+	}
+	held := 0
+	for b, err := range Shared(r.Rows, 32<<20)(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		held += b.Rows
+	}
+	if held != rows {
+		t.Errorf("%d rows", held)
 	}
 }
 

@@ -58,26 +58,41 @@ func (s *shared) load(ctx context.Context) (table.Source, error) {
 		return table.InMemory(s.held...), nil
 	}
 	var held []*table.Batch
-	size := int64(0)
+	size, last := int64(0), &table.Batch{}
 	for b, err := range s.source(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		if size += bytesOf(b); size > s.limit {
+		if size += added(b, last); size > s.limit {
 			s.large = true
 			return s.source, nil
 		}
+		last = b
 		held = append(held, b)
 	}
 	s.held, s.done = held, true
 	return table.InMemory(held...), nil
 }
 
-// bytesOf is about the memory of a batch; the texts of categories, which batches share, aside.
-func bytesOf(b *table.Batch) int64 {
+// textHeader is what a text takes in memory beside its bytes.
+const textHeader = 16
+
+// added is the memory that a batch takes beside the one before, with which it may share the
+// texts of its categories.
+func added(b, last *table.Batch) int64 {
 	n := int64(8 * len(b.Keys))
 	for i := range b.Columns {
-		n += int64(8*len(b.Columns[i].Numbers) + 4*len(b.Columns[i].Codes))
+		c := &b.Columns[i]
+		n += int64(8*len(c.Numbers) + 4*len(c.Codes))
+		texts := c.Values
+		if i < len(last.Columns) {
+			if before := last.Columns[i].Values; len(before) > 0 && len(texts) >= len(before) && texts[len(before)-1] == before[len(before)-1] {
+				texts = texts[len(before):]
+			}
+		}
+		for _, text := range texts {
+			n += int64(textHeader + len(text))
+		}
 	}
 	return n
 }
