@@ -83,6 +83,7 @@ func TestAgree(t *testing.T) {
 		{"a column more", []string{"a n", "a n,b c"}, true, "", []string{"member 2 of 2", `column "b" is one more`}},
 		{"another kind", []string{"a n", "a c"}, false, "", []string{"member 2 of 2", `column "a" is a category, not a number`, "same schema"}},
 		{"another kind, later", []string{"a n", "a ?", "a c"}, false, "", []string{"member 3 of 3", `column "a"`}},
+		{"another kind than the second's", []string{"a ?", "a n", "a c"}, false, "", []string{"member 3 of 3", `column "a" is a category, not a number`}},
 		{"another kind, joined", []string{"a n", "a c", "a n"}, true, "a c", nil},
 		{"no rows anywhere", []string{"", ""}, false, "", []string{"none of 2 members has a table"}},
 	} {

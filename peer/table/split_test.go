@@ -211,6 +211,9 @@ func TestSplitAndShardAreIndependent(t *testing.T) {
 			}
 		}
 	}
+	for b := range Filtered(InMemory(many(0, 3)), parsed(t, "").Test())(t.Context()) {
+		t.Errorf("a batch without rows: %+v", b)
+	}
 	for _, err := range Filtered(InMemory(many(0, 3)), Drop("absent"))(t.Context()) {
 		if err == nil || !strings.Contains(err.Error(), `"absent"`) {
 			t.Errorf("dropping what is not there: %v", err)
