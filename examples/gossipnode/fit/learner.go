@@ -1,15 +1,10 @@
 package fit
 
 import (
-	"cmp"
-
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/prepare"
 	"github.com/seed-97356399/murmuration/peer/learn"
 )
-
-// anyLeaves is as many as no tree has.
-const anyLeaves = 1 << 20
 
 // learnerOptions are the settings of all learners; each takes its own.
 type learnerOptions struct {
@@ -48,8 +43,14 @@ func learners() []learner {
 		{"gaussian-nb", prepare.Numbers, wantsClass, func(learnerOptions) learn.Learner { return &learn.GaussianNB{} }},
 		{"multinomial-nb", prepare.Counts, wantsClass, func(learnerOptions) learn.Learner { return &learn.MultinomialNB{} }},
 		{"bernoulli-nb", prepare.Numbers, wantsClass, func(learnerOptions) learn.Learner { return &learn.BernoulliNB{} }},
+		{"tree", prepare.Trees, wantsAny, func(o learnerOptions) learn.Learner {
+			return learn.Tree{Depth: o.Depth, Leaves: o.Leaves, MinRows: o.LeafRows}
+		}},
+		{"forest", prepare.Trees, wantsAny, func(o learnerOptions) learn.Learner {
+			return learn.Forest{Trees: o.Trees, Depth: o.Depth, MinRows: o.LeafRows, Seed: o.Seed}
+		}},
 		{"boost", prepare.Trees, wantsAny, func(o learnerOptions) learn.Learner {
-			return learn.Boost{Trees: o.Trees, Leaves: cmp.Or(o.Leaves, anyLeaves), Depth: o.Depth, Rate: o.Rate, MinRows: o.LeafRows, Seed: o.Seed}
+			return learn.Boost{Trees: o.Trees, Leaves: o.Leaves, Depth: o.Depth, Rate: o.Rate, MinRows: o.LeafRows, Seed: o.Seed}
 		}},
 		{"kmeans", prepare.Numbers, "", func(o learnerOptions) learn.Learner { return learn.KMeans{Clusters: o.Clusters, Seed: o.Seed} }},
 		{"pca", prepare.Numbers, "", func(o learnerOptions) learn.Learner { return learn.PCA{Components: o.Components, Seed: o.Seed} }},

@@ -70,7 +70,7 @@ func (o *options) register(flags *pflag.FlagSet) {
 	cli.Group(flags, topicRows, "data", "target", "drop", "split")
 	flags.StringVar(&l.Name, "learner", learnerNames()[0], "one of "+cli.List(learnerNames()))
 	flags.IntVar(&l.Trees, "trees", 100, "trees of forest and boost")
-	flags.IntVar(&l.Leaves, "leaves", 31, "most leaves of a tree; 0: any number")
+	flags.IntVar(&l.Leaves, "leaves", 0, "most leaves of a tree (default: 31 of boost, any number of tree)")
 	flags.IntVar(&l.Depth, "depth", 0, "most depth of a tree (default: 10 of tree, 14 of forest, any of boost)")
 	flags.IntVar(&l.LeafRows, "leaf-rows", 20, "least rows of a leaf")
 	flags.Float64Var(&l.Rate, "rate", 0.1, "learning rate of boost")
