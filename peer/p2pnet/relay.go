@@ -91,12 +91,12 @@ func (r Relay) options(entrance *door.Door) (options []libp2p.Option) {
 		options = append(options, libp2p.EnableNATService())
 	}
 	if r.Punch {
-		return append(options, libp2p.Transport(entrance.TCP()), libp2p.EnableHolePunching())
+		return append(options, libp2p.Transport(tcpBehind(entrance)), libp2p.EnableHolePunching())
 	}
 	return append(options,
 		// Sharing the listening port with outgoing connections would let a second
 		// process take the same port unnoticed; its only use is hole punching.
-		libp2p.Transport(entrance.TCP(tcp.DisableReuseport())),
+		libp2p.Transport(tcpBehind(entrance, tcp.DisableReuseport())),
 		libp2p.DisableIdentifyAddressDiscovery(),
 	)
 }

@@ -193,6 +193,7 @@ var remedies = []struct {
 	{seam.ErrUnknownProtocol, "install the same release on both machines"},
 	{seam.ErrTwin, "give one of the two a key and a checkpoint folder of its own, with --key and --checkpoint: gossipnode keygen makes a key"},
 	{p2pnet.ErrAddress, "correct --join"},
+	{p2pnet.ErrNotAPeer, "give --join the port of a peer's --listen, not that of its --metrics or --dashboard"},
 }
 
 // Remedy tells what to change after an error of the library, empty where no flag helps.

@@ -1,0 +1,63 @@
+package p2pnet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/transport"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcpreuse"
+	manet "github.com/multiformats/go-multiaddr/net"
+
+	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/door"
+)
+
+// ErrNotAPeer: what answers at an address is an HTTP server.
+var ErrNotAPeer = errors.New("an HTTP server answers there, not a peer")
+
+// httpGreeting is how an HTTP server begins whatever it answers.
+const httpGreeting = "HTTP/"
+
+// tcpBehind makes libp2p's transport over TCP, behind a door, with an upgrader that tells
+// what is no peer.
+func tcpBehind(entrance *door.Door, options ...tcp.Option) func(transport.Upgrader, network.ResourceManager, *tcpreuse.ConnMgr) (*tcp.TcpTransport, error) {
+	build := entrance.TCP(options...)
+	return func(u transport.Upgrader, resources network.ResourceManager, shared *tcpreuse.ConnMgr) (*tcp.TcpTransport, error) {
+		return build(labelling{u}, resources, shared)
+	}
+}
+
+// labelling is libp2p's upgrader of connections, whose failures say what they have met.
+type labelling struct{ transport.Upgrader }
+
+// Upgrade implements transport.Upgrader.
+func (l labelling) Upgrade(ctx context.Context, t transport.Transport, conn manet.Conn, d network.Direction, to peer.ID, scope network.ConnManagementScope) (transport.CapableConn, error) {
+	if d != network.DirOutbound {
+		return l.Upgrader.Upgrade(ctx, t, conn, d, to, scope)
+	}
+	overheard := &overheard{Conn: conn}
+	upgraded, err := l.Upgrader.Upgrade(ctx, t, overheard, d, to, scope)
+	if err != nil && bytes.Equal(overheard.first, []byte(httpGreeting)) {
+		err = fmt.Errorf("%w (%w)", ErrNotAPeer, err)
+	}
+	return upgraded, err
+}
+
+// overheard is a connection that keeps the first bytes which it has read.
+type overheard struct {
+	manet.Conn
+	first []byte // as many as a greeting has
+}
+
+// Read implements net.Conn. One goroutine reads.
+func (o *overheard) Read(b []byte) (int, error) {
+	n, err := o.Conn.Read(b)
+	if missing := len(httpGreeting) - len(o.first); missing > 0 {
+		o.first = append(o.first, b[:min(n, missing)]...)
+	}
+	return n, err
+}
