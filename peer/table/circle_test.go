@@ -47,10 +47,10 @@ func (m inOrder) Gather(ctx context.Context, name string, data []byte) ([][]byte
 	if m.arrived[name]++; m.arrived[name] == m.members {
 		close(m.whole[name])
 	}
-	whole := m.whole[name]
+	whole, all := m.whole[name], m.brought[name]
 	m.mutex.Unlock()
 	<-whole
-	return m.brought[name], ctx.Err()
+	return all, ctx.Err()
 }
 
 func (m inOrder) Sum(ctx context.Context, name string, vector []float64) ([]float64, int, error) {

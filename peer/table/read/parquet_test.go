@@ -129,11 +129,11 @@ func TestParquetThatIsDamaged(t *testing.T) {
 		}
 		return err
 	}
-	for size := 0; size < len(whole); size += 131 {
+	for size := 0; size < len(whole); size += 211 {
 		refused(t, read(whole[:size]), path)
 	}
 	refused(t, read(whole[:len(whole)/2]), path, "cut off")
-	for at := 4; at < len(whole); at += 37 {
+	for at := 4; at < len(whole); at += 61 {
 		wrong := bytes.Clone(whole)
 		wrong[at] ^= 0x55
 		if err := read(wrong); err != nil && !strings.Contains(err.Error(), path) {
