@@ -49,11 +49,7 @@ func (e *Ensemble) Fit(ctx context.Context, flock table.Flock, name string, rows
 	if local == nil && e.Learner == nil {
 		local = errors.New("learn: an ensemble without a learner")
 	}
-	var columns []string
-	if local == nil {
-		columns = allNames(rows.Features)
-	}
-	if err := agree(ctx, flock, name, local, fmt.Sprintf("%T of %T", e, e.Learner), e, columns, rows.Classes); err != nil {
+	if err := agree(ctx, flock, name, local, fmt.Sprintf("%T of %T", e, e.Learner), e, allNames(rows.Features), rows.Classes); err != nil {
 		return nil, err
 	}
 	m := &EnsembleModel{Combine: e.Combine, outputs: max(len(rows.Classes), 1)}

@@ -68,12 +68,7 @@ func beginUnless(ctx context.Context, flock table.Flock, name string, local erro
 	if local == nil {
 		local = checkFeatures(rows.Features)
 	}
-	var columns []string
-	if local == nil {
-		for _, c := range rows.Features.Columns {
-			columns = append(columns, c.Name)
-		}
-	}
+	columns := allNames(rows.Features)
 	return columns, agree(ctx, flock, name, local, fmt.Sprintf("%T", settings), settings, columns, rows.Classes)
 }
 

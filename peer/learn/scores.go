@@ -71,12 +71,8 @@ func Evaluate(ctx context.Context, flock table.Flock, name string, model Model, 
 	return Scores{Classes: &s}, err
 }
 
-// EvaluateClasses compares probabilities, len(rows.Classes) for each row as Predict gives
-// them, with rows.Target. All members call it; one may have no rows.
-func EvaluateClasses(ctx context.Context, flock table.Flock, name string, probabilities []float64, rows Rows) (ClassScores, error) {
-	return evaluateClasses(ctx, flock, name, probabilities, rows, nil)
-}
-
+// evaluateClasses compares probabilities, len(rows.Classes) for each row as Predict gives
+// them, with rows.Target. local is why this member has none.
 func evaluateClasses(ctx context.Context, flock table.Flock, name string, probabilities []float64, rows Rows, local error) (ClassScores, error) {
 	k := len(rows.Classes)
 	if local == nil && k < 2 {
@@ -148,12 +144,7 @@ func share(part, whole float64) float64 {
 	return part / whole
 }
 
-// EvaluateNumbers compares predictions, one a row, with rows.Target. All members call it;
-// one may have no rows.
-func EvaluateNumbers(ctx context.Context, flock table.Flock, name string, predictions []float64, rows Rows) (NumberScores, error) {
-	return evaluateNumbers(ctx, flock, name, predictions, rows, nil)
-}
-
+// evaluateNumbers compares predictions, one a row, with rows.Target.
 func evaluateNumbers(ctx context.Context, flock table.Flock, name string, predictions []float64, rows Rows, local error) (NumberScores, error) {
 	if local == nil {
 		local = checkTarget(rows)
