@@ -158,7 +158,7 @@ func (x *Exchange) accepted() error {
 			x.accept.Lanes, x.accept.Overlap, x.proposed.Lanes, x.proposed.Overlap, wire.ErrMessage)
 	}
 	x.agreed = agreed
-	first, most := x.local.window(agreed.Plan)
+	first, most := x.local.window(agreed.Plan, x.Round())
 	x.initiator.Begin(replica.Terms{
 		Partner: string(x.partner), Incarnation: x.proposed.Incarnation, Exchange: x.id, Plan: agreed.Plan, Codecs: agreed.IDs,
 		Window: min(int(x.accept.Window), most), Lanes: int(x.accept.Lanes), Overlap: int(x.accept.Overlap),

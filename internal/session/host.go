@@ -19,6 +19,15 @@ import (
 // configuration says another number of slices. It is what a link of 200 Mbit/s and 40 ms takes.
 const windowBytes = 1 << 20
 
+// A partner whose answer to a proposal has come within nearRound loses nothing while the
+// window grows to what the link takes. With it, no more slices are in flight to begin with
+// than have nearBytes of values, whatever the codec: until its difference has come, a slice
+// stays in a cache.
+const (
+	nearRound = 2 * time.Millisecond
+	nearBytes = 2 << 20
+)
+
 // Host is what conversations know of the peer whose they are.
 type Host struct {
 	Run     string
@@ -98,8 +107,9 @@ func direct(ids []coding.ID) []coding.ID {
 }
 
 // window is the number of slices in flight on each lane of an exchange that this peer
-// initiates: to begin with, whatever the codec, about as many bytes, and at most.
-func (l *Host) window(plan coding.Plan) (first, most int) {
+// initiates, with a partner so far away: to begin with, whatever the codec, about as many
+// bytes, and at most.
+func (l *Host) window(plan coding.Plan, round time.Duration) (first, most int) {
 	if l.Window > 0 {
 		return l.Window, l.Window
 	}
@@ -109,7 +119,11 @@ func (l *Host) window(plan coding.Plan) (first, most int) {
 		values += layer.Len
 	}
 	slice := bits / float64(max(values, 1)) * float64(l.Replica.SliceLen()) / 8
-	return min(max(int(windowBytes/max(slice, tensor.ValueSize)), 1), replica.MaxWindow), replica.MaxWindow
+	first = int(windowBytes / max(slice, tensor.ValueSize))
+	if round <= nearRound {
+		first = min(first, nearBytes/(tensor.ValueSize*l.Replica.SliceLen()))
+	}
+	return min(max(first, 1), replica.MaxWindow), replica.MaxWindow
 }
 
 // lanes is the number of streams that this peer allows an exchange.

@@ -15,6 +15,7 @@ type way struct {
 	busy   time.Duration   // for how long it has been sending
 	travel []time.Duration // when what is on its way arrives
 	frames [][]byte        // what is
+	most   int             // frames on their way at once
 }
 
 func (w *way) send(now time.Duration, frame []byte) {
@@ -22,11 +23,12 @@ func (w *way) send(now time.Duration, frame []byte) {
 	w.free = max(w.free, now) + takes
 	w.busy += takes
 	w.travel, w.frames = append(w.travel, w.free+w.delay), append(w.frames, frame)
+	w.most = max(w.most, len(w.frames))
 }
 
 // carry runs an exchange over a link, and returns how long it took and how busy its ways
-// were.
-func (x *pair) carry(rate float64, round time.Duration) (took time.Duration, busy [2]time.Duration) {
+// were. Most is how many frames were on their way to P at once.
+func (x *pair) carry(rate float64, round time.Duration) (took time.Duration, busy [2]time.Duration, most int) {
 	x.quiet = true
 	x.propose(1)
 	s := x.ways[0]
@@ -55,7 +57,7 @@ func (x *pair) carry(rate float64, round time.Duration) (took time.Duration, bus
 				}
 			}
 			if next < 0 {
-				return x.now, [2]time.Duration{ways[0].busy, ways[1].busy}
+				return x.now, [2]time.Duration{ways[0].busy, ways[1].busy}, ways[1].most
 			}
 			continue
 		}
@@ -88,7 +90,7 @@ func TestWindowFillsTheLink(t *testing.T) {
 			t.Run(link.name+", "+codec, func(t *testing.T) {
 				x := newPair(t, setting{codec: codec, values: 6_000_000, slice: 32768, lanes: 1})
 				x.a.local.Deadline, x.p.local.Deadline = time.Hour, time.Hour
-				took, busy := x.carry(link.bits/8, link.round)
+				took, busy, _ := x.carry(link.bits/8, link.round)
 				if r := x.results["A"]; r.Outcome != session.Finished {
 					t.Fatalf("the exchange ended as %+v", r)
 				}
@@ -97,6 +99,18 @@ func TestWindowFillsTheLink(t *testing.T) {
 					t.Errorf("it took %v, in which the link was busy for %v at most: %.1f round trips were lost, want %v", took, max(busy[0], busy[1]), lost, rounds)
 				}
 			})
+		}
+	}
+}
+
+// TestWindowOfTheNear: with a partner that answers soon, the window begins with as many slices
+// as a cache holds; with others with as many bytes whatever the codec.
+func TestWindowOfTheNear(t *testing.T) {
+	for round, want := range map[time.Duration]int{time.Millisecond: 16, 40 * time.Millisecond: 31} {
+		x := newPair(t, setting{codec: "int8", values: 2_000_000, slice: 32768, lanes: 1})
+		x.a.local.Deadline, x.p.local.Deadline = time.Hour, time.Hour
+		if _, _, most := x.carry(1e6, round); most != want {
+			t.Errorf("%v: %d slices were under way at once, want %d", round, most, want)
 		}
 	}
 }
