@@ -67,6 +67,10 @@ func TestALSIsThatOfAllRows(t *testing.T) {
 	if rmse := math.Sqrt(off / float64(len(predicted))); rmse > 0.05 {
 		t.Errorf("RMSE %v on ratings that were left out, %v on the others", rmse, alone.RMSE)
 	}
+	ridged, err := ALS{Item: "film", Ridge: 1e6}.Fit(t.Context(), table.Alone{}, "fit", rows)
+	if err != nil || math.Abs(ridged.(*ALSModel).Users["user1"][0]) > 1e-6 {
+		t.Errorf("%v; want factors that a large ridge keeps from growing", err)
+	}
 	// Users of others are not in a member's model; what is unknown is the mean.
 	models, _ := fitTogether(t, learner, parts)
 	mine := models[0].(*ALSModel)

@@ -120,6 +120,12 @@ func TestFitThenPredict(t *testing.T) {
 	if got := float64(right) / float64(held); math.Abs(got-r["accuracy"].(float64)) > 1e-9 {
 		t.Errorf("predictions are right for %v of the held-out rows, fit tells %v", got, r["accuracy"])
 	}
+	// A category of which a short file has numbers only is a category still; other columns, in
+	// another order, do not matter.
+	short := clitest.WriteFile(t, "short.csv", "color,garden,age,size\n7,1,NA,90\n")
+	if code, out, stderr := program.Try("predict", "--model", model, "--data", short); code != 0 || strings.Count(out, "\n") != 2 {
+		t.Errorf("exit code %d: %s%s", code, out, stderr)
+	}
 	for _, c := range []struct {
 		args []string
 		says string
@@ -220,5 +226,17 @@ func TestFitOfProcesses(t *testing.T) {
 	one, three := fit(t, args...), fit(t, append(args, "--peers", "3")...)
 	if one["model_hash"] != three["model_hash"] || three["peers"] != 3. || three["bytes_sent"] == 0. {
 		t.Errorf("%v\n%v", one, three)
+	}
+}
+
+// Clusters and components are predicted too, a number each.
+func TestPredictWithoutClasses(t *testing.T) {
+	for learner, header := range map[string]string{"kmeans": "row,prediction", "pca": "row,component1,component2"} {
+		model := filepath.Join(t.TempDir(), "m")
+		fit(t, "--learner", learner, "--target", "price", "--components", "2", "--out", model)
+		code, out, stderr := program.Try("predict", "--model", model, "--data", houses)
+		if lines := strings.Split(out, "\n"); code != 0 || len(lines) != 302 || lines[0] != header {
+			t.Errorf("exit code %d, %d lines after %q: %s", code, len(lines), lines[0], stderr)
+		}
 	}
 }

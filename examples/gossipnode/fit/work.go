@@ -174,29 +174,17 @@ func (w *work) features(b *table.Batch, target *[]float64) (*table.Batch, error)
 	return table.Drop(w.Table.Drop...)(b)
 }
 
-// maxNames bounds the bytes that a member tells of the values of a column.
-const maxNames = 1 << 20
-
 // limitValues leaves out categories with too many values over all members.
 func (w *work) limitValues(ctx context.Context, rows examples) error {
 	names := map[string][]string{}
 	for _, b := range rows.batches {
 		for _, c := range b.Columns {
-			if c.Kind != table.Category || len(names[c.Name]) > w.Table.MaxValues {
-				continue
+			if known := names[c.Name]; c.Kind == table.Category && len(known) <= w.Table.MaxValues {
+				known = append(known, c.Values...)
+				slices.Sort(known)
+				known = slices.Compact(known)
+				names[c.Name] = known[:min(len(known), w.Table.MaxValues+1)] // one more says enough
 			}
-			names[c.Name] = append(names[c.Name], c.Values...)
-			slices.Sort(names[c.Name])
-			names[c.Name] = slices.Compact(names[c.Name])
-		}
-	}
-	for column, values := range names {
-		size := 0
-		for _, v := range values {
-			size += len(v)
-		}
-		if size > maxNames { // texts, no categories: too many, whatever they are
-			names[column] = make([]string, w.Table.MaxValues+1)
 		}
 	}
 	data, err := json.Marshal(names)
@@ -207,20 +195,19 @@ func (w *work) limitValues(ctx context.Context, rows examples) error {
 	if err != nil {
 		return err
 	}
-	union, many := map[string][]string{}, map[string]bool{}
+	union := map[string][]string{}
 	for _, data := range all {
 		var some map[string][]string
 		if err := json.Unmarshal(data, &some); err != nil {
 			return fmt.Errorf("a member's values of categories: %w", err)
 		}
 		for column, values := range some {
-			many[column] = many[column] || len(values) > w.Table.MaxValues
 			union[column] = append(union[column], values...)
 		}
 	}
 	for column, values := range union {
 		slices.Sort(values)
-		if many[column] || len(slices.Compact(values)) > w.Table.MaxValues {
+		if len(slices.Compact(values)) > w.Table.MaxValues {
 			w.leftOut = append(w.leftOut, column)
 		}
 	}
