@@ -81,7 +81,8 @@ func (m *member) run(ctx context.Context) (done Result, err error) {
 	if err != nil {
 		return Result{}, remedied(err)
 	}
-	done.BytesSent, done.Sums, done.Damaged = sent, sums, m.table.Damaged().Count
+	done.BytesSent, done.Sums = sent, sums
+	done.setAside(m.table.Damaged())
 	if m.Out != "" && m.number == 0 {
 		done.Out = m.Out
 		return done, errors.Join(save(m.Out, file), left)

@@ -7,6 +7,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/peer/learn"
+	"github.com/seed-97356399/murmuration/peer/table/read"
 )
 
 // Result is what --json prints; the contract for the names is in the design. What a learner
@@ -22,6 +23,8 @@ type Result struct {
 	TestRows int64 `json:"test_rows"`
 	// Damaged rows were set aside, by this peer.
 	Damaged int64 `json:"damaged"`
+	// DamagedRows tells them, or the first maxDamaged of them.
+	DamagedRows *read.Damaged `json:"damaged_rows,omitempty"`
 	// Columns are those that the learner was given, once prepared.
 	Columns int `json:"columns"`
 	// Seconds is the time of preparing and fitting, without that of reading.
@@ -58,6 +61,17 @@ type NumberScores struct {
 	R2   float64 `json:"r2"`
 }
 
+// maxDamaged is how many damaged rows a result tells.
+const maxDamaged = 20
+
+// setAside takes over what was set aside when rows were read.
+func (r *Result) setAside(d read.Damaged) {
+	if r.Damaged = d.Count; d.Count > 0 {
+		d.First = d.First[:min(len(d.First), maxDamaged)]
+		r.DamagedRows = &d
+	}
+}
+
 // score takes over what was evaluated.
 func (r *Result) score(s learn.Scores) {
 	if c := s.Classes; c != nil {
@@ -83,8 +97,8 @@ func (r Result) String() string {
 	if r.PeersLost > 0 {
 		fmt.Fprintf(&text, "%s lost on the way.\n", cli.Plural(uint64(r.PeersLost), "peer"))
 	}
-	if r.Damaged > 0 {
-		fmt.Fprintf(&text, "%s could not be read and stood aside.\n", cli.Plural(uint64(r.Damaged), "row"))
+	if r.DamagedRows != nil {
+		text.WriteString(r.DamagedRows.String())
 	}
 	if c := r.ClassScores; c != nil {
 		fmt.Fprintf(&text, "On %d held-out rows: AUC %.4f, accuracy %.2f %%, PPV %.3f, recall %.3f, log loss %.4f.\n",

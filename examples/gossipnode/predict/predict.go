@@ -78,15 +78,14 @@ type done struct {
 	Rows    int64  `json:"rows"`
 	Damaged int64  `json:"damaged"`
 	Out     string `json:"out"`
+
+	leftOut read.Damaged
 }
 
 // String tells it in words.
 func (d done) String() string {
 	text := fmt.Sprintf("%s predicted: %s\n", cli.Plural(uint64(d.Rows), "row"), d.Out)
-	if d.Damaged > 0 {
-		text += fmt.Sprintf("%s could not be read and were left out.\n", cli.Plural(uint64(d.Damaged), "row"))
-	}
-	return text
+	return text + d.leftOut.String()
 }
 
 func (o options) run(ctx context.Context, std cli.Streams) error {
@@ -111,7 +110,8 @@ func (o options) run(ctx context.Context, std cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	told.Damaged = rows.Damaged().Count
+	told.leftOut = rows.Damaged()
+	told.Damaged = told.leftOut.Count
 	if o.out == toStdout {
 		_, err = io.WriteString(std.Err, told.String())
 		return err

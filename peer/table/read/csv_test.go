@@ -84,6 +84,10 @@ func TestDamagedRowsAreSetAside(t *testing.T) {
 				t.Errorf("written: %q, %v", told.String(), err)
 			}
 
+			if text := d.String(); !strings.Contains(text, "set aside: 1 of ") || !strings.Contains(text, fmt.Sprintf("%s line %d", path, c.damage.Line)) {
+				t.Errorf("told: %q", text)
+			}
+
 			r = opened(t, Config{Schema: pinned, Tolerance: -1}, path)
 			_, err := all(r.Rows)
 			var damaged *DamageError

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 )
 
 // MaxKept is how many damaged rows are told one by one.
@@ -40,6 +41,26 @@ type Damaged struct {
 	First []Damage `json:"first,omitempty"`
 
 	tolerance float64
+}
+
+// maxTold is how many damaged rows String tells.
+const maxTold = 5
+
+// String tells how many rows were set aside, and the first of them, a line each; "" if none.
+func (d Damaged) String() string {
+	if d.Count == 0 {
+		return ""
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "Rows that could not be read, and were set aside: %d of %d.\n", d.Count, d.Rows)
+	told := d.First[:min(len(d.First), maxTold)]
+	for _, row := range told {
+		fmt.Fprintf(&text, "  %v\n", row)
+	}
+	if more := d.Count - int64(len(told)); more > 0 && len(told) > 0 {
+		fmt.Fprintf(&text, "  and %d more\n", more)
+	}
+	return text.String()
 }
 
 // WriteTo writes what was set aside as CSV: file, line, row, column, reason, text.
