@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/inspect"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
@@ -52,7 +52,7 @@ func TestDiskFull(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	var (
 		r     result.Result
-		found checkpoint.Inspection
+		found inspect.Inspection
 	)
 	if err := json.Unmarshal([]byte(lines[0]), &r); err != nil || r.Steps < 60000 || r.TestAccuracy.Min < 0.95 {
 		t.Errorf("error %v, result %+v\n%s", err, r, &out)

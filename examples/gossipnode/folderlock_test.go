@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
 )
 
 // TestOneProcessAFolder shows that a second process is kept from a folder in which one

@@ -41,13 +41,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/compare"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/control"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/doctor"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/fetch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/fit"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/inspect"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/invite"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/local"
@@ -83,6 +83,6 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	root.AddCommand(run.Command(std), local.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), fit.Command(std), predict.Command(std),
-		checkpoint.InspectCommand(std), checkpoint.ExportCommand(std), status.Command(std), version.Command(std))
+		inspect.Command(std), inspect.ExportCommand(std), status.Command(std), version.Command(std))
 	return root
 }

@@ -13,12 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/inspect"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
 )
 
 // TestRunResumes shows that a run which is given more to do goes on from its last
@@ -56,7 +57,7 @@ func TestRunResumes(t *testing.T) {
 		}
 		before = r
 	}
-	found, err := checkpoint.Inspect(folder)
+	found, err := inspect.Inspect(folder)
 	if err != nil || found.Progress.Incarnation != 4 || found.Progress.Optimizer != "adamw" || found.Peer != before.Peer {
 		t.Errorf("%+v, error %v", found.Progress, err)
 	}
@@ -133,7 +134,7 @@ func TestTerminated(t *testing.T) {
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("leaving took %s", took)
 	}
-	found, err := checkpoint.Inspect(folder)
+	found, err := inspect.Inspect(folder)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &logged)
 	}

@@ -98,6 +98,10 @@ var rooms = []room{
 		"an adapter knows the seam and its one library"},
 	{"peer/description", []string{"peer/seam"},
 		"what a run is, in names and values that members sign; who compares them is the arrival's business (docs/design/032)"},
+	{"peer/checkpoint", []string{"internal/atomicfile", "peer", "peer/description", "peer/optim", "peer/seam", "peer/stats", "tensor"},
+		"files of a peer's state know the peer, and no flag of a program"},
+	{"peer/metrics", []string{"peer", "peer/control", "peer/stats"},
+		"numbers of a peer are told in a text that needs no library"},
 	{"peer/table/read", []string{"peer/table"},
 		"files become columns; what is made of those is not its business"},
 	{"peer/table", nil,
@@ -125,7 +129,7 @@ var rooms = []room{
 
 	{"examples/...", []string{
 		"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge",
-		"peer", "peer/control", "peer/description", "peer/learn", "peer/table", "peer/table/prepare", "peer/table/read", "peer/seam", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
+		"peer", "peer/checkpoint", "peer/control", "peer/description", "peer/learn", "peer/metrics", "peer/table", "peer/table/prepare", "peer/table/read", "peer/seam", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
 		"peer/stats",
 		"examples/...",
 	}, "examples show what a user can write, so they import public packages only"},

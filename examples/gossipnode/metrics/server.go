@@ -8,10 +8,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/web"
 	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/metrics"
 )
 
 const (
@@ -39,13 +40,11 @@ func Listen(address string) (*Server, error) {
 }
 
 // Serve answers for a peer until Close.
-func (m *Server) Serve(p Peer, checkpointAge func() (time.Duration, bool), profiles bool) {
+func (m *Server) Serve(p metrics.Peer, checkpointAge func() (time.Duration, bool), profiles bool) {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(
-		newCollector(p, checkpointAge), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: timeout}))
+	mux.Handle("GET /metrics", both(p, checkpointAge, registry))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		text, ready := readiness(p)
@@ -60,6 +59,30 @@ func (m *Server) Serve(p Peer, checkpointAge func() (time.Duration, bool), profi
 		profile(mux)
 	}
 	m.web.Serve(&http.Server{Handler: mux, ReadHeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: write})
+}
+
+// both answers with the peer's metrics and then with those of the process: a few requests at once.
+func both(p metrics.Peer, checkpointAge func() (time.Duration, bool), process prometheus.Gatherer) http.Handler {
+	places := make(chan struct{}, maxScrapes)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+		default:
+			http.Error(w, "too many ask for metrics at once", http.StatusServiceUnavailable)
+			return
+		}
+		metrics.Handler(p, checkpointAge).ServeHTTP(w, r)
+		families, err := process.Gather()
+		for _, f := range families {
+			if _, writing := expfmt.MetricFamilyToText(w, f); writing != nil {
+				return // who asked has gone
+			}
+		}
+		if err != nil {
+			fmt.Fprintf(w, "# of the process not all is known: %q\n", err.Error())
+		}
+	})
 }
 
 // profile serves the profiles of package runtime. Importing net/http/pprof puts them
@@ -82,7 +105,7 @@ func (m *Server) Close() error {
 
 // readiness tells whether a peer does what it is there for: it has joined, and trains,
 // or would but for its operator, or serves those that still do.
-func readiness(p Peer) (text string, ready bool) {
+func readiness(p metrics.Peer) (text string, ready bool) {
 	stats, state := p.Stats(), p.State()
 	switch {
 	case !stats.Joined:

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
@@ -194,6 +195,16 @@ var remedies = []struct {
 	{seam.ErrTwin, "give one of the two a key and a checkpoint folder of its own, with --key and --checkpoint: gossipnode keygen makes a key"},
 	{p2pnet.ErrAddress, "correct --join"},
 	{p2pnet.ErrNotAPeer, "give --join the port of a peer's --listen, not that of its --metrics or --dashboard"},
+	{checkpoint.ErrInUse, "wait until that has ended, or end it, or give this peer a folder of its own with --checkpoint"},
+	{checkpoint.ErrUnusable, "move them away, or give another folder with --checkpoint; to begin with the values of one of them, give it with --init"},
+}
+
+// Remedied adds to an error what to change, where a flag helps.
+func Remedied(err error) error {
+	if remedy := Remedy(err); remedy != "" {
+		return fmt.Errorf("%w: %s", err, remedy)
+	}
+	return err
 }
 
 // Remedy tells what to change after an error of the library, empty where no flag helps.

@@ -8,11 +8,12 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/inspect"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/optim"
 )
 
@@ -24,12 +25,14 @@ func takeFolder(s settings.Settings, lock *checkpoint.Lock, key ed25519.PrivateK
 		return nil, nil
 	}
 	if lock == nil {
-		if lock, err = s.Checkpoints().Make(log); err != nil {
-			return nil, err
+		if lock, err = s.Checkpoints().Make(log); errors.Is(err, checkpoint.ErrInUse) {
+			return nil, settings.Remedied(err)
+		} else if err != nil {
+			return nil, cli.Config(fmt.Errorf("%w: give a folder that this user may make and write to with --checkpoint", err))
 		}
 	}
 	if err := s.Checkpoints().Probe(); err != nil {
-		return lock, err
+		return lock, cli.Config(fmt.Errorf("%w: let this user write there, or give another folder with --checkpoint", err))
 	}
 	return lock, s.Occupy(key)
 }
@@ -57,12 +60,12 @@ func tellResumed(t *training) {
 	t.say(fmt.Sprintf("resuming from a checkpoint: %s, after %s, %d of all peers", t.work.Resumed.Path, cli.Plural(c.Own, "step"), c.FlockSteps))
 	if of := t.work.Resumed.Peer(); of != "" && of != string(t.peer.Self()) {
 		t.Log.Warn("the checkpoint is another peer's: what that one has done counts as done by this one, and twice if both take part. Give its key with --key; or begin from the model alone, with gossipnode export and --init",
-			zap.String("of", of))
+			zap.String("of", inspect.Quoted(of)))
 	}
 	saved := t.work.Resumed.Course()
 	if text, err := json.Marshal(t.Course()); err == nil && saved != "" && saved != string(text) {
 		t.Log.Warn("the learning rate takes another course than when the checkpoint was saved: that of the flags holds from here on",
-			zap.String("saved", checkpoint.InWords(saved)), zap.String("now", checkpoint.InWords(string(text))))
+			zap.String("saved", inspect.InWords(saved)), zap.String("now", inspect.InWords(string(text))))
 	}
 	if stats.Target > 0 && c.FlockSteps >= stats.Target {
 		t.Log.Warn("the run of this checkpoint has done its work: for more, give more --epochs or --steps, or another folder")

@@ -13,7 +13,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/merge"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
@@ -25,6 +24,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
@@ -75,7 +75,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	}
 	lock, err := s.Checkpoints().Lock(log)
 	if err != nil {
-		return result.Share{}, err
+		return result.Share{}, settings.Remedied(err)
 	}
 	defer func() { _ = lock.Close() }() // at the end of the process at the latest
 	key, err := s.Lasting(log)

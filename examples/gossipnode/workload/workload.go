@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/checkpoint"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -58,7 +58,7 @@ func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, 
 	}
 	if s.Checkpoint != "" {
 		if w.Resumed, w.Refused, err = s.Checkpoints().Load(w.Params); err != nil {
-			return nil, err
+			return nil, settings.Remedied(err)
 		}
 	}
 	if w.Batches, err = data.Batches(s.Drawn(), order^w.Behind().Own, s.Augmentation()); err != nil {

@@ -14,17 +14,21 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
+	"github.com/seed-97356399/murmuration/internal/atomicfile"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/tensor"
 )
+
+// ErrUnusable: there are checkpoints, and not one of them is sound and of this run: they have to
+// be moved away, or another folder given.
+var ErrUnusable = errors.New("no checkpoint can be used")
 
 // Folder is one that keeps the states of one peer, and what they must be of.
 type Folder struct {
 	// Dir is where it is; it need not be there before Make or Probe.
 	Dir string
 	// Run, Dataset and Model are the names that its checkpoints carry: one with others is
-	// refused.
+	// refused. The last two may be empty.
 	Run, Dataset, Model string
 	// Keep is how many are kept.
 	Keep int
@@ -51,8 +55,8 @@ type Taken struct {
 	metadata map[string]string
 }
 
-// Peer is whose it was, quoted if it is no plain text.
-func (f *Taken) Peer() string { return quoted(f.metadata[keyPeer]) }
+// Peer is whose it was, as the file says: any text.
+func (f *Taken) Peer() string { return f.metadata[keyPeer] }
 
 // Course is that of the learning rate when it was saved, as JSON.
 func (f *Taken) Course() string { return f.metadata[keySchedule] }
@@ -75,7 +79,7 @@ func (c Folder) Load(params *tensor.Params) (taken *Taken, refused []error, err 
 		refused = append(refused, &fs.PathError{Op: "not using the checkpoint", Path: path, Err: err})
 	}
 	if len(refused) > 0 {
-		return nil, refused, fmt.Errorf("no checkpoint in %s can be used: %w\nMove them away, or give another folder with --checkpoint", c.Dir, errors.Join(refused...))
+		return nil, refused, fmt.Errorf("%w in %s: %w", ErrUnusable, c.Dir, errors.Join(refused...))
 	}
 	return nil, nil, nil
 }
@@ -166,7 +170,7 @@ func (c Folder) rotate(names []string) error {
 			continue
 		}
 		if kept++; kept > c.Keep {
-			faults = append(faults, files.Remove(path))
+			faults = append(faults, atomicfile.Remove(path))
 		}
 	}
 	if err := errors.Join(faults...); err != nil {
@@ -193,11 +197,11 @@ func (c Folder) describe(layout *tensor.Layout, now time.Time) map[string]string
 	hash := layout.Hash()
 	return map[string]string{
 		keyFormat: checkpointFormat, keyRun: c.Run, keyDataset: c.Dataset, keyModel: c.Model,
-		keyLayout: hex.EncodeToString(hash[:]), keySaved: now.UTC().Format(time.RFC3339),
+		keyLayout: hex.EncodeToString(hash[:]), keySaved: now.Format(time.RFC3339),
 	}
 }
 
 // writeFile puts a checkpoint in its place when it is whole and on disk.
 func writeFile(path string, params *tensor.Params, metadata map[string]string) error {
-	return files.Replace(path, 0o644, func(w io.Writer) error { return params.WriteSafetensors(w, metadata) })
+	return atomicfile.Replace(path, 0o644, func(w io.Writer) error { return params.WriteSafetensors(w, metadata) })
 }

@@ -3,8 +3,6 @@ package metrics
 import (
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/stats"
@@ -24,25 +22,21 @@ type moment struct {
 type family struct {
 	name, help string
 	labels     []string
-	emit       func(emitter, *moment)
-}
-
-func (f family) described() *prometheus.Desc {
-	return prometheus.NewDesc("murmuration_"+f.name, f.help, f.labels, nil)
+	emit       func(*emitter, *moment)
 }
 
 // gauge and counter are metrics without labels.
 func gauge(name, help string, value func(*moment) float64) family {
-	return family{name, help, nil, func(e emitter, m *moment) { e.gauge(value(m)) }}
+	return family{name, help, nil, func(e *emitter, m *moment) { e.gauge(value(m)) }}
 }
 
 func counter(name, help string, value func(*moment) uint64) family {
-	return family{name, help, nil, func(e emitter, m *moment) { e.counter(value(m)) }}
+	return family{name, help, nil, func(e *emitter, m *moment) { e.counter(value(m)) }}
 }
 
 // byReason is a counter for each reason.
 func byReason(name, help string, counts func(*moment) map[string]uint64) family {
-	return family{name, help, []string{"reason"}, func(e emitter, m *moment) {
+	return family{name, help, []string{"reason"}, func(e *emitter, m *moment) {
 		for reason, n := range counts(m) {
 			e.counter(n, reason)
 		}
@@ -52,7 +46,7 @@ func byReason(name, help string, counts func(*moment) map[string]uint64) family 
 // families are all metrics of a peer.
 var families = []family{
 	{"peer_info", "Who this peer is, its role in the overlay and what it is about; always 1.", []string{"peer", "name", "role", "state"},
-		func(e emitter, m *moment) { e.gauge(1, string(m.Self), m.Name, m.Role, m.state.String()) }},
+		func(e *emitter, m *moment) { e.gauge(1, string(m.Self), m.Name, m.Role, m.state.String()) }},
 	counter("steps_total", "Gradient steps of this peer.", func(m *moment) uint64 { return m.Steps }),
 	counter("samples_total", "Samples that gradients of this peer were computed from.", func(m *moment) uint64 { return m.tallies.Samples }),
 	gauge("flock_steps", "Estimated gradient steps of all peers together.", func(m *moment) float64 { return float64(m.FlockSteps) }),
@@ -74,7 +68,7 @@ var families = []family{
 
 	{"exchanges_total", "Exchanges by who began them, how they ended and, if not well, why.", []string{"side", "outcome", "reason"}, exchanges},
 	{"exchange_bytes_total", "Bytes that exchanges moved, headers included, by the coarsest codec of the exchange.", []string{"direction", "codec"},
-		func(e emitter, m *moment) {
+		func(e *emitter, m *moment) {
 			for codec, moved := range m.tallies.Traffic {
 				e.counter(moved.Sent, "sent", codec)
 				e.counter(moved.Received, "received", codec)
@@ -86,10 +80,10 @@ var families = []family{
 	gauge("exchange_interval_steps", "Steps between two exchanges that this peer begins.", func(m *moment) float64 { return float64(m.Exchanges.Every) }),
 	counter("blocks_resent_total", "Blocks of lattice codes that failed and were sent again.", func(m *moment) uint64 { return m.Exchanges.Again }),
 
-	{"exchange_staleness_steps", "Steps that the trainer took while an exchange was under way.", nil, func(e emitter, m *moment) { e.ages(m.tallies.Age) }},
-	{"exchange_duration_seconds", "Time of completed exchanges, at either side.", nil, func(e emitter, m *moment) { e.times(m.tallies.Durations) }},
-	{"partner_round_trip_seconds", "Time from a proposal to its answer.", nil, func(e emitter, m *moment) { e.times(m.tallies.Rounds) }},
-	{"slice_wait_seconds", "Time, step by step, for which exchanges kept the trainer waiting for a slice.", nil, func(e emitter, m *moment) { e.times(m.Exchanges.Blocked) }},
+	{"exchange_staleness_steps", "Steps that the trainer took while an exchange was under way.", nil, func(e *emitter, m *moment) { e.ages(m.tallies.Age) }},
+	{"exchange_duration_seconds", "Time of completed exchanges, at either side.", nil, func(e *emitter, m *moment) { e.times(m.tallies.Durations) }},
+	{"partner_round_trip_seconds", "Time from a proposal to its answer.", nil, func(e *emitter, m *moment) { e.times(m.tallies.Rounds) }},
+	{"slice_wait_seconds", "Time, step by step, for which exchanges kept the trainer waiting for a slice.", nil, func(e *emitter, m *moment) { e.times(m.Exchanges.Blocked) }},
 	gauge("trainer_hold_longest_seconds", "Longest time for which the trainer was kept outside its gradient function, or the process stood still.",
 		func(m *moment) float64 { return m.Exchanges.LongestHold.Seconds() }),
 
@@ -97,17 +91,17 @@ var families = []family{
 	counter("settled_slices_total", "Slices of broken exchanges that were cleared up with the partner.", func(m *moment) uint64 { return m.Exchanges.Settled }),
 	counter("lost_slices_total", "Slices of broken exchanges that were given up.", func(m *moment) uint64 { return m.Exchanges.Lost }),
 
-	{"link_bytes_per_second", "What the link to a partner carries; of those used last.", []string{"partner", "codec"}, func(e emitter, m *moment) {
+	{"link_bytes_per_second", "What the link to a partner carries; of those used last.", []string{"partner", "codec"}, func(e *emitter, m *moment) {
 		for _, l := range m.Exchanges.Links {
 			e.gauge(l.Rate, string(l.Partner), l.Codec)
 		}
 	}},
-	{"link_round_trip_seconds", "Last time from a question to a partner to its answer; of those used last.", []string{"partner"}, func(e emitter, m *moment) {
+	{"link_round_trip_seconds", "Last time from a question to a partner to its answer; of those used last.", []string{"partner"}, func(e *emitter, m *moment) {
 		for _, l := range m.Exchanges.Links {
 			e.gauge(l.Round.Seconds(), string(l.Partner))
 		}
 	}},
-	{"partner_pull_ratio", "How one-sided a partner's differences are, 0 to 1; of those with the largest.", []string{"partner"}, func(e emitter, m *moment) {
+	{"partner_pull_ratio", "How one-sided a partner's differences are, 0 to 1; of those with the largest.", []string{"partner"}, func(e *emitter, m *moment) {
 		for _, p := range m.Exchanges.Pulls {
 			e.gauge(p.Pull, string(p.Partner))
 		}
@@ -116,14 +110,14 @@ var families = []family{
 	gauge("newcomers", "Copies of the model that this peer is giving to newcomers.", func(m *moment) float64 { return float64(m.State.Newcomers) }),
 	counter("given_slices_total", "Slices of the model that this peer has given to newcomers.", func(m *moment) uint64 { return m.State.Given }),
 	{"checkpoint_age_seconds", "Time since the last checkpoint was written, or since the start before the first; absent if none are kept.", nil,
-		func(e emitter, m *moment) {
+		func(e *emitter, m *moment) {
 			if age, ok := m.checkpointAge(); ok {
 				e.gauge(age.Seconds())
 			}
 		}},
 }
 
-func members(e emitter, m *moment) {
+func members(e *emitter, m *moment) {
 	var states [control.Closed + 2]int // the last is of states that this release does not know
 	for _, one := range m.members {
 		states[min(int(one.State), len(states)-1)]++
@@ -133,7 +127,7 @@ func members(e emitter, m *moment) {
 	}
 }
 
-func exchanges(e emitter, m *moment) {
+func exchanges(e *emitter, m *moment) {
 	e.counter(m.Exchanges.Initiated, "initiated", "completed", "none")
 	e.counter(m.Exchanges.Served, "served", "completed", "none")
 	for _, ended := range []struct {

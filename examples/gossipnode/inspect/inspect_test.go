@@ -1,4 +1,4 @@
-package checkpoint
+package inspect
 
 import (
 	"encoding/json"
@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
 )
 
 // TestInspect shows what is told of a checkpoint: in words, and as JSON.
 func TestInspect(t *testing.T) {
-	c := testFolder(t)
+	c := checkpoint.Folder{Dir: filepath.Join(t.TempDir(), "folder"), Run: "r", Dataset: "d", Model: "m", Keep: 9}
 	if err := c.Probe(); err != nil {
 		t.Fatal(err)
 	}
@@ -43,15 +44,15 @@ func TestInspect(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 	for name, spoil := range map[string]func(map[string]string){
-		"is damaged":  func(m map[string]string) { m[keySum] = "00000000" },
-		"of format 4": func(m map[string]string) { m[keyFormat] = formatName + "4" },
-		"its ledger":  func(m map[string]string) { m[keyLedger] = "{" },
+		"is damaged":  func(m map[string]string) { m["crc32c"] = "00000000" },
+		"of format 4": func(m map[string]string) { m["format"] = "murmuration-checkpoint-4" },
+		"its ledger":  func(m map[string]string) { m["ledger"] = "{" },
 	} {
 		if code, _, logged := try("inspect", keep(t, c, 6, []int{2}, spoil)); code != cli.ExitFailed || !strings.Contains(logged, name) {
 			t.Errorf("%s: exit code %d\n%s", name, code, logged)
 		}
 	}
-	damaged := keep(t, c, 7, []int{2}, func(m map[string]string) { m[keySum] = "00000000" })
+	damaged := keep(t, c, 7, []int{2}, func(m map[string]string) { m["crc32c"] = "00000000" })
 	if err := os.Truncate(keep(t, c, 8, []int{2}, nil), 100); err != nil {
 		t.Fatal(err)
 	}
@@ -87,9 +88,7 @@ func TestInWords(t *testing.T) {
 // at it.
 func TestInspectedTextIsPlain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "evil.safetensors")
-	if err := writeFile(path, smallParams(t, 2), map[string]string{"a\x1b[2J": "b\x1b]0;x\a"}); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, smallParams(t, 2), map[string]string{"a\x1b[2J": "b\x1b]0;x\a"})
 	code, text, _ := try("inspect", path)
 	if code != cli.ExitDone || strings.ContainsAny(text, "\x1b\a") || !strings.Contains(text, "kind") {
 		t.Errorf("exit code %d\n%q", code, text)
@@ -120,7 +119,7 @@ print(json.dumps(sums))
 // TestExport shows that what is exported is the model, all of it and nothing else, and
 // that another program reads it.
 func TestExport(t *testing.T) {
-	c := testFolder(t)
+	c := checkpoint.Folder{Dir: filepath.Join(t.TempDir(), "folder"), Run: "r", Dataset: "d", Model: "m", Keep: 9}
 	if err := c.Probe(); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +139,7 @@ func TestExport(t *testing.T) {
 	metadata, err := into.LoadSafetensors(file)
 	want := smallParams(t, 2, 3).Vector()
 	want[0] = 5
-	if err != nil || !slices.Equal(into.Vector(), want) || metadata[keySteps] != "5" || metadata[keyLedger] != "" {
+	if err != nil || !slices.Equal(into.Vector(), want) || metadata["steps"] != "5" || metadata["ledger"] != "" {
 		t.Errorf("%v, metadata %v, error %v", into.Vector(), metadata, err)
 	}
 	var printed exported

@@ -1,4 +1,4 @@
-package checkpoint
+package inspect
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
-var programs = map[string]clitest.Program{"inspect": clitest.Only(InspectCommand), "export": clitest.Only(ExportCommand)}
+var programs = map[string]clitest.Program{"inspect": clitest.Only(Command), "export": clitest.Only(ExportCommand)}
 
 func TestMain(m *testing.M) { programs["inspect"].Main(m) }
 

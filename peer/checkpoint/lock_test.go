@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,8 +9,6 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
-
-	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
 // TestFolderLock shows what is said of a holder that is not known, and of folders that
@@ -31,10 +30,10 @@ func TestFolderLock(t *testing.T) {
 	if err := os.Truncate(filepath.Join(c.Dir, lockFile), 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Lock(zap.New(log)); err == nil || !strings.Contains(err.Error(), c.Dir+" is in use by another process: ") {
+	if _, err := c.Lock(zap.New(log)); !errors.Is(err, ErrInUse) || !strings.HasSuffix(err.Error(), c.Dir+" is in use by another process") {
 		t.Errorf("error %v", err)
 	}
-	file := Folder{Dir: clitest.WriteFile(t, "file", "")}
+	file := Folder{Dir: writeText(t, "file", "")}
 	if _, err := file.Make(zap.New(log)); err == nil || !strings.Contains(err.Error(), "making the checkpoint folder") {
 		t.Errorf("a file: error %v", err)
 	}

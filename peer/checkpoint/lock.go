@@ -18,8 +18,8 @@ import (
 const lockFile = ".lock"
 
 var (
-	// errLocked: another process holds the lock.
-	errLocked = errors.New("it is held by another process")
+	// ErrInUse: another process has the folder.
+	ErrInUse = errors.New("in use by another process")
 	// errNoLocks: this system, or the folder's file system, has none.
 	errNoLocks = errors.New("no file locks here")
 )
@@ -28,8 +28,8 @@ var (
 // process ends, in whichever way.
 type Lock struct{ file *os.File }
 
-// Lock takes the folder for this process. It is nil if the folder is
-// not there, or has no name: whoever makes it locks it then. Where there are no locks it warns.
+// Lock takes the folder for this process, with ErrInUse if another has it. It is nil if the folder
+// is not there, or has no name: whoever makes it locks it then. Where there are no locks it warns.
 func (c Folder) Lock(log *zap.Logger) (*Lock, error) {
 	if c.Dir == "" {
 		return nil, nil
@@ -39,15 +39,15 @@ func (c Folder) Lock(log *zap.Logger) (*Lock, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("writing to the checkpoint folder: %w: let this user write there, or give another folder with --checkpoint", err)
+		return nil, fmt.Errorf("writing to the checkpoint folder: %w", err)
 	}
 	switch err := lockWhole(file); {
 	case err == nil:
 		noteHolder(file)
 		return &Lock{file}, nil
-	case errors.Is(err, errLocked):
+	case errors.Is(err, ErrInUse):
 		holder := holderOf(file)
-		return nil, errors.Join(fmt.Errorf("the checkpoint folder %s is in use by another process%s: wait until that has ended, or end it, or give this peer a folder of its own with --checkpoint", c.Dir, holder), file.Close())
+		return nil, errors.Join(fmt.Errorf("the checkpoint folder %s is %w%s", c.Dir, ErrInUse, holder), file.Close())
 	case errors.Is(err, errNoLocks):
 		log.Warn("the checkpoint folder cannot be locked on this file system: see to it yourself that no two processes use it", zap.String("folder", c.Dir))
 		return &Lock{}, file.Close()
@@ -59,7 +59,7 @@ func (c Folder) Lock(log *zap.Logger) (*Lock, error) {
 // Make makes the folder and takes it.
 func (c Folder) Make(log *zap.Logger) (*Lock, error) {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("making the checkpoint folder: %w: give one that this user may make with --checkpoint", err)
+		return nil, fmt.Errorf("making the checkpoint folder: %w", err)
 	}
 	return c.Lock(log)
 }

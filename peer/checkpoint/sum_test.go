@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"encoding/binary"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -47,11 +46,8 @@ func TestEveryFlippedBitOfACheckpointIsSeen(t *testing.T) {
 				t.Errorf("bit %d, near %q, is not seen: %+v", bit, whole[max(bit/8-20, 0):min(bit/8+20, len(whole))], taken.Checkpoint)
 			}
 		}
-		if found, err := Inspect(path); err == nil && found.Sound {
-			unseen["inspecting, "+part]++
-		}
-		if _, _, err := export(path, filepath.Join(c.Dir, "out"), true); err == nil {
-			unseen["exporting, "+part]++
+		if found, err := Open(path); err == nil && found.Intact() == nil {
+			unseen["opening, "+part]++
 		}
 		put(bit/8, whole[bit/8])
 	}

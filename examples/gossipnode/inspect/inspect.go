@@ -1,4 +1,5 @@
-package checkpoint
+// Package inspect has the commands that look into checkpoints and model files: inspect and export.
+package inspect
 
 import (
 	"encoding/hex"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -62,8 +64,8 @@ type Tensor struct {
 	Optimize bool       `json:"optimizer,omitempty"` // it is the optimizer's, and no part of the model
 }
 
-// InspectCommand makes the command that reads a checkpoint.
-func InspectCommand(std cli.Streams) *cobra.Command {
+// Command makes the command that reads a checkpoint.
+func Command(std cli.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
@@ -110,7 +112,7 @@ func newestIn(path string) (string, error) {
 	if !info.IsDir() {
 		return path, nil
 	}
-	names, err := Folder{Dir: path}.Names()
+	names, err := checkpoint.Folder{Dir: path}.Names()
 	if err != nil {
 		return "", fmt.Errorf("looking for a checkpoint: %w", err)
 	}
@@ -126,7 +128,7 @@ func orBefore(path, file string, err error) error {
 	if path == file {
 		return err
 	}
-	names, _ := Folder{Dir: path}.Names()
+	names, _ := checkpoint.Folder{Dir: path}.Names()
 	at := slices.Index(names, filepath.Base(file))
 	if at < 1 {
 		return err
@@ -134,39 +136,30 @@ func orBefore(path, file string, err error) error {
 	return fmt.Errorf("%w; the one before it is %s", err, filepath.Join(path, names[at-1]))
 }
 
-// readTensors reads a safetensors file, or the newest of a folder. If it is a checkpoint it
-// must be of this program's format.
-func readTensors(path string) (file string, params *tensor.Params, metadata map[string]string, err error) {
+// open reads a safetensors file, or the newest of a folder.
+func open(path string) (file string, read *checkpoint.File, err error) {
 	if file, err = newestIn(path); err != nil {
-		return "", nil, nil, err
+		return "", nil, err
 	}
-	from, err := os.Open(file)
-	if err != nil {
-		return "", nil, nil, err
+	if read, err = checkpoint.Open(file); err != nil {
+		return "", nil, orBefore(path, file, err)
 	}
-	defer from.Close()
-	params, metadata, err = tensor.ReadSafetensors(from)
-	if err == nil && strings.HasPrefix(metadata[keyFormat], formatName) {
-		err = checkFormat(metadata[keyFormat])
-	}
-	if err != nil {
-		return "", nil, nil, orBefore(path, file, fmt.Errorf("reading %s: %w", file, err))
-	}
-	return file, params, metadata, nil
+	return file, read, nil
 }
 
 // Inspect reads a safetensors file, or the newest checkpoint of a folder, and tells what is
 // in it.
 func Inspect(path string) (Inspection, error) {
-	file, params, metadata, err := readTensors(path)
+	file, read, err := open(path)
 	if err != nil {
 		return Inspection{}, err
 	}
-	found := Inspection{File: file, Kind: "model", Sound: intact(params, metadata) == nil, Layout: metadata[keyLayout]}
-	if strings.HasPrefix(metadata[keyFormat], formatName) {
-		found.Kind, found.Run, found.Dataset, found.Model = "checkpoint", metadata[keyRun], metadata[keyDataset], metadata[keyModel]
-		found.Peer, found.Saved = metadata[keyPeer], metadata[keySaved]
-		if found.Progress, err = progressIn(metadata); err != nil {
+	params, metadata := read.Tensors, read.Metadata
+	found := Inspection{File: file, Kind: "model", Sound: read.Intact() == nil, Layout: metadata["layout"]}
+	if read.IsCheckpoint() {
+		found.Kind, found.Run, found.Dataset, found.Model = "checkpoint", metadata["run"], metadata["dataset"], metadata["model"]
+		found.Peer, found.Saved = metadata["peer"], metadata["saved"]
+		if found.Progress, err = progressIn(read); err != nil {
 			return found, fmt.Errorf("reading %s: %w", file, err)
 		}
 	} else {
@@ -179,7 +172,7 @@ func Inspect(path string) (Inspection, error) {
 		t := Tensor{
 			Name: at.Name, Shape: append([]int{}, at.Shape...), Values: at.Len, Finite: tensor.Finite(values),
 			Norm: cli.Number(tensor.Norm2(values)), MaxAbs: cli.Number(tensor.MaxAbs(values)),
-			Optimize: found.Kind == "checkpoint" && strings.HasPrefix(at.Name, optimizerPrefix),
+			Optimize: read.IsCheckpoint() && checkpoint.IsOptimizers(at.Name),
 		}
 		found.Sound = found.Sound && t.Finite
 		found.Tensors = append(found.Tensors, t)
@@ -193,15 +186,15 @@ func Inspect(path string) (Inspection, error) {
 }
 
 // progressIn is what a checkpoint's metadata tell of the progress.
-func progressIn(metadata map[string]string) (*Progress, error) {
-	c, _, err := progressOf(metadata)
+func progressIn(read *checkpoint.File) (*Progress, error) {
+	c, err := read.Progress()
 	if err != nil {
 		return nil, err
 	}
 	found := &Progress{
-		Step: c.Own, Age: c.Steps, FlockSteps: c.FlockSteps, Incarnation: c.Incarnation, Others: len(c.Past), Optimizer: metadata[keyOptimizer],
+		Step: c.Own, Age: c.Steps, FlockSteps: c.FlockSteps, Incarnation: c.Incarnation, Others: len(c.Past), Optimizer: read.Metadata["optimizer"],
 	}
-	if text := metadata[keySchedule]; json.Valid([]byte(text)) {
+	if text := read.Metadata["schedule"]; json.Valid([]byte(text)) {
 		found.Schedule = json.RawMessage(text)
 	}
 	return found, nil
@@ -221,11 +214,11 @@ func (i Inspection) print(asJSON bool, out io.Writer) error {
 	for _, l := range [][2]string{
 		{"kind", i.Kind}, {"run", i.Run}, {"data set", i.Dataset}, {"model", i.Model}, {"peer", i.Peer}, {"saved", i.Saved},
 	} {
-		line(l[0], quoted(l[1]))
+		line(l[0], Quoted(l[1]))
 	}
 	if p := i.Progress; p != nil {
 		line("step", fmt.Sprintf("%d of this peer, %d of the flock, %d behind the model, in life %d", p.Step, p.FlockSteps, p.Age, p.Incarnation))
-		line("optimizer", quoted(p.Optimizer))
+		line("optimizer", Quoted(p.Optimizer))
 		if len(p.Schedule) > 0 {
 			line("schedule", InWords(string(p.Schedule)))
 		}
@@ -233,7 +226,7 @@ func (i Inspection) print(asJSON bool, out io.Writer) error {
 	for _, key := range slices.Sorted(maps.Keys(i.Metadata)) {
 		line("metadata", fmt.Sprintf("%.64q: %.256q", key, i.Metadata[key]))
 	}
-	line("layout", quoted(i.Layout))
+	line("layout", Quoted(i.Layout))
 	line("values", fmt.Sprintf("%d, norm %.6g", i.Values, float64(i.Norm)))
 	fmt.Fprintf(w, "\nTENSOR\tSHAPE\tVALUES\tNORM\tLARGEST\n")
 	for _, t := range i.Tensors {
@@ -241,7 +234,7 @@ func (i Inspection) print(asJSON bool, out io.Writer) error {
 		if !t.Finite {
 			note = "\tnot finite"
 		}
-		fmt.Fprintf(w, "%s\t%v\t%d\t%.6g\t%.6g%s\n", quoted(t.Name), t.Shape, t.Values, float64(t.Norm), float64(t.MaxAbs), note)
+		fmt.Fprintf(w, "%s\t%v\t%d\t%.6g\t%.6g%s\n", Quoted(t.Name), t.Shape, t.Values, float64(t.Norm), float64(t.MaxAbs), note)
 	}
 	return w.Flush()
 }
@@ -252,13 +245,13 @@ func InWords(course string) string {
 	var s optim.Schedule
 	shapes := map[optim.Shape]string{optim.Cosine: "cosine", optim.Constant: "constant", optim.Stepped: "step"} // as of --schedule
 	if err := json.Unmarshal([]byte(course), &s); err != nil || shapes[s.Shape] == "" {
-		return quoted(course)
+		return Quoted(course)
 	}
 	return fmt.Sprintf("%s, rate %g, warm-up %g", shapes[s.Shape], s.Rate, s.Warmup)
 }
 
-// quoted is text from a file as a terminal may be shown it: as it is, if that is plain.
-func quoted(text string) string {
+// Quoted is text from a file as a terminal may be shown it: as it is, if that is plain.
+func Quoted(text string) string {
 	if q := fmt.Sprintf("%.256q", text); strings.ContainsAny(q, `\`) {
 		return q
 	}

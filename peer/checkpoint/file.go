@@ -125,7 +125,7 @@ func checkFormat(format string) error {
 	version, err := strconv.ParseUint(text, 10, 32)
 	switch {
 	case !ok || err != nil || version == 0:
-		return errors.New("it is no checkpoint of this program (to begin with its values, give it with --init)")
+		return errors.New("it is no checkpoint of this program, though its values may do to begin with")
 	case version != formatVersion:
 		return fmt.Errorf("it is of format %d, and this program knows format %d: use the release that wrote it", version, formatVersion)
 	}
@@ -220,6 +220,54 @@ func fits(model, layout *tensor.Layout) error {
 		return fmt.Errorf("the file has %d tensors more than the model", more)
 	}
 	return nil
+}
+
+// File is a safetensors file as it was read: a checkpoint, or a model of any program.
+type File struct {
+	// Tensors are all that it holds, the optimizer's vectors among them; Metadata what its
+	// header says beside.
+	Tensors  *tensor.Params
+	Metadata map[string]string
+}
+
+// Open reads a file. A checkpoint must be of this release's format. What is in it is not
+// checked: see Intact.
+func Open(path string) (*File, error) {
+	from, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	f := &File{}
+	f.Tensors, f.Metadata, err = tensor.ReadSafetensors(from)
+	if err == nil && f.IsCheckpoint() {
+		err = checkFormat(f.Metadata[keyFormat])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// IsCheckpoint tells whether it is one of this program, and no other model.
+func (f *File) IsCheckpoint() bool { return strings.HasPrefix(f.Metadata[keyFormat], formatName) }
+
+// Intact tells what is damaged.
+func (f *File) Intact() error { return intact(f.Tensors, f.Metadata) }
+
+// Model is what it holds without the optimizer's vectors.
+func (f *File) Model() (*tensor.Params, error) {
+	model, _, err := parts(f.Tensors)
+	return model, err
+}
+
+// IsOptimizers tells whether a tensor is one of the optimizer's vectors, by its name.
+func IsOptimizers(tensor string) bool { return strings.HasPrefix(tensor, optimizerPrefix) }
+
+// Progress is how far the peer and its flock were.
+func (f *File) Progress() (peer.Checkpoint, error) {
+	c, _, err := progressOf(f.Metadata)
+	return c, err
 }
 
 // Is tells whether a file is a checkpoint of a format that this program knows.

@@ -114,7 +114,7 @@ func (k *Keeper) save() error {
 	}
 	metadata[keySchedule], metadata[keyPeer] = string(schedule), string(k.Peer.Self())
 	metadata[keyTarget] = strconv.FormatUint(k.Peer.Stats().Target, 10)
-	seal(metadata, k.file)
+	Seal(metadata, k.file)
 	path, err := k.Into.save(k.file, metadata)
 	if path == "" {
 		return err

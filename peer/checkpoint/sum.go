@@ -16,8 +16,8 @@ import (
 // A checkpoint has two checksums among its metadata: of its values, and of all else that
 // the header says. No single bit of a file can change unseen.
 
-// seal adds the checksums to metadata that are complete but for them.
-func seal(metadata map[string]string, params *tensor.Params) {
+// Seal adds the checksums to metadata that are complete but for them.
+func Seal(metadata map[string]string, params *tensor.Params) {
 	metadata[keySum] = checksum(params.Vector())
 	metadata[keyHeader] = headerSum(metadata, params.Layout())
 }

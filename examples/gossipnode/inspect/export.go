@@ -1,14 +1,16 @@
-package checkpoint
+package inspect
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -58,14 +60,14 @@ func (e exported) String() string {
 
 // export writes the model of a checkpoint to a file.
 func export(from, to string, force bool) (file string, model *tensor.Params, err error) {
-	file, read, metadata, err := readTensors(from)
+	file, read, err := open(from)
 	if err != nil {
 		return "", nil, err
 	}
-	if err := intact(read, metadata); err != nil {
+	if err := read.Intact(); err != nil {
 		return "", nil, orBefore(from, file, fmt.Errorf("reading %s: %w", file, err))
 	}
-	if model, _, err = parts(read); err != nil {
+	if model, err = read.Model(); err != nil {
 		return "", nil, fmt.Errorf("exporting %s: %w", file, err)
 	}
 	if info, err := os.Stat(to); err == nil && info.IsDir() {
@@ -75,13 +77,13 @@ func export(from, to string, force bool) (file string, model *tensor.Params, err
 		return "", nil, cli.Usagef("%s is there already: give another file with --out, or --force to replace it", to)
 	}
 	// What other programs look for: the tensors are those of a PyTorch-like model.
-	plain := map[string]string{keyFormat: "pt"}
-	for _, key := range []string{keyRun, keyDataset, keyModel, keySteps, keyFlock} {
-		if metadata[key] != "" {
-			plain[key] = metadata[key]
+	plain := map[string]string{"format": "pt"}
+	for _, key := range []string{"run", "dataset", "model", "steps", "flock_steps"} {
+		if text := read.Metadata[key]; text != "" {
+			plain[key] = text
 		}
 	}
-	if err := writeFile(to, model, plain); err != nil {
+	if err := files.Replace(to, 0o644, func(w io.Writer) error { return model.WriteSafetensors(w, plain) }); err != nil {
 		return "", nil, fmt.Errorf("exporting to %s: %w", to, err)
 	}
 	return file, model, nil

@@ -19,7 +19,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 	write := func(metadata map[string]string) []byte {
 		path := filepath.Join(f.TempDir(), nameOf(1))
 		params := tensor.NewParams(layout)
-		seal(metadata, params)
+		Seal(metadata, params)
 		if err := writeFile(path, params, metadata); err != nil {
 			f.Fatal(err)
 		}
