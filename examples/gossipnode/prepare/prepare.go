@@ -37,8 +37,10 @@ type Stage struct {
 // column is what was learned of one.
 type column struct {
 	table.Field
-	// Numbers become (x - From) / Scale. Some says that values are missing, in training.
+	// Numbers become (x - From - Rest) / Scale: the mean of large numbers that hardly differ has
+	// more digits than one float64. Some says that values are missing, in training.
 	From  float64 `json:"from,omitempty"`
+	Rest  float64 `json:"rest,omitempty"`
 	Scale float64 `json:"scale,omitempty"`
 	Some  bool    `json:"some_missing,omitempty"`
 	Mean  float64 `json:"mean,omitempty"`
@@ -117,11 +119,13 @@ func (s *Stage) fitNumbers(ctx context.Context, flock table.Flock, name string, 
 				return fmt.Errorf("column %q has no value in any row: leave it out", c.Name)
 			}
 			off := of[ofValues] / there
-			c.Mean, c.Some = c.Mean+off, of[ofMissing] > 0
-			if pass == 1 {
-				// What is missing counts as the mean.
-				c.From, c.Scale = c.Mean, math.Sqrt(max(of[ofSquares]/of[ofRows]-off*off*there/of[ofRows], 0))
+			if pass == 0 {
+				c.Mean, c.Some = off, of[ofMissing] > 0
+				continue
 			}
+			// What is missing counts as the mean.
+			c.From, c.Rest, c.Scale = c.Mean, off, math.Sqrt(max(of[ofSquares]/of[ofRows]-off*off*there/of[ofRows], 0))
+			c.Mean += off
 		}
 	}
 	ends, _, err := flock.Max(ctx, name+"/ends", ends)
@@ -129,8 +133,13 @@ func (s *Stage) fitNumbers(ctx context.Context, flock table.Flock, name string, 
 		return err
 	}
 	for i, c := range s.Columns {
-		if s.For == Counts && c.Kind == table.Number {
-			c.From, c.Scale = -ends[2*i+1], ends[2*i]+ends[2*i+1]
+		largest, least := ends[2*i], -ends[2*i+1]
+		switch {
+		case c.Kind != table.Number:
+		case largest == least: // its variance may be rounding
+			c.Scale = 0
+		case s.For == Counts:
+			c.From, c.Rest, c.Scale = least, 0, largest-least
 		}
 	}
 	return nil
@@ -311,14 +320,17 @@ func (c *column) scaled(from *table.Column) []table.Column {
 		to = append(to, table.Column{Name: c.Name + " missing", Numbers: make([]float64, len(from.Numbers))})
 	}
 	for row, x := range from.Numbers {
-		if math.IsNaN(x) {
-			x = c.Mean
-			if c.Some {
-				to[1].Numbers[row] = 1
-			}
+		missing := math.IsNaN(x)
+		if missing && c.Some {
+			to[1].Numbers[row] = 1
 		}
-		if c.Scale > 0 { // a constant column is 0
-			to[0].Numbers[row] = (x - c.From) / c.Scale
+		switch {
+		case c.Scale == 0: // a constant column is 0
+		case missing && c.From+c.Rest == c.Mean: // 0, with all digits
+		case missing:
+			to[0].Numbers[row] = (c.Mean - c.From) / c.Scale
+		default:
+			to[0].Numbers[row] = (x - c.From - c.Rest) / c.Scale
 		}
 	}
 	return to
