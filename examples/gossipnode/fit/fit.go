@@ -88,7 +88,7 @@ func run(cmd *cobra.Command, o options, std cli.Streams) error {
 
 // open looks at the files of --data.
 func openTable(o options) (*read.Table, error) {
-	t, err := read.Open(o.Table.Data, read.Config{Format: o.Table.Format, Tolerance: o.Table.Tolerance})
+	t, err := read.Open(o.Table.Data, read.Config{Format: o.Table.Format, Kinds: o.Table.kinds(), Tolerance: o.Table.Tolerance})
 	return t, cli.Config(err)
 }
 

@@ -164,6 +164,8 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 		"a target of numbers":   {"", []string{"--target=price"}, []string{"--target", "comparison"}, cli.ExitUsage},
 		"no such column":        {"", []string{"--target=price>200", "--drop=colour"}, []string{"--drop colour", `"color"`}, cli.ExitUsage},
 		"the target is dropped": {"", []string{"--target=price>200", "--drop=price"}, []string{"--drop price"}, cli.ExitUsage},
+		"a kind of no column":   {"", []string{"--target=price>200", "--categories=colour"}, []string{`"colour"`, "color"}, cli.ExitConfig},
+		"a text among numbers":  {many("x,2,3\n"), []string{"--target=y>5", "--numbers=a", "--tolerance=-1"}, []string{"x.csv line 42", `column "a"`}, cli.ExitConfig},
 		"no such learner":       {"", []string{"--target=price>200", "--learner=oracle"}, []string{`"oracle"`, "logistic"}, cli.ExitUsage},
 		"no such split":         {"", []string{"--target=price>200", "--split=half"}, []string{"--split"}, cli.ExitUsage},
 		"no such shard":         {"", []string{"--target=price>200", "--shard=x"}, []string{"--shard"}, cli.ExitUsage},

@@ -204,7 +204,7 @@ func remedied(err error) error {
 	case errors.As(err, &damage):
 		remedy = "see --tolerance"
 	case errors.As(err, &schema):
-		remedy = "give all members --data of the same columns"
+		remedy = "give all members --data of the same columns, and the same --categories and --numbers where kinds differ"
 	case errors.Is(err, learn.ErrOneClass):
 		remedy = "change --target"
 	case errors.Is(err, learn.ErrNoRows):

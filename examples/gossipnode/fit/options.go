@@ -35,6 +35,8 @@ type options struct {
 type tableOptions struct {
 	Data, Drop   []string
 	Format       string
+	Categories   []string
+	Numbers      []string
 	Target       string
 	Split, Shard string
 	Tolerance    float64
@@ -64,6 +66,8 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&t.Drop, "drop", nil, "columns to leave out, separated by commas; repeatable")
 	flags.StringVar(&t.Split, "split", defaultSplit, "which rows train; the others give the scores: row:7/10 (by number), hash:7/10, hash:COLUMN:7/10, or "+noSplit)
 	flags.StringVar(&t.Format, "format", "", "csv, tsv, jsonl or parquet, for files whose names do not say")
+	flags.StringSliceVar(&t.Categories, "categories", nil, "columns that are categories, although their first values are numbers; separated by commas")
+	flags.StringSliceVar(&t.Numbers, "numbers", nil, "columns that are numbers, although some value is none; rows with one are damaged")
 	flags.Float64Var(&t.Tolerance, "tolerance", 0, fmt.Sprintf("share of the rows that may be damaged and are set aside (default %g)", read.DefaultTolerance))
 	flags.Float64Var(&t.Floor, "floor", defaultFloor, "values of categories with fewer rows count as one")
 	flags.IntVar(&t.MaxValues, "max-values", defaultMaxValues, "categories with more distinct values are left out")
@@ -135,6 +139,18 @@ func (o *options) load(cmd *cobra.Command) error {
 		}
 	})
 	return from.Usage(faults...)
+}
+
+// kinds are those of columns that were told.
+func (t tableOptions) kinds() map[string]table.Kind {
+	kinds := map[string]table.Kind{}
+	for _, name := range t.Categories {
+		kinds[name] = table.Category
+	}
+	for _, name := range t.Numbers {
+		kinds[name] = table.Number
+	}
+	return kinds
 }
 
 // split is nothing where all rows train.

@@ -127,9 +127,15 @@ func TestPin(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, mustAll(t, r.Rows), `0 "2" 1`)
-	err := r.Pin(&table.Schema{Fields: []table.Field{{Name: "b"}}})
+	r = opened(t, Config{Kinds: map[string]table.Kind{"b": table.Category}}, written(t, "x.csv", "a,b\n1,2\n"))
+	same(t, mustAll(t, r.Rows), `0 1 "2"`)
+	_, err := Open([]string{r.Files()[0]}, Config{Kinds: map[string]table.Kind{"d": table.Category}})
+	refused(t, err, "x.csv", `"d"`, "a, b")
+
+	r = opened(t, Config{}, written(t, "x.csv", "a,b\n1,2\n"))
+	err = r.Pin(&table.Schema{Fields: []table.Field{{Name: "b"}}})
 	refused(t, err, "x.csv", `column "a" is one more`)
-	same(t, mustAll(t, r.Rows), `0 "2" 1`)
+	same(t, mustAll(t, r.Rows), `0 1 2`)
 }
 
 // Memory does not grow with the file: what a batch held is its owner's, and batches are of the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"sync"
 
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -46,6 +47,8 @@ type Config struct {
 	Format string
 	// Schema pins the columns' kinds; nil infers them from the first InferRows rows.
 	Schema *table.Schema
+	// Kinds pins those of some columns, by name, and leaves the others to be inferred.
+	Kinds map[string]table.Kind
 	// Missing are the texts of a text file that stand for a missing value; nil is
 	// DefaultMissing. A number that is NaN, and null in JSON and Parquet, are always missing.
 	Missing []string
@@ -54,6 +57,18 @@ type Config struct {
 	Tolerance float64
 	// BatchRows is the number of rows of a batch; 0 is DefaultBatchRows.
 	BatchRows int
+}
+
+// pin sets the kinds that are not to be inferred.
+func (c Config) pin(s *table.Schema) error {
+	for name, kind := range c.Kinds {
+		at := s.Find(name)
+		if at < 0 {
+			return fmt.Errorf("a kind is given for column %q, which is not there (it has %s)", name, strings.Join(s.Names(), ", "))
+		}
+		s.Fields[at] = table.Field{Name: name, Kind: kind}
+	}
+	return nil
 }
 
 // Table is files with the same columns, read as one table. It holds no file open; several
@@ -89,6 +104,9 @@ func Open(paths []string, c Config) (*Table, error) {
 	if schema == nil {
 		if schema, err = infer(files[0], c.Missing); err != nil {
 			return nil, err
+		}
+		if err := c.pin(schema); err != nil {
+			return nil, fmt.Errorf("opening %s: %w", files[0].path, err)
 		}
 	}
 	return t, t.Pin(schema)
