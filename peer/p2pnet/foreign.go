@@ -1,10 +1,10 @@
 package p2pnet
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -19,8 +19,18 @@ import (
 // ErrNotAPeer: what answers at an address is an HTTP server.
 var ErrNotAPeer = errors.New("an HTTP server answers there, not a peer")
 
-// httpGreeting is how an HTTP server begins whatever it answers.
-const httpGreeting = "HTTP/"
+// greeting is how many bytes isHTTP looks at.
+const greeting = 5
+
+// isHTTP tells of the first bytes of an answer whether an HTTP server sent them. Some send a page alone, to who
+// does not speak their language.
+func isHTTP(first []byte) bool {
+	switch strings.ToLower(string(first)) {
+	case "http/", "<!doc", "<html":
+		return true
+	}
+	return false
+}
 
 // tcpBehind makes libp2p's transport over TCP, behind a door, with an upgrader that tells
 // what is no peer.
@@ -41,7 +51,7 @@ func (l labelling) Upgrade(ctx context.Context, t transport.Transport, conn mane
 	}
 	overheard := &overheard{Conn: conn}
 	upgraded, err := l.Upgrader.Upgrade(ctx, t, overheard, d, to, scope)
-	if err != nil && bytes.Equal(overheard.first, []byte(httpGreeting)) {
+	if err != nil && isHTTP(overheard.first) {
 		err = fmt.Errorf("%w (%w)", ErrNotAPeer, err)
 	}
 	return upgraded, err
@@ -50,13 +60,13 @@ func (l labelling) Upgrade(ctx context.Context, t transport.Transport, conn mane
 // overheard is a connection that keeps the first bytes which it has read.
 type overheard struct {
 	manet.Conn
-	first []byte // as many as a greeting has
+	first []byte // up to greeting
 }
 
 // Read implements net.Conn. One goroutine reads.
 func (o *overheard) Read(b []byte) (int, error) {
 	n, err := o.Conn.Read(b)
-	if missing := len(httpGreeting) - len(o.first); missing > 0 {
+	if missing := greeting - len(o.first); missing > 0 {
 		o.first = append(o.first, b[:min(n, missing)]...)
 	}
 	return n, err

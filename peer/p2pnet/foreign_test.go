@@ -10,6 +10,15 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
+// TestPagesAreOfHTTPServers, with a status line or without.
+func TestPagesAreOfHTTPServers(t *testing.T) {
+	for first, want := range map[string]bool{"HTTP/": true, "<!DOC": true, "<html": true, "": false, "\x13/mul": false, "SSH-2": false} {
+		if isHTTP([]byte(first)) != want {
+			t.Errorf("%q: %v", first, !want)
+		}
+	}
+}
+
 // TestAnHTTPServerIsNamed where a peer was to be joined, by an address with an id or without.
 func TestAnHTTPServerIsNamed(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
