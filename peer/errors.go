@@ -12,6 +12,8 @@ var (
 	// ErrRunOver: the flock has done its work. The peer goes on serving exchanges
 	// until Close.
 	ErrRunOver = errors.New("the run is over")
+	// ErrConfig: Start was given a Config that cannot be; to try again does not help.
+	ErrConfig = errors.New("peer configuration")
 	// ErrClosed: the peer has been closed.
 	ErrClosed = errors.New("the peer is closed")
 )

@@ -55,7 +55,7 @@ type Peer struct {
 // configuration at once.
 func Start(ctx context.Context, config Config) (*Peer, error) {
 	if err := config.validate(); err != nil {
-		return nil, fmt.Errorf("peer configuration: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting a peer: %w", err)

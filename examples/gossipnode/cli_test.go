@@ -1,14 +1,18 @@
 package main
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"go.uber.org/zap"
+
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
 )
 
 // TestWrongUse shows that what is wrong with a command line is said, with what
@@ -116,11 +120,15 @@ func TestFaults(t *testing.T) {
 		{"--key " + filepath.Dir(text), "is a directory"},
 		{"--dataset mnist --data " + clitest.Pictures(t, 100, 20) + " --init " + text, "reading initial values"},
 		{"--dataset mnist --data " + clitest.Pictures(t, 100, 20) + " --metrics 192.0.2.1:9", "give another address with --metrics"},
+		{"--listen 192.0.2.1:4001", "listen on an address of this machine"},
+		{"--run-key " + missing, missing},
+		{"--join 127.0.0.1:1 --key " + missing, "gossipnode keygen --out " + missing},
+		{"--checkpoint " + filepath.Join(text, "below"), "checkpoint folder"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "checkpoint")
 			args := append([]string{"run"}, strings.Fields(c.line)...)
-			if !strings.Contains(c.line, "metrics") {
+			if !strings.Contains(c.line, "metrics") && !strings.Contains(c.line, "listen") && !strings.Contains(c.line, "checkpoint") {
 				args = append(args, "--checkpoint", folder)
 			}
 			code, out, err := try(args...)
@@ -131,6 +139,44 @@ func TestFaults(t *testing.T) {
 				t.Error("the checkpoint folder has been made although there is nothing to train")
 			}
 		})
+	}
+}
+
+// TestFaultsOfOtherCommands have the same exit code.
+func TestFaultsOfOtherCommands(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	for _, command := range []string{"status", "invite"} {
+		for _, flag := range []string{"--key", "--run-key"} {
+			if code, out, err := try(command, "--join", "127.0.0.1:1", flag, missing); code != cli.ExitConfig || out != "" || !strings.Contains(err, missing) {
+				t.Errorf("%s %s: exit code %d, standard error:\n%s", command, flag, code, err)
+			}
+		}
+	}
+}
+
+// TestFaultsThatPass are failures, after which a supervisor is to start again: what another
+// process has may be free by then.
+func TestFaultsThatPass(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	folder := checkpoint.Folder{Dir: filepath.Join(t.TempDir(), "checkpoint")}
+	lock, err := folder.Make(zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	for line, want := range map[string]string{
+		"--listen " + taken.Addr().String():  "address already in use",
+		"--metrics " + taken.Addr().String(): "address already in use",
+		"--checkpoint " + folder.Dir:         "is in use by another process",
+	} {
+		args := append([]string{"run", "--steps", "1"}, strings.Fields(line)...)
+		if code, out, err := try(args...); code != cli.ExitFailed || out != "" || !strings.Contains(err, want) {
+			t.Errorf("%s: exit code %d, standard error:\n%s", line, code, err)
+		}
 	}
 }
 

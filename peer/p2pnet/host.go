@@ -14,7 +14,9 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+	ma "github.com/multiformats/go-multiaddr"
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
@@ -74,7 +76,7 @@ func newHost(config Config, key ed25519.PrivateKey, entrance *door.Door, knows f
 	for _, text := range config.Listen {
 		address, err := parseListen(text)
 		if err == nil {
-			err = h.Network().Listen(address)
+			err = listen(h.Network(), address)
 		}
 		if err != nil {
 			err = fmt.Errorf("listening on %s: %w: listen on an address of this machine, at a port that no other process uses", text, err)
@@ -82,6 +84,14 @@ func newHost(config Config, key ed25519.PrivateKey, entrance *door.Door, knows f
 		}
 	}
 	return h, nil
+}
+
+// listen listens at one address. The swarm's own Listen gives the cause of a failure as text.
+func listen(n network.Network, address ma.Multiaddr) error {
+	if s, ok := n.(*swarm.Swarm); ok {
+		return s.AddListenAddr(address)
+	}
+	return n.Listen(address)
 }
 
 // twinReminder is the least time between two warnings that another process has this peer's key.

@@ -35,13 +35,27 @@ func (e configError) Unwrap() error { return e.error }
 func (configError) ExitWith() int { return ExitConfig }
 
 // Config makes a fault of configuration of err, which to start again does not mend. An error
-// with an exit code of its own stays as it is, and so does an address that another process
-// uses: that one may be about to end.
+// with an exit code of its own stays as it is, and so does one that may pass.
 func Config(err error) error {
-	if err == nil || errors.As(err, new(interface{ ExitWith() int })) || errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, context.Canceled) {
+	passes := func(cause error) bool { return errors.Is(err, cause) }
+	if err == nil || errors.As(err, new(interface{ ExitWith() int })) || slices.ContainsFunc(passing, passes) {
 		return err
 	}
 	return configError{err}
+}
+
+// ConfigOf is Config if err is one of these, and else err.
+func ConfigOf(err error, causes ...error) error {
+	if slices.ContainsFunc(causes, func(cause error) bool { return errors.Is(err, cause) }) {
+		return Config(err)
+	}
+	return err
+}
+
+// passing are causes that time mends: another process that has the address may be about to
+// end, and so may what has filled the disk or opened too many files.
+var passing = []error{
+	syscall.EADDRINUSE, syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, context.Canceled, context.DeadlineExceeded,
 }
 
 // fault is what is wrong with the value of one flag.

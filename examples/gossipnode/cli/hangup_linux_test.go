@@ -44,11 +44,14 @@ func TestHangup(t *testing.T) {
 func TestFaultsOfConfiguration(t *testing.T) {
 	for err, want := range map[error]int{
 		errors.New("no such key"): ExitConfig, Usagef("wrong"): ExitUsage, fmt.Errorf("listening: %w", syscall.EADDRINUSE): ExitFailed,
-		fmt.Errorf("listening: %w", syscall.EADDRNOTAVAIL): ExitConfig, context.Canceled: ExitFailed,
+		fmt.Errorf("listening: %w", syscall.EADDRNOTAVAIL): ExitConfig, fmt.Errorf("writing: %w", syscall.ENOSPC): ExitFailed, context.Canceled: ExitFailed,
 	} {
 		if code := ExitCode(Config(err)); code != want {
 			t.Errorf("%v: exit code %d, want %d", err, code, want)
 		}
+	}
+	if err := ConfigOf(errors.New("else"), syscall.EACCES); ExitCode(err) != ExitFailed {
+		t.Errorf("what is not named has exit code %d", ExitCode(err))
 	}
 	if Config(nil) != nil {
 		t.Error("nothing is a fault")

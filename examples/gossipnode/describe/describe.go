@@ -55,7 +55,7 @@ func Of(s settings.Settings, data *dataset.Data) description.Description {
 func Join(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap.Logger) (taken []string, err error) {
 	key, err := s.Lasting(log)
 	if err != nil {
-		return nil, err
+		return nil, cli.Config(err)
 	}
 	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: s.KnownPeers(), Log: log})
 	if err != nil {

@@ -63,7 +63,7 @@ func startPeer(ctx context.Context, o options, std cli.Streams) (*peer.Peer, err
 		if remedy := settings.Remedy(err); remedy != "" {
 			err = fmt.Errorf("%w: %s", err, remedy)
 		}
-		return nil, cli.Config(err)
+		return nil, cli.ConfigOf(err, settings.Unusable...)
 	}
 	return p, nil
 }

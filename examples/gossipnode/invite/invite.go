@@ -95,11 +95,11 @@ How long it is good the machine that joins finds out by its own clock.`,
 func tokenOf(ctx context.Context, s settings.Settings, withKey bool) (t token.Token, err error) {
 	admission, err := s.Admission(zap.NewNop())
 	if err != nil {
-		return t, err
+		return t, cli.Config(err)
 	}
 	key, err := s.Lasting(zap.NewNop())
 	if err != nil {
-		return t, err
+		return t, cli.Config(err)
 	}
 	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: s.KnownPeers()})
 	if err != nil {

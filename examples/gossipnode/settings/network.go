@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -206,6 +207,10 @@ func Remedied(err error) error {
 	}
 	return err
 }
+
+// Unusable are the causes, of those for which a peer does not start, that to start it again
+// does not mend.
+var Unusable = []error{peer.ErrConfig, p2pnet.ErrAddress, syscall.EADDRNOTAVAIL, syscall.EACCES, syscall.EPERM}
 
 // Remedy tells what to change after an error of the library, empty where no flag helps.
 func Remedy(err error) string {

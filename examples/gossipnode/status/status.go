@@ -93,11 +93,11 @@ func show(s settings.Settings, every time.Duration, std cli.Streams) (err error)
 	defer p2pnet.BridgeLogs(zap.NewNop())()
 	admission, err := s.Admission(log)
 	if err != nil {
-		return err
+		return cli.Config(err)
 	}
 	key, err := s.Lasting(log)
 	if err != nil {
-		return err
+		return cli.Config(err)
 	}
 	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: s.KnownPeers()})
 	if err != nil {

@@ -25,16 +25,23 @@ func takeFolder(s settings.Settings, lock *checkpoint.Lock, key ed25519.PrivateK
 		return nil, nil
 	}
 	if lock == nil {
-		if lock, err = s.Checkpoints().Make(log); errors.Is(err, checkpoint.ErrInUse) {
-			return nil, settings.Remedied(err)
-		} else if err != nil {
-			return nil, cli.Config(fmt.Errorf("%w: give a folder that this user may make and write to with --checkpoint", err))
+		if lock, err = s.Checkpoints().Make(log); err != nil {
+			return nil, folderFault(err)
 		}
 	}
 	if err := s.Checkpoints().Probe(); err != nil {
 		return lock, cli.Config(fmt.Errorf("%w: let this user write there, or give another folder with --checkpoint", err))
 	}
 	return lock, s.Occupy(key)
+}
+
+// folderFault is why a checkpoint folder cannot be used. One that another process uses may be
+// free when this one is started again.
+func folderFault(err error) error {
+	if errors.Is(err, checkpoint.ErrInUse) {
+		return settings.Remedied(err)
+	}
+	return cli.Config(fmt.Errorf("%w: give one that this user may make and write to with --checkpoint", err))
 }
 
 // newKeeper makes what saves checkpoints of this peer; nil without --checkpoint.

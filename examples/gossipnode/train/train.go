@@ -75,7 +75,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	}
 	lock, err := s.Checkpoints().Lock(log)
 	if err != nil {
-		return result.Share{}, settings.Remedied(err)
+		return result.Share{}, folderFault(err)
 	}
 	defer func() { _ = lock.Close() }() // at the end of the process at the latest
 	key, err := s.Lasting(log)
@@ -115,7 +115,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	}
 	t := &training{Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}}
 	if t.peer, err = peer.Start(ctx, t.config(key, admission)); err != nil {
-		return result.Share{}, cli.Config(err)
+		return result.Share{}, cli.ConfigOf(err, settings.Unusable...)
 	}
 	defer t.leave()
 	t.keeper = newKeeper(t)
