@@ -75,7 +75,7 @@ type Batch struct {
 	Columns []Column
 	Rows    int
 	// First is the number of the first row in its source, from 0; rows of a batch follow one
-	// another unless Numbers says each.
+	// another unless Keys says each.
 	First int64
 	// Keys has the number of each row in its source if rows were left out; nil if they
 	// follow First.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/prepare"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -226,7 +225,7 @@ func (w *work) prepareBy(ctx context.Context, flock table.Flock, name string, l 
 	if err != nil {
 		return nil, learn.Rows{}, err
 	}
-	stages := prepare.New(l.prepare, w.Table.Floor, columns)
+	stages := l.prepare.pipeline(columns, w.Table.Floor)
 	if err := stages.Fit(ctx, flock, name, table.Filtered(table.InMemory(rows.batches...), narrow)); err != nil {
 		return nil, learn.Rows{}, err
 	}

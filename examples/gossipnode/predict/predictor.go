@@ -9,15 +9,15 @@ import (
 	"strconv"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/prepare"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
 // predictor writes what a model says.
 type predictor struct {
 	learn.File
-	stages *prepare.Stage // nil: rows go into the model as they are
+	stages *prepare.Pipeline // nil: rows go into the model as they are
 }
 
 func newPredictor(file learn.File) (predictor, error) {
@@ -25,7 +25,7 @@ func newPredictor(file learn.File) (predictor, error) {
 	if len(file.Pipeline) == 0 {
 		return p, nil
 	}
-	p.stages = new(prepare.Stage)
+	p.stages = new(prepare.Pipeline)
 	if err := json.Unmarshal(file.Pipeline, p.stages); err != nil {
 		return predictor{}, fmt.Errorf("its stages: %w", err)
 	}

@@ -19,9 +19,11 @@ type Standardize struct {
 	Learned map[string]Scale `json:"learned,omitempty"`
 }
 
-// Scale makes (x − From) / By of x, and 0 if By is 0.
+// Scale makes (x − From − Rest) / By of x, and 0 if By is 0: a mean of large numbers that hardly
+// differ has more digits than one number holds.
 type Scale struct {
 	From float64 `json:"from"`
+	Rest float64 `json:"rest,omitempty"`
 	By   float64 `json:"by"`
 }
 
@@ -29,7 +31,7 @@ func (s Scale) of(x float64) float64 {
 	if s.By == 0 {
 		return 0
 	}
-	return (x - s.From) / s.By
+	return ((x - s.From) - s.Rest) / s.By
 }
 
 // Fit implements table.Stage.
@@ -40,7 +42,7 @@ func (s *Standardize) Fit(ctx context.Context, flock table.Flock, name string, r
 	}
 	s.Learned = make(map[string]Scale, len(all))
 	for column, m := range all {
-		s.Learned[column] = Scale{From: m.Mean(), By: math.Sqrt(m.Variance())}
+		s.Learned[column] = Scale{From: m.Near, Rest: m.Off, By: math.Sqrt(m.Variance())}
 	}
 	return nil
 }
