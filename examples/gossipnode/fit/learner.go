@@ -34,18 +34,14 @@ const (
 // than floor count as one.
 func (p preparation) pipeline(columns *table.Batch, floor float64) *prepare.Pipeline {
 	made := &prepare.Pipeline{}
-	var scaled []string
 	for _, c := range columns.Columns {
 		made.Input.Fields = append(made.Input.Fields, table.Field{Name: c.Name, Kind: c.Kind})
-		if c.Kind == table.Number {
-			scaled = append(scaled, c.Name) // and not the columns that tell what is missing
-		}
 	}
-	switch p {
+	switch p { // what tells that a value is missing comes after scaling, and stays 0 or 1
 	case numbers:
-		made.Stages = []table.Stage{&prepare.Impute{Indicator: true}, &prepare.Standardize{Columns: scaled}, &prepare.OneHot{Floor: floor}}
+		made.Stages = []table.Stage{&prepare.Standardize{}, &prepare.Impute{Indicator: true}, &prepare.OneHot{Floor: floor}}
 	case counts:
-		made.Stages = []table.Stage{&prepare.Impute{Indicator: true}, &prepare.MinMax{Columns: scaled}, &prepare.OneHot{Floor: floor}}
+		made.Stages = []table.Stage{&prepare.MinMax{}, &prepare.Impute{Indicator: true}, &prepare.OneHot{Floor: floor}}
 	case asTheyAre:
 		made.Stages = []table.Stage{&prepare.Codes{Floor: floor}}
 	}

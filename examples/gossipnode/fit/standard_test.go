@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/prepare"
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
 // Standardized columns are those of the pooled rows to 1e-9, whoever holds which row: peers
@@ -39,7 +39,7 @@ func TestStandardizedAsPooled(t *testing.T) {
 		for peer, values := range parts {
 			wait.Go(func() {
 				b := &table.Batch{Rows: len(values), Columns: []table.Column{{Name: "x", Numbers: values}}}
-				s := prepare.New(prepare.Numbers, 1, b)
+				s := numbers.pipeline(b, 1)
 				if errs[peer] = s.Fit(t.Context(), seat{meet, peer}, "p", table.InMemory(b)); errs[peer] == nil {
 					fitted[peer], errs[peer] = json.Marshal(s)
 				}
@@ -51,7 +51,7 @@ func TestStandardizedAsPooled(t *testing.T) {
 				t.Fatalf("peer %d: %v, %s", peer, err, fitted[peer])
 			}
 		}
-		var s prepare.Stage
+		var s prepare.Pipeline
 		if err := json.Unmarshal(fitted[0], &s); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func pooled(values []float64) []float64 {
 			squares.Add(squares, d.Mul(d, d))
 		}
 	}
-	variance, _ := squares.Quo(squares, exact(float64(len(values)))).Float64()
+	variance, _ := squares.Quo(squares, exact(there)).Float64()
 	for i := range off {
 		if variance > 0 {
 			off[i] /= math.Sqrt(variance)
