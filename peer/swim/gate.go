@@ -51,6 +51,10 @@ const (
 	probeBurst         = 8
 	allProbesPerSecond = 64
 	allProbeBurst      = 128
+	// Where peers come back and go, news of them overtake the records that allow them: up to
+	// ordinaryBurst at once, and one more every ordinaryEvery, are nothing to act on.
+	ordinaryBurst = 8
+	ordinaryEvery = 10 * time.Second
 	// maxQuestions bounds the pings that are remembered: those of the few seconds that
 	// memberlist waits for an answer are a third of it, with all probes for others that a
 	// peer makes.
@@ -70,6 +74,7 @@ type gate struct {
 	book      *book
 	log       *zap.Logger
 	probes    *rate.Limiter
+	ordinary  *rate.Limiter                  // messages beyond what their peer has signed
 	questions *lru.Cache[question, struct{}] // open ones
 	kept      [causes]atomic.Uint64
 }
@@ -79,7 +84,10 @@ func newGate(b *book, log *zap.Logger) *gate {
 		log = zap.NewNop()
 	}
 	questions, _ := lru.New[question, struct{}](maxQuestions) // fails for sizes below one only
-	return &gate{book: b, log: log, probes: rate.NewLimiter(allProbesPerSecond, allProbeBurst), questions: questions}
+	return &gate{
+		book: b, log: log, probes: rate.NewLimiter(allProbesPerSecond, allProbeBurst),
+		ordinary: rate.NewLimiter(rate.Every(ordinaryEvery), ordinaryBurst), questions: questions,
+	}
 }
 
 // speaker is who says something.
@@ -93,7 +101,9 @@ type speaker struct {
 func (g *gate) refuse(by seam.PeerID, why cause) {
 	g.kept[why].Add(1)
 	level := zap.WarnLevel
-	if why == notAMember || why == madeUp || why == notAsked { // news of members, and answers, may be late
+	switch {
+	case why == notAMember, why == madeUp, why == notAsked, // news of members, and answers, may be late
+		why == beyondSigned && g.ordinary.Allow():
 		level = zap.DebugLevel
 	}
 	g.log.Log(level, "kept a message from the membership", zap.String("peer", string(by)), zap.String("reason", causeNames[why]))

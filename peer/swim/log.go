@@ -5,9 +5,11 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"golang.org/x/time/rate"
 )
 
 // logWriter takes memberlist's lines and logs them at the level that they begin
@@ -16,10 +18,18 @@ import (
 type logWriter struct {
 	log      *zap.Logger
 	stopping <-chan struct{}
+	ordinary *rate.Limiter // denials that are nothing to act on
 }
 
+// A peer that comes back denies what was said of its earlier life: up to denialBurst such
+// lines, and one more every denialEvery, are told for information only.
+const (
+	denialBurst = 3
+	denialEvery = 20 * time.Second
+)
+
 func newLogWriter(log *zap.Logger, stopping <-chan struct{}) io.Writer {
-	return logWriter{log: log.Named("memberlist"), stopping: stopping}
+	return logWriter{log: log.Named("memberlist"), stopping: stopping, ordinary: rate.NewLimiter(rate.Every(denialEvery), denialBurst)}
 }
 
 // levels maps memberlist's tags. Its errors are about single messages and peers,
@@ -55,6 +65,9 @@ func (w logWriter) Write(line []byte) (int, error) {
 	case strings.HasPrefix(text, vetoed):
 	case level >= zapcore.WarnLevel:
 		c := complaintOf(text)
+		if c.sign == denial && w.ordinary.Allow() {
+			level = zapcore.InfoLevel
+		}
 		w.log.Log(level, c.message, zap.String("line", text), zap.String("remedy", c.remedy))
 	default:
 		w.log.Log(level, "memberlist tells", zap.String("line", text))
@@ -62,13 +75,16 @@ func (w logWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
+// denial begins the lines with which a peer denies what is said of it.
+const denial = "Refuting"
+
 // complaint is what a line of memberlist's is about: a message that is the same for all
 // lines of its kind, by which they are limited, and what to do about it.
 type complaint struct{ sign, message, remedy string }
 
 // complaints are those of memberlist, by what its lines hold. The first that fits counts.
 var complaints = []complaint{
-	{"Refuting", "this peer was taken for dead, and says otherwise", "nothing; if it repeats, this machine or its network is overloaded"},
+	{denial, "this peer was taken for dead, and says otherwise", "nothing; if it repeats, this machine or its network is overloaded"},
 	{"queue full", "news of members come faster than they are read", "nothing, if this process stood still before; if it repeats, this machine is overloaded"},
 	{"timeout", "a member does not answer in time", "if it repeats: see whether the member's address and port can be reached (gossipnode doctor)"},
 	{"Failed to send", "a member could not be sent news", "if it repeats: see whether the member's address and port can be reached (gossipnode doctor)"},
