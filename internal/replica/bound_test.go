@@ -155,6 +155,23 @@ func TestBoundFollowsHowModelsGrow(t *testing.T) {
 	}
 }
 
+// TestNormIsTakenNowAndThen: after each of the first distances, and then seldom, however few
+// the partners are.
+func TestNormIsTakenNowAndThen(t *testing.T) {
+	var a, p bound
+	taken := 0
+	const exchanges = boundWindow + 4*normEvery
+	for i := range exchanges {
+		meets(&a, &p, ofNorm(float32(i+1)), 0)
+		if a.norm == float64(i+1) {
+			taken++
+		}
+	}
+	if want := boundWindow + 4; taken != want {
+		t.Errorf("the norm was taken %d times in %d exchanges, want %d", taken, exchanges, want)
+	}
+}
+
 // TestMinorityOfLiarsCannotMoveTheBound: as long as fewer than half of a slice's partners
 // lie, the bound stays within what honest partners showed, however often the liars come,
 // whatever they claim and whichever bounds they announce.
