@@ -29,7 +29,7 @@ func TestWrongUse(t *testing.T) {
 		{"run --steps 99999999999999999999", "too large a number"},
 		{"local --peers abc", `--peers "abc": want a whole number`},
 		{"run --min-peers-wait 5", `--min-peers-wait "5": want a time`},
-		{"run --peers 4", "unknown flag: --peers: it belongs to gossipnode compare, local"},
+		{"run --peers 4", "unknown flag: --peers: it belongs to gossipnode compare, "},
 		{"run --bacth 4", `did you mean "--batch"?`},
 		{"help frob", `unknown command "frob": want one of`},
 		{"help run frob", `not "frob"`},
