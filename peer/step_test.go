@@ -180,6 +180,7 @@ func BenchmarkStep(b *testing.B) {
 
 func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
 	_, err := peer.Start(t.Context(), peer.Config{
+		Params:   &tensor.Params{},
 		Exchange: peer.Exchange{Codec: quant.Policy{Codec: "zip"}, SliceLen: -1, Window: 121, Pace: averaging.Pace{Every: -2}},
 		Schedule: optim.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}},
 		Network:  peer.Network{Key: make([]byte, 3)},
