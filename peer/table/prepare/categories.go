@@ -52,6 +52,9 @@ func values(ctx context.Context, flock table.Flock, name string, rows table.Sour
 		return nil, err
 	}
 	all, err := gather(ctx, flock, name, own, func(a, b map[string]float64) (map[string]float64, error) {
+		if a == nil {
+			return b, nil
+		}
 		for value, n := range b {
 			a[value] += n
 		}
@@ -67,7 +70,7 @@ func values(ctx context.Context, flock table.Flock, name string, rows table.Sour
 	for column, counts := range all {
 		kept[column] = []string{}
 		for _, value := range slices.Sorted(maps.Keys(counts)) {
-			if counts[value] >= floor {
+			if counts[value] >= floor && value != Other { // which is counted with the others, or there were two
 				kept[column] = append(kept[column], value)
 			}
 		}
@@ -245,10 +248,11 @@ func (s *Buckets) Fit(ctx context.Context, flock table.Flock, name string, rows 
 	return err
 }
 
-// columnsOf are the columns of a kind that any member has.
+// columnsOf are the columns of a kind that any member has: one batch tells, since all of a
+// source have the same.
 func columnsOf(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string, kind table.Kind) (map[string]bool, error) {
 	own := make(map[string]bool)
-	if err := collect(ctx, rows, columns, kind, func(c *table.Column) { own[c.Name] = true }); err != nil {
+	if err := collect(ctx, first(rows), columns, kind, func(c *table.Column) { own[c.Name] = true }); err != nil {
 		return nil, err
 	}
 	return gather(ctx, flock, name, own, func(a, _ bool) (bool, error) { return a, nil })

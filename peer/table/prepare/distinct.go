@@ -1,7 +1,9 @@
 package prepare
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -14,6 +16,8 @@ import (
 
 // maxDistinct is the most rows of one member whose hashes are compared with the others'.
 const maxDistinct = 4 << 20
+
+const markSize = 16
 
 // Distinct gives rows without those that the same member has had before, or that a member before
 // it in the flock's order has: of rows that are equal in all columns the flock keeps one. It moves
@@ -40,15 +44,18 @@ func Distinct(ctx context.Context, flock table.Flock, name string, rows table.So
 			return nil, 0, fmt.Errorf("comparing rows: more than %d distinct ones at one member: leave this out, or split the table", maxDistinct)
 		}
 	}
-	all, err := flock.Gather(ctx, name, own)
+	// A mark tells a member where it is in the flock's order, even if another has the same rows.
+	var mark [markSize]byte
+	rand.Read(mark[:])
+	all, err := flock.Gather(ctx, name, append(mark[:], own...))
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, theirs := range all {
-		if string(theirs) == string(own) {
-			break // this member, or one with the same rows: the first of those keeps them
+		if bytes.HasPrefix(theirs, mark[:]) {
+			break
 		}
-		for ; len(theirs) >= 8; theirs = theirs[8:] {
+		for theirs = theirs[min(markSize, len(theirs)):]; len(theirs) >= 8; theirs = theirs[8:] {
 			if key, have := hashes[binary.LittleEndian.Uint64(theirs)]; have {
 				drop[key] = true
 			}
@@ -79,7 +86,8 @@ func without(rows table.Source, drop map[int64]bool) table.Source {
 	}
 }
 
-// hashOf is 64 bits of the SHA-256 of a row's values.
+// hashOf is 64 bits of the SHA-256 of a row's values, texts with their lengths, so that rows
+// are told apart whatever characters their texts have.
 func hashOf(b *table.Batch, row int) uint64 {
 	h := sha256.New()
 	var number [8]byte
@@ -87,13 +95,20 @@ func hashOf(b *table.Batch, row int) uint64 {
 		c := &b.Columns[i]
 		switch {
 		case c.Kind == table.Number:
-			binary.LittleEndian.PutUint64(number[:], math.Float64bits(c.Numbers[row]))
+			x := c.Numbers[row] + 0 // -0 is 0
+			if math.IsNaN(x) {
+				x = math.NaN() // of all that say so, one
+			}
+			binary.LittleEndian.PutUint64(number[:], math.Float64bits(x))
 			h.Write(number[:])
 		case c.Codes[row] == table.Missing:
 			h.Write([]byte{0})
 		default:
-			io.WriteString(h, c.Values[c.Codes[row]])
+			text := c.Values[c.Codes[row]]
+			binary.LittleEndian.PutUint64(number[:], uint64(len(text)))
 			h.Write([]byte{1})
+			h.Write(number[:])
+			io.WriteString(h, text)
 		}
 	}
 	return binary.LittleEndian.Uint64(h.Sum(nil))

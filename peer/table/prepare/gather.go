@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -63,12 +64,28 @@ func collect(ctx context.Context, rows table.Source, names []string, kind table.
 				continue
 			}
 			if at := slices.IndexFunc(c.Numbers, func(x float64) bool { return math.IsInf(x, 0) }); at >= 0 {
-				return fmt.Errorf("column %q is %g in row %d: want finite numbers, or NaN where one is missing", c.Name, c.Numbers[at], b.Key(at))
+				return infinite(c, at, b.Key(at))
 			}
 			do(c)
 		}
 	}
 	return nil
+}
+
+func infinite(c *table.Column, at int, row int64) error {
+	return fmt.Errorf("column %q is %g in row %d: want finite numbers, or NaN where one is missing", c.Name, c.Numbers[at], row)
+}
+
+// first is the first batch of a source.
+func first(rows table.Source) table.Source {
+	return func(ctx context.Context) iter.Seq2[*table.Batch, error] {
+		return func(yield func(*table.Batch, error) bool) {
+			for b, err := range rows(ctx) {
+				yield(b, err)
+				return
+			}
+		}
+	}
 }
 
 // find is a column by name and kind.

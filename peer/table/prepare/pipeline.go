@@ -167,11 +167,15 @@ func (p *Pipeline) Write(w io.Writer) error {
 // Read reads what Write wrote; anything else is an ErrPipeline.
 func Read(r io.Reader) (*Pipeline, error) {
 	in := bufio.NewReaderSize(r, maxHeader)
-	line, err := in.ReadString('\n')
+	first, err := in.ReadSlice('\n') // at most maxHeader
+	line := string(first)
 	var v, size int
 	var sum string
 	if n, _ := fmt.Sscanf(strings.TrimPrefix(line, fileMagic), "%d %d %s", &v, &size, &sum); err != nil || n != 3 || !strings.HasPrefix(line, fileMagic) || size < 0 || size > maxFile {
 		return nil, fmt.Errorf("%w: its first line does not say %q", ErrPipeline, fileMagic)
+	}
+	if v != version {
+		return nil, fmt.Errorf("%w: of version %d, this release reads version %d", ErrPipeline, v, version)
 	}
 	data, err := io.ReadAll(io.LimitReader(in, int64(size)+1))
 	if err != nil {
@@ -181,5 +185,8 @@ func Read(r io.Reader) (*Pipeline, error) {
 		return nil, fmt.Errorf("%w: its contents do not have the checksum of its first line; copy it again", ErrPipeline)
 	}
 	p := &Pipeline{}
-	return p, json.Unmarshal(data, p)
+	if err := json.Unmarshal(data, p); err != nil {
+		return nil, err
+	}
+	return p, nil
 }

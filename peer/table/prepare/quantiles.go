@@ -21,10 +21,7 @@ func sketches(ctx context.Context, flock table.Flock, name string, rows table.So
 	if err != nil {
 		return nil, err
 	}
-	return gather(ctx, flock, name, own, func(a, b *Sketch) (*Sketch, error) {
-		a.Merge(b)
-		return a, nil
-	})
+	return gather(ctx, flock, name, own, mergedSketches)
 }
 
 // Bins makes of each number the bin that it is in, from 0, of about equally many rows: as
@@ -62,6 +59,9 @@ func (s *Bins) Fit(ctx context.Context, flock table.Flock, name string, rows tab
 	}
 	s.Learned = make(map[string][]float64, len(all))
 	for column, sketch := range all {
+		if sketch == nil {
+			continue
+		}
 		s.Learned[column] = slices.Compact(slices.DeleteFunc(sketch.Quantiles(shares...), math.IsNaN))
 	}
 	return nil
@@ -82,7 +82,7 @@ func (s *Bins) Transform(b *table.Batch) (*table.Batch, error) {
 
 // Outliers keeps numbers within Tukey's fences: from the first quartile less Reach times the
 // distance of the quartiles, to the third and as much. Those beyond are moved to the fence, or are
-// missing from then on.
+// missing from then on. A column whose quartiles are equal, as one that is mostly 0, stays as it is.
 type Outliers struct {
 	// Columns are those that are kept within; none are all of numbers.
 	Columns []string `json:"columns,omitempty"`
@@ -110,12 +110,15 @@ func (s *Outliers) Fit(ctx context.Context, flock table.Flock, name string, rows
 	}
 	s.Learned = make(map[string][2]float64, len(all))
 	for column, sketch := range all {
-		if sketch.Count == 0 {
+		if sketch == nil || sketch.Count == 0 {
 			continue
 		}
 		quartiles := sketch.Quantiles(0.25, 0.75)
+		if quartiles[0] == quartiles[1] {
+			continue // the fences would leave one value
+		}
 		reach := s.Reach * (quartiles[1] - quartiles[0])
-		s.Learned[column] = [2]float64{quartiles[0] - reach, quartiles[1] + reach}
+		s.Learned[column] = [2]float64{max(quartiles[0]-reach, -math.MaxFloat64), min(quartiles[1]+reach, math.MaxFloat64)}
 	}
 	return nil
 }

@@ -3,10 +3,12 @@ package prepare
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -74,34 +76,18 @@ const (
 // in each of which every member brings a random part of its rows, in proportion to what it has, and
 // each takes its share at random.
 func Share(ctx context.Context, flock table.Flock, name string, rows *table.Batch, how Sharing) (*table.Batch, error) {
-	if how.Bytes == 0 {
-		how.Bytes = defaultShare
-	}
 	if how.Rows == 0 {
 		how.Rows = rows.Rows
 	}
-	width := 8 * max(len(rows.Columns), 1)
-	for i := range rows.Columns {
-		if rows.Columns[i].Kind != table.Number {
-			return nil, fmt.Errorf("sharing rows: column %q is of categories: prepare it first", rows.Columns[i].Name)
-		}
-	}
-	if how.Rows < 0 || how.Bytes < width {
-		return nil, fmt.Errorf("sharing rows: %d rows by %d bytes a round: want room for one row of %d bytes", how.Rows, how.Bytes, width)
-	}
-	most, _, err := flock.Max(ctx, name+"/most", []float64{float64(rows.Rows)})
+	names, rounds, err := agreeOnShares(ctx, flock, name+"/columns", rows, how)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("sharing rows: %w", err)
 	}
-	// The member with the most rows brings them all in so many rounds.
-	rounds := int(math.Ceil(most[0] * float64(width) / float64(how.Bytes)))
-	if rounds > maxRounds {
-		return nil, fmt.Errorf("sharing rows: %d rounds, at most %d: allow more bytes in each", rounds, maxRounds)
-	}
+	width := 8 * max(len(names), 1)
 	own := fnv.New64a()
 	own.Write(rowsOf(rows, 0, min(rows.Rows, 16), nil)) // so that two members do not draw alike
 	rng := rand.New(rand.NewPCG(how.Seed, own.Sum64()))
-	order, out, seen := rng.Perm(rows.Rows), make([][]float64, len(rows.Columns)), 0
+	order, out, seen := rng.Perm(rows.Rows), make([][]float64, len(names)), 0
 	for round := range rounds {
 		data := rowsOf(rows, round*rows.Rows/rounds, (round+1)*rows.Rows/rounds, order)
 		all, err := flock.Gather(ctx, fmt.Sprintf("%s/%d", name, round), data)
@@ -115,7 +101,7 @@ func Share(ctx context.Context, flock table.Flock, name string, rows *table.Batc
 			seen = take(out, theirs, how.Rows, seen, rng)
 		}
 	}
-	return sharedBatch(rows, out), nil
+	return sharedBatch(names, out), nil
 }
 
 // take keeps a sample of at most so many of all rows seen so far (Vitter's reservoir, 1985).
@@ -152,11 +138,75 @@ func rowsOf(b *table.Batch, from, to int, order []int) (data []byte) {
 	return data
 }
 
-func sharedBatch(of *table.Batch, columns [][]float64) *table.Batch {
+func sharedBatch(names []string, columns [][]float64) *table.Batch {
 	b := &table.Batch{Columns: make([]table.Column, len(columns))}
-	for c := range columns {
-		b.Columns[c] = table.Column{Name: of.Columns[c].Name, Kind: table.Number, Numbers: columns[c]}
+	for c, name := range names {
+		b.Columns[c] = table.Column{Name: name, Kind: table.Number, Numbers: columns[c]}
 		b.Rows = len(columns[c])
 	}
 	return b
+}
+
+// shares is what a member tells before rows move, so that all go through as many rounds or
+// none does.
+type shares struct {
+	Columns []string `json:"columns"`
+	Rows    int      `json:"rows"`
+	Bytes   int      `json:"bytes"`
+	Fault   string   `json:"fault,omitempty"`
+}
+
+// agreeOnShares finds what columns rows have, which a member without rows need not know, and in
+// how many rounds every member has brought its own. What is wrong at one is an error at all.
+func agreeOnShares(ctx context.Context, flock table.Flock, name string, rows *table.Batch, how Sharing) ([]string, int, error) {
+	own := shares{Rows: rows.Rows, Bytes: how.Bytes}
+	if own.Bytes == 0 {
+		own.Bytes = defaultShare
+	}
+	for i := range rows.Columns {
+		c := &rows.Columns[i]
+		if own.Columns = append(own.Columns, c.Name); c.Kind != table.Number {
+			own.Fault = fmt.Sprintf("column %q is of categories: prepare it first", c.Name)
+		}
+	}
+	if how.Rows < 0 {
+		own.Fault = fmt.Sprintf("%d rows are asked for: want 0 or more", how.Rows)
+	}
+	data, err := json.Marshal(own)
+	if err != nil {
+		return nil, 0, err
+	}
+	brought, err := flock.Gather(ctx, name, data)
+	if err != nil {
+		return nil, 0, err
+	}
+	all := make([]shares, len(brought))
+	var names []string
+	for i, data := range brought {
+		of := &all[i]
+		if err := json.Unmarshal(data, of); err != nil {
+			return nil, 0, fmt.Errorf("what member %d of %d tells: %w", i, len(all), err)
+		}
+		switch {
+		case of.Fault != "":
+			return nil, 0, fmt.Errorf("member %d of %d: %s", i, len(all), of.Fault)
+		case len(of.Columns) == 0 && of.Rows == 0: // it takes the columns of others
+		case names == nil:
+			names = of.Columns
+		case !slices.Equal(names, of.Columns):
+			return nil, 0, fmt.Errorf("member %d of %d has columns %q, others %q: prepare all rows by one pipeline", i, len(all), of.Columns, names)
+		}
+	}
+	width, rounds := 8*max(len(names), 1), 0
+	for i, of := range all {
+		if of.Bytes < width {
+			return nil, 0, fmt.Errorf("member %d of %d allows %d bytes a round: want room for one row of %d bytes", i, len(all), of.Bytes, width)
+		}
+		each := of.Bytes / width // whole rows
+		rounds = max(rounds, (of.Rows+each-1)/each)
+	}
+	if rounds > maxRounds {
+		return nil, 0, fmt.Errorf("%d rounds, at most %d: allow more bytes in each", rounds, maxRounds)
+	}
+	return names, rounds, nil
 }

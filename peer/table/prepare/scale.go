@@ -159,10 +159,9 @@ func (s *Impute) Fit(ctx context.Context, flock table.Flock, name string, rows t
 	all, err := gather(ctx, flock, name, own, func(a, b seen) (seen, error) {
 		a.Moments.Merge(b.Moments)
 		a.Missing += b.Missing
-		if a.Sketch != nil && b.Sketch != nil {
-			a.Sketch.Merge(b.Sketch)
-		}
-		return a, nil
+		var err error
+		a.Sketch, err = mergedSketches(a.Sketch, b.Sketch)
+		return a, err
 	})
 	if err != nil {
 		return err
@@ -176,6 +175,8 @@ func (s *Impute) Fit(ctx context.Context, flock table.Flock, name string, rows t
 			filling.Value = s.Value
 		case of.Moments.Count == 0:
 			return fmt.Errorf("filling in: column %q has no value in any row of any member: leave it out", column)
+		case s.By == Median && of.Sketch == nil:
+			return fmt.Errorf("filling in: no member brings the median of column %q: all need the same settings", column)
 		case s.By == Median:
 			filling.Value = of.Sketch.Quantile(0.5)
 		}

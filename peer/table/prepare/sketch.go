@@ -1,6 +1,9 @@
 package prepare
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -35,6 +38,33 @@ func (s *Sketch) Add(numbers ...float64) {
 			s.compact(0)
 		}
 	}
+}
+
+// maxLevels is more than any count of rows needs.
+const maxLevels = 64
+
+// UnmarshalJSON reads what encoding/json writes of a sketch; one whose levels do not fit
+// together, as a member with a fault may send it, is an error.
+func (s *Sketch) UnmarshalJSON(data []byte) error {
+	type plain Sketch
+	var read plain
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	if len(read.Levels) != len(read.Compacted) || len(read.Levels) > maxLevels || read.Count < 0 {
+		return fmt.Errorf("a sketch of %d levels, %d counts of them and %g numbers: not a sound one", len(read.Levels), len(read.Compacted), read.Count)
+	}
+	*s = Sketch(read)
+	return nil
+}
+
+// mergedSketches is a with b, either of which may be none.
+func mergedSketches(a, b *Sketch) (*Sketch, error) {
+	if a == nil || b == nil {
+		return cmp.Or(a, b), nil
+	}
+	a.Merge(b)
+	return a, nil
 }
 
 // Merge adds the numbers of another.

@@ -89,7 +89,11 @@ func (s *DropUseless) Fit(ctx context.Context, flock table.Flock, name string, r
 			return fmt.Errorf("dropping columns without effect: the target: %w", err)
 		}
 		for i := range b.Columns {
-			if c := &b.Columns[i]; c.Name != s.Target {
+			c := &b.Columns[i]
+			if at := slices.IndexFunc(c.Numbers, func(x float64) bool { return math.IsInf(x, 0) }); at >= 0 {
+				return infinite(c, at, b.Key(at))
+			}
+			if c.Name != s.Target {
 				own[c.Name], _ = own[c.Name].merge(effectOf(c, target.Numbers)) // of too many values members hear below
 			}
 		}
