@@ -7,9 +7,13 @@
 //	...
 //	err = p.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { ... })
 //
-// A peer never waits for another: not for a slow one, not for a dead one, not
-// for an exchange. One that cannot reach anyone trains alone, says so in its
+// A peer that trains never waits for another: not for a slow one, not for a dead one, not
+// for an exchange; but for the last steps of a run, which it leaves to whose they are for a few
+// seconds at most. One that cannot reach anyone trains alone, says so in its
 // log, and keeps trying.
+//
+// Sum, Max and Gather give all members the same bytes of what each brings, beside
+// training or without it: see packages table and learn for what is made of that.
 //
 // An operator may pause, resume, stop and reschedule a run whose peers were given its
 // id (Control, Operator); members tell each other how they fare (Digests).
