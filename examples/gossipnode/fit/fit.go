@@ -10,8 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/peer/table"
-	"github.com/seed-97356399/murmuration/peer/table/read"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 )
 
 // Command makes the command that fits a learner to a table.
@@ -86,40 +85,27 @@ func run(cmd *cobra.Command, o options, std cli.Streams) error {
 	return cli.Print(done, o.JSON, std)
 }
 
-// open looks at the files of --data.
-func openTable(o options) (*read.Table, error) {
-	t, err := read.Open(o.Table.Data, read.Config{Format: o.Table.Format, Kinds: o.Table.kinds(), Tolerance: o.Table.Tolerance})
-	return t, cli.Config(err)
-}
-
 // fitHere is one peer whose others are elsewhere.
 func fitHere(o options, ctx context.Context, tell func(report), std cli.Streams) (Result, error) {
-	t, err := openTable(o)
+	source, err := rows.Open(o.Table, false)
 	if err != nil {
 		return Result{}, err
 	}
-	m := &member{options: o, number: max(o.Part, 0), table: t, rows: t.Rows, join: joinFlock(o, std), tell: tell}
+	m := &member{options: o, number: max(o.Part, 0), source: source, join: joinFlock(o, std), tell: tell}
 	return m.run(ctx)
 }
 
-// maxShared bounds the memory of rows that peers of one process have read together.
-const maxShared = 4 << 30
-
 // goroutines has peers be goroutines of this process, which read each row once.
 func goroutines(o options, l *local, std cli.Streams) error {
-	t, err := openTable(o)
+	source, err := rows.Open(o.Table, o.Peers > 1)
 	if err != nil {
 		return err
-	}
-	rows := table.Source(t.Rows)
-	if o.Peers > 1 {
-		rows = read.Shared(rows, maxShared)
 	}
 	meet := newHub(o.Peers)
 	l.start = func(number int, _ []string) (func(), error) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		tell := func(r report) { l.events <- event{number: number, report: &r} }
-		m := &member{options: o, number: number, table: t, rows: rows, join: meet.join(number), tell: tell}
+		m := &member{options: o, number: number, source: source, join: meet.join(number), tell: tell}
 		if o.apart() {
 			m.join = joinFlock(o, std)
 		}

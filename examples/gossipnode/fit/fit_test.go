@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 )
 
 // houses has 300 rows: numbers, of which some are missing, categories, and a note that is
@@ -97,11 +98,11 @@ func TestFitThenPredict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := os.ReadFile(houses)
+	all, err := os.ReadFile(houses)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, truth := strings.Split(string(text), "\n"), strings.Split(string(rows), "\n")
+	lines, truth := strings.Split(string(text), "\n"), strings.Split(string(all), "\n")
 	if lines[0] != "row,class,p(price<=200),p(price>200)" {
 		t.Errorf("header %q", lines[0])
 	}
@@ -197,7 +198,8 @@ func TestFitOfUnlikeMembers(t *testing.T) {
 	errs := make(chan error, 2)
 	for i, learner := range []string{"logistic", "svm"} {
 		go func() {
-			errs <- agreeSettings(t.Context(), seat{meet, i}, map[string]string{"learner": learner, "target": "y"})
+			_, err := (rows.Share{}).Agree(t.Context(), seat{meet, i}, map[string]string{"learner": learner, "target": "y"})
+			errs <- err
 		}()
 	}
 	for range 2 {

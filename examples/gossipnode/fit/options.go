@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,14 +11,11 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
-	"github.com/seed-97356399/murmuration/peer/table"
-	"github.com/seed-97356399/murmuration/peer/table/read"
 )
 
 // options are the flags of fit.
 type options struct {
-	settings.Settings // of a peer, as run has them
-	Table             tableOptions
+	settings.Settings // of a peer, as run has them, and the table
 	Learner           learnerOptions
 	Peers             int
 	InProcess         bool
@@ -31,28 +27,10 @@ type options struct {
 	Part int
 }
 
-// tableOptions say which rows are learned from.
-type tableOptions struct {
-	Data, Drop   []string
-	Format       string
-	Categories   []string
-	Numbers      []string
-	Target       string
-	Split, Shard string
-	Tolerance    float64
-	Floor        float64
-	MaxValues    int
-}
-
 const (
-	defaultSplit     = "hash:7/10"
-	noSplit          = "none"
-	defaultShard     = "rows"
-	defaultFloor     = 20
-	defaultMaxValues = 256
-	maxLocalPeers    = 64
-	defaultMinPeers  = 2
-	defaultWait      = 10 * time.Minute // somebody starts the others by hand
+	maxLocalPeers   = 64
+	defaultMinPeers = 2
+	defaultWait     = 10 * time.Minute // somebody starts the others by hand
 
 	topicRows    = "Rows"
 	topicLearner = "Learner"
@@ -62,15 +40,8 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	t, l := &o.Table, &o.Learner
 	flags.StringArrayVar(&t.Data, "data", nil, "`FILE` of rows, a folder or a pattern of such: CSV, TSV, JSON lines or Parquet, plain, gzip or zstd; repeatable")
-	flags.StringVar(&t.Target, "target", "", "what to learn: a column, or a comparison such as 'arr_delay>15' or 'carrier=UA'")
-	flags.StringSliceVar(&t.Drop, "drop", nil, "columns to leave out, separated by commas; repeatable")
-	flags.StringVar(&t.Split, "split", defaultSplit, "which rows train; the others give the scores: row:7/10 (by number), hash:7/10, hash:COLUMN:7/10, or "+noSplit)
+	t.Register(flags)
 	flags.StringVar(&t.Format, "format", "", "csv, tsv, jsonl or parquet, for files whose names do not say")
-	flags.StringSliceVar(&t.Categories, "categories", nil, "columns that are categories, although their first values are numbers; separated by commas")
-	flags.StringSliceVar(&t.Numbers, "numbers", nil, "columns that are numbers, although some value is none; rows with one are damaged")
-	flags.Float64Var(&t.Tolerance, "tolerance", 0, fmt.Sprintf("share of the rows that may be damaged and are set aside (default %g)", read.DefaultTolerance))
-	flags.Float64Var(&t.Floor, "floor", defaultFloor, "values of categories with fewer rows count as one")
-	flags.IntVar(&t.MaxValues, "max-values", defaultMaxValues, "categories with more distinct values are left out")
 	cli.Group(flags, topicRows, "data", "target", "drop", "split")
 	flags.StringVar(&l.Name, "learner", learnerNames()[0], "one of "+cli.List(learnerNames()))
 	flags.IntVar(&l.Trees, "trees", 100, "trees of forest and boost")
@@ -85,7 +56,7 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.Uint64Var(&l.Seed, "seed", 1, "for what is drawn by chance")
 	cli.Group(flags, topicLearner, "learner", "trees", "leaves", "depth", "clusters", "components")
 	flags.IntVar(&o.Peers, "peers", 1, "peers on this machine, each with its part of the rows; 1 is one process with all")
-	flags.StringVar(&t.Shard, "shard", defaultShard, "how the rows are divided among --peers: rows (at random) or by=COLUMN (each value at one peer)")
+	flags.StringVar(&t.Shard, "shard", settings.DefaultShard, "how the rows are divided among --peers: rows (at random) or by=COLUMN (each value at one peer)")
 	flags.BoolVar(&o.InProcess, "in-process", false, "peers of --peers are goroutines of this process, which reads each row once")
 	flags.BoolVar(&o.Alone, "alone", false, "fit each peer of --peers alone with its own rows too, for comparison")
 	o.RegisterSums(flags)
@@ -110,20 +81,9 @@ func (o *options) load(cmd *cobra.Command) error {
 	var faults cli.Faults
 	faults.Add(o.Network.Faults()...)
 	t, l := o.Table, o.Learner
-	faults.If(len(t.Data) == 0, "data", "is missing: give the file of rows to learn from")
+	faults.Add(t.Faults()...)
 	faults.Add(cli.OneOf("learner", l.Name, learnerNames()), l.faults())
 	faults.If(l.hasTarget() && t.Target == "", "target", "is missing: give the column that %s is to learn, or a comparison such as 'arr_delay>15'", l.Name)
-	if t.Target != "" {
-		target, err := table.ParseTarget(t.Target)
-		faults.If(err != nil, "target", "%q: %v", t.Target, err)
-		faults.If(err == nil && slices.Contains(t.Drop, target.Column), "drop", "%s: is the column of --target", target.Column)
-	}
-	_, err = o.split()
-	faults.If(err != nil, "split", "%q: %v", t.Split, err)
-	_, err = table.ParseShard(t.Shard)
-	faults.If(err != nil, "shard", "%q: %v", t.Shard, err)
-	faults.If(t.Format != "" && !slices.Contains([]string{"csv", "tsv", "jsonl", "parquet"}, t.Format), "format", "%q: want csv, tsv, jsonl or parquet", t.Format)
-	faults.If(!(t.Tolerance < 1), "tolerance", "%g: want less than 1", t.Tolerance)
 	faults.Add(cli.Within("peers", o.Peers, 1, maxLocalPeers))
 	apart := from.Source("listen") != cli.FromDefault || len(o.Join) > 0
 	faults.If(apart && o.Part < 0 && o.Peers > 1, "peers", "is of peers on this machine: leave it out where --listen or --join are given")
@@ -139,23 +99,6 @@ func (o *options) load(cmd *cobra.Command) error {
 		}
 	})
 	return from.Usage(faults...)
-}
-
-// kinds are those of columns that were told.
-func (t tableOptions) kinds() map[string]table.Kind {
-	kinds := map[string]table.Kind{}
-	for _, name := range t.Categories {
-		kinds[name] = table.Category
-	}
-	for _, name := range t.Numbers {
-		kinds[name] = table.Number
-	}
-	return kinds
-}
-
-// split is nothing where all rows train.
-func (o *options) split() (table.Split, error) {
-	return table.ParseSplit(strings.TrimSuffix(o.Table.Split, noSplit))
 }
 
 // apart tells whether this process is a peer whose others are elsewhere.

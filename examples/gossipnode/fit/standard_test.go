@@ -9,6 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+
 	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
@@ -17,12 +19,12 @@ import (
 // without rows, constant columns, values missing and offsets of 1e9 included.
 func TestStandardizedAsPooled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		peers, rows := rapid.IntRange(1, 5).Draw(t, "peers"), rapid.IntRange(1, 40).Draw(t, "rows")
+		peers, count := rapid.IntRange(1, 5).Draw(t, "peers"), rapid.IntRange(1, 40).Draw(t, "rows")
 		offset := rapid.SampledFrom([]float64{0, 0.1, -1e9, 1e9 + 0.3}).Draw(t, "offset")
 		constant := rapid.Bool().Draw(t, "constant")
 		var all []float64
 		parts := make([][]float64, peers)
-		for row := range rows {
+		for row := range count {
 			x := offset
 			if !constant {
 				x += rapid.Float64Range(-10, 10).Draw(t, "x")
@@ -39,7 +41,7 @@ func TestStandardizedAsPooled(t *testing.T) {
 		for peer, values := range parts {
 			wait.Go(func() {
 				b := &table.Batch{Rows: len(values), Columns: []table.Column{{Name: "x", Numbers: values}}}
-				s := numbers.pipeline(b, 1)
+				s := rows.Numbers.Pipeline(b, 1)
 				if errs[peer] = s.Fit(t.Context(), seat{meet, peer}, "p", table.InMemory(b)); errs[peer] == nil {
 					fitted[peer], errs[peer] = json.Marshal(s)
 				}

@@ -8,71 +8,58 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
 // work is one member's part of a fit, from its rows to the result that all have.
 type work struct {
+	*rows.Agreed
+	learner learner
 	options
-	flock   table.Flock
-	rows    table.Source // of this member, all columns
-	schema  *table.Schema
-	target  table.Target
-	labels  *table.Labels // nil without a target
-	leftOut []string      // columns with too many values
 	// all are the rows of all peers of a local fit, where they are wanted.
 	all table.Source
 }
 
-// examples are rows of a member as they are before preparation.
-type examples struct {
-	batches []*table.Batch
-	target  []float64
-}
-
 // run fits and evaluates.
 func (w *work) run(ctx context.Context) (Result, learn.File, error) {
-	l := w.Learner.chosen()
-	if err := w.learnTarget(ctx, l); err != nil {
+	l := w.learner
+	if err := w.learnTarget(ctx); err != nil {
 		return Result{}, learn.File{}, err
 	}
-	split, err := w.split()
+	train, test, err := w.Agreed.Table.Parts()
 	if err != nil {
 		return Result{}, learn.File{}, err
 	}
-	train, test := split.Train(), split.Test()
-	if w.Table.Split == noSplit {
-		test = train
-	}
-	training, err := w.take(ctx, w.rows, train)
+	training, err := w.Take(ctx, w.Rows, train)
 	if err != nil {
 		return Result{}, learn.File{}, err
 	}
-	testing, err := w.take(ctx, w.rows, test)
+	testing, err := w.Take(ctx, w.Rows, test)
 	if err != nil {
 		return Result{}, learn.File{}, err
 	}
-	if err := w.limitValues(ctx, training); err != nil {
+	if err := w.LimitValues(ctx, training); err != nil {
 		return Result{}, learn.File{}, err
 	}
 	begun := time.Now()
-	stages, rows, err := w.prepare(ctx, l, training)
+	stages, rows, err := w.prepare(ctx, w.Flock, "fit/prepare", training)
 	if err != nil {
 		return Result{}, learn.File{}, err
 	}
-	model, err := l.make(w.Learner).Fit(ctx, w.flock, "fit/learn", rows)
+	model, err := l.make(w.Learner).Fit(ctx, w.Flock, "fit/learn", rows)
 	if err != nil {
 		return Result{}, learn.File{}, err
 	}
 	done := Result{Learner: l.name, Columns: len(rows.Features.Columns), Seconds: time.Since(begun).Seconds()}
-	count, peers, err := w.flock.Sum(ctx, "fit/count", []float64{float64(rows.Features.Rows)})
+	count, peers, err := w.Flock.Sum(ctx, "fit/count", []float64{float64(rows.Features.Rows)})
 	if err != nil {
 		return Result{}, learn.File{}, err
 	}
@@ -83,18 +70,18 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 	case *learn.PCAModel:
 		done.Explained = m.Explained
 	default:
-		held, err := w.transform(stages, testing)
+		held, err := w.Transform(stages, testing)
 		if err != nil {
 			return Result{}, learn.File{}, err
 		}
-		scores, err := learn.Evaluate(ctx, w.flock, "fit/scores", model, held)
+		scores, err := learn.Evaluate(ctx, w.Flock, "fit/scores", model, held)
 		if err != nil {
 			return Result{}, learn.File{}, err
 		}
 		done.score(scores)
 	}
 	if w.Alone && done.ClassScores != nil {
-		if done.ClassScores.Alone, err = w.alone(ctx, l, training, test); err != nil {
+		if done.ClassScores.Alone, err = w.alone(ctx, training, test); err != nil {
 			return Result{}, learn.File{}, err
 		}
 	}
@@ -110,158 +97,35 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 	return done, file, nil
 }
 
-// learnTarget finds the classes that all members have.
-func (w *work) learnTarget(ctx context.Context, l learner) (err error) {
-	if w.Table.Target == "" {
+// learnTarget finds the classes that all members have, if the learner has a target.
+func (w *work) learnTarget(ctx context.Context) (err error) {
+	if w.Agreed.Table.Target == "" {
 		return nil
 	}
-	if w.target, err = table.ParseTarget(w.Table.Target); err != nil || l.target == "" {
+	if w.learner.target == "" {
+		w.Target, err = table.ParseTarget(w.Agreed.Table.Target)
 		return err
 	}
-	if w.labels, err = w.target.Fit(ctx, w.flock, "fit/target", w.schema, w.rows); err != nil {
+	if err := w.LearnTarget(ctx); err != nil {
 		return err
 	}
-	return l.fits(w.labels.Classes)
-}
-
-// take has the rows that a filter lets through, without the target; there is a batch of no
-// rows for the columns.
-func (w *work) take(ctx context.Context, rows table.Source, filter table.Filter) (examples, error) {
-	none := &table.Batch{}
-	for _, f := range w.schema.Fields {
-		none.Columns = append(none.Columns, table.Column{Name: f.Name, Kind: f.Kind})
-	}
-	var taken examples
-	add := func(b *table.Batch) error {
-		b, err := w.features(b, &taken.target)
-		if err == nil && (b.Rows > 0 || len(taken.batches) == 0) {
-			taken.batches = append(taken.batches, b)
-		}
-		return err
-	}
-	if err := add(none); err != nil {
-		return examples{}, err
-	}
-	for b, err := range table.Filtered(rows, filter)(ctx) {
-		if err == nil {
-			err = add(b)
-		}
-		if err != nil {
-			return examples{}, err
-		}
-	}
-	return taken, nil
-}
-
-// features are the columns to learn from.
-func (w *work) features(b *table.Batch, target *[]float64) (*table.Batch, error) {
-	switch {
-	case w.labels != nil:
-		features, values, err := w.labels.Of(b)
-		if err != nil {
-			return nil, err
-		}
-		*target = append(*target, values...)
-		b = features
-	case w.Table.Target != "":
-		features, err := table.Drop(w.target.Column)(b)
-		if err != nil {
-			return nil, err
-		}
-		b = features
-	}
-	return table.Drop(w.Table.Drop...)(b)
-}
-
-// limitValues leaves out categories with too many values over all members.
-func (w *work) limitValues(ctx context.Context, rows examples) error {
-	names := map[string][]string{}
-	for _, b := range rows.batches {
-		for _, c := range b.Columns {
-			if known := names[c.Name]; c.Kind == table.Category && len(known) <= w.Table.MaxValues {
-				known = append(known, c.Values...)
-				slices.Sort(known)
-				known = slices.Compact(known)
-				names[c.Name] = known[:min(len(known), w.Table.MaxValues+1)] // one more says enough
-			}
-		}
-	}
-	data, err := json.Marshal(names)
-	if err != nil {
-		return err
-	}
-	all, err := w.flock.Gather(ctx, "fit/values", data)
-	if err != nil {
-		return err
-	}
-	union := map[string][]string{}
-	for _, data := range all {
-		var some map[string][]string
-		if err := json.Unmarshal(data, &some); err != nil {
-			return fmt.Errorf("a member's values of categories: %w", err)
-		}
-		for column, values := range some {
-			union[column] = append(union[column], values...)
-		}
-	}
-	for column, values := range union {
-		slices.Sort(values)
-		if len(slices.Compact(values)) > w.Table.MaxValues {
-			w.leftOut = append(w.leftOut, column)
-		}
-	}
-	slices.Sort(w.leftOut)
-	return nil
+	return w.learner.fits(w.Labels.Classes)
 }
 
 // prepare fits the stages before the learner, and puts the rows through them.
-func (w *work) prepare(ctx context.Context, l learner, rows examples) (table.Stage, learn.Rows, error) {
-	return w.prepareBy(ctx, w.flock, "fit/prepare", l, rows)
-}
-
-func (w *work) prepareBy(ctx context.Context, flock table.Flock, name string, l learner, rows examples) (table.Stage, learn.Rows, error) {
-	narrow := table.Drop(w.leftOut...)
-	columns, err := narrow(rows.batches[0])
+func (w *work) prepare(ctx context.Context, flock table.Flock, name string, training rows.Examples) (*prepare.Pipeline, learn.Rows, error) {
+	stages, err := w.Fit(ctx, flock, name, w.learner.prepare, training)
 	if err != nil {
 		return nil, learn.Rows{}, err
 	}
-	stages := l.prepare.pipeline(columns, w.Table.Floor)
-	if err := stages.Fit(ctx, flock, name, table.Filtered(table.InMemory(rows.batches...), narrow)); err != nil {
-		return nil, learn.Rows{}, err
-	}
-	prepared, err := w.transform(stages, rows)
+	prepared, err := w.Transform(stages, training)
 	return stages, prepared, err
-}
-
-// transform puts rows through fitted stages.
-func (w *work) transform(stages table.Stage, rows examples) (learn.Rows, error) {
-	var batches []*table.Batch
-	narrow := table.Drop(w.leftOut...)
-	for _, b := range rows.batches {
-		b, err := narrow(b)
-		if err != nil {
-			return learn.Rows{}, err
-		}
-		if b, err = stages.Transform(b); err != nil {
-			return learn.Rows{}, err
-		}
-		batches = append(batches, b)
-	}
-	all, err := table.Concat(batches...)
-	if err != nil {
-		return learn.Rows{}, err
-	}
-	prepared := learn.Rows{Features: all, Target: rows.target}
-	if w.labels != nil {
-		prepared.Classes = w.labels.Classes
-	}
-	return prepared, nil
 }
 
 // alone fits this member's rows without the others, and gathers the area under the curve of
 // each on the held-out rows of all.
-func (w *work) alone(ctx context.Context, l learner, training examples, test table.Filter) (*result.Accuracy, error) {
-	area, err := w.areaAlone(ctx, l, training, test)
+func (w *work) alone(ctx context.Context, training rows.Examples, test table.Filter) (*result.Accuracy, error) {
+	area, err := w.areaAlone(ctx, training, test)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +133,7 @@ func (w *work) alone(ctx context.Context, l learner, training examples, test tab
 	if err != nil {
 		return nil, err
 	}
-	all, err := w.flock.Gather(ctx, "fit/alone", data)
+	all, err := w.Flock.Gather(ctx, "fit/alone", data)
 	if err != nil {
 		return nil, err
 	}
@@ -287,23 +151,23 @@ func (w *work) alone(ctx context.Context, l learner, training examples, test tab
 // chance is the area of who cannot tell classes apart: of a member whose rows have only one.
 const chance = 0.5
 
-func (w *work) areaAlone(ctx context.Context, l learner, training examples, test table.Filter) (float64, error) {
-	held, err := w.take(ctx, w.all, test)
+func (w *work) areaAlone(ctx context.Context, training rows.Examples, test table.Filter) (float64, error) {
+	held, err := w.Take(ctx, w.all, test)
 	if err != nil {
 		return 0, err
 	}
-	stages, rows, err := w.prepareBy(ctx, table.Alone{}, "alone/prepare", l, training)
+	stages, rows, err := w.prepare(ctx, table.Alone{}, "alone/prepare", training)
 	if err != nil {
 		return 0, err
 	}
-	model, err := l.make(w.Learner).Fit(ctx, table.Alone{}, "alone/learn", rows)
+	model, err := w.learner.make(w.Learner).Fit(ctx, table.Alone{}, "alone/learn", rows)
 	if errors.Is(err, learn.ErrOneClass) || errors.Is(err, learn.ErrNoRows) {
 		return chance, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	prepared, err := w.transform(stages, held)
+	prepared, err := w.Transform(stages, held)
 	if err != nil {
 		return 0, err
 	}
@@ -315,19 +179,14 @@ func (w *work) areaAlone(ctx context.Context, l learner, training examples, test
 }
 
 // file is what predict needs.
-func (w *work) file(stages table.Stage, model learn.Model) (learn.File, error) {
+func (w *work) file(stages *prepare.Pipeline, model learn.Model) (learn.File, error) {
 	pipeline, err := json.Marshal(stages)
 	if err != nil {
 		return learn.File{}, fmt.Errorf("writing the stages: %w", err)
 	}
-	file := learn.File{Pipeline: pipeline, Target: w.Table.Target, Model: model}
-	for _, f := range w.schema.Fields {
-		if !slices.Contains(w.Table.Drop, f.Name) && !slices.Contains(w.leftOut, f.Name) && f.Name != w.target.Column {
-			file.Features = append(file.Features, f)
-		}
-	}
-	if w.labels != nil {
-		file.Classes = w.labels.Classes
+	file := learn.File{Pipeline: pipeline, Target: w.Agreed.Table.Target, Features: w.Features(), Model: model}
+	if w.Labels != nil {
+		file.Classes = w.Labels.Classes
 	}
 	return file, nil
 }

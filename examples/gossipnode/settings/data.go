@@ -26,6 +26,7 @@ type dataSettings struct {
 	Model     string
 	Init      string
 	Seed      uint64
+	Table     Table
 }
 
 func (s *dataSettings) register(flags *pflag.FlagSet) {

@@ -1,0 +1,172 @@
+package rows
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/peer/learn"
+	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
+)
+
+// Agreed is a member's rows, and what it has agreed on with the others.
+type Agreed struct {
+	Table   settings.Table
+	Flock   table.Flock
+	Rows    table.Source // of this member, all columns
+	Schema  *table.Schema
+	Target  table.Target
+	Labels  *table.Labels // nil without a target
+	LeftOut []string      // columns with too many values
+}
+
+// LearnTarget finds the classes that all members have.
+func (a *Agreed) LearnTarget(ctx context.Context) (err error) {
+	if a.Target, err = table.ParseTarget(a.Table.Target); err != nil {
+		return err
+	}
+	a.Labels, err = a.Target.Fit(ctx, a.Flock, "fit/target", a.Schema, a.Rows)
+	return err
+}
+
+// Examples are rows of a member as they are before preparation.
+type Examples struct {
+	Batches []*table.Batch
+	Target  []float64
+}
+
+// Take has the rows that a filter lets through, without the target; there is a batch of no
+// rows for the columns.
+func (a *Agreed) Take(ctx context.Context, rows table.Source, filter table.Filter) (Examples, error) {
+	none := &table.Batch{}
+	for _, f := range a.Schema.Fields {
+		none.Columns = append(none.Columns, table.Column{Name: f.Name, Kind: f.Kind})
+	}
+	var taken Examples
+	add := func(b *table.Batch) error {
+		b, err := a.features(b, &taken.Target)
+		if err == nil && (b.Rows > 0 || len(taken.Batches) == 0) {
+			taken.Batches = append(taken.Batches, b)
+		}
+		return err
+	}
+	if err := add(none); err != nil {
+		return Examples{}, err
+	}
+	for b, err := range table.Filtered(rows, filter)(ctx) {
+		if err == nil {
+			err = add(b)
+		}
+		if err != nil {
+			return Examples{}, err
+		}
+	}
+	return taken, nil
+}
+
+// features are the columns to learn from.
+func (a *Agreed) features(b *table.Batch, target *[]float64) (*table.Batch, error) {
+	switch {
+	case a.Labels != nil:
+		features, values, err := a.Labels.Of(b)
+		if err != nil {
+			return nil, err
+		}
+		*target = append(*target, values...)
+		b = features
+	case a.Table.Target != "":
+		features, err := table.Drop(a.Target.Column)(b)
+		if err != nil {
+			return nil, err
+		}
+		b = features
+	}
+	return table.Drop(a.Table.Drop...)(b)
+}
+
+// LimitValues leaves out categories with too many values over all members.
+func (a *Agreed) LimitValues(ctx context.Context, rows Examples) error {
+	most := a.Table.MaxValues
+	names := map[string][]string{}
+	for _, b := range rows.Batches {
+		for _, c := range b.Columns {
+			if known := names[c.Name]; c.Kind == table.Category && len(known) <= most {
+				known = append(known, c.Values...)
+				slices.Sort(known)
+				known = slices.Compact(known)
+				names[c.Name] = known[:min(len(known), most+1)] // one more says enough
+			}
+		}
+	}
+	data, err := json.Marshal(names)
+	if err != nil {
+		return err
+	}
+	all, err := a.Flock.Gather(ctx, "fit/values", data)
+	if err != nil {
+		return err
+	}
+	union := map[string][]string{}
+	for _, data := range all {
+		var some map[string][]string
+		if err := json.Unmarshal(data, &some); err != nil {
+			return fmt.Errorf("a member's values of categories: %w", err)
+		}
+		for column, values := range some {
+			union[column] = append(union[column], values...)
+		}
+	}
+	for column, values := range union {
+		slices.Sort(values)
+		if len(slices.Compact(values)) > most {
+			a.LeftOut = append(a.LeftOut, column)
+		}
+	}
+	slices.Sort(a.LeftOut)
+	return nil
+}
+
+// Features are the columns that a model is given, before preparation.
+func (a *Agreed) Features() (fields []table.Field) {
+	for _, f := range a.Schema.Fields {
+		if !slices.Contains(a.Table.Drop, f.Name) && !slices.Contains(a.LeftOut, f.Name) && f.Name != a.Target.Column {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+// Fit fits a preparation's stages on the rows of all members of a flock.
+func (a *Agreed) Fit(ctx context.Context, flock table.Flock, name string, p Preparation, rows Examples) (*prepare.Pipeline, error) {
+	narrow := table.Drop(a.LeftOut...)
+	columns, err := narrow(rows.Batches[0])
+	if err != nil {
+		return nil, err
+	}
+	stages := p.Pipeline(columns, a.Table.Floor)
+	return stages, stages.Fit(ctx, flock, name, table.Filtered(table.InMemory(rows.Batches...), narrow))
+}
+
+// Transform puts rows through fitted stages.
+func (a *Agreed) Transform(stages *prepare.Pipeline, rows Examples) (learn.Rows, error) {
+	var batches []*table.Batch
+	for _, b := range rows.Batches {
+		b, err := stages.Transform(b)
+		if err != nil {
+			return learn.Rows{}, err
+		}
+		batches = append(batches, b)
+	}
+	all, err := table.Concat(batches...)
+	if err != nil {
+		return learn.Rows{}, err
+	}
+	prepared := learn.Rows{Features: all, Target: rows.Target}
+	if a.Labels != nil {
+		prepared.Classes = a.Labels.Classes
+	}
+	return prepared, nil
+}

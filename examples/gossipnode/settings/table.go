@@ -1,0 +1,96 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/read"
+)
+
+// Table says which rows of a table are learned from, and what of them is learned.
+type Table struct {
+	// Data, Format and Shard are those of fit's flags of these names, or follow from run's.
+	Data          []string
+	Format, Shard string
+
+	Target              string
+	Drop                []string
+	Categories, Numbers []string
+	Split               string
+	Tolerance, Floor    float64
+	MaxValues           int
+}
+
+const (
+	defaultSplit     = "hash:7/10"
+	noSplit          = "none"
+	defaultFloor     = 20
+	defaultMaxValues = 256
+
+	// DefaultShard divides rows at random.
+	DefaultShard = "rows"
+	// TopicTables is that of the flags of tables.
+	TopicTables = "Tables"
+)
+
+// TableFormats are the formats of tables, and the names of data sets that are tables.
+func TableFormats() []string { return []string{"csv", "tsv", "jsonl", "parquet"} }
+
+// Register adds the flags that commands on tables have in common.
+func (t *Table) Register(flags *pflag.FlagSet) {
+	flags.StringVar(&t.Target, "target", "", "what to learn: a column, or a comparison such as 'arr_delay>15' or 'carrier=UA'")
+	flags.StringSliceVar(&t.Drop, "drop", nil, "columns to leave out, separated by commas; repeatable")
+	flags.StringVar(&t.Split, "split", defaultSplit, "which rows train; the others give the scores: row:7/10 (by number), hash:7/10, hash:COLUMN:7/10, or "+noSplit)
+	flags.StringSliceVar(&t.Categories, "categories", nil, "columns that are categories, although their first values are numbers; separated by commas")
+	flags.StringSliceVar(&t.Numbers, "numbers", nil, "columns that are numbers, although some value is none; rows with one are damaged")
+	flags.Float64Var(&t.Tolerance, "tolerance", 0, fmt.Sprintf("share of the rows that may be damaged and are set aside (default %g)", read.DefaultTolerance))
+	flags.Float64Var(&t.Floor, "floor", defaultFloor, "values of categories with fewer rows count as one")
+	flags.IntVar(&t.MaxValues, "max-values", defaultMaxValues, "categories with more distinct values are left out")
+}
+
+// Faults says what is wrong with the flags.
+func (t Table) Faults() []error {
+	var faults cli.Faults
+	faults.If(len(t.Data) == 0, "data", "is missing: give the file of rows to learn from")
+	if t.Target != "" {
+		target, err := table.ParseTarget(t.Target)
+		faults.If(err != nil, "target", "%q: %v", t.Target, err)
+		faults.If(err == nil && slices.Contains(t.Drop, target.Column), "drop", "%s: is the column of --target", target.Column)
+	}
+	_, _, err := t.Parts()
+	faults.If(err != nil, "split", "%q: %v", t.Split, err)
+	_, err = table.ParseShard(t.Shard)
+	faults.If(err != nil, "shard", "%q: %v", t.Shard, err)
+	faults.If(t.Format != "" && !slices.Contains(TableFormats(), t.Format), "format", "%q: want %s", t.Format, cli.List(TableFormats()))
+	faults.If(!(t.Tolerance < 1), "tolerance", "%g: want less than 1", t.Tolerance)
+	return faults
+}
+
+// Parts are the rows that train, and those that are held out: the same where there is no split.
+func (t Table) Parts() (train, test table.Filter, err error) {
+	split, err := table.ParseSplit(strings.TrimSuffix(t.Split, noSplit))
+	if err != nil {
+		return nil, nil, err
+	}
+	if train, test = split.Train(), split.Test(); t.Split == noSplit {
+		test = train
+	}
+	return train, test, nil
+}
+
+// Kinds are those of columns that were told.
+func (t Table) Kinds() map[string]table.Kind {
+	kinds := map[string]table.Kind{}
+	for _, name := range t.Categories {
+		kinds[name] = table.Category
+	}
+	for _, name := range t.Numbers {
+		kinds[name] = table.Number
+	}
+	return kinds
+}
