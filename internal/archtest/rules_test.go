@@ -38,8 +38,10 @@ var rooms = []room{
 
 	{"tensor", []string{"internal/kernel"},
 		"vectors know arithmetic, not what they are used for"},
-	{"tensor/nn", []string{"tensor", "internal/kernel"},
-		"operations of networks are arithmetic on vectors; models and data are the service's"},
+	{"internal/ops", []string{"tensor", "internal/kernel"},
+		"operations of networks are arithmetic on vectors; what layers are made of them stands above"},
+	{"tensor/nn", []string{"tensor", "internal/idle", "internal/kernel", "internal/ops"},
+		"models are layers over operations on vectors; data are the service's"},
 	{"internal/coding", []string{"tensor", "internal/kernel"},
 		"a codec turns slices into bytes; who sends them, and when, is not its business"},
 	{"quant", []string{"tensor", "internal/coding"},
@@ -128,7 +130,7 @@ var rooms = []room{
 		"the harness may use all that it puts together"},
 
 	{"examples/...", []string{
-		"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge",
+		"tensor", "tensor/nn", "internal/ops", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge",
 		"peer", "peer/checkpoint", "peer/control", "peer/description", "peer/learn", "peer/metrics", "peer/table", "peer/table/prepare", "peer/table/read", "peer/seam", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
 		"peer/stats",
 		"examples/...",
@@ -137,7 +139,7 @@ var rooms = []room{
 
 // below are the packages below peer.
 var below = []string{
-	"internal/kernel", "internal/coding", "internal/ewma", "internal/wire", "internal/collective", "internal/replica", "internal/session", "internal/trainer", "internal/sim", "internal/links",
+	"internal/kernel", "internal/ops", "internal/coding", "internal/ewma", "internal/wire", "internal/collective", "internal/replica", "internal/session", "internal/trainer", "internal/sim", "internal/links",
 	"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge", "peer/optim",
 }
 
@@ -173,8 +175,8 @@ const (
 	noWorld  = "packages below peer reach no socket, file or log: the runtime does, and a simulation has none"
 	noClock  = "packages below peer take time as an argument, so that virtual time is as good as real time"
 	noChance = "packages below peer take randomness as an argument, so that a seed replays a run"
-	noLocks  = "packages below peer are pure and their caller serialises them; only internal/replica has slice locks, internal/links one for a look-up, and tensor and internal/sim fork and join inside one call"
-	noForks  = "packages below peer start nothing: only tensor and internal/sim fork, and join inside the same call"
+	noLocks  = "packages below peer are pure and their caller serialises them; only internal/replica has slice locks, internal/links one for a look-up, and tensor, its nn and internal/sim fork and join inside one call"
+	noForks  = "packages below peer start nothing: only tensor, its nn and internal/sim fork, and join inside the same call"
 )
 
 // bannedImports may not be imported below peer, nor may anything below them.
@@ -189,11 +191,11 @@ var bannedImports = []struct {
 	{"go.uber.org/zap", nil, noWorld},
 	{"syscall", nil, noWorld},
 	{"crypto/rand", nil, noChance},
-	{"sync", []string{"internal/replica", "internal/links", "tensor", "internal/sim"}, noLocks},
+	{"sync", []string{"internal/replica", "internal/links", "tensor", "tensor/nn", "internal/sim"}, noLocks},
 }
 
 // forkers may use go statements and channels, within one call.
-var forkers = []string{"tensor", "internal/sim"}
+var forkers = []string{"tensor", "tensor/nn", "internal/sim"}
 
 // clocks are the names of package time that read or start a clock.
 var clocks = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}

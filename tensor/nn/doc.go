@@ -1,35 +1,24 @@
-// Package nn holds the operations that neural networks for pictures are made
-// of, each with its gradient, on flat vectors of float32.
+// Package nn makes models of layers, for services that train them on the CPU: a few lines
+// say what the layers are, and the weights are those of the same torch.nn.Sequential, in
+// name, shape and order, so that a safetensors file serves on either side.
 //
-// A picture is its rows of pixels from the top, each pixel its channels; several
-// pictures follow one another. An operation takes any number of pictures, which
-// follows from the length of its arguments, so a model may run a whole batch
-// through each operation or a few pictures at a time through several of them,
-// while they are in the cache. What a gradient needs from the forward pass (the
-// places of maxima, the statistics of a normalization) goes into vectors of the
-// caller's.
+//	model, err := nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10)).Build(784)
+//	params := model.Init(seed)                            // *tensor.Params, for peer.Config
+//	trainer := model.Trainer(32, nn.CrossEntropy())
+//	loss := trainer.Gradient(params.Vector(), grad, x, y) // within peer.Step
+//	model.Predict(snapshot, logits, x)                    // from any goroutine
 //
-//	conv := nn.NewConvolution(nn.Shape{Height: 28, Width: 28, Channels: 1}, 16, 1)
-//	conv.Load(weights)                  // once a step
-//	conv.Forward(y, x)
-//	pool.Forward(z, places, y)
-//	nn.AddRowsRectify(z, bias)          // a maximum and a rectifier may change places
-//	...
-//	nn.RectifyGradient(dz, z)
-//	nn.AddSumRows(dbias, dz)
-//	pool.Gradient(dy, places, dz)
-//	conv.AddWeightGradient(dweights, x, dy)
+// A batch is its examples, one after the other, in a flat vector of float32; so are its
+// targets. Pictures have their channels last, which torch has first; Flatten orders them
+// as torch does.
 //
-// Gradients over parameters are added to what is there, so that parts of a batch
-// add up; gradients over inputs replace what is there. Vectors must not overlap
-// unless a comment says that they may be the same. Lengths that do not fit are an
-// error of the program and panic.
+// Build fits the layers to the shape of an example, and names the layer that does not
+// fit. A Model holds no parameters: they are the caller's, a peer's as a rule. What
+// computes it takes its memory when it is made and allocates nothing after that. Results
+// depend on the arguments alone, not on the number of goroutines; those of different CPUs
+// differ by the rounding of sums.
 //
-// A convolution by 1×1 and a fully connected layer are matrix products: see
-// Multiplier in package tensor.
-//
-// Types that hold room for their work are for one goroutine at a time; the room
-// does not grow with the number of pictures. Nothing here allocates after a
-// type's constructor. Results depend on the arguments alone; those of different
-// CPUs differ by the rounding of sums, at most.
+// A layer of a service's own implements Layer, which Residual shows best. Operations on
+// vectors and matrices are those of package tensor; training with others is what package
+// peer does.
 package nn

@@ -1,65 +1,54 @@
 package nn
 
 import (
-	"math"
-
+	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// negligible is the error, as a share of the largest possible, that counts as
-// none. The errors of a model that is sure of itself, exp(-90) and the like,
-// would fill gradient and momentum with subnormal numbers, on which processors
-// are some hundred times slower: a long training would drop to a quarter of its
-// speed.
-const negligible = 1e-12
-
-// SoftmaxCrossEntropy returns the mean cross entropy of the softmax of each row of
-// logits, which has one value a class, and replaces the logits by its gradient over
-// them: (softmax - one-hot)/rows. There is one row for each label, and classes are
-// counted from 0. It is 0 for no rows.
-func SoftmaxCrossEntropy(logits tensor.Vector, labels []uint8, classes int) float64 {
-	wantLen("SoftmaxCrossEntropy", len(logits), len(labels)*classes)
-	if len(labels) == 0 {
-		return 0
-	}
-	sum := 0.0
-	scale := 1 / float64(len(labels))
-	for i, label := range labels {
-		row := logits[i*classes:][:classes]
-		total := LogSumExp(row)
-		sum += total - float64(row[label])
-		for j, v := range row {
-			p := math.Exp(float64(v) - total)
-			if j == int(label) {
-				p--
-			}
-			if math.Abs(p) < negligible {
-				p = 0
-			}
-			row[j] = float32(p * scale)
-		}
-	}
-	return sum * scale
+// Loss is what training makes small: a mean over terms, of which each example has as
+// many. A service may have one of its own.
+type Loss interface {
+	// Terms is how many terms, and with them targets, an example with outputs of this
+	// shape has.
+	Terms(out Shape) int
+	// Gradient is the sum over the terms of some examples, and sets errors to its gradient
+	// over their outputs, times scale. It may be called by several goroutines.
+	Gradient(errors, outputs, targets tensor.Vector, scale float64) float64
 }
 
-// LogSumExp is log Σ exp(row), with the largest taken out so that nothing
-// overflows. The cross entropy of one row is LogSumExp(row) - row[label].
-func LogSumExp(row tensor.Vector) float64 {
-	largest := float64(row[Argmax(row)])
-	sum := 0.0
-	for _, v := range row {
-		sum += math.Exp(float64(v) - largest)
-	}
-	return largest + math.Log(sum)
+// CrossEntropy is that of the softmax of each row of outputs, which has one value a
+// class, in nats. The target of a row is the number of its class, a whole number from 0.
+func CrossEntropy() Loss { return crossEntropy{} }
+
+type crossEntropy struct{}
+
+func (crossEntropy) Terms(out Shape) int { return out.Rows() }
+
+func (crossEntropy) Gradient(errors, outputs, targets tensor.Vector, scale float64) float64 {
+	return ops.SoftmaxCrossEntropy(errors, outputs, targets, scale)
 }
 
-// Argmax is the place of the largest number, the first of equals.
-func Argmax(row tensor.Vector) int {
-	best := 0
-	for j, v := range row {
-		if v > row[best] {
-			best = j
-		}
+// MeanSquare is the square of the difference of each output from its target.
+func MeanSquare() Loss { return each{squared} }
+
+// each is a loss of single outputs: its value and its slope.
+type each struct {
+	of func(output, target float64) (loss, slope float64)
+}
+
+func (each) Terms(out Shape) int { return out.Len() }
+
+func (l each) Gradient(errors, outputs, targets tensor.Vector, scale float64) float64 {
+	sum := 0.0
+	for i, v := range outputs {
+		loss, slope := l.of(float64(v), float64(targets[i]))
+		sum += loss
+		errors[i] = float32(slope * scale)
 	}
-	return best
+	return sum
+}
+
+func squared(output, target float64) (loss, slope float64) {
+	d := output - target
+	return d * d, 2 * d
 }

@@ -2,50 +2,56 @@ package nn
 
 import (
 	"fmt"
-
-	"github.com/seed-97356399/murmuration/tensor"
+	"slices"
 )
 
-// Shape is the size of a picture.
-type Shape struct{ Height, Width, Channels int }
+// Shape is the shape of one example, slowest dimension first: [784] of 784 numbers,
+// [28 28 1] of a picture's rows, columns and channels, [128 64] of 128 places in a
+// sequence with 64 numbers each.
+//
+// Pictures have their channels last, where torch has them first; Flatten orders them as
+// torch does, so that the weights behind it are torch's.
+type Shape []int
 
-// Len is the number of values in a picture.
-func (s Shape) Len() int { return s.Height * s.Width * s.Channels }
-
-// Pixels is the number of pixels in a picture.
-func (s Shape) Pixels() int { return s.Height * s.Width }
-
-// MaxSide and MaxChannels bound a Shape, so that no product of its sizes
-// overflows.
+// Bounds of a shape.
 const (
-	MaxSide     = 1 << 12
-	MaxChannels = 1 << 16
+	maxDims   = 4
+	maxValues = 1 << 28 // of one example
 )
 
-func (s Shape) mustBeSound(what string) {
-	if s.Height < 1 || s.Height > MaxSide || s.Width < 1 || s.Width > MaxSide || s.Channels < 1 || s.Channels > MaxChannels {
-		panic(fmt.Sprintf("%s of pictures of %v", what, s))
+// Len is the number of values.
+func (s Shape) Len() int {
+	n := 1
+	for _, d := range s {
+		n *= d
 	}
+	return n
 }
 
-// pictures is how many pictures, or rows, of size values a vector of length values
-// holds.
-func pictures(op string, length, size int) int {
-	if size <= 0 || length%size != 0 {
-		panic(fmt.Sprintf("nn: %s of %d values, in parts of %d", op, length, size))
+// Width is the last dimension: the numbers of a row, the channels of a pixel.
+func (s Shape) Width() int { return s[len(s)-1] }
+
+// Rows is how many rows of Width an example has.
+func (s Shape) Rows() int { return s.Len() / s.Width() }
+
+// withWidth is the shape with another last dimension.
+func (s Shape) withWidth(n int) Shape {
+	wide := slices.Clone(s)
+	wide[len(wide)-1] = n
+	return wide
+}
+
+// validate tells what keeps s from being the shape of an example.
+func (s Shape) validate() error {
+	n := 1
+	for _, d := range s {
+		if d < 1 || d > maxValues/n {
+			return fmt.Errorf("shape %v: want dimensions of at least 1, and at most %d values", []int(s), maxValues)
+		}
+		n *= d
 	}
-	return length / size
-}
-
-func wantLen(op string, got, want int) {
-	if got != want {
-		lengthPanic(op, got, want)
+	if len(s) < 1 || len(s) > maxDims {
+		return fmt.Errorf("shape %v: want 1 to %d dimensions", []int(s), maxDims)
 	}
+	return nil
 }
-
-func lengthPanic(op string, got, want int) {
-	panic(fmt.Sprintf("nn: %s of %d values where the others ask for %d", op, got, want))
-}
-
-// part is the i-th of the parts of v of so many values.
-func part(v tensor.Vector, i, size int) tensor.Vector { return v[i*size : (i+1)*size : (i+1)*size] }

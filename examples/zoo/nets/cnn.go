@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // minSide is the least height and width of a picture that can be halved twice.
@@ -25,7 +25,7 @@ func NewCNN(shape dataset.Shape, classes int) (Model, error) {
 	if err := validatePictures(shape, classes); err != nil {
 		return nil, err
 	}
-	conv1 := newConvolution("conv1", nn.Shape(shape), 16)
+	conv1 := newConvolution("conv1", ops.Shape(shape), 16)
 	conv1.lowest = true
 	pool1 := newMaxPool(conv1.conv.Out())
 	conv2 := newConvolution("conv2", pool1.pool.Out(), 32)
@@ -40,11 +40,11 @@ func NewCNN(shape dataset.Shape, classes int) (Model, error) {
 // validatePictures checks what networks of convolutions ask for.
 func validatePictures(s dataset.Shape, classes int) error {
 	errs := []error{validateEnds(s.Values(), classes)}
-	if s.Height < minSide || s.Width < minSide || s.Height > nn.MaxSide || s.Width > nn.MaxSide {
-		errs = append(errs, fmt.Errorf("%w: pictures of %d by %d pixels: want %d to %d on each side", ErrModel, s.Height, s.Width, minSide, nn.MaxSide))
+	if s.Height < minSide || s.Width < minSide || s.Height > ops.MaxSide || s.Width > ops.MaxSide {
+		errs = append(errs, fmt.Errorf("%w: pictures of %d by %d pixels: want %d to %d on each side", ErrModel, s.Height, s.Width, minSide, ops.MaxSide))
 	}
-	if s.Channels < 1 || s.Channels > nn.MaxChannels {
-		errs = append(errs, fmt.Errorf("%w: pictures of %d channels: want 1 to %d", ErrModel, s.Channels, nn.MaxChannels))
+	if s.Channels < 1 || s.Channels > ops.MaxChannels {
+		errs = append(errs, fmt.Errorf("%w: pictures of %d channels: want 1 to %d", ErrModel, s.Channels, ops.MaxChannels))
 	}
 	return errors.Join(errs...)
 }

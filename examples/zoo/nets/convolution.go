@@ -1,23 +1,23 @@
 package nets
 
 import (
+	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // convolution is one by 3×3 pixels, without biases.
 type convolution struct {
 	name   string
-	in     nn.Shape
-	conv   *nn.Convolution
+	in     ops.Shape
+	conv   *ops.Convolution
 	lowest bool // nobody needs the gradient over the inputs
 	x      tensor.Vector
 	y      tensor.Vector
 	below  tensor.Vector
 }
 
-func newConvolution(name string, in nn.Shape, channels int) *convolution {
-	return &convolution{name: name, in: in, conv: nn.NewConvolution(in, channels, 1)}
+func newConvolution(name string, in ops.Shape, channels int) *convolution {
+	return &convolution{name: name, in: in, conv: ops.NewConvolution(in, channels, 1)}
 }
 
 func (c *convolution) params() []param {
@@ -49,14 +49,14 @@ func (c *convolution) backward(_, g, e tensor.Vector, p pass) tensor.Vector {
 type depthwise struct {
 	name     string
 	channels int
-	conv     *nn.Depthwise
+	conv     *ops.Depthwise
 	x        tensor.Vector
 	y        tensor.Vector
 	below    tensor.Vector
 }
 
-func newDepthwise(name string, in nn.Shape, stride int) *depthwise {
-	return &depthwise{name: name, channels: in.Channels, conv: nn.NewDepthwise(in, stride)}
+func newDepthwise(name string, in ops.Shape, stride int) *depthwise {
+	return &depthwise{name: name, channels: in.Channels, conv: ops.NewDepthwise(in, stride)}
 }
 
 func (d *depthwise) params() []param {

@@ -1,8 +1,8 @@
 package nets
 
 import (
+	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // product multiplies each row of its inputs with a matrix of in rows and out columns.
@@ -69,19 +69,19 @@ func (d *dense) forward(w, x tensor.Vector, _ pass) tensor.Vector {
 	weights := d.in * d.out
 	y := d.multiply(w[:weights], x)
 	if d.rectify {
-		nn.AddRowsRectify(y, w[weights:])
+		ops.AddRowsRectify(y, w[weights:])
 	} else {
-		nn.AddRows(y, w[weights:])
+		ops.AddRows(y, w[weights:])
 	}
 	return y
 }
 
 func (d *dense) backward(w, g, e tensor.Vector, p pass) tensor.Vector {
 	if d.rectify {
-		nn.RectifyGradient(e, d.y)
+		ops.RectifyGradient(e, d.y)
 	}
 	weights := d.in * d.out
 	p.begin(g[weights:])
-	nn.AddSumRows(g[weights:], e)
+	ops.AddSumRows(g[weights:], e)
 	return d.product.backward(w[:weights], g[:weights], e, p)
 }

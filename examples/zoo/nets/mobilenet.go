@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // mobileNetPass is how many pictures go through a mobilenet at a time.
@@ -33,7 +33,7 @@ func NewMobileNet(shape dataset.Shape, classes int) (Model, error) {
 		return nil, err
 	}
 	mul := &tensor.Multiplier{}
-	stem := newConvolution("stem", nn.Shape(shape), stemChannels)
+	stem := newConvolution("stem", ops.Shape(shape), stemChannels)
 	stem.lowest = true
 	s := stem.conv.Out()
 	layers := []layer{stem, newNorm("stem.norm", s)}

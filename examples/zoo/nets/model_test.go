@@ -10,8 +10,8 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/ztest"
+	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // All peers of a run start from these bytes, whatever their processor.
@@ -146,9 +146,9 @@ func TestModelsRefuse(t *testing.T) {
 		for _, s := range []dataset.Shape{
 			{Height: minSide - 1, Width: 9, Channels: 1}, {Height: 9, Width: minSide - 1, Channels: 1},
 			{Height: 9, Width: 9}, {Height: -9, Width: 9, Channels: -1}, {Height: 1 << 10, Width: 1 << 10, Channels: 2},
-			{Height: nn.MaxSide + 1, Width: 9, Channels: 1}, {Height: 4, Width: 4, Channels: nn.MaxChannels},
+			{Height: ops.MaxSide + 1, Width: 9, Channels: 1}, {Height: 4, Width: 4, Channels: ops.MaxChannels},
 		} {
-			if _, err := ByName(name, s, 10); (err == nil) != (s.Channels == nn.MaxChannels) || err != nil && !errors.Is(err, ErrModel) {
+			if _, err := ByName(name, s, 10); (err == nil) != (s.Channels == ops.MaxChannels) || err != nil && !errors.Is(err, ErrModel) {
 				t.Errorf("%s of %v: %v", name, s, err)
 			}
 		}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
+	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // Bounds of a network.
@@ -27,8 +27,9 @@ type network struct {
 	classes int
 	// pass is how many pictures go through the layers and back at a time: few
 	// enough that what the layers keep for the way back stays in the cache.
-	pass  int
-	batch dataset.Batch // for Evaluate
+	pass   int
+	batch  dataset.Batch // for Evaluate
+	labels tensor.Vector
 }
 
 type span struct{ from, to int }
@@ -118,11 +119,11 @@ func (m *network) Gradient(params tensor.Vector, batch *dataset.Batch, grad tens
 		to := min(from+m.pass, n)
 		p := pass{pictures: to - from, first: from == 0}
 		e := m.forward(params, batch.X[from*m.inputs:to*m.inputs], p)
-		share := float64(p.pictures) / float64(n)
-		loss += share * nn.SoftmaxCrossEntropy(e, batch.Labels[from:to], m.classes)
-		if share < 1 {
-			tensor.Scale(e, float32(share))
+		m.labels = m.labels[:0]
+		for _, l := range batch.Labels[from:to] {
+			m.labels = append(m.labels, float32(l))
 		}
+		loss += ops.SoftmaxCrossEntropy(e, e, m.labels, 1/float64(n)) / float64(n)
 		m.backward(params, grad, e, p)
 	}
 	return loss
@@ -170,10 +171,10 @@ func (m *network) Evaluate(params tensor.Vector, set *dataset.Set) (accuracy, lo
 		logits := m.forward(params, m.batch.X, pass{pictures: m.batch.Len(), first: from == 0})
 		for i, label := range m.batch.Labels {
 			row := logits[i*m.classes : (i+1)*m.classes]
-			if nn.Argmax(row) == int(label) {
+			if ops.Argmax(row) == int(label) {
 				correct++
 			}
-			sum += nn.LogSumExp(row) - float64(row[label])
+			sum += ops.LogSumExp(row) - float64(row[label])
 		}
 	}
 	n := float64(set.Len())

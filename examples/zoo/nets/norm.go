@@ -1,8 +1,8 @@
 package nets
 
 import (
+	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // groupSize is the number of channels that are normalized together.
@@ -13,14 +13,14 @@ const groupSize = 8
 type norm struct {
 	name     string
 	channels int
-	norm     *nn.GroupNorm
+	norm     *ops.GroupNorm
 	x        tensor.Vector
 	y        tensor.Vector
 	stats    tensor.Vector
 }
 
-func newNorm(name string, s nn.Shape) *norm {
-	return &norm{name: name, channels: s.Channels, norm: nn.NewGroupNorm(s, s.Channels/groupSize)}
+func newNorm(name string, s ops.Shape) *norm {
+	return &norm{name: name, channels: s.Channels, norm: ops.NewGroupNorm(s, s.Channels/groupSize)}
 }
 
 func (l *norm) params() []param {
@@ -55,13 +55,13 @@ func (b *bias) params() []param {
 
 func (b *bias) forward(w, x tensor.Vector, _ pass) tensor.Vector {
 	b.y = x
-	nn.AddRowsRectify(x, w)
+	ops.AddRowsRectify(x, w)
 	return x
 }
 
 func (b *bias) backward(_, g, e tensor.Vector, p pass) tensor.Vector {
 	p.begin(g)
-	nn.RectifyGradient(e, b.y)
-	nn.AddSumRows(g, e)
+	ops.RectifyGradient(e, b.y)
+	ops.AddSumRows(g, e)
 	return e
 }

@@ -1,20 +1,20 @@
 package nets
 
 import (
+	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // maxPool takes the largest of each 2×2 pixels.
 type maxPool struct {
-	in     nn.Shape
-	pool   *nn.MaxPool
+	in     ops.Shape
+	pool   *ops.MaxPool
 	y      tensor.Vector
 	below  tensor.Vector
 	places []byte // of the maxima
 }
 
-func newMaxPool(in nn.Shape) *maxPool { return &maxPool{in: in, pool: nn.NewMaxPool(in)} }
+func newMaxPool(in ops.Shape) *maxPool { return &maxPool{in: in, pool: ops.NewMaxPool(in)} }
 
 func (m *maxPool) params() []param { return nil }
 
@@ -33,7 +33,7 @@ func (m *maxPool) backward(_, _, e tensor.Vector, p pass) tensor.Vector {
 
 // average takes the mean over the pixels of each picture.
 type average struct {
-	in    nn.Shape
+	in    ops.Shape
 	y     tensor.Vector
 	below tensor.Vector
 }
@@ -42,12 +42,12 @@ func (a *average) params() []param { return nil }
 
 func (a *average) forward(_, x tensor.Vector, p pass) tensor.Vector {
 	a.y = room(a.y, p.pictures*a.in.Channels)
-	nn.GlobalAverage(a.y, x, a.in)
+	ops.GlobalAverage(a.y, x, a.in)
 	return a.y
 }
 
 func (a *average) backward(_, _, e tensor.Vector, p pass) tensor.Vector {
 	a.below = room(a.below, p.pictures*a.in.Len())
-	nn.GlobalAverageGradient(a.below, e, a.in)
+	ops.GlobalAverageGradient(a.below, e, a.in)
 	return a.below
 }

@@ -84,7 +84,7 @@ func kernels() []kernel {
 	}
 }
 
-// pictureKernels are the kernels of package tensor/nn that walk through pictures
+// pictureKernels are the kernels of package internal/ops that walk through pictures
 // in loops of their own.
 func pictureKernels() []kernel {
 	w, x, y := floats("w"), floats("x"), floats("y")

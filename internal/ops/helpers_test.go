@@ -1,4 +1,4 @@
-package nn_test
+package ops_test
 
 import (
 	"math"
@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // tolerance is for sums of products in float32, relative to the sum of the terms'
@@ -132,8 +132,8 @@ func dot(x []float64, y tensor.Vector) float64 {
 
 // drawShape draws sizes of all kinds: one pixel, odd ones, channels beside every
 // vector's width.
-func drawShape(t *rapid.T, most int) nn.Shape {
-	return nn.Shape{
+func drawShape(t *rapid.T, most int) ops.Shape {
+	return ops.Shape{
 		Height:   rapid.IntRange(1, most).Draw(t, "height"),
 		Width:    rapid.IntRange(1, 2*most).Draw(t, "width"),
 		Channels: rapid.IntRange(1, 37).Draw(t, "channels"),

@@ -1,4 +1,4 @@
-package nn
+package ops
 
 import (
 	"github.com/seed-97356399/murmuration/internal/kernel"
@@ -15,8 +15,8 @@ type MaxPool struct{ in, out Shape }
 // NewMaxPool makes the pooling of pictures of shape in, which are at least 2×2.
 func NewMaxPool(in Shape) *MaxPool {
 	out := Shape{Height: in.Height / poolSide, Width: in.Width / poolSide, Channels: in.Channels}
-	in.mustBeSound("nn: NewMaxPool")
-	out.mustBeSound("nn: NewMaxPool")
+	in.mustBeSound("ops: NewMaxPool")
+	out.mustBeSound("ops: NewMaxPool")
 	return &MaxPool{in: in, out: out}
 }
 

@@ -1,4 +1,4 @@
-package nn_test
+package ops_test
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/kernel"
+	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // pass is how many pictures an operation takes at a time, as the models of the
@@ -26,22 +26,22 @@ func BenchmarkConvolutions(b *testing.B) {
 	random := seeded(3)
 	var r room
 	for _, c := range []struct {
-		in     nn.Shape
+		in     ops.Shape
 		outs   int // 0 for each channel by itself
 		stride int
 	}{
-		{nn.Shape{Height: 28, Width: 28, Channels: 1}, 16, 1},
-		{nn.Shape{Height: 14, Width: 14, Channels: 16}, 32, 1},
-		{nn.Shape{Height: 32, Width: 32, Channels: 3}, 16, 1},
-		{nn.Shape{Height: 32, Width: 32, Channels: 16}, 0, 1},
-		{nn.Shape{Height: 32, Width: 32, Channels: 32}, 0, 2},
-		{nn.Shape{Height: 16, Width: 16, Channels: 64}, 0, 1},
-		{nn.Shape{Height: 8, Width: 8, Channels: 128}, 0, 1},
+		{ops.Shape{Height: 28, Width: 28, Channels: 1}, 16, 1},
+		{ops.Shape{Height: 14, Width: 14, Channels: 16}, 32, 1},
+		{ops.Shape{Height: 32, Width: 32, Channels: 3}, 16, 1},
+		{ops.Shape{Height: 32, Width: 32, Channels: 16}, 0, 1},
+		{ops.Shape{Height: 32, Width: 32, Channels: 32}, 0, 2},
+		{ops.Shape{Height: 16, Width: 16, Channels: 64}, 0, 1},
+		{ops.Shape{Height: 8, Width: 8, Channels: 128}, 0, 1},
 	} {
-		var layer loadable = &loaded{Depthwise: nn.NewDepthwise(c.in, c.stride)}
+		var layer loadable = &loaded{Depthwise: ops.NewDepthwise(c.in, c.stride)}
 		products := float64(layer.Out().Len() * 9)
 		if c.outs > 0 {
-			layer = nn.NewConvolution(c.in, c.outs, c.stride)
+			layer = ops.NewConvolution(c.in, c.outs, c.stride)
 			products = float64(layer.Out().Pixels() * layer.WeightLen())
 		}
 		x, y := r.normal(random, pass*c.in.Len()), r.normal(random, pass*layer.Out().Len())
@@ -62,7 +62,7 @@ func BenchmarkConvolutions(b *testing.B) {
 // copy of the layer's larger side, and gives the medians of both in GB of that side a
 // second, and of the ratio.
 func BenchmarkLayers(b *testing.B) {
-	for _, s := range []nn.Shape{
+	for _, s := range []ops.Shape{
 		{Height: 28, Width: 28, Channels: 16},
 		{Height: 14, Width: 14, Channels: 32},
 		{Height: 8, Width: 8, Channels: 128},
@@ -88,8 +88,8 @@ func BenchmarkStep(b *testing.B) {
 
 // cnn is the convolutions and what is between them of the model "cnn".
 type cnn struct {
-	conv             [2]*nn.Convolution
-	pool             [2]*nn.MaxPool
+	conv             [2]*ops.Convolution
+	pool             [2]*ops.MaxPool
 	w, bias          [2]tensor.Vector
 	dw, dbias        [2]tensor.Vector
 	sums, out, below [2]tensor.Vector
@@ -101,12 +101,12 @@ type cnn struct {
 func newCNN() *cnn {
 	random := seeded(4)
 	var r room
-	c, s := &cnn{}, nn.Shape{Height: 28, Width: 28, Channels: 1}
+	c, s := &cnn{}, ops.Shape{Height: 28, Width: 28, Channels: 1}
 	c.x = r.normal(random, batch*s.Len())
 	for l, outs := range []int{16, 32} {
-		c.conv[l] = nn.NewConvolution(s, outs, 1)
+		c.conv[l] = ops.NewConvolution(s, outs, 1)
 		full := c.conv[l].Out()
-		c.pool[l] = nn.NewMaxPool(full)
+		c.pool[l] = ops.NewMaxPool(full)
 		n := c.conv[l].WeightLen()
 		c.w[l], c.dw[l] = r.normal(random, n), r.normal(random, n)
 		c.bias[l], c.dbias[l] = r.normal(random, outs), r.normal(random, outs)
@@ -129,12 +129,12 @@ func (c *cnn) step() {
 		for l := range c.conv {
 			c.conv[l].Forward(c.sums[l], in[l])
 			c.pool[l].Forward(c.out[l], c.places[l], c.sums[l])
-			nn.AddRowsRectify(c.out[l], c.bias[l])
+			ops.AddRowsRectify(c.out[l], c.bias[l])
 		}
 		e := c.e
 		for l := 1; l >= 0; l-- {
-			nn.RectifyGradient(e, c.out[l])
-			nn.AddSumRows(c.dbias[l], e)
+			ops.RectifyGradient(e, c.out[l])
+			ops.AddSumRows(c.dbias[l], e)
 			c.pool[l].Gradient(c.below[l], c.places[l], e)
 			c.conv[l].AddWeightGradient(c.dw[l], in[l], c.below[l])
 			if l > 0 {

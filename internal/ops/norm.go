@@ -1,4 +1,4 @@
-package nn
+package ops
 
 import (
 	"fmt"
@@ -28,9 +28,9 @@ type GroupNorm struct {
 // NewGroupNorm makes the normalization of pictures of a shape, whose channels fall
 // into so many groups of equal size.
 func NewGroupNorm(s Shape, groups int) *GroupNorm {
-	s.mustBeSound("nn: NewGroupNorm")
+	s.mustBeSound("ops: NewGroupNorm")
 	if groups < 1 || s.Channels%groups != 0 {
-		panic(fmt.Sprintf("nn: NewGroupNorm of %d channels in %d groups", s.Channels, groups))
+		panic(fmt.Sprintf("ops: NewGroupNorm of %d channels in %d groups", s.Channels, groups))
 	}
 	n := s.Channels
 	return &GroupNorm{

@@ -1,4 +1,4 @@
-package nn
+package ops
 
 import (
 	"github.com/seed-97356399/murmuration/internal/kernel"

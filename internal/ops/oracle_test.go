@@ -1,16 +1,17 @@
-package nn_test
+package ops_test
 
 import (
+	"github.com/seed-97356399/murmuration/tensor"
 	"math"
 
-	"github.com/seed-97356399/murmuration/tensor/nn"
+	"github.com/seed-97356399/murmuration/internal/ops"
 )
 
 // The oracle computes in float64, one value at a time, by the definitions.
 
 // convolve returns the convolution of n pictures; depthwise ones join each channel
 // with itself only.
-func convolve(x, w []float64, in, out nn.Shape, stride int, depthwise bool) []float64 {
+func convolve(x, w []float64, in, out ops.Shape, stride int, depthwise bool) []float64 {
 	n := len(x) / in.Len()
 	y := make([]float64, n*out.Len())
 	eachTap(n, in, out, stride, func(from, tap, to int) {
@@ -29,7 +30,7 @@ func convolve(x, w []float64, in, out nn.Shape, stride int, depthwise bool) []fl
 
 // eachTap visits all pairs of pixels, of the input and the output, that a kernel of
 // 3×3 joins.
-func eachTap(n int, in, out nn.Shape, stride int, visit func(from, tap, to int)) {
+func eachTap(n int, in, out ops.Shape, stride int, visit func(from, tap, to int)) {
 	for i := range n {
 		for y := range out.Height {
 			for x := range out.Width {
@@ -45,7 +46,7 @@ func eachTap(n int, in, out nn.Shape, stride int, visit func(from, tap, to int))
 }
 
 // pool returns the largest of each 2×2 pixels and which of the four it is.
-func pool(x []float64, in nn.Shape) (y []float64, places []byte) {
+func pool(x []float64, in ops.Shape) (y []float64, places []byte) {
 	for i := range len(x) / in.Len() {
 		for r := range in.Height / 2 {
 			for p := range in.Width / 2 {
@@ -66,7 +67,7 @@ func pool(x []float64, in nn.Shape) (y []float64, places []byte) {
 }
 
 // normalize is the group normalization with its scale and shift.
-func normalize(x, scale, shift []float64, s nn.Shape, groups int) []float64 {
+func normalize(x, scale, shift []float64, s ops.Shape, groups int) []float64 {
 	y := make([]float64, len(x))
 	size := s.Channels / groups
 	for i := range len(x) / s.Len() {
@@ -94,7 +95,7 @@ func normalize(x, scale, shift []float64, s nn.Shape, groups int) []float64 {
 }
 
 // crossEntropy is the mean over the rows.
-func crossEntropy(logits []float64, labels []uint8, classes int) float64 {
+func crossEntropy(logits []float64, labels tensor.Vector, classes int) float64 {
 	total := 0.0
 	for i, label := range labels {
 		sum := 0.0

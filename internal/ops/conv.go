@@ -1,4 +1,4 @@
-package nn
+package ops
 
 import (
 	"github.com/seed-97356399/murmuration/internal/kernel"
@@ -23,7 +23,7 @@ type Convolution struct {
 // NewConvolution makes the convolution of pictures of shape in to so many channels,
 // with stride 1 or 2.
 func NewConvolution(in Shape, channels, stride int) *Convolution {
-	const op = "nn: NewConvolution"
+	const op = "ops: NewConvolution"
 	mustBeStride(op, stride)
 	out := strided(in, channels, stride)
 	in.mustBeSound(op)

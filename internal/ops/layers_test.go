@@ -1,4 +1,4 @@
-package nn_test
+package ops_test
 
 import (
 	"math/rand/v2"
@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
@@ -18,7 +18,7 @@ func TestMaxPoolEqualsTheOracle(t *testing.T) {
 		in := drawShape(t, 6)
 		in.Height, in.Width = in.Height+1, in.Width+1
 		n := rapid.IntRange(1, 3).Draw(t, "pictures")
-		layer := nn.NewMaxPool(in)
+		layer := ops.NewMaxPool(in)
 		var r room
 		random, size := drawSource(t), n*layer.Out().Len()
 		x := r.vector(n * in.Len())
@@ -45,7 +45,7 @@ func TestMaxPoolEqualsTheOracle(t *testing.T) {
 }
 
 // unpool carries errors to their places.
-func unpool(e tensor.Vector, places []byte, in nn.Shape) []float64 {
+func unpool(e tensor.Vector, places []byte, in ops.Shape) []float64 {
 	per := in.Height / 2 * (in.Width / 2) * in.Channels
 	below := make([]float64, len(e)/per*in.Len())
 	for i, v := range e {
@@ -61,7 +61,7 @@ func TestGroupNormEqualsTheOracle(t *testing.T) {
 		s := drawShape(t, 5)
 		groups := rapid.SampledFrom(divisors(s.Channels)).Draw(t, "groups")
 		n := rapid.IntRange(1, 3).Draw(t, "pictures")
-		layer := nn.NewGroupNorm(s, groups)
+		layer := ops.NewGroupNorm(s, groups)
 		var r room
 		random := drawSource(t)
 		x, e := r.normal(random, n*s.Len()), r.normal(random, n*s.Len())
@@ -96,8 +96,8 @@ func TestGroupNormEqualsTheOracle(t *testing.T) {
 // TestGroupNormOfFlatPictures: where there is hardly a difference between the values,
 // the addition to the variance keeps them from growing without bounds.
 func TestGroupNormOfFlatPictures(t *testing.T) {
-	s := nn.Shape{Height: 4, Width: 4, Channels: 8}
-	layer, random := nn.NewGroupNorm(s, 2), seeded(2)
+	s := ops.Shape{Height: 4, Width: 4, Channels: 8}
+	layer, random := ops.NewGroupNorm(s, 2), seeded(2)
 	var r room
 	scale, shift, e := r.normal(random, s.Channels), r.normal(random, s.Channels), r.normal(random, s.Len())
 	y, stats, below := r.vector(s.Len()), r.vector(layer.StatsLen()), r.vector(s.Len())
@@ -117,15 +117,15 @@ func TestGroupNormOfFlatPictures(t *testing.T) {
 }
 
 // checkRectified compares the forms with a rectifier with the two operations.
-func checkRectified(t *rapid.T, layer *nn.GroupNorm, x, e, scale, shift tensor.Vector) {
+func checkRectified(t *rapid.T, layer *ops.GroupNorm, x, e, scale, shift tensor.Vector) {
 	var r room
 	n, c := len(x), len(scale)
 	y, z, below, together := r.vector(n), r.vector(n), slices.Clone(e), slices.Clone(e)
 	sums, sumsTogether := make(tensor.Vector, 2*c), make(tensor.Vector, 2*c)
 	stats := make(tensor.Vector, n/layer.Shape().Len()*layer.StatsLen())
 	layer.Forward(y, stats, x, scale, shift)
-	nn.Rectify(y)
-	nn.RectifyGradient(below, y)
+	ops.Rectify(y)
+	ops.RectifyGradient(below, y)
 	layer.Gradient(below, sums[:c], sums[c:], stats, x, below, scale)
 	layer.ForwardRectify(z, stats, x, scale, shift)
 	layer.GradientRectify(together, sumsTogether[:c], sumsTogether[c:], stats, x, z, together, scale)
@@ -152,8 +152,8 @@ func TestGlobalAverageEqualsTheOracle(t *testing.T) {
 		random := drawSource(t)
 		x, e := r.normal(random, n*s.Len()), r.normal(random, n*s.Channels)
 		y, below := r.vector(n*s.Channels), r.vector(len(x))
-		nn.GlobalAverage(y, x, s)
-		nn.GlobalAverageGradient(below, e, s)
+		ops.GlobalAverage(y, x, s)
+		ops.GlobalAverageGradient(below, e, s)
 		want, wantBelow := make([]float64, len(y)), make([]float64, len(x))
 		for i, v := range x {
 			to := i/s.Len()*s.Channels + i%s.Channels
@@ -183,15 +183,15 @@ func TestRowsEqualTheOracle(t *testing.T) {
 				wantGrad[i] = 0
 			}
 		}
-		nn.AddRows(added, row)
-		nn.AddRowsRectify(rectified, row)
-		nn.AddSumRows(sum, x)
-		nn.RectifyGradient(grad, rectified)
+		ops.AddRows(added, row)
+		ops.AddRowsRectify(rectified, row)
+		ops.AddSumRows(sum, x)
+		ops.RectifyGradient(grad, rectified)
 		near(t, "AddRows", added, wantAdded, ones(n*c), 0)
 		near(t, "AddRowsRectify", rectified, wantRectified, ones(n*c), 0)
 		near(t, "RectifyGradient", grad, wantGrad, ones(n*c), 0)
 		near(t, "AddSumRows", sum, wantSum, magnitudes(wantSum), 1e-6)
-		nn.Rectify(added)
+		ops.Rectify(added)
 		sameBits(t, "Rectify", added, rectified)
 		r.check(t)
 	})

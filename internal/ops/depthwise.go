@@ -1,4 +1,4 @@
-package nn
+package ops
 
 import (
 	"github.com/seed-97356399/murmuration/internal/kernel"
@@ -17,7 +17,7 @@ type Depthwise struct {
 
 // NewDepthwise makes the convolution of pictures of shape in, with stride 1 or 2.
 func NewDepthwise(in Shape, stride int) *Depthwise {
-	const op = "nn: NewDepthwise"
+	const op = "ops: NewDepthwise"
 	mustBeStride(op, stride)
 	in.mustBeSound(op)
 	d := &Depthwise{in: in, out: strided(in, in.Channels, stride), stride: stride}

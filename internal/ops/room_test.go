@@ -1,11 +1,11 @@
-package nn_test
+package ops_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // step is one operation on a few pictures, for what all of them have in common.
@@ -21,18 +21,18 @@ func (s step) layer() string {
 }
 
 // steps are all operations, on n pictures of shape s.
-func steps(n int, s nn.Shape, outs int) []step {
+func steps(n int, s ops.Shape, outs int) []step {
 	random := seeded(7)
 	var r room
 	vector := func(n int) tensor.Vector { return r.normal(random, n) }
-	conv, halved := nn.NewConvolution(s, outs, 1), nn.NewConvolution(s, outs, 2)
-	deep, deepHalved := nn.NewDepthwise(s, 1), nn.NewDepthwise(s, 2)
-	pool, norm := nn.NewMaxPool(s), nn.NewGroupNorm(s, 1)
+	conv, halved := ops.NewConvolution(s, outs, 1), ops.NewConvolution(s, outs, 2)
+	deep, deepHalved := ops.NewDepthwise(s, 1), ops.NewDepthwise(s, 2)
+	pool, norm := ops.NewMaxPool(s), ops.NewGroupNorm(s, 1)
 	x, y, x2 := vector(n*s.Len()), vector(n*conv.Out().Len()), vector(n*s.Len())
 	y2, pooled := y[:n*halved.Out().Len()], vector(n*pool.Out().Len())
 	w, d, row := vector(conv.WeightLen()), vector(deep.WeightLen()), vector(s.Channels)
 	row2, stats, places := vector(s.Channels), vector(n*norm.StatsLen()), make([]byte, n*pool.PlacesLen())
-	means, labels := vector(n*s.Channels), make([]uint8, n)
+	means, labels := vector(n*s.Channels), make(tensor.Vector, n)
 	deepOut := x2[:n*deepHalved.Out().Len()]
 	return []step{
 		{"Convolution.Load", func() { conv.Load(w); halved.Load(w) }},
@@ -54,19 +54,19 @@ func steps(n int, s nn.Shape, outs int) []step {
 		{"GroupNorm.Gradient", func() { norm.Gradient(x2, row, row2, stats, x, x2, row) }},
 		{"GroupNorm.ForwardRectify", func() { norm.ForwardRectify(x2, stats, x, row, row2) }},
 		{"GroupNorm.GradientRectify", func() { norm.GradientRectify(x2, row, row2, stats, x, x, x2, row) }},
-		{"AddRows", func() { nn.AddRows(x, row) }},
-		{"AddRowsRectify", func() { nn.AddRowsRectify(x, row) }},
-		{"AddSumRows", func() { nn.AddSumRows(row, x) }},
-		{"Rectify", func() { nn.Rectify(x2) }},
-		{"RectifyGradient", func() { nn.RectifyGradient(x2, x) }},
-		{"GlobalAverage", func() { nn.GlobalAverage(means, x, s) }},
-		{"GlobalAverageGradient", func() { nn.GlobalAverageGradient(x2, means, s) }},
-		{"SoftmaxCrossEntropy", func() { nn.SoftmaxCrossEntropy(means, labels, s.Channels) }},
+		{"AddRows", func() { ops.AddRows(x, row) }},
+		{"AddRowsRectify", func() { ops.AddRowsRectify(x, row) }},
+		{"AddSumRows", func() { ops.AddSumRows(row, x) }},
+		{"Rectify", func() { ops.Rectify(x2) }},
+		{"RectifyGradient", func() { ops.RectifyGradient(x2, x) }},
+		{"GlobalAverage", func() { ops.GlobalAverage(means, x, s) }},
+		{"GlobalAverageGradient", func() { ops.GlobalAverageGradient(x2, means, s) }},
+		{"SoftmaxCrossEntropy", func() { ops.SoftmaxCrossEntropy(means, means, labels, 1) }},
 	}
 }
 
 func TestNothingAllocates(t *testing.T) {
-	for _, s := range steps(3, nn.Shape{Height: 7, Width: 5, Channels: 19}, 20) {
+	for _, s := range steps(3, ops.Shape{Height: 7, Width: 5, Channels: 19}, 20) {
 		s.do()
 		if n := testing.AllocsPerRun(5, s.do); n != 0 {
 			t.Errorf("%s: %v allocations", s.name, n)
@@ -76,9 +76,9 @@ func TestNothingAllocates(t *testing.T) {
 
 // TestWrongLengthsPanic, and say whose they are.
 func TestWrongLengthsPanic(t *testing.T) {
-	s := nn.Shape{Height: 4, Width: 4, Channels: 2}
+	s := ops.Shape{Height: 4, Width: 4, Channels: 2}
 	v := func(n int) tensor.Vector { return make(tensor.Vector, n) }
-	conv, deep, pool, norm := nn.NewConvolution(s, 3, 1), nn.NewDepthwise(s, 1), nn.NewMaxPool(s), nn.NewGroupNorm(s, 2)
+	conv, deep, pool, norm := ops.NewConvolution(s, 3, 1), ops.NewDepthwise(s, 1), ops.NewMaxPool(s), ops.NewGroupNorm(s, 2)
 	for name, do := range map[string]func(){
 		"Convolution.Load":                func() { conv.Load(v(53)) },
 		"Convolution.Forward":             func() { conv.Forward(v(48), v(33)) },
@@ -91,19 +91,19 @@ func TestWrongLengthsPanic(t *testing.T) {
 		"MaxPool.Gradient":                func() { pool.Gradient(v(32), make([]byte, 8), v(9)) },
 		"GroupNorm.Forward":               func() { norm.Forward(v(32), v(3), v(32), v(2), v(2)) },
 		"GroupNorm.GradientRectify":       func() { norm.GradientRectify(v(32), v(2), v(2), v(4), v(32), v(31), v(32), v(2)) },
-		"AddRows":                         func() { nn.AddRows(v(5), v(2)) },
-		"AddSumRows":                      func() { nn.AddSumRows(v(0), v(2)) },
-		"RectifyGradient":                 func() { nn.RectifyGradient(v(5), v(4)) },
-		"GlobalAverage":                   func() { nn.GlobalAverage(v(3), v(32), s) },
-		"SoftmaxCrossEntropy":             func() { nn.SoftmaxCrossEntropy(v(5), []uint8{1}, 4) },
-		"NewConvolution: the stride":      func() { nn.NewConvolution(s, 1, 3) },
-		"NewConvolution of pictures":      func() { nn.NewConvolution(s, 0, 1) },
-		"NewMaxPool of pictures":          func() { nn.NewMaxPool(nn.Shape{Height: 1, Width: 4, Channels: 1}) },
-		"NewGroupNorm of 2 channels in 3": func() { nn.NewGroupNorm(s, 3) },
+		"AddRows":                         func() { ops.AddRows(v(5), v(2)) },
+		"AddSumRows":                      func() { ops.AddSumRows(v(0), v(2)) },
+		"RectifyGradient":                 func() { ops.RectifyGradient(v(5), v(4)) },
+		"GlobalAverage":                   func() { ops.GlobalAverage(v(3), v(32), s) },
+		"SoftmaxCrossEntropy":             func() { ops.SoftmaxCrossEntropy(v(5), v(5), v(2), 1) },
+		"NewConvolution: the stride":      func() { ops.NewConvolution(s, 1, 3) },
+		"NewConvolution of pictures":      func() { ops.NewConvolution(s, 0, 1) },
+		"NewMaxPool of pictures":          func() { ops.NewMaxPool(ops.Shape{Height: 1, Width: 4, Channels: 1}) },
+		"NewGroupNorm of 2 channels in 3": func() { ops.NewGroupNorm(s, 3) },
 	} {
 		func() {
 			defer func() {
-				if said, _ := recover().(string); !strings.HasPrefix(said, "nn: "+name) {
+				if said, _ := recover().(string); !strings.HasPrefix(said, "ops: "+name) {
 					t.Errorf("%s: panic %q", name, said)
 				}
 			}()

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package nn_test
+package ops_test
 
 import "time"
 

@@ -1,4 +1,4 @@
-package nn_test
+package ops_test
 
 import (
 	"slices"
@@ -6,20 +6,20 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // convolution is what both kinds of convolution can do, for tests.
 type convolution interface {
-	Out() nn.Shape
+	Out() ops.Shape
 	WeightLen() int
 	AddWeightGradient(grad, in, errors tensor.Vector)
 }
 
 // loaded gives Depthwise the methods of Convolution.
 type loaded struct {
-	*nn.Depthwise
+	*ops.Depthwise
 	weights tensor.Vector
 }
 
@@ -43,9 +43,9 @@ func checkConvolution(t *rapid.T) {
 	depthwise := rapid.Bool().Draw(t, "depthwise")
 	var layer loadable
 	if depthwise {
-		layer = &loaded{Depthwise: nn.NewDepthwise(in, stride)}
+		layer = &loaded{Depthwise: ops.NewDepthwise(in, stride)}
 	} else {
-		layer = nn.NewConvolution(in, rapid.IntRange(1, 37).Draw(t, "out"), stride)
+		layer = ops.NewConvolution(in, rapid.IntRange(1, 37).Draw(t, "out"), stride)
 	}
 	n := rapid.IntRange(1, 3).Draw(t, "pictures")
 	var r room
@@ -84,8 +84,8 @@ func checkConvolution(t *rapid.T) {
 
 // Pictures do not depend on how many there are in a call.
 func TestConvolutionTakesPicturesOneByOne(t *testing.T) {
-	in := nn.Shape{Height: 5, Width: 7, Channels: 3}
-	layer := nn.NewConvolution(in, 20, 1)
+	in := ops.Shape{Height: 5, Width: 7, Channels: 3}
+	layer := ops.NewConvolution(in, 20, 1)
 	var r room
 	random := seeded(1)
 	x, w := r.normal(random, 3*in.Len()), r.normal(random, layer.WeightLen())

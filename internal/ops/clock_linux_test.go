@@ -1,4 +1,4 @@
-package nn_test
+package ops_test
 
 import (
 	"time"

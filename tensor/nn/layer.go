@@ -1,0 +1,112 @@
+package nn
+
+import "github.com/seed-97356399/murmuration/tensor"
+
+// Layer is one step of a model. It only describes: it holds no values, may stand in
+// several models, and is safe for concurrent use. A service may have layers of its own.
+type Layer interface {
+	// Fit fits the layer to examples of shape in, which it keeps unchanged. The error
+	// tells what shape it wants.
+	Fit(in Shape) (Fitted, error)
+}
+
+// Fitted is a layer that knows the shape of its examples.
+type Fitted struct {
+	// Out is the shape of what it makes of an example.
+	Out Shape
+	// Params are what it learns, in the order in which they lie in w and g of its Step;
+	// none if it only transforms.
+	Params []Param
+	// Make makes what computes the layer, with room for passes of r.Examples examples.
+	Make func(r *Room) Step
+	// WholeBatch is set where the examples of a batch must go through in one pass, since
+	// what becomes of one depends on the others.
+	WholeBatch bool
+}
+
+// Step computes a fitted layer on the examples of a pass, one after the other. It is for
+// one goroutine at a time and allocates nothing. It keeps no parameters: w and g are the
+// ranges of the parameters, and of their gradient, that belong to it.
+//
+// Vectors that it returns are its own and last until it is called again, as its inputs
+// do: Backward may read x of the last Forward, and its own outputs, once more. Another
+// Step may not write to them.
+type Step interface {
+	// Forward computes the outputs of x.
+	Forward(p Pass, w, x tensor.Vector) tensor.Vector
+	// Backward follows a Forward of the same pass. From e, the gradient of the loss over
+	// the outputs, which it may overwrite, it adds the gradient over w to g, after
+	// p.Begin(g), and returns the gradient over x. That may be e, and is ignored unless
+	// p.Inputs.
+	Backward(p Pass, w, g, e tensor.Vector) tensor.Vector
+}
+
+// Pass is the part of a batch that goes through all layers, and back, at a time.
+type Pass struct {
+	// Examples is how many there are, From the number of the first within its batch.
+	Examples, From int
+	// First is set in the first pass of a goroutine's part of a batch: the parameters may
+	// have changed, and the gradient begins anew.
+	First bool
+	// Train is set in training, and not where a model predicts.
+	Train bool
+	// Inputs is set where the gradient over the inputs is wanted.
+	Inputs bool
+	// Seed differs from batch to batch: chance depends on it, on a layer's number and on
+	// the number of an example, so that it is the same however a batch is split.
+	Seed uint64
+}
+
+// Begin clears the gradient of a batch before its first pass adds to it.
+func (p Pass) Begin(g tensor.Vector) {
+	if p.First {
+		clear(g)
+	}
+}
+
+// beta is the share of the gradient that stays.
+func (p Pass) beta() float32 {
+	if p.First {
+		return 0
+	}
+	return 1
+}
+
+// Room is where the steps of a model take their memory from when they are made: that of
+// one goroutine.
+type Room struct {
+	examples int
+	learns   bool // Backward will be called
+	taken    int  // values for an example
+	layers   uint64
+	mul      tensor.Multiplier
+}
+
+// Examples is how many examples a pass has at most.
+func (r *Room) Examples() int { return r.examples }
+
+// Values is room for n values of each example of a pass.
+func (r *Room) Values(n int) tensor.Vector {
+	r.taken += n
+	return make(tensor.Vector, n*r.examples)
+}
+
+// Gradients is as Values, for what only Backward needs: nothing where the model predicts.
+func (r *Room) Gradients(n int) tensor.Vector {
+	if !r.learns {
+		return nil
+	}
+	return r.Values(n)
+}
+
+// Learns tells whether Backward will be called.
+func (r *Room) Learns() bool { return r.learns }
+
+// Multiplier is what the goroutine multiplies matrices with.
+func (r *Room) Multiplier() *tensor.Multiplier { return &r.mul }
+
+// Number is another number for each caller, the same in every room of a model.
+func (r *Room) Number() uint64 {
+	r.layers++
+	return r.layers
+}

@@ -1,0 +1,113 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/seed-97356399/murmuration/internal/ops"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Linear multiplies each row of in values with a matrix and adds a bias: y = x·Wᵀ + b,
+// as torch.nn.Linear. Its parameters are weight [out in] and bias [out].
+func Linear(in, out int) Layer { return linear{in: in, out: out, bias: true} }
+
+// LinearNoBias is Linear without a bias.
+func LinearNoBias(in, out int) Layer { return linear{in: in, out: out} }
+
+type linear struct {
+	in, out int
+	bias    bool
+	rectify bool // ReLU follows
+}
+
+func (l linear) String() string { return fmt.Sprintf("Linear(%d, %d)", l.in, l.out) }
+
+// fuse takes a rectifier along with the bias.
+func (l linear) fuse(next []Layer) (Layer, int) {
+	if _, ok := first(next).(relu); ok && l.bias {
+		l.rectify = true
+		return l, 1
+	}
+	return nil, 0
+}
+
+// first is the first of some layers, nil if there is none.
+func first(layers []Layer) Layer {
+	if len(layers) == 0 {
+		return nil
+	}
+	return layers[0]
+}
+
+func (l linear) Fit(in Shape) (Fitted, error) {
+	if l.in < 1 || l.out < 1 {
+		return Fitted{}, fmt.Errorf("want at least one value in and one out")
+	}
+	if in.Width() != l.in {
+		return Fitted{}, fmt.Errorf("want rows of %d values, have %d%s", l.in, in.Width(), flattenHint(in, l.in))
+	}
+	params := []Param{{tensor.Spec{Name: "weight", Shape: []int{l.out, l.in}, Kind: tensor.Dense}, fanIn(l.in)}}
+	if l.bias {
+		params = append(params, Param{tensor.Spec{Name: "bias", Shape: []int{l.out}, Kind: tensor.Bias}, fanIn(l.in)})
+	}
+	rows := in.Rows()
+	return Fitted{Out: in.withWidth(l.out), Params: params, Make: func(r *Room) Step {
+		return &linearStep{linear: l, rows: rows, mul: r.Multiplier(), y: r.Values(rows * l.out), below: r.Gradients(rows * l.in)}
+	}}, nil
+}
+
+// flattenHint is what to do where all values of an example were meant.
+func flattenHint(in Shape, want int) string {
+	if in.Len() == want {
+		return ": put Flatten before it"
+	}
+	return ""
+}
+
+type linearStep struct {
+	linear
+	rows     int // of an example
+	mul      *tensor.Multiplier
+	x        tensor.Vector // of the last Forward
+	y, below tensor.Vector
+}
+
+// weights is the matrix, as it lies: one row an output.
+func (s *linearStep) weights(w tensor.Vector) tensor.Matrix {
+	return tensor.NewMatrix(s.out, s.in, w[:s.in*s.out])
+}
+
+// Forward implements Step.
+func (s *linearStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
+	rows := p.Examples * s.rows
+	s.x = x
+	y := s.y[:rows*s.out]
+	s.mul.MatMul(tensor.NewMatrix(rows, s.out, y), 1, tensor.NewMatrix(rows, s.in, x), s.weights(w).T(), 0)
+	switch bias := w[s.in*s.out:]; {
+	case s.rectify:
+		ops.AddRowsRectify(y, bias)
+	case s.bias:
+		ops.AddRows(y, bias)
+	}
+	return y
+}
+
+// Backward implements Step.
+func (s *linearStep) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
+	rows := p.Examples * s.rows
+	if s.rectify {
+		ops.RectifyGradient(e, s.y[:len(e)])
+	}
+	if bias := g[s.in*s.out:]; s.bias {
+		p.Begin(bias)
+		ops.AddSumRows(bias, e)
+	}
+	errors := tensor.NewMatrix(rows, s.out, e)
+	s.mul.MatMul(s.weights(g), 1, errors.T(), tensor.NewMatrix(rows, s.in, s.x), p.beta())
+	if !p.Inputs {
+		return nil
+	}
+	below := s.below[:rows*s.in]
+	s.mul.MatMul(tensor.NewMatrix(rows, s.in, below), 1, errors, s.weights(w), 0)
+	return below
+}

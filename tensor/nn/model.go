@@ -1,0 +1,142 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/seed-97356399/murmuration/internal/idle"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// ErrModel is the sentinel for layers that make no model.
+var ErrModel = errors.New("nn: no such model")
+
+// Model is layers fitted to the examples of a service: what it learns and how it is
+// computed. It holds no parameters, never changes, and is safe for concurrent use.
+type Model struct {
+	in, out   Shape
+	layers    Fitted
+	layout    *tensor.Layout
+	starts    []Start
+	pass      int // examples of a pass
+	predicted idle.Pool[*worker]
+}
+
+// Build makes a model for examples of a shape, such as 28, 28, 1. Layers that do not fit
+// it, or each other, are an error that wraps ErrModel and names the layer.
+func (s *Sequence) Build(in ...int) (*Model, error) {
+	if err := Shape(in).validate(); err != nil {
+		return nil, fmt.Errorf("%w: examples: %w", ErrModel, err)
+	}
+	m := &Model{in: append(Shape(nil), in...)}
+	var err error
+	if m.layers, err = s.Fit(m.in); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	m.out = m.layers.Out
+	specs := make([]tensor.Spec, len(m.layers.Params))
+	for i, p := range m.layers.Params {
+		specs[i] = p.Spec
+		m.starts = append(m.starts, p.Start)
+	}
+	if m.layout, err = tensor.NewLayout(specs...); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	m.pass = passOf(m.layers)
+	m.predicted = idle.NewPool(mostIdle, func() *worker { return newWorker(m.layers, m.pass, false) })
+	return m, nil
+}
+
+// mostIdle is how many rooms for Predict wait for their next use, at most.
+const mostIdle = 16
+
+// Bounds of a pass. What its layers keep for the way back should stay in a core's cache,
+// and the products of matrices should have rows enough.
+const (
+	passValues      = 1 << 18
+	fewest, largest = 8, 256
+)
+
+// passOf is how many examples go through the layers at a time.
+func passOf(layers Fitted) int {
+	one := Room{examples: 1, learns: true}
+	layers.Make(&one)
+	return min(max(passValues/max(one.taken, 1), fewest), largest)
+}
+
+// In is the shape of an example.
+func (m *Model) In() Shape { return append(Shape(nil), m.in...) }
+
+// Out is the shape of what the model makes of an example.
+func (m *Model) Out() Shape { return append(Shape(nil), m.out...) }
+
+// Layout names the parameters, as torch does.
+func (m *Model) Layout() *tensor.Layout { return m.layout }
+
+// Init makes parameters to start training from. Each layer has the distribution that
+// torch's has by default, unless WithStart says another. The same seed gives the same
+// bytes on every platform, so that all peers of a run start from one model.
+func (m *Model) Init(seed uint64) *tensor.Params {
+	const initial = 0x6d75726d7572 // apart from whatever else a service seeds alike
+	p := tensor.NewParams(m.layout)
+	rng := rand.New(rand.NewPCG(seed, initial))
+	for i, start := range m.starts {
+		r := m.layout.At(i)
+		start.set(p.Vector()[r.Offset:r.Offset+r.Len], rng)
+	}
+	return p
+}
+
+// Predict sets out, Out().Len() values an example, to what the model makes of the
+// examples x. It only reads params, a snapshot of a peer's as a rule, and may be called
+// by many goroutines at once. Lengths that do not fit are an error of the program and
+// panic.
+func (m *Model) Predict(params, out, x tensor.Vector) {
+	m.check("Predict", params)
+	n := m.examples("Predict", x)
+	mustLen("Predict", "out", len(out), n*m.out.Len())
+	w := m.worker(n)
+	for from := 0; from < n; from += w.most {
+		p := Pass{Examples: min(w.most, n-from), From: from, First: from == 0}
+		y := w.step.Forward(p, params, part(x, from, p.Examples, m.in.Len()))
+		copy(part(out, from, p.Examples, m.out.Len()), y)
+	}
+	m.predicted.Put(w)
+}
+
+// worker is one that no other goroutine uses, for a batch of n examples.
+func (m *Model) worker(n int) *worker {
+	w := m.predicted.Take()
+	if m.layers.WholeBatch && n > w.most {
+		w = newWorker(m.layers, n, false)
+	}
+	return w
+}
+
+// check panics unless v is a vector of the model's parameters.
+func (m *Model) check(op string, v tensor.Vector) {
+	mustLen(op, "parameters", len(v), m.layout.Len())
+}
+
+// examples is how many of them x holds.
+func (m *Model) examples(op string, x tensor.Vector) int {
+	n := len(x) / m.in.Len()
+	mustLen(op, "x", len(x), n*m.in.Len())
+	return n
+}
+
+func mustLen(op, what string, got, want int) {
+	if got != want {
+		lengthPanic(op, what, got, want)
+	}
+}
+
+func lengthPanic(op, what string, got, want int) {
+	panic(fmt.Sprintf("nn: %s: %s of %d values, want %d", op, what, got, want))
+}
+
+// part is n rows of v from one on, each of so many values.
+func part(v tensor.Vector, from, n, width int) tensor.Vector {
+	return v[from*width : (from+n)*width : (from+n)*width]
+}

@@ -1,0 +1,78 @@
+package nn
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Param is one range of what a layer learns, named within the layer as torch names it,
+// and where its training starts.
+type Param struct {
+	tensor.Spec
+	Start Start
+}
+
+// Start is a rule for the values that training starts from. The zero value is all zeros.
+type Start struct{ bound, deviation, fill float64 }
+
+// Uniform starts from values evenly spread between -bound and bound.
+func Uniform(bound float64) Start { return Start{bound: bound} }
+
+// Normal starts from values of mean 0 and a standard deviation: sums of twelve even
+// numbers, none of which is farther away than six deviations.
+func Normal(deviation float64) Start { return Start{deviation: deviation} }
+
+// Fill starts from one value everywhere.
+func Fill(value float64) Start { return Start{fill: value} }
+
+// fanIn is torch's rule for the weights and biases of layers of so many inputs an output.
+func fanIn(n int) Start { return Uniform(1 / math.Sqrt(float64(n))) }
+
+// set fills w. Nothing but integers, sums of them and one product goes into a value, so
+// no platform rounds it differently.
+func (s Start) set(w tensor.Vector, rng *rand.Rand) {
+	const half = 1 << 23
+	switch {
+	case s.bound != 0:
+		unit := float32(s.bound) / half
+		for i := range w {
+			w[i] = unit * float32(int32(rng.Uint32()>>8)-half)
+		}
+	case s.deviation != 0:
+		const terms = 12 // each of variance 1/12
+		unit := s.deviation / (1 << 32)
+		for i := range w {
+			sum := int64(-terms / 2 << 32)
+			for range terms {
+				sum += int64(rng.Uint32())
+			}
+			w[i] = float32(unit * float64(sum))
+		}
+	default:
+		for i := range w {
+			w[i] = float32(s.fill)
+		}
+	}
+}
+
+// WithStart is a layer whose weights, and the weights within it, start by another rule:
+// not biases, and not the scales of normalizations.
+func WithStart(l Layer, s Start) Layer { return started{l, s} }
+
+type started struct {
+	Layer
+	start Start
+}
+
+func (s started) Fit(in Shape) (Fitted, error) {
+	f, err := s.Layer.Fit(in)
+	for i, p := range f.Params {
+		switch p.Kind {
+		case tensor.Dense, tensor.Conv, tensor.Embedding:
+			f.Params[i].Start = s.start
+		}
+	}
+	return f, err
+}

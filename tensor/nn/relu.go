@@ -1,0 +1,34 @@
+package nn
+
+import (
+	"github.com/seed-97356399/murmuration/internal/ops"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// ReLU sets negative values to 0, as torch.nn.ReLU.
+func ReLU() Layer { return relu{} }
+
+type relu struct{}
+
+func (relu) String() string { return "ReLU" }
+
+func (relu) Fit(in Shape) (Fitted, error) {
+	n := in.Len()
+	return Fitted{Out: in, Make: func(r *Room) Step { return &reluStep{y: r.Values(n)} }}, nil
+}
+
+type reluStep struct{ y tensor.Vector }
+
+// Forward implements Step.
+func (s *reluStep) Forward(_ Pass, _, x tensor.Vector) tensor.Vector {
+	y := s.y[:len(x)]
+	copy(y, x)
+	ops.Rectify(y)
+	return y
+}
+
+// Backward implements Step.
+func (s *reluStep) Backward(_ Pass, _, _, e tensor.Vector) tensor.Vector {
+	ops.RectifyGradient(e, s.y[:len(e)])
+	return e
+}

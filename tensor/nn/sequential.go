@@ -1,0 +1,125 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Sequence is layers that follow one another, a layer itself. Its parameters are named as
+// torch.nn.Sequential names them: "0.weight", "0.bias", "2.weight" and so on.
+type Sequence struct{ layers []Layer }
+
+// Sequential makes a Sequence.
+func Sequential(layers ...Layer) *Sequence { return &Sequence{slices.Clone(layers)} }
+
+// fuser is a layer that may compute those after it at once with itself, for less work on
+// the same outputs.
+type fuser interface {
+	// fuse is a layer in place of this one and the first n of next, or nil if there is none.
+	// Those of next have no parameters.
+	fuse(next []Layer) (fused Layer, n int)
+}
+
+// Fit implements Layer.
+func (s *Sequence) Fit(in Shape) (Fitted, error) {
+	fitted := Fitted{Out: in}
+	var parts []Fitted
+	for i := 0; i < len(s.layers); i++ {
+		layer, place := s.layers[i], i
+		if f, ok := layer.(fuser); ok {
+			if fused, n := f.fuse(s.layers[i+1:]); fused != nil {
+				layer, i = fused, i+n
+			}
+		}
+		if layer == nil {
+			return fitted, fmt.Errorf("layer %d is nil", place)
+		}
+		part, err := layer.Fit(fitted.Out)
+		if err != nil {
+			return fitted, fmt.Errorf("layer %d (%s) on examples of shape %v: %w", place, nameOf(s.layers[place]), fitted.Out, err)
+		}
+		if err := part.Out.validate(); err != nil {
+			return fitted, fmt.Errorf("layer %d (%s): its outputs have %w", place, nameOf(s.layers[place]), err)
+		}
+		fitted.Params = append(fitted.Params, within(fmt.Sprint(place), part.Params)...)
+		fitted.Out = part.Out
+		fitted.WholeBatch = fitted.WholeBatch || part.WholeBatch
+		parts = append(parts, part)
+	}
+	fitted.Make = func(r *Room) Step { return newChain(r, parts) }
+	return fitted, nil
+}
+
+// within are parameters by names that begin with that of the layer they belong to.
+func within(layer string, params []Param) []Param {
+	named := slices.Clone(params)
+	for i := range named {
+		named[i].Name = layer + "." + named[i].Name
+	}
+	return named
+}
+
+// nameOf is what a layer calls itself, or its type.
+func nameOf(l Layer) string {
+	if s, ok := l.(fmt.Stringer); ok {
+		return s.String()
+	}
+	return fmt.Sprintf("%T", l)
+}
+
+// chain computes a Sequence.
+type chain struct {
+	links  []link
+	lowest int // the first link with parameters
+}
+
+// link is a step with the range of its parameters among those of the chain.
+type link struct {
+	Step
+	from, to int
+}
+
+func (l link) of(v tensor.Vector) tensor.Vector { return v[l.from:l.to:l.to] }
+
+func newChain(r *Room, parts []Fitted) *chain {
+	c := &chain{links: make([]link, 0, len(parts)), lowest: -1}
+	from := 0
+	for i, p := range parts {
+		to := from
+		for _, param := range p.Params {
+			to += Shape(param.Shape).Len()
+		}
+		if to > from && c.lowest < 0 {
+			c.lowest = i
+		}
+		c.links = append(c.links, link{p.Make(r), from, to})
+		from = to
+	}
+	return c
+}
+
+// Forward implements Step.
+func (c *chain) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
+	for _, l := range c.links {
+		x = l.Forward(p, l.of(w), x)
+	}
+	return x
+}
+
+// Backward implements Step. Nothing is asked of what lies below the lowest parameters.
+func (c *chain) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
+	end := c.lowest
+	if p.Inputs {
+		end = 0
+	} else if end < 0 {
+		return e
+	}
+	for i := len(c.links) - 1; i >= end; i-- {
+		l, q := c.links[i], p
+		q.Inputs = p.Inputs || i > end
+		e = l.Backward(q, l.of(w), l.of(g), e)
+	}
+	return e
+}

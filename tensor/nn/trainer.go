@@ -1,0 +1,221 @@
+package nn
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/seed-97356399/murmuration/internal/kernel"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Trainer computes losses and gradients of a model. It owns the room for that, so it is
+// for one goroutine at a time.
+type Trainer struct {
+	// Seed tells apart trainers whose layers draw by chance, such as Dropout; peers of a
+	// run have seeds of their own.
+	Seed uint64
+
+	model   *Model
+	loss    Loss
+	steps   uint64
+	workers []*worker
+	lanes   []lane
+	job     job
+	all     sync.WaitGroup
+}
+
+// job is the batch that is being worked on.
+type job struct {
+	params, grad, x, y tensor.Vector // grad is nil where the model does not learn
+	examples           int
+	scale              float64 // of a term's loss in the mean
+	seed               uint64
+	lanes, step        int // lanes in use; how far apart those of one worker are
+}
+
+// lane is a part of a batch whose passes follow one another. The lanes of a batch do not
+// depend on how many goroutines share them: each has a gradient of its own, and these are
+// added in their order.
+type lane struct {
+	grad tensor.Vector // nil for the first, which has the batch's
+	loss float64
+}
+
+// Bounds of what is computed apart: the lanes, and the values of all their gradients.
+const (
+	maxLanes   = 8
+	laneValues = 1 << 25
+)
+
+// worker is the room of one goroutine.
+type worker struct {
+	room   Room
+	step   Step
+	errors tensor.Vector // the gradient over the outputs
+	most   int           // examples of a pass
+	run    func()
+}
+
+func newWorker(layers Fitted, examples int, learns bool) *worker {
+	w := &worker{room: Room{examples: examples, learns: learns}, most: examples}
+	w.step = layers.Make(&w.room)
+	w.errors = w.room.Gradients(layers.Out.Len())
+	return w
+}
+
+// Trainer makes a trainer for batches of so many examples as a rule: more take time and
+// room once, where a layer needs a whole batch, or a lane more.
+func (m *Model) Trainer(batch int, loss Loss) *Trainer {
+	t := &Trainer{model: m, loss: loss}
+	most := m.pass
+	if m.layers.WholeBatch {
+		most = max(batch, 1)
+	}
+	t.workers = []*worker{newWorker(m.layers, min(most, max(batch, 1)), true)}
+	t.reserve(batch)
+	return t
+}
+
+// Split has at most so many goroutines share a batch, GOMAXPROCS with 0; one by default.
+// The results are the same bytes for any number.
+func (t *Trainer) Split(goroutines int) {
+	if goroutines <= 0 {
+		goroutines = runtime.GOMAXPROCS(0)
+	}
+	first := t.workers[0]
+	t.workers = t.workers[:1]
+	for i := 1; i < min(goroutines, maxLanes); i++ {
+		t.workers = append(t.workers, newWorker(t.model.layers, first.most, true))
+	}
+	for i, w := range t.workers {
+		w.run = func() { t.work(i); t.all.Done() }
+	}
+	first.room.mul.Threads = goroutines
+}
+
+// reserve makes room for a batch of n examples, and tells how many lanes it has.
+func (t *Trainer) reserve(n int) int {
+	m := t.model
+	if want := t.passLen(n); want > t.workers[0].most {
+		for i, w := range t.workers {
+			threads, run := w.room.mul.Threads, w.run
+			t.workers[i] = newWorker(m.layers, want, true)
+			t.workers[i].room.mul.Threads, t.workers[i].run = threads, run
+		}
+	}
+	passes := (n + m.pass - 1) / m.pass
+	lanes := min(passes, maxLanes, max(1, laneValues/max(1, m.layout.Len())))
+	if m.layers.WholeBatch {
+		lanes = 1
+	}
+	for len(t.lanes) < lanes {
+		l := lane{}
+		if len(t.lanes) > 0 {
+			l.grad = make(tensor.Vector, m.layout.Len())
+		}
+		t.lanes = append(t.lanes, l)
+	}
+	return lanes
+}
+
+// passLen is how many examples of a batch of n go through at a time.
+func (t *Trainer) passLen(n int) int {
+	if t.model.layers.WholeBatch {
+		return n
+	}
+	return min(n, t.model.pass)
+}
+
+// Gradient overwrites grad with the gradient of the loss at params over a batch, and
+// returns the loss: examples x, with the targets y that the Loss asks for. It keeps none
+// of them, and allocates nothing on batches no larger than any before. Lengths that do
+// not fit are an error of the program and panic.
+func (t *Trainer) Gradient(params, grad, x, y tensor.Vector) float64 {
+	t.model.check("Gradient", grad)
+	t.steps++
+	loss, lanes := t.batch("Gradient", params, grad, x, y)
+	if lanes == 0 {
+		clear(grad)
+	}
+	for _, l := range t.lanes[min(1, lanes):lanes] {
+		kernel.Add(grad, l.grad)
+	}
+	return loss
+}
+
+// Loss is the loss of a batch as Gradient takes it, where the model does not learn but
+// predicts: without the chance of Dropout, say.
+func (t *Trainer) Loss(params, x, y tensor.Vector) float64 {
+	loss, _ := t.batch("Loss", params, nil, x, y)
+	return loss
+}
+
+// batch goes through a batch, and back if there is a gradient. It returns the loss and
+// the number of lanes with parts of the gradient.
+func (t *Trainer) batch(op string, params, grad, x, y tensor.Vector) (loss float64, lanes int) {
+	m := t.model
+	m.check(op, params)
+	n := m.examples(op, x)
+	terms := n * t.loss.Terms(m.out)
+	mustLen(op, "y", len(y), terms)
+	if n == 0 {
+		return 0, 0
+	}
+	t.job = job{params: params, grad: grad, x: x, y: y, examples: n, scale: 1 / float64(terms), seed: mix(t.Seed) + t.steps, lanes: t.reserve(n)}
+	t.share()
+	t.job.params, t.job.grad, t.job.x, t.job.y = nil, nil, nil, nil
+	for _, l := range t.lanes[:t.job.lanes] {
+		loss += l.loss
+	}
+	return loss / float64(terms), t.job.lanes
+}
+
+// share has the workers go through the lanes.
+func (t *Trainer) share() {
+	t.job.step = min(len(t.workers), t.job.lanes)
+	for _, w := range t.workers[1:t.job.step] {
+		t.all.Add(1)
+		go w.run()
+	}
+	t.work(0)
+	t.all.Wait()
+}
+
+// work goes through the lanes of one worker.
+func (t *Trainer) work(worker int) {
+	for i := worker; i < t.job.lanes; i += t.job.step {
+		t.pass(t.workers[worker], i)
+	}
+}
+
+// pass goes through the passes of a lane, there and back.
+func (t *Trainer) pass(w *worker, number int) {
+	m, j, l := t.model, &t.job, &t.lanes[number]
+	grad, size := l.grad, t.passLen(j.examples)
+	if grad == nil {
+		grad = j.grad
+	}
+	passes := (j.examples + size - 1) / size
+	begin, end := number*passes/j.lanes, (number+1)*passes/j.lanes
+	terms := t.loss.Terms(m.out)
+	l.loss = 0
+	for k := begin; k < end; k++ {
+		from := k * size
+		p := Pass{Examples: min(size, j.examples-from), From: from, First: k == begin, Train: j.grad != nil, Seed: j.seed}
+		out := w.step.Forward(p, j.params, part(j.x, from, p.Examples, m.in.Len()))
+		errors := w.errors[:len(out)]
+		l.loss += t.loss.Gradient(errors, out, part(j.y, from, p.Examples, terms), j.scale)
+		if j.grad != nil {
+			w.step.Backward(p, j.params, grad, errors)
+		}
+	}
+}
+
+// mix is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014): seeds that differ in
+// one bit come to have nothing in common.
+func mix(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
