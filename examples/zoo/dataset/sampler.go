@@ -60,7 +60,7 @@ func (s *Sampler) Next(b *Batch) error {
 		i := int(s.order[s.next])
 		s.next++
 		b.Labels[row] = s.set.labels[i]
-		s.set.levels.apply(b.row(row, s.set.inputs), s.augment.vary(s.set.Image(i)))
+		s.set.show(b.row(row, s.set.inputs), i, s.augment)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/seed-97356399/murmuration/tensor"
@@ -18,10 +19,11 @@ func (s Shape) Values() int { return s.Height * s.Width * s.Channels }
 // maxClasses is how many classes a label of one byte can tell apart.
 const maxClasses = 256
 
-// Set is a labelled set of pictures, one byte a value. It does not change once
-// made and is safe for concurrent use.
+// Set is a labelled set of pictures, one byte a value, or of rows of numbers. It does not
+// change once made and is safe for concurrent use.
 type Set struct {
 	pixels  []uint8
+	numbers tensor.Vector // of rows, which have no pixels
 	labels  []uint8
 	shape   Shape
 	inputs  int
@@ -67,24 +69,32 @@ func (s *Set) Classes() int { return s.classes }
 // Label is the class of picture i.
 func (s *Set) Label(i int) int { return int(s.labels[i]) }
 
-// Image is picture i as levels, row by row, a pixel's channels side by side. The slice belongs to the set
-// and is not to be changed.
+// Image is picture i as levels, row by row, a pixel's channels side by side; nil in a set of rows of
+// numbers. The slice belongs to the set and is not to be changed.
 func (s *Set) Image(i int) []uint8 {
+	if s.pixels == nil {
+		return nil
+	}
 	return s.pixels[i*s.inputs : (i+1)*s.inputs : (i+1)*s.inputs]
 }
 
 // Subset is the set of the pictures named, in that order, as a copy.
 func (s *Set) Subset(indices []int32) *Set {
 	sub := &Set{
-		pixels:  make([]uint8, 0, len(indices)*s.inputs),
 		labels:  make([]uint8, 0, len(indices)),
 		shape:   s.shape,
 		inputs:  s.inputs,
 		classes: s.classes,
 		levels:  s.levels,
 	}
+	if s.numbers == nil {
+		sub.pixels = make([]uint8, 0, len(indices)*s.inputs)
+	} else {
+		sub.numbers = make(tensor.Vector, 0, len(indices)*s.inputs)
+	}
 	for _, i := range indices {
 		sub.pixels = append(sub.pixels, s.Image(int(i))...)
+		sub.numbers = append(sub.numbers, s.row(int(i))...)
 		sub.labels = append(sub.labels, s.labels[i])
 	}
 	return sub
@@ -109,6 +119,7 @@ func (s *Set) Fingerprint() (sum [8]byte) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, s.shape, s.classes, s.Len())
 	hash.Write(some.pixels)
+	_ = binary.Write(hash, binary.LittleEndian, []float32(some.numbers)) // a hash takes everything
 	hash.Write(some.labels)
 	return [8]byte(hash.Sum(nil))
 }
@@ -143,6 +154,6 @@ func (s *Set) Fill(b *Batch, from, to int) {
 	b.Resize(to-from, s.inputs)
 	for i := from; i < to; i++ {
 		b.Labels[i-from] = s.labels[i]
-		s.levels.apply(b.row(i-from, s.inputs), s.Image(i))
+		s.show(b.row(i-from, s.inputs), i, nil)
 	}
 }

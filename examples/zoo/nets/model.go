@@ -29,6 +29,8 @@ type Model interface {
 	// Evaluate is the share of the set that the model classifies rightly, and its
 	// mean loss over it.
 	Evaluate(params tensor.Vector, set *dataset.Set) (accuracy, loss float64)
+	// Probabilities are those of the classes for each of the set, one after the other.
+	Probabilities(params tensor.Vector, set *dataset.Set) []float64
 }
 
 // ErrModel is the sentinel for a model that cannot be made.
