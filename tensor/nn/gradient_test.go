@@ -21,14 +21,14 @@ func againstDifferences(t *testing.T, m *nn.Model, examples int, seed uint64) {
 
 func againstDifferencesOf(t *testing.T, m *nn.Model, rng *rand.Rand, x, y tensor.Vector, loss nn.Loss) {
 	t.Helper()
-	const h, few = 1e-2, 6
+	const few = 6
 	trainer := m.Trainer(len(x)/m.In().Len(), loss)
 	params, grad := m.Init(rng.Uint64()).Vector(), make(tensor.Vector, m.Layout().Len())
 	for i := range params { // off zero, where biases start
 		params[i] += float32(rng.NormFloat64()) * 0.05
 	}
 	trainer.Gradient(params, grad, x, y)
-	length, held, bent := tensor.Norm2(grad), 0, 0
+	length, bent := tensor.Norm2(grad), 0
 	for _, r := range m.Layout().Ranges() {
 		for range min(few, r.Len) {
 			i := r.Offset + rng.IntN(r.Len)
@@ -41,20 +41,21 @@ func againstDifferencesOf(t *testing.T, m *nn.Model, rng *rand.Rand, x, y tensor
 				params[i] = at
 				return (up - down) / (2 * float64(h))
 			}
-			wide, narrow := slope(h), slope(h/2)
-			want := narrow + (narrow-wide)/3 // Richardson's: what is left is of fourth order
-			if math.Abs(wide-narrow) > 5e-4*max(length, 1) {
-				bent++ // a rectifier bends the loss here
-				continue
+			// A rectifier may bend the loss within some of the distances, and once
+			// within all.
+			off, want := math.Inf(1), 0.0
+			for _, h := range []float32{1e-2, 3e-3, 1e-3} {
+				if d := slope(h); math.Abs(float64(grad[i])-d) < off {
+					off, want = math.Abs(float64(grad[i])-d), d
+				}
 			}
-			held++
-			if off := math.Abs(float64(grad[i]) - want); off > 5e-4*max(length, 1) {
+			if off > 5e-4*max(length, 1) {
+				bent++
+			}
+			if off > 1e-2*max(length, 1) || bent > 1 {
 				t.Errorf("%s[%d]: gradient %v, by differences %v (of length %v)", r.Name, i-r.Offset, grad[i], want, length)
 			}
 		}
-	}
-	if held < bent {
-		t.Errorf("%d values held against differences, %d not", held, bent)
 	}
 }
 
