@@ -24,6 +24,15 @@ type Fitted struct {
 	WholeBatch bool
 }
 
+// values is how many values it learns.
+func (f Fitted) values() int {
+	n := 0
+	for _, p := range f.Params {
+		n += Shape(p.Shape).Len()
+	}
+	return n
+}
+
 // Step computes a fitted layer on the examples of a pass, one after the other. It is for
 // one goroutine at a time and allocates nothing. It keeps no parameters: w and g are the
 // ranges of the parameters, and of their gradient, that belong to it.
@@ -79,7 +88,32 @@ type Room struct {
 	learns   bool // Backward will be called
 	taken    int  // values for an example
 	layers   uint64
-	mul      tensor.Multiplier
+	mul      *tensor.Multiplier
+	scratch  *scratch // nil outside a Checkpoint
+	shared   *scratch // what the Checkpoints of a model share
+}
+
+func newRoom(examples int, learns bool) *Room {
+	return &Room{examples: examples, learns: learns, mul: &tensor.Multiplier{}, shared: &scratch{}}
+}
+
+// scratch is memory that several layers use in turn.
+type scratch struct {
+	pieces []tensor.Vector
+	next   int
+}
+
+// take is the next piece, with n values at least.
+func (s *scratch) take(n int) tensor.Vector {
+	if s.next == len(s.pieces) {
+		s.pieces = append(s.pieces, nil)
+	}
+	at := &s.pieces[s.next]
+	s.next++
+	if len(*at) < n {
+		*at = make(tensor.Vector, n)
+	}
+	return (*at)[:n:n]
 }
 
 // Examples is how many examples a pass has at most.
@@ -87,6 +121,9 @@ func (r *Room) Examples() int { return r.examples }
 
 // Values is room for n values of each example of a pass.
 func (r *Room) Values(n int) tensor.Vector {
+	if r.scratch != nil {
+		return r.scratch.take(n * r.examples)
+	}
 	r.taken += n
 	return make(tensor.Vector, n*r.examples)
 }
@@ -103,7 +140,7 @@ func (r *Room) Gradients(n int) tensor.Vector {
 func (r *Room) Learns() bool { return r.learns }
 
 // Multiplier is what the goroutine multiplies matrices with.
-func (r *Room) Multiplier() *tensor.Multiplier { return &r.mul }
+func (r *Room) Multiplier() *tensor.Multiplier { return r.mul }
 
 // Number is another number for each caller, the same in every room of a model.
 func (r *Room) Number() uint64 {

@@ -60,8 +60,8 @@ const (
 
 // passOf is how many examples go through the layers at a time.
 func passOf(layers Fitted) int {
-	one := Room{examples: 1, learns: true}
-	layers.Make(&one)
+	one := newRoom(1, true)
+	layers.Make(one)
 	return min(max(passValues/max(one.taken, 1), fewest), largest)
 }
 

@@ -22,6 +22,9 @@ type fuser interface {
 	fuse(next []Layer) (fused Layer, n int)
 }
 
+// String names the layer.
+func (s *Sequence) String() string { return "Sequential" }
+
 // Fit implements Layer.
 func (s *Sequence) Fit(in Shape) (Fitted, error) {
 	fitted := Fitted{Out: in}
@@ -87,10 +90,7 @@ func newChain(r *Room, parts []Fitted) *chain {
 	c := &chain{links: make([]link, 0, len(parts)), lowest: -1}
 	from := 0
 	for i, p := range parts {
-		to := from
-		for _, param := range p.Params {
-			to += Shape(param.Shape).Len()
-		}
+		to := from + p.values()
 		if to > from && c.lowest < 0 {
 			c.lowest = i
 		}

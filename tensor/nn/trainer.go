@@ -26,7 +26,8 @@ type Trainer struct {
 
 // job is the batch that is being worked on.
 type job struct {
-	params, grad, x, y tensor.Vector // grad is nil where the model does not learn
+	params, grad, x, y tensor.Vector
+	learns             bool // there is a gradient
 	examples           int
 	scale              float64 // of a term's loss in the mean
 	seed               uint64
@@ -49,7 +50,7 @@ const (
 
 // worker is the room of one goroutine.
 type worker struct {
-	room   Room
+	room   *Room
 	step   Step
 	errors tensor.Vector // the gradient over the outputs
 	most   int           // examples of a pass
@@ -57,8 +58,8 @@ type worker struct {
 }
 
 func newWorker(layers Fitted, examples int, learns bool) *worker {
-	w := &worker{room: Room{examples: examples, learns: learns}, most: examples}
-	w.step = layers.Make(&w.room)
+	w := &worker{room: newRoom(examples, learns), most: examples}
+	w.step = layers.Make(w.room)
 	w.errors = w.room.Gradients(layers.Out.Len())
 	return w
 }
@@ -133,7 +134,7 @@ func (t *Trainer) passLen(n int) int {
 func (t *Trainer) Gradient(params, grad, x, y tensor.Vector) float64 {
 	t.model.check("Gradient", grad)
 	t.steps++
-	loss, lanes := t.batch("Gradient", params, grad, x, y)
+	loss, lanes := t.batch("Gradient", true, params, grad, x, y)
 	if lanes == 0 {
 		clear(grad)
 	}
@@ -146,13 +147,13 @@ func (t *Trainer) Gradient(params, grad, x, y tensor.Vector) float64 {
 // Loss is the loss of a batch as Gradient takes it, where the model does not learn but
 // predicts: without the chance of Dropout, say.
 func (t *Trainer) Loss(params, x, y tensor.Vector) float64 {
-	loss, _ := t.batch("Loss", params, nil, x, y)
+	loss, _ := t.batch("Loss", false, params, nil, x, y)
 	return loss
 }
 
-// batch goes through a batch, and back if there is a gradient. It returns the loss and
+// batch goes through a batch, and back if the model learns. It returns the loss and
 // the number of lanes with parts of the gradient.
-func (t *Trainer) batch(op string, params, grad, x, y tensor.Vector) (loss float64, lanes int) {
+func (t *Trainer) batch(op string, learns bool, params, grad, x, y tensor.Vector) (loss float64, lanes int) {
 	m := t.model
 	m.check(op, params)
 	n := m.examples(op, x)
@@ -161,7 +162,7 @@ func (t *Trainer) batch(op string, params, grad, x, y tensor.Vector) (loss float
 	if n == 0 {
 		return 0, 0
 	}
-	t.job = job{params: params, grad: grad, x: x, y: y, examples: n, scale: 1 / float64(terms), seed: mix(t.Seed) + t.steps, lanes: t.reserve(n)}
+	t.job = job{params: params, grad: grad, x: x, y: y, learns: learns, examples: n, scale: 1 / float64(terms), seed: mix(t.Seed) + t.steps, lanes: t.reserve(n)}
 	t.share()
 	t.job.params, t.job.grad, t.job.x, t.job.y = nil, nil, nil, nil
 	for _, l := range t.lanes[:t.job.lanes] {
@@ -201,11 +202,11 @@ func (t *Trainer) pass(w *worker, number int) {
 	l.loss = 0
 	for k := begin; k < end; k++ {
 		from := k * size
-		p := Pass{Examples: min(size, j.examples-from), From: from, First: k == begin, Train: j.grad != nil, Seed: j.seed}
+		p := Pass{Examples: min(size, j.examples-from), From: from, First: k == begin, Train: j.learns, Seed: j.seed}
 		out := w.step.Forward(p, j.params, part(j.x, from, p.Examples, m.in.Len()))
 		errors := w.errors[:len(out)]
 		l.loss += t.loss.Gradient(errors, out, part(j.y, from, p.Examples, terms), j.scale)
-		if j.grad != nil {
+		if j.learns {
 			w.step.Backward(p, j.params, grad, errors)
 		}
 	}

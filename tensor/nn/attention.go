@@ -1,0 +1,163 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/seed-97356399/murmuration/internal/ops"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// CausalSelfAttention lets each place of a sequence [context width] look at itself and the
+// places before it, by several heads (Vaswani et al., 2017). Its parameters are those of
+// torch.nn.MultiheadAttention: in_proj_weight [3·width width], out_proj.weight [width
+// width], and with bias in_proj_bias and out_proj.bias.
+func CausalSelfAttention(width, heads int, bias bool) Layer {
+	return attention{width: width, heads: heads, bias: bias}
+}
+
+type attention struct {
+	width, heads int
+	bias         bool
+}
+
+func (l attention) String() string {
+	return fmt.Sprintf("CausalSelfAttention(%d, %d)", l.width, l.heads)
+}
+
+func (l attention) Fit(in Shape) (Fitted, error) {
+	if l.width < 1 || l.heads < 1 || l.width%l.heads != 0 {
+		return Fitted{}, fmt.Errorf("want a width that is so many times the number of heads")
+	}
+	if len(in) != 2 || in.Width() != l.width {
+		return Fitted{}, fmt.Errorf("want sequences of %d values a place", l.width)
+	}
+	into, err := linear{in: l.width, out: 3 * l.width, bias: l.bias}.Fit(in)
+	if err != nil {
+		return Fitted{}, err
+	}
+	back, err := linear{in: l.width, out: l.width, bias: l.bias}.Fit(in)
+	if err != nil {
+		return Fitted{}, err
+	}
+	into.Params[0].Start = Uniform(math.Sqrt(6 / float64(4*l.width))) // Glorot and Bengio, 2010, as torch
+	for i, p := range into.Params {
+		into.Params[i].Name = "in_proj_" + p.Name
+	}
+	if l.bias {
+		into.Params[1].Start, back.Params[1].Start = Fill(0), Fill(0)
+	}
+	params := append(into.Params, within("out_proj", back.Params)...)
+	return Fitted{Out: in, Params: params, Make: func(r *Room) Step {
+		n := in.Len()
+		return &attentionStep{
+			attention: l, context: in[0],
+			into: link{into.Make(r), 0, into.values()}, back: link{back.Make(r), into.values(), into.values() + back.values()},
+			mul:    r.Multiplier(),
+			looked: r.Values(l.heads * in[0] * in[0]), heard: r.Values(n),
+			errors: r.Gradients(3 * n), scores: make(tensor.Vector, in[0]*in[0]),
+		}
+	}}, nil
+}
+
+// attentionStep computes, for each example and head, softmax(q·kᵀ/√d)·v, where q, k and v
+// are columns of what the first projection makes.
+type attentionStep struct {
+	attention
+	context    int
+	into, back link
+	mul        *tensor.Multiplier
+	qkv        tensor.Vector // of the last Forward
+	looked     tensor.Vector // how much each place looks at each: the probabilities
+	heard      tensor.Vector // their sums of v, all heads side by side
+	errors     tensor.Vector // over qkv
+	scores     tensor.Vector // the gradient over the probabilities of one head
+}
+
+// Blocks of so many places look at those up to their own last one.
+const lookBlock = 64
+
+// head is the place of one head's numbers in a pass.
+type head struct{ q, k, v, looked, heard int }
+
+func (s *attentionStep) head(example, number int) head {
+	depth, at := s.width/s.heads, example*s.context
+	q := at*3*s.width + number*depth
+	return head{
+		q: q, k: q + s.width, v: q + 2*s.width,
+		looked: (example*s.heads + number) * s.context * s.context,
+		heard:  at*s.width + number*depth,
+	}
+}
+
+// columns are rows places from one on, of a head's columns in rows of so many values.
+func (s *attentionStep) columns(of tensor.Vector, at, from, rows, stride int) tensor.Matrix {
+	return tensor.Matrix{Data: of[at+from*stride:], Rows: rows, Cols: s.width / s.heads, Stride: stride}
+}
+
+// block are the rows of a head's probabilities from one on, up to the last column that
+// they look at.
+func (s *attentionStep) block(of tensor.Vector, at, from, rows int) tensor.Matrix {
+	return tensor.Matrix{Data: of[at+from*s.context:], Rows: rows, Cols: from + rows, Stride: s.context}
+}
+
+// Forward implements Step.
+func (s *attentionStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
+	s.qkv = s.into.Forward(p, s.into.of(w), x)
+	for i := range p.Examples {
+		for h := range s.heads {
+			s.look(s.head(i, h))
+		}
+	}
+	return s.back.Forward(p, s.back.of(w), s.heard[:len(x)])
+}
+
+// scale is 1/√d.
+func (s *attentionStep) scale() float32 {
+	return float32(1 / math.Sqrt(float64(s.width/s.heads)))
+}
+
+func (s *attentionStep) look(h head) {
+	wide := 3 * s.width
+	for from := 0; from < s.context; from += lookBlock {
+		rows := min(lookBlock, s.context-from)
+		seen := s.block(s.looked, h.looked, from, rows)
+		s.mul.MatMul(seen, 1, s.columns(s.qkv, h.q, from, rows, wide), s.columns(s.qkv, h.k, 0, seen.Cols, wide).T(), 0)
+		ops.SoftmaxCausal(seen.Data, rows, seen.Cols, s.context, from, s.scale())
+		s.mul.MatMul(s.columns(s.heard, h.heard, from, rows, s.width), 1, seen, s.columns(s.qkv, h.v, 0, seen.Cols, wide), 0)
+	}
+}
+
+// Backward implements Step.
+func (s *attentionStep) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
+	q := p
+	q.Inputs = true
+	e = s.back.Backward(q, s.back.of(w), s.back.of(g), e)
+	for i := range p.Examples {
+		for h := range s.heads {
+			s.learn(s.head(i, h), e)
+		}
+	}
+	return s.into.Backward(p, s.into.of(w), s.into.of(g), s.errors[:len(s.qkv)])
+}
+
+// learn sets the errors over a head's q, k and v from those over what it heard.
+func (s *attentionStep) learn(h head, e tensor.Vector) {
+	wide := 3 * s.width
+	for from := s.lastBlock(); from >= 0; from -= lookBlock { // the longest first, which overwrites all
+		rows, beta := min(lookBlock, s.context-from), float32(1)
+		if from == s.lastBlock() {
+			beta = 0
+		}
+		seen, scores := s.block(s.looked, h.looked, from, rows), s.block(s.scores, 0, from, rows)
+		heard := s.columns(e, h.heard, from, rows, s.width)
+		s.mul.MatMul(scores, 1, heard, s.columns(s.qkv, h.v, 0, seen.Cols, wide).T(), 0)
+		s.mul.MatMul(s.columns(s.errors, h.v, 0, seen.Cols, wide), 1, seen.T(), heard, beta)
+		ops.SoftmaxCausalGradient(scores.Data, seen.Data, rows, seen.Cols, s.context, from, s.scale())
+		s.mul.MatMul(s.columns(s.errors, h.q, from, rows, wide), 1, scores, s.columns(s.qkv, h.k, 0, seen.Cols, wide), 0)
+		s.mul.MatMul(s.columns(s.errors, h.k, 0, seen.Cols, wide), 1, scores.T(), s.columns(s.qkv, h.q, from, rows, wide), beta)
+	}
+}
+
+// lastBlock is where the last block of places begins.
+func (s *attentionStep) lastBlock() int { return (s.context - 1) / lookBlock * lookBlock }

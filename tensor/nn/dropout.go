@@ -1,0 +1,66 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Dropout sets values to 0 with a probability from 0 to below 1 and scales the others up
+// for it, in training (Srivastava et al., 2014), as torch.nn.Dropout. Which ones follows
+// from Trainer.Seed and the number of the batch.
+func Dropout(probability float64) Layer { return dropout{probability} }
+
+type dropout struct{ probability float64 }
+
+func (d dropout) String() string { return fmt.Sprintf("Dropout(%g)", d.probability) }
+
+func (d dropout) Fit(in Shape) (Fitted, error) {
+	if !(d.probability >= 0 && d.probability < 1) {
+		return Fitted{}, fmt.Errorf("want a probability from 0 to below 1")
+	}
+	return Fitted{Out: in, Make: func(r *Room) Step {
+		return &dropoutStep{number: r.Number(), below: uint32(d.probability * (1 << 32)), scale: float32(1 / (1 - d.probability)), values: in.Len(), y: r.Values(in.Len())}
+	}}, nil
+}
+
+type dropoutStep struct {
+	number uint64 // of the layer
+	below  uint32 // draws that set a value to 0
+	scale  float32
+	values int // of an example
+	y      tensor.Vector
+}
+
+// Forward implements Step.
+func (s *dropoutStep) Forward(p Pass, _, x tensor.Vector) tensor.Vector {
+	y := s.y[:len(x)]
+	copy(y, x)
+	s.drop(p, y)
+	return y
+}
+
+// Backward implements Step.
+func (s *dropoutStep) Backward(p Pass, _, _, e tensor.Vector) tensor.Vector {
+	s.drop(p, e)
+	return e
+}
+
+// drop sets to 0, and scales, the same values of v on the way there and back.
+func (s *dropoutStep) drop(p Pass, v tensor.Vector) {
+	if !p.Train || s.below == 0 {
+		return
+	}
+	for i := range p.Examples {
+		draw := mix(p.Seed + s.number<<40 + uint64(p.From+i))
+		for j := range part(v, i, 1, s.values) {
+			draw = draw*6364136223846793005 + 1442695040888963407 // Knuth's generator; its upper half is random enough
+			at := &v[i*s.values+j]
+			if uint32(draw>>32) < s.below {
+				*at = 0
+			} else {
+				*at *= s.scale
+			}
+		}
+	}
+}

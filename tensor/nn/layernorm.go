@@ -1,0 +1,55 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/seed-97356399/murmuration/internal/ops"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// LayerNorm gives the values of each row the mean 0 and the variance 1, then scales and
+// shifts them (Ba, Kiros and Hinton, 2016), as torch.nn.LayerNorm. Its parameters are
+// weight and bias, [width] each.
+func LayerNorm(width int) Layer { return layerNorm{width} }
+
+type layerNorm struct{ width int }
+
+func (l layerNorm) String() string { return fmt.Sprintf("LayerNorm(%d)", l.width) }
+
+func (l layerNorm) Fit(in Shape) (Fitted, error) {
+	if in.Width() != l.width {
+		return Fitted{}, fmt.Errorf("want rows of %d values, have %d", l.width, in.Width())
+	}
+	return Fitted{Out: in, Params: scaleAndShift(l.width), Make: func(r *Room) Step {
+		return &layerNormStep{width: l.width, y: r.Values(in.Len()), stats: r.Values(2 * in.Rows())}
+	}}, nil
+}
+
+// scaleAndShift are the parameters of a normalization.
+func scaleAndShift(n int) []Param {
+	return []Param{
+		{tensor.Spec{Name: "weight", Shape: []int{n}, Kind: tensor.Norm}, Fill(1)},
+		{tensor.Spec{Name: "bias", Shape: []int{n}, Kind: tensor.Norm}, Fill(0)},
+	}
+}
+
+type layerNormStep struct {
+	width    int
+	x        tensor.Vector // of the last Forward
+	y, stats tensor.Vector
+}
+
+// Forward implements Step.
+func (s *layerNormStep) Forward(_ Pass, w, x tensor.Vector) tensor.Vector {
+	s.x = x
+	y := s.y[:len(x)]
+	ops.LayerNorm(y, s.stats[:2*len(x)/s.width], x, w[:s.width], w[s.width:])
+	return y
+}
+
+// Backward implements Step.
+func (s *layerNormStep) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
+	p.Begin(g)
+	ops.LayerNormGradient(e, g[:s.width], g[s.width:], s.stats[:2*len(e)/s.width], s.x, e, w[:s.width])
+	return e
+}
