@@ -54,6 +54,7 @@ func TestHashTellsLayoutsApart(t *testing.T) {
 		{{Name: "a", Shape: []int{3, 2}}},
 		{{Name: "a", Shape: []int{6}}},
 		{{Name: "a", Shape: []int{2, 3, 1}}},
+		{{Name: "a", Shape: []int{2, 3}, Kind: Statistic}},
 		{{Name: "a", Shape: []int{2, 3}, Kind: Conv}},
 		{{Name: "a", Shape: []int{2, 3}, Sharing: Frozen}},
 		{{Name: "a", Shape: []int{2, 3}}, {Name: "b"}},

@@ -43,12 +43,16 @@ const (
 	Dense Kind = iota
 	// Conv is the kernel of a convolution.
 	Conv
-	// Norm is the scale, shift or statistics of a normalization.
+	// Norm is the scale or shift of a normalization; its statistics are of kind Statistic.
 	Norm
 	// Bias is what a layer adds.
 	Bias
 	// Embedding is a table of vectors of which a batch touches few.
 	Embedding
+	// Statistic is what a layer counts as it computes, such as the running mean and
+	// variance of a batch normalization. Its place in a gradient holds the change to add,
+	// which no optimizer, decay or clip touches. It is Local as a rule.
+	Statistic
 )
 
 // String returns the name of the kind in lower case.
@@ -64,6 +68,8 @@ func (k Kind) String() string {
 		return "bias"
 	case Embedding:
 		return "embedding"
+	case Statistic:
+		return "statistic"
 	default:
 		return fmt.Sprintf("kind(%d)", uint8(k))
 	}
@@ -95,7 +101,7 @@ func (s *Spec) validate() (int, error) {
 	case !utf8.ValidString(s.Name):
 		faults = append(faults, errors.New("the name is not UTF-8"))
 	}
-	if s.Kind > Embedding {
+	if s.Kind > Statistic {
 		faults = append(faults, fmt.Errorf("unknown %v", s.Kind))
 	}
 	if s.Sharing > Local {

@@ -16,7 +16,7 @@ const (
 	Kernels
 	// Tables are embeddings.
 	Tables
-	// Scales are norms and biases: few values on which much depends. They always
+	// Scales are norms, biases and statistics: few values on which much depends. They always
 	// travel with 16 bits or more.
 	Scales
 )
@@ -40,7 +40,7 @@ func classOf(k tensor.Kind) Class {
 	switch k {
 	case tensor.Conv:
 		return Kernels
-	case tensor.Norm, tensor.Bias:
+	case tensor.Norm, tensor.Bias, tensor.Statistic:
 		return Scales
 	case tensor.Embedding:
 		return Tables

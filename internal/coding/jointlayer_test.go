@@ -26,10 +26,11 @@ func network(t testing.TB) *tensor.Layout {
 		tensor.Spec{Name: "conv1.bias", Shape: []int{16}, Kind: tensor.Bias},
 		tensor.Spec{Name: "conv2.weight", Shape: []int{3, 3, 4, 32}, Kind: tensor.Conv},
 		tensor.Spec{Name: "norm.scale", Shape: []int{32}, Kind: tensor.Norm},
-		tensor.Spec{Name: "norm.mean", Shape: []int{32}, Kind: tensor.Norm, Sharing: tensor.Local},
+		tensor.Spec{Name: "norm.mean", Shape: []int{32}, Kind: tensor.Statistic, Sharing: tensor.Local},
 		tensor.Spec{Name: "conv3.weight", Shape: []int{3, 3, 32, 512}, Kind: tensor.Conv},
 		tensor.Spec{Name: "dense.weight", Shape: []int{64, 10}},
 		tensor.Spec{Name: "dense.bias", Shape: []int{10}, Kind: tensor.Bias},
+		tensor.Spec{Name: "dense.counted", Kind: tensor.Statistic},
 	)
 }
 
@@ -40,7 +41,7 @@ func TestJointLayers(t *testing.T) {
 	}
 	want := []string{
 		"conv: conv1.weight to conv2.weight, 1296 values [{0 144} {160 1152}]",
-		"norm+bias: conv1.bias to dense.bias, 58 values [{144 16} {1312 32} {149472 10}]",
+		"norm+bias: conv1.bias to dense.counted, 59 values [{144 16} {1312 32} {149472 11}]",
 		"conv: conv3.weight, 147456 values [{1376 147456}]",
 		"dense: dense.weight, 640 values [{148832 640}]",
 	}
@@ -56,7 +57,7 @@ func TestJointLayersCover(t *testing.T) {
 		for i := range rapid.IntRange(0, 12).Draw(t, "ranges") {
 			specs = append(specs, tensor.Spec{
 				Name: fmt.Sprint(i), Shape: []int{rapid.IntRange(1, 200).Draw(t, "length")},
-				Kind:    tensor.Kind(rapid.IntRange(0, 4).Draw(t, "kind")),
+				Kind:    tensor.Kind(rapid.IntRange(0, 5).Draw(t, "kind")),
 				Sharing: tensor.Sharing(rapid.IntRange(0, 2).Draw(t, "sharing")),
 			})
 		}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/ewma"
-	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // smoothing is the weight of a new step in the running means.
@@ -31,9 +30,9 @@ func (p *pace) tick(now time.Duration) time.Duration {
 // rest has the time until the next step left out.
 func (p *pace) rest() { p.ticking = false }
 
-// stride takes a step, and returns about how long they are.
-func (p *pace) stride(delta tensor.Vector) float64 {
-	p.length.Add(tensor.Norm2(delta), smoothing)
+// stride takes the length of a step, and returns about how long they are.
+func (p *pace) stride(length float64) float64 {
+	p.length.Add(length, smoothing)
 	return p.length.Value()
 }
 

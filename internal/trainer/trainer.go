@@ -2,7 +2,7 @@
 // has the optimizer make a step of it at the schedule's rate, adds the step to the
 // replica, and tells the machine what its pace asks to know of it. With a machine that
 // averages gradients it hands the gradient over, and makes the updates that the machine
-// asks for.
+// asks for. What is frozen has no step, and a statistic's is what the gradient says.
 //
 // It is pure: the time is an argument, and it waits for nothing but the replica's locks.
 // When the next step may begin is its caller's business: package peer's, or the
@@ -78,6 +78,7 @@ type Config struct {
 // by one at a time.
 type Trainer struct {
 	config Config
+	apart  *apart // what it holds changes while the steps are held
 
 	x, grad tensor.Vector // of the step in the making
 	model   uint64        // replacements of the model taken into account; changes while the steps are held
@@ -91,7 +92,7 @@ type Trainer struct {
 // New makes a trainer, and gives the replica the buffers that the machine needs.
 func New(config Config) *Trainer {
 	n := config.Replica.Len()
-	t := &Trainer{config: config, x: make(tensor.Vector, n), grad: make(tensor.Vector, n)}
+	t := &Trainer{config: config, apart: newApart(config.Replica.Layout()), x: make(tensor.Vector, n), grad: make(tensor.Vector, n)}
 	if config.Traits.Gradients || config.Traits.Pools {
 		config.Replica.UseGradients()
 	}
@@ -147,11 +148,22 @@ func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collec
 	return t.made(now, step, t.grad), nil
 }
 
-// hand hands the gradient over to the machine.
+// hand hands the gradient over to the machine. What local statistics have changed by is added
+// at once: no update of the machine's would, at a worker of a server.
 func (t *Trainer) hand(step Step) (collective.Event, error) {
 	step.Samples = max(step.Samples, 1)
+	counted := t.apart.takeLocal(t.grad, t.x)
 	if err := t.config.Replica.PutGradient(t.grad, float64(step.Samples)); err != nil {
 		return collective.Event{}, t.fault("%w", err)
+	}
+	if counted {
+		t.config.Replica.Hold()
+		waited, err := t.add(t.x, t.model)
+		t.config.Replica.Release()
+		if err != nil {
+			return collective.Event{}, err
+		}
+		step.Waited = waited
 	}
 	t.handed = step
 	return collective.Event{
@@ -190,7 +202,7 @@ func (t *Trainer) made(now time.Duration, step Step, delta tensor.Vector) collec
 	if wanted.Drift == 0 && !wanted.Consensus {
 		return event
 	}
-	event.Stride, event.Progress = t.pace.stride(delta), run.Progress()
+	event.Stride, event.Progress = t.pace.stride(t.apart.norm(delta)), run.Progress()
 	if wanted.Drift > 0 && event.Stride > 0 {
 		event.Moved = t.config.Replica.Moved() / event.Stride
 	}
@@ -235,15 +247,17 @@ func (t *Trainer) Update(a collective.Action, mean, x tensor.Vector) error {
 }
 
 // optimize turns the gradient at x, of that replacement of the model, into a step, or a
-// share of one if that is above 0, and adds it. A consistent copy has the optimizer's state
+// share of one if that is above 0, and adds it: of statistics, all of it. A consistent copy has the optimizer's state
 // and the parameters of before both, or after both.
 func (t *Trainer) optimize(grad, x tensor.Vector, rate float64, share float32, model uint64) (waited time.Duration, err error) {
 	t.config.Replica.Hold()
 	defer t.config.Replica.Release()
+	t.apart.hide(grad, x)
 	t.config.Optimizer.Delta(grad, x, rate)
 	if share > 0 {
 		tensor.Scale(grad, share)
 	}
+	t.apart.restore(grad)
 	waited, err = t.add(grad, model)
 	if errors.Is(err, optim.ErrNotFinite) {
 		t.forget() // its state holds what made the step so
