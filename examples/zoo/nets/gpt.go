@@ -1,0 +1,77 @@
+package nets
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/seed-97356399/murmuration/tensor/nn"
+)
+
+// Vocabulary is how many tokens a GPT knows: the bytes.
+const Vocabulary = 256
+
+// GPTSizes are the sizes of a GPT. The zero value is the default.
+type GPTSizes struct {
+	// Layers is the number of blocks, Width that of values at each place, Heads that of
+	// each attention, Context the number of bytes that it looks back at. Default: 4
+	// layers, width 128, 4 heads, context 128.
+	Layers, Width, Heads, Context int
+}
+
+// Bounds of a GPT.
+const (
+	maxBlocks  = 64
+	maxWidth   = 1 << 12
+	maxContext = 1 << 13
+)
+
+// WithDefaults has the default for each size that is 0.
+func (s GPTSizes) WithDefaults() GPTSizes {
+	for _, d := range []struct {
+		at    *int
+		value int
+	}{{&s.Layers, 4}, {&s.Width, 128}, {&s.Heads, 4}, {&s.Context, 128}} {
+		if *d.at == 0 {
+			*d.at = d.value
+		}
+	}
+	return s
+}
+
+// Validate reports all faults of the sizes at once.
+func (s GPTSizes) Validate() error {
+	s = s.WithDefaults()
+	var errs []error
+	for _, c := range []struct {
+		name     string
+		is, most int
+	}{{"layers", s.Layers, maxBlocks}, {"width", s.Width, maxWidth}, {"heads", s.Heads, s.Width}, {"context", s.Context, maxContext}} {
+		if c.is < 1 || c.is > c.most {
+			errs = append(errs, fmt.Errorf("%w: gpt: %s %d: want 1 to %d", ErrModel, c.name, c.is, c.most))
+		}
+	}
+	if len(errs) == 0 && s.Width%s.Heads != 0 {
+		errs = append(errs, fmt.Errorf("%w: gpt: width %d: want a multiple of the %d heads", ErrModel, s.Width, s.Heads))
+	}
+	return errors.Join(errs...)
+}
+
+// NewGPT makes a byte-level language model (Radford et al., 2019, in small): examples are
+// Context bytes, outputs the logits of the byte that follows each.
+func NewGPT(s GPTSizes) (*nn.Model, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	s = s.WithDefaults()
+	small := nn.Normal(0.02)
+	last := nn.Normal(0.02 / math.Sqrt(float64(2*s.Layers))) // of what is added to the residual stream
+	layers := []nn.Layer{nn.WithStart(nn.Embedding(Vocabulary, s.Width), small), nn.WithStart(nn.Positions(s.Context, s.Width), small)}
+	for range s.Layers {
+		layers = append(layers,
+			nn.Residual(nn.LayerNorm(s.Width), nn.WithStart(nn.CausalSelfAttention(s.Width, s.Heads, false), small)),
+			nn.Residual(nn.LayerNorm(s.Width), nn.WithStart(nn.Linear(s.Width, 4*s.Width), small), nn.GELU(), nn.WithStart(nn.Linear(4*s.Width, s.Width), last)))
+	}
+	layers = append(layers, nn.LayerNorm(s.Width), nn.WithStart(nn.LinearNoBias(s.Width, Vocabulary), small))
+	return nn.Sequential(layers...).Build(s.Context)
+}

@@ -1,0 +1,46 @@
+package nets
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
+)
+
+func TestGPTHasItsParameters(t *testing.T) {
+	m, err := NewGPT(GPTSizes{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := m.Layout().Len(); n != 873_216 {
+		t.Errorf("%d parameters, want 873,216", n)
+	}
+	for _, wrong := range []GPTSizes{{Layers: -1}, {Width: 130}, {Heads: 129}, {Context: 1 << 20}} {
+		if _, err := NewGPT(wrong); !errors.Is(err, ErrModel) {
+			t.Errorf("%+v: %v", wrong, err)
+		}
+	}
+}
+
+// BenchmarkGPT is the step of issue 22: 16 windows of 128 bytes.
+func BenchmarkGPT(b *testing.B) {
+	m, err := NewGPT(GPTSizes{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	const windows, context = 16, 128
+	x, y := make(tensor.Vector, windows*context), make(tensor.Vector, windows*context)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range x {
+		x[i], y[i] = float32(rng.IntN(Vocabulary)), float32(rng.IntN(Vocabulary))
+	}
+	params, trainer := m.Init(1).Vector(), m.Trainer(windows, nn.CrossEntropy())
+	grad := make(tensor.Vector, len(params))
+	b.ReportAllocs()
+	for b.Loop() {
+		trainer.Gradient(params, grad, x, y)
+	}
+	b.ReportMetric(windows*context*float64(b.N)/b.Elapsed().Seconds(), "tokens/s")
+}
