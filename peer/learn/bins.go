@@ -205,7 +205,7 @@ func summarize(ctx context.Context, flock table.Flock, name string, rows Rows) (
 	for _, text := range texts {
 		var s rowsSummary
 		if err := json.Unmarshal(text, &s); err != nil || len(s.Columns) != len(mine.Columns) {
-			return all, fmt.Errorf("learn: reading what a member's columns hold: %w", cmp.Or(err, ErrUnlike))
+			return all, fmt.Errorf("learn: reading what a member's columns hold: %w", cmp.Or(err, table.ErrUnlike))
 		}
 		all.Rows += s.Rows
 		all.Weighted = all.Weighted || s.Weighted

@@ -114,7 +114,7 @@ func TestKMeansSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 	_, errs := fitTogether(t, KMeans{}, []Rows{good, none})
-	if !errors.Is(errs[0], ErrMember) || !strings.Contains(errs[1].Error(), "NaN") {
+	if !errors.Is(errs[0], table.ErrMember) || !strings.Contains(errs[1].Error(), "NaN") {
 		t.Errorf("%v; want the member with the NaN to say so, and the other to end too", errs)
 	}
 	m := &KMeansModel{Columns: []string{"other"}, Centers: [][]float64{{1}}}

@@ -121,12 +121,12 @@ func TestLogisticOfRowsThatCannotBe(t *testing.T) {
 	errs := failParts(t, &Logistic{}, nan)
 	wantError(t, errs[0], `column "far" has NaN in row 1`, "impute")
 	for _, err := range errs[1:] {
-		if !errors.Is(err, ErrMember) {
+		if !errors.Is(err, table.ErrMember) {
 			t.Errorf("a member whose rows are sound: %v", err)
 		}
 	}
 	for _, err := range failParts(t, &Logistic{}, spoil(func(r *Rows) { r.Features.Columns[0].Name = "other" })) {
-		if !errors.Is(err, ErrUnlike) {
+		if !errors.Is(err, table.ErrUnlike) {
 			t.Errorf("another member's columns: %v", err)
 		}
 	}

@@ -1,75 +1,19 @@
 package table
 
 import (
-	"context"
-	"encoding/binary"
-	"math"
-	"sync"
 	"testing"
 	"testing/synctest"
-)
 
-// circle is a flock in memory, of members that call one after the other in the same order.
-type circle struct {
-	mutex   sync.Mutex
-	brought map[string][][]byte
-	arrived map[string]int
-	whole   map[string]chan struct{}
-	members int
-}
+	"github.com/seed-97356399/murmuration/internal/flocktest"
+)
 
 // inCircle runs a member each in a goroutine; a test fails if they wait for one another for
 // ever.
 func inCircle(t *testing.T, members int, member func(f Flock, i int)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		c := &circle{brought: map[string][][]byte{}, arrived: map[string]int{}, whole: map[string]chan struct{}{}, members: members}
-		var all sync.WaitGroup
-		for i := range members {
-			all.Go(func() { member(inOrder{c, i}, i) })
-		}
-		all.Wait()
+	synctest.Test(t, func(*testing.T) {
+		flocktest.Run(members, func(m flocktest.Member, i int) { member(m, i) })
 	})
-}
-
-// inOrder is a member's place in a circle.
-type inOrder struct {
-	*circle
-	place int
-}
-
-func (m inOrder) Gather(ctx context.Context, name string, data []byte) ([][]byte, error) {
-	m.mutex.Lock()
-	if m.whole[name] == nil {
-		m.brought[name], m.whole[name] = make([][]byte, m.members), make(chan struct{})
-	}
-	m.brought[name][m.place] = data
-	if m.arrived[name]++; m.arrived[name] == m.members {
-		close(m.whole[name])
-	}
-	whole, all := m.whole[name], m.brought[name]
-	m.mutex.Unlock()
-	<-whole
-	return all, ctx.Err()
-}
-
-func (m inOrder) Sum(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
-	var data []byte
-	for _, v := range vector {
-		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(v))
-	}
-	all, err := m.Gather(ctx, name, data)
-	sum := make([]float64, len(vector))
-	for _, brought := range all {
-		for i := range sum {
-			sum[i] += math.Float64frombits(binary.LittleEndian.Uint64(brought[8*i:]))
-		}
-	}
-	return sum, m.members, err
-}
-
-func (m inOrder) Max(context.Context, string, []float64) ([]float64, int, error) {
-	panic("not asked for here")
 }
 
 // rowsOf is a batch of a column of numbers "n" and one of categories "c", "" missing.

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,9 +92,9 @@ func TestAgree(t *testing.T) {
 			schemas, errs := make([]*Schema, len(c.members)), make([]error, len(c.members))
 			inCircle(t, len(c.members), func(f Flock, i int) {
 				if c.join {
-					schemas[i], errs[i] = AgreeJoined(t.Context(), f, "schema", schemaOf(c.members[i]))
+					schemas[i], errs[i] = AgreeJoined(context.Background(), f, "schema", schemaOf(c.members[i]))
 				} else {
-					schemas[i], errs[i] = Agree(t.Context(), f, "schema", schemaOf(c.members[i]))
+					schemas[i], errs[i] = Agree(context.Background(), f, "schema", schemaOf(c.members[i]))
 				}
 			})
 			for i := range c.members {

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -152,7 +153,7 @@ func TestShards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		filters, err := shard.Among(t.Context(), InMemory(batches...), 4, 1)
+		filters, err := shard.Among(context.Background(), InMemory(batches...), 4, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +191,7 @@ func TestShards(t *testing.T) {
 		}
 	}
 	shard, _ := ParseShard("by=absent")
-	if _, err := shard.Among(t.Context(), InMemory(batches...), 4, 1); err == nil || !strings.Contains(err.Error(), `"absent"`) {
+	if _, err := shard.Among(context.Background(), InMemory(batches...), 4, 1); err == nil || !strings.Contains(err.Error(), `"absent"`) {
 		t.Errorf("a column that is not there: %v", err)
 	}
 }
@@ -198,23 +199,23 @@ func TestShards(t *testing.T) {
 // Peers whose split is by the same hash as their shard would have all rows on one side.
 func TestSplitAndShardAreIndependent(t *testing.T) {
 	shard, _ := ParseShard("rows")
-	filters, err := shard.Among(t.Context(), nil, 2, 0)
+	filters, err := shard.Among(context.Background(), nil, 2, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := parsed(t, "hash:1/2")
 	for peer, f := range filters {
 		source := Filtered(InMemory(many(0, 10_000)), f, s.Train(), Drop("c"))
-		for b, err := range source(t.Context()) {
+		for b, err := range source(context.Background()) {
 			if err != nil || b.Rows < 2300 || b.Rows > 2700 || len(b.Columns) != 1 {
 				t.Errorf("peer %d trains on %d rows, %v", peer, b.Rows, err)
 			}
 		}
 	}
-	for b := range Filtered(InMemory(many(0, 3)), parsed(t, "").Test())(t.Context()) {
+	for b := range Filtered(InMemory(many(0, 3)), parsed(t, "").Test())(context.Background()) {
 		t.Errorf("a batch without rows: %+v", b)
 	}
-	for _, err := range Filtered(InMemory(many(0, 3)), Drop("absent"))(t.Context()) {
+	for _, err := range Filtered(InMemory(many(0, 3)), Drop("absent"))(context.Background()) {
 		if err == nil || !strings.Contains(err.Error(), `"absent"`) {
 			t.Errorf("dropping what is not there: %v", err)
 		}

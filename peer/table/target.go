@@ -116,23 +116,24 @@ func (t Target) check(schema *Schema) (Kind, error) {
 // members call it, with the schema agreed, those without rows too. A target that has one
 // class only in the whole flock, or no value at all, is a *TargetError at every member.
 func (t Target) Fit(ctx context.Context, flock Flock, name string, schema *Schema, rows Source) (*Labels, error) {
-	kind, err := t.check(schema)
-	if err != nil {
-		return nil, err
-	}
+	kind, fault := t.check(schema)
 	l := &Labels{Target: t}
 	var counts map[string]int64 // of this member's rows; "" for all that have a number
 	var missing int64
+	named := kind == Category && t.Op == "" // each value is a class
 	switch {
-	case t.Op != "":
-		l.Classes = []string{Target{t.Column, opposite[t.Op], t.Value}.String(), t.String()}
-		counts, missing, err = l.count(ctx, rows)
-	case kind == Number:
-		counts, missing, err = l.count(ctx, rows)
+	case fault != nil:
+	case named:
+		counts, missing, fault = t.values(ctx, rows)
 	default:
-		if counts, missing, err = t.values(ctx, rows); err == nil {
-			l.Classes, err = t.classes(ctx, flock, name+"/classes", counts)
+		if t.Op != "" {
+			l.Classes = []string{Target{t.Column, opposite[t.Op], t.Value}.String(), t.String()}
 		}
+		counts, missing, fault = l.count(ctx, rows)
+	}
+	err := Ready(ctx, flock, name+"/ready", fault, t)
+	if err == nil && named {
+		l.Classes, err = t.classes(ctx, flock, name+"/classes", counts)
 	}
 	if err != nil {
 		return nil, err

@@ -1,9 +1,11 @@
 package table
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -70,7 +72,7 @@ func TestTarget(t *testing.T) {
 				t.Fatal(err)
 			}
 			inCircle(t, 3, func(f Flock, i int) {
-				l, err := target.Fit(t.Context(), f, "target", rowsSchema, InMemory(members[i]))
+				l, err := target.Fit(context.Background(), f, "target", rowsSchema, InMemory(members[i]))
 				if err != nil {
 					t.Error(err)
 					return
@@ -135,7 +137,7 @@ func TestTargetThatCannotBeLearned(t *testing.T) {
 				t.Fatal(err)
 			}
 			inCircle(t, len(c.members), func(f Flock, i int) {
-				_, err := target.Fit(t.Context(), f, "target", rowsSchema, InMemory(c.members[i]))
+				_, err := target.Fit(context.Background(), f, "target", rowsSchema, InMemory(c.members[i]))
 				if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.names) {
 					t.Errorf("member %d: %v, want %v that names %s", i, err, c.want, c.names)
 				}
@@ -148,9 +150,33 @@ func TestTargetThatCannotBeLearned(t *testing.T) {
 	}
 }
 
+// A member whose rows cannot be read tells the others, and one with another target too.
+func TestTargetOfAMemberAtFault(t *testing.T) {
+	torn := errors.New("torn")
+	for _, target := range []string{"n", "c"} {
+		inCircle(t, 2, func(f Flock, i int) {
+			rows, want := InMemory(rowsOf(0, []float64{1, 2}, []string{"x", "y"})), ErrMember
+			if i == 1 {
+				rows, want = func(context.Context) iter.Seq2[*Batch, error] {
+					return func(yield func(*Batch, error) bool) { yield(nil, torn) }
+				}, torn
+			}
+			if _, err := (Target{Column: target}).Fit(context.Background(), f, "target", rowsSchema, rows); !errors.Is(err, want) {
+				t.Errorf("member %d: %v", i, err)
+			}
+		})
+	}
+	inCircle(t, 2, func(f Flock, i int) {
+		rows := InMemory(rowsOf(0, []float64{1, 2}, []string{"x", "y"}))
+		if _, err := (Target{Column: []string{"n", "c"}[i]}).Fit(context.Background(), f, "target", rowsSchema, rows); !errors.Is(err, ErrUnlike) {
+			t.Errorf("member %d: %v", i, err)
+		}
+	})
+}
+
 func TestLabelsOfOtherRows(t *testing.T) {
 	target := Target{Column: "c"}
-	l, err := target.Fit(t.Context(), Alone{}, "target", rowsSchema, InMemory(rowsOf(0, []float64{1, 2}, []string{"x", "y"})))
+	l, err := target.Fit(context.Background(), Alone{}, "target", rowsSchema, InMemory(rowsOf(0, []float64{1, 2}, []string{"x", "y"})))
 	if err != nil {
 		t.Fatal(err)
 	}

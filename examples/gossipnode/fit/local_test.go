@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/peer/learn"
+	"github.com/seed-97356399/murmuration/peer/table"
 )
 
 // watched is peers that are under way, whose stops are counted.
@@ -49,7 +49,7 @@ func TestKilledPeerIsLost(t *testing.T) {
 // The fault that counts is that of the peer which has it, also when another tells of it first.
 func TestFaultIsThatOfItsPeer(t *testing.T) {
 	l, stops := watched(2)
-	l.tell(1, outcome(Result{}, learn.ErrMember))
+	l.tell(1, outcome(Result{}, table.ErrMember))
 	if *stops != 0 {
 		t.Error("the peer with the fault was stopped before it could tell it")
 	}

@@ -38,7 +38,7 @@ func outcome(done Result, err error) report {
 	if err == nil {
 		return report{Kind: reportResult, Result: &done}
 	}
-	echo := errors.Is(err, learn.ErrMember) || errors.Is(err, cli.ErrInterrupted) || errors.Is(err, context.Canceled)
+	echo := errors.Is(err, table.ErrMember) || errors.Is(err, cli.ErrInterrupted) || errors.Is(err, context.Canceled)
 	return report{Kind: reportFailed, Failure: err.Error(), Code: cli.ExitCode(err), Echo: echo}
 }
 

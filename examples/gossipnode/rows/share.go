@@ -65,7 +65,7 @@ func (s Share) Agree(ctx context.Context, flock table.Flock, shared map[string]s
 	if local == nil {
 		a.Rows, local = s.load(ctx, schema)
 	}
-	return a, Ready(ctx, flock, "fit/ready", local)
+	return a, table.Ready(ctx, flock, "fit/ready", local)
 }
 
 // load reads this peer's rows into memory.
@@ -103,24 +103,6 @@ func alike(name string, schema *table.Schema) string {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""
-}
-
-// Ready tells the others of a member that cannot go on, or they would wait for it.
-func Ready(ctx context.Context, flock table.Flock, name string, local error) error {
-	failed := []float64{0}
-	if local != nil {
-		failed[0] = 1
-	}
-	failed, _, err := flock.Max(ctx, name, failed)
-	switch {
-	case local != nil:
-		return local
-	case err != nil:
-		return err
-	case failed[0] != 0:
-		return learn.ErrMember
-	}
-	return nil
 }
 
 // agreeSettings refuses members that are to do something else.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -23,51 +24,19 @@ const Other = "other"
 // sorted.
 func values(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string, floor float64) (map[string][]string, error) {
 	own := make(map[string]map[string]float64)
-	var many error
-	err := collect(ctx, rows, columns, table.Category, func(c *table.Column) {
-		counts := make([]float64, len(c.Values))
-		for _, code := range c.Codes {
-			if code != table.Missing {
-				counts[code]++
-			}
-		}
-		of := own[c.Name]
-		if of == nil {
-			of = make(map[string]float64)
-			own[c.Name] = of
-		}
-		for code, n := range counts {
-			if n > 0 {
-				of[c.Values[code]] += n
-			}
-		}
-		if len(of) > MaxValues && many == nil {
-			many = tooMany(c.Name)
-		}
-	})
-	if err == nil {
-		err = many
+	p := part[map[string]float64]{own: own, settings: []any{columns, floor}}
+	if p.fault = checkFloor(floor); p.fault == nil {
+		p.fault = collect(ctx, rows, columns, table.Category, func(c *table.Column) { own[c.Name] = counted(own[c.Name], c) })
 	}
-	if err != nil {
-		return nil, err
-	}
-	all, err := gather(ctx, flock, name, own, func(a, b map[string]float64) (map[string]float64, error) {
-		if a == nil {
-			return b, nil
-		}
-		for value, n := range b {
-			a[value] += n
-		}
-		if len(a) > MaxValues {
-			return nil, tooMany("it")
-		}
-		return a, nil
-	})
+	all, err := gather(ctx, flock, name, p, mergedCounts)
 	if err != nil {
 		return nil, err
 	}
 	kept := make(map[string][]string, len(all))
 	for column, counts := range all {
+		if len(counts) > MaxValues {
+			return nil, fmt.Errorf("column %q %w", column, errManyValues)
+		}
 		kept[column] = []string{}
 		for _, value := range slices.Sorted(maps.Keys(counts)) {
 			if counts[value] >= floor && value != Other { // which is counted with the others, or there were two
@@ -78,8 +47,45 @@ func values(ctx context.Context, flock table.Flock, name string, rows table.Sour
 	return kept, nil
 }
 
-func tooMany(column string) error {
-	return fmt.Errorf("column %q has more than %d values: drop it, or make it buckets", column, MaxValues)
+func checkFloor(floor float64) error {
+	if floor >= 0 && !math.IsInf(floor, 1) {
+		return nil
+	}
+	return fmt.Errorf("Floor is %g: want a number of rows", floor)
+}
+
+// errManyValues is more than MaxValues.
+var errManyValues = fmt.Errorf("has more than %d values: drop it, or make it buckets", MaxValues)
+
+// counted adds the rows of each value. Of one value too many it knows enough.
+func counted(counts map[string]float64, c *table.Column) map[string]float64 {
+	if counts == nil {
+		counts = make(map[string]float64)
+	}
+	of := make([]float64, len(c.Values))
+	for _, code := range c.Codes {
+		if code != table.Missing {
+			of[code]++
+		}
+	}
+	for code, n := range of {
+		if n > 0 && len(counts) <= MaxValues {
+			counts[c.Values[code]] += n
+		}
+	}
+	return counts
+}
+
+func mergedCounts(a, b map[string]float64) (map[string]float64, error) {
+	if a == nil {
+		return b, nil
+	}
+	for value, n := range b {
+		if len(a) <= MaxValues {
+			a[value] += n
+		}
+	}
+	return a, nil
 }
 
 // dictionary is the values of columns that have a place of their own, with how to find it.
@@ -242,20 +248,18 @@ func named(column string, count, rows int) []table.Column {
 
 // Fit implements table.Stage.
 func (s *Buckets) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) (err error) {
-	if err = bucketsOf(&s.Count); err == nil {
-		s.Learned, err = columnsOf(ctx, flock, name, rows, s.Columns, table.Category)
-	}
+	s.Learned, err = columnsOf(ctx, flock, name, rows, s.Columns, table.Category, bucketsOf(&s.Count), s.Count)
 	return err
 }
 
 // columnsOf are the columns of a kind that any member has: one batch tells, since all of a
-// source have the same.
-func columnsOf(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string, kind table.Kind) (map[string]bool, error) {
+// source have the same. A fault is one of the settings.
+func columnsOf(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string, kind table.Kind, fault error, settings ...any) (map[string]bool, error) {
 	own := make(map[string]bool)
-	if err := collect(ctx, first(rows), columns, kind, func(c *table.Column) { own[c.Name] = true }); err != nil {
-		return nil, err
+	if fault == nil {
+		fault = collect(ctx, first(rows), columns, kind, func(c *table.Column) { own[c.Name] = true })
 	}
-	return gather(ctx, flock, name, own, func(a, _ bool) (bool, error) { return a, nil })
+	return gather(ctx, flock, name, part[bool]{own, fault, append(settings, columns)}, func(a, _ bool) (bool, error) { return a, nil })
 }
 
 // Transform implements table.Stage.

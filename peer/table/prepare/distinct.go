@@ -24,35 +24,23 @@ const markSize = 16
 // 8 bytes of a hash for each row. It is for fitting only: what is served is served as it comes. The
 // number of rows left out at this member is told.
 func Distinct(ctx context.Context, flock table.Flock, name string, rows table.Source) (kept table.Source, dropped int, err error) {
-	seen, drop := make(map[uint64]bool), make(map[int64]bool)
-	hashes := make(map[uint64]int64)
-	var own []byte
-	for b, err := range rows(ctx) {
-		if err != nil {
-			return nil, 0, err
-		}
-		for row := range b.Rows {
-			h := hashOf(b, row)
-			if seen[h] {
-				drop[b.Key(row)] = true
-				continue
-			}
-			seen[h], hashes[h] = true, b.Key(row)
-			own = binary.LittleEndian.AppendUint64(own, h)
-		}
-		if len(seen) > maxDistinct {
-			return nil, 0, fmt.Errorf("comparing rows: more than %d distinct ones at one member: leave this out, or split the table", maxDistinct)
-		}
+	hashes, drop, err := hashesOf(ctx, rows)
+	if err := table.Ready(ctx, flock, name+"/ready", err); err != nil {
+		return nil, 0, fmt.Errorf("comparing rows: %w", err)
 	}
 	// A mark tells a member where it is in the flock's order, even if another has the same rows.
-	var mark [markSize]byte
-	rand.Read(mark[:])
-	all, err := flock.Gather(ctx, name, append(mark[:], own...))
+	own := make([]byte, markSize, markSize+8*len(hashes))
+	rand.Read(own)
+	mark := own
+	for h := range hashes {
+		own = binary.LittleEndian.AppendUint64(own, h)
+	}
+	all, err := flock.Gather(ctx, name, own)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, theirs := range all {
-		if bytes.HasPrefix(theirs, mark[:]) {
+		if bytes.HasPrefix(theirs, mark) {
 			break
 		}
 		for theirs = theirs[min(markSize, len(theirs)):]; len(theirs) >= 8; theirs = theirs[8:] {
@@ -62,6 +50,28 @@ func Distinct(ctx context.Context, flock table.Flock, name string, rows table.So
 		}
 	}
 	return without(rows, drop), len(drop), nil
+}
+
+// hashesOf are a member's distinct rows, the first of each by its key, and the keys of the others.
+func hashesOf(ctx context.Context, rows table.Source) (hashes map[uint64]int64, drop map[int64]bool, err error) {
+	hashes, drop = make(map[uint64]int64), make(map[int64]bool)
+	for b, err := range rows(ctx) {
+		if err != nil {
+			return nil, nil, err
+		}
+		for row := range b.Rows {
+			h := hashOf(b, row)
+			if _, seen := hashes[h]; seen {
+				drop[b.Key(row)] = true
+			} else {
+				hashes[h] = b.Key(row)
+			}
+		}
+		if len(hashes) > maxDistinct {
+			return nil, nil, fmt.Errorf("more than %d distinct ones at one member: leave this out, or split the table", maxDistinct)
+		}
+	}
+	return hashes, drop, nil
 }
 
 // without is a source less some rows, by their keys.

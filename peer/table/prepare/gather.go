@@ -3,6 +3,7 @@ package prepare
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -12,10 +13,23 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
+// part is what one member has learned of its own rows, by column.
+type part[T any] struct {
+	own map[string]T
+	// fault is why it could not: the others are told.
+	fault error
+	// settings are those of the stage, which all have alike.
+	settings []any
+}
+
 // gather merges what every member has learned of each column, in the flock's order, so that
-// all have the same. A member without rows knows no columns: it brings nothing.
-func gather[T any](ctx context.Context, flock table.Flock, name string, own map[string]T, merge func(T, T) (T, error)) (map[string]T, error) {
-	data, err := json.Marshal(own)
+// all have the same. A member without rows knows no columns: it brings nothing. A fault of one is
+// an error at all, see table.Ready.
+func gather[T any](ctx context.Context, flock table.Flock, name string, p part[T], merge func(T, T) (T, error)) (map[string]T, error) {
+	if err := table.Ready(ctx, flock, name+"/ready", p.fault, p.settings...); err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(p.own)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -47,33 +61,39 @@ func wants(names []string, kind table.Kind, c *table.Column) bool {
 }
 
 // collect goes over the columns of a kind that a stage is for, batch by batch. Infinite numbers
-// are an error. A column that is named and not there, or of another kind, is one too.
+// are an error. All columns that are named and not there, or of another kind, are one too.
 func collect(ctx context.Context, rows table.Source, names []string, kind table.Kind, do func(c *table.Column)) error {
+	return each(ctx, rows, func(b *table.Batch) error {
+		var faults []error
+		for _, name := range names {
+			_, err := find(b, name, kind)
+			faults = append(faults, err)
+		}
+		return errors.Join(faults...)
+	}, func(c *table.Column) bool { return wants(names, kind, c) }, do)
+}
+
+// each goes over the columns that are wanted, batch by batch; begin looks at each batch first.
+func each(ctx context.Context, rows table.Source, begin func(b *table.Batch) error, wanted func(c *table.Column) bool, do func(c *table.Column)) error {
 	for b, err := range rows(ctx) {
+		if err == nil {
+			err = begin(b)
+		}
 		if err != nil {
 			return err
 		}
-		for _, name := range names {
-			if _, err := find(b, name, kind); err != nil {
-				return err
-			}
-		}
 		for i := range b.Columns {
 			c := &b.Columns[i]
-			if !wants(names, kind, c) {
+			if !wanted(c) {
 				continue
 			}
 			if at := slices.IndexFunc(c.Numbers, func(x float64) bool { return math.IsInf(x, 0) }); at >= 0 {
-				return infinite(c, at, b.Key(at))
+				return fmt.Errorf("column %q is %g in row %d: want finite numbers, or NaN where one is missing", c.Name, c.Numbers[at], b.Key(at))
 			}
 			do(c)
 		}
 	}
 	return nil
-}
-
-func infinite(c *table.Column, at int, row int64) error {
-	return fmt.Errorf("column %q is %g in row %d: want finite numbers, or NaN where one is missing", c.Name, c.Numbers[at], row)
 }
 
 // first is the first batch of a source.

@@ -85,10 +85,12 @@ func (m *Moments) Merge(o Moments) {
 // GatherMoments merges the moments of all members, name by name (of a column, a channel of
 // pictures): what they need to scale their numbers alike.
 func GatherMoments(ctx context.Context, flock table.Flock, name string, own map[string]Moments) (map[string]Moments, error) {
-	return gather(ctx, flock, name, own, func(a, b Moments) (Moments, error) {
-		a.Merge(b)
-		return a, nil
-	})
+	return gather(ctx, flock, name, part[Moments]{own: own}, mergedMoments)
+}
+
+func mergedMoments(a, b Moments) (Moments, error) {
+	a.Merge(b)
+	return a, nil
 }
 
 // momentsOf are the moments of the columns that a stage is for, over all members.
@@ -99,8 +101,5 @@ func momentsOf(ctx context.Context, flock table.Flock, name string, rows table.S
 		m.Add(c.Numbers...)
 		own[c.Name] = m
 	})
-	if err != nil {
-		return nil, err
-	}
-	return GatherMoments(ctx, flock, name, own)
+	return gather(ctx, flock, name, part[Moments]{own, err, []any{columns}}, mergedMoments)
 }

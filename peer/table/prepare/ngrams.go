@@ -2,6 +2,7 @@ package prepare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -35,12 +36,11 @@ func (s *NGrams) Fit(ctx context.Context, flock table.Flock, name string, rows t
 	if s.Words == 0 && s.Letters == 0 {
 		s.Words = 2
 	}
+	fault := bucketsOf(&s.Count)
 	if s.Words < 0 || s.Words > maxRun || s.Letters != 0 && (s.Letters < leastLetters || s.Letters > maxRun) {
-		return fmt.Errorf("n-grams: %d words, %d letters: want at most %d of both, and %d letters or more, or none", s.Words, s.Letters, maxRun, leastLetters)
+		fault = errors.Join(fmt.Errorf("n-grams: %d words, %d letters: want at most %d of both, and %d letters or more, or none", s.Words, s.Letters, maxRun, leastLetters), fault)
 	}
-	if err = bucketsOf(&s.Count); err == nil {
-		s.Learned, err = columnsOf(ctx, flock, name, rows, s.Columns, table.Category)
-	}
+	s.Learned, err = columnsOf(ctx, flock, name, rows, s.Columns, table.Category, fault, s.Words, s.Letters, s.Count)
 	return err
 }
 

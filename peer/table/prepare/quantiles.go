@@ -9,19 +9,19 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// sketches are the distributions of the columns that a stage is for, over all members.
-func sketches(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string) (map[string]*Sketch, error) {
+// sketches are the distributions of the columns that a stage is for, over all members. A fault
+// is one of the settings.
+func sketches(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string, fault error, settings ...any) (map[string]*Sketch, error) {
 	own := make(map[string]*Sketch)
-	err := collect(ctx, rows, columns, table.Number, func(c *table.Column) {
-		if own[c.Name] == nil {
-			own[c.Name] = &Sketch{}
-		}
-		own[c.Name].Add(c.Numbers...)
-	})
-	if err != nil {
-		return nil, err
+	if fault == nil {
+		fault = collect(ctx, rows, columns, table.Number, func(c *table.Column) {
+			if own[c.Name] == nil {
+				own[c.Name] = &Sketch{}
+			}
+			own[c.Name].Add(c.Numbers...)
+		})
 	}
-	return gather(ctx, flock, name, own, mergedSketches)
+	return gather(ctx, flock, name, part[*Sketch]{own, fault, append(settings, columns)}, mergedSketches)
 }
 
 // Bins makes of each number the bin that it is in, from 0, of about equally many rows: as
@@ -46,10 +46,11 @@ func (s *Bins) Fit(ctx context.Context, flock table.Flock, name string, rows tab
 	if s.Count == 0 {
 		s.Count = defaultBins
 	}
+	var fault error
 	if s.Count < 2 || s.Count > maxBins {
-		return fmt.Errorf("bins: Count is %d: want 2 to %d, or 0 for %d", s.Count, maxBins, defaultBins)
+		fault = fmt.Errorf("Count is %d: want 2 to %d, or 0 for %d", s.Count, maxBins, defaultBins)
 	}
-	all, err := sketches(ctx, flock, name, rows, s.Columns)
+	all, err := sketches(ctx, flock, name, rows, s.Columns, fault, s.Count)
 	if err != nil {
 		return fmt.Errorf("binning: %w", err)
 	}
@@ -101,10 +102,11 @@ func (s *Outliers) Fit(ctx context.Context, flock table.Flock, name string, rows
 	if s.Reach == 0 {
 		s.Reach = defaultReach
 	}
+	var fault error
 	if !(s.Reach > 0 && s.Reach <= math.MaxFloat32) {
-		return fmt.Errorf("outliers: Reach is %g: want a number above 0", s.Reach)
+		fault = fmt.Errorf("Reach is %g: want a number above 0", s.Reach)
 	}
-	all, err := sketches(ctx, flock, name, rows, s.Columns)
+	all, err := sketches(ctx, flock, name, rows, s.Columns, fault, s.Reach, s.Remove)
 	if err != nil {
 		return fmt.Errorf("finding outliers: %w", err)
 	}

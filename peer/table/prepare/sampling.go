@@ -29,7 +29,7 @@ func NewSampler(ctx context.Context, flock table.Flock, name string, groups []st
 	for _, g := range groups {
 		own[g]++
 	}
-	all, err := gather(ctx, flock, name, own, func(a, b float64) (float64, error) { return a + b, nil })
+	all, err := gather(ctx, flock, name, part[float64]{own: own}, func(a, b float64) (float64, error) { return a + b, nil })
 	if err != nil {
 		return nil, err
 	}

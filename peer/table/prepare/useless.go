@@ -45,12 +45,12 @@ func (e effect) merge(o effect) (effect, error) {
 		e.Values = make(map[string]Moments)
 	}
 	for _, value := range slices.Sorted(maps.Keys(o.Values)) {
+		if len(e.Values) > MaxValues {
+			break // it is an error already
+		}
 		m := e.Values[value]
 		m.Merge(o.Values[value])
 		e.Values[value] = m
-	}
-	if len(e.Values) > MaxValues {
-		return e, tooMany("it")
 	}
 	return e, nil
 }
@@ -76,39 +76,42 @@ func (e effect) explained() float64 {
 
 // Fit implements table.Stage.
 func (s *DropUseless) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
-	if !(s.Tolerance >= 0 && s.Tolerance < 1) {
-		return fmt.Errorf("dropping columns: Tolerance is %g: want 0 or more, below 1", s.Tolerance)
-	}
-	own := make(map[string]effect)
-	for b, err := range rows(ctx) {
-		if err != nil {
-			return err
-		}
-		target, err := find(b, s.Target, table.Number)
-		if err != nil {
-			return fmt.Errorf("dropping columns without effect: the target: %w", err)
-		}
-		for i := range b.Columns {
-			c := &b.Columns[i]
-			if at := slices.IndexFunc(c.Numbers, func(x float64) bool { return math.IsInf(x, 0) }); at >= 0 {
-				return infinite(c, at, b.Key(at))
-			}
-			if c.Name != s.Target {
-				own[c.Name], _ = own[c.Name].merge(effectOf(c, target.Numbers)) // of too many values members hear below
-			}
-		}
-	}
-	all, err := gather(ctx, flock, name, own, effect.merge)
+	all, err := gather(ctx, flock, name, s.look(ctx, rows), effect.merge)
 	if err != nil {
-		return err
+		return fmt.Errorf("dropping columns without effect: %w", err)
 	}
 	s.Dropped = make(map[string]float64)
-	for column, e := range all {
+	for _, column := range slices.Sorted(maps.Keys(all)) {
+		e := all[column]
+		if len(e.Values) > MaxValues {
+			return fmt.Errorf("dropping columns without effect: column %q %w", column, errManyValues)
+		}
 		if share := e.explained(); share <= s.Tolerance {
 			s.Dropped[column] = share
 		}
 	}
 	return nil
+}
+
+// look goes over this member's rows.
+func (s *DropUseless) look(ctx context.Context, rows table.Source) part[effect] {
+	p := part[effect]{own: make(map[string]effect), settings: []any{s.Target, s.Tolerance}}
+	if !(s.Tolerance >= 0 && s.Tolerance < 1) {
+		p.fault = fmt.Errorf("Tolerance is %g: want 0 or more, below 1", s.Tolerance)
+		return p
+	}
+	var target *table.Column
+	p.fault = each(ctx, rows, func(b *table.Batch) (err error) {
+		if target, err = find(b, s.Target, table.Number); err != nil {
+			return fmt.Errorf("the target: %w", err)
+		}
+		return nil
+	}, func(*table.Column) bool { return true }, func(c *table.Column) {
+		if c.Name != s.Target {
+			p.own[c.Name], _ = p.own[c.Name].merge(effectOf(c, target.Numbers))
+		}
+	})
+	return p
 }
 
 // effectOf is that of some rows.

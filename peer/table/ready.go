@@ -1,0 +1,48 @@
+package table
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+)
+
+// Errors that all members of a flock return alike, but for the one whose rows are at fault: that
+// one says what is wrong with them.
+var (
+	// ErrUnlike is members that do not do the same: other columns, classes or settings.
+	ErrUnlike = errors.New("members differ in columns, classes or settings; give all the same")
+	// ErrMember is rows of another member that cannot be used; its own error says why.
+	ErrMember = errors.New("another member's rows cannot be used, its own error says why")
+)
+
+// Ready begins what members do together: one that is stopped by its own rows or settings (local)
+// tells the others, who would wait for its sums, and all compare what must be alike, by what
+// encoding/json makes of it. It is one Max of three numbers. The error is local at whoever has one,
+// else ErrMember, ErrUnlike or the flock's.
+func Ready(ctx context.Context, flock Flock, name string, local error, alike ...any) error {
+	content, err := json.Marshal(alike)
+	if err != nil && local == nil {
+		local = fmt.Errorf("settings: %w", err)
+	}
+	hash := fnv.New64a()
+	hash.Write(content)
+	code := float64(hash.Sum64() >> 11) // 53 bits: a float64 has them all
+	failed := 0.0
+	if local != nil {
+		failed = 1
+	}
+	most, _, err := flock.Max(ctx, name, []float64{code, -code, failed})
+	switch {
+	case local != nil:
+		return local
+	case err != nil:
+		return fmt.Errorf("agreeing on %s: %w", name, err)
+	case most[2] != 0:
+		return ErrMember
+	case most[0] != -most[1]:
+		return ErrUnlike
+	}
+	return nil
+}
