@@ -77,6 +77,37 @@ func (h AdamWRates) Delta(delta, mean, square, grad, x Vector) {
 	})
 }
 
+// LionRates are the rates of one step of Lion. Usual values are Beta1 0.9 and Beta2
+// 0.99; none is assumed.
+type LionRates struct {
+	Rate  float64 // learning rate of this step, > 0: about a tenth of what AdamW would take
+	Beta1 float64 // share of the mean of gradients in the direction of the step, in [0, 1)
+	Beta2 float64 // share of the mean of gradients kept, in [0, 1)
+	Decay float64 // weight decay, decoupled: the step includes -Rate*Decay*x
+}
+
+// Delta takes one step of Lion with decoupled weight decay (Chen et al. 2023):
+//
+//	delta = -Rate * (sign(Beta1*mean + (1-Beta1)*grad) + Decay*x)
+//	mean = Beta2*mean + (1-Beta2)*grad
+//
+// The sign of 0 is 0. Where the gradient is not finite, nor is delta. The change to the
+// parameters goes into delta, for the caller to add; delta may be grad. The mean starts
+// as zeros and belongs to the optimizer.
+func (h LionRates) Delta(delta, mean, grad, x Vector) {
+	sameLength("LionRates", len(delta), len(mean))
+	sameLength("LionRates", len(delta), len(grad))
+	sameLength("LionRates", len(delta), len(x))
+	kernel.LionStep(delta, mean, grad, x, kernel.Lion{
+		Rate:      float32(h.Rate),
+		Beta1:     float32(h.Beta1),
+		OneMinus1: float32(1 - h.Beta1),
+		Beta2:     float32(h.Beta2),
+		OneMinus2: float32(1 - h.Beta2),
+		Decay:     float32(h.Decay),
+	})
+}
+
 // power returns base to the n-th by repeated squaring. Unlike math.Pow it uses
 // products only, which no compiler can fuse, so that every CPU takes the same
 // optimizer step.

@@ -54,6 +54,29 @@ func TestAdamWFollowsTheFormula(t *testing.T) {
 	}
 }
 
+func TestLionFollowsTheFormula(t *testing.T) {
+	h := LionRates{Rate: 0.01, Beta1: 0.9, Beta2: 0.99, Decay: 0.1}
+	x, m := 1.0, 0.0 // minimizing (x-3)²
+	params, mean, grad := Vector{1}, Vector{0}, Vector{0}
+	for step := 1; step <= 150; step++ {
+		g := 2 * (x - 3)
+		x -= h.Rate * (math.Copysign(1, h.Beta1*m+(1-h.Beta1)*g) + h.Decay*x)
+		m = h.Beta2*m + (1-h.Beta2)*g
+
+		grad[0] = 2 * (params[0] - 3)
+		h.Delta(grad, mean, grad, params)
+		Add(params, grad)
+		if !(math.Abs(float64(params[0])-x) <= 2e-5) {
+			t.Fatalf("step %d: x is %v, want %v", step, params[0], x)
+		}
+	}
+	mean, grad = Vector{0, 0, 0}, Vector{0, 7, -1e-30}
+	h.Delta(grad, mean, grad, make(Vector, 3))
+	if grad[0] != 0 || grad[1] != -0.01 || grad[2] != 0.01 {
+		t.Errorf("the steps for 0, 7 and -1e-30 are %v", grad)
+	}
+}
+
 // TestAdamWFirstStep: with the bias corrected, the first step has the length of
 // the rate whatever the gradient's size, and Step 0 is taken for it.
 func TestAdamWFirstStep(t *testing.T) {

@@ -123,3 +123,8 @@ func nesterovStepAVX2(delta []float32, velocity []float32, grad []float32, x []f
 //
 //go:noescape
 func adamWStepAVX2(delta []float32, mean []float32, square []float32, grad []float32, x []float32, c AdamW)
+
+// lionStepAVX2 is lionStepGo in AVX2 instructions.
+//
+//go:noescape
+func lionStepAVX2(delta []float32, mean []float32, grad []float32, x []float32, c Lion)

@@ -123,3 +123,8 @@ func nesterovStepAVX512(delta []float32, velocity []float32, grad []float32, x [
 //
 //go:noescape
 func adamWStepAVX512(delta []float32, mean []float32, square []float32, grad []float32, x []float32, c AdamW)
+
+// lionStepAVX512 is lionStepGo in AVX512 instructions.
+//
+//go:noescape
+func lionStepAVX512(delta []float32, mean []float32, grad []float32, x []float32, c Lion)

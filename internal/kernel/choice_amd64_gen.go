@@ -450,3 +450,23 @@ func adamWStep(delta, mean, square, grad, x []float32, c AdamW) {
 		delta, mean, square, grad, x = delta[n:], mean[n:], square[n:], grad[n:], x[n:]
 	}
 }
+
+func lionStep(delta, mean, grad, x []float32, c Lion) {
+
+	for {
+		n := min(len(delta), piece)
+		switch level {
+		case levelAVX512:
+			lionStepAVX512(delta[:n], mean[:n], grad[:n], x[:n], c)
+		case levelAVX2:
+			lionStepAVX2(delta[:n], mean[:n], grad[:n], x[:n], c)
+		default:
+			lionStepGo(delta[:n], mean[:n], grad[:n], x[:n], c)
+		}
+
+		if n == len(delta) {
+			return
+		}
+		delta, mean, grad, x = delta[n:], mean[n:], grad[n:], x[n:]
+	}
+}

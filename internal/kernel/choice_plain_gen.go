@@ -83,3 +83,7 @@ func nesterovStep(delta, velocity, grad, x []float32, c Momentum) {
 func adamWStep(delta, mean, square, grad, x []float32, c AdamW) {
 	adamWStepGo(delta, mean, square, grad, x, c)
 }
+
+func lionStep(delta, mean, grad, x []float32, c Lion) {
+	lionStepGo(delta, mean, grad, x, c)
+}

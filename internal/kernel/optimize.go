@@ -66,3 +66,28 @@ func AdamWStep(delta, mean, square, grad, x []float32, c AdamW) {
 	n := len(delta)
 	adamWStep(delta, mean[:n], square[:n], grad[:n], x[:n], c)
 }
+
+// Lion holds the coefficients of LionStep. The caller derives the differences from 1 in
+// float64, as for AdamW.
+type Lion struct {
+	Rate             float32 // learning rate
+	Beta1, OneMinus1 float32 // share of the mean in the direction of the step, and 1-Beta1
+	Beta2, OneMinus2 float32 // share of the mean that is kept, and 1-Beta2
+	Decay            float32 // weight decay, times the learning rate
+}
+
+// LionStep is Lion with decoupled weight decay (Chen et al. 2023), writing the change to the
+// parameters x into delta:
+//
+//	for i := range delta {
+//		blend := float32(c.Beta1*mean[i]) + float32(c.OneMinus1*grad[i])
+//		mean[i] = float32(c.Beta2*mean[i]) + float32(c.OneMinus2*grad[i])
+//		delta[i] = -c.Rate * (sign(blend) + float32(c.Decay*x[i]))
+//	}
+//
+// The sign of 0 is 0, and that of what is not finite NaN, so that it shows in the step.
+// delta may be grad.
+func LionStep(delta, mean, grad, x []float32, c Lion) {
+	n := len(delta)
+	lionStep(delta, mean[:n], grad[:n], x[:n], c)
+}

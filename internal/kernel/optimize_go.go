@@ -39,3 +39,18 @@ func adamWStepGo(delta, mean, square, grad, x []float32, c AdamW) {
 		delta[i] = -c.Rate * (u + float32(c.Decay*x[i]))
 	}
 }
+
+func lionStepGo(delta, mean, grad, x []float32, c Lion) {
+	n := len(delta)
+	mean, grad, x = mean[:n], grad[:n], x[:n]
+	for i := range delta {
+		g, m := grad[i], mean[i]
+		blend := float32(c.Beta1*m) + float32(c.OneMinus1*g)
+		mean[i] = float32(c.Beta2*m) + float32(c.OneMinus2*g)
+		sign := blend - blend // 0, or NaN of what is not finite
+		if blend != 0 {
+			sign += float32(math.Copysign(1, float64(blend)))
+		}
+		delta[i] = -c.Rate * (sign + float32(c.Decay*x[i]))
+	}
+}

@@ -86,3 +86,55 @@ func TestAdamWEqualsTheLoop(t *testing.T) {
 		sameBits(t, "delta apart from grad", delta, wantDelta)
 	})
 }
+
+func TestLionEqualsTheLoop(t *testing.T) {
+	forAll(t, func(t *testing.T, v variant, n int, random *rand.Rand) {
+		mean0, grad0, x0 := values(random, n), values(random, n), values(random, n)
+		c := Lion{Rate: 1e-4, Beta1: 0.9, OneMinus1: 0.1, Beta2: 0.99, OneMinus2: 0.01, Decay: 0.1}
+		f := func(x float32) float64 { return float64(x) }
+		blend := func(old, new float32, i int) float64 {
+			return round(round(f(old)*f(mean0[i])) + round(f(new)*f(grad0[i])))
+		}
+		wantDelta := func(i int) float64 {
+			sign := 0.0
+			switch b := blend(c.Beta1, c.OneMinus1, i); {
+			case math.IsInf(b, 0):
+				sign = math.NaN()
+			case b != 0:
+				sign = math.Copysign(1, b)
+			}
+			return -f(c.Rate) * round(sign+round(f(c.Decay)*f(x0[i])))
+		}
+		mean, checkMean := guarded(t, mean0)
+		grad, checkGrad := guarded(t, grad0)
+		x, checkX := guarded(t, x0)
+		v.lion(grad, mean, grad, x, c)
+		sameBits(t, "mean", mean, func(i int) float64 { return blend(c.Beta2, c.OneMinus2, i) })
+		sameBits(t, "delta", grad, wantDelta)
+		checkMean()
+		checkGrad()
+		checkX()
+
+		delta := make([]float32, n)
+		v.lion(delta, slices.Clone(mean0), grad0, x0, c)
+		sameBits(t, "delta apart from grad", delta, wantDelta)
+	})
+}
+
+// TestLionShowsWhatIsNotFinite: the sign of an infinity would hide it, and the mean keep it.
+func TestLionShowsWhatIsNotFinite(t *testing.T) {
+	onAll(t, func(t *testing.T, v variant) {
+		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			for at := range 40 {
+				mean, grad := make([]float32, 40), make([]float32, 40)
+				grad[at] = float32(bad)
+				v.lion(grad, mean, grad, make([]float32, 40), Lion{Rate: 1, Beta1: 0.9, OneMinus1: 0.1, Beta2: 0.99, OneMinus2: 0.01})
+				for i, d := range grad {
+					if math.IsNaN(float64(d)) != (i == at) {
+						t.Fatalf("gradient %g at %d: the step at %d is %g", bad, at, i, d)
+					}
+				}
+			}
+		}
+	})
+}

@@ -26,6 +26,7 @@ func runs() []run {
 		Rate: 1e-3, Beta1: 0.9, Beta2: 0.999, OneMinus1: 0.1, OneMinus2: 0.001,
 		Correction1: 1.25, Correction2: 7.5, Epsilon: 1e-8, Decay: 0.01,
 	}
+	lion := Lion{Rate: 1e-4, Beta1: 0.9, OneMinus1: 0.1, Beta2: 0.99, OneMinus2: 0.01, Decay: 0.01}
 	return []run{
 		{"Add", false, nothing(func(v variant, m *memory) { v.add(m.a, m.b) })},
 		{"Sub", false, nothing(func(v variant, m *memory) { v.sub(m.a, m.b) })},
@@ -49,5 +50,6 @@ func runs() []run {
 		{"MomentumStep", false, nothing(func(v variant, m *memory) { v.momentum(m.a, m.b, m.c, m.d, momentum) })},
 		{"NesterovStep", false, nothing(func(v variant, m *memory) { v.nesterov(m.a, m.b, m.c, m.d, momentum) })},
 		{"AdamWStep", false, nothing(func(v variant, m *memory) { v.adamW(m.a, m.b, m.e, m.c, m.d, adam) })},
+		{"LionStep", false, nothing(func(v variant, m *memory) { v.lion(m.a, m.b, m.c, m.d, lion) })},
 	}
 }

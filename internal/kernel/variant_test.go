@@ -25,6 +25,7 @@ type variant struct {
 	momentum         func(delta, velocity, grad, x []float32, c Momentum)
 	nesterov         func(delta, velocity, grad, x []float32, c Momentum)
 	adamW            func(delta, mean, square, grad, x []float32, c AdamW)
+	lion             func(delta, mean, grad, x []float32, c Lion)
 }
 
 func plainGo() variant {
@@ -32,7 +33,7 @@ func plainGo() variant {
 		"plain Go", false, addGo, subGo, axpyGo, scaleGo, scaledDifferenceGo,
 		squaredDistanceGo, sumSquaresGo, scaledDistanceGo, maxAbsGo, finiteGo,
 		bf16EncodeGo, bf16DecodeGo, fp16DecodeGo, bf16FiniteGo, float32FiniteGo,
-		rectifyGo, rectifyGradientGo, momentumStepGo, nesterovStepGo, adamWStepGo,
+		rectifyGo, rectifyGradientGo, momentumStepGo, nesterovStepGo, adamWStepGo, lionStepGo,
 	}
 }
 
@@ -41,7 +42,7 @@ func exported() variant {
 		"exported", false, Add, Sub, Axpy, Scale, ScaledDifference,
 		SquaredDistance, SumSquares, ScaledDistance, MaxAbs, Finite,
 		BF16Encode, BF16Decode, FP16Decode, BF16Finite, Float32Finite,
-		Rectify, RectifyGradient, MomentumStep, NesterovStep, AdamWStep,
+		Rectify, RectifyGradient, MomentumStep, NesterovStep, AdamWStep, LionStep,
 	}
 }
 

@@ -56,6 +56,7 @@ func kernels() []kernel {
 	half := codes("code", halfSize)
 	momentum := []param{delta, floats("velocity"), grad, x, other("c", "Momentum")}
 	adam := []param{delta, floats("mean"), floats("square"), grad, x, other("c", "AdamW")}
+	lion := []param{delta, floats("mean"), grad, x, other("c", "Lion")}
 	return []kernel{
 		{name: "add", params: []param{dst, x}, body: add},
 		{name: "sub", params: []param{dst, x}, body: sub},
@@ -81,6 +82,7 @@ func kernels() []kernel {
 		{name: "momentumStep", params: momentum, body: momentumStep},
 		{name: "nesterovStep", params: momentum, body: nesterovStep},
 		{name: "adamWStep", params: adam, body: adamWStep},
+		{name: "lionStep", params: lion, body: lionStep},
 	}
 }
 
@@ -124,6 +126,7 @@ type Momentum struct{ Rate, Momentum, Decay float32 }
 type AdamW struct {
 	Rate, Beta1, Beta2, OneMinus1, OneMinus2, Correction1, Correction2, Epsilon, Decay float32
 }
+type Lion struct{ Rate, Beta1, OneMinus1, Beta2, OneMinus2, Decay float32 }
 type windows struct {
 	rows, cols, taps, lineNext, xPixel, xNext, yPixel, yNext int
 	runs [13]int

@@ -156,6 +156,26 @@ func (l lane) shut(v, out, zero reg.VecVirtual) {
 	l.VPAND(open, v, v)
 }
 
+// signs returns -1, 0 or 1 for each value of v, and NaN where it is not finite.
+func (l lane) signs(v, sign, one, zero reg.VecVirtual) reg.VecVirtual {
+	signs, rest := l.vector(floatSize), l.vector(floatSize)
+	l.VMOVAPS(v, signs)
+	l.and(l.see(sign, floatSize), signs)
+	l.or(l.see(one, floatSize), signs)
+	if none := l.see(zero, floatSize); v.Size() == widthZ {
+		some := l.K()
+		l.VCMPPS(operand.U8(notEqual), none, v, some)
+		l.VMOVAPS_Z(signs, some, signs)
+	} else {
+		some := l.vector(floatSize)
+		l.VCMPPS(operand.U8(notEqual), none, v, some)
+		l.VPAND(some, signs, signs)
+	}
+	l.VSUBPS(v, v, rest) // 0, or NaN of what is not finite
+	l.VADDPS(rest, signs, signs)
+	return signs
+}
+
 func (l lane) loadDoubles(name string, v reg.Register) {
 	if from := l.at(l.stream(name)); l.single() {
 		l.VMOVSD(from, v)

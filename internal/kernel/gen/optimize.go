@@ -4,8 +4,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// signWord flips the sign of a float32.
-const signWord = 0x80000000
+// signWord flips the sign of a float32, and oneWord is 1.
+const (
+	signWord = 0x80000000
+	oneWord  = 0x3f800000
+)
 
 // coefficient is a field of argument c, in all places of a register.
 func coefficient(r *routine, field string) reg.VecVirtual { return r.argument("c", field) }
@@ -58,5 +61,24 @@ func adamWStep(r *routine) {
 		l.VDIVPS(square, mean, mean)
 		l.VADDPS(l.times(decay, l.load("x")), mean, mean)
 		l.store(l.times(descent, mean), "delta")
+	})
+}
+
+func lionStep(r *routine) {
+	descent, decay := descent(r), coefficient(r, "Decay")
+	beta1, rest1 := coefficient(r, "Beta1"), coefficient(r, "OneMinus1")
+	beta2, rest2 := coefficient(r, "Beta2"), coefficient(r, "OneMinus2")
+	sign, one, zero := r.bits(signWord), r.bits(oneWord), r.zero()
+	r.each("delta", r.floats(), unroll, func(l lane) {
+		grad, mean := l.load("grad"), l.load("mean")
+		blend := l.times(beta1, mean)
+		l.VADDPS(l.times(rest1, grad), blend, blend)
+		mean = l.times(beta2, mean)
+		l.VADDPS(l.times(rest2, grad), mean, mean)
+		l.store(mean, "mean")
+
+		direction := l.signs(blend, sign, one, zero)
+		l.VADDPS(l.times(decay, l.load("x")), direction, direction)
+		l.store(l.times(descent, direction), "delta")
 	})
 }

@@ -11,6 +11,7 @@ import (
 const (
 	notLessOrEqual = 22 // true for NaN
 	greater        = 30 // false for NaN
+	notEqual       = 4  // true for NaN
 )
 
 func rectify(r *routine) {
