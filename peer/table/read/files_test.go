@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"weak"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -182,52 +184,36 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// The memory of a pass does not follow the size of the file, however many texts it has.
+// The memory of a pass does not follow the size of the file, however many texts it has: no batch
+// is held once the next is asked for, and the texts that batches have in common are bounded.
 func TestMemoryIsBounded(t *testing.T) {
-	row := func(b *bytes.Buffer, i int) { fmt.Fprintf(b, "%d,%d,name of row %d\n", i, i%7, i) }
-	var packed, some bytes.Buffer
-	w, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		t.Fatal(err)
-	}
-	some.WriteString("a,b,c\n")
-	const rows = 400_000
+	text := bytes.NewBufferString("a,b,c\n")
+	const rows = 3 * maxValues
 	for i := range rows {
-		if row(&some, i); some.Len() > 1<<20 || i == rows-1 {
-			w.Write(some.Bytes())
-			some.Reset()
-		}
+		fmt.Fprintf(text, "%d,%d,name of row %d\n", i, i%7, i)
 	}
-	w.Close()
-	r := opened(t, Config{}, written(t, "x.csv.zst", packed.String()))
-	packed.Reset()
-	heap := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
-	before, most, n := heap(), int64(0), 0
+	r := opened(t, Config{}, written(t, "x.csv.zst", zstandard(t, text.String())))
+	var batches []weak.Pointer[table.Batch]
+	n, most, texts := 0, 0, 0
 	for b, err := range r.Rows(context.Background()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n += b.Rows; n/DefaultBatchRows%16 == 0 {
-			most = max(most, heap()-before)
+		n += b.Rows
+		texts = max(texts, len(b.Columns[2].Values))
+		if batches = append(batches, weak.Make(b)); len(batches)%16 == 0 {
+			runtime.GC()
+			live := slices.DeleteFunc(slices.Clone(batches), func(w weak.Pointer[table.Batch]) bool { return w.Value() == nil })
+			most = max(most, len(live))
 		}
 	}
-	if n != rows || most > 20<<20 {
-		t.Errorf("%d rows took %d bytes of memory", n, most)
+	const atOnce = 4 // the one in hand, and some that a register still knows
+	if n != rows || most > atOnce || texts > maxValues+DefaultBatchRows {
+		t.Errorf("of %d rows, %d batches are held at once and %d texts by one", n, most, texts)
 	}
-	held := 0
-	for b, err := range Shared(r.Rows, 32<<20)(context.Background()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		held += b.Rows
-	}
-	if held != rows {
-		t.Errorf("%d rows", held)
+	large := &shared{source: r.Rows, limit: 1 << 20, turn: make(chan struct{}, 1)}
+	if n := len(mustAll(t, large.rows)); n != rows || !large.large || large.held != nil {
+		t.Errorf("%d rows, of which %d batches are held", n, len(large.held))
 	}
 }
 
