@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -97,6 +99,7 @@ func TestAllFaultsOfAStageAtOnce(t *testing.T) {
 		says  []string
 	}{
 		{&NGrams{Words: 99, Count: -1}, []string{"99 words", "Count is -1"}},
+		{&Outliers{By: "luck", Reach: -1}, []string{"luck", "Reach is -1"}},
 		{&Standardize{Columns: []string{"u", "x", "v"}}, []string{`"u"`, `"v"`}},
 	} {
 		err := c.stage.Fit(t.Context(), table.Alone{}, "f", rows)
@@ -115,5 +118,32 @@ func TestMostFrequent(t *testing.T) {
 	c := out.Columns[0]
 	if got := c.Values[c.Codes[0]] + c.Values[c.Codes[1]]; got != "aq" || out.Find("c is missing").Numbers[0] != 1 {
 		t.Errorf("filled with %q, %v", got, out.Columns)
+	}
+}
+
+// TestFencesByMedianDeviation compares them with those of all numbers sorted, of normal numbers and some
+// far away.
+func TestFencesByMedianDeviation(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	x := make([]float64, 9000)
+	for i := range x {
+		if x[i] = 5 + 2*rng.NormFloat64(); i%10 == 0 {
+			x[i] = 1e6
+		}
+	}
+	parts := []*table.Batch{batch(numbers("x", x[:1000]...)), batch(numbers("x", x[1000:]...))}
+	s := fitted(t, parts, func() table.Stage { return &Outliers{By: MedianDeviation, Remove: true} }).(*Outliers)
+	sorted := slices.Sorted(slices.Values(x))
+	median := sorted[len(x)/2]
+	for i, v := range sorted {
+		sorted[i] = math.Abs(v - median)
+	}
+	slices.Sort(sorted)
+	reach := 3 * 1.4826 * sorted[len(x)/2]
+	if got := s.Learned["x"]; math.Abs(got[0]-(median-reach)) > 0.3 || math.Abs(got[1]-(median+reach)) > 0.3 {
+		t.Errorf("fences %v, want %v", got, [2]float64{median - reach, median + reach})
+	}
+	if out := transformed(t, s, parts[0]).Columns[0].Numbers; !math.IsNaN(out[0]) || math.IsNaN(out[1]) {
+		t.Errorf("numbers %v", out[:2])
 	}
 }

@@ -2,6 +2,7 @@ package prepare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -81,12 +82,25 @@ func (s *Bins) Transform(b *table.Batch) (*table.Batch, error) {
 	})
 }
 
-// Outliers keeps numbers within Tukey's fences: from the first quartile less Reach times the
-// distance of the quartiles, to the third and as much. Those beyond are moved to the fence, or are
-// missing from then on. A column whose quartiles are equal, as one that is mostly 0, stays as it is.
+// Fences is how Outliers finds where numbers are too far off.
+type Fences string
+
+const (
+	// Quartiles are Tukey's fences: from the first quartile less Reach times the distance of the
+	// quartiles, to the third and as much. It is the default.
+	Quartiles Fences = "quartiles"
+	// MedianDeviation is Reach times the median distance from the median to both sides of it, by
+	// 1.4826, which of normal numbers makes it the standard deviation (Hampel, 1974).
+	MedianDeviation Fences = "median-deviation"
+)
+
+// Outliers keeps numbers within fences. Those beyond are moved to the fence, or are
+// missing from then on. A column of whose numbers half or more are equal, as one that is mostly 0,
+// stays as it is.
 type Outliers struct {
 	// Columns are those that are kept within; none are all of numbers.
 	Columns []string `json:"columns,omitempty"`
+	By      Fences   `json:"by,omitempty"`
 	// Reach is how far the fences are. Default: 3.
 	Reach float64 `json:"reach,omitempty"`
 	// Remove takes numbers beyond for missing.
@@ -106,7 +120,10 @@ func (s *Outliers) Fit(ctx context.Context, flock table.Flock, name string, rows
 	if !(s.Reach > 0 && s.Reach <= math.MaxFloat32) {
 		fault = fmt.Errorf("Reach is %g: want a number above 0", s.Reach)
 	}
-	all, err := sketches(ctx, flock, name, rows, s.Columns, fault, s.Reach, s.Remove)
+	if s.By != "" && s.By != Quartiles && s.By != MedianDeviation {
+		fault = errors.Join(fault, fmt.Errorf("By is %q: want %s or %s", s.By, Quartiles, MedianDeviation))
+	}
+	all, err := sketches(ctx, flock, name, rows, s.Columns, fault, s.By, s.Reach, s.Remove)
 	if err != nil {
 		return fmt.Errorf("finding outliers: %w", err)
 	}
@@ -115,14 +132,26 @@ func (s *Outliers) Fit(ctx context.Context, flock table.Flock, name string, rows
 		if sketch == nil || sketch.Count == 0 {
 			continue
 		}
-		quartiles := sketch.Quantiles(0.25, 0.75)
-		if quartiles[0] == quartiles[1] {
+		low, high, unit := s.middle(sketch)
+		if unit == 0 {
 			continue // the fences would leave one value
 		}
-		reach := s.Reach * (quartiles[1] - quartiles[0])
-		s.Learned[column] = [2]float64{max(quartiles[0]-reach, -math.MaxFloat64), min(quartiles[1]+reach, math.MaxFloat64)}
+		s.Learned[column] = [2]float64{max(low-s.Reach*unit, -math.MaxFloat64), min(high+s.Reach*unit, math.MaxFloat64)}
 	}
 	return nil
+}
+
+// normalDeviations are in the median distance of normal numbers from their median.
+const normalDeviations = 1.4826
+
+// middle is what lies within the fences whatever Reach is, and what Reach counts.
+func (s *Outliers) middle(of *Sketch) (low, high, unit float64) {
+	if s.By != MedianDeviation {
+		q := of.Quantiles(0.25, 0.75)
+		return q[0], q[1], q[1] - q[0]
+	}
+	median := of.Quantile(0.5)
+	return median, median, normalDeviations * of.mapped(func(x float64) float64 { return math.Abs(x - median) }).Quantile(0.5)
 }
 
 // Transform implements table.Stage.

@@ -122,6 +122,18 @@ func (s *Sketch) ErrorBound() float64 {
 	return off / s.Count
 }
 
+// mapped is what the numbers that are held become. Of its ranks twice as many may be off, if two
+// numbers may become one.
+func (s *Sketch) mapped(do func(float64) float64) *Sketch {
+	out := &Sketch{Levels: make([][]float64, len(s.Levels))}
+	for l, numbers := range s.Levels {
+		for _, x := range numbers {
+			out.Levels[l] = append(out.Levels[l], do(x))
+		}
+	}
+	return out
+}
+
 // Quantile is the number below which a share q of all lie, NaN of none.
 func (s *Sketch) Quantile(q float64) float64 {
 	return s.Quantiles(q)[0]
