@@ -36,6 +36,9 @@ func (d *Data) Classes() int { return d.HeldOut.Classes() }
 // that is a function of the seed. Its Close is to be called. The error is a
 // *BatchError.
 func (d *Data) Batches(batch int, seed uint64, augment Augment) (Batches, error) {
+	if d.Train != nil && d.Train.text != nil {
+		return newWindows(d.Train.text, batch, seed)
+	}
 	if d.Train != nil {
 		return newSampler(d.Train, batch, seed, augment)
 	}

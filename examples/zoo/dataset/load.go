@@ -55,6 +55,9 @@ type Config struct {
 	// with different ones in their folders; 0 is the size that most of them have, or
 	// MixedSide if there is none.
 	Width, Height int
+	// Window is how many bytes of a text an example has, the same for all peers; 0 is
+	// DefaultWindow.
+	Window int
 }
 
 // Datasets lists the names that Load knows.
@@ -66,7 +69,7 @@ func Datasets() []string {
 	for _, p := range photographs {
 		names = append(names, p.name)
 	}
-	return names
+	return append(names, Text, GoSource)
 }
 
 // Load draws or reads a data set and cuts this peer's part. Glyphs, mnist and
@@ -88,8 +91,18 @@ func Load(c Config) (*Data, error) {
 			return c.loadPhotographs(p)
 		}
 	}
+	if c.isText() {
+		all, err := c.loadTexts()
+		if err != nil {
+			return nil, err
+		}
+		return all[c.Part], nil
+	}
 	return c.loadGlyphs()
 }
+
+// isText tells whether the data is text.
+func (c Config) isText() bool { return c.Name == Text || c.Name == GoSource }
 
 func (c Config) validate() error {
 	var errs []error
@@ -114,6 +127,12 @@ func (c Config) validate() error {
 	if c.Width > 0 && c.Name != Images {
 		errs = append(errs, fmt.Errorf("%w: a size for %s, which has its own", ErrConfig, cmp.Or(c.Name, Datasets()[0])))
 	}
+	if c.Window < 0 || c.Window > MaxWindow || c.Window > 0 && !c.isText() {
+		errs = append(errs, fmt.Errorf("%w: windows of %d: want 1 to %d bytes of a text", ErrConfig, c.Window, MaxWindow))
+	}
+	if c.isText() && len(c.Norm) > 0 {
+		errs = append(errs, fmt.Errorf("%w: a normalization for a text", ErrConfig))
+	}
 	if c.Memory < 0 {
 		errs = append(errs, fmt.Errorf("%w: memory of %d bytes: want a positive number, or 0 for %d", ErrConfig, c.Memory, DefaultMemory))
 	}
@@ -134,6 +153,9 @@ func LoadAll(c Config) ([]*Data, error) {
 		if p.name == c.Name {
 			return c.loadAllPhotographs(p)
 		}
+	}
+	if c.isText() {
+		return c.loadTexts()
 	}
 	whole := c
 	whole.Parts, whole.Shard = 1, Shard{}

@@ -19,11 +19,13 @@ func (s Shape) Values() int { return s.Height * s.Width * s.Channels }
 // maxClasses is how many classes a label of one byte can tell apart.
 const maxClasses = 256
 
-// Set is a labelled set of pictures, one byte a value, or of rows of numbers. It does not
+// Set is a labelled set of pictures, one byte a value, of rows of numbers, or of windows of
+// a text. It does not
 // change once made and is safe for concurrent use.
 type Set struct {
 	pixels  []uint8
 	numbers tensor.Vector // of rows, which have no pixels
+	text    *corpus       // which has no labels beside its bytes
 	labels  []uint8
 	shape   Shape
 	inputs  int
@@ -54,8 +56,16 @@ func NewSet(pixels, labels []uint8, shape Shape, classes int, norm ...Normalizat
 	return &Set{pixels: pixels, labels: labels, shape: shape, inputs: inputs, classes: classes, levels: tables}, nil
 }
 
-// Len is the number of pictures.
-func (s *Set) Len() int { return len(s.labels) }
+// Len is the number of pictures, rows or windows.
+func (s *Set) Len() int {
+	if s.text != nil {
+		return len(s.text.starts)
+	}
+	return len(s.labels)
+}
+
+// IsText tells whether the set is of windows of a text.
+func (s *Set) IsText() bool { return s.text != nil }
 
 // Shape is that of each picture.
 func (s *Set) Shape() Shape { return s.shape }
@@ -80,6 +90,9 @@ func (s *Set) Image(i int) []uint8 {
 
 // Subset is the set of the pictures named, in that order, as a copy.
 func (s *Set) Subset(indices []int32) *Set {
+	if s.text != nil {
+		return s.text.subset(indices).set()
+	}
 	sub := &Set{
 		labels:  make([]uint8, 0, len(indices)),
 		shape:   s.shape,
@@ -121,6 +134,9 @@ func (s *Set) Fingerprint() (sum [8]byte) {
 	hash.Write(some.pixels)
 	_ = binary.Write(hash, binary.LittleEndian, []float32(some.numbers)) // a hash takes everything
 	hash.Write(some.labels)
+	if some.text != nil {
+		hash.Write(some.text.all())
+	}
 	return [8]byte(hash.Sum(nil))
 }
 
@@ -130,27 +146,41 @@ func (s *Set) Fingerprint() (sum [8]byte) {
 type Batch struct {
 	// X holds Len pictures, one row after the other.
 	X tensor.Vector
-	// Labels holds the class of each.
+	// Labels holds the class of each; of a text, the byte that follows each byte of X.
 	Labels []uint8
+
+	each int // labels of an example, 0 for one
 }
 
-// Len is the number of pictures in the batch.
-func (b *Batch) Len() int { return len(b.Labels) }
+// Len is the number of pictures, rows or windows in the batch.
+func (b *Batch) Len() int { return len(b.Labels) / max(b.each, 1) }
 
 // Resize makes room for n pictures.
-func (b *Batch) Resize(n, inputs int) {
-	if cap(b.Labels) < n || cap(b.X) < n*inputs {
-		b.Labels = make([]uint8, n)
+func (b *Batch) Resize(n, inputs int) { b.resize(n, inputs, 1) }
+
+func (b *Batch) resize(n, inputs, labels int) {
+	if cap(b.Labels) < n*labels || cap(b.X) < n*inputs {
+		b.Labels = make([]uint8, n*labels)
 		b.X = make(tensor.Vector, n*inputs)
 	}
-	b.Labels, b.X = b.Labels[:n], b.X[:n*inputs]
+	b.Labels, b.X, b.each = b.Labels[:n*labels], b.X[:n*inputs], labels
 }
 
 // row is the place of one picture.
 func (b *Batch) row(i, inputs int) tensor.Vector { return b.X[i*inputs : (i+1)*inputs] }
 
+// labels is the place of the labels of one example.
+func (b *Batch) labels(i int) []uint8 { return b.Labels[i*b.each : (i+1)*b.each] }
+
 // Fill puts pictures from..to-1 of the set into the batch.
 func (s *Set) Fill(b *Batch, from, to int) {
+	if t := s.text; t != nil {
+		b.resize(to-from, t.window, t.window)
+		for i, start := range t.starts[from:to] {
+			t.show(b.row(i, t.window), b.labels(i), int(start))
+		}
+		return
+	}
 	b.Resize(to-from, s.inputs)
 	for i := from; i < to; i++ {
 		b.Labels[i-from] = s.labels[i]
