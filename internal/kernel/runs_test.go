@@ -51,5 +51,14 @@ func runs() []run {
 		{"NesterovStep", false, nothing(func(v variant, m *memory) { v.nesterov(m.a, m.b, m.c, m.d, momentum) })},
 		{"AdamWStep", false, nothing(func(v variant, m *memory) { v.adamW(m.a, m.b, m.e, m.c, m.d, adam) })},
 		{"LionStep", false, nothing(func(v variant, m *memory) { v.lion(m.a, m.b, m.c, m.d, lion) })},
+		{"Exp", false, nothing(func(v variant, m *memory) { v.exp(m.a, m.b) })},
+		{"GELU", false, nothing(func(v variant, m *memory) { v.gelu(m.a, m.b) })},
+		{"SiLU", false, nothing(func(v variant, m *memory) { v.silu(m.a, m.b) })},
+		{"Sigmoid", false, nothing(func(v variant, m *memory) { v.sigmoid(m.a, m.b) })},
+		{"Tanh", false, nothing(func(v variant, m *memory) { v.tanh(m.a, m.b) })},
+		{"GELUGradient", false, nothing(func(v variant, m *memory) { v.geluGradient(m.a, m.b) })},
+		{"SiLUGradient", false, nothing(func(v variant, m *memory) { v.siluGradient(m.a, m.b) })},
+		{"SigmoidGradient", false, nothing(func(v variant, m *memory) { v.sigmoidGradient(m.a, m.b) })},
+		{"TanhGradient", false, nothing(func(v variant, m *memory) { v.tanhGradient(m.a, m.b) })},
 	}
 }

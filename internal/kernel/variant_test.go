@@ -26,6 +26,13 @@ type variant struct {
 	nesterov         func(delta, velocity, grad, x []float32, c Momentum)
 	adamW            func(delta, mean, square, grad, x []float32, c AdamW)
 	lion             func(delta, mean, grad, x []float32, c Lion)
+	exp              func(dst, x []float32)
+	gelu, silu       func(dst, x []float32)
+	sigmoid, tanh    func(dst, x []float32)
+	geluGradient     func(grad, x []float32)
+	siluGradient     func(grad, x []float32)
+	sigmoidGradient  func(grad, out []float32)
+	tanhGradient     func(grad, out []float32)
 }
 
 func plainGo() variant {
@@ -34,6 +41,7 @@ func plainGo() variant {
 		squaredDistanceGo, sumSquaresGo, scaledDistanceGo, maxAbsGo, finiteGo,
 		bf16EncodeGo, bf16DecodeGo, fp16DecodeGo, bf16FiniteGo, float32FiniteGo,
 		rectifyGo, rectifyGradientGo, momentumStepGo, nesterovStepGo, adamWStepGo, lionStepGo,
+		expGo, geluGo, siluGo, sigmoidGo, tanhGo, geluGradientGo, siluGradientGo, sigmoidGradientGo, tanhGradientGo,
 	}
 }
 
@@ -43,6 +51,7 @@ func exported() variant {
 		SquaredDistance, SumSquares, ScaledDistance, MaxAbs, Finite,
 		BF16Encode, BF16Decode, FP16Decode, BF16Finite, Float32Finite,
 		Rectify, RectifyGradient, MomentumStep, NesterovStep, AdamWStep, LionStep,
+		Exp, GELU, SiLU, Sigmoid, Tanh, GELUGradient, SiLUGradient, SigmoidGradient, TanhGradient,
 	}
 }
 
