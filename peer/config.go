@@ -46,7 +46,8 @@ type Config struct {
 	// Checkpoint tells what lies behind Params if they come from a checkpoint of this
 	// run. Default: nothing, they are the run's initial values.
 	Checkpoint Checkpoint
-	// Optimizer turns gradients into steps. Default: SGD with momentum 0.9.
+	// Optimizer turns gradients into steps. Default: SGD with momentum 0.9. If it is an
+	// optim.Validator, its faults are those of Start.
 	Optimizer optim.Optimizer
 	// Schedule is the learning rate over the progress of the whole flock.
 	Schedule optim.Schedule
@@ -230,6 +231,11 @@ func (c Config) validate() error {
 	}
 	if err := c.Schedule.Validate(); err != nil {
 		fault("Schedule: %w", err)
+	}
+	if o, can := c.Optimizer.(optim.Validator); can {
+		if err := o.Validate(layoutOf(c.Params)); err != nil {
+			fault("Optimizer: %w", err)
+		}
 	}
 	if err := c.Network.Control.Validate(); err != nil {
 		fault("Network.Control: %w", err)

@@ -115,7 +115,8 @@ func (p *Peer) Snapshot(dst tensor.Vector, since uint64) (version uint64, err er
 // optim.ErrNotFinite if the gradient or the step is not finite, the gradient's norm is beyond
 // 1e18, or the step is about a million times longer than the model (nothing is applied;
 // the caller may go on), or the error of gradient or ctx, wrapped (nothing is applied).
-// Calls from two goroutines at once are an error.
+// Calls from two goroutines at once are an error. For several batches in one step see
+// Accumulate.
 //
 // With an algorithm that averages gradients (lock-step, or with a server) Step hands the
 // gradient over and waits for the update made of it. If ctx ends meanwhile, the gradient

@@ -26,6 +26,46 @@ type Result struct {
 	Samples int
 }
 
+// Accumulate makes a gradient function for Step that calls gradient so many times at the
+// same parameters, for one batch each, and gives the mean over the samples of all: a step of
+// a batch that is larger than memory allows. A batch of 0 samples counts as one sample:
+// tell the samples of all, or of none. Each call has a zeroed gradient, and must not write
+// to x. An error ends the step. It keeps one more vector as long as the model, and
+// allocates nothing once it has that. The function is for one peer.
+func Accumulate(batches int, gradient func(x, grad tensor.Vector) (Result, error)) func(x, grad tensor.Vector) (Result, error) {
+	var next tensor.Vector
+	return func(x, grad tensor.Vector) (Result, error) {
+		whole, err := gradient(x, grad)
+		if batches <= 1 || err != nil || whole.Samples < 0 {
+			return whole, err
+		}
+		if len(next) != len(grad) {
+			next = make(tensor.Vector, len(grad))
+		}
+		first := float64(max(whole.Samples, 1))
+		weight := first
+		whole.Loss *= first
+		for batch := 1; batch < batches; batch++ {
+			clear(next)
+			one, err := gradient(x, next)
+			if err != nil {
+				return Result{}, fmt.Errorf("batch %d of %d: %w", batch+1, batches, err)
+			}
+			if one.Samples < 0 {
+				return one, nil // which Step refuses
+			}
+			samples := float64(max(one.Samples, 1))
+			tensor.Axpy(grad, float32(samples/first), next)
+			weight += samples
+			whole.Loss += samples * one.Loss
+			whole.Samples += one.Samples
+		}
+		tensor.Scale(grad, float32(first/weight))
+		whole.Loss /= weight
+		return whole, nil
+	}
+}
+
 // training is a peer's trainer in real time: it waits until a step may begin, and tells
 // the loop of it.
 type training struct {

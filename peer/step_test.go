@@ -180,15 +180,16 @@ func BenchmarkStep(b *testing.B) {
 
 func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
 	_, err := peer.Start(t.Context(), peer.Config{
-		Params:   &tensor.Params{},
-		Exchange: peer.Exchange{Codec: quant.Policy{Codec: "zip"}, SliceLen: -1, Window: 121, Pace: averaging.Pace{Every: -2}},
-		Schedule: optim.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}},
-		Network:  peer.Network{Key: make([]byte, 3)},
+		Params:    &tensor.Params{},
+		Exchange:  peer.Exchange{Codec: quant.Policy{Codec: "zip"}, SliceLen: -1, Window: 121, Pace: averaging.Pace{Every: -2}},
+		Optimizer: &optim.AdamW{Beta2: 1},
+		Schedule:  optim.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}},
+		Network:   peer.Network{Key: make([]byte, 3)},
 	})
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, fault := range []string{"Run", "Params", "zip", "SliceLen", "Window", "Every", "Rate", "Warmup", "At", "Key"} {
+	for _, fault := range []string{"Run", "Params", "zip", "SliceLen", "Window", "Every", "Rate", "Warmup", "At", "Key", "Optimizer: Beta2"} {
 		if !strings.Contains(err.Error(), fault) {
 			t.Errorf("the error says nothing of %s:\n%v", fault, err)
 		}

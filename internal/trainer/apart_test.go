@@ -73,6 +73,7 @@ func TestNoOptimizerDecaysWhatItDoesNotTrain(t *testing.T) {
 	for name, optimizer := range map[string]optim.Stateful{
 		"sgd":   &optim.SGD{Momentum: 0.9, WeightDecay: 0.5},
 		"adamw": &optim.AdamW{WeightDecay: 0.5},
+		"lion":  &optim.Lion{WeightDecay: 0.5},
 	} {
 		tr, r := mixed(t, exchanging, optimizer, averaging.Pace{}, &alone{rate: 0.5})
 		for range 3 {

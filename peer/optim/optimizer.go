@@ -3,7 +3,9 @@
 package optim
 
 import (
-	"cmp"
+	"errors"
+	"fmt"
+	"math"
 
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -15,7 +17,8 @@ type Optimizer interface {
 	// Delta overwrites grad, the gradient at parameters x, with the step to be
 	// added to the parameters at learning rate rate. x is a snapshot and may be
 	// scribbled over. All calls have vectors of the same length. Delta must not call the
-	// peer: nobody takes a copy of the model while it runs.
+	// peer: nobody takes a copy of the model while it runs. Both vectors are zero where no
+	// optimizer makes the step: in ranges that are Frozen or of kind Statistic.
 	Delta(grad, x tensor.Vector, rate float64)
 }
 
@@ -29,71 +32,53 @@ type Resetter interface {
 	Reset()
 }
 
-// DefaultMomentum is that of the optimizer a peer uses if none is given.
-const DefaultMomentum = 0.9
-
-// SGD is stochastic gradient descent with heavy-ball momentum (Polyak, 1964).
-// With velocity v: v ← Momentum·v + g + WeightDecay·x, step = −rate·v, or with
-// Nesterov: step = −rate·(g + WeightDecay·x + Momentum·v). The zero value is plain
-// gradient descent.
-type SGD struct {
-	Momentum    float64
-	WeightDecay float64
-	Nesterov    bool
-
-	velocity tensor.Vector
+// Validator is an Optimizer that can tell what is wrong with its settings, as those of this
+// package are. A peer asks when it starts.
+type Validator interface {
+	Optimizer
+	// Validate reports all faults of the settings at once, for a model of this layout; nil
+	// is for any.
+	Validate(layout *tensor.Layout) error
 }
 
-// Delta implements Optimizer.
-func (o *SGD) Delta(grad, x tensor.Vector, rate float64) {
-	if len(o.velocity) != len(grad) {
-		o.velocity = make(tensor.Vector, len(grad))
+// clipFloor is added to the norm of a gradient, as torch.nn.utils.clip_grad_norm_ does.
+const clipFloor = 1e-6
+
+// clip shortens a gradient that is longer than most, if that is above 0. One that is not
+// finite stays so.
+func clip(grad tensor.Vector, most float64) {
+	if most <= 0 {
+		return
 	}
-	tensor.MomentumRates{
-		Rate: rate, Momentum: o.Momentum, Decay: o.WeightDecay, Nesterov: o.Nesterov,
-	}.Delta(grad, o.velocity, grad, x)
-}
-
-// Reset implements Resetter.
-func (o *SGD) Reset() { clear(o.velocity) }
-
-// Defaults of AdamW.
-const (
-	DefaultBeta1   = 0.9
-	DefaultBeta2   = 0.999
-	DefaultEpsilon = 1e-8
-)
-
-// AdamW is Adam with decoupled weight decay (Loshchilov & Hutter, 2019), with
-// bias-corrected moments. The zero value has the usual constants and no decay.
-type AdamW struct {
-	// Beta1 and Beta2 are the decay rates of the two moments, Epsilon what keeps
-	// the quotient finite. Default: DefaultBeta1, DefaultBeta2, DefaultEpsilon.
-	Beta1, Beta2, Epsilon float64
-	// WeightDecay is the share of a parameter, times the rate, by which a step
-	// shrinks it.
-	WeightDecay float64
-
-	steps  uint64
-	first  tensor.Vector
-	second tensor.Vector
-}
-
-// Delta implements Optimizer.
-func (o *AdamW) Delta(grad, x tensor.Vector, rate float64) {
-	if len(o.first) != len(grad) {
-		o.first, o.second, o.steps = make(tensor.Vector, len(grad)), make(tensor.Vector, len(grad)), 0
+	if share := most / (tensor.Norm2(grad) + clipFloor); share < 1 {
+		tensor.Scale(grad, float32(share))
 	}
-	o.steps++
-	tensor.AdamWRates{
-		Rate: rate, Beta1: cmp.Or(o.Beta1, DefaultBeta1), Beta2: cmp.Or(o.Beta2, DefaultBeta2),
-		Epsilon: cmp.Or(o.Epsilon, DefaultEpsilon), Decay: o.WeightDecay, Step: o.steps,
-	}.Delta(grad, o.first, o.second, grad, x)
 }
 
-// Reset implements Resetter.
-func (o *AdamW) Reset() {
-	clear(o.first)
-	clear(o.second)
-	o.steps = 0
+// faults are what is wrong with the settings of an optimizer.
+type faults []error
+
+func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
+
+func (f *faults) share(name string, value float64) {
+	if !(value >= 0 && value < 1) {
+		f.add("%s is %v: want 0 to below 1", name, value)
+	}
 }
+
+func (f *faults) amount(name string, value float64) {
+	if !(value >= 0) || math.IsInf(value, 0) {
+		f.add("%s is %v: want 0 or a positive number", name, value)
+	}
+}
+
+// common takes the settings that all optimizers here have.
+func (f *faults) common(decay, clip float64, ranges error) {
+	f.amount("WeightDecay", decay)
+	f.amount("Clip", clip)
+	if ranges != nil {
+		*f = append(*f, ranges)
+	}
+}
+
+func (f *faults) joined() error { return errors.Join(*f...) }

@@ -38,6 +38,7 @@ func TestOptimizersFindTheMinimum(t *testing.T) {
 		"momentum": {&optim.SGD{Momentum: 0.9}, 0.05, 1e-3},
 		"nesterov": {&optim.SGD{Momentum: 0.9, Nesterov: true}, 0.05, 1e-3},
 		"adamw":    {&optim.AdamW{}, 0.05, 1e-2},
+		"lion":     {&optim.Lion{}, 0.01, 0.1}, // which ends within a few steps of the rate
 	} {
 		if far := minimize(c.optimizer, 200, c.rate); !(far <= c.most) {
 			t.Errorf("%s ends %g from the minimum, want %g at most", name, far, c.most)
@@ -46,7 +47,9 @@ func TestOptimizersFindTheMinimum(t *testing.T) {
 }
 
 func TestWeightDecayShrinksWhatNoGradientHolds(t *testing.T) {
-	for name, optimizer := range map[string]optim.Optimizer{"sgd": &optim.SGD{WeightDecay: 0.1}, "adamw": &optim.AdamW{WeightDecay: 0.1}} {
+	for name, optimizer := range map[string]optim.Optimizer{
+		"sgd": &optim.SGD{WeightDecay: 0.1}, "adamw": &optim.AdamW{WeightDecay: 0.1}, "lion": &optim.Lion{WeightDecay: 0.1},
+	} {
 		grad := make(tensor.Vector, 1)
 		optimizer.Delta(grad, tensor.Vector{2}, 0.5)
 		if want := float32(-0.1); math.Abs(float64(grad[0]-want)) > 1e-6 {

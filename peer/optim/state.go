@@ -35,45 +35,6 @@ type Stateful interface {
 	Restore(State) error
 }
 
-// Kinds and vectors of the optimizers here.
-const (
-	kindSGD, vectorVelocity             = "sgd", "velocity"
-	kindAdamW, vectorMean, vectorSquare = "adamw", "mean", "square"
-)
-
-// State implements Stateful.
-func (o *SGD) State() State {
-	return State{Kind: kindSGD, Vectors: vectors(o.velocity, vectorVelocity)}
-}
-
-// Restore implements Stateful.
-func (o *SGD) Restore(s State) error {
-	if err := s.check(kindSGD, vectorVelocity); err != nil {
-		return err
-	}
-	o.velocity = s.Vectors[vectorVelocity]
-	return nil
-}
-
-// State implements Stateful.
-func (o *AdamW) State() State {
-	s := State{Kind: kindAdamW, Steps: o.steps, Vectors: vectors(o.first, vectorMean)}
-	maps.Copy(s.Vectors, vectors(o.second, vectorSquare))
-	return s
-}
-
-// Restore implements Stateful.
-func (o *AdamW) Restore(s State) error {
-	if err := s.check(kindAdamW, vectorMean, vectorSquare); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(s.Vectors[vectorSquare], func(v float32) bool { return v < 0 }) {
-		return fmt.Errorf("restoring the state of %s: %s holds negative values", kindAdamW, vectorSquare)
-	}
-	o.first, o.second, o.steps = s.Vectors[vectorMean], s.Vectors[vectorSquare], s.Steps
-	return nil
-}
-
 // vectors is a vector by its name, nothing if it is empty.
 func vectors(v tensor.Vector, name string) map[string]tensor.Vector {
 	if len(v) == 0 {

@@ -15,6 +15,7 @@ func TestOptimizersComeBack(t *testing.T) {
 	for name, fresh := range map[string]func() optim.Stateful{
 		"sgd":   func() optim.Stateful { return &optim.SGD{Momentum: 0.9} },
 		"adamw": func() optim.Stateful { return &optim.AdamW{} },
+		"lion":  func() optim.Stateful { return &optim.Lion{Beta1: 0.99} },
 	} {
 		step := func(o optim.Optimizer, g float32) float32 {
 			grad := tensor.Vector{g, -g}
@@ -33,7 +34,7 @@ func TestOptimizersComeBack(t *testing.T) {
 		if err := kept.Restore(state); err != nil {
 			t.Fatal(err)
 		}
-		if a, b, anew := step(old, 2), step(kept, 2), step(fresh(), 2); a != b || a == anew {
+		if a, b, anew := step(old, -0.5), step(kept, -0.5), step(fresh(), -0.5); a != b || a == anew {
 			t.Errorf("%s: the next step is %g, %g after it was restored, %g of one that knows nothing", name, a, b, anew)
 		}
 	}
@@ -50,6 +51,7 @@ func TestForeignOptimizerState(t *testing.T) {
 		want      string
 	}{
 		"another optimizer's": {&optim.SGD{}, optim.State{Kind: "adamw"}, `of "adamw"`},
+		"a state of AdamW":    {&optim.Lion{}, optim.State{Kind: "adamw"}, `of "adamw"`},
 		"another name":        {&optim.SGD{}, optim.State{Kind: "sgd", Vectors: map[string]tensor.Vector{"x": one}}, "no velocity"},
 		"not finite":          {&optim.SGD{}, optim.State{Kind: "sgd", Vectors: map[string]tensor.Vector{"velocity": nan}}, "NaN"},
 		"half":                {&optim.AdamW{}, optim.State{Kind: "adamw", Vectors: map[string]tensor.Vector{"mean": one}}, "1 vectors, want 2"},

@@ -21,6 +21,7 @@ func TestSimulatedStepsAreThoseOfPeers(t *testing.T) {
 	optimizers := map[string]func() optim.Optimizer{
 		"sgd":   func() optim.Optimizer { return &optim.SGD{Momentum: 0.9} },
 		"adamw": func() optim.Optimizer { return &optim.AdamW{WeightDecay: 0.1} },
+		"lion":  func() optim.Optimizer { return &optim.Lion{Clip: 1} },
 	}
 	machines := map[string]func(averaging.Config) (averaging.Machine, error){
 		"adpsgd": func(c averaging.Config) (averaging.Machine, error) { return averaging.NewADPSGD(c) },

@@ -99,6 +99,11 @@ func (s Simulation) validate() error {
 	if f.note(s.Task == nil, "Task is nil"); s.Task != nil {
 		f.within("Exchange.Codec", s.Exchange.Codec.Validate(s.Task.Params().Layout()))
 	}
+	if s.Task != nil && s.Optimizer != nil {
+		if o, can := s.Optimizer().(optim.Validator); can {
+			f.within("Optimizer", o.Validate(s.Task.Params().Layout()))
+		}
+	}
 	f.note(s.Exchange.Codec.Choosing(), "Exchange.Codec is %s: simulated links are not measured, name a codec", quant.Auto)
 	f.within("Exchange.Pace", s.Exchange.Pace.Validate())
 	f.note(s.Work.Steps == 0 && s.Work.StepsPerPeer == 0, "Work is none: give Steps or StepsPerPeer")

@@ -52,5 +52,6 @@ func newKernels(n int, seed uint64) (kernels []measure.Kernel, copied measure.Ke
 	return append(kernels,
 		measure.Kernel{Name: "momentum", Pass: step(&optim.SGD{Momentum: optim.DefaultMomentum, WeightDecay: decay})},
 		measure.Kernel{Name: "nesterov", Pass: step(&optim.SGD{Momentum: optim.DefaultMomentum, WeightDecay: decay, Nesterov: true})},
-		measure.Kernel{Name: "adamw", Pass: step(&optim.AdamW{WeightDecay: decay})}), copied, nil
+		measure.Kernel{Name: "adamw", Pass: step(&optim.AdamW{WeightDecay: decay})},
+		measure.Kernel{Name: "lion", Pass: step(&optim.Lion{WeightDecay: decay})}), copied, nil
 }

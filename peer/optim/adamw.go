@@ -1,0 +1,98 @@
+package optim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Defaults of AdamW.
+const (
+	DefaultBeta1   = 0.9
+	DefaultBeta2   = 0.999
+	DefaultEpsilon = 1e-8
+)
+
+// AdamW is Adam with decoupled weight decay (Loshchilov & Hutter, 2019), with
+// bias-corrected moments. The zero value has the usual constants and no decay.
+type AdamW struct {
+	// Beta1 and Beta2 are the decay rates of the two moments, 0 to below 1, Epsilon what
+	// keeps the quotient finite. Default: DefaultBeta1, DefaultBeta2, DefaultEpsilon.
+	Beta1, Beta2, Epsilon float64
+	// WeightDecay is the share of a parameter, times the rate, by which a step
+	// shrinks it.
+	WeightDecay float64
+	// Decayed are the ranges that WeightDecay is for, Select(layout, Weights) as a rule.
+	// Default: all.
+	Decayed Ranges
+	// Clip bounds the norm of the gradient, all ranges together, before anything is made
+	// of it, as torch.nn.utils.clip_grad_norm_ does. Default: no bound. Where gradients are
+	// averaged (baseline.AllReduce) it bounds the mean's; Local ranges that are trained are
+	// part of it, so that there they would have peers scale what they share differently.
+	Clip float64
+
+	steps  uint64
+	first  tensor.Vector
+	second tensor.Vector
+}
+
+// Delta implements Optimizer.
+func (o *AdamW) Delta(grad, x tensor.Vector, rate float64) {
+	if len(o.first) != len(grad) {
+		o.first, o.second, o.steps = make(tensor.Vector, len(grad)), make(tensor.Vector, len(grad)), 0
+	}
+	o.steps++
+	clip(grad, o.Clip)
+	for p := range o.Decayed.over(len(grad), o.WeightDecay) {
+		tensor.AdamWRates{
+			Rate: rate, Beta1: cmp.Or(o.Beta1, DefaultBeta1), Beta2: cmp.Or(o.Beta2, DefaultBeta2),
+			Epsilon: cmp.Or(o.Epsilon, DefaultEpsilon), Decay: p.decay, Step: o.steps,
+		}.Delta(p.in(grad), p.in(o.first), p.in(o.second), p.in(grad), p.in(x))
+	}
+}
+
+// Reset implements Resetter.
+func (o *AdamW) Reset() {
+	clear(o.first)
+	clear(o.second)
+	o.steps = 0
+}
+
+// leastEpsilon is the least that float32 has with all its digits.
+const leastEpsilon = 0x1p-126
+
+// Validate implements Validator.
+func (o *AdamW) Validate(layout *tensor.Layout) error {
+	var f faults
+	f.share("Beta1", o.Beta1)
+	f.share("Beta2", o.Beta2)
+	if e := cmp.Or(o.Epsilon, DefaultEpsilon); !(e >= leastEpsilon && e <= 1) {
+		f.add("Epsilon is %v: want %.2g to 1, or 0 for %v", o.Epsilon, leastEpsilon, DefaultEpsilon)
+	}
+	f.common(o.WeightDecay, o.Clip, o.Decayed.fault(layout))
+	return f.joined()
+}
+
+const kindAdamW, vectorMean, vectorSquare = "adamw", "mean", "square"
+
+// State implements Stateful.
+func (o *AdamW) State() State {
+	s := State{Kind: kindAdamW, Steps: o.steps, Vectors: vectors(o.first, vectorMean)}
+	maps.Copy(s.Vectors, vectors(o.second, vectorSquare))
+	return s
+}
+
+// Restore implements Stateful.
+func (o *AdamW) Restore(s State) error {
+	if err := s.check(kindAdamW, vectorMean, vectorSquare); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(s.Vectors[vectorSquare], func(v float32) bool { return v < 0 }) {
+		return fmt.Errorf("restoring the state of %s: %s holds negative values", kindAdamW, vectorSquare)
+	}
+	o.first, o.second, o.steps = s.Vectors[vectorMean], s.Vectors[vectorSquare], s.Steps
+	return nil
+}
