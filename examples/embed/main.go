@@ -1,46 +1,42 @@
-// Embed is the smallest service that trains with others: it learns to read digits
-// from images of its own, together with whoever runs it too.
+// Embed is a service with a model of its own: it learns to read digits from images that it
+// alone has, together with whoever runs it too, and tells over HTTP what it reads.
 //
-//	go run ./examples/embed                      # the first; it prints its addresses
-//	go run ./examples/embed ADDRESS [ADDRESS…]   # each further one
-//
-// It shows how little a service has to write; examples/gossipnode shows how much
-// it may.
+//	go run ./examples/embed localhost:8000              # the first; it logs its addresses
+//	go run ./examples/embed localhost:8001 ADDRESS…     # each further one
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
+	"log"
 	"math/rand/v2"
+	"net"
+	"net/http"
 	"os"
 	"os/signal"
 
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
-	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], 2000); err != nil {
-		fmt.Fprintln(os.Stderr, "embed:", err)
-		os.Exit(1)
+	listener, err := net.Listen("tcp", append(os.Args, "localhost:8000")[1])
+	if err != nil {
+		log.Fatal(err)
 	}
+	log.Println(serve(ctx, listener, os.Args[min(2, len(os.Args)):], 2000))
 }
 
-// run trains from images of this process's own until every peer has taken steps
-// gradient steps on average, and reports the accuracy.
-func run(ctx context.Context, seeds []string, steps uint64) error {
+// serve learns until all have taken steps gradient steps on average, and answers until ctx ends.
+func serve(ctx context.Context, listener net.Listener, seeds []string, steps uint64) error {
 	data, err := dataset.Load(dataset.Config{Name: "glyphs", PeerSeed: rand.Uint64()})
-	if err != nil {
-		return err
-	}
-	model, err := nets.ByName("mlp", data.Train.Shape(), data.Train.Classes())
 	if err != nil {
 		return err
 	}
@@ -48,43 +44,45 @@ func run(ctx context.Context, seeds []string, steps uint64) error {
 	if err != nil {
 		return err
 	}
-	params := tensor.NewParams(model.Layout())
-	model.Init(1, params.Vector()) // the same initial values at every peer
 	var batch dataset.Batch
-	gradient := func(x, grad tensor.Vector) (peer.Result, error) {
-		batches.Next(&batch)
-		return peer.Result{Loss: model.Gradient(x, &batch, grad), Samples: batch.Len()}, nil
-	}
-	trained, err := train(ctx, params, seeds, steps, gradient)
+	// The README shows these lines.
+	model, err := nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10)).Build(784)
 	if err != nil {
 		return err
 	}
-	accuracy, _ := model.Evaluate(trained, data.HeldOut)
-	fmt.Printf("%.1f %% of unseen digits read right\n", 100*accuracy)
-	return nil
-}
-
-// gradientFunc computes a gradient from the service's own data.
-type gradientFunc = func(x, grad tensor.Vector) (peer.Result, error)
-
-// train is all that a service needs of the library.
-func train(ctx context.Context, params *tensor.Params, seeds []string, steps uint64, gradient gradientFunc) (tensor.Vector, error) {
-	log := zap.Must(zap.NewDevelopment(zap.IncreaseLevel(zap.InfoLevel)))
-	work := peer.Work{StepsPerPeer: steps}
-	// The README shows these lines.
-	p, err := peer.Start(ctx, peer.Config{Run: "digits", Params: params, Join: seeds, Work: work, Log: log})
+	params, work := model.Init(1), peer.Work{StepsPerPeer: steps} // the same at every peer
+	p, err := peer.Start(ctx, peer.Config{Run: "digits", Params: params, Join: seeds, Work: work, Log: zap.Must(zap.NewDevelopment())})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer p.Close()
+	go http.Serve(listener, reader(p, model)) // answers with what has been learned so far
+	trainer := model.Trainer(32, nn.CrossEntropy())
 	for err == nil {
-		err = p.Step(ctx, gradient)
+		err = p.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) {
+			err := batches.Next(&batch)
+			return peer.Result{Loss: trainer.Gradient(x, grad, batch.X, nn.Labels(nil, batch.Labels)), Samples: 32}, err
+		})
 	}
-	trained := make(tensor.Vector, params.Layout().Len())
-	_, failed := p.Snapshot(trained, 0)
 	// Until here.
-	if !errors.Is(err, peer.ErrRunOver) {
-		return nil, err
+	if errors.Is(err, peer.ErrRunOver) {
+		<-ctx.Done()
 	}
-	return trained, failed
+	return errors.Join(err, listener.Close())
+}
+
+// reader answers 784 grey levels, a JSON array, with the log-odds of the ten digits.
+func reader(p *peer.Peer, model *nn.Model) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var image tensor.Vector
+		snapshot, digits := make(tensor.Vector, model.Layout().Len()), make(tensor.Vector, 10)
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&image); err != nil || len(image) != 784 {
+			http.Error(w, "want a JSON array of 784 numbers", http.StatusBadRequest)
+		} else if _, err := p.Snapshot(snapshot, 0); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		} else {
+			model.Predict(snapshot, digits, image)
+			json.NewEncoder(w).Encode(digits)
+		}
+	}
 }

@@ -28,6 +28,14 @@ func (crossEntropy) Gradient(errors, outputs, targets tensor.Vector, scale float
 	return ops.SoftmaxCrossEntropy(errors, outputs, targets, scale)
 }
 
+// Labels appends the numbers of classes to dst, as CrossEntropy takes them.
+func Labels[T ~uint8 | ~int | ~int32 | ~int64](dst tensor.Vector, classes []T) tensor.Vector {
+	for _, c := range classes {
+		dst = append(dst, float32(c))
+	}
+	return dst
+}
+
 // MeanSquare is the square of the difference of each output from its target.
 func MeanSquare() Loss { return each{squared} }
 
