@@ -4,20 +4,16 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/seed-97356399/murmuration/internal/kernel"
 	"github.com/seed-97356399/murmuration/tensor"
 )
-
-// negligible is the error, as a share of the largest possible, that counts as
-// none. The errors of a model that is sure of itself, exp(-90) and the like,
-// would fill gradient and momentum with subnormal numbers, on which processors
-// are some hundred times slower: a long training would drop to a quarter of its
-// speed.
-const negligible = 1e-12
 
 // SoftmaxCrossEntropy returns the sum of the cross entropies of the softmax of each row of
 // logits, and sets errors, which may be logits, to its gradient over them, times scale:
 // scale*(softmax - one-hot). Each row has one label, the number of its class, and one
-// value a class. A label that is no whole number from 0 below the number of classes is an
+// value a class; next to nothing counts as none, since the errors of a model that is sure
+// of itself would be subnormal numbers, on which processors are some hundred times slower.
+// A label that is no whole number from 0 below the number of classes is an
 // error of the program and panics.
 func SoftmaxCrossEntropy(errors, logits, labels tensor.Vector, scale float64) float64 {
 	wantLen("SoftmaxCrossEntropy", len(errors), len(logits))
@@ -26,25 +22,15 @@ func SoftmaxCrossEntropy(errors, logits, labels tensor.Vector, scale float64) fl
 	}
 	classes := len(logits) / len(labels)
 	wantLen("SoftmaxCrossEntropy", len(logits), len(labels)*classes)
+	copy(errors, logits)
 	sum := 0.0
 	for i, l := range labels {
 		label := int(l)
 		if label < 0 || label >= classes || float32(label) != l {
 			panic(fmt.Sprintf("nn: label %v of row %d: want the number of one of %d classes, from 0", l, i, classes))
 		}
-		row, e := logits[i*classes:][:classes], errors[i*classes:][:classes]
-		total := LogSumExp(row)
-		sum += total - float64(row[label])
-		for j, v := range row {
-			p := math.Exp(float64(v) - total)
-			if j == label {
-				p--
-			}
-			if math.Abs(p) < negligible {
-				p = 0
-			}
-			e[j] = float32(p * scale)
-		}
+		e := errors[i*classes:][:classes]
+		sum += kernel.CrossEntropy(e, label, float32(scale))
 	}
 	return sum
 }

@@ -123,7 +123,7 @@ func (s *attentionStep) look(h head) {
 		rows := min(lookBlock, s.context-from)
 		seen := s.block(s.looked, h.looked, from, rows)
 		s.mul.MatMul(seen, 1, s.columns(s.qkv, h.q, from, rows, wide), s.columns(s.qkv, h.k, 0, seen.Cols, wide).T(), 0)
-		ops.SoftmaxCausal(seen.Data, rows, seen.Cols, s.context, from, s.scale())
+		ops.SoftmaxCausal(seen.Data[:rows*s.context], s.context, from, s.scale())
 		s.mul.MatMul(s.columns(s.heard, h.heard, from, rows, s.width), 1, seen, s.columns(s.qkv, h.v, 0, seen.Cols, wide), 0)
 	}
 }
@@ -153,7 +153,7 @@ func (s *attentionStep) learn(h head, e tensor.Vector) {
 		heard := s.columns(e, h.heard, from, rows, s.width)
 		s.mul.MatMul(scores, 1, heard, s.columns(s.qkv, h.v, 0, seen.Cols, wide).T(), 0)
 		s.mul.MatMul(s.columns(s.errors, h.v, 0, seen.Cols, wide), 1, seen.T(), heard, beta)
-		ops.SoftmaxCausalGradient(scores.Data, seen.Data, rows, seen.Cols, s.context, from, s.scale())
+		ops.SoftmaxCausalGradient(scores.Data[:rows*s.context], seen.Data[:rows*s.context], s.context, from, s.scale())
 		s.mul.MatMul(s.columns(s.errors, h.q, from, rows, wide), 1, scores, s.columns(s.qkv, h.k, 0, seen.Cols, wide), 0)
 		s.mul.MatMul(s.columns(s.errors, h.k, 0, seen.Cols, wide), 1, scores.T(), s.columns(s.qkv, h.q, from, rows, wide), beta)
 	}

@@ -21,7 +21,7 @@ func (l layerNorm) Fit(in Shape) (Fitted, error) {
 		return Fitted{}, fmt.Errorf("want rows of %d values, have %d", l.width, in.Width())
 	}
 	return Fitted{Out: in, Params: scaleAndShift(l.width), Make: func(r *Room) Step {
-		return &layerNormStep{width: l.width, y: r.Values(in.Len()), stats: r.Values(2 * in.Rows())}
+		return &layerNormStep{width: l.width, y: r.Values(in.Len()), means: r.Values(in.Rows()), inverses: r.Values(in.Rows())}
 	}}, nil
 }
 
@@ -34,22 +34,24 @@ func scaleAndShift(n int) []Param {
 }
 
 type layerNormStep struct {
-	width    int
-	x        tensor.Vector // of the last Forward
-	y, stats tensor.Vector
+	width           int
+	x               tensor.Vector // of the last Forward
+	y               tensor.Vector
+	means, inverses tensor.Vector // of its rows
 }
 
 // Forward implements Step.
 func (s *layerNormStep) Forward(_ Pass, w, x tensor.Vector) tensor.Vector {
 	s.x = x
-	y := s.y[:len(x)]
-	ops.LayerNorm(y, s.stats[:2*len(x)/s.width], x, w[:s.width], w[s.width:])
+	y, rows := s.y[:len(x)], len(x)/s.width
+	ops.LayerNorm(y, s.means[:rows], s.inverses[:rows], x, w[:s.width], w[s.width:])
 	return y
 }
 
 // Backward implements Step.
 func (s *layerNormStep) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
 	p.Begin(g)
-	ops.LayerNormGradient(e, g[:s.width], g[s.width:], s.stats[:2*len(e)/s.width], s.x, e, w[:s.width])
+	rows := len(e) / s.width
+	ops.LayerNormGradient(e, g[:s.width], g[s.width:], s.means[:rows], s.inverses[:rows], s.x, e, w[:s.width])
 	return e
 }
