@@ -13,6 +13,9 @@ type learnerOptions struct {
 	LeafRows             int
 	Rate, Penalty, L1    float64
 	Clusters, Components int
+	User, Item           string
+	Factors              int
+	Apart                string
 	Seed                 uint64
 }
 
@@ -30,6 +33,9 @@ const (
 	wantsClass  = "classes"
 	wantsAny    = "a number or classes"
 )
+
+// ratings is the learner of ratings that users give to items.
+const ratings = "als"
 
 func learners() []learner {
 	logistic := func(o learnerOptions) learn.Learner { return &learn.Logistic{C: 1 / o.Penalty, L1Ratio: o.L1} }
@@ -54,7 +60,15 @@ func learners() []learner {
 		}},
 		{"kmeans", rows.Numbers, "", func(o learnerOptions) learn.Learner { return learn.KMeans{Clusters: o.Clusters, Seed: o.Seed} }},
 		{"pca", rows.Numbers, "", func(o learnerOptions) learn.Learner { return learn.PCA{Components: o.Components, Seed: o.Seed} }},
+		{ratings, rows.Named, wantsNumber, func(o learnerOptions) learn.Learner {
+			return learn.ALS{User: o.User, Item: o.Item, Factors: o.Factors, Seed: o.Seed}
+		}},
 	}
+}
+
+// combinations are those of models that were fitted apart.
+func combinations() []string {
+	return []string{string(learn.Average), string(learn.Vote), string(learn.Stack), string(learn.MeanCoefficients)}
 }
 
 func learnerNames() (names []string) {
@@ -83,7 +97,7 @@ func (o learnerOptions) faults() error {
 		flag         string
 		value, least int
 	}{
-		{"trees", o.Trees, 1}, {"leaves", o.Leaves, 0}, {"depth", o.Depth, 0}, {"leaf-rows", o.LeafRows, 1}, {"clusters", o.Clusters, 1}, {"components", o.Components, 0},
+		{"trees", o.Trees, 1}, {"leaves", o.Leaves, 0}, {"depth", o.Depth, 0}, {"leaf-rows", o.LeafRows, 1}, {"clusters", o.Clusters, 1}, {"components", o.Components, 0}, {"factors", o.Factors, 1},
 	} {
 		faults.If(f.value < f.least, f.flag, "%d: want %d or more", f.value, f.least)
 	}

@@ -53,6 +53,10 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.Float64Var(&l.L1, "l1", 0, "share of the penalty of logistic and softmax that is of absolute values, 0 to 1: sets weights to 0")
 	flags.IntVar(&l.Clusters, "clusters", 8, "clusters of kmeans")
 	flags.IntVar(&l.Components, "components", 0, "components of pca (default: 10, or as many as columns)")
+	flags.StringVar(&l.User, "user", "user", "column of who rates, for als; a user's rows are all at one peer")
+	flags.StringVar(&l.Item, "item", "item", "column of what is rated, for als; --target is the rating")
+	flags.IntVar(&l.Factors, "factors", 10, "factors of a user and of an item, for als")
+	flags.StringVar(&l.Apart, "apart", "", "also combine models that peers fit on their own rows alone, for comparison: "+cli.List(combinations()))
 	flags.Uint64Var(&l.Seed, "seed", 1, "for what is drawn by chance")
 	cli.Group(flags, topicLearner, "learner", "trees", "leaves", "depth", "clusters", "components")
 	flags.IntVar(&o.Peers, "peers", 1, "peers on this machine, each with its part of the rows; 1 is one process with all")
@@ -84,6 +88,14 @@ func (o *options) load(cmd *cobra.Command) error {
 	faults.Add(t.Faults()...)
 	faults.Add(cli.OneOf("learner", l.Name, learnerNames()), l.faults())
 	faults.If(l.hasTarget() && t.Target == "", "target", "is missing: give the column that %s is to learn, or a comparison such as 'arr_delay>15'", l.Name)
+	faults.If(l.Apart != "" && !slices.Contains(combinations(), l.Apart), "apart", "%q: want %s", l.Apart, cli.List(combinations()))
+	faults.If(l.Apart != "" && (!l.hasTarget() || l.Name == ratings), "apart", "is of learners with a target and no users: leave it out for %s", l.Name)
+	if l.Name == ratings {
+		o.Table.Categories = append(o.Table.Categories, l.User, l.Item)
+		if from.Source("shard") == cli.FromDefault {
+			o.Table.Shard = "by=" + l.User
+		}
+	}
 	faults.Add(cli.Within("peers", o.Peers, 1, maxLocalPeers))
 	apart := from.Source("listen") != cli.FromDefault || len(o.Join) > 0
 	faults.If(apart && o.Part < 0 && o.Peers > 1, "peers", "is of peers on this machine: leave it out where --listen or --join are given")

@@ -21,6 +21,8 @@ type Result struct {
 	// Rows are those that trained, of all peers, and TestRows those that the scores are of.
 	Rows     int64 `json:"rows"`
 	TestRows int64 `json:"test_rows"`
+	// EqualRows are those that --distinct has left out, of all peers.
+	EqualRows int64 `json:"equal_rows,omitempty"`
 	// Damaged rows were set aside, by this peer.
 	Damaged int64 `json:"damaged"`
 	// DamagedRows tells them, or the first maxDamaged of them.
@@ -31,8 +33,8 @@ type Result struct {
 	Seconds float64 `json:"seconds"`
 	*ClassScores
 	*NumberScores
-	Inertia   *float64  `json:"inertia,omitempty"`
-	Explained []float64 `json:"explained,omitempty"`
+	Untargeted
+	Apart *Apart `json:"apart,omitempty"`
 	// BytesSent are those of all sums, of this peer; of all peers of a local fit.
 	BytesSent uint64 `json:"bytes_sent"`
 	Sums      int    `json:"sums"`
@@ -52,6 +54,19 @@ type ClassScores struct {
 	LogLoss  float64         `json:"logloss"`
 	// Alone is over the models that peers have fitted on their own rows, with --alone.
 	Alone *result.Accuracy `json:"auc_alone,omitempty"`
+}
+
+// Untargeted is of learners without a target: k-means and PCA.
+type Untargeted struct {
+	Inertia   *float64  `json:"inertia,omitempty"`
+	Explained []float64 `json:"explained,omitempty"`
+}
+
+// Apart is what models that peers have fitted on their own rows alone reach together, with --apart.
+type Apart struct {
+	Combine string      `json:"combine"`
+	AUC     *cli.Number `json:"auc,omitempty"`
+	RMSE    *float64    `json:"rmse,omitempty"`
 }
 
 // NumberScores are of numbers.
@@ -97,6 +112,9 @@ func (r Result) String() string {
 	if r.PeersLost > 0 {
 		fmt.Fprintf(&text, "%s lost on the way.\n", cli.Plural(uint64(r.PeersLost), "peer"))
 	}
+	if r.EqualRows > 0 {
+		fmt.Fprintf(&text, "%s that others equal left out.\n", cli.Plural(uint64(r.EqualRows), "row"))
+	}
 	if r.DamagedRows != nil {
 		text.WriteString(r.DamagedRows.String())
 	}
@@ -109,6 +127,14 @@ func (r Result) String() string {
 	}
 	if n := r.NumberScores; n != nil {
 		fmt.Fprintf(&text, "On %d held-out rows: RMSE %.4g, mean absolute error %.4g, R² %.4f.\n", r.TestRows, n.RMSE, n.MAE, n.R2)
+	}
+	if a := r.Apart; a != nil {
+		fmt.Fprintf(&text, "Models fitted apart, combined by %s: ", a.Combine)
+		if a.AUC != nil {
+			fmt.Fprintf(&text, "AUC %.4f.\n", float64(*a.AUC))
+		} else {
+			fmt.Fprintf(&text, "RMSE %.4g.\n", *a.RMSE)
+		}
 	}
 	if r.Inertia != nil {
 		fmt.Fprintf(&text, "Inertia %.6g.\n", *r.Inertia)

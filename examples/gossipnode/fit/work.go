@@ -46,7 +46,7 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 	if err != nil {
 		return Result{}, learn.File{}, err
 	}
-	if err := w.LimitValues(ctx, training); err != nil {
+	if err := w.narrow(ctx, training); err != nil {
 		return Result{}, learn.File{}, err
 	}
 	begun := time.Now()
@@ -59,11 +59,11 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 		return Result{}, learn.File{}, err
 	}
 	done := Result{Learner: l.name, Columns: len(rows.Features.Columns), Seconds: time.Since(begun).Seconds()}
-	count, peers, err := w.Flock.Sum(ctx, "fit/count", []float64{float64(rows.Features.Rows)})
+	count, peers, err := w.Flock.Sum(ctx, "fit/count", []float64{float64(rows.Features.Rows), float64(w.Equal)})
 	if err != nil {
 		return Result{}, learn.File{}, err
 	}
-	done.Peers, done.Rows = peers, int64(count[0])
+	done.Peers, done.Rows, done.EqualRows = peers, int64(count[0]), int64(count[1])
 	switch m := model.(type) {
 	case *learn.KMeansModel:
 		done.Inertia = &m.Inertia
@@ -79,6 +79,9 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 			return Result{}, learn.File{}, err
 		}
 		done.score(scores)
+		if err := w.apart(ctx, rows, held, &done); err != nil {
+			return Result{}, learn.File{}, err
+		}
 	}
 	if w.Alone && done.ClassScores != nil {
 		if done.ClassScores.Alone, err = w.alone(ctx, training, test); err != nil {
@@ -89,12 +92,62 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 	if err != nil {
 		return Result{}, learn.File{}, err
 	}
+	done.Hash, err = hashOf(file)
+	return done, file, err
+}
+
+// hashOf tells models apart by what all members have of them.
+func hashOf(file learn.File) (string, error) {
+	if m, ok := file.Model.(*learn.ALSModel); ok {
+		file.Model = m.Shared()
+	}
 	hash := sha256.New()
 	if err := learn.Save(hash, file); err != nil {
-		return Result{}, learn.File{}, err
+		return "", err
 	}
-	done.Hash = hex.EncodeToString(hash.Sum(nil)[:8])
-	return done, file, nil
+	return hex.EncodeToString(hash.Sum(nil)[:8]), nil
+}
+
+// narrow leaves out columns that the learner has no use for.
+func (w *work) narrow(ctx context.Context, training rows.Examples) error {
+	if w.learner.name != ratings {
+		return w.LimitValues(ctx, training)
+	}
+	l := w.Learner
+	if err := errors.Join(rows.Has(w.Schema, "user", l.User), rows.Has(w.Schema, "item", l.Item)); err != nil {
+		return err
+	}
+	for _, f := range w.Features() {
+		if f.Name != l.User && f.Name != l.Item {
+			w.LeftOut = append(w.LeftOut, f.Name)
+		}
+	}
+	return nil
+}
+
+// apart combines models that members fit alone, if it is asked for, and scores that.
+func (w *work) apart(ctx context.Context, training, held learn.Rows, done *Result) error {
+	if w.Learner.Apart == "" {
+		return nil
+	}
+	e := &learn.Ensemble{Learner: w.learner.make(w.Learner), Combine: learn.Combination(w.Learner.Apart), Seed: w.Learner.Seed}
+	model, err := e.Fit(ctx, w.Flock, "fit/apart", training)
+	if err != nil {
+		return err
+	}
+	scores, err := learn.Evaluate(ctx, w.Flock, "fit/apart/scores", model, held)
+	if err != nil {
+		return err
+	}
+	done.Apart = &Apart{Combine: w.Learner.Apart}
+	if c := scores.Classes; c != nil {
+		auc := cli.Number(c.AUC)
+		done.Apart.AUC = &auc
+	}
+	if n := scores.Numbers; n != nil {
+		done.Apart.RMSE = &n.RMSE
+	}
+	return nil
 }
 
 // learnTarget finds the classes that all members have, if the learner has a target.

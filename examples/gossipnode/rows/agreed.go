@@ -21,6 +21,21 @@ type Agreed struct {
 	Target  table.Target
 	Labels  *table.Labels // nil without a target
 	LeftOut []string      // columns with too many values
+	Equal   int           // rows left out, with Table.Distinct
+}
+
+// dropEqual leaves rows out that train and that others equal.
+func (a *Agreed) dropEqual(ctx context.Context) error {
+	train, _, err := a.Table.Parts()
+	if err != nil {
+		return err
+	}
+	keep, equal, err := prepare.Distinct(ctx, a.Flock, "fit/distinct", table.Filtered(a.Rows, train, table.Drop(a.Table.Drop...)))
+	if err != nil {
+		return err
+	}
+	a.Rows, a.Equal = table.Filtered(a.Rows, keep), equal
+	return nil
 }
 
 // LearnTarget finds the classes that all members have.

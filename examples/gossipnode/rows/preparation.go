@@ -16,6 +16,8 @@ const (
 	Counts
 	// AsTheyAre: numbers and what is missing stay, and categories are numbered alike.
 	AsTheyAre
+	// Named: nothing is done.
+	Named
 )
 
 // Pipeline is the stages for columns, as a batch has them; values of categories with fewer rows

@@ -65,14 +65,17 @@ func (s Share) Agree(ctx context.Context, flock table.Flock, shared map[string]s
 	if local == nil {
 		a.Rows, local = s.load(ctx, schema)
 	}
-	return a, table.Ready(ctx, flock, "fit/ready", local)
+	if err := table.Ready(ctx, flock, "fit/ready", local); err != nil || !s.Table.Distinct {
+		return a, err
+	}
+	return a, a.dropEqual(ctx)
 }
 
 // load reads this peer's rows into memory.
 func (s Share) load(ctx context.Context, schema *table.Schema) (table.Source, error) {
 	for _, name := range s.Table.Drop {
-		if schema.Find(name) < 0 {
-			return nil, cli.Usage(cli.Faultf("drop", "%s: there is no such column%s", name, alike(name, schema)))
+		if err := Has(schema, "drop", name); err != nil {
+			return nil, err
 		}
 	}
 	source := s.Rows
@@ -95,6 +98,14 @@ func (s Share) load(ctx context.Context, schema *table.Schema) (table.Source, er
 		batches = append(batches, b)
 	}
 	return table.InMemory(batches...), nil
+}
+
+// Has says that a flag names a column that is not there.
+func Has(schema *table.Schema, flag, column string) error {
+	if schema.Find(column) >= 0 {
+		return nil
+	}
+	return cli.Usage(cli.Faultf(flag, "%s: there is no such column%s", column, alike(column, schema)))
 }
 
 // alike is a hint at the column that was meant.
@@ -147,6 +158,8 @@ func Remedied(err error) error {
 		remedy = "give all members --data of the same columns, and the same --categories and --numbers where kinds differ"
 	case errors.Is(err, learn.ErrOneClass):
 		remedy = "change --target"
+	case errors.Is(err, learn.ErrUserShared):
+		remedy = "give --shard by=COLUMN, the column of --user"
 	case errors.Is(err, learn.ErrNoRows):
 		remedy = "look at --data, --target and --split"
 	}

@@ -24,6 +24,7 @@ type Table struct {
 	Split               string
 	Tolerance, Floor    float64
 	MaxValues           int
+	Distinct            bool
 }
 
 const (
@@ -50,6 +51,7 @@ func (t *Table) Register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&t.Numbers, "numbers", nil, "columns that are numbers, although some value is none; rows with one are damaged")
 	flags.Float64Var(&t.Tolerance, "tolerance", 0, fmt.Sprintf("share of the rows that may be damaged and are set aside (default %g)", read.DefaultTolerance))
 	flags.Float64Var(&t.Floor, "floor", defaultFloor, "values of categories with fewer rows count as one")
+	flags.BoolVar(&t.Distinct, "distinct", false, "of rows that train and are equal but for --drop, over all peers, keep one")
 	flags.IntVar(&t.MaxValues, "max-values", defaultMaxValues, "categories with more distinct values are left out")
 }
 

@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"iter"
 	"math"
 
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -19,11 +18,12 @@ const maxDistinct = 4 << 20
 
 const markSize = 16
 
-// Distinct gives rows without those that the same member has had before, or that a member before
-// it in the flock's order has: of rows that are equal in all columns the flock keeps one. It moves
+// Distinct finds rows that the same member has had before, or that a member before it in the
+// flock's order has: keep leaves them out of the batches of the same source, by their keys, so
+// that of rows that are equal in all columns the flock keeps one. It moves
 // 8 bytes of a hash for each row. It is for fitting only: what is served is served as it comes. The
 // number of rows left out at this member is told.
-func Distinct(ctx context.Context, flock table.Flock, name string, rows table.Source) (kept table.Source, dropped int, err error) {
+func Distinct(ctx context.Context, flock table.Flock, name string, rows table.Source) (keep table.Filter, dropped int, err error) {
 	hashes, drop, err := hashesOf(ctx, rows)
 	if err := table.Ready(ctx, flock, name+"/ready", err); err != nil {
 		return nil, 0, fmt.Errorf("comparing rows: %w", err)
@@ -37,7 +37,7 @@ func Distinct(ctx context.Context, flock table.Flock, name string, rows table.So
 	}
 	all, err := flock.Gather(ctx, name, own)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, fmt.Errorf("comparing rows: %w", err)
 	}
 	for _, theirs := range all {
 		if bytes.HasPrefix(theirs, mark) {
@@ -49,7 +49,15 @@ func Distinct(ctx context.Context, flock table.Flock, name string, rows table.So
 			}
 		}
 	}
-	return without(rows, drop), len(drop), nil
+	return func(b *table.Batch) (*table.Batch, error) {
+		var kept []int
+		for row := range b.Rows {
+			if !drop[b.Key(row)] {
+				kept = append(kept, row)
+			}
+		}
+		return b.Pick(kept), nil
+	}, len(drop), nil
 }
 
 // hashesOf are a member's distinct rows, the first of each by its key, and the keys of the others.
@@ -72,28 +80,6 @@ func hashesOf(ctx context.Context, rows table.Source) (hashes map[uint64]int64, 
 		}
 	}
 	return hashes, drop, nil
-}
-
-// without is a source less some rows, by their keys.
-func without(rows table.Source, drop map[int64]bool) table.Source {
-	return func(ctx context.Context) iter.Seq2[*table.Batch, error] {
-		return func(yield func(*table.Batch, error) bool) {
-			for b, err := range rows(ctx) {
-				if err == nil {
-					var keep []int
-					for row := range b.Rows {
-						if !drop[b.Key(row)] {
-							keep = append(keep, row)
-						}
-					}
-					b = b.Pick(keep)
-				}
-				if !yield(b, err) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // hashOf is 64 bits of the SHA-256 of a row's values, texts with their lengths, so that rows

@@ -21,12 +21,12 @@ func left(t *testing.T, parts ...*table.Batch) []int {
 	t.Helper()
 	counts := make([]int, len(parts))
 	flocktest.Run(len(parts), func(m flocktest.Member, i int) {
-		rows, _, err := Distinct(t.Context(), m, "d", table.InMemory(parts[i]))
+		keep, _, err := Distinct(t.Context(), m, "d", table.InMemory(parts[i]))
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		for b, err := range rows(t.Context()) {
+		for b, err := range table.Filtered(table.InMemory(parts[i]), keep)(t.Context()) {
 			if err != nil {
 				t.Error(err)
 				return

@@ -14,12 +14,12 @@ func TestDistinctRowsOfAFlock(t *testing.T) {
 	parts := split(b, 2, func(row int) int { return row / 3 })
 	left := make([]int, 2)
 	flocktest.Run(2, func(m flocktest.Member, i int) {
-		rows, dropped, err := Distinct(t.Context(), m, "d", table.InMemory(parts[i]))
+		keep, dropped, err := Distinct(t.Context(), m, "d", table.InMemory(parts[i]))
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		for b, err := range rows(t.Context()) {
+		for b, err := range table.Filtered(table.InMemory(parts[i]), keep)(t.Context()) {
 			if err != nil {
 				t.Error(err)
 			}
