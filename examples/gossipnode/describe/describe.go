@@ -39,11 +39,13 @@ func Of(s settings.Settings, data *dataset.Data) description.Description {
 		if s.Dataset == dataset.Images {
 			s.Size = fmt.Sprintf("%dx%d", data.Shape().Width, data.Shape().Height)
 		}
-		// Pictures of one's own may be held out for oneself.
-		all = append(all, description.Field{Name: heldOut, Value: fmt.Sprintf("%x", data.HeldOut.Fingerprint()), Local: s.Dataset == dataset.Images})
+		// Pictures of one's own may be held out for oneself, and rows are.
+		all = append(all, description.Field{Name: heldOut, Value: fmt.Sprintf("%x", data.HeldOut.Fingerprint()), Local: s.Dataset == dataset.Images || s.IsTable()})
 	}
 	for _, f := range fields() {
-		all = append(all, description.Field{Name: f.name, Value: f.value(s), Local: f.local})
+		if value := f.value(s); !f.table || s.IsTable() && value != "" {
+			all = append(all, description.Field{Name: f.name, Value: value, Local: f.local})
+		}
 	}
 	return description.Of(s.Run, all...)
 }

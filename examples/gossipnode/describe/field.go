@@ -17,6 +17,7 @@ type field struct {
 	name  string
 	flags []string // that say what it is
 	local bool     // members may differ
+	table bool     // it is of data sets that are tables, and unknown where it is empty
 	value func(settings.Settings) string
 	// take sets it as the run has it; nil where only the one who has it can.
 	take func(s *settings.Settings, value string) error
@@ -73,6 +74,9 @@ func fields() []field {
 		{name: "initial values", flags: []string{"init"}, local: true, value: initial},
 		{name: "codec policy", flags: []string{"policy"}, local: true, value: func(s settings.Settings) string { return digest(s.Policy) }},
 		{name: "admission", flags: []string{"allow", "run-key"}, local: true, value: admission},
+		ofTable("target", func(s *settings.Settings) *string { return &s.Table.Target }),
+		ofTable("split", func(s *settings.Settings) *string { return &s.Table.Split }),
+		ofTable("preparation", func(s *settings.Settings) *string { return &s.Preparation }),
 	}
 }
 
@@ -111,6 +115,13 @@ func ofData(flag string, of func(*settings.Settings) *string) field {
 		}
 		return nil
 	}
+	return f
+}
+
+// ofTable is a field that is a text of tables.
+func ofTable(name string, of func(*settings.Settings) *string) field {
+	f := text(name, false, of)
+	f.table = true
 	return f
 }
 

@@ -91,17 +91,12 @@ func (r *Result) setAside(d read.Damaged) {
 func (r *Result) score(s learn.Scores) {
 	if c := s.Classes; c != nil {
 		r.TestRows = int64(c.Rows)
-		r.ClassScores = &ClassScores{AUC: accuracyOf(c.AUC), Accuracy: c.Accuracy, PPV: c.PPV, Recall: c.Recall, F1: c.F1, LogLoss: c.LogLoss}
+		r.ClassScores = &ClassScores{AUC: result.AccuracyOf(c.AUC), Accuracy: c.Accuracy, PPV: c.PPV, Recall: c.Recall, F1: c.F1, LogLoss: c.LogLoss}
 	}
 	if n := s.Numbers; n != nil {
 		r.TestRows = int64(n.Rows)
 		r.NumberScores = &NumberScores{RMSE: n.RMSE, MAE: n.MAE, R2: n.R2}
 	}
-}
-
-func accuracyOf(values ...float64) result.Accuracy {
-	of := result.SpreadOf(values...)
-	return result.Accuracy{Mean: cli.Number(of.Mean), Min: cli.Number(of.Min), Max: cli.Number(of.Max)}
 }
 
 // String tells a result in words.

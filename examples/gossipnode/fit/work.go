@@ -197,7 +197,7 @@ func (w *work) alone(ctx context.Context, training rows.Examples, test table.Fil
 		}
 		areas = append(areas, area)
 	}
-	of := accuracyOf(areas...)
+	of := result.AccuracyOf(areas...)
 	return &of, nil
 }
 

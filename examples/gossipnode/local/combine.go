@@ -20,6 +20,7 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 	var (
 		loss, testLoss, bits       cli.Mean
 		accuracy, partners, memory []float64
+		areas                      []float64
 		models                     []result.Sketch
 	)
 	for _, s := range shares {
@@ -45,6 +46,9 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 		models = append(models, s.Sketch)
 		bits.Add(r.BitsPerParameter)
 		accuracy, partners = append(accuracy, float64(r.TestAccuracy.Mean)), append(partners, r.Partners.Mean)
+		if r.AUC != nil {
+			areas = append(areas, float64(r.AUC.Mean))
+		}
 		if r.PeakMemory.Mean > 0 {
 			memory = append(memory, r.PeakMemory.Mean)
 		}
@@ -55,8 +59,11 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 	if !math.IsNaN(float64(total.ConsensusDistance)) {
 		total.ConsensusPeers = len(models)
 	}
-	of := result.SpreadOf(accuracy...)
-	total.TestAccuracy = result.Accuracy{Mean: cli.Number(of.Mean), Min: cli.Number(of.Min), Max: cli.Number(of.Max)}
+	total.TestAccuracy = result.AccuracyOf(accuracy...)
+	if areas != nil {
+		of := result.AccuracyOf(areas...)
+		total.AUC = &of
+	}
 	total.Partners, total.PeakMemory = result.SpreadOf(partners...), result.SpreadOf(memory...)
 	for _, s := range gone {
 		total.Steps += s.Step

@@ -44,10 +44,13 @@ type flock struct {
 	// would do the work of those that come last; hold ends the waiting.
 	begun   bool
 	hold    <-chan time.Time
+	joined  bool // the others have been started
 	leaving bool
 	// grace ends when peers that were asked to leave are killed.
 	grace <-chan time.Time
 	fault error // the first of a peer's own
+	// echo: the fault is another peer's, which is yet to tell it.
+	echo bool
 	// unsaved is of the first peer whose last checkpoint could not be saved.
 	unsaved *memberError
 }
@@ -130,6 +133,7 @@ func (f *flock) start() {
 }
 
 func (f *flock) startOthers(join []string) {
+	f.joined = true
 	for number := 1; number < len(f.peers); number++ {
 		f.launch(number, join)
 	}
@@ -141,7 +145,7 @@ func (f *flock) launch(number int, join []string) {
 	}
 	handle, err := f.launcher.launch(number, forMember(f.settings, number, len(f.peers), join), f.events)
 	if err != nil {
-		f.fail(number, err.Error(), cli.ExitFailed)
+		f.fail(number, err.Error(), cli.ExitFailed, false)
 		f.leave()
 		return
 	}
@@ -218,7 +222,7 @@ func (f *flock) heard(number int, r *watch.Report) {
 		if r.Dashboard != "" {
 			f.display.Line("dashboard at " + r.Dashboard)
 		}
-		if number == 0 && f.settings.Strategy != settings.StrategyAlone {
+		if number == 0 && !f.joined {
 			f.display.Line("another peer can come with gossipnode run --join " + r.Token)
 			f.startOthers(append(r.Addresses, f.settings.Join...))
 		}
@@ -245,7 +249,7 @@ func (f *flock) heard(number int, r *watch.Report) {
 	case watch.ReportFailed:
 		switch {
 		case !r.Interrupted:
-			f.fail(number, r.Failure, r.Code)
+			f.fail(number, r.Failure, r.Code, r.Echo)
 		case f.leaving:
 			p.Phase = watch.PhaseLeft
 		default:
@@ -268,22 +272,25 @@ func (f *flock) ended(number int, e *end) {
 			f.display.Line(fmt.Sprintf("peer %d is lost; the others go on", number))
 		}
 	default:
-		f.fail(number, fmt.Sprintf("ended without a result: %v", e.err), cli.ExitFailed)
+		f.fail(number, fmt.Sprintf("ended without a result: %v", e.err), cli.ExitFailed, false)
 	}
 	f.beginIfReady()
 }
 
 // fail notes a fault of a peer's own. Before the training, when the others wait
-// for it, it ends the run; later the others go on.
-func (f *flock) fail(number int, failure string, code int) {
+// for it, it ends the run; later the others go on. Echo tells
+// that the fault is another peer's, which is let tell it.
+func (f *flock) fail(number int, failure string, code int, echo bool) {
 	p := f.peers[number]
 	fault := &memberError{number: number, failure: failure, code: max(code, cli.ExitFailed)}
-	if f.fault == nil {
-		f.fault = fault
+	if f.fault == nil || f.echo && !echo {
+		f.fault, f.echo = fault, echo
 	}
-	if !f.begun {
+	switch {
+	case !f.begun && echo:
+	case !f.begun:
 		f.leave()
-	} else {
+	default:
 		f.display.Line(fault.Error() + "; the others go on")
 	}
 	p.Phase = watch.PhaseFailed

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 )
@@ -47,6 +48,7 @@ Ctrl-C asks all of them to leave in good order; a second one kills them.`},
 		Example: `  gossipnode local
   gossipnode local --peers 8 --dataset mnist --data DIR --epochs 3 --json
   gossipnode local --strategy alone --model softmax
+  gossipnode local --dataset csv --data FILE --target 'arr_delay>15'
   gossipnode local --config FILE`,
 		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -117,6 +119,9 @@ func forMember(s settings.Settings, number, peers int, join []string) settings.S
 	metrics, _ := nextPorts([]string{s.Metrics}, number)
 	s.Metrics = metrics[0]
 	watchMember(&s, number)
+	if s.IsTable() {
+		s.Pipeline = s.PipelineFile() // one for all
+	}
 	if s.Checkpoint != "" {
 		s.Checkpoint = filepath.Join(s.Checkpoint, fmt.Sprintf("peer-%d", number))
 	}
@@ -147,13 +152,28 @@ func nextPorts(addresses []string, by int) ([]string, error) {
 	return next, nil
 }
 
+// launching is how the peers are started.
+func launching(s settings.Settings, peers int, asGoroutines bool) (launcher, error) {
+	switch {
+	case !asGoroutines:
+		return processes(peers), nil
+	case !s.IsTable():
+		return inProcess{}, nil
+	}
+	source, err := rows.Open(s.Rows(), true)
+	return inProcess{source}, err
+}
+
 // runLocal runs the peers and prints their common result.
 func runLocal(s settings.Settings, peers int, asGoroutines bool, std cli.Streams) error {
-	var start launcher = inProcess{}
+	start, err := launching(s, peers, asGoroutines)
+	if err != nil {
+		return err
+	}
 	kill := make(chan struct{})
 	killed := func() { os.Exit(cli.ExitFailed) }
 	if !asGoroutines {
-		start, killed = processes(peers), func() { close(kill) }
+		killed = func() { close(kill) }
 	}
 	ctx, release := cli.UntilSignal(context.Background(), killed)
 	defer release()

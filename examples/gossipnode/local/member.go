@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/train"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
@@ -64,8 +65,8 @@ func (e *memberError) ExitWith() int { return e.code }
 
 func (e *memberError) Error() string { return fmt.Sprintf("peer %d: %s", e.number, e.failure) }
 
-// inProcess starts peers as goroutines of this process.
-type inProcess struct{}
+// inProcess starts peers as goroutines of this process, which read the rows of a table once.
+type inProcess struct{ source *rows.Source }
 
 // goroutine is a peer that inProcess started. It cannot be killed.
 type goroutine struct {
@@ -77,14 +78,14 @@ func (g goroutine) begin() { g.start() }
 func (g goroutine) leave() { g.cancel(cli.ErrInterrupted) }
 func (g goroutine) kill()  {}
 
-func (inProcess) launch(number int, s settings.Settings, events chan<- event) (member, error) {
+func (p inProcess) launch(number int, s settings.Settings, events chan<- event) (member, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	begin := make(chan struct{})
 	go func() {
 		defer cancel(nil)
 		tell := func(r watch.Report) { events <- event{number: number, report: &r} }
 		log := s.NewLog(&cli.LineWriter{Take: func(line string) { events <- event{number: number, line: line} }})
-		watcher, stayed := train.Observer{Log: log.With(zap.Int("peer", number)), Tell: tell, Begin: begin}, false
+		watcher, stayed := train.Observer{Log: log.With(zap.Int("peer", number)), Tell: tell, Begin: begin, Source: p.source}, false
 		if s.Stays(nil) {
 			watcher.Stay = func(done result.Share) {
 				stayed = true

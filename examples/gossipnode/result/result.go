@@ -31,6 +31,9 @@ type Result struct {
 	// Seconds is the time from the first step until the run's work was done.
 	Seconds      float64  `json:"seconds"`
 	TestAccuracy Accuracy `json:"test_accuracy"`
+	// AUC is the area under the curve on the held-out rows of a table, of class 1 of two, and
+	// the mean over the classes of more.
+	AUC *Accuracy `json:"auc,omitempty"`
 	// TestLoss is that on the held-out data, Loss a running mean of the last steps
 	// on the training data.
 	TestLoss cli.Number `json:"test_loss"`
@@ -88,6 +91,12 @@ type Accuracy struct {
 	Max  cli.Number `json:"max"`
 }
 
+// AccuracyOf is the spread of a figure over peers.
+func AccuracyOf(values ...float64) Accuracy {
+	of := SpreadOf(values...)
+	return Accuracy{Mean: cli.Number(of.Mean), Min: cli.Number(of.Min), Max: cli.Number(of.Max)}
+}
+
 // Share is what one peer contributes to the result of a local run.
 type Share struct {
 	Result Result `json:"result"`
@@ -111,6 +120,9 @@ func (r Result) String() string {
 		text += fmt.Sprintf(" (%s to %s)", cli.Percent(a.Min), cli.Percent(a.Max))
 	}
 	text = fmt.Sprintf("Held-out accuracy on %s: %s, after %s in %.1f s of training.\n", r.Dataset, text, cli.Plural(r.Steps, "step"), r.Seconds)
+	if a := r.AUC; a != nil {
+		text += fmt.Sprintf("Area under the curve: %s (%s to %s).\n", cli.Figure(a.Mean), cli.Figure(a.Min), cli.Figure(a.Max))
+	}
 	text += fmt.Sprintf("%s, %s: %s, %d failed, %s sent as %s", cli.Plural(uint64(r.Peers), "peer"), r.Strategy, cli.Plural(r.Exchanges, "exchange"), r.Failed, cli.Size(r.BytesSent), r.Codec)
 	if r.Refused > 0 {
 		text += fmt.Sprintf("; %s refused, as busy partners do", cli.Plural(r.Refused, "proposal"))

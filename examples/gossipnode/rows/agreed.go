@@ -56,10 +56,6 @@ type Examples struct {
 // Take has the rows that a filter lets through, without the target; there is a batch of no
 // rows for the columns.
 func (a *Agreed) Take(ctx context.Context, rows table.Source, filter table.Filter) (Examples, error) {
-	none := &table.Batch{}
-	for _, f := range a.Schema.Fields {
-		none.Columns = append(none.Columns, table.Column{Name: f.Name, Kind: f.Kind})
-	}
 	var taken Examples
 	add := func(b *table.Batch) error {
 		b, err := a.features(b, &taken.Target)
@@ -68,7 +64,7 @@ func (a *Agreed) Take(ctx context.Context, rows table.Source, filter table.Filte
 		}
 		return err
 	}
-	if err := add(none); err != nil {
+	if err := add(emptyOf(a.Schema.Fields)); err != nil {
 		return Examples{}, err
 	}
 	for b, err := range table.Filtered(rows, filter)(ctx) {

@@ -26,13 +26,16 @@ type dataSettings struct {
 	Model     string
 	Init      string
 	Seed      uint64
-	Table     Table
+	// Table is of data sets that are tables, with the settings above; see Rows.
+	Table Table
+	// Pipeline is the file of what rows are prepared by; Preparation is the hash of it, once known.
+	Pipeline, Preparation string
 }
 
 func (s *dataSettings) register(flags *pflag.FlagSet) {
-	flags.StringVar(&s.Dataset, "dataset", dataset.Datasets()[0], "data set: "+cli.List(dataset.Datasets()))
-	flags.StringVar(&s.Data, "data", "", "folder of the data set's files, as data fetch makes it; glyphs needs none. images are your own, of any sizes: train/CLASS/*.jpg and test/CLASS/*.jpg (or .png), or WebDataset shards train*.tar and test*.tar (or .tar.gz)")
-	flags.StringVar(&s.Shard, "shard", "iid", "how the data is cut into parts: iid, dirichlet=ALPHA for skewed labels, or files, of which each peer reads its own only")
+	flags.StringVar(&s.Dataset, "dataset", dataset.Datasets()[0], "data set: "+cli.List(datasets()))
+	flags.StringVar(&s.Data, "data", "", "folder of the data set's files, as data fetch makes it; glyphs needs none. images are your own, of any sizes: train/CLASS/*.jpg and test/CLASS/*.jpg (or .png), or WebDataset shards train*.tar and test*.tar (or .tar.gz). Of tables, the file of rows, plain, gzip or zstd, a folder or a pattern of such")
+	flags.StringVar(&s.Shard, "shard", defaultShard, "how the data is cut into parts: iid, dirichlet=ALPHA for skewed labels, or files, of which each peer reads its own only; of tables, rows (at random) or by=COLUMN (each value at one peer)")
 	flags.StringVar(&s.Part, "part", "", "I/N, this peer's part of the data, from 0 (default: all; of glyphs a quarter)")
 	flags.StringVar(&s.Augment, "augment", augmentAuto, "how training pictures are varied: none, flip, crop, flip+crop (by up to 4 pixels), or auto: flip+crop for cifar10, none for others")
 	flags.StringVar(&s.Normalize, "normalize", "", "MEAN/SCALE of the pictures, or for each channel, as in 0.5,0.5,0.4/0.2,0.2,0.3; the same for all peers (default: the data set's own; of images as measured in the folder)")
@@ -46,9 +49,14 @@ func (s *dataSettings) register(flags *pflag.FlagSet) {
 func (s dataSettings) faults() []error {
 	var faults cli.Faults
 	faults.Add(
-		cli.OneOf("dataset", s.Dataset, dataset.Datasets()),
+		cli.OneOf("dataset", s.Dataset, datasets()),
 		cli.OneOf("model", s.Model, nets.Names()),
 	)
+	if s.IsTable() {
+		return append(faults, s.tableFaults()...)
+	}
+	faults.If(s.Table.Target != "", "target", "is of tables: give --dataset %s, too", cli.List(TableFormats()))
+	faults.If(s.Pipeline != "", "pipeline", "is of tables: give --dataset %s, too", cli.List(TableFormats()))
 	faults.If(s.Data == "" && s.Dataset != dataset.Datasets()[0] && slices.Contains(dataset.Datasets(), s.Dataset), "dataset", "%s needs --data, the folder of its files", s.Dataset)
 	shard, err := dataset.ParseShard(s.Shard)
 	faults.If(err != nil, "shard", "%q: want iid, files, or dirichlet=ALPHA with ALPHA from %v to %v", s.Shard, dataset.MinAlpha, dataset.MaxAlpha)
@@ -64,6 +72,9 @@ func (s dataSettings) faults() []error {
 	faults.If(s.Part == "" && shard != (dataset.Shard{}), "shard", "%s cuts the data into parts: say with --part I/N which is this peer's", s.Shard)
 	return faults
 }
+
+// PartOf is which part of how many is this peer's; 0 of 0 is all there is.
+func (s dataSettings) PartOf() (part, parts int, err error) { return parsePart(s.Part) }
 
 // parsePart reads I/N. Without a part, parts is 0.
 func parsePart(text string) (part, parts int, err error) {
@@ -130,6 +141,9 @@ func (s dataSettings) Augmentation() dataset.Augment {
 	augment, _ := dataset.ParseAugment(s.Augment)
 	return augment
 }
+
+// defaultShard is --shard where nothing is given: at random.
+const defaultShard = "iid"
 
 // maxMemory bounds --memory, in MiB.
 const maxMemory = 1 << 20

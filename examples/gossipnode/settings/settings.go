@@ -3,10 +3,12 @@
 package settings
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +22,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 )
 
@@ -55,6 +58,7 @@ const (
 	Loopback            = "127.0.0.1:0" // what local listens on
 	defaultMinPeersWait = 30 * time.Second
 	defaultEpochs       = 4.0
+	tableEpochs         = 30.0 // rows are small and say little each
 	defaultBatch        = 32
 	defaultWarmup       = 0.05
 )
@@ -66,6 +70,9 @@ func (s *Settings) Register(flags *pflag.FlagSet) {
 	cli.Group(flags, "Network", "listen", "join", "key", "run")
 	s.dataSettings.register(flags)
 	cli.Group(flags, topicData, "dataset", "data", "part", "model")
+	s.Table.Register(flags)
+	flags.StringVar(&s.Pipeline, "pipeline", "", "`FILE` of what the rows of tables are prepared by: read if it is there, else written once the members have found it (default: in the folder of --checkpoint)")
+	cli.Group(flags, TopicTables) // the example of local has what it takes
 	s.trainSettings.register(flags)
 	cli.Group(flags, topicExchanges, codecFlag, "strategy")
 	s.outputSettings.register(flags)
@@ -137,6 +144,29 @@ func (s *Settings) settle(sources cli.Origins) error {
 	return nil
 }
 
+// Passes are those of all peers together over all the data, unless --steps says how much
+// there is to do.
+func (s Settings) Passes() float64 {
+	if s.IsTable() {
+		return cmp.Or(s.Epochs, tableEpochs)
+	}
+	return cmp.Or(s.Epochs, defaultEpochs)
+}
+
+// Work is how much the flock has to do; a peer that trains alone is a flock of
+// one that has its own part only.
+func (s Settings) Work(data *dataset.Data) peer.Work {
+	if s.Steps > 0 {
+		return peer.Work{StepsPerPeer: s.Steps}
+	}
+	pictures := data.Total
+	if s.Strategy == StrategyAlone {
+		pictures = data.Len()
+	}
+	steps := math.Ceil(s.Passes() * float64(pictures) / float64(s.Batch))
+	return peer.Work{Steps: uint64(max(steps, 1))}
+}
+
 // KnowOperator has the peer obey the operator whose key it has.
 func (s *Settings) KnowOperator(log *zap.Logger) error {
 	if s.OperatorKey == "" {
@@ -166,7 +196,7 @@ func (s Settings) CheckFolders() error {
 		{"data", s.Data, "give the folder that it is in"},
 		{"checkpoint", s.Checkpoint, "give a folder; to begin with the values of a file, give it with --init"},
 	} {
-		if info, err := os.Stat(f.path); f.path != "" && err == nil && !info.IsDir() {
+		if info, err := os.Stat(f.path); f.path != "" && err == nil && !info.IsDir() && !(f.flag == "data" && s.IsTable()) {
 			faults.Add(cli.Faultf(f.flag, "%s is a file: %s", f.path, f.remedy))
 		}
 	}
@@ -177,6 +207,17 @@ func (s Settings) CheckFolders() error {
 func (s Settings) Checkpoints() checkpoint.Folder {
 	return checkpoint.Folder{Dir: s.Checkpoint, Run: s.Run, Dataset: s.Dataset, Model: s.Model, Keep: s.Keep}
 }
+
+// PipelineFile is the file of what rows are prepared by, empty if it is not kept.
+func (s Settings) PipelineFile() string {
+	if s.Pipeline == "" && s.Checkpoint != "" {
+		return filepath.Join(s.Checkpoint, pipelineFile)
+	}
+	return s.Pipeline
+}
+
+// pipelineFile is Settings.Pipeline beside checkpoints.
+const pipelineFile = "pipeline.json"
 
 // IdentityPath is where the identity lasts: the file of --key, or one beside the
 // checkpoints, whose peer it is.

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/peer/table/read"
 )
@@ -95,4 +97,56 @@ func (t Table) Kinds() map[string]table.Kind {
 		kinds[name] = table.Number
 	}
 	return kinds
+}
+
+// datasets are the names of all data sets.
+func datasets() []string { return append(dataset.Datasets(), TableFormats()...) }
+
+// tableModels are those that learn from numbers that are no pictures.
+func tableModels() []string { return []string{"mlp", "softmax"} }
+
+// IsTable tells whether the data set is a table.
+func (s dataSettings) IsTable() bool { return slices.Contains(TableFormats(), s.Dataset) }
+
+// Rows are those of a data set that is a table.
+func (s dataSettings) Rows() Table {
+	t := s.Table
+	t.Format, t.Shard = s.Dataset, s.Shard
+	if s.Shard == defaultShard {
+		t.Shard = DefaultShard
+	}
+	if s.Data != "" {
+		t.Data = []string{s.Data}
+	}
+	return t
+}
+
+// tableFaults is faults of a data set that is a table.
+func (s dataSettings) tableFaults() []error {
+	faults := cli.Faults(s.Rows().Faults())
+	faults.If(s.Table.Target == "", "target", "is missing: give the column that is to be learned, or a comparison such as 'arr_delay>15'")
+	faults.If(!slices.Contains(tableModels(), s.Model) && slices.Contains(nets.Names(), s.Model), "model", "%s is for pictures: for tables, want %s", s.Model, cli.List(tableModels()))
+	faults.If(s.Augment != augmentAuto && s.Augment != "none", "augment", "is of pictures: leave it out for tables")
+	faults.If(s.Normalize != "", "normalize", "is of pictures: the columns of tables are standardized in any case")
+	faults.If(s.Size != "", sizeFlag, "is of pictures: leave it out for tables")
+	_, _, err := parsePart(s.Part)
+	faults.Add(err)
+	faults.If(s.Part == "" && s.Shard != defaultShard, "shard", "%s divides the rows: say with --part I/N which part is this peer's", s.Shard)
+	return faults
+}
+
+// shared are the flags of tables that all members of a run give alike.
+var shared = []string{"target", "drop", "split", "categories", "numbers", "floor", "max-values"}
+
+// Shared are the settings of tables that all members of a run have in common, by flag.
+func (t Table) Shared() map[string]string {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	var copied Table
+	copied.Register(flags)
+	copied = t
+	alike := map[string]string{}
+	for _, name := range shared {
+		alike[name] = flags.Lookup(name).Value.String()
+	}
+	return alike
 }

@@ -13,8 +13,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
 )
@@ -57,7 +55,7 @@ type trainSettings struct {
 
 func (s *trainSettings) register(flags *pflag.FlagSet) {
 	flags.Uint64Var(&s.Steps, "steps", 0, "work to do, in steps times the number of peers; instead of --epochs")
-	flags.Float64Var(&s.Epochs, "epochs", 0, fmt.Sprintf("work to do, in passes of all peers over all the data (default %v)", defaultEpochs))
+	flags.Float64Var(&s.Epochs, "epochs", 0, fmt.Sprintf("work to do, in passes of all peers over all the data (default %v; %v of tables)", defaultEpochs, tableEpochs))
 	flags.IntVar(&s.Batch, "batch", defaultBatch, "pictures in a step")
 	var rates []string
 	for _, o := range optimizers {
@@ -99,10 +97,6 @@ func (s trainSettings) faults() []error {
 	faults.If(!(s.Warmup >= 0 && s.Warmup <= 1), "warmup", "%v: want a share of the work, 0 to 1", s.Warmup)
 	return faults
 }
-
-// Passes are those of all peers together over all the data, unless --steps says how much
-// there is to do.
-func (s trainSettings) Passes() float64 { return cmp.Or(s.Epochs, defaultEpochs) }
 
 // Rate is the full learning rate.
 func (s trainSettings) Rate() float64 { return cmp.Or(s.LR, s.optimizer().rate) }
@@ -219,18 +213,4 @@ func (s trainSettings) Course() optim.Schedule {
 	course := optim.Schedule{Rate: s.Rate(), Warmup: s.Warmup}
 	course.Shape, course.At = ShapeOf(s.Schedule)
 	return course
-}
-
-// Work is how much the flock has to do; a peer that trains alone is a flock of
-// one that has its own part only.
-func (s trainSettings) Work(data *dataset.Data) peer.Work {
-	if s.Steps > 0 {
-		return peer.Work{StepsPerPeer: s.Steps}
-	}
-	pictures := data.Total
-	if s.Strategy == StrategyAlone {
-		pictures = data.Len()
-	}
-	steps := math.Ceil(s.Passes() * float64(pictures) / float64(s.Batch))
-	return peer.Work{Steps: uint64(max(steps, 1))}
 }

@@ -118,6 +118,9 @@ func (s *Settings) Check(sources cli.Origins) (peertest.World, error) {
 	}
 	world.Compute.Samples = s.Batch
 	s.Part = fmt.Sprintf("0/%d", s.Peers)
+	if s.IsTable() {
+		return world, sources.Usage(cli.Faultf("dataset", "%s: tables are for run and local", s.Dataset))
+	}
 	if err := s.Validate(sources); err != nil {
 		return world, err
 	}

@@ -173,6 +173,7 @@ func TestSimulateUsage(t *testing.T) {
 		"--evaluate 0":                   "--evaluate 0",
 		"--target 2":                     "--target 2: want an accuracy",
 		"--codec auto":                   "name a codec",
+		"--dataset csv --data x":         "tables are for run and local",
 		"--replay nowhere":               "--replay",
 		"--strategy best":                "--strategy",
 		"--slow 1=2 --slow x=1 --loss 2": "--loss 2",

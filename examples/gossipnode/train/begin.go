@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,8 +18,11 @@ import (
 func started(t *training) {
 	r := watch.Report{Kind: watch.ReportStarted, Peer: string(t.peer.Self()), Dashboard: t.panel.url}
 	if t.Strategy != settings.StrategyAlone {
-		r.Addresses, r.Token = t.peer.JoinAddresses(), t.token()
-		t.Log.Info("listening", zap.Strings("addresses", r.Addresses))
+		addresses := t.peer.JoinAddresses()
+		t.Log.Info("listening", zap.Strings("addresses", addresses))
+		if !slices.Equal(addresses, t.announced) {
+			r.Addresses, r.Token = addresses, tokenOf(t.Settings, t.peer)
+		}
 	}
 	if t.gathers() {
 		r.Said = fmt.Sprintf("waiting until %d peers are here, for %s at most", t.MinPeers, t.MinPeersWait)

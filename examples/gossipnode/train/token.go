@@ -1,12 +1,16 @@
 package train
 
-import "github.com/seed-97356399/murmuration/examples/gossipnode/token"
+import (
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
+	"github.com/seed-97356399/murmuration/peer"
+)
 
-// token is what another machine joins by.
-func (t *training) token() string {
-	invitation := token.Of(t.Run, string(t.peer.Self()), t.peer.JoinAddresses())
-	if invitation.Founder = t.Founder; len(t.Join) == 0 {
-		invitation.Founder = string(t.peer.Self())
+// tokenOf is what another machine joins by.
+func tokenOf(s settings.Settings, p *peer.Peer) string {
+	invitation := token.Of(s.Run, string(p.Self()), p.JoinAddresses())
+	if invitation.Founder = s.Founder; len(s.Join) == 0 {
+		invitation.Founder = string(p.Self())
 	}
 	return invitation.String()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/version"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
@@ -41,6 +42,8 @@ type Observer struct {
 	Tell watch.Reporter
 	// Begin is closed when the first step may be taken; nil is at once.
 	Begin <-chan struct{}
+	// Source is the rows of a table that peers of this process share; nil is to open them.
+	Source *rows.Source
 	// Stay is called with the result of a peer that has left, while its dashboard still
 	// answers; nil is at once.
 	Stay func(result.Share)
@@ -63,6 +66,8 @@ type training struct {
 	partners partners
 	panel    panel
 	pictures pictures
+	// announced are the addresses that have been told to others before the training.
+	announced []string
 }
 
 // Run trains one peer, from its data to its result. When ctx ends early it
@@ -86,12 +91,15 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err != nil {
 		return result.Share{}, cli.Config(err)
 	}
-	work, err := workload.Prepare(s, key.Public().(ed25519.PublicKey))
+	work, announced, err := prepareWork(ctx, &s, key, to)
 	if err != nil {
-		return result.Share{}, cli.Config(err)
+		return result.Share{}, err
 	}
 	defer func() { err = errors.Join(err, work.Batches.Close()) }()
 	if lock, err = takeFolder(s, lock, key, log); err != nil {
+		return result.Share{}, err
+	}
+	if err := work.Keep(s.PipelineFile()); err != nil {
 		return result.Share{}, err
 	}
 	var counts *metrics.Server
@@ -113,7 +121,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err != nil {
 		return result.Share{}, err
 	}
-	t := &training{Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}}
+	t := &training{Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}, announced: announced}
 	if t.peer, err = peer.Start(ctx, t.config(key, admission)); err != nil {
 		return result.Share{}, cli.ConfigOf(err, settings.Unusable...)
 	}
@@ -352,6 +360,10 @@ func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
 		FirstExchangeSeconds: firstExchange.Seconds(),
 		PeakMemory:           result.SpreadOf(float64(memory)), Partners: result.SpreadOf(float64(partners)),
 		Links: linksOf(stats), Name: stats.Name, Peer: string(stats.Self), Role: stats.Role, FinalResult: finalOf(t, stats.Merged),
+	}
+	if t.IsTable() {
+		area := accuracyOf(t.work.Area(context.Background()))
+		r.AUC = &area
 	}
 	if seconds > 0 {
 		r.SamplesPerSecond = float64(t.peer.Tallies().Samples) / seconds

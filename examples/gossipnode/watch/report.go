@@ -42,6 +42,8 @@ type Report struct {
 	Failure     string `json:"failure,omitempty"`
 	Code        int    `json:"code,omitempty"`
 	Interrupted bool   `json:"interrupted,omitempty"`
+	// Echo tells that the failure is that of another peer, which tells it itself.
+	Echo bool `json:"echo,omitempty"`
 	// Unsaved is why the last checkpoint of a peer that has a result, or was asked to
 	// end, could not be saved.
 	Unsaved string `json:"unsaved,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
@@ -26,13 +27,15 @@ type Workload struct {
 	Params  *tensor.Params
 	Batches dataset.Batches
 	Target  peer.Work
+	// Prepared is how the rows of a table have become numbers; nil for pictures.
+	Prepared *rows.Prepared
 	// Resumed is the checkpoint that the initial values are of, nil without one, and
 	// refused those that were passed over.
 	Resumed *checkpoint.Taken
 	Refused []error
 }
 
-// Prepare loads the data and makes the model with its initial values. Nothing
+// Prepare loads the data, which is no table, and makes the model with its initial values. Nothing
 // is written and nobody is spoken to before it has succeeded. The batches of the
 // workload are to be closed.
 func Prepare(s settings.Settings, identity ed25519.PublicKey) (*Workload, error) {
@@ -78,11 +81,15 @@ func loadData(s settings.Settings, identity ed25519.PublicKey) (data *dataset.Da
 	if errors.Is(err, dataset.ErrConfig) || errors.Is(err, dataset.ErrShard) {
 		return nil, 0, cli.Usage(err)
 	}
-	order = s.Seed ^ config.PeerSeed
-	if config.Parts > 0 {
-		order = s.Order(config.Part)
+	return data, orderOf(s, config.Part, config.Parts, config.PeerSeed), err
+}
+
+// orderOf is the seed of the order in which a peer sees its data.
+func orderOf(s settings.Settings, part, parts int, peerSeed uint64) uint64 {
+	if parts > 0 {
+		return s.Order(part)
 	}
-	return data, order, err
+	return s.Seed ^ peerSeed
 }
 
 // loadValues reads initial values from a safetensors file.

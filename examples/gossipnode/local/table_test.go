@@ -1,0 +1,126 @@
+package local
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+)
+
+// sums are rows of which b has a few missing, and "late" is whether more comes together than 1
+// in a, b and a number for each color.
+func sums(t *testing.T, rows int) string {
+	t.Helper()
+	draw := rand.New(rand.NewPCG(1, 2))
+	var text strings.Builder
+	text.WriteString("a,b,color,half,note,total\n")
+	for i := range rows {
+		a, b, color := draw.NormFloat64()*30, draw.NormFloat64(), draw.IntN(3)
+		shown := fmt.Sprintf("%.3f", b)
+		if i%50 == 7 {
+			shown, b = "", 0
+		}
+		fmt.Fprintf(&text, "%.3f,%s,%s,%s,n%d,%.3f\n", a, shown, []string{"red", "green", "blue"}[color], []string{"left", "right"}[i%2], i, a/30+b+2*float64(color-1))
+	}
+	return clitest.WriteFile(t, "sums.csv", text.String())
+}
+
+// A model on a table learns from peers of which each sees other rows: as processes, and as
+// goroutines that read each row once. What the rows are prepared by is kept, and is what it was.
+func TestTrainsOnATable(t *testing.T) {
+	t.Parallel() // peers that have summed take a second to leave
+	data, dir := sums(t, 900), t.TempDir()
+	for _, args := range [][]string{
+		{"--peers=2", "--shard=by=half", "--checkpoint", dir},
+		{"--peers=3", "--in-process"},
+		{"--peers=3", "--in-process", "--model=softmax", "--pipeline", filepath.Join(dir, "pipeline.json")},
+	} {
+		args = append([]string{"local", "--json", "--dataset=csv", "--data", data, "--target", "total>0", "--drop", "note", "--split=row:7/10"}, args...)
+		code, out, stderr := program.Try(args...)
+		if code != cli.ExitDone {
+			t.Fatalf("%q: exit code %d: %s", args, code, stderr)
+		}
+		var r result.Result
+		clitest.LastLine(t, out, &r)
+		if a := r.AUC; a == nil || !(a.Min > 0.9 && a.Min <= a.Mean && a.Mean <= a.Max && a.Max <= 1) || r.Dataset != "csv" || !(r.TestAccuracy.Mean > 0.8) {
+			t.Errorf("%q: %s", args, out)
+		}
+		if strings.Contains(stderr, "warn") {
+			t.Errorf("%q: %s", args, stderr)
+		}
+	}
+	code, _, stderr := program.Try("local", "--dataset=csv", "--data", data, "--target", "a>0", "--drop", "note,total", "--in-process", "--pipeline", filepath.Join(dir, "pipeline.json"))
+	if code != cli.ExitUsage || !strings.Contains(stderr, "of the target total>0, not of a>0") {
+		t.Errorf("another target: exit code %d: %s", code, stderr)
+	}
+}
+
+// What is wrong with a table or its flags is told as fit tells it, by the peer that has it.
+func TestTableSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	data := sums(t, 200)
+	const flock = "--peers=3" // instead of one peer, which is quicker
+	for name, c := range map[string]struct {
+		args []string
+		says []string
+		code int
+	}{
+		"no target":           {nil, []string{"--target is missing"}, cli.ExitUsage},
+		"no such target":      {[]string{"--target=totl>0"}, []string{"totl", "total"}, cli.ExitFailed},
+		"one class":           {[]string{"--target=total>1000", flock}, []string{"one class", "total>1000"}, cli.ExitFailed},
+		"a number":            {[]string{"--target=total"}, []string{"--target", "comparison"}, cli.ExitUsage},
+		"no such column":      {[]string{"--target=total>0", "--drop=colour"}, []string{"--drop colour", `"color"`}, cli.ExitUsage},
+		"no such split":       {[]string{"--target=total>0", "--split=half"}, []string{"--split"}, cli.ExitUsage},
+		"no such shard":       {[]string{"--target=total>0", "--shard=dirichlet=1"}, []string{"--shard"}, cli.ExitUsage},
+		"no rows for one":     {[]string{"--target=total>0", "--shard=by=half", flock}, []string{"no rows that train", "fewer --peers"}, cli.ExitFailed},
+		"a shard of nothing":  {[]string{"--target=total>0", "--shard=by=colour", flock}, []string{"colour"}, cli.ExitFailed},
+		"a model of pictures": {[]string{"--target=total>0", "--model=cnn"}, []string{"--model cnn", "mlp"}, cli.ExitUsage},
+		"no such file":        {[]string{"--target=total>0", "--data=nowhere.csv"}, []string{"nowhere.csv"}, cli.ExitConfig},
+		"pictures":            {[]string{"--target=total>0", "--dataset=glyphs"}, []string{"--target", "--dataset csv"}, cli.ExitUsage},
+		"too few rows":        {[]string{"--target=total>0", "--batch=1000"}, []string{"batch of 1000"}, cli.ExitUsage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"local", "--strategy=alone", "--peers=1", "--in-process", "--dataset=csv", "--data", data}
+			if slices.Contains(c.args, flock) {
+				args[1] = "--strategy=adpsgd"
+			}
+			code, _, stderr := program.Try(append(args, c.args...)...)
+			if code != c.code {
+				t.Errorf("exit code %d, want %d: %s", code, c.code, stderr)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(stderr, want) {
+					t.Errorf("%q does not say %q", stderr, want)
+				}
+			}
+		})
+	}
+}
+
+var flights = flag.Bool("flights", false, "train on New York's flights, which takes a minute")
+
+// Four peers, each with airlines of its own, together tell late flights by 0.755 at least.
+func TestFlights(t *testing.T) {
+	if !*flights {
+		t.Skip("takes a minute: give -flights")
+	}
+	data := filepath.Join("..", "..", "..", "..", "shared", "data", "flights", "flights.csv.gz")
+	if _, err := os.Stat(data); err != nil {
+		t.Skipf("there are no flights here: %v", err)
+	}
+	code, out, stderr := program.Try("local", "--json", "--dataset=csv", "--data", data, "--target=arr_delay>15", "--drop=dep_delay", "--split=row:7/10", "--shard=by=carrier")
+	var r result.Result
+	if clitest.LastLine(t, out, &r); code != cli.ExitDone || r.Peers != 4 || r.AUC.Min < 0.755 {
+		t.Errorf("exit code %d, %s: %s", code, out, stderr)
+	}
+	t.Log(out)
+}

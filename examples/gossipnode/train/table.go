@@ -1,0 +1,231 @@
+package train
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"net"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// preparing is a peer that learns from a table, before it trains: the layout of its model
+// follows from how the members prepare their rows, on which they agree by sums.
+type preparing struct {
+	*settings.Settings
+	Observer
+	key       ed25519.PrivateKey
+	share     rows.Share
+	prepared  *rows.Prepared
+	announced []string
+}
+
+// ofRun is the name of the run of the sums that prepare the rows of a run.
+func ofRun(run string) string { return run + "/prepare" }
+
+// prepareWork makes the workload. Where that needs others, they are told where to join: at the
+// addresses that are returned, which the settings are kept to.
+func prepareWork(ctx context.Context, s *settings.Settings, key ed25519.PrivateKey, to Observer) (*workload.Workload, []string, error) {
+	self := key.Public().(ed25519.PublicKey)
+	if !s.IsTable() {
+		work, err := workload.Prepare(*s, self)
+		return work, nil, cli.Config(err)
+	}
+	p := &preparing{Settings: s, Observer: to, key: key}
+	data, err := p.run(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, ErrNothingDone
+	case err != nil:
+		return nil, nil, rows.Remedied(err)
+	}
+	work, err := workload.OfTable(*s, p.share, p.prepared, data, self)
+	return work, p.announced, cli.Config(err)
+}
+
+// run reads this peer's rows and prepares them.
+func (p *preparing) run(ctx context.Context) (data *dataset.Data, err error) {
+	source := p.Source
+	if source == nil {
+		if source, err = rows.Open(p.Rows(), true); err != nil {
+			return nil, err
+		}
+	}
+	if p.share, err = workload.ShareOf(*p.Settings, source); err != nil {
+		return nil, err
+	}
+	if p.prepared, err = p.known(); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.prepared != nil:
+		own, err := p.share.Take(ctx, p.prepared)
+		if err != nil {
+			return nil, err
+		}
+		return p.share.Data(ctx, p.prepared, own)
+	case p.Strategy == settings.StrategyAlone:
+		return p.fit(ctx, table.Alone{})
+	}
+	return p.together(ctx)
+}
+
+// known is what rows are prepared by, if that has been found before; nil if not.
+func (p *preparing) known() (*rows.Prepared, error) {
+	path := p.PipelineFile()
+	if path != "" {
+		known, err := rows.ReadPrepared(path)
+		if err == nil {
+			return known, p.check(path, known)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, cli.Config(err)
+		}
+	}
+	if p.Preparation != "" {
+		return nil, cli.Usage(cli.Faultf("pipeline", "is missing: the run that is joined trains already, on rows that its members have prepared (%s). Copy the file that one of them has by --pipeline, or as pipeline.json beside its checkpoints, and give it", p.Preparation))
+	}
+	return nil, nil
+}
+
+// check sees to it that a file is that of this run and this target.
+func (p *preparing) check(path string, known *rows.Prepared) error {
+	hash, err := known.Hash()
+	if err != nil {
+		return err
+	}
+	target, _ := table.ParseTarget(p.Table.Target) // faults has seen to it
+	switch {
+	case p.Preparation != "" && p.Preparation != hash:
+		return cli.Usage(cli.Faultf("pipeline", "%s is of rows that were prepared otherwise (%s) than those of the run that is joined (%s): copy the file that its members have", path, hash, p.Preparation))
+	case known.Labels.Target != target:
+		return cli.Usage(cli.Faultf("pipeline", "%s is of the target %s, not of %s: give another file, or none", path, known.Labels.Target, target))
+	}
+	p.Preparation = hash
+	return nil
+}
+
+// together fits with the other members, by a peer that only sums.
+func (p *preparing) together(ctx context.Context) (*dataset.Data, error) {
+	s := *p.Settings
+	if len(s.Join) > 0 {
+		s.MinPeers = max(s.MinPeers, 2)
+	}
+	quiet := zap.NewAtomicLevelAt(p.Log.Level())
+	log := p.Log.WithOptions(zap.IncreaseLevel(quiet))
+	joining := rows.Joining{Settings: s, Run: ofRun(s.Run), Key: p.key, Together: p.Begin != nil, Log: log, Started: p.started}
+	flock, err := joining.Join(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, err := p.fit(ctx, flock)
+	quiet.SetLevel(zap.ErrorLevel) // who trains already may ask for a peer that is yet to train
+	if err := errors.Join(err, flock.Close()); err != nil {
+		return nil, err
+	}
+	return data, p.awaitTraining(ctx)
+}
+
+// Bounds of awaitTraining.
+const (
+	awaitBound = 15 * time.Second // to leave may take five
+	awaitEvery = 100 * time.Millisecond
+)
+
+// awaitTraining waits until a peer to join trains, which has to leave the sums first: one that
+// is known to take no part in a run is not asked for long.
+func (p *preparing) awaitTraining(ctx context.Context) (err error) {
+	if len(p.Join) == 0 {
+		return nil
+	}
+	admission, err := p.Admission(p.Log)
+	if err != nil {
+		return cli.Config(err)
+	}
+	transport, err := p2pnet.New(p2pnet.Config{Key: p.key, Listen: []string{}, Known: p.KnownPeers(), Log: p.Log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, transport.Close()) }()
+	ctx, cancel := context.WithTimeout(ctx, awaitBound)
+	defer cancel()
+	for ctx.Err() == nil {
+		for _, address := range p.Join {
+			_, err := admission.Inquire(ctx, transport, address, p.Run, [32]byte{})
+			refused, answered := errors.AsType[*seam.RefusedError](err)
+			if err == nil || answered && refused.Why != seam.ErrUnknownRun {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(awaitEvery):
+		}
+	}
+	return nil // to train alone, or to be refused, is told by the training
+}
+
+// started tells where others join, and keeps to the port for the training.
+func (p *preparing) started(summing *peer.Peer) {
+	p.announced = summing.JoinAddresses()
+	r := watch.Report{Kind: watch.ReportStarted, Peer: string(summing.Self()), Addresses: p.announced, Token: tokenOf(*p.Settings, summing)}
+	if p.MinPeers > 1 {
+		r.Said = fmt.Sprintf("waiting until %d peers are here, to prepare the rows together", p.MinPeers)
+	}
+	p.Listen = pinned(p.Listen, p.announced)
+	p.Tell(r)
+}
+
+// fit finds out how rows are prepared, and prepares them.
+func (p *preparing) fit(ctx context.Context, flock table.Flock) (*dataset.Data, error) {
+	prepared, own, err := p.share.Prepare(ctx, flock, p.share.Table.Shared())
+	if err != nil {
+		return nil, err
+	}
+	data, err := p.share.Data(ctx, prepared, own)
+	if err := table.Ready(ctx, flock, "fit/prepared", err); err != nil { // all begin to train together
+		return nil, err
+	}
+	p.prepared = prepared
+	p.Preparation, err = prepared.Hash()
+	return data, err
+}
+
+// pinned is an address to listen on with the port that the system has chosen for it, where there
+// is one address only.
+func pinned(listen, got []string) []string {
+	if len(listen) != 1 || len(got) == 0 {
+		return listen
+	}
+	_, after, _ := strings.Cut(got[0], "/tcp/")
+	port, _, _ := strings.Cut(after, "/")
+	if host, chosen, err := net.SplitHostPort(listen[0]); err == nil && chosen == "0" && port != "" {
+		return []string{net.JoinHostPort(host, port)}
+	}
+	return listen
+}
+
+// accuracyOf is the figure of one peer, unknown if it could not be had.
+func accuracyOf(figure float64, err error) result.Accuracy {
+	if err != nil {
+		figure = math.NaN()
+	}
+	return result.AccuracyOf(figure)
+}

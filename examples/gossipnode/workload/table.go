@@ -1,0 +1,70 @@
+package workload
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/binary"
+	"os"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+
+	"github.com/seed-97356399/murmuration/peer/learn"
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// ShareOf is the part of a peer in the rows of a table.
+func ShareOf(s settings.Settings, source *rows.Source) (rows.Share, error) {
+	part, parts, err := s.PartOf()
+	if err != nil {
+		return rows.Share{}, cli.Usage(err)
+	}
+	return rows.Share{Source: source, Table: s.Rows(), Number: part, Peers: parts, Seed: s.Seed}, nil
+}
+
+// OfTable makes the workload of a peer whose rows have been prepared.
+func OfTable(s settings.Settings, share rows.Share, prepared *rows.Prepared, data *dataset.Data, identity ed25519.PublicKey) (*Workload, error) {
+	w, err := Equip(s, data, orderOf(s, share.Number, share.Peers, binary.LittleEndian.Uint64(identity)))
+	if err == nil {
+		w.Prepared = prepared
+	}
+	return w, err
+}
+
+// Keep writes what rows are prepared by to a file, if there is such and it is not there yet.
+func (w *Workload) Keep(path string) error {
+	if _, err := os.Stat(path); w.Prepared == nil || path == "" || err == nil {
+		return nil
+	}
+	return w.Prepared.Save(path)
+}
+
+// Area is the area under the curve of a model on the held-out rows of a table.
+func (w *Workload) Area(ctx context.Context) (float64, error) {
+	held := w.Data.HeldOut
+	examples := learn.Rows{Features: &table.Batch{Rows: held.Len()}, Classes: make([]string, held.Classes())}
+	for i := range held.Len() {
+		examples.Target = append(examples.Target, float64(held.Label(i)))
+	}
+	scores, err := learn.Evaluate(ctx, table.Alone{}, "held out", told{w.Model.Probabilities(w.Params.Vector(), held), held.Classes()}, examples)
+	if err != nil {
+		return 0, err
+	}
+	return scores.Classes.AUC, nil
+}
+
+// told is a model whose probabilities are known.
+type told struct {
+	probabilities []float64
+	classes       int
+}
+
+// Outputs implements learn.Model.
+func (t told) Outputs() int { return t.classes }
+
+// Predict implements learn.Model, for the rows that the probabilities are of.
+func (t told) Predict(dst []float64, _ *table.Batch) ([]float64, error) {
+	return append(dst, t.probabilities...), nil
+}
