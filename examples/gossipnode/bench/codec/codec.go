@@ -3,7 +3,6 @@ package codec
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 	"strings"
 
@@ -20,6 +19,9 @@ import (
 const (
 	defaultApart = 0.01
 	maxApart     = 10
+
+	// allocPasses are those of which the median allocations are told.
+	allocPasses = 9
 )
 
 // codecSettings are the flags of bench codec.
@@ -127,30 +129,13 @@ func (s codecSettings) Measure(cli.Streams) (codecResult, error) {
 			}
 			runtime.GC() // no sample should pay for what went before
 			for _, k := range steps {
-				allocs := allocations(k.Pass) / float64(pair.slices())
+				allocs := measure.Whole(k.Mallocs(allocPasses), float64(pair.slices()))
 				figure := s.Compare(k, pair.copied(), size)
 				total.Speeds = append(total.Speeds, codecSpeed{name, k.Name, figure, allocs})
 			}
 		}
 	}
 	return total, nil
-}
-
-// tries is how many calls allocations are counted of: what the runtime or another
-// goroutine allocates now and then is not all of theirs.
-const tries = 5
-
-// allocations counts those of one call, the fewest of some.
-func allocations(do func()) float64 {
-	fewest := math.Inf(1)
-	for range tries {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		do()
-		runtime.ReadMemStats(&after)
-		fewest = min(fewest, float64(after.Mallocs-before.Mallocs))
-	}
-	return fewest
 }
 
 // String is the figures as tables.

@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -87,15 +86,13 @@ const (
 )
 
 // netAllocations are those of an exchange beyond the reference's of the same round,
-// and how many of them that is a slice: a whole number, as testing.AllocsPerRun
-// gives, so that what happens once in an exchange of many slices does not count.
+// and how many of them that is a slice.
 func netAllocations(ours, reference []float64, slices int) (perExchange, perSlice float64) {
 	net := make([]float64, len(ours))
 	for i := range net {
 		net[i] = ours[i] - reference[i]
 	}
-	perExchange = measure.Median(net)
-	return perExchange, max(0, math.Floor(perExchange/float64(slices)))
+	return measure.Median(net), measure.Whole(net, float64(slices))
 }
 
 // String is the figures as a table, with all that they depend on.

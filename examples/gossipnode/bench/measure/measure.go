@@ -4,7 +4,9 @@ package measure
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"time"
 
@@ -50,6 +52,13 @@ func Median(values []float64) float64 {
 		return sorted[middle]
 	}
 	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// Whole is the median number of allocations for each of so many slices or steps, rounded
+// down: a whole number, as testing.AllocsPerRun gives, to which a stray allocation of the
+// runtime in one sample, or one for many slices, adds nothing.
+func Whole(mallocs []float64, each float64) float64 {
+	return max(0, math.Floor(Median(mallocs)/each))
 }
 
 // Quotients are those of the values of each round.
@@ -104,6 +113,19 @@ func (k Kernel) Timed(passes int) float64 {
 		k.Pass()
 	}
 	return max(time.Since(began), 1).Seconds() / float64(passes)
+}
+
+// Mallocs counts the allocations of the process in each of so many passes.
+func (k Kernel) Mallocs(passes int) []float64 {
+	counts := make([]float64, passes)
+	var before, after runtime.MemStats
+	for i := range counts {
+		runtime.ReadMemStats(&before)
+		k.Pass()
+		runtime.ReadMemStats(&after)
+		counts[i] = float64(after.Mallocs - before.Mallocs)
+	}
+	return counts
 }
 
 // NewLog is what a process of a measurement has to say: only what is amiss.

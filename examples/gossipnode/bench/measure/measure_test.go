@@ -18,6 +18,33 @@ func TestMedian(t *testing.T) {
 	}
 }
 
+// TestStrayAllocations shows that one that is not of every pass adds nothing, be a pass
+// of one slice or of many, and that those of every pass count.
+func TestStrayAllocations(t *testing.T) {
+	for _, c := range []struct {
+		mallocs    []float64
+		each, want float64
+	}{
+		{[]float64{0, 1, 0, 0, 50}, 1, 0}, {[]float64{1, 1, 1, 0, 1}, 2, 0},
+		{[]float64{4, 4, 5, 4, 6}, 2, 2}, {[]float64{-9, -3, -2}, 2, 0}, {nil, 1, 0},
+	} {
+		if got := Whole(c.mallocs, c.each); got != c.want {
+			t.Errorf("%v, each of %v: %v, want %v", c.mallocs, c.each, got, c.want)
+		}
+	}
+	var kept []byte
+	passes := 0
+	pass := Kernel{Pass: func() {
+		if kept = make([]byte, 100); passes == 3 {
+			kept = make([]byte, 200) // a stray one
+		}
+		passes++
+	}}
+	if got := Whole(pass.Mallocs(9), 1); got != 1 || passes != 9 || len(kept) != 100 {
+		t.Errorf("%v allocations a pass of %d, want 1 of 9", got, passes)
+	}
+}
+
 func TestThousands(t *testing.T) {
 	for n, want := range map[uint64]string{0: "0", 999: "999", 1000: "1,000", 25_000_000: "25,000,000"} {
 		if got := Thousands(n); got != want {

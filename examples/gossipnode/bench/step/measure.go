@@ -2,7 +2,6 @@ package step
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 	"time"
 
@@ -113,9 +112,7 @@ func (b *stepBench) result() stepResult {
 		Input:            fmt.Sprintf("dense random %d×%d×%d", shape.Height, shape.Width, shape.Channels),
 		SamplesPerSecond: measure.Median(b.ours.rates(pictures)), StepSeconds: measure.Median(b.ours.seconds), StepCPUSeconds: measure.Median(b.ours.cpu), Operations: b.operations,
 		GFLOPS: measure.Median(ours), PeakGFLOPS: measure.Median(peak), ShareOfPeak: measure.Median(measure.Quotients(ours, peak)),
-		// A whole number, as testing.AllocsPerRun gives: what happens once in a sample
-		// of many steps is not the step's.
-		AllocsPerStep: math.Floor(measure.Median(b.ours.mallocs)),
+		AllocsPerStep: measure.Whole(b.ours.mallocs, 1),
 		Instructions:  tensor.Instructions(), Rounds: b.settings.rounds, GOMAXPROCS: runtime.GOMAXPROCS(0), CPU: host.Processor(),
 	}
 	if b.gonum != nil {
