@@ -3791,6 +3791,1506 @@ single_done:
 	VZEROUPPER
 	RET
 
+// func expAVX2(dst []float32, x []float32)
+// Requires: AVX, AVX2
+TEXT ·expAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	XORQ BX, BX
+	CMPQ CX, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS   (DX)(BX*1), Y0
+	VMULPS    word3fb8aa3b<>+0(SB), Y0, Y1
+	VADDPS    word4b400000<>+0(SB), Y1, Y1
+	VSUBPS    word4b400000<>+0(SB), Y1, Y2
+	VMULPS    word3f318000<>+0(SB), Y2, Y3
+	VSUBPS    Y3, Y0, Y3
+	VMULPS    wordb95e8083<>+0(SB), Y2, Y2
+	VSUBPS    Y2, Y3, Y3
+	VMULPS    word3ab510d6<>+0(SB), Y3, Y4
+	VADDPS    word3c091db5<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3d2aac7d<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3e2aaa48<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3efffffe<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y3, Y2
+	VMULPS    Y2, Y4, Y4
+	VADDPS    Y3, Y4, Y4
+	VADDPS    word3f800000<>+0(SB), Y4, Y4
+	VPSLLD    $0x17, Y1, Y1
+	VPADDD    Y1, Y4, Y4
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y0, Y1
+	VANDPS    Y1, Y4, Y4
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y0, Y1
+	VADDPS    word7f800000<>+0(SB), Y0, Y2
+	VBLENDVPS Y1, Y2, Y4, Y4
+	VMOVUPS   Y4, (AX)(BX*1)
+	VMOVUPS   32(DX)(BX*1), Y0
+	VMULPS    word3fb8aa3b<>+0(SB), Y0, Y1
+	VADDPS    word4b400000<>+0(SB), Y1, Y1
+	VSUBPS    word4b400000<>+0(SB), Y1, Y2
+	VMULPS    word3f318000<>+0(SB), Y2, Y3
+	VSUBPS    Y3, Y0, Y3
+	VMULPS    wordb95e8083<>+0(SB), Y2, Y2
+	VSUBPS    Y2, Y3, Y3
+	VMULPS    word3ab510d6<>+0(SB), Y3, Y4
+	VADDPS    word3c091db5<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3d2aac7d<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3e2aaa48<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3efffffe<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y3, Y2
+	VMULPS    Y2, Y4, Y4
+	VADDPS    Y3, Y4, Y4
+	VADDPS    word3f800000<>+0(SB), Y4, Y4
+	VPSLLD    $0x17, Y1, Y1
+	VPADDD    Y1, Y4, Y4
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y0, Y1
+	VANDPS    Y1, Y4, Y4
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y0, Y1
+	VADDPS    word7f800000<>+0(SB), Y0, Y2
+	VBLENDVPS Y1, Y2, Y4, Y4
+	VMOVUPS   Y4, 32(AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ      CX, CX
+	JZ         values_done
+	LEAQ       masks<>+64(SB), SI
+	SHLQ       $0x02, CX
+	SUBQ       CX, SI
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS (DX)(BX*1), Y0, Y1
+	VMULPS     word3fb8aa3b<>+0(SB), Y1, Y2
+	VADDPS     word4b400000<>+0(SB), Y2, Y2
+	VSUBPS     word4b400000<>+0(SB), Y2, Y3
+	VMULPS     word3f318000<>+0(SB), Y3, Y4
+	VSUBPS     Y4, Y1, Y4
+	VMULPS     wordb95e8083<>+0(SB), Y3, Y3
+	VSUBPS     Y3, Y4, Y4
+	VMULPS     word3ab510d6<>+0(SB), Y4, Y5
+	VADDPS     word3c091db5<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3d2aac7d<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3e2aaa48<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3efffffe<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y4, Y3
+	VMULPS     Y3, Y5, Y5
+	VADDPS     Y4, Y5, Y5
+	VADDPS     word3f800000<>+0(SB), Y5, Y5
+	VPSLLD     $0x17, Y2, Y2
+	VPADDD     Y2, Y5, Y5
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y1, Y2
+	VANDPS     Y2, Y5, Y5
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y1, Y2
+	VADDPS     word7f800000<>+0(SB), Y1, Y3
+	VBLENDVPS  Y2, Y3, Y5, Y5
+	VMASKMOVPS Y5, Y0, (AX)(BX*1)
+	VMOVUPS    32(SI), Y0
+	VMASKMOVPS 32(DX)(BX*1), Y0, Y1
+	VMULPS     word3fb8aa3b<>+0(SB), Y1, Y2
+	VADDPS     word4b400000<>+0(SB), Y2, Y2
+	VSUBPS     word4b400000<>+0(SB), Y2, Y3
+	VMULPS     word3f318000<>+0(SB), Y3, Y4
+	VSUBPS     Y4, Y1, Y4
+	VMULPS     wordb95e8083<>+0(SB), Y3, Y3
+	VSUBPS     Y3, Y4, Y4
+	VMULPS     word3ab510d6<>+0(SB), Y4, Y5
+	VADDPS     word3c091db5<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3d2aac7d<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3e2aaa48<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3efffffe<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y4, Y3
+	VMULPS     Y3, Y5, Y5
+	VADDPS     Y4, Y5, Y5
+	VADDPS     word3f800000<>+0(SB), Y5, Y5
+	VPSLLD     $0x17, Y2, Y2
+	VPADDD     Y2, Y5, Y5
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y1, Y2
+	VANDPS     Y2, Y5, Y5
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y1, Y2
+	VADDPS     word7f800000<>+0(SB), Y1, Y3
+	VBLENDVPS  Y2, Y3, Y5, Y5
+	VMASKMOVPS Y5, Y0, 32(AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func geluAVX2(dst []float32, x []float32)
+// Requires: AVX, AVX2
+TEXT ·geluAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	MOVL         $0x41600000, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	VPXOR        X1, X1, X1
+	XORQ         BX, BX
+	CMPQ         CX, $0x00000010
+	JB           values_rest
+
+values:
+	VMOVUPS   (DX)(BX*1), Y2
+	VANDPS    word7fffffff<>+0(SB), Y2, Y3
+	VMINPS    Y3, Y0, Y3
+	VMULPS    Y3, Y3, Y4
+	VMULPS    wordbf000000<>+0(SB), Y4, Y4
+	VMULPS    word3fb8aa3b<>+0(SB), Y4, Y5
+	VADDPS    word4b400000<>+0(SB), Y5, Y5
+	VSUBPS    word4b400000<>+0(SB), Y5, Y6
+	VMULPS    word3f318000<>+0(SB), Y6, Y7
+	VSUBPS    Y7, Y4, Y7
+	VMULPS    wordb95e8083<>+0(SB), Y6, Y6
+	VSUBPS    Y6, Y7, Y7
+	VMULPS    word3ab510d6<>+0(SB), Y7, Y8
+	VADDPS    word3c091db5<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y8, Y8
+	VADDPS    word3d2aac7d<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y8, Y8
+	VADDPS    word3e2aaa48<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y8, Y8
+	VADDPS    word3efffffe<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y7, Y6
+	VMULPS    Y6, Y8, Y8
+	VADDPS    Y7, Y8, Y8
+	VADDPS    word3f800000<>+0(SB), Y8, Y8
+	VPSLLD    $0x17, Y5, Y5
+	VPADDD    Y5, Y8, Y8
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y4, Y5
+	VANDPS    Y5, Y8, Y8
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y4, Y5
+	VADDPS    word7f800000<>+0(SB), Y4, Y6
+	VBLENDVPS Y5, Y6, Y8, Y8
+	VMULPS    word3eb33333<>+0(SB), Y3, Y4
+	VADDPS    word3f800000<>+0(SB), Y4, Y4
+	VMOVUPS   word3f800000<>+0(SB), Y5
+	VDIVPS    Y4, Y5, Y4
+	VMULPS    word3d3ec49d<>+0(SB), Y4, Y5
+	VADDPS    wordbe44a1c9<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e643291<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    wordb9a1023c<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e16805f<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e0b5d5d<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e0f30dc<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VMULPS    Y8, Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VMAXPS    Y2, Y1, Y2
+	VSUBPS    Y5, Y2, Y2
+	VMOVUPS   Y2, (AX)(BX*1)
+	VMOVUPS   32(DX)(BX*1), Y2
+	VANDPS    word7fffffff<>+0(SB), Y2, Y3
+	VMINPS    Y3, Y0, Y3
+	VMULPS    Y3, Y3, Y4
+	VMULPS    wordbf000000<>+0(SB), Y4, Y4
+	VMULPS    word3fb8aa3b<>+0(SB), Y4, Y5
+	VADDPS    word4b400000<>+0(SB), Y5, Y5
+	VSUBPS    word4b400000<>+0(SB), Y5, Y6
+	VMULPS    word3f318000<>+0(SB), Y6, Y7
+	VSUBPS    Y7, Y4, Y7
+	VMULPS    wordb95e8083<>+0(SB), Y6, Y6
+	VSUBPS    Y6, Y7, Y7
+	VMULPS    word3ab510d6<>+0(SB), Y7, Y8
+	VADDPS    word3c091db5<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y8, Y8
+	VADDPS    word3d2aac7d<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y8, Y8
+	VADDPS    word3e2aaa48<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y8, Y8
+	VADDPS    word3efffffe<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y7, Y6
+	VMULPS    Y6, Y8, Y8
+	VADDPS    Y7, Y8, Y8
+	VADDPS    word3f800000<>+0(SB), Y8, Y8
+	VPSLLD    $0x17, Y5, Y5
+	VPADDD    Y5, Y8, Y8
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y4, Y5
+	VANDPS    Y5, Y8, Y8
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y4, Y5
+	VADDPS    word7f800000<>+0(SB), Y4, Y6
+	VBLENDVPS Y5, Y6, Y8, Y8
+	VMULPS    word3eb33333<>+0(SB), Y3, Y4
+	VADDPS    word3f800000<>+0(SB), Y4, Y4
+	VMOVUPS   word3f800000<>+0(SB), Y5
+	VDIVPS    Y4, Y5, Y4
+	VMULPS    word3d3ec49d<>+0(SB), Y4, Y5
+	VADDPS    wordbe44a1c9<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e643291<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    wordb9a1023c<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e16805f<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e0b5d5d<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e0f30dc<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VMULPS    Y8, Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VMAXPS    Y2, Y1, Y2
+	VSUBPS    Y5, Y2, Y2
+	VMOVUPS   Y2, 32(AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ      CX, CX
+	JZ         values_done
+	LEAQ       masks<>+64(SB), SI
+	SHLQ       $0x02, CX
+	SUBQ       CX, SI
+	VMOVUPS    (SI), Y2
+	VMASKMOVPS (DX)(BX*1), Y2, Y3
+	VANDPS     word7fffffff<>+0(SB), Y3, Y4
+	VMINPS     Y4, Y0, Y4
+	VMULPS     Y4, Y4, Y5
+	VMULPS     wordbf000000<>+0(SB), Y5, Y5
+	VMULPS     word3fb8aa3b<>+0(SB), Y5, Y6
+	VADDPS     word4b400000<>+0(SB), Y6, Y6
+	VSUBPS     word4b400000<>+0(SB), Y6, Y7
+	VMULPS     word3f318000<>+0(SB), Y7, Y8
+	VSUBPS     Y8, Y5, Y8
+	VMULPS     wordb95e8083<>+0(SB), Y7, Y7
+	VSUBPS     Y7, Y8, Y8
+	VMULPS     word3ab510d6<>+0(SB), Y8, Y9
+	VADDPS     word3c091db5<>+0(SB), Y9, Y9
+	VMULPS     Y8, Y9, Y9
+	VADDPS     word3d2aac7d<>+0(SB), Y9, Y9
+	VMULPS     Y8, Y9, Y9
+	VADDPS     word3e2aaa48<>+0(SB), Y9, Y9
+	VMULPS     Y8, Y9, Y9
+	VADDPS     word3efffffe<>+0(SB), Y9, Y9
+	VMULPS     Y8, Y8, Y7
+	VMULPS     Y7, Y9, Y9
+	VADDPS     Y8, Y9, Y9
+	VADDPS     word3f800000<>+0(SB), Y9, Y9
+	VPSLLD     $0x17, Y6, Y6
+	VPADDD     Y6, Y9, Y9
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y5, Y6
+	VANDPS     Y6, Y9, Y9
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y5, Y6
+	VADDPS     word7f800000<>+0(SB), Y5, Y7
+	VBLENDVPS  Y6, Y7, Y9, Y9
+	VMULPS     word3eb33333<>+0(SB), Y4, Y5
+	VADDPS     word3f800000<>+0(SB), Y5, Y5
+	VMOVUPS    word3f800000<>+0(SB), Y6
+	VDIVPS     Y5, Y6, Y5
+	VMULPS     word3d3ec49d<>+0(SB), Y5, Y6
+	VADDPS     wordbe44a1c9<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e643291<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     wordb9a1023c<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e16805f<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e0b5d5d<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e0f30dc<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VMULPS     Y9, Y6, Y6
+	VMULPS     Y4, Y6, Y6
+	VMAXPS     Y3, Y1, Y3
+	VSUBPS     Y6, Y3, Y3
+	VMASKMOVPS Y3, Y2, (AX)(BX*1)
+	VMOVUPS    32(SI), Y2
+	VMASKMOVPS 32(DX)(BX*1), Y2, Y3
+	VANDPS     word7fffffff<>+0(SB), Y3, Y4
+	VMINPS     Y4, Y0, Y4
+	VMULPS     Y4, Y4, Y0
+	VMULPS     wordbf000000<>+0(SB), Y0, Y0
+	VMULPS     word3fb8aa3b<>+0(SB), Y0, Y5
+	VADDPS     word4b400000<>+0(SB), Y5, Y5
+	VSUBPS     word4b400000<>+0(SB), Y5, Y6
+	VMULPS     word3f318000<>+0(SB), Y6, Y7
+	VSUBPS     Y7, Y0, Y7
+	VMULPS     wordb95e8083<>+0(SB), Y6, Y6
+	VSUBPS     Y6, Y7, Y7
+	VMULPS     word3ab510d6<>+0(SB), Y7, Y8
+	VADDPS     word3c091db5<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y8, Y8
+	VADDPS     word3d2aac7d<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y8, Y8
+	VADDPS     word3e2aaa48<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y8, Y8
+	VADDPS     word3efffffe<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y7, Y6
+	VMULPS     Y6, Y8, Y8
+	VADDPS     Y7, Y8, Y8
+	VADDPS     word3f800000<>+0(SB), Y8, Y8
+	VPSLLD     $0x17, Y5, Y5
+	VPADDD     Y5, Y8, Y8
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y0, Y5
+	VANDPS     Y5, Y8, Y8
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y0, Y5
+	VADDPS     word7f800000<>+0(SB), Y0, Y6
+	VBLENDVPS  Y5, Y6, Y8, Y8
+	VMULPS     word3eb33333<>+0(SB), Y4, Y0
+	VADDPS     word3f800000<>+0(SB), Y0, Y0
+	VMOVUPS    word3f800000<>+0(SB), Y5
+	VDIVPS     Y0, Y5, Y0
+	VMULPS     word3d3ec49d<>+0(SB), Y0, Y5
+	VADDPS     wordbe44a1c9<>+0(SB), Y5, Y5
+	VMULPS     Y0, Y5, Y5
+	VADDPS     word3e643291<>+0(SB), Y5, Y5
+	VMULPS     Y0, Y5, Y5
+	VADDPS     wordb9a1023c<>+0(SB), Y5, Y5
+	VMULPS     Y0, Y5, Y5
+	VADDPS     word3e16805f<>+0(SB), Y5, Y5
+	VMULPS     Y0, Y5, Y5
+	VADDPS     word3e0b5d5d<>+0(SB), Y5, Y5
+	VMULPS     Y0, Y5, Y5
+	VADDPS     word3e0f30dc<>+0(SB), Y5, Y5
+	VMULPS     Y0, Y5, Y5
+	VMULPS     Y8, Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VMAXPS     Y3, Y1, Y3
+	VSUBPS     Y5, Y3, Y3
+	VMASKMOVPS Y3, Y2, 32(AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func siluAVX2(dst []float32, x []float32)
+// Requires: AVX, AVX2
+TEXT ·siluAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	XORQ BX, BX
+	CMPQ CX, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS   (DX)(BX*1), Y0
+	VXORPS    word80000000<>+0(SB), Y0, Y1
+	VMULPS    word3fb8aa3b<>+0(SB), Y1, Y2
+	VADDPS    word4b400000<>+0(SB), Y2, Y2
+	VSUBPS    word4b400000<>+0(SB), Y2, Y3
+	VMULPS    word3f318000<>+0(SB), Y3, Y4
+	VSUBPS    Y4, Y1, Y4
+	VMULPS    wordb95e8083<>+0(SB), Y3, Y3
+	VSUBPS    Y3, Y4, Y4
+	VMULPS    word3ab510d6<>+0(SB), Y4, Y5
+	VADDPS    word3c091db5<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3d2aac7d<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e2aaa48<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3efffffe<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y4, Y3
+	VMULPS    Y3, Y5, Y5
+	VADDPS    Y4, Y5, Y5
+	VADDPS    word3f800000<>+0(SB), Y5, Y5
+	VPSLLD    $0x17, Y2, Y2
+	VPADDD    Y2, Y5, Y5
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y1, Y2
+	VANDPS    Y2, Y5, Y5
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y1, Y2
+	VADDPS    word7f800000<>+0(SB), Y1, Y3
+	VBLENDVPS Y2, Y3, Y5, Y5
+	VADDPS    word3f800000<>+0(SB), Y5, Y5
+	VMOVUPS   word3f800000<>+0(SB), Y1
+	VDIVPS    Y5, Y1, Y5
+	VMULPS    Y5, Y0, Y5
+	VMOVUPS   Y5, (AX)(BX*1)
+	VMOVUPS   32(DX)(BX*1), Y0
+	VXORPS    word80000000<>+0(SB), Y0, Y1
+	VMULPS    word3fb8aa3b<>+0(SB), Y1, Y2
+	VADDPS    word4b400000<>+0(SB), Y2, Y2
+	VSUBPS    word4b400000<>+0(SB), Y2, Y3
+	VMULPS    word3f318000<>+0(SB), Y3, Y4
+	VSUBPS    Y4, Y1, Y4
+	VMULPS    wordb95e8083<>+0(SB), Y3, Y3
+	VSUBPS    Y3, Y4, Y4
+	VMULPS    word3ab510d6<>+0(SB), Y4, Y5
+	VADDPS    word3c091db5<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3d2aac7d<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e2aaa48<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3efffffe<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y4, Y3
+	VMULPS    Y3, Y5, Y5
+	VADDPS    Y4, Y5, Y5
+	VADDPS    word3f800000<>+0(SB), Y5, Y5
+	VPSLLD    $0x17, Y2, Y2
+	VPADDD    Y2, Y5, Y5
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y1, Y2
+	VANDPS    Y2, Y5, Y5
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y1, Y2
+	VADDPS    word7f800000<>+0(SB), Y1, Y3
+	VBLENDVPS Y2, Y3, Y5, Y5
+	VADDPS    word3f800000<>+0(SB), Y5, Y5
+	VMOVUPS   word3f800000<>+0(SB), Y1
+	VDIVPS    Y5, Y1, Y5
+	VMULPS    Y5, Y0, Y5
+	VMOVUPS   Y5, 32(AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ      CX, CX
+	JZ         values_done
+	LEAQ       masks<>+64(SB), SI
+	SHLQ       $0x02, CX
+	SUBQ       CX, SI
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS (DX)(BX*1), Y0, Y1
+	VXORPS     word80000000<>+0(SB), Y1, Y2
+	VMULPS     word3fb8aa3b<>+0(SB), Y2, Y3
+	VADDPS     word4b400000<>+0(SB), Y3, Y3
+	VSUBPS     word4b400000<>+0(SB), Y3, Y4
+	VMULPS     word3f318000<>+0(SB), Y4, Y5
+	VSUBPS     Y5, Y2, Y5
+	VMULPS     wordb95e8083<>+0(SB), Y4, Y4
+	VSUBPS     Y4, Y5, Y5
+	VMULPS     word3ab510d6<>+0(SB), Y5, Y6
+	VADDPS     word3c091db5<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3d2aac7d<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e2aaa48<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3efffffe<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y5, Y4
+	VMULPS     Y4, Y6, Y6
+	VADDPS     Y5, Y6, Y6
+	VADDPS     word3f800000<>+0(SB), Y6, Y6
+	VPSLLD     $0x17, Y3, Y3
+	VPADDD     Y3, Y6, Y6
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y2, Y3
+	VANDPS     Y3, Y6, Y6
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y2, Y3
+	VADDPS     word7f800000<>+0(SB), Y2, Y4
+	VBLENDVPS  Y3, Y4, Y6, Y6
+	VADDPS     word3f800000<>+0(SB), Y6, Y6
+	VMOVUPS    word3f800000<>+0(SB), Y2
+	VDIVPS     Y6, Y2, Y6
+	VMULPS     Y6, Y1, Y6
+	VMASKMOVPS Y6, Y0, (AX)(BX*1)
+	VMOVUPS    32(SI), Y0
+	VMASKMOVPS 32(DX)(BX*1), Y0, Y1
+	VXORPS     word80000000<>+0(SB), Y1, Y2
+	VMULPS     word3fb8aa3b<>+0(SB), Y2, Y3
+	VADDPS     word4b400000<>+0(SB), Y3, Y3
+	VSUBPS     word4b400000<>+0(SB), Y3, Y4
+	VMULPS     word3f318000<>+0(SB), Y4, Y5
+	VSUBPS     Y5, Y2, Y5
+	VMULPS     wordb95e8083<>+0(SB), Y4, Y4
+	VSUBPS     Y4, Y5, Y5
+	VMULPS     word3ab510d6<>+0(SB), Y5, Y6
+	VADDPS     word3c091db5<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3d2aac7d<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e2aaa48<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3efffffe<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y5, Y4
+	VMULPS     Y4, Y6, Y6
+	VADDPS     Y5, Y6, Y6
+	VADDPS     word3f800000<>+0(SB), Y6, Y6
+	VPSLLD     $0x17, Y3, Y3
+	VPADDD     Y3, Y6, Y6
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y2, Y3
+	VANDPS     Y3, Y6, Y6
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y2, Y3
+	VADDPS     word7f800000<>+0(SB), Y2, Y4
+	VBLENDVPS  Y3, Y4, Y6, Y6
+	VADDPS     word3f800000<>+0(SB), Y6, Y6
+	VMOVUPS    word3f800000<>+0(SB), Y2
+	VDIVPS     Y6, Y2, Y6
+	VMULPS     Y6, Y1, Y6
+	VMASKMOVPS Y6, Y0, 32(AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func sigmoidAVX2(dst []float32, x []float32)
+// Requires: AVX, AVX2
+TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	XORQ BX, BX
+	CMPQ CX, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS   (DX)(BX*1), Y0
+	VXORPS    word80000000<>+0(SB), Y0, Y0
+	VMULPS    word3fb8aa3b<>+0(SB), Y0, Y1
+	VADDPS    word4b400000<>+0(SB), Y1, Y1
+	VSUBPS    word4b400000<>+0(SB), Y1, Y2
+	VMULPS    word3f318000<>+0(SB), Y2, Y3
+	VSUBPS    Y3, Y0, Y3
+	VMULPS    wordb95e8083<>+0(SB), Y2, Y2
+	VSUBPS    Y2, Y3, Y3
+	VMULPS    word3ab510d6<>+0(SB), Y3, Y4
+	VADDPS    word3c091db5<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3d2aac7d<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3e2aaa48<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3efffffe<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y3, Y2
+	VMULPS    Y2, Y4, Y4
+	VADDPS    Y3, Y4, Y4
+	VADDPS    word3f800000<>+0(SB), Y4, Y4
+	VPSLLD    $0x17, Y1, Y1
+	VPADDD    Y1, Y4, Y4
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y0, Y1
+	VANDPS    Y1, Y4, Y4
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y0, Y1
+	VADDPS    word7f800000<>+0(SB), Y0, Y2
+	VBLENDVPS Y1, Y2, Y4, Y4
+	VADDPS    word3f800000<>+0(SB), Y4, Y4
+	VMOVUPS   word3f800000<>+0(SB), Y0
+	VDIVPS    Y4, Y0, Y4
+	VMOVUPS   Y4, (AX)(BX*1)
+	VMOVUPS   32(DX)(BX*1), Y0
+	VXORPS    word80000000<>+0(SB), Y0, Y0
+	VMULPS    word3fb8aa3b<>+0(SB), Y0, Y1
+	VADDPS    word4b400000<>+0(SB), Y1, Y1
+	VSUBPS    word4b400000<>+0(SB), Y1, Y2
+	VMULPS    word3f318000<>+0(SB), Y2, Y3
+	VSUBPS    Y3, Y0, Y3
+	VMULPS    wordb95e8083<>+0(SB), Y2, Y2
+	VSUBPS    Y2, Y3, Y3
+	VMULPS    word3ab510d6<>+0(SB), Y3, Y4
+	VADDPS    word3c091db5<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3d2aac7d<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3e2aaa48<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3efffffe<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y3, Y2
+	VMULPS    Y2, Y4, Y4
+	VADDPS    Y3, Y4, Y4
+	VADDPS    word3f800000<>+0(SB), Y4, Y4
+	VPSLLD    $0x17, Y1, Y1
+	VPADDD    Y1, Y4, Y4
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y0, Y1
+	VANDPS    Y1, Y4, Y4
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y0, Y1
+	VADDPS    word7f800000<>+0(SB), Y0, Y2
+	VBLENDVPS Y1, Y2, Y4, Y4
+	VADDPS    word3f800000<>+0(SB), Y4, Y4
+	VMOVUPS   word3f800000<>+0(SB), Y0
+	VDIVPS    Y4, Y0, Y4
+	VMOVUPS   Y4, 32(AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ      CX, CX
+	JZ         values_done
+	LEAQ       masks<>+64(SB), SI
+	SHLQ       $0x02, CX
+	SUBQ       CX, SI
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS (DX)(BX*1), Y0, Y1
+	VXORPS     word80000000<>+0(SB), Y1, Y1
+	VMULPS     word3fb8aa3b<>+0(SB), Y1, Y2
+	VADDPS     word4b400000<>+0(SB), Y2, Y2
+	VSUBPS     word4b400000<>+0(SB), Y2, Y3
+	VMULPS     word3f318000<>+0(SB), Y3, Y4
+	VSUBPS     Y4, Y1, Y4
+	VMULPS     wordb95e8083<>+0(SB), Y3, Y3
+	VSUBPS     Y3, Y4, Y4
+	VMULPS     word3ab510d6<>+0(SB), Y4, Y5
+	VADDPS     word3c091db5<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3d2aac7d<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3e2aaa48<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3efffffe<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y4, Y3
+	VMULPS     Y3, Y5, Y5
+	VADDPS     Y4, Y5, Y5
+	VADDPS     word3f800000<>+0(SB), Y5, Y5
+	VPSLLD     $0x17, Y2, Y2
+	VPADDD     Y2, Y5, Y5
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y1, Y2
+	VANDPS     Y2, Y5, Y5
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y1, Y2
+	VADDPS     word7f800000<>+0(SB), Y1, Y3
+	VBLENDVPS  Y2, Y3, Y5, Y5
+	VADDPS     word3f800000<>+0(SB), Y5, Y5
+	VMOVUPS    word3f800000<>+0(SB), Y1
+	VDIVPS     Y5, Y1, Y5
+	VMASKMOVPS Y5, Y0, (AX)(BX*1)
+	VMOVUPS    32(SI), Y0
+	VMASKMOVPS 32(DX)(BX*1), Y0, Y1
+	VXORPS     word80000000<>+0(SB), Y1, Y1
+	VMULPS     word3fb8aa3b<>+0(SB), Y1, Y2
+	VADDPS     word4b400000<>+0(SB), Y2, Y2
+	VSUBPS     word4b400000<>+0(SB), Y2, Y3
+	VMULPS     word3f318000<>+0(SB), Y3, Y4
+	VSUBPS     Y4, Y1, Y4
+	VMULPS     wordb95e8083<>+0(SB), Y3, Y3
+	VSUBPS     Y3, Y4, Y4
+	VMULPS     word3ab510d6<>+0(SB), Y4, Y5
+	VADDPS     word3c091db5<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3d2aac7d<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3e2aaa48<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3efffffe<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y4, Y3
+	VMULPS     Y3, Y5, Y5
+	VADDPS     Y4, Y5, Y5
+	VADDPS     word3f800000<>+0(SB), Y5, Y5
+	VPSLLD     $0x17, Y2, Y2
+	VPADDD     Y2, Y5, Y5
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y1, Y2
+	VANDPS     Y2, Y5, Y5
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y1, Y2
+	VADDPS     word7f800000<>+0(SB), Y1, Y3
+	VBLENDVPS  Y2, Y3, Y5, Y5
+	VADDPS     word3f800000<>+0(SB), Y5, Y5
+	VMOVUPS    word3f800000<>+0(SB), Y1
+	VDIVPS     Y5, Y1, Y5
+	VMASKMOVPS Y5, Y0, 32(AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func tanhAVX2(dst []float32, x []float32)
+// Requires: AVX, AVX2
+TEXT ·tanhAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	XORQ BX, BX
+	CMPQ CX, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS   (DX)(BX*1), Y0
+	VMULPS    Y0, Y0, Y1
+	VMULPS    wordbbb9b1b5<>+0(SB), Y1, Y2
+	VADDPS    word3ca8ce36<>+0(SB), Y2, Y2
+	VMULPS    Y1, Y2, Y2
+	VADDPS    wordbd5c13fc<>+0(SB), Y2, Y2
+	VMULPS    Y1, Y2, Y2
+	VADDPS    word3e088349<>+0(SB), Y2, Y2
+	VMULPS    Y1, Y2, Y2
+	VADDPS    wordbeaaaa98<>+0(SB), Y2, Y2
+	VMULPS    Y1, Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VADDPS    Y0, Y2, Y2
+	VANDPS    word7fffffff<>+0(SB), Y0, Y1
+	VADDPS    Y1, Y1, Y3
+	VMULPS    word3fb8aa3b<>+0(SB), Y3, Y4
+	VADDPS    word4b400000<>+0(SB), Y4, Y4
+	VSUBPS    word4b400000<>+0(SB), Y4, Y5
+	VMULPS    word3f318000<>+0(SB), Y5, Y6
+	VSUBPS    Y6, Y3, Y6
+	VMULPS    wordb95e8083<>+0(SB), Y5, Y5
+	VSUBPS    Y5, Y6, Y6
+	VMULPS    word3ab510d6<>+0(SB), Y6, Y7
+	VADDPS    word3c091db5<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y7, Y7
+	VADDPS    word3d2aac7d<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y7, Y7
+	VADDPS    word3e2aaa48<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y7, Y7
+	VADDPS    word3efffffe<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y6, Y5
+	VMULPS    Y5, Y7, Y7
+	VADDPS    Y6, Y7, Y7
+	VADDPS    word3f800000<>+0(SB), Y7, Y7
+	VPSLLD    $0x17, Y4, Y4
+	VPADDD    Y4, Y7, Y7
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y3, Y4
+	VANDPS    Y4, Y7, Y7
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y3, Y4
+	VADDPS    word7f800000<>+0(SB), Y3, Y5
+	VBLENDVPS Y4, Y5, Y7, Y7
+	VADDPS    word3f800000<>+0(SB), Y7, Y7
+	VMOVUPS   word40000000<>+0(SB), Y3
+	VDIVPS    Y7, Y3, Y7
+	VMOVUPS   word3f800000<>+0(SB), Y3
+	VSUBPS    Y7, Y3, Y7
+	VANDPS    word80000000<>+0(SB), Y0, Y0
+	VORPS     Y0, Y7, Y7
+	VCMPPS    $0x11, word3f200000<>+0(SB), Y1, Y1
+	VBLENDVPS Y1, Y2, Y7, Y7
+	VMOVUPS   Y7, (AX)(BX*1)
+	VMOVUPS   32(DX)(BX*1), Y0
+	VMULPS    Y0, Y0, Y1
+	VMULPS    wordbbb9b1b5<>+0(SB), Y1, Y2
+	VADDPS    word3ca8ce36<>+0(SB), Y2, Y2
+	VMULPS    Y1, Y2, Y2
+	VADDPS    wordbd5c13fc<>+0(SB), Y2, Y2
+	VMULPS    Y1, Y2, Y2
+	VADDPS    word3e088349<>+0(SB), Y2, Y2
+	VMULPS    Y1, Y2, Y2
+	VADDPS    wordbeaaaa98<>+0(SB), Y2, Y2
+	VMULPS    Y1, Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VADDPS    Y0, Y2, Y2
+	VANDPS    word7fffffff<>+0(SB), Y0, Y1
+	VADDPS    Y1, Y1, Y3
+	VMULPS    word3fb8aa3b<>+0(SB), Y3, Y4
+	VADDPS    word4b400000<>+0(SB), Y4, Y4
+	VSUBPS    word4b400000<>+0(SB), Y4, Y5
+	VMULPS    word3f318000<>+0(SB), Y5, Y6
+	VSUBPS    Y6, Y3, Y6
+	VMULPS    wordb95e8083<>+0(SB), Y5, Y5
+	VSUBPS    Y5, Y6, Y6
+	VMULPS    word3ab510d6<>+0(SB), Y6, Y7
+	VADDPS    word3c091db5<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y7, Y7
+	VADDPS    word3d2aac7d<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y7, Y7
+	VADDPS    word3e2aaa48<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y7, Y7
+	VADDPS    word3efffffe<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y6, Y5
+	VMULPS    Y5, Y7, Y7
+	VADDPS    Y6, Y7, Y7
+	VADDPS    word3f800000<>+0(SB), Y7, Y7
+	VPSLLD    $0x17, Y4, Y4
+	VPADDD    Y4, Y7, Y7
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y3, Y4
+	VANDPS    Y4, Y7, Y7
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y3, Y4
+	VADDPS    word7f800000<>+0(SB), Y3, Y5
+	VBLENDVPS Y4, Y5, Y7, Y7
+	VADDPS    word3f800000<>+0(SB), Y7, Y7
+	VMOVUPS   word40000000<>+0(SB), Y3
+	VDIVPS    Y7, Y3, Y7
+	VMOVUPS   word3f800000<>+0(SB), Y3
+	VSUBPS    Y7, Y3, Y7
+	VANDPS    word80000000<>+0(SB), Y0, Y0
+	VORPS     Y0, Y7, Y7
+	VCMPPS    $0x11, word3f200000<>+0(SB), Y1, Y1
+	VBLENDVPS Y1, Y2, Y7, Y7
+	VMOVUPS   Y7, 32(AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ      CX, CX
+	JZ         values_done
+	LEAQ       masks<>+64(SB), SI
+	SHLQ       $0x02, CX
+	SUBQ       CX, SI
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS (DX)(BX*1), Y0, Y1
+	VMULPS     Y1, Y1, Y2
+	VMULPS     wordbbb9b1b5<>+0(SB), Y2, Y3
+	VADDPS     word3ca8ce36<>+0(SB), Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VADDPS     wordbd5c13fc<>+0(SB), Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VADDPS     word3e088349<>+0(SB), Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VADDPS     wordbeaaaa98<>+0(SB), Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VANDPS     word7fffffff<>+0(SB), Y1, Y2
+	VADDPS     Y2, Y2, Y4
+	VMULPS     word3fb8aa3b<>+0(SB), Y4, Y5
+	VADDPS     word4b400000<>+0(SB), Y5, Y5
+	VSUBPS     word4b400000<>+0(SB), Y5, Y6
+	VMULPS     word3f318000<>+0(SB), Y6, Y7
+	VSUBPS     Y7, Y4, Y7
+	VMULPS     wordb95e8083<>+0(SB), Y6, Y6
+	VSUBPS     Y6, Y7, Y7
+	VMULPS     word3ab510d6<>+0(SB), Y7, Y8
+	VADDPS     word3c091db5<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y8, Y8
+	VADDPS     word3d2aac7d<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y8, Y8
+	VADDPS     word3e2aaa48<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y8, Y8
+	VADDPS     word3efffffe<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y7, Y6
+	VMULPS     Y6, Y8, Y8
+	VADDPS     Y7, Y8, Y8
+	VADDPS     word3f800000<>+0(SB), Y8, Y8
+	VPSLLD     $0x17, Y5, Y5
+	VPADDD     Y5, Y8, Y8
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y4, Y5
+	VANDPS     Y5, Y8, Y8
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y4, Y5
+	VADDPS     word7f800000<>+0(SB), Y4, Y6
+	VBLENDVPS  Y5, Y6, Y8, Y8
+	VADDPS     word3f800000<>+0(SB), Y8, Y8
+	VMOVUPS    word40000000<>+0(SB), Y4
+	VDIVPS     Y8, Y4, Y8
+	VMOVUPS    word3f800000<>+0(SB), Y4
+	VSUBPS     Y8, Y4, Y8
+	VANDPS     word80000000<>+0(SB), Y1, Y1
+	VORPS      Y1, Y8, Y8
+	VCMPPS     $0x11, word3f200000<>+0(SB), Y2, Y2
+	VBLENDVPS  Y2, Y3, Y8, Y8
+	VMASKMOVPS Y8, Y0, (AX)(BX*1)
+	VMOVUPS    32(SI), Y0
+	VMASKMOVPS 32(DX)(BX*1), Y0, Y1
+	VMULPS     Y1, Y1, Y2
+	VMULPS     wordbbb9b1b5<>+0(SB), Y2, Y3
+	VADDPS     word3ca8ce36<>+0(SB), Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VADDPS     wordbd5c13fc<>+0(SB), Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VADDPS     word3e088349<>+0(SB), Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VADDPS     wordbeaaaa98<>+0(SB), Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VANDPS     word7fffffff<>+0(SB), Y1, Y2
+	VADDPS     Y2, Y2, Y4
+	VMULPS     word3fb8aa3b<>+0(SB), Y4, Y5
+	VADDPS     word4b400000<>+0(SB), Y5, Y5
+	VSUBPS     word4b400000<>+0(SB), Y5, Y6
+	VMULPS     word3f318000<>+0(SB), Y6, Y7
+	VSUBPS     Y7, Y4, Y7
+	VMULPS     wordb95e8083<>+0(SB), Y6, Y6
+	VSUBPS     Y6, Y7, Y7
+	VMULPS     word3ab510d6<>+0(SB), Y7, Y8
+	VADDPS     word3c091db5<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y8, Y8
+	VADDPS     word3d2aac7d<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y8, Y8
+	VADDPS     word3e2aaa48<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y8, Y8
+	VADDPS     word3efffffe<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y7, Y6
+	VMULPS     Y6, Y8, Y8
+	VADDPS     Y7, Y8, Y8
+	VADDPS     word3f800000<>+0(SB), Y8, Y8
+	VPSLLD     $0x17, Y5, Y5
+	VPADDD     Y5, Y8, Y8
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y4, Y5
+	VANDPS     Y5, Y8, Y8
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y4, Y5
+	VADDPS     word7f800000<>+0(SB), Y4, Y6
+	VBLENDVPS  Y5, Y6, Y8, Y8
+	VADDPS     word3f800000<>+0(SB), Y8, Y8
+	VMOVUPS    word40000000<>+0(SB), Y4
+	VDIVPS     Y8, Y4, Y8
+	VMOVUPS    word3f800000<>+0(SB), Y4
+	VSUBPS     Y8, Y4, Y8
+	VANDPS     word80000000<>+0(SB), Y1, Y1
+	VORPS      Y1, Y8, Y8
+	VCMPPS     $0x11, word3f200000<>+0(SB), Y2, Y2
+	VBLENDVPS  Y2, Y3, Y8, Y8
+	VMASKMOVPS Y8, Y0, 32(AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func geluGradientAVX2(grad []float32, x []float32)
+// Requires: AVX, AVX2
+TEXT ·geluGradientAVX2(SB), NOSPLIT, $0-48
+	MOVQ         grad_base+0(FP), AX
+	MOVQ         grad_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	MOVL         $0x41600000, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	XORQ         BX, BX
+	CMPQ         CX, $0x00000010
+	JB           values_rest
+
+values:
+	VMOVUPS   (DX)(BX*1), Y1
+	VANDPS    word7fffffff<>+0(SB), Y1, Y2
+	VMINPS    Y2, Y0, Y2
+	VMULPS    Y2, Y2, Y3
+	VMULPS    wordbf000000<>+0(SB), Y3, Y3
+	VMULPS    word3fb8aa3b<>+0(SB), Y3, Y4
+	VADDPS    word4b400000<>+0(SB), Y4, Y4
+	VSUBPS    word4b400000<>+0(SB), Y4, Y5
+	VMULPS    word3f318000<>+0(SB), Y5, Y6
+	VSUBPS    Y6, Y3, Y6
+	VMULPS    wordb95e8083<>+0(SB), Y5, Y5
+	VSUBPS    Y5, Y6, Y6
+	VMULPS    word3ab510d6<>+0(SB), Y6, Y7
+	VADDPS    word3c091db5<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y7, Y7
+	VADDPS    word3d2aac7d<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y7, Y7
+	VADDPS    word3e2aaa48<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y7, Y7
+	VADDPS    word3efffffe<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y6, Y5
+	VMULPS    Y5, Y7, Y7
+	VADDPS    Y6, Y7, Y7
+	VADDPS    word3f800000<>+0(SB), Y7, Y7
+	VPSLLD    $0x17, Y4, Y4
+	VPADDD    Y4, Y7, Y7
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y3, Y4
+	VANDPS    Y4, Y7, Y7
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y3, Y4
+	VADDPS    word7f800000<>+0(SB), Y3, Y5
+	VBLENDVPS Y4, Y5, Y7, Y7
+	VMULPS    word3eb33333<>+0(SB), Y2, Y3
+	VADDPS    word3f800000<>+0(SB), Y3, Y3
+	VMOVUPS   word3f800000<>+0(SB), Y4
+	VDIVPS    Y3, Y4, Y3
+	VMULPS    word3d3ec49d<>+0(SB), Y3, Y4
+	VADDPS    wordbe44a1c9<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3e643291<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    wordb9a1023c<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3e16805f<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3e0b5d5d<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3e0f30dc<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VMULPS    Y7, Y4, Y4
+	VMULPS    word3ecc422a<>+0(SB), Y7, Y7
+	VMULPS    Y7, Y2, Y2
+	VSUBPS    Y2, Y4, Y4
+	VMOVUPS   word3f800000<>+0(SB), Y2
+	VSUBPS    Y4, Y2, Y2
+	VBLENDVPS Y1, Y4, Y2, Y2
+	VMOVUPS   (AX)(BX*1), Y1
+	VMULPS    Y1, Y2, Y2
+	VMOVUPS   Y2, (AX)(BX*1)
+	VMOVUPS   32(DX)(BX*1), Y1
+	VANDPS    word7fffffff<>+0(SB), Y1, Y2
+	VMINPS    Y2, Y0, Y2
+	VMULPS    Y2, Y2, Y3
+	VMULPS    wordbf000000<>+0(SB), Y3, Y3
+	VMULPS    word3fb8aa3b<>+0(SB), Y3, Y4
+	VADDPS    word4b400000<>+0(SB), Y4, Y4
+	VSUBPS    word4b400000<>+0(SB), Y4, Y5
+	VMULPS    word3f318000<>+0(SB), Y5, Y6
+	VSUBPS    Y6, Y3, Y6
+	VMULPS    wordb95e8083<>+0(SB), Y5, Y5
+	VSUBPS    Y5, Y6, Y6
+	VMULPS    word3ab510d6<>+0(SB), Y6, Y7
+	VADDPS    word3c091db5<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y7, Y7
+	VADDPS    word3d2aac7d<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y7, Y7
+	VADDPS    word3e2aaa48<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y7, Y7
+	VADDPS    word3efffffe<>+0(SB), Y7, Y7
+	VMULPS    Y6, Y6, Y5
+	VMULPS    Y5, Y7, Y7
+	VADDPS    Y6, Y7, Y7
+	VADDPS    word3f800000<>+0(SB), Y7, Y7
+	VPSLLD    $0x17, Y4, Y4
+	VPADDD    Y4, Y7, Y7
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y3, Y4
+	VANDPS    Y4, Y7, Y7
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y3, Y4
+	VADDPS    word7f800000<>+0(SB), Y3, Y5
+	VBLENDVPS Y4, Y5, Y7, Y7
+	VMULPS    word3eb33333<>+0(SB), Y2, Y3
+	VADDPS    word3f800000<>+0(SB), Y3, Y3
+	VMOVUPS   word3f800000<>+0(SB), Y4
+	VDIVPS    Y3, Y4, Y3
+	VMULPS    word3d3ec49d<>+0(SB), Y3, Y4
+	VADDPS    wordbe44a1c9<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3e643291<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    wordb9a1023c<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3e16805f<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3e0b5d5d<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VADDPS    word3e0f30dc<>+0(SB), Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VMULPS    Y7, Y4, Y4
+	VMULPS    word3ecc422a<>+0(SB), Y7, Y7
+	VMULPS    Y7, Y2, Y2
+	VSUBPS    Y2, Y4, Y4
+	VMOVUPS   word3f800000<>+0(SB), Y2
+	VSUBPS    Y4, Y2, Y2
+	VBLENDVPS Y1, Y4, Y2, Y2
+	VMOVUPS   32(AX)(BX*1), Y1
+	VMULPS    Y1, Y2, Y2
+	VMOVUPS   Y2, 32(AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ      CX, CX
+	JZ         values_done
+	LEAQ       masks<>+64(SB), SI
+	SHLQ       $0x02, CX
+	SUBQ       CX, SI
+	VMOVUPS    (SI), Y1
+	VMASKMOVPS (DX)(BX*1), Y1, Y2
+	VANDPS     word7fffffff<>+0(SB), Y2, Y3
+	VMINPS     Y3, Y0, Y3
+	VMULPS     Y3, Y3, Y4
+	VMULPS     wordbf000000<>+0(SB), Y4, Y4
+	VMULPS     word3fb8aa3b<>+0(SB), Y4, Y5
+	VADDPS     word4b400000<>+0(SB), Y5, Y5
+	VSUBPS     word4b400000<>+0(SB), Y5, Y6
+	VMULPS     word3f318000<>+0(SB), Y6, Y7
+	VSUBPS     Y7, Y4, Y7
+	VMULPS     wordb95e8083<>+0(SB), Y6, Y6
+	VSUBPS     Y6, Y7, Y7
+	VMULPS     word3ab510d6<>+0(SB), Y7, Y8
+	VADDPS     word3c091db5<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y8, Y8
+	VADDPS     word3d2aac7d<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y8, Y8
+	VADDPS     word3e2aaa48<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y8, Y8
+	VADDPS     word3efffffe<>+0(SB), Y8, Y8
+	VMULPS     Y7, Y7, Y6
+	VMULPS     Y6, Y8, Y8
+	VADDPS     Y7, Y8, Y8
+	VADDPS     word3f800000<>+0(SB), Y8, Y8
+	VPSLLD     $0x17, Y5, Y5
+	VPADDD     Y5, Y8, Y8
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y4, Y5
+	VANDPS     Y5, Y8, Y8
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y4, Y5
+	VADDPS     word7f800000<>+0(SB), Y4, Y6
+	VBLENDVPS  Y5, Y6, Y8, Y8
+	VMULPS     word3eb33333<>+0(SB), Y3, Y4
+	VADDPS     word3f800000<>+0(SB), Y4, Y4
+	VMOVUPS    word3f800000<>+0(SB), Y5
+	VDIVPS     Y4, Y5, Y4
+	VMULPS     word3d3ec49d<>+0(SB), Y4, Y5
+	VADDPS     wordbe44a1c9<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3e643291<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     wordb9a1023c<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3e16805f<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3e0b5d5d<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VADDPS     word3e0f30dc<>+0(SB), Y5, Y5
+	VMULPS     Y4, Y5, Y5
+	VMULPS     Y8, Y5, Y5
+	VMULPS     word3ecc422a<>+0(SB), Y8, Y8
+	VMULPS     Y8, Y3, Y3
+	VSUBPS     Y3, Y5, Y5
+	VMOVUPS    word3f800000<>+0(SB), Y3
+	VSUBPS     Y5, Y3, Y3
+	VBLENDVPS  Y2, Y5, Y3, Y3
+	VMASKMOVPS (AX)(BX*1), Y1, Y2
+	VMULPS     Y2, Y3, Y3
+	VMASKMOVPS Y3, Y1, (AX)(BX*1)
+	VMOVUPS    32(SI), Y1
+	VMASKMOVPS 32(DX)(BX*1), Y1, Y2
+	VANDPS     word7fffffff<>+0(SB), Y2, Y3
+	VMINPS     Y3, Y0, Y3
+	VMULPS     Y3, Y3, Y0
+	VMULPS     wordbf000000<>+0(SB), Y0, Y0
+	VMULPS     word3fb8aa3b<>+0(SB), Y0, Y4
+	VADDPS     word4b400000<>+0(SB), Y4, Y4
+	VSUBPS     word4b400000<>+0(SB), Y4, Y5
+	VMULPS     word3f318000<>+0(SB), Y5, Y6
+	VSUBPS     Y6, Y0, Y6
+	VMULPS     wordb95e8083<>+0(SB), Y5, Y5
+	VSUBPS     Y5, Y6, Y6
+	VMULPS     word3ab510d6<>+0(SB), Y6, Y7
+	VADDPS     word3c091db5<>+0(SB), Y7, Y7
+	VMULPS     Y6, Y7, Y7
+	VADDPS     word3d2aac7d<>+0(SB), Y7, Y7
+	VMULPS     Y6, Y7, Y7
+	VADDPS     word3e2aaa48<>+0(SB), Y7, Y7
+	VMULPS     Y6, Y7, Y7
+	VADDPS     word3efffffe<>+0(SB), Y7, Y7
+	VMULPS     Y6, Y6, Y5
+	VMULPS     Y5, Y7, Y7
+	VADDPS     Y6, Y7, Y7
+	VADDPS     word3f800000<>+0(SB), Y7, Y7
+	VPSLLD     $0x17, Y4, Y4
+	VPADDD     Y4, Y7, Y7
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y0, Y4
+	VANDPS     Y4, Y7, Y7
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y0, Y4
+	VADDPS     word7f800000<>+0(SB), Y0, Y5
+	VBLENDVPS  Y4, Y5, Y7, Y7
+	VMULPS     word3eb33333<>+0(SB), Y3, Y0
+	VADDPS     word3f800000<>+0(SB), Y0, Y0
+	VMOVUPS    word3f800000<>+0(SB), Y4
+	VDIVPS     Y0, Y4, Y0
+	VMULPS     word3d3ec49d<>+0(SB), Y0, Y4
+	VADDPS     wordbe44a1c9<>+0(SB), Y4, Y4
+	VMULPS     Y0, Y4, Y4
+	VADDPS     word3e643291<>+0(SB), Y4, Y4
+	VMULPS     Y0, Y4, Y4
+	VADDPS     wordb9a1023c<>+0(SB), Y4, Y4
+	VMULPS     Y0, Y4, Y4
+	VADDPS     word3e16805f<>+0(SB), Y4, Y4
+	VMULPS     Y0, Y4, Y4
+	VADDPS     word3e0b5d5d<>+0(SB), Y4, Y4
+	VMULPS     Y0, Y4, Y4
+	VADDPS     word3e0f30dc<>+0(SB), Y4, Y4
+	VMULPS     Y0, Y4, Y4
+	VMULPS     Y7, Y4, Y4
+	VMULPS     word3ecc422a<>+0(SB), Y7, Y7
+	VMULPS     Y7, Y3, Y3
+	VSUBPS     Y3, Y4, Y4
+	VMOVUPS    word3f800000<>+0(SB), Y0
+	VSUBPS     Y4, Y0, Y0
+	VBLENDVPS  Y2, Y4, Y0, Y0
+	VMASKMOVPS 32(AX)(BX*1), Y1, Y2
+	VMULPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, 32(AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func siluGradientAVX2(grad []float32, x []float32)
+// Requires: AVX, AVX2
+TEXT ·siluGradientAVX2(SB), NOSPLIT, $0-48
+	MOVQ grad_base+0(FP), AX
+	MOVQ grad_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	XORQ BX, BX
+	CMPQ CX, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS   (DX)(BX*1), Y0
+	VXORPS    word80000000<>+0(SB), Y0, Y1
+	VMULPS    word3fb8aa3b<>+0(SB), Y1, Y2
+	VADDPS    word4b400000<>+0(SB), Y2, Y2
+	VSUBPS    word4b400000<>+0(SB), Y2, Y3
+	VMULPS    word3f318000<>+0(SB), Y3, Y4
+	VSUBPS    Y4, Y1, Y4
+	VMULPS    wordb95e8083<>+0(SB), Y3, Y3
+	VSUBPS    Y3, Y4, Y4
+	VMULPS    word3ab510d6<>+0(SB), Y4, Y5
+	VADDPS    word3c091db5<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3d2aac7d<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e2aaa48<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3efffffe<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y4, Y3
+	VMULPS    Y3, Y5, Y5
+	VADDPS    Y4, Y5, Y5
+	VADDPS    word3f800000<>+0(SB), Y5, Y5
+	VPSLLD    $0x17, Y2, Y2
+	VPADDD    Y2, Y5, Y5
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y1, Y2
+	VANDPS    Y2, Y5, Y5
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y1, Y2
+	VADDPS    word7f800000<>+0(SB), Y1, Y3
+	VBLENDVPS Y2, Y3, Y5, Y5
+	VADDPS    word3f800000<>+0(SB), Y5, Y5
+	VMOVUPS   word3f800000<>+0(SB), Y1
+	VDIVPS    Y5, Y1, Y5
+	VMOVUPS   word3f800000<>+0(SB), Y1
+	VSUBPS    Y5, Y1, Y1
+	VMULPS    Y1, Y0, Y1
+	VADDPS    word3f800000<>+0(SB), Y1, Y1
+	VMULPS    Y1, Y5, Y1
+	VMOVUPS   (AX)(BX*1), Y0
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   Y1, (AX)(BX*1)
+	VMOVUPS   32(DX)(BX*1), Y0
+	VXORPS    word80000000<>+0(SB), Y0, Y1
+	VMULPS    word3fb8aa3b<>+0(SB), Y1, Y2
+	VADDPS    word4b400000<>+0(SB), Y2, Y2
+	VSUBPS    word4b400000<>+0(SB), Y2, Y3
+	VMULPS    word3f318000<>+0(SB), Y3, Y4
+	VSUBPS    Y4, Y1, Y4
+	VMULPS    wordb95e8083<>+0(SB), Y3, Y3
+	VSUBPS    Y3, Y4, Y4
+	VMULPS    word3ab510d6<>+0(SB), Y4, Y5
+	VADDPS    word3c091db5<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3d2aac7d<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e2aaa48<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3efffffe<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y4, Y3
+	VMULPS    Y3, Y5, Y5
+	VADDPS    Y4, Y5, Y5
+	VADDPS    word3f800000<>+0(SB), Y5, Y5
+	VPSLLD    $0x17, Y2, Y2
+	VPADDD    Y2, Y5, Y5
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y1, Y2
+	VANDPS    Y2, Y5, Y5
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y1, Y2
+	VADDPS    word7f800000<>+0(SB), Y1, Y3
+	VBLENDVPS Y2, Y3, Y5, Y5
+	VADDPS    word3f800000<>+0(SB), Y5, Y5
+	VMOVUPS   word3f800000<>+0(SB), Y1
+	VDIVPS    Y5, Y1, Y5
+	VMOVUPS   word3f800000<>+0(SB), Y1
+	VSUBPS    Y5, Y1, Y1
+	VMULPS    Y1, Y0, Y1
+	VADDPS    word3f800000<>+0(SB), Y1, Y1
+	VMULPS    Y1, Y5, Y1
+	VMOVUPS   32(AX)(BX*1), Y0
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   Y1, 32(AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ      CX, CX
+	JZ         values_done
+	LEAQ       masks<>+64(SB), SI
+	SHLQ       $0x02, CX
+	SUBQ       CX, SI
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS (DX)(BX*1), Y0, Y1
+	VXORPS     word80000000<>+0(SB), Y1, Y2
+	VMULPS     word3fb8aa3b<>+0(SB), Y2, Y3
+	VADDPS     word4b400000<>+0(SB), Y3, Y3
+	VSUBPS     word4b400000<>+0(SB), Y3, Y4
+	VMULPS     word3f318000<>+0(SB), Y4, Y5
+	VSUBPS     Y5, Y2, Y5
+	VMULPS     wordb95e8083<>+0(SB), Y4, Y4
+	VSUBPS     Y4, Y5, Y5
+	VMULPS     word3ab510d6<>+0(SB), Y5, Y6
+	VADDPS     word3c091db5<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3d2aac7d<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e2aaa48<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3efffffe<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y5, Y4
+	VMULPS     Y4, Y6, Y6
+	VADDPS     Y5, Y6, Y6
+	VADDPS     word3f800000<>+0(SB), Y6, Y6
+	VPSLLD     $0x17, Y3, Y3
+	VPADDD     Y3, Y6, Y6
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y2, Y3
+	VANDPS     Y3, Y6, Y6
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y2, Y3
+	VADDPS     word7f800000<>+0(SB), Y2, Y4
+	VBLENDVPS  Y3, Y4, Y6, Y6
+	VADDPS     word3f800000<>+0(SB), Y6, Y6
+	VMOVUPS    word3f800000<>+0(SB), Y2
+	VDIVPS     Y6, Y2, Y6
+	VMOVUPS    word3f800000<>+0(SB), Y2
+	VSUBPS     Y6, Y2, Y2
+	VMULPS     Y2, Y1, Y2
+	VADDPS     word3f800000<>+0(SB), Y2, Y2
+	VMULPS     Y2, Y6, Y2
+	VMASKMOVPS (AX)(BX*1), Y0, Y1
+	VMULPS     Y1, Y2, Y2
+	VMASKMOVPS Y2, Y0, (AX)(BX*1)
+	VMOVUPS    32(SI), Y0
+	VMASKMOVPS 32(DX)(BX*1), Y0, Y1
+	VXORPS     word80000000<>+0(SB), Y1, Y2
+	VMULPS     word3fb8aa3b<>+0(SB), Y2, Y3
+	VADDPS     word4b400000<>+0(SB), Y3, Y3
+	VSUBPS     word4b400000<>+0(SB), Y3, Y4
+	VMULPS     word3f318000<>+0(SB), Y4, Y5
+	VSUBPS     Y5, Y2, Y5
+	VMULPS     wordb95e8083<>+0(SB), Y4, Y4
+	VSUBPS     Y4, Y5, Y5
+	VMULPS     word3ab510d6<>+0(SB), Y5, Y6
+	VADDPS     word3c091db5<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3d2aac7d<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e2aaa48<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3efffffe<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y5, Y4
+	VMULPS     Y4, Y6, Y6
+	VADDPS     Y5, Y6, Y6
+	VADDPS     word3f800000<>+0(SB), Y6, Y6
+	VPSLLD     $0x17, Y3, Y3
+	VPADDD     Y3, Y6, Y6
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y2, Y3
+	VANDPS     Y3, Y6, Y6
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y2, Y3
+	VADDPS     word7f800000<>+0(SB), Y2, Y4
+	VBLENDVPS  Y3, Y4, Y6, Y6
+	VADDPS     word3f800000<>+0(SB), Y6, Y6
+	VMOVUPS    word3f800000<>+0(SB), Y2
+	VDIVPS     Y6, Y2, Y6
+	VMOVUPS    word3f800000<>+0(SB), Y2
+	VSUBPS     Y6, Y2, Y2
+	VMULPS     Y2, Y1, Y2
+	VADDPS     word3f800000<>+0(SB), Y2, Y2
+	VMULPS     Y2, Y6, Y2
+	VMASKMOVPS 32(AX)(BX*1), Y0, Y1
+	VMULPS     Y1, Y2, Y2
+	VMASKMOVPS Y2, Y0, 32(AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func sigmoidGradientAVX2(grad []float32, x []float32)
+// Requires: AVX
+TEXT ·sigmoidGradientAVX2(SB), NOSPLIT, $0-48
+	MOVQ grad_base+0(FP), AX
+	MOVQ grad_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	XORQ BX, BX
+	CMPQ CX, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS (DX)(BX*1), Y0
+	VMOVUPS word3f800000<>+0(SB), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMULPS  Y1, Y0, Y1
+	VMOVUPS (AX)(BX*1), Y0
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*1)
+	VMOVUPS 32(DX)(BX*1), Y0
+	VMOVUPS word3f800000<>+0(SB), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMULPS  Y1, Y0, Y1
+	VMOVUPS 32(AX)(BX*1), Y0
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(BX*1)
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000010, CX
+	CMPQ    CX, $0x00000010
+	JAE     values
+
+values_rest:
+	TESTQ      CX, CX
+	JZ         values_done
+	LEAQ       masks<>+64(SB), SI
+	SHLQ       $0x02, CX
+	SUBQ       CX, SI
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS (DX)(BX*1), Y0, Y1
+	VMOVUPS    word3f800000<>+0(SB), Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y2, Y1, Y2
+	VMASKMOVPS (AX)(BX*1), Y0, Y1
+	VMULPS     Y1, Y2, Y2
+	VMASKMOVPS Y2, Y0, (AX)(BX*1)
+	VMOVUPS    32(SI), Y0
+	VMASKMOVPS 32(DX)(BX*1), Y0, Y1
+	VMOVUPS    word3f800000<>+0(SB), Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y2, Y1, Y2
+	VMASKMOVPS 32(AX)(BX*1), Y0, Y1
+	VMULPS     Y1, Y2, Y2
+	VMASKMOVPS Y2, Y0, 32(AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func tanhGradientAVX2(grad []float32, x []float32)
+// Requires: AVX
+TEXT ·tanhGradientAVX2(SB), NOSPLIT, $0-48
+	MOVQ grad_base+0(FP), AX
+	MOVQ grad_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	XORQ BX, BX
+	CMPQ CX, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS (DX)(BX*1), Y0
+	VMULPS  Y0, Y0, Y1
+	VMOVUPS word3f800000<>+0(SB), Y0
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS (AX)(BX*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(BX*1)
+	VMOVUPS 32(DX)(BX*1), Y0
+	VMULPS  Y0, Y0, Y1
+	VMOVUPS word3f800000<>+0(SB), Y0
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)(BX*1)
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000010, CX
+	CMPQ    CX, $0x00000010
+	JAE     values
+
+values_rest:
+	TESTQ      CX, CX
+	JZ         values_done
+	LEAQ       masks<>+64(SB), SI
+	SHLQ       $0x02, CX
+	SUBQ       CX, SI
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS (DX)(BX*1), Y0, Y1
+	VMULPS     Y1, Y1, Y2
+	VMOVUPS    word3f800000<>+0(SB), Y1
+	VSUBPS     Y2, Y1, Y1
+	VMASKMOVPS (AX)(BX*1), Y0, Y2
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(BX*1)
+	VMOVUPS    32(SI), Y0
+	VMASKMOVPS 32(DX)(BX*1), Y0, Y1
+	VMULPS     Y1, Y1, Y2
+	VMOVUPS    word3f800000<>+0(SB), Y1
+	VSUBPS     Y2, Y1, Y1
+	VMASKMOVPS 32(AX)(BX*1), Y0, Y2
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, 32(AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
 // func lionStepAVX2(delta []float32, mean []float32, grad []float32, x []float32, c Lion)
 // Requires: AVX, AVX2
 TEXT ·lionStepAVX2(SB), NOSPLIT, $0-120
@@ -4124,3 +5624,341 @@ single:
 single_done:
 	VZEROUPPER
 	RET
+
+DATA word3fb8aa3b<>+0(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA word3fb8aa3b<>+8(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA word3fb8aa3b<>+16(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA word3fb8aa3b<>+24(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA word3fb8aa3b<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA word3fb8aa3b<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA word3fb8aa3b<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA word3fb8aa3b<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
+GLOBL word3fb8aa3b<>(SB), RODATA|NOPTR, $64
+
+DATA word4b400000<>+0(SB)/8, $0x4b4000004b400000
+DATA word4b400000<>+8(SB)/8, $0x4b4000004b400000
+DATA word4b400000<>+16(SB)/8, $0x4b4000004b400000
+DATA word4b400000<>+24(SB)/8, $0x4b4000004b400000
+DATA word4b400000<>+32(SB)/8, $0x4b4000004b400000
+DATA word4b400000<>+40(SB)/8, $0x4b4000004b400000
+DATA word4b400000<>+48(SB)/8, $0x4b4000004b400000
+DATA word4b400000<>+56(SB)/8, $0x4b4000004b400000
+GLOBL word4b400000<>(SB), RODATA|NOPTR, $64
+
+DATA word3f318000<>+0(SB)/8, $0x3f3180003f318000
+DATA word3f318000<>+8(SB)/8, $0x3f3180003f318000
+DATA word3f318000<>+16(SB)/8, $0x3f3180003f318000
+DATA word3f318000<>+24(SB)/8, $0x3f3180003f318000
+DATA word3f318000<>+32(SB)/8, $0x3f3180003f318000
+DATA word3f318000<>+40(SB)/8, $0x3f3180003f318000
+DATA word3f318000<>+48(SB)/8, $0x3f3180003f318000
+DATA word3f318000<>+56(SB)/8, $0x3f3180003f318000
+GLOBL word3f318000<>(SB), RODATA|NOPTR, $64
+
+DATA wordb95e8083<>+0(SB)/8, $0xb95e8083b95e8083
+DATA wordb95e8083<>+8(SB)/8, $0xb95e8083b95e8083
+DATA wordb95e8083<>+16(SB)/8, $0xb95e8083b95e8083
+DATA wordb95e8083<>+24(SB)/8, $0xb95e8083b95e8083
+DATA wordb95e8083<>+32(SB)/8, $0xb95e8083b95e8083
+DATA wordb95e8083<>+40(SB)/8, $0xb95e8083b95e8083
+DATA wordb95e8083<>+48(SB)/8, $0xb95e8083b95e8083
+DATA wordb95e8083<>+56(SB)/8, $0xb95e8083b95e8083
+GLOBL wordb95e8083<>(SB), RODATA|NOPTR, $64
+
+DATA word3ab510d6<>+0(SB)/8, $0x3ab510d63ab510d6
+DATA word3ab510d6<>+8(SB)/8, $0x3ab510d63ab510d6
+DATA word3ab510d6<>+16(SB)/8, $0x3ab510d63ab510d6
+DATA word3ab510d6<>+24(SB)/8, $0x3ab510d63ab510d6
+DATA word3ab510d6<>+32(SB)/8, $0x3ab510d63ab510d6
+DATA word3ab510d6<>+40(SB)/8, $0x3ab510d63ab510d6
+DATA word3ab510d6<>+48(SB)/8, $0x3ab510d63ab510d6
+DATA word3ab510d6<>+56(SB)/8, $0x3ab510d63ab510d6
+GLOBL word3ab510d6<>(SB), RODATA|NOPTR, $64
+
+DATA word3c091db5<>+0(SB)/8, $0x3c091db53c091db5
+DATA word3c091db5<>+8(SB)/8, $0x3c091db53c091db5
+DATA word3c091db5<>+16(SB)/8, $0x3c091db53c091db5
+DATA word3c091db5<>+24(SB)/8, $0x3c091db53c091db5
+DATA word3c091db5<>+32(SB)/8, $0x3c091db53c091db5
+DATA word3c091db5<>+40(SB)/8, $0x3c091db53c091db5
+DATA word3c091db5<>+48(SB)/8, $0x3c091db53c091db5
+DATA word3c091db5<>+56(SB)/8, $0x3c091db53c091db5
+GLOBL word3c091db5<>(SB), RODATA|NOPTR, $64
+
+DATA word3d2aac7d<>+0(SB)/8, $0x3d2aac7d3d2aac7d
+DATA word3d2aac7d<>+8(SB)/8, $0x3d2aac7d3d2aac7d
+DATA word3d2aac7d<>+16(SB)/8, $0x3d2aac7d3d2aac7d
+DATA word3d2aac7d<>+24(SB)/8, $0x3d2aac7d3d2aac7d
+DATA word3d2aac7d<>+32(SB)/8, $0x3d2aac7d3d2aac7d
+DATA word3d2aac7d<>+40(SB)/8, $0x3d2aac7d3d2aac7d
+DATA word3d2aac7d<>+48(SB)/8, $0x3d2aac7d3d2aac7d
+DATA word3d2aac7d<>+56(SB)/8, $0x3d2aac7d3d2aac7d
+GLOBL word3d2aac7d<>(SB), RODATA|NOPTR, $64
+
+DATA word3e2aaa48<>+0(SB)/8, $0x3e2aaa483e2aaa48
+DATA word3e2aaa48<>+8(SB)/8, $0x3e2aaa483e2aaa48
+DATA word3e2aaa48<>+16(SB)/8, $0x3e2aaa483e2aaa48
+DATA word3e2aaa48<>+24(SB)/8, $0x3e2aaa483e2aaa48
+DATA word3e2aaa48<>+32(SB)/8, $0x3e2aaa483e2aaa48
+DATA word3e2aaa48<>+40(SB)/8, $0x3e2aaa483e2aaa48
+DATA word3e2aaa48<>+48(SB)/8, $0x3e2aaa483e2aaa48
+DATA word3e2aaa48<>+56(SB)/8, $0x3e2aaa483e2aaa48
+GLOBL word3e2aaa48<>(SB), RODATA|NOPTR, $64
+
+DATA word3efffffe<>+0(SB)/8, $0x3efffffe3efffffe
+DATA word3efffffe<>+8(SB)/8, $0x3efffffe3efffffe
+DATA word3efffffe<>+16(SB)/8, $0x3efffffe3efffffe
+DATA word3efffffe<>+24(SB)/8, $0x3efffffe3efffffe
+DATA word3efffffe<>+32(SB)/8, $0x3efffffe3efffffe
+DATA word3efffffe<>+40(SB)/8, $0x3efffffe3efffffe
+DATA word3efffffe<>+48(SB)/8, $0x3efffffe3efffffe
+DATA word3efffffe<>+56(SB)/8, $0x3efffffe3efffffe
+GLOBL word3efffffe<>(SB), RODATA|NOPTR, $64
+
+DATA word3f800000<>+0(SB)/8, $0x3f8000003f800000
+DATA word3f800000<>+8(SB)/8, $0x3f8000003f800000
+DATA word3f800000<>+16(SB)/8, $0x3f8000003f800000
+DATA word3f800000<>+24(SB)/8, $0x3f8000003f800000
+DATA word3f800000<>+32(SB)/8, $0x3f8000003f800000
+DATA word3f800000<>+40(SB)/8, $0x3f8000003f800000
+DATA word3f800000<>+48(SB)/8, $0x3f8000003f800000
+DATA word3f800000<>+56(SB)/8, $0x3f8000003f800000
+GLOBL word3f800000<>(SB), RODATA|NOPTR, $64
+
+DATA wordc2aeac4d<>+0(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+8(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+16(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+24(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+32(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+40(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+48(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+56(SB)/8, $0xc2aeac4dc2aeac4d
+GLOBL wordc2aeac4d<>(SB), RODATA|NOPTR, $64
+
+DATA word7f800000<>+0(SB)/8, $0x7f8000007f800000
+DATA word7f800000<>+8(SB)/8, $0x7f8000007f800000
+DATA word7f800000<>+16(SB)/8, $0x7f8000007f800000
+DATA word7f800000<>+24(SB)/8, $0x7f8000007f800000
+DATA word7f800000<>+32(SB)/8, $0x7f8000007f800000
+DATA word7f800000<>+40(SB)/8, $0x7f8000007f800000
+DATA word7f800000<>+48(SB)/8, $0x7f8000007f800000
+DATA word7f800000<>+56(SB)/8, $0x7f8000007f800000
+GLOBL word7f800000<>(SB), RODATA|NOPTR, $64
+
+DATA word42b17217<>+0(SB)/8, $0x42b1721742b17217
+DATA word42b17217<>+8(SB)/8, $0x42b1721742b17217
+DATA word42b17217<>+16(SB)/8, $0x42b1721742b17217
+DATA word42b17217<>+24(SB)/8, $0x42b1721742b17217
+DATA word42b17217<>+32(SB)/8, $0x42b1721742b17217
+DATA word42b17217<>+40(SB)/8, $0x42b1721742b17217
+DATA word42b17217<>+48(SB)/8, $0x42b1721742b17217
+DATA word42b17217<>+56(SB)/8, $0x42b1721742b17217
+GLOBL word42b17217<>(SB), RODATA|NOPTR, $64
+
+DATA word7fffffff<>+0(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+8(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+16(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+24(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+32(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+40(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+48(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+56(SB)/8, $0x7fffffff7fffffff
+GLOBL word7fffffff<>(SB), RODATA|NOPTR, $64
+
+DATA wordbf000000<>+0(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+8(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+16(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+24(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+32(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+40(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+48(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+56(SB)/8, $0xbf000000bf000000
+GLOBL wordbf000000<>(SB), RODATA|NOPTR, $64
+
+DATA word3eb33333<>+0(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+8(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+16(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+24(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+32(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+40(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+48(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+56(SB)/8, $0x3eb333333eb33333
+GLOBL word3eb33333<>(SB), RODATA|NOPTR, $64
+
+DATA word3d3ec49d<>+0(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+8(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+16(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+24(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+32(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+40(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+48(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+56(SB)/8, $0x3d3ec49d3d3ec49d
+GLOBL word3d3ec49d<>(SB), RODATA|NOPTR, $64
+
+DATA wordbe44a1c9<>+0(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+8(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+16(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+24(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+32(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+40(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+48(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+56(SB)/8, $0xbe44a1c9be44a1c9
+GLOBL wordbe44a1c9<>(SB), RODATA|NOPTR, $64
+
+DATA word3e643291<>+0(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+8(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+16(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+24(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+32(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+40(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+48(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+56(SB)/8, $0x3e6432913e643291
+GLOBL word3e643291<>(SB), RODATA|NOPTR, $64
+
+DATA wordb9a1023c<>+0(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+8(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+16(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+24(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+32(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+40(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+48(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+56(SB)/8, $0xb9a1023cb9a1023c
+GLOBL wordb9a1023c<>(SB), RODATA|NOPTR, $64
+
+DATA word3e16805f<>+0(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+8(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+16(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+24(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+32(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+40(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+48(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+56(SB)/8, $0x3e16805f3e16805f
+GLOBL word3e16805f<>(SB), RODATA|NOPTR, $64
+
+DATA word3e0b5d5d<>+0(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+8(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+16(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+24(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+32(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+40(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+48(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+56(SB)/8, $0x3e0b5d5d3e0b5d5d
+GLOBL word3e0b5d5d<>(SB), RODATA|NOPTR, $64
+
+DATA word3e0f30dc<>+0(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+8(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+16(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+24(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+32(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+40(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+48(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+56(SB)/8, $0x3e0f30dc3e0f30dc
+GLOBL word3e0f30dc<>(SB), RODATA|NOPTR, $64
+
+DATA word80000000<>+0(SB)/8, $0x8000000080000000
+DATA word80000000<>+8(SB)/8, $0x8000000080000000
+DATA word80000000<>+16(SB)/8, $0x8000000080000000
+DATA word80000000<>+24(SB)/8, $0x8000000080000000
+DATA word80000000<>+32(SB)/8, $0x8000000080000000
+DATA word80000000<>+40(SB)/8, $0x8000000080000000
+DATA word80000000<>+48(SB)/8, $0x8000000080000000
+DATA word80000000<>+56(SB)/8, $0x8000000080000000
+GLOBL word80000000<>(SB), RODATA|NOPTR, $64
+
+DATA wordbbb9b1b5<>+0(SB)/8, $0xbbb9b1b5bbb9b1b5
+DATA wordbbb9b1b5<>+8(SB)/8, $0xbbb9b1b5bbb9b1b5
+DATA wordbbb9b1b5<>+16(SB)/8, $0xbbb9b1b5bbb9b1b5
+DATA wordbbb9b1b5<>+24(SB)/8, $0xbbb9b1b5bbb9b1b5
+DATA wordbbb9b1b5<>+32(SB)/8, $0xbbb9b1b5bbb9b1b5
+DATA wordbbb9b1b5<>+40(SB)/8, $0xbbb9b1b5bbb9b1b5
+DATA wordbbb9b1b5<>+48(SB)/8, $0xbbb9b1b5bbb9b1b5
+DATA wordbbb9b1b5<>+56(SB)/8, $0xbbb9b1b5bbb9b1b5
+GLOBL wordbbb9b1b5<>(SB), RODATA|NOPTR, $64
+
+DATA word3ca8ce36<>+0(SB)/8, $0x3ca8ce363ca8ce36
+DATA word3ca8ce36<>+8(SB)/8, $0x3ca8ce363ca8ce36
+DATA word3ca8ce36<>+16(SB)/8, $0x3ca8ce363ca8ce36
+DATA word3ca8ce36<>+24(SB)/8, $0x3ca8ce363ca8ce36
+DATA word3ca8ce36<>+32(SB)/8, $0x3ca8ce363ca8ce36
+DATA word3ca8ce36<>+40(SB)/8, $0x3ca8ce363ca8ce36
+DATA word3ca8ce36<>+48(SB)/8, $0x3ca8ce363ca8ce36
+DATA word3ca8ce36<>+56(SB)/8, $0x3ca8ce363ca8ce36
+GLOBL word3ca8ce36<>(SB), RODATA|NOPTR, $64
+
+DATA wordbd5c13fc<>+0(SB)/8, $0xbd5c13fcbd5c13fc
+DATA wordbd5c13fc<>+8(SB)/8, $0xbd5c13fcbd5c13fc
+DATA wordbd5c13fc<>+16(SB)/8, $0xbd5c13fcbd5c13fc
+DATA wordbd5c13fc<>+24(SB)/8, $0xbd5c13fcbd5c13fc
+DATA wordbd5c13fc<>+32(SB)/8, $0xbd5c13fcbd5c13fc
+DATA wordbd5c13fc<>+40(SB)/8, $0xbd5c13fcbd5c13fc
+DATA wordbd5c13fc<>+48(SB)/8, $0xbd5c13fcbd5c13fc
+DATA wordbd5c13fc<>+56(SB)/8, $0xbd5c13fcbd5c13fc
+GLOBL wordbd5c13fc<>(SB), RODATA|NOPTR, $64
+
+DATA word3e088349<>+0(SB)/8, $0x3e0883493e088349
+DATA word3e088349<>+8(SB)/8, $0x3e0883493e088349
+DATA word3e088349<>+16(SB)/8, $0x3e0883493e088349
+DATA word3e088349<>+24(SB)/8, $0x3e0883493e088349
+DATA word3e088349<>+32(SB)/8, $0x3e0883493e088349
+DATA word3e088349<>+40(SB)/8, $0x3e0883493e088349
+DATA word3e088349<>+48(SB)/8, $0x3e0883493e088349
+DATA word3e088349<>+56(SB)/8, $0x3e0883493e088349
+GLOBL word3e088349<>(SB), RODATA|NOPTR, $64
+
+DATA wordbeaaaa98<>+0(SB)/8, $0xbeaaaa98beaaaa98
+DATA wordbeaaaa98<>+8(SB)/8, $0xbeaaaa98beaaaa98
+DATA wordbeaaaa98<>+16(SB)/8, $0xbeaaaa98beaaaa98
+DATA wordbeaaaa98<>+24(SB)/8, $0xbeaaaa98beaaaa98
+DATA wordbeaaaa98<>+32(SB)/8, $0xbeaaaa98beaaaa98
+DATA wordbeaaaa98<>+40(SB)/8, $0xbeaaaa98beaaaa98
+DATA wordbeaaaa98<>+48(SB)/8, $0xbeaaaa98beaaaa98
+DATA wordbeaaaa98<>+56(SB)/8, $0xbeaaaa98beaaaa98
+GLOBL wordbeaaaa98<>(SB), RODATA|NOPTR, $64
+
+DATA word40000000<>+0(SB)/8, $0x4000000040000000
+DATA word40000000<>+8(SB)/8, $0x4000000040000000
+DATA word40000000<>+16(SB)/8, $0x4000000040000000
+DATA word40000000<>+24(SB)/8, $0x4000000040000000
+DATA word40000000<>+32(SB)/8, $0x4000000040000000
+DATA word40000000<>+40(SB)/8, $0x4000000040000000
+DATA word40000000<>+48(SB)/8, $0x4000000040000000
+DATA word40000000<>+56(SB)/8, $0x4000000040000000
+GLOBL word40000000<>(SB), RODATA|NOPTR, $64
+
+DATA word3f200000<>+0(SB)/8, $0x3f2000003f200000
+DATA word3f200000<>+8(SB)/8, $0x3f2000003f200000
+DATA word3f200000<>+16(SB)/8, $0x3f2000003f200000
+DATA word3f200000<>+24(SB)/8, $0x3f2000003f200000
+DATA word3f200000<>+32(SB)/8, $0x3f2000003f200000
+DATA word3f200000<>+40(SB)/8, $0x3f2000003f200000
+DATA word3f200000<>+48(SB)/8, $0x3f2000003f200000
+DATA word3f200000<>+56(SB)/8, $0x3f2000003f200000
+GLOBL word3f200000<>(SB), RODATA|NOPTR, $64
+
+DATA word3ecc422a<>+0(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+8(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+16(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+24(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+32(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+40(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+48(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+56(SB)/8, $0x3ecc422a3ecc422a
+GLOBL word3ecc422a<>(SB), RODATA|NOPTR, $64
+
+DATA masks<>+0(SB)/8, $0xffffffffffffffff
+DATA masks<>+8(SB)/8, $0xffffffffffffffff
+DATA masks<>+16(SB)/8, $0xffffffffffffffff
+DATA masks<>+24(SB)/8, $0xffffffffffffffff
+DATA masks<>+32(SB)/8, $0xffffffffffffffff
+DATA masks<>+40(SB)/8, $0xffffffffffffffff
+DATA masks<>+48(SB)/8, $0xffffffffffffffff
+DATA masks<>+56(SB)/8, $0xffffffffffffffff
+DATA masks<>+64(SB)/8, $0x0000000000000000
+DATA masks<>+72(SB)/8, $0x0000000000000000
+DATA masks<>+80(SB)/8, $0x0000000000000000
+DATA masks<>+88(SB)/8, $0x0000000000000000
+DATA masks<>+96(SB)/8, $0x0000000000000000
+DATA masks<>+104(SB)/8, $0x0000000000000000
+DATA masks<>+112(SB)/8, $0x0000000000000000
+DATA masks<>+120(SB)/8, $0x0000000000000000
+GLOBL masks<>(SB), RODATA|NOPTR, $128

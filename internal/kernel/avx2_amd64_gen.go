@@ -124,6 +124,51 @@ func nesterovStepAVX2(delta []float32, velocity []float32, grad []float32, x []f
 //go:noescape
 func adamWStepAVX2(delta []float32, mean []float32, square []float32, grad []float32, x []float32, c AdamW)
 
+// expAVX2 is expGo in AVX2 instructions.
+//
+//go:noescape
+func expAVX2(dst []float32, x []float32)
+
+// geluAVX2 is geluGo in AVX2 instructions.
+//
+//go:noescape
+func geluAVX2(dst []float32, x []float32)
+
+// siluAVX2 is siluGo in AVX2 instructions.
+//
+//go:noescape
+func siluAVX2(dst []float32, x []float32)
+
+// sigmoidAVX2 is sigmoidGo in AVX2 instructions.
+//
+//go:noescape
+func sigmoidAVX2(dst []float32, x []float32)
+
+// tanhAVX2 is tanhGo in AVX2 instructions.
+//
+//go:noescape
+func tanhAVX2(dst []float32, x []float32)
+
+// geluGradientAVX2 is geluGradientGo in AVX2 instructions.
+//
+//go:noescape
+func geluGradientAVX2(grad []float32, x []float32)
+
+// siluGradientAVX2 is siluGradientGo in AVX2 instructions.
+//
+//go:noescape
+func siluGradientAVX2(grad []float32, x []float32)
+
+// sigmoidGradientAVX2 is sigmoidGradientGo in AVX2 instructions.
+//
+//go:noescape
+func sigmoidGradientAVX2(grad []float32, x []float32)
+
+// tanhGradientAVX2 is tanhGradientGo in AVX2 instructions.
+//
+//go:noescape
+func tanhGradientAVX2(grad []float32, x []float32)
+
 // lionStepAVX2 is lionStepGo in AVX2 instructions.
 //
 //go:noescape

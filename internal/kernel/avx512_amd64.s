@@ -3375,6 +3375,869 @@ single_done:
 	VZEROUPPER
 	RET
 
+// func expAVX512(dst []float32, x []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·expAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	XORQ BX, BX
+	CMPQ CX, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS   (DX)(BX*1), Z0
+	VMULPS    word3fb8aa3b<>+0(SB), Z0, Z1
+	VADDPS    word4b400000<>+0(SB), Z1, Z1
+	VSUBPS    word4b400000<>+0(SB), Z1, Z2
+	VMULPS    word3f318000<>+0(SB), Z2, Z3
+	VSUBPS    Z3, Z0, Z3
+	VMULPS    wordb95e8083<>+0(SB), Z2, Z2
+	VSUBPS    Z2, Z3, Z3
+	VMULPS    word3ab510d6<>+0(SB), Z3, Z2
+	VADDPS    word3c091db5<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z2, Z2
+	VADDPS    word3d2aac7d<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z2, Z2
+	VADDPS    word3e2aaa48<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z2, Z2
+	VADDPS    word3efffffe<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z3, Z4
+	VMULPS    Z4, Z2, Z2
+	VADDPS    Z3, Z2, Z2
+	VADDPS    word3f800000<>+0(SB), Z2, Z2
+	VPSLLD    $0x17, Z1, Z1
+	VPADDD    Z1, Z2, Z2
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Z0, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VCMPPS    $0x16, word42b17217<>+0(SB), Z0, K1
+	VADDPS    word7f800000<>+0(SB), Z0, K1, Z2
+	VMOVUPS   Z2, (AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ     CX, CX
+	JZ        values_done
+	MOVQ      $0x0000ffff, SI
+	SHLXQ     CX, SI, SI
+	SHRQ      $0x10, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*1), K1, Z0
+	VMULPS    word3fb8aa3b<>+0(SB), Z0, Z1
+	VADDPS    word4b400000<>+0(SB), Z1, Z1
+	VSUBPS    word4b400000<>+0(SB), Z1, Z2
+	VMULPS    word3f318000<>+0(SB), Z2, Z3
+	VSUBPS    Z3, Z0, Z3
+	VMULPS    wordb95e8083<>+0(SB), Z2, Z2
+	VSUBPS    Z2, Z3, Z3
+	VMULPS    word3ab510d6<>+0(SB), Z3, Z2
+	VADDPS    word3c091db5<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z2, Z2
+	VADDPS    word3d2aac7d<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z2, Z2
+	VADDPS    word3e2aaa48<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z2, Z2
+	VADDPS    word3efffffe<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z3, Z4
+	VMULPS    Z4, Z2, Z2
+	VADDPS    Z3, Z2, Z2
+	VADDPS    word3f800000<>+0(SB), Z2, Z2
+	VPSLLD    $0x17, Z1, Z1
+	VPADDD    Z1, Z2, Z2
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Z0, K2
+	VMOVAPS.Z Z2, K2, Z2
+	VCMPPS    $0x16, word42b17217<>+0(SB), Z0, K2
+	VADDPS    word7f800000<>+0(SB), Z0, K2, Z2
+	VMOVUPS   Z2, K1, (AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func geluAVX512(dst []float32, x []float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·geluAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	MOVL         $0x41600000, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Z0
+	VPXOR        X1, X1, X1
+	XORQ         BX, BX
+	CMPQ         CX, $0x00000010
+	JB           values_rest
+
+values:
+	VMOVUPS   (DX)(BX*1), Z2
+	VANDPS    word7fffffff<>+0(SB), Z2, Z3
+	VMINPS    Z3, Z0, Z3
+	VMULPS    Z3, Z3, Z4
+	VMULPS    wordbf000000<>+0(SB), Z4, Z4
+	VMULPS    word3fb8aa3b<>+0(SB), Z4, Z5
+	VADDPS    word4b400000<>+0(SB), Z5, Z5
+	VSUBPS    word4b400000<>+0(SB), Z5, Z6
+	VMULPS    word3f318000<>+0(SB), Z6, Z7
+	VSUBPS    Z7, Z4, Z7
+	VMULPS    wordb95e8083<>+0(SB), Z6, Z6
+	VSUBPS    Z6, Z7, Z7
+	VMULPS    word3ab510d6<>+0(SB), Z7, Z6
+	VADDPS    word3c091db5<>+0(SB), Z6, Z6
+	VMULPS    Z7, Z6, Z6
+	VADDPS    word3d2aac7d<>+0(SB), Z6, Z6
+	VMULPS    Z7, Z6, Z6
+	VADDPS    word3e2aaa48<>+0(SB), Z6, Z6
+	VMULPS    Z7, Z6, Z6
+	VADDPS    word3efffffe<>+0(SB), Z6, Z6
+	VMULPS    Z7, Z7, Z8
+	VMULPS    Z8, Z6, Z6
+	VADDPS    Z7, Z6, Z6
+	VADDPS    word3f800000<>+0(SB), Z6, Z6
+	VPSLLD    $0x17, Z5, Z5
+	VPADDD    Z5, Z6, Z6
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Z4, K1
+	VMOVAPS.Z Z6, K1, Z6
+	VCMPPS    $0x16, word42b17217<>+0(SB), Z4, K1
+	VADDPS    word7f800000<>+0(SB), Z4, K1, Z6
+	VMULPS    word3eb33333<>+0(SB), Z3, Z4
+	VADDPS    word3f800000<>+0(SB), Z4, Z4
+	VMOVUPS   word3f800000<>+0(SB), Z5
+	VDIVPS    Z4, Z5, Z4
+	VMULPS    word3d3ec49d<>+0(SB), Z4, Z5
+	VADDPS    wordbe44a1c9<>+0(SB), Z5, Z5
+	VMULPS    Z4, Z5, Z5
+	VADDPS    word3e643291<>+0(SB), Z5, Z5
+	VMULPS    Z4, Z5, Z5
+	VADDPS    wordb9a1023c<>+0(SB), Z5, Z5
+	VMULPS    Z4, Z5, Z5
+	VADDPS    word3e16805f<>+0(SB), Z5, Z5
+	VMULPS    Z4, Z5, Z5
+	VADDPS    word3e0b5d5d<>+0(SB), Z5, Z5
+	VMULPS    Z4, Z5, Z5
+	VADDPS    word3e0f30dc<>+0(SB), Z5, Z5
+	VMULPS    Z4, Z5, Z5
+	VMULPS    Z6, Z5, Z5
+	VMULPS    Z3, Z5, Z5
+	VMAXPS    Z2, Z1, Z2
+	VSUBPS    Z5, Z2, Z2
+	VMOVUPS   Z2, (AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ     CX, CX
+	JZ        values_done
+	MOVQ      $0x0000ffff, SI
+	SHLXQ     CX, SI, SI
+	SHRQ      $0x10, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*1), K1, Z2
+	VANDPS    word7fffffff<>+0(SB), Z2, Z3
+	VMINPS    Z3, Z0, Z3
+	VMULPS    Z3, Z3, Z0
+	VMULPS    wordbf000000<>+0(SB), Z0, Z0
+	VMULPS    word3fb8aa3b<>+0(SB), Z0, Z4
+	VADDPS    word4b400000<>+0(SB), Z4, Z4
+	VSUBPS    word4b400000<>+0(SB), Z4, Z5
+	VMULPS    word3f318000<>+0(SB), Z5, Z6
+	VSUBPS    Z6, Z0, Z6
+	VMULPS    wordb95e8083<>+0(SB), Z5, Z5
+	VSUBPS    Z5, Z6, Z6
+	VMULPS    word3ab510d6<>+0(SB), Z6, Z5
+	VADDPS    word3c091db5<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z5, Z5
+	VADDPS    word3d2aac7d<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z5, Z5
+	VADDPS    word3e2aaa48<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z5, Z5
+	VADDPS    word3efffffe<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z6, Z7
+	VMULPS    Z7, Z5, Z5
+	VADDPS    Z6, Z5, Z5
+	VADDPS    word3f800000<>+0(SB), Z5, Z5
+	VPSLLD    $0x17, Z4, Z4
+	VPADDD    Z4, Z5, Z5
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Z0, K2
+	VMOVAPS.Z Z5, K2, Z5
+	VCMPPS    $0x16, word42b17217<>+0(SB), Z0, K2
+	VADDPS    word7f800000<>+0(SB), Z0, K2, Z5
+	VMULPS    word3eb33333<>+0(SB), Z3, Z0
+	VADDPS    word3f800000<>+0(SB), Z0, Z0
+	VMOVUPS   word3f800000<>+0(SB), Z4
+	VDIVPS    Z0, Z4, Z0
+	VMULPS    word3d3ec49d<>+0(SB), Z0, Z4
+	VADDPS    wordbe44a1c9<>+0(SB), Z4, Z4
+	VMULPS    Z0, Z4, Z4
+	VADDPS    word3e643291<>+0(SB), Z4, Z4
+	VMULPS    Z0, Z4, Z4
+	VADDPS    wordb9a1023c<>+0(SB), Z4, Z4
+	VMULPS    Z0, Z4, Z4
+	VADDPS    word3e16805f<>+0(SB), Z4, Z4
+	VMULPS    Z0, Z4, Z4
+	VADDPS    word3e0b5d5d<>+0(SB), Z4, Z4
+	VMULPS    Z0, Z4, Z4
+	VADDPS    word3e0f30dc<>+0(SB), Z4, Z4
+	VMULPS    Z0, Z4, Z4
+	VMULPS    Z5, Z4, Z4
+	VMULPS    Z3, Z4, Z4
+	VMAXPS    Z2, Z1, Z2
+	VSUBPS    Z4, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func siluAVX512(dst []float32, x []float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·siluAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	XORQ BX, BX
+	CMPQ CX, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS   (DX)(BX*1), Z0
+	VXORPS    word80000000<>+0(SB), Z0, Z1
+	VMULPS    word3fb8aa3b<>+0(SB), Z1, Z2
+	VADDPS    word4b400000<>+0(SB), Z2, Z2
+	VSUBPS    word4b400000<>+0(SB), Z2, Z3
+	VMULPS    word3f318000<>+0(SB), Z3, Z4
+	VSUBPS    Z4, Z1, Z4
+	VMULPS    wordb95e8083<>+0(SB), Z3, Z3
+	VSUBPS    Z3, Z4, Z4
+	VMULPS    word3ab510d6<>+0(SB), Z4, Z3
+	VADDPS    word3c091db5<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	VADDPS    word3d2aac7d<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	VADDPS    word3e2aaa48<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	VADDPS    word3efffffe<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z4, Z5
+	VMULPS    Z5, Z3, Z3
+	VADDPS    Z4, Z3, Z3
+	VADDPS    word3f800000<>+0(SB), Z3, Z3
+	VPSLLD    $0x17, Z2, Z2
+	VPADDD    Z2, Z3, Z3
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Z1, K1
+	VMOVAPS.Z Z3, K1, Z3
+	VCMPPS    $0x16, word42b17217<>+0(SB), Z1, K1
+	VADDPS    word7f800000<>+0(SB), Z1, K1, Z3
+	VADDPS    word3f800000<>+0(SB), Z3, Z3
+	VMOVUPS   word3f800000<>+0(SB), Z1
+	VDIVPS    Z3, Z1, Z3
+	VMULPS    Z3, Z0, Z3
+	VMOVUPS   Z3, (AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ     CX, CX
+	JZ        values_done
+	MOVQ      $0x0000ffff, SI
+	SHLXQ     CX, SI, SI
+	SHRQ      $0x10, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*1), K1, Z0
+	VXORPS    word80000000<>+0(SB), Z0, Z1
+	VMULPS    word3fb8aa3b<>+0(SB), Z1, Z2
+	VADDPS    word4b400000<>+0(SB), Z2, Z2
+	VSUBPS    word4b400000<>+0(SB), Z2, Z3
+	VMULPS    word3f318000<>+0(SB), Z3, Z4
+	VSUBPS    Z4, Z1, Z4
+	VMULPS    wordb95e8083<>+0(SB), Z3, Z3
+	VSUBPS    Z3, Z4, Z4
+	VMULPS    word3ab510d6<>+0(SB), Z4, Z3
+	VADDPS    word3c091db5<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	VADDPS    word3d2aac7d<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	VADDPS    word3e2aaa48<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	VADDPS    word3efffffe<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z4, Z5
+	VMULPS    Z5, Z3, Z3
+	VADDPS    Z4, Z3, Z3
+	VADDPS    word3f800000<>+0(SB), Z3, Z3
+	VPSLLD    $0x17, Z2, Z2
+	VPADDD    Z2, Z3, Z3
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Z1, K2
+	VMOVAPS.Z Z3, K2, Z3
+	VCMPPS    $0x16, word42b17217<>+0(SB), Z1, K2
+	VADDPS    word7f800000<>+0(SB), Z1, K2, Z3
+	VADDPS    word3f800000<>+0(SB), Z3, Z3
+	VMOVUPS   word3f800000<>+0(SB), Z1
+	VDIVPS    Z3, Z1, Z3
+	VMULPS    Z3, Z0, Z3
+	VMOVUPS   Z3, K1, (AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func sigmoidAVX512(dst []float32, x []float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	XORQ BX, BX
+	CMPQ CX, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS   (DX)(BX*1), Z0
+	VXORPS    word80000000<>+0(SB), Z0, Z0
+	VMULPS    word3fb8aa3b<>+0(SB), Z0, Z1
+	VADDPS    word4b400000<>+0(SB), Z1, Z1
+	VSUBPS    word4b400000<>+0(SB), Z1, Z2
+	VMULPS    word3f318000<>+0(SB), Z2, Z3
+	VSUBPS    Z3, Z0, Z3
+	VMULPS    wordb95e8083<>+0(SB), Z2, Z2
+	VSUBPS    Z2, Z3, Z3
+	VMULPS    word3ab510d6<>+0(SB), Z3, Z2
+	VADDPS    word3c091db5<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z2, Z2
+	VADDPS    word3d2aac7d<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z2, Z2
+	VADDPS    word3e2aaa48<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z2, Z2
+	VADDPS    word3efffffe<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z3, Z4
+	VMULPS    Z4, Z2, Z2
+	VADDPS    Z3, Z2, Z2
+	VADDPS    word3f800000<>+0(SB), Z2, Z2
+	VPSLLD    $0x17, Z1, Z1
+	VPADDD    Z1, Z2, Z2
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Z0, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VCMPPS    $0x16, word42b17217<>+0(SB), Z0, K1
+	VADDPS    word7f800000<>+0(SB), Z0, K1, Z2
+	VADDPS    word3f800000<>+0(SB), Z2, Z2
+	VMOVUPS   word3f800000<>+0(SB), Z0
+	VDIVPS    Z2, Z0, Z2
+	VMOVUPS   Z2, (AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ     CX, CX
+	JZ        values_done
+	MOVQ      $0x0000ffff, SI
+	SHLXQ     CX, SI, SI
+	SHRQ      $0x10, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*1), K1, Z0
+	VXORPS    word80000000<>+0(SB), Z0, Z0
+	VMULPS    word3fb8aa3b<>+0(SB), Z0, Z1
+	VADDPS    word4b400000<>+0(SB), Z1, Z1
+	VSUBPS    word4b400000<>+0(SB), Z1, Z2
+	VMULPS    word3f318000<>+0(SB), Z2, Z3
+	VSUBPS    Z3, Z0, Z3
+	VMULPS    wordb95e8083<>+0(SB), Z2, Z2
+	VSUBPS    Z2, Z3, Z3
+	VMULPS    word3ab510d6<>+0(SB), Z3, Z2
+	VADDPS    word3c091db5<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z2, Z2
+	VADDPS    word3d2aac7d<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z2, Z2
+	VADDPS    word3e2aaa48<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z2, Z2
+	VADDPS    word3efffffe<>+0(SB), Z2, Z2
+	VMULPS    Z3, Z3, Z4
+	VMULPS    Z4, Z2, Z2
+	VADDPS    Z3, Z2, Z2
+	VADDPS    word3f800000<>+0(SB), Z2, Z2
+	VPSLLD    $0x17, Z1, Z1
+	VPADDD    Z1, Z2, Z2
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Z0, K2
+	VMOVAPS.Z Z2, K2, Z2
+	VCMPPS    $0x16, word42b17217<>+0(SB), Z0, K2
+	VADDPS    word7f800000<>+0(SB), Z0, K2, Z2
+	VADDPS    word3f800000<>+0(SB), Z2, Z2
+	VMOVUPS   word3f800000<>+0(SB), Z0
+	VDIVPS    Z2, Z0, Z2
+	VMOVUPS   Z2, K1, (AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func tanhAVX512(dst []float32, x []float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	XORQ BX, BX
+	CMPQ CX, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS   (DX)(BX*1), Z0
+	VMULPS    Z0, Z0, Z1
+	VMULPS    wordbbb9b1b5<>+0(SB), Z1, Z2
+	VADDPS    word3ca8ce36<>+0(SB), Z2, Z2
+	VMULPS    Z1, Z2, Z2
+	VADDPS    wordbd5c13fc<>+0(SB), Z2, Z2
+	VMULPS    Z1, Z2, Z2
+	VADDPS    word3e088349<>+0(SB), Z2, Z2
+	VMULPS    Z1, Z2, Z2
+	VADDPS    wordbeaaaa98<>+0(SB), Z2, Z2
+	VMULPS    Z1, Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    Z0, Z2, Z2
+	VANDPS    word7fffffff<>+0(SB), Z0, Z1
+	VADDPS    Z1, Z1, Z3
+	VMULPS    word3fb8aa3b<>+0(SB), Z3, Z4
+	VADDPS    word4b400000<>+0(SB), Z4, Z4
+	VSUBPS    word4b400000<>+0(SB), Z4, Z5
+	VMULPS    word3f318000<>+0(SB), Z5, Z6
+	VSUBPS    Z6, Z3, Z6
+	VMULPS    wordb95e8083<>+0(SB), Z5, Z5
+	VSUBPS    Z5, Z6, Z6
+	VMULPS    word3ab510d6<>+0(SB), Z6, Z5
+	VADDPS    word3c091db5<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z5, Z5
+	VADDPS    word3d2aac7d<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z5, Z5
+	VADDPS    word3e2aaa48<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z5, Z5
+	VADDPS    word3efffffe<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z6, Z7
+	VMULPS    Z7, Z5, Z5
+	VADDPS    Z6, Z5, Z5
+	VADDPS    word3f800000<>+0(SB), Z5, Z5
+	VPSLLD    $0x17, Z4, Z4
+	VPADDD    Z4, Z5, Z5
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Z3, K1
+	VMOVAPS.Z Z5, K1, Z5
+	VCMPPS    $0x16, word42b17217<>+0(SB), Z3, K1
+	VADDPS    word7f800000<>+0(SB), Z3, K1, Z5
+	VADDPS    word3f800000<>+0(SB), Z5, Z5
+	VMOVUPS   word40000000<>+0(SB), Z3
+	VDIVPS    Z5, Z3, Z5
+	VMOVUPS   word3f800000<>+0(SB), Z3
+	VSUBPS    Z5, Z3, Z5
+	VANDPS    word80000000<>+0(SB), Z0, Z0
+	VORPS     Z0, Z5, Z5
+	VCMPPS    $0x11, word3f200000<>+0(SB), Z1, K1
+	VBLENDMPS Z2, Z5, K1, Z5
+	VMOVUPS   Z5, (AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ     CX, CX
+	JZ        values_done
+	MOVQ      $0x0000ffff, SI
+	SHLXQ     CX, SI, SI
+	SHRQ      $0x10, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*1), K1, Z0
+	VMULPS    Z0, Z0, Z1
+	VMULPS    wordbbb9b1b5<>+0(SB), Z1, Z2
+	VADDPS    word3ca8ce36<>+0(SB), Z2, Z2
+	VMULPS    Z1, Z2, Z2
+	VADDPS    wordbd5c13fc<>+0(SB), Z2, Z2
+	VMULPS    Z1, Z2, Z2
+	VADDPS    word3e088349<>+0(SB), Z2, Z2
+	VMULPS    Z1, Z2, Z2
+	VADDPS    wordbeaaaa98<>+0(SB), Z2, Z2
+	VMULPS    Z1, Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    Z0, Z2, Z2
+	VANDPS    word7fffffff<>+0(SB), Z0, Z1
+	VADDPS    Z1, Z1, Z3
+	VMULPS    word3fb8aa3b<>+0(SB), Z3, Z4
+	VADDPS    word4b400000<>+0(SB), Z4, Z4
+	VSUBPS    word4b400000<>+0(SB), Z4, Z5
+	VMULPS    word3f318000<>+0(SB), Z5, Z6
+	VSUBPS    Z6, Z3, Z6
+	VMULPS    wordb95e8083<>+0(SB), Z5, Z5
+	VSUBPS    Z5, Z6, Z6
+	VMULPS    word3ab510d6<>+0(SB), Z6, Z5
+	VADDPS    word3c091db5<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z5, Z5
+	VADDPS    word3d2aac7d<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z5, Z5
+	VADDPS    word3e2aaa48<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z5, Z5
+	VADDPS    word3efffffe<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z6, Z7
+	VMULPS    Z7, Z5, Z5
+	VADDPS    Z6, Z5, Z5
+	VADDPS    word3f800000<>+0(SB), Z5, Z5
+	VPSLLD    $0x17, Z4, Z4
+	VPADDD    Z4, Z5, Z5
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Z3, K2
+	VMOVAPS.Z Z5, K2, Z5
+	VCMPPS    $0x16, word42b17217<>+0(SB), Z3, K2
+	VADDPS    word7f800000<>+0(SB), Z3, K2, Z5
+	VADDPS    word3f800000<>+0(SB), Z5, Z5
+	VMOVUPS   word40000000<>+0(SB), Z3
+	VDIVPS    Z5, Z3, Z5
+	VMOVUPS   word3f800000<>+0(SB), Z3
+	VSUBPS    Z5, Z3, Z5
+	VANDPS    word80000000<>+0(SB), Z0, Z0
+	VORPS     Z0, Z5, Z5
+	VCMPPS    $0x11, word3f200000<>+0(SB), Z1, K2
+	VBLENDMPS Z2, Z5, K2, Z5
+	VMOVUPS   Z5, K1, (AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func geluGradientAVX512(grad []float32, x []float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·geluGradientAVX512(SB), NOSPLIT, $0-48
+	MOVQ         grad_base+0(FP), AX
+	MOVQ         grad_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	MOVL         $0x41600000, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Z0
+	XORQ         BX, BX
+	CMPQ         CX, $0x00000010
+	JB           values_rest
+
+values:
+	VMOVUPS   (DX)(BX*1), Z1
+	VANDPS    word7fffffff<>+0(SB), Z1, Z2
+	VMINPS    Z2, Z0, Z2
+	VMULPS    Z2, Z2, Z3
+	VMULPS    wordbf000000<>+0(SB), Z3, Z3
+	VMULPS    word3fb8aa3b<>+0(SB), Z3, Z4
+	VADDPS    word4b400000<>+0(SB), Z4, Z4
+	VSUBPS    word4b400000<>+0(SB), Z4, Z5
+	VMULPS    word3f318000<>+0(SB), Z5, Z6
+	VSUBPS    Z6, Z3, Z6
+	VMULPS    wordb95e8083<>+0(SB), Z5, Z5
+	VSUBPS    Z5, Z6, Z6
+	VMULPS    word3ab510d6<>+0(SB), Z6, Z5
+	VADDPS    word3c091db5<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z5, Z5
+	VADDPS    word3d2aac7d<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z5, Z5
+	VADDPS    word3e2aaa48<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z5, Z5
+	VADDPS    word3efffffe<>+0(SB), Z5, Z5
+	VMULPS    Z6, Z6, Z7
+	VMULPS    Z7, Z5, Z5
+	VADDPS    Z6, Z5, Z5
+	VADDPS    word3f800000<>+0(SB), Z5, Z5
+	VPSLLD    $0x17, Z4, Z4
+	VPADDD    Z4, Z5, Z5
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Z3, K1
+	VMOVAPS.Z Z5, K1, Z5
+	VCMPPS    $0x16, word42b17217<>+0(SB), Z3, K1
+	VADDPS    word7f800000<>+0(SB), Z3, K1, Z5
+	VMULPS    word3eb33333<>+0(SB), Z2, Z3
+	VADDPS    word3f800000<>+0(SB), Z3, Z3
+	VMOVUPS   word3f800000<>+0(SB), Z4
+	VDIVPS    Z3, Z4, Z3
+	VMULPS    word3d3ec49d<>+0(SB), Z3, Z4
+	VADDPS    wordbe44a1c9<>+0(SB), Z4, Z4
+	VMULPS    Z3, Z4, Z4
+	VADDPS    word3e643291<>+0(SB), Z4, Z4
+	VMULPS    Z3, Z4, Z4
+	VADDPS    wordb9a1023c<>+0(SB), Z4, Z4
+	VMULPS    Z3, Z4, Z4
+	VADDPS    word3e16805f<>+0(SB), Z4, Z4
+	VMULPS    Z3, Z4, Z4
+	VADDPS    word3e0b5d5d<>+0(SB), Z4, Z4
+	VMULPS    Z3, Z4, Z4
+	VADDPS    word3e0f30dc<>+0(SB), Z4, Z4
+	VMULPS    Z3, Z4, Z4
+	VMULPS    Z5, Z4, Z4
+	VMULPS    word3ecc422a<>+0(SB), Z5, Z5
+	VMULPS    Z5, Z2, Z2
+	VSUBPS    Z2, Z4, Z4
+	VMOVUPS   word3f800000<>+0(SB), Z2
+	VSUBPS    Z4, Z2, Z2
+	VPMOVD2M  Z1, K1
+	VBLENDMPS Z4, Z2, K1, Z2
+	VMOVUPS   (AX)(BX*1), Z1
+	VMULPS    Z1, Z2, Z2
+	VMOVUPS   Z2, (AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ     CX, CX
+	JZ        values_done
+	MOVQ      $0x0000ffff, SI
+	SHLXQ     CX, SI, SI
+	SHRQ      $0x10, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*1), K1, Z1
+	VANDPS    word7fffffff<>+0(SB), Z1, Z2
+	VMINPS    Z2, Z0, Z2
+	VMULPS    Z2, Z2, Z0
+	VMULPS    wordbf000000<>+0(SB), Z0, Z0
+	VMULPS    word3fb8aa3b<>+0(SB), Z0, Z3
+	VADDPS    word4b400000<>+0(SB), Z3, Z3
+	VSUBPS    word4b400000<>+0(SB), Z3, Z4
+	VMULPS    word3f318000<>+0(SB), Z4, Z5
+	VSUBPS    Z5, Z0, Z5
+	VMULPS    wordb95e8083<>+0(SB), Z4, Z4
+	VSUBPS    Z4, Z5, Z5
+	VMULPS    word3ab510d6<>+0(SB), Z5, Z4
+	VADDPS    word3c091db5<>+0(SB), Z4, Z4
+	VMULPS    Z5, Z4, Z4
+	VADDPS    word3d2aac7d<>+0(SB), Z4, Z4
+	VMULPS    Z5, Z4, Z4
+	VADDPS    word3e2aaa48<>+0(SB), Z4, Z4
+	VMULPS    Z5, Z4, Z4
+	VADDPS    word3efffffe<>+0(SB), Z4, Z4
+	VMULPS    Z5, Z5, Z6
+	VMULPS    Z6, Z4, Z4
+	VADDPS    Z5, Z4, Z4
+	VADDPS    word3f800000<>+0(SB), Z4, Z4
+	VPSLLD    $0x17, Z3, Z3
+	VPADDD    Z3, Z4, Z4
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Z0, K2
+	VMOVAPS.Z Z4, K2, Z4
+	VCMPPS    $0x16, word42b17217<>+0(SB), Z0, K2
+	VADDPS    word7f800000<>+0(SB), Z0, K2, Z4
+	VMULPS    word3eb33333<>+0(SB), Z2, Z0
+	VADDPS    word3f800000<>+0(SB), Z0, Z0
+	VMOVUPS   word3f800000<>+0(SB), Z3
+	VDIVPS    Z0, Z3, Z0
+	VMULPS    word3d3ec49d<>+0(SB), Z0, Z3
+	VADDPS    wordbe44a1c9<>+0(SB), Z3, Z3
+	VMULPS    Z0, Z3, Z3
+	VADDPS    word3e643291<>+0(SB), Z3, Z3
+	VMULPS    Z0, Z3, Z3
+	VADDPS    wordb9a1023c<>+0(SB), Z3, Z3
+	VMULPS    Z0, Z3, Z3
+	VADDPS    word3e16805f<>+0(SB), Z3, Z3
+	VMULPS    Z0, Z3, Z3
+	VADDPS    word3e0b5d5d<>+0(SB), Z3, Z3
+	VMULPS    Z0, Z3, Z3
+	VADDPS    word3e0f30dc<>+0(SB), Z3, Z3
+	VMULPS    Z0, Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	VMULPS    word3ecc422a<>+0(SB), Z4, Z4
+	VMULPS    Z4, Z2, Z2
+	VSUBPS    Z2, Z3, Z3
+	VMOVUPS   word3f800000<>+0(SB), Z0
+	VSUBPS    Z3, Z0, Z0
+	VPMOVD2M  Z1, K2
+	VBLENDMPS Z3, Z0, K2, Z0
+	VMOVUPS.Z (AX)(BX*1), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func siluGradientAVX512(grad []float32, x []float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·siluGradientAVX512(SB), NOSPLIT, $0-48
+	MOVQ grad_base+0(FP), AX
+	MOVQ grad_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	XORQ BX, BX
+	CMPQ CX, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS   (DX)(BX*1), Z0
+	VXORPS    word80000000<>+0(SB), Z0, Z1
+	VMULPS    word3fb8aa3b<>+0(SB), Z1, Z2
+	VADDPS    word4b400000<>+0(SB), Z2, Z2
+	VSUBPS    word4b400000<>+0(SB), Z2, Z3
+	VMULPS    word3f318000<>+0(SB), Z3, Z4
+	VSUBPS    Z4, Z1, Z4
+	VMULPS    wordb95e8083<>+0(SB), Z3, Z3
+	VSUBPS    Z3, Z4, Z4
+	VMULPS    word3ab510d6<>+0(SB), Z4, Z3
+	VADDPS    word3c091db5<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	VADDPS    word3d2aac7d<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	VADDPS    word3e2aaa48<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	VADDPS    word3efffffe<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z4, Z5
+	VMULPS    Z5, Z3, Z3
+	VADDPS    Z4, Z3, Z3
+	VADDPS    word3f800000<>+0(SB), Z3, Z3
+	VPSLLD    $0x17, Z2, Z2
+	VPADDD    Z2, Z3, Z3
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Z1, K1
+	VMOVAPS.Z Z3, K1, Z3
+	VCMPPS    $0x16, word42b17217<>+0(SB), Z1, K1
+	VADDPS    word7f800000<>+0(SB), Z1, K1, Z3
+	VADDPS    word3f800000<>+0(SB), Z3, Z3
+	VMOVUPS   word3f800000<>+0(SB), Z1
+	VDIVPS    Z3, Z1, Z3
+	VMOVUPS   word3f800000<>+0(SB), Z1
+	VSUBPS    Z3, Z1, Z1
+	VMULPS    Z1, Z0, Z1
+	VADDPS    word3f800000<>+0(SB), Z1, Z1
+	VMULPS    Z1, Z3, Z1
+	VMOVUPS   (AX)(BX*1), Z0
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, (AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ     CX, CX
+	JZ        values_done
+	MOVQ      $0x0000ffff, SI
+	SHLXQ     CX, SI, SI
+	SHRQ      $0x10, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*1), K1, Z0
+	VXORPS    word80000000<>+0(SB), Z0, Z1
+	VMULPS    word3fb8aa3b<>+0(SB), Z1, Z2
+	VADDPS    word4b400000<>+0(SB), Z2, Z2
+	VSUBPS    word4b400000<>+0(SB), Z2, Z3
+	VMULPS    word3f318000<>+0(SB), Z3, Z4
+	VSUBPS    Z4, Z1, Z4
+	VMULPS    wordb95e8083<>+0(SB), Z3, Z3
+	VSUBPS    Z3, Z4, Z4
+	VMULPS    word3ab510d6<>+0(SB), Z4, Z3
+	VADDPS    word3c091db5<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	VADDPS    word3d2aac7d<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	VADDPS    word3e2aaa48<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	VADDPS    word3efffffe<>+0(SB), Z3, Z3
+	VMULPS    Z4, Z4, Z5
+	VMULPS    Z5, Z3, Z3
+	VADDPS    Z4, Z3, Z3
+	VADDPS    word3f800000<>+0(SB), Z3, Z3
+	VPSLLD    $0x17, Z2, Z2
+	VPADDD    Z2, Z3, Z3
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Z1, K2
+	VMOVAPS.Z Z3, K2, Z3
+	VCMPPS    $0x16, word42b17217<>+0(SB), Z1, K2
+	VADDPS    word7f800000<>+0(SB), Z1, K2, Z3
+	VADDPS    word3f800000<>+0(SB), Z3, Z3
+	VMOVUPS   word3f800000<>+0(SB), Z1
+	VDIVPS    Z3, Z1, Z3
+	VMOVUPS   word3f800000<>+0(SB), Z1
+	VSUBPS    Z3, Z1, Z1
+	VMULPS    Z1, Z0, Z1
+	VADDPS    word3f800000<>+0(SB), Z1, Z1
+	VMULPS    Z1, Z3, Z1
+	VMOVUPS.Z (AX)(BX*1), K1, Z0
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func sigmoidGradientAVX512(grad []float32, x []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·sigmoidGradientAVX512(SB), NOSPLIT, $0-48
+	MOVQ grad_base+0(FP), AX
+	MOVQ grad_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	XORQ BX, BX
+	CMPQ CX, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS (DX)(BX*1), Z0
+	VMOVUPS word3f800000<>+0(SB), Z1
+	VSUBPS  Z0, Z1, Z1
+	VMULPS  Z1, Z0, Z1
+	VMOVUPS (AX)(BX*1), Z0
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(BX*1)
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000010, CX
+	CMPQ    CX, $0x00000010
+	JAE     values
+
+values_rest:
+	TESTQ     CX, CX
+	JZ        values_done
+	MOVQ      $0x0000ffff, SI
+	SHLXQ     CX, SI, SI
+	SHRQ      $0x10, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*1), K1, Z0
+	VMOVUPS   word3f800000<>+0(SB), Z1
+	VSUBPS    Z0, Z1, Z1
+	VMULPS    Z1, Z0, Z1
+	VMOVUPS.Z (AX)(BX*1), K1, Z0
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
+// func tanhGradientAVX512(grad []float32, x []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·tanhGradientAVX512(SB), NOSPLIT, $0-48
+	MOVQ grad_base+0(FP), AX
+	MOVQ grad_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	XORQ BX, BX
+	CMPQ CX, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS (DX)(BX*1), Z0
+	VMULPS  Z0, Z0, Z1
+	VMOVUPS word3f800000<>+0(SB), Z0
+	VSUBPS  Z1, Z0, Z0
+	VMOVUPS (AX)(BX*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(BX*1)
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000010, CX
+	CMPQ    CX, $0x00000010
+	JAE     values
+
+values_rest:
+	TESTQ     CX, CX
+	JZ        values_done
+	MOVQ      $0x0000ffff, SI
+	SHLXQ     CX, SI, SI
+	SHRQ      $0x10, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*1), K1, Z0
+	VMULPS    Z0, Z0, Z1
+	VMOVUPS   word3f800000<>+0(SB), Z0
+	VSUBPS    Z1, Z0, Z0
+	VMOVUPS.Z (AX)(BX*1), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(BX*1)
+
+values_done:
+	VZEROUPPER
+	RET
+
 // func lionStepAVX512(delta []float32, mean []float32, grad []float32, x []float32, c Lion)
 // Requires: AVX, AVX512F
 TEXT ·lionStepAVX512(SB), NOSPLIT, $0-120
@@ -3666,3 +4529,323 @@ single:
 single_done:
 	VZEROUPPER
 	RET
+
+DATA word3fb8aa3b<>+0(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA word3fb8aa3b<>+8(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA word3fb8aa3b<>+16(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA word3fb8aa3b<>+24(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA word3fb8aa3b<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA word3fb8aa3b<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA word3fb8aa3b<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA word3fb8aa3b<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
+GLOBL word3fb8aa3b<>(SB), RODATA|NOPTR, $64
+
+DATA word4b400000<>+0(SB)/8, $0x4b4000004b400000
+DATA word4b400000<>+8(SB)/8, $0x4b4000004b400000
+DATA word4b400000<>+16(SB)/8, $0x4b4000004b400000
+DATA word4b400000<>+24(SB)/8, $0x4b4000004b400000
+DATA word4b400000<>+32(SB)/8, $0x4b4000004b400000
+DATA word4b400000<>+40(SB)/8, $0x4b4000004b400000
+DATA word4b400000<>+48(SB)/8, $0x4b4000004b400000
+DATA word4b400000<>+56(SB)/8, $0x4b4000004b400000
+GLOBL word4b400000<>(SB), RODATA|NOPTR, $64
+
+DATA word3f318000<>+0(SB)/8, $0x3f3180003f318000
+DATA word3f318000<>+8(SB)/8, $0x3f3180003f318000
+DATA word3f318000<>+16(SB)/8, $0x3f3180003f318000
+DATA word3f318000<>+24(SB)/8, $0x3f3180003f318000
+DATA word3f318000<>+32(SB)/8, $0x3f3180003f318000
+DATA word3f318000<>+40(SB)/8, $0x3f3180003f318000
+DATA word3f318000<>+48(SB)/8, $0x3f3180003f318000
+DATA word3f318000<>+56(SB)/8, $0x3f3180003f318000
+GLOBL word3f318000<>(SB), RODATA|NOPTR, $64
+
+DATA wordb95e8083<>+0(SB)/8, $0xb95e8083b95e8083
+DATA wordb95e8083<>+8(SB)/8, $0xb95e8083b95e8083
+DATA wordb95e8083<>+16(SB)/8, $0xb95e8083b95e8083
+DATA wordb95e8083<>+24(SB)/8, $0xb95e8083b95e8083
+DATA wordb95e8083<>+32(SB)/8, $0xb95e8083b95e8083
+DATA wordb95e8083<>+40(SB)/8, $0xb95e8083b95e8083
+DATA wordb95e8083<>+48(SB)/8, $0xb95e8083b95e8083
+DATA wordb95e8083<>+56(SB)/8, $0xb95e8083b95e8083
+GLOBL wordb95e8083<>(SB), RODATA|NOPTR, $64
+
+DATA word3ab510d6<>+0(SB)/8, $0x3ab510d63ab510d6
+DATA word3ab510d6<>+8(SB)/8, $0x3ab510d63ab510d6
+DATA word3ab510d6<>+16(SB)/8, $0x3ab510d63ab510d6
+DATA word3ab510d6<>+24(SB)/8, $0x3ab510d63ab510d6
+DATA word3ab510d6<>+32(SB)/8, $0x3ab510d63ab510d6
+DATA word3ab510d6<>+40(SB)/8, $0x3ab510d63ab510d6
+DATA word3ab510d6<>+48(SB)/8, $0x3ab510d63ab510d6
+DATA word3ab510d6<>+56(SB)/8, $0x3ab510d63ab510d6
+GLOBL word3ab510d6<>(SB), RODATA|NOPTR, $64
+
+DATA word3c091db5<>+0(SB)/8, $0x3c091db53c091db5
+DATA word3c091db5<>+8(SB)/8, $0x3c091db53c091db5
+DATA word3c091db5<>+16(SB)/8, $0x3c091db53c091db5
+DATA word3c091db5<>+24(SB)/8, $0x3c091db53c091db5
+DATA word3c091db5<>+32(SB)/8, $0x3c091db53c091db5
+DATA word3c091db5<>+40(SB)/8, $0x3c091db53c091db5
+DATA word3c091db5<>+48(SB)/8, $0x3c091db53c091db5
+DATA word3c091db5<>+56(SB)/8, $0x3c091db53c091db5
+GLOBL word3c091db5<>(SB), RODATA|NOPTR, $64
+
+DATA word3d2aac7d<>+0(SB)/8, $0x3d2aac7d3d2aac7d
+DATA word3d2aac7d<>+8(SB)/8, $0x3d2aac7d3d2aac7d
+DATA word3d2aac7d<>+16(SB)/8, $0x3d2aac7d3d2aac7d
+DATA word3d2aac7d<>+24(SB)/8, $0x3d2aac7d3d2aac7d
+DATA word3d2aac7d<>+32(SB)/8, $0x3d2aac7d3d2aac7d
+DATA word3d2aac7d<>+40(SB)/8, $0x3d2aac7d3d2aac7d
+DATA word3d2aac7d<>+48(SB)/8, $0x3d2aac7d3d2aac7d
+DATA word3d2aac7d<>+56(SB)/8, $0x3d2aac7d3d2aac7d
+GLOBL word3d2aac7d<>(SB), RODATA|NOPTR, $64
+
+DATA word3e2aaa48<>+0(SB)/8, $0x3e2aaa483e2aaa48
+DATA word3e2aaa48<>+8(SB)/8, $0x3e2aaa483e2aaa48
+DATA word3e2aaa48<>+16(SB)/8, $0x3e2aaa483e2aaa48
+DATA word3e2aaa48<>+24(SB)/8, $0x3e2aaa483e2aaa48
+DATA word3e2aaa48<>+32(SB)/8, $0x3e2aaa483e2aaa48
+DATA word3e2aaa48<>+40(SB)/8, $0x3e2aaa483e2aaa48
+DATA word3e2aaa48<>+48(SB)/8, $0x3e2aaa483e2aaa48
+DATA word3e2aaa48<>+56(SB)/8, $0x3e2aaa483e2aaa48
+GLOBL word3e2aaa48<>(SB), RODATA|NOPTR, $64
+
+DATA word3efffffe<>+0(SB)/8, $0x3efffffe3efffffe
+DATA word3efffffe<>+8(SB)/8, $0x3efffffe3efffffe
+DATA word3efffffe<>+16(SB)/8, $0x3efffffe3efffffe
+DATA word3efffffe<>+24(SB)/8, $0x3efffffe3efffffe
+DATA word3efffffe<>+32(SB)/8, $0x3efffffe3efffffe
+DATA word3efffffe<>+40(SB)/8, $0x3efffffe3efffffe
+DATA word3efffffe<>+48(SB)/8, $0x3efffffe3efffffe
+DATA word3efffffe<>+56(SB)/8, $0x3efffffe3efffffe
+GLOBL word3efffffe<>(SB), RODATA|NOPTR, $64
+
+DATA word3f800000<>+0(SB)/8, $0x3f8000003f800000
+DATA word3f800000<>+8(SB)/8, $0x3f8000003f800000
+DATA word3f800000<>+16(SB)/8, $0x3f8000003f800000
+DATA word3f800000<>+24(SB)/8, $0x3f8000003f800000
+DATA word3f800000<>+32(SB)/8, $0x3f8000003f800000
+DATA word3f800000<>+40(SB)/8, $0x3f8000003f800000
+DATA word3f800000<>+48(SB)/8, $0x3f8000003f800000
+DATA word3f800000<>+56(SB)/8, $0x3f8000003f800000
+GLOBL word3f800000<>(SB), RODATA|NOPTR, $64
+
+DATA wordc2aeac4d<>+0(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+8(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+16(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+24(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+32(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+40(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+48(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+56(SB)/8, $0xc2aeac4dc2aeac4d
+GLOBL wordc2aeac4d<>(SB), RODATA|NOPTR, $64
+
+DATA word7f800000<>+0(SB)/8, $0x7f8000007f800000
+DATA word7f800000<>+8(SB)/8, $0x7f8000007f800000
+DATA word7f800000<>+16(SB)/8, $0x7f8000007f800000
+DATA word7f800000<>+24(SB)/8, $0x7f8000007f800000
+DATA word7f800000<>+32(SB)/8, $0x7f8000007f800000
+DATA word7f800000<>+40(SB)/8, $0x7f8000007f800000
+DATA word7f800000<>+48(SB)/8, $0x7f8000007f800000
+DATA word7f800000<>+56(SB)/8, $0x7f8000007f800000
+GLOBL word7f800000<>(SB), RODATA|NOPTR, $64
+
+DATA word42b17217<>+0(SB)/8, $0x42b1721742b17217
+DATA word42b17217<>+8(SB)/8, $0x42b1721742b17217
+DATA word42b17217<>+16(SB)/8, $0x42b1721742b17217
+DATA word42b17217<>+24(SB)/8, $0x42b1721742b17217
+DATA word42b17217<>+32(SB)/8, $0x42b1721742b17217
+DATA word42b17217<>+40(SB)/8, $0x42b1721742b17217
+DATA word42b17217<>+48(SB)/8, $0x42b1721742b17217
+DATA word42b17217<>+56(SB)/8, $0x42b1721742b17217
+GLOBL word42b17217<>(SB), RODATA|NOPTR, $64
+
+DATA word7fffffff<>+0(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+8(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+16(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+24(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+32(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+40(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+48(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+56(SB)/8, $0x7fffffff7fffffff
+GLOBL word7fffffff<>(SB), RODATA|NOPTR, $64
+
+DATA wordbf000000<>+0(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+8(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+16(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+24(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+32(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+40(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+48(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+56(SB)/8, $0xbf000000bf000000
+GLOBL wordbf000000<>(SB), RODATA|NOPTR, $64
+
+DATA word3eb33333<>+0(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+8(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+16(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+24(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+32(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+40(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+48(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+56(SB)/8, $0x3eb333333eb33333
+GLOBL word3eb33333<>(SB), RODATA|NOPTR, $64
+
+DATA word3d3ec49d<>+0(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+8(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+16(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+24(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+32(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+40(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+48(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+56(SB)/8, $0x3d3ec49d3d3ec49d
+GLOBL word3d3ec49d<>(SB), RODATA|NOPTR, $64
+
+DATA wordbe44a1c9<>+0(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+8(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+16(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+24(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+32(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+40(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+48(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+56(SB)/8, $0xbe44a1c9be44a1c9
+GLOBL wordbe44a1c9<>(SB), RODATA|NOPTR, $64
+
+DATA word3e643291<>+0(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+8(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+16(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+24(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+32(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+40(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+48(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+56(SB)/8, $0x3e6432913e643291
+GLOBL word3e643291<>(SB), RODATA|NOPTR, $64
+
+DATA wordb9a1023c<>+0(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+8(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+16(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+24(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+32(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+40(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+48(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+56(SB)/8, $0xb9a1023cb9a1023c
+GLOBL wordb9a1023c<>(SB), RODATA|NOPTR, $64
+
+DATA word3e16805f<>+0(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+8(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+16(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+24(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+32(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+40(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+48(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+56(SB)/8, $0x3e16805f3e16805f
+GLOBL word3e16805f<>(SB), RODATA|NOPTR, $64
+
+DATA word3e0b5d5d<>+0(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+8(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+16(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+24(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+32(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+40(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+48(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+56(SB)/8, $0x3e0b5d5d3e0b5d5d
+GLOBL word3e0b5d5d<>(SB), RODATA|NOPTR, $64
+
+DATA word3e0f30dc<>+0(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+8(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+16(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+24(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+32(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+40(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+48(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+56(SB)/8, $0x3e0f30dc3e0f30dc
+GLOBL word3e0f30dc<>(SB), RODATA|NOPTR, $64
+
+DATA word80000000<>+0(SB)/8, $0x8000000080000000
+DATA word80000000<>+8(SB)/8, $0x8000000080000000
+DATA word80000000<>+16(SB)/8, $0x8000000080000000
+DATA word80000000<>+24(SB)/8, $0x8000000080000000
+DATA word80000000<>+32(SB)/8, $0x8000000080000000
+DATA word80000000<>+40(SB)/8, $0x8000000080000000
+DATA word80000000<>+48(SB)/8, $0x8000000080000000
+DATA word80000000<>+56(SB)/8, $0x8000000080000000
+GLOBL word80000000<>(SB), RODATA|NOPTR, $64
+
+DATA wordbbb9b1b5<>+0(SB)/8, $0xbbb9b1b5bbb9b1b5
+DATA wordbbb9b1b5<>+8(SB)/8, $0xbbb9b1b5bbb9b1b5
+DATA wordbbb9b1b5<>+16(SB)/8, $0xbbb9b1b5bbb9b1b5
+DATA wordbbb9b1b5<>+24(SB)/8, $0xbbb9b1b5bbb9b1b5
+DATA wordbbb9b1b5<>+32(SB)/8, $0xbbb9b1b5bbb9b1b5
+DATA wordbbb9b1b5<>+40(SB)/8, $0xbbb9b1b5bbb9b1b5
+DATA wordbbb9b1b5<>+48(SB)/8, $0xbbb9b1b5bbb9b1b5
+DATA wordbbb9b1b5<>+56(SB)/8, $0xbbb9b1b5bbb9b1b5
+GLOBL wordbbb9b1b5<>(SB), RODATA|NOPTR, $64
+
+DATA word3ca8ce36<>+0(SB)/8, $0x3ca8ce363ca8ce36
+DATA word3ca8ce36<>+8(SB)/8, $0x3ca8ce363ca8ce36
+DATA word3ca8ce36<>+16(SB)/8, $0x3ca8ce363ca8ce36
+DATA word3ca8ce36<>+24(SB)/8, $0x3ca8ce363ca8ce36
+DATA word3ca8ce36<>+32(SB)/8, $0x3ca8ce363ca8ce36
+DATA word3ca8ce36<>+40(SB)/8, $0x3ca8ce363ca8ce36
+DATA word3ca8ce36<>+48(SB)/8, $0x3ca8ce363ca8ce36
+DATA word3ca8ce36<>+56(SB)/8, $0x3ca8ce363ca8ce36
+GLOBL word3ca8ce36<>(SB), RODATA|NOPTR, $64
+
+DATA wordbd5c13fc<>+0(SB)/8, $0xbd5c13fcbd5c13fc
+DATA wordbd5c13fc<>+8(SB)/8, $0xbd5c13fcbd5c13fc
+DATA wordbd5c13fc<>+16(SB)/8, $0xbd5c13fcbd5c13fc
+DATA wordbd5c13fc<>+24(SB)/8, $0xbd5c13fcbd5c13fc
+DATA wordbd5c13fc<>+32(SB)/8, $0xbd5c13fcbd5c13fc
+DATA wordbd5c13fc<>+40(SB)/8, $0xbd5c13fcbd5c13fc
+DATA wordbd5c13fc<>+48(SB)/8, $0xbd5c13fcbd5c13fc
+DATA wordbd5c13fc<>+56(SB)/8, $0xbd5c13fcbd5c13fc
+GLOBL wordbd5c13fc<>(SB), RODATA|NOPTR, $64
+
+DATA word3e088349<>+0(SB)/8, $0x3e0883493e088349
+DATA word3e088349<>+8(SB)/8, $0x3e0883493e088349
+DATA word3e088349<>+16(SB)/8, $0x3e0883493e088349
+DATA word3e088349<>+24(SB)/8, $0x3e0883493e088349
+DATA word3e088349<>+32(SB)/8, $0x3e0883493e088349
+DATA word3e088349<>+40(SB)/8, $0x3e0883493e088349
+DATA word3e088349<>+48(SB)/8, $0x3e0883493e088349
+DATA word3e088349<>+56(SB)/8, $0x3e0883493e088349
+GLOBL word3e088349<>(SB), RODATA|NOPTR, $64
+
+DATA wordbeaaaa98<>+0(SB)/8, $0xbeaaaa98beaaaa98
+DATA wordbeaaaa98<>+8(SB)/8, $0xbeaaaa98beaaaa98
+DATA wordbeaaaa98<>+16(SB)/8, $0xbeaaaa98beaaaa98
+DATA wordbeaaaa98<>+24(SB)/8, $0xbeaaaa98beaaaa98
+DATA wordbeaaaa98<>+32(SB)/8, $0xbeaaaa98beaaaa98
+DATA wordbeaaaa98<>+40(SB)/8, $0xbeaaaa98beaaaa98
+DATA wordbeaaaa98<>+48(SB)/8, $0xbeaaaa98beaaaa98
+DATA wordbeaaaa98<>+56(SB)/8, $0xbeaaaa98beaaaa98
+GLOBL wordbeaaaa98<>(SB), RODATA|NOPTR, $64
+
+DATA word40000000<>+0(SB)/8, $0x4000000040000000
+DATA word40000000<>+8(SB)/8, $0x4000000040000000
+DATA word40000000<>+16(SB)/8, $0x4000000040000000
+DATA word40000000<>+24(SB)/8, $0x4000000040000000
+DATA word40000000<>+32(SB)/8, $0x4000000040000000
+DATA word40000000<>+40(SB)/8, $0x4000000040000000
+DATA word40000000<>+48(SB)/8, $0x4000000040000000
+DATA word40000000<>+56(SB)/8, $0x4000000040000000
+GLOBL word40000000<>(SB), RODATA|NOPTR, $64
+
+DATA word3f200000<>+0(SB)/8, $0x3f2000003f200000
+DATA word3f200000<>+8(SB)/8, $0x3f2000003f200000
+DATA word3f200000<>+16(SB)/8, $0x3f2000003f200000
+DATA word3f200000<>+24(SB)/8, $0x3f2000003f200000
+DATA word3f200000<>+32(SB)/8, $0x3f2000003f200000
+DATA word3f200000<>+40(SB)/8, $0x3f2000003f200000
+DATA word3f200000<>+48(SB)/8, $0x3f2000003f200000
+DATA word3f200000<>+56(SB)/8, $0x3f2000003f200000
+GLOBL word3f200000<>(SB), RODATA|NOPTR, $64
+
+DATA word3ecc422a<>+0(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+8(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+16(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+24(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+32(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+40(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+48(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+56(SB)/8, $0x3ecc422a3ecc422a
+GLOBL word3ecc422a<>(SB), RODATA|NOPTR, $64

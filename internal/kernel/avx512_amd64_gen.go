@@ -124,6 +124,51 @@ func nesterovStepAVX512(delta []float32, velocity []float32, grad []float32, x [
 //go:noescape
 func adamWStepAVX512(delta []float32, mean []float32, square []float32, grad []float32, x []float32, c AdamW)
 
+// expAVX512 is expGo in AVX512 instructions.
+//
+//go:noescape
+func expAVX512(dst []float32, x []float32)
+
+// geluAVX512 is geluGo in AVX512 instructions.
+//
+//go:noescape
+func geluAVX512(dst []float32, x []float32)
+
+// siluAVX512 is siluGo in AVX512 instructions.
+//
+//go:noescape
+func siluAVX512(dst []float32, x []float32)
+
+// sigmoidAVX512 is sigmoidGo in AVX512 instructions.
+//
+//go:noescape
+func sigmoidAVX512(dst []float32, x []float32)
+
+// tanhAVX512 is tanhGo in AVX512 instructions.
+//
+//go:noescape
+func tanhAVX512(dst []float32, x []float32)
+
+// geluGradientAVX512 is geluGradientGo in AVX512 instructions.
+//
+//go:noescape
+func geluGradientAVX512(grad []float32, x []float32)
+
+// siluGradientAVX512 is siluGradientGo in AVX512 instructions.
+//
+//go:noescape
+func siluGradientAVX512(grad []float32, x []float32)
+
+// sigmoidGradientAVX512 is sigmoidGradientGo in AVX512 instructions.
+//
+//go:noescape
+func sigmoidGradientAVX512(grad []float32, x []float32)
+
+// tanhGradientAVX512 is tanhGradientGo in AVX512 instructions.
+//
+//go:noescape
+func tanhGradientAVX512(grad []float32, x []float32)
+
 // lionStepAVX512 is lionStepGo in AVX512 instructions.
 //
 //go:noescape

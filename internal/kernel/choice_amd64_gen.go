@@ -451,6 +451,186 @@ func adamWStep(delta, mean, square, grad, x []float32, c AdamW) {
 	}
 }
 
+func exp(dst, x []float32) {
+
+	for {
+		n := min(len(dst), piece)
+		switch level {
+		case levelAVX512:
+			expAVX512(dst[:n], x[:n])
+		case levelAVX2:
+			expAVX2(dst[:n], x[:n])
+		default:
+			expGo(dst[:n], x[:n])
+		}
+
+		if n == len(dst) {
+			return
+		}
+		dst, x = dst[n:], x[n:]
+	}
+}
+
+func gelu(dst, x []float32) {
+
+	for {
+		n := min(len(dst), piece)
+		switch level {
+		case levelAVX512:
+			geluAVX512(dst[:n], x[:n])
+		case levelAVX2:
+			geluAVX2(dst[:n], x[:n])
+		default:
+			geluGo(dst[:n], x[:n])
+		}
+
+		if n == len(dst) {
+			return
+		}
+		dst, x = dst[n:], x[n:]
+	}
+}
+
+func silu(dst, x []float32) {
+
+	for {
+		n := min(len(dst), piece)
+		switch level {
+		case levelAVX512:
+			siluAVX512(dst[:n], x[:n])
+		case levelAVX2:
+			siluAVX2(dst[:n], x[:n])
+		default:
+			siluGo(dst[:n], x[:n])
+		}
+
+		if n == len(dst) {
+			return
+		}
+		dst, x = dst[n:], x[n:]
+	}
+}
+
+func sigmoid(dst, x []float32) {
+
+	for {
+		n := min(len(dst), piece)
+		switch level {
+		case levelAVX512:
+			sigmoidAVX512(dst[:n], x[:n])
+		case levelAVX2:
+			sigmoidAVX2(dst[:n], x[:n])
+		default:
+			sigmoidGo(dst[:n], x[:n])
+		}
+
+		if n == len(dst) {
+			return
+		}
+		dst, x = dst[n:], x[n:]
+	}
+}
+
+func tanh(dst, x []float32) {
+
+	for {
+		n := min(len(dst), piece)
+		switch level {
+		case levelAVX512:
+			tanhAVX512(dst[:n], x[:n])
+		case levelAVX2:
+			tanhAVX2(dst[:n], x[:n])
+		default:
+			tanhGo(dst[:n], x[:n])
+		}
+
+		if n == len(dst) {
+			return
+		}
+		dst, x = dst[n:], x[n:]
+	}
+}
+
+func geluGradient(grad, x []float32) {
+
+	for {
+		n := min(len(grad), piece)
+		switch level {
+		case levelAVX512:
+			geluGradientAVX512(grad[:n], x[:n])
+		case levelAVX2:
+			geluGradientAVX2(grad[:n], x[:n])
+		default:
+			geluGradientGo(grad[:n], x[:n])
+		}
+
+		if n == len(grad) {
+			return
+		}
+		grad, x = grad[n:], x[n:]
+	}
+}
+
+func siluGradient(grad, x []float32) {
+
+	for {
+		n := min(len(grad), piece)
+		switch level {
+		case levelAVX512:
+			siluGradientAVX512(grad[:n], x[:n])
+		case levelAVX2:
+			siluGradientAVX2(grad[:n], x[:n])
+		default:
+			siluGradientGo(grad[:n], x[:n])
+		}
+
+		if n == len(grad) {
+			return
+		}
+		grad, x = grad[n:], x[n:]
+	}
+}
+
+func sigmoidGradient(grad, x []float32) {
+
+	for {
+		n := min(len(grad), piece)
+		switch level {
+		case levelAVX512:
+			sigmoidGradientAVX512(grad[:n], x[:n])
+		case levelAVX2:
+			sigmoidGradientAVX2(grad[:n], x[:n])
+		default:
+			sigmoidGradientGo(grad[:n], x[:n])
+		}
+
+		if n == len(grad) {
+			return
+		}
+		grad, x = grad[n:], x[n:]
+	}
+}
+
+func tanhGradient(grad, x []float32) {
+
+	for {
+		n := min(len(grad), piece)
+		switch level {
+		case levelAVX512:
+			tanhGradientAVX512(grad[:n], x[:n])
+		case levelAVX2:
+			tanhGradientAVX2(grad[:n], x[:n])
+		default:
+			tanhGradientGo(grad[:n], x[:n])
+		}
+
+		if n == len(grad) {
+			return
+		}
+		grad, x = grad[n:], x[n:]
+	}
+}
+
 func lionStep(delta, mean, grad, x []float32, c Lion) {
 
 	for {

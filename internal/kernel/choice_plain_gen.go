@@ -84,6 +84,42 @@ func adamWStep(delta, mean, square, grad, x []float32, c AdamW) {
 	adamWStepGo(delta, mean, square, grad, x, c)
 }
 
+func exp(dst, x []float32) {
+	expGo(dst, x)
+}
+
+func gelu(dst, x []float32) {
+	geluGo(dst, x)
+}
+
+func silu(dst, x []float32) {
+	siluGo(dst, x)
+}
+
+func sigmoid(dst, x []float32) {
+	sigmoidGo(dst, x)
+}
+
+func tanh(dst, x []float32) {
+	tanhGo(dst, x)
+}
+
+func geluGradient(grad, x []float32) {
+	geluGradientGo(grad, x)
+}
+
+func siluGradient(grad, x []float32) {
+	siluGradientGo(grad, x)
+}
+
+func sigmoidGradient(grad, x []float32) {
+	sigmoidGradientGo(grad, x)
+}
+
+func tanhGradient(grad, x []float32) {
+	tanhGradientGo(grad, x)
+}
+
 func lionStep(delta, mean, grad, x []float32, c Lion) {
 	lionStepGo(delta, mean, grad, x, c)
 }

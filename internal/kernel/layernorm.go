@@ -27,7 +27,7 @@ func LayerNormGradient(dst, scaleGrad, shiftGrad, grad, x, mean, inverse, scale 
 	for from, to := range pieces(len(dst), n) {
 		first, rows := from/n, (to-from)/n
 		m, s := mean[first:first+rows], inverse[first:first+rows]
-		layerNormSums(scaleGrad, shiftGrad, grad[from:to], x[from:to], m, s, rows)
-		layerNormGradient(dst[from:to], grad[from:to], x[from:to], m, s, scale, rows)
+		layerNormSums(scaleGrad, shiftGrad, m, s, grad[from:to], x[from:to], rows)
+		layerNormGradient(dst[from:to], m, s, grad[from:to], x[from:to], scale, rows)
 	}
 }

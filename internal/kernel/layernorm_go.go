@@ -30,7 +30,7 @@ func moments(row []float32, epsilon float32) (mean, inverse float32) {
 	return float32(m), float32(1 / math.Sqrt(variance+float64(epsilon)))
 }
 
-func layerNormGradientGo(dst, grad, x, mean, inverse, scale []float32, rows int) {
+func layerNormGradientGo(dst, mean, inverse, grad, x, scale []float32, rows int) {
 	n := len(scale)
 	for r := range rows {
 		to, g, from := dst[r*n:][:n], grad[r*n:][:n], x[r*n:][:n]
@@ -49,7 +49,7 @@ func layerNormGradientGo(dst, grad, x, mean, inverse, scale []float32, rows int)
 	}
 }
 
-func layerNormSumsGo(scaleGrad, shiftGrad, grad, x, mean, inverse []float32, rows int) {
+func layerNormSumsGo(scaleGrad, shiftGrad, mean, inverse, grad, x []float32, rows int) {
 	n := len(scaleGrad)
 	for c := range n {
 		var sum, product float64

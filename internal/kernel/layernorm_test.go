@@ -11,13 +11,13 @@ const testEpsilon = 1e-5
 
 // norm is one call's worth of rows to normalize.
 type norm struct {
-	rows, n                 int
-	x, grad, scale, shift   []float32
-	mean, inverse           []float32
-	scaleGrad, shiftGrad    []float32
-	normalized, slopes      []float64 // of the oracle
-	wantScale, wantShift    []float64
-	scaleLargest, inputMost float64
+	rows, n               int
+	x, grad, scale, shift []float32
+	mean, inverse         []float32
+	scaleGrad, shiftGrad  []float32
+	normalized, slopes    []float64 // of the oracle
+	wantScale, wantShift  []float64
+	inputMost             float64
 }
 
 // oracle computes in float64 what LayerNorm and its gradient give.
@@ -84,13 +84,13 @@ func TestLayerNormIsNear(t *testing.T) {
 		grad, checkGrad := guarded(t, m.grad)
 		scaleGrad, checkScale := guarded(t, m.scaleGrad)
 		shiftGrad, checkShift := guarded(t, m.shiftGrad)
-		v.layerNormSums(scaleGrad, shiftGrad, grad, m.x, mean, inverse, rows)
-		v.layerNormGradient(grad, grad, m.x, mean, inverse, m.scale, rows)
+		v.layerNormSums(scaleGrad, shiftGrad, mean, inverse, grad, m.x, rows)
+		v.layerNormGradient(grad, mean, inverse, grad, m.x, m.scale, rows)
 		within(t, "scale", scaleGrad, func(i int) float64 { return m.wantScale[i] }, 4e-5)
 		within(t, "shift", shiftGrad, func(i int) float64 { return m.wantShift[i] }, 4e-6)
 		within(t, "input", grad, func(i int) float64 { return m.slopes[i] }, 4e-5*max(1, m.inputMost))
-		layerNormSumsGo(m.scaleGrad, m.shiftGrad, m.grad, m.x, mean, inverse, rows)
-		layerNormGradientGo(want, m.grad, m.x, mean, inverse, m.scale, rows)
+		layerNormSumsGo(m.scaleGrad, m.shiftGrad, mean, inverse, m.grad, m.x, rows)
+		layerNormGradientGo(want, mean, inverse, m.grad, m.x, m.scale, rows)
 		same("scale", scaleGrad, m.scaleGrad)
 		same("shift", shiftGrad, m.shiftGrad)
 		same("input", grad, want)

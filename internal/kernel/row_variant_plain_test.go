@@ -1,3 +1,5 @@
+//go:build !amd64 || purego
+
 package kernel
 
 func assembledRows() []rowVariant { return nil }

@@ -9,11 +9,11 @@ import (
 type rowVariant struct {
 	name                string
 	missing             bool // this CPU cannot run it
-	softmaxRows         func(x []float32, stats []float64, n, kept, grow int, factor, scale float32, rows int)
-	softmaxRowsGradient func(grad, p []float32, n, kept, grow int, factor float32, rows int)
+	softmaxRows         func(x []float32, stats []float64, rows, n, kept int, factor, scale float32)
+	softmaxRowsGradient func(grad, p []float32, rows, n, kept int, factor float32)
 	layerNorm           func(dst, mean, inverse, x, scale, shift []float32, epsilon float32, rows int)
-	layerNormGradient   func(dst, grad, x, mean, inverse, scale []float32, rows int)
-	layerNormSums       func(scaleGrad, shiftGrad, grad, x, mean, inverse []float32, rows int)
+	layerNormGradient   func(dst, mean, inverse, grad, x, scale []float32, rows int)
+	layerNormSums       func(scaleGrad, shiftGrad, mean, inverse, grad, x []float32, rows int)
 }
 
 func plainRows() rowVariant {

@@ -2,51 +2,35 @@ package kernel
 
 import "math"
 
-// The functions below work on a matrix of rows of n values that follow one another
-// without gaps. Sums are in float64, in an order that follows from n alone, so that
-// every CPU gives the same bits.
-
-// SoftmaxRows equals, for each row,
+// SoftmaxCausal works on rows of n values that follow one another without gaps, of which
+// the first before+1 values count in the first row, one more in each row after it, and so
+// on up to n. It equals, for the values of a row that count,
 //
 //	for i := range row { row[i] = exp(factor*row[i] - most) / sum }
 //
-// where most is the largest of factor*row[i] and sum that of the exponentials, of
-// which those below 1e-12 are 0. A row with a NaN or whose largest value is not
-// finite becomes NaN.
-func SoftmaxRows(x []float32, n int, factor float32) {
-	for from, to := range pieces(len(x), n) {
-		softmaxRows(x[from:to], nil, n, n, 0, factor, 1, (to-from)/n)
-	}
-}
-
-// SoftmaxCausal is SoftmaxRows of the first before+1 values of the first row, one more
-// of each row after it, and so on up to n; the values after them become 0, whatever
-// they were. In a square matrix of attention, before is 0.
+// where most is the largest of factor*row[i] and sum that of the exponentials, of which
+// those below 1e-12 are 0; and the rest of a row's n values become 0, whatever they were.
+// A square matrix of attention has before 0; with before n-1, all values of all rows
+// count. A row with a NaN, or whose largest value is not finite, becomes NaN.
+//
+// Sums are in float64, in an order that follows from the number of values alone, so that
+// every CPU gives the same bits.
 func SoftmaxCausal(x []float32, n, before int, factor float32) {
 	for from, to := range pieces(len(x), n) {
-		softmaxRows(x[from:to], nil, n, min(before+from/n+1, n), 1, factor, 1, (to-from)/n)
+		softmaxRows(x[from:to], nil, (to-from)/n, n, min(before+from/n+1, n), factor, 1)
 	}
 }
 
-// SoftmaxRowsGradient replaces the gradient over what SoftmaxRows gave, p, by the one
-// over what it took. It equals, for each row,
+// SoftmaxCausalGradient replaces the gradient over what SoftmaxCausal gave, p, by the one
+// over what it took. It equals, for the values of a row that count,
 //
-//	for i := range row { row[i] = p[i] * (row[i] - dot) * factor }
+//	for i := range row { row[i] = (row[i] - dot) * p[i] * factor }
 //
-// where dot is the sum of p[i] * row[i].
-func SoftmaxRowsGradient(grad, p []float32, n int, factor float32) {
-	p = p[:len(grad)]
-	for from, to := range pieces(len(grad), n) {
-		softmaxRowsGradient(grad[from:to], p[from:to], n, n, 0, factor, (to-from)/n)
-	}
-}
-
-// SoftmaxCausalGradient is SoftmaxRowsGradient of what SoftmaxCausal gave: of the
-// values after those that it works on, grad becomes 0 and p is not read.
+// where dot is the sum of p[i] * row[i]; the others become 0 and are not read.
 func SoftmaxCausalGradient(grad, p []float32, n, before int, factor float32) {
 	p = p[:len(grad)]
 	for from, to := range pieces(len(grad), n) {
-		softmaxRowsGradient(grad[from:to], p[from:to], n, min(before+from/n+1, n), 1, factor, (to-from)/n)
+		softmaxRowsGradient(grad[from:to], p[from:to], (to-from)/n, n, min(before+from/n+1, n), factor)
 	}
 }
 
@@ -57,7 +41,7 @@ func SoftmaxCausalGradient(grad, p []float32, n, before int, factor float32) {
 func CrossEntropy(row []float32, label int, scale float32) float64 {
 	var stats [2]float64
 	logit := float64(row[label])
-	softmaxRows(row, stats[:], len(row), len(row), 0, 1, scale, 1)
+	softmaxRows(row, stats[:], 1, len(row), len(row), 1, scale)
 	row[label] -= scale
 	return stats[0] + math.Log(stats[1]) - logit
 }

@@ -16,10 +16,10 @@ func folded(sum *[places]float64) float64 {
 	return sum[0]
 }
 
-// softmaxRowsGo works on the first kept values of the first row, and grow more of each
-// one that follows, up to n. Results are times scale. stats, if there are any, get the
+// softmaxRowsGo works on the first kept values of the first row, and one more of each one
+// that follows, up to n. Results are times scale. stats, if there are any, get the
 // largest value and the sum of each row.
-func softmaxRowsGo(x []float32, stats []float64, n, kept, grow int, factor, scale float32, rows int) {
+func softmaxRowsGo(x []float32, stats []float64, rows, n, kept int, factor, scale float32) {
 	for r := range rows {
 		row := x[r*n:][:n]
 		most, sum := softmaxRow(row[:kept], factor, scale)
@@ -27,7 +27,7 @@ func softmaxRowsGo(x []float32, stats []float64, n, kept, grow int, factor, scal
 		if len(stats) > 0 {
 			stats[2*r], stats[2*r+1] = float64(most), sum
 		}
-		kept = min(kept+grow, n)
+		kept = min(kept+1, n)
 	}
 }
 
@@ -49,7 +49,7 @@ func softmaxRow(row []float32, factor, scale float32) (most float32, sum float64
 	return most, sum
 }
 
-func softmaxRowsGradientGo(grad, p []float32, n, kept, grow int, factor float32, rows int) {
+func softmaxRowsGradientGo(grad, p []float32, rows, n, kept int, factor float32) {
 	for r := range rows {
 		row, share := grad[r*n:][:n], p[r*n:][:kept]
 		var sums [places]float64
@@ -61,6 +61,6 @@ func softmaxRowsGradientGo(grad, p []float32, n, kept, grow int, factor float32,
 			row[i] = float32((row[i]-dot)*v) * factor
 		}
 		clear(row[kept:])
-		kept = min(kept+grow, n)
+		kept = min(kept+1, n)
 	}
 }

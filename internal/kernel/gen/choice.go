@@ -27,11 +27,12 @@ func addChoice(files map[string][]byte, list []kernel) error {
 	})
 }
 
-// addPictureChoice does the same for kernels whose work is one call's.
-func addPictureChoice(files map[string][]byte, list []kernel) error {
+// addWholeChoice does the same for kernels whose work is one call's, in files whose names
+// begin with prefix.
+func addWholeChoice(files map[string][]byte, prefix string, list []kernel) error {
 	return addTemplates(files, list, map[string]string{
-		"picture_choice_amd64_gen.go": pictureText,
-		"picture_choice_plain_gen.go": plainText,
+		prefix + "choice_amd64_gen.go": wholeText,
+		prefix + "choice_plain_gen.go": plainText,
 	})
 }
 
@@ -112,7 +113,7 @@ func {{.Name}}({{.List}}) {{.Result}} {
 }
 {{end}}`
 
-const pictureText = `// {{.Warning}}
+const wholeText = `// {{.Warning}}
 
 //go:build amd64 && !purego
 

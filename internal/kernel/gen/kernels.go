@@ -82,6 +82,16 @@ func kernels() []kernel {
 		{name: "momentumStep", params: momentum, body: momentumStep},
 		{name: "nesterovStep", params: momentum, body: nesterovStep},
 		{name: "adamWStep", params: adam, body: adamWStep},
+		{name: "exp", params: []param{dst, x}, body: curve(exp)},
+		{name: "gelu", params: []param{dst, x}, body: gelu},
+		{name: "silu", params: []param{dst, x}, body: curve(silu)},
+		{name: "sigmoid", params: []param{dst, x}, body: curve(sigmoid)},
+		{name: "tanh", params: []param{dst, x}, body: curve(tanh)},
+		{name: "geluGradient", params: []param{grad, x}, body: geluGradient},
+		{name: "siluGradient", params: []param{grad, x}, body: slope(siluGradient)},
+		{name: "sigmoidGradient", params: []param{grad, x}, body: slope(sigmoidGradient)},
+		{name: "tanhGradient", params: []param{grad, x}, body: slope(tanhGradient)},
+
 		{name: "lionStep", params: lion, body: lionStep},
 	}
 }
@@ -112,6 +122,25 @@ func pictureKernels() []kernel {
 		{name: "sumRows", params: []param{floats("sum"), x, rows}, body: sumRows},
 		{name: "sumSquareRows", params: []param{sum, product, x, rows}, body: sumSquareRows},
 		{name: "sumProductRows", params: []param{sum, product, x, y, rows}, body: sumProductRows},
+	}
+	for i := range list {
+		list[i].counts = -1
+	}
+	return list
+}
+
+// rowKernels are the kernels that sum along rows.
+func rowKernels() []kernel {
+	dst, x, y, grad := floats("dst"), floats("x"), floats("y"), floats("grad")
+	mean, inverse := floats("mean"), floats("inverse")
+	scale, shift, rows := floats("scale"), floats("shift"), other("rows", "int")
+	of := []param{rows, other("n", "int"), other("kept", "int"), other("factor", "float32")}
+	list := []kernel{
+		{name: "softmaxRows", params: append([]param{x, float64s("stats")}, append(of, other("scale", "float32"))...), body: softmaxRows},
+		{name: "softmaxRowsGradient", params: append([]param{grad, floats("p")}, of...), body: softmaxRowsGradient},
+		{name: "layerNorm", params: []param{dst, mean, inverse, x, scale, shift, other("epsilon", "float32"), rows}, body: layerNorm},
+		{name: "layerNormGradient", params: []param{dst, mean, inverse, grad, x, scale, rows}, body: layerNormGradient},
+		{name: "layerNormSums", params: []param{floats("scaleGrad"), floats("shiftGrad"), mean, inverse, y, x, rows}, body: layerNormSums},
 	}
 	for i := range list {
 		list[i].counts = -1

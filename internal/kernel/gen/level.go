@@ -20,6 +20,7 @@ type level struct {
 	name  string // ends the names of its functions
 	file  string // begins the names of its files
 	width int    // bytes of its widest register
+	table *words // of the file that is being written
 }
 
 // The widths of registers, in bytes.
@@ -51,6 +52,7 @@ func printing() printer.Config {
 func (l level) compile(list []kernel) (assembly, stubs []byte, err error) {
 	context := build.NewContext()
 	context.ConstraintExpr(constraint)
+	l.table = new(words)
 	for _, k := range list {
 		if err := l.emit(context, k, false); err != nil {
 			return nil, nil, fmt.Errorf("kernel %s: %w", k.name, err)
@@ -62,6 +64,7 @@ func (l level) compile(list []kernel) (assembly, stubs []byte, err error) {
 			return nil, nil, fmt.Errorf("kernel %s past the cache: %w", k.name, err)
 		}
 	}
+	l.table.write(context)
 	return printed(context)
 }
 

@@ -8,8 +8,9 @@
 // Each kernel is one body, written once for a lane of any width (lane.go), and
 // emitted for every level (level.go) in a wide loop and for single values; so
 // the tests of a level that this machine has carry weight for one it lacks. The
-// tables of kernels are in kernels.go: one of those that walk along slices, and one of
-// those for pictures, whose files begin with picture_.
+// tables of kernels are in kernels.go: one of those that walk along slices, one of those
+// for pictures, whose files begin with picture_, and one of those that sum along rows,
+// whose files begin with row_.
 //
 // It is a module of its own, so that nobody who imports Murmuration asks for the
 // assembler library.
@@ -38,7 +39,7 @@ func main() {
 
 func run(out string) error {
 	files := map[string][]byte{}
-	for prefix, list := range map[string][]kernel{"": kernels(), "picture_": pictureKernels()} {
+	for prefix, list := range map[string][]kernel{"": kernels(), "picture_": pictureKernels(), "row_": rowKernels()} {
 		for _, l := range levels() {
 			assembly, stubs, err := l.compile(list)
 			if err != nil {
@@ -54,8 +55,10 @@ func run(out string) error {
 	if err := addGemm(files); err != nil {
 		return fmt.Errorf("generate %w", err)
 	}
-	if err := addPictureChoice(files, pictureKernels()); err != nil {
-		return fmt.Errorf("generate the choice of kernels for pictures: %w", err)
+	for prefix, list := range map[string][]kernel{"picture_": pictureKernels(), "row_": rowKernels()} {
+		if err := addWholeChoice(files, prefix, list); err != nil {
+			return fmt.Errorf("generate the choice of kernels of %s: %w", prefix, err)
+		}
 	}
 	if err := addCodecs(files); err != nil {
 		return fmt.Errorf("generate the kernels of codecs: %w", err)

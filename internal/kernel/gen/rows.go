@@ -146,7 +146,10 @@ func eachColumn(r *routine, first, add, last func(l lane, acc []reg.Register), s
 			r.Label(label + "_rows")
 			each(add)
 			for _, s := range r.streams {
-				if begin[s] != nil {
+				switch {
+				case s.ofRows():
+					r.ADDQ(operand.U32(floatSize), s.next)
+				case begin[s] != nil:
 					r.ADDQ(stride, s.next)
 				}
 			}
@@ -156,6 +159,9 @@ func eachColumn(r *routine, first, add, last func(l lane, acc []reg.Register), s
 				if begin[s] != nil {
 					r.MOVQ(begin[s], s.next)
 				}
+				if s.ofRows() { // which go on with rows, not with columns
+					r.SUBQ(operand.U32(width*floatSize), s.next)
+				}
 			}
 			each(last)
 		})
@@ -163,11 +169,14 @@ func eachColumn(r *routine, first, add, last func(l lane, acc []reg.Register), s
 	r.close()
 }
 
-// mark keeps where the streams are that walk through a matrix.
+// ofRows is whether the stream has a value for each row.
+func (s *stream) ofRows() bool { return s.name == "mean" || s.name == "inverse" }
+
+// mark keeps where the streams are that walk through a matrix, or its rows' statistics.
 func (r *routine) mark() map[*stream]reg.Register {
 	begin := map[*stream]reg.Register{}
 	for _, s := range r.streams {
-		if s.name == "x" || s.name == "y" {
+		if s.name == "x" || s.name == "y" || s.ofRows() {
 			at := r.GP64()
 			r.MOVQ(s.next, at)
 			begin[s] = at

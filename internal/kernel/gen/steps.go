@@ -84,23 +84,22 @@ func signsOf(r *routine) {
 
 // sumAbs has a sum for each of 16 places, whatever the width of a register.
 func sumAbs(r *routine) {
-	const places = 16
 	add := func(a, b, c operand.Op) { r.VADDPD(a, b, c) }
 	perRegister := r.width / doubleSize
-	d := r.reduce(add, doubleSize, places/perRegister)
+	d := r.reduce(add, doubleSize, sumPlaces/perRegister)
 	mask := r.register(r.width)
 	word := r.GP64()
 	r.MOVQ(operand.U64(1<<63-1), word)
 	r.VMOVQ(word, mask.AsX())
 	r.VPBROADCASTQ(mask.AsX(), mask)
-	r.count("turn", blockLen/places, func() {
+	r.count("turn", blockLen/sumPlaces, func() {
 		for i, acc := range d.acc {
 			v := r.register(r.width)
 			r.VCVTPS2PD(r.offset("x", i*perRegister*floatSize), v)
 			lane{routine: r}.and(mask, v)
 			r.VADDPD(v, acc, acc)
 		}
-		r.ADDQ(operand.U32(places*floatSize), r.stream("x").next)
+		r.ADDQ(operand.U32(sumPlaces*floatSize), r.stream("x").next)
 	})
 	d.fold()
 	r.Store(d.finish(), r.ReturnIndex(0))
