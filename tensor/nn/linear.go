@@ -52,7 +52,7 @@ func (l linear) Fit(in Shape) (Fitted, error) {
 	}
 	rows := in.Rows()
 	return Fitted{Out: in.withWidth(l.out), Params: params, Make: func(r *Room) Step {
-		return &linearStep{linear: l, rows: rows, mul: r.Multiplier(), y: r.Values(rows * l.out), below: r.Gradients(rows * l.in)}
+		return newLinearStep(r, l, rows)
 	}}, nil
 }
 
@@ -70,6 +70,10 @@ type linearStep struct {
 	mul      *tensor.Multiplier
 	x        tensor.Vector // of the last Forward
 	y, below tensor.Vector
+}
+
+func newLinearStep(r *Room, l linear, rows int) *linearStep {
+	return &linearStep{linear: l, rows: rows, mul: r.Multiplier(), y: r.Values(rows * l.out), below: r.Gradients(rows * l.in)}
 }
 
 // weights is the matrix, as it lies: one row an output.
