@@ -40,6 +40,7 @@ func (c Course) after(order standing.Order) Course {
 	}
 	switch command.Kind {
 	case control.SetSchedule:
+		command.Schedule.Floor = c.Schedule.Floor // of which no message says anything
 		c.Schedule = command.Schedule
 	case control.SetPace:
 		c.Pace.Every, c.Pace.Drift = command.Every, 0

@@ -123,3 +123,15 @@ func TestPlanFollowsTheLatestWord(t *testing.T) {
 		}
 	})
 }
+
+// TestAScheduleLeavesTheFloor with which the run began.
+func TestAScheduleLeavesTheFloor(t *testing.T) {
+	m, err := control.Command{Kind: control.SetSchedule, Schedule: optim.Schedule{Rate: 0.5}}.Message()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Course{Schedule: optim.Schedule{Rate: 0.1, Floor: 0.2}}.after(standing.Order{Control: m})
+	if c.Schedule.Rate != 0.5 || c.Schedule.Floor != 0.2 {
+		t.Errorf("the schedule is %+v", c.Schedule)
+	}
+}

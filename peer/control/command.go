@@ -55,6 +55,7 @@ type Command struct {
 	// 32 bytes and values of up to 80; a zero Layout says nothing.
 	Settings map[string]string
 	Layout   [32]byte
+	// Schedule has no Floor: that with which the run began stays.
 	Schedule optim.Schedule
 	Every    int // 0 is as the link allows
 	// Steps is the work of all peers together, StepsPerPeer that of each, as in
@@ -97,6 +98,9 @@ func (c Command) Message() (wire.Control, error) {
 	m := wire.Control{Kind: wireKinds[c.Kind], Sequence: c.Sequence, At: c.At, Body: c.body()}
 	if c.At != 0 && !m.Kind.Planned() {
 		return m, fmt.Errorf("%v at step %d: it takes effect at once", c.Kind, c.At)
+	}
+	if floor := c.Schedule.Floor; floor != 0 {
+		return m, fmt.Errorf("%v: a floor of %v: no message says one, and that of the run stays: leave it 0", c.Kind, floor)
 	}
 	if _, err := CommandOf(m); err != nil {
 		return m, fmt.Errorf("%v: %w", c.Kind, err)

@@ -66,6 +66,14 @@ func TestBytesOfCommands(t *testing.T) {
 	}
 }
 
+// TestNoMessageSaysAFloor: it would be lost, as older releases know of none.
+func TestNoMessageSaysAFloor(t *testing.T) {
+	_, err := Command{Kind: SetSchedule, Schedule: optim.Schedule{Rate: 1, Floor: 0.1}}.Message()
+	if err == nil || !strings.Contains(err.Error(), "floor of 0.1") {
+		t.Error(err)
+	}
+}
+
 func TestCommandsOutOfBounds(t *testing.T) {
 	many := make(map[string]string)
 	for i := range maxSettings + 1 {

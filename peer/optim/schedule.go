@@ -10,7 +10,7 @@ import (
 type Shape uint8
 
 const (
-	// Cosine falls from the full rate to zero along half a cosine (Loshchilov &
+	// Cosine falls from the full rate to zero, or to Floor, along half a cosine (Loshchilov &
 	// Hutter, 2017). With no end of the run known it stays at the full rate.
 	Cosine Shape = iota
 	// Constant stays at the full rate.
@@ -37,6 +37,9 @@ type Schedule struct {
 	At []float64
 	// Factor is what a milestone multiplies the rate by. Default: 0.1.
 	Factor float64
+	// Floor is the share of the full rate, 0 to 1, at which Cosine ends and below which
+	// Stepped does not go. An operator's schedule says nothing of it: that of the run stays.
+	Floor float64 `json:",omitempty"`
 }
 
 // At a progress in the warm-up the rate is at least this share of the full one,
@@ -58,14 +61,15 @@ func (s Schedule) RateAt(progress float64) float64 {
 				rate *= s.Factor
 			}
 		}
-		return rate
+		return max(rate, s.Floor*s.Rate)
 	case Constant:
 		return s.Rate
 	}
 	if s.Warmup >= 1 {
 		return s.Rate
 	}
-	return s.Rate * 0.5 * (1 + math.Cos(math.Pi*(progress-s.Warmup)/(1-s.Warmup)))
+	cosine := 0.5 * (1 + math.Cos(math.Pi*(progress-s.Warmup)/(1-s.Warmup)))
+	return s.Rate * (s.Floor + float64((1-s.Floor)*cosine))
 }
 
 // Validate reports all faults of the schedule at once.
@@ -82,6 +86,9 @@ func (s Schedule) Validate() error {
 	}
 	if !(s.Factor >= 0 && s.Factor <= 1) {
 		faults = append(faults, fmt.Errorf("Factor is %v: want 0 to 1", s.Factor))
+	}
+	if !(s.Floor >= 0 && s.Floor <= 1) {
+		faults = append(faults, fmt.Errorf("Floor is %v: want a share of the rate, 0 to 1", s.Floor))
 	}
 	for i, at := range s.At {
 		if !(at >= 0 && at <= 1) || i > 0 && at <= s.At[i-1] {

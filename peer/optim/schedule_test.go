@@ -1,7 +1,9 @@
 package optim_test
 
 import (
+	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/peer/optim"
@@ -23,6 +25,10 @@ func TestScheduleFollowsItsShape(t *testing.T) {
 		{"warm-up is a straight line", optim.Schedule{Rate: 2, Warmup: 0.1}, 0.05, 1},
 		{"warm-up ends at the full rate", optim.Schedule{Rate: 2, Warmup: 0.1}, 0.1, 2},
 		{"cosine takes what the warm-up leaves", optim.Schedule{Rate: 2, Warmup: 0.2}, 0.6, 1},
+		{"cosine ends at the floor", optim.Schedule{Rate: 2, Floor: 0.1}, 1, 0.2},
+		{"cosine is halfway to the floor in the middle", optim.Schedule{Rate: 2, Floor: 0.1}, 0.5, 1.1},
+		{"the warm-up begins below the floor", optim.Schedule{Rate: 2, Warmup: 0.1, Floor: 0.5}, 0.01, 0.2},
+		{"milestones end at the floor", optim.Schedule{Rate: 2, Shape: optim.Stepped, At: []float64{0.5, 0.8}, Floor: 0.05}, 0.9, 0.1},
 		{"constant", optim.Schedule{Rate: 2, Shape: optim.Constant}, 0.9, 2},
 		{"before a milestone", optim.Schedule{Rate: 2, Shape: optim.Stepped, At: []float64{0.5, 0.8}}, 0.49, 2},
 		{"at a milestone", optim.Schedule{Rate: 2, Shape: optim.Stepped, At: []float64{0.5, 0.8}}, 0.5, 0.2},
@@ -33,5 +39,16 @@ func TestScheduleFollowsItsShape(t *testing.T) {
 				t.Errorf("rate %g, want %g", got, c.want)
 			}
 		})
+	}
+}
+
+// TestAScheduleWithoutAFloorIsWrittenAsBefore: checkpoints of older builds are compared by text.
+func TestAScheduleWithoutAFloorIsWrittenAsBefore(t *testing.T) {
+	text, err := json.Marshal(optim.Schedule{Rate: 0.5})
+	if want := `{"Rate":0.5,"Warmup":0,"Shape":0,"At":null,"Factor":0}`; err != nil || string(text) != want {
+		t.Errorf("%s, %v: want %s", text, err, want)
+	}
+	if err := (optim.Schedule{Floor: 1.5}).Validate(); err == nil || !strings.Contains(err.Error(), "Floor is 1.5") {
+		t.Errorf("a floor of 1.5: %v", err)
 	}
 }

@@ -30,7 +30,7 @@ func given(t *testing.T, args ...string) (s settings.Settings, from cli.Origins)
 
 // others are settings of which each field differs from the defaults.
 var others = []string{
-	"--dataset=mnist", "--model=cnn", "--steps=70", "--optimizer=sgd", "--lr=0.07", "--schedule=constant", "--warmup=0.2", "--strategy=dpsgd",
+	"--dataset=mnist", "--model=cnn", "--steps=70", "--optimizer=lion", "--lr=0.07", "--lr-floor=0.2", "--weight-decay=0.3", "--clip=2", "--beta2=0.97", "--schedule=constant", "--warmup=0.2", "--strategy=dpsgd",
 	"--seed=9", "--operator=12D3KooWx", "--size=9x8", "--normalize=0.5/0.2", "--batch=8", "--every=3", "--codec=int8", "--quantized=50", "--augment=flip",
 }
 

@@ -247,7 +247,11 @@ func InWords(course string) string {
 	if err := json.Unmarshal([]byte(course), &s); err != nil || shapes[s.Shape] == "" {
 		return Quoted(course)
 	}
-	return fmt.Sprintf("%s, rate %g, warm-up %g", shapes[s.Shape], s.Rate, s.Warmup)
+	text := fmt.Sprintf("%s, rate %g, warm-up %g", shapes[s.Shape], s.Rate, s.Warmup)
+	if s.Floor > 0 {
+		text += fmt.Sprintf(", floor %g", s.Floor)
+	}
+	return text
 }
 
 // Quoted is text from a file as a terminal may be shown it: as it is, if that is plain.

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -13,42 +12,18 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
 )
-
-// optimizer is a way to make steps of gradients.
-type optimizer struct {
-	name string
-	rate float64 // the full learning rate, unless --lr says otherwise
-	new  func() optim.Optimizer
-}
-
-var optimizers = []optimizer{
-	{"sgd", 0.1, func() optim.Optimizer { return &optim.SGD{} }},
-	{"momentum", 0.03, func() optim.Optimizer { return &optim.SGD{Momentum: optim.DefaultMomentum} }},
-	{"adamw", 0.001, func() optim.Optimizer { return &optim.AdamW{} }},
-}
-
-func optimizerNames() (names []string) {
-	for _, o := range optimizers {
-		names = append(names, o.name)
-	}
-	return names
-}
 
 // trainSettings say how it is learned.
 type trainSettings struct {
 	Steps     uint64
 	Epochs    float64
 	Batch     int
-	LR        float64
-	Optimizer string
-	Schedule  string
-	Warmup    float64
 	Every     string
 	Budget    string
 	Consensus bool
+	optimizerSettings
 	codecSettings
 	StrategySettings
 }
@@ -57,14 +32,7 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 	flags.Uint64Var(&s.Steps, "steps", 0, "work to do, in steps times the number of peers; instead of --epochs")
 	flags.Float64Var(&s.Epochs, "epochs", 0, fmt.Sprintf("work to do, in passes of all peers over all the data (default %v; %v of tables)", defaultEpochs, tableEpochs))
 	flags.IntVar(&s.Batch, "batch", defaultBatch, "pictures in a step")
-	var rates []string
-	for _, o := range optimizers {
-		rates = append(rates, fmt.Sprintf("%v for %s", o.rate, o.name))
-	}
-	flags.Float64Var(&s.LR, "lr", 0, "learning rate (default "+strings.Join(rates, ", ")+")")
-	flags.StringVar(&s.Optimizer, "optimizer", "momentum", "optimizer: "+cli.List(optimizerNames()))
-	flags.StringVar(&s.Schedule, "schedule", ScheduleCosine, "course of the learning rate: "+cli.List(Schedules()))
-	flags.Float64Var(&s.Warmup, "warmup", defaultWarmup, "share of the work over which the learning rate rises, 0 to 1")
+	s.optimizerSettings.register(flags)
 	cli.Group(flags, topicTraining, "steps", "epochs", "batch", "lr")
 	s.codecSettings.register(flags)
 	s.StrategySettings.register(flags)
@@ -76,10 +44,9 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 func (s trainSettings) faults() []error {
 	var faults cli.Faults
 	faults.Add(
-		cli.OneOf("optimizer", s.Optimizer, optimizerNames()),
-		cli.OneOf("schedule", s.Schedule, Schedules()),
 		cli.OneOf("codec", s.Codec, append(quant.Names(), quant.Auto)),
 	)
+	faults.Add(s.optimizerSettings.faults()...)
 	faults.Add(s.StrategySettings.faults()...)
 	faults.Add(s.combinations()...)
 	_, err := s.Pace()
@@ -93,20 +60,7 @@ func (s trainSettings) faults() []error {
 		faults.Add(errors.New("--steps and --epochs both say how much work there is: give one of them"))
 	}
 	faults.If(s.Batch < 1, "batch", "%d: want at least 1", s.Batch)
-	faults.If(!(s.LR >= 0) || math.IsInf(s.LR, 0), "lr", "%v: want a positive number", s.LR)
-	faults.If(!(s.Warmup >= 0 && s.Warmup <= 1), "warmup", "%v: want a share of the work, 0 to 1", s.Warmup)
 	return faults
-}
-
-// Rate is the full learning rate.
-func (s trainSettings) Rate() float64 { return cmp.Or(s.LR, s.optimizer().rate) }
-
-// NewOptimizer makes that of --optimizer.
-func (s trainSettings) NewOptimizer() optim.Optimizer { return s.optimizer().new() }
-
-// optimizer is that of --optimizer; faults has seen to it that there is one.
-func (s trainSettings) optimizer() optimizer {
-	return optimizers[slices.Index(optimizerNames(), s.Optimizer)]
 }
 
 // Drawn is the size of the batches that are drawn from the data.
@@ -195,22 +149,4 @@ func parseBudget(text string) (bytesPerHour float64, err error) {
 		}
 	}
 	return 0, cli.Faultf("budget", "%q: want an amount an hour, such as 2GB/h or 500MB/h", text)
-}
-
-// ShapeOf is the course of the learning rate that a name stands for.
-func ShapeOf(name string) (optim.Shape, []float64) {
-	switch name {
-	case scheduleConstant:
-		return optim.Constant, nil
-	case scheduleStep:
-		return optim.Stepped, []float64{0.5, 0.75}
-	}
-	return optim.Cosine, nil
-}
-
-// Course is the course of the learning rate.
-func (s trainSettings) Course() optim.Schedule {
-	course := optim.Schedule{Rate: s.Rate(), Warmup: s.Warmup}
-	course.Shape, course.At = ShapeOf(s.Schedule)
-	return course
 }

@@ -202,13 +202,12 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 	whole := s.Settings
 	whole.Strategy = settings.StrategyADPSGD // the work is that of the flock, whoever talks to whom
 	simulation := peertest.Simulation{
-		Peers: s.Peers, Task: task, Optimizer: s.NewOptimizer,
-		Schedule: optim.Schedule{Rate: s.Rate(), Warmup: s.Warmup}, Work: whole.Work(task.First.Data),
+		Peers: s.Peers, Task: task, Optimizer: func() optim.Optimizer { return s.NewOptimizer(task.First.Params.Layout()) },
+		Schedule: s.Course(), Work: whole.Work(task.First.Data),
 		Exchange: peer.Exchange{Pace: pace, Codec: policy, Seed: s.Seed, Machine: strategy.Machine(s.Batch)},
 		World:    world, Seed: s.Seed,
 		Watch: peertest.Watch{Evaluate: s.Evaluate, Points: s.Points, Target: s.Target},
 	}
-	simulation.Schedule.Shape, simulation.Schedule.At = settings.ShapeOf(s.Schedule)
 	return simulation, nil
 }
 

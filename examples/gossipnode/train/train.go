@@ -172,7 +172,7 @@ func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer
 	if t.Dashboard != "" {
 		t.panel.hear(&config.Hooks)
 	}
-	config.Optimizer = t.NewOptimizer()
+	config.Optimizer = t.NewOptimizer(t.work.Params.Layout())
 	config.Schedule = t.Course()
 	restore(t, config.Optimizer)
 	if t.Strategy == settings.StrategyAlone {

@@ -1,0 +1,131 @@
+package settings
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// optimizer is a way to make steps of gradients.
+type optimizer struct {
+	name  string
+	rate  float64 // the full learning rate, unless --lr says otherwise
+	beta2 float64 // unless --beta2 says otherwise; 0 if it has none
+	new   func(s optimizerSettings, decayed optim.Ranges) optim.Optimizer
+}
+
+var optimizers = []optimizer{
+	{"sgd", 0.1, 0, func(s optimizerSettings, decayed optim.Ranges) optim.Optimizer {
+		return &optim.SGD{WeightDecay: s.WeightDecay, Decayed: decayed, Clip: s.Clip}
+	}},
+	{"momentum", 0.03, 0, func(s optimizerSettings, decayed optim.Ranges) optim.Optimizer {
+		return &optim.SGD{Momentum: optim.DefaultMomentum, WeightDecay: s.WeightDecay, Decayed: decayed, Clip: s.Clip}
+	}},
+	{"adamw", 0.001, optim.DefaultBeta2, func(s optimizerSettings, decayed optim.Ranges) optim.Optimizer {
+		return &optim.AdamW{Beta2: s.Beta2, WeightDecay: s.WeightDecay, Decayed: decayed, Clip: s.Clip}
+	}},
+	{"lion", 0.0003, optim.DefaultLionBeta2, func(s optimizerSettings, decayed optim.Ranges) optim.Optimizer {
+		return &optim.Lion{Beta2: s.Beta2, WeightDecay: s.WeightDecay, Decayed: decayed, Clip: s.Clip}
+	}},
+}
+
+func optimizerNames() (names []string) {
+	for _, o := range optimizers {
+		names = append(names, o.name)
+	}
+	return names
+}
+
+// optimizerSettings say how steps are made, and how long they are in the course of the run.
+type optimizerSettings struct {
+	LR          float64
+	Optimizer   string
+	Schedule    string
+	Warmup      float64
+	LRFloor     float64
+	WeightDecay float64
+	Clip        float64
+	Beta2       float64
+}
+
+func (s *optimizerSettings) register(flags *pflag.FlagSet) {
+	var rates, betas []string
+	for _, o := range optimizers {
+		rates = append(rates, fmt.Sprintf("%v for %s", o.rate, o.name))
+		if o.beta2 > 0 {
+			betas = append(betas, fmt.Sprintf("%v for %s", o.beta2, o.name))
+		}
+	}
+	flags.Float64Var(&s.LR, "lr", 0, "learning rate (default "+strings.Join(rates, ", ")+")")
+	flags.StringVar(&s.Optimizer, "optimizer", "momentum", "optimizer: "+cli.List(optimizerNames()))
+	flags.StringVar(&s.Schedule, "schedule", ScheduleCosine, "course of the learning rate: "+cli.List(Schedules()))
+	flags.Float64Var(&s.Warmup, "warmup", defaultWarmup, "share of the work over which the learning rate rises, 0 to 1")
+	flags.Float64Var(&s.LRFloor, "lr-floor", 0, "share of the learning rate, 0 to 1, at which cosine ends and step stays")
+	flags.Float64Var(&s.WeightDecay, "weight-decay", 0, "weight decay of weights, not of biases and norms")
+	flags.Float64Var(&s.Clip, "clip", 0, "most that the norm of a gradient may be: a longer one is scaled to it (default: no bound)")
+	flags.Float64Var(&s.Beta2, "beta2", 0, "adamw (of squares), lion: share of the mean kept from step to step, 0 to below 1 (default "+strings.Join(betas, ", ")+")")
+}
+
+func (s optimizerSettings) faults() []error {
+	var faults cli.Faults
+	optimizerFault := cli.OneOf("optimizer", s.Optimizer, optimizerNames())
+	faults.Add(optimizerFault, cli.OneOf("schedule", s.Schedule, Schedules()))
+	for _, amount := range []struct {
+		flag  string
+		value float64
+	}{{"lr", s.LR}, {"weight-decay", s.WeightDecay}, {"clip", s.Clip}} {
+		faults.If(!(amount.value >= 0) || math.IsInf(amount.value, 0), amount.flag, "%v: want a positive number", amount.value)
+	}
+	faults.If(!(s.Warmup >= 0 && s.Warmup <= 1), "warmup", "%v: want a share of the work, 0 to 1", s.Warmup)
+	faults.If(!(s.LRFloor >= 0 && s.LRFloor <= 1), "lr-floor", "%v: want a share of the learning rate, 0 to 1", s.LRFloor)
+	faults.If(!(s.Beta2 >= 0 && s.Beta2 < 1), "beta2", "%v: want 0 to below 1", s.Beta2)
+	faults.If(optimizerFault == nil && s.Beta2 != 0 && s.optimizer().beta2 == 0, "beta2", "is for adamw and lion, not for %s", s.Optimizer)
+	return faults
+}
+
+// Rate is the full learning rate.
+func (s optimizerSettings) Rate() float64 { return cmp.Or(s.LR, s.optimizer().rate) }
+
+// OtherBeta2 is --beta2 if it is another than the optimizer has by itself, else 0.
+func (s optimizerSettings) OtherBeta2() float64 {
+	if s.Beta2 == s.optimizer().beta2 {
+		return 0
+	}
+	return s.Beta2
+}
+
+// NewOptimizer makes that of --optimizer, for a model of this layout.
+func (s optimizerSettings) NewOptimizer(layout *tensor.Layout) optim.Optimizer {
+	return s.optimizer().new(s, optim.Select(layout, optim.Weights))
+}
+
+// optimizer is that of --optimizer; faults has seen to it that there is one.
+func (s optimizerSettings) optimizer() optimizer {
+	return optimizers[slices.Index(optimizerNames(), s.Optimizer)]
+}
+
+// ShapeOf is the course of the learning rate that a name stands for.
+func ShapeOf(name string) (optim.Shape, []float64) {
+	switch name {
+	case scheduleConstant:
+		return optim.Constant, nil
+	case scheduleStep:
+		return optim.Stepped, []float64{0.5, 0.75}
+	}
+	return optim.Cosine, nil
+}
+
+// Course is the course of the learning rate.
+func (s optimizerSettings) Course() optim.Schedule {
+	course := optim.Schedule{Rate: s.Rate(), Warmup: s.Warmup, Floor: s.LRFloor}
+	course.Shape, course.At = ShapeOf(s.Schedule)
+	return course
+}
