@@ -39,8 +39,10 @@ func Of(s settings.Settings, data *dataset.Data) description.Description {
 		if s.Dataset == dataset.Images {
 			s.Size = fmt.Sprintf("%dx%d", data.Shape().Width, data.Shape().Height)
 		}
-		// Pictures of one's own may be held out for oneself, and rows are.
-		all = append(all, description.Field{Name: heldOut, Value: fmt.Sprintf("%x", data.HeldOut.Fingerprint()), Local: s.Dataset == dataset.Images || s.IsTable()})
+		if !s.IsTable() { // rows are held out for oneself
+			// Pictures of one's own may be.
+			all = append(all, description.Field{Name: heldOut, Value: fmt.Sprintf("%x", data.HeldOut.Fingerprint()), Local: s.Dataset == dataset.Images})
+		}
 	}
 	for _, f := range fields() {
 		if value := f.value(s); !f.table || s.IsTable() && value != "" {
@@ -85,7 +87,8 @@ func Compare(ctx context.Context, transport seam.Transport, s *settings.Settings
 	return taken, Of(*s, nil).Differences(found.Description), nil
 }
 
-// ask asks the addresses to join what the run is, until one says so.
+// ask asks the addresses to join what the run is, until one says so. Members that learn from
+// tables say so before they train, too, while they prepare their rows.
 func ask(ctx context.Context, transport seam.Transport, s settings.Settings, log *zap.Logger) (found peer.Inquiry, err error) {
 	admission, err := s.Admission(log)
 	if err != nil {
@@ -94,7 +97,9 @@ func ask(ctx context.Context, transport seam.Transport, s settings.Settings, log
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	for _, address := range s.Join {
-		found, err = admission.Inquire(ctx, transport, address, s.Run, [32]byte{})
+		if found, err = admission.Inquire(ctx, transport, address, s.Run, [32]byte{}); errors.Is(err, seam.ErrUnknownRun) {
+			found, err = admission.Inquire(ctx, transport, address, s.PreparingRun(), [32]byte{})
+		}
 		if len(found.Description.Fields) > 0 {
 			break
 		}

@@ -21,7 +21,7 @@ func joinFlock(o options, std cli.Streams) joiner {
 			return nil, nil, cli.Config(err)
 		}
 		bridged := p2pnet.BridgeLogs(log)
-		joining := rows.Joining{Settings: o.Settings, Run: o.Run, Key: key, Together: o.Part >= 0, Log: log, Started: func(p *peer.Peer) {
+		joining := rows.Joining{Settings: o.Settings, Key: key, Together: o.Part >= 0, Log: log, Started: func(p *peer.Peer) {
 			said := fmt.Sprintf("waiting for %s", cli.Plural(uint64(o.MinPeers), "peer"))
 			if len(o.Join) == 0 {
 				said += fmt.Sprintf("; others come with the same flags and --join %s", token.Of(o.Run, string(p.Self()), p.JoinAddresses()))

@@ -11,13 +11,15 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/description"
 )
 
 // Joining is a peer that comes to sum with others.
 type Joining struct {
 	settings.Settings
-	Run string // that sums
 	Key ed25519.PrivateKey
+	// Description is what the run is for, if members compare that when they meet.
+	Description description.Description
 	// Together: all are on this machine, so no divided network is to be thought of.
 	Together bool
 	Log      *zap.Logger
@@ -36,7 +38,7 @@ func (j Joining) Join(ctx context.Context) (*peer.Peer, error) {
 		sums.AtLeast = j.MinPeers/2 + 1 // of a divided network, one side goes on
 	}
 	p, err := peer.Start(ctx, peer.Config{
-		Run: j.Run, Join: j.Settings.Join, Log: j.Log, Sums: sums,
+		Run: j.Run, Description: j.Description, Join: j.Settings.Join, Log: j.Log, Sums: sums,
 		Network: peer.Network{Key: j.Key, Listen: j.Listen, KnownPeers: j.KnownPeers(), Admission: admission},
 	})
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
-	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -27,89 +27,28 @@ type Prepared struct {
 	Rows int64 `json:"rows"`
 }
 
-// maxClasses is how many classes a label of a data set can tell apart.
-const maxClasses = 256
-
-// Prepare fits the preparation for neural models together with the other members, and returns
-// this member's rows beside it.
-func (s Share) Prepare(ctx context.Context, flock table.Flock, shared map[string]string) (*Prepared, table.Source, error) {
-	a, err := s.Agree(ctx, flock, shared)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := a.LearnTarget(ctx); err != nil {
-		return nil, nil, err
-	}
-	switch n := len(a.Labels.Classes); {
-	case n == 0:
-		return nil, nil, cli.Usage(cli.Faultf("target", "is a number, but models learn classes: give a comparison, such as 'arr_delay>15', or use gossipnode fit"))
-	case n > maxClasses:
-		return nil, nil, cli.Usage(cli.Faultf("target", "has %d classes, and models learn at most %d", n, maxClasses))
-	}
-	train, _, err := s.Table.Parts()
-	if err != nil {
-		return nil, nil, err
-	}
-	training, err := a.Take(ctx, a.Rows, train)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := a.LimitValues(ctx, training); err != nil {
-		return nil, nil, err
-	}
-	p := &Prepared{Labels: a.Labels}
-	if p.Pipeline, err = a.Fit(ctx, flock, "fit/prepare", Numbers, training); err != nil {
-		return nil, nil, err
-	}
-	count, _, err := flock.Sum(ctx, "fit/count", []float64{float64(len(training.Target))})
-	if err != nil {
-		return nil, nil, err
-	}
-	if p.Rows = int64(count[0]); p.Rows == 0 {
-		return nil, nil, fmt.Errorf("preparing rows that train: %w", learn.ErrNoRows)
-	}
-	return p, a.Rows, nil
+// held are the held-out rows of a source, prepared once for all peers of a process.
+type held struct {
+	mutex sync.Mutex
+	set   *dataset.Set
+	by    string // the hash of what they were prepared by
 }
 
-// Take reads this peer's rows for what was prepared already.
-func (s Share) Take(ctx context.Context, p *Prepared) (table.Source, error) {
-	schema := &table.Schema{Fields: append([]table.Field(nil), s.Files.Schema().Fields...)}
-	wanted := append([]table.Field(nil), p.Pipeline.Input.Fields...)
-	if at := schema.Find(p.Labels.Target.Column); at >= 0 && p.Labels.Target.Op == "" { // classes are of categories
-		wanted = append(wanted, table.Field{Name: p.Labels.Target.Column, Kind: table.Category})
-	}
-	for _, f := range wanted {
-		at := schema.Find(f.Name)
-		if at < 0 {
-			return nil, cli.Config(fmt.Errorf("--data has no column %q, which the rows were prepared with%s", f.Name, alike(f.Name, schema)))
-		}
-		schema.Fields[at].Kind = f.Kind
-	}
-	if err := s.Files.Pin(schema); err != nil {
-		return nil, cli.Config(err)
-	}
-	return s.load(ctx, schema)
-}
-
-// Data are this peer's rows that train, and all that are held out in the files.
-func (s Share) Data(ctx context.Context, p *Prepared, own table.Source) (*dataset.Data, error) {
-	train, test, err := s.Table.Parts()
+// of prepares the rows unless that has been done.
+func (h *held) of(ctx context.Context, p *Prepared, rows table.Source) (*dataset.Set, error) {
+	by, err := p.Hash()
 	if err != nil {
 		return nil, err
 	}
-	data := &dataset.Data{Total: int(p.Rows)}
-	if data.Train, err = p.set(ctx, table.Filtered(own, train)); err != nil {
-		return nil, err
-	}
-	if data.HeldOut, err = p.set(ctx, table.Filtered(s.Rows, test)); err != nil {
-		return nil, err
-	}
-	for what, set := range map[string]*dataset.Set{"train": data.Train, "are held out": data.HeldOut} {
-		if set.Len() == 0 {
-			return nil, fmt.Errorf("this peer has no rows that %s: look at --data, --split and --shard, or give fewer --peers", what)
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.set == nil || h.by != by {
+		if h.set, err = p.set(ctx, rows); err != nil {
+			return nil, err
 		}
+		h.by = by
 	}
-	return data, nil
+	return h.set, nil
 }
 
 // set prepares rows.

@@ -5,14 +5,11 @@ package rows
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/peer/table/read"
@@ -22,10 +19,14 @@ import (
 type Source struct {
 	Files *read.Table
 	Rows  table.Source
+	held  held
 }
 
 // maxShared bounds the memory of rows that peers of one process have read together.
 const maxShared = 4 << 30
+
+// maxClasses is how many classes a label of a data set can tell apart.
+const maxClasses = 256
 
 // Open looks at the files of a table. Shared holds the rows once they have been read.
 func Open(t settings.Table, shared bool) (*Source, error) {
@@ -108,63 +109,84 @@ func Has(schema *table.Schema, flag, column string) error {
 	return cli.Usage(cli.Faultf(flag, "%s: there is no such column%s", column, alike(column, schema)))
 }
 
-// alike is a hint at the column that was meant.
-func alike(name string, schema *table.Schema) string {
-	if near, ok := cli.Nearest(name, schema.Names()); ok {
-		return fmt.Sprintf("; did you mean %q?", near)
+// Prepare fits the preparation for neural models together with the other members, and returns
+// this member's rows beside it.
+func (s Share) Prepare(ctx context.Context, flock table.Flock, shared map[string]string) (*Prepared, table.Source, error) {
+	a, err := s.Agree(ctx, flock, shared)
+	if err != nil {
+		return nil, nil, err
 	}
-	return ""
+	if err := a.LearnTarget(ctx); err != nil {
+		return nil, nil, err
+	}
+	switch n := len(a.Labels.Classes); {
+	case n == 0:
+		return nil, nil, cli.Usage(cli.Faultf("target", "is a number, but models learn classes: give a comparison, such as 'arr_delay>15', or use gossipnode fit"))
+	case n > maxClasses:
+		return nil, nil, cli.Usage(cli.Faultf("target", "has %d classes, and models learn at most %d", n, maxClasses))
+	}
+	train, _, err := s.Table.Parts()
+	if err != nil {
+		return nil, nil, err
+	}
+	training, err := a.Take(ctx, a.Rows, train)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := a.LimitValues(ctx, training); err != nil {
+		return nil, nil, err
+	}
+	p := &Prepared{Labels: a.Labels}
+	if p.Pipeline, err = a.Fit(ctx, flock, "fit/prepare", Numbers, training); err != nil {
+		return nil, nil, err
+	}
+	count, _, err := flock.Sum(ctx, "fit/count", []float64{float64(len(training.Target))})
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.Rows = int64(count[0]); p.Rows == 0 {
+		return nil, nil, fmt.Errorf("preparing rows that train: %w", learn.ErrNoRows)
+	}
+	return p, a.Rows, nil
 }
 
-// agreeSettings refuses members that are to do something else.
-func agreeSettings(ctx context.Context, flock table.Flock, mine map[string]string) error {
-	data, err := json.Marshal(mine)
-	if err != nil {
-		return err
+// Take reads this peer's rows for what was prepared already.
+func (s Share) Take(ctx context.Context, p *Prepared) (table.Source, error) {
+	schema := &table.Schema{Fields: append([]table.Field(nil), s.Files.Schema().Fields...)}
+	wanted := append([]table.Field(nil), p.Pipeline.Input.Fields...)
+	if at := schema.Find(p.Labels.Target.Column); at >= 0 && p.Labels.Target.Op == "" { // classes are of categories
+		wanted = append(wanted, table.Field{Name: p.Labels.Target.Column, Kind: table.Category})
 	}
-	all, err := flock.Gather(ctx, "fit/settings", data)
-	if err != nil {
-		return err
+	for _, f := range wanted {
+		at := schema.Find(f.Name)
+		if at < 0 {
+			return nil, cli.Config(fmt.Errorf("--data has no column %q, which the rows were prepared with%s", f.Name, alike(f.Name, schema)))
+		}
+		schema.Fields[at].Kind = f.Kind
 	}
-	var first map[string]string
-	for i, data := range all {
-		var theirs map[string]string
-		if err := json.Unmarshal(data, &theirs); err != nil {
-			return fmt.Errorf("the settings of member %d of %d: %w", i+1, len(all), err)
-		}
-		if first == nil {
-			first = theirs
-		}
-		for _, flag := range slices.Sorted(maps.Keys(first)) {
-			if first[flag] != theirs[flag] {
-				return fmt.Errorf("--%s is %q at one member and %q at another (%d of %d): give all the same", flag, first[flag], theirs[flag], i+1, len(all))
-			}
-		}
+	if err := s.Files.Pin(schema); err != nil {
+		return nil, cli.Config(err)
 	}
-	return nil
+	return s.load(ctx, schema)
 }
 
-// Remedied adds to an error of the library which flag to change.
-func Remedied(err error) error {
-	var (
-		schema *table.SchemaError
-		damage *read.DamageError
-	)
-	remedy := ""
-	switch {
-	case errors.As(err, &damage):
-		remedy = "see --tolerance"
-	case errors.As(err, &schema):
-		remedy = "give all members --data of the same columns, and the same --categories and --numbers where kinds differ"
-	case errors.Is(err, learn.ErrOneClass):
-		remedy = "change --target"
-	case errors.Is(err, learn.ErrUserShared):
-		remedy = "give --shard by=COLUMN, the column of --user"
-	case errors.Is(err, learn.ErrNoRows):
-		remedy = "look at --data, --target and --split"
+// Data are this peer's rows that train, and all that are held out in the files.
+func (s Share) Data(ctx context.Context, p *Prepared, own table.Source) (*dataset.Data, error) {
+	train, test, err := s.Table.Parts()
+	if err != nil {
+		return nil, err
 	}
-	if remedy == "" {
-		return err
+	data := &dataset.Data{Total: int(p.Rows)}
+	if data.Train, err = p.set(ctx, table.Filtered(own, train)); err != nil {
+		return nil, err
 	}
-	return fmt.Errorf("%w: %s", err, remedy)
+	if data.HeldOut, err = s.held.of(ctx, p, table.Filtered(s.Rows, test)); err != nil {
+		return nil, err
+	}
+	for what, set := range map[string]*dataset.Set{"train": data.Train, "are held out": data.HeldOut} {
+		if set.Len() == 0 {
+			return nil, fmt.Errorf("this peer has no rows that %s: look at --data, --split and --shard, or give fewer --peers", what)
+		}
+	}
+	return data, nil
 }

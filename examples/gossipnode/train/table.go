@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
@@ -36,9 +38,6 @@ type preparing struct {
 	prepared  *rows.Prepared
 	announced []string
 }
-
-// ofRun is the name of the run of the sums that prepare the rows of a run.
-func ofRun(run string) string { return run + "/prepare" }
 
 // prepareWork makes the workload. Where that needs others, they are told where to join: at the
 // addresses that are returned, which the settings are kept to.
@@ -100,7 +99,7 @@ func (p *preparing) known() (*rows.Prepared, error) {
 		}
 	}
 	if p.Preparation != "" {
-		return nil, cli.Usage(cli.Faultf("pipeline", "is missing: the run that is joined trains already, on rows that its members have prepared (%s). Copy the file that one of them has by --pipeline, or as pipeline.json beside its checkpoints, and give it", p.Preparation))
+		return nil, cli.Usage(cli.Faultf("pipeline", "is missing: the run that is joined trains already, on rows that its members have prepared (%s). Copy the file that one of them has by --pipeline, or as pipeline.json beside its checkpoints, and give it; or begin a run anew with --min-peers, so that all prepare together", p.Preparation))
 	}
 	return nil, nil
 }
@@ -125,22 +124,46 @@ func (p *preparing) check(path string, known *rows.Prepared) error {
 // together fits with the other members, by a peer that only sums.
 func (p *preparing) together(ctx context.Context) (*dataset.Data, error) {
 	s := *p.Settings
+	s.Run = s.PreparingRun()
 	if len(s.Join) > 0 {
 		s.MinPeers = max(s.MinPeers, 2)
 	}
 	quiet := zap.NewAtomicLevelAt(p.Log.Level())
-	log := p.Log.WithOptions(zap.IncreaseLevel(quiet))
-	joining := rows.Joining{Settings: s, Run: ofRun(s.Run), Key: p.key, Together: p.Begin != nil, Log: log, Started: p.started}
+	log := p.Log.WithOptions(zap.IncreaseLevel(quiet), zap.WrapCore(func(c zapcore.Core) zapcore.Core { return expected{c} }))
+	joining := rows.Joining{Settings: s, Description: describe.Of(s, nil), Key: p.key, Together: p.Begin != nil, Log: log, Started: p.started}
 	flock, err := joining.Join(ctx)
 	if err != nil {
-		return nil, err
+		return nil, tooLate(err)
 	}
 	data, err := p.fit(ctx, flock)
+	err = tooLate(err)
 	quiet.SetLevel(zap.ErrorLevel) // who trains already may ask for a peer that is yet to train
 	if err := errors.Join(err, flock.Close()); err != nil {
 		return nil, err
 	}
 	return data, p.awaitTraining(ctx)
+}
+
+// expected is a log without those that ask for the run before it trains, as all do that join it.
+type expected struct{ zapcore.Core }
+
+// With implements zapcore.Core.
+func (c expected) With(fields []zapcore.Field) zapcore.Core { return expected{c.Core.With(fields)} }
+
+// Check implements zapcore.Core.
+func (c expected) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if strings.HasPrefix(e.Message, "refused a stream") {
+		return to
+	}
+	return c.Core.Check(e, to)
+}
+
+// tooLate adds a remedy to the error of a peer that has come while the others prepare.
+func tooLate(err error) error {
+	if errors.Is(err, peer.ErrSumOver) || errors.Is(err, seam.ErrUnknownRun) {
+		return fmt.Errorf("preparing the rows with the others: %w: they may have done so by now: start this peer again", err)
+	}
+	return err
 }
 
 // Bounds of awaitTraining.

@@ -1,0 +1,76 @@
+package rows
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/learn"
+	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/read"
+)
+
+// alike is a hint at the column that was meant.
+func alike(name string, schema *table.Schema) string {
+	if near, ok := cli.Nearest(name, schema.Names()); ok {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+// agreeSettings refuses members that are to do something else.
+func agreeSettings(ctx context.Context, flock table.Flock, mine map[string]string) error {
+	data, err := json.Marshal(mine)
+	if err != nil {
+		return err
+	}
+	all, err := flock.Gather(ctx, "fit/settings", data)
+	if err != nil {
+		return err
+	}
+	var first map[string]string
+	for i, data := range all {
+		var theirs map[string]string
+		if err := json.Unmarshal(data, &theirs); err != nil {
+			return fmt.Errorf("the settings of member %d of %d: %w", i+1, len(all), err)
+		}
+		if first == nil {
+			first = theirs
+		}
+		for _, flag := range slices.Sorted(maps.Keys(first)) {
+			if first[flag] != theirs[flag] {
+				return fmt.Errorf("--%s is %q at one member and %q at another (%d of %d): give all the same", flag, first[flag], theirs[flag], i+1, len(all))
+			}
+		}
+	}
+	return nil
+}
+
+// Remedied adds to an error of the library which flag to change.
+func Remedied(err error) error {
+	var (
+		schema *table.SchemaError
+		damage *read.DamageError
+	)
+	remedy := ""
+	switch {
+	case errors.As(err, &damage):
+		remedy = "see --tolerance"
+	case errors.As(err, &schema):
+		remedy = "give all members --data of the same columns, and the same --categories and --numbers where kinds differ"
+	case errors.Is(err, learn.ErrOneClass):
+		remedy = "change --target"
+	case errors.Is(err, learn.ErrUserShared):
+		remedy = "give --shard by=COLUMN, the column of --user"
+	case errors.Is(err, learn.ErrNoRows):
+		remedy = "look at --data, --target and --split"
+	}
+	if remedy == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, remedy)
+}
