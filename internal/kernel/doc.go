@@ -20,8 +20,10 @@
 // body there. Add a kernel with its twin, its line in the table of gen and its
 // lines in variant_test.go and runs_test.go. (Those for pictures and rows, which walk
 // in loops of their own, are in files that begin with picture_, and in
-// picture_variant_test.go.) Slices of 16 MB or more that these
-// variants write without reading go past the cache.
+// picture_variant_test.go; those that sum along rows, such as softmax, in files that
+// begin with row_, and in row_variant_test.go. Their sums have the same bits on every
+// CPU.) Slices of 16 MB or more that some of these variants write without reading go
+// past the cache.
 //
 // Products of matrices are the exception (gemm.go): the microkernels are reached by
 // their Tiler, one panel at a time, and have no twin here, since package tensor,

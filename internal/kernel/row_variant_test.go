@@ -53,3 +53,23 @@ func forDense(t *testing.T, test func(t *testing.T, v rowVariant, rows, n int, r
 		}
 	})
 }
+
+// TestNoRowKernelAllocates holds for the functions that choose and cut.
+func TestNoRowKernelAllocates(t *testing.T) {
+	const n, rows = 48, 400 // several pieces
+	m := newNorm(rand.New(rand.NewPCG(7, 7)), rows, n)
+	p, work := make([]float32, rows*n), make([]float32, rows*n)
+	for name, do := range map[string]func(){
+		"SoftmaxCausal":         func() { SoftmaxCausal(p, n, 0, 0.1) },
+		"SoftmaxCausalGradient": func() { SoftmaxCausalGradient(work, p, n, 0, 0.1) },
+		"CrossEntropy":          func() { CrossEntropy(work[:n], 3, 0.1) },
+		"LayerNorm":             func() { LayerNorm(work, m.mean, m.inverse, m.x, m.scale, m.shift, testEpsilon) },
+		"LayerNormGradient": func() {
+			LayerNormGradient(work, m.scaleGrad, m.shiftGrad, m.grad, m.x, m.mean, m.inverse, m.scale)
+		},
+	} {
+		if allocs := testing.AllocsPerRun(10, do); allocs != 0 {
+			t.Errorf("%s: %v allocations", name, allocs)
+		}
+	}
+}
