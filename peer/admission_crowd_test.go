@@ -44,7 +44,7 @@ func TestIdleConnectionsKeepNobodyOutOfAClosedRun(t *testing.T) {
 		defer conn.Close()
 	}
 	named := func(e observer.LoggedEntry) bool { return e.ContextMap()["block"] == "127.0.0.0/24" }
-	for end := time.Now().Add(20 * time.Second); logs.Filter(named).Len() == 0; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(controlPatience); logs.Filter(named).Len() == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Error("no line in the log names the block")
 			break

@@ -239,7 +239,7 @@ func TestAdmissionOverLoopback(t *testing.T) {
 		t.Errorf("the stranger's step: %v", err)
 	}
 	writeList(t, path)
-	for end := time.Now().Add(20 * time.Second); host.Stats().Members != 1 || host.Stats().Connections != 0; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(controlPatience); host.Stats().Members != 1 || host.Stats().Connections != 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d members and %d connections once everybody is off the list", host.Stats().Members, host.Stats().Connections)
 		}

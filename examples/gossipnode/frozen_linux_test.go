@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"slices"
@@ -60,16 +61,12 @@ func (s scraped) members() float64   { return s.sum("members", "") }
 func (s scraped) completed() float64 { return s.sum("exchanges_total", `outcome="completed"`) }
 func (s scraped) failed() float64    { return s.sum("exchanges_total", `outcome="failed"`) }
 
-// freePorts is an address of which the following so many ports are free too.
+// freePorts is an address of which the following so many ports are free too, below those
+// that the system gives to the sockets of other tests.
 func freePorts(t *testing.T, count int) string {
 	t.Helper()
 	for range 50 {
-		first, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port, free := first.Addr().(*net.TCPAddr).Port, true
-		first.Close()
+		port, free := 15_000+rand.IntN(15_000), true
 		for i := range count {
 			l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port+i))
 			if free = free && err == nil; err == nil {
@@ -138,10 +135,11 @@ func TestAFrozenProcess(t *testing.T) {
 	})
 	for _, child := range others {
 		s := look(child)
-		// Gossip needs some seconds to call it dead. In that time, a partner that is
-		// passed over is tried again once or twice.
-		if lost := s.failed() - before[child].failed(); lost > 4 {
-			t.Errorf("a peer lost %v exchanges with a frozen partner", lost)
+		// Gossip needs some seconds to call it dead, on a busy machine more. In that time, a
+		// partner that is passed over is tried again once or twice.
+		took := time.Since(stopped)
+		if lost := s.failed() - before[child].failed(); lost > 4+took.Seconds()/10 {
+			t.Errorf("a peer lost %v exchanges with a partner frozen for %s", lost, took)
 		}
 		before[child] = s
 	}

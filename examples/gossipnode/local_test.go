@@ -22,7 +22,7 @@ import (
 // command prepares gossipnode as a process of its own, which dies with the test.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	return commandWithin(t, time.Minute, args...)
+	return commandWithin(t, 3*time.Minute, args...)
 }
 
 // commandWithin is a command that may take so long.

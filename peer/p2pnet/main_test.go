@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 
 // patience is how long a test waits for what must happen. Nothing waits this
 // long unless it fails.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 const (
 	speak = seam.ProtocolExchange

@@ -89,6 +89,9 @@ func TestDeadlines(t *testing.T) {
 	_, err = s.Read(make([]byte, 1))
 	wantTimeout("reading past the deadline", err)
 
+	if _, err := s.Write([]byte("echoed later")); err != nil {
+		t.Fatal(err)
+	}
 	s.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
 	for err = nil; err == nil; { // until the window is full
 		_, err = s.Write(make([]byte, 1<<16))

@@ -15,5 +15,5 @@ func TestMain(m *testing.M) { program.Main(m) }
 // command prepares a measurement as a process of its own.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	return clitest.Command(t, time.Minute, args...)
+	return clitest.Command(t, 3*time.Minute, args...)
 }

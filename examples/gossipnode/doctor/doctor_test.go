@@ -178,7 +178,7 @@ func TestDoctorLooksAtTheAdmission(t *testing.T) {
 // TestDoctorSpeaksForItself shows that libp2p's own log is not among what doctor prints.
 func TestDoctorSpeaksForItself(t *testing.T) {
 	var said strings.Builder
-	cmd := clitest.Command(t, time.Minute, "doctor", "--listen", settings.Loopback, "--join", "127.0.0.1:1")
+	cmd := clitest.Command(t, 3*time.Minute, "doctor", "--listen", settings.Loopback, "--join", "127.0.0.1:1")
 	cmd.Env = append(cmd.Environ(), "GOLOG_LOG_LEVEL=debug")
 	cmd.Stderr = &said
 	if out, _ := cmd.Output(); !strings.Contains(string(out), "ok    clock") || said.String() != "gossipnode: "+errUnhealthy.Error()+"\n" {
@@ -197,7 +197,7 @@ func TestDoctorIsBounded(t *testing.T) {
 	defer silent.Close()
 	began := time.Now()
 	found, _ := diagnose(t, "--join", silent.Addr().String())
-	if found["join"].Level != levelFail || time.Since(began) > joinPatience+5*time.Second {
+	if found["join"].Level != levelFail || time.Since(began) > joinPatience+30*time.Second {
 		t.Errorf("after %v: %+v", time.Since(began), found["join"])
 	}
 }

@@ -73,7 +73,7 @@ func TestSimulateNamesWhatRoundsAlike(t *testing.T) {
 		{"", runtime.GOARCH + " " + tensor.Instructions()},
 		{"cpu.avx512f=off", ""}, {"cpu.avx2=off", runtime.GOARCH + " go"}, {"cpu.fma=off", runtime.GOARCH + " go"},
 	} {
-		cmd := clitest.Command(t, time.Minute, args...)
+		cmd := clitest.Command(t, 3*time.Minute, args...)
 		cmd.Env = append(cmd.Env, "GODEBUG="+c.without)
 		out, err := cmd.Output()
 		if err != nil {

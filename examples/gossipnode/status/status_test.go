@@ -83,7 +83,7 @@ func TestStatus(t *testing.T) {
 
 // TestWatch shows that it looks again and again until it is interrupted, which is no failure.
 func TestWatch(t *testing.T) {
-	cmd := clitest.Command(t, time.Minute, "status", "--join", clitest.Peer(t, peer.Admission{}), "--watch=1s", "--json")
+	cmd := clitest.Command(t, 3*time.Minute, "status", "--join", clitest.Peer(t, peer.Admission{}), "--watch=1s", "--json")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // can have.
 func TestState(t *testing.T) {
 	var out, logged bytes.Buffer
-	cmd := clitest.Command(t, time.Minute, "state", "--parameters", "5000", "--slice", "64", "--rounds", "3", "--json")
+	cmd := clitest.Command(t, 3*time.Minute, "state", "--parameters", "5000", "--slice", "64", "--rounds", "3", "--json")
 	cmd.Stdout, cmd.Stderr = &out, &logged
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, &logged)
@@ -32,7 +32,7 @@ func TestState(t *testing.T) {
 
 func TestStateRefusesWrongUse(t *testing.T) {
 	for _, args := range [][]string{{"--donors", "0"}, {"--donors", "9"}, {"--rounds", "1"}, {"--slice", "100000"}, {"extra"}} {
-		cmd := clitest.Command(t, time.Minute, append([]string{"state"}, args...)...)
+		cmd := clitest.Command(t, 3*time.Minute, append([]string{"state"}, args...)...)
 		if err := cmd.Run(); cmd.ProcessState.ExitCode() != cli.ExitUsage {
 			t.Errorf("%v: %v", args, err)
 		}
