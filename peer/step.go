@@ -28,7 +28,8 @@ type Result struct {
 
 // Accumulate makes a gradient function for Step that calls gradient so many times at the
 // same parameters, for one batch each, and gives the mean over the samples of all: a step of
-// a batch that is larger than memory allows. A batch of 0 samples counts as one sample:
+// a batch that is larger than memory allows. Statistics change by the mean too, as if there
+// had been one batch. A batch of 0 samples counts as one sample:
 // tell the samples of all, or of none. Each call has a zeroed gradient, and must not write
 // to x. An error ends the step. It keeps one more vector as long as the model, and
 // allocates nothing once it has that. The function is for one peer.
