@@ -115,7 +115,11 @@ func ask(ctx context.Context, transport seam.Transport, s settings.Settings, log
 func adopt(s *settings.Settings, from cli.Origins, there description.Description) (taken []string, err error) {
 	for _, f := range fields() {
 		value, ok := there.Value(f.name)
-		if !ok || f.take == nil || slices.ContainsFunc(f.flags, func(flag string) bool { return from.Source(flag) != cli.FromDefault }) {
+		set := slices.ContainsFunc(f.flags, func(flag string) bool { return from.Source(flag) != cli.FromDefault })
+		if f.value(*s) == settings.OfFlock { // what it is was to be found out
+			set = false
+		}
+		if !ok || f.take == nil || set {
 			continue
 		}
 		if value == f.value(*s) {

@@ -57,6 +57,17 @@ func TestWhatNobodySetIsTakenOver(t *testing.T) {
 	}
 }
 
+// TestNormalizationOfTheFlockIsTakenOver: one that would have found it with others has that of the run.
+func TestNormalizationOfTheFlockIsTakenOver(t *testing.T) {
+	for _, has := range []string{"0.25/0.5", ""} {
+		there, _ := given(t, "--dataset=mnist", "--normalize="+has)
+		s, from := given(t, "--dataset=mnist", "--normalize=flock")
+		if _, err := adopt(&s, from, Of(there, nil)); err != nil || s.Normalize != has || len(Of(s, nil).Differences(Of(there, nil))) > 0 {
+			t.Errorf("normalization %q, want %q: %v", s.Normalize, has, err)
+		}
+	}
+}
+
 // TestEachContradictionIsNamed: what was set otherwise stays, and is refused by its flag if
 // models or work would suffer.
 func TestEachContradictionIsNamed(t *testing.T) {

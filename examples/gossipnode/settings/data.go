@@ -38,7 +38,7 @@ func (s *dataSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Shard, "shard", defaultShard, "how the data is cut into parts: iid, dirichlet=ALPHA for skewed labels, or files, of which each peer reads its own only; of tables, rows (at random) or by=COLUMN (each value at one peer)")
 	flags.StringVar(&s.Part, "part", "", "I/N, this peer's part of the data, from 0 (default: all; of glyphs a quarter)")
 	flags.StringVar(&s.Augment, "augment", augmentAuto, "how training pictures are varied: none, flip, crop, flip+crop (by up to 4 pixels), or auto: flip+crop for cifar10, none for others")
-	flags.StringVar(&s.Normalize, "normalize", "", "MEAN/SCALE of the pictures, or for each channel, as in 0.5,0.5,0.4/0.2,0.2,0.3; the same for all peers (default: the data set's own; of images as measured in the folder)")
+	flags.StringVar(&s.Normalize, "normalize", "", "MEAN/SCALE of the pictures, or for each channel, as in 0.5,0.5,0.4/0.2,0.2,0.3; the same for all peers; or "+OfFlock+", those of the training pictures of all peers, summed before the training (default: the data set's own; of images as measured in the folder)")
 	flags.StringVar(&s.Size, sizeFlag, "", fmt.Sprintf("WxH, the pixels that pictures of images are cropped and resized to, as in 96x64; the same for all peers (default: those of most pictures in the folder; %dx%d if they are mixed)", dataset.MixedSide, dataset.MixedSide))
 	flags.IntVar(&s.Memory, "memory", defaultMemory, "MiB of decoded training pictures to keep; a part of images or cifar10 that does not fit is read and decoded again in each pass")
 	flags.StringVar(&s.Model, "model", nets.Names()[0], "model: "+cli.List(nets.Names()))
@@ -63,7 +63,8 @@ func (s dataSettings) faults() []error {
 	_, err = dataset.ParseAugment(s.Augment)
 	faults.If(err != nil && s.Augment != augmentAuto, "augment", "%q: want auto, none, flip, crop or flip+crop", s.Augment)
 	_, err = dataset.ParseNorm(s.Normalize)
-	faults.If(err != nil && s.Normalize != "", "normalize", "%q: want MEAN/SCALE, or one of each for every channel, as in 0.5,0.5,0.4/0.2,0.2,0.3", s.Normalize)
+	faults.If(s.Normalize == OfFlock && s.Dataset == dataset.Datasets()[0], "normalize", "%s: %s have a normalization of their own", OfFlock, s.Dataset)
+	faults.If(err != nil && s.Normalize != "" && s.Normalize != OfFlock, "normalize", "%q: want MEAN/SCALE, or one of each for every channel, as in 0.5,0.5,0.4/0.2,0.2,0.3", s.Normalize)
 	_, _, err = parseSize(s.Size)
 	faults.Add(err)
 	faults.Add(cli.Within("memory", s.Memory, 1, maxMemory))
@@ -94,6 +95,9 @@ func parsePart(text string) (part, parts int, err error) {
 }
 
 const sizeFlag = "size"
+
+// OfFlock is the --normalize that members find together.
+const OfFlock = "flock"
 
 // parseSize reads WxH. Without a size, both are 0.
 func parseSize(text string) (width, height int, err error) {
@@ -127,7 +131,7 @@ func (s dataSettings) DataConfig(peerSeed uint64) (c dataset.Config, err error) 
 	if c.Width, c.Height, err = parseSize(s.Size); err != nil {
 		return c, err
 	}
-	if s.Normalize != "" {
+	if s.Normalize != "" && s.Normalize != OfFlock {
 		c.Norm, err = dataset.ParseNorm(s.Normalize)
 	}
 	return c, err

@@ -139,7 +139,7 @@ func (s dataSettings) tableFaults() []error {
 }
 
 // shared are the flags of tables that all members of a run give alike.
-var shared = []string{"target", "drop", "split", "categories", "numbers", "floor", "max-values"}
+var shared = []string{"target", "drop", "split", "categories", "numbers", "floor", "max-values", "distinct"}
 
 // Shared are the settings of tables that all members of a run have in common, by flag.
 func (t Table) Shared() map[string]string {

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -39,6 +40,11 @@ const (
 
 // PrepareAll is prepare for all peers.
 func PrepareAll(s settings.Settings, peers int) (*Simulated, error) {
+	if s.Normalize == settings.OfFlock {
+		if err := workload.Normalize(context.Background(), table.Alone{}, &s); err != nil { // all read one folder
+			return nil, err
+		}
+	}
 	config, err := s.DataConfig(0)
 	if err != nil {
 		return nil, cli.Usage(err)

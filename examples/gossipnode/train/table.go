@@ -28,8 +28,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// preparing is a peer that learns from a table, before it trains: the layout of its model
-// follows from how the members prepare their rows, on which they agree by sums.
+// preparing is a peer before it trains, where its members agree on something by sums: how rows of
+// tables are prepared, from which the layout of the model follows, or how pictures are normalized.
 type preparing struct {
 	*settings.Settings
 	Observer
@@ -43,17 +43,23 @@ type preparing struct {
 // addresses that are returned, which the settings are kept to.
 func prepareWork(ctx context.Context, s *settings.Settings, key ed25519.PrivateKey, to Observer) (*workload.Workload, []string, error) {
 	self := key.Public().(ed25519.PublicKey)
-	if !s.IsTable() {
-		work, err := workload.Prepare(*s, self)
-		return work, nil, cli.Config(err)
-	}
 	p := &preparing{Settings: s, Observer: to, key: key}
-	data, err := p.run(ctx)
+	var data *dataset.Data
+	var err error
+	if s.IsTable() {
+		data, err = p.run(ctx)
+	} else {
+		err = p.normalize(ctx)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, ErrNothingDone
 	case err != nil:
 		return nil, nil, rows.Remedied(err)
+	}
+	if !s.IsTable() {
+		work, err := workload.Prepare(*s, self)
+		return work, p.announced, cli.Config(err)
 	}
 	work, err := workload.OfTable(*s, p.share, p.prepared, data, self)
 	return work, p.announced, cli.Config(err)
@@ -83,7 +89,11 @@ func (p *preparing) run(ctx context.Context) (data *dataset.Data, err error) {
 	case p.Strategy == settings.StrategyAlone:
 		return p.fit(ctx, table.Alone{})
 	}
-	return p.together(ctx)
+	err = p.together(ctx, func(flock table.Flock) (err error) {
+		data, err = p.fit(ctx, flock)
+		return err
+	})
+	return data, err
 }
 
 // known is what rows are prepared by, if that has been found before; nil if not.
@@ -121,8 +131,8 @@ func (p *preparing) check(path string, known *rows.Prepared) error {
 	return nil
 }
 
-// together fits with the other members, by a peer that only sums.
-func (p *preparing) together(ctx context.Context) (*dataset.Data, error) {
+// together agrees with the other members, by a peer that only sums.
+func (p *preparing) together(ctx context.Context, agree func(table.Flock) error) error {
 	s := *p.Settings
 	s.Run = s.PreparingRun()
 	if len(s.Join) > 0 {
@@ -133,15 +143,14 @@ func (p *preparing) together(ctx context.Context) (*dataset.Data, error) {
 	joining := rows.Joining{Settings: s, Description: describe.Of(s, nil), Key: p.key, Together: p.Begin != nil, Log: log, Started: p.started}
 	flock, err := joining.Join(ctx)
 	if err != nil {
-		return nil, tooLate(err)
+		return tooLate(err)
 	}
-	data, err := p.fit(ctx, flock)
-	err = tooLate(err)
+	err = tooLate(agree(flock))
 	quiet.SetLevel(zap.ErrorLevel) // who trains already may ask for a peer that is yet to train
 	if err := errors.Join(err, flock.Close()); err != nil {
-		return nil, err
+		return err
 	}
-	return data, p.awaitTraining(ctx)
+	return p.awaitTraining(ctx)
 }
 
 // expected is a log without those that ask for the run before it trains, as all do that join it.
@@ -161,7 +170,7 @@ func (c expected) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.Chec
 // tooLate adds a remedy to the error of a peer that has come while the others prepare.
 func tooLate(err error) error {
 	if errors.Is(err, peer.ErrSumOver) || errors.Is(err, seam.ErrUnknownRun) {
-		return fmt.Errorf("preparing the rows with the others: %w: they may have done so by now: start this peer again", err)
+		return fmt.Errorf("preparing the data with the others: %w: they may have done so by now: start this peer again", err)
 	}
 	return err
 }
@@ -210,7 +219,7 @@ func (p *preparing) started(summing *peer.Peer) {
 	p.announced = summing.JoinAddresses()
 	r := watch.Report{Kind: watch.ReportStarted, Peer: string(summing.Self()), Addresses: p.announced, Token: tokenOf(*p.Settings, summing)}
 	if p.MinPeers > 1 {
-		r.Said = fmt.Sprintf("waiting until %d peers are here, to prepare the rows together", p.MinPeers)
+		r.Said = fmt.Sprintf("waiting until %d peers are here, to prepare the data together", p.MinPeers)
 	}
 	p.Listen = pinned(p.Listen, p.announced)
 	p.Tell(r)

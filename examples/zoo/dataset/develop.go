@@ -95,12 +95,12 @@ func (x *index) eachOf(numbers []int32, d *developer, found *findings, take func
 // maxMeasured bounds the number of pictures from which a normalization is taken.
 const maxMeasured = 1 << 16
 
-// measure is the normalization of the pictures: of all, or of so many that are evenly
+// measure adds up the levels of the pictures: of all, or of so many that are evenly
 // spread over all files.
-func (x *index) measure(shape Shape, most int, found *findings) ([]Normalization, error) {
+func (x *index) measure(shape Shape, most int, found *findings) (*moments, error) {
 	m, d := newMoments(shape.Channels), newDeveloper(x.source, shape)
 	err := x.eachOf(x.spread(most), d, found, func(_ uint8, pixels []uint8) { m.add(pixels) })
-	return m.norm(), err
+	return m, err
 }
 
 // spread are the numbers of records, at most so many, that are evenly spread over all

@@ -104,6 +104,35 @@ func Load(c Config) (*Data, error) {
 // isText tells whether the data is text.
 func (c Config) isText() bool { return c.Name == Text || c.Name == GoSource }
 
+// Levels sums up the levels of the training pictures in the folder, of all or of maxMeasured of
+// them: what NormOf takes. Sums over several peers are added, number by number, whichever parts
+// they train on. Glyphs have a normalization of their own, and no levels.
+func Levels(c Config) ([]float64, error) {
+	c.Norm = nil
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	for _, f := range families {
+		if f.name == c.Name {
+			train, _, err := f.load(c.Dir)
+			if err != nil {
+				return nil, err
+			}
+			m := newMoments(train.Shape().Channels)
+			for i := range train.Len() {
+				m.add(train.Image(i))
+			}
+			return m.vector(), nil
+		}
+	}
+	for _, p := range photographs {
+		if p.name == c.Name {
+			return c.levelsOf(p)
+		}
+	}
+	return nil, fmt.Errorf("%w: no levels of %s, which has a normalization of its own", ErrConfig, cmp.Or(c.Name, Datasets()[0]))
+}
+
 func (c Config) validate() error {
 	var errs []error
 	if c.Name != "" && !slices.Contains(Datasets(), c.Name) {

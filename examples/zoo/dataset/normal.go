@@ -3,6 +3,7 @@ package dataset
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 // different ones teach their common model two meanings of one input. Known data
 // sets take theirs from constants; of others it is measured over the training files
 // of the folder, which agrees between peers whose folders hold the same files.
-// Peers with folders of their own agree on one and set Config.Norm.
+// Peers with folders of their own add up their Levels, and set Config.Norm to NormOf the sum.
 //
 // Glyphs and mnist have Mean 0 and as Scale the root mean square of the training
 // set: their empty background, four fifths of a picture, stays exactly 0, which
@@ -136,6 +137,37 @@ func (m *moments) add(picture []uint8) {
 		m.square[c] += square
 	}
 	m.pixels += uint64(len(picture) / channels)
+}
+
+// vector is the count of pixels, then the sums of the levels of each channel, then those of their
+// squares: whole numbers, of which float64 adds up 10^11 pixels without rounding.
+func (m *moments) vector() []float64 {
+	v := []float64{float64(m.pixels)}
+	for _, sums := range [][]uint64{m.sum, m.square} {
+		for _, n := range sums {
+			v = append(v, float64(n))
+		}
+	}
+	return v
+}
+
+// maxExact is up to where float64 has all whole numbers.
+const maxExact = 1 << 53
+
+// NormOf is the mean and the standard deviation of each channel of the pictures that Levels, or
+// sums of such, are of. An error says that these are none.
+func NormOf(levels []float64) ([]Normalization, error) {
+	channels := (len(levels) - 1) / 2
+	wrong := slices.ContainsFunc(levels, func(n float64) bool { return !(n >= 0 && n <= maxExact) })
+	if channels < 1 || len(levels) != 1+2*channels || wrong || levels[0] == 0 {
+		return nil, fmt.Errorf("%w: a normalization of %d sums: want those of a picture or more", ErrConfig, len(levels))
+	}
+	m := newMoments(channels)
+	m.pixels = uint64(levels[0])
+	for c := range channels {
+		m.sum[c], m.square[c] = uint64(levels[1+c]), uint64(levels[1+channels+c])
+	}
+	return m.norm(), nil
 }
 
 // norm is the mean and the standard deviation of each channel. A channel of one

@@ -109,6 +109,26 @@ func (c Config) loadAllPhotographs(p photograph) ([]*Data, error) {
 	return all, nil
 }
 
+// levelsOf is Levels.
+func (c Config) levelsOf(p photograph) ([]float64, error) {
+	files, err := detect(c.Dir, p.remedy)
+	if err != nil {
+		return nil, err
+	}
+	var found findings
+	train, err := readIndex(c.Dir, files.train, cmp.Or(p.classes, files.classes), &found)
+	if err != nil {
+		return nil, err
+	}
+	if p.shape == (Shape{}) {
+		if p.shape, err = train.usualShape(c.Width, c.Height, &found); err != nil {
+			return nil, err
+		}
+	}
+	m, err := train.measure(p.shape, maxMeasured, &found)
+	return m.vector(), err
+}
+
 // complete finds out what the set does not say by its name.
 func (p photograph) complete(c Config, train, heldOut *index, found *findings) (photograph, error) {
 	var err error
@@ -123,9 +143,11 @@ func (p photograph) complete(c Config, train, heldOut *index, found *findings) (
 	if len(c.Norm) > 0 {
 		p.norm = c.Norm
 	}
-	if len(p.norm) == 0 {
-		p.norm, err = train.measure(p.shape, maxMeasured, found)
+	if len(p.norm) > 0 {
+		return p, nil
 	}
+	m, err := train.measure(p.shape, maxMeasured, found)
+	p.norm = m.norm()
 	return p, err
 }
 

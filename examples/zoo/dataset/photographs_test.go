@@ -178,6 +178,56 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
+// Levels of several folders add up to the normalization of all their pictures, to the last bit; a
+// folder that several have counts as often, which changes nothing.
+func TestLevelsOfAll(t *testing.T) {
+	folder := func(first, n int) string {
+		return write(t, map[string][]byte{"train.tar": archive(t, samplesOf(t, first, n, 6, 5)...), "test.tar": archive(t, samplesOf(t, 90, 5, 6, 5)...)})
+	}
+	sum := func(dirs ...string) []Normalization {
+		var sums []float64
+		for _, dir := range dirs {
+			levels, err := Levels(Config{Name: "images", Dir: dir, Norm: []Normalization{{0.5, 0.5}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sums = append(sums, make([]float64, len(levels)-len(sums))...)
+			for i, n := range levels {
+				sums[i] += n
+			}
+		}
+		norm, err := NormOf(sums)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return norm
+	}
+	data, err := Load(Config{Name: "images", Dir: folder(0, 50)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := folder(0, 30), folder(30, 20)
+	if got := sum(a, b); !slices.Equal(got, data.Measured()) {
+		t.Errorf("%v, want %v", got, data.Measured())
+	}
+	if got := sum(a, b, b, a, a, b); !slices.Equal(got, data.Measured()) {
+		t.Errorf("%v of three each, want %v", got, data.Measured())
+	}
+	for _, c := range []Config{{}, {Name: "glyphs"}, {Name: "text", Dir: a}} {
+		if _, err := Levels(c); !errors.Is(err, ErrConfig) {
+			t.Errorf("levels of %q: %v", c.Name, err)
+		}
+	}
+	if levels, err := Levels(Config{Name: "mnist", Dir: writeFamily(t, nil)}); err != nil || !slices.Equal(levels, []float64{3 * Inputs, 0, 0}) {
+		t.Errorf("%v, %v", levels, err)
+	}
+	for _, none := range [][]float64{nil, {1}, {1, 2}, {0, 0, 0}, {math.NaN(), 0, 0}, {1, 1e300, 0}} {
+		if _, err := NormOf(none); !errors.Is(err, ErrConfig) {
+			t.Errorf("a normalization of %v: %v", none, err)
+		}
+	}
+}
+
 // Each error names the file or the folder, and says what to do.
 func TestLoadPhotographsRefuses(t *testing.T) {
 	shard, files := archive(t, samplesOf(t, 0, 4, 32, 32)...), cifarIn(t)
@@ -252,10 +302,11 @@ func TestCIFAROnThisMachine(t *testing.T) {
 	if data.Total != 10000 || data.Len() != 3333 || data.HeldOut.Len() != 5000 {
 		t.Errorf("%d of %d training pictures, %d held out", data.Len(), data.Total, data.HeldOut.Len())
 	}
-	measured, err := data.stream.index.measure(cifarShape, 3000, new(findings))
+	levels, err := data.stream.index.measure(cifarShape, 3000, new(findings))
 	if err != nil {
 		t.Fatal(err)
 	}
+	measured := levels.norm()
 	for c, n := range photographs[0].norm {
 		if math.Abs(float64(n.Mean-measured[c].Mean)) > 0.01 || math.Abs(float64(n.Scale-measured[c].Scale)) > 0.01 {
 			t.Errorf("channel %d: %v, measured %v", c, n, measured[c])

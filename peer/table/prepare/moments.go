@@ -53,20 +53,6 @@ func (m *Moments) Add(numbers ...float64) {
 	}
 }
 
-// AddFloats adds numbers as pictures have them.
-func (m *Moments) AddFloats(numbers []float32) {
-	const together = 4096
-	var wide [together]float64
-	for len(numbers) > 0 {
-		n := min(len(numbers), together)
-		for i, x := range numbers[:n] {
-			wide[i] = float64(x)
-		}
-		m.Add(wide[:n]...)
-		numbers = numbers[n:]
-	}
-}
-
 // Merge adds the numbers of another heap.
 func (m *Moments) Merge(o Moments) {
 	if m.Count == 0 || o.Count == 0 {
@@ -80,12 +66,6 @@ func (m *Moments) Merge(o Moments) {
 	m.Off += apart * (o.Count / all)
 	m.Squares += o.Squares + apart*apart*(m.Count*(o.Count/all))
 	m.Count = all
-}
-
-// GatherMoments merges the moments of all members, name by name (of a column, a channel of
-// pictures): what they need to scale their numbers alike.
-func GatherMoments(ctx context.Context, flock table.Flock, name string, own map[string]Moments) (map[string]Moments, error) {
-	return gather(ctx, flock, name, part[Moments]{own: own}, mergedMoments)
 }
 
 func mergedMoments(a, b Moments) (Moments, error) {
