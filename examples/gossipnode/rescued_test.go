@@ -15,7 +15,7 @@ import (
 // was learned before it, although no checkpoint was due.
 func TestWhoCannotTrainOnSaves(t *testing.T) {
 	folder := t.TempDir()
-	layout, err := tensor.NewLayout(tensor.Spec{Name: "layer0.weight", Shape: []int{784, 10}}, tensor.Spec{Name: "layer0.bias", Shape: []int{10}})
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "0.weight", Shape: []int{10, 784}}, tensor.Spec{Name: "0.bias", Shape: []int{10}})
 	if err != nil {
 		t.Fatal(err)
 	}

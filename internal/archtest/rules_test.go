@@ -130,7 +130,7 @@ var rooms = []room{
 		"the harness may use all that it puts together"},
 
 	{"examples/...", []string{
-		"tensor", "tensor/nn", "internal/ops", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge",
+		"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge",
 		"peer", "peer/checkpoint", "peer/control", "peer/description", "peer/learn", "peer/metrics", "peer/table", "peer/table/prepare", "peer/table/read", "peer/seam", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
 		"peer/stats",
 		"examples/...",

@@ -60,3 +60,11 @@ func squared(output, target float64) (loss, slope float64) {
 	d := output - target
 	return d * d, 2 * d
 }
+
+// LogSumExp is log Σ exp(row), without overflow: the cross entropy of a row of outputs is
+// LogSumExp(row) - row[label].
+func LogSumExp(row tensor.Vector) float64 { return ops.LogSumExp(row) }
+
+// Argmax is the place of the largest number, the first of equals: the class that a row of
+// outputs speaks for.
+func Argmax(row tensor.Vector) int { return ops.Argmax(row) }

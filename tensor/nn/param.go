@@ -66,6 +66,17 @@ type started struct {
 	start Start
 }
 
+func (s started) String() string { return nameOf(s.Layer) }
+
+func (s started) fuse(next []Layer) (Layer, int) {
+	if f, ok := s.Layer.(fuser); ok {
+		if fused, n := f.fuse(next); fused != nil {
+			return started{fused, s.start}, n
+		}
+	}
+	return nil, 0
+}
+
 func (s started) Fit(in Shape) (Fitted, error) {
 	f, err := s.Layer.Fit(in)
 	for i, p := range f.Params {

@@ -162,6 +162,7 @@ func TestFusedLayersAreTheirParts(t *testing.T) {
 	for name, layers := range map[string][]nn.Layer{
 		"convolution": {nn.Conv2d(3, 8, 3, nn.Conv{Padding: 1}), nn.ReLU(), nn.MaxPool2d(2)},
 		"linear":      {nn.Linear(3, 8), nn.ReLU()},
+		"started":     {nn.WithStart(nn.Linear(3, 8), nn.Normal(1)), nn.ReLU()},
 		"norm":        {nn.GroupNorm(1, 3), nn.ReLU()},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -64,8 +64,8 @@ func TestExamplePolicy(t *testing.T) {
 	}
 	code, out, logged := try("run", "--policy", "../policy.yaml", "--print-policy", "--dataset", "mnist", "--data", clitest.Pictures(t, 40, 20), "--batch", "10", "--model", "cnn")
 	for _, line := range []string{
-		"codec: auto\n", "# conv: conv1.weight, 144 values: lattice8+4 for 50 % of the slices, fp16 for the others, priority 5\n",
-		"# norm+bias: conv1.bias to dense.bias, 58 values: raw, priority 10\n", "# dense: dense.weight, 15680 values: auto\n",
+		"codec: auto\n", "# conv: 0.weight, 144 values: lattice8+4 for 50 % of the slices, fp16 for the others, priority 5\n",
+		"# norm+bias: 0.bias to 7.bias, 58 values: raw, priority 10\n", "# dense: 7.weight, 15680 values: auto\n",
 	} {
 		if code != cli.ExitDone || !strings.Contains(out, line) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, line, out, logged)

@@ -13,7 +13,7 @@ func BenchmarkGradient(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, name := range Names() {
+	for _, name := range ofPictures {
 		b.Run(name, func(b *testing.B) {
 			l := newLearner(b, mustModel(b, name), set, recipe{batch: 64}, 1)
 			l.batches.Next(&l.batch)

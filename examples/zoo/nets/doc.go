@@ -1,6 +1,6 @@
 // Package nets holds the models that the examples share, from a linear one to a
-// small network of convolutions for photographs, on the products of package tensor
-// and the operations of tensor/nn. Models are functions of a flat vector of
+// small network of convolutions for photographs, made of the layers
+// of tensor/nn. Models are functions of a flat vector of
 // parameters, as package peer averages them.
 //
 //	model, err := nets.ByName("cnn", data.Shape(), data.Classes())

@@ -59,7 +59,7 @@ func (s GPTSizes) Validate() error {
 
 // NewGPT makes a byte-level language model (Radford et al., 2019, in small): examples are
 // Context bytes, outputs the logits of the byte that follows each.
-func NewGPT(s GPTSizes) (*nn.Model, error) {
+func NewGPT(s GPTSizes) (Model, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -73,5 +73,5 @@ func NewGPT(s GPTSizes) (*nn.Model, error) {
 			nn.Residual(nn.LayerNorm(s.Width), nn.WithStart(nn.Linear(s.Width, 4*s.Width), small), nn.GELU(), nn.WithStart(nn.Linear(4*s.Width, s.Width), last)))
 	}
 	layers = append(layers, nn.LayerNorm(s.Width), nn.WithStart(nn.LinearNoBias(s.Width, Vocabulary), small))
-	return nn.Sequential(layers...).Build(s.Context)
+	return newNetwork([]int{s.Context}, layers...)
 }

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 func TestGPTHasItsParameters(t *testing.T) {
@@ -31,16 +31,16 @@ func BenchmarkGPT(b *testing.B) {
 		b.Fatal(err)
 	}
 	const windows, context = 16, 128
-	x, y := make(tensor.Vector, windows*context), make(tensor.Vector, windows*context)
+	batch := dataset.Batch{X: make(tensor.Vector, windows*context), Labels: make([]uint8, windows*context)}
 	rng := rand.New(rand.NewPCG(1, 1))
-	for i := range x {
-		x[i], y[i] = float32(rng.IntN(Vocabulary)), float32(rng.IntN(Vocabulary))
+	for i := range batch.X {
+		batch.X[i], batch.Labels[i] = float32(rng.IntN(Vocabulary)), uint8(rng.IntN(Vocabulary))
 	}
-	params, trainer := m.Init(1).Vector(), m.Trainer(windows, nn.CrossEntropy())
-	grad := make(tensor.Vector, len(params))
+	params, grad := make(tensor.Vector, m.Layout().Len()), make(tensor.Vector, m.Layout().Len())
+	m.Init(1, params)
 	b.ReportAllocs()
 	for b.Loop() {
-		trainer.Gradient(params, grad, x, y)
+		m.Gradient(params, &batch, grad)
 	}
 	b.ReportMetric(windows*context*float64(b.N)/b.Elapsed().Seconds(), "tokens/s")
 }

@@ -33,11 +33,11 @@ type learner struct {
 
 func newLearner(t testing.TB, model Model, set *dataset.Set, r recipe, seed uint64) *learner {
 	t.Helper()
-	sampler, err := dataset.NewSampler(set, r.batch, seed)
+	batches, err := (&dataset.Data{Train: set}).Batches(r.batch, seed, dataset.Augment{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return learnerOf(model, sampler, set.Len(), r)
+	return learnerOf(model, batches, set.Len(), r)
 }
 
 // learnerOf learns from batches of so many pictures.
@@ -48,7 +48,7 @@ func learnerOf(model Model, batches dataset.Batches, pictures int, r recipe) *le
 		x: make(tensor.Vector, n), g: make(tensor.Vector, n), v: make(tensor.Vector, n), s: make(tensor.Vector, n),
 		lastStep: int(r.passes * float64(pictures) / float64(r.batch)),
 	}
-	model.Init(1, l.x)
+	model.Init(2, l.x)
 	return l
 }
 
@@ -90,9 +90,19 @@ func accuracy(t testing.TB, model Model, train, heldOut *dataset.Set, r recipe) 
 	return a
 }
 
+// ofPictures are the models that learn classes of pictures.
+var ofPictures = []string{"mlp", "softmax", "cnn", "mobilenet-small"}
+
+// few is a number of examples that a pass has at least.
+const few = 8
+
 func mustModel(t testing.TB, name string) Model {
 	t.Helper()
-	m, err := ByName(name, digits, dataset.Classes)
+	shape, classes := digits, dataset.Classes
+	if name == GPT {
+		shape, classes = dataset.Shape{Height: 1, Width: 32, Channels: 1}, dataset.Bytes
+	}
+	m, err := ByName(name, shape, classes)
 	if err != nil {
 		t.Fatal(err)
 	}

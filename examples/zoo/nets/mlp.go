@@ -4,15 +4,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // maxLayers bounds the layers of a perceptron.
 const maxLayers = 64
-
-// perceptronPass is how many pictures go through a perceptron at a time: a batch
-// as a rule, since a larger product is a faster one.
-const perceptronPass = 256
 
 // NewMLP makes a multilayer perceptron from the sizes of its layers: the number of
 // inputs, those of the hidden layers if any, and the number of classes. The layers
@@ -22,16 +18,12 @@ func NewMLP(sizes ...int) (Model, error) {
 	if err := validateSizes(sizes); err != nil {
 		return nil, err
 	}
-	mul := &tensor.Multiplier{}
+	var layers []nn.Layer
 	last := len(sizes) - 2
-	var layers []layer
-	for l := range last + 1 {
-		layers = append(layers, &dense{
-			product: product{name: fmt.Sprintf("layer%d", l), in: sizes[l], out: sizes[l+1], lowest: l == 0, mul: mul},
-			rectify: l < last,
-		})
+	for i, n := range sizes[1 : last+1] {
+		layers = append(layers, beforeReLU(nn.Linear(sizes[i], n), sizes[i]), nn.ReLU())
 	}
-	return newNetwork(sizes[0], sizes[last+1], perceptronPass, layers...)
+	return newNetwork(sizes[:1], append(layers, nn.Linear(sizes[last], sizes[last+1]))...)
 }
 
 func validateSizes(sizes []int) error {
@@ -45,6 +37,18 @@ func validateSizes(sizes []int) error {
 			errs = append(errs, fmt.Errorf("%w: hidden layers %v: want 1 to %d units each", ErrModel, hidden, maxUnits))
 			break
 		}
+	}
+	return errors.Join(errs...)
+}
+
+// validateEnds checks what every network starts and ends with.
+func validateEnds(inputs, classes int) error {
+	var errs []error
+	if inputs < 1 || inputs > maxUnits {
+		errs = append(errs, fmt.Errorf("%w: pictures of %d values: want 1 to %d", ErrModel, inputs, maxUnits))
+	}
+	if classes < 1 || classes > maxClasses {
+		errs = append(errs, fmt.Errorf("%w: %d classes: want 1 to %d", ErrModel, classes, maxClasses))
 	}
 	return errors.Join(errs...)
 }

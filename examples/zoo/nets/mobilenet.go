@@ -1,27 +1,16 @@
 package nets
 
 import (
-	"fmt"
-
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
-	"github.com/seed-97356399/murmuration/internal/ops"
-	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
-// mobileNetPass is how many pictures go through a mobilenet at a time.
-const mobileNetPass = 8
-
-// stemChannels is what the first convolution makes of the colours.
-const stemChannels = 16
-
-// block is a depthwise convolution with a stride, then a pointwise one to so many
-// channels.
-type block struct{ channels, stride int }
-
-// mobileNetBlocks are those of "mobilenet-small".
-func mobileNetBlocks() []block {
-	return []block{{32, 1}, {64, 2}, {64, 1}, {128, 2}, {128, 1}, {256, 2}, {256, 1}}
-}
+// stemChannels is what the first convolution makes of the colours, groupSize the number of
+// channels that are normalized together.
+const (
+	stemChannels = 16
+	groupSize    = 8
+)
 
 // NewMobileNet makes a network in the manner of MobileNet (Howard et al., 2017)
 // for pictures of about 32×32 pixels: a convolution, seven depthwise separable ones
@@ -32,20 +21,17 @@ func NewMobileNet(shape dataset.Shape, classes int) (Model, error) {
 	if err := validatePictures(shape, classes); err != nil {
 		return nil, err
 	}
-	mul := &tensor.Multiplier{}
-	stem := newConvolution("stem", ops.Shape(shape), stemChannels)
-	stem.lowest = true
-	s := stem.conv.Out()
-	layers := []layer{stem, newNorm("stem.norm", s)}
-	for i, b := range mobileNetBlocks() {
-		name := fmt.Sprintf("block%d", i+1)
-		deep := newDepthwise(name+".depthwise", s, b.stride)
-		s = deep.conv.Out()
-		wide := &pointwise{product{name: name + ".pointwise", in: s.Channels, out: b.channels, mul: mul}}
-		s.Channels = b.channels
-		layers = append(layers, deep, wide, newNorm(name+".norm", s))
+	conv := func(in, out, kernel, stride, groups int) nn.Layer {
+		c := nn.Conv{Stride: stride, Padding: kernel / 2, Groups: groups, NoBias: true}
+		return beforeReLU(nn.Conv2d(in, out, kernel, c), in/groups*kernel*kernel)
 	}
-	top := &dense{product: product{name: "dense", in: s.Channels, out: classes, mul: mul}}
-	layers = append(layers, &average{in: s}, top)
-	return newNetwork(shape.Values(), classes, mobileNetPass, layers...)
+	norm := func(channels int) nn.Layer { return nn.GroupNorm(channels/groupSize, channels) }
+	layers := []nn.Layer{conv(shape.Channels, stemChannels, 3, 1, 1), norm(stemChannels), nn.ReLU()}
+	channels := stemChannels
+	for _, b := range []struct{ channels, stride int }{{32, 1}, {64, 2}, {64, 1}, {128, 2}, {128, 1}, {256, 2}, {256, 1}} {
+		layers = append(layers, conv(channels, channels, 3, b.stride, channels), conv(channels, b.channels, 1, 1, 1), norm(b.channels), nn.ReLU())
+		channels = b.channels
+	}
+	layers = append(layers, nn.GlobalAvgPool(), nn.Flatten(), nn.Linear(channels, classes))
+	return newNetwork([]int{shape.Height, shape.Width, shape.Channels}, layers...)
 }

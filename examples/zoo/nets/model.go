@@ -37,14 +37,23 @@ type Model interface {
 var ErrModel = errors.New("nets: no such model")
 
 // Names lists the names that ByName knows, the default first.
-func Names() []string { return []string{"mlp", "softmax", "cnn", "mobilenet-small"} }
+func Names() []string { return []string{"mlp", "softmax", "cnn", "mobilenet-small", GPT} }
 
 // hiddenUnits is the width of the hidden layer of "mlp".
 const hiddenUnits = 256
 
-// ByName makes a model for pictures of a shape: "softmax" is linear; "mlp" has one
-// hidden layer of 256 units; "cnn" is NewCNN and "mobilenet-small" NewMobileNet.
+// GPT is the name of the language model.
+const GPT = "gpt"
+
+// ByName makes a model for examples of a shape: "softmax" is linear; "mlp" has one
+// hidden layer of 256 units; "cnn" is NewCNN, "mobilenet-small" NewMobileNet, and "gpt"
+// NewGPT of default sizes for windows of a text.
 func ByName(name string, shape dataset.Shape, classes int) (Model, error) {
+	return Sized(name, shape, classes, GPTSizes{})
+}
+
+// Sized is ByName where a gpt has these sizes; its context is as long as the windows.
+func Sized(name string, shape dataset.Shape, classes int, sizes GPTSizes) (Model, error) {
 	switch name {
 	case "softmax":
 		return NewMLP(shape.Values(), classes)
@@ -54,6 +63,12 @@ func ByName(name string, shape dataset.Shape, classes int) (Model, error) {
 		return NewCNN(shape, classes)
 	case "mobilenet-small":
 		return NewMobileNet(shape, classes)
+	case GPT:
+		if classes != dataset.Bytes {
+			return nil, fmt.Errorf("%w: gpt learns the bytes of a text: want a data set of %d classes, have %d", ErrModel, dataset.Bytes, classes)
+		}
+		sizes.Context = shape.Values()
+		return NewGPT(sizes)
 	}
 	return nil, fmt.Errorf("%w: %q: want one of %s", ErrModel, name, strings.Join(Names(), ", "))
 }

@@ -57,7 +57,7 @@ func each(h, w, c int, f func(y, x, c int) float64) plane {
 	return out
 }
 
-// conv is a convolution over 3×3 pixels with zeros around.
+// conv is a convolution over 3×3 pixels with zeros around, by weights in torch's order.
 func (o oracle) conv(p plane, name string, stride int) plane {
 	w := o[name]
 	out := len(w) / (9 * p.c)
@@ -66,7 +66,7 @@ func (o oracle) conv(p plane, name string, stride int) plane {
 		for dy := range 3 {
 			for dx := range 3 {
 				for c := range p.c {
-					sum += p.at(y*stride+dy-1, x*stride+dx-1, c) * w[((dy*3+dx)*p.c+c)*out+k]
+					sum += p.at(y*stride+dy-1, x*stride+dx-1, c) * w[((k*p.c+c)*3+dy)*3+dx]
 				}
 			}
 		}
@@ -81,7 +81,7 @@ func (o oracle) depthwise(p plane, name string, stride int) plane {
 		sum := 0.0
 		for dy := range 3 {
 			for dx := range 3 {
-				sum += p.at(y*stride+dy-1, x*stride+dx-1, c) * w[(dy*3+dx)*p.c+c]
+				sum += p.at(y*stride+dy-1, x*stride+dx-1, c) * w[(c*3+dy)*3+dx]
 			}
 		}
 		return sum
@@ -95,7 +95,7 @@ func (o oracle) pointwise(p plane, name string) plane {
 	for i, v := range p.v {
 		pixel, c := i/p.c, i%p.c
 		for k := range to.c {
-			to.v[pixel*to.c+k] += v * w[c*to.c+k]
+			to.v[pixel*to.c+k] += v * w[k*p.c+c]
 		}
 	}
 	return to
@@ -135,7 +135,7 @@ func (o oracle) norm(p plane, name string, groups int) plane {
 		}
 		deviation[g] = math.Sqrt(squares/n + 1e-5)
 	}
-	scale, shift := o[name+".scale"], o[name+".shift"]
+	scale, shift := o[name+".weight"], o[name+".bias"]
 	return each(p.h, p.w, p.c, func(y, x, c int) float64 {
 		return (p.at(y, x, c)-mean[c/size])/deviation[c/size]*scale[c] + shift[c]
 	})
@@ -152,7 +152,10 @@ func averaged(p plane) plane {
 }
 
 func (o oracle) dense(p plane, name string) plane {
-	flat := plane{1, 1, len(p.v), p.v}
+	flat := newPlane(1, 1, len(p.v)) // channel by channel, as torch has pictures
+	for i, v := range p.v {
+		flat.v[i%p.c*p.h*p.w+i/p.c] = v
+	}
 	return o.bias(o.pointwise(flat, name+".weight"), name+".bias")
 }
 

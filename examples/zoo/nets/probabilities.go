@@ -7,18 +7,10 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Probabilities implements Model, as many examples at a time as a pass of the gradient has.
+// Probabilities implements Model.
 func (m *network) Probabilities(params tensor.Vector, set *dataset.Set) []float64 {
-	m.check(params)
 	all := make([]float64, 0, set.Len()*m.classes)
-	for from := 0; from < set.Len(); from += m.pass {
-		set.Fill(&m.batch, from, min(from+m.pass, set.Len()))
-		m.checkBatch(&m.batch)
-		logits := m.forward(params, m.batch.X, pass{pictures: m.batch.Len(), first: from == 0})
-		for i := range m.batch.Len() {
-			all = appendSoftmax(all, logits[i*m.classes:(i+1)*m.classes])
-		}
-	}
+	m.each(params, set, func(logits tensor.Vector, _ uint8) { all = appendSoftmax(all, logits) })
 	return all
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Probabilities are of the order of the set, add up to 1, and have the loss that Evaluate tells.
 func TestProbabilities(t *testing.T) {
-	set, err := dataset.HeldOutGlyphs(perceptronPass + 3)
+	set, err := dataset.HeldOutGlyphs(glance + 3)
 	if err != nil {
 		t.Fatal(err)
 	}

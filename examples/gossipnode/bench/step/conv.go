@@ -37,25 +37,27 @@ type gonumConvolution struct {
 
 func (c *gonumConvolution) forward(params, x []float32) []float32 {
 	c.eachTap(func(pixel, column int) {
-		copy(c.columns[column:column+c.in.Channels], x[pixel:])
+		for i, v := range x[pixel : pixel+c.in.Channels] {
+			c.columns[column+i*taps] = v
+		}
 	})
-	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, c.matrix(c.columns), c.weights(params), 0, blasMatrix(c.rows, c.out, c.y))
+	blas32.Gemm(blas.NoTrans, blas.Trans, 1, c.matrix(c.columns), c.weights(params), 0, blasMatrix(c.rows, c.out, c.y))
 	addToRows(c.y, params[c.bias:c.bias+c.out])
 	return c.y
 }
 
 func (c *gonumConvolution) backward(params, grad, errors []float32, wanted bool) []float32 {
 	e := blasMatrix(c.rows, c.out, errors)
-	blas32.Gemm(blas.Trans, blas.NoTrans, 1, c.matrix(c.columns), e, 0, c.weights(grad))
+	blas32.Gemm(blas.Trans, blas.NoTrans, 1, e, c.matrix(c.columns), 0, c.weights(grad))
 	sumOfRows(errors, grad[c.bias:c.bias+c.out])
 	if !wanted {
 		return nil
 	}
-	blas32.Gemm(blas.NoTrans, blas.Trans, 1, e, c.weights(params), 0, c.matrix(c.errors))
+	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, e, c.weights(params), 0, c.matrix(c.errors))
 	clear(c.below)
 	c.eachTap(func(pixel, column int) {
-		for i, v := range c.errors[column : column+c.in.Channels] {
-			c.below[pixel+i] += v
+		for i := range c.in.Channels {
+			c.below[pixel+i] += c.errors[column+i*taps]
 		}
 	})
 	return c.below
@@ -67,11 +69,12 @@ func (c *gonumConvolution) matrix(v []float32) blas32.General {
 
 func (c *gonumConvolution) weights(v []float32) blas32.General {
 	n := taps * c.in.Channels
-	return blasMatrix(n, c.out, v[c.weight:c.weight+n*c.out])
+	return blasMatrix(c.out, n, v[c.weight:c.weight+n*c.out])
 }
 
-// eachTap calls do with the offsets of each pixel among the inputs and that of its
-// copy among the columns, for each tap of each pixel that lies in the picture.
+// eachTap calls do with the offsets of each pixel among the inputs and that of the
+// copy of its first channel among the columns, where the taps of a channel lie side by
+// side, for each tap of each pixel that lies in the picture.
 func (c *gonumConvolution) eachTap(do func(pixel, column int)) {
 	height, width, channels := c.in.Height, c.in.Width, c.in.Channels
 	for row := range c.rows {
@@ -79,10 +82,41 @@ func (c *gonumConvolution) eachTap(do func(pixel, column int)) {
 		for tap := range taps {
 			ty, tx := y+tap/3-1, x+tap%3-1
 			if ty >= 0 && ty < height && tx >= 0 && tx < width {
-				do(((picture*height+ty)*width+tx)*channels, (row*taps+tap)*channels)
+				do(((picture*height+ty)*width+tx)*channels, row*taps*channels+tap)
 			}
 		}
 	}
+}
+
+// gonumFlatten orders pictures channel by channel, as weights of torch's have it.
+type gonumFlatten struct {
+	pixels, channels int
+	y, below         []float32
+}
+
+func newGonumFlatten(batch, pixels, channels int) *gonumFlatten {
+	n := batch * pixels * channels
+	return &gonumFlatten{pixels: pixels, channels: channels, y: make([]float32, n), below: make([]float32, n)}
+}
+
+func (f *gonumFlatten) forward(_, x []float32) []float32 {
+	return turned(f.y, x, f.pixels, f.channels)
+}
+
+func (f *gonumFlatten) backward(_, _, errors []float32, _ bool) []float32 {
+	return turned(f.below, errors, f.channels, f.pixels)
+}
+
+// turned sets out to matrices with rows and columns exchanged.
+func turned(out, x []float32, rows, cols int) []float32 {
+	for from := 0; from < len(x); from += rows * cols {
+		for row := range rows {
+			for col := range cols {
+				out[from+col*rows+row] = x[from+row*cols+col]
+			}
+		}
+	}
+	return out
 }
 
 // gonumPool takes the largest of 2 by 2 pixels, the first of equals; of an odd

@@ -20,6 +20,7 @@ import (
 type gonumNet struct {
 	layers  []gonumLayer
 	classes int
+	pixels  int // that the last convolution leaves
 }
 
 // gonumLayer is one layer, for batches of one size.
@@ -46,8 +47,9 @@ func newGonumNet(layout *tensor.Layout, shape dataset.Shape, batch int) *gonumNe
 			return nil
 		case weight.Kind == tensor.Dense && len(weight.Shape) == 2:
 			net.addDense(at, weight.Shape, batch)
-		case weight.Kind == tensor.Conv && len(weight.Shape) == 4 && weight.Shape[0] == 3 && weight.Shape[2] == shape.Channels:
-			shape = net.addConvolution(at, shape, weight.Shape[3], batch)
+		case weight.Kind == tensor.Conv && len(weight.Shape) == 4 && weight.Shape[2] == 3 && weight.Shape[1] == shape.Channels:
+			shape = net.addConvolution(at, shape, weight.Shape[0], batch)
+			net.pixels = shape.Height * shape.Width
 		default:
 			return nil
 		}
@@ -62,9 +64,11 @@ type offsets struct{ weight, bias int }
 func (g *gonumNet) addDense(at offsets, sizes []int, batch int) {
 	if g.classes > 0 {
 		g.layers = append(g.layers, &gonumRectifier{})
+	} else if g.pixels > 0 {
+		g.layers = append(g.layers, newGonumFlatten(batch, g.pixels, sizes[1]/g.pixels))
 	}
-	g.classes = sizes[1]
-	d := &gonumDense{offsets: at, rows: batch, in: sizes[0], out: sizes[1]}
+	g.classes = sizes[0]
+	d := &gonumDense{offsets: at, rows: batch, in: sizes[1], out: sizes[0]}
 	d.y, d.below = make([]float32, batch*d.out), make([]float32, batch*d.in)
 	g.layers = append(g.layers, d)
 }
@@ -124,24 +128,24 @@ type gonumDense struct {
 
 func (d *gonumDense) forward(params, x []float32) []float32 {
 	d.x = x
-	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, blasMatrix(d.rows, d.in, x), d.weights(params), 0, blasMatrix(d.rows, d.out, d.y))
+	blas32.Gemm(blas.NoTrans, blas.Trans, 1, blasMatrix(d.rows, d.in, x), d.weights(params), 0, blasMatrix(d.rows, d.out, d.y))
 	addToRows(d.y, params[d.bias:d.bias+d.out])
 	return d.y
 }
 
 func (d *gonumDense) backward(params, grad, errors []float32, wanted bool) []float32 {
 	e := blasMatrix(d.rows, d.out, errors)
-	blas32.Gemm(blas.Trans, blas.NoTrans, 1, blasMatrix(d.rows, d.in, d.x), e, 0, d.weights(grad))
+	blas32.Gemm(blas.Trans, blas.NoTrans, 1, e, blasMatrix(d.rows, d.in, d.x), 0, d.weights(grad))
 	sumOfRows(errors, grad[d.bias:d.bias+d.out])
 	if !wanted {
 		return nil
 	}
-	blas32.Gemm(blas.NoTrans, blas.Trans, 1, e, d.weights(params), 0, blasMatrix(d.rows, d.in, d.below))
+	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, e, d.weights(params), 0, blasMatrix(d.rows, d.in, d.below))
 	return d.below
 }
 
 func (d *gonumDense) weights(v []float32) blas32.General {
-	return blasMatrix(d.in, d.out, v[d.weight:d.weight+d.in*d.out])
+	return blasMatrix(d.out, d.in, v[d.weight:d.weight+d.in*d.out])
 }
 
 // gonumRectifier works in offsets: its outputs are the inputs of the next layer, which

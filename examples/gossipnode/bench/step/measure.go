@@ -36,10 +36,10 @@ type stepBench struct {
 
 func newStepBench(s stepSettings, model nets.Model) *stepBench {
 	b := &stepBench{settings: s, layout: model.Layout(), work: newStepWork(s, model)}
-	b.operations = float64(s.batch) * pictureOperations(s.model, model.Layout(), stepShape(s.model))
+	b.operations = float64(s.batch) * pictureOperations(s.model, model.Layout(), s.shape())
 	b.peak = newContender(func() { b.peakRate = tensor.MultiplyAddPeak(peakIterations) }, func() {})
 	b.ours = newContender(func() { b.work.train(model) }, b.work.reset)
-	if net := newGonumNet(model.Layout(), stepShape(s.model), s.batch); net != nil {
+	if net := newGonumNet(model.Layout(), s.shape(), s.batch); net != nil {
 		work := b.work.again()
 		b.gonum = newContender(func() { net.step(work) }, work.reset)
 	}
@@ -106,7 +106,7 @@ func (b *stepBench) result() stepResult {
 	const giga = 1e9
 	pictures := float64(b.settings.batch)
 	ours, peak := b.ours.rates(b.operations/giga), b.peak.rates(b.peakRate/giga)
-	shape := stepShape(b.settings.model)
+	shape := b.settings.shape()
 	r := stepResult{
 		Model: b.settings.model, Batch: b.settings.batch, Parameters: b.layout.Len(),
 		Input:            fmt.Sprintf("dense random %d×%d×%d", shape.Height, shape.Width, shape.Channels),
@@ -114,6 +114,10 @@ func (b *stepBench) result() stepResult {
 		GFLOPS: measure.Median(ours), PeakGFLOPS: measure.Median(peak), ShareOfPeak: measure.Median(measure.Quotients(ours, peak)),
 		AllocsPerStep: measure.Whole(b.ours.mallocs, 1),
 		Instructions:  tensor.Instructions(), Rounds: b.settings.rounds, GOMAXPROCS: runtime.GOMAXPROCS(0), CPU: host.Processor(),
+	}
+	if b.settings.model == nets.GPT {
+		r.Input = fmt.Sprintf("windows of %d random bytes", shape.Width)
+		r.TokensPerSecond = r.SamplesPerSecond * float64(shape.Width)
 	}
 	if b.gonum != nil {
 		r.GonumSamples = measure.Median(b.gonum.rates(pictures))

@@ -16,19 +16,25 @@ type stepResult struct {
 	Parameters       int     `json:"parameters"`
 	Input            string  `json:"input"`
 	SamplesPerSecond float64 `json:"samples_per_second"`
+	TokensPerSecond  float64 `json:"tokens_per_second,omitempty"` // of a gpt
 	StepSeconds      float64 `json:"step_seconds"`
 	StepCPUSeconds   float64 `json:"step_cpu_seconds,omitempty"` // below StepSeconds if others kept the core busy too
 	Operations       float64 `json:"operations_per_step"`
 	GFLOPS           float64 `json:"gflops"`
 	PeakGFLOPS       float64 `json:"peak_gflops"`
 	ShareOfPeak      float64 `json:"share_of_peak"`
-	GonumSamples     float64 `json:"gonum_samples_per_second,omitempty"`
-	RatioToGonum     float64 `json:"ratio_to_gonum,omitempty"`
-	AllocsPerStep    float64 `json:"allocs_per_step"`
-	Instructions     string  `json:"instructions"`
-	Rounds           int     `json:"rounds"`
-	GOMAXPROCS       int     `json:"gomaxprocs"`
-	CPU              string  `json:"cpu"`
+	gonumFigures
+	AllocsPerStep float64 `json:"allocs_per_step"`
+	Instructions  string  `json:"instructions"`
+	Rounds        int     `json:"rounds"`
+	GOMAXPROCS    int     `json:"gomaxprocs"`
+	CPU           string  `json:"cpu"`
+}
+
+// gonumFigures are those of the same step on gonum.
+type gonumFigures struct {
+	GonumSamples float64 `json:"gonum_samples_per_second,omitempty"`
+	RatioToGonum float64 `json:"ratio_to_gonum,omitempty"`
 }
 
 // String is the figures as a table, with all that they depend on.
@@ -47,6 +53,9 @@ func (r stepResult) String() string {
 		fmt.Fprintf(&text, "\nThe step takes %.3f ms (%.3f of the processor), is %.2f times as fast as gonum's, and allocates %.0f times.\n", 1000*r.StepSeconds, 1000*r.StepCPUSeconds, r.RatioToGonum, r.AllocsPerStep)
 	} else {
 		fmt.Fprintf(&text, "\nThe step takes %.3f ms (%.3f of the processor) and allocates %.0f times; there is none on gonum to hold it against.\n", 1000*r.StepSeconds, 1000*r.StepCPUSeconds, r.AllocsPerStep)
+	}
+	if r.TokensPerSecond > 0 {
+		fmt.Fprintf(&text, "%s tokens a second.\n", measure.Thousands(uint64(r.TokensPerSecond)))
 	}
 	fmt.Fprintf(&text, "Medians of %s. One core of %s, GOMAXPROCS %d, instructions: %s.\n", cli.Plural(uint64(r.Rounds), "round"), r.CPU, r.GOMAXPROCS, r.Instructions)
 	return text.String()

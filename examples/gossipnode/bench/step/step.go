@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 )
 
@@ -30,6 +31,16 @@ type stepSettings struct {
 	rounds int
 	seed   uint64
 	json   bool
+	gpt    nets.GPTSizes
+}
+
+// shape is that of an example.
+func (s stepSettings) shape() dataset.Shape {
+	shape := stepShape(s.model)
+	if s.model == nets.GPT && s.gpt.Context > 0 {
+		shape.Width = s.gpt.Context
+	}
+	return shape
 }
 
 // Command makes the command that measures training steps.
@@ -48,7 +59,7 @@ alone, the core's own peak; GFLOP/s of the step count the products of its layers
 operations for each multiply-add: forward, gradient of the weights and, but for the
 first layer, gradient of the inputs. One is the step. One is the same step as a user
 of gonum's blas32 writes it, convolutions by im2col, held to the same core by
-GOMAXPROCS=1; there is none for mobilenet-small. A ratio is the median of those of
+GOMAXPROCS=1; there is none for mobilenet-small and gpt. A ratio is the median of those of
 the rounds.`,
 		Example: `  gossipnode bench step --model mlp
   gossipnode bench step --model cnn --json --rounds 31`,
@@ -58,7 +69,11 @@ the rounds.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&s.model, "model", nets.Names()[0], "model: "+cli.List(nets.Names()))
-	flags.IntVar(&s.batch, "batch", stepBatch, "pictures of a step")
+	flags.IntVar(&s.batch, "batch", stepBatch, "pictures, or windows of a text, of a step")
+	flags.IntVar(&s.gpt.Layers, "layers", 0, "blocks of a gpt (default 4)")
+	flags.IntVar(&s.gpt.Width, "width", 0, "values at each place of a gpt (default 128)")
+	flags.IntVar(&s.gpt.Heads, "heads", 0, "heads of a gpt's attention (default 4)")
+	flags.IntVar(&s.gpt.Context, "context", 0, "bytes that a gpt looks back at (default 128)")
 	flags.IntVar(&s.rounds, "rounds", defaultStepRounds, "samples of the step, of the peak and of gonum's step")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the pictures and of the initial parameters")
 	flags.BoolVar(&s.json, "json", false, "print the figures as one JSON object, the last line of standard output")
@@ -67,7 +82,12 @@ the rounds.`,
 }
 
 func (s stepSettings) Validate(sources cli.Origins) error {
+	var sizes error
+	if err := s.gpt.Validate(); err != nil {
+		sizes = cli.Faultf("width", "%v", err)
+	}
 	return sources.Usage(
+		sizes,
 		cli.OneOf("model", s.model, nets.Names()),
 		cli.Within("batch", s.batch, 1, maxStepBatch),
 		cli.Within("rounds", s.rounds, minStepRounds, measure.MaxRounds),
@@ -78,7 +98,7 @@ func (s stepSettings) Validate(sources cli.Origins) error {
 // GOMAXPROCS=1 keeps them on the core that ours have too.
 func (s stepSettings) Measure(cli.Streams) (stepResult, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	model, err := newStepModel(s.model)
+	model, err := newStepModel(s)
 	if err != nil {
 		return stepResult{}, err
 	}

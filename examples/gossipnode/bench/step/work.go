@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// stepClasses are those of all data sets that gossipnode knows.
+	// stepClasses are those of all data sets of pictures that gossipnode knows.
 	stepClasses = 10
 	// stepBatches are gone through in turn, so that no step finds its pictures in
 	// the first caches because they were the last one's too.
@@ -22,10 +22,13 @@ const (
 	stepRate = 1e-4
 )
 
-// stepShape is that of the pictures that a model is for.
+// stepShape is that of the pictures, or windows, that a model is for.
 func stepShape(model string) dataset.Shape {
-	if model == "mobilenet-small" {
+	switch model {
+	case "mobilenet-small":
 		return dataset.Shape{Height: 32, Width: 32, Channels: 3}
+	case nets.GPT:
+		return dataset.Shape{Height: 1, Width: dataset.DefaultWindow, Channels: 1}
 	}
 	return dataset.Shape{Height: dataset.Side, Width: dataset.Side, Channels: 1}
 }
@@ -43,9 +46,15 @@ type stepWork struct {
 func newStepWork(s stepSettings, model nets.Model) *stepWork {
 	w := &stepWork{batches: make([]dataset.Batch, stepBatches), start: make(tensor.Vector, model.Layout().Len())}
 	source := rand.New(rand.NewPCG(s.seed, 0))
+	if s.model == nets.GPT {
+		w.drawText(source, s.batch, s.shape().Width)
+	}
 	for i := range w.batches {
 		b := &w.batches[i]
-		b.Resize(s.batch, stepShape(s.model).Values())
+		if s.model == nets.GPT {
+			continue
+		}
+		b.Resize(s.batch, s.shape().Values())
 		for j := range b.X {
 			b.X[j] = 2*source.Float32() - 1
 		}
@@ -55,6 +64,21 @@ func newStepWork(s stepSettings, model nets.Model) *stepWork {
 	}
 	model.Init(s.seed, w.start)
 	return w.again()
+}
+
+// drawText draws batches of windows of random bytes.
+func (w *stepWork) drawText(source *rand.Rand, batch, window int) {
+	bytes := make([]byte, len(w.batches)*batch*window+1)
+	for i := range bytes {
+		bytes[i] = byte(source.IntN(dataset.Bytes))
+	}
+	set, err := dataset.NewText(bytes, window)
+	if err != nil {
+		panic(err) // flags are in bounds
+	}
+	for i := range w.batches {
+		set.Fill(&w.batches[i], i*batch, (i+1)*batch)
+	}
 }
 
 // again is the same work, to be done by another: it shares what nobody changes.
@@ -90,10 +114,14 @@ func (w *stepWork) train(model nets.Model) {
 }
 
 // newStepModel makes the model that is measured.
-func newStepModel(name string) (nets.Model, error) {
-	model, err := nets.ByName(name, stepShape(name), stepClasses)
+func newStepModel(s stepSettings) (nets.Model, error) {
+	classes := stepClasses
+	if s.model == nets.GPT {
+		classes = dataset.Bytes
+	}
+	model, err := nets.Sized(s.model, s.shape(), classes, s.gpt)
 	if err != nil {
-		return nil, fmt.Errorf("measuring a step of %s: %w", name, err)
+		return nil, fmt.Errorf("measuring a step of %s: %w", s.model, err)
 	}
 	return model, nil
 }
