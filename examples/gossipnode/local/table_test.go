@@ -9,10 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 )
 
 // sums are rows of which b has a few missing, and "late" is whether more comes together than 1
@@ -30,6 +33,7 @@ func sums(t *testing.T, rows int) string {
 		}
 		fmt.Fprintf(&text, "%.3f,%s,%s,%s,n%d,%.3f\n", a, shown, []string{"red", "green", "blue"}[color], []string{"left", "right"}[i%2], i, a/30+b+2*float64(color-1))
 	}
+	text.WriteString("1,2,red,left,n,3,4\n1,2,red,left,n,\n") // damaged, and without a target
 	return clitest.WriteFile(t, "sums.csv", text.String())
 }
 
@@ -43,7 +47,7 @@ func TestTrainsOnATable(t *testing.T) {
 		{"--peers=3", "--in-process"},
 		{"--peers=3", "--in-process", "--model=softmax", "--pipeline", filepath.Join(dir, "pipeline.json")},
 	} {
-		args = append([]string{"local", "--json", "--dataset=csv", "--data", data, "--target", "total>0", "--drop", "note", "--split=row:7/10"}, args...)
+		args = append([]string{"local", "--json", "--dataset=csv", "--data", data, "--target", "total>0", "--split=row:7/10"}, args...)
 		code, out, stderr := program.Try(args...)
 		if code != cli.ExitDone {
 			t.Fatalf("%q: exit code %d: %s", args, code, stderr)
@@ -52,6 +56,11 @@ func TestTrainsOnATable(t *testing.T) {
 		clitest.LastLine(t, out, &r)
 		if a := r.AUC; a == nil || !(a.Min > 0.9 && a.Min <= a.Mean && a.Mean <= a.Max && a.Max <= 1) || r.Dataset != "csv" || !(r.TestAccuracy.Mean > 0.8) {
 			t.Errorf("%q: %s", args, out)
+		}
+		for _, said := range []string{"1 are left out, of which total is missing; columns left out, with more than 256 values: note", "set aside: 1 of 902"} {
+			if strings.Count(stderr, said) != 1 {
+				t.Errorf("%q: not once %q: %s", args, said, stderr)
+			}
 		}
 		if strings.Contains(stderr, "warn") {
 			t.Errorf("%q: %s", args, stderr)
@@ -104,6 +113,31 @@ func TestTableSaysWhatIsWrong(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The fault that counts is that of the peer which has it, which is let tell it, also when others
+// tell of it first.
+func TestFaultIsThatOfItsPeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakes{script: func(f *fake) *end {
+			f.tell(watch.Report{Kind: watch.ReportStarted, Peer: fmt.Sprint(f.number), Addresses: []string{"a"}})
+			if f.number > 0 {
+				f.tell(watch.Report{Kind: watch.ReportFailed, Failure: "another member's rows", Code: cli.ExitFailed, Echo: true})
+				return &end{}
+			}
+			select {
+			case <-f.left:
+				t.Error("the peer with the fault was asked to leave before it could tell it")
+			case <-time.After(time.Second):
+			}
+			f.tell(watch.Report{Kind: watch.ReportFailed, Failure: "line 7 is torn", Code: cli.ExitConfig})
+			return &end{}
+		}}
+		_, _, err := fly(t.Context(), l, nil)
+		if err == nil || err.Error() != "peer 0: line 7 is torn" || cli.ExitCode(err) != cli.ExitConfig {
+			t.Errorf("%v, exit code %d", err, cli.ExitCode(err))
+		}
+	})
 }
 
 var flights = flag.Bool("flights", false, "train on New York's flights, which takes a minute")

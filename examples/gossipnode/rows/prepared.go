@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -25,6 +26,16 @@ type Prepared struct {
 	Labels   *table.Labels     `json:"labels"`
 	// Rows are those that train, of all members that have fitted.
 	Rows int64 `json:"rows"`
+}
+
+// LeftOut are the columns that had too many values, of those that were not dropped.
+func (p *Prepared) LeftOut(schema *table.Schema, dropped []string) (out []string) {
+	for _, name := range schema.Names() {
+		if p.Pipeline.Input.Find(name) < 0 && name != p.Labels.Target.Column && !slices.Contains(dropped, name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // held are the held-out rows of a source, prepared once for all peers of a process.

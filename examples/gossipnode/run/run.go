@@ -168,6 +168,9 @@ func leaveInTime(s settings.Settings, ctx context.Context, errs io.Writer, exit 
 // printCodecs prints the policy with its defaults written out, so that it can
 // be read with --policy again, and as comments what it comes to for the model.
 func printCodecs(s settings.Settings, out io.Writer) (err error) {
+	if s.IsTable() {
+		return cli.Usage(cli.Faultf("print-policy", "is for pictures: the model of a table has as many inputs as the members find when they prepare its rows"))
+	}
 	s.Checkpoint, s.Init = "", "" // values do not matter
 	work, err := workload.Prepare(s, make(ed25519.PublicKey, ed25519.PublicKeySize))
 	if err != nil {

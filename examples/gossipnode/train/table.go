@@ -61,6 +61,7 @@ func prepareWork(ctx context.Context, s *settings.Settings, key ed25519.PrivateK
 		work, err := workload.Prepare(*s, self)
 		return work, p.announced, cli.Config(err)
 	}
+	p.tell(data.Shape().Values())
 	work, err := workload.OfTable(*s, p.share, p.prepared, data, self)
 	return work, p.announced, cli.Config(err)
 }
@@ -94,6 +95,23 @@ func (p *preparing) run(ctx context.Context) (data *dataset.Data, err error) {
 		return err
 	})
 	return data, err
+}
+
+// tell tells what has become of the rows.
+func (p *preparing) tell(inputs int) {
+	files := p.share.Files
+	said := fmt.Sprintf("%d rows train as %d numbers each", p.prepared.Rows, inputs)
+	if missing := p.prepared.Labels.Missing; missing > 0 {
+		said += fmt.Sprintf("; %d are left out, of which %s is missing", missing, p.prepared.Labels.Target.Column)
+	}
+	if out := p.prepared.LeftOut(files.Schema(), p.Table.Drop); len(out) > 0 {
+		said += fmt.Sprintf("; columns left out, with more than %d values: %s", p.Table.MaxValues, strings.Join(out, ", "))
+	}
+	for _, line := range []string{said, strings.TrimSpace(files.Damaged().String())} {
+		if line != "" {
+			p.Tell(watch.Report{Kind: watch.ReportNews, Said: line})
+		}
+	}
 }
 
 // known is what rows are prepared by, if that has been found before; nil if not.
@@ -135,7 +153,10 @@ func (p *preparing) check(path string, known *rows.Prepared) error {
 func (p *preparing) together(ctx context.Context, agree func(table.Flock) error) error {
 	s := *p.Settings
 	s.Run = s.PreparingRun()
-	if len(s.Join) > 0 {
+	switch _, parts, _ := s.PartOf(); {
+	case p.Begin != nil: // local begins all
+		s.MinPeers = max(parts, 1)
+	case len(s.Join) > 0:
 		s.MinPeers = max(s.MinPeers, 2)
 	}
 	quiet := zap.NewAtomicLevelAt(p.Log.Level())

@@ -15,9 +15,9 @@ type BatchError struct {
 
 func (e *BatchError) Error() string {
 	if e.Batch < 1 {
-		return fmt.Sprintf("dataset: a batch of %d pictures: want at least 1", e.Batch)
+		return fmt.Sprintf("dataset: a batch of %d examples: want at least 1", e.Batch)
 	}
-	return fmt.Sprintf("dataset: a batch of %d pictures is larger than the data, which has %d: use a smaller batch, fewer parts or more data", e.Batch, e.Have)
+	return fmt.Sprintf("dataset: a batch of %d examples is larger than the data, which has %d: use a smaller batch, fewer parts or more data", e.Batch, e.Have)
 }
 
 // Sampler hands out an endless sequence of batches. It goes through the set in
