@@ -131,12 +131,14 @@ func (t *tile) tile(rows int) {
 	t.JMP(operand.LabelRef("next"))
 }
 
-// prefetch asks for the tile's rows of C, which it takes long to come to.
+// prefetch asks for all lines of the tile's rows of C, which it takes long to come to.
 func (t *tile) prefetch(rows int) {
 	c, step := t.GP64(), t.p.load("CStep")
 	t.MOVQ(t.c, c)
 	for i := range rows {
-		t.PREFETCHT0(operand.Mem{Base: c})
+		for at := 0; at < t.k.vectors*t.width; at += lineSize {
+			t.PREFETCHT0(operand.Mem{Base: c, Disp: at})
+		}
 		if i < rows-1 {
 			t.ADDQ(step, c)
 		}
