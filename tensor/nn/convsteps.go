@@ -28,7 +28,7 @@ func newThreeByThree(r *Room, in ops.Shape, channels, stride int) *threeByThree 
 
 // Forward implements Step.
 func (s *threeByThree) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
-	if p.First {
+	if p.Fresh {
 		out := s.conv.Out().Channels
 		rows := len(w) / out
 		for o := range out {
@@ -50,14 +50,14 @@ func (s *threeByThree) place(row int) int { return row%taps*s.in.Channels + row/
 
 // Backward implements Step.
 func (s *threeByThree) Backward(p Pass, _, g, e tensor.Vector) tensor.Vector {
-	p.Begin(g)
-	clear(s.sums)
+	p.Begin(s.sums)
 	s.conv.AddWeightGradient(s.sums, s.x, e)
-	out := s.conv.Out().Channels
-	rows := len(g) / out
-	for o := range out {
-		for row := range rows {
-			g[o*rows+row] += s.sums[s.place(row)*out+o]
+	if out := s.conv.Out().Channels; p.Last {
+		rows := len(g) / out
+		for o := range out {
+			for row := range rows {
+				g[o*rows+row] = s.sums[s.place(row)*out+o]
+			}
 		}
 	}
 	if !p.Inputs {
@@ -87,7 +87,7 @@ func newDepthwise(r *Room, in ops.Shape, stride int) *depthwise {
 
 // Forward implements Step.
 func (s *depthwise) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
-	if p.First {
+	if p.Fresh {
 		channels := len(w) / taps
 		for i, v := range w {
 			s.weights[i%taps*channels+i/taps] = v
@@ -101,12 +101,12 @@ func (s *depthwise) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 
 // Backward implements Step.
 func (s *depthwise) Backward(p Pass, _, g, e tensor.Vector) tensor.Vector {
-	p.Begin(g)
-	clear(s.sums)
+	p.Begin(s.sums)
 	s.conv.AddWeightGradient(s.sums, s.x, e)
-	channels := len(g) / taps
-	for i := range g {
-		g[i] += s.sums[i%taps*channels+i/taps]
+	if channels := len(g) / taps; p.Last {
+		for i := range g {
+			g[i] = s.sums[i%taps*channels+i/taps]
+		}
 	}
 	if !p.Inputs {
 		return nil

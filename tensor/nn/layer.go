@@ -54,9 +54,11 @@ type Step interface {
 type Pass struct {
 	// Examples is how many there are, From the number of the first within its batch.
 	Examples, From int
-	// First is set in the first pass of a goroutine's part of a batch: the parameters may
-	// have changed, and the gradient begins anew.
-	First bool
+	// First is set in the first pass of a part of a batch: the gradient begins anew. Last
+	// is set in the last one: until then a Step may keep its gradient to itself.
+	First, Last bool
+	// Fresh is set where the parameters may have changed since the Step's last pass.
+	Fresh bool
 	// Train is set in training, and not where a model predicts.
 	Train bool
 	// Inputs is set where the gradient over the inputs is wanted.

@@ -98,7 +98,7 @@ func (m *Model) Predict(params, out, x tensor.Vector) {
 	mustLen("Predict", "out", len(out), n*m.out.Len())
 	w := m.worker(n)
 	for from := 0; from < n; from += w.most {
-		p := Pass{Examples: min(w.most, n-from), From: from, First: from == 0}
+		p := Pass{Examples: min(w.most, n-from), From: from, Fresh: from == 0}
 		y := w.step.Forward(p, params, part(x, from, p.Examples, m.in.Len()))
 		copy(part(out, from, p.Examples, m.out.Len()), y)
 	}

@@ -44,7 +44,7 @@ type lane struct {
 
 // Bounds of what is computed apart: the lanes, and the values of all their gradients.
 const (
-	maxLanes   = 8
+	maxLanes   = 4
 	laneValues = 1 << 25
 )
 
@@ -54,6 +54,7 @@ type worker struct {
 	step   Step
 	errors tensor.Vector // the gradient over the outputs
 	most   int           // examples of a pass
+	fresh  bool          // it has not seen the parameters of this batch yet
 	run    func()
 }
 
@@ -184,6 +185,7 @@ func (t *Trainer) share() {
 
 // work goes through the lanes of one worker.
 func (t *Trainer) work(worker int) {
+	t.workers[worker].fresh = true
 	for i := worker; i < t.job.lanes; i += t.job.step {
 		t.pass(t.workers[worker], i)
 	}
@@ -202,7 +204,8 @@ func (t *Trainer) pass(w *worker, number int) {
 	l.loss = 0
 	for k := begin; k < end; k++ {
 		from := k * size
-		p := Pass{Examples: min(size, j.examples-from), From: from, First: k == begin, Train: j.learns, Seed: j.seed}
+		p := Pass{Examples: min(size, j.examples-from), From: from, First: k == begin, Last: k == end-1, Fresh: w.fresh, Train: j.learns, Seed: j.seed}
+		w.fresh = false
 		out := w.step.Forward(p, j.params, part(j.x, from, p.Examples, m.in.Len()))
 		errors := w.errors[:len(out)]
 		l.loss += t.loss.Gradient(errors, out, part(j.y, from, p.Examples, terms), j.scale)
