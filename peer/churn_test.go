@@ -173,8 +173,10 @@ const goroutinesEach = 6
 // TestAFifthChangesEveryMinute: the flock learns what it would without, nobody is left
 // alone, and nothing of those who are gone stays.
 func TestAFifthChangesEveryMinute(t *testing.T) {
-	peers, lasts, pace := 24, 5*time.Minute, 4*time.Second
+	peers, lasts, pace := 16, 3*time.Minute, 2*time.Second
 	switch {
+	case *long:
+		peers, lasts, pace = 24, 5*time.Minute, 4*time.Second
 	case underRace:
 		peers, lasts = 8, 2*time.Minute
 	case *hour:

@@ -13,10 +13,10 @@ import (
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
-// The show of a partition: sixteen peers, with memberlist, of which two halves do not
+// The show of a partition: twelve peers, with memberlist, of which two halves do not
 // hear of each other for three minutes in the middle of training.
 const (
-	partitionPeers = 16
+	partitionPeers = 12
 	partitionLasts = 3 * time.Minute
 	beforeIt       = 40 * time.Second
 	afterIt        = 2 * time.Minute

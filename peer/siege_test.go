@@ -22,6 +22,7 @@ type besieger struct {
 	t         *testing.T
 	ctx       context.Context
 	transport *memnet.Transport
+	layout    [32]byte
 	cut       uint64
 	sliceLen  int
 	ids       map[seam.PeerID]uint64
@@ -38,7 +39,7 @@ func newBesieger(t *testing.T, flock *peertest.Flock, name string) *besieger {
 	}
 	t.Cleanup(func() { transport.Close() })
 	enlist(t, flock.Network, transport, peertest.Run, flock.Peers[0])
-	b := &besieger{t: t, transport: transport, ids: map[seam.PeerID]uint64{}, taken: map[seam.PeerID]int{}}
+	b := &besieger{t: t, transport: transport, layout: newModel().Layout().Hash(), ids: map[seam.PeerID]uint64{}, taken: map[seam.PeerID]int{}}
 	b.cut, b.sliceLen = flock.Peers[0].Cut()
 	stop, err := transport.Handle(seam.ProtocolExchange, peertest.Run, func(stream seam.Stream) {
 		stream.SetReadDeadline(time.Now().Add(time.Minute)) // questions: it does not answer
@@ -65,7 +66,7 @@ func (b *besieger) propose(victim seam.PeerID) (stream seam.Stream, frames *wire
 	exchange = b.ids[victim]
 	b.mu.Unlock()
 	frame, err := wire.Pack(nil, exchange, wire.Propose{
-		Run: peertest.Run, Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: uint32(b.sliceLen), Cut: b.cut,
+		Run: peertest.Run, Layout: b.layout, Incarnation: 1, SliceLen: uint32(b.sliceLen), Cut: b.cut,
 		Overlap: 1, Lanes: 1, Codecs: []uint8{1},
 	})
 	if err != nil {
