@@ -72,6 +72,7 @@ func (s *Settings) Register(flags *pflag.FlagSet) {
 	cli.Group(flags, topicData, "dataset", "data", "part", "model")
 	s.Table.Register(flags)
 	flags.StringVar(&s.Pipeline, "pipeline", "", "`FILE` of what the rows of tables are prepared by: read if it is there, else written once the members have found it (default: in the folder of --checkpoint)")
+	flags.IntVar(&s.Table.ShareRows, shareRowsFlag, 0, "train on so many rows drawn from those of all peers that begin together, instead of one's own: rows LEAVE their peers, prepared (default: none does)")
 	cli.Group(flags, TopicTables) // the example of local has what it takes
 	s.trainSettings.register(flags)
 	cli.Group(flags, topicExchanges, codecFlag, "strategy")

@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -27,6 +28,7 @@ type Table struct {
 	Tolerance, Floor    float64
 	MaxValues           int
 	Distinct            bool
+	ShareRows           int
 }
 
 const (
@@ -129,6 +131,7 @@ func (s dataSettings) tableFaults() []error {
 	faults := cli.Faults(s.Rows().Faults())
 	faults.If(s.Table.Target == "", "target", "is missing: give the column that is to be learned, or a comparison such as 'arr_delay>15'")
 	faults.If(!slices.Contains(tableModels(), s.Model) && slices.Contains(nets.Names(), s.Model), "model", "%s is for pictures: for tables, want %s", s.Model, cli.List(tableModels()))
+	faults.If(s.Table.ShareRows < 0, shareRowsFlag, "%d: want 0 or more rows", s.Table.ShareRows)
 	faults.If(s.Augment != augmentAuto && s.Augment != "none", "augment", "is of pictures: leave it out for tables")
 	faults.If(s.Normalize != "", "normalize", "is of pictures: the columns of tables are standardized in any case")
 	faults.If(s.Size != "", sizeFlag, "is of pictures: leave it out for tables")
@@ -137,6 +140,8 @@ func (s dataSettings) tableFaults() []error {
 	faults.If(s.Part == "" && s.Shard != defaultShard, "shard", "%s divides the rows: say with --part I/N which part is this peer's", s.Shard)
 	return faults
 }
+
+const shareRowsFlag = "share-rows"
 
 // shared are the flags of tables that all members of a run give alike.
 var shared = []string{"target", "drop", "split", "categories", "numbers", "floor", "max-values", "distinct"}
@@ -147,7 +152,7 @@ func (t Table) Shared() map[string]string {
 	var copied Table
 	copied.Register(flags)
 	copied = t
-	alike := map[string]string{}
+	alike := map[string]string{shareRowsFlag: strconv.Itoa(t.ShareRows)}
 	for _, name := range shared {
 		alike[name] = flags.Lookup(name).Value.String()
 	}

@@ -82,6 +82,9 @@ func (p *preparing) run(ctx context.Context) (data *dataset.Data, err error) {
 	}
 	switch {
 	case p.prepared != nil:
+		if p.Table.ShareRows > 0 {
+			p.Log.Warn("--share-rows is of peers that begin together: this one, whose rows are prepared by a file, trains on its own")
+		}
 		own, err := p.share.Take(ctx, p.prepared)
 		if err != nil {
 			return nil, err
@@ -254,6 +257,9 @@ func (p *preparing) fit(ctx context.Context, flock table.Flock) (*dataset.Data, 
 	}
 	data, err := p.share.Data(ctx, prepared, own)
 	if err := table.Ready(ctx, flock, "fit/prepared", err); err != nil { // all begin to train together
+		return nil, err
+	}
+	if data.Train, err = p.share.Spread(ctx, flock, data.Train); err != nil {
 		return nil, err
 	}
 	p.prepared = prepared

@@ -1,8 +1,9 @@
 package prepare
 
 import (
-	"math/rand/v2"
+	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/internal/flocktest"
@@ -34,34 +35,6 @@ func TestDistinctRowsOfAFlock(t *testing.T) {
 	}
 }
 
-// TestSamplingEvensOut shows that members who have other shares of a group draw it alike.
-func TestSamplingEvensOut(t *testing.T) {
-	flocktest.Run(2, func(m flocktest.Member, i int) {
-		var groups []string
-		for row := range 1000 {
-			if row < 100+700*i {
-				groups = append(groups, "a")
-			} else {
-				groups = append(groups, "b")
-			}
-		}
-		s, err := NewSampler(t.Context(), m, "s", groups)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		of := 0
-		for _, row := range s.Draw(nil, rand.New(rand.NewPCG(1, uint64(i))), 10000) {
-			if groups[row] == "a" {
-				of++
-			}
-		}
-		if of < 4300 || of > 4700 { // 900 of 2000 rows
-			t.Errorf("member %d draws a %d times of 10000", i, of)
-		}
-	})
-}
-
 // TestSharedRowsAreOfAll shows that each member ends with as many rows, of all members'.
 func TestSharedRowsAreOfAll(t *testing.T) {
 	flocktest.Run(3, func(m flocktest.Member, i int) {
@@ -85,4 +58,36 @@ func TestSharedRowsAreOfAll(t *testing.T) {
 			t.Errorf("member %d has %d rows, %v of each", i, got.Rows, counts)
 		}
 	})
+}
+
+// TestOnlyAsManyRowsMoveAsAreWanted shows that what members bring together is what they end with.
+func TestOnlyAsManyRowsMoveAsAreWanted(t *testing.T) {
+	flocktest.Run(4, func(m flocktest.Member, i int) {
+		x := make([]float64, 100*i)
+		for row := range x {
+			x[row] = float64(1000*i + row)
+		}
+		w := &weighing{Member: m}
+		got, err := Share(t.Context(), w, "s", batch(numbers("x", x...)), Sharing{Rows: 15, Bytes: 80})
+		if err != nil || got.Rows != 15 {
+			t.Errorf("member %d: %+v, %v", i, got, err)
+			return
+		}
+		if want := 8 * 10 * i; w.most > 80 || w.sent != want { // a tenth of the rows
+			t.Errorf("member %d brings %d bytes, %d at once, want %d", i, w.sent, w.most, want)
+		}
+	})
+}
+
+// weighing is a member that counts the bytes of rows that it brings.
+type weighing struct {
+	flocktest.Member
+	sent, most int
+}
+
+func (w *weighing) Gather(ctx context.Context, name string, data []byte) ([][]byte, error) {
+	if !strings.HasSuffix(name, "/columns") {
+		w.sent, w.most = w.sent+len(data), max(w.most, len(data))
+	}
+	return w.Member.Gather(ctx, name, data)
 }
