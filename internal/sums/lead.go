@@ -34,7 +34,7 @@ type lead struct {
 	others  uint64        // the highest of others
 	changed time.Duration // when somebody came, or left
 
-	inquires bool        // what others know has to be asked
+	inquires bool        // others may have used the sum: they are asked at once, not at the end
 	answered map[ID]bool // who has said that it has no part, or has come
 	asked    time.Duration
 }
@@ -44,6 +44,7 @@ type comer struct {
 	ID
 	stage   Stage
 	attempt uint64
+	term    uint32
 	placed  bool
 	told    time.Duration // of its place
 	heard   time.Duration
@@ -100,7 +101,7 @@ func (l *lead) status(from ID, w *wire.Sum) bool {
 	l.answered[from] = true
 	l.least = max(l.least, int(w.Least))
 	l.wait = max(l.wait, time.Duration(w.Patience)*time.Millisecond)
-	c.heard = l.m.now
+	c.heard, c.term = l.m.now, w.Term
 	l.follow(c, Stage(w.Stage), w.Attempt)
 	return true
 }
@@ -198,8 +199,11 @@ func (l *lead) advance() {
 	}
 }
 
-// informed tells whether all members have said what they know.
+// informed tells whether all members have said what they know, this one among them.
 func (l *lead) informed() bool {
+	if own := l.m.open[l.name].own; own != nil && own.leader != l.m.self {
+		return false
+	}
 	return !slices.ContainsFunc(l.m.members, func(id ID) bool {
 		return id != l.m.self && !l.m.asleep[id] && !l.answered[id]
 	})
@@ -233,8 +237,12 @@ func (l *lead) missing() (missing []ID) {
 	return missing
 }
 
-// begin gives out places.
+// begin gives out places, once nobody can have used the sum.
 func (l *lead) begin() {
+	if !l.informed() {
+		l.inquire()
+		return
+	}
 	own := fnv.New32a()
 	own.Write([]byte(l.m.self))
 	l.attempt = (max(l.attempt, l.others)>>attemptBits+1)<<attemptBits | uint64(own.Sum32())&(1<<attemptBits-1)
@@ -286,7 +294,7 @@ func (l *lead) release(attempt uint64) {
 			own = true
 			continue
 		}
-		status := &wire.Sum{Name: l.name, Attempt: c.attempt, Stage: uint8(c.stage)}
+		status := &wire.Sum{Name: l.name, Attempt: c.attempt, Stage: uint8(c.stage), Term: c.term}
 		l.m.tell(c.ID, over.answer(status))
 	}
 	s := l.m.open[l.name]
@@ -341,7 +349,7 @@ func short(id ID) string {
 }
 
 func shorts(ids []ID) string {
-	const most = 4
+	const most = 3
 	var names []string
 	for i, id := range ids {
 		if i == most {

@@ -113,7 +113,7 @@ func (m *Machine) fail(call *Call, err error) {
 func (m *Machine) Cancel(now time.Duration, name string) {
 	m.now = now
 	if s := m.open[name]; s != nil && s.own != nil {
-		m.tell(m.coordinator(), &wire.Sum{Kind: wire.SumLeft, Name: name, Attempt: s.own.attempt})
+		m.tell(s.own.leader, &wire.Sum{Kind: wire.SumLeft, Name: name, Attempt: s.own.attempt})
 		s.own = nil
 		m.tidy(s)
 	}
@@ -155,6 +155,15 @@ func (m *Machine) Deaf(now time.Duration, member ID) {
 	}
 }
 
+// wakes notes that a member knows sums.
+func (m *Machine) wakes(member ID) {
+	if m.asleep[member] {
+		before := m.coordinator()
+		delete(m.asleep, member)
+		m.led(before)
+	}
+}
+
 // led goes on with the coordinator that is one now.
 func (m *Machine) led(before ID) {
 	now := m.coordinator()
@@ -165,7 +174,7 @@ func (m *Machine) led(before ID) {
 		if s.lead != nil {
 			s.lead.membersChanged()
 		}
-		if s.own != nil && now != before {
+		if s.own != nil && s.own.follow() {
 			s.own.report()
 		}
 		m.tidy(s)
@@ -227,7 +236,7 @@ func (m *Machine) heard(from ID, w *wire.Sum) {
 	if from != m.self && !slices.Contains(m.members, from) {
 		return // it says it again once it is one
 	}
-	delete(m.asleep, from)
+	m.wakes(from)
 	s := m.open[w.Name]
 	switch w.Kind {
 	case wire.SumStatus:
@@ -235,7 +244,9 @@ func (m *Machine) heard(from ID, w *wire.Sum) {
 	case wire.SumAsk:
 		m.asked(from, w)
 	case wire.SumLeader:
-		m.follow(from, ID(w.Next))
+		if m.follow(from, ID(w.Next)); s != nil && s.own != nil {
+			s.own.leaves(from)
+		}
 	case wire.SumLeft, wire.SumBroken, wire.SumNone, wire.SumDone:
 		if s != nil && s.lead != nil {
 			s.lead.hear(from, w)
@@ -278,7 +289,7 @@ func (e ended) answer(status *wire.Sum) *wire.Sum {
 	case e.attempt == 0:
 		return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: e.why, Detail: e.detail}
 	case status.Attempt == e.attempt && Stage(status.Stage) == Holding:
-		return &wire.Sum{Kind: wire.SumCommit, Name: status.Name, Attempt: e.attempt}
+		return &wire.Sum{Kind: wire.SumCommit, Name: status.Name, Attempt: e.attempt, Term: status.Term}
 	}
 	return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: codeOf(ErrOver), Detail: "it came too late, or has used a name twice"}
 }
@@ -292,7 +303,13 @@ func (m *Machine) asked(from ID, w *wire.Sum) {
 		answer.Kind, answer.Attempt = wire.SumDone, e.attempt
 	case m.leader != "" && m.leader != from:
 		answer.Kind, answer.Next = wire.SumLeader, string(m.leader)
+	case s != nil && s.lead != nil:
+		return // one of both finds that it does not coordinate
 	case s != nil && s.own != nil:
+		if s.own.follow(); s.own.leader != from {
+			return // it asks again, and the one that this member follows may be gone by then
+		}
+		s.own.term++ // that of before may have been told to one with the same id
 		answer = s.own.status()
 	}
 	m.tell(from, answer)

@@ -2,6 +2,7 @@ package sums
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
@@ -29,6 +30,8 @@ type part struct {
 	stage    Stage
 	attempt  uint64 // the last in which it had a place
 	placedBy ID
+	leader   ID     // whom it has told last where it is, and takes COMMIT of
+	term     uint32 // how often it has told another, or has been asked
 	ring     *ring
 	reported time.Duration
 	moved    time.Duration // when numbers came last
@@ -38,11 +41,34 @@ type part struct {
 	waiting  uint64 // bytes of early
 }
 
+// follow finds who coordinates the sum for this member, and reports whether that is another than
+// before. Who gave it the place that it has does so while it is here and says nothing else: it
+// may let the sum count at any moment. A new term begins with another: no word that was on its
+// way then lets the sum count any more.
+func (p *part) follow() (changed bool) {
+	placed := p.stage != Waiting && slices.Contains(p.m.members, p.leader) && !p.m.asleep[p.leader]
+	if leader := p.m.coordinator(); !placed && p.leader != leader {
+		p.leader = leader
+		p.term++
+		return true
+	}
+	return false
+}
+
+// leaves is for when one says that it does not coordinate.
+func (p *part) leaves(leader ID) {
+	if p.leader == leader {
+		if p.leader = ""; p.m.coordinator() != leader {
+			p.report()
+		}
+	}
+}
+
 // status is what the coordinator is told.
 func (p *part) status() *wire.Sum {
 	return &wire.Sum{
 		Kind: wire.SumStatus, Name: p.Name, Op: uint8(p.Op), Stage: uint8(p.stage), Attempt: p.attempt, Length: p.length(),
-		Least: uint32(p.Least), Patience: uint32(p.Patience.Milliseconds()),
+		Least: uint32(p.Least), Patience: uint32(p.Patience.Milliseconds()), Term: p.term,
 	}
 }
 
@@ -52,18 +78,19 @@ func (p *part) report() {
 	if p.stage == Placed && p.suspect == "" && p.m.now-p.moved >= standstill {
 		p.suspect = p.ring.previous
 	}
-	p.m.tell(p.m.coordinator(), p.status())
+	p.follow()
+	p.m.tell(p.leader, p.status())
 	if p.suspect != "" {
-		p.m.tell(p.m.coordinator(), &wire.Sum{Kind: wire.SumBroken, Name: p.Name, Attempt: p.attempt, Next: string(p.suspect)})
+		p.m.tell(p.leader, &wire.Sum{Kind: wire.SumBroken, Name: p.Name, Attempt: p.attempt, Next: string(p.suspect)})
 	}
 }
 
 // hear takes what a coordinator says.
 func (p *part) hear(from ID, w *wire.Sum) {
-	switch leads := from == p.m.coordinator(); {
-	case w.Kind == wire.SumCommit && (leads || from == p.placedBy):
+	switch {
+	case from != p.leader: // one that was, or will be: it is told who is, or this one hears of it
+	case w.Kind == wire.SumCommit && w.Term == p.term:
 		p.commit(from, w)
-	case !leads: // one that was, or will be: it is told who is, or this one hears of it
 	case w.Kind == wire.SumPlace:
 		p.place(from, w)
 	case w.Kind == wire.SumVoid && w.Attempt == p.attempt:

@@ -26,6 +26,8 @@ type world struct {
 	cut     map[[2]int]bool          // links on which something of a dead one was lost, and all after it
 	sent    uint64                   // bytes of shares
 	trace   bool
+	delay   time.Duration // of a word, at most
+	noticed time.Duration // after what time a death is found out, at most
 }
 
 type member struct {
@@ -63,7 +65,8 @@ func name(i int) ID { return ID(fmt.Sprintf("m%02d", i)) }
 
 // newWorld is a world of members that all know each other.
 func newWorld(t *testing.T, seed uint64, n int) *world {
-	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), free: make(map[[2]int]time.Duration), cut: make(map[[2]int]bool)}
+	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), free: make(map[[2]int]time.Duration), cut: make(map[[2]int]bool),
+		delay: 5 * time.Millisecond, noticed: 4 * time.Second}
 	all := make([]ID, n)
 	for i := range all {
 		all[i] = name(i)
@@ -143,7 +146,7 @@ func (m *member) settle() {
 func (w *world) carry(from *member, o Outcome) {
 	to := w.members[slices.IndexFunc(w.members, func(m *member) bool { return m.self == o.To })]
 	link := [2]int{from.index, to.index}
-	at := max(w.free[link], w.now+w.upTo(5*time.Millisecond))
+	at := max(w.free[link], w.now+w.upTo(w.delay))
 	w.free[link] = at
 	payload := payloadOf(o)
 	if o.Share != nil {
@@ -198,7 +201,7 @@ func (w *world) kill(victim *member) {
 		if w.rand.IntN(3) > 0 {
 			w.after(w.upTo(50*time.Millisecond), func() { m.Broken(w.now, victim.self); m.settle() })
 		}
-		w.after(w.upTo(4*time.Second), func() {
+		w.after(w.upTo(w.noticed), func() {
 			m.knows = slices.DeleteFunc(m.knows, func(id ID) bool { return id == victim.self })
 			m.View(w.now, m.knows)
 			m.settle()

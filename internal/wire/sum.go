@@ -9,8 +9,8 @@ const (
 	// MaxShare is the most bytes of numbers in one SHARE.
 	MaxShare = 128 << 10
 	maxID    = 128
-	maxWhy   = 160 // of a Detail
-	maxSum   = 3 + 1 + MaxSumName + 8 + 8 + 4 + 4 + 4 + 4 + 2*(1+maxID) + 1 + maxWhy
+	maxWhy   = 152 // of a Detail
+	maxSum   = 3 + 1 + MaxSumName + 8 + 8 + 4 + 4 + 4 + 4 + 4 + 2*(1+maxID) + 1 + maxWhy
 	// shareInfo is the most bytes of a SHARE before the numbers.
 	shareInfo = 1 + MaxSumName + 8 + 4 + 8 + 8
 )
@@ -31,7 +31,8 @@ type SumKind uint8
 // participants.
 const (
 	// SumStatus: a participant tells the coordinator where it is: Op, Length, Least and
-	// Patience are its caller's, Stage its stage in Attempt, the last it had a place in.
+	// Patience are its caller's, Stage its stage in Attempt, the last it had a place in. In
+	// Term it takes COMMIT of nobody else.
 	SumStatus SumKind = 1 + iota
 	// SumLeft: a participant gives up.
 	SumLeft
@@ -49,7 +50,7 @@ const (
 	SumPlace
 	// SumVoid: Attempt is given up; the receiver says again where it is.
 	SumVoid
-	// SumCommit: all have the sum of Attempt.
+	// SumCommit: all have the sum of Attempt; Term is that of the participant's status.
 	SumCommit
 	// SumFault: the sum fails, for the reason that Op has as a code and Detail in words.
 	SumFault
@@ -72,6 +73,9 @@ type Sum struct {
 	// Least is how many participants there have to be, and Patience for how many
 	// milliseconds those are waited for that have not come.
 	Least, Patience uint32
+	// Term counts the coordinators that a participant has told where it is. A coordinator repeats
+	// it in COMMIT, which is void once the participant has told another.
+	Term uint32
 	// Rank, from 0, and Size are a place in a ring.
 	Rank, Size uint32
 	// Next and Previous are ids of members.
@@ -100,6 +104,7 @@ func (m *Sum) fields(c Coder) Coder {
 	c.uint64s(&m.Attempt, &m.Length)
 	c.Uint32(&m.Least)
 	c.Uint32(&m.Patience)
+	c.Uint32(&m.Term)
 	c.Uint32(&m.Rank)
 	if c.Uint32(&m.Size); m.Rank >= max(m.Size, 1) {
 		c.Fault("place %d of %d", m.Rank, m.Size)
