@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"math"
+
 	"github.com/seed-97356399/murmuration/internal/ops"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -59,6 +61,31 @@ func (l each) Gradient(errors, outputs, targets tensor.Vector, scale float64) fl
 func squared(output, target float64) (loss, slope float64) {
 	d := output - target
 	return d * d, 2 * d
+}
+
+// Huber is half the square of the difference of an output from its target, and beyond delta
+// a straight line, so that outliers pull no harder than that: torch.nn.HuberLoss. A delta
+// that is not positive is torch's default, 1.
+func Huber(delta float64) Loss {
+	if !(delta > 0) {
+		delta = 1
+	}
+	return each{func(output, target float64) (loss, slope float64) {
+		d := output - target
+		if math.Abs(d) > delta {
+			return delta * (math.Abs(d) - delta/2), math.Copysign(delta, d)
+		}
+		return d * d / 2, d
+	}}
+}
+
+// BinaryCrossEntropy is that of the sigmoid of each output, in nats, as
+// torch.nn.BCEWithLogitsLoss. The target of an output is its probability: 0 or 1 as a rule.
+func BinaryCrossEntropy() Loss { return each{ofSigmoid} }
+
+func ofSigmoid(output, target float64) (loss, slope float64) {
+	rest := math.Log1p(math.Exp(-math.Abs(output))) // without overflow
+	return max(output, 0) - float64(output*target) + rest, 1/(1+math.Exp(-output)) - target
 }
 
 // LogSumExp is log Σ exp(row), without overflow: the cross entropy of a row of outputs is
