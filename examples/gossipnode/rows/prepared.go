@@ -26,6 +26,8 @@ type Prepared struct {
 	Labels   *table.Labels     `json:"labels"`
 	// Rows are those that train, of all members that have fitted.
 	Rows int64 `json:"rows"`
+	// Peers is how many members have fitted it just now; 0 if it was read.
+	Peers int `json:"-"`
 }
 
 // LeftOut are the columns that had too many values, of those that were not dropped.

@@ -140,10 +140,11 @@ func (s Share) Prepare(ctx context.Context, flock table.Flock, shared map[string
 	if p.Pipeline, err = a.Fit(ctx, flock, "fit/prepare", Numbers, training); err != nil {
 		return nil, nil, err
 	}
-	count, _, err := flock.Sum(ctx, "fit/count", []float64{float64(len(training.Target))})
+	count, peers, err := flock.Sum(ctx, "fit/count", []float64{float64(len(training.Target))})
 	if err != nil {
 		return nil, nil, err
 	}
+	p.Peers = peers
 	if p.Rows = int64(count[0]); p.Rows == 0 {
 		return nil, nil, fmt.Errorf("preparing rows that train: %w", learn.ErrNoRows)
 	}

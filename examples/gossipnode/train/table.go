@@ -262,7 +262,7 @@ func (p *preparing) fit(ctx context.Context, flock table.Flock) (*dataset.Data, 
 	if data.Train, err = p.share.Spread(ctx, flock, data.Train); err != nil {
 		return nil, err
 	}
-	p.prepared = prepared
+	p.prepared, p.MinPeers = prepared, min(p.MinPeers, prepared.Peers) // nobody waits for one that died meanwhile
 	p.Preparation, err = prepared.Hash()
 	return data, err
 }
