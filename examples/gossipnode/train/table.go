@@ -3,11 +3,13 @@ package train
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -170,6 +172,9 @@ func (p *preparing) together(ctx context.Context, agree func(table.Flock) error)
 		return tooLate(err)
 	}
 	err = tooLate(agree(flock))
+	if err == nil {
+		err = p.spare(ctx, flock)
+	}
 	quiet.SetLevel(zap.ErrorLevel) // who trains already may ask for a peer that is yet to train
 	if err := errors.Join(err, flock.Close()); err != nil {
 		return err
@@ -197,6 +202,31 @@ func tooLate(err error) error {
 		return fmt.Errorf("preparing the data with the others: %w: they may have done so by now: start this peer again", err)
 	}
 	return err
+}
+
+// maxSpare is how many members a peer knows to join beside those that it was given.
+const maxSpare = 4
+
+// spare lets a peer that joins others know further addresses: who it was to join may be gone by
+// the time that it trains.
+func (p *preparing) spare(ctx context.Context, flock table.Flock) error {
+	mine, err := json.Marshal(p.announced)
+	if err != nil {
+		return err
+	}
+	all, err := flock.Gather(ctx, "fit/addresses", mine)
+	if err != nil || len(p.Join) == 0 { // who begins the run joins nobody
+		return err
+	}
+	join := slices.Clone(p.Join)
+	for _, data := range all {
+		var theirs []string
+		if json.Unmarshal(data, &theirs) == nil && len(theirs) > 0 && !slices.Contains(p.announced, theirs[0]) && !slices.Contains(join, theirs[0]) && len(join) < len(p.Join)+maxSpare {
+			join = append(join, theirs[0])
+		}
+	}
+	p.Join = join
+	return nil
 }
 
 // Bounds of awaitTraining.
