@@ -79,33 +79,6 @@ func (s *Schema) Differences(other *Schema) []Difference {
 	return all
 }
 
-// Join is the schema that the rows of both can be read with: a column that is a Category in
-// one is a Category, since every number has a text and not every text is a number; one that
-// only one of them has seen is as that one saw it. The order is that of s. Columns that only
-// one of them has cannot be joined: a *SchemaError.
-func (s *Schema) Join(other *Schema) (*Schema, error) {
-	joined := &Schema{Fields: slices.Clone(s.Fields)}
-	var apart []Difference
-	for _, d := range s.Differences(other) {
-		if d.What == Lacking || d.What == Extra {
-			apart = append(apart, d)
-		}
-	}
-	if len(apart) > 0 {
-		return nil, &SchemaError{Differences: apart}
-	}
-	for i, f := range joined.Fields {
-		o := other.Fields[other.Find(f.Name)]
-		switch {
-		case f.Unseen:
-			joined.Fields[i] = o
-		case !o.Unseen && o.Kind == Category:
-			joined.Fields[i].Kind = Category
-		}
-	}
-	return joined, nil
-}
-
 // What is how a column differs.
 type What string
 
@@ -174,19 +147,10 @@ func (e *SchemaError) Error() string {
 // another kind somewhere, every member gets the same *SchemaError, which names the member and
 // the column.
 //
-// Kinds that differ are refused although Join could join them: one text among the numbers of
+// Kinds that differ are refused, although a category can hold numbers: one text among the numbers of
 // one member would turn the column into categories for everybody, unnoticed. Who wants that
-// calls AgreeJoined.
+// gives the kind when reading.
 func Agree(ctx context.Context, flock Flock, name string, schema *Schema) (*Schema, error) {
-	return agree(ctx, flock, name, schema, false)
-}
-
-// AgreeJoined is Agree, but a column that is a Category at one member is one for all.
-func AgreeJoined(ctx context.Context, flock Flock, name string, schema *Schema) (*Schema, error) {
-	return agree(ctx, flock, name, schema, true)
-}
-
-func agree(ctx context.Context, flock Flock, name string, schema *Schema, join bool) (*Schema, error) {
 	if schema == nil {
 		schema = &Schema{}
 	}
@@ -212,7 +176,7 @@ func agree(ctx context.Context, flock Flock, name string, schema *Schema, join b
 			agreed = &theirs
 			continue
 		}
-		if agreed, err = agreed.with(&theirs, join); err != nil {
+		if agreed, err = agreed.with(&theirs); err != nil {
 			if e, ok := err.(*SchemaError); ok {
 				e.Where, e.Member = where, i+1
 			}
@@ -228,22 +192,24 @@ func agree(ctx context.Context, flock Flock, name string, schema *Schema, join b
 	return agreed, nil
 }
 
-// with joins a schema with that of the next member; kinds that both saw must be the same
-// unless join is set.
-func (s *Schema) with(other *Schema, join bool) (*Schema, error) {
-	joined, err := s.Join(other)
-	if err != nil || join {
-		return joined, err
-	}
+// with is the schema that the rows of both can be read with, in the order of s: a column that only
+// one of them has seen is as that one saw it.
+func (s *Schema) with(other *Schema) (*Schema, error) {
+	joined := &Schema{Fields: slices.Clone(s.Fields)}
 	var apart []Difference
-	for _, f := range s.Fields {
-		o := other.Fields[other.Find(f.Name)]
-		if !f.Unseen && !o.Unseen && f.Kind != o.Kind {
-			apart = append(apart, Difference{Column: f.Name, What: OtherKind, Want: f.Kind, Have: o.Kind})
+	for _, d := range s.Differences(other) {
+		unseen := d.What == OtherKind && (s.Fields[s.Find(d.Column)].Unseen || other.Fields[other.Find(d.Column)].Unseen)
+		if d.What != OtherPlace && !unseen {
+			apart = append(apart, d)
 		}
 	}
 	if len(apart) > 0 {
 		return nil, &SchemaError{Differences: apart}
+	}
+	for i, f := range joined.Fields {
+		if f.Unseen {
+			joined.Fields[i] = other.Fields[other.Find(f.Name)]
+		}
 	}
 	return joined, nil
 }

@@ -71,31 +71,25 @@ func TestAgree(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		members []string
-		join    bool
 		agreed  string // or
 		refused []string
 	}{
-		{"alike", []string{"a n,b c", "a n,b c"}, false, "a n,b c", nil},
-		{"one without rows", []string{"", "a n,b c", ""}, false, "a n,b c", nil},
-		{"another order", []string{"a n,b c", "b c,a n"}, false, "a n,b c", nil},
-		{"a column that one has not seen", []string{"a ?,b c", "a c,b ?"}, false, "a c,b c", nil},
-		{"a column that nobody has seen", []string{"a ?", "a ?"}, false, "a n", nil},
-		{"a column less", []string{"", "a n,b c", "a n"}, false, "", []string{"member 3 of 3", `column "b" is missing`}},
-		{"a column more", []string{"a n", "a n,b c"}, true, "", []string{"member 2 of 2", `column "b" is one more`}},
-		{"another kind", []string{"a n", "a c"}, false, "", []string{"member 2 of 2", `column "a" is a category, not a number`, "same schema"}},
-		{"another kind, later", []string{"a n", "a ?", "a c"}, false, "", []string{"member 3 of 3", `column "a"`}},
-		{"another kind than the second's", []string{"a ?", "a n", "a c"}, false, "", []string{"member 3 of 3", `column "a" is a category, not a number`}},
-		{"another kind, joined", []string{"a n", "a c", "a n"}, true, "a c", nil},
-		{"no rows anywhere", []string{"", ""}, false, "", []string{"none of 2 members has a table"}},
+		{"alike", []string{"a n,b c", "a n,b c"}, "a n,b c", nil},
+		{"one without rows", []string{"", "a n,b c", ""}, "a n,b c", nil},
+		{"another order", []string{"a n,b c", "b c,a n"}, "a n,b c", nil},
+		{"a column that one has not seen", []string{"a ?,b c", "a c,b ?"}, "a c,b c", nil},
+		{"a column that nobody has seen", []string{"a ?", "a ?"}, "a n", nil},
+		{"a column less", []string{"", "a n,b c", "a n"}, "", []string{"member 3 of 3", `column "b" is missing`}},
+		{"a column more", []string{"a n", "a n,b c"}, "", []string{"member 2 of 2", `column "b" is one more`}},
+		{"another kind", []string{"a n", "a c"}, "", []string{"member 2 of 2", `column "a" is a category, not a number`, "same schema"}},
+		{"another kind, later", []string{"a n", "a ?", "a c"}, "", []string{"member 3 of 3", `column "a"`}},
+		{"another kind than the second's", []string{"a ?", "a n", "a c"}, "", []string{"member 3 of 3", `column "a" is a category, not a number`}},
+		{"no rows anywhere", []string{"", ""}, "", []string{"none of 2 members has a table"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			schemas, errs := make([]*Schema, len(c.members)), make([]error, len(c.members))
 			inCircle(t, len(c.members), func(f Flock, i int) {
-				if c.join {
-					schemas[i], errs[i] = AgreeJoined(context.Background(), f, "schema", schemaOf(c.members[i]))
-				} else {
-					schemas[i], errs[i] = Agree(context.Background(), f, "schema", schemaOf(c.members[i]))
-				}
+				schemas[i], errs[i] = Agree(context.Background(), f, "schema", schemaOf(c.members[i]))
 			})
 			for i := range c.members {
 				if len(c.refused) == 0 {

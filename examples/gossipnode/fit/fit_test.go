@@ -174,6 +174,7 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 		"no such split":         {"", []string{"--target=price>200", "--split=half"}, []string{"--split"}, cli.ExitUsage},
 		"no such shard":         {"", []string{"--target=price>200", "--shard=x"}, []string{"--shard"}, cli.ExitUsage},
 		"no such combination":   {"", []string{"--target=price>200", "--apart=luck"}, []string{`"luck"`, "average"}, cli.ExitUsage},
+		"one fold":              {"", []string{"--target=price>200", "--folds=1"}, []string{"--folds 1"}, cli.ExitUsage},
 		"apart of clusters":     {"", []string{"--learner=kmeans", "--apart=vote"}, []string{"--apart"}, cli.ExitUsage},
 		"apart of trees' means": {"", []string{"--target=price>200", "--learner=tree", "--apart=mean-coefficients"}, []string{"no coefficients"}, cli.ExitFailed},
 		"no such user":          {"", []string{"--learner=als", "--target=price", "--user=colour", "--item=note"}, []string{"colour"}, cli.ExitConfig},

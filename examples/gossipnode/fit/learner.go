@@ -1,9 +1,12 @@
 package fit
 
 import (
+	"fmt"
+
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/peer/learn"
+	"github.com/seed-97356399/murmuration/peer/table"
 )
 
 // learnerOptions are the settings of all learners; each takes its own.
@@ -16,6 +19,7 @@ type learnerOptions struct {
 	User, Item           string
 	Factors              int
 	Apart                string
+	Folds                int
 	Seed                 uint64
 }
 
@@ -86,6 +90,11 @@ func (o learnerOptions) chosen() learner {
 		}
 	}
 	return learner{}
+}
+
+// parts are those of --folds.
+func (o learnerOptions) parts() ([]table.Split, error) {
+	return table.ParseFolds(fmt.Sprintf("fold:%d", o.Folds))
 }
 
 func (o learnerOptions) hasTarget() bool { return o.chosen().target != "" }

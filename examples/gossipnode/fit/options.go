@@ -57,6 +57,7 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.StringVar(&l.Item, "item", "item", "column of what is rated, for als; --target is the rating")
 	flags.IntVar(&l.Factors, "factors", 10, "factors of a user and of an item, for als")
 	flags.StringVar(&l.Apart, "apart", "", "also combine models that peers fit on their own rows alone, for comparison: "+cli.List(combinations()))
+	flags.IntVar(&l.Folds, "folds", 0, "also cross-validate: fit on all but one of so many parts of the rows that train, for each part")
 	flags.Uint64Var(&l.Seed, "seed", 1, "for what is drawn by chance")
 	cli.Group(flags, topicLearner, "learner", "trees", "leaves", "depth", "clusters", "components")
 	flags.IntVar(&o.Peers, "peers", 1, "peers on this machine, each with its part of the rows; 1 is one process with all")
@@ -90,6 +91,9 @@ func (o *options) load(cmd *cobra.Command) error {
 	faults.If(l.hasTarget() && t.Target == "", "target", "is missing: give the column that %s is to learn, or a comparison such as 'arr_delay>15'", l.Name)
 	faults.If(l.Apart != "" && !slices.Contains(combinations(), l.Apart), "apart", "%q: want %s", l.Apart, cli.List(combinations()))
 	faults.If(l.Apart != "" && (!l.hasTarget() || l.Name == ratings), "apart", "is of learners with a target and no users: leave it out for %s", l.Name)
+	_, err = l.parts()
+	faults.If(l.Folds != 0 && err != nil, "folds", "%d: want 2 or more parts, or 0 for none", l.Folds)
+	faults.If(l.Folds != 0 && !l.hasTarget(), "folds", "is of learners with a target: leave it out for %s", l.Name)
 	if l.Name == ratings {
 		o.Table.Categories = append(o.Table.Categories, l.User, l.Item)
 		if from.Source("shard") == cli.FromDefault {

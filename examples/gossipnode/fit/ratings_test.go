@@ -65,8 +65,9 @@ func TestFitOfDistinctRows(t *testing.T) {
 	}
 }
 
-// Models that were fitted apart are scored beside the one of all, combined in each way.
-func TestFitApart(t *testing.T) {
+// Models that were fitted apart are scored beside the one of all, combined in each way, and so are
+// those of folds.
+func TestFitComparesModels(t *testing.T) {
 	for combine, least := range map[string]float64{"average": 0.8, "vote": 0.7, "stack": 0.8, "mean-coefficients": 0.7} {
 		r := fit(t, "--target", "price>200", "--peers", "3", "--in-process", "--apart", combine)
 		apart, ok := r["apart"].(map[string]any)
@@ -74,8 +75,16 @@ func TestFitApart(t *testing.T) {
 			t.Errorf("%s: %v", combine, r)
 		}
 	}
-	r := fit(t, "--learner", "ridge", "--target", "price", "--apart", "average")
-	if apart := r["apart"].(map[string]any); apart["rmse"] != r["rmse"] || apart["auc"] != nil { // of one peer, its own
+	r := fit(t, "--target", "price>200", "--peers", "3", "--in-process", "--folds", "4")
+	folds, ok := r["folds"].(map[string]any)
+	if !ok || folds["count"] != 4. || folds["rmse"] != nil {
+		t.Fatalf("%v", r)
+	}
+	if of := folds["auc"].(map[string]any); !(of["min"].(float64) > 0.7 && of["min"].(float64) < of["max"].(float64)) {
+		t.Errorf("%v", folds)
+	}
+	r = fit(t, "--learner", "ridge", "--target", "price", "--apart", "average")
+	if apart := r["apart"].(map[string]any); apart["rmse"] != r["rmse"] || apart["auc"] != nil || r["folds"] != nil { // of one peer, its own
 		t.Errorf("%v", r)
 	}
 }

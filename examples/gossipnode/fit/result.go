@@ -34,7 +34,7 @@ type Result struct {
 	*ClassScores
 	*NumberScores
 	Untargeted
-	Apart *Apart `json:"apart,omitempty"`
+	Compared
 	// BytesSent are those of all sums, of this peer; of all peers of a local fit.
 	BytesSent uint64 `json:"bytes_sent"`
 	Sums      int    `json:"sums"`
@@ -60,6 +60,19 @@ type ClassScores struct {
 type Untargeted struct {
 	Inertia   *float64  `json:"inertia,omitempty"`
 	Explained []float64 `json:"explained,omitempty"`
+}
+
+// Compared is beside the model that is kept.
+type Compared struct {
+	Apart *Apart `json:"apart,omitempty"`
+	Folds *Folds `json:"folds,omitempty"`
+}
+
+// Folds is what models reach on each of so many parts of the rows that train, fitted on the others.
+type Folds struct {
+	Count int              `json:"count"`
+	AUC   *result.Accuracy `json:"auc,omitempty"`
+	RMSE  *result.Accuracy `json:"rmse,omitempty"`
 }
 
 // Apart is what models that peers have fitted on their own rows alone reach together, with --apart.
@@ -130,6 +143,13 @@ func (r Result) String() string {
 		} else {
 			fmt.Fprintf(&text, "RMSE %.4g.\n", *a.RMSE)
 		}
+	}
+	if f := r.Folds; f != nil {
+		name, of := "AUC", f.AUC
+		if of == nil {
+			name, of = "RMSE", f.RMSE
+		}
+		fmt.Fprintf(&text, "On each of %d folds: %s %.4g (%.4g to %.4g).\n", f.Count, name, float64(of.Mean), float64(of.Min), float64(of.Max))
 	}
 	if r.Inertia != nil {
 		fmt.Fprintf(&text, "Inertia %.6g.\n", *r.Inertia)

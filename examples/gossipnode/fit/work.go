@@ -79,7 +79,7 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 			return Result{}, learn.File{}, err
 		}
 		done.score(scores)
-		if err := w.apart(ctx, rows, held, &done); err != nil {
+		if done.Compared, err = w.compared(ctx, rows, held); err != nil {
 			return Result{}, learn.File{}, err
 		}
 	}
@@ -125,29 +125,65 @@ func (w *work) narrow(ctx context.Context, training rows.Examples) error {
 	return nil
 }
 
-// apart combines models that members fit alone, if it is asked for, and scores that.
-func (w *work) apart(ctx context.Context, training, held learn.Rows, done *Result) error {
-	if w.Learner.Apart == "" {
-		return nil
+// compared fits what is told beside the model that is kept, if it is asked for.
+func (w *work) compared(ctx context.Context, training, held learn.Rows) (c Compared, err error) {
+	if w.Learner.Apart != "" {
+		if c.Apart, err = w.apart(ctx, training, held); err != nil {
+			return c, err
+		}
 	}
+	if w.Learner.Folds > 0 {
+		c.Folds, err = w.folds(ctx, training)
+	}
+	return c, err
+}
+
+// apart combines models that members fit alone, and scores that.
+func (w *work) apart(ctx context.Context, training, held learn.Rows) (*Apart, error) {
 	e := &learn.Ensemble{Learner: w.learner.make(w.Learner), Combine: learn.Combination(w.Learner.Apart), Seed: w.Learner.Seed}
 	model, err := e.Fit(ctx, w.Flock, "fit/apart", training)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	scores, err := learn.Evaluate(ctx, w.Flock, "fit/apart/scores", model, held)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	done.Apart = &Apart{Combine: w.Learner.Apart}
+	a := &Apart{Combine: w.Learner.Apart}
 	if c := scores.Classes; c != nil {
 		auc := cli.Number(c.AUC)
-		done.Apart.AUC = &auc
+		a.AUC = &auc
 	}
 	if n := scores.Numbers; n != nil {
-		done.Apart.RMSE = &n.RMSE
+		a.RMSE = &n.RMSE
 	}
-	return nil
+	return a, nil
+}
+
+// folds fits on all but one of some parts of the rows that train, for each.
+func (w *work) folds(ctx context.Context, training learn.Rows) (*Folds, error) {
+	folds, err := w.Learner.parts()
+	if err != nil {
+		return nil, err
+	}
+	scores, err := learn.CrossValidate(ctx, w.Flock, "fit/folds", w.learner.make(w.Learner), training, folds)
+	if err != nil {
+		return nil, err
+	}
+	var areas, off []float64
+	for _, s := range scores {
+		if s.Classes != nil {
+			areas = append(areas, s.Classes.AUC)
+		}
+		if s.Numbers != nil {
+			off = append(off, s.Numbers.RMSE)
+		}
+	}
+	of := result.AccuracyOf(append(areas, off...)...)
+	if areas != nil {
+		return &Folds{Count: len(folds), AUC: &of}, nil
+	}
+	return &Folds{Count: len(folds), RMSE: &of}, nil
 }
 
 // learnTarget finds the classes that all members have, if the learner has a target.
