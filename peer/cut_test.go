@@ -117,7 +117,7 @@ var cutCodecs = []struct {
 }{{"raw", 18000}, {"bf16", 9000}, {"lattice6+4", 6000}}
 
 // cutsEach is how many streams are cut with each codec: a thousand with all.
-const cutsEach = 334
+const cutsEach = 334 / sparing
 
 func startCutPair(t *testing.T, codec string, most, lanes int, networks [2]peer.Network, join func(i int) []string) *cutPair {
 	pair := &cutPair{t: t}

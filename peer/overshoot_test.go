@@ -64,7 +64,7 @@ func TestFastPeersDoMore(t *testing.T) {
 		t.Run(fmt.Sprint(paces), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				const steps = 5000
+				const steps = 5000 / sparing
 				f := startWork(t, len(paces), peer.Work{StepsPerPeer: steps})
 				f.WaitJoined(len(paces))
 				began := time.Now()

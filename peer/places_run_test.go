@@ -105,5 +105,8 @@ func TestHeldPlacesKeepNoLatecomerOut(t *testing.T) {
 				}
 			})
 		})
+		if underRace {
+			break // it sees all that the others do in the first
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package peertest_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/averaging"
@@ -18,12 +19,21 @@ func TestOwnAlgorithmOverLoopback(t *testing.T) {
 			c.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) { return &gossip{Config: c}, nil }
 		},
 	})
-	flock.TrainSteps(t.Context(), 150, pull)
+	few := func(p *peer.Peer) bool {
+		e := p.Stats().Exchanges
+		return e.Initiated < 20 || e.Served < 20
+	}
+	for round := 0; slices.ContainsFunc(flock.Peers, few); round++ { // on a busy machine an exchange takes many steps
+		if round == 50 {
+			t.Fatal("too few exchanges")
+		}
+		flock.TrainSteps(t.Context(), 50, pull)
+	}
 	if spread := flock.Spread(); spread > 5 {
 		t.Errorf("the models are %g apart", spread)
 	}
 	for i, p := range flock.Peers {
-		if e := p.Stats().Exchanges; e.Initiated < 20 || e.Served < 20 || e.Failed > 0 {
+		if e := p.Stats().Exchanges; e.Failed > 0 {
 			t.Errorf("peer %d: %+v", i, e)
 		}
 	}
