@@ -2,7 +2,7 @@
 """Times training steps of torch and of gossipnode in turn, one thread each.
 
     python3 -m venv /tmp/torch && /tmp/torch/bin/pip install torch
-    /tmp/torch/bin/python docs/torch/step.py [--model mlp|cnn] [--rounds 15]
+    /tmp/torch/bin/python docs/torch/step.py [--model mlp|cnn|mobilenet-small|gpt] [--rounds 15]
 
 Nothing in the repository needs this script or torch. A step is the gradient of a batch
 of 64 and SGD with momentum, in float32:
@@ -10,6 +10,8 @@ of 64 and SGD with momentum, in float32:
     mlp    784-256-10, rectifier between
     cnn    28x28: convolution 3x3 1-16, rectifier, pool 2x2, convolution 3x3 16-32,
            rectifier, pool 2x2, dense 1568-10
+    mobilenet-small, gpt    as examples/zoo/nets has them; gpt with 16 windows of 128
+           random bytes
 
 Both sides go through sixteen batches of dense random values that lie ready in memory,
 in [-1, 1): real pictures are largely empty, and what a library makes of zeros is not
@@ -46,6 +48,7 @@ if any(os.environ.get(name) != value for name, value in SETTINGS.items()):
 try:
     import torch
     from torch import nn
+    import twins
 except ImportError as missing:
     sys.exit(f"step.py needs torch: {missing}\n\n{__doc__}")
 
@@ -69,7 +72,24 @@ def cnn(pool_first):
     return nn.Sequential(*block(1, 16), *block(16, 32), nn.Flatten(), nn.Linear(1568, CLASSES))
 
 
-MODELS = {"mlp": (mlp, (784,)), "cnn": (cnn, (1, 28, 28))}
+def mobilenet(_):
+    """The zoo's mobilenet-small."""
+    layers, channels = [nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.GroupNorm(2, 16), nn.ReLU(inplace=True)], 16
+    for out, stride in ((32, 1), (64, 2), (64, 1), (128, 2), (128, 1), (256, 2), (256, 1)):
+        layers += [nn.Conv2d(channels, channels, 3, stride=stride, padding=1, groups=channels, bias=False),
+                   nn.Conv2d(channels, out, 1, bias=False), nn.GroupNorm(out // 8, out), nn.ReLU(inplace=True)]
+        channels = out
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, CLASSES))
+
+
+MODELS = {"mlp": (mlp, (784,)), "cnn": (cnn, (1, 28, 28)), "mobilenet-small": (mobilenet, (3, 32, 32)),
+          "gpt": (lambda _: twins.gpt(), (128,))}
+PICTURES = ("cnn", "mobilenet-small")
+
+
+def size(model):
+    """The examples of a batch."""
+    return 16 if model == "gpt" else BATCH
 
 
 class Trainer:
@@ -85,17 +105,19 @@ class Trainer:
         if channels_last:
             self.net = self.net.to(**layout)
         self.start = [p.detach().clone() for p in self.net.parameters()]
-        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=RATE, momentum=MOMENTUM,
-                                         fused=optimizer == "fused", foreach=optimizer == "foreach")
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=RATE, momentum=MOMENTUM, **{optimizer: True})
         self.batches = [((2 * torch.rand(BATCH, *shape) - 1).contiguous(**layout), torch.randint(CLASSES, (BATCH,)))
                         for _ in range(BATCHES)]
+        if model == "gpt":
+            draw = lambda: torch.randint(256, (size(model), *shape))
+            self.batches = [(draw(), draw()) for _ in range(BATCHES)]
         self.loss = torch.compile(self.forward) if compiled else self.forward
         self.steps = 1
         while self.sample()[0] * self.steps < SAMPLE_SECONDS:
             self.steps *= 2
 
     def forward(self, x, y):
-        return nn.functional.cross_entropy(self.net(x), y)
+        return nn.functional.cross_entropy(self.net(x).flatten(0, -2), y.flatten())
 
     def parameters(self):
         return sum(p.numel() for p in self.net.parameters())
@@ -118,12 +140,22 @@ class Trainer:
         return (time.perf_counter() - began) / self.steps, (time.process_time() - cpu) / self.steps
 
 
+def optimizers():
+    """Those that this torch has."""
+    try:
+        torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1, fused=True)
+    except (TypeError, RuntimeError):
+        return ("foreach",)
+    return ("fused", "foreach")
+
+
 def fastest(model, compiled):
     """The fastest of torch's settings by processor time, tried in turn."""
     either = (False, True)
-    pictures = either if model == "cnn" else (False,)
+    pictures = either if model in PICTURES else (False,)
+    pools = either if model == "cnn" else (False,)
     trainers = [Trainer(model, *setting) for setting in
-                itertools.product(("fused", "foreach"), pictures, pictures, either if compiled else (False,))]
+                itertools.product(optimizers(), pictures, pools, either if compiled else (False,))]
     seconds = [[] for _ in trainers]
     for _ in range(CONTEST_ROUNDS):
         for trainer, samples in zip(trainers, seconds):
@@ -135,7 +167,7 @@ def fastest(model, compiled):
 
 
 def compare(model, rounds, gossipnode, compiled):
-    print(f"\n{model}, batch of {BATCH}")
+    print(f"\n{model}, batch of {size(model)}")
     trainer = fastest(model, compiled)
     theirs, ours = [], []  # of each round, by the clock and of the processor
     for _ in range(rounds):
@@ -150,7 +182,7 @@ def compare(model, rounds, gossipnode, compiled):
     print(f"\n  medians of {rounds} rounds in turn{'':23s} {'ms':>8s} {'samples/s':>10s} {'cpu ms':>8s}")
     for who, seconds in ((f"torch, {trainer.name}", theirs), (f"gossipnode, {figures['instructions']}", ours)):
         clock, cpu = (statistics.median(column) for column in zip(*seconds))
-        print(f"  {who:50s} {1000 * clock:8.3f} {BATCH / clock:10,.0f} {1000 * cpu:8.3f}")
+        print(f"  {who:50s} {1000 * clock:8.3f} {size(model) / clock:10,.0f} {1000 * cpu:8.3f}")
     for what, column in (("by the clock", 0), ("by processor time", 1)):
         ratios = [t[column] / o[column] for t, o in zip(theirs, ours)]
         least, middle, most = min(ratios), statistics.median(ratios), max(ratios)
@@ -159,7 +191,7 @@ def compare(model, rounds, gossipnode, compiled):
 
 def bench(gossipnode, model):
     """The figures of gossipnode's step."""
-    command = [gossipnode, "bench", "step", "--json", "--model", model, "--batch", str(BATCH), "--rounds", str(SAMPLES)]
+    command = [gossipnode, "bench", "step", "--json", "--model", model, "--batch", str(size(model)), "--rounds", str(SAMPLES)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return json.loads(done.stdout)
 
