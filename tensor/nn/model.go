@@ -43,7 +43,7 @@ func (s *Sequence) Build(in ...int) (*Model, error) {
 	if m.layout, err = tensor.NewLayout(specs...); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
-	m.pass = passOf(m.layers)
+	m.pass = passOf(m.layers, m.layout.Len())
 	m.predicted = idle.NewPool(mostIdle, func() *worker { return newWorker(m.layers, m.pass, false) })
 	return m, nil
 }
@@ -51,18 +51,22 @@ func (s *Sequence) Build(in ...int) (*Model, error) {
 // mostIdle is how many rooms for Predict wait for their next use, at most.
 const mostIdle = 16
 
-// Bounds of a pass. What its layers keep for the way back should stay in a core's cache,
-// and the products of matrices should have rows enough.
+// Bounds of a pass. What its layers keep for the way back should stay in a core's cache, and
+// weights that do not should be read for several examples.
 const (
-	passValues      = 1 << 18
-	fewest, largest = 8, 256
+	passValues               = 1 << 18
+	fewest, several, largest = 2, 8, 256
 )
 
-// passOf is how many examples go through the layers at a time.
-func passOf(layers Fitted) int {
+// passOf is how many examples go through layers of so many parameters at a time.
+func passOf(layers Fitted, parameters int) int {
 	one := newRoom(1, true)
 	layers.Make(one)
-	return min(max(passValues/max(one.taken, 1), fewest), largest)
+	least := fewest
+	if parameters > passValues {
+		least = several
+	}
+	return min(max(passValues/max(one.taken, 1), least), largest)
 }
 
 // In is the shape of an example.
