@@ -34,8 +34,9 @@ type lead struct {
 	others  uint64        // the highest of others
 	changed time.Duration // when somebody came, or left
 
-	inquires bool        // others may have used the sum: they are asked at once, not at the end
-	answered map[ID]bool // who has said that it has no part, or has come
+	inquires bool   // others may have followed another: what they say counts only as an answer
+	question uint32 // to tell answers from those to an earlier lead
+	answered map[ID]bool
 	asked    time.Duration
 }
 
@@ -52,9 +53,11 @@ type comer struct {
 }
 
 func newLead(m *Machine, name string) *lead {
-	l := &lead{m: m, name: name, changed: m.now, answered: make(map[ID]bool), asked: m.now - sayAgain}
-	l.inquires = m.leader != m.self || m.grown // who has come may follow another
-	return l
+	m.leads++
+	return &lead{
+		m: m, name: name, changed: m.now,
+		inquires: m.leader != m.self, question: m.leads, answered: make(map[ID]bool), asked: m.now - sayAgain,
+	}
 }
 
 func (l *lead) find(id ID) *comer {
@@ -66,6 +69,7 @@ func (l *lead) find(id ID) *comer {
 
 // hear takes what a member says to its coordinator.
 func (l *lead) hear(from ID, w *wire.Sum) {
+	answers := w.Question == l.question
 	switch w.Kind {
 	case wire.SumStatus:
 		if !l.status(from, w) {
@@ -75,12 +79,13 @@ func (l *lead) hear(from ID, w *wire.Sum) {
 		l.drop(from)
 	case wire.SumBroken:
 		l.broken(ID(w.Next), w.Attempt)
-	case wire.SumNone:
-		l.answered[from] = true
 	case wire.SumDone:
-		l.release(w.Attempt) // by a former coordinator's word
-		return
+		if answers {
+			l.release(w.Attempt) // by a former coordinator's word
+			return
+		}
 	}
+	l.answered[from] = l.answered[from] || answers
 	l.advance()
 }
 
@@ -98,7 +103,6 @@ func (l *lead) status(from ID, w *wire.Sum) bool {
 		c = l.find(from)
 		l.op, l.length, l.changed = w.Op, w.Length, l.m.now
 	}
-	l.answered[from] = true
 	l.least = max(l.least, int(w.Least))
 	l.wait = max(l.wait, time.Duration(w.Patience)*time.Millisecond)
 	c.heard, c.term = l.m.now, w.Term
@@ -205,7 +209,7 @@ func (l *lead) informed() bool {
 		return false
 	}
 	return !slices.ContainsFunc(l.m.members, func(id ID) bool {
-		return id != l.m.self && !l.m.asleep[id] && !l.answered[id]
+		return id != l.m.self && !l.m.asleep[id] && !l.answered[id] && (l.inquires || l.find(id) == nil)
 	})
 }
 
@@ -217,7 +221,7 @@ func (l *lead) inquire() {
 	l.asked = l.m.now
 	for _, id := range l.m.members {
 		if id != l.m.self && !l.m.asleep[id] && !l.answered[id] {
-			l.m.tell(id, &wire.Sum{Kind: wire.SumAsk, Name: l.name})
+			l.m.tell(id, &wire.Sum{Kind: wire.SumAsk, Name: l.name, Question: l.question})
 		}
 	}
 }
@@ -280,7 +284,7 @@ func (l *lead) commit() {
 			l.m.group = append(l.m.group, c.ID)
 		}
 	}
-	l.m.leader, l.m.grown = l.m.self, false
+	l.m.leader = l.m.self
 	l.release(l.attempt)
 }
 

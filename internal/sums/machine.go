@@ -36,10 +36,10 @@ type Machine struct {
 	members []ID // that can be coordinators, in order, this one among them
 	leader  ID   // that of the last sum that was made, while it is a member
 	group   []ID // who took part in that, if this member coordinated it
-	grown   bool // members have come since
 	open    map[string]*sum
 	over    *lru.LRU[string, ended]
 	asleep  map[ID]bool // members whose release knows no sums
+	leads   uint32      // how many leads there have been
 	inward  []said      // to this member itself
 	out     []Outcome
 }
@@ -127,7 +127,6 @@ func (m *Machine) View(now time.Duration, members []ID) {
 		return
 	}
 	before := m.coordinator()
-	m.grown = m.grown || slices.ContainsFunc(members, func(id ID) bool { return !slices.Contains(m.members, id) })
 	m.members = slices.Clone(members)
 	if !slices.Contains(m.members, m.self) {
 		m.members = append(m.members, m.self)
@@ -312,6 +311,7 @@ func (m *Machine) asked(from ID, w *wire.Sum) {
 		s.own.term++ // that of before may have been told to one with the same id
 		answer = s.own.status()
 	}
+	answer.Question = w.Question
 	m.tell(from, answer)
 }
 

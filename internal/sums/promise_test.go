@@ -129,22 +129,46 @@ func TestACoordinatorAsksWhoHasNotCome(t *testing.T) {
 		s := newSolo(t)
 		s.leader, s.group = s.self, []ID{"n"}
 		s.View(0, []ID{s.self, "n", "o"})
-		s.grown = false
 		s.hears("n", wire.SumStatus, wire.Sum{Length: 1})
-		if w := s.told("o", wire.SumAsk); w == nil {
+		asked := s.told("o", wire.SumAsk)
+		if asked == nil {
 			t.Fatal("o is not asked")
 		}
+		s.hears("o", wire.SumDone, wire.Sum{Attempt: 6}) // to an earlier question
+		s.hears("o", wire.SumNone, wire.Sum{})
+		if w := s.told("n", wire.SumPlace); w != nil {
+			t.Fatalf("n is told %+v", w)
+		}
 		if !used {
-			s.hears("o", wire.SumNone, wire.Sum{})
+			s.hears("o", wire.SumNone, wire.Sum{Question: asked.Question})
 			if w := s.told("n", wire.SumPlace); w == nil || w.Size != 1 {
 				t.Errorf("n has no place: %+v", w)
 			}
 			continue
 		}
-		s.hears("o", wire.SumDone, wire.Sum{Attempt: 7})
+		s.hears("o", wire.SumDone, wire.Sum{Attempt: 7, Question: asked.Question})
 		if w := s.told("n", wire.SumFault); w == nil || w.Op != codeOf(ErrOver) {
 			t.Errorf("n is told %+v", w)
 		}
+	}
+}
+
+// TestOnlyAnswersCount shows that one that did not make the last sum asks even those who have
+// told it where they are: it may have been long ago, and another may have led meanwhile.
+func TestOnlyAnswersCount(t *testing.T) {
+	s := newSolo(t)
+	s.View(0, []ID{s.self, "n"})
+	s.hears("n", wire.SumStatus, wire.Sum{Length: 1})
+	s.now += 2 * time.Second
+	s.Tick(s.now)
+	asked := s.told("n", wire.SumAsk)
+	if asked == nil {
+		t.Fatal("n is not asked")
+	}
+	s.hears("n", wire.SumStatus, wire.Sum{Length: 1, Question: asked.Question})
+	s.Tick(s.now)
+	if s.told("n", wire.SumPlace) == nil {
+		t.Error("n has no place")
 	}
 }
 
@@ -166,8 +190,8 @@ func TestACoordinatorAsksItself(t *testing.T) {
 	s := newSolo(t, "z")
 	s.holds("z")
 	s.View(0, []ID{s.self, "n", "z"})
-	s.hears("n", wire.SumStatus, wire.Sum{Length: 1, Patience: 1000})
-	s.hears("z", wire.SumNone, wire.Sum{})
+	s.hears("n", wire.SumStatus, wire.Sum{Length: 1, Patience: 1000, Question: 1})
+	s.hears("z", wire.SumNone, wire.Sum{Question: 1})
 	s.now += 2 * time.Second
 	s.Tick(s.now)
 	for _, o := range s.Outcomes() {

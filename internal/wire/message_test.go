@@ -119,7 +119,8 @@ func drawMessage(t *rapid.T) Message {
 				Kind: SumKind(rapid.Uint8Range(1, uint8(lastSumKind)).Draw(t, "sum's kind")), Op: rapid.Uint8().Draw(t, "op"),
 				Stage: rapid.Uint8().Draw(t, "stage"), Name: drawText(t, 1, MaxSumName), Attempt: number("attempt"), Length: number("length"),
 				Least: rapid.Uint32().Draw(t, "least"), Patience: rapid.Uint32().Draw(t, "patience"), Term: rapid.Uint32().Draw(t, "term"),
-				Rank: rapid.Uint32Range(0, size-1).Draw(t, "rank"), Size: size,
+				Question: rapid.Uint32().Draw(t, "question"),
+				Rank:     rapid.Uint32Range(0, size-1).Draw(t, "rank"), Size: size,
 				Next: drawText(t, 0, maxID), Previous: drawText(t, 0, maxID), Detail: drawText(t, 0, maxWhy),
 			}
 		},

@@ -10,7 +10,7 @@ const (
 	MaxShare = 128 << 10
 	maxID    = 128
 	maxWhy   = 152 // of a Detail
-	maxSum   = 3 + 1 + MaxSumName + 8 + 8 + 4 + 4 + 4 + 4 + 4 + 2*(1+maxID) + 1 + maxWhy
+	maxSum   = 3 + 1 + MaxSumName + 8 + 8 + 6*4 + 2*(1+maxID) + 1 + maxWhy
 	// shareInfo is the most bytes of a SHARE before the numbers.
 	shareInfo = 1 + MaxSumName + 8 + 4 + 8 + 8
 )
@@ -76,6 +76,8 @@ type Sum struct {
 	// Term counts the coordinators that a participant has told where it is. A coordinator repeats
 	// it in COMMIT, which is void once the participant has told another.
 	Term uint32
+	// Question numbers those of a coordinator; an answer repeats it.
+	Question uint32
 	// Rank, from 0, and Size are a place in a ring.
 	Rank, Size uint32
 	// Next and Previous are ids of members.
@@ -105,6 +107,7 @@ func (m *Sum) fields(c Coder) Coder {
 	c.Uint32(&m.Least)
 	c.Uint32(&m.Patience)
 	c.Uint32(&m.Term)
+	c.Uint32(&m.Question)
 	c.Uint32(&m.Rank)
 	if c.Uint32(&m.Size); m.Rank >= max(m.Size, 1) {
 		c.Fault("place %d of %d", m.Rank, m.Size)

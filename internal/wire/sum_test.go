@@ -26,7 +26,7 @@ func sumVectors() []vector {
 			name: "sum-status", about: "a participant in the sum of 1,000 numbers waits for a place, with four or more, for a minute",
 			message: Sum{Kind: SumStatus, Name: "fit/12", Attempt: 0x30001, Length: 1000, Least: 4, Patience: 60000, Term: 1},
 			parts: append(append(head("1, status", "0, sum", "0, waiting"), []part{
-				{8, "attempt, the last that it had a place in: 0x30001"}, {8, "length: 1000"}, {4, "least: 4"}, {4, "patience: 60000 ms"}, {4, "term: 1"},
+				{8, "attempt, the last that it had a place in: 0x30001"}, {8, "length: 1000"}, {4, "least: 4"}, {4, "patience: 60000 ms"}, {4, "term: 1"}, {4, "question"},
 				{4, "rank"}, {4, "size"},
 			}...), end("", "")...),
 		},
@@ -34,7 +34,7 @@ func sumVectors() []vector {
 			name: "sum-place", about: "and gets one",
 			message: Sum{Kind: SumPlace, Name: "fit/12", Attempt: 0x40001, Rank: 1, Size: 4, Next: "c", Previous: "a"},
 			parts: append(append(head("8, place", "0", "0"), []part{
-				{8, "attempt: 0x40001"}, {8, "length"}, {4, "least"}, {4, "patience"}, {4, "term"}, {4, "rank: 1"}, {4, "size: 4"},
+				{8, "attempt: 0x40001"}, {8, "length"}, {4, "least"}, {4, "patience"}, {4, "term"}, {4, "question"}, {4, "rank: 1"}, {4, "size: 4"},
 			}...), end("c", "a")...),
 		},
 		{
