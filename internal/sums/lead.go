@@ -16,8 +16,12 @@ const (
 	maxBroken = 5
 	// silence is after what time a participant is given up that says nothing any more.
 	silence = 20 * time.Second
-	// attemptBits keep the attempts of two coordinators apart.
+	// attemptBits keep the attempts of two coordinators apart, maxAttempt leaves room for more.
 	attemptBits = 16
+	maxAttempt  = 1 << 62
+	// unanswered is for how much longer than for participants a coordinator waits for members'
+	// answers, before the sum fails: it may have been made with those.
+	unanswered = time.Minute
 )
 
 // lead is what a coordinator knows of a sum.
@@ -32,7 +36,9 @@ type lead struct {
 	running bool          // an attempt is
 	attempt uint64        // the last of this coordinator
 	others  uint64        // the highest of others
-	changed time.Duration // when somebody came, or left
+	changed time.Duration // when somebody came for the first time, or an attempt was given up
+	known   map[ID]bool   // who has ever come
+	voided  int           // attempts
 
 	inquires bool   // others may have followed another: what they say counts only as an answer
 	question uint32 // to tell answers from those to an earlier lead
@@ -55,7 +61,7 @@ type comer struct {
 func newLead(m *Machine, name string) *lead {
 	m.leads++
 	return &lead{
-		m: m, name: name, changed: m.now,
+		m: m, name: name, changed: m.now, known: make(map[ID]bool),
 		inquires: m.leader != m.self, question: m.leads, answered: make(map[ID]bool), asked: m.now - sayAgain,
 	}
 }
@@ -85,12 +91,17 @@ func (l *lead) hear(from ID, w *wire.Sum) {
 			return
 		}
 	}
-	l.answered[from] = l.answered[from] || answers
+	if answers {
+		l.answered[from] = true
+	}
 	l.advance()
 }
 
 // status notes where a participant is. It reports false if that ends the sum.
 func (l *lead) status(from ID, w *wire.Sum) bool {
+	if w.Attempt >= maxAttempt {
+		return false
+	}
 	c := l.find(from)
 	if c == nil {
 		if len(l.came) > 0 && (w.Op != l.op || w.Length != l.length) {
@@ -101,7 +112,9 @@ func (l *lead) status(from ID, w *wire.Sum) bool {
 		l.came = append(l.came, comer{ID: from})
 		slices.SortFunc(l.came, func(a, b comer) int { return strings.Compare(string(a.ID), string(b.ID)) })
 		c = l.find(from)
-		l.op, l.length, l.changed = w.Op, w.Length, l.m.now
+		if l.op, l.length = w.Op, w.Length; !l.known[from] {
+			l.known[from], l.changed = true, l.m.now
+		}
 	}
 	l.least = max(l.least, int(w.Least))
 	l.wait = max(l.wait, time.Duration(w.Patience)*time.Millisecond)
@@ -138,7 +151,6 @@ func (l *lead) drop(id ID) {
 	}
 	placed := c.placed
 	l.came = slices.DeleteFunc(l.came, func(c comer) bool { return c.ID == id })
-	l.changed = l.m.now
 	if placed && l.running {
 		l.regroup()
 	}
@@ -173,6 +185,7 @@ func (l *lead) broken(suspect ID, attempt uint64) {
 // regroup gives the attempt up. Who answers is in the next.
 func (l *lead) regroup() {
 	l.running, l.changed = false, l.m.now
+	l.voided++
 	for i := range l.came {
 		c := &l.came[i]
 		if c.placed {
@@ -191,6 +204,8 @@ func (l *lead) advance() {
 	switch {
 	case len(l.came) == 0:
 		l.m.open[l.name].lead = nil
+	case l.voided > maxBroken*(len(l.m.members)+1):
+		l.fault(codeOf(ErrTooFew), fmt.Sprintf("%d attempts have come to nothing", l.voided))
 	case l.running:
 		if !slices.ContainsFunc(l.came, func(c comer) bool { return c.placed && (c.stage != Holding || c.attempt != l.attempt) }) {
 			l.commit()
@@ -200,29 +215,6 @@ func (l *lead) advance() {
 	case slices.ContainsFunc(l.came, func(c comer) bool { return !l.ready(c) }):
 	case len(l.came) >= max(l.least, 1) && len(l.missing()) == 0:
 		l.begin()
-	}
-}
-
-// informed tells whether all members have said what they know, this one among them.
-func (l *lead) informed() bool {
-	if own := l.m.open[l.name].own; own != nil && own.leader != l.m.self {
-		return false
-	}
-	return !slices.ContainsFunc(l.m.members, func(id ID) bool {
-		return id != l.m.self && !l.m.asleep[id] && !l.answered[id] && (l.inquires || l.find(id) == nil)
-	})
-}
-
-// inquire asks those who have not said what they know.
-func (l *lead) inquire() {
-	if l.m.now-l.asked < sayAgain {
-		return
-	}
-	l.asked = l.m.now
-	for _, id := range l.m.members {
-		if id != l.m.self && !l.m.asleep[id] && !l.answered[id] {
-			l.m.tell(id, &wire.Sum{Kind: wire.SumAsk, Name: l.name, Question: l.question})
-		}
 	}
 }
 
@@ -328,42 +320,19 @@ func (l *lead) tick() {
 		}
 	}
 	l.advance()
-	if s := l.m.open[l.name]; s == nil || s.lead != l || l.running || l.m.now-l.changed < l.wait || l.inquires && !l.informed() {
-		return
-	}
-	if slices.ContainsFunc(l.came, func(c comer) bool { return !l.ready(c) }) {
-		return
-	}
-	missing := l.missing()
-	if len(l.came) >= max(l.least, 1) {
-		l.begin()
-		return
-	}
-	l.fault(codeOf(ErrTooFew), fmt.Sprintf("%d have come within %s of the last, %d are needed; missing of the members: %s",
-		len(l.came), l.wait, l.least, shorts(missing)))
-}
-
-// short is the end of an id, which tells members apart.
-func short(id ID) string {
-	const most = 8
-	if len(id) > most {
-		return "…" + string(id[len(id)-most:])
-	}
-	return string(id)
-}
-
-func shorts(ids []ID) string {
-	const most = 3
-	var names []string
-	for i, id := range ids {
-		if i == most {
-			names = append(names, "…")
-			break
+	waited := l.m.now - l.changed
+	s := l.m.open[l.name]
+	switch {
+	case s == nil || s.lead != l || l.running || waited < l.wait:
+	case !l.informed():
+		if l.inquire(); waited >= l.wait+unanswered {
+			l.fault(codeOf(ErrTooFew), "whether they have made the sum is not said by "+shorts(l.silent()))
 		}
-		names = append(names, short(id))
+	case slices.ContainsFunc(l.came, func(c comer) bool { return !l.ready(c) }):
+	case len(l.came) >= max(l.least, 1):
+		l.begin()
+	default:
+		l.fault(codeOf(ErrTooFew), fmt.Sprintf("%d have come within %s of the last, %d are needed; missing of the members: %s",
+			len(l.came), l.wait, l.least, shorts(l.missing())))
 	}
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
 }

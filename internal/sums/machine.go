@@ -14,6 +14,8 @@ import (
 const (
 	// MaxOpen bounds the sums that are under way, as a participant or a coordinator knows.
 	MaxOpen = 256
+	// maxAlone bounds those among them for which one member alone has come.
+	maxAlone = MaxOpen / 4
 	// maxOver bounds the sums that are remembered when they are over.
 	maxOver = 4096
 	// sayAgain is how often what matters is said again: a message may be lost with its
@@ -271,7 +273,7 @@ func (m *Machine) status(from ID, w *wire.Sum) {
 		return
 	}
 	s := m.open[w.Name]
-	if s == nil && len(m.open) >= MaxOpen {
+	if s == nil && (len(m.open) >= MaxOpen || m.alone(from) >= maxAlone) {
 		return // it says it again
 	}
 	s = m.sum(w.Name)
@@ -280,6 +282,16 @@ func (m *Machine) status(from ID, w *wire.Sum) {
 	}
 	s.lead.hear(from, w)
 	m.tidy(s)
+}
+
+// alone is in how many sums a member is the only one that has come.
+func (m *Machine) alone(member ID) (sums int) {
+	for _, s := range m.open {
+		if s.own == nil && s.lead != nil && len(s.lead.came) == 1 && s.lead.came[0].ID == member {
+			sums++
+		}
+	}
+	return sums
 }
 
 // answer is what a participant is told that comes when a sum is over.

@@ -20,8 +20,13 @@ const (
 	Holding
 )
 
-// standstill is after what time an attempt is given up in which nothing comes.
-const standstill = time.Minute
+const (
+	// standstill is after what time an attempt is given up in which nothing comes, or less than
+	// a full share.
+	standstill = time.Minute
+	// maxRing bounds what a participant makes room for before others have brought anything.
+	maxRing = 1 << 16
+)
 
 // part is this member's part of a sum.
 type part struct {
@@ -106,8 +111,9 @@ func (p *part) hear(from ID, w *wire.Sum) {
 // late.
 func (p *part) place(from ID, w *wire.Sum) {
 	late := w.Attempt == p.attempt || w.Attempt < p.attempt && from == p.placedBy
-	if late || w.Size == 0 || w.Size > 1 && (w.Next == "" || w.Previous == "") {
-		return
+	known := slices.Contains(p.m.members, ID(w.Next)) && slices.Contains(p.m.members, ID(w.Previous))
+	if late || !known || w.Size == 0 || w.Size > maxRing {
+		return // it says it again
 	}
 	p.attempt, p.placedBy, p.stage, p.suspect, p.moved = w.Attempt, from, Placed, "", p.m.now
 	p.ring = newRing(&p.Call, w)
@@ -149,7 +155,8 @@ func (p *part) keep(from ID, s *wire.Share) {
 	if p.Op == Gather {
 		room = 2 * MaxGather
 	}
-	if p.waiting += uint64(len(s.Data)); p.waiting > room {
+	most := room/wire.MaxShare + 2*uint64(len(p.m.members))
+	if p.waiting += uint64(len(s.Data)); p.waiting > room || uint64(len(p.early)) >= most {
 		return // the ring stands still, and is broken off
 	}
 	kept := *s
@@ -163,10 +170,12 @@ func (p *part) take(s *wire.Share) {
 	if p.stage != Placed {
 		return
 	}
-	p.moved = p.m.now
 	if !p.ring.take(s, p.send) {
 		p.breakOff(p.ring.previous)
 		return
+	}
+	if len(s.Data) == wire.MaxShare || p.ring.offset == 0 {
+		p.moved = p.m.now
 	}
 	p.close()
 }
