@@ -1,5 +1,5 @@
-// Gossipnode trains a model on pictures together with other processes like it,
-// with no server: it is the sample program of the library and a small tool in
+// Gossipnode trains a model on pictures or tables together with other processes like
+// it, with no server: it is the sample program of the library and a small tool in
 // its own right.
 //
 //	gossipnode local                             four peers on this machine
@@ -70,7 +70,7 @@ func newRoot(std cli.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gossipnode",
 		Short: "Train one model together with others, with no server",
-		Long: `Gossipnode trains a model on pictures together with other processes like it.
+		Long: `Gossipnode trains a model on pictures or tables together with other processes like it.
 Each has its own data, and now and then averages its model with one neighbour.
 There is no server, nobody waits for anybody, and any of them may fail.`,
 		Example: `  gossipnode local

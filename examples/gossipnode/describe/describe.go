@@ -45,7 +45,7 @@ func Of(s settings.Settings, data *dataset.Data) description.Description {
 		}
 	}
 	for _, f := range fields() {
-		if value := f.value(s); !f.table || s.IsTable() && value != "" {
+		if value := f.value(s); !f.table || s.IsTable() && value != "" && len(value) <= description.MaxValue {
 			all = append(all, description.Field{Name: f.name, Value: value, Local: f.local})
 		}
 	}

@@ -17,7 +17,7 @@ type field struct {
 	name  string
 	flags []string // that say what it is
 	local bool     // members may differ
-	table bool     // it is of data sets that are tables, and unknown where it is empty
+	table bool     // it is of data sets that are tables, and unknown where it is empty or too long
 	value func(settings.Settings) string
 	// take sets it as the run has it; nil where only the one who has it can.
 	take func(s *settings.Settings, value string) error
@@ -52,7 +52,7 @@ func decimal(text string) (float64, error) { return strconv.ParseFloat(text, 64)
 // fields are all of them. What models or work suffer from is refused; the rest is a peer's
 // own to choose.
 func fields() []field {
-	return []field{
+	return append(tableFields(), []field{
 		text("dataset", false, func(s *settings.Settings) *string { return &s.Dataset }),
 		text("model", false, func(s *settings.Settings) *string { return &s.Model }),
 		{name: "work", flags: []string{"steps", "epochs"}, value: work, take: takeWork},
@@ -78,10 +78,24 @@ func fields() []field {
 		{name: "initial values", flags: []string{"init"}, local: true, value: initial},
 		{name: "codec policy", flags: []string{"policy"}, local: true, value: func(s settings.Settings) string { return digest(s.Policy) }},
 		{name: "admission", flags: []string{"allow", "run-key"}, local: true, value: admission},
-		ofTable("target", func(s *settings.Settings) *string { return &s.Table.Target }),
-		ofTable("split", func(s *settings.Settings) *string { return &s.Table.Split }),
-		ofTable("preparation", func(s *settings.Settings) *string { return &s.Preparation }),
+	}...)
+}
+
+// tableFields are those of data sets that are tables. Rows that leave their peers (--share-rows) are
+// none of them: that is never taken over.
+func tableFields() []field {
+	fields := []field{text("preparation", false, func(s *settings.Settings) *string { return &s.Preparation })}
+	for _, flag := range settings.SharedByTables() {
+		fields = append(fields, field{
+			name: flag, flags: []string{flag},
+			value: func(s settings.Settings) string { return s.Table.Shared()[flag] },
+			take:  func(s *settings.Settings, value string) error { return s.Table.Set(flag, value) },
+		})
 	}
+	for i := range fields {
+		fields[i].table = true
+	}
+	return fields
 }
 
 // work is how much there is to do.
@@ -119,13 +133,6 @@ func ofData(flag string, of func(*settings.Settings) *string) field {
 		}
 		return nil
 	}
-	return f
-}
-
-// ofTable is a field that is a text of tables.
-func ofTable(name string, of func(*settings.Settings) *string) field {
-	f := text(name, false, of)
-	f.table = true
 	return f
 }
 

@@ -20,10 +20,10 @@ func colored(t *testing.T, colors ...string) string {
 	t.Helper()
 	draw := rand.New(rand.NewPCG(1, uint64(len(colors))))
 	var text strings.Builder
-	text.WriteString("a,color,total\n")
+	text.WriteString("a,color,note,total\n")
 	for range 300 {
 		a, color := draw.NormFloat64(), colors[draw.IntN(len(colors))]
-		fmt.Fprintf(&text, "%.3f,%s,%.3f\n", a, color, a+float64(len(color)-4))
+		fmt.Fprintf(&text, "%.3f,%s,1,%.3f\n", a, color, a+float64(len(color)-4))
 	}
 	return clitest.WriteFile(t, "rows.csv", text.String())
 }
@@ -68,7 +68,7 @@ func until(t *testing.T, lines <-chan string, says string) string {
 func TestPeersWithTablesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	pipeline := filepath.Join(t.TempDir(), "p")
-	line, founder := told(t, "--join murmuration1", "--dataset=csv", "--target=total>0", "--data", colored(t, "red", "green"), "--min-peers=2", "--steps=1000000000", "--pipeline", pipeline)
+	line, founder := told(t, "--join murmuration1", "--dataset=csv", "--target=total>0", "--drop=note", "--floor=2", "--data", colored(t, "red", "green"), "--min-peers=2", "--steps=1000000000", "--pipeline", pipeline)
 	_, invitation, _ := strings.Cut(line, "--join ")
 	_, second := told(t, "training mlp on csv", "--join", invitation, "--data", colored(t, "red", "green", "yellow"))
 	until(t, founder, "training mlp on csv")
@@ -79,7 +79,7 @@ func TestPeersWithTablesOfTheirOwn(t *testing.T) {
 		}
 	}()
 	code, _, stderr := try("run", "--listen", settings.Loopback, "--join", invitation, "--data", colored(t, "yellow"))
-	if code != cli.ExitUsage || !strings.Contains(stderr, "--pipeline is missing") || !strings.Contains(stderr, "target total>0") {
+	if code != cli.ExitUsage || !strings.Contains(stderr, "--pipeline is missing") || !strings.Contains(stderr, "drop note") || !strings.Contains(stderr, "target total>0") {
 		t.Errorf("without the file: exit code %d: %s", code, stderr)
 	}
 	address := clitest.Peer(t, peer.Admission{}, description.Field{Name: "dataset", Value: "csv"}, description.Field{Name: "preparation", Value: "0123456789abcdef"}, description.Field{Name: "target", Value: "total>0"})

@@ -143,18 +143,38 @@ func (s dataSettings) tableFaults() []error {
 
 const shareRowsFlag = "share-rows"
 
-// shared are the flags of tables that all members of a run give alike.
-var shared = []string{"target", "drop", "split", "categories", "numbers", "floor", "max-values", "distinct"}
+// SharedByTables are the flags of tables that all members of a run give alike.
+func SharedByTables() []string {
+	return []string{"target", "drop", "split", "categories", "numbers", "floor", "max-values", "distinct"}
+}
+
+// flags are those of the table, which they read and set.
+func (t *Table) flags() *pflag.FlagSet {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	kept := *t
+	t.Register(flags)
+	*t = kept
+	return flags
+}
 
 // Shared are the settings of tables that all members of a run have in common, by flag.
 func (t Table) Shared() map[string]string {
-	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	var copied Table
-	copied.Register(flags)
-	copied = t
-	alike := map[string]string{shareRowsFlag: strconv.Itoa(t.ShareRows)}
-	for _, name := range shared {
-		alike[name] = flags.Lookup(name).Value.String()
+	alike, flags := map[string]string{shareRowsFlag: strconv.Itoa(t.ShareRows)}, t.flags()
+	for _, name := range SharedByTables() {
+		f := flags.Lookup(name)
+		alike[name] = f.Value.String()
+		if values, ok := f.Value.(pflag.SliceValue); ok {
+			alike[name] = strings.Join(values.GetSlice(), ",")
+		}
 	}
 	return alike
+}
+
+// Set sets what a flag says, as Shared tells it.
+func (t *Table) Set(flag, value string) error {
+	f := t.flags().Lookup(flag)
+	if values, ok := f.Value.(pflag.SliceValue); ok {
+		return values.Replace(strings.Split(value, ","))
+	}
+	return f.Value.Set(value)
 }
