@@ -29,11 +29,14 @@ func newThreeByThree(r *Room, in ops.Shape, channels, stride int) *threeByThree 
 // Forward implements Step.
 func (s *threeByThree) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 	if p.Fresh {
-		out := s.conv.Out().Channels
-		rows := len(w) / out
+		out, tap := s.sizes()
 		for o := range out {
-			for row, v := range w[o*rows : (o+1)*rows] {
-				s.weights[s.place(row)*out+o] = v
+			for c := range s.in.Channels {
+				at := c*out + o
+				for _, v := range w[(o*s.in.Channels+c)*taps:][:taps] {
+					s.weights[at] = v
+					at += tap
+				}
 			}
 		}
 		s.conv.Load(s.weights)
@@ -44,19 +47,26 @@ func (s *threeByThree) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 	return y
 }
 
-// place is where the weight number row of an output, of channel in and then tap, lies among
-// those of the kernels.
-func (s *threeByThree) place(row int) int { return row%taps*s.in.Channels + row/taps }
+// sizes are how many outputs there are, and how far apart two pixels of a kernel lie among
+// the weights in the kernels' order.
+func (s *threeByThree) sizes() (out, tap int) {
+	out = s.conv.Out().Channels
+	return out, s.in.Channels * out
+}
 
 // Backward implements Step.
 func (s *threeByThree) Backward(p Pass, _, g, e tensor.Vector) tensor.Vector {
 	p.Begin(s.sums)
 	s.conv.AddWeightGradient(s.sums, s.x, e)
-	if out := s.conv.Out().Channels; p.Last {
-		rows := len(g) / out
+	if out, tap := s.sizes(); p.Last {
 		for o := range out {
-			for row := range rows {
-				g[o*rows+row] = s.sums[s.place(row)*out+o]
+			for c := range s.in.Channels {
+				at := c*out + o
+				row := g[(o*s.in.Channels+c)*taps:][:taps]
+				for i := range row {
+					row[i] = s.sums[at]
+					at += tap
+				}
 			}
 		}
 	}

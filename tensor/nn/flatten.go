@@ -10,11 +10,28 @@ type flatten struct{}
 
 func (flatten) String() string { return "Flatten" }
 
-func (flatten) Fit(in Shape) (Fitted, error) {
-	rows, width := in.Rows(), in.Width()
-	if len(in) < 3 || width == 1 || rows == 1 { // as it lies already
-		rows, width = 1, in.Len()
+// fewOutputs is up to how many outputs of a Linear its weights are turned, once a batch,
+// rather than each picture.
+const fewOutputs = 64
+
+// fuse takes a Linear along, and what that takes along.
+func (flatten) fuse(next []Layer) (Layer, int) {
+	layer := first(next)
+	inner := layer
+	if s, ok := layer.(started); ok {
+		inner = s.Layer
 	}
+	if l, ok := inner.(linear); !ok || l.out > fewOutputs {
+		return nil, 0
+	}
+	if fused, n := layer.(fuser).fuse(next[1:]); fused != nil {
+		return flatLinear{fused}, 1 + n
+	}
+	return flatLinear{layer}, 1
+}
+
+func (flatten) Fit(in Shape) (Fitted, error) {
+	rows, width := turned(in)
 	return Fitted{Out: Shape{in.Len()}, Make: func(r *Room) Step {
 		s := &flattenStep{rows: rows, width: width}
 		if rows > 1 {
@@ -22,6 +39,15 @@ func (flatten) Fit(in Shape) (Fitted, error) {
 		}
 		return s
 	}}, nil
+}
+
+// turned are the rows and the columns that Flatten exchanges, one row where an example lies
+// as it should already.
+func turned(in Shape) (rows, width int) {
+	if len(in) < 3 || in.Width() == 1 {
+		return 1, in.Len()
+	}
+	return in.Rows(), in.Width()
 }
 
 // flattenStep turns the rows and columns of an example.
@@ -55,4 +81,50 @@ func turn(out, x tensor.Vector, rows, width int) tensor.Vector {
 		}
 	}
 	return out
+}
+
+// flatLinear is a Linear behind Flatten: pictures stay as they lie, and the weights are
+// turned for them.
+type flatLinear struct{ Layer }
+
+func (l flatLinear) String() string { return nameOf(l.Layer) }
+
+func (l flatLinear) Fit(in Shape) (Fitted, error) {
+	f, err := l.Layer.Fit(Shape{in.Len()})
+	if rows, width := turned(in); err == nil && rows > 1 {
+		inner, values := f.Make, f.values()
+		f.Make = func(r *Room) Step {
+			return &flatLinearStep{
+				Step: inner(r), rows: rows, width: width, count: Shape(f.Params[0].Shape).Len(),
+				weights: make(tensor.Vector, values), sums: make(tensor.Vector, values),
+			}
+		}
+	}
+	return f, err
+}
+
+type flatLinearStep struct {
+	Step
+	rows, width   int           // of a picture
+	count         int           // of weights; biases follow
+	weights, sums tensor.Vector // turned
+}
+
+// Forward implements Step.
+func (s *flatLinearStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
+	if p.Fresh {
+		turn(s.weights, w[:s.count], s.width, s.rows)
+		copy(s.weights[s.count:], w[s.count:])
+	}
+	return s.Step.Forward(p, s.weights, x)
+}
+
+// Backward implements Step.
+func (s *flatLinearStep) Backward(p Pass, _, g, e tensor.Vector) tensor.Vector {
+	below := s.Step.Backward(p, s.weights, s.sums, e)
+	if p.Last {
+		turn(g, s.sums[:s.count], s.rows, s.width)
+		copy(g[s.count:], s.sums[s.count:])
+	}
+	return below
 }

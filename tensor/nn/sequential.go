@@ -18,7 +18,7 @@ func Sequential(layers ...Layer) *Sequence { return &Sequence{slices.Clone(layer
 // the same outputs.
 type fuser interface {
 	// fuse is a layer in place of this one and the first n of next, or nil if there is none.
-	// Those of next have no parameters.
+	// Those of next have no parameters; but Flatten, which has none, takes one that has.
 	fuse(next []Layer) (fused Layer, n int)
 }
 
@@ -34,6 +34,9 @@ func (s *Sequence) Fit(in Shape) (Fitted, error) {
 		if f, ok := layer.(fuser); ok {
 			if fused, n := f.fuse(s.layers[i+1:]); fused != nil {
 				layer, i = fused, i+n
+				if _, ok := fused.(flatLinear); ok {
+					place++ // of what has the parameters
+				}
 			}
 		}
 		if layer == nil {
