@@ -85,21 +85,21 @@ func (s *summing) trains() error {
 // Each member sends at most 2.1 times what it brings, however many there are, and needs the
 // memory of three vectors. Whoever dies is left out, or had been added before: all that are left
 // have the same sum. After an error nothing has been summed for this peer, though what it brought
-// may count at the others. A hostile member can bring any numbers: sums are for runs that admit
-// whom they trust. Safe for concurrent use.
+// may count at the others. A hostile member can bring any numbers, or coordinate and hold the
+// others up until ctx ends: sums are for runs that admit whom they trust. Safe for concurrent use.
 func (s *summing) Sum(ctx context.Context, name string, vector []float64) (sum []float64, peers int, err error) {
 	return s.vector(ctx, sums.Call{Name: name, Op: sums.Add, Vector: vector})
 }
 
-// Max is the largest, place by place, of what all members bring: see Sum. The least is that of
-// what is negated.
+// Max is the largest, place by place, of what all members bring: see Sum. The least has no method of
+// its own: it is what Max of the negated numbers is, negated, and one vector may hold both.
 func (s *summing) Max(ctx context.Context, name string, vector []float64) (largest []float64, peers int, err error) {
 	return s.vector(ctx, sums.Call{Name: name, Op: sums.Max, Vector: vector})
 }
 
 // Gather hands every member what each brings, at most 64 MiB, in the order of their ids: see
-// Sum. Each member sends as much as all but one bring. What is not a sum of numbers (sketches,
-// names) is merged by all alike.
+// Sum. Each member sends as much as all but one bring. What is no sum of numbers, as sketches and
+// lists of names, is so merged by all alike: equal blocks in an equal order.
 func (s *summing) Gather(ctx context.Context, name string, data []byte) (all [][]byte, err error) {
 	if len(data) > sums.MaxGather {
 		return nil, fmt.Errorf("gathering %q: %d bytes, at most %d", name, len(data), sums.MaxGather)

@@ -1,10 +1,13 @@
 package sumtalks
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 const (
 	// maxQueued bounds the frames that wait for a partner: shares are as many as what this
-	// member brings itself, and words a few, unless the partner takes none.
+	// member brings itself, those of one attempt, and words a few, unless the partner takes none.
 	maxQueued = 1 << 16
 	// together is about how many bytes are written at once.
 	together = 256 << 10
@@ -13,22 +16,28 @@ const (
 // queue is frames that wait to be sent, in order.
 type queue struct {
 	mu     sync.Mutex
-	frames [][]byte
+	frames []waiting
 	closed bool
 	wake   chan struct{} // holds a token if there is something to do
+}
+
+// waiting is a frame, and of what sum it is a share, "" if it is a word.
+type waiting struct {
+	frame []byte
+	share string
 }
 
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 
 // put adds a frame. Where there are too many all are lost: the machine says again what
 // matters.
-func (q *queue) put(frame []byte) {
+func (q *queue) put(frame []byte, share string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.frames) >= maxQueued {
 		q.frames = nil
 	}
-	q.frames = append(q.frames, frame)
+	q.frames = append(q.frames, waiting{frame, share})
 	q.signal()
 }
 
@@ -46,15 +55,22 @@ func (q *queue) signal() {
 	}
 }
 
+// forget drops the shares of a sum, whose attempt was given up.
+func (q *queue) forget(sum string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.frames = slices.DeleteFunc(q.frames, func(w waiting) bool { return w.share == sum })
+}
+
 // take moves frames that are to be written at once into buf, and tells whether the queue is
 // closed.
 func (q *queue) take(buf []byte) (_ []byte, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := 0
-	for ; n < len(q.frames) && (n == 0 || len(buf)+len(q.frames[n]) <= together); n++ {
-		buf = append(buf, q.frames[n]...)
-		q.frames[n] = nil
+	for ; n < len(q.frames) && (n == 0 || len(buf)+len(q.frames[n].frame) <= together); n++ {
+		buf = append(buf, q.frames[n].frame...)
+		q.frames[n].frame = nil
 	}
 	if q.frames = q.frames[n:]; len(q.frames) == 0 {
 		q.frames = nil

@@ -139,16 +139,27 @@ func (t *Talks) carryOut() {
 				t.waiting[o.Result.Name] <- *o.Result // has room
 				delete(t.waiting, o.Result.Name)
 			case o.Word != nil:
-				say(t, o.To, *o.Word)
+				say(t, o.To, *o.Word, "")
 			case o.Share != nil:
-				say(t, o.To, *o.Share)
+				t.hand(o.To, o.Share)
 			}
 		}
 	}
 }
 
-// say has a message sent to a member.
-func say[M wire.Message](t *Talks, to seam.PeerID, message M) {
+// hand has a share sent to a member, and those of an earlier attempt no more: a partner that takes
+// nothing would have them pile up with each attempt.
+func (t *Talks) hand(to seam.PeerID, share *wire.Share) {
+	if share.Step == 0 && share.Offset == 0 {
+		for _, s := range t.speakers {
+			s.queue.forget(share.Name)
+		}
+	}
+	say(t, to, *share, share.Name)
+}
+
+// say has a message sent to a member: a share of a sum, or a word.
+func say[M wire.Message](t *Talks, to seam.PeerID, message M, share string) {
 	frame, err := wire.Pack(nil, 0, message)
 	if err != nil {
 		t.Log.Error("a word of a sum cannot be sent", zap.Error(err)) // a fault of ours
@@ -160,7 +171,7 @@ func say[M wire.Message](t *Talks, to seam.PeerID, message M) {
 		t.speakers[to] = s
 		t.group.Spawn(s.run)
 	}
-	s.queue.put(frame)
+	s.queue.put(frame, share)
 }
 
 // Do makes a sum. It waits until that is done, or ctx ends.

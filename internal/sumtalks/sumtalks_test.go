@@ -78,11 +78,35 @@ func TestOlderReleasesArePassedOver(t *testing.T) {
 	}
 }
 
+// TestAttemptsDoNotPileUp shows that what waits for a partner that takes nothing is of one attempt,
+// whatever their number.
+func TestAttemptsDoNotPileUp(t *testing.T) {
+	var members []seam.PeerID
+	talks := place(t, memnet.New(memnet.Config{}), "b", &members, true)
+	q := newQueue()
+	talks.speakers["a"] = &speaker{Talks: talks, to: "a", queue: q} // nobody takes from it
+	talks.machine.View(0, []seam.PeerID{"a", members[0]})
+	talks.machine.Call(0, sums.Call{Name: "x", Vector: make([]float64, 1<<20)})
+	for attempt := range uint64(20) {
+		talks.machine.Hear(0, "a", wire.Sum{Kind: wire.SumPlace, Name: "x", Attempt: attempt + 1, Size: 2, Next: "a", Previous: "a"})
+		talks.carryOut()
+	}
+	shares := 0
+	for _, w := range q.frames {
+		if w.share == "x" {
+			shares++
+		}
+	}
+	if want := 4 << 20 / wire.MaxShare; shares != want || len(q.frames) == shares {
+		t.Errorf("%d shares wait among %d frames, want %d", shares, len(q.frames), want)
+	}
+}
+
 // TestAQueueIsBounded shows that a partner that takes nothing costs a bounded memory.
 func TestAQueueIsBounded(t *testing.T) {
 	q := newQueue()
 	for range maxQueued + 10 {
-		q.put([]byte{1})
+		q.put([]byte{1}, "")
 	}
 	buf, closed := q.take(nil)
 	if len(buf) != 10 || closed {
