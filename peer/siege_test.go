@@ -172,7 +172,7 @@ func (b *besieger) doubt(victim seam.PeerID, _ int) {
 	time.Sleep(28 * time.Second)
 }
 
-// siege runs a flock of eight for two minutes with so many besiegers, and counts what its
+// siege runs a flock of eight for two minutes, one under the race detector, with so many besiegers, and counts what its
 // passives serve of honest members.
 func siege(t *testing.T, besiegers int, attack func(b *besieger, victim seam.PeerID, accepted int)) (served uint64, flock *peertest.Flock) {
 	t.Helper()
@@ -216,7 +216,7 @@ func siege(t *testing.T, besiegers int, attack func(b *besieger, victim seam.Pee
 			}
 		}
 	}
-	time.Sleep(2 * time.Minute)
+	time.Sleep(2 * time.Minute / sparing)
 	served = initiated(flock) - before
 	for i, p := range flock.Peers {
 		s := p.Stats()
@@ -260,6 +260,10 @@ func actives(flock *peertest.Flock) (n uint64) {
 func TestWhoKeepsAPlaceForNothingTakesLittle(t *testing.T) {
 	t.Parallel()
 	quiet := map[int]uint64{} // by how many besiege
+	least := uint64(80)
+	if underRace {
+		least = 60 // of a minute, of which the beginning of an attack is a larger share
+	}
 	for _, c := range []struct {
 		name   string
 		count  int
@@ -281,8 +285,8 @@ func TestWhoKeepsAPlaceForNothingTakesLittle(t *testing.T) {
 				served, flock := siege(t, c.count, c.attack)
 				served /= actives(flock) // of eight three or four are, as they come
 				t.Logf("%d exchanges of an active, of %d", served, quiet[c.count])
-				if 100*served < 80*quiet[c.count] {
-					t.Errorf("%d exchanges of honest members were served, %d without it: %.0f %%, want 80", served, quiet[c.count], 100*float64(served)/float64(quiet[c.count]))
+				if 100*served < least*quiet[c.count] {
+					t.Errorf("%d exchanges of honest members were served, %d without it: %.0f %%, want %d", served, quiet[c.count], 100*float64(served)/float64(quiet[c.count]), least)
 				}
 			})
 		})

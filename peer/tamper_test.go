@@ -24,7 +24,7 @@ func TestFramesTamperedWithOverLoopback(t *testing.T) {
 			for _, how := range pairings {
 				networks, join := onLoopback(t)
 				pair := startTampered(t, kind, how, networks, join)
-				pair.often = func(string) int64 { return 8 }
+				pair.often = func(string) int64 { return 8 / sparing }
 				if kind.harmless {
 					pair.often = func(string) int64 { return 3 } // each takes the whole stall bound
 				}

@@ -64,7 +64,7 @@ const (
 	firstTerm        = 2 * time.Millisecond
 	mostTerm         = 8 * time.Millisecond
 	tamperedPatience = 2 * time.Minute
-	restPatience     = 10 * time.Second
+	restPatience     = time.Minute
 )
 
 // path is an optimizer that adds up its steps: plain gradient descent, whose steps are
