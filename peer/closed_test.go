@@ -38,6 +38,12 @@ func TestCloseDuringAStepLeavesTheParameters(t *testing.T) {
 		time.Sleep(long)
 		return p.Apply(t.Context(), delta, peer.Result{})
 	}
+	traded := func(t *testing.T, p *peer.Peer) error {
+		d := newTrader(t, p)
+		time.Sleep(long)
+		d.x[0]++
+		return d.commit(t, p, 1)
+	}
 	for _, c := range []struct {
 		name      string
 		configure func(int, *peer.Config)
@@ -45,6 +51,7 @@ func TestCloseDuringAStepLeavesTheParameters(t *testing.T) {
 	}{
 		{"Step", shortRun, computed},
 		{"Apply", shortRun, applied},
+		{"Trade", shortRun, traded},
 		{"Step with mean gradients", rivals()[0].configure, computed},
 	} {
 		t.Run(c.name, func(t *testing.T) {

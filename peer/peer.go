@@ -23,7 +23,7 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Peer is one member of a run. Step and Apply belong to one trainer goroutine;
+// Peer is one member of a run. Step, Apply and Trade belong to one trainer goroutine;
 // every other method is safe for concurrent use.
 type Peer struct {
 	config Config
@@ -139,7 +139,33 @@ func (p *Peer) Apply(ctx context.Context, delta tensor.Vector, made Result) erro
 	if err := p.summing.trains(); err != nil {
 		return err
 	}
-	return p.trainer.alone(func() error { return p.trainer.apply(ctx, delta, made) })
+	return p.trainer.alone(func() error {
+		return p.trainer.trade(ctx, delta, nil, Made{Steps: 1, Samples: made.Samples, Loss: made.Loss})
+	})
+}
+
+// Trade is for an optimizer of the caller's own that works on a copy of the parameters, x, for
+// several steps at once. base is what x was when it was last handed out: by Trade, or by
+// Snapshot before the first. Trade adds x − base as made.Steps steps, and then overwrites
+// both x and base with the parameters as they are: what was added is in the sum of the
+// peers' models exactly once, and what exchanges moved meanwhile stays. Both must have as many
+// values as the layout, and be the caller's alone while Trade runs; should x be written
+// to all the same, the values of one moment or another are added, never NaN. It allocates nothing.
+//
+// It waits and fails as Step does: with optim.ErrNotFinite if x holds NaN or infinite values, or
+// is farther from base than others would believe. x, base and the model are then as they
+// were. Where the flock's model has taken the place of this one, x − base is left out
+// and not counted, as a step under way is, and both are overwritten with the new model.
+// Steps are told to the algorithm one by one, so that one that wants to exchange every few
+// steps does so as often, between two calls.
+func (p *Peer) Trade(ctx context.Context, x, base tensor.Vector, made Made) error {
+	if err := p.summing.trains(); err != nil {
+		return err
+	}
+	if base == nil {
+		base = tensor.Vector{} // no base at all is what Apply has
+	}
+	return p.trainer.alone(func() error { return p.trainer.trade(ctx, x, base, made) })
 }
 
 // Batch is how many samples the next gradient should be of, so that all peers take

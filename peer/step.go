@@ -67,6 +67,18 @@ func Accumulate(batches int, gradient func(x, grad tensor.Vector) (Result, error
 	}
 }
 
+// Made is what a caller's own optimizer has done since the last Trade.
+type Made struct {
+	// Steps is how many it made, 0 to MaxTraded; 0 adds what there is, and counts nothing.
+	Steps int
+	// Samples is how many samples they were made of, Loss the mean loss; 0 and 0 if it is not known.
+	Samples int
+	Loss    float64
+}
+
+// MaxTraded bounds the steps of one Trade.
+const MaxTraded = 1 << 16
+
 // training is a peer's trainer in real time: it waits until a step may begin, and tells
 // the loop of it.
 type training struct {
@@ -107,7 +119,7 @@ func (t *training) begin(p *Peer, machine collective.Traits) {
 }
 
 var (
-	errTwoTrainers = errors.New("Step or Apply was called while another call runs: a peer has one trainer")
+	errTwoTrainers = errors.New("Step, Apply or Trade was called while another call runs: a peer has one trainer")
 	errNoSteps     = errors.New("applying a step: the algorithm averages gradients and makes the steps itself: call Step, and give the optimizer as Config.Optimizer")
 )
 
@@ -154,25 +166,51 @@ func (t *training) step(ctx context.Context, gradient func(x, grad tensor.Vector
 	return nil
 }
 
-func (t *training) apply(ctx context.Context, delta tensor.Vector, made Result) error {
-	if t.updates != nil {
+// trade adds x − base, or x if there is no base, as steps of the caller's own optimizer.
+func (t *training) trade(ctx context.Context, x, base tensor.Vector, made Made) error {
+	switch {
+	case t.updates != nil:
 		return errNoSteps
-	}
-	if len(delta) != t.values {
-		return fmt.Errorf("applying a step of %d values to %d parameters", len(delta), t.values)
+	case len(x) != t.values:
+		return fmt.Errorf("applying a step of %d values to %d parameters", len(x), t.values)
+	case base != nil && len(base) != t.values:
+		return fmt.Errorf("trading with a base of %d values for %d parameters: give the vector that the last Trade wrote", len(base), t.values)
+	case made.Steps < 0 || made.Steps > MaxTraded:
+		return fmt.Errorf("trading %d steps at once: want 0 to %d", made.Steps, MaxTraded)
 	}
 	if err := t.admit(ctx); err != nil {
 		return err
 	}
-	if made == (Result{}) {
+	if made.Samples == 0 && made.Loss == 0 {
 		made.Loss = math.NaN() // it is not known
 	}
-	event, err := t.Trainer.Apply(t.life.now(), delta, made.Loss, made.Samples)
+	event, err := t.Trade(t.life.now(), x, base, trainer.Made(made))
 	if err != nil {
 		return err
 	}
-	t.owed = t.report(notice{event: event})
+	t.tell(ctx, event, made.Steps)
 	return nil
+}
+
+// tell reports steps that have been added, one after the other. What keeps the machine from
+// hearing of all keeps the next step from being made, which says why.
+func (t *training) tell(ctx context.Context, event collective.Event, steps int) {
+	for n := range steps {
+		if n > 0 && t.owed {
+			err := t.await(ctx)
+			if halted, ok := errors.AsType[*HaltedError](err); ok {
+				t.owed = true
+				select {
+				case t.halts <- halted.Reason: // for the next step
+				default:
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+		t.owed = t.report(notice{event: event})
+	}
 }
 
 // admit waits until the trainer may take a step, or says why it may not.

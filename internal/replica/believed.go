@@ -16,17 +16,24 @@ func (r *Replica) Believed(change tensor.Vector) error {
 	r.mustFit(change)
 	for i := range r.slices {
 		s := &r.slices[i]
-		norm := tensor.Norm2(s.in(change))
-		if norm <= absurdRatio/2 {
-			continue // neither absurd nor enough to make infinite what is finite
+		if err := believed(r, s, tensor.Norm2(s.in(change))); err != nil {
+			return err
 		}
-		s.Lock()
-		absurd := s.layer != notShared && absurd(2*norm, r.of(s)) // as sendable has it
-		fits := norm+tensor.Norm2(r.of(s)) <= math.MaxFloat32
-		s.Unlock()
-		if absurd || !fits {
-			return fmt.Errorf("norm %g: %w", norm, ErrDiverged)
-		}
+	}
+	return nil
+}
+
+// believed tells whether others would believe a change of a slice that has this norm.
+func believed(r *Replica, s *slice, norm float64) error {
+	if norm <= absurdRatio/2 {
+		return nil // neither absurd nor enough to make infinite what is finite
+	}
+	s.Lock()
+	absurd := s.layer != notShared && absurd(2*norm, r.of(s)) // as sendable has it
+	fits := norm+tensor.Norm2(r.of(s)) <= math.MaxFloat32
+	s.Unlock()
+	if absurd || !fits {
+		return fmt.Errorf("values %d to %d, norm %g: %w", s.offset, s.offset+s.length-1, norm, ErrDiverged)
 	}
 	return nil
 }

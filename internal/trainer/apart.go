@@ -99,3 +99,12 @@ func (a *apart) norm(delta tensor.Vector) float64 {
 	}
 	return math.Sqrt(sum)
 }
+
+// distance is that of what is trained between two models.
+func (a *apart) distance(x, y tensor.Vector) float64 {
+	sum := 0.0
+	for _, p := range a.trained {
+		sum += tensor.SquaredDistance(p.of(x), p.of(y))
+	}
+	return math.Sqrt(sum)
+}

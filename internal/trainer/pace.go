@@ -18,10 +18,10 @@ type pace struct {
 	speed   speed
 }
 
-// tick takes a step, and returns about the time from one to the next.
-func (p *pace) tick(now time.Duration) time.Duration {
+// tick takes steps made since the last, and returns about the time from one to the next.
+func (p *pace) tick(now time.Duration, steps int) time.Duration {
 	if p.ticking {
-		p.between.Add((now - p.last).Seconds(), smoothing)
+		p.between.Add((now-p.last).Seconds()/float64(steps), smoothing)
 	}
 	p.last, p.ticking = now, true
 	return time.Duration(p.between.Value() * float64(time.Second))

@@ -51,18 +51,6 @@ type Run interface {
 	Rate(progress float64) float64
 }
 
-// Step is what there is to say of a step.
-type Step struct {
-	// Loss is the mean loss over Samples samples, and Rate the learning rate. Loss is NaN
-	// if the caller's own optimizer made the step.
-	Loss, Rate float64
-	Samples    int
-	// Waited is for how long exchanges kept the step waiting for a slice.
-	Waited time.Duration
-	// Between is about the time from one step to the next, 0 before there were two.
-	Between time.Duration
-}
-
 // Config makes a Trainer. All of it is required.
 type Config struct {
 	Replica   *replica.Replica
@@ -73,7 +61,7 @@ type Config struct {
 	Run    Run
 }
 
-// Trainer makes the steps of one peer. One goroutine calls Begin, Gradient, Apply,
+// Trainer makes the steps of one peer. One goroutine calls Begin, Gradient, Trade,
 // Proceed and Rest. Update, Save, Finish and Close may be called by others meanwhile, Update
 // by one at a time.
 type Trainer struct {
@@ -145,7 +133,11 @@ func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collec
 		return collective.Event{}, err
 	}
 	step.Waited = waited
-	return t.made(now, step, t.grad), nil
+	length := 0.0
+	if t.measures() {
+		length = t.apart.norm(t.grad)
+	}
+	return t.made(now, step, length, 1), nil
 }
 
 // hand hands the gradient over to the machine. What local statistics have changed by is added
@@ -172,49 +164,84 @@ func (t *Trainer) hand(step Step) (collective.Event, error) {
 	}, nil
 }
 
-// Apply adds a step that the caller's own optimizer has made of so many samples with this mean
-// loss, NaN if it is not known, and returns the event for the machine. It fails as Gradient
-// does, and must not be called if the machine averages gradients.
-func (t *Trainer) Apply(now time.Duration, delta tensor.Vector, loss float64, samples int) (collective.Event, error) {
-	if samples < 0 {
-		return collective.Event{}, t.fault("%w; the step was not applied", samplesError(samples))
+// Trade adds x − base as steps that the caller's own optimizer has made since base was
+// handed over, overwrites both with the parameters as they are, and returns the event to
+// tell the machine of each step. Without a base x is the way itself, and stays as it is. It
+// fails as Gradient does, with both as they were; but with ErrReplaced, base is that of
+// another model, and both are overwritten. It must not be called if the machine averages
+// gradients.
+func (t *Trainer) Trade(now time.Duration, x, base tensor.Vector, made Made) (collective.Event, error) {
+	if made.Samples < 0 {
+		return collective.Event{}, t.fault("%w; the step was not applied", samplesError(made.Samples))
 	}
-	if t.renew() {
-		return collective.Event{}, ErrReplaced // the caller made it for the model before
+	replaced := t.renew() // the caller made its steps for the model before
+	step, length := Step{Loss: made.Loss, Samples: made.Samples}, 0.0
+	r, trade := t.config.Replica, replica.Trade{Own: t.grad, X: x, Base: base}
+	r.Hold()
+	defer r.Release()
+	var err error
+	switch {
+	case base == nil && replaced:
+		return collective.Event{}, ErrReplaced
+	case base == nil:
+		step.Waited, err = t.add(x, t.model)
+		if t.measures() {
+			length = t.apart.norm(x)
+		}
+	case t.closed || t.over:
+		return collective.Event{}, t.late()
+	case replaced || r.Replaced() != t.model:
+		r.Snapshot(base)
+		copy(x, base)
+		return collective.Event{}, ErrReplaced
+	default:
+		if err := trade.Take(r); err != nil {
+			return collective.Event{}, t.fault("%w; nothing was added", &notTakenError{err})
+		}
+		if t.measures() {
+			length = t.apart.distance(t.grad, base)
+		}
+		step.Waited = trade.AddHeld(r)
 	}
-	t.config.Replica.Hold()
-	waited, err := t.add(delta, t.model)
-	t.config.Replica.Release()
-	if err != nil {
+	if err != nil || made.Steps == 0 {
 		return collective.Event{}, err
 	}
-	return t.made(now, Step{Loss: loss, Samples: samples, Waited: waited}, delta), nil
+	return t.made(now, step, length, made.Steps), nil
 }
 
-// made counts a step that has been added, and returns what the machine is told of it.
-func (t *Trainer) made(now time.Duration, step Step, delta tensor.Vector) collective.Event {
-	t.count(now, step)
+// measures tells whether the machine wants to know how long steps are.
+func (t *Trainer) measures() bool { return t.config.Pace.Drift > 0 || t.config.Pace.Consensus }
+
+// made counts steps that have been added, of this length together, and returns what the
+// machine is told of each.
+func (t *Trainer) made(now time.Duration, step Step, length float64, steps int) collective.Event {
+	t.count(now, step, steps)
 	event, run, wanted := collective.Event{Event: averaging.Event{Kind: averaging.StepDone}}, t.config.Run, t.config.Pace
 	if wanted.BySpeed {
 		own, all, peers := run.Steps()
 		event.Speed = t.pace.speed.of(own, all, peers, now)
 	}
-	if wanted.Drift == 0 && !wanted.Consensus {
+	if !t.measures() {
 		return event
 	}
-	event.Stride, event.Progress = t.pace.stride(t.apart.norm(delta)), run.Progress()
+	event.Stride, event.Progress = t.pace.stride(length/float64(steps)), run.Progress()
 	if wanted.Drift > 0 && event.Stride > 0 {
 		event.Moved = t.config.Replica.Moved() / event.Stride
 	}
 	return event
 }
 
-// count counts a step.
-func (t *Trainer) count(now time.Duration, step Step) {
+// count counts steps that were made one after the other since the last.
+func (t *Trainer) count(now time.Duration, step Step, steps int) {
 	step.Waited += t.waited
 	t.waited = 0
-	step.Between = t.pace.tick(now)
-	t.config.Run.Made(step)
+	step.Between = t.pace.tick(now, steps)
+	all := step.Samples
+	for n := range steps {
+		step.Samples = all*(n+1)/steps - all*n/steps
+		t.config.Run.Made(step)
+		step.Waited = 0
+	}
 }
 
 // Proceed takes the machine's leave to go on: a gradient that it was handed counts as a
@@ -222,7 +249,7 @@ func (t *Trainer) count(now time.Duration, step Step) {
 func (t *Trainer) Proceed(now time.Duration) {
 	if t.config.Traits.Gradients {
 		t.handed.Rate = t.config.Run.Rate(0)
-		t.count(now, t.handed)
+		t.count(now, t.handed, 1)
 	}
 }
 
@@ -271,10 +298,8 @@ func (t *Trainer) add(delta tensor.Vector, model uint64) (waited time.Duration, 
 	switch r := t.config.Replica; {
 	case !tensor.Finite(delta) || r.Believed(delta) != nil:
 		return 0, t.fault("%w, or so long that nobody would take the model: lower the learning rate; it was not applied", optim.ErrNotFinite)
-	case t.closed:
-		return 0, ErrClosed
-	case t.over:
-		return 0, ErrOver
+	case t.closed || t.over:
+		return 0, t.late()
 	case r.Replaced() != model:
 		return 0, ErrReplaced
 	default:
@@ -282,11 +307,12 @@ func (t *Trainer) add(delta tensor.Vector, model uint64) (waited time.Duration, 
 	}
 }
 
-// samplesError is a number of samples that no step is made of.
-type samplesError int
-
-func (e samplesError) Error() string {
-	return fmt.Sprintf("Result.Samples is %d: give how many samples it was made of, 0 if that is not known", int(e))
+// late is why a step comes too late, of which one is known to hold. The steps are held.
+func (t *Trainer) late() error {
+	if t.closed {
+		return ErrClosed
+	}
+	return ErrOver
 }
 
 // fault is why the next step cannot be made.

@@ -151,37 +151,40 @@ func TestTrainerIsAPlainLoop(t *testing.T) {
 	})
 }
 
+// applied is a step of which nothing is known.
+var applied = Made{Steps: 1, Loss: math.NaN()}
+
 // TestApply: a step of the caller's own counts as one, without a loss, and is held to the
 // same.
 func TestApply(t *testing.T) {
 	run := &alone{}
 	tr, r := newTrainer(t, pooling, &optim.SGD{}, averaging.Pace{}, run)
 	one := tensor.Vector{1, 1, 1, 1, 1, 1, 1}
-	if event, err := tr.Apply(0, one, math.NaN(), 0); err != nil || event.Kind != averaging.StepDone || !slices.Equal(contents(r), one) {
+	if event, err := tr.Trade(0, one, nil, applied); err != nil || event.Kind != averaging.StepDone || !slices.Equal(contents(r), one) {
 		t.Errorf("%s, %v: %v", event, err, contents(r))
 	}
-	if _, err := tr.Apply(0, make(tensor.Vector, 7), 0.5, 8); err != nil {
+	if _, err := tr.Trade(0, make(tensor.Vector, 7), nil, Made{Steps: 1, Loss: 0.5, Samples: 8}); err != nil {
 		t.Error(err)
 	}
 	if len(run.steps) != 2 || !math.IsNaN(run.steps[0].Loss) || run.steps[1].Loss != 0.5 || run.steps[1].Samples != 8 {
 		t.Errorf("counted %+v", run.steps)
 	}
-	if _, err := tr.Apply(0, one, 1, -5); err == nil || !strings.Contains(err.Error(), "Result.Samples is -5") || len(run.steps) != 2 {
+	if _, err := tr.Trade(0, one, nil, Made{Steps: 1, Loss: 1, Samples: -5}); err == nil || !strings.Contains(err.Error(), "Result.Samples is -5") || len(run.steps) != 2 {
 		t.Errorf("a step of -5 samples: %v", err)
 	}
 	if _, err := tr.Gradient(0, 1, -5); err == nil || !strings.Contains(err.Error(), "Result.Samples is -5") || len(run.steps) != 2 {
 		t.Errorf("a gradient of -5 samples: %v", err)
 	}
 	long := tensor.Vector{1e12, 0, 0, 0, 0, 0, 0}
-	if _, err := tr.Apply(0, long, math.NaN(), 0); !errors.Is(err, optim.ErrNotFinite) {
+	if _, err := tr.Trade(0, long, nil, applied); !errors.Is(err, optim.ErrNotFinite) {
 		t.Errorf("a step of 1e12: %v", err)
 	}
 	tr.Finish()
-	if _, err := tr.Apply(0, one, math.NaN(), 0); !errors.Is(err, ErrOver) || !slices.Equal(contents(r), one) {
+	if _, err := tr.Trade(0, one, nil, applied); !errors.Is(err, ErrOver) || !slices.Equal(contents(r), one) {
 		t.Errorf("a step after the run: %v, %v", err, contents(r))
 	}
 	tr.Close()
-	if _, err := tr.Apply(0, one, math.NaN(), 0); !errors.Is(err, ErrClosed) || !slices.Equal(contents(r), one) || len(run.steps) != 2 {
+	if _, err := tr.Trade(0, one, nil, applied); !errors.Is(err, ErrClosed) || !slices.Equal(contents(r), one) || len(run.steps) != 2 {
 		t.Errorf("a step after Close: %v, %v", err, contents(r))
 	}
 }
@@ -194,10 +197,10 @@ func TestAStepForAModelThatWasReplacedIsLeftOut(t *testing.T) {
 	if err := r.Replace(other); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tr.Apply(0, one, math.NaN(), 0); !errors.Is(err, ErrReplaced) || !slices.Equal(contents(r), other) || len(run.steps) != 0 {
+	if _, err := tr.Trade(0, one, nil, applied); !errors.Is(err, ErrReplaced) || !slices.Equal(contents(r), other) || len(run.steps) != 0 {
 		t.Errorf("%v: %v, %d steps counted", err, contents(r), len(run.steps))
 	}
-	if _, err := tr.Apply(0, one, math.NaN(), 0); err != nil || len(run.steps) != 1 {
+	if _, err := tr.Trade(0, one, nil, applied); err != nil || len(run.steps) != 1 {
 		t.Errorf("the next: %v, %d steps counted", err, len(run.steps))
 	}
 }
@@ -279,7 +282,7 @@ func TestWhatThePaceIsTold(t *testing.T) {
 	tr, _ := newTrainer(t, exchanging, &optim.SGD{}, averaging.Pace{Drift: 2, BySpeed: true}, run)
 	step := func(at time.Duration, length float32) collective.Event {
 		t.Helper()
-		event, err := tr.Apply(at, tensor.Vector{length, 0, 0, 0, 0, 0, 0}, math.NaN(), 0)
+		event, err := tr.Trade(at, tensor.Vector{length, 0, 0, 0, 0, 0, 0}, nil, applied)
 		if err != nil {
 			t.Fatal(err)
 		}

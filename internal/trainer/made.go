@@ -1,0 +1,44 @@
+package trainer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/optim"
+)
+
+// Step is what there is to say of a step.
+type Step struct {
+	// Loss is the mean loss over Samples samples, and Rate the learning rate. Loss is NaN
+	// if the caller's own optimizer made the step.
+	Loss, Rate float64
+	Samples    int
+	// Waited is for how long exchanges kept the step waiting for a slice.
+	Waited time.Duration
+	// Between is about the time from one step to the next, 0 before there were two.
+	Between time.Duration
+}
+
+// Made is what a caller's own optimizer has done: so many steps, of Samples samples in all,
+// with this mean loss, NaN if it is not known.
+type Made struct {
+	Steps, Samples int
+	Loss           float64
+}
+
+// notTakenError is why what a caller's own optimizer has made is not taken: it is
+// optim.ErrNotFinite, with the reason.
+type notTakenError struct{ reason error }
+
+func (e *notTakenError) Error() string {
+	return fmt.Sprintf("%v (%v): lower the learning rate, or check the data", optim.ErrNotFinite, e.reason)
+}
+
+func (e *notTakenError) Unwrap() []error { return []error{optim.ErrNotFinite, e.reason} }
+
+// samplesError is a number of samples that no step is made of.
+type samplesError int
+
+func (e samplesError) Error() string {
+	return fmt.Sprintf("Result.Samples is %d: give how many samples it was made of, 0 if that is not known", int(e))
+}
