@@ -21,11 +21,11 @@ func NewCNN(shape dataset.Shape, classes int) (Model, error) {
 	if err := validatePictures(shape, classes); err != nil {
 		return nil, err
 	}
-	around := nn.Conv{Padding: 1}
+	around, flat := nn.Conv{Padding: 1}, shape.Height/2/2*(shape.Width/2/2)*32
 	return newNetwork([]int{shape.Height, shape.Width, shape.Channels},
 		beforeReLU(nn.Conv2d(shape.Channels, 16, 3, around), 9*shape.Channels), nn.ReLU(), nn.MaxPool2d(2),
 		beforeReLU(nn.Conv2d(16, 32, 3, around), 9*16), nn.ReLU(), nn.MaxPool2d(2),
-		nn.Flatten(), nn.Linear(shape.Height/2/2*(shape.Width/2/2)*32, classes))
+		nn.Flatten(), asIs(nn.Linear(flat, classes), flat))
 }
 
 // validatePictures checks what networks of convolutions ask for.

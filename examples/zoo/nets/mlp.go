@@ -23,7 +23,7 @@ func NewMLP(sizes ...int) (Model, error) {
 	for i, n := range sizes[1 : last+1] {
 		layers = append(layers, beforeReLU(nn.Linear(sizes[i], n), sizes[i]), nn.ReLU())
 	}
-	return newNetwork(sizes[:1], append(layers, nn.Linear(sizes[last], sizes[last+1]))...)
+	return newNetwork(sizes[:1], append(layers, asIs(nn.Linear(sizes[last], sizes[last+1]), sizes[last]))...)
 }
 
 func validateSizes(sizes []int) error {

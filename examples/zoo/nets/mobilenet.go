@@ -32,6 +32,6 @@ func NewMobileNet(shape dataset.Shape, classes int) (Model, error) {
 		layers = append(layers, conv(channels, channels, 3, b.stride, channels), conv(channels, b.channels, 1, 1, 1), norm(b.channels), nn.ReLU())
 		channels = b.channels
 	}
-	layers = append(layers, nn.GlobalAvgPool(), nn.Flatten(), nn.Linear(channels, classes))
+	layers = append(layers, nn.GlobalAvgPool(), nn.Flatten(), asIs(nn.Linear(channels, classes), channels))
 	return newNetwork([]int{shape.Height, shape.Width, shape.Channels}, layers...)
 }

@@ -30,8 +30,7 @@ func TestInitIsGolden(t *testing.T) {
 	ztest.Golden(t, "init.txt", out.String())
 }
 
-// Weights and biases fill their range evenly: the variance is that of He et al. before a
-// rectifier, and torch's elsewhere.
+// Weights and biases fill their range evenly: the variance is that of He et al.
 func TestInitVariance(t *testing.T) {
 	model, err := NewMLP(400, 300, 10)
 	if err != nil {
@@ -39,7 +38,7 @@ func TestInitVariance(t *testing.T) {
 	}
 	params := tensor.NewParams(model.Layout())
 	model.Init(1, params.Vector())
-	for name, want := range map[string]float64{"0.weight": 2.0 / 400, "2.weight": 1.0 / 3 / 300} {
+	for name, want := range map[string]float64{"0.weight": 2.0 / 400, "2.weight": 1.0 / 300} {
 		w, ok := params.Tensor(name)
 		if !ok {
 			t.Fatalf("no %s", name)

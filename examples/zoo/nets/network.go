@@ -28,10 +28,15 @@ type network struct {
 	logits  tensor.Vector
 }
 
-// beforeReLU starts a layer's weights with twice the variance that torch's have before a
-// rectifier, which cuts one half off (He et al., 2015).
+// beforeReLU starts a layer's weights so that its outputs, cut off below zero, vary as its
+// inputs do (He et al., 2015), which torch's starts leave smaller from layer to layer.
 func beforeReLU(l nn.Layer, fan int) nn.Layer {
 	return nn.WithStart(l, nn.Uniform(math.Sqrt(6/float64(fan))))
+}
+
+// asIs is beforeReLU where nothing is cut off.
+func asIs(l nn.Layer, fan int) nn.Layer {
+	return nn.WithStart(l, nn.Uniform(math.Sqrt(3/float64(fan))))
 }
 
 // usualBatch is what trainers have room for; a larger batch makes its own.
