@@ -54,6 +54,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/overlay"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/predict"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/run"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/sample"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/simulate"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/status"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/version"
@@ -82,7 +83,7 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	root.AddCommand(run.Command(std), local.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), fit.Command(std), predict.Command(std),
+	root.AddCommand(run.Command(std), local.Command(std), sample.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), fit.Command(std), predict.Command(std),
 		inspect.Command(std), inspect.ExportCommand(std), status.Command(std), version.Command(std))
 	return root
 }

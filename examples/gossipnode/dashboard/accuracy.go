@@ -38,8 +38,8 @@ type Accuracy struct {
 
 // NewAccuracy makes a watch with a model of its own: one value serves one
 // goroutine.
-func NewAccuracy(name string, data *dataset.Data, snapshot func(dst tensor.Vector, since uint64) (version uint64, err error)) (*Accuracy, error) {
-	model, err := nets.ByName(name, data.Shape(), data.Classes())
+func NewAccuracy(name string, sizes nets.GPTSizes, data *dataset.Data, snapshot func(dst tensor.Vector, since uint64) (version uint64, err error)) (*Accuracy, error) {
+	model, err := nets.Sized(name, data.Shape(), data.Classes(), sizes)
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,11 @@ func number[N any](flag string, local bool, value func(settings.Settings) N, par
 	}
 }
 
+// size is a field that is one of a gpt's sizes.
+func size(flag string, of func(*settings.Settings) *int) field {
+	return number(flag, false, func(s settings.Settings) int { return *of(&s) }, strconv.Atoi, func(s *settings.Settings, n int) { *of(s) = n })
+}
+
 func decimal(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
 // fields are all of them. What models or work suffer from is refused; the rest is a peer's
@@ -55,6 +60,10 @@ func fields() []field {
 	return append(tableFields(), []field{
 		text("dataset", false, func(s *settings.Settings) *string { return &s.Dataset }),
 		text("model", false, func(s *settings.Settings) *string { return &s.Model }),
+		size("layers", func(s *settings.Settings) *int { return &s.Sizes.Layers }),
+		size("width", func(s *settings.Settings) *int { return &s.Sizes.Width }),
+		size("heads", func(s *settings.Settings) *int { return &s.Sizes.Heads }),
+		size("context", func(s *settings.Settings) *int { return &s.Sizes.Context }),
 		{name: "work", flags: []string{"steps", "epochs"}, value: work, take: takeWork},
 		ofData("size", func(s *settings.Settings) *string { return &s.Size }),
 		ofData("normalize", func(s *settings.Settings) *string { return &s.Normalize }),

@@ -140,7 +140,7 @@ func layout(s settings.Settings) (hash [32]byte, known bool) {
 		return hash, false
 	}
 	const classes = 10
-	model, err := nets.ByName(s.Model, shape, classes)
+	model, err := nets.Sized(s.Model, shape, classes, s.Sizes)
 	if err != nil {
 		return hash, false
 	}

@@ -20,7 +20,8 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 	var (
 		loss, testLoss, bits       cli.Mean
 		accuracy, partners, memory []float64
-		areas                      []float64
+		areas, losses              []float64
+		tokens                     uint64
 		models                     []result.Sketch
 	)
 	for _, s := range shares {
@@ -46,6 +47,9 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 		models = append(models, s.Sketch)
 		bits.Add(r.BitsPerParameter)
 		accuracy, partners = append(accuracy, float64(r.TestAccuracy.Mean)), append(partners, r.Partners.Mean)
+		if r.BitsPerByte != nil {
+			losses, tokens = append(losses, float64(r.TestLoss)), tokens+r.Tokens
+		}
 		if r.AUC != nil {
 			areas = append(areas, float64(r.AUC.Mean))
 		}
@@ -60,6 +64,9 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 		total.ConsensusPeers = len(models)
 	}
 	total.TestAccuracy = result.AccuracyOf(accuracy...)
+	if losses != nil {
+		total.TextFigures = result.TextOf(tokens, losses...)
+	}
 	if areas != nil {
 		of := result.AccuracyOf(areas...)
 		total.AUC = &of

@@ -34,6 +34,7 @@ type Result struct {
 	// AUC is the area under the curve on the held-out rows of a table, of class 1 of two, and
 	// the mean over the classes of more.
 	AUC *Accuracy `json:"auc,omitempty"`
+	TextFigures
 	// TestLoss is that on the held-out data, Loss a running mean of the last steps
 	// on the training data.
 	TestLoss cli.Number `json:"test_loss"`
@@ -120,6 +121,9 @@ func (r Result) String() string {
 		text += fmt.Sprintf(" (%s to %s)", cli.Percent(a.Min), cli.Percent(a.Max))
 	}
 	text = fmt.Sprintf("Held-out accuracy on %s: %s, after %s in %.1f s of training.\n", r.Dataset, text, cli.Plural(r.Steps, "step"), r.Seconds)
+	if b := r.BitsPerByte; b != nil {
+		text += fmt.Sprintf("%s bits per byte of text held out (%s to %s), after %d bytes.\n", cli.Figure(b.Mean), cli.Figure(b.Min), cli.Figure(b.Max), r.Tokens)
+	}
 	if a := r.AUC; a != nil {
 		text += fmt.Sprintf("Area under the curve: %s (%s to %s).\n", cli.Figure(a.Mean), cli.Figure(a.Min), cli.Figure(a.Max))
 	}

@@ -24,6 +24,7 @@ type dataSettings struct {
 	Size      string
 	Memory    int
 	Model     string
+	Sizes     nets.GPTSizes // of a gpt
 	Init      string
 	Seed      uint64
 	// Table is of data sets that are tables, with the settings above; see Rows.
@@ -34,7 +35,7 @@ type dataSettings struct {
 
 func (s *dataSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Dataset, "dataset", dataset.Datasets()[0], "data set: "+cli.List(datasets()))
-	flags.StringVar(&s.Data, "data", "", "folder of the data set's files, as data fetch makes it; glyphs needs none. images are your own, of any sizes: train/CLASS/*.jpg and test/CLASS/*.jpg (or .png), or WebDataset shards train*.tar and test*.tar (or .tar.gz). Of tables, the file of rows, plain, gzip or zstd, a folder or a pattern of such")
+	flags.StringVar(&s.Data, "data", "", "folder of the data set's files, as data fetch makes it; glyphs needs none. images are your own, of any sizes: train/CLASS/*.jpg and test/CLASS/*.jpg (or .png), or WebDataset shards train*.tar and test*.tar (or .tar.gz). Of text, a folder with text files of any kind; gosource needs none, but the Go on this machine. Of tables, the file of rows, plain, gzip or zstd, a folder or a pattern of such")
 	flags.StringVar(&s.Shard, "shard", defaultShard, "how the data is cut into parts: iid, dirichlet=ALPHA for skewed labels, or files, of which each peer reads its own only; of tables, rows (at random) or by=COLUMN (each value at one peer)")
 	flags.StringVar(&s.Part, "part", "", "I/N, this peer's part of the data, from 0 (default: all; of glyphs a quarter)")
 	flags.StringVar(&s.Augment, "augment", augmentAuto, "how training pictures are varied: none, flip, crop, flip+crop (by up to 4 pixels), or auto: flip+crop for cifar10, none for others")
@@ -42,6 +43,7 @@ func (s *dataSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Size, sizeFlag, "", fmt.Sprintf("WxH, the pixels that pictures of images are cropped and resized to, as in 96x64; the same for all peers (default: those of most pictures in the folder; %dx%d if they are mixed)", dataset.MixedSide, dataset.MixedSide))
 	flags.IntVar(&s.Memory, "memory", defaultMemory, "MiB of decoded training pictures to keep; a part of images or cifar10 that does not fit is read and decoded again in each pass")
 	flags.StringVar(&s.Model, "model", nets.Names()[0], "model: "+cli.List(nets.Names()))
+	registerSizes(flags, &s.Sizes)
 	flags.StringVar(&s.Init, "init", "", "safetensors file of the initial values, the same for all peers (default: made from --seed)")
 	flags.Uint64Var(&s.Seed, "seed", 1, "seed of the initial values, the parts and the drawn pictures, the same for all peers")
 }
@@ -57,7 +59,8 @@ func (s dataSettings) faults() []error {
 	}
 	faults.If(s.Table.Target != "", "target", "is of tables: give --dataset %s, too", cli.List(TableFormats()))
 	faults.If(s.Pipeline != "", "pipeline", "is of tables: give --dataset %s, too", cli.List(TableFormats()))
-	faults.If(s.Data == "" && s.Dataset != dataset.Datasets()[0] && slices.Contains(dataset.Datasets(), s.Dataset), "dataset", "%s needs --data, the folder of its files", s.Dataset)
+	faults.Add(textFaults(s)...)
+	faults.If(s.Data == "" && s.Dataset != dataset.Datasets()[0] && s.Dataset != dataset.GoSource && slices.Contains(dataset.Datasets(), s.Dataset), "dataset", "%s needs --data, the folder of its files", s.Dataset)
 	shard, err := dataset.ParseShard(s.Shard)
 	faults.If(err != nil, "shard", "%q: want iid, files, or dirichlet=ALPHA with ALPHA from %v to %v", s.Shard, dataset.MinAlpha, dataset.MaxAlpha)
 	_, err = dataset.ParseAugment(s.Augment)
@@ -130,6 +133,9 @@ func (s dataSettings) DataConfig(peerSeed uint64) (c dataset.Config, err error) 
 	}
 	if c.Width, c.Height, err = parseSize(s.Size); err != nil {
 		return c, err
+	}
+	if s.IsText() {
+		c.Window = s.Sizes.Context
 	}
 	if s.Normalize != "" && s.Normalize != OfFlock {
 		c.Norm, err = dataset.ParseNorm(s.Normalize)

@@ -56,6 +56,9 @@ func newResult(s Settings, o peertest.Outcome) Result {
 		Exchanges: o.Traffic.Exchanges, Refused: o.Traffic.Refused, Failed: o.Traffic.Failed, InDoubt: o.Traffic.InDoubt,
 		PeersLost: o.Traffic.Lost, BytesSent: uint64(o.Traffic.Bytes), BitsPerParameter: cli.Number(o.Traffic.BitsPerParameter),
 	}
+	if s.IsText() {
+		r.TextFigures = result.TextOf(o.Samples*uint64(s.Sizes.Context), o.Final.TestLoss)
+	}
 	if o.Seconds > 0 {
 		r.SamplesPerSecond = float64(o.Samples) / o.Seconds
 	}

@@ -120,7 +120,7 @@ func (t *Simulated) sit(s settings.Settings) (*desk, error) {
 		return d, nil
 	default:
 	}
-	model, err := nets.ByName(s.Model, t.First.Data.Shape(), t.First.Data.Classes())
+	model, err := nets.Sized(s.Model, t.First.Data.Shape(), t.First.Data.Classes(), s.Sizes)
 	return &desk{model: model}, err
 }
 

@@ -34,7 +34,7 @@ func (p *panel) show(t *training, d *dashboard.Server) error {
 	if d == nil {
 		return nil
 	}
-	accuracy, err := dashboard.NewAccuracy(t.Model, t.work.Data, t.peer.Snapshot)
+	accuracy, err := dashboard.NewAccuracy(t.Model, t.Sizes, t.work.Data, t.peer.Snapshot)
 	if err != nil {
 		return err
 	}

@@ -359,7 +359,7 @@ func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
 		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
 		FirstExchangeSeconds: firstExchange.Seconds(),
 		PeakMemory:           result.SpreadOf(float64(memory)), Partners: result.SpreadOf(float64(partners)),
-		Links: linksOf(stats), Name: stats.Name, Peer: string(stats.Self), Role: stats.Role, FinalResult: finalOf(t, stats.Merged),
+		Links: linksOf(stats), Name: stats.Name, Peer: string(stats.Self), Role: stats.Role, FinalResult: finalOf(t, stats.Merged), TextFigures: textOf(t, loss),
 	}
 	if t.IsTable() {
 		area := accuracyOf(t.work.Area(context.Background()))

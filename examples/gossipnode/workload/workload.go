@@ -49,7 +49,7 @@ func Prepare(s settings.Settings, identity ed25519.PublicKey) (*Workload, error)
 // Equip makes the workload of a peer that has this data, seen in this order.
 func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, err error) {
 	w := &Workload{Data: data, Target: s.Work(data)}
-	if w.Model, err = nets.ByName(s.Model, data.Shape(), data.Classes()); err != nil {
+	if w.Model, err = nets.Sized(s.Model, data.Shape(), data.Classes(), s.Sizes); err != nil {
 		return nil, err
 	}
 	w.Params = tensor.NewParams(w.Model.Layout())
@@ -146,10 +146,10 @@ func (m *Measured) Fill(b *dataset.Batch, pictures int) error {
 		}
 		inputs := len(m.one.X)
 		if row == 0 {
-			b.Resize(pictures, inputs)
+			b.ResizeAs(&m.one, pictures)
 		}
 		copy(b.X[row*inputs:], m.one.X)
-		b.Labels[row] = m.one.Labels[0]
+		copy(b.Labels[row*len(m.one.Labels):], m.one.Labels)
 	}
 	return nil
 }

@@ -158,6 +158,9 @@ func (b *Batch) Len() int { return len(b.Labels) / max(b.each, 1) }
 // Resize makes room for n pictures.
 func (b *Batch) Resize(n, inputs int) { b.resize(n, inputs, 1) }
 
+// ResizeAs makes room for n examples like the one of another batch.
+func (b *Batch) ResizeAs(one *Batch, n int) { b.resize(n, len(one.X), len(one.Labels)) }
+
 func (b *Batch) resize(n, inputs, labels int) {
 	if cap(b.Labels) < n*labels || cap(b.X) < n*inputs {
 		b.Labels = make([]uint8, n*labels)

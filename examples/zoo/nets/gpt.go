@@ -60,6 +60,15 @@ func (s GPTSizes) Validate() error {
 // NewGPT makes a byte-level language model (Radford et al., 2019, in small): examples are
 // Context bytes, outputs the logits of the byte that follows each.
 func NewGPT(s GPTSizes) (Model, error) {
+	model, err := GPTOf(s)
+	if err != nil {
+		return nil, err
+	}
+	return networkOf(model), nil
+}
+
+// GPTOf is the model of NewGPT without what trains it.
+func GPTOf(s GPTSizes) (*nn.Model, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -73,5 +82,5 @@ func NewGPT(s GPTSizes) (Model, error) {
 			nn.Residual(nn.LayerNorm(s.Width), nn.WithStart(nn.Linear(s.Width, 4*s.Width), small), nn.GELU(), nn.WithStart(nn.Linear(4*s.Width, s.Width), last)))
 	}
 	layers = append(layers, nn.LayerNorm(s.Width), nn.WithStart(nn.LinearNoBias(s.Width, Vocabulary), small))
-	return newNetwork([]int{s.Context}, layers...)
+	return nn.Sequential(layers...).Build(s.Context)
 }

@@ -48,7 +48,11 @@ func newNetwork(shape []int, layers ...nn.Layer) (*network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
-	return &network{model: model, trainer: model.Trainer(usualBatch, nn.CrossEntropy()), classes: model.Out().Width()}, nil
+	return networkOf(model), nil
+}
+
+func networkOf(model *nn.Model) *network {
+	return &network{model: model, trainer: model.Trainer(usualBatch, nn.CrossEntropy()), classes: model.Out().Width()}
 }
 
 // Layout implements Model.

@@ -1,0 +1,21 @@
+package result
+
+import "math"
+
+// TextFigures are those of a model that has learned a text, left out for others.
+type TextFigures struct {
+	// BitsPerByte is the cross entropy of what follows each byte of the held-out text.
+	BitsPerByte *Accuracy `json:"test_bits_per_byte,omitempty"`
+	// Tokens is the number of bytes learned from, by all peers together.
+	Tokens uint64 `json:"tokens,omitempty"`
+}
+
+// TextOf are the figures of peers with these losses on the held-out text, in nats.
+func TextOf(tokens uint64, losses ...float64) TextFigures {
+	bits := make([]float64, len(losses))
+	for i, loss := range losses {
+		bits[i] = loss / math.Ln2
+	}
+	all := AccuracyOf(bits...)
+	return TextFigures{BitsPerByte: &all, Tokens: tokens}
+}

@@ -1,0 +1,168 @@
+// Package sample is the command sample: text from a language model.
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
+)
+
+const (
+	defaultTokens = 400
+	maxTokens     = 1 << 20
+)
+
+// settings are the flags of sample.
+type settings struct {
+	weights, prompt string
+	tokens, heads   int
+	temperature     float64
+	seed            uint64
+}
+
+// Command makes the command that writes text.
+func Command(std cli.Streams) *cobra.Command {
+	var s settings
+	cmd := &cobra.Command{
+		Use:   "sample",
+		Short: "Write text with a gpt that has learned one",
+		Long: `Sample lets a gpt go on with a text, byte by byte. The weights are a safetensors file, as
+gossipnode export writes it of a checkpoint, or torch of the same model; what it learned
+from decides what it writes.`,
+		Example: `  gossipnode local --dataset gosource --model gpt --peers 2 --steps 2000 --checkpoint DIR
+  gossipnode export DIR/peer-0 --out gpt.safetensors
+  gossipnode sample --weights gpt.safetensors --prompt 'func main() {' --tokens 200`,
+		Args: cli.FlagsOnly,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.validate(); err != nil {
+				return err
+			}
+			return s.write(cmd.Context(), std.Out)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&s.weights, "weights", "", "safetensors file of the model")
+	flags.StringVar(&s.prompt, "prompt", "", "text to go on with (default: a new line)")
+	flags.IntVar(&s.tokens, "tokens", defaultTokens, "bytes to write after the prompt")
+	flags.Float64Var(&s.temperature, "temperature", 0.8, "how daring the choice is: 0 takes the likeliest byte each time")
+	flags.IntVar(&s.heads, "heads", nets.GPTSizes{}.WithDefaults().Heads, "heads of the model's attention, which its weights do not tell")
+	flags.Uint64Var(&s.seed, "seed", 1, "seed of the choice")
+	return cmd
+}
+
+func (s settings) validate() error {
+	var faults cli.Faults
+	faults.If(s.weights == "", "weights", "is needed: the file of the model")
+	faults.Add(cli.Within("tokens", s.tokens, 1, maxTokens))
+	faults.If(!(s.temperature >= 0 && s.temperature <= 100), "temperature", "%v: want 0 to 100", s.temperature)
+	if err := errors.Join(faults...); err != nil {
+		return cli.Usage(err)
+	}
+	return nil
+}
+
+// write writes the prompt and what follows it.
+func (s settings) write(ctx context.Context, out io.Writer) error {
+	model, params, err := s.model()
+	if err != nil {
+		return err
+	}
+	text := []byte(s.prompt)
+	if len(text) == 0 {
+		text = []byte("\n")
+	}
+	if _, err := out.Write(text); err != nil {
+		return fmt.Errorf("writing text: %w", err)
+	}
+	context := model.In().Len()
+	rng := rand.New(rand.NewPCG(s.seed, 0))
+	window, logits := make(tensor.Vector, context), make(tensor.Vector, model.Out().Len())
+	for range s.tokens {
+		if ctx.Err() != nil {
+			return nil // interrupted: what has been written stands
+		}
+		seen := text[max(0, len(text)-context):]
+		for i, b := range seen {
+			window[i] = float32(b) // what comes after it is not looked at
+		}
+		model.Predict(params.Vector(), logits, window)
+		next := choose(logits[(len(seen)-1)*nets.Vocabulary:len(seen)*nets.Vocabulary], s.temperature, rng)
+		text = append(text, next)
+		if _, err := out.Write([]byte{next}); err != nil {
+			return fmt.Errorf("writing text: %w", err)
+		}
+	}
+	_, err = fmt.Fprintln(out)
+	return err
+}
+
+// choose draws a byte by its probability at a temperature.
+func choose(logits tensor.Vector, temperature float64, rng *rand.Rand) byte {
+	best := nn.Argmax(logits)
+	if temperature == 0 {
+		return byte(best)
+	}
+	var sums [nets.Vocabulary]float64
+	total := 0.0
+	for i, v := range logits {
+		total += math.Exp(float64(v-logits[best]) / temperature)
+		sums[i] = total
+	}
+	at := rng.Float64() * total
+	for i, sum := range sums {
+		if at < sum {
+			return byte(i)
+		}
+	}
+	return byte(best)
+}
+
+// model reads the weights, whose shapes tell the sizes.
+func (s settings) model() (*nn.Model, *tensor.Params, error) {
+	file, err := os.Open(s.weights)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading weights: %w", err)
+	}
+	defer file.Close()
+	read, _, err := tensor.ReadSafetensors(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading weights from %s: %w", s.weights, err)
+	}
+	sizes := nets.GPTSizes{Heads: s.heads}
+	for _, r := range read.Layout().Ranges() {
+		switch {
+		case r.Name == "1.weight" && len(r.Shape) == 2:
+			sizes.Context, sizes.Width = r.Shape[0], r.Shape[1]
+		case strings.HasSuffix(r.Name, ".in_proj_weight"):
+			sizes.Layers++
+		}
+	}
+	if sizes.Layers == 0 || sizes.Width == 0 {
+		return nil, nil, fmt.Errorf("reading weights from %s: they are not of a gpt: give what gossipnode export writes of one that --model gpt has trained", s.weights)
+	}
+	model, err := nets.GPTOf(sizes)
+	if err != nil {
+		return nil, nil, cli.Usage(fmt.Errorf("reading weights from %s: %w", s.weights, err))
+	}
+	params := tensor.NewParams(model.Layout())
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, nil, fmt.Errorf("reading weights from %s: %w", s.weights, err)
+	}
+	if _, err := params.LoadSafetensors(file); err != nil {
+		return nil, nil, fmt.Errorf("reading weights from %s: %w", s.weights, err)
+	}
+	return model, params, nil
+}

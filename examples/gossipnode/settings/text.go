@@ -1,0 +1,35 @@
+package settings
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+)
+
+// registerSizes adds the flags of a language model.
+func registerSizes(flags *pflag.FlagSet, s *nets.GPTSizes) {
+	usual := nets.GPTSizes{}.WithDefaults()
+	flags.IntVar(&s.Layers, "layers", usual.Layers, "blocks of a gpt; these four are the same for all peers")
+	flags.IntVar(&s.Width, "width", usual.Width, "values that a gpt has at each byte")
+	flags.IntVar(&s.Heads, "heads", usual.Heads, "heads of a gpt's attention, of which the width is a multiple")
+	flags.IntVar(&s.Context, "context", usual.Context, "bytes that a gpt looks back at")
+}
+
+// IsText tells whether the data set is a text.
+func (s dataSettings) IsText() bool {
+	return s.Dataset == dataset.Text || s.Dataset == dataset.GoSource
+}
+
+// textFaults are what is wrong with the model of a text, and with that of pictures.
+func textFaults(s dataSettings) []error {
+	var faults cli.Faults
+	faults.If(s.IsText() && s.Model != nets.GPT, "model", "%s is for pictures: a text is learned by --model %s", s.Model, nets.GPT)
+	faults.If(!s.IsText() && s.Model == nets.GPT, "model", "%s learns a text: give --dataset %s or --dataset %s --data FOLDER", s.Model, dataset.GoSource, dataset.Text)
+	if err := s.Sizes.Validate(); err != nil {
+		faults.If(true, "width", "of a gpt: %v", err)
+	}
+	faults.If(s.IsText() && s.Normalize != "", "normalize", "is of pictures: %s has none", s.Dataset)
+	return faults
+}

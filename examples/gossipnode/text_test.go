@@ -1,0 +1,61 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+)
+
+// TestATextIsLearnedAndWritten: two peers learn a text together, and what one has learned
+// goes on with it.
+func TestATextIsLearnedAndWritten(t *testing.T) {
+	t.Parallel()
+	const rhyme = "a flock of birds turns as one bird turns. "
+	dir := t.TempDir()
+	book := clitest.WriteFile(t, "book.txt", strings.Repeat(rhyme, 200))
+	sizes := []string{"--layers", "1", "--width", "32", "--heads", "2", "--context", "32"}
+	code, out, logged := try(append([]string{"local", "--peers", "2", "--dataset", "text", "--data", filepath.Dir(book), "--model", "gpt",
+		"--steps", "300", "--batch", "8", "--optimizer", "adamw", "--lr", "0.01", "--checkpoint", dir, "--json"}, sizes...)...)
+	if code != cli.ExitDone {
+		t.Fatalf("exit code %d\n%s", code, logged)
+	}
+	var r result.Result
+	clitest.LastLine(t, out, &r)
+	if b := r.BitsPerByte; b == nil || !(b.Max < 1 && b.Min > 0 && b.Min <= b.Mean && b.Mean <= b.Max) || r.Tokens != r.Steps*8*32 {
+		t.Fatalf("%s", out)
+	}
+	weights := filepath.Join(dir, "gpt.safetensors")
+	if code, _, logged := try("export", filepath.Join(dir, "peer-0"), "--out", weights); code != cli.ExitDone {
+		t.Fatalf("export: exit code %d\n%s", code, logged)
+	}
+	code, out, logged = try("sample", "--weights", weights, "--prompt", "a flock of birds ", "--tokens", "60", "--temperature", "0", "--heads", "2")
+	if want := strings.Repeat(rhyme, 2)[:17+60] + "\n"; code != cli.ExitDone || out != want {
+		t.Errorf("exit code %d, %q, want %q\n%s", code, out, want, logged)
+	}
+}
+
+func TestTextsWrongUse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ line, want string }{
+		{"local --dataset gosource", "a text is learned by --model gpt"},
+		{"local --model gpt", "learns a text: give --dataset gosource"},
+		{"local --model gpt --dataset text", "text needs --data"},
+		{"local --model gpt --dataset gosource --width 130", "a multiple of the 4 heads"},
+		{"sample", "--weights is needed"},
+		{"sample --weights x --tokens 0", "--tokens 0"},
+		{"sample --weights x --temperature -1", "--temperature -1"},
+	} {
+		code, _, logged := try(strings.Fields(c.line)...)
+		if code != cli.ExitUsage || !strings.Contains(logged, c.want) {
+			t.Errorf("%s: exit code %d\n%s\nwant %q", c.line, code, logged, c.want)
+		}
+	}
+	other := clitest.WriteFile(t, "other.safetensors", "{}")
+	if code, _, logged := try("sample", "--weights", other); code != cli.ExitFailed || !strings.Contains(logged, "reading weights from") {
+		t.Errorf("exit code %d\n%s", code, logged)
+	}
+}

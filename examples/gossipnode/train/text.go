@@ -1,0 +1,12 @@
+package train
+
+import "github.com/seed-97356399/murmuration/examples/gossipnode/result"
+
+// textOf are the figures of a peer that has learned a text, with this loss on what is held
+// out; none of another.
+func textOf(t *training, loss float64) result.TextFigures {
+	if !t.IsText() {
+		return result.TextFigures{}
+	}
+	return result.TextOf(t.peer.Tallies().Samples*uint64(t.Sizes.Context), loss)
+}
