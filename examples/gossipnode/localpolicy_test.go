@@ -32,7 +32,7 @@ func runProcesses(t *testing.T, args ...string) (r result.Result, logged string)
 // by flags, and by a file.
 func TestLocalPolicies(t *testing.T) {
 	t.Parallel()
-	file := clitest.WriteFile(t, "policy.yaml", "codec: bf16\nrules:\n- {range: layer0.weight, codec: lattice6+4, quantized: 50}\n")
+	file := clitest.WriteFile(t, "policy.yaml", "codec: bf16\nrules:\n- {range: 0.weight, codec: lattice6+4, quantized: 50}\n")
 	for _, c := range []struct {
 		name        string
 		args        []string
