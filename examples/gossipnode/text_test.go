@@ -32,10 +32,23 @@ func TestATextIsLearnedAndWritten(t *testing.T) {
 	if code, _, logged := try("export", filepath.Join(dir, "peer-0"), "--out", weights); code != cli.ExitDone {
 		t.Fatalf("export: exit code %d\n%s", code, logged)
 	}
+	if code, _, logged := try("sample", "--weights", newest(t, filepath.Join(dir, "peer-0"))); code != cli.ExitUsage || !strings.Contains(logged, "gossipnode export") {
+		t.Errorf("of a checkpoint: exit code %d\n%s", code, logged)
+	}
 	code, out, logged = try("sample", "--weights", weights, "--prompt", "a flock of birds ", "--tokens", "60", "--temperature", "0", "--heads", "2")
 	if want := strings.Repeat(rhyme, 2)[:17+60] + "\n"; code != cli.ExitDone || out != want {
 		t.Errorf("exit code %d, %q, want %q\n%s", code, out, want, logged)
 	}
+}
+
+// newest is a checkpoint in a folder.
+func newest(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.safetensors"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no checkpoint in %s: %v", dir, err)
+	}
+	return files[len(files)-1]
 }
 
 func TestTextsWrongUse(t *testing.T) {
@@ -45,6 +58,7 @@ func TestTextsWrongUse(t *testing.T) {
 		{"local --model gpt", "learns a text: give --dataset gosource"},
 		{"local --model gpt --dataset text", "text needs --data"},
 		{"local --model gpt --dataset gosource --width 130", "a multiple of the 4 heads"},
+		{"local --model gpt --dataset gosource --context 0", "--context 0"},
 		{"sample", "--weights is needed"},
 		{"sample --weights x --tokens 0", "--tokens 0"},
 		{"sample --weights x --temperature -1", "--temperature -1"},

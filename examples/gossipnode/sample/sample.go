@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/tensor/nn"
 )
@@ -45,11 +46,13 @@ from decides what it writes.`,
   gossipnode export DIR/peer-0 --out gpt.safetensors
   gossipnode sample --weights gpt.safetensors --prompt 'func main() {' --tokens 200`,
 		Args: cli.FlagsOnly,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			if err := s.validate(); err != nil {
 				return err
 			}
-			return s.write(cmd.Context(), std.Out)
+			ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
+			defer release()
+			return s.write(ctx, std.Out)
 		},
 	}
 	flags := cmd.Flags()
@@ -87,14 +90,14 @@ func (s settings) write(ctx context.Context, out io.Writer) error {
 	if _, err := out.Write(text); err != nil {
 		return fmt.Errorf("writing text: %w", err)
 	}
-	context := model.In().Len()
+	place := model.In().Len()
 	rng := rand.New(rand.NewPCG(s.seed, 0))
-	window, logits := make(tensor.Vector, context), make(tensor.Vector, model.Out().Len())
+	window, logits := make(tensor.Vector, place), make(tensor.Vector, model.Out().Len())
 	for range s.tokens {
 		if ctx.Err() != nil {
 			return nil // interrupted: what has been written stands
 		}
-		seen := text[max(0, len(text)-context):]
+		seen := text[max(0, len(text)-place):]
 		for i, b := range seen {
 			window[i] = float32(b) // what comes after it is not looked at
 		}
@@ -137,6 +140,9 @@ func (s settings) model() (*nn.Model, *tensor.Params, error) {
 		return nil, nil, fmt.Errorf("reading weights: %w", err)
 	}
 	defer file.Close()
+	if checkpoint.Is(s.weights) {
+		return nil, nil, cli.Usagef("--weights %s is a checkpoint: write its model with gossipnode export, and give that", s.weights)
+	}
 	read, _, err := tensor.ReadSafetensors(file)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading weights from %s: %w", s.weights, err)

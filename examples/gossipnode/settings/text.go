@@ -27,6 +27,7 @@ func textFaults(s dataSettings) []error {
 	var faults cli.Faults
 	faults.If(s.IsText() && s.Model != nets.GPT, "model", "%s is for pictures: a text is learned by --model %s", s.Model, nets.GPT)
 	faults.If(!s.IsText() && s.Model == nets.GPT, "model", "%s learns a text: give --dataset %s or --dataset %s --data FOLDER", s.Model, dataset.GoSource, dataset.Text)
+	faults.Add(cli.Within("context", s.Sizes.Context, 1, dataset.MaxWindow))
 	if err := s.Sizes.Validate(); err != nil {
 		faults.If(true, "width", "of a gpt: %v", err)
 	}
