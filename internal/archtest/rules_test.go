@@ -102,6 +102,8 @@ var rooms = []room{
 		"what a run is, in names and values that members sign; who compares them is the arrival's business (docs/design/032)"},
 	{"peer/checkpoint", []string{"internal/atomicfile", "peer", "peer/description", "peer/optim", "peer/seam", "peer/stats", "tensor"},
 		"files of a peer's state know the peer, and no flag of a program"},
+	{"peer/bridge", []string{"internal/atomicfile", "internal/ewma", "internal/kernel", "peer", "peer/description", "peer/optim", "peer/seam", "peer/stats", "tensor"},
+		"a trainer in another process is served by a peer, whatever makes that peer"},
 	{"peer/metrics", []string{"peer", "peer/control", "peer/stats"},
 		"numbers of a peer are told in a text that needs no library"},
 	{"peer/table/read", []string{"peer/table"},
@@ -131,7 +133,7 @@ var rooms = []room{
 
 	{"examples/...", []string{
 		"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge",
-		"peer", "peer/checkpoint", "peer/control", "peer/description", "peer/learn", "peer/metrics", "peer/table", "peer/table/prepare", "peer/table/read", "peer/seam", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
+		"peer", "peer/bridge", "peer/checkpoint", "peer/control", "peer/description", "peer/learn", "peer/metrics", "peer/table", "peer/table/prepare", "peer/table/read", "peer/seam", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
 		"peer/stats",
 		"examples/...",
 	}, "examples show what a user can write, so they import public packages only"},

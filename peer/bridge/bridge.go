@@ -1,0 +1,100 @@
+package bridge
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Version is that of the protocol.
+const Version = 1
+
+// MaxValues is how many values a trainer's model may have.
+const MaxValues = 1 << 31
+
+// ErrGone: the trainer has gone without a word. What it had not committed is gone with it.
+var ErrGone = errors.New("the trainer has gone without a word")
+
+// Config says what a bridge stands on. Start is required.
+type Config struct {
+	// Start makes the peer that a trainer asks for, and need not wait until it has joined. Serve
+	// closes it. It may return a *Refusal, of CodeSettings as a rule; peer.ErrConfig is
+	// made one, with the error's text. The context ends when the trainer has gone.
+	Start func(ctx context.Context, hello Hello) (*peer.Peer, error)
+	// Log receives what an operator should know. Default: nothing is logged.
+	Log *zap.Logger
+}
+
+// Hello is what a trainer asks for.
+type Hello struct {
+	Run          string
+	Join, Listen []string
+	// Settings are a string, json.Number, bool or []any each. What they mean is Config.Start's.
+	Settings map[string]any
+	// Params is the model with the trainer's initial values. The peer may have it.
+	Params *tensor.Params
+}
+
+// Serve speaks with one trainer over control until that says leave, goes, or ctx ends, and closes
+// control. The peer has left its run in good order when it returns, whatever happened. memory is
+// that which came with the connection, or nil; it stays the caller's to close.
+//
+// It returns nil after leave, ErrGone if the trainer has gone without, the *Refusal that ended the
+// conversation, or the cause of ctx. Closing control must end a Read that waits in it.
+func Serve(ctx context.Context, control io.ReadWriteCloser, memory *os.File, config Config) error {
+	if config.Log == nil {
+		config.Log = zap.NewNop()
+	}
+	s := &session{config: config, control: control, handed: memory}
+	ctx, cancel := context.WithCancelCause(ctx)
+	lines := make(chan []byte)
+	var reading sync.WaitGroup
+	reading.Go(func() { cancel(read(ctx, control, lines)) })
+	stop := context.AfterFunc(ctx, func() {
+		if err := context.Cause(ctx); !errors.Is(err, errTooLong) { // that one is answered
+			_ = control.Close() // so that nobody waits for a trainer who does not read
+		}
+	})
+	err := s.converse(ctx, lines)
+	stop()
+	cancel(nil)
+	fault := control.Close()
+	reading.Wait()
+	if errors.Is(fault, os.ErrClosed) || errors.Is(fault, io.ErrClosedPipe) || err != nil {
+		fault = nil // it was closed before, or has ended
+	}
+	return errors.Join(err, fault, s.end())
+}
+
+// read hands on line after line until the trainer has gone, and says so. It reads ahead of the
+// answers, so that a trainer's end is noticed while its commit waits.
+func read(ctx context.Context, control io.Reader, lines chan<- []byte) error {
+	r := bufio.NewReaderSize(control, MaxLine)
+	for {
+		line, err := readLine(r)
+		switch {
+		case errors.Is(err, errTooLong):
+			return err
+		case err != nil:
+			return ErrGone
+		}
+		select {
+		case lines <- line:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Busy tells a trainer that comes while another is served.
+func Busy(control io.Writer) error {
+	return send(control, reply{Refused: refuse(CodeBusy, "wait until the other has left, or start another bridge", "this bridge serves another trainer").ends()})
+}

@@ -1,0 +1,306 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// session is what a bridge has of one trainer.
+type session struct {
+	config  Config
+	control io.WriteCloser
+	handed  *os.File // the memory that came with the connection
+
+	peer     *peer.Peer // nil before hello
+	layout   *tensor.Layout
+	memory   *memory
+	base     tensor.Vector // what was last handed over
+	rounding rounding
+	quantum  quantum
+	since    time.Time // when the last answer was given
+	closed   bool      // the peer has left its run
+}
+
+func (s *session) answered() { s.since = time.Now() }
+
+// converse answers line after line.
+func (s *session) converse(ctx context.Context, lines <-chan []byte) error {
+	for {
+		var line []byte
+		select {
+		case line = <-lines:
+		case <-ctx.Done():
+			err := context.Cause(ctx)
+			if errors.Is(err, errTooLong) {
+				refusal := refuse(CodeSyntax, "send one request a line", "%v", err).ends()
+				return errors.Join(refusal, send(s.control, reply{Refused: refusal}))
+			}
+			if !errors.Is(err, ErrGone) {
+				err = fmt.Errorf("serving a trainer: %w", err)
+			}
+			return err
+		}
+		answer, last, err := s.answer(ctx, line)
+		var refusal *Refusal
+		if err != nil {
+			if ctx.Err() != nil {
+				continue // the trainer has gone, or is shown out: that is why
+			}
+			refusal = refusalOf(err)
+			answer, last = reply{Refused: refusal}, refusal.Fatal
+			s.config.Log.Warn("refused a trainer's request", zap.Error(err))
+		}
+		sent := send(s.control, answer)
+		switch {
+		case last && refusal != nil:
+			return refusal
+		case last:
+			return nil // it has left in good order, whether or not it heard so
+		case sent != nil && ctx.Err() == nil:
+			return fmt.Errorf("%w: %w", ErrGone, sent)
+		}
+		s.answered()
+	}
+}
+
+// answer does what a line asks for; last tells that nothing may follow it.
+func (s *session) answer(ctx context.Context, line []byte) (answer any, last bool, err error) {
+	if len(line) > MaxLine && s.peer != nil {
+		return nil, false, refuse(CodeSyntax, "send one request a line", "a line of %d bytes, at most %d", len(line), MaxLine).ends()
+	}
+	q, err := parse(line)
+	if err != nil {
+		return nil, false, err
+	}
+	switch {
+	case q.Op == "hello" && s.peer != nil:
+		return nil, false, refuse(CodeOrder, "start another bridge for another model", "hello was said before")
+	case q.Op == "hello":
+		answer, err = s.hello(ctx, q)
+		return answer, false, err
+	case q.Op == "leave" && s.peer == nil:
+		return committed{reply: reply{OK: true}}, true, nil
+	case s.peer == nil:
+		return nil, false, refuse(CodeOrder, "send hello first", "%s before hello", q.Op)
+	}
+	switch q.Op {
+	case "commit":
+		answer, err = s.commit(ctx, q)
+	case "save":
+		answer, err = s.save(q.Path)
+	case "stats":
+		answer = told{reply{OK: true}, figuresOf(s.peer.Stats())}
+	case "merge", "leave":
+		last = q.Op == "leave"
+		answer, err = s.merge()
+	default:
+		err = refuse(CodeSyntax, "want hello, commit, save, stats, merge or leave", "no such op: %q", q.Op)
+	}
+	return answer, last && err == nil, err
+}
+
+// hello makes the trainer's peer, and gives it the model with which it begins.
+func (s *session) hello(ctx context.Context, q request) (any, error) {
+	if q.Version != Version {
+		return nil, refuse(CodeVersion, "use a client and a bridge of the same release", "protocol version %d: this bridge speaks %d", q.Version, Version)
+	}
+	layout, rounding, err := layoutOf(q.Layout)
+	if err != nil {
+		return nil, err
+	}
+	if layout.Len() > MaxValues {
+		return nil, refuse(CodeLayout, "share fewer ranges", "the layout has %d values, at most %d", layout.Len(), MaxValues)
+	}
+	m, err := openMemory(q.Memory, s.handed, layout.Len())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx, q, layout, m); err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	s.layout, s.memory, s.rounding = layout, m, rounding
+	s.base = slices.Clone(m.values)
+	over := false
+	switch err := s.peer.Trade(ctx, m.values, s.base, peer.Made{}); { // when it has joined
+	case errors.Is(err, peer.ErrRunOver):
+		over = true
+	case err != nil:
+		return nil, refusalOf(err).ends()
+	default:
+		if err := s.handOver(); err != nil {
+			return nil, err
+		}
+	}
+	answer := welcome{
+		reply: reply{OK: true}, Version: Version, Peer: string(s.peer.Self()), Addresses: s.peer.JoinAddresses(),
+		Values: layout.Len(), Start: s.start(q.Join), standing: s.standing(),
+	}
+	answer.Over = answer.Over || over
+	return answer, nil
+}
+
+// begin makes the peer, with a copy of the trainer's values.
+func (s *session) begin(ctx context.Context, q request, layout *tensor.Layout, m *memory) error {
+	if err := m.load(); err != nil {
+		return err
+	}
+	params, err := tensor.WrapParams(layout, slices.Clone(m.values))
+	if err != nil {
+		return fmt.Errorf("taking over the trainer's model: %w", err)
+	}
+	if at := firstNotFinite(params.Vector()); at >= 0 {
+		return refuse(CodeNotFinite, "give a model with finite values", "value %d, in range %q, is NaN or infinite", at, rangeAt(layout, at))
+	}
+	s.peer, err = s.config.Start(ctx, Hello{Run: q.Run, Join: q.Join, Listen: q.Listen, Settings: q.Settings, Params: params})
+	if err != nil {
+		s.peer = nil
+		return fmt.Errorf("starting the trainer's peer: %w", err)
+	}
+	return nil
+}
+
+// start tells how this peer came to its model.
+func (s *session) start(join []string) string {
+	switch state := s.peer.Stats().State; {
+	case state.Donors > 0:
+		return "copied"
+	case state.Kept:
+		return "resumed"
+	case len(join) == 0:
+		return "founder"
+	}
+	return "joined"
+}
+
+// commit adds the trainer's steps, and hands over the model.
+func (s *session) commit(ctx context.Context, q request) (any, error) {
+	began := time.Now()
+	if s.closed {
+		return nil, refuse(CodeOrder, "start another bridge to train on", "a commit after merge")
+	}
+	made, err := q.made()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.memory.load(); err != nil {
+		return nil, err
+	}
+	answer := committed{reply: reply{OK: true}}
+	before := s.peer.Stats().Steps
+	switch err := s.peer.Trade(ctx, s.memory.values, s.base, made); {
+	case errors.Is(err, peer.ErrRunOver):
+	case errors.Is(err, optim.ErrNotFinite):
+		return nil, s.notFinite(err)
+	case err != nil:
+		return nil, err
+	default:
+		if err := s.handOver(); err != nil {
+			return nil, err
+		}
+		answer.Added = made.Steps == 0 || s.peer.Stats().Steps > before
+	}
+	took := time.Since(began)
+	s.quantum.committed(made.Steps, began.Sub(s.since), took)
+	answer.Waited, answer.standing = took.Microseconds(), s.standing()
+	return answer, nil
+}
+
+// notFinite says where a commit's values are not finite, if they still are.
+func (s *session) notFinite(err error) *Refusal {
+	refusal := refusalOf(err)
+	if at := firstNotFinite(s.memory.values); at >= 0 {
+		refusal.Detail = fmt.Sprintf("value %d, in range %q, is NaN or infinite; nothing was added", at, rangeAt(s.layout, at))
+	}
+	return refusal
+}
+
+// handOver gives the trainer what base holds, rounded to its types.
+func (s *session) handOver() error {
+	s.rounding.round(s.base, s.memory.values)
+	return s.memory.store()
+}
+
+// standing is how the run is now.
+func (s *session) standing() standing {
+	stats := s.peer.Stats()
+	left := uint64(0)
+	if stats.Target > 0 {
+		left = max(stats.Target, stats.FlockSteps+1) - stats.FlockSteps
+	}
+	return standing{
+		Quantum: s.quantum.steps(left, stats.Members), Progress: stats.Progress, Steps: stats.Steps,
+		FlockSteps: stats.FlockSteps, Members: stats.Members, Over: stats.Over,
+	}
+}
+
+// save writes the peer's model to a file.
+func (s *session) save(path string) (any, error) {
+	if err := write(path, s.peer, s.layout); err != nil {
+		return nil, err
+	}
+	return saved{reply{OK: true}, s.layout.Len()}, nil
+}
+
+// merge has the peer leave the run, in good order, and hands over the model it ends with.
+func (s *session) merge() (any, error) {
+	answer := committed{reply: reply{OK: true}, standing: s.standing()}
+	if !s.closed {
+		s.closed = true
+		if err := s.peer.Close(); err != nil {
+			s.config.Log.Warn("leaving the run", zap.Error(err))
+		}
+		if _, err := s.peer.Snapshot(s.base, 0); err != nil {
+			return nil, fmt.Errorf("reading the model in the end: %w", err)
+		}
+		copy(s.memory.values, s.base)
+		if err := s.handOver(); err != nil {
+			return nil, err
+		}
+	}
+	stats := s.peer.Stats()
+	answer.Added, answer.Merged, answer.Over = true, stats.Merged, stats.Over
+	return answer, nil
+}
+
+// end leaves the run, if that has not been done, and lets go of the memory.
+func (s *session) end() error {
+	var faults []error
+	if s.peer != nil && !s.closed {
+		if err := s.peer.Close(); err != nil {
+			faults = append(faults, fmt.Errorf("leaving the run: %w", err))
+		}
+	}
+	if s.memory != nil {
+		faults = append(faults, s.memory.close())
+	}
+	return errors.Join(faults...)
+}
+
+// firstNotFinite is the place of the first value that is NaN or infinite, -1 if none is.
+func firstNotFinite(v tensor.Vector) int {
+	if tensor.Finite(v) {
+		return -1
+	}
+	return slices.IndexFunc(v, func(x float32) bool { return x-x != 0 })
+}
+
+// rangeAt is the name of the range in which a value is.
+func rangeAt(layout *tensor.Layout, at int) string {
+	for i := range layout.Count() {
+		if r := layout.At(i); at < r.Offset+r.Len {
+			return r.Name
+		}
+	}
+	return ""
+}
