@@ -12,6 +12,15 @@ func GELU(dst, x []float32) { gelu(dst, x[:len(dst)]) }
 // 5e-7.
 func GELUGradient(grad, x []float32) { geluGradient(grad, x[:len(grad)]) }
 
+// AddRowsGELU equals AddRows, then GELU of x in place, and sets slope to the derivative of
+// GELU that GELUGradient multiplies by.
+func AddRowsGELU(x, slope, row []float32) {
+	slope = slope[:len(x)]
+	for from, to := range pieces(len(x), len(row)) {
+		addRowsGELU(x[from:to], slope[from:to], row, (to-from)/len(row))
+	}
+}
+
 // SiLU sets dst to x/(1+exp(-x)).
 func SiLU(dst, x []float32) { silu(dst, x[:len(dst)]) }
 

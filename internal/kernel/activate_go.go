@@ -61,13 +61,25 @@ func geluGo(dst, x []float32) {
 func geluGradientGo(grad, x []float32) {
 	x = x[:len(grad)]
 	for i, v := range x {
-		size, density, beyond := tail(v)
-		slope := beyond - float32(size*float32(density*rootTwoPi))
-		if math.Float32bits(v)&signBit == 0 {
-			slope = 1 - slope
-		}
-		grad[i] *= slope
+		grad[i] *= slopeOfGELU(v)
 	}
+}
+
+func slopeOfGELU(x float32) float32 {
+	size, density, beyond := tail(x)
+	slope := beyond - float32(size*float32(density*rootTwoPi))
+	if math.Float32bits(x)&signBit == 0 {
+		slope = 1 - slope
+	}
+	return slope
+}
+
+func addRowsGELUGo(x, slope, row []float32, rows int) {
+	addRowsGo(x, row, rows)
+	for i, v := range x[:rows*len(row)] {
+		slope[i] = slopeOfGELU(v)
+	}
+	geluGo(x[:rows*len(row)], x)
 }
 
 func logistic(x float32) float32 { return 1 / (exponential(-x, expLeast) + 1) }

@@ -113,3 +113,23 @@ func TestEndsOfCurves(t *testing.T) {
 		})
 	}
 }
+
+// TestAddRowsGELUEqualsTheTwo: the function and its slope have the bits of GELU and
+// GELUGradient at the sums.
+func TestAddRowsGELUEqualsTheTwo(t *testing.T) {
+	forDense(t, func(t *testing.T, v rowVariant, rows, n int, random *rand.Rand) {
+		x0, row := values(random, rows*n), values(random, n)
+		x0[0] = float32(math.NaN())
+		x, checkX := guarded(t, x0)
+		slopes, checkSlopes := guarded(t, make([]float32, rows*n))
+		v.addRowsGELU(x, slopes, row, rows)
+		checkX()
+		checkSlopes()
+		addRowsGo(x0, row, rows)
+		want := make([]float32, len(x0))
+		slope(geluGradientGo)(want, x0)
+		sameBits(t, "the slope", slopes, func(i int) float64 { return float64(want[i]) })
+		geluGo(want, x0)
+		sameBits(t, "the function", x, func(i int) float64 { return float64(want[i]) })
+	})
+}

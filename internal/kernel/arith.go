@@ -10,6 +10,11 @@ func Add(dst, x []float32) { add(dst, x[:len(dst)]) }
 //	for i := range dst { dst[i] -= x[i] }
 func Sub(dst, x []float32) { sub(dst, x[:len(dst)]) }
 
+// Mul equals
+//
+//	for i := range dst { dst[i] *= x[i] }
+func Mul(dst, x []float32) { mul(dst, x[:len(dst)]) }
+
 // Axpy equals
 //
 //	for i := range dst { dst[i] += float32(a * x[i]) }

@@ -17,6 +17,13 @@ func subGo(dst, x []float32) {
 	}
 }
 
+func mulGo(dst, x []float32) {
+	x = x[:len(dst)]
+	for i, v := range x {
+		dst[i] *= v
+	}
+}
+
 func axpyGo(dst []float32, a float32, x []float32) {
 	x = x[:len(dst)]
 	for i, v := range x {

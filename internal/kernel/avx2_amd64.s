@@ -236,6 +236,122 @@ single_done:
 	VZEROUPPER
 	RET
 
+// func mulAVX2(dst []float32, x []float32)
+// Requires: AVX
+TEXT ·mulAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	CMPQ CX, $0x00000400
+	JB   aligned
+	MOVQ AX, BX
+	NEGQ BX
+	ANDQ $0x0000001f, BX
+	SHRQ $0x02, BX
+	JZ   aligned
+	SUBQ BX, CX
+
+align:
+	VMOVSS (DX), X0
+	VMOVSS (AX), X1
+	VMULPS X0, X1, X1
+	VMOVSS X1, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	DECQ   BX
+	JNZ    align
+
+aligned:
+	CMPQ CX, $0x0000f400
+	JB   strands_done
+	SUBQ $0x0000f400, CX
+	MOVQ $0x000007a0, BX
+
+strands:
+	VMOVUPS (DX), Y0
+	VMOVUPS (AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 124928(DX), Y0
+	VMOVUPS 124928(AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 124928(AX)
+	VMOVUPS 124960(DX), Y0
+	VMOVUPS 124960(AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 124960(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DX
+	DECQ    BX
+	JNZ     strands
+	ADDQ    $0x0001e800, AX
+	ADDQ    $0x0001e800, DX
+
+strands_done:
+	CMPQ CX, $0x00000020
+	JB   wide_done
+
+wide:
+	VMOVUPS (DX), Y0
+	VMOVUPS (AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, CX
+	CMPQ    CX, $0x00000020
+	JAE     wide
+
+wide_done:
+	CMPQ CX, $0x00000008
+	JB   one_done
+
+one:
+	VMOVUPS (DX), Y0
+	VMOVUPS (AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x00000008, CX
+	CMPQ    CX, $0x00000008
+	JAE     one
+
+one_done:
+	CMPQ CX, $0x00000001
+	JB   single_done
+
+single:
+	VMOVSS (DX), X0
+	VMOVSS (AX), X1
+	VMULPS X0, X1, X1
+	VMOVSS X1, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	SUBQ   $0x00000001, CX
+	CMPQ   CX, $0x00000001
+	JAE    single
+
+single_done:
+	VZEROUPPER
+	RET
+
 // func axpyAVX2(dst []float32, a float32, x []float32)
 // Requires: AVX
 TEXT ·axpyAVX2(SB), NOSPLIT, $0-56

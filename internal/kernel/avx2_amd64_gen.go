@@ -14,6 +14,11 @@ func addAVX2(dst []float32, x []float32)
 //go:noescape
 func subAVX2(dst []float32, x []float32)
 
+// mulAVX2 is mulGo in AVX2 instructions.
+//
+//go:noescape
+func mulAVX2(dst []float32, x []float32)
+
 // axpyAVX2 is axpyGo in AVX2 instructions.
 //
 //go:noescape

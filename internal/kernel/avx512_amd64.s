@@ -220,6 +220,114 @@ single_done:
 	VZEROUPPER
 	RET
 
+// func mulAVX512(dst []float32, x []float32)
+// Requires: AVX, AVX512F
+TEXT ·mulAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	CMPQ CX, $0x00000400
+	JB   aligned
+	MOVQ AX, BX
+	NEGQ BX
+	ANDQ $0x0000003f, BX
+	SHRQ $0x02, BX
+	JZ   aligned
+	SUBQ BX, CX
+
+align:
+	VMOVSS (DX), X0
+	VMOVSS (AX), X1
+	VMULPS X0, X1, X1
+	VMOVSS X1, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	DECQ   BX
+	JNZ    align
+
+aligned:
+	CMPQ CX, $0x0000f400
+	JB   strands_done
+	SUBQ $0x0000f400, CX
+	MOVQ $0x000007a0, BX
+
+strands:
+	VMOVUPS (DX), Z0
+	VMOVUPS (AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)
+	VMOVUPS 124928(DX), Z0
+	VMOVUPS 124928(AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 124928(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DX
+	DECQ    BX
+	JNZ     strands
+	ADDQ    $0x0001e800, AX
+	ADDQ    $0x0001e800, DX
+
+strands_done:
+	CMPQ CX, $0x00000040
+	JB   wide_done
+
+wide:
+	VMOVUPS (DX), Z0
+	VMOVUPS (AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)
+	VMOVUPS 64(DX), Z0
+	VMOVUPS 64(AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS 128(DX), Z0
+	VMOVUPS 128(AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 128(AX)
+	VMOVUPS 192(DX), Z0
+	VMOVUPS 192(AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, DX
+	SUBQ    $0x00000040, CX
+	CMPQ    CX, $0x00000040
+	JAE     wide
+
+wide_done:
+	CMPQ CX, $0x00000010
+	JB   one_done
+
+one:
+	VMOVUPS (DX), Z0
+	VMOVUPS (AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x00000010, CX
+	CMPQ    CX, $0x00000010
+	JAE     one
+
+one_done:
+	CMPQ CX, $0x00000001
+	JB   single_done
+
+single:
+	VMOVSS (DX), X0
+	VMOVSS (AX), X1
+	VMULPS X0, X1, X1
+	VMOVSS X1, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	SUBQ   $0x00000001, CX
+	CMPQ   CX, $0x00000001
+	JAE    single
+
+single_done:
+	VZEROUPPER
+	RET
+
 // func axpyAVX512(dst []float32, a float32, x []float32)
 // Requires: AVX, AVX512F
 TEXT ·axpyAVX512(SB), NOSPLIT, $0-56

@@ -14,6 +14,11 @@ func addAVX512(dst []float32, x []float32)
 //go:noescape
 func subAVX512(dst []float32, x []float32)
 
+// mulAVX512 is mulGo in AVX512 instructions.
+//
+//go:noescape
+func mulAVX512(dst []float32, x []float32)
+
 // axpyAVX512 is axpyGo in AVX512 instructions.
 //
 //go:noescape

@@ -53,6 +53,26 @@ func sub(dst, x []float32) {
 	}
 }
 
+func mul(dst, x []float32) {
+
+	for {
+		n := min(len(dst), piece)
+		switch level {
+		case levelAVX512:
+			mulAVX512(dst[:n], x[:n])
+		case levelAVX2:
+			mulAVX2(dst[:n], x[:n])
+		default:
+			mulGo(dst[:n], x[:n])
+		}
+
+		if n == len(dst) {
+			return
+		}
+		dst, x = dst[n:], x[n:]
+	}
+}
+
 func axpy(dst []float32, a float32, x []float32) {
 
 	for {

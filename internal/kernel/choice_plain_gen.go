@@ -12,6 +12,10 @@ func sub(dst, x []float32) {
 	subGo(dst, x)
 }
 
+func mul(dst, x []float32) {
+	mulGo(dst, x)
+}
+
 func axpy(dst []float32, a float32, x []float32) {
 	axpyGo(dst, a, x)
 }

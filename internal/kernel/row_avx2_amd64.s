@@ -500,6 +500,295 @@ whole:
 	VZEROUPPER
 	RET
 
+// func addRowsGELUAVX2(x []float32, slope []float32, row []float32, rows int)
+// Requires: AVX, AVX2
+TEXT ·addRowsGELUAVX2(SB), NOSPLIT, $0-80
+	MOVQ         x_base+0(FP), AX
+	MOVQ         slope_base+24(FP), CX
+	MOVQ         row_base+48(FP), DX
+	MOVL         $0x41600000, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	VPXOR        X1, X1, X1
+	MOVQ         row_len+56(FP), R8
+
+row:
+	XORQ BX, BX
+	MOVQ R8, SI
+	CMPQ SI, $0x00000010
+	JB   values_rest
+
+values:
+	VMOVUPS   (AX)(BX*1), Y2
+	VMOVUPS   (DX)(BX*1), Y3
+	VADDPS    Y3, Y2, Y2
+	VANDPS    word7fffffff<>+0(SB), Y2, Y3
+	VMINPS    Y3, Y0, Y3
+	VMULPS    Y3, Y3, Y4
+	VMULPS    wordbf000000<>+0(SB), Y4, Y4
+	VMULPS    word3fb8aa3b<>+0(SB), Y4, Y5
+	VADDPS    word4b400000<>+0(SB), Y5, Y5
+	VSUBPS    word4b400000<>+0(SB), Y5, Y6
+	VMULPS    word3f318000<>+0(SB), Y6, Y7
+	VSUBPS    Y7, Y4, Y7
+	VMULPS    wordb95e8083<>+0(SB), Y6, Y6
+	VSUBPS    Y6, Y7, Y7
+	VMULPS    word3ab510d6<>+0(SB), Y7, Y8
+	VADDPS    word3c091db5<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y8, Y8
+	VADDPS    word3d2aac7d<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y8, Y8
+	VADDPS    word3e2aaa48<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y8, Y8
+	VADDPS    word3efffffe<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y7, Y6
+	VMULPS    Y6, Y8, Y8
+	VADDPS    Y7, Y8, Y8
+	VADDPS    word3f800000<>+0(SB), Y8, Y8
+	VPSLLD    $0x17, Y5, Y5
+	VPADDD    Y5, Y8, Y8
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y4, Y5
+	VANDPS    Y5, Y8, Y8
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y4, Y5
+	VADDPS    word7f800000<>+0(SB), Y4, Y6
+	VBLENDVPS Y5, Y6, Y8, Y8
+	VMULPS    word3eb33333<>+0(SB), Y3, Y4
+	VADDPS    word3f800000<>+0(SB), Y4, Y4
+	VMOVUPS   word3f800000<>+0(SB), Y5
+	VDIVPS    Y4, Y5, Y4
+	VMULPS    word3d3ec49d<>+0(SB), Y4, Y5
+	VADDPS    wordbe44a1c9<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e643291<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    wordb9a1023c<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e16805f<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e0b5d5d<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e0f30dc<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VMULPS    Y8, Y5, Y5
+	VMAXPS    Y2, Y1, Y4
+	VMULPS    Y3, Y5, Y6
+	VSUBPS    Y6, Y4, Y4
+	VMOVUPS   Y4, (AX)(BX*1)
+	VMULPS    word3ecc422a<>+0(SB), Y8, Y8
+	VMULPS    Y8, Y3, Y3
+	VSUBPS    Y3, Y5, Y5
+	VMOVUPS   word3f800000<>+0(SB), Y3
+	VSUBPS    Y5, Y3, Y3
+	VBLENDVPS Y2, Y5, Y3, Y3
+	VMOVUPS   Y3, (CX)(BX*1)
+	VMOVUPS   32(AX)(BX*1), Y2
+	VMOVUPS   32(DX)(BX*1), Y3
+	VADDPS    Y3, Y2, Y2
+	VANDPS    word7fffffff<>+0(SB), Y2, Y3
+	VMINPS    Y3, Y0, Y3
+	VMULPS    Y3, Y3, Y4
+	VMULPS    wordbf000000<>+0(SB), Y4, Y4
+	VMULPS    word3fb8aa3b<>+0(SB), Y4, Y5
+	VADDPS    word4b400000<>+0(SB), Y5, Y5
+	VSUBPS    word4b400000<>+0(SB), Y5, Y6
+	VMULPS    word3f318000<>+0(SB), Y6, Y7
+	VSUBPS    Y7, Y4, Y7
+	VMULPS    wordb95e8083<>+0(SB), Y6, Y6
+	VSUBPS    Y6, Y7, Y7
+	VMULPS    word3ab510d6<>+0(SB), Y7, Y8
+	VADDPS    word3c091db5<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y8, Y8
+	VADDPS    word3d2aac7d<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y8, Y8
+	VADDPS    word3e2aaa48<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y8, Y8
+	VADDPS    word3efffffe<>+0(SB), Y8, Y8
+	VMULPS    Y7, Y7, Y6
+	VMULPS    Y6, Y8, Y8
+	VADDPS    Y7, Y8, Y8
+	VADDPS    word3f800000<>+0(SB), Y8, Y8
+	VPSLLD    $0x17, Y5, Y5
+	VPADDD    Y5, Y8, Y8
+	VCMPPS    $0x15, wordc2aeac4d<>+0(SB), Y4, Y5
+	VANDPS    Y5, Y8, Y8
+	VCMPPS    $0x16, word42b17217<>+0(SB), Y4, Y5
+	VADDPS    word7f800000<>+0(SB), Y4, Y6
+	VBLENDVPS Y5, Y6, Y8, Y8
+	VMULPS    word3eb33333<>+0(SB), Y3, Y4
+	VADDPS    word3f800000<>+0(SB), Y4, Y4
+	VMOVUPS   word3f800000<>+0(SB), Y5
+	VDIVPS    Y4, Y5, Y4
+	VMULPS    word3d3ec49d<>+0(SB), Y4, Y5
+	VADDPS    wordbe44a1c9<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e643291<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    wordb9a1023c<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e16805f<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e0b5d5d<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VADDPS    word3e0f30dc<>+0(SB), Y5, Y5
+	VMULPS    Y4, Y5, Y5
+	VMULPS    Y8, Y5, Y5
+	VMAXPS    Y2, Y1, Y4
+	VMULPS    Y3, Y5, Y6
+	VSUBPS    Y6, Y4, Y4
+	VMOVUPS   Y4, 32(AX)(BX*1)
+	VMULPS    word3ecc422a<>+0(SB), Y8, Y8
+	VMULPS    Y8, Y3, Y3
+	VSUBPS    Y3, Y5, Y5
+	VMOVUPS   word3f800000<>+0(SB), Y3
+	VSUBPS    Y5, Y3, Y3
+	VBLENDVPS Y2, Y5, Y3, Y3
+	VMOVUPS   Y3, 32(CX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, SI
+	CMPQ      SI, $0x00000010
+	JAE       values
+
+values_rest:
+	TESTQ      SI, SI
+	JZ         values_done
+	LEAQ       masks<>+64(SB), DI
+	SHLQ       $0x02, SI
+	SUBQ       SI, DI
+	VMOVUPS    (DI), Y2
+	VMASKMOVPS (AX)(BX*1), Y2, Y3
+	VMASKMOVPS (DX)(BX*1), Y2, Y4
+	VADDPS     Y4, Y3, Y3
+	VANDPS     word7fffffff<>+0(SB), Y3, Y4
+	VMINPS     Y4, Y0, Y4
+	VMULPS     Y4, Y4, Y5
+	VMULPS     wordbf000000<>+0(SB), Y5, Y5
+	VMULPS     word3fb8aa3b<>+0(SB), Y5, Y6
+	VADDPS     word4b400000<>+0(SB), Y6, Y6
+	VSUBPS     word4b400000<>+0(SB), Y6, Y7
+	VMULPS     word3f318000<>+0(SB), Y7, Y8
+	VSUBPS     Y8, Y5, Y8
+	VMULPS     wordb95e8083<>+0(SB), Y7, Y7
+	VSUBPS     Y7, Y8, Y8
+	VMULPS     word3ab510d6<>+0(SB), Y8, Y9
+	VADDPS     word3c091db5<>+0(SB), Y9, Y9
+	VMULPS     Y8, Y9, Y9
+	VADDPS     word3d2aac7d<>+0(SB), Y9, Y9
+	VMULPS     Y8, Y9, Y9
+	VADDPS     word3e2aaa48<>+0(SB), Y9, Y9
+	VMULPS     Y8, Y9, Y9
+	VADDPS     word3efffffe<>+0(SB), Y9, Y9
+	VMULPS     Y8, Y8, Y7
+	VMULPS     Y7, Y9, Y9
+	VADDPS     Y8, Y9, Y9
+	VADDPS     word3f800000<>+0(SB), Y9, Y9
+	VPSLLD     $0x17, Y6, Y6
+	VPADDD     Y6, Y9, Y9
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y5, Y6
+	VANDPS     Y6, Y9, Y9
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y5, Y6
+	VADDPS     word7f800000<>+0(SB), Y5, Y7
+	VBLENDVPS  Y6, Y7, Y9, Y9
+	VMULPS     word3eb33333<>+0(SB), Y4, Y5
+	VADDPS     word3f800000<>+0(SB), Y5, Y5
+	VMOVUPS    word3f800000<>+0(SB), Y6
+	VDIVPS     Y5, Y6, Y5
+	VMULPS     word3d3ec49d<>+0(SB), Y5, Y6
+	VADDPS     wordbe44a1c9<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e643291<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     wordb9a1023c<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e16805f<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e0b5d5d<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e0f30dc<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VMULPS     Y9, Y6, Y6
+	VMAXPS     Y3, Y1, Y5
+	VMULPS     Y4, Y6, Y7
+	VSUBPS     Y7, Y5, Y5
+	VMASKMOVPS Y5, Y2, (AX)(BX*1)
+	VMULPS     word3ecc422a<>+0(SB), Y9, Y9
+	VMULPS     Y9, Y4, Y4
+	VSUBPS     Y4, Y6, Y6
+	VMOVUPS    word3f800000<>+0(SB), Y4
+	VSUBPS     Y6, Y4, Y4
+	VBLENDVPS  Y3, Y6, Y4, Y4
+	VMASKMOVPS Y4, Y2, (CX)(BX*1)
+	VMOVUPS    32(DI), Y2
+	VMASKMOVPS 32(AX)(BX*1), Y2, Y3
+	VMASKMOVPS 32(DX)(BX*1), Y2, Y4
+	VADDPS     Y4, Y3, Y3
+	VANDPS     word7fffffff<>+0(SB), Y3, Y4
+	VMINPS     Y4, Y0, Y4
+	VMULPS     Y4, Y4, Y5
+	VMULPS     wordbf000000<>+0(SB), Y5, Y5
+	VMULPS     word3fb8aa3b<>+0(SB), Y5, Y6
+	VADDPS     word4b400000<>+0(SB), Y6, Y6
+	VSUBPS     word4b400000<>+0(SB), Y6, Y7
+	VMULPS     word3f318000<>+0(SB), Y7, Y8
+	VSUBPS     Y8, Y5, Y8
+	VMULPS     wordb95e8083<>+0(SB), Y7, Y7
+	VSUBPS     Y7, Y8, Y8
+	VMULPS     word3ab510d6<>+0(SB), Y8, Y9
+	VADDPS     word3c091db5<>+0(SB), Y9, Y9
+	VMULPS     Y8, Y9, Y9
+	VADDPS     word3d2aac7d<>+0(SB), Y9, Y9
+	VMULPS     Y8, Y9, Y9
+	VADDPS     word3e2aaa48<>+0(SB), Y9, Y9
+	VMULPS     Y8, Y9, Y9
+	VADDPS     word3efffffe<>+0(SB), Y9, Y9
+	VMULPS     Y8, Y8, Y7
+	VMULPS     Y7, Y9, Y9
+	VADDPS     Y8, Y9, Y9
+	VADDPS     word3f800000<>+0(SB), Y9, Y9
+	VPSLLD     $0x17, Y6, Y6
+	VPADDD     Y6, Y9, Y9
+	VCMPPS     $0x15, wordc2aeac4d<>+0(SB), Y5, Y6
+	VANDPS     Y6, Y9, Y9
+	VCMPPS     $0x16, word42b17217<>+0(SB), Y5, Y6
+	VADDPS     word7f800000<>+0(SB), Y5, Y7
+	VBLENDVPS  Y6, Y7, Y9, Y9
+	VMULPS     word3eb33333<>+0(SB), Y4, Y5
+	VADDPS     word3f800000<>+0(SB), Y5, Y5
+	VMOVUPS    word3f800000<>+0(SB), Y6
+	VDIVPS     Y5, Y6, Y5
+	VMULPS     word3d3ec49d<>+0(SB), Y5, Y6
+	VADDPS     wordbe44a1c9<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e643291<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     wordb9a1023c<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e16805f<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e0b5d5d<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VADDPS     word3e0f30dc<>+0(SB), Y6, Y6
+	VMULPS     Y5, Y6, Y6
+	VMULPS     Y9, Y6, Y6
+	VMAXPS     Y3, Y1, Y5
+	VMULPS     Y4, Y6, Y7
+	VSUBPS     Y7, Y5, Y5
+	VMASKMOVPS Y5, Y2, 32(AX)(BX*1)
+	VMULPS     word3ecc422a<>+0(SB), Y9, Y9
+	VMULPS     Y9, Y4, Y4
+	VSUBPS     Y4, Y6, Y6
+	VMOVUPS    word3f800000<>+0(SB), Y4
+	VSUBPS     Y6, Y4, Y4
+	VBLENDVPS  Y3, Y6, Y4, Y4
+	VMASKMOVPS Y4, Y2, 32(CX)(BX*1)
+
+values_done:
+	LEAQ (AX)(R8*4), AX
+	LEAQ (CX)(R8*4), CX
+	DECQ rows+72(FP)
+	JNZ  row
+	VZEROUPPER
+	RET
+
 // func layerNormAVX2(dst []float32, mean []float32, inverse []float32, x []float32, scale []float32, shift []float32, epsilon float32, rows int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·layerNormAVX2(SB), NOSPLIT, $0-160
@@ -1266,6 +1555,126 @@ DATA word42b17217<>+40(SB)/8, $0x42b1721742b17217
 DATA word42b17217<>+48(SB)/8, $0x42b1721742b17217
 DATA word42b17217<>+56(SB)/8, $0x42b1721742b17217
 GLOBL word42b17217<>(SB), RODATA|NOPTR, $64
+
+DATA word7fffffff<>+0(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+8(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+16(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+24(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+32(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+40(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+48(SB)/8, $0x7fffffff7fffffff
+DATA word7fffffff<>+56(SB)/8, $0x7fffffff7fffffff
+GLOBL word7fffffff<>(SB), RODATA|NOPTR, $64
+
+DATA wordbf000000<>+0(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+8(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+16(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+24(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+32(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+40(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+48(SB)/8, $0xbf000000bf000000
+DATA wordbf000000<>+56(SB)/8, $0xbf000000bf000000
+GLOBL wordbf000000<>(SB), RODATA|NOPTR, $64
+
+DATA wordc2aeac4d<>+0(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+8(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+16(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+24(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+32(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+40(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+48(SB)/8, $0xc2aeac4dc2aeac4d
+DATA wordc2aeac4d<>+56(SB)/8, $0xc2aeac4dc2aeac4d
+GLOBL wordc2aeac4d<>(SB), RODATA|NOPTR, $64
+
+DATA word3eb33333<>+0(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+8(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+16(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+24(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+32(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+40(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+48(SB)/8, $0x3eb333333eb33333
+DATA word3eb33333<>+56(SB)/8, $0x3eb333333eb33333
+GLOBL word3eb33333<>(SB), RODATA|NOPTR, $64
+
+DATA word3d3ec49d<>+0(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+8(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+16(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+24(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+32(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+40(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+48(SB)/8, $0x3d3ec49d3d3ec49d
+DATA word3d3ec49d<>+56(SB)/8, $0x3d3ec49d3d3ec49d
+GLOBL word3d3ec49d<>(SB), RODATA|NOPTR, $64
+
+DATA wordbe44a1c9<>+0(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+8(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+16(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+24(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+32(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+40(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+48(SB)/8, $0xbe44a1c9be44a1c9
+DATA wordbe44a1c9<>+56(SB)/8, $0xbe44a1c9be44a1c9
+GLOBL wordbe44a1c9<>(SB), RODATA|NOPTR, $64
+
+DATA word3e643291<>+0(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+8(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+16(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+24(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+32(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+40(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+48(SB)/8, $0x3e6432913e643291
+DATA word3e643291<>+56(SB)/8, $0x3e6432913e643291
+GLOBL word3e643291<>(SB), RODATA|NOPTR, $64
+
+DATA wordb9a1023c<>+0(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+8(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+16(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+24(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+32(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+40(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+48(SB)/8, $0xb9a1023cb9a1023c
+DATA wordb9a1023c<>+56(SB)/8, $0xb9a1023cb9a1023c
+GLOBL wordb9a1023c<>(SB), RODATA|NOPTR, $64
+
+DATA word3e16805f<>+0(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+8(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+16(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+24(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+32(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+40(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+48(SB)/8, $0x3e16805f3e16805f
+DATA word3e16805f<>+56(SB)/8, $0x3e16805f3e16805f
+GLOBL word3e16805f<>(SB), RODATA|NOPTR, $64
+
+DATA word3e0b5d5d<>+0(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+8(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+16(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+24(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+32(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+40(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+48(SB)/8, $0x3e0b5d5d3e0b5d5d
+DATA word3e0b5d5d<>+56(SB)/8, $0x3e0b5d5d3e0b5d5d
+GLOBL word3e0b5d5d<>(SB), RODATA|NOPTR, $64
+
+DATA word3e0f30dc<>+0(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+8(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+16(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+24(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+32(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+40(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+48(SB)/8, $0x3e0f30dc3e0f30dc
+DATA word3e0f30dc<>+56(SB)/8, $0x3e0f30dc3e0f30dc
+GLOBL word3e0f30dc<>(SB), RODATA|NOPTR, $64
+
+DATA word3ecc422a<>+0(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+8(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+16(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+24(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+32(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+40(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+48(SB)/8, $0x3ecc422a3ecc422a
+DATA word3ecc422a<>+56(SB)/8, $0x3ecc422a3ecc422a
+GLOBL word3ecc422a<>(SB), RODATA|NOPTR, $64
 
 DATA masks<>+0(SB)/8, $0xffffffffffffffff
 DATA masks<>+8(SB)/8, $0xffffffffffffffff

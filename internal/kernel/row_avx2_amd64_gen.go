@@ -14,6 +14,11 @@ func softmaxRowsAVX2(x []float32, stats []float64, rows int, n int, kept int, fa
 //go:noescape
 func softmaxRowsGradientAVX2(grad []float32, p []float32, rows int, n int, kept int, factor float32)
 
+// addRowsGELUAVX2 is addRowsGELUGo in AVX2 instructions.
+//
+//go:noescape
+func addRowsGELUAVX2(x []float32, slope []float32, row []float32, rows int)
+
 // layerNormAVX2 is layerNormGo in AVX2 instructions.
 //
 //go:noescape

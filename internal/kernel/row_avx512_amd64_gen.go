@@ -14,6 +14,11 @@ func softmaxRowsAVX512(x []float32, stats []float64, rows int, n int, kept int, 
 //go:noescape
 func softmaxRowsGradientAVX512(grad []float32, p []float32, rows int, n int, kept int, factor float32)
 
+// addRowsGELUAVX512 is addRowsGELUGo in AVX512 instructions.
+//
+//go:noescape
+func addRowsGELUAVX512(x []float32, slope []float32, row []float32, rows int)
+
 // layerNormAVX512 is layerNormGo in AVX512 instructions.
 //
 //go:noescape

@@ -26,6 +26,17 @@ func softmaxRowsGradient(grad, p []float32, rows, n, kept int, factor float32) {
 	}
 }
 
+func addRowsGELU(x, slope, row []float32, rows int) {
+	switch level {
+	case levelAVX512:
+		addRowsGELUAVX512(x, slope, row, rows)
+	case levelAVX2:
+		addRowsGELUAVX2(x, slope, row, rows)
+	default:
+		addRowsGELUGo(x, slope, row, rows)
+	}
+}
+
 func layerNorm(dst, mean, inverse, x, scale, shift []float32, epsilon float32, rows int) {
 	switch level {
 	case levelAVX512:

@@ -12,6 +12,10 @@ func softmaxRowsGradient(grad, p []float32, rows, n, kept int, factor float32) {
 	softmaxRowsGradientGo(grad, p, rows, n, kept, factor)
 }
 
+func addRowsGELU(x, slope, row []float32, rows int) {
+	addRowsGELUGo(x, slope, row, rows)
+}
+
 func layerNorm(dst, mean, inverse, x, scale, shift []float32, epsilon float32, rows int) {
 	layerNormGo(dst, mean, inverse, x, scale, shift, epsilon, rows)
 }

@@ -11,18 +11,19 @@ type rowVariant struct {
 	missing             bool // this CPU cannot run it
 	softmaxRows         func(x []float32, stats []float64, rows, n, kept int, factor, scale float32)
 	softmaxRowsGradient func(grad, p []float32, rows, n, kept int, factor float32)
+	addRowsGELU         func(x, slope, row []float32, rows int)
 	layerNorm           func(dst, mean, inverse, x, scale, shift []float32, epsilon float32, rows int)
 	layerNormGradient   func(dst, mean, inverse, grad, x, scale []float32, rows int)
 	layerNormSums       func(scaleGrad, shiftGrad, mean, inverse, grad, x []float32, rows int)
 }
 
 func plainRows() rowVariant {
-	return rowVariant{"plain Go", false, softmaxRowsGo, softmaxRowsGradientGo, layerNormGo, layerNormGradientGo, layerNormSumsGo}
+	return rowVariant{"plain Go", false, softmaxRowsGo, softmaxRowsGradientGo, addRowsGELUGo, layerNormGo, layerNormGradientGo, layerNormSumsGo}
 }
 
 // chosenRows are the functions that choose by the CPU.
 func chosenRows() rowVariant {
-	return rowVariant{"chosen", false, softmaxRows, softmaxRowsGradient, layerNorm, layerNormGradient, layerNormSums}
+	return rowVariant{"chosen", false, softmaxRows, softmaxRowsGradient, addRowsGELU, layerNorm, layerNormGradient, layerNormSums}
 }
 
 // onAllRows runs test for every variant that the CPU has, and says which it lacks.
@@ -63,6 +64,7 @@ func TestNoRowKernelAllocates(t *testing.T) {
 		"SoftmaxCausal":         func() { SoftmaxCausal(p, n, 0, 0.1) },
 		"SoftmaxCausalGradient": func() { SoftmaxCausalGradient(work, p, n, 0, 0.1) },
 		"CrossEntropy":          func() { CrossEntropy(work[:n], 3, 0.1) },
+		"AddRowsGELU":           func() { AddRowsGELU(work, p, m.scale) },
 		"LayerNorm":             func() { LayerNorm(work, m.mean, m.inverse, m.x, m.scale, m.shift, testEpsilon) },
 		"LayerNormGradient": func() {
 			LayerNormGradient(work, m.scaleGrad, m.shiftGrad, m.grad, m.x, m.mean, m.inverse, m.scale)

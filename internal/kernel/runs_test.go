@@ -30,6 +30,7 @@ func runs() []run {
 	return []run{
 		{"Add", false, nothing(func(v variant, m *memory) { v.add(m.a, m.b) })},
 		{"Sub", false, nothing(func(v variant, m *memory) { v.sub(m.a, m.b) })},
+		{"Mul", false, nothing(func(v variant, m *memory) { v.mul(m.a, m.b) })},
 		{"Axpy", false, nothing(func(v variant, m *memory) { v.axpy(m.a, m.factor, m.b) })},
 		{"Scale", false, nothing(func(v variant, m *memory) { v.scale(m.a, m.factor) })},
 		{"ScaledDifference", false, nothing(func(v variant, m *memory) { v.scaledDifference(m.a, m.factor, m.b, m.c) })},

@@ -4,7 +4,7 @@ package kernel
 
 func assembled() []variant {
 	avx2 := variant{
-		"AVX2", level < levelAVX2, addAVX2, subAVX2, axpyAVX2, scaleAVX2, scaledDifferenceAVX2,
+		"AVX2", level < levelAVX2, addAVX2, subAVX2, mulAVX2, axpyAVX2, scaleAVX2, scaledDifferenceAVX2,
 		squaredDistanceAVX2, sumSquaresAVX2, scaledDistanceAVX2, maxAbsAVX2, finiteAVX2,
 		bf16EncodeAVX2, bf16DecodeAVX2, fp16DecodeAVX2, bf16FiniteAVX2, float32FiniteAVX2,
 		rectifyAVX2, rectifyGradientAVX2, momentumStepAVX2, nesterovStepAVX2, adamWStepAVX2, lionStepAVX2,
@@ -16,7 +16,7 @@ func assembled() []variant {
 	past2.bf16Encode, past2.bf16Decode, past2.fp16Decode = bf16EncodePastAVX2, bf16DecodePastAVX2, fp16DecodePastAVX2
 
 	avx512 := variant{
-		"AVX512", level < levelAVX512, addAVX512, subAVX512, axpyAVX512, scaleAVX512, scaledDifferenceAVX512,
+		"AVX512", level < levelAVX512, addAVX512, subAVX512, mulAVX512, axpyAVX512, scaleAVX512, scaledDifferenceAVX512,
 		squaredDistanceAVX512, sumSquaresAVX512, scaledDistanceAVX512, maxAbsAVX512, finiteAVX512,
 		bf16EncodeAVX512, bf16DecodeAVX512, fp16DecodeAVX512, bf16FiniteAVX512, float32FiniteAVX512,
 		rectifyAVX512, rectifyGradientAVX512, momentumStepAVX512, nesterovStepAVX512, adamWStepAVX512, lionStepAVX512,

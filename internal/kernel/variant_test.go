@@ -6,7 +6,7 @@ import "testing"
 type variant struct {
 	name             string
 	missing          bool // this CPU cannot run it
-	add, sub         func(dst, x []float32)
+	add, sub, mul    func(dst, x []float32)
 	axpy             func(dst []float32, a float32, x []float32)
 	scale            func(dst []float32, a float32)
 	scaledDifference func(dst []float32, w float32, x, y []float32)
@@ -37,7 +37,7 @@ type variant struct {
 
 func plainGo() variant {
 	return variant{
-		"plain Go", false, addGo, subGo, axpyGo, scaleGo, scaledDifferenceGo,
+		"plain Go", false, addGo, subGo, mulGo, axpyGo, scaleGo, scaledDifferenceGo,
 		squaredDistanceGo, sumSquaresGo, scaledDistanceGo, maxAbsGo, finiteGo,
 		bf16EncodeGo, bf16DecodeGo, fp16DecodeGo, bf16FiniteGo, float32FiniteGo,
 		rectifyGo, rectifyGradientGo, momentumStepGo, nesterovStepGo, adamWStepGo, lionStepGo,
@@ -47,7 +47,7 @@ func plainGo() variant {
 
 func exported() variant {
 	return variant{
-		"exported", false, Add, Sub, Axpy, Scale, ScaledDifference,
+		"exported", false, Add, Sub, Mul, Axpy, Scale, ScaledDifference,
 		SquaredDistance, SumSquares, ScaledDistance, MaxAbs, Finite,
 		BF16Encode, BF16Decode, FP16Decode, BF16Finite, Float32Finite,
 		Rectify, RectifyGradient, MomentumStep, NesterovStep, AdamWStep, LionStep,

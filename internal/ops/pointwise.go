@@ -18,6 +18,20 @@ func GELUGradient(errors, x tensor.Vector) {
 	kernel.GELUGradient(errors, x)
 }
 
+// AddRowsGELU adds row to each row of x, sets x to GELU of the sums, and slopes to what
+// GELUGradient would multiply errors by.
+func AddRowsGELU(x, slopes, row tensor.Vector) {
+	pictures("AddRowsGELU", len(x), len(row))
+	wantLen("AddRowsGELU", len(slopes), len(x))
+	kernel.AddRowsGELU(x, slopes, row)
+}
+
+// Multiply multiplies errors by slopes.
+func Multiply(errors, slopes tensor.Vector) {
+	wantLen("Multiply", len(slopes), len(errors))
+	kernel.Mul(errors, slopes)
+}
+
 // Sigmoid sets out, which may be x, to 1/(1+exp(-x)).
 func Sigmoid(out, x tensor.Vector) {
 	wantLen("Sigmoid", len(out), len(x))

@@ -18,14 +18,22 @@ type linear struct {
 	in, out int
 	bias    bool
 	rectify bool // ReLU follows
+	gelu    bool // GELU follows
 }
 
 func (l linear) String() string { return fmt.Sprintf("Linear(%d, %d)", l.in, l.out) }
 
-// fuse takes a rectifier along with the bias.
+// fuse takes a rectifier, or GELU, along with the bias.
 func (l linear) fuse(next []Layer) (Layer, int) {
-	if _, ok := first(next).(relu); ok && l.bias {
+	if !l.bias {
+		return nil, 0
+	}
+	switch first(next).(type) {
+	case relu:
 		l.rectify = true
+		return l, 1
+	case gelu:
+		l.gelu = true
 		return l, 1
 	}
 	return nil, 0
@@ -70,10 +78,15 @@ type linearStep struct {
 	mul      *tensor.Multiplier
 	x        tensor.Vector // of the last Forward
 	y, below tensor.Vector
+	slopes   tensor.Vector // of GELU, where the model learns
 }
 
 func newLinearStep(r *Room, l linear, rows int) *linearStep {
-	return &linearStep{linear: l, rows: rows, mul: r.Multiplier(), y: r.Values(rows * l.out), below: r.Gradients(rows * l.in)}
+	s := &linearStep{linear: l, rows: rows, mul: r.Multiplier(), y: r.Values(rows * l.out), below: r.Gradients(rows * l.in)}
+	if l.gelu {
+		s.slopes = r.Gradients(rows * l.out)
+	}
+	return s
 }
 
 // weights is the matrix, as it lies: one row an output.
@@ -90,8 +103,13 @@ func (s *linearStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 	switch bias := w[s.in*s.out:]; {
 	case s.rectify:
 		ops.AddRowsRectify(y, bias)
+	case s.slopes != nil:
+		ops.AddRowsGELU(y, s.slopes[:len(y)], bias)
 	case s.bias:
 		ops.AddRows(y, bias)
+	}
+	if s.gelu && s.slopes == nil {
+		ops.GELU(y, y)
 	}
 	return y
 }
@@ -99,8 +117,11 @@ func (s *linearStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 // Backward implements Step.
 func (s *linearStep) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
 	rows := p.Examples * s.rows
-	if s.rectify {
+	switch {
+	case s.rectify:
 		ops.RectifyGradient(e, s.y[:len(e)])
+	case s.gelu:
+		ops.Multiply(e, s.slopes[:len(e)])
 	}
 	if bias := g[s.in*s.out:]; s.bias {
 		p.Begin(bias)

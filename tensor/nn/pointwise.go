@@ -7,7 +7,10 @@ import (
 
 // GELU is x·Φ(x), by the distribution Φ of a normal value (Hendrycks and Gimpel, 2016), as
 // torch.nn.GELU.
-func GELU() Layer { return pointwise{"GELU", ops.GELU, ops.GELUGradient, false} }
+func GELU() Layer { return gelu{pointwise{"GELU", ops.GELU, ops.GELUGradient, false}} }
+
+// gelu is what a Linear before it takes along.
+type gelu struct{ pointwise }
 
 // SiLU is x/(1+exp(-x)) (Elfwing et al., 2018), as torch.nn.SiLU.
 func SiLU() Layer { return pointwise{"SiLU", ops.SiLU, ops.SiLUGradient, false} }

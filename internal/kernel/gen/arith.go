@@ -20,6 +20,14 @@ func sub(r *routine) {
 	})
 }
 
+func mul(r *routine) {
+	r.each("dst", r.floats(), unroll, func(l lane) {
+		x, dst := l.load("x"), l.load("dst")
+		l.VMULPS(x, dst, dst)
+		l.store(dst, "dst")
+	})
+}
+
 func axpy(r *routine) {
 	a := r.argument("a")
 	r.each("dst", r.floats(), unroll, func(l lane) {

@@ -172,21 +172,51 @@ func geluGradient(r *routine) {
 	most := r.bits(math.Float32bits(tailMost))
 	slope(func(p part, x reg.VecVirtual) reg.VecVirtual {
 		size, density, below := p.tail(x, most)
-		p.VMULPS(p.constant(rootTwoPi), density, density)
-		p.VMULPS(density, size, size)
-		p.VSUBPS(size, below, below)
-		one := p.vector()
-		p.VMOVUPS(p.constant(1), one)
-		above := p.minus(one, below)
-		if p.width == widthZ {
-			negative := p.K()
-			p.VPMOVD2M(x, negative)
-			p.VBLENDMPS(below, above, negative, above)
-		} else {
-			p.VBLENDVPS(x, below, above, above)
-		}
-		return above
+		return p.slopeOfGELU(x, size, density, below)
 	})(r)
+}
+
+// slopeOfGELU is the derivative at x, in place of what tail gave.
+func (p part) slopeOfGELU(x, size, density, below reg.VecVirtual) reg.VecVirtual {
+	p.VMULPS(p.constant(rootTwoPi), density, density)
+	p.VMULPS(density, size, size)
+	p.VSUBPS(size, below, below)
+	one := p.vector()
+	p.VMOVUPS(p.constant(1), one)
+	above := p.minus(one, below)
+	if p.width == widthZ {
+		negative := p.K()
+		p.VPMOVD2M(x, negative)
+		p.VBLENDMPS(below, above, negative, above)
+	} else {
+		p.VBLENDVPS(x, below, above, above)
+	}
+	return above
+}
+
+// addRowsGELU has one tail give both the function and its derivative.
+func addRowsGELU(r *routine) {
+	x, to, row := r.stream("x").next, r.stream("slope").next, r.stream("row").next
+	most, zero := r.bits(math.Float32bits(tailMost)), r.zero()
+	w, length := r.walk(), r.GP64()
+	r.Load(r.Param("row").Len(), length)
+	r.Label("row")
+	w.along("values", length, func(p part) {
+		v := p.load(x)
+		p.VADDPS(p.load(row), v, v)
+		size, density, beyond := p.tail(v, most)
+		above := p.vector()
+		p.VMAXPS(v, zero, above) // keeps NaN
+		p.VSUBPS(p.product(size, beyond), above, above)
+		p.store(above, x)
+		p.store(p.slopeOfGELU(v, size, density, beyond), to)
+	})
+	for _, next := range []reg.GPVirtual{x, to} {
+		r.LEAQ(operand.Mem{Base: next, Index: length, Scale: floatSize}, next)
+	}
+	r.DECQ(r.number("rows"))
+	r.JNZ(operand.LabelRef("row"))
+	r.close()
 }
 
 func silu(p part, x reg.VecVirtual) reg.VecVirtual {

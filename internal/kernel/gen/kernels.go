@@ -60,6 +60,7 @@ func kernels() []kernel {
 	return []kernel{
 		{name: "add", params: []param{dst, x}, body: add},
 		{name: "sub", params: []param{dst, x}, body: sub},
+		{name: "mul", params: []param{dst, x}, body: mul},
 		{name: "axpy", params: []param{dst, a, x}, body: axpy},
 		{name: "scale", params: []param{dst, a}, body: scale},
 		{name: "scaledDifference", params: []param{dst, w, x, y}, body: scaledDifference, overwrites: true},
@@ -138,6 +139,7 @@ func rowKernels() []kernel {
 	list := []kernel{
 		{name: "softmaxRows", params: append([]param{x, float64s("stats")}, append(of, other("scale", "float32"))...), body: softmaxRows},
 		{name: "softmaxRowsGradient", params: append([]param{grad, floats("p")}, of...), body: softmaxRowsGradient},
+		{name: "addRowsGELU", params: []param{x, floats("slope"), floats("row"), rows}, body: addRowsGELU},
 		{name: "layerNorm", params: []param{dst, mean, inverse, x, scale, shift, other("epsilon", "float32"), rows}, body: layerNorm},
 		{name: "layerNormGradient", params: []param{dst, mean, inverse, grad, x, scale, rows}, body: layerNormGradient},
 		{name: "layerNormSums", params: []param{floats("scaleGrad"), floats("shiftGrad"), mean, inverse, y, x, rows}, body: layerNormSums},
