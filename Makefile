@@ -1,9 +1,13 @@
 # make release        builds gossipnode for each platform into dist/, with SHA256SUMS
 # make release-check  builds it again elsewhere, without what is cached, and compares
 #
+# make wheel          builds the Python package with the program in it, for each platform of
+#                     WHEELS into dist/; one only: PLATFORM=linux-amd64
+#
 # Anybody who builds the same revision with the same Go gets the same bytes.
 
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64
+WHEELS    := linux/amd64 linux/arm64 darwin/arm64 darwin/amd64
 VERSION   := $(shell git describe --tags --always --dirty)
 DIST      := dist
 # What release-check builds again. A build with an empty cache compiles Go's own library
@@ -17,7 +21,7 @@ BUILD = CGO_ENABLED=0 GOFLAGS= GOAMD64=v1 GOARM64=v8.0 GOWORK=off \
 	go build -trimpath -buildvcs=true -ldflags '-s -w -buildid= -X github.com/seed-97356399/murmuration/examples/gossipnode/version.version=$(VERSION)'
 SUM   = $(shell command -v sha256sum >/dev/null && echo sha256sum || echo shasum -a 256)
 
-.PHONY: release release-check clean
+.PHONY: release release-check wheel clean
 
 release: clean
 	mkdir -p $(DIST)
@@ -43,6 +47,14 @@ release-check:
 		grep " $$name$$" $(DIST)/SHA256SUMS >$$elsewhere/here; \
 		grep " $$name$$" $$elsewhere/clone/dist/SHA256SUMS | diff $$elsewhere/here -; \
 		echo "the two builds of $$name are the same"; \
+	done
+
+# The program goes through a folder of its own, since wheels are all that is left of it.
+wheel:
+	@set -e; folder=$$(mktemp -d); trap 'rm -rf '"$$folder" EXIT; \
+	for platform in $(or $(subst -,/,$(PLATFORM)),$(WHEELS)); do \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} $(BUILD) -o $$folder/gossipnode ./examples/gossipnode; \
+		python3 examples/python/wheel.py --binary $$folder/gossipnode --platform $$platform --version '$(VERSION)' --folder $(DIST); \
 	done
 
 clean:

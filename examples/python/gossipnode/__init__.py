@@ -1,0 +1,24 @@
+"""Trains a model together with others, each on its own data, without a server.
+
+    flock = gossipnode.join(model, run="digits", peers=["HOST:4001"])
+    ...                                     # the training loop as it is, and after each step:
+    flock.step(samples=len(x), loss=loss)
+    flock.close()
+
+The program gossipnode takes part in the flock as a process of its own, a sidecar; the parameters
+are in memory that both share. docs/BRIDGE.md is what the two say to each other."""
+
+from .flock import Flock, State, join
+from .protocol import Lost, Refused
+
+__all__ = ["Flock", "Lost", "Refused", "State", "join"]
+
+
+def __getattr__(name: str) -> str:
+    if name != "__version__":
+        raise AttributeError(name)
+    from importlib.metadata import PackageNotFoundError, version  # takes its time
+    try:
+        return version(__name__)
+    except PackageNotFoundError:
+        return "0+source"  # from the repository

@@ -1,0 +1,157 @@
+"""What of a model is shared: its ranges under the names of its state_dict, in that order."""
+
+import sys
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
+
+from .protocol import Refused
+from .sidecar import Memory
+
+MOVED = ("let a joined model stay as it is: close the flock before model.to(), half() or a new tensor "
+         "in place of a parameter, and join again after it")
+
+
+class Range:
+    """A named range of the shared memory. place gives it its values; fill and take copy what is
+    not the memory itself, before and after a commit."""
+
+    def __init__(self, name: str, shape: Tuple[int, ...], kind: str, sharing: str = "shared", dtype: str = "f32"):
+        self.entry = {"name": name, "shape": list(shape), "kind": kind, "sharing": sharing, "dtype": dtype}
+        self.count = 1
+        for n in shape:
+            self.count *= n
+
+    def place(self, memory: Memory, offset: int) -> None: ...
+    def check(self) -> None: ...
+    def fill(self) -> None: ...
+    def take(self) -> None: ...
+
+
+class TensorRange(Range):
+    """A parameter or buffer of a module. One that is float32, contiguous and on the CPU is moved
+    into the memory, so that nothing is ever copied; any other has a copy there (staged)."""
+
+    def __init__(self, torch: Any, held: Dict[str, Any], key: str, name: str, kind: str, sharing: str, is_buffer: bool):
+        tensor = held[key]
+        super().__init__(name, tuple(tensor.shape), kind, sharing, _types(torch)[tensor.dtype])
+        self._torch, self._held, self._key, self._tensor, self._dtype = torch, held, key, tensor, tensor.dtype
+        # Modules put new tensors in place of their buffers, so these are looked up each time.
+        self._by_name = is_buffer
+        self.staged = is_buffer or not (tensor.dtype == torch.float32 and tensor.is_contiguous() and tensor.device.type == "cpu")
+
+    def place(self, memory: Memory, offset: int) -> None:
+        self.view = self._torch.frombuffer(memory.map, dtype=self._torch.float32, count=self.count, offset=offset)
+        self.view = self.view.view(self._tensor.shape)
+        self.view.copy_(self._held[self._key].detach())
+        if not self.staged:
+            self._tensor.data = self.view
+
+    def check(self) -> None:
+        now = self._held.get(self._key)
+        same = (now is not None and now.dtype == self._dtype and now.shape == self.view.shape
+                and (self._by_name or now is self._tensor) and (self.staged or now.data_ptr() == self.view.data_ptr()))
+        if not same:
+            raise Refused("layout", f"{self.entry['name']} has been moved, converted or replaced since the model joined", MOVED)
+
+    def fill(self) -> None:
+        if self.staged:
+            self.view.copy_(self._held[self._key].detach())
+
+    def take(self) -> None:
+        if self.staged:
+            self._held[self._key].detach().copy_(self.view)
+
+
+class ArrayRange(Range):
+    """An array of float32, with numpy's or without: its values move into the memory, where .array
+    is a view of them."""
+
+    def __init__(self, name: str, values: Any):
+        try:
+            raw = memoryview(values)
+        except TypeError as err:
+            raise Refused("layout", f"{name} is a {type(values).__name__}", "give a torch module, or a dict of float32 arrays") from err
+        if raw.format not in ("f", "<f"):
+            raise Refused("layout", f"{name} has the format {raw.format!r}", "convert it to float32: values.astype(numpy.float32)")
+        super().__init__(name, raw.shape, "bias" if name.split(".")[-1].startswith("bias") else "dense")
+        self._values = raw.tobytes()
+
+    def place(self, memory: Memory, offset: int) -> None:
+        view = memoryview(memory.map)[offset:offset + 4 * self.count]
+        view[:], self._values = self._values, b""
+        numpy = sys.modules.get("numpy")
+        shape = self.entry["shape"]
+        self.array = numpy.frombuffer(view, numpy.float32).reshape(shape) if numpy else view.cast("f", shape) if shape else view.cast("f")
+
+
+def ranges_of(model: Any, buffers: str = "local") -> List[Range]:
+    """The ranges of a torch module, or of a dict of float32 arrays."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.nn.Module):
+        ranges: List[Range] = list(_of_module(torch, getattr(model, "_orig_mod", model), buffers))  # torch.compile wraps
+    elif isinstance(model, Mapping):
+        ranges = [ArrayRange(name, values) for name, values in model.items()]
+    else:
+        raise Refused("layout", f"a model of type {type(model).__name__}", "give a torch module, or a dict of float32 arrays")
+    if not any(r.entry["sharing"] == "shared" for r in ranges):
+        raise Refused("layout", "no parameter of the model is trained", "let those to be shared require gradients: p.requires_grad_()")
+    return ranges
+
+
+def _of_module(torch: Any, model: Any, buffers: str) -> Iterator[Range]:
+    """In the order of the state_dict: a module's parameters, then its buffers. Left out are what is
+    frozen, tied weights but once, buffers of integers or not to be saved, and what is empty."""
+    seen, storages = set(), {}
+    for prefix, module in model.named_modules():
+        for key, tensor in [*module._parameters.items(), *module._buffers.items()]:
+            name = f"{prefix}.{key}" if prefix else key
+            is_buffer = key in module._buffers
+            if tensor is None or id(tensor) in seen or not (is_buffer or tensor.requires_grad):
+                continue
+            seen.add(id(tensor))
+            if is_buffer and (key in module._non_persistent_buffers_set or not tensor.is_floating_point()):
+                continue
+            if fault := _unfit(torch, tensor):
+                if is_buffer and buffers == "local":
+                    continue
+                raise Refused("layout", f"{name} {fault[0]}", fault[1])
+            if tensor.numel() == 0:
+                continue
+            if not is_buffer:
+                first = storages.setdefault((tensor.device, tensor.data_ptr()), name)
+                if first != name:
+                    raise Refused("layout", f"{name} and {first} are two parameters in the same memory", "tie weights by one parameter: a.weight = b.weight")
+            kind = "statistic" if is_buffer else _kind(torch, module, key)
+            held = module._buffers if is_buffer else module._parameters
+            yield TensorRange(torch, held, key, name, kind, buffers if is_buffer else "shared", is_buffer)
+
+
+def _kind(torch: Any, module: Any, key: str) -> str:
+    """What a parameter is, by the module that owns it: codecs treat kinds differently."""
+    if "Norm" in type(module).__name__:
+        return "norm"
+    if "bias" in key:
+        return "bias"
+    if isinstance(module, torch.nn.modules.conv._ConvNd):
+        return "conv"
+    return "embedding" if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) else "dense"
+
+
+def _types(torch: Any) -> Dict[Any, str]:
+    return {torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "fp16"}
+
+
+def _unfit(torch: Any, tensor: Any) -> Tuple[str, ...]:
+    """Why a tensor cannot be shared, and what to do; empty if it can."""
+    if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin) or tensor.is_meta:
+        return "has no values yet", "run one batch through the model, or load a checkpoint, before it joins"
+    if hasattr(tensor, "placements") or "Flat" in type(tensor).__name__:
+        return "is sharded over processes", "join with the whole model, before it is sharded; one process of each replica joins"
+    if tensor.layout != torch.strided:
+        return "is sparse", "train it dense (sparse=False), or freeze it by requires_grad_(False)"
+    if tensor.is_quantized:
+        return "is quantized", "share what is trained in float32, bfloat16 or float16, such as adapters over it"
+    if tensor.is_complex():
+        return "is complex", "keep it as real numbers: torch.view_as_real"
+    if tensor.dtype not in _types(torch):
+        return f"is {tensor.dtype}", "convert the model before it joins: model.float(), or bfloat16 or float16"
+    return ()

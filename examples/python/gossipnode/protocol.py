@@ -1,0 +1,101 @@
+"""The control lines of docs/BRIDGE.md, version 1: one JSON object asks, one answers."""
+
+import json
+import os
+import socket
+import weakref
+from typing import Any, Dict
+
+VERSION = 1
+
+Answer = Dict[str, Any]
+
+
+class Refused(Exception):
+    """The bridge does not do what was asked for, and nothing has changed by it.
+
+    code is one of docs/BRIDGE.md's, detail tells what happened, remedy what to do about it
+    (both may be empty). fatal tells that the bridge has ended."""
+
+    def __init__(self, code: str, detail: str = "", remedy: str = "", fatal: bool = False):
+        super().__init__(": ".join(part for part in (code, detail, remedy) if part))
+        self.code, self.detail, self.remedy, self.fatal = code, detail, remedy, fatal
+
+
+class Lost(Exception):
+    """The bridge's process has ended unasked. The model is as the trainer left it."""
+
+
+class Connection:
+    """One end of the control socket. For one thread.
+
+    Python's sockets are closed in programs that a process starts, but not in its forks, such as
+    a DataLoader's workers: these would keep the connection open after the trainer's death, so
+    every connection is closed in a forked child (and never shut down there: that would end the
+    parent's)."""
+
+    _open: "weakref.WeakSet[Connection]" = weakref.WeakSet()
+
+    def __init__(self, sock: socket.socket):
+        self._sock = sock
+        self._received = bytearray()
+        self._owed = 0  # answers that nobody has waited for, since a signal came between
+        Connection._open.add(self)
+
+    def ask(self, request: Dict[str, Any]) -> Answer:
+        """Sends a request and waits for its answer; Refused, or Lost if the bridge is gone."""
+        try:
+            self.settle()
+            line = json.dumps(request, allow_nan=False).encode() + b"\n"
+            try:
+                self._owed += 1
+                self._sock.sendall(line)
+            except BaseException:  # perhaps half a line has gone
+                self.close()
+                raise
+            answer = self._read()
+        except OSError as err:
+            raise Lost(f"the connection to the bridge broke at {request['op']!r}: {err}") from err
+        if answer.get("ok") is True:
+            return answer
+        error = answer.get("error") or {}
+        raise Refused(error.get("code", "internal"), error.get("detail", ""), error.get("remedy", ""), bool(error.get("fatal")))
+
+    def settle(self) -> None:
+        """Waits for the answer of a request that a signal cut short: until then the memory is
+        the bridge's."""
+        while self._owed:
+            self._read()
+
+    def _read(self) -> Answer:
+        while b"\n" not in self._received:
+            piece = self._sock.recv(1 << 16)
+            if not piece:
+                raise ConnectionResetError("the bridge has ended")
+            self._received += piece
+        line, _, self._received = self._received.partition(b"\n")
+        self._owed -= 1
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise ConnectionAbortedError(f"what answered is no bridge: {bytes(line[:80])!r}")
+        return answer
+
+    def close(self) -> None:
+        """Ends the conversation, by a shutdown, which no other descriptor can hold up."""
+        try:
+            self._sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the other side has gone
+        self._sock.close()
+
+    @classmethod
+    def _forked(cls) -> None:
+        for connection in list(cls._open):
+            connection._sock.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=Connection._forked)

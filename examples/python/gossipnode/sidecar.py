@@ -1,0 +1,103 @@
+"""The other process: where the program gossipnode is, how it is started, how it ends."""
+
+import fcntl
+import mmap
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from typing import IO, Optional, Union
+
+from .protocol import Connection, Lost
+
+Log = Union[None, str, "os.PathLike[str]", IO, int]
+
+# A sidecar whose trainer has gone leaves its flock in good order; one that takes longer is ended.
+PATIENCE = 60.0
+
+
+def find(binary: "Optional[Union[str, os.PathLike[str]]]" = None) -> str:
+    """The path of the program gossipnode: the argument, the variable GOSSIPNODE, the scripts
+    of this Python, or the PATH."""
+    if named := binary or os.environ.get("GOSSIPNODE"):
+        if path := shutil.which(os.path.expanduser(os.fspath(named))):
+            return path
+        raise FileNotFoundError(f"no program {named!r}: binary= or GOSSIPNODE has to name an executable file")
+    folders = [os.path.dirname(sys.executable), sysconfig.get_path("scripts")]
+    if user := sysconfig.get_path("scripts", f"{os.name}_user"):
+        folders.append(user)
+    for folders_or_path in (os.pathsep.join(filter(None, folders)), None):
+        if path := shutil.which("gossipnode", path=folders_or_path):
+            return path
+    raise FileNotFoundError("the program gossipnode is not here: install the wheel of this platform, "
+                            "or build ./examples/gossipnode and name it by binary= or the variable GOSSIPNODE")
+
+
+class Memory:
+    """float32 values that the trainer shares with its sidecar. It is unmapped when the last view of
+    it has gone, and never before: a model goes on working on it when the flock is closed."""
+
+    def __init__(self, values: int):
+        size = 4 * max(values, 1)
+        if hasattr(os, "memfd_create"):
+            self.fd = os.memfd_create("gossipnode", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            os.ftruncate(self.fd, size)
+            # F_ADD_SEALS: SEAL, SHRINK, GROW. Neither side can take the pages from the other.
+            fcntl.fcntl(self.fd, 1033, 1 | 2 | 4)
+        else:
+            with tempfile.TemporaryFile() as file:  # has no name any more
+                self.fd = os.dup(file.fileno())
+            os.ftruncate(self.fd, size)
+        self.map = mmap.mmap(self.fd, size)
+
+    def __del__(self) -> None:
+        if (fd := getattr(self, "fd", -1)) >= 0:
+            os.close(fd)
+
+
+class Sidecar:
+    """A running `gossipnode bridge` and the connection to it. It ends when the connection does,
+    and so when this process dies, however that happens."""
+
+    def __init__(self, binary: str, memory: Memory, log: Log = None):
+        ours, theirs = socket.socketpair()
+        opened = open(log, "ab") if isinstance(log, (str, os.PathLike)) else None
+        try:
+            self.process = subprocess.Popen(
+                [binary, "bridge", "--control-fd", str(theirs.fileno()), "--memory-fd", str(memory.fd)],
+                pass_fds=(theirs.fileno(), memory.fd), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=opened or log,
+                start_new_session=True)  # Ctrl-C is for the trainer, whose end lets the peer leave in order
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+            if opened:
+                opened.close()
+        self.connection = Connection(ours)
+        self.owner = os.getpid()
+
+    def end(self, patience: float = PATIENCE) -> Optional[int]:
+        """Ends the conversation and waits until the process has gone; its exit code."""
+        if os.getpid() != self.owner:
+            return None  # a forked child has no part in it
+        self.connection.close()
+        try:
+            return self.process.wait(patience)
+        except BaseException as err:  # a second Ctrl-C too
+            self.process.kill()
+            self.process.wait()
+            if not isinstance(err, subprocess.TimeoutExpired):
+                raise
+            return self.process.returncode
+
+    def lost(self, cause: Lost) -> Lost:
+        """The cause, with what became of the process."""
+        code = self.end(patience=5)
+        how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        return Lost(f"{cause}; the sidecar {self.process.args[0]} ended with {how} (what it wrote on standard error, or to log=, "
+                    "tells more); the model is intact: join again to go on")
