@@ -150,7 +150,8 @@ func (p *Peer) Apply(ctx context.Context, delta tensor.Vector, made Result) erro
 // both x and base with the parameters as they are: what was added is in the sum of the
 // peers' models exactly once, and what exchanges moved meanwhile stays. Both must have as many
 // values as the layout, and be the caller's alone while Trade runs; should x be written
-// to all the same, the values of one moment or another are added, never NaN. It allocates nothing.
+// to all the same, the values of one moment or another are added, never NaN, and what comes later
+// is lost or part of the next Trade. It allocates nothing.
 //
 // It waits and fails as Step does: with optim.ErrNotFinite if x holds NaN or infinite values, or
 // is farther from base than others would believe. x, base and the model are then as they

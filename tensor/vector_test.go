@@ -93,6 +93,26 @@ func TestMaxAbsAndFinite(t *testing.T) {
 	}
 }
 
+// TestIdentical: bit by bit, whatever the bits mean.
+func TestIdentical(t *testing.T) {
+	nan, zero := float32(math.NaN()), float32(0)
+	for _, c := range []struct {
+		a, b Vector
+		want bool
+	}{
+		{nil, Vector{}, true},
+		{Vector{1, 2}, Vector{1, 2}, true},
+		{Vector{1, 2}, Vector{1, 3}, false},
+		{Vector{1, 2}, Vector{1}, false},
+		{Vector{nan}, Vector{nan}, true},
+		{Vector{zero}, Vector{float32(math.Copysign(0, -1))}, false},
+	} {
+		if got := Identical(c.a, c.b); got != c.want {
+			t.Errorf("Identical(%v, %v) is %v", c.a, c.b, got)
+		}
+	}
+}
+
 func TestUnequalLengthsPanic(t *testing.T) {
 	a, b := make(Vector, 3), make(Vector, 4)
 	for name, call := range map[string]func(){

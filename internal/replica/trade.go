@@ -55,27 +55,16 @@ func (t Trade) AddHeld(r *Replica) (waited time.Duration) {
 	waited = r.sweep(func(s *slice) {
 		values, mine, before := r.of(s), s.in(t.Own), s.in(t.Base)
 		r.changing(s)
-		if same(values, before) {
-			copy(values, mine)
+		if tensor.Identical(values, before) {
+			copy(values, mine) // as X is already
 		} else {
 			tensor.Sub(mine, before)
 			tensor.Add(values, mine)
+			copy(s.in(t.X), values)
 		}
-		copy(s.in(t.X), values)
 		copy(before, values)
 	})
 	r.copyFrozen(t.X)
 	r.copyFrozen(t.Base)
 	return waited
-}
-
-// same tells whether two vectors of one length are equal, value by value.
-func same(a, b tensor.Vector) bool {
-	b = b[:len(a)]
-	for i, v := range a {
-		if v != b[i] {
-			return false
-		}
-	}
-	return true
 }

@@ -18,7 +18,7 @@ import (
 
 // trainer is the other side of a bridge: what a client in another language is.
 type trainer struct {
-	t       *testing.T
+	t       testing.TB
 	control net.Conn
 	answers *bufio.Scanner
 	file    *os.File
@@ -34,7 +34,7 @@ type world struct {
 }
 
 // trainer starts a bridge, whose peer is called name.
-func (w world) trainer(t *testing.T, name string, initial tensor.Vector) *trainer {
+func (w world) trainer(t testing.TB, name string, initial tensor.Vector) *trainer {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "memory"))
 	if err != nil {
@@ -44,7 +44,7 @@ func (w world) trainer(t *testing.T, name string, initial tensor.Vector) *traine
 }
 
 // with starts one with a memory.
-func (w world) with(t *testing.T, name string, file *os.File, initial tensor.Vector) *trainer {
+func (w world) with(t testing.TB, name string, file *os.File, initial tensor.Vector) *trainer {
 	t.Helper()
 	here, there := net.Pipe()
 	d := &trainer{t: t, control: here, answers: bufio.NewScanner(here), file: file, values: len(initial), ended: make(chan error, 1)}
@@ -80,7 +80,7 @@ func (w world) with(t *testing.T, name string, file *os.File, initial tensor.Vec
 }
 
 // place is a peer's in the network.
-func (w world) place(t *testing.T, name, run string) peer.Network {
+func (w world) place(t testing.TB, name, run string) peer.Network {
 	transport, err := w.network.Transport(name)
 	if err != nil {
 		t.Error(err)
