@@ -38,7 +38,7 @@ func TestWrongUse(t *testing.T) {
 		{"run --join /ip4/127.0.0.1/tcp/9/p2p/xyz", "/tcp/4001/p2p/12D3KooW"},
 		{"run --listen /ip4/127.0.0.1", "or a multiaddr, as in /ip4/0.0.0.0/tcp/4001"},
 		{"run --dataset bogus", `--dataset "bogus": want glyphs, mnist, fashion-mnist, cifar10, images`},
-		{"run --model bogus", `--model "bogus": want mlp, softmax, cnn, mobilenet-small or gpt`},
+		{"run --model bogus", `--model "bogus": want mlp, softmax, cnn, mobilenet-small, resnet-small or gpt`},
 		{"run --codec bogus", `--codec "bogus": want raw, bf16, fp16, int8, `},
 		{"run --strategy bogus", `--strategy "bogus": want adpsgd, dpsgd, allreduce`},
 		{"run --optimizer bogus", `--optimizer "bogus": want sgd, momentum, adamw or lion`},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -28,6 +29,18 @@ const (
 // and its squared length is on the average that of the difference. A model of no more
 // parameters than a sketch has values is its own.
 type Sketch []float64
+
+// SketchOfShared is the sketch of what peers share of a model: what is local to each, such
+// as the statistics of a batch normalization, counts as zero.
+func SketchOfShared(p *tensor.Params) Sketch {
+	shared := slices.Clone(p.Vector())
+	for _, r := range p.Layout().Ranges() {
+		if r.Sharing == tensor.Local {
+			clear(shared[r.Offset : r.Offset+r.Len])
+		}
+	}
+	return SketchOf(shared)
+}
 
 // SketchOf is the sketch of a model.
 func SketchOf(model tensor.Vector) Sketch {

@@ -66,6 +66,26 @@ func TestDistance(t *testing.T) {
 	}
 }
 
+// TestDistanceOfShared: what each peer keeps to itself sets no models apart.
+func TestDistanceOfShared(t *testing.T) {
+	layout, err := tensor.NewLayout(
+		tensor.Spec{Name: "weight", Shape: []int{2}},
+		tensor.Spec{Name: "mean", Shape: []int{2}, Kind: tensor.Statistic, Sharing: tensor.Local})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := tensor.NewParams(layout), tensor.NewParams(layout)
+	copy(a.Vector(), tensor.Vector{1, 2, 3, 4})
+	copy(b.Vector(), tensor.Vector{1, 2, 7, 9})
+	if d := Distance([]Sketch{SketchOfShared(a), SketchOfShared(b)}); d != 0 {
+		t.Errorf("distance %v of models that differ in local ranges only", d)
+	}
+	b.Vector()[0] = 3
+	if d := Distance([]Sketch{SketchOfShared(a), SketchOfShared(b)}); d != 1 {
+		t.Errorf("distance %v, want 1", d)
+	}
+}
+
 // TestDistanceUnknown: where there is nothing to compare the distance is no number.
 func TestDistanceUnknown(t *testing.T) {
 	nan := math.NaN()

@@ -222,7 +222,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 		return result.Share{}, orNothingDone(t, err)
 	}
 	return result.Share{
-		Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated, Sketch: result.SketchOf(t.work.Params.Vector()), Unsaved: unsaved,
+		Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated, Sketch: result.SketchOfShared(t.work.Params), Unsaved: unsaved,
 		Found: stats.Joined || t.AloneOK,
 	}, nil
 }

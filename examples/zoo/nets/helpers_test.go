@@ -2,6 +2,7 @@ package nets
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -61,10 +62,16 @@ func (l *learner) learn(t testing.TB) float64 {
 		t.Fatal(err)
 	}
 	loss := l.model.Gradient(l.x, &l.batch, l.g)
+	changes := slices.Clone(l.g)
 	if l.recipe.momentum > 0 {
 		tensor.MomentumRates{Rate: l.rate(), Momentum: l.recipe.momentum}.Delta(l.g, l.v, l.g, l.x)
 	} else {
 		tensor.AdamWRates{Rate: l.rate(), Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: uint64(l.step + 1)}.Delta(l.g, l.v, l.s, l.g, l.x)
+	}
+	for _, r := range l.model.Layout().Ranges() {
+		if r.Kind == tensor.Statistic { // whose place in a gradient holds the step itself
+			copy(l.g[r.Offset:r.Offset+r.Len], changes[r.Offset:])
+		}
 	}
 	tensor.Add(l.x, l.g)
 	l.step++
@@ -91,7 +98,7 @@ func accuracy(t testing.TB, model Model, train, heldOut *dataset.Set, r recipe) 
 }
 
 // ofPictures are the models that learn classes of pictures.
-var ofPictures = []string{"mlp", "softmax", "cnn", "mobilenet-small"}
+var ofPictures = []string{"mlp", "softmax", "cnn", "mobilenet-small", "resnet-small"}
 
 // few is a number of examples that a pass has at least.
 const few = 8

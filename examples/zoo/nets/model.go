@@ -37,7 +37,9 @@ type Model interface {
 var ErrModel = errors.New("nets: no such model")
 
 // Names lists the names that ByName knows, the default first.
-func Names() []string { return []string{"mlp", "softmax", "cnn", "mobilenet-small", GPT} }
+func Names() []string {
+	return []string{"mlp", "softmax", "cnn", "mobilenet-small", "resnet-small", GPT}
+}
 
 // hiddenUnits is the width of the hidden layer of "mlp".
 const hiddenUnits = 256
@@ -46,8 +48,8 @@ const hiddenUnits = 256
 const GPT = "gpt"
 
 // ByName makes a model for examples of a shape: "softmax" is linear; "mlp" has one
-// hidden layer of 256 units; "cnn" is NewCNN, "mobilenet-small" NewMobileNet, and "gpt"
-// NewGPT of default sizes for windows of a text.
+// hidden layer of 256 units; "cnn" is NewCNN, "mobilenet-small" NewMobileNet, "resnet-small"
+// NewResNet, and "gpt" NewGPT of default sizes for windows of a text.
 func ByName(name string, shape dataset.Shape, classes int) (Model, error) {
 	return Sized(name, shape, classes, GPTSizes{})
 }
@@ -63,6 +65,8 @@ func Sized(name string, shape dataset.Shape, classes int, sizes GPTSizes) (Model
 		return NewCNN(shape, classes)
 	case "mobilenet-small":
 		return NewMobileNet(shape, classes)
+	case "resnet-small":
+		return NewResNet(shape, classes)
 	case GPT:
 		if classes != dataset.Bytes {
 			return nil, fmt.Errorf("%w: gpt learns the bytes of a text: want a data set of %d classes, have %d", ErrModel, dataset.Bytes, classes)

@@ -109,6 +109,10 @@ func rectify(p plane) plane {
 	return each(p.h, p.w, p.c, func(y, x, c int) float64 { return max(p.at(y, x, c), 0) })
 }
 
+func added(p, q plane) plane {
+	return each(p.h, p.w, p.c, func(y, x, c int) float64 { return p.at(y, x, c) + q.at(y, x, c) })
+}
+
 func halve(p plane) plane {
 	return each(p.h/2, p.w/2, p.c, func(y, x, c int) float64 {
 		return max(p.at(2*y, 2*x, c), p.at(2*y, 2*x+1, c), p.at(2*y+1, 2*x, c), p.at(2*y+1, 2*x+1, c))

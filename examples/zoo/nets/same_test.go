@@ -22,7 +22,7 @@ func smallProblem(t testing.TB, model string) *dataset.Set {
 		}
 		return set
 	}
-	if model == "cnn" || model == "mobilenet-small" {
+	if model == "cnn" || model == "mobilenet-small" || model == "resnet-small" {
 		return stripes(t, 1, 256, 12)
 	}
 	set, err := dataset.Glyphs(1, seeded.Identity(256))
@@ -83,7 +83,7 @@ func TestFixedProblem(t *testing.T) {
 	for _, name := range Names() {
 		set := smallProblem(t, name)
 		rate := 0.01
-		if name == "mobilenet-small" || name == GPT { // whose normalizations make the first steps long ones
+		if name == "mobilenet-small" || name == "resnet-small" || name == GPT { // whose normalizations make the first steps long ones
 			rate = 0.003
 		}
 		l := newLearner(t, modelFor(t, name, set), set, recipe{batch: 2 * few, rate: rate, momentum: 0.9, passes: 4}, 3)

@@ -64,6 +64,8 @@ func halvedBy(model string) []string {
 		return []string{"3.weight"}
 	case "mobilenet-small":
 		return []string{"7.weight", "15.weight", "23.weight"}
+	case "resnet-small":
+		return []string{"2.0.weight", "4.0.0.weight", "7.0.0.weight"}
 	default:
 		return nil
 	}

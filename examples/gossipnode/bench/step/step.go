@@ -59,8 +59,8 @@ alone, the core's own peak; GFLOP/s of the step count the products of its layers
 operations for each multiply-add: forward, gradient of the weights and, but for the
 first layer, gradient of the inputs. One is the step. One is the same step as a user
 of gonum's blas32 writes it, convolutions by im2col, held to the same core by
-GOMAXPROCS=1; there is none for mobilenet-small and gpt. A ratio is the median of those of
-the rounds.`,
+GOMAXPROCS=1; there is none for mobilenet-small, resnet-small and gpt. A ratio is the
+median of those of the rounds.`,
 		Example: `  gossipnode bench step --model mlp
   gossipnode bench step --model cnn --json --rounds 31`,
 		Args: cli.FlagsOnly,

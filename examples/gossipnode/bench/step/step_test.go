@@ -14,7 +14,9 @@ import (
 
 // onGonum tells whether a model has a reference on gonum: those of dense layers and
 // of plain convolutions.
-func onGonum(model string) bool { return model != "mobilenet-small" && model != nets.GPT }
+func onGonum(model string) bool {
+	return model != "mobilenet-small" && model != "resnet-small" && model != nets.GPT
+}
 
 // TestStep shows that every figure that is promised is there for every model,
 // and is one that such a measurement can have. Times themselves are the machine's

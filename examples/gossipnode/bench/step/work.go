@@ -25,7 +25,7 @@ const (
 // stepShape is that of the pictures, or windows, that a model is for.
 func stepShape(model string) dataset.Shape {
 	switch model {
-	case "mobilenet-small":
+	case "mobilenet-small", "resnet-small":
 		return dataset.Shape{Height: 32, Width: 32, Channels: 3}
 	case nets.GPT:
 		return dataset.Shape{Height: 1, Width: dataset.DefaultWindow, Channels: 1}
