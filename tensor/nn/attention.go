@@ -75,7 +75,7 @@ type attentionStep struct {
 }
 
 // Blocks of so many places look at those up to their own last one.
-const lookBlock = 64
+const lookBlock = 32
 
 // head is the place of one head's numbers in a pass.
 type head struct{ q, k, v, looked, heard int }
@@ -101,6 +101,12 @@ func (s *attentionStep) block(of tensor.Vector, at, from, rows int) tensor.Matri
 	return tensor.Matrix{Data: of[at+from*s.context:], Rows: rows, Cols: from + rows, Stride: s.context}
 }
 
+// square are the columns of a head's probabilities from one on, below the row that the
+// first of them is the last of.
+func (s *attentionStep) square(of tensor.Vector, at, from, cols int) tensor.Matrix {
+	return tensor.Matrix{Data: of[at+from*s.context+from:], Rows: s.context - from, Cols: cols, Stride: s.context}
+}
+
 // Forward implements Step.
 func (s *attentionStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 	s.qkv = s.into.Forward(p, s.into.of(w), x)
@@ -117,14 +123,19 @@ func (s *attentionStep) scale() float32 {
 	return float32(1 / math.Sqrt(float64(s.width/s.heads)))
 }
 
+// look goes through blocks of k for what is above their own first place, and through
+// blocks of places for what they look at.
 func (s *attentionStep) look(h head) {
 	wide := 3 * s.width
 	for from := 0; from < s.context; from += lookBlock {
-		rows := min(lookBlock, s.context-from)
-		seen := s.block(s.looked, h.looked, from, rows)
-		s.mul.MatMul(seen, 1, s.columns(s.qkv, h.q, from, rows, wide), s.columns(s.qkv, h.k, 0, seen.Cols, wide).T(), 0)
-		ops.SoftmaxCausal(seen.Data[:rows*s.context], s.context, from, s.scale())
-		s.mul.MatMul(s.columns(s.heard, h.heard, from, rows, s.width), 1, seen, s.columns(s.qkv, h.v, 0, seen.Cols, wide), 0)
+		below := s.context - from
+		k := s.columns(s.qkv, h.k, from, min(lookBlock, below), wide)
+		s.mul.MatMul(s.square(s.looked, h.looked, from, k.Rows), 1, s.columns(s.qkv, h.q, from, below, wide), k.T(), 0)
+	}
+	ops.SoftmaxCausal(part(s.looked, h.looked/s.context, s.context, s.context), s.context, 0, s.scale())
+	for from := 0; from < s.context; from += lookBlock {
+		seen := s.block(s.looked, h.looked, from, min(lookBlock, s.context-from))
+		s.mul.MatMul(s.columns(s.heard, h.heard, from, seen.Rows, s.width), 1, seen, s.columns(s.qkv, h.v, 0, seen.Cols, wide), 0)
 	}
 }
 
@@ -144,20 +155,17 @@ func (s *attentionStep) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
 // learn sets the errors over a head's q, k and v from those over what it heard.
 func (s *attentionStep) learn(h head, e tensor.Vector) {
 	wide := 3 * s.width
-	for from := s.lastBlock(); from >= 0; from -= lookBlock { // the longest first, which overwrites all
-		rows, beta := min(lookBlock, s.context-from), float32(1)
-		if from == s.lastBlock() {
-			beta = 0
-		}
-		seen, scores := s.block(s.looked, h.looked, from, rows), s.block(s.scores, 0, from, rows)
-		heard := s.columns(e, h.heard, from, rows, s.width)
-		s.mul.MatMul(scores, 1, heard, s.columns(s.qkv, h.v, 0, seen.Cols, wide).T(), 0)
-		s.mul.MatMul(s.columns(s.errors, h.v, 0, seen.Cols, wide), 1, seen.T(), heard, beta)
-		ops.SoftmaxCausalGradient(scores.Data[:rows*s.context], seen.Data[:rows*s.context], s.context, from, s.scale())
-		s.mul.MatMul(s.columns(s.errors, h.q, from, rows, wide), 1, scores, s.columns(s.qkv, h.k, 0, seen.Cols, wide), 0)
-		s.mul.MatMul(s.columns(s.errors, h.k, 0, seen.Cols, wide), 1, scores.T(), s.columns(s.qkv, h.q, from, rows, wide), beta)
+	for from := 0; from < s.context; from += lookBlock {
+		rows := min(lookBlock, s.context-from)
+		heard := s.columns(e, h.heard, from, s.context-from, s.width)
+		s.mul.MatMul(s.square(s.scores, 0, from, rows), 1, heard, s.columns(s.qkv, h.v, from, rows, wide).T(), 0)
+		s.mul.MatMul(s.columns(s.errors, h.v, from, rows, wide), 1, s.square(s.looked, h.looked, from, rows).T(), heard, 0)
+	}
+	ops.SoftmaxCausalGradient(s.scores, part(s.looked, h.looked/s.context, s.context, s.context), s.context, 0, s.scale())
+	for from := 0; from < s.context; from += lookBlock {
+		rows := min(lookBlock, s.context-from)
+		scores := s.block(s.scores, 0, from, rows)
+		s.mul.MatMul(s.columns(s.errors, h.q, from, rows, wide), 1, scores, s.columns(s.qkv, h.k, 0, scores.Cols, wide), 0)
+		s.mul.MatMul(s.columns(s.errors, h.k, from, rows, wide), 1, s.square(s.scores, 0, from, rows).T(), s.columns(s.qkv, h.q, from, s.context-from, wide), 0)
 	}
 }
-
-// lastBlock is where the last block of places begins.
-func (s *attentionStep) lastBlock() int { return (s.context - 1) / lookBlock * lookBlock }
