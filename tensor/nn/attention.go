@@ -55,7 +55,7 @@ func (l attention) Fit(in Shape) (Fitted, error) {
 			into: link{into.Make(r), 0, into.values()}, back: link{back.Make(r), into.values(), into.values() + back.values()},
 			mul:    r.Multiplier(),
 			looked: r.Values(l.heads * in[0] * in[0]), heard: r.Values(n),
-			errors: r.Gradients(3 * n), scores: make(tensor.Vector, in[0]*in[0]),
+			errors: r.errors(3 * n), scores: make(tensor.Vector, in[0]*in[0]),
 		}
 	}}, nil
 }
@@ -73,6 +73,8 @@ type attentionStep struct {
 	errors     tensor.Vector // over qkv
 	scores     tensor.Vector // the gradient over the probabilities of one head
 }
+
+func (s *attentionStep) indifferent() bool { return indifferent(s.back.Step) }
 
 // Blocks of so many places look at those up to their own last one.
 const lookBlock = 32

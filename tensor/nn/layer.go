@@ -93,10 +93,12 @@ type Room struct {
 	mul      *tensor.Multiplier
 	scratch  *scratch // nil outside a Checkpoint
 	shared   *scratch // what the Checkpoints of a model share
+	passing  *scratch // nil outside a Residual
+	between  *scratch // what the Residuals of a model share
 }
 
 func newRoom(examples int, learns bool) *Room {
-	return &Room{examples: examples, learns: learns, mul: &tensor.Multiplier{}, shared: &scratch{}}
+	return &Room{examples: examples, learns: learns, mul: &tensor.Multiplier{}, shared: &scratch{}, between: &scratch{}}
 }
 
 // scratch is memory that several layers use in turn.
@@ -136,6 +138,25 @@ func (r *Room) Gradients(n int) tensor.Vector {
 		return nil
 	}
 	return r.Values(n)
+}
+
+// within makes the steps of a Residual, which share their errors with those of others: a
+// Residual passes on the errors that it is given, and leaves none of its steps' in use.
+func (r *Room) within(makeSteps func()) {
+	outer := r.passing
+	if outer == nil {
+		r.passing, r.between.next = r.between, 0
+	}
+	makeSteps()
+	r.passing = outer
+}
+
+// errors is as Gradients, for what nothing holds on to from one Backward to the next.
+func (r *Room) errors(n int) tensor.Vector {
+	if r.passing == nil || r.scratch != nil || !r.learns {
+		return r.Gradients(n)
+	}
+	return r.passing.take(n * r.examples)
 }
 
 // Learns tells whether Backward will be called.

@@ -82,12 +82,14 @@ type linearStep struct {
 }
 
 func newLinearStep(r *Room, l linear, rows int) *linearStep {
-	s := &linearStep{linear: l, rows: rows, mul: r.Multiplier(), y: r.Values(rows * l.out), below: r.Gradients(rows * l.in)}
+	s := &linearStep{linear: l, rows: rows, mul: r.Multiplier(), y: r.Values(rows * l.out), below: r.errors(rows * l.in)}
 	if l.gelu {
 		s.slopes = r.Gradients(rows * l.out)
 	}
 	return s
 }
+
+func (s *linearStep) indifferent() bool { return !s.rectify && !s.gelu }
 
 // weights is the matrix, as it lies: one row an output.
 func (s *linearStep) weights(w tensor.Vector) tensor.Matrix {

@@ -55,7 +55,7 @@ const mostIdle = 16
 // weights that do not should be read for several examples.
 const (
 	passValues               = 1 << 18
-	fewest, several, largest = 2, 8, 256
+	fewest, several, largest = 2, 4, 256
 )
 
 // passOf is how many examples go through layers of so many parameters at a time.

@@ -25,28 +25,44 @@ func (l residual) Fit(in Shape) (Fitted, error) {
 	}
 	inner := f.Make
 	f.Make = func(r *Room) Step {
-		return &residualStep{inner: inner(r), y: r.Values(in.Len()), errors: r.Gradients(in.Len())}
+		s := &residualStep{}
+		r.within(func() { s.inner = inner(r) })
+		if !indifferent(s.inner) {
+			s.y, s.errors = r.Values(in.Len()), r.Gradients(in.Len())
+		}
+		return s
 	}
 	return f, nil
 }
 
+// indifferent tells of a step whose Backward neither writes to the errors that it is given
+// nor reads what Forward returned, so that others may add to that.
+func indifferent(s Step) bool {
+	i, ok := s.(interface{ indifferent() bool })
+	return ok && i.indifferent()
+}
+
 type residualStep struct {
 	inner     Step
-	y, errors tensor.Vector
+	y, errors tensor.Vector // none for an indifferent inner step, whose own serve
 }
 
 // Forward implements Step.
 func (s *residualStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
-	y := s.y[:len(x)]
-	copy(y, s.inner.Forward(p, w, x))
+	y := s.inner.Forward(p, w, x)
+	if s.y != nil {
+		y = s.y[:copy(s.y, y)]
+	}
 	tensor.Add(y, x)
 	return y
 }
 
 // Backward implements Step.
 func (s *residualStep) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
-	errors := s.errors[:len(e)]
-	copy(errors, e) // which the layers may overwrite
+	errors := e
+	if s.y != nil {
+		errors = s.errors[:copy(s.errors, e)]
+	}
 	below := s.inner.Backward(p, w, g, errors)
 	if p.Inputs {
 		tensor.Add(e, below)

@@ -111,6 +111,10 @@ func (c *chain) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 	return x
 }
 
+func (c *chain) indifferent() bool {
+	return len(c.links) > 0 && indifferent(c.links[len(c.links)-1].Step)
+}
+
 // Backward implements Step. Nothing is asked of what lies below the lowest parameters.
 func (c *chain) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
 	end := c.lowest

@@ -36,7 +36,8 @@ type job struct {
 
 // lane is a part of a batch whose passes follow one another. The lanes of a batch do not
 // depend on how many goroutines share them: each has a gradient of its own, and these are
-// added in their order.
+// added in their order. It has two passes or more, where there are as many, since a
+// gradient to add costs as much as some examples of a small pass.
 type lane struct {
 	grad tensor.Vector // nil for the first, which has the batch's
 	loss float64
@@ -106,7 +107,7 @@ func (t *Trainer) reserve(n int) int {
 		}
 	}
 	passes := (n + m.pass - 1) / m.pass
-	lanes := min(passes, maxLanes, max(1, laneValues/max(1, m.layout.Len())))
+	lanes := min((passes+1)/2, maxLanes, max(1, laneValues/max(1, m.layout.Len())))
 	if m.layers.WholeBatch {
 		lanes = 1
 	}
