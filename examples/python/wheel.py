@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Writes a wheel of the package with the program gossipnode in it: make wheel.
-
-A wheel is a zip of files with their hashes. The same files give the same bytes, on every machine."""
+"""Writes a wheel of the package with the program gossipnode in it, for make wheel: a zip of files
+with their hashes. The same files give the same bytes."""
 
 import argparse
 import base64
@@ -31,15 +30,11 @@ WHEEL = "Wheel-Version: 1.0\nGenerator: murmuration\nRoot-Is-Purelib: false\n"
 
 def version_of(described: str) -> str:
     """git describe's words as a version of Python packages: v1.2.0-3-gabc-dirty is 1.2.0.post3+gabc.dirty."""
-    dirty = described.endswith("-dirty")
-    parts = re.fullmatch(r"v?(\d+(?:\.\d+)*)(?:-?(a|b|rc)\.?(\d+))?(?:-(\d+)-(g[0-9a-f]+))?", described.removesuffix("-dirty"))
-    if parts:
-        release, pre, number, commits, revision = parts.groups()
-        public, local = release + (pre + number if pre else "") + (f".post{commits}" if commits else ""), [revision]
-    else:  # a revision, of a clone without tags
-        public, local = "0", ["g" + re.sub("[^0-9a-z]+", ".", described.removesuffix("-dirty").lower())]
-    local = [*filter(None, local), *(["dirty"] if dirty else [])]
-    return public + ("+" + ".".join(local) if local else "")
+    words, dirty, _ = described.partition("-dirty")
+    parts = re.fullmatch(r"v?(\d+(?:\.\d+)*)(?:-(\d+)-(g[0-9a-f]+))?", words)
+    release, commits, revision = parts.groups() if parts else ("0", None, "g" + words.replace("-", "."))  # a clone without tags
+    local = ".".join(filter(None, [revision, dirty.lstrip("-")]))
+    return release + (f".post{commits}" if commits else "") + (f"+{local}" if local else "")
 
 
 def write(binary: str, platform: str, described: str, folder: str) -> str:
@@ -53,8 +48,8 @@ def write(binary: str, platform: str, described: str, folder: str) -> str:
     files[f"{info}/METADATA"] = METADATA.format(version=version).encode() + read(HERE, "README.md")
     files[f"{info}/WHEEL"] = (WHEEL + "".join(f"Tag: py3-none-{tag}\n" for tag in tags.split("."))).encode()
     record = f"{info}/RECORD"
-    lines = [f"{name},sha256={digest(content)},{len(content)}\n" for name, content in files.items()]
-    files[record] = "".join([*lines, f"{record},,\n"]).encode()
+    digests = {name: base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=") for name, content in files.items()}
+    files[record] = "".join([*(f"{n},sha256={d},{len(files[n])}\n" for n, d in digests.items()), f"{record},,\n"]).encode()
 
     path = os.path.join(folder, f"gossipnode-{version}-py3-none-{tags}.whl")
     os.makedirs(folder, exist_ok=True)
@@ -70,10 +65,6 @@ def write(binary: str, platform: str, described: str, folder: str) -> str:
 def read(*path: str) -> bytes:
     with open(os.path.join(*path), "rb") as file:
         return file.read()
-
-
-def digest(content: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
 
 
 if __name__ == "__main__":

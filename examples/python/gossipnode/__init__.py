@@ -12,13 +12,3 @@ from .flock import Flock, State, join
 from .protocol import Lost, Refused
 
 __all__ = ["Flock", "Lost", "Refused", "State", "join"]
-
-
-def __getattr__(name: str) -> str:
-    if name != "__version__":
-        raise AttributeError(name)
-    from importlib.metadata import PackageNotFoundError, version  # takes its time
-    try:
-        return version(__name__)
-    except PackageNotFoundError:
-        return "0+source"  # from the repository

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, TypeVar, Union
 
 from . import sidecar
-from .layout import ArrayRange, Range, ranges_of
+from .layout import ArrayRange, Range, TensorRange, ranges_of
+from .optimizer import Attached
 from .protocol import VERSION, Answer, Lost, Refused
 
-# Lives that may fail one after the other, without a commit between, before a restart gives up.
-RESTARTS = 3
-# The most steps of one commit.
-MOST_STEPS = 1 << 16
+RESTARTS = 3  # lives that may fail one after the other, without a commit between
+MOST_STEPS = 1 << 16  # of one commit
 
 Addresses = Union[str, Sequence[str]]
 T = TypeVar("T")
@@ -34,8 +33,7 @@ class State:
     waited: float = 0.0  # seconds that the last commit took
 
     def after(self, answer: Answer) -> "State":
-        known = {name: answer[name] for name in self.__dataclass_fields__ if name in answer}
-        return replace(self, waited=answer.get("waited_us", 0) / 1e6, **known)
+        return replace(self, waited=answer.get("waited_us", 0) / 1e6, **{k: answer[k] for k in self.__dataclass_fields__ if k in answer})
 
 
 @dataclass
@@ -44,7 +42,8 @@ class Done:
 
     steps: int = 0
     samples: int = 0
-    loss: Any = None  # the sum of those that were told
+    losses: Any = 0.0  # the sum of those that were told
+    told: int = 0
 
 
 def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: Addresses = (), *,
@@ -71,10 +70,8 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
         raise ValueError(f"on_lost={on_lost!r}, buffers={buffers!r}: want restart, raise or alone; local or shared")
     if every is not None and not 1 <= every <= MOST_STEPS:
         raise ValueError(f"every={every}: want 1 to {MOST_STEPS} steps")
-    hello: Dict[str, Any] = {"op": "hello", "v": VERSION, "join": _list(peers), "listen": _list(listen)}
-    if run is not None:
-        hello["run"] = run
     settings["codec"] = codec
+    hello: Dict[str, Any] = {"op": "hello", "v": VERSION, "join": _list(peers), "listen": _list(listen), **({"run": run} if run else {})}
     hello["settings"] = {name.replace("_", "-"): _value(value) for name, value in settings.items() if value is not None}
     return Flock(ranges_of(model, buffers), hello, sidecar.find(binary), every, on_lost, log)
 
@@ -118,7 +115,7 @@ class Flock:
 
     @property
     def arrays(self) -> Dict[str, Any]:
-        """The values by name, where the model was a dict of arrays: views to train in place."""
+        """The values of a model that was a dict of arrays, by name: views, to train in place."""
         return {r.entry["name"]: r.array for r in self._ranges if isinstance(r, ArrayRange)}
 
     def step(self, samples: int = 0, loss: Any = None) -> State:
@@ -129,18 +126,18 @@ class Flock:
         done.steps += 1
         done.samples += samples
         if loss is not None:
-            loss = loss.detach() if hasattr(loss, "detach") else loss
-            done.loss = loss if done.loss is None else done.loss + loss
+            done.losses += loss.detach() if hasattr(loss, "detach") else loss
+            done.told += 1
         if done.steps >= (self._every or min(self.state.quantum, MOST_STEPS)):
             self.commit()
         return self.state
 
-    def attach(self, optimizer: Any, samples: int = 0) -> Any:
-        """Has a torch optimizer call step after each of its own; .remove() of what this returns
-        ends that. Look at flock.state.over in the loop."""
-        def stepped(*_: Any) -> None:
-            self.step(samples)
-        return optimizer.register_step_post_hook(stepped)
+    def attach(self, optimizer: Any, samples: int = 0) -> Attached:
+        """Has a torch optimizer call step after each of its own, until .remove() of what this
+        returns: look at flock.state.over in the loop. Parameters in bfloat16 or float16 have
+        master copies then, so that steps too small for these types are not lost."""
+        masters = [r.master() for r in self._ranges if isinstance(r, TensorRange) and r.is_low]
+        return Attached(optimizer, masters, lambda: self._closed or self.step(samples))
 
     def commit(self) -> State:
         """Hands over now what has been trained, and fetches the flock's model."""
@@ -150,7 +147,7 @@ class Flock:
     def save(self, path: "Union[str, os.PathLike[str]]") -> None:
         """Writes the model as it is in the flock to a file: a state_dict in safetensors, float32."""
         self.commit()
-        if self._survive(lambda: self._ask("save", path=os.path.abspath(os.fspath(path)))) is None:
+        if not self._survive(lambda: self._ask("save", path=os.path.abspath(os.fspath(path)))):
             raise Lost("nothing is saved: the sidecar has died, and this model trains alone; save it by torch.save")
 
     def stats(self) -> Dict[str, Any]:
@@ -173,10 +170,9 @@ class Flock:
                 raise
             warnings.warn(f"the flock was left without the last {self._since.steps} steps: {err}", stacklevel=2)
         finally:
-            self._closed = True
-            self._end()
+            self._end(closed=True)
         if merge and not self.state.merged:
-            warnings.warn('the model is this peer\'s, not merged: all members have to join with final="merge", and to be there in the end', stacklevel=2)
+            warnings.warn('the model is not merged: all members have to join with final="merge", and to be there in the end', stacklevel=2)
         return self.state
 
     def __enter__(self) -> "Flock":
@@ -185,9 +181,8 @@ class Flock:
     def __exit__(self, failed: Any, *_: Any) -> None:
         if failed is None:
             self.close()
-        else:  # what was half done is not committed; the peer leaves in good order
-            self._closed = True
-            self._end()
+        else:
+            self._end(closed=True)  # what was half done is not committed; the peer leaves in good order
 
     def _mine(self) -> None:
         if os.getpid() != self._owner:
@@ -197,21 +192,20 @@ class Flock:
 
     def _begin(self) -> None:
         """Begins a life in the flock with the model as it is."""
-        for r in self._ranges:
-            r.check()
-            r.fill()
-        self._since = Done()  # these steps are in the values to begin with
+        self._filled()
+        self._since = Done()  # the steps are in the values to begin with
         self._sidecar = started = sidecar.Sidecar(self._binary, self._memory, self._log)
         self._finalizer = weakref.finalize(self, started.end)
         try:
             answer = self._ask(**self._hello)
-            self.addresses, self.start = answer.get("addresses", []), answer.get("start", "")
+            self.addresses, self.start = answer.get("addresses") or [], answer.get("start", "")
             self.state = self._took(answer)
         except BaseException:
             self._end()
             raise
 
-    def _end(self) -> None:
+    def _end(self, closed: bool = False) -> None:
+        self._closed = self._closed or closed
         if self._sidecar:
             self._finalizer.detach()
             self._sidecar.end()
@@ -226,26 +220,18 @@ class Flock:
                     self._begin()
                 return act()
             except Lost as err:
-                self._end()
                 self._failures += 1
-                if self._on_lost == "raise" or self._failures > RESTARTS:
-                    self._closed = True
+                self._end(closed=self._on_lost == "raise" or self._failures > RESTARTS)
+                if self._closed:
                     raise
                 self._alone = self._on_lost == "alone"
                 warnings.warn(f"{'training goes on alone' if self._alone else 'another sidecar is started'}: {err}", stacklevel=4)
         return None
 
     def _commit(self) -> None:
-        for r in self._ranges:
-            r.check()
-        if self._behind:  # a signal has cut the last one short
-            self._sidecar and self._sidecar.connection.settle()
-            self._took({})
-        for r in self._ranges:
-            r.fill()
-        done = self._since
+        done = self._filled()
         fields: Dict[str, Any] = {"steps": done.steps, "samples": int(done.samples)}
-        if done.loss is not None and math.isfinite(loss := float(done.loss) / done.steps):
+        if done.told and math.isfinite(loss := float(done.losses) / done.told):
             fields["loss"] = loss
         self._since = Done()  # what a signal cuts short may have been counted
         try:
@@ -255,8 +241,19 @@ class Flock:
             raise
         self._failures = 0
 
+    def _filled(self) -> Done:
+        """Brings what has been trained into the memory."""
+        for r in self._ranges:
+            r.check()
+        if self._behind and self._sidecar:  # a signal has cut the last commit short
+            self._sidecar.connection.settle()
+            self._took({})
+        for r in self._ranges:
+            r.fill()
+        return self._since
+
     def _traded(self, op: str, **fields: Any) -> State:
-        """Has the bridge take the memory's values and put its own there."""
+        """Has the bridge take the memory's values and put its own there; a refusal leaves them."""
         self._behind = True
         try:
             return self._took(self._ask(op, **fields))
@@ -279,6 +276,5 @@ class Flock:
             raise self._sidecar.lost(err) from err
         except Refused as err:
             if err.fatal:
-                self._closed = True
-                self._end()
+                self._end(closed=True)
             raise

@@ -1,24 +1,22 @@
 """What of a model is shared: its ranges under the names of its state_dict, in that order."""
 
+import math
 import sys
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from .protocol import Refused
 from .sidecar import Memory
 
-MOVED = ("let a joined model stay as it is: close the flock before model.to(), half() or a new tensor "
-         "in place of a parameter, and join again after it")
+MOVED = "close the flock before model.to(), half() or a new tensor in place of a parameter, and join again after it"
 
 
 class Range:
-    """A named range of the shared memory. place gives it its values; fill and take copy what is
-    not the memory itself, before and after a commit."""
+    """A named range of the shared memory. place gives it its values; fill and take copy what is not
+    the memory itself, before and after a commit; check refuses what has been moved."""
 
     def __init__(self, name: str, shape: Tuple[int, ...], kind: str, sharing: str = "shared", dtype: str = "f32"):
         self.entry = {"name": name, "shape": list(shape), "kind": kind, "sharing": sharing, "dtype": dtype}
-        self.count = 1
-        for n in shape:
-            self.count *= n
+        self.count = math.prod(shape)
 
     def place(self, memory: Memory, offset: int) -> None: ...
     def check(self) -> None: ...
@@ -34,9 +32,10 @@ class TensorRange(Range):
         tensor = held[key]
         super().__init__(name, tuple(tensor.shape), kind, sharing, _types(torch)[tensor.dtype])
         self._torch, self._held, self._key, self._tensor, self._dtype = torch, held, key, tensor, tensor.dtype
-        # Modules put new tensors in place of their buffers, so these are looked up each time.
-        self._by_name = is_buffer
+        self._by_name = is_buffer  # modules put new tensors in place of their buffers
+        self.is_low = tensor.dtype != torch.float32 and not is_buffer
         self.staged = is_buffer or not (tensor.dtype == torch.float32 and tensor.is_contiguous() and tensor.device.type == "cpu")
+        self._master: Any = None
 
     def place(self, memory: Memory, offset: int) -> None:
         self.view = self._torch.frombuffer(memory.map, dtype=self._torch.float32, count=self.count, offset=offset)
@@ -47,18 +46,25 @@ class TensorRange(Range):
 
     def check(self) -> None:
         now = self._held.get(self._key)
-        same = (now is not None and now.dtype == self._dtype and now.shape == self.view.shape
-                and (self._by_name or now is self._tensor) and (self.staged or now.data_ptr() == self.view.data_ptr()))
-        if not same:
+        if not (now is not None and now.dtype == self._dtype and now.shape == self.view.shape
+                and (self._by_name or now is self._tensor) and (self.staged or now.data_ptr() == self.view.data_ptr())):
             raise Refused("layout", f"{self.entry['name']} has been moved, converted or replaced since the model joined", MOVED)
 
     def fill(self) -> None:
         if self.staged:
-            self.view.copy_(self._held[self._key].detach())
+            self.view.copy_((self._held[self._key] if self._master is None else self._master).detach())
 
     def take(self) -> None:
         if self.staged:
             self._held[self._key].detach().copy_(self.view)
+            if self._master is not None:
+                self._master.detach().copy_(self.view)
+
+    def master(self) -> Tuple[Any, Any]:
+        """The tensor, and a float32 copy of it beside it, which an optimizer may work on."""
+        if self._master is None:
+            self._master = self._torch.nn.Parameter(self.view.to(self._tensor.device))  # the view itself on the CPU
+        return self._tensor, self._master
 
 
 class ArrayRange(Range):

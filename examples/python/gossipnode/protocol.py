@@ -29,10 +29,8 @@ class Lost(Exception):
 class Connection:
     """One end of the control socket. For one thread.
 
-    Python's sockets are closed in programs that a process starts, but not in its forks, such as
-    a DataLoader's workers: these would keep the connection open after the trainer's death, so
-    every connection is closed in a forked child (and never shut down there: that would end the
-    parent's)."""
+    A forked child, such as a DataLoader's worker, would keep it open after the trainer's death: it
+    is closed there (and never shut down, which would end the parent's)."""
 
     _open: "weakref.WeakSet[Connection]" = weakref.WeakSet()
 
@@ -55,15 +53,14 @@ class Connection:
                 raise
             answer = self._read()
         except OSError as err:
-            raise Lost(f"the connection to the bridge broke at {request['op']!r}: {err}") from err
+            raise Lost(f"{request['op']}: {err}") from err
         if answer.get("ok") is True:
             return answer
         error = answer.get("error") or {}
         raise Refused(error.get("code", "internal"), error.get("detail", ""), error.get("remedy", ""), bool(error.get("fatal")))
 
     def settle(self) -> None:
-        """Waits for the answer of a request that a signal cut short: until then the memory is
-        the bridge's."""
+        """Waits for the answer of a request that a signal cut short: until then the memory is the bridge's."""
         while self._owed:
             self._read()
 

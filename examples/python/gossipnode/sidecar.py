@@ -26,12 +26,9 @@ def find(binary: "Optional[Union[str, os.PathLike[str]]]" = None) -> str:
         if path := shutil.which(os.path.expanduser(os.fspath(named))):
             return path
         raise FileNotFoundError(f"no program {named!r}: binary= or GOSSIPNODE has to name an executable file")
-    folders = [os.path.dirname(sys.executable), sysconfig.get_path("scripts")]
-    if user := sysconfig.get_path("scripts", f"{os.name}_user"):
-        folders.append(user)
-    for folders_or_path in (os.pathsep.join(filter(None, folders)), None):
-        if path := shutil.which("gossipnode", path=folders_or_path):
-            return path
+    scripts = [os.path.dirname(sys.executable), sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user")]
+    if path := shutil.which("gossipnode", path=os.pathsep.join(filter(None, scripts))) or shutil.which("gossipnode"):
+        return path
     raise FileNotFoundError("the program gossipnode is not here: install the wheel of this platform, "
                             "or build ./examples/gossipnode and name it by binary= or the variable GOSSIPNODE")
 
@@ -66,11 +63,9 @@ class Sidecar:
         ours, theirs = socket.socketpair()
         opened = open(log, "ab") if isinstance(log, (str, os.PathLike)) else None
         try:
-            self.process = subprocess.Popen(
-                [binary, "bridge", "--control-fd", str(theirs.fileno()), "--memory-fd", str(memory.fd)],
-                pass_fds=(theirs.fileno(), memory.fd), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                stderr=opened or log,
-                start_new_session=True)  # Ctrl-C is for the trainer, whose end lets the peer leave in order
+            self.process = subprocess.Popen(  # in a session of its own: Ctrl-C is for the trainer, whose end lets the peer leave in order
+                [binary, "bridge", "--control-fd", str(theirs.fileno()), "--memory-fd", str(memory.fd)], start_new_session=True,
+                pass_fds=(theirs.fileno(), memory.fd), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=opened or log)
         except BaseException:
             ours.close()
             raise
@@ -82,22 +77,21 @@ class Sidecar:
         self.owner = os.getpid()
 
     def end(self, patience: float = PATIENCE) -> Optional[int]:
-        """Ends the conversation and waits until the process has gone; its exit code."""
+        """Ends the conversation and waits until the process has gone; its exit code. A forked child has no part in it."""
         if os.getpid() != self.owner:
-            return None  # a forked child has no part in it
+            return None
         self.connection.close()
         try:
             return self.process.wait(patience)
-        except BaseException as err:  # a second Ctrl-C too
-            self.process.kill()
+        except subprocess.TimeoutExpired:
+            return None
+        finally:  # a second Ctrl-C too
+            self.process.kill()  # does nothing to one that has gone
             self.process.wait()
-            if not isinstance(err, subprocess.TimeoutExpired):
-                raise
-            return self.process.returncode
 
     def lost(self, cause: Lost) -> Lost:
         """The cause, with what became of the process."""
         code = self.end(patience=5)
-        how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-        return Lost(f"{cause}; the sidecar {self.process.args[0]} ended with {how} (what it wrote on standard error, or to log=, "
+        how = "had to be ended" if code is None else f"ended with signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return Lost(f"{cause}; the sidecar {self.process.args[0]} {how} (what it wrote on standard error, or to log=, "
                     "tells more); the model is intact: join again to go on")

@@ -1,0 +1,37 @@
+"""An optimizer whose steps a flock counts, with float32 copies of what has a smaller type."""
+
+from typing import Any, Callable, List, Tuple
+
+
+class Attached:
+    """What flock.attach returns. While it is there, the optimizer works on the master copy of each
+    bfloat16 or float16 parameter, so that no step is too small for it: before a step the gradient
+    goes over, and the parameter keeps none; after it the parameter is the rounded master."""
+
+    def __init__(self, optimizer: Any, masters: List[Tuple[Any, Any]], stepped: Callable[[], Any]):
+        self._optimizer, self._masters, self._stepped = optimizer, masters, stepped
+        self._hooks = [optimizer.register_step_pre_hook(self._before), optimizer.register_step_post_hook(self._after)]
+        self._swap(masters)
+
+    def remove(self) -> None:
+        """Gives the optimizer its own parameters back, and counts no more."""
+        for hook in self._hooks:
+            hook.remove()
+        self._swap([(master, low) for low, master in self._masters])
+
+    def _swap(self, pairs: List[Tuple[Any, Any]]) -> None:
+        instead = dict(pairs)
+        for group in self._optimizer.param_groups:
+            group["params"] = [instead.get(p, p) for p in group["params"]]
+        for old, new in pairs:
+            if old in self._optimizer.state:
+                self._optimizer.state[new] = self._optimizer.state.pop(old)
+
+    def _before(self, *_: Any) -> None:
+        for low, master in self._masters:
+            master.grad, low.grad = None if low.grad is None else low.grad.to(master), None
+
+    def _after(self, *_: Any) -> None:
+        for low, master in self._masters:
+            low.detach().copy_(master.detach())
+        self._stepped()
