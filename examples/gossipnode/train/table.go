@@ -165,7 +165,7 @@ func (p *preparing) together(ctx context.Context, agree func(table.Flock) error)
 		s.MinPeers = max(s.MinPeers, 2)
 	}
 	quiet := zap.NewAtomicLevelAt(p.Log.Level())
-	log := p.Log.WithOptions(zap.IncreaseLevel(quiet), zap.WrapCore(func(c zapcore.Core) zapcore.Core { return expected{c} }))
+	log := p.Log.WithOptions(zap.IncreaseLevel(quiet), without(""))
 	joining := rows.Joining{Settings: s, Description: describe.Of(s, nil), Key: p.key, Together: p.Begin != nil, Log: log, Started: p.started}
 	flock, err := joining.Join(ctx)
 	if err != nil {
@@ -182,18 +182,47 @@ func (p *preparing) together(ctx context.Context, agree func(table.Flock) error)
 	return p.awaitTraining(ctx)
 }
 
-// expected is a log without those that ask for the run before it trains, as all do that join it.
-type expected struct{ zapcore.Core }
+// expected is a log without those that ask for what this process does not take part in yet, or
+// no more: for the run before it trains, as all do that join it; for the sums by which the data
+// were prepared, once it trains, as does who has not heard yet that it has left those.
+type expected struct {
+	zapcore.Core
+	run string // that is asked for; empty: any
+}
 
 // With implements zapcore.Core.
-func (c expected) With(fields []zapcore.Field) zapcore.Core { return expected{c.Core.With(fields)} }
+func (c expected) With(fields []zapcore.Field) zapcore.Core {
+	return expected{c.Core.With(fields), c.run}
+}
 
 // Check implements zapcore.Core.
 func (c expected) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if strings.HasPrefix(e.Message, "refused a stream") {
-		return to
+	if strings.HasPrefix(e.Message, "refused a stream") && c.Enabled(e.Level) {
+		return to.AddCore(e, c)
 	}
 	return c.Core.Check(e, to)
+}
+
+// Write implements zapcore.Core.
+func (c expected) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	if c.run == "" || slices.ContainsFunc(fields, func(f zapcore.Field) bool { return f.Key == "run" && f.String == c.run }) {
+		return nil
+	}
+	return c.Core.Write(e, fields)
+}
+
+// without leaves out of a log what is expected.
+func without(run string) zap.Option {
+	return zap.WrapCore(func(c zapcore.Core) zapcore.Core { return expected{c, run} })
+}
+
+// whileTraining is the log of a peer that trains, of which others know from the preparing if it
+// has announced addresses then.
+func whileTraining(log *zap.Logger, s *settings.Settings, announced []string) *zap.Logger {
+	if len(announced) == 0 {
+		return log
+	}
+	return log.WithOptions(without(s.PreparingRun()))
 }
 
 // tooLate adds a remedy to the error of a peer that has come while the others prepare.

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -47,6 +50,28 @@ func TestPinned(t *testing.T) {
 	} {
 		if is := pinned(c.listen, got); !slices.Equal(is, c.want) {
 			t.Errorf("%q: %q", c.listen, is)
+		}
+	}
+}
+
+// Who has not heard yet that this peer has left the preparing asks for that: it is no news while
+// it trains, and all else is.
+func TestAskingForThePreparingIsExpected(t *testing.T) {
+	const refused = "refused a stream: this process takes no part in that run"
+	s := &settings.Settings{Network: settings.Network{Run: "digits"}}
+	for _, c := range []struct {
+		announced []string
+		want      int
+	}{{[]string{"address"}, 3}, {nil, 4}} {
+		core, logs := observer.New(zap.WarnLevel)
+		log := whileTraining(zap.New(core), s, c.announced).With(zap.Int("peer", 1))
+		log.Warn(refused, zap.String("run", s.PreparingRun()))
+		log.Warn(refused, zap.String("run", "another"))
+		log.Warn("refused a stream: this peer has too many open")
+		log.Warn("something else", zap.String("run", s.PreparingRun()))
+		log.Info(refused, zap.String("run", "below the level"))
+		if n := logs.FilterField(zap.Int("peer", 1)).Len(); n != c.want {
+			t.Errorf("announced %v: %d lines, want %d", c.announced, n, c.want)
 		}
 	}
 }
