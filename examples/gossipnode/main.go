@@ -5,6 +5,7 @@
 //	gossipnode local                             four peers on this machine
 //	gossipnode run                               one peer
 //	gossipnode run --join HOST:PORT              another one, anywhere
+//	gossipnode bridge                            one whose trainer is another process, such as Python's
 //	gossipnode keygen --out node.key             an identity that lasts
 //	gossipnode data fetch cifar10                pictures to learn from
 //	gossipnode doctor --join HOST:PORT           what would keep this peer from joining
@@ -41,6 +42,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/bridge"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/compare"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/control"
@@ -83,7 +85,7 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	root.AddCommand(run.Command(std), local.Command(std), sample.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), fit.Command(std), predict.Command(std),
+	root.AddCommand(run.Command(std), local.Command(std), bridge.Command(std), sample.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), fit.Command(std), predict.Command(std),
 		inspect.Command(std), inspect.ExportCommand(std), status.Command(std), version.Command(std))
 	return root
 }

@@ -129,6 +129,13 @@ func (d Description) Differences(there Description) (differences []Difference) {
 	return differences
 }
 
+// Only is the description with the fields of these names alone: a member that says nothing of
+// the others is not compared by them.
+func (d Description) Only(names ...string) Description {
+	d.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f Field) bool { return !slices.Contains(names, f.Name) })
+	return d
+}
+
 // Split parts the differences that would harm models or work from those of which to warn.
 func Split(differences []Difference) (harmful, local []Difference) {
 	for _, d := range differences {

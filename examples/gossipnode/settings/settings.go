@@ -303,6 +303,19 @@ func (s *Settings) RegisterSums(flags *pflag.FlagSet) {
 	}
 }
 
+// RegisterBridge adds the flags of run that a peer takes whose trainer is another process.
+func (s *Settings) RegisterBridge(flags *pflag.FlagSet) {
+	var all pflag.FlagSet
+	s.Register(&all) // what is left out has its default
+	for _, name := range []string{
+		"run", "listen", "join", "key", "allow", "run-key", "operator", "min-peers", "min-peers-wait", membershipFlag, gossipKeyFlag,
+		relayFlag, "relay-service", "hole-punch", unreachableFlag, LanesFlag, "steps", codecFlag, policyFlag, "quantized", "every", "budget", "consensus",
+		finalFlag, finalWaitFlag, "name", "metrics", "pprof", "log-level", "verbose",
+	} {
+		flags.AddFlag(all.Lookup(name))
+	}
+}
+
 // The topics of the flags that simulate takes too.
 const (
 	topicData      = "Data and model"

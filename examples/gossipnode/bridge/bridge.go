@@ -1,0 +1,156 @@
+// Package bridge is the command bridge: a peer whose trainer is another process of this machine.
+// docs/BRIDGE.md is what the two say to each other, peer/bridge what says it here.
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/peer/bridge"
+)
+
+// ways are how a trainer reaches the bridge.
+type ways struct {
+	control, memory int
+	socket          string
+}
+
+const (
+	controlFlag = "control-fd"
+	memoryFlag  = "memory-fd"
+	socketFlag  = "socket"
+	none        = -1
+)
+
+// Command makes the command that serves a trainer.
+func Command(std cli.Streams) *cobra.Command {
+	var (
+		w ways
+		s settings.Settings // what a trainer does not say
+	)
+	cmd := &cobra.Command{
+		Use:   "bridge",
+		Short: "Let a trainer in another process take part, such as one in Python",
+		Long: `Bridge is a peer whose trainer is another process of this machine, in any language: it
+takes lines of JSON as control, and shares memory for the values. Python has the package
+gossipnode for it (examples/python); docs/BRIDGE.md is what other languages need.`,
+		Annotations: map[string]string{cli.Details: `A trainer starts it with descriptors of its own, or connects to --socket, which serves
+one trainer after another, or speaks with it over standard input and output. What a trainer
+says in its hello are flags by name; one that is given here, on the command line, comes first.
+
+It ends with the trainer: with exit code 0 if that has said leave, and with 1, in good order
+too, if it has gone without a word. With --socket it ends at SIGINT or SIGTERM.`},
+		Example: `  gossipnode bridge --socket /run/flock.sock --run digits --join 192.0.2.7:4001
+  gossipnode bridge --control-fd 3 --memory-fd 4`,
+		Args: cli.FlagsOnly,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := s.Load(cmd); err != nil { // as far as it goes without a trainer
+				return err
+			}
+			if err := w.faults(); err != nil {
+				return err
+			}
+			return w.serve(service{given: cmd.Flags(), std: std}, std)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&w.socket, socketFlag, "", "`PATH` of a Unix socket that trainers connect to, one after another; they send the memory's descriptor along with hello, or name a file")
+	flags.IntVar(&w.control, controlFlag, none, "inherited descriptor of a socket to a trainer")
+	flags.IntVar(&w.memory, memoryFlag, none, "inherited descriptor of the memory")
+	cli.Group(flags, "Trainer", socketFlag, controlFlag, memoryFlag)
+	s.RegisterBridge(flags)
+	cli.TakeFile(flags)
+	return cmd
+}
+
+func (w ways) faults() error {
+	var faults cli.Faults
+	faults.If(w.socket != "" && w.control != none, socketFlag, "and --%s are two ways: give one of them", controlFlag)
+	faults.If(w.memory != none && w.control == none, memoryFlag, "needs --%s", controlFlag)
+	if err := errors.Join(faults...); err != nil {
+		return cli.Usage(err)
+	}
+	return nil
+}
+
+// serve serves by the way that was given.
+func (w ways) serve(s service, std cli.Streams) error {
+	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
+	defer release()
+	if w.socket != "" {
+		return listen(ctx, w.socket, s)
+	}
+	control, memory, err := w.inherited(std)
+	if err != nil {
+		return err
+	}
+	if memory != nil {
+		defer memory.Close()
+	}
+	err = s.serve(ctx, control, memory)
+	if errors.Is(err, bridge.ErrGone) {
+		return fmt.Errorf("%w; what it had committed is in the flock", err)
+	}
+	return err
+}
+
+// inherited are the descriptors of the command line, or standard input and output.
+func (w ways) inherited(std cli.Streams) (control io.ReadWriteCloser, memory *os.File, err error) {
+	if w.control == none {
+		return newPipes(std), nil, nil
+	}
+	file := os.NewFile(uintptr(w.control), "control")
+	if file == nil {
+		return nil, nil, cli.Usage(cli.Faultf(controlFlag, "%d is no descriptor", w.control))
+	}
+	defer file.Close() // FileConn has one of its own
+	if control, err = net.FileConn(file); err != nil {
+		return nil, nil, cli.Usage(cli.Faultf(controlFlag, "%d is no socket that was inherited: %v", w.control, err))
+	}
+	if w.memory != none {
+		memory = os.NewFile(uintptr(w.memory), "memory")
+	}
+	return control, memory, nil
+}
+
+// pipes are standard input and output as one connection. The goroutine that reads lasts as long as
+// the process: nothing ends a read from a terminal.
+type pipes struct {
+	*io.PipeReader
+	io.Writer
+}
+
+func newPipes(std cli.Streams) pipes {
+	read, write := io.Pipe()
+	go func() {
+		_, err := io.Copy(write, std.In)
+		_ = write.CloseWithError(err) // nil is the end of the file
+	}()
+	return pipes{read, std.Out}
+}
+
+// flagsGiven copies flags that the command line gives to others of the same names.
+func flagsGiven(from, to *pflag.FlagSet) {
+	from.Visit(func(f *pflag.Flag) {
+		if to.Lookup(f.Name) == nil {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			_ = to.Set(f.Name, value) // it was taken before
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/bridge"
+)
+
+const (
+	// socketMode lets in processes of the same user alone.
+	socketMode fs.FileMode = 0o600
+	// firstPatience bounds the wait for the first bytes of a trainer that has connected.
+	firstPatience = 10 * time.Second
+)
+
+// listen serves one trainer after another at a Unix socket, until ctx ends.
+func listen(ctx context.Context, path string, s service) (err error) {
+	listener, err := open(path)
+	if err != nil {
+		return cli.Config(err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() }) // which removes the socket too
+	defer stop()
+	var (
+		serving sync.WaitGroup
+		slot    = make(chan struct{}, 1) // of the one that is served
+	)
+	defer serving.Wait()
+	for {
+		conn, err := listener.AcceptUnix()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return errors.Join(fmt.Errorf("waiting for a trainer at %s: %w", path, err), listener.Close())
+		}
+		select {
+		case slot <- struct{}{}:
+			serving.Go(func() {
+				defer func() { <-slot }()
+				s.attached(ctx, conn)
+			})
+		default:
+			_ = conn.SetDeadline(time.Now().Add(firstPatience))
+			_ = bridge.Busy(conn) // it may have gone
+			_ = conn.Close()
+		}
+	}
+}
+
+// open listens at path, in the place of a socket that nobody listens to any more.
+func open(path string) (*net.UnixListener, error) {
+	address := &net.UnixAddr{Name: path, Net: "unix"}
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	case info.Mode().Type() != fs.ModeSocket:
+		return nil, cli.Faultf(socketFlag, "%s is there and no socket: give another path", path)
+	default:
+		if conn, err := net.DialUnix("unix", nil, address); err == nil {
+			return nil, errors.Join(cli.Faultf(socketFlag, "another process listens at %s: end it, or give another path", path), conn.Close())
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := net.ListenUnix("unix", address)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, socketMode); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return listener, nil
+}
+
+// attached serves a trainer that has connected.
+func (s service) attached(ctx context.Context, conn *net.UnixConn) {
+	_ = conn.SetReadDeadline(time.Now().Add(firstPatience))
+	first, memory, err := receive(conn)
+	_ = conn.SetReadDeadline(time.Time{})
+	if memory != nil {
+		defer memory.Close()
+	}
+	if err == nil {
+		err = s.serve(ctx, &begun{conn, first}, memory)
+	} else {
+		_ = conn.Close()
+	}
+	if err != nil {
+		fmt.Fprintf(s.std.Err, "gossipnode: a trainer: %v\n", err)
+	}
+}
+
+// begun is a connection of which some bytes have been read.
+type begun struct {
+	*net.UnixConn
+	first []byte
+}
+
+// Read gives those first.
+func (b *begun) Read(p []byte) (int, error) {
+	if len(b.first) == 0 {
+		return b.UnixConn.Read(p)
+	}
+	n := copy(p, b.first)
+	b.first = b.first[n:]
+	return n, nil
+}

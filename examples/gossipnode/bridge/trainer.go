@@ -1,0 +1,282 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/merge"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/version"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/bridge"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// service makes peers for trainers.
+type service struct {
+	given *pflag.FlagSet // of the command line
+	std   cli.Streams
+}
+
+// trainer is one, with what ends when it does.
+type trainer struct {
+	settings.Settings
+	from cli.Origins
+	log  *zap.Logger
+	ends []func()
+}
+
+// serve serves one trainer to its end.
+func (s service) serve(ctx context.Context, control io.ReadWriteCloser, memory *os.File) error {
+	var t *trainer
+	defer func() {
+		if t != nil {
+			t.end()
+		}
+	}()
+	var before settings.Settings // until hello says more
+	flags := pflag.NewFlagSet("bridge", pflag.ContinueOnError)
+	before.RegisterBridge(flags)
+	flagsGiven(s.given, flags)
+	return bridge.Serve(ctx, control, memory, bridge.Config{Log: before.NewLog(s.std.Err), Start: func(ctx context.Context, hello bridge.Hello) (*peer.Peer, error) {
+		if t != nil {
+			t.end() // of a hello that came to nothing
+		}
+		var err error
+		if t, err = s.settled(hello); err != nil {
+			return nil, &bridge.Refusal{Code: bridge.CodeSettings, Detail: err.Error(), Remedy: "correct what it names: gossipnode bridge --help tells all settings"}
+		}
+		return t.start(ctx, hello)
+	}})
+}
+
+// settled are the settings of a hello, where the command line says nothing else.
+func (s service) settled(hello bridge.Hello) (*trainer, error) {
+	t := &trainer{}
+	cmd := &cobra.Command{Use: "bridge"}
+	flags := cmd.Flags()
+	t.RegisterBridge(flags)
+	cli.TakeFile(flags)
+	flagsGiven(s.given, flags)
+	said := map[string]any{}
+	for name, value := range hello.Settings {
+		said[name] = value
+	}
+	if hello.Run != "" {
+		said["run"] = hello.Run
+	}
+	for name, list := range map[string][]string{"join": hello.Join, "listen": hello.Listen} {
+		if len(list) > 0 {
+			said[name] = anyOf(list)
+		}
+	}
+	var faults []error
+	for name, value := range said {
+		faults = append(faults, s.set(flags, name, value))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	var err error
+	if t.from, err = t.Load(cmd); err != nil {
+		return nil, err
+	}
+	if err := t.Validate(t.from); err != nil {
+		return nil, err
+	}
+	t.log = t.NewLog(s.std.Err)
+	t.ends = append(t.ends, p2pnet.BridgeLogs(t.log))
+	return t, nil
+}
+
+// set sets a flag as hello says, unless the command line does.
+func (s service) set(flags *pflag.FlagSet, name string, value any) error {
+	f := flags.Lookup(name)
+	switch {
+	case f == nil || f.Hidden || name == cli.ConfigFlag || name == "help":
+		err := fmt.Errorf("no such setting: %q", name)
+		if alike, ok := cli.Nearest(name, names(flags)); ok {
+			return fmt.Errorf("%w: did you mean %q?", err, alike)
+		}
+		return err
+	case s.given.Changed(name):
+		return nil
+	}
+	values, err := texts(value)
+	if _, list := f.Value.(pflag.SliceValue); err == nil && len(values) != 1 && !list {
+		err = errors.New("want one value, not a list")
+	}
+	for _, text := range values {
+		if err == nil {
+			err = flags.Set(name, text)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("setting %q: %w", name, err)
+	}
+	return nil
+}
+
+// texts are the texts of a JSON value, as flags have them.
+func texts(value any) ([]string, error) {
+	switch v := value.(type) {
+	case string:
+		return []string{v}, nil
+	case json.Number:
+		return []string{v.String()}, nil
+	case bool:
+		return []string{fmt.Sprint(v)}, nil
+	case []any:
+		var all []string
+		for _, one := range v {
+			text, ok := one.(string)
+			if !ok {
+				return nil, errors.New("want a list of strings")
+			}
+			all = append(all, text)
+		}
+		return all, nil
+	}
+	return nil, errors.New("want a string, a number, true or false, or a list of strings")
+}
+
+func anyOf(list []string) []any {
+	all := make([]any, len(list))
+	for i, one := range list {
+		all[i] = one
+	}
+	return all
+}
+
+func names(flags *pflag.FlagSet) (all []string) {
+	flags.VisitAll(func(f *pflag.Flag) { all = append(all, f.Name) })
+	return all
+}
+
+// start makes the peer, and waits for --min-peers.
+func (t *trainer) start(ctx context.Context, hello bridge.Hello) (*peer.Peer, error) {
+	config, err := t.config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config.Params = hello.Params
+	var counts *metrics.Server
+	if t.Metrics != "" {
+		if counts, err = metrics.Listen(t.Metrics); err != nil {
+			return nil, &bridge.Refusal{Code: bridge.CodeSettings, Detail: err.Error(), Remedy: "give --metrics another address"}
+		}
+		t.ends = append(t.ends, func() { _ = counts.Close() })
+	}
+	p, err := peer.Start(ctx, config)
+	if err != nil {
+		return nil, t.remedied(err)
+	}
+	if counts != nil {
+		counts.Serve(p, nil, t.Pprof)
+	}
+	t.log.Info("a trainer has come: others can join it", zap.Strings("join", p.JoinAddresses()))
+	if err := t.gather(ctx, p); err != nil {
+		return nil, errors.Join(t.remedied(err), p.Close())
+	}
+	return p, nil
+}
+
+// config is that of the peer, but for the model.
+func (t *trainer) config(ctx context.Context) (peer.Config, error) {
+	if err := t.takeOver(ctx); err != nil {
+		return peer.Config{}, err
+	}
+	key, err := t.Lasting(t.log)
+	admission, unfit := t.Admission(t.log)
+	if err := errors.Join(err, unfit); err != nil {
+		return peer.Config{}, &bridge.Refusal{Code: bridge.CodeSettings, Detail: err.Error(), Remedy: "correct what it names"}
+	}
+	pace, _ := t.Pace()          // Validate has seen to both
+	policy, _ := t.CodecPolicy() //
+	config := peer.Config{
+		Run: t.Run, Description: describe.Of(t.Settings, nil).Only("work", "strategy", "operator", "every", "codec"), Join: t.Join, Log: t.log,
+		Work:      peer.Work{StepsPerPeer: t.Steps, Grace: t.Grace()},
+		Network:   peer.Network{Key: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Admission: admission, Reach: t.Reach(), Gossip: t.Gossip()},
+		Exchange:  peer.Exchange{Pace: pace, Codec: policy, Lanes: t.Lanes, Seed: t.Seed},
+		Optimizer: &optim.SGD{}, // the trainer has its own: this one keeps nothing
+	}
+	config.Network.Control = control.Config{
+		Operator: seam.PeerID(t.Operator), Name: t.PeerName(), Version: version.Of(), Digests: t.DigestEvery(),
+	}
+	if t.Final == settings.FinalMerge {
+		config.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
+			inner, err := averaging.NewADPSGD(c)
+			if err != nil {
+				return nil, err
+			}
+			return merge.New(merge.Config{Self: c.Self, Deadline: t.FinalWait}, inner)
+		}
+	}
+	return config, nil
+}
+
+// takeOver asks the members to join what there is to do, as run does.
+func (t *trainer) takeOver(ctx context.Context) error {
+	if len(t.Join) == 0 {
+		return nil
+	}
+	_, err := describe.Join(ctx, &t.Settings, t.from, t.log)
+	if err == nil && t.Strategy != settings.StrategyADPSGD {
+		err = fmt.Errorf("the run's strategy is %s, and a trainer with an optimizer of its own can only take part in %s", t.Strategy, settings.StrategyADPSGD)
+	}
+	if err != nil {
+		return &bridge.Refusal{Code: bridge.CodeRun, Detail: err.Error(), Remedy: "correct what it names", Fatal: true}
+	}
+	if t.Epochs > 0 {
+		t.log.Warn("the run's work is counted in passes over data which this peer does not know: it goes on until its trainer ends it; give the same steps to all instead")
+	}
+	return nil
+}
+
+// gather waits for the members that --min-peers asks for.
+func (t *trainer) gather(ctx context.Context, p *peer.Peer) error {
+	if t.MinPeers <= 1 {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, t.MinPeersWait)
+	defer cancel()
+	err := p.WaitMembers(bounded, t.MinPeers)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		t.log.Warn("not all peers have come: training with those that have", zap.Error(err))
+		return nil
+	}
+	return err
+}
+
+// remedied is an error of the library as a trainer is told it.
+func (t *trainer) remedied(err error) error {
+	remedy := settings.Remedy(err)
+	if slices.ContainsFunc(settings.Unusable, func(cause error) bool { return errors.Is(err, cause) }) {
+		return &bridge.Refusal{Code: bridge.CodeSettings, Detail: err.Error(), Remedy: strings.TrimSpace(remedy + " correct what it names")}
+	}
+	return err
+}
+
+func (t *trainer) end() {
+	for _, end := range slices.Backward(t.ends) {
+		end()
+	}
+	t.ends = nil
+}
