@@ -32,7 +32,7 @@ func (l attention) Fit(in Shape) (Fitted, error) {
 	if len(in) != 2 || in.Width() != l.width {
 		return Fitted{}, fmt.Errorf("want sequences of %d values a place", l.width)
 	}
-	into, err := linear{in: l.width, out: 3 * l.width, bias: l.bias}.Fit(in)
+	into, err := linear{in: l.width, out: 3 * l.width, bias: l.bias, parts: 3 * l.heads}.Fit(in)
 	if err != nil {
 		return Fitted{}, err
 	}
@@ -49,24 +49,26 @@ func (l attention) Fit(in Shape) (Fitted, error) {
 	}
 	params := append(into.Params, within("out_proj", back.Params)...)
 	return Fitted{Out: in, Params: params, Make: func(r *Room) Step {
-		n := in.Len()
+		n, line := in.Len(), oddLines(in[0])
 		return &attentionStep{
 			attention: l, context: in[0],
 			into: link{into.Make(r), 0, into.values()}, back: link{back.Make(r), into.values(), into.values() + back.values()},
-			mul:    r.Multiplier(),
-			looked: r.Values(l.heads * in[0] * in[0]), heard: r.Values(n),
-			errors: r.errors(3 * n), scores: make(tensor.Vector, in[0]*in[0]),
+			mul: r.Multiplier(), line: line,
+			looked: r.Values(l.heads * in[0] * line), heard: r.Values(n),
+			errors: r.errors(3 * n), scores: make(tensor.Vector, in[0]*line),
 		}
 	}}, nil
 }
 
 // attentionStep computes, for each example and head, softmax(q·kᵀ/√d)·v, where q, k and v
-// are columns of what the first projection makes.
+// are what the first projection makes: a matrix of its own for each head of the pass.
 type attentionStep struct {
 	attention
 	context    int
 	into, back link
 	mul        *tensor.Multiplier
+	line       int           // of the probabilities from one place to the next
+	examples   int           // of the last Forward
 	qkv        tensor.Vector // of the last Forward
 	looked     tensor.Vector // how much each place looks at each: the probabilities
 	heard      tensor.Vector // their sums of v, all heads side by side
@@ -79,15 +81,25 @@ func (s *attentionStep) indifferent() bool { return indifferent(s.back.Step) }
 // Blocks of so many places look at those up to their own last one.
 const lookBlock = 32
 
-// head is the place of one head's numbers in a pass.
-type head struct{ q, k, v, looked, heard int }
+// oddLines is n or somewhat more: whole lines of the cache, and not an even number of them,
+// so that values one below the other do not share its sets.
+func oddLines(n int) int {
+	const line = 16
+	return ((n+line-1)/line | 1) * line
+}
+
+// head is where one head's numbers are in a pass. Its errors lie as the rows of the first
+// projection do, q beside k beside v.
+type head struct{ q, k, v, errors, looked, heard int }
 
 func (s *attentionStep) head(example, number int) head {
 	depth, at := s.width/s.heads, example*s.context
-	q := at*3*s.width + number*depth
+	size := s.context * depth
+	apart := s.heads * s.examples * size
+	q := (number*s.examples + example) * size
 	return head{
-		q: q, k: q + s.width, v: q + 2*s.width,
-		looked: (example*s.heads + number) * s.context * s.context,
+		q: q, k: q + apart, v: q + 2*apart, errors: at*3*s.width + number*depth,
+		looked: (example*s.heads + number) * s.context * s.line,
 		heard:  at*s.width + number*depth,
 	}
 }
@@ -100,17 +112,18 @@ func (s *attentionStep) columns(of tensor.Vector, at, from, rows, stride int) te
 // block are the rows of a head's probabilities from one on, up to the last column that
 // they look at.
 func (s *attentionStep) block(of tensor.Vector, at, from, rows int) tensor.Matrix {
-	return tensor.Matrix{Data: of[at+from*s.context:], Rows: rows, Cols: from + rows, Stride: s.context}
+	return tensor.Matrix{Data: of[at+from*s.line:], Rows: rows, Cols: from + rows, Stride: s.line}
 }
 
 // square are the columns of a head's probabilities from one on, below the row that the
 // first of them is the last of.
 func (s *attentionStep) square(of tensor.Vector, at, from, cols int) tensor.Matrix {
-	return tensor.Matrix{Data: of[at+from*s.context+from:], Rows: s.context - from, Cols: cols, Stride: s.context}
+	return tensor.Matrix{Data: of[at+from*s.line+from:], Rows: s.context - from, Cols: cols, Stride: s.line}
 }
 
 // Forward implements Step.
 func (s *attentionStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
+	s.examples = p.Examples
 	s.qkv = s.into.Forward(p, s.into.of(w), x)
 	for i := range p.Examples {
 		for h := range s.heads {
@@ -128,16 +141,16 @@ func (s *attentionStep) scale() float32 {
 // look goes through blocks of k for what is above their own first place, and through
 // blocks of places for what they look at.
 func (s *attentionStep) look(h head) {
-	wide := 3 * s.width
+	depth := s.width / s.heads
 	for from := 0; from < s.context; from += lookBlock {
 		below := s.context - from
-		k := s.columns(s.qkv, h.k, from, min(lookBlock, below), wide)
-		s.mul.MatMul(s.square(s.looked, h.looked, from, k.Rows), 1, s.columns(s.qkv, h.q, from, below, wide), k.T(), 0)
+		k := s.columns(s.qkv, h.k, from, min(lookBlock, below), depth)
+		s.mul.MatMul(s.square(s.looked, h.looked, from, k.Rows), 1, s.columns(s.qkv, h.q, from, below, depth), k.T(), 0)
 	}
-	ops.SoftmaxCausal(part(s.looked, h.looked/s.context, s.context, s.context), s.context, 0, s.scale())
+	ops.SoftmaxCausal(s.looked[h.looked:][:s.context*s.line], s.line, 0, s.scale())
 	for from := 0; from < s.context; from += lookBlock {
 		seen := s.block(s.looked, h.looked, from, min(lookBlock, s.context-from))
-		s.mul.MatMul(s.columns(s.heard, h.heard, from, seen.Rows, s.width), 1, seen, s.columns(s.qkv, h.v, 0, seen.Cols, wide), 0)
+		s.mul.MatMul(s.columns(s.heard, h.heard, from, seen.Rows, s.width), 1, seen, s.columns(s.qkv, h.v, 0, seen.Cols, depth), 0)
 	}
 }
 
@@ -156,18 +169,18 @@ func (s *attentionStep) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
 
 // learn sets the errors over a head's q, k and v from those over what it heard.
 func (s *attentionStep) learn(h head, e tensor.Vector) {
-	wide := 3 * s.width
+	depth, wide := s.width/s.heads, 3*s.width
 	for from := 0; from < s.context; from += lookBlock {
 		rows := min(lookBlock, s.context-from)
 		heard := s.columns(e, h.heard, from, s.context-from, s.width)
-		s.mul.MatMul(s.square(s.scores, 0, from, rows), 1, heard, s.columns(s.qkv, h.v, from, rows, wide).T(), 0)
-		s.mul.MatMul(s.columns(s.errors, h.v, from, rows, wide), 1, s.square(s.looked, h.looked, from, rows).T(), heard, 0)
+		s.mul.MatMul(s.square(s.scores, 0, from, rows), 1, heard, s.columns(s.qkv, h.v, from, rows, depth).T(), 0)
+		s.mul.MatMul(s.columns(s.errors, h.errors+2*s.width, from, rows, wide), 1, s.square(s.looked, h.looked, from, rows).T(), heard, 0)
 	}
-	ops.SoftmaxCausalGradient(s.scores, part(s.looked, h.looked/s.context, s.context, s.context), s.context, 0, s.scale())
+	ops.SoftmaxCausalGradient(s.scores, s.looked[h.looked:][:len(s.scores)], s.line, 0, s.scale())
 	for from := 0; from < s.context; from += lookBlock {
 		rows := min(lookBlock, s.context-from)
 		scores := s.block(s.scores, 0, from, rows)
-		s.mul.MatMul(s.columns(s.errors, h.q, from, rows, wide), 1, scores, s.columns(s.qkv, h.k, 0, scores.Cols, wide), 0)
-		s.mul.MatMul(s.columns(s.errors, h.k, from, rows, wide), 1, s.square(s.scores, 0, from, rows).T(), s.columns(s.qkv, h.q, from, s.context-from, wide), 0)
+		s.mul.MatMul(s.columns(s.errors, h.errors, from, rows, wide), 1, scores, s.columns(s.qkv, h.k, 0, scores.Cols, depth), 0)
+		s.mul.MatMul(s.columns(s.errors, h.errors+s.width, from, rows, wide), 1, s.square(s.scores, 0, from, rows).T(), s.columns(s.qkv, h.q, from, s.context-from, depth), 0)
 	}
 }

@@ -19,6 +19,7 @@ type linear struct {
 	bias    bool
 	rectify bool // ReLU follows
 	gelu    bool // GELU follows
+	parts   int  // matrices that the columns of the outputs make, one after the other; or 0
 }
 
 func (l linear) String() string { return fmt.Sprintf("Linear(%d, %d)", l.in, l.out) }
@@ -101,6 +102,9 @@ func (s *linearStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 	rows := p.Examples * s.rows
 	s.x = x
 	y := s.y[:rows*s.out]
+	if s.parts > 0 {
+		return s.forwardParts(w, x, y, rows)
+	}
 	s.mul.MatMul(tensor.NewMatrix(rows, s.out, y), 1, tensor.NewMatrix(rows, s.in, x), s.weights(w).T(), 0)
 	switch bias := w[s.in*s.out:]; {
 	case s.rectify:
@@ -112,6 +116,19 @@ func (s *linearStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 	}
 	if s.gelu && s.slopes == nil {
 		ops.GELU(y, y)
+	}
+	return y
+}
+
+// forwardParts is Forward where the outputs are several matrices.
+func (s *linearStep) forwardParts(w, x, y tensor.Vector, rows int) tensor.Vector {
+	width, bias := s.out/s.parts, w[s.in*s.out:]
+	for i := range s.parts {
+		to, weights := part(y, i, 1, rows*width), part(w, i, 1, width*s.in)
+		s.mul.MatMul(tensor.NewMatrix(rows, width, to), 1, tensor.NewMatrix(rows, s.in, x), tensor.NewMatrix(width, s.in, weights).T(), 0)
+		if s.bias {
+			ops.AddRows(to, part(bias, i, 1, width))
+		}
 	}
 	return y
 }
