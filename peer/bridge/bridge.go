@@ -56,17 +56,18 @@ func Serve(ctx context.Context, control io.ReadWriteCloser, memory *os.File, con
 	s := &session{config: config, control: control, handed: memory}
 	ctx, cancel := context.WithCancelCause(ctx)
 	lines := make(chan []byte)
+	hangUp := sync.OnceValue(control.Close) // a trainer that hears the answer to leave may go before this ends
 	var reading sync.WaitGroup
 	reading.Go(func() { cancel(read(ctx, control, lines)) })
 	stop := context.AfterFunc(ctx, func() {
 		if err := context.Cause(ctx); !errors.Is(err, errTooLong) { // that one is answered
-			_ = control.Close() // so that nobody waits for a trainer who does not read
+			_ = hangUp() // so that nobody waits for a trainer who does not read
 		}
 	})
 	err := s.converse(ctx, lines)
 	stop()
 	cancel(nil)
-	fault := control.Close()
+	fault := hangUp()
 	reading.Wait()
 	if errors.Is(fault, os.ErrClosed) || errors.Is(fault, io.ErrClosedPipe) || err != nil {
 		fault = nil // it was closed before, or has ended

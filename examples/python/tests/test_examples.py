@@ -19,7 +19,8 @@ MNIST = os.environ.get("MNIST", os.path.join(PACKAGE, "..", "..", "..", "shared"
 
 def start(example, *arguments):
     environment = {**os.environ, "PYTHONPATH": PACKAGE, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, os.path.join(PACKAGE, "examples", example), *arguments], env=environment,
+    script = example if example == "-c" else os.path.join(PACKAGE, "examples", example)
+    return subprocess.Popen([sys.executable, script, *arguments], env=environment,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -43,6 +44,14 @@ class Examples(unittest.TestCase):
         for said in (self.ended(second), self.ended(first)):
             self.assertGreater(self.number("accuracy", said), 0.93)
             self.assertIn("of 2 members", said)
+
+    def test_the_page(self):
+        """What README.md shows runs."""
+        with open(os.path.join(PACKAGE, "README.md")) as page:
+            code = page.read().split("```python")[1].split("```")[0].replace("100_000", "40")
+        said = self.ended(start("-c", code))
+        self.assertIn("others join /ip4/", said)
+        self.assertIn("steps=40", said)
 
     def test_text(self):
         said = self.ended(start("text.py", os.path.join(PACKAGE, "README.md"), "--steps", "30", "--listen", "127.0.0.1:0"))

@@ -315,6 +315,31 @@ class Programs(Case):
 class WithTheRealBridge(WithAnyBridge, Case):
     binary = REAL
 
+    def until(self, what, *flocks):
+        end = time.monotonic() + 60
+        while not what():
+            self.assertLess(time.monotonic(), end)
+            for flock in flocks:
+                flock.step()
+            time.sleep(0.005)
+
+    def test_two_meet_and_meet_again(self):
+        """The first, whom the other has joined, dies: it is there again as the same peer, and finds its partner."""
+        first = self.join(run="digits", every=1)
+        second = self.join({"0.weight": memoryview(array("f", [10] * 6)).cast("B").cast("f", (2, 3)), "0.bias": array("f", [1, 2])},
+                           run="digits", every=1, peers=first.address)
+        self.until(lambda: first.state.members == second.state.members == 2, first, second)
+        self.until(lambda: all(abs(a - b) < 1e-3 for a, b in zip(values(first)["0.weight"], values(second)["0.weight"])), first, second)
+        folder, name = os.path.dirname(first._hello["settings"]["key"]), first.addresses[0].rpartition("/")[2]
+        first._sidecar.process.kill()
+        with self.assertWarnsRegex(UserWarning, "another sidecar"):
+            first.step()
+        self.assertEqual(first.addresses[0].rpartition("/")[2], name)
+        self.until(lambda: first.state.members == 2 and first.stats()["exchanges"] > 0, first, second)
+        for flock in (second, first):
+            flock.close()
+        self.assertFalse(os.path.exists(folder))
+
 
 if __name__ == "__main__":
     unittest.main()
