@@ -4,7 +4,7 @@
 #   bash docs/figures.sh [FIGURE…]      # from the root of a checkout; default: all
 #
 # Figures: glyphs mnist fashion killed latecomer throughput share exchange tuned kernel
-# lanes exact liars matmul step pictures colour codecs results. Those on MNIST,
+# lanes exact liars matmul step pictures colour resnet gosource codecs results. Those on MNIST,
 # Fashion-MNIST and CIFAR-10 look for them in $MURMURATION_DATA (default ../shared/data) and
 # are skipped where it is absent. Needs python3 besides Go. Absolute times depend on the machine; the ratios
 # are taken within one run of this script.
@@ -153,7 +153,7 @@ if wanted matmul; then
 	benchmark ./tensor -run "^$" -bench MatMul
 fi
 if wanted step; then
-	for model in softmax mlp cnn mobilenet-small; do
+	for model in softmax mlp cnn mobilenet-small resnet-small; do
 		printf '\n$ gossipnode bench step --model %s\n' "$model"
 		"$work/gossipnode" bench step --model "$model"
 	done
@@ -171,6 +171,26 @@ if wanted colour && [ -d "$data/cifar10" ]; then
 	show test_accuracy.min test_accuracy.max seconds
 	node run --strategy alone "${cifar[@]}" --lr 0.003
 	show test_accuracy.mean seconds
+fi
+if wanted resnet && [ -d "$data/cifar10" ]; then
+	sgd=(--model resnet-small --batch 16 --lr 0.05 --weight-decay 5e-4 --warmup 0.2)
+	node local --peers 4 --dataset cifar10 --data "$data/cifar10" --codec lattice6+4 "${sgd[@]}" --epochs 7
+	show test_accuracy.min test_accuracy.max seconds
+	for strategy in adpsgd ps-bsp; do
+		node local --peers 4 --dataset fashion-mnist --data "$data/fashion-mnist" --strategy "$strategy" "${sgd[@]}" --epochs 3
+		show test_accuracy.min test_accuracy.max seconds
+		printf '  %-24s %s\n' "processor seconds" "$cpu"
+	done
+fi
+if wanted gosource; then
+	gpt=(--dataset gosource --model gpt --shard files --batch 4 --steps 1500 --optimizer adamw --beta2 0.95
+		--weight-decay 0.1 --clip 1 --warmup 0.0667 --lr-floor 0.1)
+	for rate in 1e-3 2e-3 4e-3; do
+		node local --peers 4 "${gpt[@]}" --lr "$rate" --strategy allreduce
+		show test_bits_per_byte.min test_bits_per_byte.max bytes_sent seconds
+		node local --peers 4 "${gpt[@]}" --lr "$rate" --strategy adpsgd --codec lattice6+4
+		show test_bits_per_byte.min test_bits_per_byte.max bytes_sent seconds
+	done
 fi
 if wanted codecs; then
 	printf '\n$ gossipnode bench codec\n'
