@@ -119,7 +119,7 @@ func (d *client) exits(code int) {
 func TestTwoTrainersMeet(t *testing.T) {
 	t.Parallel()
 	first := spawn(t, memory(t), "--codec", "bf16")
-	if a := first.say("%s", hello(`,"settings":{"steps":500,"codec":"no codec: the command line's comes first","min-peers":1,"every":"2"}`)); !a.OK || len(a.Addresses) == 0 {
+	if a := first.say("%s", hello(`,"settings":{"steps":500,"codec":"no codec: the command line's comes first","every":"2"}`)); !a.OK || len(a.Addresses) == 0 {
 		t.Fatalf("%+v", a)
 	} else {
 		second := spawn(t, memory(t))

@@ -170,7 +170,7 @@ func names(flags *pflag.FlagSet) (all []string) {
 	return all
 }
 
-// start makes the peer, and waits for --min-peers.
+// start makes the peer.
 func (t *trainer) start(ctx context.Context, hello bridge.Hello) (*peer.Peer, error) {
 	config, err := t.config(ctx)
 	if err != nil {
@@ -192,9 +192,6 @@ func (t *trainer) start(ctx context.Context, hello bridge.Hello) (*peer.Peer, er
 		counts.Serve(p, nil, t.Pprof)
 	}
 	t.log.Info("a trainer has come: others can join it", zap.Strings("join", p.JoinAddresses()))
-	if err := t.gather(ctx, p); err != nil {
-		return nil, errors.Join(t.remedied(err), p.Close())
-	}
 	return p, nil
 }
 
@@ -248,21 +245,6 @@ func (t *trainer) takeOver(ctx context.Context) error {
 		t.log.Warn("the run's work is counted in passes over data which this peer does not know: it goes on until its trainer ends it; give the same steps to all instead")
 	}
 	return nil
-}
-
-// gather waits for the members that --min-peers asks for.
-func (t *trainer) gather(ctx context.Context, p *peer.Peer) error {
-	if t.MinPeers <= 1 {
-		return nil
-	}
-	bounded, cancel := context.WithTimeout(ctx, t.MinPeersWait)
-	defer cancel()
-	err := p.WaitMembers(bounded, t.MinPeers)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		t.log.Warn("not all peers have come: training with those that have", zap.Error(err))
-		return nil
-	}
-	return err
 }
 
 // remedied is an error of the library as a trainer is told it.

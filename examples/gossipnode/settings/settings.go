@@ -308,7 +308,7 @@ func (s *Settings) RegisterBridge(flags *pflag.FlagSet) {
 	var all pflag.FlagSet
 	s.Register(&all) // what is left out has its default
 	for _, name := range []string{
-		"run", "listen", "join", "key", "allow", "run-key", "operator", "min-peers", "min-peers-wait", membershipFlag, gossipKeyFlag,
+		"run", "listen", "join", "key", "allow", "run-key", "operator", membershipFlag, gossipKeyFlag,
 		relayFlag, "relay-service", "hole-punch", unreachableFlag, LanesFlag, "steps", codecFlag, policyFlag, "quantized", "every", "budget", "consensus",
 		finalFlag, finalWaitFlag, "name", "metrics", "pprof", "log-level", "verbose",
 	} {
