@@ -69,6 +69,7 @@ type request struct {
 	Layout   []entry        `json:"layout"`
 	Settings map[string]any `json:"settings"`
 	Memory   string         `json:"memory"`
+	Resume   *resume        `json:"resume"`
 
 	Steps   int      `json:"steps"`
 	Samples int      `json:"samples"`
@@ -106,6 +107,7 @@ type standing struct {
 	FlockSteps uint64  `json:"flock_steps"`
 	Members    int     `json:"members"`
 	Over       bool    `json:"over"`
+	Resume     resume  `json:"resume"`
 }
 
 // welcome answers hello.

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ type session struct {
 	handed  *os.File // the memory that came with the connection
 
 	peer     *peer.Peer // nil before hello
+	key      ed25519.PrivateKey
 	layout   *tensor.Layout
 	memory   *memory
 	base     tensor.Vector // what was last handed over
@@ -162,7 +164,12 @@ func (s *session) begin(ctx context.Context, q request, layout *tensor.Layout, m
 	if at := firstNotFinite(params.Vector()); at >= 0 {
 		return refuse(CodeNotFinite, "give a model with finite values", "value %d, in range %q, is NaN or infinite", at, rangeAt(layout, at))
 	}
-	s.peer, err = s.config.Start(ctx, Hello{Run: q.Run, Join: q.Join, Listen: q.Listen, Settings: q.Settings, Params: params})
+	if s.key, err = q.Resume.key(); err != nil {
+		return err
+	}
+	s.peer, err = s.config.Start(ctx, Hello{
+		Run: q.Run, Join: q.Join, Listen: q.Listen, Settings: q.Settings, Params: params, Key: s.key, Checkpoint: q.Resume.checkpoint(),
+	})
 	if err != nil {
 		s.peer = nil
 		return fmt.Errorf("starting the trainer's peer: %w", err)
@@ -241,6 +248,7 @@ func (s *session) standing() standing {
 	return standing{
 		Quantum: s.quantum.steps(left, stats.Members), Progress: stats.Progress, Steps: stats.Steps,
 		FlockSteps: stats.FlockSteps, Members: stats.Members, Over: stats.Over,
+		Resume: resume{Seed: s.key.Seed(), Incarnation: stats.Incarnation, Age: stats.Age, FlockSteps: stats.FlockSteps, Own: stats.Steps},
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 type trainer struct {
 	t       testing.TB
 	control net.Conn
+	there   net.Conn // the bridge's end
 	answers *bufio.Scanner
 	file    *os.File
 	values  int
@@ -47,7 +48,7 @@ func (w world) trainer(t testing.TB, name string, initial tensor.Vector) *traine
 func (w world) with(t testing.TB, name string, file *os.File, initial tensor.Vector) *trainer {
 	t.Helper()
 	here, there := net.Pipe()
-	d := &trainer{t: t, control: here, answers: bufio.NewScanner(here), file: file, values: len(initial), ended: make(chan error, 1)}
+	d := &trainer{t: t, control: here, there: there, answers: bufio.NewScanner(here), file: file, values: len(initial), ended: make(chan error, 1)}
 	d.write(initial)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan struct{})
@@ -60,7 +61,7 @@ func (w world) with(t testing.TB, name string, file *os.File, initial tensor.Vec
 			if h.Run == "" {
 				return nil, fmt.Errorf("%w: Run is empty", peer.ErrConfig)
 			}
-			config := peer.Config{Run: h.Run, Params: h.Params, Join: h.Join, Network: w.place(t, name, h.Run)}
+			config := peer.Config{Run: h.Run, Params: h.Params, Join: h.Join, Checkpoint: h.Checkpoint, Network: w.place(t, name, h.Run)}
 			config.Exchange.SliceLen = 16
 			if w.configure != nil {
 				w.configure(&config)
@@ -125,6 +126,8 @@ type answer struct {
 	Over    bool            `json:"over"`
 	Added   bool            `json:"added"`
 	Stats   map[string]any  `json:"stats"`
+	Resume  json.RawMessage `json:"resume"`
+	Flock   uint64          `json:"flock_steps"`
 }
 
 // code is that of the refusal, or empty.

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -172,11 +173,11 @@ func names(flags *pflag.FlagSet) (all []string) {
 
 // start makes the peer.
 func (t *trainer) start(ctx context.Context, hello bridge.Hello) (*peer.Peer, error) {
-	config, err := t.config(ctx)
+	config, err := t.config(ctx, hello.Key)
 	if err != nil {
 		return nil, err
 	}
-	config.Params = hello.Params
+	config.Params, config.Checkpoint = hello.Params, hello.Checkpoint
 	var counts *metrics.Server
 	if t.Metrics != "" {
 		if counts, err = metrics.Listen(t.Metrics); err != nil {
@@ -195,12 +196,15 @@ func (t *trainer) start(ctx context.Context, hello bridge.Hello) (*peer.Peer, er
 	return p, nil
 }
 
-// config is that of the peer, but for the model.
-func (t *trainer) config(ctx context.Context) (peer.Config, error) {
+// config is that of the peer, but for the model. own is the identity if --key gives none.
+func (t *trainer) config(ctx context.Context, own ed25519.PrivateKey) (peer.Config, error) {
 	if err := t.takeOver(ctx); err != nil {
 		return peer.Config{}, err
 	}
-	key, err := t.Lasting(t.log)
+	key, err := own, error(nil)
+	if t.IdentityPath() != "" {
+		key, err = t.Lasting(t.log)
+	}
 	admission, unfit := t.Admission(t.log)
 	if err := errors.Join(err, unfit); err != nil {
 		return peer.Config{}, &bridge.Refusal{Code: bridge.CodeSettings, Detail: err.Error(), Remedy: "correct what it names"}

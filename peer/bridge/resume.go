@@ -1,0 +1,37 @@
+package bridge
+
+import (
+	"crypto/ed25519"
+
+	"github.com/seed-97356399/murmuration/peer"
+)
+
+// resume is what a trainer keeps of each answer and gives to the next bridge, should its own die:
+// the peer comes back as the same member then, in its next life, and with the values in the memory.
+type resume struct {
+	Seed        []byte `json:"seed"` // of the identity, which is nobody's but the trainer's and its bridges'
+	Incarnation uint64 `json:"incarnation"`
+	Age         uint64 `json:"age"`
+	FlockSteps  uint64 `json:"flock_steps"`
+	Own         uint64 `json:"own"`
+}
+
+// key is the identity of a trainer's peer: that of its last life, or a new one.
+func (r *resume) key() (ed25519.PrivateKey, error) {
+	switch {
+	case r == nil:
+		_, key, err := ed25519.GenerateKey(nil)
+		return key, err
+	case len(r.Seed) != ed25519.SeedSize:
+		return nil, refuse(CodeSyntax, "give back what the last answer had, or leave it out", "resume has a seed of %d bytes", len(r.Seed))
+	}
+	return ed25519.NewKeyFromSeed(r.Seed), nil
+}
+
+// checkpoint is what lies behind the values in the memory.
+func (r *resume) checkpoint() peer.Checkpoint {
+	if r == nil {
+		return peer.Checkpoint{}
+	}
+	return peer.Checkpoint{Steps: r.Age, FlockSteps: r.FlockSteps, Own: r.Own, Incarnation: r.Incarnation}
+}
