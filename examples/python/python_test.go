@@ -8,13 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/bridge"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/run"
 )
 
 // torchPython names the variable with a python that has torch.
 const torchPython = "MURMURATION_TORCH"
 
-var program = clitest.Only()
+var program = clitest.Only(bridge.Command, run.Command)
 
 func TestMain(m *testing.M) { program.Main(m) }
 
@@ -25,24 +27,24 @@ func TestPackage(t *testing.T) {
 	if err != nil {
 		t.Skipf("there is no python3 here: %v", err)
 	}
-	run(t, python, "tests.test_flock", "tests.test_wheel")
+	unittest(t, python, "tests.test_flock", "tests.test_wheel")
 }
 
-// TestWithTorch runs the tests on torch's models.
+// TestWithTorch runs the tests on torch's models, and the examples.
 func TestWithTorch(t *testing.T) {
 	t.Parallel()
 	python := os.Getenv(torchPython)
 	if python == "" {
 		t.Skipf("%s names no python that has torch", torchPython)
 	}
-	run(t, python, "tests.test_torch")
+	unittest(t, python, "tests.test_torch", "tests.test_examples")
 }
 
-// run runs modules of tests, with this test's binary as the program.
-func run(t *testing.T, python string, modules ...string) {
+// unittest runs modules of tests, with this test's binary as the program.
+func unittest(t *testing.T, python string, modules ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), python, append([]string{"-m", "unittest", "-v"}, modules...)...)
-	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "GOSSIPNODE="+os.Args[0])
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, out)

@@ -24,8 +24,7 @@ class Transformer(nn.Module):
         nn.init.normal_(self.head.weight, std=0.02)
 
     def forward(self, text):
-        n = text.shape[1]
-        x, mask = self.bytes(text) + self.places.weight[:n], nn.Transformer.generate_square_subsequent_mask(n)
+        x, mask = self.bytes(text) + self.places.weight[:text.shape[1]], nn.Transformer.generate_square_subsequent_mask(text.shape[1])
         for block in self.blocks:
             x = block(x, src_mask=mask, is_causal=True)
         return self.head(self.norm(x))
@@ -36,13 +35,12 @@ def main():
     parser.add_argument("files", nargs="+", type=pathlib.Path)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--peers", nargs="*", default=[])
-    parser.add_argument("--listen", default="0.0.0.0:0")
     options = parser.parse_args()
-    torch.manual_seed(1)
+    torch.manual_seed(1)  # all begin with the same values
     text = torch.frombuffer(bytearray(b"".join(f.read_bytes() for f in options.files)), dtype=torch.uint8).long()
     model = Transformer()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    with gossipnode.join(model, run="text", peers=options.peers, listen=options.listen, steps=options.steps) as flock:
+    with gossipnode.join(model, run="text", peers=options.peers, steps=options.steps) as flock:
         print("others join", flock.address, flush=True)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1 - 0.9 * flock.state.progress)  # the flock's
         flock.attach(optimizer, samples=16)
