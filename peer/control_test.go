@@ -72,9 +72,12 @@ func (r *ruled) outsider(name string) seam.Transport {
 }
 
 // train lets peer i take steps until its run is over.
-func (r *ruled) train(i int) {
+func (r *ruled) train(i int) { r.trainAt(i, stepTime) }
+
+// trainAt does so with steps that take a time.
+func (r *ruled) trainAt(i int, step time.Duration) {
 	p := r.Peers[i]
-	gradient := atPace(stepTime, towards)
+	gradient := atPace(step, towards)
 	r.trainers.Go(func() {
 		for r.ends[i] == nil {
 			r.ends[i] = p.Step(r.t.Context(), func(x, grad vector) (peer.Result, error) { return gradient(i, x, grad) })

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 )
 
@@ -14,8 +15,10 @@ import (
 func TestDigestsTellOfEverybody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 8, nil)
-		r.trainAll()
+		r := startRuled(t, 8, func(_ int, c *peer.Config) { c.Exchange.Pace.Every = 1 })
+		for i := range r.Peers {
+			r.trainAt(i, stepTime+time.Duration(i)*stepTime/64) // in step, nobody might ever find its partner busy
+		}
 		time.Sleep(20 * time.Second)
 		refused := uint64(0)
 		for i, p := range r.Peers {
