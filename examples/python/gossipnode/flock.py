@@ -201,7 +201,14 @@ class Flock:
         self._sidecar = started = sidecar.Sidecar(self._binary, self._memory, self._log)
         self._finalizer = weakref.finalize(self, started.end)
         try:
-            answer = self._ask(**self._hello)
+            # Another life listens where others know the peer to be, if it can.
+            known = {"listen": [a.rpartition("/p2p/")[0] for a in self.addresses if "/p2p-circuit" not in a]} if self.addresses else {}
+            try:
+                answer = self._ask(**{**self._hello, **known})
+            except Refused as err:
+                if not known or err.fatal:
+                    raise
+                answer = self._ask(**self._hello)
             self.addresses, self.start = answer.get("addresses") or [], answer.get("start", "")
             self.state = self._took(answer)
         except BaseException:

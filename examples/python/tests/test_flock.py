@@ -162,7 +162,7 @@ if os.fork() == 0:
     import time; time.sleep(60)  # a worker, which lives on
 print(flock._sidecar.process.pid, flush=True)
 sys.stdin.read()
-"""], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
+"""], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True, env={**os.environ, "TMPDIR": self.folder.name})
         pid = int(trainer.stdout.readline())
         trainer.kill()
         try:
@@ -331,11 +331,12 @@ class WithTheRealBridge(WithAnyBridge, Case):
         self.until(lambda: first.state.members == second.state.members == 2, first, second)
         self.until(lambda: all(abs(a - b) < 1e-3 for a, b in zip(values(first)["0.weight"], values(second)["0.weight"])), first, second)
         self.until(lambda: os.path.exists(first._hello["settings"]["key"] + ".known.partners"), first, second)  # it is noted
+        where = first.address
         folder, name = os.path.dirname(first._hello["settings"]["key"]), first.addresses[0].rpartition("/")[2]
         first._sidecar.process.kill()
         with self.assertWarnsRegex(UserWarning, "another sidecar"):
             first.step()
-        self.assertEqual(first.addresses[0].rpartition("/")[2], name)
+        self.assertEqual((first.addresses[0].rpartition("/")[2], first.address), (name, where))
         self.until(lambda: first.state.members == 2 and first.stats()["exchanges"] > 0, first, second)
         for flock in (second, first):
             flock.close()
