@@ -113,8 +113,8 @@ func TestFootprintGrowsOnlyByConnections(t *testing.T) {
 	t.Logf("a peer without connections: %d goroutines, %d KiB", own.goroutines, own.bytes>>10)
 	for peers := 8; peers <= *crowd; peers *= 2 {
 		crowded(t, peers, true, func(took footprint, connections int) bool {
-			// One that is dialled from both ends at once is two for a moment, or for long where a
-			// busy machine let what either end said first on its own run out of time.
+			// One that is dialled from both ends at once is two for a moment, and on a busy machine
+			// one was for a minute.
 			if few := peers / 8; connections == 0 || connections > peers*(peers-1)/2+few {
 				return false
 			}
