@@ -3,6 +3,7 @@ package bridge_test
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -18,7 +19,11 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-const kills = 100 // of each kind
+// The default is a hundred kills of each kind.
+var (
+	kills = flag.Int("kills", 100, "how often the trainer is killed, and the bridge")
+	seed  = flag.Uint64("seed", 1, "seed of the moments at which they are killed")
+)
 
 // killed is a trainer with a step of 1 in one value after the other, which can say what it has committed.
 type killed struct {
@@ -89,11 +94,11 @@ func newFile(t *testing.T) *os.File {
 func TestKilledBridges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, file := alone(), newFile(t)
-		k := &killed{trainer: w.with(t, "only", file, make(tensor.Vector, 40)), random: rand.New(rand.NewPCG(1, 1))}
+		k := &killed{trainer: w.with(t, "only", file, make(tensor.Vector, 40)), random: rand.New(rand.NewPCG(*seed, 1))}
 		a := k.hello("f32", "")
 		k.resume = a.Resume
 		cut := uint64(0)
-		for range kills {
+		for range *kills {
 			for range k.random.IntN(5) {
 				k.commit()
 			}
@@ -126,13 +131,13 @@ func TestKilledTrainers(t *testing.T) {
 		w := world{network: memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}}), configure: func(c *peer.Config) { c.Exchange.Pace.Every = 1 }}
 		other := w.trainer(t, "other", make(tensor.Vector, 40))
 		other.hello("f32", "")
-		file, random := newFile(t), rand.New(rand.NewPCG(2, 2))
+		file, random := newFile(t), rand.New(rand.NewPCG(*seed, 2))
 		k := &killed{trainer: w.with(t, "killed", file, make(tensor.Vector, 40)), random: random}
 		if a := k.hello("f32", `"mem:other"`); !a.OK {
 			t.Fatalf("%+v", a)
 		}
 		committed, model, met := 0.0, make(tensor.Vector, 40), uint64(0)
-		for n := range kills {
+		for n := range *kills {
 			commits := 1 + random.IntN(4)
 			if n == 0 {
 				commits = 40 // or one step more of the other is so large a part of all that the next life copies its model
@@ -183,7 +188,7 @@ func TestKilledTrainers(t *testing.T) {
 			w.network.Crash(k.peer.Self()) // its process has ended
 			k.again(w, "killed", file, `"mem:other"`)
 		}
-		if met < kills {
+		if met < uint64(*kills) {
 			t.Errorf("only %d exchanges: the test shows nothing", met)
 		}
 	})
