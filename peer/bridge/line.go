@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
 )
@@ -74,9 +75,13 @@ type request struct {
 	Steps   int      `json:"steps"`
 	Samples int      `json:"samples"`
 	Loss    *float64 `json:"loss"`
+	Spent   int64    `json:"spent_us"`
 
 	Path string `json:"path"`
 }
+
+// mostSpent is the longest that a commit can have taken a trainer.
+const mostSpent = 24 * time.Hour
 
 // made checks what a commit says of itself.
 func (q request) made() (peer.Made, error) {
@@ -85,6 +90,9 @@ func (q request) made() (peer.Made, error) {
 	}
 	if q.Samples < 0 {
 		return peer.Made{}, refuse(CodeSteps, "leave it out if it is not known", "a commit of %d samples", q.Samples)
+	}
+	if q.Spent < 0 || q.Spent > mostSpent.Microseconds() {
+		return peer.Made{}, refuse(CodeSteps, "leave it out if it is not known", "the last commit took %d microseconds: want 0 to %d", q.Spent, mostSpent.Microseconds())
 	}
 	loss := math.NaN()
 	if q.Loss != nil {

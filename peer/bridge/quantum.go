@@ -12,6 +12,7 @@ import (
 // take at most one part in commitShare of its time.
 type quantum struct {
 	step, commit ewma.Mean // seconds
+	before       time.Duration
 }
 
 const (
@@ -21,12 +22,15 @@ const (
 )
 
 // committed notes a commit: what it took, and how long the trainer had worked before, for so many
-// steps.
-func (q *quantum) committed(steps int, worked, took time.Duration) {
+// steps. spent is what the one before took the trainer in all, copies and the way included, of which
+// before was here; 0 if it does not tell.
+func (q *quantum) committed(steps int, worked, took, spent time.Duration) {
 	if steps > 0 {
-		q.step.Add(worked.Seconds()/float64(steps), quantumWeight)
-		q.commit.Add(took.Seconds(), quantumWeight)
+		away := min(max(spent-q.before, 0), worked) // outside of the bridge, and no work either
+		q.step.Add((worked-away).Seconds()/float64(steps), quantumWeight)
+		q.commit.Add((took + away).Seconds(), quantumWeight)
 	}
+	q.before = took
 }
 
 // steps is that number. left are the steps that the flock has to do, 0 if it has no end: towards

@@ -218,7 +218,7 @@ func (s *session) commit(ctx context.Context, q request) (any, error) {
 		answer.Added = made.Steps == 0 || s.peer.Stats().Steps > before
 	}
 	took := time.Since(began)
-	s.quantum.committed(made.Steps, began.Sub(s.since), took)
+	s.quantum.committed(made.Steps, began.Sub(s.since), took, time.Duration(q.Spent)*time.Microsecond)
 	answer.Waited, answer.standing = took.Microseconds(), s.standing()
 	return answer, nil
 }

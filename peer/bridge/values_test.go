@@ -72,12 +72,23 @@ func TestQuantum(t *testing.T) {
 		var q quantum
 		if c.name != "nothing is known" {
 			for range 10 {
-				q.committed(10, 10*c.step, c.commit)
+				q.committed(10, 10*c.step, c.commit, 0)
 			}
 		}
 		if got := q.steps(c.left, c.members); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
+	}
+}
+
+// TestQuantumOfAWayThatIsLong: what a commit takes the trainer on its way to the bridge and back counts.
+func TestQuantumOfAWayThatIsLong(t *testing.T) {
+	var q quantum
+	for range 50 { // ten steps of 1 ms, a commit of 1 ms, and a way of 3 ms
+		q.committed(10, 13*time.Millisecond, time.Millisecond, 4*time.Millisecond)
+	}
+	if got := q.steps(0, 1); got < 75 || got > 77 {
+		t.Errorf("%d, want 76", got)
 	}
 }
 

@@ -42,9 +42,9 @@ def main():
     torch.manual_seed(1)  # all begin with the same values
     model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    settings = {"listen": options.listen, "steps": options.steps, "min_peers": options.min_peers}
-    with gossipnode.join(model, run="digits", peers=options.peers, **settings) as flock:
+    with gossipnode.join(model, run="digits", peers=options.peers, listen=options.listen, steps=options.steps) as flock:
         print("others join", flock.address, flush=True)
+        flock.wait(options.min_peers)
         while not flock.state.over:
             batch = torch.randint(len(x), (32,))
             loss = cross_entropy(model(x[batch]), y[batch])

@@ -2,6 +2,7 @@
 
 import math
 import os
+import time
 import warnings
 import weakref
 from dataclasses import dataclass, replace
@@ -93,12 +94,13 @@ class Flock:
     def __init__(self, ranges: List[Range], hello: Dict[str, Any], binary: str, every: Optional[int], on_lost: str, log: sidecar.Log):
         self._ranges, self._hello, self._binary = ranges, hello, binary
         self._every, self._on_lost, self._log = every, on_lost, log
-        self._owner, self._failures = os.getpid(), 0
+        self._owner, self._failures, self._spent = os.getpid(), 0, 0.0
         self._sidecar: Optional[sidecar.Sidecar] = None
         self._forget: Optional[Callable[[], Any]] = None  # removes what only other lives need
         self._closed = self._alone = False
         self._since = Done()
         self._behind = False  # the memory may have a model that staged tensors have not
+        self._resume: Dict[str, Any] = {}  # for the next sidecar, should this one die
         self.state = State()
         self.addresses: List[str] = []
         self.start = ""  # how it came to its model: founder, joined, copied or resumed
@@ -146,6 +148,12 @@ class Flock:
     def commit(self) -> State:
         """Hands over now what has been trained, and fetches the flock's model."""
         self._survive(self._commit)
+        return self.state
+
+    def wait(self, members: int) -> State:
+        """Waits until so many are in the flock, this one included, before the training begins."""
+        while self.commit().members < members and not (self.state.over or self._alone):
+            time.sleep(0.1)
         return self.state
 
     def save(self, path: "Union[str, os.PathLike[str]]") -> None:
@@ -197,18 +205,18 @@ class Flock:
     def _begin(self) -> None:
         """Begins a life in the flock with the model as it is."""
         self._filled()
-        self._since = Done()  # the steps are in the values to begin with
+        self._since, self._spent = Done(), 0.0  # the steps are in the values to begin with
         self._sidecar = started = sidecar.Sidecar(self._binary, self._memory, self._log)
         self._finalizer = weakref.finalize(self, started.end)
         try:
             # Another life listens where others know the peer to be, if it can.
             known = {"listen": [a.rpartition("/p2p/")[0] for a in self.addresses if "/p2p-circuit" not in a]} if self.addresses else {}
             try:
-                answer = self._ask(**{**self._hello, **known})
+                answer = self._ask(**{**self._hello, **known, **self._resume})
             except Refused as err:
                 if not known or err.fatal:
                     raise
-                answer = self._ask(**self._hello)
+                answer = self._ask(**self._hello, **self._resume)
             self.addresses, self.start = answer.get("addresses") or [], answer.get("start", "")
             self.state = self._took(answer)
         except BaseException:
@@ -242,17 +250,20 @@ class Flock:
         return None
 
     def _commit(self) -> None:
+        began = time.perf_counter()
         done = self._filled()
         fields: Dict[str, Any] = {"steps": done.steps, "samples": int(done.samples)}
         if done.told and math.isfinite(loss := float(done.losses) / done.told):
             fields["loss"] = loss
         self._since = Done()  # what a signal cuts short may have been counted
+        if self._spent:
+            fields["spent_us"] = int(self._spent * 1e6)
         try:
             self.state = self._traded("commit", **fields)
         except Refused:
             self._since = done
             raise
-        self._failures = 0
+        self._failures, self._spent = 0, time.perf_counter() - began
 
     def _filled(self) -> Done:
         """Brings what has been trained into the memory."""
@@ -278,6 +289,8 @@ class Flock:
         for r in self._ranges:
             r.take()
         self._behind = False
+        if resume := answer.get("resume"):
+            self._resume = {"resume": resume}
         return self.state.after(answer)
 
     def _ask(self, op: str, **fields: Any) -> Answer:

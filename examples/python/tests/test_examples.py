@@ -37,7 +37,7 @@ class Examples(unittest.TestCase):
 
     @unittest.skipUnless(os.path.isdir(MNIST), "MNIST is not here")
     def test_mnist(self):
-        first = start("mnist.py", "--data", MNIST, "--part", "0/2", "--steps", "1500", "--listen", "127.0.0.1:0")
+        first = start("mnist.py", "--data", MNIST, "--part", "0/2", "--steps", "1500", "--listen", "127.0.0.1:0", "--min-peers", "2")
         self.addCleanup(first.kill)
         address = first.stdout.readline().split()[-1]
         second = start("mnist.py", "--data", MNIST, "--part", "1/2", "--steps", "1500", "--listen", "127.0.0.1:0", "--peers", address)

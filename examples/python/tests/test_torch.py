@@ -76,7 +76,7 @@ class WithAnyBridge:
                 model = perceptron()
                 with self.join(model, every=self.every) as flock:
                     train(model, make, self.steps, flock)
-                    self.assertEqual(flock.state.steps, self.steps)
+                    self.assertEqual(flock.commit().steps, self.steps)
                 for key, value in model.state_dict().items():
                     self.assertTrue(torch.equal(value, plain[key]), key)
 
