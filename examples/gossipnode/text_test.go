@@ -18,7 +18,7 @@ func TestATextIsLearnedAndWritten(t *testing.T) {
 	dir := t.TempDir()
 	book := clitest.WriteFile(t, "book.txt", strings.Repeat(rhyme, 200))
 	sizes := []string{"--layers", "1", "--width", "32", "--heads", "2", "--context", "32"}
-	code, out, logged := try(append([]string{"local", "--peers", "2", "--dataset", "text", "--data", filepath.Dir(book), "--model", "gpt",
+	code, out, logged := try(append([]string{"local", "--peers", "2", "--dataset", "text", "--data", filepath.Dir(book), // the model is gpt then
 		"--steps", "300", "--batch", "8", "--optimizer", "adamw", "--lr", "0.01", "--checkpoint", dir, "--json"}, sizes...)...)
 	if code != cli.ExitDone {
 		t.Fatalf("exit code %d\n%s", code, logged)
@@ -54,7 +54,8 @@ func newest(t *testing.T, dir string) string {
 func TestTextsWrongUse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ line, want string }{
-		{"local --dataset gosource", "a text is learned by --model gpt"},
+		{"local --dataset gosource --model mlp", "a text is learned by --model gpt"},
+		{"local --dataset gosource --augment flip", "is of pictures"},
 		{"local --model gpt", "learns a text: give --dataset gosource"},
 		{"local --model gpt --dataset text", "text needs --data"},
 		{"local --model gpt --dataset gosource --width 130", "a multiple of the 4 heads"},

@@ -76,7 +76,7 @@ const predict = (x) => 1 / (1 + Math.exp(-x.reduce((sum, v, i) => sum + v * mode
 const flock = new Flock(flags.bridge, model);
 let now = await flock.join(
   [{ name: "weight", shape: [1, inputs] }, { name: "bias", shape: [1], kind: "bias" }],
-  { run: "line", join: flags.join, listen: ["127.0.0.1:0"], settings: { steps: Number(flags.steps) } },
+  { run: "line", join: flags.join, listen: ["127.0.0.1:0"], settings: { steps: Number(flags.steps), final: "merge" } },
 );
 console.log(JSON.stringify({ address: now.addresses[0] }));
 for (; now.members < flags.members && !now.over; now = await flock.ask({ op: "commit" })) await sleep(50);

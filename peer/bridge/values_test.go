@@ -52,7 +52,7 @@ func TestRoundingIsExact(t *testing.T) {
 	})
 }
 
-// TestQuantum: commits take at most a twentieth of the time, and none is so long that the run
+// TestQuantum: commits cost at most a twentieth of the time, and none is so long that the run
 // ends unseen.
 func TestQuantum(t *testing.T) {
 	for _, c := range []struct {
@@ -63,7 +63,7 @@ func TestQuantum(t *testing.T) {
 		want         int
 	}{
 		{"nothing is known", 0, 0, 0, 1, 1},
-		{"a quick step", time.Millisecond, time.Millisecond, 0, 1, 19},
+		{"a quick step", time.Millisecond, time.Millisecond, 0, 1, 39},
 		{"a slow step", time.Second, time.Millisecond, 0, 1, 1},
 		{"no step at all", 0, time.Second, 0, 1, 65536},
 		{"the run's end", time.Millisecond, 100 * time.Millisecond, 100, 4, 25},
@@ -87,8 +87,8 @@ func TestQuantumOfAWayThatIsLong(t *testing.T) {
 	for range 50 { // ten steps of 1 ms, a commit of 1 ms, and a way of 3 ms
 		q.committed(10, 13*time.Millisecond, time.Millisecond, 4*time.Millisecond)
 	}
-	if got := q.steps(0, 1); got < 75 || got > 77 {
-		t.Errorf("%d, want 76", got)
+	if got := q.steps(0, 1); got < 155 || got > 157 {
+		t.Errorf("%d, want 156", got)
 	}
 }
 

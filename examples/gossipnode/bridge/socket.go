@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	// socketMode lets in processes of the same user alone.
-	socketMode fs.FileMode = 0o600
 	// firstPatience bounds the wait for the first bytes of a trainer that has connected.
 	firstPatience = 10 * time.Second
 )
@@ -73,14 +71,7 @@ func open(path string) (*net.UnixListener, error) {
 			return nil, err
 		}
 	}
-	listener, err := net.ListenUnix("unix", address)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(path, socketMode); err != nil {
-		return nil, errors.Join(err, listener.Close())
-	}
-	return listener, nil
+	return listenAlone(address)
 }
 
 // attached serves a trainer that has connected.

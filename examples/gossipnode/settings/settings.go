@@ -22,6 +22,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 )
@@ -131,6 +132,9 @@ func (s *Settings) settle(sources cli.Origins) error {
 		return err
 	}
 	s.settlePolicy(sources)
+	if s.IsText() && sources.Source("model") == cli.FromDefault {
+		s.Model = nets.GPT
+	}
 	switch steps, epochs := sources.Source("steps"), sources.Source("epochs"); {
 	case steps > epochs:
 		s.Epochs, sources["epochs"] = 0, cli.Origin{}

@@ -31,6 +31,7 @@ func textFaults(s dataSettings) []error {
 	if err := s.Sizes.Validate(); err != nil {
 		faults.If(true, "width", "of a gpt: %v", err)
 	}
+	faults.If(s.IsText() && s.Augment != augmentAuto && s.Augment != "none", "augment", "is of pictures: leave it out for %s", s.Dataset)
 	faults.If(s.IsText() && s.Normalize != "", "normalize", "is of pictures: %s has none", s.Dataset)
 	return faults
 }

@@ -9,6 +9,17 @@ import (
 	"syscall"
 )
 
+// socketMode lets in processes of the same user alone.
+const socketMode = 0o600
+
+// listenAlone listens at a socket that nobody else can connect to at any time. No other goroutine
+// makes a file meanwhile: nobody is served yet.
+func listenAlone(address *net.UnixAddr) (*net.UnixListener, error) {
+	before := syscall.Umask(0o777 &^ socketMode)
+	defer syscall.Umask(before)
+	return net.ListenUnix("unix", address)
+}
+
 // Bounds of the first message of a trainer.
 const (
 	firstBytes     = 64 << 10
