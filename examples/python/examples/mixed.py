@@ -20,7 +20,7 @@ def torch_peer(options, part, *more):
 
 def go_peer(options, part, address):
     return subprocess.Popen([sidecar.find(), "run", "--run", "digits", "--dataset", "mnist", "--model", "mlp", "--data", options.data,
-                             "--part", f"{part}/4", "--steps", str(options.steps), "--join", address, "--listen", "127.0.0.1:0", "--json"],
+                             "--part", f"{part}/4", "--steps", str(options.steps), "--join", address, "--listen", "127.0.0.1:0", "--final", "merge", "--json"],
                             stdout=subprocess.PIPE, text=True)
 
 

@@ -42,7 +42,7 @@ def main():
     torch.manual_seed(1)  # all begin with the same values
     model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with gossipnode.join(model, run="digits", peers=options.peers, listen=options.listen, steps=options.steps) as flock:
+    with gossipnode.join(model, run="digits", peers=options.peers, listen=options.listen, steps=options.steps, final="merge") as flock:
         print("others join", flock.address, flush=True)
         flock.wait(options.min_peers)
         while not flock.state.over:
