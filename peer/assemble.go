@@ -58,7 +58,7 @@ func assemble(config Config) (_ *Peer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	memory := arrival.Recall(p.config.Network.partnersFile(), p.log)
+	memory := arrival.Recall(p.config.Network.partnersFile(), p.config.Network.partners(), p.log)
 	if p.arrival, err = newArrival(p, memory.Past); err != nil {
 		return nil, err
 	}

@@ -75,6 +75,8 @@ type Network struct {
 	// went well: a peer that starts anew looks for these too. Default: they are
 	// remembered in memory.
 	KnownPeers string
+	// Partners are looked for too, at most MaxPartners: for callers who keep them themselves.
+	Partners []Partner
 	// Reach says how others reach this peer. Default: they dial it.
 	Reach Reach
 	// Gossip says how the members of the run find each other.
@@ -196,6 +198,14 @@ func (c Config) validate() error {
 	}
 	if key := c.Network.Key; key != nil && len(key) != ed25519.PrivateKeySize {
 		fault("Network.Key has %d bytes: want an Ed25519 private key of %d", len(key), ed25519.PrivateKeySize)
+	}
+	if n := len(c.Network.Partners); n > MaxPartners {
+		fault("Network.Partners has %d: want at most %d", n, MaxPartners)
+	}
+	for _, p := range c.Network.Partners {
+		if err := p.validate(); err != nil {
+			faults = append(faults, err)
+		}
 	}
 	if c.Network.Reach.Unreachable && c.Network.Reach.Reachable {
 		fault("Network.Reach.Unreachable and Reachable are both set: set one of them, or none")

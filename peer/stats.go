@@ -2,6 +2,7 @@ package peer
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -72,6 +73,8 @@ func (p *Peer) Tallies() stats.Tallies {
 type Member struct {
 	ID   seam.PeerID
 	Role topology.Role
+	// Addresses are where it can be reached, as its record says; nil of the peer itself.
+	Addresses []string
 	// State is what its latest digest says; without digests it is told from the record,
 	// in which a member that is paused or copying looks as if it trained.
 	State control.State
@@ -91,7 +94,7 @@ func (p *Peer) Members() []Member {
 	states := p.orders.States()
 	for _, r := range known {
 		m := Member{
-			ID: r.Peer, Role: topology.Role(r.Role), State: control.Training, Steps: r.Steps,
+			ID: r.Peer, Role: topology.Role(r.Role), Addresses: slices.Clone(r.Addresses), State: control.Training, Steps: r.Steps,
 			Unreachable: r.Flags&flock.Unreachable != 0, Leaving: r.Flags&flock.Leaving != 0,
 		}
 		told, heard := states[r.Peer]
@@ -151,4 +154,37 @@ func (p *Peer) digest() (d control.Digest, samples uint64) {
 		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners,
 		Heard: time.Now(), Exchanged: stats.Exchanges.Last,
 	}, p.Tallies().Samples
+}
+
+// MaxPartners bounds the partners of earlier lives that a peer looks for.
+const MaxPartners = arrival.MaxPartners
+
+// Partner is a member of the run whom a peer has known in an earlier life, and where it was.
+type Partner struct {
+	ID        seam.PeerID `json:"id"`
+	Addresses []string    `json:"addresses"` // at least one; as Member has them
+}
+
+// validate checks a partner that a caller has kept.
+func (p Partner) validate() error {
+	if err := seam.CheckID(p.ID); err != nil {
+		return fmt.Errorf("Network.Partners: %w", err)
+	}
+	if n := len(p.Addresses); n < 1 || n > seam.MaxAddresses {
+		return fmt.Errorf("Network.Partners: %s has %d addresses: want 1 to %d", p.ID, n, seam.MaxAddresses)
+	}
+	for _, address := range p.Addresses {
+		if err := seam.CheckAddress(address); err != nil {
+			return fmt.Errorf("Network.Partners: %w", err)
+		}
+	}
+	return nil
+}
+
+// partners are those of the configuration, for Recall.
+func (n Network) partners() (all []arrival.Partner) {
+	for _, p := range n.Partners {
+		all = append(all, arrival.Partner(p))
+	}
+	return all
 }

@@ -22,8 +22,8 @@ import (
 // looks for them too.
 
 const (
-	// maxPartners bounds those that are remembered.
-	maxPartners = 64
+	// MaxPartners bounds those that are remembered.
+	MaxPartners = 64
 	// maxPartnersFile bounds their file, in bytes.
 	maxPartnersFile = 64 << 10
 	// writeEvery is the least time between two writings of it.
@@ -44,7 +44,7 @@ func parsePartners(content []byte) (partners []Partner) {
 		if len(fields) < 2 || len(fields) > 1+seam.MaxAddresses || seam.CheckID(seam.PeerID(fields[0])) != nil {
 			continue
 		}
-		if len(partners) == maxPartners {
+		if len(partners) == MaxPartners {
 			break
 		}
 		partners = append(partners, Partner{ID: seam.PeerID(fields[0]), Addresses: fields[1:]})
@@ -71,9 +71,10 @@ type Memory struct {
 	log     *zap.Logger
 }
 
-// Recall reads the partners of earlier lives from a file; an empty path is none.
-func Recall(path string, log *zap.Logger) *Memory {
-	m := &Memory{path: path, log: log}
+// Recall reads the partners of earlier lives from a file, an empty path being none, and adds them
+// to those that are known.
+func Recall(path string, known []Partner, log *zap.Logger) *Memory {
+	m := &Memory{Past: known, path: path, log: log}
 	if path == "" {
 		return m
 	}
@@ -89,7 +90,11 @@ func Recall(path string, log *zap.Logger) *Memory {
 	if err != nil {
 		log.Warn("cannot read the partners of earlier runs", zap.Error(err))
 	}
-	m.Past = parsePartners(content)
+	for _, p := range parsePartners(content) {
+		if len(m.Past) < MaxPartners && !slices.ContainsFunc(known, func(k Partner) bool { return k.ID == p.ID }) {
+			m.Past = append(m.Past, p)
+		}
+	}
 	return m
 }
 
@@ -118,7 +123,7 @@ func (m *Memory) Write(now time.Time, members []seam.Record, good []seam.PeerID,
 		}
 	}
 	m.changed, m.written = false, now
-	if err := atomicfile.Write(m.path, formatPartners(partners[:min(len(partners), maxPartners)])); err != nil {
+	if err := atomicfile.Write(m.path, formatPartners(partners[:min(len(partners), MaxPartners)])); err != nil {
 		m.log.Warn("partners will be forgotten when this peer ends", zap.Error(err))
 	}
 }

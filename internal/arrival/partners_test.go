@@ -12,7 +12,7 @@ func FuzzPartners(f *testing.F) {
 	f.Add([]byte("\x00 x\na\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		partners := parsePartners(content)
-		if len(partners) > maxPartners {
+		if len(partners) > MaxPartners {
 			t.Fatalf("%d partners", len(partners))
 		}
 		if again := parsePartners(formatPartners(partners)); fmt.Sprint(again) != fmt.Sprint(partners) {

@@ -42,11 +42,12 @@ type Hello struct {
 	Settings map[string]any
 	// Params is the model with the trainer's initial values. The peer may have it.
 	Params *tensor.Params
-	// Key is an identity for the peer, and Checkpoint what lies behind Params: those of its last
-	// life, if the trainer comes back from a bridge that has died. A service that has an identity
-	// for its trainer uses that.
+	// Key is an identity for the peer, Checkpoint what lies behind Params, and Partners whom to look
+	// for beside Join: those of its last life, if the trainer comes back from a bridge that has died.
+	// A service that has an identity for its trainer uses that.
 	Key        ed25519.PrivateKey
 	Checkpoint peer.Checkpoint
+	Partners   []peer.Partner
 }
 
 // Serve speaks with one trainer over control until that says leave, goes, or ctx ends, and closes

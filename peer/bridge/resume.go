@@ -2,8 +2,10 @@ package bridge
 
 import (
 	"crypto/ed25519"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 // resume is what a trainer keeps of each answer and gives to the next bridge, should its own die:
@@ -14,6 +16,32 @@ type resume struct {
 	Age         uint64 `json:"age"`
 	FlockSteps  uint64 `json:"flock_steps"`
 	Own         uint64 `json:"own"`
+	// Partners are where the flock is, should those that the trainer has joined be gone by then.
+	Partners []peer.Partner `json:"partners,omitempty"`
+}
+
+// maxResumed bounds the partners in a resume, which every commit's answer has.
+const maxResumed = 4
+
+// partnersOf are some members that can be reached: those after the peer itself in the order of
+// ids, so that the peers of a flock name different ones.
+func partnersOf(members []peer.Member, self seam.PeerID) (partners []peer.Partner) {
+	at := slices.IndexFunc(members, func(m peer.Member) bool { return m.ID == self })
+	for i := range members {
+		m := members[(at+1+i)%len(members)]
+		if m.ID != self && len(m.Addresses) > 0 && !m.Leaving && len(partners) < maxResumed {
+			partners = append(partners, peer.Partner{ID: m.ID, Addresses: m.Addresses})
+		}
+	}
+	return partners
+}
+
+// partners are those of the last life.
+func (r *resume) partners() []peer.Partner {
+	if r == nil {
+		return nil
+	}
+	return r.Partners
 }
 
 // key is the identity of a trainer's peer: that of its last life, or a new one.

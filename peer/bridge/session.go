@@ -168,7 +168,7 @@ func (s *session) begin(ctx context.Context, q request, layout *tensor.Layout, m
 		return err
 	}
 	s.peer, err = s.config.Start(ctx, Hello{
-		Run: q.Run, Join: q.Join, Listen: q.Listen, Settings: q.Settings, Params: params, Key: s.key, Checkpoint: q.Resume.checkpoint(),
+		Run: q.Run, Join: q.Join, Listen: q.Listen, Settings: q.Settings, Params: params, Key: s.key, Checkpoint: q.Resume.checkpoint(), Partners: q.Resume.partners(),
 	})
 	if err != nil {
 		s.peer = nil
@@ -248,7 +248,7 @@ func (s *session) standing() standing {
 	return standing{
 		Quantum: s.quantum.steps(left, stats.Members), Progress: stats.Progress, Steps: stats.Steps,
 		FlockSteps: stats.FlockSteps, Members: stats.Members, Over: stats.Over,
-		Resume: resume{Seed: s.key.Seed(), Incarnation: stats.Incarnation, Age: stats.Age, FlockSteps: stats.FlockSteps, Own: stats.Steps},
+		Resume: resume{Seed: s.key.Seed(), Incarnation: stats.Incarnation, Age: stats.Age, FlockSteps: stats.FlockSteps, Own: stats.Steps, Partners: partnersOf(s.peer.Members(), s.peer.Self())},
 	}
 }
 

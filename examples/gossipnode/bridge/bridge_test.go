@@ -227,7 +227,7 @@ func attach(t *testing.T, path string, file *os.File, line string) *client {
 }
 
 // TestSocket: one trainer after another, each with a memory of its own; a second at once is sent
-// away; one that dies leaves room for the next.
+// away; one that dies leaves room for the next, and one that connects and says nothing takes none.
 func TestSocket(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "bridge") // a path of a socket has at most some hundred bytes
@@ -253,6 +253,11 @@ func TestSocket(t *testing.T) {
 		}
 		return err == nil
 	})
+	silent, err := net.Dial("unix", path) // keeps nobody out
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
 	var last *client
 	for range 3 {
 		clitest.Eventually(t, "a place", func() bool {

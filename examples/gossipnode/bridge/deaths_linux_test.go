@@ -3,6 +3,7 @@ package bridge
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 )
 
 // contents are all bytes of a memory.
@@ -91,10 +93,7 @@ func TestKilledBridge(t *testing.T) {
 	if a := d.say(`{"op":"commit","steps":4}`); a.Steps != 4 {
 		t.Fatalf("%+v", a)
 	}
-	var last struct{ Resume json.RawMessage }
-	if err := json.Unmarshal(d.answers.Bytes(), &last); err != nil || last.Resume == nil {
-		t.Fatalf("no resume in %s: %v", d.answers.Bytes(), err)
-	}
+	resume := d.resume()
 	put(t, file, 1, 6) // a step that is not committed
 	before := contents(t, file)
 	if err := d.cmd.Process.Kill(); err != nil {
@@ -109,7 +108,7 @@ func TestKilledBridge(t *testing.T) {
 	}
 
 	next := spawn(t, file)
-	if a := next.say("%s", hello(`,"resume":`+string(last.Resume))); !a.OK || a.Steps != 4 {
+	if a := next.say("%s", hello(`,"resume":`+string(resume))); !a.OK || a.Steps != 4 {
 		t.Fatalf("another bridge: %+v", a)
 	}
 	if !bytes.Equal(contents(t, file), before) {
@@ -120,6 +119,45 @@ func TestKilledBridge(t *testing.T) {
 	}
 	next.say(`{"op":"leave"}`)
 	next.exits(cli.ExitDone)
+}
+
+// TestKilledFounder: the bridge of a founder is killed once somebody has joined. The next, at another
+// address and told to join nobody, finds the flock by what the last answer of the first said.
+func TestKilledFounder(t *testing.T) {
+	t.Parallel()
+	file := memory(t)
+	founder := spawn(t, file)
+	began := founder.say("%s", hello(""))
+	guest := spawn(t, memory(t))
+	if a := guest.say("%s", hello(fmt.Sprintf(`,"join":[%q]`, began.Addresses[0]))); !a.OK {
+		t.Fatalf("%+v", a)
+	}
+	clitest.Eventually(t, "the two to meet", func() bool { return founder.say(`{"op":"commit","steps":1}`).Members == 2 })
+	resume := founder.resume()
+	if err := founder.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = founder.cmd.Wait() // killed
+
+	next := spawn(t, file)
+	if a := next.say("%s", hello(`,"resume":`+string(resume))); !a.OK || a.Addresses[0] == began.Addresses[0] {
+		t.Fatalf("another bridge: %+v", a)
+	}
+	clitest.Eventually(t, "it to find the flock", func() bool { return next.say(`{"op":"commit"}`).Members == 2 })
+	for _, d := range []*client{guest, next} {
+		d.say(`{"op":"leave"}`)
+		d.exits(cli.ExitDone)
+	}
+}
+
+// resume is what the last answer gives to the next bridge.
+func (d *client) resume() json.RawMessage {
+	d.t.Helper()
+	var last struct{ Resume json.RawMessage }
+	if err := json.Unmarshal(d.answers.Bytes(), &last); err != nil || last.Resume == nil {
+		d.t.Fatalf("no resume in %s: %v", d.answers.Bytes(), err)
+	}
+	return last.Resume
 }
 
 // TestHostileTrainer: what a trainer does to a memory that can shrink is refused by name, by a file and

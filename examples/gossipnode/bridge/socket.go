@@ -15,8 +15,10 @@ import (
 )
 
 const (
-	// firstPatience bounds the wait for the first bytes of a trainer that has connected.
+	// firstPatience bounds the wait for the first bytes of a trainer that has connected, and
+	// maxSilent those of whom none has come yet.
 	firstPatience = 10 * time.Second
+	maxSilent     = 8
 )
 
 // listen serves one trainer after another at a Unix socket, until ctx ends.
@@ -29,6 +31,7 @@ func listen(ctx context.Context, path string, s service) (err error) {
 	defer stop()
 	var (
 		serving sync.WaitGroup
+		silent  = make(chan struct{}, maxSilent)
 		slot    = make(chan struct{}, 1) // of the one that is served
 	)
 	defer serving.Wait()
@@ -41,17 +44,28 @@ func listen(ctx context.Context, path string, s service) (err error) {
 			return errors.Join(fmt.Errorf("waiting for a trainer at %s: %w", path, err), listener.Close())
 		}
 		select {
-		case slot <- struct{}{}:
+		case silent <- struct{}{}:
 			serving.Go(func() {
-				defer func() { <-slot }()
-				s.attached(ctx, conn)
+				first, memory, err := greet(ctx, conn)
+				<-silent
+				if err == nil {
+					err = s.attached(ctx, slot, &begun{conn, first}, memory)
+				}
+				if err != nil {
+					fmt.Fprintf(s.std.Err, "gossipnode: a trainer: %v\n", err)
+				}
 			})
 		default:
-			_ = conn.SetDeadline(time.Now().Add(firstPatience))
-			_ = bridge.Busy(conn) // it may have gone
-			_ = conn.Close()
+			turnAway(conn)
 		}
 	}
+}
+
+// turnAway tells a trainer that another one is served.
+func turnAway(conn net.Conn) {
+	_ = conn.SetDeadline(time.Now().Add(firstPatience))
+	_ = bridge.Busy(conn) // it may have gone
+	_ = conn.Close()
 }
 
 // open listens at path, in the place of a socket that nobody listens to any more.
@@ -74,21 +88,35 @@ func open(path string) (*net.UnixListener, error) {
 	return listenAlone(address)
 }
 
-// attached serves a trainer that has connected.
-func (s service) attached(ctx context.Context, conn *net.UnixConn) {
+// greet waits for the first bytes of a trainer that has connected, with which the memory comes.
+func greet(ctx context.Context, conn *net.UnixConn) (first []byte, memory *os.File, err error) {
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
 	_ = conn.SetReadDeadline(time.Now().Add(firstPatience))
-	first, memory, err := receive(conn)
+	first, memory, err = receive(conn)
 	_ = conn.SetReadDeadline(time.Time{})
+	if err != nil {
+		_ = conn.Close()
+		if memory != nil {
+			_ = memory.Close()
+		}
+		return nil, nil, err
+	}
+	return first, memory, nil
+}
+
+// attached serves a trainer that has connected, if nobody else has the slot.
+func (s service) attached(ctx context.Context, slot chan struct{}, conn *begun, memory *os.File) error {
 	if memory != nil {
 		defer memory.Close()
 	}
-	if err == nil {
-		err = s.serve(ctx, &begun{conn, first}, memory)
-	} else {
-		_ = conn.Close()
-	}
-	if err != nil {
-		fmt.Fprintf(s.std.Err, "gossipnode: a trainer: %v\n", err)
+	select {
+	case slot <- struct{}{}:
+		defer func() { <-slot }()
+		return s.serve(ctx, conn, memory)
+	default:
+		turnAway(conn)
+		return nil
 	}
 }
 

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -173,11 +172,10 @@ func names(flags *pflag.FlagSet) (all []string) {
 
 // start makes the peer.
 func (t *trainer) start(ctx context.Context, hello bridge.Hello) (*peer.Peer, error) {
-	config, err := t.config(ctx, hello.Key)
+	config, err := t.config(ctx, hello)
 	if err != nil {
 		return nil, err
 	}
-	config.Params, config.Checkpoint = hello.Params, hello.Checkpoint
 	var counts *metrics.Server
 	if t.Metrics != "" {
 		if counts, err = metrics.Listen(t.Metrics); err != nil {
@@ -196,12 +194,12 @@ func (t *trainer) start(ctx context.Context, hello bridge.Hello) (*peer.Peer, er
 	return p, nil
 }
 
-// config is that of the peer, but for the model. own is the identity if --key gives none.
-func (t *trainer) config(ctx context.Context, own ed25519.PrivateKey) (peer.Config, error) {
-	if err := t.takeOver(ctx); err != nil {
+// config is that of the peer. The identity is that of --key if there is one.
+func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, error) {
+	if err := t.takeOver(ctx, hello.Partners); err != nil {
 		return peer.Config{}, err
 	}
-	key, err := own, error(nil)
+	key, err := hello.Key, error(nil)
 	if t.IdentityPath() != "" {
 		key, err = t.Lasting(t.log)
 	}
@@ -213,8 +211,9 @@ func (t *trainer) config(ctx context.Context, own ed25519.PrivateKey) (peer.Conf
 	policy, _ := t.CodecPolicy() //
 	config := peer.Config{
 		Run: t.Run, Description: describe.Of(t.Settings, nil).Only("work", "strategy", "operator", "every", "codec"), Join: t.Join, Log: t.log,
+		Params: hello.Params, Checkpoint: hello.Checkpoint,
 		Work:      peer.Work{StepsPerPeer: t.Steps, Grace: t.Grace()},
-		Network:   peer.Network{Key: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Admission: admission, Reach: t.Reach(), Gossip: t.Gossip()},
+		Network:   peer.Network{Key: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Partners: hello.Partners, Admission: admission, Reach: t.Reach(), Gossip: t.Gossip()},
 		Exchange:  peer.Exchange{Pace: pace, Codec: policy, Lanes: t.Lanes, Seed: t.Seed},
 		Optimizer: &optim.SGD{}, // the trainer has its own: this one keeps nothing
 	}
@@ -233,8 +232,15 @@ func (t *trainer) config(ctx context.Context, own ed25519.PrivateKey) (peer.Conf
 	return config, nil
 }
 
-// takeOver asks the members to join what there is to do, as run does.
-func (t *trainer) takeOver(ctx context.Context) error {
+// takeOver asks the members to join, or those of the last life, what there is to do, as run does.
+func (t *trainer) takeOver(ctx context.Context, partners []peer.Partner) error {
+	join := t.Join
+	defer func() { t.Join = join }()
+	for _, p := range partners {
+		for _, address := range p.Addresses {
+			t.Join = append(t.Join[:len(t.Join):len(t.Join)], address+"/p2p/"+string(p.ID))
+		}
+	}
 	if len(t.Join) == 0 {
 		return nil
 	}

@@ -96,7 +96,6 @@ class Flock:
         self._every, self._on_lost, self._log = every, on_lost, log
         self._owner, self._failures, self._spent = os.getpid(), 0, 0.0
         self._sidecar: Optional[sidecar.Sidecar] = None
-        self._forget: Optional[Callable[[], Any]] = None  # removes what only other lives need
         self._closed = self._alone = False
         self._since = Done()
         self._behind = False  # the memory may have a model that staged tensors have not
@@ -109,9 +108,6 @@ class Flock:
         for r in ranges:
             r.place(self._memory, offset)
             offset += 4 * r.count
-        if on_lost == "restart" and "key" not in hello["settings"]:
-            hello["settings"]["key"] = key = sidecar.identity()
-            self._forget = weakref.finalize(self, sidecar.forget, key, self._owner)
         self._begin()
 
     @property
@@ -229,8 +225,6 @@ class Flock:
             self._finalizer.detach()
             self._sidecar.end()
             self._sidecar = None
-        if self._closed and self._forget:
-            self._forget()
 
     def _survive(self, act: Callable[[], T]) -> Optional[T]:
         """Does it, in another life if the sidecar dies; None if the trainer goes on alone."""

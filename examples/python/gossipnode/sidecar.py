@@ -1,6 +1,5 @@
 """The other process: where the program gossipnode is, how it is started, how it ends."""
 
-import base64
 import fcntl
 import mmap
 import os
@@ -32,23 +31,6 @@ def find(binary: "Optional[Union[str, os.PathLike[str]]]" = None) -> str:
         return path
     raise FileNotFoundError("the program gossipnode is not here: install the wheel of this platform, "
                             "or build ./examples/gossipnode and name it by binary= or the variable GOSSIPNODE")
-
-
-def identity() -> str:
-    """A new key in a folder of its own. With it another sidecar is the same peer again, and finds its
-    partners, which are noted beside the key."""
-    path = os.path.join(tempfile.mkdtemp(prefix="gossipnode-"), "key")
-    # As gossipnode keygen makes it: Ed25519 in PKCS #8, which is this prefix and 32 bytes.
-    text = base64.b64encode(bytes.fromhex("302e020100300506032b657004220420") + os.urandom(32)).decode()
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(f"-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n")
-    return path
-
-
-def forget(key: str, owner: int) -> None:
-    """Removes that folder, unless this is a fork of the process that made it."""
-    if os.getpid() == owner:
-        shutil.rmtree(os.path.dirname(key), ignore_errors=True)
 
 
 class Memory:
