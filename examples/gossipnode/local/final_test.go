@@ -139,7 +139,7 @@ func TestFinalMergeBySamples(t *testing.T) {
 		if taken, _, err := c.Load(params); err != nil || taken == nil {
 			t.Fatalf("peer %d: no checkpoint: %v", i, err)
 		}
-		if hash := result.Hash(params.Vector()); hash != total.ModelHash {
+		if hash := result.Hash(params); hash != total.ModelHash {
 			t.Errorf("peer %d: the last checkpoint is of %s, the result %s", i, hash, total.ModelHash)
 		}
 	}

@@ -14,8 +14,8 @@ type FinalResult struct {
 	// Final is merge after a merge (in local, of all peers that finished), local if there
 	// was to be none, and unmerged if it has not come about.
 	Final string `json:"final,omitempty"`
-	// ModelHash is the first 16 digits of SHA-256 of the final parameters as float32,
-	// little-endian; of local it is there if all are the same.
+	// ModelHash is the first 16 digits of SHA-256 of the final parameters that peers share, as
+	// float32, little-endian; of local it is there if all are the same.
 	ModelHash string `json:"model_hash,omitempty"`
 	// Hashes are those of the peers that finished, in their order; for local only.
 	Hashes []string `json:"hashes,omitempty"`
@@ -61,8 +61,16 @@ func (r FinalResult) Summary() string {
 	return ""
 }
 
-// Hash names a model: the first digits of SHA-256 of its values.
-func Hash(values tensor.Vector) string {
+// Hash names a model: the first digits of SHA-256 of its values. What is local to each peer, such as
+// the statistics of a batch normalization, has no part in it: models that are one in all that is
+// shared have one name.
+func Hash(p *tensor.Params) (name string) {
 	const digits = 16
-	return checkpoint.Digest(sha256.New(), values)[:digits]
+	of := sha256.New()
+	for _, r := range p.Layout().Ranges() {
+		if r.Sharing != tensor.Local {
+			name = checkpoint.Digest(of, p.Vector()[r.Offset:r.Offset+r.Len])[:digits]
+		}
+	}
+	return name
 }

@@ -11,7 +11,7 @@ import (
 
 // finalOf is what a peer has ended with.
 func finalOf(t *training, merged bool) result.FinalResult {
-	r := result.FinalResult{Final: settings.FinalLocal, ModelHash: result.Hash(t.work.Params.Vector())}
+	r := result.FinalResult{Final: settings.FinalLocal, ModelHash: result.Hash(t.work.Params)}
 	switch {
 	case merged:
 		r.Final = settings.FinalMerge
