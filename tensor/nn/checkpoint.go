@@ -24,9 +24,13 @@ func (l checkpoint) Fit(in Shape) (Fitted, error) {
 	if f.WholeBatch {
 		return f, fmt.Errorf("its layers need a whole batch, and would count what they compute twice")
 	}
-	inner, out := f.Make, f.Out
+	inner, values := f.Make, f.Out.Len()
 	f.Make = func(r *Room) Step {
-		s := &checkpointStep{y: r.Values(out.Len())}
+		own := values
+		if r.learns {
+			own = max(own, in.Len())
+		}
+		s := &checkpointStep{own: r.Values(own)}
 		shared := *r
 		if r.scratch == nil { // or that of the Checkpoint around this one goes on
 			shared.scratch, r.shared.next = r.shared, 0
@@ -38,23 +42,24 @@ func (l checkpoint) Fit(in Shape) (Fitted, error) {
 	return f, nil
 }
 
-// checkpointStep has its own outputs; those of its inner layers are overwritten by the
-// next Checkpoint.
+// checkpointStep has its outputs in memory of its own, and then, when all that follow it have been
+// through their way back, its errors; those of its inner layers are overwritten by the next
+// Checkpoint, on the way back by the one before.
 type checkpointStep struct {
-	inner Step
-	x, y  tensor.Vector
+	inner  Step
+	x, own tensor.Vector
 }
 
 // Forward implements Step.
 func (s *checkpointStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
-	out := s.inner.Forward(p, w, x)
 	s.x = x
-	copy(s.y, out)
-	return s.y[:len(out)]
+	return s.keep(s.inner.Forward(p, w, x))
 }
 
 // Backward implements Step.
 func (s *checkpointStep) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
 	s.inner.Forward(p, w, s.x)
-	return s.inner.Backward(p, w, g, e)
+	return s.keep(s.inner.Backward(p, w, g, e))
 }
+
+func (s *checkpointStep) keep(v tensor.Vector) tensor.Vector { return s.own[:copy(s.own, v)] }
