@@ -35,7 +35,7 @@ func TestATextIsLearnedAndWritten(t *testing.T) {
 	if code, _, logged := try("sample", "--weights", newest(t, filepath.Join(dir, "peer-0"))); code != cli.ExitUsage || !strings.Contains(logged, "gossipnode export") {
 		t.Errorf("of a checkpoint: exit code %d\n%s", code, logged)
 	}
-	code, out, logged = try("sample", "--weights", weights, "--prompt", "a flock of birds ", "--tokens", "60", "--temperature", "0", "--heads", "2")
+	code, out, logged = try("sample", "--weights", weights, "--prompt", "a flock of birds ", "--tokens", "60", "--temperature", "0") // whose heads export has written down
 	if want := strings.Repeat(rhyme, 2)[:17+60] + "\n"; code != cli.ExitDone || out != want {
 		t.Errorf("exit code %d, %q, want %q\n%s", code, out, want, logged)
 	}

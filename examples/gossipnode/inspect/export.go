@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -83,8 +87,27 @@ func export(from, to string, force bool) (file string, model *tensor.Params, err
 			plain[key] = text
 		}
 	}
+	if heads := headsIn(read); heads != "" {
+		plain[nets.HeadsKey] = heads
+	}
 	if err := files.Replace(to, 0o644, func(w io.Writer) error { return model.WriteSafetensors(w, plain) }); err != nil {
 		return "", nil, fmt.Errorf("exporting to %s: %w", to, err)
 	}
 	return file, model, nil
+}
+
+// headsIn is what the run of a checkpoint says of the heads of a gpt, which its weights do not tell;
+// empty if it says nothing.
+func headsIn(read *checkpoint.File) string {
+	if read.Metadata["model"] != nets.GPT {
+		return ""
+	}
+	progress, err := read.Progress()
+	if err != nil {
+		return "" // the weights are sound, and --heads of sample is left
+	}
+	var run description.Description
+	_ = json.Unmarshal(progress.Description.Text, &run) // of one who knows no description there is none
+	heads, _ := run.Value("heads")
+	return heads
 }

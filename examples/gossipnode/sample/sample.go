@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,7 +62,7 @@ from decides what it writes.`,
 	flags.StringVar(&s.prompt, "prompt", "", "text to go on with (default: a new line)")
 	flags.IntVar(&s.tokens, "tokens", defaultTokens, "bytes to write after the prompt")
 	flags.Float64Var(&s.temperature, "temperature", 0.8, "how daring the choice is: 0 takes the likeliest byte each time")
-	flags.IntVar(&s.heads, "heads", nets.GPTSizes{}.WithDefaults().Heads, "heads of the model's attention, which its weights do not tell")
+	flags.IntVar(&s.heads, "heads", 0, "heads of the model's attention, where the file does not tell them (default 4)")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the choice")
 	return cmd
 }
@@ -69,6 +70,7 @@ from decides what it writes.`,
 func (s settings) validate() error {
 	var faults cli.Faults
 	faults.If(s.weights == "", "weights", "is needed: the file of the model")
+	faults.Add(cli.Within("heads", s.heads, 0, math.MaxInt32))
 	faults.Add(cli.Within("tokens", s.tokens, 1, maxTokens))
 	faults.If(!(s.temperature >= 0 && s.temperature <= 100), "temperature", "%v: want 0 to 100", s.temperature)
 	if err := errors.Join(faults...); err != nil {
@@ -143,11 +145,14 @@ func (s settings) model() (*nn.Model, *tensor.Params, error) {
 	if checkpoint.Is(s.weights) {
 		return nil, nil, cli.Usagef("--weights %s is a checkpoint: write its model with gossipnode export, and give that", s.weights)
 	}
-	read, _, err := tensor.ReadSafetensors(file)
+	read, metadata, err := tensor.ReadSafetensors(file)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading weights from %s: %w", s.weights, err)
 	}
 	sizes := nets.GPTSizes{Heads: s.heads}
+	if told, err := strconv.Atoi(metadata[nets.HeadsKey]); err == nil && s.heads == 0 {
+		sizes.Heads = told
+	}
 	for _, r := range read.Layout().Ranges() {
 		switch {
 		case r.Name == "1.weight" && len(r.Shape) == 2:

@@ -11,6 +11,9 @@ import (
 // Vocabulary is how many tokens a GPT knows: the bytes.
 const Vocabulary = 256
 
+// HeadsKey is the metadata of a file of a GPT's weights that tells its heads: the shapes do not.
+const HeadsKey = "heads"
+
 // GPTSizes are the sizes of a GPT. The zero value is the default.
 type GPTSizes struct {
 	// Layers is the number of blocks, Width that of values at each place, Heads that of
