@@ -56,9 +56,9 @@ type Point struct {
 	// Bytes are those sent by all peers.
 	Bytes int64
 	// Mean, Min and Max are the accuracies of the evaluated peers on held-out data,
-	// TestLoss the mean of their losses there, Loss that of the peers' running means on
-	// their training data.
-	Mean, Min, Max, TestLoss, Loss float64
+	// TestLoss the mean of their losses there, which are between LeastLoss and MostLoss, and Loss
+	// that of the peers' running means on their training data.
+	Mean, Min, Max, TestLoss, LeastLoss, MostLoss, Loss float64
 	// Consensus is the root mean square distance of the models of those who are there
 	// from their mean.
 	Consensus float64

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -301,18 +302,20 @@ func (r *running) point(glance bool) Point {
 	}
 	chosen := r.chosen(most)
 	accuracies, losses := r.evaluate(chosen, glance)
-	p.Min, p.Max = math.NaN(), math.NaN()
-	for i, a := range accuracies {
-		p.Mean += a / float64(len(chosen))
-		p.TestLoss += losses[i] / float64(len(chosen))
-		if i == 0 || a < p.Min {
-			p.Min = a
-		}
-		if i == 0 || a > p.Max {
-			p.Max = a
-		}
-	}
+	p.Mean, p.Min, p.Max = meanAndRange(accuracies)
+	p.TestLoss, p.LeastLoss, p.MostLoss = meanAndRange(losses)
 	return p
+}
+
+// meanAndRange is the mean of values, 0 of none, with the least and the greatest, NaN of none.
+func meanAndRange(values []float64) (mean, least, most float64) {
+	if len(values) == 0 {
+		return 0, math.NaN(), math.NaN()
+	}
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	return mean, slices.Min(values), slices.Max(values)
 }
 
 // honest are those who are there and tell the truth.
@@ -325,7 +328,7 @@ func (r *running) honest() (honest []int) {
 	return honest
 }
 
-// chosen are so many of those, evenly spread.
+// chosen are so many of those, evenly meanAndRange.
 func (r *running) chosen(most int) (chosen []int) {
 	honest := r.honest()
 	n := min(most, len(honest))

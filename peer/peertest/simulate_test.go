@@ -118,7 +118,7 @@ func TestSimulationLearns(t *testing.T) {
 	if together.Final.TestLoss > alone.Final.TestLoss/2 {
 		t.Errorf("loss %g together, %g alone", together.Final.TestLoss, alone.Final.TestLoss)
 	}
-	if together.Steps != alone.Steps || together.Steps != 8*150 || together.Samples < 4*8*150 {
+	if together.Steps != alone.Steps || together.Steps != 8*150 || together.Samples != 4*8*150 {
 		t.Errorf("%d and %d steps of %d, %d samples", together.Steps, alone.Steps, 8*150, together.Samples)
 	}
 	if math.Abs(together.Seconds-1.5) > 0.1 {

@@ -20,7 +20,8 @@ type trainer struct {
 type pupil struct {
 	pace    *rand.Rand
 	loss    ewma.Mean
-	samples uint64
+	samples uint64 // of the steps that are counted
+	drawn   uint64 // of the last gradient
 
 	averages bool // its machine averages gradients
 	batch    int  // samples of the step in the making, 0 if that is left to the task
@@ -65,6 +66,7 @@ func (t *trainer) Duration(i, _, samples int) time.Duration {
 	if p.began {
 		p.waited += now - p.ends
 		t.made++
+		p.samples += p.drawn
 		t.advanced()
 	}
 	took := t.draw(i)
@@ -99,7 +101,7 @@ func (t *trainer) Gradient(_, i, _ int, x, grad []float32) (loss float64, sample
 		return 0, 0, err
 	}
 	p.loss.Add(result.Loss, lossSmoothing)
-	p.samples += uint64(result.Samples)
+	p.drawn = uint64(result.Samples)
 	if lie, lies := t.World.Lies[i]; lies && p.averages {
 		lie(p.pace, grad)
 	}

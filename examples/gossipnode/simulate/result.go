@@ -3,6 +3,7 @@ package simulate
 import (
 	"encoding/hex"
 	"fmt"
+	"math"
 	"runtime"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -58,6 +59,7 @@ func newResult(s Settings, o peertest.Outcome) Result {
 	}
 	if s.IsText() {
 		r.TextFigures = result.TextOf(o.Samples*uint64(s.Sizes.Context), o.Final.TestLoss)
+		r.BitsPerByte.Min, r.BitsPerByte.Max = cli.Number(o.Final.LeastLoss/math.Ln2), cli.Number(o.Final.MostLoss/math.Ln2)
 	}
 	if o.Seconds > 0 {
 		r.SamplesPerSecond = float64(o.Samples) / o.Seconds
