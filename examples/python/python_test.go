@@ -37,7 +37,7 @@ func TestWithTorch(t *testing.T) {
 	if python == "" {
 		t.Skipf("%s names no python that has torch", torchPython)
 	}
-	unittest(t, python, "tests.test_torch", "tests.test_examples")
+	unittest(t, python, "tests.test_torch", "tests.test_overlap", "tests.test_examples")
 }
 
 // unittest runs modules of tests, with this test's binary as the program.

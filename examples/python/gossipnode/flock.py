@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, TypeVar, Union
 from . import sidecar
 from .layout import ArrayRange, Range, TensorRange, ranges_of
 from .optimizer import Attached
-from .protocol import VERSION, Answer, Lost, Refused
+from .protocol import VERSION, Answer, Connection, Lost, Refused
 
 RESTARTS = 3  # lives that may fail one after the other, without a commit between
 MOST_STEPS = 1 << 16  # of one commit
@@ -46,9 +46,12 @@ class Done:
     losses: Any = 0.0  # the sum of those that were told
     told: int = 0
 
+    def plus(self, other: "Done") -> "Done":
+        return Done(self.steps + other.steps, self.samples + other.samples, self.losses + other.losses, self.told + other.told)
+
 
 def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: Addresses = (), *,
-         codec: Optional[str] = None, every: Optional[int] = None, on_lost: str = "restart", buffers: str = "local",
+         codec: Optional[str] = None, every: Optional[int] = None, on_lost: str = "restart", buffers: str = "local", overlap: bool = False,
          binary: "Optional[Union[str, os.PathLike[str]]]" = None, log: sidecar.Log = None, **settings: Any) -> "Flock":
     """Joins the flock that trains `run`, or begins one if there are no peers, and gives the model
     the flock's values if it has trained.
@@ -62,6 +65,8 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
     on_lost   when the sidecar dies: "restart" it and go on from the model as it is, "raise" Lost, or
               go on "alone"
     buffers   floating-point buffers such as batch-norm's statistics stay "local", or are "shared"
+    overlap   the training goes on while steps are handed over, and what the flock has changed is added
+              when it comes: for models on a GPU. It takes copies of the model, there and here
     binary    the program gossipnode (default: GOSSIPNODE, this Python's scripts, the PATH)
     log       where the sidecar's messages go, a path or file (default: standard error)
     settings  flags of `gossipnode bridge --help` with _ for -, such as steps=1000 or run_key="FILE"
@@ -74,7 +79,7 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
     settings["codec"] = codec
     hello: Dict[str, Any] = {"op": "hello", "v": VERSION, "join": _list(peers), "listen": _list(listen), **({"run": run} if run else {})}
     hello["settings"] = {name.replace("_", "-"): _value(value) for name, value in settings.items() if value is not None}
-    return Flock(ranges_of(model, buffers), hello, sidecar.find(binary), every, on_lost, log)
+    return Flock(ranges_of(model, buffers, staged=overlap), hello, sidecar.find(binary), every, on_lost, overlap, log)
 
 
 def _list(addresses: Addresses) -> List[str]:
@@ -91,13 +96,15 @@ class Flock:
     """What join returns; a context manager, which closes it. For one thread, that of the trainer,
     and the process that made it: in a forked child it only raises."""
 
-    def __init__(self, ranges: List[Range], hello: Dict[str, Any], binary: str, every: Optional[int], on_lost: str, log: sidecar.Log):
+    def __init__(self, ranges: List[Range], hello: Dict[str, Any], binary: str, every: Optional[int], on_lost: str,
+                 overlap: bool, log: sidecar.Log):
         self._ranges, self._hello, self._binary = ranges, hello, binary
-        self._every, self._on_lost, self._log = every, on_lost, log
+        self._every, self._on_lost, self._overlap, self._log = every, on_lost, overlap, log
         self._owner, self._failures, self._spent = os.getpid(), 0, 0.0
         self._sidecar: Optional[sidecar.Sidecar] = None
         self._closed = self._alone = False
         self._since = Done()
+        self._posted: Optional[Done] = None  # of a commit that has not been answered yet
         self._behind = False  # the memory may have a model that staged tensors have not
         self._resume: Dict[str, Any] = {}  # for the next sidecar, should this one die
         self.state = State()
@@ -131,7 +138,9 @@ class Flock:
             done.losses += loss.detach() if hasattr(loss, "detach") else loss
             done.told += 1
         if done.steps >= (self._every or min(self.state.quantum, MOST_STEPS)):
-            self.commit()
+            self._survive(self._post if self._overlap else self._commit)
+        elif self._posted and self._sidecar and self._sidecar.connection.has_answer():
+            self._survive(self._settle)
         return self.state
 
     def attach(self, optimizer: Any, samples: int = 0) -> Attached:
@@ -200,6 +209,7 @@ class Flock:
 
     def _begin(self) -> None:
         """Begins a life in the flock with the model as it is."""
+        self._posted = None
         self._filled()
         self._since, self._spent = Done(), 0.0  # the steps are in the values to begin with
         self._sidecar = started = sidecar.Sidecar(self._binary, self._memory, self._log)
@@ -244,20 +254,52 @@ class Flock:
         return None
 
     def _commit(self) -> None:
+        self._settle()
         began = time.perf_counter()
         done = self._filled()
-        fields: Dict[str, Any] = {"steps": done.steps, "samples": int(done.samples)}
-        if done.told and math.isfinite(loss := float(done.losses) / done.told):
-            fields["loss"] = loss
         self._since = Done()  # what a signal cuts short may have been counted
-        if self._spent:
-            fields["spent_us"] = int(self._spent * 1e6)
         try:
-            self.state = self._traded("commit", **fields)
+            self.state = self._traded("commit", **self._told(done))
         except Refused:
             self._since = done
             raise
         self._failures, self._spent = 0, time.perf_counter() - began
+
+    def _told(self, done: Done) -> Dict[str, Any]:
+        fields: Dict[str, Any] = {"steps": done.steps, "samples": int(done.samples)}
+        if done.told and math.isfinite(loss := float(done.losses) / done.told):
+            fields["loss"] = loss
+        if self._spent:
+            fields["spent_us"] = int(self._spent * 1e6)
+        return fields
+
+    def _post(self) -> None:
+        """Begins a commit, whose answer _settle heeds; until then the memory is the bridge's."""
+        self._settle()
+        began = time.perf_counter()
+        for r in self._ranges:
+            r.check()
+            r.send()
+        request = {"op": "commit", **self._told(self._since)}
+        self._posted, self._since = self._since, Done()
+        self._answered(lambda connection: connection.post(request))
+        self._spent = time.perf_counter() - began
+
+    def _settle(self) -> None:
+        """Ends a commit that was begun, by adding what it has changed."""
+        if not self._posted:
+            return
+        began, posted = time.perf_counter(), self._posted
+        try:
+            answer = self._answered(lambda connection: connection.answer("commit"))
+        except Refused:
+            self._posted, self._since = None, self._since.plus(posted)
+            raise
+        self._posted = None
+        for r in self._ranges:
+            r.correct()
+        self.state = self._noted(answer)
+        self._failures, self._spent = 0, self._spent + time.perf_counter() - began
 
     def _filled(self) -> Done:
         """Brings what has been trained into the memory."""
@@ -283,15 +325,22 @@ class Flock:
         for r in self._ranges:
             r.take()
         self._behind = False
+        return self._noted(answer)
+
+    def _noted(self, answer: Answer) -> State:
         if resume := answer.get("resume"):
             self._resume = {"resume": resume}
         return self.state.after(answer)
 
     def _ask(self, op: str, **fields: Any) -> Answer:
+        self._settle()
+        return self._answered(lambda connection: connection.ask({"op": op, **fields}))
+
+    def _answered(self, by: Callable[[Connection], T]) -> T:
         if self._sidecar is None:
-            raise Lost(f"{op}: there is no sidecar")
+            raise Lost("there is no sidecar")
         try:
-            return self._sidecar.connection.ask({"op": op, **fields})
+            return by(self._sidecar.connection)
         except Lost as err:
             raise self._sidecar.lost(err) from err
         except Refused as err:

@@ -12,7 +12,8 @@ MOVED = "close the flock before model.to(), half() or a new tensor in place of a
 
 class Range:
     """A named range of the shared memory. place gives it its values; fill and take copy what is not
-    the memory itself, before and after a commit; check refuses what has been moved."""
+    the memory itself, before and after a commit; check refuses what has been moved. Where the training
+    goes on during a commit, send is fill, and correct adds what the commit has changed."""
 
     def __init__(self, name: str, shape: Tuple[int, ...], kind: str, sharing: str = "shared", dtype: str = "f32"):
         self.entry = {"name": name, "shape": list(shape), "kind": kind, "sharing": sharing, "dtype": dtype}
@@ -22,24 +23,30 @@ class Range:
     def check(self) -> None: ...
     def fill(self) -> None: ...
     def take(self) -> None: ...
+    def send(self) -> None: ...
+    def correct(self) -> None: ...
 
 
 class TensorRange(Range):
     """A parameter or buffer of a module. One that is float32, contiguous and on the CPU is moved
     into the memory, so that nothing is ever copied; any other has a copy there (staged)."""
 
-    def __init__(self, torch: Any, held: Dict[str, Any], key: str, name: str, kind: str, sharing: str, is_buffer: bool):
+    def __init__(self, torch: Any, held: Dict[str, Any], key: str, name: str, kind: str, sharing: str, is_buffer: bool, staged: bool):
         tensor = held[key]
         super().__init__(name, tuple(tensor.shape), kind, sharing, _types(torch)[tensor.dtype])
         self._torch, self._held, self._key, self._tensor, self._dtype = torch, held, key, tensor, tensor.dtype
         self._by_name = is_buffer  # modules put new tensors in place of their buffers
         self.is_low = tensor.dtype != torch.float32 and not is_buffer
-        self.staged = is_buffer or not (tensor.dtype == torch.float32 and tensor.is_contiguous() and tensor.device.type == "cpu")
+        self._apart = staged
+        self.staged = staged or is_buffer or not (tensor.dtype == torch.float32 and tensor.is_contiguous() and tensor.device.type == "cpu")
         self._master: Any = None
+        self._sent: Any = None
 
     def place(self, memory: Memory, offset: int) -> None:
         self.view = self._torch.frombuffer(memory.map, dtype=self._torch.float32, count=self.count, offset=offset)
         self.view = self.view.view(self._tensor.shape)
+        if offset == 0 and self._tensor.device.type == "cuda":
+            _pin(self._torch, memory, self.view.data_ptr())
         self.view.copy_(self._held[self._key].detach())
         if not self.staged:
             self._tensor.data = self.view
@@ -50,9 +57,22 @@ class TensorRange(Range):
                 and (self._by_name or now is self._tensor) and (self.staged or now.data_ptr() == self.view.data_ptr())):
             raise Refused("layout", f"{self.entry['name']} has been moved, converted or replaced since the model joined", MOVED)
 
+    def _trained(self) -> Any:
+        return (self._held[self._key] if self._master is None else self._master).detach()
+
     def fill(self) -> None:
         if self.staged:
-            self.view.copy_((self._held[self._key] if self._master is None else self._master).detach())
+            self.view.copy_(self._trained())
+
+    def send(self) -> None:
+        self._sent = self._trained().clone()
+        self.view.copy_(self._sent)
+
+    def correct(self) -> None:
+        trained = self._trained()
+        trained.copy_(trained.float() + (self.view.to(trained.device) - self._sent))
+        if self._master is not None:
+            self._tensor.detach().copy_(trained)
 
     def take(self) -> None:
         if self.staged:
@@ -63,7 +83,7 @@ class TensorRange(Range):
     def master(self) -> Tuple[Any, Any]:
         """The tensor, and a float32 copy of it beside it, which an optimizer may work on."""
         if self._master is None:
-            self._master = self._torch.nn.Parameter(self.view.to(self._tensor.device))  # the view itself on the CPU
+            self._master = self._torch.nn.Parameter(self.view.to(self._tensor.device, copy=self._apart))  # else the view itself on the CPU
         return self._tensor, self._master
 
 
@@ -89,12 +109,14 @@ class ArrayRange(Range):
         self.array = numpy.frombuffer(view, numpy.float32).reshape(shape) if numpy else view.cast("f", shape) if shape else view.cast("f")
 
 
-def ranges_of(model: Any, buffers: str = "local") -> List[Range]:
-    """The ranges of a torch module, or of a dict of float32 arrays."""
+def ranges_of(model: Any, buffers: str = "local", staged: bool = False) -> List[Range]:
+    """The ranges of a torch module, or of a dict of float32 arrays; all of them copied if staged."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, torch.nn.Module):
-        ranges: List[Range] = list(_of_module(torch, getattr(model, "_orig_mod", model), buffers))  # torch.compile wraps
+        ranges: List[Range] = list(_of_module(torch, getattr(model, "_orig_mod", model), buffers, staged))  # torch.compile wraps
     elif isinstance(model, Mapping):
+        if staged:
+            raise ValueError("overlap=True: of a torch module only; arrays are trained in the shared memory")
         ranges = [ArrayRange(name, values) for name, values in model.items()]
     else:
         raise Refused("layout", f"a model of type {type(model).__name__}", "give a torch module, or a dict of float32 arrays")
@@ -103,7 +125,7 @@ def ranges_of(model: Any, buffers: str = "local") -> List[Range]:
     return ranges
 
 
-def _of_module(torch: Any, model: Any, buffers: str) -> Iterator[Range]:
+def _of_module(torch: Any, model: Any, buffers: str, staged: bool) -> Iterator[Range]:
     """In the order of the state_dict: a module's parameters, then its buffers. Left out are what is
     frozen, tied weights but once, buffers of integers or not to be saved, and what is empty."""
     seen, storages = set(), {}
@@ -128,7 +150,14 @@ def _of_module(torch: Any, model: Any, buffers: str) -> Iterator[Range]:
                     raise Refused("layout", f"{name} and {first} are two parameters in the same memory", "tie weights by one parameter: a.weight = b.weight")
             kind = "statistic" if is_buffer else _kind(torch, module, key)
             held = module._buffers if is_buffer else module._parameters
-            yield TensorRange(torch, held, key, name, kind, buffers if is_buffer else "shared", is_buffer)
+            yield TensorRange(torch, held, key, name, kind, buffers if is_buffer else "shared", is_buffer, staged)
+
+
+def _pin(torch: Any, memory: Memory, address: int) -> None:
+    """Has CUDA copy from and to the memory without a stop between, if it will."""
+    cuda = torch.cuda.cudart()
+    if int(cuda.cudaHostRegister(address, len(memory.map), 0)) == 0:
+        memory.map.before_unmapped = lambda: cuda.cudaHostUnregister(address)
 
 
 def _kind(torch: Any, module: Any, key: str) -> str:

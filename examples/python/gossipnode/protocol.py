@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import socket
 import weakref
 from typing import Any, Dict
@@ -42,6 +43,11 @@ class Connection:
 
     def ask(self, request: Dict[str, Any]) -> Answer:
         """Sends a request and waits for its answer; Refused, or Lost if the bridge is gone."""
+        self.post(request)
+        return self.answer(request["op"])
+
+    def post(self, request: Dict[str, Any]) -> None:
+        """Sends a request; answer waits for what it comes to."""
         try:
             self.settle()
             line = json.dumps(request, allow_nan=False).encode() + b"\n"
@@ -51,9 +57,21 @@ class Connection:
             except BaseException:  # perhaps half a line has gone
                 self.close()
                 raise
-            answer = self._read()
         except OSError as err:
             raise Lost(f"{request['op']}: {err}") from err
+
+    def has_answer(self) -> bool:
+        """Tells whether answer has not to wait."""
+        return b"\n" in self._received or bool(select.select([self._sock], [], [], 0)[0])
+
+    def answer(self, op: str) -> Answer:
+        """Waits for the answer of what was posted."""
+        try:
+            if not self._owed:
+                raise ConnectionAbortedError("a signal kept it from being sent")
+            answer = self._read()
+        except OSError as err:
+            raise Lost(f"{op}: {err}") from err
         if answer.get("ok") is True:
             return answer
         error = answer.get("error") or {}

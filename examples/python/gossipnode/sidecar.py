@@ -9,7 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from typing import IO, Optional, Union
+from typing import IO, Any, Callable, Optional, Union
 
 from .protocol import Connection, Lost
 
@@ -33,6 +33,16 @@ def find(binary: "Optional[Union[str, os.PathLike[str]]]" = None) -> str:
                             "or build ./examples/gossipnode and name it by binary= or the variable GOSSIPNODE")
 
 
+class Map(mmap.mmap):
+    """A mapping that something may have to be done before the end of."""
+
+    before_unmapped: Optional[Callable[[], Any]] = None
+
+    def __del__(self) -> None:
+        if self.before_unmapped:
+            self.before_unmapped()
+
+
 class Memory:
     """float32 values that the trainer shares with its sidecar. It is unmapped when the last view of
     it has gone, and never before: a model goes on working on it when the flock is closed."""
@@ -48,7 +58,7 @@ class Memory:
             with tempfile.TemporaryFile() as file:  # has no name any more
                 self.fd = os.dup(file.fileno())
             os.ftruncate(self.fd, size)
-        self.map = mmap.mmap(self.fd, size)
+        self.map = Map(self.fd, size)
 
     def __del__(self) -> None:
         if (fd := getattr(self, "fd", -1)) >= 0:
