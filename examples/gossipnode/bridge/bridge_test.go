@@ -226,22 +226,20 @@ func attach(t *testing.T, path string, file *os.File, line string) *client {
 	return &client{t: t, to: conn, answers: bufio.NewScanner(conn)}
 }
 
-// TestSocket: one trainer after another, each with a memory of its own; a second at once is sent
-// away; one that dies leaves room for the next, and one that connects and says nothing takes none.
-func TestSocket(t *testing.T) {
-	t.Parallel()
-	dir, err := os.MkdirTemp("", "bridge") // a path of a socket has at most some hundred bytes
+// socketPath is a short one: that of a socket has at most some hundred bytes.
+func socketPath(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "bridge")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	path := filepath.Join(dir, "s")
-	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stale.SetUnlinkOnClose(false)
-	stale.Close() // and the socket's file stays
+	return filepath.Join(dir, "s")
+}
+
+// listening is a bridge that waits for trainers.
+func listening(t *testing.T, path string) *exec.Cmd {
+	t.Helper()
 	cmd := clitest.Command(t, patience, "bridge", "--socket", path)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -253,6 +251,21 @@ func TestSocket(t *testing.T) {
 		}
 		return err == nil
 	})
+	return cmd
+}
+
+// TestSocket: one trainer after another, each with a memory of its own; a second at once is sent
+// away; one that dies leaves room for the next, and one that connects and says nothing takes none.
+func TestSocket(t *testing.T) {
+	t.Parallel()
+	path := socketPath(t)
+	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale.SetUnlinkOnClose(false)
+	stale.Close() // and the socket's file stays
+	cmd := listening(t, path)
 	silent, err := net.Dial("unix", path) // keeps nobody out
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package bridge
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -158,6 +159,72 @@ func (d *client) resume() json.RawMessage {
 		d.t.Fatalf("no resume in %s: %v", d.answers.Bytes(), err)
 	}
 	return last.Resume
+}
+
+// TestNothingIsKeptOfTrainers: a bridge that has served several has the descriptors of one that has
+// served one, and no memory of theirs.
+func TestNothingIsKeptOfTrainers(t *testing.T) {
+	t.Parallel()
+	path := socketPath(t)
+	bridge := listening(t, path)
+	held := func() (descriptors int, mapped bool) {
+		files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", bridge.Process.Pid))
+		maps, unread := os.ReadFile(fmt.Sprintf("/proc/%d/maps", bridge.Process.Pid))
+		if err := errors.Join(err, unread); err != nil {
+			t.Fatal(err)
+		}
+		return len(files), bytes.Contains(maps, []byte("memfd:trainers"))
+	}
+	serve := func(end string) {
+		clitest.Eventually(t, "a place", func() bool {
+			d := attach(t, path, sealed(t), hello(""))
+			defer d.to.Close()
+			if !d.hear().OK {
+				return false
+			}
+			if _, mapped := held(); !mapped {
+				t.Error("the memory of a trainer is not mapped")
+			}
+			d.say(`{"op":"commit","steps":1}`)
+			if end != "" {
+				d.say(`{"op":%q}`, end)
+			}
+			return true
+		})
+	}
+	serve("leave")
+	clitest.Eventually(t, "its memory to go", func() bool { _, mapped := held(); return !mapped })
+	first, _ := held()
+	for range 3 {
+		serve("leave")
+		serve("")
+	}
+	clitest.Eventually(t, "all to go", func() bool {
+		last, mapped := held()
+		return last <= first && !mapped
+	})
+	if err := bridge.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := bridge.Wait(); err != nil {
+		t.Errorf("the bridge's end: %v", err)
+	}
+}
+
+// sealed is a memory that a bridge maps.
+func sealed(t *testing.T) *os.File {
+	t.Helper()
+	fd, err := unix.MemfdCreate("trainers", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(fd), "memory")
+	t.Cleanup(func() { file.Close() })
+	resize(t, file, 4*values)
+	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // TestHostileTrainer: what a trainer does to a memory that can shrink is refused by name, by a file and
