@@ -195,7 +195,7 @@ func TestNothingIsKeptOfTrainers(t *testing.T) {
 	serve("leave")
 	clitest.Eventually(t, "its memory to go", func() bool { _, mapped := held(); return !mapped })
 	first, _ := held()
-	for range 3 {
+	for range 10 {
 		serve("leave")
 		serve("")
 	}
