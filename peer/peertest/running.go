@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
