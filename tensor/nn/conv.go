@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/seed-97356399/murmuration/internal/ops"
@@ -25,7 +26,7 @@ type Conv struct {
 // bias [out]. Kernels of 1×1, and of 3×3 with padding 1 and stride 1 or 2 over all
 // channels or one, are the fast ones.
 func Conv2d(in, out, kernel int, c Conv) Layer {
-	c.Stride, c.Groups = max(c.Stride, 1), max(c.Groups, 1)
+	c.Stride, c.Groups = cmp.Or(c.Stride, 1), cmp.Or(c.Groups, 1)
 	return conv2d{Conv: c, in: in, out: out, kernel: kernel}
 }
 
@@ -57,8 +58,8 @@ func (l conv2d) fuse(next []Layer) (Layer, int) {
 }
 
 func (l conv2d) Fit(in Shape) (Fitted, error) {
-	if l.in < 1 || l.out < 1 || l.kernel < 1 || l.Padding < 0 || l.in%l.Groups != 0 || l.out%l.Groups != 0 {
-		return Fitted{}, fmt.Errorf("want at least one channel in and one out, in groups of the same size, a kernel of at least 1 and no negative padding")
+	if l.in < 1 || l.out < 1 || l.kernel < 1 || l.Padding < 0 || l.Stride < 0 || l.Groups < 0 || l.in%l.Groups != 0 || l.out%l.Groups != 0 {
+		return Fitted{}, fmt.Errorf("want at least one channel in and one out, in groups of the same size, a kernel of at least 1, and no padding or stride below zero")
 	}
 	s, err := picture(in, l.in)
 	if err != nil {

@@ -97,7 +97,7 @@ func (m *Model) Init(seed uint64) *tensor.Params {
 // by many goroutines at once. Lengths that do not fit are an error of the program and
 // panic.
 func (m *Model) Predict(params, out, x tensor.Vector) {
-	m.check("Predict", params)
+	m.check("Predict", "params", params)
 	n := m.examples("Predict", x)
 	mustLen("Predict", "out", len(out), n*m.out.Len())
 	w := m.worker(n)
@@ -118,16 +118,18 @@ func (m *Model) worker(n int) *worker {
 	return w
 }
 
-// check panics unless v is a vector of the model's parameters.
-func (m *Model) check(op string, v tensor.Vector) {
-	mustLen(op, "parameters", len(v), m.layout.Len())
+// check panics unless v, the argument of this name, has as many values as the model has parameters.
+func (m *Model) check(op, what string, v tensor.Vector) {
+	mustLen(op, what, len(v), m.layout.Len())
 }
 
 // examples is how many of them x holds.
 func (m *Model) examples(op string, x tensor.Vector) int {
-	n := len(x) / m.in.Len()
-	mustLen(op, "x", len(x), n*m.in.Len())
-	return n
+	each := m.in.Len()
+	if len(x)%each != 0 {
+		panic(fmt.Sprintf("nn: %s: x of %d values, want %d an example", op, len(x), each))
+	}
+	return len(x) / each
 }
 
 func mustLen(op, what string, got, want int) {

@@ -220,6 +220,8 @@ func TestWrongLengthsPanic(t *testing.T) {
 	grad := make(tensor.Vector, len(params))
 	trainer := m.Trainer(2, nn.CrossEntropy())
 	for name, do := range map[string]func(){
+		"loss":   func() { m.Trainer(2, nil) },
+		"alias":  func() { trainer.Gradient(params, params, x, y) },
 		"params": func() { trainer.Gradient(short, grad, x, y) },
 		"grad":   func() { trainer.Gradient(params, short, x, y) },
 		"x":      func() { trainer.Gradient(params, grad, x[1:], y) },
@@ -230,8 +232,8 @@ func TestWrongLengthsPanic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
+				if told, ok := recover().(string); !ok || !strings.HasPrefix(told, "nn: ") {
+					t.Errorf("panic %q", told)
 				}
 			}()
 			do()

@@ -66,9 +66,12 @@ func newWorker(layers Fitted, examples int, learns bool) *worker {
 	return w
 }
 
-// Trainer makes a trainer for batches of so many examples as a rule: more take time and
-// room once, where a layer needs a whole batch, or a lane more.
+// Trainer makes what computes gradients of a loss on batches of so many examples. Smaller batches
+// are as well; the first of a larger size allocates what it needs beyond.
 func (m *Model) Trainer(batch int, loss Loss) *Trainer {
+	if loss == nil {
+		panic("nn: Trainer: loss is nil: give one, such as CrossEntropy()")
+	}
 	t := &Trainer{model: m, loss: loss}
 	most := m.pass
 	if m.layers.WholeBatch {
@@ -134,7 +137,10 @@ func (t *Trainer) passLen(n int) int {
 // of them, and allocates nothing on batches no larger than any before. Lengths that do
 // not fit are an error of the program and panic.
 func (t *Trainer) Gradient(params, grad, x, y tensor.Vector) float64 {
-	t.model.check("Gradient", grad)
+	t.model.check("Gradient", "grad", grad)
+	if len(grad) > 0 && len(params) > 0 && &grad[0] == &params[0] {
+		panic("nn: Gradient: params and grad are the same vector")
+	}
 	t.steps++
 	loss, lanes := t.batch("Gradient", true, params, grad, x, y)
 	if lanes == 0 {
@@ -157,7 +163,7 @@ func (t *Trainer) Loss(params, x, y tensor.Vector) float64 {
 // the number of lanes with parts of the gradient.
 func (t *Trainer) batch(op string, learns bool, params, grad, x, y tensor.Vector) (loss float64, lanes int) {
 	m := t.model
-	m.check(op, params)
+	m.check(op, "params", params)
 	n := m.examples(op, x)
 	terms := n * t.loss.Terms(m.out)
 	mustLen(op, "y", len(y), terms)
