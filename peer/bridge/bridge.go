@@ -40,6 +40,9 @@ type Hello struct {
 	Join, Listen []string
 	// Settings are a string, json.Number, bool or []any each. What they mean is Config.Start's.
 	Settings map[string]any
+	// Frozen is a digest of what the trainer's model has beside Params, and others' should have
+	// too; empty if it has nothing. It is for the run's description.
+	Frozen string
 	// Params is the model with the trainer's initial values. The peer may have it.
 	Params *tensor.Params
 	// Key is an identity for the peer, Checkpoint what lies behind Params, and Partners whom to look

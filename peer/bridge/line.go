@@ -70,6 +70,7 @@ type request struct {
 	Layout   []entry        `json:"layout"`
 	Settings map[string]any `json:"settings"`
 	Memory   string         `json:"memory"`
+	Frozen   string         `json:"frozen"`
 	Resume   *resume        `json:"resume"`
 
 	Steps   int      `json:"steps"`

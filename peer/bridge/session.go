@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -157,6 +158,9 @@ func (s *session) begin(ctx context.Context, q request, layout *tensor.Layout, m
 	if err := m.load(); err != nil {
 		return err
 	}
+	if len(q.Frozen) > description.MaxValue {
+		return refuse(CodeSyntax, "give a digest", "frozen has %d bytes, at most %d", len(q.Frozen), description.MaxValue)
+	}
 	params, err := tensor.WrapParams(layout, slices.Clone(m.values))
 	if err != nil {
 		return fmt.Errorf("taking over the trainer's model: %w", err)
@@ -168,7 +172,7 @@ func (s *session) begin(ctx context.Context, q request, layout *tensor.Layout, m
 		return err
 	}
 	s.peer, err = s.config.Start(ctx, Hello{
-		Run: q.Run, Join: q.Join, Listen: q.Listen, Settings: q.Settings, Params: params, Key: s.key, Checkpoint: q.Resume.checkpoint(), Partners: q.Resume.partners(),
+		Run: q.Run, Join: q.Join, Listen: q.Listen, Settings: q.Settings, Frozen: q.Frozen, Params: params, Key: s.key, Checkpoint: q.Resume.checkpoint(), Partners: q.Resume.partners(),
 	})
 	if err != nil {
 		s.peer = nil

@@ -24,6 +24,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/bridge"
 	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -210,7 +211,7 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 	pace, _ := t.Pace()          // Validate has seen to both
 	policy, _ := t.CodecPolicy() //
 	config := peer.Config{
-		Run: t.Run, Description: describe.Of(t.Settings, nil).Only("work", "strategy", "operator", "every", "codec"), Join: t.Join, Log: t.log,
+		Run: t.Run, Description: t.description(hello.Frozen), Join: t.Join, Log: t.log,
 		Params: hello.Params, Checkpoint: hello.Checkpoint,
 		Work:      peer.Work{StepsPerPeer: t.Steps, Grace: t.Grace()},
 		Network:   peer.Network{Key: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Partners: hello.Partners, Admission: admission, Reach: t.Reach(), Gossip: t.Gossip()},
@@ -230,6 +231,16 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 		}
 	}
 	return config, nil
+}
+
+// description is what this peer knows of the run. Frozen weights that differ are warned of: those of
+// one base that was rounded otherwise do no harm.
+func (t *trainer) description(frozen string) description.Description {
+	known := describe.Of(t.Settings, nil).Only("work", "strategy", "operator", "every", "codec").Fields
+	if frozen != "" {
+		known = append(known, description.Field{Name: "frozen weights", Value: frozen, Local: true})
+	}
+	return description.Of(t.Run, known...)
 }
 
 // takeOver asks the members to join, or those of the last life, what there is to do, as run does.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, TypeVar, Union
 
 from . import sidecar
-from .layout import ArrayRange, Range, TensorRange, ranges_of
+from .layout import ArrayRange, Range, TensorRange, frozen_of, ranges_of
 from .optimizer import Attached
 from .protocol import VERSION, Answer, Connection, Lost, Refused
 
@@ -79,6 +79,8 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
     settings["codec"] = codec
     hello: Dict[str, Any] = {"op": "hello", "v": VERSION, "join": _list(peers), "listen": _list(listen), **({"run": run} if run else {})}
     hello["settings"] = {name.replace("_", "-"): _value(value) for name, value in settings.items() if value is not None}
+    if frozen := frozen_of(model):
+        hello["frozen"] = frozen
     return Flock(ranges_of(model, buffers, staged=overlap), hello, sidecar.find(binary), every, on_lost, overlap, log)
 
 

@@ -1,5 +1,6 @@
 """What of a model is shared: its ranges under the names of its state_dict, in that order."""
 
+import hashlib
 import math
 import sys
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
@@ -123,6 +124,20 @@ def ranges_of(model: Any, buffers: str = "local", staged: bool = False) -> List[
     if not any(r.entry["sharing"] == "shared" for r in ranges):
         raise Refused("layout", "no parameter of the model is trained", "let those to be shared require gradients: p.requires_grad_()")
     return ranges
+
+
+def frozen_of(model: Any) -> str:
+    """A digest of what is not trained, and so not shared, from some values of each; empty if all is."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(model, torch.nn.Module):
+        return ""
+    frozen = [(name, p.detach()) for name, p in model.named_parameters()
+              if not (p.requires_grad or p.is_meta or p.is_complex() or p.is_quantized or hasattr(p, "placements")) and p.layout == torch.strided]
+    digest = hashlib.sha256()
+    for name, p in frozen:
+        some = p.flatten()[::max(1, p.numel() // 1024)].to("cpu", torch.float64).tolist()
+        digest.update(f"{name} {tuple(p.shape)} {some}".encode())
+    return digest.hexdigest()[:16] if frozen else ""
 
 
 def _of_module(torch: Any, model: Any, buffers: str, staged: bool) -> Iterator[Range]:

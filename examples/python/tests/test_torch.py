@@ -279,6 +279,18 @@ class WithTheRealBridge(WithAnyBridge, Case):
     binary = REAL
     steps, every = 200, None
 
+    def test_other_frozen_weights_are_warned_of(self):
+        def adapted(base):
+            return nn.Sequential(nn.Linear(4, 4).requires_grad_(False), nn.Linear(4, 2)) if base is None else nn.Sequential(base, nn.Linear(4, 2))
+        first, other = adapted(None), adapted(None)
+        for model, warned in ((adapted(first[0]), False), (other, True)):
+            founder = self.join(first)
+            with self.join(model, peers=founder.address) as flock:
+                flock.wait(2)
+            founder.close()
+            with open(os.path.join(self.folder.name, "log")) as log:
+                self.assertEqual("frozen weights" in log.read(), warned)
+
 
 if __name__ == "__main__":
     unittest.main()
