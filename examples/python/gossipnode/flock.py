@@ -279,8 +279,8 @@ class Flock:
         """Begins a commit, whose answer _settle heeds; until then the memory is the bridge's."""
         self._settle()
         began = time.perf_counter()
+        self._catch_up()
         for r in self._ranges:
-            r.check()
             r.send()
         request = {"op": "commit", **self._told(self._since)}
         self._posted, self._since = self._since, Done()
@@ -305,14 +305,18 @@ class Flock:
 
     def _filled(self) -> Done:
         """Brings what has been trained into the memory."""
-        for r in self._ranges:
-            r.check()
-        if self._behind and self._sidecar:  # a signal has cut the last commit short
-            self._sidecar.connection.settle()
-            self._took({})
+        self._catch_up()
         for r in self._ranges:
             r.fill()
         return self._since
+
+    def _catch_up(self) -> None:
+        """Takes over what the memory has, if a signal has cut the last commit short."""
+        for r in self._ranges:
+            r.check()
+        if self._behind and self._sidecar:
+            self._sidecar.connection.settle()
+            self._took({})
 
     def _traded(self, op: str, **fields: Any) -> State:
         """Has the bridge take the memory's values and put its own there; a refusal leaves them."""

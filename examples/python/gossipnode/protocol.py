@@ -62,7 +62,7 @@ class Connection:
 
     def has_answer(self) -> bool:
         """Tells whether answer has not to wait."""
-        return b"\n" in self._received or bool(select.select([self._sock], [], [], 0)[0])
+        return self._sock.fileno() < 0 or b"\n" in self._received or bool(select.select([self._sock], [], [], 0)[0])
 
     def answer(self, op: str) -> Answer:
         """Waits for the answer of what was posted."""

@@ -1,6 +1,7 @@
 """Torch models that train on while their steps are handed over."""
 
 import unittest
+import warnings
 from unittest import mock
 
 import gossipnode
@@ -80,6 +81,25 @@ class WithTheFakeBridge(Overlap, Case):
         self.assertFalse(flock._posted)
         self.assertGreaterEqual(model.bias[0].item(), 40)  # each life of the fake dies at its fifth commit
         self.assertEqual(model.bias[0].item() % 0.5, 0)
+
+    def test_a_signal_in_between(self):
+        """It cuts the sending or the answer short: nothing is counted twice, and nothing is lost."""
+        for method in ("post", "_read"):
+            model = nn.Linear(1, 1, bias=False)
+            nn.init.zeros_(model.weight)
+            with self.join(model, every=1, overlap=True) as flock, warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for step in range(6):
+                    with torch.no_grad():
+                        model.weight += 1
+                    cut = mock.patch.object(type(flock._sidecar.connection), method, side_effect=KeyboardInterrupt)
+                    if step == 3:
+                        with cut, self.assertRaises(KeyboardInterrupt):
+                            flock.step()
+                    else:
+                        flock.step()
+                self.assertEqual(flock.commit().steps, {"post": 1, "_read": 6}[method])  # the fake knows nothing of another life
+            self.assertEqual(model.weight.item(), 6)
 
     def test_cuda_memory_is_pinned(self):
         """There is no GPU here: what CUDA would be told."""
