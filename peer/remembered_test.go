@@ -51,6 +51,31 @@ func TestPartnersAreLookedFor(t *testing.T) {
 	})
 }
 
+// TestPartnersThatACallerKept: a founder that starts anew, elsewhere and told to join nobody, finds its
+// flock by what Members said of it.
+func TestPartnersThatACallerKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		founder := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, n, "founder", "digits")})
+		start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:founder"}, Network: inMemory(t, n, "guest", "digits")})
+		waitMembers(t, founder, 2)
+		var kept []peer.Partner
+		for _, m := range founder.Members() {
+			if len(m.Addresses) > 0 {
+				kept = append(kept, peer.Partner{ID: m.ID, Addresses: m.Addresses})
+			}
+		}
+		if len(kept) != 1 {
+			t.Fatalf("kept %v", kept)
+		}
+		n.Crash(founder.Self())
+		network := inMemory(t, n, "elsewhere", "digits")
+		network.Partners = kept
+		again := start(t, peer.Config{Run: "digits", Params: newModel(), Network: network})
+		waitMembers(t, again, 2)
+	})
+}
+
 // TestANewLineInAnAddressNamesNobody: what a partner says of its addresses reaches the file
 // as addresses only, whatever carries its record.
 func TestANewLineInAnAddressNamesNobody(t *testing.T) {
