@@ -315,7 +315,8 @@ func meanAndRange(values []float64) (mean, least, most float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))
 	}
-	return mean, slices.Min(values), slices.Max(values)
+	least, most = slices.Min(values), slices.Max(values)
+	return min(max(mean, least), most), least, most // thirds of equal values may add up to more than them
 }
 
 // honest are those who are there and tell the truth.
@@ -328,7 +329,7 @@ func (r *running) honest() (honest []int) {
 	return honest
 }
 
-// chosen are so many of those, evenly meanAndRange.
+// chosen are so many of those, evenly spread.
 func (r *running) chosen(most int) (chosen []int) {
 	honest := r.honest()
 	n := min(most, len(honest))

@@ -176,6 +176,7 @@ func SpreadOf(values ...float64) (all Spread) {
 		all.Mean += v / float64(len(values))
 	}
 	all.Min, all.Max = slices.Min(values), slices.Max(values)
+	all.Mean = min(max(all.Mean, all.Min), all.Max) // thirds of equal values may add up to more than them
 	return all
 }
 

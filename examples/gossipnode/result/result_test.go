@@ -3,6 +3,7 @@ package result
 import (
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -37,5 +38,23 @@ func TestResultFields(t *testing.T) {
 	var back Result
 	if err := json.Unmarshal(text, &back); err != nil || !math.IsNaN(float64(back.Loss)) {
 		t.Errorf("read back: loss %v, error %v", back.Loss, err)
+	}
+}
+
+// The mean of figures lies between the least and the greatest, also where a sum of their shares is
+// rounded past both.
+func TestSpreadHoldsItsMean(t *testing.T) {
+	draw := rand.New(rand.NewPCG(7, 7))
+	for range 2000 {
+		values := make([]float64, 1+draw.IntN(9))
+		for i := range values {
+			values[i] = 1 - draw.Float64()/1000
+			if i > 0 && draw.IntN(4) > 0 {
+				values[i] = values[0]
+			}
+		}
+		if of := SpreadOf(values...); !(of.Min <= of.Mean && of.Mean <= of.Max) || math.Abs(of.Mean-values[0]) > 0.001 {
+			t.Fatalf("%v: %+v", values, of)
+		}
 	}
 }
