@@ -72,7 +72,8 @@ func New(self ID) *Machine {
 }
 
 // Outcomes are what is to be done, in order, since they were asked for last. They are the
-// caller's.
+// caller's, but for the values of a share, which are valid until the machine is told anything
+// more.
 func (m *Machine) Outcomes() []Outcome {
 	for len(m.inward) > 0 {
 		next := m.inward[0]

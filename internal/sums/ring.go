@@ -90,13 +90,13 @@ func (r *ring) sendChunk(step int, send func(wire.Share)) {
 	}
 }
 
-// sendValues sends some values of the chunk from..to.
+// sendValues sends some values of the chunk from..to: themselves, no copy. They change again only
+// after they have been all round.
 func (r *ring) sendValues(step, from, to, at, end int, send func(wire.Share)) {
-	data := make([]byte, 0, (end-at)*numberSize)
-	for _, v := range r.values[at:end] {
-		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(v))
-	}
-	r.send(step, uint64(at-from)*numberSize, uint64(to-from)*numberSize, data, send)
+	send(wire.Share{
+		Name: r.name, Attempt: r.attempt, Step: uint32(step),
+		Offset: uint64(at-from) * numberSize, Total: uint64(to-from) * numberSize, Values: r.values[at:end],
+	})
 }
 
 func (r *ring) send(step int, offset, total uint64, data []byte, send func(wire.Share)) {
@@ -151,16 +151,23 @@ func (r *ring) takeValues(s *wire.Share, send func(wire.Share)) bool {
 
 // combine takes values as those before have summed them, or as they all are.
 func (r *ring) combine(dst []float64, data []byte) {
-	summing := r.step < r.size-1
-	for i := range dst {
-		v := math.Float64frombits(binary.LittleEndian.Uint64(data[i*numberSize:]))
-		switch {
-		case !summing:
-			dst[i] = v
-		case r.op == Add:
-			dst[i] = v + dst[i]
-		default:
-			dst[i] = max(v, dst[i])
+	switch {
+	case r.step >= r.size-1:
+		for i := range dst {
+			dst[i] = number(data, i)
+		}
+	case r.op == Add:
+		for i := range dst {
+			dst[i] += number(data, i)
+		}
+	default:
+		for i := range dst {
+			dst[i] = max(dst[i], number(data, i))
 		}
 	}
+}
+
+// number is the i-th in data.
+func number(data []byte, i int) float64 {
+	return math.Float64frombits(binary.LittleEndian.Uint64(data[i*numberSize:]))
 }

@@ -11,12 +11,15 @@ const (
 	maxQueued = 1 << 16
 	// together is about how many bytes are written at once.
 	together = 256 << 10
+	// maxSpare bounds the frames whose memory is kept.
+	maxSpare = 4
 )
 
 // queue is frames that wait to be sent, in order.
 type queue struct {
 	mu     sync.Mutex
 	frames []waiting
+	spare  [][]byte // frames that have been taken, for the next
 	closed bool
 	wake   chan struct{} // holds a token if there is something to do
 }
@@ -28,6 +31,19 @@ type waiting struct {
 }
 
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+
+// blank is memory for a frame.
+func (q *queue) blank() []byte {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := len(q.spare)
+	if n == 0 {
+		return nil
+	}
+	frame := q.spare[n-1]
+	q.spare = q.spare[:n-1]
+	return frame[:0]
+}
 
 // put adds a frame. Where there are too many all are lost: the machine says again what
 // matters.
@@ -69,12 +85,12 @@ func (q *queue) take(buf []byte) (_ []byte, closed bool) {
 	defer q.mu.Unlock()
 	n := 0
 	for ; n < len(q.frames) && (n == 0 || len(buf)+len(q.frames[n].frame) <= together); n++ {
-		buf = append(buf, q.frames[n].frame...)
-		q.frames[n].frame = nil
+		frame := q.frames[n].frame
+		if buf = append(buf, frame...); len(q.spare) < maxSpare {
+			q.spare = append(q.spare, frame)
+		}
 	}
-	if q.frames = q.frames[n:]; len(q.frames) == 0 {
-		q.frames = nil
-	}
+	q.frames = slices.Delete(q.frames, 0, n)
 	return buf, q.closed
 }
 

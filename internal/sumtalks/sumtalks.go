@@ -34,29 +34,34 @@ type Config struct {
 	Log       *zap.Logger
 }
 
-// Talks are the sums of a peer, whose machine belongs to the goroutine that Begin starts. Do is safe for
-// concurrent use.
+// Talks are the sums of a peer. Do is safe for concurrent use.
 type Talks struct {
 	Config
+	began   time.Time
+	changed chan struct{} // holds a token if Members may have changed
+	closing chan struct{} // closed by Close
+	begun   chan struct{} // closed when the machine knows the members
+	ended   chan struct{} // closed after the last thing that is done
+
+	// Whoever hears a frame has the machine take it, under a lock: a goroutine that owned it would
+	// have to be woken for each, and wake the other again, which takes longer than the sum.
+	mu       sync.Mutex
+	over     bool
 	machine  *sums.Machine
-	began    time.Time
-	work     chan func()   // for the goroutine that Begin starts
-	changed  chan struct{} // holds a token if Members may have changed
-	closing  chan struct{} // closed by Close
-	ended    chan struct{} // closed when the loop has ended
 	waiting  map[string]chan<- sums.Result
 	speakers map[seam.PeerID]*speaker
-	hearing  hearing
-	group    tasks.Group // of speakers
-	running  sync.WaitGroup
-	once     sync.Once
+
+	hearing hearing
+	group   tasks.Group // of speakers
+	running sync.WaitGroup
+	once    sync.Once
 }
 
 // New makes the talks of a peer; nothing happens before Begin.
 func New(c Config) *Talks {
 	return &Talks{
 		Config: c, machine: sums.New(c.Transport.Self()), began: time.Now(),
-		work: make(chan func()), changed: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{}),
+		changed: make(chan struct{}, 1), closing: make(chan struct{}), begun: make(chan struct{}), ended: make(chan struct{}),
 		waiting: make(map[string]chan<- sums.Result), speakers: make(map[seam.PeerID]*speaker),
 	}
 }
@@ -73,53 +78,59 @@ func (t *Talks) Close() {
 	t.running.Wait()
 }
 
+// loop tells the machine who is here, and what time it is, until Close.
 func (t *Talks) loop() {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	t.machine.View(t.now(), t.Members())
-	for t.turn(tick.C) {
-		t.carryOut()
+	close(t.begun)
+	for {
+		select {
+		case <-t.closing:
+			t.end()
+			return
+		case <-t.changed:
+			members := t.Members()
+			t.do(func() { t.machine.View(t.now(), members) })
+		case <-tick.C:
+			t.do(func() {
+				if t.machine.Busy() {
+					t.machine.Tick(t.now())
+				}
+			})
+		}
 	}
-	for name := range t.waiting {
-		t.machine.Cancel(t.now(), name)
-	}
-	t.carryOut()
+}
+
+// end gives up what is under way, and waits for all that speak.
+func (t *Talks) end() {
+	t.do(func() {
+		for name := range t.waiting {
+			t.machine.Cancel(t.now(), name)
+		}
+	})
+	t.mu.Lock()
+	t.over = true
+	t.mu.Unlock()
 	close(t.ended)
-	for _, s := range t.speakers {
+	for _, s := range t.speakers { // nobody adds one any more
 		s.queue.close()
 	}
 	t.hearing.end()
 	t.group.End()
 }
 
-// turn waits for the next thing to do, and does it. It reports false if that is to close.
-func (t *Talks) turn(tick <-chan time.Time) bool {
-	select {
-	case <-t.closing:
-		return false
-	case do := <-t.work:
-		do()
-	case <-t.changed:
-		t.machine.View(t.now(), t.Members())
-	case <-tick:
-		if t.machine.Busy() {
-			t.machine.Tick(t.now())
-		}
-	}
-	return true
-}
-
-// do has something done by the goroutine that Begin starts, and waits for it. It reports false if
-// that has ended.
+// do does something with the machine, and what that wants then. It waits for Begin, and reports
+// false after the end.
 func (t *Talks) do(what func()) bool {
-	done := make(chan struct{})
-	select {
-	case t.work <- func() { what(); close(done) }:
-		<-done
-		return true
-	case <-t.ended:
-		return false
+	<-t.begun
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.over {
+		what()
+		t.carryOut()
 	}
+	return !t.over
 }
 
 // MembersChanged has Members looked at anew. It does not wait.
@@ -160,16 +171,16 @@ func (t *Talks) hand(to seam.PeerID, share *wire.Share) {
 
 // say has a message sent to a member: a share of a sum, or a word.
 func say[M wire.Message](t *Talks, to seam.PeerID, message M, share string) {
-	frame, err := wire.Pack(nil, 0, message)
-	if err != nil {
-		t.Log.Error("a word of a sum cannot be sent", zap.Error(err)) // a fault of ours
-		return
-	}
 	s := t.speakers[to]
 	if s == nil {
 		s = &speaker{Talks: t, to: to, queue: newQueue()}
 		t.speakers[to] = s
 		t.group.Spawn(s.run)
+	}
+	frame, err := wire.Pack(s.queue.blank(), 0, message)
+	if err != nil {
+		t.Log.Error("a word of a sum cannot be sent", zap.Error(err)) // a fault of ours
+		return
 	}
 	s.queue.put(frame, share)
 }

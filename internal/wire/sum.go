@@ -1,6 +1,11 @@
 package wire
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+)
 
 // Limits of sums over a flock.
 const (
@@ -127,8 +132,10 @@ type Share struct {
 	// Step counts what one participant hands on, from 0: of Total bytes, these begin at Offset.
 	Step          uint32
 	Offset, Total uint64
-	// Data is 0 to MaxShare bytes, and a part of the payload if it was decoded.
-	Data []byte
+	// Data is 0 to MaxShare bytes, and a part of the payload if it was decoded. Where it is nil,
+	// Values are sent in its place; what is decoded has none.
+	Data   []byte
+	Values []float64
 }
 
 // Type is TypeShare.
@@ -148,6 +155,11 @@ func (m *Share) fields(c Coder) Coder {
 	if n := uint64(len(c.rest)); c.Reading && (n > MaxShare || m.Offset > m.Total || n > m.Total-m.Offset) {
 		c.Fault("%d bytes from byte %d of %d, at most %d", n, m.Offset, m.Total, MaxShare)
 	}
-	c.remaining(&m.Data)
+	if c.remaining(&m.Data); !c.Reading {
+		c.out = slices.Grow(c.out, 8*len(m.Values))
+		for _, v := range m.Values {
+			c.out = binary.LittleEndian.AppendUint64(c.out, math.Float64bits(v))
+		}
+	}
 	return c
 }
