@@ -151,7 +151,7 @@ func (p *part) keep(from ID, s *wire.Share) {
 	if len(p.early) > 0 && (from != p.from || s.Attempt > p.early[0].Attempt) {
 		p.early, p.waiting = nil, 0
 	}
-	room := 2 * numberSize * p.length()
+	room := 2 * wire.NumberSize * p.length()
 	if p.Op == Gather {
 		room = 2 * MaxGather
 	}

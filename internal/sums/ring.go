@@ -1,14 +1,10 @@
 package sums
 
 import (
-	"encoding/binary"
-	"math"
 	"slices"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
-
-const numberSize = 8
 
 // MaxGather is the most bytes that one member may bring to a Gather.
 const MaxGather = 64 << 20
@@ -84,7 +80,7 @@ func (r *ring) sendChunk(step int, send func(wire.Share)) {
 		return
 	}
 	from, to := r.bounds(chunk)
-	const most = wire.MaxShare / numberSize
+	const most = wire.MaxShare / wire.NumberSize
 	for at := from; at == from || at < to; at += most {
 		r.sendValues(step, from, to, at, min(at+most, to), send)
 	}
@@ -95,7 +91,7 @@ func (r *ring) sendChunk(step int, send func(wire.Share)) {
 func (r *ring) sendValues(step, from, to, at, end int, send func(wire.Share)) {
 	send(wire.Share{
 		Name: r.name, Attempt: r.attempt, Step: uint32(step),
-		Offset: uint64(at-from) * numberSize, Total: uint64(to-from) * numberSize, Values: r.values[at:end],
+		Offset: uint64(at-from) * wire.NumberSize, Total: uint64(to-from) * wire.NumberSize, Values: r.values[at:end],
 	})
 }
 
@@ -137,12 +133,12 @@ func (r *ring) takeBlock(s *wire.Share, send func(wire.Share)) bool {
 
 func (r *ring) takeValues(s *wire.Share, send func(wire.Share)) bool {
 	from, to := r.bounds(r.chunk(r.rank-1, r.step))
-	if s.Total != uint64(to-from)*numberSize || len(s.Data)%numberSize != 0 || s.Offset%numberSize != 0 {
+	if s.Total != uint64(to-from)*wire.NumberSize || len(s.Data)%wire.NumberSize != 0 || s.Offset%wire.NumberSize != 0 {
 		return false
 	}
-	at := from + int(s.Offset)/numberSize
-	end := at + len(s.Data)/numberSize
-	r.combine(r.values[at:end], s.Data)
+	at := from + int(s.Offset)/wire.NumberSize
+	end := at + len(s.Data)/wire.NumberSize
+	r.combine(r.values[at:end], s)
 	if next := r.step + 1; next < r.steps() {
 		r.sendValues(next, from, to, at, end, send)
 	}
@@ -150,24 +146,19 @@ func (r *ring) takeValues(s *wire.Share, send func(wire.Share)) bool {
 }
 
 // combine takes values as those before have summed them, or as they all are.
-func (r *ring) combine(dst []float64, data []byte) {
+func (r *ring) combine(dst []float64, s *wire.Share) {
 	switch {
 	case r.step >= r.size-1:
 		for i := range dst {
-			dst[i] = number(data, i)
+			dst[i] = s.Number(i)
 		}
 	case r.op == Add:
 		for i := range dst {
-			dst[i] += number(data, i)
+			dst[i] += s.Number(i)
 		}
 	default:
 		for i := range dst {
-			dst[i] = max(dst[i], number(data, i))
+			dst[i] = max(dst[i], s.Number(i))
 		}
 	}
-}
-
-// number is the i-th in data.
-func number(data []byte, i int) float64 {
-	return math.Float64frombits(binary.LittleEndian.Uint64(data[i*numberSize:]))
 }

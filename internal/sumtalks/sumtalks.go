@@ -44,7 +44,7 @@ type Talks struct {
 	ended   chan struct{} // closed after the last thing that is done
 
 	// Whoever hears a frame has the machine take it, under a lock: a goroutine that owned it would
-	// have to be woken for each, and wake the other again, which takes longer than the sum.
+	// have to be woken for each, and wake the other again: a third of the time of a short sum.
 	mu       sync.Mutex
 	over     bool
 	machine  *sums.Machine

@@ -11,6 +11,8 @@ import (
 const (
 	// MaxSumName is the most bytes in the name of a sum.
 	MaxSumName = 64
+	// NumberSize is the bytes of a number in a SHARE.
+	NumberSize = 8
 	// MaxShare is the most bytes of numbers in one SHARE.
 	MaxShare = 128 << 10
 	maxID    = 128
@@ -132,10 +134,15 @@ type Share struct {
 	// Step counts what one participant hands on, from 0: of Total bytes, these begin at Offset.
 	Step          uint32
 	Offset, Total uint64
-	// Data is 0 to MaxShare bytes, and a part of the payload if it was decoded. Where it is nil,
-	// Values are sent in its place; what is decoded has none.
-	Data   []byte
+	// Data is 0 to MaxShare bytes, and a part of the payload if it was decoded.
+	Data []byte
+	// Values are sent as Data, which is nil then; what is decoded has none, but Number.
 	Values []float64
+}
+
+// Number is the i-th in Data.
+func (m *Share) Number(i int) float64 {
+	return math.Float64frombits(binary.LittleEndian.Uint64(m.Data[i*NumberSize:]))
 }
 
 // Type is TypeShare.
@@ -156,7 +163,7 @@ func (m *Share) fields(c Coder) Coder {
 		c.Fault("%d bytes from byte %d of %d, at most %d", n, m.Offset, m.Total, MaxShare)
 	}
 	if c.remaining(&m.Data); !c.Reading {
-		c.out = slices.Grow(c.out, 8*len(m.Values))
+		c.out = slices.Grow(c.out, NumberSize*len(m.Values))
 		for _, v := range m.Values {
 			c.out = binary.LittleEndian.AppendUint64(c.out, math.Float64bits(v))
 		}

@@ -40,7 +40,7 @@ func sumVectors() []vector {
 		{
 			name: "share", about: "the last of the 24 bytes that it hands on at step 2",
 			header:  Header{Type: TypeShare},
-			payload: Share{Name: "fit/12", Attempt: 0x40001, Step: 2, Offset: 16, Total: 24, Data: []byte{0, 0, 0, 0, 0, 0, 0xf0, 0x3f}}.Append(nil),
+			payload: Share{Name: "fit/12", Attempt: 0x40001, Step: 2, Offset: 16, Total: 24, Values: []float64{1}}.Append(nil),
 			parts: append(append([]part{}, name...), part{8, "attempt: 0x40001"}, part{4, "step: 2"}, part{8, "offset: 16"}, part{8, "total: 24"},
 				part{8, "the numbers (here float64: 1)"}),
 		},

@@ -27,7 +27,7 @@ func (l *local) tell(number int, r report) { l.handle(event{number: number, repo
 func TestKilledPeerIsLost(t *testing.T) {
 	killed := exec.Command("sleep", "60")
 	if err := killed.Start(); err != nil {
-		t.Skip(err)
+		t.Skipf("no program \"sleep\" here to stand for a peer that is killed: %v", err)
 	}
 	_ = killed.Process.Kill()
 	l, stops := watched(3)
