@@ -3,6 +3,8 @@
 #
 # make wheel          builds the Python package with the program in it, for each platform of
 #                     WHEELS into dist/; one only: PLATFORM=linux-amd64
+# make bench          measures kernels, codecs, sums, and a newcomer's copy of the model, each
+#                     beside a copy or its bytes alone, for benchstat; a quarter of an hour
 #
 # Anybody who builds the same revision with the same Go gets the same bytes.
 
@@ -21,7 +23,7 @@ BUILD = CGO_ENABLED=0 GOFLAGS= GOAMD64=v1 GOARM64=v8.0 GOWORK=off \
 	go build -trimpath -buildvcs=true -ldflags '-s -w -buildid= -X github.com/seed-97356399/murmuration/examples/gossipnode/version.version=$(VERSION)'
 SUM   = $(shell command -v sha256sum >/dev/null && echo sha256sum || echo shasum -a 256)
 
-.PHONY: release release-check wheel clean
+.PHONY: release release-check wheel bench clean
 
 release: clean
 	mkdir -p $(DIST)
@@ -56,6 +58,11 @@ wheel:
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} $(BUILD) -o $$folder/gossipnode ./examples/gossipnode; \
 		python3 examples/python/wheel.py --binary $$folder/gossipnode --platform $$platform --version '$(VERSION)' --folder $(DIST); \
 	done
+
+bench:
+	go test -run '^$$' -bench 'Kernels|Codecs' ./internal/kernel ./quant
+	go test -run '^$$' -bench 'Sum' ./peer
+	go test -run '^$$' -bench 'State$$' -benchtime 5x ./peer
 
 clean:
 	rm -rf $(DIST)

@@ -135,8 +135,7 @@ if wanted tuned; then
 	benchmark ./peer/p2pnet -run xxx -bench Tuned -benchtime 1x
 fi
 if wanted kernel; then
-	printf '\n$ gossipnode bench kernel\n'
-	"$work/gossipnode" bench kernel
+	benchmark ./internal/kernel -run '^$' -bench Kernels
 fi
 if wanted lanes; then
 	benchmark ./peer -count 1 -run TestLanesAddUp -v
@@ -193,8 +192,7 @@ if wanted gosource; then
 	done
 fi
 if wanted codecs; then
-	printf '\n$ gossipnode bench codec\n'
-	"$work/gossipnode" bench codec
+	benchmark ./quant -run '^$' -bench Codecs
 	for codec in lattice6+4 int8; do
 		printf '\n$ gossipnode bench exchange --codec %s\n' "$codec"
 		"$work/gossipnode" bench exchange --codec "$codec"

@@ -10,7 +10,7 @@
 //     changes. Peers that train together have layouts with equal hashes.
 //   - Params is a vector with its layout: a model.
 //   - Matrix is a view of a vector by rows and columns; a Multiplier multiplies two,
-//     as fast as the processor can. NewBLAS gives the same to gonum.
+//     as fast as the processor can.
 //
 // It is not a tensor library: there is no broadcasting, no gradient, and no element
 // type but float32. A service brings its own model code and shares its values

@@ -12,7 +12,6 @@ import (
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/links"
-	"github.com/seed-97356399/murmuration/internal/peak"
 	"github.com/seed-97356399/murmuration/internal/session"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -25,7 +24,6 @@ type Ongoing struct {
 	work    atomic.Int64 // nanoseconds spent on frames, by all goroutines together
 	sent    atomic.Uint64
 	got     atomic.Uint64
-	longest peak.Peak     // nanoseconds waited for a frame, at most
 	opening time.Duration // from Slices to the partner's first sign, of one served here
 	steps   uint64        // of this peer when slices began to move
 	codec   coding.ID     // the coarsest in use; 0 until slices move
@@ -35,6 +33,7 @@ type Ongoing struct {
 	mu      sync.Mutex
 	lanes   []openLane
 	first   [1]openLane        // room for the lane that every exchange has
+	longest time.Duration      // waited for a frame, at most
 	dialing context.CancelFunc // ends the opening of streams, if any have been opened
 	broken  error              // why it was broken off, if it was
 }
@@ -138,12 +137,16 @@ func (x *Ongoing) joins(t *talk) {
 func (x *Ongoing) over(t *talk) {
 	x.sent.Add(t.Sent)
 	x.got.Add(t.Received)
-	x.longest.Note(int64(t.Longest))
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.longest = max(x.longest, t.Longest)
 }
 
 // seen is what there is to tell of the streams once all lanes have ended.
 func (x *Ongoing) seen() session.Seen {
-	return session.Seen{Sent: x.sent.Load(), Received: x.got.Load(), Longest: time.Duration(x.longest.Load()), Opening: x.opening}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return session.Seen{Sent: x.sent.Load(), Received: x.got.Load(), Longest: x.longest, Opening: x.opening}
 }
 
 // exchange carries one lane through: one goroutine writes, this one reads, so that both

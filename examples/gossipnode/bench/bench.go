@@ -3,10 +3,7 @@ package bench
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/codec"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/exchange"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/kernel"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/state"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/step"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
@@ -20,14 +17,11 @@ func Command(std cli.Streams) *cobra.Command {
 reference that was measured in the same run, in turn with it, so that a machine
 that is busy or slow changes the times more than the ratios.`,
 		Example: `  gossipnode bench exchange --parameters 25000000
-  gossipnode bench kernel
-  gossipnode bench codec
-  gossipnode bench step --model mlp
-  gossipnode bench state`,
+  gossipnode bench step --model mlp`,
 		Args: cli.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(exchange.Command(std), kernel.Command(std), codec.Command(std), step.Command(std), state.Command(std))
+	cmd.AddCommand(exchange.Command(std), step.Command(std))
 	return cmd
 }

@@ -168,7 +168,7 @@ func startExchange(t *testing.T, word string) (cmd *exec.Cmd, children []int, re
 // TestWrongUse shows that what is wrong with the command line is said.
 func TestWrongUse(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
-		{"bench bogus", `unknown command "bogus": want one of codec, exchange, kernel, state, step`},
+		{"bench bogus", `unknown command "bogus": want one of exchange, step`},
 		{"bench exchagne", "did you mean exchange?"},
 		{"bench exchange word", `exchange takes flags only, not "word"`},
 		{"bench exchange --parameters 0", "--parameters 0: want 1 to "},
@@ -184,9 +184,6 @@ func TestWrongUse(t *testing.T) {
 		{"bench step --batch 0", "--batch 0: want 1 to "},
 		{"bench step --rounds 2", "--rounds 2: want 3 to "},
 		{"bench step mlp", `step takes flags only, not "mlp"`},
-		{"bench kernel --rounds 8", "--rounds 8: want 9 to "},
-		{"bench kernel --bytes 100", "--bytes 100: want 4096 to "},
-		{"bench kernel --bytes 4096,4096,4096,4096,4096,4096,4096,4096,4096", "--bytes has 9 sizes: want 1 to 8"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			code, out, err := program.Try(strings.Fields(c.line)...)
@@ -199,7 +196,7 @@ func TestWrongUse(t *testing.T) {
 
 // TestHelp shows that every command has help with an example.
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"bench", "bench codec", "bench exchange", "bench kernel", "bench step"} {
+	for _, command := range []string{"bench", "bench exchange", "bench step"} {
 		code, out, err := program.Try(append(strings.Fields(command), "--help")...)
 		if code != cli.ExitDone || err != "" || !strings.Contains(out, "Examples:\n  gossipnode "+command) || strings.Contains(out, "--partner") {
 			t.Errorf("%q --help: exit code %d, standard error %q, standard output:\n%s", command, code, err, out)

@@ -4,10 +4,9 @@
 // changes the times more than those.
 //
 //	exchange  two processes average a model, beside moving the same bytes
-//	state     a newcomer copies the model, beside moving the same bytes
-//	codec     what codecs cost and yield, beside a copy
-//	kernel    the loops over vectors, beside a copy
 //	step      a gradient step of each model, beside gonum
+//
+// Kernels, codecs and the copy of a model that a newcomer makes are go test's benchmarks: make bench.
 //
 // Limits: everything is on one machine, so networks are loopback; only Linux tells
 // processor time, peak memory and congestion control.
