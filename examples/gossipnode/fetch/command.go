@@ -45,9 +45,8 @@ func newFetch(std cli.Streams, sets []publicSet) *cobra.Command {
 		Use:   "fetch NAME",
 		Short: "Download a public data set, verified",
 		Long: `Fetch downloads the original files of ` + cli.List(namesOf(sets)) + ` over
-HTTPS and checks their SHA-256 before they get their names. What has come is kept
-when it is interrupted or the connection fails, and the same command goes on from
-there. Files that are there already are not fetched again.
+HTTPS and checks their SHA-256 before they get their names. A file whose connection
+fails is fetched again; those that are there already are not.
 
 The pictures belong to their makers: see the page of the data set for its licence.`,
 		Example: `  gossipnode data fetch mnist

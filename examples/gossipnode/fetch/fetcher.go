@@ -15,17 +15,11 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 )
 
-// partSuffix ends the name of a file that is not whole, or not verified.
-const partSuffix = ".part"
-
 const (
-	// maxFailures bounds the attempts in a row that bring nothing, maxAttempts all
-	// attempts at one file.
-	maxFailures = 6
-	maxAttempts = 1000
+	// maxAttempts bounds the attempts at one file.
+	maxAttempts = 6
 	// firstPause is that after the first of them; each is twice the one before, up
 	// to longestPause.
 	firstPause   = time.Second
@@ -158,57 +152,31 @@ func (f *fetcher) get(ctx context.Context, file publicFile, bases []string) (rec
 	if there, err := f.verified(ctx, file); there || err != nil {
 		return 0, err
 	}
-	path := filepath.Join(f.dir, file.Name)
 	bases = slices.Clone(bases)
-	failures := 0
-	for attempt := 0; attempt < maxAttempts && failures < maxFailures; attempt++ {
+	for attempt := 0; attempt < maxAttempts; attempt++ {
 		at := attempt % len(bases)
-		n, failed := download{f, file, bases[at] + file.Name, path + partSuffix}.attempt(ctx)
+		n, failed := f.download(ctx, file, bases[at])
 		received += n
 		if failed == nil {
-			return received, f.finish(ctx, path, file, bases[at])
+			f.tell(filepath.Join(f.dir, file.Name) + " is there and verified")
+			return received, nil
 		}
 		err = fmt.Errorf("fetching %s: %w", file.Name, failed)
 		switch {
 		case ctx.Err() != nil:
-			return received, fmt.Errorf("fetching %s: %w: %s", file.Name, cli.ErrInterrupted, kept)
+			return received, fmt.Errorf("fetching %s: %w", file.Name, cli.ErrInterrupted)
 		case errors.As(failed, new(*fs.PathError)):
-			return received, fmt.Errorf("%w: %s", err, kept)
+			return received, err
 		case errors.As(failed, new(*refusal)):
 			if bases = slices.Delete(bases, at, at+1); len(bases) == 0 {
 				return received, err
 			}
 			continue
 		}
-		if n > 0 {
-			failures = 0
-		}
-		wait := min(firstPause<<failures, longestPause)
-		if failures++; failures < maxFailures {
+		if wait := min(firstPause<<attempt, longestPause); attempt+1 < maxAttempts {
 			f.tell(fmt.Sprintf("%v; trying again in %s", err, wait))
 			f.pause(ctx, wait)
 		}
 	}
-	return received, fmt.Errorf("%w: given up after %d attempts in a row that brought nothing: %s", err, failures, kept)
-}
-
-// kept is what becomes of a part.
-const kept = "what has come is kept, the same command goes on from there"
-
-// finish gives a file that has come its name, once it is verified.
-func (f *fetcher) finish(ctx context.Context, path string, file publicFile, base string) error {
-	part := path + partSuffix
-	sum, err := sumOf(ctx, part)
-	if err != nil {
-		return fmt.Errorf("verifying %s: %w", part, err)
-	}
-	if sum != file.SHA256 {
-		err := fmt.Errorf("verifying %s: its SHA-256 is %s, want %s: %s sends something else; it has been removed: fetch again, or from another place with --from", file.Name, sum, file.SHA256, base)
-		return errors.Join(err, files.Remove(part))
-	}
-	if err := os.Rename(part, path); err != nil {
-		return fmt.Errorf("naming what was fetched: %w", err)
-	}
-	f.tell(path + " is there and verified")
-	return nil
+	return received, fmt.Errorf("%w: given up after %d attempts", err, maxAttempts)
 }

@@ -12,10 +12,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -98,7 +96,6 @@ func TestFetch(t *testing.T) {
 	if requests != 2 {
 		t.Errorf("%d requests, want 2: what is there is not to be fetched", requests)
 	}
-	mustBeMissing(t, filepath.Join(dir, "one"+partSuffix))
 	for _, line := range []string{"one: 100 % of 300 kB", "two is there and verified", "one is there already"} {
 		if !strings.Contains(said.String(), line) {
 			t.Errorf("not said: %q in\n%s", line, said)
@@ -106,52 +103,43 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestFetchResumes shows that a download that is cut off goes on where it was, in
-// the same command and in the next one, and starts again where a server cannot.
-func TestFetchResumes(t *testing.T) {
+// TestFetchAgain shows that a download that is cut off, or refused for the moment, begins again.
+func TestFetchAgain(t *testing.T) {
 	data := content(1, 500_000)
 	file := publicFileOf("one", data)
-	cut := func(w http.ResponseWriter, r *http.Request) { // after 40,000 bytes, whatever was asked for
-		var from int
-		if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); err == nil {
-			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(data)-1, len(data)))
-			w.Header().Set("Content-Length", fmt.Sprint(len(data)-from))
-			w.WriteHeader(http.StatusPartialContent)
-		} else {
-			w.Header().Set("Content-Length", fmt.Sprint(len(data)))
-		}
-		_, _ = w.Write(data[from:min(from+40_000, len(data))])
-	}
+	var cut atomic.Bool
 	for name, c := range map[string]struct {
 		handle http.HandlerFunc
-		part   []byte
 		want   int64
 	}{
-		"cut off, again and again":    {cut, nil, 500_000},
-		"a part is there":             {serve(data), data[:123_456], 500_000 - 123_456},
-		"all of the part is there":    {serve(data), data, 0},
-		"the part is too long":        {serve(data), append(bytes.Clone(data), 1), 500_000},
-		"no ranges":                   {func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(data) }, data[:123_456], 500_000},
-		"another range than asked":    {anotherRange(data), data[:123_456], 500_000},
-		"range not satisfiable, once": {once(http.StatusRequestedRangeNotSatisfiable, serve(data)), data[:123_456], 500_000},
-		"busy, once":                  {once(http.StatusServiceUnavailable, serve(data)), data[:100_000], 400_000},
-		"too many requests, once":     {once(http.StatusTooManyRequests, serve(data)), nil, 500_000},
+		"cut off, once": {func(w http.ResponseWriter, r *http.Request) {
+			if cut.Swap(true) {
+				serve(data)(w, r)
+				return
+			}
+			w.Header().Set("Content-Length", fmt.Sprint(len(data)))
+			_, _ = w.Write(data[:40_000])
+		}, 540_000},
+		"busy, once":              {once(http.StatusServiceUnavailable, serve(data)), 500_000},
+		"too many requests, once": {once(http.StatusTooManyRequests, serve(data)), 500_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, _ := testFetcher(t, t.TempDir())
-			path := filepath.Join(f.dir, file.Name)
-			if c.part != nil {
-				if err := os.WriteFile(path+partSuffix, c.part, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
 			n, err := f.get(t.Context(), file, []string{mirrorOf(t, c.handle)})
 			if err != nil || n != c.want {
 				t.Errorf("%d bytes came, %v, want %d", n, err, c.want)
 			}
-			mustHold(t, path, data)
-			mustBeMissing(t, path+partSuffix)
+			mustHold(t, filepath.Join(f.dir, file.Name), data)
+			mustBeAlone(t, f.dir)
 		})
+	}
+}
+
+// mustBeAlone fails if a folder has more than one file.
+func mustBeAlone(t *testing.T, dir string) {
+	t.Helper()
+	if all, err := os.ReadDir(dir); err != nil || len(all) != 1 {
+		t.Errorf("in the folder: %v, %v", all, err)
 	}
 }
 
@@ -167,45 +155,27 @@ func once(code int, then http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// anotherRange answers a request for a part with one that begins elsewhere.
-func anotherRange(data []byte) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Range") != "" {
-			r.Header.Set("Range", "bytes=7-")
-		}
-		serve(data)(w, r)
-	}
-}
-
-// TestFetchFails shows how a download ends that cannot succeed: with what is wrong,
-// and what is left.
+// TestFetchFails shows how a download ends that cannot succeed: with what is wrong, and
+// nothing left.
 func TestFetchFails(t *testing.T) {
 	data := content(1, 5000)
 	file := publicFileOf("one", data)
 	long := append(bytes.Clone(data), 7)
 	for name, c := range map[string]struct {
 		handle http.HandlerFunc
-		part   []byte
 		says   []string
-		left   int // bytes of the part, -1 for none
 	}{
-		"wrong hash":     {serve(content(2, 5000)), nil, []string{"SHA-256", file.SHA256, "removed"}, -1},
-		"not found":      {http.NotFound, data[:10], []string{"404 Not Found", "--from"}, 10},
-		"forbidden":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, data[:10], []string{"403"}, 10},
-		"another size":   {serve(long), data[:10], []string{"original 5000"}, 10},
-		"a login page":   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, data[:10], []string{"it has 6 bytes"}, 10},
-		"more and more":  {endless, nil, []string{"more than the 5000 bytes"}, 0},
-		"always busy":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, data[:10], []string{"502", "given up after 6", "kept"}, 10},
-		"always cut off": {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, data[:10], []string{"EOF", "given up after 6"}, 10},
+		"wrong hash":     {serve(content(2, 5000)), []string{"SHA-256", file.SHA256, "--from"}},
+		"not found":      {http.NotFound, []string{"404 Not Found", "--from"}},
+		"forbidden":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, []string{"403"}},
+		"another size":   {serve(long), []string{"original 5000"}},
+		"a login page":   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, []string{"it has 6 bytes"}},
+		"more and more":  {endless, []string{"more than the 5000 bytes"}},
+		"always busy":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, []string{"502", "given up after 6"}},
+		"always cut off": {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, []string{"EOF", "given up after 6"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, _ := testFetcher(t, t.TempDir())
-			part := filepath.Join(f.dir, file.Name+partSuffix)
-			if c.part != nil {
-				if err := os.WriteFile(part, c.part, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
 			_, err := f.get(t.Context(), file, []string{mirrorOf(t, c.handle)})
 			if err == nil {
 				t.Fatal("no error")
@@ -215,11 +185,8 @@ func TestFetchFails(t *testing.T) {
 					t.Errorf("%v: does not say %q", err, text)
 				}
 			}
-			mustBeMissing(t, filepath.Join(f.dir, file.Name))
-			if c.left < 0 {
-				mustBeMissing(t, part)
-			} else if info, err := os.Stat(part); err != nil || info.Size() != int64(c.left) {
-				t.Errorf("the part: %v, %v, want %d bytes", info, err, c.left)
+			if all, err := os.ReadDir(f.dir); err != nil || len(all) > 0 {
+				t.Errorf("left: %v, %v", all, err)
 			}
 		})
 	}
@@ -268,7 +235,7 @@ func TestFetchStalls(t *testing.T) {
 	})
 	f, said := testFetcher(t, t.TempDir())
 	f.patience = 50 * time.Millisecond
-	if n, err := f.get(t.Context(), file, []string{base}); err != nil || n != 5000 {
+	if n, err := f.get(t.Context(), file, []string{base}); err != nil || n != 6000 {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	if !strings.Contains(said.String(), errStalled.Error()) {
@@ -276,23 +243,23 @@ func TestFetchStalls(t *testing.T) {
 	}
 }
 
-// TestHeartbeat shows that whatever comes puts off the end of patience.
-func TestHeartbeat(t *testing.T) {
+// TestArrivingPutsOffTheEndOfPatience shows that whatever comes does.
+func TestArrivingPutsOffTheEndOfPatience(t *testing.T) {
 	timer := time.AfterFunc(time.Hour, func() {})
 	timer.Stop()
-	h := &heartbeat{strings.NewReader("x"), timer, time.Hour}
-	if _, err := h.Read(make([]byte, 1)); err != nil || !timer.Stop() {
+	f, _ := testFetcher(t, t.TempDir())
+	a := &arriving{from: strings.NewReader("x"), stall: timer, fetcher: f, file: publicFile{Bytes: 1}}
+	if _, err := a.Read(make([]byte, 1)); err != nil || !timer.Stop() {
 		t.Errorf("something came, %v: the timer does not run", err)
 	}
-	if _, err := h.Read(make([]byte, 1)); err == nil || timer.Stop() {
+	if _, err := a.Read(make([]byte, 1)); err == nil || timer.Stop() {
 		t.Errorf("nothing came, %v: the timer runs", err)
 	}
 }
 
-// TestFetchInterrupted shows that Ctrl-C keeps what has come.
+// TestFetchInterrupted shows that Ctrl-C leaves nothing half done.
 func TestFetchInterrupted(t *testing.T) {
 	data := content(1, 500_000)
-	file := publicFileOf("one", data)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	base := mirrorOf(t, func(w http.ResponseWriter, r *http.Request) {
@@ -301,25 +268,18 @@ func TestFetchInterrupted(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	f, said := testFetcher(t, t.TempDir())
+	f, _ := testFetcher(t, t.TempDir())
 	f.tell = func(line string) {
-		if fmt.Fprintln(said, line); strings.Contains(line, "50 %") {
+		if strings.Contains(line, "50 %") {
 			interrupt()
 		}
 	}
-	_, err := f.get(ctx, file, []string{base})
-	if !errors.Is(err, cli.ErrInterrupted) || !strings.Contains(err.Error(), "kept") {
+	if _, err := f.get(ctx, publicFileOf("one", data), []string{base}); !errors.Is(err, cli.ErrInterrupted) {
 		t.Errorf("got %v", err)
 	}
-	part, err := os.ReadFile(filepath.Join(f.dir, "one"+partSuffix))
-	if err != nil || len(part) < 250_000 || !bytes.Equal(part, data[:len(part)]) {
-		t.Errorf("the part has %d bytes, %v", len(part), err)
+	if all, err := os.ReadDir(f.dir); err != nil || len(all) > 0 {
+		t.Errorf("left: %v, %v", all, err)
 	}
-	n, err := f.get(t.Context(), file, []string{mirrorOf(t, serve(data))})
-	if err != nil || n != int64(len(data)-len(part)) {
-		t.Errorf("then %d bytes came, %v", n, err)
-	}
-	mustHold(t, filepath.Join(f.dir, "one"), data)
 }
 
 // TestFetchOntoBadDisks shows that a disk's faults are told at once, with the path.
@@ -335,10 +295,10 @@ func TestFetchOntoBadDisks(t *testing.T) {
 		t.Errorf("a file in the way: %v", err)
 	}
 	f, _ = testFetcher(t, t.TempDir())
-	if err := os.Mkdir(filepath.Join(f.dir, "one"+partSuffix), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(f.dir, ".one.partial", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.fetch(t.Context(), set); err == nil || !strings.Contains(err.Error(), "one"+partSuffix) {
+	if _, err := f.fetch(t.Context(), set); err == nil || !strings.Contains(err.Error(), ".one.partial") {
 		t.Errorf("a folder in the way: %v", err)
 	}
 	f, _ = testFetcher(t, t.TempDir())
@@ -350,16 +310,6 @@ func TestFetchOntoBadDisks(t *testing.T) {
 		t.Errorf("another file of that name: %v", err)
 	}
 	mustHold(t, path, []byte("mine"))
-	if runtime.GOOS != "linux" {
-		t.Skip("no /dev/full to stand for a disk that is full")
-	}
-	f, said := testFetcher(t, t.TempDir())
-	if err := os.Symlink("/dev/full", filepath.Join(f.dir, "one"+partSuffix)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.fetch(t.Context(), set); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "one"+partSuffix) || strings.Contains(said.String(), "trying again") {
-		t.Errorf("a full disk: %v; said:\n%s", err, said)
-	}
 }
 
 // TestFetchIsPrivate shows that no server can lead from HTTPS to HTTP.
