@@ -20,10 +20,12 @@ import (
 // count.
 type Sums struct {
 	// AtLeast is how many members a sum needs. More than half of those that there can be
-	// lets only one side of a divided network have one. Default: 1.
+	// lets only one side of a divided network have one. Default: 1, and 2 while Config.Join
+	// names members of whom none has ever answered: 1 has to be asked for there.
 	AtLeast int
 	// Patience is for how long a sum waits for members that are here and have not called
-	// it, since the last came. Default: 1 minute.
+	// it, since the last came. What one member alone asks for counts for at most 10 minutes.
+	// Default: 1 minute.
 	Patience time.Duration
 }
 
@@ -31,14 +33,19 @@ type Sums struct {
 const DefaultPatience = time.Minute
 
 // MaxSum is the most numbers in a sum.
-const MaxSum = 1 << 27
+const MaxSum = sums.MaxLength
 
 // Why a sum fails, to be tested with errors.Is. Nothing has been summed for this peer then.
 var (
 	// ErrMismatch: another member brings another operation or length under the same name.
 	ErrMismatch = sums.ErrMismatch
-	// ErrTooFew: fewer than Sums.AtLeast took part within Sums.Patience.
+	// ErrTooFew: fewer than Sums.AtLeast took part within Sums.Patience, or the others held it up; the
+	// text names them.
 	ErrTooFew = sums.ErrTooFew
+	// ErrNotFinite: a number of the sum is NaN or infinite, because a member brought such a number or
+	// finite ones overflow. All that take part have this error, and the text names who brought it,
+	// where a neighbour has seen it.
+	ErrNotFinite = sums.ErrNotFinite
 	// ErrSumOver: the others have made the sum without this peer: it came after their
 	// patience, or has used a name twice.
 	ErrSumOver = sums.ErrOver
@@ -59,6 +66,7 @@ type summing struct {
 	sums *sumtalks.Talks
 	with Sums
 	wait func(context.Context) error // for joining
+	met  func() bool                 // whether a member has ever answered, or none was to be joined
 	only bool                        // there is no model
 }
 
@@ -85,8 +93,11 @@ func (s *summing) trains() error {
 // Each member sends at most 2.1 times what it brings, however many there are, and needs the
 // memory of three vectors. Whoever dies is left out, or had been added before: all that are left
 // have the same sum. After an error nothing has been summed for this peer, though what it brought
-// may count at the others. A hostile member can bring any numbers, or coordinate and hold the
-// others up until ctx ends: sums are for runs that admit whom they trust. Safe for concurrent use.
+// may count at the others. A sum ends: a member that holds it up is left out after three attempts
+// of a minute and what 64 KiB/s take, and of one that coordinates and brings it to no end a peer
+// believes 11 minutes, and three for each member (docs/design/034). A hostile member can bring
+// any numbers, and the two beside it in the ring show it parts of theirs, two alone all: sums are
+// for runs that admit whom they trust. Safe for concurrent use.
 func (s *summing) Sum(ctx context.Context, name string, vector []float64) (sum []float64, peers int, err error) {
 	return s.vector(ctx, sums.Call{Name: name, Op: sums.Add, Vector: vector})
 }
@@ -97,9 +108,10 @@ func (s *summing) Max(ctx context.Context, name string, vector []float64) (large
 	return s.vector(ctx, sums.Call{Name: name, Op: sums.Max, Vector: vector})
 }
 
-// Gather hands every member what each brings, at most 64 MiB, in the order of their ids: see
-// Sum. Each member sends as much as all but one bring. What is no sum of numbers, as sketches and
-// lists of names, is so merged by all alike: equal blocks in an equal order.
+// Gather hands every member what each brings, at most 64 MiB, in one order: see
+// Sum. All bring at most 512 MiB together. Each member sends as much as all but one bring. What is no
+// sum of numbers, as sketches and lists of names, is so merged by all alike: equal blocks in an equal
+// order. What is in them nobody checks but who reads them.
 func (s *summing) Gather(ctx context.Context, name string, data []byte) (all [][]byte, err error) {
 	if len(data) > sums.MaxGather {
 		return nil, fmt.Errorf("gathering %q: %d bytes, at most %d", name, len(data), sums.MaxGather)
@@ -113,7 +125,7 @@ func (s *summing) vector(ctx context.Context, call sums.Call) ([]float64, int, e
 		return nil, 0, fmt.Errorf("%s %q: %d numbers, at most %d", call.Op, call.Name, len(call.Vector), MaxSum)
 	}
 	if i := slices.IndexFunc(call.Vector, func(v float64) bool { return v-v != 0 }); i >= 0 { // NaN or infinite
-		return nil, 0, fmt.Errorf("%s %q: number %d is %g: want finite numbers", call.Op, call.Name, i, call.Vector[i])
+		return nil, 0, fmt.Errorf("%s %q: number %d is %g: %w", call.Op, call.Name, i, call.Vector[i], ErrNotFinite)
 	}
 	done, err := s.do(ctx, call)
 	return done.Vector, done.Peers, err
@@ -127,6 +139,9 @@ func (s *summing) do(ctx context.Context, call sums.Call) (sums.Result, error) {
 		return sums.Result{}, fmt.Errorf("%s %q: %w", call.Op, call.Name, err)
 	}
 	call.Least, call.Patience = s.with.AtLeast, s.with.Patience
+	if call.Least == 0 && !s.met() {
+		call.Least = 2
+	}
 	done, err := s.sums.Do(ctx, call)
 	if errors.Is(err, seam.ErrClosed) {
 		err = ErrClosed
@@ -137,7 +152,7 @@ func (s *summing) do(ctx context.Context, call sums.Call) (sums.Result, error) {
 // newSumming makes a peer's part of sums.
 func newSumming(p *Peer) summing {
 	c := p.config
-	return summing{with: c.Sums, wait: p.arrival.Wait, sums: sumtalks.New(sumtalks.Config{
+	return summing{with: c.Sums, wait: p.arrival.Wait, met: p.arrival.Reached, sums: sumtalks.New(sumtalks.Config{
 		Run: c.Run, Transport: p.transport, Stall: c.Exchange.Stall, Log: p.log,
 		Members: func() []seam.PeerID { return inOrder(p) }, Here: p.flock.Here,
 		Moved:     func(sent, received uint64) { p.tally.Moved(0, sent, received) },

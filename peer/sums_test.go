@@ -237,3 +237,57 @@ func BenchmarkSum(b *testing.B) {
 		})
 	}
 }
+
+// TestASumWithSeedsThatAreDown shows that a peer that was to join others, of whom none answers, does not
+// take its own numbers for their sum, unless it asks for one peer, and that a founder may sum alone.
+func TestASumWithSeedsThatAreDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := memnet.New(memnet.Config{})
+		start := func(name string, atLeast int, join ...string) *peer.Peer {
+			transport, err := network.Transport(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			membership, err := network.Membership(transport, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := peer.Start(t.Context(), peer.Config{
+				Run: name, Join: join, Sums: peer.Sums{AtLeast: atLeast, Patience: 5 * time.Second},
+				Network: peer.Network{Transport: transport, Membership: membership},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { p.Close() })
+			return p
+		}
+		for _, c := range []struct {
+			name    string
+			atLeast int
+			join    []string
+			want    error
+		}{{"alone", 0, nil, nil}, {"joins", 0, []string{"nobody"}, peer.ErrTooFew}, {"asks", 1, []string{"nobody"}, nil}} {
+			p := start(c.name, c.atLeast, c.join...)
+			if s := sumOf(t.Context(), p, "x", 1); !errors.Is(s.err, c.want) || c.want == nil && s.peers != 1 {
+				t.Errorf("%s: %d peers, %v", c.name, s.peers, s.err)
+			}
+		}
+	})
+}
+
+// TestASumThatIsNotFinite shows that finite numbers that overflow, and a number that is none, are one error.
+func TestASumThatIsNotFinite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := peertest.Start(t, peertest.Config{Peers: 3})
+		got := sumAll(f, func(i int, p *peer.Peer) summed { return sumOf(t.Context(), p, "x", 1, math.MaxFloat64) })
+		for i, s := range got {
+			if !errors.Is(s.err, peer.ErrNotFinite) || s.vector != nil {
+				t.Errorf("peer %d: %v, %v", i, s.vector, s.err)
+			}
+		}
+		if s := sumOf(t.Context(), f.Peers[0], "y", math.NaN()); !errors.Is(s.err, peer.ErrNotFinite) {
+			t.Errorf("its own: %v", s.err)
+		}
+	})
+}

@@ -39,10 +39,12 @@ var (
 	ErrOver = errors.New("the sum was made without this member")
 	// ErrUnreachable: others of the sum cannot send to this member, though it is one.
 	ErrUnreachable = errors.New("others of the sum cannot reach this member")
+	// ErrNotFinite: a number of the result is NaN or infinite. All participants see that alike.
+	ErrNotFinite = errors.New("not finite")
 )
 
 // faults are the codes of the reasons.
-var faults = []error{nil, ErrMismatch, ErrTooFew, ErrOver, ErrUnreachable}
+var faults = []error{nil, ErrMismatch, ErrTooFew, ErrOver, ErrUnreachable, ErrNotFinite}
 
 // Call is what a caller brings.
 type Call struct {
@@ -74,6 +76,22 @@ type Result struct {
 	Peers  int       // that took part
 	Err    error
 }
+
+// Fact is something that people may want to know of a sum.
+type Fact struct {
+	What string
+	Sum  string
+	Who  []ID // it is about
+	Why  string
+}
+
+// What facts are about.
+const (
+	Waits  = "a sum waits for members"
+	Voided = "an attempt at a sum was given up"
+	Thrown = "a sum goes on without a member that others cannot sum with"
+	Apart  = "a sum would be with one member alone while more are here: refused"
+)
 
 // Reason is the error of a fault's code, with what was said of it.
 func reason(code uint8, name, detail string) error {

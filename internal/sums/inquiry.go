@@ -13,7 +13,7 @@ func (l *lead) informed() bool { return len(l.silent()) == 0 }
 // coordinates its part.
 func (l *lead) silent() (silent []ID) {
 	for _, id := range l.m.members {
-		known := l.m.asleep[id] || l.answered[id] || !l.inquires && l.find(id) != nil
+		known := l.m.asleep[id] || l.answered[id] || !l.inquires && (l.came.find(id) != nil || l.blame.out[id] && l.known[id])
 		if own := l.m.open[l.name].own; id == l.m.self {
 			known = own == nil || own.leader == id
 		}
@@ -60,4 +60,33 @@ func shorts(ids []ID) string {
 		return "none"
 	}
 	return strings.Join(names, ", ")
+}
+
+// asked answers a coordinator that wants to know how far this member is, and a participant that wants to know
+// whether it has a part in the sum.
+func (m *Machine) asked(from ID, w *wire.Sum) {
+	answer := &wire.Sum{Kind: wire.SumNone, Name: w.Name}
+	s := m.open[w.Name]
+	if w.Stage > 0 { // a participant does
+		if s == nil || s.own == nil {
+			m.tell(from, answer)
+		}
+		return
+	}
+	switch e, over := m.over.Get(w.Name); {
+	case over && e.attempt > 0:
+		answer.Kind, answer.Attempt = wire.SumDone, e.attempt
+	case m.leader != "" && m.leader != from:
+		answer.Kind, answer.Next = wire.SumLeader, string(m.leader)
+	case s != nil && s.lead != nil:
+		return // one of both finds that it does not coordinate
+	case s != nil && s.own != nil:
+		if s.own.follow(); s.own.leader != from {
+			return // it asks again, and the one that this member follows may be gone by then
+		}
+		s.own.term++ // that of before may have been told to one with the same id
+		answer = s.own.status()
+	}
+	answer.Question = w.Question
+	m.tell(from, answer)
 }

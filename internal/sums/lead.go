@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// maxBroken is how many attempts may fail since a member cannot be sent to, before
-	// the sum is made without it.
+	// maxBroken is what has to count against a member before the sum is made without it.
 	maxBroken = 5
 	// silence is after what time a participant is given up that says nothing any more.
 	silence = 20 * time.Second
@@ -30,69 +29,65 @@ type lead struct {
 	name    string
 	op      uint8
 	length  uint64
-	least   int
-	wait    time.Duration
-	came    []comer
+	came    comers
+	blame   blame
 	running bool          // an attempt is
 	attempt uint64        // the last of this coordinator
+	line    []ID          // the ring of it
+	began   time.Duration // when it did
+	moved   time.Duration // when a participant told last that more has come
 	others  uint64        // the highest of others
 	changed time.Duration // when somebody came for the first time, or an attempt was given up
 	known   map[ID]bool   // who has ever come
 	voided  int           // attempts
+	noted   time.Duration // when it was told last who is waited for
+	inquiry
+}
 
+// inquiry is what a coordinator asks the members.
+type inquiry struct {
 	inquires bool   // others may have followed another: what they say counts only as an answer
 	question uint32 // to tell answers from those to an earlier lead
 	answered map[ID]bool
 	asked    time.Duration
 }
 
-// comer is a participant.
-type comer struct {
-	ID
-	stage   Stage
-	attempt uint64
-	term    uint32
-	placed  bool
-	told    time.Duration // of its place
-	heard   time.Duration
-	failed  int // attempts, since it could not be sent to
-}
-
 func newLead(m *Machine, name string) *lead {
 	m.leads++
-	return &lead{
-		m: m, name: name, changed: m.now, known: make(map[ID]bool),
-		inquires: m.leader != m.self, question: m.leads, answered: make(map[ID]bool), asked: m.now - sayAgain,
+	l := &lead{
+		m: m, name: name, changed: m.now, noted: m.now, known: make(map[ID]bool),
+		blame:   blame{between: make(map[[2]ID]int), out: make(map[ID]bool)},
+		inquiry: inquiry{inquires: m.leader != m.self, question: m.leads, answered: make(map[ID]bool), asked: m.now - sayAgain},
 	}
-}
-
-func (l *lead) find(id ID) *comer {
-	if i := slices.IndexFunc(l.came, func(c comer) bool { return c.ID == id }); i >= 0 {
-		return &l.came[i]
+	for id, at := range m.thrown {
+		if m.now-at < outFor {
+			l.blame.out[id] = true
+		}
 	}
-	return nil
+	return l
 }
 
 // hear takes what a member says to its coordinator.
 func (l *lead) hear(from ID, w *wire.Sum) {
 	answers := w.Question == l.question
+	if answers {
+		l.answered[from] = true
+	}
 	switch w.Kind {
 	case wire.SumStatus:
 		if !l.status(from, w) {
 			return
 		}
 	case wire.SumLeft:
+		l.fails(from)
 		l.drop(from)
 	case wire.SumBroken:
-		l.broken(ID(w.Next), w.Attempt)
+		l.broken(from, w)
 	case wire.SumDone:
-		if answers {
+		if answers && w.Attempt > 0 && w.Attempt != l.attempt { // nobody can have used an attempt of this one's
 			l.release(w.Attempt) // by a former coordinator's word
 			return
 		}
-	}
-	if answers {
-		l.answered[from] = true
 	}
 	l.advance()
 }
@@ -102,7 +97,12 @@ func (l *lead) status(from ID, w *wire.Sum) bool {
 	if w.Attempt >= maxAttempt {
 		return false
 	}
-	c := l.find(from)
+	if l.blame.out[from] {
+		l.known[from] = true
+		l.m.tell(from, thrown(l.name))
+		return true
+	}
+	c := l.came.find(from)
 	if c == nil {
 		if len(l.came) > 0 && (w.Op != l.op || w.Length != l.length) {
 			l.fault(codeOf(ErrMismatch), fmt.Sprintf("%s brings a %s of %d numbers, %s a %s of %d",
@@ -111,14 +111,22 @@ func (l *lead) status(from ID, w *wire.Sum) bool {
 		}
 		l.came = append(l.came, comer{ID: from})
 		slices.SortFunc(l.came, func(a, b comer) int { return strings.Compare(string(a.ID), string(b.ID)) })
-		c = l.find(from)
+		c = l.came.find(from)
 		if l.op, l.length = w.Op, w.Length; !l.known[from] {
 			l.known[from], l.changed = true, l.m.now
 		}
 	}
-	l.least = max(l.least, int(w.Least))
-	l.wait = max(l.wait, time.Duration(w.Patience)*time.Millisecond)
+	c.least, c.patience = int(w.Least), time.Duration(w.Patience)*time.Millisecond
 	c.heard, c.term = l.m.now, w.Term
+	if w.Size >= wire.SumTells {
+		c.brings, c.spoiler = w.Size-wire.SumTells, ID(w.Next)
+	}
+	if mine := w.Attempt == l.attempt && l.running && c.placed; mine {
+		if !c.took || w.Rank > c.progress || Stage(w.Stage) > c.stage {
+			l.moved = l.m.now
+		}
+		c.took, c.progress = true, max(c.progress, w.Rank)
+	}
 	l.follow(c, Stage(w.Stage), w.Attempt)
 	return true
 }
@@ -133,7 +141,10 @@ func (l *lead) follow(c *comer, stage Stage, attempt uint64) {
 		}
 		return
 	case l.running && c.placed && stage == Waiting: // it has given the attempt up
-		l.regroup()
+		if l.fails(c.ID); l.came.find(c.ID) != c {
+			return
+		}
+		l.regroup(short(c.ID) + " does not go on")
 	case !l.running && mine && stage != Waiting: // it has not heard that it is given up
 		l.m.tell(c.ID, &wire.Sum{Kind: wire.SumVoid, Name: l.name, Attempt: attempt})
 	case attempt > 0 && !mine: // another coordinator has given it a place
@@ -145,14 +156,22 @@ func (l *lead) follow(c *comer, stage Stage, attempt uint64) {
 
 // drop goes on without a participant.
 func (l *lead) drop(id ID) {
-	c := l.find(id)
+	c := l.came.find(id)
 	if c == nil {
 		return
 	}
 	placed := c.placed
 	l.came = slices.DeleteFunc(l.came, func(c comer) bool { return c.ID == id })
-	if placed && l.running {
-		l.regroup()
+	if placed {
+		l.regroup(short(id) + " has left")
+	}
+}
+
+// fails counts it against a participant that gives an attempt up, as only one that is slow or lies
+// does.
+func (l *lead) fails(id ID) {
+	if c := l.came.find(id); c != nil && c.placed && l.running {
+		l.hold(id, "", stallCounts)
 	}
 }
 
@@ -160,32 +179,21 @@ func (l *lead) drop(id ID) {
 func (l *lead) membersChanged() {
 	for _, c := range slices.Clone(l.came) {
 		if !slices.Contains(l.m.members, c.ID) {
+			l.blame.clear(c.ID) // it was not the others
 			l.drop(c.ID)
 		}
 	}
 	l.advance()
 }
 
-// broken breaks off an attempt in which somebody cannot be sent to.
-func (l *lead) broken(suspect ID, attempt uint64) {
-	if !l.running || attempt != l.attempt {
+// regroup gives the attempt up. Who answers is in the next.
+func (l *lead) regroup(why string) {
+	if !l.running {
 		return
 	}
-	if c := l.find(suspect); c != nil && suspect != l.m.self {
-		if c.failed++; c.failed >= maxBroken {
-			fault := &wire.Sum{Kind: wire.SumFault, Name: l.name, Op: codeOf(ErrUnreachable), Detail: fmt.Sprintf("in %d attempts", c.failed)}
-			l.m.tell(suspect, fault)
-			l.drop(suspect)
-			return
-		}
-	}
-	l.regroup()
-}
-
-// regroup gives the attempt up. Who answers is in the next.
-func (l *lead) regroup() {
-	l.running, l.changed = false, l.m.now
+	l.running, l.changed, l.noted = false, l.m.now, l.m.now
 	l.voided++
+	l.m.fact(Fact{What: Voided, Sum: l.name, Who: l.line, Why: why})
 	for i := range l.came {
 		c := &l.came[i]
 		if c.placed {
@@ -213,9 +221,15 @@ func (l *lead) advance() {
 	case l.inquires && !l.informed():
 		l.inquire()
 	case slices.ContainsFunc(l.came, func(c comer) bool { return !l.ready(c) }):
-	case len(l.came) >= max(l.least, 1) && len(l.missing()) == 0:
+	case l.enough() && len(l.missing()) == 0:
 		l.begin()
 	}
+}
+
+// enough tells whether as many have come as each of them needs.
+func (l *lead) enough() bool {
+	needed, _ := l.came.least()
+	return len(l.came) >= needed
 }
 
 // missing are those who are expected and have not come: who took part in the last sum, or all
@@ -226,7 +240,7 @@ func (l *lead) missing() (missing []ID) {
 		expected = l.m.group
 	}
 	for _, id := range expected {
-		if l.find(id) == nil && !l.m.asleep[id] && slices.Contains(l.m.members, id) {
+		if l.came.find(id) == nil && !l.m.asleep[id] && !l.blame.out[id] && slices.Contains(l.m.members, id) {
 			missing = append(missing, id)
 		}
 	}
@@ -239,13 +253,16 @@ func (l *lead) begin() {
 		l.inquire()
 		return
 	}
+	if l.refuses() {
+		return
+	}
 	own := fnv.New32a()
 	own.Write([]byte(l.m.self))
 	l.attempt = (max(l.attempt, l.others)>>attemptBits+1)<<attemptBits | uint64(own.Sum32())&(1<<attemptBits-1)
-	l.running = true
+	l.running, l.line, l.began, l.moved, l.noted = true, l.blame.order(l.came.ids(), l.attempt), l.m.now, l.m.now, l.m.now
 	for i := range l.came {
 		c := &l.came[i]
-		c.placed, c.stage, c.attempt = true, Placed, l.attempt
+		c.placed, c.stage, c.attempt, c.took, c.progress, c.spoiler = true, Placed, l.attempt, false, 0, ""
 	}
 	for i := range l.came {
 		l.tellPlace(&l.came[i])
@@ -254,12 +271,7 @@ func (l *lead) begin() {
 
 // tellPlace gives a participant its place among those who have one.
 func (l *lead) tellPlace(c *comer) {
-	var line []ID
-	for _, other := range l.came {
-		if other.placed {
-			line = append(line, other.ID)
-		}
-	}
+	line := l.line
 	rank, n := slices.Index(line, c.ID), len(line)
 	c.told = l.m.now
 	l.m.tell(c.ID, &wire.Sum{
@@ -282,7 +294,7 @@ func (l *lead) commit() {
 
 // release ends the sum: those use the result of an attempt who have it.
 func (l *lead) release(attempt uint64) {
-	over := ended{attempt: attempt}
+	over := ended{attempt: attempt, detail: l.came.spoilt()}
 	l.m.over.Add(l.name, over)
 	own := false
 	for _, c := range l.came {
@@ -312,27 +324,57 @@ func (l *lead) fault(code uint8, detail string, also ...ID) {
 	l.m.open[l.name].lead = nil
 }
 
-// tick asks again, and goes on without those who do not come.
+// tick asks again, and goes on without those who do not come, say nothing, or hold the others up.
 func (l *lead) tick() {
 	for _, c := range slices.Clone(l.came) {
-		if l.m.now-c.heard >= silence {
+		stuck := !l.running && l.m.now-l.changed >= silence && !l.ready(c)
+		if stuck {
+			l.hold(c.ID, "", stallCounts)
+		}
+		if stuck || l.m.now-c.heard >= silence {
+			l.fails(c.ID)
 			l.drop(c.ID)
 		}
 	}
+	if l.running && (l.m.now-l.moved >= standstill+late || l.m.now-l.began >= late+lasts(l.came.moves(Op(l.op), l.length))) {
+		l.stall("")
+	}
 	l.advance()
-	waited := l.m.now - l.changed
+	l.note()
 	s := l.m.open[l.name]
-	switch {
-	case s == nil || s.lead != l || l.running || waited < l.wait:
+	switch waited, wait := l.m.now-l.changed, l.came.patience(); {
+	case s == nil || s.lead != l || l.running || waited < wait:
 	case !l.informed():
-		if l.inquire(); waited >= l.wait+unanswered {
+		if l.inquire(); waited >= wait+unanswered {
 			l.fault(codeOf(ErrTooFew), "whether they have made the sum is not said by "+shorts(l.silent()))
 		}
 	case slices.ContainsFunc(l.came, func(c comer) bool { return !l.ready(c) }):
-	case len(l.came) >= max(l.least, 1):
+	case l.enough():
 		l.begin()
 	default:
-		l.fault(codeOf(ErrTooFew), fmt.Sprintf("%d have come within %s of the last, %d are needed; missing of the members: %s",
-			len(l.came), l.wait, l.least, shorts(l.missing())))
+		needed, says := l.came.least()
+		l.fault(codeOf(ErrTooFew), fmt.Sprintf("%d have come within %s of the last, %s needs %d; missing of the members: %s",
+			len(l.came), wait, short(says), needed, shorts(l.missing())))
 	}
+}
+
+// note tells now and then who is waited for.
+func (l *lead) note() {
+	if l.m.now-l.noted < noteEvery || len(l.came) == 0 {
+		return
+	}
+	l.noted = l.m.now
+	who, why := l.missing(), "to come"
+	switch {
+	case l.running:
+		who, why = nil, "to have the sum"
+		for _, c := range l.came {
+			if c.stage != Holding {
+				who = append(who, c.ID)
+			}
+		}
+	case len(who) == 0:
+		who, why = l.silent(), "to say what they know"
+	}
+	l.m.fact(Fact{What: Waits, Sum: l.name, Who: who, Why: why})
 }

@@ -2,6 +2,7 @@ package sums
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,8 @@ const (
 	maxAlone = MaxOpen / 4
 	// maxOver bounds the sums that are remembered when they are over.
 	maxOver = 4096
+	// maxFacts bounds those that nobody has asked for.
+	maxFacts = 64
 	// sayAgain is how often what matters is said again: a message may be lost with its
 	// stream.
 	sayAgain = time.Second
@@ -40,10 +43,13 @@ type Machine struct {
 	group   []ID // who took part in that, if this member coordinated it
 	open    map[string]*sum
 	over    *lru.LRU[string, ended]
-	asleep  map[ID]bool // members whose release knows no sums
-	leads   uint32      // how many leads there have been
-	inward  []said      // to this member itself
+	asleep  map[ID]bool          // members whose release knows no sums
+	leads   uint32               // how many leads there have been
+	thrown  map[ID]time.Duration // members that were thrown out of a sum, when
+	pair    ID                   // with whom alone this member sums, until a sum has others
+	inward  []said               // to this member itself
 	out     []Outcome
+	facts   []Fact
 }
 
 // ended is how a sum ended.
@@ -68,7 +74,7 @@ type sum struct {
 // New makes the machine of a member that knows of no other yet.
 func New(self ID) *Machine {
 	over, _ := lru.NewLRU[string, ended](maxOver, nil) // fails for sizes below 1
-	return &Machine{self: self, members: []ID{self}, open: make(map[string]*sum), over: over, asleep: make(map[ID]bool)}
+	return &Machine{self: self, members: []ID{self}, open: make(map[string]*sum), over: over, asleep: make(map[ID]bool), thrown: make(map[ID]time.Duration)}
 }
 
 // Outcomes are what is to be done, in order, since they were asked for last. They are the
@@ -83,6 +89,19 @@ func (m *Machine) Outcomes() []Outcome {
 	out := m.out
 	m.out = nil
 	return out
+}
+
+// Facts are what people may want to know, since they were asked for last.
+func (m *Machine) Facts() []Fact {
+	facts := m.facts
+	m.facts = nil
+	return facts
+}
+
+func (m *Machine) fact(f Fact) {
+	if len(m.facts) < maxFacts {
+		m.facts = append(m.facts, f)
+	}
 }
 
 // Busy tells whether anything is under way, so that Tick is to be called each second.
@@ -103,7 +122,7 @@ func (m *Machine) Call(now time.Duration, call Call) {
 		m.fail(&call, fmt.Errorf("sum %q: %d sums are under way, at most %d", call.Name, len(m.open), MaxOpen))
 	default:
 		s = m.sum(call.Name)
-		s.own = &part{Call: call, m: m}
+		s.own = &part{Call: call, m: m, moments: moments{began: now}}
 		s.own.report()
 	}
 }
@@ -134,11 +153,8 @@ func (m *Machine) View(now time.Duration, members []ID) {
 	if !slices.Contains(m.members, m.self) {
 		m.members = append(m.members, m.self)
 	}
-	for id := range m.asleep {
-		if !slices.Contains(m.members, id) {
-			delete(m.asleep, id)
-		}
-	}
+	maps.DeleteFunc(m.asleep, func(id ID, _ bool) bool { return !slices.Contains(m.members, id) })
+	maps.DeleteFunc(m.thrown, func(id ID, _ time.Duration) bool { return !slices.Contains(m.members, id) })
 	if !slices.Contains(m.members, m.leader) {
 		m.leader, m.group = "", nil
 	}
@@ -201,7 +217,7 @@ func (m *Machine) Broken(now time.Duration, member ID) {
 	m.now = now
 	for _, s := range m.sums() {
 		if s.own != nil {
-			s.own.broken(member)
+			s.own.lost(member)
 		}
 	}
 }
@@ -215,6 +231,9 @@ func (m *Machine) Tick(now time.Duration) {
 		}
 		if s.lead != nil {
 			s.lead.tick()
+		}
+		if s.own != nil && now-s.own.began >= s.own.limit() {
+			s.own.giveUp()
 		}
 		m.tidy(s)
 	}
@@ -250,6 +269,9 @@ func (m *Machine) heard(from ID, w *wire.Sum) {
 			s.own.leaves(from)
 		}
 	case wire.SumLeft, wire.SumBroken, wire.SumNone, wire.SumDone:
+		if s != nil && s.own != nil && w.Kind == wire.SumNone {
+			s.own.absents(from)
+		}
 		if s != nil && s.lead != nil {
 			s.lead.hear(from, w)
 		}
@@ -301,31 +323,9 @@ func (e ended) answer(status *wire.Sum) *wire.Sum {
 	case e.attempt == 0:
 		return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: e.why, Detail: e.detail}
 	case status.Attempt == e.attempt && Stage(status.Stage) == Holding:
-		return &wire.Sum{Kind: wire.SumCommit, Name: status.Name, Attempt: e.attempt, Term: status.Term}
+		return &wire.Sum{Kind: wire.SumCommit, Name: status.Name, Attempt: e.attempt, Term: status.Term, Detail: e.detail}
 	}
 	return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: codeOf(ErrOver), Detail: "it came too late, or has used a name twice"}
-}
-
-// asked answers a coordinator that wants to know how far this member is.
-func (m *Machine) asked(from ID, w *wire.Sum) {
-	answer := &wire.Sum{Kind: wire.SumNone, Name: w.Name}
-	s := m.open[w.Name]
-	switch e, over := m.over.Get(w.Name); {
-	case over && e.attempt > 0:
-		answer.Kind, answer.Attempt = wire.SumDone, e.attempt
-	case m.leader != "" && m.leader != from:
-		answer.Kind, answer.Next = wire.SumLeader, string(m.leader)
-	case s != nil && s.lead != nil:
-		return // one of both finds that it does not coordinate
-	case s != nil && s.own != nil:
-		if s.own.follow(); s.own.leader != from {
-			return // it asks again, and the one that this member follows may be gone by then
-		}
-		s.own.term++ // that of before may have been told to one with the same id
-		answer = s.own.status()
-	}
-	answer.Question = w.Question
-	m.tell(from, answer)
 }
 
 // follow takes another's word for who coordinates: where none does, where the one that did

@@ -2,6 +2,7 @@ package sums
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,8 +25,14 @@ const (
 	// standstill is after what time an attempt is given up in which nothing comes, or less than
 	// a full share.
 	standstill = time.Minute
-	// maxRing bounds what a participant makes room for before others have brought anything.
-	maxRing = 1 << 16
+	// longestWait is for how long a participant waits for the patience of others, if its own is less,
+	// maxStalls how many attempts may stand still for each member, and leastRate what bytes a second
+	// an attempt has to move.
+	longestWait = 10 * time.Minute
+	maxStalls   = 3
+	leastRate   = 64 << 10
+	// noteEvery is how often it is told who is waited for.
+	noteEvery = 10 * time.Second
 )
 
 // part is this member's part of a sum.
@@ -38,12 +45,22 @@ type part struct {
 	leader   ID     // whom it has told last where it is, and takes COMMIT of
 	term     uint32 // how often it has told another, or has been asked
 	ring     *ring
+	moments
+	came    uint64 // bytes
+	broken  bool   // the attempt is, with suspect, or because nothing comes
+	suspect ID
+	absent  map[ID]bool  // who says that it has no part in the sum
+	early   []wire.Share // of a place that it is not told of yet, from whom
+	from    ID
+	waiting uint64 // bytes of early
+}
+
+// moments are times of a part.
+type moments struct {
+	began    time.Duration
 	reported time.Duration
 	moved    time.Duration // when numbers came last
-	suspect  ID            // whom the attempt is broken with, "" if it is not
-	early    []wire.Share  // of a place that it is not told of yet, from whom
-	from     ID
-	waiting  uint64 // bytes of early
+	noted    time.Duration // when it was told last who is waited for
 }
 
 // follow finds who coordinates the sum for this member, and reports whether that is another than
@@ -69,25 +86,72 @@ func (p *part) leaves(leader ID) {
 	}
 }
 
+// giveUp ends the sum for this member, if the coordinator does not.
+func (p *part) giveUp() {
+	s, code := p.m.open[p.Name], codeOf(ErrTooFew)
+	detail := fmt.Sprintf("%s coordinates, and has brought it to no end within %s", short(p.leader), p.limit())
+	if s.lead != nil {
+		s.lead.fault(code, detail)
+	}
+	p.m.tell(p.leader, &wire.Sum{Kind: wire.SumLeft, Name: p.Name, Attempt: p.attempt})
+	p.m.out = append(p.m.out, Outcome{Result: &Result{Name: p.Name, Err: reason(code, p.Name, detail)}})
+	p.m.end(s, ended{why: code, detail: detail})
+}
+
 // status is what the coordinator is told.
 func (p *part) status() *wire.Sum {
-	return &wire.Sum{
+	w := &wire.Sum{
 		Kind: wire.SumStatus, Name: p.Name, Op: uint8(p.Op), Stage: uint8(p.stage), Attempt: p.attempt, Length: p.length(),
-		Least: uint32(p.Least), Patience: uint32(p.Patience.Milliseconds()), Term: p.term,
+		Least: uint32(p.Least), Patience: uint32(p.Patience.Milliseconds()), Term: p.term, Size: wire.SumTells | uint32(len(p.Data)),
 	}
+	if p.ring != nil {
+		w.Rank, w.Next = p.ring.progress(), string(p.ring.spoiler)
+	}
+	return w
 }
 
 // report says again where this member is.
 func (p *part) report() {
 	p.reported = p.m.now
-	if p.stage == Placed && p.suspect == "" && p.m.now-p.moved >= standstill {
-		p.suspect = p.ring.previous
+	if p.stage == Placed && p.m.now-p.moved >= standstill {
+		p.broken = true
 	}
 	p.follow()
+	p.note()
 	p.m.tell(p.leader, p.status())
-	if p.suspect != "" {
-		p.m.tell(p.leader, &wire.Sum{Kind: wire.SumBroken, Name: p.Name, Attempt: p.attempt, Next: string(p.suspect)})
+	if p.broken {
+		w := &wire.Sum{Kind: wire.SumBroken, Name: p.Name, Attempt: p.attempt, Next: string(p.suspect)}
+		if p.ring.excess >= 0 {
+			w.Rank, w.Size = uint32(p.ring.excess), uint32(p.ring.size)
+		}
+		p.m.tell(p.leader, w)
 	}
+}
+
+// note tells whom this member waits for: whoever hands it numbers, or else coordinates.
+func (p *part) note() {
+	who := p.leader
+	if p.stage == Placed {
+		who = p.ring.previous
+	}
+	if last := max(p.began, p.moved, p.noted); p.m.now-last >= noteEvery && who != p.m.self {
+		p.noted = p.m.now
+		p.m.fact(Fact{What: Waits, Sum: p.Name, Who: []ID{who}})
+	}
+}
+
+// lasts is how long an attempt may take that moves so many bytes.
+func lasts(bytes uint64) time.Duration {
+	return standstill + time.Duration(bytes)*time.Second/leastRate
+}
+
+// moves is how many bytes a participant takes and sends in an attempt at numbers.
+func moves(length uint64) uint64 { return 2 * wire.NumberSize * min(length, MaxLength) }
+
+// limit is for how long a participant waits for a coordinator that is here and brings the sum to
+// no end. One that is honest has ended it by then.
+func (p *part) limit() time.Duration {
+	return max(p.Patience, longestWait) + unanswered + maxStalls*(lasts(max(moves(p.length()), p.came))+time.Duration(len(p.m.members))*standstill)
 }
 
 // hear takes what a coordinator says.
@@ -99,7 +163,8 @@ func (p *part) hear(from ID, w *wire.Sum) {
 	case w.Kind == wire.SumPlace:
 		p.place(from, w)
 	case w.Kind == wire.SumVoid && w.Attempt == p.attempt:
-		p.stage, p.ring, p.suspect = Waiting, nil, ""
+		p.m.fact(Fact{What: Voided, Sum: p.Name, Who: []ID{from}})
+		p.stage, p.ring, p.broken, p.suspect = Waiting, nil, false, ""
 		p.report()
 	case w.Kind == wire.SumFault:
 		p.m.out = append(p.m.out, Outcome{Result: &Result{Name: p.Name, Err: reason(w.Op, p.Name, w.Detail)}})
@@ -112,10 +177,10 @@ func (p *part) hear(from ID, w *wire.Sum) {
 func (p *part) place(from ID, w *wire.Sum) {
 	late := w.Attempt == p.attempt || w.Attempt < p.attempt && from == p.placedBy
 	known := slices.Contains(p.m.members, ID(w.Next)) && slices.Contains(p.m.members, ID(w.Previous))
-	if late || !known || w.Size == 0 || w.Size > maxRing {
+	if late || !known || w.Size == 0 || w.Size > uint32(len(p.m.members)) || w.Size == 2 && !p.apart(from, ID(w.Next)) {
 		return // it says it again
 	}
-	p.attempt, p.placedBy, p.stage, p.suspect, p.moved = w.Attempt, from, Placed, "", p.m.now
+	p.attempt, p.placedBy, p.stage, p.broken, p.suspect, p.moved = w.Attempt, from, Placed, false, "", p.m.now
 	p.ring = newRing(&p.Call, w)
 	p.ring.begin(p.send)
 	early, sender := p.early, p.from
@@ -126,6 +191,36 @@ func (p *part) place(from ID, w *wire.Sum) {
 		}
 	}
 	p.close()
+}
+
+// apart tells whether this member may sum with one other alone, which hears its numbers then: not
+// before all other members have said that they have no part in the sum. What another coordinator
+// says of them is not enough.
+func (p *part) apart(leader, with ID) bool {
+	if p.Op == Gather || leader == p.m.self || p.m.pair == with {
+		return true
+	}
+	var here []ID
+	for _, id := range p.m.members {
+		if id != p.m.self && id != with && !p.m.asleep[id] && !p.absent[id] {
+			here = append(here, id)
+			p.m.tell(id, &wire.Sum{Kind: wire.SumAsk, Name: p.Name, Stage: 1})
+		}
+	}
+	if len(here) > 0 {
+		p.m.fact(Fact{What: Apart, Sum: p.Name, Who: append([]ID{with}, here...)})
+		return false
+	}
+	p.m.pair = with
+	return true
+}
+
+// absents notes that a member has no part in the sum, once it would have called.
+func (p *part) absents(id ID) {
+	if p.absent == nil {
+		p.absent = make(map[ID]bool)
+	}
+	p.absent[id] = p.m.now-p.began >= min(p.Patience, longestWait)
 }
 
 func (p *part) send(s wire.Share) {
@@ -153,7 +248,7 @@ func (p *part) keep(from ID, s *wire.Share) {
 	}
 	room := 2 * wire.NumberSize * p.length()
 	if p.Op == Gather {
-		room = 2 * MaxGather
+		room = MaxGathered
 	}
 	most := room/wire.MaxShare + 2*uint64(len(p.m.members))
 	if p.waiting += uint64(len(s.Data)); p.waiting > room || uint64(len(p.early)) >= most {
@@ -174,6 +269,7 @@ func (p *part) take(s *wire.Share) {
 		p.breakOff(p.ring.previous)
 		return
 	}
+	p.came += uint64(len(s.Data))
 	if len(s.Data) == wire.MaxShare || p.ring.offset == 0 {
 		p.moved = p.m.now
 	}
@@ -188,10 +284,10 @@ func (p *part) close() {
 	}
 }
 
-// broken gives an attempt up whose ring is broken.
-func (p *part) broken(member ID) {
+// lost gives an attempt up whose ring is broken.
+func (p *part) lost(member ID) {
 	switch {
-	case p.ring == nil || p.stage == Waiting || p.suspect != "":
+	case p.ring == nil || p.stage == Waiting || p.broken:
 	case member == p.ring.next, member == p.ring.previous && p.stage == Placed:
 		p.breakOff(member)
 	}
@@ -199,7 +295,7 @@ func (p *part) broken(member ID) {
 
 // breakOff tells the coordinator that the attempt has come to nothing, until it is given up.
 func (p *part) breakOff(with ID) {
-	p.suspect = with
+	p.broken, p.suspect = true, with
 	p.report()
 }
 
@@ -208,7 +304,13 @@ func (p *part) commit(from ID, w *wire.Sum) {
 	if p.stage != Holding || w.Attempt != p.attempt {
 		return
 	}
+	if p.ring.size != 2 {
+		p.m.pair = ""
+	}
 	result := &Result{Name: p.Name, Vector: p.ring.values, Blocks: p.ring.blocks, Peers: p.ring.size}
+	if i := slices.IndexFunc(result.Vector, func(v float64) bool { return v-v != 0 }); i >= 0 {
+		result = &Result{Name: p.Name, Err: reason(codeOf(ErrNotFinite), p.Name, fmt.Sprintf("number %d is %g%s", i, result.Vector[i], w.Detail))}
+	}
 	p.m.out = append(p.m.out, Outcome{Result: result})
 	if p.m.leader != from {
 		before := p.m.coordinator()

@@ -6,8 +6,16 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
-// MaxGather is the most bytes that one member may bring to a Gather.
-const MaxGather = 64 << 20
+const (
+	// MaxGather is the most bytes that one member may bring to a Gather, MaxGathered those that all
+	// may bring together.
+	MaxGather   = 64 << 20
+	MaxGathered = 8 * MaxGather
+	// MaxLength is the most numbers in a sum.
+	MaxLength = 1 << 27
+	// stepTold is what a step counts in what others are told of progress.
+	stepTold = 1 << 12
+)
 
 // ring is a participant's part of one attempt. What it brings is cut in as many chunks as the
 // ring has members, of which it sends one at each step: at step s the chunk rank-s, which it
@@ -26,12 +34,17 @@ type ring struct {
 
 	step   int    // that is being taken from the one before
 	offset uint64 // of its bytes that have come
+	total  uint64 // bytes of the step of which some came last
+
+	spoiler  ID     // who handed on a number that is not finite before all had added theirs
+	gathered uint64 // bytes of blocks that have begun
+	excess   int    // rank of who brought most, if all bring too much; else -1
 }
 
 func newRing(call *Call, place *wire.Sum) *ring {
 	r := &ring{
 		name: call.Name, op: call.Op, attempt: place.Attempt, rank: int(place.Rank), size: int(place.Size),
-		next: ID(place.Next), previous: ID(place.Previous),
+		next: ID(place.Next), previous: ID(place.Previous), excess: -1, gathered: uint64(len(call.Data)),
 	}
 	if r.op == Gather {
 		r.blocks = make([][]byte, r.size)
@@ -43,11 +56,18 @@ func newRing(call *Call, place *wire.Sum) *ring {
 }
 
 // steps is how many a member takes, and sends.
-func (r *ring) steps() int {
-	if r.op == Gather {
-		return r.size - 1
+func (r *ring) steps() int { return stepsOf(r.op, r.size) }
+
+func stepsOf(op Op, size int) int {
+	if op == Gather {
+		return size - 1
 	}
-	return 2 * (r.size - 1)
+	return 2 * (size - 1)
+}
+
+// progress is how much has come, in steps.
+func (r *ring) progress() uint32 {
+	return uint32(r.step)*stepTold + uint32(r.offset*(stepTold-1)/max(r.total, 1))
 }
 
 // complete tells whether the sum is here.
@@ -113,6 +133,7 @@ func (r *ring) take(s *wire.Share, send func(wire.Share)) bool {
 	if !took(s, send) {
 		return false
 	}
+	r.total = s.Total
 	if r.offset += uint64(len(s.Data)); r.offset == s.Total {
 		r.step, r.offset = r.step+1, 0
 	}
@@ -121,8 +142,19 @@ func (r *ring) take(s *wire.Share, send func(wire.Share)) bool {
 
 func (r *ring) takeBlock(s *wire.Share, send func(wire.Share)) bool {
 	chunk := r.chunk(r.rank-1, r.step)
-	if s.Total > MaxGather || len(r.blocks[chunk]) != int(s.Offset) {
+	if s.Total > MaxGather || len(r.blocks[chunk]) != int(s.Offset) || s.Offset > 0 && s.Total != r.total {
 		return false
+	}
+	if s.Offset == 0 {
+		if r.gathered += s.Total; r.gathered > MaxGathered {
+			r.excess = chunk
+			for rank, block := range r.blocks {
+				if len(block) > max(int(s.Total), len(r.blocks[r.excess])) {
+					r.excess = rank
+				}
+			}
+			return false
+		}
 	}
 	r.blocks[chunk] = append(r.blocks[chunk], s.Data...)
 	if next := r.step + 1; next < r.steps() {
@@ -147,6 +179,7 @@ func (r *ring) takeValues(s *wire.Share, send func(wire.Share)) bool {
 
 // combine takes values as those before have summed them, or as they all are.
 func (r *ring) combine(dst []float64, s *wire.Share) {
+	odd := 0.0 // NaN once a number is not finite
 	switch {
 	case r.step >= r.size-1:
 		for i := range dst {
@@ -154,11 +187,18 @@ func (r *ring) combine(dst []float64, s *wire.Share) {
 		}
 	case r.op == Add:
 		for i := range dst {
-			dst[i] += s.Number(i)
+			came := s.Number(i)
+			odd += came - came
+			dst[i] += came
 		}
 	default:
 		for i := range dst {
-			dst[i] = max(dst[i], s.Number(i))
+			came := s.Number(i)
+			odd += came - came
+			dst[i] = max(dst[i], came)
 		}
+	}
+	if odd != 0 && r.spoiler == "" {
+		r.spoiler = r.previous
 	}
 }

@@ -54,11 +54,13 @@ func TestASumMovesAtMostTwiceItsBytes(t *testing.T) {
 }
 
 // TestASumSurvivesDeaths kills members after anything that they do in some sums, coordinators among them.
-// Survivors all have the same results, of themselves and of whom it was too late to leave out.
+// Survivors all have the same results, of themselves and of whom it was too late to leave out. Where one
+// lies, too, they have the same or an error, each within the time that is promised.
 func TestASumSurvivesDeaths(t *testing.T) {
 	seed := *firstSeed
 	for killed := 0; killed < *deaths; seed++ {
 		killed += diesAt(t, seed, seed%2 == 0)
+		killed += liesAt(t, seed)
 		if t.Failed() {
 			t.Fatalf("after %d deaths", killed)
 		}

@@ -39,6 +39,10 @@ type member struct {
 	knows   []ID
 	calls   []Call // to be made, one after the other
 	results []Result
+	lie     lie           // what it does with what it should say, nil if it is honest
+	called  time.Duration // last
+	longest time.Duration // that a call took
+	wait    time.Duration // until it has sent all, if it trickles
 }
 
 type event struct {
@@ -117,6 +121,7 @@ func (m *member) next() {
 	if !m.dead && len(m.calls) > 0 {
 		call := m.calls[0]
 		m.calls = m.calls[1:]
+		m.called = m.world.now
 		m.Call(m.world.now, call)
 		m.settle()
 	}
@@ -134,7 +139,12 @@ func (m *member) settle() {
 			}
 			if o.Result != nil {
 				m.results = append(m.results, *o.Result)
+				m.longest = max(m.longest, m.world.now-m.called)
 				m.world.after(m.world.upTo(20*time.Millisecond), m.next)
+				continue
+			}
+			if m.lie != nil {
+				m.lie(m, o)
 				continue
 			}
 			m.world.carry(m, o)

@@ -3,12 +3,17 @@ package sumtalks
 import (
 	"slices"
 	"sync"
+
+	"github.com/seed-97356399/murmuration/internal/sums"
+	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
 const (
-	// maxQueued bounds the frames that wait for a partner: shares are as many as what this
-	// member brings itself, those of one attempt, and words a few, unless the partner takes none.
-	maxQueued = 1 << 16
+	// maxQueued bounds the frames that wait for a partner, maxWaiting their bytes: shares are as many as
+	// what this member brings itself, those of one attempt, and words a few, unless the partner takes
+	// none. The largest sum has room.
+	maxQueued  = 1 << 16
+	maxWaiting = wire.NumberSize*sums.MaxLength + 64<<20
 	// together is about how many bytes are written at once.
 	together = 256 << 10
 	// maxSpare bounds the frames whose memory is kept.
@@ -19,6 +24,7 @@ const (
 type queue struct {
 	mu     sync.Mutex
 	frames []waiting
+	bytes  int      // of frames
 	spare  [][]byte // frames that have been taken, for the next
 	closed bool
 	wake   chan struct{} // holds a token if there is something to do
@@ -50,10 +56,11 @@ func (q *queue) blank() []byte {
 func (q *queue) put(frame []byte, share string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.frames) >= maxQueued {
-		q.frames = nil
+	if len(q.frames) >= maxQueued || q.bytes+len(frame) > maxWaiting {
+		q.frames, q.bytes = nil, 0
 	}
 	q.frames = append(q.frames, waiting{frame, share})
+	q.bytes += len(frame)
 	q.signal()
 }
 
@@ -75,7 +82,12 @@ func (q *queue) signal() {
 func (q *queue) forget(sum string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.frames = slices.DeleteFunc(q.frames, func(w waiting) bool { return w.share == sum })
+	q.frames = slices.DeleteFunc(q.frames, func(w waiting) bool {
+		if w.share == sum {
+			q.bytes -= len(w.frame)
+		}
+		return w.share == sum
+	})
 }
 
 // take moves frames that are to be written at once into buf, and tells whether the queue is
@@ -86,6 +98,7 @@ func (q *queue) take(buf []byte) (_ []byte, closed bool) {
 	n := 0
 	for ; n < len(q.frames) && (n == 0 || len(buf)+len(q.frames[n].frame) <= together); n++ {
 		frame := q.frames[n].frame
+		q.bytes -= len(frame)
 		if buf = append(buf, frame...); len(q.spare) < maxSpare {
 			q.spare = append(q.spare, frame)
 		}
@@ -98,7 +111,7 @@ func (q *queue) take(buf []byte) (_ []byte, closed bool) {
 func (q *queue) drop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.frames = nil
+	q.frames, q.bytes = nil, 0
 }
 
 func (q *queue) empty() bool {

@@ -156,6 +156,15 @@ func (t *Talks) carryOut() {
 			}
 		}
 	}
+	for _, f := range t.machine.Facts() {
+		fields := []zap.Field{zap.String("sum", f.Sum), zap.String("why", f.Why)}
+		if len(f.Who) == 1 {
+			fields = append(fields, zap.String("peer", string(f.Who[0]))) // one for whom lines have a limit
+		} else {
+			fields = append(fields, zap.Any("peers", f.Who))
+		}
+		t.Log.Warn(f.What, fields...)
+	}
 }
 
 // hand has a share sent to a member, and those of an earlier attempt no more: a partner that takes

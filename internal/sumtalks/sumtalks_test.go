@@ -1,6 +1,7 @@
 package sumtalks
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/internal/wire"
@@ -115,4 +117,45 @@ func TestAQueueIsBounded(t *testing.T) {
 	if q.close(); !q.empty() {
 		t.Error("not empty")
 	}
+}
+
+// TestWhatWaitsIsBoundedInBytes shows that frames of many sums for a partner that takes nothing are lost
+// before they fill the memory, and are counted right as they come and go.
+func TestWhatWaitsIsBoundedInBytes(t *testing.T) {
+	q := newQueue()
+	big := make([]byte, maxWaiting/4) // the system gives it no memory before it is written to
+	for range 4 {
+		q.put(big, "x")
+	}
+	q.put([]byte{1}, "y")
+	if len(q.frames) != 1 || q.bytes != 1 {
+		t.Errorf("%d frames of %d bytes wait after too many", len(q.frames), q.bytes)
+	}
+	q.put([]byte{1, 2}, "x")
+	if q.forget("x"); q.bytes != 1 {
+		t.Errorf("%d bytes are left", q.bytes)
+	}
+	if q.take(nil); q.bytes != 0 {
+		t.Errorf("%d bytes wait after all were taken", q.bytes)
+	}
+}
+
+// TestWhoIsWaitedForIsLogged shows that a log names the member that a sum waits for.
+func TestWhoIsWaitedForIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		var members []seam.PeerID
+		a, b := place(t, n, "a", &members, true), place(t, n, "b", &members, true)
+		core, logged := observer.New(zap.WarnLevel)
+		a.Log = zap.New(core)
+		a.Begin()
+		b.Begin()
+		ctx, end := context.WithTimeout(t.Context(), 30*time.Second)
+		defer end()
+		a.Do(ctx, sums.Call{Name: "x", Vector: []float64{1}, Patience: time.Hour})
+		lines := logged.FilterMessage(sums.Waits).All()
+		if len(lines) < 2 || lines[0].ContextMap()["peer"] != string(b.Transport.Self()) {
+			t.Errorf("logged: %v", lines)
+		}
+	})
 }

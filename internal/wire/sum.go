@@ -18,6 +18,8 @@ const (
 	maxID    = 128
 	maxWhy   = 152 // of a Detail
 	maxSum   = 3 + 1 + MaxSumName + 8 + 8 + 6*4 + 2*(1+maxID) + 1 + maxWhy
+	// SumTells is part of Size in a STATUS that tells how far a participant is.
+	SumTells = 1 << 31
 	// shareInfo is the most bytes of a SHARE before the numbers.
 	shareInfo = 1 + MaxSumName + 8 + 4 + 8 + 8
 )
@@ -39,13 +41,17 @@ type SumKind uint8
 const (
 	// SumStatus: a participant tells the coordinator where it is: Op, Length, Least and
 	// Patience are its caller's, Stage its stage in Attempt, the last it had a place in. In
-	// Term it takes COMMIT of nobody else.
+	// Term it takes COMMIT of nobody else. Size is SumTells and the bytes that it brings to a gathering,
+	// Rank 4096 for each step of its ring that it has taken and a share of the next, Next the one that
+	// handed it a number that is not finite before all had added theirs.
 	SumStatus SumKind = 1 + iota
 	// SumLeft: a participant gives up.
 	SumLeft
-	// SumBroken: what is sent in Attempt cannot reach Next, or came to an end.
+	// SumBroken: what is sent in Attempt cannot reach Next, or came to an end; nothing comes, if
+	// there is no Next; the participant of Rank in the ring of Size brings too much, if there is a Size.
 	SumBroken
-	// SumAsk: a coordinator asks whether the receiver has, or had, a part in the sum.
+	// SumAsk: a coordinator asks whether the receiver has, or had, a part in the sum; or, with Stage 1,
+	// a participant does, that is to be alone with another, and only NONE is an answer to it.
 	SumAsk
 	// SumNone answers that: no. SumDone: it has the result of Attempt. SumLeader: another
 	// coordinates, Next.
@@ -53,11 +59,12 @@ const (
 	SumDone
 	SumLeader
 	// SumPlace: the receiver's place in Attempt: the Rank-th of Size, it sends to Next and
-	// hears from Previous.
+	// hears from Previous. Until its STATUS names Attempt it is said again.
 	SumPlace
 	// SumVoid: Attempt is given up; the receiver says again where it is.
 	SumVoid
-	// SumCommit: all have the sum of Attempt; Term is that of the participant's status.
+	// SumCommit: all have the sum of Attempt; Term is that of the participant's status, Detail says
+	// of whom a number came that is not finite.
 	SumCommit
 	// SumFault: the sum fails, for the reason that Op has as a code and Detail in words.
 	SumFault

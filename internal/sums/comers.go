@@ -1,0 +1,119 @@
+package sums
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// comer is a participant, as its coordinator knows it.
+type comer struct {
+	ID
+	stage   Stage
+	attempt uint64
+	term    uint32
+	placed  bool
+	took    bool          // its place
+	told    time.Duration // of its place
+	heard   time.Duration
+
+	least    int // it needs
+	patience time.Duration
+	brings   uint32 // bytes, to a gathering
+	progress uint32 // as wire.Sum tells it
+	spoiler  ID     // who handed it a number that is not finite
+}
+
+// comers are the participants of a sum, by id.
+type comers []comer
+
+func (all comers) find(id ID) *comer {
+	if i := slices.IndexFunc(all, func(c comer) bool { return c.ID == id }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+func (all comers) ids() []ID {
+	ids := make([]ID, len(all))
+	for i, c := range all {
+		ids[i] = c.ID
+	}
+	return ids
+}
+
+// standing finds between whom an attempt stands still, and by how much: where most could have come that
+// has not; or one alone that has taken no place, or has all and does not say that it holds it.
+func (all comers) standing(line []ID, op Op) (from, to ID, gap uint32) {
+	full := uint32(stepsOf(op, len(line)) * stepTold)
+	for i, id := range line {
+		c, before := all.find(id), all.find(line[(i+len(line)-1)%len(line)])
+		switch {
+		case c == nil || before == nil || c.stage == Holding:
+			continue
+		case !c.took, c.progress >= full: // it has taken no place, or has all
+			return id, "", full
+		}
+		ahead := min(before.progress+stepTold, full)
+		if ahead > c.progress && ahead-c.progress > gap {
+			gap, from, to = ahead-c.progress, before.ID, id
+		}
+	}
+	return from, to, gap
+}
+
+// spoilt is for people: who has handed on the first number that is not finite, as far as
+// participants tell. Whoever tells so of another has passed it on itself.
+func (all comers) spoilt() string {
+	for _, c := range all {
+		first := all.find(c.spoiler)
+		if first != nil && first.spoiler == "" {
+			return fmt.Sprintf(": %s says that %s brought such a number", short(c.ID), short(first.ID))
+		}
+	}
+	return ""
+}
+
+// patience is for how long those are waited for that have not come: the longest that two participants
+// have, and of one alone no more than longestWait.
+func (all comers) patience() time.Duration {
+	var most, second time.Duration
+	for _, c := range all {
+		if c.patience > most {
+			most, second = c.patience, most
+		} else {
+			second = max(second, c.patience)
+		}
+	}
+	return max(second, min(most, longestWait))
+}
+
+// least is how many are needed, and who says so.
+func (all comers) least() (n int, says ID) {
+	n = 1
+	for _, c := range all {
+		if c.least > n {
+			n, says = c.least, c.ID
+		}
+	}
+	return n, says
+}
+
+// brings are the bytes that all bring to a gathering, and who brings most.
+func (all comers) brings() (most comer, together uint64) {
+	for _, c := range all {
+		if together += uint64(c.brings); c.brings >= most.brings {
+			most = c
+		}
+	}
+	return most, together
+}
+
+// moves is how many bytes a participant moves in an attempt.
+func (all comers) moves(op Op, length uint64) uint64 {
+	if op != Gather {
+		return moves(length)
+	}
+	_, together := all.brings()
+	return together
+}
