@@ -2,11 +2,9 @@ package sums
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
+	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
@@ -56,22 +54,14 @@ func (b *blame) clear(id ID) {
 // where attempts have failed.
 func (b *blame) order(line []ID, attempt uint64) []ID {
 	best, least := line, b.failures(line)
-	for i := uint64(1); i < orders && least > 0; i++ {
+	for i := uint64(0); i < orders && least > 0; i++ {
 		other := slices.Clone(line)
-		slices.SortFunc(other, func(a, b ID) int {
-			return cmp.Or(cmp.Compare(drawn(a, attempt+i), drawn(b, attempt+i)), strings.Compare(string(a), string(b)))
-		})
+		rand.New(rand.NewPCG(attempt, i)).Shuffle(len(other), func(a, b int) { other[a], other[b] = other[b], other[a] })
 		if n := b.failures(other); n < least {
 			best, least = other, n
 		}
 	}
 	return best
-}
-
-func drawn(id ID, seed uint64) uint64 {
-	h := fnv.New64a()
-	h.Write(binary.LittleEndian.AppendUint64([]byte(id), seed))
-	return h.Sum64()
 }
 
 // failures counts those between neighbours in a ring.
