@@ -79,17 +79,18 @@ func (l *lead) stall(says ID) {
 	if says != "" && l.m.now-l.moved < standstill/2 && gap <= stepTold*3/2 {
 		from, to = says, "" // all move alike
 	}
-	l.hold(from, to, stallCounts)
+	l.hold(from, to, "", stallCounts)
 	l.regroup("nothing comes to " + short(cmp.Or(to, from)))
 }
 
-// hold holds a failure against those between whom it was, and throws out who has had too many.
-func (l *lead) hold(from, to ID, counts int) {
+// hold holds a failure against those between whom it was, and throws out who has had too many: the one
+// that says so, if both have.
+func (l *lead) hold(from, to, says ID, counts int) {
 	l.blame.between[[2]ID{from, to}] += counts
 	var worst ID
 	most := maxBroken - 1
 	for _, id := range []ID{from, to} {
-		if n := l.blame.of(id); id != l.m.self && id != "" && n > most {
+		if n := l.blame.of(id); id != l.m.self && id != "" && (n > most || n == most && id == says && worst != "") {
 			worst, most = id, n
 		}
 	}
@@ -126,7 +127,7 @@ func (l *lead) broken(from ID, w *wire.Sum) {
 	if l.came.find(suspect) == nil {
 		suspect = ""
 	}
-	l.hold(suspect, from, brokenCounts)
+	l.hold(suspect, from, from, brokenCounts)
 	l.regroup("by " + short(from) + ", which hears nothing more of " + shorts([]ID{suspect}))
 }
 

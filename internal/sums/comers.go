@@ -19,6 +19,7 @@ type comer struct {
 
 	least    int // it needs
 	patience time.Duration
+	tells    bool   // what follows; releases of before do not
 	brings   uint32 // bytes, to a gathering
 	progress uint32 // as wire.Sum tells it
 	spoiler  ID     // who handed it a number that is not finite
@@ -45,19 +46,29 @@ func (all comers) ids() []ID {
 // standing finds between whom an attempt stands still, and by how much: where most could have come that
 // has not; or one alone that has taken no place, or has all and does not say that it holds it.
 func (all comers) standing(line []ID, op Op) (from, to ID, gap uint32) {
+	var older ID
 	full := uint32(stepsOf(op, len(line)) * stepTold)
 	for i, id := range line {
 		c, before := all.find(id), all.find(line[(i+len(line)-1)%len(line)])
 		switch {
 		case c == nil || before == nil || c.stage == Holding:
 			continue
+		case c.took && !c.tells:
+			older = id
+			continue
 		case !c.took, c.progress >= full: // it has taken no place, or has all
 			return id, "", full
 		}
 		ahead := min(before.progress+stepTold, full)
+		if !before.tells {
+			ahead = full
+		}
 		if ahead > c.progress && ahead-c.progress > gap {
 			gap, from, to = ahead-c.progress, before.ID, id
 		}
+	}
+	if from == "" {
+		from = older
 	}
 	return from, to, gap
 }

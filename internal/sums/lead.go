@@ -118,11 +118,11 @@ func (l *lead) status(from ID, w *wire.Sum) bool {
 	}
 	c.least, c.patience = int(w.Least), time.Duration(w.Patience)*time.Millisecond
 	c.heard, c.term = l.m.now, w.Term
-	if w.Size >= wire.SumTells {
+	if c.tells = w.Size >= wire.SumTells; c.tells {
 		c.brings, c.spoiler = w.Size-wire.SumTells, ID(w.Next)
 	}
 	if mine := w.Attempt == l.attempt && l.running && c.placed; mine {
-		if !c.took || w.Rank > c.progress || Stage(w.Stage) > c.stage {
+		if !c.tells || !c.took || w.Rank > c.progress || Stage(w.Stage) > c.stage {
 			l.moved = l.m.now
 		}
 		c.took, c.progress = true, max(c.progress, w.Rank)
@@ -148,7 +148,7 @@ func (l *lead) follow(c *comer, stage Stage, attempt uint64) {
 	case !l.running && mine && stage != Waiting: // it has not heard that it is given up
 		l.m.tell(c.ID, &wire.Sum{Kind: wire.SumVoid, Name: l.name, Attempt: attempt})
 	case attempt > 0 && !mine: // another coordinator has given it a place
-		l.others = max(l.others, attempt)
+		l.others = max(l.others, min(attempt, maxAttempt/2)) // there are more after it
 		l.inquires = l.inquires || !l.running
 	}
 	c.stage, c.attempt = stage, attempt
@@ -171,7 +171,7 @@ func (l *lead) drop(id ID) {
 // does.
 func (l *lead) fails(id ID) {
 	if c := l.came.find(id); c != nil && c.placed && l.running {
-		l.hold(id, "", stallCounts)
+		l.hold(id, "", "", stallCounts)
 	}
 }
 
@@ -193,7 +193,7 @@ func (l *lead) regroup(why string) {
 	}
 	l.running, l.changed, l.noted = false, l.m.now, l.m.now
 	l.voided++
-	l.m.fact(Fact{What: Voided, Sum: l.name, Who: l.line, Why: why})
+	l.m.fact(Fact{What: Voided, Sum: l.name, Why: why})
 	for i := range l.came {
 		c := &l.came[i]
 		if c.placed {
@@ -329,7 +329,7 @@ func (l *lead) tick() {
 	for _, c := range slices.Clone(l.came) {
 		stuck := !l.running && l.m.now-l.changed >= silence && !l.ready(c)
 		if stuck {
-			l.hold(c.ID, "", stallCounts)
+			l.hold(c.ID, "", "", stallCounts)
 		}
 		if stuck || l.m.now-c.heard >= silence {
 			l.fails(c.ID)
@@ -340,8 +340,10 @@ func (l *lead) tick() {
 		l.stall("")
 	}
 	l.advance()
-	l.note()
 	s := l.m.open[l.name]
+	if s != nil && s.lead == l {
+		l.note()
+	}
 	switch waited, wait := l.m.now-l.changed, l.came.patience(); {
 	case s == nil || s.lead != l || l.running || waited < wait:
 	case !l.informed():
@@ -360,7 +362,7 @@ func (l *lead) tick() {
 
 // note tells now and then who is waited for.
 func (l *lead) note() {
-	if l.m.now-l.noted < noteEvery || len(l.came) == 0 {
+	if l.m.now-l.noted < noteEvery {
 		return
 	}
 	l.noted = l.m.now

@@ -59,6 +59,11 @@ func neverHolds(_ *member, w *wire.Sum) bool {
 	return true
 }
 
+func older(_ *member, w *wire.Sum) bool {
+	w.Rank, w.Size, w.Next = 0, 0, ""
+	return true
+}
+
 func mute(m *member, o Outcome) {
 	if o.Share == nil {
 		m.world.carry(m, o)
@@ -104,6 +109,20 @@ var lies = map[string]lie{
 	"coordinates without end":  drops(wire.SumCommit, wire.SumFault),
 	"coordinates no beginning": drops(wire.SumPlace),
 	"voids all":                drops(wire.SumVoid),
+	"is of a release before":   says(wire.SumStatus, older),
+	"is of a release before, and never holds": says(wire.SumStatus, func(m *member, w *wire.Sum) bool {
+		return neverHolds(m, w) && older(m, w)
+	}),
+	"has had the last attempt": says(wire.SumStatus, func(_ *member, w *wire.Sum) bool {
+		if w.Attempt == 0 {
+			w.Attempt = maxAttempt - 1
+		}
+		return true
+	}),
+	"accuses one": adds(func(m *member, w *wire.Sum) *wire.Sum {
+		first := m.world.members[(m.index+1)%2].self
+		return &wire.Sum{Kind: wire.SumBroken, Name: w.Name, Attempt: w.Attempt, Next: string(first)}
+	}),
 	"accuses others": adds(func(m *member, w *wire.Sum) *wire.Sum {
 		return &wire.Sum{Kind: wire.SumBroken, Name: w.Name, Attempt: w.Attempt, Next: string(m.somebody())}
 	}),
@@ -249,7 +268,7 @@ func TestOneThatLiesIsNamed(t *testing.T) {
 		}
 		told := make(map[string]bool)
 		for _, f := range w.members[0].Facts() {
-			told[f.What] = told[f.What] || slices.Contains(f.Who, "m02")
+			told[f.What] = told[f.What] || slices.Contains(f.Who, "m02") || strings.Contains(f.Why, "m02")
 		}
 		if !told[Waits] || !told[Voided] || !told[Thrown] {
 			t.Errorf("%s: it is told %v", what, told)

@@ -21,6 +21,7 @@ const (
 	maxOver = 4096
 	// maxFacts bounds those that nobody has asked for.
 	maxFacts = 64
+	maxWho   = 8 // of those that one is about
 	// sayAgain is how often what matters is said again: a message may be lost with its
 	// stream.
 	sayAgain = time.Second
@@ -99,7 +100,7 @@ func (m *Machine) Facts() []Fact {
 }
 
 func (m *Machine) fact(f Fact) {
-	if len(m.facts) < maxFacts {
+	if f.Who = f.Who[:min(len(f.Who), maxWho)]; len(m.facts) < maxFacts {
 		m.facts = append(m.facts, f)
 	}
 }

@@ -151,7 +151,11 @@ func moves(length uint64) uint64 { return 2 * wire.NumberSize * min(length, MaxL
 // limit is for how long a participant waits for a coordinator that is here and brings the sum to
 // no end. One that is honest has ended it by then.
 func (p *part) limit() time.Duration {
-	return max(p.Patience, longestWait) + unanswered + maxStalls*(lasts(max(moves(p.length()), p.came))+time.Duration(len(p.m.members))*standstill)
+	patience := max(p.Patience, longestWait)
+	if s := p.m.open[p.Name]; s != nil && s.lead != nil {
+		patience = max(patience, s.lead.came.patience())
+	}
+	return patience + unanswered + maxStalls*(lasts(max(moves(p.length()), p.came))+time.Duration(len(p.m.members))*standstill)
 }
 
 // hear takes what a coordinator says.
