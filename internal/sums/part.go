@@ -155,7 +155,11 @@ func (p *part) limit() time.Duration {
 	if s := p.m.open[p.Name]; s != nil && s.lead != nil {
 		patience = max(patience, s.lead.came.patience())
 	}
-	return patience + unanswered + maxStalls*(lasts(max(moves(p.length()), p.came))+time.Duration(len(p.m.members))*standstill)
+	bytes := moves(p.length())
+	if p.Op == Gather {
+		bytes = min(p.came, MaxGathered)
+	}
+	return patience + unanswered + maxStalls*(lasts(bytes)+time.Duration(len(p.m.members))*standstill)
 }
 
 // hear takes what a coordinator says.
