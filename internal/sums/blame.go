@@ -17,8 +17,8 @@ const (
 	// come to maxBroken first is thrown out.
 	brokenCounts = 1
 	stallCounts  = 2
-	// late is by what a participant's word on a standstill may come after the standstill.
-	late = 5 * time.Second
+	// slack is by what a participant's word on a standstill may come after the standstill.
+	slack = 5 * time.Second
 	// outFor is for how long a member that was thrown out has no part in other sums either.
 	outFor = 10 * time.Minute
 	// orders is how many orders of a ring are looked at.
@@ -118,7 +118,7 @@ func (l *lead) broken(from ID, w *wire.Sum) {
 	switch {
 	case !l.running || w.Attempt != l.attempt || c == nil || !c.placed:
 		return
-	case suspect == "" && l.m.now-l.began >= standstill-late:
+	case suspect == "" && l.m.now-l.began >= standstill-slack:
 		l.stall(from)
 		return
 	case int(w.Size) == len(l.line) && w.Size > 0:

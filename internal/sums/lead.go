@@ -336,7 +336,7 @@ func (l *lead) tick() {
 			l.drop(c.ID)
 		}
 	}
-	if l.running && (l.m.now-l.moved >= standstill+late || l.m.now-l.began >= late+lasts(l.came.moves(Op(l.op), l.length))) {
+	if l.running && (l.m.now-l.moved >= standstill+slack || l.m.now-l.began >= slack+lasts(l.came.moves(Op(l.op), l.length))) {
 		l.stall("")
 	}
 	l.advance()

@@ -22,7 +22,8 @@ type world struct {
 	events  events
 	count   int
 	members []*member
-	free    map[[2]int]time.Duration // when a link has delivered what is on it
+	free    map[[3]int]time.Duration // when a link has delivered what is on it
+	passes  int                      // 1 if words pass shares on a link
 	cut     map[[2]int]bool          // links on which something of a dead one was lost, and all after it
 	sent    uint64                   // bytes of shares
 	trace   bool
@@ -69,7 +70,7 @@ func name(i int) ID { return ID(fmt.Sprintf("m%02d", i)) }
 
 // newWorld is a world of members that all know each other.
 func newWorld(t *testing.T, seed uint64, n int) *world {
-	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), free: make(map[[2]int]time.Duration), cut: make(map[[2]int]bool),
+	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), free: make(map[[3]int]time.Duration), passes: int(seed % 3 / 2), cut: make(map[[2]int]bool),
 		delay: 5 * time.Millisecond, noticed: 4 * time.Second}
 	all := make([]ID, n)
 	for i := range all {
@@ -156,12 +157,14 @@ func (m *member) settle() {
 func (w *world) carry(from *member, o Outcome) {
 	to := w.members[slices.IndexFunc(w.members, func(m *member) bool { return m.self == o.To })]
 	link := [2]int{from.index, to.index}
-	at := max(w.free[link], w.now+w.upTo(w.delay))
-	w.free[link] = at
+	lane := [3]int{from.index, to.index}
 	payload := payloadOf(o)
 	if o.Share != nil {
+		lane[2] = w.passes
 		w.sent += uint64(len(payload))
 	}
+	at := max(w.free[lane], w.now+w.upTo(w.delay))
+	w.free[lane] = at
 	if w.trace {
 		w.t.Logf("%v %s to %s: %+v %+v", w.now, from.self, to.self, o.Word, o.Share)
 	}

@@ -20,10 +20,12 @@ const (
 	maxSpare = 4
 )
 
-// queue is frames that wait to be sent, in order.
+// queue is frames that wait to be sent, in order, but words before shares: who cannot say for long where
+// it is, since it sends much over a slow link, is taken for one that has gone.
 type queue struct {
 	mu     sync.Mutex
 	frames []waiting
+	words  int      // of frames, the first
 	bytes  int      // of frames
 	spare  [][]byte // frames that have been taken, for the next
 	closed bool
@@ -57,9 +59,14 @@ func (q *queue) put(frame []byte, share string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.frames) >= maxQueued || q.bytes+len(frame) > maxWaiting {
-		q.frames, q.bytes = nil, 0
+		q.frames, q.words, q.bytes = nil, 0, 0
 	}
-	q.frames = append(q.frames, waiting{frame, share})
+	at := len(q.frames)
+	if share == "" {
+		at = q.words
+		q.words++
+	}
+	q.frames = slices.Insert(q.frames, at, waiting{frame, share})
 	q.bytes += len(frame)
 	q.signal()
 }
@@ -103,7 +110,7 @@ func (q *queue) take(buf []byte) (_ []byte, closed bool) {
 			q.spare = append(q.spare, frame)
 		}
 	}
-	q.frames = slices.Delete(q.frames, 0, n)
+	q.frames, q.words = slices.Delete(q.frames, 0, n), max(q.words-n, 0)
 	return buf, q.closed
 }
 
@@ -111,7 +118,7 @@ func (q *queue) take(buf []byte) (_ []byte, closed bool) {
 func (q *queue) drop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.frames, q.bytes = nil, 0
+	q.frames, q.words, q.bytes = nil, 0, 0
 }
 
 func (q *queue) empty() bool {

@@ -140,6 +140,22 @@ func TestWhatWaitsIsBoundedInBytes(t *testing.T) {
 	}
 }
 
+// TestWordsGoBeforeShares shows that a word does not wait for shares that a slow link holds up.
+func TestWordsGoBeforeShares(t *testing.T) {
+	q := newQueue()
+	for _, f := range []struct{ frame, share string }{{"1", "x"}, {"2", "x"}, {"a", ""}, {"3", "x"}, {"b", ""}} {
+		q.put([]byte(f.frame), f.share)
+	}
+	if all, _ := q.take(nil); string(all) != "ab123" {
+		t.Errorf("%s", all)
+	}
+	q.put([]byte("4"), "x")
+	q.put([]byte("c"), "")
+	if all, _ := q.take(nil); string(all) != "c4" {
+		t.Errorf("%s", all)
+	}
+}
+
 // TestWhoIsWaitedForIsLogged shows that a log names the member that a sum waits for.
 func TestWhoIsWaitedForIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
