@@ -90,7 +90,7 @@ const (
 	Waits  = "a sum waits for members"
 	Voided = "an attempt at a sum was given up"
 	Thrown = "a sum goes on without a member that others cannot sum with"
-	Apart  = "a sum would be with one member alone while more are here: refused"
+	Apart  = "a sum with one member alone, who hears this one's numbers, waits for the others to have no part"
 )
 
 // Reason is the error of a fault's code, with what was said of it.

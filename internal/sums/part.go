@@ -130,13 +130,13 @@ func (p *part) report() {
 
 // note tells whom this member waits for: whoever hands it numbers, or else coordinates.
 func (p *part) note() {
-	who := p.leader
+	who, why := p.leader, "for its word"
 	if p.stage == Placed {
-		who = p.ring.previous
+		who, why = p.ring.previous, "for numbers"
 	}
 	if last := max(p.began, p.moved, p.noted); p.m.now-last >= noteEvery && who != p.m.self {
 		p.noted = p.m.now
-		p.m.fact(Fact{What: Waits, Sum: p.Name, Who: []ID{who}})
+		p.m.fact(Fact{What: Waits, Sum: p.Name, Who: []ID{who}, Why: why})
 	}
 }
 
@@ -171,7 +171,7 @@ func (p *part) hear(from ID, w *wire.Sum) {
 	case w.Kind == wire.SumPlace:
 		p.place(from, w)
 	case w.Kind == wire.SumVoid && w.Attempt == p.attempt:
-		p.m.fact(Fact{What: Voided, Sum: p.Name, Who: []ID{from}})
+		p.m.fact(Fact{What: Voided, Sum: p.Name, Who: []ID{from}, Why: "who coordinates says so"})
 		p.stage, p.ring, p.broken, p.suspect = Waiting, nil, false, ""
 		p.report()
 	case w.Kind == wire.SumFault:
@@ -256,7 +256,7 @@ func (p *part) keep(from ID, s *wire.Share) {
 	}
 	room := 2 * wire.NumberSize * p.length()
 	if p.Op == Gather {
-		room = MaxGathered
+		room = 2 * MaxGather
 	}
 	most := room/wire.MaxShare + 2*uint64(len(p.m.members))
 	if p.waiting += uint64(len(s.Data)); p.waiting > room || uint64(len(p.early)) >= most {
