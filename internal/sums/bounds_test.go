@@ -1,0 +1,116 @@
+package sums
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+)
+
+// TestASumThatIsNotFinite shows that all have one error of a sum of which a number is not finite, whether
+// one brings it or finite numbers overflow, and hear who did, where a neighbour knows.
+func TestASumThatIsNotFinite(t *testing.T) {
+	for _, c := range []struct {
+		op    Op
+		bring [3]float64
+		names bool
+	}{
+		{Add, [3]float64{1, math.NaN(), 1}, true},
+		{Add, [3]float64{1, math.Inf(-1), 1}, true},
+		{Add, [3]float64{math.Inf(1), math.Inf(-1), 1}, false},
+		{Add, [3]float64{1e308, 1e308, 1e308}, false},
+		{Max, [3]float64{1, math.NaN(), 1}, true},
+		{Max, [3]float64{1, math.Inf(1), 1}, true},
+	} {
+		w := newWorld(t, 1, 3)
+		for _, m := range w.members {
+			m.calls = []Call{{Name: "x", Op: c.op, Vector: slices.Repeat([]float64{c.bring[m.index]}, 9)}}
+			w.after(0, m.next)
+		}
+		w.run(time.Minute)
+		for _, m := range w.members {
+			err := m.results[0].Err
+			if !errors.Is(err, ErrNotFinite) || m.results[0].Vector != nil || c.names && !strings.HasSuffix(err.Error(), "m01 brought such a number") {
+				t.Errorf("%s of %v: %v", c.op, c.bring, err)
+			}
+		}
+	}
+}
+
+// TestAGatheringHasABound shows that nobody makes room for more than MaxGathered, and that it is said who
+// brought most, by those that say beforehand what they bring, or by one that hears more than that.
+func TestAGatheringHasABound(t *testing.T) {
+	s := newSolo(t)
+	s.leader, s.group = s.self, []ID{"n", "o"}
+	s.View(0, []ID{s.self, "n", "o"})
+	s.hears("n", wire.SumStatus, wire.Sum{Op: uint8(Gather), Size: wire.SumTells + MaxGathered/2})
+	s.hears("o", wire.SumStatus, wire.Sum{Op: uint8(Gather), Size: wire.SumTells + MaxGathered/2 + 1})
+	if w := s.told("n", wire.SumFault); w == nil || w.Op != codeOf(ErrMismatch) || !strings.HasSuffix(w.Detail, "of them o") {
+		t.Errorf("n is told %+v", w)
+	}
+
+	ids := make([]ID, 10)
+	for i := range ids {
+		ids[i] = name(i)
+	}
+	s = newSolo(t, ids...)
+	s.Call(0, Call{Name: "x", Op: Gather})
+	s.hears(ids[0], wire.SumPlace, wire.Sum{Attempt: 7, Size: 11, Rank: 10, Next: string(ids[0]), Previous: string(ids[9])})
+	r := s.open["x"].own.ring
+	for step := range 8 {
+		r.step, r.gathered = step, uint64(step)*MaxGather // as if so many had come
+	}
+	r.step, r.gathered, r.blocks[3] = 8, 8*MaxGather, make([]byte, MaxGather)
+	s.Share(0, ids[9], wire.Share{Name: "x", Attempt: 7, Step: 8, Total: 1, Data: []byte{1}})
+	if w := s.told(ids[0], wire.SumBroken); w == nil || w.Rank != 3 || w.Size != 11 {
+		t.Errorf("its coordinator is told %+v", w)
+	}
+}
+
+// TestAPairWhileOthersAreHere shows that a member does not sum with one alone at the word of another, whose
+// numbers that would hear, before its own patience has passed and all others have said that they have no part.
+func TestAPairWhileOthersAreHere(t *testing.T) {
+	s := newSolo(t, "a", "b", "c")
+	s.Call(0, Call{Name: "x", Vector: []float64{1, 2}, Patience: 10 * time.Second})
+	offer := wire.Sum{Attempt: 7, Size: 2, Next: "a", Previous: "a"}
+	placed := func() bool { s.hears("a", wire.SumPlace, offer); return s.open["x"].own.ring != nil }
+	if s.hears("b", wire.SumNone, wire.Sum{}); placed() {
+		t.Fatal("it sums with a alone at once")
+	}
+	s.now += 10 * time.Second
+	s.Outcomes()
+	if placed() {
+		t.Fatal("it sums with a alone, and has asked nobody")
+	}
+	asked := s.told("c", wire.SumAsk)
+	if asked == nil || asked.Stage != 1 {
+		t.Fatalf("c is told %+v", asked)
+	}
+	if !slices.ContainsFunc(s.Facts(), func(f Fact) bool { return f.What == Apart }) {
+		t.Error("nobody is told of it")
+	}
+	c := newSolo(t, "a", "b") // as c is
+	c.hears("m", wire.SumAsk, *asked)
+	if c.told("m", wire.SumNone) != nil {
+		t.Error("who is no member is answered")
+	}
+	c.here("a", "b", "n")
+	c.Call(0, Call{Name: "x", Vector: []float64{1, 2}})
+	c.Outcomes()
+	if c.hears("n", wire.SumAsk, *asked); c.told("n", wire.SumNone) != nil {
+		t.Error("one that has a part says that it has none")
+	}
+	c.Cancel(0, "x")
+	c.Outcomes()
+	if c.hears("n", wire.SumAsk, *asked); c.told("n", wire.SumNone) == nil {
+		t.Error("one that has no part does not say so")
+	}
+	s.hears("b", wire.SumNone, wire.Sum{})
+	if s.hears("c", wire.SumNone, wire.Sum{}); !placed() {
+		t.Error("nobody else sums, and it does not either")
+	}
+}
