@@ -31,7 +31,7 @@ func (s Tree) Fit(ctx context.Context, flock table.Flock, name string, rows Rows
 type Forest struct {
 	Trees   int     // 0: 100
 	Depth   int     // of a tree, at most; 0: 14
-	MinRows int     // of a leaf; 0: 20
+	MinRows int     // of a leaf; 0: 1, as scikit-learn's: the mean of many trees evens out what one has by chance
 	Rows    float64 // part of the rows that each tree is fitted on; 0: 0.632, as many as a bootstrap has
 	Columns float64 // part of the columns that each node may be split by; 0: the root of their number
 	Seed    uint64  // of what is sampled
@@ -42,7 +42,7 @@ const forestAtOnce = 8
 
 // Fit grows the trees.
 func (s Forest) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
-	s.Trees, s.Depth, s.MinRows = cmp.Or(s.Trees, 100), cmp.Or(s.Depth, 14), cmp.Or(s.MinRows, 20)
+	s.Trees, s.Depth, s.MinRows = cmp.Or(s.Trees, 100), cmp.Or(s.Depth, 14), cmp.Or(s.MinRows, 1)
 	s.Rows = cmp.Or(s.Rows, 0.632)
 	if s.Trees < 0 || s.Depth < 0 || s.MinRows < 0 || !isShare(s.Rows) || !isShare(s.Columns) {
 		return nil, fmt.Errorf("learn: a forest by %+v: a setting is out of range", s)

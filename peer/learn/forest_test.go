@@ -1,7 +1,9 @@
 package learn
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -137,5 +139,36 @@ func TestForestBoundsItsSums(t *testing.T) {
 	}
 	if flock.largest > maxSum+1024 {
 		t.Errorf("a sum of %d numbers", flock.largest)
+	}
+}
+
+// Rows of ten kinds that hardly differ by any one column, some 30 of each: a forest whose leaves want 20
+// rows cannot tell them apart as one by default does.
+func TestForestTellsFewRowsApart(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	rows := Rows{Features: &table.Batch{Rows: 600}, Target: make([]float64, 600)}
+	for c := range 10 {
+		rows.Classes = append(rows.Classes, fmt.Sprint(c))
+	}
+	for j := range 16 {
+		c := table.Column{Name: fmt.Sprint("p", j), Numbers: make([]float64, 600)}
+		for i := range c.Numbers {
+			rows.Target[i] = float64(i % 10)
+			c.Numbers[i] = math.Round(8 + 4*math.Sin(float64((j+1)*(i%10+3))) + 3*rng.NormFloat64())
+		}
+		rows.Features.Columns = append(rows.Features.Columns, c)
+	}
+	train, test := rows.Select(func(i int) bool { return i%20 < 10 }), rows.Select(func(i int) bool { return i%20 >= 10 })
+	accuracy := func(l Learner) float64 {
+		s, err := Evaluate(t.Context(), table.Alone{}, "e", fitParts(t, l, train), test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Classes.Accuracy
+	}
+	if few, many := accuracy(Forest{Trees: 40}), accuracy(Forest{Trees: 40, MinRows: 20}); few < many+0.03 {
+		t.Errorf("accuracy %.3f by default, %.3f with 20 rows a leaf", few, many)
+	} else {
+		t.Logf("accuracy %.3f by default, %.3f with 20 rows a leaf", few, many)
 	}
 }
