@@ -24,6 +24,8 @@ const (
 	defaultFactors = 10
 	defaultRounds  = 10
 	defaultRidge   = 0.1
+	// maxEquations is how many numbers a sum over items may have: 512 MB.
+	maxEquations = 64 << 20
 )
 
 // ALS learns ratings, Rows.Target, that users give to items: the mean of all plus the product
@@ -115,9 +117,12 @@ func (m *ALSModel) check() error {
 			if len(f) != factors {
 				return fmt.Errorf("%q has %d factors, another %d", name, len(f), factors)
 			}
+			if err := finite(f); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return finite([]float64{m.Mean, m.RMSE})
 }
 
 func categories(b *table.Batch, name string) (*table.Column, error) {
@@ -133,6 +138,7 @@ func categories(b *table.Batch, name string) (*table.Column, error) {
 
 // Fit makes an *ALSModel.
 func (l ALS) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	flock = table.Careful(flock)
 	l, local := l.withDefaults()
 	f := alsFit{ALS: l, flock: flock, name: name, rows: rows}
 	if local == nil {
@@ -217,9 +223,17 @@ func (f *alsFit) gather(ctx context.Context) error {
 	}
 	slices.Sort(f.names)
 	f.names = slices.Compact(f.names)
+	if most := maxEquations / f.width(); len(f.names) > most {
+		return fmt.Errorf("%d items, at most %d with %d factors", len(f.names), most, f.Factors)
+	}
 	for _, item := range f.items.Values {
 		at, _ := slices.BinarySearch(f.names, item)
 		f.place = append(f.place, at)
+	}
+	for _, item := range used(f.items) {
+		if _, known := slices.BinarySearch(f.names, item); !known {
+			return fmt.Errorf("%w: the list of items of all members lacks %q of this one", table.ErrSum, item)
+		}
 	}
 	return nil
 }
@@ -252,8 +266,8 @@ func (f *alsFit) run(ctx context.Context) (*ALSModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !(sum[1] > 0) {
-		return nil, ErrNoRows
+	if err := checkWeights(f.name+"/mean", sum[1]); err != nil {
+		return nil, err
 	}
 	f.mean = sum[0] / sum[1]
 	chance := rand.New(rand.NewPCG(f.Seed, uint64(len(f.names))))
@@ -358,6 +372,6 @@ func (f *alsFit) model(ctx context.Context, users, items [][]float64) (*ALSModel
 	if sum, _, err = f.flock.Sum(ctx, f.name+"/rmse", sum); err != nil {
 		return nil, err
 	}
-	m.RMSE = math.Sqrt(sum[0] / sum[1])
-	return m, nil
+	m.RMSE = math.Sqrt(sum[0] / sum[1]) // NaN of a sum below 0, which check finds
+	return m, m.check()
 }

@@ -101,7 +101,9 @@ func (a areaOf) histogram(ctx context.Context, flock table.Flock, name string, n
 	if weights, _, err = flock.Sum(ctx, a.name+name, weights); err != nil {
 		return nil, nil, err
 	}
-	ends, _, err = flock.Max(ctx, a.name+name+"/ends", ends)
+	if err = table.Counts(a.name+name, maxWeight, weights...); err == nil {
+		ends, _, err = flock.Max(ctx, a.name+name+"/ends", ends)
+	}
 	return weights, ends, err
 }
 

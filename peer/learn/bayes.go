@@ -22,6 +22,7 @@ type GaussianNB struct {
 
 // Fit gives a *GaussianNBModel.
 func (l *GaussianNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	flock = table.Careful(flock)
 	columns, err := begin(ctx, flock, name, rows, l)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,10 @@ func (l *GaussianNB) Fit(ctx context.Context, flock table.Flock, name string, ro
 	if smoothing == 0 {
 		smoothing = defaultSmoothing
 	}
-	return m, m.smooth(smoothing)
+	if err := m.smooth(smoothing); err != nil {
+		return nil, err
+	}
+	return m, m.check()
 }
 
 // smooth adds a part of the largest variance, over all classes, to each.
@@ -112,7 +116,7 @@ func (m *GaussianNBModel) Predict(dst []float64, features *table.Batch) ([]float
 	}
 	out := dst[first:]
 	for j, name := range m.Columns {
-		values, err := numbers(features, name)
+		values, err := numbers(features, name, j)
 		if err != nil {
 			return dst[:first], err
 		}
@@ -138,7 +142,10 @@ func (m *GaussianNBModel) check() error {
 			return fmt.Errorf("class %d does not have a mean and a variance above 0 of each of %d columns", class, len(m.Columns))
 		}
 	}
-	return nil
+	if err := distinct(m.Columns); err != nil {
+		return err
+	}
+	return finite(append(slices.Concat(m.Means, m.Variances), m.Rows)...)
 }
 
 // noPrior is the logarithm of the prior of a class without rows: JSON has no infinity.
@@ -192,10 +199,10 @@ func sumsByClass(ctx context.Context, flock table.Flock, name string, rows Rows,
 			there++
 		}
 	}
-	switch {
-	case there == 0:
-		return s, ErrNoRows
-	case there == 1:
+	if err := checkWeights(name, s.rows...); err != nil {
+		return s, err
+	}
+	if there == 1 {
 		return s, fmt.Errorf("%w: it is %q", ErrOneClass, rows.Classes[likeliest(s.rows)])
 	}
 	return s, nil

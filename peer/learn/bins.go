@@ -118,6 +118,31 @@ type rowsSummary struct {
 // counts as one of the others.
 const maxNames = 1 << 16
 
+// maxTreeRows bounds the rows of all members: so many weights add up to what a cell holds.
+const maxTreeRows = 1 << 30
+
+// check holds what a member tells against itself: counts become the lengths and the bits of sums.
+func (s *rowsSummary) check(columns int) error {
+	if len(s.Columns) != columns {
+		return table.ErrUnlike
+	}
+	fault := func(what string) error { return fmt.Errorf("%w: %s", table.ErrSum, what) }
+	if s.Rows < 0 || s.Rows > maxTreeRows || !(s.Weight >= 0 && s.Weight <= maxNumber) || !(s.Target >= 0 && s.Target <= maxNumber) {
+		return fault(fmt.Sprintf("%d rows, of weights up to %g and targets up to %g", s.Rows, s.Weight, s.Target))
+	}
+	for _, c := range s.Columns {
+		if c.Rows < 0 || c.Rows > s.Rows || len(c.Counts) != len(c.Values) || len(c.Values) > maxNames {
+			return fault(fmt.Sprintf("a column with %d of %d rows, %d values and %d counts", c.Rows, s.Rows, len(c.Values), len(c.Counts)))
+		}
+		for _, n := range c.Counts {
+			if n < 0 || n > c.Rows {
+				return fault(fmt.Sprintf("a value in %d of %d rows", n, c.Rows))
+			}
+		}
+	}
+	return nil
+}
+
 // binRows agrees with all members on the bins, and puts the rows into them. Settings are those of the
 // learner, which must be alike too.
 func binRows(ctx context.Context, flock table.Flock, name string, rows Rows, settings any) (*binned, error) {
@@ -148,7 +173,7 @@ func binRows(ctx context.Context, flock table.Flock, name string, rows Rows, set
 	case len(rows.Classes) == 1:
 		return nil, ErrOneClass
 	}
-	edges, err := findEdges(ctx, flock, name, rows.Features, all.Columns)
+	edges, err := findEdges(ctx, flock, name, rows.Features, all)
 	if err != nil {
 		return nil, err
 	}
@@ -179,6 +204,9 @@ func checkColumns(b *table.Batch) error {
 			return fmt.Errorf("learn: column %q has %d codes for %d rows", c.Name, n, b.Rows)
 		}
 	}
+	if err := b.Distinct(); err != nil {
+		return fmt.Errorf("learn: %w", err)
+	}
 	return nil
 }
 
@@ -204,10 +232,16 @@ func summarize(ctx context.Context, flock table.Flock, name string, rows Rows) (
 	counts := make([]map[string]int64, len(mine.Columns))
 	for _, text := range texts {
 		var s rowsSummary
-		if err := json.Unmarshal(text, &s); err != nil || len(s.Columns) != len(mine.Columns) {
-			return all, fmt.Errorf("learn: reading what a member's columns hold: %w", cmp.Or(err, table.ErrUnlike))
+		err := json.Unmarshal(text, &s)
+		if err == nil {
+			err = s.check(len(mine.Columns))
 		}
-		all.Rows += s.Rows
+		if all.Rows += s.Rows; err == nil && all.Rows > maxTreeRows {
+			err = fmt.Errorf("all have more than %d rows", maxTreeRows)
+		}
+		if err != nil {
+			return all, fmt.Errorf("learn: reading what a member's columns hold, of %s: %w", name, err)
+		}
 		all.Weighted = all.Weighted || s.Weighted
 		all.Weight, all.Target = max(all.Weight, s.Weight), max(all.Target, s.Target)
 		for i, c := range s.Columns {
@@ -261,9 +295,7 @@ func (s *columnSummary) join(o columnSummary, counts map[string]int64) map[strin
 		s.Zeros = 63
 	}
 	for i, value := range o.Values {
-		if i < len(o.Counts) {
-			counts[value] += o.Counts[i]
-		}
+		counts[value] += o.Counts[i]
 	}
 	if o.Rows == 0 {
 		return counts

@@ -35,6 +35,7 @@ const categoryL2 = 10
 
 // Fit grows the trees.
 func (s Boost) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	flock = table.Careful(flock)
 	s.Trees, s.Leaves, s.MinRows = cmp.Or(s.Trees, 100), cmp.Or(s.Leaves, 31), cmp.Or(s.MinRows, 20)
 	s.Rate = cmp.Or(s.Rate, 0.1)
 	if s.Trees < 0 || s.Leaves < 1 || s.Depth < 0 || s.MinRows < 0 || !(s.L2 >= 0) || !(s.Rate > 0) || !isShare(s.Rows) || !isShare(s.Columns) {
@@ -118,6 +119,12 @@ func (f *boosting) base(ctx context.Context) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("learn: summing targets: %w", err)
 	}
+	if err := table.Counts(f.name+"/base", table.MaxCount, append([]float64{math.Abs(sum[0])}, sum[1:]...)...); err != nil {
+		return nil, fmt.Errorf("learn: %w", err)
+	}
+	if sum[1] == 0 {
+		return nil, ErrNoRows
+	}
 	counts, some := sum[2:], 0
 	for _, n := range counts {
 		if n > 0 {
@@ -194,6 +201,9 @@ func (f *boosting) setGradients(ctx context.Context, round int) error {
 			most = max(most, math.Abs(y[i]-out))
 		}
 		largest, _, err := f.flock.Max(ctx, fmt.Sprintf("%s/residual%d", f.name, round), []float64{most})
+		if err == nil {
+			err = table.Counts("residual", maxWeight, largest...)
+		}
 		if err != nil {
 			return fmt.Errorf("learn: the largest residual: %w", err)
 		}

@@ -26,7 +26,10 @@ func (c *Coefficients) check() error {
 			return fmt.Errorf("%d weights for %d columns", len(weights), len(c.Columns))
 		}
 	}
-	return nil
+	if err := distinct(c.Columns); err != nil {
+		return err
+	}
+	return finite(append(c.Weights[:len(c.Weights):len(c.Weights)], c.Intercept)...)
 }
 
 // apply appends the outputs of each row to dst.
@@ -38,7 +41,7 @@ func (c *Coefficients) apply(dst []float64, features *table.Batch) ([]float64, e
 	}
 	out := dst[first:]
 	for j, name := range c.Columns {
-		values, err := numbers(features, name)
+		values, err := numbers(features, name, j)
 		if err != nil {
 			return dst[:first], err
 		}
@@ -61,9 +64,20 @@ func (c *Coefficients) apply(dst []float64, features *table.Batch) ([]float64, e
 	return dst, nil
 }
 
-// numbers is a column of numbers, all of them there.
-func numbers(b *table.Batch, name string) ([]float64, error) {
-	column := b.Find(name)
+// distinct says which column a model knows twice, as one of a release before one-hot names were told apart may.
+func distinct(columns []string) error {
+	sorted := slices.Sorted(slices.Values(columns))
+	for i := range max(len(sorted)-1, 0) {
+		if sorted[i] == sorted[i+1] {
+			return fmt.Errorf("column %q is there twice, and rows have one of that name: fit it again", sorted[i])
+		}
+	}
+	return nil
+}
+
+// numbers is a column of numbers, all of them there, found near a place.
+func numbers(b *table.Batch, name string, near int) ([]float64, error) {
+	column := b.FindNear(name, near)
 	if column == nil {
 		return nil, fmt.Errorf("learn: there is no column %q, which the model wants", name)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -19,8 +20,8 @@ type BernoulliNB struct {
 
 // Fit gives a *CountNBModel.
 func (l *BernoulliNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
-	m := &CountNBModel{Binary: true, Threshold: l.Threshold}
-	return m, m.fit(ctx, flock, name, rows, l, l.Alpha, false)
+	flock = table.Careful(flock)
+	return (&CountNBModel{Binary: true, Threshold: l.Threshold}).fit(ctx, flock, name, rows, l, l.Alpha, false)
 }
 
 // MultinomialNB is naive Bayes of counts, of words for example: no value may be negative.
@@ -32,8 +33,8 @@ type MultinomialNB struct {
 
 // Fit gives a *CountNBModel.
 func (l *MultinomialNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
-	m := &CountNBModel{}
-	return m, m.fit(ctx, flock, name, rows, l, l.Alpha, true)
+	flock = table.Careful(flock)
+	return new(CountNBModel).fit(ctx, flock, name, rows, l, l.Alpha, true)
 }
 
 // CountNBModel is naive Bayes whose logarithms of probabilities are linear in the columns.
@@ -55,7 +56,7 @@ func (m *CountNBModel) value(x float64) float64 {
 	return 0
 }
 
-func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, name string, rows Rows, settings any, alpha float64, counts bool) error {
+func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, name string, rows Rows, settings any, alpha float64, counts bool) (Model, error) {
 	var local error
 	if counts {
 		local = checkCounts(rows.Features)
@@ -65,17 +66,20 @@ func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, name string, 
 		err = wantClasses(rows)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if alpha == 0 {
 		alpha = 1
 	}
 	if !(alpha > 0) {
-		return fmt.Errorf("learn: an alpha of %v; want a number that is not negative", alpha)
+		return nil, fmt.Errorf("learn: an alpha of %v; want a number that is not negative", alpha)
 	}
 	sums, err := sumsByClass(ctx, flock, name+"/counts", rows, func(_, _ int, x float64) float64 { return m.value(x) })
+	if err == nil {
+		err = table.Counts(name+"/counts", math.MaxFloat64, slices.Concat(sums.sums...)...)
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d := len(columns)
 	m.Columns, m.Intercept = columns, priors(sums.rows)
@@ -98,13 +102,13 @@ func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, name string, 
 	}
 	// Another processor's logarithms may differ in the last bit.
 	if flat, err = settle(ctx, flock, name, flat); err != nil {
-		return fmt.Errorf("learn: comparing logarithms: %w", err)
+		return nil, fmt.Errorf("learn: comparing logarithms: %w", err)
 	}
 	k := copy(m.Intercept, flat)
 	for class := range m.Weights {
 		copy(m.Weights[class], flat[k+class*d:])
 	}
-	return nil
+	return m, m.check()
 }
 
 func checkCounts(b *table.Batch) error {
@@ -128,8 +132,8 @@ func (m *CountNBModel) Outputs() int { return len(m.Intercept) }
 func (m *CountNBModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
 	if m.Binary {
 		counted := &table.Batch{Rows: features.Rows}
-		for _, name := range m.Columns {
-			values, err := numbers(features, name)
+		for j, name := range m.Columns {
+			values, err := numbers(features, name, j)
 			if err != nil {
 				return dst, err
 			}

@@ -17,8 +17,9 @@ import (
 const (
 	maxBins       = 255     // of a column's values; one more is for what is missing
 	spansAtLeast  = 2 * 255 // fewer spans are all divided, so that few values have a bin each
-	partsARound   = 1 << 12 // into which the spans of one column are divided in one sum
-	columnsAtOnce = 32      // whose values are held sorted at a time
+	partsARound   = 1 << 12 // into which the spans of one column are divided in one sum, at most
+	partsARow     = 8       // fewer where rows are few: it takes more rounds and far fewer counts
+	columnsAtOnce = 32      // whose values are held sorted at a time; more where their parts are fewer
 )
 
 // keyOf numbers the finite floats in their order; both zeros are one.
@@ -70,6 +71,9 @@ func (p *spread) wide(s span) bool {
 	return s.least < s.most && (len(p.spans) < spansAtLeast || s.rows > p.rows/spansAtLeast)
 }
 
+// partsOf is how many parts a column of so many rows is divided into in one round.
+func partsOf(rows float64) int { return int(min(max(partsARow*rows, partsARow), partsARound)) }
+
 // divide gives the parts of all wide spans, to be counted.
 func (p *spread) divide() []span {
 	wide := 0
@@ -78,12 +82,12 @@ func (p *spread) divide() []span {
 			wide++
 		}
 	}
-	var parts []span
+	parts := make([]span, 0, partsOf(p.rows)+2*wide)
 	for _, s := range p.spans {
 		if !p.wide(s) {
 			continue
 		}
-		step := (s.most-s.least)/uint64(max(2, partsARound/wide)) + 1
+		step := (s.most-s.least)/uint64(max(2, partsOf(p.rows)/wide)) + 1
 		for from := s.least; ; from += step {
 			if s.most-from < step {
 				parts = append(parts, span{from, s.most, 0})
@@ -105,22 +109,28 @@ func (p *spread) count(s span) float64 {
 	return float64(n)
 }
 
-// replace puts the parts that hold rows in the place of what was divided.
-func (p *spread) replace(parts []span) {
+// replace puts the parts that hold rows in the place of what was divided. Parts never hold more than that did,
+// or one that lies could have ever more of them divided.
+func (p *spread) replace(parts []span) error {
 	var spans []span
 	for _, s := range p.spans {
 		if !p.wide(s) {
 			spans = append(spans, s)
 			continue
 		}
+		left := s.rows
 		for len(parts) > 0 && parts[0].most <= s.most {
-			if parts[0].rows > 0 {
+			if left -= parts[0].rows; parts[0].rows > 0 {
 				spans = append(spans, parts[0])
 			}
 			parts = parts[1:]
 		}
+		if left < 0 {
+			return fmt.Errorf("%w: parts of a column hold %g rows more than their whole, %g", table.ErrSum, -left, s.rows)
+		}
 	}
 	p.spans = spans
+	return nil
 }
 
 // value is what a key stands for.
@@ -161,17 +171,19 @@ func between(least, next float64) float64 {
 }
 
 // findEdges gives the edges of each number column, nil for others.
-func findEdges(ctx context.Context, flock table.Flock, name string, b *table.Batch, s []columnSummary) ([][]float64, error) {
-	edges := make([][]float64, len(s))
-	for from := 0; from < len(s); from += columnsAtOnce {
-		to := min(from+columnsAtOnce, len(s))
+func findEdges(ctx context.Context, flock table.Flock, name string, b *table.Batch, all rowsSummary) ([][]float64, error) {
+	s := all.Columns
+	edges, atOnce := make([][]float64, len(s)), columnsAtOnce*partsARound/partsOf(float64(all.Rows))
+	var counts []float64
+	for from := 0; from < len(s); from += atOnce {
+		to := min(from+atOnce, len(s))
 		spreads := make([]*spread, 0, to-from)
 		for c := from; c < to; c++ {
 			spreads = append(spreads, newSpread(&b.Columns[c], s[c]))
 		}
 		for round := 0; ; round++ {
 			var parts [][]span
-			var counts []float64
+			counts = counts[:0]
 			for _, p := range spreads {
 				parts = append(parts, p.divide())
 				for _, part := range parts[len(parts)-1] {
@@ -181,7 +193,11 @@ func findEdges(ctx context.Context, flock table.Flock, name string, b *table.Bat
 			if len(counts) == 0 {
 				break
 			}
-			sum, _, err := flock.Sum(ctx, fmt.Sprintf("%s/edges%d/%d", name, from, round), counts)
+			part := fmt.Sprintf("%s/edges%d/%d", name, from, round)
+			sum, _, err := flock.Sum(ctx, part, counts)
+			if err == nil {
+				err = table.Counts(part, float64(all.Rows), sum...)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("learn: counting values for the edges of bins: %w", err)
 			}
@@ -190,7 +206,9 @@ func findEdges(ctx context.Context, flock table.Flock, name string, b *table.Bat
 					parts[i][j].rows = sum[j]
 				}
 				sum = sum[len(parts[i]):]
-				p.replace(parts[i])
+				if err := p.replace(parts[i]); err != nil {
+					return nil, fmt.Errorf("learn: counting values, %s: %w", part, err)
+				}
 			}
 		}
 		for i, p := range spreads {

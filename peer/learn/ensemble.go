@@ -42,6 +42,7 @@ type Ensemble struct {
 
 // Fit gives an *EnsembleModel; with MeanCoefficients a model of the learner's own type.
 func (e *Ensemble) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	flock = table.Careful(flock)
 	local := checkTarget(rows)
 	if local == nil && rows.Features == nil {
 		local = fmt.Errorf("learn: %w", errNoFeatures)
@@ -124,7 +125,7 @@ func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, name stri
 			continue
 		}
 		model, err := b.decode()
-		if err == nil && (model.Outputs() != m.outputs || !(b.Rows >= 0)) {
+		if err == nil && (model.Outputs() != m.outputs || !(b.Rows >= 0 && b.Rows <= maxWeight)) {
 			err = fmt.Errorf("%d outputs of %v rows; want %d", model.Outputs(), b.Rows, m.outputs)
 		}
 		if err == nil {

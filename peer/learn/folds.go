@@ -38,6 +38,7 @@ func pick(values []float64, rows []int) []float64 {
 // the model on those held out. What prepared the rows has seen all of them. A fold by a column's
 // value wants that column among the features.
 func CrossValidate(ctx context.Context, flock table.Flock, name string, learner Learner, rows Rows, folds []table.Split) ([]Scores, error) {
+	flock = table.Careful(flock)
 	var scores []Scores
 	for f, fold := range folds {
 		part := fmt.Sprintf("%s/fold%d", name, f+1)

@@ -19,6 +19,7 @@ type Tree struct {
 
 // Fit grows the tree.
 func (s Tree) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	flock = table.Careful(flock)
 	s.Depth, s.MinRows = cmp.Or(s.Depth, 10), cmp.Or(s.MinRows, 20)
 	if s.Depth < 0 || s.Leaves < 0 || s.MinRows < 0 {
 		return nil, fmt.Errorf("learn: a tree by %+v: a setting is below 0", s)
@@ -42,6 +43,7 @@ const forestAtOnce = 8
 
 // Fit grows the trees.
 func (s Forest) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	flock = table.Careful(flock)
 	s.Trees, s.Depth, s.MinRows = cmp.Or(s.Trees, 100), cmp.Or(s.Depth, 14), cmp.Or(s.MinRows, 1)
 	s.Rows = cmp.Or(s.Rows, 0.632)
 	if s.Trees < 0 || s.Depth < 0 || s.MinRows < 0 || !isShare(s.Rows) || !isShare(s.Columns) {

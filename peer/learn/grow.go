@@ -18,6 +18,9 @@ const (
 	// drawn for it alone; bins are joined until they are as few. With 8 forests score 0.001
 	// higher on the flights, and sums are half as large again.
 	thresholds = 4
+	// smallLeaf is how many rows a leaf counts as at least, where its thresholds are counted: with leaves of one row
+	// forests score as high, and sums are two thirds as large.
+	smallLeaf = 5
 )
 
 // limits bound a tree.
@@ -60,6 +63,7 @@ type request struct {
 	parent        int32
 	layout        layout
 	pack          packing
+	rows          float64 // of the node, over all members
 }
 
 // grower grows trees on the rows of all members, several at once.
@@ -126,13 +130,13 @@ func (g *grower) ask(t *tree, id, sibling, parent int32, rows float64) {
 		g.want = append(g.want, request{})
 	}
 	w := &g.want[n]
-	w.tree, w.node, w.sibling, w.parent, w.pack = t, id, sibling, parent, packingFor(t.grad, rows)
+	w.tree, w.node, w.sibling, w.parent, w.pack, w.rows = t, id, sibling, parent, packingFor(t.grad, rows), rows
 	w.layout.columns, w.layout.level = w.layout.columns[:0], 0
 	if g.columns == 0 {
 		w.layout.columns = append(w.layout.columns, t.all.columns...)
 	} else {
 		w.layout.columns = sampleColumns(g.table.every(w.layout.columns), g.columns, t.draw, int(id))
-		enough := max(maxBins>>maxLevel, thresholds*int(rows)/g.minRows)
+		enough := max(maxBins>>maxLevel, thresholds*int(rows)/max(g.minRows, smallLeaf))
 		for w.layout.level < maxLevel && maxBins>>(w.layout.level+1) >= enough {
 			w.layout.level++
 		}
@@ -153,12 +157,18 @@ func (g *grower) evaluate(ctx context.Context) error {
 			g.vector = g.hists.pack(g.vector, w.tree.grad, w.pack, cells)
 		}
 		g.sums++
-		sum, _, err := g.flock.Sum(ctx, fmt.Sprintf("%s/%d", g.name, g.sums), g.vector)
+		name := fmt.Sprintf("%s/%d", g.name, g.sums)
+		sum, _, err := g.flock.Sum(ctx, name, g.vector)
+		if err == nil {
+			err = table.Counts(name, table.MaxCount, sum...)
+		}
 		if err != nil {
 			return fmt.Errorf("learn: summing histograms of trees: %w", err)
 		}
 		for ; from < to; from++ {
-			sum = g.read(&g.want[from], sum)
+			if sum, err = g.read(&g.want[from], sum); err != nil {
+				return fmt.Errorf("learn: histograms of trees, %s: %w", name, err)
+			}
 		}
 	}
 	return nil
@@ -166,10 +176,13 @@ func (g *grower) evaluate(ctx context.Context) error {
 
 // read takes the histogram of a node from a sum, finds the node's split and its sibling's, and
 // returns the rest of the sum.
-func (g *grower) read(w *request, sum []float64) []float64 {
+func (g *grower) read(w *request, sum []float64) ([]float64, error) {
 	t, size := w.tree, w.layout.bins()*w.tree.grad.stride()
 	hist := g.take(size)
 	sum = g.hists.unpack(hist, sum, t.grad, w.pack)
+	if err := w.layout.check(hist, t.grad.stride(), w.rows); err != nil {
+		return nil, err
+	}
 	if w.node == 0 {
 		stride := t.grad.stride()
 		first := hist[:int(w.layout.offset[1])*stride] // each row is in one bin of the first column
@@ -186,7 +199,7 @@ func (g *grower) read(w *request, sum []float64) []float64 {
 		g.judge(w, w.sibling, rest)
 	}
 	g.judge(w, w.node, hist)
-	return sum
+	return sum, nil
 }
 
 // judge finds the split of a node by its histogram, and keeps that for the children.

@@ -87,7 +87,7 @@ func (m *KMeansModel) check() error {
 			return fmt.Errorf("center %d has %d values for %d columns", i, len(c), len(m.Columns))
 		}
 	}
-	return nil
+	return finite(append(m.Centers[:len(m.Centers):len(m.Centers)], m.Sizes, []float64{m.Inertia})...)
 }
 
 // centers are points that rows belong to.
@@ -121,7 +121,8 @@ func distance2(x, y []float64) (sum float64) {
 // Fit makes a *KMeansModel. Clusters that no row is left in get the row that is farthest from
 // its center; if there are fewer distinct rows than clusters, the model has as many as those.
 func (l KMeans) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
-	p, local := pointsOf(rows, allNames(rows.Features))
+	flock = table.Careful(flock)
+	p, local := pointsToFit(rows)
 	l, wrong := l.withDefaults()
 	if wrong != nil {
 		local = wrong
@@ -143,7 +144,7 @@ func (l KMeans) Fit(ctx context.Context, flock table.Flock, name string, rows Ro
 	if err != nil {
 		return nil, fmt.Errorf("learn: k-means: %w", err)
 	}
-	return m, nil
+	return m, m.check()
 }
 
 // kmeansFit is one fit: the points are measured from the mean of all.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/table"
 )
 
 const (
@@ -67,12 +69,18 @@ func (f kmeansFit) start(ctx context.Context) (centers, error) {
 			}
 		})
 	}
+	if len(candidates.at) == 0 {
+		return centers{}, fmt.Errorf("%w: no rows are drawn", table.ErrSum)
+	}
 	weights := make([]float64, len(candidates.at))
 	for row, i := range near {
 		weights[i] += p.rows.weight(row)
 	}
 	weights, _, err := f.flock.Sum(ctx, f.name+"/weights", weights)
 	if err != nil {
+		return centers{}, err
+	}
+	if err := checkWeights(f.name+"/weights", weights...); err != nil {
 		return centers{}, err
 	}
 	flat, err := settle(ctx, f.flock, f.name+"/start", slices.Concat(f.divide(candidates, weights)...))
@@ -108,7 +116,7 @@ func (f kmeansFit) divide(candidates centers, weights []float64) (best [][]float
 				}
 			}
 		}
-		if cost := total(off); cost < lowest {
+		if cost := total(off); cost < lowest || best == nil {
 			lowest, best = cost, chosen
 		}
 	}

@@ -45,6 +45,7 @@ type Linear struct {
 // Fit gives a *LinearModel, a *LinearClassModel where there are classes. Columns that follow
 // from one another give ErrSingular, if Ridge is 0; a constant column gets a weight of 0.
 func (l *Linear) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	flock = table.Careful(flock)
 	m, err := newMatrix(ctx, flock, name, rows, l)
 	if err != nil {
 		return nil, err
@@ -111,8 +112,9 @@ func (n *normal) solve(ctx context.Context, flock table.Flock, name string) (Coe
 	if err != nil {
 		return Coefficients{}, fmt.Errorf("learn: summing the normal equations: %w", err)
 	}
-	if n.total = sums[len(sums)-1]; n.total == 0 {
-		return Coefficients{}, ErrNoRows
+	n.total = sums[len(sums)-1]
+	if err := checkWeights(name+"/products", n.total); err != nil {
+		return Coefficients{}, err
 	}
 	n.centre(sums, means)
 	column, parameters := n.parameters(sums, means)
@@ -124,7 +126,8 @@ func (n *normal) solve(ctx context.Context, flock table.Flock, name string) (Coe
 	if column := int(values[len(values)-1]); column >= 0 && column < d {
 		return Coefficients{}, fmt.Errorf("%w (column %q)", ErrSingular, n.columns[column])
 	}
-	return n.coefficients(n.k, values[:n.k*(d+1)]), nil
+	c := n.coefficients(n.k, values[:n.k*(d+1)])
+	return c, c.check()
 }
 
 // products are the lower triangle of the columns' products, row by row, then each column's with

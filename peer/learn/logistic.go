@@ -34,6 +34,7 @@ type Logistic struct {
 
 // Fit gives a *LogisticModel.
 func (l *Logistic) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+	flock = table.Careful(flock)
 	m, err := newMatrix(ctx, flock, name, rows, l)
 	if err != nil {
 		return nil, err
@@ -67,6 +68,9 @@ func outputs(ctx context.Context, flock table.Flock, name string, m *matrix, row
 	counts, _, err := flock.Sum(ctx, name+"/classes", counts)
 	if err != nil {
 		return 0, fmt.Errorf("learn: counting classes: %w", err)
+	}
+	if err := checkWeights(name+"/classes", counts...); err != nil {
+		return 0, err
 	}
 	there := 0
 	for _, n := range counts {
@@ -163,8 +167,9 @@ func (d descent) run(ctx context.Context, flock table.Flock, name string, m *mat
 		if err != nil {
 			return 0, nil, fmt.Errorf("learn: summing the gradient, evaluation %d: %w", evaluation, err)
 		}
-		if m.total = sums[k*width+1]; m.total == 0 {
-			return 0, nil, ErrNoRows
+		m.total = sums[k*width+1]
+		if err := checkWeights(fmt.Sprintf("%s/descent%d", name, evaluation), m.total); err != nil {
+			return 0, nil, err
 		}
 		search.tolerance = tolerance * m.total
 		value, gradient := sums[k*width], sums[:k*width:k*width]
@@ -178,5 +183,6 @@ func (d descent) run(ctx context.Context, flock table.Flock, name string, m *mat
 	if err != nil {
 		return Coefficients{}, Descent{}, err
 	}
-	return m.coefficients(k, parameters), end, nil
+	c := m.coefficients(k, parameters)
+	return c, end, c.check()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -76,13 +77,23 @@ func checkFeatures(b *table.Batch) error {
 	if b == nil {
 		return fmt.Errorf("learn: %w", errNoFeatures)
 	}
-	if len(b.Columns) > math.MaxInt32 {
-		return fmt.Errorf("learn: %d columns are too many", len(b.Columns))
-	}
 	for i := range b.Columns {
 		if err := checkNumbers(&b.Columns[i], b.Rows); err != nil {
 			return err
 		}
+	}
+	return checkSizes(b)
+}
+
+// checkSizes says which column cannot be squared and added up, or has the name of another.
+func checkSizes(b *table.Batch) error {
+	for _, c := range b.Columns {
+		if i := slices.IndexFunc(c.Numbers, func(x float64) bool { return math.Abs(x) > maxNumber && !missing(x) }); i >= 0 {
+			return fmt.Errorf("learn: column %q has %g in row %d, too large to add up; scale it first", c.Name, c.Numbers[i], b.Key(i))
+		}
+	}
+	if err := b.Distinct(); err != nil {
+		return fmt.Errorf("learn: %w", err)
 	}
 	return nil
 }
@@ -104,8 +115,8 @@ func (m *matrix) moments(ctx context.Context, flock table.Flock, name string, b 
 	if err != nil {
 		return fmt.Errorf("learn: summing the means: %w", err)
 	}
-	if m.total = sums[d]; m.total == 0 {
-		return ErrNoRows
+	if m.total = sums[d]; checkWeights(name+"/means", m.total) != nil {
+		return checkWeights(name+"/means", m.total)
 	}
 	rest := make([]float64, 2*d)
 	for j, c := range b.Columns {

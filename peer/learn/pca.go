@@ -79,12 +79,13 @@ func (m *PCAModel) check() error {
 			return fmt.Errorf("component %d has %d values for %d columns", i, len(c), len(m.Columns))
 		}
 	}
-	return nil
+	return finite(append(m.Components[:k:k], m.Mean, m.Variance, m.Explained)...)
 }
 
 // Fit makes a *PCAModel.
 func (l PCA) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
-	p, local := pointsOf(rows, allNames(rows.Features))
+	flock = table.Careful(flock)
+	p, local := pointsToFit(rows)
 	d := len(p.names)
 	if l.Components == 0 {
 		l.Components = min(defaultComponents, d)
@@ -119,7 +120,7 @@ func (l PCA) Fit(ctx context.Context, flock table.Flock, name string, rows Rows)
 		m.Explained = append(m.Explained, share(variance, scatter/weight))
 		m.Components = append(m.Components, flat[l.Components+i*d:l.Components+(i+1)*d])
 	}
-	return m, nil
+	return m, m.check()
 }
 
 // pcaFit is one fit: the points are measured from the mean of all.

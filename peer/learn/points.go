@@ -44,8 +44,8 @@ func pointsOf(rows Rows, names []string) (points, error) {
 	if len(names) == 0 {
 		return p, errors.New("learn: rows without columns")
 	}
-	for _, name := range names {
-		c := rows.Features.Find(name)
+	for j, name := range names {
+		c := rows.Features.FindNear(name, j)
 		switch {
 		case c == nil:
 			return p, fmt.Errorf("learn: column %q is not there", name)
@@ -63,6 +63,15 @@ func pointsOf(rows Rows, names []string) (points, error) {
 		return p, fmt.Errorf("learn: %d weights for %d rows", len(rows.Weight), n)
 	}
 	return p, nil
+}
+
+// pointsToFit takes all columns, whose numbers can be squared and whose names differ.
+func pointsToFit(rows Rows) (points, error) {
+	p, err := pointsOf(rows, allNames(rows.Features))
+	if err == nil {
+		err = checkSizes(rows.Features)
+	}
+	return p, err
 }
 
 // each goes over the rows. The slice is valid during the call.
@@ -105,8 +114,9 @@ func (p points) moments(ctx context.Context, flock table.Flock, name string) (we
 		if sum, _, err = flock.Sum(ctx, name+part, sum); err != nil {
 			return 0, nil, 0, err
 		}
-		if weight, scatter = sum[d], sum[d+1]; !(weight > 0) {
-			return 0, nil, 0, ErrNoRows
+		weight, scatter = sum[d], sum[d+1]
+		if err := checkWeights(name+part, weight); err != nil {
+			return 0, nil, 0, err
 		}
 		next := slices.Clone(mean)
 		for j := range next {

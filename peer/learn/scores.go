@@ -46,6 +46,9 @@ type NumberScores struct {
 // loss infinite. It is scikit-learn's.
 const minProbability = 0x1p-52
 
+// maxPrediction is one whose miss can be squared.
+const maxPrediction = 1e140
+
 // slack is by how much rounding may take a probability out of 0 to 1.
 const slack = 1e-9
 
@@ -58,6 +61,7 @@ type Scores struct {
 // Evaluate predicts the rows of each member and compares them with rows.Target, as classes if
 // rows.Classes names some. All members call it, with the same model; one may have no rows.
 func Evaluate(ctx context.Context, flock table.Flock, name string, model Model, rows Rows) (Scores, error) {
+	flock = table.Careful(flock)
 	var predictions []float64
 	var local error
 	if rows.count() > 0 {
@@ -102,8 +106,10 @@ func evaluateClasses(ctx context.Context, flock table.Flock, name string, probab
 	for truth := range k {
 		s.Confusion = append(s.Confusion, counts[truth*k:(truth+1)*k:(truth+1)*k])
 	}
-	s.Rows = total(counts[:k*k])
-	if s.Rows == 0 {
+	if err := checkWeights(name+"/confusion", counts...); err != nil {
+		return ClassScores{}, err
+	}
+	if s.Rows = total(counts[:k*k]); s.Rows == 0 {
 		return ClassScores{}, ErrNoRows
 	}
 	s.LogLoss = counts[k*k] / s.Rows
@@ -150,7 +156,7 @@ func evaluateNumbers(ctx context.Context, flock table.Flock, name string, predic
 		local = checkTarget(rows)
 	}
 	if local == nil {
-		local = checkPredictions(predictions, rows.count(), -math.MaxFloat64, math.MaxFloat64)
+		local = checkPredictions(predictions, rows.count(), -maxPrediction, maxPrediction)
 	}
 	if err := agree(ctx, flock, name, local); err != nil {
 		return NumberScores{}, err
@@ -164,9 +170,12 @@ func evaluateNumbers(ctx context.Context, flock table.Flock, name string, predic
 	if err != nil {
 		return NumberScores{}, fmt.Errorf("learn: evaluating: %w", err)
 	}
-	mean := share(means[1], means[0])
+	if err := checkWeights(name+"/mean", means[0]); err != nil {
+		return NumberScores{}, err
+	}
+	mean := means[1] / means[0]
 	const (
-		weights = iota
+		all = iota
 		squares
 		absolutes
 		offs // the targets and their squares, less the mean
@@ -184,9 +193,12 @@ func evaluateNumbers(ctx context.Context, flock table.Flock, name string, predic
 	if err != nil {
 		return NumberScores{}, fmt.Errorf("learn: evaluating: %w", err)
 	}
-	n := sums[weights]
-	if n == 0 {
-		return NumberScores{}, ErrNoRows
+	n := sums[all]
+	if err := checkWeights(name+"/errors", n); err != nil {
+		return NumberScores{}, err
+	}
+	if err := table.Counts(name+"/errors", math.MaxFloat64, sums[squares], sums[absolutes]); err != nil {
+		return NumberScores{}, fmt.Errorf("learn: evaluating: %w", err)
 	}
 	s := NumberScores{Peers: peers, Rows: n, RMSE: math.Sqrt(sums[squares] / n), MAE: sums[absolutes] / n}
 	if variance := sums[spread] - sums[offs]*sums[offs]/n; variance > 0 {

@@ -31,13 +31,13 @@ func checkTarget(r Rows) error {
 		return fmt.Errorf("learn: %d weights for %d rows", len(r.Weight), r.count())
 	}
 	for i, weight := range r.Weight {
-		if !(weight >= 0) || math.IsInf(weight, 1) {
-			return fmt.Errorf("learn: the weight of row %d is %v; want a number that is not negative", i, weight)
+		if !(weight >= 0 && weight <= maxNumber) {
+			return fmt.Errorf("learn: the weight of row %d is %v; want a number from 0 to %g", i, weight, maxNumber)
 		}
 	}
 	for i, y := range r.Target {
-		if r.Classes == nil && (math.IsNaN(y) || math.IsInf(y, 0)) {
-			return fmt.Errorf("learn: the target of row %d is %v; leave rows without a target out", i, y)
+		if r.Classes == nil && (math.IsNaN(y) || math.Abs(y) > maxNumber) {
+			return fmt.Errorf("learn: the target of row %d is %v; leave rows without a target out, and scale what is beyond %g", i, y, maxNumber)
 		}
 		if r.Classes != nil && !(y >= 0 && y < float64(len(r.Classes)) && y == math.Trunc(y)) {
 			return fmt.Errorf("learn: the target of row %d is %v; want a class from 0 to %d", i, y, len(r.Classes)-1)

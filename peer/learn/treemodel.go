@@ -117,7 +117,7 @@ type treeInput struct {
 func (m *TreeModel) inputs(features *table.Batch) ([]treeInput, error) {
 	inputs := make([]treeInput, len(m.columns))
 	for i, c := range m.columns {
-		column := features.Find(c.Name)
+		column := features.FindNear(c.Name, i)
 		switch {
 		case column == nil:
 			return nil, fmt.Errorf("learn: there is no column %q, which the model wants", c.Name)

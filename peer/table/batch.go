@@ -100,6 +100,27 @@ func (b *Batch) Find(name string) *Column {
 	return nil
 }
 
+// FindNear is Find for who goes over columns in their order: it looks at a place first.
+func (b *Batch) FindNear(name string, place int) *Column {
+	if place < len(b.Columns) && b.Columns[place].Name == name {
+		return &b.Columns[place]
+	}
+	return b.Find(name)
+}
+
+// Distinct says which name two columns have, if any has: what finds columns by name would mix them up.
+func (b *Batch) Distinct() error {
+	seen := make(map[string]bool, len(b.Columns))
+	for i := range b.Columns {
+		name := b.Columns[i].Name
+		if seen[name] {
+			return fmt.Errorf("two columns are called %q: rename one", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
 // Pick is a batch of some rows of b, by their places in ascending order; b itself if these
 // are all.
 func (b *Batch) Pick(rows []int) *Batch {

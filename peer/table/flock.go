@@ -2,7 +2,10 @@ package table
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
+	"math"
 	"slices"
 )
 
@@ -20,6 +23,67 @@ type Flock interface {
 	// Gather hands every member what each brings, in one order: for sketches, which are
 	// merged by all alike, and for lists of names. It moves as many bytes as all bring.
 	Gather(ctx context.Context, name string, data []byte) (all [][]byte, err error)
+}
+
+// ErrSum is a sum, a maximum or a list of blocks that sound members do not make; the error names it.
+var ErrSum = errors.New("what members brought together is not sound: one of them is at fault")
+
+// MaxCount is the most that a sum of counts may be: a float64 has all whole numbers up to it.
+const MaxCount = 1 << 53
+
+// Counts makes sure that sums of what is never negative, of rows or weights, are from 0 to most,
+// before one becomes a length, an index or a share.
+func Counts(name string, most float64, sums ...float64) error {
+	for i, x := range sums {
+		if !(x >= 0 && x <= most) {
+			return fmt.Errorf("%w: number %d of %q is %g, want 0 to %g", ErrSum, i+1, name, x, most)
+		}
+	}
+	return nil
+}
+
+// Careful is a flock whose sums are as long as what was brought and finite, whose maxima are not
+// below that, and whose blocks are one at least; else ErrSum.
+func Careful(flock Flock) Flock {
+	if _, is := flock.(careful); is {
+		return flock
+	}
+	return careful{flock}
+}
+
+type careful struct{ Flock }
+
+func (c careful) Sum(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
+	sum, peers, err := c.Flock.Sum(ctx, name, vector)
+	return soundSum(name, sum, peers, err, len(vector), func(int) float64 { return -math.MaxFloat64 })
+}
+
+func (c careful) Max(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
+	most, peers, err := c.Flock.Max(ctx, name, vector)
+	return soundSum(name, most, peers, err, len(vector), func(i int) float64 { return vector[i] })
+}
+
+func soundSum(name string, sum []float64, peers int, err error, want int, least func(i int) float64) ([]float64, int, error) {
+	if err == nil && len(sum) != want {
+		err = fmt.Errorf("%w: %q has %d numbers, want %d", ErrSum, name, len(sum), want)
+	}
+	for i := 0; err == nil && i < want; i++ {
+		if !(sum[i] >= least(i) && sum[i] <= math.MaxFloat64) {
+			err = fmt.Errorf("%w: number %d of %q is %g", ErrSum, i+1, name, sum[i])
+		}
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return sum, peers, nil
+}
+
+func (c careful) Gather(ctx context.Context, name string, data []byte) ([][]byte, error) {
+	all, err := c.Flock.Gather(ctx, name, data)
+	if err == nil && len(all) == 0 {
+		return nil, fmt.Errorf("%w: %q has no blocks", ErrSum, name)
+	}
+	return all, err
 }
 
 // Alone is a flock of one process.

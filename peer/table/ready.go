@@ -33,7 +33,7 @@ func Ready(ctx context.Context, flock Flock, name string, local error, alike ...
 	if local != nil {
 		failed = 1
 	}
-	most, _, err := flock.Max(ctx, name, []float64{code, -code, failed})
+	most, _, err := Careful(flock).Max(ctx, name, []float64{code, -code, failed})
 	switch {
 	case local != nil:
 		return local

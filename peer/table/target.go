@@ -116,6 +116,7 @@ func (t Target) check(schema *Schema) (Kind, error) {
 // members call it, with the schema agreed, those without rows too. A target that has one
 // class only in the whole flock, or no value at all, is a *TargetError at every member.
 func (t Target) Fit(ctx context.Context, flock Flock, name string, schema *Schema, rows Source) (*Labels, error) {
+	flock = Careful(flock)
 	kind, fault := t.check(schema)
 	l := &Labels{Target: t}
 	var counts map[string]int64 // of this member's rows; "" for all that have a number
@@ -148,6 +149,9 @@ func (t Target) Fit(ctx context.Context, flock Flock, name string, schema *Schem
 	sums, _, err := flock.Sum(ctx, name+"/counts", vector)
 	if err != nil {
 		return nil, fmt.Errorf("counting the rows of the target %q: %w", t, err)
+	}
+	if err := Counts(name+"/counts", MaxCount, sums...); err != nil {
+		return nil, err
 	}
 	return l.counted(sums)
 }

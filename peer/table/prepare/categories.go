@@ -105,6 +105,20 @@ func (d *dictionary) set(lists map[string][]string) {
 	}
 }
 
+// check says whether the values can be told apart, and how many columns they would be is bounded.
+func (d *dictionary) check() error {
+	made := 0
+	for column, list := range d.lists {
+		made += len(list) + 1
+		for i, value := range list {
+			if value == Other || i > 0 && list[i-1] >= value {
+				return fmt.Errorf("column %q: its values are not in order, each once and without %q", column, Other)
+			}
+		}
+	}
+	return checkMade(made)
+}
+
 // MarshalJSON writes the values.
 func (d dictionary) MarshalJSON() ([]byte, error) { return json.Marshal(d.lists) }
 
@@ -139,7 +153,8 @@ func (d *dictionary) coded(c *table.Column) []int32 {
 }
 
 // OneHot makes of each category a column of 0 and 1 for each of its values, "COLUMN=VALUE", and
-// one for all others, "COLUMN=other". A value that is missing is 0 in all.
+// one for all others, "COLUMN=other". A value that is missing is 0 in all. Where another column has
+// that name, COLUMN is quoted.
 type OneHot struct {
 	// Columns are those that are taken apart; none are all categories.
 	Columns []string `json:"columns,omitempty"`
@@ -156,8 +171,10 @@ func (s *OneHot) Fit(ctx context.Context, flock table.Flock, name string, rows t
 		return fmt.Errorf("taking categories apart: %w", err)
 	}
 	s.Learned.set(kept)
-	return nil
+	return s.check()
 }
+
+func (s *OneHot) check() error { return s.Learned.check() }
 
 // Transform implements table.Stage.
 func (s *OneHot) Transform(b *table.Batch) (*table.Batch, error) {
@@ -194,8 +211,10 @@ func (s *Codes) Fit(ctx context.Context, flock table.Flock, name string, rows ta
 		return fmt.Errorf("numbering categories: %w", err)
 	}
 	s.Learned.set(kept)
-	return nil
+	return s.check()
 }
+
+func (s *Codes) check() error { return s.Learned.check() }
 
 // Transform implements table.Stage.
 func (s *Codes) Transform(b *table.Batch) (*table.Batch, error) {
@@ -220,14 +239,15 @@ const (
 	maxBuckets     = 1 << 14
 )
 
-func bucketsOf(count *int) error {
+// bucketsOf sets and checks how many columns each of so many becomes.
+func bucketsOf(count *int, columns int) error {
 	if *count == 0 {
 		*count = defaultBuckets
 	}
 	if *count < 2 || *count > maxBuckets {
 		return fmt.Errorf("buckets: Count is %d: want 2 to %d, or 0 for %d", *count, maxBuckets, defaultBuckets)
 	}
-	return nil
+	return checkMade(*count * columns)
 }
 
 // bucket is where a text goes.
@@ -248,9 +268,14 @@ func named(column string, count, rows int) []table.Column {
 
 // Fit implements table.Stage.
 func (s *Buckets) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) (err error) {
-	s.Learned, err = columnsOf(ctx, flock, name, rows, s.Columns, table.Category, bucketsOf(&s.Count), s.Count)
-	return err
+	s.Learned = nil
+	if s.Learned, err = columnsOf(ctx, flock, name, rows, s.Columns, table.Category, s.check(), s.Count); err != nil {
+		return err
+	}
+	return s.check()
 }
+
+func (s *Buckets) check() error { return bucketsOf(&s.Count, len(s.Learned)) }
 
 // columnsOf are the columns of a kind that any member has: one batch tells, since all of a
 // source have the same. A fault is one of the settings.

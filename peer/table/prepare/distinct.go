@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -35,7 +36,7 @@ func Distinct(ctx context.Context, flock table.Flock, name string, rows table.So
 	for h := range hashes {
 		own = binary.LittleEndian.AppendUint64(own, h)
 	}
-	all, err := flock.Gather(ctx, name, own)
+	all, err := table.Careful(flock).Gather(ctx, name, own)
 	if err != nil {
 		return nil, 0, fmt.Errorf("comparing rows: %w", err)
 	}
@@ -66,6 +67,12 @@ func hashesOf(ctx context.Context, rows table.Source) (hashes map[uint64]int64, 
 	for b, err := range rows(ctx) {
 		if err != nil {
 			return nil, nil, err
+		}
+		for i := range b.Columns {
+			c := &b.Columns[i]
+			if at := slices.IndexFunc(c.Numbers, func(x float64) bool { return math.Abs(x) > table.MaxCount && !math.IsInf(x, 0) }); at >= 0 {
+				return nil, nil, fmt.Errorf("column %q is %g in row %d: whole numbers beyond 2^53 lose digits, by which rows may differ; read it as a category", c.Name, c.Numbers[at], b.Key(at))
+			}
 		}
 		for row := range b.Rows {
 			h := hashOf(b, row)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -26,6 +27,12 @@ type part[T any] struct {
 // all have the same. A member without rows knows no columns: it brings nothing. A fault of one is
 // an error at all, see table.Ready.
 func gather[T any](ctx context.Context, flock table.Flock, name string, p part[T], merge func(T, T) (T, error)) (map[string]T, error) {
+	flock = table.Careful(flock)
+	for _, column := range slices.Sorted(maps.Keys(p.own)) {
+		if err := sound(p.own[column]); err != nil && p.fault == nil {
+			p.fault = fmt.Errorf("column %q: %w", column, err)
+		}
+	}
 	if err := table.Ready(ctx, flock, name+"/ready", p.fault, p.settings...); err != nil {
 		return nil, err
 	}
@@ -45,14 +52,44 @@ func gather[T any](ctx context.Context, flock table.Flock, name string, p part[T
 		}
 		for _, column := range slices.Sorted(maps.Keys(theirs)) {
 			of, known := merged[column]
+			err := sound(theirs[column])
 			if !known {
-				merged[column] = theirs[column]
-			} else if merged[column], err = merge(of, theirs[column]); err != nil {
-				return nil, fmt.Errorf("%s: column %q: %w", name, column, err)
+				of = theirs[column]
+			} else if err == nil {
+				of, err = merge(of, theirs[column])
 			}
+			if err == nil {
+				err = sound(of)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: column %q, with what member %d of %d brings: %w", name, column, i+1, len(all), err)
+			}
+			merged[column] = of
 		}
 	}
 	return merged, nil
+}
+
+// sound says if what is learned of a column, by one member or all, is not: lies, or numbers too large.
+func sound(of any) error {
+	switch of := of.(type) {
+	case map[string]float64:
+		return table.Counts("rows of a value", table.MaxCount, slices.Collect(maps.Values(of))...)
+	case Moments:
+		if x := of.Near + of.Off + of.Squares; x-x != 0 {
+			return fmt.Errorf("its numbers are too large to be squared and added up: divide them first, or leave it out")
+		}
+		return table.Counts("rows", table.MaxCount, of.Count)
+	case seen:
+		return errors.Join(sound(of.Moments), sound(of.Values), table.Counts("rows", table.MaxCount, of.Missing))
+	case effect:
+		err := errors.Join(sound(of.Target), sound(of.Number), sound(Moments{Off: of.Product}))
+		for _, m := range of.Values {
+			err = errors.Join(err, sound(m))
+		}
+		return err
+	}
+	return nil
 }
 
 // wants tells whether a stage is for a column: those that it names, or all of its kind.
@@ -65,8 +102,8 @@ func wants(names []string, kind table.Kind, c *table.Column) bool {
 func collect(ctx context.Context, rows table.Source, names []string, kind table.Kind, do func(c *table.Column)) error {
 	return each(ctx, rows, func(b *table.Batch) error {
 		var faults []error
-		for _, name := range names {
-			_, err := find(b, name, kind)
+		for i, name := range names {
+			_, err := find(b, name, kind, i)
 			faults = append(faults, err)
 		}
 		return errors.Join(faults...)
@@ -108,9 +145,9 @@ func first(rows table.Source) table.Source {
 	}
 }
 
-// find is a column by name and kind.
-func find(b *table.Batch, name string, kind table.Kind) (*table.Column, error) {
-	c := b.Find(name)
+// find is a column by name and kind, found near a place.
+func find(b *table.Batch, name string, kind table.Kind, near int) (*table.Column, error) {
+	c := b.FindNear(name, near)
 	if c == nil {
 		return nil, fmt.Errorf("column %q is not there", name)
 	}
@@ -122,20 +159,48 @@ func find(b *table.Batch, name string, kind table.Kind) (*table.Column, error) {
 
 // replaced is b with each column that was learned of replaced by what make gives for it.
 func replaced[T any](b *table.Batch, kind table.Kind, learned map[string]T, make func(c *table.Column, of T) []table.Column) (*table.Batch, error) {
-	for _, name := range slices.Sorted(maps.Keys(learned)) {
-		if _, err := find(b, name, kind); err != nil {
-			return nil, err
-		}
-	}
 	out := &table.Batch{Rows: b.Rows, First: b.First, Keys: b.Keys}
+	var made []string // for each column of out the one that it was made of, "" if it keeps its name
+	known := 0
 	for i := range b.Columns {
-		if of, ok := learned[b.Columns[i].Name]; ok {
-			out.Columns = append(out.Columns, make(&b.Columns[i], of)...)
-		} else {
-			out.Columns = append(out.Columns, b.Columns[i])
+		c := &b.Columns[i]
+		of, ok := learned[c.Name]
+		if !ok || c.Kind != kind {
+			out.Columns, made = append(out.Columns, *c), append(made, "")
+			continue
+		}
+		known++
+		for _, n := range make(c, of) {
+			from := c.Name
+			if n.Name == from {
+				from = ""
+			}
+			out.Columns, made = append(out.Columns, n), append(made, from)
 		}
 	}
+	if known != len(learned) { // else all are there: looking for each takes long where they are many
+		for _, name := range slices.Sorted(maps.Keys(learned)) {
+			if _, err := find(b, name, kind, 0); err != nil {
+				return nil, err
+			}
+		}
+	}
+	tellApart(out, made)
 	return out, nil
+}
+
+// tellApart quotes the column in names such as "COLUMN=VALUE" where another column has the same, so
+// that "a=b" with "c" and "a" with "b=c" are two, as is a column that is called so already.
+func tellApart(b *table.Batch, made []string) {
+	times := make(map[string]int, len(b.Columns))
+	for i := range b.Columns {
+		times[b.Columns[i].Name]++
+	}
+	for i := range b.Columns {
+		if c := &b.Columns[i]; made[i] != "" && times[c.Name] > 1 {
+			c.Name = strconv.Quote(made[i]) + c.Name[len(made[i]):]
+		}
+	}
 }
 
 // mapped is a column of numbers with each that is there replaced.

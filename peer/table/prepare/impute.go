@@ -86,11 +86,17 @@ func (s *Impute) kind() table.Kind {
 	return table.Number
 }
 
+func (s *Impute) check() error {
+	if known := []By{"", Mean, Median, Constant, MostFrequent}; !slices.Contains(known, s.By) {
+		return fmt.Errorf("By is %q: want one of %q", s.By, known[1:])
+	}
+	return nil
+}
+
 // look goes over this member's rows.
 func (s *Impute) look(ctx context.Context, rows table.Source) part[seen] {
 	p := part[seen]{own: make(map[string]seen), settings: []any{s.Columns, s.By, s.Value, s.Indicator}}
-	if known := []By{"", Mean, Median, Constant, MostFrequent}; !slices.Contains(known, s.By) {
-		p.fault = fmt.Errorf("By is %q: want one of %q", s.By, known[1:])
+	if p.fault = s.check(); p.fault != nil {
 		return p
 	}
 	p.fault = collect(ctx, rows, s.Columns, s.kind(), func(c *table.Column) {
@@ -122,8 +128,8 @@ func (s *Impute) filling(of seen) (Filling, error) {
 	case len(of.Values) > MaxValues:
 		return filling, errManyValues
 	case s.By == MostFrequent && len(of.Values) > 0:
-		for _, text := range slices.Sorted(maps.Keys(of.Values)) {
-			if filling.Text == "" || of.Values[text] > of.Values[filling.Text] {
+		for i, text := range slices.Sorted(maps.Keys(of.Values)) { // the empty text may be the first
+			if i == 0 || of.Values[text] > of.Values[filling.Text] {
 				filling.Text = text
 			}
 		}

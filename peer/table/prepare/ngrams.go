@@ -36,12 +36,19 @@ func (s *NGrams) Fit(ctx context.Context, flock table.Flock, name string, rows t
 	if s.Words == 0 && s.Letters == 0 {
 		s.Words = 2
 	}
-	fault := bucketsOf(&s.Count)
+	s.Learned = nil
+	if s.Learned, err = columnsOf(ctx, flock, name, rows, s.Columns, table.Category, s.check(), s.Words, s.Letters, s.Count); err != nil {
+		return err
+	}
+	return s.check()
+}
+
+func (s *NGrams) check() error {
+	fault := bucketsOf(&s.Count, len(s.Learned))
 	if s.Words < 0 || s.Words > maxRun || s.Letters != 0 && (s.Letters < leastLetters || s.Letters > maxRun) {
 		fault = errors.Join(fmt.Errorf("n-grams: %d words, %d letters: want at most %d of both, and %d letters or more, or none", s.Words, s.Letters, maxRun, leastLetters), fault)
 	}
-	s.Learned, err = columnsOf(ctx, flock, name, rows, s.Columns, table.Category, fault, s.Words, s.Letters, s.Count)
-	return err
+	return fault
 }
 
 // Transform implements table.Stage.

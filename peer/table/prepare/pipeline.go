@@ -29,6 +29,21 @@ type Pipeline struct {
 // ErrPipeline is a pipeline that cannot be read: not one, cut, changed, or of a newer release.
 var ErrPipeline = errors.New("not a sound pipeline")
 
+// checked is a stage of a file, or one that was fitted: its settings and what it has learned are held
+// against what Transform can do.
+type checked interface{ check() error }
+
+// maxMade is how many columns a stage makes of all that it takes: a batch of them is 2 GB.
+const maxMade = MaxValues + 1
+
+// checkMade says if they are more.
+func checkMade(columns int) error {
+	if columns > maxMade {
+		return fmt.Errorf("%d columns are made, at most %d: drop some, or make fewer buckets", columns, maxMade)
+	}
+	return nil
+}
+
 // kinds makes a stage of each kind.
 func kinds() map[string]table.Stage {
 	all := make(map[string]table.Stage)
@@ -58,8 +73,8 @@ func (p *Pipeline) Fit(ctx context.Context, flock table.Flock, name string, rows
 // another kind, is an error that names it.
 func (p *Pipeline) Transform(b *table.Batch) (*table.Batch, error) {
 	in := &table.Batch{Rows: b.Rows, First: b.First, Keys: b.Keys}
-	for _, f := range p.Input.Fields {
-		c, err := find(b, f.Name, f.Kind)
+	for i, f := range p.Input.Fields {
+		c, err := find(b, f.Name, f.Kind, i)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +86,7 @@ func (p *Pipeline) Transform(b *table.Batch) (*table.Batch, error) {
 			return nil, fmt.Errorf("stage %d, %s: %w", i+1, kindOf(stage), err)
 		}
 	}
-	return in, nil
+	return in, in.Distinct()
 }
 
 // Over gives what the pipeline makes of the rows of a source.
@@ -135,7 +150,11 @@ func (p *Pipeline) UnmarshalJSON(data []byte) error {
 		if stage == nil {
 			return fmt.Errorf("%w: stage %d is of kind %q, which this release does not know", ErrPipeline, i+1, s.Kind)
 		}
-		if err := json.Unmarshal(s.Stage, stage); err != nil {
+		err := json.Unmarshal(s.Stage, stage)
+		if err == nil {
+			err = stage.(checked).check()
+		}
+		if err != nil {
 			return fmt.Errorf("%w: stage %d, %s: %w", ErrPipeline, i+1, s.Kind, err)
 		}
 		read.Stages = append(read.Stages, stage)

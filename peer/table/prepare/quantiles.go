@@ -47,11 +47,8 @@ func (s *Bins) Fit(ctx context.Context, flock table.Flock, name string, rows tab
 	if s.Count == 0 {
 		s.Count = defaultBins
 	}
-	var fault error
-	if s.Count < 2 || s.Count > maxBins {
-		fault = fmt.Errorf("Count is %d: want 2 to %d, or 0 for %d", s.Count, maxBins, defaultBins)
-	}
-	all, err := sketches(ctx, flock, name, rows, s.Columns, fault, s.Count)
+	s.Learned = nil
+	all, err := sketches(ctx, flock, name, rows, s.Columns, s.check(), s.Count)
 	if err != nil {
 		return fmt.Errorf("binning: %w", err)
 	}
@@ -65,6 +62,18 @@ func (s *Bins) Fit(ctx context.Context, flock table.Flock, name string, rows tab
 			continue
 		}
 		s.Learned[column] = slices.Compact(slices.DeleteFunc(sketch.Quantiles(shares...), math.IsNaN))
+	}
+	return nil
+}
+
+func (s *Bins) check() error {
+	if s.Count != 0 && (s.Count < 2 || s.Count > maxBins) {
+		return fmt.Errorf("Count is %d: want 2 to %d, or 0 for %d", s.Count, maxBins, defaultBins)
+	}
+	for column, edges := range s.Learned {
+		if len(edges) >= maxBins || !slices.IsSorted(edges) {
+			return fmt.Errorf("column %q has %d edges: want less than %d, ascending", column, len(edges), maxBins)
+		}
 	}
 	return nil
 }
@@ -116,14 +125,8 @@ func (s *Outliers) Fit(ctx context.Context, flock table.Flock, name string, rows
 	if s.Reach == 0 {
 		s.Reach = defaultReach
 	}
-	var fault error
-	if !(s.Reach > 0 && s.Reach <= math.MaxFloat32) {
-		fault = fmt.Errorf("Reach is %g: want a number above 0", s.Reach)
-	}
-	if s.By != "" && s.By != Quartiles && s.By != MedianDeviation {
-		fault = errors.Join(fault, fmt.Errorf("By is %q: want %s or %s", s.By, Quartiles, MedianDeviation))
-	}
-	all, err := sketches(ctx, flock, name, rows, s.Columns, fault, s.By, s.Reach, s.Remove)
+	s.Learned = nil
+	all, err := sketches(ctx, flock, name, rows, s.Columns, s.check(), s.By, s.Reach, s.Remove)
 	if err != nil {
 		return fmt.Errorf("finding outliers: %w", err)
 	}
@@ -139,6 +142,21 @@ func (s *Outliers) Fit(ctx context.Context, flock table.Flock, name string, rows
 		s.Learned[column] = [2]float64{max(low-s.Reach*unit, -math.MaxFloat64), min(high+s.Reach*unit, math.MaxFloat64)}
 	}
 	return nil
+}
+
+func (s *Outliers) check() (fault error) {
+	if !(s.Reach >= 0 && s.Reach <= math.MaxFloat32) {
+		fault = fmt.Errorf("Reach is %g: want a number above 0", s.Reach)
+	}
+	if s.By != "" && s.By != Quartiles && s.By != MedianDeviation {
+		fault = errors.Join(fault, fmt.Errorf("By is %q: want %s or %s", s.By, Quartiles, MedianDeviation))
+	}
+	for column, fences := range s.Learned {
+		if fences[0] > fences[1] {
+			fault = errors.Join(fault, fmt.Errorf("column %q has fences %g and %g", column, fences[0], fences[1]))
+		}
+	}
+	return fault
 }
 
 // normalDeviations are in the median distance of normal numbers from their median.

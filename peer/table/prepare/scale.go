@@ -42,6 +42,17 @@ func (s *Standardize) Fit(ctx context.Context, flock table.Flock, name string, r
 	for column, m := range all {
 		s.Learned[column] = Scale{From: m.Near, Rest: m.Off, By: math.Sqrt(m.Variance())}
 	}
+	return s.check()
+}
+
+func (s *Standardize) check() error { return checkScales(s.Learned) }
+
+func checkScales(learned map[string]Scale) error {
+	for column, s := range learned {
+		if x := s.From + s.Rest + s.By; x-x != 0 {
+			return fmt.Errorf("scaling column %q by %g from %g: its numbers are too far apart; divide them first", column, s.By, s.From)
+		}
+	}
 	return nil
 }
 
@@ -85,8 +96,10 @@ func (s *MinMax) Fit(ctx context.Context, flock table.Flock, name string, rows t
 	for column, ends := range all {
 		s.Learned[column] = Scale{From: ends[0], By: ends[1] - ends[0]}
 	}
-	return nil
+	return s.check()
 }
+
+func (s *MinMax) check() error { return checkScales(s.Learned) }
 
 // Transform implements table.Stage.
 func (s *MinMax) Transform(b *table.Batch) (*table.Batch, error) { return scaled(b, s.Learned) }

@@ -93,16 +93,22 @@ func (s *DropUseless) Fit(ctx context.Context, flock table.Flock, name string, r
 	return nil
 }
 
+func (s *DropUseless) check() error {
+	if !(s.Tolerance >= 0 && s.Tolerance < 1) {
+		return fmt.Errorf("Tolerance is %g: want 0 or more, below 1", s.Tolerance)
+	}
+	return nil
+}
+
 // look goes over this member's rows.
 func (s *DropUseless) look(ctx context.Context, rows table.Source) part[effect] {
 	p := part[effect]{own: make(map[string]effect), settings: []any{s.Target, s.Tolerance}}
-	if !(s.Tolerance >= 0 && s.Tolerance < 1) {
-		p.fault = fmt.Errorf("Tolerance is %g: want 0 or more, below 1", s.Tolerance)
+	if p.fault = s.check(); p.fault != nil {
 		return p
 	}
 	var target *table.Column
 	p.fault = each(ctx, rows, func(b *table.Batch) (err error) {
-		if target, err = find(b, s.Target, table.Number); err != nil {
+		if target, err = find(b, s.Target, table.Number, 0); err != nil {
 			return fmt.Errorf("the target: %w", err)
 		}
 		return nil
