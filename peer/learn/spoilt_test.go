@@ -139,3 +139,49 @@ func TestScoresOverAFlockWithAMemberAtFault(t *testing.T) {
 		})
 	}
 }
+
+// A model file with a good checksum may hold any numbers: it is refused, or predicts something.
+func TestMutatedModels(t *testing.T) {
+	numbers, two, three, ratings := mixedRows(40, 0, 5), mixedRows(40, 2, 5), mixedRows(40, 3, 5), ratingsOf(4, 3)
+	for _, rows := range []*Rows{&numbers, &two, &three} {
+		rows.Features.Columns = rows.Features.Columns[4:]
+	}
+	for _, of := range []struct {
+		learner Learner
+		rows    Rows
+	}{
+		{&Linear{Ridge: 1}, numbers}, {&Linear{Ridge: 1}, three}, {&Logistic{Iterations: 6}, three}, {&LinearSVM{Iterations: 4}, two}, {&GaussianNB{}, three},
+		{&BernoulliNB{}, two}, {KMeans{Clusters: 3, Iterations: 4}, numbers}, {PCA{}, numbers}, {ALS{Rounds: 2, Factors: 2}, ratings},
+		{&Ensemble{Learner: &Linear{Ridge: 1}}, numbers}, {&Ensemble{Learner: &GaussianNB{}, Combine: Stack}, two}, {&Ensemble{Learner: Tree{Depth: 2}, Combine: Vote}, two},
+		{Boost{Trees: 2, Leaves: 4, MinRows: 3}, late(100)}, {Forest{Trees: 2, Depth: 2}, three}, {Tree{Depth: 3}, wine(100)},
+	} {
+		m, err := of.learner.Fit(t.Context(), table.Alone{}, "f", of.rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		typed, err := encodeModel(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := flocktest.Mutated(typed.Model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, data := range all {
+			func() {
+				defer func() {
+					if r := recover(); r != nil {
+						t.Errorf("%T: panic: %v, of %s", m, r, data)
+					}
+				}()
+				read, err := typedModel{typed.Kind, data}.decode()
+				if err != nil {
+					return
+				}
+				if p, err := read.Predict(nil, of.rows.Features); err == nil && len(p) != read.Outputs()*of.rows.count() {
+					t.Errorf("%T: %d predictions, of %s", m, len(p), data)
+				}
+			}()
+		}
+	}
+}

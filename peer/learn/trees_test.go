@@ -314,3 +314,29 @@ func TestTreesRefuse(t *testing.T) {
 		t.Error("predicts with a category for a number")
 	}
 }
+
+// counting is a flock with a member that says of each part of a column that it has a row there.
+type counting struct {
+	table.Alone
+	largest int
+}
+
+func (c *counting) Sum(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
+	c.largest = max(c.largest, len(vector))
+	sum, peers, err := c.Alone.Sum(ctx, name, vector)
+	for i := range sum {
+		sum[i] += 100
+	}
+	return sum, peers, err
+}
+
+// A member that counts more rows than all have makes no sum grow, round by round.
+func TestEdgesOfAMemberThatLies(t *testing.T) {
+	for _, l := range []Learner{Boost{}, Forest{}, Tree{}} {
+		flock := &counting{}
+		_, err := l.Fit(t.Context(), flock, "f", mixedRows(300, 2, 9))
+		if !errors.Is(err, table.ErrSum) || flock.largest > columnsAtOnce*partsARound {
+			t.Errorf("%T: %v, after a sum of %d numbers", l, err, flock.largest)
+		}
+	}
+}

@@ -70,8 +70,8 @@ func hashesOf(ctx context.Context, rows table.Source) (hashes map[uint64]int64, 
 		}
 		for i := range b.Columns {
 			c := &b.Columns[i]
-			if at := slices.IndexFunc(c.Numbers, func(x float64) bool { return math.Abs(x) > table.MaxCount && !math.IsInf(x, 0) }); at >= 0 {
-				return nil, nil, fmt.Errorf("column %q is %g in row %d: whole numbers beyond 2^53 lose digits, by which rows may differ; read it as a category", c.Name, c.Numbers[at], b.Key(at))
+			if at := slices.IndexFunc(c.Numbers, func(x float64) bool { return math.Abs(x) >= table.MaxCount && !math.IsInf(x, 0) }); at >= 0 {
+				return nil, nil, fmt.Errorf("column %q is %g in row %d: whole numbers from 2^53 on lose digits, by which rows may differ; read it as a category", c.Name, c.Numbers[at], b.Key(at))
 			}
 		}
 		for row := range b.Rows {
