@@ -142,9 +142,6 @@ func (m *GaussianNBModel) check() error {
 			return fmt.Errorf("class %d does not have a mean and a variance above 0 of each of %d columns", class, len(m.Columns))
 		}
 	}
-	if err := distinct(m.Columns); err != nil {
-		return err
-	}
 	return finite(append(slices.Concat(m.Means, m.Variances), m.Rows)...)
 }
 

@@ -126,19 +126,13 @@ func (s *rowsSummary) check(columns int) error {
 	if len(s.Columns) != columns {
 		return table.ErrUnlike
 	}
-	fault := func(what string) error { return fmt.Errorf("%w: %s", table.ErrSum, what) }
-	if s.Rows < 0 || s.Rows > maxTreeRows || !(s.Weight >= 0 && s.Weight <= maxNumber) || !(s.Target >= 0 && s.Target <= maxNumber) {
-		return fault(fmt.Sprintf("%d rows, of weights up to %g and targets up to %g", s.Rows, s.Weight, s.Target))
-	}
+	sound := s.Rows >= 0 && s.Rows <= maxTreeRows && s.Weight >= 0 && s.Weight <= maxNumber && s.Target >= 0 && s.Target <= maxNumber
 	for _, c := range s.Columns {
-		if c.Rows < 0 || c.Rows > s.Rows || len(c.Counts) != len(c.Values) || len(c.Values) > maxNames {
-			return fault(fmt.Sprintf("a column with %d of %d rows, %d values and %d counts", c.Rows, s.Rows, len(c.Values), len(c.Counts)))
-		}
-		for _, n := range c.Counts {
-			if n < 0 || n > c.Rows {
-				return fault(fmt.Sprintf("a value in %d of %d rows", n, c.Rows))
-			}
-		}
+		sound = sound && c.Rows >= 0 && c.Rows <= s.Rows && len(c.Counts) == len(c.Values) && len(c.Values) <= maxNames &&
+			!slices.ContainsFunc(c.Counts, func(n int64) bool { return n < 0 || n > c.Rows })
+	}
+	if !sound {
+		return fmt.Errorf("%w: columns and values have other rows than its %d", table.ErrSum, s.Rows)
 	}
 	return nil
 }
@@ -204,10 +198,7 @@ func checkColumns(b *table.Batch) error {
 			return fmt.Errorf("learn: column %q has %d codes for %d rows", c.Name, n, b.Rows)
 		}
 	}
-	if err := b.Distinct(); err != nil {
-		return fmt.Errorf("learn: %w", err)
-	}
-	return nil
+	return distinct(b.Names())
 }
 
 // summarize tells all members of this one's rows, and puts together what all tell.

@@ -64,13 +64,10 @@ func (c *Coefficients) apply(dst []float64, features *table.Batch) ([]float64, e
 	return dst, nil
 }
 
-// distinct says which column a model knows twice, as one of a release before one-hot names were told apart may.
+// distinct refuses columns of one name, and models of them, which older releases fitted.
 func distinct(columns []string) error {
-	sorted := slices.Sorted(slices.Values(columns))
-	for i := range max(len(sorted)-1, 0) {
-		if sorted[i] == sorted[i+1] {
-			return fmt.Errorf("column %q is there twice, and rows have one of that name: fit it again", sorted[i])
-		}
+	if err := table.DistinctNames(columns); err != nil {
+		return fmt.Errorf("learn: %w", err)
 	}
 	return nil
 }

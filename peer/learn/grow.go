@@ -180,15 +180,16 @@ func (g *grower) read(w *request, sum []float64) ([]float64, error) {
 	t, size := w.tree, w.layout.bins()*w.tree.grad.stride()
 	hist := g.take(size)
 	sum = g.hists.unpack(hist, sum, t.grad, w.pack)
-	if err := w.layout.check(hist, t.grad.stride(), w.rows); err != nil {
-		return nil, err
+	stride := t.grad.stride()
+	sums := make([]float64, stride)
+	for i, x := range hist[:int(w.layout.offset[1])*stride] { // each row is in one bin of the first column
+		sums[i%stride] += x
+	}
+	if sums[0] > w.rows {
+		return nil, fmt.Errorf("%w: %g rows, where a node has %g", table.ErrSum, sums[0], w.rows)
 	}
 	if w.node == 0 {
-		stride := t.grad.stride()
-		first := hist[:int(w.layout.offset[1])*stride] // each row is in one bin of the first column
-		for i, x := range first {
-			t.sums[i%stride] += x
-		}
+		copy(t.sums, sums)
 	}
 	if w.sibling != 0 {
 		rest := t.nodes[w.parent].hist

@@ -1,10 +1,7 @@
 package learn
 
 import (
-	"fmt"
 	"math/bits"
-
-	"github.com/seed-97356399/murmuration/peer/table"
 )
 
 // cell adds up the rows of one bin (and class): their gradients, and in one number their weights
@@ -84,20 +81,6 @@ func (s *histograms) arrange(l *layout) {
 
 // bins is how many bins all columns have together.
 func (l *layout) bins() int { return int(l.offset[len(l.columns)]) }
-
-// check makes sure that no column has more rows than the node that its histogram is of.
-func (l *layout) check(hist []float64, stride int, most float64) error {
-	for i := range l.columns {
-		rows := 0.0
-		for bin := int(l.offset[i]); bin < int(l.offset[i+1]); bin++ {
-			rows += hist[bin*stride]
-		}
-		if rows > most {
-			return fmt.Errorf("%w: %g rows in the bins of a column, where a node has %g", table.ErrSum, rows, most)
-		}
-	}
-	return nil
-}
 
 // build sums up rows into cells, which are valid until the next call.
 func (s *histograms) build(d *gradients, l *layout, rows []int32) []cell {

@@ -92,10 +92,7 @@ func checkSizes(b *table.Batch) error {
 			return fmt.Errorf("learn: column %q has %g in row %d, too large to add up; scale it first", c.Name, c.Numbers[i], b.Key(i))
 		}
 	}
-	if err := b.Distinct(); err != nil {
-		return fmt.Errorf("learn: %w", err)
-	}
-	return nil
+	return distinct(b.Names())
 }
 
 // moments finds mean and deviation of each column. The second sum is of what is left after

@@ -31,11 +31,7 @@ func allNames(b *table.Batch) []string {
 	if b == nil {
 		return nil
 	}
-	names := make([]string, len(b.Columns))
-	for i, c := range b.Columns {
-		names[i] = c.Name
-	}
-	return names
+	return b.Names()
 }
 
 // pointsOf takes columns by their names, and says which is there not, or not of finite numbers.

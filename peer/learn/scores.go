@@ -106,12 +106,10 @@ func evaluateClasses(ctx context.Context, flock table.Flock, name string, probab
 	for truth := range k {
 		s.Confusion = append(s.Confusion, counts[truth*k:(truth+1)*k:(truth+1)*k])
 	}
-	if err := checkWeights(name+"/confusion", counts...); err != nil {
+	if err := checkWeights(name+"/confusion", counts[:k*k]...); err != nil {
 		return ClassScores{}, err
 	}
-	if s.Rows = total(counts[:k*k]); s.Rows == 0 {
-		return ClassScores{}, ErrNoRows
-	}
+	s.Rows = total(counts[:k*k])
 	s.LogLoss = counts[k*k] / s.Rows
 	s.shares()
 	s.AUC, s.AUCError, err = areas(ctx, flock, name, probabilities, rows)
@@ -170,10 +168,7 @@ func evaluateNumbers(ctx context.Context, flock table.Flock, name string, predic
 	if err != nil {
 		return NumberScores{}, fmt.Errorf("learn: evaluating: %w", err)
 	}
-	if err := checkWeights(name+"/mean", means[0]); err != nil {
-		return NumberScores{}, err
-	}
-	mean := means[1] / means[0]
+	mean := share(means[1], means[0])
 	const (
 		all = iota
 		squares
@@ -197,14 +192,11 @@ func evaluateNumbers(ctx context.Context, flock table.Flock, name string, predic
 	if err := checkWeights(name+"/errors", n); err != nil {
 		return NumberScores{}, err
 	}
-	if err := table.Counts(name+"/errors", math.MaxFloat64, sums[squares], sums[absolutes]); err != nil {
-		return NumberScores{}, fmt.Errorf("learn: evaluating: %w", err)
-	}
 	s := NumberScores{Peers: peers, Rows: n, RMSE: math.Sqrt(sums[squares] / n), MAE: sums[absolutes] / n}
 	if variance := sums[spread] - sums[offs]*sums[offs]/n; variance > 0 {
 		s.R2 = 1 - sums[squares]/variance
 	}
-	return s, nil
+	return s, finite([]float64{s.RMSE, s.MAE, s.R2})
 }
 
 // likeliest is the place of the largest number, the first of equal ones.

@@ -108,11 +108,19 @@ func (b *Batch) FindNear(name string, place int) *Column {
 	return b.Find(name)
 }
 
-// Distinct says which name two columns have, if any has: what finds columns by name would mix them up.
-func (b *Batch) Distinct() error {
-	seen := make(map[string]bool, len(b.Columns))
+// Names are the columns' names.
+func (b *Batch) Names() []string {
+	names := make([]string, len(b.Columns))
 	for i := range b.Columns {
-		name := b.Columns[i].Name
+		names[i] = b.Columns[i].Name
+	}
+	return names
+}
+
+// DistinctNames says which of some columns' names there is twice: one of the two would never be found.
+func DistinctNames(names []string) error {
+	seen := make(map[string]bool, len(names))
+	for _, name := range names {
 		if seen[name] {
 			return fmt.Errorf("two columns are called %q: rename one", name)
 		}

@@ -1,11 +1,11 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 )
 
@@ -55,27 +55,24 @@ type careful struct{ Flock }
 
 func (c careful) Sum(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
 	sum, peers, err := c.Flock.Sum(ctx, name, vector)
-	return soundSum(name, sum, peers, err, len(vector), func(int) float64 { return -math.MaxFloat64 })
+	return sum, peers, cmp.Or(err, sound(name, sum, vector, false))
 }
 
 func (c careful) Max(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
 	most, peers, err := c.Flock.Max(ctx, name, vector)
-	return soundSum(name, most, peers, err, len(vector), func(i int) float64 { return vector[i] })
+	return most, peers, cmp.Or(err, sound(name, most, vector, true))
 }
 
-func soundSum(name string, sum []float64, peers int, err error, want int, least func(i int) float64) ([]float64, int, error) {
-	if err == nil && len(sum) != want {
-		err = fmt.Errorf("%w: %q has %d numbers, want %d", ErrSum, name, len(sum), want)
+func sound(name string, sum, brought []float64, most bool) error {
+	if len(sum) != len(brought) {
+		return fmt.Errorf("%w: %q has %d numbers, want %d", ErrSum, name, len(sum), len(brought))
 	}
-	for i := 0; err == nil && i < want; i++ {
-		if !(sum[i] >= least(i) && sum[i] <= math.MaxFloat64) {
-			err = fmt.Errorf("%w: number %d of %q is %g", ErrSum, i+1, name, sum[i])
+	for i, x := range sum {
+		if x-x != 0 || most && x < brought[i] {
+			return fmt.Errorf("%w: number %d of %q is %g", ErrSum, i+1, name, x)
 		}
 	}
-	if err != nil {
-		return nil, 0, err
-	}
-	return sum, peers, nil
+	return nil
 }
 
 func (c careful) Gather(ctx context.Context, name string, data []byte) ([][]byte, error) {

@@ -174,8 +174,6 @@ func (s *OneHot) Fit(ctx context.Context, flock table.Flock, name string, rows t
 	return s.check()
 }
 
-func (s *OneHot) check() error { return s.Learned.check() }
-
 // Transform implements table.Stage.
 func (s *OneHot) Transform(b *table.Batch) (*table.Batch, error) {
 	return replaced(b, table.Category, s.Learned.lists, func(c *table.Column, list []string) []table.Column {
@@ -213,8 +211,6 @@ func (s *Codes) Fit(ctx context.Context, flock table.Flock, name string, rows ta
 	s.Learned.set(kept)
 	return s.check()
 }
-
-func (s *Codes) check() error { return s.Learned.check() }
 
 // Transform implements table.Stage.
 func (s *Codes) Transform(b *table.Batch) (*table.Batch, error) {
@@ -274,8 +270,6 @@ func (s *Buckets) Fit(ctx context.Context, flock table.Flock, name string, rows 
 	}
 	return s.check()
 }
-
-func (s *Buckets) check() error { return bucketsOf(&s.Count, len(s.Learned)) }
 
 // columnsOf are the columns of a kind that any member has: one batch tells, since all of a
 // source have the same. A fault is one of the settings.

@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,15 +29,11 @@ type part[T any] struct {
 // an error at all, see table.Ready.
 func gather[T any](ctx context.Context, flock table.Flock, name string, p part[T], merge func(T, T) (T, error)) (map[string]T, error) {
 	flock = table.Careful(flock)
-	for _, column := range slices.Sorted(maps.Keys(p.own)) {
-		if err := sound(p.own[column]); err != nil && p.fault == nil {
-			p.fault = fmt.Errorf("column %q: %w", column, err)
-		}
-	}
-	if err := table.Ready(ctx, flock, name+"/ready", p.fault, p.settings...); err != nil {
+	own, err := written(p.own)
+	if err := table.Ready(ctx, flock, name+"/ready", cmp.Or(p.fault, err), p.settings...); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(p.own)
+	data, err := json.Marshal(own)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -52,44 +49,29 @@ func gather[T any](ctx context.Context, flock table.Flock, name string, p part[T
 		}
 		for _, column := range slices.Sorted(maps.Keys(theirs)) {
 			of, known := merged[column]
-			err := sound(theirs[column])
 			if !known {
-				of = theirs[column]
-			} else if err == nil {
-				of, err = merge(of, theirs[column])
+				merged[column] = theirs[column]
+			} else if merged[column], err = merge(of, theirs[column]); err != nil {
+				return nil, fmt.Errorf("%s: column %q: %w", name, column, err)
 			}
-			if err == nil {
-				err = sound(of)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: column %q, with what member %d of %d brings: %w", name, column, i+1, len(all), err)
-			}
-			merged[column] = of
 		}
 	}
-	return merged, nil
+	_, err = written(merged)
+	return merged, err
 }
 
-// sound says if what is learned of a column, by one member or all, is not: lies, or numbers too large.
-func sound(of any) error {
-	switch of := of.(type) {
-	case map[string]float64:
-		return table.Counts("rows of a value", table.MaxCount, slices.Collect(maps.Values(of))...)
-	case Moments:
-		if x := of.Near + of.Off + of.Squares; x-x != 0 {
-			return fmt.Errorf("its numbers are too large to be squared and added up: divide them first, or leave it out")
+// written is what is learned of each column as JSON, which knows no number that squares and sums of very
+// large ones become.
+func written[T any](learned map[string]T) (map[string]json.RawMessage, error) {
+	all := make(map[string]json.RawMessage, len(learned))
+	for _, column := range slices.Sorted(maps.Keys(learned)) {
+		data, err := json.Marshal(learned[column])
+		if err != nil {
+			return nil, fmt.Errorf("column %q: its numbers are too large to be squared and added up, divide them first, or leave it out: %w", column, err)
 		}
-		return table.Counts("rows", table.MaxCount, of.Count)
-	case seen:
-		return errors.Join(sound(of.Moments), sound(of.Values), table.Counts("rows", table.MaxCount, of.Missing))
-	case effect:
-		err := errors.Join(sound(of.Target), sound(of.Number), sound(Moments{Off: of.Product}))
-		for _, m := range of.Values {
-			err = errors.Join(err, sound(m))
-		}
-		return err
+		all[column] = data
 	}
-	return nil
+	return all, nil
 }
 
 // wants tells whether a stage is for a column: those that it names, or all of its kind.
@@ -160,22 +142,17 @@ func find(b *table.Batch, name string, kind table.Kind, near int) (*table.Column
 // replaced is b with each column that was learned of replaced by what make gives for it.
 func replaced[T any](b *table.Batch, kind table.Kind, learned map[string]T, make func(c *table.Column, of T) []table.Column) (*table.Batch, error) {
 	out := &table.Batch{Rows: b.Rows, First: b.First, Keys: b.Keys}
-	var made []string // for each column of out the one that it was made of, "" if it keeps its name
+	var made []string // the column that each of out was made of
 	known := 0
 	for i := range b.Columns {
 		c := &b.Columns[i]
-		of, ok := learned[c.Name]
-		if !ok || c.Kind != kind {
-			out.Columns, made = append(out.Columns, *c), append(made, "")
-			continue
+		columns := []table.Column{*c}
+		if of, ok := learned[c.Name]; ok && c.Kind == kind {
+			known++
+			columns = make(c, of)
 		}
-		known++
-		for _, n := range make(c, of) {
-			from := c.Name
-			if n.Name == from {
-				from = ""
-			}
-			out.Columns, made = append(out.Columns, n), append(made, from)
+		for _, n := range columns {
+			out.Columns, made = append(out.Columns, n), append(made, c.Name)
 		}
 	}
 	if known != len(learned) { // else all are there: looking for each takes long where they are many
@@ -193,11 +170,11 @@ func replaced[T any](b *table.Batch, kind table.Kind, learned map[string]T, make
 // that "a=b" with "c" and "a" with "b=c" are two, as is a column that is called so already.
 func tellApart(b *table.Batch, made []string) {
 	times := make(map[string]int, len(b.Columns))
-	for i := range b.Columns {
-		times[b.Columns[i].Name]++
+	for _, name := range b.Names() {
+		times[name]++
 	}
 	for i := range b.Columns {
-		if c := &b.Columns[i]; made[i] != "" && times[c.Name] > 1 {
+		if c := &b.Columns[i]; c.Name != made[i] && times[c.Name] > 1 {
 			c.Name = strconv.Quote(made[i]) + c.Name[len(made[i]):]
 		}
 	}

@@ -33,6 +33,12 @@ var ErrPipeline = errors.New("not a sound pipeline")
 // against what Transform can do.
 type checked interface{ check() error }
 
+func (s *Standardize) check() error { return checkScales(s.Learned) }
+func (s *MinMax) check() error      { return checkScales(s.Learned) }
+func (s *OneHot) check() error      { return s.Learned.check() }
+func (s *Codes) check() error       { return s.Learned.check() }
+func (s *Buckets) check() error     { return bucketsOf(&s.Count, len(s.Learned)) }
+
 // maxMade is how many columns a stage makes of all that it takes: a batch of them is 2 GB.
 const maxMade = MaxValues + 1
 
@@ -86,7 +92,7 @@ func (p *Pipeline) Transform(b *table.Batch) (*table.Batch, error) {
 			return nil, fmt.Errorf("stage %d, %s: %w", i+1, kindOf(stage), err)
 		}
 	}
-	return in, in.Distinct()
+	return in, table.DistinctNames(in.Names())
 }
 
 // Over gives what the pipeline makes of the rows of a source.

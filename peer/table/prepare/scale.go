@@ -45,8 +45,6 @@ func (s *Standardize) Fit(ctx context.Context, flock table.Flock, name string, r
 	return s.check()
 }
 
-func (s *Standardize) check() error { return checkScales(s.Learned) }
-
 func checkScales(learned map[string]Scale) error {
 	for column, s := range learned {
 		if x := s.From + s.Rest + s.By; x-x != 0 {
@@ -98,8 +96,6 @@ func (s *MinMax) Fit(ctx context.Context, flock table.Flock, name string, rows t
 	}
 	return s.check()
 }
-
-func (s *MinMax) check() error { return checkScales(s.Learned) }
 
 // Transform implements table.Stage.
 func (s *MinMax) Transform(b *table.Batch) (*table.Batch, error) { return scaled(b, s.Learned) }

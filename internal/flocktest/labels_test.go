@@ -1,4 +1,4 @@
-package table_test
+package flocktest_test
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/internal/flocktest"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
@@ -22,7 +21,7 @@ func TestLabelsOverAFlockWithAMemberAtFault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		flocktest.Each(table.Alone{}, 100, func(s *flocktest.Spoilt) {
+		everyCall(table.Alone{}, 100, func(s *spoilt) {
 			labels, err := target.Fit(t.Context(), s, "t", schema, table.InMemory(b))
 			agreed, errSchema := table.Agree(t.Context(), s, "s", schema)
 			if s.Call < 0 && errors.Join(err, errSchema) != nil {

@@ -1,4 +1,4 @@
-package flocktest
+package flocktest_test
 
 import (
 	"bytes"
@@ -14,12 +14,12 @@ type flockOf interface {
 	Gather(ctx context.Context, name string, data []byte) ([][]byte, error)
 }
 
-// Spoilt is a flock with a member at fault: one of its calls, counted from 0, gives what sound members
+// spoilt is a flock with a member at fault: one of its calls, counted from 0, gives what sound members
 // do not. What is fitted over it ends in an error or in something of use.
-type Spoilt struct {
+type spoilt struct {
 	Flock flockOf
 	Call  int // which is spoilt, -1 for none
-	How   Spoil
+	How   spoil
 
 	Calls   int    // so far
 	Name    string // of the call that was spoilt
@@ -27,8 +27,8 @@ type Spoilt struct {
 	Largest int    // numbers in a vector
 }
 
-// Spoil changes the result of a call.
-type Spoil struct {
+// spoil changes the result of a call.
+type spoil struct {
 	Name   string
 	Number func(x float64) float64 // of a sum or maximum
 	Last   bool                    // the last number only
@@ -37,8 +37,8 @@ type Spoil struct {
 
 var numeral = regexp.MustCompile(`([:\[,])-?\d[0-9.eE+-]*`)
 
-// Spoils are all ways that are tried.
-func Spoils() (all []Spoil) {
+// spoils are all ways that are tried.
+func spoils() (all []spoil) {
 	each := func(do func(b []byte) []byte) func([][]byte) [][]byte {
 		return func(all [][]byte) (out [][]byte) {
 			for _, b := range all {
@@ -71,15 +71,15 @@ func Spoils() (all []Spoil) {
 		"more": func(x float64) float64 { return x + 1000 },
 	}
 	for name, number := range numbers {
-		all = append(all, Spoil{Name: name, Number: number}, Spoil{Name: name + " last", Number: number, Last: true})
+		all = append(all, spoil{Name: name, Number: number}, spoil{Name: name + " last", Number: number, Last: true})
 	}
 	for _, b := range blocks {
-		all = append(all, Spoil{Name: "blocks", Blocks: b})
+		all = append(all, spoil{Name: "blocks", Blocks: b})
 	}
 	return all
 }
 
-func (s *Spoilt) spoils(name string, number bool) bool {
+func (s *spoilt) is(name string, number bool) bool {
 	s.Calls++
 	if s.Calls-1 != s.Call {
 		return false
@@ -88,9 +88,9 @@ func (s *Spoilt) spoils(name string, number bool) bool {
 	return true
 }
 
-func (s *Spoilt) numbers(name string, v []float64, err error) []float64 {
+func (s *spoilt) numbers(name string, v []float64, err error) []float64 {
 	s.Largest = max(s.Largest, len(v))
-	if s.spoils(name, true) && s.How.Number != nil && err == nil {
+	if s.is(name, true) && s.How.Number != nil && err == nil {
 		for i := range v {
 			if !s.How.Last || i == len(v)-1 {
 				v[i] = s.How.Number(v[i])
@@ -101,34 +101,34 @@ func (s *Spoilt) numbers(name string, v []float64, err error) []float64 {
 }
 
 // Sum is as table.Flock has it.
-func (s *Spoilt) Sum(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
+func (s *spoilt) Sum(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
 	sum, peers, err := s.Flock.Sum(ctx, name, vector)
 	return s.numbers(name, sum, err), peers, err
 }
 
 // Max is as table.Flock has it.
-func (s *Spoilt) Max(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
+func (s *spoilt) Max(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
 	most, peers, err := s.Flock.Max(ctx, name, vector)
 	return s.numbers(name, most, err), peers, err
 }
 
 // Gather is as table.Flock has it.
-func (s *Spoilt) Gather(ctx context.Context, name string, data []byte) ([][]byte, error) {
+func (s *spoilt) Gather(ctx context.Context, name string, data []byte) ([][]byte, error) {
 	all, err := s.Flock.Gather(ctx, name, data)
-	if s.spoils(name, false) && s.How.Blocks != nil && err == nil {
+	if s.is(name, false) && s.How.Blocks != nil && err == nil {
 		all = s.How.Blocks(all)
 	}
 	return all, err
 }
 
-// Each runs something over a flock without fault, and then with each of its calls spoilt in each way, or so many
+// everyCall runs something over a flock without fault, and then with each of its calls spoilt in each way, or so many
 // of them, evenly apart.
-func Each(flock flockOf, most int, do func(s *Spoilt)) {
-	sound := &Spoilt{Flock: flock, Call: -1}
+func everyCall(flock flockOf, most int, do func(s *spoilt)) {
+	sound := &spoilt{Flock: flock, Call: -1}
 	do(sound)
 	for call := 0; call < sound.Calls; call += (sound.Calls + most - 1) / most {
-		for _, how := range Spoils() {
-			do(&Spoilt{Flock: flock, Call: call, How: how})
+		for _, how := range spoils() {
+			do(&spoilt{Flock: flock, Call: call, How: how})
 		}
 	}
 }

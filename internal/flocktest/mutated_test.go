@@ -1,4 +1,4 @@
-package flocktest
+package flocktest_test
 
 import (
 	"encoding/json"
@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Mutated is a JSON text with each of its values in turn replaced by others: what a file may hold that has
+// mutated is a JSON text with each of its values in turn replaced by others: what a file may hold that has
 // a good checksum.
-func Mutated(data []byte) (all [][]byte, err error) {
+func mutated(data []byte) (all [][]byte, err error) {
 	var whole any
 	if err := json.Unmarshal(data, &whole); err != nil {
 		return nil, err
