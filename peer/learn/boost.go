@@ -200,9 +200,10 @@ func (f *boosting) setGradients(ctx context.Context, round int) error {
 		for i, out := range f.output {
 			most = max(most, math.Abs(y[i]-out))
 		}
-		largest, _, err := f.flock.Max(ctx, fmt.Sprintf("%s/residual%d", f.name, round), []float64{most})
+		name := fmt.Sprintf("%s/residual%d", f.name, round)
+		largest, _, err := f.flock.Max(ctx, name, []float64{most})
 		if err == nil {
-			err = table.Counts("residual", maxWeight, largest...)
+			err = table.Counts(name, maxWeight, largest...)
 		}
 		if err != nil {
 			return fmt.Errorf("learn: the largest residual: %w", err)

@@ -112,8 +112,9 @@ func (m *matrix) moments(ctx context.Context, flock table.Flock, name string, b 
 	if err != nil {
 		return fmt.Errorf("learn: summing the means: %w", err)
 	}
-	if m.total = sums[d]; checkWeights(name+"/means", m.total) != nil {
-		return checkWeights(name+"/means", m.total)
+	m.total = sums[d]
+	if err := checkWeights(name+"/means", m.total); err != nil {
+		return err
 	}
 	rest := make([]float64, 2*d)
 	for j, c := range b.Columns {

@@ -35,8 +35,6 @@ type checked interface{ check() error }
 
 func (s *Standardize) check() error { return checkScales(s.Learned) }
 func (s *MinMax) check() error      { return checkScales(s.Learned) }
-func (s *OneHot) check() error      { return s.Learned.check() }
-func (s *Codes) check() error       { return s.Learned.check() }
 func (s *Buckets) check() error     { return bucketsOf(&s.Count, len(s.Learned)) }
 
 // maxMade is how many columns a stage makes of all that it takes: a batch of them is 2 GB.
@@ -157,8 +155,8 @@ func (p *Pipeline) UnmarshalJSON(data []byte) error {
 			return fmt.Errorf("%w: stage %d is of kind %q, which this release does not know", ErrPipeline, i+1, s.Kind)
 		}
 		err := json.Unmarshal(s.Stage, stage)
-		if err == nil {
-			err = stage.(checked).check()
+		if c, ok := stage.(checked); ok && err == nil {
+			err = c.check()
 		}
 		if err != nil {
 			return fmt.Errorf("%w: stage %d, %s: %w", ErrPipeline, i+1, s.Kind, err)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/seed-97356399/murmuration/peer/table"
 )
 
 // sketchSize is how many numbers a level of a Sketch holds.
@@ -53,7 +51,7 @@ func (s *Sketch) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &read); err != nil {
 		return err
 	}
-	if len(read.Levels) != len(read.Compacted) || len(read.Levels) > maxLevels || !(read.Count >= 0 && read.Count <= table.MaxCount) {
+	if len(read.Levels) != len(read.Compacted) || len(read.Levels) > maxLevels || read.Count < 0 {
 		return fmt.Errorf("a sketch of %d levels, %d counts of them and %g numbers: not a sound one", len(read.Levels), len(read.Compacted), read.Count)
 	}
 	*s = Sketch(read)

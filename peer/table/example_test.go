@@ -1,0 +1,63 @@
+package table_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// A target is agreed on over the flock, and then taken out of each batch; a split says which rows train.
+func ExampleTarget_Fit() {
+	ctx := context.Background()
+	rows := table.InMemory(&table.Batch{Rows: 5, Columns: []table.Column{
+		{Name: "distance", Numbers: []float64{100, 200, 300, 400, 500}},
+		{Name: "delay", Numbers: []float64{3, 20, 0, 45, 17}},
+	}})
+	schema, err := table.Agree(ctx, table.Alone{}, "schema", &table.Schema{Fields: []table.Field{{Name: "distance"}, {Name: "delay"}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	target, err := table.ParseTarget("delay>15")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	labels, err := target.Fit(ctx, table.Alone{}, "target", schema, rows)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%q %v\n", labels.Classes, labels.Counts)
+	split, err := table.ParseSplit("row:3/5")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for b, err := range table.Filtered(rows, split.Train())(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		features, late, err := labels.Of(b)
+		fmt.Println(features.Names(), features.Columns[0].Numbers, late, err)
+	}
+	// Output:
+	// ["delay<=15" "delay>15"] [2 3]
+	// [distance] [100 200 300] [0 1 0] <nil>
+}
+
+// Whoever has a flock of its own making (for a test, or over another transport) is held to what sound members give.
+func ExampleCareful() {
+	flock := table.Careful(lossy{})
+	_, _, err := flock.Sum(context.Background(), "rows", []float64{1, 2})
+	fmt.Println(err)
+	// Output: what members brought together is not sound: one of them is at fault: "rows" has 1 numbers, want 2
+}
+
+type lossy struct{ table.Alone }
+
+func (lossy) Sum(context.Context, string, []float64) ([]float64, int, error) {
+	return []float64{1}, 2, nil
+}
