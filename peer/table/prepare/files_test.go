@@ -94,9 +94,12 @@ func TestNumbersTooLargeAreNamed(t *testing.T) {
 	}
 	// Each member's are small enough, all together are not.
 	flocktest.Run(2, func(m flocktest.Member, i int) {
-		err := (&Standardize{}).Fit(t.Context(), m, "f", table.InMemory(batch(numbers("huge", []float64{1e200, -1e200}[i]))))
-		if err == nil || !strings.Contains(err.Error(), `"huge"`) {
-			t.Errorf("member %d: %v", i, err)
+		for k, stage := range []table.Stage{&Standardize{}, &Impute{}, &DropUseless{Target: "y"}} {
+			b := batch(numbers("huge", []float64{1e308, -1e308}[i]), numbers("y", float64(i)))
+			err := stage.Fit(t.Context(), m, fmt.Sprint("f", k), table.InMemory(b))
+			if err == nil || !strings.Contains(err.Error(), `"huge"`) {
+				t.Errorf("member %d, %T: %v", i, stage, err)
+			}
 		}
 	})
 }
