@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/internal/flocktest"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -243,4 +244,28 @@ func withCategories(rows learn.Rows) learn.Rows {
 	rows.Features.Columns = append(rows.Features.Columns, kinds, tails)
 	rows.Weight = nil
 	return rows
+}
+
+// A member without rows sees nothing but what others bring.
+func TestLearnersWithoutRowsOverAFlockWithAMemberAtFault(t *testing.T) {
+	rows := rowsOf(90, 2)
+	none := rows.Select(func(int) bool { return false })
+	for _, l := range []learn.Learner{learn.KMeans{Clusters: 3, Iterations: 4}, &learn.Logistic{Iterations: 4}, learn.Boost{Trees: 1, Leaves: 4}, &learn.GaussianNB{}, learn.PCA{}} {
+		everyCall(table.Alone{}, 100, func(s *spoilt) {
+			if m, err := fitSpoilt(t, l, s, none); err == nil && s.Call < 0 {
+				t.Errorf("%T: a model %v of no rows", l, m)
+			}
+		})
+		flocktest.Run(2, func(m flocktest.Member, i int) { // of whom one has all, and neither spoils what the other waits for
+			part := rows
+			if i == 1 {
+				part = none
+			}
+			s := &spoilt{Flock: m, Call: 3, How: spoil{Number: func(float64) float64 { return 0 }, Blocks: func(all [][]byte) [][]byte { return make([][]byte, len(all)) }}}
+			model, err := fitSpoilt(t, l, s, part)
+			if wrong := usable(s, model, err, rows); wrong != nil {
+				t.Errorf("%T: %v", l, wrong)
+			}
+		})
+	}
 }

@@ -122,9 +122,6 @@ func (f *boosting) base(ctx context.Context) ([]float64, error) {
 	if err := table.Counts(f.name+"/base", table.MaxCount, append([]float64{math.Abs(sum[0])}, sum[1:]...)...); err != nil {
 		return nil, fmt.Errorf("learn: %w", err)
 	}
-	if sum[1] == 0 {
-		return nil, ErrNoRows
-	}
 	counts, some := sum[2:], 0
 	for _, n := range counts {
 		if n > 0 {

@@ -6,8 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-
-	"github.com/seed-97356399/murmuration/peer/table"
 )
 
 const (
@@ -68,9 +66,6 @@ func (f kmeansFit) start(ctx context.Context) (centers, error) {
 				drawn.offer(u, x)
 			}
 		})
-	}
-	if len(candidates.at) == 0 {
-		return centers{}, fmt.Errorf("%w: no rows are drawn", table.ErrSum)
 	}
 	weights := make([]float64, len(candidates.at))
 	for row, i := range near {
