@@ -346,3 +346,28 @@ func TestEdgesOfAMemberThatLies(t *testing.T) {
 		}
 	}
 }
+
+// What a member says of its rows is held against itself, before it becomes the bits and lengths of sums.
+func TestSummariesThatCannotBe(t *testing.T) {
+	sound := rowsSummary{Rows: 5, Weight: 1, Target: 2, Columns: []columnSummary{{Rows: 5, Values: []string{"a", "b"}, Counts: []int64{3, 2}}}}
+	if err := sound.check(1); err != nil {
+		t.Error(err)
+	}
+	for _, spoil := range []func(s *rowsSummary, c *columnSummary){
+		func(s *rowsSummary, _ *columnSummary) { s.Rows = -5 },
+		func(s *rowsSummary, _ *columnSummary) { s.Rows = math.MaxInt64 },
+		func(s *rowsSummary, _ *columnSummary) { s.Weight = -1 },
+		func(s *rowsSummary, _ *columnSummary) { s.Target = 1e300 },
+		func(_ *rowsSummary, c *columnSummary) { c.Rows = 6 },
+		func(_ *rowsSummary, c *columnSummary) { c.Counts = nil },
+		func(_ *rowsSummary, c *columnSummary) { c.Counts = []int64{3, -2} },
+		func(_ *rowsSummary, c *columnSummary) { c.Counts = []int64{3, 1e18} },
+	} {
+		s := sound
+		s.Columns = slices.Clone(sound.Columns)
+		spoil(&s, &s.Columns[0])
+		if err := s.check(1); !errors.Is(err, table.ErrSum) {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+}
