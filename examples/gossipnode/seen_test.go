@@ -4,17 +4,20 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
 )
 
@@ -23,6 +26,7 @@ type picture struct {
 	State struct {
 		State   string
 		Over    bool
+		Final   *result.Result
 		Tell    int
 		Matrix  [][3]int
 		Members []memberSeen
@@ -32,6 +36,7 @@ type picture struct {
 
 type memberSeen struct {
 	ID, Name, Role string
+	State          string
 	Steps          uint64
 	Loss           *float64
 }
@@ -90,14 +95,18 @@ func TestThreeRunsAreSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	var last bytes.Buffer
-	first, says := onePeer(t, &last, operator, "first", "--dashboard", "127.0.0.1:0", "--dashboard-stay", "yes", "--operator-key", key)
+	first, says := onePeer(t, &last, operator, "first", "--dashboard", "127.0.0.1:0", "--dashboard-stay", "yes", "--operator-key", key, "--min-peers", "3")
 	invited := find(t, says, `--join (\S+)`)
 	where, err := token.Parse(invited)
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := find(t, says, `dashboard at (\S+?)/?$`)
+	url := find(t, says, `dashboard at (\S+)$`)
 	go drain(says)
+	if seen := look(t, url).State; seen.State != "waiting" || seen.Members[0].State != "waiting" {
+		t.Errorf("one of three that are to be here is seen as %+v", seen)
+	}
+	photograph(t, url, "waiting", 1)
 	var others []*exec.Cmd
 	var results [2]bytes.Buffer
 	for i, name := range []string{"second", "third"} {
@@ -110,7 +119,7 @@ func TestThreeRunsAreSeen(t *testing.T) {
 		seen = look(t, url)
 		return seen.State.Tell == 3 && len(names(seen.State.Members)) == 3 && len(seen.State.Matrix) > 0
 	})
-	photograph(t, url, "training")
+	photograph(t, url, "training", 3)
 	var told picture
 	code, out, errs := try("status", "--join", invited, "--json")
 	if err := json.Unmarshal([]byte(out), &told); code != 0 || err != nil {
@@ -131,7 +140,12 @@ func TestThreeRunsAreSeen(t *testing.T) {
 		}
 	}
 	clitest.Eventually(t, "the end", func() bool { return look(t, url).State.Over })
-	photograph(t, url, "over")
+	photograph(t, url, "over", 3)
+	for _, m := range look(t, url).State.Members {
+		if m.State != "over" {
+			t.Errorf("after the end %s is %s", m.Name, m.State)
+		}
+	}
 	if seen = look(t, url); len(names(seen.State.Members)) != 3 || len(seen.State.Matrix) == 0 {
 		t.Errorf("after the end the dashboard shows %+v", seen)
 	}
@@ -141,8 +155,12 @@ func TestThreeRunsAreSeen(t *testing.T) {
 	if err := first.Wait(); err != nil {
 		t.Errorf("the one with the dashboard ends with code %d", cli.ExitCode(err))
 	}
-	if name := lastLine(t, last.String()).Name; name != "first" {
-		t.Errorf("its result is that of %q", name)
+	done := lastLine(t, last.String())
+	if done.Name != "first" {
+		t.Errorf("its result is that of %q", done.Name)
+	}
+	if f := seen.State.Final; f == nil || f.String() != done.String() || !math.IsNaN(float64(f.ConsensusDistance)) {
+		t.Errorf("it shows %+v, its result is %+v", f, done)
 	}
 }
 
@@ -154,7 +172,8 @@ func drain(says <-chan string) {
 // look asks a dashboard.
 func look(t *testing.T, url string) (seen picture) {
 	t.Helper()
-	answer, err := http.Get(url + "/api/state")
+	base, _, _ := strings.Cut(url, "?")
+	answer, err := http.Get(base + "api/state")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +185,7 @@ func look(t *testing.T, url string) (seen picture) {
 }
 
 // photograph takes pictures of the page, if they are wanted.
-func photograph(t *testing.T, url, when string) {
+func photograph(t *testing.T, url, when string, peers int) {
 	t.Helper()
 	if *screenshots == "" {
 		return
@@ -174,7 +193,8 @@ func photograph(t *testing.T, url, when string) {
 	b := newBrowser(t)
 	b.screen(1440, 1000, 1, "light")
 	b.must("Page.navigate", map[string]any{"url": url}, nil)
-	b.until("three peers, and a curve", `document.querySelectorAll('#table tbody tr').length === 3 && document.querySelector('#curve-accuracy .line').hasAttribute('d')`)
+	b.until("all peers, and a curve", fmt.Sprintf(`document.querySelectorAll('#table tbody tr').length === %d && document.querySelector('#curve-accuracy .line').hasAttribute('d')`, peers))
+	b.until("a bar at rest", `document.getElementById('filled').getAnimations().length === 0`)
 	b.shoot(filepath.Join(*screenshots, "three-desktop-"+when+".png"))
 	b.screen(390, 844, 2, "light")
 	b.until("a phone's width", `document.documentElement.scrollWidth <= 390`)

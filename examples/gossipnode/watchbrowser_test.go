@@ -89,12 +89,22 @@ func TestDashboardInABrowser(t *testing.T) {
 	for _, scheme := range []string{"light", "dark"} {
 		b.screen(390, 844, 2, scheme)
 		b.until("a phone's width", `document.documentElement.scrollWidth <= 390 && document.querySelector('#curve-loss svg').getAttribute('viewBox').split(' ')[2] < 390`)
+		b.until("labels that are whole", wholeLabels)
 		b.shoot(filepath.Join(folder, "phone-"+scheme+".png"))
 	}
 	for _, fault := range b.complaints() {
 		t.Error(fault)
 	}
 }
+
+// wholeLabels: no tile cuts its label, and no name in the ring is cut by its edge, or meets another.
+const wholeLabels = `(() => {
+	const ring = document.getElementById('ring').getBoundingClientRect();
+	const names = [...document.querySelectorAll('#ring .name')].map(e => e.getBoundingClientRect());
+	return names.length > 0 && [...document.querySelectorAll('.tiles dt')].every(e => e.scrollWidth <= e.clientWidth) &&
+		names.every(r => r.left >= ring.left && r.right <= ring.right && r.top >= ring.top && r.bottom <= ring.bottom) &&
+		names.every((r, i) => names.every((o, j) => i <= j || r.right < o.left || o.right < r.left || r.bottom < o.top || o.bottom < r.top));
+})()`
 
 // fits shows that an axis fits what it shows: accuracies of 90 to 98 % are not drawn from 0
 // to 100, equal ones are drawn, and none goes beyond 100.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 )
 
@@ -49,24 +50,28 @@ func UntilSignal(parent context.Context, again func()) (ctx context.Context, rel
 
 // UntilParentGone returns a context that also ends when in does: a parent holds
 // the other end of it as long as it wants the peer to go on, and no system lets
-// go of it later than the parent dies. Begin is closed at the first line, with
-// which the parent lets the peer train. The interrupt of a terminal, and its end, reach
+// go of it later than the parent dies. Begin is closed at the first empty line, with
+// which the parent lets the peer train; said has the first that is not. The interrupt of a terminal, and its end, reach
 // parent and child; only the parent heeds them. The goroutine that reads lasts as long as
 // the process.
-func UntilParentGone(parent context.Context, in io.Reader) (ctx context.Context, begin <-chan struct{}) {
+func UntilParentGone(parent context.Context, in io.Reader) (ctx context.Context, begin <-chan struct{}, said <-chan string) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signal.Ignore(os.Interrupt, syscall.SIGHUP)
 	// Heeded, so that a report to a parent that has gone fails instead of killing
 	// the process before it has left the run.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	first := make(chan struct{})
+	first, words := make(chan struct{}), make(chan string, 1)
+	let := sync.OnceFunc(func() { close(first) })
 	go func() {
 		lines := bufio.NewReader(in)
-		if _, err := lines.ReadString('\n'); err == nil {
-			close(first)
+		for line, err := lines.ReadString('\n'); err == nil; line, err = lines.ReadString('\n') {
+			if line == "\n" {
+				let()
+			} else if len(words) == 0 {
+				words <- line
+			}
 		}
-		_, _ = io.Copy(io.Discard, lines)
 		cancel(ErrInterrupted)
 	}()
-	return ctx, first
+	return ctx, first, words
 }

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -46,7 +47,7 @@ type Board struct {
 
 	look chan struct{} // holds a token if something is new
 	stop chan struct{}
-	gone sync.WaitGroup
+	done sync.WaitGroup
 
 	mu     sync.Mutex
 	hub    hub
@@ -55,6 +56,8 @@ type Board struct {
 	news   news
 	left   outlookOf
 	last   view // what was seen last
+	lost   losses
+	final  *result.Result
 	rested bool // the peer has left
 }
 
@@ -67,6 +70,22 @@ type About struct {
 	Codec    string `json:"codec"`
 	Strategy string `json:"strategy"`
 	Controls bool   `json:"controls"`
+	// MinPeers is for how many peers the run waits, and Digests the time between those of
+	// this peer.
+	MinPeers int           `json:"minPeers"`
+	Digests  time.Duration `json:"-"`
+}
+
+// Show has the figures of a result stand in the place of what was sampled and estimated on
+// the way. A nil board shows nothing.
+func (b *Board) Show(r result.Result) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.final = &r
+	b.lookNow()
 }
 
 // NewBoard makes the board of a peer, which is about a run. Accuracy is nil where nobody
@@ -83,7 +102,7 @@ func NewBoard(p Peer, about About, accuracy *Accuracy, rule Ruler, log *zap.Logg
 
 // start looks at the peer from now on.
 func (b *Board) start() {
-	b.gone.Go(b.run)
+	b.done.Go(b.run)
 	if b.accuracy != nil {
 		b.accuracy.running.Go(b.accuracy.run)
 	}
@@ -107,16 +126,23 @@ func (b *Board) Rest() {
 func (b *Board) see() *view {
 	b.mu.Lock()
 	rested, last := b.rested, b.last
+	last.Final = b.final
 	b.mu.Unlock()
 	if rested {
 		return &last
 	}
-	now := newView(b.peer, b.accuracy)
-	if now.Over && now.Total < last.Total {
-		now = now.with(last)
-	}
+	now := newView(b.peer, b.about, b.accuracy)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if now.Over && now.Total < b.last.Total {
+		now = now.with(b.last)
+	} else {
+		if !now.Over {
+			b.lost.notice(b.last, *now)
+		}
+		now.Members = append(now.Members, b.lost...)
+	}
+	now.Final = b.final
 	b.last = *now
 	return now
 }
@@ -130,7 +156,7 @@ func (b *Board) close() {
 	b.hub.close()
 	b.mu.Unlock()
 	b.Rest()
-	b.gone.Wait()
+	b.done.Wait()
 }
 
 func (b *Board) run() {
@@ -162,19 +188,21 @@ func (b *Board) tick() {
 	if view.changes = b.news.notice(view); len(view.changes) > 0 {
 		b.hub.tell("events", view.changes)
 	}
-	b.past.add(pointOf(view, time.Since(b.began)))
+	view.Point = pointOf(view, time.Since(b.began))
+	b.past.add(view.Point)
 	view.Left = b.left.next(time.Since(b.began), view.Progress, view.Paused)
 	b.pulses.hear(view)
 	b.hub.tell("state", view)
 }
 
 // whole is all that somebody who comes is told first.
-func (b *Board) whole() everything {
-	view := b.see()
+func (b *Board) whole(r *http.Request) everything {
+	view, about := b.see(), b.about
+	about.Controls = about.Controls && b.ruling.may(r)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	view.Left = b.left.last
-	return everything{About: b.about, State: view, History: b.past.points(), Events: b.news.kept}
+	return everything{About: about, State: view, History: b.past.points(), Events: b.news.kept}
 }
 
 // everything is the first message of a stream, and the answer of /api/state.
@@ -236,7 +264,7 @@ func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
 	}()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	first, err := message("whole", b.whole())
+	first, err := message("whole", b.whole(r))
 	if err != nil {
 		return
 	}

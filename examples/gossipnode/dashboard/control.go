@@ -30,7 +30,8 @@ type Ruler func(ctx context.Context, commands ...control.Command) error
 
 // ruling carries out orders of the page, one at a time.
 type ruling struct {
-	rule  Ruler         // nil where the operator's key is not known
+	rule  Ruler // nil where the operator's key is not known
+	may   func(r *http.Request) bool
 	busy  chan struct{} // holds a token while an order is carried out
 	taken func()        // is called after an order that was
 	log   *zap.Logger
@@ -56,6 +57,9 @@ func (b ruling) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case b.rule == nil:
 		fail(http.StatusForbidden, errors.New("this peer has no operator's key: start it with --operator-key FILE"))
+		return
+	case !b.may(r):
+		fail(http.StatusForbidden, errors.New("only who has the token may: open the address that the peer printed when it started, with ?token=..."))
 		return
 	}
 	select {

@@ -42,16 +42,17 @@ func listenAddress(given string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// guard keeps strangers out: where the address is open to others they need a
-// token; where it is not, a page of another site, which runs on this machine in a
-// browser, must not reach it under a name of its own.
+// guard keeps strangers out: where the address is open to others they need a token;
+// where it is not, whoever uses this machine may look, but to rule the run takes the
+// token, and a page of another site, which runs on this machine in a browser, must not
+// reach it under a name of its own.
 type guard struct {
 	token, cookie string
 	named         string // the host that was listened on
+	open          bool   // to look takes no token
 }
 
-// newGuard reads the token from a file, or draws one if others can reach the
-// address.
+// newGuard reads the token from a file, or draws one.
 func newGuard(at net.Addr, given, file string) (guard, error) {
 	g := guard{}
 	g.named, _, _ = net.SplitHostPort(given)
@@ -62,11 +63,11 @@ func newGuard(at net.Addr, given, file string) (guard, error) {
 		g.token = token
 		return g, err
 	}
-	if tcp, ok := at.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
-		random := make([]byte, tokenBytes)
-		rand.Read(random) // never fails
-		g.token = base64.RawURLEncoding.EncodeToString(random)
-	}
+	tcp, ok := at.(*net.TCPAddr)
+	g.open = ok && tcp.IP.IsLoopback()
+	random := make([]byte, tokenBytes)
+	rand.Read(random) // never fails
+	g.token = base64.RawURLEncoding.EncodeToString(random)
 	return g, nil
 }
 
@@ -98,7 +99,7 @@ func (g guard) over(next http.Handler) http.Handler {
 			http.Error(w, "This dashboard is not served under that name: open it by its address.", http.StatusMisdirectedRequest)
 		case !ownOrigin(r):
 			http.Error(w, "Another site asks for this: open the dashboard itself.", http.StatusForbidden)
-		case !g.mayEnter(w, r):
+		case !g.greet(w, r) && !g.open:
 			h.Set("WWW-Authenticate", `Bearer realm="dashboard"`)
 			http.Error(w, "This dashboard asks for a token: open the address that the peer printed when it started, with ?token=...", http.StatusUnauthorized)
 		default:
@@ -117,7 +118,7 @@ func (g guard) hostFits(host string) bool {
 	}
 	name = strings.Trim(name, "[]")
 	_, err := netip.ParseAddr(name)
-	return err == nil || strings.EqualFold(name, "localhost") || strings.EqualFold(name, g.named) || g.token != "" && name != ""
+	return err == nil || strings.EqualFold(name, "localhost") || strings.EqualFold(name, g.named) || !g.open && name != ""
 }
 
 // ownOrigin tells whether a request comes from the page that is served here, or from no
@@ -135,21 +136,23 @@ func ownOrigin(r *http.Request) bool {
 	return err == nil && from.Scheme != "" && strings.EqualFold(from.Host, r.Host)
 }
 
-// mayEnter tells whether a request has the token. One that has it in its address is
-// given a cookie with it, which the page's further requests bring.
-func (g guard) mayEnter(w http.ResponseWriter, r *http.Request) bool {
-	if g.token == "" {
-		return true
+// greet tells whether a request has the token, and gives one that has it in its address a
+// cookie with it, which the page's further requests bring.
+func (g guard) greet(w http.ResponseWriter, r *http.Request) bool {
+	known := g.knows(r)
+	if known && r.URL.Query().Has("token") {
+		http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	}
+	return known
+}
+
+// knows tells whether a request has the token.
+func (g guard) knows(r *http.Request) bool {
 	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		return g.is(bearer)
 	}
 	if given := r.URL.Query().Get("token"); given != "" {
-		if !g.is(given) {
-			return false
-		}
-		http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-		return true
+		return g.is(given)
 	}
 	kept, err := r.Cookie(g.cookie)
 	return err == nil && g.is(kept.Value)

@@ -28,7 +28,7 @@ func pointOf(v *view, at time.Duration) point {
 		Seconds: at.Seconds(), Steps: v.FlockSteps, Loss: v.Loss, Distance: v.Distance, Accuracy: v.Accuracy,
 		LossLow: cli.Number(math.Inf(1)), LossHigh: cli.Number(math.Inf(-1)), // no number, and so null, if nobody tells
 	}
-	for _, d := range v.digests {
+	for _, d := range v.fresh {
 		if !math.IsNaN(d.Loss) {
 			p.LossLow, p.LossHigh = min(p.LossLow, cli.Number(d.Loss)), max(p.LossHigh, cli.Number(d.Loss))
 		}

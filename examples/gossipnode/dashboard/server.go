@@ -31,8 +31,8 @@ const (
 type Config struct {
 	// Address is host:port; without a host it is on this machine only.
 	Address string
-	// TokenFile is the file of the token that is asked for. Without one a token is drawn
-	// where others can reach the address, and none asked for elsewhere.
+	// TokenFile is the file of the token that is asked for. Without one it is drawn, and on
+	// this machine only asked for to rule the run, not to look.
 	TokenFile string
 }
 
@@ -65,17 +65,23 @@ func Listen(c Config) (*Server, error) {
 // Addr is where it listens.
 func (d *Server) Addr() net.Addr { return d.web.Addr() }
 
-// Token is what is asked for; empty if nothing is.
-func (d *Server) Token() string { return d.guard.token }
+// Token is what is asked for; empty if whoever reaches the address may look.
+func (d *Server) Token() string {
+	if d.guard.open {
+		return ""
+	}
+	return d.guard.token
+}
 
-// URL is what to open in a browser, token included.
+// URL is what to open in a browser, with the token if it is of use there. It may be called
+// after Serve.
 func (d *Server) URL() string {
 	host, port, _ := net.SplitHostPort(d.web.Addr().String())
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1" // from this machine; others take its name
 	}
 	url := "http://" + net.JoinHostPort(host, port) + "/"
-	if d.guard.token != "" {
+	if !d.guard.open || d.board != nil && d.board.about.Controls {
 		url += "?token=" + d.guard.token
 	}
 	return url
@@ -83,14 +89,14 @@ func (d *Server) URL() string {
 
 // Serve answers with what a board tells, until Close.
 func (d *Server) Serve(b *Board, log *zap.Logger) {
-	d.board = b
+	d.board, b.ruling.may = b, d.guard.knows
 	files, err := fs.Sub(page, "page")
 	if err != nil {
 		panic(err) // the folder is a constant
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", cached(http.FileServerFS(files)))
-	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, http.StatusOK, b.whole()) })
+	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, r *http.Request) { answerJSON(w, http.StatusOK, b.whole(r)) })
 	mux.HandleFunc("GET /api/events", b.stream)
 	mux.Handle("POST /api/control", b.ruling)
 	d.web.Serve(&http.Server{

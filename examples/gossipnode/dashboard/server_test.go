@@ -66,8 +66,8 @@ func newCalm() *calm {
 		c.members = append(c.members, peer.Member{ID: id, Role: role, State: control.Training, Steps: uint64(10 * i)})
 	}
 	c.digests = []control.Digest{
-		{Peer: "a", Loss: 1, Steps: 5, Exchanges: 4, ConsensusDistance: 2, Heard: time.Now(), Partners: []control.Met{{Partner: "b", Exchanges: 3}}},
-		{Peer: "b", Loss: math.NaN(), Steps: 7, Samples: 10, Heard: time.Now()},
+		{Peer: "a", Loss: 1, Steps: 5, FlockSteps: 100, Exchanges: 4, ConsensusDistance: 2, Heard: time.Now(), Partners: []control.Met{{Partner: "b", Exchanges: 3}}},
+		{Peer: "b", Loss: math.NaN(), Steps: 7, FlockSteps: 100, Samples: 10, Heard: time.Now()},
 	}
 	return c
 }
@@ -181,7 +181,7 @@ func TestShowsTheEnd(t *testing.T) {
 	c.members, c.digests, c.stats.Over, c.stats.Progress, c.stats.FlockSteps = all[:1], c.digests[:1], true, 1, 405
 	b.Rest()
 	c.stats.FlockSteps, c.members = 0, nil
-	v := b.whole().State
+	v := b.whole(nil).State
 	if v.Total != 3 || len(v.Members) != 3 || v.Tell != 2 || len(v.Matrix) != 1 || !v.Over || v.FlockSteps != 405 {
 		t.Errorf("at the end: %+v", v)
 	}
@@ -285,6 +285,9 @@ func TestKeepsOtherSitesOut(t *testing.T) {
 		"changes what is none": {http.MethodDelete, nil, http.StatusMethodNotAllowed},
 	} {
 		path := map[bool]string{true: "/api/state", false: "/api/control"}[c.method == http.MethodGet]
+		if c.method != http.MethodGet {
+			c.headers = append(c.headers, "Authorization", "Bearer "+d.guard.token)
+		}
 		if status, text, _ := ask(t, c.method, url+path, `{"action":"pause"}`, c.headers...); status != c.want {
 			t.Errorf("%s: %d, want %d: %s", name, status, c.want, text)
 		}
@@ -294,11 +297,50 @@ func TestKeepsOtherSitesOut(t *testing.T) {
 	}
 }
 
+// TestRulingTakesTheToken: whoever uses this machine may look at the run, and nobody holds it
+// without the token, which the printed address has where there is a key to rule with.
+func TestRulingTakesTheToken(t *testing.T) {
+	ruled := 0
+	d, url := openBoard(t, Config{Address: ":0"}, calmBoard(newCalm(), func(context.Context, ...control.Command) error { ruled++; return nil }))
+	token := d.guard.token
+	if len(token) < 43 || !strings.HasSuffix(d.URL(), "/?token="+token) || d.Token() != "" {
+		t.Fatalf("a token of %d characters at %s, %q asked for", len(token), d.URL(), d.Token())
+	}
+	_, _, header := ask(t, http.MethodGet, url+"/?token="+token, "")
+	cookie, _, _ := strings.Cut(header.Get("Set-Cookie"), ";")
+	for name, c := range map[string]struct {
+		headers []string
+		may     bool
+	}{
+		"nothing":      {nil, false},
+		"bearer":       {[]string{"Authorization", "Bearer " + token}, true},
+		"wrong bearer": {[]string{"Authorization", "Bearer x", "Cookie", cookie}, false},
+		"cookie":       {[]string{"Cookie", cookie}, true},
+		"wrong cookie": {[]string{"Cookie", cookie + "x"}, false},
+	} {
+		var whole everything
+		status, text, _ := ask(t, http.MethodGet, url+"/api/state", "", c.headers...)
+		if err := json.Unmarshal([]byte(text), &whole); err != nil || status != http.StatusOK || whole.About.Controls != c.may {
+			t.Errorf("%s: to look is answered %d, controls %v, want %v", name, status, whole.About.Controls, c.may)
+		}
+		want := map[bool]int{true: http.StatusOK, false: http.StatusForbidden}[c.may]
+		if status, text, _ = ask(t, http.MethodPost, url+"/api/control", `{"action":"pause"}`, c.headers...); status != want {
+			t.Errorf("%s: to pause is answered %d, want %d: %s", name, status, want, text)
+		}
+	}
+	if ruled != 2 {
+		t.Errorf("the run was ruled %d times", ruled)
+	}
+	if d, _ := openBoard(t, Config{Address: ":0"}, calmBoard(newCalm(), nil)); strings.Contains(d.URL(), "token") {
+		t.Errorf("a token of no use is told: %s", d.URL())
+	}
+}
+
 // TestOrders shows what orders the page can give, and what becomes of others.
 func TestOrders(t *testing.T) {
 	var heard []control.Command
 	fault := error(nil)
-	_, url := openBoard(t, Config{Address: ":0"}, calmBoard(newCalm(), func(_ context.Context, c ...control.Command) error {
+	d, url := openBoard(t, Config{Address: ":0"}, calmBoard(newCalm(), func(_ context.Context, c ...control.Command) error {
 		heard = append(heard, c...)
 		return fault
 	}))
@@ -313,7 +355,7 @@ func TestOrders(t *testing.T) {
 		{`{"action":"pause","reason":"` + strings.Repeat("x", maxBody) + `"}`, http.StatusBadRequest},
 		{`nothing`, http.StatusBadRequest},
 	} {
-		if status, text, _ := ask(t, http.MethodPost, url+"/api/control", c.body); status != c.want {
+		if status, text, _ := ask(t, http.MethodPost, url+"/api/control?token="+d.guard.token, c.body); status != c.want {
 			t.Errorf("%.40s: %d, want %d: %s", c.body, status, c.want, text)
 		}
 	}
@@ -321,7 +363,7 @@ func TestOrders(t *testing.T) {
 		t.Errorf("the run hears %+v", heard)
 	}
 	fault = errors.New("nobody listens")
-	if status, text, _ := ask(t, http.MethodPost, url+"/api/control", `{"action":"pause"}`); status != http.StatusBadGateway || !strings.Contains(text, "nobody listens") {
+	if status, text, _ := ask(t, http.MethodPost, url+"/api/control?token="+d.guard.token, `{"action":"pause"}`); status != http.StatusBadGateway || !strings.Contains(text, "nobody listens") {
 		t.Errorf("an order that fails: %d %s", status, text)
 	}
 	_, url = openBoard(t, Config{Address: ":0"}, calmBoard(newCalm(), nil))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -40,7 +41,11 @@ type view struct {
 	Accuracy cli.Number `json:"accuracy"` // of this peer's model
 	Bits     cli.Number `json:"bits"`     // of a parameter in this peer's exchanges
 	Tell     int        `json:"tell"`     // members that tell
+	// Final is the result of this peer or, of a local run, of all; nil before.
+	Final *result.Result `json:"final"`
+	Point point          `json:"point"` // of the curves
 
+	// Members are those that are here, and after them those that are lost.
 	Members []member `json:"members"`
 	// Links join members by their places in Members; Matrix tells who began how many
 	// exchanges with whom: from, to, count.
@@ -49,6 +54,7 @@ type view struct {
 
 	members []peer.Member
 	digests []control.Digest
+	fresh   []control.Digest // those that are not stale
 	changes []happening
 }
 
@@ -67,14 +73,15 @@ type member struct {
 	Exchanges   cli.Number `json:"exchanges"`
 	Failed      cli.Number `json:"failed"`
 	Heard       cli.Number `json:"heard"` // seconds since its last digest
+	Stale       bool       `json:"stale"` // the run has gone on since then
 	RoundTrip   cli.Number `json:"roundTrip"`
 }
 
-// newView looks at a peer; accuracy is nil where nobody measures it.
-func newView(p Peer, accuracy *Accuracy) *view {
-	s, control := p.Stats(), p.Control()
+// newView looks at the peer.
+func newView(p Peer, about About, accuracy *Accuracy) *view {
+	s, held := p.Stats(), p.Control()
 	v := &view{
-		Paused: control.Paused, Stopped: control.Stopped, Over: s.Over,
+		Paused: held.Paused, Stopped: held.Stopped, Over: s.Over,
 		Progress: s.Progress, FlockSteps: s.FlockSteps, Target: s.Target, Left: cli.Number(math.NaN()), Lost: s.Lost,
 		Accuracy: cli.Number(math.NaN()), Bits: cli.Number(s.Exchanges.BitsPerParameter), members: p.Members(), digests: p.Digests(),
 	}
@@ -82,7 +89,13 @@ func newView(p Peer, accuracy *Accuracy) *view {
 		v.Accuracy = accuracy.last()
 	}
 	v.Total = len(v.members)
-	v.arrange(s, string(s.Self))
+	for i, m := range v.members {
+		if m.State == control.Closed && s.Over { // this peer is done, as the others are
+			v.members[i].State = control.Over
+		}
+	}
+	v.fresh = slices.DeleteFunc(slices.Clone(v.digests), func(d control.Digest) bool { return v.stale(d, about.Digests) })
+	v.arrange(s, about)
 	v.sum()
 	return v
 }
@@ -93,8 +106,10 @@ func (v *view) with(before view) *view {
 	before.State, before.Over, before.Left, before.Lost = v.State, v.Over, v.Left, v.Lost
 	before.Progress, before.FlockSteps, before.Target = v.Progress, v.FlockSteps, v.Target
 	before.Members, before.members = slices.Clone(before.Members), slices.Clone(before.members)
-	for i := range before.Members {
-		before.Members[i].State = control.Over.String()
+	for i, m := range before.Members {
+		if m.State != lost {
+			before.Members[i].State = control.Over.String()
+		}
 	}
 	for i := range before.members {
 		before.members[i].State = control.Over
@@ -103,7 +118,7 @@ func (v *view) with(before view) *view {
 }
 
 // arrange puts the members into the ring's order, with the links between them.
-func (v *view) arrange(s stats.Peer, self string) {
+func (v *view) arrange(s stats.Peer, about About) {
 	told := make(map[seam.PeerID]control.Digest, len(v.digests))
 	for _, d := range v.digests {
 		told[d.Peer] = d
@@ -116,9 +131,12 @@ func (v *view) arrange(s stats.Peer, self string) {
 	places := make(map[topology.PeerID]int, len(ring))
 	for i, m := range ring[:min(len(ring), maxMembers)] {
 		places[m.ID] = i
-		v.Members = append(v.Members, memberOf(m, told, links))
-		if string(m.ID) == self {
-			v.State = m.State.String()
+		one := memberOf(m, told, links)
+		one.Stale = !math.IsNaN(float64(one.Heard)) && !slices.ContainsFunc(v.fresh, func(d control.Digest) bool { return d.Peer == m.ID })
+		one.State = v.stateOf(m, s, about.MinPeers)
+		v.Members = append(v.Members, one)
+		if m.ID == s.Self {
+			v.State = one.State
 		}
 	}
 	v.join(overlay, places)
@@ -136,6 +154,9 @@ func memberOf(m peer.Member, told map[seam.PeerID]control.Digest, links map[seam
 		one.Loss, one.Distance, one.Samples = cli.Number(d.Loss), cli.Number(d.ConsensusDistance), cli.Number(d.Samples)
 		one.Exchanges, one.Failed, one.Heard = cli.Number(d.Exchanges), cli.Number(d.Failed), cli.Number(time.Since(d.Heard).Seconds())
 		one.Steps, one.Name = max(one.Steps, d.Steps), d.Name
+		if d.Exchanges == 0 {
+			one.Distance = unknown
+		}
 	}
 	if l, ok := links[m.ID]; ok {
 		one.RoundTrip = cli.Number(l.Round.Seconds())
@@ -199,11 +220,13 @@ func (v *view) meet(places map[topology.PeerID]int) {
 func (v *view) sum() {
 	var loss, distance cli.Mean
 	samples := 0.0
-	for _, d := range v.digests {
+	for _, d := range v.fresh {
 		loss.Add(cli.Number(d.Loss))
 		if d.Exchanges > 0 {
 			distance.Add(cli.Number(d.ConsensusDistance))
 		}
+	}
+	for _, d := range v.digests {
 		samples += d.Samples
 	}
 	v.Tell, v.Loss, v.Distance, v.Samples = len(v.digests), loss.Value(), distance.Value(), cli.Number(samples)

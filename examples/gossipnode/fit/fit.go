@@ -52,7 +52,7 @@ are of the rows that --split holds out, over all peers.`},
 func run(cmd *cobra.Command, o options, std cli.Streams) error {
 	exit := func() { os.Exit(cli.ExitFailed) }
 	if o.Report {
-		parent, _ := cli.UntilParentGone(context.Background(), std.In)
+		parent, _, _ := cli.UntilParentGone(context.Background(), std.In)
 		ctx, release := cli.UntilSignal(parent, exit)
 		defer release()
 		lines := json.NewEncoder(std.Out)

@@ -78,7 +78,11 @@ func (f *flock) run(ctx context.Context, kill <-chan struct{}) (result.Result, e
 	f.start()
 	f.watch(ctx, kill, f.over)
 	f.display.Update(f.shown)
-	return f.verdict(ctx)
+	total, err := f.verdict(ctx)
+	if first := f.peers[0]; total.Peers > 0 && first.handle != nil {
+		first.handle.show(total)
+	}
+	return total, err
 }
 
 // over tells whether all peers have ended, but for one that only shows its dashboard.

@@ -32,10 +32,13 @@ type fake struct {
 	events     chan<- event
 	left, dead chan struct{}
 	may        chan struct{} // closed when it may train
+	shown      chan result.Result
 	start      func()
 }
 
 func (f *fake) begin() { f.start() }
+
+func (f *fake) show(r result.Result) { f.shown <- r }
 
 func (f *fake) leave() { close(f.left) }
 func (f *fake) kill()  { close(f.dead) }
@@ -65,7 +68,7 @@ func (l *fakes) launch(number int, s settings.Settings, events chan<- event) (me
 	if l.refuse > 0 && number == l.refuse {
 		return nil, errors.New("no such program")
 	}
-	f := &fake{number: number, events: events, left: make(chan struct{}), dead: make(chan struct{}), may: make(chan struct{})}
+	f := &fake{number: number, events: events, left: make(chan struct{}), dead: make(chan struct{}), may: make(chan struct{}), shown: make(chan result.Result, 1)}
 	f.start = sync.OnceFunc(func() { close(f.may) })
 	l.started = append(l.started, s)
 	go func() { events <- event{number: number, end: l.script(f)} }()
@@ -131,6 +134,9 @@ func TestDashboardStays(t *testing.T) {
 			f.train()
 			e := f.finish()
 			if f.number == 0 {
+				if r := <-f.shown; r.Steps != 30 {
+					t.Errorf("its dashboard is to show %+v", r)
+				}
 				<-f.left
 			}
 			return e

@@ -25,6 +25,8 @@ type member interface {
 	// begin lets the peer take its first step. It returns at once, and may be
 	// called again.
 	begin()
+	// show has the peer's dashboard show the result of all, once. It returns at once.
+	show(result.Result)
 	// leave asks the peer to end in good order. It returns at once.
 	leave()
 	// kill ends the peer at once, if that is possible. It may follow leave.
@@ -71,6 +73,7 @@ type inProcess struct{ source *rows.Source }
 // goroutine is a peer that inProcess started. It cannot be killed.
 type goroutine struct {
 	start  func()
+	result chan result.Result
 	cancel context.CancelCauseFunc
 }
 
@@ -78,18 +81,25 @@ func (g goroutine) begin() { g.start() }
 func (g goroutine) leave() { g.cancel(cli.ErrInterrupted) }
 func (g goroutine) kill()  {}
 
+func (g goroutine) show(r result.Result) { g.result <- r }
+
 func (p inProcess) launch(number int, s settings.Settings, events chan<- event) (member, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	begin := make(chan struct{})
+	begin, all := make(chan struct{}), make(chan result.Result, 1)
 	go func() {
 		defer cancel(nil)
 		tell := func(r watch.Report) { events <- event{number: number, report: &r} }
 		log := s.NewLog(&cli.LineWriter{Take: func(line string) { events <- event{number: number, line: line} }})
 		watcher, stayed := train.Observer{Log: log.With(zap.Int("peer", number)), Tell: tell, Begin: begin, Source: p.source}, false
 		if s.Stays(nil) {
-			watcher.Stay = func(done result.Share) {
+			watcher.Stay = func(done result.Share, show func(result.Result)) {
 				stayed = true
 				tell(train.Outcome(done, nil))
+				select {
+				case r := <-all:
+					show(r)
+				case <-ctx.Done():
+				}
 				<-ctx.Done()
 			}
 		}
@@ -99,7 +109,7 @@ func (p inProcess) launch(number int, s settings.Settings, events chan<- event) 
 		}
 		events <- event{number: number, end: &end{err: err}}
 	}()
-	return goroutine{start: sync.OnceFunc(func() { close(begin) }), cancel: cancel}, nil
+	return goroutine{start: sync.OnceFunc(func() { close(begin) }), result: all, cancel: cancel}, nil
 }
 
 // processes starts peers as so many processes of this program.
@@ -112,6 +122,8 @@ type process struct{ *cli.Child }
 // begin cannot block: a pipe takes more than the one byte. A child that has gone
 // will say so by its end.
 func (p process) begin() { _, _ = io.WriteString(p.Life, "\n") }
+
+func (p process) show(r result.Result) { _ = json.NewEncoder(p.Life).Encode(r) }
 
 func (p process) leave() { _ = p.Life.Close() }
 func (p process) kill()  { _ = p.Kill() }

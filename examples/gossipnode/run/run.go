@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -100,9 +101,12 @@ func takeOver(ctx context.Context, s *settings.Settings, from cli.Origins, errs 
 // runPeer runs a peer that a person watches, or a parent process with --report.
 func runPeer(s settings.Settings, std cli.Streams) error {
 	parent, tell := context.Background(), watch.TextReporter(std.Err)
-	var begin <-chan struct{}
+	var (
+		begin <-chan struct{}
+		said  <-chan string // by the parent, afterwards
+	)
 	if s.Report {
-		parent, begin = cli.UntilParentGone(parent, std.In)
+		parent, begin, said = cli.UntilParentGone(parent, std.In)
 		tell = watch.LineReporter(std.Out)
 	}
 	exit := func() { os.Exit(cli.ExitFailed) }
@@ -114,9 +118,20 @@ func runPeer(s settings.Settings, std cli.Streams) error {
 	stayed, ended := false, error(nil)
 	watcher := train.Observer{Log: log, Tell: tell, Begin: begin}
 	if s.Stays(std.Err) {
-		watcher.Stay = func(done result.Share) {
+		watcher.Stay = func(done result.Share, show func(result.Result)) {
 			stayed, ended = true, end(s, done, nil, tell, std)
 			log.Info("the dashboard stays until Ctrl-C")
+			if !s.Report {
+				show(done.Result)
+			}
+			var all result.Result
+			select {
+			case line := <-said:
+				if json.Unmarshal([]byte(line), &all) == nil {
+					show(all)
+				}
+			case <-ctx.Done():
+			}
 			<-ctx.Done()
 		}
 	}

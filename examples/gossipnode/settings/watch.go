@@ -34,7 +34,7 @@ func (s *watchSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Dashboard, "dashboard", "", "host:port to serve a page on that shows the whole run; without a host on this machine only, elsewhere with a token that is printed (default: none)")
 	flags.StringVar(&s.DashboardToken, "dashboard-token", "", "file of the token that the dashboard asks for, instead of one that is drawn")
 	flags.StringVar(&s.DashboardStay, stayFlag, stayAuto, "whether the dashboard stays after the end, until Ctrl-C: "+cli.List(stays())+" (auto: where standard error is a terminal, and not with --json)")
-	flags.StringVar(&s.OperatorKey, "operator-key", "", "file of the operator's key: the dashboard can then pause and resume the run, whoever reaches it")
+	flags.StringVar(&s.OperatorKey, "operator-key", "", "file of the operator's key: the dashboard can then pause and resume the run, for who opens it by the link that is printed")
 	flags.DurationVar(&s.Digests, "digests", 0, fmt.Sprintf("how often, at most, to tell all others how this peer gets on, for status and their dashboards; negative: never (default: %s, and %s with --dashboard)", defaultDigests, BoardDigests))
 }
 

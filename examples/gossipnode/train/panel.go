@@ -40,6 +40,7 @@ func (p *panel) show(t *training, d *dashboard.Server) error {
 	}
 	b := dashboard.NewBoard(t.peer, dashboard.About{
 		Run: t.Run, Self: string(t.peer.Self()), Dataset: t.Dataset, Model: t.Model, Codec: t.policy.Effective().Codec, Strategy: t.Strategy,
+		MinPeers: t.MinPeers, Digests: t.DigestEvery(),
 	}, accuracy, ruler(t), t.Log)
 	p.board.Store(b)
 	d.Serve(b, t.Log)

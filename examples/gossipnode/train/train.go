@@ -45,8 +45,8 @@ type Observer struct {
 	// Source is the rows of a table that peers of this process share; nil is to open them.
 	Source *rows.Source
 	// Stay is called with the result of a peer that has left, while its dashboard still
-	// answers; nil is at once.
-	Stay func(result.Share)
+	// answers, and may have it show the figures of a result; nil is at once.
+	Stay func(done result.Share, show func(result.Result))
 }
 
 // training is one peer at work. It belongs to one goroutine.
@@ -137,7 +137,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	}
 	done, err := t.run(ctx)
 	if err == nil && to.Stay != nil {
-		to.Stay(done)
+		to.Stay(done, t.panel.board.Load().Show)
 	}
 	if errors.Is(err, seam.ErrTwin) {
 		err = fmt.Errorf("%w: %s", err, settings.Remedy(err))

@@ -1,5 +1,5 @@
 // The page: what the stream tells goes to the parts that show it.
-import { clock, count, figure, html, named, percent, short, span, text } from "./format.js";
+import { ahead, clock, count, figure, html, named, percent, short, text, tiles, word } from "./format.js";
 import { Ring } from "./ring.js";
 import { Curve } from "./curves.js";
 import { Peers } from "./peers.js";
@@ -47,12 +47,6 @@ function showAbout(a) {
   controls.may(a.controls);
 }
 
-function word(s) {
-  if (s.stopped) return "stopped";
-  if (s.over) return "over";
-  return s.paused ? "paused" : s.state;
-}
-
 function called(id) {
   const m = members.find((m) => m.id === id);
   return id === about?.self ? "this peer" : m && named(m, members) ? m.name : short(id);
@@ -60,21 +54,24 @@ function called(id) {
 
 function showState(s) {
   members = s.members;
-  const state = word(s);
+  const state = word(s, about);
   text($("state"), state);
-  $("state").dataset.state = state;
+  $("state").dataset.state = state.split(",")[0];
   const done = Math.min(100, 100 * s.progress);
   $("filled").style.width = done + "%";
   $("bar").setAttribute("aria-valuenow", done.toFixed(1));
   text($("percent"), done.toFixed(done < 10 ? 1 : 0) + " %");
   text($("done"), s.target ? `${count(s.flockSteps)} of ${count(s.target)} steps of all peers` : `${count(s.flockSteps)} steps of all peers`);
-  text($("left"), s.over ? "the work is done" : s.paused ? "held by the operator" : s.left == null ? "" : `${span(s.left)} left`);
-  text($("tile-loss"), figure(s.loss));
-  text($("tile-accuracy"), percent(s.accuracy));
-  text($("tile-distance"), figure(s.distance));
+  text($("left"), ahead(s));
+  for (const [name, [label, value, title]] of Object.entries(tiles(s))) {
+    const tile = $("tile-" + name);
+    text(tile, value);
+    text(tile.previousElementSibling, label);
+    if (title) tile.parentElement.title = title;
+  }
   text($("tile-samples"), count(s.samples));
   text($("tile-peers"), s.lost ? `${s.total} (${s.lost} lost)` : String(s.total));
-  text($("tile-bits"), figure(s.bits));
+  text($("tile-bits"), figure(s.bits || null));
   const silent = s.total - s.tell;
   text($("tell"), silent > 0 ? `${s.tell} of ${s.total} tell how they get on; the others have only come, are of an older release, or run with --digests -1s` : "as each tells it");
   controls.show(s);
@@ -89,15 +86,9 @@ function showCurves() {
   for (const c of curves) c.show(points);
 }
 
-// addPoint takes a point from a state, as the server does for those who come later.
-function addPoint(s) {
-  const losses = s.members.map((m) => m.loss).filter((v) => v != null);
-  const last = points.at(-1);
-  const p = {
-    steps: s.flockSteps, loss: s.loss, distance: s.distance, accuracy: s.accuracy,
-    lossLow: losses.length ? Math.min(...losses) : null, lossHigh: losses.length ? Math.max(...losses) : null,
-  };
-  if (last && last.steps === p.steps) points[points.length - 1] = p;
+// addPoint adds to the curves, as the server does for those who come later.
+function addPoint(p) {
+  if (points.at(-1)?.steps === p.steps) points[points.length - 1] = p;
   else points.push(p);
   if (points.length > 2400) points = points.filter((_, i) => i % 2 === 0);
 }
@@ -133,7 +124,7 @@ function listen() {
   });
   on("state", (s) => {
     showState(s);
-    addPoint(s);
+    addPoint(s.point);
     showCurves();
   });
   on("exchanges", (list) => ring.light(list));

@@ -5,7 +5,34 @@ export const short = (id) => (id.length <= 8 ? id : id.slice(-8));
 // named tells whether a member has a name that no other has; label is that, or the end of its
 // id.
 export const named = (m, members) => m.name !== "" && members.every((o) => o.id === m.id || o.name !== m.name);
-export const label = (m, members) => (named(m, members) ? m.name.slice(0, 14) : short(m.id).slice(-5));
+export const label = (m, members) => (!named(m, members) ? short(m.id).slice(-5) : m.name.length > 14 ? m.name.slice(0, 13) + "…" : m.name);
+
+// word is what the run is about, as this peer sees it.
+export function word(s, about) {
+  if (s.stopped) return "stopped";
+  if (s.over) return "over";
+  if (s.paused) return "paused";
+  return s.state === "waiting" ? `waiting, ${s.total} of ${about.minPeers} here` : s.state;
+}
+
+// ahead is what is to come.
+export function ahead(s) {
+  if (s.over) return s.progress < 1 ? "ended by the operator" : "the work is done";
+  return s.paused ? "held by the operator" : s.left == null ? "" : `${span(s.left)} left`;
+}
+
+// tiles are the labels and figures of what is sampled and estimated on the way; at the end
+// those of the result stand in their place.
+export function tiles(s) {
+  const f = s.final;
+  if (!f) return { loss: ["Loss", figure(s.loss)], accuracy: ["Accuracy, sampled", percent(s.accuracy)], distance: ["Apart, estimated", figure(s.distance)] };
+  const whose = f.peer ? "The result of this peer" : "The result of all peers";
+  return {
+    loss: ["Loss", figure(f.loss), whose],
+    accuracy: ["Accuracy", percent(f.test_accuracy.mean, 2), whose + ", on all held-out data"],
+    distance: ["Apart", figure(f.consensus_distance), f.consensus_distance == null ? "Unknown: the others' last exchanges may follow this peer's" : whose + ", measured at the end"],
+  };
+}
 
 const known = (v) => typeof v === "number" && Number.isFinite(v);
 

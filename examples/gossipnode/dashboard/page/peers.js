@@ -101,6 +101,8 @@ export class Peers {
       text(row.cells[i], c.show ? c.show(c.of(m)) : c.of(m));
     });
     row.cells[2].dataset.state = m.state;
+    row.classList.toggle("lost", m.state === "lost");
+    row.classList.toggle("stale", m.stale);
   }
 
   choose(id) {

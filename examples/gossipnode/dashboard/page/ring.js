@@ -5,6 +5,8 @@ const outer = 238, inner = 206; // radii of the classes
 const maxBirds = 48; // lights on their way at once
 const glowTime = 1100, flight = 650; // milliseconds
 const still = matchMedia("(prefers-reduced-motion: reduce)");
+const narrow = matchMedia("(max-width: 46rem)"); // as in parts.css
+const mostNamed = { wide: 40, narrow: 12 }; // of peers, for their names not to meet
 
 const key = (a, b) => (a < b ? a + " " + b : b + " " + a);
 
@@ -23,6 +25,7 @@ export class Ring {
     this.flying = [];
     this.shape = "";
     root.addEventListener("keydown", (e) => this.move(e));
+    narrow.addEventListener("change", () => (this.shape = ""));
   }
 
   show(state) {
@@ -44,7 +47,7 @@ export class Ring {
     this.names.clear();
     this.nodes.replaceChildren();
     const radius = Math.max(5, Math.min(19, 420 / Math.max(state.members.length, 1)));
-    const ringed = state.members.length <= 40;
+    const ringed = state.members.length <= (narrow.matches ? mostNamed.narrow : mostNamed.wide);
     const put = (m, i) => {
       const angle = (2 * Math.PI * i) / state.members.length - Math.PI / 2;
       const far = m.role === "active" ? outer : m.role === "passive" ? inner : inner * 0.6;
@@ -56,6 +59,7 @@ export class Ring {
       if (ringed) {
         const reach = outer + 34, right = Math.cos(angle) > 0.15, left = Math.cos(angle) < -0.15;
         const name = svg("text", { class: "name", x: reach * Math.cos(angle), y: reach * Math.sin(angle) * 1.02, "text-anchor": right ? "start" : left ? "end" : "middle" }, g);
+        if (narrow.matches) for (const [k, v] of Object.entries({ x, y: y + (y > 1 ? 1 : -1) * (radius + 16), "text-anchor": "middle" })) name.setAttribute(k, v);
         this.names.set(m.id, name);
       }
       g.addEventListener("click", () => this.pick(m.id));
@@ -89,15 +93,16 @@ export class Ring {
   dress(m) {
     const { g, mark } = this.at.get(m.id);
     const called = label(m, this.state.members);
+    g.classList.toggle("lost", m.state === "lost");
     if (this.names.has(m.id)) text(this.names.get(m.id), called);
-    text(mark, { paused: "‖", over: "✓", joining: "…", copying: "↓" }[m.state] ?? "");
+    text(mark, { paused: "‖", over: "✓", joining: "…", waiting: "…", copying: "↓", lost: "×" }[m.state] ?? "");
     const told = `${m.id === this.self ? "this peer, " : ""}${called}, ${m.role}, ${m.state}, step ${m.steps}`;
     if (g.getAttribute("aria-label") !== told) g.setAttribute("aria-label", told);
   }
 
   describe(id) {
     const m = this.state.members.find((m) => m.id === id);
-    if (!m) return `${short(id)} is no member any more.`;
+    if (!m || m.state === "lost") return `${m?.name || short(id)} is no member any more.`;
     const i = this.state.members.indexOf(m);
     const ties = this.state.links.filter((l) => l.includes(i)).length;
     const began = this.state.matrix.filter(([from]) => from === i).reduce((sum, [, , n]) => sum + n, 0);

@@ -1,0 +1,68 @@
+package dashboard
+
+import (
+	"slices"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/stats"
+)
+
+// States of a member, beside those of package control.
+const (
+	waiting = "waiting" // it has taken no step, and fewer peers are here than are to begin
+	leaving = "leaving"
+	lost    = "lost" // it went before the work was done, without a word
+)
+
+const (
+	// What a member has told is stale when so many of its digests have not come, or when
+	// the flock has made so great a share of all its steps since: losses fall quickly.
+	missedDigests = 3
+	staleShare    = 0.25
+	// maxLost bounds the members that are lost and still shown.
+	maxLost = 32
+)
+
+// stateOf is what a member is about, in a word.
+func (v *view) stateOf(m peer.Member, self stats.Peer, minPeers int) string {
+	steps := m.Steps
+	if m.ID == self.Self {
+		steps -= min(steps, self.Resumed)
+	}
+	switch {
+	case m.State == control.Training && steps == 0 && v.Total < minPeers:
+		return waiting
+	case m.Leaving && m.State != control.Over:
+		return leaving
+	}
+	return m.State.String()
+}
+
+// stale tells whether a digest says nothing of the run as it is, where members tell each so
+// often, and more seldom the more they are.
+func (v *view) stale(d control.Digest, every time.Duration) bool {
+	const messages = 2 // a digest, and a name with it
+	patience := missedDigests * max(every, time.Duration(messages*v.Total)*control.DigestShare)
+	return time.Since(d.Heard) > patience || float64(d.FlockSteps) < (1-staleShare)*float64(v.FlockSteps)
+}
+
+// losses are members that are lost: the page shows them as they were.
+type losses []member
+
+// notice keeps who was here before and is not now, and forgets who is back, under its id or
+// its name.
+func (l *losses) notice(before, now view) {
+	for _, m := range before.Members {
+		if m.State != lost && m.State != leaving && m.State != control.Over.String() {
+			m.State, m.Stale = lost, true
+			*l = append(*l, m)
+		}
+	}
+	*l = slices.DeleteFunc(*l, func(m member) bool {
+		return slices.ContainsFunc(now.members, func(here peer.Member) bool { return string(here.ID) == m.ID }) ||
+			m.Name != "" && slices.ContainsFunc(now.Members, func(here member) bool { return here.Name == m.Name })
+	})
+	*l = (*l)[max(0, len(*l)-maxLost):]
+}
