@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 )
@@ -201,6 +202,9 @@ func TestHelpIsShort(t *testing.T) {
 		code, all, _ := try(command, "--help-all")
 		if n := strings.Count(some, "\n  -"); n < 10 || n > 23 || !strings.Contains(some, "\nTraining:\n") || !strings.Contains(some, "with --help-all") {
 			t.Errorf("%s --help has %d flags:\n%s", command, n, some)
+		}
+		if words := strings.Join(strings.Fields(some), " "); !strings.Contains(words, " "+cli.List(nets.Names())+" ") || strings.Contains(words, "...") {
+			t.Errorf("%s --help cuts a list:\n%s", command, some)
 		}
 		if n := strings.Count(all, "\n      --"); code != cli.ExitDone || n < 40 || !strings.Contains(all, "\n      --budget ") || strings.Contains(all, "with --help-all") {
 			t.Errorf("%s --help-all has %d flags, exit code %d", command, n, code)

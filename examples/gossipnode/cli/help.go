@@ -120,7 +120,7 @@ func byTopic(flags *pflag.FlagSet) (topics []topic, left int) {
 	return topics, left
 }
 
-// onOneScreen lists flags, a line each, with the first words of what they are for.
+// onOneScreen lists flags, mostly a line each, with the first words of what they are for.
 func onOneScreen(topics []topic) string {
 	var text strings.Builder
 	width := 0
@@ -137,7 +137,9 @@ func onOneScreen(topics []topic) string {
 			if !slices.Contains([]string{"", "0", "false", "[]"}, f.DefValue) {
 				about += fmt.Sprintf(" (default %s)", f.DefValue)
 			}
-			fmt.Fprintf(&text, "  %-*s  %s\n", width, nameOf(f), firstWords(about, screenWidth-width-len("    ")))
+			room := screenWidth - width - len("    ")
+			about = wrapped(firstWords(about, room), room, strings.Repeat(" ", screenWidth-room))
+			fmt.Fprintf(&text, "  %-*s  %s\n", width, nameOf(f), about)
 		})
 	}
 	return text.String()
@@ -154,21 +156,36 @@ func nameOf(f *pflag.Flag) string {
 }
 
 // firstWords is as much of a text as there is room for: up to the end of a clause, if that
-// leaves no more than half of the room.
+// leaves no more than half of the room, or up to a default. Where there is none, it is all to
+// the end of a clause: a list of names is of use only whole.
 func firstWords(text string, room int) string {
 	if len(text) <= room {
 		return text
 	}
-	at := 0
+	at, beyond := 0, len(text)
 	for _, end := range []string{" (", ";", ": ", ". "} {
 		at = max(at, strings.LastIndex(text[:min(len(text), room+len(end))], end))
+		if next := strings.Index(text[room:], end); next >= 0 && end != ": " {
+			beyond = min(beyond, room+next)
+		}
 	}
 	if open := strings.LastIndex(text[:at], " ("); open > strings.LastIndex(text[:at], ")") {
 		at = open // a clause within it is no end
 	}
-	if at >= room/2 {
+	if at >= room/2 || at > 0 && strings.HasPrefix(text[at:], " (default") {
 		return text[:at]
 	}
-	const more = " ..."
-	return text[:max(strings.LastIndex(text[:room-len(more)+1], " "), 0)] + more
+	return text[:beyond]
+}
+
+// wrapped is a text in lines that there is room for, those after the first indented.
+func wrapped(text string, room int, indent string) string {
+	if len(text) <= room {
+		return text
+	}
+	at := strings.LastIndex(text[:room+1], " ")
+	if at < 0 {
+		return text
+	}
+	return text[:at] + "\n" + indent + wrapped(text[at+1:], room, indent)
 }

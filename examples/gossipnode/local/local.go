@@ -48,8 +48,7 @@ Ctrl-C asks all of them to leave in good order; a second one kills them.`},
 		Example: `  gossipnode local
   gossipnode local --peers 8 --dataset mnist --data DIR --epochs 3 --json
   gossipnode local --strategy alone --model softmax
-  gossipnode local --dataset csv --data FILE --target 'arr_delay>15'
-  gossipnode local --config FILE`,
+  gossipnode local --dataset csv --data FILE --target 'arr_delay>15'`,
 		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sources, err := s.Load(cmd)

@@ -15,6 +15,8 @@ const (
 	codecFlag        = "codec"
 	quantizedFlag    = "quantized"
 	defaultQuantized = "100"
+	// codecNames are quant.Names and quant.Auto in few words.
+	codecNames = "raw, bf16, fp16, int8, latticeA+B with A of 8, 6, 5, 4 and B of 8, 4, 3, 1, or auto"
 )
 
 // codecSettings say how models are coded.
@@ -25,7 +27,7 @@ type codecSettings struct {
 }
 
 func (s *codecSettings) register(flags *pflag.FlagSet) {
-	flags.StringVar(&s.Codec, codecFlag, quant.DefaultName, "codec of what is exchanged: "+cli.List(append(quant.Names(), quant.Auto))+" (by each link)")
+	flags.StringVar(&s.Codec, codecFlag, quant.DefaultName, codecNames+" (by each link)")
 	flags.StringVar(&s.Quantized, quantizedFlag, defaultQuantized, "`percent` of what is exchanged that may take fewer than 16 bits a value, if the codec does")
 	flags.StringVar(&s.Policy, policyFlag, "", "YAML `file` that says how each joint layer of the model is coded, instead of --codec and --quantized (docs/TUNING.md)")
 }

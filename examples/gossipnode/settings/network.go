@@ -52,7 +52,7 @@ type Invitation struct {
 
 func (s *Network) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&s.Listen, "listen", []string{defaultListen}, "host:port or multiaddr to listen on; repeatable")
-	flags.StringArrayVar(&s.Join, "join", nil, "host:port or multiaddr of a member to join, or a token of invite; repeatable")
+	flags.StringArrayVar(&s.Join, "join", nil, "member to join: host:port, multiaddr or token of invite; repeatable")
 	flags.StringVar(&s.Key, "key", "", "file of the identity, made by keygen (default: a new one each time)")
 	flags.StringVar(&s.Allow, "allow", "", "file of the ids of the peers that may take part, one a line, read again when it changes (default: all)")
 	flags.StringVar(&s.RunKey, "run-key", "", "file of a key that all peers of the run share, made by keygen --run-key: who does not know it is kept out")

@@ -79,7 +79,7 @@ func (s *Settings) Register(flags *pflag.FlagSet) {
 	cli.Group(flags, topicExchanges, codecFlag, "strategy")
 	s.outputSettings.register(flags)
 	s.watchSettings.register(flags)
-	cli.Group(flags, "Checkpoints and results", "checkpoint", "metrics", "json", "verbose", "dashboard")
+	cli.Group(flags, "Checkpoints and results", "checkpoint", "json", "dashboard")
 }
 
 // Arguments are the flags of run that give these settings.
