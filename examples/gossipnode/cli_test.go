@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 )
 

@@ -188,8 +188,8 @@ func isHostName(name string) bool {
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
 }
 
-// parseListen reads an address to listen on: IP address and port, where port 0
-// asks for a free one and a missing host for every IPv4 interface.
+// parseListen reads an address to listen on: IP address and port, where port 0 asks for a
+// free one, a missing host for every IPv4 interface, and localhost for this machine only.
 func parseListen(text string) (ma.Multiaddr, error) {
 	parse := parseHostPort
 	full := text
@@ -204,14 +204,34 @@ func parseListen(text string) (ma.Multiaddr, error) {
 		err = fmt.Errorf("the id is that of the key, not of the address")
 	}
 	var ip netip.Addr
-	if err == nil {
+	switch {
+	case err != nil:
+	case a.host == "localhost":
+		of, _ := net.InterfaceAddrs() // without any, listening tells why
+		ip = ownAddress(of)
+	default:
 		ip, err = netip.ParseAddr(a.host)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w to listen on %q: %w; give an IP address and a port, as in 0.0.0.0:4001, [::]:4001 or /ip4/127.0.0.1/tcp/0",
+		return nil, fmt.Errorf("%w to listen on %q: %w; give an IP address or localhost and a port, as in 0.0.0.0:4001, [::]:4001 or /ip4/127.0.0.1/tcp/0",
 			ErrAddress, text, err)
 	}
 	return manet.FromNetAddr(net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, a.port)))
+}
+
+// ownAddress is the address of a machine with these for itself: 127.0.0.1, or ::1 where that is
+// all there is.
+func ownAddress(of []net.Addr) netip.Addr {
+	found := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	for _, a := range of {
+		if on, ok := a.(*net.IPNet); ok && on.IP.IsLoopback() {
+			if on.IP.To4() != nil {
+				return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+			}
+			found = netip.IPv6Loopback()
+		}
+	}
+	return found
 }
 
 // resolve returns the addresses that a stands for, at most maxRecords.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
 	mss "github.com/multiformats/go-multistream"
 	"pgregory.net/rapid"
 
@@ -77,9 +80,32 @@ func TestParseListen(t *testing.T) {
 			t.Errorf("%q is %v, %v; want %s", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "localhost:1", "127.0.0.1", "/ip4/127.0.0.1/udp/1", "/ip4/127.0.0.1/tcp/1/p2p/" + idOf(t, 1).String(), ":x"} {
+	for _, text := range []string{"", "localhost", "host:1", "127.0.0.1", "/ip4/127.0.0.1/udp/1", "/ip4/127.0.0.1/tcp/1/p2p/" + idOf(t, 1).String(), ":x"} {
 		if _, err := parseListen(text); !errors.Is(err, ErrAddress) {
 			t.Errorf("%q: %v, want ErrAddress", text, err)
+		}
+	}
+}
+
+// TestParseListenOnLocalhost: this machine's own address is 127.0.0.1, and ::1 where there is no other.
+func TestParseListenOnLocalhost(t *testing.T) {
+	v4, v6, out := &net.IPNet{IP: net.IPv4(127, 0, 0, 1)}, &net.IPNet{IP: net.IPv6loopback}, &net.IPNet{IP: net.IPv4(192, 0, 2, 7)}
+	for want, of := range map[string][][]net.Addr{"127.0.0.1": {nil, {out}, {v4, v6}, {out, v6, v4}}, "::1": {{v6}, {out, v6}}} {
+		for _, addresses := range of {
+			if got := ownAddress(addresses).String(); got != want {
+				t.Errorf("of %v: %s, want %s", addresses, got, want)
+			}
+		}
+	}
+	addresses, _ := net.InterfaceAddrs()
+	for text, port := range map[string]uint16{"localhost:0": 0, "LocalHost:4001": 4001, "/dns/localhost/tcp/7": 7} {
+		want := netip.AddrPortFrom(ownAddress(addresses), port)
+		got, err := parseListen(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, err := manet.ToNetAddr(got); err != nil || at.String() != want.String() {
+			t.Errorf("%q is %v, %v; want %s", text, at, err, want)
 		}
 	}
 }

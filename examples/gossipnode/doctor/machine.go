@@ -128,8 +128,11 @@ const (
 func reachOf(address string) (kind string, reach int) {
 	// Addresses that a provider's customers share behind its NAT (RFC 6598).
 	sharedNAT := netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10)
-	ip, err := netip.ParseAddr(hostOf(address))
+	host := hostOf(address)
+	ip, err := netip.ParseAddr(host)
 	switch {
+	case host == "localhost":
+		return "this machine only", reachHere
 	case err != nil:
 		return "by name", reachWorld
 	case ip.IsLoopback():
@@ -152,8 +155,7 @@ func hostOf(address string) string {
 // joinsWithin tells whether there is somebody to join, and all of them are as near.
 func joinsWithin(s settings.Settings, most int) bool {
 	for _, address := range s.Join {
-		host := hostOf(address)
-		if _, reach := reachOf(address); reach > most && host != "localhost" {
+		if _, reach := reachOf(address); reach > most {
 			return false
 		}
 	}

@@ -56,7 +56,7 @@ const (
 	DefaultRun          = "murmuration"
 	defaultMemory       = dataset.DefaultMemory >> 20
 	defaultListen       = "0.0.0.0:0"
-	Loopback            = "127.0.0.1:0" // what local listens on
+	Loopback            = "localhost:0" // what local listens on
 	defaultMinPeersWait = 30 * time.Second
 	defaultEpochs       = 4.0
 	tableEpochs         = 30.0 // rows are small and say little each
