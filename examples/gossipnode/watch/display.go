@@ -45,16 +45,17 @@ type plainLines struct {
 	last     time.Time
 	training int
 	over     bool // the work was done at the last line
+	ended    bool // all peers had, too
 }
 
 func (d *plainLines) Update(peers []*Row) {
 	whole, training := overview(peers)
-	text, over := outlook(peers), whole.Progress >= 1
-	if text == "" || over && d.over {
+	text, over, ended := outlook(peers), whole.Progress >= 1, !slices.ContainsFunc(peers, (*Row).underWay)
+	if text == "" || over && d.over && ended == d.ended {
 		return
 	}
 	if now := time.Now(); over || training != d.training || now.Sub(d.last) >= d.every {
-		d.last, d.training, d.over = now, training, over
+		d.last, d.training, d.over, d.ended = now, training, over, ended
 		fmt.Fprintln(d.out, text)
 	}
 }
@@ -68,7 +69,7 @@ func outlook(peers []*Row) string {
 	if training == 0 {
 		ready, under := 0, false
 		for _, p := range peers {
-			under = under || p.Phase < PhaseDone
+			under = under || p.underWay()
 			if p.Phase >= PhaseReady && p.Phase <= PhaseDone {
 				ready++
 			}
@@ -83,16 +84,23 @@ func outlook(peers []*Row) string {
 	return text + whole.outcome(peers)
 }
 
-// outcome tells what is to come: for how long the peers will train, or that some
-// still do.
+// outcome tells what is to come: for how long the peers will train, that some still do,
+// or how many have ended with a result.
 func (s Status) outcome(peers []*Row) string {
 	left, ok := s.left()
-	underWay := func(p *Row) bool { return p.Phase < PhaseDone }
 	switch {
 	case s.Progress < 1 && ok:
 		return "  " + cli.Duration(left) + " left"
-	case s.Progress >= 1 && slices.ContainsFunc(peers, underWay):
+	case s.Progress >= 1 && slices.ContainsFunc(peers, (*Row).underWay):
 		return "  " + othersAtWork
+	case s.Progress >= 1:
+		done := 0
+		for _, p := range peers {
+			if p.Phase == PhaseDone {
+				done++
+			}
+		}
+		return fmt.Sprintf("  %d of %s finished", done, cli.Plural(uint64(len(peers)), "peer"))
 	}
 	return ""
 }
@@ -126,6 +134,8 @@ type Row struct {
 	Phase  phase
 	Status Status
 }
+
+func (r *Row) underWay() bool { return r.Phase < PhaseDone }
 
 // phase is how far a peer has come.
 type phase uint8

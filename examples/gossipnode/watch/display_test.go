@@ -124,6 +124,31 @@ func TestOutlook(t *testing.T) {
 	}
 }
 
+// TestFinished: at the end it is told how many of the peers have finished, once when the work is
+// done and once when all have ended.
+func TestFinished(t *testing.T) {
+	var out bytes.Buffer
+	lines, peers := &plainLines{out: &out, every: time.Hour}, []*Row{}
+	for i := range 4 {
+		peers = append(peers, &Row{Phase: PhaseTraining, Status: Status{Step: uint64(i), Progress: 1, Elapsed: time.Second}})
+	}
+	for i, p := range peers {
+		lines.Update(peers)
+		if p.Phase = PhaseDone; i == 2 {
+			p.Phase = PhaseLost
+		}
+	}
+	lines.Update(peers)
+	lines.Update(peers)
+	said := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(said) != 2 || !strings.HasSuffix(said[0], "peers 4  "+othersAtWork) || !strings.HasSuffix(said[1], "peers 3  3 of 4 peers finished") {
+		t.Errorf("it says\n%s", &out)
+	}
+	if text := foot(peers, 80); !strings.HasSuffix(text, " 100 %  3 of 4 peers finished") {
+		t.Errorf("below the table is %q", text)
+	}
+}
+
 // TestTimeLeft shows that a peer which comes late estimates from what it has seen.
 func TestTimeLeft(t *testing.T) {
 	late := Status{Progress: 0.6, Begun: 0.4, Elapsed: 10 * time.Second}
