@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
@@ -31,6 +32,7 @@ type compareSettings struct {
 	Strategies string
 	Suite      string
 	Plot       string
+	given      string // the flags of the race, as somebody has set them
 }
 
 // Command makes the command that races strategies in the same worlds.
@@ -64,6 +66,11 @@ those in the first world, in lengths of a step where these differ.`,
 			if err != nil {
 				return err
 			}
+			cmd.Flags().Visit(func(f *pflag.Flag) {
+				if f.Name != "plot" && f.Name != "json" {
+					s.given += " --" + f.Name + " " + strings.Trim(f.Value.String(), "[]")
+				}
+			})
 			return s.run(sources, std)
 		},
 	}
@@ -182,7 +189,7 @@ func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 		fmt.Fprint(told, table(r, races[0]))
 	}
 	if s.Plot != "" {
-		if err := plotRaces(s.Plot, races); err != nil {
+		if err := plotRaces(s.Plot, s.title(peers), "gossipnode compare"+s.given, races); err != nil {
 			return err
 		}
 	}
@@ -194,6 +201,11 @@ func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 		Seed  uint64 `json:"seed"`
 		Races []race `json:"races"`
 	}{peers, s.Seed, races})
+}
+
+// title is that of a drawing.
+func (s *compareSettings) title(peers int) string {
+	return fmt.Sprintf("%s learn %s with %s: batch %d, seed %d", cli.Plural(uint64(peers), "peer"), s.Dataset, s.Model, s.Batch, s.Seed)
 }
 
 // worldFault is why there can be no race in a world.

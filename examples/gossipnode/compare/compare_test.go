@@ -3,6 +3,7 @@ package compare
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -99,6 +100,24 @@ func TestCompareDrawsSVG(t *testing.T) {
 	text, err := os.ReadFile(picture)
 	if err != nil || !bytes.Contains(text, []byte("<svg")) || !bytes.Contains(text, []byte("adpsgd")) {
 		t.Errorf("%v: %.200s", err, text)
+	}
+	css, err := os.ReadFile("../dashboard/page/style.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"4 peers learn ", "gossipnode compare ", " --strategies adpsgd", ">homogeneous: the world", "Liberation Sans"} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the drawing says nothing of %q", want)
+		}
+	}
+	for _, c := range append(palette[:3:3], ink, quiet, edge) {
+		r, g, b, _ := c.RGBA()
+		if name := fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, b>>8); !bytes.Contains(css, []byte(name)) {
+			t.Errorf("%s is no colour of the page", name)
+		}
+	}
+	if bytes.Contains(text, []byte("--plot")) || !bytes.Contains(bytes.ToLower(text), []byte("stroke:#0b6bcb")) {
+		t.Error("it names its own file, or its first line is of another colour")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -25,12 +26,25 @@ const (
 	// logFrom is the ratio of the longest to the shortest race from which on the
 	// shorter ones would not be seen otherwise.
 	logFrom = 6
+	// headHeight is the room for the title and the settings, and maxSettings the characters
+	// of these that fit beside each other.
+	headHeight  = 0.65 * vg.Inch
+	maxSettings = 140
 )
 
-// palette is told apart by colour-blind readers too (Okabe and Ito).
-var palette = []color.Color{
-	color.RGBA{0, 114, 178, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255}, color.RGBA{204, 121, 167, 255},
-	color.RGBA{230, 159, 0, 255}, color.RGBA{86, 180, 233, 255}, color.RGBA{0, 0, 0, 255}, color.RGBA{150, 150, 150, 255},
+// The colours are those of the dashboard; lines beyond the palette are dashed.
+var (
+	ink, quiet, edge = color.RGBA{0x17, 0x21, 0x2c, 255}, color.RGBA{0x58, 0x66, 0x76, 255}, color.RGBA{0xdd, 0xe3, 0xea, 255}
+	palette          = []color.Color{
+		color.RGBA{0x0b, 0x6b, 0xcb, 255}, color.RGBA{0xc2, 0x5a, 0x00, 255}, color.RGBA{0x0a, 0x7d, 0x55, 255}, color.RGBA{0x5b, 0x45, 0xc2, 255},
+		color.RGBA{0xb3, 0x26, 0x1e, 255}, color.RGBA{0x8a, 0x65, 0x00, 255}, color.RGBA{0x9c, 0x2a, 0x86, 255}, color.RGBA{0x93, 0xa1, 0xb0, 255},
+	}
+)
+
+// typed is a style in the dashboard's type.
+func typed(of draw.TextStyle, c color.Color, size vg.Length) draw.TextStyle {
+	of.Color, of.Font.Variant, of.Font.Size = c, "Sans", size
+	return of
 }
 
 // plotFault is what is wrong with the name of a file to draw into.
@@ -45,8 +59,9 @@ func plotFault(path string) error {
 	return cli.Faultf("plot", "%q: want a name that ends in .png or .svg", path)
 }
 
-// plotRaces draws two panels for each race: accuracy against time and against bytes.
-func plotRaces(path string, races []race) error {
+// plotRaces draws two panels for each race, accuracy against time and against bytes, below a
+// title and the settings.
+func plotRaces(path, title, settings string, races []race) error {
 	panels := make([][]*plot.Plot, len(races))
 	for i, r := range races {
 		inTime, err := panel(r, "virtual time, s", func(_ entrant, p simulate.CurvePoint) float64 { return p.Seconds })
@@ -63,16 +78,16 @@ func plotRaces(path string, races []race) error {
 	if err != nil {
 		return fmt.Errorf("drawing the race: %w", err)
 	}
-	if err := drawPanels(file, panels, strings.TrimPrefix(filepath.Ext(path), ".")); err != nil {
+	if err := drawPanels(file, title, settings, panels, strings.TrimPrefix(filepath.Ext(path), ".")); err != nil {
 		_ = file.Close() // what went wrong first is told
 		return fmt.Errorf("drawing the race: %w", err)
 	}
 	return file.Close()
 }
 
-// drawPanels draws rows of panels.
-func drawPanels(file *os.File, panels [][]*plot.Plot, format string) error {
-	width, height := panelWidth*vg.Length(len(panels[0])), panelHeight*vg.Length(len(panels))
+// drawPanels draws rows of panels below their title.
+func drawPanels(file *os.File, title, settings string, panels [][]*plot.Plot, format string) error {
+	width, height := panelWidth*vg.Length(len(panels[0])), headHeight+panelHeight*vg.Length(len(panels))
 	canvas, err := draw.NewFormattedCanvas(width, height, format)
 	if err != nil {
 		return err
@@ -81,7 +96,13 @@ func drawPanels(file *os.File, panels [][]*plot.Plot, format string) error {
 		Rows: len(panels), Cols: len(panels[0]),
 		PadX: vg.Points(14), PadY: vg.Points(14), PadTop: vg.Points(8), PadBottom: vg.Points(8), PadLeft: vg.Points(8), PadRight: vg.Points(14),
 	}
-	for i, row := range plot.Align(panels, tiles, draw.New(canvas)) {
+	page, style := draw.New(canvas), panels[0][0].Title.TextStyle
+	style.XAlign, style.YAlign = draw.XLeft, draw.YTop
+	bold := typed(style, ink, vg.Points(13))
+	bold.Font.Weight = xfont.WeightBold
+	page.FillText(bold, vg.Point{X: tiles.PadLeft, Y: height - vg.Points(9)}, title)
+	page.FillText(typed(style, quiet, vg.Points(9)), vg.Point{X: tiles.PadLeft, Y: height - vg.Points(27)}, cli.Cut(settings, maxSettings))
+	for i, row := range plot.Align(panels, tiles, draw.Crop(page, 0, 0, 0, -headHeight)) {
 		for j, c := range row {
 			panels[i][j].Draw(c)
 		}
@@ -93,10 +114,17 @@ func drawPanels(file *os.File, panels [][]*plot.Plot, format string) error {
 // panel draws accuracy against something that grows.
 func panel(r race, axis string, of func(entrant, simulate.CurvePoint) float64) (*plot.Plot, error) {
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = r.World, axis, "held-out accuracy, %"
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = r.World+": "+r.about, axis, "held-out accuracy, %"
+	p.Title.TextStyle, p.Legend.TextStyle = typed(p.Title.TextStyle, ink, vg.Points(11)), typed(p.Legend.TextStyle, ink, vg.Points(9))
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Label.TextStyle, a.Tick.Label = typed(a.Label.TextStyle, quiet, vg.Points(10)), typed(a.Tick.Label, quiet, vg.Points(9))
+		a.LineStyle.Color, a.Tick.LineStyle.Color = edge, edge
+	}
 	p.Legend.Top, p.Legend.Left = false, false
 	p.Legend.YOffs, p.Legend.XOffs, p.Legend.Padding = vg.Points(4), vg.Points(-4), vg.Points(2)
-	p.Add(plotter.NewGrid())
+	grid := plotter.NewGrid()
+	grid.Horizontal.Color, grid.Vertical.Color = edge, edge
+	p.Add(grid)
 	least, most := 0.0, 0.0
 	for i, e := range r.Results {
 		var line plotter.XYs
