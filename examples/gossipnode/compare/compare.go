@@ -189,7 +189,8 @@ func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 		fmt.Fprint(told, table(r, races[0]))
 	}
 	if s.Plot != "" {
-		if err := plotRaces(s.Plot, s.title(peers), "gossipnode compare"+s.given, races); err != nil {
+		title := fmt.Sprintf("%s, %s with %s: batch %d, seed %d", cli.Plural(uint64(peers), "peer"), s.Dataset, s.Model, s.Batch, s.Seed)
+		if err := plotRaces(s.Plot, title, "gossipnode compare"+s.given, races); err != nil {
 			return err
 		}
 	}
@@ -201,11 +202,6 @@ func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 		Seed  uint64 `json:"seed"`
 		Races []race `json:"races"`
 	}{peers, s.Seed, races})
-}
-
-// title is that of a drawing.
-func (s *compareSettings) title(peers int) string {
-	return fmt.Sprintf("%s learn %s with %s: batch %d, seed %d", cli.Plural(uint64(peers), "peer"), s.Dataset, s.Model, s.Batch, s.Seed)
 }
 
 // worldFault is why there can be no race in a world.

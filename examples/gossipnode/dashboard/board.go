@@ -77,11 +77,8 @@ type About struct {
 }
 
 // Show has the figures of a result stand in the place of what was sampled and estimated on
-// the way. A nil board shows nothing.
+// the way.
 func (b *Board) Show(r result.Result) {
-	if b == nil {
-		return
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.final = &r

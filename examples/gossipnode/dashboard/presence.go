@@ -9,14 +9,12 @@ import (
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
-// States of a member, beside those of package control.
 const (
+	// States of a member, beside those of package control.
 	waiting = "waiting" // it has taken no step, and fewer peers are here than are to begin
 	leaving = "leaving"
 	lost    = "lost" // it went before the work was done, without a word
-)
 
-const (
 	// What a member has told is stale when so many of its digests have not come, or when
 	// the flock has made so great a share of all its steps since: losses fall quickly.
 	missedDigests = 3

@@ -142,6 +142,4 @@ func TestResultStands(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"mean":0.9794`) || !strings.Contains(string(text), `"loss":0.008,"consensus_distance":null`) || !strings.Contains(string(text), `"peer":"a"`) {
 		t.Errorf("at the end: %s, %v", text, err)
 	}
-	var none *Board
-	none.Show(result.Result{})
 }
