@@ -203,7 +203,7 @@ func newArrival(p *Peer, past []arrival.Partner) (*arrival.Arrival, error) {
 	return arrival.New(arrival.Config{
 		Greeter: arrival.Greeter{
 			Run: p.config.Run, Layout: p.config.layout(), Guard: p.guard, Flock: p.flock, Described: described, Log: p.log,
-			Converse: p.frames.converse, Incarnation: func() uint64 { return p.roster.Incarnation() },
+			Build: p.config.Network.Control.Version, Converse: p.frames.converse, Incarnation: func() uint64 { return p.roster.Incarnation() },
 		},
 		Join: p.config.Join, Partners: past, Stall: p.config.Exchange.Stall,
 		Checkpoint: arrival.Checkpoint{Steps: c.Steps, FlockSteps: c.FlockSteps, TellsWho: c.tellsWho()},

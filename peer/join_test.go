@@ -119,8 +119,10 @@ func TestRefusalsNameTheReasonOnBothSides(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				network := memnet.New(memnet.Config{})
 				core, logged := observer.New(zap.WarnLevel)
-				host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"), Log: zap.New(core)})
-				guest := start(t, peer.Config{Run: c.run, Params: c.params, Join: host.JoinAddresses(), Network: inMemory(t, network, "guest", c.run)})
+				there, here := inMemory(t, network, "host", "digits"), inMemory(t, network, "guest", c.run)
+				there.Control.Version, here.Control.Version = "v2", "v1"
+				host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: there, Log: zap.New(core)})
+				guest := start(t, peer.Config{Run: c.run, Params: c.params, Join: host.JoinAddresses(), Network: here})
 				if err := guest.WaitMembers(t.Context(), 2); !errors.Is(err, c.want) {
 					t.Errorf("waiting for members: %v, want %v", err, c.want)
 				}
@@ -131,6 +133,9 @@ func TestRefusalsNameTheReasonOnBothSides(t *testing.T) {
 				}
 				if !strings.Contains(err.Error(), "same") {
 					t.Errorf("%q names no remedy", err)
+				}
+				if c.want == seam.ErrLayout && !strings.Contains(err.Error(), "the build here is v2; your build is v1") {
+					t.Errorf("%q names not both builds", err)
 				}
 				if c.want == seam.ErrLayout && (logged.Len() == 0 || !strings.Contains(logged.All()[0].Message, "refused")) {
 					t.Errorf("the host logged %v", logged.All())

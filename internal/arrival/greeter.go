@@ -21,8 +21,11 @@ import (
 type Greeter struct {
 	Run    string
 	Layout [wire.HashSize]byte
-	Guard  *admit.Guard
-	Flock  *flock.Flock
+	// Build is what this program was built from, which a refusal of a layout names; it may be
+	// empty.
+	Build string
+	Guard *admit.Guard
+	Flock *flock.Flock
 	// Described is what the run is. Who asks only, as Inquire does, needs none.
 	Described *Described
 	// Converse opens a stream to a peer, and closes it when talk has returned: talk may
@@ -67,6 +70,9 @@ func (g *Greeter) hello(ctx context.Context, to seam.PeerID, flags uint32) (welc
 	if err != nil {
 		err = asRefusal(to, fmt.Errorf("saying hello: %w", err))
 	}
+	if refused, ok := errors.AsType[*seam.RefusedError](err); ok && refused.Why == seam.ErrLayout && g.Build != "" {
+		refused.Detail += "; your build is " + g.Build // as the other would say it
+	}
 	return welcome, said, err
 }
 
@@ -104,6 +110,9 @@ func (g *Greeter) answer(stream *framed.Stream, header wire.Header, hello wire.H
 	if reason == wire.ReasonLayout && header.Flags&wire.FlagDescribe != 0 && hello.Layout == [wire.HashSize]byte{} {
 		stream.Refuse(0, reason, detail) // it has no model yet, and asks what the run is
 		return 0
+	}
+	if reason == wire.ReasonLayout && g.Build != "" {
+		detail += "; the build here is " + g.Build
 	}
 	if reason != 0 {
 		g.Log.Warn("refused a peer that asked to join", zap.String("peer", string(stream.Remote())),

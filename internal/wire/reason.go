@@ -54,7 +54,7 @@ var reasons = [256]struct {
 }{
 	ReasonBusy:       {"busy", false, "Nothing to do: the next neighbour is asked, and this one again later."},
 	ReasonRole:       {"role", false, "Nothing to do: roles settle as membership news spreads; if this persists, check that both peers see the same members."},
-	ReasonLayout:     {"layout", true, "Start every peer of the run with the same model: the same parameter names, shapes and order."},
+	ReasonLayout:     {"layout", true, "Start every peer of the run with the same model: the same parameter names, shapes and order; if it is the same, with the same build."},
 	ReasonRun:        {"run", true, "Give every peer the same run name, or join a peer that takes part in this run."},
 	ReasonVersion:    {"version", true, "Install the same release of murmuration on both peers, or releases whose wire versions overlap."},
 	ReasonCodec:      {"codec", true, "Let the peers share at least one codec: give both the same codec setting, or install the same release."},

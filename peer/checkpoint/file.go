@@ -1,12 +1,12 @@
 package checkpoint
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -34,6 +34,7 @@ const (
 	keyDataset = "dataset"
 	keyModel   = "model"
 	keyLayout  = "layout"
+	keyBuild   = "build"  // what wrote it, for people
 	keySaved   = "saved"  // when, for people
 	keySum     = "crc32c" // of all values
 	keyHeader  = "header_crc32c"
@@ -160,23 +161,22 @@ func Read(c Folder, path string, params *tensor.Params) (*Taken, error) {
 	}
 	taken.Checkpoint = progress
 	model, vectors, err := parts(read)
-	if err == nil {
-		err = fits(model.Layout(), params.Layout())
-	}
 	if err != nil {
-		return nil, fmt.Errorf("it holds another model than %s: %w", c.Model, err)
+		return nil, err
+	}
+	var order []int
+	if order, taken.Older, err = orderOf(model.Layout(), params.Layout(), c.Older); err != nil {
+		return nil, fmt.Errorf("it holds another model than %s here, written by build %.64q and read by %q: %w", c.Model, cmp.Or(metadata[keyBuild], "unknown"), c.Build, err)
 	}
 	for name, vector := range vectors {
 		if len(vector) != len(params.Vector()) {
 			return nil, fmt.Errorf("the optimizer's %.64q has %d values, the model %d", name, len(vector), len(params.Vector()))
 		}
-		vectors[name] = slices.Clone(vector) // so that the file's other values need not stay in memory
+		vectors[name] = make(tensor.Vector, len(vector)) // so that the file's other values need not stay in memory
+		reorder(vectors[name], vector, order)
 	}
 	taken.Optimizer = optim.State{Kind: metadata[keyOptimizer], Steps: optimizerSteps, Vectors: vectors}
-	for _, into := range params.Layout().Ranges() {
-		from, _ := model.Tensor(into.Name)
-		copy(params.Vector()[into.Offset:], from)
-	}
+	reorder(params.Vector(), model.Vector(), order)
 	taken.Params = params.Vector()
 	return taken, nil
 }
@@ -203,23 +203,6 @@ func parts(read *tensor.Params) (model *tensor.Params, optimizer map[string]tens
 	}
 	model, err = tensor.WrapParams(layout, values)
 	return model, optimizer, err
-}
-
-// fits tells what keeps a file's model from being of a layout, in whichever order.
-func fits(model, layout *tensor.Layout) error {
-	for _, want := range layout.Ranges() {
-		at, ok := model.Lookup(want.Name)
-		if !ok {
-			return fmt.Errorf("tensor %q is not in the file", want.Name)
-		}
-		if !slices.Equal(at.Shape, want.Shape) {
-			return fmt.Errorf("tensor %q has shape %v in the file, %v in the model", want.Name, at.Shape, want.Shape)
-		}
-	}
-	if more := model.Count() - layout.Count(); more > 0 {
-		return fmt.Errorf("the file has %d tensors more than the model", more)
-	}
-	return nil
 }
 
 // File is a safetensors file as it was read: a checkpoint, or a model of any program.

@@ -32,6 +32,12 @@ type Folder struct {
 	Run, Dataset, Model string
 	// Keep is how many are kept.
 	Keep int
+	// Build is what this program was built from, for people: checkpoints carry it, and a
+	// refusal names it beside that of the file.
+	Build string
+	// Older may know files of earlier builds whose models lie otherwise: value i of the model
+	// is value order[i] of the file's; nil if it does not know the file.
+	Older func(file, model *tensor.Layout) (order []int)
 	// refused are the paths of those that could not be used: they neither count nor are
 	// removed.
 	refused []string
@@ -51,7 +57,10 @@ func refusedPaths(refused []error) (paths []string) {
 type Taken struct {
 	peer.Saved
 	// Path is the file's.
-	Path     string
+	Path string
+	// Older: its layers have other names than the model's, and were told apart by shape and
+	// order, or by Folder.Older.
+	Older    bool
 	metadata map[string]string
 }
 
@@ -197,7 +206,7 @@ func (c Folder) describe(layout *tensor.Layout, now time.Time) map[string]string
 	hash := layout.Hash()
 	return map[string]string{
 		keyFormat: checkpointFormat, keyRun: c.Run, keyDataset: c.Dataset, keyModel: c.Model,
-		keyLayout: hex.EncodeToString(hash[:]), keySaved: now.Format(time.RFC3339),
+		keyLayout: hex.EncodeToString(hash[:]), keySaved: now.Format(time.RFC3339), keyBuild: c.Build,
 	}
 }
 

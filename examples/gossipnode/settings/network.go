@@ -189,7 +189,7 @@ var remedies = []struct {
 	cause  error
 	remedy string
 }{
-	{seam.ErrLayout, "give --model and --dataset as they are given there"},
+	{seam.ErrLayout, "give --model and --dataset as they are given there; if they are, install the same build on both machines (gossipnode version): builds before 23 November 2026 lay models out otherwise, and their checkpoints are read by this one"},
 	{seam.ErrUnknownRun, "give --run as it is given there; if it is, the peer there is only starting, or leaving"},
 	{seam.ErrNotAdmitted, "give --run-key as it is given there, and have this peer's id added to the list there, and the one there to that of --allow here"},
 	{seam.ErrUnknownProtocol, "install the same release on both machines"},

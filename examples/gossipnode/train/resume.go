@@ -13,6 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -51,7 +52,7 @@ func newKeeper(t *training) *checkpoint.Keeper {
 		return nil
 	}
 	return checkpoint.NewKeeper(checkpoint.KeeperConfig{
-		Into: t.Checkpoints(), Refused: t.work.Refused, Peer: t.peer, Layout: t.work.Params.Layout(), Schedule: t.Course(),
+		Into: workload.Folder(t.Settings), Refused: t.work.Refused, Peer: t.peer, Layout: t.work.Params.Layout(), Schedule: t.Course(),
 		Every: t.CheckpointEvery, Log: t.Log,
 	})
 }
@@ -66,6 +67,9 @@ func tellResumed(t *training) {
 	}
 	c, stats := t.work.Behind(), t.peer.Stats()
 	t.say(fmt.Sprintf("resuming from a checkpoint: %s, after %s, %d of all peers", t.work.Resumed.Path, cli.Plural(c.Own, "step"), c.FlockSteps))
+	if t.work.Resumed.Older {
+		t.say("its layers have other names: it was written by an older build, and is read by their order and shapes")
+	}
 	if of := t.work.Resumed.Peer(); of != "" && of != string(t.peer.Self()) {
 		t.Log.Warn("the checkpoint is another peer's: what that one has done counts as done by this one, and twice if both take part. Give its key with --key; or begin from the model alone, with gossipnode export and --init",
 			zap.String("of", inspect.Quoted(of)))

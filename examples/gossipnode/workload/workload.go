@@ -11,6 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/version"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
@@ -60,7 +61,7 @@ func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, 
 		}
 	}
 	if s.Checkpoint != "" {
-		if w.Resumed, w.Refused, err = s.Checkpoints().Load(w.Params); err != nil {
+		if w.Resumed, w.Refused, err = Folder(s).Load(w.Params); err != nil {
 			return nil, settings.Remedied(err)
 		}
 	}
@@ -99,7 +100,11 @@ func loadValues(path string, into *tensor.Params) error {
 		return fmt.Errorf("reading initial values: %w", err)
 	}
 	defer file.Close()
-	if _, err := into.LoadSafetensors(file); err != nil {
+	_, err = into.LoadSafetensors(file)
+	if errors.Is(err, tensor.ErrMismatch) && olderValues(path, into) {
+		err = nil
+	}
+	if err != nil {
 		if checkpoint.Is(path) {
 			err = fmt.Errorf("%w\nIt is a checkpoint, which may hold an optimizer's state too: write its model with gossipnode export, and give that", err)
 		}
@@ -109,6 +114,26 @@ func loadValues(path string, into *tensor.Params) error {
 		return fmt.Errorf("reading initial values from %s: %w", path, optim.ErrNotFinite)
 	}
 	return nil
+}
+
+// olderValues reads a model that an older build has exported, and tells whether it is one.
+func olderValues(path string, into *tensor.Params) bool {
+	read, err := checkpoint.Open(path)
+	if err != nil || read.IsCheckpoint() {
+		return false
+	}
+	order := nets.Older(read.Tensors.Layout(), into.Layout())
+	for i, at := range order {
+		into.Vector()[i] = read.Tensors.Vector()[at]
+	}
+	return order != nil
+}
+
+// Folder keeps the checkpoints of a peer with these settings.
+func Folder(s settings.Settings) checkpoint.Folder {
+	folder := s.Checkpoints()
+	folder.Build, folder.Older = version.Of(), nets.Older
+	return folder
 }
 
 // Behind is what lies behind the initial values.
