@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,7 +32,7 @@ func (a *adapters) open(c Config, introduce func(context.Context, seam.PeerID) e
 	network := c.Network
 	a.transport = network.Transport
 	if a.guard, err = c.guard(); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if a.transport == nil {
 		a.own, err = p2pnet.New(p2pnet.Config{

@@ -112,7 +112,7 @@ func TestFaults(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other, "train-labels-idx1-ubyte.gz"), []byte("not IDX at all"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := clitest.WriteFile(t, "text", "no key, no model")
+	text, identity := clitest.WriteFile(t, "text", "no key, no model"), filepath.Join("..", "..", "testdata", "releases", "2026-11-25", "node.key")
 	for _, c := range []struct{ line, want string }{
 		{"--dataset mnist --data " + missing, "not found"},
 		{"--dataset mnist --data " + text, "is a file: give the folder"},
@@ -125,13 +125,16 @@ func TestFaults(t *testing.T) {
 		{"--dataset mnist --data " + clitest.Pictures(t, 100, 20) + " --metrics 192.0.2.1:9", "give another address with --metrics"},
 		{"--listen 192.0.2.1:4001", "listen on an address of this machine"},
 		{"--run-key " + missing, missing},
+		{"--join 127.0.0.1:1 --run-key " + identity, "it is a private key"},
+		{"--allow " + missing, "make the file, with the id of a peer in each line"},
+		{"--join 127.0.0.1:1 --allow " + text, `"no key, no model" is not the id of a peer`},
 		{"--join 127.0.0.1:1 --key " + missing, "gossipnode keygen --out " + missing},
 		{"--checkpoint " + filepath.Join(text, "below"), "checkpoint folder"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "checkpoint")
 			args := append([]string{"run"}, strings.Fields(c.line)...)
-			if !strings.Contains(c.line, "metrics") && !strings.Contains(c.line, "listen") && !strings.Contains(c.line, "checkpoint") {
+			if !strings.Contains(c.line, "metrics") && !strings.Contains(c.line, "listen") && !strings.Contains(c.line, "allow") && !strings.Contains(c.line, "checkpoint") {
 				args = append(args, "--checkpoint", folder)
 			}
 			code, out, err := try(args...)
@@ -148,9 +151,13 @@ func TestFaults(t *testing.T) {
 // TestFaultsOfOtherCommands have the same exit code.
 func TestFaultsOfOtherCommands(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
-	for _, command := range []string{"status", "invite"} {
-		for _, flag := range []string{"--key", "--run-key"} {
-			if code, out, err := try(command, "--join", "127.0.0.1:1", flag, missing); code != cli.ExitConfig || out != "" || !strings.Contains(err, missing) {
+	for command, flags := range map[string][]string{"status": {"--key", "--run-key"}, "invite": {"--key", "--run-key"}, "control": {"--operator-key"}} {
+		for _, flag := range flags {
+			args := []string{command, "--join", "127.0.0.1:1", flag, missing}
+			if command == "control" {
+				args = append(args, "pause")
+			}
+			if code, out, err := try(args...); code != cli.ExitConfig || out != "" || !strings.Contains(err, missing) {
 				t.Errorf("%s %s: exit code %d, standard error:\n%s", command, flag, code, err)
 			}
 		}

@@ -44,8 +44,10 @@ type KeeperConfig struct {
 	Peer     *peer.Peer
 	Layout   *tensor.Layout // of the peer's parameters
 	Schedule optim.Schedule
-	Every    time.Duration // between two checkpoints while the peer trains; 0 is none then
-	Log      *zap.Logger
+	// Every is the time between two checkpoints while the peer trains; 0 is none then. The first
+	// come sooner: after firstAfter, and each after twice the time of the one before.
+	Every time.Duration
+	Log   *zap.Logger
 }
 
 // NewKeeper makes a Keeper, which does nothing by itself until Start.
@@ -65,9 +67,13 @@ func (k *Keeper) Start() {
 	k.running.Go(func() { k.repeat(func() uint64 { return k.Peer.Stats().Steps }, k.attempt) })
 }
 
-// repeat saves each time that Every has passed, if there were steps, until End.
+// firstAfter is how long a peer has to live for what it did to outlive it.
+const firstAfter = 5 * time.Second
+
+// repeat saves each time that one is due, if there were steps, until End.
 func (k *Keeper) repeat(steps func() uint64, save func()) {
-	ticker := time.NewTicker(k.Every)
+	every := min(k.Every, firstAfter)
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for last := steps(); ; {
 		select {
@@ -77,6 +83,10 @@ func (k *Keeper) repeat(steps func() uint64, save func()) {
 		}
 		if now := steps(); now != last {
 			last = now
+			if every < k.Every {
+				every = min(2*every, k.Every)
+				ticker.Reset(every)
+			}
 			save()
 		}
 	}

@@ -23,7 +23,7 @@ func TestAge(t *testing.T) {
 }
 
 // TestRepeat shows that checkpoints are saved by time, however many steps there are in
-// it, none where there are no steps, and none after the end.
+// it, the first soon after the first step, none where there are no steps, and none after the end.
 func TestRepeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := NewKeeper(KeeperConfig{Every: 30 * time.Second})
@@ -39,8 +39,16 @@ func TestRepeat(t *testing.T) {
 			synctest.Wait()
 			return saved - before
 		}
-		if n := train(20, 82*time.Second); n != 2 {
-			t.Errorf("%d checkpoints in a run of 82 s, want 2", n)
+		if n := train(0, 12*time.Second); n != 0 {
+			t.Errorf("%d checkpoints before the first step", n)
+		}
+		for _, after := range []time.Duration{3, 10, 20, 30, 30} { // the next tick, and from then on as is due
+			if n := train(20, after*time.Second-time.Millisecond) + 10*train(20, time.Millisecond); n != 10 {
+				t.Errorf("%d checkpoints before %v s have passed, and %d then", n%10, after, n/10)
+			}
+		}
+		if n := train(20, 22*time.Second); n != 0 {
+			t.Errorf("%d checkpoints 22 s after the last", n)
 		}
 		if n := train(0, 38*time.Second); n != 1 {
 			t.Errorf("%d checkpoints of the last steps, want 1", n)

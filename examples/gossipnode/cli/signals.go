@@ -9,14 +9,16 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // ErrInterrupted: somebody asked for an end before the work was done.
 var ErrInterrupted = errors.New("interrupted")
 
 // UntilSignal returns a context that ends at the first SIGINT or SIGTERM, or SIGHUP unless
-// that was ignored before, as by nohup, or with parent. A second signal calls again, which should end things at once.
-// Release gives the signals back.
+// that was ignored before, as by nohup, or with parent. A second signal calls again, which should
+// end things at once, if it comes a second after the first at least: some senders, as GNU timeout,
+// signal a process and its group. Release gives the signals back.
 func UntilSignal(parent context.Context, again func()) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
@@ -27,24 +29,37 @@ func UntilSignal(parent context.Context, again func()) (ctx context.Context, rel
 	released, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		for ask := range 2 {
-			select {
-			case <-signals:
-			case <-released:
-				return
-			}
-			if ask > 0 {
-				again()
-				return
-			}
-			cancel(ErrInterrupted)
-		}
+		heed(signals, released, func() { cancel(ErrInterrupted) }, again)
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
 		close(released)
 		<-gone
 		cancel(nil)
+	}
+}
+
+// meantAgain is the least time after a first signal in which somebody has seen what it did, and
+// asks for more.
+const meantAgain = time.Second
+
+// heed calls first at the first signal and again, once, at one that comes meantAgain later.
+func heed(signals <-chan os.Signal, released <-chan struct{}, first, again func()) {
+	var came time.Time
+	for {
+		select {
+		case <-signals:
+		case <-released:
+			return
+		}
+		switch {
+		case came.IsZero():
+			came = time.Now()
+			first()
+		case time.Since(came) >= meantAgain:
+			again()
+			return
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -53,15 +54,16 @@ func Loose(info fs.FileInfo) bool {
 	return info.Mode().Perm()&^Mode != 0 && runtime.GOOS != "windows"
 }
 
-// Read reads a key that keygen wrote. It warns if others can read it too.
+// Read reads a key that keygen wrote. It warns if others can read it too. An error is a fault of
+// configuration.
 func Read(path string, log *zap.Logger) (ed25519.PrivateKey, error) {
 	text, err := read(path, "the key", "", log)
 	if err != nil {
-		return nil, err
+		return nil, cli.Config(err)
 	}
 	key, err := decodeKey(text)
 	if err != nil {
-		return nil, fmt.Errorf("reading the key %s: %w: make one with gossipnode keygen", path, err)
+		return nil, cli.Config(fmt.Errorf("reading the key %s: %w: make one with gossipnode keygen", path, err))
 	}
 	return key, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -27,19 +28,19 @@ var (
 )
 
 // ReadRun reads the key that a run shares: one that keygen made, or the text of any other
-// file but for white space around it. It warns if others can read it too.
+// file but for white space around it. It warns if others can read it too. An error is a fault of configuration.
 func ReadRun(path string, log *zap.Logger) ([]byte, error) {
 	text, err := read(path, "the run's key", "--run-key ", log)
 	if err != nil {
-		return nil, err
+		return nil, cli.Config(err)
 	}
 	key, err := decodeRunKey(bytes.TrimSpace(text))
 	if err != nil {
-		return nil, fmt.Errorf("reading the run's key %s: %w", path, err)
+		return nil, cli.Config(fmt.Errorf("reading the run's key %s: %w", path, err))
 	}
 	if len(key) < seam.MinRunKey || len(key) > seam.MaxRunKey {
-		return nil, fmt.Errorf("reading the run's key: %s holds %d bytes, want %d to %d that nobody can guess: make one with gossipnode keygen --run-key",
-			path, len(key), seam.MinRunKey, seam.MaxRunKey)
+		return nil, cli.Config(fmt.Errorf("reading the run's key: %s holds %d bytes, want %d to %d that nobody can guess: make one with gossipnode keygen --run-key",
+			path, len(key), seam.MinRunKey, seam.MaxRunKey))
 	}
 	return key, nil
 }

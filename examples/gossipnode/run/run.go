@@ -46,8 +46,8 @@ peer's. local measures it; metrics and dashboard estimate it while the run goes 
 With --checkpoint it keeps its state in a folder, and goes on from there when it is
 started again. Where --join has reached nobody it trains alone, says so at the end,
 and exits with 4, unless --alone-ok is given. SIGINT or SIGTERM make it save its
-state and leave in good order, within --leave-within, with exit code 1; a second one
-ends it at once.`},
+state and leave in good order, within --leave-within, with exit code 1; another one,
+a second later or more, ends it at once.`},
 		Example: `  gossipnode run --listen 0.0.0.0:4001 --min-peers 2
   gossipnode run --join 192.0.2.7:4001 --dataset mnist --data DIR --part 1/4
   gossipnode run --join 192.0.2.7:4001 --checkpoint DIR --key node.key --json`,

@@ -20,16 +20,18 @@ import (
 )
 
 // takeFolder makes the folder of --checkpoint and locks it, unless there is a lock, sees to
-// it that it can be written to, and keeps the identity there. It returns the lock, which
-// stays held if that fails.
-func takeFolder(s settings.Settings, lock *checkpoint.Lock, key ed25519.PrivateKey, log *zap.Logger) (_ *checkpoint.Lock, err error) {
+// it that it can be written to, and keeps the identity there. It tells where there was one and no
+// checkpoint in it. It returns the lock, which stays held if that fails.
+func takeFolder(s settings.Settings, lock *checkpoint.Lock, key ed25519.PrivateKey, work *workload.Workload, to Observer) (_ *checkpoint.Lock, err error) {
 	if s.Checkpoint == "" {
 		return nil, nil
 	}
 	if lock == nil {
-		if lock, err = s.Checkpoints().Make(log); err != nil {
+		if lock, err = s.Checkpoints().Make(to.Log); err != nil {
 			return nil, folderFault(err)
 		}
+	} else if work.Resumed == nil {
+		to.Tell(watch.Report{Kind: watch.ReportNews, Said: fmt.Sprintf("no checkpoint in %s: this peer begins anew", s.Checkpoint)})
 	}
 	if err := s.Checkpoints().Probe(); err != nil {
 		return lock, cli.Config(fmt.Errorf("%w: let this user write there, or give another folder with --checkpoint", err))

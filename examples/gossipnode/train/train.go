@@ -96,7 +96,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		return result.Share{}, err
 	}
 	defer func() { err = errors.Join(err, work.Batches.Close()) }()
-	if lock, err = takeFolder(s, lock, key, log); err != nil {
+	if lock, err = takeFolder(s, lock, key, work, to); err != nil {
 		return result.Share{}, err
 	}
 	if err := work.Keep(s.PipelineFile()); err != nil {
