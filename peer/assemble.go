@@ -112,6 +112,9 @@ func connect(p *Peer) error {
 		malformed: func(from seam.PeerID, reason wire.Reason, err error) { p.talks.Malformed(from, reason, err) },
 	}
 	p.flock = flock.New(p.Self())
+	if a := p.config.Network.Admission; a.Allow != "" || len(a.Key) > 0 {
+		p.flock.Trust()
+	}
 	p.log = p.log.With(zap.String("self", p.Self().Short()))
 	if name := p.config.Network.Control.Name; name != "" {
 		p.log = p.log.With(zap.String("name", name))
