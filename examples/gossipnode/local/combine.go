@@ -27,6 +27,7 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 	for _, s := range shares {
 		r := s.Result
 		total.Joined = total.Joined && r.Joined
+		total.RanAway = total.RanAway || r.RanAway
 		total.Steps += r.Steps
 		total.Exchanges += s.Initiated
 		total.Refused += r.Refused

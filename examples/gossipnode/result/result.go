@@ -39,6 +39,9 @@ type Result struct {
 	// on the training data.
 	TestLoss cli.Number `json:"test_loss"`
 	Loss     cli.Number `json:"loss"`
+	// RanAway tells that the training loss was far above its start for long, up to the end;
+	// in local, that of a peer was.
+	RanAway bool `json:"loss_ran_away,omitempty"`
 	// ConsensusDistance is the root mean square distance from their mean of the models that
 	// peers have ended with: of those of a local run that finished, ConsensusPeers of them;
 	// 0 of one peer that has the model of the final merge. It is unknown where nothing was
@@ -134,6 +137,9 @@ func (r Result) String() string {
 	text += ".\n" + r.apart() + r.footprint() + linkSummary(r.Links) + r.FinalResult.Summary()
 	if r.PeersLost > 0 {
 		text += fmt.Sprintf("%d lost on the way.\n", r.PeersLost)
+	}
+	if r.RanAway {
+		text += fmt.Sprintf("THE LOSS RAN AWAY, to %.3g: this model is of no use. Begin anew with a tenth of --lr, or with --clip 1 or --optimizer adamw.\n", float64(r.Loss))
 	}
 	for _, number := range r.Idle {
 		text += fmt.Sprintf("Peer %d took no step: the others had done the work before it began.\n", number)

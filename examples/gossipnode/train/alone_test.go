@@ -27,8 +27,8 @@ func TestStandstill(t *testing.T) {
 		alone := &training{Observer: Observer{Log: zap.New(core)}, members: c.most}
 		s := stats.Peer{Members: c.members}
 		s.Exchanges.LongestHold = c.stood
-		alone.warnAlone(s)
-		alone.warnAlone(s)
+		warnAlone(alone, s)
+		warnAlone(alone, s)
 		if logged.Len() != c.news {
 			t.Errorf("%s: %d warnings, want %d", name, logged.Len(), c.news)
 		}

@@ -64,6 +64,7 @@ type training struct {
 	members  int // the most seen
 	alone    bool
 	partners partners
+	loss     course
 	panel    panel
 	pictures pictures
 	// announced are the addresses that have been told to others before the training.
@@ -306,7 +307,12 @@ func (t *training) gradient(x, grad tensor.Vector) (peer.Result, error) {
 	if err := t.nextBatch(); err != nil {
 		return peer.Result{}, err
 	}
-	return peer.Result{Loss: t.work.Model.Gradient(x, &t.batch, grad), Samples: t.batch.Len()}, nil
+	loss := t.work.Model.Gradient(x, &t.batch, grad)
+	if t.loss.see(loss, t.work.Data.Classes()) {
+		t.Log.Warn("the loss runs away: this model is of no use as it is. Begin anew with a tenth of --lr, or with --clip 1 or --optimizer adamw",
+			zap.Float64("loss", loss), zap.Float64("at_the_start", t.loss.start), zap.Float64("lr", t.Rate()))
+	}
+	return peer.Result{Loss: loss, Samples: t.batch.Len()}, nil
 }
 
 // progress reports, at once or if it is time.
@@ -318,27 +324,13 @@ func (t *training) progress(now bool) {
 	t.pictures.name(t)
 	stats := t.peer.Stats()
 	t.members = max(t.members, stats.Members)
-	t.warnAlone(stats)
+	warnAlone(t, stats)
 	if t.joined == 0 && stats.Joined && stats.Members > 1 {
 		t.joined = time.Since(t.started)
 	}
 	current := watch.StatusOf(stats, t.elapsed())
 	current.Begun = t.begun
 	t.Tell(watch.Report{Kind: watch.ReportProgress, Status: &current})
-}
-
-// leastStandstill is for how long a process must have stood still, its machine asleep, for
-// the others to have given this peer up, or to have ended without it.
-const leastStandstill = 10 * time.Second
-
-// warnAlone says, once, what a user should know whose process has slept through the end:
-// the peer cannot, since there is nobody to ask.
-func (t *training) warnAlone(s stats.Peer) {
-	if stood := s.Exchanges.LongestHold; !t.alone && s.Members <= 1 && t.members > 1 && stood >= leastStandstill {
-		t.alone = true
-		t.Log.Warn("this process stood still, and all others have gone: it trains on alone, from the model it had. If they have finished the run, end this peer (Ctrl-C) and take the model of one of them",
-			zap.Duration("stood_still", stood), zap.Int("others", t.members-1))
-	}
 }
 
 // result evaluates the model and gathers this peer's numbers.
@@ -351,7 +343,7 @@ func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
 		Peers: max(t.members, 1), Joined: t.members > 1 || status.Exchanges > 0, Strategy: t.Strategy, Codec: t.policy.Effective().Codec, Dataset: t.Dataset, Model: t.Model,
 		Steps: stats.Steps, Seconds: seconds,
 		TestAccuracy: result.Accuracy{Mean: cli.Number(right), Min: cli.Number(right), Max: cli.Number(right)},
-		TestLoss:     cli.Number(loss), Loss: status.Loss, ConsensusDistance: distanceKnown(stats),
+		TestLoss:     cli.Number(loss), Loss: status.Loss, RanAway: t.loss.away, ConsensusDistance: distanceKnown(stats),
 		Exchanges: status.Exchanges, Refused: stats.Exchanges.Refused, Failed: stats.Exchanges.Failed,
 		InDoubt: stats.Exchanges.InDoubt + stats.Exchanges.Lost, PeersLost: stats.Lost, JoinSeconds: t.joined.Seconds(),
 		ConnectionsMax: stats.ConnectionsMax, BytesSent: stats.Exchanges.BytesSent,
