@@ -122,8 +122,8 @@ func (s *session) hello(ctx context.Context, q request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if layout.Len() > MaxValues {
-		return nil, refuse(CodeLayout, "share fewer ranges", "the layout has %d values, at most %d", layout.Len(), MaxValues)
+	if int64(layout.Len()) > MaxValues {
+		return nil, refuse(CodeLayout, "share fewer ranges", "the layout has %d values, at most %d", layout.Len(), int64(MaxValues))
 	}
 	m, err := openMemory(q.Memory, s.handed, layout.Len())
 	if err != nil {

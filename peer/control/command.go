@@ -153,7 +153,7 @@ func (c *Command) fields(f *wire.Coder) {
 			f.Float(&s.At[i])
 		}
 	case SetPace:
-		every := uint32(min(max(c.Every, -1), math.MaxUint32))
+		every := uint32(min(max(int64(c.Every), -1), math.MaxUint32))
 		if f.Uint32(&every); every > math.MaxInt32 {
 			f.Fault("%d steps between exchanges", every)
 		}

@@ -55,6 +55,9 @@ const (
 	// ordinaryBurst at once, and one more every ordinaryEvery, are nothing to act on.
 	ordinaryBurst = 8
 	ordinaryEvery = 10 * time.Second
+	// What is beyond that is told once in the time, by whomever it is, with their number:
+	// members that stood still, or began again, cause it for as long as they come back.
+	beyondEvery = time.Hour
 	// maxQuestions bounds the pings that are remembered: those of the few seconds that
 	// memberlist waits for an answer are a third of it, with all probes for others that a
 	// peer makes.
@@ -75,6 +78,7 @@ type gate struct {
 	log       *zap.Logger
 	probes    *rate.Limiter
 	ordinary  *rate.Limiter                  // messages beyond what their peer has signed
+	beyond    *rate.Limiter                  // warnings of more of them
 	questions *lru.Cache[question, struct{}] // open ones
 	kept      [causes]atomic.Uint64
 }
@@ -86,7 +90,7 @@ func newGate(b *book, log *zap.Logger) *gate {
 	questions, _ := lru.New[question, struct{}](maxQuestions) // fails for sizes below one only
 	return &gate{
 		book: b, log: log, probes: rate.NewLimiter(allProbesPerSecond, allProbeBurst),
-		ordinary: rate.NewLimiter(rate.Every(ordinaryEvery), ordinaryBurst), questions: questions,
+		ordinary: rate.NewLimiter(rate.Every(ordinaryEvery), ordinaryBurst), beyond: rate.NewLimiter(rate.Every(beyondEvery), 1), questions: questions,
 	}
 }
 
@@ -103,10 +107,10 @@ func (g *gate) refuse(by seam.PeerID, why cause) {
 	level := zap.WarnLevel
 	switch {
 	case why == notAMember, why == madeUp, why == notAsked, // news of members, and answers, may be late
-		why == beyondSigned && g.ordinary.Allow():
+		why == beyondSigned && (g.ordinary.Allow() || !g.beyond.Allow()):
 		level = zap.DebugLevel
 	}
-	g.log.Log(level, "kept a message from the membership", zap.String("peer", string(by)), zap.String("reason", causeNames[why]))
+	g.log.Log(level, "kept a message from the membership", zap.String("peer", string(by)), zap.String("reason", causeNames[why]), zap.Uint64("so_far", g.kept[why].Load()))
 }
 
 func (g *gate) refused() map[string]uint64 {

@@ -19,17 +19,19 @@ type logWriter struct {
 	log      *zap.Logger
 	stopping <-chan struct{}
 	ordinary *rate.Limiter // denials that are nothing to act on
+	beyond   *rate.Limiter // warnings of more
 }
 
 // A peer that comes back denies what was said of its earlier life: up to denialBurst such
-// lines, and one more every denialEvery, are told for information only.
+// lines, and one more every denialEvery, are told for information only, and of those beyond all
+// but one in beyondEvery.
 const (
 	denialBurst = 3
 	denialEvery = 20 * time.Second
 )
 
 func newLogWriter(log *zap.Logger, stopping <-chan struct{}) io.Writer {
-	return logWriter{log: log.Named("memberlist"), stopping: stopping, ordinary: rate.NewLimiter(rate.Every(denialEvery), denialBurst)}
+	return logWriter{log: log.Named("memberlist"), stopping: stopping, ordinary: rate.NewLimiter(rate.Every(denialEvery), denialBurst), beyond: rate.NewLimiter(rate.Every(beyondEvery), 1)}
 }
 
 // levels maps memberlist's tags. Its errors are about single messages and peers,
@@ -65,7 +67,7 @@ func (w logWriter) Write(line []byte) (int, error) {
 	case strings.HasPrefix(text, vetoed):
 	case level >= zapcore.WarnLevel:
 		c := complaintOf(text)
-		if c.sign == denial && w.ordinary.Allow() {
+		if c.sign == denial && (w.ordinary.Allow() || !w.beyond.Allow()) {
 			level = zapcore.InfoLevel
 		}
 		w.log.Log(level, c.message, zap.String("line", text), zap.String("remedy", c.remedy))

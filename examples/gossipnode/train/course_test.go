@@ -46,6 +46,7 @@ func TestTheLossRunsAway(t *testing.T) {
 	}
 	check("a rate that is nearly too high", func(step int) float64 { return 2.3 + 30*math.Exp(-float64(step)/20) }, 2000, want{})
 	check("a start from a good model", func(step int) float64 { return 0.001 + float64(min(step, 100))/100 }, 2000, want{})
+	check("some way above", func(step int) float64 { return 2.3 + float64(min(step, 60))/10 }, 2000, want{})
 	check("no number", func(step int) float64 { return math.NaN() }, 2000, want{})
 	check("slowly", func(step int) float64 { return 0.7 * math.Exp(float64(step)/100) }, 4000, want{1, true})
 	check("at once, to 3e16", func(step int) float64 { return min(3e16, math.Pow(3, float64(step))) }, 400, want{1, true})
