@@ -146,7 +146,7 @@ func TestAutoHidesCommunication(t *testing.T) {
 				t.Errorf("%s: an exchange takes %s, and %d steps take %s", c.name, x.Took, x.Every, hides)
 			}
 			// One that begins while another is under way waits for it.
-			if least := n * int(pace) / max(x.Every*int(pace), int(x.Took)) * 3 / 4; done < least {
+			if least := int(time.Duration(n) * pace / max(time.Duration(x.Every)*pace, x.Took) * 3 / 4); done < least {
 				t.Errorf("%s: %d exchanges in %d steps, want at least %d", c.name, done, n, least)
 			}
 		}

@@ -79,6 +79,7 @@ func TestCommandsOutOfBounds(t *testing.T) {
 	for i := range maxSettings + 1 {
 		many[fmt.Sprintf("%02d", i)] = ""
 	}
+	beyond := int64(1) << 31 // below zero where an int is shorter
 	for name, c := range map[string]Command{
 		"setting without a name": {Kind: Announce, Settings: map[string]string{"": "v"}},
 		"many settings":          {Kind: Announce, Settings: many},
@@ -89,7 +90,7 @@ func TestCommandsOutOfBounds(t *testing.T) {
 		"rate NaN":               {Kind: SetSchedule, Schedule: optim.Schedule{Rate: math.NaN()}},
 		"infinite milestone":     {Kind: SetSchedule, Schedule: optim.Schedule{At: []float64{math.Inf(1)}}},
 		"many milestones":        {Kind: SetSchedule, Schedule: optim.Schedule{At: make([]float64, maxMilestones+1)}},
-		"pace beyond 31 bits":    {Kind: SetPace, Every: 1 << 31},
+		"pace beyond 31 bits":    {Kind: SetPace, Every: int(beyond)},
 		"pace below zero":        {Kind: SetPace, Every: -1},
 	} {
 		m := wire.Control{Kind: wireKinds[c.Kind], Body: c.body()}

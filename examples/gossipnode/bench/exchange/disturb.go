@@ -60,7 +60,7 @@ func sinceThen(now, then stats.Histogram) stats.Histogram {
 // disturb trains at either side in turn while exchanges follow each other without
 // a pause.
 func (b *exchangeBench) disturb(ctx context.Context) error {
-	const endless = math.MaxInt64
+	const endless = math.MaxInt
 	b.measured.machine.arm(endless)
 	active, err := b.measured.train(ctx)
 	if err != nil {
