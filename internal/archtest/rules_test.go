@@ -164,6 +164,8 @@ var keepers = []keeper{
 		"a service that learns from tables of its own links no reader of files"},
 	{"github.com/klauspost/compress", []string{"peer/table/read"},
 		"a service that learns from tables of its own links no reader of files"},
+	{"golang.org/x/text", []string{"peer/table/read"},
+		"a service that learns from tables of its own links no reader of files"},
 	{"github.com/prometheus", []string{"examples/..."}, noTools},
 	{"gonum.org/v1/plot", []string{"examples/..."}, noTools},
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -12,9 +13,10 @@ import (
 // sink takes the values of a row, column by column. What is wrong with one is told in words,
 // "" if nothing is.
 type sink interface {
-	// places are the sink's columns for a file's columns; an error if they are not the same.
+	// places are the sink's columns for a file's columns, ignored where it does not look at one;
+	// an error if they are not the same.
 	places(names []string) ([]int, error)
-	// place is the column of a name, -1 if there is none.
+	// place is the column of a name: ignored, or unknown if there is none.
 	place(name []byte) int
 	// typed says what kind the file itself gives a column.
 	typed(column int, kind table.Kind)
@@ -26,11 +28,21 @@ type sink interface {
 	none(column int)
 	text(column int, value []byte) string
 	number(column int, value float64) string
+	// long says that the value is an integer beyond maxExact.
+	long(column int)
 }
+
+// What place says of columns that a sink does not have.
+const (
+	ignored = -1
+	unknown = -2
+)
 
 // builder is the sink that makes batches.
 type builder struct {
 	schema  *table.Schema
+	others  bool // columns that the schema does not have are ignored
+	point   byte
 	index   map[string]int
 	markers *markers
 	columns []values
@@ -43,13 +55,17 @@ type builder struct {
 // values are those of one column.
 type values struct {
 	kind    table.Kind
+	long    bool // an integer was beyond maxExact
 	numbers []float64
 	codes   []int32
 	dictionary
 }
 
-func newBuilder(schema *table.Schema, missing []string, rows int) *builder {
-	b := &builder{schema: schema, index: map[string]int{}, markers: newMarkers(missing), columns: make([]values, len(schema.Fields)), rows: rows}
+func newBuilder(schema *table.Schema, c Config, rows int) *builder {
+	b := &builder{
+		schema: schema, others: c.Others, point: c.point(), index: map[string]int{}, markers: newMarkers(c.Missing),
+		columns: make([]values, len(schema.Fields)), rows: min(rows, max(1, maxBatchValues/max(1, len(schema.Fields)))),
+	}
 	for i, f := range schema.Fields {
 		b.index[f.Name] = i
 		b.columns[i].kind = f.Kind
@@ -73,15 +89,29 @@ func (b *builder) begin() {
 }
 
 func (b *builder) places(names []string) ([]int, error) {
-	return match(b.schema, names)
+	places, found := make([]int, len(names)), 0
+	for i, name := range names {
+		if places[i] = b.place([]byte(name)); places[i] >= 0 {
+			found++
+		}
+	}
+	if found < len(b.schema.Fields) || !b.others && found < len(names) {
+		return nil, unlike(b.schema, names, b.others)
+	}
+	return places, nil
 }
 
 func (b *builder) place(name []byte) int {
 	if i, ok := b.index[string(name)]; ok {
 		return i
 	}
-	return -1
+	if b.others {
+		return ignored
+	}
+	return unknown
 }
+
+func (b *builder) long(column int) { b.columns[column].long = true }
 
 func (b *builder) typed(int, table.Kind) {}
 
@@ -106,13 +136,13 @@ func (b *builder) field(column int, value []byte) string {
 	}
 	c := &b.columns[column]
 	if c.kind != table.Number {
-		c.codes[b.n] = c.code(value)
-		return ""
+		return b.category(c, value)
 	}
-	v, ok := number(value)
+	v, ok := number(value, b.point)
 	if !ok {
 		return "not a number"
 	}
+	c.long = c.long || isLong(value, v)
 	return b.number(column, v)
 }
 
@@ -121,7 +151,15 @@ func (b *builder) text(column int, value []byte) string {
 	if c.kind == table.Number {
 		return b.field(column, value)
 	}
-	c.codes[b.n] = c.code(value)
+	return b.category(c, value)
+}
+
+func (b *builder) category(c *values, value []byte) string {
+	code, ok := c.code(value)
+	if !ok {
+		return "a text that is not UTF-8"
+	}
+	c.codes[b.n] = code
 	return ""
 }
 
@@ -143,8 +181,7 @@ func (b *builder) number(column int, v float64) string {
 	if math.Abs(v) >= 1e15 {
 		format = 'g'
 	}
-	c.codes[b.n] = c.code(strconv.AppendFloat(space[:0], v, format, -1, 64))
-	return ""
+	return b.category(c, strconv.AppendFloat(space[:0], v, format, -1, 64))
 }
 
 // end says that all columns of the row are set.
@@ -208,20 +245,21 @@ func (d *dictionary) begin() {
 	d.fresh = 0
 }
 
-func (d *dictionary) code(text []byte) int32 {
+// code is the number of a text, which is UTF-8: so is the JSON in which members tell one another
+// of their categories.
+func (d *dictionary) code(text []byte) (code int32, ok bool) {
 	if code, ok := d.codes[string(text)]; ok {
-		return code
+		return code, true
 	}
-	// What members tell one another of their categories is JSON, which is UTF-8.
-	value := strings.ToValidUTF8(string(text), "\uFFFD")
-	code, ok := d.codes[value]
-	if !ok {
-		code = int32(len(d.list))
-		d.list = append(d.list, value)
-		d.codes[value] = code
-		d.bytes, d.fresh = d.bytes+len(value), d.fresh+len(value)
+	if !utf8.Valid(text) {
+		return 0, false
 	}
-	return code
+	value := string(text)
+	code = int32(len(d.list))
+	d.list = append(d.list, value)
+	d.codes[value] = code
+	d.bytes, d.fresh = d.bytes+len(value), d.fresh+len(value)
+	return code, true
 }
 
 // markers are the texts that stand for a missing value.

@@ -39,7 +39,7 @@ func (r *records) next() (record, error) {
 		}
 		text := chomp(r.rest()[:n])
 		if len(text) == 0 {
-			r.take(n)
+			_ = r.take(n) // there is nothing in it
 			continue
 		}
 		rec := record{line: r.number, text: text, torn: r.rest()[n-1] != '\n'}
@@ -56,8 +56,7 @@ func (r *records) next() (record, error) {
 		}
 		rec.fields = append(r.fields, text[from:])
 		r.fields = rec.fields
-		r.take(n)
-		return rec, nil
+		return rec, r.take(n)
 	}
 }
 
@@ -81,8 +80,7 @@ func (r *records) quoted(rec record, n int) (record, error) {
 		rec.text = chomp(r.rest()[:n])
 		rec.torn = r.rest()[size-1] != '\n'
 		rec.fields = r.fields
-		r.take(size)
-		return rec, nil
+		return rec, r.take(size)
 	}
 }
 
@@ -164,10 +162,14 @@ func (r *records) unquote(data []byte, at int) (field []byte, end int, err error
 	}
 }
 
+// ErrSeparator is a first line whose fields something else seems to separate: set Config.Separator.
+var ErrSeparator = errors.New("fields of this format are separated by")
+
 // csvRows are the rows of a CSV or TSV file.
 type csvRows struct {
 	records
 	closer io.Closer
+	at     int64 // line of the last row
 	places []int // in the sink, by field
 	names  []string
 }
@@ -188,8 +190,11 @@ func openCSV(in io.ReadCloser, comma byte, s sink) (*csvRows, error) {
 	case header.bad != "":
 		return nil, fmt.Errorf("line %d, the names of the columns: %s", header.line, header.bad)
 	}
+	if bytes.IndexByte(header.text, 0) >= 0 {
+		return nil, fmt.Errorf("line %d has bytes of 0, as UTF-16 has: %w", header.line, ErrEncoding)
+	}
 	for i, f := range header.fields {
-		name := strings.ToValidUTF8(string(bytes.TrimSpace(f)), "\uFFFD")
+		name := string(bytes.TrimSpace(f))
 		if name == "" { // the row names that some programs write
 			name = fmt.Sprintf("column%d", i+1)
 		}
@@ -199,7 +204,7 @@ func openCSV(in io.ReadCloser, comma byte, s sink) (*csvRows, error) {
 		return nil, err
 	}
 	if len(r.names) == 1 && strings.ContainsAny(r.names[0], ",;\t|") {
-		return nil, fmt.Errorf("line %d has one column, %q: fields of this format are separated by %q", header.line, r.names[0], comma)
+		return nil, fmt.Errorf("line %d has one column, %q: %w %q", header.line, r.names[0], ErrSeparator, comma)
 	}
 	r.places, err = s.places(r.names)
 	return r, err
@@ -210,7 +215,7 @@ func (r *csvRows) next(s sink) (*Damage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rec.bad == "" && len(rec.fields) != len(r.places) {
+	if r.at = rec.line; rec.bad == "" && len(rec.fields) != len(r.places) {
 		rec.bad = fmt.Sprintf("%d fields, not %d", len(rec.fields), len(r.places))
 	}
 	if rec.bad != "" {
@@ -220,11 +225,16 @@ func (r *csvRows) next(s sink) (*Damage, error) {
 		return &Damage{Line: rec.line, Reason: rec.bad, Text: cut(rec.text)}, nil
 	}
 	for i, place := range r.places {
+		if place == ignored {
+			continue
+		}
 		if wrong := s.field(place, rec.fields[i]); wrong != "" {
 			return &Damage{Line: rec.line, Column: r.names[i], Reason: wrong, Text: cut(rec.fields[i])}, nil
 		}
 	}
 	return nil, nil
 }
+
+func (r *csvRows) line() int64 { return r.at }
 
 func (r *csvRows) close() error { return r.closer.Close() }

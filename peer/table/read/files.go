@@ -36,6 +36,8 @@ type file struct {
 	path     string
 	format   string
 	compress string // "" or one of packed
+	comma    byte   // between the fields of a CSV or TSV file
+	encoding string
 }
 
 // named is what a path's name says of its file; format is "" if it says nothing.
@@ -51,7 +53,8 @@ func fileOf(path string) file {
 }
 
 // find lists the files of paths.
-func find(paths []string, format string) ([]file, error) {
+func find(paths []string, c Config) ([]file, error) {
+	format := c.Format
 	if format != "" && format != "csv" && format != "tsv" && format != "jsonl" && format != "parquet" {
 		return nil, fmt.Errorf("no such format: %q (csv, tsv, jsonl or parquet)", format)
 	}
@@ -67,11 +70,18 @@ func find(paths []string, format string) ([]file, error) {
 		return nil, errors.New("no file to read a table from was named")
 	}
 	for i := range files {
+		files[i].encoding = c.Encoding
 		if format != "" {
 			files[i].format = format
 		}
 		if files[i].format == "" {
 			return nil, fmt.Errorf("%s: its name does not say whether it is csv, tsv, jsonl or parquet (and .gz or .zst): name the format", files[i].path)
+		}
+		if files[i].comma = c.Separator; c.Separator == 0 {
+			files[i].comma = map[string]byte{"csv": ',', "tsv": '\t'}[files[i].format]
+		}
+		if c.point() != '.' && files[i].comma == 0 {
+			return nil, fmt.Errorf("%s: numbers with a comma before their fraction are of csv and tsv", files[i].path)
 		}
 	}
 	return files, nil
@@ -127,6 +137,7 @@ func folder(path, format string) ([]file, error) {
 type rows interface {
 	// next hands a row to a sink, or tells what is wrong with it; io.EOF at the end.
 	next(s sink) (*Damage, error)
+	line() int64 // of that row
 	close() error
 }
 
@@ -168,14 +179,10 @@ func (f file) text(in *os.File, s sink) (rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch f.format {
-	case "csv":
-		return openCSV(plain, ',', s)
-	case "tsv":
-		return openCSV(plain, '\t', s)
-	default:
+	if plain = decoded(plain, f.encoding); f.format == "jsonl" {
 		return openJSON(plain, s)
 	}
+	return openCSV(plain, f.comma, s)
 }
 
 // unpack is the text of a file; to close it closes the file.
@@ -215,29 +222,27 @@ type unpacked struct {
 func (u unpacked) Close() error { return u.closer() }
 
 // check looks whether a file has the columns of a schema.
-func (f file) check(s *table.Schema, missing []string) error {
-	r, err := f.open(newBuilder(s, missing, 1))
+func (f file) check(s *table.Schema, c Config) error {
+	r, err := f.open(newBuilder(s, c, 1))
 	if err != nil {
 		return err
 	}
 	return r.close()
 }
 
-// match are the places of names in a schema, which must have the same.
-func match(s *table.Schema, names []string) ([]int, error) {
-	other := &table.Schema{Fields: make([]table.Field, len(names))}
-	places := make([]int, len(names))
-	for i, name := range names {
-		other.Fields[i] = table.Field{Name: name}
-		if places[i] = s.Find(name); places[i] >= 0 {
-			other.Fields[i] = s.Fields[places[i]]
+// unlike tells how the columns of a file differ from those of a schema; others may be there.
+func unlike(s *table.Schema, names []string, others bool) error {
+	there := &table.Schema{}
+	for _, name := range names {
+		f := table.Field{Name: name}
+		if at := s.Find(name); at >= 0 {
+			f = s.Fields[at]
 		}
+		there.Fields = append(there.Fields, f)
 	}
-	apart := slices.DeleteFunc(s.Differences(other), func(d table.Difference) bool { return d.What == table.OtherPlace })
-	if len(apart) > 0 {
-		return nil, &table.SchemaError{Differences: apart}
-	}
-	return places, nil
+	return &table.SchemaError{Differences: slices.DeleteFunc(s.Differences(there), func(d table.Difference) bool {
+		return d.What == table.OtherPlace || others && d.What == table.Extra
+	})}
 }
 
 // named checks the names of columns.
@@ -247,6 +252,9 @@ func named(names []string) error {
 	}
 	seen := make(map[string]bool, len(names))
 	for _, name := range names {
+		if _, isNumber := number([]byte(name), '.'); isNumber && seen[name] {
+			return fmt.Errorf("column %q is there twice: is the line of the columns' names missing?", name)
+		}
 		if seen[name] {
 			return fmt.Errorf("column %q is there twice", name)
 		}

@@ -3,17 +3,18 @@ package read
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
 // infer looks at the first rows of a file and says what its columns are: Numbers if all values
-// seen are numbers, else Categories.
-func infer(f file, missing []string) (*table.Schema, error) {
-	g := &guesser{index: map[string]int{}, markers: newMarkers(missing)}
+// seen are numbers, else Categories; and what may be wrong with that.
+func infer(f file, c Config) (*table.Schema, []Note, error) {
+	g := &guesser{index: map[string]int{}, point: c.point(), markers: newMarkers(c.Missing)}
 	r, err := f.open(g)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer r.close()
 	for range InferRows {
@@ -23,36 +24,101 @@ func infer(f file, missing []string) (*table.Schema, error) {
 		if _, err := r.next(g); err == io.EOF { // a damaged row is told when rows are read
 			break
 		} else if err != nil {
-			return nil, fmt.Errorf("reading the first rows of %s: %w", f.path, err)
+			return nil, nil, fmt.Errorf("reading the first rows of %s: %w", f.path, err)
 		}
+		g.at(r.line())
 	}
 	if len(g.columns) == 0 {
-		return nil, fmt.Errorf("%s has no columns", f.path)
+		return nil, nil, fmt.Errorf("%s has no columns", f.path)
 	}
 	if len(g.columns) > MaxColumns {
-		return nil, fmt.Errorf("%s has more than %d columns", f.path, MaxColumns)
+		return nil, nil, fmt.Errorf("%s has more than %d columns", f.path, MaxColumns)
 	}
-	return g.schema(), nil
+	if f.comma != 0 && g.headless() {
+		return nil, nil, fmt.Errorf("opening %s: line 1 has numbers where the names of the columns should be (%s is the first): put a line of names before it", f.path, g.columns[0].name)
+	}
+	return g.schema(), g.notes(f.path), nil
 }
 
 // guesser is the sink that looks what kinds values are of.
 type guesser struct {
 	columns []guess
 	index   map[string]int
+	point   byte
 	markers *markers
+	fresh   []int // columns whose first text is in this row
 }
 
 // guess is what is known of a column.
 type guess struct {
 	name          string
-	texts, values bool // seen
+	texts, values int    // seen
+	first         string // text, and its line
+	line          int64
+}
+
+// at says which line the last row was in.
+func (g *guesser) at(line int64) {
+	for _, i := range g.fresh {
+		g.columns[i].line = line
+	}
+	g.fresh = g.fresh[:0]
+}
+
+// headless says whether the names of columns are values: where values are numbers, so are all
+// names, and not whole ones, such as years or the numbers of columns.
+func (g *guesser) headless() bool {
+	fractions := false
+	for _, c := range g.columns {
+		if c.texts > 0 || c.values == 0 {
+			continue
+		}
+		if _, ok := number([]byte(c.name), g.point); !ok {
+			return false
+		}
+		fractions = fractions || strings.Trim(c.name, "0123456789") != ""
+	}
+	return fractions
+}
+
+// mostly is the share of numbers among values above which a text may be a slip.
+const mostly = 0.95
+
+// notes are of the columns that a few texts have made categories.
+func (g *guesser) notes(path string) (notes []Note) {
+	for _, c := range g.columns {
+		if all := c.texts + c.values; c.texts > 0 && float64(c.values) > mostly*float64(all) {
+			notes = append(notes, Note{Column: c.name, File: path, Line: c.line, Text: c.first, Numbers: c.values, Values: all})
+		}
+	}
+	return notes
+}
+
+// Note is what who reads should know of a column.
+type Note struct {
+	Column string
+	// Long: it has integers beyond 2^53, of which a number loses the last digits.
+	Long bool
+	// Else Numbers of the Values that were looked at are numbers, and the column is of
+	// categories for the others, the first of which is Text, in a Line of a File.
+	File            string
+	Line            int64
+	Text            string
+	Numbers, Values int
+}
+
+func (n Note) String() string {
+	if n.Long {
+		return fmt.Sprintf("column %q has integers beyond 2^53, which as numbers lose their last digits", n.Column)
+	}
+	return fmt.Sprintf("column %q is of categories, for line %d of %s has %q, though %d of the first %d values are numbers", n.Column, n.Line, n.File, n.Text, n.Numbers, n.Values)
 }
 
 func (g *guesser) schema() *table.Schema {
 	s := &table.Schema{}
 	for _, c := range g.columns {
-		f := table.Field{Name: c.name, Unseen: !c.texts && !c.values}
-		if c.texts {
+		f := table.Field{Name: c.name, Unseen: c.texts == 0 && c.values == 0}
+		if c.texts > 0 {
 			f.Kind = table.Category
 		}
 		s.Fields = append(s.Fields, f)
@@ -73,7 +139,7 @@ func (g *guesser) place(name []byte) int {
 		return i
 	}
 	if len(g.columns) > MaxColumns {
-		return -1
+		return unknown
 	}
 	g.index[string(name)] = len(g.columns)
 	g.columns = append(g.columns, guess{name: string(name)})
@@ -86,28 +152,37 @@ func (g *guesser) none(int) {}
 
 func (g *guesser) field(column int, value []byte) string {
 	c := &g.columns[column]
-	if c.texts || g.markers.has(value) {
+	if g.markers.has(value) {
 		return ""
 	}
-	if v, ok := number(value); !ok {
-		c.texts = true
+	if v, ok := number(value, g.point); !ok {
+		return g.text(column, value)
 	} else if v == v {
-		c.values = true
+		c.values++
 	}
 	return ""
 }
 
 func (g *guesser) typed(column int, kind table.Kind) {
-	c := &g.columns[column]
-	c.texts, c.values = kind == table.Category, kind == table.Number
+	if kind == table.Category {
+		g.columns[column].texts++
+	} else {
+		g.columns[column].values++
+	}
 }
 
-func (g *guesser) text(column int, _ []byte) string {
-	g.columns[column].texts = true
+func (g *guesser) text(column int, value []byte) string {
+	c := &g.columns[column]
+	if c.texts++; c.texts == 1 {
+		c.first = cut(value)
+		g.fresh = append(g.fresh, column)
+	}
 	return ""
 }
 
 func (g *guesser) number(column int, _ float64) string {
-	g.columns[column].values = true
+	g.columns[column].values++
 	return ""
 }
+
+func (g *guesser) long(int) {}

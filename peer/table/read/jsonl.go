@@ -11,6 +11,7 @@ import (
 // numbers, texts, true, false or null. A member that is not there is missing.
 type jsonRows struct {
 	*lines
+	at     int64 // line of the last row
 	closer io.Closer
 }
 
@@ -26,7 +27,10 @@ func (r *jsonRows) next(s sink) (*Damage, error) {
 			return nil, err
 		}
 		line, at, torn := chomp(r.rest()[:n]), r.number, r.rest()[n-1] != '\n'
-		r.take(n)
+		if err := r.take(n); err != nil {
+			return nil, err
+		}
+		r.at = at
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
@@ -40,6 +44,8 @@ func (r *jsonRows) next(s sink) (*Damage, error) {
 		return &Damage{Line: at, Column: string(column), Reason: wrong, Text: cut(line)}, nil
 	}
 }
+
+func (r *jsonRows) line() int64 { return r.at }
 
 func (r *jsonRows) close() error { return r.closer.Close() }
 
@@ -94,7 +100,10 @@ func member(s sink, name, value []byte) string {
 		return "an object or an array within a row"
 	}
 	place := s.place(name)
-	if place < 0 {
+	switch place {
+	case ignored:
+		return ""
+	case unknown:
 		return "a column that is not in the schema"
 	}
 	switch value[0] {

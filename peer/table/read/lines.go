@@ -2,7 +2,6 @@ package read
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 )
@@ -20,8 +19,6 @@ type lines struct {
 // firstBuffer is what a reader of lines begins with, in bytes.
 const firstBuffer = 256 << 10
 
-var errUTF16 = errors.New("the text is UTF-16: convert it to UTF-8")
-
 // newLines reads past a byte order mark.
 func newLines(r io.Reader) (*lines, error) {
 	l := &lines{r: r, buf: make([]byte, firstBuffer), number: 1}
@@ -30,11 +27,8 @@ func newLines(r io.Reader) (*lines, error) {
 			return nil, err
 		}
 	}
-	switch head := l.rest(); {
-	case bytes.HasPrefix(head, []byte{0xEF, 0xBB, 0xBF}):
+	if bytes.HasPrefix(l.rest(), []byte{0xEF, 0xBB, 0xBF}) {
 		l.start = 3
-	case bytes.HasPrefix(head, []byte{0xFE, 0xFF}), bytes.HasPrefix(head, []byte{0xFF, 0xFE}):
-		return nil, errUTF16
 	}
 	return l, nil
 }
@@ -85,10 +79,12 @@ func (l *lines) length() (int, error) {
 	}
 }
 
-// take goes on behind n bytes.
-func (l *lines) take(n int) {
-	l.number += int64(bytes.Count(l.buf[l.start:l.start+n], []byte{'\n'}))
+// take goes on behind n bytes. That they are not UTF-8 is an error.
+func (l *lines) take(n int) error {
+	text, number := l.buf[l.start:l.start+n], l.number
+	l.number += int64(bytes.Count(text, []byte{'\n'}))
 	l.start += n
+	return checkUTF8(text, number)
 }
 
 // chomp is a line without its end.

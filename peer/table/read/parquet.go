@@ -64,9 +64,24 @@ func openParquet(in *os.File, s sink) (r *parquetRows, err error) {
 		if c.isText {
 			kind = table.Category
 		}
-		s.typed(r.places[i], kind)
+		if r.places[i] != ignored {
+			s.typed(r.places[i], kind)
+		}
 	}
+	r.ignore()
 	return r, nil
+}
+
+// ignore leaves out the columns that the sink does not look at.
+func (r *parquetRows) ignore() {
+	columns, places := r.columns, r.places
+	r.columns, r.places = nil, nil
+	for i, c := range columns {
+		if places[i] != ignored {
+			c.at = i
+			r.columns, r.places = append(r.columns, c), append(r.places, places[i])
+		}
+	}
 }
 
 func (r *parquetRows) next(s sink) (*Damage, error) {
@@ -96,8 +111,8 @@ func (r *parquetRows) decode() (err error) {
 			return io.EOF
 		}
 		group := r.file.RowGroup(r.group)
-		for i, c := range r.columns {
-			if c.chunk, err = group.Column(i); err != nil {
+		for _, c := range r.columns {
+			if c.chunk, err = group.Column(c.at); err != nil {
 				return fmt.Errorf("column %q: %w", c.name, err)
 			}
 		}
@@ -113,6 +128,8 @@ func (r *parquetRows) decode() (err error) {
 	}
 	return nil
 }
+
+func (r *parquetRows) line() int64 { return r.row }
 
 func (r *parquetRows) close() error { return r.in.Close() }
 

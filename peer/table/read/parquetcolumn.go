@@ -15,6 +15,7 @@ import (
 // parquetColumn decodes one column.
 type parquetColumn struct {
 	name     string
+	at       int // in the file
 	isText   bool
 	optional bool
 	unsigned bool
@@ -93,6 +94,9 @@ func (c *parquetColumn) put(s sink, column, row int) string {
 		return ""
 	case c.isText:
 		return s.text(column, c.textOf(row))
+	}
+	if _, whole := c.chunk.(*pages.Int64ColumnChunkReader); whole && math.Abs(c.numbers[row]) >= maxExact {
+		s.long(column)
 	}
 	return s.number(column, c.numbers[row])
 }

@@ -2,6 +2,8 @@ package read
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -57,21 +59,36 @@ func (s *shared) load(ctx context.Context) (table.Source, error) {
 	if s.done {
 		return table.InMemory(s.held...), nil
 	}
-	var held []*table.Batch
-	size, last := int64(0), &table.Batch{}
-	for b, err := range s.source(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if size += added(b, last); size > s.limit {
-			s.large = true
-			return s.source, nil
-		}
-		last = b
-		held = append(held, b)
+	held, err := Hold(ctx, s.source, s.limit)
+	if errors.Is(err, ErrTooLarge) {
+		s.large = true
+		return s.source, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	s.held, s.done = held, true
 	return table.InMemory(held...), nil
+}
+
+// ErrTooLarge is a source of more bytes than Hold may take.
+var ErrTooLarge = errors.New("the rows take too much memory")
+
+// Hold reads a source into memory. One that takes more than limit bytes there is ErrTooLarge as
+// soon as that is seen: a small file may unpack to more than any machine has.
+func Hold(ctx context.Context, source table.Source, limit int64) ([]*table.Batch, error) {
+	var held []*table.Batch
+	size, last := int64(0), &table.Batch{}
+	for b, err := range source(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if size += added(b, last); size > limit {
+			return nil, fmt.Errorf("%w: those up to row %d more than %d MiB", ErrTooLarge, b.Key(b.Rows-1), limit>>20)
+		}
+		last, held = b, append(held, b)
+	}
+	return held, nil
 }
 
 // textHeader is what a text takes in memory beside its bytes.

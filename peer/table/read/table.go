@@ -1,13 +1,16 @@
 package read
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -34,6 +37,8 @@ const (
 	MaxPage = 256 << 20
 	// maxBatchText ends a batch early when its new texts are longer than this.
 	maxBatchText = 32 << 20
+	// maxBatchValues ends a batch of very many columns early.
+	maxBatchValues = 1 << 20
 )
 
 // DefaultMissing are the texts that stand for a value that is not there. Spaces around them do
@@ -49,6 +54,14 @@ type Config struct {
 	Schema *table.Schema
 	// Kinds pins those of some columns, by name, and leaves the others to be inferred.
 	Kinds map[string]table.Kind
+	// Others says that a file may have columns that the schema does not: they are not looked at.
+	Others bool
+	// Encoding is that of text files; "" is UTF-8. CheckEncoding says which there are. A byte
+	// order mark, of UTF-16 too, counts more.
+	Encoding string
+	// Separator is what stands between the fields of a CSV or TSV file, 0 is a comma or a tab.
+	// Point is what stands before the fraction of a number there, 0 is '.'.
+	Separator, Point byte
 	// Missing are the texts of a text file that stand for a missing value; nil is
 	// DefaultMissing. A number that is NaN, and null in JSON and Parquet, are always missing.
 	Missing []string
@@ -58,6 +71,19 @@ type Config struct {
 	// BatchRows is the number of rows of a batch; 0 is DefaultBatchRows.
 	BatchRows int
 }
+
+// check looks at what tells how texts are read.
+func (c Config) check() error {
+	if c.Separator >= utf8.RuneSelf || c.Separator == '"' || c.Separator == '\n' || c.Separator == '\r' || c.Separator != 0 && c.Separator == c.Point {
+		return fmt.Errorf("%q cannot be between the fields of a line", c.Separator)
+	}
+	if c.point() != '.' && c.Point != ',' {
+		return fmt.Errorf("%q cannot be before the fraction of a number: want '.' or ','", c.Point)
+	}
+	return CheckEncoding(c.Encoding)
+}
+
+func (c Config) point() byte { return cmp.Or(c.Point, '.') }
 
 // pin sets the kinds that are not to be inferred.
 func (c Config) pin(s *table.Schema) error {
@@ -80,6 +106,7 @@ type Table struct {
 	mu      sync.Mutex
 	schema  *table.Schema
 	damaged Damaged
+	notes   []Note
 }
 
 // Open looks at the files and their first rows. A path is a file, a folder (all files in it
@@ -95,18 +122,21 @@ func Open(paths []string, c Config) (*Table, error) {
 	if c.Missing == nil {
 		c.Missing = DefaultMissing
 	}
-	files, err := find(paths, c.Format)
+	err := c.check()
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{files: files, config: c}
+	t := &Table{config: c}
+	if t.files, err = find(paths, c); err != nil {
+		return nil, err
+	}
 	schema := c.Schema
 	if schema == nil {
-		if schema, err = infer(files[0], c.Missing); err != nil {
+		if schema, t.notes, err = infer(t.files[0], c); err != nil {
 			return nil, err
 		}
 		if err := c.pin(schema); err != nil {
-			return nil, fmt.Errorf("opening %s: %w", files[0].path, err)
+			return nil, fmt.Errorf("opening %s: %w", t.files[0].path, err)
 		}
 	}
 	return t, t.Pin(schema)
@@ -134,7 +164,7 @@ func (t *Table) Files() []string {
 // so a column of theirs is first missed when its rows are read.
 func (t *Table) Pin(s *table.Schema) error {
 	for _, f := range t.files {
-		if err := f.check(s, t.config.Missing); err != nil {
+		if err := f.check(s, t.config); err != nil {
 			return err
 		}
 	}
@@ -150,10 +180,10 @@ func (t *Table) Pin(s *table.Schema) error {
 func (t *Table) Rows(ctx context.Context) iter.Seq2[*table.Batch, error] {
 	return func(yield func(*table.Batch, error) bool) {
 		p := &pass{
-			builder: newBuilder(t.Schema(), t.config.Missing, t.config.BatchRows),
+			builder: newBuilder(t.Schema(), t.config, t.config.BatchRows),
 			damaged: Damaged{tolerance: t.config.Tolerance},
 		}
-		defer func() { t.note(p.damaged) }()
+		defer func() { t.note(p) }()
 		for _, f := range t.files {
 			if err := p.read(ctx, f, yield); err != nil {
 				if !errors.Is(err, errEnough) {
@@ -177,11 +207,24 @@ func (t *Table) Damaged() Damaged {
 	return t.damaged
 }
 
-func (t *Table) note(d Damaged) {
+// Notes tell what who reads should know of columns, of what has been looked at until now.
+func (t *Table) Notes() []Note {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if d.Rows >= t.damaged.Rows {
-		t.damaged = d
+	return slices.Clone(t.notes)
+}
+
+func (t *Table) note(p *pass) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p.damaged.Rows >= t.damaged.Rows {
+		t.damaged = p.damaged
+	}
+	for i, f := range p.builder.schema.Fields {
+		n := Note{Column: f.Name, Long: true}
+		if p.builder.columns[i].long && !slices.Contains(t.notes, n) {
+			t.notes = append(t.notes, n)
+		}
 	}
 }
 

@@ -1,0 +1,73 @@
+package read
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+)
+
+// ErrEncoding is a text that is not in the encoding in which it is read: set Config.Encoding.
+var ErrEncoding = errors.New("the text is not UTF-8 (the table programs of Windows often write windows-1252)")
+
+// encodings are those that Config.Encoding names, by name; nil is UTF-8.
+var encodings = func() map[string]encoding.Encoding {
+	all := map[string]encoding.Encoding{
+		"":         nil,
+		"utf-8":    nil,
+		"utf-16le": unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM),
+		"utf-16be": unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM),
+	}
+	for _, e := range charmap.All {
+		all[strings.ToLower(strings.ReplaceAll(fmt.Sprint(e), " ", "-"))] = e
+	}
+	return all
+}()
+
+// CheckEncoding says whether Config.Encoding may be this: "utf-8", "utf-16le", "utf-16be",
+// "windows-1252", "iso-8859-15", "koi8-r", "macintosh", "ibm-code-page-850" and their like.
+func CheckEncoding(name string) error {
+	if _, ok := encodings[strings.ToLower(name)]; !ok {
+		return fmt.Errorf("no such encoding: %q (utf-8, utf-16le, utf-16be, or one of one byte a letter such as windows-1252, iso-8859-15, koi8-r, macintosh)", name)
+	}
+	return nil
+}
+
+// decoded is a text in UTF-8. A byte order mark counts more than the name of an encoding.
+func decoded(in io.ReadCloser, name string) io.ReadCloser {
+	buffered := bufio.NewReader(in)
+	text := unpacked{buffered, in.Close}
+	head, _ := buffered.Peek(3) // lines meets the error, if there is one
+	e := encodings[strings.ToLower(name)]
+	switch {
+	case bytes.HasPrefix(head, []byte{0xFE, 0xFF}), bytes.HasPrefix(head, []byte{0xFF, 0xFE}):
+		e = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+	case e == nil, bytes.HasPrefix(head, []byte{0xEF, 0xBB, 0xBF}):
+		return text
+	}
+	text.Reader = e.NewDecoder().Reader(buffered)
+	return text
+}
+
+// checkUTF8 looks at lines of a text, the first of which has a number. What breaks off within a
+// letter at the end of the text is a torn line, and for others to tell.
+func checkUTF8(text []byte, number int64) error {
+	if utf8.Valid(text) {
+		return nil
+	}
+	for at := 0; at < len(text); {
+		letter, n := utf8.DecodeRune(text[at:])
+		if letter == utf8.RuneError && n == 1 && utf8.FullRune(text[at:]) {
+			return fmt.Errorf("line %d, byte %#x: %w", number+int64(bytes.Count(text[:at], []byte{'\n'})), text[at], ErrEncoding)
+		}
+		at += n
+	}
+	return nil
+}
