@@ -42,6 +42,7 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&t.Data, "data", nil, "`FILE` of rows, a folder or a pattern of such: CSV, TSV, JSON lines or Parquet, plain, gzip or zstd; repeatable")
 	t.Register(flags)
 	flags.StringVar(&t.Format, "format", "", "csv, tsv, jsonl or parquet, for files whose names do not say")
+	flags.IntVar(&t.Memory, "memory", settings.DefaultTableMemory, "MiB that the rows of --data may take as they are read; preparing them takes several times as much")
 	cli.Group(flags, topicRows, "data", "target", "drop", "split")
 	flags.StringVar(&l.Name, "learner", learnerNames()[0], "one of "+cli.List(learnerNames()))
 	flags.IntVar(&l.Trees, "trees", 100, "trees of forest and boost")
@@ -87,6 +88,7 @@ func (o *options) load(cmd *cobra.Command) error {
 	faults.Add(o.Network.Faults()...)
 	t, l := o.Table, o.Learner
 	faults.Add(t.Faults()...)
+	faults.Add(cli.Within("memory", t.Memory, 1, 1<<20))
 	faults.Add(cli.OneOf("learner", l.Name, learnerNames()), l.faults())
 	faults.If(l.hasTarget() && t.Target == "", "target", "is missing: give the column that %s is to learn, or a comparison such as 'arr_delay>15'", l.Name)
 	faults.If(l.Apart != "" && !slices.Contains(combinations(), l.Apart), "apart", "%q: want %s", l.Apart, cli.List(combinations()))
@@ -109,7 +111,7 @@ func (o *options) load(cmd *cobra.Command) error {
 	}
 	o.Shared = map[string]string{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		own := slices.Contains([]string{"data", "format", "tolerance"}, f.Name)
+		own := slices.Contains([]string{"data", "format", "memory", "tolerance", "encoding", "separator", "decimal", "missing"}, f.Name)
 		if topic := cli.Topic(f); !own && (topic == topicRows || topic == topicLearner) {
 			o.Shared[f.Name] = f.Value.String()
 		}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/peer/table/read"
@@ -19,10 +21,9 @@ import (
 
 // options are the flags of predict.
 type options struct {
-	model, out, format string
-	data               []string
-	tolerance          float64
-	json               bool
+	settings.Table
+	model, out string
+	json       bool
 }
 
 // toStdout is the --out that is standard output.
@@ -51,9 +52,9 @@ looked at. Rows that cannot be read are left out and counted, up to --tolerance 
 			}
 			var faults cli.Faults
 			faults.If(o.model == "", "model", "is missing: give the file that fit --out has written")
-			faults.If(len(o.data) == 0, "data", "is missing: give the file of rows to predict")
+			faults.If(len(o.Data) == 0, "data", "is missing: give the file of rows to predict")
 			faults.If(o.json && o.out == toStdout, "json", "needs --out FILE: the predictions go to standard output")
-			if err := from.Usage(faults...); err != nil {
+			if err := from.Usage(append(faults, o.ReadingFaults()...)...); err != nil {
 				return err
 			}
 			ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
@@ -64,10 +65,10 @@ looked at. Rows that cannot be read are left out and counted, up to --tolerance 
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.model, "model", "", "`FILE` of a model, made by fit --out")
-	flags.StringArrayVar(&o.data, "data", nil, "`FILE` of rows, a folder or a pattern of such, as fit takes; repeatable")
+	flags.StringArrayVar(&o.Data, "data", nil, "`FILE` of rows, a folder or a pattern of such, as fit takes; repeatable")
 	flags.StringVar(&o.out, "out", toStdout, "`FILE` to write to; - is standard output")
-	flags.StringVar(&o.format, "format", "", "csv, tsv, jsonl or parquet, for files whose names do not say")
-	flags.Float64Var(&o.tolerance, "tolerance", 0, fmt.Sprintf("share of the rows that may be damaged and are left out (default %g)", read.DefaultTolerance))
+	flags.StringVar(&o.Format, "format", "", "csv, tsv, jsonl or parquet, for files whose names do not say")
+	o.RegisterReading(flags)
 	flags.BoolVar(&o.json, "json", false, "print what was done as one JSON object; it is the last line of standard output")
 	cli.TakeFile(flags)
 	return cmd
@@ -93,13 +94,13 @@ func (o options) run(ctx context.Context, std cli.Streams) error {
 	if err != nil {
 		return cli.Config(fmt.Errorf("--model %s: %w", o.model, err))
 	}
-	rows, err := o.open(p.Features)
+	table, err := o.open(p.Features)
 	if err != nil {
-		return cli.Config(err)
+		return cli.Config(rows.Remedied(err))
 	}
 	told := done{Out: o.out}
 	write := func(out io.Writer) error {
-		told.Rows, err = p.write(ctx, rows.Rows, out)
+		told.Rows, err = p.write(ctx, table.Rows, out)
 		return err
 	}
 	if o.out == toStdout {
@@ -108,9 +109,9 @@ func (o options) run(ctx context.Context, std cli.Streams) error {
 		err = files.Replace(o.out, 0o644, write)
 	}
 	if err != nil {
-		return err
+		return rows.Remedied(err)
 	}
-	told.leftOut = rows.Damaged()
+	told.leftOut = table.Damaged()
 	told.Damaged = told.leftOut.Count
 	if o.out == toStdout {
 		_, err = io.WriteString(std.Err, told.String())
@@ -131,19 +132,19 @@ func load(path string) (predictor, error) {
 	return newPredictor(file)
 }
 
-// open looks at the rows, whose columns are of the kinds that the model was fitted with.
+// open looks at the rows, of which the columns that the model was fitted with are read, as of
+// the kinds that they were then.
 func (o options) open(features []table.Field) (*read.Table, error) {
-	t, err := read.Open(o.data, read.Config{Format: o.format, Tolerance: o.tolerance})
+	reading := o.Reading()
+	reading.Others = true
+	t, err := read.Open(o.Data, reading)
 	if err != nil {
 		return nil, err
 	}
-	schema := table.Schema{Fields: append([]table.Field(nil), t.Schema().Fields...)}
 	for _, f := range features {
-		at := schema.Find(f.Name)
-		if at < 0 {
+		if t.Schema().Find(f.Name) < 0 {
 			return nil, fmt.Errorf("--data has no column %q, which the model was fitted with", f.Name)
 		}
-		schema.Fields[at].Kind = f.Kind
 	}
-	return t, t.Pin(&schema)
+	return t, t.Pin(&table.Schema{Fields: features})
 }

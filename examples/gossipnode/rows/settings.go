@@ -50,19 +50,32 @@ func agreeSettings(ctx context.Context, flock table.Flock, mine map[string]strin
 	return nil
 }
 
+// unlearnable are the faults of --data and --target, which to start again does not mend.
+var unlearnable = []error{
+	read.ErrEncoding, read.ErrSeparator, read.ErrTooLarge, learn.ErrOneClass, learn.ErrNoRows,
+	table.ErrNoColumn, table.ErrTargetKind, table.ErrNoTarget, table.ErrOneClass, table.ErrTooManyClasses,
+}
+
 // Remedied adds to an error of the library which flag to change.
 func Remedied(err error) error {
 	var (
 		schema *table.SchemaError
+		target *table.TargetError
 		damage *read.DamageError
 	)
 	remedy := ""
 	switch {
+	case errors.Is(err, read.ErrEncoding):
+		remedy = "say which encoding it has, such as --encoding windows-1252"
+	case errors.Is(err, read.ErrSeparator):
+		remedy = "say what does with --separator"
+	case errors.Is(err, read.ErrTooLarge):
+		remedy = "give fewer, or more with --memory; preparing them takes several times as much"
 	case errors.As(err, &damage):
 		remedy = "see --tolerance"
 	case errors.As(err, &schema):
 		remedy = "give all members --data of the same columns, and the same --categories and --numbers where kinds differ"
-	case errors.Is(err, learn.ErrOneClass):
+	case errors.Is(err, learn.ErrOneClass), errors.As(err, &target):
 		remedy = "change --target"
 	case errors.Is(err, learn.ErrUserShared):
 		remedy = "give --shard by=COLUMN, the column of --user"
@@ -72,5 +85,5 @@ func Remedied(err error) error {
 	if remedy == "" {
 		return err
 	}
-	return fmt.Errorf("%w: %s", err, remedy)
+	return cli.ConfigOf(fmt.Errorf("%w: %s", err, remedy), unlearnable...)
 }

@@ -4,6 +4,7 @@
 package rows
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -30,9 +31,9 @@ const maxClasses = 256
 
 // Open looks at the files of a table. Shared holds the rows once they have been read.
 func Open(t settings.Table, shared bool) (*Source, error) {
-	files, err := read.Open(t.Data, read.Config{Format: t.Format, Kinds: t.Kinds(), Tolerance: t.Tolerance})
+	files, err := read.Open(t.Data, t.Reading())
 	if err != nil {
-		return nil, cli.Config(err)
+		return nil, cli.Config(Remedied(err))
 	}
 	s := &Source{Files: files, Rows: files.Rows}
 	if shared {
@@ -91,14 +92,8 @@ func (s Share) load(ctx context.Context, schema *table.Schema) (table.Source, er
 		}
 		source = table.Filtered(source, parts[s.Number])
 	}
-	var batches []*table.Batch
-	for b, err := range source(ctx) {
-		if err != nil {
-			return nil, cli.Config(err)
-		}
-		batches = append(batches, b)
-	}
-	return table.InMemory(batches...), nil
+	batches, err := read.Hold(ctx, source, int64(cmp.Or(s.Table.Memory, settings.DefaultTableMemory))<<20)
+	return table.InMemory(batches...), cli.Config(err)
 }
 
 // Has says that a flag names a column that is not there.

@@ -20,6 +20,11 @@ type Table struct {
 	// Data, Format and Shard are those of fit's flags of these names, or follow from run's.
 	Data          []string
 	Format, Shard string
+	// Memory is the MiB that rows may take as they are read, 0 for DefaultTableMemory.
+	Memory int
+	// Encoding, Separator, Decimal and Missing say how this member's texts are to be read.
+	Encoding, Separator, Decimal string
+	Missing                      []string
 
 	Target              string
 	Drop                []string
@@ -37,6 +42,9 @@ const (
 	defaultFloor     = 20
 	defaultMaxValues = 256
 
+	// DefaultTableMemory is far more than learners do well with on one machine, and less than a
+	// small file may unpack to.
+	DefaultTableMemory = 2048
 	// DefaultShard divides rows at random.
 	DefaultShard = "rows"
 	// TopicTables is that of the flags of tables.
@@ -53,10 +61,39 @@ func (t *Table) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&t.Split, "split", defaultSplit, "which rows train; the others give the scores: row:7/10 (by number), hash:7/10, hash:COLUMN:7/10, or "+noSplit)
 	flags.StringSliceVar(&t.Categories, "categories", nil, "columns that are categories, although their first values are numbers; separated by commas")
 	flags.StringSliceVar(&t.Numbers, "numbers", nil, "columns that are numbers, although some value is none; rows with one are damaged")
-	flags.Float64Var(&t.Tolerance, "tolerance", 0, fmt.Sprintf("share of the rows that may be damaged and are set aside (default %g)", read.DefaultTolerance))
+	t.RegisterReading(flags)
 	flags.Float64Var(&t.Floor, "floor", defaultFloor, "values of categories with fewer rows count as one")
 	flags.BoolVar(&t.Distinct, "distinct", false, "of rows that train and are equal but for --drop, over all peers, keep one")
 	flags.IntVar(&t.MaxValues, "max-values", defaultMaxValues, "categories with more distinct values are left out")
+}
+
+// RegisterReading adds the flags that say how files are read, of which each member has its own.
+func (t *Table) RegisterReading(flags *pflag.FlagSet) {
+	flags.Float64Var(&t.Tolerance, "tolerance", 0, fmt.Sprintf("share of the rows that may be damaged and are set aside (default %g)", read.DefaultTolerance))
+	flags.StringVar(&t.Encoding, "encoding", "utf-8", "of text files: utf-8, windows-1252 (as Excel's CSV often is), utf-16le, iso-8859-15 and others; a byte order mark counts more")
+	flags.StringVar(&t.Separator, "separator", "", "what stands between the fields of a csv or tsv line, such as ';' (default: a comma, or a tab)")
+	flags.StringVar(&t.Decimal, "decimal", ".", "what stands before the fraction of a number in csv and tsv: . or ,")
+	flags.StringSliceVar(&t.Missing, "missing", nil, "texts that stand for a missing value, beside "+cli.List(read.DefaultMissing[1:]))
+}
+
+// Reading is how files are read.
+func (t Table) Reading() read.Config {
+	one := func(text string) byte { return append([]byte(text), 0)[0] }
+	return read.Config{
+		Format: t.Format, Kinds: t.Kinds(), Tolerance: t.Tolerance, Encoding: t.Encoding, Separator: one(t.Separator), Point: one(t.Decimal),
+		Missing: append(slices.Clone(read.DefaultMissing), t.Missing...),
+	}
+}
+
+// ReadingFaults says what is wrong with the flags of RegisterReading.
+func (t Table) ReadingFaults() (faults cli.Faults) {
+	faults.If(t.Format != "" && !slices.Contains(TableFormats(), t.Format), "format", "%q: want %s", t.Format, cli.List(TableFormats()))
+	faults.If(!(t.Tolerance < 1), "tolerance", "%g: want less than 1", t.Tolerance)
+	faults.If(t.Separator != "" && (len(t.Separator) > 1 || strings.ContainsAny(t.Separator, "\"\r\n") || t.Separator[0] > '~' || t.Separator == t.Decimal), "separator", "%q: want one character, such as ';', and not that of --decimal", t.Separator)
+	faults.If(t.Decimal != "" && t.Decimal != "." && t.Decimal != ",", "decimal", "%q: want . or ,", t.Decimal)
+	err := read.CheckEncoding(t.Encoding)
+	faults.If(err != nil, "encoding", "%v", err)
+	return faults
 }
 
 // Faults says what is wrong with the flags.
@@ -72,9 +109,7 @@ func (t Table) Faults() []error {
 	faults.If(err != nil, "split", "%q: %v", t.Split, err)
 	_, err = table.ParseShard(t.Shard)
 	faults.If(err != nil, "shard", "%q: %v", t.Shard, err)
-	faults.If(t.Format != "" && !slices.Contains(TableFormats(), t.Format), "format", "%q: want %s", t.Format, cli.List(TableFormats()))
-	faults.If(!(t.Tolerance < 1), "tolerance", "%g: want less than 1", t.Tolerance)
-	return faults
+	return append(faults, t.ReadingFaults()...)
 }
 
 // Parts are the rows that train, and those that are held out: the same where there is no split.
@@ -113,7 +148,7 @@ func (s dataSettings) IsTable() bool { return slices.Contains(TableFormats(), s.
 // Rows are those of a data set that is a table.
 func (s dataSettings) Rows() Table {
 	t := s.Table
-	t.Format, t.Shard = s.Dataset, s.Shard
+	t.Format, t.Shard, t.Memory = s.Dataset, s.Shard, max(s.Memory, DefaultTableMemory)
 	if s.Shard == defaultShard {
 		t.Shard = DefaultShard
 	}

@@ -122,7 +122,9 @@ func TestSeparatorAndPoint(t *testing.T) {
 		}
 	}
 	_, err = Open([]string{written(t, "x.jsonl", "{\"a\":1}\n")}, Config{Point: ','})
-	refused(t, err, "csv and tsv")
+	refused(t, err, "another separator")
+	_, err = Open([]string{path}, Config{Point: ','})
+	refused(t, err, "another separator")
 }
 
 // A slip among numbers makes a column one of categories, which is told with its line.

@@ -80,8 +80,8 @@ func find(paths []string, c Config) ([]file, error) {
 		if files[i].comma = c.Separator; c.Separator == 0 {
 			files[i].comma = map[string]byte{"csv": ',', "tsv": '\t'}[files[i].format]
 		}
-		if c.point() != '.' && files[i].comma == 0 {
-			return nil, fmt.Errorf("%s: numbers with a comma before their fraction are of csv and tsv", files[i].path)
+		if comma := files[i].comma; c.point() == ',' && (comma == ',' || comma == 0) {
+			return nil, fmt.Errorf("%s: numbers with a comma before their fraction are of csv with another separator, and of tsv", files[i].path)
 		}
 	}
 	return files, nil

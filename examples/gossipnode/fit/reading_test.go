@@ -1,0 +1,82 @@
+package fit
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+)
+
+// towns has rows of which only the town tells whether y is above 5, written as a program of the
+// 1990s does.
+func towns(t *testing.T, header string) string {
+	text := header
+	for i := range 200 {
+		text += fmt.Sprintf("%d;%s;%d,5;x%d\n", i, []string{"K\xf6ln", "K\xfcln"}[i%2], 10*(i%2), i)
+	}
+	return clitest.WriteFile(t, "towns.csv", text)
+}
+
+// A file of Windows is refused with what to give, or read as it is meant.
+func TestEncodingOfFitAndPredict(t *testing.T) {
+	data, model := towns(t, "n;town;y;note\n"), filepath.Join(t.TempDir(), "m")
+	args := []string{"fit", "--json", "--data", data, "--target", "y>5", "--drop", "n,note", "--floor", "1", "--separator=;", "--decimal=,"}
+	code, _, stderr := program.Try(args...)
+	if code != cli.ExitConfig || !strings.Contains(stderr, "line 2, byte 0xf6") || !strings.Contains(stderr, "--encoding windows-1252") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+	if code, _, stderr := program.Try("fit", "--data", data, "--target", "y>5", "--encoding=windows-1252"); code != cli.ExitConfig || !strings.Contains(stderr, "--separator") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+	code, out, stderr := program.Try(append(args, "--encoding=windows-1252", "--out", model)...)
+	if code != 0 || !strings.Contains(out, `"auc":{"mean":1,`) {
+		t.Fatalf("exit code %d, %s: %s", code, out, stderr)
+	}
+	rows := clitest.WriteFile(t, "rows.csv", "town;z\nK\xfcln;1\n")
+	if code, out, stderr := program.Try("predict", "--model", model, "--data", rows, "--separator=;", "--encoding=windows-1252"); code != 0 || !strings.Contains(out, "0,y>5,") {
+		t.Errorf("exit code %d, %q: %s", code, out, stderr)
+	}
+	if code, _, stderr := program.Try("predict", "--model", model, "--data", rows, "--separator=;"); code != cli.ExitConfig || !strings.Contains(stderr, "--encoding") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+	for _, wrong := range []string{"--encoding=ebcdic", "--separator=;;", "--separator=\"", "--decimal=;", "--memory=0"} {
+		if code, _, stderr := program.Try("fit", "--data", data, "--target", "y", wrong); code != cli.ExitUsage || !strings.Contains(stderr, wrong[:strings.Index(wrong, "=")]) {
+			t.Errorf("%s: exit code %d, %q", wrong, code, stderr)
+		}
+	}
+}
+
+// Predict leaves out no row for a column that the model does not use.
+func TestPredictReadsWhatTheModelUses(t *testing.T) {
+	model := filepath.Join(t.TempDir(), "m")
+	fit(t, "--target", "price>200", "--drop", "note", "--out", model)
+	text, err := os.ReadFile(houses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	for i := range lines {
+		lines[i] = "1," + lines[i]
+		if i > 100 {
+			lines[i] = "none" + lines[i]
+		}
+	}
+	lines[0] = "extra" + lines[0][1:]
+	code, out, stderr := program.Try("predict", "--model", model, "--data", clitest.WriteFile(t, "x.csv", strings.Join(lines, "\n")))
+	if code != 0 || strings.Count(out, "\n") != 301 {
+		t.Errorf("exit code %d, %d lines: %s", code, strings.Count(out, "\n"), stderr)
+	}
+}
+
+// A small file that unpacks to very much is an error that says how much is held.
+func TestMemoryOfRowsIsBounded(t *testing.T) {
+	data := clitest.WriteFile(t, "x.csv", "a,b\n"+strings.Repeat(",1\n", 100_000))
+	code, _, stderr := program.Try("fit", "--data", data, "--target", "b", "--learner", "linear", "--memory", "1")
+	if code != cli.ExitConfig || !strings.Contains(stderr, "more than 1 MiB") || !strings.Contains(stderr, "--memory") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
