@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // Kind is what the values of a column are.
@@ -57,6 +58,24 @@ type Column struct {
 	// Batches of one Source may number the same values differently; what a fitted stage
 	// gives numbers them alike.
 	Values []string
+}
+
+// asCategory is a column of numbers as one of categories, of their texts.
+func (c *Column) asCategory() *Column {
+	out := &Column{Name: c.Name, Kind: Category, Codes: make([]int32, len(c.Numbers))}
+	codes := map[float64]int32{}
+	for row, v := range c.Numbers {
+		code, ok := codes[v]
+		if math.IsNaN(v) {
+			code = Missing
+		} else if !ok {
+			code = int32(len(out.Values))
+			codes[v] = code
+			out.Values = append(out.Values, strconv.FormatFloat(v+0, 'g', -1, 64)) // -0 is 0
+		}
+		out.Codes[row] = code
+	}
+	return out
 }
 
 // missing says whether a row has no value.

@@ -18,6 +18,8 @@ type Target struct {
 	// Op is "", ">", ">=", "<", "<=", "=" or "!=".
 	Op    string `json:"op,omitempty"`
 	Value string `json:"value,omitempty"`
+	// Classes says that each number of a column of numbers is a class; without Op only.
+	Classes bool `json:"classes,omitempty"`
 }
 
 // opposite are the comparisons, each with what is so where it is not.
@@ -121,14 +123,14 @@ func (t Target) Fit(ctx context.Context, flock Flock, name string, schema *Schem
 	l := &Labels{Target: t}
 	var counts map[string]int64 // of this member's rows; "" for all that have a number
 	var missing int64
-	named := kind == Category && t.Op == "" // each value is a class
+	named := t.Op == "" && (kind == Category || t.Classes) // each value is a class
 	switch {
 	case fault != nil:
 	case named:
 		counts, missing, fault = t.values(ctx, rows)
 	default:
 		if t.Op != "" {
-			l.Classes = []string{Target{t.Column, opposite[t.Op], t.Value}.String(), t.String()}
+			l.Classes = []string{Target{Column: t.Column, Op: opposite[t.Op], Value: t.Value}.String(), t.String()}
 		}
 		counts, missing, fault = l.count(ctx, rows)
 	}
@@ -218,7 +220,9 @@ func (t Target) classes(ctx context.Context, flock Flock, name string, counts ma
 
 // column finds the target's column.
 func (t Target) column(b *Batch) (*Column, error) {
-	if c := b.Find(t.Column); c != nil {
+	if c := b.Find(t.Column); c != nil && c.Kind == Number && t.Classes && t.Op == "" {
+		return c.asCategory(), nil
+	} else if c != nil {
 		return c, nil
 	}
 	return nil, &TargetError{t, ErrNoColumn, fmt.Sprintf(": %q", t.Column)}

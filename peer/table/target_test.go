@@ -14,14 +14,14 @@ import (
 
 func TestParseTarget(t *testing.T) {
 	for text, want := range map[string]Target{
-		"arr_delay>15":      {"arr_delay", ">", "15"},
-		" arr_delay >= -1 ": {"arr_delay", ">=", "-1"},
-		"a<1e3":             {"a", "<", "1e3"},
-		"a<=0":              {"a", "<=", "0"},
-		"carrier=UA":        {"carrier", "=", "UA"},
-		"carrier==UA":       {"carrier", "=", "UA"},
-		"carrier!=U A":      {"carrier", "!=", "U A"},
-		"carrier":           {"carrier", "", ""},
+		"arr_delay>15":      {"arr_delay", ">", "15", false},
+		" arr_delay >= -1 ": {"arr_delay", ">=", "-1", false},
+		"a<1e3":             {"a", "<", "1e3", false},
+		"a<=0":              {"a", "<=", "0", false},
+		"carrier=UA":        {"carrier", "=", "UA", false},
+		"carrier==UA":       {"carrier", "=", "UA", false},
+		"carrier!=U A":      {"carrier", "!=", "U A", false},
+		"carrier":           {"carrier", "", "", false},
 	} {
 		if got, err := ParseTarget(text); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", text, got, err)

@@ -106,7 +106,7 @@ func (o learnerOptions) faults() error {
 		flag         string
 		value, least int
 	}{
-		{"trees", o.Trees, 1}, {"leaves", o.Leaves, 0}, {"depth", o.Depth, 0}, {"leaf-rows", o.LeafRows, 1}, {"clusters", o.Clusters, 1}, {"components", o.Components, 0}, {"factors", o.Factors, 1},
+		{"trees", o.Trees, 1}, {"leaves", o.Leaves, 0}, {"depth", o.Depth, 0}, {"leaf-rows", o.LeafRows, 0}, {"clusters", o.Clusters, 1}, {"components", o.Components, 0}, {"factors", o.Factors, 1},
 	} {
 		faults.If(f.value < f.least, f.flag, "%d: want %d or more", f.value, f.least)
 	}

@@ -126,6 +126,10 @@ func (l *local) handle(e event) {
 		}
 	case e.report == nil:
 		l.board.line(fmt.Sprintf("peer %d: %s", e.number, e.line))
+	case e.report.Kind == reportNews:
+		if e.number == 0 { // the others have the same columns
+			l.board.line(e.report.Said)
+		}
 	default:
 		p.last = *e.report
 		switch e.report.Kind {

@@ -15,6 +15,7 @@ import (
 const (
 	reportStarted  = "started"  // others can join it
 	reportProgress = "progress" // it takes part in a sum
+	reportNews     = "news"     // who watches should know what is said
 	reportResult   = "result"   // it is done; nothing follows
 	reportFailed   = "failed"   // it has given up; nothing follows
 )
@@ -89,8 +90,12 @@ func (m *member) run(ctx context.Context) (done Result, err error) {
 func (m *member) work(ctx context.Context, flock table.Flock) (Result, learn.File, error) {
 	share := rows.Share{Source: m.source, Table: m.Table, Number: m.number, Peers: m.Peers, Seed: m.Learner.Seed}
 	agreed, err := share.Agree(ctx, flock, m.Shared)
+	news := func(said string) { m.tell(report{Kind: reportNews, Said: said}) }
+	for _, line := range m.source.Told(m.Table.Drop) {
+		news(line)
+	}
 	if err != nil {
 		return Result{}, learn.File{}, err
 	}
-	return (&work{Agreed: agreed, learner: m.Learner.chosen(), options: m.options, all: m.source.Rows}).run(ctx)
+	return (&work{Agreed: agreed, learner: m.Learner.chosen(), options: m.options, tell: news, all: m.source.Rows}).run(ctx)
 }

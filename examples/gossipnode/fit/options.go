@@ -48,7 +48,7 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.IntVar(&l.Trees, "trees", 100, "trees of forest and boost")
 	flags.IntVar(&l.Leaves, "leaves", 0, "most leaves of a tree (default: 31 of boost, any number of tree)")
 	flags.IntVar(&l.Depth, "depth", 0, "most depth of a tree (default: 10 of tree, 14 of forest, any of boost)")
-	flags.IntVar(&l.LeafRows, "leaf-rows", 20, "least rows of a leaf")
+	flags.IntVar(&l.LeafRows, "leaf-rows", 0, "least rows of a leaf (default: 20 of tree and boost, 1 of forest)")
 	flags.Float64Var(&l.Rate, "rate", 0.1, "learning rate of boost")
 	flags.Float64Var(&l.Penalty, "penalty", 1, "how much weights of ridge, logistic, softmax and svm cost")
 	flags.Float64Var(&l.L1, "l1", 0, "share of the penalty of logistic and softmax that is of absolute values, 0 to 1: sets weights to 0")

@@ -80,3 +80,64 @@ func TestMemoryOfRowsIsBounded(t *testing.T) {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
+
+// A slip among numbers, digits that get lost and columns that are left out are told, with the way
+// out; which is one.
+func TestFitTellsOfColumns(t *testing.T) {
+	text := "price,size,id,name\n"
+	for i := range 400 {
+		price := fmt.Sprint(100 + i%90)
+		if i == 40 {
+			price = "-"
+		}
+		text += fmt.Sprintf("%s,%d,%d,n%d\n", price, i%90, 1<<53+1+i, i)
+	}
+	data := clitest.WriteFile(t, "x.csv", text)
+	args := []string{"fit", "--json", "--data", data, "--learner", "linear", "--target", "price", "--in-process"}
+	for _, peers := range []string{"1", "2"} {
+		code, _, stderr := program.Try(append(args, "--peers", peers)...)
+		for _, want := range []string{`line 42 of ` + data + ` has "-", though 399 of the first 400 values are numbers`, "--numbers price", "--missing '-'"} {
+			if code != 0 || strings.Count(stderr, want) != 1 {
+				t.Errorf("exit code %d, %q does not say %q", code, stderr, want)
+			}
+		}
+		code, out, stderr := program.Try(append(args, "--peers", peers, "--missing=-")...)
+		if code != 0 || !strings.Contains(out, `"left_out":["name"]`) || !strings.Contains(stderr, "more than 256 values (--max-values): name") || !strings.Contains(stderr, "--categories id") {
+			t.Errorf("exit code %d, %s%s", code, out, stderr)
+		}
+		if _, _, stderr = program.Try(append(args, "--missing=-", "--categories=id")...); !strings.Contains(stderr, "more than 256 values (--max-values): id, name") || strings.Contains(stderr, "2^53") {
+			t.Errorf("%s", stderr)
+		}
+	}
+}
+
+// A target of two numbers is of two classes for who learns classes, and a number for who learns
+// both.
+func TestTargetOfTwoNumbers(t *testing.T) {
+	text := "x,y\n"
+	for i := range 300 {
+		text += fmt.Sprintf("%d,%d\n", i%10, i%10/5)
+	}
+	data, model := clitest.WriteFile(t, "x.csv", text), filepath.Join(t.TempDir(), "m")
+	for learner, want := range map[string]string{"logistic": `"auc":{"mean":1,`, "ridge": `"rmse":`} {
+		code, out, stderr := program.Try("fit", "--json", "--data", data, "--target", "y", "--learner", learner, "--out", model, "--in-process", "--peers=3", "--shard=by=x")
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%s: exit code %d, %s%s", learner, code, out, stderr)
+		}
+		if code, out, _ := program.Try("predict", "--model", model, "--data", data); learner == "logistic" && (code != 0 || !strings.HasPrefix(out, "row,class,p(0),p(1)\n0,0,")) {
+			t.Errorf("%.60s", out)
+		}
+	}
+	if code, _, stderr := program.Try("fit", "--data", data, "--target", "x"); code != cli.ExitUsage {
+		t.Errorf("ten numbers are no classes: exit code %d, %s", code, stderr)
+	}
+}
+
+// A split that leaves nothing to learn from is named.
+func TestSplitThatLeavesNothing(t *testing.T) {
+	data := clitest.WriteFile(t, "x.csv", "x,y\n1,2\n")
+	code, _, stderr := program.Try("fit", "--data", data, "--target", "y", "--learner", "ridge", "--split", "hash:1/1000")
+	if code != cli.ExitConfig || !strings.Contains(stderr, "--split hash:1/1000 leaves no row to train") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}

@@ -29,6 +29,8 @@ type Result struct {
 	DamagedRows *read.Damaged `json:"damaged_rows,omitempty"`
 	// Columns are those that the learner was given, once prepared.
 	Columns int `json:"columns"`
+	// LeftOut are the columns that had too many values.
+	LeftOut []string `json:"left_out,omitempty"`
 	// Seconds is the time of preparing and fitting, without that of reading.
 	Seconds float64 `json:"seconds"`
 	*ClassScores

@@ -24,6 +24,7 @@ type work struct {
 	*rows.Agreed
 	learner learner
 	options
+	tell func(said string)
 	// all are the rows of all peers of a local fit, where they are wanted.
 	all table.Source
 }
@@ -46,6 +47,10 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 	if err != nil {
 		return Result{}, learn.File{}, err
 	}
+	count, peers, err := w.Trains(ctx, training, float64(w.Equal))
+	if err != nil {
+		return Result{}, learn.File{}, err
+	}
 	if err := w.narrow(ctx, training); err != nil {
 		return Result{}, learn.File{}, err
 	}
@@ -59,11 +64,10 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 		return Result{}, learn.File{}, err
 	}
 	done := Result{Learner: l.name, Columns: len(rows.Features.Columns), Seconds: time.Since(begun).Seconds()}
-	count, peers, err := w.Flock.Sum(ctx, "fit/count", []float64{float64(rows.Features.Rows), float64(w.Equal)})
-	if err != nil {
-		return Result{}, learn.File{}, err
-	}
 	done.Peers, done.Rows, done.EqualRows = peers, int64(count[0]), int64(count[1])
+	if l.name != ratings {
+		done.LeftOut = w.LeftOut
+	}
 	switch m := model.(type) {
 	case *learn.KMeansModel:
 		done.Inertia = &m.Inertia
@@ -111,7 +115,11 @@ func hashOf(file learn.File) (string, error) {
 // narrow leaves out columns that the learner has no use for.
 func (w *work) narrow(ctx context.Context, training rows.Examples) error {
 	if w.learner.name != ratings {
-		return w.LimitValues(ctx, training)
+		err := w.LimitValues(ctx, training)
+		if len(w.LeftOut) > 0 {
+			w.tell(rows.ToldLeftOut(w.LeftOut, w.Agreed.Table.MaxValues))
+		}
+		return err
 	}
 	l := w.Learner
 	if err := errors.Join(rows.Has(w.Schema, "user", l.User), rows.Has(w.Schema, "item", l.Item)); err != nil {
@@ -195,7 +203,7 @@ func (w *work) learnTarget(ctx context.Context) (err error) {
 		w.Target, err = table.ParseTarget(w.Agreed.Table.Target)
 		return err
 	}
-	if err := w.LearnTarget(ctx); err != nil {
+	if err := w.LearnTarget(ctx, w.learner.target == wantsClass); err != nil {
 		return err
 	}
 	return w.learner.fits(w.Labels.Classes)

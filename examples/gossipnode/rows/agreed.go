@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -20,7 +22,7 @@ type Agreed struct {
 	Schema  *table.Schema
 	Target  table.Target
 	Labels  *table.Labels // nil without a target
-	LeftOut []string      // columns with too many values
+	LeftOut []string      // columns with too many values, or of no use to the learner
 	Equal   int           // rows left out, with Table.Distinct
 }
 
@@ -38,13 +40,60 @@ func (a *Agreed) dropEqual(ctx context.Context) error {
 	return nil
 }
 
-// LearnTarget finds the classes that all members have.
-func (a *Agreed) LearnTarget(ctx context.Context) (err error) {
+// LearnTarget finds the classes that all members have. Where classes are wanted, a column of two
+// numbers is of two classes.
+func (a *Agreed) LearnTarget(ctx context.Context, classes bool) (err error) {
 	if a.Target, err = table.ParseTarget(a.Table.Target); err != nil {
 		return err
 	}
+	if at := a.Schema.Find(a.Target.Column); classes && at >= 0 && a.Target.Op == "" && a.Schema.Fields[at].Kind == table.Number {
+		if a.Target.Classes, err = a.twoValued(ctx); err != nil {
+			return err
+		}
+	}
 	a.Labels, err = a.Target.Fit(ctx, a.Flock, "fit/target", a.Schema, a.Rows)
 	return err
+}
+
+// twoValued tells whether the numbers of the target are two at most, over all members.
+func (a *Agreed) twoValued(ctx context.Context) (bool, error) {
+	var values []float64
+	for b, err := range a.Rows(ctx) {
+		if err != nil {
+			return false, err
+		}
+		for _, v := range b.Find(a.Target.Column).Numbers {
+			if len(values) <= 2 && !math.IsNaN(v) && !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
+	}
+	data, err := json.Marshal(values)
+	if err != nil {
+		return false, err
+	}
+	all, err := a.Flock.Gather(ctx, "fit/two", data)
+	for i := 0; err == nil && i < len(all); i++ {
+		var theirs []float64
+		err = json.Unmarshal(all[i], &theirs)
+		values = append(values, theirs...)
+	}
+	slices.Sort(values)
+	return len(slices.Compact(values)) <= 2, err
+}
+
+// Trains counts the rows that train over all members, and tells if the split leaves none. More is
+// summed beside.
+func (a *Agreed) Trains(ctx context.Context, training Examples, more ...float64) (sums []float64, peers int, err error) {
+	rows := 0
+	for _, b := range training.Batches {
+		rows += b.Rows
+	}
+	sums, peers, err = a.Flock.Sum(ctx, "fit/count", append([]float64{float64(rows)}, more...))
+	if err == nil && sums[0] == 0 {
+		err = cli.Config(fmt.Errorf("--split %s leaves no row to train: give another, such as row:7/10, or more rows", a.Table.Split))
+	}
+	return sums, peers, err
 }
 
 // Examples are rows of a member as they are before preparation.

@@ -7,11 +7,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
-	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/peer/table/read"
 )
@@ -40,6 +41,25 @@ func Open(t settings.Table, shared bool) (*Source, error) {
 		s.Rows = read.Shared(files.Rows, maxShared)
 	}
 	return s, nil
+}
+
+// Told is what who gives the files should know of their columns, and which flags change it.
+func (s *Source) Told(dropped []string) (lines []string) {
+	for _, n := range s.Files.Notes() {
+		way := fmt.Sprintf("--numbers %s reads numbers, and rows without one are damaged; --missing '%s' has that text mean none; --categories %s has it as it is", n.Column, n.Text, n.Column)
+		if n.Long {
+			way = fmt.Sprintf("--categories %s keeps them as texts", n.Column)
+		}
+		if !slices.Contains(dropped, n.Column) {
+			lines = append(lines, fmt.Sprintf("%v: %s", n, way))
+		}
+	}
+	return lines
+}
+
+// ToldLeftOut tells which categories have more values than most.
+func ToldLeftOut(columns []string, most int) string {
+	return fmt.Sprintf("columns left out, with more than %d values (--max-values): %s", most, strings.Join(columns, ", "))
 }
 
 // Share is the part of one peer in the rows of a table.
@@ -111,7 +131,7 @@ func (s Share) Prepare(ctx context.Context, flock table.Flock, shared map[string
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.LearnTarget(ctx); err != nil {
+	if err := a.LearnTarget(ctx, true); err != nil {
 		return nil, nil, err
 	}
 	switch n := len(a.Labels.Classes); {
@@ -128,20 +148,16 @@ func (s Share) Prepare(ctx context.Context, flock table.Flock, shared map[string
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.LimitValues(ctx, training); err != nil {
-		return nil, nil, err
-	}
-	p := &Prepared{Labels: a.Labels}
-	if p.Pipeline, err = a.Fit(ctx, flock, "fit/prepare", Numbers, training); err != nil {
-		return nil, nil, err
-	}
-	count, peers, err := flock.Sum(ctx, "fit/count", []float64{float64(len(training.Target))})
+	count, peers, err := a.Trains(ctx, training)
 	if err != nil {
 		return nil, nil, err
 	}
-	p.Peers = peers
-	if p.Rows = int64(count[0]); p.Rows == 0 {
-		return nil, nil, fmt.Errorf("preparing rows that train: %w", learn.ErrNoRows)
+	if err := a.LimitValues(ctx, training); err != nil {
+		return nil, nil, err
+	}
+	p := &Prepared{Labels: a.Labels, Rows: int64(count[0]), Peers: peers}
+	if p.Pipeline, err = a.Fit(ctx, flock, "fit/prepare", Numbers, training); err != nil {
+		return nil, nil, err
 	}
 	return p, a.Rows, nil
 }
@@ -150,7 +166,7 @@ func (s Share) Prepare(ctx context.Context, flock table.Flock, shared map[string
 func (s Share) Take(ctx context.Context, p *Prepared) (table.Source, error) {
 	schema := &table.Schema{Fields: append([]table.Field(nil), s.Files.Schema().Fields...)}
 	wanted := append([]table.Field(nil), p.Pipeline.Input.Fields...)
-	if at := schema.Find(p.Labels.Target.Column); at >= 0 && p.Labels.Target.Op == "" { // classes are of categories
+	if at := schema.Find(p.Labels.Target.Column); at >= 0 && p.Labels.Target.Op == "" && !p.Labels.Target.Classes { // classes are of categories
 		wanted = append(wanted, table.Field{Name: p.Labels.Target.Column, Kind: table.Category})
 	}
 	for _, f := range wanted {

@@ -110,9 +110,9 @@ func (p *preparing) tell(inputs int) {
 		said += fmt.Sprintf("; %d are left out, of which %s is missing", missing, p.prepared.Labels.Target.Column)
 	}
 	if out := p.prepared.LeftOut(files.Schema(), p.Table.Drop); len(out) > 0 {
-		said += fmt.Sprintf("; columns left out, with more than %d values: %s", p.Table.MaxValues, strings.Join(out, ", "))
+		said += "; " + rows.ToldLeftOut(out, p.Table.MaxValues)
 	}
-	for _, line := range []string{said, strings.TrimSpace(files.Damaged().String())} {
+	for _, line := range append(p.share.Told(p.Table.Drop), said, strings.TrimSpace(files.Damaged().String())) {
 		if line != "" {
 			p.Tell(watch.Report{Kind: watch.ReportNews, Said: line})
 		}
