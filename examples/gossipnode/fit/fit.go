@@ -23,8 +23,8 @@ func Command(std cli.Streams) *cobra.Command {
 learner to them, by sums over all peers: each has rows of its own, none shows them to
 another, and all end with the same model, that of one process with all rows.`,
 		Annotations: map[string]string{cli.Details: `Peers on several machines: the first begins with --listen and --min-peers, and prints how
-to join it; the others give the same flags with --join, and --data of their own. Settings and
-columns are compared: where they differ, all say so and end.
+to join it; the others need that and --data of their own, and take over the rest. Who gives other
+settings, or other columns, is not let in.
 
 With --peers the rows of --data are divided among processes of this machine; --alone also
 tells how far each would have come with its own rows.
@@ -34,10 +34,10 @@ are of the rows that --split holds out, over all peers.`},
 		Example: `  gossipnode fit --data flights.csv.gz --target 'arr_delay>15' --drop dep_delay --learner boost --out late.model
   gossipnode fit --data flights.csv.gz --target 'arr_delay>15' --drop dep_delay --peers 4 --shard by=carrier --alone
   gossipnode fit --data mine.parquet --target price --learner linear --listen 0.0.0.0:4001 --min-peers 2
-  gossipnode fit --data theirs.parquet --target price --learner linear --join 192.0.2.7:4001 --min-peers 2`,
+  gossipnode fit --data theirs.parquet --join 192.0.2.7:4001`,
 		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.load(cmd); err != nil {
+			if err := o.load(cmd, std); err != nil {
 				return err
 			}
 			return run(cmd, o, std)
@@ -91,6 +91,7 @@ func fitHere(o options, ctx context.Context, tell func(report), std cli.Streams)
 	if err != nil {
 		return Result{}, err
 	}
+	o.Columns = source.Columns()
 	m := &member{options: o, number: max(o.Part, 0), source: source, join: joinFlock(o, std), tell: tell}
 	return m.run(ctx)
 }
@@ -101,6 +102,7 @@ func goroutines(o options, l *local, std cli.Streams) error {
 	if err != nil {
 		return err
 	}
+	o.Columns = source.Columns()
 	meet := newHub(o.Peers)
 	l.start = func(number int, _ []string) (func(), error) {
 		ctx, cancel := context.WithCancelCause(context.Background())

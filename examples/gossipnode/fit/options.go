@@ -1,7 +1,9 @@
 package fit
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -23,6 +25,8 @@ type options struct {
 	Out               string
 	// Shared are the flags that all members give alike.
 	Shared map[string]string
+	// Columns are those of --data, in short, where members compare them.
+	Columns string
 	// Part is which of the peers of a local fit this process is, from 0; -1 is none.
 	Part int
 }
@@ -78,14 +82,25 @@ func (o *options) register(flags *pflag.FlagSet) {
 	cli.Group(flags, "Results", "out", "json")
 }
 
-// load resolves the flags and says what is wrong with them.
-func (o *options) load(cmd *cobra.Command) error {
+// load resolves the flags, takes over those of the fit that is joined, and says what is wrong with
+// them.
+func (o *options) load(cmd *cobra.Command, std cli.Streams) error {
 	from, err := o.Load(cmd)
 	if err != nil {
 		return err
 	}
+	if err := from.Usage(o.Network.Faults()...); err != nil {
+		return err
+	}
+	share(o, cmd.Flags())
+	if len(o.Join) > 0 && o.Part < 0 {
+		ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
+		err := takeOver(ctx, o, from, cmd.Flags(), std)
+		if release(); err != nil {
+			return err
+		}
+	}
 	var faults cli.Faults
-	faults.Add(o.Network.Faults()...)
 	t, l := o.Table, o.Learner
 	faults.Add(t.Faults()...)
 	faults.Add(cli.Within("memory", t.Memory, 1, 1<<20))
@@ -97,7 +112,7 @@ func (o *options) load(cmd *cobra.Command) error {
 	faults.If(l.Folds != 0 && err != nil, "folds", "%d: want 2 or more parts, or 0 for none", l.Folds)
 	faults.If(l.Folds != 0 && !l.hasTarget(), "folds", "is of learners with a target: leave it out for %s", l.Name)
 	if l.Name == ratings {
-		o.Table.Categories = append(o.Table.Categories, l.User, l.Item)
+		o.Table.Categories = append(slices.Clone(o.Table.Categories), l.User, l.Item)
 		if from.Source("shard") == cli.FromDefault {
 			o.Table.Shard = "by=" + l.User
 		}
@@ -109,13 +124,6 @@ func (o *options) load(cmd *cobra.Command) error {
 	if !apart {
 		o.Listen = nil
 	}
-	o.Shared = map[string]string{}
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		own := slices.Contains([]string{"data", "format", "memory", "tolerance", "encoding", "separator", "decimal", "missing"}, f.Name)
-		if topic := cli.Topic(f); !own && (topic == topicRows || topic == topicLearner) {
-			o.Shared[f.Name] = f.Value.String()
-		}
-	})
 	return from.Usage(faults...)
 }
 

@@ -2,12 +2,14 @@ package fit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -21,16 +23,19 @@ func joinFlock(o options, std cli.Streams) joiner {
 			return nil, nil, cli.Config(err)
 		}
 		bridged := p2pnet.BridgeLogs(log)
-		joining := rows.Joining{Settings: o.Settings, Key: key, Together: o.Part >= 0, Log: log, Started: func(p *peer.Peer) {
+		joining := rows.Joining{Settings: o.Settings, Key: key, Description: descriptionOf(&o), Together: o.Part >= 0, Log: log, Started: func(p *peer.Peer) {
 			said := fmt.Sprintf("waiting for %s", cli.Plural(uint64(o.MinPeers), "peer"))
 			if len(o.Join) == 0 {
-				said += fmt.Sprintf("; others come with the same flags and --join %s", token.Of(o.Run, string(p.Self()), p.JoinAddresses()))
+				said += fmt.Sprintf("; others come with --data of their own and --join %s", token.Of(o.Run, string(p.Self()), p.JoinAddresses()))
 			}
 			tell(report{Kind: reportStarted, Addresses: p.JoinAddresses(), Said: said})
 		}}
 		p, err := joining.Join(ctx)
 		if err != nil {
 			bridged()
+			if mismatch, ok := errors.AsType[*description.MismatchError](err); ok {
+				err = unlike(o.Shared, mismatch.Differences)
+			}
 			return nil, nil, err
 		}
 		leave := func() (uint64, error) {

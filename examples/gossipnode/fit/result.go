@@ -21,16 +21,9 @@ type Result struct {
 	// Rows are those that trained, of all peers, and TestRows those that the scores are of.
 	Rows     int64 `json:"rows"`
 	TestRows int64 `json:"test_rows"`
-	// EqualRows are those that --distinct has left out, of all peers.
-	EqualRows int64 `json:"equal_rows,omitempty"`
-	// Damaged rows were set aside, by this peer.
-	Damaged int64 `json:"damaged"`
-	// DamagedRows tells them, or the first maxDamaged of them.
-	DamagedRows *read.Damaged `json:"damaged_rows,omitempty"`
+	Unused
 	// Columns are those that the learner was given, once prepared.
 	Columns int `json:"columns"`
-	// LeftOut are the columns that had too many values.
-	LeftOut []string `json:"left_out,omitempty"`
 	// Seconds is the time of preparing and fitting, without that of reading.
 	Seconds float64 `json:"seconds"`
 	*ClassScores
@@ -43,6 +36,18 @@ type Result struct {
 	// Hash is that of the model, the same at all peers.
 	Hash string `json:"model_hash"`
 	Out  string `json:"out,omitempty"`
+}
+
+// Unused is what was read and not learned from.
+type Unused struct {
+	// EqualRows are those that --distinct has left out, of all peers.
+	EqualRows int64 `json:"equal_rows,omitempty"`
+	// Damaged rows were set aside, by this peer.
+	Damaged int64 `json:"damaged"`
+	// DamagedRows tells them, or the first maxDamaged of them.
+	DamagedRows *read.Damaged `json:"damaged_rows,omitempty"`
+	// LeftOut are the columns that had too many values.
+	LeftOut []string `json:"left_out,omitempty"`
 }
 
 // ClassScores are of classes told apart. All peers have one model: the least and the largest

@@ -6,6 +6,7 @@ package rows
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,18 @@ func Open(t settings.Table, shared bool) (*Source, error) {
 		s.Rows = read.Shared(files.Rows, maxShared)
 	}
 	return s, nil
+}
+
+// Columns are the names of the columns in short, by which members see that they have the same;
+// "" if the rows of JSON lines may each have others.
+func (s *Source) Columns() string {
+	names := s.Files.Schema().Names()
+	if !s.Files.Named() {
+		return ""
+	}
+	slices.Sort(names)
+	hash := sha256.Sum256([]byte(strings.Join(names, "\n")))
+	return fmt.Sprintf("%d (%x)", len(names), hash[:4])
 }
 
 // Told is what who gives the files should know of their columns, and which flags change it.

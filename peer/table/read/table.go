@@ -158,6 +158,11 @@ func (t *Table) Files() []string {
 	return paths
 }
 
+// Named says whether the files themselves name all columns, as JSON lines do not.
+func (t *Table) Named() bool {
+	return !slices.ContainsFunc(t.files, func(f file) bool { return f.format == "jsonl" })
+}
+
 // Pin reads with another schema in passes that begin from now on, as table.Agree has returned
 // it: the same columns, perhaps of other kinds and in another order. Columns that a file
 // lacks, or has more, are a *table.SchemaError that names the file. JSON lines have no header,

@@ -1,0 +1,141 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/description"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+)
+
+const (
+	minPeersFlag = "min-peers"
+	askPatience  = 5 * time.Second // for one address
+	askEvery     = time.Second
+	sayEvery     = 10 * time.Second
+)
+
+// share gathers the flags that all members give alike.
+func share(o *options, flags *pflag.FlagSet) {
+	o.Shared = map[string]string{}
+	flags.VisitAll(func(f *pflag.Flag) {
+		own := slices.Contains([]string{"data", "format", "memory", "tolerance", "encoding", "separator", "decimal", "missing"}, f.Name)
+		if topic := cli.Topic(f); own || topic != topicRows && topic != topicLearner {
+			return
+		}
+		o.Shared[f.Name] = f.Value.String()
+		if values, ok := f.Value.(pflag.SliceValue); ok {
+			o.Shared[f.Name] = strings.Join(values.GetSlice(), ",")
+		}
+	})
+}
+
+// descriptionOf is what members have in common: one that is set up otherwise is not let in, and one
+// that is not set up takes it over.
+func descriptionOf(o *options) description.Description {
+	fields := []description.Field{{Name: minPeersFlag, Value: strconv.Itoa(o.MinPeers), Local: true}}
+	if o.Columns != "" {
+		fields = append(fields, description.Field{Name: "columns", Value: o.Columns})
+	}
+	for flag, value := range o.Shared {
+		if len(value) <= description.MaxValue { // of a longer one, members are told when they meet
+			fields = append(fields, description.Field{Name: flag, Value: value})
+		}
+	}
+	return description.Of(o.Run, fields...)
+}
+
+// takeOver asks the addresses to join what the fit is, and sets the flags that nobody has given as
+// they are there. Without a target it asks on, as one that was started before the others.
+func takeOver(ctx context.Context, o *options, from cli.Origins, flags *pflag.FlagSet, std cli.Streams) error {
+	there, err := ask(ctx, o, std)
+	if err != nil {
+		return err
+	}
+	for _, f := range there.Fields {
+		flag := flags.Lookup(f.Name)
+		if _, shared := o.Shared[f.Name]; flag == nil || from.Source(f.Name) != cli.FromDefault || !shared && f.Name != minPeersFlag {
+			continue
+		}
+		set := flag.Value.Set
+		if values, ok := flag.Value.(pflag.SliceValue); ok {
+			set = func(text string) error {
+				return values.Replace(strings.FieldsFunc(text, func(r rune) bool { return r == ',' }))
+			}
+		}
+		if err := set(f.Value); err != nil {
+			return fmt.Errorf("taking over --%s %q from the others: %w", f.Name, f.Value, err)
+		}
+	}
+	share(o, flags)
+	return unlike(o.Shared, descriptionOf(o).Differences(there))
+}
+
+// unlike is the fault of usage of flags that the others have given otherwise; nil if none are.
+func unlike(shared map[string]string, differences []description.Difference) error {
+	harmful, _ := description.Split(differences)
+	var faults []error
+	for _, d := range harmful {
+		remedy := fmt.Sprintf("leave out --%s to take over the others'", d.Field)
+		if _, ours := shared[d.Field]; !ours {
+			remedy = "give --data with the columns of the others'"
+		}
+		faults = append(faults, fmt.Errorf("%s: %s", d, remedy))
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return cli.Usage(fmt.Errorf("this fit is another than that of --join:\n%w", errors.Join(faults...)))
+}
+
+// ask asks the addresses to join what the fit is; nobody may have said so.
+func ask(ctx context.Context, o *options, std cli.Streams) (there description.Description, err error) {
+	log := o.NewLog(std.Err)
+	key, err := o.Lasting(log)
+	if err != nil {
+		return there, cli.Config(err)
+	}
+	admission, err := o.Admission(log)
+	if err != nil {
+		return there, cli.Config(err)
+	}
+	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: o.KnownPeers(), Log: log})
+	if err != nil {
+		return there, err
+	}
+	defer func() { err = errors.Join(err, transport.Close()) }()
+	begun := time.Now()
+	for said := begun; ; {
+		for _, address := range o.Join {
+			patient, cancel := context.WithTimeout(ctx, askPatience)
+			found, err := admission.Inquire(patient, transport, address, o.Run, [32]byte{})
+			cancel()
+			if len(found.Description.Fields) > 0 {
+				return found.Description, nil
+			}
+			if err == nil { // it says nothing of what it does
+				return there, nil
+			}
+		}
+		if o.Table.Target != "" || time.Since(begun) > o.MinPeersWait {
+			return there, nil
+		}
+		if time.Since(said) >= sayEvery {
+			said = time.Now()
+			fmt.Fprintf(std.Err, "nobody at --join says yet what is learned: asking on for %s\n", cli.Duration(o.MinPeersWait-time.Since(begun)))
+		}
+		select {
+		case <-ctx.Done():
+			return there, context.Cause(ctx)
+		case <-time.After(askEvery):
+		}
+	}
+}

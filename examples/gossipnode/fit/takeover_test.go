@@ -1,0 +1,72 @@
+package fit
+
+import (
+	"net"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+)
+
+// One that is given a token and data alone fits what the others do, also if it was started first;
+// who gives other settings or other columns is not let in, and ends nobody.
+func TestJoinTakesOver(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	outs := make(chan string, 2)
+	join := func(to string) {
+		code, out, stderr := program.Try("fit", "--json", "--listen", "127.0.0.1:0", "--run", "take", "--data", houses, "--join", to)
+		if code != 0 {
+			t.Errorf("exit code %d: %s", code, stderr)
+		}
+		outs <- out
+	}
+	go join(address)
+	args := []string{
+		"fit", "--json", "--data", houses, "--target", "price>200", "--learner", "tree", "--split", "row:7/10", "--drop", "note,color",
+		"--leaf-rows", "5", "--listen", address, "--run", "take",
+	}
+	founder := clitest.Command(t, time.Minute, append(args, "--min-peers", "3")...)
+	result, log := new(strings.Builder), new(clitest.Buffer)
+	founder.Stdout, founder.Stderr = result, log
+	if err := founder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	token := ""
+	clitest.Eventually(t, "a token", func() bool {
+		_, after, _ := strings.Cut(log.String(), "--join ")
+		line, _, whole := strings.Cut(after, "\n")
+		token = strings.TrimSpace(line)
+		return whole
+	})
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--data", houses, "--target", "price>300"}, "leave out --target to take over the others'"},
+		{[]string{"--data", clitest.WriteFile(t, "x.csv", "size,price\n1,2\n")}, "give --data with the columns of the others'"},
+	} {
+		code, _, stderr := program.Try(append([]string{"fit", "--listen", "127.0.0.1:0", "--join", token}, c.args...)...)
+		if code != cli.ExitUsage || !strings.Contains(stderr, c.says) {
+			t.Errorf("%q: exit code %d, %q", c.args, code, stderr)
+		}
+	}
+	go join(token)
+	if err := founder.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, log.String())
+	}
+	hash := regexp.MustCompile(`"model_hash":"\w+"`)
+	first := hash.FindString(result.String())
+	for range cap(outs) {
+		if out := <-outs; first == "" || hash.FindString(out) != first || !strings.Contains(out, `"learner":"tree","peers":3`) {
+			t.Errorf("%s, not %s", out, first)
+		}
+	}
+}
