@@ -73,11 +73,18 @@ func Command(std cli.Streams) *cobra.Command {
 		Long: `Inspect reads a safetensors file and prints whose it is and how far that peer and its
 flock were, if it is a checkpoint of this program, and name, shape and norm of every
 tensor. Of a folder of checkpoints it reads the newest. It checks the file as run
-does; the exit code is 1 if it is damaged or holds values that are not finite.`,
+does; the exit code is 1 if it is damaged or holds values that are not finite. Of a
+model of fit, or a pipeline.json, it tells target, features, stages, and which columns
+gain or weigh most.`,
 		Example: `  gossipnode inspect DIR/checkpoint-000042.safetensors
   gossipnode inspect DIR --json`,
 		Args: oneFile,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if known, ok, err := fitted(args[0]); err != nil {
+				return err
+			} else if ok {
+				return known.print(asJSON, std.Out)
+			}
 			found, err := Inspect(args[0])
 			if err != nil {
 				return err
