@@ -41,7 +41,7 @@ func (s *dataSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Augment, "augment", augmentAuto, "how training pictures are varied: none, flip, crop, flip+crop (by up to 4 pixels), or auto: flip+crop for cifar10, none for others")
 	flags.StringVar(&s.Normalize, "normalize", "", "MEAN/SCALE of the pictures, or for each channel, as in 0.5,0.5,0.4/0.2,0.2,0.3; the same for all peers; or "+OfFlock+", those of the training pictures of all peers, summed before the training (default: the data set's own; of images as measured in the folder)")
 	flags.StringVar(&s.Size, sizeFlag, "", fmt.Sprintf("WxH, the pixels that pictures of images are cropped and resized to, as in 96x64; the same for all peers (default: those of most pictures in the folder; %dx%d if they are mixed)", dataset.MixedSide, dataset.MixedSide))
-	flags.IntVar(&s.Memory, "memory", defaultMemory, "MiB of decoded training pictures to keep; a part of images or cifar10 that does not fit is read and decoded again in each pass. Rows of a table may take so much, and 2048 in any case")
+	flags.IntVar(&s.Memory, "memory", defaultMemory, "MiB of decoded training pictures to keep; a part of images or cifar10 that does not fit is read and decoded again in each pass. Rows of a table may take so much, and 1024 in any case")
 	flags.StringVar(&s.Model, "model", nets.Names()[0], cli.List(nets.Names()))
 	registerSizes(flags, &s.Sizes)
 	flags.StringVar(&s.Init, "init", "", "safetensors file of the initial values, the same for all peers (default: made from --seed)")

@@ -44,7 +44,7 @@ const (
 
 	// DefaultTableMemory is far more than learners do well with on one machine, and less than a
 	// small file may unpack to.
-	DefaultTableMemory = 2048
+	DefaultTableMemory = 1024
 	// DefaultShard divides rows at random.
 	DefaultShard = "rows"
 	// TopicTables is that of the flags of tables.
