@@ -141,3 +141,24 @@ func TestSplitThatLeavesNothing(t *testing.T) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }
+
+// Dates are days and parts of them, at all members and in the model; a column that is said to be of
+// categories is.
+func TestFitOfDates(t *testing.T) {
+	text := "day,y\n"
+	for i := range 700 {
+		text += fmt.Sprintf("2024-%02d-%02d,%d\n", 1+i%12, 1+i/12%28, i%12)
+	}
+	data, model := clitest.WriteFile(t, "x.csv", text), filepath.Join(t.TempDir(), "m")
+	args := []string{"fit", "--json", "--data", data, "--target", "y", "--learner", "ridge", "--in-process", "--peers=3"}
+	code, out, stderr := program.Try(append(args, "--out", model)...)
+	if code != 0 || !strings.Contains(out, `"columns":3,`) || strings.Contains(out, "left_out") {
+		t.Fatalf("exit code %d, %s%s", code, out, stderr)
+	}
+	if code, out, _ := program.Try("predict", "--model", model, "--data", clitest.WriteFile(t, "one.csv", "day\n2024-12-03\n")); code != 0 || !strings.HasPrefix(out, "row,prediction\n0,11.0") && !strings.HasPrefix(out, "row,prediction\n0,10.9") {
+		t.Errorf("exit code %d, %s", code, out)
+	}
+	if code, out, _ := program.Try(append(args, "--categories=day", "--max-values=10", "--learner=tree")...); code == 0 || strings.Contains(out, `"columns":3,`) {
+		t.Errorf("exit code %d, %s", code, out)
+	}
+}

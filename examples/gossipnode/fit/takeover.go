@@ -100,11 +100,8 @@ func unlike(shared map[string]string, differences []description.Difference) erro
 func ask(ctx context.Context, o *options, std cli.Streams) (there description.Description, err error) {
 	log := o.NewLog(std.Err)
 	key, err := o.Lasting(log)
-	if err != nil {
-		return there, cli.Config(err)
-	}
-	admission, err := o.Admission(log)
-	if err != nil {
+	admission, fault := o.Admission(log)
+	if err = errors.Join(err, fault); err != nil {
 		return there, cli.Config(err)
 	}
 	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: o.KnownPeers(), Log: log})
@@ -118,11 +115,8 @@ func ask(ctx context.Context, o *options, std cli.Streams) (there description.De
 			patient, cancel := context.WithTimeout(ctx, askPatience)
 			found, err := admission.Inquire(patient, transport, address, o.Run, [32]byte{})
 			cancel()
-			if len(found.Description.Fields) > 0 {
+			if err == nil || len(found.Description.Fields) > 0 { // one of an older build says nothing
 				return found.Description, nil
-			}
-			if err == nil { // it says nothing of what it does
-				return there, nil
 			}
 		}
 		if o.Table.Target != "" || time.Since(begun) > o.MinPeersWait {

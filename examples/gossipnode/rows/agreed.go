@@ -23,6 +23,7 @@ type Agreed struct {
 	Target  table.Target
 	Labels  *table.Labels // nil without a target
 	LeftOut []string      // columns with too many values, or of no use to the learner
+	Dates   prepare.Dates // columns that are dates
 	Equal   int           // rows left out, with Table.Distinct
 }
 
@@ -147,7 +148,8 @@ func (a *Agreed) features(b *table.Batch, target *[]float64) (*table.Batch, erro
 	return table.Drop(a.Table.Drop...)(b)
 }
 
-// LimitValues leaves out categories with too many values over all members.
+// LimitValues finds the columns of dates, and leaves out categories with too many values over all
+// members.
 func (a *Agreed) LimitValues(ctx context.Context, rows Examples) error {
 	most := a.Table.MaxValues
 	names := map[string][]string{}
@@ -181,12 +183,29 @@ func (a *Agreed) LimitValues(ctx context.Context, rows Examples) error {
 	}
 	for column, values := range union {
 		slices.Sort(values)
-		if len(slices.Compact(values)) > most {
+		if timed, dates := allDates(values); dates && !slices.Contains(a.Table.Categories, column) {
+			if a.Dates.Columns == nil {
+				a.Dates.Columns = map[string]bool{}
+			}
+			a.Dates.Columns[column] = timed
+		} else if len(slices.Compact(values)) > most {
 			a.LeftOut = append(a.LeftOut, column)
 		}
 	}
 	slices.Sort(a.LeftOut)
 	return nil
+}
+
+// allDates tells whether values are dates, and some with a time of the day.
+func allDates(values []string) (timed, all bool) {
+	for _, v := range values {
+		_, has, ok := prepare.ParseDate(v)
+		if !ok {
+			return false, false
+		}
+		timed = timed || has
+	}
+	return timed, len(values) > 0
 }
 
 // Features are the columns that a model is given, before preparation.
@@ -207,6 +226,9 @@ func (a *Agreed) Fit(ctx context.Context, flock table.Flock, name string, p Prep
 		return nil, err
 	}
 	stages := p.Pipeline(columns, a.Table.Floor)
+	if a.Dates.Columns != nil {
+		stages.Stages = append([]table.Stage{&a.Dates}, stages.Stages...)
+	}
 	return stages, stages.Fit(ctx, flock, name, table.Filtered(table.InMemory(rows.Batches...), narrow))
 }
 

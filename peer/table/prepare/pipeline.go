@@ -52,7 +52,7 @@ func checkMade(columns int) error {
 func kinds() map[string]table.Stage {
 	all := make(map[string]table.Stage)
 	for _, s := range []table.Stage{
-		&Standardize{}, &MinMax{}, &Impute{}, &Bins{}, &Outliers{}, &OneHot{}, &Codes{}, &Buckets{}, &NGrams{}, &DropUseless{},
+		&Standardize{}, &MinMax{}, &Impute{}, &Bins{}, &Outliers{}, &OneHot{}, &Codes{}, &Buckets{}, &NGrams{}, &DropUseless{}, &Dates{},
 	} {
 		all[kindOf(s)] = s
 	}
