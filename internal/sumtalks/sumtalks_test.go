@@ -80,6 +80,32 @@ func TestOlderReleasesArePassedOver(t *testing.T) {
 	}
 }
 
+// TestASumIsOfThoseWhoAreHere shows that the first sum is of all who are here when it is called, also
+// of one of whom the machine has not been told.
+func TestASumIsOfThoseWhoAreHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		var members []seam.PeerID
+		a := place(t, n, "a", &members, true)
+		a.Begin()
+		synctest.Wait()
+		b := place(t, n, "b", &members, true)
+		b.Begin()
+		synctest.Wait()
+		var group sync.WaitGroup
+		for i, one := range []*Talks{a, b} {
+			group.Go(func() {
+				time.Sleep(time.Duration(i) * time.Second)
+				r, err := one.Do(t.Context(), sums.Call{Name: "x", Vector: []float64{1}, Patience: time.Hour})
+				if err != nil || r.Peers != 2 {
+					t.Errorf("%+v, error %v", r, err)
+				}
+			})
+		}
+		group.Wait()
+	})
+}
+
 // TestAttemptsDoNotPileUp shows that what waits for a partner that takes nothing is of one attempt,
 // whatever their number.
 func TestAttemptsDoNotPileUp(t *testing.T) {
