@@ -35,10 +35,6 @@ const (
 	joinTimeout   = 10 * time.Second // for one address, or partner of an earlier life
 	firstJoinWait = 100 * time.Millisecond
 	maxJoinWait   = 5 * time.Second
-	// A refusal by a process whose peer may be only starting is asked again every
-	// perhapsWait, and believed after perhapsPatience.
-	perhapsWait     = 250 * time.Millisecond
-	perhapsPatience = 2 * time.Second
 	// joinReminder is how many fruitless rounds pass between two warnings.
 	joinReminder = 6
 	// rejoinEvery is the time between two visits of a peer that is alone to the addresses
@@ -188,10 +184,10 @@ func (a *Arrival) join() {
 		return
 	}
 	pending := slices.Clone(a.Join)
-	wait, began := firstJoinWait, time.Now()
+	wait, since := firstJoinWait, refusals{}
 	for round := 0; ; round++ {
 		var refused error
-		pending, refused = a.tryEach(pending, round, time.Since(began) >= perhapsPatience)
+		pending, refused = a.tryEach(pending, round, since)
 		if len(pending) == 0 {
 			switch {
 			case a.Reached(), a.barred.Err() != nil:
@@ -222,12 +218,13 @@ func (a *Arrival) first() {
 }
 
 // rejoin returns to the addresses to join whenever this peer sees nobody, unless the run
-// is over for it.
+// is over for it. Where the run has been begun anew there, set up otherwise, it is barred.
 // The membership returns to the members that it has met; an address may be that
 // of another by then, under another identity.
 func (a *Arrival) rejoin() {
 	ticker := time.NewTicker(rejoinEvery)
 	defer ticker.Stop()
+	since := refusals{}
 	for round := 1; ; round++ {
 		select {
 		case <-a.ctx.Done():
@@ -239,7 +236,12 @@ func (a *Arrival) rejoin() {
 		if present, _ := a.Flock.Members(); present > 1 || a.Flock.IsOver() {
 			continue // who has nothing left to learn needs nobody
 		}
-		if again, _ := a.tryEach(a.Join, round, true); len(again) < len(a.Join) {
+		again, refused := a.tryEach(a.Join, round, since)
+		if present, _ := a.Flock.Members(); present <= 1 && errors.As(refused, new(*description.MismatchError)) {
+			a.Bar(refused)
+			return
+		}
+		if len(again) < len(a.Join) {
 			a.Log.Info("alone: went back to the addresses to join", zap.Int("answered", len(a.Join)-len(again)))
 		}
 	}
@@ -247,8 +249,8 @@ func (a *Arrival) rejoin() {
 
 // tryEach asks all addresses at once, so that one that is silent delays no other.
 // It returns those to be asked again, with a refusal if there was one. A refusal
-// that may pass is final only if believe says so.
-func (a *Arrival) tryEach(addresses []string, round int, believe bool) (again []string, refused error) {
+// that may pass is final once it has stood for a time.
+func (a *Arrival) tryEach(addresses []string, round int, since refusals) (again []string, refused error) {
 	faults := make([]error, len(addresses))
 	var asked sync.WaitGroup
 	for i, address := range addresses {
@@ -257,12 +259,14 @@ func (a *Arrival) tryEach(addresses []string, round int, believe bool) (again []
 	asked.Wait()
 	for i, address := range addresses {
 		err := faults[i]
+		final, ok := errors.AsType[*seam.RefusedError](err)
+		stands := since.stands(address, ok)
 		if err == nil {
 			continue
 		}
-		if final, ok := errors.AsType[*seam.RefusedError](err); ok {
+		if ok {
 			refused = err
-			if believe || !perhaps(final) {
+			if stands || !perhaps(final) {
 				a.Log.Error("refused by the peer to join", zap.String("address", address), zap.Error(err))
 				continue
 			}
@@ -361,40 +365,4 @@ func (a *Arrival) catchUp(through seam.PeerID, welcome wire.Welcome, from Phase,
 		}
 	}
 	a.advance(Copying, Here)
-}
-
-// revisit looks for the partners of earlier lives that the members which were joined
-// do not know of.
-func (a *Arrival) revisit() {
-	if len(a.Partners) == 0 {
-		return
-	}
-	select {
-	case <-time.After(Patience): // whom the others know of is no matter
-	case <-a.ctx.Done():
-		return
-	}
-	for _, old := range a.Partners {
-		if a.ctx.Err() != nil {
-			return
-		}
-		if a.Flock.Here(old.ID) || old.ID == a.Transport.Self() {
-			continue
-		}
-		if err := a.visit(old); err != nil {
-			a.Log.Debug("a partner of an earlier run does not answer", zap.String("peer", string(old.ID)), zap.Error(err))
-		}
-	}
-}
-
-// visit joins by a partner of an earlier life.
-func (a *Arrival) visit(old Partner) error {
-	ctx, cancel := context.WithTimeout(a.ctx, joinTimeout)
-	defer cancel()
-	a.Transport.Learn(old.ID, old.Addresses)
-	if err := a.enter(ctx, old.ID); err != nil {
-		return err
-	}
-	a.Log.Info("found a partner of an earlier run", zap.String("peer", string(old.ID)))
-	return nil
 }

@@ -38,6 +38,17 @@ type comer struct {
 // arrive prepares an arrival at a network.
 func arrive(t *testing.T, network *memnet.Network, name string, values int, join ...string) *comer {
 	t.Helper()
+	return arriveAs(t, network, name, values, nil, join...)
+}
+
+// described arrives at a run that it knows to have this rate.
+func described(t *testing.T, network *memnet.Network, name, rate string, join ...string) *comer {
+	t.Helper()
+	return arriveAs(t, network, name, 3, []description.Field{{Name: "rate", Value: rate}}, join...)
+}
+
+func arriveAs(t *testing.T, network *memnet.Network, name string, values int, says []description.Field, join ...string) *comer {
+	t.Helper()
 	transport, err := network.Transport(name)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +69,7 @@ func arrive(t *testing.T, network *memnet.Network, name string, values int, join
 		t.Fatal(err)
 	}
 	c := &comer{transport: transport, flock: flock.New(transport.Self()), declined: make(chan wire.Reason, 8)}
-	described, err := arrival.NewDescribed(transport, description.Of(run), description.Signed{})
+	described, err := arrival.NewDescribed(transport, description.Of(run, says...), description.Signed{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,6 +189,53 @@ func TestWhoIsDoneReturnsToNobody(t *testing.T) {
 		time.Sleep(time.Minute)
 		if more := c.visits.Load() - visits; more > 0 {
 			t.Errorf("%d visits after the end of the run", more)
+		}
+	})
+}
+
+// TestUpBeforeItsFounder: for how long a peer has been there says nothing of another that is
+// only starting, and answers for no run yet; a refusal that stands for two seconds is believed.
+func TestUpBeforeItsFounder(t *testing.T) {
+	for name, starting := range map[string]time.Duration{"starts in a second": time.Second, "takes no part": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				network := memnet.New(memnet.Config{})
+				early := arrive(t, network, "early", 3, "mem:founder")
+				early.Begin()
+				time.Sleep(3*time.Second + 7*time.Millisecond)
+				founder := arrive(t, network, "founder", 3)
+				time.Sleep(starting)
+				founder.serve(t)
+				time.Sleep(5 * time.Second)
+				joins := starting < 2*time.Second
+				if early.Reached() != joins || (early.Fault() == nil) != joins {
+					t.Errorf("reached %v, fault %v", early.Reached(), early.Fault())
+				}
+			})
+		})
+	}
+}
+
+// TestARunBegunAnewBarsWhoIsAlone: who goes back to an address, alone, and finds a run there that
+// is set up otherwise has no business to train on.
+func TestARunBegunAnewBarsWhoIsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := memnet.New(memnet.Config{})
+		host := arrive(t, network, "host", 3)
+		host.serve(t)
+		c := described(t, network, "comer", "0.1", "mem:host")
+		c.Begin()
+		time.Sleep(time.Second)
+		if !c.Reached() {
+			t.Fatal("has not joined one that says nothing of the run")
+		}
+		host.transport.Close()
+		anew := described(t, network, "host", "0.5")
+		anew.serve(t)
+		time.Sleep(15 * time.Second) // it goes back every ten
+		mismatch, ok := errors.AsType[*description.MismatchError](c.Fault())
+		if !ok || len(mismatch.Differences) != 1 || mismatch.Differences[0].There != "0.5" {
+			t.Errorf("%v", c.Fault())
 		}
 	})
 }

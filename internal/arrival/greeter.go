@@ -150,8 +150,3 @@ func asRefusal(from seam.PeerID, err error) error {
 	}
 	return &seam.RefusedError{Peer: from, Why: err, Detail: detail, Remedy: reason.Remedy()}
 }
-
-// perhaps tells whether a refusal may pass: the process has no handler for the run or the
-// protocol, which may be because its peer is only starting, or leaving; or a list is about
-// to change.
-func perhaps(r *seam.RefusedError) bool { return r.Why != seam.ErrLayout }
