@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/internal/admit"
 	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
@@ -55,6 +56,9 @@ type Inquiry struct {
 	// is empty if the member does not tell. It is there even where another layout is refused.
 	Description description.Description
 	Signer      seam.PeerID
+	// Awaits is what a process answers that waits for the run itself (Admission.Await); 0 if
+	// it does not.
+	Awaits uint64
 }
 
 // Inquire reaches a process at a join address and asks, as a peer that joins with this
@@ -70,7 +74,7 @@ func (a Admission) Inquire(ctx context.Context, transport seam.Transport, addres
 	if err := wire.CheckRun(run); err != nil {
 		return found, err
 	}
-	guard, err := Config{Run: run, Network: Network{Admission: a, Transport: transport}, Log: zap.NewNop()}.guard()
+	guard, err := a.guard(transport, run)
 	if err != nil {
 		return found, err
 	}
@@ -91,6 +95,9 @@ func (a Admission) Inquire(ctx context.Context, transport seam.Transport, addres
 	for range inquiries {
 		began := time.Now()
 		welcome, said, err := asker.Ask(ctx, found.Peer)
+		if waits, ok := errors.AsType[*wire.Refusal](err); ok {
+			found.Awaits = waits.Awaits
+		}
 		if _, refused := errors.AsType[*seam.RefusedError](err); err != nil && !refused {
 			return found, err
 		}
@@ -110,4 +117,42 @@ func (a Admission) Inquire(ctx context.Context, transport seam.Transport, addres
 		found.FlockSteps = welcome.FlockSteps
 	}
 	return found, nil
+}
+
+// maxGreeted is how many hellos Await answers at once.
+const maxGreeted = 64
+
+// Await answers at a transport those that say hello or inquire, for a process that waits itself
+// for somebody who says what the run is: they are told a number other than 0, which says how it
+// waits (Inquiry.Awaits), and are to ask again. Stop ends it.
+func (a Admission) Await(transport seam.Transport, run string, says func() uint64) (stop func(), err error) {
+	guard, err := a.guard(transport, run)
+	if err != nil {
+		return nil, err
+	}
+	places := make(chan struct{}, maxGreeted)
+	return guard.Over(transport).Handle(seam.ProtocolHello, run, func(stream seam.Stream) {
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+		default:
+			stream.Reset()
+			return
+		}
+		var s framed.Stream
+		var hello wire.Hello
+		s.Begin(stream, DefaultStall)
+		if _, err := s.Hear(&hello); err != nil {
+			stream.Reset()
+		} else if reason, detail := guard.Vet(&s, hello); reason != 0 {
+			s.Refuse(0, reason, detail)
+		} else {
+			s.Refuse(says(), wire.ReasonNewcomer, "waiting for somebody who says what the run is")
+		}
+	})
+}
+
+// guard admits at a transport.
+func (a Admission) guard(transport seam.Transport, run string) (*admit.Guard, error) {
+	return Config{Run: run, Network: Network{Admission: a, Transport: transport}, Log: zap.NewNop()}.guard()
 }

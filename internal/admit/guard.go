@@ -10,6 +10,7 @@ package admit
 import (
 	"context"
 	"crypto/hmac"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -239,7 +240,11 @@ func (g *Guard) AwaitAnswer(t *framed.Stream, hello wire.Hello, welcome *wire.We
 	case err != nil:
 		return err
 	case header.Type == wire.TypeRefuse:
-		return wire.Refused(payload)
+		err = wire.Refused(payload)
+		if r, ok := errors.AsType[*wire.Refusal](err); ok && r.Reason == wire.ReasonNewcomer {
+			r.Awaits = header.Exchange
+		}
+		return err
 	case header.Type == wire.TypeWelcome:
 		return welcome.Decode(payload)
 	}

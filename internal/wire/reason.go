@@ -105,7 +105,11 @@ func Differs(run string, layout [HashSize]byte, theirRun string, theirLayout [Ha
 var ErrRefused = errors.New("refused")
 
 // Refusal is a partner's Refuse, as an error. It satisfies errors.Is(err, ErrRefused).
-type Refusal struct{ Refuse }
+type Refusal struct {
+	Refuse
+	// Awaits is what a process that was greeted says which waits for the run itself.
+	Awaits uint64
+}
 
 // Is implements the interface that errors.Is looks for.
 func (*Refusal) Is(target error) bool { return target == ErrRefused }

@@ -137,7 +137,7 @@ func (s *controlSettings) commands(action string, from cli.Origins) ([]control.C
 	if len(s.Join) == 0 {
 		faults.Add(errors.New("control needs --join, the address of a member"))
 	}
-	faults.Add(settings.Network{Join: s.Join, Run: s.Run, MinPeers: 1, Membership: settings.CarrierAuto, Unreachable: settings.UnreachableAuto}.Faults()...)
+	faults.Add(settings.Network{Join: s.Join, Run: s.Run, Gathering: settings.Gathering{MinPeers: 1}, Membership: settings.CarrierAuto, Unreachable: settings.UnreachableAuto}.Faults()...)
 	if s.OperatorKey == "" {
 		faults.Add(errors.New("control needs --operator-key, the file of the operator's key"))
 	}

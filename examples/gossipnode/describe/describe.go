@@ -7,23 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
-
-// askPatience bounds the wait for all addresses to join together.
-const askPatience = 5 * time.Second
 
 // heldOut is the field of the data that models are evaluated on, which tells data sets of one
 // name apart.
@@ -76,7 +70,11 @@ func Join(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap.
 
 // Compare is Join that asks by a transport, and returns the differences.
 func Compare(ctx context.Context, transport seam.Transport, s *settings.Settings, from cli.Origins, log *zap.Logger) (taken []string, differences []description.Difference, err error) {
-	found, err := ask(ctx, transport, *s, log)
+	admission, err := s.Admission(log)
+	if err != nil {
+		return nil, nil, cli.Config(err)
+	}
+	found, _, err := told(ask(ctx, admission, transport, *s, log), *s, log)
 	if err != nil || len(found.Description.Fields) == 0 {
 		return nil, nil, err
 	}
@@ -87,35 +85,11 @@ func Compare(ctx context.Context, transport seam.Transport, s *settings.Settings
 	return taken, Of(*s, nil).Differences(found.Description), nil
 }
 
-// ask asks the addresses to join what the run is, until one says so. Members that learn from
-// tables say so before they train, too, while they prepare their rows.
-func ask(ctx context.Context, transport seam.Transport, s settings.Settings, log *zap.Logger) (found peer.Inquiry, err error) {
-	admission, err := s.Admission(log)
-	if err != nil {
-		return found, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
-	defer cancel()
-	for _, address := range s.Join {
-		if found, err = admission.Inquire(ctx, transport, address, s.Run, [32]byte{}); errors.Is(err, seam.ErrUnknownRun) {
-			found, err = admission.Inquire(ctx, transport, address, s.PreparingRun(), [32]byte{})
-		}
-		if len(found.Description.Fields) > 0 {
-			break
-		}
-		log.Debug("an address to join does not tell what the run is", zap.String("address", address), zap.Error(err))
-	}
-	if founder := s.Founder; founder != "" && found.Signer != "" && string(found.Signer) != founder {
-		return found, cli.Usagef("the token is one of %s, but the run there was begun by %s: ask who gave the token for a new one", founder, found.Signer)
-	}
-	return found, nil
-}
-
 // adopt sets what nobody has set as the run has it.
 func adopt(s *settings.Settings, from cli.Origins, there description.Description) (taken []string, err error) {
 	for _, f := range fields() {
 		value, ok := there.Value(f.name)
-		set := slices.ContainsFunc(f.flags, func(flag string) bool { return from.Source(flag) != cli.FromDefault })
+		set := len(chosen(from, f.flags)) > 0
 		if f.value(*s) == settings.OfFlock { // what it is was to be found out
 			set = false
 		}
@@ -133,21 +107,21 @@ func adopt(s *settings.Settings, from cli.Origins, there description.Description
 	return taken, nil
 }
 
-// Contradiction is the fault of usage of settings that differ from the run's; nil if none do.
+// Contradiction is the error of settings that differ from the run's; nil if none do. It is a
+// fault of usage if the user has set one of them.
 func Contradiction(from cli.Origins, differences []description.Difference) error {
 	var faults []error
+	wrap := func(err error) error { return err }
 	for _, d := range differences {
-		i := slices.IndexFunc(fields(), func(f field) bool { return f.name == d.Field })
-		if i < 0 {
-			faults = append(faults, fmt.Errorf("%s: give the data that the others have, with --data", d))
-			continue
+		flags, remedy := []string{"data"}, "give the data that the others have, with --data"
+		f, known := fieldOf(d.Field)
+		if known {
+			flags, remedy = f.flags, "join with another value"
 		}
-		flags := slices.DeleteFunc(slices.Clone(fields()[i].flags), func(flag string) bool { return from.Source(flag) == cli.FromDefault })
-		for j, flag := range flags {
-			flags[j] = from.Name(flag)
+		if flags = chosen(from, flags); len(flags) > 0 {
+			wrap = cli.Usage
 		}
-		remedy := "join with another value"
-		if len(flags) > 0 {
+		if known && len(flags) > 0 {
 			remedy = "leave out " + strings.Join(flags, " and ") + " to take over the run's"
 		}
 		faults = append(faults, fmt.Errorf("%s: %s", d, remedy))
@@ -155,15 +129,35 @@ func Contradiction(from cli.Origins, differences []description.Difference) error
 	if len(faults) == 0 {
 		return nil
 	}
-	return cli.Usage(fmt.Errorf("this run is another than that of --join:\n%w", errors.Join(faults...)))
+	return wrap(fmt.Errorf("this run is another than that of --join:\n%w", errors.Join(faults...)))
 }
 
-// Refused makes a fault of usage of a member's word, on the first hello, that this peer is
-// set up otherwise; nil of any other error.
-func Refused(from cli.Origins, err error) error {
+// chosen are those of flags that the user has given, as he has.
+func chosen(from cli.Origins, flags []string) (names []string) {
+	for _, flag := range flags {
+		if from.Source(flag) != cli.FromDefault {
+			names = append(names, from.Name(flag))
+		}
+	}
+	return names
+}
+
+// Retake takes over what the run is from a member's word, on the first hello, that this peer is
+// set up otherwise: one that has begun alone, on settings that nobody gave, is to begin anew.
+// It returns what was taken; nothing, and why, where the user or nobody can change it.
+func Retake(s *settings.Settings, from cli.Origins, err error) (taken []string, fault error) {
 	mismatch, ok := errors.AsType[*description.MismatchError](err)
 	if !ok {
-		return nil
+		return nil, err
 	}
-	return Contradiction(from, mismatch.Differences)
+	changed := *s
+	for _, d := range mismatch.Differences {
+		f, known := fieldOf(d.Field)
+		if !known || f.take == nil || len(chosen(from, f.flags)) > 0 || f.take(&changed, d.There) != nil {
+			return nil, Contradiction(from, mismatch.Differences)
+		}
+		taken = append(taken, d.Field+" "+d.There)
+	}
+	*s = changed
+	return taken, nil
 }

@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
@@ -78,6 +80,11 @@ func fields() []field {
 		text("strategy", false, func(s *settings.Settings) *string { return &s.Strategy }),
 		number("seed", false, func(s settings.Settings) uint64 { return s.Seed },
 			func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }, func(s *settings.Settings, n uint64) { s.Seed = n }),
+		text("final", false, func(s *settings.Settings) *string { return &s.Final }),
+		text("final-weights", true, func(s *settings.Settings) *string { return &s.FinalWeights }),
+		number("final-wait", true, func(s settings.Settings) time.Duration { return s.FinalWait }, time.ParseDuration, func(s *settings.Settings, d time.Duration) { s.FinalWait = d }),
+		number("min-peers", true, func(s settings.Settings) int { return s.MinPeers }, strconv.Atoi, func(s *settings.Settings, n int) { s.MinPeers = n }),
+		number("min-peers-wait", true, func(s settings.Settings) time.Duration { return s.MinPeersWait }, time.ParseDuration, func(s *settings.Settings, d time.Duration) { s.MinPeersWait = d }),
 		text("operator", false, func(s *settings.Settings) *string { return &s.Operator }),
 		number("batch", true, func(s settings.Settings) int { return s.Batch }, strconv.Atoi, func(s *settings.Settings, n int) { s.Batch = n }),
 		text("every", true, func(s *settings.Settings) *string { return &s.Every }),
@@ -88,6 +95,16 @@ func fields() []field {
 		{name: "codec policy", flags: []string{"policy"}, local: true, value: func(s settings.Settings) string { return digest(s.Policy) }},
 		{name: "admission", flags: []string{"allow", "run-key"}, local: true, value: admission},
 	}...)
+}
+
+// fieldOf is the field of a name.
+func fieldOf(name string) (field, bool) {
+	all := fields()
+	i := slices.IndexFunc(all, func(f field) bool { return f.name == name })
+	if i < 0 {
+		return field{}, false
+	}
+	return all[i], true
 }
 
 // tableFields are those of data sets that are tables. Rows that leave their peers (--share-rows) are

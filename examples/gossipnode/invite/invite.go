@@ -24,8 +24,6 @@ import (
 const (
 	// patience bounds the inquiry at one address.
 	patience = 10 * time.Second
-	// defaultExpiry is for how long a token is good.
-	defaultExpiry = 7 * 24 * time.Hour
 )
 
 // invitation is what is printed.
@@ -53,7 +51,9 @@ another machine gives to run --join, with nothing else but its data. It holds th
 addresses as they are given here, so give those by which the other machine reaches
 them. Run and local print such a token too when they begin.
 
-With --with-key the token holds the key of --run-key: whoever reads it may take part.
+With --with-key the token holds the key of --run-key: whoever reads it may take part, and
+so may who sees the command line of run --join, which lists of processes (ps) show to all
+users of a machine: put it into a file for --config there, or into GOSSIPNODE_JOIN.
 How long it is good the machine that joins finds out by its own clock.`,
 		Example: `  gossipnode invite --join 192.0.2.7:4001
   gossipnode invite --join 192.0.2.7:4001 --run-key run.key --with-key --expires 1h
@@ -85,8 +85,8 @@ How long it is good the machine that joins finds out by its own clock.`,
 		},
 	}
 	s.RegisterMember(cmd.Flags())
-	cmd.Flags().DurationVar(&expiry, "expires", defaultExpiry, "for how long the token is good")
-	cmd.Flags().BoolVar(&withKey, "with-key", false, "put the key of --run-key into the token")
+	cmd.Flags().DurationVar(&expiry, "expires", token.Lasts, "for how long the token is good")
+	cmd.Flags().BoolVar(&withKey, "with-key", false, "put the key of --run-key into the token: as an argument of run --join, lists of processes show it")
 	cli.TakeFile(cmd.Flags())
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/train"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 )
 
@@ -60,17 +62,20 @@ a second later or more, ends it at once.`},
 			if err := takeOver(cmd.Context(), &s, sources, std.Err); err != nil {
 				return err
 			}
-			if err := s.Validate(sources); err != nil {
-				return err
+			for range maxAnew {
+				var taken []string
+				if err = begin(s, sources, printOnly, std); s.Report {
+					return err
+				}
+				if taken, err = describe.Retake(&s, sources, err); len(taken) == 0 {
+					return err
+				}
+				fmt.Fprintf(std.Err, "the run that is joined is another than the one that this peer has begun alone: it begins anew, with %s\n", strings.Join(taken, ", "))
+				if err := setAside(s.Checkpoints()); err != nil {
+					return err
+				}
 			}
-			if err := s.CheckFolders(); err != nil {
-				return cli.Config(err)
-			}
-			if printOnly {
-				return printCodecs(s, std.Out)
-			}
-			err = runPeer(s, std)
-			return cmp.Or(describe.Refused(sources, err), err)
+			return fmt.Errorf("the run that is joined has become another %d times: start this peer again", maxAnew)
 		},
 	}
 	s.Register(cmd.Flags())
@@ -78,6 +83,33 @@ a second later or more, ends it at once.`},
 	cli.Group(cmd.Flags(), "Exchanges")
 	cli.TakeFile(cmd.Flags())
 	return cmd
+}
+
+// maxAnew bounds how often a peer begins anew.
+const maxAnew = 8
+
+// begin begins with these settings.
+func begin(s settings.Settings, from cli.Origins, printOnly bool, std cli.Streams) error {
+	if err := s.Validate(from); err != nil {
+		return err
+	}
+	if err := s.CheckFolders(); err != nil {
+		return cli.Config(err)
+	}
+	if printOnly {
+		return printCodecs(s, std.Out)
+	}
+	return runPeer(s, std)
+}
+
+// setAside keeps the checkpoints of another run from being gone on from.
+func setAside(in checkpoint.Folder) error {
+	names, err := in.Names()
+	for _, name := range names {
+		path := filepath.Join(in.Dir, name)
+		err = errors.Join(err, os.Rename(path, path+".aside"))
+	}
+	return err
 }
 
 // takeOver asks those that the peer joins what the run is, before anything is loaded. What a
@@ -91,7 +123,12 @@ func takeOver(ctx context.Context, s *settings.Settings, from cli.Origins, errs 
 	}
 	log := s.NewLog(errs)
 	defer p2pnet.BridgeLogs(log)()
-	taken, err := describe.Join(ctx, s, from, log)
+	ctx, release := cli.UntilSignal(ctx, func() { os.Exit(cli.ExitFailed) })
+	defer release()
+	taken, err := describe.Await(ctx, s, from, log, func(line string) { fmt.Fprintln(errs, line) })
+	if errors.Is(err, cli.ErrInterrupted) {
+		return train.Interruption(*s, train.ErrNothingDone)
+	}
 	if len(taken) > 0 {
 		fmt.Fprintf(errs, "as in the run that is joined: %s\n", strings.Join(taken, ", "))
 	}

@@ -31,8 +31,6 @@ type Network struct {
 	RunKey       string
 	Operator     string
 	Run          string
-	MinPeers     int
-	MinPeersWait time.Duration
 	Membership   string
 	GossipKey    string
 	Relay        []string
@@ -41,7 +39,15 @@ type Network struct {
 	Unreachable  string
 	Lanes        int
 	AloneOK      bool
+	Gathering
 	Invitation
+}
+
+// Gathering is for whom a peer waits before it trains, and how long.
+type Gathering struct {
+	JoinWait     time.Duration
+	MinPeers     int
+	MinPeersWait time.Duration
 }
 
 // Invitation is what a token says beside addresses.
@@ -53,6 +59,7 @@ type Invitation struct {
 func (s *Network) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&s.Listen, "listen", []string{defaultListen}, "host:port or multiaddr to listen on; repeatable")
 	flags.StringArrayVar(&s.Join, "join", nil, "member to join: host:port, multiaddr or token of invite; repeatable")
+	flags.DurationVar(&s.JoinWait, "join-wait", defaultJoinWait, "how long to ask --join what the run is before this peer trains alone, on its own settings")
 	flags.StringVar(&s.Key, "key", "", "file of the identity, made by keygen (default: a new one each time)")
 	flags.StringVar(&s.Allow, "allow", "", "file of the ids of the peers that may take part, one a line, read again when it changes (default: all)")
 	flags.StringVar(&s.RunKey, "run-key", "", "file of a key that all peers of the run share, made by keygen --run-key: who does not know it is kept out")
@@ -75,6 +82,7 @@ func (s Network) Faults() []error {
 	var faults cli.Faults
 	faults.If(len(s.Run) == 0 || len(s.Run) > seam.MaxRunName, "run", "has %d bytes: want 1 to %d", len(s.Run), seam.MaxRunName)
 	faults.If(s.MinPeers < 1 || s.MinPeers > MaxPeers, "min-peers", "%d: want 1 to %d", s.MinPeers, MaxPeers)
+	faults.If(s.JoinWait < 0, "join-wait", "%s: want a time that is not negative", s.JoinWait)
 	faults.If(s.MinPeersWait < 0, "min-peers-wait", "%s: want a time that is not negative", s.MinPeersWait)
 	faults.If(s.Operator != "" && !strings.HasPrefix(s.Operator, PeerIDPrefix), "operator", "%q: want a peer id, as keygen prints it: %s...", s.Operator, PeerIDPrefix)
 	faults.Add(cli.OneOf(membershipFlag, s.Membership, carriers()))

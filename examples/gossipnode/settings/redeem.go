@@ -1,16 +1,24 @@
 package settings
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
 )
 
+// wasThere tells whether this peer has been in a run before, by its checkpoints.
+func wasThere(s *Settings) bool {
+	names, err := s.Checkpoints().Names()
+	return s.Checkpoint != "" && err == nil && len(names) > 0
+}
+
 // redeem puts what tokens say in their place: addresses to join, the name of the run, its
 // key and its founder. A run that somebody named otherwise is a fault.
 func (s *Settings) redeem(from cli.Origins) error {
 	var join []string
+	var before token.Token // the last one
 	for _, text := range s.Join {
 		if !token.Is(text) {
 			join = append(join, text)
@@ -18,7 +26,9 @@ func (s *Settings) redeem(from cli.Origins) error {
 		}
 		t, err := token.Parse(text)
 		if err == nil {
-			err = t.Expired(time.Now())
+			if err = t.Expired(time.Now()); wasThere(s) {
+				err = nil // one that comes back
+			}
 		}
 		if err != nil {
 			return from.Usage(cli.Faultf("join", "%v", err))
@@ -26,7 +36,14 @@ func (s *Settings) redeem(from cli.Origins) error {
 		if s.Run != t.Run && from.Source("run") != cli.FromDefault {
 			return from.Usage(cli.Faultf("run", "%q, but the token is one of %q: leave it out", s.Run, t.Run))
 		}
-		s.Run, s.Invitation = t.Run, Invitation{t.Founder, t.Secret}
+		if before.Run != "" && (t.Run != before.Run || t.Founder != before.Founder && t.Founder != "" && before.Founder != "") {
+			return from.Usage(cli.Faultf("join", "has tokens of two runs, %q begun by %s and %q begun by %s: give those of one", before.Run, cmp.Or(before.Founder, "nobody knows"), t.Run, cmp.Or(t.Founder, "nobody knows")))
+		}
+		t.Founder = cmp.Or(t.Founder, before.Founder)
+		if t.Secret == nil {
+			t.Secret = before.Secret
+		}
+		s.Run, s.Invitation, before = t.Run, Invitation{t.Founder, t.Secret}, t
 		join = append(join, t.Join()...)
 	}
 	s.Join = join

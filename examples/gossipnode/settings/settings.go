@@ -57,6 +57,7 @@ const (
 	defaultMemory       = dataset.DefaultMemory >> 20
 	defaultListen       = "0.0.0.0:0"
 	Loopback            = "localhost:0" // what local listens on
+	defaultJoinWait     = time.Minute
 	defaultMinPeersWait = 30 * time.Second
 	defaultEpochs       = 4.0
 	tableEpochs         = 30.0 // rows are small and say little each

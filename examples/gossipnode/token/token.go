@@ -16,6 +16,9 @@ import (
 // Prefix begins every token; the number is that of its form.
 const Prefix = "murmuration1"
 
+// Lasts is for how long a token is good unless somebody says otherwise.
+const Lasts = 7 * 24 * time.Hour
+
 // Bounds of a token.
 const (
 	maxAddresses = 4
@@ -44,6 +47,12 @@ type Token struct {
 	Expires int64 `json:"e,omitempty"`
 }
 
+// written is a token as it is written. Older releases read one without a founder where it is Own.
+type written struct {
+	Token
+	Own bool `json:"o,omitempty"` // the member has begun the run: its id is not written twice
+}
+
 // Is tells whether a text looks like a token.
 func Is(text string) bool { return strings.HasPrefix(text, Prefix) }
 
@@ -60,7 +69,11 @@ func Of(run, peer string, addresses []string) Token {
 
 // String is the text of a token.
 func (t Token) String() string {
-	text, err := json.Marshal(t)
+	c := written{Token: t, Own: t.Founder == t.Peer && t.Peer != ""}
+	if c.Own {
+		c.Founder = ""
+	}
+	text, err := json.Marshal(c)
 	if err != nil {
 		return "" // of texts and bytes it never fails
 	}
@@ -78,10 +91,14 @@ func Parse(text string) (t Token, err error) {
 	if sum := sha256.Sum256(data[sumSize:]); !bytes.Equal(sum[:sumSize], data[:sumSize]) {
 		return t, ErrInvalid
 	}
-	if err := json.Unmarshal(data[sumSize:], &t); err != nil || t.Run == "" || len(t.Addresses) == 0 || len(t.Addresses) > maxAddresses {
-		return Token{}, ErrInvalid
+	var c written
+	if err := json.Unmarshal(data[sumSize:], &c); err != nil || c.Run == "" || len(c.Addresses) == 0 || len(c.Addresses) > maxAddresses {
+		return t, ErrInvalid
 	}
-	return t, nil
+	if c.Own {
+		c.Founder = c.Peer
+	}
+	return c.Token, nil
 }
 
 // Join are the addresses to join, each with the id of the member there.

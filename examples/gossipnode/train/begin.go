@@ -1,7 +1,9 @@
 package train
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,10 +23,12 @@ func started(t *training) {
 		addresses := t.peer.JoinAddresses()
 		t.Log.Info("listening", zap.Strings("addresses", addresses))
 		if !slices.Equal(addresses, t.announced) {
-			r.Addresses, r.Token = addresses, tokenOf(t.Settings, t.peer)
+			s := t.Settings
+			s.Founder = cmp.Or(s.Founder, string(t.work.Behind().Description.Signer))
+			r.Addresses, r.Token = addresses, tokenOf(s, t.peer)
 		}
 	}
-	if t.gathers() {
+	if gathers(t) {
 		r.Said = fmt.Sprintf("waiting until %d peers are here, for %s at most", t.MinPeers, t.MinPeersWait)
 	}
 	t.Tell(r)
@@ -68,4 +72,54 @@ func beginning(s stats.Peer, alone, resumed bool) string {
 		return "no other peer is here yet; " + own
 	}
 	return "no peer answers; alone until one does"
+}
+
+// gathers tells whether there are members to wait for.
+func gathers(t *training) bool { return t.MinPeers > 1 && t.Strategy != settings.StrategyAlone }
+
+// gather waits for the members that --min-peers asks for.
+func gather(ctx context.Context, t *training) error {
+	if !gathers(t) {
+		return nil
+	}
+	t.waiting.Store(true)
+	defer t.waiting.Store(false)
+	bounded, cancel := context.WithTimeout(ctx, t.MinPeersWait)
+	defer cancel()
+	err := awaitMembers(bounded, t)
+	switch {
+	case err == nil:
+		t.joined = time.Since(t.started)
+	case ctx.Err() != nil:
+		return cli.ErrInterrupted
+	case errors.Is(err, context.DeadlineExceeded):
+		t.Log.Warn("not all peers have come: training with those that have", zap.Error(err))
+	default:
+		return err
+	}
+	return nil
+}
+
+// lookEvery is the time between two looks at whether others train.
+const lookEvery = 250 * time.Millisecond
+
+// awaitMembers waits for the members that --min-peers asks for, or until others train: what all
+// have done has grown more often than members have come, each of which may bring what it did before.
+func awaitMembers(ctx context.Context, t *training) error {
+	done, grown := t.peer.Stats().FlockSteps, 0
+	for {
+		within, cancel := context.WithTimeout(ctx, lookEvery)
+		err := t.peer.WaitMembers(within, t.MinPeers)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return err
+		}
+		s := t.peer.Stats()
+		if s.FlockSteps > done {
+			done, grown = s.FlockSteps, grown+1
+		}
+		if grown > s.Members {
+			return nil
+		}
+	}
 }

@@ -2,13 +2,11 @@ package train
 
 import (
 	"context"
-	"encoding/json"
-	"path/filepath"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
-	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
@@ -31,22 +29,7 @@ func (p *preparing) normalize(ctx context.Context) error {
 // normalized is the normalization of the run that the newest checkpoint is of, empty if it cannot
 // be had.
 func normalized(from checkpoint.Folder) string {
-	names, err := from.Names()
-	if err != nil || len(names) == 0 {
-		return ""
-	}
-	file, err := checkpoint.Open(filepath.Join(from.Dir, names[len(names)-1]))
-	if err != nil {
-		return ""
-	}
-	progress, err := file.Progress()
-	if err != nil {
-		return ""
-	}
-	var of description.Description
-	if json.Unmarshal(progress.Description.Text, &of) != nil {
-		return ""
-	}
+	of, _ := describe.Kept(from)
 	value, _ := of.Value("normalize")
 	return value
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -67,6 +68,7 @@ type training struct {
 	loss     course
 	panel    panel
 	pictures pictures
+	waiting  atomic.Bool // for the members that --min-peers asks for
 	// announced are the addresses that have been told to others before the training.
 	announced []string
 }
@@ -192,7 +194,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	t.Log.Info("how exchanges are coded", zap.Strings("joint_layers", t.policy.Explain(t.work.Params.Layout())))
 	t.pictures.tell(t)
 	started(t)
-	if err := t.gather(ctx); err != nil {
+	if err := gather(ctx, t); err != nil {
 		return result.Share{}, orNothingDone(t, err)
 	}
 	seconds, err := t.learn(ctx)
@@ -224,7 +226,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	}
 	return result.Share{
 		Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated, Sketch: result.SketchOfShared(t.work.Params), Unsaved: unsaved,
-		Found: stats.Joined || t.AloneOK,
+		Found: stats.Joined || t.members > 1 || t.AloneOK,
 	}, nil
 }
 
@@ -238,30 +240,6 @@ func (t *training) leave() {
 		t.Log.Debug("leaving the run", zap.Error(err))
 	}
 	t.panel.board.Load().Rest()
-}
-
-// gathers tells whether there are members to wait for.
-func (t *training) gathers() bool { return t.MinPeers > 1 && t.Strategy != settings.StrategyAlone }
-
-// gather waits for the members that --min-peers asks for.
-func (t *training) gather(ctx context.Context) error {
-	if !t.gathers() {
-		return nil
-	}
-	bounded, cancel := context.WithTimeout(ctx, t.MinPeersWait)
-	defer cancel()
-	err := t.peer.WaitMembers(bounded, t.MinPeers)
-	switch {
-	case err == nil:
-		t.joined = time.Since(t.started)
-	case ctx.Err() != nil:
-		return cli.ErrInterrupted
-	case errors.Is(err, context.DeadlineExceeded):
-		t.Log.Warn("not all peers have come: training with those that have", zap.Error(err))
-	default:
-		return err
-	}
-	return nil
 }
 
 // learn steps until the flock has done its work, and tells for how long.

@@ -1,0 +1,267 @@
+package describe
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
+	"github.com/seed-97356399/murmuration/peer/description"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// A peer that was started before the one which it is to join knows nothing of the run but the
+// address: what it would train on, nobody has said. So it asks on (--join-wait). Others may wait
+// for it meanwhile, so it listens, and tells those that ask how it waits. If all wait for each
+// other, one has to begin: see rank and waiting.after.
+const (
+	// askPatience bounds the wait for all addresses to join together, and is how long one that
+	// refuses is asked on.
+	askPatience = 5 * time.Second
+	askEvery    = 250 * time.Millisecond
+	sayEvery    = 10 * time.Second
+	// settled is the depth from which on all that can be waited for wait in a circle: a chain
+	// of those that wait for one which is not there is shorter.
+	settled  = 8
+	maxDepth = 1 << 8
+)
+
+// rank is who begins of those that wait for each other: the founder; who was given most settings;
+// who is first by its id.
+type rank struct {
+	founder bool
+	given   int
+	id      seam.PeerID
+}
+
+func (r rank) before(other rank) bool {
+	if r.founder != other.founder {
+		return r.founder
+	}
+	return cmp.Or(cmp.Compare(other.given, r.given), cmp.Compare(r.id, other.id)) < 0
+}
+
+// word is what one that waits tells others: its depth plus one, and its rank.
+func word(depth int, r rank) uint64 {
+	word := uint64(depth+1) | uint64(min(r.given, 255))<<16
+	if r.founder {
+		word |= 1 << 24
+	}
+	return word
+}
+
+// heard is what another process has told by its word.
+func heard(id seam.PeerID, word uint64) (depth int, r rank) {
+	return int(min(word&0xffff, maxDepth)) - 1, rank{word>>24&1 == 1, int(word >> 16 & 0xff), id}
+}
+
+// answer is that of one address to join.
+type answer struct {
+	address string
+	found   peer.Inquiry
+	err     error
+}
+
+// ask asks all addresses to join at once what the run is, until one says so. Members that learn
+// from tables say so before they train, too, while they prepare their rows.
+func ask(ctx context.Context, admission peer.Admission, transport seam.Transport, s settings.Settings, log *zap.Logger) (answers []answer) {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	said := make(chan answer, len(s.Join))
+	for _, address := range s.Join {
+		go func() {
+			found, err := admission.Inquire(ctx, transport, address, s.Run, [32]byte{})
+			if errors.Is(err, seam.ErrUnknownRun) {
+				found, err = admission.Inquire(ctx, transport, address, s.PreparingRun(), [32]byte{})
+			}
+			said <- answer{address, found, err}
+		}()
+	}
+	for range s.Join {
+		a := <-said
+		answers = append(answers, a)
+		if len(a.found.Description.Fields) > 0 {
+			cancel() // the rest end at once
+			continue
+		}
+		log.Debug("an address to join does not tell what the run is", zap.String("address", a.address), zap.Error(a.err))
+	}
+	return answers
+}
+
+// told is what a member has said that the run is. Refused: one that answers will not have this peer.
+func told(answers []answer, s settings.Settings, log *zap.Logger) (found peer.Inquiry, refused bool, err error) {
+	for _, a := range answers {
+		_, refuses := errors.AsType[*seam.RefusedError](a.err)
+		refused = refused || refuses || errors.Is(a.err, seam.ErrTwin)
+		signer := string(a.found.Signer)
+		switch {
+		case len(a.found.Description.Fields) == 0:
+			continue
+		case s.Founder == "" || signer == s.Founder:
+			return a.found, false, nil
+		case strings.HasSuffix(a.address, "/p2p/"+string(a.found.Peer)):
+			log.Warn("the run was begun by another than the token says, as the member that it names tells", zap.String("token", s.Founder), zap.String("there", signer))
+			return a.found, false, nil
+		}
+		err = cli.Usagef("the token is one of %s, but the run there was begun by %s: ask who gave the token for a new one", s.Founder, signer)
+	}
+	return found, refused, err
+}
+
+// waiting is a process that waits for somebody who says what the run is.
+type waiting struct {
+	rank
+	depth   int
+	refused time.Time // since when an address has refused
+}
+
+// after tells whether all that this process waits for wait themselves, in a circle, and it is the
+// one to begin: or there is none but itself. A process that waits for others is one deeper than
+// the least of them, and one that waits for somebody who is not there is at 0.
+func (w *waiting) after(answers []answer) (begins bool) {
+	depth, first := maxDepth, true
+	reached := func(address string) bool {
+		return slices.ContainsFunc(answers, func(a answer) bool {
+			return (a.found.Awaits > 0 || a.found.Peer == w.id) && strings.HasSuffix(address, "/p2p/"+string(a.found.Peer))
+		})
+	}
+	for _, a := range answers {
+		switch {
+		case a.found.Peer == w.id || errors.Is(a.err, seam.ErrSelf) || strings.HasSuffix(a.address, "/p2p/"+string(w.id)):
+		case a.found.Awaits > 0:
+			theirs, other := heard(a.found.Peer, a.found.Awaits)
+			depth, first = min(depth, theirs+1), first && w.before(other)
+		case !reached(a.address):
+			depth = 0
+		}
+	}
+	w.depth = min(depth, maxDepth-1)
+	return w.depth >= settled && first
+}
+
+// Await asks the addresses to join what the run is, for s.JoinWait, or until one that answers
+// tells nothing; and takes it over as Join does. Where no member answers, the settings are those of
+// the checkpoints, if there are any, at once. It returns what was taken over, and says what it
+// waits for.
+func Await(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap.Logger, say func(string)) (taken []string, err error) {
+	key, err := s.Lasting(log)
+	if err != nil {
+		return nil, cli.Config(err)
+	}
+	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: s.Listen, Known: s.KnownPeers(), Log: log})
+	if err != nil {
+		return nil, cli.ConfigOf(err, settings.Unusable...)
+	}
+	defer func() { err = errors.Join(err, transport.Close()) }()
+	return await(ctx, transport, s, from, log, say)
+}
+
+// await is Await by a transport.
+func await(ctx context.Context, transport seam.Transport, s *settings.Settings, from cli.Origins, log *zap.Logger, say func(string)) (taken []string, err error) {
+	admission, err := s.Admission(log)
+	if err != nil {
+		return nil, cli.Config(err)
+	}
+	w := &waiting{rank: rankOf(*s, from, transport.Self())}
+	words := make(chan uint64, 1)
+	words <- word(0, w.rank)
+	stop, err := admission.Await(transport, s.Run, func() uint64 { now := <-words; words <- now; return now })
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	began, said := time.Now(), time.Now()
+	for {
+		answers := ask(ctx, admission, transport, *s, log)
+		found, refused, err := told(answers, *s, log)
+		if err == nil && len(found.Description.Fields) == 0 {
+			found.Description, found.Signer = Kept(s.Checkpoints())
+			if found.Description.Run != s.Run || found.Signer == transport.Self() && !w.founder {
+				found.Description = description.Description{} // or it was alone, on what nobody had given
+			}
+		}
+		if err != nil || ctx.Err() != nil {
+			return nil, cmp.Or(err, context.Cause(ctx))
+		}
+		if len(found.Description.Fields) > 0 {
+			s.Founder = string(found.Signer)
+			if taken, err = adopt(s, from, found.Description); err != nil {
+				return taken, err
+			}
+			harmful, _ := description.Split(Of(*s, nil).Differences(found.Description))
+			return taken, Contradiction(from, harmful)
+		}
+		waited := time.Since(began)
+		if w.after(answers) || silent(answers) || w.refuses(refused) || waited >= s.JoinWait {
+			return nil, nil
+		}
+		<-words
+		words <- word(w.depth, w.rank)
+		if time.Since(said) >= sayEvery {
+			said = time.Now()
+			say(fmt.Sprintf("waiting for the run: nobody at --join says what it is; asking for another %s before this peer trains alone", cli.Duration(s.JoinWait-waited)))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(min(askEvery, s.JoinWait-waited)):
+		}
+	}
+}
+
+// silent tells whether a member has answered that says nothing of the run, as one of an older
+// release, or of a service that describes none: what this peer knows is all there is to know.
+func silent(answers []answer) bool {
+	return slices.ContainsFunc(answers, func(a answer) bool { return a.err == nil || errors.Is(a.err, seam.ErrLayout) })
+}
+
+// refuses tells whether an address has refused for long.
+func (w *waiting) refuses(now bool) bool {
+	if !now {
+		w.refused = time.Time{}
+	} else if w.refused.IsZero() {
+		w.refused = time.Now()
+	}
+	return now && time.Since(w.refused) >= askPatience
+}
+
+// rankOf is that of a process with these settings.
+func rankOf(s settings.Settings, from cli.Origins, self seam.PeerID) rank {
+	r := rank{founder: s.Founder == string(self), id: self}
+	for _, f := range fields() {
+		if !f.local && len(chosen(from, f.flags)) > 0 {
+			r.given++
+		}
+	}
+	return r
+}
+
+// Kept is the description of the run that the newest checkpoint is of, which may be empty, and who
+// signed it.
+func Kept(in checkpoint.Folder) (d description.Description, signer seam.PeerID) {
+	names, err := in.Names()
+	if in.Dir == "" || err != nil || len(names) == 0 {
+		return d, ""
+	}
+	file, err := checkpoint.Open(filepath.Join(in.Dir, names[len(names)-1]))
+	if err != nil {
+		return d, ""
+	}
+	progress, err := file.Progress()
+	if err != nil || json.Unmarshal(progress.Description.Text, &d) != nil {
+		return description.Description{}, ""
+	}
+	return d, progress.Description.Signer
+}
