@@ -56,6 +56,8 @@ type Inquiry struct {
 	// is empty if the member does not tell. It is there even where another layout is refused.
 	Description description.Description
 	Signer      seam.PeerID
+	// Signed is the description as it was signed, to be passed on (Checkpoint.Description).
+	Signed description.Signed
 	// Awaits is what a process answers that waits for the run itself (Admission.Await); 0 if
 	// it does not.
 	Awaits uint64
@@ -106,7 +108,7 @@ func (a Admission) Inquire(ctx context.Context, transport seam.Transport, addres
 			if found.Description, faulty = said.Open(transport, run); faulty != nil {
 				return found, faulty
 			}
-			found.Signer = said.Signer
+			found.Signer, found.Signed = said.Signer, said
 		}
 		if took := time.Since(began); found.RoundTrip == 0 || took < found.RoundTrip {
 			found.RoundTrip = took

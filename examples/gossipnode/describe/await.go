@@ -3,6 +3,8 @@ package describe
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +27,7 @@ import (
 // A peer that was started before the one which it is to join knows nothing of the run but the
 // address: what it would train on, nobody has said. So it asks on (--join-wait). Others may wait
 // for it meanwhile, so it listens, and tells those that ask how it waits. If all wait for each
-// other, one has to begin: see rank and waiting.after.
+// other, one has to begin: see waiting.after.
 const (
 	// askPatience bounds the wait for all addresses to join together, and is how long one that
 	// refuses is asked on.
@@ -38,33 +40,27 @@ const (
 	maxDepth = 1 << 8
 )
 
-// rank is who begins of those that wait for each other: the founder; who was given most settings;
-// who is first by its id.
-type rank struct {
-	founder bool
-	given   int
-	id      seam.PeerID
-}
+// A word is what one that waits tells others: its depth plus one in the low bits, and above them
+// the highest rank of those that it waits for, directly or not, and itself. Of those that wait for
+// each other the highest begins: the founder; who was given most settings; the rest is chance.
+const (
+	depthBits = 16
+	idBits    = 39
+	givenBits = 8
+)
 
-func (r rank) before(other rank) bool {
-	if r.founder != other.founder {
-		return r.founder
+// rankOf is that of a process with these settings.
+func rankOf(s settings.Settings, from cli.Origins, self seam.PeerID) (rank uint64) {
+	for _, f := range fields() {
+		if !f.local && len(chosen(from, f.flags)) > 0 {
+			rank++
+		}
 	}
-	return cmp.Or(cmp.Compare(other.given, r.given), cmp.Compare(r.id, other.id)) < 0
-}
-
-// word is what one that waits tells others: its depth plus one, and its rank.
-func word(depth int, r rank) uint64 {
-	word := uint64(depth+1) | uint64(min(r.given, 255))<<16
-	if r.founder {
-		word |= 1 << 24
+	if rank = min(rank, 1<<givenBits-1); s.Founder == string(self) {
+		rank |= 1 << givenBits
 	}
-	return word
-}
-
-// heard is what another process has told by its word.
-func heard(id seam.PeerID, word uint64) (depth int, r rank) {
-	return int(min(word&0xffff, maxDepth)) - 1, rank{word>>24&1 == 1, int(word >> 16 & 0xff), id}
+	id := sha256.Sum256([]byte(self))
+	return rank<<idBits | binary.LittleEndian.Uint64(id[:])&(1<<idBits-1)
 }
 
 // answer is that of one address to join.
@@ -123,16 +119,18 @@ func told(answers []answer, s settings.Settings, log *zap.Logger) (found peer.In
 
 // waiting is a process that waits for somebody who says what the run is.
 type waiting struct {
-	rank
-	depth   int
-	refused time.Time // since when an address has refused
+	id            seam.PeerID
+	rank, highest uint64 // its own, and that of all that it waits for
+	depth         int
+	refused       time.Time // since when an address has refused
 }
 
 // after tells whether all that this process waits for wait themselves, in a circle, and it is the
 // one to begin: or there is none but itself. A process that waits for others is one deeper than
 // the least of them, and one that waits for somebody who is not there is at 0.
 func (w *waiting) after(answers []answer) (begins bool) {
-	depth, first := maxDepth, true
+	depth := maxDepth
+	w.highest = w.rank
 	reached := func(address string) bool {
 		return slices.ContainsFunc(answers, func(a answer) bool {
 			return (a.found.Awaits > 0 || a.found.Peer == w.id) && strings.HasSuffix(address, "/p2p/"+string(a.found.Peer))
@@ -142,15 +140,18 @@ func (w *waiting) after(answers []answer) (begins bool) {
 		switch {
 		case a.found.Peer == w.id || errors.Is(a.err, seam.ErrSelf) || strings.HasSuffix(a.address, "/p2p/"+string(w.id)):
 		case a.found.Awaits > 0:
-			theirs, other := heard(a.found.Peer, a.found.Awaits)
-			depth, first = min(depth, theirs+1), first && w.before(other)
+			depth = min(depth, int(a.found.Awaits&(1<<depthBits-1)))
+			w.highest = max(w.highest, a.found.Awaits>>depthBits)
 		case !reached(a.address):
 			depth = 0
 		}
 	}
-	w.depth = min(depth, maxDepth-1)
-	return w.depth >= settled && first
+	w.depth = depth
+	return w.depth >= settled && w.highest == w.rank
 }
+
+// word is what it tells others.
+func (w *waiting) word() uint64 { return w.highest<<depthBits | uint64(min(w.depth, maxDepth)+1) }
 
 // Await asks the addresses to join what the run is, for s.JoinWait, or until one that answers
 // tells nothing; and takes it over as Join does. Where no member answers, the settings are those of
@@ -175,9 +176,10 @@ func await(ctx context.Context, transport seam.Transport, s *settings.Settings, 
 	if err != nil {
 		return nil, cli.Config(err)
 	}
-	w := &waiting{rank: rankOf(*s, from, transport.Self())}
+	w := &waiting{id: transport.Self(), rank: rankOf(*s, from, transport.Self())}
+	w.highest = w.rank
 	words := make(chan uint64, 1)
-	words <- word(0, w.rank)
+	words <- w.word()
 	stop, err := admission.Await(transport, s.Run, func() uint64 { now := <-words; words <- now; return now })
 	if err != nil {
 		return nil, err
@@ -188,8 +190,8 @@ func await(ctx context.Context, transport seam.Transport, s *settings.Settings, 
 		answers := ask(ctx, admission, transport, *s, log)
 		found, refused, err := told(answers, *s, log)
 		if err == nil && len(found.Description.Fields) == 0 {
-			found.Description, found.Signer = Kept(s.Checkpoints())
-			if found.Description.Run != s.Run || found.Signer == transport.Self() && !w.founder {
+			found.Description, found.Signed = Kept(s.Checkpoints())
+			if found.Description.Run != s.Run || found.Signed.Signer == w.id && s.Founder != string(w.id) {
 				found.Description = description.Description{} // or it was alone, on what nobody had given
 			}
 		}
@@ -197,7 +199,7 @@ func await(ctx context.Context, transport seam.Transport, s *settings.Settings, 
 			return nil, cmp.Or(err, context.Cause(ctx))
 		}
 		if len(found.Description.Fields) > 0 {
-			s.Founder = string(found.Signer)
+			s.Founder, s.Described = string(found.Signed.Signer), found.Signed
 			if taken, err = adopt(s, from, found.Description); err != nil {
 				return taken, err
 			}
@@ -209,7 +211,7 @@ func await(ctx context.Context, transport seam.Transport, s *settings.Settings, 
 			return nil, nil
 		}
 		<-words
-		words <- word(w.depth, w.rank)
+		words <- w.word()
 		if time.Since(said) >= sayEvery {
 			said = time.Now()
 			say(fmt.Sprintf("waiting for the run: nobody at --join says what it is; asking for another %s before this peer trains alone", cli.Duration(s.JoinWait-waited)))
@@ -237,31 +239,19 @@ func (w *waiting) refuses(now bool) bool {
 	return now && time.Since(w.refused) >= askPatience
 }
 
-// rankOf is that of a process with these settings.
-func rankOf(s settings.Settings, from cli.Origins, self seam.PeerID) rank {
-	r := rank{founder: s.Founder == string(self), id: self}
-	for _, f := range fields() {
-		if !f.local && len(chosen(from, f.flags)) > 0 {
-			r.given++
-		}
-	}
-	return r
-}
-
-// Kept is the description of the run that the newest checkpoint is of, which may be empty, and who
-// signed it.
-func Kept(in checkpoint.Folder) (d description.Description, signer seam.PeerID) {
+// Kept is the description of the run that the newest checkpoint is of, which may be empty.
+func Kept(in checkpoint.Folder) (d description.Description, signed description.Signed) {
 	names, err := in.Names()
 	if in.Dir == "" || err != nil || len(names) == 0 {
-		return d, ""
+		return d, signed
 	}
 	file, err := checkpoint.Open(filepath.Join(in.Dir, names[len(names)-1]))
 	if err != nil {
-		return d, ""
+		return d, signed
 	}
 	progress, err := file.Progress()
 	if err != nil || json.Unmarshal(progress.Description.Text, &d) != nil {
-		return description.Description{}, ""
+		return description.Description{}, signed
 	}
-	return d, progress.Description.Signer
+	return d, progress.Description
 }

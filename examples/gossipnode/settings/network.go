@@ -17,6 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
@@ -54,6 +55,8 @@ type Gathering struct {
 type Invitation struct {
 	Founder string // who began the run
 	Secret  []byte // the run's key, nil if it has none or the token does not tell it
+	// Described is what the run is, as its founder has signed it, once that is known.
+	Described description.Signed
 }
 
 func (s *Network) register(flags *pflag.FlagSet) {

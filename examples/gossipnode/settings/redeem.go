@@ -43,7 +43,7 @@ func (s *Settings) redeem(from cli.Origins) error {
 		if t.Secret == nil {
 			t.Secret = before.Secret
 		}
-		s.Run, s.Invitation, before = t.Run, Invitation{t.Founder, t.Secret}, t
+		s.Run, s.Invitation, before = t.Run, Invitation{Founder: t.Founder, Secret: t.Secret}, t
 		join = append(join, t.Join()...)
 	}
 	s.Join = join

@@ -24,7 +24,7 @@ func started(t *training) {
 		t.Log.Info("listening", zap.Strings("addresses", addresses))
 		if !slices.Equal(addresses, t.announced) {
 			s := t.Settings
-			s.Founder = cmp.Or(s.Founder, string(t.work.Behind().Description.Signer))
+			s.Founder = cmp.Or(s.Founder, string(behind(t).Description.Signer))
 			r.Addresses, r.Token = addresses, tokenOf(s, t.peer)
 		}
 	}
@@ -100,26 +100,29 @@ func gather(ctx context.Context, t *training) error {
 	return nil
 }
 
-// lookEvery is the time between two looks at whether others train.
-const lookEvery = 250 * time.Millisecond
+// Others train, whoever of them is missing, if what all have done grows for so many looks on end:
+// one that comes back may bring what it did before, once.
+const (
+	lookEvery = time.Second
+	growing   = 4
+)
 
-// awaitMembers waits for the members that --min-peers asks for, or until others train: what all
-// have done has grown more often than members have come, each of which may bring what it did before.
+// awaitMembers waits for the members that --min-peers asks for, or until others train.
 func awaitMembers(ctx context.Context, t *training) error {
 	done, grown := t.peer.Stats().FlockSteps, 0
-	for {
+	for grown < growing {
 		within, cancel := context.WithTimeout(ctx, lookEvery)
 		err := t.peer.WaitMembers(within, t.MinPeers)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return err
 		}
-		s := t.peer.Stats()
-		if s.FlockSteps > done {
-			done, grown = s.FlockSteps, grown+1
-		}
-		if grown > s.Members {
-			return nil
+		grown++
+		if now := t.peer.Stats().FlockSteps; now <= done {
+			grown = 0
+		} else {
+			done = now
 		}
 	}
+	return nil
 }

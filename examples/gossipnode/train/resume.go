@@ -14,6 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
+	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -84,6 +85,15 @@ func tellResumed(t *training) {
 	if stats.Target > 0 && c.FlockSteps >= stats.Target {
 		t.Log.Warn("the run of this checkpoint has done its work: for more, give more --epochs or --steps, or another folder")
 	}
+}
+
+// behind is what lies behind the model, and what the run is as its founder has signed it.
+func behind(t *training) peer.Checkpoint {
+	c := t.work.Behind()
+	if t.Described.Known() {
+		c.Description = t.Described
+	}
+	return c
 }
 
 // restore gives an optimizer the state of the checkpoint. One of another optimizer is

@@ -157,7 +157,7 @@ var errRefused = errors.New("no peer to join will have this one, as logged above
 func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer.Config {
 	pace, _ := t.Pace() // validate has seen to it
 	config := peer.Config{
-		Run: t.Run, Description: describe.Of(t.Settings, t.work.Data), Params: t.work.Params, Checkpoint: t.work.Behind(), Join: t.Join, Work: t.work.Target, Log: whileTraining(t.Log, &t.Settings, t.announced),
+		Run: t.Run, Description: describe.Of(t.Settings, t.work.Data), Params: t.work.Params, Checkpoint: behind(t), Join: t.Join, Work: t.work.Target, Log: whileTraining(t.Log, &t.Settings, t.announced),
 		Network: peer.Network{
 			Key: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Admission: admission,
 			Reach: t.Reach(), Gossip: t.Gossip(),

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
+)
+
+// starts is how many worlds TestStartsInAnyOrder tries, with gaps of up to 30 seconds.
+var starts = flag.Int("starts", 0, "worlds of TestStartsInAnyOrder, with gaps of up to 30 s; 0: two, with short gaps")
+
+// starter starts four processes of one world.
+type starter struct {
+	rng      *rand.Rand
+	gap      time.Duration // the longest between two starts
+	data     string
+	founder  []string // the settings of the one that begins
+	token    string
+	args     [4][]string // what each is given in any case
+	commands [4]*exec.Cmd
+	out, log [4]bytes.Buffer
+}
+
+func newStarter(t *testing.T, seed uint64, gap time.Duration) *starter {
+	t.Helper()
+	w := &starter{rng: rand.New(rand.NewPCG(seed, 31)), gap: gap, data: clitest.Pictures(t, 400, 20)}
+	key := filepath.Join(t.TempDir(), "founder.key")
+	if code, _, logged := try("keygen", "--out", key); code != 0 {
+		t.Fatal(logged)
+	}
+	secret, err := keys.Read(key, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := keys.ID(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", settings.Loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := free.Addr().(*net.TCPAddr).Port
+	free.Close()
+	invitation := token.Of("murmuration", string(id), []string{fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", port)})
+	invitation.Founder = string(id)
+	w.token = invitation.String()
+	for i := range w.args {
+		w.args[i] = []string{"run", "--listen", settings.Loopback, "--data", w.data, "--checkpoint", t.TempDir(), "--json"}
+	}
+	w.args[0][2] = "127.0.0.1:" + strconv.Itoa(port)
+	w.args[0] = append(w.args[0], "--key", key)
+	w.founder = []string{"--dataset", "mnist", "--batch", "10", "--steps", "3000", "--lr", "0.02", "--min-peers", "4", "--min-peers-wait", "3m", "--checkpoint-every", "1s"}
+	return w
+}
+
+// start starts the four in random order with random gaps. Bare: even the founder knows only its token.
+func (w *starter) start(t *testing.T, bare bool) {
+	t.Helper()
+	for n, i := range w.rng.Perm(len(w.args)) {
+		if n > 0 {
+			time.Sleep(time.Duration(w.rng.Int64N(int64(w.gap) + 1)))
+		}
+		args := append(w.args[i][:len(w.args[i]):len(w.args[i])], "--join", w.token)
+		if i == 0 && !bare {
+			args = append(w.args[i][:len(w.args[i]):len(w.args[i])], w.founder...)
+		}
+		w.out[i].Reset()
+		w.log[i].Reset()
+		w.commands[i] = clitest.Command(t, 10*time.Minute, args...)
+		w.commands[i].Stdout, w.commands[i].Stderr = &w.out[i], &w.log[i]
+		if err := w.commands[i].Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// cut ends all at once, once each has kept a checkpoint.
+func (w *starter) cut(t *testing.T) {
+	t.Helper()
+	for i := range w.args {
+		folder := w.args[i][6]
+		clitest.Eventually(t, "a checkpoint of each", func() bool {
+			kept, _ := filepath.Glob(filepath.Join(folder, "checkpoint-*"))
+			return len(kept) > 0
+		})
+	}
+	for _, c := range w.commands {
+		if err := c.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range w.commands {
+		if c.Wait() == nil {
+			t.Fatal("one was done before the power was cut")
+		}
+	}
+}
+
+// finish sees to it that all end well, in one run.
+func (w *starter) finish(t *testing.T) {
+	t.Helper()
+	for i, c := range w.commands {
+		err := c.Wait()
+		var r result.Result
+		lines := bytes.Split(bytes.TrimSpace(w.out[i].Bytes()), []byte("\n"))
+		_ = json.Unmarshal(lines[len(lines)-1], &r)
+		if err != nil || !r.Joined || r.Peers != len(w.commands) || r.Dataset != "mnist" {
+			t.Errorf("process %d: %v; joined %v, %d peers, %s\n%s", i, err, r.Joined, r.Peers, r.Dataset, &w.log[i])
+		}
+	}
+}
+
+// TestStartsInAnyOrder: four processes of which three know only the founder's token, started in any
+// order, end in one run; and so do all four that know no more than the token after their machines
+// have lost power together.
+func TestStartsInAnyOrder(t *testing.T) {
+	worlds, gap := *starts, 30*time.Second
+	if worlds == 0 {
+		worlds, gap = 2, time.Second
+	}
+	for seed := range uint64(worlds) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			powerCut := seed%2 == 1
+			first := gap
+			if powerCut {
+				first = 0
+			}
+			w := newStarter(t, seed, first)
+			w.start(t, false)
+			if powerCut {
+				w.cut(t)
+				w.gap = gap
+				w.start(t, true)
+			}
+			w.finish(t)
+		})
+	}
+}
