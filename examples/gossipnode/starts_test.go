@@ -37,7 +37,7 @@ type starter struct {
 	out, log [4]bytes.Buffer
 }
 
-func newStarter(t *testing.T, seed uint64, gap time.Duration) *starter {
+func newStarter(t *testing.T, seed uint64, gap time.Duration, steps string) *starter {
 	t.Helper()
 	w := &starter{rng: rand.New(rand.NewPCG(seed, 31)), gap: gap, data: clitest.Pictures(t, 400, 20)}
 	key := filepath.Join(t.TempDir(), "founder.key")
@@ -62,11 +62,11 @@ func newStarter(t *testing.T, seed uint64, gap time.Duration) *starter {
 	invitation.Founder = string(id)
 	w.token = invitation.String()
 	for i := range w.args {
-		w.args[i] = []string{"run", "--listen", settings.Loopback, "--data", w.data, "--checkpoint", t.TempDir(), "--json"}
+		w.args[i] = []string{"run", "--listen", settings.Loopback, "--data", w.data, "--checkpoint", t.TempDir(), "--checkpoint-every", "1s", "--json"}
 	}
 	w.args[0][2] = "127.0.0.1:" + strconv.Itoa(port)
 	w.args[0] = append(w.args[0], "--key", key)
-	w.founder = []string{"--dataset", "mnist", "--batch", "10", "--steps", "3000", "--lr", "0.02", "--min-peers", "4", "--min-peers-wait", "3m", "--checkpoint-every", "1s"}
+	w.founder = []string{"--dataset", "mnist", "--batch", "10", "--steps", steps, "--lr", "0.02", "--min-peers", "4", "--min-peers-wait", "3m"}
 	return w
 }
 
@@ -139,11 +139,11 @@ func TestStartsInAnyOrder(t *testing.T) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			powerCut := seed%2 == 1
-			first := gap
+			first, steps := gap, "2000"
 			if powerCut {
-				first = 0
+				first, steps = 0, "6000" // not done before the power is cut
 			}
-			w := newStarter(t, seed, first)
+			w := newStarter(t, seed, first, steps)
 			w.start(t, false)
 			if powerCut {
 				w.cut(t)
