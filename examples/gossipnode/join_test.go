@@ -10,6 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/description"
 )
@@ -77,6 +78,10 @@ func TestTokensThatAreNoneAreRefused(t *testing.T) {
 	if code, _, logged = try("run", "--join", invited.Token, "--run", "other"); code != cli.ExitUsage || !strings.Contains(logged, `"other", but the token is one of "murmuration"`) {
 		t.Errorf("another run: exit code %d\n%s", code, logged)
 	}
+	other := token.Of("other", "12D3KooW", []string{"/ip4/127.0.0.1/tcp/1"}).String()
+	if code, _, logged = try("run", "--join", invited.Token, "--join", other); code != cli.ExitUsage || !strings.Contains(logged, "tokens of two runs") {
+		t.Errorf("tokens of two runs: exit code %d\n%s", code, logged)
+	}
 	if code, _, logged = try("invite", "--join", "127.0.0.1:1"); code != cli.ExitFailed || !strings.Contains(logged, "making a token") {
 		t.Errorf("nobody there: exit code %d\n%s", code, logged)
 	}
@@ -104,6 +109,16 @@ func TestContradictionsEndBeforeTheFirstStep(t *testing.T) {
 	if code != cli.ExitFailed || len(found.Differences) != 3 || found.Differences[1] != (description.Difference{Field: "dataset", Here: "glyphs", There: "mnist"}) {
 		t.Errorf("exit code %d: %+v", code, found)
 	}
+	glyphs := description.Field{Name: "held-out data", Value: "00"}
+	code, _, logged = try("run", "--listen", settings.Loopback, "--join", clitest.Peer(t, peer.Admission{}, glyphs))
+	if code != cli.ExitFailed || !strings.Contains(logged, "held-out data is") {
+		t.Errorf("what no flag of the user's is at fault of: exit code %d\n%s", code, logged)
+	}
+	large := []description.Field{{Name: "dataset", Value: "gosource"}, {Name: "model", Value: "gpt"}, {Name: "layers", Value: "64"}, {Name: "width", Value: "4096"}}
+	code, _, logged = try("run", "--listen", settings.Loopback, "--join", clitest.Peer(t, peer.Admission{}, large...))
+	if code != cli.ExitConfig || !strings.Contains(logged, "the run that is joined asks for about 4") {
+		t.Errorf("with a model of %d layers: exit code %d\n%s", 64, code, logged)
+	}
 	other := append(described(), description.Field{Name: "held-out data", Value: "00"})
 	code, _, logged = try("run", "--listen", settings.Loopback, "--join", clitest.Peer(t, peer.Admission{}, other...), "--data", clitest.Pictures(t, 40, 20))
 	if code != cli.ExitUsage || !strings.Contains(logged, "held-out data is") || !strings.Contains(logged, "give the data that the others have") {
@@ -115,7 +130,7 @@ func TestContradictionsEndBeforeTheFirstStep(t *testing.T) {
 // the end, by a line, a field and its exit code; unless that is as it should be.
 func TestNeverJoinedIsNoSuccess(t *testing.T) {
 	t.Parallel()
-	args := []string{"run", "--listen", settings.Loopback, "--dataset", "mnist", "--data", clitest.Pictures(t, 40, 20), "--batch", "10", "--steps", "3", "--json"}
+	args := []string{"run", "--listen", settings.Loopback, "--dataset", "mnist", "--data", clitest.Pictures(t, 40, 20), "--batch", "10", "--steps", "3", "--join-wait", "0s", "--json"}
 	for _, c := range []struct {
 		more []string
 		code int

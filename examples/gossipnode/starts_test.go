@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,10 +34,10 @@ type starter struct {
 	token    string
 	args     [4][]string // what each is given in any case
 	commands [4]*exec.Cmd
-	out, log [4]bytes.Buffer
+	out, log [4]sharedBuffer
 }
 
-func newStarter(t *testing.T, seed uint64, gap time.Duration, steps string) *starter {
+func newStarter(t *testing.T, seed uint64, gap time.Duration, work ...string) *starter {
 	t.Helper()
 	w := &starter{rng: rand.New(rand.NewPCG(seed, 31)), gap: gap, data: clitest.Pictures(t, 400, 20)}
 	key := filepath.Join(t.TempDir(), "founder.key")
@@ -66,8 +66,21 @@ func newStarter(t *testing.T, seed uint64, gap time.Duration, steps string) *sta
 	}
 	w.args[0][2] = "127.0.0.1:" + strconv.Itoa(port)
 	w.args[0] = append(w.args[0], "--key", key)
-	w.founder = []string{"--dataset", "mnist", "--batch", "10", "--steps", steps, "--lr", "0.02", "--min-peers", "4", "--min-peers-wait", "3m"}
+	w.founder = []string{"--dataset", "mnist", "--batch", "10", "--lr", "0.02", "--min-peers", "4", "--min-peers-wait", "3m"}
+	w.founder = append(w.founder, work...)
 	return w
+}
+
+// run starts one of them.
+func (w *starter) run(t *testing.T, i int, more ...string) {
+	t.Helper()
+	w.out[i].Reset()
+	w.log[i].Reset()
+	w.commands[i] = clitest.Command(t, 10*time.Minute, append(w.args[i][:len(w.args[i]):len(w.args[i])], more...)...)
+	w.commands[i].Stdout, w.commands[i].Stderr = &w.out[i], &w.log[i]
+	if err := w.commands[i].Start(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // start starts the four in random order with random gaps. Bare: even the founder knows only its token.
@@ -77,16 +90,10 @@ func (w *starter) start(t *testing.T, bare bool) {
 		if n > 0 {
 			time.Sleep(time.Duration(w.rng.Int64N(int64(w.gap) + 1)))
 		}
-		args := append(w.args[i][:len(w.args[i]):len(w.args[i])], "--join", w.token)
 		if i == 0 && !bare {
-			args = append(w.args[i][:len(w.args[i]):len(w.args[i])], w.founder...)
-		}
-		w.out[i].Reset()
-		w.log[i].Reset()
-		w.commands[i] = clitest.Command(t, 10*time.Minute, args...)
-		w.commands[i].Stdout, w.commands[i].Stderr = &w.out[i], &w.log[i]
-		if err := w.commands[i].Start(); err != nil {
-			t.Fatal(err)
+			w.run(t, i, w.founder...)
+		} else {
+			w.run(t, i, "--join", w.token)
 		}
 	}
 }
@@ -119,8 +126,8 @@ func (w *starter) finish(t *testing.T) {
 	for i, c := range w.commands {
 		err := c.Wait()
 		var r result.Result
-		lines := bytes.Split(bytes.TrimSpace(w.out[i].Bytes()), []byte("\n"))
-		_ = json.Unmarshal(lines[len(lines)-1], &r)
+		lines := strings.Split(strings.TrimSpace(w.out[i].String()), "\n")
+		_ = json.Unmarshal([]byte(lines[len(lines)-1]), &r)
 		if err != nil || !r.Joined || r.Peers != len(w.commands) || r.Dataset != "mnist" {
 			t.Errorf("process %d: %v; joined %v, %d peers, %s\n%s", i, err, r.Joined, r.Peers, r.Dataset, &w.log[i])
 		}
@@ -143,7 +150,7 @@ func TestStartsInAnyOrder(t *testing.T) {
 			if powerCut {
 				first, steps = 0, "6000" // not done before the power is cut
 			}
-			w := newStarter(t, seed, first, steps)
+			w := newStarter(t, seed, first, "--steps", steps)
 			w.start(t, false)
 			if powerCut {
 				w.cut(t)
@@ -153,4 +160,18 @@ func TestStartsInAnyOrder(t *testing.T) {
 			w.finish(t)
 		})
 	}
+}
+
+// TestWhoBeganAloneBeginsAnew: those that nobody has told what the run is train alone in the end, on
+// settings that nobody gave; when the founder comes after all, they take its settings over.
+func TestWhoBeganAloneBeginsAnew(t *testing.T) {
+	t.Parallel()
+	work := []string{"--epochs", "100"}
+	w := newStarter(t, 1, 0, work...)
+	for i := 1; i < len(w.commands); i++ {
+		w.run(t, i, append(work, "--join", w.token, "--join-wait", "0s")...)
+	}
+	clitest.Eventually(t, "one that trains alone", func() bool { return strings.Contains(w.log[1].String(), "training mlp on glyphs") })
+	w.run(t, 0, w.founder...)
+	w.finish(t)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.uber.org/zap"
@@ -45,6 +46,9 @@ func Of(s settings.Settings, data *dataset.Data) description.Description {
 	}
 	return description.Of(s.Run, all...)
 }
+
+// sizes are the fields that decide how much memory a peer takes.
+var sizes = []string{"dataset", "model", "layers", "width", "heads", "context", "size", "batch"}
 
 // Join asks the addresses to join what the run is. What nobody has set is set as it is
 // there; what was set otherwise, and would harm models or work, is a fault of usage. Where
@@ -103,6 +107,7 @@ func adopt(s *settings.Settings, from cli.Origins, there description.Description
 			return taken, fmt.Errorf("taking over the run's %s, %q: %w", f.name, value, err)
 		}
 		taken = append(taken, f.name+" "+value)
+		s.TakenSize = s.TakenSize || slices.Contains(sizes, f.name)
 	}
 	return taken, nil
 }
@@ -153,10 +158,17 @@ func Retake(s *settings.Settings, from cli.Origins, err error) (taken []string, 
 	changed := *s
 	for _, d := range mismatch.Differences {
 		f, known := fieldOf(d.Field)
-		if !known || f.take == nil || len(chosen(from, f.flags)) > 0 || f.take(&changed, d.There) != nil {
+		if !known {
+			continue // what is held out follows from the data set: it is seen then whether it still differs
+		}
+		if f.take == nil || len(chosen(from, f.flags)) > 0 || f.take(&changed, d.There) != nil {
 			return nil, Contradiction(from, mismatch.Differences)
 		}
 		taken = append(taken, d.Field+" "+d.There)
+		changed.TakenSize = changed.TakenSize || slices.Contains(sizes, d.Field)
+	}
+	if len(taken) == 0 {
+		return nil, Contradiction(from, mismatch.Differences)
 	}
 	*s = changed
 	return taken, nil

@@ -47,6 +47,22 @@ func PeakMemory() (uint64, error) {
 	return kilobytes << 10, nil
 }
 
+// Memory is how much this process may have, in bytes: this machine's, or what its control group is
+// given; 0 if it is unknown.
+func Memory() uint64 {
+	text, _ := os.ReadFile("/proc/meminfo")
+	value, _ := fieldOf(text, "MemTotal")
+	most, _ := strconv.ParseUint(strings.TrimSuffix(value, " kB"), 10, 64)
+	most <<= 10
+	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		text, _ := os.ReadFile(file) // of a container; "max" is no number
+		if given, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil && given < most {
+			most = given
+		}
+	}
+	return most
+}
+
 // ProcessorSeconds is the processor time that this process has used.
 func ProcessorSeconds() float64 {
 	var used unix.Rusage

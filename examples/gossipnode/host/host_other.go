@@ -12,6 +12,9 @@ func Processor() string { return unknownProcessor() }
 // PeakMemory is 0: not known.
 func PeakMemory() (uint64, error) { return 0, nil }
 
+// Memory is 0: not known.
+func Memory() uint64 { return 0 }
+
 // ProcessorSeconds is 0: not known.
 func ProcessorSeconds() float64 { return 0 }
 

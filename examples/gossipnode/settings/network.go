@@ -55,6 +55,8 @@ type Gathering struct {
 type Invitation struct {
 	Founder string // who began the run
 	Secret  []byte // the run's key, nil if it has none or the token does not tell it
+	// TakenSize: how large the model or a batch is was taken over.
+	TakenSize bool
 	// Described is what the run is, as its founder has signed it, once that is known.
 	Described description.Signed
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/version"
@@ -40,6 +41,9 @@ type Workload struct {
 // is written and nobody is spoken to before it has succeeded. The batches of the
 // workload are to be closed.
 func Prepare(s settings.Settings, identity ed25519.PublicKey) (*Workload, error) {
+	if err := affordable(s, host.Memory()); err != nil {
+		return nil, err
+	}
 	data, order, err := loadData(s, identity)
 	if err != nil {
 		return nil, err
