@@ -224,9 +224,13 @@ func await(ctx context.Context, transport seam.Transport, s *settings.Settings, 
 }
 
 // silent tells whether a member has answered that says nothing of the run, as one of an older
-// release, or of a service that describes none: what this peer knows is all there is to know.
+// release, or of a service that describes none, or that does not admit this peer: to ask on is of
+// no use.
 func silent(answers []answer) bool {
-	return slices.ContainsFunc(answers, func(a answer) bool { return a.err == nil || errors.Is(a.err, seam.ErrLayout) })
+	return slices.ContainsFunc(answers, func(a answer) bool {
+		refused, ok := errors.AsType[*seam.RefusedError](a.err)
+		return a.err == nil || ok && refused.Why != seam.ErrUnknownRun
+	})
 }
 
 // refuses tells whether an address has refused for long.

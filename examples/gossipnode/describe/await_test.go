@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -147,7 +148,7 @@ func check(t *testing.T, rate float64, all ...*process) {
 // founder, who is started before, among or after them: all train in one run, and nobody before
 // the founder is there.
 func TestStartedInAnyOrder(t *testing.T) {
-	const worlds = 60
+	const worlds = 24
 	for seed := range uint64(worlds) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 31))
@@ -221,4 +222,24 @@ func TestWhomNobodyTells(t *testing.T) {
 			t.Errorf("began at %s, %d times anew: %v", own.began, own.anew, own.err)
 		}
 	})
+}
+
+// TestWhoBeganTheRun: a run that another has begun than the token says is refused, unless the member
+// that the token names says so itself.
+func TestWhoBeganTheRun(t *testing.T) {
+	found := peer.Inquiry{Peer: "member", Signer: "another", Description: description.Of("murmuration", description.Field{Name: "lr", Value: "1"})}
+	s := settings.Settings{}
+	for founder, addresses := range map[string]map[string]bool{
+		"":        {"192.0.2.7:4001": true},
+		"another": {"192.0.2.7:4001": true},
+		"founder": {"192.0.2.7:4001": false, "/ip4/192.0.2.7/tcp/4001/p2p/member": true, "/ip4/192.0.2.7/tcp/4001/p2p/other": false},
+	} {
+		for address, taken := range addresses {
+			s.Founder = founder
+			got, _, err := told([]answer{{address: address, found: found}}, s, zap.NewNop())
+			if (err == nil) != taken || (got.Signer == "another") != taken || err != nil && cli.ExitCode(err) != cli.ExitUsage {
+				t.Errorf("founder %q, %s: %+v, %v", founder, address, got, err)
+			}
+		}
+	}
 }

@@ -39,17 +39,20 @@ func Command(std cli.Streams) *cobra.Command {
 		Short: "Train as one peer",
 		Long: `Run trains as one peer until all peers together have done the work. With --join
 it takes part in the run of another peer; without, it begins one, and prints how
-to join it. Who cannot reach anybody trains alone and keeps trying.`,
+to join it. Who cannot reach anybody waits for --join-wait, then trains alone and keeps
+trying.`,
 		Annotations: map[string]string{cli.Details: `When all have done the work, it evaluates the model on held-out data.
 In the result, consensus_distance is 0 after a final merge, which all members that took
 part have the same model from, and else null: the others' last exchanges may follow this
 peer's. local measures it; metrics and dashboard estimate it while the run goes on.
 
 With --checkpoint it keeps its state in a folder, and goes on from there when it is
-started again. Where --join has reached nobody it trains alone, says so at the end,
-and exits with 4, unless --alone-ok is given. SIGINT or SIGTERM make it save its
-state and leave in good order, within --leave-within, with exit code 1; another one,
-a second later or more, ends it at once.`},
+started again. What nobody has set is taken over from the run that is joined, or from
+the checkpoints; as long as neither tells, it waits, and says so, for --join-wait. Then
+it trains alone, and begins anew if the run is found and is another. Where --join has
+reached nobody it says so at the end, and exits with 4, unless --alone-ok is given.
+SIGINT or SIGTERM make it save its state and leave in good order, within --leave-within,
+with exit code 1; another one, a second later or more, ends it at once.`},
 		Example: `  gossipnode run --listen 0.0.0.0:4001 --min-peers 2
   gossipnode run --join 192.0.2.7:4001 --dataset mnist --data DIR --part 1/4
   gossipnode run --join 192.0.2.7:4001 --checkpoint DIR --key node.key --json`,

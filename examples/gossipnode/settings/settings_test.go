@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
 )
 
 // TestPrecedence shows that a flag hides the environment, that hides the file,
@@ -108,5 +111,25 @@ func TestBadFile(t *testing.T) {
 		if code != cli.ExitUsage || out != "" || !strings.Contains(logged, want) {
 			t.Errorf("%q: exit code %d, standard output %q, no %q in\n%s", text, code, out, want, logged)
 		}
+	}
+}
+
+// TestATokenOfOneThatComesBack: a token that is good no more keeps out who has not been in the run.
+func TestATokenOfOneThatComesBack(t *testing.T) {
+	old := token.Of("digits", "12D3KooW", []string{"/ip4/192.0.2.7/tcp/4001"})
+	old.Expires = 1
+	s := Settings{Network: Network{Join: []string{old.String()}}}
+	if err := s.redeem(cli.Origins{}); err == nil || cli.ExitCode(err) != cli.ExitUsage {
+		t.Errorf("an old token: %v", err)
+	}
+	s.Checkpoint = t.TempDir()
+	if err := s.redeem(cli.Origins{}); err == nil {
+		t.Error("an empty folder is taken for a life before")
+	}
+	if err := os.WriteFile(filepath.Join(s.Checkpoint, "checkpoint-000001.safetensors"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.redeem(cli.Origins{}); err != nil || s.Run != "digits" || len(s.Join) != 1 {
+		t.Errorf("one that comes back: %v; %+v", err, s.Network)
 	}
 }

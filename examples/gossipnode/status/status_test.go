@@ -64,6 +64,7 @@ func TestStatus(t *testing.T) {
 		{"--join 127.0.0.1:1 --join " + open, 0, "murmuration: 1 member"},
 		{"--join " + closed + " --run-key " + file, 0, "murmuration: 1 member"},
 		{"--join " + closed, cli.ExitFailed, "give --run-key"},
+		{"--join " + closed, cli.ExitFailed, "the run has a key, which this peer was not given"},
 		{"--join " + open + " --run other", cli.ExitFailed, "give --run as it is given there"},
 		{"--join 127.0.0.1:1", cli.ExitFailed, "no member tells"},
 		{"", cli.ExitUsage, "needs --join"},
