@@ -37,6 +37,17 @@ type starter struct {
 	out, log [4]sharedBuffer
 }
 
+// freePort is one that nobody listens on.
+func freePort(t *testing.T) int {
+	t.Helper()
+	free, err := net.Listen("tcp", settings.Loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free.Close()
+	return free.Addr().(*net.TCPAddr).Port
+}
+
 func newStarter(t *testing.T, seed uint64, gap time.Duration, work ...string) *starter {
 	t.Helper()
 	w := &starter{rng: rand.New(rand.NewPCG(seed, 31)), gap: gap, data: clitest.Pictures(t, 400, 20)}
@@ -52,12 +63,7 @@ func newStarter(t *testing.T, seed uint64, gap time.Duration, work ...string) *s
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", settings.Loopback)
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := free.Addr().(*net.TCPAddr).Port
-	free.Close()
+	port := freePort(t)
 	invitation := token.Of("murmuration", string(id), []string{fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", port)})
 	invitation.Founder = string(id)
 	w.token = invitation.String()
@@ -173,5 +179,27 @@ func TestWhoBeganAloneBeginsAnew(t *testing.T) {
 	}
 	clitest.Eventually(t, "one that trains alone", func() bool { return strings.Contains(w.log[1].String(), "training mlp on glyphs") })
 	w.run(t, 0, w.founder...)
+	w.finish(t)
+}
+
+// TestOneListForAll: processes that are all given one list of addresses, their own included, and no
+// more, find out that they wait for each other, and begin without waiting for long.
+func TestOneListForAll(t *testing.T) {
+	t.Parallel()
+	w := newStarter(t, 1, 0)
+	for i := range w.args {
+		w.args[i] = []string{"run", "--dataset", "mnist", "--data", w.data, "--batch", "10", "--steps", "2000", "--min-peers", "4", "--min-peers-wait", "3m", "--join-wait", "1h", "--json"}
+	}
+	w.args[0] = append(w.args[0], "--checkpoint", t.TempDir()) // it remembers who was at which address
+	for i := range w.args {
+		address := "127.0.0.1:" + strconv.Itoa(freePort(t))
+		w.args[i] = append(w.args[i], "--listen", address)
+		for j := range w.args {
+			w.args[j] = append(w.args[j], "--join", address)
+		}
+	}
+	for i := range w.args {
+		w.run(t, i)
+	}
 	w.finish(t)
 }

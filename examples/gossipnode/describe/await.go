@@ -29,11 +29,12 @@ import (
 // for it meanwhile, so it listens, and tells those that ask how it waits. If all wait for each
 // other, one has to begin: see waiting.after.
 const (
-	// askPatience bounds the wait for all addresses to join together, and is how long one that
-	// refuses is asked on.
+	// askPatience bounds the wait for all addresses to join together.
 	askPatience = 5 * time.Second
 	askEvery    = 250 * time.Millisecond
 	sayEvery    = 10 * time.Second
+	// maxRefusals is how often on end one is asked that may be only starting.
+	maxRefusals = 20
 	// settled is the depth from which on all that can be waited for wait in a circle: a chain
 	// of those that wait for one which is not there is shorter.
 	settled  = 8
@@ -122,7 +123,6 @@ type waiting struct {
 	id            seam.PeerID
 	rank, highest uint64 // its own, and that of all that it waits for
 	depth         int
-	refused       time.Time // since when an address has refused
 }
 
 // after tells whether all that this process waits for wait themselves, in a circle, and it is the
@@ -162,6 +162,7 @@ func Await(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap
 	if err != nil {
 		return nil, cli.Config(err)
 	}
+	s.Identity = key
 	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: s.Listen, Known: s.KnownPeers(), Log: log})
 	if err != nil {
 		return nil, cli.ConfigOf(err, settings.Unusable...)
@@ -185,7 +186,7 @@ func await(ctx context.Context, transport seam.Transport, s *settings.Settings, 
 		return nil, err
 	}
 	defer stop()
-	began, said := time.Now(), time.Now()
+	began, said, refusals := time.Now(), time.Now(), 0
 	for {
 		answers := ask(ctx, admission, transport, *s, log)
 		found, refused, err := told(answers, *s, log)
@@ -206,8 +207,11 @@ func await(ctx context.Context, transport seam.Transport, s *settings.Settings, 
 			harmful, _ := description.Split(Of(*s, nil).Differences(found.Description))
 			return taken, Contradiction(from, harmful)
 		}
+		if refusals++; !refused {
+			refusals = 0
+		}
 		waited := time.Since(began)
-		if w.after(answers) || silent(answers) || w.refuses(refused) || waited >= s.JoinWait {
+		if w.after(answers) || silent(answers) || refusals > maxRefusals || waited >= s.JoinWait {
 			return nil, nil
 		}
 		<-words
@@ -231,16 +235,6 @@ func silent(answers []answer) bool {
 		refused, ok := errors.AsType[*seam.RefusedError](a.err)
 		return a.err == nil || ok && refused.Why != seam.ErrUnknownRun
 	})
-}
-
-// refuses tells whether an address has refused for long.
-func (w *waiting) refuses(now bool) bool {
-	if !now {
-		w.refused = time.Time{}
-	} else if w.refused.IsZero() {
-		w.refused = time.Now()
-	}
-	return now && time.Since(w.refused) >= askPatience
 }
 
 // Kept is the description of the run that the newest checkpoint is of, which may be empty.

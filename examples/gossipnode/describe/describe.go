@@ -156,6 +156,7 @@ func Retake(s *settings.Settings, from cli.Origins, err error) (taken []string, 
 		return nil, err
 	}
 	changed := *s
+	changed.Described = description.Signed{}
 	for _, d := range mismatch.Differences {
 		f, known := fieldOf(d.Field)
 		if !known {

@@ -44,21 +44,23 @@ type Network struct {
 	Invitation
 }
 
-// Gathering is for whom a peer waits before it trains, and how long.
+// Gathering is for whom a peer waits before it trains, how long, and what it knows by then.
 type Gathering struct {
 	JoinWait     time.Duration
 	MinPeers     int
 	MinPeersWait time.Duration
+	// TakenSize: how large the model or a batch is was taken over.
+	TakenSize bool
+	// Described is what the run is, as its founder has signed it, once that is known.
+	Described description.Signed
+	// Identity is the one that others know already where --key gives none.
+	Identity ed25519.PrivateKey
 }
 
 // Invitation is what a token says beside addresses.
 type Invitation struct {
 	Founder string // who began the run
 	Secret  []byte // the run's key, nil if it has none or the token does not tell it
-	// TakenSize: how large the model or a batch is was taken over.
-	TakenSize bool
-	// Described is what the run is, as its founder has signed it, once that is known.
-	Described description.Signed
 }
 
 func (s *Network) register(flags *pflag.FlagSet) {
@@ -162,6 +164,9 @@ func (s Network) Admission(log *zap.Logger) (peer.Admission, error) {
 
 // identity is the key of a peer: that of --key, or a new one.
 func (s Network) identity(log *zap.Logger) (ed25519.PrivateKey, error) {
+	if s.Key == "" && s.Identity != nil {
+		return s.Identity, nil
+	}
 	if s.Key == "" {
 		_, key, err := ed25519.GenerateKey(nil)
 		return key, err
