@@ -129,6 +129,7 @@ func TestFaults(t *testing.T) {
 		{"--allow " + missing, "make the file, with the id of a peer in each line"},
 		{"--join 127.0.0.1:1 --allow " + text, `"no key, no model" is not the id of a peer`},
 		{"--join 127.0.0.1:1 --key " + missing, "gossipnode keygen --out " + missing},
+		{"--join 127.0.0.1:1 --allow " + missing, missing},
 		{"--checkpoint " + filepath.Join(text, "below"), "checkpoint folder"},
 	} {
 		t.Run(c.line, func(t *testing.T) {

@@ -183,7 +183,7 @@ func await(ctx context.Context, transport seam.Transport, s *settings.Settings, 
 	words <- w.word()
 	stop, err := admission.Await(transport, s.Run, func() uint64 { now := <-words; words <- now; return now })
 	if err != nil {
-		return nil, err
+		return nil, cli.Config(err)
 	}
 	defer stop()
 	began, said, refusals := time.Now(), time.Now(), 0

@@ -39,8 +39,8 @@ func Command(std cli.Streams) *cobra.Command {
 		Short: "Train as one peer",
 		Long: `Run trains as one peer until all peers together have done the work. With --join
 it takes part in the run of another peer; without, it begins one, and prints how
-to join it. Who cannot reach anybody waits for --join-wait, then trains alone and keeps
-trying.`,
+to join it. Who cannot reach anybody waits for --join-wait, then trains alone
+and keeps trying.`,
 		Annotations: map[string]string{cli.Details: `When all have done the work, it evaluates the model on held-out data.
 In the result, consensus_distance is 0 after a final merge, which all members that took
 part have the same model from, and else null: the others' last exchanges may follow this
