@@ -104,7 +104,7 @@ func (m *ADPSGD) Handle(now time.Duration, event Event, actions []Action) []Acti
 	case StepDone:
 		m.steps++
 		m.accounts.stepped(m.Every())
-		m.pace.stepped(now)
+		m.pace.stepped(now, event.Between)
 		m.pace.moved, m.pace.speed = event.Moved, event.Speed
 		m.pace.control.stepped(event.Stride, event.Progress)
 		actions = append(actions, Action{Kind: Proceed})

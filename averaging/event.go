@@ -70,6 +70,9 @@ type Event struct {
 	// Speed, with StepDone, is how many steps this peer takes in a time over how many
 	// the flock's peers do in the mean; 0 is not known. It is needed for Pace.BySpeed.
 	Speed float64
+	// Between, with StepDone, is about the time from one step to the next, where steps are told of
+	// several at once; else it is 0, and measured by when they are told of.
+	Between time.Duration
 	// Distance, with Finished, is that of the two models before the exchange, and
 	// Bytes what it moved in both directions.
 	Distance float64

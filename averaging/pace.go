@@ -34,9 +34,12 @@ type pace struct {
 	control  controller
 }
 
-// stepped records a step that ended at now.
-func (p *pace) stepped(now time.Duration) {
-	if p.lastStep > 0 && now > p.lastStep {
+// stepped records a step that ended at now, one of several told of at once if between is not 0.
+func (p *pace) stepped(now, between time.Duration) {
+	switch {
+	case between > 0:
+		p.step = mean{value: float64(between), known: true}
+	case p.lastStep > 0 && now > p.lastStep:
 		p.step.add(float64(now - p.lastStep))
 	}
 	p.lastStep = now

@@ -54,6 +54,36 @@ func TestTalkWhenTheModelHasMoved(t *testing.T) {
 	}
 }
 
+// TestPaceOfStepsToldAtOnce: a trainer in another process tells of forty steps of 10 ms at once. How soon
+// one word follows the other says nothing of how long they took: H is that of steps told one by one.
+func TestPaceOfStepsToldAtOnce(t *testing.T) {
+	for _, atOnce := range []int{1, 40} {
+		m := newMachine(t, averaging.Config{})
+		var now time.Duration
+		for n := range 4000 {
+			event := averaging.Event{Kind: averaging.StepDone}
+			switch {
+			case atOnce == 1:
+				now += 10 * time.Millisecond
+			case n%atOnce == 0:
+				now += time.Duration(atOnce) * 10 * time.Millisecond
+				fallthrough
+			default:
+				now += time.Microsecond
+				event.Between = 10 * time.Millisecond
+			}
+			for _, a := range m.Handle(now, event, nil) {
+				if a.Kind == averaging.Propose {
+					m.Handle(now, averaging.Event{Kind: averaging.Finished, Peer: a.Peer, Exchange: a.Exchange, Cost: 5 * time.Millisecond}, nil)
+				}
+			}
+		}
+		if got := m.Every(); got != 10 {
+			t.Errorf("%d at once: H is %d, want 10", atOnce, got)
+		}
+	}
+}
+
 // A budget stretches whatever H would be.
 func TestBudget(t *testing.T) {
 	const exchange = 1 << 20

@@ -35,8 +35,8 @@ func TestTrade(t *testing.T) {
 	if len(run.steps) != 5 || samples != 12 || run.steps[4].Loss != 0.5 {
 		t.Errorf("counted %+v", run.steps)
 	}
-	if _, err := tr.Trade(20*time.Second, x, base, Made{Steps: 10}); err != nil || run.steps[5].Between != time.Second {
-		t.Errorf("%v: ten steps in ten seconds are %v each", err, run.steps[5].Between)
+	if event, err := tr.Trade(20*time.Second, x, base, Made{Steps: 10}); err != nil || run.steps[5].Between != time.Second || event.Between != time.Second {
+		t.Errorf("%v: ten steps in ten seconds are %v each, and the machine is told %v", err, run.steps[5].Between, event.Between)
 	}
 	if _, err := tr.Trade(20*time.Second, x, base, Made{}); err != nil || len(run.steps) != 15 {
 		t.Errorf("%v: to fetch the model counts %d steps", err, len(run.steps)-15)

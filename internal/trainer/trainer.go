@@ -215,8 +215,11 @@ func (t *Trainer) measures() bool { return t.config.Pace.Drift > 0 || t.config.P
 // made counts steps that have been added, of this length together, and returns what the
 // machine is told of each.
 func (t *Trainer) made(now time.Duration, step Step, length float64, steps int) collective.Event {
-	t.count(now, step, steps)
+	between := t.count(now, step, steps)
 	event, run, wanted := collective.Event{Event: averaging.Event{Kind: averaging.StepDone}}, t.config.Run, t.config.Pace
+	if steps > 1 {
+		event.Between = between
+	}
 	if wanted.BySpeed {
 		own, all, peers := run.Steps()
 		event.Speed = t.pace.speed.of(own, all, peers, now)
@@ -231,8 +234,9 @@ func (t *Trainer) made(now time.Duration, step Step, length float64, steps int) 
 	return event
 }
 
-// count counts steps that were made one after the other since the last.
-func (t *Trainer) count(now time.Duration, step Step, steps int) {
+// count counts steps that were made one after the other since the last, and returns about the
+// time from one to the next.
+func (t *Trainer) count(now time.Duration, step Step, steps int) time.Duration {
 	step.Waited += t.waited
 	t.waited = 0
 	step.Between = t.pace.tick(now, steps)
@@ -242,6 +246,7 @@ func (t *Trainer) count(now time.Duration, step Step, steps int) {
 		t.config.Run.Made(step)
 		step.Waited = 0
 	}
+	return step.Between
 }
 
 // Proceed takes the machine's leave to go on: a gradient that it was handed counts as a

@@ -323,6 +323,10 @@ func TestTheRunEnds(t *testing.T) {
 	if !over {
 		t.Error("nobody said that the run is over")
 	}
+	d.write(make(tensor.Vector, 10)) // what it has trained alone since
+	if a := d.say(`{"op":"commit","steps":1}`); a.Added || !a.Over || !slices.Equal(d.read(), counting(10)) {
+		t.Errorf("a commit after the run: %+v, and P is %v, want the peer's model", a, d.read())
+	}
 	if a := d.say(`{"op":"merge"}`); !a.Over || a.Steps != 10 {
 		t.Errorf("merge: %+v", a)
 	}

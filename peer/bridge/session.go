@@ -210,7 +210,10 @@ func (s *session) commit(ctx context.Context, q request) (any, error) {
 	answer := committed{reply: reply{OK: true}}
 	before := s.peer.Stats().Steps
 	switch err := s.peer.Trade(ctx, s.memory.values, s.base, made); {
-	case errors.Is(err, peer.ErrRunOver):
+	case errors.Is(err, peer.ErrRunOver): // who looks at its model now should not find what it trained alone since
+		if err := s.fetch(); err != nil {
+			return nil, err
+		}
 	case errors.Is(err, optim.ErrNotFinite):
 		return nil, s.notFinite(err)
 	case err != nil:
@@ -240,6 +243,15 @@ func (s *session) notFinite(err error) *Refusal {
 func (s *session) handOver() error {
 	s.rounding.round(s.base, s.memory.values)
 	return s.memory.store()
+}
+
+// fetch gives the trainer the peer's model as it is, in the place of its own.
+func (s *session) fetch() error {
+	if _, err := s.peer.Snapshot(s.base, 0); err != nil {
+		return fmt.Errorf("reading the model in the end: %w", err)
+	}
+	copy(s.memory.values, s.base)
+	return s.handOver()
 }
 
 // standing is how the run is now.
@@ -272,11 +284,7 @@ func (s *session) merge() (any, error) {
 		if err := s.peer.Close(); err != nil {
 			s.config.Log.Warn("leaving the run", zap.Error(err))
 		}
-		if _, err := s.peer.Snapshot(s.base, 0); err != nil {
-			return nil, fmt.Errorf("reading the model in the end: %w", err)
-		}
-		copy(s.memory.values, s.base)
-		if err := s.handOver(); err != nil {
+		if err := s.fetch(); err != nil {
 			return nil, err
 		}
 	}

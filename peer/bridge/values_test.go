@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -65,13 +66,15 @@ func TestQuantum(t *testing.T) {
 		{"nothing is known", 0, 0, 0, 1, 1},
 		{"a quick step", time.Millisecond, time.Millisecond, 0, 1, 39},
 		{"a slow step", time.Second, time.Millisecond, 0, 1, 1},
+		{"a second's work", time.Millisecond, 100 * time.Millisecond, 0, 1, 1000},
+		{"a model so large that a second's work is little", 10 * time.Millisecond, time.Second, 0, 1, 900},
 		{"no step at all", 0, time.Second, 0, 1, 65536},
 		{"the run's end", time.Millisecond, 100 * time.Millisecond, 100, 4, 25},
 		{"the very end", time.Millisecond, 100 * time.Millisecond, 3, 4, 1},
 	} {
 		var q quantum
 		if c.name != "nothing is known" {
-			for range 10 {
+			for range 20 { // it grows slowly
 				q.committed(10, 10*c.step, c.commit, 0)
 			}
 		}
@@ -89,6 +92,58 @@ func TestQuantumOfAWayThatIsLong(t *testing.T) {
 	}
 	if got := q.steps(0, 1); got < 155 || got > 157 {
 		t.Errorf("%d, want 156", got)
+	}
+}
+
+// TestStallsMoveTheQuantumLittle: steps of 4.5 ms, commits of 16.2 ms, and of one trainer a commit of
+// 2 s, a pause of 2 s in its work and one on its way to the bridge, in any order. A commit and a
+// pause have raised a quantum of 140 steps to 4,889 once, 22 s without an exchange.
+func TestStallsMoveTheQuantumLittle(t *testing.T) {
+	const step, commit, stall = 4500 * time.Microsecond, 16200 * time.Microsecond, 2 * time.Second
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 31))
+		about := func(d time.Duration) time.Duration { return time.Duration(float64(d) * (0.9 + 0.2*random.Float64())) }
+		stalls := random.Perm(30)[:3] // of a commit, the work, the way
+		var q quantum
+		spent, greatest := time.Duration(0), 0
+		for n := range 120 { // undisturbed at first, and in the end
+			steps := q.steps(0, 4)
+			worked, took, way := time.Duration(steps)*about(step), about(commit), time.Duration(0)
+			switch n - 60 {
+			case stalls[0]:
+				took += stall
+			case stalls[1]:
+				worked += stall
+			case stalls[2]:
+				way = stall
+			}
+			q.committed(steps, worked+way, took, spent+way)
+			spent = took
+			now := q.steps(0, 4)
+			if now > 2*steps || now > 1 && time.Duration(now)*step > 3*time.Second/2 {
+				t.Fatalf("seed %d, commit %d: the quantum goes from %d to %d", seed, n, steps, now)
+			}
+			if n == 59 && (now < 120 || now > 160) {
+				t.Fatalf("seed %d: %d steps before any stall, want some 140", seed, now)
+			}
+			greatest = max(greatest, now)
+		}
+		if last := q.steps(0, 4); last > 160 || greatest > 333 {
+			t.Errorf("seed %d, stalls %v: at most %d, %d in the end", seed, stalls, greatest, last)
+		}
+	}
+}
+
+// TestABusyMachine: where each commit takes half a second, all of it waiting for a processor, a trainer
+// is still heard of after a few seconds' work.
+func TestABusyMachine(t *testing.T) {
+	var q quantum
+	for range 100 {
+		steps := q.steps(0, 1)
+		q.committed(steps, time.Duration(steps)*2*time.Millisecond, 500*time.Millisecond, 0)
+	}
+	if got := q.steps(0, 1); got > 2250 {
+		t.Errorf("%d steps of 2 ms", got)
 	}
 }
 
