@@ -332,6 +332,29 @@ func TestTheRunEnds(t *testing.T) {
 	}
 }
 
+// TestJoined: another member was met, and stays so when that has gone.
+func TestJoined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := alone()
+		first, second := w.trainer(t, "first", counting(10)), w.trainer(t, "second", counting(10))
+		if a := first.hello("f32", ""); a.Joined {
+			t.Errorf("alone: %+v", a)
+		}
+		second.hello("f32", `"mem:first"`)
+		time.Sleep(time.Second)
+		for name, d := range map[string]*trainer{"first": first, "second": second} {
+			if a := d.say(`{"op":"commit"}`); !a.Joined || a.Members != 2 {
+				t.Errorf("the %s of two: %+v", name, a)
+			}
+		}
+		second.say(`{"op":"leave"}`)
+		time.Sleep(time.Minute)
+		if a := first.say(`{"op":"commit"}`); !a.Joined || a.Members != 1 {
+			t.Errorf("when the other has left: %+v", a)
+		}
+	})
+}
+
 // TestBusy: a trainer that comes while another is served is told so.
 func TestBusy(t *testing.T) {
 	var said strings.Builder

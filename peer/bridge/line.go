@@ -115,6 +115,7 @@ type standing struct {
 	Steps      uint64  `json:"steps"`
 	FlockSteps uint64  `json:"flock_steps"`
 	Members    int     `json:"members"`
+	Joined     bool    `json:"joined"` // another member has been met, now or before
 	Over       bool    `json:"over"`
 	Resume     resume  `json:"resume"`
 }

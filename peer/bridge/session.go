@@ -33,6 +33,7 @@ type session struct {
 	quantum  quantum
 	since    time.Time // when the last answer was given
 	closed   bool      // the peer has left its run
+	met      bool      // another member was there
 }
 
 func (s *session) answered() { s.since = time.Now() }
@@ -139,6 +140,11 @@ func (s *session) hello(ctx context.Context, q request) (any, error) {
 	case errors.Is(err, peer.ErrRunOver):
 		over = true
 	case err != nil:
+		if mismatch, ok := errors.AsType[*description.MismatchError](err); ok {
+			if refusal := otherModel(layout, mismatch); refusal != nil {
+				return nil, refusal.ends()
+			}
+		}
 		return nil, refusalOf(err).ends()
 	default:
 		if err := s.handOver(); err != nil {
@@ -257,13 +263,14 @@ func (s *session) fetch() error {
 // standing is how the run is now.
 func (s *session) standing() standing {
 	stats := s.peer.Stats()
+	s.met = s.met || stats.Members > 1 || stats.Exchanges.Completed() > 0
 	left := uint64(0)
 	if stats.Target > 0 {
 		left = max(stats.Target, stats.FlockSteps+1) - stats.FlockSteps
 	}
 	return standing{
 		Quantum: s.quantum.steps(left, stats.Members), Progress: stats.Progress, Steps: stats.Steps,
-		FlockSteps: stats.FlockSteps, Members: stats.Members, Over: stats.Over,
+		FlockSteps: stats.FlockSteps, Members: stats.Members, Joined: s.met, Over: stats.Over,
 		Resume: resume{Seed: s.key.Seed(), Incarnation: stats.Incarnation, Age: stats.Age, FlockSteps: stats.FlockSteps, Own: stats.Steps, Partners: partnersOf(s.peer.Members(), s.peer.Self())},
 	}
 }

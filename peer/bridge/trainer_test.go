@@ -123,6 +123,7 @@ type answer struct {
 	Quantum int             `json:"quantum"`
 	Steps   uint64          `json:"steps"`
 	Members int             `json:"members"`
+	Joined  bool            `json:"joined"`
 	Over    bool            `json:"over"`
 	Added   bool            `json:"added"`
 	Stats   map[string]any  `json:"stats"`

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -87,6 +89,9 @@ func (w ways) faults() error {
 func (w ways) serve(s service, std cli.Streams) error {
 	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
 	defer release()
+	// Heeded, so that a message to a trainer that has gone fails instead of ending the process before
+	// the peer has left its run.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if w.socket != "" {
 		return listen(ctx, w.socket, s)
 	}

@@ -211,7 +211,7 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 	pace, _ := t.Pace()          // Validate has seen to both
 	policy, _ := t.CodecPolicy() //
 	config := peer.Config{
-		Run: t.Run, Description: t.description(hello.Frozen), Join: t.Join, Log: t.log,
+		Run: t.Run, Description: t.description(hello), Join: t.Join, Log: t.log,
 		Params: hello.Params, Checkpoint: hello.Checkpoint,
 		Work:      peer.Work{StepsPerPeer: t.Steps, Grace: t.Grace()},
 		Network:   peer.Network{Key: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Partners: hello.Partners, Admission: admission, Reach: t.Reach(), Gossip: t.Gossip()},
@@ -235,10 +235,11 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 
 // description is what this peer knows of the run. Frozen weights that differ are warned of: those of
 // one base that was rounded otherwise do no harm.
-func (t *trainer) description(frozen string) description.Description {
+func (t *trainer) description(hello bridge.Hello) description.Description {
 	known := describe.Of(t.Settings, nil).Only("work", "strategy", "operator", "every", "codec").Fields
-	if frozen != "" {
-		known = append(known, description.Field{Name: "frozen weights", Value: frozen, Local: true})
+	known = append(known, bridge.LayoutField(hello.Params.Layout()))
+	if hello.Frozen != "" {
+		known = append(known, description.Field{Name: "frozen weights", Value: hello.Frozen, Local: true})
 	}
 	return description.Of(t.Run, known...)
 }
