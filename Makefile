@@ -1,8 +1,8 @@
 # make release        builds gossipnode for each platform into dist/, with SHA256SUMS
 # make release-check  builds it again elsewhere, without what is cached, and compares
 #
-# make wheel          builds the Python package with the program in it, for each platform of
-#                     WHEELS into dist/; one only: PLATFORM=linux-amd64
+# make wheel          builds the Python package with the program in it, for this machine, into
+#                     dist/; for another: PLATFORM=linux-amd64, for each of WHEELS: PLATFORM=all
 # make bench          measures kernels, codecs, sums, and a newcomer's copy of the model, each
 #                     beside a copy or its bytes alone, for benchstat; a quarter of an hour
 #
@@ -51,10 +51,12 @@ release-check:
 		echo "the two builds of $$name are the same"; \
 	done
 
-# The program goes through a folder of its own, since wheels are all that is left of it.
+# The program goes through a folder of its own, since wheels are all that is left of it. Those of
+# before go: pip would choose among them.
 wheel:
 	@set -e; folder=$$(mktemp -d); trap 'rm -rf '"$$folder" EXIT; \
-	for platform in $(or $(subst -,/,$(PLATFORM)),$(WHEELS)); do \
+	rm -f $(DIST)/gossipnode-*.whl; \
+	for platform in $(if $(filter all,$(PLATFORM)),$(WHEELS),$(or $(subst -,/,$(PLATFORM)),$$(go env GOHOSTOS)/$$(go env GOHOSTARCH))); do \
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} $(BUILD) -o $$folder/gossipnode ./examples/gossipnode; \
 		python3 examples/python/wheel.py --binary $$folder/gossipnode --platform $$platform --version '$(VERSION)' --folder $(DIST); \
 	done

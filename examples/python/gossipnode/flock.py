@@ -1,6 +1,7 @@
 """A model's place in a flock: join, step, close."""
 
 import math
+import numbers
 import os
 import time
 import warnings
@@ -15,6 +16,7 @@ from .protocol import VERSION, Answer, Connection, Lost, Refused
 
 RESTARTS = 3  # lives that may fail one after the other, without a commit between
 MOST_STEPS = 1 << 16  # of one commit
+SAY_EVERY = 10.0  # seconds, while others are waited for
 
 Addresses = Union[str, Sequence[str]]
 T = TypeVar("T")
@@ -27,6 +29,7 @@ class State:
     over: bool = False  # the flock has done its work: stop, and close
     progress: float = 0.0  # of the flock, 0 to 1; let learning-rate schedules follow it
     members: int = 1
+    joined: bool = False  # another member has been met, now or before
     quantum: int = 1  # steps until the next commit
     steps: int = 0  # of this peer
     flock_steps: int = 0
@@ -34,7 +37,8 @@ class State:
     waited: float = 0.0  # seconds that the last commit took
 
     def after(self, answer: Answer) -> "State":
-        return replace(self, waited=answer.get("waited_us", 0) / 1e6, **{k: answer[k] for k in self.__dataclass_fields__ if k in answer})
+        known = {k: answer[k] for k in self.__dataclass_fields__ if k in answer}
+        return replace(self, **{**known, "waited": answer.get("waited_us", 0) / 1e6, "joined": self.joined or answer.get("joined", False)})
 
 
 @dataclass
@@ -51,7 +55,7 @@ class Done:
 
 
 def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: Addresses = (), *,
-         codec: Optional[str] = None, every: Optional[int] = None, on_lost: str = "restart", buffers: str = "local", overlap: bool = False,
+         members: int = 1, timeout: Optional[float] = 60.0, codec: Optional[str] = None, every: Optional[int] = None, on_lost: str = "restart", buffers: str = "local", overlap: bool = False,
          binary: "Optional[Union[str, os.PathLike[str]]]" = None, log: sidecar.Log = None, **settings: Any) -> "Flock":
     """Joins the flock that trains `run`, or begins one if there are no peers, and gives the model
     the flock's values if it has trained.
@@ -59,6 +63,9 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
     model     a torch module, or a dict of float32 arrays (then work on flock.arrays)
     peers     addresses of members: their flock.address, or HOST:PORT
     listen    HOST:PORT to be reached at (default: all interfaces, any port)
+    members   how many have to be there before this returns, this one included: else a fast first one may
+              be done before the second has come. Meanwhile the log tells what others join
+    timeout   the longest wait for them, in seconds; None: as long as it takes
     codec     what exchanges are coded by, e.g. "bf16"
     every     local steps between commits (default: as many as keep commits below a twentieth
               of the time)
@@ -68,35 +75,73 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
     overlap   the training goes on while steps are handed over, and what the flock has changed is added
               when it comes: for models on a GPU. It takes copies of the model, there and here
     binary    the program gossipnode (default: GOSSIPNODE, this Python's scripts, the PATH)
-    log       where the sidecar's messages go, a path or file (default: standard error)
+    log       where the sidecar's messages go, a path or file (default: the logger "gossipnode" of logging)
     settings  flags of `gossipnode bridge --help` with _ for -, such as steps=1000 or run_key="FILE"
 
-    Raises Refused, Lost if the sidecar could not be started, or FileNotFoundError without a program."""
+    Raises Refused, Lost if the sidecar could not be started, TimeoutError if fewer members came, or
+    FileNotFoundError without a program."""
+    for name, given, wanted in (("run", run, str), ("members", members, numbers.Integral), ("timeout", timeout, numbers.Real), ("codec", codec, str),
+                                ("every", every, numbers.Integral), ("binary", binary, (str, os.PathLike))):
+        if given is not None and not isinstance(given, wanted):
+            raise TypeError(f"{name}={given!r}: a {type(given).__name__}, want {_words(wanted)}")
     if on_lost not in ("restart", "raise", "alone") or buffers not in ("local", "shared"):
         raise ValueError(f"on_lost={on_lost!r}, buffers={buffers!r}: want restart, raise or alone; local or shared")
     if every is not None and not 1 <= every <= MOST_STEPS:
         raise ValueError(f"every={every}: want 1 to {MOST_STEPS} steps")
     settings["codec"] = codec
-    hello: Dict[str, Any] = {"op": "hello", "v": VERSION, "join": _list(peers), "listen": _list(listen), **({"run": run} if run else {})}
-    hello["settings"] = {name.replace("_", "-"): _value(value) for name, value in settings.items() if value is not None}
+    hello: Dict[str, Any] = {"op": "hello", "v": VERSION, "join": _list("peers", peers), "listen": _list("listen", listen), **({"run": run} if run else {})}
+    hello["settings"] = {name.replace("_", "-"): _value(name, value) for name, value in settings.items() if value is not None}
     if frozen := frozen_of(model):
         hello["frozen"] = frozen
-    return Flock(ranges_of(model, buffers, staged=overlap), hello, sidecar.find(binary), every, on_lost, overlap, log)
+    flock = Flock(ranges_of(model, buffers, staged=overlap), hello, sidecar.find(binary), every, on_lost, overlap, log)
+    try:
+        if members > 1:
+            flock.wait(members, timeout)
+    except BaseException:
+        flock._end(closed=True)
+        raise
+    return flock
 
 
-def _list(addresses: Addresses) -> List[str]:
-    return [addresses] if isinstance(addresses, str) else list(addresses)
+def _list(name: str, addresses: Addresses) -> List[str]:
+    if isinstance(addresses, str):
+        return [addresses]
+    if isinstance(addresses, Sequence) and all(isinstance(a, str) for a in addresses):
+        return list(addresses)
+    raise TypeError(f"{name}={addresses!r}: want an address, or a list of them, each a string")
 
 
-def _value(value: Any) -> Any:
+def _value(name: str, value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.path.abspath(os.fspath(value))
-    return [str(v) for v in value] if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return [str(v) for v in value]
+    if isinstance(value, (str, bool, int, float)):
+        return value
+    if isinstance(value, numbers.Real):  # numpy's
+        return int(value) if isinstance(value, numbers.Integral) else float(value)
+    raise TypeError(f"{name}={value!r}: a {type(value).__name__}, want a string, number, path, True or False, or a list of strings")
+
+
+def _number(name: str, value: Any) -> Any:
+    """A number, or a tensor of one value, which is not looked at."""
+    if isinstance(value, numbers.Real):
+        return value
+    shape = getattr(value, "shape", ())
+    if hasattr(value, "__float__") and math.prod(shape) == 1:
+        return value.detach() if hasattr(value, "detach") else value
+    raise TypeError(f"{name} is a {type(value).__name__}{list(shape) if shape else ''}: want a number, or a tensor of one")
+
+
+def _words(types: Any) -> str:
+    return " or ".join(t.__name__ for t in (types if isinstance(types, tuple) else (types,)))
 
 
 class Flock:
     """What join returns; a context manager, which closes it. For one thread, that of the trainer,
     and the process that made it: in a forked child it only raises."""
+
+    _all: "weakref.WeakSet[Flock]" = weakref.WeakSet()
 
     def __init__(self, ranges: List[Range], hello: Dict[str, Any], binary: str, every: Optional[int], on_lost: str,
                  overlap: bool, log: sidecar.Log):
@@ -113,11 +158,19 @@ class Flock:
         self.addresses: List[str] = []
         self.start = ""  # how it came to its model: founder, joined, copied or resumed
         hello["layout"] = [r.entry for r in ranges]
+        self._held = {id(r._tensor) for r in ranges if isinstance(r, TensorRange)}
+        if any(self._held & other._held and not other._closed for other in Flock._all):
+            raise Refused("layout", "the model is in a flock already", "close that one first, or join with a copy: copy.deepcopy(model)")
         self._memory, offset = sidecar.Memory(sum(r.count for r in ranges)), 0
         for r in ranges:
             r.place(self._memory, offset)
             offset += 4 * r.count
         self._begin()
+        Flock._all.add(self)
+
+    def __repr__(self) -> str:
+        how = "closed" if self._closed else "alone, since its sidecar has died" if self._alone else f"{self.state.members} members"
+        return f"<gossipnode.Flock {self._hello.get('run', '')!r}: {how}, {self.state.steps} steps, {self.state.progress:.0%} of the run>"
 
     @property
     def address(self) -> str:
@@ -133,11 +186,12 @@ class Flock:
         """Counts a step that the optimizer has made, of so many samples, and hands the steps to the
         flock when it is time. loss may be a tensor: it is looked at in a commit only."""
         self._mine()
+        samples, loss = _number("samples", samples), None if loss is None else _number("loss", loss)
         done = self._since
         done.steps += 1
         done.samples += samples
         if loss is not None:
-            done.losses += loss.detach() if hasattr(loss, "detach") else loss
+            done.losses += loss
             done.told += 1
         if done.steps >= (self._every or min(self.state.quantum, MOST_STEPS)):
             self._survive(self._post if self._overlap else self._commit)
@@ -157,9 +211,17 @@ class Flock:
         self._survive(self._commit)
         return self.state
 
-    def wait(self, members: int) -> State:
-        """Waits until so many are in the flock, this one included, before the training begins."""
+    def wait(self, members: int, timeout: Optional[float] = None) -> State:
+        """Waits until so many are in the flock, this one included, before the training begins; TimeoutError
+        if they have not come within so many seconds."""
+        began = said = time.monotonic()
         while self.commit().members < members and not (self.state.over or self._alone):
+            now, here = time.monotonic(), f"{self.state.members} of {members} members are here"
+            if timeout is not None and now - began >= timeout:
+                raise TimeoutError(f"{here} after {timeout:g} seconds: start the others, check peers=, or wait longer by timeout=")
+            if said == began or now - said >= SAY_EVERY:
+                sidecar.logger.warning("waiting: %s; others join %s", here, self.address)
+                said = now
             time.sleep(0.1)
         return self.state
 
@@ -190,6 +252,8 @@ class Flock:
             warnings.warn(f"the flock was left without the last {self._since.steps} steps: {err}", stacklevel=2)
         finally:
             self._end(closed=True)
+        if not self.state.joined:
+            warnings.warn("nobody else was ever met: this model was trained on the data here alone; members=2 in join waits for another", stacklevel=2)
         if merge and not self.state.merged:
             warnings.warn('the model is not merged: all members have to join with final="merge", and to be there in the end', stacklevel=2)
         return self.state

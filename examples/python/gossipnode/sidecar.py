@@ -1,19 +1,24 @@
 """The other process: where the program gossipnode is, how it is started, how it ends."""
 
 import fcntl
+import logging
 import mmap
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 from typing import IO, Any, Callable, Optional, Union
 
 from .protocol import Connection, Lost
 
 Log = Union[None, str, "os.PathLike[str]", IO, int]
+
+logger = logging.getLogger("gossipnode")
 
 # A sidecar whose trainer has gone leaves its flock in good order; one that takes longer is ended.
 PATIENCE = 60.0
@@ -65,6 +70,32 @@ class Memory:
             os.close(fd)
 
 
+class Relay(threading.Thread):
+    """Hands what a sidecar writes on standard error to the logger, until it has ended."""
+
+    def __init__(self) -> None:
+        super().__init__(name="gossipnode's log", daemon=True)
+        self._sock, self.theirs = socket.socketpair()
+        Connection._open.add(self)  # a forked child closes it
+
+    def run(self) -> None:
+        rest = b""
+        with self._sock:
+            while piece := self._sock.recv(1 << 16):
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    self._say(line)
+        if rest:
+            self._say(rest)
+
+    def _say(self, line: bytes) -> None:
+        text = line.decode(errors="replace")
+        if said := re.fullmatch(r"[\d:]+ +(debug|info|warn|error) +(.*)", text):
+            logger.log({"debug": logging.DEBUG, "info": logging.INFO, "error": logging.ERROR}.get(said[1], logging.WARNING), "%s", said[2])
+        else:
+            logger.warning("%s", text)
+
+
 class Sidecar:
     """A running `gossipnode bridge` and the connection to it. It ends when the connection does,
     and so when this process dies, however that happens."""
@@ -72,17 +103,20 @@ class Sidecar:
     def __init__(self, binary: str, memory: Memory, log: Log = None):
         ours, theirs = socket.socketpair()
         opened = open(log, "ab") if isinstance(log, (str, os.PathLike)) else None
+        self._relay = Relay() if log is None else None
         try:
             self.process = subprocess.Popen(  # in a session of its own: Ctrl-C is for the trainer, whose end lets the peer leave in order
                 [binary, "bridge", "--control-fd", str(theirs.fileno()), "--memory-fd", str(memory.fd)], start_new_session=True,
-                pass_fds=(theirs.fileno(), memory.fd), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=opened or log)
+                pass_fds=(theirs.fileno(), memory.fd), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._relay.theirs if self._relay else opened or log)
         except BaseException:
             ours.close()
             raise
         finally:
             theirs.close()
-            if opened:
-                opened.close()
+            for end in filter(None, (opened, self._relay and self._relay.theirs)):
+                end.close()
+        if self._relay:
+            self._relay.start()
         self.connection = Connection(ours)
         self.owner = os.getpid()
 
@@ -98,10 +132,12 @@ class Sidecar:
         finally:  # a second Ctrl-C too
             self.process.kill()  # does nothing to one that has gone
             self.process.wait()
+            if self._relay:
+                self._relay.join(1)  # its last words
 
     def lost(self, cause: Lost) -> Lost:
         """The cause, with what became of the process."""
         code = self.end(patience=5)
         how = "had to be ended" if code is None else f"ended with signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return Lost(f"{cause}; the sidecar {self.process.args[0]} {how} (what it wrote on standard error, or to log=, "
+        return Lost(f"{cause}; the sidecar {self.process.args[0]} {how} (what it has logged "
                     "tells more); the model is intact: join again to go on")

@@ -38,6 +38,7 @@ class Bridge:
         if ask["v"] != 1:
             return refusal("version", f"protocol version {ask['v']}")
         self.settings = ask.get("settings", {})
+        print(self.settings.get("says", ""), end="", file=sys.stderr, flush=True)
         if "unknown" in self.settings:
             return refusal("settings", "no flag --unknown", "see gossipnode bridge --help")
         if ask.get("run") == "another":
@@ -54,8 +55,11 @@ class Bridge:
 
     def standing(self):
         target = self.settings.get("steps", 0)
-        return {"quantum": int(self.settings.get("quantum", 1)), "progress": min(1, self.steps / target) if target else 0, "members": 1,
+        return {"quantum": int(self.settings.get("quantum", 1)), "progress": min(1, self.steps / target) if target else 0, "members": 2 if self.met() else 1, "joined": self.met(),
                 "steps": self.steps, "flock_steps": self.steps, "over": 0 < target <= self.steps}
+
+    def met(self):
+        return 0 < self.settings.get("met-at", 0) <= self.commits
 
     def hand_over(self):
         p = self.values()

@@ -47,12 +47,15 @@ class Examples(unittest.TestCase):
         self.assertIn("of 2 members", "".join(said))  # the other of them has left first
 
     def test_the_page(self):
-        """What README.md shows runs."""
+        """What README.md shows runs: the first waits for the second, and tells what that joins."""
         with open(os.path.join(PACKAGE, "README.md")) as page:
             code = page.read().split("```python")[1].split("```")[0].replace("100_000", "40")
-        said = self.ended(start("-c", code))
-        self.assertIn("others join /ip4/", said)
-        self.assertIn("steps=40", said)
+        first = start("-c", code)
+        self.addCleanup(first.kill)
+        waits = next(line for line in first.stderr if "others join" in line)
+        self.assertIn("1 of 2 members are here", waits)
+        for said in (self.ended(start("-c", code, waits.split()[-1])), self.ended(first)):
+            self.assertRegex(said, "over=True.*joined=True")
 
     def test_text(self):
         said = self.ended(start("text.py", os.path.join(PACKAGE, "README.md"), "--steps", "30"))

@@ -247,6 +247,46 @@ class WithTheFakeBridge(WithAnyBridge, Case):
             self.join(run="another")
         self.assertEqual((refused.exception.code, refused.exception.remedy, refused.exception.fatal), ("run", "take its layout", True))
 
+    def test_others_are_waited_for(self):
+        with self.assertLogs("gossipnode", "WARNING") as told:
+            flock = self.join(members=2, timeout=60, **{"met-at": 3})
+        self.assertEqual((flock.state.members, flock.state.joined, flock.state.steps), (2, True, 0))
+        self.assertRegex(told.output[0], "1 of 2 members are here; others join /ip4/192.0.2.7")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            flock.close()
+
+    def test_others_who_do_not_come(self):
+        with self.assertLogs("gossipnode"), self.assertRaisesRegex(TimeoutError, "1 of 2 members are here after 0.2 seconds: start the others"):
+            self.join(members=2, timeout=0.2)
+        self.assertFalse([flock for flock in gossipnode.Flock._all if not flock._closed])
+
+    def test_who_was_met_stays_so(self):
+        flock = self.join(every=1, **{"met-at": 1, "dies-at": 2})
+        self.assertTrue(flock.step().joined)
+        with mock.patch.dict(os.environ, resumed="1"), self.assertWarns(UserWarning):
+            self.assertTrue(flock.step().joined)  # another life, which has met nobody yet
+        flock.close()
+
+    def test_nobody_was_met(self):
+        flock = self.join(peers="127.0.0.1:1")
+        self.assertFalse(flock.step().joined)
+        with self.assertWarnsRegex(UserWarning, "nobody else was ever met"):
+            flock.close()
+
+    def test_a_flock_in_words(self):
+        flock = self.join(run="digits", every=1, steps=4, **{"met-at": 1})
+        flock.step()
+        self.assertEqual(repr(flock), "<gossipnode.Flock 'digits': 2 members, 1 steps, 25% of the run>")
+        flock.close()
+        self.assertIn("closed", repr(flock))
+
+    def test_what_the_sidecar_says_is_logged(self):
+        with self.assertLogs("gossipnode", "INFO") as told:
+            flock = gossipnode.join(model(), binary=FAKE, **{"says": "12:00:00  info  a trainer has come\n12:00:01  error  all is lost  {}\nTraceback"})
+            flock.close()
+        self.assertEqual(told.output, ["INFO:gossipnode:a trainer has come", "ERROR:gossipnode:all is lost  {}", "WARNING:gossipnode:Traceback"])
+
     def test_merge(self):
         self.assertTrue(self.join(final="merge").close(merge=True).merged)
         flock = self.join()
@@ -279,6 +319,15 @@ class Models(Case):
         for bad in ({"every": 0}, {"every": 70000}, {"on_lost": "cry"}, {"buffers": "x"}):
             with self.assertRaises(ValueError):
                 self.join(**bad)
+        for name, bad in {"run": 5, "peers": 5, "listen": [4001], "members": "2", "timeout": "long", "codec": 8, "every": 1.5, "binary": 1, "steps": object()}.items():
+            with self.assertRaisesRegex(TypeError, f"^{name}="):
+                gossipnode.join(model(), **{"binary": FAKE, name: bad})
+        flock = self.join(every=100)
+        for name, bad in {"samples": "32", "loss": array("f", [1, 2])}.items():
+            with self.assertRaisesRegex(TypeError, f"^{name} "):
+                flock.step(**{name: bad})
+        flock.step(samples=1, loss=0.5)
+        self.assertEqual(flock.close().steps, 1)  # those that were refused do not count
 
 
 class Programs(Case):
@@ -322,6 +371,22 @@ class WithTheRealBridge(WithAnyBridge, Case):
             for flock in flocks:
                 flock.step()
             time.sleep(0.005)
+
+    def test_a_trainer_that_reads_no_log(self):
+        """What the sidecar says to nobody does not end it."""
+        read, write = os.pipe()
+        os.close(read)
+        flock = gossipnode.join(model(), binary=REAL, log=write, listen="127.0.0.1:0", log_level="debug")
+        os.close(write)
+        process = flock._sidecar.process
+        flock.close()
+        self.assertEqual(process.returncode, 0)
+
+    def test_another_model(self):
+        first = self.join(run="digits")
+        with self.assertRaisesRegex(gossipnode.Refused, "first range that differs is \"0.bias\" .*number 2 of 2"):
+            self.join({"0.weight": model()["0.weight"], "0.bias": array("f", [1, 2, 3])}, run="digits", peers=first.address)
+        first.close()
 
     def test_two_meet_and_meet_again(self):
         """The first, whom the other has joined, dies: it is there again as the same peer, and finds its partner."""

@@ -249,6 +249,20 @@ class Layout(unittest.TestCase):
 
 
 class Moved(Case):
+    def test_a_model_is_in_one_flock(self):
+        model = perceptron()
+        with self.assertRaises(gossipnode.Refused):
+            self.join(model, unknown="x")  # which is no flock
+        flock = self.join(model)
+        for again in (model, model[0], nn.Sequential(model, nn.Linear(16, 2))):
+            with self.assertRaisesRegex(gossipnode.Refused, "in a flock already.*copy.deepcopy"):
+                self.join(again)
+        flock.step(loss=torch.ones(1))
+        with self.assertRaisesRegex(TypeError, r"loss is a Tensor\[2\]"):
+            flock.step(loss=torch.ones(2))
+        flock.close()
+        self.join(model).close()
+
     def test_is_noticed_before_a_commit(self):
         def replaced(m):
             m.weight = nn.Parameter(torch.ones(2, 2))

@@ -19,7 +19,7 @@ class Wheel(unittest.TestCase):
     def test_versions(self):
         for described, version in {
             "v1.2.0": "1.2.0", "v1.2.0-3-gabc123": "1.2.0.post3+gabc123", "v1.2.0-dirty": "1.2.0+dirty",
-            "abc1234": "0+gabc1234", "abc1234-dirty": "0+gabc1234.dirty", "v0.3-1-gabc-dirty": "0.3.post1+gabc.dirty",
+            "abc1234": "0+gabc1234", "4564797": "0+g4564797", "abc1234-dirty": "0+gabc1234.dirty", "v0.3-1-gabc-dirty": "0.3.post1+gabc.dirty",
         }.items():
             self.assertEqual(wheel.version_of(described), version)
 
@@ -38,6 +38,9 @@ class Wheel(unittest.TestCase):
                     digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
                     self.assertEqual((hashed, size), (f"sha256={digest}", str(len(content))))
                 self.assertIn("gossipnode/py.typed", names)
+                metadata = made.read("gossipnode-1.2.0.dist-info/METADATA").decode()
+                self.assertRegex(metadata, r"(?m)^Author: The Murmuration maintainers$")
+                self.assertRegex(metadata, r"(?m)^Home-page: https://\S+/murmuration$")
                 self.assertEqual(made.getinfo("gossipnode-1.2.0.data/scripts/gossipnode").external_attr >> 16, 0o100755)
 
     def test_installs(self):
