@@ -21,9 +21,8 @@ Name: gossipnode
 Version: {version}
 Summary: Train a PyTorch model together with others, each on its own data, without a server
 License: Apache-2.0
-Author: {author}
-Home-page: {home}
-Project-URL: Documentation, {home}/tree/main/examples/python
+Author: The Murmuration maintainers
+Home-page: https://github.com/seed-97356399/murmuration
 Requires-Python: >=3.9
 Description-Content-Type: text/markdown
 
@@ -48,7 +47,7 @@ def write(binary: str, platform: str, described: str, folder: str) -> str:
     program = f"gossipnode-{version}.data/scripts/gossipnode"
     files[program] = read(binary)
     files[f"{info}/LICENSE"] = read(HERE, "..", "..", "LICENSE")
-    files[f"{info}/METADATA"] = METADATA.format(version=version, **origin()).encode() + read(HERE, "README.md")
+    files[f"{info}/METADATA"] = METADATA.format(version=version).encode() + read(HERE, "README.md")
     files[f"{info}/WHEEL"] = (WHEEL + "".join(f"Tag: py3-none-{tag}\n" for tag in tags.split("."))).encode()
     record = f"{info}/RECORD"
     digests = {name: base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=") for name, content in files.items()}
@@ -63,12 +62,6 @@ def write(binary: str, platform: str, described: str, folder: str) -> str:
             entry.external_attr = (0o100755 if name == program else 0o100644) << 16
             wheel.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
     return path
-
-
-def origin() -> "dict[str, str]":
-    """Author and home page, as the repository has them."""
-    citation = read(HERE, "..", "..", "CITATION.cff").decode()
-    return {key: re.search(rf'{word}: *"?([^"\n]+)', citation)[1] for key, word in (("author", "name"), ("home", "repository-code"))}
 
 
 def read(*path: str) -> bytes:

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"strings"
@@ -32,9 +33,12 @@ func rangeText(r tensor.Range) string {
 	return fmt.Sprintf("%q %v, %v, %v", r.Name, r.Shape, r.Kind, r.Sharing)
 }
 
-// otherModel is the refusal of a model that is another than the run's, nil if that is not what a
-// mismatch tells.
-func otherModel(layout *tensor.Layout, mismatch *description.MismatchError) *Refusal {
+// otherModel is the refusal of a model that is another than the run's, nil if an error does not say that.
+func otherModel(layout *tensor.Layout, err error) *Refusal {
+	mismatch, ok := errors.AsType[*description.MismatchError](err)
+	if !ok {
+		return nil
+	}
 	for _, d := range mismatch.Differences {
 		if d.Field != layoutField {
 			continue

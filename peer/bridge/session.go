@@ -140,10 +140,8 @@ func (s *session) hello(ctx context.Context, q request) (any, error) {
 	case errors.Is(err, peer.ErrRunOver):
 		over = true
 	case err != nil:
-		if mismatch, ok := errors.AsType[*description.MismatchError](err); ok {
-			if refusal := otherModel(layout, mismatch); refusal != nil {
-				return nil, refusal.ends()
-			}
+		if refusal := otherModel(layout, err); refusal != nil {
+			err = refusal
 		}
 		return nil, refusalOf(err).ends()
 	default:

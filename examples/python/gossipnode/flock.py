@@ -80,10 +80,11 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
 
     Raises Refused, Lost if the sidecar could not be started, TimeoutError if fewer members came, or
     FileNotFoundError without a program."""
-    for name, given, wanted in (("run", run, str), ("members", members, numbers.Integral), ("timeout", timeout, numbers.Real), ("codec", codec, str),
-                                ("every", every, numbers.Integral), ("binary", binary, (str, os.PathLike))):
-        if given is not None and not isinstance(given, wanted):
-            raise TypeError(f"{name}={given!r}: a {type(given).__name__}, want {_words(wanted)}")
+    for name, given, kind, wanted in (("run", run, str, "text"), ("codec", codec, str, "text"), ("members", members, numbers.Integral, "a whole number"),
+                                      ("every", every, numbers.Integral, "a whole number"), ("timeout", timeout, numbers.Real, "seconds"),
+                                      ("binary", binary, (str, os.PathLike), "a path")):
+        if given is not None and not isinstance(given, kind):
+            raise TypeError(f"{name}={given!r}: want {wanted}")
     if on_lost not in ("restart", "raise", "alone") or buffers not in ("local", "shared"):
         raise ValueError(f"on_lost={on_lost!r}, buffers={buffers!r}: want restart, raise or alone; local or shared")
     if every is not None and not 1 <= every <= MOST_STEPS:
@@ -131,10 +132,6 @@ def _number(name: str, value: Any) -> Any:
     if hasattr(value, "__float__") and math.prod(shape) == 1:
         return value.detach() if hasattr(value, "detach") else value
     raise TypeError(f"{name} is a {type(value).__name__}{list(shape) if shape else ''}: want a number, or a tensor of one")
-
-
-def _words(types: Any) -> str:
-    return " or ".join(t.__name__ for t in (types if isinstance(types, tuple) else (types,)))
 
 
 class Flock:
