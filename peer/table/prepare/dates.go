@@ -3,8 +3,8 @@ package prepare
 import (
 	"context"
 	"math"
+	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -17,75 +17,29 @@ type Dates struct {
 	Columns map[string]bool `json:"columns"`
 }
 
-// ParseDate reads YYYY-MM-DD or DD.MM.YYYY and, behind a space or a T, perhaps hh:mm, hh:mm:ss, a
-// fraction, and Z or an offset; and tells whether a time of the day is there. Parts are the days, in
-// UTC, and month, day of the week and hour as they are written. (Package time is for clocks.)
+// dateForm is of ISO 8601, or a date with dots.
+var dateForm = regexp.MustCompile(`^(?:(\d{4})-(\d\d)-(\d\d)|(\d\d)\.(\d\d)\.(\d{4}))(?:[ T](\d\d):(\d\d)(?::(\d\d(?:\.\d+)?))?(?:Z|([+-])(\d\d):(\d\d))?)?$`)
+
+// ParseDate reads YYYY-MM-DD or DD.MM.YYYY and, behind a space or a T, perhaps hh:mm, seconds, and Z
+// or an offset; and tells whether a time of the day is there. Parts are the days, in UTC, and month,
+// day of the week and hour as they are written. (Package time is for clocks.)
 func ParseDate(text string) (parts [4]float64, timed, ok bool) {
-	date, clock := text, ""
-	if i := strings.IndexAny(text, " T"); i >= 0 {
-		date, clock = text[:i], text[i+1:]
-	}
-	if len(date) != len("2006-01-02") {
+	g := dateForm.FindStringSubmatch(text)
+	if g == nil {
 		return parts, false, false
 	}
-	y, m, d := digits(date[:4]), digits(date[5:7]), digits(date[8:])
-	if date[2] == '.' && date[5] == '.' {
-		d, m, y = digits(date[:2]), digits(date[3:5]), digits(date[6:])
-	} else if date[4] != '-' || date[7] != '-' {
+	number := func(group int) float64 { v, _ := strconv.ParseFloat(g[group], 64); return v } // 0 if it is not there
+	y, m, d := int(number(1)+number(6)), int(number(2)+number(5)), int(number(3)+number(4))
+	hour, minutes, offset := number(7), number(8)+number(9)/60, number(11)*60+number(12)
+	if y < 1 || m < 1 || m > 12 || d < 1 || d > 31 || hour > 23 || minutes >= 61 {
 		return parts, false, false
 	}
-	if y < 1 || m < 1 || m > 12 || d < 1 || d > 31 {
-		return parts, false, false
-	}
-	hour, rest := 0.0, 0.0 // rest is the time since the hour, in UTC, in hours
-	if timed = clock != ""; timed {
-		if hour, rest, ok = timeOfDay(strings.TrimSuffix(clock, "Z")); !ok {
-			return parts, false, false
-		}
+	if g[10] == "-" {
+		offset = -offset
 	}
 	late := y - (14-m)/12 // years begin in March here, so that a leap day is the last
 	day := 365*late + late/4 - late/100 + late/400 + (153*(m+12*((14-m)/12)-3)+2)/5 + d - 719469
-	return [4]float64{float64(day) + (hour+rest)/24, float64(m), float64(((day+4)%7 + 7) % 7), hour}, timed, true
-}
-
-// timeOfDay reads hh:mm, hh:mm:ss or hh:mm:ss.f, and an offset from UTC.
-func timeOfDay(clock string) (hour, rest float64, ok bool) {
-	if len(clock) < 5 || clock[2] != ':' {
-		return 0, 0, false
-	}
-	h, m := digits(clock[:2]), digits(clock[3:5])
-	rest, clock = float64(m)/60, clock[5:]
-	if i := strings.IndexAny(clock, "+-"); i >= 0 {
-		zone := clock[i+1:]
-		if len(zone) != 5 || digits(zone[:2]) < 0 || digits(zone[3:]) < 0 {
-			return 0, 0, false
-		}
-		if off := float64(digits(zone[:2])) + float64(digits(zone[3:]))/60; clock[i] == '+' {
-			rest -= off
-		} else {
-			rest += off
-		}
-		clock = clock[:i]
-	}
-	second := 0.0
-	if clock != "" {
-		var err error
-		if second, err = strconv.ParseFloat(clock[1:], 64); clock[0] != ':' || err != nil || !(second >= 0 && second < 61) {
-			return 0, 0, false
-		}
-	}
-	return float64(h), rest + second/3600, h >= 0 && h <= 23 && m >= 0 && m <= 59
-}
-
-// digits is the number that a text of digits is, -1 if it is none.
-func digits(text string) (n int) {
-	for _, c := range []byte(text) {
-		if c < '0' || c > '9' {
-			return -1
-		}
-		n = 10*n + int(c-'0')
-	}
-	return n
+	return [4]float64{float64(day) + hour/24 + (minutes-offset)/(24*60), float64(m), float64(((day+4)%7 + 7) % 7), hour}, g[7] != "", true
 }
 
 // Fit implements table.Stage.
