@@ -148,7 +148,7 @@ func check(t *testing.T, rate float64, all ...*process) {
 // founder, who is started before, among or after them: all train in one run, and nobody before
 // the founder is there.
 func TestStartedInAnyOrder(t *testing.T) {
-	const worlds = 24
+	const worlds = 16
 	for seed := range uint64(worlds) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 31))
