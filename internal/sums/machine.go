@@ -326,7 +326,11 @@ func (e ended) answer(status *wire.Sum) *wire.Sum {
 	case status.Attempt == e.attempt && Stage(status.Stage) == Holding:
 		return &wire.Sum{Kind: wire.SumCommit, Name: status.Name, Attempt: e.attempt, Term: status.Term, Detail: e.detail}
 	}
-	return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: codeOf(ErrOver), Detail: "it came too late, or has used a name twice"}
+	why := "it came too late, or has used a name twice"
+	if status.Attempt > 0 {
+		why = "it had a place, and was not heard of any more, as a process that stood still or was cut off: the others went on"
+	}
+	return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: codeOf(ErrOver), Detail: why}
 }
 
 // follow takes another's word for who coordinates: where none does, where the one that did

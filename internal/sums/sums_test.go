@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -180,6 +181,35 @@ func TestWhoComesLateIsTold(t *testing.T) {
 	}
 	if r := w.members[0].results; len(r) != 1 || r[0].Peers != 2 {
 		t.Errorf("those who did not have %+v", r)
+	}
+}
+
+// TestWhoThawsHearsWhyItWasLeftOut shows that a member which stood still in the middle of a sum
+// is told so, not that it came too late.
+func TestWhoThawsHearsWhyItWasLeftOut(t *testing.T) {
+	w := newWorld(t, 1, 4)
+	for _, m := range w.members {
+		m.calls = []Call{{Name: "x", Vector: make([]float64, 100), Patience: time.Second}}
+		w.after(0, m.next)
+	}
+	freeze := func(frozen bool) {
+		for other := range 3 {
+			w.cut[[2]int{3, other}], w.cut[[2]int{other, 3}] = frozen, frozen
+		}
+	}
+	w.after(20*time.Millisecond, func() {
+		if w.members[3].open["x"].own.stage != Placed {
+			t.Error("it is to stand still while it has a place")
+		}
+		freeze(true)
+	})
+	w.after(time.Minute, func() { freeze(false) })
+	w.run(2 * time.Minute)
+	if r := w.members[0].results; len(r) != 1 || r[0].Peers != 3 {
+		t.Fatalf("those who went on have %+v", r)
+	}
+	if r := w.members[3].results; len(r) != 1 || !errors.Is(r[0].Err, ErrOver) || !strings.Contains(r[0].Err.Error(), "stood still") {
+		t.Errorf("who thawed has %+v", r)
 	}
 }
 
