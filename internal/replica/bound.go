@@ -21,7 +21,8 @@ import (
 //     move much. No more, for a liar that pushes makes honest models part: a bound of all of
 //     their distance grows with what it allows.
 //
-// How often the same partner may come is the machine's to limit.
+// How often the same partner may come is the machine's to limit. Of one whose differences
+// all point the same way the bound is smaller (pull.go).
 
 const (
 	// boundWindow is the number of partners whose last distances are kept.
@@ -34,9 +35,10 @@ const (
 	strideKept = 0.987
 	// boundGrowth is how many times the smaller bound a distance may enter the windows,
 	// so that a peer that a liar has pushed away does not come to believe more than the
-	// others do. The bound can follow models that drift apart, doubling with each
-	// exchange that needs it.
-	boundGrowth = 2 / boundTrust
+	// others do. The bound of a slice that has not moved yet can follow models that are
+	// apart, doubling with each exchange that needs it. Once it moves, what others show
+	// keeps a bound up (movingGrowth), and only its own way makes it larger.
+	boundGrowth, movingGrowth = 2 / boundTrust, 1 / boundTrust
 	// boundFloor is the share of its own norm by which a slice may differ in any case:
 	// from there the bound grows for models that were equal for long. One that has not
 	// moved as far by itself since the beginning as the higher floor has no training to
@@ -128,7 +130,10 @@ func (b *bound) add(partner string, distance, limit float64) float64 {
 	b.stride = max(b.moved, strideKept*b.stride)
 	at := b.find(partner)
 	most := boundGrowth * limit
-	if at >= 0 { // a bound that is small on the other side takes nothing back
+	switch {
+	case b.moves: // a false distance costs who claims it nothing
+		most = max(movingGrowth*limit, boundDrift*float64(b.stride))
+	case at >= 0: // a bound that is small on the other side takes nothing back
 		most = max(most, float64(b.meetings[at].distance))
 	}
 	distance = min(distance, most, math.MaxFloat32)

@@ -86,6 +86,30 @@ func TestOneWhoComesBackToBackHasOneEntry(t *testing.T) {
 	}
 }
 
+// TestClaimsRaiseNoBoundOfWhatMoves: whatever partners claim, all of them and for ever, a slice
+// that has moved believes no more than it did when it had gone its longest way; what one
+// claimed once it need not go on believing.
+func TestClaimsRaiseNoBoundOfWhatMoves(t *testing.T) {
+	for _, partners := range []int{1, 2, 3, 9} {
+		own, b := ofNorm(1), bound{}
+		b.limit(own, 1)
+		b.add("first", 1e30, 1)
+		for n := range 1000 {
+			limit := b.limit(own, 0.1)
+			if most := 1.01 * boundDrift; limit > most {
+				t.Fatalf("%d partners: after %d claims the bound is %g, at most %g", partners, n, limit, most)
+			}
+			b.add(fmt.Sprint(n%partners), 1e30, limit)
+		}
+		for n := range 1000 {
+			b.add(fmt.Sprint(n%partners), 0.1, b.limit(own, 0.1))
+		}
+		if got, want := b.limit(own, 0.1), 0.1*boundDrift; math.Abs(got-want) > 1e-3 {
+			t.Errorf("%d partners: the bound ends at %g, want %g", partners, got, want)
+		}
+	}
+}
+
 // TestBoundFollowsTheStride: the bound is a multiple of the longest way that the slice has
 // gone by itself, and falls with it, however far one of two partners is.
 func TestBoundFollowsTheStride(t *testing.T) {

@@ -1,6 +1,7 @@
 package replica_test
 
 import (
+	"cmp"
 	"bytes"
 	"math"
 	"math/rand/v2"
@@ -165,10 +166,10 @@ type lane struct {
 func begin(t tester, a, p *side, terms replica.Terms) *exchange {
 	t.Helper()
 	x := &exchange{t: t, a: a, p: p, terms: terms}
-	terms.Partner = nameOfP
-	a.initiator.Begin(terms)
-	terms.Partner = nameOfA
-	p.responder.Begin(terms)
+	forA, forP := terms, terms
+	forA.Partner, forP.Partner = cmp.Or(terms.Partner, nameOfP), cmp.Or(terms.Partner, nameOfA)
+	a.initiator.Begin(forA)
+	p.responder.Begin(forP)
 	tellRanges(t, a.initiator, p.responder)
 	for i := range a.initiator.Lanes() {
 		l := &lane{of: x, a: a.initiator.Lane(i), p: p.responder.Lane(i)}

@@ -109,7 +109,7 @@ func (l *InitiatorLane) encode(flight *inFlight, frame []byte) ([]byte, error) {
 		frame, _ = l.code(flight, frame[:head], s, own)
 	}
 	flight.due = int64(flight.codec.Diff.Size(flight.values(s.length)))
-	flight.limit = r.limit(s) // after the code, which has brought the slice into the cache
+	flight.limit = l.of.trust * r.limit(s) // after the code, which has brought the slice into the cache
 	info := wire.CodeInfo{Bound: announced(flight.limit), Codec: uint8(flight.codec.ID)}
 	wire.AppendCodeInfo(frame[:wire.HeaderSize], info)
 	return frame, nil
@@ -239,7 +239,7 @@ func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff *difference, s
 	r.change(&flight.part, &l.of.moves, diff, -1)
 	distance := min(seen.distance, boundGrowth*seen.limit)
 	if flight.size == 0 && seen.failed.Count() == 0 {
-		distance = r.remember(s, l.of.terms.Partner, seen.distance, seen.limit)
+		distance = l.of.remember(s, seen.distance, seen.limit)
 	}
 	s.track(&flight.part, seen, boundGrowth*seen.limit)
 	s.Unlock()

@@ -28,6 +28,12 @@ const (
 	// oneSided the ratio above which an honest partner was never seen after them.
 	pullEnough = 16
 	oneSided   = 0.97
+	// Of a partner with a ratio above steady less is believed, down to leastTrust of one
+	// with a ratio of 1: after so many exchanges, by which models at the beginning of a run
+	// do not all go one way any more.
+	steadyEnough = 3
+	steady       = 0.8
+	leastTrust   = 0.01
 )
 
 // Pull is how one-sided the differences were that this replica has applied with a partner.
@@ -147,6 +153,19 @@ func (r *Replica) OneSided(partner string) (pull Pull, news bool) {
 	}
 	known.told = true
 	return known.pull(partner), true
+}
+
+// trust is the share of the bounds up to which a partner is believed: 1 unless it pulls one
+// way. Then the other partners may have to pull the other way as steadily, and have no more:
+// what a model learns by itself decides. Without other partners there is nobody to lose.
+func (p *pulls) trust(partner string) float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known, ok := p.of.Peek(partner)
+	if !ok || known.exchanges < steadyEnough || p.of.Len() == 1 {
+		return 1
+	}
+	return min(max((1-known.sum.length()/known.way)/(1-steady), leastTrust), 1)
 }
 
 // oneSided tells whether all exchanges pulled one way, and manySided whether they did not;

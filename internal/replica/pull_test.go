@@ -95,3 +95,48 @@ func TestPullTellsDirectionsApart(t *testing.T) {
 		t.Errorf("%d partners are known", n)
 	}
 }
+
+// TestWhoPullsOneWayIsTrustedLess: after a few exchanges, the less the steadier it pulls, and
+// only where there are others; what it does otherwise counts again.
+func TestWhoPullsOneWayIsTrustedLess(t *testing.T) {
+	r, _ := oneBigSlice(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	draw := func(of float64) (m moves) {
+		for i := range m {
+			m[i] = of * random.NormFloat64()
+		}
+		return m
+	}
+	direction := draw(1)
+	push := func(partner string, noise float64) {
+		m := draw(noise)
+		for i := range m {
+			m[i] += direction[i]
+		}
+		r.pulls.add(partner, &m)
+	}
+	for range 100 {
+		push("alone", 0)
+	}
+	if got := r.pulls.trust("alone"); got != 1 {
+		t.Errorf("the only partner is trusted to %g", got)
+	}
+	for n := range 60 {
+		push("steady", 0)
+		push("half", 0.5)
+		push("any", 2)
+		if got := r.pulls.trust("steady"); n+1 < steadyEnough && got != 1 || n+1 >= steadyEnough && got > leastTrust+1e-9 {
+			t.Fatalf("after %d exchanges one that pushes one way is trusted to %g", n+1, got)
+		}
+	}
+	half := (1 - 1/math.Sqrt(1.25)) / (1 - steady)
+	if got := r.pulls.trust("half"); math.Abs(got-half) > 0.1 || r.pulls.trust("any") != 1 || r.pulls.trust("nobody") != 1 {
+		t.Errorf("one that pushes mostly one way is trusted to %g, want about %g; one that hardly does to %g", got, half, r.pulls.trust("any"))
+	}
+	for range 200 {
+		push("steady", 20)
+	}
+	if got := r.pulls.trust("steady"); got != 1 {
+		t.Errorf("one that has changed its mind is trusted to %g", got)
+	}
+}

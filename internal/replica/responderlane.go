@@ -168,11 +168,11 @@ func (l *ResponderLane) weigh(s *slice, coder coding.Coder, diff tensor.Vector, 
 	if err := sane(distance, own); err != nil {
 		return 0, 0, err
 	}
-	limit = min(r.limit(s), theirLimit)
+	limit = min(l.of.trust*r.limit(s), theirLimit)
 	if distance > limit {
 		tensor.Scale(diff, coding.RoundedDown(limit/distance))
 	}
-	believed := r.remember(s, l.of.terms.Partner, distance, limit)
+	believed := l.of.remember(s, distance, limit)
 	l.of.squared[l.number] += believed * believed
 	return distance, limit, nil
 }
@@ -225,8 +225,9 @@ func (l *ResponderLane) answerBlocks(w *pending, code []byte, theirLimit float64
 	if err := sane(distance, own); err != nil {
 		return err
 	}
-	l.shrink(w, n, answer, min(limit, theirLimit))
-	l.learn(w, s, failed, distance, min(limit, theirLimit))
+	limit = min(l.of.trust*limit, theirLimit)
+	l.shrink(w, n, answer, limit)
+	l.learn(w, s, failed, distance, limit)
 	wire.AppendDiffInfo(w.frame[:wire.HeaderSize], wire.DiffInfo{SquaredDistance: answer.SquaredDistance})
 	return nil
 }
@@ -289,7 +290,7 @@ func (l *ResponderLane) learn(w *pending, s *slice, failed coding.Set, distance,
 		clear(failed)
 	}
 	if w.size == 0 && failed.Count() == 0 {
-		believed = l.of.replica.remember(s, l.of.terms.Partner, distance, limit)
+		believed = l.of.remember(s, distance, limit)
 	}
 	l.of.squared[l.number] += believed * believed
 	if failed.Count() > 0 {

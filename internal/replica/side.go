@@ -11,6 +11,7 @@ type side struct {
 	ledger  *Ledger
 	terms   Terms
 	weight  float64
+	trust   float64 // share of this side's bounds that the partner has
 
 	due     atomic.Int32      // parts that the exchange has: its slices, and what has to be sent again
 	applied atomic.Int32      // of these, those applied: by a responder, at both sides
@@ -25,11 +26,19 @@ type side struct {
 func (s *side) begin(terms Terms) {
 	s.terms = terms.within()
 	s.weight = s.terms.weight()
+	s.trust = s.replica.pulls.trust(s.terms.Partner)
 	s.due.Store(int32(len(s.replica.shared)))
 	s.applied.Store(0)
 	s.failed.Store(0)
 	s.ranging, s.told = latticed(s.terms.Codecs), 0
 	clear(s.squared[:])
+}
+
+// remember takes a distance into a slice's window, and returns it as far as it is believed;
+// limit is the smaller of the two sides' bounds. What a partner that is trusted less makes of
+// it is not to lower the bound for others. The caller holds the slice's lock.
+func (s *side) remember(of *slice, distance, limit float64) float64 {
+	return s.replica.remember(of, s.terms.Partner, distance, limit/s.trust)
 }
 
 // Lanes and Window are the numbers agreed: what was asked for, within bounds.

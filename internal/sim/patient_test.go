@@ -1,7 +1,9 @@
 package sim_test
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,7 +14,9 @@ import (
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // patientFlock is a training on MNIST among liars that are patient: whoever meets one is
@@ -23,7 +27,20 @@ type patientFlock struct {
 	every        int
 	dirichlet    float64 // how unlike the parts are, 0 is alike
 	codec        string  // raw
+	lie          lie
+	only         topology.Role // of liars; 0 is both in turn
+	seed         uint64        // besiegedSeed
 }
+
+// lie is what liars show those that they meet.
+type lie int
+
+const (
+	pushing  lie = iota // a model far away, always in one direction
+	backward            // the first weights
+	farther             // in the direction of those, a thousand times as far, and as a distance 1e15
+	wavering            // the same, with as much in another direction each time
+)
 
 // withstood is how well the honest do, in percent.
 type withstood struct{ mean, worst float64 }
@@ -36,6 +53,10 @@ func (b patientFlock) lying(t *testing.T) (liars []int) {
 	order := make([]int, b.peers)
 	for i := range order {
 		order[i] = i
+	}
+	if b.only != 0 {
+		order = slices.DeleteFunc(order, func(i int) bool { return rs[i] != b.only })
+		return order[:b.liars]
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return int(rs[y]) - int(rs[x]) })
 	for i := range b.liars {
@@ -73,20 +94,48 @@ func (d *digits) withstand(t *testing.T, b patientFlock) withstood {
 	of.parts = parts
 	liars := b.lying(t)
 	honest := func(peer int) bool { return !slices.Contains(liars, peer) }
-	training := of.pupils(t, besiegedSeed, b.epochs)
+	training := of.pupils(t, cmp.Or(b.seed, besiegedSeed), b.epochs)
 	training.due = training.due * (b.peers - b.liars) / b.peers
 	f := d.besiegedFlock(t, b, training, honest)
 	for !training.over() {
 		f.world.Run(f.world.Now() + pupilStep)
 	}
-	o := withstood{mean: d.accuracy(f.mean(honest)), worst: 100}
+	outnumbered := b.outnumbered(t, liars)
+	o := withstood{mean: d.accuracy(f.mean(func(i int) bool { return honest(i) && !outnumbered(i) })), worst: 100}
 	for i, r := range f.replicas {
-		if honest(i) {
+		if honest(i) && !outnumbered(i) {
 			r.Snapshot(f.scratch)
 			o.worst = min(o.worst, d.accuracy(f.scratch))
 		}
 	}
 	return o
+}
+
+// outnumbered tells of a peer whether half of its partners lie, in a flock in which not half
+// of a class do: nobody holds such a one.
+func (b patientFlock) outnumbered(t *testing.T, liars []int) func(peer int) bool {
+	t.Helper()
+	members := make([]topology.Member, b.peers)
+	for i := range members {
+		members[i].ID = nameOf(i)
+	}
+	view, err := topology.NewView(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := topology.NewOverlay(view)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(peer int) bool {
+		partners, lying := overlay.Neighbours(nameOf(peer)), 0
+		for _, i := range liars {
+			if slices.Contains(partners, nameOf(i)) {
+				lying++
+			}
+		}
+		return b.peers > 4 && 2*lying >= len(partners)
+	}
 }
 
 const besiegedSeed = 5
@@ -102,32 +151,50 @@ func (d *digits) besiegedFlock(t *testing.T, b patientFlock, training *pupils, h
 		t.Fatal(err)
 	}
 	const far = 1000 // of each value: clipped to the bound, it is a push as long as that
-	direction := make(tensor.Vector, layout.Len())
-	rng := rand.New(rand.NewPCG(besiegedSeed, 9))
+	seed := cmp.Or(b.seed, besiegedSeed)
+	direction, first := make(tensor.Vector, layout.Len()), make(tensor.Vector, layout.Len())
+	rng := rand.New(rand.NewPCG(seed, 9))
 	for i := range direction {
 		direction[i] = far * float32(rng.NormFloat64())
 	}
-	lie := func(liar, victim int) {
+	d.model.Init(seed, first)
+	lie := func(s *sim.Stream, liar, victim int) {
 		if honest(liar) || !honest(victim) {
 			return
 		}
 		f.replicas[victim].Snapshot(f.scratch)
-		tensor.Add(f.scratch, direction)
+		switch b.lie {
+		case pushing:
+			tensor.Add(f.scratch, direction)
+		case backward:
+			copy(f.scratch, first)
+		case farther:
+			for i, x := range f.scratch {
+				f.scratch[i] = x + far*(first[i]-x)
+			}
+			s.Tamper(liar, claiming(1e30))
+		case wavering:
+			length := math.Sqrt(tensor.SquaredDistance(f.scratch, first) / float64(len(first)))
+			for i, x := range f.scratch {
+				f.scratch[i] = x + far*(first[i]-x+float32(length*rng.NormFloat64()))
+			}
+			s.Tamper(liar, claiming(1e30))
+		}
 		if err := f.replicas[liar].RestoreShared(f.scratch); err != nil {
 			t.Fatal(err)
 		}
 	}
 	config := sim.Config{
 		Task: direct{stepper: halting{training, honest}}, Link: sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 1e9},
-		Terms: replica.Terms{Window: 4, Plan: coding.Uniform(codec)}, Rand: rand.New(rand.NewPCG(besiegedSeed, 2)),
-		Hooks: sim.Hooks{Opened: func(s *sim.Stream) { lie(s.From(), s.To()); lie(s.To(), s.From()) }},
+		Terms: replica.Terms{Window: 4, Plan: coding.Uniform(codec)}, Rand: rand.New(rand.NewPCG(seed, 2)),
+		Hooks: sim.Hooks{Opened: func(s *sim.Stream) { lie(s, s.From(), s.To()); lie(s, s.To(), s.From()) }},
 	}
 	for i := range b.peers {
 		params := tensor.NewParams(layout)
-		d.model.Init(besiegedSeed, params.Vector())
+		copy(params.Vector(), first)
 		f.add(params, plan{unclipped: !honest(i)}, i)
 		machine, err := averaging.NewADPSGD(averaging.Config{
-			Self: nameOf(i), Pace: averaging.Pace{Every: b.every}, Rand: rand.New(rand.NewPCG(besiegedSeed, uint64(100+i))),
+			Self: nameOf(i), Pace: averaging.Pace{Every: b.every}, Rand: rand.New(rand.NewPCG(seed, uint64(100+i))),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -138,6 +205,17 @@ func (d *digits) besiegedFlock(t *testing.T, b patientFlock, training *pupils, h
 		t.Fatal(err)
 	}
 	return f
+}
+
+func (l lie) String() string {
+	return [...]string{"a push", "back", "back from afar", "back, wavering"}[l]
+}
+
+// claiming puts another squared distance into differences.
+func claiming(squared float64) sim.Tamper {
+	return resealed(onlyDiffs, func(payload []byte) []byte {
+		return append(wire.AppendDiffInfo(nil, wire.DiffInfo{SquaredDistance: squared}), payload[wire.InfoSize:]...)
+	})
 }
 
 // dividing cuts MNIST, which has been loaded, into parts for so many peers.
@@ -157,12 +235,6 @@ func dividing(shard dataset.Shard, peers int) (parts [pupilPeers]*dataset.Set, e
 	return parts, nil
 }
 
-// worstQuantized is how many points three liars of 16 cost the worst of the honest where
-// exchanges are quantized. It depends on the start: 3.8 to 9.0 points over seven of them, and
-// 2.0 to 4.1 over four where a layer's weights lay input by input, while the mean of all
-// costs 1.1 to 3.6 either way.
-const worstQuantized = 10
-
 // TestAPatientLiarCostsLittle has liars push everybody they meet in one direction, from
 // the first exchange to the last, as far as they are let, while a flock learns MNIST at a
 // rate that falls to zero. Nothing of that can be told from one honest exchange.
@@ -174,27 +246,65 @@ func TestAPatientLiarCostsLittle(t *testing.T) {
 		most float64 // points of accuracy that it costs the mean of the honest, and the worst of them
 	}{
 		{patientFlock{peers: 16, liars: 1, every: 1}, 1},
-		{patientFlock{peers: 16, liars: 2, every: 1}, 2},
-		{patientFlock{peers: 16, liars: 3, every: 1}, 4},
-		{patientFlock{peers: 16, liars: 3, every: 4}, 4},
+		{patientFlock{peers: 16, liars: 2, every: 1}, 1},
+		{patientFlock{peers: 16, liars: 3, every: 1}, 1},
+		{patientFlock{peers: 16, liars: 3, every: 4}, 1},
 		{patientFlock{peers: 16, liars: 1, every: 4, dirichlet: 0.1}, 1},
-		{patientFlock{peers: 16, liars: 3, every: 1, codec: "lattice6+4"}, 4}, // of the mean: see worstQuantized
-		{patientFlock{peers: 8, liars: 1, every: 1}, 2},
-		{patientFlock{peers: 8, liars: 1, every: 4}, 2},
-		{patientFlock{peers: 4, liars: 1, every: 1}, 20}, // half of the exchanges of the two of the other class
-		{patientFlock{peers: 4, liars: 1, every: 4}, 18},
+		{patientFlock{peers: 16, liars: 3, every: 1, codec: "lattice6+4"}, 1},
+		{patientFlock{peers: 8, liars: 1, every: 1}, 1},
+		{patientFlock{peers: 8, liars: 1, every: 4}, 1},
+		{patientFlock{peers: 4, liars: 1, every: 1}, 2}, // half of the exchanges of the two of the other class
+		{patientFlock{peers: 4, liars: 1, every: 4}, 2},
+		{patientFlock{peers: 4, liars: 1, every: 4, only: topology.Active}, 2},
 	} {
-		c.epochs = 2
-		with := c.patientFlock
-		c.liars = 0
-		clean, got := d.withstand(t, c.patientFlock), d.withstand(t, with)
-		t.Logf("%d of %d, an exchange every %d steps, Dirichlet %g, %s: %v, of %v", with.liars, c.peers, c.every, c.dirichlet, cmpOr(c.codec, "raw"), got, clean)
-		worst := c.most
-		if c.codec != "" {
-			worst = worstQuantized
+		d.costs(t, c.patientFlock, c.most)
+	}
+}
+
+// costs has liars cost the mean of the honest, and the worst of them, so many points at most.
+// A table is of five starts.
+func (d *digits) costs(t *testing.T, b patientFlock, most float64) {
+	t.Helper()
+	seeds := []uint64{besiegedSeed}
+	if *tables {
+		seeds = append(seeds, 1, 2, 3, 4)
+	}
+	b.epochs = 2
+	for _, b.seed = range seeds {
+		clean := b
+		clean.liars = 0
+		of, got := d.withstand(t, clean), d.withstand(t, b)
+		t.Logf("%d of %d, %s, %s, an exchange every %d steps, Dirichlet %g, %s, seed %d: %v, of %v",
+			b.liars, b.peers, b.only, b.lie, b.every, b.dirichlet, cmpOr(b.codec, "raw"), b.seed, got, of)
+		if mean, worst := of.mean-got.mean, of.worst-got.worst; max(mean, worst) > most {
+			t.Errorf("it costs %.2f points and the worst %.2f, at most %g", mean, worst, most)
 		}
-		if mean, of := clean.mean-got.mean, clean.worst-got.worst; mean > c.most || of > worst {
-			t.Errorf("it costs %.2f points, at most %g, and the worst %.2f, at most %g", mean, c.most, of, worst)
-		}
+	}
+}
+
+// TestALiarAboutDistancesMovesNobodyFar has liars draw whoever they meet back to the first
+// weights, and claim any distance: the bound is that of one's own way, and less for who
+// always pulls the same way. One that wavers to be believed moves others by what it wavers less.
+func TestALiarAboutDistancesMovesNobodyFar(t *testing.T) {
+	t.Parallel()
+	d := loadDigits(t)
+	for _, c := range []struct {
+		patientFlock
+		most float64 // points that it costs the mean of those that are not outnumbered, and the worst of them
+	}{
+		{patientFlock{peers: 4, liars: 1, every: 1, lie: farther, only: topology.Active}, 5},
+		{patientFlock{peers: 4, liars: 1, every: 4, lie: farther, only: topology.Active}, 12},
+		{patientFlock{peers: 4, liars: 1, every: 4, lie: farther, only: topology.Passive}, 10},
+		{patientFlock{peers: 4, liars: 1, every: 4, lie: farther, only: topology.Active, codec: "lattice6+4"}, 12},
+		{patientFlock{peers: 4, liars: 1, every: 4, lie: wavering, only: topology.Passive}, 12},
+		{patientFlock{peers: 8, liars: 1, every: 4, lie: farther, only: topology.Active}, 3},
+		{patientFlock{peers: 8, liars: 1, every: 4, lie: wavering, only: topology.Active}, 3},
+		{patientFlock{peers: 16, liars: 3, every: 4, lie: farther, only: topology.Active}, 5},
+		{patientFlock{peers: 16, liars: 3, every: 4, lie: farther, only: topology.Passive}, 5},
+		{patientFlock{peers: 16, liars: 3, every: 1, lie: farther}, 5},
+		{patientFlock{peers: 16, liars: 3, every: 4, lie: farther, codec: "lattice6+4"}, 5},
+		{patientFlock{peers: 16, liars: 3, every: 4, lie: wavering}, 8},
+	} {
+		d.costs(t, c.patientFlock, c.most)
 	}
 }
