@@ -36,9 +36,9 @@ const (
 	// boundGrowth is how many times the smaller bound a distance may enter the windows,
 	// so that a peer that a liar has pushed away does not come to believe more than the
 	// others do. The bound of a slice that has not moved yet can follow models that are
-	// apart, doubling with each exchange that needs it. Once it moves, what others show
-	// keeps a bound up (movingGrowth), and only its own way makes it larger.
-	boundGrowth, movingGrowth = 2 / boundTrust, 1 / boundTrust
+	// apart, doubling with each exchange that needs it. Once it moves, its own way makes it
+	// larger at once, and what most of the last partners show by an eighth.
+	boundGrowth, movingGrowth = 2 / boundTrust, 1.5
 	// boundFloor is the share of its own norm by which a slice may differ in any case:
 	// from there the bound grows for models that were equal for long. One that has not
 	// moved as far by itself since the beginning as the higher floor has no training to
@@ -130,10 +130,10 @@ func (b *bound) add(partner string, distance, limit float64) float64 {
 	b.stride = max(b.moved, strideKept*b.stride)
 	at := b.find(partner)
 	most := boundGrowth * limit
-	switch {
-	case b.moves: // a false distance costs who claims it nothing
+	if b.moves { // a false distance costs who claims it nothing
 		most = max(movingGrowth*limit, boundDrift*float64(b.stride))
-	case at >= 0: // a bound that is small on the other side takes nothing back
+	}
+	if at >= 0 { // a bound that is small on the other side takes nothing back
 		most = max(most, float64(b.meetings[at].distance))
 	}
 	distance = min(distance, most, math.MaxFloat32)

@@ -1,8 +1,8 @@
 package replica_test
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"

@@ -156,17 +156,20 @@ func (r *Replica) OneSided(partner string) (pull Pull, news bool) {
 }
 
 // trust is the share of the bounds up to which a partner is believed: 1 unless it pulls one
-// way. Then the other partners may have to pull the other way as steadily, and have no more:
-// what a model learns by itself decides. Without other partners there is nobody to lose.
+// way and some other does not. Where all do it is this model that is apart, or no gradient has
+// any noise; and of a few values the pull tells nothing.
 func (p *pulls) trust(partner string) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known, ok := p.of.Peek(partner)
-	if !ok || known.exchanges < steadyEnough || p.of.Len() == 1 {
+	if !ok || known.exchanges < steadyEnough || len(p.watched.at) < slicePlaces ||
+		!slices.ContainsFunc(p.of.Values(), func(other *pulling) bool { return other.exchanges >= steadyEnough && other.ratio() <= steady }) {
 		return 1
 	}
-	return min(max((1-known.sum.length()/known.way)/(1-steady), leastTrust), 1)
+	return min(max((1-known.ratio())/(1-steady), leastTrust), 1)
 }
+
+func (p *pulling) ratio() float64 { return p.sum.length() / p.way }
 
 // oneSided tells whether all exchanges pulled one way, and manySided whether they did not;
 // neither, while they are few.
