@@ -70,6 +70,12 @@ func (l *Links) Patience(id topology.PeerID) time.Duration {
 	return l.tempo(id).patience(l.config.Stall)
 }
 
+// Answer bounds the wait for a partner's answer to what it is asked. That is short, and takes
+// a slow link no longer the next time: who does not answer is not waited for ever longer.
+func (l *Links) Answer(id topology.PeerID) time.Duration {
+	return min(l.tempo(id).base(), l.config.Stall)
+}
+
 // Opening bounds the wait for the first sign of a partner that was accepted.
 func (l *Links) Opening(id topology.PeerID) time.Duration {
 	return l.tempo(id).opening(l.config.Stall)

@@ -48,6 +48,7 @@ func NewExchange(r *replica.Replica, l *replica.Ledger) *Exchange {
 // side, and offer is what slices may be coded with.
 func (x *Exchange) Begin(local *Host, now time.Duration, partner topology.PeerID, id averaging.ExchangeID, overlap int, offer links.Offer) {
 	x.side.begin(local, now, partner, uint64(id))
+	x.bounds.Frame = local.Links.Answer(partner)
 	x.overlap, x.offer = min(max(overlap, 1), maxOverlap), offer
 	x.answer, x.told, x.clean = answer{}, false, false
 }
@@ -168,6 +169,7 @@ func (x *Exchange) accepted() error {
 		x.lanes[i] = SendingLane{lane: x.initiator.Lane(i), exchange: x.id, number: i, first: first, round: x.Round(), said: i == 0}
 	}
 	x.phase = agreeing
+	x.bounds.Frame = x.local.Links.Patience(x.partner)
 	x.limit()
 	return nil
 }

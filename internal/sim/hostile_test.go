@@ -212,3 +212,50 @@ func TestTheSilentHoldNoPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestTheSilentPassiveCostsLittle: a passive member that says nothing, or nothing more once it
+// has accepted, takes from the actives little more than its part of their partners.
+func TestTheSilentPassiveCostsLittle(t *testing.T) {
+	t.Parallel()
+	const within = 2 * time.Minute
+	exchanges := func(peers, bytes int, silent bool) (n int) {
+		muted := slices.Index(roles(t, peers), topology.Passive)
+		f := newFlock(t, plan{
+			seed: 92, peers: peers, values: 40, sliceLen: 10, retry: 5 * time.Second,
+			machine: func(i int) averaging.Machine {
+				machine, err := averaging.NewADPSGD(averaging.Config{Self: nameOf(i), Rand: rand.New(rand.NewPCG(92, uint64(i)))})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return machine
+			},
+			config: sim.Config{
+				Task: direct{stepper: idle{}}, Link: sim.Link{Delay: 200 * time.Microsecond, Bandwidth: 1e7}, Stall: 5 * time.Second,
+				Terms: replica.Terms{Window: 4},
+				Hooks: sim.Hooks{Opened: func(s *sim.Stream) {
+					if silent && s.To() == muted {
+						s.StallAfter(muted, int64(bytes))
+					}
+				}},
+			},
+		})
+		f.world.Run(within)
+		for i := range peers {
+			n += f.world.Counts(i).Initiated
+		}
+		return n
+	}
+	for _, c := range []struct {
+		peers, bytes, least int // percent
+	}{{4, 0, 83}, {8, 0, 83}, {4, acceptance, 60}, {8, acceptance, 75}} {
+		clean, got := exchanges(c.peers, c.bytes, false), exchanges(c.peers, c.bytes, true)
+		share := 100 * got / clean
+		t.Logf("%d peers, one silent after %d bytes: %d exchanges, %d without it", c.peers, c.bytes, got, clean)
+		if share < c.least {
+			t.Errorf("%d peers, one silent after %d bytes: %d %% of the exchanges, want %d", c.peers, c.bytes, share, c.least)
+		}
+	}
+}
+
+// acceptance is about as long as an ACCEPT.
+const acceptance = 60

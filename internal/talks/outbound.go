@@ -123,7 +123,7 @@ func (p *outbound) carryThrough(x *Ongoing, s begun) {
 
 // open opens a stream to the partner, unless the exchange has been broken off meanwhile.
 func (p *outbound) open(x *Ongoing) (*talk, error) {
-	ctx, cancel := context.WithTimeout(p.Exchanges, p.Host.Links.Patience(x.event.Peer))
+	ctx, cancel := context.WithTimeout(p.Exchanges, p.Host.Links.Answer(x.event.Peer))
 	defer cancel()
 	x.opens(cancel)
 	stream, err := p.Transport.Open(ctx, x.event.Peer, seam.ProtocolExchange, p.Host.Run)
