@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
 )
 
 // TestLostAndResultAreSeen: of a local run whose dashboard stays, the page shows a peer that is killed
@@ -17,8 +20,12 @@ func TestLostAndResultAreSeen(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("left out by -short, and where there is no /proc to find the children in: four processes train for some seconds")
 	}
+	key := filepath.Join(t.TempDir(), "operator.key")
+	if _, err := keys.Generate(key, false); err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
-	cmd := command(t, localArgs(clitest.Pictures(t, 400, 200), "--peers", "4", "--every", "20", "--steps", "60000", "--dashboard", "127.0.0.1:0", "--dashboard-stay", "yes")...)
+	cmd := command(t, localArgs(clitest.Pictures(t, 400, 200), "--peers", "4", "--every", "20", "--steps", "100000000", "--dashboard", "127.0.0.1:0", "--dashboard-stay", "yes", "--operator-key", key)...)
 	cmd.Stdout = &out
 	errs, err := cmd.StderrPipe()
 	if err != nil {
@@ -29,6 +36,10 @@ func TestLostAndResultAreSeen(t *testing.T) {
 	}
 	says := clitest.ScanLines(t, errs)
 	url := find(t, says, `dashboard at (\S+)$`)
+	where, err := token.Parse(find(t, says, `--join (\S+)`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -57,6 +68,9 @@ func TestLostAndResultAreSeen(t *testing.T) {
 	clitest.Eventually(t, "one that is lost", func() bool { seen = look(t, url); return states("lost") != "" })
 	lost := states("lost")
 	photograph(t, url, "lost", 4)
+	if code, _, errs := try("control", "stop", "--join", where.Join()[0], "--operator-key", key); code != 0 {
+		t.Fatal(errs)
+	}
 	<-ended
 	clitest.Eventually(t, "the figures of the result", func() bool { seen = look(t, url); return seen.State.Final != nil })
 	if states("lost") != lost || len(lost) != len("peer 2,") || len(states("over")) != 3*len(lost) || seen.State.State != "over" {
