@@ -57,7 +57,7 @@ func TestTrainsOnATable(t *testing.T) {
 		if a := r.AUC; a == nil || !(a.Min > 0.9 && a.Min <= a.Mean && a.Mean <= a.Max && a.Max <= 1) || r.Dataset != "csv" || !(r.TestAccuracy.Mean > 0.8) {
 			t.Errorf("%q: %s", args, out)
 		}
-		for _, said := range []string{"1 are left out, of which total is missing; columns left out, with more than 256 values: note", "set aside: 1 of 902"} {
+		for _, said := range []string{"1 are left out, of which total is missing; columns left out, with more than 256 values (--max-values): note", "set aside: 1 of 902"} {
 			if strings.Count(stderr, said) != 1 {
 				t.Errorf("%q: not once %q: %s", args, said, stderr)
 			}
@@ -83,8 +83,8 @@ func TestTableSaysWhatIsWrong(t *testing.T) {
 		code int
 	}{
 		"no target":           {nil, []string{"--target is missing"}, cli.ExitUsage},
-		"no such target":      {[]string{"--target=totl>0"}, []string{"totl", "total"}, cli.ExitFailed},
-		"one class":           {[]string{"--target=total>1000", flock}, []string{"one class", "total>1000"}, cli.ExitFailed},
+		"no such target":      {[]string{"--target=totl>0"}, []string{"totl", "total"}, cli.ExitConfig},
+		"one class":           {[]string{"--target=total>1000", flock}, []string{"one class", "total>1000"}, cli.ExitConfig},
 		"a number":            {[]string{"--target=total"}, []string{"--target", "comparison"}, cli.ExitUsage},
 		"no such column":      {[]string{"--target=total>0", "--drop=colour"}, []string{"--drop colour", `"color"`}, cli.ExitUsage},
 		"no such split":       {[]string{"--target=total>0", "--split=half"}, []string{"--split"}, cli.ExitUsage},
