@@ -139,7 +139,10 @@ func TestThreeRunsAreSeen(t *testing.T) {
 			t.Errorf("the result of peer %d is that of %q", i+1, name)
 		}
 	}
-	clitest.Eventually(t, "the end", func() bool { return look(t, url).State.Over })
+	clitest.Eventually(t, "the end and its result", func() bool {
+		seen = look(t, url)
+		return seen.State.Over && seen.State.Final != nil
+	})
 	photograph(t, url, "over", 3)
 	for _, m := range look(t, url).State.Members {
 		if m.State != "over" {
