@@ -110,8 +110,6 @@ var rooms = []room{
 		"columns and stages know a flock by three methods, and no peer"},
 	{"peer/table/prepare", []string{"peer/table"},
 		"stages are fitted by sums of a flock, and know no peer"},
-	{"internal/flocktest", nil,
-		"a flock in the memory of a test"},
 	{"peer/learn", []string{"peer/table"},
 		"learners know sums and columns, and no peer"},
 	{"peer/stats", []string{"peer/seam"},

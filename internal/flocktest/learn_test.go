@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/internal/flocktest"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -256,7 +255,7 @@ func TestLearnersWithoutRowsOverAFlockWithAMemberAtFault(t *testing.T) {
 				t.Errorf("%T: a model %v of no rows", l, m)
 			}
 		})
-		flocktest.Run(2, func(m flocktest.Member, i int) { // of whom one has all, and neither spoils what the other waits for
+		table.Together(2, func(m table.Flock, i int) { // of whom one has all, and neither spoils what the other waits for
 			part := rows
 			if i == 1 {
 				part = none

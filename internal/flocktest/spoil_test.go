@@ -1,3 +1,5 @@
+// Package flocktest has tests of what sums over a flock of which a member is at fault: of targets, stages and
+// learners.
 package flocktest_test
 
 import (
@@ -5,19 +7,14 @@ import (
 	"context"
 	"math"
 	"regexp"
-)
 
-// flockOf is a table.Flock.
-type flockOf interface {
-	Sum(ctx context.Context, name string, vector []float64) ([]float64, int, error)
-	Max(ctx context.Context, name string, vector []float64) ([]float64, int, error)
-	Gather(ctx context.Context, name string, data []byte) ([][]byte, error)
-}
+	"github.com/seed-97356399/murmuration/peer/table"
+)
 
 // spoilt is a flock with a member at fault: one of its calls, counted from 0, gives what sound members
 // do not. What is fitted over it ends in an error or in something of use.
 type spoilt struct {
-	Flock flockOf
+	Flock table.Flock
 	Call  int // which is spoilt, -1 for none
 	How   spoil
 
@@ -123,7 +120,7 @@ func (s *spoilt) Gather(ctx context.Context, name string, data []byte) ([][]byte
 
 // everyCall runs something over a flock without fault, and then with each of its calls spoilt in each way, or of
 // the later ones so many, evenly apart.
-func everyCall(flock flockOf, most int, do func(s *spoilt)) {
+func everyCall(flock table.Flock, most int, do func(s *spoilt)) {
 	sound := &spoilt{Flock: flock, Call: -1}
 	do(sound)
 	for call := range sound.Calls {

@@ -85,7 +85,7 @@ func TestStackTakesFromEachWhatItKnows(t *testing.T) {
 		scores := map[Combination]float64{}
 		for _, combine := range []Combination{Average, Stack} {
 			models := make([]Model, 3)
-			eachMember(3, func(flock table.Flock, i int) {
+			table.Together(3, func(flock table.Flock, i int) {
 				var err error
 				if models[i], err = (&Ensemble{Learner: learner, Combine: combine}).Fit(t.Context(), flock, "f", parts[i]); err != nil {
 					t.Error(err)
@@ -156,7 +156,7 @@ func TestEnsembleOfMembersThatCannotFit(t *testing.T) {
 	parts := threeParts(rows)
 	parts[2] = parts[2].Select(func(row int) bool { return parts[2].Target[row] == 1 })
 	var models [3]Model
-	eachMember(3, func(flock table.Flock, i int) {
+	table.Together(3, func(flock table.Flock, i int) {
 		models[i], _ = (&Ensemble{Learner: &Logistic{}}).Fit(t.Context(), flock, "f", parts[i])
 	})
 	if m, ok := models[1].(*EnsembleModel); !ok || len(m.Models) != 1 {

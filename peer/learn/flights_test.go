@@ -138,7 +138,7 @@ func TestFlightsSplitByCarrier(t *testing.T) {
 			t.Fatal(err)
 		}
 		models, errs := make([]Model, 4), make([]error, 4)
-		eachMember(4, func(flock table.Flock, i int) { models[i], errs[i] = learner.Fit(t.Context(), flock, "f", parts[i]) })
+		table.Together(4, func(flock table.Flock, i int) { models[i], errs[i] = learner.Fit(t.Context(), flock, "f", parts[i]) })
 		if err := errors.Join(errs...); err != nil {
 			t.Fatal(err)
 		}

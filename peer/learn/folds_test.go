@@ -44,7 +44,7 @@ func TestCrossValidationHoldsEachRowOutOnce(t *testing.T) {
 		t.Errorf("rows of weight %v were held out; want each once, %v", seen, all)
 	}
 	parts, three := threeParts(rows), make([][]Scores, 3)
-	eachMember(3, func(flock table.Flock, i int) {
+	table.Together(3, func(flock table.Flock, i int) {
 		three[i], _ = CrossValidate(t.Context(), flock, "cv", &Logistic{}, parts[i], folds)
 	})
 	for i := range three {

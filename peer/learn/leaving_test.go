@@ -12,7 +12,7 @@ import (
 
 // leaver is a member that leaves before one of its sums.
 type leaver struct {
-	seat
+	table.Flock
 	after int
 }
 
@@ -20,10 +20,9 @@ var errLeft = errors.New("this member has left")
 
 func (l *leaver) Sum(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
 	if l.after--; l.after < 0 {
-		l.leave()
 		return nil, 0, errLeft
 	}
-	return l.seat.Sum(ctx, name, vector)
+	return l.Flock.Sum(ctx, name, vector)
 }
 
 // Whenever a member leaves, those that are left end with the model of their rows or, where it
@@ -41,9 +40,9 @@ func TestAMemberMayLeaveAtAnySum(t *testing.T) {
 			withIt := predict(t, fitAlone(t, learner, rows), rows)
 			for after := range 12 {
 				models, errs := make([]Model, 3), make([]error, 3)
-				eachMember(3, func(flock table.Flock, i int) {
+				table.Together(3, func(flock table.Flock, i int) {
 					if i == 2 {
-						flock = &leaver{flock.(seat), after}
+						flock = &leaver{flock, after}
 					}
 					models[i], errs[i] = learner.Fit(t.Context(), flock, "f", parts[i])
 				})

@@ -111,7 +111,7 @@ func TestMembersOfUnlikeBases(t *testing.T) {
 		rows := mixedRows(400, 2, 63)
 		rare := rows.Features.Find("rare")
 		models := make([]Model, 2)
-		eachMember(2, func(flock table.Flock, i int) {
+		table.Together(2, func(flock table.Flock, i int) {
 			var err error
 			part := rows.Select(func(row int) bool { return rare.Numbers[row] == float64(i) })
 			if models[i], err = learner.Fit(t.Context(), flock, "f", part); err != nil {

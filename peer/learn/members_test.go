@@ -2,124 +2,16 @@ package learn
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
-
-// seats is a flock of goroutines. Each call waits for all; a name may be used once.
-type seats struct {
-	mutex sync.Mutex
-	calls map[string]*call
-	peers int
-	gone  []bool
-}
-
-type call struct {
-	brought [][]byte
-	left    int
-	done    chan struct{}
-}
-
-// seat is one member's.
-type seat struct {
-	*seats
-	number int
-}
-
-func (s seat) Gather(ctx context.Context, name string, data []byte) ([][]byte, error) {
-	s.mutex.Lock()
-	c := s.calls[name]
-	if c == nil {
-		c = &call{make([][]byte, s.peers), s.peers, make(chan struct{})}
-		for _, gone := range s.gone {
-			if gone {
-				c.left--
-			}
-		}
-		s.calls[name] = c
-	}
-	if c.brought[s.number] != nil {
-		s.mutex.Unlock()
-		return nil, fmt.Errorf("the name %q is used twice", name)
-	}
-	c.brought[s.number] = append([]byte{}, data...)
-	if c.left--; c.left == 0 {
-		close(c.done)
-	}
-	s.mutex.Unlock()
-	select {
-	case <-c.done:
-		return slices.DeleteFunc(slices.Clone(c.brought), func(b []byte) bool { return b == nil }), nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// leave has the others go on without this member.
-func (s seat) leave() {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.gone[s.number] = true
-	for _, c := range s.calls {
-		if c.left > 0 && c.brought[s.number] == nil {
-			if c.left--; c.left == 0 {
-				close(c.done)
-			}
-		}
-	}
-}
-
-func (s seat) together(ctx context.Context, name string, vector []float64, combine func(a, b float64) float64) ([]float64, int, error) {
-	all, err := s.Gather(ctx, name, appendFloats(nil, vector...))
-	if err != nil {
-		return nil, 0, err
-	}
-	var result []float64
-	for _, content := range all {
-		v, err := parseFloats(content)
-		if err != nil {
-			return nil, 0, err
-		}
-		if result == nil {
-			result = v
-			continue
-		}
-		if len(v) != len(result) {
-			return nil, 0, fmt.Errorf("%q has vectors of %d and %d", name, len(v), len(result))
-		}
-		for i := range v {
-			result[i] = combine(result[i], v[i])
-		}
-	}
-	return result, s.peers, nil
-}
-
-func (s seat) Sum(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
-	return s.together(ctx, name, vector, func(a, b float64) float64 { return a + b })
-}
-
-func (s seat) Max(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
-	return s.together(ctx, name, vector, func(a, b float64) float64 { return max(a, b) })
-}
-
-// eachMember runs do at every member of a flock of n.
-func eachMember(n int, do func(flock table.Flock, member int)) {
-	s := &seats{calls: map[string]*call{}, peers: n, gone: make([]bool, n)}
-	var wait sync.WaitGroup
-	for i := range n {
-		wait.Go(func() { do(seat{s, i}, i) })
-	}
-	wait.Wait()
-}
 
 // threeParts are rows at random with two members; a third has none.
 func threeParts(rows Rows) []Rows {
@@ -139,7 +31,7 @@ func threeParts(rows Rows) []Rows {
 func fitParts(t *testing.T, learner Learner, rows Rows) Model {
 	t.Helper()
 	models, bytesOf, parts := make([]Model, 3), make([][]byte, 3), threeParts(rows)
-	eachMember(3, func(flock table.Flock, i int) {
+	table.Together(3, func(flock table.Flock, i int) {
 		var err error
 		if models[i], err = learner.Fit(t.Context(), flock, "fit", parts[i]); err != nil {
 			t.Errorf("member %d: %v", i, err)
@@ -242,7 +134,7 @@ func mixedRows(n, classes int, seed uint64) Rows {
 func failParts(t *testing.T, learner Learner, parts []Rows) []error {
 	t.Helper()
 	errs := make([]error, len(parts))
-	eachMember(len(parts), func(flock table.Flock, i int) {
+	table.Together(len(parts), func(flock table.Flock, i int) {
 		_, errs[i] = learner.Fit(t.Context(), flock, "fit", parts[i])
 	})
 	return errs

@@ -2,90 +2,20 @@ package learn
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// meeting is a flock of goroutines: each call waits for all.
-type meeting struct {
-	mutex  sync.Mutex
-	all    *sync.Cond
-	peers  int
-	name   string
-	brings [][]byte
-	round  int
-	last   [][]byte
-}
-
-func (m *meeting) Gather(_ context.Context, name string, data []byte) ([][]byte, error) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if len(m.brings) > 0 && m.name != name {
-		return nil, fmt.Errorf("%s meets %s", name, m.name)
-	}
-	m.name = name
-	m.brings = append(m.brings, slices.Clone(data))
-	if len(m.brings) == m.peers {
-		slices.SortFunc(m.brings, bytes.Compare)
-		m.last, m.brings = m.brings, nil
-		m.round++
-		m.all.Broadcast()
-		return m.last, nil
-	}
-	for round := m.round; m.round == round; {
-		m.all.Wait()
-	}
-	return m.last, nil
-}
-
-func (m *meeting) fold(ctx context.Context, name string, vector []float64, add func(a, b float64) float64) ([]float64, int, error) {
-	data, _ := m.Gather(ctx, name, appendFloats(nil, vector...))
-	var sum []float64
-	for _, d := range data {
-		v, err := parseFloats(d)
-		switch {
-		case err != nil:
-			return nil, 0, err
-		case sum == nil:
-			sum = v
-			continue
-		case len(v) != len(sum):
-			return nil, 0, errors.New("vectors of unlike lengths")
-		}
-		for i := range v {
-			sum[i] = add(sum[i], v[i])
-		}
-	}
-	return sum, m.peers, nil
-}
-
-func (m *meeting) Sum(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
-	return m.fold(ctx, name, vector, func(a, b float64) float64 { return a + b })
-}
-
-func (m *meeting) Max(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
-	return m.fold(ctx, name, vector, func(a, b float64) float64 { return max(a, b) })
-}
-
 // fitTogether fits a learner at members with rows of their own, and returns each one's model.
 func fitTogether(t *testing.T, learner Learner, parts []Rows) ([]Model, []error) {
 	t.Helper()
-	m := &meeting{peers: len(parts)}
-	m.all = sync.NewCond(&m.mutex)
 	models, errs := make([]Model, len(parts)), make([]error, len(parts))
-	var wait sync.WaitGroup
-	for i := range parts {
-		wait.Go(func() { models[i], errs[i] = learner.Fit(t.Context(), m, "fit", parts[i]) })
-	}
-	wait.Wait()
+	table.Together(len(parts), func(flock table.Flock, i int) { models[i], errs[i] = learner.Fit(t.Context(), flock, "fit", parts[i]) })
 	return models, errs
 }
 

@@ -118,7 +118,7 @@ func equalWhateverTheSplit(t *rapid.T, learner Learner) {
 	want, _ := json.Marshal(alone)
 	parts := anySplit(t, rows)
 	models, errs := make([][]byte, len(parts)), make([]error, len(parts))
-	eachMember(len(parts), func(flock table.Flock, i int) {
+	table.Together(len(parts), func(flock table.Flock, i int) {
 		var m Model
 		m, errs[i] = learner.Fit(context.Background(), flock, "f", parts[i])
 		models[i], _ = json.Marshal(m)

@@ -1,21 +1,5 @@
 package table
 
-import (
-	"testing"
-	"testing/synctest"
-
-	"github.com/seed-97356399/murmuration/internal/flocktest"
-)
-
-// inCircle runs a member each in a goroutine; a test fails if they wait for one another for
-// ever.
-func inCircle(t *testing.T, members int, member func(f Flock, i int)) {
-	t.Helper()
-	synctest.Test(t, func(*testing.T) {
-		flocktest.Run(members, func(m flocktest.Member, i int) { member(m, i) })
-	})
-}
-
 // rowsOf is a batch of a column of numbers "n" and one of categories "c", "" missing.
 func rowsOf(first int64, numbers []float64, texts []string) *Batch {
 	b := &Batch{Rows: len(numbers), First: first, Columns: []Column{

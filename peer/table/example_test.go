@@ -48,6 +48,22 @@ func ExampleTarget_Fit() {
 	// [distance] [100 200 300] [0 1 0] <nil>
 }
 
+// A test of what members do together needs no network: the mean of numbers that one member has none of.
+func ExampleTogether() {
+	numbers := [][]float64{{1, 2}, {}, {6}}
+	table.Together(len(numbers), func(flock table.Flock, member int) {
+		sum := 0.0
+		for _, x := range numbers[member] {
+			sum += x
+		}
+		all, members, err := flock.Sum(context.Background(), "mean", []float64{sum, float64(len(numbers[member]))})
+		if member == 0 { // all have the same
+			fmt.Println(all[0]/all[1], "of", members, "members", err)
+		}
+	})
+	// Output: 3 of 3 members <nil>
+}
+
 // Whoever has a flock of its own making (for a test, or over another transport) is held to what sound members give.
 func ExampleCareful() {
 	flock := table.Careful(lossy{})

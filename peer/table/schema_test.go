@@ -88,7 +88,7 @@ func TestAgree(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			schemas, errs := make([]*Schema, len(c.members)), make([]error, len(c.members))
-			inCircle(t, len(c.members), func(f Flock, i int) {
+			Together(len(c.members), func(f Flock, i int) {
 				schemas[i], errs[i] = Agree(context.Background(), f, "schema", schemaOf(c.members[i]))
 			})
 			for i := range c.members {

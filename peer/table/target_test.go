@@ -71,7 +71,7 @@ func TestTarget(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			inCircle(t, 3, func(f Flock, i int) {
+			Together(3, func(f Flock, i int) {
 				l, err := target.Fit(context.Background(), f, "target", rowsSchema, InMemory(members[i]))
 				if err != nil {
 					t.Error(err)
@@ -136,7 +136,7 @@ func TestTargetThatCannotBeLearned(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			inCircle(t, len(c.members), func(f Flock, i int) {
+			Together(len(c.members), func(f Flock, i int) {
 				_, err := target.Fit(context.Background(), f, "target", rowsSchema, InMemory(c.members[i]))
 				if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.names) {
 					t.Errorf("member %d: %v, want %v that names %s", i, err, c.want, c.names)
@@ -154,7 +154,7 @@ func TestTargetThatCannotBeLearned(t *testing.T) {
 func TestTargetOfAMemberAtFault(t *testing.T) {
 	torn := errors.New("torn")
 	for _, target := range []string{"n", "c"} {
-		inCircle(t, 2, func(f Flock, i int) {
+		Together(2, func(f Flock, i int) {
 			rows, want := InMemory(rowsOf(0, []float64{1, 2}, []string{"x", "y"})), ErrMember
 			if i == 1 {
 				rows, want = func(context.Context) iter.Seq2[*Batch, error] {
@@ -166,7 +166,7 @@ func TestTargetOfAMemberAtFault(t *testing.T) {
 			}
 		})
 	}
-	inCircle(t, 2, func(f Flock, i int) {
+	Together(2, func(f Flock, i int) {
 		rows := InMemory(rowsOf(0, []float64{1, 2}, []string{"x", "y"}))
 		if _, err := (Target{Column: []string{"n", "c"}[i]}).Fit(context.Background(), f, "target", rowsSchema, rows); !errors.Is(err, ErrUnlike) {
 			t.Errorf("member %d: %v", i, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/peer/table"
 )
 
 // Command makes the command that fits a learner to a table.
@@ -103,19 +104,24 @@ func goroutines(o options, l *local, std cli.Streams) error {
 		return err
 	}
 	o.Columns = source.Columns()
-	meet := newHub(o.Peers)
+	members := make([]func(table.Flock), o.Peers)
 	l.start = func(number int, _ []string) (func(), error) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		tell := func(r report) { l.events <- event{number: number, report: &r} }
-		m := &member{options: o, number: number, source: source, join: meet.join(number), tell: tell}
-		if o.apart() {
-			m.join = joinFlock(o, std)
-		}
-		go func() {
+		members[number] = func(flock table.Flock) {
 			defer cancel(nil)
+			m := &member{options: o, number: number, source: source, join: joinFlock(o, std), tell: tell}
+			if !o.apart() {
+				m.join = func(context.Context, func(report)) (table.Flock, func() (uint64, error), error) {
+					return flock, func() (uint64, error) { return 0, nil }, nil
+				}
+			}
 			tell(outcome(m.run(ctx)))
 			l.events <- event{number: number, ended: true}
-		}()
+		}
+		if number == o.Peers-1 { // they are started in their order, and begin at once
+			go table.Together(o.Peers, func(flock table.Flock, i int) { members[i](flock) })
+		}
 		return func() { cancel(cli.ErrInterrupted) }, nil
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/peer/table"
 )
 
 // houses has 300 rows: numbers, of which some are missing, categories, and a note that is
@@ -202,19 +203,12 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 
 // Members that were given other settings are told which.
 func TestFitOfUnlikeMembers(t *testing.T) {
-	meet := newHub(2)
-	errs := make(chan error, 2)
-	for i, learner := range []string{"logistic", "svm"} {
-		go func() {
-			_, err := (rows.Share{}).Agree(t.Context(), seat{meet, i}, map[string]string{"learner": learner, "target": "y"})
-			errs <- err
-		}()
-	}
-	for range 2 {
-		if err := <-errs; err == nil || !strings.Contains(err.Error(), `--learner is "logistic" at one member and "svm" at another`) {
+	table.Together(2, func(flock table.Flock, i int) {
+		_, err := (rows.Share{}).Agree(t.Context(), flock, map[string]string{"learner": []string{"logistic", "svm"}[i], "target": "y"})
+		if err == nil || !strings.Contains(err.Error(), `--learner is "logistic" at one member and "svm" at another`) {
 			t.Error(err)
 		}
-	}
+	})
 }
 
 // A report of a child is one line, whatever has happened.

@@ -99,3 +99,25 @@ func (m *member) work(ctx context.Context, flock table.Flock) (Result, learn.Fil
 	}
 	return (&work{Agreed: agreed, learner: m.Learner.chosen(), options: m.options, tell: news, all: m.source.Rows}).run(ctx)
 }
+
+// counted tells of the sums that a member takes part in.
+type counted struct {
+	table.Flock
+	// seen is called when a sum begins.
+	seen func(name string)
+}
+
+func (c counted) Sum(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
+	c.seen(name)
+	return c.Flock.Sum(ctx, name, vector)
+}
+
+func (c counted) Max(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
+	c.seen(name)
+	return c.Flock.Max(ctx, name, vector)
+}
+
+func (c counted) Gather(ctx context.Context, name string, data []byte) ([][]byte, error) {
+	c.seen(name)
+	return c.Flock.Gather(ctx, name, data)
+}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
-	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -35,19 +34,14 @@ func TestStandardizedAsPooled(t *testing.T) {
 			peer := rapid.IntRange(0, peers-1).Draw(t, "peer")
 			all, parts[peer] = append(all, x), append(parts[peer], x)
 		}
-		meet := newHub(peers)
 		fitted, errs := make([][]byte, peers), make([]error, peers)
-		var wait sync.WaitGroup
-		for peer, values := range parts {
-			wait.Go(func() {
-				b := &table.Batch{Rows: len(values), Columns: []table.Column{{Name: "x", Numbers: values}}}
-				s := rows.Numbers.Pipeline(b, 1)
-				if errs[peer] = s.Fit(t.Context(), seat{meet, peer}, "p", table.InMemory(b)); errs[peer] == nil {
-					fitted[peer], errs[peer] = json.Marshal(s)
-				}
-			})
-		}
-		wait.Wait()
+		table.Together(peers, func(flock table.Flock, peer int) {
+			b := &table.Batch{Rows: len(parts[peer]), Columns: []table.Column{{Name: "x", Numbers: parts[peer]}}}
+			s := rows.Numbers.Pipeline(b, 1)
+			if errs[peer] = s.Fit(t.Context(), flock, "p", table.InMemory(b)); errs[peer] == nil {
+				fitted[peer], errs[peer] = json.Marshal(s)
+			}
+		})
 		for peer, err := range errs {
 			if err != nil || string(fitted[peer]) != string(fitted[0]) {
 				t.Fatalf("peer %d: %v, %s", peer, err, fitted[peer])

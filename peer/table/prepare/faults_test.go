@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/internal/flocktest"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
@@ -20,7 +19,7 @@ import (
 func left(t *testing.T, parts ...*table.Batch) []int {
 	t.Helper()
 	counts := make([]int, len(parts))
-	flocktest.Run(len(parts), func(m flocktest.Member, i int) {
+	table.Together(len(parts), func(m table.Flock, i int) {
 		keep, _, err := Distinct(t.Context(), m, "d", table.InMemory(parts[i]))
 		if err != nil {
 			t.Error(err)
@@ -185,7 +184,7 @@ func TestAnInfiniteNumberIsNamed(t *testing.T) {
 
 // TestAMemberWithoutRowsTakesItsShare shows that one that knows no columns gets rows like all.
 func TestAMemberWithoutRowsTakesItsShare(t *testing.T) {
-	flocktest.Run(2, func(m flocktest.Member, i int) {
+	table.Together(2, func(m table.Flock, i int) {
 		rows := &table.Batch{}
 		if i == 0 {
 			rows = batch(numbers("x", 1, 2, 3, 4), numbers("y", 1, 2, 3, 4))
@@ -200,7 +199,7 @@ func TestAMemberWithoutRowsTakesItsShare(t *testing.T) {
 // TestUnlikeRowsAreNotShared shows that a fault of one is an error at all, before rows move.
 func TestUnlikeRowsAreNotShared(t *testing.T) {
 	for what, other := range map[string]*table.Batch{`"z"`: batch(numbers("z", 1)), `"c"`: batch(texts("c", "a"))} {
-		flocktest.Run(2, func(m flocktest.Member, i int) {
+		table.Together(2, func(m table.Flock, i int) {
 			rows := batch(numbers("x", 1))
 			if i == 1 {
 				rows = other

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/internal/flocktest"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
@@ -93,7 +92,7 @@ func TestNumbersTooLargeAreNamed(t *testing.T) {
 		t.Error(err)
 	}
 	// Each member's are small enough, all together are not.
-	flocktest.Run(2, func(m flocktest.Member, i int) {
+	table.Together(2, func(m table.Flock, i int) {
 		for k, stage := range []table.Stage{&Standardize{}, &Impute{}, &DropUseless{Target: "y"}} {
 			b := batch(numbers("huge", []float64{1e308, -1e308}[i]), numbers("y", float64(i)))
 			err := stage.Fit(t.Context(), m, fmt.Sprint("f", k), table.InMemory(b))

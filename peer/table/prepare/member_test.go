@@ -11,7 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/seed-97356399/murmuration/internal/flocktest"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
@@ -41,7 +40,7 @@ func TestAFaultOfOneMemberIsToldToAll(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				flocktest.Run(3, func(m flocktest.Member, i int) {
+				table.Together(3, func(m table.Flock, i int) {
 					rows := table.InMemory(good)
 					if i == 1 && !strings.Contains(name, "'") {
 						rows = table.InMemory(batch(numbers("z", math.Inf(1))))
@@ -64,7 +63,7 @@ func TestAFaultOfOneMemberIsToldToAll(t *testing.T) {
 func TestFaultsBesideStages(t *testing.T) {
 	torn := errors.New("torn")
 	synctest.Test(t, func(t *testing.T) {
-		flocktest.Run(2, func(m flocktest.Member, i int) {
+		table.Together(2, func(m table.Flock, i int) {
 			rows := table.InMemory(batch(numbers("x", 1)))
 			want := table.ErrMember
 			if i == 1 {
@@ -83,7 +82,7 @@ func TestFaultsBesideStages(t *testing.T) {
 
 // TestUnlikeSettings shows that members whose stages differ do not fit.
 func TestUnlikeSettings(t *testing.T) {
-	flocktest.Run(2, func(m flocktest.Member, i int) {
+	table.Together(2, func(m table.Flock, i int) {
 		err := (&Bins{Count: 4 + i}).Fit(t.Context(), m, "f", table.InMemory(batch(numbers("x", 1, 2))))
 		if !errors.Is(err, table.ErrUnlike) {
 			t.Errorf("member %d: %v", i, err)

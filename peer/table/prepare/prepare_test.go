@@ -15,7 +15,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-97356399/murmuration/internal/flocktest"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
@@ -61,7 +60,7 @@ func split(b *table.Batch, n int, owner func(row int) int) []*table.Batch {
 func fitted(t *testing.T, parts []*table.Batch, stage func() table.Stage) table.Stage {
 	t.Helper()
 	stages := make([]table.Stage, len(parts))
-	flocktest.Run(len(parts), func(m flocktest.Member, i int) {
+	table.Together(len(parts), func(m table.Flock, i int) {
 		rows := table.InMemory()
 		if parts[i].Rows > 0 {
 			rows = table.InMemory(parts[i])

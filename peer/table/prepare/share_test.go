@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/internal/flocktest"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
@@ -14,7 +13,7 @@ func TestDistinctRowsOfAFlock(t *testing.T) {
 	b := batch(numbers("x", 1, 1, 2, 3, 2, 1), texts("c", "a", "a", "b", "b", "b", "z"))
 	parts := split(b, 2, func(row int) int { return row / 3 })
 	left := make([]int, 2)
-	flocktest.Run(2, func(m flocktest.Member, i int) {
+	table.Together(2, func(m table.Flock, i int) {
 		keep, dropped, err := Distinct(t.Context(), m, "d", table.InMemory(parts[i]))
 		if err != nil {
 			t.Error(err)
@@ -37,7 +36,7 @@ func TestDistinctRowsOfAFlock(t *testing.T) {
 
 // TestSharedRowsAreOfAll shows that each member ends with as many rows, of all members'.
 func TestSharedRowsAreOfAll(t *testing.T) {
-	flocktest.Run(3, func(m flocktest.Member, i int) {
+	table.Together(3, func(m table.Flock, i int) {
 		x := make([]float64, 300)
 		for row := range x {
 			x[row] = float64(i)
@@ -62,12 +61,12 @@ func TestSharedRowsAreOfAll(t *testing.T) {
 
 // TestOnlyAsManyRowsMoveAsAreWanted shows that what members bring together is what they end with.
 func TestOnlyAsManyRowsMoveAsAreWanted(t *testing.T) {
-	flocktest.Run(4, func(m flocktest.Member, i int) {
+	table.Together(4, func(m table.Flock, i int) {
 		x := make([]float64, 100*i)
 		for row := range x {
 			x[row] = float64(1000*i + row)
 		}
-		w := &weighing{Member: m}
+		w := &weighing{Flock: m}
 		got, err := Share(t.Context(), w, "s", batch(numbers("x", x...)), Sharing{Rows: 15, Bytes: 80})
 		if err != nil || got.Rows != 15 {
 			t.Errorf("member %d: %+v, %v", i, got, err)
@@ -81,7 +80,7 @@ func TestOnlyAsManyRowsMoveAsAreWanted(t *testing.T) {
 
 // weighing is a member that counts the bytes of rows that it brings.
 type weighing struct {
-	flocktest.Member
+	table.Flock
 	sent, most int
 }
 
@@ -89,5 +88,5 @@ func (w *weighing) Gather(ctx context.Context, name string, data []byte) ([][]by
 	if !strings.HasSuffix(name, "/columns") {
 		w.sent, w.most = w.sent+len(data), max(w.most, len(data))
 	}
-	return w.Member.Gather(ctx, name, data)
+	return w.Flock.Gather(ctx, name, data)
 }
