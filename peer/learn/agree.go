@@ -13,8 +13,8 @@ import (
 var (
 	// ErrNoRows is a flock without one row.
 	ErrNoRows = errors.New("learn: no member has rows; check the target, the split and the file")
-	// ErrOneClass is a target with one class only.
-	ErrOneClass = errors.New("learn: all rows are of one class, nothing can be told apart; check the target")
+	// ErrOneClass is a target with one class only, here or over the flock.
+	ErrOneClass = table.ErrOneClass
 )
 
 const (

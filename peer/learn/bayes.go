@@ -188,21 +188,14 @@ func sumsByClass(ctx context.Context, flock table.Flock, name string, rows Rows,
 		return classSums{}, fmt.Errorf("learn: summing by class: %w", err)
 	}
 	var s classSums
-	there := 0
 	for class := range k {
 		part := flat[class*(d+1) : (class+1)*(d+1)]
 		s.rows, s.sums = append(s.rows, part[d]), append(s.sums, part[:d:d])
-		if part[d] > 0 {
-			there++
-		}
 	}
 	if err := checkWeights(name, s.rows...); err != nil {
 		return s, err
 	}
-	if there == 1 {
-		return s, fmt.Errorf("%w: it is %q", ErrOneClass, rows.Classes[likeliest(s.rows)])
-	}
-	return s, nil
+	return s, wantTwo(rows.Classes, s.rows)
 }
 
 // means are the sums by the rows of each class, 0 where there are none.

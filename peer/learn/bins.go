@@ -165,7 +165,7 @@ func binRows(ctx context.Context, flock table.Flock, name string, rows Rows, set
 	case all.Rows == 0 || all.Weight == 0:
 		return nil, ErrNoRows
 	case len(rows.Classes) == 1:
-		return nil, ErrOneClass
+		return nil, wantTwo(rows.Classes, []float64{1})
 	}
 	edges, err := findEdges(ctx, flock, name, rows.Features, all)
 	if err != nil {

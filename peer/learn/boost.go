@@ -122,18 +122,14 @@ func (f *boosting) base(ctx context.Context) ([]float64, error) {
 	if err := table.Counts(f.name+"/base", table.MaxCount, append([]float64{math.Abs(sum[0])}, sum[1:]...)...); err != nil {
 		return nil, fmt.Errorf("learn: %w", err)
 	}
-	counts, some := sum[2:], 0
-	for _, n := range counts {
-		if n > 0 {
-			some++
-		}
-	}
-	switch {
-	case classes == 0:
+	if classes == 0 {
 		return []float64{sum[0] * d.gUnit / (sum[1] * d.hUnit)}, nil
-	case some < 2:
-		return nil, ErrOneClass
-	case classes == 2:
+	}
+	counts := sum[2:]
+	if err := wantTwo(f.rows.Classes, counts); err != nil {
+		return nil, err
+	}
+	if classes == 2 {
 		return []float64{coarseLog(counts[1]) - coarseLog(counts[0])}, nil
 	}
 	base := make([]float64, classes)

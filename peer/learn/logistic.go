@@ -72,14 +72,8 @@ func outputs(ctx context.Context, flock table.Flock, name string, m *matrix, row
 	if err := checkWeights(name+"/classes", counts...); err != nil {
 		return 0, err
 	}
-	there := 0
-	for _, n := range counts {
-		if n > 0 {
-			there++
-		}
-	}
-	if there < 2 {
-		return 0, fmt.Errorf("%w: it is %q", ErrOneClass, rows.Classes[likeliest(counts)])
+	if err := wantTwo(rows.Classes, counts); err != nil {
+		return 0, err
 	}
 	if len(counts) == 2 {
 		return 1, nil

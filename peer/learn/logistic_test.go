@@ -131,11 +131,13 @@ func TestLogisticOfRowsThatCannotBe(t *testing.T) {
 		}
 	}
 	one := good.Select(func(row int) bool { return good.Target[row] == 1 })
-	for _, err := range failParts(t, &Logistic{}, threeParts(one)) {
-		if !errors.Is(err, ErrOneClass) {
-			t.Errorf("one class: %v", err)
+	for _, l := range []Learner{&Logistic{}, &GaussianNB{}, Boost{}} {
+		for _, err := range failParts(t, l, threeParts(one)) {
+			if !errors.Is(err, ErrOneClass) || !errors.Is(err, table.ErrOneClass) {
+				t.Errorf("%T of one class: %v", l, err)
+			}
+			wantError(t, err, `it is "class1"`)
 		}
-		wantError(t, err, `it is "class1"`)
 	}
 	none := good.Select(func(int) bool { return false })
 	if _, err := (&Logistic{}).Fit(t.Context(), table.Alone{}, "f", none); !errors.Is(err, ErrNoRows) {

@@ -52,7 +52,18 @@ func wantClasses(r Rows) error {
 	case 0:
 		return errors.New("learn: the target is a number, this learner wants classes; compare it with a limit")
 	case 1:
-		return fmt.Errorf("%w: it is %q", ErrOneClass, r.Classes[0])
+		return wantTwo(r.Classes, []float64{1})
 	}
 	return nil
+}
+
+// wantTwo says if all rows of a flock, counted by class, are of one.
+func wantTwo(classes []string, counts []float64) error {
+	most := likeliest(counts)
+	for c, n := range counts {
+		if n > 0 && c != most {
+			return nil
+		}
+	}
+	return fmt.Errorf("learn: %w, nothing can be told apart: it is %q; check the target", ErrOneClass, classes[most])
 }

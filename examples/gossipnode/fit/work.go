@@ -258,7 +258,7 @@ func (w *work) areaAlone(ctx context.Context, training rows.Examples, test table
 		return 0, err
 	}
 	model, err := w.learner.make(w.Learner).Fit(ctx, table.Alone{}, "alone/learn", rows)
-	if errors.Is(err, learn.ErrOneClass) || errors.Is(err, learn.ErrNoRows) {
+	if errors.Is(err, table.ErrOneClass) || errors.Is(err, learn.ErrNoRows) {
 		return chance, nil
 	}
 	if err != nil {

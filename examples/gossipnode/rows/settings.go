@@ -52,7 +52,7 @@ func agreeSettings(ctx context.Context, flock table.Flock, mine map[string]strin
 
 // unlearnable are the faults of --data and --target, which to start again does not mend.
 var unlearnable = []error{
-	read.ErrEncoding, read.ErrSeparator, read.ErrTooLarge, learn.ErrOneClass, learn.ErrNoRows,
+	read.ErrEncoding, read.ErrSeparator, read.ErrTooLarge, learn.ErrNoRows,
 	table.ErrNoColumn, table.ErrTargetKind, table.ErrNoTarget, table.ErrOneClass, table.ErrTooManyClasses,
 }
 
@@ -75,7 +75,7 @@ func Remedied(err error) error {
 		remedy = "see --tolerance"
 	case errors.As(err, &schema):
 		remedy = "give all members --data of the same columns, and the same --categories and --numbers where kinds differ"
-	case errors.Is(err, learn.ErrOneClass), errors.As(err, &target):
+	case errors.Is(err, table.ErrOneClass), errors.As(err, &target):
 		remedy = "change --target"
 	case errors.Is(err, learn.ErrUserShared):
 		remedy = "give --shard by=COLUMN, the column of --user"
