@@ -50,7 +50,7 @@ func ResolveFrom(flags *pflag.FlagSet, elsewhere map[string]string, environment 
 	}
 	entries, err := readConfig(path)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, Usage(err)
 	}
 	if err := fromEntries(flags, elsewhere, path, entries, sources); err != nil {
 		return nil, err

@@ -11,28 +11,26 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// usageError is a fault of the command line, the environment or the
-// configuration file: the user has to write something else.
-type usageError struct{ error }
+// coded is an error that ends the program with a code of its own.
+type coded struct {
+	error
+	code int
+}
 
-// Usage makes a fault of usage of err.
-func Usage(err error) error { return usageError{err} }
+func (e coded) Unwrap() error { return e.error }
+
+// ExitWith is the code.
+func (e coded) ExitWith() int { return e.code }
+
+// Coded gives err an exit code, which tells a failure at least.
+func Coded(err error, code int) error { return coded{err, max(code, ExitFailed)} }
+
+// Usage makes a fault of usage of err: the command line, the environment or the configuration file is
+// wrong, and the user has to write something else.
+func Usage(err error) error { return coded{err, ExitUsage} }
 
 // Usagef makes a fault of usage of a message, which may wrap an error with %w.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// ExitWith is the code of a command line that is wrong.
-func (usageError) ExitWith() int { return ExitUsage }
-
-// configError is a fault of what the command line names.
-type configError struct{ error }
-
-func (e configError) Unwrap() error { return e.error }
-
-// ExitWith is the code of a configuration that cannot be used.
-func (configError) ExitWith() int { return ExitConfig }
 
 // Config makes a fault of configuration of err, which to start again does not mend. An error
 // with an exit code of its own stays as it is, and so does one that may pass.
@@ -41,7 +39,7 @@ func Config(err error) error {
 	if err == nil || errors.As(err, new(interface{ ExitWith() int })) || slices.ContainsFunc(passing, passes) {
 		return err
 	}
-	return configError{err}
+	return coded{err, ExitConfig}
 }
 
 // ConfigOf is Config if err is one of these, and else err.

@@ -39,7 +39,7 @@ func (o Origins) Name(flag string) string {
 	return "--" + flag
 }
 
-// Usage is a usageError of faults, if there are any, with where each comes from.
+// Usage is a fault of usage of faults, if there are any, with where each comes from.
 func (o Origins) Usage(faults ...error) error {
 	for i, err := range faults {
 		var one *fault
@@ -48,7 +48,7 @@ func (o Origins) Usage(faults ...error) error {
 		}
 	}
 	if err := errors.Join(faults...); err != nil {
-		return usageError{err}
+		return Usage(err)
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func flagFault(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown):
 		err = fmt.Errorf("%w%s", err, hint(unknown.GetSpecifiedName(), "--", cmd.Flags(), elsewhere(cmd)))
 	}
-	return usageError{err}
+	return Usage(err)
 }
 
 // elsewhere maps the keys of the other commands to those commands.

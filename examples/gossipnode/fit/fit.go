@@ -107,7 +107,7 @@ func goroutines(o options, l *local, std cli.Streams) error {
 	members := make([]func(table.Flock), o.Peers)
 	l.start = func(number int, _ []string) (func(), error) {
 		ctx, cancel := context.WithCancelCause(context.Background())
-		tell := func(r report) { l.events <- event{number: number, report: &r} }
+		tell := func(r report) { l.events <- event{Number: number, Report: &r} }
 		members[number] = func(flock table.Flock) {
 			defer cancel(nil)
 			m := &member{options: o, number: number, source: source, join: joinFlock(o, std), tell: tell}
@@ -117,7 +117,7 @@ func goroutines(o options, l *local, std cli.Streams) error {
 				}
 			}
 			tell(outcome(m.run(ctx)))
-			l.events <- event{number: number, ended: true}
+			l.events <- event{Number: number, End: &cli.End{}}
 		}
 		if number == o.Peers-1 { // they are started in their order, and begin at once
 			go table.Together(o.Peers, func(flock table.Flock, i int) { members[i](flock) })
@@ -130,10 +130,7 @@ func goroutines(o options, l *local, std cli.Streams) error {
 // processes has each peer be a process of this program.
 func processes(o options, cmd *cobra.Command, l *local) func(number int, join []string) (func(), error) {
 	return func(number int, join []string) (func(), error) {
-		child, err := cli.StartChild(o.Peers, arguments(cmd.Flags(), number, o.Peers, join),
-			func(line string) { l.events <- reportEvent(number, line) },
-			func(line string) { l.events <- event{number: number, line: line} },
-			func(err error) { l.events <- event{number: number, ended: true, err: err} })
+		child, err := cli.StartPeer(number, o.Peers, arguments(cmd.Flags(), number, o.Peers, join), l.events)
 		if err != nil {
 			return nil, err
 		}

@@ -217,10 +217,10 @@ func TestReportsAreLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := reportEvent(3, string(line)); e.number != 3 || e.report == nil || e.report.Result.ClassScores == nil || e.report.Result.Accuracy != 1 {
+	if e := cli.EventOf[report](3, string(line)); e.Number != 3 || e.Report == nil || e.Report.Result.ClassScores == nil || e.Report.Result.Accuracy != 1 {
 		t.Errorf("%s: %+v", line, e)
 	}
-	if e := reportEvent(3, "panic: x"); e.report != nil || e.line != "panic: x" {
+	if e := cli.EventOf[report](3, "panic: x"); e.Report != nil || e.Line != "panic: x" {
 		t.Errorf("%+v", e)
 	}
 }

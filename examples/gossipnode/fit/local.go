@@ -2,10 +2,8 @@ package fit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -36,14 +34,7 @@ type row struct {
 	begun  bool
 }
 
-// event is something that happened to a peer: a report, a line of its log, or its end.
-type event struct {
-	number int
-	report *report
-	line   string
-	ended  bool
-	err    error
-}
+type event = cli.Event[report]
 
 // maxEvents is how many may wait.
 const maxEvents = 64
@@ -117,31 +108,35 @@ func (l *local) fail(err error, echo bool) {
 }
 
 func (l *local) handle(e event) {
-	p := l.peers[e.number]
+	p := l.peers[e.Number]
 	switch {
-	case e.ended:
+	case e.End != nil:
 		p.stop = nil
 		if p.result == nil && p.last.Kind != reportFailed {
 			l.gone(e)
 		}
-	case e.report == nil:
-		l.board.line(fmt.Sprintf("peer %d: %s", e.number, e.line))
-	case e.report.Kind == reportNews:
-		if e.number == 0 { // the others have the same columns
-			l.board.line(e.report.Said)
+	case e.Report == nil:
+		l.board.line(fmt.Sprintf("peer %d: %s", e.Number, e.Line))
+	case e.Report.Kind == reportNews:
+		if e.Number == 0 { // the others have the same columns
+			l.board.line(e.Report.Said)
 		}
 	default:
-		p.last = *e.report
-		switch e.report.Kind {
+		p.last = *e.Report
+		switch e.Report.Kind {
 		case reportStarted:
 			if len(l.peers) == 1 { // nobody else is to come to a local fit
-				l.board.line(e.report.Said)
+				l.board.line(e.Report.Said)
 			}
-			l.others(e.report.Addresses)
+			l.others(e.Report.Addresses)
 		case reportResult:
-			p.result = e.report.Result
+			p.result = e.Report.Result
 		case reportFailed:
-			l.fail(&memberError{e.number, len(l.peers), e.report.Failure, e.report.Code}, e.report.Echo)
+			failure := e.Report.Failure
+			if len(l.peers) > 1 {
+				failure = fmt.Sprintf("peer %d: %s", e.Number, failure)
+			}
+			l.fail(cli.Coded(errors.New(failure), e.Report.Code), e.Report.Echo)
 		}
 	}
 }
@@ -149,13 +144,12 @@ func (l *local) handle(e event) {
 // gone takes in a peer that ended without a word: one that was killed is lost, and the others
 // go on without its rows.
 func (l *local) gone(e event) {
-	var exit *exec.ExitError
-	if errors.As(e.err, &exit) && !exit.Exited() && l.fault == nil {
-		l.peers[e.number].lost = true
-		l.board.line(fmt.Sprintf("peer %d is lost; the others go on without its rows", e.number))
+	if e.End.Killed && l.fault == nil {
+		l.peers[e.Number].lost = true
+		l.board.line(fmt.Sprintf("peer %d is lost; the others go on without its rows", e.Number))
 		return
 	}
-	l.fail(fmt.Errorf("peer %d ended without a result: %w", e.number, e.err), false)
+	l.fail(fmt.Errorf("peer %d ended without a result: %w", e.Number, e.End.Err), false)
 }
 
 // combine is the result that all peers have; bytes are those of all.
@@ -189,30 +183,4 @@ func (l *local) combine() (Result, error) {
 		return *total, fmt.Errorf("the model is not in %s: the peer that was to write it is lost", l.out)
 	}
 	return *total, nil
-}
-
-// memberError is the fault of one peer.
-type memberError struct {
-	number, peers int
-	failure       string
-	code          int
-}
-
-// ExitWith is the peer's own exit code.
-func (e *memberError) ExitWith() int { return max(e.code, cli.ExitFailed) }
-
-func (e *memberError) Error() string {
-	if e.peers == 1 {
-		return e.failure
-	}
-	return fmt.Sprintf("peer %d: %s", e.number, e.failure)
-}
-
-// reportEvent reads a line of a child's standard output. What is no report is shown as it is.
-func reportEvent(number int, line string) event {
-	var r report
-	if err := json.Unmarshal([]byte(line), &r); err != nil || r.Kind == "" {
-		return event{number: number, line: line}
-	}
-	return event{number: number, report: &r}
 }

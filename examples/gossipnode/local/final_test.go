@@ -43,11 +43,11 @@ func (e executioner) launch(number int, s settings.Settings, events chan<- event
 	go func() {
 		for {
 			next := <-own
-			if r := next.report; r != nil && r.Status != nil && r.Status.Progress >= e.at {
+			if r := next.Report; r != nil && r.Status != nil && r.Status.Progress >= e.at {
 				m.kill()
 			}
 			events <- next
-			if next.end != nil {
+			if next.End != nil {
 				return
 			}
 		}

@@ -52,7 +52,7 @@ type flock struct {
 	// echo: the fault is another peer's, which is yet to tell it.
 	echo bool
 	// unsaved is of the first peer whose last checkpoint could not be saved.
-	unsaved *memberError
+	unsaved error
 }
 
 // localPeer is what the flock knows of one peer.
@@ -205,12 +205,12 @@ func (f *flock) kill() {
 // handle takes in one event.
 func (f *flock) handle(e event) {
 	switch {
-	case e.report != nil:
-		f.heard(e.number, e.report)
-	case e.end != nil:
-		f.ended(e.number, e.end)
+	case e.Report != nil:
+		f.heard(e.Number, e.Report)
+	case e.End != nil:
+		f.ended(e.Number, e.End)
 	default:
-		f.display.Line(fmt.Sprintf("peer %d: %s", e.number, e.line))
+		f.display.Line(fmt.Sprintf("peer %d: %s", e.Number, e.Line))
 	}
 }
 
@@ -218,7 +218,7 @@ func (f *flock) handle(e event) {
 func (f *flock) heard(number int, r *watch.Report) {
 	p := f.peers[number]
 	if r.Unsaved != "" && f.unsaved == nil {
-		f.unsaved = &memberError{number: number, failure: r.Unsaved, code: cli.ExitFailed}
+		f.unsaved = cli.Coded(fmt.Errorf("peer %d: %s", number, r.Unsaved), cli.ExitFailed)
 	}
 	switch r.Kind {
 	case watch.ReportStarted:
@@ -264,19 +264,19 @@ func (f *flock) heard(number int, r *watch.Report) {
 
 // ended takes in the end of a peer. One that was killed is lost to the others,
 // who go on; so is one that somebody else asked to leave.
-func (f *flock) ended(number int, e *end) {
+func (f *flock) ended(number int, e *cli.End) {
 	f.alive--
 	p := f.peers[number]
 	p.handle = nil
 	switch {
 	case p.Phase == watch.PhaseDone || p.Phase == watch.PhaseLeft || p.Phase == watch.PhaseFailed:
-	case p.Phase == watch.PhaseLost || e.killed:
+	case p.Phase == watch.PhaseLost || e.Killed:
 		p.Phase = watch.PhaseLost
 		if !f.leaving {
 			f.display.Line(fmt.Sprintf("peer %d is lost; the others go on", number))
 		}
 	default:
-		f.fail(number, fmt.Sprintf("ended without a result: %v", e.err), cli.ExitFailed, false)
+		f.fail(number, fmt.Sprintf("ended without a result: %v", e.Err), cli.ExitFailed, false)
 	}
 	f.beginIfReady()
 }
@@ -286,7 +286,7 @@ func (f *flock) ended(number int, e *end) {
 // that the fault is another peer's, which is let tell it.
 func (f *flock) fail(number int, failure string, code int, echo bool) {
 	p := f.peers[number]
-	fault := &memberError{number: number, failure: failure, code: max(code, cli.ExitFailed)}
+	fault := cli.Coded(fmt.Errorf("peer %d: %s", number, failure), code)
 	if f.fault == nil || f.echo && !echo {
 		f.fault, f.echo = fault, echo
 	}

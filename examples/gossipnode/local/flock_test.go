@@ -21,7 +21,7 @@ import (
 // fakes starts peers that only a script knows.
 type fakes struct {
 	// script is what a peer does, as goroutine of the test; its end is the peer's.
-	script  func(f *fake) *end
+	script  func(f *fake) *cli.End
 	started []settings.Settings
 	refuse  int // the number of the peer that cannot be started; 0 is none
 }
@@ -43,7 +43,7 @@ func (f *fake) show(r result.Result) { f.shown <- r }
 func (f *fake) leave() { close(f.left) }
 func (f *fake) kill()  { close(f.dead) }
 
-func (f *fake) tell(r watch.Report) { f.events <- event{number: f.number, report: &r} }
+func (f *fake) tell(r watch.Report) { f.events <- event{Number: f.number, Report: &r} }
 
 // train tells what a peer says until it trains.
 func (f *fake) train() {
@@ -59,9 +59,9 @@ func (f *fake) ready() {
 }
 
 // finish tells that a peer is done.
-func (f *fake) finish() *end {
+func (f *fake) finish() *cli.End {
 	f.tell(watch.Report{Kind: watch.ReportResult, Share: &result.Share{Result: result.Result{Steps: 10, Failed: 3}, Initiated: 5}})
-	return &end{}
+	return &cli.End{}
 }
 
 func (l *fakes) launch(number int, s settings.Settings, events chan<- event) (member, error) {
@@ -71,7 +71,7 @@ func (l *fakes) launch(number int, s settings.Settings, events chan<- event) (me
 	f := &fake{number: number, events: events, left: make(chan struct{}), dead: make(chan struct{}), may: make(chan struct{}), shown: make(chan result.Result, 1)}
 	f.start = sync.OnceFunc(func() { close(f.may) })
 	l.started = append(l.started, s)
-	go func() { events <- event{number: number, end: l.script(f)} }()
+	go func() { events <- event{Number: number, End: l.script(f)} }()
 	return f, nil
 }
 
@@ -92,7 +92,7 @@ func fly(ctx context.Context, l *fakes, kill <-chan struct{}) (result.Result, *q
 
 func TestFlockFinishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *end { f.train(); return f.finish() }}
+		l := &fakes{script: func(f *fake) *cli.End { f.train(); return f.finish() }}
 		r, _, err := fly(t.Context(), l, nil)
 		if err != nil || r.Peers != 3 || r.PeersLost != 0 || r.Steps != 30 {
 			t.Errorf("result %+v, error %v", r, err)
@@ -109,10 +109,10 @@ func TestFlockFinishes(t *testing.T) {
 // it served until it left included.
 func TestServedCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *end {
+		l := &fakes{script: func(f *fake) *cli.End {
 			f.train()
 			f.tell(watch.Report{Kind: watch.ReportResult, Share: &result.Share{Result: result.Result{Steps: 10, Exchanges: 7}, Initiated: 3}})
-			return &end{}
+			return &cli.End{}
 		}}
 		f := newFlock(settings.Settings{Network: settings.Network{Listen: []string{settings.Loopback}}}, 3, l, &quiet{})
 		if _, err := f.run(t.Context(), nil); err != nil {
@@ -130,7 +130,7 @@ func TestServedCounts(t *testing.T) {
 // the dashboard, until it is asked to leave.
 func TestDashboardStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *end {
+		l := &fakes{script: func(f *fake) *cli.End {
 			f.train()
 			e := f.finish()
 			if f.number == 0 {
@@ -163,12 +163,12 @@ func TestFlockLosesPeers(t *testing.T) {
 	for name, early := range map[string]bool{"before training": true, "in training": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &fakes{script: func(f *fake) *end {
+				l := &fakes{script: func(f *fake) *cli.End {
 					if !early || f.number != 1 {
 						f.train()
 					}
 					if f.number == 1 {
-						return &end{killed: true, err: errors.New("signal: killed")}
+						return &cli.End{Killed: true, Err: errors.New("signal: killed")}
 					}
 					return f.finish()
 				}}
@@ -187,7 +187,7 @@ func TestFlockLosesPeers(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *end { f.train(); return &end{killed: true} }}
+		l := &fakes{script: func(f *fake) *cli.End { f.train(); return &cli.End{Killed: true} }}
 		if r, _, err := fly(t.Context(), l, nil); err == nil || r.Peers != 0 || !strings.Contains(err.Error(), "all were killed") {
 			t.Errorf("all killed: result %+v, error %v", r, err)
 		}
@@ -199,15 +199,15 @@ func TestFlockLosesPeers(t *testing.T) {
 // peer's exit code.
 func TestFlockFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *end {
+		l := &fakes{script: func(f *fake) *cli.End {
 			f.tell(watch.Report{Kind: watch.ReportStarted})
 			if f.number == 1 {
 				f.tell(watch.Report{Kind: watch.ReportFailed, Failure: "batch too large", Code: cli.ExitUsage})
-				return &end{err: errors.New("exit status 2")}
+				return &cli.End{Err: errors.New("exit status 2")}
 			}
 			<-f.left
 			f.tell(watch.Report{Kind: watch.ReportFailed, Failure: "interrupted", Interrupted: true})
-			return &end{err: errors.New("exit status 1")}
+			return &cli.End{Err: errors.New("exit status 1")}
 		}}
 		r, _, err := fly(t.Context(), l, nil)
 		if r.Peers != 0 || err == nil || err.Error() != "peer 1: batch too large" || cli.ExitCode(err) != cli.ExitUsage {
@@ -215,10 +215,10 @@ func TestFlockFault(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *end {
+		l := &fakes{script: func(f *fake) *cli.End {
 			f.train()
 			if f.number == 1 {
-				return &end{err: errors.New("exit status 2")} // a crash says nothing
+				return &cli.End{Err: errors.New("exit status 2")} // a crash says nothing
 			}
 			time.Sleep(time.Hour)
 			return f.finish()
@@ -229,7 +229,7 @@ func TestFlockFault(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{refuse: 2, script: func(f *fake) *end { f.train(); <-f.left; return &end{} }}
+		l := &fakes{refuse: 2, script: func(f *fake) *cli.End { f.train(); <-f.left; return &cli.End{} }}
 		if _, _, err := fly(t.Context(), l, nil); err == nil || !strings.Contains(err.Error(), "no such program") {
 			t.Errorf("a peer that cannot be started: error %v", err)
 		}
@@ -249,14 +249,14 @@ func TestFlockUnmerged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &fakes{script: func(f *fake) *end {
+				l := &fakes{script: func(f *fake) *cli.End {
 					f.train()
 					r := result.Result{FinalResult: result.FinalResult{Final: settings.FinalMerge, ModelHash: "a"}}
 					if f.number == 2 {
 						r.FinalResult = c.odd
 					}
 					f.tell(watch.Report{Kind: watch.ReportResult, Share: &result.Share{Result: r}})
-					return &end{}
+					return &cli.End{}
 				}}
 				if r, _, err := fly(t.Context(), l, nil); r.Peers != 3 || cli.ExitCode(err) != c.code {
 					t.Errorf("result %+v, error %v: want exit code %d", r, err, c.code)
@@ -269,13 +269,13 @@ func TestFlockUnmerged(t *testing.T) {
 // TestFlockInterruptedEarly shows that an interrupt before the training is told as that.
 func TestFlockInterruptedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *end {
+		l := &fakes{script: func(f *fake) *cli.End {
 			if f.number < 2 { // the third never is ready: all wait for it
 				f.ready()
 			}
 			<-f.left
 			f.tell(watch.Report{Kind: watch.ReportFailed, Interrupted: true})
-			return &end{}
+			return &cli.End{}
 		}}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
@@ -291,7 +291,7 @@ func TestFlockUnsaved(t *testing.T) {
 	for name, interrupt := range map[string]bool{"done": false, "interrupted": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &fakes{script: func(f *fake) *end {
+				l := &fakes{script: func(f *fake) *cli.End {
 					f.train()
 					ended := train.Outcome(result.Share{Result: result.Result{Steps: 10}}, nil)
 					if interrupt {
@@ -304,7 +304,7 @@ func TestFlockUnsaved(t *testing.T) {
 						ended = train.Outcome(result.Share{Result: result.Result{Steps: 10}, Unsaved: full}, nil)
 					}
 					f.tell(ended)
-					return &end{}
+					return &cli.End{}
 				}}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -329,15 +329,15 @@ func TestFlockInterrupted(t *testing.T) {
 	for name, again := range map[string]bool{"once": false, "twice": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &fakes{script: func(f *fake) *end {
+				l := &fakes{script: func(f *fake) *cli.End {
 					f.train()
 					<-f.left
 					if f.number == 1 {
 						<-f.dead // it hangs
-						return &end{killed: true}
+						return &cli.End{Killed: true}
 					}
 					f.tell(watch.Report{Kind: watch.ReportFailed, Interrupted: true})
-					return &end{}
+					return &cli.End{}
 				}}
 				ctx, cancel := context.WithCancel(t.Context())
 				kill := make(chan struct{})

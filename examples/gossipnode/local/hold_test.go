@@ -17,17 +17,17 @@ import (
 // died keeps nobody, and one that hangs only for holdBound.
 func TestFlockHolds(t *testing.T) {
 	for name, c := range map[string]struct {
-		late func(f *fake) *end // what peer 2 does
-		want time.Duration      // when the others begin
+		late func(f *fake) *cli.End // what peer 2 does
+		want time.Duration          // when the others begin
 	}{
-		"late":  {func(f *fake) *end { time.Sleep(5 * time.Second); f.train(); return f.finish() }, 5 * time.Second},
-		"dead":  {func(f *fake) *end { time.Sleep(time.Second); return &end{killed: true} }, time.Second},
-		"hangs": {func(f *fake) *end { time.Sleep(time.Hour); f.train(); return f.finish() }, holdBound},
+		"late":  {func(f *fake) *cli.End { time.Sleep(5 * time.Second); f.train(); return f.finish() }, 5 * time.Second},
+		"dead":  {func(f *fake) *cli.End { time.Sleep(time.Second); return &cli.End{Killed: true} }, time.Second},
+		"hangs": {func(f *fake) *cli.End { time.Sleep(time.Hour); f.train(); return f.finish() }, holdBound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began, waited := time.Now(), make(chan time.Duration, 3)
-				l := &fakes{script: func(f *fake) *end {
+				l := &fakes{script: func(f *fake) *cli.End {
 					if f.number == 2 {
 						return c.late(f)
 					}
@@ -52,12 +52,12 @@ func TestFlockHolds(t *testing.T) {
 // any has trained, although it and the others have found each other.
 func TestFlockRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *end {
+		l := &fakes{script: func(f *fake) *cli.End {
 			if f.number == 0 {
 				f.tell(watch.Report{Kind: watch.ReportStarted, Addresses: []string{"a"}})
 				time.Sleep(time.Second)
 				f.tell(watch.Report{Kind: watch.ReportFailed, Failure: "refused", Code: cli.ExitFailed})
-				return &end{err: errors.New("exit status 1")}
+				return &cli.End{Err: errors.New("exit status 1")}
 			}
 			f.ready()
 			select {
@@ -66,7 +66,7 @@ func TestFlockRefused(t *testing.T) {
 			case <-f.left:
 			}
 			f.tell(watch.Report{Kind: watch.ReportFailed, Interrupted: true})
-			return &end{}
+			return &cli.End{}
 		}}
 		r, _, err := fly(t.Context(), l, nil)
 		if r.Peers != 0 || err == nil || err.Error() != "peer 0: refused" || cli.ExitCode(err) != cli.ExitFailed {
@@ -78,11 +78,11 @@ func TestFlockRefused(t *testing.T) {
 // TestIdlePeer shows that a peer which took no step is named.
 func TestIdlePeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *end {
+		l := &fakes{script: func(f *fake) *cli.End {
 			f.train()
 			if f.number == 1 {
 				f.tell(watch.Report{Kind: watch.ReportResult, Share: &result.Share{}})
-				return &end{}
+				return &cli.End{}
 			}
 			return f.finish()
 		}}

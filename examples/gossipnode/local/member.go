@@ -3,10 +3,8 @@ package local
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"sync"
 
 	"go.uber.org/zap"
@@ -39,33 +37,7 @@ type launcher interface {
 	launch(number int, s settings.Settings, events chan<- event) (member, error)
 }
 
-// event is something that happened to one peer: one of the fields is set.
-type event struct {
-	number int
-	report *watch.Report
-	line   string // what it logged
-	end    *end
-}
-
-// end is how a peer ended. What a peer that ended in good order has to say, it
-// has reported before.
-type end struct {
-	// killed: the system or somebody ended it, without any fault of its own.
-	killed bool
-	err    error
-}
-
-// memberError is the fault of one peer of a local run.
-type memberError struct {
-	number  int
-	failure string
-	code    int
-}
-
-// ExitWith is the peer's own exit code.
-func (e *memberError) ExitWith() int { return e.code }
-
-func (e *memberError) Error() string { return fmt.Sprintf("peer %d: %s", e.number, e.failure) }
+type event = cli.Event[watch.Report]
 
 // inProcess starts peers as goroutines of this process, which read the rows of a table once.
 type inProcess struct{ source *rows.Source }
@@ -88,8 +60,8 @@ func (p inProcess) launch(number int, s settings.Settings, events chan<- event) 
 	begin, all := make(chan struct{}), make(chan result.Result, 1)
 	go func() {
 		defer cancel(nil)
-		tell := func(r watch.Report) { events <- event{number: number, report: &r} }
-		log := s.NewLog(&cli.LineWriter{Take: func(line string) { events <- event{number: number, line: line} }})
+		tell := func(r watch.Report) { events <- event{Number: number, Report: &r} }
+		log := s.NewLog(&cli.LineWriter{Take: func(line string) { events <- event{Number: number, Line: line} }})
 		watcher, stayed := train.Observer{Log: log.With(zap.Int("peer", number)), Tell: tell, Begin: begin, Source: p.source}, false
 		if s.Stays(nil) {
 			watcher.Stay = func(done result.Share, show func(result.Result)) {
@@ -107,7 +79,7 @@ func (p inProcess) launch(number int, s settings.Settings, events chan<- event) 
 		if !stayed {
 			tell(train.Outcome(done, err))
 		}
-		events <- event{number: number, end: &end{err: err}}
+		events <- event{Number: number, End: &cli.End{Err: err}}
 	}()
 	return goroutine{start: sync.OnceFunc(func() { close(begin) }), result: all, cancel: cancel}, nil
 }
@@ -130,29 +102,9 @@ func (p process) kill()  { _ = p.Kill() }
 
 func (p processes) launch(number int, s settings.Settings, events chan<- event) (member, error) {
 	s.Report = true
-	child, err := cli.StartChild(int(p), append([]string{"run"}, s.Arguments()...),
-		func(line string) { events <- reportEvent(number, line) },
-		func(line string) { events <- event{number: number, line: line} },
-		func(err error) { events <- event{number: number, end: endOf(err)} })
+	child, err := cli.StartPeer(number, int(p), append([]string{"run"}, s.Arguments()...), events)
 	if err != nil {
 		return nil, fmt.Errorf("starting peer %d: %w", number, err)
 	}
 	return process{child}, nil
-}
-
-// reportEvent reads a line of a child's standard output. What is no report is
-// shown as what it is.
-func reportEvent(number int, line string) event {
-	var r watch.Report
-	if err := json.Unmarshal([]byte(line), &r); err != nil || r.Kind == "" {
-		return event{number: number, line: line}
-	}
-	return event{number: number, report: &r}
-}
-
-// endOf tells whether a child ended by itself. Where there are no signals a
-// killed child cannot be told from one that failed.
-func endOf(err error) *end {
-	var exit *exec.ExitError
-	return &end{killed: errors.As(err, &exit) && !exit.Exited(), err: err}
 }

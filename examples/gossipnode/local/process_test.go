@@ -13,11 +13,11 @@ import (
 func TestReportLine(t *testing.T) {
 	var out strings.Builder
 	watch.LineReporter(&out)(watch.Report{Kind: watch.ReportProgress, Status: &watch.Status{Step: 5, Loss: 0.5}})
-	if e := reportEvent(2, out.String()); e.number != 2 || e.report == nil || e.report.Status.Step != 5 || e.report.Status.Loss != 0.5 {
+	if e := cli.EventOf[watch.Report](2, out.String()); e.Number != 2 || e.Report == nil || e.Report.Status.Step != 5 || e.Report.Status.Loss != 0.5 {
 		t.Errorf("%q became %+v", out.String(), e)
 	}
 	for _, text := range []string{"panic: oh", "{}", "3", ""} {
-		if e := reportEvent(2, text); e.report != nil || e.line != text {
+		if e := cli.EventOf[watch.Report](2, text); e.Report != nil || e.Line != text {
 			t.Errorf("%q became %+v", text, e)
 		}
 	}
