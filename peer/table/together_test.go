@@ -27,11 +27,13 @@ func TestTogether(t *testing.T) {
 			if n != 3 || err != nil || !slices.Equal(most, []float64{1e16, -1}) {
 				t.Errorf("the largest are %v of %d, %v", most, n, err)
 			}
+			clear(mine)
 			all, err := flock.Gather(t.Context(), "list", data)
 			if err != nil || len(all) != 3 || string(slices.Concat(all...)) != "\x00\x01\x02" || data[0] != byte(i) {
 				t.Errorf("the list is %q, %v", all, err)
 			}
 			clear(all[0])
+			data[0] = 9
 			if nothing, n, err := flock.Sum(t.Context(), "nothing", nil); n != 3 || err != nil || len(nothing) != 0 {
 				t.Errorf("no numbers are %v of %d, %v", nothing, n, err)
 			}
