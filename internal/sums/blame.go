@@ -75,6 +75,12 @@ func (b *blame) failures(line []ID) (n int) {
 // stall gives up an attempt that stands still or takes too long, at the word of one of those in it or
 // of nobody.
 func (l *lead) stall(says ID) {
+	shy := slices.ContainsFunc(l.came, func(c comer) bool { return c.placed && !c.took })
+	others := slices.DeleteFunc(slices.Clone(l.m.members), func(id ID) bool { return l.m.asleep[id] || l.came.find(id) != nil })
+	if shy && Op(l.op) != Gather && len(l.came) == 2 && len(others) > 0 { // see part.apart
+		l.fault(codeOf(ErrTooFew), "two are left, who would hear each other's numbers, and to one of them it is not said that these have no part: "+shorts(others))
+		return
+	}
 	from, to, gap := l.came.standing(l.line, Op(l.op))
 	if says != "" && l.m.now-l.moved < standstill/2 && gap <= stepTold*3/2 {
 		from, to = says, "" // all move alike

@@ -114,3 +114,69 @@ func TestAPairWhileOthersAreHere(t *testing.T) {
 		t.Error("nobody else sums, and it does not either")
 	}
 }
+
+// TestNobodyStandsOnBothSides shows that a ring of three and more with one member on both sides of this
+// one is none: it would hear the numbers alone.
+func TestNobodyStandsOnBothSides(t *testing.T) {
+	for _, place := range []wire.Sum{
+		{Size: 3, Rank: 1, Next: "a", Previous: "a"}, {Size: 3, Rank: 1, Next: "b", Previous: "a"}, {Size: 2, Rank: 1, Next: "b", Previous: "b"},
+		{Size: 2, Rank: 1, Next: "a", Previous: "c"}, {Size: 1, Next: "a", Previous: "a"},
+	} {
+		m := New("b")
+		m.View(0, []ID{"a", "b", "c"})
+		m.Call(0, Call{Name: "x", Vector: []float64{1, 2, 3}, Least: 1})
+		m.Hear(0, "c", wire.Sum{Kind: wire.SumNone, Name: "x"})
+		m.Outcomes()
+		place.Kind, place.Name, place.Attempt = wire.SumPlace, "x", 1<<attemptBits
+		m.Hear(0, "a", place)
+		for _, o := range m.Outcomes() {
+			if o.Share != nil || o.Word != nil && o.Word.Attempt > 0 {
+				t.Errorf("takes the place %+v: %+v %+v", place, o.Word, o.Share)
+			}
+		}
+	}
+}
+
+// TestOneThatIsThrownOutLeavesOthersWhereTheyAre shows that a participant that is thrown out for giving an
+// attempt up changes nothing of what is known of another.
+func TestOneThatIsThrownOutLeavesOthersWhereTheyAre(t *testing.T) {
+	m := New("a")
+	m.View(0, []ID{"a", "b", "c", "d"})
+	status := wire.Sum{Kind: wire.SumStatus, Name: "x", Length: 1, Size: wire.SumTells, Question: 1}
+	for _, id := range m.members[1:] {
+		m.Hear(0, id, status)
+	}
+	m.Call(0, Call{Name: "x", Vector: []float64{1}})
+	m.Outcomes()
+	l := m.open["x"].lead
+	status.Attempt, status.Stage = l.attempt, uint8(Placed)
+	m.Hear(0, "c", status)
+	l.blame.between[[2]ID{"b", ""}] = maxBroken - 1
+	status.Stage = uint8(Waiting)
+	m.Hear(0, "b", status)
+	if c := l.came.find("c"); l.came.find("b") != nil || c.stage != Placed {
+		t.Errorf("those who are left: %+v", l.came)
+	}
+}
+
+// TestSharesOfALiarPushNoOthersOut shows that what comes before its place waits for it, whatever another
+// sends that has none.
+func TestSharesOfALiarPushNoOthersOut(t *testing.T) {
+	const attempt = 1 << attemptBits
+	honest := wire.Share{Name: "x", Attempt: attempt, Total: 8, Data: make([]byte, 8)}
+	for what, lie := range map[string]wire.Share{
+		"the same attempt": {Name: "x", Attempt: attempt, Total: 8}, "one to come": {Name: "x", Attempt: maxAttempt, Total: 8},
+		"all the room": {Name: "x", Attempt: attempt, Total: 1 << 20, Data: make([]byte, 2*wire.NumberSize*3)},
+	} {
+		m := New("b")
+		m.View(0, []ID{"a", "b", "c", "d"})
+		m.Call(0, Call{Name: "x", Vector: []float64{1, 2, 3}})
+		m.Share(0, "d", lie)
+		m.Share(0, "a", honest)
+		m.Share(0, "d", lie)
+		m.Hear(0, "a", wire.Sum{Kind: wire.SumPlace, Name: "x", Attempt: attempt, Size: 3, Rank: 1, Previous: "a", Next: "c"})
+		if p := m.open["x"].own; p.ring == nil || p.ring.step != 1 {
+			t.Errorf("%s: the share of the one before is lost", what)
+		}
+	}
+}

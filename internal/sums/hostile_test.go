@@ -35,7 +35,7 @@ func TestSharesBeforeTheirPlaceAreBounded(t *testing.T) {
 	for range 1000 {
 		s.Share(0, "a", wire.Share{Name: "x", Attempt: 7})
 	}
-	if n := len(s.open["x"].own.early); n > 10 {
+	if n := len(s.open["x"].own.early["a"].shares); n > 10 {
 		t.Errorf("%d are kept", n)
 	}
 }

@@ -119,7 +119,9 @@ func (l *lead) status(from ID, w *wire.Sum) bool {
 	c.least, c.patience = int(w.Least), time.Duration(w.Patience)*time.Millisecond
 	c.heard, c.term = l.m.now, w.Term
 	if c.tells = w.Size >= wire.SumTells; c.tells {
-		c.brings, c.spoiler = w.Size-wire.SumTells, ID(w.Next)
+		if c.spoiler = ID(w.Next); !c.placed { // how long the attempt may last is fixed
+			c.brings = w.Size - wire.SumTells
+		}
 	}
 	if mine := w.Attempt == l.attempt && l.running && c.placed; mine {
 		if !c.tells || !c.took || w.Rank > c.progress || Stage(w.Stage) > c.stage {
@@ -141,10 +143,11 @@ func (l *lead) follow(c *comer, stage Stage, attempt uint64) {
 		}
 		return
 	case l.running && c.placed && stage == Waiting: // it has given the attempt up
-		if l.fails(c.ID); l.came.find(c.ID) != c {
+		id := c.ID
+		if l.fails(id); l.came.find(id) == nil { // what c points to is another now
 			return
 		}
-		l.regroup(short(c.ID) + " does not go on")
+		l.regroup(short(id) + " does not go on")
 	case !l.running && mine && stage != Waiting: // it has not heard that it is given up
 		l.m.tell(c.ID, &wire.Sum{Kind: wire.SumVoid, Name: l.name, Attempt: attempt})
 	case attempt > 0 && !mine: // another coordinator has given it a place

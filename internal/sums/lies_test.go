@@ -145,6 +145,27 @@ var lies = map[string]lie{
 	}),
 	"waits for ever": says(wire.SumStatus, func(_ *member, w *wire.Sum) bool { w.Patience = math.MaxUint32; return true }),
 	"needs many":     says(wire.SumStatus, func(_ *member, w *wire.Sum) bool { w.Least, w.Patience = 1000, math.MaxUint32; return true }),
+	"sends shares before their place": func(m *member, o Outcome) {
+		if w := o.Word; w != nil && w.Kind == wire.SumStatus {
+			early := wire.Share{Name: w.Name, Attempt: (w.Attempt>>attemptBits+2)<<attemptBits - 1, Total: 1 << 20}
+			for _, other := range m.world.members {
+				if other != m {
+					m.world.carry(m, Outcome{To: other.self, Share: &early})
+				}
+			}
+		}
+		m.world.carry(m, o)
+	},
+	"brings ever more": says(wire.SumStatus, func(m *member, w *wire.Sum) bool {
+		if Op(w.Op) == Gather && w.Stage > 0 {
+			w.Stage, w.Rank, w.Size = uint8(Placed), uint32(m.world.now/(30*time.Second)), math.MaxUint32
+		}
+		return true
+	}),
+	"has no part, as only the coordinator hears": says(wire.SumStatus, func(_ *member, w *wire.Sum) bool {
+		w.Kind = wire.SumNone
+		return w.Question > 0
+	}),
 	"brings NaN": func(m *member, o Outcome) {
 		if s := o.Share; s != nil && len(s.Values) > 0 {
 			spoilt := *s
@@ -258,7 +279,7 @@ func flockWith(t *testing.T, seed uint64, n, liar int, what string) *world {
 func TestOneThatLiesIsOutlived(t *testing.T) {
 	for _, what := range kinds() {
 		switch what {
-		case "brings NaN", "needs many", "says nothing of itself": // all have an error
+		case "brings NaN", "needs many", "says nothing of itself", "has no part, as only the coordinator hears": // all have an error, or it has
 			continue
 		}
 		for seed := range uint64(20) {
@@ -294,6 +315,25 @@ func TestOneThatLiesIsNamed(t *testing.T) {
 		}
 		if !told[Waits] || !told[Voided] || !told[Thrown] {
 			t.Errorf("%s: it is told %v", what, told)
+		}
+	}
+}
+
+// TestNobodyIsThrownOutForAThird shows that one that takes no place beside another alone, since a third
+// does not tell it that it has no part, is not at fault: both hear whom the sum waited for.
+func TestNobodyIsThrownOutForAThird(t *testing.T) {
+	const what = "has no part, as only the coordinator hears"
+	for seed := range uint64(10) {
+		w := flockWith(t, seed, 3, 1+int(seed%2), what)
+		w.run(time.Hour)
+		w.agree(t, what, 4)
+		for _, m := range w.members {
+			if m.lie != nil {
+				continue // and makes no other sum
+			}
+			if r := m.results[0]; !errors.Is(r.Err, ErrTooFew) || !strings.Contains(r.Err.Error(), string(name(1+int(seed%2)))) {
+				t.Errorf("seed %d: %s: %v of %d", seed, m.self, r.Err, r.Peers)
+			}
 		}
 	}
 }

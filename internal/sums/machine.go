@@ -159,6 +159,11 @@ func (m *Machine) View(now time.Duration, members []ID) {
 	if !slices.Contains(m.members, m.leader) {
 		m.leader, m.group = "", nil
 	}
+	for _, s := range m.open {
+		if s.own != nil {
+			maps.DeleteFunc(s.own.early, func(id ID, _ *early) bool { return !slices.Contains(m.members, id) })
+		}
+	}
 	m.led(before)
 }
 

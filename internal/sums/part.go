@@ -2,7 +2,9 @@ package sums
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -49,10 +51,14 @@ type part struct {
 	came    uint64 // bytes
 	broken  bool   // the attempt is, with suspect, or because nothing comes
 	suspect ID
-	absent  map[ID]bool  // who says that it has no part in the sum
-	early   []wire.Share // of a place that it is not told of yet, from whom
-	from    ID
-	waiting uint64 // bytes of early
+	absent  map[ID]bool // who says that it has no part in the sum
+	early   map[ID]*early
+}
+
+// early are shares of one member for a place that this one is not told of yet, of one attempt.
+type early struct {
+	shares []wire.Share
+	bytes  uint64
 }
 
 // moments are times of a part.
@@ -185,17 +191,18 @@ func (p *part) hear(from ID, w *wire.Sum) {
 func (p *part) place(from ID, w *wire.Sum) {
 	late := w.Attempt == p.attempt || w.Attempt < p.attempt && from == p.placedBy
 	known := slices.Contains(p.m.members, ID(w.Next)) && slices.Contains(p.m.members, ID(w.Previous))
-	if late || !known || w.Size == 0 || w.Size > uint32(len(p.m.members)) || w.Size == 2 && !p.apart(from, ID(w.Next)) {
+	// One on both sides hears all as if it were alone with this member.
+	ring := len(map[ID]bool{p.m.self: true, ID(w.Next): true, ID(w.Previous): true}) == min(int(w.Size), 3)
+	if late || !known || !ring || w.Size > uint32(len(p.m.members)) || w.Size == 2 && !p.apart(from, ID(w.Next)) {
 		return // it says it again
 	}
 	p.attempt, p.placedBy, p.stage, p.broken, p.suspect, p.moved = w.Attempt, from, Placed, false, "", p.m.now
 	p.ring = newRing(&p.Call, w)
 	p.ring.begin(p.send)
-	early, sender := p.early, p.from
-	p.early, p.waiting = nil, 0
-	for i := range early {
-		if p.ring != nil && sender == p.ring.previous && early[i].Attempt == p.attempt {
-			p.take(&early[i])
+	before := p.early[p.ring.previous]
+	if p.early = nil; before != nil && before.shares[0].Attempt == p.attempt {
+		for i := range before.shares {
+			p.take(&before.shares[i])
 		}
 	}
 	p.close()
@@ -245,26 +252,39 @@ func (p *part) share(from ID, s *wire.Share) {
 	} // others are of an attempt that was given up
 }
 
-// keep has numbers wait for the place that they are for: those of the last attempt, no
-// more than a member may send in one.
+// keep has numbers wait for the place that they are for: of each member those of the last attempt, and
+// of all no more than two may send in one. Where there are more, those go of whom there are most: who has
+// no place to send them from does not push out the one that has.
 func (p *part) keep(from ID, s *wire.Share) {
-	if len(p.early) > 0 && s.Attempt < p.early[0].Attempt {
+	e := p.early[from]
+	switch {
+	case e != nil && s.Attempt < e.shares[0].Attempt:
 		return
+	case p.early == nil:
+		p.early = make(map[ID]*early)
 	}
-	if len(p.early) > 0 && (from != p.from || s.Attempt > p.early[0].Attempt) {
-		p.early, p.waiting = nil, 0
+	if e == nil || s.Attempt > e.shares[0].Attempt {
+		e = &early{}
+		p.early[from] = e
 	}
 	room := 2 * wire.NumberSize * p.length()
 	if p.Op == Gather {
 		room = 2 * MaxGather
 	}
 	most := room/wire.MaxShare + 2*uint64(len(p.m.members))
-	if p.waiting += uint64(len(s.Data)); p.waiting > room || uint64(len(p.early)) >= most {
+	if uint64(len(e.shares)) >= most {
 		return // the ring stands still, and is broken off
 	}
 	kept := *s
 	kept.Data = bytes.Clone(s.Data)
-	p.early, p.from = append(p.early, kept), from
+	e.shares, e.bytes = append(e.shares, kept), e.bytes+uint64(len(s.Data))
+	together := uint64(0)
+	for _, other := range p.early {
+		together += other.bytes
+	}
+	if together > room {
+		delete(p.early, slices.MaxFunc(slices.Sorted(maps.Keys(p.early)), func(a, b ID) int { return cmp.Compare(p.early[a].bytes, p.early[b].bytes) }))
+	}
 }
 
 // take takes what comes next. Anything else breaks the attempt off: something before it was of
