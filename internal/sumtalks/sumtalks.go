@@ -198,9 +198,10 @@ func say[M wire.Message](t *Talks, to seam.PeerID, message M, share string) {
 func (t *Talks) Do(ctx context.Context, call sums.Call) (sums.Result, error) {
 	result := make(chan sums.Result, 1)
 	twice := false
-	members := t.Members() // the loop may not have told of one yet whom the caller has waited for
 	begun := t.do(func() {
-		t.machine.View(t.now(), members)
+		// The loop may not have told of one yet whom the caller has waited for. What is seen before the
+		// lock may be older than what it has told.
+		t.machine.View(t.now(), t.Members())
 		if _, twice = t.waiting[call.Name]; !twice {
 			t.waiting[call.Name] = result
 			t.machine.Call(t.now(), call)

@@ -2,6 +2,7 @@ package sumtalks
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -200,4 +201,54 @@ func TestWhoIsWaitedForIsLogged(t *testing.T) {
 			t.Errorf("logged: %v", lines)
 		}
 	})
+}
+
+// TestAnOldViewDoesNotStay shows that members who go while a sum is called are not waited for: what the
+// caller has seen of them before does not replace what the loop has told since.
+func TestAnOldViewDoesNotStay(t *testing.T) {
+	transport, err := memnet.New(memnet.Config{}).Transport("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer transport.Close()
+	self := transport.Self()
+	for range 50 {
+		var mu sync.Mutex
+		members, calling, looked := []seam.PeerID{self, "gone"}, false, make(chan struct{})
+		var talks *Talks
+		talks = New(Config{
+			Run: "digits", Transport: transport, Stall: time.Second, Log: zap.NewNop(), Here: func(seam.PeerID) bool { return true },
+			Moved: func(uint64, uint64) {}, Malformed: func(seam.PeerID, wire.Reason, error) {},
+			Members: func() []seam.PeerID {
+				mu.Lock()
+				seen, first := members, calling
+				if calling = false; first {
+					members = []seam.PeerID{self}
+				}
+				mu.Unlock()
+				if first { // the other goes now, which the loop hears
+					talks.MembersChanged()
+					<-looked
+					for range 100 {
+						runtime.Gosched()
+					}
+				} else if len(seen) == 1 {
+					defer close(looked)
+				}
+				return seen
+			},
+		})
+		talks.Begin()
+		<-talks.begun
+		mu.Lock()
+		calling = true
+		mu.Unlock()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		r, err := talks.Do(ctx, sums.Call{Name: "x", Vector: []float64{1}, Patience: time.Hour})
+		cancel()
+		talks.Close()
+		if err != nil || r.Peers != 1 {
+			t.Fatalf("%+v, error %v", r, err)
+		}
+	}
 }
