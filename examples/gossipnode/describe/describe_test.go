@@ -57,6 +57,25 @@ func TestWhatNobodySetIsTakenOver(t *testing.T) {
 	}
 }
 
+// TestWhatNobodyCanTrainOnIsAFault: whatever a member says that the run is, it is taken over or refused.
+func TestWhatNobodyCanTrainOnIsAFault(t *testing.T) {
+	values := []string{"", "x", "NaN", "-Inf", "-1", "0", "1e300", "9223372036854775807", "NaN epochs", "-1 epochs", "18446744073709551615 steps", "-1h", "0x0", "1/0", "NaN/NaN", "flock"}
+	never := []string{"NaN", "-Inf", "-1", "NaN epochs", "-1 epochs", "-1h"}
+	for _, args := range [][]string{{"--data=x"}, {"--dataset=table", "--data=x.csv", "--target=y"}} {
+		for _, f := range fields() {
+			for _, value := range values {
+				s, from := given(t, args...)
+				_, err := adopt(&s, from, description.Of("", description.Field{Name: f.name, Value: value}))
+				fault := s.Validate(from)
+				numeric := slices.Contains([]string{"work", "lr", "warmup", "lr-floor", "weight-decay", "clip", "beta2", "final-wait", "min-peers", "min-peers-wait", "batch"}, f.name)
+				if numeric && slices.Contains(never, value) && err == nil && fault == nil {
+					t.Errorf("%s is %q", f.name, value)
+				}
+			}
+		}
+	}
+}
+
 // TestNormalizationOfTheFlockIsTakenOver: one that would have found it with others has that of the run.
 func TestNormalizationOfTheFlockIsTakenOver(t *testing.T) {
 	for _, has := range []string{"0.25/0.5", ""} {

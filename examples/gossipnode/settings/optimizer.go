@@ -107,9 +107,13 @@ func (s optimizerSettings) NewOptimizer(layout *tensor.Layout) optim.Optimizer {
 	return s.optimizer().new(s, optim.Select(layout, optim.Weights))
 }
 
-// optimizer is that of --optimizer; faults has seen to it that there is one.
-func (s optimizerSettings) optimizer() optimizer {
-	return optimizers[slices.Index(optimizerNames(), s.Optimizer)]
+// optimizer is that of --optimizer. There may be none before faults has seen to it: a run that is joined
+// may have one of another release.
+func (s optimizerSettings) optimizer() (found optimizer) {
+	if i := slices.Index(optimizerNames(), s.Optimizer); i >= 0 {
+		found = optimizers[i]
+	}
+	return found
 }
 
 // ShapeOf is the course of the learning rate that a name stands for.
