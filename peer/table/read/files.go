@@ -77,8 +77,9 @@ func find(paths []string, c Config) ([]file, error) {
 		if files[i].format == "" {
 			return nil, fmt.Errorf("%s: its name does not say whether it is csv, tsv, jsonl or parquet (and .gz or .zst): name the format", files[i].path)
 		}
-		if files[i].comma = c.Separator; c.Separator == 0 {
-			files[i].comma = map[string]byte{"csv": ',', "tsv": '\t'}[files[i].format]
+		files[i].comma = map[string]byte{"csv": ',', "tsv": '\t'}[files[i].format]
+		if files[i].comma != 0 && c.Separator != 0 {
+			files[i].comma = c.Separator
 		}
 		if comma := files[i].comma; c.point() == ',' && (comma == ',' || comma == 0) {
 			return nil, fmt.Errorf("%s: numbers with a comma before their fraction are of csv with another separator, and of tsv", files[i].path)
