@@ -18,7 +18,7 @@ type Dates struct {
 }
 
 // dateForm is of ISO 8601, or a date with dots.
-var dateForm = regexp.MustCompile(`^(?:(\d{4})-(\d\d)-(\d\d)|(\d\d)\.(\d\d)\.(\d{4}))(?:[ T](\d\d):(\d\d)(?::(\d\d(?:\.\d+)?))?(?:Z|([+-])(\d\d):(\d\d))?)?$`)
+var dateForm = regexp.MustCompile(`^(?:(\d{4})-(\d\d)-(\d\d)|(\d\d)\.(\d\d)\.(\d{4}))(?:[ T]([01]\d|2[0-3]):([0-5]\d)(?::((?:[0-5]\d|60)(?:\.\d+)?))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))?)?$`)
 
 // ParseDate reads YYYY-MM-DD or DD.MM.YYYY and, behind a space or a T, perhaps hh:mm, seconds, and Z
 // or an offset; and tells whether a time of the day is there. Parts are the days, in UTC, and month,
@@ -31,7 +31,14 @@ func ParseDate(text string) (parts [4]float64, timed, ok bool) {
 	number := func(group int) float64 { v, _ := strconv.ParseFloat(g[group], 64); return v } // 0 if it is not there
 	y, m, d := int(number(1)+number(6)), int(number(2)+number(5)), int(number(3)+number(4))
 	hour, minutes, offset := number(7), number(8)+number(9)/60, number(11)*60+number(12)
-	if y < 1 || m < 1 || m > 12 || d < 1 || d > 31 || hour > 23 || minutes >= 61 {
+	last := 30 + (m+m/8)%2
+	if m == 2 {
+		last = 28
+		if y%4 == 0 && (y%100 != 0 || y%400 == 0) {
+			last = 29
+		}
+	}
+	if y < 1 || m < 1 || m > 12 || d < 1 || d > last {
 		return parts, false, false
 	}
 	if g[10] == "-" {

@@ -68,3 +68,24 @@ func TestParseDate(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsNoDate: days that no month has, and times that no day has, are no dates; each day of 400 years is
+// the one after the day before.
+func TestWhatIsNoDate(t *testing.T) {
+	for _, text := range []string{
+		"2023-02-29", "1900-02-29", "2024-02-30", "31.04.2024", "2024-00-10", "2024-13-01", "0000-00-00", "0000-01-01", "99999-01-01",
+		"2024-01-01 24:00", "2024-01-01 10:60", "2024-01-01 10:30:61", "2024-01-01 10:30:00+24:00", "2024-01-01 10:30:00+10:60",
+	} {
+		if parts, _, ok := ParseDate(text); ok {
+			t.Errorf("%s is %v", text, parts)
+		}
+	}
+	day, _, _ := ParseDate("1799-12-31")
+	for at := time.Date(1800, 1, 1, 0, 0, 0, 0, time.UTC); at.Year() < 2200; at = at.AddDate(0, 0, 1) {
+		next, _, ok := ParseDate(at.Format(time.DateOnly))
+		if !ok || next[0] != day[0]+1 || next[2] != float64(at.Weekday()) {
+			t.Fatalf("%s is %v, %t", at, next, ok)
+		}
+		day = next
+	}
+}
