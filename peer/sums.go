@@ -94,7 +94,7 @@ func (s *summing) trains() error {
 // memory of three vectors. Whoever dies is left out, or had been added before: all that are left
 // have the same sum. After an error nothing has been summed for this peer, though what it brought
 // may count at the others. A sum ends: a member that holds it up is left out after three attempts
-// of a minute and what 64 KiB/s take, and of one that coordinates and brings it to no end a peer
+// of a minute, a second for each member and what 64 KiB/s take, and of one that coordinates and brings it to no end a peer
 // believes 11 minutes, and three for each member (docs/design/034). A hostile member can bring
 // any numbers, and the two beside it in the ring show it parts of theirs, two alone all: sums are
 // for runs that admit whom they trust. Safe for concurrent use.

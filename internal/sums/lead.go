@@ -339,7 +339,7 @@ func (l *lead) tick() {
 			l.drop(c.ID)
 		}
 	}
-	if l.running && (l.m.now-l.moved >= standstill+slack || l.m.now-l.began >= slack+lasts(l.came.moves(Op(l.op), l.length))) {
+	if l.running && (l.m.now-l.moved >= standstill+slack || l.m.now-l.began >= slack+lasts(l.came.moves(Op(l.op), l.length), len(l.line))) {
 		l.stall("")
 	}
 	l.advance()

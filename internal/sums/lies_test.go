@@ -290,7 +290,7 @@ func TestOneThatLiesIsOutlived(t *testing.T) {
 			if made := w.agree(t, all, 4); made != 4*(n-1) {
 				t.Errorf("%s: %d results of %d", all, made, 4*(n-1))
 			}
-			if w.now > maxStalls*(standstill+2*slack+time.Second) {
+			if w.now > maxStalls*(lasts(0, n)+2*slack+time.Second) {
 				t.Errorf("%s: four sums took %s", all, w.now)
 			}
 		}
@@ -347,7 +347,7 @@ func TestAFullChunkJustInTimeIsTooSlow(t *testing.T) {
 		w.after(0, m.next)
 	}
 	w.run(24 * time.Hour)
-	bound := maxStalls * (lasts(moves(300_000)) + 2*slack)
+	bound := maxStalls * (lasts(moves(300_000), 4) + 2*slack)
 	if made := w.agree(t, "trickles", 1); made != 3 || w.now > bound {
 		t.Errorf("%d results after %s, want 3 within %s", made, w.now, bound)
 	}

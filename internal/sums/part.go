@@ -146,9 +146,10 @@ func (p *part) note() {
 	}
 }
 
-// lasts is how long an attempt may take that moves so many bytes.
-func lasts(bytes uint64) time.Duration {
-	return standstill + time.Duration(bytes)*time.Second/leastRate
+// lasts is how long an attempt may take that moves so many bytes, of so many: a ring has two steps for
+// each, and far links take some tenths of a second.
+func lasts(bytes uint64, size int) time.Duration {
+	return standstill + time.Duration(size)*time.Second + time.Duration(bytes)*time.Second/leastRate
 }
 
 // moves is how many bytes a participant takes and sends in an attempt at numbers.
@@ -165,7 +166,7 @@ func (p *part) limit() time.Duration {
 	if p.Op == Gather {
 		bytes = min(p.came, MaxGathered)
 	}
-	return patience + unanswered + maxStalls*(lasts(bytes)+time.Duration(len(p.m.members))*standstill)
+	return patience + unanswered + maxStalls*(lasts(bytes, len(p.m.members))+time.Duration(len(p.m.members))*standstill)
 }
 
 // hear takes what a coordinator says.

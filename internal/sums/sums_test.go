@@ -288,3 +288,25 @@ func TestASideOfACutGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// TestManyMembersFarApart shows that a ring of many steps, each of which takes its way over far links, has
+// the time for them.
+func TestManyMembersFarApart(t *testing.T) {
+	const n = 250
+	w := newWorld(t, 1, n)
+	w.delay = 400 * time.Millisecond
+	for _, m := range w.members {
+		m.calls = []Call{callOf(m, 0, 1)}
+		m.calls[0].Patience = time.Minute
+		w.after(0, m.next)
+	}
+	w.run(time.Hour)
+	for _, m := range w.members {
+		if len(m.results) != 1 || m.results[0].Err != nil || m.results[0].Peers != n {
+			t.Fatalf("%s at %s: %+v", m.self, w.now, m.results)
+		}
+	}
+	if w.now > 4*time.Minute {
+		t.Errorf("it took %s", w.now)
+	}
+}
