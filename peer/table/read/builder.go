@@ -76,13 +76,18 @@ func newBuilder(schema *table.Schema, c Config, rows int) *builder {
 
 // begin starts a batch with columns of its own: the last one belongs to who has it.
 func (b *builder) begin() {
+	values, bytes := 0, 0
+	for i := range b.columns {
+		values, bytes = values+len(b.columns[i].list), bytes+b.columns[i].bytes
+	}
+	anew := values > maxAllValues || bytes > maxAllBytes
 	for i := range b.columns {
 		c := &b.columns[i]
 		if c.kind == table.Number {
 			c.numbers = make([]float64, b.rows)
 		} else {
 			c.codes = make([]int32, b.rows)
-			c.dictionary.begin()
+			c.dictionary.begin(anew)
 		}
 	}
 	b.n, b.keys, b.gaps = 0, make([]int64, b.rows), false
@@ -227,6 +232,9 @@ func (b *builder) batch() *table.Batch {
 const (
 	maxValues     = 1 << 16
 	maxValueBytes = 16 << 20
+	// maxAllValues and maxAllBytes are of all columns together.
+	maxAllValues = 1 << 22
+	maxAllBytes  = 256 << 20
 )
 
 // dictionary numbers the texts of a column. What it has handed out does not change: it only
@@ -238,8 +246,8 @@ type dictionary struct {
 	fresh int // in those that this batch brought
 }
 
-func (d *dictionary) begin() {
-	if d.codes == nil || len(d.list) > maxValues || d.bytes > maxValueBytes {
+func (d *dictionary) begin(anew bool) {
+	if anew || d.codes == nil || len(d.list) > maxValues || d.bytes > maxValueBytes {
 		*d = dictionary{codes: map[string]int32{}}
 	}
 	d.fresh = 0
