@@ -18,6 +18,7 @@ func TestPlacesThatNobodyGives(t *testing.T) {
 		{Attempt: 7, Size: 2, Next: "a", Previous: "nobody"},
 		{Attempt: 7, Size: 2},
 		{Attempt: 7, Next: "a", Previous: "a"},
+		{Attempt: maxAttempt, Size: 2, Next: "a", Previous: "a"}, // no coordinator after it would hear of the next
 	} {
 		s := newSolo(t, "a")
 		s.Call(0, Call{Name: "x", Op: Gather})

@@ -190,7 +190,7 @@ func (p *part) hear(from ID, w *wire.Sum) {
 // place begins an attempt. Those of one coordinator grow: one that is not beyond the last comes
 // late.
 func (p *part) place(from ID, w *wire.Sum) {
-	late := w.Attempt == p.attempt || w.Attempt < p.attempt && from == p.placedBy
+	late := w.Attempt == p.attempt || w.Attempt < p.attempt && from == p.placedBy || w.Attempt >= maxAttempt
 	known := slices.Contains(p.m.members, ID(w.Next)) && slices.Contains(p.m.members, ID(w.Previous))
 	// One on both sides hears all as if it were alone with this member.
 	ring := len(map[ID]bool{p.m.self: true, ID(w.Next): true, ID(w.Previous): true}) == min(int(w.Size), 3)
