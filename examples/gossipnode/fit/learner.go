@@ -129,6 +129,6 @@ func (l learner) fits(classes []string) error {
 		return nil
 	}
 	return cli.Usage(cli.Faultf("target", "is %s, but %s learns %s: %s", is, l.name, l.target, map[string]string{
-		wantsNumber: "give a comparison, such as 'arr_delay>15'", wantsClass: "give a column of numbers",
+		wantsNumber: "give a comparison, such as 'arr_delay>15', or a learner of numbers, such as --learner linear", wantsClass: "give a column of numbers",
 	}[is]))
 }

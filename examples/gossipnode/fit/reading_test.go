@@ -32,6 +32,9 @@ func TestEncodingOfFitAndPredict(t *testing.T) {
 	if code, _, stderr := program.Try("fit", "--data", data, "--target", "y>5", "--encoding=windows-1252"); code != cli.ExitConfig || !strings.Contains(stderr, "--separator") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
+	if _, _, stderr := program.Try("fit", "--data", data, "--target", "town", "--learner=softmax", "--floor=1", "--separator=;", "--encoding=windows-1252"); !strings.Contains(stderr, `"0,5"`) || !strings.Contains(stderr, "--decimal , reads") {
+		t.Errorf("%q", stderr)
+	}
 	code, out, stderr := program.Try(append(args, "--encoding=windows-1252", "--out", model)...)
 	if code != 0 || !strings.Contains(out, `"auc":{"mean":1,`) {
 		t.Fatalf("exit code %d, %s: %s", code, out, stderr)

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/read"
 )
 
 // shareOf is all rows of a file with a text.
@@ -98,5 +99,13 @@ func TestPreparedIsKept(t *testing.T) {
 		if _, err := ReadPrepared(path); err == nil || cli.ExitCode(err) != cli.ExitConfig || !strings.Contains(err.Error(), path) {
 			t.Errorf("%.20q: %v", bad, err)
 		}
+	}
+}
+
+// What to do is said once, however many rooms an error goes through.
+func TestRemediedOnce(t *testing.T) {
+	err := Remedied(fmt.Errorf("opening x.csv: %w", read.ErrSeparator))
+	if again := Remedied(err); !strings.Contains(err.Error(), "--separator") || again.Error() != err.Error() || !errors.Is(again, read.ErrSeparator) {
+		t.Errorf("%v, then %v", err, again)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/learn"
@@ -82,7 +83,7 @@ func Remedied(err error) error {
 	case errors.Is(err, learn.ErrNoRows):
 		remedy = "look at --data, --target and --split"
 	}
-	if remedy == "" {
+	if remedy == "" || strings.HasSuffix(err.Error(), ": "+remedy) { // said by who opened the files
 		return err
 	}
 	return cli.ConfigOf(fmt.Errorf("%w: %s", err, remedy), unlearnable...)

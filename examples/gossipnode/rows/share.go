@@ -60,6 +60,9 @@ func (s *Source) Columns() string {
 func (s *Source) Told(dropped []string) (lines []string) {
 	for _, n := range s.Files.Notes() {
 		way := fmt.Sprintf("--numbers %s reads numbers, and rows without one are damaged; --missing '%s' has that text mean none; --categories %s has it as it is", n.Column, n.Text, n.Column)
+		if n.Point != 0 {
+			way = fmt.Sprintf("--decimal %c reads them so; --categories %s has them as they are", n.Point, n.Column)
+		}
 		if n.Long {
 			way = fmt.Sprintf("--categories %s keeps them as texts", n.Column)
 		}

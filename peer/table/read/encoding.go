@@ -35,7 +35,7 @@ var encodings = func() map[string]encoding.Encoding {
 // "windows-1252", "iso-8859-15", "koi8-r", "macintosh", "ibm-code-page-850" and their like.
 func CheckEncoding(name string) error {
 	if _, ok := encodings[strings.ToLower(name)]; !ok {
-		return fmt.Errorf("no such encoding: %q (utf-8, utf-16le, utf-16be, or one of one byte a letter such as windows-1252, iso-8859-15, koi8-r, macintosh)", name)
+		return fmt.Errorf("%q is no encoding that is known: want utf-8, utf-16le, utf-16be, or one of one byte a letter such as windows-1252, iso-8859-15, koi8-r, macintosh", name)
 	}
 	return nil
 }

@@ -142,6 +142,33 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// Numbers with another decimal point make a category, which is told with that point.
+func TestNotesOfAnotherPoint(t *testing.T) {
+	for _, c := range []struct {
+		config Config
+		text   string
+		point  byte // 0: no note
+	}{
+		{Config{Separator: ';'}, "a;b\n" + strings.Repeat("1,5;x,y\n", 5) + "2;1,2,3\n", ','},
+		{Config{Separator: ';', Point: ','}, "a;b\n" + strings.Repeat("1.5;04.08.2024\n", 5), '.'},
+		{Config{Separator: ';'}, "a;b\n" + strings.Repeat("1,5;x\nsmall;x\n", 5), 0},
+	} {
+		notes := opened(t, c.config, written(t, "x.csv", c.text)).Notes()
+		if c.point == 0 {
+			if len(notes) != 0 {
+				t.Errorf("%v", notes)
+			}
+			continue
+		}
+		if len(notes) != 1 || notes[0].Column != "a" || notes[0].Line != 2 || notes[0].Point != c.point || notes[0].Numbers != notes[0].Values {
+			t.Fatalf("%v", notes)
+		}
+		if got := notes[0].String(); !strings.Contains(got, fmt.Sprintf("though with a decimal %q", c.point)) {
+			t.Error(got)
+		}
+	}
+}
+
 // Whole numbers may be names, of years or of columns; and names that are numbers are, where
 // others are none.
 func TestNumbersAsNames(t *testing.T) {

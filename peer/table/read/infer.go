@@ -53,6 +53,7 @@ type guesser struct {
 type guess struct {
 	name          string
 	texts, values int    // seen
+	pointed       int    // of the texts, those that are numbers with the other decimal point
 	first         string // text, and its line
 	line          int64
 }
@@ -84,11 +85,16 @@ func (g *guesser) headless() bool {
 // mostly is the share of numbers among values above which a text may be a slip.
 const mostly = 0.95
 
-// notes are of the columns that a few texts have made categories.
+// notes are of the columns that a few texts, or another decimal point, have made categories.
 func (g *guesser) notes(path string) (notes []Note) {
 	for _, c := range g.columns {
-		if all := c.texts + c.values; c.texts > 0 && float64(c.values) > mostly*float64(all) {
-			notes = append(notes, Note{Column: c.name, File: path, Line: c.line, Text: c.first, Numbers: c.values, Values: all})
+		all := c.texts + c.values
+		n := Note{Column: c.name, File: path, Line: c.line, Text: c.first, Numbers: c.values, Values: all}
+		if c.texts > 0 && float64(c.values) > mostly*float64(all) {
+			notes = append(notes, n)
+		} else if c.pointed > 0 && float64(c.values+c.pointed) > mostly*float64(all) {
+			n.Point, n.Numbers = g.otherPoint(), c.values+c.pointed
+			notes = append(notes, n)
 		}
 	}
 	return notes
@@ -105,14 +111,22 @@ type Note struct {
 	Line            int64
 	Text            string
 	Numbers, Values int
+	// Point: they are numbers if the decimal point is this one (Config.Point).
+	Point byte
 }
 
 func (n Note) String() string {
 	if n.Long {
 		return fmt.Sprintf("column %q has integers beyond 2^53, which as numbers lose their last digits", n.Column)
 	}
+	if n.Point != 0 {
+		return fmt.Sprintf("column %q is of categories, for line %d of %s has %q, though with a decimal %q %d of the first %d values are numbers", n.Column, n.Line, n.File, n.Text, n.Point, n.Numbers, n.Values)
+	}
 	return fmt.Sprintf("column %q is of categories, for line %d of %s has %q, though %d of the first %d values are numbers", n.Column, n.Line, n.File, n.Text, n.Numbers, n.Values)
 }
+
+// otherPoint is the decimal point, a dot or a comma, that numbers here do not have.
+func (g *guesser) otherPoint() byte { return '.' + ',' - g.point }
 
 func (g *guesser) schema() *table.Schema {
 	s := &table.Schema{}
@@ -173,6 +187,9 @@ func (g *guesser) typed(column int, kind table.Kind) {
 
 func (g *guesser) text(column int, value []byte) string {
 	c := &g.columns[column]
+	if _, ok := number(value, g.otherPoint()); ok {
+		c.pointed++
+	}
 	if c.texts++; c.texts == 1 {
 		c.first = cut(value)
 		g.fresh = append(g.fresh, column)
