@@ -32,13 +32,13 @@ func (b *board) draw(peers []*row) {
 	if !b.live {
 		if now := time.Now(); now.Sub(b.last) >= lineEvery {
 			b.last = now
-			most := peers[0].last
+			most := peers[0]
 			for _, p := range peers {
-				if p.last.Sums > most.Sums {
-					most = p.last
+				if p.last.Sums > most.last.Sums {
+					most = p
 				}
 			}
-			fmt.Fprintf(b.out, "%.0f s: %s, %s\n", now.Sub(b.begun).Seconds(), cli.Plural(uint64(most.Sums), "sum"), cli.Printable(most.Doing))
+			fmt.Fprintf(b.out, "%.0f s: %s, %s\n", now.Sub(b.begun).Seconds(), cli.Plural(uint64(most.last.Sums), "sum"), cli.Printable(most.at()))
 		}
 		return
 	}
@@ -60,7 +60,7 @@ func (p *row) at() string {
 	case p.last.Kind == reportFailed:
 		return "failed"
 	case p.last.Doing == "":
-		return "reading"
+		return "reading, or waiting for others"
 	}
 	return p.last.Doing
 }

@@ -63,3 +63,14 @@ func TestUnlikeModelsAreNoResult(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Before the first sum a line says what a peer is about, too.
+func TestBoardBeforeTheFirstSum(t *testing.T) {
+	out := new(bytes.Buffer)
+	b := newBoard(out)
+	b.last = b.last.Add(-lineEvery)
+	b.draw([]*row{{}})
+	if !strings.HasSuffix(out.String(), "0 sums, reading, or waiting for others\n") {
+		t.Errorf("%q", out)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
@@ -26,7 +27,12 @@ func joinFlock(o options, std cli.Streams) joiner {
 		joining := rows.Joining{Settings: o.Settings, Key: key, Description: descriptionOf(&o), Together: o.Part >= 0, Log: log, Started: func(p *peer.Peer) {
 			said := fmt.Sprintf("waiting for %s", cli.Plural(uint64(o.MinPeers), "peer"))
 			if len(o.Join) == 0 {
-				said += fmt.Sprintf("; others come with --data of their own and --join %s", token.Of(o.Run, string(p.Self()), p.JoinAddresses()))
+				t := token.Of(o.Run, string(p.Self()), p.JoinAddresses())
+				t.Expires = time.Now().Add(token.Lasts).Unix()
+				said += fmt.Sprintf("; others come with --data of their own and --join %s", t)
+				if o.Keyed() {
+					said += " --run-key FILE"
+				}
 			}
 			tell(report{Kind: reportStarted, Addresses: p.JoinAddresses(), Said: said})
 		}}

@@ -12,8 +12,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 const (
@@ -117,6 +119,9 @@ func ask(ctx context.Context, o *options, std cli.Streams) (there description.De
 			cancel()
 			if err == nil || len(found.Description.Fields) > 0 { // one of an older build says nothing
 				return found.Description, nil
+			}
+			if errors.Is(err, seam.ErrNotAdmitted) {
+				return there, settings.Remedied(err)
 			}
 		}
 		if o.Table.Target != "" || time.Since(begun) > o.MinPeersWait {

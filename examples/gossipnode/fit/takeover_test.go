@@ -70,3 +70,31 @@ func TestJoinTakesOver(t *testing.T) {
 		}
 	}
 }
+
+// Who joins a fit that has a key is told so by the founder's line, and hears at once that the key
+// is missing.
+func TestJoinWithoutTheKey(t *testing.T) {
+	key := clitest.WriteFile(t, "run.key", strings.Repeat("ab", 32)+"\n")
+	founder := clitest.Command(t, time.Minute, "fit", "--data", houses, "--target", "price", "--learner", "linear", "--listen", "127.0.0.1:0", "--min-peers", "2", "--run-key", key)
+	log := new(clitest.Buffer)
+	founder.Stderr = log
+	if err := founder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	token := ""
+	clitest.Eventually(t, "a token", func() bool {
+		_, after, _ := strings.Cut(log.String(), "--join ")
+		text, _, whole := strings.Cut(after, " --run-key FILE\n")
+		token = text
+		return whole
+	})
+	if code, _, stderr := program.Try("fit", "--data", houses, "--join", token); code != cli.ExitFailed || !strings.Contains(stderr, "give --run-key") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+	if code, _, stderr := program.Try("fit", "--data", houses, "--join", token, "--run-key", key); code != 0 {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+	if err := founder.Wait(); err != nil {
+		t.Errorf("%v: %s", err, log.String())
+	}
+}

@@ -227,7 +227,7 @@ func (f *flock) heard(number int, r *watch.Report) {
 			f.display.Line("dashboard at " + r.Dashboard)
 		}
 		if number == 0 && !f.joined {
-			f.display.Line("another peer can come with gossipnode run --join " + r.Token)
+			f.display.Line("another peer can come with " + r.Invitation())
 			f.startOthers(append(r.Addresses, f.settings.Join...))
 		}
 	case watch.ReportNews:

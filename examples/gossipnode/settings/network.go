@@ -151,6 +151,9 @@ func (s Network) gossipKeys() ([][]byte, error) {
 	return keys, nil
 }
 
+// Keyed tells whether the run has a key.
+func (s Network) Keyed() bool { return s.RunKey != "" || s.Secret != nil }
+
 // Admission says who may take part.
 func (s Network) Admission(log *zap.Logger) (peer.Admission, error) {
 	a := peer.Admission{Allow: s.Allow, Key: s.Secret}

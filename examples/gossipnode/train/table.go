@@ -300,7 +300,7 @@ func (p *preparing) awaitTraining(ctx context.Context) (err error) {
 // started tells where others join, and keeps to the port for the training.
 func (p *preparing) started(summing *peer.Peer) {
 	p.announced = summing.JoinAddresses()
-	r := watch.Report{Kind: watch.ReportStarted, Peer: string(summing.Self()), Addresses: p.announced, Token: tokenOf(*p.Settings, summing)}
+	r := watch.Report{Kind: watch.ReportStarted, Peer: string(summing.Self()), Addresses: p.announced, Token: tokenOf(*p.Settings, summing), Keyed: p.Keyed()}
 	if p.MinPeers > 1 {
 		r.Said = fmt.Sprintf("waiting until %d peers are here, to prepare the data together", p.MinPeers)
 	}

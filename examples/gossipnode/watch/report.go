@@ -33,6 +33,7 @@ type Report struct {
 	Peer      string        `json:"peer,omitempty"`
 	Addresses []string      `json:"addresses,omitempty"`
 	Token     string        `json:"token,omitempty"`     // what another machine joins by
+	Keyed     bool          `json:"keyed,omitempty"`     // and it needs the run's key, which is not in it
 	Dashboard string        `json:"dashboard,omitempty"` // where to open it, token included
 	Said      string        `json:"said,omitempty"`      // in words, for a person
 	Status    *Status       `json:"status,omitempty"`
@@ -47,6 +48,15 @@ type Report struct {
 	// Unsaved is why the last checkpoint of a peer that has a result, or was asked to
 	// end, could not be saved.
 	Unsaved string `json:"unsaved,omitempty"`
+}
+
+// Invitation is the command by which another machine joins.
+func (r Report) Invitation() string {
+	command := "gossipnode run --join " + r.Token
+	if r.Keyed {
+		command += " --run-key FILE"
+	}
+	return command
 }
 
 // Status is a peer's progress at one moment.
@@ -138,7 +148,7 @@ func TextReporter(out io.Writer) Reporter {
 		switch r.Kind {
 		case ReportStarted:
 			if r.Token != "" {
-				fmt.Fprintf(out, "listening as %s; another machine joins with its data and: gossipnode run --join %s\n", seam.PeerID(r.Peer).Short(), r.Token)
+				fmt.Fprintf(out, "listening as %s; another machine joins with its data and: %s\n", seam.PeerID(r.Peer).Short(), r.Invitation())
 			}
 			if r.Dashboard != "" {
 				fmt.Fprintf(out, "dashboard at %s\n", r.Dashboard)

@@ -41,6 +41,10 @@ func TestTextReporter(t *testing.T) {
 			Report{Kind: ReportStarted, Peer: "12D3KooWoKpno9B5", Token: "murmuration1x", Said: "waiting"},
 			"listening as oKpno9B5; another machine joins with its data and: gossipnode run --join murmuration1x\nwaiting\n",
 		},
+		{
+			Report{Kind: ReportStarted, Peer: "12D3KooWoKpno9B5", Token: "murmuration1x", Keyed: true},
+			"listening as oKpno9B5; another machine joins with its data and: gossipnode run --join murmuration1x --run-key FILE\n",
+		},
 		{Report{Kind: ReportStarted, Dashboard: "http://x/"}, "dashboard at http://x/\n"},
 		{Report{Kind: ReportNews, Said: "resuming"}, "resuming\n"},
 		{Report{Kind: ReportReady, Said: "joined 3 peers; model copied from 2 of them"}, "joined 3 peers; model copied from 2 of them\n"},
