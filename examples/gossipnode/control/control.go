@@ -112,7 +112,7 @@ func oneAction(_ *cobra.Command, args []string) error {
 
 func (s *controlSettings) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
-	flags.StringArrayVar(&s.Join, "join", nil, "host:port or multiaddr of a member; repeatable, the first that answers is told")
+	flags.StringArrayVar(&s.Join, "join", nil, "host:port, multiaddr or token of a member; repeatable, the first that answers is told")
 	flags.StringVar(&s.OperatorKey, "operator-key", "", "file of the operator's key, made by keygen")
 	flags.StringVar(&s.RunKey, "run-key", "", "file of the key that all peers of the run share, if they do")
 	flags.StringVar(&s.Run, "run", settings.DefaultRun, "name of the run")
@@ -137,6 +137,11 @@ func (s *controlSettings) commands(action string, from cli.Origins) ([]control.C
 	if len(s.Join) == 0 {
 		faults.Add(errors.New("control needs --join, the address of a member"))
 	}
+	join, run, err := settings.Redeemed(s.Join, s.Run, from)
+	if err != nil {
+		return nil, err
+	}
+	s.Join, s.Run = join, run
 	faults.Add(settings.Network{Join: s.Join, Run: s.Run, Gathering: settings.Gathering{MinPeers: 1}, Membership: settings.CarrierAuto, Unreachable: settings.UnreachableAuto}.Faults()...)
 	if s.OperatorKey == "" {
 		faults.Add(errors.New("control needs --operator-key, the file of the operator's key"))

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/operator"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/train"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 )
@@ -30,6 +31,7 @@ func TestControlWrongUse(t *testing.T) {
 		{"control pause", "control needs --join"},
 		{"control pause --join 127.0.0.1:9", "control needs --operator-key"},
 		{"control pause --join nowhere", `--join "nowhere": want host:port`},
+		{"control pause --join murmuration1x", "copy all of it"},
 		{"control pause --lr 1", "--lr is for control schedule, not pause"},
 		{"control announce --set model", `--set "model": want NAME=VALUE`},
 		{"control schedule", "changes nothing"},
@@ -139,7 +141,8 @@ func TestControlOfARun(t *testing.T) {
 	}
 	tell("resume")
 	clitest.Eventually(t, "the second peer goes on", func() bool { return taken() > before })
-	if code, out, stderr := try("control", "--join", first, "--operator-key", key, "show"); code != cli.ExitDone || !strings.Contains(out, "--lr 0.02 from the flock's step 7") {
+	invitation := token.Of(settings.DefaultRun, "", []string{first}).String()
+	if code, out, stderr := try("control", "--join", invitation, "--operator-key", key, "show"); code != cli.ExitDone || !strings.Contains(out, "--lr 0.02 from the flock's step 7") {
 		t.Errorf("show: exit code %d: %s%s", code, out, stderr)
 	}
 	tell("stop", "--reason", "enough")

@@ -14,6 +14,14 @@ func wasThere(s *Settings) bool {
 	return s.Checkpoint != "" && err == nil && len(names) > 0
 }
 
+// Redeemed are the addresses to join and the run, with what tokens say in their place.
+func Redeemed(join []string, run string, from cli.Origins) ([]string, string, error) {
+	var s Settings
+	s.Join, s.Run = join, run
+	err := s.redeem(from)
+	return s.Join, s.Run, err
+}
+
 // redeem puts what tokens say in their place: addresses to join, the name of the run, its
 // key and its founder. A run that somebody named otherwise is a fault.
 func (s *Settings) redeem(from cli.Origins) error {
