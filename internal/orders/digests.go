@@ -41,10 +41,9 @@ type digests struct {
 }
 
 // told is what was heard of a member: its Heard is zero before the first digest. Its
-// partners are marks as long as it is kept: who has which is known of members only.
+// partners have no names as long as it is kept: those are known of members only.
 type told struct {
 	control.Digest
-	partners   []wire.DigestPartner
 	digested   word
 	introduced word
 }
@@ -74,22 +73,14 @@ func (d *digests) all() []control.Digest {
 	for _, r := range here {
 		names[r.Peer.Fingerprint()] = r.Peer
 	}
-	own.Partners = slices.DeleteFunc(own.Partners, func(m control.Met) bool { return names[m.Partner.Fingerprint()] == "" })
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	own.Samples, own.Sequence = d.last.rate, d.last.sequence
-	all := []control.Digest{own}
+	all := []control.Digest{own.Named(names)}
 	for _, r := range here {
-		one, ok := d.heard[r.Peer]
-		if !ok || one.Heard.IsZero() {
-			continue
+		if one := d.heard[r.Peer].Digest; !one.Heard.IsZero() {
+			all = append(all, one.Named(names))
 		}
-		for _, p := range one.partners {
-			if id, member := names[p.Mark]; member {
-				one.Partners = append(one.Partners, control.Met{Partner: id, Exchanges: uint64(p.Exchanges)})
-			}
-		}
-		all = append(all, one.Digest)
 	}
 	slices.SortFunc(all, func(a, b control.Digest) int { return cmp.Compare(a.Peer, b.Peer) })
 	return all
@@ -133,7 +124,7 @@ func (d *digests) next() time.Duration {
 // called where somebody may not know it. It forgets the digests of those who have gone.
 func (d *digests) messages() (messages [][]byte, err error) {
 	own, introduce := d.upToDate()
-	m, err := d.sign(own, wire.ControlDigest, own.Body().Append(nil))
+	m, err := d.sign(own, wire.ControlDigest, own.Body())
 	if err != nil || !introduce {
 		return [][]byte{m}, err
 	}
@@ -182,14 +173,15 @@ func (d *digests) sign(own control.Digest, kind wire.ControlKind, body []byte) (
 func (d *digests) judge(m wire.Control, counts *counts) seam.Verdict {
 	author := seam.PeerID(m.Author)
 	var (
-		said  wire.Digest
+		said  control.Digest
 		name  wire.Introduction
 		fault error
 	)
 	now := word{sequence: m.Sequence, at: time.Now()}
 	switch m.Kind {
 	case wire.ControlDigest:
-		fault, now.incarnation = said.Decode(m.Body), said.Incarnation
+		said, fault = control.DigestOf(author, m.Body, now.at)
+		now.incarnation = said.Incarnation
 	case wire.ControlIntroduction:
 		fault, now.incarnation = name.Decode(m.Body), name.Incarnation
 	default:
@@ -216,7 +208,7 @@ func (d *digests) judge(m wire.Control, counts *counts) seam.Verdict {
 	if m.Kind == wire.ControlIntroduction {
 		one.Name, one.Version, one.introduced = control.Printable(name.Name), control.Printable(name.Version), now
 	} else {
-		one = one.after(author, said, now)
+		one = one.after(said, now)
 	}
 	d.heard[author] = one
 	counts.taken.Add(1)
@@ -224,11 +216,8 @@ func (d *digests) judge(m wire.Control, counts *counts) seam.Verdict {
 }
 
 // after is what is known of a member by a newer digest.
-func (t told) after(author seam.PeerID, said wire.Digest, now word) told {
-	one := told{
-		Digest:   control.DigestOf(author, said, now.at),
-		partners: slices.Clone(said.Partners[:said.Met]), digested: now, introduced: t.introduced,
-	}
+func (t told) after(said control.Digest, now word) told {
+	one := told{Digest: said, digested: now, introduced: t.introduced}
 	one.Sequence, one.Name, one.Version, one.Exchanged = now.sequence, t.Name, t.Version, t.Exchanged
 	if said.Exchanges > 0 && (said.Exchanges != t.Exchanges || said.Incarnation != t.Incarnation) {
 		one.Exchanged = now.at
@@ -269,7 +258,7 @@ func (d *digests) tell(members []control.Sighting) []wire.Member {
 	own.Samples = d.last.rate
 	told := make([]wire.Member, len(members))
 	for i, m := range members {
-		if m.Digest = d.heard[m.ID].Digest; m.ID == own.Peer {
+		if m.Digest = d.heard[m.ID].Digest.Named(nil); m.ID == own.Peer {
 			m.Digest = own
 		}
 		m.Steps = max(m.Steps, m.Digest.Steps)

@@ -212,7 +212,7 @@ func TestFalseDigestsAreIgnored(t *testing.T) {
 		s := obeying(t, n, "subject", control.Config{Digests: time.Minute})
 		s.flock.members = []seam.Record{{Peer: victim.Self()}}
 		digest := func(by seam.Transport, author seam.PeerID, sequence, steps uint64, spoil int) []byte {
-			body := wire.Digest{Incarnation: 1, Steps: steps}.Append(nil)[spoil:]
+			body := control.Digest{Incarnation: 1, Steps: steps, Loss: math.NaN()}.Body()[spoil:]
 			order, err := standing.Sign(by, wire.Control{Kind: wire.ControlDigest, Sequence: sequence, Run: run, Author: string(author), Body: body})
 			if err != nil {
 				t.Fatal(err)
@@ -303,17 +303,22 @@ func TestOutsidersAreTold(t *testing.T) {
 		if len(s.Digests()) != 1 {
 			t.Error("an introduction passes for a digest")
 		}
-		digest := wire.Digest{Incarnation: 1, Steps: 9, Exchanges: 4, HasLoss: true, Loss: 0.5}
-		s.heard(t, member, wire.ControlDigest, 1, digest.Append(nil))
+		digest := control.Digest{Incarnation: 1, Steps: 9, Exchanges: 4, Loss: 0.5, Partners: []control.Met{{Partner: s.at.Self(), Exchanges: 2}}}
+		s.heard(t, member, wire.ControlDigest, 1, digest.Body())
 		time.Sleep(time.Minute)
-		s.heard(t, member, wire.ControlDigest, 2, digest.Append(nil))
+		s.heard(t, member, wire.ControlDigest, 2, digest.Body())
 		time.Sleep(time.Second)
 		one = look()
-		if d := one.Digest; d.Name != "second" || d.Version != "v2" || d.Loss != 0.5 || one.Steps != 9 || time.Since(d.Heard) != time.Second || time.Since(d.Exchanged) != time.Minute+time.Second {
+		if d := one.Digest; d.Partners != nil || d.Name != "second" || d.Version != "v2" || d.Loss != 0.5 || one.Steps != 9 || time.Since(d.Heard) != time.Second || time.Since(d.Exchanged) != time.Minute+time.Second {
 			t.Errorf("seen: %+v", one)
 		}
 		if all := s.Digests(); len(all) != 2 || all[0].Name+all[1].Name != "firstsecond" && all[0].Name+all[1].Name != "secondfirst" {
 			t.Errorf("digests: %+v", all)
+		}
+		if all := s.Digests(); !slices.ContainsFunc(all, func(d control.Digest) bool {
+			return slices.Equal(d.Partners, []control.Met{{Partner: s.at.Self(), Exchanges: 2}})
+		}) {
+			t.Errorf("partners of digests: %+v", all)
 		}
 		for _, c := range []struct {
 			what     string

@@ -1,9 +1,7 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
-	"math"
 	"strings"
 	"testing"
 
@@ -63,52 +61,4 @@ func TestControlFieldsOutOfBounds(t *testing.T) {
 			t.Errorf("%s: decoded %+v, %v", name, got, err)
 		}
 	}
-}
-
-func digestSample() Digest {
-	return Digest{
-		Incarnation: 1, Steps: 2, FlockSteps: 3, Exchanges: 4, Failed: 5, State: 2, HasLoss: true, Loss: 0.5, Samples: 100, Distance: 0.25,
-		Met: 2, Partners: [MaxDigestPartners]DigestPartner{{7, 8}, {9, 10}},
-	}
-}
-
-// A digest survives its encoding; cut anywhere, or with a byte too many, it is refused.
-func TestDigests(t *testing.T) {
-	want := digestSample()
-	text := want.Append(nil)
-	var got Digest
-	if err := got.Decode(text); err != nil || got != want {
-		t.Errorf("decoded %+v, %v, want %+v", got, err, want)
-	}
-	for cut := range len(text) {
-		if err := got.Decode(text[:cut]); !errors.Is(err, ErrMessage) {
-			t.Errorf("cut to %d of %d bytes: %+v, %v", cut, len(text), got, err)
-		}
-	}
-	if err := got.Decode(append(text, 0)); !errors.Is(err, ErrMessage) {
-		t.Errorf("with a byte too many: %+v, %v", got, err)
-	}
-	for name, d := range map[string]Digest{"unknown loss": {Loss: 1}, "NaN distance": {Distance: math.NaN()}} {
-		if err := got.Decode(d.Append(nil)); !errors.Is(err, ErrMessage) {
-			t.Errorf("%s: decoded %+v, %v", name, got, err)
-		}
-	}
-}
-
-// FuzzDigests decodes any bytes as a digest. What is accepted is the one encoding of what
-// it means.
-func FuzzDigests(f *testing.F) {
-	f.Add(digestSample().Append(nil))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		var got Digest
-		if err := got.Decode(text); err != nil {
-			if !errors.Is(err, ErrMessage) {
-				t.Fatalf("undocumented error %v", err)
-			}
-			return
-		}
-		if again := got.Append(nil); !bytes.Equal(again, text) {
-			t.Fatalf("% x is accepted as %+v, which is % x", text, got, again)
-		}
-	})
 }

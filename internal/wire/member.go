@@ -2,9 +2,10 @@ package wire
 
 // Bounds of what is told of a member, in bytes.
 const (
-	// MaxDigest is the size of a digest with all partners.
-	MaxDigest = 5*8 + 2 + 3*8 + 1 + MaxDigestPartners*12
-	maxRole   = 16
+	// MaxPartners bounds the partners that a digest tells of, MaxDigest is its size with all.
+	MaxPartners = 16
+	MaxDigest   = 5*8 + 2 + 3*8 + 1 + MaxPartners*12
+	maxRole     = 16
 	// MaxMember leaves room for what later releases add.
 	MaxMember = 1024
 )

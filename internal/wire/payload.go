@@ -188,12 +188,6 @@ func (c *Coder) Float(v *float64) {
 	}
 }
 
-func (c *Coder) floats(values ...*float64) {
-	for _, v := range values {
-		c.Float(v)
-	}
-}
-
 // Fixed codes bytes of a known number.
 func (c *Coder) Fixed(b []byte) {
 	if c.Reading {

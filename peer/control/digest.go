@@ -65,34 +65,76 @@ type Met struct {
 	// Exchanges counts those that completed. As others tell them they begin again at 0
 	// after 2^32.
 	Exchanges uint64
+
+	mark uint64 // stands for a partner while it has no name
+}
+
+// fingerprint is what a message says for the partner's id: a hint for people who look at a
+// run, which proves nothing.
+func (m Met) fingerprint() uint64 {
+	if m.Partner == "" {
+		return m.mark
+	}
+	return m.Partner.Fingerprint()
+}
+
+// Named is the digest with those partners alone that have a name here, by fingerprint.
+func (d Digest) Named(names map[uint64]seam.PeerID) Digest {
+	met := d.Partners
+	d.Partners = nil
+	for _, m := range met {
+		if id, here := names[m.fingerprint()]; here {
+			d.Partners = append(d.Partners, Met{Partner: id, Exchanges: m.Exchanges})
+		}
+	}
+	return d
 }
 
 // Body is what a message says of a digest; docs/WIRE.md has the bytes.
-func (d Digest) Body() wire.Digest {
-	said := wire.Digest{
-		Incarnation: d.Incarnation, Steps: d.Steps, FlockSteps: d.FlockSteps, Exchanges: d.Exchanges, Failed: d.Failed,
-		State: uint8(d.State), Loss: finite(d.Loss), Samples: finite(d.Samples), Distance: finite(d.ConsensusDistance),
-		Met: uint8(min(len(d.Partners), wire.MaxDigestPartners)),
-	}
-	said.HasLoss = said.Loss == d.Loss
-	for i, m := range d.Partners[:said.Met] {
-		said.Partners[i] = wire.DigestPartner{Mark: m.Partner.Fingerprint(), Exchanges: uint32(m.Exchanges & math.MaxUint32)}
-	}
-	return said
+func (d Digest) Body() []byte {
+	body := wire.BodyWriter()
+	d.fields(&body)
+	return body.Written()
 }
 
-// DigestOf reads what a message says of a member, but for its partners, of which it has
-// only marks.
-func DigestOf(member seam.PeerID, said wire.Digest, heard time.Time) Digest {
-	d := Digest{
-		Peer: member, Incarnation: said.Incarnation, State: State(said.State),
-		Steps: said.Steps, FlockSteps: said.FlockSteps, Exchanges: said.Exchanges, Failed: said.Failed,
-		Loss: said.Loss, Samples: said.Samples, ConsensusDistance: said.Distance, Heard: heard,
+// DigestOf reads what a message says of a member; Named finds its partners' names.
+func DigestOf(member seam.PeerID, said []byte, heard time.Time) (Digest, error) {
+	d, body := Digest{Peer: member, Heard: heard}, wire.BodyReader(said)
+	d.fields(&body)
+	return d, body.Finish()
+}
+
+// fields writes or reads what a message says.
+func (d *Digest) fields(c *wire.Coder) {
+	for _, n := range []*uint64{&d.Incarnation, &d.Steps, &d.FlockSteps, &d.Exchanges, &d.Failed} {
+		c.Uint64(n)
 	}
-	if !said.HasLoss {
+	c.Uint8((*uint8)(&d.State))
+	known := d.Loss == finite(d.Loss)
+	c.Bool(&known)
+	for _, v := range []*float64{&d.Loss, &d.Samples, &d.ConsensusDistance} {
+		if !c.Reading {
+			*v = finite(*v)
+		}
+		c.Float(v)
+	}
+	if !known {
+		if math.Float64bits(d.Loss) != 0 {
+			c.Fault("a loss that is and is not")
+		}
 		d.Loss = math.NaN()
 	}
-	return d
+	n := c.Count(min(len(d.Partners), wire.MaxPartners), 1, 0, wire.MaxPartners, "partners")
+	if c.Reading {
+		d.Partners = make([]Met, n)
+	}
+	for i, m := range d.Partners[:n] {
+		mark, exchanges := m.fingerprint(), uint32(m.Exchanges)
+		c.Uint64(&mark)
+		if c.Uint32(&exchanges); c.Reading {
+			d.Partners[i] = Met{mark: mark, Exchanges: uint64(exchanges)}
+		}
+	}
 }
 
 func finite(v float64) float64 {

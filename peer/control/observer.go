@@ -70,27 +70,24 @@ func (s Sighting) Told(now time.Time) wire.Member {
 		m.Flags |= wire.MemberLeaving
 	}
 	if !s.Digest.Heard.IsZero() {
-		m.Digest = s.Digest.Body().Append(nil)
+		m.Digest = s.Digest.Body()
 	}
 	return m
 }
 
 // sightingOf reads what is told of a member.
-func sightingOf(m wire.Member, now time.Time) (Sighting, error) {
-	s := Sighting{
+func sightingOf(m wire.Member, now time.Time) (s Sighting, err error) {
+	s = Sighting{
 		ID: seam.PeerID(m.ID), Role: Printable(m.Role), State: State(m.State), Steps: m.Steps,
 		Unreachable: m.Flags&wire.MemberUnreachable != 0, Leaving: m.Flags&wire.MemberLeaving != 0,
 		Digest: Digest{Loss: math.NaN()},
 	}
 	if len(m.Digest) > 0 {
-		var said wire.Digest
-		if err := said.Decode(m.Digest); err != nil {
-			return s, err
-		}
-		s.Digest = DigestOf(s.ID, said, before(now, m.Heard))
+		s.Digest, err = DigestOf(s.ID, m.Digest, before(now, m.Heard))
 	}
 	s.Digest.Peer, s.Digest.Name, s.Digest.Version, s.Digest.Exchanged = s.ID, Printable(m.Name), Printable(m.Version), before(now, m.Exchanged)
-	return s, nil
+	s.Digest.Partners = nil // who they are is known inside
+	return s, err
 }
 
 // since is the milliseconds since a moment, before the time they are counted from.
