@@ -134,13 +134,6 @@ func (w *World) Cut(a, b int) { w.line(a, b).sever() }
 // Heal ends a cut.
 func (w *World) Heal(a, b int) { w.line(a, b).cut = false }
 
-// Freeze holds back all that travels between two peers, without telling them,
-// until Thaw.
-func (w *World) Freeze(a, b int) { w.line(a, b).frozen = true }
-
-// Thaw ends a freeze: what was held back arrives.
-func (w *World) Thaw(a, b int) { w.line(a, b).thaw() }
-
 // Counts are what has happened at a peer so far.
 func (w *World) Counts(peer int) Counts { return w.peers[peer].counts }
 
