@@ -20,12 +20,11 @@ const (
 
 // Code c > 0 stands for 2^(c/4 - 44), the fraction by the constants above.
 const (
-	perOctave     = 4
-	lowestOctave  = -44
-	exponentBias  = 127
-	mantissaBits  = 23
-	mantissaMask  = 1<<mantissaBits - 1
-	highestOctave = lowestOctave + 255/perOctave
+	perOctave    = 4
+	lowestOctave = -44
+	exponentBias = 127
+	mantissaBits = 23
+	mantissaMask = 1<<mantissaBits - 1
 )
 
 func quarters() [perOctave]float32 { return [...]float32{1, root4, root4twice, root4cubed} }

@@ -40,10 +40,7 @@ func toHalf(v float32) uint16 {
 	}
 }
 
-const (
-	halfInfinity  = 0x7c00
-	halfMagnitude = 0x7fff
-)
+const halfInfinity = 0x7c00
 
 // fp16FiniteGo uses the carry of a step of the exponent, as bf16FiniteGo does.
 func fp16FiniteGo(code []byte) bool { return finite16(code, 0x0400040004000400) }

@@ -41,9 +41,6 @@ func NewGroupNorm(s Shape, groups int) *GroupNorm {
 	}
 }
 
-// Shape is that of the pictures.
-func (g *GroupNorm) Shape() Shape { return g.shape }
-
 // StatsLen is the number of values that keep a picture's statistics.
 func (g *GroupNorm) StatsLen() int { return 2 * g.groups }
 

@@ -29,7 +29,6 @@ type limits struct {
 	depth   int // 0: no bound
 	minRows int // of a leaf
 	columns int // that a node may be split by, drawn anew for each; 0: all
-	seed    uint64
 }
 
 // node is one of a tree that grows.
