@@ -1,10 +1,7 @@
 package prepare
 
 import (
-	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -167,11 +164,9 @@ func (p *Pipeline) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-const (
-	fileMagic = "murmuration pipeline"
-	maxHeader = 256
-	maxFile   = 1 << 28
-)
+const fileMagic = "murmuration pipeline"
+
+var sealed = table.Sealed{Magic: fileMagic, Version: version, Most: 1 << 28, Unsound: ErrPipeline, Other: ErrPipeline}
 
 // Write writes a file: a line that says what it is ("murmuration pipeline 1 BYTES SHA256"), then as
 // many bytes of JSON.
@@ -180,32 +175,14 @@ func (p *Pipeline) Write(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("writing a pipeline: %w", err)
 	}
-	sum := sha256.Sum256(data)
-	if _, err := fmt.Fprintf(w, "%s %d %d %s\n%s", fileMagic, version, len(data), hex.EncodeToString(sum[:]), data); err != nil {
-		return fmt.Errorf("writing a pipeline: %w", err)
-	}
-	return nil
+	return sealed.Write(w, "", data)
 }
 
 // Read reads what Write wrote; anything else is an ErrPipeline.
 func Read(r io.Reader) (*Pipeline, error) {
-	in := bufio.NewReaderSize(r, maxHeader)
-	first, err := in.ReadSlice('\n') // at most maxHeader
-	line := string(first)
-	var v, size int
-	var sum string
-	if n, _ := fmt.Sscanf(strings.TrimPrefix(line, fileMagic), "%d %d %s", &v, &size, &sum); err != nil || n != 3 || !strings.HasPrefix(line, fileMagic) || size < 0 || size > maxFile {
-		return nil, fmt.Errorf("%w: its first line does not say %q", ErrPipeline, fileMagic)
-	}
-	if v != version {
-		return nil, fmt.Errorf("%w: of version %d, this release reads version %d", ErrPipeline, v, version)
-	}
-	data, err := io.ReadAll(io.LimitReader(in, int64(size)+1))
+	data, err := sealed.Read(r)
 	if err != nil {
-		return nil, fmt.Errorf("reading a pipeline: %w", err)
-	}
-	if got := sha256.Sum256(data); hex.EncodeToString(got[:]) != sum {
-		return nil, fmt.Errorf("%w: its contents do not have the checksum of its first line; copy it again", ErrPipeline)
+		return nil, err
 	}
 	p := &Pipeline{}
 	if err := json.Unmarshal(data, p); err != nil {
