@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,21 +43,9 @@ type ALS struct {
 }
 
 func (l ALS) withDefaults() (ALS, error) {
-	if l.User == "" {
-		l.User = "user"
-	}
-	if l.Item == "" {
-		l.Item = "item"
-	}
-	if l.Factors == 0 {
-		l.Factors = defaultFactors
-	}
-	if l.Rounds == 0 {
-		l.Rounds = defaultRounds
-	}
-	if l.Ridge == 0 {
-		l.Ridge = defaultRidge
-	}
+	l.User, l.Item = cmp.Or(l.User, "user"), cmp.Or(l.Item, "item")
+	l.Factors, l.Rounds = cmp.Or(l.Factors, defaultFactors), cmp.Or(l.Rounds, defaultRounds)
+	l.Ridge = cmp.Or(l.Ridge, defaultRidge)
 	if l.Factors < 1 || l.Rounds < 1 || !(l.Ridge > 0) {
 		return l, fmt.Errorf("learn: ALS with %d factors, %d rounds and ridge %v; want more than 0 of each", l.Factors, l.Rounds, l.Ridge)
 	}

@@ -39,18 +39,11 @@ func coarse(score float64) int {
 // areas is the mean area under the curve over classes, and the bound of its error.
 func areas(ctx context.Context, flock table.Flock, name string, scores []float64, rows Rows) (area, bound float64, err error) {
 	k := len(rows.Classes)
-	classes := make([]int, 0, k)
-	for c := range k {
-		if k == 2 && c == 0 {
-			continue
-		}
-		classes = append(classes, c)
-	}
-	if len(classes) > maxAreas {
+	if k > maxAreas {
 		return 0.5, 0.5, nil
 	}
-	n := 0.0
-	for _, class := range classes {
+	first, n := firstScored(k), 0.0
+	for class := first; class < k; class++ {
 		a := areaOf{scores: scores, rows: rows, class: class, name: fmt.Sprintf("%s/auc%d", name, class)}
 		one, off, some, err := a.measure(ctx, flock)
 		if err != nil {

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -55,11 +56,7 @@ func (l *GaussianNB) Fit(ctx context.Context, flock table.Flock, name string, ro
 		}
 		m.Variances = append(m.Variances, variances)
 	}
-	smoothing := l.Smoothing
-	if smoothing == 0 {
-		smoothing = defaultSmoothing
-	}
-	if err := m.smooth(smoothing); err != nil {
+	if err := m.smooth(cmp.Or(l.Smoothing, defaultSmoothing)); err != nil {
 		return nil, err
 	}
 	return m, m.check()
@@ -192,10 +189,7 @@ func sumsByClass(ctx context.Context, flock table.Flock, name string, rows Rows,
 		part := flat[class*(d+1) : (class+1)*(d+1)]
 		s.rows, s.sums = append(s.rows, part[d]), append(s.sums, part[:d:d])
 	}
-	if err := checkWeights(name, s.rows...); err != nil {
-		return s, err
-	}
-	return s, wantTwo(rows.Classes, s.rows)
+	return s, cmp.Or(checkWeights(name, s.rows...), wantTwo(rows.Classes, s.rows))
 }
 
 // means are the sums by the rows of each class, 0 where there are none.

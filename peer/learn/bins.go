@@ -140,10 +140,7 @@ func (s *rowsSummary) check(columns int) error {
 // binRows agrees with all members on the bins, and puts the rows into them. Settings are those of the
 // learner, which must be alike too.
 func binRows(ctx context.Context, flock table.Flock, name string, rows Rows, settings any) (*binned, error) {
-	local := checkTarget(rows)
-	if local == nil {
-		local = checkColumns(rows.Features)
-	}
+	local := cmp.Or(checkTarget(rows), checkColumns(rows.Features))
 	type kind struct {
 		Name string
 		Kind table.Kind
@@ -187,7 +184,7 @@ func binRows(ctx context.Context, flock table.Flock, name string, rows Rows, set
 
 func checkColumns(b *table.Batch) error {
 	if b == nil || len(b.Columns) == 0 {
-		return fmt.Errorf("learn: %w", errNoFeatures)
+		return errNoFeatures
 	}
 	for i := range b.Columns {
 		c := &b.Columns[i]

@@ -151,4 +151,4 @@ func softmax(p []float64) float64 {
 	return highest + math.Log(sum)
 }
 
-var errNoFeatures = errors.New("there are no features; a member without rows has a batch of its columns all the same")
+var errNoFeatures = errors.New("learn: there are no features; a member without rows has a batch of its columns all the same")

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -68,10 +69,7 @@ func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, name string, 
 	if err != nil {
 		return nil, err
 	}
-	if alpha == 0 {
-		alpha = 1
-	}
-	if !(alpha > 0) {
+	if alpha = cmp.Or(alpha, 1); !(alpha > 0) {
 		return nil, fmt.Errorf("learn: an alpha of %v; want a number that is not negative", alpha)
 	}
 	sums, err := sumsByClass(ctx, flock, name+"/counts", rows, func(_, _ int, x float64) float64 { return m.value(x) })

@@ -1,11 +1,14 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -45,7 +48,7 @@ func (e *Ensemble) Fit(ctx context.Context, flock table.Flock, name string, rows
 	flock = table.Careful(flock)
 	local := checkTarget(rows)
 	if local == nil && rows.Features == nil {
-		local = fmt.Errorf("learn: %w", errNoFeatures)
+		local = errNoFeatures
 	}
 	if local == nil && e.Learner == nil {
 		local = errors.New("learn: an ensemble without a learner")
@@ -53,10 +56,7 @@ func (e *Ensemble) Fit(ctx context.Context, flock table.Flock, name string, rows
 	if err := agree(ctx, flock, name, local, fmt.Sprintf("%T of %T", e, e.Learner), e, allNames(rows.Features), rows.Classes); err != nil {
 		return nil, err
 	}
-	m := &EnsembleModel{Combine: e.Combine, outputs: max(len(rows.Classes), 1)}
-	if m.Combine == "" {
-		m.Combine = Average
-	}
+	m := &EnsembleModel{Combine: cmp.Or(e.Combine, Average), outputs: max(len(rows.Classes), 1)}
 	if err := m.checkCombine(); err != nil {
 		return nil, fmt.Errorf("learn: %w", err)
 	}
@@ -177,8 +177,8 @@ func (m *EnsembleModel) meanCoefficients() (Model, error) {
 		part := share(m.Weights[i], all)
 		for o, weights := range c.linear().Weights {
 			if i == 0 {
-				scale(into.Intercept[o:o+1], part)
-				scale(into.Weights[o], part)
+				into.Intercept[o] *= part
+				floats.Scale(part, into.Weights[o])
 				continue
 			}
 			add(into.Intercept[o:o+1], part, c.linear().Intercept[o:o+1])
@@ -186,10 +186,4 @@ func (m *EnsembleModel) meanCoefficients() (Model, error) {
 		}
 	}
 	return m.Models[0], nil
-}
-
-func scale(v []float64, factor float64) {
-	for i := range v {
-		v[i] *= factor
-	}
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
@@ -46,8 +48,8 @@ func TestVotesAreShares(t *testing.T) {
 	a, b := predict(t, models[0], rows), predict(t, models[1], rows)
 	for i := range rows.count() {
 		want := make([]float64, 3)
-		want[likeliest(a[3*i:3*i+3])] += 0.5
-		want[likeliest(b[3*i:3*i+3])] += 0.5
+		want[floats.MaxIdx(a[3*i:3*i+3])] += 0.5
+		want[floats.MaxIdx(b[3*i:3*i+3])] += 0.5
 		if !slices.Equal(got[3*i:3*i+3], want) {
 			t.Fatalf("row %d: %v, want %v", i, got[3*i:3*i+3], want)
 		}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
@@ -120,7 +122,7 @@ func (m *EnsembleModel) Predict(dst []float64, features *table.Batch) ([]float64
 			continue
 		}
 		for row := range features.Rows {
-			sum[row*k+likeliest(p[row*k:(row+1)*k])] += 1 / float64(len(m.Models))
+			sum[row*k+floats.MaxIdx(p[row*k:(row+1)*k])] += 1 / float64(len(m.Models))
 		}
 	}
 	return append(dst, sum...), nil

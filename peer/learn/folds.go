@@ -46,11 +46,11 @@ func CrossValidate(ctx context.Context, flock table.Flock, name string, learner 
 		if err := agree(ctx, flock, part, local, len(folds)); err != nil {
 			return nil, err
 		}
+		var s Scores
 		model, err := learner.Fit(ctx, flock, part+"/fit", train)
-		if err != nil {
-			return nil, fmt.Errorf("learn: fold %d of %d: %w", f+1, len(folds), err)
+		if err == nil {
+			s, err = Evaluate(ctx, flock, part+"/scores", model, test)
 		}
-		s, err := Evaluate(ctx, flock, part+"/scores", model, test)
 		if err != nil {
 			return nil, fmt.Errorf("learn: fold %d of %d: %w", f+1, len(folds), err)
 		}
@@ -62,7 +62,7 @@ func CrossValidate(ctx context.Context, flock table.Flock, name string, learner 
 // divide gives the rows of a split that train, and those that are held out.
 func divide(rows Rows, split table.Split) (train, test Rows, err error) {
 	if rows.Features == nil {
-		return train, test, fmt.Errorf("learn: dividing rows: %w", errNoFeatures)
+		return train, test, errNoFeatures
 	}
 	// A split gives batches: a column of places tells which rows these have.
 	const places = "\x00place"

@@ -267,29 +267,25 @@ func (g *grower) split(t *tree, id int32, last bool) {
 	middle := n.from + t.part(g.table.bins[n.split.column], n)
 	t.nodes = append(t.nodes, node{from: n.from, to: middle, depth: n.depth + 1}, node{from: middle, to: n.to, depth: n.depth + 1})
 	n = &t.nodes[id]
-	for i := range stride {
-		t.sums = append(t.sums, t.lefts[int(id)*stride+i])
-	}
+	t.sums = append(t.sums, t.lefts[int(id)*stride:int(id+1)*stride]...)
 	for i := range stride {
 		t.sums = append(t.sums, t.sums[int(id)*stride+i]-t.lefts[int(id)*stride+i])
 	}
 	t.lefts = append(t.lefts, t.sums[int(left)*stride:]...)
 	wantLeft, wantRight := !last && g.deeper(t, left), !last && g.deeper(t, left+1)
 	leftRows, rightRows := t.sums[int(left)*stride], t.sums[int(left+1)*stride]
-	switch {
-	case n.hist != nil && (wantLeft || wantRight):
+	if n.hist != nil && (wantLeft || wantRight) {
 		if leftRows <= rightRows {
 			g.ask(t, left, left+1, id, leftRows)
 		} else {
 			g.ask(t, left+1, left, id, rightRows)
 		}
 		return
-	case wantLeft && wantRight:
+	}
+	if wantLeft {
 		g.ask(t, left, 0, id, leftRows)
-		g.ask(t, left+1, 0, id, rightRows)
-	case wantLeft:
-		g.ask(t, left, 0, id, leftRows)
-	case wantRight:
+	}
+	if wantRight {
 		g.ask(t, left+1, 0, id, rightRows)
 	}
 	g.forget(n)

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -32,15 +33,8 @@ type KMeans struct {
 }
 
 func (l KMeans) withDefaults() (KMeans, error) {
-	if l.Clusters == 0 {
-		l.Clusters = defaultClusters
-	}
-	if l.Iterations == 0 {
-		l.Iterations = defaultIterations
-	}
-	if l.Tolerance == 0 {
-		l.Tolerance = defaultTolerance
-	}
+	l.Clusters, l.Iterations = cmp.Or(l.Clusters, defaultClusters), cmp.Or(l.Iterations, defaultIterations)
+	l.Tolerance = cmp.Or(l.Tolerance, defaultTolerance)
 	if l.Clusters < 1 || l.Iterations < 1 || !(l.Tolerance > 0) {
 		return l, fmt.Errorf("learn: k-means with %d clusters, %d iterations and tolerance %v; want more than 0 of each", l.Clusters, l.Iterations, l.Tolerance)
 	}
@@ -124,10 +118,7 @@ func (l KMeans) Fit(ctx context.Context, flock table.Flock, name string, rows Ro
 	flock = table.Careful(flock)
 	p, local := pointsToFit(rows)
 	l, wrong := l.withDefaults()
-	if wrong != nil {
-		local = wrong
-	}
-	if err := agree(ctx, flock, name, local, "kmeans", l, p.names); err != nil {
+	if err := agree(ctx, flock, name, cmp.Or(wrong, local), "kmeans", l, p.names); err != nil {
 		return nil, err
 	}
 	weight, mean, scatter, err := p.moments(ctx, flock, name)

@@ -3,6 +3,8 @@ package learn
 import (
 	"context"
 	"math"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // L-BFGS, and OWL-QN (Andrew and Gao, 2007) where there is an L1 penalty. It is written here
@@ -198,18 +200,6 @@ func add(a []float64, factor float64, b []float64) {
 	}
 }
 
-func minus(a, b []float64) []float64 {
-	c := make([]float64, len(a))
-	for i := range a {
-		c[i] = a[i] - b[i]
-	}
-	return c
-}
+func minus(a, b []float64) []float64 { return floats.SubTo(make([]float64, len(a)), a, b) }
 
-func largest(v []float64) float64 {
-	most := 0.0
-	for _, x := range v {
-		most = max(most, math.Abs(x))
-	}
-	return most
-}
+func largest(v []float64) float64 { return floats.Norm(v, math.Inf(1)) }

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -63,19 +64,14 @@ func begin(ctx context.Context, flock table.Flock, name string, rows Rows, setti
 
 // beginUnless is begin for a learner that has found something wrong with the rows already.
 func beginUnless(ctx context.Context, flock table.Flock, name string, local error, rows Rows, settings any) ([]string, error) {
-	if local == nil {
-		local = checkTarget(rows)
-	}
-	if local == nil {
-		local = checkFeatures(rows.Features)
-	}
+	local = cmp.Or(local, checkTarget(rows), checkFeatures(rows.Features))
 	columns := allNames(rows.Features)
 	return columns, agree(ctx, flock, name, local, fmt.Sprintf("%T", settings), settings, columns, rows.Classes)
 }
 
 func checkFeatures(b *table.Batch) error {
 	if b == nil {
-		return fmt.Errorf("learn: %w", errNoFeatures)
+		return errNoFeatures
 	}
 	for i := range b.Columns {
 		if err := checkNumbers(&b.Columns[i], b.Rows); err != nil {

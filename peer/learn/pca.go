@@ -87,9 +87,7 @@ func (l PCA) Fit(ctx context.Context, flock table.Flock, name string, rows Rows)
 	flock = table.Careful(flock)
 	p, local := pointsToFit(rows)
 	d := len(p.names)
-	if l.Components == 0 {
-		l.Components = min(defaultComponents, d)
-	}
+	l.Components = cmp.Or(l.Components, min(defaultComponents, d))
 	if local == nil && (l.Components < 1 || l.Components > d) {
 		local = fmt.Errorf("learn: %d components of %d columns; want from 1 to %d", l.Components, d, d)
 	}

@@ -1,9 +1,12 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -82,12 +85,7 @@ func evaluateClasses(ctx context.Context, flock table.Flock, name string, probab
 	if local == nil && k < 2 {
 		local = fmt.Errorf("learn: scores of %d classes: want 2 or more", k)
 	}
-	if local == nil {
-		local = checkTarget(rows)
-	}
-	if local == nil {
-		local = checkPredictions(probabilities, k*rows.count(), -slack, 1+slack)
-	}
+	local = cmp.Or(local, checkTarget(rows), checkPredictions(probabilities, k*rows.count(), -slack, 1+slack))
 	if err := agree(ctx, flock, name, local, rows.Classes); err != nil {
 		return ClassScores{}, err
 	}
@@ -95,7 +93,7 @@ func evaluateClasses(ctx context.Context, flock table.Flock, name string, probab
 	counts := make([]float64, k*k+1)
 	for i := range rows.count() {
 		p, truth, weight := probabilities[i*k:(i+1)*k], int(rows.Target[i]), rows.weight(i)
-		counts[truth*k+likeliest(p)] += weight
+		counts[truth*k+floats.MaxIdx(p)] += weight
 		counts[k*k] -= weight * math.Log(max(p[truth], minProbability))
 	}
 	counts, peers, err := flock.Sum(ctx, name+"/confusion", counts)
@@ -116,13 +114,18 @@ func evaluateClasses(ctx context.Context, flock table.Flock, name string, probab
 	return s, err
 }
 
+// firstScored is the first of so many classes that has scores of its own: of two, class 1 alone.
+func firstScored(classes int) int {
+	if classes == 2 {
+		return 1
+	}
+	return 0
+}
+
 // shares fills in what follows from the confusion matrix.
 func (s *ClassScores) shares() {
 	k := len(s.Confusion)
-	first := 0
-	if k == 2 {
-		first = 1
-	}
+	first := firstScored(k)
 	n := float64(k - first)
 	for c := range k {
 		s.Accuracy += s.Confusion[c][c] / s.Rows
@@ -150,12 +153,7 @@ func share(part, whole float64) float64 {
 
 // evaluateNumbers compares predictions, one a row, with rows.Target.
 func evaluateNumbers(ctx context.Context, flock table.Flock, name string, predictions []float64, rows Rows, local error) (NumberScores, error) {
-	if local == nil {
-		local = checkTarget(rows)
-	}
-	if local == nil {
-		local = checkPredictions(predictions, rows.count(), -maxPrediction, maxPrediction)
-	}
+	local = cmp.Or(local, checkTarget(rows), checkPredictions(predictions, rows.count(), -maxPrediction, maxPrediction))
 	if err := agree(ctx, flock, name, local); err != nil {
 		return NumberScores{}, err
 	}
@@ -197,17 +195,6 @@ func evaluateNumbers(ctx context.Context, flock table.Flock, name string, predic
 		s.R2 = 1 - sums[squares]/variance
 	}
 	return s, finite([]float64{s.RMSE, s.MAE, s.R2})
-}
-
-// likeliest is the place of the largest number, the first of equal ones.
-func likeliest(p []float64) int {
-	best := 0
-	for c := range p {
-		if p[c] > p[best] {
-			best = c
-		}
-	}
-	return best
 }
 
 func total(v []float64) float64 {

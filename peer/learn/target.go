@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // count is the number of rows.
@@ -59,7 +61,7 @@ func wantClasses(r Rows) error {
 
 // wantTwo says if all rows of a flock, counted by class, are of one.
 func wantTwo(classes []string, counts []float64) error {
-	most := likeliest(counts)
+	most := floats.MaxIdx(counts)
 	for c, n := range counts {
 		if n > 0 && c != most {
 			return nil

@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -231,10 +232,7 @@ const (
 
 // bucketsOf sets and checks how many columns each of so many becomes.
 func bucketsOf(count *int, columns int) error {
-	if *count == 0 {
-		*count = defaultBuckets
-	}
-	if *count < 2 || *count > maxBuckets {
+	if *count = cmp.Or(*count, defaultBuckets); *count < 2 || *count > maxBuckets {
 		return fmt.Errorf("buckets: Count is %d: want 2 to %d, or 0 for %d", *count, maxBuckets, defaultBuckets)
 	}
 	return checkMade(*count * columns)

@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,10 +45,7 @@ const (
 
 // Fit implements table.Stage.
 func (s *Bins) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
-	if s.Count == 0 {
-		s.Count = defaultBins
-	}
-	s.Learned = nil
+	s.Count, s.Learned = cmp.Or(s.Count, defaultBins), nil
 	all, err := sketches(ctx, flock, name, rows, s.Columns, s.check(), s.Count)
 	if err != nil {
 		return fmt.Errorf("binning: %w", err)
@@ -122,9 +120,7 @@ const defaultReach = 3
 
 // Fit implements table.Stage.
 func (s *Outliers) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
-	if s.Reach == 0 {
-		s.Reach = defaultReach
-	}
+	s.Reach = cmp.Or(s.Reach, defaultReach)
 	all, err := sketches(ctx, flock, name, rows, s.Columns, s.check(), s.By, s.Reach, s.Remove)
 	if err != nil {
 		return fmt.Errorf("finding outliers: %w", err)

@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -36,12 +37,7 @@ const (
 // random part of its rows, in proportion to what it has, and each takes its share at random. A
 // member without rows takes part, and takes the columns of the others.
 func Share(ctx context.Context, flock table.Flock, name string, rows *table.Batch, how Sharing) (*table.Batch, error) {
-	if how.Rows == 0 {
-		how.Rows = rows.Rows
-	}
-	if how.Bytes == 0 {
-		how.Bytes = defaultShare
-	}
+	how.Rows, how.Bytes = cmp.Or(how.Rows, rows.Rows), cmp.Or(how.Bytes, defaultShare)
 	plan, err := agreeOnShares(ctx, flock, name+"/columns", rows, how)
 	if err != nil {
 		return nil, fmt.Errorf("sharing rows: %w", err)

@@ -150,15 +150,7 @@ func (s *Sketch) Quantiles(shares ...float64) []float64 {
 			total += math.Ldexp(1, l)
 		}
 	}
-	slices.SortFunc(all, func(a, b weighted) int {
-		switch {
-		case a.x < b.x:
-			return -1
-		case a.x > b.x:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.x, b.x) })
 	found, at, below := make([]float64, len(shares)), 0, 0.0
 	for i, q := range shares {
 		if len(all) == 0 {

@@ -113,9 +113,7 @@ type Table struct {
 // that are named as tables, of one format) or a pattern as filepath.Glob takes it; files come
 // in the order of paths, those of a folder or pattern in that of their names.
 func Open(paths []string, c Config) (*Table, error) {
-	if c.Tolerance == 0 {
-		c.Tolerance = DefaultTolerance
-	}
+	c.Tolerance = cmp.Or(c.Tolerance, DefaultTolerance)
 	if c.BatchRows <= 0 {
 		c.BatchRows = DefaultBatchRows
 	}
