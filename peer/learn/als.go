@@ -3,7 +3,6 @@ package learn
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -196,20 +195,11 @@ func (f *alsFit) gather(ctx context.Context) error {
 			seen[string(hash)] = true
 		}
 	}
-	names, err := json.Marshal(used(f.items))
+	items, err := table.GatherJSON(ctx, f.flock, f.name+"/items", used(f.items))
 	if err != nil {
 		return err
 	}
-	if all, err = f.flock.Gather(ctx, f.name+"/items", names); err != nil {
-		return err
-	}
-	for _, data := range all {
-		var some []string
-		if err := json.Unmarshal(data, &some); err != nil {
-			return fmt.Errorf("a member's list of items: %w", err)
-		}
-		f.names = append(f.names, some...)
-	}
+	f.names = slices.Concat(items...)
 	slices.Sort(f.names)
 	f.names = slices.Compact(f.names)
 	if most := maxEquations / f.width(); len(f.names) > most {

@@ -3,7 +3,6 @@ package learn
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/bits"
@@ -208,22 +207,14 @@ func summarize(ctx context.Context, flock table.Flock, name string, rows Rows) (
 	for i := range rows.Features.Columns {
 		mine.Columns = append(mine.Columns, summarizeColumn(&rows.Features.Columns[i]))
 	}
-	data, err := json.Marshal(mine)
-	if err != nil {
-		return mine, fmt.Errorf("learn: writing what the columns hold: %w", err)
-	}
-	texts, err := flock.Gather(ctx, name+"/columns", data)
+	summaries, err := table.GatherJSON(ctx, flock, name+"/columns", mine)
 	if err != nil {
 		return mine, fmt.Errorf("learn: gathering what the columns of all members hold: %w", err)
 	}
 	all := rowsSummary{Columns: make([]columnSummary, len(mine.Columns))}
 	counts := make([]map[string]int64, len(mine.Columns))
-	for _, text := range texts {
-		var s rowsSummary
-		err := json.Unmarshal(text, &s)
-		if err == nil {
-			err = s.check(len(mine.Columns))
-		}
+	for _, s := range summaries {
+		err := s.check(len(mine.Columns))
 		if all.Rows += s.Rows; err == nil && all.Rows > maxTreeRows {
 			err = fmt.Errorf("all have more than %d rows", maxTreeRows)
 		}

@@ -87,8 +87,7 @@ type broughtModel struct {
 	Error string  `json:"error,omitempty"`
 }
 
-func (e *Ensemble) fitOwn(ctx context.Context, name string, own Rows) ([]byte, error) {
-	var b broughtModel
+func (e *Ensemble) fitOwn(ctx context.Context, name string, own Rows) (b broughtModel, err error) {
 	for i := range own.count() {
 		b.Rows += own.weight(i)
 	}
@@ -97,29 +96,25 @@ func (e *Ensemble) fitOwn(ctx context.Context, name string, own Rows) ([]byte, e
 		b.typedModel, err = encodeModel(model)
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("learn: fitting this member's model: %w", err)
+		return b, fmt.Errorf("learn: fitting this member's model: %w", err)
 	}
 	if err != nil {
 		b = broughtModel{Error: err.Error()}
 		b.Model = json.RawMessage("null")
 	}
-	return json.Marshal(b)
+	return b, nil
 }
 
 // gather collects the members' models, and trusts none: it must know the columns, and have as
 // many outputs as all.
-func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, name string, brought []byte, rows Rows) error {
-	all, err := flock.Gather(ctx, name+"/models", brought)
+func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, name string, brought broughtModel, rows Rows) error {
+	all, err := table.GatherJSON(ctx, flock, name+"/models", brought)
 	if err != nil {
 		return fmt.Errorf("learn: gathering the models of an ensemble: %w", err)
 	}
 	empty := rows.Select(func(int) bool { return false })
 	why := ErrNoRows.Error()
-	for i, content := range all {
-		var b broughtModel
-		if err := json.Unmarshal(content, &b); err != nil {
-			return fmt.Errorf("learn: the model of member %d of %d: %w", i+1, len(all), err)
-		}
+	for i, b := range all {
 		if b.Error != "" {
 			why = b.Error
 			continue

@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -81,6 +82,25 @@ func (c careful) Gather(ctx context.Context, name string, data []byte) ([][]byte
 		return nil, fmt.Errorf("%w: %q has no blocks", ErrSum, name)
 	}
 	return all, err
+}
+
+// GatherJSON is Gather of values that encoding/json writes and reads.
+func GatherJSON[T any](ctx context.Context, flock Flock, name string, own T) ([]T, error) {
+	data, err := json.Marshal(own)
+	if err != nil {
+		return nil, fmt.Errorf("writing what %q gathers: %w", name, err)
+	}
+	brought, err := flock.Gather(ctx, name, data)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, len(brought))
+	for i, data := range brought {
+		if err := json.Unmarshal(data, &all[i]); err != nil {
+			return nil, fmt.Errorf("reading what member %d of %d brings to %q: %w", i+1, len(all), name, err)
+		}
+	}
+	return all, nil
 }
 
 // Alone is a flock of one process.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -154,34 +153,24 @@ func Agree(ctx context.Context, flock Flock, name string, schema *Schema) (*Sche
 	if schema == nil {
 		schema = &Schema{}
 	}
-	mine, err := json.Marshal(schema)
-	if err != nil {
-		return nil, fmt.Errorf("writing the schema: %w", err)
-	}
-	all, err := flock.Gather(ctx, name, mine)
+	all, err := GatherJSON(ctx, flock, name, *schema)
 	if err != nil {
 		return nil, fmt.Errorf("gathering the schemas of all members: %w", err)
 	}
 	var agreed *Schema
-	for i, data := range all {
-		where := fmt.Sprintf("member %d of %d", i+1, len(all))
-		var theirs Schema
-		if err := json.Unmarshal(data, &theirs); err != nil {
-			return nil, fmt.Errorf("reading the schema of %s: %w", where, err)
-		}
+	for i := range all {
+		theirs := &all[i]
 		if len(theirs.Fields) == 0 {
 			continue
 		}
 		if agreed == nil {
-			agreed = &theirs
+			agreed = theirs
 			continue
 		}
-		if agreed, err = agreed.with(&theirs); err != nil {
-			if e, ok := err.(*SchemaError); ok {
-				e.Where, e.Member = where, i+1
-			}
-			return nil, err
+		if apart := agreed.apart(theirs); len(apart) > 0 {
+			return nil, &SchemaError{Where: fmt.Sprintf("member %d of %d", i+1, len(all)), Member: i + 1, Differences: apart}
 		}
+		agreed = agreed.with(theirs)
 	}
 	if agreed == nil {
 		return nil, fmt.Errorf("none of %d members has a table", len(all))
@@ -192,24 +181,25 @@ func Agree(ctx context.Context, flock Flock, name string, schema *Schema) (*Sche
 	return agreed, nil
 }
 
-// with is the schema that the rows of both can be read with, in the order of s: a column that only
-// one of them has seen is as that one saw it.
-func (s *Schema) with(other *Schema) (*Schema, error) {
-	joined := &Schema{Fields: slices.Clone(s.Fields)}
-	var apart []Difference
+// apart are the differences for which the rows of both cannot be read alike.
+func (s *Schema) apart(other *Schema) (apart []Difference) {
 	for _, d := range s.Differences(other) {
 		unseen := d.What == OtherKind && (s.Fields[s.Find(d.Column)].Unseen || other.Fields[other.Find(d.Column)].Unseen)
 		if d.What != OtherPlace && !unseen {
 			apart = append(apart, d)
 		}
 	}
-	if len(apart) > 0 {
-		return nil, &SchemaError{Differences: apart}
-	}
+	return apart
+}
+
+// with is the schema that the rows of both can be read with, in the order of s: a column that only
+// one of them has seen is as that one saw it.
+func (s *Schema) with(other *Schema) *Schema {
+	joined := &Schema{Fields: slices.Clone(s.Fields)}
 	for i, f := range joined.Fields {
 		if f.Unseen {
 			joined.Fields[i] = other.Fields[other.Find(f.Name)]
 		}
 	}
-	return joined, nil
+	return joined
 }

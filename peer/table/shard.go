@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -96,21 +97,12 @@ func (s Shard) count(ctx context.Context, rows Source) (map[string]int64, error)
 
 // owned gives the values to peers.
 func owned(counts map[string]int64, peers int) map[string]int {
-	values := make([]string, 0, len(counts))
-	for value := range counts {
-		values = append(values, value)
-	}
-	slices.SortFunc(values, func(a, b string) int {
+	values := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	owners, rows := make(map[string]int, len(values)), make([]int64, peers)
 	for _, value := range values {
-		least := 0
-		for peer, n := range rows {
-			if n < rows[least] {
-				least = peer
-			}
-		}
+		least := slices.Index(rows, slices.Min(rows))
 		owners[value] = least
 		rows[least] += counts[value]
 	}

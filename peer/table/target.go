@@ -2,9 +2,9 @@ package table
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -189,27 +189,11 @@ func (t Target) values(ctx context.Context, rows Source) (counts map[string]int6
 
 // classes are the values that any member has, sorted.
 func (t Target) classes(ctx context.Context, flock Flock, name string, counts map[string]int64) ([]string, error) {
-	mine := make([]string, 0, len(counts))
-	for value := range counts {
-		mine = append(mine, value)
-	}
-	slices.Sort(mine)
-	data, err := json.Marshal(mine)
-	if err != nil {
-		return nil, fmt.Errorf("writing the classes: %w", err)
-	}
-	all, err := flock.Gather(ctx, name, data)
+	all, err := GatherJSON(ctx, flock, name, slices.Sorted(maps.Keys(counts)))
 	if err != nil {
 		return nil, fmt.Errorf("gathering the classes of the target %q: %w", t, err)
 	}
-	var classes []string
-	for i, data := range all {
-		var theirs []string
-		if err := json.Unmarshal(data, &theirs); err != nil {
-			return nil, fmt.Errorf("reading the classes of member %d of %d: %w", i+1, len(all), err)
-		}
-		classes = append(classes, theirs...)
-	}
+	classes := slices.Concat(all...)
 	slices.Sort(classes)
 	classes = slices.Compact(classes)
 	if len(classes) > MaxClasses {

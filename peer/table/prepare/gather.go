@@ -29,24 +29,15 @@ type part[T any] struct {
 // an error at all, see table.Ready.
 func gather[T any](ctx context.Context, flock table.Flock, name string, p part[T], merge func(T, T) (T, error)) (map[string]T, error) {
 	flock = table.Careful(flock)
-	own, err := written(p.own)
-	if err := table.Ready(ctx, flock, name+"/ready", cmp.Or(p.fault, err), p.settings...); err != nil {
+	if err := table.Ready(ctx, flock, name+"/ready", cmp.Or(p.fault, checkWritten(p.own)), p.settings...); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(own)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	all, err := flock.Gather(ctx, name, data)
+	all, err := table.GatherJSON(ctx, flock, name, p.own)
 	if err != nil {
 		return nil, err
 	}
 	merged := make(map[string]T)
-	for i, data := range all {
-		var theirs map[string]T
-		if err := json.Unmarshal(data, &theirs); err != nil {
-			return nil, fmt.Errorf("%s: what member %d of %d has learned: %w", name, i, len(all), err)
-		}
+	for _, theirs := range all {
 		for _, column := range slices.Sorted(maps.Keys(theirs)) {
 			of, known := merged[column]
 			if !known {
@@ -56,22 +47,18 @@ func gather[T any](ctx context.Context, flock table.Flock, name string, p part[T
 			}
 		}
 	}
-	_, err = written(merged)
-	return merged, err
+	return merged, checkWritten(merged)
 }
 
-// written is what is learned of each column as JSON, which knows no number that squares and sums of very
+// checkWritten says which column's part is no JSON, which knows no number that squares and sums of very
 // large ones become.
-func written[T any](learned map[string]T) (map[string]json.RawMessage, error) {
-	all := make(map[string]json.RawMessage, len(learned))
+func checkWritten[T any](learned map[string]T) error {
 	for _, column := range slices.Sorted(maps.Keys(learned)) {
-		data, err := json.Marshal(learned[column])
-		if err != nil {
-			return nil, fmt.Errorf("column %q: its numbers are too large to be squared and added up, divide them first, or leave it out: %w", column, err)
+		if _, err := json.Marshal(learned[column]); err != nil {
+			return fmt.Errorf("column %q: its numbers are too large to be squared and added up, divide them first, or leave it out: %w", column, err)
 		}
-		all[column] = data
 	}
-	return all, nil
+	return nil
 }
 
 // wants tells whether a stage is for a column: those that it names, or all of its kind.

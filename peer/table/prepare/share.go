@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -147,24 +146,12 @@ func agreeOnShares(ctx context.Context, flock table.Flock, name string, rows *ta
 	if err := table.Ready(ctx, flock, name+"/ready", how.fault(rows)); err != nil {
 		return p, err
 	}
-	own := shares{Rows: rows.Rows, Want: how.Rows, Bytes: how.Bytes}
-	for i := range rows.Columns {
-		own.Columns = append(own.Columns, rows.Columns[i].Name)
-	}
-	data, err := json.Marshal(own)
+	all, err := table.GatherJSON(ctx, flock, name, shares{rows.Names(), rows.Rows, how.Rows, how.Bytes})
 	if err != nil {
 		return p, err
 	}
-	brought, err := flock.Gather(ctx, name, data)
-	if err != nil {
-		return p, err
-	}
-	all, have, want := make([]shares, len(brought)), 0.0, 0.0
-	for i, data := range brought {
-		of := &all[i]
-		if err := json.Unmarshal(data, of); err != nil {
-			return p, fmt.Errorf("what member %d of %d tells: %w", i+1, len(all), err)
-		}
+	have, want := 0.0, 0.0
+	for i, of := range all {
 		have, want = have+float64(of.Rows), want+float64(of.Want)
 		switch {
 		case len(of.Columns) == 0 && of.Rows == 0: // it takes the columns of others
