@@ -219,12 +219,9 @@ func (f *alsFit) gather(ctx context.Context) error {
 
 // used are the values of a column that rows have.
 func used(c *table.Column) (values []string) {
-	seen := make([]bool, len(c.Values))
-	for _, code := range c.Codes {
-		seen[code] = true
-	}
+	rows, _ := c.Uses()
 	for code, value := range c.Values {
-		if seen[code] {
+		if rows[code] > 0 {
 			values = append(values, value)
 		}
 	}

@@ -236,13 +236,8 @@ func summarize(ctx context.Context, flock table.Flock, name string, rows Rows) (
 func summarizeColumn(column *table.Column) columnSummary {
 	s := columnSummary{Zeros: 63}
 	if column.Kind == table.Category {
-		counts := make([]int64, len(column.Values))
-		for _, code := range column.Codes {
-			if code >= 0 && int(code) < len(counts) {
-				counts[code]++
-				s.Rows++
-			}
-		}
+		counts, missing := column.Uses()
+		s.Rows = int64(len(column.Codes)) - missing
 		byName := make(map[string]int64, len(counts))
 		for i, n := range counts {
 			byName[column.Values[i]] += n

@@ -18,20 +18,8 @@ func (r Rows) Select(keep func(row int) bool) Rows {
 	if r.Features != nil {
 		r.Features = r.Features.Pick(rows)
 	}
-	r.Target, r.Weight = pick(r.Target, rows), pick(r.Weight, rows)
+	r.Target, r.Weight = table.PickOf(r.Target, rows), table.PickOf(r.Weight, rows)
 	return r
-}
-
-// pick is the values of some rows; nil stays nil.
-func pick(values []float64, rows []int) []float64 {
-	if values == nil {
-		return nil
-	}
-	picked := make([]float64, len(rows))
-	for i, row := range rows {
-		picked[i] = values[row]
-	}
-	return picked
 }
 
 // CrossValidate fits once for each fold (table.ParseFolds), on the rows that train, and scores

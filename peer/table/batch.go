@@ -86,6 +86,19 @@ func (c *Column) missing(row int) bool {
 	return c.Codes[row] == Missing
 }
 
+// Uses counts the rows of each of a category's Values, and those that are missing.
+func (c *Column) Uses() (rows []int64, missing int64) {
+	rows = make([]int64, len(c.Values))
+	for _, code := range c.Codes {
+		if code < 0 || int(code) >= len(rows) {
+			missing++
+		} else {
+			rows[code]++
+		}
+	}
+	return rows, missing
+}
+
 // Missing is the code of a category that is not there.
 const Missing int32 = -1
 
@@ -164,24 +177,25 @@ func (b *Batch) Pick(rows []int) *Batch {
 	for c := range b.Columns {
 		from, to := &b.Columns[c], &out.Columns[c]
 		*to = *from
-		if from.Numbers != nil {
-			to.Numbers = make([]float64, len(rows))
-			for i, row := range rows {
-				to.Numbers[i] = from.Numbers[row]
-			}
-		}
-		if from.Codes != nil {
-			to.Codes = make([]int32, len(rows))
-			for i, row := range rows {
-				to.Codes[i] = from.Codes[row]
-			}
-		}
+		to.Numbers, to.Codes = PickOf(from.Numbers, rows), PickOf(from.Codes, rows)
 	}
 	return out
 }
 
-// picked is b without the rows that keep does not want.
-func (b *Batch) picked(keep func(row int) bool) *Batch {
+// PickOf are the values of some rows; nil stays nil.
+func PickOf[T any](values []T, rows []int) []T {
+	if values == nil {
+		return nil
+	}
+	picked := make([]T, len(rows))
+	for i, row := range rows {
+		picked[i] = values[row]
+	}
+	return picked
+}
+
+// Keep is b without the rows that keep does not want.
+func (b *Batch) Keep(keep func(row int) bool) *Batch {
 	rows := make([]int, 0, b.Rows)
 	for row := range b.Rows {
 		if keep(row) {

@@ -29,7 +29,7 @@ func (l *Labels) Of(b *Batch) (features *Batch, target []float64, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	features = b.picked(func(row int) bool { return !math.IsNaN(all[row]) })
+	features = b.Keep(func(row int) bool { return !math.IsNaN(all[row]) })
 	if features, err = Drop(l.Target.Column)(features); err != nil {
 		return nil, nil, err
 	}

@@ -65,7 +65,7 @@ func (s Shard) Among(ctx context.Context, rows Source, peers int, seed uint64) (
 					return int(hashText(text, shardSalt^seed) % uint64(peers))
 				}, owner)
 			}
-			return b.picked(func(row int) bool { return owner(row) == peer }), nil
+			return b.Keep(func(row int) bool { return owner(row) == peer }), nil
 		}
 	}
 	return filters, nil

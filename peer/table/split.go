@@ -117,7 +117,7 @@ func (s Split) filter(test bool) Filter {
 		if err != nil {
 			return nil, err
 		}
-		return b.picked(func(row int) bool {
+		return b.Keep(func(row int) bool {
 			p := part(row)
 			return (p >= s.from && p < s.below) == test
 		}), nil

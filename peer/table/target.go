@@ -170,14 +170,8 @@ func (t Target) values(ctx context.Context, rows Source) (counts map[string]int6
 		if err != nil {
 			return nil, 0, err
 		}
-		of := make([]int64, len(c.Values))
-		for _, code := range c.Codes {
-			if code == Missing {
-				missing++
-			} else {
-				of[code]++
-			}
-		}
+		of, without := c.Uses()
+		missing += without
 		for i, n := range of {
 			if n > 0 && len(counts) <= MaxClasses {
 				counts[c.Values[i]] += n

@@ -110,7 +110,7 @@ func TestTargetThatCannotBeLearned(t *testing.T) {
 		many.Rows++
 	}
 	half := func(from, to int) *Batch { // of many
-		b := many.picked(func(row int) bool { return row >= from && row < to })
+		b := many.Keep(func(row int) bool { return row >= from && row < to })
 		return b
 	}
 	for _, c := range []struct {

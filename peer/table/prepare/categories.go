@@ -63,15 +63,10 @@ func counted(counts map[string]float64, c *table.Column) map[string]float64 {
 	if counts == nil {
 		counts = make(map[string]float64)
 	}
-	of := make([]float64, len(c.Values))
-	for _, code := range c.Codes {
-		if code != table.Missing {
-			of[code]++
-		}
-	}
+	of, _ := c.Uses()
 	for code, n := range of {
 		if n > 0 && len(counts) <= MaxValues {
-			counts[c.Values[code]] += n
+			counts[c.Values[code]] += float64(n)
 		}
 	}
 	return counts

@@ -51,13 +51,7 @@ func Distinct(ctx context.Context, flock table.Flock, name string, rows table.So
 		}
 	}
 	return func(b *table.Batch) (*table.Batch, error) {
-		var kept []int
-		for row := range b.Rows {
-			if !drop[b.Key(row)] {
-				kept = append(kept, row)
-			}
-		}
-		return b.Pick(kept), nil
+		return b.Keep(func(row int) bool { return !drop[b.Key(row)] }), nil
 	}, len(drop), nil
 }
 

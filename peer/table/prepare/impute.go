@@ -105,8 +105,9 @@ func (s *Impute) look(ctx context.Context, rows table.Source) part[seen] {
 			of.Moments.Add(c.Numbers...)
 			of.Missing += float64(len(c.Numbers)) - (of.Moments.Count - there)
 		} else {
+			_, missing := c.Uses()
 			of.Values = counted(of.Values, c)
-			of.Missing += float64(len(slices.DeleteFunc(slices.Clone(c.Codes), func(code int32) bool { return code != table.Missing })))
+			of.Missing += float64(missing)
 		}
 		if s.By == Median {
 			if of.Sketch == nil {

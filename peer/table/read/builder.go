@@ -3,6 +3,7 @@ package read
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -298,10 +299,5 @@ func (m *markers) has(value []byte) bool {
 	if len(value) == 0 {
 		return m.empty
 	}
-	for _, t := range m.texts {
-		if string(value) == t {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.texts, func(t string) bool { return string(value) == t })
 }

@@ -168,8 +168,6 @@ var ErrSeparator = errors.New("fields of this format are separated by")
 // csvRows are the rows of a CSV or TSV file.
 type csvRows struct {
 	records
-	closer io.Closer
-	at     int64 // line of the last row
 	places []int // in the sink, by field
 	names  []string
 }
@@ -180,7 +178,8 @@ func openCSV(in io.ReadCloser, comma byte, s sink) (*csvRows, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &csvRows{records: records{lines: l, comma: comma}, closer: in}
+	l.closer = in
+	r := &csvRows{records: records{lines: l, comma: comma}}
 	header, err := r.records.next()
 	switch {
 	case err == io.EOF:
@@ -234,7 +233,3 @@ func (r *csvRows) next(s sink) (*Damage, error) {
 	}
 	return nil, nil
 }
-
-func (r *csvRows) line() int64 { return r.at }
-
-func (r *csvRows) close() error { return r.closer.Close() }

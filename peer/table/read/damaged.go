@@ -1,6 +1,7 @@
 package read
 
 import (
+	"bytes"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -65,14 +66,14 @@ func (d Damaged) String() string {
 
 // WriteTo writes what was set aside as CSV: file, line, row, column, reason, text.
 func (d Damaged) WriteTo(w io.Writer) (int64, error) {
-	counted := &counter{w: w}
-	c := csv.NewWriter(counted)
+	var text bytes.Buffer
+	c := csv.NewWriter(&text)
 	c.Write([]string{"file", "line", "row", "column", "reason", "text"})
 	for _, r := range d.First {
 		c.Write([]string{r.File, strconv.FormatInt(r.Line, 10), strconv.FormatInt(r.Row, 10), r.Column, r.Reason, r.Text})
 	}
 	c.Flush()
-	return counted.n, c.Error()
+	return text.WriteTo(w)
 }
 
 // add sets a row aside; a *DamageError if that is one too many.
@@ -115,16 +116,4 @@ func (e *DamageError) Error() string {
 // cut is the start of a text, to be kept.
 func cut(text []byte) string {
 	return string(text[:min(len(text), maxText)])
-}
-
-// counter counts what is written.
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }

@@ -11,13 +11,15 @@ import (
 // numbers, texts, true, false or null. A member that is not there is missing.
 type jsonRows struct {
 	*lines
-	at     int64 // line of the last row
-	closer io.Closer
 }
 
 func openJSON(in io.ReadCloser, _ sink) (*jsonRows, error) {
 	l, err := newLines(in)
-	return &jsonRows{lines: l, closer: in}, err
+	if err != nil {
+		return nil, err
+	}
+	l.closer = in
+	return &jsonRows{l}, nil
 }
 
 func (r *jsonRows) next(s sink) (*Damage, error) {
@@ -26,11 +28,11 @@ func (r *jsonRows) next(s sink) (*Damage, error) {
 		if err != nil {
 			return nil, err
 		}
-		line, at, torn := chomp(r.rest()[:n]), r.number, r.rest()[n-1] != '\n'
+		line, torn := chomp(r.rest()[:n]), r.rest()[n-1] != '\n'
+		r.at = r.number
 		if err := r.take(n); err != nil {
 			return nil, err
 		}
-		r.at = at
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
@@ -41,13 +43,9 @@ func (r *jsonRows) next(s sink) (*Damage, error) {
 		if torn && column == nil {
 			wrong = "the last line is cut off: " + wrong
 		}
-		return &Damage{Line: at, Column: string(column), Reason: wrong, Text: cut(line)}, nil
+		return &Damage{Line: r.at, Column: string(column), Reason: wrong, Text: cut(line)}, nil
 	}
 }
-
-func (r *jsonRows) line() int64 { return r.at }
-
-func (r *jsonRows) close() error { return r.closer.Close() }
 
 // object hands the members of an object to a sink. If one is wrong, it says which.
 func object(line []byte, s sink) (column []byte, wrong string) {

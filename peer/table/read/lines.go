@@ -14,7 +14,13 @@ type lines struct {
 	start, end int
 	eof        bool
 	number     int64 // of the next line, from 1
+	at         int64 // line of the last row
+	closer     io.Closer
 }
+
+func (l *lines) line() int64 { return l.at }
+
+func (l *lines) close() error { return l.closer.Close() }
 
 // firstBuffer is what a reader of lines begins with, in bytes.
 const firstBuffer = 256 << 10
@@ -89,11 +95,5 @@ func (l *lines) take(n int) error {
 
 // chomp is a line without its end.
 func chomp(line []byte) []byte {
-	if n := len(line); n > 0 && line[n-1] == '\n' {
-		line = line[:n-1]
-	}
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	return line
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'})
 }

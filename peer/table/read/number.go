@@ -54,10 +54,8 @@ func slowNumber(text []byte, point byte) (float64, bool) {
 		}
 		text = bytes.Replace(text, []byte{point}, []byte{'.'}, 1)
 	}
-	for _, c := range text {
-		if c == '_' || c == 'x' || c == 'X' { // a Go literal is no number of a table
-			return 0, false
-		}
+	if bytes.ContainsAny(text, "_xX") { // a Go literal is no number of a table
+		return 0, false
 	}
 	v, err := strconv.ParseFloat(string(text), 64)
 	if err != nil && v == 0 { // out of range is an infinity

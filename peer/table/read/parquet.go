@@ -44,6 +44,7 @@ func openParquet(in *os.File, s sink) (r *parquetRows, err error) {
 		return nil, fmt.Errorf("its end, where a Parquet file tells what is in it, is missing or damaged (is it cut off?): %w", err)
 	}
 	r = &parquetRows{in: in, file: whole}
+	var all []*parquetColumn
 	var names []string
 	columns := whole.MetaData().Schema
 	for i := range columns.NumColumns() {
@@ -51,37 +52,28 @@ func openParquet(in *os.File, s sink) (r *parquetRows, err error) {
 		if err != nil {
 			return nil, err
 		}
-		r.columns, names = append(r.columns, c), append(names, c.name)
+		all, names = append(all, c), append(names, c.name)
 	}
 	if err := named(names); err != nil {
 		return nil, err
 	}
-	if r.places, err = s.places(names); err != nil {
+	places, err := s.places(names)
+	if err != nil {
 		return nil, err
 	}
-	for i, c := range r.columns {
+	for i, c := range all {
+		if places[i] == ignored {
+			continue
+		}
 		kind := table.Number
 		if c.isText {
 			kind = table.Category
 		}
-		if r.places[i] != ignored {
-			s.typed(r.places[i], kind)
-		}
+		s.typed(places[i], kind)
+		c.at = i
+		r.columns, r.places = append(r.columns, c), append(r.places, places[i])
 	}
-	r.ignore()
 	return r, nil
-}
-
-// ignore leaves out the columns that the sink does not look at.
-func (r *parquetRows) ignore() {
-	columns, places := r.columns, r.places
-	r.columns, r.places = nil, nil
-	for i, c := range columns {
-		if places[i] != ignored {
-			c.at = i
-			r.columns, r.places = append(r.columns, c), append(r.places, places[i])
-		}
-	}
 }
 
 func (r *parquetRows) next(s sink) (*Damage, error) {
