@@ -233,19 +233,10 @@ func (f *alsFit) run(ctx context.Context) (*ALSModel, error) {
 	if err := f.gather(ctx); err != nil {
 		return nil, err
 	}
-	sum := make([]float64, 2)
-	for row, rating := range f.rows.Target {
-		sum[0] += f.rows.weight(row) * rating
-		sum[1] += f.rows.weight(row)
-	}
-	sum, _, err := f.flock.Sum(ctx, f.name+"/mean", sum)
-	if err != nil {
+	var err error
+	if f.mean, err = f.average(ctx, "/mean", func(row int, weight float64) float64 { return weight * f.rows.Target[row] }); err != nil {
 		return nil, err
 	}
-	if err := checkWeights(f.name+"/mean", sum[1]); err != nil {
-		return nil, err
-	}
-	f.mean = sum[0] / sum[1]
 	chance := rand.New(rand.NewPCG(f.Seed, uint64(len(f.names))))
 	items := make([][]float64, len(f.names))
 	for i := range items {
@@ -253,11 +244,8 @@ func (f *alsFit) run(ctx context.Context) (*ALSModel, error) {
 			items[i] = append(items[i], chance.NormFloat64()/math.Sqrt(float64(f.Factors)))
 		}
 	}
-	var users [][]float64
 	for round := range f.Rounds {
-		users = f.solve(f.equations(len(f.users.Values), func(row int) (int, []float64) {
-			return int(f.users.Codes[row]), items[f.place[f.items.Codes[row]]]
-		}))
+		users := f.usersOf(items)
 		sums, _, err := f.flock.Sum(ctx, fmt.Sprintf("%s/items%d", f.name, round), f.equations(len(items), func(row int) (int, []float64) {
 			return f.place[f.items.Codes[row]], users[f.users.Codes[row]]
 		}))
@@ -270,7 +258,32 @@ func (f *alsFit) run(ctx context.Context) (*ALSModel, error) {
 		}
 		items = slices.Collect(slices.Chunk(flat, f.Factors))
 	}
-	return f.model(ctx, users, items)
+	return f.model(ctx, items)
+}
+
+// average is the mean over the rows of all members of what of gives, times the weight.
+func (f *alsFit) average(ctx context.Context, part string, of func(row int, weight float64) float64) (float64, error) {
+	sum := make([]float64, 2)
+	for row := range f.rows.Target {
+		weight := f.rows.weight(row)
+		sum[0] += of(row, weight)
+		sum[1] += weight
+	}
+	sum, _, err := f.flock.Sum(ctx, f.name+part, sum)
+	if err == nil {
+		err = checkWeights(f.name+part, sum[1])
+	}
+	if err != nil {
+		return 0, err
+	}
+	return sum[0] / sum[1], nil
+}
+
+// usersOf are the factors of this member's users by those of all items.
+func (f *alsFit) usersOf(items [][]float64) [][]float64 {
+	return f.solve(f.equations(len(f.users.Values), func(row int) (int, []float64) {
+		return int(f.users.Codes[row]), items[f.place[f.items.Codes[row]]]
+	}))
 }
 
 // width is how many numbers the equations of one user or item are: the upper triangle, the
@@ -324,10 +337,8 @@ func (f *alsFit) solve(sums []float64) [][]float64 {
 
 // model puts the factors together with the names, and sums how far off they are. The users'
 // factors are brought up to the items' last.
-func (f *alsFit) model(ctx context.Context, users, items [][]float64) (*ALSModel, error) {
-	users = f.solve(f.equations(len(users), func(row int) (int, []float64) {
-		return int(f.users.Codes[row]), items[f.place[f.items.Codes[row]]]
-	}))
+func (f *alsFit) model(ctx context.Context, items [][]float64) (*ALSModel, error) {
+	users := f.usersOf(items)
 	m := &ALSModel{User: f.User, Item: f.Item, Mean: f.mean, Items: map[string][]float64{}, Users: map[string][]float64{}}
 	for i, name := range f.names {
 		m.Items[name] = items[i]
@@ -339,15 +350,13 @@ func (f *alsFit) model(ctx context.Context, users, items [][]float64) (*ALSModel
 	if err != nil {
 		return nil, err
 	}
-	sum := make([]float64, 2)
-	for row, rating := range f.rows.Target {
-		off, w := predicted[row]-rating, f.rows.weight(row)
-		sum[0] += w * off * off
-		sum[1] += w
-	}
-	if sum, _, err = f.flock.Sum(ctx, f.name+"/rmse", sum); err != nil {
+	squared, err := f.average(ctx, "/rmse", func(row int, weight float64) float64 {
+		off := predicted[row] - f.rows.Target[row]
+		return weight * off * off
+	})
+	if err != nil {
 		return nil, err
 	}
-	m.RMSE = math.Sqrt(sum[0] / sum[1]) // NaN of a sum below 0, which check finds
+	m.RMSE = math.Sqrt(squared) // NaN of a sum below 0, which check finds
 	return m, m.check()
 }

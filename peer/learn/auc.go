@@ -67,15 +67,6 @@ type areaOf struct {
 	name   string
 }
 
-// each goes over the rows: their score, its cell, and whether they are of the class.
-func (a areaOf) each(do func(score float64, cell int, weight float64, positive bool)) {
-	k := len(a.rows.Classes)
-	for i := range a.rows.count() {
-		score := min(max(a.scores[i*k+a.class], 0), 1)
-		do(score, coarse(score), a.rows.weight(i), int(a.rows.Target[i]) == a.class)
-	}
-}
-
 // histogram is what the flock has in n bins: the weight of the class and of the rest, one
 // after the other, and in ends the largest score of each bin and the least, negated.
 func (a areaOf) histogram(ctx context.Context, flock table.Flock, name string, n int, bin func(score float64, cell int) int) (weights, ends []float64, err error) {
@@ -83,14 +74,16 @@ func (a areaOf) histogram(ctx context.Context, flock table.Flock, name string, n
 	for b := range ends {
 		ends[b] = -2 // below what any score gives
 	}
-	a.each(func(score float64, cell int, weight float64, positive bool) {
-		b := bin(score, cell)
+	k := len(a.rows.Classes)
+	for i := range a.rows.count() {
+		score := min(max(a.scores[i*k+a.class], 0), 1)
+		b := bin(score, coarse(score))
 		ends[b], ends[n+b] = max(ends[b], score), max(ends[n+b], -score)
-		if !positive {
+		if int(a.rows.Target[i]) != a.class {
 			b += n
 		}
-		weights[b] += weight
-	})
+		weights[b] += a.rows.weight(i)
+	}
 	if weights, _, err = flock.Sum(ctx, a.name+name, weights); err != nil {
 		return nil, nil, err
 	}

@@ -108,22 +108,17 @@ func (m *LogisticModel) Outputs() int { return max(len(m.Intercept), 2) }
 
 // Predict appends a probability for each class for each row.
 func (m *LogisticModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
-	if len(m.Intercept) > 1 {
-		first := len(dst)
-		dst, err := m.apply(dst, features)
-		if err == nil {
-			for p := range slices.Chunk(dst[first:], len(m.Intercept)) {
-				softmax(p)
-			}
-		}
-		return dst, err
-	}
 	margins, err := m.apply(nil, features)
 	if err != nil {
 		return dst, err
 	}
-	for _, margin := range margins {
-		dst = append(dst, sigmoid(-margin), sigmoid(margin))
+	for p := range slices.Chunk(margins, len(m.Intercept)) {
+		if len(p) == 1 {
+			p = []float64{sigmoid(-p[0]), sigmoid(p[0])}
+		} else {
+			softmax(p)
+		}
+		dst = append(dst, p...)
 	}
 	return dst, nil
 }

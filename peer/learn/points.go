@@ -202,12 +202,6 @@ func parseFloats(data []byte) ([]float64, error) {
 
 // draw is a number from 0 to below 1 for a row, the same wherever the row is held.
 func draw(seed uint64, round int, key int64) float64 {
-	h := seed
-	for _, v := range []uint64{uint64(round), uint64(key)} {
-		h += v + 0x9e3779b97f4a7c15 // splitmix64
-		h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-		h = (h ^ h>>27) * 0x94d049bb133111eb
-		h ^= h >> 31
-	}
+	h := table.Mix(table.Mix(seed+uint64(round)) + uint64(key))
 	return float64(h>>11) / (1 << 53)
 }

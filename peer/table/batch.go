@@ -78,14 +78,6 @@ func (c *Column) asCategory() *Column {
 	return out
 }
 
-// missing says whether a row has no value.
-func (c *Column) missing(row int) bool {
-	if c.Kind == Number {
-		return math.IsNaN(c.Numbers[row])
-	}
-	return c.Codes[row] == Missing
-}
-
 // Uses counts the rows of each of a category's Values, and those that are missing.
 func (c *Column) Uses() (rows []int64, missing int64) {
 	rows = make([]int64, len(c.Values))

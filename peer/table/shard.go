@@ -82,10 +82,13 @@ func (s Shard) count(ctx context.Context, rows Source) (map[string]int64, error)
 		if c == nil {
 			return nil, errors.New("there is none of this name")
 		}
-		text := byValue(c, func(text string) string { return text }, nil)
-		for row := range b.Rows {
-			if !c.missing(row) {
-				counts[text(row)]++
+		if c.Kind == Number {
+			c = c.asCategory()
+		}
+		rows, _ := c.Uses()
+		for i, n := range rows {
+			if n > 0 {
+				counts[c.Values[i]] += n
 			}
 		}
 		if len(counts) > maxShardValues {

@@ -2,7 +2,6 @@ package table
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 )
@@ -141,7 +140,7 @@ func (s Split) parts(b *Batch) (func(row int) int64, error) {
 }
 
 // hashRow is a hash of a row's number.
-func hashRow(key int64, salt uint64) uint64 { return mix(uint64(key) ^ mix(salt)) }
+func hashRow(key int64, salt uint64) uint64 { return Mix(uint64(key) ^ Mix(salt)) }
 
 // hashText is a hash of a value.
 func hashText(text string, salt uint64) uint64 {
@@ -149,11 +148,11 @@ func hashText(text string, salt uint64) uint64 {
 	for i := range len(text) {
 		h = (h ^ uint64(text[i])) * 1099511628211
 	}
-	return mix(h ^ mix(salt))
+	return Mix(h ^ Mix(salt))
 }
 
-// mix is a step of SplitMix64.
-func mix(x uint64) uint64 {
+// Mix is a step of SplitMix64, in this release and later ones.
+func Mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
@@ -164,19 +163,7 @@ func mix(x uint64) uint64 {
 // for each value; or from the row if it has none.
 func byValue[T any](c *Column, of func(text string) T, missing func(row int) T) func(row int) T {
 	if c.Kind == Number {
-		known := map[float64]T{}
-		return func(row int) T {
-			v := c.Numbers[row]
-			if math.IsNaN(v) {
-				return missing(row)
-			}
-			t, ok := known[v]
-			if !ok {
-				t = of(strconv.FormatFloat(v+0, 'g', -1, 64)) // -0 is 0
-				known[v] = t
-			}
-			return t
-		}
+		c = c.asCategory()
 	}
 	known, done := make([]T, len(c.Values)), make([]bool, len(c.Values))
 	return func(row int) T {

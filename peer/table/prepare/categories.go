@@ -240,11 +240,29 @@ func bucket(text string, count int) int {
 	return int(h.Sum64() % uint64(count))
 }
 
-// named are columns of zeros, COLUMN#0 and so on.
-func named(column string, count, rows int) []table.Column {
+// placed is what a text has in one of the columns that it becomes.
+type placed struct {
+	column int
+	share  float64
+}
+
+// hashed are so many columns, COLUMN#0 and so on, of what each text has there.
+func hashed(c *table.Column, count int, of func(text string) []placed) []table.Column {
 	columns := make([]table.Column, count)
 	for i := range columns {
-		columns[i] = table.Column{Name: column + "#" + strconv.Itoa(i), Kind: table.Number, Numbers: make([]float64, rows)}
+		columns[i] = table.Column{Name: c.Name + "#" + strconv.Itoa(i), Kind: table.Number, Numbers: make([]float64, len(c.Codes))}
+	}
+	known := make([][]placed, len(c.Values))
+	for row, code := range c.Codes {
+		if code == table.Missing {
+			continue
+		}
+		if known[code] == nil {
+			known[code] = of(c.Values[code])
+		}
+		for _, p := range known[code] {
+			columns[p.column].Numbers[row] = p.share
+		}
 	}
 	return columns
 }
@@ -271,16 +289,6 @@ func columnsOf(ctx context.Context, flock table.Flock, name string, rows table.S
 // Transform implements table.Stage.
 func (s *Buckets) Transform(b *table.Batch) (*table.Batch, error) {
 	return replaced(b, table.Category, s.Learned, func(c *table.Column, _ bool) []table.Column {
-		columns := named(c.Name, s.Count, len(c.Codes))
-		places := make([]int, len(c.Values))
-		for i, value := range c.Values {
-			places[i] = bucket(value, s.Count)
-		}
-		for row, code := range c.Codes {
-			if code != table.Missing {
-				columns[places[code]].Numbers[row] = 1
-			}
-		}
-		return columns
+		return hashed(c, s.Count, func(text string) []placed { return []placed{{bucket(text, s.Count), 1}} })
 	})
 }

@@ -1,11 +1,6 @@
 package prepare
 
-import (
-	"context"
-	"math"
-
-	"github.com/seed-97356399/murmuration/peer/table"
-)
+import "math"
 
 // Moments are the mean and the variance of numbers, which merge as if they were of one heap
 // (Chan, Golub and LeVeque, 1979). The mean is kept as a number near it and what is missing to it, so that
@@ -66,20 +61,4 @@ func (m *Moments) Merge(o Moments) {
 	m.Off += apart * (o.Count / all)
 	m.Squares += o.Squares + apart*apart*(m.Count*(o.Count/all))
 	m.Count = all
-}
-
-func mergedMoments(a, b Moments) (Moments, error) {
-	a.Merge(b)
-	return a, nil
-}
-
-// momentsOf are the moments of the columns that a stage is for, over all members.
-func momentsOf(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string) (map[string]Moments, error) {
-	own := make(map[string]Moments)
-	err := collect(ctx, rows, columns, table.Number, func(c *table.Column) {
-		m := own[c.Name]
-		m.Add(c.Numbers...)
-		own[c.Name] = m
-	})
-	return gather(ctx, flock, name, part[Moments]{own, err, []any{columns}}, mergedMoments)
 }

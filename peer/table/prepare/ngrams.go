@@ -54,25 +54,12 @@ func (s *NGrams) check() error {
 // Transform implements table.Stage.
 func (s *NGrams) Transform(b *table.Batch) (*table.Batch, error) {
 	return replaced(b, table.Category, s.Learned, func(c *table.Column, _ bool) []table.Column {
-		columns := named(c.Name, s.Count, len(c.Codes))
-		counts := make([]map[int]float64, len(c.Values))
-		for row, code := range c.Codes {
-			if code == table.Missing {
-				continue
-			}
-			if counts[code] == nil {
-				counts[code] = s.of(c.Values[code])
-			}
-			for place, share := range counts[code] {
-				columns[place].Numbers[row] = share
-			}
-		}
-		return columns
+		return hashed(c, s.Count, s.of)
 	})
 }
 
 // of are the shares of a text's n-grams.
-func (s *NGrams) of(text string) map[int]float64 {
+func (s *NGrams) of(text string) (shares []placed) {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	counts, squares := make(map[int]float64), 0.0
 	add := func(gram string) { counts[bucket(gram, s.Count)]++ }
@@ -90,8 +77,9 @@ func (s *NGrams) of(text string) map[int]float64 {
 	for _, n := range counts {
 		squares += n * n
 	}
+	shares = make([]placed, 0, len(counts))
 	for place, n := range counts {
-		counts[place] = n / math.Sqrt(squares)
+		shares = append(shares, placed{place, n / math.Sqrt(squares)})
 	}
-	return counts
+	return shares
 }

@@ -34,7 +34,16 @@ func (s Scale) of(x float64) float64 {
 
 // Fit implements table.Stage.
 func (s *Standardize) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
-	all, err := momentsOf(ctx, flock, name, rows, s.Columns)
+	own := make(map[string]Moments)
+	err := collect(ctx, rows, s.Columns, table.Number, func(c *table.Column) {
+		m := own[c.Name]
+		m.Add(c.Numbers...)
+		own[c.Name] = m
+	})
+	all, err := gather(ctx, flock, name, part[Moments]{own, err, []any{s.Columns}}, func(a, b Moments) (Moments, error) {
+		a.Merge(b)
+		return a, nil
+	})
 	if err != nil {
 		return fmt.Errorf("standardizing: %w", err)
 	}
