@@ -149,7 +149,6 @@ func (m *Machine) View(now time.Duration, members []ID) {
 	if slices.Equal(members, m.members) {
 		return
 	}
-	before := m.coordinator()
 	m.members = slices.Clone(members)
 	if !slices.Contains(m.members, m.self) {
 		m.members = append(m.members, m.self)
@@ -164,32 +163,30 @@ func (m *Machine) View(now time.Duration, members []ID) {
 			maps.DeleteFunc(s.own.early, func(id ID, _ *early) bool { return !slices.Contains(m.members, id) })
 		}
 	}
-	m.led(before)
+	m.led()
 }
 
 // Deaf notes that a member's release knows no sums.
 func (m *Machine) Deaf(now time.Duration, member ID) {
 	m.now = now
 	if !m.asleep[member] && member != m.self {
-		before := m.coordinator()
 		if m.asleep[member] = true; m.leader == member {
 			m.leader, m.group = "", nil
 		}
-		m.led(before)
+		m.led()
 	}
 }
 
 // wakes notes that a member knows sums.
 func (m *Machine) wakes(member ID) {
 	if m.asleep[member] {
-		before := m.coordinator()
 		delete(m.asleep, member)
-		m.led(before)
+		m.led()
 	}
 }
 
 // led goes on with the coordinator that is one now.
-func (m *Machine) led(before ID) {
+func (m *Machine) led() {
 	now := m.coordinator()
 	for _, s := range m.sums() {
 		if s.lead != nil && now != m.self {
@@ -341,14 +338,13 @@ func (e ended) answer(status *wire.Sum) *wire.Sum {
 // follow takes another's word for who coordinates: where none does, where the one that did
 // says so, and where two sides of a cut had one each, of whom the first in order goes on.
 func (m *Machine) follow(from, leader ID) {
-	before := m.coordinator()
 	place := slices.Index(m.members, leader)
-	if leader == before || place < 0 || m.asleep[leader] {
+	if leader == m.coordinator() || place < 0 || m.asleep[leader] {
 		return
 	}
 	if m.leader == "" || from == m.leader || place < slices.Index(m.members, m.leader) {
 		m.leader, m.group = leader, nil
-		m.led(before)
+		m.led()
 	}
 }
 
@@ -380,12 +376,7 @@ func (m *Machine) sum(name string) *sum {
 
 // sums are those under way, in the order of their names: a map has none.
 func (m *Machine) sums() []*sum {
-	all := make([]*sum, 0, len(m.open))
-	for _, s := range m.open {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b *sum) int { return strings.Compare(a.name, b.name) })
-	return all
+	return slices.SortedFunc(maps.Values(m.open), func(a, b *sum) int { return strings.Compare(a.name, b.name) })
 }
 
 // tidy forgets a sum that nobody here needs.

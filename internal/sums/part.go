@@ -342,11 +342,10 @@ func (p *part) commit(from ID, w *wire.Sum) {
 	}
 	p.m.out = append(p.m.out, Outcome{Result: result})
 	if p.m.leader != from {
-		before := p.m.coordinator()
 		p.m.leader = from
 		s := p.m.open[p.Name]
 		s.own = nil // it says nothing more of it
-		p.m.led(before)
+		p.m.led()
 	}
 	p.m.over.Add(p.Name, ended{attempt: w.Attempt})
 	if s := p.m.open[p.Name]; s != nil {

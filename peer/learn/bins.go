@@ -236,13 +236,9 @@ func summarize(ctx context.Context, flock table.Flock, name string, rows Rows) (
 func summarizeColumn(column *table.Column) columnSummary {
 	s := columnSummary{Zeros: 63}
 	if column.Kind == table.Category {
-		counts, missing := column.Uses()
+		counts, missing := table.CountValues[int64](nil, column, len(column.Values))
 		s.Rows = int64(len(column.Codes)) - missing
-		byName := make(map[string]int64, len(counts))
-		for i, n := range counts {
-			byName[column.Values[i]] += n
-		}
-		s.name(byName, maxNames)
+		s.name(counts, maxNames)
 		return s
 	}
 	for _, x := range column.Numbers {

@@ -91,6 +91,21 @@ func (c *Column) Uses() (rows []int64, missing int64) {
 	return rows, missing
 }
 
+// CountValues adds a column's rows to those of each value, until there are more values than most: then it
+// knows enough. Missing are the rows without one.
+func CountValues[T int64 | float64](counts map[string]T, c *Column, most int) (all map[string]T, missing T) {
+	if counts == nil {
+		counts = make(map[string]T)
+	}
+	rows, none := c.Uses()
+	for i, n := range rows {
+		if n > 0 && len(counts) <= most {
+			counts[c.Values[i]] += T(n)
+		}
+	}
+	return counts, T(none)
+}
+
 // Missing is the code of a category that is not there.
 const Missing int32 = -1
 

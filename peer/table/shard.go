@@ -85,12 +85,7 @@ func (s Shard) count(ctx context.Context, rows Source) (map[string]int64, error)
 		if c.Kind == Number {
 			c = c.asCategory()
 		}
-		rows, _ := c.Uses()
-		for i, n := range rows {
-			if n > 0 {
-				counts[c.Values[i]] += n
-			}
-		}
+		CountValues(counts, c, maxShardValues)
 		if len(counts) > maxShardValues {
 			return nil, fmt.Errorf("it has more than %d values", maxShardValues)
 		}

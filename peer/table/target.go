@@ -170,13 +170,9 @@ func (t Target) values(ctx context.Context, rows Source) (counts map[string]int6
 		if err != nil {
 			return nil, 0, err
 		}
-		of, without := c.Uses()
-		missing += without
-		for i, n := range of {
-			if n > 0 && len(counts) <= MaxClasses {
-				counts[c.Values[i]] += n
-			}
-		}
+		var none int64
+		counts, none = CountValues(counts, c, MaxClasses)
+		missing += none
 	}
 	return counts, missing, nil
 }

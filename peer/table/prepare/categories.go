@@ -27,7 +27,7 @@ func values(ctx context.Context, flock table.Flock, name string, rows table.Sour
 	own := make(map[string]map[string]float64)
 	p := part[map[string]float64]{own: own, settings: []any{columns, floor}}
 	if p.fault = checkFloor(floor); p.fault == nil {
-		p.fault = collect(ctx, rows, columns, table.Category, func(c *table.Column) { own[c.Name] = counted(own[c.Name], c) })
+		p.fault = collect(ctx, rows, columns, table.Category, func(c *table.Column) { own[c.Name], _ = table.CountValues(own[c.Name], c, MaxValues) })
 	}
 	all, err := gather(ctx, flock, name, p, mergedCounts)
 	if err != nil {
@@ -58,30 +58,17 @@ func checkFloor(floor float64) error {
 // errManyValues is more than MaxValues.
 var errManyValues = fmt.Errorf("has more than %d values: drop it, or make it buckets", MaxValues)
 
-// counted adds the rows of each value. Of one value too many it knows enough.
-func counted(counts map[string]float64, c *table.Column) map[string]float64 {
-	if counts == nil {
-		counts = make(map[string]float64)
-	}
-	of, _ := c.Uses()
-	for code, n := range of {
-		if n > 0 && len(counts) <= MaxValues {
-			counts[c.Values[code]] += float64(n)
-		}
-	}
-	return counts
-}
-
-func mergedCounts(a, b map[string]float64) (map[string]float64, error) {
+// mergedCounts are those of both. Of one value too many it knows enough.
+func mergedCounts(a, b map[string]float64) map[string]float64 {
 	if a == nil {
-		return b, nil
+		return b
 	}
 	for value, n := range b {
 		if len(a) <= MaxValues {
 			a[value] += n
 		}
 	}
-	return a, nil
+	return a
 }
 
 // dictionary is the values of columns that have a place of their own, with how to find it.
@@ -283,7 +270,7 @@ func columnsOf(ctx context.Context, flock table.Flock, name string, rows table.S
 	if fault == nil {
 		fault = collect(ctx, first(rows), columns, kind, func(c *table.Column) { own[c.Name] = true })
 	}
-	return gather(ctx, flock, name, part[bool]{own, fault, append(settings, columns)}, func(a, _ bool) (bool, error) { return a, nil })
+	return gather(ctx, flock, name, part[bool]{own, fault, append(settings, columns)}, func(a, _ bool) bool { return a })
 }
 
 // Transform implements table.Stage.

@@ -27,7 +27,7 @@ type part[T any] struct {
 // gather merges what every member has learned of each column, in the flock's order, so that
 // all have the same. A member without rows knows no columns: it brings nothing. A fault of one is
 // an error at all, see table.Ready.
-func gather[T any](ctx context.Context, flock table.Flock, name string, p part[T], merge func(T, T) (T, error)) (map[string]T, error) {
+func gather[T any](ctx context.Context, flock table.Flock, name string, p part[T], merge func(T, T) T) (map[string]T, error) {
 	flock = table.Careful(flock)
 	if err := table.Ready(ctx, flock, name+"/ready", cmp.Or(p.fault, checkWritten(p.own)), p.settings...); err != nil {
 		return nil, err
@@ -39,12 +39,11 @@ func gather[T any](ctx context.Context, flock table.Flock, name string, p part[T
 	merged := make(map[string]T)
 	for _, theirs := range all {
 		for _, column := range slices.Sorted(maps.Keys(theirs)) {
-			of, known := merged[column]
-			if !known {
-				merged[column] = theirs[column]
-			} else if merged[column], err = merge(of, theirs[column]); err != nil {
-				return nil, fmt.Errorf("%s: column %q: %w", name, column, err)
+			of := theirs[column]
+			if before, known := merged[column]; known {
+				of = merge(before, of)
 			}
+			merged[column] = of
 		}
 	}
 	return merged, checkWritten(merged)

@@ -51,15 +51,11 @@ type seen struct {
 	Missing float64            `json:"missing"`
 }
 
-func (s seen) merge(o seen) (seen, error) {
+func (s seen) merge(o seen) seen {
 	s.Moments.Merge(o.Moments)
 	s.Missing += o.Missing
-	var err error
-	if s.Values, err = mergedCounts(s.Values, o.Values); err != nil {
-		return s, err
-	}
-	s.Sketch, err = mergedSketches(s.Sketch, o.Sketch)
-	return s, err
+	s.Values, s.Sketch = mergedCounts(s.Values, o.Values), mergedSketches(s.Sketch, o.Sketch)
+	return s
 }
 
 // Fit implements table.Stage. A column without any value is an error, unless it is filled
@@ -105,9 +101,9 @@ func (s *Impute) look(ctx context.Context, rows table.Source) part[seen] {
 			of.Moments.Add(c.Numbers...)
 			of.Missing += float64(len(c.Numbers)) - (of.Moments.Count - there)
 		} else {
-			_, missing := c.Uses()
-			of.Values = counted(of.Values, c)
-			of.Missing += float64(missing)
+			var missing float64
+			of.Values, missing = table.CountValues(of.Values, c, MaxValues)
+			of.Missing += missing
 		}
 		if s.By == Median {
 			if of.Sketch == nil {

@@ -40,9 +40,9 @@ func (s *Standardize) Fit(ctx context.Context, flock table.Flock, name string, r
 		m.Add(c.Numbers...)
 		own[c.Name] = m
 	})
-	all, err := gather(ctx, flock, name, part[Moments]{own, err, []any{s.Columns}}, func(a, b Moments) (Moments, error) {
+	all, err := gather(ctx, flock, name, part[Moments]{own, err, []any{s.Columns}}, func(a, b Moments) Moments {
 		a.Merge(b)
-		return a, nil
+		return a
 	})
 	if err != nil {
 		return fmt.Errorf("standardizing: %w", err)
@@ -93,8 +93,8 @@ func (s *MinMax) Fit(ctx context.Context, flock table.Flock, name string, rows t
 			}
 		}
 	})
-	all, err := gather(ctx, flock, name, part[[2]float64]{own, err, []any{s.Columns}}, func(a, b [2]float64) ([2]float64, error) {
-		return [2]float64{min(a[0], b[0]), max(a[1], b[1])}, nil
+	all, err := gather(ctx, flock, name, part[[2]float64]{own, err, []any{s.Columns}}, func(a, b [2]float64) [2]float64 {
+		return [2]float64{min(a[0], b[0]), max(a[1], b[1])}
 	})
 	if err != nil {
 		return fmt.Errorf("scaling to 0 and 1: %w", err)

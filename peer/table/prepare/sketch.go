@@ -59,12 +59,12 @@ func (s *Sketch) UnmarshalJSON(data []byte) error {
 }
 
 // mergedSketches is a with b, either of which may be none.
-func mergedSketches(a, b *Sketch) (*Sketch, error) {
+func mergedSketches(a, b *Sketch) *Sketch {
 	if a == nil || b == nil {
-		return cmp.Or(a, b), nil
+		return cmp.Or(a, b)
 	}
 	a.Merge(b)
-	return a, nil
+	return a
 }
 
 // Merge adds the numbers of another.

@@ -31,7 +31,7 @@ type effect struct {
 	Values  map[string]Moments `json:"values,omitempty"`
 }
 
-func (e effect) merge(o effect) (effect, error) {
+func (e effect) merge(o effect) effect {
 	if n, m := e.Number.Count, o.Number.Count; n > 0 && m > 0 {
 		x := (o.Number.Near - e.Number.Near) + (o.Number.Off - e.Number.Off)
 		y := (o.Target.Near - e.Target.Near) + (o.Target.Off - e.Target.Off)
@@ -52,7 +52,7 @@ func (e effect) merge(o effect) (effect, error) {
 		m.Merge(o.Values[value])
 		e.Values[value] = m
 	}
-	return e, nil
+	return e
 }
 
 // explained is the share of the target's variance.
@@ -114,7 +114,7 @@ func (s *DropUseless) look(ctx context.Context, rows table.Source) part[effect] 
 		return nil
 	}, func(*table.Column) bool { return true }, func(c *table.Column) {
 		if c.Name != s.Target {
-			p.own[c.Name], _ = p.own[c.Name].merge(effectOf(c, target.Numbers))
+			p.own[c.Name] = p.own[c.Name].merge(effectOf(c, target.Numbers))
 		}
 	})
 	return p
