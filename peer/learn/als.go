@@ -205,14 +205,13 @@ func (f *alsFit) gather(ctx context.Context) error {
 	if most := maxEquations / f.width(); len(f.names) > most {
 		return fmt.Errorf("%d items, at most %d with %d factors", len(f.names), most, f.Factors)
 	}
-	for _, item := range f.items.Values {
-		at, _ := slices.BinarySearch(f.names, item)
-		f.place = append(f.place, at)
-	}
-	for _, item := range used(f.items) {
-		if _, known := slices.BinarySearch(f.names, item); !known {
+	rows, _ := f.items.Uses()
+	for i, item := range f.items.Values {
+		at, known := slices.BinarySearch(f.names, item)
+		if !known && rows[i] > 0 {
 			return fmt.Errorf("%w: the list of items of all members lacks %q of this one", table.ErrSum, item)
 		}
+		f.place = append(f.place, at)
 	}
 	return nil
 }

@@ -31,11 +31,6 @@ func position(score float64) float64 {
 	return min(-2-math.Log2(1-score), highScore)
 }
 
-// coarse is the cell of a score.
-func coarse(score float64) int {
-	return min(int((position(score)-lowScore)*cellsPer), scoreCells-1)
-}
-
 // areas is the mean area under the curve over classes, and the bound of its error.
 func areas(ctx context.Context, flock table.Flock, name string, scores []float64, rows Rows) (area, bound float64, err error) {
 	k := len(rows.Classes)
@@ -77,7 +72,7 @@ func (a areaOf) histogram(ctx context.Context, flock table.Flock, name string, n
 	k := len(a.rows.Classes)
 	for i := range a.rows.count() {
 		score := min(max(a.scores[i*k+a.class], 0), 1)
-		b := bin(score, coarse(score))
+		b := bin(score, min(int((position(score)-lowScore)*cellsPer), scoreCells-1))
 		ends[b], ends[n+b] = max(ends[b], score), max(ends[n+b], -score)
 		if int(a.rows.Target[i]) != a.class {
 			b += n

@@ -38,24 +38,6 @@ func (c *binColumn) binOf(x float64) uint8 {
 	return uint8(low)
 }
 
-// codeBins gives the bin for each code of a batch's column, and last that of a missing one.
-func (c *binColumn) codeBins(values []string) []uint8 {
-	place := make(map[string]uint8, len(c.values))
-	for i, v := range c.values {
-		place[v] = uint8(i)
-	}
-	bins := make([]uint8, len(values)+1)
-	for i, v := range values {
-		bin, known := place[v]
-		if !known {
-			bin = uint8(len(c.values))
-		}
-		bins[i] = bin
-	}
-	bins[len(values)] = uint8(len(c.values) + 1)
-	return bins
-}
-
 // fill appends the bin of each row.
 func (c *binColumn) fill(dst []uint8, column *table.Column) []uint8 {
 	if !c.category {
@@ -64,12 +46,24 @@ func (c *binColumn) fill(dst []uint8, column *table.Column) []uint8 {
 		}
 		return dst
 	}
-	bins := c.codeBins(column.Values)
-	for _, code := range column.Codes {
-		if code < 0 || int(code) >= len(column.Values) {
-			code = int32(len(column.Values))
+	place := make(map[string]uint8, len(c.values))
+	for i, v := range c.values {
+		place[v] = uint8(i)
+	}
+	bins := make([]uint8, len(column.Values)) // of each code
+	for i, v := range column.Values {
+		bin, known := place[v]
+		if !known {
+			bin = uint8(len(c.values))
 		}
-		dst = append(dst, bins[code])
+		bins[i] = bin
+	}
+	for _, code := range column.Codes {
+		bin := uint8(len(c.values) + 1)
+		if code >= 0 && int(code) < len(bins) {
+			bin = bins[code]
+		}
+		dst = append(dst, bin)
 	}
 	return dst
 }
@@ -187,14 +181,15 @@ func checkColumns(b *table.Batch) error {
 	}
 	for i := range b.Columns {
 		c := &b.Columns[i]
-		if n := len(c.Numbers); c.Kind == table.Number && n != b.Rows {
-			return fmt.Errorf("learn: column %q has %d numbers for %d rows", c.Name, n, b.Rows)
+		n := len(c.Numbers)
+		if c.Kind == table.Category {
+			n = len(c.Codes)
 		}
-		if n := len(c.Codes); c.Kind == table.Category && n != b.Rows {
-			return fmt.Errorf("learn: column %q has %d codes for %d rows", c.Name, n, b.Rows)
+		if n != b.Rows {
+			return fmt.Errorf("learn: column %q has %d values for %d rows", c.Name, n, b.Rows)
 		}
 	}
-	return distinct(b.Names())
+	return table.DistinctNames(b.Names())
 }
 
 // summarize tells all members of this one's rows, and puts together what all tell.
@@ -213,6 +208,9 @@ func summarize(ctx context.Context, flock table.Flock, name string, rows Rows) (
 	}
 	all := rowsSummary{Columns: make([]columnSummary, len(mine.Columns))}
 	counts := make([]map[string]int64, len(mine.Columns))
+	for i := range counts {
+		all.Columns[i].Zeros, counts[i] = 63, map[string]int64{}
+	}
 	for _, s := range summaries {
 		err := s.check(len(mine.Columns))
 		if all.Rows += s.Rows; err == nil && all.Rows > maxTreeRows {
@@ -224,7 +222,7 @@ func summarize(ctx context.Context, flock table.Flock, name string, rows Rows) (
 		all.Weighted = all.Weighted || s.Weighted
 		all.Weight, all.Target = max(all.Weight, s.Weight), max(all.Target, s.Target)
 		for i, c := range s.Columns {
-			counts[i] = all.Columns[i].join(c, counts[i])
+			all.Columns[i].join(c, counts[i])
 		}
 	}
 	for i := range all.Columns {
@@ -259,23 +257,18 @@ func summarizeColumn(column *table.Column) columnSummary {
 }
 
 // join adds what one more member tells.
-func (s *columnSummary) join(o columnSummary, counts map[string]int64) map[string]int64 {
-	if counts == nil {
-		counts = map[string]int64{}
-		s.Zeros = 63
-	}
+func (s *columnSummary) join(o columnSummary, counts map[string]int64) {
 	for i, value := range o.Values {
 		counts[value] += o.Counts[i]
 	}
 	if o.Rows == 0 {
-		return counts
+		return
 	}
 	if s.Rows == 0 {
 		s.Least, s.Most = o.Least, o.Most
 	}
 	s.Rows += o.Rows
 	s.Least, s.Most, s.Zeros = min(s.Least, o.Least), max(s.Most, o.Most), min(s.Zeros, o.Zeros)
-	return counts
 }
 
 // name keeps the most frequent values, at most so many.

@@ -26,7 +26,7 @@ func (c *Coefficients) check() error {
 			return fmt.Errorf("%d weights for %d columns", len(weights), len(c.Columns))
 		}
 	}
-	if err := distinct(c.Columns); err != nil {
+	if err := table.DistinctNames(c.Columns); err != nil { // older releases fitted such
 		return err
 	}
 	return finite(append(c.Weights[:len(c.Weights):len(c.Weights)], c.Intercept)...)
@@ -62,14 +62,6 @@ func (c *Coefficients) apply(dst []float64, features *table.Batch) ([]float64, e
 		}
 	}
 	return dst, nil
-}
-
-// distinct refuses columns of one name, and models of them, which older releases fitted.
-func distinct(columns []string) error {
-	if err := table.DistinctNames(columns); err != nil {
-		return fmt.Errorf("learn: %w", err)
-	}
-	return nil
 }
 
 // numbers is a column of numbers, all of them there, found near a place.

@@ -81,7 +81,6 @@ func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, name string, 
 	}
 	d := len(columns)
 	m.Columns, m.Intercept = columns, priors(sums.rows)
-	flat := m.Intercept
 	for class, row := range sums.sums {
 		all, weights := total(row)+alpha*float64(d), make([]float64, d)
 		for j, n := range row {
@@ -95,11 +94,9 @@ func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, name string, 
 		}
 		m.Weights = append(m.Weights, weights)
 	}
-	for _, weights := range m.Weights {
-		flat = append(flat, weights...)
-	}
 	// Another processor's logarithms may differ in the last bit.
-	if flat, err = settle(ctx, flock, name, flat); err != nil {
+	flat, err := settle(ctx, flock, name, slices.Concat(append([][]float64{m.Intercept}, m.Weights...)...))
+	if err != nil {
 		return nil, fmt.Errorf("learn: comparing logarithms: %w", err)
 	}
 	k := copy(m.Intercept, flat)

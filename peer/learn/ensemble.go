@@ -53,7 +53,7 @@ func (e *Ensemble) Fit(ctx context.Context, flock table.Flock, name string, rows
 	if local == nil && e.Learner == nil {
 		local = errors.New("learn: an ensemble without a learner")
 	}
-	if err := agree(ctx, flock, name, local, fmt.Sprintf("%T of %T", e, e.Learner), e, allNames(rows.Features), rows.Classes); err != nil {
+	if err := agree(ctx, flock, name, local, fmt.Sprintf("%T of %T", e, e.Learner), e, rows.Features.Names(), rows.Classes); err != nil {
 		return nil, err
 	}
 	m := &EnsembleModel{Combine: cmp.Or(e.Combine, Average), outputs: max(len(rows.Classes), 1)}

@@ -61,11 +61,10 @@ func (m *EnsembleModel) UnmarshalJSON(data []byte) error {
 		}
 		m.Models = append(m.Models, model)
 	}
-	if content.Stacker == nil {
-		return nil
-	}
 	var err error
-	m.Stacker, err = content.Stacker.decode()
+	if content.Stacker != nil {
+		m.Stacker, err = content.Stacker.decode()
+	}
 	return err
 }
 

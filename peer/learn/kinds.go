@@ -33,16 +33,6 @@ func modelKinds() []modelKind {
 // checker is a model that can be read whole and still be none: its lists have unequal lengths.
 type checker interface{ check() error }
 
-// kindOf is the name of a model's type.
-func kindOf(m Model) (string, error) {
-	for _, kind := range modelKinds() {
-		if reflect.TypeOf(kind.make()) == reflect.TypeOf(m) {
-			return kind.name, nil
-		}
-	}
-	return "", fmt.Errorf("%w: %T cannot be saved", ErrModelKind, m)
-}
-
 // typedModel is a model with its kind, as files and members of an ensemble write it.
 type typedModel struct {
 	Kind  string          `json:"kind"`
@@ -50,15 +40,17 @@ type typedModel struct {
 }
 
 func encodeModel(m Model) (typedModel, error) {
-	kind, err := kindOf(m)
-	if err != nil {
-		return typedModel{}, err
+	for _, kind := range modelKinds() {
+		if reflect.TypeOf(kind.make()) != reflect.TypeOf(m) {
+			continue
+		}
+		content, err := json.Marshal(m)
+		if err != nil {
+			return typedModel{}, fmt.Errorf("learn: writing a model of kind %s: %w", kind.name, err)
+		}
+		return typedModel{kind.name, content}, nil
 	}
-	content, err := json.Marshal(m)
-	if err != nil {
-		return typedModel{}, fmt.Errorf("learn: writing a model of kind %s: %w", kind, err)
-	}
-	return typedModel{kind, content}, nil
+	return typedModel{}, fmt.Errorf("%w: %T cannot be saved", ErrModelKind, m)
 }
 
 // decode reads a model, and trusts none of it.

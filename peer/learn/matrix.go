@@ -27,7 +27,7 @@ const (
 type matrix struct {
 	columns []string
 	rows    int
-	weights []float64 // of rows; nil is 1 each
+	weight  func(row int) float64
 	total   float64   // of the weights, over the flock
 	mean    []float64 // over the flock, by column
 	scale   []float64 // deviation over the flock; 1 where it is 0
@@ -48,7 +48,7 @@ func newMatrix(ctx context.Context, flock table.Flock, name string, rows Rows, s
 	if err != nil {
 		return nil, err
 	}
-	m := &matrix{columns: columns, rows: rows.count(), weights: rows.Weight}
+	m := &matrix{columns: columns, rows: rows.count(), weight: rows.weight}
 	if err := m.moments(ctx, flock, name, rows.Features); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func begin(ctx context.Context, flock table.Flock, name string, rows Rows, setti
 // beginUnless is begin for a learner that has found something wrong with the rows already.
 func beginUnless(ctx context.Context, flock table.Flock, name string, local error, rows Rows, settings any) ([]string, error) {
 	local = cmp.Or(local, checkTarget(rows), checkFeatures(rows.Features))
-	columns := allNames(rows.Features)
+	columns := rows.Features.Names()
 	return columns, agree(ctx, flock, name, local, fmt.Sprintf("%T", settings), settings, columns, rows.Classes)
 }
 
@@ -88,7 +88,7 @@ func checkSizes(b *table.Batch) error {
 			return fmt.Errorf("learn: column %q has %g in row %d, too large to add up; scale it first", c.Name, c.Numbers[i], b.Key(i))
 		}
 	}
-	return distinct(b.Names())
+	return table.DistinctNames(b.Names())
 }
 
 // moments finds mean and deviation of each column. The second sum is of what is left after
@@ -141,13 +141,6 @@ func (m *matrix) moments(ctx context.Context, flock table.Flock, name string, b 
 
 // constant tells whether a column has one value over the flock.
 func (m *matrix) constant(column int) bool { return m.scale[column] == 0 }
-
-func (m *matrix) weight(row int) float64 {
-	if m.weights == nil {
-		return 1
-	}
-	return m.weights[row]
-}
 
 // standard is a value of a column as the matrix has it.
 func (m *matrix) standard(column int, x float64) float64 {

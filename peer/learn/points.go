@@ -21,22 +21,14 @@ type points struct {
 	names   []string
 	columns [][]float64
 	rows    Rows
-	// from is taken off each row, nil for none: about the mean of all rows, products lose
+	// from is taken off each row, 0 at first: about the mean of all rows, products lose
 	// nothing to an offset that they share.
 	from []float64
 }
 
-// allNames are the columns of a batch.
-func allNames(b *table.Batch) []string {
-	if b == nil {
-		return nil
-	}
-	return b.Names()
-}
-
 // pointsOf takes columns by their names, and says which is there not, or not of finite numbers.
 func pointsOf(rows Rows, names []string) (points, error) {
-	p := points{names: names, rows: rows}
+	p := points{names: names, rows: rows, from: make([]float64, len(names))}
 	if len(names) == 0 {
 		return p, errors.New("learn: rows without columns")
 	}
@@ -63,7 +55,7 @@ func pointsOf(rows Rows, names []string) (points, error) {
 
 // pointsToFit takes all columns, whose numbers can be squared and whose names differ.
 func pointsToFit(rows Rows) (points, error) {
-	p, err := pointsOf(rows, allNames(rows.Features))
+	p, err := pointsOf(rows, rows.Features.Names())
 	if err == nil {
 		err = checkSizes(rows.Features)
 	}
@@ -77,12 +69,8 @@ func (p points) each(do func(row int, x []float64)) {
 	for first := 0; first < n; first += laidRows {
 		size := min(laidRows, n-first)
 		for j, column := range p.columns {
-			from := 0.0
-			if p.from != nil {
-				from = p.from[j]
-			}
 			for i, x := range column[first : first+size] {
-				block[i*d+j] = x - from
+				block[i*d+j] = x - p.from[j]
 			}
 		}
 		for i := range size {

@@ -147,8 +147,11 @@ func (b *Batch) FindNear(name string, place int) *Column {
 	return b.Find(name)
 }
 
-// Names are the columns' names.
+// Names are the columns' names, nil of no batch.
 func (b *Batch) Names() []string {
+	if b == nil {
+		return nil
+	}
 	names := make([]string, len(b.Columns))
 	for i := range b.Columns {
 		names[i] = b.Columns[i].Name

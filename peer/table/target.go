@@ -170,8 +170,7 @@ func (t Target) values(ctx context.Context, rows Source) (counts map[string]int6
 		if err != nil {
 			return nil, 0, err
 		}
-		var none int64
-		counts, none = CountValues(counts, c, MaxClasses)
+		_, none := CountValues(counts, c, MaxClasses)
 		missing += none
 	}
 	return counts, missing, nil

@@ -26,7 +26,9 @@ const Other = "other"
 func values(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string, floor float64) (map[string][]string, error) {
 	own := make(map[string]map[string]float64)
 	p := part[map[string]float64]{own: own, settings: []any{columns, floor}}
-	if p.fault = checkFloor(floor); p.fault == nil {
+	if !(floor >= 0) || math.IsInf(floor, 1) {
+		p.fault = fmt.Errorf("Floor is %g: want a number of rows", floor)
+	} else {
 		p.fault = collect(ctx, rows, columns, table.Category, func(c *table.Column) { own[c.Name], _ = table.CountValues(own[c.Name], c, MaxValues) })
 	}
 	all, err := gather(ctx, flock, name, p, mergedCounts)
@@ -46,13 +48,6 @@ func values(ctx context.Context, flock table.Flock, name string, rows table.Sour
 		}
 	}
 	return kept, nil
-}
-
-func checkFloor(floor float64) error {
-	if floor >= 0 && !math.IsInf(floor, 1) {
-		return nil
-	}
-	return fmt.Errorf("Floor is %g: want a number of rows", floor)
 }
 
 // errManyValues is more than MaxValues.

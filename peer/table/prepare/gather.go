@@ -60,12 +60,7 @@ func checkWritten[T any](learned map[string]T) error {
 	return nil
 }
 
-// wants tells whether a stage is for a column: those that it names, or all of its kind.
-func wants(names []string, kind table.Kind, c *table.Column) bool {
-	return c.Kind == kind && (len(names) == 0 || slices.Contains(names, c.Name))
-}
-
-// collect goes over the columns of a kind that a stage is for, batch by batch. Infinite numbers
+// collect goes over the columns that a stage is for, batch by batch: those that it names, or all of a kind. Infinite numbers
 // are an error. All columns that are named and not there, or of another kind, are one too.
 func collect(ctx context.Context, rows table.Source, names []string, kind table.Kind, do func(c *table.Column)) error {
 	return each(ctx, rows, func(b *table.Batch) error {
@@ -75,7 +70,9 @@ func collect(ctx context.Context, rows table.Source, names []string, kind table.
 			faults = append(faults, err)
 		}
 		return errors.Join(faults...)
-	}, func(c *table.Column) bool { return wants(names, kind, c) }, do)
+	}, func(c *table.Column) bool {
+		return c.Kind == kind && (len(names) == 0 || slices.Contains(names, c.Name))
+	}, do)
 }
 
 // each goes over the columns that are wanted, batch by batch; begin looks at each batch first.

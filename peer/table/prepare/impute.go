@@ -143,7 +143,7 @@ func (s *Impute) filling(of seen) (Filling, error) {
 // Transform implements table.Stage.
 func (s *Impute) Transform(b *table.Batch) (*table.Batch, error) {
 	return replaced(b, s.kind(), s.Learned, func(c *table.Column, of Filling) []table.Column {
-		flags := table.Column{Name: missing(c.Name), Kind: table.Number, Numbers: make([]float64, b.Rows)}
+		flags := table.Column{Name: c.Name + " is missing", Kind: table.Number, Numbers: make([]float64, b.Rows)}
 		full := *c
 		full.Numbers, full.Codes = slices.Clone(c.Numbers), slices.Clone(c.Codes)
 		for i, x := range c.Numbers {
@@ -166,6 +166,3 @@ func (s *Impute) Transform(b *table.Batch) (*table.Batch, error) {
 		return []table.Column{full}
 	})
 }
-
-// missing is the name of the column that tells where c has no value.
-func missing(column string) string { return column + " is missing" }

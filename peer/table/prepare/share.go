@@ -58,7 +58,12 @@ func Share(ctx context.Context, flock table.Flock, name string, rows *table.Batc
 			seen = take(out, theirs, how.Rows, seen, rng)
 		}
 	}
-	return sharedBatch(plan.names, out), nil
+	b := &table.Batch{Columns: make([]table.Column, len(out))}
+	for c, name := range plan.names {
+		b.Columns[c] = table.Column{Name: name, Kind: table.Number, Numbers: out[c]}
+		b.Rows = len(out[c])
+	}
+	return b, nil
 }
 
 // take keeps a sample of at most so many of all rows seen so far (Vitter's reservoir, 1985).
@@ -93,15 +98,6 @@ func rowsOf(b *table.Batch, from, to int, order []int) (data []byte) {
 		}
 	}
 	return data
-}
-
-func sharedBatch(names []string, columns [][]float64) *table.Batch {
-	b := &table.Batch{Columns: make([]table.Column, len(columns))}
-	for c, name := range names {
-		b.Columns[c] = table.Column{Name: name, Kind: table.Number, Numbers: columns[c]}
-		b.Rows = len(columns[c])
-	}
-	return b
 }
 
 // shares is what a member tells before rows move.

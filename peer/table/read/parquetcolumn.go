@@ -124,21 +124,9 @@ func (c *parquetColumn) decode(rows int) error {
 	case *pages.BooleanColumnChunkReader:
 		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v bool) { c.text = strconv.AppendBool(c.text, v) })
 	case *pages.Int32ColumnChunkReader:
-		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v int32) {
-			if c.unsigned {
-				c.numbers[row] = float64(uint32(v))
-			} else {
-				c.numbers[row] = float64(v) * c.times / c.over
-			}
-		})
+		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v int32) { c.whole(row, float64(v), float64(uint32(v))) })
 	case *pages.Int64ColumnChunkReader:
-		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v int64) {
-			if c.unsigned {
-				c.numbers[row] = float64(uint64(v))
-			} else {
-				c.numbers[row] = float64(v) * c.times / c.over
-			}
-		})
+		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v int64) { c.whole(row, float64(v), float64(uint64(v))) })
 	case *pages.Int96ColumnChunkReader: // a time, as older programs write it: nanoseconds and a Julian day
 		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v parquet.Int96) {
 			day := float64(binary.LittleEndian.Uint32(v[8:])) - 2440588
@@ -160,6 +148,13 @@ func (c *parquetColumn) decode(rows int) error {
 		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v parquet.FixedLenByteArray) { c.numbers[row] = bigEndian(v) * c.times / c.over })
 	}
 	return fmt.Errorf("its pages are of a type that is not read: %T", c.chunk)
+}
+
+// whole takes an integer, of which the column knows whether it has a sign.
+func (c *parquetColumn) whole(row int, signed, unsigned float64) {
+	if c.numbers[row] = signed * c.times / c.over; c.unsigned {
+		c.numbers[row] = unsigned
+	}
 }
 
 // decode reads values page by page: what is read of one is put away before the next, whose
