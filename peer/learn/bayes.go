@@ -56,10 +56,7 @@ func (l *GaussianNB) Fit(ctx context.Context, flock table.Flock, name string, ro
 		}
 		m.Variances = append(m.Variances, variances)
 	}
-	if err := m.smooth(cmp.Or(l.Smoothing, defaultSmoothing)); err != nil {
-		return nil, err
-	}
-	return m, m.check()
+	return m, cmp.Or(m.smooth(cmp.Or(l.Smoothing, defaultSmoothing)), m.check())
 }
 
 // smooth adds a part of the largest variance, over all classes, to each.
