@@ -35,9 +35,11 @@ const (
 	// stallCost is how many times longer than it has held a place for nothing a proposer
 	// is refused at least: whatever it does in between, it has one in 1+stallCost of the
 	// time. maxStallCost bounds that in times of Config.RetryAfter, for the sake of those
-	// that are only slow.
+	// that are only slow. As long do others go before a partner that has kept this peer
+	// waiting for nothing, within maxSlowCost.
 	stallCost    = 8
 	maxStallCost = 4
+	maxSlowCost  = 8
 	// maxAccounts bounds the proposers other than partners that are remembered; who has
 	// not come for the longest time is forgotten.
 	maxAccounts = 1024

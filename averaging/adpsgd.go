@@ -31,6 +31,7 @@ type ADPSGD struct {
 	quarantine bans            // peers that this one keeps away from
 	shunned    bans            // peers that keep away from this one
 	failing    bans            // members with whom exchanges have failed
+	slow       bans            // of these, who is not asked before others
 	stalling   bans            // proposers that have held a place for nothing
 	met        topology.PeerID // the partner of the last outbound exchange completed
 	pace       pace
@@ -154,6 +155,7 @@ func (m *ADPSGD) adopt(overlay *topology.Overlay) {
 	m.tries = 0
 	m.cursor = 0
 	m.failing.retain(m.member)
+	m.slow.retain(m.member)
 	if len(m.partners) > 0 {
 		m.cursor = m.config.Rand.IntN(len(m.partners))
 	}
@@ -192,6 +194,7 @@ func (m *ADPSGD) finished(now time.Duration, event Event) {
 	}
 	m.shunned.lift(event.Peer)
 	m.failing.lift(event.Peer)
+	m.slow.lift(event.Peer)
 }
 
 func (m *ADPSGD) failed(now time.Duration, event Event) {
@@ -199,8 +202,8 @@ func (m *ADPSGD) failed(now time.Duration, event Event) {
 	case event.Inbound:
 		m.ended(now, event)
 	case m.out.is(event):
-		m.drop(now)
 		m.passOver(now, event.Peer)
+		m.drop(now)
 	}
 }
 
@@ -218,17 +221,20 @@ func (m *ADPSGD) expired(now time.Duration, event Event, actions []Action) []Act
 
 // lost breaks off whatever runs with a peer and passes it over for a while.
 func (m *ADPSGD) lost(now time.Duration, peer topology.PeerID, actions []Action) []Action {
-	actions = m.breakOff(now, peer, actions)
 	m.passOver(now, peer)
-	return actions
+	return m.breakOff(now, peer, actions)
 }
 
 // passOver keeps away from a peer that has failed, the longer the more often it has
 // since the last exchange that went well. A change of the view changes nothing in
-// that: in a large flock it changes all the time.
+// that: in a large flock it changes all the time. If it has kept an exchange of this
+// peer's waiting, others are asked before it for several times as long.
 func (m *ADPSGD) passOver(now time.Duration, peer topology.PeerID) {
 	before := min(m.failing.times(peer), maxRetryDoublings)
 	m.failing.hold(peer, later(now, grown(m.config.RetryAfter, before)))
+	if m.out.running && m.out.peer == peer {
+		m.slow.hold(peer, later(now, m.stallPause(now-m.out.began, maxSlowCost)))
+	}
 }
 
 // breakOff breaks off whatever runs with a peer.
@@ -319,15 +325,16 @@ func (m *ADPSGD) passedOver(p partner, now time.Duration) bool {
 	return now < p.barredUntil || m.failing.holds(p.id, now) || m.quarantine.holds(p.id, now) || m.shunned.holds(p.id, now)
 }
 
-// stale tells whether a partner is the one met last while there are others to
-// meet: the two models hardly differ. Falling back on it whenever the next is busy
-// would let flocks that move in step fall into pairs that never meet.
+// stale tells whether a partner has to wait for others that can be asked. The one met
+// last does: the two models hardly differ, and falling back on it whenever the next is
+// busy would let flocks that move in step fall into pairs that never meet. So does who
+// has kept this peer waiting for nothing.
 func (m *ADPSGD) stale(p partner, now time.Duration) bool {
-	if m.over || p.id != m.met {
+	if m.over || p.id != m.met && !m.slow.holds(p.id, now) {
 		return false
 	}
 	for _, other := range m.partners {
-		if other.id != p.id && !m.passedOver(other, now) {
+		if other.id != p.id && !m.passedOver(other, now) && !m.slow.holds(other.id, now) {
 			return true
 		}
 	}

@@ -17,7 +17,8 @@ const (
 	maxDoublings = 6
 	// maxRetryDoublings bounds the growth of the time for which a partner that failed
 	// is passed over, to four times Config.RetryAfter: with the default, one that
-	// nobody knows to be dead, and that comes back, is met within 20 s.
+	// nobody knows to be dead, and that comes back, is met within 20 s, or maxSlowCost
+	// times RetryAfter if others go first.
 	maxRetryDoublings = 2
 	// forever is the last moment there is.
 	forever = time.Duration(1<<63 - 1)

@@ -164,13 +164,18 @@ func (m *ADPSGD) ended(now time.Duration, event Event) bool {
 	switch {
 	case !ok:
 	case m.accounts.ended(now, now-began, event):
-		retry := m.config.RetryAfter
-		cost := min(stallCost*min(now-began, forever/stallCost), maxStallCost*min(retry, forever/maxStallCost))
-		m.stalling.hold(event.Peer, later(now, max(grown(retry, m.stalling.times(event.Peer)), cost)))
+		grows := grown(m.config.RetryAfter, m.stalling.times(event.Peer))
+		m.stalling.hold(event.Peer, later(now, max(grows, m.stallPause(now-began, maxStallCost))))
 	case event.Kind == Finished:
 		m.stalling.lift(event.Peer)
 	}
 	return ok
+}
+
+// stallPause is how long a peer has less for an exchange that has lasted and came to
+// nothing, so many times Config.RetryAfter at most.
+func (m *ADPSGD) stallPause(lasted, most time.Duration) time.Duration {
+	return min(stallCost*min(lasted, forever/stallCost), most*min(m.config.RetryAfter, forever/most))
 }
 
 // overlap counts the exchanges that may still change this peer's model.

@@ -147,6 +147,8 @@ func (o *oracle) judgeProposal(next entry, kinds map[averaging.ActionKind][]aver
 		return fmt.Errorf("proposal to %s, no neighbour", to)
 	case after.passedOver(to, next.now):
 		return fmt.Errorf("proposal to %s, which is passed over", to)
+	case after.slow(to, next.now) && slices.ContainsFunc(neighbours, func(id topology.PeerID) bool { return after.first(id, next.now) }):
+		return fmt.Errorf("proposal to %s, which was slow, before others", to)
 	case proposals[0].Overlap != after.overlap()+1:
 		return fmt.Errorf("overlap %d, want %d", proposals[0].Overlap, after.overlap()+1)
 	}
@@ -154,8 +156,8 @@ func (o *oracle) judgeProposal(next entry, kinds map[averaging.ActionKind][]aver
 }
 
 // unasked finds a partner that must be asked now, since the last event is the
-// refusal of another one: it was not asked in this round and not passed over in
-// any of it. The one met last is left out, since it may have to wait for others.
+// refusal of another one: it was not asked in this round and neither passed over nor
+// slow in any of it. The one met last is left out, since it may have to wait for others.
 func (o *oracle) unasked() (topology.PeerID, bool) {
 	last := len(o.history) - 1
 	if o.history[last].event.Kind != averaging.Refused || !o.mine(last) {
@@ -171,7 +173,7 @@ func (o *oracle) unasked() (topology.PeerID, bool) {
 		for i := start; fresh && i <= last; i++ {
 			e := o.history[i]
 			asked := slices.ContainsFunc(e.actions, func(a averaging.Action) bool { return a.Kind == averaging.Propose && a.Peer == id })
-			fresh = !asked && !o.at(i+1).passedOver(id, e.now)
+			fresh = !asked && o.at(i+1).first(id, e.now)
 		}
 		if fresh {
 			return id, true

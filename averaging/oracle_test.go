@@ -142,24 +142,57 @@ func (o *oracle) failing(peer topology.PeerID, now time.Duration) bool {
 	var until time.Duration
 	pause := o.retry
 	for i, e := range o.history {
-		lost := e.event.Kind == averaging.PeerLost ||
-			o.mine(i) && (e.event.Kind == averaging.Failed || e.event.Kind == averaging.TimerFired && e.event.Timer == averaging.OutboundDeadline)
-		well := e.event.Kind == averaging.Finished && (o.mine(i) || e.event.Inbound && o.serves(i))
-		if e.event.Kind == averaging.ViewChanged {
-			_, here := e.event.Overlay.View().Lookup(peer)
-			well = !here
-		} else if e.event.Peer != peer {
-			continue
-		}
-		switch {
-		case lost:
+		switch failed, forgiven := o.fate(i, peer); {
+		case failed:
 			until = max(until, e.now+pause)
 			pause = min(2*pause, 4*o.retry)
-		case well:
+		case forgiven:
 			until, pause = 0, o.retry
 		}
 	}
 	return now < until
+}
+
+// slow tells whether a partner comes after the others, since an exchange with it came to
+// nothing less than eight times as long ago as it lasted.
+func (o *oracle) slow(peer topology.PeerID, now time.Duration) bool {
+	var until, began time.Duration
+	for i, e := range o.history {
+		_, partner, open := o.at(i).outbound()
+		switch failed, forgiven := o.fate(i, peer); {
+		case failed && open && partner == peer:
+			until = max(until, e.now+min(8*(e.now-began), 8*o.retry))
+		case forgiven:
+			until = 0
+		}
+		for _, a := range e.actions {
+			if a.Kind == averaging.Propose {
+				began = e.now
+			}
+		}
+	}
+	return now < until
+}
+
+// first tells whether a partner can be asked and need not wait for others.
+func (o *oracle) first(peer topology.PeerID, now time.Duration) bool {
+	return !o.passedOver(peer, now) && !o.slow(peer, now)
+}
+
+// fate tells whether a peer has failed in the entry i, or what it failed in before counts
+// no longer: an exchange went well, or it has left.
+func (o *oracle) fate(i int, peer topology.PeerID) (failed, forgiven bool) {
+	e := o.history[i].event
+	if e.Kind == averaging.ViewChanged {
+		_, here := e.Overlay.View().Lookup(peer)
+		return false, !here
+	}
+	if e.Peer != peer {
+		return false, false
+	}
+	failed = e.Kind == averaging.PeerLost ||
+		o.mine(i) && (e.Kind == averaging.Failed || e.Kind == averaging.TimerFired && e.Timer == averaging.OutboundDeadline)
+	return failed, e.Kind == averaging.Finished && (o.mine(i) || e.Inbound && o.serves(i))
 }
 
 // quarantined tells whether a peer is in this one's quarantine.

@@ -247,7 +247,7 @@ func TestTheSilentPassiveCostsLittle(t *testing.T) {
 	}
 	for _, c := range []struct {
 		peers, bytes, least int // percent
-	}{{4, 0, 83}, {8, 0, 83}, {4, acceptance, 60}, {8, acceptance, 75}} {
+	}{{4, 0, 86}, {8, 0, 86}, {4, acceptance, 76}, {8, acceptance, 86}} {
 		clean, got := exchanges(c.peers, c.bytes, false), exchanges(c.peers, c.bytes, true)
 		share := 100 * got / clean
 		t.Logf("%d peers, one silent after %d bytes: %d exchanges, %d without it", c.peers, c.bytes, got, clean)

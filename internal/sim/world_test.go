@@ -3,12 +3,14 @@ package sim_test
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // course runs a flock that trains over links that lose, break and freeze, and
@@ -124,5 +126,37 @@ func TestConfigurationFaultsAreToldAtOnce(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing is said of %s: %v", want, err)
 		}
+	}
+}
+
+// TestALinkThatBecomesSlowIsServed: one peer of four has a line on which an exchange takes half
+// of its deadline from some moment on. Those given up until its waits have grown do not have it
+// wait for the others so long that it comes to nothing.
+func TestALinkThatBecomesSlowIsServed(t *testing.T) {
+	t.Parallel()
+	const peers, least = 4, 8
+	slow := slices.Index(roles(t, peers), topology.Passive)
+	f := newFlock(t, plan{
+		seed: 92, peers: peers, values: 1000, sliceLen: 10, retry: 5 * time.Second, every: 50,
+		config: sim.Config{
+			Task: direct{stepper: idle{}}, Link: sim.Link{Delay: 200 * time.Microsecond, Bandwidth: 1e7}, Stall: 5 * time.Second,
+			Terms: replica.Terms{Window: 4},
+		},
+	})
+	f.world.Run(20 * time.Second)
+	before := f.world.Counts(slow)
+	for other := range peers {
+		if other == slow {
+			continue
+		}
+		if err := f.world.SetLink(slow, other, sim.Link{Delay: time.Millisecond, Bandwidth: 500}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.world.Run(320 * time.Second)
+	after := f.world.Counts(slow)
+	t.Logf("five minutes: %d completed, %d failed", after.Served-before.Served, after.Failed-before.Failed)
+	if n := after.Served - before.Served; n < least {
+		t.Errorf("%d exchanges completed in five minutes, want %d", n, least)
 	}
 }
