@@ -33,7 +33,7 @@ const (
 	// do not all go one way any more.
 	steadyEnough = 3
 	steady       = 0.8
-	leastTrust   = 0.01
+	leastTrust   = 0.3
 )
 
 // Pull is how one-sided the differences were that this replica has applied with a partner.
@@ -156,14 +156,25 @@ func (r *Replica) OneSided(partner string) (pull Pull, news bool) {
 }
 
 // trust is the share of the bounds up to which a partner is believed: 1 unless it pulls one
-// way and some other does not. Where all do it is this model that is apart, or no gradient has
+// way and most others do not. Where most do it is this model that is apart, or no gradient has
 // any noise; and of a few values the pull tells nothing.
 func (p *pulls) trust(partner string) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known, ok := p.of.Peek(partner)
-	if !ok || known.exchanges < steadyEnough || len(p.watched.at) < slicePlaces ||
-		!slices.ContainsFunc(p.of.Values(), func(other *pulling) bool { return other.exchanges >= steadyEnough && other.ratio() <= steady }) {
+	if !ok || known.exchanges < steadyEnough || len(p.watched.at) < slicePlaces {
+		return 1
+	}
+	others, wavering := 0, 0
+	for _, other := range p.of.Values() {
+		if other != known && other.exchanges >= steadyEnough {
+			others++
+			if other.ratio() <= steady {
+				wavering++
+			}
+		}
+	}
+	if 2*wavering <= others {
 		return 1
 	}
 	return min(max((1-known.ratio())/(1-steady), leastTrust), 1)

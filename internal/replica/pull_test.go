@@ -124,7 +124,9 @@ func TestWhoPullsOneWayIsTrustedLess(t *testing.T) {
 	for n := range 60 {
 		push("steady", 0)
 		push("half", 0.5)
-		push("any", 2)
+		for _, wavering := range []string{"any", "other", "third"} { // more than there are steady ones
+			push(wavering, 2)
+		}
 		if got := r.pulls.trust("steady"); n+1 < steadyEnough && got != 1 || n+1 >= steadyEnough && got > leastTrust+1e-9 {
 			t.Fatalf("after %d exchanges one that pushes one way is trusted to %g", n+1, got)
 		}
