@@ -163,11 +163,11 @@ func TestPortInUse(t *testing.T) {
 func TestBadConfig(t *testing.T) {
 	key := seeded(1)
 	key[40] ^= 1 // the public half is another key's
-	_, err := New(Config{Key: key, Listen: []string{"localhost:1", "udp"}, Limits: Limits{Memory: 1, Streams: -1, Idle: -1}})
+	_, err := New(Config{Key: key, Listen: []string{"nowhere:1", "udp"}, Limits: Limits{Memory: 1, Streams: -1, Idle: -1}})
 	if err == nil {
 		t.Fatal("taken")
 	}
-	for _, fault := range []string{"Key", "localhost:1", `"udp"`, "Limits.Memory", "Streams", "Limits.Idle"} {
+	for _, fault := range []string{"Key", "nowhere:1", `"udp"`, "Limits.Memory", "Streams", "Limits.Idle"} {
 		if !strings.Contains(err.Error(), fault) {
 			t.Errorf("nothing said about %s: %v", fault, err)
 		}
