@@ -93,7 +93,7 @@ func TestFitTellsOfColumns(t *testing.T) {
 		if i == 40 {
 			price = "-"
 		}
-		text += fmt.Sprintf("%s,%d,%d,n%d\n", price, i%90, 1<<53+1+i, i)
+		text += fmt.Sprintf("%s,%d,%d,n%d\n", price, i%90, int64(1<<53+1)+int64(i), i)
 	}
 	data := clitest.WriteFile(t, "x.csv", text)
 	args := []string{"fit", "--json", "--data", data, "--learner", "linear", "--target", "price", "--in-process"}
