@@ -90,8 +90,7 @@ func (t *Talks) loop() {
 			t.end()
 			return
 		case <-t.changed:
-			members := t.Members()
-			t.do(func() { t.machine.View(t.now(), members) })
+			t.do(func() { t.machine.View(t.now(), t.Members()) })
 		case <-tick.C:
 			t.do(func() {
 				if t.machine.Busy() {

@@ -2,7 +2,6 @@ package sumtalks
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -203,52 +202,37 @@ func TestWhoIsWaitedForIsLogged(t *testing.T) {
 	})
 }
 
-// TestAnOldViewDoesNotStay shows that members who go while a sum is called are not waited for: what the
-// caller has seen of them before does not replace what the loop has told since.
+// TestAnOldViewDoesNotStay shows that members are looked at under the lock under which the machine is told
+// of them, by a call as by the loop: what one has seen before does not replace what the other has told since.
 func TestAnOldViewDoesNotStay(t *testing.T) {
-	transport, err := memnet.New(memnet.Config{}).Transport("a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer transport.Close()
-	self := transport.Self()
-	for range 50 {
-		var mu sync.Mutex
-		members, calling, looked := []seam.PeerID{self, "gone"}, false, make(chan struct{})
+	synctest.Test(t, func(t *testing.T) {
+		transport, err := memnet.New(memnet.Config{}).Transport("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer transport.Close()
 		var talks *Talks
+		looks := 0
 		talks = New(Config{
 			Run: "digits", Transport: transport, Stall: time.Second, Log: zap.NewNop(), Here: func(seam.PeerID) bool { return true },
 			Moved: func(uint64, uint64) {}, Malformed: func(seam.PeerID, wire.Reason, error) {},
 			Members: func() []seam.PeerID {
-				mu.Lock()
-				seen, first := members, calling
-				if calling = false; first {
-					members = []seam.PeerID{self}
+				if looks++; looks > 1 && talks.mu.TryLock() { // nobody calls before the first
+					talks.mu.Unlock()
+					t.Errorf("look %d is without the lock", looks)
 				}
-				mu.Unlock()
-				if first { // the other goes now, which the loop hears
-					talks.MembersChanged()
-					<-looked
-					for range 100 {
-						runtime.Gosched()
-					}
-				} else if len(seen) == 1 {
-					defer close(looked)
-				}
-				return seen
+				return []seam.PeerID{transport.Self()}
 			},
 		})
 		talks.Begin()
-		<-talks.begun
-		mu.Lock()
-		calling = true
-		mu.Unlock()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		r, err := talks.Do(ctx, sums.Call{Name: "x", Vector: []float64{1}, Patience: time.Hour})
-		cancel()
-		talks.Close()
-		if err != nil || r.Peers != 1 {
+		if r, err := talks.Do(t.Context(), sums.Call{Name: "x", Vector: []float64{1}}); err != nil || r.Peers != 1 {
 			t.Fatalf("%+v, error %v", r, err)
 		}
-	}
+		talks.MembersChanged()
+		synctest.Wait()
+		talks.Close()
+		if looks != 3 {
+			t.Errorf("%d looks at the members, want 3", looks)
+		}
+	})
 }
