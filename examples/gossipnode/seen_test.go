@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,7 +119,8 @@ func TestThreeRunsAreSeen(t *testing.T) {
 	var seen picture
 	clitest.Eventually(t, "three filled rows", func() bool {
 		seen = look(t, url)
-		return seen.State.Tell == 3 && len(names(seen.State.Members)) == 3 && len(seen.State.Matrix) > 0
+		roles := slices.Collect(maps.Values(names(seen.State.Members)))
+		return seen.State.Tell == 3 && len(roles) == 3 && !slices.Contains(roles, "undecided") && len(seen.State.Matrix) > 0
 	})
 	photograph(t, url, "training", 3)
 	var told picture
