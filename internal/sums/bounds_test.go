@@ -61,11 +61,12 @@ func TestAGatheringHasABound(t *testing.T) {
 	s.Call(0, Call{Name: "x", Op: Gather})
 	s.hears(ids[0], wire.SumPlace, wire.Sum{Attempt: 7, Size: 11, Rank: 10, Next: string(ids[0]), Previous: string(ids[9])})
 	r := s.open["x"].own.ring
-	for step := range 8 {
-		r.step, r.gathered = step, uint64(step)*MaxGather // as if so many had come
+	big := make([]byte, MaxGather) // the system gives it no memory before it is written to
+	for r.step = range 8 {
+		r.blocks[r.chunk(r.rank-1, r.step)] = big[1:]
 	}
-	r.step, r.gathered, r.blocks[3] = 8, 8*MaxGather, make([]byte, MaxGather)
-	s.Share(0, ids[9], wire.Share{Name: "x", Attempt: 7, Step: 8, Total: 1, Data: []byte{1}})
+	r.step, r.blocks[3] = 8, big
+	s.Share(0, ids[9], wire.Share{Name: "x", Attempt: 7, Step: 8, Total: 8, Data: []byte{1}})
 	if w := s.told(ids[0], wire.SumBroken); w == nil || w.Rank != 3 || w.Size != 11 {
 		t.Errorf("its coordinator is told %+v", w)
 	}

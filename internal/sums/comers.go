@@ -119,12 +119,3 @@ func (all comers) brings() (most comer, together uint64) {
 	}
 	return most, together
 }
-
-// moves is how many bytes a participant moves in an attempt.
-func (all comers) moves(op Op, length uint64) uint64 {
-	if op != Gather {
-		return moves(length)
-	}
-	_, together := all.brings()
-	return together
-}

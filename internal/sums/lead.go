@@ -119,9 +119,7 @@ func (l *lead) status(from ID, w *wire.Sum) bool {
 	c.least, c.patience = int(w.Least), time.Duration(w.Patience)*time.Millisecond
 	c.heard, c.term = l.m.now, w.Term
 	if c.tells = w.Size >= wire.SumTells; c.tells {
-		if c.spoiler = ID(w.Next); !c.placed { // how long the attempt may last is fixed
-			c.brings = w.Size - wire.SumTells
-		}
+		c.spoiler, c.brings = ID(w.Next), w.Size-wire.SumTells
 	}
 	if mine := w.Attempt == l.attempt && l.running && c.placed; mine {
 		if !c.tells || !c.took || w.Rank > c.progress || Stage(w.Stage) > c.stage {
@@ -339,7 +337,7 @@ func (l *lead) tick() {
 			l.drop(c.ID)
 		}
 	}
-	if l.running && (l.m.now-l.moved >= standstill+slack || l.m.now-l.began >= slack+lasts(l.came.moves(Op(l.op), l.length), len(l.line))) {
+	if l.running && (l.m.now-l.moved >= standstill+slack || l.m.now-l.began >= slack+lasts(l.moves(), len(l.line))) {
 		l.stall("")
 	}
 	l.advance()
@@ -361,6 +359,19 @@ func (l *lead) tick() {
 		l.fault(codeOf(ErrTooFew), fmt.Sprintf("%d have come within %s of the last, %s needs %d; missing of the members: %s",
 			len(l.came), wait, short(says), needed, shorts(l.missing())))
 	}
+}
+
+// moves is how many bytes a participant moves in the attempt: of a gathering those that are here, where
+// this member takes part, since others may say that they bring what they never do.
+func (l *lead) moves() uint64 {
+	if Op(l.op) != Gather {
+		return moves(l.length)
+	}
+	if own := l.m.open[l.name].own; own != nil && own.ring != nil && own.attempt == l.attempt {
+		return own.ring.gathered()
+	}
+	_, together := l.came.brings()
+	return min(together, MaxGathered)
 }
 
 // note tells now and then who is waited for.

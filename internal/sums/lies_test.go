@@ -162,6 +162,12 @@ var lies = map[string]lie{
 		}
 		return true
 	}),
+	"says from the first that it brings much": says(wire.SumStatus, func(m *member, w *wire.Sum) bool {
+		if Op(w.Op) == Gather {
+			w.Stage, w.Rank, w.Size = min(w.Stage, uint8(Placed)), uint32(m.world.now/(30*time.Second)), wire.SumTells+MaxGathered-1<<20
+		}
+		return true
+	}),
 	"has no part, as only the coordinator hears": says(wire.SumStatus, func(_ *member, w *wire.Sum) bool {
 		w.Kind = wire.SumNone
 		return w.Question > 0

@@ -164,7 +164,7 @@ func (p *part) limit() time.Duration {
 	}
 	bytes := moves(p.length())
 	if p.Op == Gather {
-		bytes = min(p.came, MaxGathered)
+		bytes = min(p.came+uint64(len(p.Data)), MaxGathered)
 	}
 	return patience + unanswered + maxStalls*(lasts(bytes, len(p.m.members))+time.Duration(len(p.m.members))*standstill)
 }

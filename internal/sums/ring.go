@@ -36,15 +36,14 @@ type ring struct {
 	offset uint64 // of its bytes that have come
 	total  uint64 // bytes of the step of which some came last
 
-	spoiler  ID     // who handed on a number that is not finite before all had added theirs
-	gathered uint64 // bytes of blocks that have begun
-	excess   int    // rank of who brought most, if all bring too much; else -1
+	spoiler ID  // who handed on a number that is not finite before all had added theirs
+	excess  int // rank of who brought most, if all bring too much; else -1
 }
 
 func newRing(call *Call, place *wire.Sum) *ring {
 	r := &ring{
 		name: call.Name, op: call.Op, attempt: place.Attempt, rank: int(place.Rank), size: int(place.Size),
-		next: ID(place.Next), previous: ID(place.Previous), excess: -1, gathered: uint64(len(call.Data)),
+		next: ID(place.Next), previous: ID(place.Previous), excess: -1,
 	}
 	if r.op == Gather {
 		r.blocks = make([][]byte, r.size)
@@ -140,21 +139,27 @@ func (r *ring) take(s *wire.Share, send func(wire.Share)) bool {
 	return true
 }
 
+// gathered is how many bytes are here of a gathering.
+func (r *ring) gathered() (bytes uint64) {
+	for _, block := range r.blocks {
+		bytes += uint64(len(block))
+	}
+	return bytes
+}
+
 func (r *ring) takeBlock(s *wire.Share, send func(wire.Share)) bool {
 	chunk := r.chunk(r.rank-1, r.step)
 	if s.Total > MaxGather || len(r.blocks[chunk]) != int(s.Offset) || s.Offset > 0 && s.Total != r.total {
 		return false
 	}
-	if s.Offset == 0 {
-		if r.gathered += s.Total; r.gathered > MaxGathered {
-			r.excess = chunk
-			for rank, block := range r.blocks {
-				if len(block) > max(int(s.Total), len(r.blocks[r.excess])) {
-					r.excess = rank
-				}
+	if s.Offset == 0 && r.gathered()+s.Total > MaxGathered {
+		r.excess = chunk
+		for rank, block := range r.blocks {
+			if len(block) > max(int(s.Total), len(r.blocks[r.excess])) {
+				r.excess = rank
 			}
-			return false
 		}
+		return false
 	}
 	r.blocks[chunk] = append(r.blocks[chunk], s.Data...)
 	if next := r.step + 1; next < r.steps() {
