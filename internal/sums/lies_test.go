@@ -358,3 +358,18 @@ func TestAFullChunkJustInTimeIsTooSlow(t *testing.T) {
 		t.Errorf("%d results after %s, want 3 within %s", made, w.now, bound)
 	}
 }
+
+// TestABlockJustInTimeIsTooSlow shows the same of a gathering, where the block that one brings is large.
+func TestABlockJustInTimeIsTooSlow(t *testing.T) {
+	w := newWorld(t, 1, 4)
+	w.members[1].lie = trickles
+	for _, m := range w.members {
+		m.calls = []Call{{Name: "x", Op: Gather, Patience: 10 * time.Second}}
+		w.after(0, m.next)
+	}
+	w.members[0].calls[0].Data = make([]byte, 8<<20)
+	w.run(24 * time.Hour)
+	if made := w.agree(t, "trickles", 1); made != 3 || w.now > maxStalls*(lasts(0, 4)+2*slack) {
+		t.Errorf("%d results after %s, want 3", made, w.now)
+	}
+}

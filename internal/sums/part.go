@@ -64,6 +64,7 @@ type early struct {
 // moments are times of a part.
 type moments struct {
 	began    time.Duration
+	placed   time.Duration // last
 	reported time.Duration
 	moved    time.Duration // when numbers came last
 	noted    time.Duration // when it was told last who is waited for
@@ -119,7 +120,7 @@ func (p *part) status() *wire.Sum {
 // report says again where this member is.
 func (p *part) report() {
 	p.reported = p.m.now
-	if p.stage == Placed && p.m.now-p.moved >= standstill {
+	if p.stage == Placed && (p.m.now-p.moved >= standstill || p.Op == Gather && p.m.now-p.placed >= lasts(p.ring.gathered(), p.ring.size)) {
 		p.broken = true
 	}
 	p.follow()
@@ -198,6 +199,7 @@ func (p *part) place(from ID, w *wire.Sum) {
 		return // it says it again
 	}
 	p.attempt, p.placedBy, p.stage, p.broken, p.suspect, p.moved = w.Attempt, from, Placed, false, "", p.m.now
+	p.placed = p.m.now
 	p.ring = newRing(&p.Call, w)
 	p.ring.begin(p.send)
 	before := p.early[p.ring.previous]
