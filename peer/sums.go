@@ -93,11 +93,12 @@ func (s *summing) trains() error {
 // Each member sends at most 2.1 times what it brings, however many there are, and needs the
 // memory of three vectors. Whoever dies is left out, or had been added before: all that are left
 // have the same sum. After an error nothing has been summed for this peer, though what it brought
-// may count at the others. A sum ends: a member that holds it up is left out after three attempts
-// of a minute, a second for each member and what 64 KiB/s take, and of one that coordinates and brings it to no end a peer
-// believes 11 minutes, and three for each member (docs/design/034). A hostile member can bring
-// any numbers, and the two beside it in the ring show it parts of theirs, two alone all: sums are
-// for runs that admit whom they trust. Safe for concurrent use.
+// may count at the others. A sum ends: a member that holds it up is left out after three attempts,
+// each of at most a minute, a second for each member, and what its bytes take at 64 KiB/s; one that
+// coordinates and brings it to no end is waited for 11 minutes, 3 for each member, and three times what the bytes
+// take (docs/design/034). A hostile member can bring any numbers, and hears a part of those of the one before it
+// in the ring, of one that is alone with it all: sums are for runs that admit whom they trust. Safe for
+// concurrent use.
 func (s *summing) Sum(ctx context.Context, name string, vector []float64) (sum []float64, peers int, err error) {
 	return s.vector(ctx, sums.Call{Name: name, Op: sums.Add, Vector: vector})
 }

@@ -75,10 +75,11 @@ func (b *blame) failures(line []ID) (n int) {
 // stall gives up an attempt that stands still or takes too long, at the word of one of those in it or
 // of nobody.
 func (l *lead) stall(says ID) {
-	shy := slices.ContainsFunc(l.came, func(c comer) bool { return c.placed && !c.took })
+	shy := slices.IndexFunc(l.came, func(c comer) bool { return c.placed && !c.took })
 	others := slices.DeleteFunc(slices.Clone(l.m.members), func(id ID) bool { return l.m.asleep[id] || l.came.find(id) != nil })
-	if shy && Op(l.op) != Gather && len(l.came) == 2 && len(others) > 0 { // see part.apart
-		l.fault(codeOf(ErrTooFew), "two are left, who would hear each other's numbers, and to one of them it is not said that these have no part: "+shorts(others))
+	if shy >= 0 && Op(l.op) != Gather && len(l.came) == 2 && len(others) > 0 { // see part.apart
+		l.fault(codeOf(ErrTooFew), "of two that would hear each other's numbers "+l.came[shy].Short()+
+			" does not begin, or is not told that these have no part: "+shorts(others))
 		return
 	}
 	from, to, gap := l.came.standing(l.line, Op(l.op))
@@ -86,7 +87,7 @@ func (l *lead) stall(says ID) {
 		from, to = says, "" // all move alike
 	}
 	l.hold(from, to, "", stallCounts)
-	l.regroup("nothing comes to " + short(cmp.Or(to, from)))
+	l.regroup("nothing comes to " + cmp.Or(to, from).Short())
 }
 
 // hold holds a failure against those between whom it was, and throws out who has had too many: the one
@@ -134,7 +135,7 @@ func (l *lead) broken(from ID, w *wire.Sum) {
 		suspect = ""
 	}
 	l.hold(suspect, from, from, brokenCounts)
-	l.regroup("by " + short(from) + ", which hears nothing more of " + shorts([]ID{suspect}))
+	l.regroup("by " + from.Short() + ", which hears nothing more of " + shorts([]ID{suspect}))
 }
 
 // refuses ends a sum that is not to be: a gathering of more than a participant makes room for, and
@@ -144,7 +145,7 @@ func (l *lead) refuses() bool {
 	if Op(l.op) == Gather {
 		most, together := l.came.brings()
 		if together > MaxGathered {
-			l.fault(codeOf(ErrMismatch), fmt.Sprintf("all bring %d bytes, at most %d; %d of them %s", together, MaxGathered, most.brings, short(most.ID)))
+			l.fault(codeOf(ErrMismatch), fmt.Sprintf("all bring %d bytes, at most %d; %d of them %s", together, MaxGathered, most.brings, most.ID.Short()))
 		}
 		return together > MaxGathered
 	}

@@ -1,10 +1,14 @@
 package sums
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -93,12 +97,50 @@ const (
 	Apart  = "a sum with one member alone, who hears this one's numbers, waits for the others to have no part"
 )
 
-// Reason is the error of a fault's code, with what was said of it.
+// reason is the error of a fault's code, with what was said of it.
 func reason(code uint8, name, detail string) error {
 	if code == 0 || int(code) >= len(faults) {
 		return fmt.Errorf("sum %q: %s", name, detail)
 	}
 	return fmt.Errorf("sum %q: %w: %s", name, faults[code], detail)
+}
+
+// codeOf is the code of a reason.
+func codeOf(err error) uint8 { return uint8(slices.Index(faults, err)) }
+
+// ended is how a sum ended.
+type ended struct {
+	attempt uint64 // 0 if it failed
+	why     uint8
+	detail  string
+}
+
+// answer is what a participant is told that comes when a sum is over.
+func (e ended) answer(status *wire.Sum) *wire.Sum {
+	switch {
+	case e.attempt == 0:
+		return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: e.why, Detail: e.detail}
+	case status.Attempt == e.attempt && Stage(status.Stage) == Holding:
+		return &wire.Sum{Kind: wire.SumCommit, Name: status.Name, Attempt: e.attempt, Term: status.Term, Detail: e.detail}
+	}
+	why := "it came too late, or has used a name twice"
+	if status.Attempt > 0 {
+		why = "it had a place, and was not heard of any more, as a process that stood still or was cut off: the others went on"
+	}
+	return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: codeOf(ErrOver), Detail: why}
+}
+
+// shorts are the ends of ids, which tell members apart.
+func shorts(ids []ID) string {
+	const most = 3
+	var names []string
+	for _, id := range ids[:min(len(ids), most)] {
+		names = append(names, id.Short())
+	}
+	if len(ids) > most {
+		names = append(names, "…")
+	}
+	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
 // ID is the name of a member.

@@ -79,7 +79,7 @@ func (all comers) spoilt() string {
 	for _, c := range all {
 		first := all.find(c.spoiler)
 		if first != nil && first.spoiler == "" {
-			return fmt.Sprintf(": %s says that %s brought such a number", short(c.ID), short(first.ID))
+			return fmt.Sprintf(": %s says that %s brought such a number", c.ID.Short(), first.ID.Short())
 		}
 	}
 	return ""

@@ -1,10 +1,18 @@
 package sums
 
 import (
-	"strings"
+	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
+
+// inquiry is what a coordinator asks the members.
+type inquiry struct {
+	inquires bool   // others may have followed another: what they say counts only as an answer
+	question uint32 // to tell answers from those to an earlier lead
+	answered map[ID]bool
+	asked    time.Duration
+}
 
 // informed tells whether all members have said what they know.
 func (l *lead) informed() bool { return len(l.silent()) == 0 }
@@ -35,58 +43,4 @@ func (l *lead) inquire() {
 			l.m.tell(id, &wire.Sum{Kind: wire.SumAsk, Name: l.name, Question: l.question})
 		}
 	}
-}
-
-// short is the end of an id, which tells members apart.
-func short(id ID) string {
-	const most = 8
-	if len(id) > most {
-		return "…" + string(id[len(id)-most:])
-	}
-	return string(id)
-}
-
-func shorts(ids []ID) string {
-	const most = 3
-	var names []string
-	for i, id := range ids {
-		if i == most {
-			names = append(names, "…")
-			break
-		}
-		names = append(names, short(id))
-	}
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
-}
-
-// asked answers a coordinator that wants to know how far this member is, and a participant that wants to know
-// whether it has a part in the sum.
-func (m *Machine) asked(from ID, w *wire.Sum) {
-	answer := &wire.Sum{Kind: wire.SumNone, Name: w.Name}
-	s := m.open[w.Name]
-	if w.Stage > 0 { // a participant does
-		if s == nil || s.own == nil {
-			m.tell(from, answer)
-		}
-		return
-	}
-	switch e, over := m.over.Get(w.Name); {
-	case over && e.attempt > 0:
-		answer.Kind, answer.Attempt = wire.SumDone, e.attempt
-	case m.leader != "" && m.leader != from:
-		answer.Kind, answer.Next = wire.SumLeader, string(m.leader)
-	case s != nil && s.lead != nil:
-		return // one of both finds that it does not coordinate
-	case s != nil && s.own != nil:
-		if s.own.follow(); s.own.leader != from {
-			return // it asks again, and the one that this member follows may be gone by then
-		}
-		s.own.term++ // that of before may have been told to one with the same id
-		answer = s.own.status()
-	}
-	answer.Question = w.Question
-	m.tell(from, answer)
 }

@@ -2,7 +2,6 @@ package sums
 
 import (
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -42,14 +41,6 @@ type lead struct {
 	voided  int           // attempts
 	noted   time.Duration // when it was told last who is waited for
 	inquiry
-}
-
-// inquiry is what a coordinator asks the members.
-type inquiry struct {
-	inquires bool   // others may have followed another: what they say counts only as an answer
-	question uint32 // to tell answers from those to an earlier lead
-	answered map[ID]bool
-	asked    time.Duration
 }
 
 func newLead(m *Machine, name string) *lead {
@@ -106,7 +97,7 @@ func (l *lead) status(from ID, w *wire.Sum) bool {
 	if c == nil {
 		if len(l.came) > 0 && (w.Op != l.op || w.Length != l.length) {
 			l.fault(codeOf(ErrMismatch), fmt.Sprintf("%s brings a %s of %d numbers, %s a %s of %d",
-				short(from), Op(w.Op), w.Length, short(l.came[0].ID), Op(l.op), l.length), from)
+				from.Short(), Op(w.Op), w.Length, l.came[0].ID.Short(), Op(l.op), l.length), from)
 			return false
 		}
 		l.came = append(l.came, comer{ID: from})
@@ -145,7 +136,7 @@ func (l *lead) follow(c *comer, stage Stage, attempt uint64) {
 		if l.fails(id); l.came.find(id) == nil { // what c points to is another now
 			return
 		}
-		l.regroup(short(id) + " does not go on")
+		l.regroup(id.Short() + " does not go on")
 	case !l.running && mine && stage != Waiting: // it has not heard that it is given up
 		l.m.tell(c.ID, &wire.Sum{Kind: wire.SumVoid, Name: l.name, Attempt: attempt})
 	case attempt > 0 && !mine: // another coordinator has given it a place
@@ -164,7 +155,7 @@ func (l *lead) drop(id ID) {
 	placed := c.placed
 	l.came = slices.DeleteFunc(l.came, func(c comer) bool { return c.ID == id })
 	if placed {
-		l.regroup(short(id) + " has left")
+		l.regroup(id.Short() + " has left")
 	}
 }
 
@@ -257,9 +248,7 @@ func (l *lead) begin() {
 	if l.refuses() {
 		return
 	}
-	own := fnv.New32a()
-	own.Write([]byte(l.m.self))
-	l.attempt = (max(l.attempt, l.others)>>attemptBits+1)<<attemptBits | uint64(own.Sum32())&(1<<attemptBits-1)
+	l.attempt = (max(l.attempt, l.others)>>attemptBits+1)<<attemptBits | l.m.self.Fingerprint()&(1<<attemptBits-1)
 	l.running, l.line, l.began, l.moved, l.noted = true, l.blame.order(l.came.ids(), l.attempt), l.m.now, l.m.now, l.m.now
 	for i := range l.came {
 		c := &l.came[i]
@@ -357,7 +346,7 @@ func (l *lead) tick() {
 	default:
 		needed, says := l.came.least()
 		l.fault(codeOf(ErrTooFew), fmt.Sprintf("%d have come within %s of the last, %s needs %d; missing of the members: %s",
-			len(l.came), wait, short(says), needed, shorts(l.missing())))
+			len(l.came), wait, says.Short(), needed, shorts(l.missing())))
 	}
 }
 

@@ -53,13 +53,6 @@ type Machine struct {
 	facts   []Fact
 }
 
-// ended is how a sum ended.
-type ended struct {
-	attempt uint64 // 0 if it failed
-	why     uint8
-	detail  string
-}
-
 type said struct {
 	from ID
 	word *wire.Sum
@@ -320,19 +313,33 @@ func (m *Machine) alone(member ID) (sums int) {
 	return sums
 }
 
-// answer is what a participant is told that comes when a sum is over.
-func (e ended) answer(status *wire.Sum) *wire.Sum {
-	switch {
-	case e.attempt == 0:
-		return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: e.why, Detail: e.detail}
-	case status.Attempt == e.attempt && Stage(status.Stage) == Holding:
-		return &wire.Sum{Kind: wire.SumCommit, Name: status.Name, Attempt: e.attempt, Term: status.Term, Detail: e.detail}
+// asked answers a coordinator that wants to know how far this member is, and a participant that wants to know
+// whether it has a part in the sum.
+func (m *Machine) asked(from ID, w *wire.Sum) {
+	answer := &wire.Sum{Kind: wire.SumNone, Name: w.Name}
+	s := m.open[w.Name]
+	if w.Stage > 0 { // a participant does
+		if s == nil || s.own == nil {
+			m.tell(from, answer)
+		}
+		return
 	}
-	why := "it came too late, or has used a name twice"
-	if status.Attempt > 0 {
-		why = "it had a place, and was not heard of any more, as a process that stood still or was cut off: the others went on"
+	switch e, over := m.over.Get(w.Name); {
+	case over && e.attempt > 0:
+		answer.Kind, answer.Attempt = wire.SumDone, e.attempt
+	case m.leader != "" && m.leader != from:
+		answer.Kind, answer.Next = wire.SumLeader, string(m.leader)
+	case s != nil && s.lead != nil:
+		return // one of both finds that it does not coordinate
+	case s != nil && s.own != nil:
+		if s.own.follow(); s.own.leader != from {
+			return // it asks again, and the one that this member follows may be gone by then
+		}
+		s.own.term++ // that of before may have been told to one with the same id
+		answer = s.own.status()
 	}
-	return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: codeOf(ErrOver), Detail: why}
+	answer.Question = w.Question
+	m.tell(from, answer)
 }
 
 // follow takes another's word for who coordinates: where none does, where the one that did
@@ -385,6 +392,3 @@ func (m *Machine) tidy(s *sum) {
 		delete(m.open, s.name)
 	}
 }
-
-// codeOf is the code of a reason.
-func codeOf(err error) uint8 { return uint8(slices.Index(faults, err)) }

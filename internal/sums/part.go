@@ -96,7 +96,7 @@ func (p *part) leaves(leader ID) {
 // giveUp ends the sum for this member, if the coordinator does not.
 func (p *part) giveUp() {
 	s, code := p.m.open[p.Name], codeOf(ErrTooFew)
-	detail := fmt.Sprintf("%s coordinates, and has brought it to no end within %s", short(p.leader), p.limit())
+	detail := fmt.Sprintf("%s coordinates, and has brought it to no end within %s", p.leader.Short(), p.limit())
 	if s.lead != nil {
 		s.lead.fault(code, detail)
 	}
