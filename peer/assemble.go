@@ -112,7 +112,7 @@ func connect(p *Peer) error {
 		malformed: func(from seam.PeerID, reason wire.Reason, err error) { p.talks.Malformed(from, reason, err) },
 	}
 	p.flock = flock.New(p.Self())
-	if a := p.config.Network.Admission; a.Allow != "" || len(a.Key) > 0 {
+	if p.guard != nil {
 		p.flock.Trust()
 	}
 	p.log = p.log.With(zap.String("self", p.Self().Short()))

@@ -24,7 +24,7 @@ type Sums struct {
 	// names members of whom none has ever answered: 1 has to be asked for there.
 	AtLeast int
 	// Patience is for how long a sum waits for members that are here and have not called
-	// it, since the last came. What one member alone asks for counts for at most 10 minutes.
+	// it, since the last came. What not more than half of them ask for counts for at most 10 minutes.
 	// Default: 1 minute.
 	Patience time.Duration
 }

@@ -85,18 +85,15 @@ func (all comers) spoilt() string {
 	return ""
 }
 
-// patience is for how long those are waited for that have not come: the longest that two participants
-// have, and of one alone no more than longestWait.
+// patience is for how long those are waited for that have not come: the longest that two participants and
+// more than half of all have, and of fewer no more than longestWait.
 func (all comers) patience() time.Duration {
-	var most, second time.Duration
+	each := make([]time.Duration, max(2-len(all), 0)) // of nobody
 	for _, c := range all {
-		if c.patience > most {
-			most, second = c.patience, most
-		} else {
-			second = max(second, c.patience)
-		}
+		each = append(each, c.patience)
 	}
-	return max(second, min(most, longestWait))
+	slices.Sort(each)
+	return max(each[(len(each)-1)/2], min(each[len(each)-1], longestWait))
 }
 
 // least is how many are needed, and who says so.

@@ -373,3 +373,22 @@ func TestABlockJustInTimeIsTooSlow(t *testing.T) {
 		t.Errorf("%d results after %s, want 3", made, w.now)
 	}
 }
+
+// TestTwoThatWaitForEver shows that the patience of two does not hold up the others, the coordinator among
+// them, where one of the members does not call.
+func TestTwoThatWaitForEver(t *testing.T) {
+	w := newWorld(t, 1, 6)
+	for _, m := range w.members[:5] {
+		m.calls = []Call{callOf(m, 0, 100)}
+		if m.index > 2 {
+			m.calls[0].Patience = math.MaxUint32 * time.Millisecond
+		}
+		w.after(0, m.next)
+	}
+	w.run(24 * time.Hour)
+	for _, m := range w.members[:5] {
+		if len(m.results) != 1 || m.results[0].Peers != 5 || m.longest > longestWait+time.Minute {
+			t.Errorf("%s: %+v after %s", m.self, m.results, m.longest)
+		}
+	}
+}
