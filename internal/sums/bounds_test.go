@@ -91,6 +91,9 @@ func TestAPairWhileOthersAreHere(t *testing.T) {
 	if asked == nil || asked.Stage != 1 {
 		t.Fatalf("c is told %+v", asked)
 	}
+	if placed() || s.told("c", wire.SumAsk) != nil {
+		t.Error("whoever says the place again and again has it ask as often")
+	}
 	if !slices.ContainsFunc(s.Facts(), func(f Fact) bool { return f.What == Apart }) {
 		t.Error("nobody is told of it")
 	}

@@ -68,6 +68,7 @@ type moments struct {
 	reported time.Duration
 	moved    time.Duration // when numbers came last
 	noted    time.Duration // when it was told last who is waited for
+	asked    time.Duration // when others were last whether they have a part
 }
 
 // follow finds who coordinates the sum for this member, and reports whether that is another than
@@ -218,19 +219,21 @@ func (p *part) apart(leader, with ID) bool {
 	if p.Op == Gather || leader == p.m.self || p.m.pair == with {
 		return true
 	}
-	var here []ID
-	for _, id := range p.m.members {
-		if id != p.m.self && id != with && !p.m.asleep[id] && !p.absent[id] {
-			here = append(here, id)
+	here := slices.DeleteFunc(slices.Clone(p.m.members), func(id ID) bool {
+		return id == p.m.self || id == with || p.m.asleep[id] || p.absent[id]
+	})
+	switch {
+	case len(here) == 0:
+		p.m.pair = with
+		return true
+	case p.m.now-p.asked >= sayAgain: // however often it is told of that place
+		p.asked = p.m.now
+		for _, id := range here {
 			p.m.tell(id, &wire.Sum{Kind: wire.SumAsk, Name: p.Name, Stage: 1})
 		}
-	}
-	if len(here) > 0 {
 		p.m.fact(Fact{What: Apart, Sum: p.Name, Who: append([]ID{with}, here...)})
-		return false
 	}
-	p.m.pair = with
-	return true
+	return false
 }
 
 // absents notes that a member has no part in the sum, once it would have called.
