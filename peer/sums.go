@@ -140,12 +140,16 @@ func (s *summing) do(ctx context.Context, call sums.Call) (sums.Result, error) {
 		return sums.Result{}, fmt.Errorf("%s %q: %w", call.Op, call.Name, err)
 	}
 	call.Least, call.Patience = s.with.AtLeast, s.with.Patience
-	if call.Least == 0 && !s.met() {
+	alone := call.Least == 0 && !s.met()
+	if alone {
 		call.Least = 2
 	}
 	done, err := s.sums.Do(ctx, call)
-	if errors.Is(err, seam.ErrClosed) {
+	switch {
+	case errors.Is(err, seam.ErrClosed):
 		err = ErrClosed
+	case alone && errors.Is(err, ErrTooFew):
+		err = fmt.Errorf("%w; nobody of Config.Join has answered, and to sum alone Sums.AtLeast has to be 1", err)
 	}
 	return done, err
 }

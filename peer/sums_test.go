@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -271,6 +272,8 @@ func TestASumWithSeedsThatAreDown(t *testing.T) {
 			p := start(c.name, c.atLeast, c.join...)
 			if s := sumOf(t.Context(), p, "x", 1); !errors.Is(s.err, c.want) || c.want == nil && s.peers != 1 {
 				t.Errorf("%s: %d peers, %v", c.name, s.peers, s.err)
+			} else if c.want != nil && !strings.Contains(s.err.Error(), "nobody of Config.Join has answered") {
+				t.Errorf("%q does not say why", s.err)
 			}
 		}
 	})
