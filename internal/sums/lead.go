@@ -374,7 +374,7 @@ func (l *lead) note() {
 	case l.running:
 		who, why = nil, "to have the sum"
 		for _, c := range l.came {
-			if c.stage != Holding {
+			if c.placed && c.stage != Holding {
 				who = append(who, c.ID)
 			}
 		}
