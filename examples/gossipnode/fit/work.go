@@ -226,20 +226,9 @@ func (w *work) alone(ctx context.Context, training rows.Examples, test table.Fil
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(area)
+	areas, err := table.GatherJSON(ctx, w.Flock, "fit/alone", area)
 	if err != nil {
 		return nil, err
-	}
-	all, err := w.Flock.Gather(ctx, "fit/alone", data)
-	if err != nil {
-		return nil, err
-	}
-	var areas []float64
-	for _, data := range all {
-		if err := json.Unmarshal(data, &area); err != nil {
-			return nil, err
-		}
-		areas = append(areas, area)
 	}
 	of := result.AccuracyOf(areas...)
 	return &of, nil

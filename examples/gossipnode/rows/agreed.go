@@ -2,9 +2,8 @@ package rows
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -47,40 +46,14 @@ func (a *Agreed) LearnTarget(ctx context.Context, classes bool) (err error) {
 	if a.Target, err = table.ParseTarget(a.Table.Target); err != nil {
 		return err
 	}
-	if at := a.Schema.Find(a.Target.Column); classes && at >= 0 && a.Target.Op == "" && a.Schema.Fields[at].Kind == table.Number {
-		if a.Target.Classes, err = a.twoValued(ctx); err != nil {
-			return err
-		}
-	}
+	at := a.Schema.Find(a.Target.Column)
+	a.Target.Classes = classes && at >= 0 && a.Target.Op == "" && a.Schema.Fields[at].Kind == table.Number
 	a.Labels, err = a.Target.Fit(ctx, a.Flock, "fit/target", a.Schema, a.Rows)
+	if a.Target.Classes && (errors.Is(err, table.ErrTooManyClasses) || err == nil && len(a.Labels.Classes) > 2) {
+		a.Target.Classes = false
+		a.Labels, err = a.Target.Fit(ctx, a.Flock, "fit/number", a.Schema, a.Rows)
+	}
 	return err
-}
-
-// twoValued tells whether the numbers of the target are two at most, over all members.
-func (a *Agreed) twoValued(ctx context.Context) (bool, error) {
-	var values []float64
-	for b, err := range a.Rows(ctx) {
-		if err != nil {
-			return false, err
-		}
-		for _, v := range b.Find(a.Target.Column).Numbers {
-			if len(values) <= 2 && !math.IsNaN(v) && !slices.Contains(values, v) {
-				values = append(values, v)
-			}
-		}
-	}
-	data, err := json.Marshal(values)
-	if err != nil {
-		return false, err
-	}
-	all, err := a.Flock.Gather(ctx, "fit/two", data)
-	for i := 0; err == nil && i < len(all); i++ {
-		var theirs []float64
-		err = json.Unmarshal(all[i], &theirs)
-		values = append(values, theirs...)
-	}
-	slices.Sort(values)
-	return len(slices.Compact(values)) <= 2, err
 }
 
 // Trains counts the rows that train over all members, and tells if the split leaves none. More is
@@ -91,6 +64,9 @@ func (a *Agreed) Trains(ctx context.Context, training Examples, more ...float64)
 		rows += b.Rows
 	}
 	sums, peers, err = a.Flock.Sum(ctx, "fit/count", append([]float64{float64(rows)}, more...))
+	if err == nil {
+		err = table.Counts("fit/count", table.MaxCount, sums...)
+	}
 	if err == nil && sums[0] == 0 {
 		err = cli.Config(fmt.Errorf("--split %s leaves no row to train: give another, such as row:7/10, or more rows", a.Table.Split))
 	}
@@ -163,20 +139,12 @@ func (a *Agreed) LimitValues(ctx context.Context, rows Examples) error {
 			}
 		}
 	}
-	data, err := json.Marshal(names)
-	if err != nil {
-		return err
-	}
-	all, err := a.Flock.Gather(ctx, "fit/values", data)
+	all, err := table.GatherJSON(ctx, a.Flock, "fit/values", names)
 	if err != nil {
 		return err
 	}
 	union := map[string][]string{}
-	for _, data := range all {
-		var some map[string][]string
-		if err := json.Unmarshal(data, &some); err != nil {
-			return fmt.Errorf("a member's values of categories: %w", err)
-		}
+	for _, some := range all {
 		for column, values := range some {
 			union[column] = append(union[column], values...)
 		}

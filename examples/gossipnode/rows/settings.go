@@ -2,7 +2,6 @@ package rows
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,26 +24,14 @@ func alike(name string, schema *table.Schema) string {
 
 // agreeSettings refuses members that are to do something else.
 func agreeSettings(ctx context.Context, flock table.Flock, mine map[string]string) error {
-	data, err := json.Marshal(mine)
+	all, err := table.GatherJSON(ctx, flock, "fit/settings", mine)
 	if err != nil {
 		return err
 	}
-	all, err := flock.Gather(ctx, "fit/settings", data)
-	if err != nil {
-		return err
-	}
-	var first map[string]string
-	for i, data := range all {
-		var theirs map[string]string
-		if err := json.Unmarshal(data, &theirs); err != nil {
-			return fmt.Errorf("the settings of member %d of %d: %w", i+1, len(all), err)
-		}
-		if first == nil {
-			first = theirs
-		}
-		for _, flag := range slices.Sorted(maps.Keys(first)) {
-			if first[flag] != theirs[flag] {
-				return fmt.Errorf("--%s is %q at one member and %q at another (%d of %d): give all the same", flag, first[flag], theirs[flag], i+1, len(all))
+	for i, theirs := range all {
+		for _, flag := range slices.Sorted(maps.Keys(all[0])) {
+			if all[0][flag] != theirs[flag] {
+				return fmt.Errorf("--%s is %q at one member and %q at another (%d of %d): give all the same", flag, all[0][flag], theirs[flag], i+1, len(all))
 			}
 		}
 	}

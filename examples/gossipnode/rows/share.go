@@ -91,6 +91,7 @@ type Share struct {
 // Agree compares settings and columns with those of the other members, and reads this peer's
 // rows into memory. All members call it; where one cannot go on, all end.
 func (s Share) Agree(ctx context.Context, flock table.Flock, shared map[string]string) (*Agreed, error) {
+	flock = table.Careful(flock)
 	if err := agreeSettings(ctx, flock, shared); err != nil {
 		return nil, err
 	}
