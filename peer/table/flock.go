@@ -84,7 +84,7 @@ func (c careful) Gather(ctx context.Context, name string, data []byte) ([][]byte
 	return all, err
 }
 
-// GatherJSON is Gather of values that encoding/json writes and reads.
+// GatherJSON is Gather of values that encoding/json writes and reads; ErrSum if it does not read one.
 func GatherJSON[T any](ctx context.Context, flock Flock, name string, own T) ([]T, error) {
 	data, err := json.Marshal(own)
 	if err != nil {
@@ -97,7 +97,7 @@ func GatherJSON[T any](ctx context.Context, flock Flock, name string, own T) ([]
 	all := make([]T, len(brought))
 	for i, data := range brought {
 		if err := json.Unmarshal(data, &all[i]); err != nil {
-			return nil, fmt.Errorf("reading what member %d of %d brings to %q: %w", i+1, len(all), name, err)
+			return nil, fmt.Errorf("%w: reading what member %d of %d brings to %q: %w", ErrSum, i+1, len(all), name, err)
 		}
 	}
 	return all, nil

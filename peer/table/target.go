@@ -100,7 +100,7 @@ func (e *TargetError) Unwrap() error { return e.Err }
 func (t Target) check(schema *Schema) (Kind, error) {
 	at := schema.Find(t.Column)
 	if at < 0 {
-		return 0, &TargetError{t, ErrNoColumn, fmt.Sprintf(": %q (it has %s)", t.Column, strings.Join(schema.Names(), ", "))}
+		return 0, &TargetError{t, ErrNoColumn, fmt.Sprintf(" (it has %s)", strings.Join(schema.Names(), ", "))}
 	}
 	kind := schema.Fields[at].Kind
 	if kind == Category && t.ordered() {
@@ -198,5 +198,5 @@ func (t Target) column(b *Batch) (*Column, error) {
 	} else if c != nil {
 		return c, nil
 	}
-	return nil, &TargetError{t, ErrNoColumn, fmt.Sprintf(": %q", t.Column)}
+	return nil, &TargetError{t, ErrNoColumn, ""}
 }

@@ -125,7 +125,7 @@ func TestTargetThatCannotBeLearned(t *testing.T) {
 		{"c", []*Batch{rowsOf(0, []float64{1}, []string{"x"}), rowsOf(0, []float64{2}, []string{"x"})}, ErrOneClass, `"x"`},
 		{"n", []*Batch{rowsOf(0, []float64{nan, nan}, []string{"x", "y"}), rowsOf(0, nil, nil)}, ErrNoTarget, `column "n" is missing in all 2 rows`},
 		{"c", []*Batch{rowsOf(0, []float64{1}, []string{""})}, ErrNoTarget, `column "c"`},
-		{"late", []*Batch{rowsOf(0, nil, nil)}, ErrNoColumn, `"late" (it has n, c)`},
+		{"late", []*Batch{rowsOf(0, nil, nil)}, ErrNoColumn, `"late": the table has no such column (it has n, c)`},
 		{"c>3", []*Batch{rowsOf(0, nil, nil)}, ErrTargetKind, `"c" is a category`},
 		{"n=x", []*Batch{rowsOf(0, nil, nil)}, ErrTargetKind, `"x" is none`},
 		{"c", []*Batch{half(0, 600), half(500, MaxClasses+1)}, ErrTooManyClasses, "1001, at most 1000"},

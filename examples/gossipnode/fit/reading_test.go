@@ -136,6 +136,14 @@ func TestTargetOfTwoNumbers(t *testing.T) {
 	}
 }
 
+// A target that is not there is named once, and so is what is there.
+func TestNoSuchTargetOnce(t *testing.T) {
+	code, _, stderr := program.Try("fit", "--data", clitest.WriteFile(t, "x.csv", "x,y\n1,2\n"), "--target", "z", "--learner", "ridge")
+	if want := `the target "z": the table has no such column (it has x, y): change --target`; code != cli.ExitConfig || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
+
 // A split that leaves nothing to learn from is named.
 func TestSplitThatLeavesNothing(t *testing.T) {
 	data := clitest.WriteFile(t, "x.csv", "x,y\n1,2\n")
