@@ -101,6 +101,7 @@ func (o *options) load(cmd *cobra.Command, std cli.Streams) error {
 		}
 	}
 	var faults cli.Faults
+	faults.Add(o.Network.Faults()...) // some of it may have been taken over
 	t, l := o.Table, o.Learner
 	faults.Add(t.Faults()...)
 	faults.Add(cli.Within("memory", t.Memory, 1, 1<<20))

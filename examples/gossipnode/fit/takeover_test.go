@@ -1,14 +1,20 @@
 package fit
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"net"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
 
 // One that is given a token and data alone fits what the others do, also if it was started first;
@@ -68,6 +74,33 @@ func TestJoinTakesOver(t *testing.T) {
 		if out := <-outs; first == "" || hash.FindString(out) != first || !strings.Contains(out, `"learner":"tree","peers":3`) {
 			t.Errorf("%s, not %s", out, first)
 		}
+	}
+}
+
+// What a member says of the number of peers is held against what may be given.
+func TestMinPeersOfAnother(t *testing.T) {
+	for _, n := range []int{0, -1, 1_000_000_000} {
+		liar, o := pflag.NewFlagSet("fit", pflag.ContinueOnError), options{}
+		o.register(liar)
+		o.Run, o.Listen, o.MinPeersWait, o.MinPeers, o.Table.Target = "liar", []string{settings.Loopback}, time.Minute, n, "price"
+		share(&o, liar)
+		ctx, cancel := context.WithCancel(t.Context())
+		addresses, gone := make(chan []string, 1), make(chan struct{})
+		go func() {
+			defer close(gone)
+			join := joinFlock(o, cli.Streams{Err: io.Discard})
+			if _, leave, err := join(ctx, func(r report) { addresses <- r.Addresses }); err == nil {
+				<-ctx.Done()
+				leave()
+			}
+			close(addresses)
+		}()
+		code, _, stderr := program.Try("fit", "--data", houses, "--run", "liar", "--min-peers-wait", "1s", "--join", (<-addresses)[0])
+		if code != cli.ExitUsage || !strings.Contains(stderr, fmt.Sprintf("--min-peers %d: want 1 to", n)) {
+			t.Errorf("%d: exit code %d, %s", n, code, stderr)
+		}
+		cancel()
+		<-gone
 	}
 }
 
