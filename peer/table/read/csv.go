@@ -223,6 +223,9 @@ func (r *csvRows) next(s sink) (*Damage, error) {
 		}
 		return &Damage{Line: rec.line, Reason: rec.bad, Text: cut(rec.text)}, nil
 	}
+	if r.lossy {
+		s = lossless{s}
+	}
 	for i, place := range r.places {
 		if place == ignored {
 			continue

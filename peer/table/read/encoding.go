@@ -43,7 +43,7 @@ func CheckEncoding(name string) error {
 // decoded is a text in UTF-8. A byte order mark counts more than the name of an encoding.
 func decoded(in io.ReadCloser, name string) io.ReadCloser {
 	buffered := bufio.NewReader(in)
-	text := unpacked{buffered, in.Close}
+	text := unpacked{Reader: buffered, closer: in.Close}
 	head, _ := buffered.Peek(3) // lines meets the error, if there is one
 	e := encodings[strings.ToLower(name)]
 	switch {
@@ -52,8 +52,21 @@ func decoded(in io.ReadCloser, name string) io.ReadCloser {
 	case e == nil, bytes.HasPrefix(head, []byte{0xEF, 0xBB, 0xBF}):
 		return text
 	}
-	text.Reader = e.NewDecoder().Reader(buffered)
+	text.Reader, text.recoded = e.NewDecoder().Reader(buffered), true
 	return text
+}
+
+// replacement is what a decoder makes of all that is no letter in its encoding.
+var replacement = []byte("\uFFFD")
+
+// lossless is a sink for a row of a decoded text that has some of that: of which two texts may have become one.
+type lossless struct{ sink }
+
+func (s lossless) field(column int, value []byte) string {
+	if bytes.Contains(value, replacement) {
+		return "a letter that its encoding does not have"
+	}
+	return s.sink.field(column, value)
 }
 
 // checkUTF8 looks at lines of a text, the first of which has a number. What breaks off within a

@@ -62,6 +62,44 @@ func TestNotUTF8Later(t *testing.T) {
 	}
 }
 
+// What is no letter in the encoding in which a text is read makes its row damaged where it is looked at: such
+// texts would be one and the same.
+func TestNoLetterOfTheEncoding(t *testing.T) {
+	for _, c := range []struct {
+		encoding, text string
+	}{
+		{"windows-1252", "n,city,note\n1,K\xf6ln,\x81\n2,\"K\x81ln\nam See\",b\n3,K\x8dln,c\n4,b,d\n"},
+		{"iso-8859-15", "n,city,note\n1,K\xf6ln,\x93\n2,\"K\x93ln\nam See\",b\n3,K\x94ln,c\n4,b,d\n"}, // quotes of windows-1252
+		{"utf-16le", "n,city,note\n1,K\xf6ln,\xd8\n2,\"K\xd8ln\nam See\",b\n3,K\xdcln,c\n4,b,d\n"},
+		{"windows-1252", "{\"n\":1,\"city\":\"K\xf6ln\",\"note\":\"\x81\"}\n{\"n\":2,\"city\":\"K\x81\"}\n{\"n\":3,\"city\":\"K\x8d\"}\n{\"n\":4,\"city\":\"b\"}\n"},
+	} {
+		name, lines, text := "x.csv", []int64{3, 5}, c.text
+		if strings.HasPrefix(text, "{") {
+			name, lines = "x.jsonl", []int64{2, 3}
+		}
+		if c.encoding == "utf-16le" { // half of a letter
+			wide := ""
+			for i := range len(text) {
+				if b := text[i : i+1]; b == "\xd8" || b == "\xdc" {
+					wide += "\x00" + b
+				} else {
+					wide += b + "\x00"
+				}
+			}
+			text = wide
+		}
+		schema := &table.Schema{Fields: []table.Field{{Name: "n"}, {Name: "city", Kind: table.Category}}}
+		r := opened(t, Config{Encoding: c.encoding, Schema: schema, Others: true, Tolerance: 0.9}, written(t, name, text))
+		same(t, mustAll(t, r.Rows), `0 1 "Köln"`, `3 4 "b"`)
+		d := r.Damaged()
+		if d.Count != 2 || d.First[0].Line != lines[0] || d.First[1].Line != lines[1] || d.First[0].Column != "city" || d.First[1].Reason != "a letter that its encoding does not have" {
+			t.Errorf("%s: %+v", c.encoding, d)
+		}
+	}
+	// In UTF-8 it is what somebody has written.
+	same(t, mustAll(t, opened(t, Config{}, written(t, "x.csv", "city\n\uFFFD\na\n")).Rows), "0 \"\uFFFD\"", `1 "a"`)
+}
+
 // In Parquet, of which the texts may be anything, such rows are damaged.
 func TestParquetNotUTF8(t *testing.T) {
 	leaf := func(name string, physical parquet.Type) schema.Node {

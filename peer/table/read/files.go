@@ -203,21 +203,22 @@ func (f file) unpack(in *os.File) (io.ReadCloser, error) {
 		if err != nil {
 			return nil, err
 		}
-		return unpacked{z, in.Close}, nil
+		return unpacked{Reader: z, closer: in.Close}, nil
 	case "zstd":
 		z, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, err
 		}
-		return unpacked{z, func() error { z.Close(); return in.Close() }}, nil
+		return unpacked{Reader: z, closer: func() error { z.Close(); return in.Close() }}, nil
 	}
-	return unpacked{buffered, in.Close}, nil
+	return unpacked{Reader: buffered, closer: in.Close}, nil
 }
 
 // unpacked is a text and what to close.
 type unpacked struct {
 	io.Reader
-	closer func() error
+	closer  func() error
+	recoded bool // from another encoding than UTF-8
 }
 
 func (u unpacked) Close() error { return u.closer() }

@@ -36,6 +36,9 @@ func (r *jsonRows) next(s sink) (*Damage, error) {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
+		if r.lossy {
+			s = lossless{s}
+		}
 		column, wrong := object(line, s)
 		if wrong == "" {
 			return nil, nil

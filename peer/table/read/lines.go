@@ -16,6 +16,8 @@ type lines struct {
 	number     int64 // of the next line, from 1
 	at         int64 // line of the last row
 	closer     io.Closer
+	recoded    bool // the text was decoded, and, lossy, not all of what was taken last could be
+	lossy      bool
 }
 
 func (l *lines) line() int64 { return l.at }
@@ -27,7 +29,8 @@ const firstBuffer = 256 << 10
 
 // newLines reads past a byte order mark.
 func newLines(r io.Reader) (*lines, error) {
-	l := &lines{r: r, buf: make([]byte, firstBuffer), number: 1}
+	text, _ := r.(unpacked)
+	l := &lines{r: r, buf: make([]byte, firstBuffer), number: 1, recoded: text.recoded}
 	for l.end < 3 && !l.eof {
 		if err := l.fill(); err != nil {
 			return nil, err
@@ -90,6 +93,7 @@ func (l *lines) take(n int) error {
 	text, number := l.buf[l.start:l.start+n], l.number
 	l.number += int64(bytes.Count(text, []byte{'\n'}))
 	l.start += n
+	l.lossy = l.recoded && bytes.Contains(text, replacement)
 	return checkUTF8(text, number)
 }
 
