@@ -182,6 +182,12 @@ func TestNotes(t *testing.T) {
 
 // Numbers with another decimal point make a category, which is told with that point.
 func TestNotesOfAnotherPoint(t *testing.T) {
+	for _, text := range []string{"a,b\n" + strings.Repeat("\"1,500\",x\n", 5), "{\"a\":\"1,5\"}\n"} { // Point is of other files
+		name := map[bool]string{true: "x.csv", false: "x.jsonl"}[text[0] == 'a']
+		if notes := opened(t, Config{}, written(t, name, text)).Notes(); len(notes) != 0 {
+			t.Errorf("%s: %v", name, notes)
+		}
+	}
 	for _, c := range []struct {
 		config Config
 		text   string

@@ -34,10 +34,10 @@ func infer(f file, c Config) (*table.Schema, []Note, error) {
 	if len(g.columns) > MaxColumns {
 		return nil, nil, fmt.Errorf("%s has more than %d columns", f.path, MaxColumns)
 	}
-	if f.comma != 0 && g.headless() {
-		return nil, nil, fmt.Errorf("opening %s: line 1 has numbers where the names of the columns should be (%s is the first): put a line of names before it", f.path, g.columns[0].name)
+	if name := g.headless(); f.comma != 0 && name != "" {
+		return nil, nil, fmt.Errorf("opening %s: line 1 has numbers where the names of the columns should be (%s, for one): put a line of names before it", f.path, name)
 	}
-	return g.schema(), g.notes(f.path), nil
+	return g.schema(), g.notes(f), nil
 }
 
 // guesser is the sink that looks what kinds values are of.
@@ -66,33 +66,35 @@ func (g *guesser) at(line int64) {
 	g.fresh = g.fresh[:0]
 }
 
-// headless says whether the names of columns are values: where values are numbers, so are all
-// names, and not whole ones, such as years or the numbers of columns.
-func (g *guesser) headless() bool {
-	fractions := false
+// headless is the first of the names of columns that is a value, "" if none is: where values are numbers, so are
+// all names, and not whole ones, such as years or the numbers of columns.
+func (g *guesser) headless() (fraction string) {
 	for _, c := range g.columns {
 		if c.texts > 0 || c.values == 0 {
 			continue
 		}
 		if _, ok := number([]byte(c.name), g.point); !ok {
-			return false
+			return ""
 		}
-		fractions = fractions || strings.Trim(c.name, "0123456789") != ""
+		if fraction == "" && strings.Trim(c.name, "0123456789") != "" {
+			fraction = c.name
+		}
 	}
-	return fractions
+	return fraction
 }
 
 // mostly is the share of numbers among values above which a text may be a slip.
 const mostly = 0.95
 
 // notes are of the columns that a few texts, or another decimal point, have made categories.
-func (g *guesser) notes(path string) (notes []Note) {
+func (g *guesser) notes(f file) (notes []Note) {
+	mayPoint := f.comma != 0 && f.comma != g.otherPoint()
 	for _, c := range g.columns {
 		all := c.texts + c.values
-		n := Note{Column: c.name, File: path, Line: c.line, Text: c.first, Numbers: c.values, Values: all}
+		n := Note{Column: c.name, File: f.path, Line: c.line, Text: c.first, Numbers: c.values, Values: all}
 		if c.texts > 0 && float64(c.values) > mostly*float64(all) {
 			notes = append(notes, n)
-		} else if c.pointed > 0 && float64(c.values+c.pointed) > mostly*float64(all) {
+		} else if mayPoint && c.pointed > 0 && float64(c.values+c.pointed) > mostly*float64(all) {
 			n.Point, n.Numbers = g.otherPoint(), c.values+c.pointed
 			notes = append(notes, n)
 		}
