@@ -73,9 +73,9 @@ func Command(std cli.Streams) *cobra.Command {
 		Long: `Inspect reads a safetensors file and prints whose it is and how far that peer and its
 flock were, if it is a checkpoint of this program, and name, shape and norm of every
 tensor. Of a folder of checkpoints it reads the newest. It checks the file as run
-does; the exit code is 1 if it is damaged or holds values that are not finite. Of a
-model of fit, or a pipeline.json, it tells target, features, stages, and which columns
-gain or weigh most.`,
+does; the exit code is 1 if it is damaged or holds values that are not finite, 78 if
+there is none. Of a model of fit, or a pipeline.json, it tells target, features, stages,
+and which columns gain or weigh most.`,
 		Example: `  gossipnode inspect DIR/checkpoint-000042.safetensors
   gossipnode inspect DIR --json`,
 		Args: oneFile,
@@ -114,17 +114,17 @@ func oneFile(cmd *cobra.Command, args []string) error {
 func newestIn(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("looking for a checkpoint: %w", err)
+		return "", cli.Config(fmt.Errorf("looking for a checkpoint: %w", err))
 	}
 	if !info.IsDir() {
 		return path, nil
 	}
 	names, err := checkpoint.Folder{Dir: path}.Names()
 	if err != nil {
-		return "", fmt.Errorf("looking for a checkpoint: %w", err)
+		return "", cli.Config(fmt.Errorf("looking for a checkpoint: %w", err))
 	}
 	if len(names) == 0 {
-		return "", fmt.Errorf("no checkpoint in %s: of a local run each peer has a folder, such as %s", path, filepath.Join(path, "peer-0"))
+		return "", cli.Config(fmt.Errorf("no checkpoint in %s: of a local run each peer has a folder, such as %s", path, filepath.Join(path, "peer-0")))
 	}
 	return filepath.Join(path, names[len(names)-1]), nil
 }

@@ -59,13 +59,13 @@ func TestInspect(t *testing.T) {
 	if code, _, logged := try("inspect", c.Dir); code != cli.ExitFailed || !strings.Contains(logged, "the one before it is "+damaged) {
 		t.Errorf("a folder whose newest is torn: exit code %d\n%s", code, logged)
 	}
-	if code, _, logged := try("inspect", c.Dir+"-none"); code != cli.ExitFailed || !strings.Contains(logged, "looking for a checkpoint: ") {
+	if code, _, logged := try("inspect", c.Dir+"-none"); code != cli.ExitConfig || !strings.Contains(logged, "looking for a checkpoint: ") {
 		t.Errorf("no folder: exit code %d\n%s", code, logged)
 	}
 	if code, _, logged := try("inspect"); code != cli.ExitUsage || !strings.Contains(logged, "takes one file") {
 		t.Errorf("no file: exit code %d\n%s", code, logged)
 	}
-	if code, _, logged := try("inspect", t.TempDir()); code != cli.ExitFailed || !strings.Contains(logged, "no checkpoint in") {
+	if code, _, logged := try("inspect", t.TempDir()); code != cli.ExitConfig || !strings.Contains(logged, "no checkpoint in") {
 		t.Errorf("an empty folder: exit code %d\n%s", code, logged)
 	}
 }
