@@ -1,26 +1,15 @@
 package read
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-func write(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // TestWritingIsOfFilesThatHaveOne shows that what stands between fields and before fractions changes nothing
 // in files of JSON lines, or is refused.
 func TestWritingIsOfFilesThatHaveOne(t *testing.T) {
-	path := write(t, "a.jsonl", "{\"a\":1.5}\n{\"a\":2.5}\n")
+	path := written(t, "a.jsonl", "{\"a\":1.5}\n{\"a\":2.5}\n")
 	if r, err := Open([]string{path}, Config{Separator: ';', Point: ','}); err == nil {
 		t.Errorf("with a comma before fractions: %v", r.Schema())
 	}
