@@ -24,7 +24,7 @@ func TestStagesOverAFlockWithAMemberAtFault(t *testing.T) {
 	fresh := func() []table.Stage {
 		return []table.Stage{
 			&prepare.Standardize{}, &prepare.MinMax{}, &prepare.Impute{Indicator: true}, &prepare.Impute{By: prepare.Median}, &prepare.Impute{By: prepare.MostFrequent}, &prepare.Bins{Count: 4}, &prepare.Outliers{},
-			&prepare.Outliers{By: prepare.MedianDeviation, Remove: true}, &prepare.OneHot{Floor: 2}, &prepare.Codes{}, &prepare.Buckets{Count: 4}, &prepare.NGrams{Count: 4}, &prepare.DropUseless{Target: "y"},
+			&prepare.Outliers{By: prepare.MedianDeviation, Remove: true}, &prepare.OneHot{Floor: 2}, &prepare.Codes{}, &prepare.Buckets{Count: 4}, &prepare.NGrams{Count: 4}, &prepare.DropUseless{Target: "y"}, &prepare.Dates{Columns: map[string]bool{"d": true}},
 		}
 	}
 	for i := range fresh() {
@@ -93,6 +93,11 @@ func TestMutatedPipelines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dates, err := mutated([]byte(`{"version":1,"input":{"fields":[{"name":"note","kind":"category"}]},"stages":[{"kind":"dates","stage":{"columns":{"note":true}}}]}`))
+	if err != nil { // which yesterday's has none of
+		t.Fatal(err)
+	}
+	all = append(all, dates...)
 	refused, yesterday := 0, batch(numbers("age", 20, math.NaN()), numbers("size", 1, 600), numbers("flat", 7, 7), numbers("y", 0, 5),
 		texts("city", "Oslo", "b=c"), texts("grade", "A", ""), texts("note", "late again", "on time"), texts("tail", "N1", "N2"))
 	for _, data := range all {

@@ -40,7 +40,7 @@ func TestEncodingOfFitAndPredict(t *testing.T) {
 		t.Fatalf("exit code %d, %s: %s", code, out, stderr)
 	}
 	rows := clitest.WriteFile(t, "rows.csv", "town;z\nK\xfcln;1\n")
-	if code, out, stderr := program.Try("predict", "--model", model, "--data", rows, "--separator=;", "--encoding=windows-1252"); code != 0 || !strings.Contains(out, "0,y>5,") {
+	if code, out, stderr := program.Try("predict", "--model", model, "--data", rows, "--separator=;", "--encoding=windows-1252"); code != 0 || !strings.Contains(out, "0,y>5,") || !strings.Contains(stderr, "1 row predicted\n") {
 		t.Errorf("exit code %d, %q: %s", code, out, stderr)
 	}
 	if code, _, stderr := program.Try("predict", "--model", model, "--data", rows, "--separator=;"); code != cli.ExitConfig || !strings.Contains(stderr, "--encoding") {

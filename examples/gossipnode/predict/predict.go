@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -85,8 +86,8 @@ type done struct {
 
 // String tells it in words.
 func (d done) String() string {
-	text := fmt.Sprintf("%s predicted: %s\n", cli.Plural(uint64(d.Rows), "row"), d.Out)
-	return text + d.leftOut.String()
+	text := fmt.Sprintf("%s predicted: %s", cli.Plural(uint64(d.Rows), "row"), d.Out)
+	return strings.TrimSuffix(text, ": "+toStdout) + "\n" + d.leftOut.String()
 }
 
 func (o options) run(ctx context.Context, std cli.Streams) error {
