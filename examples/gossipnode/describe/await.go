@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -120,17 +121,16 @@ func told(answers []answer, s settings.Settings, log *zap.Logger) (found peer.In
 
 // waiting is a process that waits for somebody who says what the run is.
 type waiting struct {
-	id            seam.PeerID
-	rank, highest uint64 // its own, and that of all that it waits for
-	depth         int
+	id   seam.PeerID
+	rank uint64
+	word atomic.Uint64 // what it tells others
 }
 
 // after tells whether all that this process waits for wait themselves, in a circle, and it is the
 // one to begin: or there is none but itself. A process that waits for others is one deeper than
 // the least of them, and one that waits for somebody who is not there is at 0.
 func (w *waiting) after(answers []answer) (begins bool) {
-	depth := maxDepth
-	w.highest = w.rank
+	depth, highest := uint64(maxDepth), w.rank
 	reached := func(address string) bool {
 		return slices.ContainsFunc(answers, func(a answer) bool {
 			return (a.found.Awaits > 0 || a.found.Peer == w.id) && strings.HasSuffix(address, "/p2p/"+string(a.found.Peer))
@@ -140,18 +140,17 @@ func (w *waiting) after(answers []answer) (begins bool) {
 		switch {
 		case a.found.Peer == w.id || errors.Is(a.err, seam.ErrSelf) || strings.HasSuffix(a.address, "/p2p/"+string(w.id)):
 		case a.found.Awaits > 0:
-			depth = min(depth, int(a.found.Awaits&(1<<depthBits-1)))
-			w.highest = max(w.highest, a.found.Awaits>>depthBits)
+			depth = min(depth, a.found.Awaits&(1<<depthBits-1))
+			highest = max(highest, a.found.Awaits>>depthBits)
 		case !reached(a.address):
 			depth = 0
 		}
 	}
-	w.depth = depth
-	return w.depth >= settled && w.highest == w.rank
+	w.tell(depth, highest)
+	return depth >= settled && highest == w.rank
 }
 
-// word is what it tells others.
-func (w *waiting) word() uint64 { return w.highest<<depthBits | uint64(min(w.depth, maxDepth)+1) }
+func (w *waiting) tell(depth, highest uint64) { w.word.Store(highest<<depthBits | (depth + 1)) }
 
 // Await asks the addresses to join what the run is, for s.JoinWait, or until one that answers
 // tells nothing; and takes it over as Join does. Where no member answers, the settings are those of
@@ -178,10 +177,8 @@ func await(ctx context.Context, transport seam.Transport, s *settings.Settings, 
 		return nil, cli.Config(err)
 	}
 	w := &waiting{id: transport.Self(), rank: rankOf(*s, from, transport.Self())}
-	w.highest = w.rank
-	words := make(chan uint64, 1)
-	words <- w.word()
-	stop, err := admission.Await(transport, s.Run, func() uint64 { now := <-words; words <- now; return now })
+	w.tell(0, w.rank)
+	stop, err := admission.Await(transport, s.Run, w.word.Load)
 	if err != nil {
 		return nil, cli.Config(err)
 	}
@@ -190,22 +187,18 @@ func await(ctx context.Context, transport seam.Transport, s *settings.Settings, 
 	for {
 		answers := ask(ctx, admission, transport, *s, log)
 		found, refused, err := told(answers, *s, log)
-		if err == nil && len(found.Description.Fields) == 0 {
+		if err != nil || ctx.Err() != nil {
+			return nil, cmp.Or(err, context.Cause(ctx))
+		}
+		if len(found.Description.Fields) == 0 {
 			found.Description, found.Signed = Kept(s.Checkpoints())
 			if found.Description.Run != s.Run || found.Signed.Signer == w.id && s.Founder != string(w.id) {
 				found.Description = description.Description{} // or it was alone, on what nobody had given
 			}
 		}
-		if err != nil || ctx.Err() != nil {
-			return nil, cmp.Or(err, context.Cause(ctx))
-		}
 		if len(found.Description.Fields) > 0 {
-			s.Founder, s.Described = string(found.Signed.Signer), found.Signed
-			if taken, err = adopt(s, from, found.Description); err != nil {
-				return taken, err
-			}
-			harmful, _ := description.Split(Of(*s, nil).Differences(found.Description))
-			return taken, Contradiction(from, harmful)
+			taken, differences, err := takeOver(s, from, found)
+			return taken, cmp.Or(err, Contradiction(from, differences))
 		}
 		if refusals++; !refused {
 			refusals = 0
@@ -214,8 +207,6 @@ func await(ctx context.Context, transport seam.Transport, s *settings.Settings, 
 		if w.after(answers) || silent(answers) || refusals > maxRefusals || waited >= s.JoinWait {
 			return nil, nil
 		}
-		<-words
-		words <- w.word()
 		if time.Since(said) >= sayEvery {
 			said = time.Now()
 			say(fmt.Sprintf("waiting for the run: nobody at --join says what it is; asking for another %s before this peer trains alone", cli.Duration(s.JoinWait-waited)))
@@ -240,7 +231,7 @@ func silent(answers []answer) bool {
 // Kept is the description of the run that the newest checkpoint is of, which may be empty.
 func Kept(in checkpoint.Folder) (d description.Description, signed description.Signed) {
 	names, err := in.Names()
-	if in.Dir == "" || err != nil || len(names) == 0 {
+	if err != nil || len(names) == 0 {
 		return d, signed
 	}
 	file, err := checkpoint.Open(filepath.Join(in.Dir, names[len(names)-1]))

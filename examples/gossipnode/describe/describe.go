@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -68,8 +69,7 @@ func Join(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap.
 	if err != nil {
 		return taken, err
 	}
-	harmful, _ := description.Split(differences)
-	return taken, Contradiction(from, harmful)
+	return taken, Contradiction(from, differences)
 }
 
 // Compare is Join that asks by a transport, and returns the differences.
@@ -82,7 +82,12 @@ func Compare(ctx context.Context, transport seam.Transport, s *settings.Settings
 	if err != nil || len(found.Description.Fields) == 0 {
 		return nil, nil, err
 	}
-	s.Founder = string(found.Signer)
+	return takeOver(s, from, found)
+}
+
+// takeOver sets what nobody has set as a member has said that the run has it, and tells what differs.
+func takeOver(s *settings.Settings, from cli.Origins, found peer.Inquiry) (taken []string, differences []description.Difference, err error) {
+	s.Founder, s.Described = string(found.Signed.Signer), found.Signed
 	if taken, err = adopt(s, from, found.Description); err != nil {
 		return taken, nil, err
 	}
@@ -112,12 +117,13 @@ func adopt(s *settings.Settings, from cli.Origins, there description.Description
 	return taken, nil
 }
 
-// Contradiction is the error of settings that differ from the run's; nil if none do. It is a
-// fault of usage if the user has set one of them.
+// Contradiction is the error of settings that differ from the run's so that models or work would
+// suffer; nil if none do. It is a fault of usage if the user has set one of them.
 func Contradiction(from cli.Origins, differences []description.Difference) error {
 	var faults []error
 	wrap := func(err error) error { return err }
-	for _, d := range differences {
+	harmful, _ := description.Split(differences)
+	for _, d := range harmful {
 		flags, remedy := []string{"data"}, "give the data that the others have, with --data"
 		f, known := fieldOf(d.Field)
 		if known {
@@ -157,18 +163,14 @@ func Retake(s *settings.Settings, from cli.Origins, err error) (taken []string, 
 	}
 	changed := *s
 	changed.Described = description.Signed{}
+	var there []description.Field
 	for _, d := range mismatch.Differences {
-		f, known := fieldOf(d.Field)
-		if !known {
-			continue // what is held out follows from the data set: it is seen then whether it still differs
+		if _, known := fieldOf(d.Field); known { // what is held out follows from the data set: it is seen then whether it still differs
+			there = append(there, description.Field{Name: d.Field, Value: d.There})
 		}
-		if f.take == nil || len(chosen(from, f.flags)) > 0 || f.take(&changed, d.There) != nil {
-			return nil, Contradiction(from, mismatch.Differences)
-		}
-		taken = append(taken, d.Field+" "+d.There)
-		changed.TakenSize = changed.TakenSize || slices.Contains(sizes, d.Field)
 	}
-	if len(taken) == 0 {
+	taken, fault = adopt(&changed, from, description.Of(s.Run, there...))
+	if fault != nil || len(taken) == 0 || len(taken) < len(there) {
 		return nil, Contradiction(from, mismatch.Differences)
 	}
 	*s = changed
