@@ -111,7 +111,7 @@ func adopt(s *settings.Settings, from cli.Origins, there description.Description
 		if err := f.take(s, value); err != nil {
 			return taken, fmt.Errorf("taking over the run's %s, %q: %w", f.name, value, err)
 		}
-		taken = append(taken, f.name+" "+value)
+		taken = append(taken, f.name+" "+f.value(*s))
 		s.TakenSize = s.TakenSize || slices.Contains(sizes, f.name)
 	}
 	return taken, nil

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,8 +50,8 @@ func TestWhatNobodySetIsTakenOver(t *testing.T) {
 		t.Errorf("what still differs: %v", left)
 	}
 	back, _ := given(t, "--epochs=7")
-	if _, err := adopt(&there, cli.Origins{}, Of(back, nil)); err != nil || there.Epochs != 7 {
-		t.Errorf("epochs: %+v, %v", there.Epochs, err)
+	if _, err := adopt(&there, cli.Origins{}, Of(back, nil)); err != nil || work(there) != "7 epochs" {
+		t.Errorf("the work is %s, %v", work(there), err)
 	}
 	if _, err := adopt(&s, cli.Origins{}, description.Of("", description.Field{Name: "work", Value: "for ever"})); err == nil {
 		t.Error("work that nobody can read was taken over")
@@ -72,6 +73,23 @@ func TestWhatNobodyCanTrainOnIsAFault(t *testing.T) {
 					t.Errorf("%s is %q", f.name, value)
 				}
 			}
+		}
+	}
+}
+
+// TestWaitsThatAreTakenOverAreBounded: a member cannot have this peer wait for ever, and the user is
+// told for how long it waits.
+func TestWaitsThatAreTakenOverAreBounded(t *testing.T) {
+	for value, want := range map[string]time.Duration{"48h0m0s": 24 * time.Hour, "1000000h": 24 * time.Hour, "5h0m0s": 5 * time.Hour} {
+		s, from := given(t)
+		taken, err := adopt(&s, from, description.Of("", description.Field{Name: "min-peers-wait", Value: value}, description.Field{Name: "final-wait", Value: value}))
+		told := []string{"final-wait " + want.String(), "min-peers-wait " + want.String()}
+		if err != nil || s.MinPeersWait != want || s.FinalWait != want || !slices.Equal(taken, told) {
+			t.Errorf("%s: %s and %s, told %q, %v", value, s.MinPeersWait, s.FinalWait, taken, err)
+		}
+		own, from := given(t, "--min-peers-wait=72h")
+		if _, err := adopt(&own, from, description.Of("", description.Field{Name: "min-peers-wait", Value: value})); err != nil || own.MinPeersWait != 72*time.Hour {
+			t.Errorf("the user's own: %s, %v", own.MinPeersWait, err)
 		}
 	}
 }

@@ -54,6 +54,15 @@ func size(flag string, of func(*settings.Settings) *int) field {
 	return number(flag, false, func(s settings.Settings) int { return *of(&s) }, strconv.Atoi, func(s *settings.Settings, n int) { *of(s) = n })
 }
 
+// longestWait bounds the waits that are taken over: a member could have this peer wait for ever.
+const longestWait = 24 * time.Hour
+
+// wait is a field that is one flag's time to wait.
+func wait(flag string, of func(*settings.Settings) *time.Duration) field {
+	return number(flag, true, func(s settings.Settings) time.Duration { return *of(&s) }, time.ParseDuration,
+		func(s *settings.Settings, d time.Duration) { *of(s) = min(d, longestWait) })
+}
+
 func decimal(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
 // fields are all of them. What models or work suffer from is refused; the rest is a peer's
@@ -82,9 +91,9 @@ func fields() []field {
 			func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }, func(s *settings.Settings, n uint64) { s.Seed = n }),
 		text("final", false, func(s *settings.Settings) *string { return &s.Final }),
 		text("final-weights", true, func(s *settings.Settings) *string { return &s.FinalWeights }),
-		number("final-wait", true, func(s settings.Settings) time.Duration { return s.FinalWait }, time.ParseDuration, func(s *settings.Settings, d time.Duration) { s.FinalWait = d }),
+		wait("final-wait", func(s *settings.Settings) *time.Duration { return &s.FinalWait }),
 		number("min-peers", true, func(s settings.Settings) int { return s.MinPeers }, strconv.Atoi, func(s *settings.Settings, n int) { s.MinPeers = n }),
-		number("min-peers-wait", true, func(s settings.Settings) time.Duration { return s.MinPeersWait }, time.ParseDuration, func(s *settings.Settings, d time.Duration) { s.MinPeersWait = d }),
+		wait("min-peers-wait", func(s *settings.Settings) *time.Duration { return &s.MinPeersWait }),
 		text("operator", false, func(s *settings.Settings) *string { return &s.Operator }),
 		number("batch", true, func(s settings.Settings) int { return s.Batch }, strconv.Atoi, func(s *settings.Settings, n int) { s.Batch = n }),
 		text("every", true, func(s *settings.Settings) *string { return &s.Every }),
@@ -139,6 +148,7 @@ func takeWork(s *settings.Settings, value string) error {
 	case "steps":
 		s.Steps, err = strconv.ParseUint(amount, 10, 64)
 	case "epochs":
+		s.Steps = 0
 		s.Epochs, err = decimal(amount)
 	default:
 		err = fmt.Errorf("no number of steps or epochs")
