@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"slices"
@@ -61,26 +60,6 @@ func (s scraped) members() float64   { return s.sum("members", "") }
 func (s scraped) completed() float64 { return s.sum("exchanges_total", `outcome="completed"`) }
 func (s scraped) failed() float64    { return s.sum("exchanges_total", `outcome="failed"`) }
 
-// freePorts is an address of which the following so many ports are free too, below those
-// that the system gives to the sockets of other tests.
-func freePorts(t *testing.T, count int) string {
-	t.Helper()
-	for range 50 {
-		port, free := 15_000+rand.IntN(15_000), true
-		for i := range count {
-			l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port+i))
-			if free = free && err == nil; err == nil {
-				l.Close()
-			}
-		}
-		if free {
-			return fmt.Sprint("127.0.0.1:", port)
-		}
-	}
-	t.Skip("no run of free ports on this machine")
-	return ""
-}
-
 // metricsOf is the address at which a process serves its metrics.
 func metricsOf(t *testing.T, process int) string {
 	t.Helper()
@@ -107,7 +86,7 @@ func metricsOf(t *testing.T, process int) string {
 func TestAFrozenProcess(t *testing.T) {
 	t.Parallel()
 	const peers = 4
-	cmd, children, _ := longRunOf(t, peers, "--epochs", "1000000", "--metrics", freePorts(t, peers))
+	cmd, children, _ := longRunOf(t, peers, "--epochs", "1000000", "--metrics", fmt.Sprint("127.0.0.1:", freePorts(t, peers)))
 	frozen, others := children[peers-1], children[:peers-1]
 	look := func(process int) scraped { return scrape(metricsOf(t, process)) }
 	clitest.Eventually(t, "all exchange", func() bool {

@@ -105,12 +105,15 @@ func begin(s settings.Settings, from cli.Origins, printOnly bool, std cli.Stream
 	return runPeer(s, std)
 }
 
-// setAside keeps the checkpoints of another run from being gone on from.
+// setAside keeps the checkpoints of another run from being gone on from, in a folder of their own.
 func setAside(in checkpoint.Folder) error {
 	names, err := in.Names()
-	for _, name := range names {
-		path := filepath.Join(in.Dir, name)
-		err = errors.Join(err, os.Rename(path, path+".aside"))
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	aside, err := os.MkdirTemp(in.Dir, "aside-")
+	for i := 0; err == nil && i < len(names); i++ {
+		err = os.Rename(filepath.Join(in.Dir, names[i]), filepath.Join(aside, names[i]))
 	}
 	return err
 }
