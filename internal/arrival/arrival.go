@@ -259,22 +259,17 @@ func (a *Arrival) tryEach(addresses []string, round int, since refusals) (again 
 	asked.Wait()
 	for i, address := range addresses {
 		err := faults[i]
-		final, ok := errors.AsType[*seam.RefusedError](err)
-		stands := since.stands(address, ok)
-		if err == nil {
-			continue
+		refuses, final := since.judge(address, err)
+		if refuses {
+			refused = err
 		}
-		if ok {
-			refused = err
-			if stands || !perhaps(final) {
-				a.Log.Error("refused by the peer to join", zap.String("address", address), zap.Error(err))
-				continue
-			}
-		} else if _, differs := errors.AsType[*description.MismatchError](err); differs {
-			refused = err
-			a.Log.Error("set up otherwise than the run to join", zap.String("address", address), zap.Error(err))
+		switch {
+		case err == nil:
 			continue
-		} else if round%joinReminder == 0 && !a.Reached() && a.ctx.Err() == nil {
+		case final:
+			a.Log.Error("cannot take part in the run of the peer to join", zap.String("address", address), zap.Error(err))
+			continue
+		case !refuses && round%joinReminder == 0 && !a.Reached() && a.ctx.Err() == nil:
 			a.Log.Warn("cannot join yet; trying further. Check that a peer of this run listens there",
 				zap.String("address", address), zap.Error(err))
 		}
@@ -365,4 +360,40 @@ func (a *Arrival) catchUp(through seam.PeerID, welcome wire.Welcome, from Phase,
 		}
 	}
 	a.advance(Copying, Here)
+}
+
+// revisit looks for the partners of earlier lives that the members which were joined
+// do not know of.
+func (a *Arrival) revisit() {
+	if len(a.Partners) == 0 {
+		return
+	}
+	select {
+	case <-time.After(Patience): // whom the others know of is no matter
+	case <-a.ctx.Done():
+		return
+	}
+	for _, old := range a.Partners {
+		if a.ctx.Err() != nil {
+			return
+		}
+		if a.Flock.Here(old.ID) || old.ID == a.Transport.Self() {
+			continue
+		}
+		if err := a.visit(old); err != nil {
+			a.Log.Debug("a partner of an earlier run does not answer", zap.String("peer", string(old.ID)), zap.Error(err))
+		}
+	}
+}
+
+// visit joins by a partner of an earlier life.
+func (a *Arrival) visit(old Partner) error {
+	ctx, cancel := context.WithTimeout(a.ctx, joinTimeout)
+	defer cancel()
+	a.Transport.Learn(old.ID, old.Addresses)
+	if err := a.enter(ctx, old.ID); err != nil {
+		return err
+	}
+	a.Log.Info("found a partner of an earlier run", zap.String("peer", string(old.ID)))
+	return nil
 }

@@ -2,7 +2,6 @@ package arrival
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -127,40 +126,4 @@ func (m *Memory) Write(now time.Time, members []seam.Record, good []seam.PeerID,
 	if err := atomicfile.Write(m.path, formatPartners(partners[:min(len(partners), MaxPartners)])); err != nil {
 		m.log.Warn("partners will be forgotten when this peer ends", zap.Error(err))
 	}
-}
-
-// revisit looks for the partners of earlier lives that the members which were joined
-// do not know of.
-func (a *Arrival) revisit() {
-	if len(a.Partners) == 0 {
-		return
-	}
-	select {
-	case <-time.After(Patience): // whom the others know of is no matter
-	case <-a.ctx.Done():
-		return
-	}
-	for _, old := range a.Partners {
-		if a.ctx.Err() != nil {
-			return
-		}
-		if a.Flock.Here(old.ID) || old.ID == a.Transport.Self() {
-			continue
-		}
-		if err := a.visit(old); err != nil {
-			a.Log.Debug("a partner of an earlier run does not answer", zap.String("peer", string(old.ID)), zap.Error(err))
-		}
-	}
-}
-
-// visit joins by a partner of an earlier life.
-func (a *Arrival) visit(old Partner) error {
-	ctx, cancel := context.WithTimeout(a.ctx, joinTimeout)
-	defer cancel()
-	a.Transport.Learn(old.ID, old.Addresses)
-	if err := a.enter(ctx, old.ID); err != nil {
-		return err
-	}
-	a.Log.Info("found a partner of an earlier run", zap.String("peer", string(old.ID)))
-	return nil
 }

@@ -1,8 +1,10 @@
 package arrival
 
 import (
+	"errors"
 	"time"
 
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -17,19 +19,20 @@ const (
 // was not there before, the first says nothing.
 type refusals map[string]time.Time
 
-// stands tells of the newest answer of an address whether it has refused for perhapsPatience.
-func (r refusals) stands(address string, refused bool) bool {
-	first, before := r[address]
-	switch {
-	case !refused:
+// judge tells of the newest answer of an address whether this peer is refused, and for good: the models
+// or the runs differ, or it has been so for perhapsPatience. Any other refusal may pass: the process has
+// no handler for the run or the protocol, which may be because its peer is only starting, or leaving; or
+// a list is about to change.
+func (r refusals) judge(address string, answer error) (refused, final bool) {
+	refusal, refused := errors.AsType[*seam.RefusedError](answer)
+	if !refused {
 		delete(r, address)
-	case !before:
+		differs := errors.As(answer, new(*description.MismatchError))
+		return differs, differs
+	}
+	first, before := r[address]
+	if !before {
 		r[address] = time.Now()
 	}
-	return refused && before && time.Since(first) >= perhapsPatience
+	return true, refusal.Why == seam.ErrLayout || before && time.Since(first) >= perhapsPatience
 }
-
-// perhaps tells whether a refusal may pass: the process has no handler for the run or the
-// protocol, which may be because its peer is only starting, or leaving; or a list is about
-// to change.
-func perhaps(r *seam.RefusedError) bool { return r.Why != seam.ErrLayout }
