@@ -23,11 +23,11 @@ const (
 	unknownMemory = 8 << 30
 )
 
-// needs is about how much memory a peer of pictures or a text takes, in bytes, by its settings
-// alone; rather too much than too little. It computes in floating point, which does not overflow.
-func needs(s settings.Settings) (bytes, parameters float64) {
+// needs is about how much memory a peer takes, in bytes, by its settings alone and, of a table, the
+// numbers of a row; rather too much than too little. It computes in floating point, which does not overflow.
+func needs(s settings.Settings, row int) (bytes, parameters float64) {
 	c, _ := s.DataConfig(0) // faults have seen to it
-	values := float64(max(c.Width*c.Height, dataset.MixedSide*dataset.MixedSide)) * 3
+	values := float64(max(3*c.Width*c.Height, 3*dataset.MixedSide*dataset.MixedSide, row))
 	parameters, within := 256*values+1<<20, hidden*values
 	if s.Model == nets.GPT {
 		size := s.Sizes.WithDefaults()
@@ -41,8 +41,8 @@ func needs(s settings.Settings) (bytes, parameters float64) {
 
 // affordable refuses what this machine has no memory for, where it is a member's word and not the
 // user's.
-func affordable(s settings.Settings, memory uint64) error {
-	bytes, parameters := needs(s)
+func affordable(s settings.Settings, row int, memory uint64) error {
+	bytes, parameters := needs(s, row)
 	if most := float64(cmp.Or(memory, unknownMemory)); s.TakenSize && bytes > most {
 		return cli.Config(fmt.Errorf("the run that is joined asks for about %.1f GB (--model %s, %.3g parameters at most, --batch %d), and this machine has %.1f GB: ask who began it, or give --model, the sizes and --batch yourself if that is as it should be",
 			bytes/1e9, s.Model, parameters, s.Batch, most/1e9))

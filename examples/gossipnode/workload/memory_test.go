@@ -7,7 +7,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // TestWhatAMemberSaysTakesNoMemory: a size that a member says the run has is held against this
@@ -31,13 +34,32 @@ func TestWhatAMemberSaysTakesNoMemory(t *testing.T) {
 		if err := flags.Parse(c.args); err != nil {
 			t.Fatal(err)
 		}
-		if err := affordable(s, memory); err != nil {
+		if err := affordable(s, 0, memory); err != nil {
 			t.Errorf("%s, of the user's: %v", name, err)
 		}
 		s.TakenSize = true
-		err := affordable(s, memory)
+		err := affordable(s, 0, memory)
 		if (err != nil) != c.refused || err != nil && (cli.ExitCode(err) != cli.ExitConfig || !strings.Contains(err.Error(), "this machine has 17.2 GB")) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestABatchOfATableTakesNoMemory: where the strategy divides batches among peers, no row is counted before
+// a batch is filled, so one that a member says is held against the memory too.
+func TestABatchOfATableTakesNoMemory(t *testing.T) {
+	var s settings.Settings
+	s.Register(pflag.NewFlagSet("run", pflag.ContinueOnError))
+	s.Dataset, s.Batch, s.Balance, s.Strategy = "csv", 1<<30, true, "dpsgd"
+	set, err := dataset.NewRows(make(tensor.Vector, 4), make([]uint8, 4), 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := &dataset.Data{Train: set, HeldOut: set}
+	for _, taken := range []bool{false, true} {
+		s.TakenSize = taken
+		if _, err := OfTable(s, rows.Share{}, nil, data, make([]byte, 32)); (err != nil) != taken || taken && cli.ExitCode(err) != cli.ExitConfig {
+			t.Errorf("taken over: %v: %v", taken, err)
 		}
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"os"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
-
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -26,6 +26,9 @@ func ShareOf(s settings.Settings, source *rows.Source) (rows.Share, error) {
 
 // OfTable makes the workload of a peer whose rows have been prepared.
 func OfTable(s settings.Settings, share rows.Share, prepared *rows.Prepared, data *dataset.Data, identity ed25519.PublicKey) (*Workload, error) {
+	if err := affordable(s, data.Shape().Values(), host.Memory()); err != nil {
+		return nil, err
+	}
 	w, err := Equip(s, data, orderOf(s, share.Number, share.Peers, binary.LittleEndian.Uint64(identity)))
 	if err == nil {
 		w.Prepared = prepared

@@ -41,7 +41,7 @@ type Workload struct {
 // is written and nobody is spoken to before it has succeeded. The batches of the
 // workload are to be closed.
 func Prepare(s settings.Settings, identity ed25519.PublicKey) (*Workload, error) {
-	if err := affordable(s, host.Memory()); err != nil {
+	if err := affordable(s, 0, host.Memory()); err != nil {
 		return nil, err
 	}
 	data, order, err := loadData(s, identity)
