@@ -21,10 +21,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-const (
-	// patience bounds the inquiry at one address.
-	patience = 10 * time.Second
-)
+// patience bounds the inquiry at one address.
+const patience = 10 * time.Second
 
 // invitation is what is printed.
 type invitation struct {
