@@ -4,7 +4,7 @@
 # make wheel          builds the Python package with the program in it, for this machine, into
 #                     dist/; for another: PLATFORM=linux-amd64, for each of WHEELS: PLATFORM=all
 # make bench          measures kernels, codecs, sums, and a newcomer's copy of the model, each
-#                     beside a copy or its bytes alone, for benchstat; a quarter of an hour
+#                     beside a copy or its bytes alone, for benchstat; about five minutes
 #
 # Anybody who builds the same revision with the same Go gets the same bytes.
 

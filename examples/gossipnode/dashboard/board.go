@@ -139,7 +139,7 @@ func (b *Board) see() *view {
 		}
 		now.Members = append(now.Members, b.lost...)
 	}
-	now.Final = b.final
+	now.Final, now.Point = b.final, pointOf(now, time.Since(b.began))
 	b.last = *now
 	return now
 }
@@ -185,7 +185,6 @@ func (b *Board) tick() {
 	if view.changes = b.news.notice(view); len(view.changes) > 0 {
 		b.hub.tell("events", view.changes)
 	}
-	view.Point = pointOf(view, time.Since(b.began))
 	b.past.add(view.Point)
 	view.Left = b.left.next(time.Since(b.began), view.Progress, view.Paused)
 	b.pulses.hear(view)

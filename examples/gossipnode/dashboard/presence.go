@@ -49,18 +49,23 @@ func (v *view) stale(d control.Digest, every time.Duration) bool {
 // losses are members that are lost: the page shows them as they were.
 type losses []member
 
-// notice keeps who was here before and is not now, and forgets who is back, under its id or
+// notice keeps who was here before and is not now, as many as the peer has counted as lost
+// meanwhile: others may have left between two looks. It forgets who is back, under its id or
 // its name.
 func (l *losses) notice(before, now view) {
+	here := func(id string) bool {
+		return slices.ContainsFunc(now.members, func(m peer.Member) bool { return string(m.ID) == id })
+	}
+	more := now.Lost - before.Lost
 	for _, m := range before.Members {
-		if m.State != lost && m.State != leaving && m.State != control.Over.String() {
+		if more > 0 && m.State != lost && m.State != leaving && m.State != control.Over.String() && !here(m.ID) {
 			m.State, m.Stale = lost, true
 			*l = append(*l, m)
+			more--
 		}
 	}
 	*l = slices.DeleteFunc(*l, func(m member) bool {
-		return slices.ContainsFunc(now.members, func(here peer.Member) bool { return string(here.ID) == m.ID }) ||
-			m.Name != "" && slices.ContainsFunc(now.Members, func(here member) bool { return here.Name == m.Name })
+		return here(m.ID) || m.Name != "" && slices.ContainsFunc(now.Members, func(n member) bool { return n.Name == m.Name })
 	})
 	*l = (*l)[max(0, len(*l)-maxLost):]
 }

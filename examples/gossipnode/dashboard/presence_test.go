@@ -72,12 +72,18 @@ func TestGoneStay(t *testing.T) {
 	if got := told(b.see()); got != "training: a=training bbuild-1=lost" {
 		t.Error("one has left:", got)
 	}
+	c.members = []peer.Member{all[0], all[2]}
+	b.see()
+	c.members = all[:1]
+	if got := told(b.see()); got != "training: a=training bbuild-1=lost" {
+		t.Error("one has come and left between two looks:", got)
+	}
 	c.members = append(all[:1:1], all[2], peer.Member{ID: "d", Role: topology.Passive, State: control.Training})
 	c.digests = append(c.digests, control.Digest{Peer: "d", Name: "build-1", Heard: time.Now()})
 	if got := told(b.see()); strings.Contains(got, "lost") {
 		t.Error("it is back, with another id:", got)
 	}
-	c.members = all[:1]
+	c.members, c.stats.Lost = all[:1], 3
 	b.see()
 	c.stats.Over, c.members = true, []peer.Member{{ID: "a", State: control.Closed}}
 	b.Rest()
@@ -86,7 +92,7 @@ func TestGoneStay(t *testing.T) {
 	}
 	var many losses
 	for i := range 3 * maxLost {
-		many.notice(view{Members: []member{{ID: fmt.Sprint(i)}}}, view{})
+		many.notice(view{Members: []member{{ID: fmt.Sprint(i)}}}, view{Lost: 1})
 	}
 	if len(many) != maxLost || many[0].ID != fmt.Sprint(2*maxLost) {
 		t.Errorf("%d that have gone are kept", len(many))

@@ -73,8 +73,8 @@ func (d *Server) Token() string {
 	return d.guard.token
 }
 
-// URL is what to open in a browser, with the token if it is of use there. It may be called
-// after Serve.
+// URL is what to open in a browser, with the token if it is of use there, which is known
+// from Serve on.
 func (d *Server) URL() string {
 	host, port, _ := net.SplitHostPort(d.web.Addr().String())
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {

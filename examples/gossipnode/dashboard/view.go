@@ -132,7 +132,9 @@ func (v *view) arrange(s stats.Peer, about About) {
 	for i, m := range ring[:min(len(ring), maxMembers)] {
 		places[m.ID] = i
 		one := memberOf(m, told, links)
-		one.Stale = !math.IsNaN(float64(one.Heard)) && !slices.ContainsFunc(v.fresh, func(d control.Digest) bool { return d.Peer == m.ID })
+		if d, ok := told[m.ID]; ok {
+			one.Stale = v.stale(d, about.Digests)
+		}
 		one.State = v.stateOf(m, s, about.MinPeers)
 		v.Members = append(v.Members, one)
 		if m.ID == s.Self {
