@@ -66,9 +66,9 @@ func heed(signals <-chan os.Signal, released <-chan struct{}, first, again func(
 // UntilParentGone returns a context that also ends when in does: a parent holds
 // the other end of it as long as it wants the peer to go on, and no system lets
 // go of it later than the parent dies. Begin is closed at the first empty line, with
-// which the parent lets the peer train; said has the first that is not. The interrupt of a terminal, and its end, reach
-// parent and child; only the parent heeds them. The goroutine that reads lasts as long as
-// the process.
+// which the parent lets the peer train; said has the first that is not. The interrupt of
+// a terminal, and its end, reach parent and child; only the parent heeds them. The
+// goroutine that reads lasts as long as the process.
 func UntilParentGone(parent context.Context, in io.Reader) (ctx context.Context, begin <-chan struct{}, said <-chan string) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signal.Ignore(os.Interrupt, syscall.SIGHUP)

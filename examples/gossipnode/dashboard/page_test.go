@@ -15,7 +15,7 @@ import (
 func TestWordsOfThePage(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("no Node.js on this machine: what the page says is not tested here")
+		t.Skip("no Node.js on this machine: what the page says is not tested here (on Debian: apt-get install nodejs)")
 	}
 	text, err := page.ReadFile("page/format.js")
 	if err != nil {

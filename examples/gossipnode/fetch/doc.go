@@ -3,8 +3,8 @@
 // can be trusted, wherever it came from.
 //
 // A download whose connection failed is begun again, with a pause that grows from attempt to
-// attempt; a file that is there is not fetched again. Archives are unpacked member by member, and only to names of this package's
-// making.
+// attempt; a file that is there is not fetched again. Archives are unpacked member by
+// member, and only to names of this package's making.
 //
 // Limits: the sets of sets.go; package dataset says what each is, and reads them.
 //
