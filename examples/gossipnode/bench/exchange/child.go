@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
@@ -89,7 +88,7 @@ func explain(ctx context.Context, err error) error {
 }
 
 func (p *partnerProcess) next(ctx context.Context) (answer, error) {
-	timer := time.NewTimer(measure.Patience)
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case a := <-p.answers:
@@ -97,7 +96,7 @@ func (p *partnerProcess) next(ctx context.Context) (answer, error) {
 	case <-ctx.Done():
 		return answer{}, context.Cause(ctx)
 	case <-timer.C:
-		return answer{}, fmt.Errorf("no answer within %s", measure.Patience)
+		return answer{}, fmt.Errorf("no answer within %s", patience)
 	}
 }
 

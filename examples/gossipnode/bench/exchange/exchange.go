@@ -16,7 +16,12 @@ const (
 	defaultExchangeRounds = 9
 	minExchangeRounds     = 7
 
-	// What package peer takes for a window and lanes.
+	defaultParameters = 25_000_000
+	maxParameters     = 1 << 30
+	defaultSlice      = 32 << 10
+
+	// What package peer takes for a slice, a window and lanes.
+	maxSlice  = 64 << 10
 	maxWindow = 120
 	maxLanes  = 8
 )
@@ -69,11 +74,11 @@ Only Linux tells processor time, peak memory and congestion control.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.IntVar(&s.parameters, "parameters", measure.DefaultParameters, "values of the model")
+	flags.IntVar(&s.parameters, "parameters", defaultParameters, "values of the model")
 	flags.StringVar(&s.codec, "codec", quant.DefaultName, "codec of the exchange: "+cli.List(quant.Names()))
 	flags.IntVar(&s.lanes, "lanes", 1, "connections that the exchange uses at once; the references use one")
 	flags.IntVar(&s.rounds, "rounds", defaultExchangeRounds, "rounds, after one to warm up")
-	flags.IntVar(&s.slice, "slice", measure.DefaultSlice, "values in a slice")
+	flags.IntVar(&s.slice, "slice", defaultSlice, "values in a slice")
 	flags.IntVar(&s.window, "window", 0, "slices in flight; 0 is 1 MiB to begin with, then as many as fill the link")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the values")
 	flags.BoolVar(&s.stages, "stages", false, "profile both processes, and tell where an exchange's processor time goes")
@@ -86,11 +91,11 @@ Only Linux tells processor time, peak memory and congestion control.`,
 
 func (s exchangeSettings) Validate(sources cli.Origins) error {
 	return sources.Usage(
-		cli.Within("parameters", s.parameters, 1, measure.MaxParameters),
+		cli.Within("parameters", s.parameters, 1, maxParameters),
 		cli.OneOf("codec", s.codec, quant.Names()),
 		cli.Within("lanes", s.lanes, 1, maxLanes),
 		cli.Within("rounds", s.rounds, minExchangeRounds, measure.MaxRounds),
-		cli.Within("slice", s.slice, 1, measure.MaxSlice),
+		cli.Within("slice", s.slice, 1, maxSlice),
 		cli.Within("window", s.window, 0, maxWindow),
 	)
 }

@@ -3,7 +3,6 @@ package exchange
 import (
 	"testing"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
@@ -37,8 +36,8 @@ func TestSinceThen(t *testing.T) {
 // TestBounds shows that the bounds of the flags are those of package peer: it
 // starts with the largest values.
 func TestBounds(t *testing.T) {
-	s := exchangeSettings{parameters: 1, codec: rawCodec, lanes: maxLanes, slice: measure.MaxSlice, window: maxWindow}
-	n, err := newNode(t.Context(), s, nil, measure.NewLog(cli.Streams{Err: t.Output()}))
+	s := exchangeSettings{parameters: 1, codec: rawCodec, lanes: maxLanes, slice: maxSlice, window: maxWindow}
+	n, err := newNode(t.Context(), s, nil, newLog(cli.Streams{Err: t.Output()}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +45,11 @@ func TestBounds(t *testing.T) {
 		t.Error(err)
 	}
 	for name, beyond := range map[string]exchangeSettings{
-		"lanes":  {parameters: 1, codec: rawCodec, lanes: maxLanes + 1, slice: measure.MaxSlice, window: maxWindow},
-		"slice":  {parameters: 1, codec: rawCodec, lanes: maxLanes, slice: measure.MaxSlice + 1, window: maxWindow},
-		"window": {parameters: 1, codec: rawCodec, lanes: maxLanes, slice: measure.MaxSlice, window: maxWindow + 1},
+		"lanes":  {parameters: 1, codec: rawCodec, lanes: maxLanes + 1, slice: maxSlice, window: maxWindow},
+		"slice":  {parameters: 1, codec: rawCodec, lanes: maxLanes, slice: maxSlice + 1, window: maxWindow},
+		"window": {parameters: 1, codec: rawCodec, lanes: maxLanes, slice: maxSlice, window: maxWindow + 1},
 	} {
-		if n, err := newNode(t.Context(), beyond, nil, measure.NewLog(cli.Streams{Err: t.Output()})); err == nil {
+		if n, err := newNode(t.Context(), beyond, nil, newLog(cli.Streams{Err: t.Output()})); err == nil {
 			_ = n.close()
 			t.Errorf("%s: package peer takes more than the flag", name)
 		}

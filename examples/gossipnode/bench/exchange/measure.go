@@ -46,7 +46,7 @@ func (s exchangeSettings) Measure(std cli.Streams) (_ Result, err error) {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(explain(ctx, err), other.close()) }()
-	n, err := newNode(ctx, s, other.started.Addresses, measure.NewLog(std))
+	n, err := newNode(ctx, s, other.started.Addresses, newLog(std))
 	if err != nil {
 		return Result{}, err
 	}
@@ -60,7 +60,7 @@ func (s exchangeSettings) Measure(std cli.Streams) (_ Result, err error) {
 		{"Training at either side while exchanges go on without a pause.", b.disturb},
 		{"Reading the peak memory.", b.peaks},
 		{"Preparing the references.", b.prepare},
-		{measure.Turns, b.rounds},
+		{"Taking turns with the references.", b.rounds},
 		{"Exchanging, one right after the other.", b.bursts},
 		{"Looking where the time goes, if that is asked for.", b.profile},
 	} {
@@ -187,7 +187,7 @@ func (b *exchangeBench) overStream(kind orderKind) func(context.Context) (span, 
 func (b *exchangeBench) leadTCP(ctx context.Context) error {
 	p := tcpPipe{b.tcp}
 	defer context.AfterFunc(ctx, p.Reset)()
-	if err := b.tcp.SetDeadline(time.Now().Add(measure.Patience)); err != nil {
+	if err := b.tcp.SetDeadline(time.Now().Add(patience)); err != nil {
 		return fmt.Errorf("bounding the time of a reference: %w", err)
 	}
 	return b.load.lead(p, order{orderSwap, 1})
@@ -196,7 +196,7 @@ func (b *exchangeBench) leadTCP(ctx context.Context) error {
 // leadStream carries an order out on a stream, the opening of which counts, as it does
 // for an exchange.
 func (b *exchangeBench) leadStream(ctx context.Context, o order) error {
-	stream, err := b.transport.Open(ctx, b.to, measure.ReferenceProtocol, measure.ReferenceRun)
+	stream, err := b.transport.Open(ctx, b.to, referenceProtocol, referenceRun)
 	if err != nil {
 		return fmt.Errorf("opening a stream for a reference: %w", err)
 	}
@@ -268,7 +268,7 @@ func (b *exchangeBench) result() (Result, error) {
 		ExchangesPerSecond:  measure.Median(b.exchangeRates), PingPongPerSecond: measure.Median(b.pingPongRates),
 		PeakBytes: b.peak, PeakBudget: peerVectors*tensor.ValueSize*uint64(s.parameters) + peakSlack,
 		Rounds: s.rounds, Slices: s.slices(), SliceValues: s.slice, Window: s.window, GOMAXPROCS: runtime.GOMAXPROCS(0),
-		CongestionControl: b.congestion, Security: measure.Security, Muxer: measure.Muxer, CPU: host.Processor(),
+		CongestionControl: b.congestion, Security: "tls", Muxer: "yamux", CPU: host.Processor(),
 		Refused: b.measured.machine.refused.Load(), Blocked: b.blocked, Stages: b.stages,
 	}
 	if b.raw != nil {

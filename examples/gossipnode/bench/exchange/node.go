@@ -6,12 +6,15 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -33,7 +36,7 @@ func newNode(ctx context.Context, s exchangeSettings, join []string, log *zap.Lo
 	if n.codec, err = quant.ByName(s.codec); err != nil {
 		return nil, err
 	}
-	if n.transport, err = p2pnet.New(p2pnet.Config{Listen: []string{measure.Loopback}, Log: log}); err != nil {
+	if n.transport, err = p2pnet.New(p2pnet.Config{Listen: []string{"127.0.0.1:0"}, Log: log}); err != nil {
 		return nil, err
 	}
 	if n.measured, err = startPeer(ctx, n.transport, s, s.codec, join, log); err != nil {
@@ -54,8 +57,18 @@ func (n *node) prepare(ctx context.Context, join []string) (err error) {
 	return nil
 }
 
-// rawCodec is the codec that others are held against.
-const rawCodec = "raw"
+// newLog is what a process of the measurement has to say: only what is amiss.
+func newLog(std cli.Streams) *zap.Logger { return cli.NewLog(zapcore.WarnLevel, std.Err) }
+
+const (
+	// rawCodec is the codec that others are held against.
+	rawCodec = "raw"
+	// What is spoken on the streams of the references.
+	referenceProtocol = seam.Protocol("/gossipnode/bench/1")
+	referenceRun      = "bench"
+	// patience bounds the wait for anything that the other process has to do.
+	patience = time.Minute
+)
 
 // close leaves the runs and closes everything.
 func (n *node) close() error {

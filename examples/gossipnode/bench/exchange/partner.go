@@ -15,7 +15,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -61,7 +60,7 @@ func runPartner(s exchangeSettings, std cli.Streams) error {
 	signal.Ignore(os.Interrupt) // a terminal's goes to the parent too
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	demands, ctx := readDemands(context.Background(), std.In)
-	p, err := newPartner(ctx, s, measure.NewLog(std))
+	p, err := newPartner(ctx, s, newLog(std))
 	if err != nil {
 		return err
 	}
@@ -154,7 +153,7 @@ func (p *partner) prepare(ctx context.Context) error {
 	if err := p.node.prepare(ctx, nil); err != nil {
 		return err
 	}
-	_, err := p.transport.Handle(measure.ReferenceProtocol, measure.ReferenceRun, func(s seam.Stream) {
+	_, err := p.transport.Handle(referenceProtocol, referenceRun, func(s seam.Stream) {
 		defer s.Close()
 		p.obey(s)
 	})

@@ -41,17 +41,20 @@ type exchangeEnd struct {
 // startPeer starts a peer of a run with a model of its own. The one that joins
 // initiates, and the other serves.
 func startPeer(ctx context.Context, transport seam.Transport, s exchangeSettings, codec string, join []string, log *zap.Logger) (*steppedPeer, error) {
-	params, err := measure.Params(s.parameters, s.seed, 0)
+	const rate = 1e-3 // models that part a little are averaged as those of a real run are
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "model", Shape: []int{s.parameters}})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("laying out the model: %w", err)
 	}
+	params := tensor.NewParams(layout)
+	measure.Fill(params.Vector(), s.seed, 0)
 	b := &steppedPeer{changed: make(chan struct{}, 1)}
 	config := peer.Config{
 		Run: "bench-" + codec, Params: params, Join: join, Log: log,
 		// Unreachable decides who initiates.
 		Network:   peer.Network{Transport: transport, Reach: peer.Reach{Unreachable: len(join) > 0}},
 		Optimizer: &optim.SGD{Momentum: optim.DefaultMomentum},
-		Schedule:  optim.Schedule{Rate: measure.LearningRate, Shape: optim.Constant},
+		Schedule:  optim.Schedule{Rate: rate, Shape: optim.Constant},
 		Exchange: peer.Exchange{
 			Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, SliceLen: s.slice, Window: s.window, Lanes: s.lanes,
 			Machine: b.machine.build, Seed: s.seed,
@@ -101,7 +104,7 @@ func (b *steppedPeer) look() (ended int, last exchangeEnd, err error) {
 
 // ready waits until both peers are there and this one is to initiate.
 func (b *steppedPeer) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, measure.Patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := b.peer.WaitMembers(ctx, 2); err != nil {
 		return fmt.Errorf("waiting for the other process: %w", err)
@@ -151,7 +154,7 @@ func (b *steppedPeer) exchange(ctx context.Context, times int) (beginning, excha
 
 // await waits until an exchange has ended.
 func (b *steppedPeer) await(ctx context.Context) error {
-	timer := time.NewTimer(measure.Patience)
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-b.changed:
@@ -159,13 +162,13 @@ func (b *steppedPeer) await(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-timer.C:
-		return fmt.Errorf("no exchange within %s", measure.Patience)
+		return fmt.Errorf("no exchange within %s", patience)
 	}
 }
 
 // settle waits until no exchange is under way.
 func (b *steppedPeer) settle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, measure.Patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return poll(ctx, "waiting for the last exchange", func() bool { return !b.machine.flying.Load() })
 }

@@ -1,5 +1,5 @@
-// Package measure is what the measurements have in common: samples in turn, medians, the
-// bounds of their flags, and the peers that they start.
+// Package measure is what the measurements have in common: how they run and print, medians,
+// values to measure with, and loops to time.
 package measure
 
 import (
@@ -11,11 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -89,22 +86,8 @@ func Fill(v tensor.Vector, seed, stream uint64) {
 	}
 }
 
-// Params is a model of one layer that is filled so.
-func Params(n int, seed, stream uint64) (*tensor.Params, error) {
-	layout, err := tensor.NewLayout(tensor.Spec{Name: "model", Shape: []int{n}})
-	if err != nil {
-		return nil, fmt.Errorf("laying out the model: %w", err)
-	}
-	params := tensor.NewParams(layout)
-	Fill(params.Vector(), seed, stream)
-	return params, nil
-}
-
 // Kernel is a loop to be measured.
-type Kernel struct {
-	Name string
-	Pass func()
-}
+type Kernel struct{ Pass func() }
 
 // Timed is the time of one pass, in seconds.
 func (k Kernel) Timed(passes int) float64 {
@@ -128,42 +111,5 @@ func (k Kernel) Mallocs(passes int) []float64 {
 	return counts
 }
 
-// NewLog is what a process of a measurement has to say: only what is amiss.
-func NewLog(std cli.Streams) *zap.Logger {
-	return cli.NewLog(zapcore.WarnLevel, std.Err)
-}
-
-// Loopback is where the peers of a measurement listen.
-const Loopback = "127.0.0.1:0"
-
-// referenceProtocol is spoken on the streams of the references.
-const (
-	ReferenceProtocol = seam.Protocol("/gossipnode/bench/1")
-	ReferenceRun      = "bench"
-)
-
-// Turns is said when the rounds begin.
-const Turns = "Taking turns with the references."
-
-// Package p2pnet speaks nothing else.
-const (
-	Security = "tls"
-	Muxer    = "yamux"
-)
-
-const (
-	// Patience bounds the wait for anything that the other process has to do.
-	Patience = time.Minute
-	// LearningRate is the learning rate: models that part a little are averaged as those
-	// of a real run are.
-	LearningRate = 1e-3
-)
-
-// The sizes of models, slices and numbers of rounds that measurements take.
-const (
-	DefaultParameters = 25_000_000
-	MaxParameters     = 1 << 30
-	DefaultSlice      = 32 << 10
-	MaxSlice          = 64 << 10
-	MaxRounds         = 1000
-)
+// MaxRounds bounds those of a measurement.
+const MaxRounds = 1000
