@@ -1,14 +1,12 @@
 // Package measure is what the measurements have in common: how they run and print, medians,
-// values to measure with, and loops to time.
+// and values to measure with.
 package measure
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -84,31 +82,6 @@ func Fill(v tensor.Vector, seed, stream uint64) {
 	for i := range v {
 		v[i] = spread * (source.Float32() - 0.5)
 	}
-}
-
-// Kernel is a loop to be measured.
-type Kernel struct{ Pass func() }
-
-// Timed is the time of one pass, in seconds.
-func (k Kernel) Timed(passes int) float64 {
-	began := time.Now()
-	for range passes {
-		k.Pass()
-	}
-	return max(time.Since(began), 1).Seconds() / float64(passes)
-}
-
-// Mallocs counts the allocations of the process in each of so many passes.
-func (k Kernel) Mallocs(passes int) []float64 {
-	counts := make([]float64, passes)
-	var before, after runtime.MemStats
-	for i := range counts {
-		runtime.ReadMemStats(&before)
-		k.Pass()
-		runtime.ReadMemStats(&after)
-		counts[i] = float64(after.Mallocs - before.Mallocs)
-	}
-	return counts
 }
 
 // MaxRounds bounds those of a measurement.

@@ -57,9 +57,8 @@ func (b *stepBench) round() {
 
 // contender is what is timed in turn with others.
 type contender struct {
-	loop   measure.Kernel
-	reset  func()
-	passes int // of a sample
+	pass, reset func()
+	passes      int // of a sample
 
 	// Of a pass, a sample each: time, processor time if the system tells it, and
 	// allocations.
@@ -69,10 +68,10 @@ type contender struct {
 // newContender finds how many passes a sample needs. That also brings in pages and
 // makes the room that steps keep.
 func newContender(pass, reset func()) *contender {
-	c := &contender{loop: measure.Kernel{Pass: pass}, reset: reset, passes: 1}
+	c := &contender{pass: pass, reset: reset, passes: 1}
 	for ; c.passes < maxPasses; c.passes *= 2 {
 		reset()
-		if c.loop.Timed(c.passes)*float64(c.passes) >= sampleTime.Seconds() {
+		if c.timed() >= sampleTime.Seconds() {
 			break
 		}
 	}
@@ -84,12 +83,21 @@ func (c *contender) sample() {
 	c.reset()
 	runtime.ReadMemStats(&before)
 	cpu := host.ProcessorSeconds()
-	seconds := c.loop.Timed(c.passes)
+	seconds := c.timed()
 	cpu = host.ProcessorSeconds() - cpu
 	runtime.ReadMemStats(&after)
 	passes := float64(c.passes)
-	c.seconds, c.cpu = append(c.seconds, seconds), append(c.cpu, cpu/passes)
+	c.seconds, c.cpu = append(c.seconds, seconds/passes), append(c.cpu, cpu/passes)
 	c.mallocs = append(c.mallocs, float64(after.Mallocs-before.Mallocs)/passes)
+}
+
+// timed is the time of the passes of a sample, in seconds.
+func (c *contender) timed() float64 {
+	began := time.Now()
+	for range c.passes {
+		c.pass()
+	}
+	return max(time.Since(began), 1).Seconds()
 }
 
 // rates are so many a pass for each second of each sample.
