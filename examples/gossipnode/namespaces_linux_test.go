@@ -179,3 +179,23 @@ func TestWhoCannotBeDialledFindsOut(t *testing.T) {
 		_ = cmd.Process.Signal(os.Interrupt)
 	}
 }
+
+// TestLocalWhereThereIsOnlyIPv6: the peers of a local run find each other, and the page is
+// served, where a machine's own address is ::1 alone.
+func TestLocalWhereThereIsOnlyIPv6(t *testing.T) {
+	if _, err := os.Stat("/proc/net/if_inet6"); err != nil {
+		t.Skip("this kernel has no IPv6")
+	}
+	t.Parallel()
+	c := lay(t, "10.213.78")
+	c.must("-n", c.names[0], "address", "del", "127.0.0.1/8", "dev", "lo")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", c.names[0]}, humble(os.Args[0], "local",
+		"--peers", "2", "--model", "softmax", "--epochs", "1", "--dashboard", "[::1]:0", "--dashboard-stay", "no")...)...)
+	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	out, err := cmd.CombinedOutput()
+	if text := string(out); err != nil || !strings.Contains(text, "2 of 2 peers finished") || !strings.Contains(text, "dashboard at http://[::1]:") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
