@@ -20,10 +20,8 @@ import (
 const (
 	// maxAttempts bounds the attempts at one file.
 	maxAttempts = 6
-	// firstPause is that after the first of them; each is twice the one before, up
-	// to longestPause.
-	firstPause   = time.Second
-	longestPause = 30 * time.Second
+	// firstPause is that after the first of them; each is twice the one before.
+	firstPause = time.Second
 	// patience is how long a server may send nothing.
 	patience = 30 * time.Second
 )
@@ -173,7 +171,8 @@ func (f *fetcher) get(ctx context.Context, file publicFile, bases []string) (rec
 			}
 			continue
 		}
-		if wait := min(firstPause<<attempt, longestPause); attempt+1 < maxAttempts {
+		if attempt+1 < maxAttempts {
+			wait := firstPause << attempt
 			f.tell(fmt.Sprintf("%v; trying again in %s", err, wait))
 			f.pause(ctx, wait)
 		}

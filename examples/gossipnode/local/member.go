@@ -87,8 +87,8 @@ func (p inProcess) launch(number int, s settings.Settings, events chan<- event) 
 // processes starts peers as so many processes of this program.
 type processes int
 
-// process is a peer that processes started. It begins to train at the first line of its
-// standard input.
+// process is a peer that processes started. It begins to train at the first empty line of
+// its standard input, and shows the result that another line is.
 type process struct{ *cli.Child }
 
 // begin cannot block: a pipe takes more than the one byte. A child that has gone
