@@ -23,7 +23,8 @@ const (
 	commitShare = 2 * 20
 	// quantumWeight is how much the latest commit counts: about the last five do.
 	quantumWeight = 0.2
-	// quantumOutlier is how many times the mean a commit, or a step, counts at most.
+	// quantumOutlier is how many times the mean a commit counts at most. Steps count as they are: slow
+	// ones make the quantum small, which costs some commits, while one that stayed large would cost minutes.
 	quantumOutlier = 4
 	// quantumGrowth is how many times the one before a quantum is at most.
 	quantumGrowth = 2
@@ -42,27 +43,24 @@ func (q *quantum) committed(steps int, worked, took, spent time.Duration) {
 	if steps <= 0 {
 		return
 	}
-	note(&q.step, (worked-away).Seconds()/float64(steps))
-	note(&q.commit, (took + away).Seconds())
+	latest := (took + away).Seconds()
+	if mean := q.commit.Value(); mean > 0 {
+		latest = min(latest, quantumOutlier*mean)
+	}
+	q.commit.Add(latest, quantumWeight)
+	q.step.Add((worked-away).Seconds()/float64(steps), quantumWeight)
 	step, commit := max(q.step.Value(), 1e-9), q.commit.Value()
 	work := min((commitShare-1)*commit, max(quantumWork.Seconds(), leastWork*commit))
 	wanted := math.Round(work / step)
 	q.now = int(min(max(wanted, 1), float64(quantumGrowth*max(q.now, 1)), peer.MaxTraded))
 }
 
-// note takes a sample of a time.
-func note(mean *ewma.Mean, seconds float64) {
-	if mean.Value() > 0 {
-		seconds = min(seconds, quantumOutlier*mean.Value())
-	}
-	mean.Add(seconds, quantumWeight)
-}
-
 // steps is that number. left are the steps that the flock has to do, 0 if it has no end: towards
 // the end each member commits in time for all to know how much is done.
 func (q *quantum) steps(left uint64, members int) int {
+	now := max(q.now, 1)
 	if left > 0 {
-		return int(min(uint64(max(q.now, 1)), max(1, left/uint64(max(1, members)))))
+		now = int(min(uint64(now), max(1, left/uint64(max(1, members)))))
 	}
-	return max(q.now, 1)
+	return now
 }

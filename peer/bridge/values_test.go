@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -131,6 +132,26 @@ func TestStallsMoveTheQuantumLittle(t *testing.T) {
 		if last := q.steps(0, 4); last > 160 || greatest > 333 {
 			t.Errorf("seed %d, stalls %v: at most %d, %d in the end", seed, stalls, greatest, last)
 		}
+	}
+}
+
+// TestStepsThatBecomeSlow: of steps that take a hundred times as long from one to the next, the quantum
+// in hand is done (a second's work before, 100 s now); after it the trainer is heard of soon.
+func TestStepsThatBecomeSlow(t *testing.T) {
+	var q quantum
+	step, away := 4500*time.Microsecond, []time.Duration(nil)
+	for n := range 90 {
+		if n == 60 {
+			step *= 100
+		}
+		worked := time.Duration(q.steps(0, 1)) * step
+		if n > 60 {
+			away = append(away, worked)
+		}
+		q.committed(q.steps(0, 1), worked, 50*time.Millisecond, 0)
+	}
+	if slices.Max(away) > 15*time.Second || slices.Max(away[10:]) > 2*time.Second {
+		t.Errorf("between commits: %v", away)
 	}
 }
 
