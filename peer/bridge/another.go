@@ -49,11 +49,14 @@ func otherModel(layout *tensor.Layout, err error) *Refusal {
 		}
 		at /= layoutDigits
 		const remedy = "join with the model that the others train: the same names, shapes and kinds in the same order"
-		ours, theirs := len(d.Here)/layoutDigits, len(d.There)/layoutDigits
-		if at >= ours {
-			return refuse(CodeRun, remedy, "the model of the run is another: after the last range here, %s, it goes on, with %d ranges in all", rangeText(layout.At(ours-1)), theirs)
+		ours, theirs := layout.Count(), fmt.Sprint(len(d.There)/layoutDigits)
+		if len(d.There) == description.MaxValue {
+			theirs += " or more"
 		}
-		return refuse(CodeRun, remedy, "the model of the run is another: the first range that differs is %s, number %d of %d here and %d there", rangeText(layout.At(at)), at+1, ours, theirs)
+		if at >= ours {
+			return refuse(CodeRun, remedy, "the model of the run is another: after the last range here, %s, it goes on, with %s ranges in all", rangeText(layout.At(ours-1)), theirs)
+		}
+		return refuse(CodeRun, remedy, "the model of the run is another: the first range that differs is %s, number %d of %d here and %s there", rangeText(layout.At(at)), at+1, ours, theirs)
 	}
 	return nil
 }

@@ -42,3 +42,32 @@ func TestAnotherModel(t *testing.T) {
 		}
 	}
 }
+
+// TestAnotherModelOfManyRanges: of those that the description has no room for nothing is claimed.
+func TestAnotherModelOfManyRanges(t *testing.T) {
+	w := alone()
+	w.configure = func(c *peer.Config) {
+		c.Description = description.Of("digits", bridge.LayoutField(c.Params.Layout()))
+	}
+	hello := func(name, join string, ranges, other int) answer {
+		var layout []string
+		for i := range ranges {
+			layout = append(layout, fmt.Sprintf(`{"name":"%d%s","shape":[1]}`, i, strings.Repeat("x", max(0, i+1-other))))
+		}
+		return w.trainer(t, name, counting(300)).say(`{"op":"hello","v":1,"run":"digits","join":[%s],"layout":[%s]}`, join, strings.Join(layout, ","))
+	}
+	if a := hello("first", "", 250, 250); !a.OK {
+		t.Fatalf("%+v", a.Error)
+	}
+	for name, c := range map[string]struct {
+		ranges, other int
+		says          string
+	}{
+		"shorter": {150, 150, `it goes on, with 200 or more ranges in all`},
+		"other":   {240, 2, `"2x" [1], dense, shared, number 3 of 240 here and 200 or more there`},
+	} {
+		if a := hello(name, `"mem:first"`, c.ranges, c.other); a.code() != bridge.CodeRun || !strings.Contains(a.Error.Detail, c.says) {
+			t.Errorf("%s: %+v, want %q", name, a.Error, c.says)
+		}
+	}
+}
