@@ -89,9 +89,8 @@ func (w ways) faults() error {
 func (w ways) serve(s service, std cli.Streams) error {
 	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
 	defer release()
-	// Heeded, so that a message to a trainer that has gone fails instead of ending the process before
-	// the peer has left its run.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	// A message to a trainer that has gone fails, instead of ending the process before the peer has left its run.
+	signal.Ignore(syscall.SIGPIPE)
 	if w.socket != "" {
 		return listen(ctx, w.socket, s)
 	}
