@@ -33,13 +33,13 @@ class Connection:
     A forked child, such as a DataLoader's worker, would keep it open after the trainer's death: it
     is closed there (and never shut down, which would end the parent's)."""
 
-    _open: "weakref.WeakSet[Connection]" = weakref.WeakSet()
+    _open: "weakref.WeakSet[socket.socket]" = weakref.WeakSet()  # the sockets of this process
 
     def __init__(self, sock: socket.socket):
         self._sock = sock
         self._received = bytearray()
         self._owed = 0  # answers that nobody has waited for, since a signal came between
-        Connection._open.add(self)
+        Connection._open.add(sock)
 
     def ask(self, request: Dict[str, Any]) -> Answer:
         """Sends a request and waits for its answer; Refused, or Lost if the bridge is gone."""
@@ -108,8 +108,8 @@ class Connection:
 
     @classmethod
     def _forked(cls) -> None:
-        for connection in list(cls._open):
-            connection._sock.close()
+        for sock in list(cls._open):
+            sock.close()
 
 
 if hasattr(os, "register_at_fork"):

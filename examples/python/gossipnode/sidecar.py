@@ -76,7 +76,7 @@ class Relay(threading.Thread):
     def __init__(self) -> None:
         super().__init__(name="gossipnode's log", daemon=True)
         self._sock, self.theirs = socket.socketpair()
-        Connection._open.add(self)  # a forked child closes it
+        Connection._open.add(self._sock)
 
     def run(self) -> None:
         rest = b""
@@ -91,7 +91,7 @@ class Relay(threading.Thread):
     def _say(self, line: bytes) -> None:
         text = line.decode(errors="replace")
         if said := re.fullmatch(r"[\d:]+ +(debug|info|warn|error) +(.*)", text):
-            logger.log({"debug": logging.DEBUG, "info": logging.INFO, "error": logging.ERROR}.get(said[1], logging.WARNING), "%s", said[2])
+            logger.log(getattr(logging, said[1].upper()), "%s", said[2])
         else:
             logger.warning("%s", text)
 
@@ -102,19 +102,19 @@ class Sidecar:
 
     def __init__(self, binary: str, memory: Memory, log: Log = None):
         ours, theirs = socket.socketpair()
-        opened = open(log, "ab") if isinstance(log, (str, os.PathLike)) else None
         self._relay = Relay() if log is None else None
+        opened = self._relay.theirs if self._relay else open(log, "ab") if isinstance(log, (str, os.PathLike)) else None
         try:
             self.process = subprocess.Popen(  # in a session of its own: Ctrl-C is for the trainer, whose end lets the peer leave in order
                 [binary, "bridge", "--control-fd", str(theirs.fileno()), "--memory-fd", str(memory.fd)], start_new_session=True,
-                pass_fds=(theirs.fileno(), memory.fd), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._relay.theirs if self._relay else opened or log)
+                pass_fds=(theirs.fileno(), memory.fd), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=opened or log)
         except BaseException:
             ours.close()
             raise
         finally:
             theirs.close()
-            for end in filter(None, (opened, self._relay and self._relay.theirs)):
-                end.close()
+            if opened:
+                opened.close()
         if self._relay:
             self._relay.start()
         self.connection = Connection(ours)
