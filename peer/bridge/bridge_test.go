@@ -337,14 +337,15 @@ func TestJoined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := alone()
 		first, second := w.trainer(t, "first", counting(10)), w.trainer(t, "second", counting(10))
-		if a := first.hello("f32", ""); a.Joined {
-			t.Errorf("alone: %+v", a)
+		if a, told := first.hello("f32", ""), first.say(`{"op":"stats"}`); a.Joined || told.Stats["joined"] != false {
+			t.Errorf("alone: %+v, %v", a, told.Stats)
 		}
 		second.hello("f32", `"mem:first"`)
 		time.Sleep(time.Second)
 		for name, d := range map[string]*trainer{"first": first, "second": second} {
-			if a := d.say(`{"op":"commit"}`); !a.Joined || a.Members != 2 {
-				t.Errorf("the %s of two: %+v", name, a)
+			told := d.say(`{"op":"stats"}`)
+			if a := d.say(`{"op":"commit"}`); !a.Joined || a.Members != 2 || told.Stats["joined"] != true {
+				t.Errorf("the %s of two: %+v, %v", name, a, told.Stats)
 			}
 		}
 		second.say(`{"op":"leave"}`)

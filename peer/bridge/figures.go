@@ -27,10 +27,10 @@ type figures struct {
 	Quarantined       int      `json:"quarantined"`
 }
 
-func figuresOf(s stats.Peer) figures {
+func figuresOf(s stats.Peer, joined bool) figures {
 	f := figures{
 		Name: s.Name, Role: s.Role, Steps: s.Steps, FlockSteps: s.FlockSteps, Target: s.Target,
-		Members: s.Members, Lost: s.Lost, Joined: s.Joined,
+		Members: s.Members, Lost: s.Lost, Joined: joined,
 		Exchanges: s.Exchanges.Completed(), Failed: s.Exchanges.Failed,
 		BytesSent: s.Exchanges.BytesSent, BytesReceived: s.Exchanges.BytesReceived,
 		BitsPerParameter: finite(s.Exchanges.BitsPerParameter), ConsensusDistance: finite(s.Exchanges.ConsensusDistance),

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -104,7 +105,8 @@ func (s *session) answer(ctx context.Context, line []byte) (answer any, last boo
 	case "save":
 		answer, err = s.save(q.Path)
 	case "stats":
-		answer = told{reply{OK: true}, figuresOf(s.peer.Stats())}
+		stats := s.peer.Stats()
+		answer = told{reply{OK: true}, figuresOf(stats, s.joined(stats))}
 	case "merge", "leave":
 		last = q.Op == "leave"
 		answer, err = s.merge()
@@ -258,17 +260,22 @@ func (s *session) fetch() error {
 	return s.handOver()
 }
 
+// joined tells whether another member was ever there: a founder, whom nobody has to let in, is alone until then.
+func (s *session) joined(now stats.Peer) bool {
+	s.met = s.met || now.Members > 1 || now.Exchanges.Completed() > 0
+	return s.met
+}
+
 // standing is how the run is now.
 func (s *session) standing() standing {
 	stats := s.peer.Stats()
-	s.met = s.met || stats.Members > 1 || stats.Exchanges.Completed() > 0
 	left := uint64(0)
 	if stats.Target > 0 {
 		left = max(stats.Target, stats.FlockSteps+1) - stats.FlockSteps
 	}
 	return standing{
 		Quantum: s.quantum.steps(left, stats.Members), Progress: stats.Progress, Steps: stats.Steps,
-		FlockSteps: stats.FlockSteps, Members: stats.Members, Joined: s.met, Over: stats.Over,
+		FlockSteps: stats.FlockSteps, Members: stats.Members, Joined: s.joined(stats), Over: stats.Over,
 		Resume: resume{Seed: s.key.Seed(), Incarnation: stats.Incarnation, Age: stats.Age, FlockSteps: stats.FlockSteps, Own: stats.Steps, Partners: partnersOf(s.peer.Members(), s.peer.Self())},
 	}
 }
