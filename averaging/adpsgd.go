@@ -237,6 +237,12 @@ func (m *ADPSGD) passOver(now time.Duration, peer topology.PeerID) {
 	}
 }
 
+// stallPause is how long a peer has less for an exchange that has lasted and came to
+// nothing, so many times Config.RetryAfter at most.
+func (m *ADPSGD) stallPause(lasted, most time.Duration) time.Duration {
+	return min(stallCost*min(lasted, forever/stallCost), most*min(m.config.RetryAfter, forever/most))
+}
+
 // breakOff breaks off whatever runs with a peer.
 func (m *ADPSGD) breakOff(now time.Duration, peer topology.PeerID, actions []Action) []Action {
 	if m.out.running && m.out.peer == peer {

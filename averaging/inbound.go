@@ -172,12 +172,6 @@ func (m *ADPSGD) ended(now time.Duration, event Event) bool {
 	return ok
 }
 
-// stallPause is how long a peer has less for an exchange that has lasted and came to
-// nothing, so many times Config.RetryAfter at most.
-func (m *ADPSGD) stallPause(lasted, most time.Duration) time.Duration {
-	return min(stallCost*min(lasted, forever/stallCost), most*min(m.config.RetryAfter, forever/most))
-}
-
 // overlap counts the exchanges that may still change this peer's model.
 func (m *ADPSGD) overlap() int {
 	n := len(m.in.held) + m.unresolved

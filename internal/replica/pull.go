@@ -138,8 +138,10 @@ func (m *moves) length() float64 {
 }
 
 func (p *pulling) pull(partner string) Pull {
-	return Pull{Partner: partner, Ratio: p.sum.length() / p.way, Exchanges: p.exchanges}
+	return Pull{Partner: partner, Ratio: p.ratio(), Exchanges: p.exchanges}
 }
+
+func (p *pulling) ratio() float64 { return p.sum.length() / p.way }
 
 // OneSided tells of a partner's pull whether it is news that no honest partner is known to
 // have one like that: it is once. Where all partners pull one way it is this model that is
@@ -162,7 +164,7 @@ func (p *pulls) trust(partner string) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known, ok := p.of.Peek(partner)
-	if !ok || known.exchanges < steadyEnough || len(p.watched.at) < slicePlaces {
+	if !ok || known.exchanges < steadyEnough || len(p.watched.at) < slicePlaces || known.ratio() <= steady {
 		return 1
 	}
 	others, wavering := 0, 0
@@ -177,19 +179,17 @@ func (p *pulls) trust(partner string) float64 {
 	if 2*wavering <= others {
 		return 1
 	}
-	return min(max((1-known.ratio())/(1-steady), leastTrust), 1)
+	return max((1-known.ratio())/(1-steady), leastTrust)
 }
-
-func (p *pulling) ratio() float64 { return p.sum.length() / p.way }
 
 // oneSided tells whether all exchanges pulled one way, and manySided whether they did not;
 // neither, while they are few.
 func (p *pulling) oneSided() bool {
-	return p.exchanges >= pullEnough && p.sum.length() > oneSided*p.way
+	return p.exchanges >= pullEnough && p.ratio() > oneSided
 }
 
 func (p *pulling) manySided() bool {
-	return p.exchanges >= pullEnough && p.sum.length() <= oneSided*p.way
+	return p.exchanges >= pullEnough && p.ratio() <= oneSided
 }
 
 // Pulls are the largest, at most so many, of partners that there were enough exchanges

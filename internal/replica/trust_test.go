@@ -10,9 +10,9 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// TestATrustedLessPartnerMovesLess: with every codec that codes a lie as it is, and whichever side it is on, who always
-// pushes the same way moves a model less and less, while one that does not is believed as
-// before, and nobody is blamed.
+// TestATrustedLessPartnerMovesLess: with every codec that codes a lie as it is, and whichever
+// side it is on, who always pushes the same way moves a model less and less, while one that
+// does not is believed as before, and nobody is blamed.
 func TestATrustedLessPartnerMovesLess(t *testing.T) {
 	const length, most = 300, 0.4 // of what its first exchange moved
 	for _, name := range codecs {

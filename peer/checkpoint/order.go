@@ -12,23 +12,12 @@ import (
 // Renamed is whether it was not by name.
 func orderOf(file, model *tensor.Layout, older func(file, model *tensor.Layout) []int) (order []int, renamed bool, err error) {
 	mismatch := fits(file, model)
-	if mismatch == nil && inPlace(file, model) {
-		return nil, false, nil
-	}
-	if mismatch == nil {
-		order = make([]int, 0, model.Len())
-		for i := range model.Count() {
-			from, _ := file.Lookup(model.At(i).Name)
-			for j := range from.Len {
-				order = append(order, from.Offset+j)
-			}
-		}
-		return order, false, nil
-	}
-	if alike(file, model) {
+	switch {
+	case mismatch == nil:
+		return byName(file, model), false, nil
+	case alike(file, model):
 		return nil, true, nil
-	}
-	if older != nil {
+	case older != nil:
 		order = older(file, model)
 		outside := func(i int) bool { return i < 0 || i >= file.Len() }
 		if len(order) == model.Len() && file.Len() == model.Len() && !slices.ContainsFunc(order, outside) {
@@ -38,27 +27,26 @@ func orderOf(file, model *tensor.Layout, older func(file, model *tensor.Layout) 
 	return nil, false, mismatch
 }
 
-// inPlace tells whether two layouts that fit have all names in the same order.
-func inPlace(file, model *tensor.Layout) bool {
-	for i := range model.Count() {
-		if file.At(i).Name != model.At(i).Name {
-			return false
+// byName is the order of a file that has the model's tensors, nil if it is the model's.
+func byName(file, model *tensor.Layout) (order []int) {
+	if slices.EqualFunc(file.Ranges(), model.Ranges(), func(f, m tensor.Range) bool { return f.Name == m.Name }) {
+		return nil
+	}
+	for _, m := range model.Ranges() {
+		from, _ := file.Lookup(m.Name)
+		for i := range from.Len {
+			order = append(order, from.Offset+i)
 		}
 	}
-	return true
+	return order
 }
 
 // alike tells whether two layouts differ in all names and in nothing else that a file knows.
 func alike(file, model *tensor.Layout) bool {
-	if file.Count() != model.Count() {
-		return false
-	}
-	for i := range file.Count() {
-		if _, common := model.Lookup(file.At(i).Name); common || !slices.Equal(file.At(i).Shape, model.At(i).Shape) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(file.Ranges(), model.Ranges(), func(f, m tensor.Range) bool {
+		_, common := model.Lookup(f.Name)
+		return !common && slices.Equal(f.Shape, m.Shape)
+	})
 }
 
 // reorder copies values in an order, as they are if it is nil.
