@@ -37,8 +37,7 @@ type lie int
 
 const (
 	pushing  lie = iota // a model far away, always in one direction
-	backward            // the first weights
-	farther             // in the direction of those, a thousand times as far, and as a distance 1e15
+	farther             // in the direction of the first weights, a thousand times as far, and as a distance 1e15
 	wavering            // the same, with as much in another direction each time
 )
 
@@ -166,8 +165,6 @@ func (d *digits) besiegedFlock(t *testing.T, b patientFlock, training *pupils, h
 		switch b.lie {
 		case pushing:
 			tensor.Add(f.scratch, direction)
-		case backward:
-			copy(f.scratch, first)
 		case farther:
 			for i, x := range f.scratch {
 				f.scratch[i] = x + far*(first[i]-x)
@@ -208,7 +205,7 @@ func (d *digits) besiegedFlock(t *testing.T, b patientFlock, training *pupils, h
 }
 
 func (l lie) String() string {
-	return [...]string{"a push", "back", "back from afar", "back, wavering"}[l]
+	return [...]string{"a push", "back from afar", "back, wavering"}[l]
 }
 
 // claiming puts another squared distance into differences.
@@ -256,6 +253,7 @@ func TestAPatientLiarCostsLittle(t *testing.T) {
 		{patientFlock{peers: 4, liars: 1, every: 1}, 2}, // half of the exchanges of the two of the other class
 		{patientFlock{peers: 4, liars: 1, every: 4}, 2},
 		{patientFlock{peers: 4, liars: 1, every: 4, only: topology.Active}, 2},
+		{patientFlock{peers: 4, liars: 1, every: 1, only: topology.Active}, 3},
 	} {
 		d.costs(t, c.patientFlock, c.most)
 	}
@@ -293,9 +291,11 @@ func TestALiarAboutDistancesMovesNobodyFar(t *testing.T) {
 		most float64 // points that it costs the mean of those that are not outnumbered, and the worst of them
 	}{
 		{patientFlock{peers: 4, liars: 1, every: 4, lie: farther, only: topology.Active}, 12},
+		{patientFlock{peers: 4, liars: 1, every: 1, lie: farther, only: topology.Active}, 6},
 		{patientFlock{peers: 4, liars: 1, every: 4, lie: farther, only: topology.Passive}, 10},
 		{patientFlock{peers: 4, liars: 1, every: 4, lie: farther, only: topology.Active, codec: "lattice6+4"}, 12},
 		{patientFlock{peers: 4, liars: 1, every: 4, lie: wavering, only: topology.Passive}, 12},
+		{patientFlock{peers: 4, liars: 1, every: 4, lie: wavering, only: topology.Active}, 50}, // nothing holds it
 		{patientFlock{peers: 8, liars: 1, every: 4, lie: farther, only: topology.Active}, 3},
 		{patientFlock{peers: 8, liars: 1, every: 4, lie: wavering, only: topology.Active}, 3},
 		{patientFlock{peers: 16, liars: 3, every: 4, lie: farther, only: topology.Active}, 5},
@@ -303,6 +303,7 @@ func TestALiarAboutDistancesMovesNobodyFar(t *testing.T) {
 		{patientFlock{peers: 16, liars: 3, every: 1, lie: farther}, 5},
 		{patientFlock{peers: 16, liars: 3, every: 4, lie: farther, codec: "lattice6+4"}, 5},
 		{patientFlock{peers: 16, liars: 3, every: 4, lie: wavering}, 8},
+		{patientFlock{peers: 16, liars: 3, every: 4, lie: wavering, only: topology.Passive}, 9},
 	} {
 		d.costs(t, c.patientFlock, c.most)
 	}
