@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 )
@@ -94,6 +95,9 @@ func TestLocal(t *testing.T) {
 			}
 			if !strings.Contains(logged.String(), "Held-out accuracy on mnist") {
 				t.Errorf("no summary on standard error:\n%s", &logged)
+			}
+			if n := strings.Count(logged.String(), token.Prefix); n != 1 {
+				t.Errorf("a token is shown %d times, want once:\n%s", n, &logged)
 			}
 		})
 	}
