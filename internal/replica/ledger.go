@@ -232,18 +232,18 @@ func (l *Ledger) Settle(partner string, exchange uint64, question wire.Status, a
 	if !answer.Known || l.replica.pooled {
 		gone, d.pending = d.pending, nil
 	}
-	scratch, moved := make([]float32, l.replica.longest), new(moves)
+	scratch, done := make([]float32, l.replica.longest), new(moved)
 	for i := range d.pending {
 		w := &d.pending[i]
 		if answer.Applied>>i&1 == 0 {
 			dropped++
-		} else if l.replica.commit(w, scratch, moved) == nil {
+		} else if l.replica.commit(w, scratch, done) == nil {
 			applied++
 		} else {
 			gone = append(gone, *w) // a code of this side's own making that does not decode
 		}
 	}
-	l.replica.pulls.add(partner, moved)
+	l.replica.pulls.add(partner, done)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lose(gone)

@@ -50,11 +50,16 @@ type Pull struct {
 // slice are guarded by its lock.
 type moves [pullPlaces]float64
 
+// moved is what exchanges have made of the values that are watched, and what this side's own steps
+// have since those before.
+type moved struct{ drawn, own moves }
+
 // watched are the places of values whose moves are kept, one in each of equal parts of what
 // is shared.
 type watched struct {
 	at    []int // within their slices
 	first []int // in at, by shared slice, and the end
+	left  moves // the values as the last exchange has left them
 }
 
 // newWatched draws the places: who knows them can push everywhere else.
@@ -82,14 +87,34 @@ func newWatched(r *Replica, seed uint64) (w watched) {
 		before += length
 	}
 	w.first = append(w.first, len(w.at))
+	for shared, i := range r.shared {
+		w.mark(shared, r.of(&r.slices[i]))
+	}
 	return w
 }
 
-// add takes the watched values of a shared slice, times sign, into moves: −1 before they
-// change and 1 after. The caller holds the slice's lock.
-func (w *watched) add(m *moves, shared int, own tensor.Vector, sign float64) {
+// mark takes the watched values of a shared slice as they are. The caller holds the slice's lock.
+func (w *watched) mark(shared int, own tensor.Vector) {
 	for i := w.first[shared]; i < w.first[shared+1]; i++ {
-		m[i] += sign * float64(own[w.at[i]])
+		w.left[i] = float64(own[w.at[i]])
+	}
+}
+
+// before takes in what own steps have done to a shared slice that an exchange is to change, and after
+// what that has. The caller holds the slice's lock.
+func (w *watched) before(m *moved, shared int, own tensor.Vector) {
+	for i := w.first[shared]; i < w.first[shared+1]; i++ {
+		now := float64(own[w.at[i]])
+		m.own[i] += now - w.left[i]
+		w.left[i] = now
+	}
+}
+
+func (w *watched) after(m *moved, shared int, own tensor.Vector) {
+	for i := w.first[shared]; i < w.first[shared+1]; i++ {
+		now := float64(own[w.at[i]])
+		m.drawn[i] += now - w.left[i]
+		w.left[i] = now
 	}
 }
 
@@ -98,6 +123,7 @@ type pulls struct {
 	watched watched
 	mu      sync.Mutex
 	of      *simplelru.LRU[string, *pulling]
+	own     pulling // what this side's steps do between exchanges
 }
 
 // pulling is what those of one partner do.
@@ -109,24 +135,19 @@ type pulling struct {
 }
 
 // add takes an exchange with a partner in, and makes m ready for the next.
-func (p *pulls) add(partner string, m *moves) {
-	defer clear(m[:])
-	length := m.length()
-	if !(length > 0 && length <= math.MaxFloat64) { // this side's own model may be infinite
-		return
-	}
+func (p *pulls) add(partner string, m *moved) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.own.add(&m.own)
 	known, ok := p.of.Get(partner)
 	if !ok {
 		known = new(pulling)
+	}
+	if known.add(&m.drawn) {
 		p.of.Add(partner, known)
 	}
-	known.exchanges++
-	known.way = pullMemory*known.way + length
-	for i := range m {
-		known.sum[i] = pullMemory*known.sum[i] + m[i]
-	}
+	clear(m.own[:])
+	clear(m.drawn[:])
 }
 
 func (m *moves) length() float64 {
@@ -135,6 +156,20 @@ func (m *moves) length() float64 {
 		squared += v * v
 	}
 	return math.Sqrt(squared)
+}
+
+// add takes moves in. It reports false for none.
+func (p *pulling) add(m *moves) bool {
+	length := m.length()
+	if !(length > 0 && length <= math.MaxFloat64) { // this side's own model may be infinite
+		return false
+	}
+	p.exchanges++
+	p.way = pullMemory*p.way + length
+	for i := range m {
+		p.sum[i] = pullMemory*p.sum[i] + m[i]
+	}
+	return true
 }
 
 func (p *pulling) pull(partner string) Pull {
@@ -158,14 +193,14 @@ func (r *Replica) OneSided(partner string) (pull Pull, news bool) {
 }
 
 // trust is the share of the bounds up to which a partner is believed: 1 unless it pulls one
-// way and most others do not. Where most do it is this model that is apart, or no gradient has
-// any noise; and of a few values the pull tells nothing. Of two who pull against each other one
-// may lie: after enough exchanges neither is believed in full.
+// way and most others do not. Where most do it is this model that is apart, and where this side's
+// own steps go one way no gradient has any noise; and of a few values the pull tells nothing. Of two
+// who pull against each other one may lie: after enough exchanges neither is believed in full.
 func (p *pulls) trust(partner string) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known, ok := p.of.Peek(partner)
-	if !ok || known.exchanges < steadyEnough || len(p.watched.at) < slicePlaces || known.ratio() <= steady {
+	if !ok || known.exchanges < steadyEnough || len(p.watched.at) < slicePlaces || known.ratio() <= steady || p.own.ratio() > steady {
 		return 1
 	}
 	others, wavering := 0, 0

@@ -58,7 +58,7 @@ func TestPullTellsDirectionsApart(t *testing.T) {
 		return m
 	}
 	direction := draw()
-	push := func(partner string, m moves) { r.pulls.add(partner, &m) }
+	push := func(partner string, m moves) { r.pulls.add(partner, &moved{drawn: m}) }
 	news := 0
 	for i := range 200 {
 		push("one way", direction)
@@ -113,7 +113,7 @@ func TestWhoPullsOneWayIsTrustedLess(t *testing.T) {
 		for i := range m {
 			m[i] += direction[i]
 		}
-		r.pulls.add(partner, &m)
+		r.pulls.add(partner, &moved{drawn: m})
 	}
 	for range 100 {
 		push("alone", 0)
@@ -144,6 +144,13 @@ func TestWhoPullsOneWayIsTrustedLess(t *testing.T) {
 	if got := r.pulls.trust("half"); math.Abs(got-half) > 0.1 || r.pulls.trust("any") != 1 || r.pulls.trust("nobody") != 1 {
 		t.Errorf("one that pushes mostly one way is trusted to %g, want about %g; one that hardly does to %g", got, half, r.pulls.trust("any"))
 	}
+	for range 20 { // this side's own steps go one way, as where no gradient has any noise
+		r.pulls.add("any", &moved{own: direction})
+	}
+	if got := r.pulls.trust("steady"); got != 1 {
+		t.Errorf("with steady steps of one's own a steady partner is trusted to %g", got)
+	}
+	r.pulls.own = pulling{}
 	for range 200 {
 		push("steady", 20)
 	}

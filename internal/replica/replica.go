@@ -280,7 +280,7 @@ func (r *Replica) AddHeld(delta tensor.Vector) (waited time.Duration) {
 func (r *Replica) of(s *slice) tensor.Vector { return s.in(r.values) }
 
 // commit adds a pending difference to its slice. scratch has room for a slice.
-func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moves) error {
+func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moved) error {
 	s := &r.slices[r.shared[w.slice]]
 	diff, err := differenceOf(w.codec.Diff, w.code(), scratch[:w.values(s.length)])
 	if err != nil {
@@ -294,12 +294,12 @@ func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moves) error {
 
 // change adds sign, which is 1 or -1, times a difference to a part in an exchange. The
 // caller holds the slice's lock.
-func (r *Replica) change(p *part, m *moves, diff *difference, sign float32) {
+func (r *Replica) change(p *part, m *moved, diff *difference, sign float32) {
 	s := &r.slices[r.shared[p.slice]]
 	r.changing(s)
-	r.pulls.watched.add(m, p.slice, r.of(s), -1)
+	r.pulls.watched.before(m, p.slice, r.of(s))
 	diff.add(p, r.of(s), sign)
-	r.pulls.watched.add(m, p.slice, r.of(s), 1)
+	r.pulls.watched.after(m, p.slice, r.of(s))
 	s.drift.mark(r.of(s))
 }
 
@@ -375,10 +375,11 @@ func (r *Replica) restore(src tensor.Vector, replaced uint64) error {
 	r.Hold()
 	defer r.Release()
 	r.replaced.Add(replaced)
-	for _, s := range r.lockShared() {
+	for i, s := range r.lockShared() {
 		r.changing(s)
 		copy(r.of(s), src)
 		s.drift.mark(r.of(s))
+		r.pulls.watched.mark(i, r.of(s))
 		src = src[s.length:]
 	}
 	return nil

@@ -19,7 +19,7 @@ type side struct {
 	ranging bool              // the responder has ranges to tell
 	told    int               // slices whose ranges have been told
 	squared [MaxLanes]float64 // by lane, of its slices' distances
-	moves   moves
+	moves   moved
 }
 
 // begin starts an exchange.
