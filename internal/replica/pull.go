@@ -138,38 +138,40 @@ type pulling struct {
 func (p *pulls) add(partner string, m *moved) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.own.add(&m.own)
-	known, ok := p.of.Get(partner)
-	if !ok {
-		known = new(pulling)
+	if length := m.own.length(); length > 0 {
+		p.own.add(&m.own, length)
 	}
-	if known.add(&m.drawn) {
-		p.of.Add(partner, known)
+	if length := m.drawn.length(); length > 0 {
+		known, ok := p.of.Get(partner)
+		if !ok {
+			known = new(pulling)
+			p.of.Add(partner, known)
+		}
+		known.add(&m.drawn, length)
 	}
 	clear(m.own[:])
 	clear(m.drawn[:])
 }
 
+// length is 0 too of moves that are none: this side's own model may be infinite.
 func (m *moves) length() float64 {
 	squared := 0.0
 	for _, v := range m {
 		squared += v * v
 	}
+	if !(squared <= math.MaxFloat64) {
+		return 0
+	}
 	return math.Sqrt(squared)
 }
 
-// add takes moves in. It reports false for none.
-func (p *pulling) add(m *moves) bool {
-	length := m.length()
-	if !(length > 0 && length <= math.MaxFloat64) { // this side's own model may be infinite
-		return false
-	}
+// add takes moves of a length in.
+func (p *pulling) add(m *moves, length float64) {
 	p.exchanges++
 	p.way = pullMemory*p.way + length
 	for i := range m {
 		p.sum[i] = pullMemory*p.sum[i] + m[i]
 	}
-	return true
 }
 
 func (p *pulling) pull(partner string) Pull {
